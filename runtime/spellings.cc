@@ -17,11 +17,17 @@ Result<Spellings> Spellings::Of(const Model& model) {
   const Vocabulary& vocabulary = *model.vocabulary();
   const SpecialWords special = SpecialWordsOf(model);
   Spellings made;
+  if (model.text() != nullptr) {
+    made.drops_space_ = model.text()->tokenizer().drops_first_space();
+    made.drops_spaces_ = model.text()->tokenizer().drops_first_spaces();
+  }
   for (uint32_t id = 0; id < vocabulary.size(); ++id) {
     Spelling spelling = {"", true, true};
+    const bool line_starts =
+        id == special.end_of_line || (id == special.begin && id != special.unknown);
     if (id == special.end_of_line) {
       spelling.text = "\n";
-    } else if (id != special.begin) {
+    } else if (!line_starts) {
       spelling = model.text() == nullptr ? Spelling{vocabulary.Word(id), false, false}
                                          : model.text()->Spell(id);
       if (id == special.unknown) spelling.text.clear();
@@ -29,7 +35,13 @@ Result<Spellings> Spellings::Of(const Model& model) {
     if (!spelling.text.empty()) {
       (spelling.joins_before ? made.joining_ : made.spaced_).push_back(id);
     }
+    if (spelling.joins_before && spelling.text.size() > 1 && spelling.text.front() == ' ') {
+      made.marks_spaces_ = true;
+    }
     made.longest_ = std::max(made.longest_, spelling.text.size());
+    made.after_.push_back(line_starts            ? Before::kLineStart
+                          : spelling.joins_after ? Before::kJoined
+                                                 : Before::kWord);
     made.spellings_.push_back(std::move(spelling));
   }
   for (Order* const order : {&made.joining_, &made.spaced_}) {
@@ -40,9 +52,10 @@ Result<Spellings> Spellings::Of(const Model& model) {
   return made;
 }
 
-std::string Spellings::Text(uint32_t id, bool joined) const {
+std::string Spellings::Text(uint32_t id, Before before) const {
   const Spelling& spelling = spellings_[id];
-  return (joined || spelling.joins_before ? "" : " ") + spelling.text;
+  if (!spelling.joins_before) return (before == Before::kWord ? " " : "") + spelling.text;
+  return spelling.text.substr(Drops(before) && spelling.text.starts_with(' ') ? 1 : 0);
 }
 
 std::span<const uint32_t> Spellings::WithPrefix(const Order& order, std::string_view prefix) const {
@@ -64,24 +77,38 @@ std::span<const uint32_t> Spellings::Equal(const Order& order, std::string_view 
   return {first, last};
 }
 
-// `space`: 1 if a space stands before each of these tokens, else 0.
-void Spellings::Find(const Order& order, std::string_view text, uint32_t space,
+void Spellings::Find(const Order& order, std::string_view spelled, int more,
                      Beginnings& found) const {
-  if (space == 1 && text.front() != ' ') return;
-  const std::string_view rest = text.substr(space);
-  const std::span<const uint32_t> whole = WithPrefix(order, rest);
+  const std::span<const uint32_t> whole = WithPrefix(order, spelled);
   found.whole.insert(found.whole.end(), whole.begin(), whole.end());
-  for (size_t length = 1; length < rest.size() && length <= longest_; ++length) {
-    for (const uint32_t id : Equal(order, rest.substr(0, length))) {
-      found.parts.push_back({id, static_cast<uint32_t>(length) + space});
+  for (size_t length = 1; length < spelled.size() && length <= longest_; ++length) {
+    const auto added = static_cast<uint32_t>(static_cast<int64_t>(length) + more);
+    if (added == 0 && drops_spaces_) continue;  // it changes nothing, again and again
+    for (const uint32_t id : Equal(order, spelled.substr(0, length))) {
+      found.parts.push_back({id, added});
     }
   }
 }
 
-Spellings::Beginnings Spellings::Of(std::string_view text, bool joined) const {
+Spellings::Beginnings Spellings::Of(std::string_view text, Before before) const {
   Beginnings found;
-  Find(joining_, text, 0, found);
-  Find(spaced_, text, joined ? 0 : 1, found);
+  if (text.empty()) {
+    if (!Drops(before) || drops_spaces_) return found;
+    for (const uint32_t id : Equal(joining_, " ")) found.parts.push_back({id, 0});
+    return found;
+  }
+  const bool begins_with_space = text.front() == ' ';
+  if (before != Before::kWord) {
+    Find(spaced_, text, 0, found);
+  } else if (begins_with_space) {
+    Find(spaced_, text.substr(1), 1, found);
+  }
+  if (!Drops(before)) {
+    Find(joining_, text, 0, found);
+  } else {
+    if (!begins_with_space) Find(joining_, text, 0, found);
+    Find(joining_, " " + std::string(text), -1, found);
+  }
   std::sort(found.parts.begin(), found.parts.end(),
             [](const Part& a, const Part& b) { return a.id < b.id; });
   return found;

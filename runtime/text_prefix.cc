@@ -28,7 +28,7 @@ Result<TextPrefix> TextPrefix::Create(const Model& model) {
                            "one with an encoder");
   }
   KINGLET_ASSIGN_OR_RETURN(Spellings spellings, Spellings::Of(model));
-  return TextPrefix(std::move(spellings));
+  return TextPrefix(std::make_shared<const Spellings>(std::move(spellings)));
 }
 
 Result<Session*> TextPrefix::StreamsFor(Session& session, uint32_t lane, uint32_t lanes) {
@@ -45,13 +45,13 @@ Result<Session*> TextPrefix::StreamsFor(Session& session, uint32_t lane, uint32_
 // each depth.
 class TextPrefix::Walk {
  public:
-  // After such a sequence: the stream, how many bytes of the prefix it spells, whether the next
-  // token joins it, and its probability.
+  // After such a sequence: the stream, how many bytes of the prefix it spells, what the next token
+  // finds before it, and the sequence's probability.
   struct Node {
     Session& session;
     uint32_t lane;
     size_t at;
-    bool joined;
+    Before before;
     double probability;
   };
   using Visitor = std::function<Status(const Node&)>;
@@ -62,15 +62,15 @@ class TextPrefix::Walk {
 
   Status Run(Session& session, uint32_t lane, uint64_t most_steps, const Visitor& visit) {
     texts_.steps_ = 0;
-    const bool joined = texts_.spellings_.JoinsAfter(session.last_token(lane));
-    KINGLET_RETURN_IF_ERROR(Plan(joined, most_steps));
+    const Before before = texts_.spellings_->After(session.last_token(lane));
+    KINGLET_RETURN_IF_ERROR(Plan(before, most_steps));
     visit_ = &visit;
     asked_ = &session;
     asked_lane_ = lane;
-    return Visit({session, lane, 0, joined, 1.0}, 0);
+    return Visit({session, lane, 0, before, 1.0}, 0);
   }
   // The tokens that reach the prefix's end from a node. REQUIRES: node.at < prefix size.
-  const std::vector<uint32_t>& Whole(const Node& node) { return From(node.at, node.joined).whole; }
+  const std::vector<uint32_t>& Whole(const Node& node) { return From(node.at, node.before).whole; }
   std::string_view Rest(const Node& node) const { return prefix_.substr(node.at); }
 
  private:
@@ -78,16 +78,16 @@ class TextPrefix::Walk {
     std::vector<Spellings::Part> parts;  // those that lead to another node
     std::vector<uint32_t> whole;
   };
-  Follow& From(size_t at, bool joined) {
-    const auto [found, is_new] = follows_.try_emplace({at, joined});
+  Follow& From(size_t at, Before before) {
+    const auto [found, is_new] = follows_.try_emplace({at, before});
     Follow& follow = found->second;
-    if (!is_new || at == prefix_.size()) return follow;
-    Spellings::Beginnings beginnings = texts_.spellings_.Of(prefix_.substr(at), joined);
+    if (!is_new) return follow;
+    Spellings::Beginnings beginnings = texts_.spellings_->Of(prefix_.substr(at), before);
     follow.parts = std::move(beginnings.parts);
     follow.whole = std::move(beginnings.whole);
     if (!to_the_end_) return follow;
     for (const uint32_t id : follow.whole) {
-      const size_t length = texts_.spellings_.Text(id, joined).size();
+      const size_t length = texts_.spellings_->Text(id, before).size();
       if (at + length == prefix_.size()) {
         follow.parts.push_back({id, static_cast<uint32_t>(length)});
       }
@@ -97,19 +97,19 @@ class TextPrefix::Walk {
 
   // Leaves only tokens that lead to the prefix's end; refuses more steps than may be; finds the most
   // pieces of a sequence.
-  Status Plan(bool joined, uint64_t most_steps) {
+  Status Plan(Before before, uint64_t most_steps) {
     struct Ways {
       uint64_t count = 0;
       uint32_t pieces = 0;  // of the longest
       bool ends = false;    // at the prefix's end
     };
-    std::map<std::pair<size_t, bool>, Ways> ways = {{{0, joined}, {1, 0, false}}};
+    std::map<std::pair<size_t, Before>, Ways> ways = {{{0, before}, {1, 0, false}}};
     const auto after = [this](size_t at, const Spellings::Part& part) {
-      return std::pair(at + part.length, texts_.spellings_.JoinsAfter(part.id));
+      return std::pair(at + part.length, texts_.spellings_->After(part.id));
     };
     for (auto place = ways.begin(); place != ways.end(); ++place) {  // later ones are added behind
-      const auto [at, joins] = place->first;
-      for (const Spellings::Part& part : From(at, joins).parts) ways[after(at, part)];
+      const auto [at, standing] = place->first;
+      for (const Spellings::Part& part : From(at, standing).parts) ways[after(at, part)];
     }
     for (auto place = ways.rbegin(); place != ways.rend(); ++place) {
       const size_t at = place->first.first;
@@ -120,7 +120,7 @@ class TextPrefix::Walk {
     uint64_t steps = 0;
     for (const auto& [place, way] : ways) {
       if (way.count == 0) continue;
-      if (place.first > 0) steps = SumUpToMost(steps, way.count);
+      if (place != std::pair(size_t{0}, before)) steps = SumUpToMost(steps, way.count);
       depth_ = std::max(depth_, way.pieces);
       for (const Spellings::Part& part : follows_[place].parts) {
         Ways& next = ways[after(place.first, part)];
@@ -137,7 +137,7 @@ class TextPrefix::Walk {
 
   Status Visit(const Node& node, uint32_t depth) {
     KINGLET_RETURN_IF_ERROR((*visit_)(node));
-    const std::vector<Spellings::Part>& parts = From(node.at, node.joined).parts;
+    const std::vector<Spellings::Part>& parts = From(node.at, node.before).parts;
     if (parts.empty()) return Status();
     std::vector<uint32_t> ids;
     for (const Spellings::Part& part : parts) ids.push_back(part.id);
@@ -152,8 +152,8 @@ class TextPrefix::Walk {
       KINGLET_RETURN_IF_ERROR(streams_->StepToken(ids[i], depth + 1));
       ++texts_.steps_;
       KINGLET_RETURN_IF_ERROR(
-          Visit({*streams_, depth + 1, node.at + parts[i].length,
-                 texts_.spellings_.JoinsAfter(ids[i]), node.probability * Exp(values[i])},
+          Visit({*streams_, depth + 1, node.at + parts[i].length, texts_.spellings_->After(ids[i]),
+                 node.probability * Exp(values[i])},
                 depth + 1));
     }
     return Status();
@@ -162,7 +162,7 @@ class TextPrefix::Walk {
   TextPrefix& texts_;
   const std::string_view prefix_;
   const bool to_the_end_;
-  std::map<std::pair<size_t, bool>, Follow> follows_;
+  std::map<std::pair<size_t, Before>, Follow> follows_;
   uint32_t depth_ = 0;
   const Visitor* visit_ = nullptr;
   Session* asked_ = nullptr;
@@ -201,8 +201,10 @@ Result<std::vector<NextCharacter>> TextPrefix::NextCharacters(Session& session, 
     WordSet set(vocabulary);
     const size_t rest = walk.Rest(node).size();
     const auto add = [&](uint32_t id) {
-      const std::string text = spellings_.SpellsNothing(id) ? "" : spellings_.Text(id, node.joined);
-      if (rest > 0 && text.size() == rest) return;  // leads to a node of its own
+      const std::string text =
+          spellings_->SpellsNothing(id) ? "" : spellings_->Text(id, node.before);
+      // Leads to a node of its own.
+      if (text.size() == rest && (rest > 0 || !spellings_->SpellsNothing(id))) return;
       const std::string_view after = std::string_view(text).substr(rest);
       const std::string unit(after.substr(0, after.empty() ? 0 : UnitLength(after)));
       part_of[id] = parts.try_emplace(unit, static_cast<uint32_t>(parts.size())).first->second;
@@ -234,7 +236,7 @@ class TextPrefix::Beam {
     texts_.steps_ = 0;
     const uint32_t beam = options_.beam;
     std::vector<Beginning> live = {
-        {&session, lane, "", texts_.spellings_.JoinsAfter(session.last_token(lane)), 0.0}};
+        {&session, lane, "", texts_.spellings_->After(session.last_token(lane)), 0.0}};
     Session* streams = nullptr;
     for (uint32_t half = 0; !live.empty(); half = 1 - half) {
       std::vector<Extension> next;
@@ -258,7 +260,7 @@ class TextPrefix::Beam {
         ids.push_back(extension.id);
         KINGLET_RETURN_IF_ERROR(streams->Fork(from.lane, lanes.back()));
         stepped.push_back({streams, lanes.back(), extension.text,
-                           texts_.spellings_.JoinsAfter(extension.id), extension.log_probability});
+                           texts_.spellings_->After(extension.id), extension.log_probability});
       }
       KINGLET_RETURN_IF_ERROR(streams->StepLanes(lanes, ids));
       texts_.steps_ += ids.size();
@@ -272,7 +274,7 @@ class TextPrefix::Beam {
     Session* session;
     uint32_t lane;
     std::string text;  // what its pieces spell: a beginning of the prefix, or more than it
-    bool joined;
+    Before before;
     double log_probability;
   };
   struct Extension {
@@ -284,18 +286,18 @@ class TextPrefix::Beam {
 
   // The best pieces that a beginning goes on with; and the word that it is if it ends here.
   Status Extend(const Beginning& beginning, size_t index, std::vector<Extension>& next) {
-    const Spellings& spellings = texts_.spellings_;
+    const Spellings& spellings = *texts_.spellings_;
     const uint32_t vocabulary = beginning.session->model().vocabulary_size();
     WordSet goes_on(vocabulary);
     if (beginning.text.size() < prefix_.size()) {
-      const auto found = spellings.Of(prefix_.substr(beginning.text.size()), beginning.joined);
+      const auto found = spellings.Of(prefix_.substr(beginning.text.size()), beginning.before);
       for (const Spellings::Part& part : found.parts) goes_on.Add(part.id);
       for (const uint32_t id : found.whole) goes_on.Add(id);
     } else {
       WordSet ends(vocabulary);
       for (uint32_t id = 0; id < vocabulary; ++id) {
         const bool ends_word =
-            spellings.SpellsNothing(id) || BeginsWithSpace(spellings.Text(id, beginning.joined));
+            spellings.SpellsNothing(id) || BeginsWithSpace(spellings.Text(id, beginning.before));
         (ends_word ? ends : goes_on).Add(id);
       }
       if (!beginning.text.empty()) {
@@ -311,7 +313,7 @@ class TextPrefix::Beam {
     KINGLET_ASSIGN_OR_RETURN(const std::vector<Candidate> best,
                              beginning.session->TopKOf(goes_on, options_.beam, beginning.lane));
     for (const Candidate& word : best) {
-      next.push_back({index, word.id, beginning.text + spellings.Text(word.id, beginning.joined),
+      next.push_back({index, word.id, beginning.text + spellings.Text(word.id, beginning.before),
                       beginning.log_probability + word.log_probability});
     }
     return Status();

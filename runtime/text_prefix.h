@@ -41,6 +41,9 @@ class TextPrefix {
  public:
   // KINGLET_UNSUPPORTED: the model has ids only, or an encoder.
   static Result<TextPrefix> Create(const Model& model);
+  // Of a model without an encoder.
+  explicit TextPrefix(std::shared_ptr<const Spellings> spellings)
+      : spellings_(std::move(spellings)) {}
 
   // Errors of all: those of queries of `session`, and of creating a session; KINGLET_INVALID_ARGUMENT
   // for a beam of 0; KINGLET_CANCELLED by Session::Cancel of `session`.
@@ -64,16 +67,14 @@ class TextPrefix {
 
   // Tokens that the last question stepped.
   uint64_t steps() const { return steps_; }
-  const Spellings& spellings() const { return spellings_; }
 
  private:
   class Walk;
   class Beam;
-  explicit TextPrefix(Spellings spellings) : spellings_(std::move(spellings)) {}
   // Streams of its own, the first of them as `lane` of the session.
   Result<Session*> StreamsFor(Session& session, uint32_t lane, uint32_t lanes);
 
-  Spellings spellings_;
+  std::shared_ptr<const Spellings> spellings_;
   std::unique_ptr<Session> streams_;
   uint64_t steps_ = 0;
 };

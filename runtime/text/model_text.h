@@ -34,6 +34,8 @@ class ModelText {
   Result<Cut> Encode(std::string_view text) const;
 
   std::optional<uint32_t> unknown_id() const { return unknown_; }
+  // Whether tokens are parts of words, not words.
+  bool cuts_words() const { return tokenizer_->cuts_words(); }
   const Vocabulary& vocabulary() const { return *vocabulary_; }
   const Tokenizer& tokenizer() const { return *tokenizer_; }
 

@@ -356,10 +356,9 @@ std::string SentenceDecoder::Add(uint32_t id, std::optional<std::string_view> sp
     return out + print(named ? tables.unknown_surface : std::string(*spelling));
   }
   std::string_view rest = piece.text;
-  const NormaliserTables& normaliser = tables.normaliser;
-  if (at_start_ && (normaliser.dummy_prefix || normaliser.trim) && rest.starts_with(kSpaceMark)) {
+  if (at_start_ && pieces_->drops_first_space() && rest.starts_with(kSpaceMark)) {
     rest.remove_prefix(kSpaceMark.size());
-    mark_seen_ = !normaliser.trim;
+    mark_seen_ = !pieces_->drops_first_spaces();
   }
   return out + print(WithSpaces(rest));
 }

@@ -41,6 +41,12 @@ class SentencePieces {
   // What the piece adds to a text that others begin: its own spaces, no marks. Control pieces and
   // the unknown piece spell nothing.
   Spelling Spell(uint32_t id) const;
+  // Whether the space of a text's first piece is dropped, and whether a piece that is nothing but
+  // this space leaves the next piece the first one.
+  bool drops_first_space() const {
+    return tables_.normaliser.dummy_prefix || tables_.normaliser.trim;
+  }
+  bool drops_first_spaces() const { return tables_.normaliser.trim; }
   // Applies the denormaliser to what the decoder has joined.
   std::string Denormalise(std::string text) const;
   bool denormalises() const { return denormaliser_.has_value(); }

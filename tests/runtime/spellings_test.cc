@@ -18,29 +18,30 @@ Spellings SpellingsOf(const std::vector<std::string>& words, std::optional<TextT
 
 TEST(Spellings, WordsHaveASpaceBeforeThem) {
   const Spellings words = SpellingsOf({"the", "<eos>", "<unk>", "then"}, std::nullopt);
-  EXPECT_EQ(words.Text(0, false), " the");
-  EXPECT_EQ(words.Text(0, true), "the");
-  EXPECT_EQ(words.Text(1, false), "\n");
+  EXPECT_EQ(words.Text(0, Before::kWord), " the");
+  EXPECT_EQ(words.Text(0, Before::kJoined), "the");
+  EXPECT_EQ(words.Text(1, Before::kWord), "\n");
   EXPECT_TRUE(words.SpellsNothing(2));
-  EXPECT_TRUE(words.JoinsAfter(1));
-  EXPECT_FALSE(words.JoinsAfter(2));
-  const auto found = words.Of(" then", false);
+  EXPECT_EQ(words.After(1), Before::kLineStart);
+  EXPECT_EQ(words.After(2), Before::kWord);
+  const auto found = words.Of(" then", Before::kWord);
   EXPECT_EQ(found.whole, std::vector<uint32_t>{3});
   ASSERT_EQ(found.parts.size(), 1u);
   EXPECT_EQ(found.parts[0].id, 0u);
   EXPECT_EQ(found.parts[0].length, 4u);
-  EXPECT_TRUE(words.Of("then", false).whole.empty());
-  EXPECT_EQ(words.Of("the", true).whole, (std::vector<uint32_t>{0, 3}));
-  EXPECT_TRUE(words.Of("\xFF", true).whole.empty());
+  EXPECT_TRUE(words.Of("then", Before::kWord).whole.empty());
+  EXPECT_EQ(words.Of("the", Before::kJoined).whole, (std::vector<uint32_t>{0, 3}));
+  EXPECT_TRUE(words.Of("\xFF", Before::kJoined).whole.empty());
 }
 
 TEST(Spellings, PiecesJoinAsTheTokenizerSays) {
   const Spellings merges = SpellingsOf({"a@@", "b", "a"}, TextTables{false, MergeTables{}});
-  EXPECT_EQ(merges.Text(0, false), " a");
-  EXPECT_TRUE(merges.JoinsAfter(0));
-  EXPECT_FALSE(merges.JoinsAfter(1));
-  EXPECT_EQ(merges.Of("a", true).whole, (std::vector<uint32_t>{0, 2}));  // two of one spelling
-  EXPECT_EQ(merges.Of("ab", true).parts.size(), 2u);
+  EXPECT_EQ(merges.Text(0, Before::kWord), " a");
+  EXPECT_EQ(merges.After(0), Before::kJoined);
+  EXPECT_EQ(merges.After(1), Before::kWord);
+  EXPECT_EQ(merges.Of("a", Before::kJoined).whole,
+            (std::vector<uint32_t>{0, 2}));  // two of one spelling
+  EXPECT_EQ(merges.Of("ab", Before::kJoined).parts.size(), 2u);
 }
 
 }  // namespace

@@ -58,7 +58,7 @@ std::vector<double> ProbabilitiesAfter(const std::shared_ptr<const Model>& model
 bool IsSilent(const Model& model, uint32_t id) { return model.vocabulary()->Word(id) == "<unk>"; }
 
 // All sequences of tokens after the context, each as far as it begins the prefix, run from the
-// start. `counted` sequences were run.
+// start. `counted`: those that lead to its end.
 double BruteForce(const std::shared_ptr<const Model>& model, const std::string& prefix,
                   uint64_t& counted, const Tokens& sequence = {}) {
   const std::vector<double> all = ProbabilitiesAfter(model, sequence);
@@ -71,8 +71,10 @@ double BruteForce(const std::shared_ptr<const Model>& model, const std::string& 
     if (text.size() >= prefix.size()) {
       sum += text.starts_with(prefix) ? all[id] : 0;
     } else if (prefix.starts_with(text)) {
-      ++counted;
-      sum += all[id] * BruteForce(model, prefix, counted, longer);
+      uint64_t below = 0;
+      const double p = BruteForce(model, prefix, below, longer);
+      if (p > 0) counted += 1 + below;
+      sum += all[id] * p;
     }
   }
   return sum;
