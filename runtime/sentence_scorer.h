@@ -42,8 +42,8 @@ class SentenceScorer {
   using Sink = std::function<Status(uint64_t index, std::span<const ScoredToken> tokens)>;
 
   // Values do not depend on the number of lanes or on the streams beside. A stream of fewer than
-  // two tokens has none. Places have what `questions` ask for. Errors: those of stepping and querying a session, naming the stream by
-  // `name(index)`; those of `sink`.
+  // two tokens has none. Places have what `questions` ask for. Errors: those of stepping and
+  // querying a session, naming the stream by `name(index)`; those of `sink`.
   Status Run(const Next& next, const Sink& sink,
              const std::function<std::string(uint64_t index)>& name,
              const PlaceQuestions& questions = {});

@@ -152,8 +152,8 @@ class Session {
   // are of exp(log p), as Probabilities gives them, in double in the order of ids.
 
   // The nucleus: the fewest words, the most probable first and equal ones by lower id, whose
-  // probabilities, added up in that order, are at least `share` of the sum of all words', which is 1,
-  // or 1 - lambda while a reference neural cache is empty; all words for a share of 1, and where
+  // probabilities, added up in that order, are at least `share` of the sum of all words', which is
+  // 1, or 1 - lambda while a reference neural cache is empty; all words for a share of 1, and where
   // rounding leaves less. KINGLET_INVALID_ARGUMENT unless 0 < share <= 1.
   Result<std::vector<Candidate>> TopP(double share, uint32_t lane = 0);
   // The word's place in the order of TopK, from 1.

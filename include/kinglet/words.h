@@ -23,8 +23,9 @@ typedef struct kinglet_session kinglet_session;
 // The nucleus: the fewest words, the most probable first and words of equal probability by lower
 // id, whose probabilities, added up in this order, are at least `share` of the sum of all words',
 // taken without rounding: 1, or less while a neural cache is empty (kinglet_empty_cache). All words
-// for a share of 1, and where rounding leaves less. Outputs as for kinglet_session_top_k; the number of words is known
-// only afterwards, and *count has it also when the call fails with KINGLET_BUFFER_TOO_SMALL.
+// for a share of 1, and where rounding leaves less. Outputs as for kinglet_session_top_k; the
+// number of words is known only afterwards, and *count has it also when the call fails with
+// KINGLET_BUFFER_TOO_SMALL.
 // Errors: KINGLET_INVALID_ARGUMENT unless 0 < share <= 1, KINGLET_BUFFER_TOO_SMALL.
 KINGLET_API kinglet_status kinglet_session_top_p(kinglet_session* session, uint32_t lane,
                                                  double share, uint32_t* ids,
