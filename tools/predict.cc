@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "format/message_text.h"
 #include "runtime/special_words.h"
 #include "runtime/text/model_text.h"
 #include "tools/commands.h"
@@ -101,7 +102,7 @@ Status Predict(const PredictOptions& options, Console& console) {
 Status CheckPredict(const PredictOptions& options) {
   if (!options.top_p || (*options.top_p > 0 && *options.top_p <= 1)) return Status();
   return Status::Refusal(KINGLET_INVALID_ARGUMENT, "usage", "--top-p", "a share above 0, at most 1",
-                         std::to_string(*options.top_p));
+                         NumberText(*options.top_p));
 }
 
 }  // namespace
