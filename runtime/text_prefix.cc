@@ -95,8 +95,8 @@ class TextPrefix::Walk {
     return follow;
   }
 
-  // Leaves only tokens that lead to the prefix's end; refuses more steps than may be; finds the most
-  // pieces of a sequence.
+  // Leaves only tokens that lead to the prefix's end; refuses more steps than may be; finds the
+  // most pieces of a sequence.
   Status Plan(Before before, uint64_t most_steps) {
     struct Ways {
       uint64_t count = 0;
