@@ -101,8 +101,8 @@ class Session {
   // before its next step and returns KINGLET_CANCELLED. Later calls run normally. Any thread may
   // call this. On a device the steps of one token, and those of one cluster, count as one step.
   void Cancel();
-  // For calls made of several sessions' calls: KINGLET_CANCELLED if Cancel was called since the last
-  // call that it stopped.
+  // For calls made of several sessions' calls: KINGLET_CANCELLED if Cancel was called since the
+  // last call that it stopped.
   Status TakeCancellation(const std::string& what);
 
   // --- queries about the token that follows. Errors of all: KINGLET_NO_TOKEN_YET before the lane's

@@ -97,8 +97,8 @@ class TextPrefix::Walk {
     return follow;
   }
 
-  // Leaves only tokens that lead to the prefix's end; refuses more steps than may be; finds the most
-  // pieces of a sequence.
+  // Leaves only tokens that lead to the prefix's end; refuses more steps than may be; finds the
+  // most pieces of a sequence.
   Status Plan(Before before, uint64_t most_steps) {
     const auto refuse = [](const std::string& expected, const std::string& found) {
       return Status::Refusal(KINGLET_TOO_MANY_STEPS, "session", "text prefix", expected, found);

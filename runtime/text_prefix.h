@@ -45,24 +45,24 @@ class TextPrefix {
   explicit TextPrefix(std::shared_ptr<const Spellings> spellings)
       : spellings_(std::move(spellings)) {}
 
-  // Errors of all: those of queries of `session`, and of creating a session; KINGLET_INVALID_ARGUMENT
-  // for a beam of 0; KINGLET_CANCELLED by Session::Cancel of `session`.
+  // Errors of all: those of queries of `session`, and of creating a session;
+  // KINGLET_INVALID_ARGUMENT for a beam of 0; KINGLET_CANCELLED by Session::Cancel of `session`.
   //
-  // The probability that the text which follows begins with `prefix`: 1 for no bytes. Exact: the sum
-  // over all sequences of pieces of which the last reaches the prefix's end, of the product of their
-  // probabilities. KINGLET_TOO_MANY_STEPS, before any step, if that takes more than `most_steps`,
-  // or a sequence of more than 1,024 pieces.
+  // The probability that the text which follows begins with `prefix`: 1 for no bytes. Exact: the
+  // sum over all sequences of pieces of which the last reaches the prefix's end, of the product of
+  // their probabilities. KINGLET_TOO_MANY_STEPS, before any step, if that takes more than
+  // `most_steps`, or a sequence of more than 1,024 pieces.
   Result<double> Probability(Session& session, uint32_t lane, std::string_view prefix,
                              uint64_t most_steps);
   // For each character that may follow the prefix, in byte order, the probability of the prefix and
-  // the character. The empty text: a token that spells nothing. A piece that ends inside a character
-  // counts for the character's first byte. Errors: as for Probability.
+  // the character. The empty text: a token that spells nothing. A piece that ends inside a
+  // character counts for the character's first byte. Errors: as for Probability.
   Result<std::vector<NextCharacter>> NextCharacters(Session& session, uint32_t lane,
                                                     std::string_view prefix, uint64_t most_steps);
-  // The most probable words that begin with the prefix, best first, equal ones in byte order. A word
-  // ends before white space and before a token that spells nothing. Found by a beam, so a word may
-  // be missing, and one that several sequences of pieces spell may have too little; the search ends
-  // when no beginning can be among the best, or after options.steps.
+  // The most probable words that begin with the prefix, best first, equal ones in byte order. A
+  // word ends before white space and before a token that spells nothing. Found by a beam, so a word
+  // may be missing, and one that several sequences of pieces spell may have too little; the search
+  // ends when no beginning can be among the best, or after options.steps.
   Result<std::vector<TextCompletion>> Best(Session& session, uint32_t lane, std::string_view prefix,
                                            const CompletionOptions& options);
 
