@@ -31,7 +31,6 @@ const char* TestLibrary(void) {
       {KINGLET_NOT_FINITE, "KINGLET_NOT_FINITE"},
       {KINGLET_MISMATCH, "KINGLET_MISMATCH"},
       {KINGLET_INTERNAL, "KINGLET_INTERNAL"},
-      {KINGLET_TOO_MANY_STEPS, "KINGLET_TOO_MANY_STEPS"},
   };
   int32_t named = 0;
   for (size_t i = 0; i < sizeof statuses / sizeof *statuses; ++i) {
