@@ -30,6 +30,7 @@ class Stream {
   uint64_t position() const { return position_; }            // tokens processed
   uint64_t source_length() const { return source_length_; }  // tokens encoded; 0: no source
 
+  uint32_t last_token() const { return last_token_; }  // REQUIRES: position() > 0
   // The frame of the last token, for queries. REQUIRES: position() > 0.
   StreamFrame LastFrame() { return FrameAt(position_ - 1, last_token_); }
   // Begins a token: keeps a copy of what it will overwrite, and returns its frame. Commit or Undo
