@@ -72,6 +72,10 @@ class OutOfMemory(Error, MemoryError):
     """Memory, or a limit that was set, is used up (KINGLET_OUT_OF_MEMORY)."""
 
 
+class TooManySteps(Error, RuntimeError):
+    """A text takes more steps than were allowed (KINGLET_TOO_MANY_STEPS)."""
+
+
 class WrongOrder(Error, RuntimeError):
     """A query before the first step, or before a source (KINGLET_NO_TOKEN_YET and others)."""
 
@@ -109,6 +113,7 @@ _CLASSES: dict[int, type[Error]] = {
     200: NotFound,
     201: ReadFailed,
     400: OutOfMemory,
+    401: TooManySteps,
     501: Cancelled,
     600: Unsupported,
     701: Mismatch,

@@ -199,23 +199,59 @@ class Queries:
         A byte that begins no character of UTF-8 is a lone surrogate, as everywhere.
         """
         text = utf8(prefix, "prefix")
-        call = lib.kinglet_session_next_characters
+        return self._characters(lib.kinglet_session_next_characters, _lane(lane), text, len(text))
+
+    def _characters(self, call: Callable[..., int], *arguments: Any) -> dict[str, float]:
         with self._turn:
-            count = c_uint32()
-            arguments = (self._handle, _lane(lane), text, len(text))
-            status = call(*arguments, None, None, self.vocabulary_size, addressof(count))
+            count = c_uint32(self.vocabulary_size)
+            while True:
+                room = max(1, count.value)
+                characters, values = (c_uint32 * room)(), (c_double * room)()
+                status = call(self._handle, *arguments, addressof(characters), addressof(values),
+                              room, addressof(count))
+                if status != 103 or count.value <= room:  # KINGLET_BUFFER_TOO_SMALL
+                    break
             if status:
                 self._refuse(status)
-            characters = (c_uint32 * max(1, count.value))()
-            values = (c_double * max(1, count.value))()
-            status = call(*arguments, addressof(characters), addressof(values), len(values),
-                          addressof(count))
+        return {_character(characters[at]): values[at] for at in range(count.value)}
+
+    def text_probability(self, prefix: str, most_steps: int = 10_000, lane: int = 0) -> float:
+        """The probability that the text which follows begins so, in whatever pieces."""
+        text = utf8(prefix, "prefix")
+        return self._ask_number(
+            lambda *given: lib.kinglet_session_text_probability(*given, None),
+            _lane(lane), text, len(text), index(most_steps))
+
+    def text_next_characters(
+        self, prefix: str, most_steps: int = 10_000, lane: int = 0
+    ) -> dict[str, float]:
+        """The probability of the text `prefix` with each character behind it; "" is an end."""
+        text = utf8(prefix, "prefix")
+        return self._characters(
+            lambda *given: lib.kinglet_session_text_next_characters(*given, None),
+            _lane(lane), text, len(text), index(most_steps))
+
+    def text_words(
+        self, prefix: str, k: int, beam: int = 32, most_steps: int = 10_000, lane: int = 0
+    ) -> list[tuple[str, float]]:
+        """The k most probable words that begin so, with the space before them."""
+        text = utf8(prefix, "prefix")
+        offsets, values = (c_uint64 * (_size(k) + 1))(), (c_double * max(1, k))()
+        count, needed = c_uint32(), c_uint64()
+        buffer = ctypes.create_string_buffer(1 << 16)
+        with self._turn:
+            while True:
+                status = lib.kinglet_session_text_words(
+                    self._handle, _lane(lane), text, len(text), k, _size(beam), index(most_steps),
+                    addressof(buffer), len(buffer), addressof(needed), addressof(offsets),
+                    addressof(values), addressof(count), None)
+                if status != 103 or needed.value <= len(buffer):  # KINGLET_BUFFER_TOO_SMALL
+                    break
+                buffer = ctypes.create_string_buffer(needed.value)
             if status:
                 self._refuse(status)
-        return {
-            _character(characters[at]): values[at]
-            for at in range(count.value)
-        }
+        return [(buffer.raw[offsets[at] : offsets[at + 1] - 1].decode("utf-8", "surrogateescape"),
+                 values[at]) for at in range(count.value)]
 
     def interval(self, id: int, lane: int = 0) -> tuple[int, int]:
         """The integers below 2**32 that belong to word `id`, for entropy coders: [low, high)."""

@@ -111,6 +111,9 @@ def arguments(path):
     assert session.draw_lanes([0], [5], top_k=1) == [session.top_k(1)[0][0]]
     assert abs(math.fsum(session.next_characters("th").values())
                - session.prefix_probability("th")) < 1e-12
+    following = session.text_next_characters(" fil")
+    assert abs(math.fsum(following.values()) - session.text_probability(" fil")) < 1e-12
+    assert all(word.startswith(" fil") and p < 0 for word, p in session.text_words(" fil", 3))
     low, high = session.interval(7)
     assert session.word_at(low) == session.word_at(high - 1) == 7
     for call in (model.score, model.tokenize, model.perplexity):
