@@ -118,7 +118,8 @@ class Check {
       std::vector<uint32_t> longer = sequence;
       longer.push_back(id);
       const std::string before = TextOf(sequence), text = TextOf(longer);
-      if (text == before || IsUnknown(id)) continue;  // it spells nothing
+      // What spells nothing. The unknown piece may be the end of a line, too.
+      if (text == before || (IsUnknown(id) && !text.ends_with('\n'))) continue;
       if (text.starts_with(prefix)) {
         sum += std::exp(all[id]);
       } else if (prefix.starts_with(text)) {

@@ -27,6 +27,7 @@ class Spellings {
   // KINGLET_UNSUPPORTED if the model has ids only. Throws std::bad_alloc.
   static Result<Spellings> Of(const Model& model);
 
+  size_t longest() const { return longest_; }  // bytes of a token's spelling
   bool SpellsNothing(uint32_t id) const { return spellings_[id].text.empty(); }
   // What the token after it finds.
   Before After(uint32_t id) const { return after_[id]; }

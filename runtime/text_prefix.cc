@@ -74,6 +74,8 @@ class TextPrefix::Walk {
   std::string_view Rest(const Node& node) const { return prefix_.substr(node.at); }
 
  private:
+  // Of a sequence: each has a stream.
+  static constexpr uint32_t kMostPieces = 1024;
   struct Follow {
     std::vector<Spellings::Part> parts;  // those that lead to another node
     std::vector<uint32_t> whole;
@@ -98,6 +100,13 @@ class TextPrefix::Walk {
   // Leaves only tokens that lead to the prefix's end; refuses more steps than may be; finds the
   // most pieces of a sequence.
   Status Plan(Before before, uint64_t most_steps) {
+    const auto refuse = [](const std::string& expected, const std::string& found) {
+      return Status::Refusal(KINGLET_TOO_MANY_STEPS, "session", "text prefix", expected, found);
+    };
+    const std::string few = "a text of at most " + std::to_string(kMostPieces) + " pieces";
+    if (prefix_.size() / kMostPieces > texts_.spellings_->longest()) {
+      return refuse(few, std::to_string(prefix_.size()) + " bytes");
+    }
     struct Ways {
       uint64_t count = 0;
       uint32_t pieces = 0;  // of the longest
@@ -128,11 +137,14 @@ class TextPrefix::Walk {
         next.pieces = std::max(next.pieces, way.pieces + 1);
       }
     }
-    if (steps <= most_steps) return Status();
-    return Status::Refusal(
-        KINGLET_TOO_MANY_STEPS, "session", "text prefix",
-        "at most " + std::to_string(most_steps) + " sequences of pieces that spell its beginnings",
-        steps == std::numeric_limits<uint64_t>::max() ? "2^64 and more" : std::to_string(steps));
+    if (steps > most_steps) {
+      return refuse(
+          "at most " + std::to_string(most_steps) +
+              " sequences of pieces that spell its beginnings",
+          steps == std::numeric_limits<uint64_t>::max() ? "2^64 and more" : std::to_string(steps));
+    }
+    if (depth_ > kMostPieces) return refuse(few, std::to_string(depth_));
+    return Status();
   }
 
   Status Visit(const Node& node, uint32_t depth) {

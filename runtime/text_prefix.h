@@ -51,7 +51,7 @@ class TextPrefix {
   // The probability that the text which follows begins with `prefix`: 1 for no bytes. Exact: the
   // sum over all sequences of pieces of which the last reaches the prefix's end, of the product of
   // their probabilities. KINGLET_TOO_MANY_STEPS, before any step, if that takes more than
-  // `most_steps`.
+  // `most_steps`, or a sequence of more than 1,024 pieces.
   Result<double> Probability(Session& session, uint32_t lane, std::string_view prefix,
                              uint64_t most_steps);
   // For each character that may follow the prefix, in byte order, the probability of the prefix and

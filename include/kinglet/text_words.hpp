@@ -40,16 +40,19 @@ class TextQueries {
   Result<std::vector<std::pair<uint32_t, double>>> NextCharactersOfText(std::string_view prefix,
                                                                         uint64_t most_steps,
                                                                         uint32_t lane = 0) {
+    std::vector<uint32_t> characters(kUsualCharacters);
+    std::vector<double> probabilities(kUsualCharacters);
     uint32_t count = 0;
-    kinglet_status status =
-        kinglet_session_text_next_characters(session(), lane, prefix.data(), prefix.size(),
-                                             most_steps, nullptr, nullptr, 0, &count, nullptr);
-    std::vector<uint32_t> characters(count);
-    std::vector<double> probabilities(count);
-    if (status == KINGLET_OK) {
-      status = kinglet_session_text_next_characters(session(), lane, prefix.data(), prefix.size(),
-                                                    most_steps, characters.data(),
-                                                    probabilities.data(), count, &count, nullptr);
+    const auto ask = [&] {
+      return kinglet_session_text_next_characters(
+          session(), lane, prefix.data(), prefix.size(), most_steps, characters.data(),
+          probabilities.data(), characters.size(), &count, nullptr);
+    };
+    kinglet_status status = ask();
+    if (status == KINGLET_BUFFER_TOO_SMALL) {
+      characters.resize(count);
+      probabilities.resize(count);
+      status = ask();
     }
     std::vector<std::pair<uint32_t, double>> next;
     for (uint32_t i = 0; status == KINGLET_OK && i < count; ++i) {
@@ -60,9 +63,11 @@ class TextQueries {
   // The k most probable words that begin so, found by a beam of this width.
   Result<std::vector<TextWord>> WordsOfText(std::string_view prefix, uint32_t k, uint32_t beam,
                                             uint64_t most_steps, uint32_t lane = 0) {
-    std::vector<double> log_probabilities(k);
-    std::vector<uint64_t> offsets(size_t{k} + 1);
-    std::string buffer(size_t{64} * (size_t{k} + 1), '\0');
+    // No more words are found than tokens are stepped, and one.
+    const size_t most = k <= most_steps ? k : static_cast<size_t>(most_steps) + 1;
+    std::vector<double> log_probabilities(most);
+    std::vector<uint64_t> offsets(most + 1);
+    std::string buffer(kUsualBytes, '\0');
     uint64_t needed = 0;
     uint32_t count = 0;
     const auto ask = [&] {
@@ -84,6 +89,7 @@ class TextQueries {
   }
 
  private:
+  static constexpr size_t kUsualCharacters = 512, kUsualBytes = 4096;
   kinglet_session* session() { return static_cast<SessionClass*>(this)->get(); }
 };
 

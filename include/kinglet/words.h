@@ -96,8 +96,9 @@ KINGLET_API kinglet_status kinglet_session_next_characters(kinglet_session* sess
 // The probability that the text which follows begins with the `length` bytes at `prefix`: exactly
 // the sum over all sequences of tokens that spell it, whose last one may spell more. 1 for no
 // bytes. `*steps`, if `steps` is not NULL, becomes the number of tokens that were stepped.
-// Errors: KINGLET_TOO_MANY_STEPS, before any step, if that takes more than `most_steps`;
-// KINGLET_UNSUPPORTED (ids only, an encoder), KINGLET_OUT_OF_MEMORY.
+// Errors: KINGLET_TOO_MANY_STEPS, before any step, if that takes more than `most_steps`, or a
+// sequence of more than 1,024 tokens; KINGLET_UNSUPPORTED (ids only, an encoder),
+// KINGLET_OUT_OF_MEMORY.
 KINGLET_API kinglet_status kinglet_session_text_probability(kinglet_session* session, uint32_t lane,
                                                             const char* prefix, uint64_t length,
                                                             uint64_t most_steps, double* out,

@@ -229,6 +229,12 @@ TEST_F(TextPrefixTest, StepsAreBoundedAndStopped) {
   const std::string many(100, 'a');
   EXPECT_EQ(texts_->Probability(*session_, 1, many, 1u << 20).status().code(),
             KINGLET_TOO_MANY_STEPS);
+  // A text of words, each of which takes a step, is long, and hostile ones are longer.
+  for (const size_t bytes : {size_t{3000}, size_t{1} << 24}) {
+    std::string longest(bytes, 'c');
+    EXPECT_EQ(texts_->Probability(*session_, 1, longest, UINT64_MAX).status().code(),
+              KINGLET_TOO_MANY_STEPS);
+  }
   // Cancelled when the last query about the stream itself has run: stopped before the next token.
   const State state = session_->Save(1).value();
   uint64_t ran = 0, last = UINT64_MAX;
