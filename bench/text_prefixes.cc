@@ -11,7 +11,6 @@
 
 #include "converters/texts/token_file.h"
 #include "kernels/functions.h"
-#include "runtime/special_words.h"
 #include "runtime/stream_text.h"
 #include "runtime/text_prefix.h"
 #include "tools/arguments.h"
@@ -129,10 +128,8 @@ class Check {
     }
     return sum;
   }
-  // In some models the unknown word also ends a line, which is then what it spells.
   bool IsUnknown(uint32_t id) const {
-    return model_->text() != nullptr && model_->text()->unknown_id() == id &&
-           SpecialWordsOf(*model_).end_of_line != id;
+    return model_->text() != nullptr && model_->text()->unknown_id() == id;
   }
 
   std::shared_ptr<const Model> model_;
