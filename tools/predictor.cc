@@ -18,7 +18,7 @@ namespace {
 constexpr size_t kReadChunk = 64;
 constexpr size_t kCandidates = size_t{1} << 20;
 // Of words that begin with a prefix, in models of pieces.
-constexpr uint32_t kWidestBeam = 64;
+constexpr uint32_t kMostBeginnings = 64;
 constexpr uint64_t kMostSteps = 10000;
 
 size_t ChunkOf(const PredictionOptions& options, const Model& model) {
@@ -141,7 +141,7 @@ Result<std::vector<Candidate>> Predictor::AskForWords(Session& session) const {
 Status Predictor::AskForCompletions(Session& session, PredictionAnswer& answer) const {
   CompletionOptions completions;
   completions.count = options_.top;
-  completions.beam = std::clamp(options_.top, CompletionOptions().beam, kWidestBeam);
+  completions.beam = std::clamp(options_.top, CompletionOptions().beam, kMostBeginnings);
   const Before before = options_.spellings->After(session.last_token());
   const std::string prefix = options_.spellings->WordStart(before) + *options_.prefix;
   TextPrefix texts(options_.spellings);
