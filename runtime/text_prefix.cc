@@ -62,8 +62,8 @@ class TextPrefix::Walk {
   Walk(TextPrefix& texts, std::string_view prefix, bool to_the_end)
       : texts_(texts), prefix_(prefix), to_the_end_(to_the_end) {}
 
-  // The totals of a node: its own, and then, in the order of ids, the probability of each token that
-  // leads to another node times that node's totals.
+  // The totals of a node: its own, and then, in the order of ids, the probability of each token
+  // that leads to another node times that node's totals.
   Result<Totals> Run(Session& session, uint32_t lane, uint64_t most_steps, const Visitor& visit) {
     texts_.steps_ = 0;
     const Before before = texts_.spellings_->After(session.last_token(lane));
