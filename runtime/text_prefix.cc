@@ -311,6 +311,23 @@ class TextPrefix::Beam {
     double log_probability;
   };
 
+  // The tokens that go on with a word, and those before which it ends.
+  struct WordParts {
+    WordSet goes_on, ends;
+  };
+  const WordParts& PartsOf(Before before, uint32_t vocabulary) {
+    const auto [found, is_new] =
+        parts_.try_emplace(before, WordParts{WordSet(vocabulary), WordSet(vocabulary)});
+    WordParts& parts = found->second;
+    if (!is_new) return parts;
+    const Spellings& spellings = *texts_.spellings_;
+    for (uint32_t id = 0; id < vocabulary; ++id) {
+      const bool ends = spellings.SpellsNothing(id) || BeginsWithSpace(spellings.Text(id, before));
+      (ends ? parts.ends : parts.goes_on).Add(id);
+    }
+    return parts;
+  }
+
   // The best pieces that a beginning goes on with; and the word that it is if it ends here.
   Status Extend(const Beginning& beginning, size_t index, std::vector<Extension>& next) {
     const Spellings& spellings = *texts_.spellings_;
@@ -321,15 +338,11 @@ class TextPrefix::Beam {
       for (const Spellings::Part& part : found.parts) goes_on.Add(part.id);
       for (const uint32_t id : found.whole) goes_on.Add(id);
     } else {
-      WordSet ends(vocabulary);
-      for (uint32_t id = 0; id < vocabulary; ++id) {
-        const bool ends_word =
-            spellings.SpellsNothing(id) || BeginsWithSpace(spellings.Text(id, beginning.before));
-        (ends_word ? ends : goes_on).Add(id);
-      }
+      const WordParts& parts = PartsOf(beginning.before, vocabulary);
+      goes_on = parts.goes_on;
       if (!beginning.text.empty()) {
         KINGLET_ASSIGN_OR_RETURN(const double p,
-                                 beginning.session->ProbabilityOf(ends, beginning.lane));
+                                 beginning.session->ProbabilityOf(parts.ends, beginning.lane));
         words_[beginning.text] += std::exp(beginning.log_probability) * p;
       } else {  // no prefix: any beginning, also of the next word, with its space
         for (uint32_t id = 0; id < vocabulary; ++id) {
@@ -379,6 +392,7 @@ class TextPrefix::Beam {
   const std::string_view prefix_;
   const CompletionOptions options_;
   std::map<std::string, double> words_;
+  std::map<Before, WordParts> parts_;
 };
 
 Result<std::vector<TextCompletion>> TextPrefix::Best(Session& session, uint32_t lane,

@@ -147,6 +147,9 @@ Status Predictor::AskForCompletions(Session& session, PredictionAnswer& answer) 
   TextPrefix texts(options_.spellings);
   KINGLET_ASSIGN_OR_RETURN(answer.completions, texts.Best(session, 0, prefix, completions));
   answer.steps = texts.steps();
+  for (TextCompletion& word : answer.completions) {
+    if (word.text.starts_with(' ')) word.text.erase(0, 1);
+  }
   if (!options_.json) return Status();
   KINGLET_ASSIGN_OR_RETURN(answer.prefix_probability,
                            texts.Probability(session, 0, prefix, kMostSteps));
@@ -188,9 +191,7 @@ void Predictor::WriteJson(uint64_t position, const PredictionAnswer& answer) {
     line.LogProbability(candidate.log_probability).EndObject();
   }
   for (const TextCompletion& word : answer.completions) {
-    const size_t space = word.text.starts_with(' ') ? 1 : 0;
-    line.BeginObject().Token(word.text.substr(space));
-    line.LogProbability(word.log_probability).EndObject();
+    line.BeginObject().Token(word.text).LogProbability(word.log_probability).EndObject();
   }
   line.EndArray();
   if (options_.spellings) line.Key("steps").Integer(answer.steps);
