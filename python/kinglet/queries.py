@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable
-from ctypes import ArgumentError, addressof, c_double, c_uint32, c_uint64, c_void_p
+from ctypes import addressof, c_double, c_uint32, c_uint64, c_void_p
 from operator import index
 from typing import Any, NamedTuple
 
@@ -84,6 +84,8 @@ class Queries:
 
     def log_probability(self, id: int, lane: int = 0) -> float:
         """The log-probability of word `id`."""
+        if type(id) is not int or type(lane) is not int:
+            id, lane = index(id), index(lane)
         if (id | lane) >> 32:
             raise refused_id(id if id >> 32 else lane)
         try:
@@ -91,10 +93,7 @@ class Queries:
         except IndexError:
             raise self._turn.refusal() from None
         try:
-            try:
-                status = _log_probability(handle, lane, id, self._number_at)
-            except ArgumentError:  # not an int, but as good as one
-                status = _log_probability(handle, index(lane), index(id), self._number_at)
+            status = _log_probability(handle, lane, id, self._number_at)
             if status:
                 check(status)
             return self._number.value

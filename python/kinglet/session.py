@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import weakref
 from collections.abc import Callable
-from ctypes import ArgumentError, addressof, c_uint32, c_uint64, c_void_p
+from ctypes import addressof, c_uint32, c_uint64, c_void_p
 from operator import index
 from typing import TYPE_CHECKING, Any
 
@@ -89,6 +89,8 @@ class Session(Queries):
 
     def step(self, id: int, lane: int = 0) -> None:
         """Processes token `id` on one lane."""
+        if type(id) is not int or type(lane) is not int:
+            id, lane = index(id), index(lane)
         if (id | lane) >> 32:
             raise refused_id(id if id >> 32 else lane)
         try:
@@ -96,10 +98,7 @@ class Session(Queries):
         except IndexError:
             raise self._turn.refusal() from None
         try:
-            try:
-                status = _step(handle, lane, id)
-            except ArgumentError:  # not an int, but as good as one
-                status = _step(handle, index(lane), index(id))
+            status = _step(handle, lane, id)
             if status:
                 check(status)
         finally:
