@@ -96,9 +96,9 @@ Progress::~Progress() {
 }
 
 bool Progress::Due(Clock::time_point now) {
-  constexpr auto kRedraw = std::chrono::milliseconds(200), kLine = std::chrono::milliseconds(1000);
+  constexpr std::chrono::milliseconds kRedrawEach{200}, kLineEach{1000};
   if (form_ == ProgressForm::kNone) return false;
-  if (now - last_ < (form_ == ProgressForm::kJson ? kLine : kRedraw)) return false;
+  if (now - last_ < (form_ == ProgressForm::kJson ? kLineEach : kRedrawEach)) return false;
   last_ = now;
   return true;
 }
