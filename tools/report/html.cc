@@ -64,7 +64,7 @@ std::string Whole(double number) {
 
 std::string Chance(double log_probability) {
   char text[40];
-  std::snprintf(text, sizeof(text), "%.2g", std::exp(log_probability));
+  std::snprintf(text, sizeof(text), "%#.2g", std::exp(log_probability));
   return text;
 }
 
