@@ -37,8 +37,8 @@ class LossTotals {
 
 double InBits(double nats);
 
-// Members of a summary: "oov", "oov_share"; the last ones, from "ppl_without_oov" on. `size` is that
-// of what was scored, if the text is known.
+// Members of a summary: "oov", "oov_share"; the last ones, from "ppl_without_oov" on. `size` is
+// that of what was scored, if the text is known.
 void AppendUnknown(const LossTotals& totals, JsonLine& line);
 void EndSummary(const LossTotals& totals, const std::optional<TextSize>& size,
                 const std::string& protocol, std::string_view backend, JsonLine& line);
