@@ -103,6 +103,42 @@ TEST_F(ReportTest, FiguresAreThoseOfTheCommands) {
   }
 }
 
+// As far as they are not times.
+TEST_F(ReportTest, TimesAreOfTheTextWhereItIsLongEnough) {
+  std::string ids;
+  for (int i = 0; i < 90; ++i) ids += std::to_string(i * i % 23) + " ";
+  folder_.Write("many.txt", ids);
+  for (const std::string file : {"ids.txt", "many.txt"}) {
+    const auto report =
+        folder_.Run("report m.kgl -o r.html --tokens 20 --json --ids " + file).Json().back();
+    const bool long_enough = file == "many.txt";
+    EXPECT_EQ(report["bench_ids"], long_enough ? "text" : "made up");
+    const auto bench =
+        folder_.Run("bench m.kgl --tokens 20 --json" + (long_enough ? " --ids " + file : ""))
+            .Json();
+    ASSERT_EQ(bench.size(), 3U);
+    for (size_t mode = 0; mode < bench.size(); ++mode) {
+      const auto& found = report["bench"][mode];
+      for (const char* key : {"mode", "read_floor_bytes", "tails_opened", "timed"}) {
+        EXPECT_EQ(found[key], bench[mode][key]) << key;
+      }
+      ASSERT_EQ(found["steps"].size(), bench[mode]["steps"].size());
+      for (size_t i = 0; i < found["steps"].size(); ++i) {
+        for (const char* key : {"name", "bytes", "muls"}) {
+          EXPECT_EQ(found["steps"][i][key], bench[mode]["steps"][i][key]) << key;
+        }
+      }
+    }
+  }
+}
+
+TEST_F(ReportTest, ModelsOfOneNameHaveTheirPaths) {
+  std::filesystem::create_directory(folder_.Path("other"));
+  std::filesystem::copy(folder_.Path("plain.kgl"), folder_.Path("other/m.kgl"));
+  EXPECT_TRUE(Has(Page("m.kgl other/m.kgl --ids ids.txt"), "<h1>m.kgl and other/m.kgl</h1>"));
+  EXPECT_TRUE(Has(Page("other/m.kgl plain.kgl --ids ids.txt"), "<h1>m.kgl and plain.kgl</h1>"));
+}
+
 TEST_F(ReportTest, ModelsWithoutCacheOrWordsHaveTheirPage) {
   const std::string plain = Page("plain.kgl --text text.txt");
   EXPECT_TRUE(Has(plain, "This model has no neural cache."));

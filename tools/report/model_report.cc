@@ -69,10 +69,6 @@ void AppendRange(const LossBin& bin, JsonLine& line) {
   line.Key("tokens").Integer(bin.tokens);
 }
 
-void AppendMean(const char* key, const ExactSum& logprob, uint64_t tokens, JsonLine& line) {
-  line.Key(key).Number((0.0 - logprob.Value()) / static_cast<double>(tokens));
-}
-
 void AppendCache(const TextFigures& text, JsonLine& line) {
   line.Key("cache");
   if (!text.cache) {
@@ -80,12 +76,13 @@ void AppendCache(const TextFigures& text, JsonLine& line) {
     return;
   }
   const CacheTally& cache = *text.cache;
-  const uint64_t scored = text.totals.scored();
-  line.BeginObject().Key("hits").Integer(cache.hits).Key("hit_share");
-  line.Number(static_cast<double>(cache.hits) / static_cast<double>(scored));
-  AppendMean("nll_hits", cache.hits_logprob, cache.hits, line);
-  AppendMean("nll_hits_network", cache.hits_network, cache.hits, line);
-  AppendMean("nll_network", cache.network, scored, line);
+  line.BeginObject().Key("hits").Integer(cache.hits.tokens);
+  line.Key("hit_share").Number(cache.hit_share());
+  line.Key("nll_network").Number(cache.all.nll_network());
+  line.Key("nll_hits").Number(cache.hits.nll());
+  line.Key("nll_hits_network").Number(cache.hits.nll_network());
+  line.Key("nll_misses").Number(cache.misses.nll());
+  line.Key("nll_misses_network").Number(cache.misses.nll_network());
   line.Key("gaps").BeginArray();
   for (const LossBin& bin : text.network_gaps) {
     line.BeginObject();

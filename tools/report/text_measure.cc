@@ -12,6 +12,12 @@ constexpr uint32_t kBestWords = 5;
 
 }  // namespace
 
+void CachedLoss::Add(double log_probability, const CacheGift& gift) {
+  ++tokens;
+  mixed.Add(log_probability);
+  network.Add(gift.network);
+}
+
 TextMeasure::TextMeasure(std::shared_ptr<const Model> model, const Options& options)
     : model_(std::move(model)),
       options_(options),
@@ -87,12 +93,8 @@ Status TextMeasure::Score(uint32_t id, std::string_view typed) {
   gaps_.Add(id, value);
   if (!figures_.cache) return Status();
   network_gaps_.Add(id, gift.network);
-  CacheTally& cache = *figures_.cache;
-  cache.network.Add(gift.network);
-  if (gift.part == 0) return Status();
-  ++cache.hits;
-  cache.hits_logprob.Add(value);
-  cache.hits_network.Add(gift.network);
+  figures_.cache->all.Add(value, gift);
+  (gift.part > 0 ? figures_.cache->hits : figures_.cache->misses).Add(value, gift);
   return Status();
 }
 

@@ -29,11 +29,23 @@ struct PassageWord {
   CacheGift gift;
 };
 
-// What the neural cache did to the scored tokens.
+// Losses of the same tokens with the neural cache and by the network alone.
+struct CachedLoss {
+  uint64_t tokens = 0;
+  ExactSum mixed, network;  // log p
+
+  void Add(double log_probability, const CacheGift& gift);
+  // Means; NaN where there is no token.
+  double nll() const { return (0.0 - mixed.Value()) / static_cast<double>(tokens); }
+  double nll_network() const { return (0.0 - network.Value()) / static_cast<double>(tokens); }
+};
+
+// What the neural cache did to the scored tokens. Hits are those whose word it held.
 struct CacheTally {
-  uint64_t hits = 0;  // tokens whose word the cache held
-  ExactSum network;   // log p by the network alone, of all tokens
-  ExactSum hits_logprob, hits_network;
+  CachedLoss all, hits, misses;
+  double hit_share() const {
+    return static_cast<double>(hits.tokens) / static_cast<double>(all.tokens);
+  }
 };
 
 struct TextFigures {
