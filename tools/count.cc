@@ -58,12 +58,6 @@ struct CountInput {
   uint64_t sentences = 0;  // translations
 };
 
-// What a full query computes after each token.
-std::string FullQueryText(const Plan& plan) {
-  if (plan.classifier) return "the scores of all classes";
-  return plan.clusters.empty() ? "only its vector" : "the full distribution";
-}
-
 // Runs the tokens and makes the query of --mode after each. Mode score queries the following token,
 // so it leaves out the last one.
 Result<Trace> RunTokens(const CountOptions& options, const std::shared_ptr<const Model>& model,
@@ -193,8 +187,7 @@ Result<CountInput> ReadInput(const CountOptions& options, const std::shared_ptr<
       KINGLET_ASSIGN_OR_RETURN(input.trace, RunTokens(options, model, sequence.ids, progress));
       query = options.mode == "score" ? "the next word" : "the top " + std::to_string(options.top);
     }
-    input.text = Grouped(input.trace.tokens()) + " tokens of " + options.ids +
-                 " from a fresh stream, " + query + " after each";
+    input.text = StreamPathsText(input.trace.tokens(), options.ids, query);
     return input;
   }
   if (!options.bin_counts.empty()) {
@@ -252,11 +245,7 @@ Status CountModel(const CountOptions& options, Console& console) {
   KINGLET_RETURN_IF_ERROR(CheckCountInput(options, plan.encoder.has_value()));
   KINGLET_ASSIGN_OR_RETURN(const CountInput input, ReadInput(options, model, progress));
   const std::vector<uint64_t> nonzeros = CountNonzeros(plan.weights);
-  CountSource source = {std::string(model->backend().name), input.text, "",
-                        CodedTablesOf(model->file())};
-  for (const uint64_t count : input.bin_counts) {
-    source.bins += (source.bins.empty() ? "" : ",") + std::to_string(count);
-  }
+  CountSource source = CountSourceOf(*model, input.text, input.bin_counts);
   const auto print = [&console](const std::string& text) {
     console.out.Write(text);
     return Status();
@@ -272,13 +261,7 @@ Status CountModel(const CountOptions& options, Console& console) {
   }
   const bool json = options.run.json;
   if (options.rules == "executed" && !options.compare) {
-    uint64_t total = 0, total_nonzeros = 0;
-    for (size_t i = 0; i < plan.weights.size(); ++i) {
-      total += Parameters(plan.weights[i]);
-      if (!plan.weights[i].derived) total_nonzeros += nonzeros[i];
-    }
-    const ExecutedStorage storage =
-        ExecutedStorageOf(model->file().ledger(), total_nonzeros, total);
+    const ExecutedStorage storage = ExecutedStorageOf(*model, nonzeros);
     return print(json ? ExecutedJson(executed(), storage, source)
                       : ExecutedText(executed(), storage, source));
   }

@@ -25,7 +25,7 @@ struct BenchOptions {
   std::optional<uint64_t> source_length, target_length;  // of translations
   std::string modes = "full,score,topk";
   uint32_t top = 10;
-  uint64_t tokens = 1000;
+  uint64_t tokens = kUsualTimed;
   std::optional<uint64_t> rounds;
   size_t steps = 12;
   bool no_skip = false;
