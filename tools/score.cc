@@ -67,7 +67,7 @@ class Scorer {
     const uint64_t end = stream_.size();
     // A progress line would run through tokens printed on the same terminal.
     const bool tokens_on_terminal = console_.out_is_terminal && options_.report().tokens;
-    Progress progress(console_.errors_are_terminal && !tokens_on_terminal, end);
+    Progress progress(tokens_on_terminal ? ProgressForm::kNone : ProgressFormOf("", console_), end);
     if (first_predicted_ > 0) report_.Skip(stream_[0]);
     for (uint64_t first = 1; first < end; first += kScoreChunk) {
       const uint64_t last = std::min(end, first + kScoreChunk);

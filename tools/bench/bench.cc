@@ -115,7 +115,7 @@ Status Bench(const BenchOptions& options, Console& console) {
 
   std::vector<BenchResult> results;
   {
-    Progress shown(console.errors_are_terminal, setup.schedule.rounds);
+    Progress shown(ProgressFormOf("", console), setup.schedule.rounds);
     KINGLET_ASSIGN_OR_RETURN(results, Measure(model, setup, LaneIds(std::move(ids), setup.lanes),
                                               [&](uint64_t done) { shown.Report(done); }));
   }

@@ -18,7 +18,7 @@ constexpr size_t kIdChunk = 1024;
 // Reads the text into `measure`, piece by piece.
 Status ReadInto(TextMeasure& measure, const ReportOptions& options, const Model& model,
                 const Console& console) {
-  Progress progress(console.errors_are_terminal);
+  Progress progress(ProgressFormOf("", console));
   const auto add = [&](const TokenSequence& piece) {
     const Status status = measure.Add(piece);
     progress.Say(Grouped(measure.tokens()) + " tokens");
@@ -57,7 +57,7 @@ Status MeasureTimes(const ReportOptions& options, const Console& console, ModelR
   } else {
     ids = SampleIds(EmbeddingOf(plan), setup.schedule.Ids());
   }
-  Progress progress(console.errors_are_terminal, setup.schedule.rounds);
+  Progress progress(ProgressFormOf("", console), setup.schedule.rounds);
   KINGLET_ASSIGN_OR_RETURN(report.bench, Measure(report.model, setup, LaneIds(std::move(ids), 1),
                                                  [&](uint64_t done) { progress.Report(done); }));
   return Status();
