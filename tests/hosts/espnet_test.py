@@ -14,7 +14,7 @@ import pickle
 import sys
 import tempfile
 
-from support import DATA, checkpoint, needs, refused, versions
+from host_support import DATA, checkpoint, needs, refused, versions
 
 needs("torch", "espnet.nets.batch_beam_search")
 

@@ -17,7 +17,7 @@ import sys
 import tempfile
 import types
 
-from support import PASSAGE, demo, needs, refused, versions
+from host_support import PASSAGE, demo, needs, refused, versions
 
 needs("numpy", "flashlight.lib.text.decoder")
 

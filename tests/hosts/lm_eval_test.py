@@ -18,7 +18,7 @@ import subprocess
 import sys
 import tempfile
 
-from support import PASSAGE, demo, needs, refused, versions
+from host_support import PASSAGE, demo, needs, refused, versions
 
 os.environ.update(HF_HUB_OFFLINE="1", HF_DATASETS_OFFLINE="1")
 needs("lm_eval")

@@ -14,7 +14,7 @@ import sys
 import tempfile
 import types
 
-from support import PASSAGE, demo, needs, refused, versions
+from host_support import PASSAGE, demo, needs, refused, versions
 
 needs("numpy", "pyctcdecode")
 logging.disable(logging.WARNING)
