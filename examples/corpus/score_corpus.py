@@ -10,6 +10,7 @@ their scores, OUT/log what ran: start it again, and the tasks that are not compl
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import pathlib
 from typing import Any
@@ -48,7 +49,7 @@ def on_slurm(options: argparse.Namespace, log: str) -> Any:
         pipeline(options), tasks=options.tasks, workers=options.workers, time=options.time,
         partition=options.partition, mem_per_cpu_gb=options.memory, cpus_per_task=1,
         job_name="kinglet", logging_dir=log, env_command=options.env_command,
-        sbatch_args={"oversubscribe": ""})
+        sbatch_args={"mem-per-cpu": f"{math.ceil(1024 * options.memory)}M"})
 
 
 def main() -> None:

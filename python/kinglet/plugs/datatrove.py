@@ -121,11 +121,12 @@ def _work(connection: Any) -> None:
             executor, rank, local_rank = connection.recv()
         except EOFError:  # whoever sends is done, or gone
             return
+        stats, failed = None, None
         try:
-            answer = executor._run_for_rank(rank, local_rank), None
+            stats = executor._run_for_rank(rank, local_rank)
         except Exception as error:  # raised again by whoever waits
-            answer = None, error
-        connection.send(answer)
+            failed = error
+        connection.send((stats, failed))
 
 
 class _Worker:
