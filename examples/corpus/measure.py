@@ -15,6 +15,7 @@ import json
 import multiprocessing
 import os
 import pathlib
+import queue
 import statistics
 import subprocess
 import tempfile
@@ -66,7 +67,15 @@ def run(path: str, texts: list[str], workers: int, lanes: int) -> list[Work]:
                                                     answers)) for at in range(workers)]
     for process in processes:
         process.start()
-    found = [answers.get() for _ in processes]
+    found: list[Work] = []
+    while len(found) < workers:
+        try:
+            found.append(answers.get(timeout=1.0))
+        except queue.Empty:
+            if any(process.exitcode for process in processes):
+                for process in processes:
+                    process.terminate()
+                raise SystemExit("measure: a worker ended early; see above") from None
     for process in processes:
         process.join()
     return found

@@ -33,8 +33,8 @@ from ctc_logits import (
 from ngram import Arpa
 
 from kinglet import Model
+from kinglet._histories import History, Reader
 from kinglet.plugs import flashlight, pyctcdecode
-from kinglet.plugs._histories import History, Reader
 
 Items = list[tuple[str, Any]]
 Decode = Callable[[Any], str]

@@ -53,7 +53,11 @@ def draw(curves: list[tuple[str, str, Curve]], picture: str) -> None:
     _, axes = pyplot.subplots(1, len(curves), figsize=(10, 4))
     for axis, (title, label, curve) in zip(axes, curves):
         axis.plot([name for name, _ in curve], [value for _, value in curve], marker="o")
-        axis.set(title=title, xlabel=label, ylim=(0, None))
+        axis.set(title=title, xlabel=label)
+        if title == "perplexity":
+            axis.set_yscale("log")
+        else:
+            axis.set_ylim(0, 1.1 * max(value for _, value in curve))
     pyplot.tight_layout()
     pyplot.savefig(picture)
 

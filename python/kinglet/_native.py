@@ -235,6 +235,15 @@ def _load() -> ctypes.CDLL:
 lib = _load()
 
 
+def untyped(name: str) -> Any:
+    """A function for calls that must be quick: types of arguments cost half a microsecond a call.
+
+    It takes int below 2**32, which it does not check, and what c_void_p.from_param returns;
+    anything else is an ArgumentError.
+    """
+    return lib["kinglet_" + name]
+
+
 def check(status: int) -> None:
     """Raises what a status other than success means; call it in the thread that made the call."""
     if status:

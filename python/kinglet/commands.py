@@ -130,9 +130,13 @@ def convert(
                     *options_of(options), progress=progress)[0]
 
 
-def count(model: Path, **options: Any) -> dict[str, Any]:
-    """Parameters and operations of a token: `kinglet count`, with its options as keywords."""
-    return run_json("count", model, *options_of(options))[0]
+def count(model: Path, *, progress: Progress | None = None, **options: Any) -> dict[str, Any]:
+    """Parameters and operations of a token: `kinglet count`, with its options as keywords.
+
+    `progress` is called with each message on the way: once a second where tokens are run.
+    """
+    return run_json("count", model, "--progress", "json", *options_of(options),
+                    progress=progress)[0]
 
 
 def translate(

@@ -22,10 +22,9 @@ class Embedding:
         check(lib.kinglet_embedding_create(model.handle, addressof(out)))
         assert out.value is not None
         self.model = model
-        self._handle = out.value
         self._end = weakref.finalize(self, lib.kinglet_embedding_destroy, out.value)
         self._end.atexit = False
-        self._turn = Turn("embedding")
+        self._turn = Turn(out.value, "embedding")
         self.width: int = number_of(c_uint32, lib.kinglet_embedding_width, out.value)
         self.classes: int = number_of(c_uint32, lib.kinglet_embedding_classes, out.value)
 
@@ -33,17 +32,17 @@ class Embedding:
         """The vector of each word, `width` floats."""
         words = uint32s(ids)
         values = zeros("f", len(words) * self.width)
-        with self._turn:
+        with self._turn as handle:
             check(lib.kinglet_embedding_vectors(
-                self._handle, address(words), len(words), address(values), len(values)))
+                handle, address(words), len(words), address(values), len(values)))
         return [values[at : at + self.width] for at in range(0, len(values), self.width)]
 
     def classify(self, ids: Ids) -> tuple[Floats, Floats]:
         """The logit and the log-probability of each class for a list of words."""
         words = uint32s(ids)
         logits, values = zeros("d", self.classes), zeros("d", self.classes)
-        with self._turn:
+        with self._turn as handle:
             check(lib.kinglet_embedding_classify(
-                self._handle, address(words), len(words), address(logits) or None,
+                handle, address(words), len(words), address(logits) or None,
                 address(values) or None, self.classes))
         return logits, values

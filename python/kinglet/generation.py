@@ -50,34 +50,34 @@ class Generation(Iterator[None]):
         assert out.value is not None
         self.model = model
         self.streams = streams
-        self._handle = out.value
         self._end = weakref.finalize(self, lib.kinglet_generation_destroy, out.value)
         self._end.atexit = False
-        self._turn = Turn("generation")
+        self._turn = Turn(out.value, "generation")
         self._more = True
 
     def __next__(self) -> None:
-        with self._turn:
+        with self._turn as handle:
             if not self._more:
                 raise StopIteration
-            self._more = bool(number_of(c_int32, lib.kinglet_generation_next, self._handle))
+            self._more = bool(number_of(c_int32, lib.kinglet_generation_next, handle))
 
     def ended(self, stream: int = 0) -> bool:
         """Whether the stream has ended."""
-        return bool(
-            number_of(c_int32, lib.kinglet_generation_ended, self._handle, _size(stream)))
+        with self._turn as handle:
+            return bool(number_of(c_int32, lib.kinglet_generation_ended, handle, _size(stream)))
 
     def ids(self, stream: int = 0) -> list[int]:
         """The words that were drawn for a stream."""
         needed = c_uint64()
-        check(lib.kinglet_generation_ids(
-            self._handle, _size(stream), None, 0, addressof(needed)))
-        out = (c_uint32 * needed.value)()
-        check(lib.kinglet_generation_ids(
-            self._handle, stream, addressof(out), len(out), addressof(needed)))
+        with self._turn as handle:
+            check(lib.kinglet_generation_ids(handle, _size(stream), None, 0, addressof(needed)))
+            out = (c_uint32 * needed.value)()
+            check(lib.kinglet_generation_ids(
+                handle, stream, addressof(out), len(out), addressof(needed)))
         return list(out)
 
     def text(self, stream: int = 0) -> str:
         """The text of these words as far as it is known."""
-        text = text_of(lib.kinglet_generation_text, self._handle, _size(stream))
+        with self._turn as handle:
+            text = text_of(lib.kinglet_generation_text, handle, _size(stream))
         return text.decode("utf-8", "surrogateescape")

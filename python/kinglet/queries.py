@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable
-from ctypes import addressof, c_double, c_uint32, c_uint64
+from ctypes import addressof, c_double, c_uint32, c_uint64, c_void_p
 from operator import index
 from typing import Any, NamedTuple
 
 from kinglet._buffers import Floats, Ids, Uint32s, address, refused_id, uint32s, utf8, zeros
-from kinglet._native import DrawOptions, Work, check, lib
+from kinglet._native import DrawOptions, Work, check, lib, untyped
 from kinglet._turns import Turn
-from kinglet.errors import Error, InvalidArgument
+from kinglet.errors import InvalidArgument
 
 Words = list[tuple[int, float]]
 
-_log_probability = lib.kinglet_session_log_probability
+_log_probability = untyped("session_log_probability")
 
 NEXT_BYTE = 0x110000  # KINGLET_NEXT_BYTE
 NEXT_END = 0x7FFFFFFF  # KINGLET_NEXT_END
@@ -39,17 +39,15 @@ class Queries:
     step every query raises WrongOrder.
     """
 
-    _handle: int | None
-    _dead: Error | None
     _turn: Turn
     vocabulary_size: int
 
-    def _begin(self, vocabulary_size: int, what: str) -> None:
+    def _begin(self, handle: int, vocabulary_size: int, what: str) -> None:
         self.vocabulary_size = vocabulary_size
-        self._dead = None
-        self._turn = Turn(what)
+        self._turn = Turn(handle, what)
+        self._free = self._turn.free
         self._number = c_double()
-        self._number_at = addressof(self._number)
+        self._number_at: Any = c_void_p.from_param(addressof(self._number))
         self._id = c_uint32()
         self._id_at = addressof(self._id)
         self._count = c_uint64()
@@ -57,11 +55,6 @@ class Queries:
         # One scratch of a word and a number for every word of the vocabulary, made when first used.
         self._ids: Any = None
         self._values: Any = None
-
-    def _refuse(self, status: int) -> None:
-        if self._dead is not None:
-            raise self._dead
-        check(status)
 
     def _room(self, count: int) -> int:
         """Makes the scratch large enough for `count` words; returns its size."""
@@ -71,45 +64,41 @@ class Queries:
         return len(self._ids)
 
     def _best(self, call: Callable[..., int], lane: int, k: int, *arguments: Any) -> Words:
-        with self._turn:
+        with self._turn as handle:
             room = self._room(min(index(k), self.vocabulary_size))
             ids, values = self._ids, self._values
-            status = call(self._handle, lane, *arguments, addressof(ids), addressof(values), room,
-                          self._id_at)
-            if status:
-                self._refuse(status)
+            check(call(handle, lane, *arguments, addressof(ids), addressof(values), room,
+                       self._id_at))
             count = self._id.value
             return list(zip(ids[:count], values[:count]))
 
     def _ask_number(self, call: Callable[..., int], *arguments: Any) -> float:
-        with self._turn:
-            status = call(self._handle, *arguments, self._number_at)
-            if status:
-                self._refuse(status)
+        with self._turn as handle:
+            check(call(handle, *arguments, self._number_at))
             return self._number.value
 
     def _ask_id(self, call: Callable[..., int], *arguments: Any) -> int:
-        with self._turn:
-            status = call(self._handle, *arguments, self._id_at)
-            if status:
-                self._refuse(status)
+        with self._turn as handle:
+            check(call(handle, *arguments, self._id_at))
             return self._id.value
 
     def log_probability(self, id: int, lane: int = 0) -> float:
         """The log-probability of word `id`."""
-        id = index(id)
+        if type(id) is not int or type(lane) is not int:
+            id, lane = index(id), index(lane)
         if (id | lane) >> 32:
             raise refused_id(id if id >> 32 else lane)
-        turn = self._turn
-        if not turn.take(False):
-            raise turn.refusal()
         try:
-            status = _log_probability(self._handle, lane, id, self._number_at)
+            handle = self._free.pop()
+        except IndexError:
+            raise self._turn.refusal() from None
+        try:
+            status = _log_probability(handle, lane, id, self._number_at)
             if status:
-                self._refuse(status)
+                check(status)
             return self._number.value
         finally:
-            turn.give()
+            self._free.append(handle)
 
     def log_probabilities(
         self, ids: Ids | None = None, lane: int = 0, out: Any = None
@@ -125,12 +114,10 @@ class Queries:
             raise InvalidArgument("kinglet: out: expected it without ids, found both")
         wanted = uint32s(ids)
         values = zeros("d", len(wanted))
-        with self._turn:
-            status = lib.kinglet_session_log_probabilities_of(
-                self._handle, _lane(lane), address(wanted), len(wanted), address(values)
-            )
-            if status:
-                self._refuse(status)
+        with self._turn as handle:
+            check(lib.kinglet_session_log_probabilities_of(
+                handle, _lane(lane), address(wanted), len(wanted), address(values)
+            ))
         return values  # type: ignore[no-any-return]
 
     def probabilities(self, lane: int = 0, out: Any = None) -> Floats:
@@ -149,10 +136,8 @@ class Queries:
             raise TypeError(
                 f"out: expected a writable, contiguous buffer of float32, found {error}"
             ) from None
-        with self._turn:
-            status = call(self._handle, _lane(lane), addressof(at), view.nbytes // 4)
-            if status:
-                self._refuse(status)
+        with self._turn as handle:
+            check(call(handle, _lane(lane), addressof(at), view.nbytes // 4))
         return out  # type: ignore[no-any-return]
 
     def top_k(self, k: int, lane: int = 0) -> Words:
@@ -202,17 +187,16 @@ class Queries:
         return self._characters(lib.kinglet_session_next_characters, _lane(lane), text, len(text))
 
     def _characters(self, call: Callable[..., int], *arguments: Any) -> dict[str, float]:
-        with self._turn:
+        with self._turn as handle:
             count = c_uint32(self.vocabulary_size)
             while True:
                 room = max(1, count.value)
                 characters, values = (c_uint32 * room)(), (c_double * room)()
-                status = call(self._handle, *arguments, addressof(characters), addressof(values),
+                status = call(handle, *arguments, addressof(characters), addressof(values),
                               room, addressof(count))
                 if status != 103 or count.value <= room:  # KINGLET_BUFFER_TOO_SMALL
                     break
-            if status:
-                self._refuse(status)
+            check(status)
         return {_character(characters[at]): values[at] for at in range(count.value)}
 
     def text_probability(self, prefix: str, most_steps: int = 10_000, lane: int = 0) -> float:
@@ -239,28 +223,25 @@ class Queries:
         offsets, values = (c_uint64 * (_size(k) + 1))(), (c_double * max(1, k))()
         count, needed = c_uint32(), c_uint64()
         buffer = ctypes.create_string_buffer(1 << 16)
-        with self._turn:
+        with self._turn as handle:
             while True:
                 status = lib.kinglet_session_text_words(
-                    self._handle, _lane(lane), text, len(text), k, _size(beam), index(most_steps),
+                    handle, _lane(lane), text, len(text), k, _size(beam), index(most_steps),
                     addressof(buffer), len(buffer), addressof(needed), addressof(offsets),
                     addressof(values), addressof(count), None)
                 if status != 103 or needed.value <= len(buffer):  # KINGLET_BUFFER_TOO_SMALL
                     break
                 buffer = ctypes.create_string_buffer(needed.value)
-            if status:
-                self._refuse(status)
+            check(status)
         return [(buffer.raw[offsets[at] : offsets[at + 1] - 1].decode("utf-8", "surrogateescape"),
                  values[at]) for at in range(count.value)]
 
     def interval(self, id: int, lane: int = 0) -> tuple[int, int]:
         """The integers below 2**32 that belong to word `id`, for entropy coders: [low, high)."""
         low, high = c_uint64(), c_uint64()
-        with self._turn:
-            status = lib.kinglet_session_interval(self._handle, _lane(lane), _size(id),
-                                                  addressof(low), addressof(high))
-            if status:
-                self._refuse(status)
+        with self._turn as handle:
+            check(lib.kinglet_session_interval(
+                handle, _lane(lane), _size(id), addressof(low), addressof(high)))
         return low.value, high.value
 
     def word_at(self, point: int, lane: int = 0) -> int:
@@ -293,26 +274,22 @@ class Queries:
         """The log-probability of word ids[i] in lane lanes[i], for all lanes at once."""
         where, words = _pairs(lanes, ids, "ids")
         values = zeros("d", len(words))
-        with self._turn:
-            status = lib.kinglet_session_log_probability_lanes(
-                self._handle, address(where), address(words), len(words), address(values)
-            )
-            if status:
-                self._refuse(status)
+        with self._turn as handle:
+            check(lib.kinglet_session_log_probability_lanes(
+                handle, address(where), address(words), len(words), address(values)
+            ))
         return values  # type: ignore[no-any-return]
 
     def top_k_lanes(self, lanes: Ids, k: int) -> list[Words]:
         """`top_k` of each of these lanes."""
         where = uint32s(lanes, "lanes")
-        with self._turn:
+        with self._turn as handle:
             room = self._room(max(1, len(where) * min(_size(k), self.vocabulary_size)))
             ids, values = self._ids, self._values
-            status = lib.kinglet_session_top_k_lanes(
-                self._handle, address(where), len(where), k, addressof(ids), addressof(values),
+            check(lib.kinglet_session_top_k_lanes(
+                handle, address(where), len(where), k, addressof(ids), addressof(values),
                 room, self._id_at
-            )
-            if status:
-                self._refuse(status)
+            ))
             each = self._id.value
             return [
                 list(zip(ids[at : at + each], values[at : at + each]))
@@ -348,28 +325,22 @@ class Queries:
             raise _lengths("seeds", len(where), len(seed_list))
         numbers = (c_uint64 * len(seed_list))(*seed_list)
         out = (c_uint32 * len(seed_list))()
-        with self._turn:
-            status = call(self._handle, address(where), addressof(numbers), len(where), options,
-                          addressof(out))
-            if status:
-                self._refuse(status)
+        with self._turn as handle:
+            check(call(handle, address(where), addressof(numbers), len(where), options,
+                       addressof(out)))
         return list(out)
 
     def compute_lanes(self, lanes: Ids) -> None:
         """Computes what queries about these lanes (at most eight at a time) can need."""
         where = uint32s(lanes, "lanes")
-        with self._turn:
-            status = lib.kinglet_session_compute_lanes(self._handle, address(where), len(where))
-            if status:
-                self._refuse(status)
+        with self._turn as handle:
+            check(lib.kinglet_session_compute_lanes(handle, address(where), len(where)))
 
     def last_work(self, lane: int = 0) -> LastWork:
         """What the lane's last query computed."""
         work = Work(struct_size=ctypes.sizeof(Work))
-        with self._turn:
-            status = lib.kinglet_session_last_work(self._handle, _lane(lane), addressof(work))
-            if status:
-                self._refuse(status)
+        with self._turn as handle:
+            check(lib.kinglet_session_last_work(handle, _lane(lane), addressof(work)))
         return LastWork(bool(work.cache_computed), work.clusters_opened, work.cluster_count,
                         work.multiplications, work.additions, work.others)
 

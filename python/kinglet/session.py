@@ -10,8 +10,8 @@ from operator import index
 from typing import TYPE_CHECKING, Any
 
 from kinglet._buffers import Floats, Ids, address, refused_id, uint32s, zeros
-from kinglet._native import SessionOptions, check, lib, number_of
-from kinglet._turns import Turn, interruptible, watch_forks
+from kinglet._native import SessionOptions, check, lib, number_of, untyped
+from kinglet._turns import interruptible, watch_forks
 from kinglet.errors import InvalidArgument, WrongOrder
 from kinglet.queries import Queries, _lane, _pairs
 from kinglet.state import State
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from kinglet.model import Model
 
 NO_PARENT = 0xFFFFFFFF  # KINGLET_NO_PARENT
-_step = lib.kinglet_session_step
+_step = untyped("session_step")
 _EMPTY_CACHE = {"reference": 0, "normalised": 1}
 
 
@@ -49,17 +49,17 @@ class Session(Queries):
         self.model = model
         self.lanes: int = number_of(c_uint32, lib.kinglet_session_lanes, out.value)
         self.threads = threads
-        self._handle: int | None = out.value
-        self._begin(len(model.vocabulary), "session")
+        self._begin(out.value, len(model.vocabulary), "session")
         self._end = weakref.finalize(self, lib.kinglet_session_destroy, out.value)
         self._end.atexit = False
         watch_forks(self)
 
     def close(self) -> None:
         """Frees the session's memory now; else that happens when nobody refers to it."""
+        if self._turn.ended():
+            return
         with self._turn:
-            self._handle = None
-            self._dead = WrongOrder("kinglet: session: expected an open one, found it closed")
+            self._turn.end(WrongOrder("kinglet: session: expected an open one, found it closed"))
             self._end()
 
     def __enter__(self) -> Session:
@@ -70,16 +70,14 @@ class Session(Queries):
 
     def after_fork(self) -> None:
         """In a child process: its workers, and a thread that was using it, are not there."""
-        if self._handle is None or not (self.threads > 1 or self._turn.taken()
-                                        or self.model.backend == "cuda"):
+        if self._turn.ended() or not (self.threads > 1 or self._turn.taken()
+                                      or self.model.backend == "cuda"):
             return
-        self._handle = None
         self._end.detach()  # destroying it would wait for workers of the other process
-        self._turn = Turn("session")
-        self._dead = WrongOrder(
+        self._turn.end(WrongOrder(
             "kinglet: session: expected one made in this process, found one made before a fork "
             "that had threads of its own; make a new one: model.session()"
-        )
+        ))
 
     def __reduce__(self) -> tuple[object, ...]:
         raise TypeError(
@@ -91,35 +89,35 @@ class Session(Queries):
 
     def step(self, id: int, lane: int = 0) -> None:
         """Processes token `id` on one lane."""
-        id = index(id)
+        if type(id) is not int or type(lane) is not int:
+            id, lane = index(id), index(lane)
         if (id | lane) >> 32:
             raise refused_id(id if id >> 32 else lane)
-        turn = self._turn
-        if not turn.take(False):
-            raise turn.refusal()
         try:
-            status = _step(self._handle, lane, id)
+            handle = self._free.pop()
+        except IndexError:
+            raise self._turn.refusal() from None
+        try:
+            status = _step(handle, lane, id)
             if status:
-                self._refuse(status)
+                check(status)
         finally:
-            turn.give()
+            self._free.append(handle)
 
     def step_lanes(self, lanes: Ids, ids: Ids) -> None:
         """Processes token ids[i] on lane lanes[i]; weights are read once for all of them."""
         where, words = _pairs(lanes, ids, "ids")
-        with self._turn:
-            status = lib.kinglet_session_step_lanes(
-                self._handle, address(where), address(words), len(words)
-            )
-            if status:
-                self._refuse(status)
+        with self._turn as handle:
+            check(lib.kinglet_session_step_lanes(
+                handle, address(where), address(words), len(words)
+            ))
 
     def encode(self, source: Ids, lane: int = 0) -> None:
         """In a model that translates: starts a stream that has this source. Ctrl-C ends it."""
         words = uint32s(source, "source")
         self._long(
-            lambda: lib.kinglet_session_encode(
-                self._handle, _lane(lane), address(words), len(words)
+            lambda handle: lib.kinglet_session_encode(
+                handle, _lane(lane), address(words), len(words)
             )
         )
 
@@ -129,10 +127,8 @@ class Session(Queries):
 
     def position(self, lane: int = 0) -> int:
         """How many tokens the lane's stream has processed."""
-        with self._turn:
-            status = lib.kinglet_session_position(self._handle, _lane(lane), self._count_at)
-            if status:
-                self._refuse(status)
+        with self._turn as handle:
+            check(lib.kinglet_session_position(handle, _lane(lane), self._count_at))
             return self._count.value
 
     def fork(self, source: int, target: int) -> None:
@@ -141,9 +137,9 @@ class Session(Queries):
 
     def cancel(self) -> None:
         """Ends the call that is running, or the next one, with Cancelled; from any thread."""
-        if self._dead is not None:
-            raise self._dead
-        check(lib.kinglet_session_cancel(self._handle))
+        if self._turn.ended():
+            raise self._turn.refusal()
+        check(lib.kinglet_session_cancel(self._turn.handle))
 
     def save(self, lane: int = 0) -> State:
         """The state of the lane's stream."""
@@ -173,37 +169,26 @@ class Session(Queries):
         values = zeros("d", len(words))
         stepped = c_uint64()
 
-        def call() -> int:
+        def call(handle: Any) -> int:
             return lib.kinglet_session_score_tree(  # type: ignore[no-any-return]
-                self._handle, address(above), address(words), len(words), address(values),
+                handle, address(above), address(words), len(words), address(values),
                 addressof(stepped)
             )
 
         if len(words) < _LONG:
-            with self._turn:
-                status = call()
-                if status:
-                    self._refuse(status)
+            self._do(call)
         else:
             self._long(call)
         return values, stepped.value
 
     def _do(self, call: Callable[..., int], *arguments: Any) -> None:
-        with self._turn:
-            status = call(self._handle, *arguments)
-            if status:
-                self._refuse(status)
+        with self._turn as handle:
+            check(call(handle, *arguments))
 
-    def _long(self, call: Callable[[], int]) -> None:
+    def _long(self, call: Callable[[Any], int]) -> None:
         """A call that may take so long that Ctrl-C must end it."""
-
-        def run() -> None:
-            status = call()
-            if status:
-                self._refuse(status)
-
-        with self._turn:
-            interruptible(run, self.cancel)
+        with self._turn as handle:
+            interruptible(lambda: check(call(handle)), self.cancel)
 
 
 _LONG = 200  # tokens, about 20 ms of the demo model: until then Ctrl-C waits

@@ -25,7 +25,7 @@ from pyctcdecode import BeamSearchDecoderCTC, build_ctcdecoder
 from pyctcdecode.alphabet import Alphabet
 
 import kinglet
-from kinglet.plugs._histories import History
+from kinglet._histories import History
 from kinglet.plugs.pyctcdecode import LanguageModel
 
 COUNT = 12

@@ -98,7 +98,15 @@ def main():
         path = demo(folder)
         compare(path, kinglet.Model(path).tokenize("the film was a success"), "cpu")
         lines(path)
-        assert kinglet.count(path, rules="executed", ids=DEMO / "tokens.txt")["ops"]["total"] > 0
+        told = []
+        counted = kinglet.count(path, rules="executed", ids=DEMO / "tokens.txt",
+                                progress=told.append)
+        assert counted["ops"]["total"] > 0 and told[0].startswith("opening"), told
+        with tempfile.NamedTemporaryFile("w", suffix=".txt") as file:
+            file.write("7 " * 30_000)  # about two seconds
+            file.flush()
+            kinglet.count(path, mode="score", ids=file.name, progress=told.append)
+        assert any("of 29,999 tokens" in text for text in told), told
     print(f"{len(CHECKPOINTS) + 1} models: the command's bits")
 
 

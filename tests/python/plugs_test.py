@@ -12,7 +12,7 @@ import types
 
 import kinglet
 from kinglet import plugs
-from kinglet.plugs._histories import History, Reader, history_of
+from kinglet._histories import History, Reader, history_of
 from kinglet.plugs._host import host
 from kinglet.plugs._words import Words
 from support import DATA, demo, refused

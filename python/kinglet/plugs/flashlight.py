@@ -18,9 +18,9 @@ import os
 from collections.abc import Iterable
 from typing import Any
 
+from kinglet._histories import History, Reader
 from kinglet.errors import IdOutOfRange, InvalidArgument
 from kinglet.model import Model
-from kinglet.plugs._histories import History, Reader
 from kinglet.plugs._host import host
 from kinglet.plugs._words import Words
 

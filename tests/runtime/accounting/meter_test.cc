@@ -10,7 +10,7 @@
 
 #include "runtime/session.h"
 #include "tests/runtime/lower/lowering.h"
-#include "tests/runtime/synthetic_plan.h"
+#include "tests/synthesis/synthetic_plan.h"
 #include "tests/support/recurrent_builder.h"
 #include "tests/support/softmax_builder.h"
 

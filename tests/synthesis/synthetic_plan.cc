@@ -1,4 +1,4 @@
-#include "tests/runtime/synthetic_plan.h"
+#include "tests/synthesis/synthetic_plan.h"
 
 #include <algorithm>
 #include <optional>
@@ -21,17 +21,27 @@ SyntheticPlan::SyntheticPlan(const SyntheticConfig& config) {
   plan_ = *Lower(draft.description, tensors_);
 }
 
-SyntheticPlan::SyntheticPlan(const CodedSynthesisSpec& spec) {
-  const ModelDraft draft = *OutlineCoded(spec);
-  for (const EncodedTensor& tensor : draft.tensors) {
+SyntheticPlan::SyntheticPlan(const CodedSynthesisSpec& spec) : SyntheticPlan(*OutlineCoded(spec)) {}
+
+SyntheticPlan::SyntheticPlan(const ModelDraft& outline) {
+  for (const EncodedTensor& tensor : outline.tensors) {
     TensorView view{tensor.name, tensor.shape, DenseView{FloatType::kF32, {}}, {}};
+    view.derived = tensor.derived;
     if (const auto* coded = std::get_if<Coded>(&tensor.values)) {
       view.values = CodedView{coded->scheme, {}, std::nullopt};
     }
     tensors_.push_back(view);
     nonzeros.push_back(tensor.coded() ? 0 : Count(tensor.shape));
   }
-  plan_ = *Lower(draft.description, tensors_);
+  plan_ = *Lower(outline.description, tensors_);
+}
+
+uint64_t SyntheticPlan::ParametersOf(std::string_view prefix) const {
+  uint64_t sum = 0;
+  for (const TensorView& weight : plan_.weights) {
+    if (weight.name.starts_with(prefix)) sum += Parameters(weight);
+  }
+  return sum;
 }
 
 TensorId SyntheticPlan::Find(std::string_view name) const {

@@ -1,6 +1,8 @@
 // Published numbers of the presets' networks. Nothing here was computed by kinglet.
-#ifndef KINGLET_TESTS_BENCH_PUBLISHED_TOTALS_H_
-#define KINGLET_TESTS_BENCH_PUBLISHED_TOTALS_H_
+#ifndef KINGLET_TESTS_SYNTHESIS_PUBLISHED_TOTALS_H_
+#define KINGLET_TESTS_SYNTHESIS_PUBLISHED_TOTALS_H_
+
+#include <cstdint>
 
 namespace kinglet {
 
@@ -70,6 +72,23 @@ inline constexpr CodedRatioRow kCodedRatios[] = {
     {"dpq-envi-vq", 16.1, 16.13},        {"dpq-vien-sx", 72.0, 72.0},
     {"dpq-vien-vq", 14.1, 14.05},        {"dpq-bert", 37.0, 36.96}};
 
+// Ratios whose shapes are not a preset's: one pool for all positions. The slides on text
+// classification print no vocabulary; with many words only the codes count.
+struct CodedShapeRow {
+  const char* name;
+  uint64_t words;
+  uint32_t width, choices, positions;
+  double printed;
+  const char* reason;  // why the digits differ; empty: they do not
+};
+inline constexpr uint64_t kManyWords = 1'000'000'000;
+inline constexpr CodedShapeRow kCodedShapes[] = {
+    {"PTB medium, VQ", 10000, 650, 128, 50, 58.7, "the shape nearest to it"},
+    {"AG News, many words", kManyWords, 300, 32, 100, 19.3, ""},
+    {"Yahoo, Yelp full, many words", kManyWords, 300, 16, 50, 48.2, ""},
+    {"DBpedia, Yelp full, many words", kManyWords, 300, 16, 100, 24.1, ""},
+    {"DBpedia, Yelp polarity, many words", kManyWords, 300, 32, 50, 38.5, ""}};
+
 // Parameters of Slim Embedding's networks (Li et al. 2018, One Billion Words), in millions.
 struct SlimTotal {
   const char* preset;
@@ -77,6 +96,17 @@ struct SlimTotal {
 };
 inline constexpr SlimTotal kSlimTotals[] = {{"slim-billion-2", 322}, {"slim-billion-3", 254}};
 
+// The shares of a table's parameters that Slim Embedding keeps on the Penn Treebank, in per cent:
+// M sub-vectors for 10,000 words of 10 positions.
+struct SlimShare {
+  uint32_t units, words, positions, sub_vectors;
+  const char* printed;
+};
+inline constexpr SlimShare kSlimShares[] = {
+    {300, 10000, 10, 20000, "20"}, {300, 10000, 10, 10000, "10"}, {300, 10000, 10, 6250, "6.25"},
+    {300, 10000, 10, 5000, "5"},   {650, 10000, 10, 10000, "10"}, {650, 10000, 10, 5000, "5"},
+    {650, 10000, 10, 1000, "1"}};
+
 }  // namespace kinglet
 
-#endif  // KINGLET_TESTS_BENCH_PUBLISHED_TOTALS_H_
+#endif  // KINGLET_TESTS_SYNTHESIS_PUBLISHED_TOTALS_H_
