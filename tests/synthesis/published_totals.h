@@ -6,26 +6,29 @@
 
 namespace kinglet {
 
-// Operations of dense networks: as printed in Tables 4 to 6 of Yan et al. 2020, to three digits,
-// and worked out by hand from the notebook's formulas, to a thousandth. The last row is an output
-// stored in an older version of the notebook (commit 9668d5b).
+// Dense networks: parameters in millions, by which the repository names its runs; operations in
+// millions, as printed in Tables 4 to 6 of Yan et al. 2020, and worked out by hand from the
+// notebook's formulas, to a thousandth. The last row is an output stored in an older version of the
+// notebook (commit 9668d5b).
 struct DenseTotal {
   const char* preset;
+  const char* parameters;  // empty: as of a row above, or the name has another number
+  const char* millions;    // empty: not printed
   double operations;
 };
-inline constexpr DenseTotal kDenseTotals[] = {{"8.3M", 17427386.758},
-                                              {"8.3M-cache1000", 17941386.758},
-                                              {"8.3M-cache2000", 18455386.758},
-                                              {"8.3M-cache3000", 18969386.758},
-                                              {"8.3M-attn65", 17219770.758},
-                                              {"8.3M-attn129", 17635002.758},
-                                              {"8.3M-attn257", 18465466.758},
-                                              {"8.4M-attn513", 20126394.758},
-                                              {"8.5M-attn1025", 23448250.758},
-                                              {"11M", 23303994.758},
-                                              {"15.2M", 31586027.658},
-                                              {"teacher", 110859933.154},
-                                              {"74M", 149019347}};
+inline constexpr DenseTotal kDenseTotals[] = {{"8.3M", "8.3", "17.4", 17427386.758},
+                                              {"8.3M-cache1000", "", "17.9", 17941386.758},
+                                              {"8.3M-cache2000", "", "18.4", 18455386.758},
+                                              {"8.3M-cache3000", "", "", 18969386.758},
+                                              {"8.3M-attn65", "8.3", "17.2", 17219770.758},
+                                              {"8.3M-attn129", "8.3", "17.6", 17635002.758},
+                                              {"8.3M-attn257", "8.3", "18.5", 18465466.758},
+                                              {"8.4M-attn513", "8.4", "20.1", 20126394.758},
+                                              {"8.5M-attn1025", "8.5", "23.4", 23448250.758},
+                                              {"11M", "11", "23.3", 23303994.758},
+                                              {"15.2M", "15.2", "31.6", 31586027.658},
+                                              {"teacher", "54", "111", 110859933.154},
+                                              {"74M", "", "149.019347", 149019347}};
 
 // Printed by the notebooks for the quantised networks.
 struct PrintedCount {

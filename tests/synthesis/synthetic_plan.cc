@@ -2,37 +2,45 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 #include <variant>
 
 #include "runtime/lower/lower.h"
 
 namespace kinglet {
 
-SyntheticPlan::SyntheticPlan(const SyntheticConfig& config) {
-  const ModelDraft draft = *Synthesise(config);
-  for (const EncodedTensor& tensor : draft.tensors) {
-    TensorView view{tensor.name, tensor.shape, DenseView{FloatType::kF32, {}}, {}};
-    if (const auto* quantised = std::get_if<Quantised>(&tensor.values)) {
-      view.values = PackedView{quantised->bits, quantised->rule, {}, {}};
-    }
-    tensors_.push_back(view);
-    nonzeros.push_back(CountNonzeros(tensor));
+namespace {
+
+TensorView ViewOf(const EncodedTensor& tensor) {
+  TensorView view{tensor.name, tensor.shape, DenseView{FloatType::kF32, {}}, {}};
+  view.derived = tensor.derived;
+  if (const auto* quantised = std::get_if<Quantised>(&tensor.values)) {
+    view.values = PackedView{quantised->bits, quantised->rule, {}, {}};
+  } else if (const auto* coded = std::get_if<Coded>(&tensor.values)) {
+    view.values = CodedView{coded->scheme, {}, std::nullopt};
   }
-  plan_ = *Lower(draft.description, tensors_);
+  return view;
+}
+
+}  // namespace
+
+SyntheticPlan::SyntheticPlan(const SyntheticConfig& config) {
+  SynthesisOutline outline = *OutlineMicronet(config);
+  nonzeros = std::move(outline.nonzeros);
+  Fill(outline.draft);
 }
 
 SyntheticPlan::SyntheticPlan(const CodedSynthesisSpec& spec) : SyntheticPlan(*OutlineCoded(spec)) {}
 
 SyntheticPlan::SyntheticPlan(const ModelDraft& outline) {
   for (const EncodedTensor& tensor : outline.tensors) {
-    TensorView view{tensor.name, tensor.shape, DenseView{FloatType::kF32, {}}, {}};
-    view.derived = tensor.derived;
-    if (const auto* coded = std::get_if<Coded>(&tensor.values)) {
-      view.values = CodedView{coded->scheme, {}, std::nullopt};
-    }
-    tensors_.push_back(view);
     nonzeros.push_back(tensor.coded() ? 0 : Count(tensor.shape));
   }
+  Fill(outline);
+}
+
+void SyntheticPlan::Fill(const ModelDraft& outline) {
+  for (const EncodedTensor& tensor : outline.tensors) tensors_.push_back(ViewOf(tensor));
   plan_ = *Lower(outline.description, tensors_);
 }
 

@@ -18,11 +18,12 @@ using SyntheticConfig = SynthesisSpec;
 
 class SyntheticPlan {
  public:
-  // REQUIRES: a spec that Synthesise takes.
+  // As Synthesise would make it, of 3 bits or more; nothing is synthesised. REQUIRES: a spec that
+  // OutlineMicronet takes.
   explicit SyntheticPlan(const SyntheticConfig& config);
-  // Of any size: nothing is synthesised. REQUIRES: a spec that OutlineCoded takes.
+  // REQUIRES: a spec that OutlineCoded takes.
   explicit SyntheticPlan(const CodedSynthesisSpec& spec);
-  // Of a model without values: shapes, encodings and blocks.
+  // Of a model without values: shapes, encodings and blocks. Every entry counts as not zero.
   explicit SyntheticPlan(const ModelDraft& outline);
   SyntheticPlan(const SyntheticPlan&) = delete;
   SyntheticPlan& operator=(const SyntheticPlan&) = delete;
@@ -36,6 +37,8 @@ class SyntheticPlan {
   uint64_t ParametersOf(std::string_view prefix) const;
 
  private:
+  void Fill(const ModelDraft& outline);
+
   std::vector<TensorView> tensors_;
   Plan plan_;
 };
