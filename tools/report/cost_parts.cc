@@ -1,6 +1,7 @@
 #include "tools/report/cost_parts.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <utility>
 
@@ -28,15 +29,19 @@ std::string KindOf(const std::string& name) {
   return kind;
 }
 
-// The largest kinds of parts first, and the others together.
-std::vector<Bar> KindBars(const Amounts& parts, const std::function<std::string(double)>& text) {
+Bar ShareBar(const std::string& label, double amount, double total,
+             const std::function<std::string(double)>& text) {
+  return {label, text(amount) + ", " + Decimal(100 * amount / total, 1) + " %", amount};
+}
+
+// The largest kinds of parts first, and the others together, with their shares of `total`.
+std::vector<Bar> KindBars(const Amounts& parts, double total,
+                          const std::function<std::string(double)>& text) {
   std::map<std::string, std::pair<double, size_t>> kinds;
-  double total = 0;
   for (const auto& [name, amount] : parts) {
     auto& [sum, count] = kinds[KindOf(name)];
     sum += amount;
     ++count;
-    total += amount;
   }
   Amounts sorted;
   for (const auto& [kind, sum] : kinds) {
@@ -53,12 +58,11 @@ std::vector<Bar> KindBars(const Amounts& parts, const std::function<std::string(
       rest += amount;
       continue;
     }
-    bars.push_back(
-        {sorted[i].first, text(amount) + ", " + Decimal(100 * amount / total, 1) + " %", amount});
+    bars.push_back(ShareBar(sorted[i].first, amount, total, text));
   }
   if (sorted.size() > kMostBars) {
-    bars.push_back({std::to_string(sorted.size() + 1 - kMostBars) + " more",
-                    text(rest) + ", " + Decimal(100 * rest / total, 1) + " %", rest});
+    bars.push_back(
+        ShareBar(std::to_string(sorted.size() + 1 - kMostBars) + " more", rest, total, text));
   }
   return bars;
 }
@@ -68,32 +72,39 @@ std::vector<Bar> OperationBars(const ModelReport& report) {
   for (const Component& component : report.count.components) {
     parts.emplace_back(component.name, component.operations.Total());
   }
-  return KindBars(parts, Whole);
+  return KindBars(parts, report.count.operations.Total(), Whole);
 }
 
 std::vector<Bar> TouchedBars(const ModelReport& report) {
   Amounts parts;
+  double total = 0;
   for (const BenchStep& step : FullMode(report).steps) {
     if (step.bytes > 0) parts.emplace_back(step.name, step.bytes);
+    total += step.bytes;
   }
-  return KindBars(parts, Whole);
+  return KindBars(parts, total, Whole);
 }
 
 std::vector<Bar> OwnerBars(const ModelReport& report) {
   const auto file_size = static_cast<double>(report.model->file().file_size());
   std::vector<Bar> bars;
   for (const auto& [owner, bytes] : report.facts.bytes_by_part) {
-    const auto amount = static_cast<double>(bytes);
-    bars.push_back(
-        {owner, Grouped(bytes) + ", " + Decimal(100 * amount / file_size, 1) + " %", amount});
+    bars.push_back(ShareBar(owner, static_cast<double>(bytes), file_size, Whole));
   }
   return bars;
 }
 
+// Last what is between the steps, which may be less than nothing (AddRemainder).
 std::vector<Bar> StepTimeBars(const ModelReport& report) {
+  const BenchResult& mode = FullMode(report);
+  const BenchStep& remainder = mode.steps.back();
   Amounts parts;
-  for (const BenchStep& step : FullMode(report).steps) parts.emplace_back(step.name, step.us);
-  return KindBars(parts, MicrosecondsText);
+  for (const BenchStep& step : mode.steps) {
+    if (&step != &remainder) parts.emplace_back(step.name, step.us);
+  }
+  std::vector<Bar> bars = KindBars(parts, mode.us_per_token.mean, MicrosecondsText);
+  bars.push_back(ShareBar(remainder.name, remainder.us, mode.us_per_token.mean, MicrosecondsText));
+  return bars;
 }
 
 std::vector<TimeRow> TimeRows(const ModelReport& report) {

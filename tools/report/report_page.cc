@@ -96,7 +96,8 @@ std::string ReportPage(Reports reports, const std::string& source) {
       "<header><h1>" + title + "</h1>\n<p class=\"soft\">kinglet report over " +
       HtmlText(NameOf(source)) + "; losses are natural logarithms</p></header>\n" + "<main" +
       (reports.size() > 1 ? " class=\"two\"" : "") + ">\n";
-  html += Section("The model", "", "", reports, ModelPart, true);
+  html += Section("The model", "What the whole text and the file come to.", "kinglet score",
+                  reports, ModelPart, true);
   html += Section("Loss by word frequency",
                   "Mean loss in nats by rank in the vocabulary, about a tenth of all tokens a bar.",
                   "kinglet score --by frequency", reports, FrequencyPart(reports));
@@ -125,8 +126,11 @@ std::string ReportPage(Reports reports, const std::string& source) {
                   "kinglet count", reports, OperationsPart(reports));
   html += Section("Bytes by component", "Memory that a token's steps touch, query full.",
                   "kinglet bench", reports, TouchedPart(reports));
-  html += Section("Time by component", "Means of query full; they add up to its mean.",
-                  "kinglet bench", reports, StepTimesPart(reports));
+  html += Section(
+      "Time by component",
+      "Means of query full; with other, what is between the steps, they add up to its mean. It "
+      "is negative where steps ran slower while they were timed one by one.",
+      "kinglet bench", reports, StepTimesPart(reports));
   html += Section("Bytes by owner", "What each byte of the model file is for.", "kinglet inspect",
                   reports, OwnersPart(reports));
   return html + "</main>\n<footer><p>Times were measured when this page was written, " +
