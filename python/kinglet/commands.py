@@ -135,7 +135,8 @@ def count(model: Path, *, progress: Progress | None = None, **options: Any) -> d
 
     `progress` is called with each message on the way: once a second where tokens are run.
     """
-    return run_json("count", model, "--progress", "json", *options_of(options), progress=progress)[0]
+    words = ["count", model, "--progress", "json", *options_of(options)]
+    return run_json(*words, progress=progress)[0]
 
 
 def translate(
