@@ -73,6 +73,7 @@ TEST_F(ReportTest, WrongCommandLinesAndPlacesAreRefused) {
   ExpectRefused("m.kgl --text text.txt --ids ids.txt -o r.html", "found both", 2);
   ExpectRefused("m.kgl plain.kgl --text - -o r.html", "read twice", 2);
   ExpectRefused("m.kgl --text text.txt", "-o", 2);
+  ExpectRefused("m.kgl --text text.txt -o -", "-o", 2);
   ExpectRefused("m.kgl --text text.txt -o missing/r.html", "missing");
   ExpectRefused("m.kgl --text text.txt -o text.txt", "text.txt");
   ExpectRefused("plain.kgl m.kgl --text text.txt -o m.kgl", "m.kgl");

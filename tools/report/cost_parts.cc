@@ -199,14 +199,17 @@ Part LatencyPart(Reports reports) {
     }
   }
   return [most](const ModelReport& report) {
-    const char* const ids =
-        report.timed_on_text ? "The ids are the text's."
-                             : "The text is too short to fill cache and context and time a step, "
-                               "so ids are made up.";
+    std::string note = report.timed_on_text
+                           ? "The ids are the text's."
+                           : "The text is too short to fill cache and context and time a step, so "
+                             "ids are made up.";
+    const std::string interruptions = InterruptionsText(report.bench);
+    if (!interruptions.empty()) note += " Note: " + interruptions + ".";
     return Figure(TimeChart("Time of a token by query: percentiles, mean and read floor",
                             TimeRows(report), most),
                   TimeLegend()) +
-           "<p class=\"soft\">" + ids + "</p>\n" + Details("Table of times", TimesTable(report));
+           "<p class=\"soft\">" + HtmlText(note) + "</p>\n" +
+           Details("Table of times", TimesTable(report));
   };
 }
 
