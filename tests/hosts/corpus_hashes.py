@@ -149,7 +149,7 @@ def datatrove_on_ray(path, source, out, folder):
 
 
 def start_ray(folder):
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    os.environ.update(RAY_USAGE_STATS_ENABLED="0", RAY_worker_niceness="0")
     import ray
 
     paths = os.pathsep.join([os.environ.get("PYTHONPATH", ""), os.path.dirname(__file__)])

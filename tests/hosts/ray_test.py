@@ -16,7 +16,7 @@ import tempfile
 from host_support import ROOT, demo, needs, refused, versions
 
 os.environ.update(RAY_USAGE_STATS_ENABLED="0", RAY_DATA_DISABLE_PROGRESS_BARS="1",
-                  RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO="0")
+                  RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO="0", RAY_worker_niceness="0")
 needs("ray", "ray.data", "numpy")
 
 import numpy
