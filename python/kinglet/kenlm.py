@@ -12,15 +12,13 @@ from __future__ import annotations
 
 import os
 import re
-import threading
 import warnings
 from collections.abc import Iterator
 
+from kinglet._histories import History, Reader
 from kinglet.errors import Error, Unsupported
 from kinglet.model import Model as _Network
 from kinglet.scoring import LOG10_E
-from kinglet.session import Session
-from kinglet.state import State as _Saved
 
 _BLANKS = re.compile(rb"[\t-\r ]+")  # what KenLM cuts at: bytes 9 to 13 and 32
 _IMPOSSIBLE = -99.0  # log10 of "<s>", which begins and is never predicted
@@ -70,41 +68,13 @@ class FullScoreReturn:
         return f"FullScoreReturn({self.log_prob!r}, {self.ngram_length!r}, {self.oov!r})"
 
 
-class _Node:
-    """A history: the one before it, then a word; and the network's memory once it was needed."""
-
-    __slots__ = ("before", "hash", "id", "saved")
-
-    def __init__(self, before: _Node | None, id: int) -> None:
-        self.before = before
-        self.id = id
-        self.hash: int = hash((before.hash if before is not None else 0, id))
-        self.saved: _Saved | None = None
-
-    def ids(self) -> list[int]:
-        found = []
-        node: _Node | None = self
-        while node is not None:
-            found.append(node.id)
-            node = node.before
-        return found[::-1]
-
-
-def _same(a: _Node | None, b: _Node | None) -> bool:
-    while a is not b:
-        if a is None or b is None or a.hash != b.hash or a.id != b.id:
-            return False
-        a, b = a.before, b.before
-    return True
-
-
 class State:
     """A history, written by a model. Compared and hashed by value; `copy.copy` copies it."""
 
     __slots__ = ("_node",)
 
     def __init__(self) -> None:
-        self._node: _Node | None = None
+        self._node: History | None = None
 
     def _ids(self) -> list[int]:
         return [] if self._node is None else self._node.ids()
@@ -116,7 +86,7 @@ class State:
         return other
 
     def __eq__(self, other: object) -> bool:
-        return _same(self._node, State._checked(other)._node)
+        return self._node == State._checked(other)._node
 
     def __ne__(self, other: object) -> bool:
         return not self == other
@@ -159,26 +129,17 @@ def _bytes(text: str | bytes) -> bytes:
 class Model:
     """A language model with KenLM's methods. Threads may share one; they take turns."""
 
-    __slots__ = ("__weakref__", "_at", "_begin", "_end", "_lock", "_network", "_path", "_pid",
-                 "_session", "_start", "_unknown")
+    __slots__ = ("__weakref__", "_begin", "_end", "_network", "_path", "_reader", "_unknown")
 
     def __init__(self, path: str | bytes, config: Config | None = None) -> None:
         self._path = os.path.abspath(_bytes(path))
         try:
             self._network = _Network(os.fsdecode(self._path))
+            self._reader = Reader(self._network)
         except Error as error:
             raise OSError(f"Cannot read model '{os.fsdecode(self._path)}' ({error})") from error
-        words = self._network.vocabulary
-        if words.begin is None or words.end is None or not words.has_words:
-            raise OSError(
-                f"Cannot read model '{os.fsdecode(self._path)}' (expected words, a token that "
-                "begins and one that ends a sentence, found a model without)")
-        self._begin, self._end, self._unknown = words.begin, words.end, words.unknown
-        self._start = _Node(None, self._begin)
-        self._lock = threading.RLock()
-        self._pid = 0
-        self._session: Session | None = None
-        self._at: _Node | None = None
+        self._begin, self._end = self._reader.start.id, self._reader.end
+        self._unknown = self._network.vocabulary.unknown
 
     @property
     def path(self) -> bytes:
@@ -220,42 +181,14 @@ class Model:
                 "model has no unknown word")
         return found
 
-    def _go(self, node: _Node) -> Session:
-        """Brings the lane to where the node's history ends."""
-        if self._session is None or self._pid != os.getpid():
-            self._session = self._network.session(empty_cache="normalised")
-            self._at = None
-            self._pid = os.getpid()
-        session = self._session
-        if self._at is node:
-            return session
-        if self._at is not None and self._at.saved is None:
-            self._at.saved = session.save()  # it will be asked again: hosts try several words
-        steps: list[_Node] = []
-        at: _Node | None = node
-        while at is not None and at is not self._at and at.saved is None:
-            steps.append(at)
-            at = at.before
-        if at is None:
-            session.reset()
-        elif at is not self._at:
-            assert at.saved is not None
-            session.restore(at.saved)
-        self._at = None
-        for step in reversed(steps):
-            session.step(step.id)
-        self._at = node
-        return session
-
-    def _score(self, node: _Node | None, word: bytes) -> tuple[float, _Node, bool]:
+    def _score(self, node: History | None, word: bytes) -> tuple[float, History, bool]:
         """log10 of the word after a history (None: a sentence's beginning), and what follows."""
-        before = self._start if node is None else node
+        before = self._reader.start if node is None else node
         if word == b"<s>":
-            return _IMPOSSIBLE, _Node(before, self._begin), False
+            return _IMPOSSIBLE, History(before, self._begin), False
         id = self._id(word)
-        with self._lock:
-            value = self._go(before).log_probability(id) * LOG10_E
-        return value, _Node(before, id), word not in self
+        value = self._reader.log_probability(before, id) * LOG10_E
+        return value, History(before, id), word not in self
 
     @staticmethod
     def _words(sentence: str | bytes) -> list[bytes]:
@@ -267,7 +200,7 @@ class Model:
         """For each word, and the end, its log10 probability, 1, and whether it is unknown."""
         if not bos:
             _warn_of_context()
-        node = self._start
+        node = self._reader.start
         for word in self._words(sentence) + ([b"</s>"] if eos else []):
             value, node, oov = self._score(node, word)
             yield value, 1, oov
@@ -283,11 +216,11 @@ class Model:
 
     def BeginSentenceWrite(self, state: State) -> None:
         """Writes the beginning of a sentence into `state`."""
-        State._checked(state)._node = self._start
+        State._checked(state)._node = self._reader.start
 
     def NullContextWrite(self, state: State) -> None:
         """Writes the beginning of a sentence too: a network has no empty context."""
-        State._checked(state)._node = self._start
+        State._checked(state)._node = self._reader.start
 
     def BaseScore(self, in_state: State, word: str, out_state: State) -> float:
         """log10 of `word` after `in_state`; writes what follows into `out_state`."""

@@ -7,11 +7,13 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PYTHON = ROOT / "python"
+EXAMPLES = sorted(f"../{path.relative_to(ROOT)}" for path in ROOT.glob("examples/[ch]*s/*.py"))
 CHECKS = {
     "ruff": ["check", "--no-cache", "--config", "pyproject.toml", "kinglet", "../examples/python",
-             "../tests/python", "../bench/python_calls"],
+             "../examples/corpus", "../examples/hosts", "../tests/hosts", "../tests/python",
+             "../bench/python_calls"],
     "mypy": ["--strict", "--cache-dir", "/dev/null", "--config-file", "pyproject.toml", "kinglet",
-             "../examples/python/curves.py"],
+             "../examples/python/curves.py", *EXAMPLES],
 }
 
 
