@@ -98,8 +98,7 @@ void ReportDefine(PaperReport& report) {
     };
     const std::string name = row.row + " (" + row.table + ")";
     report.Row(name, "context", row.context, millions("context."));
-    report.Row(name, "input-output", row.ends, millions("input.") + millions("output."),
-               row.reason);
+    report.Row(name, "input-output", row.ends, millions("input.") + millions("output."));
     if (row.unit.empty()) continue;
     report.Row(name, "unit", row.unit, millions("made."), kNoRule);
   }

@@ -146,8 +146,8 @@ class NetworkOutliner {
     softmax.width = hidden_;
     softmax.head_size = head.size;
     if (head.projected) {
-      softmax.head_projection =
-          Add("output.head.projection", {head.columns, hidden_}, network_.tied_projections);
+      softmax.head_projection = Add("output.head.projection", {head.columns, hidden_},
+                                    network_.tied_projections || network_.tied_head_projection);
     }
     softmax.head_table = OutputTable(0, "output.head.");
     if (network_.biases) softmax.head_bias = Add("output.head.bias", {head.size});

@@ -40,10 +40,11 @@ struct NetworkOutline {
   // Tensors that such a table is computed from; kinglet keeps the table.
   std::vector<Shape> computed_from = {};
   std::variant<OutlinedTransformer, OutlinedLstm> context;
-  std::vector<OutlinedBand> output;  // the head, then the tails; their projections have no bias
-  bool tied_tables = false;          // the output's tables are the input's
-  bool tied_projections = false;     // the tails' projections are the input's, transposed
-  bool biases = false;               // of words and clusters
+  std::vector<OutlinedBand> output;   // the head, then the tails; their projections have no bias
+  bool tied_tables = false;           // the output's tables are the input's
+  bool tied_projections = false;      // the tails' projections are the input's, transposed
+  bool tied_head_projection = false;  // the head's alone
+  bool biases = false;                // of words and clusters
 };
 
 // Tensors have names that begin with "input.", "made.", "context." or "output.". REQUIRES: bands of

@@ -43,7 +43,7 @@ Bands HeadAsItIs(Bands bands) {
 PublishedParameters NetworkRow(const char* row, const char* table, const char* total, Bands input,
                                Bands output, const Stack& stack = {}) {
   constexpr uint32_t kHeads = 16;
-  PublishedParameters published{row, table, total, "", "", "", "", {}};
+  PublishedParameters published{row, table, total, "", "", "", {}};
   NetworkOutline& network = published.network;
   network.name = row;
   network.width = stack.width;
@@ -144,7 +144,7 @@ Bands DefineBands(uint32_t columns, uint32_t narrower, bool heads_projected) {
 PublishedParameters LstmRow(const char* row, uint32_t width, const char* context, const char* ends,
                             const char* unit, uint64_t unit_layers) {
   constexpr uint32_t kUnits = 1024;
-  PublishedParameters published{row, "1", "", context, ends, unit, "", {}};
+  PublishedParameters published{row, "1", "", context, ends, unit, {}};
   NetworkOutline& network = published.network;
   network.name = row;
   network.width = width;
@@ -172,7 +172,7 @@ PublishedParameters XlRow(const char* row, const XlStack& stack, uint32_t column
                           const char* ends) {
   constexpr uint32_t kLayers = 16, kHeads = 10, kKeySize = 41;
   const bool projected = columns != stack.width;
-  PublishedParameters published{row, "2", "", stack.context, ends, "", "", {}};
+  PublishedParameters published{row, "2", "", stack.context, ends, "", {}};
   NetworkOutline& network = published.network;
   network.name = row;
   network.width = stack.width;
@@ -185,9 +185,10 @@ PublishedParameters XlRow(const char* row, const XlStack& stack, uint32_t column
   return published;
 }
 
+// The printed numbers have four projections: the input's and the head's are one.
 PublishedParameters Projective(const char* row, uint32_t columns, const char* ends) {
   PublishedParameters published = XlRow(row, kXl384, columns, ends);
-  published.reason = "the paper's number leaves the input's projection out";
+  published.network.tied_head_projection = true;
   return published;
 }
 

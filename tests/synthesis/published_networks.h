@@ -17,8 +17,6 @@ struct PublishedParameters {
   std::string total;  // of adaptive inputs; empty in the rows of DeFINE
   // Of DeFINE: the column of the unit cannot be derived (docs/PAPERS.md).
   std::string context, ends, unit;
-  // Why ours differs in the column `ends`; empty: it agrees in all digits.
-  std::string reason;
   NetworkOutline network;
 };
 
