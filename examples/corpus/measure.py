@@ -89,18 +89,20 @@ def rate(found: list[Work]) -> float:
 
 def commands(path: str, texts: list[str], processes: int, folder: str) -> float:
     """Tokens a second of so many `kinglet score --lines`, their start included."""
-    tokens = 0
     running = []
     started = time.perf_counter()
     for at in range(processes):
-        name = pathlib.Path(folder) / f"{at}.txt"
-        name.write_text("".join(text + "\n" for text in texts[at::processes]))
-        running.append(subprocess.Popen(
-            [kinglet.command_path(), "score", path, "--lines", "--lanes", "16", "--json", "--text",
-             str(name)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True))
-    for process in running:
-        told, _ = process.communicate()
-        tokens += int(json.loads(told.splitlines()[-1])["scored"])
+        text, answers = (pathlib.Path(folder) / f"{at}.{kind}" for kind in ("txt", "json"))
+        text.write_text("".join(line + "\n" for line in texts[at::processes]))
+        with open(answers, "w") as file:  # a pipe that nobody reads yet would stop the others
+            running.append((answers, subprocess.Popen(
+                [kinglet.command_path(), "score", path, "--lines", "--lanes", "16",
+                 "--threads", "1", "--json", "--text", str(text)],
+                stdout=file, stderr=subprocess.DEVNULL)))
+    tokens = 0
+    for answers, process in running:
+        process.wait()
+        tokens += int(json.loads(answers.read_text().splitlines()[-1])["scored"])
     return tokens / (time.perf_counter() - started)
 
 

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from kinglet.errors import InvalidArgument, Mismatch, Unsupported
 from kinglet.model import Model
+from kinglet.plugs._time_slices import long_turns
 from kinglet.scoring import score_streams
 from kinglet.session import Session
 
@@ -91,7 +92,7 @@ class DocumentScorer:
         waiting: list[list[int]] = []
         bad: list[bool] = []
         size = 0
-        with _Lanes(model, self.lanes, self.threads) as session:
+        with long_turns(), _Lanes(model, self.lanes, self.threads) as session:
             for text in texts:
                 whole = repaired(_text(text))
                 waiting.append(self._stream(model, whole))
