@@ -16,6 +16,7 @@
 #include "converters/golden.h"
 #include "converters/passes/cache.h"
 #include "converters/passes/calibrate.h"
+#include "converters/passes/input_moments.h"
 #include "converters/recipe/apply_passes.h"
 #include "converters/recipe/recipe.h"
 #include "converters/recipe/recipe_family.h"
@@ -220,7 +221,9 @@ Status ApplyPasses(const ConvertOptions& options, const Recipe& recipe, LoadedMo
     return Status::Refusal(KINGLET_INVALID_ARGUMENT, "convert", "calibrate",
                            "none with a recipe that calibrates", options.calibration_text);
   }
-  model.calibration = {options.calibration_text, *options.bits};
+  RangeRule rule = {options.activation_bits.value_or(*options.bits), options.calibrate_by};
+  if (options.percentile) rule.percentile = *options.percentile;
+  model.calibration = {options.calibration_text, rule};
   return {};
 }
 
@@ -270,11 +273,22 @@ Result<NewFile> WritePacked(ModelDraft draft, TensorPasses& passes, const Conver
   return NewFile::Write(packed.Pieces(), options.output);
 }
 
+// The inputs of the model's matrices while it computes in floats, pruned as it will be.
+Result<InputMoments> MeasureFloatInputs(const ConvertOptions& options, LoadedModel model,
+                                        const CalibrationInput& calibration) {
+  TensorPasses passes({options.prune, std::nullopt}, model);
+  KINGLET_RETURN_IF_ERROR(passes.ReadAll());
+  KINGLET_ASSIGN_OR_RETURN(const NewFile written,
+                           WritePacked(std::move(model.draft), passes, options));
+  Report(options, "measuring the inputs of matrices on " + options.calibration_text);
+  return MeasureInputs(written.temporary_path(), calibration);
+}
+
 // Runs the packed model on a text and writes it again, with quantisers of the ranges measured.
 // Memory never holds two models: first the running one, then the one that is copied.
-Result<NewFile> WriteCalibrated(const std::string& path, const CalibrationInput& input, int bits,
-                                const std::string& output) {
-  KINGLET_ASSIGN_OR_RETURN(const ModelDescription description, Calibrated(path, input, bits));
+Result<NewFile> WriteCalibrated(const std::string& path, const CalibrationInput& input,
+                                const RangeRule& rule, const std::string& output) {
+  KINGLET_ASSIGN_OR_RETURN(const ModelDescription description, Calibrated(path, input, rule));
   KINGLET_ASSIGN_OR_RETURN(const std::shared_ptr<const ModelFile> file, ModelFile::Open(path));
   KINGLET_ASSIGN_OR_RETURN(const FileLayout layout, LayOutAgain(*file, description));
   return NewFile::Write(layout.Pieces(), output);
@@ -318,7 +332,7 @@ Result<ConvertSummary> ConvertChecked(const ConvertOptions& options) {
     draft.description.golden =
         LeadingGolden(golden.front(), FirstPredicted(draft.description), options.tolerance);
   }
-  TensorPasses tensor_passes({options.prune, options.bits}, model);
+  TensorPasses tensor_passes({options.prune, options.bits, options.scale_by}, model);
   KINGLET_RETURN_IF_ERROR(ApplyPasses(options, recipe, model, tensor_passes));
   CalibrationInput calibration;
   if (model.calibration) {
@@ -327,11 +341,16 @@ Result<ConvertSummary> ConvertChecked(const ConvertOptions& options) {
                                      draft.tokenizer));
     model.notes.insert(model.notes.end(), calibration.notes.begin(), calibration.notes.end());
   }
+  if (options.error_feedback) {
+    KINGLET_RETURN_IF_ERROR(tensor_passes.ReadAll());
+    KINGLET_ASSIGN_OR_RETURN(InputMoments moments, MeasureFloatInputs(options, model, calibration));
+    tensor_passes.UseMoments(std::move(moments));
+  }
   KINGLET_ASSIGN_OR_RETURN(NewFile written, WritePacked(std::move(draft), tensor_passes, options));
   if (model.calibration) {
     Report(options, "running the model on " + model.calibration->path);
     KINGLET_ASSIGN_OR_RETURN(written, WriteCalibrated(written.temporary_path(), calibration,
-                                                      model.calibration->bits, options.output));
+                                                      model.calibration->rule, options.output));
   }
   KINGLET_RETURN_IF_ERROR(CommitChecked(std::move(written), golden, options, summary));
   summary.tensors = tensor_passes.counts().tensors;

@@ -22,6 +22,8 @@
 #include <utility>
 #include <vector>
 
+#include "converters/passes/magnitudes.h"
+#include "converters/passes/quantise.h"
 #include "kinglet/status.h"
 
 namespace kinglet {
@@ -42,7 +44,16 @@ struct ConvertOptions {
   std::string tokenizer;
   bool lower_case = false;  // before that; needs `tokenizer`
   std::optional<int> bits;
-  std::string calibration_text;  // for ReadCalibration; needs bits
+  ScaleBy scale_by = ScaleBy::kLargest;  // kLeastSquares needs bits
+  std::string calibration_text;          // for ReadCalibration; needs bits
+  // Rounds matrices with error feedback (converters/passes/error_feedback.h); needs a calibration
+  // text. All tensors are then in memory, twice.
+  bool error_feedback = false;
+  // Of the activations; each needs a calibration text. Bits: none means `bits`. The percentile:
+  // none means RangeRule's; needs kPercentile.
+  std::optional<int> activation_bits;
+  RangeRule::By calibrate_by = RangeRule::By::kLargest;
+  std::optional<double> percentile;
   // JSON (docs/RECIPES.md): in place of a family, or after it. Empty: the recipe that lies beside
   // the checkpoint (converters/recipe/recipe_file.h), unless a family is given.
   std::string recipe;

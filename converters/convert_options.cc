@@ -1,7 +1,9 @@
 #include "converters/convert_options.h"
 
 #include <cmath>
+#include <cstddef>
 #include <filesystem>
+#include <optional>
 
 #include "converters/output_path.h"
 #include "format/encoding.h"
@@ -34,16 +36,48 @@ Status CheckCache(const ConvertOptions& options) {
   return {};
 }
 
+Status CheckQuantisation(const ConvertOptions& options) {
+  const auto checked_bits = [](const char* option, std::optional<int> bits) -> Status {
+    if (!bits || (*bits >= kMinBits && *bits <= kMaxBits)) return {};
+    return RefuseOption(option, "2 to 16", std::to_string(*bits));
+  };
+  KINGLET_RETURN_IF_ERROR(checked_bits("bits", options.bits));
+  KINGLET_RETURN_IF_ERROR(checked_bits("activation-bits", options.activation_bits));
+  if (options.scale_by != ScaleBy::kLargest && !options.bits) {
+    return RefuseOption("scale-by", "bits, which it goes with", "none");
+  }
+  if (options.calibration_text.empty()) {
+    const char* option = options.error_feedback                            ? "round-by"
+                         : options.activation_bits                         ? "activation-bits"
+                         : options.calibrate_by != RangeRule::By::kLargest ? "calibrate-by"
+                                                                           : nullptr;
+    if (option != nullptr) return RefuseOption(option, "--calibrate, which it goes with", "none");
+  } else if (!options.bits) {
+    return RefuseOption("calibrate", "bits, which it goes with", "none");
+  }
+  if (!options.percentile) return {};
+  if (options.calibrate_by != RangeRule::By::kPercentile) {
+    return RefuseOption("percentile", "--calibrate-by percentile, which it goes with", "none");
+  }
+  if (*options.percentile > 0 && *options.percentile <= 100) return {};
+  return RefuseOption("percentile", "above 0, at most 100", NumberText(*options.percentile));
+}
+
+// "ranges by mse", for what differs from the training code.
+std::string RangesText(const ConvertOptions& options) {
+  const size_t by = static_cast<size_t>(options.calibrate_by);
+  std::string text = "ranges by " + std::string(kRangeRuleNames[by]);
+  if (options.calibrate_by == RangeRule::By::kPercentile) {
+    text += " " + NumberText(options.percentile.value_or(RangeRule().percentile));
+  }
+  return text;
+}
+
 }  // namespace
 
 Status CheckOptions(const ConvertOptions& options) {
   if (options.checkpoint.empty()) return RefuseOption("checkpoint", "a path", "none");
-  if (options.bits && (*options.bits < kMinBits || *options.bits > kMaxBits)) {
-    return RefuseOption("bits", "2 to 16", std::to_string(*options.bits));
-  }
-  if (!options.calibration_text.empty() && !options.bits) {
-    return RefuseOption("calibrate", "bits, which it goes with", "none");
-  }
+  KINGLET_RETURN_IF_ERROR(CheckQuantisation(options));
   if (!options.recipe.empty() && !options.family.empty()) {
     return RefuseOption("recipe", "no family beside it", options.family);
   }
@@ -92,7 +126,13 @@ std::string ShapingOptions(const ConvertOptions& options) {
   }
   if (options.prune) add("prune " + NumberText(*options.prune));
   if (options.bits) add("bits " + std::to_string(*options.bits));
+  if (options.scale_by != ScaleBy::kLargest) add("scales by mse");
+  if (options.error_feedback) add("rounded by feedback");
   if (!options.calibration_text.empty()) add("calibrated");
+  if (options.activation_bits) {
+    add("activations of " + std::to_string(*options.activation_bits) + " bits");
+  }
+  if (options.calibrate_by != RangeRule::By::kLargest) add(RangesText(options));
   if (options.cache_capacity) add("cache " + std::to_string(*options.cache_capacity));
   if (options.cache_theta) add("cache theta " + NumberText(*options.cache_theta));
   if (options.cache_lambda) add("cache lambda " + NumberText(*options.cache_lambda));

@@ -1,15 +1,21 @@
 #include "converters/tensor_passes.h"
 
 #include <algorithm>
+#include <variant>
 #include <vector>
 
+#include "converters/passes/error_feedback.h"
 #include "converters/passes/pack.h"
 #include "converters/passes/prune.h"
-#include "converters/passes/quantise.h"
 #include "converters/passes/recover.h"
+#include "converters/thread_shares.h"
 
 namespace kinglet {
 namespace {
+
+// As QuantiseWithFeedback says of tables that are read as well as multiplied, and nearly as good as
+// any other for the rest (docs/TUNING.md).
+constexpr double kFeedbackDamping = 1;
 
 bool Contains(const std::vector<TensorId>& ids, TensorId id) {
   return std::find(ids.begin(), ids.end(), id) != ids.end();
@@ -35,12 +41,26 @@ Status TensorPasses::Read(TensorId id, EncodedTensor& tensor) {
   return {};
 }
 
+// Whether the tensor is a matrix with moments, which is now quantised.
+bool TensorPasses::QuantiseWithMoments(TensorId id, EncodedTensor& tensor) const {
+  const auto moments = moments_.find(id);
+  const auto* dense = std::get_if<DenseF32>(&tensor.values);
+  if (moments == moments_.end() || dense == nullptr || tensor.shape.size() != 2 ||
+      moments->second.width != Cols(tensor.shape)) {
+    return false;
+  }
+  tensor.values =
+      QuantiseWithFeedback(dense->values, tensor.shape, *options_.bits, options_.scale_by,
+                           moments->second, kFeedbackDamping, MachineThreads());
+  return true;
+}
+
 std::optional<RowCodes> TensorPasses::Apply(TensorId id, EncodedTensor& tensor) {
   if (options_.prune && Contains(model_.prunable, id)) PruneTensor(*options_.prune, tensor);
   std::optional<RowCodes> rows;
-  if (options_.bits && Contains(model_.quantisable, id)) {
-    rows = QuantisedRows(*options_.bits, tensor);
-    if (!rows) QuantiseTensor(*options_.bits, tensor);
+  if (options_.bits && Contains(model_.quantisable, id) && !QuantiseWithMoments(id, tensor)) {
+    rows = QuantisedRows(*options_.bits, tensor, options_.scale_by);
+    if (!rows) QuantiseTensor(*options_.bits, tensor, options_.scale_by);
   }
   const uint64_t nonzeros = ChooseMask(tensor, rows);
   ++counts_.tensors;

@@ -7,8 +7,11 @@
 
 #include <cstdint>
 #include <optional>
+#include <utility>
 
 #include "converters/families/families.h"
+#include "converters/passes/input_moments.h"
+#include "converters/passes/quantise.h"
 #include "format/packed_model.h"
 #include "kinglet/status.h"
 
@@ -19,6 +22,7 @@ class TensorPasses {
   struct Options {
     std::optional<double> prune;  // fraction of zeros, [0, 1); none: no tensor is pruned
     std::optional<int> bits;      // none: no tensor is quantised
+    ScaleBy scale_by = ScaleBy::kLargest;
   };
   struct Counts {
     uint64_t tensors = 0, parameters = 0;
@@ -35,6 +39,10 @@ class TensorPasses {
   // is quantised already, also recovers the integers of a quantisable tensor.
   Status Read(TensorId id, EncodedTensor& tensor);
 
+  // From now on matrices with moments are rounded with error feedback
+  // (converters/passes/error_feedback.h).
+  void UseMoments(InputMoments moments) { moments_ = std::move(moments); }
+
   // Prunes the tensor, quantises it and chooses whether it is stored with a mask, and counts it. A
   // float32 matrix that is to be quantised keeps its floats; the codes of its rows are returned
   // instead, and refer to them.
@@ -43,8 +51,11 @@ class TensorPasses {
   const Counts& counts() const { return counts_; }  // of the tensors that Apply was called for
 
  private:
+  bool QuantiseWithMoments(TensorId id, EncodedTensor& tensor) const;
+
   Options options_;
   LoadedModel& model_;
+  InputMoments moments_;
   bool read_ = false;
   Counts counts_;
 };

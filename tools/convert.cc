@@ -1,9 +1,13 @@
 // kinglet convert: turns a checkpoint of a training code into a model file.
 #include "converters/convert.h"
 
+#include <algorithm>
+#include <array>
+#include <cstddef>
 #include <cstdio>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #ifdef __GLIBC__  // defined by <string>
@@ -24,7 +28,19 @@ struct CommandOptions {
   bool average = false;
   bool json = false;
   std::string progress;  // "" or "json"
+  std::string scale_by{kScaleByNames[0]}, round_by = "nearest", calibrate_by{kRangeRuleNames[0]};
 };
+
+// The enumerator of a name. REQUIRES: the name is one of them.
+template <class Enum, size_t kCount>
+Enum Named(const std::array<std::string_view, kCount>& names, const std::string& name) {
+  return static_cast<Enum>(std::find(names.begin(), names.end(), name) - names.begin());
+}
+
+template <size_t kCount>
+std::vector<std::string> Texts(const std::array<std::string_view, kCount>& names) {
+  return {names.begin(), names.end()};
+}
 
 Status CheckAverage(const CommandOptions& options) {
   if (options.average == (options.checkpoints.size() > 1)) return {};
@@ -70,6 +86,9 @@ Status RunConvert(const CommandOptions& options, Console& console) {
   MapLargeBlocks();
   ConvertOptions convert = options.convert;
   convert.checkpoint = options.checkpoints.front();
+  convert.scale_by = Named<ScaleBy>(kScaleByNames, options.scale_by);
+  convert.calibrate_by = Named<RangeRule::By>(kRangeRuleNames, options.calibrate_by);
+  convert.error_feedback = options.round_by == "feedback";
   convert.averaged.assign(options.checkpoints.begin() + 1, options.checkpoints.end());
   Progress progress(ProgressFormOf(options.progress, console));
   convert.progress = [&](const std::string& text) { progress.Say(text); };
@@ -118,10 +137,37 @@ Command AddConvert(Arguments& program) {
       .Between(kMinBits, kMaxBits)
       .Called("N");
   command
+      .Add("--scale-by", options->scale_by,
+           "scale a row of weights by its largest entry, or so that their squared error is least")
+      .OneOf(Texts(kScaleByNames))
+      .ShowDefault();
+  command
+      .Add("--round-by", options->round_by,
+           "round each weight to the nearest integer, or so that the products on the text of "
+           "--calibrate change least")
+      .OneOf({"nearest", "feedback"})
+      .ShowDefault();
+  command
       .Add("--calibrate", convert.calibration_text,
            "quantise activations too, with the ranges measured on this text (for a model with an "
            "encoder: sentence pairs)")
       .Called("FILE");
+  command
+      .Add("--activation-bits", convert.activation_bits,
+           "quantise activations to N bits (default: those of --bits)")
+      .Between(kMinBits, kMaxBits)
+      .Called("N");
+  command
+      .Add("--calibrate-by", options->calibrate_by,
+           "ranges of activations: the largest value, a percentile of the values, or of least "
+           "squared error")
+      .OneOf(Texts(kRangeRuleNames))
+      .ShowDefault();
+  command
+      .Add("--percentile", convert.percentile,
+           "for --calibrate-by percentile: P percent of the values are not clipped (default: "
+           "99.99)")
+      .Called("P");
   command
       .Add("--recipe", convert.recipe,
            "JSON file that names blocks, tensors and passes, see docs/RECIPES.md (default: "

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "converters/passes/magnitudes.h"
 #include "converters/sources/saved_module.h"
 #include "converters/sources/source_weights.h"
 #include "format/writer.h"
@@ -45,7 +46,7 @@ struct LoadedModel {
   // How the model is calibrated once its tensors are packed. A recipe's passes set it.
   struct Calibration {
     std::string path;  // as ReadCalibration's
-    int bits;
+    RangeRule rule;
   };
   std::optional<Calibration> calibration;
   std::vector<std::string> notes;  // for the user

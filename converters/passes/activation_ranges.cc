@@ -10,6 +10,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "converters/passes/calibrate.h"
 #include "format/model_file.h"
 #include "runtime/lower/lower.h"
 #include "runtime/model.h"
@@ -19,10 +20,12 @@
 namespace kinglet {
 namespace {
 
-// A buffer of floats to read when a step has run, and the range that its values widen.
+// A buffer of floats to read when a step has run, and the range that its values have in the end.
 struct Point {
   Slot slot;
   float* range;
+  int bits;  // of the quantiser
+  Magnitudes seen;
 };
 using Points = std::unordered_map<const Step*, std::vector<Point>>;
 
@@ -34,7 +37,7 @@ struct NamedPoint {
 
 class PointFinder {
  public:
-  explicit PointFinder(const Model& model) {
+  PointFinder(const Model& model, int bits) : bits_(bits) {
     const Plan& plan = model.plan();
     for (const Step& step : plan.steps) steps_[step.name] = &step;
     for (size_t i = 0; i < plan.buffers.size(); ++i) {
@@ -44,18 +47,20 @@ class PointFinder {
     }
   }
 
-  Status Add(const NamedPoint& point, Points& points) const {
+  Status Add(const NamedPoint& point, Points& points) const { return Add(point, bits_, points); }
+  Status Add(const NamedPoint& point, int bits, Points& points) const {
     const auto step = steps_.find(point.step);
     const auto slot = slots_.find(point.buffer);
     if (step == steps_.end() || slot == slots_.end()) {
       return Status::Refusal(KINGLET_INTERNAL, "calibration", "plan",
                              "step " + point.step + " and buffer " + point.buffer, "none");
     }
-    points[step->second].push_back({slot->second, &point.range});
+    points[step->second].push_back({slot->second, &point.range, bits, {}});
     return {};
   }
 
  private:
+  int bits_;
   std::unordered_map<std::string_view, const Step*> steps_;
   std::unordered_map<std::string_view, Slot> slots_;
 };
@@ -85,8 +90,9 @@ std::string DecodedBuffer(const Model& model) {
 // With pre-norm a sublayer's input is the norm's output, a buffer of its own. Otherwise it is the
 // residual stream after the step before the sublayer.
 Result<Points> FindPoints(const Model& model, const TransformerDecoder& decoder,
-                          ActivationRanges& ranges) {
-  PointFinder finder(model);
+                          const RangeRule& rule, ActivationRanges& ranges) {
+  PointFinder finder(model, rule.bits);
+  const int weight_bits = AttentionWeightBits(decoder.window, rule.bits);
   Points points;
   const bool pre = decoder.norm_order == NormOrder::kPre;
   const bool end = decoder.norm_order == NormOrder::kEnd;
@@ -98,7 +104,6 @@ Result<Points> FindPoints(const Model& model, const TransformerDecoder& decoder,
     const NamedPoint wanted[] = {
         {pre ? layer + "norm1" : before, pre ? layer + "norm1" : residual, range.attention_input},
         {layer + (decoder.layers[i].content_bias ? "query_bias" : "qkv"), layer + "qkv", range.qkv},
-        {layer + "attention", layer + "attention_weights", range.weights},
         {layer + "attention", layer + "attended", range.attended},
         {layer + (pre   ? "norm2"
                   : end ? "residual1"
@@ -108,6 +113,8 @@ Result<Points> FindPoints(const Model& model, const TransformerDecoder& decoder,
         {layer + "fc3", layer + "outer", range.outer},
     };
     for (const NamedPoint& point : wanted) KINGLET_RETURN_IF_ERROR(finder.Add(point, points));
+    KINGLET_RETURN_IF_ERROR(finder.Add(
+        {layer + "attention", layer + "attention_weights", range.weights}, weight_bits, points));
     before = layer + (pre ? "residual2" : end ? "norm" : "norm2");
   }
   if (decoder.final_norm_gain) before = "final_norm";
@@ -116,26 +123,29 @@ Result<Points> FindPoints(const Model& model, const TransformerDecoder& decoder,
 }
 
 // Adds the points of the encoder and of the layers' attention to the source.
-Status FindSourcePoints(const Model& model, TranslationRanges& ranges, Points& points) {
-  const PointFinder finder(model);
+Status FindSourcePoints(const Model& model, const RangeRule& rule, TranslationRanges& ranges,
+                        Points& points) {
+  const PointFinder finder(model, rule.bits);
   const TransformerDecoder& stack =
       FindBlock<TransformerEncoder>(model.file().description())->stack;
   const auto add = [&](std::initializer_list<NamedPoint> wanted) -> Status {
     for (const NamedPoint& point : wanted) KINGLET_RETURN_IF_ERROR(finder.Add(point, points));
     return {};
   };
+  const int weight_bits = AttentionWeightBits(stack.window, rule.bits);
   for (size_t i = 0; i < ranges.encoder.layers.size(); ++i) {
     const std::string layer = "encoder.layers." + std::to_string(i) + ".";
     LayerRanges& range = ranges.encoder.layers[i];
     KINGLET_RETURN_IF_ERROR(add({
         {layer + "norm1", "encoder.norm", range.attention_input},
         {layer + "qkv", "encoder.qkv", range.qkv},
-        {layer + "attention", layer + "weights", range.weights},
         {layer + "attention", layer + "attended", range.attended},
         {layer + "norm2", "encoder.norm", range.inner_input},
         {layer + InnerStep(stack), layer + "inner", range.inner},
         {layer + "fc3", layer + "outer", range.outer},
     }));
+    KINGLET_RETURN_IF_ERROR(
+        finder.Add({layer + "attention", layer + "weights", range.weights}, weight_bits, points));
   }
   for (size_t i = 0; i < ranges.cross.size(); ++i) {
     const std::string layer = "layers." + std::to_string(i) + ".", source = layer + "source.";
@@ -144,15 +154,16 @@ Status FindSourcePoints(const Model& model, TranslationRanges& ranges, Points& p
         {layer + "norm_source", layer + "norm_source", range.input},
         {source + "query", source + "query", range.query},
         {source + "key_value", source + "key_value", range.key_value},
-        {source + "attention", source + "weights", range.weights},
         {source + "attention", source + "attended", range.attended},
     }));
+    KINGLET_RETURN_IF_ERROR(
+        finder.Add({source + "attention", source + "weights", range.weights}, weight_bits, points));
   }
   return add({{"encoder.final_norm", "encoder.norm", ranges.encoder.output}});
 }
 
-Result<Points> FindPoints(const Model& model, RecurrentRanges& ranges) {
-  PointFinder finder(model);
+Result<Points> FindPoints(const Model& model, const RangeRule& rule, RecurrentRanges& ranges) {
+  PointFinder finder(model, rule.bits);
   Points points;
   KINGLET_RETURN_IF_ERROR(finder.Add({InputStep(model), "embedded", ranges.input}, points));
   for (size_t i = 0; i < ranges.outputs.size(); ++i) {
@@ -165,26 +176,23 @@ Result<Points> FindPoints(const Model& model, RecurrentRanges& ranges) {
   return points;
 }
 
-void Widen(const Point& point, const StreamFrame& frame) {
-  const std::span<const float> values(point.slot.At<float>(frame), point.slot.count);
-  for (const float value : values) {
-    // Once the range is NaN it stays NaN.
-    if (!(std::fabs(value) <= *point.range) && !std::isnan(*point.range)) {
-      *point.range = std::fabs(value);
-    }
-  }
-}
-
-// Calls `run` with a new session, and widens the ranges at `points` after each step of its tokens.
-Status Measure(const SharedModel& model, const Points& points,
+// Calls `run` with a new session, reads the points after each step of its tokens, and sets their
+// ranges.
+Status Measure(const SharedModel& model, const RangeRule& rule, Points points,
                const std::function<Status(Session&)>& run) {
   KINGLET_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Create(model));
   session->set_observer([&points](const Step& step, std::span<const StreamFrame> frames) {
     const auto found = points.find(&step);
     if (found == points.end()) return;
-    for (const Point& point : found->second) Widen(point, frames.front());
+    for (Point& point : found->second) {
+      point.seen.Add({point.slot.At<float>(frames.front()), point.slot.count});
+    }
   });
-  return run(*session);
+  KINGLET_RETURN_IF_ERROR(run(*session));
+  for (const auto& [step, of_step] : points) {
+    for (const Point& point : of_step) *point.range = point.seen.Range(rule, point.bits);
+  }
+  return {};
 }
 
 // A function that feeds all tokens.
@@ -208,20 +216,22 @@ Status Overflow(const std::string& where) {
 
 }  // namespace
 
-Result<ActivationRanges> MeasureRanges(const SharedModel& model, std::span<const uint32_t> tokens) {
+Result<ActivationRanges> MeasureRanges(const SharedModel& model, std::span<const uint32_t> tokens,
+                                       const RangeRule& rule) {
   const auto* decoder = FindBlock<TransformerDecoder>(model->file().description());
   if (decoder == nullptr || decoder->layers.empty()) return NoDecoder("a Transformer decoder");
   ActivationRanges ranges;
   ranges.layers.resize(decoder->layers.size());
-  KINGLET_ASSIGN_OR_RETURN(const Points points, FindPoints(*model, *decoder, ranges));
-  KINGLET_RETURN_IF_ERROR(Measure(model, points, Feeding(*model, tokens)));
+  KINGLET_ASSIGN_OR_RETURN(Points points, FindPoints(*model, *decoder, rule, ranges));
+  KINGLET_RETURN_IF_ERROR(Measure(model, rule, std::move(points), Feeding(*model, tokens)));
   // Every overflow ends in the residual stream, which is the final hidden state.
   if (std::isfinite(ranges.output)) return ranges;
   return Overflow("final hidden state");
 }
 
 Result<TranslationRanges> MeasureTranslationRanges(const SharedModel& model,
-                                                   std::span<const SentencePair> pairs) {
+                                                   std::span<const SentencePair> pairs,
+                                                   const RangeRule& rule) {
   const ModelDescription& description = model->file().description();
   const auto* decoder = FindBlock<TransformerDecoder>(description);
   const auto* encoder = FindBlock<TransformerEncoder>(description);
@@ -230,8 +240,8 @@ Result<TranslationRanges> MeasureTranslationRanges(const SharedModel& model,
   ranges.encoder.layers.resize(encoder->stack.layers.size());
   ranges.decoder.layers.resize(decoder->layers.size());
   ranges.cross.resize(decoder->layers.size());
-  KINGLET_ASSIGN_OR_RETURN(Points points, FindPoints(*model, *decoder, ranges.decoder));
-  KINGLET_RETURN_IF_ERROR(FindSourcePoints(*model, ranges, points));
+  KINGLET_ASSIGN_OR_RETURN(Points points, FindPoints(*model, *decoder, rule, ranges.decoder));
+  KINGLET_RETURN_IF_ERROR(FindSourcePoints(*model, rule, ranges, points));
   const auto run = [&](Session& session) -> Status {
     for (size_t i = 0; i < pairs.size(); ++i) {
       const Status status = FeedPair(pairs[i], session, [](uint32_t) { return Status(); });
@@ -239,7 +249,7 @@ Result<TranslationRanges> MeasureTranslationRanges(const SharedModel& model,
     }
     return {};
   };
-  KINGLET_RETURN_IF_ERROR(Measure(model, points, run));
+  KINGLET_RETURN_IF_ERROR(Measure(model, rule, std::move(points), run));
   // An overflow in the encoder reaches the encoder's output, an overflow anywhere the final one.
   if (!std::isfinite(ranges.encoder.output)) return Overflow("encoded source");
   if (std::isfinite(ranges.decoder.output)) return ranges;
@@ -247,13 +257,14 @@ Result<TranslationRanges> MeasureTranslationRanges(const SharedModel& model,
 }
 
 Result<RecurrentRanges> MeasureRecurrentRanges(const SharedModel& model,
-                                               std::span<const uint32_t> tokens) {
+                                               std::span<const uint32_t> tokens,
+                                               const RangeRule& rule) {
   const auto* decoder = FindBlock<RecurrentDecoder>(model->file().description());
   if (decoder == nullptr || decoder->layers.empty()) return NoDecoder("a recurrent decoder");
   RecurrentRanges ranges;
   ranges.outputs.resize(decoder->layers.size());
-  KINGLET_ASSIGN_OR_RETURN(const Points points, FindPoints(*model, ranges));
-  KINGLET_RETURN_IF_ERROR(Measure(model, points, Feeding(*model, tokens)));
+  KINGLET_ASSIGN_OR_RETURN(Points points, FindPoints(*model, rule, ranges));
+  KINGLET_RETURN_IF_ERROR(Measure(model, rule, std::move(points), Feeding(*model, tokens)));
   // A cell can hide an overflow from the layers after it, but not from its own output.
   if (!std::isfinite(ranges.input)) return Overflow("embedding");
   for (size_t i = 0; i < ranges.outputs.size(); ++i) {

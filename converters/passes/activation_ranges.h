@@ -1,5 +1,5 @@
-// Measures activation ranges: the largest absolute values that a model trained in floats computes
-// on a text, at the points where activations may be quantised.
+// Measures activation ranges: from the absolute values that a model trained in floats computes on a
+// text, at the points where activations may be quantised.
 #ifndef KINGLET_CONVERTERS_PASSES_ACTIVATION_RANGES_H_
 #define KINGLET_CONVERTERS_PASSES_ACTIVATION_RANGES_H_
 
@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "converters/passes/magnitudes.h"
 #include "converters/texts/pair_file.h"
 #include "kinglet/status.h"
 
@@ -15,7 +16,7 @@ namespace kinglet {
 
 class Model;
 
-// Largest absolute values at a layer's seven quantisers (TransformerLayerQuantisers).
+// Ranges at a layer's seven quantisers (TransformerLayerQuantisers).
 struct LayerRanges {
   float attention_input = 0, qkv = 0, weights = 0, attended = 0, inner_input = 0, inner = 0,
         outer = 0;
@@ -25,7 +26,7 @@ struct ActivationRanges {
   float output = 0;  // the final hidden state
 };
 
-// Largest absolute values in a layer's attention to the source (CrossAttentionQuantisers).
+// Ranges in a layer's attention to the source (CrossAttentionQuantisers).
 struct CrossRanges {
   float input = 0, query = 0, key_value = 0, weights = 0, attended = 0;
 };
@@ -46,13 +47,16 @@ using SharedModel = std::shared_ptr<const Model>;
 // Each function runs the model over the tokens in one stream. REQUIRES: its decoder has no
 // quantisers; its backend computes in float. Errors: KINGLET_UNSUPPORTED for a decoder of another
 // kind; those of stepping the model; KINGLET_NOT_FINITE if an activation overflows.
-Result<ActivationRanges> MeasureRanges(const SharedModel& model, std::span<const uint32_t> tokens);
+Result<ActivationRanges> MeasureRanges(const SharedModel& model, std::span<const uint32_t> tokens,
+                                       const RangeRule& rule = {});
 Result<RecurrentRanges> MeasureRecurrentRanges(const SharedModel& model,
-                                               std::span<const uint32_t> tokens);
+                                               std::span<const uint32_t> tokens,
+                                               const RangeRule& rule = {});
 // The same for a model with an encoder, over pairs, each in a stream of its own as `kinglet score`
 // runs them. Errors name the pair.
 Result<TranslationRanges> MeasureTranslationRanges(const SharedModel& model,
-                                                   std::span<const SentencePair> pairs);
+                                                   std::span<const SentencePair> pairs,
+                                                   const RangeRule& rule = {});
 
 }  // namespace kinglet
 

@@ -51,15 +51,6 @@ void CountBins(std::span<const uint32_t> tokens, AdaptiveEmbedding& embedding) {
   }
 }
 
-Result<SharedModel> OpenInFloats(const std::string& path) {
-  ModelOptions options;
-  options.backend = "cpu";
-  Result<SharedModel> model = Model::Open(path, options);
-  if (model.ok() || model.status().code() != KINGLET_UNSUPPORTED) return model;
-  options.backend = "ref";
-  return Model::Open(path, options);
-}
-
 }  // namespace
 
 Result<std::vector<uint32_t>> ReadCalibrationText(const std::string& path,
@@ -162,26 +153,35 @@ Result<CalibrationInput> ReadCalibration(const std::string& path,
   return input;
 }
 
+Result<SharedModel> OpenInFloats(const std::string& path) {
+  ModelOptions options;
+  options.backend = "cpu";
+  Result<SharedModel> model = Model::Open(path, options);
+  if (model.ok() || model.status().code() != KINGLET_UNSUPPORTED) return model;
+  options.backend = "ref";
+  return Model::Open(path, options);
+}
+
 Result<ModelDescription> Calibrated(const std::string& path, const CalibrationInput& input,
-                                    int bits) {
+                                    const RangeRule& rule) {
   KINGLET_ASSIGN_OR_RETURN(const SharedModel model, OpenInFloats(path));
   ModelDescription description = model->file().description();
   if (FindBlock<TransformerEncoder>(description) != nullptr) {
     KINGLET_ASSIGN_OR_RETURN(const TranslationRanges ranges,
-                             MeasureTranslationRanges(model, input.pairs));
+                             MeasureTranslationRanges(model, input.pairs, rule));
     SetBinFrequencies(input.pairs, description);
-    SetQuantisers(ranges, bits, description);
+    SetQuantisers(ranges, rule.bits, description);
     return description;
   }
   SetBinFrequencies(input.tokens, description);
   if (FindBlock<RecurrentDecoder>(description) != nullptr) {
     KINGLET_ASSIGN_OR_RETURN(const RecurrentRanges ranges,
-                             MeasureRecurrentRanges(model, input.tokens));
-    SetQuantisers(ranges, bits, description);
+                             MeasureRecurrentRanges(model, input.tokens, rule));
+    SetQuantisers(ranges, rule.bits, description);
     return description;
   }
-  KINGLET_ASSIGN_OR_RETURN(const ActivationRanges ranges, MeasureRanges(model, input.tokens));
-  SetQuantisers(ranges, bits, description);
+  KINGLET_ASSIGN_OR_RETURN(const ActivationRanges ranges, MeasureRanges(model, input.tokens, rule));
+  SetQuantisers(ranges, rule.bits, description);
   return description;
 }
 

@@ -1,6 +1,6 @@
-// Calibration: activation quantisers for a model that was trained in floats. The range of each is
-// the largest absolute value that the model computes there on a text, or, for a translation model,
-// on pairs of sentences. The text also gives the frequencies of the embedding's bins.
+// Calibration: activation quantisers for a model that was trained in floats. The range of each comes
+// from the absolute values that the model computes there on a text, or, for a translation model, on
+// pairs of sentences (RangeRule). The text also gives the frequencies of the embedding's bins.
 #ifndef KINGLET_CONVERTERS_PASSES_CALIBRATE_H_
 #define KINGLET_CONVERTERS_PASSES_CALIBRATE_H_
 
@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "converters/passes/activation_ranges.h"
+#include "converters/passes/magnitudes.h"
 #include "converters/texts/pair_file.h"
 #include "format/blocks.h"
 #include "format/text_tables.h"
@@ -61,11 +62,15 @@ Result<CalibrationInput> ReadCalibration(const std::string& path,
                                          std::span<const std::string> vocabulary,
                                          const std::optional<TextTables>& tokenizer);
 
-// The description of a model file, with quantisers of `bits` and bin frequencies from the input. To
-// measure ranges the model runs on the fastest backend of this build that computes in float.
+// A model file on the fastest backend of this build that computes it in float. Errors: those of
+// opening it.
+Result<SharedModel> OpenInFloats(const std::string& path);
+
+// The description of a model file, with quantisers by the rule and bin frequencies from the input.
+// To measure ranges the model runs as OpenInFloats opens it.
 // Errors: those of opening and running the model. REQUIRES: its weights are quantised.
 Result<ModelDescription> Calibrated(const std::string& path, const CalibrationInput& input,
-                                    int bits);
+                                    const RangeRule& rule);
 
 }  // namespace kinglet
 

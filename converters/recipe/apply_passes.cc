@@ -108,11 +108,11 @@ class PassRunner {
       EncodedTensor& tensor = model_.draft.tensors[id];
       KINGLET_ASSIGN_OR_RETURN(const std::vector<float> before, Float32Values(tensor));
       if (tensor.shape.size() == 1) {
-        tensor.values = QuantiseDivided(before, step.bits);
+        tensor.values = QuantiseDivided(before, step.bits, step.scale_by);
       } else if (step.per_tensor) {
-        tensor.values = QuantiseWhole(before, step.bits);
+        tensor.values = QuantiseWhole(before, step.bits, step.scale_by);
       } else {
-        tensor.values = QuantiseRows(before, tensor.shape, step.bits);
+        tensor.values = QuantiseRows(before, tensor.shape, step.bits, step.scale_by);
       }
       Note(tensor, std::to_string(step.bits) + " bits", before);
       return {};
@@ -181,7 +181,7 @@ class PassRunner {
       }
     }
     const auto path = std::filesystem::path(around_.folder) / step.text;
-    model_.calibration = LoadedModel::Calibration{path.string(), step.bits};
+    model_.calibration = LoadedModel::Calibration{path.string(), step.rule};
     return {};
   }
 

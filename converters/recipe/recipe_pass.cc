@@ -46,11 +46,15 @@ Result<PassStep> ParsePrune(const RecipeNode& node) {
 }
 
 Result<PassStep> ParseQuantise(const RecipeNode& node) {
-  KINGLET_RETURN_IF_ERROR(node.CheckKeys({"pass", "tensors", "bits", "scale"}));
-  KINGLET_ASSIGN_OR_RETURN(const int bits, ReadBits(node));
+  KINGLET_RETURN_IF_ERROR(node.CheckKeys({"pass", "tensors", "bits", "scale", "scale_by"}));
+  QuantiseStep step;
+  KINGLET_ASSIGN_OR_RETURN(step.bits, ReadBits(node));
   // Whether each row of a matrix has a scale, or the whole matrix has one.
   KINGLET_ASSIGN_OR_RETURN(const size_t scale, node.ChoiceOr("scale", kScales, 0));
-  return PassStep(QuantiseStep{bits, scale == 1});
+  step.per_tensor = scale == 1;
+  // Whether scales come from the largest entry or by least squared error.
+  KINGLET_RETURN_IF_ERROR(ReadEnum(node, "scale_by", kScaleByNames, step.scale_by));
+  return PassStep(step);
 }
 
 Result<PassStep> ParseHalf(const RecipeNode& node) {
@@ -124,11 +128,23 @@ Result<PassStep> ParseLowRank(const RecipeNode& node) {
 }
 
 Result<PassStep> ParseCalibrate(const RecipeNode& node) {
-  KINGLET_RETURN_IF_ERROR(node.CheckKeys({"pass", "text", "bits"}));
+  KINGLET_RETURN_IF_ERROR(node.CheckKeys({"pass", "text", "bits", "range_by", "percentile"}));
   CalibrateStep step;
   // The file with the text that the model runs on.
   KINGLET_ASSIGN_OR_RETURN(step.text, node.TextAt("text"));
-  KINGLET_ASSIGN_OR_RETURN(step.bits, ReadBits(node));
+  KINGLET_ASSIGN_OR_RETURN(step.rule.bits, ReadBits(node));
+  // Whether ranges are the largest magnitudes, a percentile of them, or of least squared error.
+  KINGLET_RETURN_IF_ERROR(ReadEnum(node, "range_by", kRangeRuleNames, step.rule.by));
+  // The percentile: how many percent of the magnitudes lie within a range.
+  if (const auto percentile = node.Find("percentile")) {
+    if (step.rule.by != RangeRule::By::kPercentile) {
+      return percentile->Refuse("none without \"range_by\": \"percentile\"", percentile->Outline());
+    }
+    KINGLET_ASSIGN_OR_RETURN(step.rule.percentile, percentile->Number());
+    if (!(step.rule.percentile > 0 && step.rule.percentile <= 100)) {
+      return percentile->Refuse("above 0, at most 100", percentile->Outline());
+    }
+  }
   return PassStep(std::move(step));
 }
 

@@ -10,6 +10,8 @@
 #include <variant>
 #include <vector>
 
+#include "converters/passes/magnitudes.h"
+#include "converters/passes/quantise.h"
 #include "converters/recipe/recipe_node.h"
 #include "kinglet/status.h"
 
@@ -23,6 +25,7 @@ struct PruneStep {
 struct QuantiseStep {
   int bits = 0;
   bool per_tensor = false;  // a matrix has one scale, not one for each row
+  ScaleBy scale_by = ScaleBy::kLargest;
 };
 struct HalveStep {};  // float32 -> float16
 // A table becomes coded. Its rows are made of sub-vectors that are concatenated, or of whole
@@ -56,7 +59,7 @@ struct LowRankStep {
 // It is the last pass, because it runs the model as the file will hold it.
 struct CalibrateStep {
   std::string text;  // a file, found from the recipe's folder
-  int bits = 0;
+  RangeRule rule;
 };
 
 struct PassRecipe {

@@ -66,6 +66,38 @@ TEST_F(CheckOptionsTest, CalibrationNeedsBits) {
   EXPECT_TRUE(CheckOptions(options_).ok());
 }
 
+TEST_F(CheckOptionsTest, HowWeightsAndActivationsAreQuantised) {
+  options_.scale_by = ScaleBy::kLeastSquares;
+  ExpectRefused("scale-by: expected bits, which it goes with, found none");
+  options_.bits = 4;
+  EXPECT_EQ(ShapingOptions(options_), "bits 4, scales by mse");
+  for (const bool feedback : {true, false}) {
+    options_.error_feedback = feedback;
+    options_.activation_bits = 9;
+    ExpectRefused(feedback ? "round-by: expected --calibrate" : "activation-bits: expected --cal");
+  }
+  options_.activation_bits.reset();
+  options_.calibrate_by = RangeRule::By::kLeastSquares;
+  ExpectRefused("calibrate-by: expected --calibrate, which it goes with, found none");
+  options_.calibration_text = "text";
+  EXPECT_TRUE(CheckOptions(options_).ok());
+  options_.percentile = 99;
+  ExpectRefused("percentile: expected --calibrate-by percentile, which it goes with, found none");
+  options_.calibrate_by = RangeRule::By::kPercentile;
+  options_.activation_bits = 17;
+  ExpectRefused("activation-bits: expected 2 to 16, found 17");
+  options_.activation_bits = 9;
+  options_.error_feedback = true;
+  EXPECT_TRUE(CheckOptions(options_).ok());
+  EXPECT_EQ(ShapingOptions(options_),
+            "bits 4, scales by mse, rounded by feedback, calibrated, activations of 9 bits, ranges "
+            "by percentile 99");
+  for (const double percentile : {0.0, -1.0, 100.5, std::nan("")}) {
+    options_.percentile = percentile;
+    ExpectRefused("percentile: expected above 0, at most 100");
+  }
+}
+
 TEST_F(CheckOptionsTest, ARecipeNamesItsFamilyItself) {
   options_.recipe = "recipe.json";
   EXPECT_TRUE(CheckOptions(options_).ok());

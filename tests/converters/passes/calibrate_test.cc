@@ -30,7 +30,7 @@ Status Calibrate(const std::string& path, int bits, ModelDraft& draft) {
   const TemporaryFolder folder;
   const std::string file = folder.Path("model.kgl");
   KINGLET_RETURN_IF_ERROR(WriteFileAtomically(bytes, file));
-  KINGLET_ASSIGN_OR_RETURN(draft.description, Calibrated(file, input, bits));
+  KINGLET_ASSIGN_OR_RETURN(draft.description, Calibrated(file, input, {bits}));
   return {};
 }
 

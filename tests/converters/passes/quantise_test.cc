@@ -2,9 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <optional>
+#include <span>
+#include <variant>
 #include <vector>
 
 #include "converters/passes/reconstruction.h"
@@ -106,6 +110,76 @@ TEST(QuantiseRows, HugeValues) {
     EXPECT_TRUE(std::isfinite(quantised.scales[0]) && quantised.scales[0] > 0) << bits;
     EXPECT_EQ(quantised.codes[0], -quantised.codes[1]);
   }
+}
+
+// The sum of squared errors of a row at a scale.
+double SquaredError(std::span<const float> row, double scale, int bits) {
+  const double n = std::pow(2.0, bits - 1) - 1;
+  double sum = 0;
+  for (const float value : row) {
+    const double code = std::clamp(RoundHalfEven(double{value} / scale), -n, n);
+    sum += (double{value} - scale * code) * (double{value} - scale * code);
+  }
+  return sum;
+}
+
+// Against every one of 4,000 scales.
+TEST(LeastSquaresScale, IsAsGoodAsTheBestOfManyScales) {
+  for (const int bits : {2, 3, 4, 6, 9}) {
+    std::vector<float> row = RandomValues(61, static_cast<uint64_t>(bits));
+    for (float& value : row) value = value * value * value;  // few large ones
+    row[7] = 3;
+    row[9] = 0;
+    const double largest = 3 / (std::pow(2.0, bits - 1) - 1);
+    double best = SquaredError(row, largest, bits);
+    const double plain = best;
+    for (int i = 1; i < 4000; ++i) {
+      best = std::min(best, SquaredError(row, largest * i / 4000, bits));
+    }
+    const float scale = LeastSquaresScale(row, bits);
+    EXPECT_EQ(ClearLowMantissaBits(scale, bits), scale);
+    EXPECT_LE(SquaredError(row, scale, bits), 1.02 * best) << bits;
+    EXPECT_LE(SquaredError(row, scale, bits), plain) << bits;
+    const Quantised quantised = QuantiseRows(row, {1, row.size()}, bits, ScaleBy::kLeastSquares);
+    EXPECT_EQ(quantised.scales[0], scale);
+    EXPECT_EQ(quantised.codes[9], 0);
+    EXPECT_EQ(quantised.codes[7], (1 << (bits - 1)) - 1);
+  }
+}
+
+TEST(LeastSquaresScale, OfRowsWithoutAChoice) {
+  EXPECT_EQ(LeastSquaresScale({}, 4), 0.0F);
+  EXPECT_EQ(LeastSquaresScale(std::vector<float>{0, -0.0F}, 4), 0.0F);
+  EXPECT_EQ(LeastSquaresScale(std::vector<float>{1e-40F}, 4), 0.0F);
+  const std::vector<float> one = {-7};
+  EXPECT_EQ(LeastSquaresScale(one, 4), 1.0F);
+  const std::vector<float> huge = {3.4e38F, -3.4e38F};
+  EXPECT_GT(LeastSquaresScale(huge, 2), 3.3e38F);
+}
+
+TEST(QuantisedRows, GivesTheRowsOfQuantiseTensor) {
+  for (const ScaleBy by : {ScaleBy::kLargest, ScaleBy::kLeastSquares}) {
+    EncodedTensor tensor = {"t", {5, 9}, DenseF32{RandomValues(45, 8)}};
+    const std::optional<RowCodes> rows = QuantisedRows(3, tensor, by);
+    ASSERT_TRUE(rows);
+    EncodedTensor whole = tensor;
+    QuantiseTensor(3, whole, by);
+    const auto& expected = std::get<Quantised>(whole.values);
+    std::vector<int16_t> codes(9);
+    for (uint64_t row = 0; row < 5; ++row) {
+      EXPECT_EQ(rows->make(row, codes), expected.scales[row]);
+      EXPECT_TRUE(std::equal(codes.begin(), codes.end(), expected.codes.begin() + row * 9));
+    }
+  }
+}
+
+TEST(QuantiseDivided, ByLeastSquares) {
+  std::vector<float> values = RandomValues(101, 5);
+  values[0] = 4;
+  const Quantised quantised = QuantiseDivided(values, 3, ScaleBy::kLeastSquares);
+  EXPECT_LT(SquaredError(values, 1 / double{quantised.scales[0]}, 3),
+            SquaredError(values, 4.0 / 3, 3));
+  EXPECT_EQ(quantised.codes[0], 3);
 }
 
 TEST(QuantiseDivided, FollowsTheTrainingCodeForEveryWidth) {

@@ -365,7 +365,7 @@ TEST(RecipePasses, CalibrationComesAfterQuantisationAndFindsItsTextBesideTheReci
   const Status status = Apply("[" + passes + "]", model, "folder");
   ASSERT_TRUE(status.ok()) << status.message();
   EXPECT_EQ(model.calibration->path, "folder/text");
-  EXPECT_EQ(model.calibration->bits, 7);
+  EXPECT_EQ(model.calibration->rule.bits, 7);
   model = Model();
   EXPECT_EQ(Apply("[" + passes + R"(, {"pass": "prune", "fraction": 0.5}])", model).message(),
             "recipe: pass 2: expected none after calibrate, which runs the finished model, found "

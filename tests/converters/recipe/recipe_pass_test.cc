@@ -19,6 +19,11 @@ Step Parsed(const std::string& text) {
   return pass.ok() ? std::get<Step>(pass->step) : Step{};
 }
 
+std::string RefusalOf(const std::string& text) {
+  const auto pass = ParsePass(Node(text));
+  return pass.ok() ? "no refusal" : pass.status().message();
+}
+
 TEST(ParsePass, ReadsEveryStep) {
   EXPECT_EQ(Parsed<PruneStep>(R"({"pass": "prune", "fraction": 0.25})").fraction, 0.25);
   const auto quantise = Parsed<QuantiseStep>(R"({"pass": "quantise", "bits": 9})");
@@ -34,7 +39,26 @@ TEST(ParsePass, ReadsEveryStep) {
   const auto calibrate =
       Parsed<CalibrateStep>(R"({"pass": "calibrate", "text": "t.txt", "bits": 7})");
   EXPECT_EQ(calibrate.text, "t.txt");
-  EXPECT_EQ(calibrate.bits, 7);
+  EXPECT_EQ(calibrate.rule.bits, 7);
+  EXPECT_EQ(calibrate.rule.by, RangeRule::By::kLargest);
+}
+
+TEST(ParsePass, ReadsHowScalesAndRangesAreFound) {
+  EXPECT_EQ(Parsed<QuantiseStep>(R"({"pass": "quantise", "bits": 4, "scale_by": "mse"})").scale_by,
+            ScaleBy::kLeastSquares);
+  const std::string calibrate = R"({"pass": "calibrate", "text": "t.txt", "bits": 9, "range_by": )";
+  EXPECT_EQ(Parsed<CalibrateStep>(calibrate + R"("mse"})").rule.by, RangeRule::By::kLeastSquares);
+  const RangeRule rule =
+      Parsed<CalibrateStep>(calibrate + R"("percentile", "percentile": 99.5})").rule;
+  EXPECT_EQ(rule.by, RangeRule::By::kPercentile);
+  EXPECT_EQ(rule.percentile, 99.5);
+  EXPECT_EQ(RefusalOf(calibrate + R"("mse", "percentile": 99})"),
+            "recipe: r, line 1, column 84, /percentile: expected none without \"range_by\": "
+            "\"percentile\", found 99");
+  EXPECT_EQ(RefusalOf(calibrate + R"("percentile", "percentile": 0})"),
+            "recipe: r, line 1, column 91, /percentile: expected above 0, at most 100, found 0");
+  EXPECT_EQ(RefusalOf(R"({"pass": "quantise", "bits": 4, "scale_by": "least"})"),
+            "recipe: r, line 1, column 45, /scale_by: expected \"max\" or \"mse\", found 'least'");
 }
 
 TEST(ParsePass, ReadsTheChoicesOfCodes) {

@@ -1,0 +1,103 @@
+#include "converters/passes/input_moments.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <unordered_map>
+#include <utility>
+#include <variant>
+
+#include "format/model_file.h"
+#include "runtime/model.h"
+#include "runtime/scored_stream.h"
+#include "runtime/session.h"
+
+namespace kinglet {
+namespace {
+
+// The sums of one matrix: the lower triangle is added up, and mirrored in the end.
+struct Sums {
+  Slot input;
+  SecondMoments* moments;
+  uint64_t* vectors;
+};
+
+void AddInput(std::span<const float> x, SecondMoments& moments) {
+  for (size_t row = 0; row < x.size(); ++row) {
+    double* const sums = moments.mean.data() + row * x.size();
+    const double value = x[row];
+    for (size_t column = 0; column <= row; ++column) sums[column] += value * double{x[column]};
+  }
+}
+
+Status Finish(uint64_t vectors, SecondMoments& moments) {
+  const uint64_t width = moments.width;
+  for (uint64_t row = 0; row < width; ++row) {
+    for (uint64_t column = 0; column <= row; ++column) {
+      double& value = moments.mean[row * width + column];
+      value /= static_cast<double>(vectors);
+      if (!std::isfinite(value)) {
+        return Status::Refusal(KINGLET_NOT_FINITE, "calibration", "input of a product",
+                               "finite activations", "infinity or NaN");
+      }
+      moments.mean[column * width + row] = value;
+    }
+  }
+  return {};
+}
+
+// Feeds a text or pairs, and asks for the distribution after each token, which runs the products of
+// the softmax.
+Status RunOn(const CalibrationInput& input, Session& session) {
+  const ModelDescription& description = session.model().file().description();
+  std::vector<float> distribution(description.vocabulary_size);
+  if (input.pairs.empty()) {
+    for (const uint32_t token : ScoredStream(description, input.tokens)) {
+      KINGLET_RETURN_IF_ERROR(session.StepToken(token));
+      KINGLET_RETURN_IF_ERROR(session.LogProbabilities(distribution));
+    }
+  }
+  for (size_t i = 0; i < input.pairs.size(); ++i) {
+    const Status status = FeedPair(
+        input.pairs[i], session, [&](uint32_t) { return session.LogProbabilities(distribution); });
+    if (!status.ok()) return InSentence(i, status);
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<InputMoments> MeasureInputs(const std::string& path, const CalibrationInput& input) {
+  KINGLET_ASSIGN_OR_RETURN(const SharedModel model, OpenInFloats(path));
+  const Plan& plan = model->plan();
+  InputMoments moments;
+  std::map<TensorId, uint64_t> vectors;
+  std::unordered_map<const Step*, Sums> products;
+  for (const Step& step : plan.steps) {
+    const auto* product = std::get_if<MatVec>(&step.op);
+    if (product == nullptr || plan.buffer(product->x).element != Element::kReal) continue;
+    const Slot slot = model->layout().slots[static_cast<size_t>(product->x)];
+    SecondMoments& found = moments[product->weight];
+    found.width = slot.count;
+    found.mean.resize(slot.count * slot.count);
+    products[&step] = {slot, &found, &vectors[product->weight]};
+  }
+  KINGLET_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Create(model));
+  session->set_observer([&products](const Step& step, std::span<const StreamFrame> frames) {
+    const auto found = products.find(&step);
+    if (found == products.end()) return;
+    const auto& [input_slot, sums, count] = found->second;
+    for (const StreamFrame& frame : frames) {
+      AddInput({input_slot.At<float>(frame), input_slot.count}, *sums);
+      ++*count;
+    }
+  });
+  KINGLET_RETURN_IF_ERROR(RunOn(input, *session));
+  std::erase_if(moments, [&](const auto& entry) { return vectors[entry.first] == 0; });
+  for (auto& [id, found] : moments) KINGLET_RETURN_IF_ERROR(Finish(vectors[id], found));
+  return moments;
+}
+
+}  // namespace kinglet

@@ -1,0 +1,96 @@
+#include "converters/passes/magnitudes.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstddef>
+
+#include "converters/passes/quantise.h"
+
+namespace kinglet {
+namespace {
+
+constexpr int kBinShift = 16;
+constexpr size_t kBins = size_t{1} << (31 - kBinShift);  // the sign is gone
+
+// The least magnitude of a bin. That of the next one is where the bin ends.
+double BinStart(size_t bin) {
+  return double{std::bit_cast<float>(static_cast<uint32_t>(bin) << kBinShift)};
+}
+
+struct Bin {
+  double middle, width, count;
+};
+
+// The mean squared error of one magnitude of a bin under a quantiser of a range and step. Where a
+// bin is wider than a step, its magnitudes fall anywhere between two codes.
+double SquaredError(const Bin& bin, double range, double step) {
+  if (bin.middle > range) return (bin.middle - range) * (bin.middle - range);
+  if (bin.width >= step) return step * step / 12;
+  const double error = bin.middle - std::nearbyint(bin.middle / step) * step;
+  return error * error;
+}
+
+}  // namespace
+
+void Magnitudes::Add(std::span<const float> values) {
+  if (bins_.empty()) bins_.resize(kBins);
+  for (const float value : values) {
+    const float magnitude = std::fabs(value);
+    // Once the largest is NaN it stays NaN.
+    if (!(magnitude <= largest_) && !std::isnan(largest_)) largest_ = magnitude;
+    ++bins_[std::bit_cast<uint32_t>(magnitude) >> kBinShift];
+  }
+}
+
+float Magnitudes::Range(const RangeRule& rule, int bits) const {
+  if (!std::isfinite(largest_) || largest_ == 0) return largest_;
+  switch (rule.by) {
+    case RangeRule::By::kLargest:
+      return largest_;
+    case RangeRule::By::kPercentile:
+      return Percentile(rule.percentile);
+    case RangeRule::By::kLeastSquares:
+      return LeastSquares(bits);
+  }
+  return largest_;
+}
+
+// The end of the bin in which the percentile lies.
+float Magnitudes::Percentile(double percent) const {
+  double total = 0;
+  for (const uint64_t count : bins_) total += static_cast<double>(count);
+  double within = 0;
+  for (size_t bin = 0; bin < kBins; ++bin) {
+    within += static_cast<double>(bins_[bin]);
+    if (within >= total * percent / 100) {
+      return std::min(largest_, static_cast<float>(BinStart(bin + 1)));
+    }
+  }
+  return largest_;
+}
+
+float Magnitudes::LeastSquares(int bits) const {
+  std::vector<Bin> bins;
+  for (size_t bin = 0; bin < kBins; ++bin) {
+    if (bins_[bin] == 0) continue;
+    const double start = BinStart(bin), end = std::min(BinStart(bin + 1), double{largest_});
+    bins.push_back({(start + end) / 2, end - start, static_cast<double>(bins_[bin])});
+  }
+  // From the largest magnitude down to a 32nd of it, 24 ranges an octave.
+  constexpr double kNext = 0.9715319411536059;  // 2^(-1/24)
+  constexpr int kRanges = 5 * 24;
+  double range = double{largest_}, best = range, least = 0;
+  for (int i = 0; i <= kRanges; ++i, range *= kNext) {
+    const double step = range / SymmetricLevels(bits);
+    double error = 0;
+    for (const Bin& bin : bins) error += bin.count * SquaredError(bin, range, step);
+    if (i == 0 || error < least) {
+      least = error;
+      best = range;
+    }
+  }
+  return static_cast<float>(best);
+}
+
+}  // namespace kinglet
