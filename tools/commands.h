@@ -34,6 +34,7 @@ Command AddFilter(Arguments& program);
 Command AddTuneCache(Arguments& program);
 Command AddRescore(Arguments& program);
 Command AddReport(Arguments& program);
+Command AddDiff(Arguments& program);
 
 }  // namespace kinglet
 

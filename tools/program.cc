@@ -29,7 +29,8 @@ Program::Program() : arguments("Convert, run and inspect compressed language mod
               AddGenerate(arguments),  AddCount(arguments),     AddBench(arguments),
               AddEmbed(arguments),     AddInspect(arguments),   AddVerify(arguments),
               AddTranslate(arguments), AddTokenize(arguments),  AddRescore(arguments),
-              AddFilter(arguments),    AddTuneCache(arguments), AddReport(arguments)};
+              AddFilter(arguments),    AddTuneCache(arguments), AddReport(arguments),
+              AddDiff(arguments)};
 }
 
 std::vector<std::string> CommandNames(const Program& program) {

@@ -1,4 +1,4 @@
-// Calibration: activation quantisers for a model that was trained in floats. The range of each comes
+// Calibration: activation quantisers for a model trained in floats. The range of each comes
 // from the absolute values that the model computes there on a text, or, for a translation model, on
 // pairs of sentences (RangeRule). The text also gives the frequencies of the embedding's bins.
 #ifndef KINGLET_CONVERTERS_PASSES_CALIBRATE_H_

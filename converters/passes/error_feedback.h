@@ -15,7 +15,7 @@ namespace kinglet {
 // QuantiseRows with codes that make the mean of ((w - scale q) . x)^2 small, not that of each
 // entry: x has the second moments, to which `damping` times their mean diagonal is added on the
 // diagonal. It keeps entries near their own rounding, and serves vectors that the moments do not
-// know: 1 suits a table whose rows are read as well as multiplied. Scales are those of QuantiseRows.
+// know: 1 suits a table whose rows are read as well as multiplied. Scales are QuantiseRows'.
 // Zeros stay zeros. Columns are rounded in the order of falling moments. Float64; the same for any
 // number of threads. Without finite, positive moments: QuantiseRows.
 // REQUIRES: moments.width == Cols(shape); damping > 0; threads >= 1.

@@ -14,6 +14,7 @@ import kinglet
 from kinglet import plugs
 from kinglet._histories import History, Reader, history_of
 from kinglet.plugs._host import host
+from kinglet.plugs._time_slices import granted, long_turns
 from kinglet.plugs._words import Words
 from support import DATA, demo, refused
 
@@ -92,8 +93,25 @@ def words(model, folder):
     assert few.begins("kin") and not few.begins("wa")
 
 
+def slices():
+    """Turns are long while documents are scored, and as before when that is over, or fails."""
+    before = granted()
+    with long_turns():
+        during = granted()
+    assert granted() == before
+    assert during == (100_000_000 if before else 0), (before, during)
+    try:
+        with long_turns():
+            raise KeyboardInterrupt
+    except KeyboardInterrupt:
+        assert granted() == before
+    return before != 0
+
+
 def main():
     imports()
+    if not slices():
+        print("time slices: not run: this system does not say how long they are")
     with tempfile.TemporaryDirectory() as folder:
         model = kinglet.Model(demo(folder))
         histories(model)

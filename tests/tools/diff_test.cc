@@ -1,0 +1,113 @@
+// kinglet diff on tiny models.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <variant>
+
+#include "tests/support/model_builder.h"
+#include "tests/support/recurrent_builder.h"
+#include "tests/support/translation_builder.h"
+#include "tests/tools/run_command.h"
+
+namespace kinglet::diff_test {
+namespace {
+
+class DiffTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder_.WriteModel("a.kgl", TinyMicronet());
+    ModelDraft other = TinyMicronet();
+    for (EncodedTensor& tensor : other.tensors) {
+      if (tensor.name != "layers.0.qkv.weight") continue;
+      for (float& value : std::get<DenseF32>(tensor.values).values) value *= 1.5F;
+    }
+    folder_.WriteModel("b.kgl", other);
+    std::string ids;
+    for (int i = 0; i < 600; ++i) ids += std::to_string(i * i % 23) + (i % 20 == 19 ? "\n" : " ");
+    folder_.Write("ids.txt", ids);
+    folder_.Write("text.txt", "the w3 w4 w3\nthe w5\n");
+  }
+  std::string Said(const std::string& arguments) const {
+    const Outcome outcome = folder_.Run("diff " + arguments);
+    EXPECT_EQ(outcome.exit_status, 0) << outcome.error;
+    return outcome.out;
+  }
+  void ExpectRefused(const std::string& arguments, const std::string& part, int status = 1) const {
+    const Outcome outcome = folder_.Run("diff " + arguments);
+    EXPECT_EQ(outcome.exit_status, status) << arguments;
+    EXPECT_TRUE(outcome.IsRefusal()) << arguments << "\n" << outcome.error << outcome.out;
+    EXPECT_NE(outcome.error.find(part), std::string::npos) << outcome.error;
+  }
+  static bool Has(const std::string& text, const std::string& part) {
+    return text.find(part) != std::string::npos;
+  }
+  // The number behind a key, the first one in the text.
+  static double NumberAt(const std::string& text, const std::string& key) {
+    const size_t at = text.find("\"" + key + "\":");
+    EXPECT_NE(at, std::string::npos) << key << " in " << text;
+    return at == std::string::npos ? 0 : std::stod(text.substr(at + key.size() + 3));
+  }
+  CommandFolder folder_;
+};
+
+TEST_F(DiffTest, TheOneTensorThatDiffersIsShown) {
+  const std::string said = Said("a.kgl b.kgl");
+  EXPECT_TRUE(Has(said, "layers.0.qkv.weight, relative error 0.5\n")) << said;
+  EXPECT_FALSE(Has(said, "fc.0.weight"));
+  EXPECT_FALSE(Has(said, "blocks\n"));
+  EXPECT_TRUE(Has(Said("a.kgl a.kgl"), "the files are the same"));
+  const std::string json = Said("a.kgl b.kgl --json");
+  EXPECT_TRUE(Has(json, "\"name\":\"layers.0.qkv.weight\",\"same\":false")) << json;
+  EXPECT_TRUE(Has(json, "\"relative_error\":0.50000000")) << json;
+}
+
+TEST_F(DiffTest, LossesAreThoseOfScore) {
+  const std::string json = Said("a.kgl b.kgl --ids ids.txt --json");
+  const double first = NumberAt(folder_.Run("score a.kgl --ids ids.txt --json").out, "nll");
+  const double second = NumberAt(folder_.Run("score b.kgl --ids ids.txt --json").out, "nll");
+  EXPECT_EQ(NumberAt(json, "nll"), first);
+  const std::string difference = json.substr(json.find("\"difference\""));
+  EXPECT_NEAR(NumberAt(difference, "nll"), second - first, 1e-7);
+  const std::string counted = folder_.Run("count a.kgl --ids ids.txt --json").out;
+  EXPECT_NEAR(NumberAt(json, "operations"),
+              NumberAt(counted.substr(counted.find("\"ops\"")), "total"), 0.01);
+  const std::string said = Said("a.kgl b.kgl --ids ids.txt");
+  EXPECT_TRUE(Has(said, "12 blocks of 50 tokens")) << said;
+  EXPECT_TRUE(Has(Said("a.kgl a.kgl --ids ids.txt"), "this text does not tell them apart"));
+  EXPECT_TRUE(Has(Said("a.kgl b.kgl --text text.txt"), "too short for an interval"));
+  EXPECT_EQ(Said("a.kgl b.kgl --ids ids.txt --threads 2"), said);
+}
+
+TEST_F(DiffTest, OtherNetworksAndEncodings) {
+  folder_.WriteModel("quantised.kgl", TinyMicronet({.quantised = true, .cache_capacity = 8}));
+  folder_.WriteModel("lstm.kgl", TinyRecurrent());
+  folder_.WriteModel("coded.kgl", TinyRecurrent({.input_coding = TinyCoding{2, {5}}}));
+  folder_.WriteModel("translation.kgl", TinyTranslation());
+  EXPECT_TRUE(Has(Said("a.kgl quantised.kgl --ids ids.txt"), "blocks\n"));
+  const std::string networks = Said("a.kgl lstm.kgl --ids ids.txt");
+  EXPECT_TRUE(Has(networks, "    < none\n    > ")) << networks;
+  const std::string coded = Said("lstm.kgl coded.kgl --json");
+  EXPECT_TRUE(Has(coded, "codebook\",\"same\":false,\"first\":null")) << coded;
+  EXPECT_TRUE(Has(Said("coded.kgl coded.kgl"), "the files are the same"));
+  EXPECT_TRUE(Has(Said("translation.kgl translation.kgl"), "the files are the same"));
+  ExpectRefused("translation.kgl translation.kgl --ids ids.txt", "diff --text");
+}
+
+TEST_F(DiffTest, TextsThatCannotBeCompared) {
+  folder_.Write("empty.txt", "");
+  folder_.Write("one.txt", "3\n");
+  ExpectRefused("a.kgl b.kgl --text empty.txt", "at least one that is scored, found none");
+  ExpectRefused("a.kgl b.kgl --ids one.txt", "at least one that is scored, found none");
+  ExpectRefused("a.kgl missing.kgl", "missing.kgl");
+  ExpectRefused("a.kgl b.kgl --ids ids.txt --text text.txt", "found both", 2);
+  ExpectRefused("a.kgl b.kgl --ids -", "-", 2);
+  ModelDraft started = TinyMicronet();
+  started.description.start_token = 1;
+  folder_.WriteModel("started.kgl", started);
+  ExpectRefused("a.kgl started.kgl --ids ids.txt",
+                "expected models that cut the text into equally many tokens, found 599 by a.kgl, "
+                "600 by started.kgl");
+}
+
+}  // namespace
+}  // namespace kinglet::diff_test

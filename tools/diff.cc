@@ -1,0 +1,373 @@
+// kinglet diff: what two model files have in common, what each takes, and which one is better on a
+// text.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "format/message_text.h"
+#include "runtime/accounting/meter.h"
+#include "runtime/accounting/micronet.h"
+#include "runtime/accounting/trace.h"
+#include "runtime/session.h"
+#include "runtime/special_words.h"
+#include "tools/commands.h"
+#include "tools/inspect_report.h"
+#include "tools/json_lines.h"
+#include "tools/loss_totals.h"
+#include "tools/model_facts.h"
+#include "tools/paired_losses.h"
+#include "tools/run_options.h"
+#include "tools/score_protocol.h"
+#include "tools/tensor_changes.h"
+#include "tools/token_text.h"
+#include "tools/words.h"
+
+namespace kinglet {
+namespace {
+
+struct DiffOptions {
+  RunOptions run;  // of the first model
+  std::string second, text, ids;
+
+  const std::string& source() const { return text.empty() ? ids : text; }
+};
+
+// A text as one of the models scores it.
+struct ScoredText {
+  uint64_t tokens = 0;
+  LossTotals totals;
+  BlockLosses blocks;
+  std::string protocol;
+};
+
+struct Side {
+  std::string path;
+  std::shared_ptr<const Model> model;
+  ModelFacts facts;
+  std::optional<double> operations;  // of a token; none: it depends on a text
+  std::optional<ScoredText> text;
+};
+
+// Scores a text in one stream, and follows the work of the full distribution after each token.
+class TextScorer {
+ public:
+  TextScorer(const Model& model, Session& session)
+      : session_(session),
+        tracer_(model.plan()),
+        unknown_(SpecialWordsOf(model).unknown),
+        pending_(model.file().description().start_token) {}
+
+  Status Add(std::span<const uint32_t> ids) {
+    for (const uint32_t id : ids) {
+      if (pending_) {
+        KINGLET_RETURN_IF_ERROR(session_.StepToken(*pending_));
+        KINGLET_ASSIGN_OR_RETURN(const double value, session_.LogProbability(id));
+        scored_.totals.Add(value, id == unknown_);
+        scored_.blocks.Add(0.0 - value);
+      }
+      tracer_.Step(id);
+      pending_ = id;
+      ++scored_.tokens;
+    }
+    return Status();
+  }
+  const Trace& trace() const { return tracer_.trace(); }
+  ScoredText& scored() { return scored_; }
+
+ private:
+  Session& session_;
+  FullTracer tracer_;
+  std::optional<uint32_t> unknown_, pending_;
+  ScoredText scored_;
+};
+
+Status ScoreText(const DiffOptions& options, const Console& console,
+                 std::span<const uint64_t> nonzeros, Side& side) {
+  const Model& model = *side.model;
+  KINGLET_RETURN_IF_ERROR(RequireNoSource(model, "diff --text"));
+  SessionOptions session_options;
+  session_options.threads = static_cast<uint32_t>(options.run.threads);
+  KINGLET_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session,
+                           Session::Create(side.model, session_options));
+  TextScorer scorer(model, *session);
+  Progress progress(ProgressFormOf("", console));
+  const auto add = [&](const TokenSequence& piece) {
+    progress.Say(side.path + ": " + Grouped(scorer.scored().tokens) + " tokens");
+    return scorer.Add(piece.ids);
+  };
+  if (!options.text.empty()) {
+    KINGLET_RETURN_IF_ERROR(ForEachTextPiece(options.text, model.vocabulary(), model.text(), add));
+  } else {
+    KINGLET_ASSIGN_OR_RETURN(const TokenSequence all,
+                             ReadIdSequence(options.ids, model.vocabulary_size()));
+    KINGLET_RETURN_IF_ERROR(scorer.Add(all.ids));
+  }
+  KINGLET_RETURN_IF_ERROR(RequireScored(scorer.scored().totals, options.source()));
+  side.operations = CountExecuted(model.plan(), nonzeros, TraitsOf(model.backend()), scorer.trace())
+                        .operations.Total();
+  side.text = std::move(scorer.scored());
+  side.text->protocol = StreamProtocol(model.file(), std::nullopt, 0, "reference");
+  return Status();
+}
+
+// Without a text: a token's operations with window and cache full, the words as frequent as the
+// file says (where it matters).
+std::optional<double> SteadyOperations(const Model& model, std::span<const uint64_t> nonzeros) {
+  const Plan& plan = model.plan();
+  if (plan.encoder) return std::nullopt;
+  std::vector<uint64_t> bins;
+  for (const EmbeddingBin& bin : EmbeddingOf(plan).bins) bins.push_back(bin.tokens);
+  if (!NeedsBinCounts(plan)) bins.front() = 1;
+  if (std::all_of(bins.begin(), bins.end(), [](uint64_t tokens) { return tokens == 0; })) {
+    return std::nullopt;
+  }
+  return CountExecuted(plan, nonzeros, TraitsOf(model.backend()), SteadyFullTrace(plan, bins))
+      .operations.Total();
+}
+
+Result<Side> Measure(const DiffOptions& options, const std::string& path, const Console& console) {
+  Side side;
+  side.path = path;
+  RunOptions run = options.run;
+  run.model = path;
+  KINGLET_ASSIGN_OR_RETURN(side.model, OpenWholeModel(run));
+  side.facts = DescribeModel(side.model->file());
+  const std::vector<uint64_t> nonzeros = CountNonzeros(side.model->plan().weights);
+  side.operations = SteadyOperations(*side.model, nonzeros);
+  if (options.source().empty()) return side;
+  KINGLET_RETURN_IF_ERROR(ScoreText(options, console, nonzeros, side));
+  return side;
+}
+
+using Sides = std::array<Side, 2>;
+
+// Losses are compared token by token, so both models must cut the text into equally many.
+Status CheckSameTokens(const DiffOptions& options, const Sides& sides) {
+  const auto& [first, second] = sides;
+  if (!first.text || first.text->totals.scored() == second.text->totals.scored()) return Status();
+  const auto tokens = [](const Side& side) {
+    return Grouped(side.text->totals.scored()) + " by " + side.path;
+  };
+  return Status::Refusal(KINGLET_INVALID_ARGUMENT, "diff", options.source(),
+                         "models that cut the text into equally many tokens",
+                         tokens(first) + ", " + tokens(second) +
+                             "; compare perplexities per word of score --lines instead");
+}
+
+void AppendTensor(const char* key, const std::optional<size_t>& index, const Side& side,
+                  JsonLine& line) {
+  line.Key(key);
+  if (!index) {
+    line.Null();
+    return;
+  }
+  const TensorFacts& tensor = side.facts.tensors[*index];
+  line.BeginObject().Key("shape").BeginArray();
+  for (const uint64_t size : tensor.shape) line.Integer(size);
+  line.EndArray().Key("encoding").Text(tensor.encoding);
+  line.Key("bytes").Integer(tensor.Bytes()).EndObject();
+}
+
+void AppendSide(const char* key, const Side& side, JsonLine& line) {
+  const ModelFile& file = side.model->file();
+  line.Key(key).BeginObject().Key("model").Text(side.path).Key("digest").Text(file.digest());
+  line.Key("file_size").Integer(file.file_size());
+  line.Key("parameters").Integer(side.facts.parameters).Key("stored").Integer(side.facts.stored);
+  line.Key("operations");
+  side.operations ? line.Number(*side.operations) : line.Null();
+  if (side.text) {
+    line.Loss(side.text->totals.nll()).Key("oov").Integer(side.text->totals.unknown());
+    line.Key("protocol").Text(side.text->protocol);
+  }
+  line.EndObject();
+}
+
+std::string DiffJson(const Sides& sides, const std::vector<TensorChange>& changes) {
+  JsonLine line;
+  AppendSide("first", sides[0], line);
+  AppendSide("second", sides[1], line);
+  line.Key("tensors").BeginArray();
+  for (const TensorChange& change : changes) {
+    line.BeginObject().Key("name").Text(change.name).Key("same").Boolean(change.same);
+    AppendTensor("first", change.first, sides[0], line);
+    AppendTensor("second", change.second, sides[1], line);
+    line.Key("relative_error");
+    change.relative_error ? line.Number(*change.relative_error) : line.Null();
+    line.EndObject();
+  }
+  line.EndArray();
+  if (sides[0].text) {
+    const PairedDifference found = Compare(sides[0].text->blocks, sides[1].text->blocks);
+    line.Key("tokens").Integer(sides[0].text->tokens);
+    line.Key("scored").Integer(sides[0].text->totals.scored());
+    line.Key("difference").BeginObject().Key("nll").Number(found.mean).Key("interval");
+    if (found.interval) {
+      line.BeginArray().Number(found.interval->low).Number(found.interval->high).EndArray();
+    } else {
+      line.Null();
+    }
+    line.Key("blocks").Integer(found.blocks).Key("block_tokens").Integer(found.block_tokens);
+    line.EndObject();
+  }
+  return line.Finish();
+}
+
+std::string Formatted(const char* format, double number) {
+  std::array<char, 48> text{};
+  std::snprintf(text.data(), text.size(), format, number);
+  return text.data();
+}
+
+// A row of the table of both files.
+std::string Row(const std::string& name, const std::string& first, const std::string& second,
+                const std::string& change = "") {
+  const auto right = [](const std::string& text, size_t columns) {
+    return std::string(columns - std::min(columns, text.size()), ' ') + text;
+  };
+  return "  " + FittedText(name, 24) + right(first, 18) + right(second, 18) + right(change, 12) +
+         "\n";
+}
+
+std::string Change(double first, double second) {
+  if (first == second) return "same";
+  return first == 0 ? "" : Formatted("%+.1f %%", 100 * (second - first) / first);
+}
+
+std::string CountRow(const std::string& name, uint64_t first, uint64_t second) {
+  return Row(name, Grouped(first), Grouped(second),
+             Change(static_cast<double>(first), static_cast<double>(second)));
+}
+
+// "9-bit, a scale per row, 12,345 bytes".
+std::string TensorText(const std::optional<size_t>& index, const Side& side) {
+  if (!index) return "none";
+  const TensorFacts& tensor = side.facts.tensors[*index];
+  return ShapeText(tensor.shape) + " " + EncodingText(side.model->file().tensors()[*index]) + ", " +
+         Grouped(tensor.Bytes()) + " bytes";
+}
+
+std::string TensorsText(const Sides& sides, const std::vector<TensorChange>& changes) {
+  std::string text;
+  size_t same = 0;
+  for (const TensorChange& change : changes) {
+    if (change.same) {
+      ++same;
+      continue;
+    }
+    text += "  " + DisplayText(change.name);
+    if (change.relative_error) {
+      text += ", relative error " + Formatted("%.4g", *change.relative_error);
+    }
+    text += "\n    < " + TensorText(change.first, sides[0]) + "\n    > " +
+            TensorText(change.second, sides[1]) + "\n";
+  }
+  return "\ntensors\n" + text + "  " + Grouped(same) + " of " + Grouped(changes.size()) +
+         " are the same\n";
+}
+
+std::string BlocksText(const Sides& sides) {
+  std::string lines[2];
+  for (size_t side = 0; side < 2; ++side) {
+    for (const Block& block : sides[side].model->file().description().blocks) {
+      lines[side] += (side == 0 ? "    < " : "    > ") + BlockLine(block) + "\n";
+    }
+  }
+  if (lines[0].size() == lines[1].size()) {
+    std::string other = lines[1];
+    for (size_t at = 0; (at = other.find("    > ", at)) != std::string::npos;) other[at + 4] = '<';
+    if (other == lines[0]) return "";
+  }
+  return "\nblocks\n" + lines[0] + lines[1];
+}
+
+// Which of the two is better, as far as the text can tell.
+std::string Verdict(const PairedDifference& found) {
+  const std::string mean =
+      Formatted("%+.5f", found.mean) + " nats a token from the first to the second";
+  if (!found.interval) {
+    return mean + ";\n" +
+           (std::isfinite(found.mean) ? "the text is too short for an interval (500 tokens)"
+                                      : "a token is impossible");
+  }
+  const std::string text = mean + ",\n95 % interval " + Formatted("%+.5f", found.interval->low) +
+                           " to " + Formatted("%+.5f", found.interval->high) + " (" +
+                           Grouped(found.blocks) + " blocks of " + Grouped(found.block_tokens) +
+                           " tokens): ";
+  if (found.interval->low > 0) return text + "the first is better";
+  if (found.interval->high < 0) return text + "the second is better";
+  return text + "this text does not tell them apart";
+}
+
+std::string DiffText(const Sides& sides, const std::vector<TensorChange>& changes,
+                     const std::string& source) {
+  const auto& [first, second] = sides;
+  const auto& [a, b] = std::pair(&first.model->file(), &second.model->file());
+  std::string text = FactLine("first", first.path) + FactLine("second", second.path);
+  if (a->digest() == b->digest()) text += "the files are the same\n";
+  text += "\n" + Row("", "first", "second", "change");
+  text += CountRow("file", a->file_size(), b->file_size());
+  text += CountRow("parameters", first.facts.parameters, second.facts.parameters);
+  text += CountRow("stored parameters", first.facts.stored, second.facts.stored);
+  if (first.operations && second.operations) {
+    text += Row("operations a token", Grouped(std::llround(*first.operations)),
+                Grouped(std::llround(*second.operations)),
+                Change(*first.operations, *second.operations));
+  } else {
+    text += "  operations depend on the words: give a text\n";
+  }
+  if (first.text) {
+    const double left = std::exp(first.text->totals.nll());
+    const double right = std::exp(second.text->totals.nll());
+    text +=
+        Row("perplexity", Formatted("%.4f", left), Formatted("%.4f", right), Change(left, right));
+    text += "\n" + Grouped(first.text->totals.scored()) + " scored tokens of " + source + ":\n" +
+            Verdict(Compare(first.text->blocks, second.text->blocks)) + "\n";
+  }
+  return text + BlocksText(sides) + TensorsText(sides, changes);
+}
+
+Status Diff(const DiffOptions& options, Console& console) {
+  Sides sides;
+  KINGLET_ASSIGN_OR_RETURN(sides[0], Measure(options, options.run.model, console));
+  KINGLET_ASSIGN_OR_RETURN(sides[1], Measure(options, options.second, console));
+  KINGLET_RETURN_IF_ERROR(CheckSameTokens(options, sides));
+  const std::vector<TensorChange> changes =
+      CompareTensors(sides[0].model->file(), sides[1].model->file());
+  console.out.Write(options.run.json ? DiffJson(sides, changes)
+                                     : DiffText(sides, changes, options.source()));
+  return Status();
+}
+
+Status CheckDiff(const DiffOptions& options) {
+  if (!options.text.empty() && !options.ids.empty()) {
+    return Status::Refusal(KINGLET_INVALID_ARGUMENT, "usage", "diff", "--text FILE or --ids FILE",
+                           "both");
+  }
+  return Status();
+}
+
+}  // namespace
+
+Command AddDiff(Arguments& program) {
+  const auto options = std::make_shared<DiffOptions>();
+  Arguments diff = program.AddSubcommand(
+      "diff", "Compare two model files: tensors, bytes, operations, loss on a text");
+  AddModelOptions(diff, options->run);
+  diff.Add("SECOND.kgl", options->second, "the other model").Required().Called("");
+  AddThreads(diff, options->run.threads);
+  diff.Add("--text", options->text, "compare the losses on this text; each line end becomes <eos>")
+      .Called("FILE");
+  diff.Add("--ids", options->ids, "the same on token ids: text, separated by white space, or .npy")
+      .Called("FILE");
+  diff.Footer("Example:\n  kinglet diff 9bit.kgl 4bit.kgl --text test.txt");
+  return {diff, [options] { return CheckDiff(*options); },
+          [options](Console& console) { return Diff(*options, console); }};
+}
+
+}  // namespace kinglet
