@@ -62,7 +62,7 @@ Result<BufferLayout> LayOut(const Plan& plan, size_t real_bytes) {
                              "a size that can be addressed",
                              std::to_string(buffer.count) + " elements");
     }
-    layout.slots[i] = {buffer.state, total, buffer.count};
+    layout.slots[i] = {buffer.state, total, buffer.count, buffer.of_source};
     if (buffer.state) {
       layout.state_regions.push_back({BufferId{static_cast<uint32_t>(i)}, total,
                                       buffer.count / buffer.ring.slots * bytes, buffer.ring});
@@ -70,11 +70,16 @@ Result<BufferLayout> LayOut(const Plan& plan, size_t real_bytes) {
     total += (buffer.count * bytes + kAlignment - 1) / kAlignment * kAlignment;
     return Status();
   };
-  for (const bool of_queries : {false, true}) {
+  enum Part { kOfVectors, kOfSource, kOfQueries };
+  const auto part_of = [](const BufferSpec& buffer) {
+    return buffer.of_queries ? kOfQueries : buffer.of_source ? kOfSource : kOfVectors;
+  };
+  for (const Part part : {kOfVectors, kOfSource, kOfQueries}) {
     for (size_t i = 0; i < plan.buffers.size(); ++i) {
-      if (plan.buffers[i].of_queries == of_queries) KINGLET_RETURN_IF_ERROR(lay_out(i));
+      if (part_of(plan.buffers[i]) == part) KINGLET_RETURN_IF_ERROR(lay_out(i));
     }
-    if (!of_queries) layout.token_scratch_bytes = layout.scratch_bytes;
+    if (part == kOfVectors) layout.vector_scratch_bytes = layout.scratch_bytes;
+    if (part == kOfSource) layout.token_scratch_bytes = layout.scratch_bytes;
   }
   return layout;
 }

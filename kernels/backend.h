@@ -26,6 +26,16 @@
 
 namespace kinglet {
 
+class WorkMemory;  // kernels/work_memory.h
+
+// What a frame says about the vectors that a step may have beside it. A kernel may choose another
+// product by it, whose sums have another order (`onednn`). It must not choose by how many frames
+// there are.
+struct Company {
+  WorkMemory* memory = nullptr;  // the session's; null: of few vectors
+  uint32_t vectors = 0;          // the most that such a step ever has, where `memory` is not null
+};
+
 // One stream's memory while a step runs. Not owned. For a stream on a device, the memory is the
 // host's copy of the buffers that were fetched, or null.
 struct StreamFrame {
@@ -36,6 +46,10 @@ struct StreamFrame {
   uint32_t token;              // its id, < vocabulary size
   uint64_t source_length = 0;  // tokens of the encoded source; 0 without an encoder
   uint32_t lane = 0;           // the stream's index in its session's batch, on a device
+  // The memory of buffers with a row for each source token, where that is not `scratch`: while
+  // several source tokens of one stream are encoded together.
+  std::byte* source_rows = nullptr;
+  Company company = {};
 };
 
 using MemoryRange = std::span<const std::byte>;
@@ -91,6 +105,8 @@ struct Kernel {
   std::function<std::vector<MemoryRange>(uint64_t position)> position_weights = {};
   // A reference kernel, which is slower: the backend has no kernel of its own for this step.
   bool is_substitute = false;
+  // Of a session's WorkMemory that each thread which runs this needs, in frames with company.
+  uint64_t work_bytes = 0;
 
   explicit operator bool() const { return !phases.empty(); }
   // Runs all chunks on every frame. Where frames share no memory, all phases run on one frame
@@ -112,9 +128,12 @@ struct Slot {
   bool state = false;
   uint64_t offset = 0;  // bytes
   uint64_t count = 0;   // elements
+  bool of_source = false;  // BufferSpec::of_source
   template <class T>
   T* At(const StreamFrame& frame) const {
-    return reinterpret_cast<T*>((state ? frame.state : frame.scratch) + offset);
+    std::byte* const scratch =
+        of_source && frame.source_rows != nullptr ? frame.source_rows : frame.scratch;
+    return reinterpret_cast<T*>((state ? frame.state : scratch) + offset);
   }
 };
 
@@ -136,6 +155,7 @@ struct BufferLayout {
   std::vector<Slot> slots;  // by BufferId
   uint64_t scratch_bytes = 0;
   uint64_t token_scratch_bytes = 0;  // the first of these; the others are BufferSpec::of_queries
+  uint64_t vector_scratch_bytes = 0;  // the first of those; the others are BufferSpec::of_source
   uint64_t state_bytes = 0;
   std::vector<StateRegion> state_regions;  // of the state buffers, in order of offset
   const Slot& operator[](BufferId id) const { return slots[static_cast<size_t>(id)]; }

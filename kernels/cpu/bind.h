@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "kernels/backend.h"
+#include "kernels/cpu/many_product.h"
 #include "kernels/cpu/vector.h"
 #include "kernels/cpu/weights.h"
 #include "kernels/op.h"
@@ -20,6 +21,8 @@ struct BindContext {
   const BufferLayout& layout;
   const VectorFunctions& vector;  // outlives every kernel
   WeightStore& weights;
+  // Of float products with many vectors; empty: all are ours.
+  const ManyProducts& many_products;
 };
 
 // Kernels keep short-lived vectors on the stack, so that running one never allocates.

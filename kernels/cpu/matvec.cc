@@ -22,11 +22,16 @@ class MatVecKernel {
         y_offset_(op.y_offset),
         chunk_pairs_(x.ChunkPairsWith(weight_->bits())),
         finish_{bias_ ? bias_->data() : nullptr, op.relu},
-        chunks_(*weight_) {}
+        chunks_(*weight_) {
+    if (context.many_products && !weight_->integer() && x.as_is()) {
+      many_ = context.many_products(weight_->rows(), weight_->cols());
+    }
+  }
 
   void operator()(std::span<StreamFrame> frames, Chunks chunks) const {
     const PanelRange panels = chunks_.PanelsOf(chunks);
     const size_t first_row = y_offset_ + panels.begin * kPanelRows;
+    if (HasMany(frames)) return MultiplyMany(frames, panels, first_row);
     const size_t together = x_.Together(weight_->integer());
     ProductInput::Memory memory;
     for (size_t first = 0; first < frames.size(); first += together) {
@@ -39,6 +44,7 @@ class MatVecKernel {
     }
   }
   size_t chunks() const { return chunks_.count(); }
+  uint64_t work_bytes() const { return many_.work_bytes; }
   std::vector<MemoryRange> WeightMemory() const {
     std::vector<MemoryRange> memory = weight_->Memory();
     if (bias_) memory.push_back(std::as_bytes(std::span(*bias_)));
@@ -46,6 +52,27 @@ class MatVecKernel {
   }
 
  private:
+  // By what the frames' session is, not by how many of them there are.
+  bool HasMany(std::span<const StreamFrame> frames) const {
+    if (!many_ || frames.empty()) return false;
+    const Company& company = frames.front().company;
+    return company.memory != nullptr && many_.serves(company.vectors);
+  }
+  void MultiplyMany(std::span<StreamFrame> frames, PanelRange panels, size_t first_row) const {
+    const Company company = frames.front().company;
+    const Finish part = finish_.From(panels.begin * kPanelRows);
+    while (!frames.empty()) {
+      RealVector vectors[ManyProduct::kMost];
+      const size_t count = std::min(frames.size(), ManyProduct::kMost);
+      for (size_t i = 0; i < count; ++i) {
+        vectors[i] = {x_.Reals(frames[i]), y_.At<float>(frames[i]) + first_row};
+      }
+      many_.multiply(weight_->real_panels(panels), std::span(vectors).first(count),
+                     company.vectors, part, *company.memory);
+      frames = frames.subspan(count);
+    }
+  }
+
   const VectorFunctions* vector_;
   SharedPanels weight_;
   SharedVector bias_;
@@ -55,6 +82,7 @@ class MatVecKernel {
   size_t chunk_pairs_;
   Finish finish_;
   ProductChunks chunks_;
+  ManyProduct many_;
 };
 
 }  // namespace
@@ -66,7 +94,10 @@ Kernel BindOp(const MatVec& op, const BindContext& context) {
   MatVecKernel kernel(op, context, x);
   std::vector<MemoryRange> memory = kernel.WeightMemory();
   const size_t chunks = kernel.chunks();
-  return {{{std::move(kernel), chunks, true}}, std::move(memory)};
+  const uint64_t work_bytes = kernel.work_bytes();
+  Kernel bound = {{{std::move(kernel), chunks, true}}, std::move(memory)};
+  bound.work_bytes = work_bytes;
+  return bound;
 }
 
 }  // namespace kinglet::cpu

@@ -72,6 +72,9 @@ class ProductInput {
   // Whether the vector functions can multiply it with weights of that many bits (0: reals).
   bool ServedWith(int weight_bits) const;
   size_t ChunkPairsWith(int weight_bits) const;
+  // Whether the buffer itself holds the reals that are multiplied.
+  bool as_is() const { return x_.real() && !fixed_point_; }
+  const float* Reals(const StreamFrame& frame) const { return x_.slot.At<float>(frame); }
 
   // Memory for vectors that reading computes. Large; the caller keeps it on its stack.
   struct Memory {
