@@ -57,6 +57,14 @@ constexpr auto kRows = std::to_array<TechniqueRow>({
      "characters-9-bit.json"},
     {"character CNN, cached, product quantised", Base::kTransformer, Tables::kInput, "fairseq-char",
      "characters-product-quantised.json"},
+    {"DeFINE (24 to 64) in Transformer-XL, cached, float32", Base::kTransformer, Tables::kInput,
+     "reference-txl-define", "reference-txl-define.json"},
+    {"DeFINE (24 to 64) in Transformer-XL, cached, 9-bit", Base::kTransformer, Tables::kInput,
+     "reference-txl-define", "reference-txl-define.json", 9},
+    {"DPQ-SX in Transformer-XL", Base::kTransformer, Tables::kInput, "reference-txl-dpq",
+     "reference-txl-dpq.json"},
+    {"DPQ-SX in Transformer-XL, 9-bit", Base::kTransformer, Tables::kInput, "reference-txl-dpq",
+     "reference-txl-dpq.json", 9},
 });
 
 }  // namespace
@@ -72,7 +80,8 @@ ConvertOptions OptionsOf(const TechniqueRow& row, const TechniqueFolders& folder
     options.vocabulary = demo + "/vocab.txt";
     options.cache_capacity = 0;  // its pairs would hide the tables' share of the perplexity
   } else if (row.base == Base::kTransformer) {
-    options.checkpoint = folders.checkpoints + "/" + std::string(row.checkpoint) + "/model.pt";
+    // `convert` finds the configuration and the words in the folder.
+    options.checkpoint = folders.checkpoints + "/" + std::string(row.checkpoint);
   } else {
     const std::string stem = folders.models + "/" + std::string(row.checkpoint);
     options.checkpoint = stem + ".pt";
@@ -83,7 +92,7 @@ ConvertOptions OptionsOf(const TechniqueRow& row, const TechniqueFolders& folder
     options.recipe = folders.examples + "/recipes/" + std::string(row.recipe);
   if (row.bits != 0) {
     options.bits = row.bits;
-    options.calibration_text = demo + "/calibration.txt";
+    if (row.base != Base::kTransformer) options.calibration_text = demo + "/calibration.txt";
   }
   if (row.prune > 0) options.prune = row.prune;
   return options;
@@ -93,14 +102,15 @@ std::string CommandOf(const TechniqueRow& row) {
   std::string text = "convert ";
   const bool folder = row.base == Base::kTransformer;
   text += row.base == Base::kDemo ? "wikitext2 --cache 0"
-                                  : std::string(row.checkpoint) + (folder ? "/model.pt" : ".pt");
+                                  : std::string(row.checkpoint) + (folder ? "/" : ".pt");
   if (!row.recipe.empty()) text += " --recipe " + std::string(row.recipe);
   char number[32];
   if (row.prune > 0) {
     std::snprintf(number, sizeof(number), " --prune %g", row.prune);
     text += number;
   }
-  if (row.bits != 0) text += " --bits " + std::to_string(row.bits) + " --calibrate calibration.txt";
+  if (row.bits != 0) text += " --bits " + std::to_string(row.bits);
+  if (row.bits != 0 && !folder) text += " --calibrate calibration.txt";
   return text;
 }
 

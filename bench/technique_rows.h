@@ -19,7 +19,8 @@ enum class TechniqueBase : uint8_t {
   kFull,     // `full` of examples/torch/train_all.sh, 1,137 words, changed after training
   kTrained,  // models of the same script, trained with the technique; compared with `full`
   // Transformers that other people's training codes wrote, each with its own text; compared with
-  // the first row of the same checkpoint.
+  // the first row of the same checkpoint. A first row with a recipe has nothing to be compared
+  // with: its tables were trained as they are.
   kTransformer,
 };
 
@@ -30,11 +31,10 @@ struct TechniqueRow {
   std::string_view method;
   TechniqueBase base;
   TechniqueTables tables;
-  // A name of train_all.sh; of kTransformer a folder with model.pt and tokens.txt; empty: the demo
-  // model.
+  // A name of train_all.sh; of kTransformer a folder with tokens.txt; empty: the demo model.
   std::string_view checkpoint;
   std::string_view recipe;  // in examples/recipes; empty: none
-  // For the whole network; 0: none. Bits need a calibration text, which only the demo model has.
+  // For the whole network; 0: none. Only the demo model has a text to calibrate activations with.
   int bits = 0;
   double prune = 0;
 };

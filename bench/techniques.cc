@@ -101,16 +101,23 @@ std::string PublishedRatios(const TechniqueMeasurement& found) {
   return text.empty() ? "-" : text;
 }
 
-void PrintRow(const TechniqueRow& row, const TechniqueMeasurement& before,
+// `before` may be null: there is nothing to compare with.
+void PrintRow(const TechniqueRow& row, const TechniqueMeasurement* before,
               const TechniqueMeasurement& after) {
-  const uint64_t table_before = BytesOf(before.tables, row.tables);
   const uint64_t table_after = BytesOf(after.tables, row.tables);
+  std::string table_before = "-", table_ratio = "-", file_before = "-", file_ratio = "-";
+  if (before != nullptr) {
+    const uint64_t table = BytesOf(before->tables, row.tables);
+    table_before = Grouped(table);
+    table_ratio = RatioText(table, table_after);
+    file_before = Grouped(before->file_bytes);
+    file_ratio = RatioText(before->file_bytes, after.file_bytes);
+  }
   std::printf("| %s | `%s` | %s | %s | %s | %s | %s | %s | %s | %s | %s |\n",
               std::string(row.method).c_str(), CommandOf(row).c_str(), NameOf(row.tables),
-              Grouped(table_before).c_str(), Grouped(table_after).c_str(),
-              RatioText(table_before, table_after).c_str(), PublishedRatios(after).c_str(),
-              Grouped(before.file_bytes).c_str(), Grouped(after.file_bytes).c_str(),
-              RatioText(before.file_bytes, after.file_bytes).c_str(),
+              table_before.c_str(), Grouped(table_after).c_str(), table_ratio.c_str(),
+              PublishedRatios(after).c_str(), file_before.c_str(),
+              Grouped(after.file_bytes).c_str(), file_ratio.c_str(),
               Fixed(after.perplexity).c_str());
   std::fflush(stdout);
 }
@@ -175,7 +182,8 @@ bool PrintTables(const Options& options) {
       continue;
     }
     if (first) compared = *found;
-    PrintRow(row, *compared, *found);
+    const bool trained_so = first && !row.recipe.empty();
+    PrintRow(row, trained_so ? nullptr : &*compared, *found);
   }
   return fine;
 }
@@ -190,8 +198,8 @@ int main(int argc, char** argv) {
   program.Add("--models", options.folders.models,
               "folder that examples/torch/train_all.sh filled; without it no small LSTMs");
   program.Add("--checkpoints", options.folders.checkpoints,
-              "folder with fairseq-char and others, each with model.pt and tokens.txt; without it "
-              "no small Transformers");
+              "folder with fairseq-char, reference-txl-define and reference-txl-dpq; without it no "
+              "small Transformers");
   program.Add("--examples", options.folders.examples, "the examples folder of the source tree")
       .ShowDefault();
   program.Add("--text", options.text,

@@ -1,12 +1,11 @@
-# What `cmake --install` puts where: the shared library, its headers, the command, a CMake package and a
-# pkg-config file.
+# What `cmake --install` puts where: the library, its headers, a CMake package and a pkg-config file; the
+# command with its manual pages and completions.
 include(cmake/product.cmake)
 include(CMakePackageConfigHelpers)
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/kinglet)
 install(TARGETS kinglet EXPORT kingletTargets)
-install(FILES include/kinglet/kinglet.h include/kinglet/kinglet.hpp include/kinglet/status.h
-        DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/kinglet)
+install(DIRECTORY include/kinglet DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(EXPORT kingletTargets NAMESPACE kinglet:: DESTINATION ${package_dir})
 
 configure_package_config_file(cmake/kingletConfig.cmake.in ${PROJECT_BINARY_DIR}/kingletConfig.cmake
@@ -25,4 +24,9 @@ install(FILES ${PROJECT_BINARY_DIR}/kinglet.pc DESTINATION ${CMAKE_INSTALL_LIBDI
 
 if(TARGET kinglet_command)
   install(TARGETS kinglet_command RUNTIME)
+  if(KINGLET_PAGES)
+    install(DIRECTORY ${KINGLET_PAGES}/man/man1 DESTINATION ${CMAKE_INSTALL_MANDIR})
+    install(DIRECTORY ${KINGLET_PAGES}/bash-completion ${KINGLET_PAGES}/zsh ${KINGLET_PAGES}/fish
+            DESTINATION ${CMAKE_INSTALL_DATADIR})
+  endif()
 endif()

@@ -1,9 +1,21 @@
-# The product: one shared library that exports the C interface and nothing else. The project's static
-# libraries are linked into it; what they hold stays hidden.
+# The product: one library with the C interface. Shared, it exports that interface and nothing else. Static,
+# one archive holds the objects of the project's own libraries, and the packages name what it needs beside.
+option(BUILD_SHARED_LIBS "Build the product as a shared library" ON)
 file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/runtime/c_api/*.cc)
-add_library(kinglet SHARED ${sources})
+if(BUILD_SHARED_LIBS)
+  add_library(kinglet SHARED ${sources})
+else()
+  set(parts kinglet_runtime kinglet_kernels kinglet_format)
+  if(KINGLET_CUDA)
+    list(APPEND parts kinglet_cuda kinglet_cuda_host)
+  endif()
+  foreach(part ${parts})
+    list(APPEND sources $<TARGET_OBJECTS:${part}>)
+  endforeach()
+  add_library(kinglet STATIC ${sources})
+endif()
 add_library(kinglet::kinglet ALIAS kinglet)
-target_link_libraries(kinglet PRIVATE kinglet_runtime)
+target_link_libraries(kinglet PRIVATE $<BUILD_INTERFACE:kinglet_runtime>)
 target_compile_definitions(kinglet PRIVATE
   KINGLET_VERSION="${PROJECT_VERSION}" KINGLET_SOVERSION=${PROJECT_VERSION_MAJOR})
 target_include_directories(kinglet PUBLIC
@@ -11,11 +23,41 @@ target_include_directories(kinglet PUBLIC
 set_target_properties(kinglet PROPERTIES
   VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR})
 
+# What a program that links the archive needs beside it. Its own compiler may be C's.
+set(KINGLET_DEPENDENCIES "")  # of the CMake package
+set(KINGLET_PC_REQUIRES "")
+set(KINGLET_PC_LIBS "")
+if(NOT BUILD_SHARED_LIBS)
+  find_package(Threads REQUIRED)
+  set(needed ${CMAKE_CXX_IMPLICIT_LINK_LIBRARIES})
+  list(REMOVE_ITEM needed ${CMAKE_C_IMPLICIT_LINK_LIBRARIES})
+  list(REMOVE_DUPLICATES needed)
+  target_link_libraries(kinglet INTERFACE $<INSTALL_INTERFACE:Threads::Threads>)
+  string(APPEND KINGLET_DEPENDENCIES "find_dependency(Threads)\n")
+  if(hwy_FOUND)
+    target_link_libraries(kinglet INTERFACE $<INSTALL_INTERFACE:hwy::hwy>)
+    string(APPEND KINGLET_DEPENDENCIES "find_dependency(hwy)\n")
+    set(KINGLET_PC_REQUIRES libhwy)
+  endif()
+  if(KINGLET_CUDA)
+    find_package(CUDAToolkit REQUIRED)
+    target_link_libraries(kinglet INTERFACE $<INSTALL_INTERFACE:CUDA::cudart_static>)
+    string(APPEND KINGLET_DEPENDENCIES "find_dependency(CUDAToolkit)\n")
+    list(APPEND needed cudart_static dl rt)
+    set(KINGLET_PC_LIBS "-L${CUDAToolkit_LIBRARY_DIR}")
+  endif()
+  foreach(library ${needed})
+    target_link_libraries(kinglet INTERFACE $<INSTALL_INTERFACE:${library}>)
+    string(APPEND KINGLET_PC_LIBS " -l${library}")
+  endforeach()
+  string(APPEND KINGLET_PC_LIBS " ${CMAKE_THREAD_LIBS_INIT}")
+endif()
+
 # Hidden visibility covers our own sources; the linker script also covers the standard library's templates.
 include(CheckLinkerFlag)
 set(export_map ${PROJECT_SOURCE_DIR}/cmake/kinglet.map)
 check_linker_flag(CXX "LINKER:--version-script=${export_map}" KINGLET_LINKER_HAS_VERSION_SCRIPT)
-if(KINGLET_LINKER_HAS_VERSION_SCRIPT)
+if(BUILD_SHARED_LIBS AND KINGLET_LINKER_HAS_VERSION_SCRIPT)
   target_link_options(kinglet PRIVATE "LINKER:--version-script=${export_map}")
   set_target_properties(kinglet PROPERTIES LINK_DEPENDS ${export_map})
 endif()

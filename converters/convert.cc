@@ -89,7 +89,7 @@ Result<LoadedModel> LoadByFamily(Recipe recipe, const ConvertOptions& options,
   Result<LoadedModel> model =
       family->load({source.path, options.config, source.step, tables.weights(), source.modules,
                     root, options.memory_length, options.define_cache_rows, options.vocabulary});
-  if (!model.ok()) return WithUnreadCode(model.status(), tables.weights());
+  if (!model.ok()) return WithNextStep(model.status(), tables.weights());
   KINGLET_RETURN_IF_ERROR(tables.Place(*model));
   return model;
 }
@@ -165,6 +165,7 @@ Status FindVocabulary(const std::string& checkpoint, ModelDraft& draft,
     if (file.words.size() != draft.description.vocabulary_size) continue;
     draft.vocabulary = std::move(file.words);
     notes.insert(notes.end(), file.notes.begin(), file.notes.end());
+    NoteMissingWords(draft, notes);
     return {};
   }
   return {};
@@ -246,13 +247,19 @@ Result<std::vector<GoldenFile>> ReadAnswers(const ConvertOptions& options,
   return std::vector<GoldenFile>{std::move(golden)};
 }
 
+void Report(const ConvertOptions& options, const std::string& text) {
+  if (options.progress) options.progress(text);
+}
+
 // Packs the model into a temporary file. Each tensor is freed when it is packed, before the next
 // one is read. Integers are recovered (Read) before entries are pruned (Apply), which could remove
 // the largest one, from which a scale is found.
-Result<NewFile> WritePacked(ModelDraft draft, TensorPasses& passes, const std::string& output) {
+Result<NewFile> WritePacked(ModelDraft draft, TensorPasses& passes, const ConvertOptions& options) {
   ModelPacker packer;
   for (TensorId id = 0; id < draft.tensors.size(); ++id) {
     EncodedTensor tensor = std::move(draft.tensors[id]);
+    Report(options, "tensor " + std::to_string(id + 1) + " of " +
+                        std::to_string(draft.tensors.size()) + ": " + tensor.name);
     KINGLET_RETURN_IF_ERROR(passes.Read(id, tensor));
     const std::optional<RowCodes> rows = passes.Apply(id, tensor);
     KINGLET_RETURN_IF_ERROR(packer.Add(tensor, rows));
@@ -260,7 +267,7 @@ Result<NewFile> WritePacked(ModelDraft draft, TensorPasses& passes, const std::s
   KINGLET_ASSIGN_OR_RETURN(
       const PackedModel packed,
       packer.Finish(draft.description, draft.vocabulary, draft.source_vocabulary, draft.tokenizer));
-  return NewFile::Write(packed.Pieces(), output);
+  return NewFile::Write(packed.Pieces(), options.output);
 }
 
 // Runs the packed model on a text and writes it again, with quantisers of the ranges measured.
@@ -281,6 +288,7 @@ Status CommitChecked(NewFile written, std::span<const GoldenFile> golden,
                            ModelFile::Open(written.temporary_path()));
   SummariseFile(*file, summary);
   if (!golden.empty()) {
+    Report(options, "replaying " + options.golden);
     KINGLET_ASSIGN_OR_RETURN(const GoldenReplay replay,
                              ReplayGolden(file, golden, options.tolerance));
     summary.golden_positions = replay.positions;
@@ -315,11 +323,13 @@ Result<ConvertSummary> ConvertChecked(const ConvertOptions& options) {
   CalibrationInput calibration;
   if (model.calibration) {
     KINGLET_ASSIGN_OR_RETURN(
-        calibration, ReadCalibration(model.calibration->path, draft.description, draft.vocabulary));
+        calibration, ReadCalibration(model.calibration->path, draft.description, draft.vocabulary,
+                                     draft.tokenizer));
+    model.notes.insert(model.notes.end(), calibration.notes.begin(), calibration.notes.end());
   }
-  KINGLET_ASSIGN_OR_RETURN(NewFile written,
-                           WritePacked(std::move(draft), tensor_passes, options.output));
+  KINGLET_ASSIGN_OR_RETURN(NewFile written, WritePacked(std::move(draft), tensor_passes, options));
   if (model.calibration) {
+    Report(options, "running the model on " + model.calibration->path);
     KINGLET_ASSIGN_OR_RETURN(written, WriteCalibrated(written.temporary_path(), calibration,
                                                       model.calibration->bits, options.output));
   }

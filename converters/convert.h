@@ -58,8 +58,8 @@ struct ConvertOptions {
   std::string golden;  // file of golden values (converters/golden.h)
   std::string ids;     // their token ids, or pairs (converters/texts/pair_file.h)
   double tolerance = 1e-4;
-  // Called now and then by passes that take long: "pass 2, embedding.table: pool 3 of 8, ...". May
-  // be empty.
+  // Called for each tensor, before a run of the model, and now and then by passes that take long:
+  // "pass 2, embedding.table: pool 3 of 8, ...". May be empty.
   std::function<void(const std::string& text)> progress;
 };
 

@@ -7,6 +7,7 @@
 
 #include "converters/families/training_codes.h"
 #include "converters/texts/corpus_vocabulary.h"
+#include "converters/texts/token_file.h"
 #include "converters/texts/vocabulary_file.h"
 #include "converters/texts/word_splitter.h"
 
@@ -35,6 +36,7 @@ Result<std::vector<std::string>> WordsOfTexts(const std::vector<std::string>& te
                                ", which number words by their texts (--vocab reads a file)",
                            family);
   }
+  for (const std::string& text : texts) KINGLET_RETURN_IF_ERROR(NoteByteOrderMarkOf(text, notes));
   if (code->word_order == WordOrder::kByCountThenCharacters && texts.size() > 1) {
     notes.push_back("the words are those of " + texts.front() +
                     ", as in the training code, which makes no word of the other texts");
@@ -42,7 +44,8 @@ Result<std::vector<std::string>> WordsOfTexts(const std::vector<std::string>& te
   return VocabularyFromTexts(texts, code->word_order);
 }
 
-// Says once what a word that every text needs and the vocabulary lacks means.
+}  // namespace
+
 void NoteMissingWords(const ModelDraft& draft, std::vector<std::string>& notes) {
   const auto has = [&](std::string_view word) {
     return std::find(draft.vocabulary.begin(), draft.vocabulary.end(), word) !=
@@ -60,8 +63,6 @@ void NoteMissingWords(const ModelDraft& draft, std::vector<std::string>& notes) 
         "texts as ids");
   }
 }
-
-}  // namespace
 
 Status ChooseVocabulary(const ConvertOptions& options, const std::string& family, ModelDraft& draft,
                         std::vector<std::string>& notes) {

@@ -19,6 +19,9 @@ namespace kinglet {
 Status ChooseVocabulary(const ConvertOptions& options, const std::string& family, ModelDraft& draft,
                         std::vector<std::string>& notes);
 
+// The notes about words that every text needs and the draft's vocabulary lacks.
+void NoteMissingWords(const ModelDraft& draft, std::vector<std::string>& notes);
+
 }  // namespace kinglet
 
 #endif  // KINGLET_CONVERTERS_VOCABULARY_CHOICE_H_

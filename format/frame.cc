@@ -51,16 +51,16 @@ Result<FileFrame> DecodeFrame(const std::string& source, std::span<const std::by
                            const std::string& found) {
     return Status::Refusal(KINGLET_CORRUPT, source, where, expected, found);
   };
-  if (start.size() < kFrameBytes || actual_size < kFrameBytes) {
-    return corrupt("frame", "at least " + BytesText(kFrameBytes),
-                   BytesText(std::min<uint64_t>(start.size(), actual_size)));
-  }
-  const auto magic = start.first(sizeof(kMagic));
+  const auto magic = start.first(std::min(start.size(), sizeof(kMagic)));
   const auto expected_magic = std::as_bytes(std::span(kMagic));
   if (!std::equal(magic.begin(), magic.end(), expected_magic.begin())) {
     return corrupt("frame, byte 0",
-                   "the identifier " + HexBytes(expected_magic) + " of a kinglet model",
+                   "a model file of `kinglet convert`, " + HexBytes(expected_magic),
                    HexBytes(magic));
+  }
+  if (start.size() < kFrameBytes || actual_size < kFrameBytes) {
+    return corrupt("frame", "at least " + BytesText(kFrameBytes),
+                   BytesText(std::min<uint64_t>(start.size(), actual_size)));
   }
   const uint64_t computed = Digest64(start.first(kFrameDigestAt));
   const auto stored = LoadLittle<uint64_t>(&start[kFrameDigestAt]);

@@ -23,7 +23,7 @@ using Type = SentencePieceTables::Type;
 
 constexpr size_t kByteValues = 256;
 // The fewest bytes that an entry of each list takes in the segment.
-constexpr size_t kLeastRule = 3, kLeastPiece = 7, kLeastMerge = 4, kLeastString = 2;
+constexpr size_t kLeastRule = 4, kLeastPiece = 7, kLeastMerge = 4, kLeastString = 2;
 
 Status RefuseTables(StatusCode code, const std::string& where, const std::string& expected,
                     const std::string& found) {
@@ -156,6 +156,12 @@ Status CheckWordPieces(StatusCode code, const WordPieceTables& tables) {
   return RefuseTables(code, "pieces", "[UNK] among them", "none");
 }
 
+// How many bytes two texts begin with alike.
+size_t SharedBytes(std::string_view a, std::string_view b) {
+  const auto [end, other] = std::mismatch(a.begin(), a.end(), b.begin(), b.end());
+  return static_cast<size_t>(end - a.begin());
+}
+
 class TableWriter {
  public:
   void Byte(size_t value) { bytes_.push_back(static_cast<std::byte>(value)); }
@@ -170,14 +176,24 @@ class TableWriter {
     const auto raw = std::as_bytes(std::span(text));
     bytes_.insert(bytes_.end(), raw.begin(), raw.end());
   }
+  // A text of at most 255 bytes, without what it shares with the text before it.
+  void Rest(std::string_view text, std::string_view before) {
+    const size_t shared = SharedBytes(text, before);
+    Byte(shared);
+    Byte(text.size() - shared);
+    const auto raw = std::as_bytes(std::span(text.substr(shared)));
+    bytes_.insert(bytes_.end(), raw.begin(), raw.end());
+  }
   std::vector<std::byte> Finish() { return std::move(bytes_); }
 
   void Add(const NormaliserTables& tables) {
     Byte((tables.dummy_prefix ? 1U : 0U) | (tables.trim ? 2U : 0U) | (tables.escape ? 4U : 0U));
     Size(tables.rules.size());
+    NormaliserTables::Rule before;
     for (const auto& rule : tables.rules) {
-      Text(rule.from);
-      Text(rule.to);
+      Rest(rule.from, before.from);
+      Rest(rule.to, before.to);
+      before = rule;
     }
   }
 
@@ -262,15 +278,32 @@ class TableReader {
     return {reinterpret_cast<const char*>(raw.data()), raw.size()};
   }
 
+  std::string Rest(const std::string& before) {
+    const size_t shared = Byte(0xFF);
+    const size_t size = Byte(0xFF);
+    if (!Has(size, "a text")) return {};
+    const auto raw = bytes_.subspan(at_, size);
+    std::string text = before.substr(0, shared);
+    text.append(reinterpret_cast<const char*>(raw.data()), raw.size());
+    if (SharedBytes(text, before) != shared) {
+      Refuse("what a text shares with the one before it", std::to_string(shared) + " bytes");
+      return {};
+    }
+    at_ += size;
+    return text;
+  }
+
   void Read(NormaliserTables& tables) {
     const size_t flags = Byte(7);
     tables.dummy_prefix = (flags & 1U) != 0;
     tables.trim = (flags & 2U) != 0;
     tables.escape = (flags & 4U) != 0;
     tables.rules.resize(Size(kLeastRule));
+    NormaliserTables::Rule before;
     for (auto& rule : tables.rules) {
-      rule.from = Text();
-      rule.to = Text();
+      rule.from = Rest(before.from);
+      rule.to = Rest(before.to);
+      before = rule;
     }
   }
 

@@ -85,7 +85,7 @@ struct TextTables {
 const char* TextTablesName(const TextTables& tables);
 
 inline constexpr size_t kMaxPieceBytes = 1024;  // of a piece, a symbol, a known token
-inline constexpr size_t kMaxRuleBytes = 256;    // of either side of a normaliser's rule
+inline constexpr size_t kMaxRuleBytes = 255;    // of either side of a normaliser's rule
 inline constexpr size_t kMaxPieces = size_t{1} << 24;
 
 // What every model's tables must be: pieces, symbols and rules UTF-8, of 1 to the largest number of

@@ -242,17 +242,59 @@ Status Vocabulary::ReadRanks() {
   return {};
 }
 
+Vocabulary::Reader::Reader(const Vocabulary& vocabulary, uint32_t rank)
+    : vocabulary_(vocabulary), rank_(rank - rank % kBucketWords) {
+  if (rank < vocabulary.size()) at_ = vocabulary.bucket_offsets_[rank / kBucketWords];
+}
+
+std::string_view Vocabulary::Reader::Next() {
+  const Entry entry = CheckedEntry(vocabulary_.stored_.words, at_);
+  word_.resize(entry.prefix);
+  word_ += entry.rest;
+  at_ = entry.end;
+  ++rank_;
+  return word_;
+}
+
 std::string Vocabulary::Word(uint32_t id) const {
   const uint32_t rank = rank_of_id_[id];
-  size_t at = bucket_offsets_[rank / kBucketWords];
-  std::string word;
-  for (uint32_t i = 0; i <= rank % kBucketWords; ++i) {
-    const Entry entry = CheckedEntry(stored_.words, at);
-    word.resize(entry.prefix);
-    word += entry.rest;
-    at = entry.end;
+  Reader reader(*this, rank);
+  while (reader.rank() < rank) reader.Next();
+  return std::string(reader.Next());
+}
+
+uint32_t Vocabulary::RankOf(std::string_view text) const {
+  // The first bucket whose first word is not below `text`: the word is in the one before.
+  size_t low = 0, high = bucket_offsets_.size();
+  while (low < high) {
+    const size_t middle = low + (high - low) / 2;
+    if (BucketHead(middle) < text) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
   }
-  return word;
+  if (low == 0) return 0;
+  const uint64_t end = std::min<uint64_t>(uint64_t{low} * kBucketWords, size());
+  Reader reader(*this, static_cast<uint32_t>((low - 1) * kBucketWords));
+  while (reader.rank() < end) {
+    if (reader.Next() >= text) return reader.rank() - 1;
+  }
+  return static_cast<uint32_t>(end);
+}
+
+std::span<const uint32_t> Vocabulary::WithPrefix(std::string_view prefix) const {
+  const uint32_t first = RankOf(prefix);
+  // The least text that is above all that begin with the prefix: its last byte that can be raised
+  // is, and those after it are dropped.
+  std::string above(prefix);
+  while (!above.empty() && above.back() == '\xFF') above.pop_back();
+  uint32_t last = size();
+  if (!above.empty()) {
+    ++above.back();
+    last = RankOf(above);
+  }
+  return std::span(id_of_rank_).subspan(first, last - first);
 }
 
 std::string_view Vocabulary::BucketHead(size_t bucket) const {

@@ -49,18 +49,59 @@ class Vocabulary {
   const StoredVocabulary& stored() const { return stored_; }
   std::string Word(uint32_t id) const;  // REQUIRES: id < size()
   std::optional<uint32_t> Find(std::string_view word) const;
+  // The ids of the words that begin with these bytes, in the byte order of the words. Every word
+  // begins with no bytes.
+  std::span<const uint32_t> WithPrefix(std::string_view prefix) const;
+  // Calls f(id, word) for the same words in the same order; `word` is valid during the call only.
+  template <class F>
+  void ForEachWithPrefix(std::string_view prefix, const F& f) const;
 
  private:
+  // Decodes the words one after the other in byte order.
+  class Reader;
+
   explicit Vocabulary(const StoredVocabulary& stored) : stored_(stored) {}
   Status ReadWords();
   Status ReadRanks();
   std::string_view BucketHead(size_t bucket) const;
+  // The number of words below `text` in byte order.
+  uint32_t RankOf(std::string_view text) const;
 
   StoredVocabulary stored_;
   std::vector<uint32_t> bucket_offsets_;  // where each bucket begins in stored_.words
   std::vector<uint32_t> rank_of_id_;
   std::vector<uint32_t> id_of_rank_;
 };
+
+class Vocabulary::Reader {
+ public:
+  // Starts with the first word of the bucket that has the word of this rank.
+  Reader(const Vocabulary& vocabulary, uint32_t rank);
+  // The rank of the next word.
+  uint32_t rank() const { return rank_; }
+  // Valid until the next call. REQUIRES: rank() < size().
+  std::string_view Next();
+
+ private:
+  const Vocabulary& vocabulary_;
+  uint32_t rank_;
+  size_t at_ = 0;
+  std::string word_;
+};
+
+template <class F>
+void Vocabulary::ForEachWithPrefix(std::string_view prefix, const F& f) const {
+  const std::span<const uint32_t> ids = WithPrefix(prefix);
+  if (ids.empty()) return;
+  const auto first = static_cast<uint32_t>(ids.data() - id_of_rank_.data());
+  const auto last = first + static_cast<uint32_t>(ids.size());
+  Reader reader(*this, first);
+  while (reader.rank() < last) {
+    const uint32_t rank = reader.rank();
+    const std::string_view word = reader.Next();
+    if (rank >= first) f(id_of_rank_[rank], word);
+  }
+}
 
 }  // namespace kinglet
 

@@ -151,10 +151,7 @@ Result<std::shared_ptr<const Model>> Model::Bind(std::shared_ptr<const ModelFile
     if (model->backend_ == nullptr) {
       KINGLET_ASSIGN_OR_RETURN(model->backend_, FindBackend(options.backend));
     }
-    if (const TextTables* tables = model->file_->text_tables()) {
-      KINGLET_ASSIGN_OR_RETURN(model->text_,
-                               ModelText::Create(*tables, *model->file_->vocabulary()));
-    }
+    KINGLET_ASSIGN_OR_RETURN(model->text_, ModelText::Of(*model->file_));
     KINGLET_ASSIGN_OR_RETURN(model->plan_, Lower(*model->file_));
     KINGLET_ASSIGN_OR_RETURN(model->layout_, LayOut(model->plan_, model->backend_->real_bytes));
     model->session_memory_limit_ = options.session_memory_limit;

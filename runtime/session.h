@@ -15,13 +15,18 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "kinglet/status.h"
 #include "runtime/accounting/query_work.h"
 #include "runtime/model.h"
 #include "runtime/queries/best_candidates.h"
+#include "runtime/queries/draw_options.h"
+#include "runtime/queries/interval.h"
+#include "runtime/queries/next_characters.h"
 #include "runtime/queries/query_options.h"
+#include "runtime/queries/word_set.h"
 #include "runtime/state.h"
 #include "runtime/step_observer.h"
 
@@ -103,17 +108,24 @@ class Session {
   // exceeds the vocabulary. Does not compute tails that cannot hold one of them; the answer equals
   // the full computation's bit for bit.
   Result<std::vector<Candidate>> TopK(uint32_t k, uint32_t lane = 0);
-  // Draws a word with probability proportional to p(word)^(1 / temperature). Temperature 0, or one
-  // so low that its reciprocal overflows, gives the most probable word. The word depends on the
-  // stream's state, the seed and the temperature alone: it is the same on any lane, and after save
-  // and restore. KINGLET_INVALID_ARGUMENT unless the temperature is finite and >= 0.
+  // Draws a word at random, as DrawOptions says. The word depends on the stream's state, the seed
+  // and the options alone: it is the same on any lane, and after save and restore.
+  // KINGLET_INVALID_ARGUMENT for options out of their ranges, and if every word that has a
+  // probability is left out; KINGLET_ID_OUT_OF_RANGE if a word left out is none.
   //
-  // With w_i = exp((log p_i - max_j log p_j) / temperature), computed in the backend's real type,
-  // and sums in double in id order: the cluster drawn is the first one, head first, whose
-  // cumulative weight exceeds UniformDraw(seed, position - 1, 0) times the total, clusters added up
-  // in order. The word drawn is the first in it whose cumulative weight exceeds UniformDraw(seed,
-  // position - 1, 1) times the cluster's. A tail is computed only where its probability leaves the
-  // choice open.
+  // With w_i = exp((log p_i - r) / temperature), computed in the backend's real type, where r is
+  // the largest log p of the words that are not left out, and sums in double:
+  //   All words: the cluster drawn is the first one, head first, whose cumulative weight exceeds
+  //   UniformDraw(seed, position - 1, 0) times the total; words are added up by id, then clusters
+  //   in order. The word drawn is the first in it whose cumulative weight exceeds
+  //   UniformDraw(seed, position - 1, 1) times the cluster's.
+  //   With top_k or top_p: the words that remain are added up in their order; they end with the
+  //   first whose cumulative weight is at least top_p times the total (of the top_k, or of all
+  //   words as above). The word drawn is the first whose cumulative weight exceeds UniformDraw(
+  //   seed, position - 1, 0) times the last one.
+  // A tail is computed only where its probability leaves the choice open, or for a word left out.
+  Result<uint32_t> Draw(uint64_t seed, const DrawOptions& options, uint32_t lane = 0);
+  // Draw from all words.
   Result<uint32_t> Sample(uint64_t seed, double temperature, uint32_t lane = 0);
   // out[id] = log p of every word; out.size() == vocabulary size. On ref64 the float form rounds.
   Status LogProbabilities(std::span<double> out, uint32_t lane = 0);
@@ -124,16 +136,44 @@ class Session {
   // Computes everything that a query about this token can need; queries then only read it.
   Status ComputeAll(uint32_t lane = 0);
 
-  // --- the same queries for several lanes, none of them twice; answer i is for lanes[i]. Answers,
-  // what each lane remembers and the work that it reports are those of a query of that lane alone.
-  // A cluster's weights are read once for the lanes that need it, up to kLanesTogether of them at a
-  // time, so that their logits stay in the processor's caches. KINGLET_INVALID_ARGUMENT if a lane
-  // occurs twice. An error of one lane is the answer to all.
+  // --- queries of programs that look for words (session_words.cc). Each computes the clusters that
+  // its answer needs, and equals what all log-probabilities say, bit for bit; sums of probabilities
+  // are of exp(log p), as Probabilities gives them, in double in the order of ids.
+
+  // The nucleus: the fewest words, the most probable first and equal ones by lower id, whose
+  // probabilities, added up in that order, are at least `share` of the sum of all words'; all words
+  // for a share of 1. KINGLET_INVALID_ARGUMENT unless 0 < share <= 1.
+  Result<std::vector<Candidate>> TopP(double share, uint32_t lane = 0);
+  // The word's place in the order of TopK, from 1.
+  Result<uint32_t> Rank(uint32_t id, uint32_t lane = 0);
+  // The words of the vocabulary that begin with these bytes. KINGLET_UNSUPPORTED if the model file
+  // has ids only.
+  Result<WordSet> WithPrefix(std::string_view prefix) const;
+  // The k most probable words of the set, as TopK orders them; all of them if there are fewer.
+  // KINGLET_INVALID_ARGUMENT, here and below, if the set is of another number of words.
+  Result<std::vector<Candidate>> TopKOf(const WordSet& set, uint32_t k, uint32_t lane = 0);
+  // The sum of the probabilities of the set's words, which is 0 for the empty set.
+  Result<double> ProbabilityOf(const WordSet& set, uint32_t lane = 0);
+  // For each character that follows the prefix in some word, in byte order, the probability of all
+  // words that begin with both. KINGLET_UNSUPPORTED as for WithPrefix.
+  Result<std::vector<NextCharacter>> NextCharacters(std::string_view prefix, uint32_t lane = 0);
+  // The word's interval of the integers below 2^32 (runtime/queries/intervals.h), in proportion to
+  // its probability divided by the sum of all, and the word whose interval has a point.
+  Result<Interval> IntervalOf(uint32_t id, uint32_t lane = 0);
+  Result<uint32_t> WordAt(uint32_t point, uint32_t lane = 0);
+
+  // --- some of the queries for several lanes, none of them twice; answer i is for lanes[i].
+  // Answers, what each lane remembers and the work that it reports are those of a query of that
+  // lane alone. A cluster's weights are read once for the lanes that need it, up to kLanesTogether
+  // of them at a time, so that their logits stay in the processor's caches.
+  // KINGLET_INVALID_ARGUMENT if a lane occurs twice. An error of one lane is the answer to all.
 
   Status LogProbabilityLanes(std::span<const uint32_t> lanes, std::span<const uint32_t> ids,
                              std::span<double> out, Computing computing = Computing::kNeeded);
   Result<std::vector<std::vector<Candidate>>> TopKLanes(std::span<const uint32_t> lanes, uint32_t k,
                                                         Computing computing = Computing::kNeeded);
+  Status DrawLanes(std::span<const uint32_t> lanes, std::span<const uint64_t> seeds,
+                   const DrawOptions& options, std::span<uint32_t> out);
   Status SampleLanes(std::span<const uint32_t> lanes, std::span<const uint64_t> seeds,
                      double temperature, std::span<uint32_t> out);
   // Call it before queries for the full distributions of several lanes.
@@ -175,6 +215,8 @@ class Session {
   explicit Session(std::unique_ptr<Contents> contents);
   Status WriteTopK(std::span<const uint32_t> lanes, uint32_t k, Computing computing,
                    std::span<std::vector<Candidate>> out);
+  template <class Answer, class Query>
+  Result<Answer> AskLane(uint32_t lane, const Query& query);
   template <class Out>
   Status WriteAll(std::span<Out> out, Scale scale, uint32_t lane);
   std::unique_ptr<Contents> contents_;

@@ -7,12 +7,14 @@
 #include "runtime/queries/sampling.h"
 #include "runtime/queries/top_k.h"
 #include "runtime/queries/word_probabilities.h"
+#include "runtime/session_ask.h"
 #include "runtime/session_contents.h"
 #include "runtime/session_refusals.h"
 
 namespace kinglet {
 
 using session::CheckId;
+using session::CheckShare;
 using session::CheckSize;
 using session::CheckTemperature;
 using session::NoTokenYet;
@@ -24,47 +26,6 @@ Status Session::Contents::CheckQueriedLanes(std::span<const uint32_t> numbers) {
     if (lanes[lane].stream.position() == 0) return NoTokenYet();
   }
   return Status();
-}
-
-// Gives the frame of a stream that is about to be queried the memory in which that is done, with
-// what was computed about the stream's last token. Where other lanes have used that memory since,
-// nothing has been computed.
-template <class T>
-Status Session::Contents::FindPlace(Distribution<T>& distribution, StreamFrame& frame) {
-  if (!query_frames) return Status();
-  const bool had = query_frames->Take(frame);
-  if (execution.device) return had ? Status() : distribution.FetchOpened(frame);
-  if (!had) distribution.Invalidate();
-  return Status();
-}
-
-// Runs query(streams, number of the first of them in `numbers`) for at most kLanesTogether lanes at
-// a time.
-template <class Query>
-Status Session::Contents::Ask(std::span<const uint32_t> numbers, const Query& query) {
-  KINGLET_RETURN_IF_ERROR(CheckQueriedLanes(numbers));
-  const ComputingCall call(execution);
-  const auto ask = [&]<class T>(const QueryMemory<T>&) -> Status {
-    const auto distribution = [&](size_t i) {
-      return &std::get<Distribution<T>>(lanes[numbers[i]].distribution);
-    };
-    for (size_t i = 0; i < numbers.size(); ++i) distribution(i)->ResetWork();
-    for (size_t first = 0; first < numbers.size(); first += kLanesTogether) {
-      const size_t count = std::min(kLanesTogether, numbers.size() - first);
-      std::array<QueriedStream<T>, kLanesTogether> streams;
-      for (size_t i = 0; i < count; ++i) {
-        streams[i] = {distribution(first + i), lanes[numbers[first + i]].stream.LastFrame()};
-        KINGLET_RETURN_IF_ERROR(FindPlace(*streams[i].distribution, streams[i].frame));
-      }
-      KINGLET_RETURN_IF_ERROR(query(std::span(streams).first(count), first));
-    }
-    return Status();
-  };
-  try {
-    return std::visit(ask, query_memory);
-  } catch (const std::bad_alloc&) {
-    return OutOfMemory();
-  }
 }
 
 // Runs query(streams, number of the first, their part of the answers), which writes its part wholly
@@ -214,21 +175,34 @@ Result<std::vector<Candidate>> Session::TopK(uint32_t k, uint32_t lane) {
 
 // --- a word at random
 
-Status Session::SampleLanes(std::span<const uint32_t> lanes, std::span<const uint64_t> seeds,
-                            double temperature, std::span<uint32_t> out) {
+Status Session::DrawLanes(std::span<const uint32_t> lanes, std::span<const uint64_t> seeds,
+                          const DrawOptions& options, std::span<uint32_t> out) {
   KINGLET_RETURN_IF_ERROR(CheckSize("seeds", seeds.size(), lanes.size()));
   KINGLET_RETURN_IF_ERROR(CheckSize("output of samples", out.size(), lanes.size()));
-  KINGLET_RETURN_IF_ERROR(CheckTemperature(temperature));
+  KINGLET_RETURN_IF_ERROR(CheckTemperature(options.temperature));
+  KINGLET_RETURN_IF_ERROR(CheckShare(options.top_p));
+  for (const uint32_t id : options.left_out) {
+    KINGLET_RETURN_IF_ERROR(CheckId(id, model().vocabulary_size()));
+  }
   return contents_->AskEach(
       lanes, out, [&](auto streams, size_t first, std::span<uint32_t> answers) {
-        return SampleWord(streams, seeds.subspan(first, streams.size()), temperature, answers);
+        return DrawWord(streams, seeds.subspan(first, streams.size()), options, answers);
       });
 }
 
-Result<uint32_t> Session::Sample(uint64_t seed, double temperature, uint32_t lane) {
+Status Session::SampleLanes(std::span<const uint32_t> lanes, std::span<const uint64_t> seeds,
+                            double temperature, std::span<uint32_t> out) {
+  return DrawLanes(lanes, seeds, {.temperature = temperature}, out);
+}
+
+Result<uint32_t> Session::Draw(uint64_t seed, const DrawOptions& options, uint32_t lane) {
   uint32_t out = 0;
-  KINGLET_RETURN_IF_ERROR(SampleLanes({&lane, 1}, {&seed, 1}, temperature, {&out, 1}));
+  KINGLET_RETURN_IF_ERROR(DrawLanes({&lane, 1}, {&seed, 1}, options, {&out, 1}));
   return out;
+}
+
+Result<uint32_t> Session::Sample(uint64_t seed, double temperature, uint32_t lane) {
+  return Draw(seed, {.temperature = temperature}, lane);
 }
 
 // --- everything that a query can need

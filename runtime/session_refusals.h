@@ -32,6 +32,11 @@ inline Status CheckTemperature(double temperature) {
   return Invalid("temperature", "a finite number of at least 0", std::to_string(temperature));
 }
 
+inline Status CheckShare(double top_p) {
+  if (top_p > 0 && top_p <= 1) return Status();
+  return Invalid("top-p", "a share above 0, at most 1", std::to_string(top_p));
+}
+
 inline Status NoTokenYet() {
   return Status::Refusal(KINGLET_NO_TOKEN_YET, "session", "query", "at least one token before it",
                          "none");

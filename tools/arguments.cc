@@ -1,11 +1,78 @@
 #include "tools/arguments.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <charconv>
 #include <cstdint>
 #include <cstdio>
+#include <limits>
+#include <type_traits>
 #include <utility>
 
+#include "tools/usage_errors.h"
+
 namespace kinglet {
+namespace {
+
+// The check that every option of a number has.
+constexpr const char* kNumberCheck = "number";
+
+// Shortest text that names the number, as people write it.
+template <class T>
+std::string NumberText(T number) {
+  char text[32];
+  return std::string(text, std::to_chars(text, text + sizeof(text), number).ptr);
+}
+
+template <class T>
+std::string KindOf() {
+  return std::is_integral_v<T> ? "a whole number" : "a number";
+}
+
+// Reads a number as CLI11 will. Of whole numbers only the plain form is taken: CLI11 would read -1
+// and 2^64 as others, and 010 as 8.
+template <class T>
+bool ReadNumber(const std::string& text, T& value) {
+  if (!CLI::detail::lexical_cast(text, value)) return false;
+  if constexpr (std::is_integral_v<T>) {
+    T plain{};
+    const char* const end = text.data() + text.size();
+    const std::from_chars_result read = std::from_chars(text.data(), end, plain);
+    return read.ec == std::errc() && read.ptr == end && plain == value;
+  }
+  return true;
+}
+
+// Checks have an empty description: CLI11 would add one to the value's placeholder in the help.
+template <class T, class Accepts>
+std::function<std::string(std::string&)> NumberCheck(const std::string& expected, Accepts accepts) {
+  return [expected, accepts](const std::string& text) {
+    T value{};
+    return ReadNumber(text, value) && accepts(value) ? std::string() : RefusedValue(expected, text);
+  };
+}
+
+// The type of a variable's value.
+template <class T>
+struct ValueOf {
+  using Type = T;
+};
+template <class T>
+struct ValueOf<std::optional<T>> {
+  using Type = T;
+};
+
+// "a", "a or b", "a, b or c".
+std::string Listed(const std::vector<std::string>& values) {
+  std::string text;
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (i > 0) text += i + 1 == values.size() ? " or " : ", ";
+    text += values[i];
+  }
+  return text;
+}
+
+}  // namespace
 
 Option& Option::Required() {
   option_->required();
@@ -22,10 +89,14 @@ Option& Option::ShowDefault() {
   return *this;
 }
 
-// The empty descriptions keep CLI11 from adding the check's text to the value's name in help.
 template <class T>
 Option& Option::Between(T least, T most) {
-  option_->check(CLI::Range(least, most).description(""));
+  const std::string range = most == std::numeric_limits<T>::max()
+                                ? " of at least " + NumberText(least)
+                                : " from " + NumberText(least) + " to " + NumberText(most);
+  option_->get_validator(kNumberCheck)->operation(NumberCheck<T>(KindOf<T>() + range, [=](T value) {
+    return value >= least && value <= most;
+  }));
   return *this;
 }
 template Option& Option::Between(int, int);
@@ -34,12 +105,22 @@ template Option& Option::Between(uint64_t, uint64_t);
 template Option& Option::Between(double, double);
 
 Option& Option::NonNegative() {
-  option_->check(CLI::Validator(CLI::NonNegativeNumber).description(""));
+  option_->get_validator(kNumberCheck)
+      ->operation(
+          NumberCheck<double>("a number of at least 0", [](double value) { return value >= 0; }));
   return *this;
 }
 
 Option& Option::OneOf(std::vector<std::string> values) {
-  option_->check(CLI::IsMember(std::move(values)).description(""));
+  std::string placeholder;
+  for (const std::string& value : values) placeholder += (placeholder.empty() ? "" : "|") + value;
+  option_->type_name(placeholder);
+  option_->check(CLI::Validator(
+      [values = std::move(values)](const std::string& text) {
+        const bool known = std::find(values.begin(), values.end(), text) != values.end();
+        return known ? std::string() : RefusedValue(Listed(values), text);
+      },
+      ""));
   return *this;
 }
 
@@ -60,7 +141,13 @@ Option& Option::Says(const std::string& help) {
 
 template <class T>
 Option Arguments::Add(const std::string& name, T& value, const std::string& help) {
-  return Option(app_->add_option(name, value, help));
+  CLI::Option* option = app_->add_option(name, value, help);
+  using Value = typename ValueOf<T>::Type;
+  if constexpr (std::is_arithmetic_v<Value>) {
+    option->check(CLI::Validator(NumberCheck<Value>(KindOf<Value>(), [](Value) { return true; }),
+                                 "", kNumberCheck));
+  }
+  return Option(option);
 }
 template Option Arguments::Add(const std::string&, std::string&, const std::string&);
 template Option Arguments::Add(const std::string&, int&, const std::string&);
@@ -90,6 +177,28 @@ void Arguments::RequireSubcommand() { app_->require_subcommand(1); }
 
 std::string Arguments::name() const { return app_->get_name(); }
 
+ArgumentFacts Arguments::Facts() const {
+  ArgumentFacts facts{app_->get_name(), app_->get_description(), app_->get_footer(), {}, {}};
+  for (const CLI::Option* option : app_->get_options()) {
+    ArgumentFacts::Item item;
+    item.about = option->get_description();
+    item.required = option->get_required();
+    item.file = NamesFile(*option);
+    item.several = option->get_items_expected_max() > 1;
+    if (option->get_positional()) {
+      item.names = {option->get_name()};
+      facts.operands.push_back(item);
+      continue;
+    }
+    for (const std::string& name : option->get_snames()) item.names.push_back("-" + name);
+    for (const std::string& name : option->get_lnames()) item.names.push_back("--" + name);
+    if (option->get_items_expected_max() > 0) item.value = option->get_type_name();
+    item.start = option->get_default_str();
+    facts.options.push_back(item);
+  }
+  return facts;
+}
+
 bool Arguments::parsed() const { return app_->parsed(); }
 
 ArgumentParser::ArgumentParser(const std::string& about, const std::string& name)
@@ -107,20 +216,14 @@ void ArgumentParser::AddVersion(std::function<std::string()> text) {
 Result<std::optional<std::string>> ArgumentParser::Parse(int argc, const char* const* argv) {
   try {
     app_->parse(argc, argv);
+    if (const CLI::Option* option = MisplacedDash(*app_)) return DashRefusal(*app_, *option);
     return std::optional<std::string>();
   } catch (const CLI::CallForVersion& version) {
     return std::optional<std::string>(version.what());
   } catch (const CLI::Success&) {  // --help
     return std::optional<std::string>(app_->help());
   } catch (const CLI::ParseError& error) {
-    const auto chosen = app_->get_subcommands();
-    std::string program = name(), where = "command";
-    if (!chosen.empty()) {
-      where = chosen.front()->get_name();
-      program += " " + where;
-    }
-    return Status::Refusal(KINGLET_INVALID_ARGUMENT, "usage", where,
-                           "arguments as listed by `" + program + " --help`", error.what());
+    return UsageRefusal(*app_, error);
   }
 }
 

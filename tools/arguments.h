@@ -33,6 +33,7 @@ class Option {
   template <class T>
   Option& Between(T least, T most);
   Option& NonNegative();
+  // The placeholder becomes the list: "a|b|c".
   Option& OneOf(std::vector<std::string> values);
   // Refuses a command line that has this option without (Needs) or together with (Excludes) the
   // other one.
@@ -43,6 +44,25 @@ class Option {
 
  private:
   CLI::Option* option_;
+};
+
+// The placeholder of an option whose file may be "-", standard input. Each other option and operand
+// that names a file refuses "-".
+inline constexpr const char* kFileOrStandardInput = "FILE|-";
+
+// What the help of a command says: for manual pages and shell completions.
+struct ArgumentFacts {
+  struct Item {
+    std::vector<std::string> names;  // "-o", "--output"; an operand has one: "M.kgl"
+    std::string value;  // the placeholder, "FILE" or "a|b|c"; "" for a flag or an operand
+    std::string about;
+    std::string start;  // the value without the option, where the help shows it
+    bool required = false;
+    bool file = false;     // the value is the path of a file or folder
+    bool several = false;  // more than one value
+  };
+  std::string name, about, footer;
+  std::vector<Item> operands, options;
 };
 
 // A handle to the arguments of one command, which the ArgumentParser owns.
@@ -65,6 +85,7 @@ class Arguments {
   void RequireSubcommand();
 
   std::string name() const;
+  ArgumentFacts Facts() const;
   // Whether the command line has this subcommand.
   bool parsed() const;
 

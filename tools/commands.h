@@ -22,6 +22,7 @@ struct Command {
 Command AddConvert(Arguments& program);
 Command AddScore(Arguments& program);
 Command AddPredict(Arguments& program);
+Command AddGenerate(Arguments& program);
 Command AddCount(Arguments& program);
 Command AddBench(Arguments& program);
 Command AddEmbed(Arguments& program);
@@ -29,7 +30,9 @@ Command AddInspect(Arguments& program);
 Command AddVerify(Arguments& program);
 Command AddTranslate(Arguments& program);
 Command AddTokenize(Arguments& program);
+Command AddFilter(Arguments& program);
 Command AddTuneCache(Arguments& program);
+Command AddRescore(Arguments& program);
 
 }  // namespace kinglet
 

@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "tools/interrupt.h"
 #include "tools/token_text.h"
 
 namespace kinglet {
@@ -26,6 +27,12 @@ bool LocaleIsUtf8() {
            locale.find("utf8") != std::string_view::npos;
   }
   return false;
+}
+
+// A terminal that only prints: an editor's window, a log.
+bool TerminalIsDumb() {
+  const char* kind = std::getenv("TERM");
+  return kind == nullptr || *kind == '\0' || std::string_view(kind) == "dumb";
 }
 
 size_t TerminalColumns(int descriptor) {
@@ -47,7 +54,8 @@ Status Output::Flush() {
     const ssize_t written = ::write(descriptor_, rest.data(), rest.size());
     if (written >= 0) {
       rest.remove_prefix(static_cast<size_t>(written));
-    } else if (errno != EINTR) {
+    } else if (errno != EINTR || Interrupted()) {
+      reader_left_ = errno == EPIPE;
       status_ = Status::Refusal(KINGLET_IO_ERROR, "output", "standard output",
                                 "a place to write to", std::strerror(errno));
     }
@@ -59,10 +67,11 @@ Status Output::Flush() {
 Console DescribeConsole(Output& out) {
   Console console{out};
   console.out_is_terminal = ::isatty(STDOUT_FILENO) == 1;
-  console.errors_are_terminal = ::isatty(STDERR_FILENO) == 1;
+  console.errors_are_terminal = ::isatty(STDERR_FILENO) == 1 && !TerminalIsDumb();
   console.input_is_terminal = ::isatty(STDIN_FILENO) == 1;
   const char* no_colour = std::getenv("NO_COLOR");
-  console.colours = console.out_is_terminal && (no_colour == nullptr || *no_colour == '\0');
+  console.colours =
+      console.out_is_terminal && !TerminalIsDumb() && (no_colour == nullptr || *no_colour == '\0');
   console.utf8 = LocaleIsUtf8();
   if (console.out_is_terminal) console.columns = TerminalColumns(STDOUT_FILENO);
   return console;

@@ -24,20 +24,23 @@ class Output {
   void Write(std::string_view text);
   Status Flush();
   const Status& status() const { return status_; }
+  // Whether the failure is that the reader of a pipe closed it, which nobody needs to be told.
+  bool reader_left() const { return reader_left_; }
 
  private:
   int descriptor_;
   std::string buffer_;
   Status status_;
+  bool reader_left_ = false;
 };
 
 // Where the results of a command go, and the properties of that output.
 struct Console {
   Output& out;
   bool out_is_terminal = false;
-  bool errors_are_terminal = false;
+  bool errors_are_terminal = false;  // one that can redraw a line: TERM is not dumb
   bool input_is_terminal = false;
-  bool colours = false;  // a terminal, and NO_COLOR is not set (no-color.org)
+  bool colours = false;  // a terminal that has them, and NO_COLOR is not set (no-color.org)
   bool utf8 = false;     // the locale's characters are UTF-8
   size_t columns = 0;    // of the terminal; 0: no limit
 };

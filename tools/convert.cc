@@ -1,6 +1,7 @@
 // kinglet convert: turns a checkpoint of a training code into a model file.
 #include "converters/convert.h"
 
+#include <cstdio>
 #include <memory>
 #include <string>
 #include <vector>
@@ -21,6 +22,7 @@ struct CommandOptions {
   std::vector<std::string> checkpoints;
   bool average = false;
   bool json = false;
+  std::string progress;  // "" or "json"
 };
 
 Status CheckAverage(const CommandOptions& options) {
@@ -69,7 +71,10 @@ Status RunConvert(const CommandOptions& options, Console& console) {
   convert.checkpoint = options.checkpoints.front();
   convert.averaged.assign(options.checkpoints.begin() + 1, options.checkpoints.end());
   Progress progress(console.errors_are_terminal);
-  convert.progress = [&progress](const std::string& text) { progress.Say(text); };
+  convert.progress = [&](const std::string& text) {
+    if (options.progress.empty()) return progress.Say(text);
+    std::fputs(JsonLine().Key("progress").Text(DisplayText(text)).Finish().c_str(), stderr);
+  };
   KINGLET_ASSIGN_OR_RETURN(const ConvertSummary summary, Convert(convert));
   console.out.Write(options.json ? JsonSummary(summary) : SummaryText(summary));
   return Status();
@@ -89,7 +94,7 @@ Command AddConvert(Arguments& program) {
   command
       .Add("--family", convert.family,
            "training code that wrote the checkpoint (default: detected)")
-      .Called("F");
+      .Called("NAME");
   command
       .Add("--config", convert.config,
            "training configuration (default: the file beside the checkpoint)")
@@ -104,7 +109,7 @@ Command AddConvert(Arguments& program) {
       .Add("--vocab-from", convert.vocabulary_texts,
            "make the vocabulary of the texts that the training code numbered its words by")
       .Excludes(vocabulary)
-      .Called("TEXTS");
+      .Called("FILES");
   command
       .Add("--tokenizer", convert.tokenizer,
            "how the model cuts text: a SentencePiece model, byte-pair codes, or spaces, wikitext "
@@ -118,7 +123,7 @@ Command AddConvert(Arguments& program) {
       .Add("--calibrate", convert.calibration_text,
            "quantise activations too, with the ranges measured on this text (for a model with an "
            "encoder: sentence pairs)")
-      .Called("TEXT");
+      .Called("FILE");
   command
       .Add("--recipe", convert.recipe,
            "JSON file that names blocks, tensors and passes, see docs/RECIPES.md (default: "
@@ -161,6 +166,8 @@ Command AddConvert(Arguments& program) {
       .Called("X")
       .ShowDefault();
   command.AddFlag("--json", options->json, "print JSON Lines");
+  command.Add("--progress", options->progress, "print progress as JSON Lines on standard error")
+      .OneOf({"json"});
   command.Footer(
       "Example:\n  kinglet convert models/ -o model.kgl --vocab vocab.txt --bits 9 "
       "--calibrate text.txt");

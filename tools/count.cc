@@ -329,9 +329,8 @@ Command AddCount(Arguments& program) {
       .Add("--rules", options->rules,
            "counting rules: what is executed, or the MicroNet challenge's")
       .OneOf({"executed", "micronet-2019"})
-      .Called("executed|micronet-2019")
       .ShowDefault();
-  count.Add("--ids", options->ids, "count over these token ids").Called("FILE");
+  count.Add("--ids", options->ids, "count over these token ids").Called(kFileOrStandardInput);
   count
       .Add("--bin-counts", options->bin_counts,
            "number of tokens in each embedding bin, with cache and context full")
@@ -339,12 +338,11 @@ Command AddCount(Arguments& program) {
   count
       .Add("--pairs", options->pairs,
            "count over these translations, one pair per line: source ids ||| target ids")
-      .Called("FILE");
+      .Called(kFileOrStandardInput);
   count.Add("--lengths", options->lengths, "count over one translation of these lengths in tokens")
       .Called("SOURCE,TARGET");
   count.Add("--mode", options->mode, "query after each token")
       .OneOf({"full", "score", "topk"})
-      .Called("full|score|topk")
       .ShowDefault();
   count.Add("--top", options->top, "number of tokens that a topk query returns")
       .Between(uint32_t{1}, UINT32_MAX)

@@ -106,7 +106,7 @@ Command AddEmbed(Arguments& program) {
   AddModelOptions(embed, options->run);
   embed.Add("--ids", options->ids, "token ids; with --classify, one list of ids per line")
       .Required()
-      .Called("FILE");
+      .Called(kFileOrStandardInput);
   embed.AddFlag("--classify", options->classify,
                 "print the class of each list and the log-probabilities of all classes");
   embed.Footer("Example:\n  kinglet embed model.kgl --ids ids.txt --json");

@@ -94,9 +94,10 @@ JsonLine& JsonLine::EndArray() {
   return *this;
 }
 
-JsonLine& JsonLine::Token(std::string_view word) {
+JsonLine& JsonLine::Token(std::string_view word, std::string_view typed) {
   Key("token").Text(word);
-  if (!IsUtf8(word)) Key("bytes").Boolean(true);
+  if (!typed.empty()) Key("text").Text(typed);
+  if (!IsUtf8(word) || !IsUtf8(typed)) Key("bytes").Boolean(true);
   return *this;
 }
 

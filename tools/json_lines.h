@@ -30,8 +30,8 @@ class JsonLine {
   JsonLine& EndArray();
 
   // "token":"cat"; for a word that is not UTF-8 every byte above 0x7F is written as \u00XX and
-  // "bytes":true follows.
-  JsonLine& Token(std::string_view word);
+  // "bytes":true follows. A word that was typed otherwise (`typed` not empty) gets "text":"cats".
+  JsonLine& Token(std::string_view word, std::string_view typed = {});
   // "logprob":-3.25; minus infinity is null, and "impossible":true follows.
   JsonLine& LogProbability(double value);
 

@@ -1,51 +1,55 @@
 // The kinglet command: parses the command line, runs one subcommand, and turns its Status into
-// an exit status. 0: success; 1: failure; 2: wrong command line.
-#include <array>
+// an exit status. 0: success; 1: failure; 2: wrong command line; 130 (128 + SIGINT): Ctrl-C.
+#include <algorithm>
 #include <csignal>
 #include <cstdlib>
 #include <new>
 #include <optional>
 #include <string>
+#include <vector>
 
-#include "kernels/backend.h"
-#include "tools/arguments.h"
-#include "tools/commands.h"
 #include "tools/console.h"
+#include "tools/interrupt.h"
+#include "tools/nearest_word.h"
+#include "tools/program.h"
 
 namespace kinglet {
 namespace {
 
-constexpr int kDone = 0, kFailed = 1, kUsage = 2;
+constexpr int kDone = 0, kFailed = 1, kUsage = 2, kInterrupted = 128 + SIGINT;
 
-std::string VersionText() {
-  std::string text = "kinglet " KINGLET_VERSION "\nbackends:";
-  for (const Backend& backend : Backends()) text += " " + std::string(backend.name);
-  text += "\n";
-  for (const Backend& backend : DeviceBackends()) {
-    const Result<std::string> device = backend.device_name();
-    text += "device: " + std::string(backend.name) + " (" +
-            (device.ok() ? *device : "not available: " + device.status().message()) + ")\n";
-  }
-  return text;
+Status UsageRefusal(const std::string& expected, const std::string& found) {
+  return Status::Refusal(KINGLET_INVALID_ARGUMENT, "usage", "command", expected, found);
 }
 
-Status UsageRefusal(const std::string& where, const std::string& expected,
-                    const std::string& found) {
-  return Status::Refusal(KINGLET_INVALID_ARGUMENT, "usage", where, expected, found);
-}
-
-// Refuses an unknown subcommand with the list of known ones; the parser would only call the word
+// Refuses an unknown subcommand and names the nearest one; the parser would only call the word
 // unexpected.
-Status CheckSubcommand(int argc, const char* const* argv, const std::string& known) {
-  if (argc < 2) return UsageRefusal("command", "one of " + known, "none (see kinglet --help)");
-  const std::string first(argv[1]);
-  if (first.starts_with("-")) return Status();
-  for (size_t begin = 0; begin < known.size();) {
-    const size_t end = std::min(known.find(", ", begin), known.size());
-    if (known.compare(begin, end - begin, first) == 0) return Status();
-    begin = end + 2;
+Status CheckSubcommand(const std::string& word, const std::vector<std::string>& known) {
+  if (std::find(known.begin(), known.end(), word) != known.end()) return Status();
+  const std::string near = NearestWord(word, known);
+  return UsageRefusal("a subcommand", "\"" + word + "\". " +
+                                          (near.empty() ? "Run `kinglet help` for the list."
+                                                        : "Did you mean " + near + "?"));
+}
+
+// The arguments with `help` and `help X` written as `--help` and `X --help`.
+Result<std::vector<std::string>> WithoutHelpCommand(std::vector<std::string> arguments,
+                                                    const std::vector<std::string>& known) {
+  if (arguments.empty()) {
+    return UsageRefusal("a subcommand", "none. Run `kinglet help` for the list.");
   }
-  return UsageRefusal("command", "one of " + known, "\"" + first + "\"");
+  if (arguments[0] == "help") {
+    if (arguments.size() > 2) {
+      return UsageRefusal("`kinglet help SUBCOMMAND`",
+                          "\"" + arguments[2] + "\" after it. Ask for one subcommand.");
+    }
+    arguments.erase(arguments.begin());
+    arguments.push_back("--help");
+  }
+  if (!arguments[0].starts_with("-")) {
+    KINGLET_RETURN_IF_ERROR(CheckSubcommand(arguments[0], known));
+  }
+  return arguments;
 }
 
 int Fail(const Status& status, int exit_status) {
@@ -53,44 +57,45 @@ int Fail(const Status& status, int exit_status) {
   return exit_status;
 }
 
-// Runs the parsed subcommand. Results so far are written even if the command fails.
-int RunCommand(const Command& command, Console& console) {
-  if (const Status checked = command.check(); !checked.ok()) return Fail(checked, kUsage);
-  const Status ran = command.run(console);
-  const Status flushed = console.out.Flush();
+// What became of the output. A reader that left is a failure in silence.
+int Written(Output& out, const Status& ran) {
+  const Status flushed = out.Flush();
+  if (Interrupted()) {
+    EndByInterrupt();
+    return kInterrupted;
+  }
+  if (out.reader_left()) return kFailed;
   if (!ran.ok()) return Fail(ran, kFailed);
   return flushed.ok() ? kDone : Fail(flushed, kFailed);
 }
 
-int Main(int argc, const char* const* argv) {
-  ArgumentParser program("Convert, run and inspect compressed language models.", "kinglet");
-  program.RequireSubcommand();
-  program.AddVersion(VersionText);
-  program.Footer(
-      "Example:\n  kinglet score model.kgl --text test.txt\n\n"
-      "Run `kinglet SUBCOMMAND --help` for the options of a subcommand.");
-  const std::array commands = {AddConvert(program),  AddScore(program),    AddPredict(program),
-                               AddCount(program),    AddBench(program),    AddEmbed(program),
-                               AddInspect(program),  AddVerify(program),   AddTranslate(program),
-                               AddTokenize(program), AddTuneCache(program)};
-  std::string names;
-  for (const Command& command : commands) {
-    names += (names.empty() ? "" : ", ") + command.arguments.name();
+// Runs the parsed subcommand. Results so far are written even if the command fails.
+int RunCommand(const Command& command, Console& console) {
+  if (const Status checked = command.check(); !checked.ok()) {
+    const std::string help = ". See `kinglet " + command.arguments.name() + " --help`.";
+    return Fail(Status(checked.code(), checked.message() + help), kUsage);
   }
-  if (const Status known = CheckSubcommand(argc, argv, names); !known.ok()) {
-    return Fail(known, kUsage);
-  }
+  return Written(console.out, command.run(console));
+}
 
-  const Result<std::optional<std::string>> text = program.Parse(argc, argv);
+int Main(int argc, const char* const* argv) {
+  Program program;
+  const auto arguments =
+      WithoutHelpCommand({argv + std::min(argc, 1), argv + argc}, CommandNames(program));
+  if (!arguments.ok()) return Fail(arguments.status(), kUsage);
+  std::vector<const char*> words = {"kinglet"};
+  for (const std::string& word : *arguments) words.push_back(word.c_str());
+
+  const Result<std::optional<std::string>> text =
+      program.arguments.Parse(static_cast<int>(words.size()), words.data());
   if (!text.ok()) return Fail(text.status(), kUsage);
   Output out(1);
   if (text->has_value()) {
     out.Write(**text);
-    const Status flushed = out.Flush();
-    return flushed.ok() ? kDone : Fail(flushed, kFailed);
+    return Written(out, Status());
   }
   Console console = DescribeConsole(out);
-  for (const Command& command : commands) {
+  for (const Command& command : program.commands) {
     if (command.arguments.parsed()) return RunCommand(command, console);
   }
   return Fail(Status(KINGLET_INTERNAL, "command: no subcommand was parsed"), kFailed);

@@ -1,234 +1,84 @@
-// kinglet predict: the most probable next tokens after each token of a text.
-#include <unistd.h>
-
-#include <algorithm>
-#include <charconv>
-#include <chrono>
-#include <functional>
+// kinglet predict: the most probable next tokens after each token of a text, line by line as it
+// comes.
 #include <memory>
 #include <optional>
-#include <span>
 #include <string>
-#include <utility>
-#include <vector>
+#include <string_view>
 
+#include "runtime/special_words.h"
 #include "tools/commands.h"
-#include "tools/json_lines.h"
-#include "tools/prediction_view.h"
+#include "tools/interrupt.h"
+#include "tools/line_tokens.h"
+#include "tools/predictor.h"
 #include "tools/replicas.h"
 #include "tools/run_options.h"
 #include "tools/text_lines.h"
+#include "tools/word_choice.h"
 #include "tools/words.h"
 
 namespace kinglet {
-
-// A lane's results for one token.
-struct Answer {
-  std::optional<double> log_probability;  // of the token itself; none for the first
-  std::vector<Candidate> next;
-};
-
-// Replicas finds this overload by argument-dependent lookup.
-static bool SameBits(const Answer& a, const Answer& b) {
-  if (a.log_probability.has_value() != b.log_probability.has_value()) return false;
-  if (a.log_probability && !SameBits(*a.log_probability, *b.log_probability)) return false;
-  return std::equal(a.next.begin(), a.next.end(), b.next.begin(), b.next.end(),
-                    [](const Candidate& x, const Candidate& y) {
-                      return x.id == y.id && SameBits(x.log_probability, y.log_probability);
-                    });
-}
-
 namespace {
-
-// Tokens per chunk: predictions are shown when a chunk is computed. At most kReadChunk, and fewer
-// if the candidates of all lanes would exceed kCandidates.
-constexpr size_t kReadChunk = 64;
-constexpr size_t kCandidates = size_t{1} << 20;
 
 struct PredictOptions {
   RunOptions run;
   std::string ids;
-  uint32_t top = 5;
+  std::optional<uint32_t> top;
+  std::optional<double> top_p;
+  std::optional<std::string> prefix;
+  std::string allowed;
+  bool next = false;
+  bool no_unk = false;
 };
 
-class Predictor {
- public:
-  Predictor(const PredictOptions& options, const Model& model, Replicas& replicas, Console& console)
-      : options_(options),
-        model_(model),
-        replicas_(replicas),
-        console_(console),
-        view_(console, model.vocabulary()),
-        chunk_(std::clamp<size_t>(
-            kCandidates / (options.run.lanes * std::min(options.top, model.vocabulary_size())), 1,
-            kReadChunk)) {}
+// How many words are printed if the command line does not say.
+constexpr uint32_t kTop = 5;
 
-  Status Feed(std::span<const uint32_t> ids) {
-    while (!ids.empty()) {
-      const auto chunk = ids.first(std::min(chunk_, ids.size()));
-      KINGLET_RETURN_IF_ERROR(FeedChunk(chunk));
-      ids = ids.subspan(chunk.size());
-    }
-    return Status();
-  }
-
-  // Feeds the model's start token, if it has one. JSON output omits its prediction: it has one line
-  // for each token of the text.
-  Status Start() {
-    const std::optional<uint32_t> start = model_.file().description().start_token;
-    if (!start) return Status();
-    KINGLET_ASSIGN_OR_RETURN(
-        std::vector<Answer> answers,
-        replicas_.Run<Answer>(0, [&](Session& session, std::vector<Answer>& out) {
-          return AnswerTokens(session, {&*start, 1}, out);
-        }));
-    pending_ = std::move(answers.front().next);
-    return Status();
-  }
-
-  // Shows the prediction for the token that has not been read yet.
-  Status ShowPending() {
-    if (options_.run.json || pending_.empty()) return Status();
-    console_.out.Write(view_.PendingLine(pending_));
-    return console_.out.Flush();
-  }
-
-  void ShowSummary() const {
-    if (!options_.run.json && position_ > 0) console_.out.Write(view_.Summary(tally_));
-  }
-
- private:
-  Status FeedChunk(std::span<const uint32_t> ids) {
-    using Clock = std::chrono::steady_clock;
-    const Clock::time_point start = Clock::now();
-    KINGLET_ASSIGN_OR_RETURN(
-        std::vector<Answer> answers,
-        replicas_.Run<Answer>(position_, [&](Session& session, std::vector<Answer>& out) {
-          return AnswerTokens(session, ids, out);
-        }));
-    tally_.seconds += std::chrono::duration<double>(Clock::now() - start).count();
-    for (size_t i = 0; i < ids.size(); ++i) {
-      if (options_.run.json) {
-        WriteJson(position_ + 1, answers[i].next);
-      } else {
-        const ObservedToken token{position_, ids[i], answers[i].log_probability};
-        console_.out.Write(view_.TokenLine(token, pending_));
-        tally_.Add(token, pending_);
-        pending_ = std::move(answers[i].next);
-      }
-      ++position_;
-    }
-    if (console_.out_is_terminal || console_.input_is_terminal) return console_.out.Flush();
-    return console_.out.status();
-  }
-
-  Status AnswerTokens(Session& session, std::span<const uint32_t> ids,
-                      std::vector<Answer>& out) const {
-    for (const uint32_t id : ids) {
-      Answer answer;
-      if (!options_.run.json && session.position() > 0) {
-        KINGLET_ASSIGN_OR_RETURN(answer.log_probability, session.LogProbability(id));
-      }
-      KINGLET_RETURN_IF_ERROR(session.StepToken(id));
-      KINGLET_ASSIGN_OR_RETURN(answer.next, session.TopK(options_.top));
-      out.push_back(std::move(answer));
-    }
-    return Status();
-  }
-
-  void WriteJson(uint64_t position, const std::vector<Candidate>& candidates) {
-    JsonLine line(NumberDigits(model_));
-    line.Key("pos").Integer(position).Key("top").BeginArray();
-    for (const Candidate& candidate : candidates) {
-      line.BeginObject().Key("id").Integer(candidate.id);
-      if (model_.vocabulary() != nullptr) line.Token(model_.vocabulary()->Word(candidate.id));
-      line.LogProbability(candidate.log_probability).EndObject();
-    }
-    line.EndArray();
-    console_.out.Write(line.Finish());
-  }
-
-  const PredictOptions& options_;
-  const Model& model_;
-  Replicas& replicas_;
-  Console& console_;
-  const PredictionView view_;
-  const size_t chunk_;
-  uint64_t position_ = 0;           // tokens fed
-  std::vector<Candidate> pending_;  // for the next token
-  PredictionTally tally_;
-};
-
-Result<uint32_t> ParseId(std::string_view word, uint64_t line) {
-  uint32_t id = 0;
-  const auto parsed = std::from_chars(word.data(), word.data() + word.size(), id);
-  if (parsed.ec == std::errc() && parsed.ptr == word.data() + word.size()) return id;
-  return Status::Refusal(KINGLET_INVALID_ARGUMENT, std::string(kStandardInput),
-                         "line " + std::to_string(line),
-                         "token ids, because the model has no vocabulary",
-                         "\"" + std::string(word.substr(0, 64)) + "\"");
-}
-
-// Feeds standard input as it arrives: words, or ids if the model has no vocabulary.
-Status FeedStandardInput(Predictor& predictor, const Model& model, const Console& console) {
-  if (model.text() != nullptr) {
-    return ForEachInputLine([&](std::string_view line) -> Status {
-      TokenSequence sequence;
-      KINGLET_RETURN_IF_ERROR(AppendTextLine(line, *model.text(), sequence));
-      KINGLET_RETURN_IF_ERROR(predictor.Feed(sequence.ids));
-      return console.input_is_terminal ? predictor.ShowPending() : Status();
-    });
-  }
-  std::optional<WordLookup> lookup;
-  if (model.vocabulary() != nullptr) lookup.emplace(*model.vocabulary());
-  std::vector<uint32_t> ids;  // of the current piece of input
-  const WordSink add = [&](std::string_view word, uint64_t line) -> Status {
-    const std::string source(kStandardInput);
-    if (lookup) {
-      KINGLET_ASSIGN_OR_RETURN(const uint32_t id, lookup->Find(word, source, line));
-      ids.push_back(id);
-      return Status();
-    }
-    if (word == kEndOfLine) return Status();
-    KINGLET_ASSIGN_OR_RETURN(const uint32_t id, ParseId(word, line));
-    KINGLET_RETURN_IF_ERROR(
-        CheckTokenId(id, model.vocabulary_size(), source, "line " + std::to_string(line)));
-    ids.push_back(id);
-    return Status();
-  };
-  // Words before a bad word still get their predictions.
-  const auto feed = [&](const Status& read) {
-    const Status fed = predictor.Feed(ids);
-    ids.clear();
-    return read.ok() ? fed : read;
-  };
-  WordSplitter splitter;
-  const auto take = [&](std::string_view piece) -> Status {
-    KINGLET_RETURN_IF_ERROR(feed(splitter.Add(piece, add)));
+// Answers each line of standard input when it has come. A line without an end is asked about as it
+// is: no end is put after it.
+Status PredictLines(Predictor& predictor, const Model& model, const Console& console) {
+  LineTokens tokens(model, kStandardInput);
+  return ForEachInputLine([&](std::string_view line, bool ended) -> Status {
+    TokenSequence sequence;
+    const Status read = tokens.Append(line, ended, sequence);
+    const Status fed = predictor.Feed(sequence);  // what stands before a bad word is answered too
+    KINGLET_RETURN_IF_ERROR(read.ok() ? fed : read);
     return console.input_is_terminal ? predictor.ShowPending() : Status();
-  };
-  KINGLET_RETURN_IF_ERROR(ReadPieces(STDIN_FILENO, std::string(kStandardInput), take));
-  NoteByteOrderMark(splitter, std::string(kStandardInput));
-  return feed(splitter.Finish(add));
+  });
 }
 
 Status Predict(const PredictOptions& options, Console& console) {
   KINGLET_ASSIGN_OR_RETURN(const std::shared_ptr<const Model> model, OpenModel(options.run));
   KINGLET_RETURN_IF_ERROR(RequireNoSource(*model, "predict"));
+  PredictionOptions predictions;
+  predictions.top = options.top.value_or(options.top_p ? UINT32_MAX : kTop);
+  predictions.top_p = options.top_p;
+  predictions.json = options.run.json;
+  predictions.lanes = options.run.lanes;
+  if (options.no_unk) {
+    KINGLET_ASSIGN_OR_RETURN(predictions.left_out, UnknownWordOf(*model, "--no-unk"));
+  }
+  KINGLET_ASSIGN_OR_RETURN(
+      predictions.words,
+      ChooseWords({options.prefix, options.allowed, predictions.left_out}, *model));
+  predictions.prefix = options.prefix;
+  predictions.next_characters = options.next;
   KINGLET_ASSIGN_OR_RETURN(
       Replicas replicas,
       Replicas::Create(model, SessionOptions{}, options.run.lanes, options.run.threads));
-  Predictor predictor(options, *model, replicas, console);
+  NoteInterrupts();
+  Predictor predictor(predictions, *model, replicas, console);
   KINGLET_RETURN_IF_ERROR(predictor.Start());
   if (!options.ids.empty()) {
     KINGLET_ASSIGN_OR_RETURN(const TokenSequence sequence,
                              ReadIdSequence(options.ids, model->vocabulary_size()));
-    KINGLET_RETURN_IF_ERROR(predictor.Feed(sequence.ids));
+    KINGLET_RETURN_IF_ERROR(predictor.Feed(sequence));
   } else {
     if (console.input_is_terminal && console.errors_are_terminal) {
-      PrintNote("type a text; each line end becomes <eos>, Ctrl-D ends the input");
+      PrintNote(
+          "type a text; Enter ends a line, Ctrl-D asks after an unfinished one, Ctrl-D at the "
+          "beginning of a line ends the input");
     }
-    KINGLET_RETURN_IF_ERROR(FeedStandardInput(predictor, *model, console));
+    KINGLET_RETURN_IF_ERROR(PredictLines(predictor, *model, console));
   }
   // On a terminal it has been shown already.
   if (!console.input_is_terminal || !options.ids.empty()) {
@@ -238,6 +88,12 @@ Status Predict(const PredictOptions& options, Console& console) {
   return Status();
 }
 
+Status CheckPredict(const PredictOptions& options) {
+  if (!options.top_p || (*options.top_p > 0 && *options.top_p <= 1)) return Status();
+  return Status::Refusal(KINGLET_INVALID_ARGUMENT, "usage", "--top-p", "a share above 0, at most 1",
+                         std::to_string(*options.top_p));
+}
+
 }  // namespace
 
 Command AddPredict(Arguments& program) {
@@ -245,14 +101,31 @@ Command AddPredict(Arguments& program) {
   Arguments predict = program.AddSubcommand(
       "predict", "Print the most probable next tokens after each token of a text");
   AddRunOptions(predict, options->run);
-  predict.Add("--top", options->top, "number of next tokens to print")
+  predict
+      .Add("--top", options->top,
+           "number of next tokens to print, at most (default: 5; with --top-p all of them)")
       .Between(uint32_t{1}, UINT32_MAX)
-      .Called("K")
-      .ShowDefault();
+      .Called("K");
+  Option top_p = predict.Add(
+      "--top-p", options->top_p,
+      "print the fewest words that together have this share of all probability, above 0 to 1");
+  top_p.Called("P");
+  Option prefix = predict.Add("--prefix", options->prefix,
+                              "only words that begin so, and with --json their probability");
+  prefix.Called("LETTERS").Excludes(top_p);
+  predict.AddFlag("--next", options->next, "and, with --json, that of each next character")
+      .Needs(prefix);
+  predict.Add("--allowed", options->allowed, "only the words in this file, one a line")
+      .Called("FILE")
+      .Excludes(top_p);
   predict.Add("--ids", options->ids, "token ids (default: text from standard input)")
-      .Called("FILE");
-  predict.Footer("Example:\n  echo \"the president of the\" | kinglet predict model.kgl --top 3");
-  return {predict, [] { return Status(); },
+      .Called(kFileOrStandardInput);
+  predict.AddFlag("--no-unk", options->no_unk, "leave the unknown word out");
+  predict.Footer(
+      "A line is answered when it has come. The end of a line is a token; a last line without "
+      "it\nis asked about as it stands.\n\n"
+      "Example:\n  printf \"the president of the\" | kinglet predict model.kgl --top 3");
+  return {predict, [options] { return CheckPredict(*options); },
           [options](Console& console) { return Predict(*options, console); }};
 }
 

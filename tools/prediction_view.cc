@@ -100,7 +100,9 @@ std::string PredictionView::TokenLine(const ObservedToken& token,
                                       const std::vector<Candidate>& prediction) const {
   const std::optional<size_t> rank = RankOf(token.id, prediction);
   std::string line = Coloured(kDim, Padded(std::to_string(token.position), 6)) + "  ";
-  const std::string word = FittedText(Word(token.id), kTokenColumns);
+  const std::string shown =
+      token.typed.empty() ? Word(token.id) : Word(token.id) + ' ' + std::string(token.typed);
+  const std::string word = FittedText(shown, kTokenColumns);
   if (!token.log_probability) {
     line += word + ' ' + Padded("-", 7) + ' ' + Padded("-", 5);
   } else {

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "format/vocabulary.h"
@@ -20,6 +21,7 @@ struct ObservedToken {
   uint64_t position;
   uint32_t id;
   std::optional<double> log_probability;  // nullopt for the first token, which has no prediction
+  std::string_view typed = {};            // how an unknown word was typed; empty: as its word
 };
 
 // Statistics of the predictions so far.

@@ -13,26 +13,37 @@ constexpr size_t kMaxLanes = 65536;
 
 }  // namespace
 
-void AddModelOptions(Arguments& arguments, RunOptions& options) {
+void AddModelChoice(Arguments& arguments, RunOptions& options) {
   arguments.Add("M.kgl", options.model, "model file").Required().Called("");
   // All backend names are accepted here; Model::Open refuses those that this build lacks.
-  arguments.Add("--backend", options.backend, "backend: ref, ref64, cpu or cuda")
+  arguments.Add("--backend", options.backend, "what computes")
       .OneOf({"ref", "ref64", "cpu", "cuda"})
-      .Called("NAME")
       .ShowDefault();
+}
+
+void AddModelOptions(Arguments& arguments, RunOptions& options) {
+  AddModelChoice(arguments, options);
   arguments.AddFlag("--json", options.json, "print JSON Lines");
+}
+
+void AddThreads(Arguments& arguments, size_t& threads) {
+  arguments.Add("--threads", threads, "use up to N threads")
+      .Between(size_t{1}, kMaxThreads)
+      .Called("N")
+      .ShowDefault();
+}
+
+void AddTeamOptions(Arguments& arguments, RunOptions& options, const std::string& lanes) {
+  AddThreads(arguments, options.threads);
+  arguments.Add("--lanes", options.lanes, lanes)
+      .Between(size_t{1}, kMaxLanes)
+      .Called("N")
+      .ShowDefault();
 }
 
 void AddRunOptions(Arguments& arguments, RunOptions& options) {
   AddModelOptions(arguments, options);
-  arguments.Add("--threads", options.threads, "use up to N threads")
-      .Between(size_t{1}, kMaxThreads)
-      .Called("N")
-      .ShowDefault();
-  arguments.Add("--lanes", options.lanes, "run N replicas and require identical results")
-      .Between(size_t{1}, kMaxLanes)
-      .Called("N")
-      .ShowDefault();
+  AddTeamOptions(arguments, options, "run N replicas and require identical results");
 }
 
 Result<std::shared_ptr<const Model>> OpenModel(const RunOptions& options) {

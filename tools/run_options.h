@@ -21,9 +21,15 @@ struct RunOptions {
   bool json = false;
 };
 
+// Declares M.kgl and --backend. `options` outlives the parsing.
+void AddModelChoice(Arguments& arguments, RunOptions& options);
+// Declares --threads and --lanes, whose help is `lanes`. `options` outlives the parsing.
+void AddTeamOptions(Arguments& arguments, RunOptions& options, const std::string& lanes);
 // Declares M.kgl, --backend and --json. `options` outlives the parsing.
 void AddModelOptions(Arguments& arguments, RunOptions& options);
-// The same, and --threads and --lanes. `options` outlives the parsing.
+// Declares --threads.
+void AddThreads(Arguments& arguments, size_t& threads);
+// AddModelOptions, and --threads and --lanes. `options` outlives the parsing.
 void AddRunOptions(Arguments& arguments, RunOptions& options);
 
 Result<std::shared_ptr<const Model>> OpenModel(const RunOptions& options);

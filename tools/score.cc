@@ -8,7 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/accounting/exact_sum.h"
 #include "runtime/scored_stream.h"
 #include "tools/commands.h"
 #include "tools/json_lines.h"
@@ -16,7 +15,7 @@
 #include "tools/run_options.h"
 #include "tools/score_lines.h"
 #include "tools/score_pairs.h"
-#include "tools/token_text.h"
+#include "tools/score_report.h"
 #include "tools/words.h"
 
 namespace kinglet {
@@ -34,35 +33,62 @@ struct ScoreOptions {
   bool lines = false, no_begin = false, no_end = false, log10 = false;
   bool hex = false;
   bool tokens = false;
+  bool rank = false, interval = false;
+  std::string by, counts;
+
+  const std::string& path() const { return !ids.empty() ? ids : !text.empty() ? text : pairs; }
+  // For messages.
+  std::string source() const { return path() == "-" ? std::string(kStandardInput) : path(); }
+  // Of lines, each has a line of its own; otherwise tokens are what --json prints.
+  ScoreReportOptions report() const {
+    const bool all = tokens || hex || rank || interval || (run.json && !lines);
+    return {run.json, all, hex, log10, by, counts};
+  }
 };
+
+struct ScoredToken {
+  double value;
+  TokenPlace place;
+};
+
+bool SameBits(const ScoredToken& a, const ScoredToken& b) {
+  return kinglet::SameBits(a.value, b.value) && a.place.rank == b.place.rank &&
+         a.place.interval == b.place.interval;
+}
 
 class Scorer {
  public:
   Scorer(const ScoreOptions& options, const Model& model, const TokenSequence& sequence,
-         Console& console)
+         ScoreReport& report, Console& console)
       : options_(options),
         model_(model),
         stream_(ScoredStream(model.file().description(), sequence.ids)),
         first_predicted_(FirstPredicted(model.file().description())),
-        unknown_(sequence.unknown),
-        console_(console) {}
+        sequence_(sequence),
+        size_(sequence.size),
+        report_(report),
+        console_(console) {
+    if (first_predicted_ > 0 && size_) *size_ -= *sequence.first_size;
+  }
 
   Status Run(Replicas& replicas) {
     const uint64_t end = stream_.size();
     // A progress line would run through tokens printed on the same terminal.
-    const bool tokens_on_terminal = console_.out_is_terminal && PrintsTokens();
+    const bool tokens_on_terminal = console_.out_is_terminal && options_.report().tokens;
     Progress progress(console_.errors_are_terminal && !tokens_on_terminal, end);
+    if (first_predicted_ > 0) report_.Skip(stream_[0]);
     for (uint64_t first = 1; first < end; first += kScoreChunk) {
       const uint64_t last = std::min(end, first + kScoreChunk);
       KINGLET_ASSIGN_OR_RETURN(
-          const std::vector<double> values,
-          replicas.Run<double>(TextPosition(first),
-                               [&](Session& session, std::vector<double>& answers) {
-                                 return ScorePositions(session, first, last, answers);
-                               }));
+          const std::vector<ScoredToken> scored,
+          replicas.Run<ScoredToken>(TextPosition(first),
+                                    [&](Session& session, std::vector<ScoredToken>& answers) {
+                                      return ScorePositions(session, first, last, answers);
+                                    }));
       for (uint64_t at = first; at < last; ++at) {
-        total_.Add(values[at - first]);
-        if (PrintsTokens()) PrintToken(at, values[at - first]);
+        const uint64_t position = TextPosition(at);
+        const ScoredToken& token = scored[at - first];
+        report_.Add(position, stream_[at], token.value, sequence_.typed.At(position), token.place);
       }
       // A terminal gets output at once; a pipe or file gets it in large pieces.
       if (tokens_on_terminal) KINGLET_RETURN_IF_ERROR(console_.out.Flush());
@@ -72,32 +98,20 @@ class Scorer {
     return Status();
   }
 
-  void PrintSummary() {
-    const uint64_t scored = stream_.size() - 1, tokens = scored + first_predicted_;
-    // -sum would turn a sum of zero into minus zero.
-    const double nll = (0.0 - total_.Value()) / static_cast<double>(scored);
-    if (options_.run.json) {
-      JsonLine line(NumberDigits(model_));
-      line.Key("tokens").Integer(tokens).Key("scored").Integer(scored);
-      line.Loss(nll).Key("oov").Integer(unknown_).Key("protocol").Text(Protocol());
-      line.Key("backend").Text(model_.backend().name);
-      console_.out.Write(line.Finish());
-      return;
+  Status PrintSummary() const {
+    const uint64_t tokens = stream_.size() - 1 + first_predicted_;
+    if (!options_.run.json) {
+      return report_.Finish(FactLine("tokens", Grouped(tokens)), options_.source(), size_,
+                            Protocol());
     }
-    const auto print = [this](const char* name, const std::string& value) {
-      console_.out.Write(FactLine(name, value));
-    };
-    print("tokens", Grouped(tokens));
-    print("scored", Grouped(scored));
-    print("nll", scored == 0 ? "-" : NumberText(nll, model_) + " nats per token");
-    print("perplexity", scored == 0 ? "-" : NumberText(std::exp(nll), model_));
-    print("unknown words", Grouped(unknown_));
-    print("protocol", Protocol());
+    JsonLine line = report_.NewLine();
+    line.Key("tokens").Integer(tokens).Key("scored").Integer(report_.all().scored());
+    report_.WriteLoss(line);
+    report_.WriteUnknown(line);
+    return report_.Finish(line, options_.source(), size_, Protocol());
   }
 
  private:
-  bool PrintsTokens() const { return options_.run.json || options_.tokens || options_.hex; }
-
   // Position in the text of a predicted token of the stream.
   uint64_t TextPosition(uint64_t at) const { return at - 1 + first_predicted_; }
 
@@ -105,7 +119,7 @@ class Scorer {
   // the token before it, as in fairseq (TokenBlockDataset); the rest of its context is fed too
   // (LMContextWindowDataset).
   Status ScorePositions(Session& session, uint64_t first, uint64_t last,
-                        std::vector<double>& answers) const {
+                        std::vector<ScoredToken>& answers) const {
     answers.reserve(last - first);
     for (uint64_t at = first; at < last; ++at) {
       uint64_t fed = at - 1;
@@ -114,37 +128,27 @@ class Scorer {
         fed -= std::min(fed, options_.context);
       }
       for (; fed < at; ++fed) KINGLET_RETURN_IF_ERROR(session.StepToken(stream_[fed]));
-      Result<double> value = session.LogProbability(stream_[at]);
-      if (!value.ok()) {
-        const Status status = value.status();
+      Result<ScoredToken> token = ScoreToken(session, stream_[at]);
+      if (!token.ok()) {
+        const Status status = token.status();
         return Status(status.code(),
                       "position " + std::to_string(TextPosition(at)) + ": " + status.message());
       }
-      answers.push_back(*value);
+      answers.push_back(*token);
     }
     return Status();
   }
 
-  void PrintToken(uint64_t at, double value) {
-    const uint32_t id = stream_[at];
-    const uint64_t position = TextPosition(at);
-    const Vocabulary* vocabulary = model_.vocabulary();
-    if (!options_.run.json) {
-      char text[64];
-      std::snprintf(text, sizeof(text), "%8llu %8u %18.*g",
-                    static_cast<unsigned long long>(position), id, NumberDigits(model_), value);
-      std::string line = text;
-      if (options_.hex) line += "  " + HexBits(value, model_);
-      if (vocabulary != nullptr) line += "  " + DisplayText(vocabulary->Word(id));
-      console_.out.Write(line + "\n");
-      return;
+  Result<ScoredToken> ScoreToken(Session& session, uint32_t id) const {
+    ScoredToken token{};
+    KINGLET_ASSIGN_OR_RETURN(token.value, session.LogProbability(id));
+    if (options_.rank) {
+      KINGLET_ASSIGN_OR_RETURN(token.place.rank, session.Rank(id));
     }
-    JsonLine line(NumberDigits(model_));
-    line.Key("pos").Integer(position).Key("id").Integer(id);
-    if (vocabulary != nullptr) line.Token(vocabulary->Word(id));
-    line.LogProbability(value);
-    if (options_.hex) line.Key("hex").Text(HexBits(value, model_));
-    console_.out.Write(line.Finish());
+    if (options_.interval) {
+      KINGLET_ASSIGN_OR_RETURN(token.place.interval, session.IntervalOf(id));
+    }
+    return token;
   }
 
   // What another program must do to get the same numbers.
@@ -175,9 +179,10 @@ class Scorer {
   const Model& model_;
   const std::vector<uint32_t> stream_;
   const uint64_t first_predicted_;
-  const uint64_t unknown_;
+  const TokenSequence& sequence_;
+  std::optional<TextSize> size_;  // of what is scored
+  ScoreReport& report_;
   Console& console_;
-  ExactSum total_;
 };
 
 // Refuses blocks that are longer than the model has positions.
@@ -191,8 +196,10 @@ Status CheckBlock(const ScoreOptions& options, const ModelDescription& descripti
 
 Status Score(const ScoreOptions& options, Console& console) {
   KINGLET_ASSIGN_OR_RETURN(const std::shared_ptr<const Model> model, OpenModel(options.run));
+  KINGLET_ASSIGN_OR_RETURN(ScoreReport report,
+                           ScoreReport::Create(options.report(), *model, console));
   if (!options.pairs.empty()) {
-    return ScorePairs(options.run, {options.pairs, options.tokens, options.hex}, model, console);
+    return ScorePairs(options.run, options.pairs, model, report, console);
   }
   KINGLET_RETURN_IF_ERROR(RequireNoSource(*model, "score"));
   if (options.lines) {
@@ -201,17 +208,15 @@ Status Score(const ScoreOptions& options, Console& console) {
     lines.begin = !options.no_begin;
     lines.end = !options.no_end;
     lines.log10 = options.log10;
-    lines.tokens = options.tokens;
-    return ScoreLines(options.run, lines, model, console);
+    return ScoreLines(options.run, lines, model, report, console);
   }
   KINGLET_ASSIGN_OR_RETURN(
       const TokenSequence sequence,
       options.text.empty() ? ReadIdSequence(options.ids, model->vocabulary_size())
                            : ReadTextSequence(options.text, model->vocabulary(), model->text()));
   if (sequence.ids.empty()) {
-    return Status::Refusal(KINGLET_INVALID_ARGUMENT,
-                           options.text.empty() ? options.ids : options.text, "tokens",
-                           "at least one", "none");
+    return Status::Refusal(KINGLET_INVALID_ARGUMENT, options.source(), "tokens", "at least one",
+                           "none");
   }
   KINGLET_RETURN_IF_ERROR(CheckBlock(options, model->file().description()));
   SessionOptions session_options;
@@ -220,10 +225,9 @@ Status Score(const ScoreOptions& options, Console& console) {
   KINGLET_ASSIGN_OR_RETURN(
       Replicas replicas,
       Replicas::Create(model, session_options, options.run.lanes, options.run.threads));
-  Scorer scorer(options, *model, sequence, console);
+  Scorer scorer(options, *model, sequence, report, console);
   KINGLET_RETURN_IF_ERROR(scorer.Run(replicas));
-  scorer.PrintSummary();
-  return Status();
+  return scorer.PrintSummary();
 }
 
 Status CheckScoreInput(const ScoreOptions& options) {
@@ -243,8 +247,16 @@ Status CheckScoreInput(const ScoreOptions& options) {
     return Status::Refusal(KINGLET_INVALID_ARGUMENT, "usage", "--lines",
                            "--ids FILE or --text FILE with it", "--pairs");
   }
-  if (options.lines && options.hex) {
-    return Status::Refusal(KINGLET_INVALID_ARGUMENT, "usage", "--lines", "no --hex with it", "it");
+  for (const auto& [name, given] :
+       {std::pair("--rank", options.rank), {"--interval", options.interval}}) {
+    if (!given || (!options.lines && options.pairs.empty())) continue;
+    return Status::Refusal(KINGLET_INVALID_ARGUMENT, "usage", name,
+                           "--ids FILE or --text FILE as one stream with it",
+                           options.lines ? "--lines" : "--pairs");
+  }
+  if (!options.counts.empty() && options.by != "frequency") {
+    return Status::Refusal(KINGLET_INVALID_ARGUMENT, "usage", "--counts", "--by frequency with it",
+                           options.by.empty() ? "none" : options.by);
   }
   if (!options.block || options.context < *options.block) return Status();
   return Status::Refusal(KINGLET_INVALID_ARGUMENT, "usage", "--context",
@@ -260,13 +272,13 @@ Command AddScore(Arguments& program) {
       program.AddSubcommand("score", "Log-probability of every token, and perplexity");
   AddRunOptions(score, options->run);
   score.Add("--ids", options->ids, "token ids: text, separated by white space, or .npy")
-      .Called("FILE");
-  score.Add("--text", options->text, "text (\"-\": standard input); each line end becomes <eos>")
-      .Called("FILE");
+      .Called(kFileOrStandardInput);
+  score.Add("--text", options->text, "text; each line end becomes <eos>")
+      .Called(kFileOrStandardInput);
   score
       .Add("--pairs", options->pairs,
            "for a model with an encoder, one pair per line: source ids ||| target ids")
-      .Called("FILE");
+      .Called(kFileOrStandardInput);
   Option block =
       score.Add("--block", options->block, "score in blocks of N tokens, each with a fresh state");
   block.Between(uint64_t{1}, uint64_t{1} << 62).Called("N");
@@ -280,8 +292,7 @@ Command AddScore(Arguments& program) {
       .Add("--empty-cache", options->empty_cache,
            "distribution while the neural cache is empty: as the training code computes it, or "
            "normalised (default: reference; with --lines normalised)")
-      .OneOf({"reference", "normalised"})
-      .Called("reference|normalised");
+      .OneOf({"reference", "normalised"});
   Option lines = score.AddFlag(
       "--lines", options->lines,
       "every line is a sentence of its own: a fresh state, the family's begin and end tokens; "
@@ -293,8 +304,21 @@ Command AddScore(Arguments& program) {
   score.AddFlag("--no-eos", options->no_end, "no end token").Needs(lines);
   score.AddFlag("--log10", options->log10, "log-probabilities in base 10").Needs(lines);
   score.AddFlag("--hex", options->hex,
-                "print the exact bits of each log-probability too (implies --tokens)");
+                "print the exact bits of each natural log-probability too (implies --tokens)");
+  score.AddFlag("--rank", options->rank,
+                "print each token's rank too, 1 for the most probable word (implies --tokens)");
+  score.AddFlag("--interval", options->interval,
+                "print each token's interval of the integers below 2^32 too, as an entropy coder "
+                "needs it (implies --tokens)");
   score.AddFlag("-v,--tokens", options->tokens, "print every token before the summary");
+  score
+      .Add("--by", options->by,
+           "mean loss in bins: ten of equally many tokens by frequency rank (the vocabulary's "
+           "order or --counts), or by distance to the word's last occurrence")
+      .OneOf({"frequency", "gap"})
+      .Called("frequency|gap");
+  score.Add("--counts", options->counts, "how frequent words are: a line \"word count\" for each")
+      .Called("FILE");
   score.Footer("Example:\n  kinglet score model.kgl --text test.txt --json");
   return {score, [options] { return CheckScoreInput(*options); },
           [options](Console& console) { return Score(*options, console); }};

@@ -6,208 +6,76 @@
 #include <cstdio>
 #include <optional>
 #include <span>
-#include <string_view>
 #include <utility>
 #include <vector>
 
-#include "converters/sources/input_file.h"
-#include "converters/texts/token_file.h"
-#include "converters/texts/word_splitter.h"
-#include "runtime/accounting/exact_sum.h"
 #include "runtime/sentence_scorer.h"
 #include "tools/json_lines.h"
-#include "tools/token_text.h"
-#include "tools/words.h"
+#include "tools/sentences.h"
 
 namespace kinglet {
 namespace {
 
-// Lengths of a text: what log-probabilities are shared out among.
-struct TextLength {
-  uint64_t words = 0, bytes = 0, characters = 0;
-};
-
-struct Sentences {
-  std::vector<std::vector<uint32_t>> ids;
-  std::optional<TextLength> length;  // without ends of lines; none: the text is not known
-};
-
-Result<Sentences> ReadIdSentences(const std::string& path, uint32_t vocabulary_size) {
-  Sentences sentences;
-  KINGLET_ASSIGN_OR_RETURN(sentences.ids, ReadIdLines(path));
-  for (size_t line = 0; line < sentences.ids.size(); ++line) {
-    for (const uint32_t id : sentences.ids[line]) {
-      KINGLET_RETURN_IF_ERROR(
-          CheckTokenId(id, vocabulary_size, path, "line " + std::to_string(line + 1)));
-    }
-  }
-  return sentences;
-}
-
-Result<Sentences> ReadTextSentences(const std::string& path, const Vocabulary* vocabulary) {
-  if (vocabulary == nullptr) {
-    return Status::Refusal(KINGLET_UNSUPPORTED, path, "words",
-                           "a model with a vocabulary (or --ids FILE)",
-                           "a model that has ids only");
-  }
-  KINGLET_ASSIGN_OR_RETURN(const std::string text,
-                           ReadWholeFileOrPipe(path == "-" ? "/dev/stdin" : path));
-  Sentences sentences;
-  TextLength length;
-  WordLookup lookup(*vocabulary);
-  for (const std::string_view line : LinesOf(text)) {
-    std::vector<uint32_t>& ids = sentences.ids.emplace_back();
-    const uint64_t number = sentences.ids.size();
-    for (size_t at = 0; at < line.size();) {
-      const auto begin =
-          std::find_if_not(line.begin() + static_cast<ptrdiff_t>(at), line.end(), IsAsciiSpace);
-      const auto end = std::find_if(begin, line.end(), IsAsciiSpace);
-      at = static_cast<size_t>(end - line.begin());
-      if (begin == end) continue;
-      const std::string_view word(begin, end);
-      KINGLET_ASSIGN_OR_RETURN(const uint32_t id, lookup.Find(word, path, number));
-      ids.push_back(id);
-    }
-    length.words += ids.size();
-    length.bytes += line.size();
-    length.characters += static_cast<uint64_t>(std::count_if(line.begin(), line.end(), [](char c) {
-      return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
-    }));
-  }
-  sentences.length = length;
-  return sentences;
-}
-
-// Sums over the scored tokens of a line, or of all lines.
-struct LineSums {
-  ExactSum all, known;
-  uint64_t tokens = 0, unknown = 0;
-
-  void Add(double value, bool is_unknown) {
-    all.Add(value);
-    ++tokens;
-    if (is_unknown) {
-      ++unknown;
-    } else {
-      known.Add(value);
-    }
-  }
-};
-
 class LinePrinter {
  public:
   LinePrinter(const RunOptions& run, const ScoreLinesOptions& options, const SentenceFrame& frame,
-              const Model& model, Console& console)
-      : run_(run), options_(options), frame_(frame), model_(model), console_(console) {
-    if (const Vocabulary* vocabulary = model.vocabulary()) unknown_ = vocabulary->Find("<unk>");
-  }
+              const Model& model, ScoreReport& report, Console& console)
+      : run_(run),
+        options_(options),
+        frame_(frame),
+        model_(model),
+        report_(report),
+        console_(console) {}
 
-  // A line's stream and log p of each token of it but the first.
-  Status Add(uint64_t index, std::span<const uint32_t> stream, std::span<const double> values) {
-    LineSums line;
+  // Log p of each token of the framed sentence but the first.
+  Status Add(const TokenSequence& sentence, std::span<const double> values) {
+    const std::vector<uint32_t> stream = Framed(frame_, sentence.ids);
+    report_.BeginText("line", ++lines_);
+    const uint64_t first_position = frame_.begin ? 0 : 1;
+    if (!frame_.begin && !stream.empty()) report_.Skip(stream[0]);
     for (size_t i = 0; i < values.size(); ++i) {
-      const uint32_t id = stream[i + 1];
-      line.Add(values[i], id == unknown_);
-      total_.Add(values[i], id == unknown_);
-      if (options_.tokens) PrintToken(index + 1, i + (frame_.begin ? 0 : 1), id, values[i]);
+      const uint64_t position = first_position + i;
+      report_.Add(position, stream[i + 1], values[i], sentence.typed.At(position));
     }
-    ++lines_;
     tokens_ += stream.size() - (frame_.begin ? 1 : 0);
-    PrintLine(index + 1, line);
+    if (sentence.size) size_ += *sentence.size;
+    if (!frame_.begin && sentence.first_size) size_ -= *sentence.first_size;
+    if (frame_.end && !values.empty()) size_ += kEndOfLineSize;
+    PrintLine();
     return console_.out.status();
   }
 
-  void PrintSummary(const std::optional<TextLength>& length) {
-    const auto mean = [](const ExactSum& sum, uint64_t count) {
-      return (0.0 - sum.Value()) / static_cast<double>(count);
-    };
-    const double nll = mean(total_.all, total_.tokens);
-    const uint64_t known = total_.tokens - total_.unknown;
-    const double known_perplexity = std::exp(mean(total_.known, known));
-    const double share = static_cast<double>(total_.unknown) / static_cast<double>(total_.tokens);
-    if (!run_.json) return PrintFacts(nll, known_perplexity, share, length);
-    JsonLine line(NumberDigits(model_));
-    line.Key("lines").Integer(lines_).Key("tokens").Integer(tokens_);
-    line.Key("scored").Integer(total_.tokens).Key("oov").Integer(total_.unknown);
-    line.Key("oov_share").Number(share).Loss(nll);
-    line.Key("ppl_without_oov").Number(known_perplexity);
-    if (length) {
-      const TextLength whole = WithEnds(*length);
-      line.Key("words").Integer(whole.words);
-      line.Key("ppl_per_word").Number(std::exp(Per(whole.words)));
-      line.Key("bits_per_byte").Number(Per(whole.bytes) / std::log(2.0));
-      line.Key("bits_per_character").Number(Per(whole.characters) / std::log(2.0));
+  Status PrintSummary(const std::string& source, bool text_known) const {
+    const auto size = text_known ? std::optional(size_) : std::nullopt;
+    if (!run_.json) {
+      return report_.Finish(FactLine("lines", Grouped(lines_)), source, size, Protocol());
     }
-    line.Key("protocol").Text(Protocol()).Key("backend").Text(model_.backend().name);
-    console_.out.Write(line.Finish());
+    JsonLine line = report_.NewLine();
+    line.Key("lines").Integer(lines_).Key("tokens").Integer(tokens_);
+    line.Key("scored").Integer(report_.all().scored());
+    report_.WriteUnknown(line);
+    report_.WriteLoss(line);
+    return report_.Finish(line, source, size, Protocol());
   }
-
-  uint64_t scored() const { return total_.tokens; }
 
  private:
-  double Unit(double value) const { return options_.log10 ? value / std::log(10.0) : value; }
-  // The whole loss, shared out; NaN, which is printed as null, where there is nothing to share.
-  double Per(uint64_t count) const {
-    return (0.0 - total_.all.Value()) / static_cast<double>(count);
-  }
-  // The end of a line counts as one word, byte and character where it is scored.
-  TextLength WithEnds(const TextLength& length) const {
-    const uint64_t ends = frame_.end ? lines_ : 0;
-    return {length.words + ends, length.bytes + ends, length.characters + ends};
-  }
-
-  void PrintToken(uint64_t line_number, uint64_t position, uint32_t id, double value) {
-    const Vocabulary* vocabulary = model_.vocabulary();
+  void PrintLine() {
+    const LossTotals& totals = report_.text();
     if (run_.json) {
-      JsonLine line(NumberDigits(model_));
-      line.Key("line").Integer(line_number).Key("pos").Integer(position).Key("id").Integer(id);
-      if (vocabulary != nullptr) line.Token(vocabulary->Word(id));
-      console_.out.Write(line.LogProbability(Unit(value)).Finish());
-      return;
-    }
-    char text[96];
-    std::snprintf(text, sizeof(text), "%8llu %8llu %8u %18.*g",
-                  static_cast<unsigned long long>(line_number),
-                  static_cast<unsigned long long>(position), id, NumberDigits(model_), Unit(value));
-    std::string line = text;
-    if (vocabulary != nullptr) line += "  " + DisplayText(vocabulary->Word(id));
-    console_.out.Write(line + "\n");
-  }
-
-  void PrintLine(uint64_t number, const LineSums& sums) {
-    if (run_.json) {
-      JsonLine line(NumberDigits(model_));
-      line.Key("line").Integer(number).LogProbability(Unit(sums.all.Value()));
-      line.Key("tokens").Integer(sums.tokens).Key("oov").Integer(sums.unknown);
-      line.Key("logprob_without_oov").Number(Unit(sums.known.Value()));
+      JsonLine line = report_.NewLine();
+      line.Key("line").Integer(lines_).LogProbability(report_.InUnit(totals.logprob()));
+      line.Key("tokens").Integer(totals.scored()).Key("oov").Integer(totals.unknown());
+      line.Key("logprob_without_oov").Number(report_.InUnit(totals.logprob_without_unknown()));
       console_.out.Write(line.Finish());
       return;
     }
     char text[96];
     std::snprintf(text, sizeof(text), "%8llu %18.*g %8llu %8llu\n",
-                  static_cast<unsigned long long>(number), NumberDigits(model_),
-                  Unit(sums.all.Value()), static_cast<unsigned long long>(sums.tokens),
-                  static_cast<unsigned long long>(sums.unknown));
+                  static_cast<unsigned long long>(lines_), report_.digits(),
+                  report_.InUnit(totals.logprob()),
+                  static_cast<unsigned long long>(totals.scored()),
+                  static_cast<unsigned long long>(totals.unknown()));
     console_.out.Write(text);
-  }
-
-  void PrintFacts(double nll, double known_perplexity, double share,
-                  const std::optional<TextLength>& length) {
-    const auto print = [this](const char* name, const std::string& value) {
-      console_.out.Write(FactLine(name, value));
-    };
-    print("lines", Grouped(lines_));
-    print("scored", Grouped(total_.tokens));
-    print("nll", NumberText(nll, model_) + " nats per token");
-    print("perplexity", NumberText(std::exp(nll), model_));
-    print("unknown words", Grouped(total_.unknown) + ", share " + NumberText(share, model_));
-    print("without them", NumberText(known_perplexity, model_));
-    if (length) {
-      const TextLength whole = WithEnds(*length);
-      print("per word", NumberText(std::exp(Per(whole.words)), model_));
-      print("bits per byte", NumberText(Per(whole.bytes) / std::log(2.0), model_));
-    }
-    print("protocol", Protocol());
   }
 
   // What another program must do to get the same numbers.
@@ -230,9 +98,9 @@ class LinePrinter {
   const ScoreLinesOptions& options_;
   const SentenceFrame frame_;
   const Model& model_;
+  ScoreReport& report_;
   Console& console_;
-  std::optional<uint32_t> unknown_;
-  LineSums total_;
+  TextSize size_;  // of what is scored
   uint64_t lines_ = 0, tokens_ = 0;
 };
 
@@ -256,39 +124,37 @@ Result<SentenceFrame> ChooseFrame(const ScoreLinesOptions& options, const Model&
 }  // namespace
 
 Status ScoreLines(const RunOptions& run, const ScoreLinesOptions& options,
-                  const std::shared_ptr<const Model>& model, Console& console) {
+                  const std::shared_ptr<const Model>& model, ScoreReport& report,
+                  Console& console) {
   KINGLET_ASSIGN_OR_RETURN(const SentenceFrame frame, ChooseFrame(options, *model));
   KINGLET_ASSIGN_OR_RETURN(const Sentences sentences,
                            options.text.empty()
                                ? ReadIdSentences(options.ids, model->vocabulary_size())
-                               : ReadTextSentences(options.text, model->vocabulary()));
+                               : ReadTextSentences(options.text, *model));
   SessionOptions session_options;
   session_options.empty_cache =
       options.empty_cache == "normalised" ? EmptyCache::kNormalised : EmptyCache::kReference;
   session_options.lanes =
-      static_cast<uint32_t>(std::max<size_t>(1, std::min(run.lanes, sentences.ids.size())));
+      static_cast<uint32_t>(std::max<size_t>(1, std::min(run.lanes, sentences.size())));
   session_options.threads = static_cast<uint32_t>(run.threads);
   KINGLET_ASSIGN_OR_RETURN(SentenceScorer scorer, SentenceScorer::Create(model, session_options));
 
-  const std::string& path = options.text.empty() ? options.ids : options.text;
-  LinePrinter printer(run, options, frame, *model, console);
+  const std::string source = options.text.empty()  ? options.ids
+                             : options.text == "-" ? std::string(kStandardInput)
+                                                   : options.text;
+  LinePrinter printer(run, options, frame, *model, report, console);
   size_t taken = 0;
   KINGLET_RETURN_IF_ERROR(scorer.Run(
       [&](std::vector<uint32_t>& stream) {
-        if (taken == sentences.ids.size()) return false;
-        stream = Framed(frame, sentences.ids[taken++]);
+        if (taken == sentences.size()) return false;
+        stream = Framed(frame, sentences[taken++].ids);
         return true;
       },
       [&](uint64_t index, std::span<const double> values) {
-        return printer.Add(index, Framed(frame, sentences.ids[index]), values);
+        return printer.Add(sentences[index], values);
       },
-      [&](uint64_t index) { return path + ": line " + std::to_string(index + 1); }));
-  if (printer.scored() == 0) {
-    return Status::Refusal(KINGLET_INVALID_ARGUMENT, path, "lines", "at least one token to score",
-                           "none");
-  }
-  printer.PrintSummary(sentences.length);
-  return Status();
+      [&](uint64_t index) { return source + ": line " + std::to_string(index + 1); }));
+  return printer.PrintSummary(source, !options.text.empty());
 }
 
 }  // namespace kinglet

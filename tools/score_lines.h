@@ -9,6 +9,7 @@
 #include "runtime/model.h"
 #include "tools/console.h"
 #include "tools/run_options.h"
+#include "tools/score_report.h"
 
 namespace kinglet {
 
@@ -17,8 +18,7 @@ struct ScoreLinesOptions {
   std::string text;  // path of a text, "-": standard input
   std::string empty_cache = "normalised";
   bool begin = true, end = true;  // whether the family's own tokens stand around a sentence
-  bool log10 = false;             // the unit of log-probabilities
-  bool tokens = false;            // print each token too
+  bool log10 = false;             // what the protocol says of the report's unit
 };
 
 // Scores run.lanes lines at once. Prints the lines in order, and a summary. Errors: those of
@@ -26,7 +26,7 @@ struct ScoreLinesOptions {
 // without a token that begins or ends a sentence; KINGLET_INVALID_ARGUMENT if nothing could be
 // scored.
 Status ScoreLines(const RunOptions& run, const ScoreLinesOptions& options,
-                  const std::shared_ptr<const Model>& model, Console& console);
+                  const std::shared_ptr<const Model>& model, ScoreReport& report, Console& console);
 
 }  // namespace kinglet
 

@@ -1,5 +1,6 @@
 #include "tools/text_lines.h"
 
+#include <termios.h>
 #include <unistd.h>
 
 #include <charconv>
@@ -9,6 +10,7 @@
 #include "converters/sources/json_events.h"
 #include "converters/texts/word_splitter.h"
 #include "format/message_text.h"
+#include "runtime/text/normaliser.h"
 #include "tools/words.h"
 
 namespace kinglet {
@@ -64,6 +66,12 @@ class LineReader final : public JsonEvents {
   int depth_ = 0;
 };
 
+// Whether the descriptor is a terminal in canonical mode (POSIX, General Terminal Interface).
+bool EditsLines(int descriptor) {
+  termios settings{};
+  return ::tcgetattr(descriptor, &settings) == 0 && (settings.c_lflag & tcflag_t{ICANON}) != 0;
+}
+
 std::optional<std::string> BytesOfHex(std::string_view digits) {
   if (digits.size() % 2 != 0) return std::nullopt;
   std::string bytes;
@@ -79,20 +87,25 @@ std::optional<std::string> BytesOfHex(std::string_view digits) {
 
 }  // namespace
 
-Status ForEachInputLine(const std::function<Status(std::string_view line)>& sink) {
+Status ForEachInputLine(const LineSink& sink) {
+  const bool hands_over = EditsLines(STDIN_FILENO);
   std::string open;  // of the current line
   const auto take = [&](std::string_view piece) -> Status {
     for (size_t end = piece.find('\n'); end != piece.npos; end = piece.find('\n')) {
       open += piece.substr(0, end);
-      KINGLET_RETURN_IF_ERROR(sink(open));
+      KINGLET_RETURN_IF_ERROR(sink(open, true));
       open.clear();
       piece.remove_prefix(end + 1);
     }
     open += piece;
+    if (open.size() >= kMaxTextBytes) return RefuseLongText(open.size());
+    if (open.empty() || !hands_over) return {};
+    KINGLET_RETURN_IF_ERROR(sink(open, false));
+    open.clear();
     return {};
   };
   KINGLET_RETURN_IF_ERROR(ReadPieces(STDIN_FILENO, "standard input", take));
-  return open.empty() ? Status() : sink(open);
+  return open.empty() ? Status() : sink(open, false);
 }
 
 Result<std::string> ParseTextLine(std::string_view line) {

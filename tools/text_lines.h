@@ -1,4 +1,4 @@
-// The lines that `kinglet tokenize` reads.
+// The lines of standard input, and what `kinglet tokenize` finds in them.
 #ifndef KINGLET_TOOLS_TEXT_LINES_H_
 #define KINGLET_TOOLS_TEXT_LINES_H_
 
@@ -13,9 +13,13 @@
 
 namespace kinglet {
 
-// Calls `sink` with each line of standard input, without its "\n", as soon as it has come. A last
-// line without "\n" counts, an empty one does not.
-Status ForEachInputLine(const std::function<Status(std::string_view line)>& sink);
+// Takes a line without its "\n". `ended`: there was one.
+using LineSink = std::function<Status(std::string_view line, bool ended)>;
+
+// Calls `sink` with each line of standard input as soon as it has come. A last line without "\n"
+// counts, an empty one does not. A terminal that edits lines hands over what was typed so far when
+// Ctrl-D is pressed inside a line: that is an unended line, and what follows is another one.
+Status ForEachInputLine(const LineSink& sink);
 
 using Ids = std::vector<uint32_t>;
 using Pieces = std::vector<std::string>;

@@ -35,6 +35,10 @@ std::string DisplayText(std::string_view text) {
   return out;
 }
 
+std::string DisplayToken(std::string_view word, std::string_view typed) {
+  return typed.empty() ? DisplayText(word) : DisplayText(word) + ' ' + DisplayText(typed);
+}
+
 std::string FittedText(std::string_view text, size_t columns) {
   const std::string shown = DisplayText(text);
   std::string_view rest = shown;

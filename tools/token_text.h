@@ -13,6 +13,9 @@ namespace kinglet {
 // that a word stays on its line and cannot control the terminal.
 std::string DisplayText(std::string_view text);
 
+// A word, and behind it how an unknown one was typed: "<unk> Kinglet". `typed` may be empty.
+std::string DisplayToken(std::string_view word, std::string_view typed);
+
 // DisplayText in exactly `columns` characters: longer text is cut and ends with "~", shorter text
 // is padded with spaces. Every character counts as one column.
 std::string FittedText(std::string_view text, size_t columns);

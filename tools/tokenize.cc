@@ -61,8 +61,7 @@ Result<TextCutter> OpenCutter(const TokenizerChoice& choice) {
     return Status::Refusal(KINGLET_UNSUPPORTED, choice.name, "tokenizer",
                            "a model that says how text is cut (convert --tokenizer)", "none");
   }
-  KINGLET_ASSIGN_OR_RETURN(
-      cutter.model, ModelText::Create(*cutter.file->text_tables(), *cutter.file->vocabulary()));
+  KINGLET_ASSIGN_OR_RETURN(cutter.model, ModelText::Of(*cutter.file));
   cutter.tokenizer = {cutter.model, &cutter.model->tokenizer()};
   return cutter;
 }
@@ -135,7 +134,7 @@ Result<std::string> AnswerLine(const TokenizeOptions& options, const TextCutter&
 Status TokenizeInput(const TokenizeOptions& options, Console& console) {
   KINGLET_ASSIGN_OR_RETURN(const TextCutter cutter, OpenCutter(options.tokenizer));
   uint64_t number = 0;
-  return ForEachInputLine([&](std::string_view line) -> Status {
+  return ForEachInputLine([&](std::string_view line, bool /*ended*/) -> Status {
     number += 1;
     Result<std::string> answer = AnswerLine(options, cutter, line);
     if (!answer.ok()) {

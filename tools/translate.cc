@@ -1,12 +1,9 @@
 // kinglet translate: translates each line of a text by greedy or beam search.
-#include <unistd.h>
-
 #include <cstdint>
 #include <limits>
 #include <memory>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "converters/sources/input_file.h"
@@ -15,6 +12,7 @@
 #include "tools/commands.h"
 #include "tools/json_lines.h"
 #include "tools/run_options.h"
+#include "tools/text_lines.h"
 #include "tools/token_text.h"
 #include "tools/words.h"
 
@@ -61,14 +59,23 @@ class Translator {
   }
 
  private:
-  void WriteText(const Translation& translation) {
+  // The text of a translation; ids where the source was given as ids.
+  std::string TextOf(const Translation& translation) const {
+    const ModelText* const text = session_.model().text();
     std::string line;
+    if (words_ != nullptr && text != nullptr) {
+      TextDecoder decoder(text->tokenizer());
+      for (const uint32_t id : translation.ids) line += text->Decode(id, decoder);
+      return DisplayText(line + decoder.Finish());
+    }
     for (const uint32_t id : translation.ids) {
       if (!line.empty()) line += ' ';
       line += words_ != nullptr ? DisplayText(words_->Word(id)) : std::to_string(id);
     }
-    console_.out.Write(line + "\n");
+    return line;
   }
+
+  void WriteText(const Translation& translation) { console_.out.Write(TextOf(translation) + "\n"); }
 
   void WriteJson(const Translation& translation) {
     const Vocabulary* words = session_.model().vocabulary();
@@ -79,7 +86,11 @@ class Translator {
       if (words != nullptr) line.Token(words->Word(id));
       line.EndObject();
     }
-    line.EndArray().LogProbability(translation.log_probability);
+    line.EndArray();
+    if (words_ != nullptr && session_.model().text() != nullptr) {
+      line.Key("text").Text(TextOf(translation));
+    }
+    line.LogProbability(translation.log_probability);
     line.Key("score").Number(translation.score);
     line.Key("finished").Boolean(translation.finished);
     console_.out.Write(line.Finish());
@@ -93,28 +104,31 @@ class Translator {
   uint64_t sentence_ = 0;
 };
 
-// Translates each line as soon as it is read.
-Status TranslateText(const std::string& path, const Vocabulary& vocabulary,
-                     Translator& translator) {
-  WordLookup lookup(vocabulary);
-  WordSplitter splitter;
-  std::vector<uint32_t> line_ids;
+// Translates each line as soon as it is read. Both sides are cut by the same rules, each into words
+// of its own.
+Status TranslateText(const std::string& path, const ModelFile& file, Translator& translator) {
   const std::string source = path == "-" ? std::string(kStandardInput) : path;
-  const WordSink add = [&](std::string_view word, uint64_t line) -> Status {
-    if (word == kEndOfLine) return translator.Translate(std::exchange(line_ids, {}));
-    KINGLET_ASSIGN_OR_RETURN(const uint32_t id, lookup.Find(word, source, line));
-    line_ids.push_back(id);
-    return Status();
-  };
-  if (path != "-") {
-    KINGLET_ASSIGN_OR_RETURN(const std::string text, ReadWholeFile(path));
-    KINGLET_RETURN_IF_ERROR(splitter.Add(text, add));
-  } else {
-    KINGLET_RETURN_IF_ERROR(ReadPieces(
-        STDIN_FILENO, source, [&](std::string_view piece) { return splitter.Add(piece, add); }));
+  const Vocabulary& words = *file.source_vocabulary();
+  std::shared_ptr<const ModelText> cutting;
+  if (file.text_tables() != nullptr) {
+    KINGLET_ASSIGN_OR_RETURN(cutting, ModelText::Create(*file.text_tables(), words));
   }
-  NoteByteOrderMark(splitter, source);
-  return splitter.Finish(add);
+  TextReader reader(words, cutting.get(), source);
+  const auto translate = [&](std::string_view line, bool /*ended*/ = true) -> Status {
+    TokenSequence sequence;
+    KINGLET_RETURN_IF_ERROR(reader.AddLine(line, sequence));
+    reader.NextLine();
+    return translator.Translate(sequence.ids);
+  };
+  if (path == "-") {
+    KINGLET_RETURN_IF_ERROR(
+        ForEachInputLine([&](std::string_view line, bool) { return translate(line); }));
+  } else {
+    KINGLET_ASSIGN_OR_RETURN(const std::string text, ReadWholeFile(path));
+    for (const std::string_view line : LinesOf(text)) KINGLET_RETURN_IF_ERROR(translate(line));
+  }
+  NoteByteOrderMark(reader, source);
+  return Status();
 }
 
 Result<uint32_t> EndToken(const Model& model) {
@@ -144,12 +158,11 @@ Status Translate(const TranslateOptions& options, Console& console) {
     }
     return Status();
   }
-  const Vocabulary* words = model->file().source_vocabulary();
-  if (words == nullptr) {
+  if (model->file().source_vocabulary() == nullptr) {
     return Status::Refusal(KINGLET_UNSUPPORTED, "translate", options.run.model,
                            "a model with a source vocabulary, or --ids FILE", "ids only");
   }
-  return TranslateText(options.text.empty() ? "-" : options.text, *words, translator);
+  return TranslateText(options.text.empty() ? "-" : options.text, model->file(), translator);
 }
 
 Status CheckTranslateInput(const TranslateOptions& options) {
@@ -165,9 +178,9 @@ Command AddTranslate(Arguments& program) {
   Arguments translate = program.AddSubcommand("translate", "Translate each line of a text");
   AddModelOptions(translate, options->run);
   translate.Add("--ids", options->ids, "source ids, one sentence per line; prints target ids")
-      .Called("FILE");
+      .Called(kFileOrStandardInput);
   translate.Add("--text", options->text, "text, one sentence per line (default: standard input)")
-      .Called("FILE");
+      .Called(kFileOrStandardInput);
   translate.Add("--beam", options->beam, "width of the beam search; 1: greedy search")
       .Between(uint32_t{1}, kWidestBeam)
       .Called("N")

@@ -94,10 +94,11 @@ Status TuneCacheOf(const TuneCacheCommand& command, Console& console) {
   KINGLET_RETURN_IF_ERROR(
       CheckOutputPath("tune-cache", command.output, {&command.model, &command.text, &command.ids}));
   KINGLET_ASSIGN_OR_RETURN(const auto file, ModelFile::Open(command.model));
+  KINGLET_ASSIGN_OR_RETURN(const auto text, ModelText::Of(*file));
   KINGLET_ASSIGN_OR_RETURN(const TokenSequence sequence,
                            command.text.empty()
                                ? ReadIdSequence(command.ids, file->description().vocabulary_size)
-                               : ReadTextSequence(command.text, file->vocabulary()));
+                               : ReadTextSequence(command.text, file->vocabulary(), text.get()));
   Result<TunedCache> tuned = [&] {
     Progress progress(console.errors_are_terminal, TuningTokens(sequence.ids.size()));
     return TuneCache(
@@ -127,10 +128,10 @@ Command AddTuneCache(Arguments& program) {
   Arguments command = program.AddSubcommand(
       "tune-cache", "Find the neural cache's theta and lambda with the lowest perplexity");
   command.Add("M.kgl", options->model, "model file").Required().Called("");
-  command.Add("--text", options->text, "text (\"-\": standard input); each line end becomes <eos>")
-      .Called("FILE");
+  command.Add("--text", options->text, "text; each line end becomes <eos>")
+      .Called(kFileOrStandardInput);
   command.Add("--ids", options->ids, "token ids: text, separated by white space, or .npy")
-      .Called("FILE");
+      .Called(kFileOrStandardInput);
   command.Add("--cache", options->capacity, "capacity of the cache in pairs (default: the model's)")
       .Between(uint32_t{1}, kMaxCacheCapacity)
       .Called("N");

@@ -73,10 +73,22 @@ const SourceTensor* DraftBuilder::ForOutput(const SourceTensor* inward) {
   return inward->replaced.get();
 }
 
-void DraftBuilder::PutAside(const std::string& name) {
-  if (!Has(name) || IsMade(name) || Claimed(name)) return;
-  ClaimUnshaped(name);
-  model.notes.push_back(name + " is put aside, as the recipe makes the input");
+void DraftBuilder::PutAside(const std::vector<std::string>& names) {
+  std::string first;
+  size_t others = 0;
+  for (const std::string& name : names) {
+    if (!Has(name) || IsMade(name) || Claimed(name)) continue;
+    ClaimUnshaped(name);
+    if (first.empty()) {
+      first = name;
+    } else {
+      ++others;
+    }
+  }
+  if (first.empty()) return;
+  const std::string more = " and " + std::to_string(others) + (others == 1 ? " other" : " others");
+  model.notes.push_back(first + (others == 0 ? " is" : more + " are") +
+                        " put aside, as the recipe makes the input");
 }
 
 void DraftBuilder::NoteMisshaped(const SourceTensor& tensor, const std::string& expected) {
@@ -175,9 +187,8 @@ Status DraftBuilder::CheckNames(const std::string& network) const {
   if (!unused.empty()) faults.push_back(Joined("unused ", unused, ", "));
   if (!misshaped_.empty()) faults.push_back(Joined("", misshaped_, "; "));
   if (faults.empty()) return {};
-  return Status::Refusal(
-      KINGLET_INVALID_CHECKPOINT, "checkpoint", "state dict", "the tensors of " + network,
-      Joined("", faults, "; ") + " (`kinglet inspect` shows all names; a --recipe reads others)");
+  return Status::Refusal(KINGLET_INVALID_CHECKPOINT, "checkpoint", "state dict",
+                         "the tensors of " + network, Joined("", faults, "; "));
 }
 
 // Reads one tensor of the draft at a time. It outlives the builder and owns what it needs.

@@ -56,9 +56,9 @@ class DraftBuilder {
   // What a softmax reads that shares this tensor with the embedding: the tensor, or the
   // checkpoint's own one where a recipe makes the embedding's. Notes a shape that differs.
   const SourceTensor* ForOutput(const SourceTensor* inward);
-  // Leaves the checkpoint's tensor of this name out, if there is one, because a recipe makes what
-  // it was for. The user gets a note.
-  void PutAside(const std::string& name);
+  // Leaves the checkpoint's tensors of these names out, those that there are, because a recipe
+  // makes what they were for. The user gets one note.
+  void PutAside(const std::vector<std::string>& names);
   // Notes that the tensor's shape is not `expected`.
   void NoteMisshaped(const SourceTensor& tensor, const std::string& expected);
 

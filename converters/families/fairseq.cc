@@ -182,7 +182,11 @@ Result<LoadedModel> LoadFairseq(const FamilyInput& input) {
   }
   KINGLET_ASSIGN_OR_RETURN(const FairseqConfig config, ReadFairseqConfig(*input.root));
   FairseqDictionary dictionary;
-  if (config.characters) {
+  const auto made =
+      std::find_if(input.weights.begin(), input.weights.end(), [](const SourceTensor& tensor) {
+        return tensor.name == kFairseqInput && !tensor.made.empty();
+      });
+  if (config.characters && made == input.weights.end()) {
     KINGLET_ASSIGN_OR_RETURN(dictionary, ReadFairseqDictionary(input));
   }
   return FairseqDraft(config, input.weights, dictionary);

@@ -35,50 +35,41 @@ class Cutter {
   uint64_t at_ = 0;
 };
 
-// The CNN's tensors in the order in which they are claimed.
-class CharacterTensors {
- public:
-  CharacterTensors(const FairseqConfig& config, DraftBuilder& builder)
-      : characters_(*config.characters), width_(config.width), builder_(builder) {
-    for (const FairseqCharacters::Filter& filter : characters_.filters) {
-      features_ += filter.channels;
-    }
-  }
-
-  std::vector<const SourceTensor*> Claim() {
-    Claim("char_embeddings.weight", {kCharacterSymbols, characters_.vector_width});
-    for (size_t i = 0; i < characters_.filters.size(); ++i) {
-      const auto& [width, channels] = characters_.filters[i];
-      const std::string name = "convolutions." + std::to_string(i);
-      Claim(name + ".weight", {channels, characters_.vector_width, width});
-      Claim(name + ".bias", {channels});
-    }
-    for (uint32_t i = 0; i < characters_.highway_layers; ++i) {
-      const std::string name = "highway.layers." + std::to_string(i);
-      Claim(name + ".weight", {2 * features_, features_});
-      Claim(name + ".bias", {2 * features_});
-    }
-    Claim("projection.weight", {width_, features_});
-    Claim("projection.bias", {width_});
-    Claim("symbol_embeddings", {2, width_});
-    return std::move(sources_);
-  }
-
-  uint64_t parameters() const { return parameters_; }
-  uint64_t features() const { return features_; }
-
- private:
-  void Claim(const std::string& name, const Shape& shape) {
-    sources_.push_back(builder_.Claim("decoder.embed_tokens." + name, shape));
-    parameters_ += CountEntries(shape);
-  }
-
-  const FairseqCharacters& characters_;
-  const uint64_t width_;
-  DraftBuilder& builder_;
-  uint64_t features_ = 0, parameters_ = 0;
-  std::vector<const SourceTensor*> sources_;
+struct CharacterTensor {
+  std::string name;
+  Shape shape;
 };
+
+uint64_t FeaturesOf(const FairseqCharacters& characters) {
+  uint64_t features = 0;
+  for (const FairseqCharacters::Filter& filter : characters.filters) features += filter.channels;
+  return features;
+}
+
+// The CNN's tensors in the order in which they are claimed.
+std::vector<CharacterTensor> CharacterTensors(const FairseqCharacters& characters, uint64_t width) {
+  const uint64_t features = FeaturesOf(characters);
+  std::vector<CharacterTensor> tensors;
+  const auto add = [&tensors](const std::string& name, Shape shape) {
+    tensors.push_back({"decoder.embed_tokens." + name, std::move(shape)});
+  };
+  add("char_embeddings.weight", {kCharacterSymbols, characters.vector_width});
+  for (size_t i = 0; i < characters.filters.size(); ++i) {
+    const auto& [filter_width, channels] = characters.filters[i];
+    const std::string name = "convolutions." + std::to_string(i);
+    add(name + ".weight", {channels, characters.vector_width, filter_width});
+    add(name + ".bias", {channels});
+  }
+  for (uint32_t i = 0; i < characters.highway_layers; ++i) {
+    const std::string name = "highway.layers." + std::to_string(i);
+    add(name + ".weight", {2 * features, features});
+    add(name + ".bias", {2 * features});
+  }
+  add("projection.weight", {width, features});
+  add("projection.bias", {width});
+  add("symbol_embeddings", {2, width});
+  return tensors;
+}
 
 // The CNN of the tensors' values, in the order of CharacterTensors; what follows is left.
 CharacterCnn CutCnn(const FairseqCharacters& characters, uint64_t width, uint64_t features,
@@ -142,13 +133,17 @@ Result<FairseqDictionary> ReadFairseqDictionary(const FamilyInput& input) {
 
 TensorId AddCharacterTable(const FairseqConfig& config, const FairseqDictionary& dictionary,
                            DraftBuilder& builder) {
-  CharacterTensors tensors(config, builder);
-  const std::vector<const SourceTensor*> sources = tensors.Claim();
   const uint64_t width = config.width, words = dictionary.words.size();
+  std::vector<const SourceTensor*> sources;
+  uint64_t parameters = 0;
+  for (const auto& [name, shape] : CharacterTensors(*config.characters, width)) {
+    sources.push_back(builder.Claim(name, shape));
+    parameters += CountEntries(shape);
+  }
   const auto cut = std::count_if(
       dictionary.words.begin(), dictionary.words.end(),
       [](const std::string& word) { return word.size() > FairseqCharacters::kLongest; });
-  builder.model.notes.push_back("the character CNN, " + std::to_string(tensors.parameters()) +
+  builder.model.notes.push_back("the character CNN, " + std::to_string(parameters) +
                                 " parameters, becomes its table of " + std::to_string(words) +
                                 " x " + std::to_string(width));
   if (cut > 0) {
@@ -159,7 +154,7 @@ TensorId AddCharacterTable(const FairseqConfig& config, const FairseqDictionary&
   }
   return builder.AddMade(
       "decoder.embed_tokens.weight", {words, width}, Role::kPrunedAlso, sources,
-      [characters = *config.characters, width, features = tensors.features(),
+      [characters = *config.characters, width, features = FeaturesOf(*config.characters),
        spellings = Spellings(dictionary.words)](
           const std::vector<float>& values) -> Result<std::vector<float>> {
         Cutter cutter(values);
@@ -175,6 +170,14 @@ TensorId AddCharacterTable(const FairseqConfig& config, const FairseqDictionary&
         std::copy_n(symbols.begin() + static_cast<std::ptrdiff_t>(width), width, row(kUnknownId));
         return table;
       });
+}
+
+void PutCharactersAside(const FairseqConfig& config, DraftBuilder& builder) {
+  std::vector<std::string> names;
+  for (const CharacterTensor& tensor : CharacterTensors(*config.characters, config.width)) {
+    names.push_back(tensor.name);
+  }
+  builder.PutAside(names);
 }
 
 }  // namespace kinglet

@@ -32,6 +32,8 @@ Result<FairseqDictionary> ReadFairseqDictionary(const FamilyInput& input);
 // than a spelling. REQUIRES: config.characters; at least four words.
 TensorId AddCharacterTable(const FairseqConfig& config, const FairseqDictionary& dictionary,
                            DraftBuilder& builder);
+// Leaves the CNN's tensors out, because a recipe makes the input. REQUIRES: config.characters.
+void PutCharactersAside(const FairseqConfig& config, DraftBuilder& builder);
 
 }  // namespace kinglet
 

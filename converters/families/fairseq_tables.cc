@@ -12,7 +12,7 @@
 namespace kinglet {
 namespace {
 
-const std::string kInputModule = "decoder.embed_tokens";
+const std::string kInputModule(kFairseqInput);
 const std::string kInput = kInputModule + ".";
 const std::string kSoftmax = "decoder.adaptive_softmax.";
 
@@ -202,15 +202,21 @@ Result<AdaptiveSoftmax> FairseqTables::DescribeSoftmax() {
   } else {
     KINGLET_RETURN_IF_ERROR(DescribeAdaptiveSoftmax(softmax));
   }
-  if (replaced_) {
-    builder_.PutAside(kInput + "weight");
-    builder_.PutAside("decoder.project_in_dim.weight");
-    for (size_t b = 0; b <= config_.input.cutoffs.size(); ++b) {
-      builder_.PutAside(TableName(b));
-      builder_.PutAside(ProjectionName(b));
-    }
-  }
+  if (replaced_) PutInputAside();
   return softmax;
+}
+
+void FairseqTables::PutInputAside() {
+  if (config_.characters) {
+    PutCharactersAside(config_, builder_);
+    return;
+  }
+  std::vector<std::string> names = {kInput + "weight", "decoder.project_in_dim.weight"};
+  for (size_t b = 0; b <= config_.input.cutoffs.size(); ++b) {
+    names.push_back(TableName(b));
+    names.push_back(ProjectionName(b));
+  }
+  builder_.PutAside(names);
 }
 
 Status FairseqTables::DescribeAdaptiveSoftmax(AdaptiveSoftmax& softmax) {

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -18,11 +19,15 @@
 
 namespace kinglet {
 
+// The module that is the whole input; a recipe may make it.
+inline constexpr std::string_view kFairseqInput = "decoder.embed_tokens";
+
 // Claims tensors and describes the blocks at once. Parts that depend on a tensor at fault are left
 // out. Call the functions in their order.
 class FairseqTables {
  public:
-  // The dictionary is for config.characters. REQUIRES: all three outlive it.
+  // The dictionary is for config.characters, unless a recipe makes the input. REQUIRES: all three
+  // outlive it.
   FairseqTables(const FairseqConfig& config, const FairseqDictionary& dictionary,
                 DraftBuilder& builder)
       : config_(config), dictionary_(dictionary), builder_(builder) {}
@@ -54,6 +59,7 @@ class FairseqTables {
   void DescribeHead(AdaptiveSoftmax& softmax, uint64_t size, uint64_t tails);
   SoftmaxTail DescribeTail(const Band& band, size_t index);
   void DescribePlainSoftmax(AdaptiveSoftmax& softmax);
+  void PutInputAside();
   TensorId SoftmaxTable(const std::string& copy, const Shape& shape, size_t band);
   const SourceTensor* SoftmaxProjection(const std::string& copy, const Shape& shape, size_t band);
   std::optional<uint64_t> OutputWords() const;

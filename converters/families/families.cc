@@ -112,7 +112,8 @@ Result<const Family*> ChooseFamily(std::string_view name, const std::string& che
     if (const std::string fitting = NamesOf(recognises); !fitting.empty()) {
       return Status::Refusal(KINGLET_INVALID_CHECKPOINT, "checkpoint", checkpoint,
                              "tensors of the family " + QuotedName(name),
-                             "those of " + fitting + ": " + Outline(weights));
+                             "those of " + fitting + ": " + Outline(weights) +
+                                 " (leave --family out, or name that one)");
     }
   }
   return &*chosen;

@@ -263,12 +263,18 @@ std::string FamiliesByFit(std::span<const SourceTensor> weights) {
   return names;
 }
 
-Status WithUnreadCode(const Status& refusal, std::span<const SourceTensor> weights) {
-  const std::vector<NameMatch> nearest = NearestCodes(weights);
-  if (nearest.empty() || nearest.front().family != nullptr || nearest.front().fit < 1) {
+Status WithNextStep(const Status& refusal, std::span<const SourceTensor> weights) {
+  if (refusal.code() != KINGLET_INVALID_CHECKPOINT && refusal.code() != KINGLET_UNSUPPORTED) {
     return refusal;
   }
-  return Status(refusal.code(), refusal.message() + "; " + NoFamilyText(*nearest.front().code));
+  const std::vector<NameMatch> nearest = NearestCodes(weights);
+  const bool unread =
+      !nearest.empty() && nearest.front().family == nullptr && nearest.front().fit == 1;
+  return Status(refusal.code(),
+                refusal.message() +
+                    (unread ? "; " + NoFamilyText(*nearest.front().code)
+                            : " (`kinglet inspect` shows all names; a --recipe may describe the "
+                              "network: docs/RECIPES.md)"));
 }
 
 std::optional<PrefixMatch> FittingPrefix(std::span<const SourceTensor> weights) {

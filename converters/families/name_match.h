@@ -44,9 +44,10 @@ std::string NoFamilyText(const TrainingCode& code);
 // The names of all families, those whose training codes fit best first.
 std::string FamiliesByFit(std::span<const SourceTensor> weights);
 
-// The refusal of a family, or that of a code without a family where all names fit one: some codes
-// name tensors as a family's code does.
-Status WithUnreadCode(const Status& refusal, std::span<const SourceTensor> weights);
+// A family's refusal and the next step: a recipe, or none where all names fit a code without a
+// family, which is named (some codes name tensors as a family's code does). A refusal for a file
+// that cannot be found or read says itself what to do, and stays as it is.
+Status WithNextStep(const Status& refusal, std::span<const SourceTensor> weights);
 
 // The best match for a message: "nearest is transformer-xl, which misses 'a' and has no place for
 // 'b'". Empty where none is near.

@@ -97,7 +97,9 @@ class MicronetLoader {
       const std::string outward = "loss.layers." + number + ".weight";
       const std::string inward = "embed.layers." + number + ".weight";
       const Shape shape = {bin.size, bin.width};
-      const bool has_inward = builder_.Has(inward);
+      // Where a recipe makes the whole input, the input's own table is put aside.
+      const bool aside = builder_.IsMade("embed") && builder_.Has(outward);
+      const bool has_inward = builder_.Has(inward) && !aside;
       const SourceTensor* used = builder_.Claim(outward, shape, !has_inward);
       const SourceTensor* other = has_inward ? builder_.Claim(inward, shape) : nullptr;
       const bool made = other != nullptr && !other->made.empty();
@@ -145,10 +147,12 @@ class MicronetLoader {
     const uint32_t words = config_.bins.back().first + config_.bins.back().size;
     embedding.bins.push_back(
         {0, words, Add("embed", {words, config_.width}, Role::kPrunedAlso), std::nullopt});
+    std::vector<std::string> replaced;
     for (size_t i = 0; i < config_.bins.size(); ++i) {
-      builder_.PutAside("embed.layers." + std::to_string(i) + ".weight");
-      builder_.PutAside("embed.projections." + std::to_string(i) + ".weight");
+      replaced.push_back("embed.layers." + std::to_string(i) + ".weight");
+      replaced.push_back("embed.projections." + std::to_string(i) + ".weight");
     }
+    builder_.PutAside(replaced);
     return embedding;
   }
 

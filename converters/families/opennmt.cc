@@ -84,7 +84,7 @@ class OpenNmtLoader {
     const std::string table = builder_.IsMade(whole) ? whole : module + "weight";
     if (builder_.IsMade(table)) {
       ClaimMade(table, words.size(), builder_.Find(prefix + kPositions), side);
-      builder_.PutAside(module + "weight");
+      builder_.PutAside({module + "weight"});
     } else if (HasDefine(builder_, module)) {
       ClaimUnit(module, words.size(), side);
     } else {

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "converters/families/recurrent_model.h"
+#include "converters/sources/checkpoint_path.h"
 #include "converters/sources/config_file.h"
 #include "converters/sources/quoted.h"
 #include "converters/sources/saved_module.h"
@@ -41,10 +42,12 @@ Result<std::optional<RecurrentCell>> KnownCell(const FamilyInput& input) {
       return std::optional(cell);
     }
   }
-  if (input.config.empty()) return std::optional<RecurrentCell>();
-  KINGLET_ASSIGN_OR_RETURN(const ConfigFile file, ConfigFile::Read(input.config));
+  const std::string path = input.config.empty() ? ConfigBeside(input.checkpoint) : input.config;
+  if (path.empty()) return std::optional<RecurrentCell>();
+  KINGLET_ASSIGN_OR_RETURN(const ConfigFile file, ConfigFile::Read(path));
+  if (input.config.empty() && !file.Has("rnn_type")) return std::optional<RecurrentCell>();
   KINGLET_ASSIGN_OR_RETURN(const std::string type, file.Text("rnn_type"));
-  KINGLET_ASSIGN_OR_RETURN(const RecurrentCell cell, CellOf(input.config, type));
+  KINGLET_ASSIGN_OR_RETURN(const RecurrentCell cell, CellOf(path, type));
   return std::optional(cell);
 }
 
@@ -65,9 +68,11 @@ Result<LoadedModel> LoadPytorchExamples(const FamilyInput& input) {
                      [](const SourceTensor& tensor) { return tensor.name == "rnn.weight_hh_l0"; });
     if (weight != input.weights.end() && weight->shape.size() == 2 &&
         weight->shape[0] == weight->shape[1]) {
-      return Status::Refusal(KINGLET_INVALID_CHECKPOINT, "checkpoint", input.checkpoint,
-                             "a whole module, or --config with rnn_type RNN_TANH or RNN_RELU",
-                             "the tensors of a plain RNN, which do not tell its function");
+      return Status::Refusal(
+          KINGLET_INVALID_CHECKPOINT, "checkpoint", input.checkpoint,
+          "a whole module, or config.yaml beside it or another --config with rnn_type "
+          "RNN_TANH or RNN_RELU",
+          "the tensors of a plain RNN, which do not tell its function");
     }
   }
   return LoadRecurrent(names, input.weights);

@@ -46,7 +46,7 @@ class RecurrentLoader {
     const std::string module = names_.embedding.substr(0, names_.embedding.rfind('.'));
     const bool replaced = builder_.IsMade(module);
     encoder_ = builder_.ClaimUnshaped(replaced ? module : names_.embedding);
-    if (replaced) builder_.PutAside(names_.embedding);
+    if (replaced) builder_.PutAside({names_.embedding});
     if (encoder_ == nullptr) return;
     if (encoder_->shape.size() != 2 || encoder_->shape[0] == 0 || encoder_->shape[1] == 0) {
       builder_.NoteMisshaped(*encoder_, "[words, width]");

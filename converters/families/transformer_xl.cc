@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "converters/families/transformer_xl_network.h"
+#include "converters/sources/checkpoint_path.h"
 #include "converters/sources/config_file.h"
 #include "converters/sources/saved_module.h"
 
@@ -18,8 +19,10 @@ namespace {
 class Settings {
  public:
   static Result<Settings> Read(const FamilyInput& input) {
-    if (input.config.empty()) return Settings(input, nullptr);
-    KINGLET_ASSIGN_OR_RETURN(ConfigFile config, ConfigFile::Read(input.config));
+    std::string path = input.config;
+    if (path.empty() && input.modules.network == nullptr) path = ConfigBeside(input.checkpoint);
+    if (path.empty()) return Settings(input, nullptr);
+    KINGLET_ASSIGN_OR_RETURN(ConfigFile config, ConfigFile::Read(path));
     return Settings(input, std::make_unique<const ConfigFile>(std::move(config)));
   }
 
@@ -73,7 +76,9 @@ class Settings {
     const std::string where = "attribute " + (module.empty() ? "" : module + ".") + name;
     if (input_->modules.network == nullptr) {
       return Status::Refusal(KINGLET_INVALID_CHECKPOINT, input_->checkpoint, where,
-                             expected + " of the model pickled whole, or in a --config file",
+                             expected +
+                                 " of the model pickled whole, or in config.yaml beside it or "
+                                 "another --config file",
                              "a state dict, which has none");
     }
     return Status::Refusal(KINGLET_INVALID_CHECKPOINT, input_->checkpoint, where, expected, "none");

@@ -66,11 +66,13 @@ void TransformerXlTables::Claim() {
   ClaimTables();
   ClaimProjections();
   ClaimClusters();
+  std::vector<std::string> replaced;
   for (size_t b = 0; replaced_ && b < bins_.size(); ++b) {
     const std::string module = network_.prefix + kWordEmbedding, number = std::to_string(b);
-    builder_.PutAside(module + ".emb_layers." + number + ".weight");
-    builder_.PutAside(module + ".emb_projs." + number);
+    replaced.push_back(module + ".emb_layers." + number + ".weight");
+    replaced.push_back(module + ".emb_projs." + number);
   }
+  builder_.PutAside(replaced);
 }
 
 // Of a tied pair, the file may lack either one.

@@ -16,6 +16,7 @@
 #include "converters/families/draft_builder.h"
 #include "converters/families/recurrent_model.h"
 #include "converters/passes/dpq.h"
+#include "converters/sources/checkpoint_path.h"
 #include "converters/sources/config_file.h"
 #include "converters/sources/quoted.h"
 #include "converters/sources/source_weights.h"
@@ -344,11 +345,14 @@ class ZarembaLoader {
   SourceWeights as_torch_;
 };
 
-Result<double> ForgetBias(const std::string& config) {
-  if (config.empty()) return 0.0;
+// None if no configuration says it.
+Result<std::optional<double>> ForgetBias(const FamilyInput& input) {
+  const std::string config = input.config.empty() ? ConfigBeside(input.checkpoint) : input.config;
+  if (config.empty()) return std::optional<double>();
   KINGLET_ASSIGN_OR_RETURN(const ConfigFile file, ConfigFile::Read(config));
+  if (input.config.empty() && !file.Has("forget_bias")) return std::optional<double>();
   KINGLET_ASSIGN_OR_RETURN(const double bias, file.Number("forget_bias"));
-  if (std::abs(bias) <= kLargestForgetBias) return bias;
+  if (std::abs(bias) <= kLargestForgetBias) return std::optional(bias);
   return Status::Refusal(KINGLET_INVALID_CHECKPOINT, config, "forget_bias",
                          "a number from -1000 to 1000", std::to_string(bias));
 }
@@ -365,12 +369,13 @@ Result<LoadedModel> LoadZaremba(const FamilyInput& input) {
                            "a network of LSTMBlockCell or BasicLSTMCell",
                            QuotedName(kCudnnWeights) + ", whose layout only cuDNN knows");
   }
-  KINGLET_ASSIGN_OR_RETURN(const double forget_bias, ForgetBias(input.config));
-  KINGLET_ASSIGN_OR_RETURN(LoadedModel model, ZarembaLoader(input.weights, forget_bias).Load());
-  if (input.config.empty()) {
+  KINGLET_ASSIGN_OR_RETURN(const std::optional<double> forget_bias, ForgetBias(input));
+  KINGLET_ASSIGN_OR_RETURN(LoadedModel model,
+                           ZarembaLoader(input.weights, forget_bias.value_or(0)).Load());
+  if (!forget_bias) {
     model.notes.emplace_back(
         "the file does not say the cells' forget bias: it is taken to be 0, as in ptb_word_lm.py; "
-        "--config with forget_bias says another");
+        "config.yaml beside it, or --config, with forget_bias says another");
   }
   return model;
 }

@@ -2,14 +2,13 @@
 
 #include <algorithm>
 #include <bit>
-#include <string_view>
-#include <unordered_map>
+#include <memory>
+#include <utility>
 #include <variant>
 
 #include "converters/passes/quantise.h"
-#include "converters/sources/quoted.h"
+#include "converters/texts/text_reader.h"
 #include "converters/texts/token_file.h"
-#include "converters/texts/word_splitter.h"
 #include "runtime/model.h"
 
 namespace kinglet {
@@ -64,29 +63,18 @@ Result<SharedModel> OpenInFloats(const std::string& path) {
 }  // namespace
 
 Result<std::vector<uint32_t>> ReadCalibrationText(const std::string& path,
-                                                  std::span<const std::string> vocabulary) {
-  std::unordered_map<std::string_view, uint32_t> ids;
-  for (const std::string& word : vocabulary) {
-    ids.emplace(word, static_cast<uint32_t>(ids.size()));
+                                                  std::span<const std::string> vocabulary,
+                                                  const std::optional<TextTables>& tokenizer) {
+  KINGLET_ASSIGN_OR_RETURN(const VocabularySegments segments, Vocabulary::Pack(vocabulary));
+  KINGLET_ASSIGN_OR_RETURN(const Vocabulary words,
+                           Vocabulary::FromSegments(static_cast<uint32_t>(vocabulary.size()),
+                                                    segments.words, segments.ranks));
+  std::shared_ptr<const ModelText> text;
+  if (tokenizer) {
+    KINGLET_ASSIGN_OR_RETURN(text, ModelText::Create(*tokenizer, words));
   }
-  if (const auto end = ids.find(kSentenceEnd); end != ids.end()) {
-    ids.emplace(kEndOfLine, end->second);
-  }
-  if (const auto newline = ids.find("\n"); newline != ids.end()) {
-    ids.emplace(kEndOfLine, newline->second);
-  }
-  const auto unknown = ids.find("<unk>");
-  std::vector<uint32_t> tokens;
-  KINGLET_RETURN_IF_ERROR(ForEachWord(path, [&](std::string_view word) -> Status {
-    const auto found = ids.find(word);
-    if (found == ids.end() && unknown == ids.end()) {
-      return Status::Refusal(KINGLET_UNKNOWN_WORD, "calibration text", path,
-                             "words of the vocabulary, which has no <unk>", QuotedName(word));
-    }
-    tokens.push_back(found != ids.end() ? found->second : unknown->second);
-    return {};
-  }));
-  if (!tokens.empty()) return tokens;
+  KINGLET_ASSIGN_OR_RETURN(TokenSequence sequence, ReadTextFile(path, words, text.get()));
+  if (!sequence.ids.empty()) return std::move(sequence.ids);
   return Status::Refusal(KINGLET_INVALID_ARGUMENT, "calibration text", path, "at least one word",
                          "an empty file");
 }
@@ -158,7 +146,8 @@ void SetBinFrequencies(std::span<const SentencePair> pairs, ModelDescription& de
 
 Result<CalibrationInput> ReadCalibration(const std::string& path,
                                          const ModelDescription& description,
-                                         std::span<const std::string> vocabulary) {
+                                         std::span<const std::string> vocabulary,
+                                         const std::optional<TextTables>& tokenizer) {
   CalibrationInput input;
   if (FindBlock<TransformerEncoder>(description) != nullptr) {
     KINGLET_ASSIGN_OR_RETURN(input.pairs, ReadPairs(path, *description.start_token));
@@ -168,7 +157,8 @@ Result<CalibrationInput> ReadCalibration(const std::string& path,
     return Status::Refusal(KINGLET_INVALID_ARGUMENT, "calibration", "vocabulary",
                            "one to read the text with, by --vocab", "none");
   }
-  KINGLET_ASSIGN_OR_RETURN(input.tokens, ReadCalibrationText(path, vocabulary));
+  KINGLET_ASSIGN_OR_RETURN(input.tokens, ReadCalibrationText(path, vocabulary, tokenizer));
+  KINGLET_RETURN_IF_ERROR(NoteByteOrderMarkOf(path, input.notes));
   return input;
 }
 

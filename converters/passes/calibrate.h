@@ -5,6 +5,7 @@
 #define KINGLET_CONVERTERS_PASSES_CALIBRATE_H_
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -12,15 +13,16 @@
 #include "converters/passes/activation_ranges.h"
 #include "converters/texts/pair_file.h"
 #include "format/blocks.h"
+#include "format/text_tables.h"
 #include "kinglet/status.h"
 
 namespace kinglet {
 
-// The ids of a text's words. Words that are not in the vocabulary become <unk>, if it has that.
-// Errors: as ForEachWord's; KINGLET_UNKNOWN_WORD naming the word; KINGLET_INVALID_ARGUMENT for a
-// text without words.
+// The ids of a text, cut as `tokenizer` says or at white space. Errors: those of ReadTextFile
+// (converters/texts/text_reader.h); KINGLET_INVALID_ARGUMENT for a text without tokens.
 Result<std::vector<uint32_t>> ReadCalibrationText(const std::string& path,
-                                                  std::span<const std::string> vocabulary);
+                                                  std::span<const std::string> vocabulary,
+                                                  const std::optional<TextTables>& tokenizer);
 
 // Bits of the quantiser of attention weights. In a window of n slots a weight is 1 / n on average.
 // Up to 257 slots, the widest window that was trained with quantised weights, `bits` resolve that;
@@ -49,13 +51,15 @@ void SetBinFrequencies(std::span<const SentencePair> pairs, ModelDescription& de
 struct CalibrationInput {
   std::vector<uint32_t> tokens;
   std::vector<SentencePair> pairs;
+  std::vector<std::string> notes;  // for the user
 };
-// Reads a file of words, or, for a model with an encoder, of pairs of ids
+// Reads a text, or, for a model with an encoder, of pairs of ids
 // (converters/texts/pair_file.h). Errors: KINGLET_INVALID_ARGUMENT for running text without a
 // vocabulary; those of reading the file.
 Result<CalibrationInput> ReadCalibration(const std::string& path,
                                          const ModelDescription& description,
-                                         std::span<const std::string> vocabulary);
+                                         std::span<const std::string> vocabulary,
+                                         const std::optional<TextTables>& tokenizer);
 
 // The description of a model file, with quantisers of `bits` and bin frequencies from the input. To
 // measure ranges the model runs on the fastest backend of this build that computes in float.

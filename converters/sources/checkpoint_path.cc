@@ -4,6 +4,7 @@
 #include <array>
 #include <charconv>
 #include <filesystem>
+#include <iterator>
 #include <set>
 #include <system_error>
 #include <vector>
@@ -18,67 +19,6 @@ namespace kinglet {
 namespace {
 
 namespace fs = std::filesystem;
-
-// The model-<step>EXTENSION of the largest step among a folder's files.
-Result<std::optional<fs::path>> LargestStep(const fs::path& folder, const std::string& extension) {
-  std::optional<fs::path> largest;
-  int64_t largest_step = -1;
-  std::error_code error;
-  for (fs::directory_iterator entry(folder, error), end; !error && entry != end;
-       entry.increment(error)) {
-    const fs::path& path = entry->path();
-    const std::optional<int64_t> step = StepOf(path.string());
-    std::error_code unknown;
-    if (!step || path.filename() != "model-" + std::to_string(*step) + extension ||
-        !entry->is_regular_file(unknown) || *step <= largest_step) {
-      continue;
-    }
-    largest = path;
-    largest_step = *step;
-  }
-  if (!error) return largest;
-  return Status::Refusal(KINGLET_IO_ERROR, "checkpoint", folder.string(), "a folder to list",
-                         error.message());
-}
-
-// A file NAME_step_N.pt, as OpenNMT-py saves its checkpoints.
-struct NamedStep {
-  fs::path path;
-  std::string name;
-  int64_t step = 0;
-};
-
-std::optional<NamedStep> NamedStepOf(const fs::path& path) {
-  constexpr std::string_view kMark = "_step_", kExtension = ".pt";
-  const std::string file = path.filename().string();
-  const size_t at = file.rfind(kMark);
-  if (at == 0 || at == file.npos || !file.ends_with(kExtension)) return std::nullopt;
-  NamedStep named = {path, file.substr(0, at), 0};
-  const char* const end = file.data() + file.size() - kExtension.size();
-  const auto [last, error] = std::from_chars(file.data() + at + kMark.size(), end, named.step);
-  if (error != std::errc() || last != end || named.step < 0) return std::nullopt;
-  return named;
-}
-
-// The largest step of a folder's files NAME_step_N.pt. Files of two names are not chosen between.
-Result<std::optional<fs::path>> LargestNamedStep(const fs::path& folder) {
-  std::optional<NamedStep> largest;
-  std::error_code error;
-  for (fs::directory_iterator entry(folder, error), end; !error && entry != end;
-       entry.increment(error)) {
-    std::error_code unknown;
-    const std::optional<NamedStep> named = NamedStepOf(entry->path());
-    if (!named || !entry->is_regular_file(unknown)) continue;
-    if (largest && named->name != largest->name) {
-      return Status::Refusal(KINGLET_INVALID_ARGUMENT, "checkpoint", folder.string(),
-                             "files of one name before _step_, or the path of one file",
-                             QuotedName(std::min(named->name, largest->name)) + " and " +
-                                 QuotedName(std::max(named->name, largest->name)));
-    }
-    if (!largest || named->step > largest->step) largest = named;
-  }
-  return largest ? std::optional(largest->path) : std::nullopt;
-}
 
 constexpr size_t kMostNamed = 20;
 constexpr std::array<const char*, 6> kOtherParts = {"optim", "sched", "rng",
@@ -110,7 +50,8 @@ Result<std::vector<fs::path>> FilesOf(const fs::path& folder) {
 struct NamePattern {
   std::string_view begin, part, end;
 };
-constexpr std::array<NamePattern, 14> kCheckpointNames = {{{"epoch-", "", ".pt"},
+constexpr std::array<NamePattern, 15> kCheckpointNames = {{{"epoch-", "", ".pt"},
+                                                           {"", "_step_", ".pt"},
                                                            {"checkpoint-", "", ".pt"},
                                                            {"checkpoint", "", ".pt"},
                                                            {"best-", "-loss", ".pt"},
@@ -125,14 +66,18 @@ constexpr std::array<NamePattern, 14> kCheckpointNames = {{{"epoch-", "", ".pt"}
                                                            {"model", "", ".ckpt"},
                                                            {"model", "", ".npz"}}};
 
+constexpr NamePattern kTensorFlowName = {"model-", "", ".index"};
+
+bool Fits(const NamePattern& pattern, const std::string& name) {
+  const bool long_enough =
+      name.size() >= pattern.begin.size() + pattern.part.size() + pattern.end.size();
+  return long_enough && name.starts_with(pattern.begin) &&
+         name.find(pattern.part) != std::string::npos && name.ends_with(pattern.end);
+}
+
 bool IsCheckpointName(const std::string& name) {
-  return std::any_of(
-      kCheckpointNames.begin(), kCheckpointNames.end(), [&](const NamePattern& pattern) {
-        const bool long_enough =
-            name.size() >= pattern.begin.size() + pattern.part.size() + pattern.end.size();
-        return long_enough && name.starts_with(pattern.begin) &&
-               name.find(pattern.part) != std::string::npos && name.ends_with(pattern.end);
-      });
+  return std::any_of(kCheckpointNames.begin(), kCheckpointNames.end(),
+                     [&name](const NamePattern& pattern) { return Fits(pattern, name); });
 }
 
 // The files with a checkpoint's name. Of model.pt and the forms in which Hugging Face's library
@@ -190,17 +135,14 @@ Result<std::string> FindCheckpoint(const std::string& path) {
   if (!fs::is_directory(path, error)) return path;
   const fs::path models = fs::path(path) / "models";
   const fs::path folder = fs::is_directory(models, error) ? models : fs::path(path);
-  KINGLET_ASSIGN_OR_RETURN(const std::optional<fs::path> found, LargestStep(folder, ".pth"));
-  if (found) return found->string();
-  KINGLET_ASSIGN_OR_RETURN(const std::optional<fs::path> named, LargestNamedStep(folder));
-  if (named) return named->string();
   KINGLET_ASSIGN_OR_RETURN(const std::vector<fs::path> files, FilesOf(folder));
   std::vector<fs::path> candidates = NamedCandidates(folder, files);
   if (candidates.empty()) {
-    KINGLET_ASSIGN_OR_RETURN(const std::optional<fs::path> index, LargestStep(folder, ".index"));
-    if (index) return index->string();
-    candidates = FilesOfTensors(files);
+    std::copy_if(
+        files.begin(), files.end(), std::back_inserter(candidates),
+        [](const fs::path& file) { return Fits(kTensorFlowName, file.filename().string()); });
   }
+  if (candidates.empty()) candidates = FilesOfTensors(files);
   if (candidates.size() == 1) return candidates.front().string();
   if (candidates.empty()) {
     return Status::Refusal(KINGLET_NOT_FOUND, "checkpoint", folder.string(),
@@ -229,6 +171,11 @@ Result<std::string> FindConfig(const std::string& checkpoint, const std::string&
   const char* const up = levels == 1 ? " there or one folder up" : " there or up to two folders up";
   return Status::Refusal(KINGLET_NOT_FOUND, "configuration", folder.string(),
                          name + up + ", or one named by --config", "none");
+}
+
+std::string ConfigBeside(const std::string& checkpoint) {
+  const Result<std::string> found = FindConfig(checkpoint, "config.yaml", 0);
+  return found.ok() ? *found : "";
 }
 
 }  // namespace kinglet

@@ -16,19 +16,23 @@ namespace kinglet {
 std::optional<int64_t> StepOf(std::string_view path);
 
 // `path` itself, unless it is a folder. In a folder (in its subfolder `models`, if it has one), the
-// model-<step>.pth or <name>_step_<n>.pt with the largest step. Without one: the first of model.pt
-// and what Hugging Face transformers writes (pytorch_model.bin, model.safetensors, or their index),
-// or the file with another name that a training code gives its checkpoints (epoch-7.pt,
-// valid.loss.ave_3best.pth, lm.ckpt, model.npz, ..); or else the model-<step>.index of a TensorFlow
-// checkpoint with the largest step; or else the only file that a container of tensors is in. Links
-// to one file are one. Errors: KINGLET_NOT_FOUND; KINGLET_INVALID_ARGUMENT naming the files if
-// there are several, and for files <name>_step_<n>.pt of two names; KINGLET_IO_ERROR.
+// only file with a name that a training code gives its checkpoints: model-<step>.pth,
+// <name>_step_<n>.pt, epoch-7.pt, valid.loss.ave_3best.pth, lm.ckpt, model.npz, .. Of model.pt and
+// the forms in which Hugging Face transformers writes one model (pytorch_model.bin,
+// model.safetensors, or their index) only the first counts. Without such a file: the only
+// model-<step>.index of a TensorFlow checkpoint, or else the only file that a container of tensors
+// is in. Links to one file are one. Errors: KINGLET_NOT_FOUND; KINGLET_INVALID_ARGUMENT naming the
+// files if there are several; KINGLET_IO_ERROR.
 Result<std::string> FindCheckpoint(const std::string& path);
 
 // The file `name` in the checkpoint's folder, or else up to `levels` folders up. Errors:
 // KINGLET_NOT_FOUND.
 Result<std::string> FindConfig(const std::string& checkpoint, const std::string& name,
                                int levels = 1);
+
+// The config.yaml in the checkpoint's folder, where a family can do without one. Empty if there is
+// none.
+std::string ConfigBeside(const std::string& checkpoint);
 
 }  // namespace kinglet
 

@@ -121,10 +121,16 @@ Result<std::string> ReadWholeFile(const std::string& path) {
   }
 }
 
-Result<std::string> ReadWholeFileOrPipe(const std::string& path) {
+std::string SourceName(const std::string& name) { return name == "-" ? "standard input" : name; }
+
+Result<std::string> ReadWholeFileOrPipe(const std::string& name) {
+  const bool standard_input = name == "-";
+  const std::string path = SourceName(name);
   struct stat info = {};
-  if (::stat(path.c_str(), &info) != 0 || !S_ISFIFO(info.st_mode)) return ReadWholeFile(path);
-  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  const bool pipe_by_name = ::stat(name.c_str(), &info) == 0 && S_ISFIFO(info.st_mode);
+  if (!standard_input && !pipe_by_name) return ReadWholeFile(name);
+  const int descriptor = standard_input ? ::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0)
+                                        : ::open(name.c_str(), O_RDONLY | O_CLOEXEC);
   if (descriptor < 0) {
     return Status::Refusal(KINGLET_IO_ERROR, path, "open", "a readable pipe", ErrorText(errno));
   }

@@ -17,11 +17,11 @@ class JsonForwarder final : public nlohmann::json_sax<nlohmann::json> {
   bool end_array() override { return events_.EndList(); }
   bool string(string_t& text) override { return events_.Text(text); }
   bool number_unsigned(number_unsigned_t number) override { return events_.Number(number); }
-  bool number_integer(number_integer_t /*negative*/) override {
-    return events_.Number(std::nullopt);
+  bool number_integer(number_integer_t negative) override {
+    return events_.Real(static_cast<double>(negative));
   }
-  bool number_float(number_float_t /*number*/, const string_t& /*text*/) override {
-    return events_.Number(std::nullopt);
+  bool number_float(number_float_t number, const string_t& /*text*/) override {
+    return events_.Real(number);
   }
   bool boolean(bool /*value*/) override { return events_.Boolean(); }
   bool null() override { return events_.Null(); }

@@ -24,8 +24,10 @@ class JsonEvents {
   virtual bool EndList() = 0;
 
   virtual bool Text(std::string& text) = 0;
-  // The number, if it is an integer from 0 to 2^64 - 1; none for all others.
+  // The number, if it is an integer from 0 to 2^64 - 1; none for all others, which come through
+  // Real.
   virtual bool Number(std::optional<uint64_t> number) = 0;
+  virtual bool Real(double /*number*/) { return Number(std::nullopt); }
   virtual bool Boolean() = 0;
   virtual bool Null() = 0;
 

@@ -71,8 +71,9 @@ Result<std::vector<uint32_t>> ParseIds(std::string_view text, const std::string&
 Result<std::vector<uint32_t>> ReadIds(const std::string& path) {
   KINGLET_ASSIGN_OR_RETURN(const std::string bytes, ReadWholeFileOrPipe(path));
   try {
-    return LooksLikeNpy(std::as_bytes(std::span<const char>(bytes))) ? IdsOfArray(path, bytes)
-                                                                     : ParseIds(bytes, path);
+    return LooksLikeNpy(std::as_bytes(std::span<const char>(bytes)))
+               ? IdsOfArray(path, bytes)
+               : ParseIds(bytes, SourceName(path));
   } catch (const std::bad_alloc&) {
     return Status::Refusal(KINGLET_OUT_OF_MEMORY, path, "reading", "memory for the ids", "none");
   }
@@ -82,7 +83,7 @@ Result<std::vector<std::vector<uint32_t>>> ReadIdLines(const std::string& path) 
   KINGLET_ASSIGN_OR_RETURN(const std::string bytes, ReadWholeFileOrPipe(path));
   std::vector<std::vector<uint32_t>> lines;
   for (const std::string_view line : LinesOf(bytes)) {
-    const std::string where = path + ", line " + std::to_string(lines.size() + 1);
+    const std::string where = SourceName(path) + ", line " + std::to_string(lines.size() + 1);
     KINGLET_ASSIGN_OR_RETURN(std::vector<uint32_t> ids, ParseIds(line, where));
     lines.push_back(std::move(ids));
   }
@@ -110,6 +111,17 @@ Status ForEachWord(const std::string& path, const std::function<Status(std::stri
   } catch (const std::bad_alloc&) {
     return Status::Refusal(KINGLET_OUT_OF_MEMORY, path, "reading", "memory for a word", "none");
   }
+}
+
+Status NoteByteOrderMarkOf(const std::string& path, std::vector<std::string>& notes) {
+  KINGLET_ASSIGN_OR_RETURN(const InputFile file, InputFile::Open(path));
+  char begin[3];  // the mark in UTF-8
+  if (file.size() < sizeof(begin)) return {};
+  KINGLET_RETURN_IF_ERROR(file.ReadAt(0, std::as_writable_bytes(std::span(begin))));
+  if (WithoutByteOrderMark({begin, sizeof(begin)}).empty()) {
+    notes.push_back(path + " begins with a byte order mark, which is left out");
+  }
+  return {};
 }
 
 }  // namespace kinglet

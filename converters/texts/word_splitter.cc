@@ -10,33 +10,11 @@ namespace {
 using std::string_view_literals::operator""sv;
 
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
-constexpr size_t kLongestSpace = 3;  // bytes
 // How the white space beyond ASCII begins in UTF-8, and what its first bytes are.
 constexpr std::array kSpaceBeginnings = {"\xC2"sv,     "\xE1"sv,     "\xE2"sv,     "\xE3"sv,
                                          "\xE1\x9A"sv, "\xE2\x80"sv, "\xE2\x81"sv, "\xE3\x80"sv};
 
-// The last byte of U+2000 to U+200A, U+2028, U+2029 and U+202F, which begin with E2 80.
-bool EndsGeneralSpace(char c) {
-  const auto byte = static_cast<unsigned char>(c);
-  return (byte >= 0x80 && byte <= 0x8A) || byte == 0xA8 || byte == 0xA9 || byte == 0xAF;
-}
-
 }  // namespace
-
-bool IsAsciiSpace(char c) {
-  return c == ' ' || (c >= '\t' && c <= '\r') || (c >= '\x1c' && c <= '\x1f');
-}
-
-size_t SpaceLength(std::string_view text) {
-  if (text.empty()) return 0;
-  if (static_cast<unsigned char>(text[0]) < 0x80) return IsAsciiSpace(text[0]) ? 1 : 0;
-  if (text.starts_with("\xC2\x85") || text.starts_with("\xC2\xA0")) return 2;
-  if (text.size() < kLongestSpace) return 0;
-  if (text.starts_with("\xE2\x80")) return EndsGeneralSpace(text[2]) ? kLongestSpace : 0;
-  const bool space = text.starts_with("\xE1\x9A\x80") || text.starts_with("\xE2\x81\x9F") ||
-                     text.starts_with("\xE3\x80\x80");
-  return space ? kLongestSpace : 0;
-}
 
 std::string_view WithoutByteOrderMark(std::string_view text) {
   if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "kinglet/status.h"
+#include "runtime/text/white_space.h"
 
 namespace kinglet {
 
@@ -16,15 +17,6 @@ namespace kinglet {
 // kSentenceEnd is used instead.
 inline constexpr std::string_view kEndOfLine = "<eos>";
 inline constexpr std::string_view kSentenceEnd = "</s>";
-
-// ASCII white space as Python's str.split() has it: also vertical tabs, form feeds and the
-// separators 0x1c to 0x1f.
-bool IsAsciiSpace(char c);
-
-// How many bytes of `text` are the white-space character that it begins with; 0: it begins with
-// another one. White space is what str.split() splits at: also no-break spaces, those of other
-// widths and U+3000.
-size_t SpaceLength(std::string_view text);
 
 // `text` without the byte order mark that it may begin with.
 std::string_view WithoutByteOrderMark(std::string_view text);

@@ -9,6 +9,7 @@
 
 #include "converters/sources/input_file.h"
 #include "format/message_text.h"
+#include "format/utf8.h"
 
 namespace kinglet {
 namespace {
@@ -87,7 +88,9 @@ Result<std::vector<std::string>> ReadKnownTokens(std::string_view text, uint64_t
   for (size_t i = 0; i < lines.size(); ++i) {
     const std::vector<std::string_view> columns = Columns(lines[i]);
     const std::optional<uint64_t> count = columns.size() == 2 ? CountOf(columns[1]) : std::nullopt;
-    if (!count || columns[0].empty()) return RefuseLine(kWhat, i, "a token and a count", lines[i]);
+    if (!count || columns[0].empty() || !IsUtf8(columns[0])) {
+      return RefuseLine(kWhat, i, "a token in UTF-8 and a count", lines[i]);
+    }
     if (*count >= threshold) known.emplace(columns[0]);
   }
   if (known.empty()) {

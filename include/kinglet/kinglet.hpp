@@ -24,175 +24,11 @@
 #include <vector>
 
 #include "kinglet/kinglet.h"
+#include "kinglet/model.hpp"
 #include "kinglet/status.h"
 
 namespace kinglet {
 inline namespace api {
-
-// kinglet_model_options with every field at its default.
-struct ModelOptions : kinglet_model_options {
-  ModelOptions() : kinglet_model_options() { struct_size = sizeof(kinglet_model_options); }
-};
-
-// kinglet_session_options with every field at its default.
-struct SessionOptions : kinglet_session_options {
-  SessionOptions() : kinglet_session_options() { struct_size = sizeof(kinglet_session_options); }
-};
-
-// A word and its natural log-probability.
-struct Candidate {
-  uint32_t id;
-  double log_probability;
-};
-
-// A token of a text and its bytes there, [begin, end).
-struct TextToken {
-  uint32_t id;
-  uint64_t begin, end;
-};
-
-// The status that a function of the C interface returned, with the thread's error text.
-inline Status StatusOf(kinglet_status status) {
-  if (status == KINGLET_OK) return Status();
-  return Status(static_cast<StatusCode>(status), kinglet_error_message());
-}
-
-// `value` if the call that was to set it succeeded, otherwise the call's error.
-template <class T>
-Result<T> ResultOf(kinglet_status status, T value) {
-  if (status != KINGLET_OK) return StatusOf(status);
-  return value;
-}
-
-// The text that write(buffer, capacity, needed) writes as kinglet_model_token_text does: called
-// twice, for the size and for the text.
-template <class Write>
-Result<std::string> TextOf(const Write& write) {
-  uint64_t needed = 0;
-  if (const kinglet_status status = write(nullptr, 0, &needed); status != KINGLET_OK) {
-    return StatusOf(status);
-  }
-  std::string text(static_cast<size_t>(needed), '\0');
-  const kinglet_status status = write(text.data(), needed, &needed);
-  text.pop_back();  // the NUL
-  return ResultOf(status, std::move(text));
-}
-
-// A verified model. Move-only. Immutable: any number of threads may use one at the same time.
-class Model {
- public:
-  static Result<Model> Open(const std::string& path, const ModelOptions& options = {}) {
-    kinglet_model* model = nullptr;
-    const kinglet_status status = kinglet_model_open(path.c_str(), &options, &model);
-    return ResultOf(status, Model(model));
-  }
-  static Result<Model> OpenMemory(const void* bytes, size_t size,
-                                  const ModelOptions& options = {}) {
-    kinglet_model* model = nullptr;
-    const kinglet_status status = kinglet_model_open_memory(bytes, size, &options, &model);
-    return ResultOf(status, Model(model));
-  }
-
-  Result<uint32_t> VocabularySize() const {
-    uint32_t size = 0;
-    const kinglet_status status = kinglet_model_vocabulary_size(get(), &size);
-    return ResultOf(status, size);
-  }
-  Result<uint32_t> StartToken() const {
-    uint32_t id = 0;
-    const kinglet_status status = kinglet_model_start_token(get(), &id);
-    return ResultOf(status, id);
-  }
-  Result<uint32_t> Positions() const {
-    uint32_t positions = 0;
-    const kinglet_status status = kinglet_model_positions(get(), &positions);
-    return ResultOf(status, positions);
-  }
-  Result<bool> HasWords() const {
-    int32_t has_words = 0;
-    const kinglet_status status = kinglet_model_has_words(get(), &has_words);
-    return ResultOf(status, has_words != 0);
-  }
-  Result<std::string> TokenText(uint32_t id) const {
-    return TextOf([&](char* buffer, uint64_t capacity, uint64_t* needed) {
-      return kinglet_model_token_text(get(), id, buffer, capacity, needed);
-    });
-  }
-  Result<uint32_t> FindToken(std::string_view text) const {
-    uint32_t id = 0;
-    // data() of an empty view may be null, which the C interface refuses.
-    const char* const bytes = text.empty() ? "" : text.data();
-    const kinglet_status status = kinglet_model_find_token(get(), bytes, text.size(), &id);
-    return ResultOf(status, id);
-  }
-  // The tokens of a text, as kinglet_model_tokenize cuts it.
-  Result<std::vector<TextToken>> Tokenize(std::string_view text) const {
-    const char* const bytes = text.empty() ? "" : text.data();
-    uint64_t count = 0;
-    kinglet_status status =
-        kinglet_model_tokenize(get(), bytes, text.size(), nullptr, nullptr, 0, &count);
-    if (status != KINGLET_OK) return StatusOf(status);
-    std::vector<uint32_t> ids(count);
-    std::vector<uint64_t> ranges(2 * count);
-    status = kinglet_model_tokenize(get(), bytes, text.size(), ids.data(), ranges.data(), count,
-                                    nullptr);
-    if (status != KINGLET_OK) return StatusOf(status);
-    std::vector<TextToken> tokens;
-    for (size_t i = 0; i < ids.size(); ++i) {
-      tokens.push_back({ids[i], ranges[2 * i], ranges[2 * i + 1]});
-    }
-    return tokens;
-  }
-  Result<std::string> Detokenize(const std::vector<uint32_t>& ids) const {
-    const uint32_t none = 0;
-    const uint32_t* const first = ids.empty() ? &none : ids.data();
-    return TextOf([&](char* buffer, uint64_t capacity, uint64_t* needed) {
-      return kinglet_model_detokenize(get(), first, ids.size(), buffer, capacity, needed);
-    });
-  }
-  // 0 for a model without an encoder.
-  Result<uint32_t> SourceVocabularySize() const {
-    uint32_t size = 0;
-    const kinglet_status status = kinglet_model_source_vocabulary_size(get(), &size);
-    return ResultOf(status, size);
-  }
-  Result<uint32_t> FindSourceToken(std::string_view text) const {
-    uint32_t id = 0;
-    const char* const bytes = text.empty() ? "" : text.data();
-    const kinglet_status status = kinglet_model_find_source_token(get(), bytes, text.size(), &id);
-    return ResultOf(status, id);
-  }
-  Result<std::string> Digest() const {
-    return TextOf([&](char* buffer, uint64_t capacity, uint64_t* needed) {
-      return kinglet_model_digest(get(), buffer, capacity, needed);
-    });
-  }
-  Result<std::string> Backend() const {
-    return TextOf([&](char* buffer, uint64_t capacity, uint64_t* needed) {
-      return kinglet_model_backend(get(), buffer, capacity, needed);
-    });
-  }
-  Result<uint64_t> LaneBytes() const {
-    uint64_t bytes = 0;
-    const kinglet_status status = kinglet_model_lane_bytes(get(), &bytes);
-    return ResultOf(status, bytes);
-  }
-  Result<uint64_t> StateBytes() const {
-    uint64_t bytes = 0;
-    const kinglet_status status = kinglet_model_state_bytes(get(), &bytes);
-    return ResultOf(status, bytes);
-  }
-
-  // The C handle, which this object still owns.
-  kinglet_model* get() const { return model_.get(); }
-
- private:
-  struct Close {
-    void operator()(kinglet_model* model) const { kinglet_model_close(model); }
-  };
-  explicit Model(kinglet_model* model) : model_(model) {}
-  std::unique_ptr<kinglet_model, Close> model_;
-};
 
 // Everything that a stream remembers. Copies share one immutable state, which any number of threads
 // may use at the same time.
@@ -244,6 +80,25 @@ class State {
 
  private:
   std::shared_ptr<kinglet_state> state_;
+};
+
+// kinglet_session_options with every field at its default.
+struct SessionOptions : kinglet_session_options {
+  SessionOptions() : kinglet_session_options() { struct_size = sizeof(kinglet_session_options); }
+};
+
+// kinglet_draw_options with every field at its default; `left_out` is a pointer that must be valid
+// when the options are used.
+struct DrawOptions : kinglet_draw_options {
+  DrawOptions() : kinglet_draw_options() {
+    kinglet_draw_options_init(this, sizeof(kinglet_draw_options));
+  }
+};
+
+// A word and its natural log-probability.
+struct Candidate {
+  uint32_t id;
+  double log_probability;
 };
 
 // One or more streams through a model, one in each lane. Move-only. One thread at a time may use
@@ -326,17 +181,103 @@ class Session {
     uint32_t count = 0;
     const kinglet_status status = kinglet_session_top_k(get(), lane, wanted, ids.data(),
                                                         log_probabilities.data(), wanted, &count);
-    std::vector<Candidate> best;
-    best.reserve(count);
-    for (uint32_t i = 0; i < count; ++i) best.push_back({ids[i], log_probabilities[i]});
-    return ResultOf(status, std::move(best));
+    return ResultOf(status, CandidatesOf(ids, log_probabilities, count));
+  }
+  Result<uint32_t> Draw(uint64_t seed, const DrawOptions& options = {}, uint32_t lane = 0) {
+    uint32_t id = 0;
+    const kinglet_status status = kinglet_session_draw(get(), lane, seed, &options, &id);
+    return ResultOf(status, id);
   }
   Result<uint32_t> Sample(uint64_t seed, double temperature = 1, uint32_t lane = 0) {
     uint32_t id = 0;
     const kinglet_status status = kinglet_session_sample(get(), lane, seed, temperature, &id);
     return ResultOf(status, id);
   }
-  // The queries above for `count` lanes at once: element i answers for lane lanes[i].
+  // --- queries that look for words (words.h). A prefix is any bytes.
+
+  // The fewest words that have the share of all probability, the most probable first.
+  Result<std::vector<Candidate>> TopP(double share, uint32_t lane = 0) {
+    // The number of words is known when all have been looked at.
+    std::vector<uint32_t> ids(vocabulary_size_);
+    std::vector<double> log_probabilities(vocabulary_size_);
+    uint32_t count = 0;
+    const kinglet_status status = kinglet_session_top_p(
+        get(), lane, share, ids.data(), log_probabilities.data(), vocabulary_size_, &count);
+    return ResultOf(status, CandidatesOf(ids, log_probabilities, count));
+  }
+  // 1 for the most probable word.
+  Result<uint32_t> Rank(uint32_t id, uint32_t lane = 0) {
+    uint32_t rank = 0;
+    const kinglet_status status = kinglet_session_rank(get(), lane, id, &rank);
+    return ResultOf(status, rank);
+  }
+  // The k most probable of these words, and the sum of their probabilities.
+  Result<std::vector<Candidate>> TopKAllowed(const uint32_t* allowed, size_t allowed_count,
+                                             uint32_t k, uint32_t lane = 0) {
+    const uint32_t wanted = k < vocabulary_size_ ? k : vocabulary_size_;
+    std::vector<uint32_t> ids(wanted);
+    std::vector<double> log_probabilities(wanted);
+    uint32_t count = 0;
+    const kinglet_status status =
+        kinglet_session_allowed_top_k(get(), lane, allowed, allowed_count, wanted, ids.data(),
+                                      log_probabilities.data(), wanted, &count);
+    return ResultOf(status, CandidatesOf(ids, log_probabilities, count));
+  }
+  Result<double> ProbabilityAllowed(const uint32_t* allowed, size_t allowed_count,
+                                    uint32_t lane = 0) {
+    double probability = 0;
+    const kinglet_status status =
+        kinglet_session_allowed_probability(get(), lane, allowed, allowed_count, &probability);
+    return ResultOf(status, probability);
+  }
+  // The same for the words that begin with the prefix.
+  Result<std::vector<Candidate>> TopKWithPrefix(std::string_view prefix, uint32_t k,
+                                                uint32_t lane = 0) {
+    const uint32_t wanted = k < vocabulary_size_ ? k : vocabulary_size_;
+    std::vector<uint32_t> ids(wanted);
+    std::vector<double> log_probabilities(wanted);
+    uint32_t count = 0;
+    const kinglet_status status =
+        kinglet_session_prefix_top_k(get(), lane, prefix.data(), prefix.size(), wanted, ids.data(),
+                                     log_probabilities.data(), wanted, &count);
+    return ResultOf(status, CandidatesOf(ids, log_probabilities, count));
+  }
+  Result<double> ProbabilityOfPrefix(std::string_view prefix, uint32_t lane = 0) {
+    double probability = 0;
+    const kinglet_status status =
+        kinglet_session_prefix_probability(get(), lane, prefix.data(), prefix.size(), &probability);
+    return ResultOf(status, probability);
+  }
+  // Each character that follows the prefix in some word, or what kinglet_next_character says, with
+  // the probability of the words that go on with it.
+  Result<std::vector<std::pair<uint32_t, double>>> NextCharacters(std::string_view prefix,
+                                                                  uint32_t lane = 0) {
+    std::vector<uint32_t> characters(vocabulary_size_);
+    std::vector<double> probabilities(vocabulary_size_);
+    uint32_t count = 0;
+    const kinglet_status status = kinglet_session_next_characters(
+        get(), lane, prefix.data(), prefix.size(), characters.data(), probabilities.data(),
+        vocabulary_size_, &count);
+    std::vector<std::pair<uint32_t, double>> next;
+    for (uint32_t i = 0; status == KINGLET_OK && i < count; ++i) {
+      next.emplace_back(characters[i], probabilities[i]);
+    }
+    return ResultOf(status, std::move(next));
+  }
+  // [first, second) of the integers below 2^32, for entropy coders; and the word that has a point.
+  Result<std::pair<uint64_t, uint64_t>> Interval(uint32_t id, uint32_t lane = 0) {
+    std::pair<uint64_t, uint64_t> interval(0, 0);
+    const kinglet_status status =
+        kinglet_session_interval(get(), lane, id, &interval.first, &interval.second);
+    return ResultOf(status, interval);
+  }
+  Result<uint32_t> WordAt(uint32_t point, uint32_t lane = 0) {
+    uint32_t id = 0;
+    const kinglet_status status = kinglet_session_word_at(get(), lane, point, &id);
+    return ResultOf(status, id);
+  }
+
+  // Some of the queries for `count` lanes at once: element i answers for lane lanes[i].
   Result<std::vector<double>> LogProbabilityLanes(const uint32_t* lanes, const uint32_t* ids,
                                                   size_t count) {
     std::vector<double> out(count);
@@ -357,11 +298,26 @@ class Session {
     }
     return ResultOf(status, std::move(best));
   }
+  Result<std::vector<uint32_t>> DrawLanes(const uint32_t* lanes, const uint64_t* seeds,
+                                          size_t count, const DrawOptions& options = {}) {
+    std::vector<uint32_t> out(count);
+    const kinglet_status status =
+        kinglet_session_draw_lanes(get(), lanes, seeds, count, &options, out.data());
+    return ResultOf(status, std::move(out));
+  }
   Result<std::vector<uint32_t>> SampleLanes(const uint32_t* lanes, const uint64_t* seeds,
                                             size_t count, double temperature = 1) {
     std::vector<uint32_t> out(count);
     const kinglet_status status =
         kinglet_session_sample_lanes(get(), lanes, seeds, count, temperature, out.data());
+    return ResultOf(status, std::move(out));
+  }
+  // The log-probability of each of a tree's `count` nodes; see kinglet_session_score_tree.
+  Result<std::vector<double>> ScoreTree(const uint32_t* parents, const uint32_t* ids,
+                                        size_t count) {
+    std::vector<double> out(count);
+    const kinglet_status status =
+        kinglet_session_score_tree(get(), parents, ids, count, out.data(), nullptr);
     return ResultOf(status, std::move(out));
   }
   // Computes what later queries about these lanes will read; see kinglet_session_compute_lanes.
@@ -391,10 +347,76 @@ class Session {
   struct Destroy {
     void operator()(kinglet_session* session) const { kinglet_session_destroy(session); }
   };
+  static std::vector<Candidate> CandidatesOf(const std::vector<uint32_t>& ids,
+                                             const std::vector<double>& log_probabilities,
+                                             uint32_t count) {
+    std::vector<Candidate> words;
+    words.reserve(count);
+    for (uint32_t i = 0; i < count; ++i) words.push_back({ids[i], log_probabilities[i]});
+    return words;
+  }
   Session(kinglet_session* session, uint32_t vocabulary_size)
       : session_(session), vocabulary_size_(vocabulary_size) {}
   std::unique_ptr<kinglet_session, Destroy> session_;
   uint32_t vocabulary_size_;
+};
+
+// kinglet_generation_options with every field at its default; its pointers must be valid when the
+// options are used.
+struct GenerationOptions : kinglet_generation_options {
+  GenerationOptions() : kinglet_generation_options() {
+    struct_size = sizeof(kinglet_generation_options);
+  }
+};
+
+// Text that goes on from a prompt, in one or more streams. Move-only. One thread at a time may use
+// it.
+class Generation {
+ public:
+  static Result<Generation> Create(const Model& model, const std::vector<uint32_t>& prompt,
+                                   const GenerationOptions& options = {}) {
+    kinglet_generation* generation = nullptr;
+    const kinglet_status status =
+        kinglet_generation_create(model.get(), &options, prompt.data(), prompt.size(), &generation);
+    return ResultOf(status, Generation(generation));
+  }
+
+  // Whether any stream goes on.
+  Result<bool> Next() {
+    int32_t more = 0;
+    const kinglet_status status = kinglet_generation_next(get(), &more);
+    return ResultOf(status, more != 0);
+  }
+  Result<bool> Ended(uint32_t stream = 0) const {
+    int32_t ended = 0;
+    const kinglet_status status = kinglet_generation_ended(get(), stream, &ended);
+    return ResultOf(status, ended != 0);
+  }
+  Result<std::vector<uint32_t>> Ids(uint32_t stream = 0) const {
+    uint64_t count = 0;
+    kinglet_status status = kinglet_generation_ids(get(), stream, nullptr, 0, &count);
+    if (status != KINGLET_OK) return StatusOf(status);
+    std::vector<uint32_t> ids(static_cast<size_t>(count));
+    status = kinglet_generation_ids(get(), stream, ids.data(), count, nullptr);
+    return ResultOf(status, std::move(ids));
+  }
+  Result<std::string> Text(uint32_t stream = 0) const {
+    return TextOf([&](char* buffer, uint64_t capacity, uint64_t* needed) {
+      return kinglet_generation_text(get(), stream, buffer, capacity, needed);
+    });
+  }
+
+  // The C handle, which this object still owns.
+  kinglet_generation* get() const { return generation_.get(); }
+
+ private:
+  struct Destroy {
+    void operator()(kinglet_generation* generation) const {
+      kinglet_generation_destroy(generation);
+    }
+  };
+  explicit Generation(kinglet_generation* generation) : generation_(generation) {}
+  std::unique_ptr<kinglet_generation, Destroy> generation_;
 };
 
 // The scores of a list of words, one for each class.

@@ -33,8 +33,8 @@ class WindowAttentionKernel {
       StoreKeysAndValues<T>(op_, qkv_, keys_, values_, heads, frames[i]);
       for (size_t head = heads.begin; head < heads.end; ++head) {
         if (i + 1 < frames.size()) {
-          FetchPart(Memory(keys_, frames[i + 1]), head, op_.heads);
-          FetchPart(Memory(values_, frames[i + 1]), head, op_.heads);
+          FetchPart(VisibleSlots(keys_, frames[i + 1]), head, op_.heads);
+          FetchPart(VisibleSlots(values_, frames[i + 1]), head, op_.heads);
         }
         Attend(frames[i], head);
       }
@@ -47,8 +47,11 @@ class WindowAttentionKernel {
   std::vector<MemoryRange> WeightMemory() const { return positions_->Memory(); }
 
  private:
-  static MemoryRange Memory(const Operand& ring, const StreamFrame& frame) {
-    return std::as_bytes(std::span(ring.slot.template At<T>(frame), ring.slot.count));
+  // Where window slots are masked, those that are not are the ring's first ones.
+  MemoryRange VisibleSlots(const Operand& ring, const StreamFrame& frame) const {
+    const size_t visible = op_.window - FirstVisible(op_, frame.position);
+    const size_t count = ring.slot.count / op_.window * visible;
+    return std::as_bytes(std::span(ring.slot.template At<T>(frame), count));
   }
   const T* Query(const StreamFrame& frame, size_t head) const {
     return qkv_.slot.At<T>(frame) + head * (2 * op_.key_size + op_.value_size);
@@ -60,21 +63,27 @@ class WindowAttentionKernel {
     const size_t oldest = WindowOf(op_, frame.position).Oldest();
     const size_t first = FirstVisible(op_, frame.position);
     float* weights = weights_.At<float>(frame) + head * window;
-    Scores(frame, head, oldest, weights);
+    Scores(frame, head, oldest, first, weights);
     std::fill_n(weights, first, 0.0f);
     vector_->softmax(weights, first, window);
-    Combine(values_.slot.At<T>(frame) + head * op_.value_size, weights, oldest,
+    Combine(values_.slot.At<T>(frame) + head * op_.value_size, weights, oldest, first,
             out_.At<float>(frame) + head * op_.value_size);
   }
 
-  // weights[s] = (q . key + q . position) * key_size^-1/2 for every window slot s.
-  void Scores(const StreamFrame& frame, size_t head, size_t oldest, float* weights) const {
+  // weights[s] = (q . key + q . position) * key_size^-1/2 for every window slot s from `first` on.
+  void Scores(const StreamFrame& frame, size_t head, size_t oldest, size_t first,
+              float* weights) const {
     const T* query = Query(frame, head);
     const size_t stride = op_.heads * op_.key_size;
     const T* keys = keys_.slot.At<T>(frame) + head * op_.key_size;
-    const size_t older = op_.window - oldest;  // ring slots oldest.., then 0..oldest
-    Dots({keys + oldest * stride, stride, older}, query, weights);
-    Dots({keys, stride, oldest}, query, weights + older);
+    if (first > 0) {
+      std::fill_n(weights, first, 0.0f);
+      Dots({keys, stride, op_.window - first}, query, weights + first);
+    } else {
+      const size_t older = op_.window - oldest;  // ring slots oldest.., then 0..oldest
+      Dots({keys + oldest * stride, stride, older}, query, weights);
+      Dots({keys, stride, oldest}, query, weights + older);
+    }
 
     float positions[kMaxWindow];
     if constexpr (std::is_same_v<T, float>) {
@@ -100,8 +109,10 @@ class WindowAttentionKernel {
     }
   }
 
-  // out = sum over slots of weight * value; `values` is the head's value in ring slot 0.
-  void Combine(const T* values, const float* weights, size_t oldest, float* out) const {
+  // out = sum over slots of weight * value; `values` is the head's value in ring slot 0. Weights
+  // before `first` are 0.
+  void Combine(const T* values, const float* weights, size_t oldest, size_t first,
+               float* out) const {
     const size_t stride = op_.heads * op_.value_size, older = op_.window - oldest;
     if constexpr (std::is_same_v<T, float>) {
       size_t offsets[kMaxWindow];
@@ -113,12 +124,17 @@ class WindowAttentionKernel {
       int16_t codes[kMaxWindow];
       const ActivationQuantiser& quantiser = *op_.weights_quantiser;
       vector_->quantise(weights, op_.window, quantiser.max_abs, quantiser.step, codes);
+      const float scale = quantiser.step * values_.step;
       // Integers may be added in any order, so in the order of the ring.
+      if (first > 0) {
+        vector_->weighted_codes({values, stride, op_.window - first}, codes + first, scale,
+                                op_.value_size, out);
+        return;
+      }
       int16_t ring_codes[kMaxWindow];
       std::memcpy(ring_codes + oldest, codes, older * sizeof(int16_t));
       std::memcpy(ring_codes, codes + older, oldest * sizeof(int16_t));
-      vector_->weighted_codes({values, stride, op_.window}, ring_codes,
-                              quantiser.step * values_.step, op_.value_size, out);
+      vector_->weighted_codes({values, stride, op_.window}, ring_codes, scale, op_.value_size, out);
     }
   }
 

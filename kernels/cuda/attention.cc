@@ -12,6 +12,7 @@
 #include "format/encoding.h"
 #include "format/overloaded.h"
 #include "kernels/cuda/bind.h"
+#include "kernels/cuda/device.h"
 #include "kernels/cuda/relative_rows.h"
 #include "kernels/numerics.h"
 #include "kernels/ref/quantise.h"
@@ -21,6 +22,8 @@ namespace {
 
 // The heads of longer windows are divided among blocks.
 constexpr uint32_t kLongWindow = 256;
+
+static_assert(AttendHead::kThreads == kBlockThreads);
 
 constexpr bool Together(std::initializer_list<uint64_t> lengths) {
   for (const uint64_t length : lengths) {
@@ -72,24 +75,35 @@ Result<Attention> CommonOf(const Op& op, BufferId query, BufferId keys, BufferId
 }
 
 std::vector<Step> StepsOf(const Attention& attention, Binder& binder) {
-  if (attention.window <= kLongWindow) return {MakeStep(AttendHead{attention})};
+  if (attention.window <= kLongWindow) {
+    const AttendHead attend = {attention};
+    Step step = MakeStep(attend);
+    if (!attend.FitWarps()) step.alone_from_lanes = UINT32_MAX;
+    return {step};
+  }
   const Place scores = binder.TemporaryOfStep<float>(uint64_t{attention.heads} * attention.window);
   return {MakeStep(ScoreSlots{{attention, scores}}), MakeStep(WeighValues{{attention, scores}})};
 }
 
-// The columns [key_size, window] as rows [window, key_size]: a slot's elements are neighbours.
+// The columns [key_size, window]: as they are for short keys, else as rows [window, key_size], so
+// that the threads that share a slot read neighbours.
 Result<PositionRows> SlotRows(const SlotColumns& op, const WindowAttention& attention,
                               Binder& binder) {
   const std::vector<float> columns = DecodedValues(binder.plan.weights[op.columns]);
+  PositionRows made;
+  made.count = attention.window;
+  if (attention.key_size < kShortSum) {
+    made.in_columns = true;
+    KINGLET_ASSIGN_OR_RETURN(made.rows, binder.weights.Constants(std::span<const float>(columns)));
+    return made;
+  }
   std::vector<float> rows(columns.size());
   for (uint64_t i = 0; i < attention.key_size; ++i) {
     for (uint64_t s = 0; s < attention.window; ++s) {
       rows[s * attention.key_size + i] = columns[i * attention.window + s];
     }
   }
-  PositionRows made;
   KINGLET_ASSIGN_OR_RETURN(made.rows, binder.weights.Constants(std::span<const float>(rows)));
-  made.count = attention.window;
   return made;
 }
 

@@ -4,12 +4,13 @@
 //   score[s] = (q . k[s] + position term) * key_size^-1/2,   weights = softmax(score),
 //   out = sum over s of weights[s] v[s]
 //
-// Short windows: one step, AttendHead. A block does a head of a lane: it reads keys and values
-// once, and keeps scores and weights in shared memory. Long windows: one block would need as long
-// as one multiprocessor takes to read hundreds of kilobytes, so there are two steps of several
-// units each. ScoreSlots divides a head's slots among blocks and writes the scores to the lane's
-// memory. WeighValues divides the columns of the values; each of its blocks computes the softmax
-// again.
+// Short windows: one step, AttendHead. A block does a head of a lane, or for many lanes a warp: it
+// reads keys and values once, and keeps scores and weights in shared memory. A warp needs no
+// barrier of the block, of which a head has 34, and many lanes have heads enough for all warps.
+// Long windows: one block would need as long as one multiprocessor takes to read hundreds of
+// kilobytes, so there are two steps of several units each. ScoreSlots divides a head's slots among
+// blocks and writes the scores to the lane's memory. WeighValues divides the columns of the values;
+// each of its blocks computes the softmax again.
 //
 // Within a block, groups of threads compute dot products (dots.h); for the weighted sum of codes a
 // thread has a few columns of every n-th slot. Sums of codes are integers, exact in any order. Sums
@@ -32,7 +33,10 @@ namespace kinglet::cuda {
 // newest slot. The last row is that of distance 0. Distances beyond the first row use the first
 // row.
 struct PositionRows {
-  const float* rows = nullptr;       // [count, heads or 1, key_size]; null: none
+  const float* rows = nullptr;  // [count, heads or 1, key_size]; null: none
+  // The rows are columns, [key_size, count], without heads. A thread computes the term of a slot
+  // (RealDots does so for keys below kShortSum), so neighbouring threads read neighbours.
+  bool in_columns = false;
   const float* constants = nullptr;  // [count, heads], or null
   uint32_t count = 0;
   bool of_heads = false;  // each head has rows of its own
@@ -63,24 +67,23 @@ struct Attention {
   Place words;                // with masks_token: [window] of uint32
   CodeRows scores, weighted;  // the products of codes with keys, and with values
 
-  static constexpr uint32_t kValueThreads = 256;  // threads that share a weighted sum of codes
   static constexpr uint32_t kValueColumns = 64;  // columns of reals whose chains are kept at a time
 
   // Shared memory that Score takes.
   KINGLET_HOST_DEVICE uint64_t QueryBytes() const {
     return SharedMemory::Bytes<float>(key_size) + SharedMemory::Bytes<int16_t>(key_size);
   }
-  // Partial sums that the threads of a weighted sum of codes leave in shared memory.
-  KINGLET_HOST_DEVICE uint64_t PartialSums() const {
-    const uint32_t least = kValueThreads * kCodesTogether;
+  // Partial sums that so many threads leave of a weighted sum of codes in shared memory.
+  KINGLET_HOST_DEVICE uint64_t PartialSums(uint32_t threads) const {
+    const uint32_t least = threads * kCodesTogether;
     return value_size > least ? value_size : least;
   }
-  // Shared memory that Weigh takes.
-  KINGLET_HOST_DEVICE uint64_t WeighBytes() const {
-    const uint64_t sums =
-        codes ? SharedMemory::Bytes<int16_t>(window) + SharedMemory::Bytes<int64_t>(PartialSums())
-              : SharedMemory::Bytes<float>(SumChains(window) * kValueColumns);
-    return SharedMemory::Bytes<float>(kLargestParts) +
+  // Shared memory that Weigh takes, by so many threads.
+  KINGLET_HOST_DEVICE uint64_t WeighBytes(uint32_t threads) const {
+    const uint64_t sums = codes ? SharedMemory::Bytes<int16_t>(window) +
+                                      SharedMemory::Bytes<int64_t>(PartialSums(threads))
+                                : SharedMemory::Bytes<float>(SumChains(window) * kValueColumns);
+    return SharedMemory::Bytes<float>(LargestParts(threads)) +
            SharedMemory::Bytes<float>(BlockSumFloats(window)) + sums;
   }
 };
@@ -161,11 +164,10 @@ KINGLET_HOST_DEVICE inline float RealOf(int16_t code, float step) {
 
 // Block-wide: scores[s] of the visible slots s in [begin, end). The block that has the newest slot
 // also stores the token's own key and value in the ring. Takes QueryBytes() of shared memory.
-template <class T>
-KINGLET_HOST_DEVICE void Score(const AttentionHead<T>& of, uint32_t begin, uint32_t end,
-                               SharedMemory& shared, float* scores) {
+template <class T, class Team>
+KINGLET_HOST_DEVICE void Score(const AttentionHead<T>& of, const Team& block, uint32_t begin,
+                               uint32_t end, SharedMemory& shared, float* scores) {
   const Attention& p = of.p;
-  const Block& block = of.work.block;
   float* const q = shared.Take<float>(p.key_size);
   int16_t* const q_codes = shared.Take<int16_t>(p.key_size);
   const T* const own = of.Query();
@@ -192,7 +194,14 @@ KINGLET_HOST_DEVICE void Score(const AttentionHead<T>& of, uint32_t begin, uint3
   const auto slot = [begin](uint64_t i) { return begin + static_cast<uint32_t>(i); };
   const PositionRows& positions = p.positions;
   const bool has_positions = positions.rows != nullptr;
-  if (has_positions) {
+  if (positions.in_columns) {
+    block.ForEach(count, [&](uint64_t i) {
+      const float* const column = positions.rows + of.PositionRow(slot(i));
+      to[i] = ThreadSum(p.key_size, [&](float sum, uint64_t k) {
+        return fmaf(q[k], column[k * positions.count], sum);
+      });
+    });
+  } else if (has_positions) {
     RealDots(
         block, count, p.key_size, q,
         [&](uint64_t i) {
@@ -224,13 +233,13 @@ KINGLET_HOST_DEVICE void Score(const AttentionHead<T>& of, uint32_t begin, uint3
 // Block-wide: out[begin, begin + columns) = the sum of codes[s] * value over the visible slots.
 // Each thread has kCount columns of every `parts`-th slot. `sums`: shared memory of
 // p.PartialSums().
-template <class Sum, uint32_t kCount>
-KINGLET_HOST_DEVICE void WeighCodes(const AttentionHead<int16_t>& of, uint32_t begin,
-                                    uint32_t columns, const int16_t* codes, Sum* sums) {
-  const Block& block = of.work.block;
+template <class Sum, uint32_t kCount, class Team>
+KINGLET_HOST_DEVICE void WeighCodes(const AttentionHead<int16_t>& of, const Team& block,
+                                    uint32_t begin, uint32_t columns, const int16_t* codes,
+                                    Sum* sums) {
   // Neighbouring threads read neighbouring columns.
   const uint32_t groups = (columns + kCount - 1) / kCount;
-  const uint32_t most = Attention::kValueThreads / groups;
+  const uint32_t most = block.threads() / groups;
   const uint32_t parts = most == 0 ? 1 : most;
   block.ForEach(uint64_t{groups} * parts, [&](uint64_t i) {
     // A GPU takes ten times as long for a 64-bit division.
@@ -256,9 +265,10 @@ KINGLET_HOST_DEVICE void WeighCodes(const AttentionHead<int16_t>& of, uint32_t b
 // Block-wide: the same of reals, by rule 4 over the whole window; slots that are not visible stand
 // in their place with weight 0. Each thread computes a chain of a column. `chains`: shared memory
 // of SumChains(count) * kValueColumns reals.
-KINGLET_HOST_DEVICE inline void WeighReals(const AttentionHead<float>& of, uint32_t begin,
-                                           uint32_t columns, const float* weights, float* chains) {
-  const Block& block = of.work.block;
+template <class Team>
+KINGLET_HOST_DEVICE void WeighReals(const AttentionHead<float>& of, const Team& block,
+                                    uint32_t begin, uint32_t columns, const float* weights,
+                                    float* chains) {
   const uint64_t count = SumChains(of.count);
   for (uint32_t done = 0; done < columns; done += Attention::kValueColumns) {
     const uint32_t n = Least(columns - done, uint32_t{Attention::kValueColumns});
@@ -289,13 +299,12 @@ KINGLET_HOST_DEVICE inline void WeighReals(const AttentionHead<float>& of, uint3
 // Block-wide: out[begin, begin + columns) from the scores of all visible slots; with `writes` the
 // head's weights, too. `weights` is shared memory for the window, and may be `scores`. Takes
 // WeighBytes() more of it.
-template <class T>
-KINGLET_HOST_DEVICE void Weigh(const AttentionHead<T>& of, const float* scores, float* weights,
-                               uint32_t begin, uint32_t columns, bool writes,
+template <class T, class Team>
+KINGLET_HOST_DEVICE void Weigh(const AttentionHead<T>& of, const Team& block, const float* scores,
+                               float* weights, uint32_t begin, uint32_t columns, bool writes,
                                SharedMemory& shared) {
   const Attention& p = of.p;
-  const Block& block = of.work.block;
-  float* const parts = shared.Take<float>(kLargestParts);
+  float* const parts = shared.Take<float>(LargestParts(block.threads()));
   float* const chains = shared.Take<float>(BlockSumFloats(p.window));
   const uint32_t first = of.first, count = of.count;
   const float largest = BlockLargest(block, count - first, true, parts,
@@ -313,53 +322,81 @@ KINGLET_HOST_DEVICE void Weigh(const AttentionHead<T>& of, const float* scores, 
   });
   if constexpr (std::is_same_v<T, float>) {
     float* const sums = shared.Take<float>(SumChains(p.window) * Attention::kValueColumns);
-    WeighReals(of, begin, columns, weights, sums);
+    WeighReals(of, block, begin, columns, weights, sums);
   } else {
-    int64_t* const sums = shared.Take<int64_t>(p.PartialSums());
+    int64_t* const sums = shared.Take<int64_t>(p.PartialSums(block.threads()));
     int32_t* const narrow = reinterpret_cast<int32_t*>(sums);
     if (p.weighted.wide && p.weighted.together) {
-      WeighCodes<int64_t, kCodesTogether>(of, begin, columns, codes, sums);
+      WeighCodes<int64_t, kCodesTogether>(of, block, begin, columns, codes, sums);
     } else if (p.weighted.wide) {
-      WeighCodes<int64_t, 1>(of, begin, columns, codes, sums);
+      WeighCodes<int64_t, 1>(of, block, begin, columns, codes, sums);
     } else if (p.weighted.together) {
-      WeighCodes<int32_t, kCodesTogether>(of, begin, columns, codes, narrow);
+      WeighCodes<int32_t, kCodesTogether>(of, block, begin, columns, codes, narrow);
     } else {
-      WeighCodes<int32_t, 1>(of, begin, columns, codes, narrow);
+      WeighCodes<int32_t, 1>(of, block, begin, columns, codes, narrow);
     }
   }
 }
 
 }  // namespace internal
 
-// Scores, weights and weighted sum in one step. A unit is a head of a lane.
+// Scores, weights and weighted sum in one step. A unit is a head of a lane, or for kManyLanes and
+// more a head for each warp; without FitWarps it is never alone.
 struct AttendHead {
-  static constexpr uint32_t kAloneFromLanes = kManyLanes;
+  static constexpr uint32_t kAloneFromLanes = kManyLanes, kThreads = 256;
   Attention attention;
 
-  KINGLET_HOST_DEVICE uint32_t Units(uint32_t lanes, uint32_t) const {
-    return lanes * attention.heads;
+  KINGLET_HOST_DEVICE uint32_t Units(uint32_t lanes, uint32_t warps) const {
+    const uint32_t heads = lanes * attention.heads;
+    return lanes >= kAloneFromLanes && FitWarps() ? DivideUp(heads, warps) : heads;
   }
-  KINGLET_HOST_DEVICE uint64_t SharedBytes() const {
+  // Shared memory of a head that so many threads share.
+  KINGLET_HOST_DEVICE uint64_t HeadBytes(uint32_t threads) const {
     return attention.QueryBytes() + SharedMemory::Bytes<float>(attention.window) +
-           attention.WeighBytes();
+           attention.WeighBytes(threads);
+  }
+  // Whether the heads of all warps fit the shared memory that any device has without asking.
+  KINGLET_HOST_DEVICE bool FitWarps() const { return WarpsBytes() <= 49152; }
+  KINGLET_HOST_DEVICE uint64_t SharedBytes() const {
+    const uint64_t of_block = HeadBytes(kThreads);
+    return FitWarps() && WarpsBytes() > of_block ? WarpsBytes() : of_block;
+  }
+
+ private:
+  KINGLET_HOST_DEVICE uint64_t WarpsBytes() const {
+    return kThreads / kWarpThreads * HeadBytes(kWarpThreads);
   }
 };
 
 namespace internal {
-template <class T>
-KINGLET_HOST_DEVICE void Attend(const Attention& p, const Work& work) {
-  const LaneUnit unit(work, p.heads);
-  const AttentionHead<T> of(p, work, unit.lane, unit.part);
-  SharedMemory shared(work.block);
+// Head number `head` of all lanes' heads.
+template <class T, class Team>
+KINGLET_HOST_DEVICE void Attend(const Attention& p, const Work& work, const Team& team,
+                                uint32_t head) {
+  const AttentionHead<T> of(p, work, head / p.heads, head % p.heads);
+  SharedMemory shared(team);
   float* const scores = shared.Take<float>(p.window);
-  Score(of, 0, of.count, shared, scores);
-  Weigh(of, scores, scores, 0, p.value_size, true, shared);
+  Score(of, team, 0, of.count, shared, scores);
+  Weigh(of, team, scores, scores, 0, p.value_size, true, shared);
 }
 }  // namespace internal
 
+KINGLET_HOST_DEVICE inline void RunForFewLanes(const AttendHead& p, const Work& work) {
+  WithElements(p.attention.codes, [&](auto zero) {
+    internal::Attend<decltype(zero)>(p.attention, work, work.block, work.unit);
+  });
+}
 KINGLET_HOST_DEVICE inline void Run(const AttendHead& p, const Work& work) {
-  WithElements(p.attention.codes,
-               [&](auto zero) { internal::Attend<decltype(zero)>(p.attention, work); });
+  const uint32_t heads = work.lane_count * p.attention.heads;
+  work.block.EachWarp([&](const Warp& warp) {
+    const uint32_t head = work.unit * work.block.warps() + warp.index();
+    if (head >= heads) return;
+    const WarpTeam team(work.block.shared() + warp.index() * p.HeadBytes(kWarpThreads),
+                        work.block.order());
+    WithElements(p.attention.codes, [&](auto zero) {
+      internal::Attend<decltype(zero)>(p.attention, work, team, head);
+    });
+  });
 }
 
 // This many heads of all lanes keep a device busy; the work of fewer heads is divided.
@@ -402,7 +439,7 @@ KINGLET_HOST_DEVICE void ScorePart(const ScoreSlots& p, const Work& work) {
   if (begin >= end) return;
   SharedMemory shared(work.block);
   float* const scores = work.At<float>(of.lane, p.scores) + uint64_t{of.head} * attention.window;
-  Score(of, begin, end, shared, scores);
+  Score(of, work.block, begin, end, shared, scores);
 }
 }  // namespace internal
 
@@ -421,7 +458,8 @@ struct WeighValues : HeadParts {
     return lanes * attention.heads * Parts(lanes);
   }
   KINGLET_HOST_DEVICE uint64_t SharedBytes() const {
-    return SharedMemory::Bytes<float>(attention.window) + attention.WeighBytes();
+    return SharedMemory::Bytes<float>(attention.window) +
+           attention.WeighBytes(AttendHead::kThreads);
   }
 };
 
@@ -441,7 +479,7 @@ KINGLET_HOST_DEVICE void WeighPart(const WeighValues& p, const Work& work) {
   const float* const scores =
       work.At<float>(of.lane, p.scores) + uint64_t{of.head} * attention.window;
   float* const weights = shared.Take<float>(attention.window);
-  Weigh(of, scores, weights, begin, columns, part == 0, shared);
+  Weigh(of, work.block, scores, weights, begin, columns, part == 0, shared);
 }
 }  // namespace internal
 

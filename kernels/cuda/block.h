@@ -134,6 +134,7 @@ class Block {
 
   KINGLET_HOST_DEVICE uint32_t threads() const { return threads_; }
   KINGLET_HOST_DEVICE uint32_t warps() const { return threads_ / kWarpThreads; }
+  KINGLET_HOST_DEVICE Order order() const { return order_; }
   KINGLET_HOST_DEVICE std::byte* shared() const {
 #if KINGLET_CUDA_ON_DEVICE
     // By its name, not through a pointer: so nvcc knows that it is shared memory.
@@ -180,10 +181,44 @@ class Block {
   Order order_;
 };
 
-// Hands out the shared memory of a block, each object from the beginning.
+// One warp as a block of its own: what is block-wide elsewhere (ForEach, EachWarp, and functions
+// made of these, whose parameter is a `Team`) is done by its 32 threads, and a barrier is the
+// warp's (__syncwarp), which costs a few cycles. Constructed by every thread of the warp.
+class WarpTeam {
+ public:
+  // `shared`: this warp's part of the block's shared memory.
+  KINGLET_HOST_DEVICE WarpTeam(std::byte* shared, Order order) : shared_(shared), order_(order) {}
+
+  KINGLET_HOST_DEVICE uint32_t threads() const { return kWarpThreads; }
+  KINGLET_HOST_DEVICE uint32_t warps() const { return 1; }
+  KINGLET_HOST_DEVICE std::byte* shared() const { return shared_; }
+  template <class F>
+  KINGLET_HOST_DEVICE void ForEach(uint64_t n, const F& f) const {
+#if KINGLET_CUDA_ON_DEVICE
+    for (uint64_t i = threadIdx.x % kWarpThreads; i < n; i += kWarpThreads) f(i);
+    __syncwarp();
+#else
+    for (uint64_t i = 0; i < n; ++i) f(order_ == Order::kForward ? i : n - 1 - i);
+#endif
+  }
+  template <class F>
+  KINGLET_HOST_DEVICE void EachWarp(const F& f) const {
+    f(Warp(0));
+#if KINGLET_CUDA_ON_DEVICE
+    __syncwarp();
+#endif
+  }
+
+ private:
+  std::byte* shared_;
+  Order order_;
+};
+
+// Hands out the shared memory of a block or a warp, each object from the beginning.
 class SharedMemory {
  public:
-  KINGLET_HOST_DEVICE explicit SharedMemory(const Block& block) : next_(block.shared()) {}
+  template <class Team>
+  KINGLET_HOST_DEVICE explicit SharedMemory(const Team& team) : next_(team.shared()) {}
   // n elements, aligned to 16 bytes.
   template <class T>
   KINGLET_HOST_DEVICE T* Take(uint64_t n) {

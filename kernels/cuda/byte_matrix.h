@@ -1,5 +1,5 @@
 // A quantised matrix in device memory: its integers as one plane of bytes, as two, or as a plane of
-// bytes and a sign plane. C++17.
+// bytes and a sign plane; or, of at most four columns, as 16-bit integers row by row. C++17.
 //
 // A plane is stored in tiles of 16 rows and 32 columns. Within a tile the bytes are in the order in
 // which the threads of a warp need them for MultiplyTiles (byte_product.h), so a thread loads its
@@ -17,11 +17,16 @@ namespace kinglet::cuda {
 
 // How an integer w is stored.
 enum class ByteForm : uint32_t {
-  kByte,     // up to 8 bits: one signed byte
-  kSigned9,  // 9 bits: w = u - 256 s, an unsigned byte u and a bit s
-  kTwoBytes  // up to 16 bits: w = 256 h + u, a signed byte h and an unsigned byte u
+  kByte,      // up to 8 bits: one signed byte
+  kSigned9,   // 9 bits: w = u - 256 s, an unsigned byte u and a bit s
+  kTwoBytes,  // up to 16 bits: w = 256 h + u, a signed byte h and an unsigned byte u
+  // At most kNarrowColumns columns, which would fill an eighth of a tile: a row is kNarrowColumns
+  // 16-bit integers, zeros beyond the matrix.
+  kNarrow
 };
-KINGLET_HOST_DEVICE constexpr ByteForm FormOf(int bits) {
+inline constexpr uint32_t kNarrowColumns = 4;
+KINGLET_HOST_DEVICE constexpr ByteForm FormOf(int bits, uint32_t cols) {
+  if (cols <= kNarrowColumns) return ByteForm::kNarrow;
   return bits <= 8 ? ByteForm::kByte : (bits == 9 ? ByteForm::kSigned9 : ByteForm::kTwoBytes);
 }
 
@@ -32,16 +37,25 @@ inline constexpr uint32_t kTileSignBytes = kTileBytes / 8;
 struct ByteMatrix {
   uint32_t rows = 0, cols = 0;
   ByteForm form = ByteForm::kByte;
-  const std::byte* low = nullptr;  // [row tiles, column tiles, kTileBytes]
-  // kTwoBytes: as `low`; kSigned9: [row tiles, column tiles, kTileSignBytes]; kByte: null.
+  // [row tiles, column tiles, kTileBytes]; kNarrow: [rows, kNarrowColumns] of int16_t.
+  const std::byte* low = nullptr;
+  // kTwoBytes: as `low`; kSigned9: [row tiles, column tiles, kTileSignBytes]; others: null.
   const std::byte* high = nullptr;
   const float* scales = nullptr;  // [rows]
 
   KINGLET_HOST_DEVICE uint32_t row_tiles() const { return DivideUp(rows, uint32_t{kTileRows}); }
   KINGLET_HOST_DEVICE uint32_t col_tiles() const { return DivideUp(cols, uint32_t{kTileDepth}); }
   KINGLET_HOST_DEVICE uint64_t tiles() const { return uint64_t{row_tiles()} * col_tiles(); }
-  KINGLET_HOST_DEVICE uint32_t high_tile_bytes() const {
-    return form == ByteForm::kByte ? 0 : (form == ByteForm::kSigned9 ? kTileSignBytes : kTileBytes);
+  KINGLET_HOST_DEVICE bool narrow() const { return form == ByteForm::kNarrow; }
+  KINGLET_HOST_DEVICE uint32_t bits() const {  // of an entry
+    return form == ByteForm::kByte ? 8 : (form == ByteForm::kSigned9 ? 9 : 16);
+  }
+  KINGLET_HOST_DEVICE uint64_t low_bytes() const {
+    return narrow() ? uint64_t{rows} * kNarrowColumns * sizeof(int16_t) : tiles() * kTileBytes;
+  }
+  KINGLET_HOST_DEVICE uint64_t high_bytes() const {
+    if (form == ByteForm::kSigned9) return tiles() * kTileSignBytes;
+    return form == ByteForm::kTwoBytes ? tiles() * kTileBytes : 0;
   }
   KINGLET_HOST_DEVICE int32_t Code(uint64_t row, uint64_t col) const;
   // By one thread: row . x for codes x [cols] with this step (rule 3 of docs/NUMERICS.md).
@@ -61,7 +75,18 @@ struct TilePlace {
   KINGLET_HOST_DEVICE uint32_t index() const { return thread * 16 + word * 4 + byte; }
 };
 
+// A row of a narrow matrix.
+struct NarrowRow {
+  int16_t codes[kNarrowColumns];
+  KINGLET_HOST_DEVICE static NarrowRow Load(const ByteMatrix& matrix, uint64_t row) {
+    NarrowRow loaded;
+    memcpy(&loaded, __builtin_assume_aligned(matrix.low + row * sizeof loaded, 8), sizeof loaded);
+    return loaded;
+  }
+};
+
 KINGLET_HOST_DEVICE inline int32_t ByteMatrix::Code(uint64_t row, uint64_t col) const {
+  if (narrow()) return NarrowRow::Load(*this, row).codes[col];
   const uint64_t tile = row / kTileRows * col_tiles() + col / kTileDepth;
   const uint32_t index =
       TilePlace(static_cast<uint32_t>(row % kTileRows), static_cast<uint32_t>(col % kTileDepth))
@@ -77,7 +102,7 @@ KINGLET_HOST_DEVICE inline int32_t ByteMatrix::Code(uint64_t row, uint64_t col) 
 
 // A thread's words of tile number `tile` < matrix.tiles(), of the low and the high plane. A matrix
 // of single bytes has only a low plane, which is signed; LoadHigh gives its sign extension, for
-// code that takes every matrix as two planes with an unsigned low one.
+// code that takes every matrix as two planes with an unsigned low one. REQUIRES: not narrow.
 KINGLET_HOST_DEVICE inline TileA LoadLow(const ByteMatrix& matrix, uint64_t tile, uint32_t thread) {
   TileA words;
   memcpy(&words,

@@ -11,49 +11,17 @@
 // A warp has a sum block for up to 4 stream tiles (32 lanes). In a tile of 16 rows, row j belongs
 // to chain j of rule 4, so a thread adds its chains in registers; at the end a butterfly of
 // shuffles folds the 16 chains. Shared memory: all columns of x of 64 lanes.
+//
+// A narrow matrix has passes of its own (narrow_cluster.h).
 #ifndef KINGLET_KERNELS_CUDA_CLUSTER_PRODUCTS_H_
 #define KINGLET_KERNELS_CUDA_CLUSTER_PRODUCTS_H_
 
 #include <cstdint>
 
-#include "kernels/cuda/product.h"
-#include "kernels/cuda/softmax.h"
+#include "kernels/cuda/cluster_product.h"
+#include "kernels/cuda/narrow_cluster.h"
 
 namespace kinglet::cuda {
-
-// Arguments of both passes: the first logits are rows of `product`, the others are stored at
-// logits.x.
-struct ClusterProduct {
-  IntegerProduct product;
-  Logits logits;
-
-  static constexpr uint32_t kStreams = IntegerProduct::kMaxStreamTiles * kTileStreams;
-  // Stream tiles of a warp: half of a unit's 8, or one if a large device would have too few units.
-  static constexpr uint32_t kMaxTilesOfWarp = 4, kLeastTilesOfWarp = 1;
-  static constexpr uint32_t kEnoughUnits = 128;
-  KINGLET_HOST_DEVICE uint32_t TilesOfWarp(uint32_t lanes, uint32_t warps) const {
-    const bool enough = UnitsOf(kMaxTilesOfWarp, lanes, warps) >= kEnoughUnits;
-    return enough ? kMaxTilesOfWarp : kLeastTilesOfWarp;
-  }
-  // Units of 64 lanes, with so many stream tiles for a warp. `warps`: a multiple of 8.
-  KINGLET_HOST_DEVICE uint32_t BlockUnits(uint32_t tiles, uint32_t warps) const {
-    const uint32_t together = warps * tiles / IntegerProduct::kMaxStreamTiles;
-    return DivideUp(logits.Blocks(), together);
-  }
-  KINGLET_HOST_DEVICE uint32_t UnitsOf(uint32_t tiles, uint32_t lanes, uint32_t warps) const {
-    return DivideUp(lanes, uint32_t{kStreams}) * BlockUnits(tiles, warps);
-  }
-  KINGLET_HOST_DEVICE uint32_t Units(uint32_t lanes, uint32_t warps) const {
-    return UnitsOf(TilesOfWarp(lanes, warps), lanes, warps);
-  }
-  KINGLET_HOST_DEVICE uint32_t PaddedColumns() const {
-    return product.matrix.col_tiles() * kTileDepth;
-  }
-  // Two planes of all columns of x.
-  KINGLET_HOST_DEVICE uint64_t SharedBytes() const {
-    return 2 * SharedMemory::Bytes<uint8_t>(kStreams * IntegerProduct::Stride(PaddedColumns()));
-  }
-};
 
 namespace internal {
 
@@ -273,6 +241,15 @@ template <uint32_t kTiles>
 KINGLET_HOST_DEVICE void RunPass(const LargestOfProducts& p, const Work& work) {
   const ClusterProduct& cluster = p.cluster;
   const auto larger = [](float a, float b) { return b > a ? b : a; };
+  if (cluster.product.matrix.narrow()) {
+    RunNarrowPass<kTiles>(
+        cluster, work, -kinglet::internal::FloatFromBits(0x7f800000u), false,
+        [&](float largest, float logit, float) { return larger(largest, logit); }, larger,
+        [&](const Lane& lane, uint32_t logit_block, float value) {
+          work.At<float>(lane, cluster.logits.largest)[logit_block] = value;
+        });
+    return;
+  }
   PerWarp<PerThread<TileFloats<kTiles>>> largest;
   ForEachLogit<kTiles>(
       cluster, work,
@@ -323,6 +300,18 @@ namespace internal {
 template <uint32_t kTiles>
 KINGLET_HOST_DEVICE void RunPass(const ExponentialsOfProducts& p, const Work& work) {
   const ClusterProduct& cluster = p.cluster;
+  if (cluster.product.matrix.narrow()) {
+    RunNarrowPass<kTiles>(
+        cluster, work, 0.0f, true,
+        [](float sum, float logit, float largest) {
+          return sum + ExpOfAtMostZero(logit - largest);
+        },
+        [](float a, float b) { return a + b; },
+        [&](const Lane& lane, uint32_t logit_block, float value) {
+          work.At<float>(lane, cluster.logits.blocks)[logit_block] = value;
+        });
+    return;
+  }
   PerWarp<PerThread<TileFloats<kTiles>>> chains;
   PerWarp<PerThread<StreamFloats<kTiles>>> largest;
   ForEachLogit<kTiles>(

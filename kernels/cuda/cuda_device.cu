@@ -2,6 +2,7 @@
 #include <cuda_runtime.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <map>
 #include <memory>
@@ -13,9 +14,9 @@
 #include <vector>
 
 #include "kernels/cuda/alone_kernels.h"
-#include "kernels/cuda/cluster_barrier.h"
 #include "kernels/cuda/cuda_calls.h"
 #include "kernels/cuda/cuda_device.h"
+#include "kernels/cuda/launch_barrier.h"
 #include "kernels/cuda/operations.h"
 #include "kernels/cuda/peaks.h"
 #include "kernels/cuda/pinned_memory.h"
@@ -24,17 +25,13 @@
 namespace kinglet::cuda {
 namespace {
 
-// The barrier of all blocks of a launch between two steps: none; of a cooperative launch (grid); or
-// of a thread block cluster.
-enum class LaunchBarrier { kNone, kGrid, kCluster };
-
 __device__ void SyncBlocks(LaunchBarrier barrier) {
   if (barrier == LaunchBarrier::kGrid) cooperative_groups::this_grid().sync();
   if (barrier == LaunchBarrier::kCluster) {
 #if __CUDA_ARCH__ >= 900
     cooperative_groups::this_cluster().sync();
 #else
-    __trap();  // never launched so: HasClusterBarrier
+    __trap();  // never launched so: LaunchBarriers
 #endif
   }
 }
@@ -92,8 +89,7 @@ bool IsOfTooManyBlocks(cudaError_t error) {
 struct Limits {
   int multiprocessors = 0;
   uint64_t shared_bytes = 0;  // of a block
-  bool cooperative = false;   // has cooperative launches
-  bool clusters = false;      // has thread block clusters
+  LaunchBarriers barriers;
 };
 
 class CudaQueue : public Queue {
@@ -251,6 +247,7 @@ class CudaQueue : public Queue {
       ForgetError();
       can_sync_[{barrier, shared}] = false;
     }
+    KINGLET_RETURN_IF_ERROR(limits_.barriers.MayGoWithout());
     for (uint32_t i = launch.begin; i < launch.end; ++i) {
       KINGLET_RETURN_IF_ERROR(StartOne(asked, {i, i + 1, launch.blocks}));
     }
@@ -258,7 +255,7 @@ class CudaQueue : public Queue {
   }
   // Whether the blocks of the launch, with so much shared memory, can have this barrier.
   bool CanSync(const Launch& launch, uint64_t shared, LaunchBarrier barrier) {
-    if (barrier == LaunchBarrier::kGrid ? !limits_.cooperative : !limits_.clusters) return false;
+    if (!limits_.barriers.Has(barrier)) return false;
     const auto [found, is_new] = can_sync_.try_emplace({barrier, shared}, true);
     if (is_new && barrier == LaunchBarrier::kCluster) {
       const LaunchConfig launched(launch, shared, barrier, stream_);
@@ -315,11 +312,11 @@ class CudaQueue : public Queue {
                              static_cast<int>(limits_.shared_bytes)),
         "asking for shared memory");
     // Not every device has clusters of more than 8 blocks.
-    if (limits_.clusters &&
+    if (limits_.barriers.cluster &&
         cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1) !=
             cudaSuccess) {
       ForgetError();
-      limits_.clusters = false;
+      limits_.barriers.cluster = false;
     }
     return Status();
   }
@@ -349,6 +346,7 @@ class CudaDevice : public Device {
     return cudaMemGetInfo(&free, &total) == cudaSuccess ? WithoutReserve(free) : 0;
   }
   uint64_t SharedBytesOfBlock() const override { return limits_.shared_bytes; }
+  uint32_t EnoughUnits() const override { return static_cast<uint32_t>(limits_.multiprocessors); }
   DevicePeaks peaks() const override { return peaks_; }
   Result<std::byte*> Allocate(size_t bytes) override {
     return OnDevice(device_, [&]() -> Result<std::byte*> {
@@ -435,11 +433,12 @@ Result<std::shared_ptr<Device>> FirstCudaDevice() {
   limits.shared_bytes = properties.sharedMemPerBlockOptin;
   cudaFuncAttributes steps{};
   KINGLET_CUDA_RETURN_IF_ERROR(cudaFuncGetAttributes(&steps, RunSteps), "kernel attributes");
-  limits.clusters = HasClusterBarrier(properties.major, steps.ptxVersion);
   int cooperative = 0;
   KINGLET_CUDA_RETURN_IF_ERROR(
       cudaDeviceGetAttribute(&cooperative, cudaDevAttrCooperativeLaunch, 0), "device attributes");
-  limits.cooperative = cooperative != 0;
+  const LaunchBarriers all = {HasClusterBarrier(properties.major, steps.ptxVersion),
+                              cooperative != 0};
+  KINGLET_ASSIGN_OR_RETURN(limits.barriers, all.Allowed(std::getenv(kLaunchVariable)));
   const DevicePeaks peaks = PeaksOf(RatesOf(properties, 0));
   ForgetError();
   return std::shared_ptr<Device>(

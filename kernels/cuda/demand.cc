@@ -12,7 +12,7 @@ namespace {
 uint64_t RealBytes(uint64_t count) { return count * sizeof(float); }
 
 uint64_t BytesOf(const ByteMatrix& matrix) {
-  return matrix.tiles() * (kTileBytes + matrix.high_tile_bytes()) + RealBytes(matrix.rows);
+  return matrix.low_bytes() + matrix.high_bytes() + RealBytes(matrix.rows);
 }
 
 uint64_t BytesOf(const Finish& finish, uint64_t rows) {
@@ -63,9 +63,10 @@ class StepDemand {
       }
     }
     if (streams == 0) return {};
+    const uint64_t read = BytesOf(p.matrix) + BytesOf(p.finish, p.matrix.rows);
+    if (p.matrix.narrow()) return {read};
     const uint64_t planes = (p.matrix.form == ByteForm::kByte ? 1 : 2) * (p.x_is_byte ? 1 : 2);
-    return {BytesOf(p.matrix) + BytesOf(p.finish, p.matrix.rows),
-            p.matrix.tiles() * kTileBytes * planes * streams};
+    return {read, p.matrix.tiles() * kTileBytes * planes * streams};
   }
   DeviceDemand operator()(const RealProduct& p) const {
     if (!AnyIn(p.tokens, lanes_)) return {};

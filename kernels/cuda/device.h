@@ -84,6 +84,8 @@ class Device {
   virtual uint64_t FreeBytes() const = 0;
   // The most shared memory that a block may have.
   virtual uint64_t SharedBytesOfBlock() const = 0;
+  // Units of a step that keep the device busy: one for each multiprocessor.
+  virtual uint32_t EnoughUnits() const = 0;
   virtual DevicePeaks peaks() const { return {}; }
   // Aligned to 256 bytes. KINGLET_OUT_OF_MEMORY.
   virtual Result<std::byte*> Allocate(size_t bytes) = 0;

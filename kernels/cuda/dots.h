@@ -1,5 +1,5 @@
-// Dot products of one vector q with many rows, computed by a block: attention scores, and the
-// neural cache's keys times the hidden state. C++17.
+// Dot products of one vector q with many rows, computed by a block or a warp (a `Team`): attention
+// scores, and the neural cache's keys times the hidden state. C++17.
 //
 // A group of neighbouring threads of a warp computes the dot product of one row, so its loads are
 // next to each other in memory. Float dot products follow rule 4 of docs/NUMERICS.md: 16 threads
@@ -41,8 +41,8 @@ namespace internal {
 // computes the total of a row: add(thread of the group, rows, totals) adds what this thread reads
 // of kRowsTogether rows, then the totals of the group's threads are added by halves. Beyond the
 // last row, `rows` repeats it.
-template <class T, class Add, class Use>
-KINGLET_HOST_DEVICE void GroupTotals(const Block& block, uint64_t count, uint32_t group,
+template <class T, class Team, class Add, class Use>
+KINGLET_HOST_DEVICE void GroupTotals(const Team& block, uint64_t count, uint32_t group,
                                      const Add& add, const Use& use) {
   block.EachWarp([&](const Warp& warp) {
     const uint32_t groups = kWarpThreads / group;  // of a warp; neighbours have neighbouring rows
@@ -82,8 +82,8 @@ KINGLET_HOST_DEVICE void GroupTotals(const Block& block, uint64_t count, uint32_
 
 // Block-wide: use(row, q . row) for each row < count by rule 4. row_of(row) points to the n reals
 // of a row.
-template <class RowOf, class Use>
-KINGLET_HOST_DEVICE void RealDots(const Block& block, uint64_t count, uint64_t n, const float* q,
+template <class Team, class RowOf, class Use>
+KINGLET_HOST_DEVICE void RealDots(const Team& block, uint64_t count, uint64_t n, const float* q,
                                   const RowOf& row_of, const Use& use) {
   if (n < kShortSum || n > kSumBlock) {
     // One chain, or more chains than a group has threads: a thread for each row.
@@ -107,8 +107,8 @@ KINGLET_HOST_DEVICE void RealDots(const Block& block, uint64_t count, uint64_t n
 }
 
 namespace internal {
-template <class Sum, uint32_t kCount, class RowOf, class Use>
-KINGLET_HOST_DEVICE void CodeDots(const Block& block, uint64_t count, uint64_t n, const int16_t* q,
+template <class Sum, uint32_t kCount, class Team, class RowOf, class Use>
+KINGLET_HOST_DEVICE void CodeDots(const Team& block, uint64_t count, uint64_t n, const int16_t* q,
                                   const RowOf& row_of, const Use& use) {
   // No more threads than a row has loads, so that few are idle on short rows.
   uint32_t group = kWarpThreads;
@@ -141,8 +141,8 @@ struct CodeRows {
 
 // Block-wide: use(row, q . row) for each row < count. The sum is exact, as Sum: int32_t, REQUIRES
 // that it holds every sum, or int64_t.
-template <class Sum, class RowOf, class Use>
-KINGLET_HOST_DEVICE void CodeDots(const Block& block, uint64_t count, uint64_t n, bool together,
+template <class Sum, class Team, class RowOf, class Use>
+KINGLET_HOST_DEVICE void CodeDots(const Team& block, uint64_t count, uint64_t n, bool together,
                                   const int16_t* q, const RowOf& row_of, const Use& use) {
   if (together) {
     internal::CodeDots<Sum, kCodesTogether>(block, count, n, q, row_of, use);
@@ -151,8 +151,8 @@ KINGLET_HOST_DEVICE void CodeDots(const Block& block, uint64_t count, uint64_t n
   }
 }
 // The same; the sum is an int32_t or, of wide rows, an int64_t.
-template <class RowOf, class Use>
-KINGLET_HOST_DEVICE void CodeDots(const Block& block, uint64_t count, uint64_t n,
+template <class Team, class RowOf, class Use>
+KINGLET_HOST_DEVICE void CodeDots(const Team& block, uint64_t count, uint64_t n,
                                   const CodeRows& rows, const int16_t* q, const RowOf& row_of,
                                   const Use& use) {
   if (rows.wide) {

@@ -31,8 +31,7 @@ struct TableRows {
   KINGLET_HOST_DEVICE uint32_t RowBytes() const {
     if (codes.positions != 0) return codes.positions * codes.bits / 8;
     if (!stored.HasIntegers()) return stored.cols * static_cast<uint32_t>(sizeof(float));
-    const uint32_t tile_bytes = kTileBytes + stored.integers.high_tile_bytes();
-    return stored.cols * tile_bytes / kTileBytes + static_cast<uint32_t>(sizeof(float));
+    return stored.cols * stored.integers.bits() / 8 + static_cast<uint32_t>(sizeof(float));
   }
   KINGLET_HOST_DEVICE float Value(uint64_t row, uint32_t col) const {
     if (codes.positions == 0) return stored.Value(row, col);

@@ -94,6 +94,7 @@ class Emulated : public Device {
     return emulation_.memory_bytes - used_;
   }
   uint64_t SharedBytesOfBlock() const override { return emulation_.shared_bytes; }
+  uint32_t EnoughUnits() const override { return emulation_.enough_units; }
   DevicePeaks peaks() const override { return emulation_.peaks; }
   Result<std::byte*> Allocate(size_t bytes) override {
     constexpr size_t kAlignment = 256;

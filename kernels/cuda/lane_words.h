@@ -152,6 +152,10 @@ class LaneWords {
       return tile_;
     }
     const ByteMatrix& matrix = cluster.product.matrix;
+    if (matrix.narrow()) {
+      MultiplyNarrow(cluster, first, n);
+      return tile_;
+    }
     const uint32_t padded = matrix.col_tiles() * kTileDepth;
     const int16_t* codes = work_.At<int16_t>(lane_, cluster.product.x.place);
     work_.block.ForEach(padded,
@@ -166,6 +170,22 @@ class LaneWords {
   }
 
  private:
+  // Logits of a narrow matrix: a thread has a row.
+  KINGLET_HOST_DEVICE void MultiplyNarrow(const RankedCluster& cluster, uint32_t first,
+                                          uint32_t n) {
+    const IntegerProduct& product = cluster.product;
+    const NarrowVector x = NarrowVector::Load(product, work_, lane_);
+    const float* stored = work_.At<float>(lane_, cluster.logits.x);
+    work_.block.ForEach(n, [&](uint64_t i) {
+      const uint64_t row = first + i;
+      if (row >= product.matrix.rows) {
+        tile_[i] = stored[row];
+        return;
+      }
+      const float sum = NarrowSum(product, NarrowRow::Load(product.matrix, row), x);
+      tile_[i] = FinishSum(product, sum, row, x.step);
+    });
+  }
   // Logits as products of tiles (product.h), of which only the first stream is used. Both factors
   // are taken as two planes, whatever their forms, so that this code is compiled once.
   KINGLET_HOST_DEVICE void Multiply(const RankedCluster& cluster, uint32_t first, uint32_t n) {

@@ -64,10 +64,13 @@ KINGLET_HOST_DEVICE inline uint64_t SharedBytesOf(const Step& step) {
 }
 
 namespace internal {
+template <class T>
+constexpr bool kHasOtherCodeForFewLanes =
+    std::is_same_v<T, IntegerProduct> || std::is_same_v<T, AttendHead>;
 // Not inlined: the compiler takes many minutes for one function with all kinds of steps in it.
 template <class T>
 KINGLET_HOST_DEVICE KINGLET_NOINLINE void RunApart(const Step& step, const Work& work) {
-  if constexpr (std::is_same_v<T, IntegerProduct>) {
+  if constexpr (kHasOtherCodeForFewLanes<T>) {
     RunForFewLanes(ArgumentsOf<T>(step), work);
   } else {
     Run(ArgumentsOf<T>(step), work);

@@ -8,6 +8,7 @@ namespace {
 
 constexpr uint64_t kMostColumns = 32768;  // the sum of so many products of bytes is below 2^31
 constexpr int64_t kLargestByte = 127;
+constexpr int64_t kLargestExactFloat = 1 << 24;  // all integers up to it are floats
 
 // IntegerProduct divides its work for the launches and blocks of device.h.
 static_assert(IntegerProduct::kUnitsOfSmallLaunch == kFewBlocks);
@@ -63,6 +64,9 @@ Status AppendProduct(Binder& binder, WeightId weight, const ProductOperand& x, c
   KINGLET_ASSIGN_OR_RETURN(product.matrix, binder.weights.Integers(weight));
   product.x = x.vector;
   product.x_is_byte = x.largest <= kLargestByte;
+  product.fits_float =
+      static_cast<int64_t>(cols) * x.largest * binder.weights.LargestInteger(weight) <=
+      kLargestExactFloat;
   product.fits_int32 = SumFitsInt32(cols, x.largest, binder.weights.LargestInteger(weight));
   product.finish = finish;
   product.y = y;

@@ -12,6 +12,9 @@
 // added in shared memory. More lanes (Run) are 64 at a time; a warp has a tile of rows and all
 // columns, and multiplies each matrix tile with 8 stream tiles.
 //
+// A matrix of at most four columns (ByteForm::kNarrow) would leave most of a tile empty. There a
+// thread has a row, for all lanes of the unit.
+//
 // Shared memory: the vectors' planes, up to 1,024 columns of 8 lanes or 256 columns of 64 lanes at
 // a time, and for few lanes the partial sums.
 #ifndef KINGLET_KERNELS_CUDA_PRODUCT_H_
@@ -43,6 +46,7 @@ struct IntegerProduct {
   Vector x;         // codes, [cols]
   bool x_is_byte;   // every code of x fits a signed byte
   bool fits_int32;  // every sum fits 32 bits
+  bool fits_float;  // of a narrow matrix: every sum is at most 2^24, so floats add it exactly
   Finish finish;
   Place y;         // [rows] of reals
   bool quantises;  // also writes y's codes
@@ -61,6 +65,7 @@ struct IntegerProduct {
   // Warps that share the columns of a tile of rows, a power of 2. For many lanes one: their
   // products keep a warp busy. For few lanes as many as possible, without more units than a small
   // launch has blocks (device.h); in a large launch two, so that its last units are short.
+  static constexpr uint32_t kNarrowRows = 512;  // of a unit
   static constexpr uint32_t kUnitsOfSmallLaunch = 16;
   static constexpr uint32_t kTilesOfLargeLaunch = 512;
   KINGLET_HOST_DEVICE static uint32_t WarpsOfTile(const ByteMatrix& matrix, uint32_t lanes,
@@ -78,6 +83,7 @@ struct IntegerProduct {
   // Units of all rows: a unit has a tile of rows for every WarpsOfTile warps.
   KINGLET_HOST_DEVICE static uint32_t RowUnits(const ByteMatrix& matrix, uint32_t lanes,
                                                uint32_t warps) {
+    if (matrix.narrow()) return DivideUp(matrix.rows, uint32_t{kNarrowRows});
     const uint32_t tiles = warps / WarpsOfTile(matrix, lanes, warps);
     return DivideUp(matrix.row_tiles(), tiles);
   }
@@ -288,6 +294,64 @@ KINGLET_HOST_DEVICE inline void StoreProduct(const IntegerProduct& p, const Work
   if (p.quantises) work.At<int16_t>(to, p.codes)[row] = p.rounding(y);
 }
 
+// x of a lane for a narrow matrix, in shared memory.
+struct NarrowVector {
+  float reals[kNarrowColumns];  // the codes; zeros beyond the matrix's columns
+  float step;
+
+  KINGLET_HOST_DEVICE static NarrowVector Load(const IntegerProduct& p, const Work& work,
+                                               const Lane& lane) {
+    NarrowVector x;
+    const int16_t* const codes = work.At<int16_t>(lane, p.x.place);
+    for (uint32_t i = 0; i < kNarrowColumns; ++i) {
+      x.reals[i] = i < p.matrix.cols ? static_cast<float>(codes[i]) : 0.0f;
+    }
+    x.step = work.StepOf(lane, p.x);
+    return x;
+  }
+};
+// The sum of a row's products as a float: exact products and sums of floats where they all fit 24
+// bits, else integers. From +0, so that a sum of zeros of either sign is +0, as that of integers.
+KINGLET_HOST_DEVICE inline float NarrowSum(const IntegerProduct& p, const NarrowRow& row,
+                                           const NarrowVector& x) {
+  if (p.fits_float) {
+    float sum = 0.0f;
+    for (uint32_t i = 0; i < kNarrowColumns; ++i) {
+      sum = fmaf(static_cast<float>(row.codes[i]), x.reals[i], sum);
+    }
+    return sum;
+  }
+  int64_t sum = 0;
+  for (uint32_t i = 0; i < kNarrowColumns; ++i) {
+    sum += int64_t{row.codes[i]} * static_cast<int32_t>(x.reals[i]);
+  }
+  return static_cast<float>(sum);
+}
+
+// A unit of a narrow matrix.
+KINGLET_HOST_DEVICE inline void RunNarrow(const IntegerProduct& p, const Work& work) {
+  const Block& block = work.block;
+  const uint32_t together = IntegerProduct::StreamTiles(work.lane_count) * kTileStreams;
+  const uint32_t row_units = IntegerProduct::RowUnits(p.matrix, work.lane_count, block.warps());
+  const uint32_t first_lane = work.unit / row_units * together;
+  const uint32_t first_row = work.unit % row_units * IntegerProduct::kNarrowRows;
+  const uint32_t lanes = Least(work.lane_count - first_lane, together);
+  if (!AnyTakesPart(p, work, first_lane, lanes)) return;
+  NarrowVector* const x = SharedMemory(block).Take<NarrowVector>(together);
+  block.ForEach(
+      lanes, [&](uint64_t i) { x[i] = NarrowVector::Load(p, work, work.lanes[first_lane + i]); });
+  const uint32_t rows = Least(p.matrix.rows - first_row, uint32_t{IntegerProduct::kNarrowRows});
+  block.ForEach(rows, [&](uint64_t i) {
+    const uint64_t row = first_row + i;
+    const NarrowRow codes = NarrowRow::Load(p.matrix, row);
+    for (uint32_t s = 0; s < lanes; ++s) {
+      const Lane& to = work.lanes[first_lane + s];
+      if (!p.tokens.Contains(to.token)) continue;
+      StoreProduct(p, work, to, row, FinishSum(p, NarrowSum(p, codes, x[s]), row, x[s].step));
+    }
+  });
+}
+
 // The next columns, at most `most` of those that are left, padded to whole tiles.
 KINGLET_HOST_DEVICE constexpr uint32_t PaddedColumns(uint32_t left, uint32_t most) {
   return DivideUp(Least(left, most), uint32_t{kTileDepth}) * kTileDepth;
@@ -298,6 +362,10 @@ KINGLET_HOST_DEVICE constexpr uint32_t PaddedColumns(uint32_t left, uint32_t mos
 // A unit for at most 8 lanes (see the top of this file).
 KINGLET_HOST_DEVICE inline void RunForFewLanes(const IntegerProduct& p, const Work& work) {
   using internal::StreamBytes;
+  if (p.matrix.narrow()) {
+    internal::RunNarrow(p, work);
+    return;
+  }
   const Block& block = work.block;
   const uint32_t lanes = work.lane_count, cols = p.matrix.cols;
   const uint32_t warps_of_tile = IntegerProduct::WarpsOfTile(p.matrix, lanes, block.warps());
@@ -409,6 +477,10 @@ KINGLET_HOST_DEVICE void RunForManyLanes(const IntegerProduct& p, const Work& wo
 
 // A unit for more than 8 lanes.
 KINGLET_HOST_DEVICE inline void Run(const IntegerProduct& p, const Work& work) {
+  if (p.matrix.narrow()) {
+    internal::RunNarrow(p, work);
+    return;
+  }
   internal::WithPlanes(p.matrix.form == ByteForm::kByte, p.x_is_byte,
                        [&](auto bytes, auto bytes_x) {
                          constexpr bool kBytes = decltype(bytes)::value;

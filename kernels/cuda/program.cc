@@ -65,8 +65,7 @@ Result<std::shared_ptr<const Program>> Program::Bind(const Plan& plan, const Buf
     program->steps_.insert(program->steps_.end(), steps.begin(), steps.end());
   }
   program->firsts_.push_back(static_cast<uint32_t>(program->steps_.size()));
-  KINGLET_ASSIGN_OR_RETURN(program->queries_,
-                           Queries::Bind(plan, bound, device->SharedBytesOfBlock(), binder));
+  KINGLET_ASSIGN_OR_RETURN(program->queries_, Queries::Bind(plan, bound, *device, binder));
   program->weight_bytes_ = weights.bytes();
   KINGLET_ASSIGN_OR_RETURN(program->on_device_,
                            weights.Constants(std::span<const Step>(program->steps_)));

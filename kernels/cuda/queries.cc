@@ -91,7 +91,9 @@ std::optional<FusedProduct> FindProduct(const Plan& plan, const ClusterPlan& clu
   if (!found || found->product.matrix.rows < cluster.size || logits.count < kShortSum) {
     return std::nullopt;
   }
-  const ClusterProduct fused = {found->product, logits};
+  const IntegerProduct& product = found->product;
+  if (product.matrix.narrow() && (!product.fits_float || product.finish.relu)) return std::nullopt;
+  const ClusterProduct fused = {product, logits, 0};
   const bool fits = fused.SharedBytes() <= std::min(kMaxSharedBytes, max_shared_bytes) &&
                     fused.PaddedColumns() <= RankedWordsPlan::kMostColumns;
   return fits ? found : std::nullopt;
@@ -108,7 +110,8 @@ uint64_t SharedBytesOfAnswers(const RankedWordsPlan& plan) {
 }  // namespace
 
 Result<Queries> Queries::Bind(const Plan& plan, const std::vector<std::vector<Step>>& bound,
-                              uint64_t max_shared_bytes, Binder& binder) {
+                              const Device& device, Binder& binder) {
+  const uint64_t max_shared_bytes = device.SharedBytesOfBlock();
   Queries queries;
   std::vector<RankedCluster> stored, fused;
   for (const ClusterPlan& cluster : plan.clusters) {
@@ -144,7 +147,7 @@ Result<Queries> Queries::Bind(const Plan& plan, const std::vector<std::vector<St
       }
     }
     if (product) {
-      const ClusterProduct both = {product->product, logits};
+      const ClusterProduct both = {product->product, logits, device.EnoughUnits()};
       for (const Step& step :
            {MakeStep(LargestOfProducts{{both}}), MakeStep(LargestOfLane{{}, logits}),
             MakeStep(ExponentialsOfProducts{{both}}), MakeStep(LogOfSum{{}, logits})}) {

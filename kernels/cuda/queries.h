@@ -21,9 +21,9 @@ inline constexpr uint32_t kLanesWorthFusing = 32;
 
 class Queries {
  public:
-  // `bound[i]`: the device steps of plan step i. `max_shared_bytes`: shared memory of a block.
+  // `bound[i]`: the device steps of plan step i.
   static Result<Queries> Bind(const Plan& plan, const std::vector<std::vector<Step>>& bound,
-                              uint64_t max_shared_bytes, Binder& binder);
+                              const Device& device, Binder& binder);
 
   // False if the model has no clusters, or more clusters, words or cache pairs than ranking.h takes
   // or a block's shared memory holds. Then the host answers queries.

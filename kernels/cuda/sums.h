@@ -93,8 +93,8 @@ KINGLET_HOST_DEVICE constexpr uint64_t BlockSumFloats(uint64_t n) {
 
 // Block-wide: the sum of n terms, returned to every thread. `chains` is shared memory of
 // BlockSumFloats(n); it may be reused after one more barrier, when all threads have read the sum.
-template <class Accumulate>
-KINGLET_HOST_DEVICE float BlockSum(const Block& block, uint64_t n, float* chains,
+template <class Team, class Accumulate>
+KINGLET_HOST_DEVICE float BlockSum(const Team& block, uint64_t n, float* chains,
                                    const Accumulate& accumulate) {
   const uint64_t count = n == 0 ? 0 : SumChains(n);
   block.ForEach(count, [&](uint64_t c) { chains[c] = ChainSum(n, c, accumulate); });
@@ -108,20 +108,23 @@ KINGLET_HOST_DEVICE float BlockSum(const Block& block, uint64_t n, float* chains
   return chains[0];
 }
 
-// Threads that share the work of BlockLargest.
+// Threads that share the work of BlockLargest, of a block of so many.
 inline constexpr uint32_t kLargestParts = 256;
+KINGLET_HOST_DEVICE constexpr uint32_t LargestParts(uint32_t threads) {
+  return Least(threads, uint32_t{kLargestParts});
+}
 
 // Block-wide: the largest of value(i) for i < n, n > 0, returned to every thread. As in
 // kernels/ref/softmax.h, a NaN is the result only if it is value(0) and `from_first` is true, or if
 // all values are NaN. `parts` is shared memory of kLargestParts floats.
-template <class Value>
-KINGLET_HOST_DEVICE float BlockLargest(const Block& block, uint64_t n, bool from_first,
-                                       float* parts, const Value& value) {
+template <class Team, class Value>
+KINGLET_HOST_DEVICE float BlockLargest(const Team& block, uint64_t n, bool from_first, float* parts,
+                                       const Value& value) {
   const auto larger = [from_first](float largest, float x, bool first) {
     const bool is_nan = largest != largest && !(first && from_first);
     return x > largest || is_nan ? x : largest;
   };
-  const uint64_t count = Least(n, uint64_t{kLargestParts});
+  const uint64_t count = Least(n, uint64_t{LargestParts(block.threads())});
   block.ForEach(count, [&](uint64_t part) {
     float largest = value(part);
     for (uint64_t i = part + count; i < n; i += count)

@@ -1,5 +1,6 @@
 #include "kernels/cuda/weights.h"
 
+#include <cstring>
 #include <utility>
 
 #include "format/coded_rows.h"
@@ -17,12 +18,17 @@ BytePlanes LayOutPlanes(std::span<const int16_t> codes, uint32_t rows, uint32_t 
   ByteMatrix shape;
   shape.rows = rows;
   shape.cols = cols;
-  shape.form = FormOf(bits);
-  BytePlanes planes{shape.form, std::vector<std::byte>(shape.tiles() * kTileBytes),
-                    std::vector<std::byte>(shape.tiles() * shape.high_tile_bytes())};
+  shape.form = FormOf(bits, cols);
+  BytePlanes planes{shape.form, std::vector<std::byte>(shape.low_bytes()),
+                    std::vector<std::byte>(shape.high_bytes())};
   for (uint32_t row = 0; row < rows; ++row) {
     for (uint32_t col = 0; col < cols; ++col) {
       const auto code = static_cast<uint16_t>(codes[uint64_t{row} * cols + col]);
+      if (shape.narrow()) {
+        const uint64_t at = (uint64_t{row} * kNarrowColumns + col) * sizeof code;
+        std::memcpy(&planes.low[at], &code, sizeof code);
+        continue;
+      }
       const uint64_t tile = uint64_t{row / kTileRows} * shape.col_tiles() + col / kTileDepth;
       const uint32_t index = TilePlace(row % kTileRows, col % kTileDepth).index();
       planes.low[tile * kTileBytes + index] = static_cast<std::byte>(code & 0xff);

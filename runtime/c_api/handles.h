@@ -6,12 +6,14 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
 #include "kinglet/kinglet.h"
 #include "runtime/c_api/guard.h"
 #include "runtime/embedder.h"
+#include "runtime/generator.h"
 #include "runtime/model.h"
 #include "runtime/session.h"
 #include "runtime/state.h"
@@ -28,6 +30,10 @@ struct kinglet_embedding {
   std::unique_ptr<kinglet::Embedder> embedder;
 };
 
+struct kinglet_generation {
+  kinglet::Generator generator;
+};
+
 struct kinglet_state {
   kinglet::State state;
 };
@@ -41,6 +47,18 @@ inline Status RequireLane(const char* function, const kinglet_session* session, 
   if (lane < lanes) return Status();
   return Invalid(function, "lane", "a number below " + std::to_string(lanes), std::to_string(lane));
 }
+
+// A caller's array of `count` elements, which may be NULL if that is 0.
+template <class T>
+Result<std::span<T>> ReadArray(const char* function, const char* name, T* array, uint64_t count) {
+  if (count == 0) return std::span<T>();
+  KINGLET_RETURN_IF_ERROR(RequirePointer(function, name, array));
+  KINGLET_ASSIGN_OR_RETURN(const size_t n, ReadCount(function, "count", count, sizeof *array));
+  return std::span<T>(array, n);
+}
+
+// NULL: the defaults. Ranges are the session's to check.
+Result<DrawOptions> ReadDrawOptions(const char* function, const kinglet_draw_options* given);
 
 // Sets *id to the id of the word whose text is these `length` bytes. KINGLET_UNKNOWN_WORD.
 inline Status FindWord(const char* function, const Vocabulary& words, const char* text,

@@ -1,4 +1,5 @@
 // Models through the C interface.
+#include <algorithm>
 #include <cstddef>
 #include <memory>
 #include <optional>
@@ -6,9 +7,11 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "runtime/c_api/guard.h"
 #include "runtime/c_api/handles.h"
+#include "runtime/special_words.h"
 
 namespace kinglet {
 namespace {
@@ -68,6 +71,31 @@ Status RequireId(const char* function, uint32_t id, uint32_t vocabulary_size) {
   if (id < vocabulary_size) return Status();
   return Status::Refusal(KINGLET_ID_OUT_OF_RANGE, function, "id",
                          "an id below " + std::to_string(vocabulary_size), std::to_string(id));
+}
+
+// Adds a NUL after each word, and notes where words begin and the last one ends.
+void AppendTexts(const Vocabulary& words, std::string& texts, std::vector<uint64_t>& offsets) {
+  for (uint32_t id = 0; id < words.size(); ++id) {
+    offsets.push_back(texts.size());
+    texts += words.Word(id);
+    texts += '\0';
+  }
+  offsets.push_back(texts.size());
+}
+
+Result<std::optional<uint32_t>> SpecialToken(const char* function, const Model& model,
+                                             uint32_t which) {
+  const SpecialWords words = SpecialWordsOf(model);
+  switch (which) {
+    case KINGLET_TOKEN_UNKNOWN:
+      return words.unknown;
+    case KINGLET_TOKEN_BEGIN:
+      return words.begin;
+    case KINGLET_TOKEN_END_OF_LINE:
+      return words.end_of_line;
+    default:
+      return Invalid(function, "which", "a kinglet_special_token", std::to_string(which));
+  }
 }
 
 }  // namespace
@@ -160,6 +188,35 @@ kinglet_status kinglet_model_token_text(const kinglet_model* model, uint32_t id,
     KINGLET_ASSIGN_OR_RETURN(const kinglet::Vocabulary* words, kinglet::WordsOf(function, model));
     KINGLET_RETURN_IF_ERROR(RequireId(function, id, words->size()));
     return CopyText(function, words->Word(id), buffer, capacity, needed);
+  });
+}
+
+kinglet_status kinglet_model_token_texts(const kinglet_model* model, char* buffer,
+                                         uint64_t capacity, uint64_t* needed, uint64_t* offsets) {
+  const char* const function = __func__;
+  return Guard([&]() -> Status {
+    KINGLET_ASSIGN_OR_RETURN(const kinglet::Vocabulary* words, kinglet::WordsOf(function, model));
+    std::string texts;
+    std::vector<uint64_t> begins;
+    kinglet::AppendTexts(*words, texts, begins);
+    KINGLET_ASSIGN_OR_RETURN(const bool wanted, kinglet::PrepareBuffer(function, texts.size(),
+                                                                       buffer, capacity, needed));
+    if (!wanted) return Status();
+    std::copy(texts.begin(), texts.end(), buffer);
+    if (offsets != nullptr) std::copy(begins.begin(), begins.end(), offsets);
+    return Status();
+  });
+}
+
+kinglet_status kinglet_model_special_token(const kinglet_model* model, uint32_t which,
+                                           uint32_t* out) {
+  const char* const function = __func__;
+  return Guard([&]() -> Status {
+    KINGLET_RETURN_IF_ERROR(RequirePointer(function, "model", model));
+    KINGLET_RETURN_IF_ERROR(RequirePointer(function, "out", out));
+    KINGLET_ASSIGN_OR_RETURN(const std::optional<uint32_t> token,
+                             kinglet::SpecialToken(function, *model->model, which));
+    return kinglet::CopyKnown(function, "a model with this special word", token, *out);
   });
 }
 

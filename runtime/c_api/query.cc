@@ -15,15 +15,6 @@ namespace {
 // The size of kinglet_work in its first version.
 constexpr uint32_t kSmallestWork = offsetof(kinglet_work, cluster_count);
 
-// A caller's array of `count` elements, which may be NULL if that is 0.
-template <class T>
-Result<std::span<T>> ReadArray(const char* function, const char* name, T* array, uint64_t count) {
-  if (count == 0) return std::span<T>();
-  KINGLET_RETURN_IF_ERROR(RequirePointer(function, name, array));
-  KINGLET_ASSIGN_OR_RETURN(const size_t n, ReadCount(function, "count", count, sizeof *array));
-  return std::span<T>(array, n);
-}
-
 // A caller's array with a number for every word.
 Result<std::span<float>> ReadArrayOfWords(const char* function, const kinglet_session* session,
                                           float* out, uint64_t capacity) {
@@ -71,15 +62,6 @@ Status TopK(const char* function, kinglet_session* session, const uint32_t* lane
   return Status();
 }
 
-Status Sample(const char* function, kinglet_session* session, const uint32_t* lanes,
-              const uint64_t* seeds, uint64_t count, double temperature, uint32_t* out) {
-  KINGLET_RETURN_IF_ERROR(RequirePointer(function, "session", session));
-  KINGLET_ASSIGN_OR_RETURN(const auto queried, ReadArray(function, "lanes", lanes, count));
-  KINGLET_ASSIGN_OR_RETURN(const auto draws, ReadArray(function, "seeds", seeds, count));
-  KINGLET_ASSIGN_OR_RETURN(const auto answers, ReadArray(function, "out", out, count));
-  return session->session->SampleLanes(queried, draws, temperature, answers);
-}
-
 }  // namespace
 }  // namespace kinglet
 
@@ -121,21 +103,6 @@ kinglet_status kinglet_session_top_k_lanes(kinglet_session* session, const uint3
     return kinglet::TopK(function, session, lanes, count, k, ids, log_probabilities, capacity,
                          per_lane);
   });
-}
-
-kinglet_status kinglet_session_sample(kinglet_session* session, uint32_t lane, uint64_t seed,
-                                      double temperature, uint32_t* out) {
-  const char* const function = __func__;
-  return Guard(
-      [&] { return kinglet::Sample(function, session, &lane, &seed, 1, temperature, out); });
-}
-
-kinglet_status kinglet_session_sample_lanes(kinglet_session* session, const uint32_t* lanes,
-                                            const uint64_t* seeds, uint64_t count,
-                                            double temperature, uint32_t* out) {
-  const char* const function = __func__;
-  return Guard(
-      [&] { return kinglet::Sample(function, session, lanes, seeds, count, temperature, out); });
 }
 
 kinglet_status kinglet_session_compute_lanes(kinglet_session* session, const uint32_t* lanes,

@@ -17,19 +17,28 @@ struct Candidate {
   double log_probability;
 };
 
+// The order of answers: more probable first; equal ones by lower id.
+inline bool MoreProbable(const Candidate& a, const Candidate& b) {
+  return a.log_probability != b.log_probability ? a.log_probability > b.log_probability
+                                                : a.id < b.id;
+}
+
 // The k best candidates seen so far, worst at the front of a heap.
 class BestCandidates {
  public:
   explicit BestCandidates(size_t k = 0) : k_(k) {}
-  void Offer(const Candidate& candidate) {
+  // Returns whether the candidate is one of them.
+  bool Offer(const Candidate& candidate) {
     if (heap_.size() < k_) {
       heap_.push_back(candidate);
-      std::push_heap(heap_.begin(), heap_.end(), Better);
-    } else if (k_ > 0 && Better(candidate, heap_.front())) {
-      std::pop_heap(heap_.begin(), heap_.end(), Better);
-      heap_.back() = candidate;
-      std::push_heap(heap_.begin(), heap_.end(), Better);
+      std::push_heap(heap_.begin(), heap_.end(), MoreProbable);
+      return true;
     }
+    if (k_ == 0 || !MoreProbable(candidate, heap_.front())) return false;
+    std::pop_heap(heap_.begin(), heap_.end(), MoreProbable);
+    heap_.back() = candidate;
+    std::push_heap(heap_.begin(), heap_.end(), MoreProbable);
+    return true;
   }
   // Whether a word of log-probability `bound` or less could still be among the best.
   bool CouldTake(double bound) const { return !(bound < Threshold()); }
@@ -41,17 +50,11 @@ class BestCandidates {
   }
   // The best words, most probable first.
   std::vector<Candidate> Sorted() && {
-    std::sort(heap_.begin(), heap_.end(), Better);
+    std::sort(heap_.begin(), heap_.end(), MoreProbable);
     return std::move(heap_);
   }
 
  private:
-  // More probable first; equal ones by lower id.
-  static bool Better(const Candidate& a, const Candidate& b) {
-    return a.log_probability != b.log_probability ? a.log_probability > b.log_probability
-                                                  : a.id < b.id;
-  }
-
   size_t k_;
   std::vector<Candidate> heap_;
 };

@@ -67,6 +67,23 @@ class NeuralCacheMix {
   // The largest weight in the cache of a word of the cluster, or 0. Adds its comparisons to
   // `tally`.
   T HeaviestWordOf(size_t cluster, OperationTally& tally) const;
+  // Calls f(id, weight) for the cluster's words that the cache holds, in an arbitrary order.
+  template <class F>
+  void ForEachHeldOf(size_t cluster, const F& f) const {
+    table_->words.ForEachOf(cluster, f);
+  }
+  // The cache's share of all probability, after division by its sum: lambda, or 0 where no cache is
+  // mixed in or it is empty.
+  double Share() const { return total_ > T{0} ? plan_->lambda : 0; }
+  // The part of the cache's total weight that a weight is. REQUIRES: Share() > 0.
+  double PartOf(T weight) const {
+    return static_cast<double>(weight) / static_cast<double>(total_);
+  }
+  // What all words' probabilities sum to but for rounding: 1, or less while the cache is empty.
+  double Sum() const {
+    const bool lost = plan_ != nullptr && total_ == T{0} && empty_cache_ == EmptyCache::kReference;
+    return lost ? static_cast<double>(keep_) : 1;
+  }
   // log of the probability of all words of a cluster together, from the softmax's log p of it.
   double MixedLogProbabilityOfCluster(size_t cluster, T log_softmax) const;
 

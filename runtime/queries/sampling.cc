@@ -30,30 +30,35 @@ std::optional<size_t> DrawClusterExactly(std::span<const MassBounds> masses, dou
   return last;  // reached through rounding only
 }
 
-// Draws a word after one stream, whose most probable word is known.
+// Removes the words of a sorted list.
+void LeaveOut(const std::vector<uint32_t>& left_out, std::vector<Candidate>& words) {
+  if (left_out.empty()) return;
+  std::erase_if(words, [&](const Candidate& word) {
+    return std::binary_search(left_out.begin(), left_out.end(), word.id);
+  });
+}
+
+// Draws a word after one stream.
 template <class T>
 class WordSampler {
  public:
-  // The stream outlives it. REQUIRES: 1 / temperature is finite.
-  WordSampler(QueriedStream<T>& stream, const Candidate& best, uint64_t seed, T temperature)
+  // All references outlive it. `left_out` is sorted; `reference` is the largest log p of the words
+  // that are not in it. REQUIRES: 1 / temperature is finite.
+  WordSampler(QueriedStream<T>& stream, const std::vector<uint32_t>& left_out, double reference,
+              uint64_t seed, T temperature)
       : stream_(stream),
         clusters_(stream.distribution->plan().clusters),
-        reference_(static_cast<T>(best.log_probability)),
+        left_out_(left_out),
+        reference_(static_cast<T>(reference)),
         temperature_(temperature),
         seed_(seed),
         masses_(clusters_.size()),
         is_exact_(clusters_.size()),
         weighed_(clusters_.size()) {}
 
+  // Among all words.
   Result<uint32_t> Sample() {
-    for (size_t i = clusters_.size(); i-- > 0;) {  // the head, most often the choice, last
-      if (stream_.distribution->clusters_opened().Contains(i)) {
-        KINGLET_RETURN_IF_ERROR(Weigh(i));
-      } else {
-        masses_[i] = BoundMass(LogProbabilityOfCluster(i), clusters_[i].size,
-                               static_cast<double>(temperature_), static_cast<double>(reference_));
-      }
-    }
+    KINGLET_RETURN_IF_ERROR(BoundMasses());
     const double uniform = UniformDraw(seed_, stream_.frame.position, 0);
     std::optional<size_t> drawn = DrawCluster(masses_, uniform);
     while (!drawn) {  // each time one cluster more is known exactly
@@ -61,14 +66,73 @@ class WordSampler {
       drawn = DrawCluster(masses_, uniform);
     }
     KINGLET_RETURN_IF_ERROR(Weigh(*drawn));
-    return DrawWord(*drawn);
+    return DrawWordOf(*drawn);
+  }
+
+  // Among the fewest of `best`, the most probable first, that hold the share top_p of its weight.
+  uint32_t SampleAmong(const std::vector<Candidate>& best, double top_p) {
+    AddUp(best);
+    const double share = top_p * cumulative_.back();
+    const auto reached = std::lower_bound(cumulative_.begin(), cumulative_.end(), share);
+    return DrawAmong(best, static_cast<size_t>(reached - cumulative_.begin()) + 1);
+  }
+
+  // Among the fewest of all words that hold the share top_p of all weight.
+  Result<uint32_t> SampleNucleus(double top_p) {
+    KINGLET_RETURN_IF_ERROR(BoundMasses());
+    const size_t all = stream_.distribution->plan().vocabulary_size - left_out_.size();
+    std::vector<Candidate> best;
+    for (size_t wanted = std::min(all, kFirstWords);; wanted = std::min(all, kMoreWords * wanted)) {
+      const auto words = static_cast<uint32_t>(wanted + left_out_.size());
+      KINGLET_RETURN_IF_ERROR(FindTopK(std::span(&stream_, 1), words, std::span(&best, 1)));
+      LeaveOut(left_out_, best);
+      best.resize(std::min(best.size(), wanted));
+      AddUp(best);
+      Nucleus nucleus = FindNucleus(cumulative_, wanted == all, masses_, top_p);
+      while (nucleus.state == Nucleus::State::kNeedsMasses) {
+        KINGLET_RETURN_IF_ERROR(Weigh(LeastKnownCluster()));
+        nucleus = FindNucleus(cumulative_, wanted == all, masses_, top_p);
+      }
+      if (nucleus.state == Nucleus::State::kKnown) return DrawAmong(best, nucleus.words);
+    }
   }
 
  private:
+  // How many of the most probable words are looked at first, and how many times as many next.
+  static constexpr size_t kFirstWords = 64, kMoreWords = 4;
+
   double LogProbabilityOfCluster(size_t cluster) const {
     const Distribution<T>& distribution = *stream_.distribution;
     return distribution.cache().MixedLogProbabilityOfCluster(
         cluster, distribution.ClusterLogProbability(stream_.frame, cluster));
+  }
+
+  bool LeavesOutSomeOf(size_t cluster) const {
+    const uint32_t first = clusters_[cluster].first;
+    const auto next = std::lower_bound(left_out_.begin(), left_out_.end(), first);
+    return next != left_out_.end() && *next - first < clusters_[cluster].size;
+  }
+
+  // Masses of clusters that are computed, or that are not wholly drawn from, are known exactly.
+  Status BoundMasses() {
+    for (size_t i = clusters_.size(); i-- > 0;) {  // the head, most often the choice, last
+      if (stream_.distribution->clusters_opened().Contains(i) || LeavesOutSomeOf(i)) {
+        KINGLET_RETURN_IF_ERROR(Weigh(i));
+      } else {
+        masses_[i] = BoundMass(LogProbabilityOfCluster(i), clusters_[i].size,
+                               static_cast<double>(temperature_), static_cast<double>(reference_));
+      }
+    }
+    return Status();
+  }
+
+  // weights[i] = exp((log p - reference) / temperature) of log p = weights[i].
+  void WriteWeights(std::span<T> weights) {
+    for (T& word : weights) word = (word - reference_) / temperature_;
+    Exponentiate(stream_, weights);
+    const auto words = static_cast<double>(weights.size());
+    // A difference and a sum, a quotient and an exponential for each word.
+    stream_.distribution->work().arithmetic += {0, 2 * words, 2 * words};
   }
 
   // Computes the weights of a cluster's words, to memory.words, and their sum in word order.
@@ -79,13 +143,14 @@ class WordSampler {
     std::vector<T>& weights = distribution.memory().words;
     weights.resize(clusters_[cluster].size);
     WriteClusterWords(stream_, cluster, weights.data());
-    for (T& word : weights) word = (word - reference_) / temperature_;
-    Exponentiate(stream_, std::span<T>(weights));
+    const uint32_t first = clusters_[cluster].first;
+    for (auto next = std::lower_bound(left_out_.begin(), left_out_.end(), first);
+         next != left_out_.end() && *next - first < weights.size(); ++next) {
+      weights[*next - first] = -std::numeric_limits<T>::infinity();
+    }
+    WriteWeights(weights);
     double sum = 0;
     for (const T weight : weights) sum += static_cast<double>(weight);
-    const auto words = static_cast<double>(weights.size());
-    // A difference and a sum, a quotient and an exponential for each word.
-    distribution.work().arithmetic += {0, 2 * words, 2 * words};
     masses_[cluster] = MassBounds::Exactly(sum);
     is_exact_[cluster] = true;
     weighed_ = cluster;
@@ -104,7 +169,7 @@ class WordSampler {
   }
 
   // REQUIRES: the cluster was weighed last.
-  uint32_t DrawWord(size_t cluster) const {
+  uint32_t DrawWordOf(size_t cluster) const {
     const std::vector<T>& weights = stream_.distribution->memory().words;
     const double target = UniformDraw(seed_, stream_.frame.position, 1) * masses_[cluster].low;
     double sum = 0;
@@ -117,40 +182,86 @@ class WordSampler {
     return clusters_[cluster].first + last;
   }
 
+  // Computes the sums of the weights of the words so far, in their order.
+  void AddUp(const std::vector<Candidate>& best) {
+    std::vector<T> weights(best.size());
+    std::transform(best.begin(), best.end(), weights.begin(),
+                   [](const Candidate& word) { return static_cast<T>(word.log_probability); });
+    WriteWeights(weights);
+    cumulative_.resize(weights.size());
+    double sum = 0;
+    for (size_t i = 0; i < weights.size(); ++i) {
+      cumulative_[i] = sum += static_cast<double>(weights[i]);
+    }
+  }
+
+  // One of the first `count` words. REQUIRES: AddUp of these words.
+  uint32_t DrawAmong(const std::vector<Candidate>& best, size_t count) const {
+    const std::span<const double> sums = std::span(cumulative_).first(count);
+    const double target = UniformDraw(seed_, stream_.frame.position, 0) * sums.back();
+    // A uniform number is at most 1 - 2^-53, so its product with a sum is less than the sum.
+    const auto drawn = std::upper_bound(sums.begin(), sums.end(), target);
+    return best[static_cast<size_t>(drawn - sums.begin())].id;
+  }
+
   QueriedStream<T>& stream_;
   const std::vector<ClusterPlan>& clusters_;
+  const std::vector<uint32_t>& left_out_;
   const T reference_, temperature_;
   const uint64_t seed_;
   std::vector<MassBounds> masses_;
   std::vector<bool> is_exact_;
   size_t weighed_;  // the cluster whose weights memory.words holds; clusters_.size(): none
+  std::vector<double> cumulative_;
 };
+
+Status NoWordIsLeft() {
+  return Status::Refusal(KINGLET_INVALID_ARGUMENT, "session", "words left out",
+                         "a word of some probability beside them", "none");
+}
 
 }  // namespace
 
 template <class T>
-Status SampleWord(std::span<QueriedStream<T>> streams, std::span<const uint64_t> seeds,
-                  double temperature, std::span<uint32_t> out) {
+Status DrawWord(std::span<QueriedStream<T>> streams, std::span<const uint64_t> seeds,
+                const DrawOptions& options, std::span<uint32_t> out) {
+  std::vector<uint32_t> left_out = options.left_out;
+  std::sort(left_out.begin(), left_out.end());
+  left_out.erase(std::unique(left_out.begin(), left_out.end()), left_out.end());
+  const uint32_t words = streams.front().distribution->plan().vocabulary_size;
+  const bool among_best = options.top_k > 0 && options.top_k < words;
+  const size_t wanted = among_best ? options.top_k : 1;
   std::array<std::vector<Candidate>, kLanesTogether> best;
-  KINGLET_RETURN_IF_ERROR(FindTopK(streams, 1, std::span(best).first(streams.size())));
-  const T divisor =
-      static_cast<T>(std::min(temperature, static_cast<double>(std::numeric_limits<T>::max())));
-  const bool is_greedy = std::isinf(T{1} / divisor);  // no other word has any weight
+  KINGLET_RETURN_IF_ERROR(
+      FindTopK(streams, static_cast<uint32_t>(std::min<size_t>(words, wanted + left_out.size())),
+               std::span(best).first(streams.size())));
+  const T temperature = static_cast<T>(
+      std::min(options.temperature, static_cast<double>(std::numeric_limits<T>::max())));
+  const bool is_greedy = std::isinf(T{1} / temperature);  // no other word has any weight
   std::array<uint32_t, kLanesTogether> drawn{};
   for (size_t i = 0; i < streams.size(); ++i) {
+    LeaveOut(left_out, best[i]);
+    best[i].resize(std::min(best[i].size(), wanted));
+    if (best[i].empty() || std::isinf(best[i].front().log_probability)) return NoWordIsLeft();
     drawn[i] = best[i].front().id;
     if (is_greedy) continue;
-    WordSampler<T> sampler(streams[i], best[i].front(), seeds[i], divisor);
-    KINGLET_ASSIGN_OR_RETURN(drawn[i], sampler.Sample());
+    WordSampler<T> sampler(streams[i], left_out, best[i].front().log_probability, seeds[i],
+                           temperature);
+    if (among_best) {
+      drawn[i] = sampler.SampleAmong(best[i], options.top_p);
+    } else {
+      KINGLET_ASSIGN_OR_RETURN(
+          drawn[i], options.top_p < 1 ? sampler.SampleNucleus(options.top_p) : sampler.Sample());
+    }
   }
   std::copy_n(drawn.begin(), streams.size(), out.begin());
   return Status();
 }
 
-template Status SampleWord(std::span<QueriedStream<float>>, std::span<const uint64_t>, double,
-                           std::span<uint32_t>);
-template Status SampleWord(std::span<QueriedStream<double>>, std::span<const uint64_t>, double,
-                           std::span<uint32_t>);
+template Status DrawWord(std::span<QueriedStream<float>>, std::span<const uint64_t>,
+                         const DrawOptions&, std::span<uint32_t>);
+template Status DrawWord(std::span<QueriedStream<double>>, std::span<const uint64_t>,
+                         const DrawOptions&, std::span<uint32_t>);
 
 double UniformDraw(uint64_t seed, uint64_t position, uint64_t index) {
   const std::array<uint64_t, 3> key = {seed, position, index};
@@ -194,6 +305,28 @@ std::optional<size_t> DrawCluster(std::span<const MassBounds> masses, double uni
     after_previous = (1 - uniform) * upto.high - uniform * beyond.low < -slack;
   }
   return std::nullopt;
+}
+
+Nucleus FindNucleus(std::span<const double> cumulative, bool all,
+                    std::span<const MassBounds> masses, double top_p) {
+  MassBounds sum{0, 0};
+  bool exact = true;
+  for (const MassBounds& mass : masses) {
+    sum.low += mass.low;
+    sum.high += mass.high;
+    exact = exact && mass.low == mass.high;
+  }
+  const auto words_for = [&](double mass) {
+    const auto reached = std::lower_bound(cumulative.begin(), cumulative.end(), mass);
+    return static_cast<size_t>(reached - cumulative.begin()) + 1;
+  };
+  const double slack = exact ? 0 : kSlack;
+  const size_t least = words_for(top_p * sum.low * (1 - slack));
+  const size_t most = words_for(top_p * sum.high * (1 + slack));
+  if (least == most && least <= cumulative.size()) return {Nucleus::State::kKnown, least};
+  if (least > cumulative.size() && !all) return {Nucleus::State::kNeedsWords};
+  if (!exact) return {Nucleus::State::kNeedsMasses};
+  return {Nucleus::State::kKnown, cumulative.size()};  // reached but for rounding
 }
 
 }  // namespace kinglet

@@ -1,6 +1,7 @@
-// The query that draws a word at random: first its cluster, then the word in it, each with
-// probability proportional to p(word)^(1 / temperature). A cluster is computed only if its weight
-// must be known exactly to make the choice.
+// The query that draws a word at random. From all words: first its cluster, then the word in it,
+// each with probability proportional to its weight; a cluster is computed only if its weight must
+// be known exactly to make the choice. From the most probable words: these are found by top-k, as
+// many as it takes.
 #ifndef KINGLET_RUNTIME_QUERIES_SAMPLING_H_
 #define KINGLET_RUNTIME_QUERIES_SAMPLING_H_
 
@@ -10,15 +11,17 @@
 #include <span>
 
 #include "runtime/queries/distribution.h"
+#include "runtime/queries/draw_options.h"
 
 namespace kinglet {
 
-// out[i] = a word drawn after stream i with seeds[i]. The definition is that of Session::Sample.
-// Errors: those of Distribution::OpenCluster, after which no output has been written. Throws
-// std::bad_alloc. REQUIRES: as many seeds and outputs as streams; temperature >= 0 and finite.
+// out[i] = a word drawn after stream i with seeds[i]. The definition is that of Session::Draw.
+// Errors: those of Distribution::OpenCluster and KINGLET_INVALID_ARGUMENT if every word that has a
+// probability is left out, after which no output has been written. Throws std::bad_alloc. REQUIRES:
+// as many seeds and outputs as streams; options in their ranges, ids < vocabulary size.
 template <class T>
-Status SampleWord(std::span<QueriedStream<T>> streams, std::span<const uint64_t> seeds,
-                  double temperature, std::span<uint32_t> out);
+Status DrawWord(std::span<QueriedStream<T>> streams, std::span<const uint64_t> seeds,
+                const DrawOptions& options, std::span<uint32_t> out);
 
 // --- its parts
 
@@ -42,6 +45,22 @@ MassBounds BoundMass(double log_probability, double words, double temperature, d
 // The first cluster c with masses[0] + ... + masses[c] > uniform * (sum of all); nothing if the
 // bounds leave that open. REQUIRES: some mass > 0, all finite, 0 <= uniform < 1.
 std::optional<size_t> DrawCluster(std::span<const MassBounds> masses, double uniform);
+
+// How many of the heaviest words hold the share `top_p` of all mass: the least n with
+// cumulative[n - 1] >= top_p * (sum of the masses). `cumulative` are the sums of the weights of the
+// words known so far, heaviest first; `all` if those are all words: then all of them do at the
+// latest.
+struct Nucleus {
+  enum class State : uint8_t {
+    kKnown,
+    kNeedsWords,   // more words must be known
+    kNeedsMasses,  // more masses must be known exactly
+  };
+  State state;
+  size_t words = 0;  // if known
+};
+Nucleus FindNucleus(std::span<const double> cumulative, bool all,
+                    std::span<const MassBounds> masses, double top_p);
 
 }  // namespace kinglet
 

@@ -6,29 +6,13 @@
 #include <limits>
 #include <utility>
 
+#include "runtime/queries/upper_bound.h"
+
 namespace kinglet {
 namespace {
 
 // Logits that are compared at once while fewer than k words are found: any of them may be taken.
 constexpr uint32_t kFirstWords = 256;
-
-// An upper bound of log p, cache included, of words whose softmax log p and whose weight in the
-// cache are at most these.
-template <class T>
-T BoundOf(Distribution<T>& distribution, T log_probability, T weight) {
-  const NeuralCacheMix<T>& cache = distribution.cache();
-  const T bound = std::max(cache.MixedLogProbability(log_probability, T{0}),
-                           cache.MixedLogProbability(log_probability, weight));
-  // The two differences that made log_probability; the mixture for the best word outside the cache
-  // and, if the cache holds any, inside; the comparison of these two and with the k-th best.
-  const double mixed = weight > T{0} ? 1 : 0;
-  distribution.work().arithmetic +=
-      {2 * mixed, 2 + (cache.is_in_model() ? 1 : 0) + mixed, 4 * mixed + 1};
-  // Rounded outward: a test shows that the operations above are monotone in float; those of the C
-  // library in double are so only nearly.
-  return std::nextafter(std::nextafter(bound, std::numeric_limits<T>::infinity()),
-                        std::numeric_limits<T>::infinity());
-}
 
 // Whether no word of a tail can be among the best, as far as its cluster's log p says before the
 // tail is computed: no word is more probable than all of them together.
@@ -37,7 +21,7 @@ bool CanSkipTail(QueriedStream<T>& stream, size_t tail, T heaviest_held,
                  const BestCandidates& best) {
   Distribution<T>& distribution = *stream.distribution;
   const T cluster = distribution.ClusterLogProbability(stream.frame, tail);
-  return !best.CouldTake(static_cast<double>(BoundOf(distribution, cluster, heaviest_held)));
+  return !best.CouldTake(static_cast<double>(UpperBound(distribution, cluster, heaviest_held)));
 }
 
 // The same once the tail is computed: its normaliser says how probable its best word is.
@@ -46,7 +30,7 @@ bool CanSkipWordsOfTail(QueriedStream<T>& stream, size_t tail, T heaviest_held,
                         const BestCandidates& best) {
   Distribution<T>& distribution = *stream.distribution;
   const T word = distribution.View(stream.frame, tail).LargestLogProbability();
-  return !best.CouldTake(static_cast<double>(BoundOf(distribution, word, heaviest_held)));
+  return !best.CouldTake(static_cast<double>(UpperBound(distribution, word, heaviest_held)));
 }
 
 // Offers the words of an open cluster that can be among the best.

@@ -24,6 +24,11 @@ Result<std::shared_ptr<const ModelText>> ModelText::Create(const TextTables& tab
   return std::shared_ptr<const ModelText>(std::move(text));
 }
 
+Result<std::shared_ptr<const ModelText>> ModelText::Of(const ModelFile& file) {
+  if (file.text_tables() == nullptr) return std::shared_ptr<const ModelText>();
+  return Create(*file.text_tables(), *file.vocabulary());
+}
+
 Result<Cut> ModelText::Encode(std::string_view text) const {
   KINGLET_ASSIGN_OR_RETURN(Cut cut, tokenizer_->Encode(text));
   for (Cut::Token& token : cut.tokens) {

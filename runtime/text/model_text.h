@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "format/model_file.h"
 #include "format/text_tables.h"
 #include "format/vocabulary.h"
 #include "kinglet/status.h"
@@ -22,6 +23,10 @@ class ModelText {
   // REQUIRES: `vocabulary` outlives this. Errors: those of Tokenizer::Create.
   static Result<std::shared_ptr<const ModelText>> Create(const TextTables& tables,
                                                          const Vocabulary& vocabulary);
+
+  // The text of a model file; null where it does not say how text is cut. REQUIRES: `file` outlives
+  // this.
+  static Result<std::shared_ptr<const ModelText>> Of(const ModelFile& file);
 
   // Tokens whose ids are the vocabulary's. A piece that it has not becomes its unknown word: the
   // SentencePiece model's unknown piece, or <unk>. Errors: those of Tokenizer::Encode, and

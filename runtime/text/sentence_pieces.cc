@@ -163,8 +163,8 @@ void SentencePieces::MergeRegion(std::string_view text, uint32_t begin, uint32_t
     at = stop;
   }
   symbols.back().next = kNowhere;
-  // How an unused piece was put together, to be taken apart again.
-  std::unordered_map<std::string_view, std::pair<Span, Span>> parts;
+  // Where an unused piece was put together, to be taken apart again: bytes of its first half.
+  std::unordered_map<std::string_view, uint32_t> parts;
   MergeQueue queue(symbols.size(), rank_count_);
   const auto consider = [&](uint32_t place) {
     if (place == kNowhere) return;
@@ -178,8 +178,7 @@ void SentencePieces::MergeRegion(std::string_view text, uint32_t begin, uint32_t
     left.merged = found->second;
     queue.Push({ranks_[found->second], place});
     if (tables_.pieces[found->second].type == Type::kUnused) {
-      parts.insert_or_assign(
-          whole, std::pair(Span{left.begin, left.end, 0}, Span{right.begin, right.end, 0}));
+      parts.insert_or_assign(whole, left.end - left.begin);
     }
   };
   for (uint32_t place = 0; place < symbols.size(); ++place) consider(place);
@@ -208,8 +207,9 @@ void SentencePieces::MergeRegion(std::string_view text, uint32_t begin, uint32_t
       if (split == parts.end()) {
         spans.push_back(span);
       } else {
-        open.push_back(split->second.second);
-        open.push_back(split->second.first);
+        const uint32_t middle = span.begin + split->second;
+        open.push_back({middle, span.end, 0});
+        open.push_back({span.begin, middle, 0});
       }
     }
   }

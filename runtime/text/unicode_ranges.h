@@ -2,13 +2,24 @@
 #ifndef KINGLET_RUNTIME_TEXT_UNICODE_RANGES_H_
 #define KINGLET_RUNTIME_TEXT_UNICODE_RANGES_H_
 
+#include <algorithm>
 #include <cstdint>
+#include <iterator>
 
 namespace kinglet {
 
 struct CodeRange {
   uint32_t first, last;
 };
+
+// Whether one of the ranges, which ascend, has `code`.
+template <class Ranges>
+bool InRanges(const Ranges& ranges, uint32_t code) {
+  const auto after =
+      std::upper_bound(std::begin(ranges), std::end(ranges), code,
+                       [](uint32_t value, const CodeRange& range) { return value < range.first; });
+  return after != std::begin(ranges) && code <= std::prev(after)->last;
+}
 
 // clang-format off
 // P*: punctuation.

@@ -20,14 +20,6 @@ constexpr std::string_view kPairMark = " ||| ";
 constexpr std::array<std::string_view, 5> kMarksKept = {"[UNK]", "[SEP]", "[PAD]", "[CLS]",
                                                         "[MASK]"};
 
-template <size_t N>
-bool InRanges(const CodeRange (&ranges)[N], uint32_t code) {
-  const auto* after =
-      std::upper_bound(std::begin(ranges), std::end(ranges), code,
-                       [](uint32_t value, const CodeRange& range) { return value < range.first; });
-  return after != std::begin(ranges) && code <= std::prev(after)->last;
-}
-
 constexpr CodeRange kIdeographs[] = {{0x3400, 0x4DBF},   {0x4E00, 0x9FFF},   {0xF900, 0xFAFF},
                                      {0x20000, 0x2A6DF}, {0x2A700, 0x2B73F}, {0x2B740, 0x2B81F},
                                      {0x2B820, 0x2CEAF}, {0x2F800, 0x2FA1F}};

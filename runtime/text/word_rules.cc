@@ -7,29 +7,44 @@
 
 #include "format/utf8.h"
 #include "runtime/text/normaliser.h"
+#include "runtime/text/unicode_ranges.h"
+#include "runtime/text/white_space.h"
 
 namespace kinglet {
 namespace {
 
-bool IsSpace(char c) { return c == ' ' || (c >= '\t' && c <= '\r') || (c >= 0x1C && c <= 0x1F); }
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 bool IsUpper(char c) { return c >= 'A' && c <= 'Z'; }
-// Letters, and every byte of a character above U+007F.
-bool IsLetter(char c) {
-  return IsUpper(c) || (c >= 'a' && c <= 'z') || static_cast<unsigned char>(c) >= 0x80;
-}
-bool IsWordByte(char c) { return IsDigit(c) || IsLetter(c); }
+bool IsAsciiLetter(char c) { return IsUpper(c) || (c >= 'a' && c <= 'z'); }
 
-// What stands alone wherever it occurs.
-constexpr std::string_view kAlone = "\"()[]{};:!?,$%#*=+/\\|~^`";
-// What shows, where it stands alone, that a line was cut before.
-constexpr std::array<std::string_view, 12> kSigns = {",", ".", "(",   ")",   "\"",  "=",
-                                                     ";", ":", "@-@", "@,@", "@.@", "<unk>"};
-// Words that keep their full stop inside a sentence.
-constexpr std::array<std::string_view, 28> kAbbreviations = {
-    "Mr",  "Mrs",  "Ms", "Dr",  "Prof", "St",  "Sr",  "Jr",  "Rev", "Gen",
-    "Col", "Capt", "Lt", "Sgt", "Gov",  "Sen", "Rep", "Hon", "Inc", "Ltd",
-    "Co",  "Corp", "vs", "No",  "Vol",  "Mt",  "etc", "cf"};
+// What stands alone wherever it occurs: of ASCII, and beyond it punctuation and
+constexpr std::string_view kMarksAlone = "\"()[]{};:!?,$%#*=+/\\|~^&";
+// signs, currencies, arrows, shapes and emoji.
+constexpr std::array<CodeRange, 12> kAloneSymbols = {{{0xA2, 0xA6},
+                                                      {0xA8, 0xA9},
+                                                      {0xAC, 0xAC},
+                                                      {0xAE, 0xB1},
+                                                      {0xB4, 0xB4},
+                                                      {0xD7, 0xD7},
+                                                      {0xF7, 0xF7},
+                                                      {0x20A0, 0x20CF},
+                                                      {0x2190, 0x23FF},
+                                                      {0x2500, 0x27BF},
+                                                      {0x2900, 0x2BFF},
+                                                      {0x1F000, 0x1FAFF}}};
+// What may follow the apostrophe that closes a quotation.
+constexpr std::string_view kClosing = "\".,;:!?)]}";
+// What shows, where it stands alone, that a line may have been cut before.
+constexpr std::array<std::string_view, 13> kSigns = {",", ".", "(",   ")",   "\"",  "=",    ";",
+                                                     ":", "'", "@-@", "@,@", "@.@", "<unk>"};
+// Words that keep their full stop but at a line's end.
+constexpr std::array<std::string_view, 36> kAbbreviations = {
+    "Mr", "Mrs", "Ms",  "Dr",  "Prof", "St",   "Sr",  "Jr",  "Rev", "Gen",  "Col", "Capt",
+    "Lt", "Sgt", "Gov", "Sen", "Rep",  "Hon",  "Inc", "Ltd", "Co",  "Corp", "vs",  "v",
+    "No", "Nos", "Vol", "Mt",  "Op",   "Bros", "pp",  "etc", "cf",  "al",   "Maj", "Adm"};
+
+// Letters behind the full stop in "Ph.D." and "p.m.", not of "example.org".
+constexpr size_t kLongestDotted = 2;
 
 // What follows an apostrophe that belongs to the word before it: a word of a text that was cut.
 constexpr std::array<std::string_view, 7> kEndings = {"t", "s", "re", "ve", "ll", "d", "m"};
@@ -46,17 +61,37 @@ struct Word {
 
 std::vector<Word> SplitAtSpaces(std::string_view text) {
   std::vector<Word> words;
-  for (size_t at = 0; at < text.size();) {
-    if (IsSpace(text[at])) {
+  for (size_t begin = 0, at = 0; at <= text.size();) {
+    const size_t space = SpaceLength(text.substr(at));
+    if (space == 0 && at < text.size()) {
       at += 1;
       continue;
     }
-    size_t end = at;
-    while (end < text.size() && !IsSpace(text[end])) end += 1;
-    words.push_back({at, end});
-    at = end;
+    if (at > begin) words.push_back({begin, at});
+    at += std::max<size_t>(space, 1);
+    begin = at;
   }
   return words;
+}
+
+// A character of a word, or a byte that belongs to none.
+struct Unit {
+  enum class Kind : uint8_t { kLetter, kDigit, kAlone, kOther };
+  size_t begin, end;
+  Kind kind;
+};
+
+Unit::Kind KindOf(std::string_view character) {
+  const char first = character[0];
+  if (IsDigit(first)) return Unit::Kind::kDigit;
+  if (IsAsciiLetter(first)) return Unit::Kind::kLetter;
+  if (static_cast<unsigned char>(first) < 0x80) {
+    return kMarksAlone.find(first) != kMarksAlone.npos ? Unit::Kind::kAlone : Unit::Kind::kOther;
+  }
+  if (character.size() == 1) return Unit::Kind::kLetter;
+  const uint32_t code = CodePointOf(character);
+  const bool alone = InRanges(kPunctuation, code) || InRanges(kAloneSymbols, code);
+  return alone ? Unit::Kind::kAlone : Unit::Kind::kLetter;
 }
 
 class WikiTextCutter {
@@ -65,20 +100,47 @@ class WikiTextCutter {
 
   void CutText() {
     const std::vector<Word> words = SplitAtSpaces(text_);
-    const bool already = std::any_of(words.begin(), words.end(), [&](const Word& word) {
-      return Contains(kSigns, text_.substr(word.begin, word.end - word.begin));
-    });
+    const bool already = WasCut(words);
+    size_t quotes_end = words.size();  // no word from here on closes a quotation
+    while (!already && quotes_end > 0 && !ClosesQuotation(words[quotes_end - 1])) quotes_end -= 1;
     for (size_t i = 0; i < words.size(); ++i) {
       const Word& word = words[i];
       if (already) {
         Put(word.begin, word.end);
       } else {
-        CutWord(word.begin, word.end, i + 1 == words.size());
+        may_open_ = i == 0 || i < quotes_end;
+        CutWord(word, i + 1 == words.size());
       }
     }
   }
 
  private:
+  // Whether the text was cut before: a sign stands alone, and no mark stands beside a letter.
+  bool WasCut(const std::vector<Word>& words) {
+    bool sign = false;
+    for (const Word& word : words) {
+      if (Contains(kSigns, text_.substr(word.begin, word.end - word.begin))) {
+        sign = true;
+        continue;
+      }
+      ReadUnits(word);
+      for (size_t i = 0; units_.size() > 1 && i < units_.size(); ++i) {
+        if (IsKind(i, Unit::Kind::kAlone) && !JoinsDigits(i)) return false;
+      }
+    }
+    return sign;
+  }
+
+  void ReadUnits(const Word& word) {
+    units_.clear();
+    end_ = word.end;
+    for (size_t at = word.begin; at < word.end;) {
+      const size_t end = at + UnitLength(text_.substr(at, word.end - at));
+      units_.push_back({at, end, KindOf(text_.substr(at, end - at))});
+      at = end;
+    }
+  }
+
   void Put(size_t begin, size_t end) {
     if (begin >= end) return;
     AppendToken(kNoPieceId, static_cast<uint32_t>(begin), static_cast<uint32_t>(end),
@@ -91,60 +153,104 @@ class WikiTextCutter {
                 std::string_view(joiner.data(), joiner.size()), cut_);
   }
 
-  bool Inside(size_t at, size_t begin, size_t end, bool (*kind)(char)) const {
-    return at > begin && at + 1 < end && kind(text_[at - 1]) && kind(text_[at + 1]);
+  // Whether a word ends with an apostrophe, but for marks behind it.
+  bool ClosesQuotation(const Word& word) const {
+    const size_t last = text_.substr(word.begin, word.end - word.begin).find_last_not_of(kClosing);
+    return last != std::string_view::npos && text_[word.begin + last] == '\'';
   }
 
-  // Where the full stops at the end of the word begin, if they are cut off.
-  size_t StopsAt(size_t begin, size_t end, bool last) const {
-    size_t stops = end;
-    while (stops > begin && text_[stops - 1] == '.') stops -= 1;
-    if (end - stops != 1) return stops;
-    if (last) return stops;
-    const std::string_view word = text_.substr(begin, stops - begin);
+  // The first byte of a unit of the word; where the word ends, its end.
+  size_t Place(size_t unit) const { return unit < units_.size() ? units_[unit].begin : end_; }
+  char First(size_t unit) const { return text_[units_[unit].begin]; }
+  bool IsWordUnit(size_t unit) const {
+    return units_[unit].kind == Unit::Kind::kLetter || units_[unit].kind == Unit::Kind::kDigit;
+  }
+  bool IsKind(size_t unit, Unit::Kind kind) const { return units_[unit].kind == kind; }
+
+  // Whether the full stop behind units [begin, end) belongs to them. `last`: it ends the line;
+  // there WikiText keeps that of "U.S." and of "B.", but not that of "etc".
+  bool KeepsStop(size_t begin, size_t end, bool last) const {
+    const std::string_view word = text_.substr(Place(begin), Place(end) - Place(begin));
     const bool initial = word.size() == 1 && IsUpper(word[0]);
-    const bool dotted = word.find('.') != word.npos && !IsDigit(word.back());
-    return initial || dotted || Contains(kAbbreviations, word) ? end : stops;
+    const size_t dot = word.rfind('.');
+    const bool dotted =
+        dot != word.npos && dot + kLongestDotted >= word.size() - 1 && !IsDigit(word.back());
+    return initial || dotted || (!last && Contains(kAbbreviations, word));
   }
 
-  void CutWord(size_t begin, size_t end, bool last) {
-    // Closing marks after a full stop do not hide it.
-    size_t close = end;
-    while (close > begin && kAlone.find(text_[close - 1]) != kAlone.npos) close -= 1;
-    const size_t stops = StopsAt(begin, close, last);
-    CutInside(begin, stops);
-    Put(stops, close);
-    for (size_t at = close; at < end; ++at) Put(at, at + 1);
+  bool JoinsDigits(size_t i) const {
+    return (First(i) == ',' || First(i) == '.') && i > 0 && i + 1 < units_.size() &&
+           IsKind(i - 1, Unit::Kind::kDigit) && IsKind(i + 1, Unit::Kind::kDigit);
+  }
+  // The units from `i` on that are one token wherever they stand: none, a mark, or full stops.
+  size_t AloneFrom(size_t i) const {
+    if (IsKind(i, Unit::Kind::kAlone)) return JoinsDigits(i) ? 0 : 1;
+    size_t dots = i;
+    while (dots < units_.size() && First(dots) == '.') dots += 1;
+    return dots - i > 1 ? dots - i : 0;
   }
 
-  void CutInside(size_t begin, size_t end) {
+  // A word is runs of units between those that stand alone. Each run is cut as if it were a word of
+  // its own, and so another cut changes nothing.
+  void CutWord(const Word& word, bool last) {
+    ReadUnits(word);
+    size_t last_run = units_.size();  // begins no earlier than here
+    while (last_run > 0 && (IsKind(last_run - 1, Unit::Kind::kAlone) || First(last_run - 1) == '.'))
+      last_run -= 1;
+    for (size_t i = 0; i < units_.size();) {
+      const size_t begin = i;
+      size_t alone = 0;
+      while (i < units_.size() && (alone = AloneFrom(i)) == 0) i += 1;
+      if (i > begin) CutRun(begin, i, last && i >= last_run);
+      Put(Place(i), Place(i + alone));
+      i += alone;
+    }
+  }
+
+  // Whether an apostrophe at unit `i` of [begin, end) begins a token.
+  bool CutsApostrophe(size_t i, size_t begin, size_t end) const {
+    if (i == begin || i + 1 == end) return true;
+    if (IsKind(i - 1, Unit::Kind::kDigit)) return First(i + 1) == 's';
+    return IsKind(i - 1, Unit::Kind::kLetter) && IsKind(i + 1, Unit::Kind::kLetter);
+  }
+  // Whether it is a token of its own: at a word's end, and before one that it quotes. In a text
+  // that was cut "'Brien" is the second half of a name.
+  bool StandsAlone(size_t i, size_t begin, size_t end) const {
+    if (i + 1 == end) return true;
+    if (i > begin) return false;
+    if (!IsKind(i + 1, Unit::Kind::kLetter)) return true;
+    const size_t next = Place(i + 1);
+    return may_open_ && !Contains(kEndings, text_.substr(next, Place(end) - next));
+  }
+
+  // `last`: the line ends behind the run, but for marks and full stops.
+  void CutRun(size_t begin, size_t end, bool last) {
+    const size_t stop = First(end - 1) == '.' ? end - 1 : end;
     size_t from = begin;
-    for (size_t at = begin; at < end; ++at) {
-      const char c = text_[at];
-      const bool in_number = (c == ',' || c == '.') && Inside(at, begin, end, IsDigit);
-      if (in_number || (c == '-' && Inside(at, begin, end, IsWordByte))) {
-        Put(from, at);
-        PutJoiner(at);
-        from = at + 1;
-      } else if (c == '\'' && (at == begin || at + 1 == end || Inside(at, begin, end, IsLetter))) {
-        Put(from, at);
-        from = at;  // what follows keeps it: 's, 't
-        const bool ending = Contains(kEndings, text_.substr(at + 1, end - at - 1));
-        if (at + 1 == end || (at == begin && !ending)) {
-          Put(at, at + 1);
-          from = at + 1;
-        }
-      } else if (kAlone.find(c) != kAlone.npos) {
-        Put(from, at);
-        Put(at, at + 1);
-        from = at + 1;
+    for (size_t i = begin; i < stop; ++i) {
+      const bool hyphen =
+          First(i) == '-' && i > begin && i + 1 < stop && IsWordUnit(i - 1) && IsWordUnit(i + 1);
+      if (hyphen || JoinsDigits(i)) {
+        Put(Place(from), Place(i));
+        PutJoiner(Place(i));
+        from = i + 1;
+      } else if (First(i) == '\'' && CutsApostrophe(i, from, stop)) {
+        const bool alone = StandsAlone(i, from, stop);
+        Put(Place(from), Place(i));
+        if (alone) Put(Place(i), Place(i + 1));
+        from = alone ? i + 1 : i;  // what follows keeps it: 's, 't
       }
     }
-    Put(from, end);
+    const size_t kept = KeepsStop(from, stop, last) ? end : stop;
+    Put(Place(from), Place(kept));
+    Put(Place(kept), Place(end));
   }
 
   std::string_view text_;
   Cut& cut_;
+  std::vector<Unit> units_;  // of the current word, which ends before end_
+  size_t end_ = 0;
+  bool may_open_ = false;  // an apostrophe before a word may open a quotation
 };
 
 }  // namespace

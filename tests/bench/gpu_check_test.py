@@ -4,6 +4,7 @@
     gpu_check_test.py BENCH
 """
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -11,6 +12,7 @@ import unittest
 
 GPU_CHECK = os.path.join(sys.argv[1], "gpu_check")
 PROGRAMS = {"kernels_cuda_tests", "runtime_tests"}
+EXPECTED = ("score-best", "score-demo", "predict-demo")
 PASSES = "echo '[  PASSED  ] 3 tests.'"
 SKIPS = "echo '[  PASSED  ] 0 tests.'; echo '[  SKIPPED ] 3 tests, listed below:'"
 CLEAN = "echo '========= ERROR SUMMARY: 0 errors'"
@@ -23,8 +25,14 @@ class GpuCheck(unittest.TestCase):
         self.bundle = os.path.join(self.folder.name, "bundle")
         self.tools = os.path.join(self.folder.name, "tools")
         os.makedirs(os.path.join(self.bundle, "models"))
+        os.makedirs(os.path.join(self.bundle, "expected"))
+        for name in EXPECTED:
+            self.write_expected(name + ".args", f"{name} --ids ids.txt --json")
+            self.write_expected(name + ".out", '{"p":1}')
+        self.write_expected("launches.out", "1 lanes: 12 launches of the last token")
         self.script(self.tools, "nvidia-smi", "echo a GPU")
-        self.kinglet("echo '{\"backend\":\"cpu\"}'")
+        self.kinglet("echo '{\"backend\":\"cuda\",\"p\":1}'")
+        self.fake_tests("lane_check", "case \"$*\" in *--launches*) echo '1 lanes: 12 launches of the last token';; esac")
         for name in PROGRAMS:
             self.fake_tests(name, PASSES)
 
@@ -34,6 +42,10 @@ class GpuCheck(unittest.TestCase):
         with open(path, "w") as file:
             file.write(f"#!/bin/sh\n{body}\n")
         os.chmod(path, 0o755)
+
+    def write_expected(self, name, text):
+        with open(os.path.join(self.bundle, "expected", name), "w") as file:
+            file.write(text + "\n")
 
     def fake_tests(self, name, body):
         self.script(os.path.join(self.bundle, "bin"), name, body)
@@ -57,11 +69,13 @@ class GpuCheck(unittest.TestCase):
         code, text = self.run_check(part)
         self.assertEqual(code, 0, text)
         self.assertIn(f"all passed: {part}", text)
+        self.assertIn(f"-- part {part}: passed", text)
 
     def assert_fails(self, part, *said):
         code, text = self.run_check(part)
         self.assertEqual(code, 1, text)
         self.assertNotIn("all passed", text)
+        self.assertNotIn(": passed", text)
         for line in said:
             self.assertIn(line, text)
 
@@ -103,21 +117,55 @@ class GpuCheck(unittest.TestCase):
             self.assert_fails("device", "failed: tests on the device: runtime.session_device")
 
     def test_digits_that_differ_fail(self):
-        for body in ("echo $*", "true"):  # the backend's name outside of JSON; nothing at all
+        for body in ("echo '{\"p\":2}'", "true"):  # another digit; nothing at all
             self.kinglet(body)
-            self.assert_fails("device", "failed: the same bits as cpu: demo model")
+            self.assert_fails("device", "failed: the bits of cpu: demo model")
+
+    def test_each_kind_of_launch_is_asked_for(self):
+        self.kinglet("[ -n \"$KINGLET_CUDA_LAUNCHES\" ] && echo '{\"backend\":\"cuda\",\"p\":1}'")
+        self.assert_passes("launches")
+        self.kinglet("[ \"$KINGLET_CUDA_LAUNCHES\" != cluster ] && echo '{\"backend\":\"cuda\",\"p\":1}'")
+        self.assert_fails("launches", "failed: the bits of cpu, launches: cluster", "-- part launches: FAILED")
+
+    def test_other_launches_than_planned_fail(self):
+        self.fake_tests("lane_check", "echo '1 lanes: 13 launches of the last token'")
+        self.assert_fails("launches", "failed: launches per step as planned")
+
+    def test_logs_go_where_the_caller_says(self):
+        logs = os.path.join(self.folder.name, "kept", "here")
+        done = subprocess.run([GPU_CHECK, "--logs", logs, self.bundle, "launches"], stdout=subprocess.DEVNULL,
+                              env={"PATH": f"{self.tools}:/usr/bin:/bin"})
+        self.assertEqual(done.returncode, 0)
+        self.assertTrue(os.listdir(logs))
+        self.assertFalse(os.path.exists(os.path.join(self.bundle, "logs")))
+
+    def test_a_copy_in_the_bundle_needs_no_argument(self):
+        shutil.copy(GPU_CHECK, self.bundle)
+        done = subprocess.run([os.path.join(self.bundle, "gpu_check"), "launches"], text=True, stdout=subprocess.PIPE,
+                              env={"PATH": f"{self.tools}:/usr/bin:/bin"})
+        self.assertEqual(done.returncode, 0, done.stdout)
+
+    def test_a_folder_without_a_bundle_is_refused(self):
+        done = subprocess.run([GPU_CHECK, "nowhere"], text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        self.assertEqual((done.returncode, done.stdout),
+                         (2, "gpu_check: expected a folder that bench/gpu_bundle made, found nowhere\n"))
+
+    def test_without_nsight_compute_nothing_is_profiled(self):
+        self.assert_fails("profile", "gpu_check: not checked: profile: one lane", "-- part profile: not wholly checked")
+        self.script(self.tools, "ncu", "true")
+        self.assert_passes("profile")
 
     def test_what_a_sanitizer_refuses_is_not_checked(self):
         self.sanitizer(f"echo 'Error: Device not supported.'; {PASSES}; {CLEAN}")
-        self.assert_fails("sanitizers", "gpu_check: not checked: memcheck", "gpu_check: not checked: racecheck")
+        self.assert_fails("memcheck", "gpu_check: not checked: memcheck")
         self.sanitizer(f"{SKIPS}; {CLEAN}")
-        self.assert_fails("sanitizers", "gpu_check: not checked: synccheck")
+        self.assert_fails("synccheck", "gpu_check: not checked: synccheck")
 
     def test_what_a_sanitizer_finds_fails(self):
         self.sanitizer(f"{PASSES}; echo '========= RACECHECK SUMMARY: 2 hazards displayed (2 errors, 0 warnings)'; exit 9")
-        self.assert_fails("sanitizers", "gpu_check: failed: racecheck")
+        self.assert_fails("racecheck", "gpu_check: failed: racecheck")
         self.sanitizer(f"{PASSES}; {CLEAN}")
-        self.assert_passes("sanitizers")
+        self.assert_passes("racecheck")
 
     def test_a_bench_that_fails_fails(self):
         self.assert_passes("lanes")

@@ -18,6 +18,7 @@
 #include "runtime/session.h"
 #include "tests/converters/converted_streams.h"
 #include "tests/converters/synthetic.h"
+#include "tests/converters/table_forms.h"
 #include "tests/converters/test_checkpoints.h"
 
 namespace kinglet::convert_fairseq_test {
@@ -223,6 +224,35 @@ TEST(ConvertFairseqFiles, ACharacterTableInEveryEncoding) {
     EXPECT_EQ(reference, ScoreBlocks(options.output, "cpu", ids, ids.size(), 0)) << pass;
     EXPECT_NEAR(MeanLossOf(reference), expected, 1) << pass;
   }
+}
+
+// Another input in the place of the CNN: its tensors are put aside, and the recipe's codes are run.
+TEST(ConvertFairseqFiles, ACharacterCnnIsReplaced) {
+  const std::string source = KINGLET_TEST_DATA "/fairseq-variants/args-characters-adaptive";
+  const TemporaryFolder folder;
+  ConvertOptions options = OptionsFor(source, folder.Path("model.kgl"));
+  options.golden = options.ids = "";
+  const auto original = *ModelFile::Open(Converted(source).options.output);
+  const auto& words = original->tensors()[0];
+  ASSERT_EQ(words.name, "decoder.embed_tokens.weight");
+  TinyTensors tensors;
+  tensors.Reals("book", {4, words.shape[1] / 2});
+  tensors.Integers("codes", {words.shape[0], 2}, 4);
+  folder.Write("tables", tensors.Safetensors());
+  options.recipe = folder.Write("recipe.json", R"({"family": "fairseq",
+    "sources": {"t": ")" + folder.Path("tables") + R"("}, "tables": {"decoder.embed_tokens":
+    {"codes": {"combine": "concatenate", "pools": "one", "codebook": "t.book",
+               "codes": "t.codes"}}}})");
+  const auto summary = Convert(options);
+  ASSERT_TRUE(summary.ok()) << summary.status().message();
+  ASSERT_EQ(summary->notes.size(), 1u);
+  EXPECT_NE(summary->notes[0].find("others are put aside"), std::string::npos) << summary->notes[0];
+  const auto coded = *ModelFile::Open(options.output);
+  EXPECT_NE(coded->tensors()[0].coded(), nullptr);
+  const auto ids = *ReadIds(source + "/tokens.txt");
+  const auto scores = ScoreBlocks(options.output, "ref", ids, ids.size(), 0);
+  EXPECT_EQ(scores, ScoreBlocks(options.output, "cpu", ids, ids.size(), 0));
+  EXPECT_NE(scores, ScoreBlocks(Converted(source).options.output, "ref", ids, ids.size(), 0));
 }
 
 // Every truncated file is refused, without a crash and without output.

@@ -14,6 +14,7 @@
 
 #include "converters/convert.h"
 #include "converters/golden.h"
+#include "converters/texts/text_reader.h"
 #include "converters/texts/token_file.h"
 #include "runtime/scored_stream.h"
 #include "runtime/sentence_scorer.h"
@@ -125,6 +126,24 @@ TEST_P(ConvertSpeech, SentencesAreTheToolkits) {
       EXPECT_EQ(alone[i].loss, together[i].loss) << backend << " " << i;
     }
   }
+}
+
+// The tokenizer beside the checkpoint cuts the text of the sentences into their ids.
+TEST_P(ConvertSpeech, TextIsCutAsTheToolkitsCutIt) {
+  const std::string text = GetParam() + "/sentences.text.txt";
+  if (!fs::exists(text)) GTEST_SKIP() << "no text";
+  const auto model = *Model::Open(Converted(GetParam()).options.output, {});
+  ASSERT_NE(model->text(), nullptr);
+  const auto sentences = *ReadIdLines(GetParam() + "/sentences.txt");
+  TextReader reader(*model->vocabulary(), model->text(), text);
+  std::ifstream file(text);
+  size_t index = 0;
+  for (std::string line; std::getline(file, line); ++index) {
+    TokenSequence sequence;
+    ASSERT_TRUE(reader.AddLine(line, sequence).ok());
+    ASSERT_EQ(sequence.ids, sentences.at(index)) << line;
+  }
+  EXPECT_EQ(index, sentences.size());
 }
 
 TEST_P(ConvertSpeech, StatesAndLanesKeepEveryBit) {

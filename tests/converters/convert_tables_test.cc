@@ -133,15 +133,15 @@ class OriginalInput : public testing::TestWithParam<const char*> {};
 
 TEST_P(OriginalInput, StatesLanesAndForksKeepEveryBit) {
   const char* place = std::getenv("KINGLET_CHECKPOINTS");
-  const std::string data = std::string(place == nullptr ? "" : place) + "/" + GetParam() + "/";
+  const std::string data = std::string(place == nullptr ? "" : place) + "/" + GetParam();
   if (!std::filesystem::exists(data)) GTEST_SKIP() << "KINGLET_CHECKPOINTS has no " << GetParam();
   const TemporaryFolder folder;
   ConvertOptions options;
-  options.checkpoint = data + "model.pt";
-  options.config = data + "config.yaml";
-  options.recipe = std::string(KINGLET_EXAMPLES "/recipes/") + GetParam() + ".json";
+  options.checkpoint = data;
+  const std::string recipe = std::string(KINGLET_EXAMPLES "/recipes/") + GetParam() + ".json";
+  if (std::filesystem::exists(recipe)) options.recipe = recipe;
   options.output = folder.Path("model.kgl");
-  std::vector<uint32_t> ids = *ReadIds(data + "tokens.txt");
+  std::vector<uint32_t> ids = *ReadIds(data + "/tokens.txt");
   ids.resize(120);
   for (const bool quantised : {false, true}) {
     if (quantised) {
@@ -165,7 +165,7 @@ TEST_P(OriginalInput, StatesLanesAndForksKeepEveryBit) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, OriginalInput,
-                         testing::Values("reference-txl-define", "reference-txl-dpq"),
+                         testing::Values("reference-txl-define", "reference-txl-dpq", "dpq-lm-sx"),
                          [](const auto& instance) {
                            std::string name = instance.param;
                            std::replace(name.begin(), name.end(), '-', '_');

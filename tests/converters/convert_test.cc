@@ -97,12 +97,13 @@ TEST_F(ConvertTest, BothFormsOfTheFile) {
   }
 }
 
-TEST_F(ConvertTest, AFolderIsItsLargestStep) {
+TEST_F(ConvertTest, AFolderIsItsOnlyCheckpoint) {
   Write(SyntheticMicronet());
-  run_.Write("models/model-3.pth", "not a checkpoint");
   options_.checkpoint = run_.path();
   ConvertWell();
   EXPECT_EQ(Open()->description().provenance.source, "model-7.pth");
+  run_.Write("models/model-3.pth", "another step");
+  EXPECT_EQ(Convert(options_).status().code(), KINGLET_INVALID_ARGUMENT);
 }
 
 TEST_F(ConvertTest, TheSameInputGivesTheSameFile) {

@@ -105,10 +105,16 @@ void ExpectStatesAndLanesKeepEveryBit(const std::string& file, const std::vector
     check(0, t);
     if (t == 24) middle = *session->Save(0);
   }
+  // The other lane goes on from there. Its fork, which another token led away, goes on beside it.
   ASSERT_TRUE(session->Restore(*middle, 1).ok());
+  ASSERT_TRUE(session->Fork(1, 0).ok());
+  ASSERT_TRUE(session->StepToken(ids[0], 0).ok());
+  ASSERT_TRUE(session->Fork(1, 0).ok());
   for (size_t t = 25; t < ids.size(); ++t) {
-    ASSERT_TRUE(session->StepLanes(std::vector<uint32_t>{1}, std::vector<uint32_t>{ids[t]}).ok());
+    ASSERT_TRUE(session->StepToken(ids[t], 1).ok());
     check(1, t);
+    ASSERT_TRUE(session->StepToken(ids[t], 0).ok());
+    check(0, t);
   }
 }
 

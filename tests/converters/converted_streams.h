@@ -24,8 +24,8 @@ double MeanLoss(const LogProbabilitiesOfAll& all, const std::vector<uint32_t>& i
 // without a start token.
 void ExpectGolden(const LogProbabilitiesOfAll& all, const std::string& golden, double tolerance);
 
-// Expects a stream restored from a saved state, and a stream beside another one, to give the same
-// bits as a single stream. REQUIRES: 26 ids or more.
+// Expects a stream restored from a saved state, its fork, and a stream beside another one, to give
+// the same bits as a single stream. REQUIRES: 26 ids or more.
 void ExpectStatesAndLanesKeepEveryBit(const std::string& file, const std::vector<uint32_t>& ids);
 
 // Expects at least half of the entries to be zero in each matrix with is_pruned(name).

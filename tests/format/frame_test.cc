@@ -53,7 +53,12 @@ TEST(FrameTest, RefusesWhatItCannotRead) {
   ASSERT_TRUE(DecodeFrame("x", good, 100).ok());
   EXPECT_EQ(DecodeFrame("x", std::span(good).first(63), 63).status().message(),
             "x: frame: expected at least 64 bytes, found 63 bytes");
-  EXPECT_EQ(DecodeFrame("x", {}, 0).status().code(), KINGLET_CORRUPT);
+  EXPECT_EQ(DecodeFrame("x", {}, 0).status().message(),
+            "x: frame: expected at least 64 bytes, found 0 bytes");
+  const std::array jpeg = {std::byte{0xFF}, std::byte{0xD8}, std::byte{0xFF}};
+  EXPECT_EQ(DecodeFrame("x", jpeg, 3).status().message(),
+            "x: frame, byte 0: expected a model file of `kinglet convert`, 4B 47 4C 31 0D 0A 1A "
+            "0A, found FF D8 FF");
   EXPECT_EQ(DecodeFrame("x", good, 99).status().message(),
             "x: file size: expected 100 bytes, found 99 bytes");
   EXPECT_EQ(DecodeFrame("x", Edited(100, 37, 0, 'K'), 100).status().message(),

@@ -66,6 +66,37 @@ TEST(VocabularyTest, LongWordsAndLongPrefixes) {
   ExpectRoundTrip(words);
 }
 
+TEST(VocabularyTest, FindsTheWordsWithAPrefix) {
+  for (const size_t count : {1, 31, 32, 33, 64, 300}) {
+    std::vector<std::string> words = RandomWords(count, count, 3, 5);
+    if (count > 1) words.back() = std::string(6, '\xFF');  // nothing is above its prefixes
+    const Result<VocabularySegments> segments = Vocabulary::Pack(words);
+    const Result<Vocabulary> vocabulary = Open(words, *segments);
+    ASSERT_TRUE(vocabulary.ok()) << vocabulary.status().message();
+    std::vector<std::string> prefixes = {
+        "", "\xFF", "\xFF\xFF", "\xFF\xFF\xFF", "a", std::string(1, '\0')};
+    for (const std::string& word : words) {
+      for (const size_t length : {size_t{1}, size_t{2}, word.size()}) {
+        prefixes.push_back(word.substr(0, length));
+      }
+      prefixes.push_back(word + '\0');
+    }
+    for (const std::string& prefix : prefixes) {
+      std::map<std::string, uint32_t> expected;
+      for (uint32_t id = 0; id < words.size(); ++id) {
+        if (words[id].starts_with(prefix)) expected[words[id]] = id;
+      }
+      const auto ids = vocabulary->WithPrefix(prefix);
+      ASSERT_TRUE(std::equal(ids.begin(), ids.end(), expected.begin(), expected.end(),
+                             [](uint32_t id, const auto& word) { return id == word.second; }));
+      std::map<std::string, uint32_t> read;
+      vocabulary->ForEachWithPrefix(
+          prefix, [&read](uint32_t id, std::string_view word) { read[std::string(word)] = id; });
+      ASSERT_EQ(read, expected);
+    }
+  }
+}
+
 TEST(VocabularyTest, WordsThatAreNotThereAreNotFound) {
   const std::vector<std::string> words = RandomWords(11, 500, 3, 6);
   const Result<VocabularySegments> segments = Vocabulary::Pack(words);

@@ -38,6 +38,51 @@ def without_times(output):
     return re.sub(r", [0-9.]+ us per token", "", output)
 
 
+def names_in_help(text):
+    """The options that a help text lists: {"-o", "--output", ...}."""
+    lines = re.findall(r"^  (-[^ ]+)", text, re.MULTILINE)
+    return {name for line in lines for name in line.split(",") if name.startswith("-")}
+
+
+def completed(completions, *words):
+    """What bash offers after these words."""
+    quoted = " ".join(f"'{word}'" for word in words)
+    return run("bash", "-c", f"source {completions}; COMP_WORDS=({quoted}); "
+               f"COMP_CWORD={len(words) - 1}; _kinglet; echo \"${{COMPREPLY[@]}}\"").split()
+
+
+def check_pages(prefix, command):
+    """Each subcommand's manual page and completions have the options of its help; their number."""
+    share = prefix / "share"
+    manual = share / "man" / "man1"
+    bash = share / "bash-completion" / "completions" / "kinglet"
+    zsh = (share / "zsh" / "site-functions" / "_kinglet").read_text()
+    fish = (share / "fish" / "vendor_completions.d" / "kinglet.fish").read_text()
+    program = (manual / "kinglet.1").read_text()
+    subcommands = re.findall(r"^  ([a-z-]+)  ", run(command, "--help").split("Subcommands:")[1],
+                             re.MULTILINE)
+    pages = {path.name for path in manual.iterdir()}
+    expect(pages == {"kinglet.1", *(f"kinglet-{name}.1" for name in subcommands)}, f"pages: {pages}")
+    expect(set(completed(bash, "kinglet", "")) >= {*subcommands, "help"}, "bash: subcommands")
+    expect(completed(bash, "kinglet", "score", "--backend", "r") == ["ref", "ref64"], "bash: values")
+    count = 0
+    for name in subcommands:
+        expect(f"kinglet-{name}" in program.replace("\\-", "-"), f"kinglet.1 lacks {name}")
+        options = names_in_help(run(command, name, "--help"))
+        page = (manual / f"kinglet-{name}.1").read_text().replace("\\-", "-")
+        entries = set(re.findall(r"\\fB(-[^\\]*)\\fR", page))
+        expect(entries == options, f"kinglet-{name}.1 has {entries}, --help {options}")
+        expect(set(completed(bash, "kinglet", name, "-")) == options, f"bash: options of {name}")
+        arm = zsh.split(f"    {name})\n")[1].split(";;")[0]
+        expect(set(re.findall(r"'(-[^\[]+)\[", arm)) == options, f"zsh: options of {name}")
+        lines = [line for line in fish.splitlines() if f"seen_subcommand_from {name}'" in line]
+        found = {"-" + short for line in lines for short in re.findall(r" -s (\S)", line)}
+        found |= {"--" + long for line in lines for long in re.findall(r" -l (\S+)", line)}
+        expect(found == options, f"fish: {found}, --help {options}")
+        count += len(options)
+    return count
+
+
 def main():
     build, source, libdir, cmake, pkg_config, compiler, cxx_compiler, *flags = sys.argv[1:]
     demo = pathlib.Path(source) / "examples" / "wikitext2"
@@ -49,10 +94,13 @@ def main():
         prefix = (work / "first").rename(work / "prefix")
         lib = prefix / libdir
         expect((prefix / "bin" / "kinglet").is_file(), "not installed: bin/kinglet")
+        pages = check_pages(prefix, command=prefix / "bin" / "kinglet")
         headers = sorted(str(path.relative_to(prefix)) for path in (prefix / "include").rglob("*")
                          if path.is_file())
-        expect(headers == ["include/kinglet/kinglet.h", "include/kinglet/kinglet.hpp",
-                           "include/kinglet/status.h"], f"installed headers: {headers}")
+        expect(headers == ["include/kinglet/" + name for name in
+                           ("export.h", "generation.h", "kinglet.h", "kinglet.hpp", "model.hpp",
+                            "queries.h", "status.h", "tree.h", "words.h")],
+               f"installed headers: {headers}")
 
         model, text = work / "model.kgl", work / "text.txt"
         command = prefix / "bin" / "kinglet"
@@ -103,6 +151,7 @@ def main():
                         LD_LIBRARY_PATH=str(lib))
             expect(alone.rstrip() == line.split("%")[0] + "%", f"beam: {line}; word by word: {alone}")
         print("\n".join(beam))
+        print(f"manual pages and completions: {pages} options, as --help has them")
         print(f"{tokens} tokens, mean negative log-likelihood {mean}, perplexity {perplexity}: the example "
               "built by CMake, built by pkg-config, and the command agree")
 

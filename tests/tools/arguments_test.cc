@@ -98,8 +98,62 @@ TEST(ArgumentsTest, AWrongLineIsOneRefusal) {
     EXPECT_EQ(outcome.text.status().message().find("usage: "), 0u);
     EXPECT_EQ(outcome.text.status().message().find('\n'), std::string::npos);
   }
-  EXPECT_NE(Parse({"score", "m", "--block", "65"}).text.status().message().find("--block"),
-            std::string::npos);
+}
+
+std::string Refusal(const std::vector<const char*>& line) {
+  return Parse(line).text.status().message();
+}
+
+TEST(ArgumentsTest, ARefusalSaysWhatWasExpectedAndFoundAndTheNextStep) {
+  EXPECT_EQ(Refusal({"score", "m", "--block", "65"}),
+            "usage: score: expected --block as a whole number from 1 to 64, found \"65\". See "
+            "`program score --help`.");
+  EXPECT_EQ(Refusal({"score", "m", "--fraction", "0,5"}),
+            "usage: score: expected --fraction as a number of at least 0, found \"0,5\". Write "
+            "numbers with a decimal point, as in 0.5.");
+  EXPECT_EQ(Refusal({"score", "m", "--kind", "odd"}),
+            "usage: score: expected --kind as plain or coded, found \"odd\". See "
+            "`program score --help`.");
+  EXPECT_EQ(Refusal({"score", "m", "--blok", "3"}),
+            "usage: score: expected one of its options, found \"--blok\". Did you mean --block?");
+  EXPECT_EQ(Refusal({"score", "m", "--context", "3"}),
+            "usage: score: expected --block beside --context, found only the second. See "
+            "`program score --help`.");
+  EXPECT_EQ(Refusal({"score"}),
+            "usage: score: expected M.kgl (the model), found none. See `program score --help`.");
+}
+
+// A number that is not one, and values at and beyond the limits of the type.
+TEST(ArgumentsTest, NumbersAreReadWhole) {
+  for (const char* text : {"", "1x", "1.5", "-1", "4294967296", "nan", "0,5"}) {
+    EXPECT_FALSE(Parse({"score", "m", "--block", text}).text.ok()) << text;
+  }
+  for (const char* text : {"nan", "x", "1..2", "-0.1"}) {
+    EXPECT_FALSE(Parse({"score", "m", "--fraction", text}).text.ok()) << text;
+  }
+  EXPECT_EQ(
+      Parse({"score", "m", "--block", "1", "--context", "18446744073709551615"}).values.context,
+      18446744073709551615u);
+}
+
+TEST(ArgumentsTest, FactsAreThoseOfTheHelp) {
+  double value = 0.5;
+  std::string path;
+  ArgumentParser program("About.", "program");
+  program.Add("M.kgl", path, "the model").Required().Called("");
+  program.Add("-v,--value", value, "a value").Called("X").ShowDefault();
+  program.Add("--text", path, "a text").Called(kFileOrStandardInput);
+  program.Add("--kind", path, "a kind").OneOf({"a", "b"});
+  const ArgumentFacts facts = program.Facts();
+  ASSERT_EQ(facts.operands.size(), 1u);
+  EXPECT_TRUE(facts.operands[0].file && facts.operands[0].required);
+  ASSERT_EQ(facts.options.size(), 4u);  // with --help
+  EXPECT_EQ(facts.options[1].names, (std::vector<std::string>{"-v", "--value"}));
+  EXPECT_EQ(facts.options[1].value, "X");
+  EXPECT_EQ(facts.options[1].start, "0.5");
+  EXPECT_TRUE(facts.options[2].file);
+  EXPECT_EQ(facts.options[3].value, "a|b");
+  EXPECT_FALSE(facts.options[3].file);
 }
 
 }  // namespace

@@ -54,8 +54,15 @@ class ConvertTest : public testing::Test {
 
 TEST_F(ConvertTest, TheOriginalsNumbersComeOut) {
   const Outcome converted =
-      ConvertDemo("--golden golden.tsv --ids ids.txt --tolerance 1e-6 --json");
+      ConvertDemo("--golden golden.tsv --ids ids.txt --tolerance 1e-6 --json --progress json");
   ASSERT_EQ(converted.exit_status, 0) << converted.error;
+  std::istringstream reports(converted.error);
+  size_t reported = 0;
+  for (std::string line; std::getline(reports, line); ++reported) {
+    const auto report = nlohmann::json::parse(line, nullptr, false);
+    EXPECT_TRUE(report.is_object() && report["progress"].is_string()) << line;
+  }
+  EXPECT_GT(reported, 5u);
   const auto summary = converted.Json().at(0);
   EXPECT_EQ(summary["family"], "neurips-micronet");
   EXPECT_EQ(summary["golden_values"], kTokens - 1);

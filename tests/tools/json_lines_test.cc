@@ -89,5 +89,12 @@ TEST(JsonLines, OtherTokensAreEscapedBytewise) {
   EXPECT_EQ(line.Finish(), "{\"token\":\"caf\\u00e9 \\u00c3\\u00a9\",\"bytes\":true}\n");
 }
 
+TEST(JsonLines, UnknownWordsKeepTheirSpelling) {
+  EXPECT_EQ(JsonLine().Token("<unk>", "Kinglet").Finish(),
+            "{\"token\":\"<unk>\",\"text\":\"Kinglet\"}\n");
+  EXPECT_EQ(JsonLine().Token("<unk>", "\xFF").Finish(),
+            "{\"token\":\"<unk>\",\"text\":\"\\u00ff\",\"bytes\":true}\n");
+}
+
 }  // namespace
 }  // namespace kinglet::json_lines_test

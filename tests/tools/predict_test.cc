@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <numeric>
 #include <string>
 #include <vector>
@@ -38,6 +39,63 @@ TEST_F(PredictTest, AStartTokenIsFedBeforeTheText) {
   EXPECT_EQ(silent.Lines().size(), 1u) << silent.out;
 }
 
+// Words "the", "<eos>", "<unk>", "w3", "w4", ...
+TEST_F(PredictTest, ChoosesAmongWordsWithAPrefixOrAllowedOnes) {
+  const auto all = folder_.Run("predict m.kgl --top 23 --json", "the").Json().at(0)["top"];
+  const auto among = [&](const std::string& arguments) {
+    const Outcome outcome = folder_.Run("predict m.kgl --json --top 23 " + arguments, "the");
+    EXPECT_EQ(outcome.exit_status, 0) << outcome.error;
+    return outcome.Json().at(0);
+  };
+  const auto only = [&](const std::function<bool(const std::string&)>& wanted) {
+    auto words = all;
+    words.clear();
+    for (const auto& word : all) {
+      if (wanted(word["token"].get<std::string>())) words.push_back(word);
+    }
+    return words;
+  };
+  const auto starts = [&](const char* prefix) {
+    return [prefix](const std::string& word) { return word.starts_with(prefix); };
+  };
+  double total = 0;
+  for (const auto& word : only(starts("w1"))) total += std::exp(word["logprob"].get<double>());
+  const auto prefixed = among("--prefix w1 --next");
+  EXPECT_EQ(prefixed["top"], only(starts("w1")));
+  EXPECT_NEAR(prefixed["prefix_logprob"].get<double>(), std::log(total), 1e-6);
+  ASSERT_EQ(prefixed["next"].size(), 10u);
+  EXPECT_EQ(prefixed["next"][0]["character"], "0");
+  const auto none = among("--prefix no-such-word --next");
+  EXPECT_TRUE(none["top"].empty());
+  EXPECT_TRUE(none["prefix_logprob"].is_null());
+  EXPECT_EQ(none["impossible"], true);
+  EXPECT_EQ(among("--prefix the --next")["next"][0]["character"], "");
+  EXPECT_EQ(among("--prefix '<' --no-unk")["top"].size(), 1u);
+
+  folder_.Write("allowed.txt", "w5\nthe\r\n\nw5\n");
+  EXPECT_EQ(among("--allowed allowed.txt")["top"],
+            only([](const std::string& word) { return word == "w5" || word == "the"; }));
+  EXPECT_EQ(among("--allowed allowed.txt --prefix w")["top"].size(), 1u);
+  folder_.Write("empty.txt", "");
+  EXPECT_TRUE(among("--allowed empty.txt")["top"].empty());
+  folder_.Write("bad.txt", "the\nno-such-word\n");
+  const Outcome bad = folder_.Run("predict m.kgl --allowed bad.txt", "the");
+  EXPECT_EQ(bad.exit_status, 1);
+  EXPECT_NE(bad.error.find("line 2"), std::string::npos) << bad.error;
+
+  const auto nucleus = [&](const std::string& options) {
+    return folder_.Run("predict m.kgl --json --top-p " + options, "the").Json().at(0)["top"];
+  };
+  EXPECT_EQ(nucleus("1"), all);
+  EXPECT_EQ(nucleus("1e-9").size(), 1u);
+  EXPECT_EQ(nucleus("1 --top 3").size(), 3u);
+  for (const char* refused :
+       {"--top-p 0", "--top-p 1.1", "--top-p nan", "--next", "--top-p 0.5 --prefix w", "--top 0"}) {
+    EXPECT_EQ(folder_.Run(std::string("predict m.kgl ") + refused, "the").exit_status, 2)
+        << refused;
+  }
+}
+
 // The K best of the full distribution, sorted here.
 TEST_F(PredictTest, PrintsTheBestWordsAfterEachToken) {
   const std::vector<uint32_t> ids = {0, 3, 2, 1};
@@ -45,7 +103,8 @@ TEST_F(PredictTest, PrintsTheBestWordsAfterEachToken) {
   options.backend = "ref";
   const auto model = *Model::Open(folder_.Path("m.kgl"), options);
   const auto session = *Session::Create(model);
-  const auto lines = folder_.Run("predict m.kgl --top 4 --json --backend ref", "the w3 dog").Json();
+  const auto lines =
+      folder_.Run("predict m.kgl --top 4 --json --backend ref", "the w3 dog\n").Json();
   ASSERT_EQ(lines.size(), ids.size());
   for (size_t i = 0; i < ids.size(); ++i) {
     ASSERT_TRUE(session->StepToken(ids[i]).ok());
@@ -78,7 +137,7 @@ TEST_F(PredictTest, IdsAndTextAreTheSame) {
 }
 
 TEST_F(PredictTest, KBeyondTheVocabularyGivesAllWords) {
-  const auto lines = folder_.Run("predict m.kgl --json --top 4000000000", "the").Json();
+  const auto lines = folder_.Run("predict m.kgl --json --top 4000000000", "the\n").Json();
   ASSERT_EQ(lines.size(), 2u);
   ASSERT_EQ(lines[0]["top"].size(), 23u);
   double sum = 0;
@@ -87,10 +146,52 @@ TEST_F(PredictTest, KBeyondTheVocabularyGivesAllWords) {
 }
 
 TEST_F(PredictTest, DoublePrecisionHasSeventeenDigits) {
-  const auto lines = folder_.Run("predict m.kgl --json --top 1 --backend ref64", "the").Lines();
+  const auto lines = folder_.Run("predict m.kgl --json --top 1 --backend ref64", "the\n").Lines();
   ASSERT_EQ(lines.size(), 2u);
   const size_t begin = lines[0].find("\"logprob\":-") + 11;
   EXPECT_GE(lines[0].find('}', begin) - begin, 16u) << lines[0];
+}
+
+// A last line without an end is asked about as it stands.
+TEST_F(PredictTest, NoEndIsPutAfterAnUnfinishedLine) {
+  const std::vector<std::string> ended = folder_.Run("predict m.kgl --json", "the w3\n").Lines();
+  ASSERT_EQ(ended.size(), 3u);
+  for (const char* input : {"the w3", "the w3 ", " the\tw3\v"}) {
+    const std::vector<std::string> lines = folder_.Run("predict m.kgl --json", input).Lines();
+    EXPECT_EQ(lines, std::vector<std::string>(ended.begin(), ended.end() - 1)) << input;
+  }
+  const std::vector<std::string> shown = folder_.Run("predict m.kgl", "the w3").Lines();
+  ASSERT_EQ(shown.size(), 4u);  // two words, what would come next, the summary
+  EXPECT_NE(shown[2].find(" ? "), std::string::npos);
+}
+
+TEST_F(PredictTest, LeavesTheUnknownWordOutAndNothingElse) {
+  const auto all = folder_.Run("predict m.kgl --json --top 23", "the w3\n").Json();
+  const auto known = folder_.Run("predict m.kgl --json --top 23 --no-unk", "the w3\n").Json();
+  const auto best = folder_.Run("predict m.kgl --json --top 5 --no-unk", "the w3\n").Json();
+  ASSERT_EQ(known.size(), all.size());
+  for (size_t i = 0; i < all.size(); ++i) {
+    auto expected = nlohmann::ordered_json::array();
+    for (const auto& word : all[i]["top"]) {
+      if (word["token"] != "<unk>") expected.push_back(word);
+    }
+    ASSERT_EQ(expected.size(), 22u);
+    EXPECT_EQ(known[i]["top"], expected);
+    ASSERT_EQ(best[i]["top"].size(), 5u);
+    EXPECT_TRUE(std::equal(best[i]["top"].begin(), best[i]["top"].end(), expected.begin()));
+  }
+  TinyOptions options;
+  options.vocabulary = false;
+  folder_.WriteModel("ids.kgl", TinyMicronet(options));
+  const Outcome refused = folder_.Run("predict ids.kgl --json --no-unk", "0 3\n");
+  EXPECT_EQ(refused.exit_status, 1);
+  EXPECT_TRUE(refused.IsRefusal()) << refused.error;
+}
+
+TEST_F(PredictTest, AByteOrderMarkBeforeTheTextIsNoWord) {
+  const Outcome marked = folder_.Run("predict m.kgl --json", "\xEF\xBB\xBFthe w3\n");
+  EXPECT_EQ(marked.out, folder_.Run("predict m.kgl --json", "the w3\n").out);
+  EXPECT_NE(marked.error.find("byte order mark"), std::string::npos);
 }
 
 TEST_F(PredictTest, NothingInNothingOut) {

@@ -53,9 +53,9 @@ Outcome CommandFolder::Run(const std::string& arguments, const std::string& inpu
 
 Outcome CommandFolder::RunShell(const std::string& line, const std::string& input) const {
   Write(".input", input);
-  const std::string script = "cd '" + folder_.string() +
-                             "' && { kinglet() { '" KINGLET_COMMAND "' \"$@\"; }; " + line +
-                             "; } < .input > .output 2> .errors";
+  const std::string programs = std::filesystem::path(KINGLET_COMMAND).parent_path().string();
+  const std::string script = "cd '" + folder_.string() + "' && export PATH='" + programs +
+                             "':\"$PATH\" && { " + line + "; } < .input > .output 2> .errors";
   const int status = std::system(script.c_str());  // NOLINT(cert-env33-c): the shell is the point
   Outcome outcome;
   outcome.exit_status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstdlib>
+#include <fstream>
 
 #include "runtime/session.h"
 #include "tests/support/transformer_builder.h"
@@ -26,6 +28,7 @@ class ScoreLinesTest : public testing::Test {
     draft.vocabulary.clear();
     folder_.WriteModel("ids.kgl", draft);
     folder_.Write("lines.txt", "3 4 5\n\n0 16\n");
+    folder_.Write("stream.txt", "3 4 5 2\n");
     folder_.Write("text.txt", "w3 w4 w5\n\n \tnever  w16\n");
   }
 
@@ -116,6 +119,80 @@ TEST_F(ScoreLinesTest, OptionsLeaveTokensOut) {
   EXPECT_EQ(run("--no-bos --tokens")[0]["pos"], 1);
 }
 
+// Exact bits are those of the natural logarithm, also where --log10 prints others.
+TEST_F(ScoreLinesTest, HexHasTheBitsOfEachToken) {
+  const auto stream = folder_.Run("score m.kgl --ids stream.txt --hex --json").Json();
+  for (const char* more : {"", " --log10", " --lanes 3"}) {
+    const auto lines =
+        folder_.Run("score m.kgl --lines --ids lines.txt --hex --json" + std::string(more)).Json();
+    ASSERT_EQ(lines.size(), 3u + 8u + 1u);
+    for (size_t i = 0; i < 4; ++i) EXPECT_EQ(lines[i]["hex"], stream[i]["hex"]);
+  }
+  EXPECT_EQ(folder_.Run("score m.kgl --lines --ids lines.txt --hex").Lines().size(), 3u + 8u + 7u);
+}
+
+// Words, bytes and characters are those of what is scored.
+TEST_F(ScoreLinesTest, TheFirstWordAndTheEndCountWhereTheyAreScored) {
+  const auto summary = [&](const std::string& more) {
+    return folder_.Run("score m.kgl --lines --text text.txt --json " + more).Json().back();
+  };
+  const auto bytes = [](const auto& line) {
+    const double bits = line["nll"].template get<double>() * line["scored"].template get<double>();
+    return bits / std::log(2.0) / line["bits_per_byte"].template get<double>();
+  };
+  EXPECT_EQ(summary("")["words"], 8);
+  EXPECT_NEAR(bytes(summary("")), 8 + 0 + 12 + 3, 1e-4);
+  EXPECT_EQ(summary("--no-eos")["words"], 5);
+  EXPECT_NEAR(bytes(summary("--no-eos")), 8 + 0 + 12, 1e-4);
+  EXPECT_EQ(summary("--no-bos")["words"], 2 + 0 + 1 + 2);  // the empty line's end is not scored
+  EXPECT_NEAR(bytes(summary("--no-bos")), 6 + 0 + 7 + 2, 1e-4);
+  EXPECT_EQ(summary("--no-bos --no-eos")["words"], 2 + 0 + 1);
+}
+
+// Gaps do not reach into the line before, nor to the token that begins a line.
+TEST_F(ScoreLinesTest, GapsAreInsideALine) {
+  folder_.Write("gaps.txt", "3 3 4 3\n3 4\n");
+  const auto lines = folder_.Run("score words.kgl --lines --ids gaps.txt --by gap --json").Json();
+  ASSERT_EQ(lines.size(), 2u + 3u + 1u);
+  const auto is = [&](size_t at, int from, int tokens) {
+    EXPECT_EQ(lines[at]["from"], from);
+    EXPECT_EQ(lines[at]["tokens"], tokens);
+  };
+  is(2, 1, 1);
+  is(3, 2, 1);
+  is(4, 4, 6);
+  EXPECT_TRUE(lines[4]["to"].is_null());
+}
+
+// Sums that icefall, ESPnet and SpeechBrain computed from the text, in the folder that the
+// environment variable KINGLET_CHECKPOINTS names.
+TEST_F(ScoreLinesTest, SpeechToolkitsScoreTheirSentencesAlike) {
+  const char* place = std::getenv("KINGLET_CHECKPOINTS");
+  if (place == nullptr) GTEST_SKIP() << "KINGLET_CHECKPOINTS names no folder of checkpoints";
+  for (const std::string family :
+       {"icefall-rnn-lm", "icefall-transformer-lm", "espnet-rnn-lm", "espnet-transformer-lm",
+        "speechbrain-rnn-lm", "speechbrain-transformer-lm"}) {
+    const std::string folder = std::string(place) + "/" + family;
+    ASSERT_EQ(folder_.Run("convert " + folder + " -o speech.kgl").exit_status, 0) << family;
+    for (const auto& [backend, tolerance] : {std::pair("ref64", 1e-6), {"cpu", 1e-4}}) {
+      const auto lines = folder_
+                             .Run("score speech.kgl --lines --lanes 3 --json --text " + folder +
+                                  "/sentences.text.txt --backend " + backend)
+                             .Json();
+      std::ifstream golden(folder + "/golden_sentences.tsv");
+      double loss = 0;
+      for (size_t i = 0, scored = 0; golden >> i >> scored >> loss;) {
+        ASSERT_LT(i + 1, lines.size()) << family;
+        EXPECT_EQ(lines[i]["tokens"], scored) << family << " " << i;
+        const double mean =
+            (loss + lines[i]["logprob"].get<double>()) / static_cast<double>(scored);
+        EXPECT_LT(std::abs(mean), tolerance) << family << " " << backend << " " << i;
+      }
+      EXPECT_GT(loss, 0.0) << family;
+    }
+  }
+}
+
 TEST_F(ScoreLinesTest, WithoutAStartTokenTheEndIsFedFirst) {
   const auto lines = folder_.Run("score words.kgl --lines --ids lines.txt --json").Json();
   EXPECT_NEAR(lines[0]["logprob"].get<double>(), Sum(Scores({2, 3, 4, 5, 2})), 1e-6);
@@ -124,7 +201,7 @@ TEST_F(ScoreLinesTest, WithoutAStartTokenTheEndIsFedFirst) {
 TEST_F(ScoreLinesTest, TextForPeople) {
   const Outcome outcome = folder_.Run("score m.kgl --lines --text text.txt");
   EXPECT_EQ(outcome.exit_status, 0) << outcome.error;
-  EXPECT_EQ(outcome.Lines().size(), 3u + 9u);
+  EXPECT_EQ(outcome.Lines().size(), 3u + 9u) << outcome.out;
   EXPECT_EQ(folder_.Run("score m.kgl --lines --text text.txt --tokens").Lines().size(), 20u);
 }
 
@@ -141,9 +218,8 @@ TEST_F(ScoreLinesTest, Refusals) {
   refused("ids.kgl --lines --ids lines.txt --no-bos", 1, "or --no-eos, found none");
   refused("ids.kgl --lines --text text.txt --no-bos --no-eos", 1, "a model with a vocabulary");
   refused("m.kgl --lines --ids large.txt", 1, "line 2: expected a token id below 17, found 17");
-  refused("m.kgl --lines --ids empty.txt", 1, "expected at least one token to score");
+  refused("m.kgl --lines --ids empty.txt", 1, "expected at least one that is scored");
   refused("m.kgl --lines --ids lines.txt --block 4", 2, "no --block with it");
-  refused("m.kgl --lines --ids lines.txt --hex", 2, "no --hex with it");
   refused("m.kgl --ids lines.txt --no-bos", 2, "--lines");
   EXPECT_EQ(folder_.Run("score ids.kgl --lines --ids lines.txt --no-bos --no-eos").exit_status, 0);
 }

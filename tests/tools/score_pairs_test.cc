@@ -75,6 +75,8 @@ TEST_F(ScorePairsTest, WhatTheLibraryComputes) {
     EXPECT_EQ(lines[4]["scored"], 4);
     EXPECT_NEAR(lines[4]["nll"].get<double>(), sum / 4, 1e-7);
     EXPECT_NEAR(lines[4]["ppl"].get<double>(), std::exp(sum / 4), 1e-6);
+    EXPECT_EQ(lines[4]["oov"], 0);
+    EXPECT_EQ(lines[4]["ppl_without_oov"], lines[4]["ppl"]);
     EXPECT_NE(lines[4]["protocol"].get<std::string>().find("start token 2 unscored"),
               std::string::npos);
   }
@@ -82,8 +84,8 @@ TEST_F(ScorePairsTest, WhatTheLibraryComputes) {
 
 TEST_F(ScorePairsTest, TextSaysTheSame) {
   const Outcome summary = folder_.Run("score m.kgl --pairs pairs.txt");
-  EXPECT_EQ(summary.Lines().size(), 5u) << summary.out;
-  EXPECT_EQ(folder_.Run("score m.kgl --pairs pairs.txt --tokens").Lines().size(), 9u);
+  EXPECT_EQ(summary.Lines().size(), 7u) << summary.out;
+  EXPECT_EQ(folder_.Run("score m.kgl --pairs pairs.txt --tokens").Lines().size(), 11u);
 }
 
 TEST_F(ScorePairsTest, Refusals) {

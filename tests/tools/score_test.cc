@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstdio>
@@ -48,6 +49,28 @@ class ScoreTest : public testing::Test {
   CommandFolder folder_;
 };
 
+TEST_F(ScoreTest, PrintsRanksAndIntervals) {
+  const Outcome scored = folder_.Run("score m.kgl --ids ids.txt --rank --interval --json");
+  ASSERT_EQ(scored.exit_status, 0) << scored.error;
+  const auto lines = scored.Json();
+  ASSERT_EQ(lines.size(), Ids().size());
+  for (size_t i = 0; i + 1 < lines.size(); ++i) {
+    const uint64_t low = lines[i]["interval"][0], high = lines[i]["interval"][1];
+    EXPECT_GT(high, low);
+    // While the cache is empty the interval is of the distribution divided by its sum.
+    if (i > 0) {
+      const double share = static_cast<double>(high - low) * 0x1p-32;
+      EXPECT_NEAR(share, std::exp(lines[i]["logprob"].get<double>()), 1e-5);
+    }
+    EXPECT_GE(lines[i]["rank"].get<uint32_t>(), 1u);
+    EXPECT_LE(lines[i]["rank"].get<uint32_t>(), 23u);
+  }
+  EXPECT_FALSE(lines.back().contains("rank"));
+  const Outcome text = folder_.Run("score m.kgl --ids ids.txt --rank --interval");
+  EXPECT_NE(text.out.find(", "), std::string::npos);
+  EXPECT_EQ(folder_.Run("score m.kgl --ids ids.txt --lines --rank").exit_status, 2);
+}
+
 TEST_F(ScoreTest, TheProtocolSaysWhenACacheStartsPastItsCapacity) {
   folder_.WriteModel("r.kgl", TinyRecurrent({.cache_capacity = 5}));
   for (const char* empty : {"", " --empty-cache normalised"}) {
@@ -82,14 +105,17 @@ TEST_F(ScoreTest, PrintsWhatTheLibraryComputes) {
   const double mean = sum / static_cast<double>(Ids().size() - 1);
   EXPECT_NEAR(summary["nll"].get<double>(), mean, 1e-8);
   EXPECT_NEAR(summary["ppl"].get<double>(), std::exp(mean), 1e-6);
-  EXPECT_EQ(summary["oov"], 0);
+  // "<unk>" is an unknown word however it came.
+  EXPECT_EQ(summary["oov"], 1);
+  EXPECT_NEAR(summary["oov_share"].get<double>(), 1.0 / 16, 1e-9);
+  EXPECT_NEAR(summary["ppl_without_oov"].get<double>(), std::exp((sum + expected[5]) / 15), 1e-6);
   const std::string digest = folder_.Run("inspect m.kgl --json").Json()[0]["digest"];
   EXPECT_EQ(summary["protocol"],
             "first token unscored; state carried; cache 5 reference; digest " + digest);
   std::vector<std::string> keys;
   for (const auto& [key, value] : summary.items()) keys.push_back(key);
-  EXPECT_EQ(keys, (std::vector<std::string>{"tokens", "scored", "nll", "ppl", "oov", "protocol",
-                                            "backend"}));
+  EXPECT_EQ(keys, (std::vector<std::string>{"tokens", "scored", "nll", "ppl", "oov", "oov_share",
+                                            "ppl_without_oov", "protocol", "backend"}));
 }
 
 TEST_F(ScoreTest, DoublePrecisionHasSeventeenDigits) {
@@ -245,9 +271,19 @@ TEST_F(ScoreTest, TextIsLookedUp) {
   folder_.Write("same.txt", "0 3 2 1 1 22 1");
   auto text = folder_.Run("score m.kgl --text text.txt --json").Json();
   const auto ids = folder_.Run("score m.kgl --ids same.txt --json").Json();
-  EXPECT_EQ(text.back()["oov"], 1);
-  text.back()["oov"] = 0;
+  // What is scored: all but the first word.
+  EXPECT_EQ(text.back()["words"], 6);
+  EXPECT_EQ(text.back()["ppl_per_word"], text.back()["ppl"]);
+  const double bits = 6 * text.back()["nll"].get<double>() / std::log(2.0);
+  EXPECT_NEAR(text.back()["bits_per_byte"].get<double>(), bits / (7 + 1 + 1 + 4), 1e-7);
+  EXPECT_EQ(text.back()["bits_per_character"], text.back()["bits_per_byte"]);
+  for (const char* key : {"words", "ppl_per_word", "bits_per_byte", "bits_per_character"}) {
+    text.back().erase(key);
+  }
+  EXPECT_EQ(text[1]["text"], "dog");
+  text[1].erase("text");
   EXPECT_EQ(text, ids);
+  EXPECT_EQ(text.back()["oov"], 1);
   EXPECT_EQ(
       folder_.RunShell("cat same.txt | kinglet score m.kgl --ids /dev/stdin --json", "").Json(),
       ids);
@@ -302,11 +338,61 @@ TEST_F(ScoreTest, BadInputsAreRefused) {
 
 TEST_F(ScoreTest, OneTokenScoresNothing) {
   folder_.Write("one.txt", "7");
-  const Outcome outcome = folder_.Run("score m.kgl --ids one.txt --json");
-  EXPECT_EQ(outcome.exit_status, 0) << outcome.error;
-  EXPECT_EQ(outcome.out.find("{\"tokens\":1,\"scored\":0,\"nll\":null,\"ppl\":null,\"oov\":0,"), 0u)
-      << outcome.out;
-  EXPECT_EQ(folder_.Run("score m.kgl --ids one.txt").exit_status, 0);
+  for (const char* form : {"", " --json", " --by gap"}) {
+    const Outcome outcome = folder_.Run("score m.kgl --ids one.txt" + std::string(form));
+    EXPECT_EQ(outcome.exit_status, 1);
+    EXPECT_TRUE(outcome.IsRefusal()) << outcome.out << outcome.error;
+  }
+}
+
+TEST_F(ScoreTest, ManyUnknownWordsAreSaid) {
+  folder_.Write("few.txt", "0 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 2");  // one of 20
+  EXPECT_EQ(folder_.Run("score m.kgl --ids few.txt").error, "");
+  folder_.Write("many.txt", "0 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 2");  // of 17, or 19
+  for (const char* form : {"", " --json", " --lines", " --block 4"}) {
+    const Outcome outcome = folder_.Run("score m.kgl --ids many.txt" + std::string(form));
+    EXPECT_EQ(outcome.exit_status, 0);
+    EXPECT_TRUE(outcome.error.starts_with("kinglet: many.txt: 5.9 % of the scored tokens") ||
+                outcome.error.starts_with("kinglet: many.txt: 5.3 % of the scored tokens"))
+        << outcome.error;
+    EXPECT_EQ(std::count(outcome.error.begin(), outcome.error.end(), '\n'), 1);
+  }
+  folder_.Write("unknown.txt", "0 2 2");
+  const auto lines = folder_.Run("score m.kgl --ids unknown.txt --json").Json();
+  EXPECT_TRUE(lines.back()["ppl_without_oov"].is_null());
+}
+
+TEST_F(ScoreTest, BinsAddUpToTheTotals) {
+  const auto total = folder_.Run("score m.kgl --ids ids.txt --json").Json().back();
+  for (const char* by : {"frequency", "gap"}) {
+    const auto lines =
+        folder_.Run("score m.kgl --ids ids.txt --json --by " + std::string(by)).Json();
+    EXPECT_EQ(lines.back(), total);
+    uint64_t tokens = 0;
+    double loss = 0;
+    for (const auto& line : lines) {
+      if (!line.contains("by")) continue;
+      EXPECT_EQ(line["by"], by);
+      tokens += line["tokens"].get<uint64_t>();
+      loss += line["nll"].get<double>() * line["tokens"].get<double>();
+    }
+    EXPECT_EQ(tokens, Ids().size() - 1);
+    EXPECT_NEAR(loss, total["nll"].get<double>() * 16, 1e-6);
+  }
+  folder_.Write("counts.txt", "w9 8\nw5 7\n");
+  const auto lines =
+      folder_.Run("score m.kgl --ids ids.txt --json --by frequency --counts counts.txt").Json();
+  EXPECT_EQ(lines[16]["from"], 0);
+  EXPECT_EQ(lines[16]["to"], 0);
+  EXPECT_EQ(lines[16]["tokens"], 3);  // three times w9
+  EXPECT_EQ(lines[17]["tokens"], 3);
+  EXPECT_EQ(lines[lines.size() - 2]["to"], 22);
+  EXPECT_EQ(folder_.Run("score m.kgl --ids ids.txt --counts counts.txt").exit_status, 2);
+  EXPECT_EQ(folder_.Run("score m.kgl --ids ids.txt --by gap --counts counts.txt").exit_status, 2);
+  EXPECT_EQ(folder_.Run("score m.kgl --ids ids.txt --by length").exit_status, 2);
+  const Outcome none = folder_.Run("score m.kgl --ids ids.txt --by frequency --counts none.txt");
+  EXPECT_EQ(none.exit_status, 1);
+  EXPECT_TRUE(none.IsRefusal()) << none.error;
 }
 
 TEST_F(ScoreTest, TokensThatAreNotUtf8AreEscaped) {
@@ -350,10 +436,11 @@ TEST_F(ScoreTest, ImpossibleTokensAreNull) {
 
 TEST_F(ScoreTest, PeopleGetASummary) {
   const Outcome outcome = folder_.Run("score m.kgl --ids ids.txt");
-  EXPECT_EQ(outcome.Lines().size(), 6u);
+  EXPECT_EQ(outcome.Lines().size(), 7u);
   EXPECT_NE(outcome.out.find("\nperplexity "), std::string::npos);
   const Outcome tokens = folder_.Run("score m.kgl --ids ids.txt --tokens");
-  EXPECT_EQ(tokens.Lines().size(), 6u + Ids().size() - 1);
+  EXPECT_EQ(tokens.Lines().size(), 7u + Ids().size() - 1);
+  EXPECT_EQ(folder_.Run("score m.kgl --ids ids.txt --by gap").Lines().size(), 7u + 4u);
 }
 
 }  // namespace

@@ -134,7 +134,8 @@ Command AddBench(Arguments& program) {
   Arguments bench = program.AddSubcommand("bench", "Measure the time per token");
   AddRunOptions(bench, options->run);
   bench.Get("--lanes").Says("run N streams that step together");
-  bench.Add("--ids", options->ids, "token ids to feed (default: random ids)").Called("FILE");
+  bench.Add("--ids", options->ids, "token ids to feed (default: random ids)")
+      .Called(kFileOrStandardInput);
   bench
       .Add("--source-length", options->source_length,
            "for a model with an encoder: tokens of the random source (default: 20)")

@@ -58,7 +58,7 @@ TEST(ChooseFamily, SaysWhichWouldFit) {
   EXPECT_EQ(status.message(),
             "checkpoint: m.pth: expected tensors of the family 'transformer-xl', found those of "
             "transfo-xl-hf: a state dict of 1 tensors: "
-            "'transformer.layers.0.dec_attn.r_net.weight'");
+            "'transformer.layers.0.dec_attn.r_net.weight' (leave --family out, or name that one)");
 }
 
 TEST(CheckMemoryLength, IsForFamiliesThatCanHaveAnother) {

@@ -86,7 +86,7 @@ TEST(FamiliesByFit, TheNearestFirst) {
 }
 
 // A recurrent model of OpenNMT-py, which the family of its Transformers refuses.
-TEST(WithUnreadCode, NamesTheCode) {
+TEST(WithNextStep, NamesTheCodeOrARecipe) {
   Names names = {"generator.0.weight", "generator.0.bias"};
   for (const char* side : {"encoder.", "decoder."}) {
     names.push_back(std::string(side) + "embeddings.make_embedding.emb_luts.0.weight");
@@ -95,9 +95,13 @@ TEST(WithUnreadCode, NamesTheCode) {
     }
   }
   const Status refusal(KINGLET_INVALID_CHECKPOINT, "no");
-  EXPECT_EQ(WithUnreadCode(refusal, Weights(names)).message(),
+  EXPECT_EQ(WithNextStep(refusal, Weights(names)).message(),
             "no; it is a recurrent translation model of OpenNMT-py: no family reads it");
-  EXPECT_EQ(WithUnreadCode(refusal, Weights({"encoder.weight"})).message(), "no");
+  EXPECT_EQ(WithNextStep(refusal, Weights({"encoder.weight"})).message(),
+            "no (`kinglet inspect` shows all names; a --recipe may describe the network: "
+            "docs/RECIPES.md)");
+  const Status unread(KINGLET_NOT_FOUND, "no config.yaml: --config names one");
+  EXPECT_EQ(WithNextStep(unread, Weights(names)).message(), unread.message());
 }
 
 TEST(FittingPrefix, OfAFrameworksModule) {

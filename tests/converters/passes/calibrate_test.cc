@@ -23,8 +23,9 @@ namespace {
 
 // Calibrates as a conversion does: writes the draft, runs it and takes the new description.
 Status Calibrate(const std::string& path, int bits, ModelDraft& draft) {
-  KINGLET_ASSIGN_OR_RETURN(const CalibrationInput input,
-                           ReadCalibration(path, draft.description, draft.vocabulary));
+  KINGLET_ASSIGN_OR_RETURN(
+      const CalibrationInput input,
+      ReadCalibration(path, draft.description, draft.vocabulary, draft.tokenizer));
   KINGLET_ASSIGN_OR_RETURN(const std::vector<std::byte> bytes, SerialiseModel(draft));
   const TemporaryFolder folder;
   const std::string file = folder.Path("model.kgl");
@@ -169,7 +170,7 @@ TEST(Calibrate, QuantisedModelsApproachTheFloatModel) {
   const TemporaryFolder folder;
   const std::string text = folder.Write("text", "the w3 w4\nw7 w22 the w15\n\nw9 unheard-of w5\n");
   const ModelDraft exact = TinyMicronet({.cache_capacity = 3});
-  const auto tokens = ReadCalibrationText(text, exact.vocabulary);
+  const auto tokens = ReadCalibrationText(text, exact.vocabulary, {});
   ASSERT_TRUE(tokens.ok());
   const std::vector<double> expected = LogProbabilities(exact, *tokens);
   double previous = std::numeric_limits<double>::infinity();
@@ -210,15 +211,34 @@ TEST(Calibrate, RecordsHowOftenTheWordsOfEachBinOccur) {
 TEST(ReadCalibrationText, WordsOfLinesWithTheirEnds) {
   const TemporaryFolder folder;
   const std::vector<std::string> words = {"the", "<eos>", "<unk>", "cat"};
-  const auto tokens = ReadCalibrationText(folder.Write("t", "the  cat\n\n\tdog\n"), words);
+  const auto tokens = ReadCalibrationText(folder.Write("t", "the  cat\n\n\tdog\n"), words, {});
   ASSERT_TRUE(tokens.ok()) << tokens.status().message();
   EXPECT_EQ(*tokens, (std::vector<uint32_t>{0, 3, 1, 1, 2, 1}));
+}
+
+TEST(ReadCalibration, AByteOrderMarkIsLeftOutAndSaid) {
+  const TemporaryFolder folder;
+  const ModelDraft draft = TinyMicronet({.bits = 9});
+  const auto input = ReadCalibration(folder.Write("t", "\xEF\xBB\xBFthe"), draft.description,
+                                     std::vector<std::string>{"the", "<eos>"}, {});
+  ASSERT_TRUE(input.ok()) << input.status().message();
+  EXPECT_EQ(input->tokens, (std::vector<uint32_t>{0, 1}));
+  EXPECT_EQ(input->notes.size(), 1u);
+}
+
+TEST(ReadCalibrationText, CutAsTheModelCutsIt) {
+  const TemporaryFolder folder;
+  const std::vector<std::string> words = {"the", "<eos>", "<unk>", "cat", ","};
+  const std::string path = folder.Write("t", "the cat, the dog\n");
+  const TextTables rule{false, WordRule{WordRule::Rule::kWikiText}};
+  EXPECT_EQ(*ReadCalibrationText(path, words, rule), (std::vector<uint32_t>{0, 3, 4, 0, 2, 1}));
+  EXPECT_EQ(*ReadCalibrationText(path, words, {}), (std::vector<uint32_t>{0, 2, 0, 2, 1}));
 }
 
 TEST(ReadCalibrationText, LinesOfADictionaryOfFairseq) {
   const TemporaryFolder folder;
   const std::vector<std::string> words = {"<s>", "<pad>", "</s>", "<unk>", "the"};
-  EXPECT_EQ(*ReadCalibrationText(folder.Write("t", "the cat\n\n"), words),
+  EXPECT_EQ(*ReadCalibrationText(folder.Write("t", "the cat\n\n"), words, {}),
             (std::vector<uint32_t>{4, 3, 2, 2}));
 }
 
@@ -240,12 +260,12 @@ TEST(ReadCalibrationText, UnknownWordsWithoutAPlaceForThem) {
   const TemporaryFolder folder;
   const std::vector<std::string> words = {"the", "<eos>"};
   const std::string path = folder.Write("t", "the dog\n");
-  const Status status = ReadCalibrationText(path, words).status();
+  const Status status = ReadCalibrationText(path, words, {}).status();
   EXPECT_EQ(status.code(), KINGLET_UNKNOWN_WORD);
   EXPECT_NE(status.message().find("dog"), std::string::npos);
-  EXPECT_EQ(ReadCalibrationText(folder.Write("e", ""), words).status().code(),
+  EXPECT_EQ(ReadCalibrationText(folder.Write("e", ""), words, {}).status().code(),
             KINGLET_INVALID_ARGUMENT);
-  EXPECT_EQ(ReadCalibrationText(folder.Path("none"), words).status().code(), KINGLET_NOT_FOUND);
+  EXPECT_EQ(ReadCalibrationText(folder.Path("none"), words, {}).status().code(), KINGLET_NOT_FOUND);
 }
 
 }  // namespace

@@ -26,25 +26,35 @@ TEST(FindCheckpoint, AFileIsItself) {
   EXPECT_EQ(FindCheckpoint(folder.Path("none")).value(), folder.Path("none"));
 }
 
-TEST(FindCheckpoint, TheLargestStepOfAFolder) {
+void ExpectNamed(const std::string& folder, const std::string& names) {
+  const Status status = FindCheckpoint(folder).status();
+  EXPECT_EQ(status.code(), KINGLET_INVALID_ARGUMENT);
+  EXPECT_EQ(status.message(), "checkpoint: " + folder +
+                                  ": expected one checkpoint (name the file instead of its "
+                                  "folder), found " +
+                                  names);
+}
+
+TEST(FindCheckpoint, StepsAreNotChosenBetween) {
   const TemporaryFolder folder;
-  folder.Write("model-9.pth", "");
-  folder.Write("model-10.pth", "");
-  folder.Write("model-0100.pth", "");
+  const std::string only = folder.Write("model-10.pth", "");
   folder.Write("model-200.pth.tmp", "");
-  folder.Write("model-300-processed.pth", "");
   std::filesystem::create_directory(folder.Path("model-400.pth"));
-  EXPECT_EQ(FindCheckpoint(folder.path()).value(), folder.Path("model-10.pth"));
+  EXPECT_EQ(FindCheckpoint(folder.path()).value(), only);
+  folder.Write("model-9.pth", "");
+  ExpectNamed(folder.path(), "model-10.pth, model-9.pth");
+  folder.Write("model.pt", "");
+  ExpectNamed(folder.path(), "model.pt, model-10.pth, model-9.pth");
   const std::string inner = folder.Write("models/model-1.pth", "");
   EXPECT_EQ(FindCheckpoint(folder.path()).value(), inner);
 }
 
-TEST(FindCheckpoint, AWholeModelOfAFolderWithoutSteps) {
+TEST(FindCheckpoint, NamedStepsAreNotChosenBetween) {
   const TemporaryFolder folder;
-  const std::string whole = folder.Write("model.pt", "");
-  EXPECT_EQ(FindCheckpoint(folder.path()).value(), whole);
-  const std::string step = folder.Write("model-3.pth", "");
-  EXPECT_EQ(FindCheckpoint(folder.path()).value(), step);
+  const std::string only = folder.Write("lm_step_20.pt", "");
+  EXPECT_EQ(FindCheckpoint(folder.path()).value(), only);
+  folder.Write("lm_step_7.pt", "");
+  ExpectNamed(folder.path(), "lm_step_20.pt, lm_step_7.pt");
 }
 
 TEST(FindCheckpoint, AFolderWithoutOne) {
@@ -65,11 +75,12 @@ TEST(FindCheckpoint, AFolderOfHuggingFace) {
 
 TEST(FindCheckpoint, AFolderOfTensorFlow) {
   const TemporaryFolder folder;
-  folder.Write("model-20.index", "");
-  const std::string largest = folder.Write("model-100.index", "");
+  const std::string index = folder.Write("model-100.index", "");
   folder.Write("model-100.data-00000-of-00001", "");
   folder.Write("checkpoint", "");
-  EXPECT_EQ(FindCheckpoint(folder.path()).value(), largest);
+  EXPECT_EQ(FindCheckpoint(folder.path()).value(), index);
+  folder.Write("model-20.index", "");
+  ExpectNamed(folder.path(), "model-100.index, model-20.index");
   const std::string exported = folder.Write("model.npz", "");
   EXPECT_EQ(FindCheckpoint(folder.path()).value(), exported);
 }

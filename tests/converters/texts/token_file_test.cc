@@ -139,5 +139,15 @@ TEST(ForEachWord, EndsWhenTheCallerFails) {
   EXPECT_EQ(calls, 2);
 }
 
+TEST(NoteByteOrderMarkOf, SaysThatThereIsOne) {
+  for (const auto& [text, count] : std::initializer_list<std::pair<const char*, size_t>>{
+           {"\xEF\xBB\xBFthe cat", 1}, {"\xEF\xBB\xBF", 1}, {"", 0}, {"\xEF\xBB", 0}, {"the", 0}}) {
+    const TemporaryFile file(text);
+    std::vector<std::string> notes;
+    ASSERT_TRUE(NoteByteOrderMarkOf(file.path(), notes).ok());
+    EXPECT_EQ(notes.size(), count) << text;
+  }
+}
+
 }  // namespace
 }  // namespace kinglet::token_file_test

@@ -52,6 +52,16 @@ TEST(TokenizerFile, OneBesideTheCheckpointIsFound) {
   EXPECT_EQ(TokenizerBeside(checkpoint, "awd-lstm"), "");
   touch("code");
   EXPECT_EQ(TokenizerBeside(checkpoint, "fairseq"), "");  // which?
+  for (const auto& [family, file] : {std::pair("espnet-rnn-lm", "bpe.model"),
+                                     {"espnet-transformer-lm", "bpe.model"},
+                                     {"speechbrain-rnn-lm", "tokenizer.ckpt"}}) {
+    touch(file);
+    EXPECT_EQ(TokenizerBeside(checkpoint, family), (folder / file).string());
+  }
+  fs::remove(folder / "code");
+  fs::remove(folder / "bpecodes");
+  touch("sentencepiece.bpe.model");
+  EXPECT_EQ(TokenizerBeside(checkpoint, "fairseq"), (folder / "sentencepiece.bpe.model").string());
   fs::remove_all(folder);
 }
 

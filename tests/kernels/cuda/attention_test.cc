@@ -101,6 +101,22 @@ TEST(CudaWindowAttention, LanesAtPlacesOfTheirOwn) {
   }
 }
 
+// So many lanes that a warp has a head; and heads so wide that those of eight warps do not fit a
+// block's shared memory.
+TEST(CudaWindowAttention, ManyLanesHaveAWarpForEachHead) {
+  std::vector<uint64_t> begins;
+  for (uint64_t i = 0; i < kManyLanes + 1; ++i) begins.push_back(i % 29);
+  for (const int bits : {0, 9, 16}) {
+    for (const Order order : {Order::kForward, Order::kBackward}) {
+      ExpectSameAsRef({3, 24, 20, 97, bits, Positions::kColumns}, begins, 2, order);
+      ExpectSameAsRef({3, 33, 7, 13, bits, Positions::kRows}, begins, 2, order);
+      ExpectSameAsRef({2, 8, 12, 13, bits, Positions::kNone, StreamStart::kMasked, false, true},
+                      begins, 2, order);
+    }
+  }
+  ExpectSameAsRef({1, 8, 800, 13, 9, Positions::kNone}, begins, 2);
+}
+
 // Windows whose heads are divided among several units.
 TEST(CudaWindowAttention, LongWindows) {
   for (const int bits : {0, 9}) {

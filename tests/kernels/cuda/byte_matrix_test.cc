@@ -33,8 +33,8 @@ TEST(ByteMatrix, SignsBecomeBytes) {
 
 TEST(ByteMatrix, ProductsOfOneThreadEqualPlainSums) {
   TestRandom random(7);
-  constexpr uint32_t kRows = 17, kCols = 33;
-  for (const int bits : {3, 8, 9, 15}) {
+  constexpr uint32_t kRows = 17;
+  for (const auto& [bits, kCols] : {std::pair{3, 33u}, {8, 33u}, {9, 33u}, {15, 33u}, {9, 4u}}) {
     const int32_t limit = 1 << (bits - 1);
     std::vector<int16_t> codes(kRows * kCols), x(kCols);
     for (int16_t& code : codes) {

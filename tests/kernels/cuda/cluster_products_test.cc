@@ -43,7 +43,7 @@ class Cluster {
     product.x.codes = true;
     product.x.step = 0.25f;
     product.x_is_byte = shape.bytes;
-    product.fits_int32 = shape.fits_int32;
+    product.fits_int32 = product.fits_float = shape.fits_int32;
     product.finish.bias = shape.biased ? bias_.data() : nullptr;
     product.finish.relu = shape.rectifies;
     Logits& logits = cluster_.logits;
@@ -55,7 +55,9 @@ class Cluster {
     logits.normaliser = logits.blocks.Plus(logits.Blocks() * sizeof(float));
     for (uint32_t i = 0; i < shape.lanes; ++i) {
       std::vector<int16_t>& x = x_.emplace_back(shape.cols);
-      for (int16_t& code : x) code = code_below(shape.bytes ? 127 : 32767);
+      // Of four columns at most so large that the sums of narrow matrices fit floats.
+      const uint32_t largest = shape.cols <= kNarrowColumns ? 16383 : 32767;
+      for (int16_t& code : x) code = code_below(shape.bytes ? 127 : largest);
       std::vector<float>& made = made_.emplace_back(count + 2 * logits.Blocks() + 2);
       std::vector<float>& stored = stored_.emplace_back(made.size());
       for (uint32_t row = 0; row < count; ++row) {
@@ -142,6 +144,15 @@ TEST(ClusterProducts, OfWholeTiles) {
   ExpectSame({64, 0, 64, 64, 16, true, true, true, false});
 }
 
+// Matrices of at most four columns, whose lanes are threads: sums up to 2^24; logits beyond the
+// product's rows; partial sum blocks.
+TEST(ClusterProducts, OfNarrowMatrices) {
+  ExpectSame({1024, 0, 4, 64, 9, false, true, true, false});
+  ExpectSame({4099, 0, 4, 70, 9, false, true, true, false});
+  ExpectSame({60, 0, 1, 3, 8, true, true, false, false});
+  ExpectSame({1100, 7, 3, 9, 9, false, true, true, false});
+}
+
 TEST(ClusterProducts, OfRaggedTilesAndLanes) {
   ExpectSame({1049, 5, 33, 70, 9, false, true, true, false});
   ExpectSame({60, 0, 20, 33, 8, true, true, false, false});
@@ -158,6 +169,7 @@ TEST(ClusterProducts, OfSumsOf64BitsAndRectifiedOnes) {
 TEST(ClusterProducts, AreDividedIntoAsManyUnitsAsADeviceNeeds) {
   ClusterProduct head{};
   head.logits.count = 8 * kSumBlock;
+  head.enough_units = 128;
   EXPECT_EQ(head.Units(4096, 8), 128u);
   EXPECT_EQ(head.Units(2048, 8), 256u);
   EXPECT_EQ(head.Units(64, 8), 8u);

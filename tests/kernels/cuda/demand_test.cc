@@ -50,6 +50,14 @@ TEST(CudaDemand, AProductReadsItsBitsOnceAndMakesWholeTilesOfProducts) {
   EXPECT_EQ(demand(product, 1).byte_products, kEntries * 4 * 8);
 }
 
+TEST(CudaDemand, ANarrowMatrixHasNoTilesAndNeedsNoTensorCores) {
+  IntegerProduct product = NineBits();
+  product.matrix.cols = 4;
+  product.matrix.form = ByteForm::kNarrow;
+  EXPECT_EQ(DemandOf(MakeStep(product), Lanes(65)).weight_bytes, 100u * (4 * 2 + 4));
+  EXPECT_EQ(DemandOf(MakeStep(product), Lanes(65)).byte_products, 0u);
+}
+
 TEST(CudaDemand, LanesWhoseTokensAreElsewhereAskForNothing) {
   IntegerProduct product = NineBits();
   product.tokens = {10, 5};

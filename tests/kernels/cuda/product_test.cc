@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -75,10 +76,11 @@ struct Shape {
   uint32_t rows, cols, lanes;
   int bits;
   bool bytes, fits_int32;
-  uint32_t misplaced = 0;  // codes before x, so that it is not aligned to 8 bytes
+  uint32_t misplaced = 0;   // codes before x, so that it is not aligned to 8 bytes
+  bool fits_float = false;  // codes are at most 16,383
 };
 void ExpectPlainSums(const Shape& shape, Order order) {
-  const auto [rows, cols, lanes, bits, bytes, fits_int32, misplaced] = shape;
+  const auto [rows, cols, lanes, bits, bytes, fits_int32, misplaced, fits_float] = shape;
   TestRandom random(rows + cols * lanes);
   const auto code_below = [&](uint32_t limit) {
     return static_cast<int16_t>(static_cast<int32_t>(random.Below(2 * limit)) -
@@ -96,7 +98,7 @@ void ExpectPlainSums(const Shape& shape, Order order) {
   std::vector<std::vector<float>> y(lanes, std::vector<float>(rows));
   std::vector<Lane> on(lanes);
   for (uint32_t i = 0; i < lanes; ++i) {
-    for (int16_t& code : x[i]) code = code_below(bytes ? 127 : 32767);
+    for (int16_t& code : x[i]) code = code_below(bytes ? 127 : fits_float ? 16383 : 32767);
     on[i].scratch = reinterpret_cast<std::byte*>(x[i].data());
     on[i].state = reinterpret_cast<std::byte*>(y[i].data());
   }
@@ -107,6 +109,7 @@ void ExpectPlainSums(const Shape& shape, Order order) {
   product.x.step = 0.25f;
   product.x_is_byte = bytes;
   product.fits_int32 = fits_int32;
+  product.fits_float = fits_float;
   product.finish.bias = bias.data();
   product.y = {Space::kState, 0};
   std::vector<std::byte> shared(IntegerProduct::SharedBytes());
@@ -162,6 +165,33 @@ TEST(IntegerProduct, OfManyLanesIsThatOfEach) {
       ExpectPlainSums({17, 259, lanes, 8, lanes == 64, false, lanes == 9 ? 1u : 0u}, order);
     }
     ExpectPlainSums({130, 64, 10, 16, false, false}, order);
+  }
+}
+
+// At most four columns: floats where the sums fit them, else integers; units of several lanes and
+// of several groups of rows.
+TEST(IntegerProduct, OfNarrowMatricesIsExact) {
+  for (const Order order : {Order::kForward, Order::kBackward}) {
+    for (const uint32_t lanes : {1u, 8u, 9u, 65u}) {
+      for (const uint32_t cols : {1u, 3u, 4u}) {
+        ExpectPlainSums({600, cols, lanes, 9, false, true, 0, true}, order);
+        ExpectPlainSums({17, cols, lanes, 16, false, false, 1}, order);
+      }
+    }
+  }
+}
+
+// All sums that are 2^24 at most are floats; a sum of zeros is +0, whatever their signs.
+TEST(IntegerProduct, OfNarrowMatricesReachesTheLastExactFloat) {
+  IntegerProduct product{};
+  product.matrix.form = ByteForm::kNarrow;
+  product.matrix.cols = 4;
+  internal::NarrowVector x{{-16383, -16383, -16383, -16383}, 1.0f};
+  for (const bool floats : {true, false}) {
+    product.fits_float = floats;
+    EXPECT_EQ(internal::NarrowSum(product, {{-256, -256, -256, -256}}, x), 16776192.0f);
+    EXPECT_EQ(internal::NarrowSum(product, {{-256, -256, -256, -255}}, x), 16759809.0f);
+    EXPECT_FALSE(std::signbit(internal::NarrowSum(product, {{0, 0, 0, 0}}, x)));
   }
 }
 

@@ -15,7 +15,8 @@ namespace {
 
 TEST(CudaWeights, EveryEntryComesBack) {
   for (const int bits : {2, 7, 8, 9, 10, 13, 16}) {
-    for (const auto& [rows, cols] : {std::pair{1u, 1u}, {16u, 32u}, {17u, 33u}, {40u, 100u}}) {
+    for (const auto& [rows, cols] :
+         {std::pair{1u, 1u}, {16u, 32u}, {17u, 33u}, {40u, 100u}, {21u, 3u}}) {
       std::vector<int16_t> codes;
       const int32_t limit = 1 << (bits - 1);
       for (uint32_t i = 0; i < rows * cols; ++i) {
@@ -30,7 +31,8 @@ TEST(CudaWeights, EveryEntryComesBack) {
       matrix.form = planes.form;
       matrix.low = planes.low.data();
       matrix.high = planes.high.data();
-      ASSERT_EQ(planes.low.size(), matrix.tiles() * kTileBytes);
+      ASSERT_EQ(planes.low.size(), matrix.low_bytes());
+      ASSERT_EQ(planes.high.size(), matrix.high_bytes());
       for (uint32_t row = 0; row < rows; ++row) {
         for (uint32_t col = 0; col < cols; ++col) {
           ASSERT_EQ(matrix.Code(row, col), codes[row * cols + col]) << bits << " bits";
@@ -43,6 +45,13 @@ TEST(CudaWeights, EveryEntryComesBack) {
 TEST(CudaWeights, NineBitsTakeNineBits) {
   const BytePlanes planes = LayOutPlanes(std::vector<int16_t>(64 * 64), 64, 64, 9);
   EXPECT_EQ((planes.low.size() + planes.high.size()) * 8, 64u * 64 * 9);
+}
+
+// The last tail of the best MicroNet: 8 bytes a row, where tiles would take 36.
+TEST(CudaWeights, NarrowRowsTakeSixteenBitsAnEntry) {
+  const BytePlanes planes = LayOutPlanes(std::vector<int16_t>(1000 * 4), 1000, 4, 9);
+  EXPECT_EQ(planes.form, ByteForm::kNarrow);
+  EXPECT_EQ(planes.low.size() + planes.high.size(), 8000u);
 }
 
 TEST(CudaWeights, ATensorIsOnTheDeviceOnceAndLeavesTheFile) {

@@ -39,6 +39,9 @@ INSTANTIATE_TEST_SUITE_P(
     CApi, StrictC11,
     testing::Values(
         CTest{"Embeddings", TestEmbeddings}, CTest{"EmbeddingErrors", TestEmbeddingErrors},
+        CTest{"AllTexts", TestAllTexts}, CTest{"SpecialTokens", TestSpecialTokens},
+        CTest{"DrawOptions", TestDrawOptions}, CTest{"Draws", TestDraws},
+        CTest{"Generation", TestGeneration}, CTest{"GenerationErrors", TestGenerationErrors},
         CTest{"LaneQueries", TestLaneQueries}, CTest{"LaneQueryErrors", TestLaneQueryErrors},
         CTest{"Library", TestLibrary}, CTest{"ModelOptions", TestModelOptions},
         CTest{"ModelsOpen", TestModelsOpen}, CTest{"ModelsAnswer", TestModelsAnswer},
@@ -48,9 +51,11 @@ INSTANTIATE_TEST_SUITE_P(
         CTest{"Queries", TestQueries}, CTest{"QueryErrors", TestQueryErrors},
         CTest{"Samples", TestSamples}, CTest{"Work", TestWork}, CTest{"NotFinite", TestNotFinite},
         CTest{"Tokenize", TestTokenize}, CTest{"TokenizeErrors", TestTokenizeErrors},
+        CTest{"Trees", TestTrees}, CTest{"TreeErrors", TestTreeErrors},
         CTest{"Sources", TestSources}, CTest{"SourceErrors", TestSourceErrors},
         CTest{"States", TestStates}, CTest{"StateBytes", TestStateBytes},
-        CTest{"StateErrors", TestStateErrors}),
+        CTest{"StateErrors", TestStateErrors}, CTest{"WordQueries", TestWordQueries},
+        CTest{"WordQueryErrors", TestWordQueryErrors}),
     [](const auto& test) { return std::string(test.param.name); });
 
 void ExpectSameWork(const Session& expected, const kinglet_session* session) {

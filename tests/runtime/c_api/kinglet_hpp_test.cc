@@ -53,6 +53,12 @@ TEST(KingletHpp, Models) {
   EXPECT_EQ(*positioned.StartToken(), 2u);
   EXPECT_EQ(*positioned.Positions(), 5u);
   EXPECT_EQ(*model.TokenText(3), "w3");
+  const std::vector<std::string> texts = *model.TokenTexts();
+  ASSERT_EQ(texts.size(), size_t{TEST_WORDS});
+  EXPECT_EQ(texts[0], "the");
+  EXPECT_EQ(texts[TEST_WORDS - 1], *model.TokenText(TEST_WORDS - 1));
+  EXPECT_EQ(*model.SpecialToken(KINGLET_TOKEN_UNKNOWN), 2U);
+  EXPECT_EQ(*positioned.SpecialToken(KINGLET_TOKEN_BEGIN), 2U);
   EXPECT_EQ(*model.FindToken("the"), 0U);
   EXPECT_EQ(model.FindToken("").status().code(), KINGLET_UNKNOWN_WORD);
   EXPECT_EQ(model.FindToken({}).status().code(), KINGLET_UNKNOWN_WORD);
@@ -70,6 +76,7 @@ TEST(KingletHpp, Models) {
   EXPECT_EQ(std::remove(path), 0);
   ASSERT_TRUE(from_file.ok()) << from_file.status().message();
   EXPECT_FALSE(*from_file->HasWords());
+  EXPECT_EQ(from_file->TokenTexts().status().code(), KINGLET_UNSUPPORTED);
 }
 
 TEST(KingletHpp, SessionsAnswerWhatTheLibrarysOwnDo) {
@@ -115,6 +122,66 @@ TEST(KingletHpp, SessionsAnswerWhatTheLibrarysOwnDo) {
   EXPECT_EQ(session->LastWork()->clusters_opened, 0U);
   ASSERT_TRUE(session->LogProbabilities().ok());
   EXPECT_GT(session->LastWork()->clusters_opened, 1U);
+}
+
+TEST(KingletHpp, QueriesThatLookForWords) {
+  const Model model = OpenModel(TEST_MODEL_CACHE);
+  Session session = *Session::Create(model);
+  EXPECT_EQ(session.Rank(0).status().code(), KINGLET_NO_TOKEN_YET);
+  ASSERT_TRUE(session.Step(0).ok());
+  const std::vector<kinglet::Candidate> all = *session.TopK(TEST_WORDS);
+  const std::vector<float> p = *session.Probabilities();
+  EXPECT_EQ(session.TopP(1)->size(), size_t{TEST_WORDS});
+  EXPECT_EQ(session.TopP(1e-9)->front().id, all.front().id);
+  EXPECT_EQ(session.TopP(0).status().code(), KINGLET_INVALID_ARGUMENT);
+  EXPECT_EQ(*session.Rank(all[4].id), 5U);
+  const uint32_t allowed[] = {3, 1, 3};
+  EXPECT_EQ(session.TopKAllowed(allowed, 3, 9)->size(), 2U);
+  EXPECT_EQ(*session.ProbabilityAllowed(allowed, 3), double{p[1]} + double{p[3]});
+  EXPECT_EQ(session.TopKWithPrefix("th", 9)->front().id, 0U);
+  EXPECT_EQ(*session.ProbabilityOfPrefix("th"), double{p[0]});
+  EXPECT_EQ(*session.ProbabilityOfPrefix("no such word"), 0);
+  EXPECT_EQ(session.TopKWithPrefix({}, TEST_WORDS)->size(), size_t{TEST_WORDS});
+  const auto next = *session.NextCharacters("<");  // <eos>, <unk>
+  ASSERT_EQ(next.size(), 2U);
+  EXPECT_EQ(next[1].first, uint32_t{'u'});
+  EXPECT_EQ(next[1].second, double{p[2]});
+  const auto interval = *session.Interval(7);
+  EXPECT_EQ(interval.second, session.Interval(8)->first);
+  EXPECT_EQ(*session.WordAt(static_cast<uint32_t>(interval.first)), 7U);
+}
+
+TEST(KingletHpp, DrawsAndGeneratedText) {
+  const Model model = OpenModel(TEST_MODEL_CACHE);
+  Session session = std::move(*Session::Create(model));
+  kinglet::DrawOptions draw;
+  EXPECT_EQ(draw.temperature, 1);
+  EXPECT_EQ(draw.top_p, 1);
+  kinglet::GenerationOptions options;
+  options.tokens = 6;
+  options.seed = 3;
+  options.draw = &draw;
+  kinglet::Generation generation = std::move(*kinglet::Generation::Create(model, {4, 5}, options));
+  EXPECT_FALSE(*generation.Ended());
+  while (*generation.Next()) {
+  }
+  EXPECT_TRUE(*generation.Ended());
+  EXPECT_EQ(generation.Ended(1).status().code(), KINGLET_INVALID_ARGUMENT);
+  ASSERT_TRUE(session.Step(4).ok());
+  ASSERT_TRUE(session.Step(5).ok());
+  std::vector<uint32_t> drawn;
+  for (int i = 0; i < 6; ++i) {
+    drawn.push_back(*session.Draw(3, draw));
+    const uint32_t lane = 0;
+    const uint64_t seed = 3;
+    EXPECT_EQ(session.DrawLanes(&lane, &seed, 1)->front(), drawn.back());
+    ASSERT_TRUE(session.Step(drawn.back()).ok());
+  }
+  EXPECT_EQ(*generation.Ids(), drawn);
+  const std::string first = drawn[0] == 1 ? "\n" : " " + *model.TokenText(drawn[0]);
+  EXPECT_EQ(generation.Text()->rfind(first, 0), 0U) << *generation.Text();
+  draw.top_p = 0;
+  EXPECT_EQ(session.Draw(3, draw).status().code(), KINGLET_INVALID_ARGUMENT);
 }
 
 TEST(KingletHpp, Embeddings) {
@@ -177,6 +244,12 @@ TEST(KingletHpp, LanesAndStates) {
   EXPECT_NE(*session.LogProbabilities(0), *session.LogProbabilities(1));
   ASSERT_TRUE(session.Fork(0, 1).ok());
   EXPECT_EQ(*session.LogProbabilities(0), *session.LogProbabilities(1));
+  const uint32_t parents[] = {KINGLET_NO_PARENT, 0};
+  Session tree = std::move(*Session::Create(model, options));
+  const std::vector<double> values = *tree.ScoreTree(parents, ids, 2);
+  ASSERT_TRUE(tree.Step(4).ok());
+  EXPECT_EQ(values, (std::vector<double>{0, *tree.LogProbability(5)}));
+  EXPECT_EQ(tree.ScoreTree(ids, ids, 2).status().code(), KINGLET_INVALID_ARGUMENT);
 
   const State first = *session.Save(0);
   ASSERT_TRUE(session.Cancel().ok());

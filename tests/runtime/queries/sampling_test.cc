@@ -128,5 +128,55 @@ TEST(Sampling, AnEarlyChoiceIsNeverTakenBack) {
   EXPECT_GT(open, 500);
 }
 
+using State = Nucleus::State;
+
+TEST(Sampling, ANucleusEndsWithTheWordThatReachesItsShare) {
+  const std::vector<double> sums = {4, 6, 7, 7.5};
+  const std::vector<MassBounds> exact = {MassBounds::Exactly(5), MassBounds::Exactly(3)};
+  const auto words = [&](double top_p, bool all = true) {
+    const Nucleus nucleus = FindNucleus(sums, all, exact, top_p);
+    return nucleus.state == State::kKnown ? nucleus.words : 0;
+  };
+  EXPECT_EQ(words(1e-300), 1u);
+  EXPECT_EQ(words(0.5), 1u);
+  EXPECT_EQ(words(0.5000001), 2u);
+  EXPECT_EQ(words(0.75), 2u);
+  EXPECT_EQ(words(0.9), 4u);
+  EXPECT_EQ(words(0.99), 4u);  // all words, whatever rounding made of their sum
+  EXPECT_EQ(words(0.99, false), 0u);
+  EXPECT_EQ(FindNucleus(sums, false, exact, 0.99).state, State::kNeedsWords);
+}
+
+// What is decided from bounds is what all masses within them give.
+TEST(Sampling, ANucleusThatIsKnownEarlyIsNeverTakenBack) {
+  TestRandom random(19);
+  int known = 0, open = 0;
+  for (int round = 0; round < 20000; ++round) {
+    std::vector<double> sums;
+    for (uint32_t i = random.Below(6) + 1, sum = 0; i > 0; --i) {
+      sums.push_back(sum += random.Below(20) + 1);
+    }
+    const double low = sums.back() + random.Below(10), width = random.Below(10);
+    const double top_p = (random.Below(1000) + 1) / 1000.0;
+    const bool all = random.Below(2) == 0;
+    const Nucleus early =
+        FindNucleus(sums, all, std::vector<MassBounds>{{low, low + width}}, top_p);
+    ++(early.state == State::kKnown ? known : open);
+    for (const double mass : {low, low + width / 2, low + width}) {
+      const Nucleus late =
+          FindNucleus(sums, all, std::vector<MassBounds>{MassBounds::Exactly(mass)}, top_p);
+      ASSERT_NE(late.state, State::kNeedsMasses);
+      if (early.state == State::kKnown) {
+        ASSERT_EQ(late.words, early.words) << round;
+      }
+      if (early.state == State::kNeedsWords) {
+        ASSERT_EQ(late.state, State::kNeedsWords);
+      }
+    }
+  }
+  EXPECT_GT(known, 3000);
+  EXPECT_GT(open, 500);
+}
+
 }  // namespace
 }  // namespace kinglet::sampling_test

@@ -61,6 +61,7 @@ TEST(SentencePieces, BpeMergesTheBestPairAndSplitsUnusedPieces) {
       {"b", -6},  {"c", -7},  {"dd", 0, Type::kUserDefined}};
   const SentencePieces pieces(Model(Algorithm::kBpe, table));
   EXPECT_EQ(CutOf(pieces, "abccc"), MARK ":0[0,0) ab:2[0,2) c:8[2,3) cc:5[3,5)");
+  EXPECT_EQ(CutOf(pieces, "abcabc"), MARK ":0[0,0) ab:2[0,2) c:8[2,3) ab:2[3,5) c:8[5,6)");
   EXPECT_EQ(CutOf(pieces, "bcddq"), MARK ":0[0,0) bc:3[0,2) dd:9[2,4) q:0[4,5)");
 }
 

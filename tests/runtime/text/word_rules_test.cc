@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <random>
+#include <string>
+
 namespace kinglet::word_rules_test {
 namespace {
 
@@ -28,7 +31,21 @@ TEST(WordRules, WikiTextCutsPunctuationOnce) {
       {"the boys' toys - 3.", "the boys ' toys - 3 ."},
       {"I'd say we 've", "I 'd say we 've"},
       {"say 'hello' now", "say ' hello ' now"},
+      {"Mr. O'Brien's rock'n'roll", "Mr. O 'Brien 's rock 'n 'roll"},
+      {"'Twas O'Brien, in the 1990's, \"'so'\"", "' Twas O 'Brien , in the 1990 's , \" ' so ' \""},
+      {"boys'\u2014a'..b", "boys ' \u2014 a ' .. b"},
+      {"\"Mr. A (of the U.S.\u2014no.\u2014yes)",
+       "\" Mr. A ( of the U.S. \u2014 no . \u2014 yes )"},
       {"Wait... what?", "Wait ... what ?"},
+      {"wait...what..", "wait ... what .."},
+      {"\u201CIt\u2019s R&B,\u201D he said.", "\u201C It \u2019 s R & B , \u201D he said ."},
+      {"1990\u20131995 (\u00A35, 20\u00B0)", "1990 \u2013 1995 ( \u00A3 5 , 20 \u00B0 )"},
+      {"the U.S.\u201D", "the U.S. \u201D"},
+      {"at 5 p.m.", "at 5 p.m."},
+      {"so x = 3, he said : 'yes'", "so x = 3 , he said : ' yes '"},
+      {"example.org.", "example.org ."},
+      {"beans etc.", "beans etc ."},
+      {"\xE2\x80 caf\u00E9\xC3.", "\xE2\x80 caf\u00E9\xC3 ."},
       {"-a- \xC3\xA9-b", "-a- \xC3\xA9 @-@ b"},
       {"", ""}};
   for (const auto& [text, wanted] : lines) {
@@ -39,11 +56,25 @@ TEST(WordRules, WikiTextCutsPunctuationOnce) {
   EXPECT_EQ(CutOf(WordRule::Rule::kWikiText, cut), CutOf(WordRule::Rule::kSpaces, cut));
 }
 
+TEST(WordRules, CuttingACutTextChangesNothing) {
+  const std::string_view parts[] = {"a",  "Be", "s", "1",      "'",    "'",      "-",     ".",
+                                    ".",  ",",  "!", "\"",     "(",    "\u2019", "<unk>", "@-@",
+                                    "Mr", "U",  "&", "\u00E9", "\xC3", "...",    " ",     " "};
+  std::minstd_rand random(7);
+  for (int i = 0; i < 20000; ++i) {
+    std::string text;
+    for (size_t count = random() % 14; count > 0; --count)
+      text += parts[random() % std::size(parts)];
+    const std::string once = CutOf(WordRule::Rule::kWikiText, text);
+    ASSERT_EQ(CutOf(WordRule::Rule::kWikiText, once), once) << text;
+  }
+}
+
 TEST(WordRules, SpacesAndCharacters) {
   EXPECT_EQ(CutOf(WordRule::Rule::kSpaces,
                   " a\t,b\x1C"
-                  "c\xC2\xA0 "),
-            "a ,b c\xC2\xA0");
+                  "c\xC2\xA0 \u3000\xE3\x80"),
+            "a ,b c \xE3\x80");
   EXPECT_EQ(CutOf(WordRule::Rule::kCharacters, "a\xC3\xA9\xC3"), "a \xC3\xA9 \xC3");
 }
 

@@ -1,0 +1,96 @@
+// Text as ids of a model's vocabulary. Every command and pass that reads a text reads it here.
+#ifndef KINGLET_CONVERTERS_TEXTS_TEXT_READER_H_
+#define KINGLET_CONVERTERS_TEXTS_TEXT_READER_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "converters/texts/text_size.h"
+#include "converters/texts/word_splitter.h"
+#include "format/vocabulary.h"
+#include "kinglet/status.h"
+#include "runtime/text/model_text.h"
+
+namespace kinglet {
+
+// How unknown words were typed.
+class TypedWords {
+ public:
+  // REQUIRES: `position` is above those added before.
+  void Add(uint64_t position, std::string_view text);
+  // Empty where the token is a word of the vocabulary.
+  std::string_view At(uint64_t position) const;
+
+ private:
+  struct Place {
+    uint64_t position;
+    size_t begin, bytes;  // in text_
+  };
+  std::vector<Place> places_;
+  std::string text_;
+};
+
+struct TokenSequence {
+  std::vector<uint32_t> ids;  // each below the vocabulary's size
+  uint64_t unknown = 0;       // tokens for which the vocabulary has no word
+  TypedWords typed;           // what those were
+  // Of the text, with ends of lines where they are tokens; and of its first token. None: the text
+  // is not known.
+  std::optional<TextSize> size, first_size;
+};
+
+class TextReader {
+ public:
+  // Lines are cut as `text` says; null: words stand between white space (WordSplitter), unknown
+  // ones become <unk>, and so do ends of lines in a vocabulary without a word for them. `source`
+  // names the text in messages. REQUIRES: `vocabulary` and `text` outlive this.
+  TextReader(const Vocabulary& vocabulary, const ModelText* text, std::string source);
+
+  // Appends the tokens of the text's next bytes, and at each line's end its word: the first of
+  // <eos>, </s>, <sos/eos> and a newline that the vocabulary has. Where `text` cuts, a line is read
+  // when it has ended. Errors: KINGLET_UNKNOWN_WORD, naming word and line, without an unknown word;
+  // KINGLET_OUT_OF_MEMORY above 2^30 tokens; those of ModelText::Encode.
+  Status Add(std::string_view piece, TokenSequence& out);
+  // To be called when the text has ended: a last line may have no newline.
+  Status Finish(TokenSequence& out);
+
+  // Lines that were taken apart elsewhere: the tokens of one. Then follows the word for its end
+  // (EndLine), or the next line without it (NextLine).
+  Status AddLine(std::string_view line, TokenSequence& out);
+  Status EndLine(TokenSequence& out);
+  void NextLine();
+
+  // Whether the text began with a byte order mark, which is left out.
+  bool had_mark() const { return had_mark_; }
+
+ private:
+  // `text`: what was typed.
+  Status AddToken(uint32_t id, bool unknown, std::string_view text, TokenSequence& out) const;
+  Status AddWord(std::string_view word, TokenSequence& out) const;
+  // Of a text without a cutter; an empty piece is the end.
+  Status AddPiece(std::string_view piece, TokenSequence& out);
+  Status InLine(const Status& status) const;
+
+  const Vocabulary& vocabulary_;
+  const ModelText* text_;
+  const std::string source_;
+  const std::optional<uint32_t> end_of_line_, unknown_;
+  WordSplitter splitter_;
+  std::string open_;      // the current line's bytes, where lines are cut
+  bool in_line_ = false;  // something follows the last "\n"
+  bool at_start_ = true;
+  bool had_mark_ = false;
+  uint64_t line_ = 1;
+};
+
+// Reads a whole file. Errors: KINGLET_NOT_FOUND, KINGLET_IO_ERROR, and those of TextReader.
+Result<TokenSequence> ReadTextFile(const std::string& path, const Vocabulary& vocabulary,
+                                   const ModelText* text);
+
+}  // namespace kinglet
+
+#endif  // KINGLET_CONVERTERS_TEXTS_TEXT_READER_H_

@@ -1,0 +1,57 @@
+// The logits of a vocabulary cluster as a product that passes over them compute
+// (cluster_products.h), and how its work is divided. C++17.
+#ifndef KINGLET_KERNELS_CUDA_CLUSTER_PRODUCT_H_
+#define KINGLET_KERNELS_CUDA_CLUSTER_PRODUCT_H_
+
+#include <cstdint>
+
+#include "kernels/cuda/product.h"
+#include "kernels/cuda/softmax.h"
+
+namespace kinglet::cuda {
+
+// Arguments of both passes: the first logits are rows of `product`, the others are stored at
+// logits.x.
+struct ClusterProduct {
+  IntegerProduct product;
+  Logits logits;
+  uint32_t enough_units;  // Device::EnoughUnits
+
+  static constexpr uint32_t kStreams = IntegerProduct::kMaxStreamTiles * kTileStreams;
+  // Stream tiles of a warp: half of a unit's 8, or one if the device would have too few units.
+  static constexpr uint32_t kMaxTilesOfWarp = 4, kLeastTilesOfWarp = 1;
+  KINGLET_HOST_DEVICE uint32_t TilesOfWarp(uint32_t lanes, uint32_t warps) const {
+    const bool enough = UnitsOf(kMaxTilesOfWarp, lanes, warps) >= enough_units;
+    return enough ? kMaxTilesOfWarp : kLeastTilesOfWarp;
+  }
+  // Units of 64 lanes, with so many stream tiles for a warp. `warps`: a multiple of 8.
+  KINGLET_HOST_DEVICE uint32_t BlockUnits(uint32_t tiles, uint32_t warps) const {
+    const uint32_t together = warps * tiles / IntegerProduct::kMaxStreamTiles;
+    return DivideUp(logits.Blocks(), together);
+  }
+  KINGLET_HOST_DEVICE uint32_t UnitsOf(uint32_t tiles, uint32_t lanes, uint32_t warps) const {
+    return DivideUp(lanes, uint32_t{kStreams}) * BlockUnits(tiles, warps);
+  }
+  KINGLET_HOST_DEVICE uint32_t Units(uint32_t lanes, uint32_t warps) const {
+    return UnitsOf(TilesOfWarp(lanes, warps), lanes, warps);
+  }
+  KINGLET_HOST_DEVICE uint32_t PaddedColumns() const {
+    return product.matrix.col_tiles() * kTileDepth;
+  }
+  // Rows of each sum block of a narrow matrix that are in shared memory at a time, and most sum
+  // blocks of a unit.
+  static constexpr uint32_t kNarrowRows = 128, kMostSumBlocks = 4;
+  // Two planes of all columns of x.
+  KINGLET_HOST_DEVICE uint64_t SharedBytes() const {
+    if (product.matrix.narrow()) {
+      constexpr uint64_t kRows = uint64_t{kMostSumBlocks} * kNarrowRows;
+      return SharedMemory::Bytes<float>(kRows * kNarrowColumns) +
+             SharedMemory::Bytes<float>(kRows * 2);
+    }
+    return 2 * SharedMemory::Bytes<uint8_t>(kStreams * IntegerProduct::Stride(PaddedColumns()));
+  }
+};
+
+}  // namespace kinglet::cuda
+
+#endif  // KINGLET_KERNELS_CUDA_CLUSTER_PRODUCT_H_

@@ -1,0 +1,46 @@
+// How the blocks of a launch of several steps wait for each other, and which ways a device has.
+#ifndef KINGLET_KERNELS_CUDA_LAUNCH_BARRIER_H_
+#define KINGLET_KERNELS_CUDA_LAUNCH_BARRIER_H_
+
+#include <cstdint>
+
+#include "kinglet/status.h"
+
+namespace kinglet::cuda {
+
+// The barrier of all blocks of a launch between two steps: none; of a cooperative launch (grid); or
+// of a thread block cluster.
+enum class LaunchBarrier : uint8_t { kNone, kGrid, kCluster };
+
+// Whether a kernel's blocks can wait for their cluster. `device_major`: the device's compute
+// capability. `ptx_version`: cudaFuncAttributes::ptxVersion, the virtual architecture that the
+// kernel's source was compiled for (90 for compute_90). The device alone does not decide it: code
+// compiled for 8.0 also runs on a device of 9.0, by way of PTX, but its source was compiled without
+// the wait.
+constexpr bool HasClusterBarrier(int device_major, int ptx_version) {
+  return device_major >= 9 && ptx_version >= 90;
+}
+
+// An environment variable that allows one way only, so that each can be checked on one device:
+// "cluster", "grid", or "step", where each step is a launch of its own. Results do not depend on
+// it.
+inline constexpr const char* kLaunchVariable = "KINGLET_CUDA_LAUNCHES";
+
+// The barriers that launches may have.
+struct LaunchBarriers {
+  bool cluster = false, grid = false;
+  bool required = false;  // steps may not be launched one by one where the barrier does not fit
+
+  bool Has(LaunchBarrier barrier) const {
+    return barrier == LaunchBarrier::kCluster ? cluster : barrier == LaunchBarrier::kGrid && grid;
+  }
+  // Those of them that `asked` allows: the value of kLaunchVariable; null or "": all. Errors:
+  // KINGLET_UNSUPPORTED for a barrier that is missing, or another word.
+  Result<LaunchBarriers> Allowed(const char* asked) const;
+  // KINGLET_UNSUPPORTED if the barriers are required.
+  Status MayGoWithout() const;
+};
+
+}  // namespace kinglet::cuda
+
+#endif  // KINGLET_KERNELS_CUDA_LAUNCH_BARRIER_H_

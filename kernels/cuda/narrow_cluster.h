@@ -1,0 +1,167 @@
+// A pass over the logits of a cluster whose output table has at most four columns, such as the last
+// tail of the best MicroNet (242,735 x 4): the work of cluster_products.h without tensor cores,
+// whose tiles would be seven eighths empty. C++17.
+//
+// The work is divided as there: a warp has a sum block (1,024 logits) for up to 32 lanes. A thread
+// has a lane and some of the 16 chains of rule 4, and computes their logits by float multiply-adds,
+// which are exact (IntegerProduct::fits_float). Shared memory: some rows as floats, for all lanes
+// of the unit.
+#ifndef KINGLET_KERNELS_CUDA_NARROW_CLUSTER_H_
+#define KINGLET_KERNELS_CUDA_NARROW_CLUSTER_H_
+
+#include <cstdint>
+
+#include "kernels/cuda/cluster_product.h"
+
+namespace kinglet::cuda::internal {
+
+// How the 32 threads of a warp share the 8 * kTiles lanes of a sum block of a narrow matrix. Thread
+// t has lane t % kLanes, and chains t / kLanes, t / kLanes + kGroups, ...
+template <uint32_t kTiles>
+struct NarrowShare {
+  static constexpr uint32_t kLanes = kTiles * kTileStreams, kGroups = kWarpThreads / kLanes;
+  static constexpr uint32_t kChains = kSumChains / kGroups;  // of a thread
+  float values[kChains];                                     // one for each chain
+};
+
+// Rows of a narrow matrix in shared memory.
+struct StagedRows {
+  float* codes;  // [sum blocks of the unit, kNarrowRows, kNarrowColumns]
+  float* terms;  // [the same rows, 2]: scale and bias
+};
+
+// Block-wide: copies rows `begin`, begin + 1, ... of each of the unit's sum blocks.
+KINGLET_HOST_DEVICE inline void StageRows(const ClusterProduct& p, const Block& block,
+                                          uint32_t first_block, uint32_t blocks, uint32_t begin,
+                                          const StagedRows& to) {
+  constexpr uint32_t kRows = ClusterProduct::kNarrowRows;
+  block.ForEach(uint64_t{blocks} * kRows, [&](uint64_t item) {
+    const auto i = static_cast<uint32_t>(item);
+    const uint32_t row = (first_block + i / kRows) * kSumBlock + begin + i % kRows;
+    if (row >= p.product.matrix.rows) return;
+    const NarrowRow codes = NarrowRow::Load(p.product.matrix, row);
+    for (uint32_t c = 0; c < kNarrowColumns; ++c) {
+      to.codes[i * kNarrowColumns + c] = static_cast<float>(codes.codes[c]);
+    }
+    // A bias of -0 changes nothing.
+    to.terms[i * 2] = p.product.matrix.scales[row];
+    to.terms[i * 2 + 1] = p.product.finish.bias != nullptr ? p.product.finish.bias[row] : -0.0f;
+  });
+}
+
+// Block-wide: runs a pass over a narrow matrix: accumulate(value, logit, lane's `largest`) for each
+// logit of a chain, in order; then the chains of each lane are folded with combine, and
+// write(lane, sum block, value). `start` is a chain's first value; with `loads` a lane's largest
+// logit is loaded. REQUIRES: fits_float, and no ReLU.
+template <uint32_t kTiles, class Accumulate, class Combine, class Write>
+KINGLET_HOST_DEVICE void RunNarrowPass(const ClusterProduct& p, const Work& work, float start,
+                                       bool loads, const Accumulate& accumulate,
+                                       const Combine& combine, const Write& write) {
+  using Share = NarrowShare<kTiles>;
+  struct OfThread {
+    NarrowVector x;
+    float largest;
+    Share chains;
+  };
+  constexpr uint32_t kParts = IntegerProduct::kMaxStreamTiles / kTiles;
+  const Block& block = work.block;
+  const uint32_t units = p.BlockUnits(kTiles, block.warps()), blocks = block.warps() / kParts;
+  const uint32_t first_lane = work.unit / units * ClusterProduct::kStreams;
+  const uint32_t lanes = Least(work.lane_count - first_lane, uint32_t{ClusterProduct::kStreams});
+  const uint32_t first_block = work.unit % units * blocks;
+  SharedMemory shared(block);
+  constexpr uint32_t kStaged = ClusterProduct::kMostSumBlocks * ClusterProduct::kNarrowRows;
+  const StagedRows rows = {shared.Take<float>(kStaged * kNarrowColumns),
+                           shared.Take<float>(kStaged * 2)};
+  const auto sum_block = [&](const Warp& warp) { return first_block + warp.index() / kParts; };
+  const auto lane_of = [&](const Warp& warp, uint32_t thread) {
+    return warp.index() % kParts * Share::kLanes + thread % Share::kLanes;
+  };
+  PerWarp<PerThread<OfThread>> of_warps;
+  block.EachWarp([&](const Warp& warp) {
+    warp.EachThread([&](uint32_t thread, uint32_t reg) {
+      OfThread& own = of_warps[warp][reg];
+      for (float& value : own.chains.values) value = start;
+      if (lane_of(warp, thread) >= lanes) return;
+      const Lane& lane = work.lanes[first_lane + lane_of(warp, thread)];
+      own.x = NarrowVector::Load(p.product, work, lane);
+      if (loads) own.largest = work.At<float>(lane, p.logits.normaliser)[0];
+    });
+  });
+  for (uint32_t begin = 0; begin < kSumBlock; begin += ClusterProduct::kNarrowRows) {
+    if (first_block * kSumBlock + begin >= p.logits.count) break;
+    StageRows(p, block, first_block, blocks, begin, rows);
+    block.EachWarp([&](const Warp& warp) {
+      if (sum_block(warp) >= p.logits.Blocks()) return;
+      warp.EachThread([&](uint32_t thread, uint32_t reg) {
+        if (lane_of(warp, thread) >= lanes) return;
+        OfThread& own = of_warps[warp][reg];
+        const uint32_t staged = warp.index() / kParts * ClusterProduct::kNarrowRows;
+        const uint32_t first_row = sum_block(warp) * kSumBlock + begin;
+        const uint32_t first = thread / Share::kLanes;
+        const auto computed = [&](uint32_t at) {
+          const float* const codes = rows.codes + (staged + at) * kNarrowColumns;
+          const float* const terms = rows.terms + (staged + at) * 2;
+          float sum = 0.0f;
+          for (uint32_t i = 0; i < kNarrowColumns; ++i) sum = fmaf(codes[i], own.x.reals[i], sum);
+          return sum * (terms[0] * own.x.step) * p.product.finish.scale + terms[1];
+        };
+        const auto add = [&](uint32_t c, float logit) {
+          own.chains.values[c] = accumulate(own.chains.values[c], logit, own.largest);
+        };
+        const uint32_t plain = Least(p.product.matrix.rows, p.logits.count);
+        if (first_row + ClusterProduct::kNarrowRows <= plain) {
+          // Nearly all rows: no test for single logits.
+#if KINGLET_CUDA_ON_DEVICE
+#pragma unroll 1
+#endif
+          for (uint32_t at = first; at < ClusterProduct::kNarrowRows; at += kSumChains) {
+#if KINGLET_CUDA_ON_DEVICE
+#pragma unroll
+#endif
+            for (uint32_t c = 0; c < Share::kChains; ++c) add(c, computed(at + c * Share::kGroups));
+          }
+          return;
+        }
+        const Lane& lane = work.lanes[first_lane + lane_of(warp, thread)];
+        const float* const stored = work.At<float>(lane, p.logits.x);
+#if KINGLET_CUDA_ON_DEVICE
+#pragma unroll 1
+#endif
+        for (uint32_t at = first; at < ClusterProduct::kNarrowRows; at += kSumChains) {
+#if KINGLET_CUDA_ON_DEVICE
+#pragma unroll
+#endif
+          for (uint32_t c = 0; c < Share::kChains; ++c) {
+            const uint32_t i = at + c * Share::kGroups, row = first_row + i;
+            if (row >= p.logits.count) continue;
+            add(c, row < p.product.matrix.rows ? computed(i) : stored[row]);
+          }
+        }
+      });
+    });
+  }
+  block.EachWarp([&](const Warp& warp) {
+    if (sum_block(warp) >= p.logits.Blocks()) return;
+    PerThread<float> folded;
+    warp.EachThread([&](uint32_t, uint32_t reg) {
+      float(&values)[Share::kChains] = of_warps[warp][reg].chains.values;
+#if KINGLET_CUDA_ON_DEVICE
+#pragma unroll
+#endif
+      for (uint32_t apart = Share::kChains / 2; apart > 0; apart /= 2) {
+        for (uint32_t c = 0; c < apart; ++c) values[c] = combine(values[c], values[c + apart]);
+      }
+      folded[reg] = values[0];
+    });
+    warp.Reduce(folded, kWarpThreads / 2, uint32_t{Share::kLanes}, combine);
+    warp.EachThread([&](uint32_t thread, uint32_t reg) {
+      if (thread >= Share::kLanes || lane_of(warp, thread) >= lanes) return;
+      write(work.lanes[first_lane + lane_of(warp, thread)], sum_block(warp), folded[reg]);
+    });
+  });
+}
+
+}  // namespace kinglet::cuda::internal
+
+#endif  // KINGLET_KERNELS_CUDA_NARROW_CLUSTER_H_

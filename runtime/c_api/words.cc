@@ -1,0 +1,195 @@
+// Queries that look for words, through the C interface.
+#include "kinglet/words.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "format/utf8.h"
+#include "runtime/c_api/guard.h"
+#include "runtime/c_api/handles.h"
+
+namespace kinglet {
+namespace {
+
+// Where a caller wants words: each array may be NULL.
+struct WordOutputs {
+  uint32_t* ids;
+  double* log_probabilities;
+  uint64_t capacity;
+  uint32_t* count;
+
+  Status Write(const char* function, const std::vector<Candidate>& words) const {
+    if (count != nullptr) *count = static_cast<uint32_t>(words.size());
+    if (ids != nullptr || log_probabilities != nullptr) {
+      KINGLET_RETURN_IF_ERROR(RequireCapacity(function, words.size(), capacity));
+    }
+    for (size_t i = 0; i < words.size(); ++i) {
+      if (ids != nullptr) ids[i] = words[i].id;
+      if (log_probabilities != nullptr) log_probabilities[i] = words[i].log_probability;
+    }
+    return Status();
+  }
+};
+
+Result<std::string_view> ReadPrefix(const char* function, const char* prefix, uint64_t length) {
+  KINGLET_ASSIGN_OR_RETURN(const auto bytes, ReadArray(function, "prefix", prefix, length));
+  return std::string_view(bytes.data(), bytes.size());
+}
+
+Result<WordSet> ReadAllowed(const char* function, const kinglet_session* session,
+                            const uint32_t* allowed, uint64_t count) {
+  KINGLET_ASSIGN_OR_RETURN(const auto ids, ReadArray(function, "allowed", allowed, count));
+  const uint32_t words = session->session->model().vocabulary_size();
+  for (const uint32_t id : ids) {
+    if (id < words) continue;
+    return Status::Refusal(KINGLET_ID_OUT_OF_RANGE, function, "allowed",
+                           "numbers below " + std::to_string(words), std::to_string(id));
+  }
+  return WordSet(words, ids);
+}
+
+uint32_t CodeOf(std::string_view character) {
+  if (character.empty()) return KINGLET_NEXT_END;
+  if (CharacterLength(character) == 0) {
+    return KINGLET_NEXT_BYTE + static_cast<unsigned char>(character.front());
+  }
+  return CodePointOf(character);
+}
+
+}  // namespace
+}  // namespace kinglet
+
+using kinglet::Guard;
+using kinglet::ReadAllowed;
+using kinglet::ReadPrefix;
+using kinglet::RequirePointer;
+using kinglet::Status;
+using kinglet::WordOutputs;
+
+kinglet_status kinglet_session_top_p(kinglet_session* session, uint32_t lane, double share,
+                                     uint32_t* ids, double* log_probabilities, uint64_t capacity,
+                                     uint32_t* count) {
+  const char* const function = __func__;
+  return Guard([&]() -> Status {
+    KINGLET_RETURN_IF_ERROR(RequirePointer(function, "session", session));
+    KINGLET_ASSIGN_OR_RETURN(const auto words, session->session->TopP(share, lane));
+    return WordOutputs{ids, log_probabilities, capacity, count}.Write(function, words);
+  });
+}
+
+kinglet_status kinglet_session_rank(kinglet_session* session, uint32_t lane, uint32_t id,
+                                    uint32_t* out) {
+  const char* const function = __func__;
+  return Guard([&]() -> Status {
+    KINGLET_RETURN_IF_ERROR(RequirePointer(function, "session", session));
+    KINGLET_RETURN_IF_ERROR(RequirePointer(function, "out", out));
+    KINGLET_ASSIGN_OR_RETURN(*out, session->session->Rank(id, lane));
+    return Status();
+  });
+}
+
+kinglet_status kinglet_session_allowed_top_k(kinglet_session* session, uint32_t lane,
+                                             const uint32_t* allowed, uint64_t allowed_count,
+                                             uint32_t k, uint32_t* ids, double* log_probabilities,
+                                             uint64_t capacity, uint32_t* count) {
+  const char* const function = __func__;
+  return Guard([&]() -> Status {
+    KINGLET_RETURN_IF_ERROR(RequirePointer(function, "session", session));
+    KINGLET_ASSIGN_OR_RETURN(const auto set,
+                             ReadAllowed(function, session, allowed, allowed_count));
+    KINGLET_ASSIGN_OR_RETURN(const auto words, session->session->TopKOf(set, k, lane));
+    return WordOutputs{ids, log_probabilities, capacity, count}.Write(function, words);
+  });
+}
+
+kinglet_status kinglet_session_allowed_probability(kinglet_session* session, uint32_t lane,
+                                                   const uint32_t* allowed, uint64_t allowed_count,
+                                                   double* out) {
+  const char* const function = __func__;
+  return Guard([&]() -> Status {
+    KINGLET_RETURN_IF_ERROR(RequirePointer(function, "session", session));
+    KINGLET_RETURN_IF_ERROR(RequirePointer(function, "out", out));
+    KINGLET_ASSIGN_OR_RETURN(const auto set,
+                             ReadAllowed(function, session, allowed, allowed_count));
+    KINGLET_ASSIGN_OR_RETURN(*out, session->session->ProbabilityOf(set, lane));
+    return Status();
+  });
+}
+
+kinglet_status kinglet_session_prefix_top_k(kinglet_session* session, uint32_t lane,
+                                            const char* prefix, uint64_t length, uint32_t k,
+                                            uint32_t* ids, double* log_probabilities,
+                                            uint64_t capacity, uint32_t* count) {
+  const char* const function = __func__;
+  return Guard([&]() -> Status {
+    KINGLET_RETURN_IF_ERROR(RequirePointer(function, "session", session));
+    KINGLET_ASSIGN_OR_RETURN(const auto text, ReadPrefix(function, prefix, length));
+    KINGLET_ASSIGN_OR_RETURN(const auto set, session->session->WithPrefix(text));
+    KINGLET_ASSIGN_OR_RETURN(const auto words, session->session->TopKOf(set, k, lane));
+    return WordOutputs{ids, log_probabilities, capacity, count}.Write(function, words);
+  });
+}
+
+kinglet_status kinglet_session_prefix_probability(kinglet_session* session, uint32_t lane,
+                                                  const char* prefix, uint64_t length,
+                                                  double* out) {
+  const char* const function = __func__;
+  return Guard([&]() -> Status {
+    KINGLET_RETURN_IF_ERROR(RequirePointer(function, "session", session));
+    KINGLET_RETURN_IF_ERROR(RequirePointer(function, "out", out));
+    KINGLET_ASSIGN_OR_RETURN(const auto text, ReadPrefix(function, prefix, length));
+    KINGLET_ASSIGN_OR_RETURN(const auto set, session->session->WithPrefix(text));
+    KINGLET_ASSIGN_OR_RETURN(*out, session->session->ProbabilityOf(set, lane));
+    return Status();
+  });
+}
+
+kinglet_status kinglet_session_next_characters(kinglet_session* session, uint32_t lane,
+                                               const char* prefix, uint64_t length,
+                                               uint32_t* characters, double* probabilities,
+                                               uint64_t capacity, uint32_t* count) {
+  const char* const function = __func__;
+  return Guard([&]() -> Status {
+    KINGLET_RETURN_IF_ERROR(RequirePointer(function, "session", session));
+    KINGLET_ASSIGN_OR_RETURN(const auto text, ReadPrefix(function, prefix, length));
+    KINGLET_ASSIGN_OR_RETURN(const auto next, session->session->NextCharacters(text, lane));
+    if (count != nullptr) *count = static_cast<uint32_t>(next.size());
+    if (characters != nullptr || probabilities != nullptr) {
+      KINGLET_RETURN_IF_ERROR(kinglet::RequireCapacity(function, next.size(), capacity));
+    }
+    for (size_t i = 0; i < next.size(); ++i) {
+      if (characters != nullptr) characters[i] = kinglet::CodeOf(next[i].text);
+      if (probabilities != nullptr) probabilities[i] = next[i].probability;
+    }
+    return Status();
+  });
+}
+
+kinglet_status kinglet_session_interval(kinglet_session* session, uint32_t lane, uint32_t id,
+                                        uint64_t* low, uint64_t* high) {
+  const char* const function = __func__;
+  return Guard([&]() -> Status {
+    KINGLET_RETURN_IF_ERROR(RequirePointer(function, "session", session));
+    KINGLET_RETURN_IF_ERROR(RequirePointer(function, "low", low));
+    KINGLET_RETURN_IF_ERROR(RequirePointer(function, "high", high));
+    KINGLET_ASSIGN_OR_RETURN(const auto interval, session->session->IntervalOf(id, lane));
+    *low = interval.low;
+    *high = interval.high;
+    return Status();
+  });
+}
+
+kinglet_status kinglet_session_word_at(kinglet_session* session, uint32_t lane, uint32_t point,
+                                       uint32_t* out) {
+  const char* const function = __func__;
+  return Guard([&]() -> Status {
+    KINGLET_RETURN_IF_ERROR(RequirePointer(function, "session", session));
+    KINGLET_RETURN_IF_ERROR(RequirePointer(function, "out", out));
+    KINGLET_ASSIGN_OR_RETURN(*out, session->session->WordAt(point, lane));
+    return Status();
+  });
+}

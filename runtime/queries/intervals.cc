@@ -1,0 +1,269 @@
+#include "runtime/queries/intervals.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <vector>
+
+#include "kernels/functions.h"
+
+namespace kinglet {
+namespace {
+
+constexpr uint64_t kAllPoints = uint64_t{1} << 32;
+constexpr double kCacheUnits = 0x1p52;
+
+uint64_t ShareOf(uint64_t points, double part, double whole) {
+  if (!(whole > 0)) return 0;
+  return static_cast<uint64_t>(std::floor(static_cast<double>(points) * (part / whole)));
+}
+
+// E of the definition, for one open cluster. Keeps the sums of one block.
+template <class T>
+class ExponentialSums {
+ public:
+  ExponentialSums(Distribution<T>& distribution, const ClusterView<T>& cluster)
+      : distribution_(distribution), cluster_(cluster) {
+    const size_t blocks = SumBlocks(cluster.size);
+    upto_blocks_.resize(blocks + 1);
+    for (size_t i = 0; i < blocks; ++i) {
+      upto_blocks_[i + 1] = upto_blocks_[i] + static_cast<double>(cluster.block_sums[i]);
+    }
+    distribution.work().arithmetic.additions += static_cast<double>(blocks);
+  }
+
+  // The words of a block: all that it has, although the head's last one has logits of clusters too.
+  uint32_t WordsOf(size_t block) const {
+    return std::min(kSumBlock, cluster_.size - static_cast<uint32_t>(block) * kSumBlock);
+  }
+  // E at the first word of a block.
+  double AtBlock(size_t block) const { return upto_blocks_[block]; }
+  // Computes what Upto needs for words of the block.
+  void ReadBlock(size_t block) {
+    if (block_ == block) return;
+    block_ = block;
+    const uint32_t n = WordsOf(block);
+    const T* const logits = cluster_.logits + block * kSumBlock;
+    std::vector<T>& terms = distribution_.memory().words;
+    terms.resize(n);
+    for (uint32_t i = 0; i < n; ++i) terms[i] = logits[i] - cluster_.terms.largest;
+    distribution_.functions().exponentials(terms.data(), n, terms.data());
+    in_block_.resize(n + 1);
+    for (uint32_t i = 0; i < n; ++i) {
+      in_block_[i + 1] = in_block_[i] + static_cast<double>(terms[i]);
+    }
+    const double most = static_cast<double>(cluster_.block_sums[block]);
+    for (double& sum : in_block_) sum = std::min(sum, most);
+    distribution_.work().arithmetic += {0, 2.0 * n, 1.0 * n};
+  }
+  // E at the i-th word of the block that was read last, or, for i = WordsOf, behind it.
+  double Upto(uint32_t i) const { return upto_blocks_[block_] + in_block_[i]; }
+
+ private:
+  Distribution<T>& distribution_;
+  const ClusterView<T>& cluster_;
+  std::vector<double> upto_blocks_, in_block_;
+  size_t block_ = SIZE_MAX;
+};
+
+// E behind the last word of an open cluster. The sum of the head's last block counts logits of
+// clusters too.
+template <class T>
+double AllExponentials(ExponentialSums<T>& sums, const ClusterView<T>& cluster, bool is_whole) {
+  const size_t blocks = SumBlocks(cluster.size);
+  if (is_whole || blocks == 0 || cluster.size % kSumBlock == 0) return sums.AtBlock(blocks);
+  sums.ReadBlock(blocks - 1);
+  return sums.Upto(sums.WordsOf(blocks - 1));
+}
+
+// The parts of the definition that all clusters share. Opens the head and the cache.
+template <class T>
+class AllIntervals {
+ public:
+  explicit AllIntervals(QueriedStream<T>& stream)
+      : stream_(stream), clusters_(stream.distribution->plan().clusters) {}
+
+  Status ShareOut() {
+    const std::span<QueriedStream<T>> alone(&stream_, 1);
+    KINGLET_RETURN_IF_ERROR(Distribution<T>::OpenCluster(alone, 0));
+    KINGLET_RETURN_IF_ERROR(Distribution<T>::OpenCache(alone));
+    Distribution<T>& distribution = *stream_.distribution;
+    const ClusterView<T> head = distribution.View(stream_.frame, 0);
+    ExponentialSums<T> sums(distribution, head);
+    head_exponentials_ = AllExponentials(sums, head, clusters_.size() == 1);
+    shares_.push_back(head_exponentials_);
+    double all = head_exponentials_;
+    for (size_t i = 1; i < clusters_.size(); ++i) {
+      const T logit = head.logits[clusters_[i].parent_logit];
+      shares_.push_back(clusters_[i].size > 0 ? static_cast<double>(Exp(logit - head.terms.largest))
+                                              : 0);
+      all += shares_.back();
+    }
+    const double kept = 1 - distribution.cache().Share();
+    double sum = 0, held = 0;
+    std::vector<double> upto;
+    for (size_t i = 0; i < clusters_.size(); ++i) {
+      shares_[i] = kept * (shares_[i] / all);
+      uint64_t units = 0;
+      ForEachHeld(i, [&](uint32_t, uint64_t of_word) {
+        units += of_word;
+        ++held;
+      });
+      wholes_.push_back(shares_[i] + OfCache(units));
+      upto.push_back(sum);
+      sum += wholes_.back();
+    }
+    const uint64_t spare = kAllPoints - distribution.plan().vocabulary_size;
+    for (size_t i = 0; i < clusters_.size(); ++i) {
+      begins_.push_back(clusters_[i].first + ShareOf(spare, upto[i], sum));
+    }
+    begins_.push_back(kAllPoints);
+    const auto count = static_cast<double>(clusters_.size());
+    distribution.work().arithmetic += {4 * count + held, 4 * count + held, 6 * count + 2 * held};
+    return Status();
+  }
+
+  uint64_t BeginOf(size_t cluster) const { return begins_[cluster]; }
+  // The last cluster that begins at the point or before, and has words.
+  size_t ClusterOfPoint(uint64_t point) const {
+    size_t found = 0;
+    for (size_t i = 0; i < clusters_.size(); ++i) {
+      if (clusters_[i].size > 0 && begins_[i] <= point) found = i;
+    }
+    return found;
+  }
+  uint64_t SpareOf(size_t cluster) const {
+    return begins_[cluster + 1] - begins_[cluster] - clusters_[cluster].size;
+  }
+  double SoftmaxShareOf(size_t cluster) const { return shares_[cluster]; }
+  double WholeOf(size_t cluster) const { return wholes_[cluster]; }
+  double head_exponentials() const { return head_exponentials_; }
+  double OfCache(uint64_t units) const {
+    return stream_.distribution->cache().Share() * (static_cast<double>(units) / kCacheUnits);
+  }
+  // Calls f(id, floor(2^52 m(id))) for the words of the cluster that the cache holds, in any order.
+  template <class F>
+  void ForEachHeld(size_t cluster, const F& f) const {
+    const NeuralCacheMix<T>& cache = stream_.distribution->cache();
+    if (!(cache.Share() > 0)) return;
+    cache.ForEachHeldOf(cluster, [&](uint32_t id, T weight) {
+      f(id, static_cast<uint64_t>(std::floor(cache.PartOf(weight) * kCacheUnits)));
+    });
+  }
+
+ private:
+  QueriedStream<T>& stream_;
+  const std::vector<ClusterPlan>& clusters_;
+  double head_exponentials_ = 0;
+  std::vector<double> shares_, wholes_;  // by cluster: (1 - lambda) s, F(n)
+  std::vector<uint64_t> begins_;         // by cluster; then 2^32
+};
+
+// The words of one open cluster.
+template <class T>
+class ClusterIntervals {
+ public:
+  ClusterIntervals(QueriedStream<T>& stream, const AllIntervals<T>& all, size_t index)
+      : all_(all),
+        index_(index),
+        cluster_(stream.distribution->View(stream.frame, index)),
+        sums_(*stream.distribution, cluster_),
+        units_upto_(SumBlocks(cluster_.size) + 1) {
+    exponentials_ = index == 0 ? all.head_exponentials() : AllExponentials(sums_, cluster_, true);
+    double held = 0;
+    all.ForEachHeld(index, [&](uint32_t id, uint64_t units) {
+      units_upto_[(id - cluster_.first) / kSumBlock + 1] += units;
+      ++held;
+    });
+    for (size_t i = 1; i < units_upto_.size(); ++i) units_upto_[i] += units_upto_[i - 1];
+    stream.distribution->work().arithmetic += {held, held, 2 * held};
+  }
+
+  uint32_t first() const { return cluster_.first; }
+  size_t blocks() const { return SumBlocks(cluster_.size); }
+  uint32_t WordsOf(size_t block) const { return sums_.WordsOf(block); }
+  // Where the first word of a block begins.
+  uint64_t BeginOfBlock(size_t block) const {
+    return Begin(block * kSumBlock, sums_.AtBlock(block), units_upto_[block]);
+  }
+  void ReadBlock(size_t block) {
+    sums_.ReadBlock(block);
+    block_ = block;
+    units_in_.assign(WordsOf(block) + 1, 0);
+    const uint32_t begin = cluster_.first + static_cast<uint32_t>(block) * kSumBlock;
+    all_.ForEachHeld(index_, [&](uint32_t id, uint64_t units) {
+      if (id >= begin && id - begin < WordsOf(block)) units_in_[id - begin + 1] += units;
+    });
+    for (size_t i = 1; i < units_in_.size(); ++i) units_in_[i] += units_in_[i - 1];
+  }
+  // Where the i-th word of the block that was read last begins, or, for i = WordsOf, the next one.
+  uint64_t BeginInBlock(uint32_t i) const {
+    if (i == WordsOf(block_)) {
+      return block_ + 1 < blocks() ? BeginOfBlock(block_ + 1) : all_.BeginOf(index_ + 1);
+    }
+    return Begin(block_ * kSumBlock + i, sums_.Upto(i), units_upto_[block_] + units_in_[i]);
+  }
+
+ private:
+  uint64_t Begin(uint64_t word, double exponentials, uint64_t units) const {
+    const double softmax =
+        exponentials_ > 0 ? all_.SoftmaxShareOf(index_) * (exponentials / exponentials_) : 0;
+    // The parts of the cluster's last words may be rounded to more than the whole.
+    const double whole = all_.WholeOf(index_);
+    const double part = std::min(softmax + all_.OfCache(units), whole);
+    return all_.BeginOf(index_) + word + ShareOf(all_.SpareOf(index_), part, whole);
+  }
+
+  const AllIntervals<T>& all_;
+  const size_t index_;
+  const ClusterView<T> cluster_;
+  ExponentialSums<T> sums_;
+  double exponentials_ = 0;
+  std::vector<uint64_t> units_upto_;  // U at the begin of each block
+  size_t block_ = 0;
+  std::vector<uint64_t> units_in_;  // of the block read last: U without that at its begin
+};
+
+}  // namespace
+
+template <class T>
+Result<Interval> IntervalOfWord(QueriedStream<T>& stream, uint32_t id) {
+  AllIntervals<T> all(stream);
+  KINGLET_RETURN_IF_ERROR(all.ShareOut());
+  const size_t index = stream.distribution->ClusterOf(id);
+  KINGLET_RETURN_IF_ERROR(Distribution<T>::OpenCluster({&stream, 1}, index));
+  ClusterIntervals<T> words(stream, all, index);
+  const uint32_t place = id - words.first();
+  words.ReadBlock(place / kSumBlock);
+  return Interval{words.BeginInBlock(place % kSumBlock), words.BeginInBlock(place % kSumBlock + 1)};
+}
+
+template <class T>
+Result<uint32_t> WordOfPoint(QueriedStream<T>& stream, uint32_t point) {
+  AllIntervals<T> all(stream);
+  KINGLET_RETURN_IF_ERROR(all.ShareOut());
+  const size_t index = all.ClusterOfPoint(point);
+  KINGLET_RETURN_IF_ERROR(Distribution<T>::OpenCluster({&stream, 1}, index));
+  ClusterIntervals<T> words(stream, all, index);
+  // The last block, and in it the last word, that begins at the point or before. Begins increase.
+  size_t block = 0;
+  while (block + 1 < words.blocks() && words.BeginOfBlock(block + 1) <= point) ++block;
+  words.ReadBlock(block);
+  uint32_t low = 0, high = words.WordsOf(block);
+  while (high - low > 1) {
+    const uint32_t middle = low + (high - low) / 2;
+    if (words.BeginInBlock(middle) <= point) {
+      low = middle;
+    } else {
+      high = middle;
+    }
+  }
+  return words.first() + static_cast<uint32_t>(block) * kSumBlock + low;
+}
+
+template Result<Interval> IntervalOfWord(QueriedStream<float>&, uint32_t);
+template Result<Interval> IntervalOfWord(QueriedStream<double>&, uint32_t);
+template Result<uint32_t> WordOfPoint(QueriedStream<float>&, uint32_t);
+template Result<uint32_t> WordOfPoint(QueriedStream<double>&, uint32_t);
+
+}  // namespace kinglet

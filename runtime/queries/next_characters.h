@@ -1,0 +1,32 @@
+// The query for the character that follows a prefix of the next word.
+#ifndef KINGLET_RUNTIME_QUERIES_NEXT_CHARACTERS_H_
+#define KINGLET_RUNTIME_QUERIES_NEXT_CHARACTERS_H_
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace kinglet {
+
+class Vocabulary;
+
+// One character and the probability of all words that go on with it.
+struct NextCharacter {
+  // A code point in UTF-8, or one byte that begins none; empty: the word ends.
+  std::string text;
+  double probability = 0;
+};
+
+// The characters that follow the prefix in the words of the vocabulary, in byte order, without
+// their probabilities; and for the words that begin with the prefix, by id, which of them follows.
+struct PrefixParts {
+  std::vector<NextCharacter> characters;
+  std::vector<uint32_t> part_of;  // an element for each word of the vocabulary
+};
+// Throws std::bad_alloc.
+PrefixParts SplitByNextCharacter(const Vocabulary& vocabulary, std::string_view prefix);
+
+}  // namespace kinglet
+
+#endif  // KINGLET_RUNTIME_QUERIES_NEXT_CHARACTERS_H_

@@ -1,0 +1,101 @@
+#include "runtime/queries/rank.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "runtime/queries/logit_cut.h"
+#include "runtime/queries/upper_bound.h"
+
+namespace kinglet {
+namespace {
+
+// Words [first, last) of an open cluster whose logits are at least `cut`; only blocks of a sum of
+// at least `least_sum` have any.
+template <class T>
+uint32_t CountLogits(Distribution<T>& distribution, const ClusterView<T>& cluster, uint32_t first,
+                     uint32_t last, T cut, T least_sum) {
+  uint32_t count = 0, n = 0;
+  for (uint32_t begin = first; begin < last; begin += n) {
+    n = std::min<uint32_t>(kSumBlock - begin % kSumBlock, last - begin);
+    distribution.work().arithmetic.others += 1;
+    if (cluster.block_sums[begin / kSumBlock] < least_sum) continue;
+    const T* const logits = cluster.logits + begin;
+    for (uint32_t i = 0; i < n; ++i) count += logits[i] >= cut ? 1 : 0;
+    distribution.work().arithmetic.others += n;
+  }
+  return count;
+}
+
+// Words of an open cluster that come before word `id` of log p `own`. In other clusters all ids are
+// above it, or all below.
+template <class T>
+uint32_t CountWordsBefore(QueriedStream<T>& stream, size_t index, uint32_t id, T own) {
+  Distribution<T>& distribution = *stream.distribution;
+  const NeuralCacheMix<T>& cache = distribution.cache();
+  const ClusterView<T> cluster = distribution.View(stream.frame, index);
+  OperationTally& arithmetic = distribution.work().arithmetic;
+  // The cluster's words up to `middle` come first if they are equally probable.
+  const uint32_t middle =
+      std::clamp(id, cluster.first, cluster.first + cluster.size) - cluster.first;
+  const uint32_t own_place = id - cluster.first;  // at least `size` for a word of another cluster
+  const uint32_t after = middle + (own_place == middle && middle < cluster.size ? 1 : 0);
+  const T never = std::numeric_limits<T>::infinity();
+  const T equal = middle > 0 ? LogitCut(cluster.terms, own, arithmetic) : never;
+  const T above = after < cluster.size
+                      ? LogitCut(cluster.terms, std::nextafter(own, never), arithmetic)
+                      : never;
+  const T least_sum = LeastBlockSum(cluster.terms, own);
+  uint32_t count = CountLogits(distribution, cluster, 0, middle, equal, least_sum) +
+                   CountLogits(distribution, cluster, after, cluster.size, above, least_sum);
+  // Words that the cache holds were counted by their logits alone.
+  QueryMemory<T>& memory = distribution.memory();
+  const size_t held = cache.MixHeldWords(cluster, distribution.functions(), memory);
+  for (size_t i = 0; i < held; ++i) {
+    const uint32_t word = memory.held_ids[i];
+    if (word == id) continue;
+    const bool comes_first = word < id;
+    const T softmax = cluster.logits[word - cluster.first], mixed = memory.held_mixed[i];
+    const uint32_t counted = softmax >= (comes_first ? equal : above) ? 1 : 0;
+    const uint32_t counts = mixed > own || (comes_first && mixed == own) ? 1 : 0;
+    count = count - counted + counts;
+  }
+  distribution.CountWords(static_cast<double>(held), static_cast<double>(held));
+  arithmetic.others += 2 * static_cast<double>(held);
+  return count;
+}
+
+}  // namespace
+
+template <class T>
+Result<uint32_t> RankOfWord(QueriedStream<T>& stream, uint32_t id) {
+  Distribution<T>& distribution = *stream.distribution;
+  const std::span<QueriedStream<T>> alone(&stream, 1);
+  const size_t own_cluster = distribution.ClusterOf(id);
+  KINGLET_RETURN_IF_ERROR(Distribution<T>::OpenCluster(alone, 0));
+  KINGLET_RETURN_IF_ERROR(Distribution<T>::OpenCluster(alone, own_cluster));
+  KINGLET_RETURN_IF_ERROR(Distribution<T>::OpenCache(alone));
+  const NeuralCacheMix<T>& cache = distribution.cache();
+  const T weight = cache.WeightOf(id);
+  const T own = cache.MixedLogProbability(
+      distribution.View(stream.frame, own_cluster).SoftmaxLogProbability(id), weight);
+  distribution.CountWords(1, weight != T{0} ? 1 : 0);
+  uint32_t before = 0;
+  for (size_t i = 0; i < distribution.plan().clusters.size(); ++i) {
+    if (i != own_cluster && i != 0) {
+      const T heaviest = cache.HeaviestWordOf(i, distribution.work().arithmetic);
+      const T cluster = distribution.ClusterLogProbability(stream.frame, i);
+      if (UpperBound(distribution, cluster, heaviest) < own) continue;
+      KINGLET_RETURN_IF_ERROR(Distribution<T>::OpenCluster(alone, i));
+      const T word = distribution.View(stream.frame, i).LargestLogProbability();
+      if (UpperBound(distribution, word, heaviest) < own) continue;
+    }
+    before += CountWordsBefore(stream, i, id, own);
+  }
+  return before + 1;
+}
+
+template Result<uint32_t> RankOfWord(QueriedStream<float>&, uint32_t);
+template Result<uint32_t> RankOfWord(QueriedStream<double>&, uint32_t);
+
+}  // namespace kinglet

@@ -1,0 +1,20 @@
+// The query for how many words are more probable than a given one.
+#ifndef KINGLET_RUNTIME_QUERIES_RANK_H_
+#define KINGLET_RUNTIME_QUERIES_RANK_H_
+
+#include <cstdint>
+
+#include "runtime/queries/distribution.h"
+
+namespace kinglet {
+
+// The place of word `id` among all words in the order of top-k: 1 for the most probable one, equal
+// ones by lower id. Computes the head, the word's cluster, the neural cache, and of the other tails
+// those that may have a word as probable. Errors: those of Distribution::OpenCluster. Throws
+// std::bad_alloc. REQUIRES: id < vocabulary size.
+template <class T>
+Result<uint32_t> RankOfWord(QueriedStream<T>& stream, uint32_t id);
+
+}  // namespace kinglet
+
+#endif  // KINGLET_RUNTIME_QUERIES_RANK_H_

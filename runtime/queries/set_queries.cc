@@ -1,0 +1,181 @@
+#include "runtime/queries/set_queries.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "kernels/functions.h"
+#include "runtime/queries/upper_bound.h"
+#include "runtime/queries/word_probabilities.h"
+
+namespace kinglet {
+namespace {
+
+// A cluster of which the set has more than one word in so many is computed wholly, in vectors. One
+// by one the words of a smaller part take fewer operations than all words do.
+constexpr uint32_t kWordsOfVector = 2;
+
+// log p of a word that the cache holds with this weight; 0: it does not.
+template <class T>
+T LogProbabilityOf(const Distribution<T>& distribution, const ClusterView<T>& cluster, uint32_t id,
+                   T weight) {
+  return distribution.cache().MixedLogProbability(cluster.SoftmaxLogProbability(id), weight);
+}
+
+// A word of the set that the cache holds.
+template <class T>
+struct HeldWord {
+  uint32_t id;
+  T weight;
+};
+
+// Those of a cluster.
+template <class T>
+void FindHeldWords(Distribution<T>& distribution, const WordSet& set, size_t index,
+                   std::vector<HeldWord<T>>& held) {
+  held.clear();
+  double compared = 0;
+  distribution.cache().ForEachHeldOf(index, [&](uint32_t id, T weight) {
+    if (set.Contains(id)) held.push_back({id, weight});
+    ++compared;
+  });
+  distribution.work().arithmetic.others += compared;
+}
+
+// Offers the words of the set in an open cluster that can be among the best: first those that the
+// cache holds, which its logits do not tell.
+template <class T>
+void OfferWordsOfSet(QueriedStream<T>& stream, size_t index, const WordSet& set,
+                     const std::vector<HeldWord<T>>& held, BestCandidates& best) {
+  Distribution<T>& distribution = *stream.distribution;
+  const NeuralCacheMix<T>& cache = distribution.cache();
+  const ClusterView<T> cluster = distribution.View(stream.frame, index);
+  OperationTally& arithmetic = distribution.work().arithmetic;
+  for (const auto& [id, weight] : held) {
+    const T log_p = LogProbabilityOf(distribution, cluster, id, weight);
+    best.Offer({id, static_cast<double>(log_p)});
+  }
+  const T lowest = -std::numeric_limits<T>::infinity();
+  T least_logit = lowest, least_sum{0};
+  const auto raise = [&] {
+    const auto threshold = static_cast<T>(best.Threshold());
+    if (threshold == lowest) return;
+    least_logit = LeastLogit(cluster.terms, threshold);
+    least_sum = LeastBlockSum(cluster.terms, threshold);
+    arithmetic += {2, 12, 12};
+  };
+  raise();
+  uint32_t words = 0, compared = 0, n = 0;
+  for (uint32_t begin = 0; begin < cluster.size; begin += n) {
+    n = std::min(kSumBlock, cluster.size - begin);
+    ++compared;
+    if (cluster.block_sums[begin / kSumBlock] < least_sum) continue;
+    set.ForEachOf(cluster.first + begin, n, [&](uint32_t id) {
+      compared += least_logit != lowest ? 1 : 0;
+      if (cluster.logits[id - cluster.first] < least_logit) return;
+      if (cache.WeightOf(id) != T{0}) return;  // offered above
+      ++words;
+      const T log_p = LogProbabilityOf(distribution, cluster, id, T{0});
+      if (best.Offer({id, static_cast<double>(log_p)})) raise();
+    });
+  }
+  const auto of_cache = static_cast<double>(held.size());
+  distribution.CountWords(words + of_cache, of_cache);
+  arithmetic.others += compared;
+  if (index > 0) arithmetic += {0, 2, 0};  // log p of the cluster
+}
+
+// Opens what the words of the set need, and calls f(id, p) for each of them in the order of ids.
+template <class T, class F>
+Status ForEachProbability(QueriedStream<T>& stream, const WordSet& set, const F& f) {
+  if (set.size() == 0) return Status();
+  Distribution<T>& distribution = *stream.distribution;
+  const std::span<QueriedStream<T>> alone(&stream, 1);
+  KINGLET_RETURN_IF_ERROR(Distribution<T>::OpenCluster(alone, 0));
+  KINGLET_RETURN_IF_ERROR(Distribution<T>::OpenCache(alone));
+  const auto& clusters = distribution.plan().clusters;
+  for (size_t index = 0; index < clusters.size(); ++index) {
+    const uint32_t first = clusters[index].first, size = clusters[index].size;
+    const uint32_t count = set.CountOf(first, size);
+    if (count == 0) continue;
+    KINGLET_RETURN_IF_ERROR(Distribution<T>::OpenCluster(alone, index));
+    distribution.work().arithmetic += {0, static_cast<double>(count), static_cast<double>(count)};
+    if (count > size / kWordsOfVector) {
+      std::vector<T>& words = distribution.memory().words;
+      words.resize(size);
+      WriteClusterWords(stream, index, words.data());
+      Exponentiate(stream, std::span<T>(words));
+      set.ForEachOf(first, size,
+                    [&](uint32_t id) { f(id, static_cast<double>(words[id - first])); });
+      continue;
+    }
+    const ClusterView<T> cluster = distribution.View(stream.frame, index);
+    double held = 0;
+    set.ForEachOf(first, size, [&](uint32_t id) {
+      const T weight = distribution.cache().WeightOf(id);
+      held += weight != T{0} ? 1 : 0;
+      f(id, static_cast<double>(Exp(LogProbabilityOf(distribution, cluster, id, weight))));
+    });
+    distribution.CountWords(static_cast<double>(count), held);
+    if (index > 0) distribution.work().arithmetic += {0, 2, 0};  // log p of the cluster
+  }
+  return Status();
+}
+
+}  // namespace
+
+template <class T>
+Result<std::vector<Candidate>> FindTopKOf(QueriedStream<T>& stream, const WordSet& set,
+                                          uint32_t k) {
+  if (k == 0 || set.size() == 0) return std::vector<Candidate>();
+  Distribution<T>& distribution = *stream.distribution;
+  const std::span<QueriedStream<T>> alone(&stream, 1);
+  KINGLET_RETURN_IF_ERROR(Distribution<T>::OpenCluster(alone, 0));
+  KINGLET_RETURN_IF_ERROR(Distribution<T>::OpenCache(alone));
+  BestCandidates best(std::min(k, set.size()));
+  const auto& clusters = distribution.plan().clusters;
+  std::vector<HeldWord<T>> held;
+  for (size_t index = 0; index < clusters.size(); ++index) {
+    if (!set.HasAnyOf(clusters[index].first, clusters[index].size)) continue;
+    FindHeldWords(distribution, set, index, held);
+    if (index > 0) {
+      T heaviest{0};
+      for (const HeldWord<T>& word : held) heaviest = std::max(heaviest, word.weight);
+      const auto can_skip = [&](T log_probability) {
+        const T bound = UpperBound(distribution, log_probability, heaviest);
+        return !best.CouldTake(static_cast<double>(bound));
+      };
+      if (can_skip(distribution.ClusterLogProbability(stream.frame, index))) continue;
+      KINGLET_RETURN_IF_ERROR(Distribution<T>::OpenCluster(alone, index));
+      if (can_skip(distribution.View(stream.frame, index).LargestLogProbability())) continue;
+    }
+    OfferWordsOfSet(stream, index, set, held, best);
+  }
+  return std::move(best).Sorted();
+}
+
+template <class T>
+Result<double> ProbabilityOfSet(QueriedStream<T>& stream, const WordSet& set) {
+  double sum = 0;
+  KINGLET_RETURN_IF_ERROR(
+      ForEachProbability(stream, set, [&sum](uint32_t, double p) { sum += p; }));
+  return sum;
+}
+
+template <class T>
+Status AddProbabilities(QueriedStream<T>& stream, const WordSet& set,
+                        std::span<const uint32_t> part_of, std::span<double> sums) {
+  return ForEachProbability(stream, set, [&](uint32_t id, double p) { sums[part_of[id]] += p; });
+}
+
+template Result<std::vector<Candidate>> FindTopKOf(QueriedStream<float>&, const WordSet&, uint32_t);
+template Result<std::vector<Candidate>> FindTopKOf(QueriedStream<double>&, const WordSet&,
+                                                   uint32_t);
+template Result<double> ProbabilityOfSet(QueriedStream<float>&, const WordSet&);
+template Result<double> ProbabilityOfSet(QueriedStream<double>&, const WordSet&);
+template Status AddProbabilities(QueriedStream<float>&, const WordSet&, std::span<const uint32_t>,
+                                 std::span<double>);
+template Status AddProbabilities(QueriedStream<double>&, const WordSet&, std::span<const uint32_t>,
+                                 std::span<double>);
+
+}  // namespace kinglet

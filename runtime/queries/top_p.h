@@ -1,0 +1,24 @@
+// The query for the nucleus: the fewest words that together have a given share of all probability.
+//
+// Source: Holtzman et al. 2020, "The Curious Case of Neural Text Degeneration".
+#ifndef KINGLET_RUNTIME_QUERIES_TOP_P_H_
+#define KINGLET_RUNTIME_QUERIES_TOP_P_H_
+
+#include <vector>
+
+#include "runtime/queries/best_candidates.h"
+#include "runtime/queries/distribution.h"
+
+namespace kinglet {
+
+// With p = exp(log p) in T and sums in double: the fewest words, in the order of top-k, whose
+// probabilities, added up in that order, are at least `share` times the sum of all probabilities,
+// added up in the order of ids; all words for a share of 1, and where rounding leaves less. A tail
+// is computed only if its words may be among them, or if the sum must be known exactly. Errors:
+// those of Distribution::OpenCluster. Throws std::bad_alloc. REQUIRES: 0 < share <= 1.
+template <class T>
+Result<std::vector<Candidate>> FindTopP(QueriedStream<T>& stream, double share);
+
+}  // namespace kinglet
+
+#endif  // KINGLET_RUNTIME_QUERIES_TOP_P_H_

@@ -1,0 +1,39 @@
+// The words of a vocabulary that are no text: what stands for an unknown word, and what comes
+// before a text and after a line.
+#ifndef KINGLET_RUNTIME_SPECIAL_WORDS_H_
+#define KINGLET_RUNTIME_SPECIAL_WORDS_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "format/vocabulary.h"
+#include "kinglet/status.h"
+#include "runtime/model.h"
+#include "runtime/text/model_text.h"
+
+namespace kinglet {
+
+// The unknown piece of the tokenizer or, without one, <unk>. `text` may be null.
+std::optional<uint32_t> UnknownWord(const Vocabulary& vocabulary, const ModelText* text);
+// The first of <eos> (training codes), </s> (fairseq, OpenNMT), <sos/eos> (speech toolkits) and a
+// newline (models of characters).
+std::optional<uint32_t> WordForLineEnd(const Vocabulary& vocabulary);
+
+// Ids of what the model predicts. Any of them may be missing.
+struct SpecialWords {
+  std::optional<uint32_t> unknown;
+  // What is fed before the first word: the model's start token or else the end of a line.
+  std::optional<uint32_t> begin;
+  // The model's end token or else the word for the end of a line.
+  std::optional<uint32_t> end_of_line;
+};
+SpecialWords SpecialWordsOf(const Model& model);
+
+// The unknown word; nothing if the vocabulary has none. KINGLET_UNSUPPORTED, on behalf of `asker`,
+// for a model that has ids only: which of them it is cannot be known.
+Result<std::optional<uint32_t>> UnknownWordOf(const Model& model, const std::string& asker);
+
+}  // namespace kinglet
+
+#endif  // KINGLET_RUNTIME_SPECIAL_WORDS_H_

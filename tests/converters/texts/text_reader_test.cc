@@ -1,0 +1,129 @@
+#include "converters/texts/text_reader.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/converters/files.h"
+
+namespace kinglet::text_reader_test {
+namespace {
+
+// A vocabulary, and how its model cuts text.
+struct Words {
+  explicit Words(const std::vector<std::string>& list) : segments(*Vocabulary::Pack(list)) {
+    vocabulary.emplace(*Vocabulary::FromSegments(static_cast<uint32_t>(list.size()), segments.words,
+                                                 segments.ranks));
+  }
+  Words(const std::vector<std::string>& list, WordRule::Rule rule) : Words(list) {
+    text = *ModelText::Create({false, WordRule{rule}}, *vocabulary);
+  }
+  VocabularySegments segments;
+  std::optional<Vocabulary> vocabulary;
+  std::shared_ptr<const ModelText> text;
+};
+
+// Reads a text in pieces of `piece` bytes.
+Result<TokenSequence> Read(const Words& words, std::string_view text, size_t piece = 1) {
+  TextReader reader(*words.vocabulary, words.text.get(), "my.txt");
+  TokenSequence sequence;
+  for (; !text.empty(); text.remove_prefix(std::min(piece, text.size()))) {
+    KINGLET_RETURN_IF_ERROR(reader.Add(text.substr(0, piece), sequence));
+  }
+  KINGLET_RETURN_IF_ERROR(reader.Finish(sequence));
+  return sequence;
+}
+
+using Ids = std::vector<uint32_t>;
+
+const std::vector<std::string>& Four() {
+  static const std::vector<std::string> words = {"the", "<eos>", "<unk>", "cat", ","};
+  return words;
+}
+
+TEST(TextReader, UnknownWordsKeepTheirSpelling) {
+  for (const size_t piece : {1, 3, 100}) {
+    for (const Words& words : {Words(Four()), Words(Four(), WordRule::Rule::kSpaces)}) {
+      const TokenSequence read = *Read(words, "the Katze cat\n\n <unk>\xC2\xA0h\xC3\xA9\n", piece);
+      EXPECT_EQ(read.ids, (Ids{0, 2, 3, 1, 1, 2, 2, 1}));
+      EXPECT_EQ(read.unknown, 2u);  // <unk> is a word like any other
+      EXPECT_EQ(read.typed.At(1), "Katze");
+      EXPECT_EQ(read.typed.At(6), "h\xC3\xA9");
+      for (const uint64_t known : {0, 2, 3, 4, 5, 7, 8}) EXPECT_EQ(read.typed.At(known), "");
+      EXPECT_EQ(read.size, (TextSize{5 + 3, 13 + 11 + 3, 13 + 9 + 3}));
+      EXPECT_EQ(read.first_size, (TextSize{1, 3, 3}));
+    }
+  }
+}
+
+TEST(TextReader, CutsLinesAsTheModelDoes) {
+  const Words words(Four(), WordRule::Rule::kWikiText);
+  const TokenSequence read = *Read(words, "\xEF\xBB\xBFthe cat,\r\nDr. Cat, the cat");
+  EXPECT_EQ(read.ids, (Ids{0, 3, 4, 1, 2, 2, 4, 0, 3, 1}));
+  EXPECT_EQ(read.typed.At(4), "Dr.");
+  EXPECT_EQ(read.typed.At(5), "Cat");
+  EXPECT_EQ(read.size, (TextSize{6 + 2, 9 + 16 + 2, 9 + 16 + 2}));
+}
+
+TEST(TextReader, LinesTakenApart) {
+  for (const Words& words : {Words(Four()), Words(Four(), WordRule::Rule::kSpaces)}) {
+    TextReader reader(*words.vocabulary, words.text.get(), "my.txt");
+    TokenSequence sequence;
+    ASSERT_TRUE(reader.AddLine("\xEF\xBB\xBF the\tdog <eos>", sequence).ok());
+    EXPECT_TRUE(reader.had_mark());
+    EXPECT_EQ(sequence.ids, (Ids{0, 2, 1}));
+    ASSERT_TRUE(reader.EndLine(sequence).ok());
+    ASSERT_TRUE(reader.AddLine("", sequence).ok());
+    reader.NextLine();
+    ASSERT_TRUE(reader.AddLine("cat", sequence).ok());
+    EXPECT_EQ(sequence.ids, (Ids{0, 2, 1, 1, 3}));
+    EXPECT_EQ(sequence.typed.At(1), "dog");
+    EXPECT_EQ(sequence.size, (TextSize{4 + 1, 14 + 3 + 1, 14 + 3 + 1}));
+  }
+}
+
+// fairseq's dictionaries and speech toolkits have other names for the end of a line.
+TEST(TextReader, TheEndOfALine) {
+  using List = std::vector<std::string>;
+  const std::pair<List, Ids> cases[] = {{{"<s>", "<pad>", "</s>", "<unk>", "a"}, {4, 2}},
+                                        {{"</s>", "<eos>", "a"}, {2, 1}},
+                                        {{"<sos/eos>", "a"}, {1, 0}},
+                                        {{"a", "\n"}, {0, 1}}};
+  for (const auto& [list, ids] : cases) {
+    EXPECT_EQ(Read(Words(list), "a\n")->ids, ids);
+    EXPECT_EQ(Read(Words(list, WordRule::Rule::kSpaces), "a\n")->ids, ids);
+  }
+  EXPECT_EQ(Read(Words({"<unk>", "a"}), "a <eos>\n")->ids, (Ids{1, 0, 0}));
+  EXPECT_EQ(Read(Words({"<unk>", "a"}, WordRule::Rule::kSpaces), "a\n")->ids, (Ids{1}));
+}
+
+TEST(TextReader, WithoutUnkTheWordAndItsLineAreNamed) {
+  const Status status = Read(Words({"the", "<eos>"}), "the\nd\x1bog").status();
+  EXPECT_EQ(status.code(), KINGLET_UNKNOWN_WORD);
+  EXPECT_EQ(status.message(),
+            "my.txt: line 2: expected words of the model's vocabulary, which has no <unk>, found "
+            "\"d?og\"");
+  const Status cut = Read(Words({"the", "<eos>"}, WordRule::Rule::kSpaces), "the\ndog").status();
+  EXPECT_EQ(cut.code(), KINGLET_UNKNOWN_WORD);
+  EXPECT_TRUE(cut.message().starts_with("my.txt: line 2: ")) << cut.message();
+}
+
+TEST(TextReader, Files) {
+  const TemporaryFile two(
+      "\xEF\xBB\xBF"
+      "the cat"),
+      blank("\n"), empty("");
+  const Words words(Four());
+  EXPECT_EQ(ReadTextFile(two.path(), *words.vocabulary, nullptr)->ids, (Ids{0, 3, 1}));
+  EXPECT_EQ(ReadTextFile(two.path(), *words.vocabulary, nullptr)->size, (TextSize{3, 8, 8}));
+  EXPECT_EQ(ReadTextFile(blank.path(), *words.vocabulary, nullptr)->first_size, kEndOfLineSize);
+  EXPECT_EQ(ReadTextFile(empty.path(), *words.vocabulary, nullptr)->size, TextSize{});
+  EXPECT_TRUE(ReadTextFile(empty.path(), *words.vocabulary, nullptr)->ids.empty());
+  EXPECT_EQ(ReadTextFile(two.path() + ".none", *words.vocabulary, nullptr).status().code(),
+            KINGLET_NOT_FOUND);
+}
+
+}  // namespace
+}  // namespace kinglet::text_reader_test

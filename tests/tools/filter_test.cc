@@ -1,0 +1,231 @@
+// kinglet filter: what passes is what `score --lines` says of each document.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "tests/support/transformer_builder.h"
+#include "tests/tools/run_command.h"
+
+namespace kinglet::filter_test {
+namespace {
+
+// Documents of 2 to 13 words, and one without words. Some words are none of the model's.
+std::vector<std::string> Documents(size_t count) {
+  std::vector<std::string> documents;
+  TestRandom random(7);
+  for (size_t i = 0; i < count; ++i) {
+    std::string text;
+    for (uint64_t words = i == 3 ? 0 : 2 + random.Below(12); words > 0; --words) {
+      const uint64_t word = random.Below(24);
+      text += (text.empty() ? "" : " ") + (word == 0 ? "the" : "w" + std::to_string(word + 3));
+    }
+    documents.push_back(text);
+  }
+  return documents;
+}
+
+std::string Joined(const std::vector<std::string>& lines) {
+  std::string text;
+  for (const std::string& line : lines) text += line + "\n";
+  return text;
+}
+
+class FilterTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder_.WriteModel("m.kgl", TinyMicronet({.quantised = true, .cache_capacity = 8}));
+    documents_ = Documents(60);
+    folder_.Write("a.txt", Joined(documents_));
+    folder_.Write("b.txt", Joined({documents_.begin(), documents_.begin() + 9}));
+    const auto lines = folder_.Run("score m.kgl --text a.txt --lines --json").Json();
+    for (size_t i = 0; i < documents_.size(); ++i) {
+      perplexities_.push_back(
+          std::exp(-lines[i]["logprob"].get<double>() / lines[i]["tokens"].get<double>()));
+    }
+    sorted_ = perplexities_;
+    std::sort(sorted_.begin(), sorted_.end());
+  }
+  std::string Passing(double least, double most) const {
+    std::string text;
+    for (size_t i = 0; i < documents_.size(); ++i) {
+      if (perplexities_[i] >= least && perplexities_[i] <= most) text += documents_[i] + "\n";
+    }
+    return text;
+  }
+  CommandFolder folder_;
+  std::vector<std::string> documents_;
+  std::vector<double> perplexities_, sorted_;
+};
+
+TEST_F(FilterTest, KeepsWhatScoreSays) {
+  // Between two documents: printed numbers are rounded.
+  const double low = (sorted_[9] + sorted_[10]) / 2, high = (sorted_[39] + sorted_[40]) / 2;
+  const std::string limits =
+      " --min-ppl " + std::to_string(low) + " --max-ppl " + std::to_string(high);
+  const std::string expected = Passing(low, high);
+  for (const char* form : {"", " --lanes 7", " --lanes 64 --threads 2", " --backend ref"}) {
+    EXPECT_EQ(folder_.Run("filter m.kgl a.txt" + limits + form).out, expected) << form;
+    EXPECT_EQ(folder_.Run("filter m.kgl" + limits + form, folder_.Read("a.txt")).out, expected);
+  }
+  EXPECT_EQ(folder_.Run("filter m.kgl a.txt --max-ppl 1").out, "");
+  EXPECT_EQ(folder_.Run("filter m.kgl --max-ppl 1", "").exit_status, 0);
+}
+
+TEST_F(FilterTest, ADashIsStandardInputAndIsReadOnce) {
+  const std::string text = folder_.Read("a.txt");
+  EXPECT_EQ(folder_.Run("filter m.kgl b.txt - --max-ppl 1e9", text).out,
+            folder_.Run("filter m.kgl b.txt a.txt --max-ppl 1e9").out);
+  EXPECT_EQ(folder_.Run("filter m.kgl a.txt --percentile 50 --reference -", text).out,
+            folder_.Run("filter m.kgl a.txt --percentile 50").out);
+  for (const char* twice :
+       {"- - --max-ppl 9", "--percentile 50 -", "a.txt - --percentile 50",
+        "--percentile 50 --reference -", "- --max-ppl 9 -o folder", "--max-ppl 9 -o folder"}) {
+    const Outcome outcome = folder_.Run("filter m.kgl " + std::string(twice), text);
+    EXPECT_TRUE(outcome.IsRefusal()) << twice << ": " << outcome.error;
+    EXPECT_NE(outcome.error.find("standard input"), std::string::npos) << outcome.error;
+  }
+}
+
+TEST_F(FilterTest, PercentilesAreNearestRanks) {
+  for (const auto& [percent, rank] : std::vector<std::pair<const char*, size_t>>{
+           {"25", 15}, {"26", 16}, {"100", 60}, {"0", 1}, {"0.5", 1}}) {
+    const Outcome outcome = folder_.Run("filter m.kgl a.txt --percentile " + std::string(percent));
+    EXPECT_EQ(outcome.out, Passing(0, sorted_[rank - 1] * (1 + 1e-7))) << percent;
+  }
+  EXPECT_EQ(
+      folder_.Run("filter m.kgl --percentile 25 --reference a.txt", folder_.Read("b.txt")).out,
+      folder_
+          .Run("filter m.kgl --max-ppl " + std::to_string((sorted_[14] + sorted_[15]) / 2) +
+               " b.txt")
+          .out);
+}
+
+TEST_F(FilterTest, JsonLinesStayAsTheyAre) {
+  const std::string first = R"({ "id":1.50, "body":"the w5\nw6 \u0077\u0037", "x":[{"body":3}]} )";
+  const std::string second = R"({"body":""})";
+  folder_.Write("d.jsonl", first + "\r\n" + second);
+  EXPECT_EQ(folder_.Run("filter m.kgl d.jsonl --field body --max-ppl 1e9").out,
+            first + "\r\n" + second + "\n");
+  const auto added = folder_.Run("filter m.kgl d.jsonl --field body --annotate").Json();
+  ASSERT_EQ(added.size(), 2u);
+  EXPECT_EQ(added[0]["id"], 1.5);
+  EXPECT_EQ(added[0]["kinglet"]["tokens"], 6);  // 4 words, the newline, the end
+  EXPECT_EQ(added[1]["kinglet"]["tokens"], 1);
+  // A newline is the token for the end of a line.
+  const auto plain = folder_.Run("filter m.kgl --annotate", "the w5 <eos> w6 w7\n\n").Json();
+  EXPECT_EQ(plain[0]["text"], "the w5 <eos> w6 w7");
+  EXPECT_EQ(plain[0]["kinglet"], added[0]["kinglet"]);
+  EXPECT_EQ(plain[1]["kinglet"], added[1]["kinglet"]);
+  const double nll = plain[0]["kinglet"]["nll"].get<double>();
+  EXPECT_NEAR(plain[0]["kinglet"]["ppl"].get<double>(), std::exp(nll), 1e-5);
+}
+
+TEST_F(FilterTest, BadLinesAreNamedOrCounted) {
+  for (const std::string bad : {"text", "{", "[1]", R"({"body":3})", R"({"other":"the"})", "",
+                                R"({"body":"the"} x)", "{\"body\":\"\xff\"}", R"("body")"}) {
+    folder_.Write("d.jsonl", "{\"body\":\"the\"}\n" + bad + "\n{\"body\":\"w5\"}\n");
+    const Outcome refused = folder_.Run("filter m.kgl d.jsonl --field body --max-ppl 1e9");
+    EXPECT_EQ(refused.exit_status, 1) << bad;
+    EXPECT_EQ(refused.error.find("kinglet: d.jsonl: line 2: expected "), 0u) << refused.error;
+    const Outcome skipped =
+        folder_.Run("filter m.kgl d.jsonl --field body --max-ppl 1e9 --skip-bad");
+    EXPECT_EQ(skipped.exit_status, 0) << bad;
+    EXPECT_EQ(skipped.out, "{\"body\":\"the\"}\n{\"body\":\"w5\"}\n") << bad;
+    EXPECT_EQ(skipped.error, "kinglet: 1 bad lines were left out\n");
+  }
+}
+
+TEST_F(FilterTest, AFolderIsFilledFileByFile) {
+  const std::string run = "filter m.kgl a.txt b.txt --percentile 50 -o out";
+  EXPECT_EQ(folder_.Run(run).exit_status, 0);
+  const std::string a = folder_.Read("out/a.txt"), b = folder_.Read("out/b.txt");
+  EXPECT_FALSE(a.empty());
+  EXPECT_EQ(folder_.Run("filter m.kgl a.txt b.txt --percentile 50").out, a + b);
+  // What is done stays; what is not is done.
+  ASSERT_EQ(folder_.RunShell("rm out/b.txt; echo half > out/b.txt.part; echo mine > out/a.txt")
+                .exit_status,
+            0);
+  const Outcome resumed = folder_.Run(run);
+  EXPECT_EQ(resumed.error, "kinglet: out/a.txt is done\n");
+  EXPECT_EQ(folder_.Read("out/a.txt"), "mine\n");
+  EXPECT_EQ(folder_.Read("out/b.txt"), b);
+  EXPECT_EQ(folder_.RunShell("ls out").out, "a.txt\nb.txt\nkinglet-filter.json\n");
+  const Outcome other = folder_.Run("filter m.kgl a.txt --max-ppl 3 -o out");
+  EXPECT_EQ(other.exit_status, 1);
+  EXPECT_NE(other.error.find("the run that began this folder"), std::string::npos) << other.error;
+}
+
+TEST_F(FilterTest, KilledAndStartedAgainNothingIsLost) {
+  std::string files;
+  for (int i = 0; i < 12; ++i) {
+    const std::string name = "part" + std::to_string(i);
+    folder_.Write(name, Joined(Documents(20 + 31 * static_cast<size_t>(i))));
+    files += " " + name;
+  }
+  const std::string run = "filter m.kgl" + files + " --max-ppl 24 --backend ref";
+  const std::string expected = folder_.Run(run).out;
+  // A tenth of a second holds several files here; each run goes on where the last was killed.
+  for (int kill = 0; kill < 10; ++kill) {
+    folder_.RunShell("timeout -s KILL 0.0" + std::to_string(2 + 3 * (kill % 3)) + " kinglet " +
+                     run + " -o out 2> /dev/null");
+    const Outcome parts = folder_.RunShell("ls out 2> /dev/null | grep -c '^part[0-9]*$'");
+    EXPECT_FALSE(parts.out.empty());
+  }
+  EXPECT_EQ(folder_.Run(run + " -o out").exit_status, 0);
+  EXPECT_EQ(folder_.RunShell("cd out && cat" + files).out, expected);
+  EXPECT_EQ(folder_.RunShell("ls out | grep -c part$").out, "0\n");
+}
+
+// A model with 5 positions. `score` cuts the same stream into the same blocks.
+TEST_F(FilterTest, OnlyAbsolutePositionsCutDocuments) {
+  ModelDraft draft = TinyTransformer({.positions = TinyPositions::kAbsolute});
+  draft.vocabulary = {"<eos>"};
+  while (draft.vocabulary.size() < 17) {
+    draft.vocabulary.push_back("w" + std::to_string(draft.vocabulary.size()));
+  }
+  folder_.WriteModel("absolute.kgl", draft);
+  const std::string document = "w4 w5 w6 w7 w8 w9 w10 w11 w12 w13 w4 w5 w6";
+  folder_.Write("long.txt", document + "\n" + "w4\n");
+  folder_.Write("stream.txt", "<eos> " + document + "\n");
+  for (const std::string blocks : {"--block 5", "--block 4 --context 2", "--block 1"}) {
+    const auto found =
+        folder_.Run("filter absolute.kgl long.txt --annotate --lanes 2 " + blocks).Json();
+    ASSERT_EQ(found.size(), 2u);
+    const auto expected =
+        folder_.Run("score absolute.kgl --text stream.txt --json " + blocks).Json().back();
+    EXPECT_EQ(found[0]["kinglet"]["tokens"], 14);
+    EXPECT_NEAR(found[0]["kinglet"]["nll"].get<double>(), expected["nll"].get<double>(), 1e-7);
+    if (blocks != "--block 5") continue;
+    EXPECT_EQ(folder_.Run("filter absolute.kgl long.txt --annotate").Json(), found);
+  }
+  EXPECT_EQ(folder_.Run("filter absolute.kgl long.txt --annotate --block 6").exit_status, 1);
+  EXPECT_EQ(
+      folder_.Run("filter absolute.kgl long.txt --annotate --block 4 --context 4").exit_status, 1);
+  EXPECT_EQ(folder_.Run("filter m.kgl long.txt --annotate --block 4").exit_status, 1);
+}
+
+TEST_F(FilterTest, WrongUse) {
+  const auto refused = [this](const std::string& arguments, int status, const std::string& part) {
+    const Outcome outcome = folder_.Run(arguments);
+    EXPECT_EQ(outcome.exit_status, status) << arguments;
+    EXPECT_TRUE(outcome.IsRefusal()) << arguments << "\n" << outcome.error;
+    EXPECT_NE(outcome.error.find(part), std::string::npos) << outcome.error;
+  };
+  refused("filter m.kgl a.txt", 2, "--percentile or --annotate, found none");
+  refused("filter m.kgl --percentile 5", 2, "which can be read only once");
+  refused("filter m.kgl a.txt --percentile 101", 2, "from 0 to 100");
+  refused("filter m.kgl a.txt --max-ppl x", 2, "a number");
+  refused("filter m.kgl --annotate -o out", 2, "expected FILES");
+  refused("filter m.kgl a.txt ./a.txt --annotate -o out", 2, "files of different names");
+  refused("filter m.kgl missing.txt --annotate", 1, "missing.txt: open");
+  refused("filter m.kgl . --annotate", 1, ".: read");
+  refused("filter m.kgl a.txt --annotate -o a.txt", 1, "a.txt: expected a folder");
+  folder_.WriteModel("ids.kgl", TinyMicronet({.vocabulary = false}));
+  refused("filter ids.kgl a.txt --annotate", 1, "a model with a vocabulary");
+}
+
+}  // namespace
+}  // namespace kinglet::filter_test

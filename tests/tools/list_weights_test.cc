@@ -1,0 +1,98 @@
+#include "tools/list_weights.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <random>
+
+namespace kinglet::list_weights_test {
+namespace {
+
+using Lists = std::vector<std::vector<ScoreParts>>;
+
+TEST(WordErrors, LeastEdits) {
+  EXPECT_EQ(WordErrors("", ""), 0u);
+  EXPECT_EQ(WordErrors("a b", ""), 2u);
+  EXPECT_EQ(WordErrors(" ", "a b c"), 3u);
+  EXPECT_EQ(WordErrors("a b c", " a  b c "), 0u);
+  EXPECT_EQ(WordErrors("a x c", "a b c"), 1u);
+  EXPECT_EQ(WordErrors("b c d", "a b c"), 2u);
+  EXPECT_EQ(WordErrors("a a a b", "b a a a"), 2u);
+  EXPECT_EQ(WordErrors("caf\xC3\xA9\xC2\xA0noir", "caf\xC3\xA9 noir"), 0u);
+  EXPECT_EQ(CountWords(" a\tb \n"), 2u);
+}
+
+TEST(BestHypothesis, TheFirstOfEqualOnes) {
+  const std::vector<ScoreParts> list = {{-2, -3, 1, 0}, {-1, -4, 1, 0}, {0, -5, 1, 0}};
+  EXPECT_EQ(BestHypothesis({1, 1, 0}, list), 0u);
+  EXPECT_EQ(BestHypothesis({1, 0.5, 0}, list), 2u);
+  EXPECT_EQ(BestHypothesis({0, 0, 1}, list), 0u);
+  const double never = -std::numeric_limits<double>::infinity();
+  EXPECT_EQ(BestHypothesis({1, 1, 0}, {{0, never, 1, 0}, {-9, -9, 1, 0}}), 1u);
+  EXPECT_EQ(BestHypothesis({1, 0, 0}, {{0, never, 1, 0}, {-9, -9, 1, 0}}), 0u);
+}
+
+// Each list is right for a model's weight in a range of its own.
+TEST(TuneListWeights, FindsANarrowRange) {
+  Lists lists;
+  for (const auto& [from, to] : {std::pair(0.0, 0.52), {0.5, 3.0}, {0.1, 9.0}}) {
+    // Lines of slope 0, 1 and 2 in the model's weight, which cross at `from` and `to`.
+    lists.push_back({{0, 0, 4, 3}, {-from, 1, 4, 1}, {-from - to, 2, 4, 5}});
+  }
+  const ListWeights weights = TuneListWeights(lists, true);
+  EXPECT_EQ(weights.given, 1);
+  EXPECT_GT(weights.model, 0.5);
+  EXPECT_LT(weights.model, 0.52);
+  EXPECT_EQ(ErrorsOfBest(weights, lists), 3u);
+  EXPECT_GT(ErrorsOfBest({1, 1, 0}, lists), 3u);
+}
+
+TEST(TuneListWeights, LengthAndTheModelAlone) {
+  // The model is right but for a word too few; what was given is noise.
+  Lists lists;
+  for (int i = 0; i < 6; ++i) {
+    const double noise = i % 2 == 0 ? 100 : -100;
+    lists.push_back({{noise, -9, 4, 2}, {-noise, -10, 5, 0}, {0, -20, 6, 1}});
+  }
+  const ListWeights alone = TuneListWeights(lists, true);
+  EXPECT_EQ(ErrorsOfBest(alone, lists), 0u);
+  EXPECT_EQ(alone.given, 0);
+  EXPECT_EQ(alone.model, 1);
+  EXPECT_GT(alone.length, 1);
+  EXPECT_LT(alone.length, 10);
+  for (auto& list : lists) {
+    for (ScoreParts& parts : list) parts.given = 0;
+  }
+  EXPECT_EQ(ErrorsOfBest(TuneListWeights(lists, false), lists), 0u);
+  EXPECT_EQ(TuneListWeights({}, true), (ListWeights{1, 1, 0}));
+}
+
+// Nothing on a fine grid of weights is much better, and never is a start better than the result.
+TEST(TuneListWeights, AsGoodAsAGrid) {
+  std::mt19937 random(3);
+  std::uniform_real_distribution<double> noise(-4, 4);
+  Lists lists(30);
+  for (auto& list : lists) {
+    for (int j = 0; j < 12; ++j) {
+      const auto errors = static_cast<uint64_t>(random() % 5);
+      const double truth = -2.0 * static_cast<double>(errors);
+      list.push_back({truth + noise(random), 0.5 * truth + noise(random),
+                      static_cast<double>(8 + random() % 4), errors});
+    }
+  }
+  const uint64_t tuned = ErrorsOfBest(TuneListWeights(lists, true), lists);
+  EXPECT_EQ(TuneListWeights(lists, true), TuneListWeights(lists, true));
+  uint64_t grid = tuned;
+  for (double model = 0; model < 4; model += 0.05) {
+    for (double length = -3; length < 3; length += 0.05) {
+      grid = std::min(grid, ErrorsOfBest({1, model, length}, lists));
+    }
+  }
+  EXPECT_LE(tuned, grid + 1);
+  EXPECT_LE(tuned, ErrorsOfBest({1, 1, 0}, lists));
+  EXPECT_LE(tuned, ErrorsOfBest({0, 1, 0}, lists));
+}
+
+}  // namespace
+}  // namespace kinglet::list_weights_test

@@ -1,0 +1,111 @@
+// A model that knows how text is cut: every command that reads text uses that, and unknown words
+// keep their spelling.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "format/writer.h"
+#include "tests/support/model_builder.h"
+#include "tests/support/translation_builder.h"
+#include "tests/tools/run_command.h"
+
+namespace kinglet::model_text_test {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// The words are "the", <eos>, <unk>, "w3", "w4", ...
+class ModelTextTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    ModelDraft draft = TinyMicronet({.cache_capacity = 3});
+    draft.vocabulary[5] = ",";
+    draft.tokenizer = TextTables{true, WordRule{WordRule::Rule::kWikiText}};
+    folder_.WriteModel("m.kgl", draft);
+    folder_.Write("typed.txt", "The W3, Kinglet\nw4\n");
+    folder_.Write("ids.txt", "0 3 5 2 1 4 1");
+    folder_.Write("lines.txt", "0 3 5 2\n4\n");
+  }
+  std::vector<Json> Run(const std::string& arguments) {
+    const Outcome outcome = folder_.Run(arguments + " --json");
+    EXPECT_EQ(outcome.exit_status, 0) << arguments << ": " << outcome.error;
+    return outcome.Json();
+  }
+  CommandFolder folder_;
+};
+
+TEST_F(ModelTextTest, Score) {
+  const auto typed = Run("score m.kgl --text typed.txt"), ids = Run("score m.kgl --ids ids.txt");
+  ASSERT_EQ(typed.size(), ids.size());
+  for (size_t i = 0; i + 1 < ids.size(); ++i) {
+    EXPECT_EQ(typed[i]["id"], ids[i]["id"]);
+    EXPECT_EQ(typed[i]["logprob"], ids[i]["logprob"]);
+    EXPECT_EQ(typed[i].contains("text"), i == 2);
+  }
+  EXPECT_EQ(typed[2]["token"], "<unk>");
+  EXPECT_EQ(typed[2]["text"], "Kinglet");
+  EXPECT_NE(folder_.Run("score m.kgl --text typed.txt --tokens").out.find("  <unk> Kinglet\n"),
+            std::string::npos);
+}
+
+TEST_F(ModelTextTest, ScoreLines) {
+  for (const std::string more : {"", " --no-bos"}) {
+    const auto typed = Run("score m.kgl --lines --tokens --text typed.txt" + more);
+    const auto ids = Run("score m.kgl --lines --tokens --ids lines.txt" + more);
+    ASSERT_EQ(typed.size(), ids.size());
+    int spelt = 0;
+    for (size_t i = 0; i + 1 < ids.size(); ++i) {
+      EXPECT_EQ(typed[i]["logprob"], ids[i]["logprob"]);
+      if (!typed[i].contains("text")) continue;
+      EXPECT_EQ(typed[i]["text"], "Kinglet");
+      EXPECT_EQ(typed[i]["pos"], 3);
+      ++spelt;
+    }
+    EXPECT_EQ(spelt, 1);
+  }
+}
+
+TEST_F(ModelTextTest, Predict) {
+  const Outcome typed = folder_.Run("predict m.kgl --json", "The W3, Kinglet\nw4\n");
+  EXPECT_EQ(typed.exit_status, 0) << typed.error;
+  EXPECT_EQ(typed.out, folder_.Run("predict m.kgl --json --ids ids.txt").out);
+  EXPECT_NE(folder_.Run("predict m.kgl", "The W3, Kinglet\n").out.find("<unk> Kinglet"),
+            std::string::npos);
+}
+
+TEST_F(ModelTextTest, TuneCache) {
+  auto typed = Run("tune-cache m.kgl --text typed.txt -o a.kgl").back();
+  const auto ids = Run("tune-cache m.kgl --ids ids.txt -o b.kgl").back();
+  EXPECT_EQ(typed["after"], ids["after"]);
+  EXPECT_EQ(typed["oov"], 1);
+}
+
+// Source and target have words of their own, and the same codes.
+TEST(Translate, ReadsAndPrintsPlainText) {
+  const CommandFolder folder;
+  ModelDraft draft = TinyTranslation();
+  folder.WriteModel("words.kgl", draft);
+  draft.tokenizer = TextTables{false, MergeTables{false, {{"q", "r"}}, {}}};
+  draft.source_vocabulary[7] = "qr@@";
+  draft.source_vocabulary[8] = "s";
+  for (std::string& word : draft.vocabulary) {
+    if (word != "</s>" && word != "<unk>") word += "@@";
+  }
+  folder.WriteModel("codes.kgl", draft);
+  folder.Write("ids.txt", "7 8\n\n");
+  const auto ids = folder.Run("translate words.kgl --ids ids.txt --max-length 8 --json").Json();
+  const Outcome typed = folder.Run("translate codes.kgl --max-length 8 --json", "qrs\n\n");
+  ASSERT_EQ(typed.exit_status, 0) << typed.error;
+  const auto texts = typed.Json();
+  ASSERT_EQ(texts.size(), 2u);
+  EXPECT_EQ(texts[0]["logprob"], ids[0]["logprob"]);
+  std::string joined;
+  for (const Json& token : ids[0]["target"]) joined += token["token"].get<std::string>();
+  EXPECT_EQ(texts[0]["text"], joined);
+  EXPECT_EQ(texts[1]["text"], "");
+  EXPECT_EQ(folder.Run("translate codes.kgl --max-length 8", "qrs\n").out, joined + "\n");
+}
+
+}  // namespace
+}  // namespace kinglet::model_text_test

@@ -1,0 +1,153 @@
+// `kinglet rescore` as its users run it.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <map>
+#include <set>
+
+#include "tests/support/model_builder.h"
+#include "tests/tools/run_command.h"
+
+namespace kinglet::rescore_test {
+namespace {
+
+class RescoreTest : public testing::Test {
+ protected:
+  RescoreTest() {
+    TinyOptions options;
+    options.cache_capacity = 5;
+    folder_.WriteModel("m.kgl", TinyMicronet(options));
+    folder_.Write("lists.tsv",
+                  "a\t-1\tw3 w4 w5\na\t-2\tw3 w4 w6\nb\t-1\tw9\na\t-3\tw3 never\nb\t-1.5\t\n");
+    folder_.Write("lists.txt", "a-1 w3 w4 w5\na-2 w3 w4 w6\na-7 w3 never\nb-1 w9\nb-2\n");
+    folder_.Write("scores.txt", "a-1 -1\na-2 -2\na-7 -3\nb-1 -1\nb-2 -1.5\n");
+    folder_.Write("lists.jsonl",
+                  "{\"utt\":\"a\",\"score\":-1,\"text\":\"w3 w4 w5\"}\n"
+                  "{\"utt\":\"a\",\"score\":-2,\"text\":\"w3 w4 w6\"}\n"
+                  "{\"utt\":\"b\",\"score\":-1,\"text\":\"w9\"}\n"
+                  "{\"utt\":\"a\",\"score\":-3,\"text\":\"w3 never\"}\n"
+                  "{\"utt\":\"b\",\"score\":-1.5,\"text\":\"\"}\n");
+    folder_.Write("alone.txt", "w3 w4 w5\nw3 w4 w6\nw3 never\nw9\n\n");
+    folder_.Write("said.txt", "a\tw3 w4 w6\nb\tw9 w9\n");
+  }
+  CommandFolder folder_;
+};
+
+TEST_F(RescoreTest, HypothesesAreScoredAsLinesAre) {
+  const auto alone = folder_.Run("score m.kgl --lines --text alone.txt --json").Json();
+  for (const char* more : {"", " --lanes 3", " --lanes 40 --threads 2"}) {
+    const auto lines =
+        folder_.Run("rescore m.kgl lists.tsv --all --json" + std::string(more)).Json();
+    ASSERT_EQ(lines.size(), 5u + 1u);
+    const std::map<std::pair<std::string, int>, size_t> places = {
+        {{"a", 1}, 0}, {{"a", 2}, 1}, {{"a", 3}, 2}, {{"b", 1}, 3}, {{"b", 2}, 4}};
+    for (size_t i = 0; i < 5; ++i) {
+      const auto& line = lines[i];
+      EXPECT_EQ(line["utt"], i < 3 ? "a" : "b");
+      EXPECT_EQ(line["rank"], i < 3 ? i + 1 : i - 2);
+      const auto& one = alone[places.at({line["utt"], line["hypothesis"]})];
+      EXPECT_EQ(line["logprob"], one["logprob"]);
+      EXPECT_EQ(line["tokens"], one["tokens"]);
+      EXPECT_EQ(line["oov"], one["oov"]);
+      EXPECT_NEAR(line["score"].get<double>(),
+                  line["given"].get<double>() + line["logprob"].get<double>(), 1e-6);
+      if (i != 0 && i != 3) {
+        EXPECT_LE(line["score"], lines[i - 1]["score"]);
+      }
+    }
+    const auto& summary = lines.back();
+    EXPECT_EQ(summary["utterances"], 2);
+    EXPECT_EQ(summary["hypotheses"], 5);
+    EXPECT_EQ(summary["tokens"], 4 + 4 + 3 + 2 + 1);
+    // <eos> w3 w4 w5, w6, never; <eos> w9.
+    EXPECT_EQ(summary["tokens_stepped"], 6 + 2);
+    EXPECT_EQ(summary["oov"], 1);
+    EXPECT_NE(summary["protocol"].get<std::string>().find("cache 5 normalised; digest"),
+              std::string::npos);
+  }
+}
+
+TEST_F(RescoreTest, TheThreeFormatsSayTheSame) {
+  const std::string expected = folder_.Run("rescore m.kgl lists.tsv --all").out;
+  EXPECT_EQ(folder_.Run("rescore m.kgl lists.jsonl --all").out, expected);
+  EXPECT_EQ(folder_.Run("rescore m.kgl lists.txt --scores scores.txt --all").out, expected);
+  EXPECT_EQ(folder_.Run("rescore m.kgl --all --format tsv", folder_.Read("lists.tsv")).out,
+            expected);
+  EXPECT_EQ(folder_.Run("rescore m.kgl - --all", folder_.Read("lists.jsonl")).out, expected);
+  // What it prints is a list that it reads.
+  folder_.Write("again.tsv", expected);
+  EXPECT_EQ(folder_.Run("rescore m.kgl again.tsv --weight 0").out,
+            folder_.Run("rescore m.kgl lists.tsv").out);
+  const auto numbers = folder_.Run("rescore m.kgl lists.txt --all --json").Json();
+  EXPECT_TRUE(numbers[0]["given"].is_null());
+  std::set<int> found;
+  for (size_t i = 0; i < 3; ++i) found.insert(numbers[i]["hypothesis"].get<int>());
+  EXPECT_EQ(found, (std::set<int>{1, 2, 7}));
+}
+
+TEST_F(RescoreTest, Weights) {
+  const auto best = [&](const std::string& weights) {
+    const Outcome outcome = folder_.Run("rescore m.kgl lists.tsv --json " + weights);
+    EXPECT_EQ(outcome.exit_status, 0) << outcome.error;
+    return outcome.Json()[0];
+  };
+  EXPECT_EQ(best("--weight 0")["hypothesis"], 1);
+  EXPECT_EQ(best("--weight 0")["score"], -1);
+  EXPECT_EQ(best("--weight 0 --given-weight -1")["hypothesis"], 3);
+  EXPECT_EQ(best("--length-weight 1000")["tokens"], 4);
+  EXPECT_EQ(best("--length-weight=-1000")["tokens"], 3);
+}
+
+TEST_F(RescoreTest, WordErrorsAndTuning) {
+  const auto summary =
+      folder_.Run("rescore m.kgl lists.tsv --weight 0 --json --references said.txt").Json().back();
+  EXPECT_EQ(summary["words"], 5);
+  EXPECT_EQ(summary["errors"], 1 + 1);
+  EXPECT_NEAR(summary["wer"].get<double>(), 0.4, 1e-9);
+  EXPECT_EQ(summary["wer_given"], summary["wer"]);
+  EXPECT_NEAR(summary["wer_oracle"].get<double>(), 0.2, 1e-9);
+  const Outcome outcome = folder_.Run("rescore m.kgl lists.tsv --tune said.txt");
+  const auto tuned = outcome.Json();
+  ASSERT_EQ(tuned.size(), 1u) << outcome.error;
+  EXPECT_LE(tuned[0]["wer"], summary["wer"]);
+  std::string weights;
+  for (const auto& [option, key] : {std::pair("--given-weight=", "given_weight"),
+                                    {"--weight=", "weight"},
+                                    {"--length-weight=", "length_weight"}}) {
+    weights += " " + std::string(option) + tuned[0][key].dump();
+  }
+  const auto again =
+      folder_.Run("rescore m.kgl lists.tsv --json --references said.txt" + weights).Json().back();
+  EXPECT_EQ(again["errors"], tuned[0]["errors"]);
+  const Outcome people = folder_.Run("rescore m.kgl lists.tsv --references said.txt");
+  EXPECT_EQ(people.Lines().size(), 2u);
+  EXPECT_NE(people.error.find("; word error rate "), std::string::npos) << people.error;
+}
+
+TEST_F(RescoreTest, Refusals) {
+  const auto refused = [&](const std::string& arguments, int status, const char* message) {
+    const Outcome outcome = folder_.Run("rescore " + arguments);
+    EXPECT_EQ(outcome.exit_status, status) << arguments << "\n" << outcome.error;
+    EXPECT_NE(outcome.error.find(message), std::string::npos) << outcome.error;
+    EXPECT_EQ(outcome.out, "");
+  };
+  folder_.Write("empty.txt", "\n");
+  folder_.Write("one.txt", "a\tw3\n");
+  ModelDraft draft = TinyMicronet();
+  draft.vocabulary.clear();
+  folder_.WriteModel("ids.kgl", draft);
+  refused("m.kgl empty.txt", 1, "empty.txt: lists: expected at least one hypothesis, found none");
+  refused("m.kgl none.txt", 1, "none.txt");
+  refused("m.kgl lists.txt --format tsv", 1, "line 1: expected an utterance, a score and a text");
+  refused("m.kgl lists.tsv --format csv", 2, "--format");
+  refused("m.kgl lists.tsv --weight nan", 2, "--weight: expected a finite number");
+  refused("m.kgl lists.tsv --references one.txt", 1, "a reference for each list, found none for b");
+  refused("m.kgl lists.tsv --references said.txt --tune said.txt", 2, "--tune");
+  for (const char* twice : {"- --scores -", "--references -", "--tune -", "- --tune -"}) {
+    refused("m.kgl " + std::string(twice), 2, "standard input once");
+  }
+  refused("ids.kgl lists.tsv", 1, "a model with a vocabulary");
+}
+
+}  // namespace
+}  // namespace kinglet::rescore_test

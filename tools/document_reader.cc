@@ -1,0 +1,163 @@
+#include "tools/document_reader.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "converters/sources/input_file.h"
+#include "converters/sources/json_events.h"
+#include "converters/texts/word_splitter.h"
+#include "format/message_text.h"
+
+namespace kinglet {
+namespace {
+
+constexpr size_t kReadBytes = size_t{1} << 16;
+
+// The top level of a JSON object: one member's text.
+class MemberReader final : public JsonEvents {
+ public:
+  explicit MemberReader(const std::string& field) : field_(field) {}
+  std::optional<std::string> text;
+  bool is_object = false, broken = false, annotated = false, has_members = false;
+
+  bool BeginObject() override {
+    if (depth_ == 0) is_object = true;
+    return Open();
+  }
+  bool Name(std::string& name) override {
+    if (depth_ != 1) return true;
+    has_members = true;
+    at_field_ = name == field_;
+    annotated = annotated || name == "kinglet";
+    return true;
+  }
+  bool EndObject() override { return Close(); }
+  bool BeginList() override { return Open(); }
+  bool EndList() override { return Close(); }
+  bool Text(std::string& found) override {
+    if (depth_ == 1 && at_field_) text = std::move(found);
+    return true;
+  }
+  bool Number(std::optional<uint64_t> /*number*/) override { return true; }
+  bool Boolean() override { return true; }
+  bool Null() override { return true; }
+  void Broken(size_t /*byte*/) override { broken = true; }
+
+ private:
+  bool Open() {
+    ++depth_;
+    return true;
+  }
+  bool Close() {
+    --depth_;
+    return true;
+  }
+  const std::string& field_;
+  uint64_t depth_ = 0;
+  bool at_field_ = false;
+};
+
+}  // namespace
+
+class DocumentReader::Descriptor {
+ public:
+  explicit Descriptor(int number) : number_(number) {}
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  ~Descriptor() {
+    if (number_ != STDIN_FILENO) ::close(number_);
+  }
+  int number() const { return number_; }
+
+ private:
+  int number_;
+};
+
+Result<DocumentReader> DocumentReader::Open(const std::string& path, const DocumentFormat& format) {
+  const std::string source = SourceName(path);
+  const int number = path == "-" ? STDIN_FILENO : ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (number < 0) {
+    return Status::Refusal(errno == ENOENT ? KINGLET_NOT_FOUND : KINGLET_IO_ERROR, source, "open",
+                           "a readable file", std::strerror(errno));
+  }
+  return DocumentReader(std::make_shared<Descriptor>(number), source, format);
+}
+
+Result<bool> DocumentReader::ReadLine(std::string& line) {
+  size_t searched = begin_;
+  while (true) {
+    const size_t end = buffer_.find('\n', searched);
+    if (end != buffer_.npos) {
+      line.assign(buffer_, begin_, end - begin_);
+      begin_ = end + 1;
+      return true;
+    }
+    buffer_.erase(0, std::exchange(begin_, 0));
+    searched = buffer_.size();
+    if (ended_) {
+      line = std::exchange(buffer_, std::string());
+      return !line.empty();
+    }
+    if (searched > kMaxLineBytes) {
+      return Status::Refusal(KINGLET_OUT_OF_MEMORY, source_, Numbered("line", lines_ + 1),
+                             "at most " + std::to_string(kMaxLineBytes) + " bytes", "more");
+    }
+    buffer_.resize(searched + kReadBytes);
+    const ssize_t got = ::read(descriptor_->number(), &buffer_[searched], kReadBytes);
+    buffer_.resize(searched + static_cast<size_t>(got > 0 ? got : 0));
+    if (got < 0 && errno != EINTR) {
+      return Status::Refusal(KINGLET_IO_ERROR, source_, "read", "a readable file",
+                             std::strerror(errno));
+    }
+    ended_ = got == 0;
+  }
+}
+
+Status DocumentReader::FindText(Document& document) const {
+  if (format_.field.empty()) {
+    document.text = document.line;
+    return {};
+  }
+  const std::string_view json =
+      document.line_number == 1 ? WithoutByteOrderMark(document.line) : document.line;
+  MemberReader reader(format_.field);
+  ReadJson(json, reader);
+  const auto refuse = [&](const std::string& expected, const std::string& found) {
+    return Status::Refusal(KINGLET_INVALID_ARGUMENT, source_,
+                           Numbered("line", document.line_number), expected, found);
+  };
+  if (reader.broken || !reader.is_object) {
+    return refuse("a JSON object (--skip-bad leaves such lines out)",
+                  Quoted(json.substr(0, std::min<size_t>(json.size(), 64))));
+  }
+  if (!reader.text) {
+    return refuse("an object with a text \"" + format_.field +
+                      "\" (--field names another, --skip-bad leaves such lines out)",
+                  Quoted(json.substr(0, std::min<size_t>(json.size(), 64))));
+  }
+  if (format_.annotated && reader.annotated) {
+    return refuse("an object without \"kinglet\", which --annotate adds", "one that has it");
+  }
+  document.text = std::move(*reader.text);
+  document.has_members = reader.has_members;
+  return {};
+}
+
+Result<std::optional<Document>> DocumentReader::Next() {
+  while (true) {
+    Document document;
+    KINGLET_ASSIGN_OR_RETURN(const bool found, ReadLine(document.line));
+    if (!found) return std::optional<Document>();
+    document.line_number = ++lines_;
+    const Status status = FindText(document);
+    if (status.ok()) return std::optional(std::move(document));
+    if (!format_.skip_bad) return status;
+    ++bad_lines_;
+  }
+}
+
+}  // namespace kinglet

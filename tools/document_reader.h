@@ -1,0 +1,63 @@
+// The documents of a file: one a line, of plain text or of JSON Lines.
+#ifndef KINGLET_TOOLS_DOCUMENT_READER_H_
+#define KINGLET_TOOLS_DOCUMENT_READER_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "kinglet/status.h"
+
+namespace kinglet {
+
+struct DocumentFormat {
+  std::string field;       // of JSON Lines: the name of the member that is the text; "": plain text
+  bool annotated = false;  // lines will get a member "kinglet", which they may not have
+  bool skip_bad = false;   // lines that cannot be read are counted, not refused
+};
+
+struct Document {
+  uint64_t line_number = 0;  // from 1
+  std::string line;          // without its "\n"
+  std::string text;          // the document itself
+  bool has_members = false;  // of a JSON object: whether it is not {}
+};
+
+class DocumentReader {
+ public:
+  // "-" is standard input. Errors: KINGLET_NOT_FOUND, KINGLET_IO_ERROR.
+  static Result<DocumentReader> Open(const std::string& path, const DocumentFormat& format);
+
+  // The next document; none at the end. Errors: KINGLET_IO_ERROR; KINGLET_OUT_OF_MEMORY for a line
+  // of more than kMaxLineBytes; KINGLET_INVALID_ARGUMENT, naming file and line, for a line that is
+  // no JSON object or lacks the field as a string.
+  static constexpr size_t kMaxLineBytes = size_t{1} << 28;
+  Result<std::optional<Document>> Next();
+
+  uint64_t bad_lines() const { return bad_lines_; }
+  const std::string& source() const { return source_; }  // for messages
+
+ private:
+  class Descriptor;
+  DocumentReader(std::shared_ptr<Descriptor> descriptor, std::string source, DocumentFormat format)
+      : descriptor_(std::move(descriptor)),
+        source_(std::move(source)),
+        format_(std::move(format)) {}
+  Result<bool> ReadLine(std::string& line);
+  Status FindText(Document& document) const;
+
+  std::shared_ptr<Descriptor> descriptor_;
+  std::string source_;
+  DocumentFormat format_;
+  std::string buffer_;
+  size_t begin_ = 0;  // in buffer_, of what was not taken yet
+  bool ended_ = false;
+  uint64_t lines_ = 0, bad_lines_ = 0;
+};
+
+}  // namespace kinglet
+
+#endif  // KINGLET_TOOLS_DOCUMENT_READER_H_

@@ -1,0 +1,146 @@
+#include "tools/document_scorer.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string_view>
+#include <utility>
+
+#include "converters/texts/text_reader.h"
+#include "format/message_text.h"
+#include "runtime/special_words.h"
+#include "tools/words.h"
+
+namespace kinglet {
+namespace {
+
+// A stretch of a document's stream that is run from a fresh state.
+struct Stretch {
+  std::vector<uint32_t> stream;
+  size_t context = 0;  // values at the front that another one has
+};
+
+// The stretch whose first new input is the stream's token `at`, as `score --block` cuts a text.
+Stretch StretchAt(const std::vector<uint32_t>& stream, uint64_t at, uint64_t stride,
+                  uint64_t context) {
+  const uint64_t back = std::min(at, context);
+  const uint64_t end = std::min<uint64_t>(stream.size(), at + stride + 1);
+  const auto begin = stream.begin();
+  return {
+      {begin + static_cast<std::ptrdiff_t>(at - back), begin + static_cast<std::ptrdiff_t>(end)},
+      static_cast<size_t>(back)};
+}
+
+}  // namespace
+
+double DocumentLoss::perplexity() const { return std::exp(nll()); }
+
+DocumentScorer::DocumentScorer(std::shared_ptr<const Model> model, SentenceScorer scorer,
+                               const DocumentBlocks& blocks)
+    : model_(std::move(model)),
+      scorer_(std::move(scorer)),
+      frame_(FrameOf(model_->file().description(), model_->vocabulary())),
+      unknown_(UnknownWord(*model_->vocabulary(), model_->text())),
+      blocks_(blocks) {}
+
+Result<DocumentScorer> DocumentScorer::Create(const std::shared_ptr<const Model>& model,
+                                              const RunOptions& run, const DocumentBlocks& blocks) {
+  KINGLET_RETURN_IF_ERROR(RequireWords(run.model, model->vocabulary()));
+  const std::optional<uint32_t> positions = PositionsOf(model->file().description());
+  if (blocks.block && !positions) {
+    return Status::Refusal(KINGLET_INVALID_ARGUMENT, "filter", "--block",
+                           "none, as this model takes documents of any length",
+                           std::to_string(*blocks.block));
+  }
+  DocumentBlocks cut = blocks;
+  if (positions && !cut.block) cut.block = *positions;
+  if (positions && *cut.block > *positions) {
+    return Status::Refusal(KINGLET_INVALID_ARGUMENT, "filter", "--block",
+                           "at most " + std::to_string(*positions) + ", the model's positions",
+                           std::to_string(*cut.block));
+  }
+  if (cut.block && cut.context >= *cut.block) {
+    return Status::Refusal(KINGLET_INVALID_ARGUMENT, "filter", "--context",
+                           "less than the block's " + std::to_string(*cut.block) + " tokens",
+                           std::to_string(cut.context));
+  }
+  SessionOptions options;
+  options.empty_cache = EmptyCache::kNormalised;
+  options.lanes = static_cast<uint32_t>(run.lanes);
+  options.threads = static_cast<uint32_t>(run.threads);
+  KINGLET_ASSIGN_OR_RETURN(SentenceScorer scorer, SentenceScorer::Create(model, options));
+  return DocumentScorer(model, std::move(scorer), cut);
+}
+
+Result<std::vector<uint32_t>> DocumentScorer::StreamOf(const std::string& source,
+                                                       const Document& document) const {
+  TextReader reader(*model_->vocabulary(), model_->text(),
+                    source + ", " + Numbered("line", document.line_number));
+  TokenSequence tokens;
+  std::string_view rest = document.text;
+  for (size_t end = rest.find('\n'); end != rest.npos; end = rest.find('\n')) {
+    KINGLET_RETURN_IF_ERROR(reader.AddLine(rest.substr(0, end), tokens));
+    KINGLET_RETURN_IF_ERROR(reader.EndLine(tokens));
+    rest.remove_prefix(end + 1);
+  }
+  KINGLET_RETURN_IF_ERROR(reader.AddLine(rest, tokens));
+  return Framed(frame_, tokens.ids);
+}
+
+Result<std::vector<DocumentLoss>> DocumentScorer::Score(const std::string& source,
+                                                        std::span<const Document> documents) {
+  std::vector<DocumentLoss> losses(documents.size());
+  // Of the stretches that lanes run, by their number; one is made when a lane is free.
+  std::vector<std::pair<size_t, size_t>> owners;  // document, context
+  std::vector<std::vector<uint32_t>> predicted;
+  size_t document = 0;
+  uint64_t at = 0;
+  std::vector<uint32_t> stream;
+  Status read;
+  const auto next = [&](std::vector<uint32_t>& out) {
+    while (read.ok()) {
+      if (at == 0) {
+        if (document == documents.size()) return false;
+        Result<std::vector<uint32_t>> made = StreamOf(source, documents[document]);
+        read = made.status();
+        if (!read.ok()) return false;
+        stream = std::move(*made);
+      }
+      const uint64_t stride = blocks_.block ? *blocks_.block - blocks_.context : stream.size();
+      if (at + 1 >= stream.size()) {
+        ++document;
+        at = 0;
+        continue;
+      }
+      Stretch stretch = StretchAt(stream, at, stride, blocks_.context);
+      owners.emplace_back(document, stretch.context);
+      predicted.emplace_back(stretch.stream.begin() + 1, stretch.stream.end());
+      out = std::move(stretch.stream);
+      at += stride;
+      if (at + 1 >= stream.size()) {
+        ++document;
+        at = 0;
+      }
+      return true;
+    }
+    return false;
+  };
+  const auto sink = [&](uint64_t index, std::span<const double> values) -> Status {
+    const auto [owner, context] = owners[index];
+    DocumentLoss& loss = losses[owner];
+    for (size_t i = context; i < values.size(); ++i) {
+      loss.sum -= values[i];
+      ++loss.scored;
+      loss.unknown += unknown_ && predicted[index][i] == *unknown_ ? 1 : 0;
+    }
+    predicted[index] = {};
+    return {};
+  };
+  const auto name = [&](uint64_t index) {
+    return source + ", " + Numbered("line", documents[owners[index].first].line_number);
+  };
+  KINGLET_RETURN_IF_ERROR(scorer_.Run(next, sink, name));
+  KINGLET_RETURN_IF_ERROR(read);
+  return losses;
+}
+
+}  // namespace kinglet

@@ -1,0 +1,288 @@
+// kinglet filter: documents whose perplexity is in a range.
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <functional>
+#include <limits>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tools/commands.h"
+#include "tools/document_reader.h"
+#include "tools/document_scorer.h"
+#include "tools/filtered_parts.h"
+#include "tools/json_lines.h"
+#include "tools/run_options.h"
+
+namespace kinglet {
+namespace {
+
+// Documents are scored in batches, which bound the memory.
+constexpr size_t kBatchBytes = size_t{1} << 20;
+constexpr size_t kBatchDocuments = 4096;
+
+struct FilterOptions {
+  RunOptions run;
+  std::vector<std::string> files = {"-"};
+  std::optional<double> max_perplexity, min_perplexity, percentile;
+  std::string field, reference, folder;
+  bool annotate = false, skip_bad = false;
+  DocumentBlocks blocks;
+
+  DocumentFormat format() const { return {field, annotate, skip_bad}; }
+};
+
+struct FilterCounts {
+  uint64_t documents = 0, written = 0, bad_lines = 0;
+};
+
+using DocumentSink = std::function<Status(const Document&, const DocumentLoss&)>;
+
+// Calls `sink` with every document of a file, in order. "-" is standard input.
+Status ForEachDocument(const std::string& path, const DocumentFormat& format,
+                       DocumentScorer& scorer, FilterCounts& counts, const DocumentSink& sink) {
+  KINGLET_ASSIGN_OR_RETURN(DocumentReader reader, DocumentReader::Open(path, format));
+  bool more = true;
+  while (more) {
+    std::vector<Document> batch;
+    for (size_t bytes = 0; bytes < kBatchBytes && batch.size() < kBatchDocuments;) {
+      KINGLET_ASSIGN_OR_RETURN(std::optional<Document> document, reader.Next());
+      more = document.has_value();
+      if (!more) break;
+      bytes += document->line.size();
+      batch.push_back(std::move(*document));
+    }
+    KINGLET_ASSIGN_OR_RETURN(const std::vector<DocumentLoss> losses,
+                             scorer.Score(reader.source(), batch));
+    for (size_t i = 0; i < batch.size(); ++i) KINGLET_RETURN_IF_ERROR(sink(batch[i], losses[i]));
+    counts.documents += batch.size();
+  }
+  counts.bad_lines += reader.bad_lines();
+  return {};
+}
+
+class Filter {
+ public:
+  Filter(const FilterOptions& options, const Model& model, DocumentScorer& scorer, Console& console)
+      : options_(options),
+        model_(model),
+        scorer_(scorer),
+        console_(console),
+        most_(options.max_perplexity) {}
+
+  Status Run() {
+    if (options_.percentile) KINGLET_RETURN_IF_ERROR(FindPercentile());
+    if (!options_.folder.empty()) {
+      KINGLET_RETURN_IF_ERROR(FilterIntoFolder());
+    } else {
+      for (const std::string& file : options_.files) {
+        KINGLET_RETURN_IF_ERROR(FilterFile(file, Printer()));
+      }
+    }
+    Summarise();
+    return {};
+  }
+
+ private:
+  using Write = std::function<Status(std::string_view)>;
+
+  Write Printer() {
+    return [this](std::string_view text) {
+      console_.out.Write(text);
+      return console_.out.status();
+    };
+  }
+
+  // The nearest rank: the smallest perplexity that P percent of the documents do not exceed.
+  Status FindPercentile() {
+    std::vector<double> perplexities;
+    FilterCounts counts;
+    const std::vector<std::string> files =
+        options_.reference.empty() ? options_.files : std::vector{options_.reference};
+    for (const std::string& file : files) {
+      KINGLET_RETURN_IF_ERROR(ForEachDocument(file, options_.format(), scorer_, counts,
+                                              [&](const Document&, const DocumentLoss& loss) {
+                                                if (loss.scored > 0)
+                                                  perplexities.push_back(loss.perplexity());
+                                                return Status();
+                                              }));
+    }
+    if (perplexities.empty()) {
+      return Status::Refusal(KINGLET_INVALID_ARGUMENT, "filter", "--percentile",
+                             "documents with tokens to score", "none");
+    }
+    const double share = *options_.percentile / 100 * static_cast<double>(perplexities.size());
+    const auto rank = static_cast<size_t>(std::max(1.0, std::ceil(share)));
+    std::nth_element(perplexities.begin(),
+                     perplexities.begin() + static_cast<std::ptrdiff_t>(rank - 1),
+                     perplexities.end());
+    const double found = perplexities[rank - 1];
+    most_ = most_ ? std::min(*most_, found) : found;
+    return {};
+  }
+
+  bool Passes(const DocumentLoss& loss) const {
+    if (!most_ && !options_.min_perplexity) return true;
+    if (loss.scored == 0) return false;
+    const double perplexity = loss.perplexity();
+    return (!most_ || perplexity <= *most_) &&
+           (!options_.min_perplexity || perplexity >= *options_.min_perplexity);
+  }
+
+  // The document with {"ppl":..,"nll":..,"tokens":..,"oov":..} as its member "kinglet".
+  std::string Annotated(const Document& document, const DocumentLoss& loss) const {
+    JsonLine line(NumberDigits(model_));
+    if (options_.field.empty()) line.Key("text").Text(document.line);
+    line.Key("kinglet").BeginObject().Key("ppl").Number(loss.perplexity());
+    line.Key("nll").Number(loss.nll()).Key("tokens").Integer(loss.scored);
+    line.Key("oov").Integer(loss.unknown).EndObject();
+    std::string member = line.Finish();
+    if (options_.field.empty()) return member;
+    std::string text = document.line.substr(0, document.line.rfind('}'));
+    return text + (document.has_members ? "," : "") + member.substr(1);
+  }
+
+  Status FilterFile(const std::string& path, const Write& write) {
+    return ForEachDocument(
+        path, options_.format(), scorer_, counts_,
+        [&](const Document& document, const DocumentLoss& loss) {
+          if (!Passes(loss)) return Status();
+          ++counts_.written;
+          return write(options_.annotate ? Annotated(document, loss) : document.line + "\n");
+        });
+  }
+
+  // Everything that decides which bytes are written.
+  std::string RunLine() const {
+    JsonLine line(std::numeric_limits<double>::max_digits10);
+    line.Key("digest").Text(model_.file().digest()).Key("backend").Text(model_.backend().name);
+    const auto number = [&line](const char* key, const std::optional<double>& value) {
+      line.Key(key).Number(value.value_or(std::nan("")));
+    };
+    number("max_ppl", most_);
+    number("min_ppl", options_.min_perplexity);
+    line.Key("annotate").Boolean(options_.annotate).Key("field").Text(options_.field);
+    line.Key("skip_bad").Boolean(options_.skip_bad);
+    line.Key("block").Integer(options_.blocks.block.value_or(0));
+    return line.Key("context").Integer(options_.blocks.context).Finish();
+  }
+
+  Status FilterIntoFolder() {
+    KINGLET_ASSIGN_OR_RETURN(const FilteredParts parts,
+                             FilteredParts::Open(options_.folder, RunLine()));
+    for (const std::string& file : options_.files) {
+      if (parts.IsDone(file)) {
+        PrintNote(parts.PathOf(file) + " is done");
+        continue;
+      }
+      KINGLET_ASSIGN_OR_RETURN(PartFile part, PartFile::Create(parts.PathOf(file)));
+      KINGLET_RETURN_IF_ERROR(
+          FilterFile(file, [&part](std::string_view text) { return part.Write(text); }));
+      KINGLET_RETURN_IF_ERROR(part.Commit());
+    }
+    return {};
+  }
+
+  void Summarise() const {
+    if (counts_.bad_lines > 0) PrintNote(Grouped(counts_.bad_lines) + " bad lines were left out");
+    if (!console_.errors_are_terminal) return;
+    PrintNote(Grouped(counts_.written) + " of " + Grouped(counts_.documents) +
+              " documents were written");
+  }
+
+  const FilterOptions& options_;
+  const Model& model_;
+  DocumentScorer& scorer_;
+  Console& console_;
+  std::optional<double> most_;
+  FilterCounts counts_;
+};
+
+Status RunFilter(const FilterOptions& options, Console& console) {
+  KINGLET_ASSIGN_OR_RETURN(const std::shared_ptr<const Model> model, OpenModel(options.run));
+  KINGLET_RETURN_IF_ERROR(RequireNoSource(*model, "filter"));
+  KINGLET_ASSIGN_OR_RETURN(DocumentScorer scorer,
+                           DocumentScorer::Create(model, options.run, options.blocks));
+  return Filter(options, *model, scorer, console).Run();
+}
+
+Status UsageError(const std::string& where, const std::string& expected, const std::string& found) {
+  return Status::Refusal(KINGLET_INVALID_ARGUMENT, "usage", where, expected, found);
+}
+
+Status CheckFilter(const FilterOptions& options) {
+  if (!options.max_perplexity && !options.min_perplexity && !options.percentile &&
+      !options.annotate) {
+    return UsageError("filter", "--max-ppl, --min-ppl, --percentile or --annotate", "none of them");
+  }
+  const bool reads_input = std::count(options.files.begin(), options.files.end(), "-") > 0;
+  if (options.percentile && reads_input && options.reference.empty()) {
+    return UsageError("--percentile", "FILES or --reference FILE",
+                      "standard input, which can be read only once");
+  }
+  if (options.reference == "-" && reads_input) {
+    return UsageError("--reference", "standard input once", "- beside FILES that are read from it");
+  }
+  if (options.folder.empty()) return {};
+  if (reads_input) return UsageError("--output", "FILES", "standard input");
+  std::map<std::string, std::string> names;
+  for (const std::string& file : options.files) {
+    const auto [place, added] =
+        names.emplace(std::filesystem::path(file).filename().string(), file);
+    if (added) continue;
+    return UsageError("--output", "files of different names", place->second + " and " + file);
+  }
+  return {};
+}
+
+}  // namespace
+
+Command AddFilter(Arguments& program) {
+  const auto options = std::make_shared<FilterOptions>();
+  Arguments filter =
+      program.AddSubcommand("filter", "Keep the documents whose perplexity is in a range");
+  AddModelChoice(filter, options->run);
+  filter.Add("FILES", options->files, "one document a line (default: standard input)")
+      .Called(kFileOrStandardInput);
+  filter.Add("--max-ppl", options->max_perplexity, "keep documents of at most this perplexity")
+      .Called("X");
+  filter.Add("--min-ppl", options->min_perplexity, "keep documents of at least this perplexity")
+      .Called("Y");
+  filter
+      .Add("--percentile", options->percentile,
+           "keep documents of at most the perplexity that P percent of the FILES' or the "
+           "reference's documents do not exceed")
+      .Between(0.0, 100.0)
+      .Called("P");
+  filter.Add("--reference", options->reference, "where --percentile looks (default: FILES)")
+      .Called(kFileOrStandardInput);
+  filter.Add("--field", options->field, "read JSON Lines; the member NAME is the document")
+      .Called("NAME");
+  filter.AddFlag("--annotate", options->annotate,
+                 "write JSON Lines with {\"kinglet\":{\"ppl\":..,\"nll\":..,\"tokens\":..,"
+                 "\"oov\":..}} added");
+  filter.AddFlag("--skip-bad", options->skip_bad,
+                 "leave out lines that are not JSON or lack the member, and count them");
+  filter
+      .Add("-o,--output", options->folder,
+           "folder for one result a file; a run that was stopped goes on where it was")
+      .Called("FOLDER");
+  Option block = filter.Add("--block", options->blocks.block,
+                            "of a model with absolute positions: cut documents into blocks of N "
+                            "tokens (default: the positions)");
+  block.Between(uint64_t{1}, uint64_t{1} << 62).Called("N");
+  filter.Add("--context", options->blocks.context, "overlap of the blocks, scored once")
+      .Needs(block)
+      .Called("C");
+  AddTeamOptions(filter, options->run, "score N documents at once");
+  filter.Footer(
+      "Example:\n  kinglet filter model.kgl --field text --max-ppl 200 < in.jsonl > out.jsonl");
+  return {filter, [options] { return CheckFilter(*options); },
+          [options](Console& console) { return RunFilter(*options, console); }};
+}
+
+}  // namespace kinglet

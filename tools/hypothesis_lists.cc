@@ -1,0 +1,262 @@
+#include "tools/hypothesis_lists.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstddef>
+#include <unordered_map>
+#include <utility>
+
+#include "converters/sources/input_file.h"
+#include "converters/sources/json_events.h"
+#include "converters/texts/word_splitter.h"
+#include "format/message_text.h"
+
+namespace kinglet {
+namespace {
+
+Status RefuseListLine(const std::string& source, uint64_t line, const std::string& expected,
+                      std::string_view found) {
+  return Status::Refusal(KINGLET_INVALID_ARGUMENT, source, Numbered("line", line), expected,
+                         Quoted(found));
+}
+
+bool IsBlank(std::string_view line) { return std::all_of(line.begin(), line.end(), IsAsciiSpace); }
+
+template <class Number>
+std::optional<Number> ParseWhole(std::string_view text) {
+  Number number{};
+  const char* const end = text.data() + text.size();
+  const auto parsed = std::from_chars(text.data(), end, number);
+  if (text.empty() || parsed.ec != std::errc() || parsed.ptr != end) return std::nullopt;
+  return number;
+}
+
+std::optional<double> ParseScore(std::string_view text) {
+  const std::optional<double> score = ParseWhole<double>(text);
+  return score && std::isfinite(*score) ? score : std::nullopt;
+}
+
+// The text behind its first white space; empty: none.
+std::string_view CutFirstWord(std::string_view& line) {
+  const auto begin = std::find_if_not(line.begin(), line.end(), IsAsciiSpace);
+  const auto end = std::find_if(begin, line.end(), IsAsciiSpace);
+  const auto rest = std::find_if_not(end, line.end(), IsAsciiSpace);
+  const std::string_view word =
+      line.substr(static_cast<size_t>(begin - line.begin()), static_cast<size_t>(end - begin));
+  line.remove_prefix(static_cast<size_t>(rest - line.begin()));
+  return word;
+}
+
+struct NumberedName {
+  std::string_view utterance;
+  uint64_t number = 0;
+};
+
+// "UTTERANCE-3".
+std::optional<NumberedName> ParseName(std::string_view name) {
+  const size_t dash = name.rfind('-');
+  if (dash == name.npos || dash == 0) return std::nullopt;
+  const std::optional<uint64_t> number = ParseWhole<uint64_t>(name.substr(dash + 1));
+  if (!number) return std::nullopt;
+  return NumberedName{name.substr(0, dash), *number};
+}
+
+std::string_view WithoutReturn(std::string_view line) {
+  if (line.ends_with('\r')) line.remove_suffix(1);
+  return line;
+}
+
+// A line of a file, before its hypothesis has a number.
+struct ReadHypothesis {
+  std::string utterance;
+  std::optional<uint64_t> number;
+  std::optional<double> given;
+  std::string text;
+};
+
+// An object with the members utt, text and perhaps score; what else is in it does not matter.
+class HypothesisObject final : public JsonEvents {
+ public:
+  std::optional<std::string> utterance, text;
+  std::optional<double> score;
+  bool bad = false;
+
+  bool BeginObject() override { return Enter(depth_ == 0); }
+  bool Name(std::string& given) override {
+    if (depth_ == 1) name_ = std::move(given);
+    return true;
+  }
+  bool EndObject() override { return Leave(); }
+  bool BeginList() override { return Enter(false); }
+  bool EndList() override { return Leave(); }
+  bool Text(std::string& given) override {
+    if (Is("score")) return Refuse();
+    if (Is("utt")) {
+      utterance = std::move(given);
+    } else if (Is("text")) {
+      text = std::move(given);
+    }
+    return AtTop();
+  }
+  bool Number(std::optional<uint64_t> number) override {
+    return Real(static_cast<double>(number.value_or(0)));
+  }
+  bool Real(double number) override {
+    if (Is("utt") || Is("text")) return Refuse();
+    if (Is("score")) score = number;
+    return AtTop();
+  }
+  bool Boolean() override { return Is("utt") || Is("text") || Is("score") ? Refuse() : AtTop(); }
+  bool Null() override { return Is("utt") || Is("text") ? Refuse() : AtTop(); }
+  void Broken(size_t /*byte*/) override { bad = true; }
+
+ private:
+  bool Is(const char* name) const { return depth_ == 1 && name_ == name; }
+  bool Refuse() {
+    bad = true;
+    return false;
+  }
+  // A value alone is no object.
+  bool AtTop() { return depth_ > 0 || Refuse(); }
+  bool Enter(bool outermost) {
+    if (!outermost && (depth_ == 0 || Is("utt") || Is("text") || Is("score"))) return Refuse();
+    ++depth_;
+    return true;
+  }
+  bool Leave() {
+    --depth_;
+    return true;
+  }
+  size_t depth_ = 0;
+  std::string name_;
+};
+
+std::optional<ReadHypothesis> ParseKaldi(std::string_view line) {
+  const std::optional<NumberedName> name = ParseName(CutFirstWord(line));
+  if (!name) return std::nullopt;
+  return ReadHypothesis{std::string(name->utterance), name->number, std::nullopt,
+                        std::string(line)};
+}
+
+std::optional<ReadHypothesis> ParseTabs(std::string_view line) {
+  const size_t first = line.find('\t');
+  const size_t second = first == line.npos ? line.npos : line.find('\t', first + 1);
+  if (first == 0 || second == line.npos) return std::nullopt;
+  const std::optional<double> given = ParseScore(line.substr(first + 1, second - first - 1));
+  if (!given) return std::nullopt;
+  return ReadHypothesis{std::string(line.substr(0, first)), std::nullopt, given,
+                        std::string(line.substr(second + 1))};
+}
+
+std::optional<ReadHypothesis> ParseObject(std::string_view line) {
+  HypothesisObject object;
+  ReadJson(line, object);
+  if (object.bad || !object.utterance || !object.text) return std::nullopt;
+  return ReadHypothesis{*object.utterance, std::nullopt, object.score, *object.text};
+}
+
+struct ListSyntax {
+  std::optional<ReadHypothesis> (*parse)(std::string_view line);
+  const char* expected;
+};
+
+ListSyntax SyntaxOf(ListFormat format) {
+  switch (format) {
+    case ListFormat::kKaldi:
+      return {ParseKaldi, "\"UTTERANCE-NUMBER TEXT\" (or another --format)"};
+    case ListFormat::kTabs:
+      return {ParseTabs, "an utterance, a score and a text between tabs"};
+    case ListFormat::kJson:
+      return {ParseObject, "an object with \"utt\", \"text\" and perhaps a number \"score\""};
+  }
+  return {};
+}
+
+}  // namespace
+
+ListFormat GuessListFormat(std::string_view text) {
+  for (const std::string_view line : LinesOf(WithoutByteOrderMark(text))) {
+    if (IsBlank(line)) continue;
+    if (*std::find_if_not(line.begin(), line.end(), IsAsciiSpace) == '{') return ListFormat::kJson;
+    return std::count(line.begin(), line.end(), '\t') >= 2 ? ListFormat::kTabs : ListFormat::kKaldi;
+  }
+  return ListFormat::kKaldi;
+}
+
+Result<std::vector<HypothesisList>> ParseHypothesisLists(std::string_view text, ListFormat format,
+                                                         const std::string& source) {
+  const ListSyntax syntax = SyntaxOf(format);
+  std::vector<HypothesisList> lists;
+  std::unordered_map<std::string, size_t> places;
+  uint64_t number = 0;
+  for (std::string_view line : LinesOf(WithoutByteOrderMark(text))) {
+    ++number;
+    line = WithoutReturn(line);
+    if (IsBlank(line)) continue;
+    std::optional<ReadHypothesis> read = syntax.parse(line);
+    if (!read) return RefuseListLine(source, number, syntax.expected, line);
+    const auto [place, is_new] = places.try_emplace(read->utterance, lists.size());
+    if (is_new) lists.push_back({std::move(read->utterance), {}});
+    std::vector<Hypothesis>& hypotheses = lists[place->second].hypotheses;
+    hypotheses.push_back(
+        {read->number.value_or(hypotheses.size() + 1), read->given, std::move(read->text)});
+  }
+  return lists;
+}
+
+Status AddGivenScores(std::string_view text, const std::string& source,
+                      std::vector<HypothesisList>& lists) {
+  std::map<std::pair<std::string, uint64_t>, Hypothesis*, std::less<>> hypotheses;
+  for (HypothesisList& list : lists) {
+    for (Hypothesis& hypothesis : list.hypotheses) {
+      hypotheses[{list.utterance, hypothesis.number}] = &hypothesis;
+    }
+  }
+  uint64_t number = 0;
+  for (const std::string_view line : LinesOf(WithoutByteOrderMark(text))) {
+    ++number;
+    if (IsBlank(line)) continue;
+    std::string_view rest = line;
+    const std::optional<NumberedName> name = ParseName(CutFirstWord(rest));
+    const std::optional<double> score = ParseScore(CutFirstWord(rest));
+    if (!name || !score || !rest.empty()) {
+      return RefuseListLine(source, number, "\"UTTERANCE-NUMBER SCORE\"", line);
+    }
+    const auto found = hypotheses.find({std::string(name->utterance), name->number});
+    if (found == hypotheses.end()) {
+      return RefuseListLine(source, number, "a hypothesis of the lists", line);
+    }
+    found->second->given = score;
+  }
+  for (const HypothesisList& list : lists) {
+    for (const Hypothesis& hypothesis : list.hypotheses) {
+      if (hypothesis.given) continue;
+      return Status::Refusal(KINGLET_INVALID_ARGUMENT, source, list.utterance,
+                             "a score for each hypothesis",
+                             "none for number " + std::to_string(hypothesis.number));
+    }
+  }
+  return {};
+}
+
+Result<std::map<std::string, std::string>> ParseReferences(std::string_view text,
+                                                           const std::string& source) {
+  std::map<std::string, std::string> references;
+  uint64_t number = 0;
+  for (std::string_view line : LinesOf(WithoutByteOrderMark(text))) {
+    ++number;
+    line = WithoutReturn(line);
+    if (IsBlank(line)) continue;
+    const size_t tab = line.find('\t');
+    if (tab == line.npos || tab == 0) {
+      return RefuseListLine(source, number, "an utterance, a tab and a text", line);
+    }
+    if (!references.emplace(line.substr(0, tab), line.substr(tab + 1)).second) {
+      return RefuseListLine(source, number, "each utterance once", line);
+    }
+  }
+  return references;
+}
+
+}  // namespace kinglet

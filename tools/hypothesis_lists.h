@@ -1,0 +1,55 @@
+// N-best lists: for each utterance the texts that a recogniser proposes, as files hold them.
+#ifndef KINGLET_TOOLS_HYPOTHESIS_LISTS_H_
+#define KINGLET_TOOLS_HYPOTHESIS_LISTS_H_
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "kinglet/status.h"
+
+namespace kinglet {
+
+struct Hypothesis {
+  uint64_t number = 0;          // Kaldi's, or its place in the list, from 1
+  std::optional<double> given;  // the recogniser's score; finite; higher is better
+  std::string text;
+};
+
+struct HypothesisList {
+  std::string utterance;
+  std::vector<Hypothesis> hypotheses;  // in the file's order; at least one
+};
+
+// The ways to write lists, one hypothesis a line.
+enum class ListFormat : uint8_t {
+  kKaldi,  // "UTTERANCE-3 TEXT", as Kaldi and ESPnet write them
+  kTabs,   // "UTTERANCE<tab>SCORE<tab>TEXT"
+  // {"utt":"..","score":-1.5,"text":".."}; the score may be missing, other members do not matter
+  kJson,
+};
+
+// What the first line that is not empty looks like: "{" begins an object, two tabs make fields.
+ListFormat GuessListFormat(std::string_view text);
+
+// The lists of a file, utterances in the order of their first hypotheses. `source` names the file
+// in messages. Empty lines are left out. Errors: KINGLET_INVALID_ARGUMENT, naming the line.
+Result<std::vector<HypothesisList>> ParseHypothesisLists(std::string_view text, ListFormat format,
+                                                         const std::string& source);
+
+// Adds the scores of another file, lines "UTTERANCE-3 SCORE". Every hypothesis must have one, and
+// each line its hypothesis. Errors: KINGLET_INVALID_ARGUMENT, naming the line or the hypothesis.
+Status AddGivenScores(std::string_view text, const std::string& source,
+                      std::vector<HypothesisList>& lists);
+
+// What was said, by utterance: lines "UTTERANCE<tab>TEXT". Errors: KINGLET_INVALID_ARGUMENT, naming
+// the line.
+Result<std::map<std::string, std::string>> ParseReferences(std::string_view text,
+                                                           const std::string& source);
+
+}  // namespace kinglet
+
+#endif  // KINGLET_TOOLS_HYPOTHESIS_LISTS_H_

@@ -1,0 +1,54 @@
+// A pipe wakes whoever waits for input: a signal between a look at the flag and read(2) would
+// otherwise be noticed after the next input only.
+#include "tools/interrupt.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <array>
+#include <csignal>
+
+namespace kinglet {
+namespace {
+
+volatile std::sig_atomic_t interrupted = 0;
+std::array<int, 2> wake = {-1, -1};  // a pipe: where it is read, where it is written
+
+void Note(int /*signal*/) {
+  interrupted = 1;
+  [[maybe_unused]] const ssize_t written = ::write(wake[1], "", 1);
+}
+
+}  // namespace
+
+void NoteInterrupts() {
+  if (::pipe2(wake.data(), O_CLOEXEC | O_NONBLOCK) != 0) return;  // Ctrl-C then ends the program
+  struct sigaction action {};
+  action.sa_handler = Note;
+  action.sa_flags = static_cast<int>(SA_RESETHAND);
+  sigemptyset(&action.sa_mask);
+  ::sigaction(SIGINT, &action, nullptr);
+}
+
+bool Interrupted() { return interrupted != 0; }
+
+Status CheckInterrupt() {
+  if (!Interrupted()) return {};
+  return Status::Refusal(KINGLET_CANCELLED, "command", "signal", "to run to the end", "Ctrl-C");
+}
+
+Status WaitForInput(int descriptor) {
+  if (wake[0] < 0) return {};
+  std::array<pollfd, 2> waited = {pollfd{descriptor, POLLIN, 0}, pollfd{wake[0], POLLIN, 0}};
+  while (!Interrupted() && ::poll(waited.data(), waited.size(), -1) < 0) {
+  }
+  return CheckInterrupt();
+}
+
+void EndByInterrupt() {
+  std::signal(SIGINT, SIG_DFL);
+  std::raise(SIGINT);
+}
+
+}  // namespace kinglet

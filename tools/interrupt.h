@@ -1,0 +1,29 @@
+// Ctrl-C in commands that answer while their input comes: what was answered is written, then the
+// program ends as the signal ends programs.
+#ifndef KINGLET_TOOLS_INTERRUPT_H_
+#define KINGLET_TOOLS_INTERRUPT_H_
+
+#include "kinglet/status.h"
+
+namespace kinglet {
+
+// From now on the first SIGINT is noted; a second one ends the program as if this had not been
+// called. To be called once, before threads start.
+void NoteInterrupts();
+
+// Whether a SIGINT was noted.
+bool Interrupted();
+// KINGLET_CANCELLED if one was.
+Status CheckInterrupt();
+
+// Waits until the descriptor can be read. KINGLET_CANCELLED once a SIGINT was noted. Returns at
+// once without NoteInterrupts.
+Status WaitForInput(int descriptor);
+
+// Ends the program by SIGINT: a shell sees status 130, a parent the signal. Returns only where the
+// system does not deliver it.
+void EndByInterrupt();
+
+}  // namespace kinglet
+
+#endif  // KINGLET_TOOLS_INTERRUPT_H_

@@ -1,0 +1,54 @@
+#include "tools/line_tokens.h"
+
+#include <algorithm>
+#include <charconv>
+#include <utility>
+
+#include "converters/texts/word_splitter.h"
+#include "format/message_text.h"
+#include "runtime/text/white_space.h"
+#include "tools/words.h"
+
+namespace kinglet {
+namespace {
+
+constexpr size_t kShownBytes = 64;  // of a word that is not an id
+
+}  // namespace
+
+LineTokens::LineTokens(const Model& model, std::string_view source)
+    : source_(source), vocabulary_size_(model.vocabulary_size()) {
+  if (model.vocabulary() != nullptr) reader_.emplace(*model.vocabulary(), model.text(), source_);
+}
+
+Status LineTokens::AppendIds(std::string_view line, bool ended, TokenSequence& sequence) {
+  const std::string place = Numbered("line", line_);
+  for (size_t at = 0; at < line.size();) {
+    const size_t begin = at;
+    while (at < line.size() && !IsAsciiSpace(line[at])) ++at;
+    const std::string_view word = line.substr(begin, at - begin);
+    at += 1;
+    if (word.empty()) continue;
+    uint32_t id = 0;
+    const auto parsed = std::from_chars(word.data(), word.data() + word.size(), id);
+    if (parsed.ec != std::errc() || parsed.ptr != word.data() + word.size()) {
+      return Status::Refusal(KINGLET_INVALID_ARGUMENT, source_, place,
+                             "token ids, because the model has no vocabulary",
+                             Quoted(word.substr(0, kShownBytes)));
+    }
+    KINGLET_RETURN_IF_ERROR(CheckTokenId(id, vocabulary_size_, source_, place));
+    sequence.ids.push_back(id);
+  }
+  line_ += ended ? 1 : 0;
+  return Status();
+}
+
+Status LineTokens::Append(std::string_view line, bool ended, TokenSequence& sequence) {
+  const bool at_start = std::exchange(at_start_, false);
+  if (!reader_) return AppendIds(at_start ? WithoutByteOrderMark(line) : line, ended, sequence);
+  KINGLET_RETURN_IF_ERROR(reader_->AddLine(line, sequence));
+  if (at_start) NoteByteOrderMark(*reader_, source_);
+  return ended ? reader_->EndLine(sequence) : Status();
+}
+
+}  // namespace kinglet

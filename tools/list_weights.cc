@@ -1,0 +1,209 @@
+#include "tools/list_weights.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <utility>
+
+#include "runtime/text/white_space.h"
+
+namespace kinglet {
+namespace {
+
+std::vector<std::string_view> WordsOf(std::string_view text) {
+  std::vector<std::string_view> words;
+  for (size_t begin = 0, at = 0; at <= text.size();) {
+    const size_t space = at == text.size() ? 1 : SpaceLength(text.substr(at));
+    if (space == 0) {
+      ++at;
+      continue;
+    }
+    if (at > begin) words.push_back(text.substr(begin, at - begin));
+    at += space;
+    begin = at;
+  }
+  return words;
+}
+
+using Lists = std::vector<std::vector<ScoreParts>>;
+
+// One weight, and the part of the score that it multiplies.
+struct Axis {
+  double ListWeights::*weight;
+  double ScoreParts::*part;
+  bool negative_too;
+};
+constexpr Axis kModelAxis = {&ListWeights::model, &ScoreParts::logprob, false};
+constexpr Axis kLengthAxis = {&ListWeights::length, &ScoreParts::tokens, true};
+
+// An impossible hypothesis is the worst of any list, and stays it.
+constexpr double kImpossible = -1e9;
+
+// A hypothesis's score as a function of one weight.
+struct ScoreLine {
+  double slope, start;
+  uint64_t errors;
+};
+
+// From this weight on a list's best hypothesis has so many errors more than before.
+struct ErrorChange {
+  double weight;
+  int64_t errors;
+};
+
+// Appends the changes of one list for weights from `least` on, and returns the errors there.
+int64_t AddChanges(std::vector<ScoreLine> lines, double least, std::vector<ErrorChange>& changes) {
+  // The lines that are highest somewhere, from left to right: of equal slopes the highest, of equal
+  // lines the first.
+  std::stable_sort(lines.begin(), lines.end(), [](const ScoreLine& a, const ScoreLine& b) {
+    return a.slope != b.slope ? a.slope < b.slope : a.start > b.start;
+  });
+  std::vector<std::pair<double, const ScoreLine*>> hull;  // where it begins to be highest
+  for (const ScoreLine& line : lines) {
+    if (!hull.empty() && hull.back().second->slope == line.slope) continue;
+    double from = -std::numeric_limits<double>::infinity();
+    while (!hull.empty()) {
+      const ScoreLine& last = *hull.back().second;
+      from = (last.start - line.start) / (line.slope - last.slope);
+      if (from > hull.back().first) break;
+      hull.pop_back();
+      from = -std::numeric_limits<double>::infinity();
+    }
+    hull.emplace_back(from, &line);
+  }
+  size_t first = 0;
+  while (first + 1 < hull.size() && hull[first + 1].first <= least) ++first;
+  for (size_t i = first + 1; i < hull.size(); ++i) {
+    const auto after = static_cast<int64_t>(hull[i].second->errors);
+    const auto before = static_cast<int64_t>(hull[i - 1].second->errors);
+    if (after != before) changes.push_back({hull[i].first, after - before});
+  }
+  return static_cast<int64_t>(hull[first].second->errors);
+}
+
+// The middle of the widest range of this weight with the fewest errors, the others being as they
+// are.
+double BestWeight(const Lists& lists, const ListWeights& weights, const Axis& axis) {
+  const double least = axis.negative_too ? -std::numeric_limits<double>::infinity() : 0;
+  ListWeights others = weights;
+  others.*axis.weight = 0;
+  std::vector<ErrorChange> changes;
+  int64_t errors = 0;
+  for (const std::vector<ScoreParts>& list : lists) {
+    std::vector<ScoreLine> lines;
+    for (const ScoreParts& parts : list) {
+      lines.push_back({parts.*axis.part, WeightedScore(others, parts), parts.errors});
+    }
+    errors += AddChanges(std::move(lines), least, changes);
+  }
+  if (changes.empty()) return weights.*axis.weight;
+  std::sort(changes.begin(), changes.end(), [](const ErrorChange& a, const ErrorChange& b) {
+    return a.weight != b.weight ? a.weight < b.weight : a.errors < b.errors;
+  });
+  // Ranges without an end go as far beyond the others as those reach.
+  const double reach = 1 + changes.back().weight - changes.front().weight;
+  double begin = axis.negative_too ? changes.front().weight - reach : 0;
+  double best = weights.*axis.weight, widest = 0;
+  int64_t fewest = std::numeric_limits<int64_t>::max();
+  for (size_t i = 0; i <= changes.size(); ++i) {
+    const double end = i < changes.size() ? changes[i].weight : changes.back().weight + reach;
+    if (end > begin && (errors < fewest || (errors == fewest && end - begin > widest))) {
+      fewest = errors;
+      widest = end - begin;
+      best = begin + widest / 2;
+    }
+    if (i < changes.size()) errors += changes[i].errors;
+    begin = end;
+  }
+  return best;
+}
+
+ListWeights Climb(const Lists& lists, ListWeights weights, uint64_t& errors) {
+  errors = ErrorsOfBest(weights, lists);
+  for (bool better = true; better;) {
+    better = false;
+    for (const Axis& axis : {kModelAxis, kLengthAxis}) {
+      ListWeights next = weights;
+      next.*axis.weight = BestWeight(lists, weights, axis);
+      const uint64_t found = ErrorsOfBest(next, lists);
+      if (found >= errors) continue;
+      errors = found;
+      weights = next;
+      better = true;
+    }
+  }
+  return weights;
+}
+
+}  // namespace
+
+uint64_t WordErrors(std::string_view hypothesis, std::string_view reference) {
+  const std::vector<std::string_view> found = WordsOf(hypothesis), wanted = WordsOf(reference);
+  std::vector<uint64_t> row(wanted.size() + 1);  // errors of what was found so far
+  std::iota(row.begin(), row.end(), uint64_t{0});
+  for (const std::string_view word : found) {
+    uint64_t diagonal = row[0]++;
+    for (size_t j = 0; j < wanted.size(); ++j) {
+      const uint64_t replaced = diagonal + (word == wanted[j] ? 0 : 1);
+      diagonal = row[j + 1];
+      row[j + 1] = std::min({replaced, row[j] + 1, diagonal + 1});
+    }
+  }
+  return row.back();
+}
+
+uint64_t CountWords(std::string_view text) { return WordsOf(text).size(); }
+
+double WeightedScore(const ListWeights& weights, const ScoreParts& parts) {
+  double score = weights.given * parts.given + weights.length * parts.tokens;
+  if (weights.model != 0) score += weights.model * parts.logprob;
+  return score;
+}
+
+size_t BestHypothesis(const ListWeights& weights, const std::vector<ScoreParts>& list) {
+  size_t best = 0;
+  for (size_t i = 1; i < list.size(); ++i) {
+    if (WeightedScore(weights, list[i]) > WeightedScore(weights, list[best])) best = i;
+  }
+  return best;
+}
+
+uint64_t ErrorsOfBest(const ListWeights& weights, const Lists& lists) {
+  uint64_t errors = 0;
+  for (const std::vector<ScoreParts>& list : lists) {
+    if (!list.empty()) errors += list[BestHypothesis(weights, list)].errors;
+  }
+  return errors;
+}
+
+ListWeights TuneListWeights(const Lists& lists, bool has_given) {
+  Lists finite = lists;
+  finite.erase(std::remove_if(finite.begin(), finite.end(),
+                              [](const std::vector<ScoreParts>& list) { return list.empty(); }),
+               finite.end());
+  for (std::vector<ScoreParts>& list : finite) {
+    for (ScoreParts& parts : list) parts.logprob = std::max(parts.logprob, kImpossible);
+  }
+  const double given = has_given ? 1 : 0;
+  ListWeights best{given, 1, 0};
+  uint64_t fewest = std::numeric_limits<uint64_t>::max();
+  const auto climb_from = [&](const ListWeights& start) {
+    uint64_t errors = 0;
+    const ListWeights weights = Climb(finite, start, errors);
+    if (errors >= fewest) return;
+    fewest = errors;
+    best = weights;
+  };
+  for (const double model : {1.0, 0.3, 3.0, 0.1, 10.0, 0.0}) climb_from({given, model, 0});
+  if (has_given) climb_from({0, 1, 0});
+  // Without the given score the model's weight decides nothing but the length's.
+  if (best.given == 0 && best.model > 0) {
+    best.length /= best.model;
+    best.model = 1;
+  }
+  return best;
+}
+
+}  // namespace kinglet

@@ -1,0 +1,125 @@
+#include "tools/loss_bins.h"
+
+#include <algorithm>
+#include <bit>
+#include <charconv>
+#include <limits>
+#include <numeric>
+#include <string_view>
+#include <utility>
+
+#include "converters/sources/input_file.h"
+#include "converters/texts/word_splitter.h"
+#include "format/message_text.h"
+
+namespace kinglet {
+namespace {
+
+struct CountedWord {
+  std::string_view word;
+  uint64_t count = 0;
+};
+
+// "word count", with the count after the last white space; a word may hold a space.
+std::optional<CountedWord> ParseCount(std::string_view line) {
+  while (!line.empty() && IsAsciiSpace(line.back())) line.remove_suffix(1);
+  const auto digits = std::find_if(line.rbegin(), line.rend(), IsAsciiSpace);
+  if (digits == line.rend()) return std::nullopt;
+  const auto at = static_cast<size_t>(line.rend() - digits);
+  CountedWord counted{line.substr(0, at - 1), 0};
+  const char* const end = line.data() + line.size();
+  const auto parsed = std::from_chars(line.data() + at, end, counted.count);
+  if (parsed.ec != std::errc() || parsed.ptr != end || counted.word.empty()) return std::nullopt;
+  return counted;
+}
+
+}  // namespace
+
+FrequencyBins::FrequencyBins(std::vector<uint32_t> rank_of)
+    : rank_of_(std::move(rank_of)), words_(rank_of_.size()) {}
+
+void FrequencyBins::Add(uint32_t id, double logprob) {
+  Word& word = words_[rank_of_[id]];
+  ++word.tokens;
+  word.logprob.Add(logprob);
+}
+
+std::vector<LossBin> FrequencyBins::Bins() const {
+  uint64_t all = 0;
+  for (const Word& word : words_) all += word.tokens;
+  std::vector<LossBin> bins;
+  uint64_t before = 0, open = 0;  // tokens of more frequent words; the tenth of the last bin
+  for (uint64_t rank = 0; rank < words_.size(); ++rank) {
+    const Word& word = words_[rank];
+    if (word.tokens == 0) continue;
+    const uint64_t tenth = before * kBins / all;
+    if (bins.empty() || tenth != open) {
+      const uint64_t from = bins.empty() ? 0 : *bins.back().to + 1;
+      bins.push_back({from, rank, 0, ExactSum()});
+      open = tenth;
+    }
+    bins.back().to = rank;
+    bins.back().tokens += word.tokens;
+    bins.back().logprob.Add(word.logprob.Value());
+    before += word.tokens;
+  }
+  if (!bins.empty()) bins.back().to = words_.size() - 1;
+  return bins;
+}
+
+void GapBins::Add(uint32_t id, double logprob) {
+  const uint64_t last = std::exchange(last_[id], ++position_);
+  const bool occurred = last > text_begin_;
+  Bin& bin = occurred ? bins_[static_cast<size_t>(std::bit_width(position_ - last)) - 1] : never_;
+  ++bin.tokens;
+  bin.logprob.Add(logprob);
+}
+
+std::vector<LossBin> GapBins::Bins() const {
+  std::vector<LossBin> bins;
+  uint64_t beyond = 1;
+  for (size_t i = 0; i < bins_.size(); ++i) {
+    if (bins_[i].tokens == 0) continue;
+    const uint64_t from = uint64_t{1} << i;
+    bins.push_back({from, from + (from - 1), bins_[i].tokens, bins_[i].logprob});
+    beyond = from + from;
+  }
+  if (never_.tokens > 0) {
+    bins.push_back({beyond, std::nullopt, never_.tokens, never_.logprob});
+  }
+  return bins;
+}
+
+std::vector<uint32_t> RanksByOrder(uint32_t vocabulary_size) {
+  std::vector<uint32_t> ranks(vocabulary_size);
+  std::iota(ranks.begin(), ranks.end(), 0U);
+  return ranks;
+}
+
+Result<std::vector<uint32_t>> RanksByCounts(const std::string& path, const Vocabulary& vocabulary) {
+  KINGLET_ASSIGN_OR_RETURN(const std::string text, ReadWholeFileOrPipe(path));
+  std::vector<uint64_t> counts(vocabulary.size());
+  uint64_t number = 0;
+  for (const std::string_view line : LinesOf(WithoutByteOrderMark(text))) {
+    ++number;
+    if (std::all_of(line.begin(), line.end(), IsAsciiSpace)) continue;
+    const std::optional<CountedWord> counted = ParseCount(line);
+    if (!counted) {
+      return Status::Refusal(KINGLET_INVALID_ARGUMENT, path, Numbered("line", number),
+                             "a word and its count", Quoted(line));
+    }
+    const std::optional<uint32_t> id = vocabulary.Find(counted->word);
+    if (!id) continue;
+    const uint64_t room = std::numeric_limits<uint64_t>::max() - counts[*id];
+    counts[*id] += std::min(room, counted->count);
+  }
+  std::vector<uint32_t> ids(counts.size());
+  std::iota(ids.begin(), ids.end(), 0U);
+  std::stable_sort(ids.begin(), ids.end(),
+                   [&](uint32_t a, uint32_t b) { return counts[a] > counts[b]; });
+  std::vector<uint32_t> ranks(counts.size());
+  for (uint32_t rank = 0; rank < ids.size(); ++rank) ranks[ids[rank]] = rank;
+  return ranks;
+}
+
+}  // namespace kinglet

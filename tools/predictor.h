@@ -1,0 +1,82 @@
+// Feeds a text to a model and prints, after each token, the most probable next ones.
+#ifndef KINGLET_TOOLS_PREDICTOR_H_
+#define KINGLET_TOOLS_PREDICTOR_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "converters/texts/text_reader.h"
+#include "kinglet/status.h"
+#include "runtime/model.h"
+#include "runtime/queries/next_characters.h"
+#include "runtime/queries/word_set.h"
+#include "tools/console.h"
+#include "tools/prediction_view.h"
+#include "tools/replicas.h"
+
+namespace kinglet {
+
+struct PredictionOptions {
+  uint32_t top = 5;             // next tokens to print
+  std::optional<double> top_p;  // only as many as have this share of all probability
+  bool json = false;
+  size_t lanes = 1;
+  std::optional<uint32_t> left_out;  // a word that is not among them
+  std::optional<WordSet> words;      // only these, of which the word left out is none
+  // Print the probability of all words that begin so, which `words` are, and of each character that
+  // can follow.
+  std::optional<std::string> prefix;
+  bool next_characters = false;
+};
+
+// What one lane says about a token of the text and the next one.
+struct PredictionAnswer {
+  std::optional<double> log_probability;  // of the token itself; none for the first
+  std::vector<Candidate> next;
+  double prefix_probability = 0;
+  std::vector<NextCharacter> characters;  // that can follow the prefix
+};
+
+class Predictor {
+ public:
+  // All references must outlive this.
+  Predictor(const PredictionOptions& options, const Model& model, Replicas& replicas,
+            Console& console);
+
+  // Feeds the model's start token, if it has one. JSON output omits its prediction: it has one line
+  // for each token of the text.
+  Status Start();
+  // Feeds tokens and writes their answers to the descriptor before it returns. KINGLET_CANCELLED
+  // after Ctrl-C.
+  Status Feed(const TokenSequence& sequence);
+  // Shows the prediction for the token that has not been read yet.
+  Status ShowPending();
+  void ShowSummary() const;
+
+ private:
+  // `first`: where the chunk begins in its sequence.
+  Status FeedChunk(std::span<const uint32_t> ids, const TypedWords& typed, size_t first);
+  Status AnswerTokens(Session& session, std::span<const uint32_t> ids,
+                      std::vector<PredictionAnswer>& out) const;
+  Result<std::vector<Candidate>> AskForWords(Session& session) const;
+  Status AskForNext(Session& session, PredictionAnswer& answer) const;
+  void WriteJson(uint64_t position, const PredictionAnswer& answer);
+
+  const PredictionOptions& options_;
+  const Model& model_;
+  Replicas& replicas_;
+  Console& console_;
+  const PredictionView view_;
+  const size_t chunk_;              // tokens that are fed before their answers are shown
+  uint64_t position_ = 0;           // tokens fed
+  std::vector<Candidate> pending_;  // for the next token
+  PredictionTally tally_;
+};
+
+}  // namespace kinglet
+
+#endif  // KINGLET_TOOLS_PREDICTOR_H_

@@ -1,0 +1,41 @@
+#include "tools/program.h"
+
+#include "kernels/backend.h"
+
+namespace kinglet {
+namespace {
+
+std::string VersionText() {
+  std::string text = "kinglet " KINGLET_VERSION "\nbackends:";
+  for (const Backend& backend : Backends()) text += " " + std::string(backend.name);
+  text += "\n";
+  for (const Backend& backend : DeviceBackends()) {
+    const Result<std::string> device = backend.device_name();
+    text += "device: " + std::string(backend.name) + " (" +
+            (device.ok() ? *device : "not available: " + device.status().message()) + ")\n";
+  }
+  return text;
+}
+
+}  // namespace
+
+Program::Program() : arguments("Convert, run and inspect compressed language models.", "kinglet") {
+  arguments.RequireSubcommand();
+  arguments.AddVersion(VersionText);
+  arguments.Footer(
+      "Example:\n  kinglet score model.kgl --text test.txt\n\n"
+      "`kinglet help SUBCOMMAND` lists the options of a subcommand.");
+  commands = {AddConvert(arguments),   AddScore(arguments),    AddPredict(arguments),
+              AddGenerate(arguments),  AddCount(arguments),    AddBench(arguments),
+              AddEmbed(arguments),     AddInspect(arguments),  AddVerify(arguments),
+              AddTranslate(arguments), AddTokenize(arguments), AddRescore(arguments),
+              AddFilter(arguments),    AddTuneCache(arguments)};
+}
+
+std::vector<std::string> CommandNames(const Program& program) {
+  std::vector<std::string> names;
+  for (const Command& command : program.commands) names.push_back(command.arguments.name());
+  return names;
+}
+
+}  // namespace kinglet

@@ -1,0 +1,115 @@
+// What the ways of scoring a text print alike: tokens, bins, and the summary's perplexities.
+#ifndef KINGLET_TOOLS_SCORE_REPORT_H_
+#define KINGLET_TOOLS_SCORE_REPORT_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "converters/texts/text_size.h"
+#include "kinglet/status.h"
+#include "runtime/accounting/exact_sum.h"
+#include "runtime/model.h"
+#include "runtime/queries/interval.h"
+#include "tools/console.h"
+#include "tools/json_lines.h"
+#include "tools/loss_bins.h"
+
+namespace kinglet {
+
+struct ScoreReportOptions {
+  bool json = false;
+  bool tokens = false;  // print each token
+  bool hex = false;     // with its exact bits
+  bool log10 = false;   // the unit of the log-probabilities that are printed, but not of the bits
+  std::string by;       // "frequency" or "gap": print bins; empty: none
+  std::string counts;   // path of the words' counts; empty: the vocabulary's order
+};
+
+// Where a token is in the distribution that predicted it, as far as that was asked for.
+struct TokenPlace {
+  std::optional<uint32_t> rank;
+  std::optional<Interval> interval;
+};
+
+// Sums of log-probabilities over scored tokens.
+class LossTotals {
+ public:
+  void Add(double value, bool unknown);
+
+  uint64_t scored() const { return scored_; }
+  uint64_t unknown() const { return unknown_; }  // tokens with the unknown word's id
+  double unknown_share() const;
+  double logprob() const { return all_.Value(); }
+  double logprob_without_unknown() const { return known_.Value(); }
+  // Mean losses; NaN where there is no token.
+  double nll() const;
+  double nll_without_unknown() const;
+  // The whole loss divided by `count`.
+  double LossPer(uint64_t count) const;
+
+ private:
+  ExactSum all_, known_;
+  uint64_t scored_ = 0, unknown_ = 0;
+};
+
+class ScoreReport {
+ public:
+  // The model and the console outlive the report. Errors: those of RanksByCounts;
+  // KINGLET_UNSUPPORTED for counts of words that the model does not know.
+  static Result<ScoreReport> Create(const ScoreReportOptions& options, const Model& model,
+                                    Console& console);
+
+  // What follows is a text of its own, from a fresh state. `name` and `number` ("line", 3) stand
+  // before its tokens.
+  void BeginText(const char* name, uint64_t number);
+  // A token of the text that was fed, but not scored; not one that stands before a text.
+  void Skip(uint32_t id);
+  // The token at `position` of the text; `value` is log p. `typed`: how an unknown word was typed.
+  void Add(uint64_t position, uint32_t id, double value, std::string_view typed = {},
+           const TokenPlace& place = {});
+
+  const LossTotals& text() const { return text_; }  // since BeginText
+  const LossTotals& all() const { return all_; }
+
+  // In the unit that is printed.
+  double InUnit(double logprob) const;
+  JsonLine NewLine() const { return JsonLine(digits_); }
+  int digits() const { return digits_; }
+
+  // Members of a summary.
+  void WriteUnknown(JsonLine& line) const;  // "oov", "oov_share"
+  void WriteLoss(JsonLine& line) const;     // "nll", "ppl"
+  // Prints the bins, the summary that `line` begins, and a warning on standard error if many words
+  // are unknown. `size` is that of what was scored, if the text is known. KINGLET_INVALID_ARGUMENT,
+  // naming `source`, if nothing could be scored; then nothing is printed.
+  Status Finish(JsonLine& line, const std::string& source, const std::optional<TextSize>& size,
+                const std::string& protocol) const;
+  // The same for people: the facts in `head`, then the summary.
+  Status Finish(const std::string& head, const std::string& source,
+                const std::optional<TextSize>& size, const std::string& protocol) const;
+
+ private:
+  ScoreReport(const ScoreReportOptions& options, const Model& model, Console& console);
+  void PrintToken(uint64_t position, uint32_t id, double value, std::string_view typed,
+                  const TokenPlace& place);
+  void PrintBins() const;
+  Status RequireScored(const std::string& source) const;
+  void WarnOfUnknown(const std::string& source) const;
+
+  ScoreReportOptions options_;
+  const Model* model_;
+  Console* console_;
+  int digits_;
+  std::optional<uint32_t> unknown_;
+  std::optional<FrequencyBins> frequency_;
+  std::optional<GapBins> gaps_;
+  std::optional<std::pair<const char*, uint64_t>> number_;
+  LossTotals text_, all_;
+};
+
+}  // namespace kinglet
+
+#endif  // KINGLET_TOOLS_SCORE_REPORT_H_

@@ -1,0 +1,42 @@
+#include "tools/sentences.h"
+
+#include <string_view>
+#include <utility>
+
+#include "converters/sources/input_file.h"
+#include "converters/texts/token_file.h"
+#include "format/message_text.h"
+#include "tools/run_options.h"
+#include "tools/words.h"
+
+namespace kinglet {
+
+Result<Sentences> ReadIdSentences(const std::string& path, uint32_t vocabulary_size) {
+  KINGLET_ASSIGN_OR_RETURN(std::vector<std::vector<uint32_t>> lines, ReadIdLines(path));
+  Sentences sentences;
+  for (std::vector<uint32_t>& ids : lines) {
+    TokenSequence& sentence = sentences.emplace_back();
+    for (const uint32_t id : ids) {
+      KINGLET_RETURN_IF_ERROR(
+          CheckTokenId(id, vocabulary_size, path, Numbered("line", sentences.size())));
+    }
+    sentence.ids = std::move(ids);
+  }
+  return sentences;
+}
+
+Result<Sentences> ReadTextSentences(const std::string& path, const Model& model) {
+  const std::string source = path == "-" ? std::string(kStandardInput) : path;
+  KINGLET_RETURN_IF_ERROR(RequireWords(source, model.vocabulary()));
+  KINGLET_ASSIGN_OR_RETURN(const std::string text, ReadWholeFileOrPipe(path));
+  TextReader reader(*model.vocabulary(), model.text(), source);
+  Sentences sentences;
+  for (const std::string_view line : LinesOf(text)) {
+    KINGLET_RETURN_IF_ERROR(reader.AddLine(line, sentences.emplace_back()));
+    reader.NextLine();
+  }
+  NoteByteOrderMark(reader, source);
+  return sentences;
+}
+
+}  // namespace kinglet

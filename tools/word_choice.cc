@@ -1,0 +1,55 @@
+#include "tools/word_choice.h"
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+#include "converters/sources/input_file.h"
+#include "format/message_text.h"
+
+namespace kinglet {
+namespace {
+
+Result<WordSet> ReadAllowedWords(const std::string& path, const Model& model) {
+  KINGLET_ASSIGN_OR_RETURN(const std::string text, ReadWholeFile(path));
+  WordSet allowed(model.vocabulary_size());
+  std::string_view rest = text;
+  for (uint64_t line = 1; !rest.empty(); ++line) {
+    std::string_view word = rest.substr(0, rest.find('\n'));
+    rest.remove_prefix(std::min(rest.size(), word.size() + 1));
+    if (word.ends_with('\r')) word.remove_suffix(1);
+    if (word.empty()) continue;
+    const std::optional<uint32_t> id = model.vocabulary()->Find(word);
+    if (!id) {
+      return Status::Refusal(KINGLET_UNKNOWN_WORD, path, Numbered("line", line),
+                             "a word of the model", Quoted(word));
+    }
+    allowed.Add(*id);
+  }
+  return allowed;
+}
+
+}  // namespace
+
+Result<std::optional<WordSet>> ChooseWords(const WordChoice& choice, const Model& model) {
+  if (!choice.prefix && choice.allowed.empty()) return std::optional<WordSet>();
+  if (model.vocabulary() == nullptr) {
+    return Status::Refusal(KINGLET_UNSUPPORTED, "predict", choice.prefix ? "--prefix" : "--allowed",
+                           "a model file with the texts of words", "ids only");
+  }
+  WordSet words(model.vocabulary_size());
+  if (!choice.allowed.empty()) {
+    KINGLET_ASSIGN_OR_RETURN(words, ReadAllowedWords(choice.allowed, model));
+  }
+  if (choice.prefix) {
+    WordSet with_prefix(model.vocabulary_size());
+    for (const uint32_t id : model.vocabulary()->WithPrefix(*choice.prefix)) {
+      if (choice.allowed.empty() || words.Contains(id)) with_prefix.Add(id);
+    }
+    words = std::move(with_prefix);
+  }
+  if (choice.left_out) words.Remove(*choice.left_out);
+  return std::optional<WordSet>(std::move(words));
+}
+
+}  // namespace kinglet

@@ -1,0 +1,27 @@
+// The words that `kinglet predict` is to choose from.
+#ifndef KINGLET_TOOLS_WORD_CHOICE_H_
+#define KINGLET_TOOLS_WORD_CHOICE_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "kinglet/status.h"
+#include "runtime/model.h"
+#include "runtime/queries/word_set.h"
+
+namespace kinglet {
+
+struct WordChoice {
+  std::optional<std::string> prefix = std::nullopt;  // words begin so
+  std::string allowed = {};  // path of a file that names them, one a line; empty: all
+  std::optional<uint32_t> left_out = std::nullopt;  // not this one
+};
+
+// Nothing if all words are. Errors: KINGLET_UNSUPPORTED for a model of ids; KINGLET_NOT_FOUND and
+// KINGLET_IO_ERROR of the file; KINGLET_UNKNOWN_WORD, naming its line.
+Result<std::optional<WordSet>> ChooseWords(const WordChoice& choice, const Model& model);
+
+}  // namespace kinglet
+
+#endif  // KINGLET_TOOLS_WORD_CHOICE_H_
