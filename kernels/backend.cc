@@ -10,6 +10,9 @@
 #if defined(KINGLET_HAVE_CPU_BACKEND)
 #include "kernels/cpu/cpu.h"
 #endif
+#if defined(KINGLET_HAVE_ONEDNN_BACKEND)
+#include "kernels/onednn/backend.h"
+#endif
 
 namespace kinglet {
 namespace {
@@ -62,7 +65,7 @@ Result<BufferLayout> LayOut(const Plan& plan, size_t real_bytes) {
                              "a size that can be addressed",
                              std::to_string(buffer.count) + " elements");
     }
-    layout.slots[i] = {buffer.state, total, buffer.count, buffer.of_source};
+    layout.slots[i] = {buffer.state, total, buffer.count};
     if (buffer.state) {
       layout.state_regions.push_back({BufferId{static_cast<uint32_t>(i)}, total,
                                       buffer.count / buffer.ring.slots * bytes, buffer.ring});
@@ -70,26 +73,24 @@ Result<BufferLayout> LayOut(const Plan& plan, size_t real_bytes) {
     total += (buffer.count * bytes + kAlignment - 1) / kAlignment * kAlignment;
     return Status();
   };
-  enum Part { kOfVectors, kOfSource, kOfQueries };
-  const auto part_of = [](const BufferSpec& buffer) {
-    return buffer.of_queries ? kOfQueries : buffer.of_source ? kOfSource : kOfVectors;
-  };
-  for (const Part part : {kOfVectors, kOfSource, kOfQueries}) {
+  for (const bool of_queries : {false, true}) {
     for (size_t i = 0; i < plan.buffers.size(); ++i) {
-      if (part_of(plan.buffers[i]) == part) KINGLET_RETURN_IF_ERROR(lay_out(i));
+      if (plan.buffers[i].of_queries == of_queries) KINGLET_RETURN_IF_ERROR(lay_out(i));
     }
-    if (part == kOfVectors) layout.vector_scratch_bytes = layout.scratch_bytes;
-    if (part == kOfSource) layout.token_scratch_bytes = layout.scratch_bytes;
+    if (!of_queries) layout.token_scratch_bytes = layout.scratch_bytes;
   }
   return layout;
 }
 
 std::span<const Backend> Backends() {
-  static const std::array<Backend, 3> kBackends = {{
-      {"cpu", sizeof(float), kBindCpu, kClusterFunctionsCpu},
-      {"ref", sizeof(float), BindRef<ref::BindFloat>, ClusterFunctionsRef},
-      {"ref64", sizeof(double), BindRef<ref::BindDouble>, nullptr},
-  }};
+  static const std::array kBackends = {
+      Backend{"cpu", sizeof(float), kBindCpu, kClusterFunctionsCpu},
+      Backend{"ref", sizeof(float), BindRef<ref::BindFloat>, ClusterFunctionsRef},
+      Backend{"ref64", sizeof(double), BindRef<ref::BindDouble>, nullptr},
+#if defined(KINGLET_HAVE_ONEDNN_BACKEND)
+      Backend{"onednn", sizeof(float), onednn::Bind, kClusterFunctionsCpu},
+#endif
+  };
   return kBackends;
 }
 
@@ -111,6 +112,12 @@ Result<const Backend*> FindBackend(std::string_view name) {
       if (!known.empty()) known += ", ";
       known += backend.name;
     }
+  }
+  if (name == "onednn") {
+    return Status::Refusal(KINGLET_UNSUPPORTED, "backend", "onednn",
+                           "a build with oneDNN (install libdnnl-dev, 2.6 or 3.x, then run cmake "
+                           "with -DKINGLET_ONEDNN=ON)",
+                           "a build without it, which has " + known);
   }
   return Status::Refusal(KINGLET_UNSUPPORTED, "backend", std::string(name), "one of " + known,
                          "no such backend");

@@ -28,12 +28,11 @@ namespace kinglet {
 
 class WorkMemory;  // kernels/work_memory.h
 
-// What a frame says about the vectors that a step may have beside it. A kernel may choose another
-// product by it, whose sums have another order (`onednn`). It must not choose by how many frames
-// there are.
+// What a frame says about its session. A kernel may choose by it how a product is computed, which
+// changes its bits (`onednn`); never by how many frames a step has.
 struct Company {
-  WorkMemory* memory = nullptr;  // the session's; null: of few vectors
-  uint32_t vectors = 0;          // the most that such a step ever has, where `memory` is not null
+  WorkMemory* memory = nullptr;  // the session's; null: no kernel needs any
+  uint32_t lanes = 1;            // of the session
 };
 
 // One stream's memory while a step runs. Not owned. For a stream on a device, the memory is the
@@ -46,9 +45,6 @@ struct StreamFrame {
   uint32_t token;              // its id, < vocabulary size
   uint64_t source_length = 0;  // tokens of the encoded source; 0 without an encoder
   uint32_t lane = 0;           // the stream's index in its session's batch, on a device
-  // The memory of buffers with a row for each source token, where that is not `scratch`: while
-  // several source tokens of one stream are encoded together.
-  std::byte* source_rows = nullptr;
   Company company = {};
 };
 
@@ -70,6 +66,9 @@ struct Phase {
   size_t chunks = 1;
   // A chunk reads mostly the same memory on all frames, so it should run on all of them at once.
   bool frames_share_memory = false;
+  // Frames one by one would take much longer: each chunk runs on all frames, even where that leaves
+  // threads without work. REQUIRES: frames_share_memory.
+  bool keeps_frames_together = false;
 };
 inline constexpr uint64_t kPhaseChunkBytes = 16384;
 
@@ -105,7 +104,9 @@ struct Kernel {
   std::function<std::vector<MemoryRange>(uint64_t position)> position_weights = {};
   // A reference kernel, which is slower: the backend has no kernel of its own for this step.
   bool is_substitute = false;
-  // Of a session's WorkMemory that each thread which runs this needs, in frames with company.
+  // Weight memory that the run in a session of many lanes reads in place of `weights`.
+  std::vector<MemoryRange> weights_of_many = {};
+  // Of a session's WorkMemory, for each thread that may run this. 0: none.
   uint64_t work_bytes = 0;
 
   explicit operator bool() const { return !phases.empty(); }
@@ -128,12 +129,9 @@ struct Slot {
   bool state = false;
   uint64_t offset = 0;  // bytes
   uint64_t count = 0;   // elements
-  bool of_source = false;  // BufferSpec::of_source
   template <class T>
   T* At(const StreamFrame& frame) const {
-    std::byte* const scratch =
-        of_source && frame.source_rows != nullptr ? frame.source_rows : frame.scratch;
-    return reinterpret_cast<T*>((state ? frame.state : scratch) + offset);
+    return reinterpret_cast<T*>((state ? frame.state : frame.scratch) + offset);
   }
 };
 
@@ -155,7 +153,6 @@ struct BufferLayout {
   std::vector<Slot> slots;  // by BufferId
   uint64_t scratch_bytes = 0;
   uint64_t token_scratch_bytes = 0;  // the first of these; the others are BufferSpec::of_queries
-  uint64_t vector_scratch_bytes = 0;  // the first of those; the others are BufferSpec::of_source
   uint64_t state_bytes = 0;
   std::vector<StateRegion> state_regions;  // of the state buffers, in order of offset
   const Slot& operator[](BufferId id) const { return slots[static_cast<size_t>(id)]; }
@@ -192,7 +189,8 @@ struct Backend {
   std::function<Result<std::string>()> device_name = {};
 };
 
-// Every backend of this build that computes on the host, the default first: cpu, ref, ref64.
+// Every backend of this build that computes on the host, the default first: cpu, ref, ref64,
+// and onednn where the build has oneDNN.
 std::span<const Backend> Backends();
 // Every backend that computes on a device: cuda. This build or this machine may not support it.
 std::span<const Backend> DeviceBackends();

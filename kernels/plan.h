@@ -34,8 +34,6 @@ struct BufferSpec {
   Ring ring = {};                                               // of a state buffer
   // Scratch of the steps that answer queries; the steps of context and encoder do not touch it.
   bool of_queries = false;
-  // Scratch with a row for each token of a source, which the encoder's passes fill and read.
-  bool of_source = false;
 };
 
 struct Step {

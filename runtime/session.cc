@@ -35,6 +35,14 @@ Status RefuseLanes(const SessionOptions& options, uint64_t fit, const std::strin
                          std::to_string(each) + " bytes for each lane");
 }
 
+// What each thread of a session needs besides its lanes.
+uint64_t WorkBytesOf(const Model& model, uint32_t lanes) {
+  uint64_t bytes = 0;
+  if (lanes == 1) return bytes;
+  for (const Kernel& kernel : model.kernels()) bytes = std::max(bytes, kernel.work_bytes);
+  return bytes;
+}
+
 }  // namespace
 
 Session::Session(std::unique_ptr<Contents> contents) : contents_(std::move(contents)) {}
@@ -51,9 +59,13 @@ Result<std::unique_ptr<Session>> Session::Create(std::shared_ptr<const Model> mo
   if (options.lanes == 0) return Invalid("lanes", "at least 1", "0");
   if (options.threads == 0) return Invalid("threads", "at least 1", "0");
   const MemoryPlan plan = MemoryPlan::Of(*model, options.lanes);
+  const size_t threads = std::min<size_t>(options.threads, UsableProcessors());
+  const uint64_t work = WorkBytesOf(*model, options.lanes);  // for each thread
+  const uint64_t work_memory = work > 0 ? WorkMemory::Bytes(threads, work) : 0;
   const uint64_t limit = std::min(model->session_memory_limit(), model->budget()->left());
-  const uint64_t fit = LanesThatFit(*model, limit);
-  const uint64_t bytes = options.lanes <= fit ? options.lanes * plan.each + plan.shared : 0;
+  const uint64_t fit = LanesThatFit(*model, limit - std::min(limit, work_memory));
+  const uint64_t bytes =
+      options.lanes <= fit ? options.lanes * plan.each + plan.shared + work_memory : 0;
   if (options.lanes > fit || !model->budget()->Claim(bytes)) {
     return RefuseLanes(options, fit, std::to_string(limit) + " bytes in all", plan.each);
   }
@@ -80,7 +92,12 @@ Result<std::unique_ptr<Session>> Session::Create(std::shared_ptr<const Model> mo
            Distribution<T>(*model, options.empty_cache, contents->execution, shared)});
     };
     for (uint32_t i = 0; i < options.lanes; ++i) std::visit(add_lane, contents->query_memory);
-    const size_t threads = std::min<size_t>(options.threads, UsableProcessors());
+    if (work > 0) {
+      WorkMemory& memory_of_threads = contents->work_memory.emplace(threads, work);
+      for (Lane& lane : contents->lanes) {
+        lane.stream.set_company({&memory_of_threads, options.lanes});
+      }
+    }
     if (threads > 1) {
       KINGLET_ASSIGN_OR_RETURN(contents->execution.team, WorkerTeam::Create(threads));
     }

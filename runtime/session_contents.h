@@ -11,6 +11,7 @@
 #include <variant>
 #include <vector>
 
+#include "kernels/work_memory.h"
 #include "runtime/execute.h"
 #include "runtime/queries/distribution.h"
 #include "runtime/queries/query_frames.h"
@@ -72,6 +73,7 @@ struct Session::Contents {
   std::shared_ptr<const Model> model;
   MemoryClaim memory;
   Execution execution;
+  std::optional<WorkMemory> work_memory;  // none where no kernel needs any
   QueryMemories query_memory;
   std::vector<Lane> lanes;
   // Where queries are answered, if not in each lane's own memory: of a model on a device, or with

@@ -30,6 +30,9 @@ class Stream {
   uint64_t position() const { return position_; }            // tokens processed
   uint64_t source_length() const { return source_length_; }  // tokens encoded; 0: no source
 
+  // What the frames of the stream say about its session from now on.
+  void set_company(const Company& company) { company_ = company; }
+
   // The frame of the last token, for queries. REQUIRES: position() > 0.
   StreamFrame LastFrame() { return FrameAt(position_ - 1, last_token_); }
   // Begins a token: keeps a copy of what it will overwrite, and returns its frame. Commit or Undo
@@ -68,7 +71,7 @@ class Stream {
   };
   static Write WriteOf(const StateRegion& region, uint64_t position);
   StreamFrame FrameAt(uint64_t position, uint32_t token) {
-    return {scratch_.get(), state_.get(), position, token, source_length_, lane_};
+    return {scratch_.get(), state_.get(), position, token, source_length_, lane_, company_};
   }
   void MarkWritten(const Write& write);
   // Marks what the tokens since the last call wrote.
@@ -85,6 +88,7 @@ class Stream {
   const BufferLayout* layout_;  // the model's
   DeviceLanes* device_;         // null: the memory is the stream's own
   uint32_t lane_;
+  Company company_;
   AlignedMemory scratch_, state_;
   uint64_t position_ = 0;
   uint32_t last_token_ = 0;

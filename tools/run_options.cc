@@ -17,7 +17,7 @@ void AddModelChoice(Arguments& arguments, RunOptions& options) {
   arguments.Add("M.kgl", options.model, "model file").Required().Called("");
   // All backend names are accepted here; Model::Open refuses those that this build lacks.
   arguments.Add("--backend", options.backend, "what computes")
-      .OneOf({"ref", "ref64", "cpu", "cuda"})
+      .OneOf({"ref", "ref64", "cpu", "onednn", "cuda"})
       .ShowDefault();
 }
 

@@ -21,8 +21,7 @@ struct BindContext {
   const BufferLayout& layout;
   const VectorFunctions& vector;  // outlives every kernel
   WeightStore& weights;
-  // Of float products with many vectors; empty: all are ours.
-  const ManyProducts& many_products;
+  ManyProducts* many_products = nullptr;  // null: all products are ours
 };
 
 // Kernels keep short-lived vectors on the stack, so that running one never allocates.

@@ -1,38 +1,57 @@
-// Products of real panels with many vectors by code other than ours (kernels/onednn), whose sums
-// have an order of their own.
+// Products of real panels with the vectors of many lanes by code other than ours
+// (kernels/onednn), whose sums have an order of their own.
 #ifndef KINGLET_KERNELS_CPU_MANY_PRODUCT_H_
 #define KINGLET_KERNELS_CPU_MANY_PRODUCT_H_
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
+#include <memory>
 #include <span>
 
+#include "kernels/backend.h"
+#include "kernels/cpu/panels.h"
 #include "kernels/cpu/vector.h"
 #include "kernels/work_memory.h"
 
 namespace kinglet::cpu {
 
-// Of one matrix. Empty: our own product serves it best.
-struct ManyProduct {
-  // The most vectors of one call.
-  static constexpr size_t kMost = 64;
+// Of one matrix.
+class ManyProduct {
+ public:
+  // The fewest lanes of a session that it serves, however many of them step.
+  static constexpr uint32_t kLeastLanes = 8;
+  static constexpr size_t kMost = 64;   // vectors of a call
+  static constexpr size_t kPanels = 4;  // that it multiplies at once
 
-  // Whether it serves steps that never have more vectors than this.
-  std::function<bool(uint32_t vectors)> serves;
-  // y = finish(weight * x) for each vector, in the rows of these panels. `vectors_at_most` is what
-  // `serves` was true for; the bits depend on it, on the matrix and on x, and on nothing else.
-  // Throws std::bad_alloc. REQUIRES: at most kMost vectors.
-  std::function<void(const RealPanels& weight, std::span<const RealVector> vectors,
-                     uint32_t vectors_at_most, const Finish& finish, WorkMemory& memory)>
-      multiply;
-  uint64_t work_bytes = 0;  // of a part of `memory`
+  ManyProduct() = default;
+  ManyProduct(const ManyProduct&) = delete;
+  ManyProduct& operator=(const ManyProduct&) = delete;
+  virtual ~ManyProduct() = default;
 
-  explicit operator bool() const { return multiply != nullptr; }
+  // y = finish(weight * x) for each vector, in the rows of these panels. The bits depend on the
+  // matrix and on x alone. `memory` has parts of WorkBytes() bytes. Any number of threads may call
+  // it at the same time. Throws std::bad_alloc, and nothing else. REQUIRES: 1 to kMost vectors;
+  // panels.begin is a multiple of kPanels; each y and the finish begin at the first row of these
+  // panels.
+  virtual void Multiply(PanelRange panels, std::span<const RealVector> vectors,
+                        const Finish& finish, WorkMemory& memory) const = 0;
+  virtual uint64_t WorkBytes() const = 0;
+  virtual MemoryRange Memory() const = 0;  // of the weights as it lays them out
 };
 
-// Makes the product of a matrix when its step is bound. Throws std::bad_alloc.
-using ManyProducts = std::function<ManyProduct(uint64_t rows, uint64_t cols)>;
+class ManyProducts {
+ public:
+  ManyProducts() = default;
+  ManyProducts(const ManyProducts&) = delete;
+  ManyProducts& operator=(const ManyProducts&) = delete;
+  virtual ~ManyProducts() = default;
+
+  // Of a matrix whose contents may come later, before LayOut; null where our own product serves it
+  // best. Throws std::bad_alloc.
+  virtual std::shared_ptr<const ManyProduct> Of(const std::shared_ptr<const Panels>& weight) = 0;
+  // Lays out the weights of all products made so far. Throws std::bad_alloc.
+  virtual void LayOut() = 0;
+};
 
 }  // namespace kinglet::cpu
 

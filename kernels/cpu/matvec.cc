@@ -1,5 +1,6 @@
 // Matrix-vector products.
 #include <algorithm>
+#include <memory>
 #include <span>
 #include <utility>
 #include <vector>
@@ -22,11 +23,8 @@ class MatVecKernel {
         y_offset_(op.y_offset),
         chunk_pairs_(x.ChunkPairsWith(weight_->bits())),
         finish_{bias_ ? bias_->data() : nullptr, op.relu},
-        chunks_(*weight_) {
-    if (context.many_products && !weight_->integer() && x.as_is()) {
-      many_ = context.many_products(weight_->rows(), weight_->cols());
-    }
-  }
+        many_(ManyOf(context)),
+        chunks_(*weight_, many_ ? ManyProduct::kPanels : 1) {}
 
   void operator()(std::span<StreamFrame> frames, Chunks chunks) const {
     const PanelRange panels = chunks_.PanelsOf(chunks);
@@ -44,22 +42,26 @@ class MatVecKernel {
     }
   }
   size_t chunks() const { return chunks_.count(); }
-  uint64_t work_bytes() const { return many_.work_bytes; }
   std::vector<MemoryRange> WeightMemory() const {
     std::vector<MemoryRange> memory = weight_->Memory();
     if (bias_) memory.push_back(std::as_bytes(std::span(*bias_)));
     return memory;
   }
+  const ManyProduct* many() const { return many_.get(); }
 
  private:
+  std::shared_ptr<const ManyProduct> ManyOf(const BindContext& context) const {
+    if (context.many_products == nullptr || weight_->integer() || !x_.as_is()) return nullptr;
+    return context.many_products->Of(weight_);
+  }
   // By what the frames' session is, not by how many of them there are.
   bool HasMany(std::span<const StreamFrame> frames) const {
     if (!many_ || frames.empty()) return false;
     const Company& company = frames.front().company;
-    return company.memory != nullptr && many_.serves(company.vectors);
+    return company.memory != nullptr && company.lanes >= ManyProduct::kLeastLanes;
   }
   void MultiplyMany(std::span<StreamFrame> frames, PanelRange panels, size_t first_row) const {
-    const Company company = frames.front().company;
+    WorkMemory& memory = *frames.front().company.memory;
     const Finish part = finish_.From(panels.begin * kPanelRows);
     while (!frames.empty()) {
       RealVector vectors[ManyProduct::kMost];
@@ -67,8 +69,7 @@ class MatVecKernel {
       for (size_t i = 0; i < count; ++i) {
         vectors[i] = {x_.Reals(frames[i]), y_.At<float>(frames[i]) + first_row};
       }
-      many_.multiply(weight_->real_panels(panels), std::span(vectors).first(count),
-                     company.vectors, part, *company.memory);
+      many_->Multiply(panels, std::span(vectors).first(count), part, memory);
       frames = frames.subspan(count);
     }
   }
@@ -81,8 +82,8 @@ class MatVecKernel {
   size_t y_offset_;
   size_t chunk_pairs_;
   Finish finish_;
+  std::shared_ptr<const ManyProduct> many_;
   ProductChunks chunks_;
-  ManyProduct many_;
 };
 
 }  // namespace
@@ -94,9 +95,12 @@ Kernel BindOp(const MatVec& op, const BindContext& context) {
   MatVecKernel kernel(op, context, x);
   std::vector<MemoryRange> memory = kernel.WeightMemory();
   const size_t chunks = kernel.chunks();
-  const uint64_t work_bytes = kernel.work_bytes();
-  Kernel bound = {{{std::move(kernel), chunks, true}}, std::move(memory)};
-  bound.work_bytes = work_bytes;
+  const ManyProduct* const many = kernel.many();
+  Kernel bound = {{{std::move(kernel), chunks, true, many != nullptr}}, std::move(memory)};
+  if (many != nullptr) {
+    bound.weights_of_many = {many->Memory()};
+    bound.work_bytes = many->WorkBytes();
+  }
   return bound;
 }
 

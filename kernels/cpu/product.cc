@@ -13,9 +13,10 @@ size_t ChunkPairs(int bits, int64_t largest_code) {
   return static_cast<size_t>(std::numeric_limits<int32_t>::max() / (2 * product));
 }
 
-ProductChunks::ProductChunks(const Panels& weight) : panels_(weight.panels()) {
+ProductChunks::ProductChunks(const Panels& weight, size_t together) : panels_(weight.panels()) {
   each_ = (kPhaseChunkBytes + weight.PanelBytes() - 1) / weight.PanelBytes();
   if (each_ > 1) each_ = (each_ + kPanelsTogether - 1) / kPanelsTogether * kPanelsTogether;
+  each_ = (each_ + together - 1) / together * together;
 }
 
 PanelRange ProductChunks::PanelsOf(Chunks chunks) const {

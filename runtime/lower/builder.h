@@ -50,14 +50,6 @@ class PlanBuilder {
     spec.ring = {.slots = window, .of_source = true};
     return id;
   }
-  // Scratch with a row of `size` reals, or codes, for each of `window` source tokens, which the
-  // passes of the encoder hand on (BufferSpec::of_source).
-  BufferId PassRows(std::string name, uint64_t size, uint64_t window,
-                    const std::optional<ActivationQuantiser>& quantiser) {
-    const BufferId id = Vector(std::move(name), size * window, quantiser);
-    plan_.buffers[static_cast<size_t>(id)].of_source = true;
-    return id;
-  }
   // A state buffer with the elements and the quantiser of another, `slot` of them in each slot.
   BufferId RingLike(std::string name, uint64_t slot, const Ring& ring, BufferId like) {
     BufferSpec spec = plan_.buffer(like);

@@ -21,8 +21,7 @@ class EncoderLowering {
         residual_(builder.Reals("encoder.hidden", stack_.width)),
         norm_(builder.Reals("encoder.norm", stack_.width)),
         qkv_(builder.Reals("encoder.qkv", qkv_size_)),
-        residuals_(
-            builder.PassRows("encoder.hidden.rows", stack_.width, stack_.window, std::nullopt)) {
+        residuals_(builder.Reals("encoder.hidden.rows", uint64_t{stack_.width} * stack_.window)) {
     MakeRows();
   }
 
@@ -64,8 +63,8 @@ class EncoderLowering {
         qkvs_.push_back(qkvs_[i - 2]);
         continue;
       }
-      qkvs_.push_back(builder_.PassRows("encoder.qkv.rows." + std::to_string(i), qkv_size_,
-                                        stack_.window, quantiser));
+      qkvs_.push_back(builder_.Vector("encoder.qkv.rows." + std::to_string(i),
+                                      qkv_size_ * stack_.window, quantiser));
     }
   }
   static std::string LayerName(size_t index) { return "encoder.layers." + std::to_string(index); }

@@ -1,0 +1,119 @@
+// Products of whole matrices, however their rows and vectors are divided.
+#include "kernels/onednn/products.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <thread>
+#include <vector>
+
+#include "kernels/cpu/panels.h"
+
+namespace kinglet::products_test {
+namespace {
+
+using cpu::AlignedVector;
+using cpu::ManyProduct;
+using cpu::Panels;
+using cpu::RealVector;
+
+float NumberOf(uint64_t i) { return static_cast<float>(i * 37 % 129) / 64 - 1; }
+
+// A matrix, kMost vectors, a bias and relu.
+struct Case {
+  Case(uint64_t rows, uint64_t cols)
+      : panels(std::make_shared<Panels>(Panels::OfReals(rows, cols))),
+        weight(rows * cols),
+        x(ManyProduct::kMost * cols),
+        bias((rows + cpu::kPanelRows - 1) / cpu::kPanelRows * cpu::kPanelRows) {
+    for (uint64_t i = 0; i < weight.size(); ++i) weight[i] = NumberOf(i * i);
+    for (uint64_t i = 0; i < x.size(); ++i) x[i] = NumberOf(i * 5 + i / cols);
+    for (uint64_t i = 0; i < rows; ++i) bias[i] = NumberOf(i + 3);
+    product = products.Of(panels);
+    for (uint64_t r = 0; r < rows; ++r) panels->WriteReals(r, weight.data() + r * cols);
+    products.LayOut();
+    memory.emplace(2, product->WorkBytes());
+  }
+  cpu::Finish finish() const { return {bias.data(), true}; }
+  // y of `count` vectors from the first one on, [count][rows].
+  AlignedVector<float> Multiply(size_t first, size_t count, size_t panels_each) {
+    const uint64_t rows = panels->rows();
+    AlignedVector<float> y(count * rows, -1.0f);
+    for (size_t begin = 0; begin < panels->panels(); begin += panels_each) {
+      const size_t end = std::min(begin + panels_each, panels->panels());
+      std::vector<RealVector> vectors;
+      for (size_t i = 0; i < count; ++i) {
+        vectors.push_back({x.data() + (first + i) * panels->cols(),
+                           y.data() + i * rows + begin * cpu::kPanelRows});
+      }
+      product->Multiply({begin, end}, vectors, finish().From(begin * cpu::kPanelRows), *memory);
+    }
+    return y;
+  }
+
+  onednn::Products products;
+  std::shared_ptr<Panels> panels;
+  std::vector<float> weight;
+  AlignedVector<float> x, bias;
+  std::shared_ptr<const ManyProduct> product;
+  std::optional<WorkMemory> memory;
+};
+
+TEST(OnednnProducts, EqualASumInDoubleAndNeverDependOnTheCompany) {
+  for (const uint64_t rows : {32, 33, 64, 100, 200}) {
+    for (const uint64_t cols : {32, 40, 256, 1000}) {
+      Case test(rows, cols);
+      const AlignedVector<float> all = test.Multiply(0, ManyProduct::kMost, 1000);
+      for (size_t v = 0; v < ManyProduct::kMost; ++v) {
+        for (uint64_t r = 0; r < rows; ++r) {
+          double sum = test.bias[r], magnitude = std::abs(sum);
+          for (uint64_t c = 0; c < cols; ++c) {
+            const double term = double{test.weight[r * cols + c]} * test.x[v * cols + c];
+            sum += term;
+            magnitude += std::abs(term);
+          }
+          ASSERT_NEAR(all[v * rows + r], std::max(sum, 0.0), 1e-6 * magnitude);
+        }
+      }
+      for (const size_t first : {0, 7, 37, 60}) {
+        for (const size_t count : {1, 4}) {
+          const AlignedVector<float> part = test.Multiply(first, count, ManyProduct::kPanels);
+          for (size_t i = 0; i < part.size(); ++i) ASSERT_EQ(part[i], all[first * rows + i]);
+        }
+      }
+    }
+  }
+}
+
+TEST(OnednnProducts, SmallMatricesStayOurs) {
+  onednn::Products products;
+  EXPECT_EQ(products.Of(std::make_shared<Panels>(Panels::OfReals(60000, 4))), nullptr);
+  EXPECT_EQ(products.Of(std::make_shared<Panels>(Panels::OfReals(16, 256))), nullptr);
+}
+
+TEST(OnednnProducts, AMatrixThatStepsShareIsLaidOutOnce) {
+  onednn::Products products;
+  const auto panels = std::make_shared<Panels>(Panels::OfReals(64, 64));
+  EXPECT_EQ(products.Of(panels), products.Of(panels));
+}
+
+TEST(OnednnProducts, SeveralThreadsUseOneProduct) {
+  Case test(100, 256);
+  const AlignedVector<float> expected = test.Multiply(0, 20, 1000);
+  AlignedVector<float> results[2];
+  std::thread other([&] { results[1] = test.Multiply(0, 20, ManyProduct::kPanels); });
+  results[0] = test.Multiply(0, 20, 1000);
+  other.join();
+  for (const auto& result : results) EXPECT_EQ(result, expected);
+}
+
+TEST(OnednnProducts, WithoutMemoryThrow) {
+  Case test(64, 64);
+  WorkMemory none(0, 0);
+  AlignedVector<float> y(64);
+  const RealVector vector{test.x.data(), y.data()};
+  EXPECT_THROW(test.product->Multiply({0, 4}, {&vector, 1}, test.finish(), none), std::bad_alloc);
+}
+
+}  // namespace
+}  // namespace kinglet::products_test
