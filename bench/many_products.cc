@@ -1,8 +1,9 @@
 // Times float32 products of one matrix with the vectors of many lanes: the product of the backend
 // `cpu` and oneDNN's, in turns, at the shapes of the models that docs/PERFORMANCE.md names. Both on
-// one thread. KINGLET_CPU=avx2 and ONEDNN_MAX_CPU_ISA=AVX2 hold both to AVX2.
+// one thread, whose time on a processor counts. KINGLET_CPU=avx2 and ONEDNN_MAX_CPU_ISA=AVX2 hold both to AVX2.
+#include <time.h>
+
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <iterator>
 #include <memory>
@@ -29,15 +30,22 @@ struct Matrix {
   uint64_t rows, cols;
   double times;
 };
-constexpr Matrix kMatrices[] = {
-    {"MicroNet", "qkv", 576, 256, 8},          {"MicroNet", "out", 256, 256, 8},
-    {"MicroNet", "fc0", 768, 256, 8},          {"MicroNet", "fc3", 256, 768, 8},
-    {"MicroNet", "head", 3500, 256, 1},        {"MicroNet", "tail 1", 21500, 64, 1},
-    {"LSTM 2 x 1500", "gates", 6000, 1500, 4}, {"LSTM 2 x 1500", "softmax", 10000, 1500, 1},
-    {"encoder", "qkv", 1536, 512, 6},          {"encoder", "out", 512, 512, 6},
-    {"encoder", "fc0", 2048, 512, 6},          {"encoder", "fc3", 512, 2048, 6},
-    {"small", "", 32, 32, 1},                  {"small", "", 64, 64, 1},
-    {"small", "", 128, 128, 1},                {"small", "", 60000, 4, 1}};
+constexpr Matrix kMatrices[] = {{"MicroNet", "qkv", 576, 256, 8},
+                                {"MicroNet", "out", 256, 256, 8},
+                                {"MicroNet", "fc0", 768, 256, 8},
+                                {"MicroNet", "fc3", 256, 768, 8},
+                                {"MicroNet", "head", 3500, 256, 1},
+                                {"MicroNet", "tail 1", 21500, 64, 1},
+                                {"LSTM 2 x 1500", "gates", 6000, 1500, 4},
+                                {"LSTM 2 x 1500", "softmax", 10000, 1500, 1},
+                                {"encoder", "qkv", 1536, 512, 6},
+                                {"encoder", "out", 512, 512, 6},
+                                {"encoder", "fc0", 2048, 512, 6},
+                                {"encoder", "fc3", 512, 2048, 6},
+                                {"small", "", 32, 32, 1},
+                                {"small", "", 64, 64, 1},
+                                {"small", "", 128, 128, 1},
+                                {"small", "", 60000, 4, 1}};
 
 using Times = std::vector<double>;  // microseconds
 
@@ -47,14 +55,20 @@ double Median(Times times) {
   return *middle;
 }
 
+// The calling thread's time on a processor, so that other work on the machine disturbs less.
+double Now() {
+  timespec now = {};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) * 1e6 + static_cast<double>(now.tv_nsec) / 1e3;
+}
+
 template <class Run>
 double MicrosecondsOf(const Run& run) {
-  using Clock = std::chrono::steady_clock;
   constexpr double kEnough = 2000;
-  const auto start = Clock::now();
+  const double start = Now();
   for (int count = 1;; ++count) {
     run();
-    const double taken = std::chrono::duration<double, std::micro>(Clock::now() - start).count();
+    const double taken = Now() - start;
     if (taken > kEnough) return taken / count;
   }
 }

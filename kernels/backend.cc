@@ -84,11 +84,11 @@ Result<BufferLayout> LayOut(const Plan& plan, size_t real_bytes) {
 
 std::span<const Backend> Backends() {
   static const std::array kBackends = {
-      Backend{"cpu", sizeof(float), kBindCpu, kClusterFunctionsCpu},
-      Backend{"ref", sizeof(float), BindRef<ref::BindFloat>, ClusterFunctionsRef},
-      Backend{"ref64", sizeof(double), BindRef<ref::BindDouble>, nullptr},
+    Backend{"cpu", sizeof(float), kBindCpu, kClusterFunctionsCpu},
+    Backend{"ref", sizeof(float), BindRef<ref::BindFloat>, ClusterFunctionsRef},
+    Backend{"ref64", sizeof(double), BindRef<ref::BindDouble>, nullptr},
 #if defined(KINGLET_HAVE_ONEDNN_BACKEND)
-      Backend{"onednn", sizeof(float), onednn::Bind, kClusterFunctionsCpu},
+    Backend{"onednn", sizeof(float), onednn::Bind, kClusterFunctionsCpu},
 #endif
   };
   return kBackends;

@@ -20,7 +20,7 @@ class WorkMemory {
   WorkMemory(size_t threads, uint64_t bytes) : taken_(threads) {
     for (size_t i = 0; i < threads; ++i) {
       parts_.emplace_back(
-          static_cast<std::byte*>(::operator new(bytes, std::align_val_t{kAlignment})));
+          static_cast<std::byte*>(::operator new (bytes, std::align_val_t{kAlignment})));
     }
   }
   // What the constructor allocates.
@@ -55,7 +55,7 @@ class WorkMemory {
  private:
   struct Delete {
     void operator()(std::byte* memory) const {
-      ::operator delete(memory, std::align_val_t{kAlignment});
+      ::operator delete (memory, std::align_val_t{kAlignment});
     }
   };
   using Memory = std::unique_ptr<std::byte, Delete>;

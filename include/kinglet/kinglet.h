@@ -85,7 +85,10 @@ typedef struct kinglet_model_options {
   // refused with KINGLET_OUT_OF_MEMORY. 0: 4 GiB.
   uint64_t session_memory_limit;
   // What computes: "cpu" (the processor), "cuda" (an NVIDIA GPU, where the library was built for it
-  // and the machine has one), "ref" or "ref64" (the slow, readable reference in float or double).
+  // and the machine has one), "ref" or "ref64" (the slow, readable reference in float or double),
+  // "onednn" (where the library was built with oneDNN: as "cpu", but float32 products in sessions
+  // of eight lanes or more are oneDNN's. Log-probabilities are then within 1e-4 of the others', not
+  // bit for bit the same; the float weights are in memory twice).
   // The text is read during the call only. NULL: "cpu".
   const char* backend;
   // The most bytes of the host's memory, not of a device's, that the file, the weights as the

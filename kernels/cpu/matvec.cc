@@ -62,7 +62,7 @@ class MatVecKernel {
   }
   void MultiplyMany(std::span<StreamFrame> frames, PanelRange panels, size_t first_row) const {
     WorkMemory& memory = *frames.front().company.memory;
-    const Finish part = finish_.From(panels.begin * kPanelRows);
+    const Finish part = FinishFrom(finish_, panels.begin * kPanelRows);
     while (!frames.empty()) {
       RealVector vectors[ManyProduct::kMost];
       const size_t count = std::min(frames.size(), ManyProduct::kMost);

@@ -35,7 +35,7 @@ void ProductBatch::Add(const ProductVector& x, float* y) {
 
 void ProductBatch::Multiply(const VectorFunctions& vector, const Panels& weight, PanelRange panels,
                             size_t chunk_pairs, const Finish& finish) const {
-  const Finish part = finish.From(panels.begin * kPanelRows);
+  const Finish part = FinishFrom(finish, panels.begin * kPanelRows);
   if (integer_) {
     vector.integer_product(weight.code_panels(panels), codes_, count_, chunk_pairs, part);
   } else if (weight.integer()) {

@@ -27,6 +27,11 @@ struct ProductVector {
   }
 };
 
+// The finish of the rows from `first` on, the first of a panel.
+inline Finish FinishFrom(const Finish& finish, size_t first) {
+  return {finish.bias != nullptr ? finish.bias + first : nullptr, finish.relu};
+}
+
 // Divides a product's rows into chunks (kernels/backend.h) of whole panels.
 class ProductChunks {
  public:

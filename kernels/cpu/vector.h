@@ -69,9 +69,6 @@ struct CodeBlocks {
 struct Finish {
   const float* bias = nullptr;  // [rows], padded to a whole panel; null: nothing is added
   bool relu = false;
-
-  // Of the rows from `first` on, the first of a panel.
-  Finish From(size_t first) const { return {bias != nullptr ? bias + first : nullptr, relu}; }
 };
 
 // A vector that a matrix is multiplied with, and where the product goes: x [cols], y [rows].

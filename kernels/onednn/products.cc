@@ -4,10 +4,13 @@
 #include <cstring>
 #include <utility>
 
+#include "kernels/cpu/product.h"
+
 namespace kinglet::onednn {
 namespace {
 
-constexpr uint64_t kLeastCols = 32, kLeastRows = 32;
+// Narrower ones wait for calls of the library: 64 x 64 takes 1.4 times cpu's time with AVX-512.
+constexpr uint64_t kLeastRows = 128, kLeastCols = 128;
 constexpr size_t kResults = kTileVectors * kBlockRows;
 
 // A thread's memory: vectors side by side, the results of a tile, the library's scratch.
@@ -77,14 +80,13 @@ class Products::Product : public cpu::ManyProduct {
     const uint64_t begin = panels.begin * cpu::kPanelRows;
     const uint64_t end = std::min<uint64_t>(panels.end * cpu::kPanelRows, panels_->rows());
     for (uint64_t first = begin; first < end; first += kBlockRows) {
-      const std::byte* const weight =
-          weight_.data() + first / kBlockRows * block_->weight_bytes();
+      const std::byte* const weight = weight_.data() + first / kBlockRows * block_->weight_bytes();
       const uint64_t rows = std::min<uint64_t>(kBlockRows, end - first);
       for (size_t tile = 0; tile < vectors.size(); tile += kTileVectors) {
         run.Multiply(weight, work.x + tile * cols, work.y);
         const size_t count = std::min(kTileVectors, vectors.size() - tile);
         for (size_t i = 0; i < count; ++i) {
-          FinishRow(work.y + i * kBlockRows, rows, finish.From(first - begin),
+          FinishRow(work.y + i * kBlockRows, rows, cpu::FinishFrom(finish, first - begin),
                     vectors[tile + i].y + (first - begin));
         }
       }

@@ -5,10 +5,10 @@
 
 #include <cmath>
 #include <numeric>
+#include <string>
+#include <vector>
 
 #include "tests/runtime/session_fixture.h"
-#include "tests/support/recurrent_builder.h"
-#include "tests/support/transformer_builder.h"
 
 namespace kinglet::onednn_backend_test {
 namespace {
@@ -20,11 +20,11 @@ ModelDraft Wide(bool quantised = false) {
                        .cache_capacity = 6,
                        .bins = 1,
                        .vocabulary_size = kVocabulary,
-                       .width = 40,
+                       .width = 128,
                        .heads = 4,
                        .key_size = 16,
                        .value_size = 16,
-                       .inner = 70});
+                       .inner = 150});
 }
 
 std::vector<uint32_t> AllLanes() {
