@@ -1,6 +1,7 @@
 // Times float32 products of one matrix with the vectors of many lanes: the product of the backend
 // `cpu` and oneDNN's, in turns, at the shapes of the models that docs/PERFORMANCE.md names. Both on
-// one thread, whose time on a processor counts. KINGLET_CPU=avx2 and ONEDNN_MAX_CPU_ISA=AVX2 hold both to AVX2.
+// one thread, whose time on a processor counts. KINGLET_CPU=avx2 and ONEDNN_MAX_CPU_ISA=AVX2 hold
+// both to AVX2.
 #include <time.h>
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 #include "kernels/onednn/block_product.h"
 
+#include <algorithm>
 #include <array>
-#include <cstring>
 #include <new>
 #include <unordered_map>
 #include <utility>
@@ -115,7 +115,7 @@ bool BlockProduct::PlacesAreAlike(uint64_t cols) const {
     run.Multiply(weight.data(), x.data(), among_zeros.data());
     const float* const result = among_zeros.data() + place * kBlockRows;
     for (const float* other : {alike.data(), alike.data() + place * kBlockRows}) {
-      same = same && std::memcmp(result, other, kBlockRows * sizeof(float)) == 0;
+      same = same && std::equal(result, result + kBlockRows, other);
     }
   }
   return same;

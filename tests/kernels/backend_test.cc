@@ -87,6 +87,16 @@ TEST(Backends, OnesOnADeviceAreFoundWhereThereIsOne) {
   }
 }
 
+TEST(Backends, OneWhoseLibraryIsMissingSaysHowToBuildIt) {
+  const auto found = FindBackend("onednn");
+  if (found.ok()) {
+    EXPECT_EQ((*found)->name, "onednn");
+    return;
+  }
+  EXPECT_EQ(found.status().code(), KINGLET_UNSUPPORTED);
+  EXPECT_NE(found.status().message().find("-DKINGLET_ONEDNN=ON"), std::string::npos);
+}
+
 TEST(Backends, AnUnknownOneIsRefusedWithTheListOfThoseThere) {
   const auto missing = FindBackend("abacus");
   ASSERT_FALSE(missing.ok());
