@@ -12,10 +12,10 @@ namespace {
 struct RunningSentence {
   uint64_t index = 0;
   std::vector<uint32_t> stream;
-  std::vector<double> values;
-  bool running() const { return values.size() + 1 < stream.size(); }
-  uint32_t input() const { return stream[values.size()]; }
-  uint32_t predicted() const { return stream[values.size() + 1]; }
+  std::vector<ScoredToken> scored;
+  bool running() const { return scored.size() + 1 < stream.size(); }
+  uint32_t input() const { return stream[scored.size()]; }
+  uint32_t predicted() const { return stream[scored.size() + 1]; }
 };
 
 // Hands on results in the order of the streams.
@@ -23,12 +23,12 @@ class InOrder {
  public:
   explicit InOrder(const SentenceScorer::Sink& sink) : sink_(sink) {}
 
-  Status Add(uint64_t index, std::vector<double> values) {
+  Status Add(uint64_t index, std::vector<ScoredToken> tokens) {
     if (index != next_) {
-      waiting_.emplace(index, std::move(values));
+      waiting_.emplace(index, std::move(tokens));
       return {};
     }
-    KINGLET_RETURN_IF_ERROR(sink_(next_++, values));
+    KINGLET_RETURN_IF_ERROR(sink_(next_++, tokens));
     for (auto first = waiting_.begin(); first != waiting_.end() && first->first == next_;
          first = waiting_.erase(first)) {
       KINGLET_RETURN_IF_ERROR(sink_(next_++, first->second));
@@ -39,7 +39,7 @@ class InOrder {
  private:
   const SentenceScorer::Sink& sink_;
   uint64_t next_ = 0;
-  std::map<uint64_t, std::vector<double>> waiting_;
+  std::map<uint64_t, std::vector<ScoredToken>> waiting_;
 };
 
 Status InSentenceNamed(const std::string& name, const Status& status) {
@@ -75,7 +75,8 @@ Result<SentenceScorer> SentenceScorer::Create(std::shared_ptr<const Model> model
 }
 
 Status SentenceScorer::Run(const Next& next, const Sink& sink,
-                           const std::function<std::string(uint64_t index)>& name) {
+                           const std::function<std::string(uint64_t index)>& name,
+                           const PlaceQuestions& questions) {
   std::vector<RunningSentence> sentences(session_->lanes());
   std::vector<uint32_t> lanes, inputs, predicted;
   std::vector<double> values;
@@ -120,9 +121,11 @@ Status SentenceScorer::Run(const Next& next, const Sink& sink,
     if (!status.ok()) return in_first(status);
     for (size_t i = 0; i < lanes.size(); ++i) {
       RunningSentence& sentence = sentences[lanes[i]];
-      sentence.values.push_back(values[i]);
+      const Result<TokenPlace> place = AskForPlace(questions, predicted[i], *session_, lanes[i]);
+      if (!place.ok()) return InSentenceNamed(name(sentence.index), place.status());
+      sentence.scored.push_back({values[i], *place});
       if (sentence.running()) continue;
-      KINGLET_RETURN_IF_ERROR(results.Add(sentence.index, std::move(sentence.values)));
+      KINGLET_RETURN_IF_ERROR(results.Add(sentence.index, std::move(sentence.scored)));
       sentence = {};
     }
   }

@@ -12,6 +12,7 @@
 #include "format/blocks.h"
 #include "format/vocabulary.h"
 #include "kinglet/status.h"
+#include "runtime/scored_token.h"
 #include "runtime/session.h"
 
 namespace kinglet {
@@ -37,14 +38,15 @@ class SentenceScorer {
 
   // Fills in the next stream; returns false after the last.
   using Next = std::function<bool(std::vector<uint32_t>& stream)>;
-  // Takes log p of each token of a stream but the first, streams in order from 0 on.
-  using Sink = std::function<Status(uint64_t index, std::span<const double> values)>;
+  // Takes each token of a stream but the first, streams in order from 0 on.
+  using Sink = std::function<Status(uint64_t index, std::span<const ScoredToken> tokens)>;
 
   // Values do not depend on the number of lanes or on the streams beside. A stream of fewer than
-  // two tokens has none. Errors: those of stepping and querying a session, naming the stream by
-  // `name(index)`; those of `sink`.
+  // two tokens has none. Places have what `questions` ask for. Errors: those of stepping and
+  // querying a session, naming the stream by `name(index)`; those of `sink`.
   Status Run(const Next& next, const Sink& sink,
-             const std::function<std::string(uint64_t index)>& name);
+             const std::function<std::string(uint64_t index)>& name,
+             const PlaceQuestions& questions = {});
 
  private:
   explicit SentenceScorer(std::unique_ptr<Session> session) : session_(std::move(session)) {}

@@ -122,6 +122,19 @@ void Session::set_observer(StepObserver after, StepObserver before) {
 }
 void Session::Cancel() { contents_->execution.cancel.store(true, std::memory_order_relaxed); }
 
+Status Session::TakeCancellation(const std::string& what) {
+  return TakeCancel(contents_->execution, what);
+}
+uint32_t Session::last_token(uint32_t lane) const {
+  return contents_->lanes[lane].stream.last_token();
+}
+Result<std::unique_ptr<Session>> Session::CreateAlike(uint32_t lanes) const {
+  SessionOptions options;
+  options.lanes = lanes;
+  if (contents_->empty_cache_is_normalised) options.empty_cache = EmptyCache::kNormalised;
+  return Create(contents_->model, options);
+}
+
 Result<Session::Lane*> Session::Contents::FindLane(uint32_t lane) {
   if (lane < lanes.size()) return &lanes[lane];
   return Invalid("lane", "a number below " + std::to_string(lanes.size()), std::to_string(lane));

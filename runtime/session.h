@@ -90,10 +90,20 @@ class Session {
   // is about to, with the frames of the lanes that take it. Empty functions are not called.
   void set_observer(StepObserver after, StepObserver before = {});
 
+  // The token that the lane processed last. REQUIRES: position(lane) > 0.
+  uint32_t last_token(uint32_t lane = 0) const;
+  // KINGLET_INVALID_ARGUMENT if there is no such lane; KINGLET_NO_TOKEN_YET before its first step.
+  Status CheckHasToken(uint32_t lane) const;
+  // Another session of the same model with so many lanes, one thread, and these options otherwise.
+  Result<std::unique_ptr<Session>> CreateAlike(uint32_t lanes) const;
+
   // Stops the call that is running, or, if none is, the next one that computes something: it stops
   // before its next step and returns KINGLET_CANCELLED. Later calls run normally. Any thread may
   // call this. On a device the steps of one token, and those of one cluster, count as one step.
   void Cancel();
+  // For calls made of several sessions' calls: KINGLET_CANCELLED if Cancel was called since the
+  // last call that it stopped.
+  Status TakeCancellation(const std::string& what);
 
   // --- queries about the token that follows. Errors of all: KINGLET_NO_TOKEN_YET before the lane's
   // first step; KINGLET_NOT_FINITE if the model's own numbers overflowed; KINGLET_CANCELLED;
@@ -121,8 +131,9 @@ class Session {
   //   UniformDraw(seed, position - 1, 1) times the cluster's.
   //   With top_k or top_p: the words that remain are added up in their order; they end with the
   //   first whose cumulative weight is at least top_p times the total (of the top_k, or of all
-  //   words as above). The word drawn is the first whose cumulative weight exceeds UniformDraw(
-  //   seed, position - 1, 0) times the last one.
+  //   words as above). At temperature 1, with no top_k and no word left out, they are those of
+  //   TopP(top_p). The word drawn is the first whose cumulative weight exceeds UniformDraw(seed,
+  //   position - 1, 0) times the last one.
   // A tail is computed only where its probability leaves the choice open, or for a word left out.
   Result<uint32_t> Draw(uint64_t seed, const DrawOptions& options, uint32_t lane = 0);
   // Draw from all words.
@@ -141,8 +152,9 @@ class Session {
   // are of exp(log p), as Probabilities gives them, in double in the order of ids.
 
   // The nucleus: the fewest words, the most probable first and equal ones by lower id, whose
-  // probabilities, added up in that order, are at least `share` of the sum of all words'; all words
-  // for a share of 1. KINGLET_INVALID_ARGUMENT unless 0 < share <= 1.
+  // probabilities, added up in that order, are at least `share` of the sum of all words', which is
+  // 1, or 1 - lambda while a reference neural cache is empty; all words for a share of 1, and where
+  // rounding leaves less. KINGLET_INVALID_ARGUMENT unless 0 < share <= 1.
   Result<std::vector<Candidate>> TopP(double share, uint32_t lane = 0);
   // The word's place in the order of TopK, from 1.
   Result<uint32_t> Rank(uint32_t id, uint32_t lane = 0);
@@ -154,6 +166,10 @@ class Session {
   Result<std::vector<Candidate>> TopKOf(const WordSet& set, uint32_t k, uint32_t lane = 0);
   // The sum of the probabilities of the set's words, which is 0 for the empty set.
   Result<double> ProbabilityOf(const WordSet& set, uint32_t lane = 0);
+  // The same for disjoint parts of the set: the word `id` adds to sums[part_of[id]]. REQUIRES:
+  // part_of has an element for each word of the vocabulary, below sums.size() for those of the set.
+  Status AddProbabilities(const WordSet& set, std::span<const uint32_t> part_of,
+                          std::span<double> sums, uint32_t lane = 0);
   // For each character that follows the prefix in some word, in byte order, the probability of all
   // words that begin with both. KINGLET_UNSUPPORTED as for WithPrefix.
   Result<std::vector<NextCharacter>> NextCharacters(std::string_view prefix, uint32_t lane = 0);

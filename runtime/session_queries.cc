@@ -28,6 +28,10 @@ Status Session::Contents::CheckQueriedLanes(std::span<const uint32_t> numbers) {
   return Status();
 }
 
+Status Session::CheckHasToken(uint32_t lane) const {
+  return contents_->CheckQueriedLanes({&lane, 1});
+}
+
 // Runs query(streams, number of the first, their part of the answers), which writes its part wholly
 // or not at all; and so does this `out`.
 template <class Answer, class Query>

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <string>
 
+#include "format/message_text.h"
 #include "kinglet/status.h"
 
 namespace kinglet::session {
@@ -29,12 +30,12 @@ inline Status CheckSize(const char* what, size_t found, size_t expected) {
 
 inline Status CheckTemperature(double temperature) {
   if (temperature >= 0 && !std::isinf(temperature)) return Status();
-  return Invalid("temperature", "a finite number of at least 0", std::to_string(temperature));
+  return Invalid("temperature", "a finite number of at least 0", NumberText(temperature));
 }
 
 inline Status CheckShare(double top_p) {
   if (top_p > 0 && top_p <= 1) return Status();
-  return Invalid("top-p", "a share above 0, at most 1", std::to_string(top_p));
+  return Invalid("top-p", "a share above 0, at most 1", NumberText(top_p));
 }
 
 inline Status NoTokenYet() {

@@ -71,13 +71,22 @@ Result<double> Session::ProbabilityOf(const WordSet& set, uint32_t lane) {
   return AskLane<double>(lane, [&set](auto& stream) { return ProbabilityOfSet(stream, set); });
 }
 
+Status Session::AddProbabilities(const WordSet& set, std::span<const uint32_t> part_of,
+                                 std::span<double> sums, uint32_t lane) {
+  KINGLET_RETURN_IF_ERROR(CheckSet(set, model()));
+  return contents_->Ask({&lane, 1}, [&](auto streams, size_t) -> Status {
+    return kinglet::AddProbabilities(streams.front(), set, part_of, sums);
+  });
+}
+
 Result<std::vector<NextCharacter>> Session::NextCharacters(std::string_view prefix, uint32_t lane) {
   KINGLET_ASSIGN_OR_RETURN(const WordSet set, WithPrefix(prefix));
   using Answer = std::vector<NextCharacter>;
   return AskLane<Answer>(lane, [&](auto& stream) -> Result<Answer> {
     PrefixParts parts = SplitByNextCharacter(*model().vocabulary(), prefix);
     std::vector<double> sums(parts.characters.size());
-    KINGLET_RETURN_IF_ERROR(AddProbabilities(stream, set, parts.part_of, sums));
+    KINGLET_RETURN_IF_ERROR(
+        kinglet::AddProbabilities(stream, set, parts.part_of, std::span<double>(sums)));
     for (size_t i = 0; i < sums.size(); ++i) parts.characters[i].probability = sums[i];
     return std::move(parts.characters);
   });

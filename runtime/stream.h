@@ -30,6 +30,8 @@ class Stream {
   uint64_t position() const { return position_; }            // tokens processed
   uint64_t source_length() const { return source_length_; }  // tokens encoded; 0: no source
 
+  uint32_t last_token() const { return last_token_; }  // REQUIRES: position() > 0
+
   // What the frames of the stream say about its session from now on.
   void set_company(const Company& company) { company_ = company; }
 

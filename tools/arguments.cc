@@ -43,12 +43,28 @@ bool ReadNumber(const std::string& text, T& value) {
   return true;
 }
 
+// What is expected besides if the text is a whole number that its type does not hold: "".
+template <class T>
+std::string LimitOf(const std::string& text) {
+  if constexpr (std::is_integral_v<T>) {
+    T value{};
+    const std::from_chars_result read =
+        std::from_chars(text.data(), text.data() + text.size(), value);
+    if (read.ec == std::errc::result_out_of_range && text.front() != '-') {
+      return " up to " + NumberText(std::numeric_limits<T>::max());
+    }
+  }
+  return "";
+}
+
 // Checks have an empty description: CLI11 would add one to the value's placeholder in the help.
 template <class T, class Accepts>
-std::function<std::string(std::string&)> NumberCheck(const std::string& expected, Accepts accepts) {
-  return [expected, accepts](const std::string& text) {
+std::function<std::string(std::string&)> NumberCheck(const std::string& expected, Accepts accepts,
+                                                     bool says_most = false) {
+  return [expected, accepts, says_most](const std::string& text) {
     T value{};
-    return ReadNumber(text, value) && accepts(value) ? std::string() : RefusedValue(expected, text);
+    if (ReadNumber(text, value) && accepts(value)) return std::string();
+    return RefusedValue(expected + (says_most ? "" : LimitOf<T>(text)), text);
   };
 }
 
@@ -91,12 +107,12 @@ Option& Option::ShowDefault() {
 
 template <class T>
 Option& Option::Between(T least, T most) {
-  const std::string range = most == std::numeric_limits<T>::max()
-                                ? " of at least " + NumberText(least)
-                                : " from " + NumberText(least) + " to " + NumberText(most);
-  option_->get_validator(kNumberCheck)->operation(NumberCheck<T>(KindOf<T>() + range, [=](T value) {
-    return value >= least && value <= most;
-  }));
+  const bool says_most = most != std::numeric_limits<T>::max();
+  const std::string range = says_most ? " from " + NumberText(least) + " to " + NumberText(most)
+                                      : " of at least " + NumberText(least);
+  const auto is_between = [=](T value) { return value >= least && value <= most; };
+  option_->get_validator(kNumberCheck)
+      ->operation(NumberCheck<T>(KindOf<T>() + range, is_between, says_most));
   return *this;
 }
 template Option& Option::Between(int, int);

@@ -124,11 +124,11 @@ Result<std::vector<DocumentLoss>> DocumentScorer::Score(const std::string& sourc
     }
     return false;
   };
-  const auto sink = [&](uint64_t index, std::span<const double> values) -> Status {
+  const auto sink = [&](uint64_t index, std::span<const ScoredToken> tokens) -> Status {
     const auto [owner, context] = owners[index];
     DocumentLoss& loss = losses[owner];
-    for (size_t i = context; i < values.size(); ++i) {
-      loss.sum -= values[i];
+    for (size_t i = context; i < tokens.size(); ++i) {
+      loss.sum -= tokens[i].log_probability;
       ++loss.scored;
       loss.unknown += unknown_ && predicted[index][i] == *unknown_ ? 1 : 0;
     }

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "format/message_text.h"
 #include "format/utf8.h"
 #include "runtime/generator.h"
 #include "runtime/special_words.h"
@@ -37,11 +38,10 @@ Status CheckGenerateOptions(const GenerateOptions& options) {
   };
   const DrawOptions& draw = options.generation.draw;
   if (!(draw.temperature >= 0 && std::isfinite(draw.temperature))) {
-    return refuse("--temperature", "a finite number of at least 0",
-                  std::to_string(draw.temperature));
+    return refuse("--temperature", "a finite number of at least 0", NumberText(draw.temperature));
   }
   if (!(draw.top_p > 0 && draw.top_p <= 1)) {
-    return refuse("--top-p", "a share above 0, at most 1", std::to_string(draw.top_p));
+    return refuse("--top-p", "a share above 0, at most 1", NumberText(draw.top_p));
   }
   if (options.stop && options.stop->empty()) return refuse("--stop", "a text", "an empty one");
   return Status();

@@ -5,7 +5,9 @@
 #include <string>
 #include <string_view>
 
+#include "format/message_text.h"
 #include "runtime/special_words.h"
+#include "runtime/text/model_text.h"
 #include "tools/commands.h"
 #include "tools/interrupt.h"
 #include "tools/line_tokens.h"
@@ -57,9 +59,18 @@ Status Predict(const PredictOptions& options, Console& console) {
   if (options.no_unk) {
     KINGLET_ASSIGN_OR_RETURN(predictions.left_out, UnknownWordOf(*model, "--no-unk"));
   }
-  KINGLET_ASSIGN_OR_RETURN(
-      predictions.words,
-      ChooseWords({options.prefix, options.allowed, predictions.left_out}, *model));
+  if (options.prefix && model->text() != nullptr && model->text()->cuts_words()) {
+    if (!options.allowed.empty()) {
+      return Status::Refusal(KINGLET_UNSUPPORTED, "predict", "--allowed with --prefix",
+                             "a model of words", "one of pieces of words");
+    }
+    KINGLET_ASSIGN_OR_RETURN(Spellings spellings, Spellings::Of(*model));
+    predictions.spellings = std::make_shared<const Spellings>(std::move(spellings));
+  } else {
+    KINGLET_ASSIGN_OR_RETURN(
+        predictions.words,
+        ChooseWords({options.prefix, options.allowed, predictions.left_out}, *model));
+  }
   predictions.prefix = options.prefix;
   predictions.next_characters = options.next;
   KINGLET_ASSIGN_OR_RETURN(
@@ -91,7 +102,7 @@ Status Predict(const PredictOptions& options, Console& console) {
 Status CheckPredict(const PredictOptions& options) {
   if (!options.top_p || (*options.top_p > 0 && *options.top_p <= 1)) return Status();
   return Status::Refusal(KINGLET_INVALID_ARGUMENT, "usage", "--top-p", "a share above 0, at most 1",
-                         std::to_string(*options.top_p));
+                         NumberText(*options.top_p));
 }
 
 }  // namespace

@@ -81,19 +81,26 @@ std::string PredictionView::Bar(double probability) const {
   return bar;
 }
 
-std::string PredictionView::Words(const std::vector<Candidate>& prediction,
+std::string PredictionView::Words(const std::vector<TextCompletion>& words,
                                   std::optional<size_t> highlighted, size_t used) const {
   std::string line;
-  for (size_t rank = 0; rank < prediction.size(); ++rank) {
+  for (size_t rank = 0; rank < words.size(); ++rank) {
     used += kCellColumns;
     if (console_.columns > 0 && used > console_.columns && rank > 0) break;
-    const double probability = std::exp(prediction[rank].log_probability);
+    const double probability = std::exp(words[rank].log_probability);
     const std::string word =
-        FittedText(Word(prediction[rank].id), kWordColumns) + ' ' + Percentage(probability, 5, 1);
+        FittedText(words[rank].text, kWordColumns) + ' ' + Percentage(probability, 5, 1);
     line += "  " + Coloured(kDim, Bar(probability)) + ' ';
     line += rank == highlighted ? Coloured(kGreen, word) : word;
   }
   return line;
+}
+
+std::string PredictionView::Words(const std::vector<Candidate>& prediction,
+                                  std::optional<size_t> highlighted, size_t used) const {
+  std::vector<TextCompletion> words;
+  for (const Candidate& word : prediction) words.push_back({Word(word.id), word.log_probability});
+  return Words(words, highlighted, used);
 }
 
 std::string PredictionView::TokenLine(const ObservedToken& token,
@@ -114,10 +121,22 @@ std::string PredictionView::TokenLine(const ObservedToken& token,
   return line + Words(prediction, rank, kLeadColumns) + '\n';
 }
 
+namespace {
+std::string PendingLead() {
+  return Padded("", 6) + "  " + FittedText("?", kTokenColumns) +
+         Padded("", kLeadColumns - 8 - kTokenColumns);
+}
+}  // namespace
+
 std::string PredictionView::PendingLine(const std::vector<Candidate>& prediction) const {
-  std::string line = Padded("", 6) + "  " + FittedText("?", kTokenColumns);
-  line += Padded("", kLeadColumns - 8 - kTokenColumns);
-  return line + Words(prediction, std::nullopt, kLeadColumns) + '\n';
+  return PendingLead() + Words(prediction, std::nullopt, kLeadColumns) + '\n';
+}
+
+std::string PredictionView::CompletionsLine(std::vector<TextCompletion> words) const {
+  for (TextCompletion& word : words) {
+    if (word.text.starts_with(' ')) word.text.erase(0, 1);
+  }
+  return PendingLead() + Words(words, std::nullopt, kLeadColumns) + '\n';
 }
 
 std::string PredictionView::Summary(const PredictionTally& tally) const {

@@ -12,6 +12,7 @@
 
 #include "format/vocabulary.h"
 #include "runtime/session.h"
+#include "runtime/text_prefix.h"
 #include "tools/console.h"
 
 namespace kinglet {
@@ -49,6 +50,8 @@ class PredictionView {
   std::string TokenLine(const ObservedToken& token, const std::vector<Candidate>& prediction) const;
   // A prediction whose token is not known yet.
   std::string PendingLine(const std::vector<Candidate>& prediction) const;
+  // The same for words that several tokens spell.
+  std::string CompletionsLine(std::vector<TextCompletion> words) const;
   std::string Summary(const PredictionTally& tally) const;
 
  private:
@@ -56,6 +59,8 @@ class PredictionView {
   // The predicted words with bars, as many as fit on the terminal's line after `used` columns; the
   // word with index `highlighted` is emphasised.
   std::string Words(const std::vector<Candidate>& prediction, std::optional<size_t> highlighted,
+                    size_t used) const;
+  std::string Words(const std::vector<TextCompletion>& words, std::optional<size_t> highlighted,
                     size_t used) const;
   std::string Bar(double probability) const;
   std::string Coloured(const char* sequence, const std::string& text) const;

@@ -17,6 +17,9 @@ namespace {
 // kCandidates.
 constexpr size_t kReadChunk = 64;
 constexpr size_t kCandidates = size_t{1} << 20;
+// Of words that begin with a prefix, in models of pieces.
+constexpr uint32_t kWidestBeam = 64;
+constexpr uint64_t kMostSteps = 10000;
 
 size_t ChunkOf(const PredictionOptions& options, const Model& model) {
   const size_t candidates = options.lanes * std::min(options.top, model.vocabulary_size());
@@ -30,6 +33,11 @@ static bool SameBits(const PredictionAnswer& a, const PredictionAnswer& b) {
   if (a.log_probability.has_value() != b.log_probability.has_value()) return false;
   if (a.log_probability && !SameBits(*a.log_probability, *b.log_probability)) return false;
   return SameBits(a.prefix_probability, b.prefix_probability) &&
+         std::equal(a.completions.begin(), a.completions.end(), b.completions.begin(),
+                    b.completions.end(),
+                    [](const TextCompletion& x, const TextCompletion& y) {
+                      return x.text == y.text && SameBits(x.log_probability, y.log_probability);
+                    }) &&
          std::equal(a.next.begin(), a.next.end(), b.next.begin(), b.next.end(),
                     [](const Candidate& x, const Candidate& y) {
                       return x.id == y.id && SameBits(x.log_probability, y.log_probability);
@@ -58,6 +66,7 @@ Status Predictor::Start() {
         return AnswerTokens(session, {&*start, 1}, out);
       }));
   pending_ = std::move(answers.front().next);
+  completions_ = std::move(answers.front().completions);
   return Status();
 }
 
@@ -88,6 +97,7 @@ Status Predictor::FeedChunk(std::span<const uint32_t> ids, const TypedWords& typ
       console_.out.Write(view_.TokenLine(token, pending_));
       tally_.Add(token, pending_);
       pending_ = std::move(answers[i].next);
+      completions_ = std::move(answers[i].completions);
     }
     ++position_;
   }
@@ -96,14 +106,20 @@ Status Predictor::FeedChunk(std::span<const uint32_t> ids, const TypedWords& typ
 
 Status Predictor::AnswerTokens(Session& session, std::span<const uint32_t> ids,
                                std::vector<PredictionAnswer>& out) const {
-  for (const uint32_t id : ids) {
+  for (size_t i = 0; i < ids.size(); ++i) {
     KINGLET_RETURN_IF_ERROR(CheckInterrupt());
     PredictionAnswer answer;
     if (!options_.json && session.position() > 0) {
-      KINGLET_ASSIGN_OR_RETURN(answer.log_probability, session.LogProbability(id));
+      KINGLET_ASSIGN_OR_RETURN(answer.log_probability, session.LogProbability(ids[i]));
     }
-    KINGLET_RETURN_IF_ERROR(session.StepToken(id));
-    KINGLET_RETURN_IF_ERROR(AskForNext(session, answer));
+    KINGLET_RETURN_IF_ERROR(session.StepToken(ids[i]));
+    if (options_.spellings == nullptr || options_.json) {
+      KINGLET_RETURN_IF_ERROR(AskForNext(session, answer));
+    } else {
+      // People see which tokens were expected, and the words with the prefix after the last one.
+      KINGLET_ASSIGN_OR_RETURN(answer.next, AskForWords(session));
+      if (i + 1 == ids.size()) KINGLET_RETURN_IF_ERROR(AskForCompletions(session, answer));
+    }
     out.push_back(std::move(answer));
   }
   return Status();
@@ -122,7 +138,27 @@ Result<std::vector<Candidate>> Predictor::AskForWords(Session& session) const {
   return best;
 }
 
+Status Predictor::AskForCompletions(Session& session, PredictionAnswer& answer) const {
+  CompletionOptions completions;
+  completions.count = options_.top;
+  completions.beam = std::clamp(options_.top, CompletionOptions().beam, kWidestBeam);
+  const Before before = options_.spellings->After(session.last_token());
+  const std::string prefix = options_.spellings->WordStart(before) + *options_.prefix;
+  TextPrefix texts(options_.spellings);
+  KINGLET_ASSIGN_OR_RETURN(answer.completions, texts.Best(session, 0, prefix, completions));
+  answer.steps = texts.steps();
+  if (!options_.json) return Status();
+  KINGLET_ASSIGN_OR_RETURN(answer.prefix_probability,
+                           texts.Probability(session, 0, prefix, kMostSteps));
+  answer.steps += texts.steps();
+  if (!options_.next_characters) return Status();
+  KINGLET_ASSIGN_OR_RETURN(answer.characters, texts.NextCharacters(session, 0, prefix, kMostSteps));
+  answer.steps += texts.steps();
+  return Status();
+}
+
 Status Predictor::AskForNext(Session& session, PredictionAnswer& answer) const {
+  if (options_.spellings != nullptr) return AskForCompletions(session, answer);
   KINGLET_ASSIGN_OR_RETURN(answer.next, AskForWords(session));
   if (!options_.prefix || !options_.json) return Status();
   KINGLET_ASSIGN_OR_RETURN(answer.prefix_probability, session.ProbabilityOf(*options_.words));
@@ -133,8 +169,9 @@ Status Predictor::AskForNext(Session& session, PredictionAnswer& answer) const {
 }
 
 Status Predictor::ShowPending() {
-  if (options_.json || pending_.empty()) return Status();
-  console_.out.Write(view_.PendingLine(pending_));
+  if (options_.json || (pending_.empty() && completions_.empty())) return Status();
+  console_.out.Write(options_.spellings ? view_.CompletionsLine(completions_)
+                                        : view_.PendingLine(pending_));
   return console_.out.Flush();
 }
 
@@ -150,7 +187,13 @@ void Predictor::WriteJson(uint64_t position, const PredictionAnswer& answer) {
     if (model_.vocabulary() != nullptr) line.Token(model_.vocabulary()->Word(candidate.id));
     line.LogProbability(candidate.log_probability).EndObject();
   }
+  for (const TextCompletion& word : answer.completions) {
+    const size_t space = word.text.starts_with(' ') ? 1 : 0;
+    line.BeginObject().Token(word.text.substr(space));
+    line.LogProbability(word.log_probability).EndObject();
+  }
   line.EndArray();
+  if (options_.spellings) line.Key("steps").Integer(answer.steps);
   if (options_.prefix) {
     line.Key("prefix_logprob").Number(std::log(answer.prefix_probability));
     if (answer.prefix_probability == 0) line.Key("impossible").Boolean(true);

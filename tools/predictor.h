@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -14,6 +15,8 @@
 #include "runtime/model.h"
 #include "runtime/queries/next_characters.h"
 #include "runtime/queries/word_set.h"
+#include "runtime/spellings.h"
+#include "runtime/text_prefix.h"
 #include "tools/console.h"
 #include "tools/prediction_view.h"
 #include "tools/replicas.h"
@@ -28,8 +31,9 @@ struct PredictionOptions {
   std::optional<uint32_t> left_out;  // a word that is not among them
   std::optional<WordSet> words;      // only these, of which the word left out is none
   // Print the probability of all words that begin so, which `words` are, and of each character that
-  // can follow.
+  // can follow. With `spellings` words are sequences of tokens (runtime/text_prefix.h).
   std::optional<std::string> prefix;
+  std::shared_ptr<const Spellings> spellings = nullptr;
   bool next_characters = false;
 };
 
@@ -37,6 +41,8 @@ struct PredictionOptions {
 struct PredictionAnswer {
   std::optional<double> log_probability;  // of the token itself; none for the first
   std::vector<Candidate> next;
+  std::vector<TextCompletion> completions;  // instead, with PredictionOptions::spellings
+  uint64_t steps = 0;                       // that those took
   double prefix_probability = 0;
   std::vector<NextCharacter> characters;  // that can follow the prefix
 };
@@ -64,6 +70,7 @@ class Predictor {
                       std::vector<PredictionAnswer>& out) const;
   Result<std::vector<Candidate>> AskForWords(Session& session) const;
   Status AskForNext(Session& session, PredictionAnswer& answer) const;
+  Status AskForCompletions(Session& session, PredictionAnswer& answer) const;
   void WriteJson(uint64_t position, const PredictionAnswer& answer);
 
   const PredictionOptions& options_;
@@ -71,9 +78,10 @@ class Predictor {
   Replicas& replicas_;
   Console& console_;
   const PredictionView view_;
-  const size_t chunk_;              // tokens that are fed before their answers are shown
-  uint64_t position_ = 0;           // tokens fed
-  std::vector<Candidate> pending_;  // for the next token
+  const size_t chunk_;                       // tokens that are fed before their answers are shown
+  uint64_t position_ = 0;                    // tokens fed
+  std::vector<Candidate> pending_;           // for the next token
+  std::vector<TextCompletion> completions_;  // the same
   PredictionTally tally_;
 };
 

@@ -16,6 +16,7 @@
 #include "tools/score_lines.h"
 #include "tools/score_pairs.h"
 #include "tools/score_report.h"
+#include "tools/score_token.h"
 #include "tools/words.h"
 
 namespace kinglet {
@@ -33,7 +34,7 @@ struct ScoreOptions {
   bool lines = false, no_begin = false, no_end = false, log10 = false;
   bool hex = false;
   bool tokens = false;
-  bool rank = false, interval = false;
+  PlaceQuestions places;
   std::string by, counts;
 
   const std::string& path() const { return !ids.empty() ? ids : !text.empty() ? text : pairs; }
@@ -41,20 +42,10 @@ struct ScoreOptions {
   std::string source() const { return path() == "-" ? std::string(kStandardInput) : path(); }
   // Of lines, each has a line of its own; otherwise tokens are what --json prints.
   ScoreReportOptions report() const {
-    const bool all = tokens || hex || rank || interval || (run.json && !lines);
+    const bool all = tokens || hex || places.rank || places.interval || (run.json && !lines);
     return {run.json, all, hex, log10, by, counts};
   }
 };
-
-struct ScoredToken {
-  double value;
-  TokenPlace place;
-};
-
-bool SameBits(const ScoredToken& a, const ScoredToken& b) {
-  return kinglet::SameBits(a.value, b.value) && a.place.rank == b.place.rank &&
-         a.place.interval == b.place.interval;
-}
 
 class Scorer {
  public:
@@ -88,7 +79,7 @@ class Scorer {
       for (uint64_t at = first; at < last; ++at) {
         const uint64_t position = TextPosition(at);
         const ScoredToken& token = scored[at - first];
-        report_.Add(position, stream_[at], token.value, sequence_.typed.At(position), token.place);
+        report_.Add(position, stream_[at], token, sequence_.typed.At(position));
       }
       // A terminal gets output at once; a pipe or file gets it in large pieces.
       if (tokens_on_terminal) KINGLET_RETURN_IF_ERROR(console_.out.Flush());
@@ -128,7 +119,7 @@ class Scorer {
         fed -= std::min(fed, options_.context);
       }
       for (; fed < at; ++fed) KINGLET_RETURN_IF_ERROR(session.StepToken(stream_[fed]));
-      Result<ScoredToken> token = ScoreToken(session, stream_[at]);
+      Result<ScoredToken> token = ScoreToken(options_.places, stream_[at], session);
       if (!token.ok()) {
         const Status status = token.status();
         return Status(status.code(),
@@ -137,18 +128,6 @@ class Scorer {
       answers.push_back(*token);
     }
     return Status();
-  }
-
-  Result<ScoredToken> ScoreToken(Session& session, uint32_t id) const {
-    ScoredToken token{};
-    KINGLET_ASSIGN_OR_RETURN(token.value, session.LogProbability(id));
-    if (options_.rank) {
-      KINGLET_ASSIGN_OR_RETURN(token.place.rank, session.Rank(id));
-    }
-    if (options_.interval) {
-      KINGLET_ASSIGN_OR_RETURN(token.place.interval, session.IntervalOf(id));
-    }
-    return token;
   }
 
   // What another program must do to get the same numbers.
@@ -199,15 +178,18 @@ Status Score(const ScoreOptions& options, Console& console) {
   KINGLET_ASSIGN_OR_RETURN(ScoreReport report,
                            ScoreReport::Create(options.report(), *model, console));
   if (!options.pairs.empty()) {
-    return ScorePairs(options.run, options.pairs, model, report, console);
+    return ScorePairs(options.run, options.pairs, options.places, model, report, console);
   }
   KINGLET_RETURN_IF_ERROR(RequireNoSource(*model, "score"));
   if (options.lines) {
-    ScoreLinesOptions lines{options.ids, options.text};
+    ScoreLinesOptions lines;
+    lines.ids = options.ids;
+    lines.text = options.text;
     if (!options.empty_cache.empty()) lines.empty_cache = options.empty_cache;
     lines.begin = !options.no_begin;
     lines.end = !options.no_end;
     lines.log10 = options.log10;
+    lines.places = options.places;
     return ScoreLines(options.run, lines, model, report, console);
   }
   KINGLET_ASSIGN_OR_RETURN(
@@ -246,13 +228,6 @@ Status CheckScoreInput(const ScoreOptions& options) {
   if (options.lines && !options.pairs.empty()) {
     return Status::Refusal(KINGLET_INVALID_ARGUMENT, "usage", "--lines",
                            "--ids FILE or --text FILE with it", "--pairs");
-  }
-  for (const auto& [name, given] :
-       {std::pair("--rank", options.rank), {"--interval", options.interval}}) {
-    if (!given || (!options.lines && options.pairs.empty())) continue;
-    return Status::Refusal(KINGLET_INVALID_ARGUMENT, "usage", name,
-                           "--ids FILE or --text FILE as one stream with it",
-                           options.lines ? "--lines" : "--pairs");
   }
   if (!options.counts.empty() && options.by != "frequency") {
     return Status::Refusal(KINGLET_INVALID_ARGUMENT, "usage", "--counts", "--by frequency with it",
@@ -305,9 +280,9 @@ Command AddScore(Arguments& program) {
   score.AddFlag("--log10", options->log10, "log-probabilities in base 10").Needs(lines);
   score.AddFlag("--hex", options->hex,
                 "print the exact bits of each natural log-probability too (implies --tokens)");
-  score.AddFlag("--rank", options->rank,
+  score.AddFlag("--rank", options->places.rank,
                 "print each token's rank too, 1 for the most probable word (implies --tokens)");
-  score.AddFlag("--interval", options->interval,
+  score.AddFlag("--interval", options->places.interval,
                 "print each token's interval of the integers below 2^32 too, as an entropy coder "
                 "needs it (implies --tokens)");
   score.AddFlag("-v,--tokens", options->tokens, "print every token before the summary");

@@ -27,20 +27,20 @@ class LinePrinter {
         report_(report),
         console_(console) {}
 
-  // Log p of each token of the framed sentence but the first.
-  Status Add(const TokenSequence& sentence, std::span<const double> values) {
+  // Each token of the framed sentence but the first.
+  Status Add(const TokenSequence& sentence, std::span<const ScoredToken> tokens) {
     const std::vector<uint32_t> stream = Framed(frame_, sentence.ids);
     report_.BeginText("line", ++lines_);
     const uint64_t first_position = frame_.begin ? 0 : 1;
     if (!frame_.begin && !stream.empty()) report_.Skip(stream[0]);
-    for (size_t i = 0; i < values.size(); ++i) {
+    for (size_t i = 0; i < tokens.size(); ++i) {
       const uint64_t position = first_position + i;
-      report_.Add(position, stream[i + 1], values[i], sentence.typed.At(position));
+      report_.Add(position, stream[i + 1], tokens[i], sentence.typed.At(position));
     }
     tokens_ += stream.size() - (frame_.begin ? 1 : 0);
     if (sentence.size) size_ += *sentence.size;
     if (!frame_.begin && sentence.first_size) size_ -= *sentence.first_size;
-    if (frame_.end && !values.empty()) size_ += kEndOfLineSize;
+    if (frame_.end && !tokens.empty()) size_ += kEndOfLineSize;
     PrintLine();
     return console_.out.status();
   }
@@ -150,10 +150,11 @@ Status ScoreLines(const RunOptions& run, const ScoreLinesOptions& options,
         stream = Framed(frame, sentences[taken++].ids);
         return true;
       },
-      [&](uint64_t index, std::span<const double> values) {
-        return printer.Add(sentences[index], values);
+      [&](uint64_t index, std::span<const ScoredToken> tokens) {
+        return printer.Add(sentences[index], tokens);
       },
-      [&](uint64_t index) { return source + ": line " + std::to_string(index + 1); }));
+      [&](uint64_t index) { return source + ": line " + std::to_string(index + 1); },
+      options.places));
   return printer.PrintSummary(source, !options.text.empty());
 }
 

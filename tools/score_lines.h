@@ -19,6 +19,7 @@ struct ScoreLinesOptions {
   std::string empty_cache = "normalised";
   bool begin = true, end = true;  // whether the family's own tokens stand around a sentence
   bool log10 = false;             // what the protocol says of the report's unit
+  PlaceQuestions places;          // of each token
 };
 
 // Scores run.lanes lines at once. Prints the lines in order, and a summary. Errors: those of

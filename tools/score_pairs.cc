@@ -8,6 +8,7 @@
 #include "converters/texts/pair_file.h"
 #include "tools/json_lines.h"
 #include "tools/replicas.h"
+#include "tools/score_token.h"
 
 namespace kinglet {
 namespace {
@@ -32,7 +33,7 @@ Status PrintPairsSummary(const RunOptions& run, const std::string& path, uint64_
 
 }  // namespace
 
-Status ScorePairs(const RunOptions& run, const std::string& path,
+Status ScorePairs(const RunOptions& run, const std::string& path, const PlaceQuestions& places,
                   const std::shared_ptr<const Model>& model, ScoreReport& report,
                   Console& console) {
   const ModelDescription& description = model->file().description();
@@ -45,17 +46,17 @@ Status ScorePairs(const RunOptions& run, const std::string& path,
   KINGLET_ASSIGN_OR_RETURN(Replicas replicas,
                            Replicas::Create(model, SessionOptions{}, run.lanes, run.threads));
   for (size_t i = 0; i < pairs.size(); ++i) {
-    const auto score = [&](Session& session, std::vector<double>& answers) {
+    const auto score = [&](Session& session, std::vector<ScoredToken>& answers) {
       return FeedPair(pairs[i], session, [&](uint32_t id) -> Status {
-        KINGLET_ASSIGN_OR_RETURN(const double value, session.LogProbability(id));
-        answers.push_back(value);
+        KINGLET_ASSIGN_OR_RETURN(const ScoredToken token, ScoreToken(places, id, session));
+        answers.push_back(token);
         return Status();
       });
     };
-    const Result<std::vector<double>> values = replicas.Run<double>(0, score);
-    if (!values.ok()) return InSentence(i, values.status());
+    const Result<std::vector<ScoredToken>> tokens = replicas.Run<ScoredToken>(0, score);
+    if (!tokens.ok()) return InSentence(i, tokens.status());
     report.BeginText("sentence", i);
-    for (size_t t = 0; t < values->size(); ++t) report.Add(t, pairs[i].target[t], (*values)[t]);
+    for (size_t t = 0; t < tokens->size(); ++t) report.Add(t, pairs[i].target[t], (*tokens)[t]);
     KINGLET_RETURN_IF_ERROR(console.out.status());
   }
   return PrintPairsSummary(run, path, pairs.size(), *model, report);

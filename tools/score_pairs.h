@@ -14,10 +14,10 @@
 namespace kinglet {
 
 // Encodes each source of the file at `path` (converters/texts/pair_file.h) and scores its target
-// after the start token. `pos` in the output counts the target's tokens from 0, without the start
-// token. KINGLET_UNSUPPORTED for a model without an encoder; otherwise errors of ReadPairs and of
-// running the model, naming the sentence.
-Status ScorePairs(const RunOptions& run, const std::string& path,
+// after the start token, asking `places` of each word. `pos` in the output counts the target's
+// tokens from 0, without the start token. KINGLET_UNSUPPORTED for a model without an encoder;
+// otherwise errors of ReadPairs and of running the model, naming the sentence.
+Status ScorePairs(const RunOptions& run, const std::string& path, const PlaceQuestions& places,
                   const std::shared_ptr<const Model>& model, ScoreReport& report, Console& console);
 
 }  // namespace kinglet

@@ -82,22 +82,24 @@ void ScoreReport::Skip(uint32_t id) {
   if (gaps_) gaps_->Skip(id);
 }
 
-void ScoreReport::Add(uint64_t position, uint32_t id, double value, std::string_view typed,
-                      const TokenPlace& place) {
+void ScoreReport::Add(uint64_t position, uint32_t id, const ScoredToken& token,
+                      std::string_view typed) {
   const bool unknown = id == unknown_;
+  const double value = token.log_probability;
   text_.Add(value, unknown);
   all_.Add(value, unknown);
   if (gaps_) gaps_->Add(id, value);
   if (frequency_) frequency_->Add(id, value);
-  if (options_.tokens) PrintToken(position, id, value, typed, place);
+  if (options_.tokens) PrintToken(position, id, token, typed);
 }
 
 double ScoreReport::InUnit(double logprob) const {
   return options_.log10 ? logprob / std::log(10.0) : logprob;
 }
 
-void ScoreReport::PrintToken(uint64_t position, uint32_t id, double value, std::string_view typed,
-                             const TokenPlace& place) {
+void ScoreReport::PrintToken(uint64_t position, uint32_t id, const ScoredToken& token,
+                             std::string_view typed) {
+  const auto& [value, place] = token;
   const Vocabulary* vocabulary = model_->vocabulary();
   if (options_.json) {
     JsonLine line = NewLine();
@@ -222,9 +224,13 @@ void ScoreReport::WarnOfUnknown(const std::string& source) const {
   if (all_.unknown_share() <= kManyUnknown) return;
   char share[32];
   std::snprintf(share, sizeof(share), "%.1f", 100 * all_.unknown_share());
+  // A model that knows how its text is cut has cut this one so.
+  const char* const advice =
+      model_->text() == nullptr
+          ? "If the model's own texts have fewer, it cuts text otherwise: see convert --tokenizer"
+          : "The model's own texts have fewer if they are of another language or kind";
   PrintNote(source + ": " + share + " % of the scored tokens are unknown words, which count as " +
-            "one word; perplexity without them is printed too. If the model's own texts have " +
-            "fewer, it cuts text otherwise: see convert --tokenizer");
+            "one word; perplexity without them is printed too. " + advice);
 }
 
 }  // namespace kinglet

@@ -12,7 +12,7 @@
 #include "kinglet/status.h"
 #include "runtime/accounting/exact_sum.h"
 #include "runtime/model.h"
-#include "runtime/queries/interval.h"
+#include "runtime/scored_token.h"
 #include "tools/console.h"
 #include "tools/json_lines.h"
 #include "tools/loss_bins.h"
@@ -26,12 +26,6 @@ struct ScoreReportOptions {
   bool log10 = false;   // the unit of the log-probabilities that are printed, but not of the bits
   std::string by;       // "frequency" or "gap": print bins; empty: none
   std::string counts;   // path of the words' counts; empty: the vocabulary's order
-};
-
-// Where a token is in the distribution that predicted it, as far as that was asked for.
-struct TokenPlace {
-  std::optional<uint32_t> rank;
-  std::optional<Interval> interval;
 };
 
 // Sums of log-probabilities over scored tokens.
@@ -67,9 +61,8 @@ class ScoreReport {
   void BeginText(const char* name, uint64_t number);
   // A token of the text that was fed, but not scored; not one that stands before a text.
   void Skip(uint32_t id);
-  // The token at `position` of the text; `value` is log p. `typed`: how an unknown word was typed.
-  void Add(uint64_t position, uint32_t id, double value, std::string_view typed = {},
-           const TokenPlace& place = {});
+  // The token at `position` of the text. `typed`: how an unknown word was typed.
+  void Add(uint64_t position, uint32_t id, const ScoredToken& token, std::string_view typed = {});
 
   const LossTotals& text() const { return text_; }  // since BeginText
   const LossTotals& all() const { return all_; }
@@ -93,8 +86,7 @@ class ScoreReport {
 
  private:
   ScoreReport(const ScoreReportOptions& options, const Model& model, Console& console);
-  void PrintToken(uint64_t position, uint32_t id, double value, std::string_view typed,
-                  const TokenPlace& place);
+  void PrintToken(uint64_t position, uint32_t id, const ScoredToken& token, std::string_view typed);
   void PrintBins() const;
   Status RequireScored(const std::string& source) const;
   void WarnOfUnknown(const std::string& source) const;

@@ -26,6 +26,7 @@
 #include "kinglet/kinglet.h"
 #include "kinglet/model.hpp"
 #include "kinglet/status.h"
+#include "kinglet/text_words.hpp"
 
 namespace kinglet {
 inline namespace api {
@@ -103,7 +104,7 @@ struct Candidate {
 
 // One or more streams through a model, one in each lane. Move-only. One thread at a time may use
 // it, except for Cancel. With SessionOptions::threads above 1 it has worker threads of its own.
-class Session {
+class Session : public TextQueries<Session> {
  public:
   static Result<Session> Create(const Model& model, const SessionOptions& options = {}) {
     uint32_t words = 0;

@@ -27,6 +27,7 @@ enum kinglet_status_code {
   KINGLET_INVALID_CHECKPOINT = 303,
   // 4xx: a resource ran out.
   KINGLET_OUT_OF_MEMORY = 400,
+  KINGLET_TOO_MANY_STEPS = 401,
   // 5xx: calls came in the wrong order, for example a query before the first step, or the caller
   // cancelled.
   KINGLET_NO_TOKEN_YET = 500,

@@ -21,9 +21,11 @@ extern "C" {
 typedef struct kinglet_session kinglet_session;
 
 // The nucleus: the fewest words, the most probable first and words of equal probability by lower
-// id, whose probabilities, added up in this order, are at least `share` of the sum of all words';
-// all words for a share of 1. Outputs as for kinglet_session_top_k; the number of words is known
-// only afterwards, and *count has it also when the call fails with KINGLET_BUFFER_TOO_SMALL.
+// id, whose probabilities, added up in this order, are at least `share` of the sum of all words',
+// taken without rounding: 1, or less while a neural cache is empty (kinglet_empty_cache). All words
+// for a share of 1, and where rounding leaves less. Outputs as for kinglet_session_top_k; the
+// number of words is known only afterwards, and *count has it also when the call fails with
+// KINGLET_BUFFER_TOO_SMALL.
 // Errors: KINGLET_INVALID_ARGUMENT unless 0 < share <= 1, KINGLET_BUFFER_TOO_SMALL.
 KINGLET_API kinglet_status kinglet_session_top_p(kinglet_session* session, uint32_t lane,
                                                  double share, uint32_t* ids,
@@ -82,6 +84,51 @@ KINGLET_API kinglet_status kinglet_session_next_characters(kinglet_session* sess
                                                            uint32_t* characters,
                                                            double* probabilities, uint64_t capacity,
                                                            uint32_t* count);
+
+// The text that follows, for models whose tokens are pieces of words. A token adds to a text what
+// the model's tokenizer joins: a word that follows another begins with a space, the end of a line
+// is a newline, and unknown words and marks of sentences spell nothing. Several sequences of tokens
+// can spell a text, also such as the tokenizer would not make: all of them count. To follow them
+// the call steps streams of its own, forked from the lane; the lane stays as it is, and
+// kinglet_session_cancel stops the call between two steps. The streams' memory is kept for the next
+// call.
+
+// The probability that the text which follows begins with the `length` bytes at `prefix`: exactly
+// the sum over all sequences of tokens that spell it, whose last one may spell more. 1 for no
+// bytes. `*steps`, if `steps` is not NULL, becomes the number of tokens that were stepped.
+// Errors: KINGLET_TOO_MANY_STEPS, before any step, if that takes more than `most_steps`, or a
+// sequence of more than 1,024 tokens; KINGLET_UNSUPPORTED (ids only, an encoder),
+// KINGLET_OUT_OF_MEMORY.
+KINGLET_API kinglet_status kinglet_session_text_probability(kinglet_session* session, uint32_t lane,
+                                                            const char* prefix, uint64_t length,
+                                                            uint64_t most_steps, double* out,
+                                                            uint64_t* steps);
+
+// For each character that may follow the prefix: the probability of the prefix with it, so that all
+// of them add up to that of the prefix. KINGLET_NEXT_END stands for a token that spells nothing; a
+// token that ends inside a character counts for the character's first byte (KINGLET_NEXT_BYTE).
+// Outputs as for kinglet_session_next_characters, errors as for it and
+// kinglet_session_text_probability.
+KINGLET_API kinglet_status kinglet_session_text_next_characters(
+    kinglet_session* session, uint32_t lane, const char* prefix, uint64_t length,
+    uint64_t most_steps, uint32_t* characters, double* probabilities, uint64_t capacity,
+    uint32_t* count, uint64_t* steps);
+
+// The k most probable words that the text may go on with and that begin with the prefix, with the
+// space before them; fewer if fewer are found. A word ends before white space and before a token
+// that spells nothing, and its probability is that of the word and such an end. They are found by a
+// beam: after each token the `beam` most probable beginnings are kept (1 to 1,024), until none can
+// be among the best or after `most_steps` steps. So a word may be missing, and one that several
+// sequences spell may have too little. `buffer` gets the texts, each with a NUL, offsets[i] where
+// text i begins and offsets[*count] their end: it has room for k + 1 numbers, and
+// `log_probabilities` for k. Each may be NULL. `*count`, `*needed` (bytes of the texts) and
+// `*steps`, where not NULL, are written also when the call fails with KINGLET_BUFFER_TOO_SMALL.
+// Errors: KINGLET_INVALID_ARGUMENT (beam), KINGLET_BUFFER_TOO_SMALL, KINGLET_UNSUPPORTED,
+// KINGLET_OUT_OF_MEMORY.
+KINGLET_API kinglet_status kinglet_session_text_words(
+    kinglet_session* session, uint32_t lane, const char* prefix, uint64_t length, uint32_t k,
+    uint32_t beam, uint64_t most_steps, char* buffer, uint64_t capacity, uint64_t* needed,
+    uint64_t* offsets, double* log_probabilities, uint32_t* count, uint64_t* steps);
 
 // For entropy coders: the integers below 2^32 that belong to word `id`, from *low up to but not
 // including *high. Every word has at least one, all words together have all of them in the order of

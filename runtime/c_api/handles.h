@@ -17,6 +17,7 @@
 #include "runtime/model.h"
 #include "runtime/session.h"
 #include "runtime/state.h"
+#include "runtime/text_prefix.h"
 
 struct kinglet_model {
   std::shared_ptr<const kinglet::Model> model;
@@ -24,6 +25,7 @@ struct kinglet_model {
 
 struct kinglet_session {
   std::unique_ptr<kinglet::Session> session;
+  std::optional<kinglet::TextPrefix> text_prefix = std::nullopt;  // made when it is first needed
 };
 
 struct kinglet_embedding {

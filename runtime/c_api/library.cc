@@ -39,6 +39,8 @@ const char* kinglet_status_name(kinglet_status status) {
       return "KINGLET_NO_TOKEN_YET";
     case KINGLET_CANCELLED:
       return "KINGLET_CANCELLED";
+    case KINGLET_TOO_MANY_STEPS:
+      return "KINGLET_TOO_MANY_STEPS";
     case KINGLET_NO_SOURCE_YET:
       return "KINGLET_NO_SOURCE_YET";
     case KINGLET_UNSUPPORTED:

@@ -8,9 +8,9 @@
 #include <string_view>
 #include <vector>
 
-#include "format/utf8.h"
 #include "runtime/c_api/guard.h"
 #include "runtime/c_api/handles.h"
+#include "runtime/c_api/next_characters.h"
 
 namespace kinglet {
 namespace {
@@ -50,14 +50,6 @@ Result<WordSet> ReadAllowed(const char* function, const kinglet_session* session
                            "numbers below " + std::to_string(words), std::to_string(id));
   }
   return WordSet(words, ids);
-}
-
-uint32_t CodeOf(std::string_view character) {
-  if (character.empty()) return KINGLET_NEXT_END;
-  if (CharacterLength(character) == 0) {
-    return KINGLET_NEXT_BYTE + static_cast<unsigned char>(character.front());
-  }
-  return CodePointOf(character);
 }
 
 }  // namespace
@@ -157,15 +149,8 @@ kinglet_status kinglet_session_next_characters(kinglet_session* session, uint32_
     KINGLET_RETURN_IF_ERROR(RequirePointer(function, "session", session));
     KINGLET_ASSIGN_OR_RETURN(const auto text, ReadPrefix(function, prefix, length));
     KINGLET_ASSIGN_OR_RETURN(const auto next, session->session->NextCharacters(text, lane));
-    if (count != nullptr) *count = static_cast<uint32_t>(next.size());
-    if (characters != nullptr || probabilities != nullptr) {
-      KINGLET_RETURN_IF_ERROR(kinglet::RequireCapacity(function, next.size(), capacity));
-    }
-    for (size_t i = 0; i < next.size(); ++i) {
-      if (characters != nullptr) characters[i] = kinglet::CodeOf(next[i].text);
-      if (probabilities != nullptr) probabilities[i] = next[i].probability;
-    }
-    return Status();
+    return kinglet::NextCharacterOutputs{characters, probabilities, capacity, count}.Write(function,
+                                                                                           next);
   });
 }
 

@@ -8,6 +8,7 @@
 
 #include "format/digest.h"
 #include "runtime/queries/top_k.h"
+#include "runtime/queries/top_p.h"
 #include "runtime/queries/word_probabilities.h"
 
 namespace kinglet {
@@ -79,6 +80,11 @@ class WordSampler {
 
   // Among the fewest of all words that hold the share top_p of all weight.
   Result<uint32_t> SampleNucleus(double top_p) {
+    if (temperature_ == T{1} && left_out_.empty()) {  // the words of the query for the nucleus
+      KINGLET_ASSIGN_OR_RETURN(const std::vector<Candidate> best, FindTopP(stream_, top_p));
+      AddUp(best);
+      return DrawAmong(best, best.size());
+    }
     KINGLET_RETURN_IF_ERROR(BoundMasses());
     const size_t all = stream_.distribution->plan().vocabulary_size - left_out_.size();
     std::vector<Candidate> best;

@@ -68,8 +68,10 @@ void OfferWordsOfSet(QueriedStream<T>& stream, size_t index, const WordSet& set,
   uint32_t words = 0, compared = 0, n = 0;
   for (uint32_t begin = 0; begin < cluster.size; begin += n) {
     n = std::min(kSumBlock, cluster.size - begin);
-    ++compared;
-    if (cluster.block_sums[begin / kSumBlock] < least_sum) continue;
+    if (least_logit != lowest) {
+      ++compared;
+      if (cluster.block_sums[begin / kSumBlock] < least_sum) continue;
+    }
     set.ForEachOf(cluster.first + begin, n, [&](uint32_t id) {
       compared += least_logit != lowest ? 1 : 0;
       if (cluster.logits[id - cluster.first] < least_logit) return;
@@ -99,16 +101,19 @@ Status ForEachProbability(QueriedStream<T>& stream, const WordSet& set, const F&
     const uint32_t count = set.CountOf(first, size);
     if (count == 0) continue;
     KINGLET_RETURN_IF_ERROR(Distribution<T>::OpenCluster(alone, index));
-    distribution.work().arithmetic += {0, static_cast<double>(count), static_cast<double>(count)};
+    OperationTally& arithmetic = distribution.work().arithmetic;
+    arithmetic.additions += count;
     if (count > size / kWordsOfVector) {
       std::vector<T>& words = distribution.memory().words;
       words.resize(size);
-      WriteClusterWords(stream, index, words.data());
+      WriteClusterSums(stream, index, words.data());
       Exponentiate(stream, std::span<T>(words));
+      arithmetic.others += size;
       set.ForEachOf(first, size,
                     [&](uint32_t id) { f(id, static_cast<double>(words[id - first])); });
       continue;
     }
+    arithmetic.others += count;
     const ClusterView<T> cluster = distribution.View(stream.frame, index);
     double held = 0;
     set.ForEachOf(first, size, [&](uint32_t id) {
@@ -117,7 +122,7 @@ Status ForEachProbability(QueriedStream<T>& stream, const WordSet& set, const F&
       f(id, static_cast<double>(Exp(LogProbabilityOf(distribution, cluster, id, weight))));
     });
     distribution.CountWords(static_cast<double>(count), held);
-    if (index > 0) distribution.work().arithmetic += {0, 2, 0};  // log p of the cluster
+    if (index > 0) arithmetic += {0, 2, 0};  // log p of the cluster
   }
   return Status();
 }
@@ -132,13 +137,16 @@ Result<std::vector<Candidate>> FindTopKOf(QueriedStream<T>& stream, const WordSe
   const std::span<QueriedStream<T>> alone(&stream, 1);
   KINGLET_RETURN_IF_ERROR(Distribution<T>::OpenCluster(alone, 0));
   KINGLET_RETURN_IF_ERROR(Distribution<T>::OpenCache(alone));
-  BestCandidates best(std::min(k, set.size()));
+  const bool is_all = k >= set.size();  // then no word and no bound is compared with the k-th best
+  BestCandidates best(is_all ? size_t{set.size()} + 1 : k);
   const auto& clusters = distribution.plan().clusters;
   std::vector<HeldWord<T>> held;
   for (size_t index = 0; index < clusters.size(); ++index) {
     if (!set.HasAnyOf(clusters[index].first, clusters[index].size)) continue;
     FindHeldWords(distribution, set, index, held);
-    if (index > 0) {
+    if (index > 0 && is_all) {
+      KINGLET_RETURN_IF_ERROR(Distribution<T>::OpenCluster(alone, index));
+    } else if (index > 0) {
       T heaviest{0};
       for (const HeldWord<T>& word : held) heaviest = std::max(heaviest, word.weight);
       const auto can_skip = [&](T log_probability) {

@@ -12,10 +12,11 @@
 namespace kinglet {
 
 // With p = exp(log p) in T and sums in double: the fewest words, in the order of top-k, whose
-// probabilities, added up in that order, are at least `share` times the sum of all probabilities,
-// added up in the order of ids; all words for a share of 1, and where rounding leaves less. A tail
-// is computed only if its words may be among them, or if the sum must be known exactly. Errors:
-// those of Distribution::OpenCluster. Throws std::bad_alloc. REQUIRES: 0 < share <= 1.
+// probabilities, added up in that order, are at least `share` times the sum of all probabilities as
+// it is without rounding: 1, or what an empty reference cache leaves of it. All words for a share
+// of 1, and where rounding leaves less. A tail is computed only if its words may be among them.
+// Takes no more operations than all probabilities do. Errors: those of Distribution::OpenCluster.
+// Throws std::bad_alloc. REQUIRES: 0 < share <= 1.
 template <class T>
 Result<std::vector<Candidate>> FindTopP(QueriedStream<T>& stream, double share);
 

@@ -38,6 +38,17 @@ void ReadLogProbabilities(QueriedStream<T>& stream, std::span<const uint32_t> id
   distribution.CountWords(static_cast<double>(ids.size()), held);
 }
 
+// Computes the few words of the cluster that the cache holds once more.
+template <class T>
+void MixHeldWordsIn(QueriedStream<T>& stream, const ClusterView<T>& view, T* out) {
+  Distribution<T>& distribution = *stream.distribution;
+  const QueryMemory<T>& memory = distribution.memory();
+  const size_t held =
+      distribution.cache().MixHeldWords(view, distribution.functions(), distribution.memory());
+  for (size_t i = 0; i < held; ++i) out[memory.held_ids[i] - view.first] = memory.held_mixed[i];
+  distribution.CountWords(static_cast<double>(held), static_cast<double>(held));
+}
+
 }  // namespace
 
 template <class T>
@@ -85,14 +96,37 @@ void WriteClusterWords(QueriedStream<T>& stream, size_t cluster, T* out) {
   ForChunksOfWords(view.size, distribution.team(), [&](size_t begin, size_t count) {
     distribution.functions().log_probabilities(view.logits + begin, count, view.terms, out + begin);
   });
-  // The few words that the cache holds are computed once more.
-  const QueryMemory<T>& memory = distribution.memory();
-  const size_t held =
-      distribution.cache().MixHeldWords(view, distribution.functions(), distribution.memory());
-  for (size_t i = 0; i < held; ++i) out[memory.held_ids[i] - view.first] = memory.held_mixed[i];
-  distribution.CountWords(static_cast<double>(held), static_cast<double>(held));
+  MixHeldWordsIn(stream, view, out);
   distribution.CountWords(view.size, 0);
   if (cluster > 0) distribution.work().arithmetic += {0, 2, 0};  // log p of the cluster
+}
+
+template <class T>
+void WriteClusterSums(QueriedStream<T>& stream, size_t cluster, T* out) {
+  Distribution<T>& distribution = *stream.distribution;
+  const ClusterView<T> view = distribution.View(stream.frame, cluster);
+  // Written so that the compiler makes vectors of it.
+  const auto write = [&](const auto& add) {
+    ForChunksOfWords(view.size, distribution.team(), [&](size_t begin, size_t count) {
+      for (size_t i = begin; i < begin + count; ++i) {
+        out[i] = add((view.logits[i] - view.terms.largest) - view.terms.log_sum);
+      }
+    });
+  };
+  const T parent = view.terms.parent, keep = view.terms.keep;
+  const bool is_mixed = distribution.cache().is_in_model();
+  if (cluster > 0 && is_mixed) {
+    write([parent, keep](T within) { return (parent + within) + keep; });
+  } else if (cluster > 0) {
+    write([parent](T within) { return parent + within; });
+  } else if (is_mixed) {
+    write([keep](T within) { return within + keep; });
+  } else {
+    write([](T within) { return within; });
+  }
+  MixHeldWordsIn(stream, view, out);
+  const double sums = 2 + (cluster > 0 ? 1 : 0) + (is_mixed ? 1 : 0);
+  distribution.work().arithmetic += {0, sums * view.size + (cluster > 0 ? 2 : 0), 0};
 }
 
 template <class T>
@@ -145,6 +179,8 @@ template Status WriteDistribution(QueriedStream<double>&, Scale, std::span<float
 template Status WriteDistribution(QueriedStream<double>&, Scale, std::span<double>);
 template void WriteClusterWords(QueriedStream<float>&, size_t, float*);
 template void WriteClusterWords(QueriedStream<double>&, size_t, double*);
+template void WriteClusterSums(QueriedStream<float>&, size_t, float*);
+template void WriteClusterSums(QueriedStream<double>&, size_t, double*);
 template void Exponentiate(QueriedStream<float>&, std::span<float>);
 template void Exponentiate(QueriedStream<double>&, std::span<double>);
 

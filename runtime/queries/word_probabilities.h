@@ -38,6 +38,11 @@ Status WriteDistribution(QueriedStream<T>& stream, Scale scale, std::span<Out> o
 // head and the cache are open; `out` has room for the cluster's words.
 template <class T>
 void WriteClusterWords(QueriedStream<T>& stream, size_t cluster, T* out);
+// The same numbers, but without the operations that change none: the head's sum with 0, and the
+// comparison with 0, since a cluster's log sum exp(x - max) is at least log 1. For those who then
+// have to add up what they get.
+template <class T>
+void WriteClusterSums(QueriedStream<T>& stream, size_t cluster, T* out);
 // out[i] = exp(out[i]), by the session's threads.
 template <class T>
 void Exponentiate(QueriedStream<T>& stream, std::span<T> out);

@@ -50,4 +50,10 @@ std::string ModelText::Decode(uint32_t id, TextDecoder& decoder) const {
   return piece ? decoder.Add(*piece) : std::string();
 }
 
+Spelling ModelText::Spell(uint32_t id) const {
+  if (piece_of_word_.empty()) return tokenizer_->Spell(vocabulary_->Word(id));
+  const std::optional<uint32_t> piece = piece_of_word_[id];
+  return piece ? tokenizer_->Spell(*piece) : Spelling{"", true, true};
+}
+
 }  // namespace kinglet

@@ -34,12 +34,17 @@ class ModelText {
   Result<Cut> Encode(std::string_view text) const;
 
   std::optional<uint32_t> unknown_id() const { return unknown_; }
+  // Whether tokens are parts of words, not words.
+  bool cuts_words() const { return tokenizer_->cuts_words(); }
   const Vocabulary& vocabulary() const { return *vocabulary_; }
   const Tokenizer& tokenizer() const { return *tokenizer_; }
 
   // How a word of the vocabulary is given to a TextDecoder of the tokenizer. Words that are no
   // pieces, such as marks of sentences, print nothing. REQUIRES: id < vocabulary().size().
   std::string Decode(uint32_t id, TextDecoder& decoder) const;
+  // What a word of the vocabulary adds to a text (Tokenizer::Spell); words that are no pieces spell
+  // nothing. REQUIRES: id < vocabulary().size().
+  Spelling Spell(uint32_t id) const;
 
  private:
   ModelText() = default;

@@ -26,6 +26,25 @@ bool StandsForText(Type type) {
   return type == Type::kNormal || type == Type::kUserDefined || type == Type::kUnused;
 }
 
+// Marks become spaces.
+std::string WithSpaces(std::string_view marked) {
+  std::string text;
+  while (!marked.empty()) {
+    const size_t mark = std::min(marked.find(kSpaceMark), marked.size());
+    text += marked.substr(0, mark);
+    marked.remove_prefix(mark);
+    if (marked.empty()) break;
+    text += ' ';
+    marked.remove_prefix(kSpaceMark.size());
+  }
+  return text;
+}
+
+// The byte of a byte piece, "<0xE4>".
+char ByteOf(const Piece& piece) {
+  return static_cast<char>(std::stoul(piece.text.substr(3, 2), nullptr, 16));
+}
+
 }  // namespace
 
 SentencePieces::SentencePieces(SentencePieceTables tables) : tables_(std::move(tables)) {
@@ -285,6 +304,18 @@ std::string SentencePieces::Denormalise(std::string text) const {
   return normalised.ok() ? std::move(normalised->text) : text;
 }
 
+Spelling SentencePieces::Spell(uint32_t id) const {
+  const SentencePieceTables::Piece& piece = tables_.pieces[id];
+  Spelling spelling = {"", true, true};
+  if (piece.type == Type::kControl || piece.type == Type::kUnknown) return spelling;
+  if (piece.type == Type::kByte) {
+    spelling.text = ByteOf(piece);
+  } else {
+    spelling.text = WithSpaces(piece.text);
+  }
+  return spelling;
+}
+
 std::string SentenceDecoder::TakeBytes(bool all) {
   std::string out;
   std::string_view rest = bytes_;
@@ -313,7 +344,7 @@ std::string SentenceDecoder::Add(uint32_t id, std::optional<std::string_view> sp
     return std::string();
   };
   if (piece.type == Type::kByte) {
-    bytes_ += static_cast<char>(std::stoul(piece.text.substr(3, 2), nullptr, 16));
+    bytes_ += ByteOf(piece);
     return print(TakeBytes(false));
   }
   out = print(TakeBytes(true));
@@ -325,21 +356,11 @@ std::string SentenceDecoder::Add(uint32_t id, std::optional<std::string_view> sp
     return out + print(named ? tables.unknown_surface : std::string(*spelling));
   }
   std::string_view rest = piece.text;
-  const NormaliserTables& normaliser = tables.normaliser;
-  if (at_start_ && (normaliser.dummy_prefix || normaliser.trim) && rest.starts_with(kSpaceMark)) {
+  if (at_start_ && pieces_->drops_first_space() && rest.starts_with(kSpaceMark)) {
     rest.remove_prefix(kSpaceMark.size());
-    mark_seen_ = !normaliser.trim;
+    mark_seen_ = !pieces_->drops_first_spaces();
   }
-  std::string made;
-  while (!rest.empty()) {
-    const size_t mark = std::min(rest.find(kSpaceMark), rest.size());
-    made += rest.substr(0, mark);
-    rest.remove_prefix(mark);
-    if (rest.empty()) break;
-    made += ' ';
-    rest.remove_prefix(kSpaceMark.size());
-  }
-  return out + print(std::move(made));
+  return out + print(WithSpaces(rest));
 }
 
 std::string SentenceDecoder::Finish() {

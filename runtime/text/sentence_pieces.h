@@ -17,6 +17,7 @@
 #include "runtime/text/cut.h"
 #include "runtime/text/normaliser.h"
 #include "runtime/text/prefix_trie.h"
+#include "runtime/text/spelling.h"
 
 namespace kinglet {
 
@@ -37,6 +38,15 @@ class SentencePieces {
   uint32_t unknown() const { return unknown_; }
   // The id of a piece of any type; the unknown piece's for any other text.
   uint32_t IdOf(std::string_view piece) const;
+  // What the piece adds to a text that others begin: its own spaces, no marks. Control pieces and
+  // the unknown piece spell nothing.
+  Spelling Spell(uint32_t id) const;
+  // Whether the space of a text's first piece is dropped, and whether a piece that is nothing but
+  // this space leaves the next piece the first one.
+  bool drops_first_space() const {
+    return tables_.normaliser.dummy_prefix || tables_.normaliser.trim;
+  }
+  bool drops_first_spaces() const { return tables_.normaliser.trim; }
   // Applies the denormaliser to what the decoder has joined.
   std::string Denormalise(std::string text) const;
   bool denormalises() const { return denormaliser_.has_value(); }

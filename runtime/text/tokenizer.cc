@@ -61,6 +61,37 @@ std::optional<uint32_t> Tokenizer::unknown_piece() const {
   return word_pieces_ ? std::optional(word_pieces_->unknown()) : std::nullopt;
 }
 
+Spelling Tokenizer::Spell(uint32_t id) const {
+  return sentence_pieces_ ? sentence_pieces_->Spell(id) : Spell(Piece(id));
+}
+
+Spelling Tokenizer::Spell(std::string_view piece) const {
+  if (sentence_pieces_) return sentence_pieces_->Spell(sentence_pieces_->IdOf(piece));
+  if (word_merges_) {
+    const bool goes_on = piece.ends_with(kJoinMark);
+    if (goes_on) piece.remove_suffix(kJoinMark.size());
+    return {std::string(piece), false, goes_on};
+  }
+  if (word_pieces_) {
+    if (piece == "[CLS]" || piece == "[SEP]" || piece == "[PAD]") return {"", true, true};
+    const bool inside = piece.starts_with(kContinues) && piece.size() > kContinues.size();
+    if (inside) piece.remove_prefix(kContinues.size());
+    return {std::string(piece), inside, false};
+  }
+  switch (rule_.rule) {
+    case WordRule::Rule::kWikiText:
+      if (piece == "@-@" || piece == "@,@" || piece == "@.@") {
+        return {std::string(piece.substr(1, 1)), true, true};
+      }
+      break;
+    case WordRule::Rule::kCharacters:
+      return {std::string(piece), true, true};
+    case WordRule::Rule::kSpaces:
+      break;
+  }
+  return {std::string(piece), false, false};
+}
+
 TextDecoder::TextDecoder(const Tokenizer& tokenizer) : tokenizer_(&tokenizer) {
   if (tokenizer.sentence_pieces_) sentence_.emplace(*tokenizer.sentence_pieces_);
 }
@@ -71,39 +102,12 @@ std::string TextDecoder::Add(uint32_t id) {
 
 std::string TextDecoder::Add(std::string_view piece) {
   if (sentence_) return sentence_->Add(tokenizer_->sentence_pieces_->IdOf(piece), piece);
-  std::string out;
-  const auto join = [&](std::string_view word, bool before, bool after) {
-    if (!before && !joined_) out += ' ';
-    out += word;
-    joined_ = after;
-  };
-  if (tokenizer_->word_merges_) {
-    const bool goes_on = piece.ends_with(kJoinMark);
-    join(goes_on ? piece.substr(0, piece.size() - kJoinMark.size()) : piece, false, goes_on);
-    return out;
-  }
-  if (tokenizer_->word_pieces_) {
-    if (piece == "[CLS]" || piece == "[SEP]" || piece == "[PAD]") return out;
-    const bool inside = piece.starts_with(kContinues) && piece.size() > kContinues.size();
-    join(inside ? piece.substr(kContinues.size()) : piece, inside, false);
-    return out;
-  }
-  switch (tokenizer_->rule_.rule) {
-    case WordRule::Rule::kSpaces:
-      join(piece, false, false);
-      break;
-    case WordRule::Rule::kWikiText:
-      if (piece == "@-@" || piece == "@,@" || piece == "@.@") {
-        join(piece.substr(1, 1), true, true);
-      } else {
-        join(piece, false, false);
-      }
-      break;
-    case WordRule::Rule::kCharacters:
-      join(piece, true, true);
-      break;
-  }
-  return out;
+  const Spelling spelling = tokenizer_->Spell(piece);
+  // What spells nothing and joins both sides leaves the text as it is.
+  if (spelling.text.empty() && spelling.joins_before) return {};
+  const bool spaced = !spelling.joins_before && !joined_;
+  joined_ = spelling.joins_after;
+  return (spaced ? " " : "") + spelling.text;
 }
 
 std::string TextDecoder::Finish() {

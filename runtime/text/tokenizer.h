@@ -11,6 +11,7 @@
 #include "kinglet/status.h"
 #include "runtime/text/cut.h"
 #include "runtime/text/sentence_pieces.h"
+#include "runtime/text/spelling.h"
 #include "runtime/text/word_merges.h"
 #include "runtime/text/word_pieces.h"
 #include "runtime/text/word_rules.h"
@@ -33,6 +34,23 @@ class Tokenizer {
   std::string_view Piece(uint32_t id) const;
   // The piece that stands for whatever is none; none where pieces have no ids.
   std::optional<uint32_t> unknown_piece() const;
+  // Whether tokens may be parts of words: pieces or characters.
+  bool cuts_words() const {
+    return sentence_pieces_ || word_merges_ || word_pieces_ ||
+           rule_.rule == WordRule::Rule::kCharacters;
+  }
+  // SentencePieces::drops_first_space and drops_first_spaces; false for other tokenizers.
+  bool drops_first_space() const {
+    return sentence_pieces_ && sentence_pieces_->drops_first_space();
+  }
+  bool drops_first_spaces() const {
+    return sentence_pieces_ && sentence_pieces_->drops_first_spaces();
+  }
+  // What a piece adds to a text in which others stand before it. Spaces between words are the
+  // pieces' own where they are marked in pieces (SentencePiece); elsewhere they come from the joins
+  // of a piece and the one before. The second form is for a token by its spelling.
+  Spelling Spell(uint32_t id) const;
+  Spelling Spell(std::string_view piece) const;
 
  private:
   friend class TextDecoder;

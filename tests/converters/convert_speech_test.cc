@@ -75,11 +75,11 @@ std::vector<GoldenSentence> ScoreSentences(const std::string& file, const std::s
         stream = Framed(frame, sentences[taken++]);
         return true;
       },
-      [&](uint64_t index, std::span<const double> values) {
+      [&](uint64_t index, std::span<const ScoredToken> tokens) {
         EXPECT_EQ(index, scored.size());
         GoldenSentence& sentence = scored.emplace_back();
-        sentence.scored = values.size();
-        for (const double value : values) sentence.loss -= value;
+        sentence.scored = tokens.size();
+        for (const ScoredToken& token : tokens) sentence.loss -= token.log_probability;
         return Status();
       },
       [](uint64_t index) { return std::to_string(index); });

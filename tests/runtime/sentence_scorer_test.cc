@@ -29,9 +29,10 @@ std::vector<std::vector<double>> Score(const std::shared_ptr<const Model>& model
           stream = streams[taken++];
           return true;
         },
-        [&](uint64_t index, std::span<const double> values) {
+        [&](uint64_t index, std::span<const ScoredToken> tokens) {
           EXPECT_EQ(index, scored.size());
-          scored.emplace_back(values.begin(), values.end());
+          scored.emplace_back();
+          for (const ScoredToken& token : tokens) scored.back().push_back(token.log_probability);
           return Status();
         },
         [](uint64_t index) { return "line " + std::to_string(index); });
@@ -71,12 +72,12 @@ TEST(SentenceScorer, ErrorsNameTheSentence) {
     stream = {1, taken == 1 ? 99u : 2u};
     return taken++ < 3;
   };
-  const auto ignore = [](uint64_t, std::span<const double>) { return Status(); };
+  const auto ignore = [](uint64_t, std::span<const ScoredToken>) { return Status(); };
   const Status status = scorer.Run(next, ignore, name);
   EXPECT_EQ(status.code(), KINGLET_ID_OUT_OF_RANGE);
   EXPECT_TRUE(status.message().starts_with("line 2: ")) << status.message();
   taken = 2;
-  const auto stop = [](uint64_t, std::span<const double>) {
+  const auto stop = [](uint64_t, std::span<const ScoredToken>) {
     return Status(KINGLET_IO_ERROR, "full");
   };
   EXPECT_EQ(scorer.Run(next, stop, name).code(), KINGLET_IO_ERROR);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <numeric>
 #include <span>
@@ -108,6 +109,36 @@ TEST(SessionDraw, WordsAreTheDefinitionsWhateverWasOpened) {
           ASSERT_EQ(*drawn, expected) << backend.name << " temperature " << options.temperature
                                       << " top-k " << options.top_k << " top-p " << options.top_p;
           ASSERT_EQ(*full->Draw(seed, options), expected);
+        }
+      }
+    }
+  }
+}
+
+// Also where the share is a sum of the words' probabilities, to the last bit.
+TEST(SessionDraw, ANucleusIsThatOfTheQuery) {
+  for (const Backend& backend : Backends()) {
+    const auto session = Start(Open(TinyMicronet(WholeOptions(true)), std::string(backend.name)));
+    for (const uint32_t id : {3u, 30u, 3u}) ASSERT_TRUE(session->StepToken(id).ok());
+    std::vector<double> all(kWords);
+    ASSERT_TRUE(session->Probabilities(std::span<double>(all)).ok());
+    std::sort(all.begin(), all.end(), std::greater<>());
+    double share = 0;
+    for (uint32_t words = 1; words < kWords; ++words) {
+      share += all[words - 1];
+      for (const double p : {share, std::nextafter(share, 1.0)}) {
+        const auto nucleus = session->TopP(p);
+        ASSERT_TRUE(nucleus.ok());
+        EXPECT_EQ(nucleus->size(), p == share ? words : words + 1);
+        std::vector<bool> drawn(kWords);
+        for (uint64_t seed = 0; seed < 500; ++seed)
+          drawn[*session->Draw(seed, {.top_p = p})] = true;
+        size_t of_nucleus = 0;
+        for (const Candidate& word : *nucleus) of_nucleus += drawn[word.id] ? 1 : 0;
+        EXPECT_EQ(of_nucleus, static_cast<size_t>(std::count(drawn.begin(), drawn.end(), true)));
+        // The last word has a share of the draws unless it is very rare.
+        if (nucleus->back().log_probability > std::log(0.01)) {
+          EXPECT_TRUE(drawn[nucleus->back().id]) << p;
         }
       }
     }

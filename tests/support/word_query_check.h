@@ -24,7 +24,8 @@ struct WordQueryCheckOptions {
 };
 
 // A kind of query: how often it was made, and its operations in those of the full distribution
-// after the same token, which had not been asked anything before.
+// after the same token, which had not been asked anything before: of all log-probabilities, or, for
+// sums of probabilities and the nucleus, of all probabilities.
 struct WordQueryCheck {
   uint64_t made = 0, differ = 0, measured = 0;  // measured: those of the works below
   double mean_work = 0, largest_work = 0;

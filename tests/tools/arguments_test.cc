@@ -108,6 +108,9 @@ TEST(ArgumentsTest, ARefusalSaysWhatWasExpectedAndFoundAndTheNextStep) {
   EXPECT_EQ(Refusal({"score", "m", "--block", "65"}),
             "usage: score: expected --block as a whole number from 1 to 64, found \"65\". See "
             "`program score --help`.");
+  EXPECT_EQ(Refusal({"score", "m", "--block", "5", "--context", "18446744073709551616"}),
+            "usage: score: expected --context as a whole number up to 18446744073709551615, found "
+            "\"18446744073709551616\". See `program score --help`.");
   EXPECT_EQ(Refusal({"score", "m", "--fraction", "0,5"}),
             "usage: score: expected --fraction as a number of at least 0, found \"0,5\". Write "
             "numbers with a decimal point, as in 0.5.");

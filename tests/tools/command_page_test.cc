@@ -54,6 +54,9 @@ std::map<std::string, Section> ReadPage() {
 // The files that the page's commands name.
 void WriteFiles(const CommandFolder& folder) {
   folder.WriteModel("model.kgl", TinyMicronet({.cache_capacity = 8}));
+  ModelDraft pieces = TinyMicronet();
+  pieces.tokenizer = TextTables{false, MergeTables{}};
+  folder.WriteModel("pieces.kgl", pieces);
   folder.WriteModel("translation.kgl", TinyTranslation());
   folder.WriteModel("vectors.kgl", TinyClassifier({.classes = 0}));
   folder.WriteModel("classifier.kgl", TinyClassifier({}));

@@ -49,6 +49,16 @@ TEST_F(ModelTextTest, Score) {
             std::string::npos);
 }
 
+// A model that has a tokenizer needs no other one.
+TEST_F(ModelTextTest, ManyUnknownWordsAreSaid) {
+  const Outcome typed = folder_.Run("score m.kgl --text typed.txt");
+  EXPECT_NE(typed.error.find("unknown words"), std::string::npos) << typed.error;
+  EXPECT_EQ(typed.error.find("--tokenizer"), std::string::npos) << typed.error;
+  folder_.WriteModel("words.kgl", TinyMicronet({.cache_capacity = 3}));
+  const Outcome words = folder_.Run("score words.kgl --text typed.txt");
+  EXPECT_NE(words.error.find("--tokenizer"), std::string::npos) << words.error;
+}
+
 TEST_F(ModelTextTest, ScoreLines) {
   for (const std::string more : {"", " --no-bos"}) {
     const auto typed = Run("score m.kgl --lines --tokens --text typed.txt" + more);

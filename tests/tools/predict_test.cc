@@ -39,6 +39,37 @@ TEST_F(PredictTest, AStartTokenIsFedBeforeTheText) {
   EXPECT_EQ(silent.Lines().size(), 1u) << silent.out;
 }
 
+// Of a model of pieces the words are sequences of them. tests/runtime/text_prefix_test.cc compares
+// their probabilities with brute force.
+TEST_F(PredictTest, WordsOfSeveralPieces) {
+  ModelDraft draft = TinyMicronet();
+  const std::vector<std::string> pieces = {"a@@", "b", "<eos>", "a", "b@@", "ab", "<unk>"};
+  std::copy(pieces.begin(), pieces.end(), draft.vocabulary.begin());
+  draft.tokenizer = TextTables{false, MergeTables{}};
+  folder_.WriteModel("pieces.kgl", draft);
+  const auto line =
+      folder_.Run("predict pieces.kgl --prefix a --top 3 --next --json", "b").Json().at(0);
+  ASSERT_EQ(line["top"].size(), 3u);
+  double total = 0;
+  for (const auto& word : line["top"]) {
+    EXPECT_TRUE(word["token"].get<std::string>().starts_with("a")) << word;
+    EXPECT_FALSE(word.contains("id"));
+    total += std::exp(word["logprob"].get<double>());
+  }
+  EXPECT_GT(line["steps"], 0);
+  const double prefix = std::exp(line["prefix_logprob"].get<double>());
+  EXPECT_LE(total, prefix * (1 + 1e-6));
+  double characters = 0;
+  for (const auto& next : line["next"]) characters += std::exp(next["logprob"].get<double>());
+  EXPECT_NEAR(characters, prefix, 1e-6 * prefix);
+  // Read by people: the words after the last token.
+  const Outcome text = folder_.Run("predict pieces.kgl --prefix a --top 3", "b");
+  EXPECT_NE(text.out.find(" " + line["top"][0]["token"].get<std::string>() + " "),
+            std::string::npos)
+      << text.out;
+  EXPECT_TRUE(folder_.Run("predict pieces.kgl --prefix a --allowed x.txt", "b").IsRefusal());
+}
+
 // Words "the", "<eos>", "<unk>", "w3", "w4", ...
 TEST_F(PredictTest, ChoosesAmongWordsWithAPrefixOrAllowedOnes) {
   const auto all = folder_.Run("predict m.kgl --top 23 --json", "the").Json().at(0)["top"];

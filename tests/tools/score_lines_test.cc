@@ -51,6 +51,31 @@ class ScoreLinesTest : public testing::Test {
   CommandFolder folder_;
 };
 
+TEST_F(ScoreLinesTest, RanksAndIntervalsAreThoseOfTheLinesTokens) {
+  const std::vector<std::vector<uint32_t>> streams = {{1, 3, 4, 5, 2}, {1, 2}, {1, 0, 16, 2}};
+  for (const char* more : {"", " --lanes 3"}) {
+    const auto lines =
+        folder_
+            .Run("score m.kgl --lines --ids lines.txt --rank --interval --json" + std::string(more))
+            .Json();
+    size_t at = 0;
+    for (const auto& stream : streams) {
+      const auto session = *Session::Create(*Model::Open(folder_.Path("m.kgl"), {}),
+                                            {.empty_cache = EmptyCache::kNormalised});
+      for (size_t t = 0; t + 1 < stream.size(); ++t) {
+        ASSERT_TRUE(session->StepToken(stream[t]).ok());
+        const auto& line = lines.at(at++);
+        EXPECT_EQ(line["id"], stream[t + 1]);
+        EXPECT_EQ(line["rank"], *session->Rank(stream[t + 1]));
+        const Interval interval = *session->IntervalOf(stream[t + 1]);
+        EXPECT_EQ(line["interval"][0], interval.low);
+        EXPECT_EQ(line["interval"][1], interval.high);
+      }
+      EXPECT_FALSE(lines.at(at++).contains("rank"));  // the line itself
+    }
+  }
+}
+
 TEST_F(ScoreLinesTest, EveryLineBetweenItsTokens) {
   const std::vector<std::vector<uint32_t>> streams = {{1, 3, 4, 5, 2}, {1, 2}, {1, 0, 16, 2}};
   for (const char* more : {"", " --lanes 2", " --lanes 64 --threads 2"}) {

@@ -42,6 +42,26 @@ TEST_F(ScorePairsTest, QuantisedModelsHaveTheSameBitsOnEveryBackend) {
   EXPECT_NEAR(std::bit_cast<float>(bits), line["logprob"].get<double>(), 1e-7);
 }
 
+TEST_F(ScorePairsTest, RanksAndIntervalsAreThoseOfTheTargetsWords) {
+  const std::vector<std::vector<uint32_t>> sources = {{1, 12, 0}, {7}}, targets = {{5, 16, 3}, {3}};
+  const auto session = *Session::Create(*Model::Open(folder_.Path("m.kgl"), {}));
+  const auto lines =
+      folder_.Run("score m.kgl --pairs pairs.txt --rank --interval --json --lanes 2").Json();
+  size_t at = 0;
+  for (size_t i = 0; i < sources.size(); ++i) {
+    ASSERT_TRUE(session->Encode(sources[i]).ok());
+    uint32_t fed = 2;
+    for (const uint32_t id : targets[i]) {
+      ASSERT_TRUE(session->StepToken(fed).ok());
+      const auto& line = lines.at(at++);
+      EXPECT_EQ(line["rank"], *session->Rank(id));
+      EXPECT_EQ(line["interval"][0], session->IntervalOf(id)->low);
+      EXPECT_EQ(line["interval"][1], session->IntervalOf(id)->high);
+      fed = id;
+    }
+  }
+}
+
 TEST_F(ScorePairsTest, WhatTheLibraryComputes) {
   const std::vector<std::vector<uint32_t>> sources = {{1, 12, 0}, {7}}, targets = {{5, 16, 3}, {3}};
   ModelOptions options;

@@ -68,7 +68,6 @@ TEST_F(ScoreTest, PrintsRanksAndIntervals) {
   EXPECT_FALSE(lines.back().contains("rank"));
   const Outcome text = folder_.Run("score m.kgl --ids ids.txt --rank --interval");
   EXPECT_NE(text.out.find(", "), std::string::npos);
-  EXPECT_EQ(folder_.Run("score m.kgl --ids ids.txt --lines --rank").exit_status, 2);
 }
 
 TEST_F(ScoreTest, TheProtocolSaysWhenACacheStartsPastItsCapacity) {

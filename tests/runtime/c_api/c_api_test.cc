@@ -55,7 +55,8 @@ INSTANTIATE_TEST_SUITE_P(
         CTest{"Sources", TestSources}, CTest{"SourceErrors", TestSourceErrors},
         CTest{"States", TestStates}, CTest{"StateBytes", TestStateBytes},
         CTest{"StateErrors", TestStateErrors}, CTest{"WordQueries", TestWordQueries},
-        CTest{"WordQueryErrors", TestWordQueryErrors}),
+        CTest{"WordQueryErrors", TestWordQueryErrors}, CTest{"TextQueries", TestTextQueries},
+        CTest{"TextQueryErrors", TestTextQueryErrors}),
     [](const auto& test) { return std::string(test.param.name); });
 
 void ExpectSameWork(const Session& expected, const kinglet_session* session) {

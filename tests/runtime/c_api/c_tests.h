@@ -60,6 +60,8 @@ const char* TestQueryErrors(void);
 const char* TestSamples(void);
 const char* TestWordQueries(void);
 const char* TestWordQueryErrors(void);
+const char* TestTextQueries(void);
+const char* TestTextQueryErrors(void);
 const char* TestWork(void);
 const char* TestNotFinite(void);
 const char* TestSources(void);

@@ -146,6 +146,10 @@ TEST(KingletHpp, QueriesThatLookForWords) {
   ASSERT_EQ(next.size(), 2U);
   EXPECT_EQ(next[1].first, uint32_t{'u'});
   EXPECT_EQ(next[1].second, double{p[2]});
+  EXPECT_EQ(*session.ProbabilityOfText(" th", 10), double{p[0]});
+  EXPECT_EQ(session.ProbabilityOfText(" w3 w4 w5", 1).status().code(), KINGLET_TOO_MANY_STEPS);
+  EXPECT_EQ(session.NextCharactersOfText(" th", 10)->front().first, uint32_t{'e'});
+  EXPECT_EQ(session.WordsOfText(" th", 2, 4, 10)->front().text, " the");
   const auto interval = *session.Interval(7);
   EXPECT_EQ(interval.second, session.Interval(8)->first);
   EXPECT_EQ(*session.WordAt(static_cast<uint32_t>(interval.first)), 7U);

@@ -1,0 +1,117 @@
+#include "runtime/spellings.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "format/vocabulary.h"
+#include "runtime/special_words.h"
+#include "runtime/text/model_text.h"
+
+namespace kinglet {
+
+Result<Spellings> Spellings::Of(const Model& model) {
+  if (model.vocabulary() == nullptr) {
+    return Status::Refusal(KINGLET_UNSUPPORTED, "session", "text",
+                           "a model file with the texts of words", "ids only");
+  }
+  const Vocabulary& vocabulary = *model.vocabulary();
+  const SpecialWords special = SpecialWordsOf(model);
+  Spellings made;
+  if (model.text() != nullptr) {
+    made.drops_space_ = model.text()->tokenizer().drops_first_space();
+    made.drops_spaces_ = model.text()->tokenizer().drops_first_spaces();
+  }
+  for (uint32_t id = 0; id < vocabulary.size(); ++id) {
+    Spelling spelling = {"", true, true};
+    const bool line_starts =
+        id == special.end_of_line || (id == special.begin && id != special.unknown);
+    if (id == special.end_of_line) {
+      spelling.text = "\n";
+    } else if (!line_starts) {
+      spelling = model.text() == nullptr ? Spelling{vocabulary.Word(id), false, false}
+                                         : model.text()->Spell(id);
+      if (id == special.unknown) spelling.text.clear();
+    }
+    if (!spelling.text.empty()) {
+      (spelling.joins_before ? made.joining_ : made.spaced_).push_back(id);
+    }
+    if (spelling.joins_before && spelling.text.size() > 1 && spelling.text.front() == ' ') {
+      made.marks_spaces_ = true;
+    }
+    made.longest_ = std::max(made.longest_, spelling.text.size());
+    made.after_.push_back(line_starts            ? Before::kLineStart
+                          : spelling.joins_after ? Before::kJoined
+                                                 : Before::kWord);
+    made.spellings_.push_back(std::move(spelling));
+  }
+  for (Order* const order : {&made.joining_, &made.spaced_}) {
+    std::stable_sort(order->begin(), order->end(), [&made](uint32_t a, uint32_t b) {
+      return made.spellings_[a].text < made.spellings_[b].text;
+    });
+  }
+  return made;
+}
+
+std::string Spellings::Text(uint32_t id, Before before) const {
+  const Spelling& spelling = spellings_[id];
+  if (!spelling.joins_before) return (before == Before::kWord ? " " : "") + spelling.text;
+  return spelling.text.substr(Drops(before) && spelling.text.starts_with(' ') ? 1 : 0);
+}
+
+std::span<const uint32_t> Spellings::WithPrefix(const Order& order, std::string_view prefix) const {
+  const auto beginning = [&](uint32_t id) {
+    return std::string_view(spellings_[id].text).substr(0, prefix.size());
+  };
+  const auto first = std::partition_point(order.begin(), order.end(),
+                                          [&](uint32_t id) { return beginning(id) < prefix; });
+  const auto last = std::partition_point(first, order.end(),
+                                         [&](uint32_t id) { return beginning(id) == prefix; });
+  return {first, last};
+}
+
+std::span<const uint32_t> Spellings::Equal(const Order& order, std::string_view text) const {
+  const auto first = std::partition_point(order.begin(), order.end(),
+                                          [&](uint32_t id) { return spellings_[id].text < text; });
+  const auto last = std::partition_point(first, order.end(),
+                                         [&](uint32_t id) { return spellings_[id].text == text; });
+  return {first, last};
+}
+
+void Spellings::Find(const Order& order, std::string_view spelled, int more,
+                     Beginnings& found) const {
+  const std::span<const uint32_t> whole = WithPrefix(order, spelled);
+  found.whole.insert(found.whole.end(), whole.begin(), whole.end());
+  for (size_t length = 1; length < spelled.size() && length <= longest_; ++length) {
+    const auto added = static_cast<uint32_t>(static_cast<int64_t>(length) + more);
+    if (added == 0 && drops_spaces_) continue;  // it changes nothing, again and again
+    for (const uint32_t id : Equal(order, spelled.substr(0, length))) {
+      found.parts.push_back({id, added});
+    }
+  }
+}
+
+Spellings::Beginnings Spellings::Of(std::string_view text, Before before) const {
+  Beginnings found;
+  if (text.empty()) {
+    if (!Drops(before) || drops_spaces_) return found;
+    for (const uint32_t id : Equal(joining_, " ")) found.parts.push_back({id, 0});
+    return found;
+  }
+  const bool begins_with_space = text.front() == ' ';
+  if (before != Before::kWord) {
+    Find(spaced_, text, 0, found);
+  } else if (begins_with_space) {
+    Find(spaced_, text.substr(1), 1, found);
+  }
+  if (!Drops(before)) {
+    Find(joining_, text, 0, found);
+  } else {
+    if (!begins_with_space) Find(joining_, text, 0, found);
+    Find(joining_, " " + std::string(text), -1, found);
+  }
+  std::sort(found.parts.begin(), found.parts.end(),
+            [](const Part& a, const Part& b) { return a.id < b.id; });
+  return found;
+}
+
+}  // namespace kinglet

@@ -1,0 +1,383 @@
+#include "runtime/text_prefix.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "format/blocks.h"
+#include "format/utf8.h"
+#include "kernels/functions.h"
+
+namespace kinglet {
+namespace {
+
+bool BeginsWithSpace(std::string_view text) {
+  return !text.empty() && (text.front() == ' ' || (text.front() >= '\t' && text.front() <= '\r'));
+}
+
+uint64_t SumUpToMost(uint64_t a, uint64_t b) {
+  return a > std::numeric_limits<uint64_t>::max() - b ? std::numeric_limits<uint64_t>::max()
+                                                      : a + b;
+}
+
+}  // namespace
+
+Result<TextPrefix> TextPrefix::Create(const Model& model) {
+  if (FindBlock<TransformerEncoder>(model.file().description()) != nullptr) {
+    return Status::Refusal(KINGLET_UNSUPPORTED, "session", "text", "a language model",
+                           "one with an encoder");
+  }
+  KINGLET_ASSIGN_OR_RETURN(Spellings spellings, Spellings::Of(model));
+  return TextPrefix(std::make_shared<const Spellings>(std::move(spellings)));
+}
+
+Result<Session*> TextPrefix::StreamsFor(Session& session, uint32_t lane, uint32_t lanes) {
+  if (streams_ == nullptr || streams_->lanes() < lanes) {
+    streams_.reset();  // its memory first
+    KINGLET_ASSIGN_OR_RETURN(streams_, session.CreateAlike(lanes));
+  }
+  KINGLET_ASSIGN_OR_RETURN(const State state, session.Save(lane));
+  KINGLET_RETURN_IF_ERROR(streams_->Restore(state, 0));
+  return streams_.get();
+}
+
+// Visits every sequence of pieces that spells a beginning of the prefix, depth first: a stream for
+// each depth.
+class TextPrefix::Walk {
+ public:
+  // After such a sequence: the stream, how many bytes of the prefix it spells, what the next token
+  // finds before it, and the sequence's probability.
+  struct Node {
+    Session& session;
+    uint32_t lane;
+    size_t at;
+    Before before;
+    double probability;
+  };
+  using Visitor = std::function<Status(const Node&)>;
+
+  // `to_the_end`: visits those that spell all of the prefix, too.
+  Walk(TextPrefix& texts, std::string_view prefix, bool to_the_end)
+      : texts_(texts), prefix_(prefix), to_the_end_(to_the_end) {}
+
+  Status Run(Session& session, uint32_t lane, uint64_t most_steps, const Visitor& visit) {
+    texts_.steps_ = 0;
+    const Before before = texts_.spellings_->After(session.last_token(lane));
+    KINGLET_RETURN_IF_ERROR(Plan(before, most_steps));
+    visit_ = &visit;
+    asked_ = &session;
+    asked_lane_ = lane;
+    return Visit({session, lane, 0, before, 1.0}, 0);
+  }
+  // The tokens that reach the prefix's end from a node. REQUIRES: node.at < prefix size.
+  const std::vector<uint32_t>& Whole(const Node& node) { return From(node.at, node.before).whole; }
+  std::string_view Rest(const Node& node) const { return prefix_.substr(node.at); }
+
+ private:
+  // Of a sequence: each has a stream.
+  static constexpr uint32_t kMostPieces = 1024;
+  struct Follow {
+    std::vector<Spellings::Part> parts;  // those that lead to another node
+    std::vector<uint32_t> whole;
+  };
+  Follow& From(size_t at, Before before) {
+    const auto [found, is_new] = follows_.try_emplace({at, before});
+    Follow& follow = found->second;
+    if (!is_new) return follow;
+    Spellings::Beginnings beginnings = texts_.spellings_->Of(prefix_.substr(at), before);
+    follow.parts = std::move(beginnings.parts);
+    follow.whole = std::move(beginnings.whole);
+    if (!to_the_end_) return follow;
+    for (const uint32_t id : follow.whole) {
+      const size_t length = texts_.spellings_->Text(id, before).size();
+      if (at + length == prefix_.size()) {
+        follow.parts.push_back({id, static_cast<uint32_t>(length)});
+      }
+    }
+    return follow;
+  }
+
+  // Leaves only tokens that lead to the prefix's end; refuses more steps than may be; finds the
+  // most pieces of a sequence.
+  Status Plan(Before before, uint64_t most_steps) {
+    const auto refuse = [](const std::string& expected, const std::string& found) {
+      return Status::Refusal(KINGLET_TOO_MANY_STEPS, "session", "text prefix", expected, found);
+    };
+    const std::string few = "a text of at most " + std::to_string(kMostPieces) + " pieces";
+    if (prefix_.size() / kMostPieces > texts_.spellings_->longest()) {
+      return refuse(few, std::to_string(prefix_.size()) + " bytes");
+    }
+    struct Ways {
+      uint64_t count = 0;
+      uint32_t pieces = 0;  // of the longest
+      bool ends = false;    // at the prefix's end
+    };
+    std::map<std::pair<size_t, Before>, Ways> ways = {{{0, before}, {1, 0, false}}};
+    const auto after = [this](size_t at, const Spellings::Part& part) {
+      return std::pair(at + part.length, texts_.spellings_->After(part.id));
+    };
+    for (auto place = ways.begin(); place != ways.end(); ++place) {  // later ones are added behind
+      const auto [at, standing] = place->first;
+      for (const Spellings::Part& part : From(at, standing).parts) ways[after(at, part)];
+    }
+    for (auto place = ways.rbegin(); place != ways.rend(); ++place) {
+      const size_t at = place->first.first;
+      Follow& follow = follows_[place->first];
+      std::erase_if(follow.parts, [&](const auto& part) { return !ways[after(at, part)].ends; });
+      place->second.ends = at == prefix_.size() || !follow.whole.empty() || !follow.parts.empty();
+    }
+    uint64_t steps = 0;
+    for (const auto& [place, way] : ways) {
+      if (way.count == 0) continue;
+      if (place != std::pair(size_t{0}, before)) steps = SumUpToMost(steps, way.count);
+      depth_ = std::max(depth_, way.pieces);
+      for (const Spellings::Part& part : follows_[place].parts) {
+        Ways& next = ways[after(place.first, part)];
+        next.count = SumUpToMost(next.count, way.count);
+        next.pieces = std::max(next.pieces, way.pieces + 1);
+      }
+    }
+    if (steps > most_steps) {
+      return refuse(
+          "at most " + std::to_string(most_steps) +
+              " sequences of pieces that spell its beginnings",
+          steps == std::numeric_limits<uint64_t>::max() ? "2^64 and more" : std::to_string(steps));
+    }
+    if (depth_ > kMostPieces) return refuse(few, std::to_string(depth_));
+    return Status();
+  }
+
+  Status Visit(const Node& node, uint32_t depth) {
+    KINGLET_RETURN_IF_ERROR((*visit_)(node));
+    const std::vector<Spellings::Part>& parts = From(node.at, node.before).parts;
+    if (parts.empty()) return Status();
+    std::vector<uint32_t> ids;
+    for (const Spellings::Part& part : parts) ids.push_back(part.id);
+    std::vector<double> values(ids.size());
+    KINGLET_RETURN_IF_ERROR(node.session.LogProbabilitiesOf(ids, values, node.lane));
+    if (depth == 0) {
+      KINGLET_ASSIGN_OR_RETURN(streams_, texts_.StreamsFor(*asked_, asked_lane_, depth_ + 1));
+    }
+    for (size_t i = 0; i < parts.size(); ++i) {
+      KINGLET_RETURN_IF_ERROR(asked_->TakeCancellation("text prefix"));
+      KINGLET_RETURN_IF_ERROR(streams_->Fork(depth, depth + 1));
+      KINGLET_RETURN_IF_ERROR(streams_->StepToken(ids[i], depth + 1));
+      ++texts_.steps_;
+      KINGLET_RETURN_IF_ERROR(
+          Visit({*streams_, depth + 1, node.at + parts[i].length, texts_.spellings_->After(ids[i]),
+                 node.probability * Exp(values[i])},
+                depth + 1));
+    }
+    return Status();
+  }
+
+  TextPrefix& texts_;
+  const std::string_view prefix_;
+  const bool to_the_end_;
+  std::map<std::pair<size_t, Before>, Follow> follows_;
+  uint32_t depth_ = 0;
+  const Visitor* visit_ = nullptr;
+  Session* asked_ = nullptr;
+  Session* streams_ = nullptr;
+  uint32_t asked_lane_ = 0;
+};
+
+Result<double> TextPrefix::Probability(Session& session, uint32_t lane, std::string_view prefix,
+                                       uint64_t most_steps) {
+  KINGLET_RETURN_IF_ERROR(session.CheckHasToken(lane));
+  steps_ = 0;
+  if (prefix.empty()) return 1.0;
+  double sum = 0;
+  Walk walk(*this, prefix, false);
+  const auto add = [&](const Walk::Node& node) {
+    const WordSet set(session.model().vocabulary_size(), walk.Whole(node));
+    const Result<double> p = node.session.ProbabilityOf(set, node.lane);
+    if (p.ok()) sum += node.probability * *p;
+    return p.status();
+  };
+  KINGLET_RETURN_IF_ERROR(walk.Run(session, lane, most_steps, add));
+  return sum;
+}
+
+Result<std::vector<NextCharacter>> TextPrefix::NextCharacters(Session& session, uint32_t lane,
+                                                              std::string_view prefix,
+                                                              uint64_t most_steps) {
+  KINGLET_RETURN_IF_ERROR(session.CheckHasToken(lane));
+  const uint32_t vocabulary = session.model().vocabulary_size();
+  std::map<std::string, double> sums;
+  Walk walk(*this, prefix, true);
+  const auto visit = [&](const Walk::Node& node) -> Status {
+    // Tokens by the character with which they go on after the prefix.
+    std::map<std::string, uint32_t> parts;
+    std::vector<uint32_t> part_of(vocabulary);
+    WordSet set(vocabulary);
+    const size_t rest = walk.Rest(node).size();
+    const auto add = [&](uint32_t id) {
+      const std::string text =
+          spellings_->SpellsNothing(id) ? "" : spellings_->Text(id, node.before);
+      // Leads to a node of its own.
+      if (text.size() == rest && (rest > 0 || !spellings_->SpellsNothing(id))) return;
+      const std::string_view after = std::string_view(text).substr(rest);
+      const std::string unit(after.substr(0, after.empty() ? 0 : UnitLength(after)));
+      part_of[id] = parts.try_emplace(unit, static_cast<uint32_t>(parts.size())).first->second;
+      set.Add(id);
+    };
+    if (rest == 0) {
+      for (uint32_t id = 0; id < vocabulary; ++id) add(id);
+    } else {
+      for (const uint32_t id : walk.Whole(node)) add(id);
+    }
+    std::vector<double> of_parts(parts.size());
+    KINGLET_RETURN_IF_ERROR(node.session.AddProbabilities(set, part_of, of_parts, node.lane));
+    for (const auto& [unit, part] : parts) sums[unit] += node.probability * of_parts[part];
+    return Status();
+  };
+  KINGLET_RETURN_IF_ERROR(walk.Run(session, lane, most_steps, visit));
+  std::vector<NextCharacter> characters;
+  for (const auto& [unit, sum] : sums) characters.push_back({unit, sum});
+  return characters;
+}
+
+// Beginnings of words, a stream for each; after a piece the best of those that go on with it.
+class TextPrefix::Beam {
+ public:
+  Beam(TextPrefix& texts, std::string_view prefix, const CompletionOptions& options)
+      : texts_(texts), prefix_(prefix), options_(options) {}
+
+  Result<std::vector<TextCompletion>> Run(Session& session, uint32_t lane) {
+    texts_.steps_ = 0;
+    const uint32_t beam = options_.beam;
+    std::vector<Beginning> live = {
+        {&session, lane, "", texts_.spellings_->After(session.last_token(lane)), 0.0}};
+    Session* streams = nullptr;
+    for (uint32_t half = 0; !live.empty(); half = 1 - half) {
+      std::vector<Extension> next;
+      for (size_t i = 0; i < live.size(); ++i) {
+        KINGLET_RETURN_IF_ERROR(session.TakeCancellation("best words"));
+        KINGLET_RETURN_IF_ERROR(Extend(live[i], i, next));
+      }
+      Prune(next);
+      next.resize(std::min(next.size(), static_cast<size_t>(options_.steps - texts_.steps_)));
+      if (next.empty()) break;
+      if (streams == nullptr) {
+        KINGLET_ASSIGN_OR_RETURN(streams, texts_.StreamsFor(session, lane, 1 + 2 * beam));
+        live.front().session = streams;
+        live.front().lane = 0;
+      }
+      std::vector<Beginning> stepped;
+      std::vector<uint32_t> lanes, ids;
+      for (const Extension& extension : next) {
+        const Beginning& from = live[extension.from];
+        lanes.push_back(1 + half * beam + static_cast<uint32_t>(lanes.size()));
+        ids.push_back(extension.id);
+        KINGLET_RETURN_IF_ERROR(streams->Fork(from.lane, lanes.back()));
+        stepped.push_back({streams, lanes.back(), extension.text,
+                           texts_.spellings_->After(extension.id), extension.log_probability});
+      }
+      KINGLET_RETURN_IF_ERROR(streams->StepLanes(lanes, ids));
+      texts_.steps_ += ids.size();
+      live = std::move(stepped);
+    }
+    return Sorted();
+  }
+
+ private:
+  struct Beginning {
+    Session* session;
+    uint32_t lane;
+    std::string text;  // what its pieces spell: a beginning of the prefix, or more than it
+    Before before;
+    double log_probability;
+  };
+  struct Extension {
+    size_t from;
+    uint32_t id;
+    std::string text;
+    double log_probability;
+  };
+
+  // The best pieces that a beginning goes on with; and the word that it is if it ends here.
+  Status Extend(const Beginning& beginning, size_t index, std::vector<Extension>& next) {
+    const Spellings& spellings = *texts_.spellings_;
+    const uint32_t vocabulary = beginning.session->model().vocabulary_size();
+    WordSet goes_on(vocabulary);
+    if (beginning.text.size() < prefix_.size()) {
+      const auto found = spellings.Of(prefix_.substr(beginning.text.size()), beginning.before);
+      for (const Spellings::Part& part : found.parts) goes_on.Add(part.id);
+      for (const uint32_t id : found.whole) goes_on.Add(id);
+    } else {
+      WordSet ends(vocabulary);
+      for (uint32_t id = 0; id < vocabulary; ++id) {
+        const bool ends_word =
+            spellings.SpellsNothing(id) || BeginsWithSpace(spellings.Text(id, beginning.before));
+        (ends_word ? ends : goes_on).Add(id);
+      }
+      if (!beginning.text.empty()) {
+        KINGLET_ASSIGN_OR_RETURN(const double p,
+                                 beginning.session->ProbabilityOf(ends, beginning.lane));
+        words_[beginning.text] += std::exp(beginning.log_probability) * p;
+      } else {  // no prefix: any beginning, also of the next word, with its space
+        for (uint32_t id = 0; id < vocabulary; ++id) {
+          if (!spellings.SpellsNothing(id)) goes_on.Add(id);
+        }
+      }
+    }
+    KINGLET_ASSIGN_OR_RETURN(const std::vector<Candidate> best,
+                             beginning.session->TopKOf(goes_on, options_.beam, beginning.lane));
+    for (const Candidate& word : best) {
+      next.push_back({index, word.id, beginning.text + spellings.Text(word.id, beginning.before),
+                      beginning.log_probability + word.log_probability});
+    }
+    return Status();
+  }
+
+  // Leaves the best, of those that may still become one of the words wanted.
+  void Prune(std::vector<Extension>& next) const {
+    double least = -std::numeric_limits<double>::infinity();
+    if (words_.size() >= options_.count) {
+      std::vector<double> found;
+      for (const auto& [text, p] : words_) found.push_back(p);
+      const auto last = found.begin() + static_cast<std::ptrdiff_t>(options_.count - 1);
+      std::nth_element(found.begin(), last, found.end(), std::greater<>());
+      least = std::log(*last);
+    }
+    std::erase_if(next, [least](const Extension& e) { return !(e.log_probability > least); });
+    std::sort(next.begin(), next.end(), [](const Extension& a, const Extension& b) {
+      if (a.log_probability != b.log_probability) return a.log_probability > b.log_probability;
+      return a.text != b.text ? a.text < b.text : a.id < b.id;
+    });
+    next.resize(std::min<size_t>(next.size(), options_.beam));
+  }
+
+  std::vector<TextCompletion> Sorted() const {
+    std::vector<TextCompletion> completions;
+    for (const auto& [text, p] : words_) completions.push_back({text, std::log(p)});
+    std::stable_sort(completions.begin(), completions.end(),
+                     [](const TextCompletion& a, const TextCompletion& b) {
+                       return a.log_probability > b.log_probability;
+                     });
+    completions.resize(std::min<size_t>(completions.size(), options_.count));
+    return completions;
+  }
+
+  TextPrefix& texts_;
+  const std::string_view prefix_;
+  const CompletionOptions options_;
+  std::map<std::string, double> words_;
+};
+
+Result<std::vector<TextCompletion>> TextPrefix::Best(Session& session, uint32_t lane,
+                                                     std::string_view prefix,
+                                                     const CompletionOptions& options) {
+  constexpr uint32_t kMostBeam = 1024;
+  if (options.beam == 0 || options.beam > kMostBeam) {
+    return Status::Refusal(KINGLET_INVALID_ARGUMENT, "session", "beam",
+                           "1 to " + std::to_string(kMostBeam), std::to_string(options.beam));
+  }
+  KINGLET_RETURN_IF_ERROR(session.CheckHasToken(lane));
+  steps_ = 0;
+  if (options.count == 0) return std::vector<TextCompletion>();
+  return Beam(*this, prefix, options).Run(session, lane);
+}
+
+}  // namespace kinglet

@@ -1,0 +1,48 @@
+#include "runtime/spellings.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/runtime/session_fixture.h"
+
+namespace kinglet::spellings_test {
+namespace {
+
+Spellings SpellingsOf(const std::vector<std::string>& words, std::optional<TextTables> tokenizer) {
+  ModelDraft draft = TinyMicronet();
+  for (size_t i = 0; i < draft.vocabulary.size(); ++i) {
+    draft.vocabulary[i] = i < words.size() ? words[i] : "q" + std::to_string(i);
+  }
+  draft.tokenizer = std::move(tokenizer);
+  return Spellings::Of(*Model::FromBytes(SerialiseModel(draft).value(), {}).value()).value();
+}
+
+TEST(Spellings, WordsHaveASpaceBeforeThem) {
+  const Spellings words = SpellingsOf({"the", "<eos>", "<unk>", "then"}, std::nullopt);
+  EXPECT_EQ(words.Text(0, Before::kWord), " the");
+  EXPECT_EQ(words.Text(0, Before::kJoined), "the");
+  EXPECT_EQ(words.Text(1, Before::kWord), "\n");
+  EXPECT_TRUE(words.SpellsNothing(2));
+  EXPECT_EQ(words.After(1), Before::kLineStart);
+  EXPECT_EQ(words.After(2), Before::kWord);
+  const auto found = words.Of(" then", Before::kWord);
+  EXPECT_EQ(found.whole, std::vector<uint32_t>{3});
+  ASSERT_EQ(found.parts.size(), 1u);
+  EXPECT_EQ(found.parts[0].id, 0u);
+  EXPECT_EQ(found.parts[0].length, 4u);
+  EXPECT_TRUE(words.Of("then", Before::kWord).whole.empty());
+  EXPECT_EQ(words.Of("the", Before::kJoined).whole, (std::vector<uint32_t>{0, 3}));
+  EXPECT_TRUE(words.Of("\xFF", Before::kJoined).whole.empty());
+}
+
+TEST(Spellings, PiecesJoinAsTheTokenizerSays) {
+  const Spellings merges = SpellingsOf({"a@@", "b", "a"}, TextTables{false, MergeTables{}});
+  EXPECT_EQ(merges.Text(0, Before::kWord), " a");
+  EXPECT_EQ(merges.After(0), Before::kJoined);
+  EXPECT_EQ(merges.After(1), Before::kWord);
+  EXPECT_EQ(merges.Of("a", Before::kJoined).whole,
+            (std::vector<uint32_t>{0, 2}));  // two of one spelling
+  EXPECT_EQ(merges.Of("ab", Before::kJoined).parts.size(), 2u);
+}
+
+}  // namespace
+}  // namespace kinglet::spellings_test
