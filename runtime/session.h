@@ -22,6 +22,7 @@
 #include "runtime/accounting/query_work.h"
 #include "runtime/model.h"
 #include "runtime/queries/best_candidates.h"
+#include "runtime/queries/cache_gift.h"
 #include "runtime/queries/draw_options.h"
 #include "runtime/queries/interval.h"
 #include "runtime/queries/next_characters.h"
@@ -158,6 +159,8 @@ class Session {
   Result<std::vector<Candidate>> TopP(double share, uint32_t lane = 0);
   // The word's place in the order of TopK, from 1.
   Result<uint32_t> Rank(uint32_t id, uint32_t lane = 0);
+  // What the word's probability is made of: the network's alone, and the neural cache's part.
+  Result<CacheGift> CacheGiftOf(uint32_t id, uint32_t lane = 0);
   // The words of the vocabulary that begin with these bytes. KINGLET_UNSUPPORTED if the model file
   // has ids only.
   Result<WordSet> WithPrefix(std::string_view prefix) const;

@@ -45,29 +45,33 @@ Result<Session*> TextPrefix::StreamsFor(Session& session, uint32_t lane, uint32_
 // each depth.
 class TextPrefix::Walk {
  public:
-  // After such a sequence: the stream, how many bytes of the prefix it spells, what the next token
-  // finds before it, and the sequence's probability.
+  // After such a sequence: the stream, how many bytes of the prefix it spells, and what the next
+  // token finds before it.
   struct Node {
     Session& session;
     uint32_t lane;
     size_t at;
     Before before;
-    double probability;
   };
-  using Visitor = std::function<Status(const Node&)>;
+  // Probabilities by what they are of.
+  using Totals = std::map<std::string, double>;
+  // Those of the tokens that lead to no other node.
+  using Visitor = std::function<Result<Totals>(const Node&)>;
 
   // `to_the_end`: visits those that spell all of the prefix, too.
   Walk(TextPrefix& texts, std::string_view prefix, bool to_the_end)
       : texts_(texts), prefix_(prefix), to_the_end_(to_the_end) {}
 
-  Status Run(Session& session, uint32_t lane, uint64_t most_steps, const Visitor& visit) {
+  // The totals of a node: its own, and then, in the order of ids, the probability of each token
+  // that leads to another node times that node's totals.
+  Result<Totals> Run(Session& session, uint32_t lane, uint64_t most_steps, const Visitor& visit) {
     texts_.steps_ = 0;
     const Before before = texts_.spellings_->After(session.last_token(lane));
     KINGLET_RETURN_IF_ERROR(Plan(before, most_steps));
     visit_ = &visit;
     asked_ = &session;
     asked_lane_ = lane;
-    return Visit({session, lane, 0, before, 1.0}, 0);
+    return Visit({session, lane, 0, before}, 0);
   }
   // The tokens that reach the prefix's end from a node. REQUIRES: node.at < prefix size.
   const std::vector<uint32_t>& Whole(const Node& node) { return From(node.at, node.before).whole; }
@@ -94,6 +98,8 @@ class TextPrefix::Walk {
         follow.parts.push_back({id, static_cast<uint32_t>(length)});
       }
     }
+    std::sort(follow.parts.begin(), follow.parts.end(),
+              [](const auto& a, const auto& b) { return a.id < b.id; });
     return follow;
   }
 
@@ -147,28 +153,39 @@ class TextPrefix::Walk {
     return Status();
   }
 
-  Status Visit(const Node& node, uint32_t depth) {
-    KINGLET_RETURN_IF_ERROR((*visit_)(node));
+  Result<Totals> Visit(const Node& node, uint32_t depth) {
+    KINGLET_ASSIGN_OR_RETURN(Totals totals, (*visit_)(node));
     const std::vector<Spellings::Part>& parts = From(node.at, node.before).parts;
-    if (parts.empty()) return Status();
-    std::vector<uint32_t> ids;
-    for (const Spellings::Part& part : parts) ids.push_back(part.id);
-    std::vector<double> values(ids.size());
-    KINGLET_RETURN_IF_ERROR(node.session.LogProbabilitiesOf(ids, values, node.lane));
+    if (parts.empty()) return totals;
+    KINGLET_ASSIGN_OR_RETURN(const std::vector<double> probabilities, ProbabilitiesOf(parts, node));
     if (depth == 0) {
       KINGLET_ASSIGN_OR_RETURN(streams_, texts_.StreamsFor(*asked_, asked_lane_, depth_ + 1));
     }
     for (size_t i = 0; i < parts.size(); ++i) {
       KINGLET_RETURN_IF_ERROR(asked_->TakeCancellation("text prefix"));
       KINGLET_RETURN_IF_ERROR(streams_->Fork(depth, depth + 1));
-      KINGLET_RETURN_IF_ERROR(streams_->StepToken(ids[i], depth + 1));
+      KINGLET_RETURN_IF_ERROR(streams_->StepToken(parts[i].id, depth + 1));
       ++texts_.steps_;
-      KINGLET_RETURN_IF_ERROR(
-          Visit({*streams_, depth + 1, node.at + parts[i].length, texts_.spellings_->After(ids[i]),
-                 node.probability * Exp(values[i])},
-                depth + 1));
+      KINGLET_ASSIGN_OR_RETURN(const Totals after,
+                               Visit({*streams_, depth + 1, node.at + parts[i].length,
+                                      texts_.spellings_->After(parts[i].id)},
+                                     depth + 1));
+      for (const auto& [name, total] : after) totals[name] += probabilities[i] * total;
     }
-    return Status();
+    return totals;
+  }
+  static Result<std::vector<double>> ProbabilitiesOf(const std::vector<Spellings::Part>& parts,
+                                                     const Node& node) {
+    const uint32_t vocabulary = node.session.model().vocabulary_size();
+    WordSet set(vocabulary);
+    std::vector<uint32_t> part_of(vocabulary);
+    for (size_t i = 0; i < parts.size(); ++i) {
+      set.Add(parts[i].id);
+      part_of[parts[i].id] = static_cast<uint32_t>(i);
+    }
+    std::vector<double> probabilities(parts.size());
+    KINGLET_RETURN_IF_ERROR(node.session.AddProbabilities(set, part_of, probabilities, node.lane));
+    return probabilities;
   }
 
   TextPrefix& texts_;
@@ -187,16 +204,14 @@ Result<double> TextPrefix::Probability(Session& session, uint32_t lane, std::str
   KINGLET_RETURN_IF_ERROR(session.CheckHasToken(lane));
   steps_ = 0;
   if (prefix.empty()) return 1.0;
-  double sum = 0;
   Walk walk(*this, prefix, false);
-  const auto add = [&](const Walk::Node& node) {
+  const auto own = [&](const Walk::Node& node) -> Result<Walk::Totals> {
     const WordSet set(session.model().vocabulary_size(), walk.Whole(node));
-    const Result<double> p = node.session.ProbabilityOf(set, node.lane);
-    if (p.ok()) sum += node.probability * *p;
-    return p.status();
+    KINGLET_ASSIGN_OR_RETURN(const double p, node.session.ProbabilityOf(set, node.lane));
+    return Walk::Totals{{"", p}};
   };
-  KINGLET_RETURN_IF_ERROR(walk.Run(session, lane, most_steps, add));
-  return sum;
+  KINGLET_ASSIGN_OR_RETURN(const Walk::Totals totals, walk.Run(session, lane, most_steps, own));
+  return totals.at("");
 }
 
 Result<std::vector<NextCharacter>> TextPrefix::NextCharacters(Session& session, uint32_t lane,
@@ -204,9 +219,8 @@ Result<std::vector<NextCharacter>> TextPrefix::NextCharacters(Session& session, 
                                                               uint64_t most_steps) {
   KINGLET_RETURN_IF_ERROR(session.CheckHasToken(lane));
   const uint32_t vocabulary = session.model().vocabulary_size();
-  std::map<std::string, double> sums;
   Walk walk(*this, prefix, true);
-  const auto visit = [&](const Walk::Node& node) -> Status {
+  const auto own = [&](const Walk::Node& node) -> Result<Walk::Totals> {
     // Tokens by the character with which they go on after the prefix.
     std::map<std::string, uint32_t> parts;
     std::vector<uint32_t> part_of(vocabulary);
@@ -229,12 +243,13 @@ Result<std::vector<NextCharacter>> TextPrefix::NextCharacters(Session& session, 
     }
     std::vector<double> of_parts(parts.size());
     KINGLET_RETURN_IF_ERROR(node.session.AddProbabilities(set, part_of, of_parts, node.lane));
-    for (const auto& [unit, part] : parts) sums[unit] += node.probability * of_parts[part];
-    return Status();
+    Walk::Totals totals;
+    for (const auto& [unit, part] : parts) totals[unit] = of_parts[part];
+    return totals;
   };
-  KINGLET_RETURN_IF_ERROR(walk.Run(session, lane, most_steps, visit));
+  KINGLET_ASSIGN_OR_RETURN(const Walk::Totals totals, walk.Run(session, lane, most_steps, own));
   std::vector<NextCharacter> characters;
-  for (const auto& [unit, sum] : sums) characters.push_back({unit, sum});
+  for (const auto& [unit, total] : totals) characters.push_back({unit, total});
   return characters;
 }
 
@@ -296,6 +311,23 @@ class TextPrefix::Beam {
     double log_probability;
   };
 
+  // The tokens that go on with a word, and those before which it ends.
+  struct WordParts {
+    WordSet goes_on, ends;
+  };
+  const WordParts& PartsOf(Before before, uint32_t vocabulary) {
+    const auto [found, is_new] =
+        parts_.try_emplace(before, WordParts{WordSet(vocabulary), WordSet(vocabulary)});
+    WordParts& parts = found->second;
+    if (!is_new) return parts;
+    const Spellings& spellings = *texts_.spellings_;
+    for (uint32_t id = 0; id < vocabulary; ++id) {
+      const bool ends = spellings.SpellsNothing(id) || BeginsWithSpace(spellings.Text(id, before));
+      (ends ? parts.ends : parts.goes_on).Add(id);
+    }
+    return parts;
+  }
+
   // The best pieces that a beginning goes on with; and the word that it is if it ends here.
   Status Extend(const Beginning& beginning, size_t index, std::vector<Extension>& next) {
     const Spellings& spellings = *texts_.spellings_;
@@ -306,15 +338,11 @@ class TextPrefix::Beam {
       for (const Spellings::Part& part : found.parts) goes_on.Add(part.id);
       for (const uint32_t id : found.whole) goes_on.Add(id);
     } else {
-      WordSet ends(vocabulary);
-      for (uint32_t id = 0; id < vocabulary; ++id) {
-        const bool ends_word =
-            spellings.SpellsNothing(id) || BeginsWithSpace(spellings.Text(id, beginning.before));
-        (ends_word ? ends : goes_on).Add(id);
-      }
+      const WordParts& parts = PartsOf(beginning.before, vocabulary);
+      goes_on = parts.goes_on;
       if (!beginning.text.empty()) {
         KINGLET_ASSIGN_OR_RETURN(const double p,
-                                 beginning.session->ProbabilityOf(ends, beginning.lane));
+                                 beginning.session->ProbabilityOf(parts.ends, beginning.lane));
         words_[beginning.text] += std::exp(beginning.log_probability) * p;
       } else {  // no prefix: any beginning, also of the next word, with its space
         for (uint32_t id = 0; id < vocabulary; ++id) {
@@ -364,6 +392,7 @@ class TextPrefix::Beam {
   const std::string_view prefix_;
   const CompletionOptions options_;
   std::map<std::string, double> words_;
+  std::map<Before, WordParts> parts_;
 };
 
 Result<std::vector<TextCompletion>> TextPrefix::Best(Session& session, uint32_t lane,

@@ -33,6 +33,7 @@ Command AddTokenize(Arguments& program);
 Command AddFilter(Arguments& program);
 Command AddTuneCache(Arguments& program);
 Command AddRescore(Arguments& program);
+Command AddReport(Arguments& program);
 
 }  // namespace kinglet
 

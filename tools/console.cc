@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "tools/interrupt.h"
+#include "tools/json_lines.h"
 #include "tools/token_text.h"
 
 namespace kinglet {
@@ -87,30 +88,42 @@ void ProtectStandardDescriptors() {
   }
 }
 
-Progress::Progress(bool shown, uint64_t total)
-    : shown_(shown), total_(total), start_(Clock::now()), last_(start_) {}
+Progress::Progress(ProgressForm form, uint64_t total)
+    : form_(form), total_(total), start_(Clock::now()), last_(start_) {}
 
 Progress::~Progress() {
   if (visible_) std::fputs("\r\x1b[K", stderr);
 }
 
 bool Progress::Due(Clock::time_point now) {
-  if (!shown_ || now - last_ < std::chrono::milliseconds(200)) return false;
+  constexpr std::chrono::milliseconds kRedrawEach{200}, kLineEach{1000};
+  if (form_ == ProgressForm::kNone) return false;
+  if (now - last_ < (form_ == ProgressForm::kJson ? kLineEach : kRedrawEach)) return false;
   last_ = now;
-  visible_ = true;
   return true;
+}
+
+void Progress::Write(const std::string& text) {
+  if (form_ == ProgressForm::kJson) {
+    std::fputs(JsonLine().Key("progress").Text(DisplayText(text)).Finish().c_str(), stderr);
+  } else {
+    visible_ = true;
+    std::fprintf(stderr, "\r%s\x1b[K", DisplayText(text).c_str());
+  }
 }
 
 void Progress::Report(uint64_t done) {
   const Clock::time_point now = Clock::now();
   if (!Due(now)) return;
   const double seconds = std::chrono::duration<double>(now - start_).count();
-  std::fprintf(stderr, "\r%s of %s tokens, %.0f per second\x1b[K", Grouped(done).c_str(),
-               Grouped(total_).c_str(), static_cast<double>(done) / seconds);
+  char rate[32];
+  std::snprintf(rate, sizeof rate, "%.0f", static_cast<double>(done) / seconds);
+  const std::string all = total_ == 0 ? "" : " of " + Grouped(total_);
+  Write(Grouped(done) + all + " tokens, " + rate + " per second");
 }
 
 void Progress::Say(const std::string& text) {
-  if (Due(Clock::now())) std::fprintf(stderr, "\r%s\x1b[K", DisplayText(text).c_str());
+  if (form_ == ProgressForm::kJson || Due(Clock::now())) Write(text);
 }
 
 void PrintError(const Status& status) {

@@ -50,22 +50,26 @@ Console DescribeConsole(Output& out);
 // could get such a number, and then the text of the command.
 void ProtectStandardDescriptors();
 
-// A progress line on standard error, redrawn at most five times a second. Pass shown = false if
-// standard error is not a terminal.
+// How progress is told on standard error: not at all, on a line of the terminal that is redrawn at
+// most five times a second, or as JSON Lines, {"progress":TEXT}: all that is said, and reports once
+// a second.
+enum class ProgressForm { kNone, kLine, kJson };
+
 class Progress {
  public:
-  explicit Progress(bool shown, uint64_t total = 0);
+  explicit Progress(ProgressForm form, uint64_t total = 0);
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
   ~Progress();                 // removes the line
-  void Report(uint64_t done);  // tokens done so far
+  void Report(uint64_t done);  // tokens done so far; the rest is unknown if total is 0
   void Say(const std::string& text);
 
  private:
   using Clock = std::chrono::steady_clock;
   bool Due(Clock::time_point now);
+  void Write(const std::string& text);
 
-  bool shown_;
+  ProgressForm form_;
   bool visible_ = false;
   uint64_t total_;
   Clock::time_point start_, last_;

@@ -13,6 +13,7 @@
 #include "format/encoding.h"
 #include "tools/commands.h"
 #include "tools/json_lines.h"
+#include "tools/run_options.h"
 
 namespace kinglet {
 namespace {
@@ -70,11 +71,8 @@ Status RunConvert(const CommandOptions& options, Console& console) {
   ConvertOptions convert = options.convert;
   convert.checkpoint = options.checkpoints.front();
   convert.averaged.assign(options.checkpoints.begin() + 1, options.checkpoints.end());
-  Progress progress(console.errors_are_terminal);
-  convert.progress = [&](const std::string& text) {
-    if (options.progress.empty()) return progress.Say(text);
-    std::fputs(JsonLine().Key("progress").Text(DisplayText(text)).Finish().c_str(), stderr);
-  };
+  Progress progress(ProgressFormOf(options.progress, console));
+  convert.progress = [&](const std::string& text) { progress.Say(text); };
   KINGLET_ASSIGN_OR_RETURN(const ConvertSummary summary, Convert(convert));
   console.out.Write(options.json ? JsonSummary(summary) : SummaryText(summary));
   return Status();
@@ -166,8 +164,7 @@ Command AddConvert(Arguments& program) {
       .Called("X")
       .ShowDefault();
   command.AddFlag("--json", options->json, "print JSON Lines");
-  command.Add("--progress", options->progress, "print progress as JSON Lines on standard error")
-      .OneOf({"json"});
+  AddProgress(command, options->progress);
   command.Footer(
       "Example:\n  kinglet convert models/ -o model.kgl --vocab vocab.txt --bits 9 "
       "--calibrate text.txt");

@@ -30,6 +30,7 @@ struct CountOptions {
   std::string mode = "full";
   uint32_t top = 10;
   bool compare = false;
+  std::string progress;  // "" or "json"
 };
 
 Result<std::vector<uint64_t>> ParseCounts(const char* option, std::string_view text) {
@@ -57,17 +58,12 @@ struct CountInput {
   uint64_t sentences = 0;  // translations
 };
 
-// What a full query computes after each token.
-std::string FullQueryText(const Plan& plan) {
-  if (plan.classifier) return "the scores of all classes";
-  return plan.clusters.empty() ? "only its vector" : "the full distribution";
-}
-
 // Runs the tokens and makes the query of --mode after each. Mode score queries the following token,
 // so it leaves out the last one.
 Result<Trace> RunTokens(const CountOptions& options, const std::shared_ptr<const Model>& model,
-                        std::span<const uint32_t> ids) {
+                        std::span<const uint32_t> ids, ProgressForm progress_form) {
   const bool score = options.mode == "score";
+  Progress progress(progress_form, ids.size() - (score ? 1 : 0));
   KINGLET_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Create(model));
   CachedRows rows(model->plan());
   Trace trace;
@@ -78,6 +74,7 @@ Result<Trace> RunTokens(const CountOptions& options, const std::shared_ptr<const
     const QueryWork& work = session->last_work();
     ++trace.paths[PathOf(model->plan(), t, ids[t], work.clusters, rows.Step(ids[t]))];
     trace.distribution += work.arithmetic;
+    progress.Report(t + 1);
   }
   return trace;
 }
@@ -124,7 +121,8 @@ Result<Trace> RunPair(const CountOptions& options, const SentencePair& pair, Ses
 }
 
 Result<CountInput> ReadTranslations(const CountOptions& options,
-                                    const std::shared_ptr<const Model>& model) {
+                                    const std::shared_ptr<const Model>& model,
+                                    ProgressForm progress_form) {
   const Plan& plan = model->plan();
   const uint32_t start_token = *model->file().description().start_token;
   std::vector<SentencePair> pairs;
@@ -140,6 +138,7 @@ Result<CountInput> ReadTranslations(const CountOptions& options,
   if (options.mode != "full") {
     KINGLET_ASSIGN_OR_RETURN(session, Session::Create(model));
   }
+  Progress progress(progress_form);
   for (size_t i = 0; i < pairs.size(); ++i) {
     const Status fits = CheckPair(pairs[i], *model);
     if (!fits.ok()) return InSentence(i, fits);
@@ -147,6 +146,7 @@ Result<CountInput> ReadTranslations(const CountOptions& options,
     if (session) {
       KINGLET_ASSIGN_OR_RETURN(const Trace trace, RunPair(options, pairs[i], *session));
       input.trace += trace;
+      progress.Report(input.trace.tokens());
     } else {
       std::vector<uint32_t> fed = {start_token};
       fed.insert(fed.end(), pairs[i].target.begin(), pairs[i].target.end() - 1);
@@ -164,10 +164,10 @@ Result<CountInput> ReadTranslations(const CountOptions& options,
   return input;
 }
 
-Result<CountInput> ReadInput(const CountOptions& options,
-                             const std::shared_ptr<const Model>& model) {
+Result<CountInput> ReadInput(const CountOptions& options, const std::shared_ptr<const Model>& model,
+                             ProgressForm progress) {
   const Plan& plan = model->plan();
-  if (plan.encoder) return ReadTranslations(options, model);
+  if (plan.encoder) return ReadTranslations(options, model, progress);
   const size_t bins = EmbeddingOf(plan).bins.size();
   CountInput input;
   if (!options.ids.empty()) {
@@ -184,11 +184,10 @@ Result<CountInput> ReadInput(const CountOptions& options,
     if (options.mode == "full") {
       input.trace = FullTrace(plan, sequence.ids);
     } else {
-      KINGLET_ASSIGN_OR_RETURN(input.trace, RunTokens(options, model, sequence.ids));
+      KINGLET_ASSIGN_OR_RETURN(input.trace, RunTokens(options, model, sequence.ids, progress));
       query = options.mode == "score" ? "the next word" : "the top " + std::to_string(options.top);
     }
-    input.text = Grouped(input.trace.tokens()) + " tokens of " + options.ids +
-                 " from a fresh stream, " + query + " after each";
+    input.text = StreamPathsText(input.trace.tokens(), options.ids, query);
     return input;
   }
   if (!options.bin_counts.empty()) {
@@ -239,16 +238,14 @@ Status CheckCountInput(const CountOptions& options, bool has_encoder) {
 }
 
 Status CountModel(const CountOptions& options, Console& console) {
+  const ProgressForm progress = ProgressFormOf(options.progress, console);
+  Progress(progress).Say("opening " + options.run.model);
   KINGLET_ASSIGN_OR_RETURN(const std::shared_ptr<const Model> model, OpenWholeModel(options.run));
   const Plan& plan = model->plan();
   KINGLET_RETURN_IF_ERROR(CheckCountInput(options, plan.encoder.has_value()));
-  KINGLET_ASSIGN_OR_RETURN(const CountInput input, ReadInput(options, model));
+  KINGLET_ASSIGN_OR_RETURN(const CountInput input, ReadInput(options, model, progress));
   const std::vector<uint64_t> nonzeros = CountNonzeros(plan.weights);
-  CountSource source = {std::string(model->backend().name), input.text, "",
-                        CodedTablesOf(model->file())};
-  for (const uint64_t count : input.bin_counts) {
-    source.bins += (source.bins.empty() ? "" : ",") + std::to_string(count);
-  }
+  CountSource source = CountSourceOf(*model, input.text, input.bin_counts);
   const auto print = [&console](const std::string& text) {
     console.out.Write(text);
     return Status();
@@ -264,13 +261,7 @@ Status CountModel(const CountOptions& options, Console& console) {
   }
   const bool json = options.run.json;
   if (options.rules == "executed" && !options.compare) {
-    uint64_t total = 0, total_nonzeros = 0;
-    for (size_t i = 0; i < plan.weights.size(); ++i) {
-      total += Parameters(plan.weights[i]);
-      if (!plan.weights[i].derived) total_nonzeros += nonzeros[i];
-    }
-    const ExecutedStorage storage =
-        ExecutedStorageOf(model->file().ledger(), total_nonzeros, total);
+    const ExecutedStorage storage = ExecutedStorageOf(*model, nonzeros);
     return print(json ? ExecutedJson(executed(), storage, source)
                       : ExecutedText(executed(), storage, source));
   }
@@ -350,6 +341,7 @@ Command AddCount(Arguments& program) {
       .ShowDefault();
   count.AddFlag("--compare", options->compare,
                 "print both rules and the reasons for their differences");
+  AddProgress(count, options->progress);
   count.Footer(
       "Example:\n  kinglet count model.kgl --rules micronet-2019 --bin-counts 198232,35479,11858");
   return {count, [options] { return CheckOptions(*options); },

@@ -166,6 +166,36 @@ ExecutedStorage ExecutedStorageOf(const Ledger& ledger, uint64_t nonzero, uint64
           ledger.Total()};
 }
 
+ExecutedStorage ExecutedStorageOf(const Model& model, std::span<const uint64_t> nonzeros) {
+  const std::span<const TensorView> weights = model.plan().weights;
+  uint64_t total = 0, nonzero = 0;
+  for (size_t i = 0; i < weights.size(); ++i) {
+    total += Parameters(weights[i]);
+    if (!weights[i].derived) nonzero += nonzeros[i];
+  }
+  return ExecutedStorageOf(model.file().ledger(), nonzero, total);
+}
+
+CountSource CountSourceOf(const Model& model, std::string paths,
+                          std::span<const uint64_t> bin_counts) {
+  CountSource source = {std::string(model.backend().name), std::move(paths), "",
+                        CodedTablesOf(model.file())};
+  for (const uint64_t count : bin_counts) {
+    source.bins += (source.bins.empty() ? "" : ",") + std::to_string(count);
+  }
+  return source;
+}
+
+std::string FullQueryText(const Plan& plan) {
+  if (plan.classifier) return "the scores of all classes";
+  return plan.clusters.empty() ? "only its vector" : "the full distribution";
+}
+
+std::string StreamPathsText(uint64_t tokens, const std::string& source, const std::string& query) {
+  return Grouped(tokens) + " tokens of " + source + " from a fresh stream, " + query +
+         " after each";
+}
+
 std::string ExecutedJson(const ExecutedCount& count, const ExecutedStorage& storage,
                          const CountSource& source) {
   JsonLine line(kExactDigits);

@@ -4,6 +4,7 @@
 #define KINGLET_TOOLS_COUNT_REPORT_H_
 
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "format/ledger.h"
 #include "runtime/accounting/meter.h"
 #include "runtime/accounting/micronet.h"
+#include "runtime/model.h"
 #include "tools/coded_tables.h"
 
 namespace kinglet {
@@ -39,6 +41,13 @@ struct CountSource {
   std::optional<EncoderCount> encoder = {};
 };
 
+CountSource CountSourceOf(const Model& model, std::string paths,
+                          std::span<const uint64_t> bin_counts);
+// What a full query computes after each token: "the full distribution".
+std::string FullQueryText(const Plan& plan);
+// "1,400 tokens of ids.txt from a fresh stream, the full distribution after each".
+std::string StreamPathsText(uint64_t tokens, const std::string& source, const std::string& query);
+
 // Parameters, and bytes of the file by purpose.
 struct ExecutedStorage {
   uint64_t nonzero = 0, total = 0;            // parameters
@@ -47,6 +56,8 @@ struct ExecutedStorage {
   uint64_t Other() const { return file_size - values - mask - scales; }
 };
 ExecutedStorage ExecutedStorageOf(const Ledger& ledger, uint64_t nonzero, uint64_t total);
+// `nonzeros`: CountNonzeros of the model's weights.
+ExecutedStorage ExecutedStorageOf(const Model& model, std::span<const uint64_t> nonzeros);
 
 std::string ExecutedJson(const ExecutedCount& count, const ExecutedStorage& storage,
                          const CountSource& source);

@@ -3,14 +3,10 @@
 #include <algorithm>
 #include <memory>
 #include <string>
-#include <variant>
 
-#include "format/message_text.h"
-#include "format/overloaded.h"
-#include "tools/block_json.h"
 #include "tools/commands.h"
 #include "tools/inspect_checkpoint.h"
-#include "tools/json_lines.h"
+#include "tools/inspect_report.h"
 #include "tools/model_facts.h"
 #include "tools/token_text.h"
 
@@ -21,147 +17,6 @@ struct InspectOptions {
   std::string path;
   bool json = false;
   bool skeleton = false;
-};
-
-std::string JsonReport(const ModelFile& file) {
-  const ModelFacts facts = DescribeModel(file);
-  const ModelDescription& description = file.description();
-  JsonLine line;
-  line.Key("file_size").Integer(file.file_size());
-  line.Key("ledger_total").Integer(file.ledger().Total());
-  line.Key("parameters").Integer(facts.parameters).Key("digest").Text(file.digest());
-  line.Key("tensors").BeginArray();
-  for (const TensorFacts& tensor : facts.tensors) {
-    line.BeginObject().Key("name").Text(tensor.name).Key("shape").BeginArray();
-    for (const uint64_t size : tensor.shape) line.Integer(size);
-    line.EndArray().Key("encoding").Text(tensor.encoding);
-    line.Key("codes").Integer(tensor.codes).Key("mask").Integer(tensor.mask);
-    line.Key("scales").Integer(tensor.scales).Key("values").Integer(tensor.values);
-    line.Key("stored").Integer(tensor.stored);
-    if (tensor.derived) line.Key("derived").Boolean(true);
-    line.EndObject();
-  }
-  line.EndArray().Key("blocks").BeginArray();
-  for (const Block& block : description.blocks) AppendBlock(block, file, line);
-  line.EndArray().Key("stored").Integer(facts.stored);
-  line.Key("vocabulary").BeginObject().Key("size").Integer(description.vocabulary_size);
-  line.Key("words").Boolean(file.vocabulary() != nullptr).EndObject();
-  if (const TextTables* tables = file.text_tables()) {
-    line.Key("tokenizer").BeginObject().Key("kind").Text(TextTablesName(*tables));
-    line.Key("lower_case").Boolean(tables->lower_case).EndObject();
-  }
-  if (description.start_token) line.Key("start_token").Integer(*description.start_token);
-  if (description.end_token) line.Key("end_token").Integer(*description.end_token);
-  line.Key("bytes").BeginObject();
-  for (const auto& [part, bytes] : facts.bytes_by_part) line.Key(part).Integer(bytes);
-  line.EndObject();
-  const Provenance& provenance = description.provenance;
-  line.Key("provenance").BeginObject().Key("producer").Text(provenance.producer);
-  line.Key("family").Text(provenance.family).Key("source").Text(provenance.source);
-  line.Key("source_digest").Text(provenance.source_digest);
-  line.Key("options").Text(provenance.options).EndObject();
-  line.Key("golden_values")
-      .Integer(description.golden ? description.golden->log_probabilities.size() : 0);
-  return line.Finish();
-}
-
-// A line for people about the structure and size of a block.
-struct BlockText {
-  std::string operator()(const AdaptiveEmbedding& block) const {
-    return "adaptive embedding  width " + std::to_string(block.width) + ", scale " +
-           NumberText(block.scale) + ", words by bin " +
-           Sizes(block.bins, [](const EmbeddingBin& bin) { return bin.size; }) + Unit(block);
-  }
-  static std::string Unit(const AdaptiveEmbedding& block) {
-    if (!block.define) return "";
-    return ", DeFINE unit of " + std::to_string(block.define->unit.layers.size()) + " layers, " +
-           std::to_string(block.define->cache_rows) + " rows cached";
-  }
-  std::string operator()(const TransformerDecoder& block) const {
-    const bool cross = !block.layers.empty() && block.layers[0].cross_attention;
-    return "transformer decoder " + Stack(block) + (cross ? ", attention to a source" : "");
-  }
-  std::string operator()(const TransformerEncoder& block) const {
-    return "transformer encoder " + std::to_string(block.vocabulary_size) + " words, " +
-           Stack(block.stack) + Unit(block.embedding);
-  }
-  static std::string PositionsText(const Positions& positions) {
-    return std::visit(
-        Overloaded{
-            [](const SlotPositions&) -> std::string { return "trained columns of window slots"; },
-            [](const RelativeSinusoids& relative) {
-              return "relative sinusoids" +
-                     (relative.clamp ? " up to " + std::to_string(*relative.clamp) : "");
-            },
-            [](const AbsoluteSinusoids&) -> std::string { return "absolute sinusoids"; },
-            [](const PositionTable&) -> std::string { return "a table of positions"; },
-            [](const NoPositions&) -> std::string { return "no positions"; }},
-        positions);
-  }
-  static std::string Stack(const TransformerDecoder& block) {
-    std::string text = std::to_string(block.layers.size()) + " layers, width " +
-                       std::to_string(block.width) + ", " + std::to_string(block.heads) +
-                       " heads (key " + std::to_string(block.key_size) + ", value " +
-                       std::to_string(block.value_size) + "), window " +
-                       std::to_string(block.window) + ", " + PositionsText(block.positions);
-    static constexpr const char* kOrders[] = {", pre-norm", ", post-norm", ", norm at the end"};
-    text += kOrders[static_cast<size_t>(block.norm_order)];
-    if (block.masked_token) text += ", token " + std::to_string(*block.masked_token) + " masked";
-    if (block.final_norm_gain) text += ", a final norm";
-    text += block.start == StreamStart::kZeros ? ", zeros before the stream"
-                                               : ", masked before the stream";
-    return text + (block.output ? ", activations quantised" : ", float activations");
-  }
-  std::string operator()(const AdaptiveSoftmax& block) const {
-    std::string text = "adaptive softmax    head " + std::to_string(block.head_size) + " words";
-    if (block.head_projection) text += ", projected";
-    if (!block.tails.empty()) {
-      text += ", tails " + Sizes(block.tails, [](const SoftmaxTail& tail) { return tail.size; });
-    }
-    return text + (block.normalisation == Normalisation::kWhole ? ", one normaliser" : "");
-  }
-  std::string operator()(const NeuralCache& block) const {
-    return "neural cache        " + std::to_string(block.capacity) + " pairs, theta " +
-           NumberText(block.theta) + ", lambda " + NumberText(block.lambda) +
-           (block.start == CacheStart::kPastCapacity ? ", past its capacity" : "");
-  }
-  std::string operator()(const RecurrentDecoder& block) const {
-    static constexpr const char* kCells[] = {"LSTM", "GRU", "tanh", "ReLU", "QRNN"};
-    std::string text = "recurrent decoder   inputs " + std::to_string(block.inputs) + ", layers ";
-    for (size_t i = 0; i < block.layers.size(); ++i) {
-      const RecurrentLayer& layer = block.layers[i];
-      text += (i == 0 ? "" : " + ") + std::string(kCells[static_cast<size_t>(layer.cell)]) + " " +
-              std::to_string(layer.units);
-    }
-    return text + (block.input ? ", activations quantised" : ", float activations");
-  }
-
-  std::string operator()(const DenseLayers& block) const {
-    return "dense layers        " + std::to_string(block.layers.size()) +
-           (block.place == DensePlace::kInput ? " before the decoder" : " after the decoder");
-  }
-
-  std::string operator()(const BagClassifier& block) const {
-    std::string text = "bag classifier      " + std::to_string(block.classes) + " classes, mean";
-    text += block.max_pool ? " and maximum of vectors" : " of vectors";
-    return text + (block.hidden ? ", a hidden layer" : ", no hidden layer");
-  }
-
-  template <class Parts, class SizeOf>
-  static std::string Sizes(const Parts& parts, const SizeOf& size_of) {
-    constexpr size_t kMostListed = 8;
-    if (parts.size() > kMostListed) {
-      const auto smaller = [&](const auto& a, const auto& b) { return size_of(a) < size_of(b); };
-      const auto [least, most] = std::minmax_element(parts.begin(), parts.end(), smaller);
-      return std::to_string(parts.size()) + " of " + std::to_string(size_of(*least)) + " to " +
-             std::to_string(size_of(*most));
-    }
-    std::string text;
-    for (const auto& part : parts) {
-      text += (text.empty() ? "" : " + ") + std::to_string(size_of(part));
-    }
-    return text;
-  }
 };
 
 std::string Row(const char* name, const std::string& value) {
@@ -196,29 +51,10 @@ std::string TensorTable(const ModelFile& file, const ModelFacts& facts) {
 
 std::string TextReport(const std::string& path, const ModelFile& file) {
   const ModelFacts facts = DescribeModel(file);
-  const ModelDescription& description = file.description();
-  const Provenance& provenance = description.provenance;
   std::string text = Row("model", path);
-  text += Row("digest", file.digest()) + Row("family", provenance.family);
-  text += Row("source", provenance.source + ", digest " + provenance.source_digest);
-  text += Row("written by", provenance.producer);
-  if (!provenance.options.empty()) text += Row("options", provenance.options);
-  text += Row("vocabulary", Grouped(description.vocabulary_size) +
-                                (file.vocabulary() == nullptr ? " ids without words" : " words"));
-  if (const TextTables* tables = file.text_tables()) {
-    text += Row("tokenizer", std::string(TextTablesName(*tables)) +
-                                 (tables->lower_case ? ", of lower-cased text" : ""));
-  }
-  text += Row("parameters",
-              Grouped(facts.parameters) + ", of which " + Grouped(facts.stored) + " are stored");
-  if (const auto& golden = description.golden) {
-    text += Row("golden values", Grouped(golden->log_probabilities.size()) + ", tolerance " +
-                                     NumberText(golden->tolerance));
-  }
+  for (const auto& [name, value] : FileFacts(file, facts)) text += Row(name, value);
   text += "\nblocks\n";
-  for (const Block& block : description.blocks) {
-    text += "  " + std::visit(BlockText{}, block) + "\n";
-  }
+  for (const Block& block : file.description().blocks) text += "  " + BlockLine(block) + "\n";
   text += TensorTable(file, facts) + "\nbytes by part\n";
   const auto part_row = [](const std::string& part, uint64_t bytes) {
     return "  " + FittedText(part, 12) + RightAligned(Grouped(bytes), 14) + "\n";
@@ -238,7 +74,7 @@ Status Inspect(const InspectOptions& options, Console& console) {
     return Status();
   }
   KINGLET_ASSIGN_OR_RETURN(const auto file, ModelFile::Open(options.path));
-  console.out.Write(options.json ? JsonReport(*file) : TextReport(options.path, *file));
+  console.out.Write(options.json ? InspectJson(*file) : TextReport(options.path, *file));
   return Status();
 }
 

@@ -72,6 +72,12 @@ JsonLine& JsonLine::Null() {
   return *this;
 }
 
+JsonLine& JsonLine::Object(std::string_view line) {
+  Separate();
+  text_ += line.substr(0, line.find('\n'));
+  return *this;
+}
+
 JsonLine& JsonLine::BeginObject() {
   Separate();
   text_ += '{';

@@ -24,6 +24,8 @@ class JsonLine {
   JsonLine& Integer(uint64_t number);
   JsonLine& Boolean(bool value);
   JsonLine& Null();
+  // A finished line, without its newline, as a value.
+  JsonLine& Object(std::string_view line);
   JsonLine& BeginObject();
   JsonLine& EndObject();
   JsonLine& BeginArray();

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <charconv>
+#include <cmath>
 #include <limits>
 #include <numeric>
 #include <string_view>
@@ -11,6 +12,7 @@
 #include "converters/sources/input_file.h"
 #include "converters/texts/word_splitter.h"
 #include "format/message_text.h"
+#include "tools/json_lines.h"
 
 namespace kinglet {
 namespace {
@@ -34,6 +36,20 @@ std::optional<CountedWord> ParseCount(std::string_view line) {
 }
 
 }  // namespace
+
+std::string LossBin::Range() const {
+  if (!to) return "never before";
+  return from == *to ? std::to_string(from) : std::to_string(from) + "-" + std::to_string(*to);
+}
+
+std::string LossBinJson(const std::string& by, const LossBin& bin, int digits) {
+  JsonLine line(digits);
+  line.Key("by").Text(by).Key("from").Integer(bin.from).Key("to");
+  bin.to ? line.Integer(*bin.to) : line.Null();
+  line.Key("tokens").Integer(bin.tokens).Key("nll").Number(bin.nll());
+  if (std::isinf(bin.nll())) line.Key("impossible").Boolean(true);
+  return line.Finish();
+}
 
 FrequencyBins::FrequencyBins(std::vector<uint32_t> rank_of)
     : rank_of_(std::move(rank_of)), words_(rank_of_.size()) {}

@@ -22,7 +22,15 @@ struct LossBin {
   std::optional<uint64_t> to;  // the last one of the bin; none: no end
   uint64_t tokens = 0;
   ExactSum logprob;
+
+  // Mean loss of its tokens.
+  double nll() const { return (0.0 - logprob.Value()) / static_cast<double>(tokens); }
+  // For people: "4-7", "never before".
+  std::string Range() const;
 };
+
+// The line of `score --by BY --json`.
+std::string LossBinJson(const std::string& by, const LossBin& bin, int digits);
 
 // Bins of equally many tokens by the rank of their word, from 0 for the most frequent.
 class FrequencyBins {

@@ -132,10 +132,7 @@ std::string PredictionView::PendingLine(const std::vector<Candidate>& prediction
   return PendingLead() + Words(prediction, std::nullopt, kLeadColumns) + '\n';
 }
 
-std::string PredictionView::CompletionsLine(std::vector<TextCompletion> words) const {
-  for (TextCompletion& word : words) {
-    if (word.text.starts_with(' ')) word.text.erase(0, 1);
-  }
+std::string PredictionView::CompletionsLine(const std::vector<TextCompletion>& words) const {
   return PendingLead() + Words(words, std::nullopt, kLeadColumns) + '\n';
 }
 

@@ -51,7 +51,7 @@ class PredictionView {
   // A prediction whose token is not known yet.
   std::string PendingLine(const std::vector<Candidate>& prediction) const;
   // The same for words that several tokens spell.
-  std::string CompletionsLine(std::vector<TextCompletion> words) const;
+  std::string CompletionsLine(const std::vector<TextCompletion>& words) const;
   std::string Summary(const PredictionTally& tally) const;
 
  private:

@@ -18,7 +18,7 @@ namespace {
 constexpr size_t kReadChunk = 64;
 constexpr size_t kCandidates = size_t{1} << 20;
 // Of words that begin with a prefix, in models of pieces.
-constexpr uint32_t kWidestBeam = 64;
+constexpr uint32_t kMostBeginnings = 64;
 constexpr uint64_t kMostSteps = 10000;
 
 size_t ChunkOf(const PredictionOptions& options, const Model& model) {
@@ -141,12 +141,15 @@ Result<std::vector<Candidate>> Predictor::AskForWords(Session& session) const {
 Status Predictor::AskForCompletions(Session& session, PredictionAnswer& answer) const {
   CompletionOptions completions;
   completions.count = options_.top;
-  completions.beam = std::clamp(options_.top, CompletionOptions().beam, kWidestBeam);
+  completions.beam = std::clamp(options_.top, CompletionOptions().beam, kMostBeginnings);
   const Before before = options_.spellings->After(session.last_token());
   const std::string prefix = options_.spellings->WordStart(before) + *options_.prefix;
   TextPrefix texts(options_.spellings);
   KINGLET_ASSIGN_OR_RETURN(answer.completions, texts.Best(session, 0, prefix, completions));
   answer.steps = texts.steps();
+  for (TextCompletion& word : answer.completions) {
+    if (word.text.starts_with(' ')) word.text.erase(0, 1);
+  }
   if (!options_.json) return Status();
   KINGLET_ASSIGN_OR_RETURN(answer.prefix_probability,
                            texts.Probability(session, 0, prefix, kMostSteps));
@@ -188,9 +191,7 @@ void Predictor::WriteJson(uint64_t position, const PredictionAnswer& answer) {
     line.LogProbability(candidate.log_probability).EndObject();
   }
   for (const TextCompletion& word : answer.completions) {
-    const size_t space = word.text.starts_with(' ') ? 1 : 0;
-    line.BeginObject().Token(word.text.substr(space));
-    line.LogProbability(word.log_probability).EndObject();
+    line.BeginObject().Token(word.text).LogProbability(word.log_probability).EndObject();
   }
   line.EndArray();
   if (options_.spellings) line.Key("steps").Integer(answer.steps);

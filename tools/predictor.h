@@ -41,8 +41,9 @@ struct PredictionOptions {
 struct PredictionAnswer {
   std::optional<double> log_probability;  // of the token itself; none for the first
   std::vector<Candidate> next;
-  std::vector<TextCompletion> completions;  // instead, with PredictionOptions::spellings
-  uint64_t steps = 0;                       // that those took
+  // Instead, with PredictionOptions::spellings; without the space before them.
+  std::vector<TextCompletion> completions;
+  uint64_t steps = 0;  // that those took
   double prefix_probability = 0;
   std::vector<NextCharacter> characters;  // that can follow the prefix
 };

@@ -329,7 +329,7 @@ Status Rescore(const RescoreOptions& options, Console& console) {
   KINGLET_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session,
                            Session::Create(model, session_options));
   Result<ScoredLists> scored = [&] {
-    Progress progress(console.errors_are_terminal);
+    Progress progress(ProgressFormOf("", console));
     return ListScorer(*model, frame, SourceName(options.lists), *session).Run(lists, progress);
   }();
   if (!scored.ok()) return scored.status();

@@ -26,6 +26,16 @@ void AddModelOptions(Arguments& arguments, RunOptions& options) {
   arguments.AddFlag("--json", options.json, "print JSON Lines");
 }
 
+void AddProgress(Arguments& arguments, std::string& progress) {
+  arguments.Add("--progress", progress, "print progress as JSON Lines on standard error")
+      .OneOf({"json"});
+}
+
+ProgressForm ProgressFormOf(const std::string& progress, const Console& console) {
+  if (!progress.empty()) return ProgressForm::kJson;
+  return console.errors_are_terminal ? ProgressForm::kLine : ProgressForm::kNone;
+}
+
 void AddThreads(Arguments& arguments, size_t& threads) {
   arguments.Add("--threads", threads, "use up to N threads")
       .Between(size_t{1}, kMaxThreads)

@@ -10,6 +10,7 @@
 #include "kinglet/status.h"
 #include "runtime/model.h"
 #include "tools/arguments.h"
+#include "tools/console.h"
 
 namespace kinglet {
 
@@ -29,6 +30,9 @@ void AddTeamOptions(Arguments& arguments, RunOptions& options, const std::string
 void AddModelOptions(Arguments& arguments, RunOptions& options);
 // Declares --threads.
 void AddThreads(Arguments& arguments, size_t& threads);
+// Declares --progress, which ProgressFormOf reads.
+void AddProgress(Arguments& arguments, std::string& progress);
+ProgressForm ProgressFormOf(const std::string& progress, const Console& console);
 // AddModelOptions, and --threads and --lanes. `options` outlives the parsing.
 void AddRunOptions(Arguments& arguments, RunOptions& options);
 

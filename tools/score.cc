@@ -15,6 +15,7 @@
 #include "tools/run_options.h"
 #include "tools/score_lines.h"
 #include "tools/score_pairs.h"
+#include "tools/score_protocol.h"
 #include "tools/score_report.h"
 #include "tools/score_token.h"
 #include "tools/words.h"
@@ -66,7 +67,7 @@ class Scorer {
     const uint64_t end = stream_.size();
     // A progress line would run through tokens printed on the same terminal.
     const bool tokens_on_terminal = console_.out_is_terminal && options_.report().tokens;
-    Progress progress(console_.errors_are_terminal && !tokens_on_terminal, end);
+    Progress progress(tokens_on_terminal ? ProgressForm::kNone : ProgressFormOf("", console_), end);
     if (first_predicted_ > 0) report_.Skip(stream_[0]);
     for (uint64_t first = 1; first < end; first += kScoreChunk) {
       const uint64_t last = std::min(end, first + kScoreChunk);
@@ -96,9 +97,7 @@ class Scorer {
                             Protocol());
     }
     JsonLine line = report_.NewLine();
-    line.Key("tokens").Integer(tokens).Key("scored").Integer(report_.all().scored());
-    report_.WriteLoss(line);
-    report_.WriteUnknown(line);
+    BeginStreamSummary(tokens, report_.all(), line);
     return report_.Finish(line, options_.source(), size_, Protocol());
   }
 
@@ -130,28 +129,9 @@ class Scorer {
     return Status();
   }
 
-  // What another program must do to get the same numbers.
   std::string Protocol() const {
-    const ModelDescription& description = model_.file().description();
-    std::string text = description.start_token
-                           ? "start token " + std::to_string(*description.start_token) + "; "
-                           : "first token unscored; ";
-    if (options_.block) {
-      text += "fresh state every block of " + std::to_string(*options_.block) + " tokens, " +
-              std::to_string(options_.context) + " of them context";
-    } else {
-      text += "state carried";
-    }
-    const NeuralCache* cache = FindBlock<NeuralCache>(description);
-    text += cache == nullptr ? "; no cache"
-                             : "; cache " + std::to_string(cache->capacity) + " " +
-                                   (cache->start == CacheStart::kPastCapacity ? "past capacity"
-                                                                              : EmptyCacheName());
-    return text + "; digest " + model_.file().digest();
-  }
-
-  std::string EmptyCacheName() const {
-    return options_.empty_cache.empty() ? "reference" : options_.empty_cache;
+    return StreamProtocol(model_.file(), options_.block, options_.context,
+                          options_.empty_cache.empty() ? "reference" : options_.empty_cache);
   }
 
   const ScoreOptions& options_;

@@ -53,8 +53,8 @@ class LinePrinter {
     JsonLine line = report_.NewLine();
     line.Key("lines").Integer(lines_).Key("tokens").Integer(tokens_);
     line.Key("scored").Integer(report_.all().scored());
-    report_.WriteUnknown(line);
-    report_.WriteLoss(line);
+    AppendUnknown(report_.all(), line);
+    line.Loss(report_.all().nll());
     return report_.Finish(line, source, size, Protocol());
   }
 

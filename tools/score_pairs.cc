@@ -26,8 +26,8 @@ Status PrintPairsSummary(const RunOptions& run, const std::string& path, uint64_
   const uint64_t scored = report.all().scored();
   line.Key("sentences").Integer(sentences);
   line.Key("tokens").Integer(scored + sentences).Key("scored").Integer(scored);
-  report.WriteLoss(line);
-  report.WriteUnknown(line);
+  line.Loss(report.all().nll());
+  AppendUnknown(report.all(), line);
   return report.Finish(line, path, std::nullopt, protocol);
 }
 

@@ -10,39 +10,6 @@
 #include "tools/token_text.h"
 
 namespace kinglet {
-namespace {
-
-// A larger share of unknown words is worth a warning: perplexity counts all of them as one word.
-constexpr double kManyUnknown = 0.05;
-
-double InBits(double nats) { return nats / std::log(2.0); }
-
-}  // namespace
-
-void LossTotals::Add(double value, bool unknown) {
-  all_.Add(value);
-  ++scored_;
-  if (unknown) {
-    ++unknown_;
-  } else {
-    known_.Add(value);
-  }
-}
-
-double LossTotals::unknown_share() const {
-  return static_cast<double>(unknown_) / static_cast<double>(scored_);
-}
-
-double LossTotals::nll() const { return LossPer(scored_); }
-
-double LossTotals::nll_without_unknown() const {
-  return (0.0 - known_.Value()) / static_cast<double>(scored_ - unknown_);
-}
-
-// -sum would turn a sum of zero into minus zero.
-double LossTotals::LossPer(uint64_t count) const {
-  return (0.0 - all_.Value()) / static_cast<double>(count);
-}
 
 Result<ScoreReport> ScoreReport::Create(const ScoreReportOptions& options, const Model& model,
                                         Console& console) {
@@ -145,52 +112,29 @@ void ScoreReport::PrintBins() const {
                                     : gaps_    ? gaps_->Bins()
                                                : std::vector<LossBin>();
   for (const LossBin& bin : bins) {
-    const double nll = (0.0 - bin.logprob.Value()) / static_cast<double>(bin.tokens);
     if (options_.json) {
-      JsonLine line = NewLine();
-      line.Key("by").Text(options_.by).Key("from").Integer(bin.from).Key("to");
-      bin.to ? line.Integer(*bin.to) : line.Null();
-      line.Key("tokens").Integer(bin.tokens).Key("nll").Number(nll);
-      if (std::isinf(nll)) line.Key("impossible").Boolean(true);
-      console_->out.Write(line.Finish());
+      console_->out.Write(LossBinJson(options_.by, bin, digits_));
       continue;
     }
-    const std::string range = !bin.to ? "never before"
-                              : bin.from == *bin.to
-                                  ? std::to_string(bin.from)
-                                  : std::to_string(bin.from) + "-" + std::to_string(*bin.to);
-    console_->out.Write(options_.by + " " + range + ": " + NumberText(nll, *model_) +
+    console_->out.Write(options_.by + " " + bin.Range() + ": " + NumberText(bin.nll(), *model_) +
                         " nats per token, " + Grouped(bin.tokens) + " tokens\n");
   }
 }
 
-void ScoreReport::WriteUnknown(JsonLine& line) const {
-  line.Key("oov").Integer(all_.unknown()).Key("oov_share").Number(all_.unknown_share());
-}
-
-void ScoreReport::WriteLoss(JsonLine& line) const { line.Loss(all_.nll()); }
-
 Status ScoreReport::Finish(JsonLine& line, const std::string& source,
                            const std::optional<TextSize>& size, const std::string& protocol) const {
-  KINGLET_RETURN_IF_ERROR(RequireScored(source));
+  KINGLET_RETURN_IF_ERROR(RequireScored(all_, source));
   PrintBins();
-  line.Key("ppl_without_oov").Number(std::exp(all_.nll_without_unknown()));
-  if (size) {
-    line.Key("words").Integer(size->words);
-    line.Key("ppl_per_word").Number(std::exp(all_.LossPer(size->words)));
-    line.Key("bits_per_byte").Number(InBits(all_.LossPer(size->bytes)));
-    line.Key("bits_per_character").Number(InBits(all_.LossPer(size->characters)));
-  }
-  line.Key("protocol").Text(protocol).Key("backend").Text(model_->backend().name);
+  EndSummary(all_, size, protocol, model_->backend().name, line);
   console_->out.Write(line.Finish());
   KINGLET_RETURN_IF_ERROR(console_->out.Flush());
-  WarnOfUnknown(source);
+  WarnOfUnknown(all_, source, model_->text() != nullptr);
   return Status();
 }
 
 Status ScoreReport::Finish(const std::string& head, const std::string& source,
                            const std::optional<TextSize>& size, const std::string& protocol) const {
-  KINGLET_RETURN_IF_ERROR(RequireScored(source));
+  KINGLET_RETURN_IF_ERROR(RequireScored(all_, source));
   PrintBins();
   const auto print = [this](const char* name, const std::string& value) {
     console_->out.Write(FactLine(name, value));
@@ -210,27 +154,8 @@ Status ScoreReport::Finish(const std::string& head, const std::string& source,
   }
   print("protocol", protocol);
   KINGLET_RETURN_IF_ERROR(console_->out.Flush());
-  WarnOfUnknown(source);
+  WarnOfUnknown(all_, source, model_->text() != nullptr);
   return Status();
-}
-
-Status ScoreReport::RequireScored(const std::string& source) const {
-  if (all_.scored() > 0) return Status();
-  return Status::Refusal(KINGLET_INVALID_ARGUMENT, source, "tokens", "at least one that is scored",
-                         "none");
-}
-
-void ScoreReport::WarnOfUnknown(const std::string& source) const {
-  if (all_.unknown_share() <= kManyUnknown) return;
-  char share[32];
-  std::snprintf(share, sizeof(share), "%.1f", 100 * all_.unknown_share());
-  // A model that knows how its text is cut has cut this one so.
-  const char* const advice =
-      model_->text() == nullptr
-          ? "If the model's own texts have fewer, it cuts text otherwise: see convert --tokenizer"
-          : "The model's own texts have fewer if they are of another language or kind";
-  PrintNote(source + ": " + share + " % of the scored tokens are unknown words, which count as " +
-            "one word; perplexity without them is printed too. " + advice);
 }
 
 }  // namespace kinglet

@@ -10,12 +10,12 @@
 
 #include "converters/texts/text_size.h"
 #include "kinglet/status.h"
-#include "runtime/accounting/exact_sum.h"
 #include "runtime/model.h"
 #include "runtime/scored_token.h"
 #include "tools/console.h"
 #include "tools/json_lines.h"
 #include "tools/loss_bins.h"
+#include "tools/loss_totals.h"
 
 namespace kinglet {
 
@@ -26,27 +26,6 @@ struct ScoreReportOptions {
   bool log10 = false;   // the unit of the log-probabilities that are printed, but not of the bits
   std::string by;       // "frequency" or "gap": print bins; empty: none
   std::string counts;   // path of the words' counts; empty: the vocabulary's order
-};
-
-// Sums of log-probabilities over scored tokens.
-class LossTotals {
- public:
-  void Add(double value, bool unknown);
-
-  uint64_t scored() const { return scored_; }
-  uint64_t unknown() const { return unknown_; }  // tokens with the unknown word's id
-  double unknown_share() const;
-  double logprob() const { return all_.Value(); }
-  double logprob_without_unknown() const { return known_.Value(); }
-  // Mean losses; NaN where there is no token.
-  double nll() const;
-  double nll_without_unknown() const;
-  // The whole loss divided by `count`.
-  double LossPer(uint64_t count) const;
-
- private:
-  ExactSum all_, known_;
-  uint64_t scored_ = 0, unknown_ = 0;
 };
 
 class ScoreReport {
@@ -72,9 +51,6 @@ class ScoreReport {
   JsonLine NewLine() const { return JsonLine(digits_); }
   int digits() const { return digits_; }
 
-  // Members of a summary.
-  void WriteUnknown(JsonLine& line) const;  // "oov", "oov_share"
-  void WriteLoss(JsonLine& line) const;     // "nll", "ppl"
   // Prints the bins, the summary that `line` begins, and a warning on standard error if many words
   // are unknown. `size` is that of what was scored, if the text is known. KINGLET_INVALID_ARGUMENT,
   // naming `source`, if nothing could be scored; then nothing is printed.
@@ -88,8 +64,6 @@ class ScoreReport {
   ScoreReport(const ScoreReportOptions& options, const Model& model, Console& console);
   void PrintToken(uint64_t position, uint32_t id, const ScoredToken& token, std::string_view typed);
   void PrintBins() const;
-  Status RequireScored(const std::string& source) const;
-  void WarnOfUnknown(const std::string& source) const;
 
   ScoreReportOptions options_;
   const Model* model_;

@@ -15,6 +15,7 @@
 #include "format/writer.h"
 #include "tools/commands.h"
 #include "tools/json_lines.h"
+#include "tools/run_options.h"
 #include "tools/words.h"
 
 namespace kinglet {
@@ -100,7 +101,7 @@ Status TuneCacheOf(const TuneCacheCommand& command, Console& console) {
                                ? ReadIdSequence(command.ids, file->description().vocabulary_size)
                                : ReadTextSequence(command.text, file->vocabulary(), text.get()));
   Result<TunedCache> tuned = [&] {
-    Progress progress(console.errors_are_terminal, TuningTokens(sequence.ids.size()));
+    Progress progress(ProgressFormOf("", console), TuningTokens(sequence.ids.size()));
     return TuneCache(
         file, sequence.ids,
         {command.capacity, command.threads, [&progress](uint64_t done) { progress.Report(done); }});

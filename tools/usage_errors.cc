@@ -173,7 +173,8 @@ std::string CommandText(const CLI::App& program) {
 bool NamesFile(const CLI::Option& option) {
   const std::string value = Placeholder(option);
   return value == kFileOrStandardInput || value == "FILE" || value == "FILES" ||
-         value == "CHECKPOINT" || value == "TOKENIZER" || value.ends_with(".kgl");
+         value == "CHECKPOINT" || value == "TOKENIZER" || value.ends_with(".kgl") ||
+         value.ends_with(".html");
 }
 
 const CLI::Option* MisplacedDash(const CLI::App& program) {

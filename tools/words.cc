@@ -63,8 +63,12 @@ Status ReadPieces(int descriptor, const std::string& source,
   }
 }
 
-Result<TokenSequence> ReadTextSequence(const std::string& path, const Vocabulary* vocabulary,
-                                       const ModelText* text) {
+namespace {
+
+// Reads a text with `read(reader, piece)` for each of its pieces and `finish(reader)` at its end.
+Status ReadText(const std::string& path, const Vocabulary* vocabulary, const ModelText* text,
+                const std::function<Status(TextReader&, std::string_view)>& read,
+                const std::function<Status(TextReader&)>& finish) {
   KINGLET_RETURN_IF_ERROR(RequireWords(path, vocabulary));
   const bool standard_input = path == "-";
   const std::string source = standard_input ? "standard input" : path;
@@ -73,14 +77,42 @@ Result<TokenSequence> ReadTextSequence(const std::string& path, const Vocabulary
     return Status::Refusal(errno == ENOENT ? KINGLET_NOT_FOUND : KINGLET_IO_ERROR, source, "open",
                            "a readable file", std::strerror(errno));
   }
-  TokenSequence sequence;
   TextReader reader(*vocabulary, text, source);
-  Status status = ReadPieces(descriptor, source,
-                             [&](std::string_view piece) { return reader.Add(piece, sequence); });
-  if (status.ok()) status = reader.Finish(sequence);
+  Status status =
+      ReadPieces(descriptor, source, [&](std::string_view piece) { return read(reader, piece); });
+  if (status.ok()) status = finish(reader);
   if (!standard_input) ::close(descriptor);
   KINGLET_RETURN_IF_ERROR(status);
   NoteByteOrderMark(reader, source);
+  return Status();
+}
+
+}  // namespace
+
+Status ForEachTextPiece(const std::string& path, const Vocabulary* vocabulary,
+                        const ModelText* text,
+                        const std::function<Status(const TokenSequence&)>& sink) {
+  return ReadText(
+      path, vocabulary, text,
+      [&](TextReader& reader, std::string_view bytes) -> Status {
+        TokenSequence piece;
+        KINGLET_RETURN_IF_ERROR(reader.Add(bytes, piece));
+        return sink(piece);
+      },
+      [&](TextReader& reader) -> Status {
+        TokenSequence piece;
+        KINGLET_RETURN_IF_ERROR(reader.Finish(piece));
+        return sink(piece);
+      });
+}
+
+Result<TokenSequence> ReadTextSequence(const std::string& path, const Vocabulary* vocabulary,
+                                       const ModelText* text) {
+  TokenSequence sequence;
+  KINGLET_RETURN_IF_ERROR(ReadText(
+      path, vocabulary, text,
+      [&](TextReader& reader, std::string_view bytes) { return reader.Add(bytes, sequence); },
+      [&](TextReader& reader) { return reader.Finish(sequence); }));
   return sequence;
 }
 

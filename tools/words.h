@@ -23,6 +23,11 @@ void NoteByteOrderMark(const TextReader& reader, const std::string& source);
 // Ids from a file of numbers (converters/texts/token_file.h), each checked to be below
 // `vocabulary_size`.
 Result<TokenSequence> ReadIdSequence(const std::string& path, uint32_t vocabulary_size);
+// Calls `sink` with the ids of a text file, piece by piece, each in a sequence of its own that has
+// the piece's size. Otherwise as ReadTextSequence.
+Status ForEachTextPiece(const std::string& path, const Vocabulary* vocabulary,
+                        const ModelText* text,
+                        const std::function<Status(const TokenSequence&)>& sink);
 // Ids of a text file; "-" is standard input. Refuses a null `vocabulary`: a model that has ids only
 // cannot read text. Lines are cut as `text` says; null: at white space (TextReader).
 Result<TokenSequence> ReadTextSequence(const std::string& path, const Vocabulary* vocabulary,

@@ -115,7 +115,8 @@ class FairseqLoader {
         return builder_.Has(prefix + name + ".weight");
       });
       const std::string name = prefix + (has != names.end() ? *has : *names.begin());
-      return std::pair(Kept(name + ".weight", {d}), Kept(name + ".bias", {d}));
+      // Braces fix the order, and with it the file.
+      return std::pair<TensorId, TensorId>{Kept(name + ".weight", {d}), Kept(name + ".bias", {d})};
     };
     TransformerLayer layer{};
     std::tie(layer.attention_norm_gain, layer.attention_norm_bias) =

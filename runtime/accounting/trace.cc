@@ -109,15 +109,22 @@ TokenPath PathOf(const Plan& plan, uint64_t position, uint32_t id, const Cluster
           source_length};
 }
 
+FullTracer::FullTracer(const Plan& plan, uint64_t source_length)
+    : plan_(&plan),
+      source_length_(source_length),
+      clusters_(ClusterSet::First(plan.clusters.size())),
+      rows_(plan) {}
+
+void FullTracer::Step(uint32_t id) {
+  ++trace_.paths[PathOf(*plan_, position_, id, clusters_, rows_.Step(id), source_length_)];
+  trace_.distribution += FullDistribution(*plan_, position_);
+  ++position_;
+}
+
 Trace FullTrace(const Plan& plan, std::span<const uint32_t> ids, uint64_t source_length) {
-  const ClusterSet clusters = ClusterSet::First(plan.clusters.size());
-  CachedRows rows(plan);
-  Trace trace;
-  for (size_t i = 0; i < ids.size(); ++i) {
-    ++trace.paths[PathOf(plan, i, ids[i], clusters, rows.Step(ids[i]), source_length)];
-    trace.distribution += FullDistribution(plan, i);
-  }
-  return trace;
+  FullTracer tracer(plan, source_length);
+  for (const uint32_t id : ids) tracer.Step(id);
+  return tracer.trace();
 }
 
 Trace EncoderTrace(const Plan& plan, std::span<const uint32_t> source) {

@@ -14,6 +14,7 @@
 #include "kernels/plan.h"
 #include "runtime/accounting/cluster_set.h"
 #include "runtime/accounting/operations.h"
+#include "runtime/cached_rows.h"
 
 namespace kinglet {
 
@@ -63,10 +64,26 @@ struct Trace {
 // `row_is_cached`: what CachedRows of its stream returned for it.
 TokenPath PathOf(const Plan& plan, uint64_t position, uint32_t id, const ClusterSet& clusters,
                  bool row_is_cached = false, uint64_t source_length = 0);
-// The trace of `ids` in a new stream with a query for the full distribution after each. The model
-// does not run, so the distinct words that a neural cache holds are unknown; each of them costs 2
-// multiplications, 4 additions and 4 others that are missing here. In a translation, ids begin with
-// the start token, and the source has `source_length` tokens.
+// The trace of a new stream with a query for the full distribution after each token, which comes
+// one by one; memory does not grow with their number. The model does not run, so the distinct words
+// that a neural cache holds are unknown; each of them costs 2 multiplications, 4 additions and 4
+// others that are missing here.
+class FullTracer {
+ public:
+  // The plan outlives this. In a translation the source has `source_length` tokens.
+  explicit FullTracer(const Plan& plan, uint64_t source_length = 0);
+  // REQUIRES: id < vocabulary size.
+  void Step(uint32_t id);
+  const Trace& trace() const { return trace_; }
+
+ private:
+  const Plan* plan_;
+  uint64_t source_length_, position_ = 0;
+  ClusterSet clusters_;
+  CachedRows rows_;
+  Trace trace_;
+};
+// The same of all `ids`; in a translation they begin with the start token.
 Trace FullTrace(const Plan& plan, std::span<const uint32_t> ids, uint64_t source_length = 0);
 // The trace of a source's tokens in the encoder. REQUIRES: the plan has one; ids of its vocabulary.
 Trace EncoderTrace(const Plan& plan, std::span<const uint32_t> source);

@@ -75,4 +75,15 @@ Status CopyText(const char* function, std::string_view text, char* buffer, uint6
   return Status();
 }
 
+Status CopyTexts(const char* function, const std::string& texts,
+                 const std::vector<uint64_t>& begins, char* buffer, uint64_t capacity,
+                 uint64_t* needed, uint64_t* offsets) {
+  KINGLET_ASSIGN_OR_RETURN(const bool is_wanted,
+                           PrepareBuffer(function, texts.size(), buffer, capacity, needed));
+  if (!is_wanted) return Status();
+  std::copy(texts.begin(), texts.end(), buffer);
+  if (offsets != nullptr) std::copy(begins.begin(), begins.end(), offsets);
+  return Status();
+}
+
 }  // namespace kinglet

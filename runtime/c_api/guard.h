@@ -12,6 +12,7 @@
 #include <new>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "kinglet/status.h"
 
@@ -113,6 +114,11 @@ Result<bool> PrepareBuffer(const char* function, uint64_t size, const void* buff
 // Copies the text and a NUL to a caller's buffer in this way.
 Status CopyText(const char* function, std::string_view text, char* buffer, uint64_t capacity,
                 uint64_t* needed);
+// The same for texts that each end with a NUL, and where they begin and end, unless `offsets` is
+// NULL.
+Status CopyTexts(const char* function, const std::string& texts,
+                 const std::vector<uint64_t>& begins, char* buffer, uint64_t capacity,
+                 uint64_t* needed, uint64_t* offsets);
 
 }  // namespace kinglet
 

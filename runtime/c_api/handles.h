@@ -59,6 +59,13 @@ Result<std::span<T>> ReadArray(const char* function, const char* name, T* array,
   return std::span<T>(array, n);
 }
 
+// The beginning of a word or a text: any bytes.
+inline Result<std::string_view> ReadPrefix(const char* function, const char* prefix,
+                                           uint64_t length) {
+  KINGLET_ASSIGN_OR_RETURN(const auto bytes, ReadArray(function, "prefix", prefix, length));
+  return std::string_view(bytes.data(), bytes.size());
+}
+
 // NULL: the defaults. Ranges are the session's to check.
 Result<DrawOptions> ReadDrawOptions(const char* function, const kinglet_draw_options* given);
 

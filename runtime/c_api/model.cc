@@ -199,12 +199,7 @@ kinglet_status kinglet_model_token_texts(const kinglet_model* model, char* buffe
     std::string texts;
     std::vector<uint64_t> begins;
     kinglet::AppendTexts(*words, texts, begins);
-    KINGLET_ASSIGN_OR_RETURN(const bool wanted, kinglet::PrepareBuffer(function, texts.size(),
-                                                                       buffer, capacity, needed));
-    if (!wanted) return Status();
-    std::copy(texts.begin(), texts.end(), buffer);
-    if (offsets != nullptr) std::copy(begins.begin(), begins.end(), offsets);
-    return Status();
+    return kinglet::CopyTexts(function, texts, begins, buffer, capacity, needed, offsets);
   });
 }
 

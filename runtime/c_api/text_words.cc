@@ -25,12 +25,12 @@ struct TextQuestion {
 Result<TextQuestion> ReadQuestion(const char* function, kinglet_session* session,
                                   const char* prefix, uint64_t length) {
   KINGLET_RETURN_IF_ERROR(RequirePointer(function, "session", session));
-  KINGLET_ASSIGN_OR_RETURN(const auto bytes, ReadArray(function, "prefix", prefix, length));
+  KINGLET_ASSIGN_OR_RETURN(const std::string_view text, ReadPrefix(function, prefix, length));
   if (!session->text_prefix) {
     KINGLET_ASSIGN_OR_RETURN(TextPrefix made, TextPrefix::Create(session->session->model()));
     session->text_prefix.emplace(std::move(made));
   }
-  return TextQuestion{&*session->text_prefix, std::string_view(bytes.data(), bytes.size())};
+  return TextQuestion{&*session->text_prefix, text};
 }
 
 void WriteSteps(const TextPrefix& texts, uint64_t* steps) {
@@ -103,11 +103,6 @@ kinglet_status kinglet_session_text_words(kinglet_session* session, uint32_t lan
       std::transform(words.begin(), words.end(), log_probabilities,
                      [](const kinglet::TextCompletion& word) { return word.log_probability; });
     }
-    KINGLET_ASSIGN_OR_RETURN(const bool wanted, kinglet::PrepareBuffer(function, texts.size(),
-                                                                       buffer, capacity, needed));
-    if (!wanted) return Status();
-    std::copy(texts.begin(), texts.end(), buffer);
-    if (offsets != nullptr) std::copy(begins.begin(), begins.end(), offsets);
-    return Status();
+    return kinglet::CopyTexts(function, texts, begins, buffer, capacity, needed, offsets);
   });
 }

@@ -35,11 +35,6 @@ struct WordOutputs {
   }
 };
 
-Result<std::string_view> ReadPrefix(const char* function, const char* prefix, uint64_t length) {
-  KINGLET_ASSIGN_OR_RETURN(const auto bytes, ReadArray(function, "prefix", prefix, length));
-  return std::string_view(bytes.data(), bytes.size());
-}
-
 Result<WordSet> ReadAllowed(const char* function, const kinglet_session* session,
                             const uint32_t* allowed, uint64_t count) {
   KINGLET_ASSIGN_OR_RETURN(const auto ids, ReadArray(function, "allowed", allowed, count));

@@ -7,8 +7,8 @@
 #include <variant>
 
 #include "runtime/accounting/meter.h"
-#include "tests/bench/published_totals.h"
 #include "tests/synthesis/presets.h"
+#include "tests/synthesis/published_totals.h"
 #include "tests/tools/run_command.h"
 
 namespace kinglet::published_counts_test {

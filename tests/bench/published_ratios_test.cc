@@ -5,9 +5,9 @@
 #include <string>
 
 #include "runtime/accounting/micronet.h"
-#include "tests/bench/published_totals.h"
-#include "tests/runtime/synthetic_plan.h"
 #include "tests/synthesis/coded_presets.h"
+#include "tests/synthesis/published_totals.h"
+#include "tests/synthesis/synthetic_plan.h"
 #include "tests/tools/run_command.h"
 
 namespace kinglet::published_ratios_test {

@@ -44,6 +44,22 @@ def names_in_help(text):
     return {name for line in lines for name in line.split(",") if name.startswith("-")}
 
 
+def check_components(cmake, build, work, libdir):
+    """Each component installs its part; together they are the whole."""
+    def files(prefix):
+        return {str(path.relative_to(prefix)) for path in prefix.rglob("*") if not path.is_dir()}
+
+    found = {}
+    for name in ("runtime", "development", "command"):
+        run(cmake, "--install", build, "--prefix", work / name, "--component", name)
+        found[name] = files(work / name)
+    whole = files(work / "first")
+    expect(sum(map(len, found.values())) == len(whole) and set().union(*found.values()) == whole,
+           f"components: {found}")
+    expect(all(f"{libdir}/libkinglet.so." in path for path in found["runtime"]), str(found))
+    expect("bin/kinglet" in found["command"], str(found))
+
+
 def completed(completions, *words):
     """What bash offers after these words."""
     quoted = " ".join(f"'{word}'" for word in words)
@@ -91,6 +107,7 @@ def main():
         work = pathlib.Path(folder)
         # Installed to one place and moved to another: nothing may depend on where it first was.
         run(cmake, "--install", build, "--prefix", work / "first")
+        check_components(cmake, build, work, libdir)
         prefix = (work / "first").rename(work / "prefix")
         lib = prefix / libdir
         expect((prefix / "bin" / "kinglet").is_file(), "not installed: bin/kinglet")

@@ -218,27 +218,25 @@ class RandomStateDict {
   SourceWeights weights_;
 };
 
-// Zeroes the nearest whole number of entries to that share.
-void PruneTo(double sparsity, EncodedTensor& tensor) {
-  const auto entries = static_cast<double>(Count(tensor.shape));
-  const double zeros = std::round(sparsity * entries);
+uint64_t ZerosOf(double sparsity, const EncodedTensor& tensor) {
+  return static_cast<uint64_t>(std::round(sparsity * static_cast<double>(Count(tensor.shape))));
+}
+
+void PruneTo(uint64_t zeros, EncodedTensor& tensor) {
+  const uint64_t entries = Count(tensor.shape);
   if (zeros >= entries) {
     auto& values = std::get<DenseF32>(tensor.values).values;
     std::fill(values.begin(), values.end(), 0.0F);
   } else {
-    PruneTensor((zeros + 0.5) / entries, tensor);
+    PruneTensor((static_cast<double>(zeros) + 0.5) / static_cast<double>(entries), tensor);
   }
 }
 
-Status Prune(const SynthesisSpec& spec, LoadedModel& model) {
-  std::vector<EncodedTensor>& tensors = model.draft.tensors;
-  if (spec.other_sparsity > 0) {
-    Sparsities named;
-    for (const auto& [name, sparsity] : spec.sparsities) named[StoredName(name)] = sparsity;
-    for (const TensorId id : model.prunable) {
-      if (!named.contains(tensors[id].name)) PruneTo(spec.other_sparsity, tensors[id]);
-    }
-  }
+// How many entries of each tensor are zero: the nearest whole number to the tensor's sparsity.
+Result<std::vector<uint64_t>> ZerosByTensor(const SynthesisSpec& spec, const LoadedModel& model) {
+  const std::vector<EncodedTensor>& tensors = model.draft.tensors;
+  std::vector<uint64_t> zeros(tensors.size(), 0);
+  for (const TensorId id : model.prunable) zeros[id] = ZerosOf(spec.other_sparsity, tensors[id]);
   for (const auto& [name, sparsity] : spec.sparsities) {
     const auto found = std::find_if(
         tensors.begin(), tensors.end(),
@@ -246,9 +244,9 @@ Status Prune(const SynthesisSpec& spec, LoadedModel& model) {
     if (found == tensors.end()) {
       return Refuse("sparsities", "names of the network's tensors", Quoted(name));
     }
-    PruneTo(sparsity, *found);
+    zeros[static_cast<size_t>(found - tensors.begin())] = ZerosOf(sparsity, *found);
   }
-  return {};
+  return zeros;
 }
 
 Status CheckEntries(const SourceWeights& weights) {
@@ -281,6 +279,19 @@ void SetFrequencies(const SynthesisSpec& spec, ModelDraft& draft) {
   }
 }
 
+// The network as the family reads it, without values.
+Result<LoadedModel> Load(const SynthesisSpec& spec) {
+  KINGLET_RETURN_IF_ERROR(CheckShapes(spec));
+  KINGLET_RETURN_IF_ERROR(CheckNumbers(spec));
+  const MicronetConfig config = ConfigOf(spec);
+  const SourceWeights weights = RandomStateDict(spec, config).Make();
+  KINGLET_RETURN_IF_ERROR(CheckEntries(weights));
+  KINGLET_ASSIGN_OR_RETURN(LoadedModel model, MicronetDraft(config, weights));
+  SetFrequencies(spec, model.draft);
+  model.draft.description.provenance = ProvenanceOf(spec);
+  return model;
+}
+
 }  // namespace
 
 std::string StoredName(std::string_view state_dict_name) {
@@ -290,21 +301,32 @@ std::string StoredName(std::string_view state_dict_name) {
   return name;
 }
 
+Result<SynthesisOutline> OutlineMicronet(const SynthesisSpec& spec) {
+  KINGLET_ASSIGN_OR_RETURN(LoadedModel model, Load(spec));
+  KINGLET_ASSIGN_OR_RETURN(std::vector<uint64_t> nonzeros, ZerosByTensor(spec, model));
+  std::vector<EncodedTensor>& tensors = model.draft.tensors;
+  for (size_t i = 0; i < tensors.size(); ++i) nonzeros[i] = Count(tensors[i].shape) - nonzeros[i];
+  if (spec.bits != 0) {
+    for (const TensorId id : model.quantisable) {
+      const bool matrix = tensors[id].shape.size() == 2;
+      tensors[id].values = Quantised{
+          spec.bits, matrix ? ScaleRule::kMultiplyPerRow : ScaleRule::kDividePerTensor, {}, {}};
+    }
+  }
+  return SynthesisOutline{std::move(model.draft), std::move(nonzeros)};
+}
+
 Result<ModelDraft> Synthesise(const SynthesisSpec& spec) {
-  KINGLET_RETURN_IF_ERROR(CheckShapes(spec));
-  KINGLET_RETURN_IF_ERROR(CheckNumbers(spec));
-  const MicronetConfig config = ConfigOf(spec);
-  const SourceWeights weights = RandomStateDict(spec, config).Make();
-  KINGLET_RETURN_IF_ERROR(CheckEntries(weights));
-  KINGLET_ASSIGN_OR_RETURN(LoadedModel model, MicronetDraft(config, weights));
+  KINGLET_ASSIGN_OR_RETURN(LoadedModel model, Load(spec));
+  KINGLET_ASSIGN_OR_RETURN(const std::vector<uint64_t> zeros, ZerosByTensor(spec, model));
   KINGLET_RETURN_IF_ERROR(ReadTensors(model));
-  KINGLET_RETURN_IF_ERROR(Prune(spec, model));
+  for (size_t i = 0; i < zeros.size(); ++i) {
+    if (zeros[i] > 0) PruneTo(zeros[i], model.draft.tensors[i]);
+  }
   if (spec.bits != 0) {
     for (const TensorId id : model.quantisable) QuantiseTensor(spec.bits, model.draft.tensors[id]);
   }
   for (EncodedTensor& tensor : model.draft.tensors) ChooseMask(tensor);
-  SetFrequencies(spec, model.draft);
-  model.draft.description.provenance = ProvenanceOf(spec);
   return std::move(model.draft);
 }
 

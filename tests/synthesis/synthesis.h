@@ -44,6 +44,15 @@ struct SynthesisSpec {
 // two names in the state dict; both give the softmax's.
 std::string StoredName(std::string_view state_dict_name);
 
+// A model without its values, and how many entries of each tensor are not zero: all that counting
+// needs.
+struct SynthesisOutline {
+  ModelDraft draft;                // shapes and encodings; each tensor's values are empty
+  std::vector<uint64_t> nonzeros;  // by tensor; as Synthesise makes them, with 3 bits or more
+};
+// Errors: as Synthesise.
+Result<SynthesisOutline> OutlineMicronet(const SynthesisSpec& spec);
+
 // A model with the same values on every machine. A tensor's values depend only on the seed, its
 // name and its shape. With 3 bits or more no entry rounds to zero, so exactly the pruned entries
 // are zero. Activation quantisers have the ranges that these weights reach. The model has no

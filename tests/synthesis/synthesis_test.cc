@@ -152,6 +152,30 @@ TEST(Synthesis, ZerosAreThoseAskedForWhateverTheBits) {
   }
 }
 
+TEST(Synthesis, AnOutlineHasTheShapesEncodingsAndZerosOfTheModel) {
+  for (const int bits : {0, 3, 9}) {
+    SynthesisSpec spec = Small();
+    spec.bits = bits;
+    spec.other_sparsity = 0.3;
+    spec.sparsities = {{"embed.layers.1.weight", 0.21}, {"loss.layers.2.bias", 1}};
+    const ModelDraft model = *Synthesise(spec);
+    const SynthesisOutline outline = *OutlineMicronet(spec);
+    ASSERT_EQ(outline.draft.tensors.size(), model.tensors.size());
+    for (size_t i = 0; i < model.tensors.size(); ++i) {
+      const EncodedTensor &made = model.tensors[i], &found = outline.draft.tensors[i];
+      EXPECT_EQ(found.name, made.name);
+      EXPECT_EQ(found.shape, made.shape);
+      EXPECT_EQ(found.derived, made.derived);
+      ASSERT_EQ(found.values.index(), made.values.index()) << made.name;
+      EXPECT_EQ(outline.nonzeros[i], CountNonzeros(made)) << made.name << ", " << bits << " bits";
+      const auto* quantised = std::get_if<Quantised>(&made.values);
+      if (quantised == nullptr) continue;
+      EXPECT_EQ(std::get<Quantised>(found.values).bits, bits);
+      EXPECT_EQ(std::get<Quantised>(found.values).rule, quantised->rule) << made.name;
+    }
+  }
+}
+
 TEST(Synthesis, OutputsAreProbabilities) {
   for (const int bits : {0, 2, 8, 9, 10, 16}) {
     SynthesisSpec spec = Small();

@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "tests/runtime/synthetic_plan.h"
+#include "tests/synthesis/synthetic_plan.h"
 
 namespace kinglet::count_report_test {
 namespace {

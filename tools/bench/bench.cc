@@ -25,7 +25,7 @@ struct BenchOptions {
   std::optional<uint64_t> source_length, target_length;  // of translations
   std::string modes = "full,score,topk";
   uint32_t top = 10;
-  uint64_t tokens = 1000;
+  uint64_t tokens = kUsualTimed;
   std::optional<uint64_t> rounds;
   size_t steps = 12;
   bool no_skip = false;
@@ -115,7 +115,7 @@ Status Bench(const BenchOptions& options, Console& console) {
 
   std::vector<BenchResult> results;
   {
-    Progress shown(console.errors_are_terminal, setup.schedule.rounds);
+    Progress shown(ProgressFormOf("", console), setup.schedule.rounds);
     KINGLET_ASSIGN_OR_RETURN(results, Measure(model, setup, LaneIds(std::move(ids), setup.lanes),
                                               [&](uint64_t done) { shown.Report(done); }));
   }

@@ -30,6 +30,8 @@ struct BenchSchedule {
 // Each round saves and restores all streams; with thousands of streams that takes longer than their
 // tokens.
 inline constexpr uint64_t kUsualRounds = 20;
+// Timed steps of each mode, if the command line does not say.
+inline constexpr uint64_t kUsualTimed = 1000;
 // At most `tokens` >= 1 timed tokens in at most `rounds` >= 1 rounds, limited by the number of ids.
 // KINGLET_INVALID_ARGUMENT naming `source` if there are too few ids to time one token.
 Result<BenchSchedule> MakeSchedule(uint64_t warm_up, uint64_t tokens, uint64_t ids,

@@ -170,6 +170,17 @@ std::string BenchJson(const BenchResult& result) {
   return line.Finish();
 }
 
+std::string InterruptionsText(const std::vector<BenchResult>& results) {
+  uint64_t timed = 0, interrupted = 0;
+  for (const BenchResult& result : results) {
+    timed += result.timed;
+    interrupted += result.interrupted;
+  }
+  if (interrupted == 0) return "";
+  return "other work on this machine interrupted " + Grouped(interrupted) + " of " +
+         Grouped(timed) + " steps; means and high percentiles include the interruptions";
+}
+
 std::string BenchText(const std::vector<BenchResult>& results, size_t steps) {
   const BenchResult& first = results.front();
   std::string text = Formatted("%s, %zu lane%s on %zu thread%s, %s steps of each mode, %s\n\n",
@@ -199,15 +210,8 @@ std::string BenchText(const std::vector<BenchResult>& results, size_t steps) {
     text += Formatted("%-14s %9.2f %9.2f %9.2f %9.2f   per source token\n", "encode", us.p50,
                       us.p90, us.p99, us.mean);
   }
-  uint64_t timed = 0, interrupted = 0;
-  for (const BenchResult& result : results) {
-    timed += result.timed;
-    interrupted += result.interrupted;
-  }
-  if (interrupted > 0) {
-    text += "\nother work on this machine interrupted " + Grouped(interrupted) + " of " +
-            Grouped(timed) + " steps; means and high percentiles include the interruptions\n";
-  }
+  const std::string interruptions = InterruptionsText(results);
+  if (!interruptions.empty()) text += "\n" + interruptions + "\n";
   for (const BenchResult& result : results) {
     if (steps > 0) text += StepsText(result, steps);
   }

@@ -70,6 +70,8 @@ struct BenchResult {
 // steps ran slower while they were timed one by one.
 void AddRemainder(BenchResult& result);
 
+// A sentence about timed steps that the system interrupted; empty if there are none.
+std::string InterruptionsText(const std::vector<BenchResult>& results);
 // One line of JSON.
 std::string BenchJson(const BenchResult& result);
 // A table with a line for each mode, then the `steps` slowest steps of each mode.

@@ -10,9 +10,9 @@
 
 #include "runtime/session.h"
 #include "tests/runtime/lower/lowering.h"
-#include "tests/runtime/synthetic_plan.h"
 #include "tests/support/recurrent_builder.h"
 #include "tests/support/softmax_builder.h"
+#include "tests/synthesis/synthetic_plan.h"
 
 namespace kinglet::meter_test {
 namespace {

@@ -12,11 +12,11 @@
 #include <utility>
 
 #include "runtime/lower/lower.h"
-#include "tests/bench/published_totals.h"
-#include "tests/runtime/synthetic_plan.h"
 #include "tests/support/recurrent_builder.h"
 #include "tests/support/translation_builder.h"
 #include "tests/synthesis/presets.h"
+#include "tests/synthesis/published_totals.h"
+#include "tests/synthesis/synthetic_plan.h"
 
 namespace kinglet::micronet_test {
 namespace {

@@ -1,0 +1,150 @@
+"""The bundled command: converting, counting, translating, and anything else that it does."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import sysconfig
+import tempfile
+import threading
+from collections.abc import Callable, Iterable
+from typing import Any, Union
+
+from kinglet.errors import CommandFailed, NotFound
+
+Path = Union[str, "os.PathLike[str]"]
+Progress = Callable[[str], None]
+
+
+def command_path() -> str:
+    """The command: of KINGLET_COMMAND, or else of this environment, or else of the path."""
+    chosen = os.environ.get("KINGLET_COMMAND")
+    if chosen:
+        return chosen
+    package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    folders = [
+        sysconfig.get_path("scripts"),
+        sysconfig.get_path("scripts", os.name + "_user"),
+        os.path.dirname(sys.executable),
+        os.path.join(package, "bin"),
+    ]
+    found = shutil.which("kinglet", path=os.pathsep.join(folders)) or shutil.which("kinglet")
+    if found is None:
+        raise NotFound(
+            f"kinglet: command: expected it in {', '.join(folders)} or the path, found none; "
+            "install the package or name the file in KINGLET_COMMAND")
+    return found
+
+
+def run(
+    *arguments: str | os.PathLike[str] | int | float,
+    input: str | None = None,
+    progress: Progress | None = None,
+) -> str:
+    """Runs the command and returns what it wrote to standard output.
+
+    `input` is its standard input; `progress` is called with each message of `--progress json`.
+    Raises CommandFailed with the command's own line. Ctrl-C ends the command too.
+    """
+    words = [command_path(), *(os.fspath(a) if isinstance(a, os.PathLike) else str(a)
+                               for a in arguments)]
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as given:
+        if input is not None:
+            given.write(input.encode("utf-8", "surrogateescape"))
+            given.seek(0)
+        process = subprocess.Popen(words, stdin=given if input is not None else subprocess.DEVNULL,
+                                   stdout=out, stderr=subprocess.PIPE, text=True,
+                                   encoding="utf-8", errors="surrogateescape")
+        messages: list[str] = []
+        try:
+            assert process.stderr is not None
+            for line in process.stderr:
+                told = _progress(line)
+                if told is None:
+                    messages.append(line)
+                elif progress is not None:
+                    progress(told)
+            status = process.wait()
+        except BaseException:
+            process.kill()
+            process.wait()
+            raise
+        if status == -signal.SIGINT and threading.current_thread() is threading.main_thread():
+            raise KeyboardInterrupt
+        if status != 0:
+            message = "".join(messages).strip().splitlines()
+            raise CommandFailed(message[-1] if message else f"kinglet: ended with {status}",
+                                status, "exit status")
+        out.seek(0)
+        return out.read().decode("utf-8", "surrogateescape")
+
+
+def _progress(line: str) -> str | None:
+    if not line.startswith('{"progress":'):
+        return None
+    try:
+        return str(json.loads(line)["progress"])
+    except ValueError:
+        return None
+
+
+def run_json(
+    *arguments: str | os.PathLike[str] | int | float,
+    input: str | None = None,
+    progress: Progress | None = None,
+) -> list[dict[str, Any]]:
+    """`run` with `--json`: the objects that the command printed."""
+    output = run(*arguments, "--json", input=input, progress=progress)
+    return [json.loads(line) for line in output.splitlines()]
+
+
+def options_of(options: dict[str, Any]) -> list[str]:
+    """keyword=value as `--keyword value`; True is the option alone, a list repeats it."""
+    words: list[str] = []
+    for name, value in options.items():
+        option = "--" + name.rstrip("_").replace("_", "-")
+        if value is None or value is False:
+            continue
+        if value is True:
+            words.append(option)
+            continue
+        values = value if isinstance(value, (list, tuple)) else [value]
+        for one in values:
+            words += [option, os.fspath(one) if isinstance(one, os.PathLike) else str(one)]
+    return words
+
+
+def convert(
+    checkpoint: Path, output: Path, *, progress: Progress | None = None, **options: Any
+) -> dict[str, Any]:
+    """Makes a model file of a checkpoint: `kinglet convert`, with its options as keywords.
+
+    `convert("run/", "m.kgl", vocab="vocab.txt", bits=9, calibrate="text.txt")` returns the
+    summary that `--json` prints; `progress` is called with each message on the way.
+    """
+    return run_json("convert", checkpoint, "-o", output, "--progress", "json",
+                    *options_of(options), progress=progress)[0]
+
+
+def count(model: Path, *, progress: Progress | None = None, **options: Any) -> dict[str, Any]:
+    """Parameters and operations of a token: `kinglet count`, with its options as keywords.
+
+    `progress` is called with each message on the way: once a second where tokens are run.
+    """
+    words = ["count", model, "--progress", "json", *options_of(options)]
+    return run_json(*words, progress=progress)[0]
+
+
+def translate(
+    model: Path, sentences: Iterable[str], **options: Any
+) -> list[dict[str, Any]]:
+    """Translates sentences: `kinglet translate`, with its options (`beam=5`) as keywords."""
+    text = "".join(sentence.replace("\n", " ") + "\n" for sentence in sentences)
+    with tempfile.NamedTemporaryFile("w", encoding="utf-8", suffix=".txt") as file:
+        file.write(text)
+        file.flush()
+        return run_json("translate", model, "--text", file.name, *options_of(options))

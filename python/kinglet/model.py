@@ -1,0 +1,341 @@
+"""Models."""
+
+from __future__ import annotations
+
+import array
+import ctypes
+import os
+import threading
+import weakref
+from collections.abc import Iterable, Iterator
+from ctypes import addressof, c_uint32, c_uint64, c_void_p
+from typing import Any
+
+from kinglet import scoring
+from kinglet._buffers import Ids, TextOrIds, address, uint32s, utf8, zeros
+from kinglet._native import ModelOptions, check, lib, number_of, text_of
+from kinglet._turns import watch_forks
+from kinglet.embedding import Embedding
+from kinglet.errors import InvalidArgument, Mismatch, Unsupported, WrongOrder
+from kinglet.generation import Generation
+from kinglet.scoring import LOG10_E, Score
+from kinglet.session import Session
+from kinglet.state import State, read_state
+from kinglet.vocabulary import Vocabulary
+
+_open_models: weakref.WeakValueDictionary[tuple[str, str], Model] = weakref.WeakValueDictionary()
+
+
+class Model:
+    """A verified model, ready to run. Immutable; any number of threads may share one.
+
+    `source` is the path of a model file, or its bytes. `backend` is "cpu" (default), "cuda", "ref"
+    or "ref64". `memory_limit` bounds, in bytes, what the model and its sessions hold together;
+    `session_memory_limit` what the lanes of one session take. 0: the defaults.
+
+    Pickled, a model is its path and digest: the other process opens the file again, and raises
+    Mismatch if it is another file by then. A model made of bytes does not pickle. After a fork the
+    child may go on using models of the processor's backends, also those of the parent.
+    """
+
+    def __init__(
+        self,
+        source: str | os.PathLike[str] | bytes,
+        backend: str = "cpu",
+        memory_limit: int = 0,
+        session_memory_limit: int = 0,
+    ) -> None:
+        options = ModelOptions()
+        check(lib.kinglet_model_options_init(addressof(options), ctypes.sizeof(options)))
+        name = utf8(backend, "backend")
+        options.backend = name
+        for field, limit in (("memory_limit", memory_limit),
+                             ("session_memory_limit", session_memory_limit)):
+            if not 0 <= limit < 1 << 64:
+                raise InvalidArgument(f"kinglet: {field}: expected bytes from 0, found {limit}")
+            setattr(options, field, limit)
+        self._options = (backend, memory_limit, session_memory_limit)
+        out = c_void_p()
+        self.path: str | None = None
+        if isinstance(source, bytes):
+            check(lib.kinglet_model_open_memory(source, len(source), addressof(options),
+                                                addressof(out)))
+        elif isinstance(source, (str, os.PathLike)):
+            self.path = os.path.abspath(os.fspath(source))
+            path = os.fsencode(os.fspath(source))
+            if b"\0" in path:
+                raise InvalidArgument(f"kinglet: path: expected no NUL in it, found {source!r}")
+            check(lib.kinglet_model_open(path, addressof(options), addressof(out)))
+        else:
+            raise TypeError(
+                f"source: expected a path or the bytes of a model file, "
+                f"found {type(source).__name__}")
+        assert out.value is not None
+        self._handle: int | None = out.value
+        self._end = weakref.finalize(self, lib.kinglet_model_close, out.value)
+        self._end.atexit = False
+        self.digest: str = text_of(lib.kinglet_model_digest, self.handle).decode()
+        self.backend: str = text_of(lib.kinglet_model_backend, self.handle).decode()
+        self.vocabulary = Vocabulary(self)
+        self._idle: list[Session] = []
+        self._idle_lock = threading.Lock()
+        _open_models[self.digest, self.backend] = self
+        watch_forks(self)
+
+    @property
+    def handle(self) -> int:
+        """The C interface's `kinglet_model*`."""
+        if self._handle is None:
+            raise WrongOrder(
+                "kinglet: model: expected one opened in this process, found one of the backend "
+                "cuda opened before a fork; open it in the child, or start processes by spawn")
+        return self._handle
+
+    def after_fork(self) -> None:
+        """In a child process: the driver of a GPU does not survive a fork."""
+        self._idle_lock = threading.Lock()
+        self._idle = []
+        if self.backend == "cuda":
+            self._handle = None
+            self._end.detach()
+
+    # --- facts
+
+    def __repr__(self) -> str:
+        return f"<kinglet.Model {self.path or 'of bytes'}, digest {self.digest}>"
+
+    @property
+    def start_token(self) -> int | None:
+        """The token that training put before each text, if it did."""
+        return self._optional(lib.kinglet_model_start_token)
+
+    @property
+    def positions(self) -> int | None:
+        """How many tokens a stream has before positions start again, if it is bounded."""
+        return self._optional(lib.kinglet_model_positions)
+
+    def _optional(self, call: Any) -> int | None:
+        try:
+            return int(number_of(c_uint32, call, self.handle))
+        except Unsupported:
+            return None
+
+    @property
+    def lane_bytes(self) -> int:
+        """The most bytes that a session allocates for each lane."""
+        return int(number_of(c_uint64, lib.kinglet_model_lane_bytes, self.handle))
+
+    @property
+    def state_bytes(self) -> int:
+        """The most bytes that bytes(state) takes."""
+        return int(number_of(c_uint64, lib.kinglet_model_state_bytes, self.handle))
+
+    # --- copies and pickles
+
+    def identity(self) -> tuple[str | None, str, tuple[str, int, int]]:
+        """Path, digest and options: what finds this model again."""
+        return self.path, self.digest, self._options
+
+    def __copy__(self) -> Model:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Model:
+        return self
+
+    def __reduce__(self) -> tuple[object, ...]:
+        if self.path is None:
+            raise TypeError("model: expected one opened from a path, found one made of bytes; "
+                            "pickle the bytes, or write them to a file and open that")
+        return model_of_pickle, self.identity()
+
+    # --- text
+
+    def tokenize(self, text: str) -> list[int]:
+        """The ids of a text, cut as the model file says; what is unknown is the unknown word."""
+        return list(self._cut(text, False)[0])
+
+    def tokenize_with_ranges(self, text: str) -> list[tuple[int, int, int]]:
+        """For each token its id, and where its bytes of UTF-8 begin and end in the text."""
+        ids, ranges = self._cut(text, True)
+        return list(zip(ids, ranges[0::2], ranges[1::2]))
+
+    def _cut(self, text: str, with_ranges: bool) -> tuple[Any, Any]:
+        data = utf8(text)
+        needed = c_uint64()
+        # Rarely more tokens than bytes: one call instead of two.
+        room = len(data) + 1
+        ids = zeros("I", room)
+        ranges = zeros("Q", 2 * room) if with_ranges else array.array("Q")
+        call = lib.kinglet_model_tokenize
+        status = call(self.handle, data, len(data), address(ids),
+                      address(ranges) if with_ranges else None, room, addressof(needed))
+        if needed.value > room:
+            room = needed.value
+            ids = zeros("I", room)
+            ranges = zeros("Q", 2 * room) if with_ranges else array.array("Q")
+            status = call(self.handle, data, len(data), address(ids),
+                          address(ranges) if with_ranges else None, room, addressof(needed))
+        check(status)
+        return ids[: needed.value], ranges[: 2 * needed.value]
+
+    def detokenize(self, ids: Ids) -> str:
+        """The text of these tokens."""
+        words = uint32s(ids)
+        text = text_of(lib.kinglet_model_detokenize, self.handle, address(words), len(words))
+        return text.decode("utf-8", "surrogateescape")
+
+    def ids(self, text: TextOrIds) -> list[int]:
+        """The ids of a text, or those given."""
+        if isinstance(text, str):
+            return self.tokenize(text)
+        return uint32s(text, "text").tolist()
+
+    def _with_line_ends(self, text: str) -> list[int]:
+        """The ids of a text's lines, the end of a line behind each that has ended."""
+        end = self.vocabulary.end
+        *lines, rest = text.split("\n")
+        ids: list[int] = []
+        for line in lines:
+            ids += self.tokenize(line)
+            if end is not None:
+                ids.append(end)
+        return ids + self.tokenize(rest)
+
+    # --- running it
+
+    def session(
+        self, lanes: int = 1, threads: int = 1, empty_cache: str = "reference"
+    ) -> Session:
+        """A session of `lanes` streams, computed by `threads` threads.
+
+        `empty_cache` says what a model with a neural cache predicts while that is empty:
+        "reference" as the training code, "normalised" the network alone.
+        """
+        return Session(self, lanes, threads, empty_cache)
+
+    def state(self, data: bytes) -> State:
+        """The state that bytes(state) wrote. Raises DamagedFile or Mismatch."""
+        return read_state(self, data)
+
+    def embedding(self) -> Embedding:
+        """The vectors of the model's words, and its classifier."""
+        return Embedding(self)
+
+    def generate(
+        self,
+        prompt: TextOrIds = (),
+        tokens: int = 100,
+        streams: int = 1,
+        seed: int = 0,
+        *,
+        temperature: float = 1.0,
+        top_k: int = 0,
+        top_p: float = 1.0,
+        left_out: Ids = (),
+        stop: str = "",
+        threads: int = 1,
+    ) -> Generation:
+        """Texts that go on from the prompt; each `next` of the answer draws a word of each."""
+        return Generation(self, self.ids(prompt), tokens, streams, seed, temperature, top_k,
+                          top_p, left_out, stop, threads)
+
+    # --- scoring
+
+    def _score(self, stream: list[int], empty_cache: str) -> Score:
+        if empty_cache != "normalised":
+            with self.session(empty_cache=empty_cache) as session:
+                return scoring.score_streams(self, session, [stream])[0]
+        with self._idle_lock:
+            idle = self._idle.pop() if self._idle else None
+        session = idle or self.session(empty_cache=empty_cache)
+        score = scoring.score_streams(self, session, [stream])[0]
+        with self._idle_lock:
+            self._idle.append(session)
+        return score
+
+    def score_details(self, text: TextOrIds, bos: bool = True, eos: bool = True) -> Score:
+        """A sentence from a fresh state between the begin and the end token, token by token.
+
+        What `kinglet score --lines` prints of one line, in the same bits.
+        """
+        return self._score(scoring.framed(self, text, bos, eos), "normalised")
+
+    def score(self, text: TextOrIds, bos: bool = True, eos: bool = True) -> float:
+        """The natural log-probability of a sentence, its end included."""
+        return self.score_details(text, bos, eos).log_probability
+
+    def score_log10(self, text: TextOrIds, bos: bool = True, eos: bool = True) -> float:
+        """`score` in base 10."""
+        return self.score(text, bos, eos) * LOG10_E
+
+    def score_lines(
+        self,
+        lines: Iterable[TextOrIds],
+        *,
+        lanes: int = 16,
+        threads: int = 1,
+        bos: bool = True,
+        eos: bool = True,
+    ) -> Iterator[Score]:
+        """`score_details` of each line, a file's ends of lines left out, `lanes` at once.
+
+        Bits do not depend on `lanes`. Lines are taken as answers are; Ctrl-C ends it.
+        """
+        if isinstance(lines, (str, bytes)):
+            raise TypeError("lines: expected a file or a list of lines, found one text; "
+                            "text.splitlines() cuts it")
+        cut = (line.rstrip("\r\n") if isinstance(line, str) else line for line in lines)
+        return scoring.score_lines(self, cut, lanes, threads, bos, eos)
+
+    def score_batch(
+        self, sentences: Iterable[TextOrIds], *, lanes: int = 16, threads: int = 1,
+        bos: bool = True, eos: bool = True,
+    ) -> list[float]:
+        """`score` of each sentence, `lanes` at once."""
+        found = self.score_lines(sentences, lanes=lanes, threads=threads, bos=bos, eos=eos)
+        return [score.log_probability for score in found]
+
+    def score_batch_log10(
+        self, sentences: Iterable[TextOrIds], *, lanes: int = 16, threads: int = 1,
+        bos: bool = True, eos: bool = True,
+    ) -> list[float]:
+        """`score_batch` in base 10."""
+        found = self.score_batch(sentences, lanes=lanes, threads=threads, bos=bos, eos=eos)
+        return [value * LOG10_E for value in found]
+
+    def score_stream(self, text: TextOrIds, empty_cache: str = "reference") -> Score:
+        """A text as one stream, its state carried to its end: `kinglet score --text`.
+
+        Without a start token the first token is not scored.
+        """
+        start = self.start_token
+        ids = self._with_line_ends(text) if isinstance(text, str) else self.ids(text)
+        return self._score(ids if start is None else [start, *ids], empty_cache)
+
+    def perplexity(self, text: TextOrIds) -> float:
+        """The perplexity of a text as `kinglet score --text` prints it; NaN if it has no tokens."""
+        return self.score_stream(text).perplexity
+
+
+def model_of_pickle(
+    path: str | None, digest: str, options: tuple[str, int, int]
+) -> Model:
+    """The model of a pickle, if the file is still the one it was."""
+    if path is None:
+        raise Mismatch(f"kinglet: pickle: expected an open model of digest {digest}, found none")
+    model = Model(path, *options)
+    if model.digest != digest:
+        raise Mismatch(f"kinglet: pickle: {path}: expected digest {digest}, found {model.digest}; "
+                       "the file has changed since: pickle a model of the new one",
+                       Mismatch.status, Mismatch.status_name)
+    return model
+
+
+def state_of_pickle(
+    path: str | None, digest: str, options: tuple[str, int, int], data: bytes
+) -> State:
+    """The state of a pickle, for the open model of that digest or for the one at the path."""
+    model = _open_models.get((digest, options[0]))
+    if model is None:
+        model = model_of_pickle(path, digest, options)
+    return read_state(model, data)

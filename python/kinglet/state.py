@@ -1,0 +1,71 @@
+"""What a stream remembers, as a value."""
+
+from __future__ import annotations
+
+import ctypes
+import weakref
+from ctypes import c_int32, c_uint64, c_void_p
+from typing import TYPE_CHECKING
+
+from kinglet._native import check, lib, number_of
+
+if TYPE_CHECKING:
+    from kinglet.model import Model
+
+
+class State:
+    """Everything that a stream remembers: compare it, hash it, keep it, pickle it, restore it.
+
+    Made by `Session.save` and `Model.state`. States are immutable and may be shared by threads.
+    Pickled, a state is its bytes and the path and digest of its model; it comes back for a model of
+    that digest that is open, or opens the path.
+    """
+
+    def __init__(self, model: Model, handle: int) -> None:
+        self.model = model
+        self.handle = handle
+        self._end = weakref.finalize(self, lib.kinglet_state_destroy, handle)
+        self._end.atexit = False
+
+    @property
+    def position(self) -> int:
+        """How many tokens the stream had processed."""
+        return int(number_of(c_uint64, lib.kinglet_state_position, self.handle))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, State):
+            return NotImplemented
+        return bool(number_of(c_int32, lib.kinglet_state_equal, self.handle, other.handle))
+
+    def __hash__(self) -> int:
+        return int(number_of(c_uint64, lib.kinglet_state_hash, self.handle)) >> 3
+
+    def __bytes__(self) -> bytes:
+        size = int(number_of(c_uint64, lib.kinglet_state_bytes, self.handle))
+        buffer = ctypes.create_string_buffer(size)
+        check(lib.kinglet_state_write(self.handle, ctypes.addressof(buffer), size, None))
+        return buffer.raw
+
+    def __copy__(self) -> State:
+        return self
+
+    def __deepcopy__(self, memo: object) -> State:
+        return self
+
+    def __reduce__(self) -> tuple[object, ...]:
+        from kinglet.model import state_of_pickle
+
+        return state_of_pickle, (*self.model.identity(), bytes(self))
+
+    def __repr__(self) -> str:
+        return f"<kinglet.State at position {self.position}>"
+
+
+def read_state(model: Model, data: bytes) -> State:
+    """The state that bytes(state) wrote."""
+    if not isinstance(data, bytes):
+        raise TypeError(f"state: expected bytes, found {type(data).__name__}")
+    out = c_void_p()
+    check(lib.kinglet_state_read(model.handle, data, len(data), ctypes.addressof(out)))
+    assert out.value is not None
+    return State(model, out.value)

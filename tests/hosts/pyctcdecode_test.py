@@ -1,0 +1,160 @@
+"""pyctcdecode with a kinglet model: fewer wrong words, and every score the model's own.
+
+    pyctcdecode_test.py        (PYTHONPATH, KINGLET_LIBRARY, KINGLET_COMMAND: what is tested)
+"""
+
+# ruff: noqa: E402  (a host is imported when it is known to be there)
+
+import logging
+import math
+import multiprocessing
+import os
+import pickle
+import sys
+import tempfile
+import types
+
+from host_support import PASSAGE, demo, needs, refused, versions
+
+needs("numpy", "pyctcdecode")
+logging.disable(logging.WARNING)
+
+import numpy
+from ctc_logits import LABELS, logits_of, texts, word_errors
+from pyctcdecode import BeamSearchDecoderCTC, build_ctcdecoder
+from pyctcdecode.alphabet import Alphabet
+
+import kinglet
+from kinglet._histories import History
+from kinglet.plugs.pyctcdecode import LanguageModel
+
+COUNT = 12
+
+
+def decoder_of(lm):
+    return BeamSearchDecoderCTC(Alphabet.build_alphabet(LABELS), lm)
+
+
+def errors(decoder, items):
+    return sum(word_errors(text, decoder.decode(logits)) for text, logits in items)
+
+
+def scores(lm, model, decoder, items):
+    """A beam's weighted score is alpha ln p + beta words, by the model itself, to the last bits."""
+    for _, logits in items:
+        text, state, _, sound, both = decoder.decode_beams(logits)[0]
+        unknown = sum(not lm.words.knows(word) for word in text.split())
+        expected = (0.5 * (model.score(text) - 10 * math.log(10) * unknown)
+                    + 1.5 * len(text.split()))
+        assert math.isclose(both - sound, expected, rel_tol=1e-9), (text, both - sound, expected)
+        begin = model.vocabulary.begin
+        assert state.ids() == [begin, *model.tokenize(text)], text  # the end is not in it
+        assert pickle.loads(pickle.dumps(state)) == state
+
+
+def ends(lm, decoder, items):
+    """After a space, or in silence, the end alone is scored; a stream goes on from a state."""
+    text, logits = items[0]
+    space = numpy.full((2, len(LABELS)), -10, numpy.float32)
+    space[:, 0] = 10
+    plain, spaced = (decoder.decode_beams(a)[0] for a in (
+        logits, numpy.concatenate([logits, space])))
+    assert plain[0] == spaced[0]
+    assert math.isclose(plain[-1] - plain[-2], spaced[-1] - spaced[-2], rel_tol=1e-9)
+    silence = numpy.eye(len(LABELS), dtype=numpy.float32)[[-1] * 3] * 20
+    nothing = decoder.decode_beams(silence)[0]
+    end = lm.reader.log_probability(lm.reader.start, lm.reader.end)
+    assert nothing[0] == "" and math.isclose(nothing[-1] - nothing[-2], 0.5 * end, rel_tol=1e-9)
+    cut = len(logits) // 2
+    first = decoder.decode_beams(logits[:cut])[0]
+    second = decoder.decode_beams(logits[cut:], lm_start_state=first[1])[0]
+    assert second[1].ids()[: len(first[1].ids())] == first[1].ids()
+
+
+def hotwords(decoder):
+    """A word that the model lacks is heard where it is named, and only there."""
+    logits = logits_of("the kinglet was a success", seed=3)
+    assert "kinglet" not in decoder.decode(logits).split()
+    assert "kinglet" in decoder.decode(logits, hotwords=["kinglet"], hotword_weight=30.0).split()
+    assert "kinglet" not in decoder.decode(logits).split()
+
+
+def pools(decoder, items):
+    """Forked workers use the model that the parent opened, before and after it was used."""
+    one = [decoder.decode(logits) for _, logits in items]
+    with multiprocessing.get_context("fork").Pool(2) as pool:
+        assert decoder.decode_batch(pool, [logits for _, logits in items]) == one
+
+
+def lazy(lm, model):
+    """Of the states that are handed out only those that are extended are computed."""
+    steps = []
+    session = model.session(empty_cache="normalised")
+    real = session.step
+    session.step = lambda id, lane=0: (steps.append(id), real(id, lane))
+    lm.reader._session, lm.reader._at, lm.reader._pid = session, None, os.getpid()
+    states = [lm.score(lm.get_start_state(), word)[1] for word in ("the", "film", "was")]
+    assert steps == [model.vocabulary.begin] and all(state.saved is None for state in states)
+    lm.score(states[1], "was")
+    assert steps == [model.vocabulary.begin, model.vocabulary.id("film")]
+    assert states[1] == History(lm.get_start_state(), steps[-1]) != states[0]
+    assert len({*states, *[lm.score(lm.get_start_state(), "film")[1]]}) == 3
+    del session.step
+
+
+def folders(lm, path, folder):
+    os.mkdir(f"{folder}/saved")
+    lm.save_to_dir(f"{folder}/saved")
+    again = LanguageModel.load_from_dir(f"{folder}/saved")
+    assert again.score(again.get_start_state(), "the")[0] == lm.score(
+        lm.get_start_state(), "the")[0]
+    assert pickle.loads(pickle.dumps(again)).alpha == again.alpha
+    told = open(f"{folder}/saved/kinglet.json").read()
+    open(f"{folder}/saved/kinglet.json", "w").write(told.replace(kinglet.Model(path).digest, "0"))
+    refused(kinglet.Mismatch, lambda: LanguageModel.load_from_dir(f"{folder}/saved"), "digest 0")
+
+
+def refusals(lm, folder):
+    refused(kinglet.NotFound, lambda: LanguageModel(f"{folder}/none.kgl"), "none.kgl")
+    open(f"{folder}/bad.kgl", "w").write("no model")
+    refused(kinglet.DamagedFile, lambda: LanguageModel(f"{folder}/bad.kgl"), "bad.kgl", "expected")
+    refused(kinglet.InvalidArgument, lambda: lm.reset_params(alpha="x"), "alpha", "number", "str")
+    lm.reset_params(alpha=2, score_boundary=False)
+    assert lm.alpha == 2.0 and lm.score(lm.get_start_state(), "", True)[0] == 0.0
+    lm.reset_params(alpha=0.5, score_boundary=True, beta=None)
+    old = sys.modules["pyctcdecode.language_model"]
+    sys.modules["pyctcdecode.language_model"] = types.ModuleType("pyctcdecode.language_model")
+    del sys.modules["kinglet.plugs.pyctcdecode"]
+    try:
+        refused(ImportError, lambda: __import__("kinglet.plugs.pyctcdecode"),
+                "AbstractLanguageModel", "pip install 'pyctcdecode==")
+    finally:
+        sys.modules["pyctcdecode.language_model"] = old
+
+
+def main():
+    spoken = texts(PASSAGE.read_text().splitlines(), COUNT)
+    items = [(text, logits_of(text, seed)) for seed, text in enumerate(spoken)]
+    words = sum(len(text.split()) for text in spoken)
+    with tempfile.TemporaryDirectory() as folder:
+        path = str(demo(folder))
+        model = kinglet.Model(path)
+        lm = LanguageModel(model)
+        lazy(lm, model)
+        decoder = decoder_of(lm)
+        alone, ours = errors(build_ctcdecoder(LABELS), items), errors(decoder, items)
+        assert ours < alone / 2, (ours, alone)
+        scores(lm, model, decoder, items)
+        ends(lm, decoder, items)
+        hotwords(decoder)
+        pools(decoder, items)
+        few = decoder_of(LanguageModel(path, unigrams=[w for t in spoken for w in t.split()]))
+        assert errors(few, items) <= ours
+        folders(lm, path, folder)
+        refusals(lm, folder)
+    print(f"pyctcdecode: {alone} of {words} words wrong without, {ours} with the model; "
+          + versions("pyctcdecode", "numpy"))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,97 @@
+"""Ray Data with kinglet's actors: the bits of one process, also where an actor is killed.
+
+    ray_test.py        (PYTHONPATH, KINGLET_LIBRARY, KINGLET_COMMAND: what is tested)
+
+With datatrove installed its executor for Ray runs kinglet's filter, too.
+"""
+
+# ruff: noqa: E402  (a host is imported when it is known to be there)
+
+import os
+import pathlib
+import signal
+import sys
+import tempfile
+
+from host_support import ROOT, demo, needs, refused, versions
+
+os.environ.update(RAY_USAGE_STATS_ENABLED="0", RAY_DATA_DISABLE_PROGRESS_BARS="1",
+                  RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO="0", RAY_worker_niceness="0")
+needs("ray", "ray.data", "numpy")
+
+import numpy
+import ray
+
+import kinglet
+from kinglet.plugs import ray as plug
+from kinglet.plugs._documents import DocumentScorer
+
+sys.path.insert(0, str(ROOT / "examples" / "corpus"))
+import make_corpus
+
+DOCUMENTS = 200
+
+
+class KilledOnce(plug.Perplexity):
+    """Dies at its first batch, once."""
+
+    def __init__(self, mark, *arguments, **options):
+        super().__init__(*arguments, **options)
+        self.mark = mark
+
+    def __call__(self, batch):
+        if not os.path.exists(self.mark):
+            open(self.mark, "w").close()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return super().__call__(batch)
+
+
+def alone(path):
+    """The actor's class without Ray."""
+    actor = plug.Perplexity(path)
+    texts = numpy.array(["the film was a success", None, "a", 3.5], object)
+    told = actor({"id": numpy.arange(4), "text": texts})
+    model = kinglet.Model(path)
+    assert told["kinglet_hex"].tolist() == [model.score(texts[0]).hex(), "",
+                                            model.score("a").hex(), ""]
+    assert told["kinglet_error"][1].endswith("NoneType") and told["kinglet_error"][0] == ""
+    assert numpy.isnan(told["kinglet_log_probability"][[1, 3]]).all()
+    assert set(told["kinglet_digest"]) == {model.digest} and told["id"].tolist() == [0, 1, 2, 3]
+    refused(kinglet.InvalidArgument, lambda: actor({"words": texts}), "column", "words")
+    assert plug.share_of_processor(2, 3) == 1.0 and plug.share_of_processor(2, 2) == 0.5
+    assert plug.share_of_processor(1, 1) == 0.0 and plug.share_of_processor(3, 2) * 3 <= 1
+
+
+def main():
+    with tempfile.TemporaryDirectory(prefix="kr", dir="/tmp") as folder:
+        path = str(demo(folder))
+        alone(path)
+        refused(kinglet.NotFound, lambda: plug.score(None, f"{folder}/none.kgl"), "none.kgl")
+        refused(kinglet.InvalidArgument, lambda: plug.score(None, path, actors=0), "actors")
+        make_corpus.write(pathlib.Path(folder) / "corpus", 4, DOCUMENTS)
+        rows = list(make_corpus.documents(DOCUMENTS))
+        scores = DocumentScorer(path).score(row["text"] for row in rows)
+        expected = {row["id"]: s.log_probability.hex() for row, s in zip(rows, scores)}
+        paths = os.pathsep.join([os.environ.get("PYTHONPATH", ""), os.path.dirname(__file__)])
+        ray.init(num_cpus=2, object_store_memory=100 << 20, include_dashboard=False,
+                 log_to_driver=False, logging_level="ERROR", _temp_dir=f"{folder}/r",
+                 runtime_env={"env_vars": {"PYTHONPATH": paths}})
+        ray.data.DataContext.get_current().enable_progress_bars = False
+        try:
+            data = ray.data.read_json(f"{folder}/corpus", file_extensions=None)
+            found = plug.score(data, path, actors=2, batch_size=32).take_all()
+            assert {r["id"]: r["kinglet_hex"] for r in found} == expected
+            assert len(found) == DOCUMENTS
+            killed = data.map_batches(
+                KilledOnce, fn_constructor_args=[f"{folder}/mark", path], batch_size=32,
+                compute=ray.data.ActorPoolStrategy(size=1), num_cpus=0.5).take_all()
+            assert os.path.exists(f"{folder}/mark") and len(killed) == DOCUMENTS
+            assert {r["id"]: r["kinglet_hex"] for r in killed} == expected
+        finally:
+            ray.shutdown()
+    print(f"Ray Data: {DOCUMENTS} documents, the bits of one process, an actor killed; "
+          + versions("ray", "numpy"))
+
+
+if __name__ == "__main__":
+    main()

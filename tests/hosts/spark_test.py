@@ -1,0 +1,94 @@
+"""Spark with a kinglet model: the bits of one process, also where a worker is killed.
+
+    spark_test.py        (PYTHONPATH, KINGLET_LIBRARY, KINGLET_COMMAND: what is tested)
+
+Needs a Java 17 runtime.
+"""
+
+# ruff: noqa: E402  (a host is imported when it is known to be there)
+
+import os
+import pathlib
+import shutil
+import signal
+import sys
+import tempfile
+
+from host_support import ROOT, SKIPPED, demo, needs, refused, versions
+
+needs("pyspark", "pandas", "pyarrow")
+if shutil.which("java") is None:
+    print("not run: needs a Java 17 runtime (Debian: openjdk-17-jre-headless)")
+    sys.exit(SKIPPED)
+
+import pandas
+from pyspark.sql import SparkSession
+
+import kinglet
+from kinglet.plugs import spark as plug
+from kinglet.plugs._documents import DocumentScorer
+
+sys.path.insert(0, str(ROOT / "examples" / "corpus"))
+import make_corpus
+
+DOCUMENTS = 200
+
+
+def alone(path):
+    """The function for mapInPandas without Spark."""
+    scorer = DocumentScorer(path)
+    frame = pandas.DataFrame({"text": ["the film was a success", None, "a"], "n": [1, 2, 3]})
+    (told,) = plug.scored_frames(scorer, "text", "k")([frame])
+    model = kinglet.Model(path)
+    assert told["k_hex"].tolist()[::2] == [model.score(text).hex()
+                                           for text in frame["text"].tolist()[::2]]
+    assert told["k_error"][1].startswith("text: expected str") and told["n"].tolist() == [1, 2, 3]
+    assert set(told["k_digest"]) == {model.digest}
+
+
+def killing(mark):
+    """Kills its process once, at its first frame."""
+    def kill(frames):
+        for frame in frames:
+            if not os.path.exists(mark):
+                open(mark, "w").close()
+                os.kill(os.getpid(), signal.SIGKILL)
+            yield frame
+
+    return kill
+
+
+def main():
+    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    with tempfile.TemporaryDirectory(prefix="ks") as folder:
+        path = str(demo(folder))
+        alone(path)
+        make_corpus.write(pathlib.Path(folder) / "corpus", 4, DOCUMENTS)
+        rows = list(make_corpus.documents(DOCUMENTS))
+        scores = DocumentScorer(path).score(row["text"] for row in rows)
+        expected = {row["id"]: s.log_probability.hex() for row, s in zip(rows, scores)}
+        spark = (SparkSession.builder.master("local[2,3]")
+                 .config("spark.driver.memory", "512m").config("spark.ui.enabled", "false")
+                 .config("spark.sql.execution.arrow.maxRecordsPerBatch", "64")
+                 .config("spark.sql.warehouse.dir", f"{folder}/w")
+                 .config("spark.local.dir", f"{folder}/local").getOrCreate())
+        try:
+            spark.sparkContext.setLogLevel("OFF")
+            data = spark.read.schema("id string, text string").json(f"{folder}/corpus")
+            found = plug.score(data, path).collect()
+            assert {r.id: r.kinglet_hex for r in found} == expected and len(found) == DOCUMENTS
+            again = data.mapInPandas(killing(f"{folder}/mark"), data.schema)
+            found = plug.score(again, path).collect()
+            assert os.path.exists(f"{folder}/mark") and len(found) == DOCUMENTS
+            assert {r.id: r.kinglet_hex for r in found} == expected
+            refused(kinglet.NotFound, lambda: plug.score(data, f"{folder}/none.kgl"), "none.kgl")
+            refused(kinglet.InvalidArgument, lambda: plug.score(data, path, "words"), "words")
+        finally:
+            spark.stop()
+    print(f"Spark: {DOCUMENTS} documents, the bits of one process, a worker killed; "
+          + versions("pyspark", "pandas", "pyarrow"))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,228 @@
+#include "tools/report/cost_parts.h"
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <utility>
+
+#include "tools/report/html.h"
+
+namespace kinglet {
+namespace {
+
+constexpr size_t kMostBars = 12;
+// A chart of times ends at this many medians; what is beyond is drawn at its end.
+constexpr double kMostMedians = 2;
+
+using Amounts = std::vector<std::pair<std::string, double>>;
+
+// "layers.3.qkv" -> "layers.*.qkv": what is the same in every layer.
+std::string KindOf(const std::string& name) {
+  std::string kind;
+  for (size_t begin = 0; begin <= name.size();) {
+    const size_t end = std::min(name.find('.', begin), name.size());
+    const std::string part = name.substr(begin, end - begin);
+    const bool number = !part.empty() && part.find_first_not_of("0123456789") == part.npos;
+    kind += (begin == 0 ? "" : ".") + (number ? "*" : part);
+    begin = end + 1;
+  }
+  return kind;
+}
+
+Bar ShareBar(const std::string& label, double amount, double total,
+             const std::function<std::string(double)>& text) {
+  return {label, text(amount) + ", " + Decimal(100 * amount / total, 1) + " %", amount};
+}
+
+// The largest kinds of parts first, and the others together, with their shares of `total`.
+std::vector<Bar> KindBars(const Amounts& parts, double total,
+                          const std::function<std::string(double)>& text) {
+  std::map<std::string, std::pair<double, size_t>> kinds;
+  for (const auto& [name, amount] : parts) {
+    auto& [sum, count] = kinds[KindOf(name)];
+    sum += amount;
+    ++count;
+  }
+  Amounts sorted;
+  for (const auto& [kind, sum] : kinds) {
+    sorted.emplace_back(kind + (sum.second > 1 ? " x " + std::to_string(sum.second) : ""),
+                        sum.first);
+  }
+  std::stable_sort(sorted.begin(), sorted.end(),
+                   [](const auto& a, const auto& b) { return a.second > b.second; });
+  std::vector<Bar> bars;
+  double rest = 0;
+  for (size_t i = 0; i < sorted.size(); ++i) {
+    const double amount = sorted[i].second;
+    if (i + 1 >= kMostBars && sorted.size() > kMostBars) {
+      rest += amount;
+      continue;
+    }
+    bars.push_back(ShareBar(sorted[i].first, amount, total, text));
+  }
+  if (sorted.size() > kMostBars) {
+    bars.push_back(
+        ShareBar(std::to_string(sorted.size() + 1 - kMostBars) + " more", rest, total, text));
+  }
+  return bars;
+}
+
+std::vector<Bar> OperationBars(const ModelReport& report) {
+  Amounts parts;
+  for (const Component& component : report.count.components) {
+    parts.emplace_back(component.name, component.operations.Total());
+  }
+  return KindBars(parts, report.count.operations.Total(), Whole);
+}
+
+std::vector<Bar> TouchedBars(const ModelReport& report) {
+  Amounts parts;
+  double total = 0;
+  for (const BenchStep& step : FullMode(report).steps) {
+    if (step.bytes > 0) parts.emplace_back(step.name, step.bytes);
+    total += step.bytes;
+  }
+  return KindBars(parts, total, Whole);
+}
+
+std::vector<Bar> OwnerBars(const ModelReport& report) {
+  const auto file_size = static_cast<double>(report.model->file().file_size());
+  std::vector<Bar> bars;
+  for (const auto& [owner, bytes] : report.facts.bytes_by_part) {
+    bars.push_back(ShareBar(owner, static_cast<double>(bytes), file_size, Whole));
+  }
+  return bars;
+}
+
+// Last what is between the steps, which may be less than nothing (AddRemainder).
+std::vector<Bar> StepTimeBars(const ModelReport& report) {
+  const BenchResult& mode = FullMode(report);
+  const BenchStep& remainder = mode.steps.back();
+  Amounts parts;
+  for (const BenchStep& step : mode.steps) {
+    if (&step != &remainder) parts.emplace_back(step.name, step.us);
+  }
+  std::vector<Bar> bars = KindBars(parts, mode.us_per_token.mean, MicrosecondsText);
+  bars.push_back(ShareBar(remainder.name, remainder.us, mode.us_per_token.mean, MicrosecondsText));
+  return bars;
+}
+
+std::vector<TimeRow> TimeRows(const ModelReport& report) {
+  std::vector<TimeRow> rows;
+  for (const BenchResult& mode : report.bench) {
+    TimeRow row{std::string(BenchModeName(mode.query.mode)),
+                "p50 " + MicrosecondsText(mode.us_per_token.p50) + " \u00b5s", mode.us_per_token,
+                std::nullopt};
+    if (!mode.device) {
+      row.floor = mode.read_floor_us;
+      row.value += ", floor " + MicrosecondsText(mode.read_floor_us);
+    }
+    rows.push_back(row);
+  }
+  return rows;
+}
+
+std::string TimesTable(const ModelReport& report) {
+  HtmlTable table("Time of a token in microseconds",
+                  {"query", "p50", "p90", "p99", "mean", "read floor", "ratio", "tokens a second",
+                   "tails opened", "interrupted"});
+  for (const BenchResult& mode : report.bench) {
+    const LatencySummary& us = mode.us_per_token;
+    const bool floor = !mode.device;
+    table.Row({std::string(BenchModeName(mode.query.mode)), MicrosecondsText(us.p50),
+               MicrosecondsText(us.p90), MicrosecondsText(us.p99), MicrosecondsText(us.mean),
+               floor ? MicrosecondsText(mode.read_floor_us) : "none",
+               floor ? Decimal(mode.Ratio(), 2) : "none", Whole(mode.TokensPerSecond()),
+               Decimal(mode.tails_opened, 3),
+               Grouped(mode.interrupted) + " of " + Grouped(mode.timed)});
+  }
+  return table.Finish();
+}
+
+}  // namespace
+
+const BenchResult& FullMode(const ModelReport& report) { return report.bench.front(); }
+
+std::string MicrosecondsText(double us) { return Decimal(us, us < 100 ? 2 : 1); }
+
+Part OperationsPart(Reports reports) {
+  const Part bars = Bars(reports, "Operations of a token by kind of component", OperationBars);
+  return [bars](const ModelReport& report) {
+    HtmlTable table("Operations by component",
+                    {"component", "multiplications", "additions", "others", "density"});
+    const auto add = [&](const std::string& name, const OperationTally& tally,
+                         const std::string& density) {
+      table.Row({name, Whole(tally.multiplications), Whole(tally.additions), Whole(tally.others),
+                 density});
+    };
+    for (const Component& component : report.count.components) {
+      add(component.name, component.operations, Decimal(component.density, 4));
+    }
+    add("total", report.count.operations, "");
+    return Figure(bars(report)) + "<p>" + Whole(report.count.operations.Total()) +
+           " operations a token, of which " + Whole(report.count.useful_multiplications) +
+           " are multiplications by weights that are not zero.</p>\n" +
+           Details("Table of all components", table.Finish());
+  };
+}
+
+Part TouchedPart(Reports reports) {
+  const Part bars = Bars(reports, "Bytes that a token touches by kind of step", TouchedBars);
+  return [bars](const ModelReport& report) {
+    HtmlTable table("Bytes by step", {"step", "bytes", "multiplications"});
+    for (const BenchStep& step : FullMode(report).steps) {
+      table.Row({step.name, Whole(step.bytes), Whole(step.muls)});
+    }
+    return Figure(bars(report)) + "<p>" + Whole(FullMode(report).read_floor_bytes) +
+           " different bytes a token; what two steps touch counts in both bars.</p>\n" +
+           Details("Table of all steps", table.Finish());
+  };
+}
+
+Part OwnersPart(Reports reports) {
+  const Part bars = Bars(reports, "Bytes of the file by owner", OwnerBars);
+  return [bars](const ModelReport& report) {
+    HtmlTable table("Bytes of the file by owner", {"owner", "bytes"});
+    for (const auto& [owner, bytes] : report.facts.bytes_by_part) {
+      table.Row({owner, Grouped(bytes)});
+    }
+    table.Row({"file", Grouped(report.model->file().file_size())});
+    return Figure(bars(report)) + Details("Table of owners", table.Finish());
+  };
+}
+
+Part LatencyPart(Reports reports) {
+  double most = 0;
+  for (const ModelReport& report : reports) {
+    for (const BenchResult& mode : report.bench) {
+      most = std::max(most, kMostMedians * mode.us_per_token.p50);
+    }
+  }
+  return [most](const ModelReport& report) {
+    std::string note = report.timed_on_text
+                           ? "The ids are the text's."
+                           : "The text is too short to fill cache and context and time a step, so "
+                             "ids are made up.";
+    const std::string interruptions = InterruptionsText(report.bench);
+    if (!interruptions.empty()) note += " Note: " + interruptions + ".";
+    return Figure(TimeChart("Time of a token by query: percentiles, mean and read floor",
+                            TimeRows(report), most),
+                  TimeLegend()) +
+           "<p class=\"soft\">" + HtmlText(note) + "</p>\n" +
+           Details("Table of times", TimesTable(report));
+  };
+}
+
+Part StepTimesPart(Reports reports) {
+  const Part bars = Bars(reports, "Microseconds of a token by kind of step", StepTimeBars);
+  return [bars](const ModelReport& report) {
+    HtmlTable table("Time of each step of the plan", {"step", "microseconds", "share"});
+    for (const BenchStep& step : FullMode(report).steps) {
+      table.Row({step.name, Decimal(step.us, 3),
+                 Decimal(100 * step.us / FullMode(report).us_per_token.mean, 1) + " %"});
+    }
+    return Figure(bars(report)) + Details("Table of all steps", table.Finish());
+  };
+}
+
+}  // namespace kinglet

@@ -1,0 +1,20 @@
+// A passage of the text with each word coloured by its loss.
+#ifndef KINGLET_TOOLS_REPORT_PASSAGE_H_
+#define KINGLET_TOOLS_REPORT_PASSAGE_H_
+
+#include <string>
+
+#include "tools/report/model_report.h"
+
+namespace kinglet {
+
+// Which colour stands for which loss, as HTML.
+std::string LossScale();
+
+// The words of the report's passage, and behind them the table of what each shows when it is
+// pointed at, as HTML.
+std::string PassageHtml(const ModelReport& report);
+
+}  // namespace kinglet
+
+#endif  // KINGLET_TOOLS_REPORT_PASSAGE_H_

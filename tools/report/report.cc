@@ -1,0 +1,83 @@
+// kinglet report: a page with pictures of what a model costs and what it does to a text.
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "converters/output_path.h"
+#include "format/write_file.h"
+#include "tools/bench/bench_input.h"
+#include "tools/commands.h"
+#include "tools/report/model_report.h"
+#include "tools/report/report_page.h"
+
+namespace kinglet {
+namespace {
+
+constexpr uint64_t kMostPassage = 10000;
+constexpr uint64_t kMostTimed = uint64_t{1} << 20;
+
+Status Report(const ReportOptions& options, Console& console) {
+  KINGLET_RETURN_IF_ERROR(
+      CheckOutputPath("report", options.output,
+                      {&options.run.model, &options.second, &options.text, &options.ids}));
+  std::vector<ModelReport> reports;
+  for (const std::string& path : {options.run.model, options.second}) {
+    if (path.empty()) continue;
+    KINGLET_ASSIGN_OR_RETURN(ModelReport report, MeasureModel(options, path, console));
+    reports.push_back(std::move(report));
+  }
+  const std::string source =
+      options.source() == "-" ? std::string(kStandardInput) : options.source();
+  const std::string page = ReportPage(reports, source);
+  KINGLET_RETURN_IF_ERROR(WriteFileAtomically(std::as_bytes(std::span(page)), options.output));
+  if (!options.run.json) {
+    console.out.Write(FactLine("report", options.output + ", " + Grouped(page.size()) + " bytes"));
+    return Status();
+  }
+  for (const ModelReport& report : reports) console.out.Write(ReportJson(report));
+  return Status();
+}
+
+Status CheckReport(const ReportOptions& options) {
+  if (options.text.empty() == options.ids.empty()) {
+    return Status::Refusal(KINGLET_INVALID_ARGUMENT, "usage", "report", "--text FILE or --ids FILE",
+                           options.text.empty() ? "neither" : "both");
+  }
+  if (options.second.empty() || options.source() != "-") return Status();
+  return Status::Refusal(KINGLET_INVALID_ARGUMENT, "usage", "report",
+                         "a file with two models, as it is read twice", kStandardInput.data());
+}
+
+}  // namespace
+
+Command AddReport(Arguments& program) {
+  const auto options = std::make_shared<ReportOptions>();
+  options->timed = kUsualTimed;
+  Arguments report =
+      program.AddSubcommand("report", "Write a page about a model and a text, with pictures");
+  AddModelOptions(report, options->run);
+  report.Add("SECOND.kgl", options->second, "another model, shown beside the first").Called("");
+  AddThreads(report, options->run.threads);
+  report.Add("--text", options->text, "text; each line end becomes <eos>")
+      .Called(kFileOrStandardInput);
+  report.Add("--ids", options->ids, "token ids: text, separated by white space, or .npy")
+      .Called(kFileOrStandardInput);
+  report.Add("-o,--output", options->output, "page to write").Required().Called("REPORT.html");
+  report.Add("--passage", options->passage, "number of words to show one by one, at most")
+      .Between(uint64_t{0}, kMostPassage)
+      .Called("N")
+      .ShowDefault();
+  report.Add("--tokens", options->timed, "number of steps to time in each mode")
+      .Between(uint64_t{1}, kMostTimed)
+      .Called("N")
+      .ShowDefault();
+  report.Footer(
+      "The page needs no network and no script; --json prints its numbers too.\n\n"
+      "Example:\n  kinglet report model.kgl --text test.txt -o report.html");
+  return {report, [options] { return CheckReport(*options); },
+          [options](Console& console) { return Report(*options, console); }};
+}
+
+}  // namespace kinglet

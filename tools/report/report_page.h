@@ -1,0 +1,16 @@
+// The page of `kinglet report`: HTML that needs nothing but itself, no script either.
+#ifndef KINGLET_TOOLS_REPORT_REPORT_PAGE_H_
+#define KINGLET_TOOLS_REPORT_REPORT_PAGE_H_
+
+#include <string>
+
+#include "tools/report/page_part.h"
+
+namespace kinglet {
+
+// `source` is the text's name. REQUIRES: 1 or 2 reports.
+std::string ReportPage(Reports reports, const std::string& source);
+
+}  // namespace kinglet
+
+#endif  // KINGLET_TOOLS_REPORT_REPORT_PAGE_H_

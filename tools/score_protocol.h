@@ -1,0 +1,21 @@
+// How one stream of tokens was scored.
+#ifndef KINGLET_TOOLS_SCORE_PROTOCOL_H_
+#define KINGLET_TOOLS_SCORE_PROTOCOL_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "format/model_file.h"
+
+namespace kinglet {
+
+// What another program must do to get the same numbers. `block`, `context`: tokens of blocks with a
+// fresh state each, and those of them that are fed again; without blocks the state is carried.
+// `empty_cache`: "reference" or "normalised".
+std::string StreamProtocol(const ModelFile& file, const std::optional<uint64_t>& block,
+                           uint64_t context, const std::string& empty_cache);
+
+}  // namespace kinglet
+
+#endif  // KINGLET_TOOLS_SCORE_PROTOCOL_H_
