@@ -65,7 +65,7 @@ Result<BufferLayout> LayOut(const Plan& plan, size_t real_bytes) {
                              "a size that can be addressed",
                              std::to_string(buffer.count) + " elements");
     }
-    layout.slots[i] = {buffer.state, total, buffer.count};
+    layout.slots[i] = {buffer.state, total, buffer.count, buffer.of_source};
     if (buffer.state) {
       layout.state_regions.push_back({BufferId{static_cast<uint32_t>(i)}, total,
                                       buffer.count / buffer.ring.slots * bytes, buffer.ring});
@@ -73,12 +73,20 @@ Result<BufferLayout> LayOut(const Plan& plan, size_t real_bytes) {
     total += (buffer.count * bytes + kAlignment - 1) / kAlignment * kAlignment;
     return Status();
   };
-  for (const bool of_queries : {false, true}) {
+  const auto lay_out_all = [&](bool of_source, bool of_queries) -> Status {
     for (size_t i = 0; i < plan.buffers.size(); ++i) {
-      if (plan.buffers[i].of_queries == of_queries) KINGLET_RETURN_IF_ERROR(lay_out(i));
+      const BufferSpec& buffer = plan.buffers[i];
+      if (buffer.of_source == of_source && buffer.of_queries == of_queries) {
+        KINGLET_RETURN_IF_ERROR(lay_out(i));
+      }
     }
-    if (!of_queries) layout.token_scratch_bytes = layout.scratch_bytes;
-  }
+    return Status();
+  };
+  KINGLET_RETURN_IF_ERROR(lay_out_all(false, false));
+  layout.own_scratch_bytes = layout.scratch_bytes;
+  KINGLET_RETURN_IF_ERROR(lay_out_all(true, false));
+  layout.token_scratch_bytes = layout.scratch_bytes;
+  KINGLET_RETURN_IF_ERROR(lay_out_all(false, true));
   return layout;
 }
 
@@ -88,7 +96,7 @@ std::span<const Backend> Backends() {
     Backend{"ref", sizeof(float), BindRef<ref::BindFloat>, ClusterFunctionsRef},
     Backend{"ref64", sizeof(double), BindRef<ref::BindDouble>, nullptr},
 #if defined(KINGLET_HAVE_ONEDNN_BACKEND)
-    Backend{"onednn", sizeof(float), onednn::Bind, kClusterFunctionsCpu},
+    Backend{"onednn", sizeof(float), onednn::Bind, kClusterFunctionsCpu, {}, onednn::LibraryName},
 #endif
   };
   return kBackends;
@@ -106,7 +114,7 @@ Result<const Backend*> FindBackend(std::string_view name) {
   for (const auto& backends : {Backends(), DeviceBackends()}) {
     for (const Backend& backend : backends) {
       if (backend.name == name) {
-        if (backend.device_name) KINGLET_RETURN_IF_ERROR(backend.device_name().status());
+        if (backend.needs) KINGLET_RETURN_IF_ERROR(backend.needs().status());
         return &backend;
       }
       if (!known.empty()) known += ", ";
@@ -115,8 +123,8 @@ Result<const Backend*> FindBackend(std::string_view name) {
   }
   if (name == "onednn") {
     return Status::Refusal(KINGLET_UNSUPPORTED, "backend", "onednn",
-                           "a build with oneDNN (install libdnnl-dev, 2.6 or 3.x, then run cmake "
-                           "with -DKINGLET_ONEDNN=ON)",
+                           "a build with oneDNN's header (install libdnnl-dev, then run cmake with "
+                           "-DKINGLET_ONEDNN=ON)",
                            "a build without it, which has " + known);
   }
   return Status::Refusal(KINGLET_UNSUPPORTED, "backend", std::string(name), "one of " + known,

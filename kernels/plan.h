@@ -34,6 +34,9 @@ struct BufferSpec {
   Ring ring = {};                                               // of a state buffer
   // Scratch of the steps that answer queries; the steps of context and encoder do not touch it.
   bool of_queries = false;
+  // Scratch of the encoder with a row for each token of the source: its passes run on many tokens
+  // at once, each in memory of its own but for these.
+  bool of_source = false;
 };
 
 struct Step {

@@ -34,6 +34,9 @@ struct Session::Lane {
   }
 };
 
+// How many source tokens a session's encoder steps run on at once.
+size_t SourceTokensTogether(const Model& model);
+
 // How a session of a given number of lanes uses the host's memory (session_memory.cc).
 struct Session::MemoryPlan {
   Stream::Queries queries;
@@ -74,13 +77,15 @@ struct Session::Contents {
   MemoryClaim memory;
   Execution execution;
   std::optional<WorkMemory> work_memory;  // none where no kernel needs any
+  // Memory for source tokens, one after the other; null without an encoder or on a device.
+  AlignedMemory source_scratch;
   QueryMemories query_memory;
   std::vector<Lane> lanes;
   // Where queries are answered, if not in each lane's own memory: of a model on a device, or with
   // many lanes.
   std::optional<QueryFrames> query_frames;
   bool empty_cache_is_normalised = false;
-  std::vector<StreamFrame> frames;  // of the lanes that step; reserved for all lanes
+  std::vector<StreamFrame> frames;  // that a step runs on; reserved for all lanes
   std::vector<uint8_t> is_named;    // by lane: scratch of CheckLanes, all 0 between calls
 };
 

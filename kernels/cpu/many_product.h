@@ -18,10 +18,9 @@ namespace kinglet::cpu {
 // Of one matrix.
 class ManyProduct {
  public:
-  // The fewest lanes of a session that it serves, however many of them step.
-  static constexpr uint32_t kLeastLanes = 8;
-  static constexpr size_t kMost = 64;   // vectors of a call
-  static constexpr size_t kPanels = 4;  // that it multiplies at once
+  // It serves frames whose company has as many vectors or more, however few of them there are.
+  static constexpr uint64_t kLeastVectors = 8;
+  static constexpr size_t kMost = 64;  // vectors of a call
 
   ManyProduct() = default;
   ManyProduct(const ManyProduct&) = delete;
@@ -31,10 +30,11 @@ class ManyProduct {
   // y = finish(weight * x) for each vector, in the rows of these panels. The bits depend on the
   // matrix and on x alone. `memory` has parts of WorkBytes() bytes. Any number of threads may call
   // it at the same time. Throws std::bad_alloc, and nothing else. REQUIRES: 1 to kMost vectors;
-  // panels.begin is a multiple of kPanels; each y and the finish begin at the first row of these
-  // panels.
+  // panels.begin is a multiple of PanelsTogether(); each y and the finish begin at the first row of
+  // these panels.
   virtual void Multiply(PanelRange panels, std::span<const RealVector> vectors,
                         const Finish& finish, WorkMemory& memory) const = 0;
+  virtual size_t PanelsTogether() const = 0;  // that it multiplies at once
   virtual uint64_t WorkBytes() const = 0;
   virtual MemoryRange Memory() const = 0;  // of the weights as it lays them out
 };

@@ -24,7 +24,7 @@ class MatVecKernel {
         chunk_pairs_(x.ChunkPairsWith(weight_->bits())),
         finish_{bias_ ? bias_->data() : nullptr, op.relu},
         many_(ManyOf(context)),
-        chunks_(*weight_, many_ ? ManyProduct::kPanels : 1) {}
+        chunks_(*weight_, many_ ? many_->PanelsTogether() : 1) {}
 
   void operator()(std::span<StreamFrame> frames, Chunks chunks) const {
     const PanelRange panels = chunks_.PanelsOf(chunks);
@@ -58,7 +58,7 @@ class MatVecKernel {
   bool HasMany(std::span<const StreamFrame> frames) const {
     if (!many_ || frames.empty()) return false;
     const Company& company = frames.front().company;
-    return company.memory != nullptr && company.lanes >= ManyProduct::kLeastLanes;
+    return company.memory != nullptr && company.vectors >= ManyProduct::kLeastVectors;
   }
   void MultiplyMany(std::span<StreamFrame> frames, PanelRange panels, size_t first_row) const {
     WorkMemory& memory = *frames.front().company.memory;

@@ -1,8 +1,9 @@
-// The backend `onednn`: the backend `cpu`, but in sessions of many lanes float32 products are
-// oneDNN's, whose sums have another order (docs/NUMERICS.md).
+// The backend `onednn`: the backend `cpu`, but in sessions of many lanes, and in encoders, float32
+// products are oneDNN's, whose sums have another order (docs/NUMERICS.md).
 #ifndef KINGLET_KERNELS_ONEDNN_BACKEND_H_
 #define KINGLET_KERNELS_ONEDNN_BACKEND_H_
 
+#include <string>
 #include <vector>
 
 #include "kernels/backend.h"
@@ -11,7 +12,9 @@
 
 namespace kinglet::onednn {
 
-// As cpu::BindCpu.
+// The library's name and version. KINGLET_UNSUPPORTED as Library::Find, which this calls.
+Result<std::string> LibraryName();
+// As cpu::BindCpu, and the errors of LibraryName.
 Result<std::vector<Kernel>> Bind(const Plan& plan, const BufferLayout& layout,
                                  const ReleaseBytes& release);
 

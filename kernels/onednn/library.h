@@ -1,56 +1,64 @@
-// What differs between the versions of oneDNN that can be used: 2.6 and 3.x.
+// oneDNN, loaded when the backend `onednn` is first asked for: nothing else needs it, and a build
+// with this backend runs without the library. What is called here is the same in 2.x and 3.x.
 #ifndef KINGLET_KERNELS_ONEDNN_LIBRARY_H_
 #define KINGLET_KERNELS_ONEDNN_LIBRARY_H_
 
-#include <omp.h>
+#include <oneapi/dnnl/dnnl.h>
 
-#include <dnnl.hpp>
+#include <cstddef>
+#include <string>
+
+#include "kinglet/status.h"
 
 namespace kinglet::onednn {
 
-// Where one lives, the library uses the calling thread and no other. The caller's own setting of
-// OpenMP is back afterwards.
-class OneThread {
+class Library {
  public:
-  OneThread() : threads_(omp_get_max_threads()) { omp_set_num_threads(1); }
-  ~OneThread() { omp_set_num_threads(threads_); }
-  OneThread(const OneThread&) = delete;
-  OneThread& operator=(const OneThread&) = delete;
+  // The library at the path that the environment variable KINGLET_ONEDNN has, or else the newest
+  // one that the system finds. It is loaded by the first call and stays. KINGLET_UNSUPPORTED as
+  // Load.
+  static Result<const Library*> Find();
+  // KINGLET_UNSUPPORTED, saying what to install: there is no such library, it is none of oneDNN's
+  // or of another version, or nobody could keep it from starting threads.
+  static Result<Library> Load(const std::string& file);
+
+  const std::string& name() const { return name_; }  // "oneDNN 2.6.3"
+
+  // Where one lives, the library uses the calling thread and no other. The caller's own setting of
+  // OpenMP is back afterwards.
+  class OneThread {
+   public:
+    explicit OneThread(const Library& library) : library_(&library) {
+      if (library.threads_ == nullptr) return;
+      threads_ = library.threads_();
+      library.set_threads_(1);
+    }
+    ~OneThread() {
+      if (library_->threads_ != nullptr) library_->set_threads_(threads_);
+    }
+    OneThread(const OneThread&) = delete;
+    OneThread& operator=(const OneThread&) = delete;
+
+   private:
+    const Library* library_;
+    int threads_ = 1;
+  };
+
+  // y [vectors, rows] = x [vectors, cols] * weight [cols, rows]. Float32 and nothing less: its mode
+  // of less exact products does not reach this function. REQUIRES: a OneThread; sizes above 0.
+  // Throws std::bad_alloc, since the library fails only for want of memory.
+  void Multiply(size_t vectors, size_t rows, size_t cols, const float* x, const float* weight,
+                float* y) const;
 
  private:
-  int threads_;
+  Library() = default;
+
+  std::string name_;
+  decltype(&dnnl_sgemm) product_ = nullptr;
+  // Of the OpenMP that the library uses; null where it starts no threads.
+  int (*threads_)() = nullptr;
+  void (*set_threads_)(int) = nullptr;
 };
-
-// Float32 and nothing less, whatever the environment says; memory for scratch is the caller's.
-inline dnnl::primitive_attr StrictAttributes() {
-  dnnl::primitive_attr attributes;
-  attributes.set_fpmath_mode(dnnl::fpmath_mode::strict);
-  attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-  return attributes;
-}
-
-// y [count, rows] = x [count, cols] * weight [rows, cols] transposed. Written as a convolution of
-// one pixel, since that is what has fast kernels on every instruction set (AVX2 has none for inner
-// products that keep a weight as it was laid out). The library chooses the weight's layout.
-inline dnnl::convolution_forward::primitive_desc DescribeProduct(const dnnl::engine& engine,
-                                                                 dnnl::memory::dim count,
-                                                                 dnnl::memory::dim rows,
-                                                                 dnnl::memory::dim cols) {
-  using dnnl::memory;
-  using Tag = memory::format_tag;
-  constexpr auto kFloat = memory::data_type::f32;
-  constexpr auto kForward = dnnl::prop_kind::forward_inference;
-  constexpr auto kAlgorithm = dnnl::algorithm::convolution_direct;
-  const memory::desc x({1, cols, count, 1}, kFloat, Tag::nhwc);
-  const memory::desc weight({rows, cols, 1, 1}, kFloat, Tag::any);
-  const memory::desc y({1, rows, count, 1}, kFloat, Tag::nhwc);
-  const memory::dims ones{1, 1}, zeros{0, 0};
-#if DNNL_VERSION_MAJOR >= 3
-  return {engine, kForward, kAlgorithm, x, weight, y, ones, zeros, zeros, StrictAttributes()};
-#else
-  return {{kForward, kAlgorithm, x, weight, y, ones, zeros, zeros}, StrictAttributes(), engine};
-#endif
-}
 
 }  // namespace kinglet::onednn
 

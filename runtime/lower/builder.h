@@ -102,6 +102,12 @@ class PlanBuilder {
     return sums;
   }
 
+  // Makes the buffer one that all tokens of a source share (BufferSpec::of_source).
+  BufferId OfSource(BufferId id) {
+    plan_.buffers[static_cast<size_t>(id)].of_source = true;
+    return id;
+  }
+
   void AddStep(std::string name, Op op) { plan_.steps.push_back({std::move(name), std::move(op)}); }
   size_t step_count() const { return plan_.steps.size(); }
   Plan& plan() { return plan_; }

@@ -75,7 +75,7 @@ TEST(Backends, AreFoundByNameAndDiffer) {
 
 TEST(Backends, OnesOnADeviceAreFoundWhereThereIsOne) {
   for (const Backend& backend : DeviceBackends()) {
-    const Result<std::string> device = backend.device_name();
+    const Result<std::string> device = backend.needs();
     const auto found = FindBackend(backend.name);
     ASSERT_EQ(found.ok(), device.ok()) << backend.name;
     if (found.ok()) {

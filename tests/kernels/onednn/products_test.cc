@@ -20,6 +20,14 @@ using cpu::AlignedVector;
 using cpu::ManyProduct;
 using cpu::Panels;
 using cpu::RealVector;
+using onednn::Library;
+using onednn::Products;
+
+const Library& TheLibrary() {
+  static const auto library = Library::Find();
+  EXPECT_TRUE(library.ok()) << library.status().message();
+  return **library;
+}
 
 float NumberOf(uint64_t i) { return static_cast<float>(i * 37 % 129) / 64 - 1; }
 
@@ -33,7 +41,7 @@ struct Case {
     for (uint64_t i = 0; i < weight.size(); ++i) weight[i] = NumberOf(i * i);
     for (uint64_t i = 0; i < x.size(); ++i) x[i] = NumberOf(i * 5 + i / cols);
     for (uint64_t i = 0; i < rows; ++i) bias[i] = NumberOf(i + 3);
-    product = products.Of(panels);
+    product = products.AnyOf(panels);
     for (uint64_t r = 0; r < rows; ++r) panels->WriteReals(r, weight.data() + r * cols);
     products.LayOut();
     memory.emplace(2, product->WorkBytes());
@@ -56,7 +64,7 @@ struct Case {
     return y;
   }
 
-  onednn::Products products;
+  Products products{TheLibrary()};
   std::shared_ptr<Panels> panels;
   std::vector<float> weight;
   AlignedVector<float> x, bias;
@@ -65,8 +73,8 @@ struct Case {
 };
 
 TEST(OnednnProducts, EqualASumInDoubleAndNeverDependOnTheCompany) {
-  for (const uint64_t rows : {128, 129, 200}) {
-    for (const uint64_t cols : {128, 136, 1000}) {
+  for (const uint64_t rows : {1, 129, 300, 1100}) {
+    for (const uint64_t cols : {1, 33, 128, 1000}) {
       Case test(rows, cols);
       const AlignedVector<float> all = test.Multiply(0, ManyProduct::kMost, 1000);
       for (size_t v = 0; v < ManyProduct::kMost; ++v) {
@@ -80,9 +88,10 @@ TEST(OnednnProducts, EqualASumInDoubleAndNeverDependOnTheCompany) {
           ASSERT_NEAR(all[v * rows + r], std::max(sum, 0.0), 1e-6 * magnitude);
         }
       }
-      for (const size_t first : {0, 7, 37, 60}) {
-        for (const size_t count : {1, 4}) {
-          const AlignedVector<float> part = test.Multiply(first, count, ManyProduct::kPanels);
+      for (const size_t first : {0, 7, 37, 53}) {
+        for (const size_t count : {1, 4, 11}) {
+          const AlignedVector<float> part =
+              test.Multiply(first, count, test.product->PanelsTogether());
           for (size_t i = 0; i < part.size(); ++i) ASSERT_EQ(part[i], all[first * rows + i]);
         }
       }
@@ -90,14 +99,38 @@ TEST(OnednnProducts, EqualASumInDoubleAndNeverDependOnTheCompany) {
   }
 }
 
+TEST(OnednnProducts, TilesGiveTheSameBitsAtEveryPlace) {
+  for (const size_t rows : {16, 112, 256}) {
+    for (const size_t cols : {32, 257, 1500}) {
+      const std::vector<size_t> tiles = onednn::TilesOf(TheLibrary(), rows, cols);
+      ASSERT_FALSE(tiles.empty());
+      std::vector<float> weight(rows * cols), vector(cols), expected;
+      for (size_t i = 0; i < weight.size(); ++i) weight[i] = NumberOf(i * i + 1) / 3;
+      for (size_t i = 0; i < cols; ++i) vector[i] = NumberOf(i + 2) / 7;
+      const Library::OneThread one_thread(TheLibrary());
+      for (const size_t tile : tiles) {
+        for (size_t place = 0; place < tile; ++place) {
+          std::vector<float> x(tile * cols, 0.25f), y(tile * rows);
+          std::copy(vector.begin(), vector.end(), x.begin() + static_cast<ptrdiff_t>(place * cols));
+          TheLibrary().Multiply(tile, rows, cols, x.data(), weight.data(), y.data());
+          const std::vector<float> found(y.begin() + static_cast<ptrdiff_t>(place * rows),
+                                         y.begin() + static_cast<ptrdiff_t>((place + 1) * rows));
+          if (expected.empty()) expected = found;
+          ASSERT_EQ(found, expected) << rows << " x " << cols << ", tile " << tile;
+        }
+      }
+    }
+  }
+}
+
 TEST(OnednnProducts, SmallMatricesStayOurs) {
-  onednn::Products products;
+  Products products(TheLibrary());
   EXPECT_EQ(products.Of(std::make_shared<Panels>(Panels::OfReals(60000, 4))), nullptr);
-  EXPECT_EQ(products.Of(std::make_shared<Panels>(Panels::OfReals(127, 256))), nullptr);
+  EXPECT_EQ(products.Of(std::make_shared<Panels>(Panels::OfReals(16, 256))), nullptr);
 }
 
 TEST(OnednnProducts, AMatrixThatStepsShareIsLaidOutOnce) {
-  onednn::Products products;
+  Products products(TheLibrary());
   const auto panels = std::make_shared<Panels>(Panels::OfReals(128, 128));
   EXPECT_EQ(products.Of(panels), products.Of(panels));
 }
@@ -106,7 +139,7 @@ TEST(OnednnProducts, SeveralThreadsUseOneProduct) {
   Case test(200, 256);
   const AlignedVector<float> expected = test.Multiply(0, 20, 1000);
   AlignedVector<float> results[2];
-  std::thread other([&] { results[1] = test.Multiply(0, 20, ManyProduct::kPanels); });
+  std::thread other([&] { results[1] = test.Multiply(0, 20, test.product->PanelsTogether()); });
   results[0] = test.Multiply(0, 20, 1000);
   other.join();
   for (const auto& result : results) EXPECT_EQ(result, expected);
