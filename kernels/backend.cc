@@ -65,7 +65,7 @@ Result<BufferLayout> LayOut(const Plan& plan, size_t real_bytes) {
                              "a size that can be addressed",
                              std::to_string(buffer.count) + " elements");
     }
-    layout.slots[i] = {buffer.state, total, buffer.count, buffer.of_source};
+    layout.slots[i] = {buffer.state, total, buffer.count, buffer.source == SourceUse::kAllTokens};
     if (buffer.state) {
       layout.state_regions.push_back({BufferId{static_cast<uint32_t>(i)}, total,
                                       buffer.count / buffer.ring.slots * bytes, buffer.ring});
@@ -73,20 +73,21 @@ Result<BufferLayout> LayOut(const Plan& plan, size_t real_bytes) {
     total += (buffer.count * bytes + kAlignment - 1) / kAlignment * kAlignment;
     return Status();
   };
-  const auto lay_out_all = [&](bool of_source, bool of_queries) -> Status {
+  const auto lay_out_all = [&](SourceUse source, bool of_queries) -> Status {
     for (size_t i = 0; i < plan.buffers.size(); ++i) {
       const BufferSpec& buffer = plan.buffers[i];
-      if (buffer.of_source == of_source && buffer.of_queries == of_queries) {
+      if (buffer.source == source && buffer.of_queries == of_queries) {
         KINGLET_RETURN_IF_ERROR(lay_out(i));
       }
     }
     return Status();
   };
-  KINGLET_RETURN_IF_ERROR(lay_out_all(false, false));
-  layout.own_scratch_bytes = layout.scratch_bytes;
-  KINGLET_RETURN_IF_ERROR(lay_out_all(true, false));
+  KINGLET_RETURN_IF_ERROR(lay_out_all(SourceUse::kEachToken, false));
+  layout.source_token_bytes = layout.scratch_bytes;
+  KINGLET_RETURN_IF_ERROR(lay_out_all(SourceUse::kAllTokens, false));
+  KINGLET_RETURN_IF_ERROR(lay_out_all(SourceUse::kNone, false));
   layout.token_scratch_bytes = layout.scratch_bytes;
-  KINGLET_RETURN_IF_ERROR(lay_out_all(false, true));
+  KINGLET_RETURN_IF_ERROR(lay_out_all(SourceUse::kNone, true));
   return layout;
 }
 

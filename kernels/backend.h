@@ -132,7 +132,7 @@ struct Slot {
   bool state = false;
   uint64_t offset = 0;     // bytes
   uint64_t count = 0;      // elements
-  bool of_source = false;  // as BufferSpec::of_source
+  bool of_source = false;  // SourceUse::kAllTokens
   template <class T>
   T* At(const StreamFrame& frame) const {
     return reinterpret_cast<T*>(MemoryOf(frame) + offset);
@@ -163,7 +163,7 @@ struct BufferLayout {
   std::vector<Slot> slots;  // by BufferId
   uint64_t scratch_bytes = 0;
   uint64_t token_scratch_bytes = 0;  // the first of these; the others are BufferSpec::of_queries
-  uint64_t own_scratch_bytes = 0;    // the first of those; the others are BufferSpec::of_source
+  uint64_t source_token_bytes = 0;   // the first of those: SourceUse::kEachToken
   uint64_t state_bytes = 0;
   std::vector<StateRegion> state_regions;  // of the state buffers, in order of offset
   const Slot& operator[](BufferId id) const { return slots[static_cast<size_t>(id)]; }
@@ -199,6 +199,9 @@ struct Backend {
   // The name of the device, or of the library that is loaded when this is asked for, or
   // KINGLET_UNSUPPORTED and why there is none. Empty: nothing of the kind is needed.
   std::function<Result<std::string>()> needs = {};
+  // How far log-probabilities may be from those of `ref`. 0: they have the same bits, or are those
+  // of ref64.
+  double tolerance = 0;
 };
 
 // Every backend of this build that computes on the host, the default first: cpu, ref, ref64,

@@ -61,7 +61,7 @@ Result<std::unique_ptr<Session>> Session::Create(std::shared_ptr<const Model> mo
   const MemoryPlan plan = MemoryPlan::Of(*model, options.lanes);
   const size_t threads = std::min<size_t>(options.threads, UsableProcessors());
   const uint64_t work = WorkBytesOf(*model, options.lanes);  // for each thread
-  const uint64_t source_scratch = SourceTokensTogether(*model) * model->layout().own_scratch_bytes;
+  const uint64_t source_scratch = SourceTokensTogether(*model) * model->layout().source_token_bytes;
   const uint64_t beside = source_scratch + (work > 0 ? WorkMemory::Bytes(threads, work) : 0);
   const uint64_t limit = std::min(model->session_memory_limit(), model->budget()->left());
   const uint64_t fit = LanesThatFit(*model, limit - std::min(limit, beside));
@@ -240,7 +240,7 @@ Status Session::Contents::RunEncoder(std::span<const uint32_t> source, Lane& lan
       frames.clear();
       for (size_t i = first; i < std::min(first + together, source.size()); ++i) {
         std::byte* const own =
-            source_scratch.get() + (i - first) * model->layout().own_scratch_bytes;
+            source_scratch.get() + (i - first) * model->layout().source_token_bytes;
         frames.push_back(source_scratch ? lane.stream.SourceFrame(i, source[i], own, encoder.window)
                                         : lane.stream.SourceFrame(i, source[i]));
       }

@@ -50,7 +50,7 @@ class Stream {
   Status BeginSource(uint64_t tokens);
   // The frame of a source token. REQUIRES: index < source_length().
   StreamFrame SourceFrame(uint64_t index, uint32_t token) { return FrameAt(index, token); }
-  // The same in memory of the token's own, BufferLayout::own_scratch_bytes at `scratch`, so that
+  // The same in memory of the token's own, BufferLayout::source_token_bytes at `scratch`, so that
   // steps can run on several source tokens at once: up to `most` in all.
   StreamFrame SourceFrame(uint64_t index, uint32_t token, std::byte* scratch, uint64_t most) {
     StreamFrame frame = FrameAt(index, token);

@@ -53,7 +53,7 @@ void AddTeamOptions(Arguments& arguments, RunOptions& options, const std::string
 
 void AddRunOptions(Arguments& arguments, RunOptions& options) {
   AddModelOptions(arguments, options);
-  AddTeamOptions(arguments, options, "run N replicas and require identical results");
+  AddTeamOptions(arguments, options, "run N lanes of one session and require identical results");
 }
 
 Result<std::shared_ptr<const Model>> OpenModel(const RunOptions& options) {

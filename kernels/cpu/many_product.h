@@ -20,7 +20,7 @@ class ManyProduct {
  public:
   // It serves frames whose company has as many vectors or more, however few of them there are.
   static constexpr uint64_t kLeastVectors = 8;
-  static constexpr size_t kMost = 64;  // vectors of a call
+  static constexpr size_t kMost = 128;  // vectors of a call
 
   ManyProduct() = default;
   ManyProduct(const ManyProduct&) = delete;

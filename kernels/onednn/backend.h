@@ -12,6 +12,9 @@
 
 namespace kinglet::onednn {
 
+// How far log-probabilities may be from those of the backend `ref`.
+inline constexpr double kTolerance = 1e-4;
+
 // The library's name and version. KINGLET_UNSUPPORTED as Library::Find, which this calls.
 Result<std::string> LibraryName();
 // As cpu::BindCpu, and the errors of LibraryName.

@@ -15,8 +15,8 @@ namespace {
 constexpr uint64_t kLeastRows = 48, kLeastCols = 32;
 
 constexpr std::array<size_t, 6> kTiles = {64, 32, 16, 8, 4, 1};
-constexpr size_t kMost = cpu::ManyProduct::kMost;
-static_assert(kTiles.front() == kMost);
+constexpr size_t kMost = cpu::ManyProduct::kMost, kMostTile = kTiles.front();
+static_assert(kMost % kMostTile == 0);
 
 // A block of rows is multiplied by one call: enough rows that the call costs little, few enough
 // that their weights stay in the second-level cache and that threads can share a matrix.
@@ -29,7 +29,7 @@ struct Work {
   Work(std::byte* memory, uint64_t cols)
       : x(reinterpret_cast<float*>(memory)), y(x + kMost * cols) {}
   static uint64_t Bytes(uint64_t cols) {
-    return (kMost * cols + kMost * kMostBlockRows) * sizeof(float);
+    return (kMost * cols + kMostTile * kMostBlockRows) * sizeof(float);
   }
 
   float* x;
@@ -56,20 +56,20 @@ void FillWithNumbers(std::span<float> numbers) {
   }
 }
 
-// A product of kMost vectors with a matrix of numbers, in tiles of one size or another.
+// A product of kMostTile vectors with a matrix of numbers, in tiles of one size or another.
 class Trial {
  public:
   Trial(const Library& library, size_t rows, size_t cols)
-      : library_(library), rows_(rows), cols_(cols), weight_(rows * cols), x_(kMost * cols) {
+      : library_(library), rows_(rows), cols_(cols), weight_(rows * cols), x_(kMostTile * cols) {
     FillWithNumbers(weight_);
     FillWithNumbers(x_);
   }
-  // y [kMost][rows], of vectors that begin with number `first`, and go round.
+  // y [kMostTile][rows], of vectors that begin with number `first`, and go round.
   std::vector<float> Run(size_t tile, size_t first) const {
-    std::vector<float> x(x_), y(kMost * rows_);
+    std::vector<float> x(x_), y(kMostTile * rows_);
     std::rotate(x.begin(), x.begin() + static_cast<ptrdiff_t>(first * cols_), x.end());
     const Library::OneThread one_thread(library_);
-    for (size_t at = 0; at < kMost; at += tile) {
+    for (size_t at = 0; at < kMostTile; at += tile) {
       library_.Multiply(tile, rows_, cols_, x.data() + at * cols_, weight_.data(),
                         y.data() + at * rows_);
     }

@@ -150,7 +150,9 @@ std::vector<SourceMemory> MakeSourceMemories(const TransformerDecoder& decoder,
 
 void LowerEncoder(const TransformerEncoder& block, const TransformerDecoder& decoder,
                   std::span<const SourceMemory> memories, PlanBuilder& builder) {
+  builder.BeginSource();
   builder.plan().encoder = EncoderLowering(block, builder).Lower(decoder, memories);
+  builder.EndSource();
 }
 
 }  // namespace kinglet
