@@ -97,7 +97,13 @@ std::span<const Backend> Backends() {
     Backend{"ref", sizeof(float), BindRef<ref::BindFloat>, ClusterFunctionsRef},
     Backend{"ref64", sizeof(double), BindRef<ref::BindDouble>, nullptr},
 #if defined(KINGLET_HAVE_ONEDNN_BACKEND)
-    Backend{"onednn", sizeof(float), onednn::Bind, kClusterFunctionsCpu, {}, onednn::LibraryName},
+    Backend{"onednn",
+            sizeof(float),
+            onednn::Bind,
+            kClusterFunctionsCpu,
+            {},
+            onednn::LibraryName,
+            onednn::kTolerance},
 #endif
   };
   return kBackends;
