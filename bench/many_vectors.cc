@@ -1,9 +1,10 @@
 // Times sessions of many lanes and encoders on the backends `cpu` and `onednn` in turns: steps of
 // all lanes, steps with full distributions, steps of a few lanes, and sources. KINGLET_CPU=avx2 and
 // ONEDNN_MAX_CPU_ISA=AVX2 hold both to AVX2.
+#include <time.h>
+
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <cstdio>
 #include <filesystem>
 #include <functional>
@@ -86,7 +87,13 @@ Result<std::vector<Bytes>> Synthesised(const Options& options) {
 
 // --- times ---
 
-using Clock = std::chrono::steady_clock;
+// Of the calling thread on a processor, so that other work on the machine disturbs less; with
+// several threads, of a clock on the wall. Microseconds.
+double Now(const Options& options) {
+  timespec now = {};
+  clock_gettime(options.threads == 1 ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC, &now);
+  return static_cast<double>(now.tv_sec) * 1e6 + static_cast<double>(now.tv_nsec) / 1e3;
+}
 
 double Median(std::vector<double> times) {
   const auto middle = times.begin() + static_cast<ptrdiff_t>(times.size() / 2);
@@ -95,16 +102,16 @@ double Median(std::vector<double> times) {
 }
 
 // Prints the medians of the times of `run` on both backends, in turns, and of their ratios.
-Status Compare(const std::string& what, int rounds,
+Status Compare(const std::string& what, const Options& options,
                const std::function<Status(size_t backend)>& run) {
   std::array<std::vector<double>, 2> times;
   std::vector<double> ratios;
-  for (int round = -1; round < rounds; ++round) {
+  for (int round = -1; round < options.rounds; ++round) {
     std::array<double, 2> taken;
     for (size_t backend = 0; backend < kBackends.size(); ++backend) {
-      const Clock::time_point start = Clock::now();
+      const double start = Now(options);
       KINGLET_RETURN_IF_ERROR(run(backend));
-      taken[backend] = std::chrono::duration<double, std::micro>(Clock::now() - start).count();
+      taken[backend] = Now(options) - start;
     }
     if (round < 0) continue;  // nothing was in the caches
     for (size_t backend = 0; backend < kBackends.size(); ++backend) {
@@ -158,9 +165,9 @@ Status MeasureLanes(const Options& options, const Models& models) {
     }
     return Status();
   };
-  KINGLET_RETURN_IF_ERROR(Compare("step and full distributions", options.rounds, step_and_ask));
+  KINGLET_RETURN_IF_ERROR(Compare("step and full distributions", options, step_and_ask));
   for (size_t count = lanes.size(); count > 0; count /= 4) {
-    KINGLET_RETURN_IF_ERROR(Compare("step of " + std::to_string(count) + " lanes", options.rounds,
+    KINGLET_RETURN_IF_ERROR(Compare("step of " + std::to_string(count) + " lanes", options,
                                     [&](size_t backend) { return step(backend, count); }));
   }
   return Status();
@@ -174,7 +181,7 @@ Status MeasureSource(const Options& options, const Models& models) {
     const std::vector<uint32_t> source =
         RandomIds(random, std::clamp(tokens, 1U, encoder.window), encoder.vocabulary_size);
     KINGLET_RETURN_IF_ERROR(
-        Compare("source of " + std::to_string(source.size()) + " tokens", options.rounds,
+        Compare("source of " + std::to_string(source.size()) + " tokens", options,
                 [&](size_t backend) { return sessions[backend]->Encode(source); }));
   }
   return Status();

@@ -19,10 +19,20 @@ constexpr size_t kMost = cpu::ManyProduct::kMost, kMostTile = kTiles.front();
 static_assert(kMost % kMostTile == 0);
 
 // A block of rows is multiplied by one call: enough rows that the call costs little, few enough
-// that their weights stay in the second-level cache and that threads can share a matrix.
-constexpr size_t kPanelsOfLargeMatrix = 16, kPanelsOfSmallMatrix = 8;
-constexpr uint64_t kRowsOfLargeMatrix = 1024;
-constexpr size_t kMostBlockRows = kPanelsOfLargeMatrix * cpu::kPanelRows;
+// that their weights stay in a second-level cache while vectors take turns, and that threads can
+// share a matrix. The library's kernels for AVX-512 take 48 rows at a time, those for AVX2 24.
+constexpr size_t kPanelsOfKernel = 3, kMostPanels = 4 * kPanelsOfKernel;
+constexpr size_t kMostBlockRows = kMostPanels * cpu::kPanelRows;
+constexpr uint64_t kMostBlockBytes = 1200 << 10;
+
+size_t PanelsOfBlock(const cpu::Panels& weight) {
+  const uint64_t fit = kMostBlockBytes / (cpu::kPanelRows * weight.cols() * sizeof(float));
+  const size_t most =
+      std::clamp<uint64_t>(fit / kPanelsOfKernel * kPanelsOfKernel, kPanelsOfKernel, kMostPanels);
+  const size_t blocks = (weight.panels() + most - 1) / most;
+  const size_t each = (weight.panels() + blocks - 1) / blocks;
+  return (each + kPanelsOfKernel - 1) / kPanelsOfKernel * kPanelsOfKernel;
+}
 
 // A thread's memory: vectors side by side, and the results of a tile.
 struct Work {
@@ -106,7 +116,7 @@ class Products::Product : public cpu::ManyProduct {
   Product(std::shared_ptr<const cpu::Panels> panels, const Library& library)
       : panels_(std::move(panels)),
         library_(&library),
-        block_rows_(PanelsTogether() * cpu::kPanelRows),
+        block_rows_(PanelsOfBlock(*panels_) * cpu::kPanelRows),
         weight_(panels_->panels() * cpu::kPanelRows * panels_->cols()) {}
 
   // Rows of all blocks but the last, and of the last.
@@ -130,9 +140,7 @@ class Products::Product : public cpu::ManyProduct {
     }
   }
 
-  size_t PanelsTogether() const override {
-    return panels_->rows() >= kRowsOfLargeMatrix ? kPanelsOfLargeMatrix : kPanelsOfSmallMatrix;
-  }
+  size_t PanelsTogether() const override { return block_rows_ / cpu::kPanelRows; }
   void Multiply(cpu::PanelRange panels, std::span<const cpu::RealVector> vectors,
                 const cpu::Finish& finish, WorkMemory& memory) const override {
     const uint64_t cols = panels_->cols();
