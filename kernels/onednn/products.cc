@@ -21,14 +21,17 @@ static_assert(kMost % kMostTile == 0);
 // A block of rows is multiplied by one call: enough rows that the call costs little, few enough
 // that their weights stay in a second-level cache while vectors take turns, and that threads can
 // share a matrix. The library's kernels for AVX-512 take 48 rows at a time, those for AVX2 24.
-constexpr size_t kPanelsOfKernel = 3, kMostPanels = 4 * kPanelsOfKernel;
-constexpr size_t kMostBlockRows = kMostPanels * cpu::kPanelRows;
+constexpr size_t kPanelsOfKernel = 3, kPanelsOfBlock = 12;
+constexpr size_t kPanelsOfNarrowBlock = 24;  // short rows make short calls
+constexpr uint64_t kNarrowCols = 64;
+constexpr size_t kMostBlockRows = kPanelsOfNarrowBlock * cpu::kPanelRows;
 constexpr uint64_t kMostBlockBytes = 1200 << 10;
 
 size_t PanelsOfBlock(const cpu::Panels& weight) {
   const uint64_t fit = kMostBlockBytes / (cpu::kPanelRows * weight.cols() * sizeof(float));
+  const size_t wanted = weight.cols() <= kNarrowCols ? kPanelsOfNarrowBlock : kPanelsOfBlock;
   const size_t most =
-      std::clamp<uint64_t>(fit / kPanelsOfKernel * kPanelsOfKernel, kPanelsOfKernel, kMostPanels);
+      std::clamp<uint64_t>(fit / kPanelsOfKernel * kPanelsOfKernel, kPanelsOfKernel, wanted);
   const size_t blocks = (weight.panels() + most - 1) / most;
   const size_t each = (weight.panels() + blocks - 1) / blocks;
   return (each + kPanelsOfKernel - 1) / kPanelsOfKernel * kPanelsOfKernel;
