@@ -10,6 +10,9 @@
 #if defined(KINGLET_HAVE_CPU_BACKEND)
 #include "kernels/cpu/cpu.h"
 #endif
+#if defined(KINGLET_HAVE_ONEDNN_BACKEND)
+#include "kernels/onednn/backend.h"
+#endif
 
 namespace kinglet {
 namespace {
@@ -62,7 +65,7 @@ Result<BufferLayout> LayOut(const Plan& plan, size_t real_bytes) {
                              "a size that can be addressed",
                              std::to_string(buffer.count) + " elements");
     }
-    layout.slots[i] = {buffer.state, total, buffer.count};
+    layout.slots[i] = {buffer.state, total, buffer.count, buffer.source == SourceUse::kAllTokens};
     if (buffer.state) {
       layout.state_regions.push_back({BufferId{static_cast<uint32_t>(i)}, total,
                                       buffer.count / buffer.ring.slots * bytes, buffer.ring});
@@ -70,21 +73,39 @@ Result<BufferLayout> LayOut(const Plan& plan, size_t real_bytes) {
     total += (buffer.count * bytes + kAlignment - 1) / kAlignment * kAlignment;
     return Status();
   };
-  for (const bool of_queries : {false, true}) {
+  const auto lay_out_all = [&](SourceUse source, bool of_queries) -> Status {
     for (size_t i = 0; i < plan.buffers.size(); ++i) {
-      if (plan.buffers[i].of_queries == of_queries) KINGLET_RETURN_IF_ERROR(lay_out(i));
+      const BufferSpec& buffer = plan.buffers[i];
+      if (buffer.source == source && buffer.of_queries == of_queries) {
+        KINGLET_RETURN_IF_ERROR(lay_out(i));
+      }
     }
-    if (!of_queries) layout.token_scratch_bytes = layout.scratch_bytes;
-  }
+    return Status();
+  };
+  KINGLET_RETURN_IF_ERROR(lay_out_all(SourceUse::kEachToken, false));
+  layout.source_token_bytes = layout.scratch_bytes;
+  KINGLET_RETURN_IF_ERROR(lay_out_all(SourceUse::kAllTokens, false));
+  KINGLET_RETURN_IF_ERROR(lay_out_all(SourceUse::kNone, false));
+  layout.token_scratch_bytes = layout.scratch_bytes;
+  KINGLET_RETURN_IF_ERROR(lay_out_all(SourceUse::kNone, true));
   return layout;
 }
 
 std::span<const Backend> Backends() {
-  static const std::array<Backend, 3> kBackends = {{
-      {"cpu", sizeof(float), kBindCpu, kClusterFunctionsCpu},
-      {"ref", sizeof(float), BindRef<ref::BindFloat>, ClusterFunctionsRef},
-      {"ref64", sizeof(double), BindRef<ref::BindDouble>, nullptr},
-  }};
+  static const std::array kBackends = {
+    Backend{"cpu", sizeof(float), kBindCpu, kClusterFunctionsCpu},
+    Backend{"ref", sizeof(float), BindRef<ref::BindFloat>, ClusterFunctionsRef},
+    Backend{"ref64", sizeof(double), BindRef<ref::BindDouble>, nullptr},
+#if defined(KINGLET_HAVE_ONEDNN_BACKEND)
+    Backend{"onednn",
+            sizeof(float),
+            onednn::Bind,
+            kClusterFunctionsCpu,
+            {},
+            onednn::LibraryName,
+            onednn::kTolerance},
+#endif
+  };
   return kBackends;
 }
 
@@ -100,12 +121,18 @@ Result<const Backend*> FindBackend(std::string_view name) {
   for (const auto& backends : {Backends(), DeviceBackends()}) {
     for (const Backend& backend : backends) {
       if (backend.name == name) {
-        if (backend.device_name) KINGLET_RETURN_IF_ERROR(backend.device_name().status());
+        if (backend.needs) KINGLET_RETURN_IF_ERROR(backend.needs().status());
         return &backend;
       }
       if (!known.empty()) known += ", ";
       known += backend.name;
     }
+  }
+  if (name == "onednn") {
+    return Status::Refusal(KINGLET_UNSUPPORTED, "backend", "onednn",
+                           "a build with oneDNN's header (install libdnnl-dev, then run cmake with "
+                           "-DKINGLET_ONEDNN=ON)",
+                           "a build without it, which has " + known);
   }
   return Status::Refusal(KINGLET_UNSUPPORTED, "backend", std::string(name), "one of " + known,
                          "no such backend");

@@ -26,6 +26,15 @@
 
 namespace kinglet {
 
+class WorkMemory;  // kernels/work_memory.h
+
+// What a frame says about the frames that steps may have beside it. A kernel may choose by it how a
+// product is computed, which changes its bits (`onednn`); never by how many frames a step has.
+struct Company {
+  WorkMemory* memory = nullptr;  // the session's; null: no kernel needs any
+  uint64_t vectors = 1;          // lanes of the session; tokens of the longest source
+};
+
 // One stream's memory while a step runs. Not owned. For a stream on a device, the memory is the
 // host's copy of the buffers that were fetched, or null.
 struct StreamFrame {
@@ -36,6 +45,10 @@ struct StreamFrame {
   uint32_t token;              // its id, < vocabulary size
   uint64_t source_length = 0;  // tokens of the encoded source; 0 without an encoder
   uint32_t lane = 0;           // the stream's index in its session's batch, on a device
+  Company company = {};
+  // 64-byte aligned: the memory of scratch buffers that all tokens of a source share, where
+  // `scratch` is this token's own. Null: they are in `scratch`.
+  std::byte* source_rows = nullptr;
 };
 
 using MemoryRange = std::span<const std::byte>;
@@ -56,6 +69,9 @@ struct Phase {
   size_t chunks = 1;
   // A chunk reads mostly the same memory on all frames, so it should run on all of them at once.
   bool frames_share_memory = false;
+  // Frames one by one would take much longer: each chunk runs on all frames, even where that leaves
+  // threads without work. REQUIRES: frames_share_memory.
+  bool keeps_frames_together = false;
 };
 inline constexpr uint64_t kPhaseChunkBytes = 16384;
 
@@ -91,6 +107,10 @@ struct Kernel {
   std::function<std::vector<MemoryRange>(uint64_t position)> position_weights = {};
   // A reference kernel, which is slower: the backend has no kernel of its own for this step.
   bool is_substitute = false;
+  // Weight memory that the run in a session of many lanes reads in place of `weights`.
+  std::vector<MemoryRange> weights_of_many = {};
+  // Of a session's WorkMemory, for each thread that may run this. 0: none.
+  uint64_t work_bytes = 0;
 
   explicit operator bool() const { return !phases.empty(); }
   // Runs all chunks on every frame. Where frames share no memory, all phases run on one frame
@@ -110,11 +130,18 @@ struct Kernel {
 // Where a buffer lies. Every buffer starts at a multiple of 64 bytes and is padded to one.
 struct Slot {
   bool state = false;
-  uint64_t offset = 0;  // bytes
-  uint64_t count = 0;   // elements
+  uint64_t offset = 0;     // bytes
+  uint64_t count = 0;      // elements
+  bool of_source = false;  // SourceUse::kAllTokens
   template <class T>
   T* At(const StreamFrame& frame) const {
-    return reinterpret_cast<T*>((state ? frame.state : frame.scratch) + offset);
+    return reinterpret_cast<T*>(MemoryOf(frame) + offset);
+  }
+
+ private:
+  std::byte* MemoryOf(const StreamFrame& frame) const {
+    if (state) return frame.state;
+    return of_source && frame.source_rows != nullptr ? frame.source_rows : frame.scratch;
   }
 };
 
@@ -136,6 +163,7 @@ struct BufferLayout {
   std::vector<Slot> slots;  // by BufferId
   uint64_t scratch_bytes = 0;
   uint64_t token_scratch_bytes = 0;  // the first of these; the others are BufferSpec::of_queries
+  uint64_t source_token_bytes = 0;   // the first of those: SourceUse::kEachToken
   uint64_t state_bytes = 0;
   std::vector<StateRegion> state_regions;  // of the state buffers, in order of offset
   const Slot& operator[](BufferId id) const { return slots[static_cast<size_t>(id)]; }
@@ -168,16 +196,21 @@ struct Backend {
   std::function<DeviceBinding(const Plan& plan, const BufferLayout& layout,
                               const ReleaseBytes& release)>
       bind_device = {};
-  // The device's name, or KINGLET_UNSUPPORTED and why there is none.
-  std::function<Result<std::string>()> device_name = {};
+  // The name of the device, or of the library that is loaded when this is asked for, or
+  // KINGLET_UNSUPPORTED and why there is none. Empty: nothing of the kind is needed.
+  std::function<Result<std::string>()> needs = {};
+  // How far log-probabilities may be from those of `ref`. 0: they have the same bits, or are those
+  // of ref64.
+  double tolerance = 0;
 };
 
-// Every backend of this build that computes on the host, the default first: cpu, ref, ref64.
+// Every backend of this build that computes on the host, the default first: cpu, ref, ref64,
+// and onednn where the build has oneDNN's header. This machine may not have its library.
 std::span<const Backend> Backends();
 // Every backend that computes on a device: cuda. This build or this machine may not support it.
 std::span<const Backend> DeviceBackends();
 // A backend of either kind. KINGLET_UNSUPPORTED if there is none of this name (the text lists those
-// that there are), or if its device is missing.
+// that there are), or if its device or library is missing.
 Result<const Backend*> FindBackend(std::string_view name);
 
 }  // namespace kinglet

@@ -23,6 +23,10 @@ enum class Element : uint8_t { kReal, kCode16, kCode32, kWord };
 // The largest code a quantiser can give: round_half_even(max_abs / step).
 int64_t LargestCode(const ActivationQuantiser& quantiser);
 
+// What the encoder's steps do with a scratch buffer. They run on several tokens of the source at
+// once: a buffer is each token's own, or has a row for each token.
+enum class SourceUse : uint8_t { kNone, kEachToken, kAllTokens };
+
 struct BufferSpec {
   std::string name;
   Element element;
@@ -34,6 +38,7 @@ struct BufferSpec {
   Ring ring = {};                                               // of a state buffer
   // Scratch of the steps that answer queries; the steps of context and encoder do not touch it.
   bool of_queries = false;
+  SourceUse source = SourceUse::kNone;
 };
 
 struct Step {

@@ -70,8 +70,8 @@ Status TakeCancel(Execution& execution, const std::string& what) {
 }
 
 void RunPhase(const Phase& phase, std::span<StreamFrame> frames, WorkerTeam& team) {
-  const bool together =
-      frames.size() == 1 || (phase.frames_share_memory && phase.chunks >= 2 * team.size());
+  const bool together = frames.size() == 1 || phase.keeps_frames_together ||
+                        (phase.frames_share_memory && phase.chunks >= 2 * team.size());
   if (together) {
     team.Run(phase.chunks, [&](Chunks chunks) { phase.run(frames, chunks); });
   } else {

@@ -54,9 +54,11 @@ uint64_t LeastBytes(const Plan& plan) {
 uint64_t BytesOf(std::span<const Kernel> kernels) {
   std::map<const std::byte*, uint64_t> sizes;
   for (const Kernel& kernel : kernels) {
-    for (const MemoryRange& range : kernel.weights) {
-      uint64_t& size = sizes[range.data()];
-      size = std::max<uint64_t>(size, range.size());
+    for (const auto* ranges : {&kernel.weights, &kernel.weights_of_many}) {
+      for (const MemoryRange& range : *ranges) {
+        uint64_t& size = sizes[range.data()];
+        size = std::max<uint64_t>(size, range.size());
+      }
     }
   }
   uint64_t bytes = 0;

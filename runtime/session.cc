@@ -35,6 +35,14 @@ Status RefuseLanes(const SessionOptions& options, uint64_t fit, const std::strin
                          std::to_string(each) + " bytes for each lane");
 }
 
+// What each thread of a session needs besides its lanes.
+uint64_t WorkBytesOf(const Model& model, uint32_t lanes) {
+  uint64_t bytes = 0;
+  if (lanes == 1 && !model.plan().encoder) return bytes;
+  for (const Kernel& kernel : model.kernels()) bytes = std::max(bytes, kernel.work_bytes);
+  return bytes;
+}
+
 }  // namespace
 
 Session::Session(std::unique_ptr<Contents> contents) : contents_(std::move(contents)) {}
@@ -51,9 +59,14 @@ Result<std::unique_ptr<Session>> Session::Create(std::shared_ptr<const Model> mo
   if (options.lanes == 0) return Invalid("lanes", "at least 1", "0");
   if (options.threads == 0) return Invalid("threads", "at least 1", "0");
   const MemoryPlan plan = MemoryPlan::Of(*model, options.lanes);
+  const size_t threads = std::min<size_t>(options.threads, UsableProcessors());
+  const uint64_t work = WorkBytesOf(*model, options.lanes);  // for each thread
+  const uint64_t source_scratch = SourceTokensTogether(*model) * model->layout().source_token_bytes;
+  const uint64_t beside = source_scratch + (work > 0 ? WorkMemory::Bytes(threads, work) : 0);
   const uint64_t limit = std::min(model->session_memory_limit(), model->budget()->left());
-  const uint64_t fit = LanesThatFit(*model, limit);
-  const uint64_t bytes = options.lanes <= fit ? options.lanes * plan.each + plan.shared : 0;
+  const uint64_t fit = LanesThatFit(*model, limit - std::min(limit, beside));
+  const uint64_t bytes =
+      options.lanes <= fit ? options.lanes * plan.each + plan.shared + beside : 0;
   if (options.lanes > fit || !model->budget()->Claim(bytes)) {
     return RefuseLanes(options, fit, std::to_string(limit) + " bytes in all", plan.each);
   }
@@ -80,11 +93,21 @@ Result<std::unique_ptr<Session>> Session::Create(std::shared_ptr<const Model> mo
            Distribution<T>(*model, options.empty_cache, contents->execution, shared)});
     };
     for (uint32_t i = 0; i < options.lanes; ++i) std::visit(add_lane, contents->query_memory);
-    const size_t threads = std::min<size_t>(options.threads, UsableProcessors());
+    if (work > 0) {
+      WorkMemory& memory_of_threads = contents->work_memory.emplace(threads, work);
+      for (Lane& lane : contents->lanes) {
+        lane.stream.set_company({&memory_of_threads, options.lanes});
+      }
+    }
+    if (source_scratch > 0) {
+      contents->source_scratch = AllocateZeroed(source_scratch);
+      if (!contents->source_scratch) return OutOfMemory();
+    }
     if (threads > 1) {
       KINGLET_ASSIGN_OR_RETURN(contents->execution.team, WorkerTeam::Create(threads));
     }
-    contents->frames.reserve(options.lanes);
+    contents->frames.reserve(
+        std::max<size_t>({options.lanes, SourceTokensTogether(*model), size_t{1}}));
     contents->is_named.resize(options.lanes);
     contents->memory = std::move(memory);
     contents->empty_cache_is_normalised = options.empty_cache == EmptyCache::kNormalised;
@@ -210,10 +233,18 @@ Status Session::Encode(std::span<const uint32_t> source, uint32_t lane) {
 }
 
 Status Session::Contents::RunEncoder(std::span<const uint32_t> source, Lane& lane) {
-  for (const StepRange& pass : model->plan().encoder->passes) {
-    for (size_t i = 0; i < source.size(); ++i) {
-      StreamFrame frame = lane.stream.SourceFrame(i, source[i]);
-      KINGLET_RETURN_IF_ERROR(RunSteps(*model, pass, {&frame, 1}, execution));
+  const EncoderPlan& encoder = *model->plan().encoder;
+  const size_t together = std::max<size_t>(SourceTokensTogether(*model), 1);
+  for (const StepRange& pass : encoder.passes) {
+    for (size_t first = 0; first < source.size(); first += together) {
+      frames.clear();
+      for (size_t i = first; i < std::min(first + together, source.size()); ++i) {
+        std::byte* const own =
+            source_scratch.get() + (i - first) * model->layout().source_token_bytes;
+        frames.push_back(source_scratch ? lane.stream.SourceFrame(i, source[i], own, encoder.window)
+                                        : lane.stream.SourceFrame(i, source[i]));
+      }
+      KINGLET_RETURN_IF_ERROR(RunSteps(*model, pass, frames, execution));
     }
   }
   return Status();

@@ -11,6 +11,7 @@
 #include <variant>
 #include <vector>
 
+#include "kernels/work_memory.h"
 #include "runtime/execute.h"
 #include "runtime/queries/distribution.h"
 #include "runtime/queries/query_frames.h"
@@ -32,6 +33,9 @@ struct Session::Lane {
     std::visit(invalidate, distribution);
   }
 };
+
+// How many source tokens a session's encoder steps run on at once.
+size_t SourceTokensTogether(const Model& model);
 
 // How a session of a given number of lanes uses the host's memory (session_memory.cc).
 struct Session::MemoryPlan {
@@ -72,13 +76,16 @@ struct Session::Contents {
   std::shared_ptr<const Model> model;
   MemoryClaim memory;
   Execution execution;
+  std::optional<WorkMemory> work_memory;  // none where no kernel needs any
+  // Memory for source tokens, one after the other; null without an encoder or on a device.
+  AlignedMemory source_scratch;
   QueryMemories query_memory;
   std::vector<Lane> lanes;
   // Where queries are answered, if not in each lane's own memory: of a model on a device, or with
   // many lanes.
   std::optional<QueryFrames> query_frames;
   bool empty_cache_is_normalised = false;
-  std::vector<StreamFrame> frames;  // of the lanes that step; reserved for all lanes
+  std::vector<StreamFrame> frames;  // that a step runs on; reserved for all lanes
   std::vector<uint8_t> is_named;    // by lane: scratch of CheckLanes, all 0 between calls
 };
 

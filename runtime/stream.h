@@ -31,6 +31,10 @@ class Stream {
   uint64_t source_length() const { return source_length_; }  // tokens encoded; 0: no source
 
   uint32_t last_token() const { return last_token_; }  // REQUIRES: position() > 0
+
+  // What the frames of the stream say about its session from now on.
+  void set_company(const Company& company) { company_ = company; }
+
   // The frame of the last token, for queries. REQUIRES: position() > 0.
   StreamFrame LastFrame() { return FrameAt(position_ - 1, last_token_); }
   // Begins a token: keeps a copy of what it will overwrite, and returns its frame. Commit or Undo
@@ -46,6 +50,15 @@ class Stream {
   Status BeginSource(uint64_t tokens);
   // The frame of a source token. REQUIRES: index < source_length().
   StreamFrame SourceFrame(uint64_t index, uint32_t token) { return FrameAt(index, token); }
+  // The same in memory of the token's own, BufferLayout::source_token_bytes at `scratch`, so that
+  // steps can run on several source tokens at once: up to `most` in all.
+  StreamFrame SourceFrame(uint64_t index, uint32_t token, std::byte* scratch, uint64_t most) {
+    StreamFrame frame = FrameAt(index, token);
+    frame.source_rows = frame.scratch;
+    frame.scratch = scratch;
+    frame.company.vectors = most;
+    return frame;
+  }
 
   // Starts a new stream without a source.
   Status Reset();
@@ -69,7 +82,7 @@ class Stream {
   };
   static Write WriteOf(const StateRegion& region, uint64_t position);
   StreamFrame FrameAt(uint64_t position, uint32_t token) {
-    return {scratch_.get(), state_.get(), position, token, source_length_, lane_};
+    return {scratch_.get(), state_.get(), position, token, source_length_, lane_, company_};
   }
   void MarkWritten(const Write& write);
   // Marks what the tokens since the last call wrote.
@@ -86,6 +99,7 @@ class Stream {
   const BufferLayout* layout_;  // the model's
   DeviceLanes* device_;         // null: the memory is the stream's own
   uint32_t lane_;
+  Company company_;
   AlignedMemory scratch_, state_;
   uint64_t position_ = 0;
   uint32_t last_token_ = 0;

@@ -30,8 +30,6 @@ size_t ChunkOf(const PredictionOptions& options, const Model& model) {
 
 // Replicas finds this overload by argument-dependent lookup.
 static bool SameBits(const PredictionAnswer& a, const PredictionAnswer& b) {
-  if (a.log_probability.has_value() != b.log_probability.has_value()) return false;
-  if (a.log_probability && !SameBits(*a.log_probability, *b.log_probability)) return false;
   return SameBits(a.prefix_probability, b.prefix_probability) &&
          std::equal(a.completions.begin(), a.completions.end(), b.completions.begin(),
                     b.completions.end(),
@@ -60,11 +58,7 @@ Predictor::Predictor(const PredictionOptions& options, const Model& model, Repli
 Status Predictor::Start() {
   const std::optional<uint32_t> start = model_.file().description().start_token;
   if (!start) return Status();
-  KINGLET_ASSIGN_OR_RETURN(
-      std::vector<PredictionAnswer> answers,
-      replicas_.Run<PredictionAnswer>(0, [&](Session& session, std::vector<PredictionAnswer>& out) {
-        return AnswerTokens(session, {&*start, 1}, out);
-      }));
+  KINGLET_ASSIGN_OR_RETURN(std::vector<PredictionAnswer> answers, AnswerTokens({&*start, 1}));
   pending_ = std::move(answers.front().next);
   completions_ = std::move(answers.front().completions);
   return Status();
@@ -82,12 +76,7 @@ Status Predictor::Feed(const TokenSequence& sequence) {
 Status Predictor::FeedChunk(std::span<const uint32_t> ids, const TypedWords& typed, size_t first) {
   using Clock = std::chrono::steady_clock;
   const Clock::time_point start = Clock::now();
-  KINGLET_ASSIGN_OR_RETURN(
-      std::vector<PredictionAnswer> answers,
-      replicas_.Run<PredictionAnswer>(position_,
-                                      [&](Session& session, std::vector<PredictionAnswer>& out) {
-                                        return AnswerTokens(session, ids, out);
-                                      }));
+  KINGLET_ASSIGN_OR_RETURN(std::vector<PredictionAnswer> answers, AnswerTokens(ids));
   tally_.seconds += std::chrono::duration<double>(Clock::now() - start).count();
   for (size_t i = 0; i < ids.size(); ++i) {
     if (options_.json) {
@@ -104,33 +93,35 @@ Status Predictor::FeedChunk(std::span<const uint32_t> ids, const TypedWords& typ
   return console_.out.Flush();
 }
 
-Status Predictor::AnswerTokens(Session& session, std::span<const uint32_t> ids,
-                               std::vector<PredictionAnswer>& out) const {
+Result<std::vector<PredictionAnswer>> Predictor::AnswerTokens(std::span<const uint32_t> ids) const {
+  std::vector<PredictionAnswer> answers;
   for (size_t i = 0; i < ids.size(); ++i) {
     KINGLET_RETURN_IF_ERROR(CheckInterrupt());
-    PredictionAnswer answer;
-    if (!options_.json && session.position() > 0) {
-      KINGLET_ASSIGN_OR_RETURN(answer.log_probability, session.LogProbability(ids[i]));
+    const uint64_t position = position_ + i;
+    std::optional<double> log_probability;
+    if (!options_.json && replicas_.position() > 0) {
+      KINGLET_ASSIGN_OR_RETURN(log_probability, replicas_.LogProbability(ids[i], position));
     }
-    KINGLET_RETURN_IF_ERROR(session.StepToken(ids[i]));
-    if (options_.spellings == nullptr || options_.json) {
-      KINGLET_RETURN_IF_ERROR(AskForNext(session, answer));
-    } else {
-      // People see which tokens were expected, and the words with the prefix after the last one.
-      KINGLET_ASSIGN_OR_RETURN(answer.next, AskForWords(session));
-      if (i + 1 == ids.size()) KINGLET_RETURN_IF_ERROR(AskForCompletions(session, answer));
-    }
-    out.push_back(std::move(answer));
+    KINGLET_RETURN_IF_ERROR(replicas_.Step(ids[i]));
+    const bool is_last = i + 1 == ids.size();
+    KINGLET_ASSIGN_OR_RETURN(
+        PredictionAnswer answer,
+        replicas_.AskEach<PredictionAnswer>(position, [&](Session& session, uint32_t lane) {
+          return AskForNext(session, lane, is_last);
+        }));
+    answer.log_probability = log_probability;
+    answers.push_back(std::move(answer));
   }
-  return Status();
+  return answers;
 }
 
-Result<std::vector<Candidate>> Predictor::AskForWords(Session& session) const {
+Result<std::vector<Candidate>> Predictor::AskForWords(Session& session, uint32_t lane) const {
   const uint32_t top = std::min(options_.top, model_.vocabulary_size());
-  if (options_.words) return session.TopKOf(*options_.words, top);
-  if (!options_.left_out && !options_.top_p) return session.TopK(top);
-  KINGLET_ASSIGN_OR_RETURN(std::vector<Candidate> best,
-                           options_.top_p ? session.TopP(*options_.top_p) : session.TopK(top + 1));
+  if (options_.words) return session.TopKOf(*options_.words, top, lane);
+  if (!options_.left_out && !options_.top_p) return session.TopK(top, lane);
+  KINGLET_ASSIGN_OR_RETURN(std::vector<Candidate> best, options_.top_p
+                                                            ? session.TopP(*options_.top_p, lane)
+                                                            : session.TopK(top + 1, lane));
   if (options_.left_out) {
     std::erase_if(best, [&](const Candidate& word) { return word.id == *options_.left_out; });
   }
@@ -138,37 +129,50 @@ Result<std::vector<Candidate>> Predictor::AskForWords(Session& session) const {
   return best;
 }
 
-Status Predictor::AskForCompletions(Session& session, PredictionAnswer& answer) const {
+Status Predictor::AskForCompletions(Session& session, uint32_t lane,
+                                    PredictionAnswer& answer) const {
   CompletionOptions completions;
   completions.count = options_.top;
   completions.beam = std::clamp(options_.top, CompletionOptions().beam, kMostBeginnings);
-  const Before before = options_.spellings->After(session.last_token());
+  const Before before = options_.spellings->After(session.last_token(lane));
   const std::string prefix = options_.spellings->WordStart(before) + *options_.prefix;
   TextPrefix texts(options_.spellings);
-  KINGLET_ASSIGN_OR_RETURN(answer.completions, texts.Best(session, 0, prefix, completions));
+  KINGLET_ASSIGN_OR_RETURN(answer.completions, texts.Best(session, lane, prefix, completions));
   answer.steps = texts.steps();
   for (TextCompletion& word : answer.completions) {
     if (word.text.starts_with(' ')) word.text.erase(0, 1);
   }
   if (!options_.json) return Status();
   KINGLET_ASSIGN_OR_RETURN(answer.prefix_probability,
-                           texts.Probability(session, 0, prefix, kMostSteps));
+                           texts.Probability(session, lane, prefix, kMostSteps));
   answer.steps += texts.steps();
   if (!options_.next_characters) return Status();
-  KINGLET_ASSIGN_OR_RETURN(answer.characters, texts.NextCharacters(session, 0, prefix, kMostSteps));
+  KINGLET_ASSIGN_OR_RETURN(answer.characters,
+                           texts.NextCharacters(session, lane, prefix, kMostSteps));
   answer.steps += texts.steps();
   return Status();
 }
 
-Status Predictor::AskForNext(Session& session, PredictionAnswer& answer) const {
-  if (options_.spellings != nullptr) return AskForCompletions(session, answer);
-  KINGLET_ASSIGN_OR_RETURN(answer.next, AskForWords(session));
-  if (!options_.prefix || !options_.json) return Status();
-  KINGLET_ASSIGN_OR_RETURN(answer.prefix_probability, session.ProbabilityOf(*options_.words));
-  if (options_.next_characters) {
-    KINGLET_ASSIGN_OR_RETURN(answer.characters, session.NextCharacters(*options_.prefix));
+Result<PredictionAnswer> Predictor::AskForNext(Session& session, uint32_t lane,
+                                               bool is_last) const {
+  PredictionAnswer answer;
+  if (options_.spellings != nullptr) {
+    // People see which tokens were expected, and the words with the prefix after the last one.
+    if (!options_.json) {
+      KINGLET_ASSIGN_OR_RETURN(answer.next, AskForWords(session, lane));
+    }
+    if (options_.json || is_last) {
+      KINGLET_RETURN_IF_ERROR(AskForCompletions(session, lane, answer));
+    }
+    return answer;
   }
-  return Status();
+  KINGLET_ASSIGN_OR_RETURN(answer.next, AskForWords(session, lane));
+  if (!options_.prefix || !options_.json) return answer;
+  KINGLET_ASSIGN_OR_RETURN(answer.prefix_probability, session.ProbabilityOf(*options_.words, lane));
+  if (options_.next_characters) {
+    KINGLET_ASSIGN_OR_RETURN(answer.characters, session.NextCharacters(*options_.prefix, lane));
+  }
+  return answer;
 }
 
 Status Predictor::ShowPending() {

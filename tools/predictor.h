@@ -67,11 +67,11 @@ class Predictor {
  private:
   // `first`: where the chunk begins in its sequence.
   Status FeedChunk(std::span<const uint32_t> ids, const TypedWords& typed, size_t first);
-  Status AnswerTokens(Session& session, std::span<const uint32_t> ids,
-                      std::vector<PredictionAnswer>& out) const;
-  Result<std::vector<Candidate>> AskForWords(Session& session) const;
-  Status AskForNext(Session& session, PredictionAnswer& answer) const;
-  Status AskForCompletions(Session& session, PredictionAnswer& answer) const;
+  Result<std::vector<PredictionAnswer>> AnswerTokens(std::span<const uint32_t> ids) const;
+  Result<std::vector<Candidate>> AskForWords(Session& session, uint32_t lane) const;
+  // `is_last`: of the tokens that are shown together.
+  Result<PredictionAnswer> AskForNext(Session& session, uint32_t lane, bool is_last) const;
+  Status AskForCompletions(Session& session, uint32_t lane, PredictionAnswer& answer) const;
   void WriteJson(uint64_t position, const PredictionAnswer& answer);
 
   const PredictionOptions& options_;

@@ -9,11 +9,14 @@ std::string VersionText() {
   std::string text = "kinglet " KINGLET_VERSION "\nbackends:";
   for (const Backend& backend : Backends()) text += " " + std::string(backend.name);
   text += "\n";
-  for (const Backend& backend : DeviceBackends()) {
-    const Result<std::string> device = backend.device_name();
-    text += "device: " + std::string(backend.name) + " (" +
-            (device.ok() ? *device : "not available: " + device.status().message()) + ")\n";
-  }
+  const auto add_needs = [&](const char* kind, const Backend& backend) {
+    if (!backend.needs) return;
+    const Result<std::string> found = backend.needs();
+    text += std::string(kind) + ": " + std::string(backend.name) + " (" +
+            (found.ok() ? *found : "not available: " + found.status().message()) + ")\n";
+  };
+  for (const Backend& backend : Backends()) add_needs("library", backend);
+  for (const Backend& backend : DeviceBackends()) add_needs("device", backend);
   return text;
 }
 

@@ -1,39 +1,48 @@
 #include "tools/replicas.h"
 
 #include <algorithm>
-
-#include "converters/thread_shares.h"
+#include <numeric>
 
 namespace kinglet {
-namespace {
 
-constexpr uint64_t kMemoryLimit = uint64_t{4} << 30;
-
-}  // namespace
-
-Result<Replicas> Replicas::Create(const std::shared_ptr<const Model>& model,
-                                  const SessionOptions& options, size_t lanes, size_t threads) {
-  const uint64_t bytes = model->layout().scratch_bytes + model->layout().state_bytes;
-  if (lanes > 1 && bytes > kMemoryLimit / lanes) {
-    return Status::Refusal(KINGLET_OUT_OF_MEMORY, "lanes", std::to_string(lanes) + " sessions",
-                           "at most " + std::to_string(kMemoryLimit) + " bytes together",
-                           std::to_string(bytes) + " bytes each");
-  }
-  Replicas replicas;
-  replicas.threads_ = std::min(threads, lanes);
-  SessionOptions each = options;
-  each.threads = static_cast<uint32_t>(threads / replicas.threads_);
-  for (size_t lane = 0; lane < lanes; ++lane) {
-    KINGLET_ASSIGN_OR_RETURN(std::unique_ptr<Session> session, Session::Create(model, each));
-    replicas.sessions_.push_back(std::move(session));
-  }
-  return replicas;
+Replicas::Replicas(std::unique_ptr<Session> session)
+    : session_(std::move(session)),
+      lanes_(session_->lanes()),
+      ids_(lanes_.size()),
+      answers_(lanes_.size()) {
+  std::iota(lanes_.begin(), lanes_.end(), 0U);
 }
 
-void Replicas::ForEachLane(const std::function<void(size_t)>& work) const {
-  RunShares(threads_, [&](size_t share) {
-    for (size_t lane = share; lane < sessions_.size(); lane += threads_) work(lane);
-  });
+Result<Replicas> Replicas::Create(const std::shared_ptr<const Model>& model, SessionOptions options,
+                                  size_t lanes, size_t threads) {
+  options.lanes = static_cast<uint32_t>(lanes);
+  options.threads = static_cast<uint32_t>(threads);
+  KINGLET_ASSIGN_OR_RETURN(std::unique_ptr<Session> session, Session::Create(model, options));
+  return Replicas(std::move(session));
+}
+
+Status Replicas::Step(uint32_t id) {
+  std::fill(ids_.begin(), ids_.end(), id);
+  return session_->StepLanes(lanes_, ids_);
+}
+
+Status Replicas::Reset() {
+  for (const uint32_t lane : lanes_) KINGLET_RETURN_IF_ERROR(session_->Reset(lane));
+  return Status();
+}
+
+Status Replicas::Encode(std::span<const uint32_t> source) {
+  for (const uint32_t lane : lanes_) KINGLET_RETURN_IF_ERROR(session_->Encode(source, lane));
+  return Status();
+}
+
+Result<double> Replicas::LogProbability(uint32_t id, uint64_t position) {
+  std::fill(ids_.begin(), ids_.end(), id);
+  KINGLET_RETURN_IF_ERROR(session_->LogProbabilityLanes(lanes_, ids_, answers_));
+  for (size_t lane = 1; lane < answers_.size(); ++lane) {
+    if (!SameBits(answers_[0], answers_[lane])) return Mismatch(position, lane);
+  }
+  return answers_[0];
 }
 
 Status Replicas::Mismatch(uint64_t position, size_t lane) {

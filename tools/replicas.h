@@ -1,15 +1,12 @@
-// Several sessions (one per lane) that are fed the same tokens and must give the same answers, bit
-// for bit.
+// Lanes of one session that are fed the same tokens and must give the same answers, bit for bit.
 #ifndef KINGLET_TOOLS_REPLICAS_H_
 #define KINGLET_TOOLS_REPLICAS_H_
 
 #include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
-#include <new>
-#include <string>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -23,53 +20,45 @@ inline bool SameBits(double a, double b) {
 
 class Replicas {
  public:
-  // `lanes` >= 1 sessions on up to `threads` >= 1 threads: sessions run in parallel, and if there
-  // are more threads than sessions, each session uses several. All sessions together must fit into
-  // the memory limit of one.
-  static Result<Replicas> Create(const std::shared_ptr<const Model>& model,
-                                 const SessionOptions& options, size_t lanes, size_t threads);
+  // `lanes` >= 1 lanes of a session that uses up to `threads` >= 1 threads. Errors: those of
+  // Session::Create.
+  static Result<Replicas> Create(const std::shared_ptr<const Model>& model, SessionOptions options,
+                                 size_t lanes, size_t threads);
 
-  // Calls Status work(Session&, std::vector<Answer>&) once per lane. It appends the lane's answers;
-  // the first one is for position `first`. Compares the lanes' answers with SameBits(Answer,
-  // Answer) and returns those of lane 0. Errors: those of `work`; KINGLET_MISMATCH naming the first
-  // position where a lane differs from lane 0.
-  template <class Answer, class Work>
-  Result<std::vector<Answer>> Run(uint64_t first, const Work& work);
+  const Model& model() const { return session_->model(); }
+  uint64_t position() const { return session_->position(); }
 
-  const Model& model() const { return sessions_.front()->model(); }
+  // The session's functions of these names, on all lanes. Errors: those of the session.
+  Status Step(uint32_t id);
+  Status Reset();
+  Status Encode(std::span<const uint32_t> source);
+  // log p(id), computed on all lanes together. `position` is that of the answer, which
+  // KINGLET_MISMATCH names where a lane's differs from lane 0's.
+  Result<double> LogProbability(uint32_t id, uint64_t position);
+
+  // Calls Result<Answer> ask(Session&, uint32_t lane) for each lane, compares the answers with
+  // SameBits(Answer, Answer) and returns that of lane 0. Errors: those of `ask`; KINGLET_MISMATCH
+  // as LogProbability.
+  template <class Answer, class Ask>
+  Result<Answer> AskEach(uint64_t position, const Ask& ask);
 
  private:
-  Replicas() = default;
-  // Calls work(lane) for every lane, in up to threads_ threads at once.
-  void ForEachLane(const std::function<void(size_t)>& work) const;
+  explicit Replicas(std::unique_ptr<Session> session);
   static Status Mismatch(uint64_t position, size_t lane);
 
-  std::vector<std::unique_ptr<Session>> sessions_;
-  size_t threads_ = 1;
+  std::unique_ptr<Session> session_;
+  std::vector<uint32_t> lanes_, ids_;  // of all lanes
+  std::vector<double> answers_;
 };
 
-template <class Answer, class Work>
-Result<std::vector<Answer>> Replicas::Run(uint64_t first, const Work& work) {
-  std::vector<std::vector<Answer>> answers(sessions_.size());
-  std::vector<Status> statuses(sessions_.size());
-  ForEachLane([&](size_t lane) {
-    try {
-      statuses[lane] = work(*sessions_[lane], answers[lane]);
-    } catch (const std::bad_alloc&) {
-      statuses[lane] = Status(KINGLET_OUT_OF_MEMORY, "lane " + std::to_string(lane) +
-                                                         ": memory: expected room for its answers, "
-                                                         "found none");
-    }
-  });
-  for (const Status& status : statuses) KINGLET_RETURN_IF_ERROR(status);
-  for (size_t lane = 1; lane < answers.size(); ++lane) {
-    for (size_t i = 0; i < answers[0].size(); ++i) {
-      if (i >= answers[lane].size() || !SameBits(answers[0][i], answers[lane][i])) {
-        return Mismatch(first + i, lane);
-      }
-    }
+template <class Answer, class Ask>
+Result<Answer> Replicas::AskEach(uint64_t position, const Ask& ask) {
+  KINGLET_ASSIGN_OR_RETURN(Answer first, ask(*session_, 0));
+  for (uint32_t lane = 1; lane < lanes_.size(); ++lane) {
+    KINGLET_ASSIGN_OR_RETURN(const Answer other, ask(*session_, lane));
+    if (!SameBits(first, other)) return Mismatch(position, lane);
   }
-  return std::move(answers[0]);
+  return first;
 }
 
 }  // namespace kinglet

@@ -16,11 +16,13 @@
 #include "runtime/accounting/exact_sum.h"
 #include "runtime/prefix_tree.h"
 #include "runtime/sentence_scorer.h"
+#include "runtime/special_words.h"
 #include "tools/commands.h"
 #include "tools/hypothesis_lists.h"
 #include "tools/json_lines.h"
 #include "tools/list_weights.h"
 #include "tools/run_options.h"
+#include "tools/score_protocol.h"
 #include "tools/words.h"
 
 namespace kinglet {
@@ -303,7 +305,7 @@ class Rescored {
                 ? "no cache"
                 : "cache " + std::to_string(cache->capacity) + " " +
                       (cache->start == CacheStart::kPastCapacity ? "past capacity" : "normalised");
-    return text + "; digest " + model_.file().digest();
+    return text + ProtocolEnd(model_);
   }
 
   const RescoreOptions& options_;

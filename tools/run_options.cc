@@ -17,7 +17,7 @@ void AddModelChoice(Arguments& arguments, RunOptions& options) {
   arguments.Add("M.kgl", options.model, "model file").Required().Called("");
   // All backend names are accepted here; Model::Open refuses those that this build lacks.
   arguments.Add("--backend", options.backend, "what computes")
-      .OneOf({"ref", "ref64", "cpu", "cuda"})
+      .OneOf({"ref", "ref64", "cpu", "onednn", "cuda"})
       .ShowDefault();
 }
 
@@ -53,7 +53,7 @@ void AddTeamOptions(Arguments& arguments, RunOptions& options, const std::string
 
 void AddRunOptions(Arguments& arguments, RunOptions& options) {
   AddModelOptions(arguments, options);
-  AddTeamOptions(arguments, options, "run N replicas and require identical results");
+  AddTeamOptions(arguments, options, "run N lanes of one session and require identical results");
 }
 
 Result<std::shared_ptr<const Model>> OpenModel(const RunOptions& options) {

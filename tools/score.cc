@@ -48,6 +48,12 @@ struct ScoreOptions {
   }
 };
 
+// A difference between lanes names its position itself.
+Status AtPosition(uint64_t position, const Status& status) {
+  if (status.code() == KINGLET_MISMATCH) return status;
+  return Status(status.code(), "position " + std::to_string(position) + ": " + status.message());
+}
+
 class Scorer {
  public:
   Scorer(const ScoreOptions& options, const Model& model, const TokenSequence& sequence,
@@ -69,23 +75,16 @@ class Scorer {
     const bool tokens_on_terminal = console_.out_is_terminal && options_.report().tokens;
     Progress progress(tokens_on_terminal ? ProgressForm::kNone : ProgressFormOf("", console_), end);
     if (first_predicted_ > 0) report_.Skip(stream_[0]);
-    for (uint64_t first = 1; first < end; first += kScoreChunk) {
-      const uint64_t last = std::min(end, first + kScoreChunk);
-      KINGLET_ASSIGN_OR_RETURN(
-          const std::vector<ScoredToken> scored,
-          replicas.Run<ScoredToken>(TextPosition(first),
-                                    [&](Session& session, std::vector<ScoredToken>& answers) {
-                                      return ScorePositions(session, first, last, answers);
-                                    }));
-      for (uint64_t at = first; at < last; ++at) {
-        const uint64_t position = TextPosition(at);
-        const ScoredToken& token = scored[at - first];
-        report_.Add(position, stream_[at], token, sequence_.typed.At(position));
-      }
+    for (uint64_t at = 1; at < end; ++at) {
+      const uint64_t position = TextPosition(at);
+      const Result<ScoredToken> token = ScorePosition(replicas, at);
+      if (!token.ok()) return AtPosition(position, token.status());
+      report_.Add(position, stream_[at], *token, sequence_.typed.At(position));
+      if ((at - 1) % kScoreChunk != kScoreChunk - 1 && at + 1 != end) continue;
       // A terminal gets output at once; a pipe or file gets it in large pieces.
       if (tokens_on_terminal) KINGLET_RETURN_IF_ERROR(console_.out.Flush());
       KINGLET_RETURN_IF_ERROR(console_.out.status());
-      progress.Report(last);
+      progress.Report(at + 1);
     }
     return Status();
   }
@@ -105,32 +104,21 @@ class Scorer {
   // Position in the text of a predicted token of the stream.
   uint64_t TextPosition(uint64_t at) const { return at - 1 + first_predicted_; }
 
-  // Appends log p of the stream's tokens at [first, last). A block's first token is predicted from
+  // The token of the stream at `at`, after those before it. A block's first token is predicted from
   // the token before it, as in fairseq (TokenBlockDataset); the rest of its context is fed too
   // (LMContextWindowDataset).
-  Status ScorePositions(Session& session, uint64_t first, uint64_t last,
-                        std::vector<ScoredToken>& answers) const {
-    answers.reserve(last - first);
-    for (uint64_t at = first; at < last; ++at) {
-      uint64_t fed = at - 1;
-      if (options_.block && fed % (*options_.block - options_.context) == 0) {
-        KINGLET_RETURN_IF_ERROR(session.Reset());
-        fed -= std::min(fed, options_.context);
-      }
-      for (; fed < at; ++fed) KINGLET_RETURN_IF_ERROR(session.StepToken(stream_[fed]));
-      Result<ScoredToken> token = ScoreToken(options_.places, stream_[at], session);
-      if (!token.ok()) {
-        const Status status = token.status();
-        return Status(status.code(),
-                      "position " + std::to_string(TextPosition(at)) + ": " + status.message());
-      }
-      answers.push_back(*token);
+  Result<ScoredToken> ScorePosition(Replicas& replicas, uint64_t at) const {
+    uint64_t fed = at - 1;
+    if (options_.block && fed % (*options_.block - options_.context) == 0) {
+      KINGLET_RETURN_IF_ERROR(replicas.Reset());
+      fed -= std::min(fed, options_.context);
     }
-    return Status();
+    for (; fed < at; ++fed) KINGLET_RETURN_IF_ERROR(replicas.Step(stream_[fed]));
+    return ScoreToken(options_.places, stream_[at], TextPosition(at), replicas);
   }
 
   std::string Protocol() const {
-    return StreamProtocol(model_.file(), options_.block, options_.context,
+    return StreamProtocol(model_, options_.block, options_.context,
                           options_.empty_cache.empty() ? "reference" : options_.empty_cache);
   }
 

@@ -11,6 +11,7 @@
 
 #include "runtime/sentence_scorer.h"
 #include "tools/json_lines.h"
+#include "tools/score_protocol.h"
 #include "tools/sentences.h"
 
 namespace kinglet {
@@ -91,7 +92,7 @@ class LinePrinter {
                       (cache->start == CacheStart::kPastCapacity ? "past capacity"
                                                                  : options_.empty_cache);
     if (options_.log10) text += "; logprob in base 10";
-    return text + "; digest " + model_.file().digest();
+    return text + ProtocolEnd(model_);
   }
 
   const RunOptions& run_;

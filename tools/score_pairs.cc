@@ -8,17 +8,34 @@
 #include "converters/texts/pair_file.h"
 #include "tools/json_lines.h"
 #include "tools/replicas.h"
+#include "tools/score_protocol.h"
 #include "tools/score_token.h"
 
 namespace kinglet {
 namespace {
 
+// Appends the tokens of the target after the source, all lanes alike.
+Status ScorePair(const SentencePair& pair, const PlaceQuestions& places, Replicas& replicas,
+                 std::vector<ScoredToken>& scored) {
+  KINGLET_RETURN_IF_ERROR(CheckPair(pair, replicas.model()));
+  KINGLET_RETURN_IF_ERROR(replicas.Encode(pair.source));
+  uint32_t fed = *replicas.model().file().description().start_token;
+  for (const uint32_t id : pair.target) {
+    KINGLET_RETURN_IF_ERROR(replicas.Step(fed));
+    KINGLET_ASSIGN_OR_RETURN(const ScoredToken token,
+                             ScoreToken(places, id, scored.size(), replicas));
+    scored.push_back(token);
+    fed = id;
+  }
+  return Status();
+}
+
 Status PrintPairsSummary(const RunOptions& run, const std::string& path, uint64_t sentences,
                          const Model& model, const ScoreReport& report) {
   const std::string protocol = "pairs; source encoded; start token " +
                                std::to_string(*model.file().description().start_token) +
-                               " unscored; fresh state every sentence; no cache; digest " +
-                               model.file().digest();
+                               " unscored; fresh state every sentence; no cache" +
+                               ProtocolEnd(model);
   if (!run.json) {
     return report.Finish(FactLine("sentences", Grouped(sentences)), path, std::nullopt, protocol);
   }
@@ -46,17 +63,11 @@ Status ScorePairs(const RunOptions& run, const std::string& path, const PlaceQue
   KINGLET_ASSIGN_OR_RETURN(Replicas replicas,
                            Replicas::Create(model, SessionOptions{}, run.lanes, run.threads));
   for (size_t i = 0; i < pairs.size(); ++i) {
-    const auto score = [&](Session& session, std::vector<ScoredToken>& answers) {
-      return FeedPair(pairs[i], session, [&](uint32_t id) -> Status {
-        KINGLET_ASSIGN_OR_RETURN(const ScoredToken token, ScoreToken(places, id, session));
-        answers.push_back(token);
-        return Status();
-      });
-    };
-    const Result<std::vector<ScoredToken>> tokens = replicas.Run<ScoredToken>(0, score);
-    if (!tokens.ok()) return InSentence(i, tokens.status());
+    std::vector<ScoredToken> tokens;
+    const Status status = ScorePair(pairs[i], places, replicas, tokens);
+    if (!status.ok()) return InSentence(i, status);
     report.BeginText("sentence", i);
-    for (size_t t = 0; t < tokens->size(); ++t) report.Add(t, pairs[i].target[t], (*tokens)[t]);
+    for (size_t t = 0; t < tokens.size(); ++t) report.Add(t, pairs[i].target[t], tokens[t]);
     KINGLET_RETURN_IF_ERROR(console.out.status());
   }
   return PrintPairsSummary(run, path, pairs.size(), *model, report);

@@ -6,14 +6,18 @@
 #include <optional>
 #include <string>
 
-#include "format/model_file.h"
+#include "runtime/model.h"
 
 namespace kinglet {
+
+// The end of every protocol: "; digest ...", and before it how exact the backend's numbers are, if
+// they are not `ref`'s to the last bit.
+std::string ProtocolEnd(const Model& model);
 
 // What another program must do to get the same numbers. `block`, `context`: tokens of blocks with a
 // fresh state each, and those of them that are fed again; without blocks the state is carried.
 // `empty_cache`: "reference" or "normalised".
-std::string StreamProtocol(const ModelFile& file, const std::optional<uint64_t>& block,
+std::string StreamProtocol(const Model& model, const std::optional<uint64_t>& block,
                            uint64_t context, const std::string& empty_cache);
 
 }  // namespace kinglet

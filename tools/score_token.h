@@ -8,16 +8,18 @@
 namespace kinglet {
 
 // Replicas finds this overload by argument-dependent lookup.
-inline bool SameBits(const ScoredToken& a, const ScoredToken& b) {
-  return SameBits(a.log_probability, b.log_probability) && a.place == b.place;
-}
+inline bool SameBits(const TokenPlace& a, const TokenPlace& b) { return a == b; }
 
-// The token that follows.
+// The token that follows, at `position` of the text.
 inline Result<ScoredToken> ScoreToken(const PlaceQuestions& questions, uint32_t id,
-                                      Session& session) {
+                                      uint64_t position, Replicas& replicas) {
   ScoredToken token;
-  KINGLET_ASSIGN_OR_RETURN(token.log_probability, session.LogProbability(id));
-  KINGLET_ASSIGN_OR_RETURN(token.place, AskForPlace(questions, id, session));
+  KINGLET_ASSIGN_OR_RETURN(token.log_probability, replicas.LogProbability(id, position));
+  if (!questions.rank && !questions.interval) return token;
+  KINGLET_ASSIGN_OR_RETURN(
+      token.place, replicas.AskEach<TokenPlace>(position, [&](Session& session, uint32_t lane) {
+        return AskForPlace(questions, id, session, lane);
+      }));
   return token;
 }
 

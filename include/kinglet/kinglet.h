@@ -85,13 +85,17 @@ typedef struct kinglet_model_options {
   // refused with KINGLET_OUT_OF_MEMORY. 0: 4 GiB.
   uint64_t session_memory_limit;
   // What computes: "cpu" (the processor), "cuda" (an NVIDIA GPU, where the library was built for it
-  // and the machine has one), "ref" or "ref64" (the slow, readable reference in float or double).
+  // and the machine has one), "ref" or "ref64" (the slow, readable reference in float or double),
+  // "onednn" (where the machine has the library oneDNN, which is loaded when this is asked for: as
+  // "cpu", but float32 products in sessions of eight lanes or more, and in encoders, are oneDNN's.
+  // Log-probabilities are then within 1e-4 of the others', not bit for bit the same; the float
+  // weights are in memory twice).
   // The text is read during the call only. NULL: "cpu".
   const char* backend;
   // The most bytes of the host's memory, not of a device's, that the file, the weights as the
   // backend stores them and all live sessions may hold together. Whatever would exceed it is
   // refused with KINGLET_OUT_OF_MEMORY. A session counts as kinglet_model_lane_bytes for each of
-  // its lanes. States do not count. 0: no limit.
+  // its lanes, and with an encoder 16 MiB at most. States do not count. 0: no limit.
   uint64_t memory_limit;
   // Called with a kinglet_log_level and one NUL-terminated line, which is valid during the call
   // only. Any thread that uses the model, or a session or state of it, may make the call, several

@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "kernels/backend.h"
+#include "kernels/cpu/many_product.h"
 #include "kernels/cpu/vector.h"
 #include "kernels/cpu/weights.h"
 #include "kernels/op.h"
@@ -20,6 +21,7 @@ struct BindContext {
   const BufferLayout& layout;
   const VectorFunctions& vector;  // outlives every kernel
   WeightStore& weights;
+  ManyProducts* many_products = nullptr;  // null: all products are ours
 };
 
 // Kernels keep short-lived vectors on the stack, so that running one never allocates.

@@ -78,12 +78,13 @@ Operand::Operand(const BindContext& context, BufferId id)
 }
 
 Result<std::vector<Kernel>> BindWith(const VectorFunctions* functions, const Plan& plan,
-                                     const BufferLayout& layout, const ReleaseBytes& release) {
+                                     const BufferLayout& layout, const ReleaseBytes& release,
+                                     ManyProducts* many_products) {
   if (functions == nullptr) return ref::BindFloat(plan, layout);
   try {
     WeightStore weights(plan, *functions, release);
     ref::WeightStore reference_weights(plan);
-    const BindContext context{plan, layout, *functions, weights};
+    const BindContext context{plan, layout, *functions, weights, many_products};
     std::vector<Kernel> kernels;
     kernels.reserve(plan.steps.size());
     for (const Step& step : plan.steps) {
@@ -96,6 +97,7 @@ Result<std::vector<Kernel>> BindWith(const VectorFunctions* functions, const Pla
       kernels.push_back(std::move(kernel));
     }
     weights.LayOut();
+    if (many_products != nullptr) many_products->LayOut();
     return kernels;
   } catch (const std::bad_alloc&) {
     return Status::Refusal(KINGLET_OUT_OF_MEMORY, "cpu", "weights", "memory for their layout",

@@ -1,5 +1,6 @@
 // Matrix-vector products.
 #include <algorithm>
+#include <memory>
 #include <span>
 #include <utility>
 #include <vector>
@@ -22,11 +23,13 @@ class MatVecKernel {
         y_offset_(op.y_offset),
         chunk_pairs_(x.ChunkPairsWith(weight_->bits())),
         finish_{bias_ ? bias_->data() : nullptr, op.relu},
-        chunks_(*weight_) {}
+        many_(ManyOf(context)),
+        chunks_(*weight_, many_ ? many_->PanelsTogether() : 1) {}
 
   void operator()(std::span<StreamFrame> frames, Chunks chunks) const {
     const PanelRange panels = chunks_.PanelsOf(chunks);
     const size_t first_row = y_offset_ + panels.begin * kPanelRows;
+    if (HasMany(frames)) return MultiplyMany(frames, panels, first_row);
     const size_t together = x_.Together(weight_->integer());
     ProductInput::Memory memory;
     for (size_t first = 0; first < frames.size(); first += together) {
@@ -44,8 +47,33 @@ class MatVecKernel {
     if (bias_) memory.push_back(std::as_bytes(std::span(*bias_)));
     return memory;
   }
+  const ManyProduct* many() const { return many_.get(); }
 
  private:
+  std::shared_ptr<const ManyProduct> ManyOf(const BindContext& context) const {
+    if (context.many_products == nullptr || weight_->integer() || !x_.as_is()) return nullptr;
+    return context.many_products->Of(weight_);
+  }
+  // By what the frames' session is, not by how many of them there are.
+  bool HasMany(std::span<const StreamFrame> frames) const {
+    if (!many_ || frames.empty()) return false;
+    const Company& company = frames.front().company;
+    return company.memory != nullptr && company.vectors >= ManyProduct::kLeastVectors;
+  }
+  void MultiplyMany(std::span<StreamFrame> frames, PanelRange panels, size_t first_row) const {
+    WorkMemory& memory = *frames.front().company.memory;
+    const Finish part = FinishFrom(finish_, panels.begin * kPanelRows);
+    while (!frames.empty()) {
+      RealVector vectors[ManyProduct::kMost];
+      const size_t count = std::min(frames.size(), ManyProduct::kMost);
+      for (size_t i = 0; i < count; ++i) {
+        vectors[i] = {x_.Reals(frames[i]), y_.At<float>(frames[i]) + first_row};
+      }
+      many_->Multiply(panels, std::span(vectors).first(count), part, memory);
+      frames = frames.subspan(count);
+    }
+  }
+
   const VectorFunctions* vector_;
   SharedPanels weight_;
   SharedVector bias_;
@@ -54,6 +82,7 @@ class MatVecKernel {
   size_t y_offset_;
   size_t chunk_pairs_;
   Finish finish_;
+  std::shared_ptr<const ManyProduct> many_;
   ProductChunks chunks_;
 };
 
@@ -66,7 +95,13 @@ Kernel BindOp(const MatVec& op, const BindContext& context) {
   MatVecKernel kernel(op, context, x);
   std::vector<MemoryRange> memory = kernel.WeightMemory();
   const size_t chunks = kernel.chunks();
-  return {{{std::move(kernel), chunks, true}}, std::move(memory)};
+  const ManyProduct* const many = kernel.many();
+  Kernel bound = {{{std::move(kernel), chunks, true, many != nullptr}}, std::move(memory)};
+  if (many != nullptr) {
+    bound.weights_of_many = {many->Memory()};
+    bound.work_bytes = many->WorkBytes();
+  }
+  return bound;
 }
 
 }  // namespace kinglet::cpu

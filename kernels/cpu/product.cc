@@ -13,9 +13,10 @@ size_t ChunkPairs(int bits, int64_t largest_code) {
   return static_cast<size_t>(std::numeric_limits<int32_t>::max() / (2 * product));
 }
 
-ProductChunks::ProductChunks(const Panels& weight) : panels_(weight.panels()) {
+ProductChunks::ProductChunks(const Panels& weight, size_t together) : panels_(weight.panels()) {
   each_ = (kPhaseChunkBytes + weight.PanelBytes() - 1) / weight.PanelBytes();
   if (each_ > 1) each_ = (each_ + kPanelsTogether - 1) / kPanelsTogether * kPanelsTogether;
+  each_ = (each_ + together - 1) / together * together;
 }
 
 PanelRange ProductChunks::PanelsOf(Chunks chunks) const {
@@ -34,8 +35,7 @@ void ProductBatch::Add(const ProductVector& x, float* y) {
 
 void ProductBatch::Multiply(const VectorFunctions& vector, const Panels& weight, PanelRange panels,
                             size_t chunk_pairs, const Finish& finish) const {
-  const size_t first = panels.begin * kPanelRows;
-  const Finish part = {finish.bias != nullptr ? finish.bias + first : nullptr, finish.relu};
+  const Finish part = FinishFrom(finish, panels.begin * kPanelRows);
   if (integer_) {
     vector.integer_product(weight.code_panels(panels), codes_, count_, chunk_pairs, part);
   } else if (weight.integer()) {

@@ -27,10 +27,16 @@ struct ProductVector {
   }
 };
 
+// The finish of the rows from `first` on, the first of a panel.
+inline Finish FinishFrom(const Finish& finish, size_t first) {
+  return {finish.bias != nullptr ? finish.bias + first : nullptr, finish.relu};
+}
+
 // Divides a product's rows into chunks (kernels/backend.h) of whole panels.
 class ProductChunks {
  public:
-  explicit ProductChunks(const Panels& weight);
+  // Each chunk but the last has a multiple of `together` panels.
+  explicit ProductChunks(const Panels& weight, size_t together = 1);
   size_t count() const { return (panels_ + each_ - 1) / each_; }
   PanelRange PanelsOf(Chunks chunks) const;
 
@@ -72,6 +78,10 @@ class ProductInput {
   // Whether the vector functions can multiply it with weights of that many bits (0: reals).
   bool ServedWith(int weight_bits) const;
   size_t ChunkPairsWith(int weight_bits) const;
+
+  // Whether the buffer itself holds the reals that are multiplied.
+  bool as_is() const { return x_.real() && !fixed_point_; }
+  const float* Reals(const StreamFrame& frame) const { return x_.slot.At<float>(frame); }
 
   // Memory for vectors that reading computes. Large; the caller keeps it on its stack.
   struct Memory {

@@ -3,6 +3,7 @@
 #ifndef KINGLET_KERNELS_REF_OPERAND_H_
 #define KINGLET_KERNELS_REF_OPERAND_H_
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
@@ -44,13 +45,11 @@ class Operand {
   // Copies elements of an operand whose buffer has the same element type.
   void CopyFrom(const StreamFrame& frame, size_t at, const Operand& other, size_t from,
                 size_t n) const {
-    for (size_t i = 0; i < n; ++i) {
-      if (integer()) {
-        SetCode(frame, at + i, other.Code(frame, from + i));
-      } else {
-        Reals(frame)[at + i] = other.Reals(frame)[from + i];
-      }
+    if (!integer()) {
+      std::copy_n(other.Reals(frame) + from, n, Reals(frame) + at);
+      return;
     }
+    for (size_t i = 0; i < n; ++i) SetCode(frame, at + i, other.Code(frame, from + i));
   }
 
  private:

@@ -19,6 +19,9 @@ class PlanBuilder {
   // (BufferSpec::of_queries).
   void BeginQueries() { of_queries_ = true; }
   void EndQueries() { of_queries_ = false; }
+  // From here to EndSource, scratch buffers belong to the encoder's steps on one token (SourceUse).
+  void BeginSource() { source_ = SourceUse::kEachToken; }
+  void EndSource() { source_ = SourceUse::kNone; }
 
   BufferId Reals(std::string name, uint64_t count, bool state = false) {
     return AddBuffer({std::move(name), Element::kReal, count, state, std::nullopt});
@@ -102,6 +105,12 @@ class PlanBuilder {
     return sums;
   }
 
+  // Makes the buffer one with rows for all tokens of a source.
+  BufferId OfSource(BufferId id) {
+    plan_.buffers[static_cast<size_t>(id)].source = SourceUse::kAllTokens;
+    return id;
+  }
+
   void AddStep(std::string name, Op op) { plan_.steps.push_back({std::move(name), std::move(op)}); }
   size_t step_count() const { return plan_.steps.size(); }
   Plan& plan() { return plan_; }
@@ -109,11 +118,13 @@ class PlanBuilder {
  private:
   BufferId AddBuffer(BufferSpec spec) {
     spec.of_queries = of_queries_ && !spec.state;
+    if (!spec.state) spec.source = source_;
     plan_.buffers.push_back(std::move(spec));
     return static_cast<BufferId>(plan_.buffers.size() - 1);
   }
   Plan& plan_;
   bool of_queries_ = false;
+  SourceUse source_ = SourceUse::kNone;
 };
 
 }  // namespace kinglet

@@ -21,7 +21,8 @@ class EncoderLowering {
         residual_(builder.Reals("encoder.hidden", stack_.width)),
         norm_(builder.Reals("encoder.norm", stack_.width)),
         qkv_(builder.Reals("encoder.qkv", qkv_size_)),
-        residuals_(builder.Reals("encoder.hidden.rows", uint64_t{stack_.width} * stack_.window)) {
+        residuals_(builder.OfSource(
+            builder.Reals("encoder.hidden.rows", uint64_t{stack_.width} * stack_.window))) {
     MakeRows();
   }
 
@@ -63,8 +64,8 @@ class EncoderLowering {
         qkvs_.push_back(qkvs_[i - 2]);
         continue;
       }
-      qkvs_.push_back(builder_.Vector("encoder.qkv.rows." + std::to_string(i),
-                                      qkv_size_ * stack_.window, quantiser));
+      qkvs_.push_back(builder_.OfSource(builder_.Vector("encoder.qkv.rows." + std::to_string(i),
+                                                        qkv_size_ * stack_.window, quantiser)));
     }
   }
   static std::string LayerName(size_t index) { return "encoder.layers." + std::to_string(index); }
@@ -149,7 +150,9 @@ std::vector<SourceMemory> MakeSourceMemories(const TransformerDecoder& decoder,
 
 void LowerEncoder(const TransformerEncoder& block, const TransformerDecoder& decoder,
                   std::span<const SourceMemory> memories, PlanBuilder& builder) {
+  builder.BeginSource();
   builder.plan().encoder = EncoderLowering(block, builder).Lower(decoder, memories);
+  builder.EndSource();
 }
 
 }  // namespace kinglet

@@ -42,6 +42,28 @@ TEST(LayOut, WhatOnlyQueriesTouchComesLastInTheScratch) {
   EXPECT_EQ(layout->scratch_bytes, 192u);
 }
 
+TEST(LayOut, WhatEachSourceTokenHasOfItsOwnComesFirst) {
+  Plan plan = PlanOf({{"hidden", Element::kReal, 3},
+                      {"rows", Element::kReal, 40},
+                      {"encoder.norm", Element::kReal, 20}});
+  plan.buffers[1].source = SourceUse::kAllTokens;
+  plan.buffers[2].source = SourceUse::kEachToken;
+  const auto layout = LayOut(plan, 4);
+  ASSERT_TRUE(layout.ok());
+  EXPECT_EQ(layout->source_token_bytes, 128u);
+  EXPECT_EQ(layout->token_scratch_bytes, 128u + 192 + 64);
+  alignas(64) std::byte lane[512], token[512];
+  StreamFrame frame{lane, nullptr, 0, 0};
+  for (uint32_t i = 0; i < 3; ++i) {
+    const auto at = static_cast<ptrdiff_t>((*layout)[BufferId{i}].offset);
+    EXPECT_EQ((*layout)[BufferId{i}].At<std::byte>(frame), lane + at);
+  }
+  frame.scratch = token;
+  frame.source_rows = lane;
+  EXPECT_EQ((*layout)[BufferId{2}].At<std::byte>(frame), token);
+  EXPECT_EQ((*layout)[BufferId{1}].At<std::byte>(frame), lane + 128);
+}
+
 TEST(LayOut, NothingTakesNoMemory) {
   const auto layout = LayOut(Plan{}, 4);
   ASSERT_TRUE(layout.ok());
@@ -75,7 +97,7 @@ TEST(Backends, AreFoundByNameAndDiffer) {
 
 TEST(Backends, OnesOnADeviceAreFoundWhereThereIsOne) {
   for (const Backend& backend : DeviceBackends()) {
-    const Result<std::string> device = backend.device_name();
+    const Result<std::string> device = backend.needs();
     const auto found = FindBackend(backend.name);
     ASSERT_EQ(found.ok(), device.ok()) << backend.name;
     if (found.ok()) {
@@ -85,6 +107,16 @@ TEST(Backends, OnesOnADeviceAreFoundWhereThereIsOne) {
       EXPECT_EQ(found.status().message(), device.status().message());
     }
   }
+}
+
+TEST(Backends, OneWhoseLibraryIsMissingSaysHowToBuildIt) {
+  const auto found = FindBackend("onednn");
+  if (found.ok()) {
+    EXPECT_EQ((*found)->name, "onednn");
+    return;
+  }
+  EXPECT_EQ(found.status().code(), KINGLET_UNSUPPORTED);
+  EXPECT_NE(found.status().message().find("-DKINGLET_ONEDNN=ON"), std::string::npos);
 }
 
 TEST(Backends, AnUnknownOneIsRefusedWithTheListOfThoseThere) {

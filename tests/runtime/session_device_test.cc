@@ -57,8 +57,8 @@ std::vector<Family> LanguageModels() {
 class SessionDevice : public testing::TestWithParam<const char*> {
  protected:
   void SetUp() override {
-    if (!backend_.device_name) return;
-    const Result<std::string> device = backend_.device_name();
+    if (!backend_.needs) return;
+    const Result<std::string> device = backend_.needs();
     if (!device.ok()) GTEST_SKIP() << device.status().message();
   }
   Backend BackendHere() {

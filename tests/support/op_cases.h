@@ -65,6 +65,8 @@ class OpRun {
   OpRun(const OpCase& op_case, size_t real_bytes);
   OpRun(OpCase&&, size_t) = delete;  // the case outlives the run
   const BufferLayout& layout() const { return layout_; }
+  // What its frame says from now on.
+  void set_company(const Company& company) { company_ = company; }
   // Fills every buffer with its initial contents and runs the step.
   void Run(const Kernel& kernel);
   // Runs the step on whatever the buffers hold.
@@ -81,6 +83,7 @@ class OpRun {
     std::byte bytes[64];
   };
   StreamFrame FrameNow() const;
+  Company company_;
   const OpCase* op_case_;  // outlives the run
   size_t real_bytes_;
   BufferLayout layout_;

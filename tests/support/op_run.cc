@@ -97,8 +97,12 @@ OpRun::OpRun(const OpCase& op_case, size_t real_bytes)
 
 StreamFrame OpRun::FrameNow() const {
   return {reinterpret_cast<std::byte*>(scratch_.data()),
-          reinterpret_cast<std::byte*>(state_.data()), op_case_->position, op_case_->token,
-          op_case_->source_length};
+          reinterpret_cast<std::byte*>(state_.data()),
+          op_case_->position,
+          op_case_->token,
+          op_case_->source_length,
+          0,
+          company_};
 }
 
 void OpRun::Run(const Kernel& kernel) {

@@ -111,7 +111,7 @@ class RecurrentModelBuilder {
       const std::string name = "rnns." + std::to_string(i) + ".";
       RecurrentLayer layer{};
       layer.cell = options_.cells[i];
-      layer.units = options_.units + static_cast<uint32_t>(i);
+      layer.units = options_.units + static_cast<uint32_t>(i) * options_.more_units;
       const uint32_t rows = GatesOf(layer.cell) * layer.units;
       const bool qrnn = layer.cell == RecurrentCell::kQrnn;
       layer.input_weight = Matrix(name + "weight_ih", rows, inputs);

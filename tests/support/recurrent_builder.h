@@ -23,7 +23,8 @@ struct TinyRecurrentOptions {
   // tokens.
   std::vector<RecurrentCell> cells = {RecurrentCell::kLstm, RecurrentCell::kLstm};
   uint32_t inputs = 6;
-  uint32_t units = 8;  // layer i has units + i
+  uint32_t units = 8;
+  uint32_t more_units = 1;  // layer i has units + i * more_units
   // Activation quantisers on the embedding and every output. REQUIRES: bits > 0.
   bool quantised = false;
   int bits = 0;  // 0: dense float32; otherwise matrices are packed with a scale per row

@@ -20,7 +20,9 @@ TinyTransformerOptions StackOptions(const TinyTranslationOptions& options) {
   stack.final_norm = true;
   stack.bits = options.bits;
   stack.quantised = options.quantised;
-  stack.value_size = 5;
+  stack.key_size = options.key_size;
+  stack.value_size = options.value_size;
+  stack.inner = options.inner;
   stack.epsilon = 1e-6;
   return stack;
 }
@@ -124,13 +126,14 @@ ModelDraft TinyTranslation(const TinyTranslationOptions& options) {
   target.layers = options.decoder_layers;
   target.width = options.decoder_width;
   target.window = options.target_window;
-  target.heads = 2;
+  target.heads = options.decoder_heads;
   target.seed = options.seed;
   TinyTransformerOptions source = StackOptions(options);
   source.vocabulary_size = options.source_words;
   source.layers = options.encoder_layers;
   source.width = options.encoder_width;
   source.window = options.source_window;
+  source.heads = options.encoder_heads;
   source.seed = options.seed + 1;
 
   ModelDraft draft = TinyTransformer(target), encoding = TinyTransformer(source);

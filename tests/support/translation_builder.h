@@ -23,11 +23,15 @@ struct TinyTranslationOptions {
   uint32_t decoder_width = 8;
   uint32_t source_window = 7;
   uint32_t target_window = 9;
+  uint32_t encoder_heads = 3;
+  uint32_t decoder_heads = 2;
+  uint32_t key_size = 4;
+  uint32_t value_size = 5;
+  uint32_t inner = 10;
   uint64_t seed = 1;
 };
 
-// 3 heads in the encoder, 2 in the decoder, keys of 4 and values of 5; start token 2.
-// REQUIRES: sizes >= 1, even widths, at least 4 words.
+// Start token 2. REQUIRES: sizes >= 1, even widths, at least 4 words.
 ModelDraft TinyTranslation(const TinyTranslationOptions& options = {});
 
 }  // namespace kinglet

@@ -2,75 +2,83 @@
 
 #include <gtest/gtest.h>
 
-#include <atomic>
 #include <limits>
-#include <mutex>
-#include <set>
+#include <vector>
 
 #include "tests/support/model_builder.h"
 
 namespace kinglet::replicas_test {
 namespace {
 
-std::shared_ptr<const Model> TinyModel() {
+std::shared_ptr<const Model> TinyModel(const char* backend = "ref") {
   ModelOptions options;
-  options.backend = "ref";
+  options.backend = backend;
   return *Model::FromBytes(*SerialiseModel(TinyMicronet()), options);
 }
 
-TEST(Replicas, EveryLaneWorksOnceWhateverTheThreads) {
-  const auto model = TinyModel();
-  for (const size_t lanes : {1, 2, 5}) {
-    for (const size_t threads : {1, 2, 3, 64}) {
+TEST(Replicas, EveryLaneStepsAndAnswersWhateverTheThreads) {
+  const auto model = TinyModel("cpu");
+  const auto alone = *Session::Create(model);
+  ASSERT_TRUE(alone->StepToken(3).ok());
+  const double expected = *alone->LogProbability(5);
+  for (const size_t lanes : {1, 2, 5, 20}) {
+    for (const size_t threads : {1, 3}) {
       Replicas replicas = *Replicas::Create(model, {}, lanes, threads);
-      std::mutex mutex;
-      std::multiset<Session*> seen;
-      const auto answers = replicas.Run<double>(0, [&](Session& session, std::vector<double>& out) {
-        const std::lock_guard<std::mutex> lock(mutex);
-        seen.insert(&session);
-        out = {1.0, 2.0};
-        return Status();
+      ASSERT_TRUE(replicas.Step(7).ok());
+      ASSERT_TRUE(replicas.Reset().ok());
+      ASSERT_TRUE(replicas.Step(3).ok());
+      EXPECT_EQ(replicas.position(), 1u);
+      const auto answer = replicas.LogProbability(5, 0);
+      ASSERT_TRUE(answer.ok()) << answer.status().message();
+      EXPECT_EQ(*answer, expected);
+      std::vector<uint32_t> seen;
+      const auto each = replicas.AskEach<double>(0, [&](Session& session, uint32_t lane) {
+        seen.push_back(lane);
+        return session.LogProbability(5, lane);
       });
-      ASSERT_TRUE(answers.ok());
-      EXPECT_EQ(*answers, (std::vector<double>{1.0, 2.0}));
+      ASSERT_TRUE(each.ok());
+      EXPECT_EQ(*each, expected);
       EXPECT_EQ(seen.size(), lanes);
-      EXPECT_EQ(std::set<Session*>(seen.begin(), seen.end()).size(), lanes);
     }
   }
 }
 
 TEST(Replicas, ADifferenceNamesItsPosition) {
   Replicas replicas = *Replicas::Create(TinyModel(), {}, 3, 1);
-  int lane = 0;
-  const auto answers = replicas.Run<double>(100, [&](Session&, std::vector<double>& out) {
-    out = {0.0, 0.0, lane++ == 2 ? -0.0 : 0.0};  // one bit
-    return Status();
+  const auto answer = replicas.AskEach<double>(102, [](Session&, uint32_t lane) -> Result<double> {
+    return lane == 2 ? -0.0 : 0.0;  // one bit
   });
-  ASSERT_FALSE(answers.ok());
-  EXPECT_EQ(answers.status().code(), KINGLET_MISMATCH);
-  EXPECT_EQ(answers.status().message(),
+  ASSERT_FALSE(answer.ok());
+  EXPECT_EQ(answer.status().code(), KINGLET_MISMATCH);
+  EXPECT_EQ(answer.status().message(),
             "lanes: position 102: expected the same bits from every lane, found lane 2 differs "
             "from lane 0");
 }
 
-TEST(Replicas, AMissingAnswerIsADifference) {
-  Replicas replicas = *Replicas::Create(TinyModel(), {}, 2, 1);
-  int lane = 0;
-  const auto answers = replicas.Run<double>(0, [&](Session&, std::vector<double>& out) {
-    out.resize(lane++ == 0 ? 2 : 1);
-    return Status();
+TEST(Replicas, ALaneThatDiffersIsFoundByItsLogProbability) {
+  Replicas replicas = *Replicas::Create(TinyModel(), {}, 4, 1);
+  ASSERT_TRUE(replicas.Step(3).ok());
+  ASSERT_TRUE(replicas.LogProbability(5, 0).ok());
+  // One more token on one lane, behind the back of the others.
+  const auto stepped = replicas.AskEach<double>(0, [](Session& session, uint32_t lane) {
+    const Status status = lane == 3 ? session.StepToken(4, lane) : Status();
+    return status.ok() ? Result<double>(0.0) : status;
   });
-  EXPECT_EQ(answers.status().code(), KINGLET_MISMATCH);
+  ASSERT_TRUE(stepped.ok());
+  const auto answer = replicas.LogProbability(5, 9);
+  ASSERT_FALSE(answer.ok());
+  EXPECT_EQ(answer.status().code(), KINGLET_MISMATCH);
+  EXPECT_NE(answer.status().message().find("position 9"), std::string::npos);
 }
 
 TEST(Replicas, ALaneThatFailsFailsAll) {
   Replicas replicas = *Replicas::Create(TinyModel(), {}, 4, 2);
-  std::atomic<int> calls{0};
-  const auto answers = replicas.Run<double>(0, [&](Session&, std::vector<double>&) {
-    if (calls++ == 3) throw std::bad_alloc();
-    return Status();
+  int calls = 0;
+  const auto answer = replicas.AskEach<double>(0, [&](Session&, uint32_t) -> Result<double> {
+    if (calls++ == 3) return Status(KINGLET_OUT_OF_MEMORY, "no memory");
+    return 0.0;
   });
-  EXPECT_EQ(answers.status().code(), KINGLET_OUT_OF_MEMORY);
+  EXPECT_EQ(answer.status().code(), KINGLET_OUT_OF_MEMORY);
 }
 
 TEST(Replicas, MemoryIsBounded) {

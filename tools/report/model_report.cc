@@ -141,7 +141,7 @@ Result<ModelReport> MeasureModel(const ReportOptions& options, const std::string
       options.source() == "-" ? std::string(kStandardInput) : options.source();
   KINGLET_RETURN_IF_ERROR(RequireScored(report.text.totals, source));
   WarnOfUnknown(report.text.totals, source, model.text() != nullptr);
-  report.protocol = StreamProtocol(model.file(), std::nullopt, 0, "reference");
+  report.protocol = StreamProtocol(model, std::nullopt, 0, "reference");
 
   const std::vector<uint64_t> nonzeros = CountNonzeros(model.plan().weights);
   report.count =

@@ -355,6 +355,49 @@ TEST_P(OutOfMemory, LeavesEveryLaneAndStateAsItWas) {
 INSTANTIATE_TEST_SUITE_P(CApi, OutOfMemory, testing::Values("cpu", "ref", "ref64"),
                          [](const auto& backend) { return std::string(backend.param); });
 
+// On `onednn` with products of the library, which is loaded here.
+TEST(CApi, StepsOfManyLanesAllocateNothing) {
+  constexpr uint32_t kLanes = 16;
+  const std::vector<std::byte> bytes = TinyModel(
+      {.cache_capacity = 4, .width = 32, .heads = 2, .key_size = 8, .value_size = 8, .inner = 64});
+  for (const char* const backend : {"cpu", "onednn"}) {
+    kinglet_model_options model_options;
+    kinglet_model_options_init(&model_options, sizeof model_options);
+    model_options.backend = backend;
+    kinglet_model* model = nullptr;
+    const auto open = [&] {
+      return kinglet_model_open_memory(bytes.data(), bytes.size(), &model_options, &model);
+    };
+    if (open() == KINGLET_UNSUPPORTED) continue;  // a build without oneDNN
+    kinglet_model_close(model);
+    model = nullptr;
+    FailEachAllocation("open", open, [&] { ASSERT_EQ(model, nullptr); });
+    kinglet_session_options options;
+    kinglet_session_options_init(&options, sizeof options);
+    options.lanes = kLanes;
+    kinglet_session* session = nullptr;
+    FailEachAllocation(
+        "create", [&] { return kinglet_session_create(model, &options, &session); },
+        [&] { ASSERT_EQ(session, nullptr); });
+    kinglet_model_close(model);
+    uint32_t lanes[kLanes], ids[kLanes];
+    double answers[kLanes];
+    for (uint32_t i = 0; i < kLanes; ++i) lanes[i] = i;
+    const auto step_and_ask = [&](uint32_t first) {
+      for (uint32_t i = 0; i < kLanes; ++i) ids[i] = (first + i) % 23;
+      EXPECT_EQ(kinglet_session_step_lanes(session, lanes, ids, kLanes), KINGLET_OK);
+      for (uint32_t i = 0; i < kLanes; ++i) {
+        EXPECT_EQ(kinglet_session_log_probability(session, i, ids[i], &answers[i]), KINGLET_OK);
+      }
+    };
+    for (uint32_t t = 0; t < 8; ++t) step_and_ask(t);
+    const uint64_t before = allocations_made;
+    for (uint32_t t = 0; t < 8; ++t) step_and_ask(t * 5);
+    EXPECT_EQ(allocations_made, before) << backend;
+    kinglet_session_destroy(session);
+  }
+}
+
 TEST(CApi, AStepAllocatesNothing) {
   kinglet_session* session = StartTiny({.cache_capacity = 4});
   for (const uint32_t id : kStream) ASSERT_EQ(kinglet_session_step(session, 0, id), KINGLET_OK);

@@ -101,5 +101,32 @@ TEST(LowerEncoder, StateOfTheSourceIsWhatTheDecoderReads) {
   EXPECT_EQ(of_source, (std::set<std::string>{"layers.0.source", "layers.1.source"}));
 }
 
+// So steps can run on many tokens at once, each in memory of its own.
+TEST(LowerEncoder, ItsStepsTouchNoScratchOfTheDecoder) {
+  struct Named : OperandVisitor {
+    std::set<BufferId> buffers;
+    void Reads(BufferId id) { buffers.insert(id); }
+    void Writes(BufferId id) { buffers.insert(id); }
+  };
+  for (const bool quantised : {false, true}) {
+    const Lowered lowered({.bits = quantised ? 9 : 0, .quantised = quantised});
+    const Plan& plan = lowered.plan;
+    Named encoder, others;
+    for (size_t i = 0; i < plan.steps.size(); ++i) {
+      const bool encodes = i >= plan.encoder->passes.front().begin;
+      VisitOperands(plan.steps[i].op, encodes ? encoder : others);
+    }
+    EXPECT_GT(encoder.buffers.size(), 8u);
+    for (const BufferId id : encoder.buffers) {
+      const BufferSpec& buffer = plan.buffer(id);
+      EXPECT_EQ(buffer.state, buffer.source == SourceUse::kNone) << buffer.name;
+      EXPECT_TRUE(buffer.state || others.buffers.count(id) == 0) << buffer.name;
+    }
+    for (const BufferId id : others.buffers) {
+      EXPECT_EQ(plan.buffer(id).source, SourceUse::kNone) << plan.buffer(id).name;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace kinglet::transformer_encoder_test

@@ -1,0 +1,52 @@
+// Float32 products of the backend `onednn`: matrices whose products with many vectors oneDNN
+// computes faster than the backend `cpu`.
+#ifndef KINGLET_KERNELS_ONEDNN_PRODUCTS_H_
+#define KINGLET_KERNELS_ONEDNN_PRODUCTS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "kernels/cpu/many_product.h"
+#include "kernels/onednn/library.h"
+
+namespace kinglet::onednn {
+
+// Whether oneDNN's product of a matrix of this shape with the vectors of eight lanes or more is the
+// faster one. bench/many_products measures it; docs/PERFORMANCE.md has the table.
+bool IsFaster(uint64_t rows, uint64_t cols);
+
+// How many vectors the library may multiply at once with a matrix [rows, cols], largest first: with
+// each of these numbers a vector's results have the same bits, wherever it stands among the others.
+// The library is tried with numbers to find that out. Empty: its bits depend on the place. Throws
+// std::bad_alloc.
+std::vector<size_t> TilesOf(const Library& library, size_t rows, size_t cols);
+
+// The products of one model.
+class Products : public cpu::ManyProducts {
+ public:
+  // `library` outlives this.
+  explicit Products(const Library& library);
+  ~Products() override;
+  std::shared_ptr<const cpu::ManyProduct> Of(
+      const std::shared_ptr<const cpu::Panels>& weight) override;
+  // The same whether or not it is the faster one.
+  std::shared_ptr<const cpu::ManyProduct> AnyOf(const std::shared_ptr<const cpu::Panels>& weight);
+  void LayOut() override;
+
+ private:
+  class Product;
+  using Shape = std::pair<size_t, size_t>;
+  const std::vector<size_t>& Tiles(size_t rows, size_t cols);
+
+  const Library* library_;
+  std::map<Shape, std::vector<size_t>> tiles_;
+  std::map<std::shared_ptr<const cpu::Panels>, std::shared_ptr<Product>> products_;
+};
+
+}  // namespace kinglet::onednn
+
+#endif  // KINGLET_KERNELS_ONEDNN_PRODUCTS_H_

@@ -1,0 +1,77 @@
+// The library as it is found, refused, and used in one thread.
+#include "kernels/onednn/library.h"
+
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+#include <omp.h>
+
+#include <new>
+#include <string>
+#include <vector>
+
+namespace kinglet::library_test {
+namespace {
+
+using onednn::Library;
+
+TEST(OnednnLibrary, IsFoundOnceAndSaysItsVersion) {
+  const auto library = Library::Find();
+  ASSERT_TRUE(library.ok()) << library.status().message();
+  EXPECT_EQ((*library)->name().find("oneDNN "), 0u) << (*library)->name();
+  EXPECT_EQ(*Library::Find(), *library);
+}
+
+TEST(OnednnLibrary, LeavesTheCallersThreadsAsTheyWere) {
+  const auto library = Library::Find();
+  ASSERT_TRUE(library.ok());
+  const int before = omp_get_max_threads();
+  omp_set_num_threads(3);
+  {
+    const Library::OneThread one_thread(**library);
+    EXPECT_EQ(omp_get_max_threads(), 1);
+    std::vector<float> x(300 * 40, 1.0f), weight(300 * 50, 1.0f), y(40 * 50);
+    (*library)->Multiply(40, 50, 300, x.data(), weight.data(), y.data());
+    EXPECT_EQ(y, std::vector<float>(40 * 50, 300.0f));
+  }
+  EXPECT_EQ(omp_get_max_threads(), 3);
+  omp_set_num_threads(before);
+}
+
+TEST(OnednnLibrary, OneThatCannotBeUsedIsRefusedInOneLine) {
+  const struct {
+    std::string file, found;
+  } cases[] = {{"/no/such/libdnnl.so", "/no/such/libdnnl.so"},
+               {KINGLET_ANOTHER_VERSION, "oneDNN 4.1.2"},
+               {KINGLET_OTHER_THREADS, "oneDNN 3.1.2"},
+               {KINGLET_NO_PRODUCT, "dnnl_sgemm"}};
+  for (const auto& [file, found] : cases) {
+    const auto library = Library::Load(file);
+    ASSERT_FALSE(library.ok()) << file;
+    EXPECT_EQ(library.status().code(), KINGLET_UNSUPPORTED);
+    const std::string message = library.status().message();
+    EXPECT_EQ(message.find("backend: onednn: expected "), 0u) << message;
+    EXPECT_NE(message.find("install libdnnl2"), std::string::npos) << message;
+    EXPECT_LT(message.find(", found "), message.rfind(found)) << message;
+    EXPECT_EQ(message.find('\n'), std::string::npos) << message;
+  }
+}
+
+TEST(OnednnLibrary, WithoutMemoryThrows) {
+  const auto library = Library::Load(KINGLET_FAILING);
+  ASSERT_TRUE(library.ok()) << library.status().message();
+  EXPECT_EQ(library->name(), "oneDNN 3.1.2");
+  void* const same = dlopen(KINGLET_FAILING, RTLD_NOW | RTLD_LOCAL);
+  ASSERT_NE(same, nullptr);
+  int& left = *static_cast<int*>(dlsym(same, "kinglet_products_left"));
+  const float x[] = {1, 2}, weight[] = {3, 4};
+  float y = 0;
+  left = 1;
+  library->Multiply(1, 1, 2, x, weight, &y);
+  EXPECT_EQ(y, 11.0f);
+  EXPECT_THROW(library->Multiply(1, 1, 2, x, weight, &y), std::bad_alloc);
+  left = 1 << 30;
+  dlclose(same);
+}
+
+}  // namespace
+}  // namespace kinglet::library_test
