@@ -34,6 +34,8 @@ Command AddFilter(Arguments& program);
 Command AddTuneCache(Arguments& program);
 Command AddRescore(Arguments& program);
 Command AddReport(Arguments& program);
+Command AddSensitivity(Arguments& program);
+Command AddPlan(Arguments& program);
 
 }  // namespace kinglet
 
