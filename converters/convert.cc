@@ -250,6 +250,12 @@ Result<std::vector<GoldenFile>> ReadAnswers(const ConvertOptions& options,
   return std::vector<GoldenFile>{std::move(golden)};
 }
 
+std::vector<std::string> NamesOf(const std::vector<TensorId>& ids, const ModelDraft& draft) {
+  std::vector<std::string> names;
+  for (const TensorId id : ids) names.push_back(draft.tensors[id].name);
+  return names;
+}
+
 void Report(const ConvertOptions& options, const std::string& text) {
   if (options.progress) options.progress(text);
 }
@@ -346,6 +352,8 @@ Result<ConvertSummary> ConvertChecked(const ConvertOptions& options) {
     KINGLET_ASSIGN_OR_RETURN(InputMoments moments, MeasureFloatInputs(options, model, calibration));
     tensor_passes.UseMoments(std::move(moments));
   }
+  summary.quantisable = NamesOf(model.quantisable, draft);
+  summary.prunable = NamesOf(model.prunable, draft);
   KINGLET_ASSIGN_OR_RETURN(NewFile written, WritePacked(std::move(draft), tensor_passes, options));
   if (model.calibration) {
     Report(options, "running the model on " + model.calibration->path);

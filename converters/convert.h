@@ -89,6 +89,8 @@ struct ConvertSummary {
   std::optional<uint64_t> golden_positions;  // golden values that were replayed
   double golden_largest_difference = 0;
   std::string digest;
+  // Names of the tensors that passes without patterns take, and that were left in the file.
+  std::vector<std::string> quantisable, prunable;
 };
 
 // Errors: KINGLET_INVALID_ARGUMENT for options out of range or that contradict each other;

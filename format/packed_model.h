@@ -50,6 +50,10 @@ class ModelPacker {
   // for a form that reads otherwise than it was packed.
   Status Add(const EncodedTensor& tensor, const std::optional<RowCodes>& rows = std::nullopt);
 
+  // The packed tensors, in the order of Add; valid until the next one is added, their bytes as long
+  // as the packer lives.
+  std::span<const TensorView> views() const { return views_; }
+
   // The file of the tensors that were added, of the words (index = id; empty: none) and of how text
   // is cut, which needs words. Tensor ids
   // in the description count the calls of Add. The last call.

@@ -35,6 +35,8 @@ Command AddTuneCache(Arguments& program);
 Command AddRescore(Arguments& program);
 Command AddReport(Arguments& program);
 Command AddDiff(Arguments& program);
+Command AddSensitivity(Arguments& program);
+Command AddPlan(Arguments& program);
 
 }  // namespace kinglet
 

@@ -16,6 +16,7 @@
 
 #include "format/encoding.h"
 #include "tools/commands.h"
+#include "tools/convert_arguments.h"
 #include "tools/json_lines.h"
 #include "tools/run_options.h"
 
@@ -24,8 +25,7 @@ namespace {
 
 struct CommandOptions {
   ConvertOptions convert;
-  std::vector<std::string> checkpoints;
-  bool average = false;
+  CheckpointChoice choice;
   bool json = false;
   std::string progress;  // "" or "json"
   std::string scale_by{kScaleByNames[0]}, round_by = "nearest", calibrate_by{kRangeRuleNames[0]};
@@ -40,14 +40,6 @@ Enum Named(const std::array<std::string_view, kCount>& names, const std::string&
 template <size_t kCount>
 std::vector<std::string> Texts(const std::array<std::string_view, kCount>& names) {
   return {names.begin(), names.end()};
-}
-
-Status CheckAverage(const CommandOptions& options) {
-  if (options.average == (options.checkpoints.size() > 1)) return {};
-  return Status::Refusal(KINGLET_INVALID_ARGUMENT, "usage", "convert",
-                         options.average ? "two or more checkpoints to --average"
-                                         : "one checkpoint, or --average with more",
-                         std::to_string(options.checkpoints.size()));
 }
 
 std::string JsonSummary(const ConvertSummary& summary) {
@@ -85,11 +77,10 @@ void MapLargeBlocks() {
 Status RunConvert(const CommandOptions& options, Console& console) {
   MapLargeBlocks();
   ConvertOptions convert = options.convert;
-  convert.checkpoint = options.checkpoints.front();
   convert.scale_by = Named<ScaleBy>(kScaleByNames, options.scale_by);
   convert.calibrate_by = Named<RangeRule::By>(kRangeRuleNames, options.calibrate_by);
   convert.error_feedback = options.round_by == "feedback";
-  convert.averaged.assign(options.checkpoints.begin() + 1, options.checkpoints.end());
+  TakeCheckpoints(options.choice, convert);
   Progress progress(ProgressFormOf(options.progress, console));
   convert.progress = [&](const std::string& text) { progress.Say(text); };
   KINGLET_ASSIGN_OR_RETURN(const ConvertSummary summary, Convert(convert));
@@ -104,35 +95,12 @@ Command AddConvert(Arguments& program) {
   ConvertOptions& convert = options->convert;
   Arguments command =
       program.AddSubcommand("convert", "Turn a trained checkpoint into a model file");
-  command.Add("CHECKPOINT", options->checkpoints, "checkpoint file or folder")
+  command.Add("CHECKPOINT", options->choice.checkpoints, "checkpoint file or folder")
       .Required()
       .Called("");
   command.Add("-o,--output", convert.output, "model file to write").Required().Called("M.kgl");
-  command
-      .Add("--family", convert.family,
-           "training code that wrote the checkpoint (default: detected)")
-      .Called("NAME");
-  command
-      .Add("--config", convert.config,
-           "training configuration (default: the file beside the checkpoint)")
-      .Called("FILE");
-  command.AddFlag("--average", options->average, "average the values of several checkpoints");
-  Option vocabulary = command.Add(
-      "--vocab", convert.vocabulary,
-      "vocabulary: one token per line, in id order, or a JSON array of strings (default: "
-      "the token list that the training code left in the folder, if any)");
-  vocabulary.Called("FILE");
-  command
-      .Add("--vocab-from", convert.vocabulary_texts,
-           "make the vocabulary of the texts that the training code numbered its words by")
-      .Excludes(vocabulary)
-      .Called("FILES");
-  command
-      .Add("--tokenizer", convert.tokenizer,
-           "how the model cuts text: a SentencePiece model, byte-pair codes, or spaces, wikitext "
-           "or characters")
-      .Called("FILE");
-  command.AddFlag("--lowercase", convert.lower_case, "lower-case text first (with --tokenizer)");
+  AddCheckpointOptions(command, options->choice, convert);
+  AddWordOptions(command, convert);
   command.Add("--bits", convert.bits, "quantise weights to N bits")
       .Between(kMinBits, kMaxBits)
       .Called("N");
@@ -168,33 +136,13 @@ Command AddConvert(Arguments& program) {
            "for --calibrate-by percentile: P percent of the values are not clipped (default: "
            "99.99)")
       .Called("P");
-  command
-      .Add("--recipe", convert.recipe,
-           "JSON file that names blocks, tensors and passes, see docs/RECIPES.md (default: "
-           "model.recipe.json beside model.pt)")
-      .Called("FILE");
-  command
-      .Add("--keep-define", convert.define_cache_rows,
-           "keep a DeFINE unit in the model and cache N of its rows")
-      .Called("N");
-  command
-      .Add("--mem-len", convert.memory_length,
-           "memory length of a Transformer-XL, or highest position of an OpenNMT model")
-      .Called("N");
+  AddNetworkOptions(command, convert);
   command
       .Add("--prune", convert.prune,
            "set the smallest weights to zero: this fraction of each tensor")
       .Between(0.0, 1.0)
       .Called("S");
-  command
-      .Add("--cache", convert.cache_capacity, "capacity of the neural cache in pairs; 0: no cache")
-      .Called("N");
-  command.Add("--cache-theta", convert.cache_theta, "theta of the neural cache: sharpness")
-      .Called("T");
-  command
-      .Add("--cache-lambda", convert.cache_lambda,
-           "lambda of the neural cache: weight in the mixture")
-      .Called("L");
+  AddCacheOptions(command, convert);
   Option golden = command.Add(
       "--golden", convert.golden,
       "golden values to replay: lines of position<TAB>id<TAB>...<TAB>value; for a model with an "
@@ -214,7 +162,7 @@ Command AddConvert(Arguments& program) {
   command.Footer(
       "Example:\n  kinglet convert models/ -o model.kgl --vocab vocab.txt --bits 9 "
       "--calibrate text.txt");
-  return {command, [options] { return CheckAverage(*options); },
+  return {command, [options] { return CheckAverage("convert", options->choice); },
           [options](Console& console) { return RunConvert(*options, console); }};
 }
 

@@ -85,6 +85,26 @@ bool HoldsFloats(const EncodedTensor& tensor) {
       tensor.values);
 }
 
+double FractionOf(const PruneStep& step, const std::string& tensor) {
+  for (const auto& [pattern, fraction] : step.fractions) {
+    if (MatchesPattern(pattern, tensor)) return fraction;
+  }
+  return step.fraction;
+}
+
+// The pass with what it says about tensors in a file of its own, and with the patterns there.
+Result<PassRecipe> WithFractions(PassRecipe pass, const std::string& folder) {
+  auto* prune = std::get_if<PruneStep>(&pass.step);
+  if (prune == nullptr) return pass;
+  if (!prune->fractions_file.empty()) {
+    const auto path = std::filesystem::path(folder) / prune->fractions_file;
+    KINGLET_ASSIGN_OR_RETURN(const RecipeNode node, RecipeNode::Read(path.string()));
+    KINGLET_ASSIGN_OR_RETURN(prune->fractions, ParseFractions(node));
+  }
+  for (const auto& [pattern, fraction] : prune->fractions) pass.tensors.push_back(pattern);
+  return pass;
+}
+
 // One pass over a model; a visitor of its step.
 class PassRunner {
  public:
@@ -96,7 +116,7 @@ class PassRunner {
     return ForEach(model_.prunable, "prune", [&](TensorId id) -> Status {
       EncodedTensor& tensor = model_.draft.tensors[id];
       const std::vector<float> before = DecodedValues(tensor);
-      PruneTensor(step.fraction, tensor);
+      PruneTensor(FractionOf(step, tensor.name), tensor);
       tensor.pruned = true;
       Note(tensor, "pruned", before);
       return {};
@@ -312,7 +332,8 @@ Status ApplyRecipePasses(const std::vector<PassRecipe>& passes, const PassSurrou
       return Status::Refusal(KINGLET_INVALID_ARGUMENT, "recipe", "pass " + std::to_string(i),
                              "none after calibrate, which runs the finished model", "one");
     }
-    KINGLET_RETURN_IF_ERROR(std::visit(PassRunner(passes[i], i, around, model), passes[i].step));
+    KINGLET_ASSIGN_OR_RETURN(const PassRecipe pass, WithFractions(passes[i], around.folder));
+    KINGLET_RETURN_IF_ERROR(std::visit(PassRunner(pass, i, around, model), pass.step));
   }
   return {};
 }

@@ -39,10 +39,27 @@ Result<double> ReadFraction(const RecipeNode& node, std::string_view key) {
 using PassStep = PassRecipe::Step;
 
 Result<PassStep> ParsePrune(const RecipeNode& node) {
-  KINGLET_RETURN_IF_ERROR(node.CheckKeys({"pass", "tensors", "fraction"}));
+  KINGLET_RETURN_IF_ERROR(node.CheckKeys({"pass", "tensors", "fraction", "fractions"}));
+  // The share of each tensor: an object, or the name of a file that holds one.
+  if (const auto fractions = node.Find("fractions")) {
+    for (const std::string_view other : {"fraction"sv, "tensors"sv}) {
+      if (node.Find(other)) {
+        return node.Refuse("\"fractions\" or \"" + std::string(other) + "\"", "both");
+      }
+    }
+    PruneStep step;
+    if (fractions->IsText()) {
+      KINGLET_ASSIGN_OR_RETURN(step.fractions_file, fractions->Text());
+    } else {
+      KINGLET_ASSIGN_OR_RETURN(step.fractions, ParseFractions(*fractions));
+    }
+    return PassStep(std::move(step));
+  }
   // The share of the entries that become zero.
   KINGLET_ASSIGN_OR_RETURN(const double fraction, ReadFraction(node, "fraction"));
-  return PassStep(PruneStep{fraction});
+  PruneStep step;
+  step.fraction = fraction;
+  return PassStep(std::move(step));
 }
 
 Result<PassStep> ParseQuantise(const RecipeNode& node) {
@@ -159,6 +176,17 @@ constexpr std::array kPassForms = {
 };
 
 }  // namespace
+
+Result<std::vector<std::pair<std::string, double>>> ParseFractions(const RecipeNode& node) {
+  KINGLET_ASSIGN_OR_RETURN(const std::vector<std::string> names, node.Keys());
+  if (names.empty()) return node.Refuse("a fraction for each tensor", "none");
+  std::vector<std::pair<std::string, double>> fractions;
+  for (const std::string& name : names) {
+    KINGLET_ASSIGN_OR_RETURN(const double fraction, ReadFraction(node, name));
+    fractions.emplace_back(name, fraction);
+  }
+  return fractions;
+}
 
 Result<PassRecipe> ParsePass(const RecipeNode& node) {
   std::array<std::string_view, kPassForms.size()> names;

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -20,6 +21,9 @@ namespace kinglet {
 // The smallest entries become zero (converters/passes/prune.h).
 struct PruneStep {
   double fraction = 0;
+  // In its place: patterns of tensors and the fraction of each; the first that fits counts.
+  std::vector<std::pair<std::string, double>> fractions = {};
+  std::string fractions_file = {};  // holds them; found from the recipe's folder
 };
 // float32 -> integers and scales (converters/passes/quantise.h).
 struct QuantiseStep {
@@ -71,7 +75,10 @@ struct PassRecipe {
   std::vector<std::string> tensors;
 };
 
-// Errors: KINGLET_INVALID_ARGUMENT naming the place in the JSON.
+// Patterns and fractions, of an object {pattern: fraction}. Errors, also below:
+// KINGLET_INVALID_ARGUMENT naming the place in the JSON.
+Result<std::vector<std::pair<std::string, double>>> ParseFractions(const RecipeNode& node);
+
 Result<PassRecipe> ParsePass(const RecipeNode& node);
 
 // Whether `name` fits `pattern`, in which * stands for any text, also an empty one.

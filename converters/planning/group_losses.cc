@@ -1,0 +1,145 @@
+#include "converters/planning/group_losses.h"
+
+#include <algorithm>
+#include <cmath>
+#include <variant>
+
+namespace kinglet {
+namespace {
+
+constexpr int kFloatBits = 32;
+constexpr double kBitsPerByte = 8;
+constexpr double kLargestLoss = 1e3;  // nats; of a model that gives a token probability 0
+
+double Filled(double bytes) {
+  constexpr double kPart = 64;  // where parts of a file begin (docs/FORMAT.md)
+  return std::ceil(bytes / kPart) * kPart;
+}
+
+double StoredBytes(double entries, double nonzeros, int bits) {
+  return std::min(Filled(std::ceil(entries * bits / kBitsPerByte)),
+                  Filled(std::ceil(entries / kBitsPerByte)) +
+                      Filled(std::ceil(nonzeros * bits / kBitsPerByte)));
+}
+
+NoisyLoss NoisyOf(const MeasuredChange& change, double baseline) {
+  const double loss = std::isfinite(change.found.nll) ? change.found.nll - baseline : kLargestLoss;
+  return {loss, change.found.standard_error,
+          change.found.relative_error * change.found.relative_error};
+}
+
+// The changes of one kind, and their steadied losses.
+template <class Kind>
+struct OfKind {
+  std::vector<const MeasuredChange*> changes;
+  std::vector<double> losses;
+};
+template <class Kind>
+OfKind<Kind> Steadied(const SensitivityRecord& record, size_t group) {
+  OfKind<Kind> kind;
+  std::vector<NoisyLoss> points;
+  for (const MeasuredChange& change : record.changes) {
+    if (change.group != group || !std::holds_alternative<Kind>(change.change)) continue;
+    kind.changes.push_back(&change);
+    points.push_back(NoisyOf(change, record.nll));
+  }
+  kind.losses = SteadiedLosses(points);
+  return kind;
+}
+
+LossCurve SparsityCurve(const OfKind<SparsityChange>& kind, double zeros) {
+  std::vector<CurvePoint> points;
+  for (size_t i = 0; i < kind.changes.size(); ++i) {
+    points.push_back({std::get<SparsityChange>(kind.changes[i]->change).fraction, kind.losses[i]});
+  }
+  return {zeros, std::move(points)};
+}
+
+}  // namespace
+
+std::vector<double> SteadiedLosses(const std::vector<NoisyLoss>& points) {
+  constexpr double kLeastError = 1e-6;  // nats: of rounding, and of texts of one block
+  constexpr double kFactorError = 0.5;  // of a loss that the squared error predicts
+  double products = 0, squares = 0;
+  for (const NoisyLoss& point : points) {
+    const double variance = point.standard_error * point.standard_error + kLeastError * kLeastError;
+    // A large loss is no longer in proportion: it counts as if measured to a fraction of itself.
+    const double off = kFactorError * point.loss;
+    const double weight = 1 / (variance + off * off);
+    products += weight * point.squared_error * point.loss;
+    squares += weight * point.squared_error * point.squared_error;
+  }
+  const double factor = squares > 0 ? std::max(0.0, products / squares) : 0;
+  std::vector<double> losses;
+  for (const NoisyLoss& point : points) {
+    const double expected = factor * point.squared_error;
+    const double variance = point.standard_error * point.standard_error + kLeastError * kLeastError;
+    const double spread = kFactorError * expected;
+    const double of_expected = spread * spread + kLeastError * kLeastError;
+    losses.push_back((point.loss * of_expected + expected * variance) / (variance + of_expected));
+  }
+  return losses;
+}
+
+GroupLosses::GroupLosses(const SensitivityRecord& record, size_t group)
+    : group_(&record.groups[group]),
+      baseline_(record.nll),
+      zeros_(1 - static_cast<double>(group_->nonzeros) / static_cast<double>(group_->entries)),
+      sparsities_(SparsityCurve(Steadied<SparsityChange>(record, group), zeros_)) {
+  const auto entries = static_cast<double>(group_->entries);
+  OfKind<BitsChange> quantised = Steadied<BitsChange>(record, group);
+  // The more bits, the smaller the loss.
+  std::vector<size_t> order;
+  for (size_t i = 0; i < quantised.changes.size(); ++i) order.push_back(i);
+  const auto bits_of = [&](size_t i) {
+    return std::get<BitsChange>(quantised.changes[i]->change).bits;
+  };
+  std::sort(order.begin(), order.end(),
+            [&](size_t a, size_t b) { return bits_of(a) > bits_of(b); });
+  std::vector<double> losses;
+  for (const size_t i : order) losses.push_back(quantised.losses[i]);
+  NeverFalling(losses);
+  for (size_t rank = 0; rank < order.size(); ++rank) {
+    const Measurement& found = quantised.changes[order[rank]]->found;
+    const int bits = bits_of(order[rank]);
+    const auto nonzeros = static_cast<double>(found.nonzeros);
+    at_bits_[bits] = {std::max(0.0, losses[rank]), 1 - nonzeros / entries,
+                      static_cast<double>(found.bytes) - StoredBytes(entries, nonzeros, bits)};
+  }
+  for (const auto& [bits, at] : at_bits_) bits_.push_back(bits);
+  for (const MeasuredChange& change : record.changes) {
+    if (change.group != group) continue;
+    if (std::holds_alternative<CodesChange>(change.change)) codes_.push_back(change);
+    const auto* pruned = std::get_if<SparsityChange>(&change.change);
+    if (pruned == nullptr || pruned->fraction <= zeros_) continue;
+    if (!change.found.operations.micronet || !record.operations.micronet) continue;
+    micronet_slope_ = (*change.found.operations.micronet - *record.operations.micronet) /
+                      (pruned->fraction - zeros_);
+  }
+}
+
+double GroupLosses::ZerosAt(std::optional<int> bits) const {
+  return bits ? at_bits_.at(*bits).zeros : zeros_;
+}
+
+double GroupLosses::LossOf(std::optional<double> sparsity, std::optional<int> bits) const {
+  double loss = bits ? at_bits_.at(*bits).loss : 0;
+  if (sparsity) {
+    loss += std::max(0.0, sparsities_.LossAt(*sparsity) - sparsities_.LossAt(ZerosAt(bits)));
+  }
+  return loss;
+}
+
+double GroupLosses::LossOfCodes(const MeasuredChange& change) const {
+  return std::max(0.0, NoisyOf(change, baseline_).loss);
+}
+
+double GroupLosses::BytesOf(std::optional<double> sparsity, std::optional<int> bits) const {
+  const auto entries = static_cast<double>(group_->entries);
+  const double zeros = std::max(ZerosAt(bits), sparsity.value_or(0));
+  const double stored =
+      StoredBytes(entries, entries - std::floor(zeros * entries + 1e-9), bits.value_or(kFloatBits));
+  return stored + (bits ? at_bits_.at(*bits).scale_bytes : 0);
+}
+
+}  // namespace kinglet

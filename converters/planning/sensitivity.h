@@ -1,0 +1,109 @@
+// How much the mean loss on a text changes when one tensor of a model is pruned, quantised or coded
+// and everything else stays (the MicroNet paper, Yan et al. 2020, section 4.2).
+//
+// What is reused: the model is converted once; for a change only the changed tensor is packed
+// again, and the other tensors' packed bytes and the vocabulary are the baseline's. A change that
+// changes no value (a sparsity that the tensor has already) is not run.
+#ifndef KINGLET_CONVERTERS_PLANNING_SENSITIVITY_H_
+#define KINGLET_CONVERTERS_PLANNING_SENSITIVITY_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "converters/planning/tensor_change.h"
+#include "format/model_file.h"
+#include "format/packed_model.h"
+#include "kinglet/status.h"
+#include "runtime/model.h"
+
+namespace kinglet {
+
+// Passes the ids of a text to `take`, piece by piece. Called once for each run over the text; may
+// be called by several threads at once.
+using TokenSource =
+    std::function<Status(const std::function<Status(std::span<const uint32_t>)>& take)>;
+
+// The losses of a text in blocks of kLossBlock scored tokens, so that two runs can be compared
+// pair by pair; they take one double for each block.
+inline constexpr uint64_t kLossBlock = 64;
+struct TextLoss {
+  uint64_t tokens = 0, scored = 0;
+  double nll = 0;              // the mean, as `kinglet score` gives it
+  std::vector<double> blocks;  // the mean of each block
+  std::vector<uint64_t> bin_counts;
+};
+// Errors: those of the source and of running the model; KINGLET_INVALID_ARGUMENT for a text without
+// a scored token. `progress` is called now and then with the tokens that were done since.
+Result<TextLoss> LossOfText(const std::shared_ptr<const Model>& model, const TokenSource& source,
+                            const std::function<void(uint64_t)>& progress);
+// The standard error of the difference of two means over the same text, from its blocks.
+double DifferenceError(const TextLoss& a, const TextLoss& b);
+
+struct TensorGroup {
+  std::string name;
+  std::vector<TensorId> tensors;
+};
+// The tensors of a group and what is done to each.
+struct Trial {
+  size_t group = 0;
+  TensorChange change;
+};
+
+// Operations a token; none where the rules do not count the model.
+struct OperationCounts {
+  std::optional<double> executed, micronet;
+};
+OperationCounts CountOperations(const Model& model, const std::vector<uint64_t>& bin_counts);
+
+struct Measurement {
+  double nll = 0;
+  double standard_error = 0;  // of nll minus the baseline's
+  double relative_error = 0;  // of the weights
+  uint64_t entries = 0, nonzeros = 0;
+  uint64_t bytes = 0;  // of the group in the file, each part filled up to 64 bytes
+  OperationCounts operations;
+};
+
+class Sensitivity {
+ public:
+  // REQUIRES: no tensor of the file is released.
+  explicit Sensitivity(std::shared_ptr<const ModelFile> file) : file_(std::move(file)) {}
+
+  const ModelFile& file() const { return *file_; }
+  // One group for each pattern, or, without patterns, one for each of `names` that is a float32
+  // matrix. KINGLET_INVALID_ARGUMENT for a pattern that names no float32 tensor.
+  Result<std::vector<TensorGroup>> Groups(const std::vector<std::string>& patterns,
+                                          const std::vector<std::string>& names) const;
+  // The loss of the unchanged model. Comes first.
+  Status MeasureBaseline(const TokenSource& source, const std::function<void(uint64_t)>& progress);
+  const TextLoss& baseline() const { return baseline_; }
+  const OperationCounts& operations() const { return operations_; }
+  // Bytes of the tensor's parts in the file, each filled up to the next 64.
+  uint64_t BytesOf(const TensorGroup& group) const;
+  uint64_t EntriesOf(const TensorGroup& group) const;
+  uint64_t NonzerosOf(const TensorGroup& group) const;
+  // Whether the model has a place for the change: codes are for tables.
+  bool Takes(const TensorGroup& group, const TensorChange& change) const;
+  // The group's bytes when it is quantised to so many bits; the model does not run.
+  Result<uint64_t> BytesAtBits(const TensorGroup& group, int bits) const;
+  // Several threads may call it at once.
+  Result<Measurement> Measure(const TensorGroup& group, const TensorChange& change,
+                              const TokenSource& source,
+                              const std::function<void(uint64_t)>& progress) const;
+
+ private:
+  EncodedTensor Original(TensorId id) const;
+
+  std::shared_ptr<const ModelFile> file_;
+  TextLoss baseline_;
+  OperationCounts operations_;
+};
+
+}  // namespace kinglet
+
+#endif  // KINGLET_CONVERTERS_PLANNING_SENSITIVITY_H_

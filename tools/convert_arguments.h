@@ -1,0 +1,35 @@
+// Options of convert that sensitivity has too: where a model comes from.
+#ifndef KINGLET_TOOLS_CONVERT_ARGUMENTS_H_
+#define KINGLET_TOOLS_CONVERT_ARGUMENTS_H_
+
+#include <string>
+#include <vector>
+
+#include "converters/convert.h"
+#include "tools/arguments.h"
+
+namespace kinglet {
+
+// CHECKPOINT, one or, with --average, several.
+struct CheckpointChoice {
+  std::vector<std::string> checkpoints;
+  bool average = false;
+};
+
+// What is declared outlives the parsing, here and below. --family, --config, --average.
+void AddCheckpointOptions(Arguments& command, CheckpointChoice& choice, ConvertOptions& convert);
+// --vocab, --vocab-from, --tokenizer, --lowercase.
+void AddWordOptions(Arguments& command, ConvertOptions& convert);
+// --recipe, --keep-define, --mem-len.
+void AddNetworkOptions(Arguments& command, ConvertOptions& convert);
+// --cache, --cache-theta, --cache-lambda.
+void AddCacheOptions(Arguments& command, ConvertOptions& convert);
+
+// Puts the checkpoints into the options. A usage error unless their number suits --average.
+// `command`: "convert".
+Status CheckAverage(const std::string& command, const CheckpointChoice& choice);
+void TakeCheckpoints(const CheckpointChoice& choice, ConvertOptions& convert);
+
+}  // namespace kinglet
+
+#endif  // KINGLET_TOOLS_CONVERT_ARGUMENTS_H_

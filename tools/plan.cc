@@ -1,0 +1,269 @@
+// kinglet plan: chooses sparsities, bits and codes for a target and writes them as a recipe.
+#include "converters/planning/plan.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <system_error>
+#include <utility>
+
+#include "converters/convert.h"
+#include "converters/output_path.h"
+#include "converters/planning/plan_recipe.h"
+#include "format/write_file.h"
+#include "tools/commands.h"
+#include "tools/json_lines.h"
+#include "tools/run_options.h"
+#include "tools/sensitivity_file.h"
+#include "tools/text_tokens.h"
+
+namespace kinglet {
+namespace {
+
+struct PlanCommand {
+  std::string sensitivities, output, check, check_ids, progress;
+  std::string rules = "micronet-2019";
+  std::optional<double> sparsity, operations, perplexity;
+  std::optional<uint64_t> size;
+  bool json = false;
+};
+
+// What --check measured.
+struct MeasuredPlan {
+  double nll = 0, baseline_nll = 0;
+  uint64_t scored = 0, bytes = 0;
+};
+
+PlanTarget TargetOf(const PlanCommand& command) {
+  if (command.sparsity) return SparsityTarget{*command.sparsity};
+  if (command.size) return SizeTarget{*command.size};
+  if (command.operations) return OperationsTarget{*command.operations, command.rules == "executed"};
+  return PerplexityTarget{*command.perplexity};
+}
+
+// The calibration text as the recipe's folder has it.
+std::string CalibrationFrom(const std::string& text, const std::string& recipe) {
+  if (text.empty()) return text;
+  const std::filesystem::path folder = std::filesystem::absolute(recipe).parent_path();
+  return std::filesystem::absolute(text).lexically_proximate(folder).string();
+}
+
+// Converts as the first line and a recipe say; without one, as the sensitivities' baseline was.
+// The file is gone when it was read.
+Result<std::shared_ptr<const ModelFile>> CheckedModel(const SensitivityFile& file,
+                                                      const std::string& recipe,
+                                                      const std::string& beside) {
+  ConvertOptions convert = file.convert;
+  convert.calibration_text.clear();
+  if (!recipe.empty()) convert.recipe = recipe;
+  convert.output = beside + ".check.kgl";
+  KINGLET_RETURN_IF_ERROR(Convert(convert).status());
+  Result<std::shared_ptr<ModelFile>> model = ModelFile::Open(convert.output);
+  std::error_code ignored;
+  std::filesystem::remove(convert.output, ignored);
+  if (!model.ok()) return model.status();
+  return std::shared_ptr<const ModelFile>(*std::move(model));
+}
+
+Result<double> CheckedLoss(const PlanCommand& command, const std::shared_ptr<const ModelFile>& file,
+                           MeasuredPlan& measured) {
+  KINGLET_ASSIGN_OR_RETURN(const TokenSource tokens,
+                           OpenTextTokens(command.check, command.check_ids, file));
+  KINGLET_ASSIGN_OR_RETURN(const auto model, Model::FromFile(file, ModelOptions{}));
+  KINGLET_ASSIGN_OR_RETURN(const TextLoss loss, LossOfText(model, tokens, {}));
+  measured.scored = loss.scored;
+  return loss.nll;
+}
+
+Result<MeasuredPlan> CheckPlan(const PlanCommand& command, const SensitivityFile& file,
+                               Console& console) {
+  Progress progress(ProgressFormOf(command.progress, console));
+  MeasuredPlan measured;
+  progress.Say("converting by " + command.output);
+  KINGLET_ASSIGN_OR_RETURN(const auto planned, CheckedModel(file, command.output, command.output));
+  measured.bytes = planned->file_size();
+  progress.Say("the loss of the planned model");
+  KINGLET_ASSIGN_OR_RETURN(measured.nll, CheckedLoss(command, planned, measured));
+  progress.Say("the loss of the unchanged model");
+  KINGLET_ASSIGN_OR_RETURN(const auto unchanged, CheckedModel(file, "", command.output));
+  if (unchanged->digest() != file.digest) {
+    return Status::Refusal(
+        KINGLET_MISMATCH, "plan", command.sensitivities,
+        "sensitivities of " + file.convert.checkpoint + " as it is, digest " + unchanged->digest(),
+        "digest " + file.digest);
+  }
+  KINGLET_ASSIGN_OR_RETURN(measured.baseline_nll, CheckedLoss(command, unchanged, measured));
+  return measured;
+}
+
+void PrintPlanJson(const SensitivityFile& file, const CompressionPlan& plan,
+                   const std::optional<MeasuredPlan>& measured, Console& console) {
+  JsonLine line;
+  line.Key("predicted").BeginObject().Key("nll").Number(plan.nll);
+  line.Key("ppl").Number(std::exp(plan.nll));
+  line.Key("more").Number(plan.nll - file.record.nll);
+  line.Key("bytes").Integer(static_cast<uint64_t>(plan.bytes));
+  line.Key("sparsity").Number(plan.sparsity);
+  if (plan.threshold) line.Key("threshold").Number(*plan.threshold);
+  if (plan.operations) line.Key("operations").Number(*plan.operations);
+  line.EndObject();
+  if (measured) {
+    line.Key("measured").BeginObject().Key("nll").Number(measured->nll);
+    line.Key("ppl").Number(std::exp(measured->nll));
+    line.Key("more").Number(measured->nll - measured->baseline_nll);
+    line.Key("bytes").Integer(measured->bytes).Key("scored").Integer(measured->scored);
+    line.EndObject();
+  }
+  line.Key("tensors").BeginArray();
+  for (size_t i = 0; i < plan.groups.size(); ++i) {
+    const GroupPlan& group = plan.groups[i];
+    line.BeginObject().Key("tensor").Text(file.record.groups[i].name);
+    if (group.sparsity) line.Key("sparsity").Number(*group.sparsity);
+    if (group.bits) line.Key("bits").Integer(static_cast<uint64_t>(*group.bits));
+    if (group.codes) {
+      line.Key("positions").Integer(group.codes->positions);
+      line.Key("sub_vectors").Integer(group.codes->sub_vectors);
+    }
+    line.Key("more").Number(group.loss).Key("bytes").Number(group.bytes).EndObject();
+  }
+  line.EndArray();
+  console.out.Write(line.Finish());
+}
+
+std::string PlanNumber(const char* format, double number) {
+  char text[60];
+  std::snprintf(text, sizeof text, format, number);
+  return text;
+}
+
+void PrintPlanText(const SensitivityFile& file, const CompressionPlan& plan,
+                   const std::optional<MeasuredPlan>& measured, Console& console) {
+  size_t width = 6;
+  for (const MeasuredGroup& group : file.record.groups) width = std::max(width, group.name.size());
+  const auto row = [&](const std::string& tensor, const std::string& form, const std::string& loss,
+                       const std::string& bytes) {
+    const std::string name = tensor + std::string(width - tensor.size(), ' ');
+    const std::string what = form + std::string(form.size() < 24 ? 24 - form.size() : 0, ' ');
+    const auto right = [](const std::string& text) {
+      return std::string(text.size() < 12 ? 12 - text.size() : 0, ' ') + text;
+    };
+    console.out.Write(name + "  " + what + right(loss) + right(bytes) + "\n");
+  };
+  row("tensor", "form", "more loss", "bytes");
+  for (size_t i = 0; i < plan.groups.size(); ++i) {
+    const GroupPlan& group = plan.groups[i];
+    std::string form;
+    if (group.codes) form = ChangeText(*group.codes);
+    if (group.bits) form = ChangeText(BitsChange{*group.bits});
+    if (group.sparsity) {
+      form += (form.empty() ? "" : ", ") + PlanNumber("%.1f %% zeros", 100 * *group.sparsity);
+    }
+    row(file.record.groups[i].name, form.empty() ? "unchanged" : form,
+        PlanNumber("%.6f", group.loss), Grouped(static_cast<uint64_t>(group.bytes)));
+  }
+  const auto fact = [&](const char* name, const std::string& value) {
+    console.out.Write(FactLine(name, value));
+  };
+  console.out.Write("\n");
+  fact("predicted", "perplexity " + PlanNumber("%.4f", std::exp(plan.nll)) + " on " + file.text +
+                        ", " + PlanNumber("%+.6f nats; ", plan.nll - file.record.nll) +
+                        Grouped(static_cast<uint64_t>(plan.bytes)) + " bytes, " +
+                        PlanNumber("%.1f %% zeros", 100 * plan.sparsity));
+  if (plan.threshold) fact("threshold", PlanNumber("%.6f nats for each tensor", *plan.threshold));
+  if (plan.operations) fact("operations", PlanNumber("%.0f a token", *plan.operations));
+  if (!measured) return;
+  fact("measured", "perplexity " + PlanNumber("%.4f", std::exp(measured->nll)) + ", " +
+                       PlanNumber("%+.6f nats; ", measured->nll - measured->baseline_nll) +
+                       Grouped(measured->bytes) + " bytes; unchanged: perplexity " +
+                       PlanNumber("%.4f", std::exp(measured->baseline_nll)));
+}
+
+Status RunPlan(const PlanCommand& command, Console& console) {
+  KINGLET_RETURN_IF_ERROR(CheckOutputPath(
+      "plan", command.output, {&command.sensitivities, &command.check, &command.check_ids}));
+  KINGLET_ASSIGN_OR_RETURN(const SensitivityFile file, ReadSensitivityFile(command.sensitivities));
+  KINGLET_ASSIGN_OR_RETURN(const CompressionPlan plan, MakePlan(file.record, TargetOf(command)));
+  KINGLET_ASSIGN_OR_RETURN(
+      const std::string recipe,
+      PlanRecipe(file.record, plan, CalibrationFrom(file.convert.calibration_text, command.output),
+                 file.convert.recipe));
+  KINGLET_RETURN_IF_ERROR(WriteFileAtomically(std::as_bytes(std::span(recipe)), command.output));
+  std::optional<MeasuredPlan> measured;
+  if (!command.check.empty() || !command.check_ids.empty()) {
+    KINGLET_ASSIGN_OR_RETURN(measured, CheckPlan(command, file, console));
+  }
+  if (command.json) {
+    PrintPlanJson(file, plan, measured, console);
+  } else {
+    PrintPlanText(file, plan, measured, console);
+  }
+  return Status();
+}
+
+Status CheckPlanInput(const PlanCommand& command) {
+  const int targets = command.sparsity.has_value() + command.size.has_value() +
+                      command.operations.has_value() + command.perplexity.has_value();
+  const auto refuse = [](const std::string& expected, const std::string& found) {
+    return Status::Refusal(KINGLET_INVALID_ARGUMENT, "usage", "plan", expected, found);
+  };
+  if (targets != 1) {
+    return refuse("--sparsity R, --size BYTES, --operations N or --ppl +X",
+                  targets == 0 ? "none of them" : "several");
+  }
+  if (!command.check.empty() && !command.check_ids.empty()) {
+    return refuse("--check TEXT or --check-ids FILE", "both");
+  }
+  if (command.sparsity && !(*command.sparsity >= 0 && *command.sparsity < 1)) {
+    return refuse("a sparsity from 0 to below 1", "another");
+  }
+  if (command.perplexity && !(*command.perplexity >= 0 && std::isfinite(*command.perplexity))) {
+    return refuse("a perplexity from +0", "another");
+  }
+  return Status();
+}
+
+}  // namespace
+
+Command AddPlan(Arguments& program) {
+  const auto options = std::make_shared<PlanCommand>();
+  Arguments command = program.AddSubcommand(
+      "plan", "Choose sparsities, bits and codes from a sensitivity file, for a target");
+  command.Add("S.json", options->sensitivities, "what `kinglet sensitivity` wrote")
+      .Required()
+      .Called("");
+  command.Add("-o,--output", options->output, "recipe to write").Required().Called("RECIPE.json");
+  command
+      .Add("--sparsity", options->sparsity,
+           "this fraction of zeros in the tensors together, by one threshold of loss for all")
+      .Called("R");
+  command.Add("--size", options->size, "a model file of at most so many bytes").Called("BYTES");
+  Option operations =
+      command.Add("--operations", options->operations, "at most so many operations a token");
+  operations.Called("N");
+  command
+      .Add("--rules", options->rules,
+           "how operations are counted; under executed only codes change the count, under "
+           "micronet-2019 sparsities are chosen")
+      .OneOf({"executed", "micronet-2019"})
+      .Needs(operations)
+      .ShowDefault();
+  command
+      .Add("--ppl", options->perplexity,
+           "the smallest model whose perplexity on the file's text is at most so much higher")
+      .Called("+X");
+  command.Add("--check", options->check, "convert by the plan and measure it on this text")
+      .Called("TEXT");
+  command.Add("--check-ids", options->check_ids, "the same with token ids").Called("FILE");
+  command.AddFlag("--json", options->json, "print JSON Lines");
+  AddProgress(command, options->progress);
+  command.Footer("Example:\n  kinglet plan s.json --size 1200000 -o plan.json --check test.txt");
+  return {command, [options] { return CheckPlanInput(*options); },
+          [options](Console& console) { return RunPlan(*options, console); }};
+}
+
+}  // namespace kinglet

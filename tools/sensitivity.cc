@@ -1,0 +1,402 @@
+// kinglet sensitivity: what pruning, quantising or coding each tensor of a model costs.
+#include "converters/planning/sensitivity.h"
+
+#include <algorithm>
+#include <atomic>
+#include <charconv>
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <optional>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "converters/convert.h"
+#include "converters/output_path.h"
+#include "converters/thread_shares.h"
+#include "format/limits.h"
+#include "tools/commands.h"
+#include "tools/convert_arguments.h"
+#include "tools/run_options.h"
+#include "tools/score_protocol.h"
+#include "tools/sensitivity_file.h"
+#include "tools/text_tokens.h"
+
+namespace kinglet {
+namespace {
+
+using SteadyClock = std::chrono::steady_clock;
+
+struct SensitivityCommand {
+  CheckpointChoice choice;
+  ConvertOptions convert;
+  std::string text, ids, output, progress;
+  std::vector<std::string> tensors;
+  std::string sparsities = "0.3,0.4,0.5,0.6,0.7,0.8,0.9", bits = "2,3,4,5,6,7,8,9", codes;
+  int rest_bits = 9;
+  size_t threads = 1;
+};
+
+Status RefuseList(const char* option, const std::string& expected, const std::string& found) {
+  return Status::Refusal(KINGLET_INVALID_ARGUMENT, "usage", option, expected, "\"" + found + "\"");
+}
+
+std::vector<std::string> SplitAtCommas(const std::string& text) {
+  std::vector<std::string> parts;
+  if (text.empty()) return parts;
+  size_t begin = 0;
+  for (;;) {
+    const size_t end = text.find(',', begin);
+    parts.push_back(text.substr(begin, end - begin));
+    if (end == std::string::npos) return parts;
+    begin = end + 1;
+  }
+}
+
+template <class Number>
+bool ReadWhole(std::string_view text, Number& number) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc() && end == text.data() + text.size();
+}
+
+// The changes that each tensor gets, in the order of the options.
+Result<std::vector<TensorChange>> ReadChanges(const SensitivityCommand& command) {
+  std::vector<TensorChange> changes;
+  for (const std::string& part : SplitAtCommas(command.sparsities)) {
+    SparsityChange change;
+    if (!ReadWhole(part, change.fraction) || !(change.fraction >= 0 && change.fraction < 1)) {
+      return RefuseList("--sparsities", "fractions from 0 to below 1, separated by commas", part);
+    }
+    changes.emplace_back(change);
+  }
+  for (const std::string& part : SplitAtCommas(command.bits)) {
+    BitsChange change;
+    if (!ReadWhole(part, change.bits) || change.bits < kMinBits || change.bits > kMaxBits) {
+      return RefuseList("--bits", BitsText() + ", separated by commas", part);
+    }
+    changes.emplace_back(change);
+  }
+  for (const std::string& part : SplitAtCommas(command.codes)) {
+    CodesChange change;
+    const size_t times = part.find('x');
+    if (times == std::string::npos ||
+        !ReadWhole(std::string_view(part).substr(0, times), change.positions) ||
+        !ReadWhole(std::string_view(part).substr(times + 1), change.sub_vectors) ||
+        change.positions == 0 || change.positions > kMaxExtent ||
+        change.sub_vectors < change.positions || change.sub_vectors > kMaxDimension) {
+      return RefuseList("--codes", "POSITIONSxSUBVECTORS, at least a sub-vector for each position",
+                        part);
+    }
+    changes.emplace_back(change);
+  }
+  for (size_t i = 0; i < changes.size(); ++i) {
+    if (std::find(changes.begin(), changes.begin() + static_cast<std::ptrdiff_t>(i), changes[i]) !=
+        changes.begin() + static_cast<std::ptrdiff_t>(i)) {
+      return RefuseList("sensitivity", "each change once", ChangeText(changes[i]));
+    }
+  }
+  if (!changes.empty()) return changes;
+  return RefuseList("sensitivity", "--sparsities, --bits or --codes", "");
+}
+
+// Converts into a file beside the output, which is gone when it was read.
+Result<std::shared_ptr<const ModelFile>> ConvertedBeside(ConvertOptions convert,
+                                                         const std::string& beside,
+                                                         ConvertSummary& summary) {
+  convert.output = beside + ".unfinished.kgl";
+  KINGLET_ASSIGN_OR_RETURN(summary, Convert(convert));
+  Result<std::shared_ptr<ModelFile>> file = ModelFile::Open(convert.output);
+  std::error_code ignored;
+  std::filesystem::remove(convert.output, ignored);
+  if (!file.ok()) return file.status();
+  return std::shared_ptr<const ModelFile>(*std::move(file));
+}
+
+// A run: the model, the text, and the changes in the order of the file.
+class SensitivityRun {
+ public:
+  SensitivityRun(const SensitivityCommand& command, std::vector<TensorChange> changes,
+                 Console& console)
+      : command_(command),
+        changes_(std::move(changes)),
+        console_(console),
+        progress_(ProgressFormOf(command.progress, console)) {}
+
+  Status Run() {
+    KINGLET_RETURN_IF_ERROR(CheckOutputPath(
+        "sensitivity", command_.output,
+        {&command_.convert.checkpoint, &command_.text, &command_.ids, &command_.convert.vocabulary,
+         &command_.convert.recipe, &command_.convert.calibration_text, &command_.convert.config}));
+    KINGLET_RETURN_IF_ERROR(Prepare());
+    std::vector<std::string> lines;
+    KINGLET_ASSIGN_OR_RETURN(SensitivityWriter writer,
+                             SensitivityWriter::Open(command_.output, lines));
+    KINGLET_RETURN_IF_ERROR(CheckLines(lines));
+    if (lines.empty()) KINGLET_RETURN_IF_ERROR(writer.Append(FirstLine(file_)));
+    const size_t first = lines.empty() ? 0 : lines.size() - 1;
+    const SteadyClock::time_point start = SteadyClock::now();
+    KINGLET_RETURN_IF_ERROR(MeasureFrom(first, writer));
+    Summarise(first, std::chrono::duration<double>(SteadyClock::now() - start).count());
+    return {};
+  }
+
+ private:
+  // What the first line says.
+  Status Prepare() {
+    progress_.Say("converting " + command_.convert.checkpoint);
+    ConvertOptions convert = command_.convert;
+    convert.calibration_text.clear();
+    ConvertSummary summary;
+    const SteadyClock::time_point start = SteadyClock::now();
+    KINGLET_ASSIGN_OR_RETURN(const auto model, ConvertedBeside(convert, command_.output, summary));
+    conversion_seconds_ = std::chrono::duration<double>(SteadyClock::now() - start).count();
+    sensitivity_.emplace(model);
+    KINGLET_ASSIGN_OR_RETURN(tokens_, OpenTextTokens(command_.text, command_.ids, model));
+    std::vector<std::string> names = summary.quantisable;
+    names.insert(names.end(), summary.prunable.begin(), summary.prunable.end());
+    KINGLET_ASSIGN_OR_RETURN(groups_, sensitivity_->Groups(command_.tensors, names));
+    progress_.Say("the loss of the unchanged model");
+    KINGLET_RETURN_IF_ERROR(sensitivity_->MeasureBaseline(tokens_, {}));
+    const TextLoss& baseline = sensitivity_->baseline();
+    if (!std::isfinite(baseline.nll)) {
+      return Status::Refusal(KINGLET_INVALID_ARGUMENT, "sensitivity", "text",
+                             "one that the model gives a probability", "one of probability 0");
+    }
+    file_.convert = command_.convert;
+    file_.digest = model->digest();
+    file_.text = command_.text.empty() ? command_.ids : command_.text;
+    file_.protocol = StreamProtocol(*model, {}, 0, "reference");
+    file_.tokens = baseline.tokens;
+    file_.scored = baseline.scored;
+    file_.bin_counts = baseline.bin_counts;
+    SensitivityRecord& record = file_.record;
+    record.nll = baseline.nll;
+    record.operations = sensitivity_->operations();
+    record.bytes = model->file_size();
+    for (const TensorGroup& group : groups_) {
+      MeasuredGroup measured = {group.name,
+                                {},
+                                sensitivity_->EntriesOf(group),
+                                sensitivity_->NonzerosOf(group),
+                                sensitivity_->BytesOf(group)};
+      for (const TensorId id : group.tensors) {
+        measured.tensors.push_back(model->tensors()[id].name);
+      }
+      record.groups.push_back(std::move(measured));
+    }
+    for (size_t g = 0; g < groups_.size(); ++g) {
+      for (const TensorChange& change : changes_) {
+        if (sensitivity_->Takes(groups_[g], change)) trials_.push_back({g, change});
+      }
+    }
+    return PrepareRest(summary);
+  }
+
+  // The file whose other tensors, and activations, have rest_bits.
+  Status PrepareRest(const ConvertSummary& summary) {
+    SensitivityRecord& record = file_.record;
+    record.rest_bits = command_.rest_bits;
+    record.rest_nll = record.nll;
+    record.rest_bytes = record.bytes;
+    ConvertOptions convert = command_.convert;
+    convert.bits = record.rest_bits;
+    ConvertSummary of_rest;
+    progress_.Say("converting to " + std::to_string(record.rest_bits) + " bits");
+    KINGLET_ASSIGN_OR_RETURN(const auto rest, ConvertedBeside(convert, command_.output, of_rest));
+    record.rest_bytes = rest->file_size();
+    for (const TensorGroup& group : groups_) {
+      KINGLET_ASSIGN_OR_RETURN(const uint64_t bytes,
+                               sensitivity_->BytesAtBits(group, record.rest_bits));
+      record.rest_bytes -= std::min(record.rest_bytes, bytes);
+    }
+    const auto in_group = [&record](const std::string& name) {
+      return std::any_of(record.groups.begin(), record.groups.end(), [&](const MeasuredGroup& g) {
+        return std::find(g.tensors.begin(), g.tensors.end(), name) != g.tensors.end();
+      });
+    };
+    for (const std::string& name : summary.quantisable) {
+      if (!in_group(name)) record.rest.push_back(name);
+    }
+    if (command_.convert.calibration_text.empty()) return {};
+    KINGLET_ASSIGN_OR_RETURN(const auto model, Model::FromFile(rest, ModelOptions{}));
+    KINGLET_ASSIGN_OR_RETURN(const TextLoss loss, LossOfText(model, tokens_, {}));
+    record.rest_nll = loss.nll;
+    return {};
+  }
+
+  // The file that is there is the beginning of this one.
+  Status CheckLines(const std::vector<std::string>& lines) const {
+    const auto refuse = [this](size_t line) {
+      return Status::Refusal(KINGLET_INVALID_ARGUMENT, "sensitivity",
+                             command_.output + ", line " + std::to_string(line + 1),
+                             "this run's, to continue it, or another -o", "another run's");
+    };
+    if (lines.empty()) return {};
+    if (lines[0] + "\n" != FirstLine(file_)) return refuse(0);
+    if (lines.size() > trials_.size() + 1) return refuse(trials_.size() + 1);
+    KINGLET_ASSIGN_OR_RETURN(const SensitivityFile read, ReadSensitivityFile(command_.output));
+    for (size_t i = 0; i < read.record.changes.size(); ++i) {
+      const MeasuredChange& change = read.record.changes[i];
+      if (change.group != trials_[i].group || change.change != trials_[i].change) {
+        return refuse(i + 1);
+      }
+    }
+    return {};
+  }
+
+  // Measures the changes from the first one on, several at a time, and writes them in their order.
+  Status MeasureFrom(size_t first, SensitivityWriter& writer) {
+    std::vector<std::optional<MeasuredChange>> done(trials_.size());
+    std::atomic<size_t> next{first};
+    size_t written = first;
+    Status failed;
+    std::mutex mutex;
+    const SteadyClock::time_point start = SteadyClock::now();
+    const auto finish = [&](size_t index, Result<Measurement> found) {
+      const std::lock_guard lock(mutex);
+      if (!found.ok()) {
+        if (failed.ok()) failed = found.status();
+        return;
+      }
+      if (found->relative_error == 0) ++not_run_;
+      done[index] = MeasuredChange{trials_[index].group, trials_[index].change, *found};
+      for (; failed.ok() && written < done.size() && done[written]; ++written) {
+        failed =
+            writer.Append(ChangeLine(file_.record.groups[done[written]->group], *done[written]));
+      }
+      SayDone(index, written - first, trials_.size() - first, start);
+    };
+    RunShares(std::min(command_.threads, std::max<size_t>(trials_.size() - first, 1)), [&](size_t) {
+      for (;;) {
+        const size_t index = next++;
+        {
+          const std::lock_guard lock(mutex);
+          if (index >= trials_.size() || !failed.ok()) return;
+        }
+        finish(index, sensitivity_->Measure(groups_[trials_[index].group], trials_[index].change,
+                                            tokens_, {}));
+      }
+    });
+    return failed;
+  }
+
+  void SayDone(size_t index, size_t done, size_t all, SteadyClock::time_point start) {
+    const double seconds = std::chrono::duration<double>(SteadyClock::now() - start).count();
+    const double left =
+        done == 0 ? 0 : seconds / static_cast<double>(done) * static_cast<double>(all - done);
+    char time[40];
+    std::snprintf(time, sizeof time, "%.0f s left", left);
+    progress_.Say(std::to_string(done) + " of " + std::to_string(all) + " changes, " +
+                  groups_[trials_[index].group].name + " at " + ChangeText(trials_[index].change) +
+                  ", " + (done == 0 ? "" : time));
+  }
+
+  void Summarise(size_t first, double seconds) {
+    const size_t measured = trials_.size() - first;
+    const size_t ran = measured - not_run_;
+    console_.out.Write(FactLine("tensors", Grouped(groups_.size())));
+    console_.out.Write(FactLine("changes", Grouped(trials_.size()) + ", of which " +
+                                               Grouped(first) + " were in the file and " +
+                                               Grouped(not_run_) + " change no value"));
+    console_.out.Write(FactLine("tokens", Grouped(file_.tokens)));
+    char text[120];
+    const double each = ran == 0 ? 0 : seconds / static_cast<double>(ran);
+    const double without = seconds +
+                           conversion_seconds_ * static_cast<double>(measured) /
+                               static_cast<double>(command_.threads) +
+                           each * static_cast<double>(not_run_);
+    std::snprintf(text, sizeof text, "%.1f s; converting and running for every change: %.1f s",
+                  seconds, without);
+    console_.out.Write(FactLine("time", text));
+  }
+
+  const SensitivityCommand& command_;
+  const std::vector<TensorChange> changes_;
+  Console& console_;
+  Progress progress_;
+  std::optional<Sensitivity> sensitivity_;
+  TokenSource tokens_;
+  std::vector<TensorGroup> groups_;
+  std::vector<Trial> trials_;
+  SensitivityFile file_;
+  double conversion_seconds_ = 0;
+  size_t not_run_ = 0;
+};
+
+Status RunSensitivity(const SensitivityCommand& command, Console& console) {
+  SensitivityCommand taken = command;
+  TakeCheckpoints(command.choice, taken.convert);
+  KINGLET_ASSIGN_OR_RETURN(std::vector<TensorChange> changes, ReadChanges(taken));
+  return SensitivityRun(taken, std::move(changes), console).Run();
+}
+
+Status CheckSensitivityInput(const SensitivityCommand& command) {
+  KINGLET_RETURN_IF_ERROR(CheckAverage("sensitivity", command.choice));
+  KINGLET_RETURN_IF_ERROR(ReadChanges(command).status());
+  if (command.ids.empty() != command.text.empty()) return Status();
+  return Status::Refusal(KINGLET_INVALID_ARGUMENT, "usage", "sensitivity",
+                         "--text FILE or --ids FILE", command.ids.empty() ? "neither" : "both");
+}
+
+}  // namespace
+
+Command AddSensitivity(Arguments& program) {
+  const auto options = std::make_shared<SensitivityCommand>();
+  ConvertOptions& convert = options->convert;
+  Arguments command = program.AddSubcommand(
+      "sensitivity", "Measure what pruning and quantising each tensor of a checkpoint costs");
+  command.Add("CHECKPOINT", options->choice.checkpoints, "checkpoint file or folder")
+      .Required()
+      .Called("");
+  command
+      .Add("-o,--output", options->output,
+           "JSON Lines to write; the same run's unfinished file is continued")
+      .Required()
+      .Called("S.json");
+  command.Add("--text", options->text, "text; each line end becomes <eos>")
+      .Called(kFileOrStandardInput);
+  command.Add("--ids", options->ids, "token ids: text, separated by white space, or .npy")
+      .Called(kFileOrStandardInput);
+  command
+      .Add("--tensors", options->tensors,
+           "patterns of tensors; those of a pattern change together (default: each matrix that "
+           "--bits or --prune of convert takes)")
+      .Called("PATTERNS");
+  command.Add("--sparsities", options->sparsities, "fractions of zeros, separated by commas")
+      .Called("S,..")
+      .ShowDefault();
+  command.Add("--bits", options->bits, "bits of the weights, separated by commas")
+      .Called("N,..")
+      .ShowDefault();
+  command
+      .Add("--codes", options->codes,
+           "product quantisation of tables: codes a row and sub-vectors in all")
+      .Called("POSITIONSxSUBVECTORS,..");
+  AddCheckpointOptions(command, options->choice, convert);
+  AddWordOptions(command, convert);
+  AddNetworkOptions(command, convert);
+  command
+      .Add("--calibrate", convert.calibration_text,
+           "the plan quantises activations too, with the ranges measured on this text")
+      .Called("FILE");
+  command
+      .Add("--rest-bits", options->rest_bits,
+           "bits of activations and of tensors that are not measured, in the plan")
+      .Between(kMinBits, kMaxBits)
+      .Called("N")
+      .ShowDefault();
+  AddCacheOptions(command, convert);
+  AddThreads(command, options->threads);
+  AddProgress(command, options->progress);
+  command.Footer(
+      "Example:\n  kinglet sensitivity models/ --vocab vocab.txt --text validation.txt -o s.json");
+  return {command, [options] { return CheckSensitivityInput(*options); },
+          [options](Console& console) { return RunSensitivity(*options, console); }};
+}
+
+}  // namespace kinglet

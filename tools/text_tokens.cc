@@ -1,0 +1,40 @@
+#include "tools/text_tokens.h"
+
+#include <utility>
+#include <vector>
+
+#include "runtime/text/model_text.h"
+#include "tools/words.h"
+
+namespace kinglet {
+
+Result<TokenSource> OpenTextTokens(const std::string& text, const std::string& ids,
+                                   const std::shared_ptr<const ModelFile>& file, uint64_t kept) {
+  const auto of_memory = [](std::vector<uint32_t> tokens) {
+    const auto shared = std::make_shared<const std::vector<uint32_t>>(std::move(tokens));
+    return TokenSource([shared](const auto& take) { return take(*shared); });
+  };
+  if (text.empty()) {
+    KINGLET_ASSIGN_OR_RETURN(TokenSequence sequence,
+                             ReadIdSequence(ids, file->description().vocabulary_size));
+    return of_memory(std::move(sequence.ids));
+  }
+  KINGLET_ASSIGN_OR_RETURN(std::shared_ptr<const ModelText> cutting, ModelText::Of(*file));
+  std::vector<uint32_t> tokens;
+  bool fits = true;
+  KINGLET_RETURN_IF_ERROR(ForEachTextPiece(
+      text, file->vocabulary(), cutting.get(), [&](const TokenSequence& piece) -> Status {
+        if (fits) tokens.insert(tokens.end(), piece.ids.begin(), piece.ids.end());
+        if (tokens.size() <= kept || text == "-") return {};
+        fits = false;
+        tokens = {};
+        return {};
+      }));
+  if (fits) return of_memory(std::move(tokens));
+  return TokenSource([text, file, cutting = std::move(cutting)](const auto& take) {
+    return ForEachTextPiece(text, file->vocabulary(), cutting.get(),
+                            [&](const TokenSequence& piece) { return take(piece.ids); });
+  });
+}
+
+}  // namespace kinglet
