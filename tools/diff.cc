@@ -24,7 +24,7 @@
 #include "tools/paired_losses.h"
 #include "tools/run_options.h"
 #include "tools/score_protocol.h"
-#include "tools/tensor_changes.h"
+#include "tools/tensor_differences.h"
 #include "tools/token_text.h"
 #include "tools/words.h"
 
@@ -112,7 +112,7 @@ Status ScoreText(const DiffOptions& options, const Console& console,
   side.operations = CountExecuted(model.plan(), nonzeros, TraitsOf(model.backend()), scorer.trace())
                         .operations.Total();
   side.text = std::move(scorer.scored());
-  side.text->protocol = StreamProtocol(model.file(), std::nullopt, 0, "reference");
+  side.text->protocol = StreamProtocol(model, std::nullopt, 0, "reference");
   return Status();
 }
 
@@ -188,12 +188,12 @@ void AppendSide(const char* key, const Side& side, JsonLine& line) {
   line.EndObject();
 }
 
-std::string DiffJson(const Sides& sides, const std::vector<TensorChange>& changes) {
+std::string DiffJson(const Sides& sides, const std::vector<TensorDifference>& changes) {
   JsonLine line;
   AppendSide("first", sides[0], line);
   AppendSide("second", sides[1], line);
   line.Key("tensors").BeginArray();
-  for (const TensorChange& change : changes) {
+  for (const TensorDifference& change : changes) {
     line.BeginObject().Key("name").Text(change.name).Key("same").Boolean(change.same);
     AppendTensor("first", change.first, sides[0], line);
     AppendTensor("second", change.second, sides[1], line);
@@ -252,10 +252,10 @@ std::string TensorText(const std::optional<size_t>& index, const Side& side) {
          Grouped(tensor.Bytes()) + " bytes";
 }
 
-std::string TensorsText(const Sides& sides, const std::vector<TensorChange>& changes) {
+std::string TensorsText(const Sides& sides, const std::vector<TensorDifference>& changes) {
   std::string text;
   size_t same = 0;
-  for (const TensorChange& change : changes) {
+  for (const TensorDifference& change : changes) {
     if (change.same) {
       ++same;
       continue;
@@ -304,7 +304,7 @@ std::string Verdict(const PairedDifference& found) {
   return text + "this text does not tell them apart";
 }
 
-std::string DiffText(const Sides& sides, const std::vector<TensorChange>& changes,
+std::string DiffText(const Sides& sides, const std::vector<TensorDifference>& changes,
                      const std::string& source) {
   const auto& [first, second] = sides;
   const auto& [a, b] = std::pair(&first.model->file(), &second.model->file());
@@ -337,7 +337,7 @@ Status Diff(const DiffOptions& options, Console& console) {
   KINGLET_ASSIGN_OR_RETURN(sides[0], Measure(options, options.run.model, console));
   KINGLET_ASSIGN_OR_RETURN(sides[1], Measure(options, options.second, console));
   KINGLET_RETURN_IF_ERROR(CheckSameTokens(options, sides));
-  const std::vector<TensorChange> changes =
+  const std::vector<TensorDifference> changes =
       CompareTensors(sides[0].model->file(), sides[1].model->file());
   console.out.Write(options.run.json ? DiffJson(sides, changes)
                                      : DiffText(sides, changes, options.source()));

@@ -170,7 +170,8 @@ class SensitivityRun {
     file_.convert = command_.convert;
     file_.digest = model->digest();
     file_.text = command_.text.empty() ? command_.ids : command_.text;
-    file_.protocol = StreamProtocol(*model, {}, 0, "reference");
+    KINGLET_ASSIGN_OR_RETURN(const auto running, Model::FromFile(model, ModelOptions{}));
+    file_.protocol = StreamProtocol(*running, {}, 0, "reference");
     file_.tokens = baseline.tokens;
     file_.scored = baseline.scored;
     file_.bin_counts = baseline.bin_counts;

@@ -1,4 +1,4 @@
-#include "tools/tensor_changes.h"
+#include "tools/tensor_differences.h"
 
 #include <algorithm>
 #include <cmath>
@@ -47,7 +47,7 @@ bool SameCodes(const CodedView& first, const CodedView& second) {
                     second.codes.end());
 }
 
-void CompareValues(const TensorView& first, const TensorView& second, TensorChange& change) {
+void CompareValues(const TensorView& first, const TensorView& second, TensorDifference& change) {
   if (first.shape != second.shape) return;
   if (first.coded() != nullptr && second.coded() != nullptr) {
     change.same = SameCodes(*first.coded(), *second.coded());
@@ -60,14 +60,14 @@ void CompareValues(const TensorView& first, const TensorView& second, TensorChan
 
 }  // namespace
 
-std::vector<TensorChange> CompareTensors(const ModelFile& first, const ModelFile& second) {
+std::vector<TensorDifference> CompareTensors(const ModelFile& first, const ModelFile& second) {
   std::map<std::string_view, size_t> places;
   for (size_t i = 0; i < second.tensors().size(); ++i) places[second.tensors()[i].name] = i;
-  std::vector<TensorChange> changes;
+  std::vector<TensorDifference> changes;
   std::vector<bool> met(second.tensors().size());
   for (size_t i = 0; i < first.tensors().size(); ++i) {
     const TensorView& tensor = first.tensors()[i];
-    TensorChange change{tensor.name, i, std::nullopt, std::nullopt, false};
+    TensorDifference change{tensor.name, i, std::nullopt, std::nullopt, false};
     if (const auto found = places.find(tensor.name); found != places.end()) {
       change.second = found->second;
       met[found->second] = true;

@@ -1,6 +1,6 @@
 // What differs between the tensors of two model files.
-#ifndef KINGLET_TOOLS_TENSOR_CHANGES_H_
-#define KINGLET_TOOLS_TENSOR_CHANGES_H_
+#ifndef KINGLET_TOOLS_TENSOR_DIFFERENCES_H_
+#define KINGLET_TOOLS_TENSOR_DIFFERENCES_H_
 
 #include <cstddef>
 #include <optional>
@@ -13,7 +13,7 @@
 namespace kinglet {
 
 // A tensor by its name, in the first file, the second, or both.
-struct TensorChange {
+struct TensorDifference {
   std::string name;
   std::optional<size_t> first, second;  // indices into ModelFacts::tensors
   // |second - first| / |first| of the values (Frobenius norms), infinite if only the first is all
@@ -25,8 +25,8 @@ struct TensorChange {
 
 // The first file's tensors in its order, then those that only the second has. REQUIRES: the files'
 // bytes are held.
-std::vector<TensorChange> CompareTensors(const ModelFile& first, const ModelFile& second);
+std::vector<TensorDifference> CompareTensors(const ModelFile& first, const ModelFile& second);
 
 }  // namespace kinglet
 
-#endif  // KINGLET_TOOLS_TENSOR_CHANGES_H_
+#endif  // KINGLET_TOOLS_TENSOR_DIFFERENCES_H_
