@@ -182,7 +182,9 @@ Status Measure(const SharedModel& model, const Points& points,
   session->set_observer([&points](const Step& step, std::span<const StreamFrame> frames) {
     const auto found = points.find(&step);
     if (found == points.end()) return;
-    for (const Point& point : found->second) Widen(point, frames.front());
+    for (const Point& point : found->second) {
+      for (const StreamFrame& frame : frames) Widen(point, frame);
+    }
   });
   return run(*session);
 }
