@@ -211,10 +211,11 @@ Status Measure(const Options& options) {
     return Status();
   }
   KINGLET_ASSIGN_OR_RETURN(const std::vector<Bytes> made, Synthesised(options));
-  for (const auto& [name, bytes] : made) {
-    KINGLET_RETURN_IF_ERROR(MeasureModel(options, name, [&](const ModelOptions& model_options) {
-      return Model::FromBytes(bytes, model_options);
-    }));
+  for (const Bytes& model : made) {
+    KINGLET_RETURN_IF_ERROR(
+        MeasureModel(options, model.name, [&](const ModelOptions& model_options) {
+          return Model::FromBytes(model.bytes, model_options);
+        }));
   }
   return Status();
 }

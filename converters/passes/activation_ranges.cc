@@ -185,7 +185,9 @@ Status Measure(const SharedModel& model, const RangeRule& rule, Points points,
     const auto found = points.find(&step);
     if (found == points.end()) return;
     for (Point& point : found->second) {
-      point.seen.Add({point.slot.At<float>(frames.front()), point.slot.count});
+      for (const StreamFrame& frame : frames) {
+        point.seen.Add({point.slot.At<float>(frame), point.slot.count});
+      }
     }
   });
   KINGLET_RETURN_IF_ERROR(run(*session));

@@ -164,15 +164,28 @@ TEST_F(OnednnTest, ALibraryWithoutMemoryIsOneLine) {
                             " KINGLET_ONEDNN='" KINGLET_PRETENDED_ONEDNN
                             "' kinglet score m.kgl --ids ids.txt --backend onednn --lanes 8");
   };
-  const Outcome enough = score(1 << 30);
-  ASSERT_EQ(enough.exit_status, 0) << enough.error;
-  for (const int products : {0, 1, 200, 1000, 1500}) {
+  const auto fails = [&](int products) {
     const Outcome outcome = score(products);
+    if (outcome.exit_status == 0) return false;
     EXPECT_EQ(outcome.exit_status, 1) << products;
     EXPECT_TRUE(outcome.error.starts_with("kinglet: ")) << outcome.error;
     EXPECT_EQ(outcome.error.find('\n'), outcome.error.size() - 1) << outcome.error;
     EXPECT_NE(outcome.error.find("memory"), std::string::npos) << outcome.error;
+    return true;
+  };
+  int least = 0, enough = 1;
+  while (fails(enough)) {
+    least = enough;
+    enough *= 2;
+    ASSERT_LT(enough, 1 << 20);
   }
+  ASSERT_TRUE(fails(0));
+  // The last product of all is in a query or a step.
+  while (enough - least > 1) {
+    const int middle = (least + enough) / 2;
+    (fails(middle) ? least : enough) = middle;
+  }
+  EXPECT_NE(score(least).error.find("position"), std::string::npos);
 }
 
 // The float32 models of other people's training codes, in the folder that the environment variable
