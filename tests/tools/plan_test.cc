@@ -17,7 +17,9 @@ class PlanCommandTest : public testing::Test {
     folder_.Write("text.txt", "= The =\n the of and , . the of\n");
     ASSERT_EQ(folder_
                   .Run("sensitivity c --vocab c/vocab.txt --ids c/tokens.txt --calibrate "
-                       "text.txt --sparsities 0.3,0.6,0.8 --bits 3,4,6 --codes 2x8 -o s.json")
+                       "text.txt --sparsities 0.3,0.6,0.8 --bits 3,4,6 --codes 2x8 --tensors "
+                       "loss.layers.0.weight "
+                       "'*.qkv.weight' '*.fc.3.weight' -o s.json")
                   .exit_status,
               0);
   }
@@ -31,8 +33,8 @@ class PlanCommandTest : public testing::Test {
 };
 
 TEST_F(PlanCommandTest, WritesARecipeThatConvertTakesAndKeepsTheSize) {
-  ASSERT_EQ(folder_.Run("convert c --vocab c/vocab.txt --bits 5 -o five.kgl").exit_status, 0);
-  const auto size = std::filesystem::file_size(folder_.Path("five.kgl"));
+  ASSERT_EQ(folder_.Run("convert c --vocab c/vocab.txt --bits 8 -o eight.kgl").exit_status, 0);
+  const auto size = std::filesystem::file_size(folder_.Path("eight.kgl"));
   const std::string plan =
       "plan s.json --size " + std::to_string(size) + " --check-ids c/tokens.txt --json -o ";
   const Outcome outcome = folder_.Run(plan + "r.json");
@@ -86,7 +88,7 @@ TEST_F(PlanCommandTest, RefusesInOneLine) {
 TEST_F(PlanCommandTest, AFullDiskLeavesTheOldRecipe) {
   folder_.Write("old.json", "old");
   const Outcome outcome =
-      folder_.RunShell("ulimit -f 0; trap '' XFSZ; kinglet plan s.json --sparsity 0.5 -o old.json");
+      folder_.RunShell("ulimit -f 1; trap '' XFSZ; kinglet plan s.json --sparsity 0.5 -o old.json");
   EXPECT_EQ(outcome.exit_status, 1);
   EXPECT_TRUE(outcome.IsRefusal()) << outcome.error << outcome.out;
   EXPECT_EQ(folder_.Read("old.json"), "old");
