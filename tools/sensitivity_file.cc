@@ -204,7 +204,7 @@ Status ReadChanged(const RecipeNode& node, const std::map<std::string, size_t>& 
   found.relative_error = relative.value_or(0);
   KINGLET_ASSIGN_OR_RETURN(found.bytes, node.CountAt("bytes"));
   KINGLET_ASSIGN_OR_RETURN(found.operations, ReadOperations(node));
-  record.changes.push_back(std::move(change));
+  record.changes.push_back(change);
   return {};
 }
 

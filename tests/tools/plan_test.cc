@@ -58,6 +58,8 @@ TEST_F(PlanCommandTest, SparsitiesAreReached) {
   ASSERT_EQ(outcome.exit_status, 0) << outcome.error;
   const auto line = outcome.Json().back();
   EXPECT_NEAR(line["predicted"]["sparsity"].get<double>(), 0.55, 1e-6);
+  EXPECT_NEAR(line["predicted"]["bytes"].get<double>(), line["measured"]["bytes"].get<double>(),
+              1024);
   EXPECT_NE(folder_.Read("r.json").find("\"fractions\""), std::string::npos);
   EXPECT_EQ(folder_.Run("plan s.json --ppl +1 -o r.json").exit_status, 0);
   EXPECT_EQ(folder_.Run("plan s.json --operations 1e9 -o r.json").exit_status, 0);

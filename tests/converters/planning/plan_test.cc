@@ -45,6 +45,9 @@ TEST(MakePlan, OneThresholdForAllSparsities) {
   EXPECT_GT(*plan->groups[0].sparsity, *plan->groups[1].sparsity);
   EXPECT_NEAR(plan->groups[0].loss, *plan->threshold, 1e-9);
   EXPECT_NEAR(plan->groups[1].loss, *plan->threshold, 1e-9);
+  // Also where bits were measured, pruned tensors and all others stay floats.
+  EXPECT_EQ(MakePlan(Record(true), SparsityTarget{0.5})->bytes, plan->bytes);
+  EXPECT_GT(plan->bytes, 100000 - 80000 + 1280 * 2 + 4 * 10000);
   const auto refused = MakePlan(Record(false), SparsityTarget{0.81});
   EXPECT_EQ(refused.status().message(),
             "plan: sparsity: expected at most 0.8, the sparsest measured, found 0.81");
