@@ -204,7 +204,7 @@ Status ReadChanged(const RecipeNode& node, const std::map<std::string, size_t>& 
   found.relative_error = relative.value_or(0);
   KINGLET_ASSIGN_OR_RETURN(found.bytes, node.CountAt("bytes"));
   KINGLET_ASSIGN_OR_RETURN(found.operations, ReadOperations(node));
-  record.changes.push_back(std::move(change));
+  record.changes.push_back(change);
   return {};
 }
 
@@ -331,7 +331,8 @@ Result<SensitivityWriter> SensitivityWriter::Open(const std::string& path,
   const size_t last = text.rfind('\n');
   const size_t whole = last == std::string::npos ? 0 : last + 1;
   // Another file without a newline is not cut off.
-  if (whole == 0 && !text.empty() && !text.starts_with(R"({"checkpoint":)")) {
+  static constexpr std::string_view kBegin = R"({"checkpoint":)";
+  if (whole == 0 && !text.starts_with(kBegin) && !kBegin.starts_with(text)) {
     lines.push_back(text);
     return writer;
   }

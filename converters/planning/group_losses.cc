@@ -60,23 +60,35 @@ LossCurve SparsityCurve(const OfKind<SparsityChange>& kind, double zeros) {
 std::vector<double> SteadiedLosses(const std::vector<NoisyLoss>& points) {
   constexpr double kLeastError = 1e-6;  // nats: of rounding, and of texts of one block
   constexpr double kFactorError = 0.5;  // of a loss that the squared error predicts
-  double products = 0, squares = 0;
+  constexpr int kRounds = 20;
+  const auto variance = [](const NoisyLoss& point) {
+    return point.standard_error * point.standard_error + kLeastError * kLeastError;
+  };
+  // Begins with the point of the largest error, which has the least noise for its size.
+  double factor = 0, largest = 0;
   for (const NoisyLoss& point : points) {
-    const double variance = point.standard_error * point.standard_error + kLeastError * kLeastError;
-    // A large loss is no longer in proportion: it counts as if measured to a fraction of itself.
-    const double off = kFactorError * point.loss;
-    const double weight = 1 / (variance + off * off);
-    products += weight * point.squared_error * point.loss;
-    squares += weight * point.squared_error * point.squared_error;
+    if (point.squared_error <= largest) continue;
+    largest = point.squared_error;
+    factor = std::max(0.0, point.loss / point.squared_error);
   }
-  const double factor = squares > 0 ? std::max(0.0, products / squares) : 0;
+  for (int round = 0; round < kRounds; ++round) {
+    double products = 0, squares = 0;
+    for (const NoisyLoss& point : points) {
+      const double off = kFactorError * factor * point.squared_error;
+      const double weight = 1 / (variance(point) + off * off);
+      products += weight * point.squared_error * point.loss;
+      squares += weight * point.squared_error * point.squared_error;
+    }
+    if (squares > 0) factor = std::max(0.0, products / squares);
+  }
   std::vector<double> losses;
   for (const NoisyLoss& point : points) {
     const double expected = factor * point.squared_error;
-    const double variance = point.standard_error * point.standard_error + kLeastError * kLeastError;
-    const double spread = kFactorError * expected;
-    const double of_expected = spread * spread + kLeastError * kLeastError;
-    losses.push_back((point.loss * of_expected + expected * variance) / (variance + of_expected));
+    // A measurement far above what is expected is a loss that grows faster, not noise.
+    const double off = kFactorError * std::max(expected, point.loss);
+    const double of_expected = off * off + kLeastError * kLeastError;
+    losses.push_back((point.loss * of_expected + expected * variance(point)) /
+                     (variance(point) + of_expected));
   }
   return losses;
 }

@@ -18,8 +18,8 @@ struct NoisyLoss {
 };
 // Better estimates of the losses of one tensor under changes of one kind. The loss grows about as
 // the squared error, with a factor that all points together give (weighted least squares through
-// 0); each estimate is the mean of its measurement and of that, weighted by how sure they are: the
-// factor's error is taken as half the loss.
+// 0); each estimate is the mean of its measurement and of that, weighted by how sure they are: what
+// the factor gives is taken to be wrong by half of it or, if that is more, of what was measured.
 std::vector<double> SteadiedLosses(const std::vector<NoisyLoss>& points);
 
 class GroupLosses {

@@ -90,10 +90,10 @@ class Planner {
   }
 
   Result<CompressionPlan> operator()(const SizeTarget& target) const {
-    const double budget = static_cast<double>(target.bytes) - OtherBytes();
+    const double budget = static_cast<double>(target.bytes) - OtherBytes(quantised_);
     return Chosen(&GroupPlan::loss, &GroupPlan::bytes, budget, [&](double least) {
       return RefusePlan("size",
-                        "at least " + NumberText(std::ceil(least + OtherBytes())) +
+                        "at least " + NumberText(std::ceil(least + OtherBytes(quantised_))) +
                             " bytes with the changes measured",
                         std::to_string(target.bytes));
     });
@@ -141,9 +141,9 @@ class Planner {
     return zeros / entries;
   }
 
-  // The file's bytes but the groups'.
-  double OtherBytes() const {
-    if (quantised_) return static_cast<double>(record_.rest_bytes) + kHeaderMargin;
+  // The file's bytes but the groups'; `quantised`: at rest_bits, as in a plan of bits.
+  double OtherBytes(bool quantised) const {
+    if (quantised) return static_cast<double>(record_.rest_bytes) + kHeaderMargin;
     double bytes = static_cast<double>(record_.bytes) + kHeaderMargin;
     for (const MeasuredGroup& group : record_.groups) bytes -= static_cast<double>(group.bytes);
     return bytes;
@@ -166,7 +166,7 @@ class Planner {
 
   void Finish(bool quantised, CompressionPlan& plan) const {
     plan.nll = (quantised ? record_.rest_nll : record_.nll) + TotalOf(plan, &GroupPlan::loss);
-    plan.bytes = OtherBytes() + TotalOf(plan, &GroupPlan::bytes);
+    plan.bytes = OtherBytes(quantised) + TotalOf(plan, &GroupPlan::bytes);
     double zeros = 0, entries = 0;
     for (size_t i = 0; i < plan.groups.size(); ++i) {
       const auto count = static_cast<double>(record_.groups[i].entries);

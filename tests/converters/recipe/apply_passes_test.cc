@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -102,6 +103,29 @@ TEST(RecipePasses, PruneTheSmallestOfTheTensorsThatAreNamed) {
   EXPECT_FALSE(Named(model, "recurrent.0.input_weight").pruned);
   ASSERT_EQ(model.notes.size(), 2u);
   EXPECT_TRUE(model.notes[0].starts_with("embedding.table: pruned, relative error "));
+}
+
+TEST(RecipePasses, PruneTakesAFractionForEachTensor) {
+  LoadedModel model = Model();
+  const auto zeros = [&model](const std::string& name) {
+    const std::vector<float> values = Values(model, name);
+    return std::count(values.begin(), values.end(), 0.0F);
+  };
+  const std::string fractions =
+      R"({"embedding.table": 0.75, "embedding.*": 0.5, "recurrent.0.input_weight": 0.25})";
+  const size_t entries = Values(model, "recurrent.0.input_weight").size();
+  ASSERT_TRUE(Apply(R"([{"pass": "prune", "fractions": )" + fractions + "}]", model).ok());
+  // Patterns come in the order of their names; the first that fits counts.
+  EXPECT_EQ(zeros("embedding.table"), 24);
+  EXPECT_EQ(zeros("embedding.projection"), Values(model, "embedding.projection").size() / 2);
+  EXPECT_EQ(zeros("recurrent.0.input_weight"), entries / 4);
+  const std::string path = testing::TempDir() + "apply_passes_fractions.json";
+  std::ofstream(path) << R"({"embedding.table": 0.9})";
+  ASSERT_TRUE(Apply(R"([{"pass": "prune", "fractions": ")" + path + "\"}]", model).ok());
+  EXPECT_EQ(zeros("embedding.table"), 43);
+  std::ofstream(path) << R"({"embedding.table": 1})";
+  const Status refused = Apply(R"([{"pass": "prune", "fractions": ")" + path + "\"}]", model);
+  EXPECT_NE(refused.message().find("expected at least 0, below 1"), std::string::npos);
 }
 
 TEST(RecipePasses, QuantiseWithoutNamesTakesEverything) {
@@ -275,6 +299,10 @@ TEST(RecipePasses, RefusalsNameThePassAndTheTensor) {
       {R"({})", ", /0: expected \"pass\", found none"},
       {R"({"pass": "distil"})", ", /0/pass: expected \"prune\", \"quantise\""},
       {R"({"pass": "prune"})", ", /0: expected \"fraction\", found none"},
+      {R"({"pass": "prune", "fraction": 0, "fractions": {"x": 0}})",
+       R"(/0: expected "fractions" or "fraction", found both)"},
+      {R"({"pass": "prune", "fractions": {}})", "/0/fractions: expected a fraction for each"},
+      {R"({"pass": "prune", "fractions": {"x": 1}})", "/0/fractions/x: expected at least 0"},
       {R"({"pass": "prune", "fraction": 1})", "/0/fraction: expected at least 0, below 1, found 1"},
       {R"({"pass": "prune", "fraction": -0.1})", "/0/fraction: expected at least 0, below 1"},
       {R"({"pass": "prune", "fraction": 0, "bits": 9})", "/0: expected only \"pass\""},
