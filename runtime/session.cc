@@ -210,8 +210,10 @@ Status Session::Encode(std::span<const uint32_t> source, uint32_t lane) {
 }
 
 Status Session::Contents::RunEncoder(std::span<const uint32_t> source, Lane& lane) {
-  for (const StepRange& pass : model->plan().encoder->passes) {
-    for (size_t i = 0; i < source.size(); ++i) {
+  for (const EncoderPass& pass : model->plan().encoder->passes) {
+    const size_t tokens = pass.order == SourceOrder::kOnce ? 1 : source.size();
+    for (size_t turn = 0; turn < tokens; ++turn) {
+      const size_t i = pass.order == SourceOrder::kBackward ? tokens - 1 - turn : turn;
       StreamFrame frame = lane.stream.SourceFrame(i, source[i]);
       KINGLET_RETURN_IF_ERROR(RunSteps(*model, pass, {&frame, 1}, execution));
     }

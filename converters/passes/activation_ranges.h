@@ -41,6 +41,16 @@ struct RecurrentRanges {
   std::vector<float> outputs;  // [layers]; the last output is the final hidden state
 };
 
+// Largest absolute values in a recurrent decoder's attention (GlobalAttention).
+struct AttentionRanges {
+  float query = 0, weights = 0, joined = 0, output = 0;
+};
+// Ranges of a recurrent encoder-decoder. `encoder.outputs` are those of both directions.
+struct RecurrentTranslationRanges {
+  RecurrentRanges encoder, decoder;
+  AttentionRanges attention;
+};
+
 using SharedModel = std::shared_ptr<const Model>;
 
 // Each function runs the model over the tokens in one stream. REQUIRES: its decoder has no
@@ -53,6 +63,8 @@ Result<RecurrentRanges> MeasureRecurrentRanges(const SharedModel& model,
 // runs them. Errors name the pair.
 Result<TranslationRanges> MeasureTranslationRanges(const SharedModel& model,
                                                    std::span<const SentencePair> pairs);
+Result<RecurrentTranslationRanges> MeasureRecurrentTranslationRanges(
+    const SharedModel& model, std::span<const SentencePair> pairs);
 
 }  // namespace kinglet
 
