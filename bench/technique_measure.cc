@@ -56,7 +56,7 @@ TensorIds OutputTables(const Plan& plan) {
                               AddPositionRow, AddSinusoids, AddQueryBias, WindowAttention,
                               LogSumExp, CacheWeights, LstmGates, GruGates, RnnGates, QrnnGates,
                               BagAppend, BagFeatures, ScaleShiftRelu, StoreRow, LoadRow,
-                              SourceAttention, RootMeanSquareNorm, ApplyActivation>
+                              SourceAttention, RootMeanSquareNorm, ApplyActivation, Join>
                             Op>(const Op&) {}},
           plan.steps[i].op);
     }

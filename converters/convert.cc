@@ -96,9 +96,8 @@ Result<LoadedModel> LoadByFamily(Recipe recipe, const ConvertOptions& options,
 }
 
 bool HasUnit(const ModelDescription& description) {
-  const auto* encoder = FindBlock<TransformerEncoder>(description);
-  return FindBlock<AdaptiveEmbedding>(description)->define ||
-         (encoder != nullptr && encoder->embedding.define);
+  const auto source = FindSource(description);
+  return FindBlock<AdaptiveEmbedding>(description)->define || (source && source->embedding->define);
 }
 
 // Options that the loaded model must allow.
@@ -243,7 +242,7 @@ void SummariseFile(const ModelFile& file, ConvertSummary& summary) {
 // The golden values of one stream, or, for a model with an encoder, of its pairs.
 Result<std::vector<GoldenFile>> ReadAnswers(const ConvertOptions& options,
                                             const ModelDescription& description) {
-  if (FindBlock<TransformerEncoder>(description) != nullptr) {
+  if (HasEncoder(description)) {
     return ReadGoldenPairs(options.golden, options.ids, *description.start_token);
   }
   KINGLET_ASSIGN_OR_RETURN(GoldenFile golden, ReadGolden(options.golden, options.ids));

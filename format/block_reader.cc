@@ -32,6 +32,7 @@ class BlockReader : private SchemaReader {
     add(block.bag_classifier(), &BlockReader::ReadClassifier);
     add(block.transformer_encoder(), &BlockReader::ReadEncoder);
     add(block.dense_layers(), &BlockReader::ReadDense);
+    add(block.recurrent_encoder(), &BlockReader::ReadRecurrentEncoder);
     if (kinds != 1) return Invalid(where, "one kind", std::to_string(kinds));
     return read;
   }
@@ -265,26 +266,76 @@ class BlockReader : private SchemaReader {
     return softmax;
   }
 
+  static std::optional<ActivationQuantiser> Optional(const schema::Quantiser* stored) {
+    return stored == nullptr ? std::nullopt : std::optional(ToQuantiser(*stored));
+  }
+
   Result<RecurrentDecoder> ReadRecurrent(const std::string& where,
                                          const schema::RecurrentDecoder& stored) const {
-    KINGLET_RETURN_IF_ERROR(CheckLength(where + ", layers", stored.layers()->size(), kMaxLayers));
     RecurrentDecoder decoder;
     decoder.inputs = stored.inputs();
-    if (stored.input() != nullptr) decoder.input = ToQuantiser(*stored.input());
-    for (const schema::RecurrentLayer* from : *stored.layers()) {
-      RecurrentLayer layer{};
+    decoder.input = Optional(stored.input());
+    KINGLET_ASSIGN_OR_RETURN(decoder.layers, ReadRecurrentLayers(where, "layer", stored.layers()));
+    decoder.input_feed = stored.input_feed();
+    if (const schema::GlobalAttention* from = stored.attention()) {
+      GlobalAttention attention{};
       KINGLET_RETURN_IF_ERROR(
-          ReadEnumerator(where + ", cell of " + Numbered("layer", decoder.layers.size()),
-                         from->cell(), layer.cell));
+          ReadEnumerator(where + ", attention, score", from->score(), attention.score));
+      attention.query_weight = Optional(from->query_weight());
+      attention.query_bias = Optional(from->query_bias());
+      attention.memory_weight = Optional(from->memory_weight());
+      attention.score_weight = Optional(from->score_weight());
+      attention.out_weight = from->out_weight();
+      attention.out_bias = Optional(from->out_bias());
+      attention.query = Optional(from->query());
+      attention.weights = Optional(from->weights());
+      attention.joined = Optional(from->joined());
+      attention.output = Optional(from->output());
+      decoder.attention = attention;
+    }
+    return decoder;
+  }
+
+  Result<RecurrentEncoder> ReadRecurrentEncoder(const std::string& where,
+                                                const schema::RecurrentEncoder& stored) const {
+    RecurrentEncoder encoder;
+    encoder.vocabulary_size = stored.vocabulary_size();
+    KINGLET_ASSIGN_OR_RETURN(encoder.embedding, ReadEmbedding(where, *stored.embedding()));
+    encoder.window = stored.window();
+    encoder.input = Optional(stored.input());
+    KINGLET_ASSIGN_OR_RETURN(encoder.forward,
+                             ReadRecurrentLayers(where, "forward layer", stored.forward()));
+    if (stored.backward() != nullptr) {
+      KINGLET_ASSIGN_OR_RETURN(encoder.backward,
+                               ReadRecurrentLayers(where, "backward layer", stored.backward()));
+    }
+    if (const schema::EncoderBridge* bridge = stored.bridge()) {
+      encoder.bridge =
+          EncoderBridge{bridge->hidden_weight(), Optional(bridge->hidden_bias()),
+                        Optional(bridge->cell_weight()), Optional(bridge->cell_bias())};
+    }
+    return encoder;
+  }
+
+  using StoredLayers = flatbuffers::Vector<flatbuffers::Offset<schema::RecurrentLayer>>;
+  Result<std::vector<RecurrentLayer>> ReadRecurrentLayers(const std::string& where,
+                                                          const char* kind,
+                                                          const StoredLayers* stored) const {
+    KINGLET_RETURN_IF_ERROR(CheckLength(where + ", " + kind + "s", stored->size(), kMaxLayers));
+    std::vector<RecurrentLayer> layers;
+    for (const schema::RecurrentLayer* from : *stored) {
+      RecurrentLayer layer{};
+      KINGLET_RETURN_IF_ERROR(ReadEnumerator(where + ", cell of " + Numbered(kind, layers.size()),
+                                             from->cell(), layer.cell));
       layer.units = from->units();
       layer.input_weight = from->input_weight();
       layer.input_bias = Optional(from->input_bias());
       layer.recurrent_weight = Optional(from->recurrent_weight());
       layer.recurrent_bias = Optional(from->recurrent_bias());
-      if (from->output() != nullptr) layer.output = ToQuantiser(*from->output());
-      decoder.layers.push_back(layer);
+      layer.output = Optional(from->output());
+      layers.push_back(layer);
     }
-    return decoder;
+    return layers;
   }
 
   Result<BagClassifier> ReadClassifier(const std::string&,

@@ -18,56 +18,12 @@
 #include "format/activation.h"
 #include "format/define_unit.h"
 #include "format/dense_layers.h"
+#include "format/embedding_blocks.h"
 #include "format/encoding.h"
 #include "format/overloaded.h"
+#include "format/recurrent_blocks.h"
 
 namespace kinglet {
-
-// y = round_half_even(clamp(x, -max_abs, max_abs) / step) * step. Both numbers are finite and > 0
-// (docs/NUMERICS.md, "Activations"). Source: distiller's symmetric linear quantiser as MicroNet
-// uses it.
-struct ActivationQuantiser {
-  float max_abs;
-  float step;
-};
-
-// The embedding rows of words [first, first + size). A projection maps a row of the table to the
-// bins' width, which is the embedding's width or, where a DeFINE unit follows, its map_width.
-struct EmbeddingBin {
-  uint32_t first;
-  uint32_t size;
-  TensorId table;                      // [size, e]
-  std::optional<TensorId> projection;  // [bins' width, e]; absent: e is the bins' width
-  // How many tokens of a typical text lie in the bin, so that measurements can make up realistic
-  // ids; 0 in every bin: not known. Affects no result.
-  uint64_t tokens = 0;
-  double scale = 1;  // multiplies the (projected) row
-};
-
-// The tensors of one layer of a DeFINE unit; ShapesOf(layer) says which there are and their shapes.
-struct DefineTensors {
-  TensorId weight;  // not coded
-  std::optional<TensorId> bias, norm_gain, norm_offset;
-};
-
-// A DeFINE unit that the file keeps instead of a table of its outputs: a stream computes the output
-// for a word when it first needs it, and keeps it in a cache of its own.
-struct KeptDefineUnit {
-  DefineUnit unit;
-  std::vector<DefineTensors> tensors;  // of the unit's layers
-  uint32_t cache_rows;                 // capacity of a stream's cache in rows; at least 1
-};
-
-// Adaptive input representations (Baevski & Auli 2019); with one bin an ordinary embedding, with a
-// projection a low-rank one. Bins are adjacent, start at word 0 and cover the vocabulary. With a
-// DeFINE unit the bins are its Map layer.
-struct AdaptiveEmbedding {
-  std::string name;
-  uint32_t width;  // of the bins' rows, or of the unit's output
-  double scale;    // multiplies the row, or the unit's output; sqrt(width) in most Transformers
-  std::vector<EmbeddingBin> bins;
-  std::optional<KeptDefineUnit> define = {};
-};
 
 // What attention sees in window slots older than the first token of a stream.
 enum class StreamStart : uint8_t {
@@ -230,57 +186,6 @@ struct TransformerEncoder {
   TransformerDecoder stack;
 };
 
-// What a recurrent layer computes from its input x, its own previous output h and its cell state c;
-// s is the logistic sigmoid, W and U the input and recurrent weights, b and d their biases. A
-// weight has one block of rows for each gate, in the order in which the gates are named here.
-enum class RecurrentCell : uint8_t {
-  kLstm = 0,  // i, f, g, o: a = W x + b + U h + d; c = s(f) c + s(i) tanh(g); h = s(o) tanh(c)
-  kGru = 1,   // r, z, m: m = tanh(W x + b + s(r) (U h + d)); h = (1 - s(z)) m + s(z) h
-  kTanh = 2,  // h = tanh(W x + b + U h + d)
-  kRelu = 3,  // h = max(W x + b + U h + d, 0)
-  // z, f, o: a = W x + b + U x', x' the previous token's x; c = s(f) tanh(z) + (1 - s(f)) c;
-  // h = s(o) c (Bradbury et al. 2016)
-  kQrnn = 4,
-};
-
-// Rows of the weights for each unit.
-inline uint32_t GatesOf(RecurrentCell cell) {
-  switch (cell) {
-    case RecurrentCell::kLstm:
-      return 4;
-    case RecurrentCell::kGru:
-    case RecurrentCell::kQrnn:
-      return 3;
-    case RecurrentCell::kTanh:
-    case RecurrentCell::kRelu:
-      return 1;
-  }
-  return 1;
-}
-
-// n = units, m = units of the layer before, or the decoder's inputs; G = GatesOf(cell).
-struct RecurrentLayer {
-  RecurrentCell cell;
-  uint32_t units;
-  TensorId input_weight;               // [G n, m]
-  std::optional<TensorId> input_bias;  // [G n]
-  // U: [G n, n]; of a QRNN [G n, m], absent where its window (filter width) is one token.
-  std::optional<TensorId> recurrent_weight;
-  std::optional<TensorId> recurrent_bias;  // [G n]; a QRNN has none
-  // Quantises the layer's output where it enters matrix products. All layers and the decoder's
-  // input have one, or none has.
-  std::optional<ActivationQuantiser> output;
-};
-
-// Recurrent layers (LSTM, GRU, QRNN, Elman). Each reads the output of the one before, the first the
-// embedding. All states start as zeros. The last layer's output is the model's hidden state.
-struct RecurrentDecoder {
-  std::string name;
-  uint32_t inputs;                           // the embedding's width
-  std::optional<ActivationQuantiser> input;  // of the embedding
-  std::vector<RecurrentLayer> layers;
-};
-
 // Which logits share a softmax.
 enum class Normalisation : uint8_t {
   // One softmax over the head's words and the clusters, another over each tail's words:
@@ -363,7 +268,8 @@ struct BagClassifier {
 };
 
 using Block = std::variant<AdaptiveEmbedding, TransformerDecoder, AdaptiveSoftmax, NeuralCache,
-                           RecurrentDecoder, BagClassifier, TransformerEncoder, DenseLayers>;
+                           RecurrentDecoder, BagClassifier, TransformerEncoder, DenseLayers,
+                           RecurrentEncoder>;
 
 // Where the file came from. Free text that nothing interprets.
 struct Provenance {
@@ -398,8 +304,9 @@ struct ModelDescription {
   // may have one. Absent: the training code has none, or the file does not say.
   std::optional<uint32_t> end_token;
   // One of: a language model (exactly one embedding, decoder and softmax, at most one cache); a
-  // translation model (one embedding, TransformerEncoder, TransformerDecoder and softmax); an
-  // embedding alone; an embedding and a classifier.
+  // translation model (one embedding and softmax, and either TransformerEncoder and
+  // TransformerDecoder or RecurrentEncoder and RecurrentDecoder); an embedding alone; an embedding
+  // and a classifier.
   std::vector<Block> blocks;
   std::optional<GoldenVector> golden;  // language models only
 };
@@ -421,10 +328,30 @@ T* FindBlock(ModelDescription& description) {
   return const_cast<T*>(FindBlock<T>(static_cast<const ModelDescription&>(description)));
 }
 
+// What every kind of encoder has.
+struct SourceSide {
+  uint32_t vocabulary_size;            // words of the source
+  const AdaptiveEmbedding* embedding;  // of these words
+  uint32_t window;                     // tokens of the longest source
+};
+// Nothing in a model without an encoder.
+inline std::optional<SourceSide> FindSource(const ModelDescription& description) {
+  if (const auto* encoder = FindBlock<TransformerEncoder>(description)) {
+    return SourceSide{encoder->vocabulary_size, &encoder->embedding, encoder->stack.window};
+  }
+  if (const auto* encoder = FindBlock<RecurrentEncoder>(description)) {
+    return SourceSide{encoder->vocabulary_size, &encoder->embedding, encoder->window};
+  }
+  return std::nullopt;
+}
+inline bool HasEncoder(const ModelDescription& description) {
+  return FindSource(description).has_value();
+}
+
 // Number of words of the encoder's source; 0 without an encoder.
 inline uint32_t SourceVocabularySize(const ModelDescription& description) {
-  const auto* encoder = FindBlock<TransformerEncoder>(description);
-  return encoder == nullptr ? 0 : encoder->vocabulary_size;
+  const auto source = FindSource(description);
+  return source ? source->vocabulary_size : 0;
 }
 
 // max_positions: how many tokens a stream has positions for before it starts again at 0
@@ -445,7 +372,8 @@ inline bool IsLanguageModel(const ModelDescription& description) {
                                  [](const AdaptiveSoftmax&) { return true; },
                                  [](const NeuralCache&) { return true; },
                                  [](const TransformerEncoder&) { return true; },
-                                 [](const DenseLayers&) { return true; }},
+                                 [](const DenseLayers&) { return true; },
+                                 [](const RecurrentEncoder&) { return true; }},
                       block);
   });
 }

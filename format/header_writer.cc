@@ -164,6 +164,11 @@ class HeaderBuilder {
     block.add_dense_layers(kind);
   }
 
+  static void SetKind(schema::BlockBuilder& block,
+                      flatbuffers::Offset<schema::RecurrentEncoder> kind) {
+    block.add_recurrent_encoder(kind);
+  }
+
   flatbuffers::Offset<schema::DenseLayers> Add(const DenseLayers& dense) {
     const auto layers = AddAll<schema::DenseLayer>(dense.layers);
     return schema::CreateDenseLayers(builder_, static_cast<schema::DensePlace>(dense.place),
@@ -311,11 +316,50 @@ class HeaderBuilder {
                                      static_cast<schema::CacheStart>(cache.start));
   }
 
+  // A quantiser as the builder takes it: a pointer, null if there is none.
+  class OptionalQuantiser {
+   public:
+    explicit OptionalQuantiser(const std::optional<ActivationQuantiser>& quantiser) {
+      if (quantiser) stored_ = ToSchema(*quantiser);
+    }
+    const schema::Quantiser* get() const { return stored_ ? &*stored_ : nullptr; }
+
+   private:
+    std::optional<schema::Quantiser> stored_;
+  };
+
   flatbuffers::Offset<schema::RecurrentDecoder> Add(const RecurrentDecoder& decoder) {
     const auto layers = AddAll<schema::RecurrentLayer>(decoder.layers);
-    const schema::Quantiser input = decoder.input ? ToSchema(*decoder.input) : schema::Quantiser();
+    flatbuffers::Offset<schema::GlobalAttention> attention;
+    if (decoder.attention) attention = Add(*decoder.attention);
     return schema::CreateRecurrentDecoder(builder_, decoder.inputs,
-                                          decoder.input ? &input : nullptr, layers);
+                                          OptionalQuantiser(decoder.input).get(), layers,
+                                          decoder.input_feed, attention);
+  }
+
+  flatbuffers::Offset<schema::GlobalAttention> Add(const GlobalAttention& attention) {
+    return schema::CreateGlobalAttention(
+        builder_, static_cast<schema::AttentionScore>(attention.score),
+        Optional(attention.query_weight), Optional(attention.query_bias),
+        Optional(attention.memory_weight), Optional(attention.score_weight), attention.out_weight,
+        Optional(attention.out_bias), OptionalQuantiser(attention.query).get(),
+        OptionalQuantiser(attention.weights).get(), OptionalQuantiser(attention.joined).get(),
+        OptionalQuantiser(attention.output).get());
+  }
+
+  flatbuffers::Offset<schema::RecurrentEncoder> Add(const RecurrentEncoder& encoder) {
+    const auto embedding = Add(encoder.embedding);
+    const auto forward = AddAll<schema::RecurrentLayer>(encoder.forward);
+    const auto backward = AddAll<schema::RecurrentLayer>(encoder.backward);
+    flatbuffers::Offset<schema::EncoderBridge> bridge;
+    if (const auto& from = encoder.bridge) {
+      bridge =
+          schema::CreateEncoderBridge(builder_, from->hidden_weight, Optional(from->hidden_bias),
+                                      Optional(from->cell_weight), Optional(from->cell_bias));
+    }
+    return schema::CreateRecurrentEncoder(builder_, encoder.vocabulary_size, embedding,
+                                          encoder.window, OptionalQuantiser(encoder.input).get(),
+                                          forward, backward, bridge);
   }
 
   flatbuffers::Offset<schema::BagClassifier> Add(const BagClassifier& classifier) {
@@ -373,12 +417,16 @@ uint64_t HeaderEstimate(const ModelDescription& description, std::span<const Pla
             [](const TransformerDecoder& decoder) -> uint64_t { return 2 * decoder.layers.size(); },
             [](const AdaptiveSoftmax& softmax) -> uint64_t { return softmax.tails.size(); },
             [](const NeuralCache&) -> uint64_t { return 0; },
-            [](const RecurrentDecoder& decoder) -> uint64_t { return decoder.layers.size(); },
+            [](const RecurrentDecoder& decoder) -> uint64_t { return decoder.layers.size() + 1; },
             [](const BagClassifier&) -> uint64_t { return 0; },
             [](const TransformerEncoder& encoder) -> uint64_t {
               return encoder.stack.layers.size() + encoder.embedding.bins.size() + 4;
             },
             [](const DenseLayers& dense) -> uint64_t { return dense.layers.size(); },
+            [](const RecurrentEncoder& encoder) -> uint64_t {
+              return encoder.forward.size() + encoder.backward.size() +
+                     encoder.embedding.bins.size() + 4;
+            },
         },
         block);
     bytes += kTable * (3 + tables) + NameOf(block).size();

@@ -14,6 +14,7 @@
 #include "format/validate_define.h"
 #include "format/validate_dense.h"
 #include "format/validate_encoder.h"
+#include "format/validate_recurrent.h"
 
 namespace kinglet {
 namespace {
@@ -58,6 +59,7 @@ class DescriptionValidator : private BlockChecks {
                             [&](const NeuralCache&) { ++caches; },
                             [&](const BagClassifier&) { ++classifiers; },
                             [&](const TransformerEncoder&) { ++encoders; },
+                            [&](const RecurrentEncoder&) { ++encoders; },
                             [&](const DenseLayers& dense) {
                               ++(dense.place == DensePlace::kInput ? inputs : outputs);
                             }},
@@ -85,10 +87,14 @@ class DescriptionValidator : private BlockChecks {
 
   Status ValidateBesideEncoder() const {
     const auto* decoder = FindBlock<TransformerDecoder>(description_);
-    if (decoder == nullptr) {
-      return Invalid("blocks", "a Transformer decoder beside an encoder", "another decoder");
+    const bool recurrent = FindBlock<RecurrentEncoder>(description_) != nullptr;
+    if ((decoder == nullptr) != recurrent) {
+      return Invalid("blocks",
+                     recurrent ? "a recurrent decoder beside a recurrent encoder"
+                               : "a Transformer decoder beside an encoder",
+                     "another decoder");
     }
-    if (decoder->norm_order == NormOrder::kEnd) {
+    if (decoder != nullptr && decoder->norm_order == NormOrder::kEnd) {
       return Invalid("blocks", "a decoder whose parts have norms beside an encoder", "another");
     }
     if (FindBlock<DenseLayers>(description_) != nullptr) {
@@ -149,7 +155,8 @@ class DescriptionValidator : private BlockChecks {
                             },
                             [](const AdaptiveEmbedding&) {}, [](const AdaptiveSoftmax&) {},
                             [](const NeuralCache&) {}, [](const BagClassifier&) {},
-                            [](const TransformerEncoder&) {}, [](const DenseLayers&) {}},
+                            [](const TransformerEncoder&) {}, [](const DenseLayers&) {},
+                            [](const RecurrentEncoder&) {}},
                  block);
     }
     return widths;
@@ -190,6 +197,15 @@ class DescriptionValidator : private BlockChecks {
     return ValidateEmbedding(encoder.embedding, words);
   }
 
+  Status ValidateBlock(const RecurrentEncoder& encoder) const {
+    const uint64_t words = encoder.vocabulary_size;
+    KINGLET_RETURN_IF_ERROR(ValidateRange("vocabulary size", words, 1, kMaxDimension));
+    KINGLET_RETURN_IF_ERROR(ValidateExtent("width", encoder.embedding.width));
+    KINGLET_RETURN_IF_ERROR(
+        ValidateEncoder(*this, encoder, *FindBlock<RecurrentDecoder>(description_)));
+    return ValidateEmbedding(encoder.embedding, words);
+  }
+
   // Everything but the width; `words`: size of the vocabulary that the bins must cover.
   Status ValidateEmbedding(const AdaptiveEmbedding& embedding, uint64_t words) const {
     KINGLET_RETURN_IF_ERROR(ValidatePositive("scale", embedding.scale));
@@ -223,7 +239,8 @@ class DescriptionValidator : private BlockChecks {
     return ValidateCrossAttention(*this, decoder, FindBlock<TransformerEncoder>(description_));
   }
   Status ValidateBlock(const RecurrentDecoder& decoder) const {
-    return ValidateDecoder(*this, decoder);
+    KINGLET_RETURN_IF_ERROR(ValidateDecoder(*this, decoder));
+    return ValidateGlobalAttention(*this, decoder, FindBlock<RecurrentEncoder>(description_));
   }
 
   Status ValidateBlock(const AdaptiveSoftmax& softmax) const {
@@ -389,9 +406,9 @@ class DescriptionValidator : private BlockChecks {
   }
 
   Status ValidateGoldenSource(const GoldenVector& golden) const {
-    const auto* encoder = FindBlock<TransformerEncoder>(description_);
-    const uint64_t longest = encoder == nullptr ? 0 : encoder->stack.window;
-    const uint64_t shortest = encoder == nullptr ? 0 : 1;
+    const auto source = FindSource(description_);
+    const uint64_t longest = source ? source->window : 0;
+    const uint64_t shortest = source ? 1 : 0;
     if (golden.source_ids.size() < shortest || golden.source_ids.size() > longest) {
       return Invalid("golden vector, source ids",
                      std::to_string(shortest) + " to " + std::to_string(longest),

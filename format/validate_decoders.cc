@@ -222,62 +222,11 @@ class DecoderValidator : private BlockChecks {
                                     {"outer", quantisers.outer}};
     return ValidateQuantisers(part, named);
   }
-
-  Status Validate(const RecurrentDecoder& decoder) const {
-    KINGLET_RETURN_IF_ERROR(ValidateExtent("inputs", decoder.inputs));
-    KINGLET_RETURN_IF_ERROR(ValidateRange("layers", decoder.layers.size(), 1, kMaxLayers));
-    if (decoder.input) {
-      KINGLET_RETURN_IF_ERROR(ValidateQuantiser("input quantiser", *decoder.input));
-    }
-    uint64_t inputs = decoder.inputs;
-    for (size_t i = 0; i < decoder.layers.size(); ++i) {
-      const RecurrentLayer& layer = decoder.layers[i];
-      const std::string part = Numbered("layer", i);
-      KINGLET_RETURN_IF_ERROR(ValidateRecurrentLayer(part, layer, inputs));
-      KINGLET_RETURN_IF_ERROR(ValidatePresence(
-          part + ", output quantiser", layer.output.has_value(), decoder.input.has_value(),
-          decoder.input ? "the input has one" : "the input has none"));
-      inputs = layer.units;
-    }
-    return {};
-  }
-
-  // REQUIRES: inputs are in 1 .. kMaxExtent.
-  Status ValidateRecurrentLayer(const std::string& part, const RecurrentLayer& layer,
-                                uint64_t inputs) const {
-    KINGLET_RETURN_IF_ERROR(ValidateEnumerator(part + ", cell", layer.cell, RecurrentCell::kQrnn));
-    KINGLET_RETURN_IF_ERROR(ValidateExtent(part + ", units", layer.units));
-    const bool qrnn = layer.cell == RecurrentCell::kQrnn;
-    const uint64_t rows = uint64_t{GatesOf(layer.cell)} * layer.units;
-    KINGLET_RETURN_IF_ERROR(
-        ValidateTensorShape(part + ", input weight", layer.input_weight, {rows, inputs}));
-    KINGLET_RETURN_IF_ERROR(ValidateOptional(part + ", input bias", layer.input_bias, {rows}));
-    if (!qrnn) {
-      KINGLET_RETURN_IF_ERROR(ValidatePresence(part + ", recurrent weight",
-                                               layer.recurrent_weight.has_value(), true,
-                                               "the cell is recurrent"));
-    }
-    KINGLET_RETURN_IF_ERROR(ValidateOptional(part + ", recurrent weight", layer.recurrent_weight,
-                                             {rows, qrnn ? inputs : layer.units}));
-    if (qrnn) {
-      KINGLET_RETURN_IF_ERROR(ValidatePresence(part + ", recurrent bias",
-                                               layer.recurrent_bias.has_value(), false,
-                                               "a QRNN has one bias"));
-    }
-    KINGLET_RETURN_IF_ERROR(
-        ValidateOptional(part + ", recurrent bias", layer.recurrent_bias, {rows}));
-    if (!layer.output) return {};
-    return ValidateQuantiser(part + ", output quantiser", *layer.output);
-  }
 };
 
 }  // namespace
 
 Status ValidateDecoder(const BlockChecks& checks, const TransformerDecoder& decoder) {
-  return DecoderValidator(checks).Validate(decoder);
-}
-
-Status ValidateDecoder(const BlockChecks& checks, const RecurrentDecoder& decoder) {
   return DecoderValidator(checks).Validate(decoder);
 }
 

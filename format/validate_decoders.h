@@ -1,4 +1,4 @@
-// The rules of format/blocks.h for decoders.
+// The rules of format/blocks.h for Transformer decoders.
 #ifndef KINGLET_FORMAT_VALIDATE_DECODERS_H_
 #define KINGLET_FORMAT_VALIDATE_DECODERS_H_
 
@@ -11,7 +11,6 @@ namespace kinglet {
 // All rules but those about the widths of embedding and softmax and about cross-attention. Errors:
 // KINGLET_INVALID_MODEL naming the block that `checks` has entered.
 Status ValidateDecoder(const BlockChecks& checks, const TransformerDecoder& decoder);
-Status ValidateDecoder(const BlockChecks& checks, const RecurrentDecoder& decoder);
 
 }  // namespace kinglet
 

@@ -183,8 +183,15 @@ struct LoadRow {
   }
 };
 
+// How attention to the source scores its tokens.
+enum class SourceScore : uint8_t {
+  kScaled,    // (q . k[s]) * key_size^-1/2
+  kDot,       // q . k[s], and v is k itself: a slot ends with it once
+  kAdditive,  // score_weight . tanh(q + k[s]), in reals
+};
+
 // Attention to all tokens s of the source. For each head:
-//   score[s] = (q . k[s]) * key_size^-1/2; weights = softmax(score); out = sum_s weights[s] v[s]
+//   weights = softmax(score); out = sum_s weights[s] v[s]
 // A head's part of the query begins with q, and its part of a slot ends with k and then v. So a row
 // of query, key and value together can be both.
 struct SourceAttention {
@@ -195,14 +202,26 @@ struct SourceAttention {
   std::optional<ActivationQuantiser> weights_quantiser;  // present iff query and memory are codes
   BufferId weights;  // [heads, window] of reals; slots beyond the source keep their values
   BufferId out;      // [heads, value_size] of reals
+  SourceScore score = SourceScore::kScaled;
+  std::optional<WeightId> score_weight = {};  // [1, heads * key_size], not coded; of kAdditive
 
   void Operands(auto&& visit) const {
     visit.Reads(query);
     visit.Reads(memory);
+    if (score_weight) visit.Weight(*score_weight);
     visit.Writes(weights);
     visit.Writes(out);
   }
 };
+// Where a head's key begins in its part of a slot, from the part's end.
+inline uint64_t KeyFromEnd(const SourceAttention& op) {
+  return op.score == SourceScore::kDot ? op.value_size : uint64_t{op.key_size} + op.value_size;
+}
+// By what scores are multiplied.
+template <class T>
+T ScoreScale(const SourceAttention& op) {
+  return op.score == SourceScore::kScaled ? AttentionScale<T>(op.key_size) : T{1};
+}
 
 }  // namespace kinglet
 

@@ -155,7 +155,9 @@ struct StateRegion {
   // How many slots the tokens at positions 0 .. tokens - 1 have written, after a source of
   // `source_length` tokens. They are the first slots.
   uint64_t SlotsWritten(uint64_t tokens, uint64_t source_length) const {
-    return ring.of_source ? source_length : ring.SlotsWritten(tokens);
+    if (ring.of_source) return source_length;
+    if (ring.by_encoder && source_length > 0) return ring.slots;
+    return ring.SlotsWritten(tokens);
   }
 };
 

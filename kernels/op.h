@@ -246,6 +246,22 @@ struct Add {
   }
 };
 
+// y = the parts one after the other, and then zeros.
+struct JoinPart {
+  BufferId x;  // reals
+  uint64_t first, count;
+};
+struct Join {
+  static constexpr std::string_view kName = "Join";
+  std::vector<JoinPart> parts;  // may be empty
+  BufferId y;                   // [sum of counts or more] of reals; none of the parts'
+
+  void Operands(auto&& visit) const {
+    for (const JoinPart& part : parts) visit.Reads(part.x);
+    visit.Writes(y);
+  }
+};
+
 // y[first, first + count) += x[index]: adds a cluster's logit to the logits of its words.
 struct AddScalar {
   static constexpr std::string_view kName = "AddScalar";
@@ -302,7 +318,7 @@ using Op = std::variant<CacheAppend, EmbedRow, LayerNorm, MatVec, PartialProduct
                         Quantise, Add, AddScalar, AddPositionRow, AddSinusoids, AddQueryBias,
                         WindowAttention, LogSumExp, CacheWeights, LstmGates, GruGates, RnnGates,
                         QrnnGates, BagAppend, BagFeatures, ScaleShiftRelu, StoreRow, LoadRow,
-                        SourceAttention, RootMeanSquareNorm, ApplyActivation>;
+                        SourceAttention, RootMeanSquareNorm, ApplyActivation, Join>;
 
 inline std::string_view OpName(const Op& op) {
   return std::visit([](const auto& each) { return each.kName; }, op);

@@ -80,10 +80,20 @@ struct ClassifierPlan {
   BufferId normaliser;  // [2] of reals: max, log sum exp(x - max)
 };
 
-// Encodes the source of a translation into the buffers that the decoder's cross-attention reads. A
-// pass runs for every source token before the next pass begins.
+// Which source tokens a pass runs for, and in which order.
+enum class SourceOrder : uint8_t {
+  kForward,   // every token
+  kBackward,  // every token, the last one first
+  kOnce,      // the first one alone
+};
+struct EncoderPass : StepRange {
+  SourceOrder order = SourceOrder::kForward;
+};
+
+// Encodes the source of a translation into the buffers that the decoder's attention reads. A pass
+// ends before the next one begins.
 struct EncoderPlan {
-  std::vector<StepRange> passes;
+  std::vector<EncoderPass> passes;
   uint32_t vocabulary_size;  // of the source
   uint32_t window;           // tokens of the longest source
 };

@@ -22,6 +22,8 @@ struct Ring {
   uint64_t lag = 0;
   // Slot i is written when token i of the source is encoded; target tokens write none.
   bool of_source = false;
+  // Encoding a source fills the buffer, which target tokens then overwrite.
+  bool by_encoder = false;
 
   // REQUIRES: position >= lag, and not of_source.
   constexpr uint64_t Slot(uint64_t position) const { return RingSlot(position - lag, slots); }

@@ -40,7 +40,7 @@ uint64_t LeastBytes(const Plan& plan) {
       []<OneOf<CacheAppend, EmbedRow, LayerNorm, CodedSums, Quantise, Add, AddScalar,
                AddPositionRow, AddSinusoids, AddQueryBias, LogSumExp, CacheWeights, LstmGates,
                GruGates, RnnGates, QrnnGates, BagAppend, BagFeatures, ScaleShiftRelu, StoreRow,
-               LoadRow, SourceAttention, RootMeanSquareNorm, ApplyActivation>
+               LoadRow, SourceAttention, RootMeanSquareNorm, ApplyActivation, Join>
              MayReadTheFile>(const MayReadTheFile&) {}};
   for (const Step& step : plan.steps) std::visit(add, step.op);
   for (const WeightId id : matrices) {

@@ -235,12 +235,14 @@ Status Session::Encode(std::span<const uint32_t> source, uint32_t lane) {
 Status Session::Contents::RunEncoder(std::span<const uint32_t> source, Lane& lane) {
   const EncoderPlan& encoder = *model->plan().encoder;
   const size_t together = std::max<size_t>(SourceTokensTogether(*model), 1);
-  for (const StepRange& pass : encoder.passes) {
-    for (size_t first = 0; first < source.size(); first += together) {
+  for (const EncoderPass& pass : encoder.passes) {
+    const size_t tokens = pass.order == SourceOrder::kOnce ? 1 : source.size();
+    for (size_t first = 0; first < tokens; first += together) {
       frames.clear();
-      for (size_t i = first; i < std::min(first + together, source.size()); ++i) {
+      for (size_t turn = first; turn < std::min(first + together, tokens); ++turn) {
+        const size_t i = pass.order == SourceOrder::kBackward ? tokens - 1 - turn : turn;
         std::byte* const own =
-            source_scratch.get() + (i - first) * model->layout().source_token_bytes;
+            source_scratch.get() + (turn - first) * model->layout().source_token_bytes;
         frames.push_back(source_scratch ? lane.stream.SourceFrame(i, source[i], own, encoder.window)
                                         : lane.stream.SourceFrame(i, source[i]));
       }

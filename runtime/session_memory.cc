@@ -17,7 +17,8 @@ size_t SourceTokensTogether(const Model& model) {
   // As many vectors as a product of many takes in one call, in memory that a cache can hold.
   constexpr uint64_t kMost = 128, kMostBytes = uint64_t{16} << 20;
   const std::optional<EncoderPlan>& encoder = model.plan().encoder;
-  if (!encoder || model.device() != nullptr) return 0;
+  // A recurrent encoder has no buffers of single tokens: they run one after the other.
+  if (!encoder || model.device() != nullptr || model.layout().source_token_bytes == 0) return 0;
   const uint64_t fit = kMostBytes / std::max<uint64_t>(model.layout().source_token_bytes, 1);
   return std::clamp<uint64_t>(fit, 1, std::min<uint64_t>(encoder->window, kMost));
 }

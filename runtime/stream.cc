@@ -108,7 +108,8 @@ Status Stream::BeginSource(uint64_t tokens) {
   KINGLET_RETURN_IF_ERROR(Reset());
   source_length_ = tokens;
   for (const StateRegion& region : layout_->state_regions) {
-    if (region.ring.of_source) MarkWritten({region.offset, tokens * region.slot_bytes});
+    const uint64_t slots = region.SlotsWritten(0, tokens);
+    MarkWritten({region.offset, slots * region.slot_bytes});
   }
   return Status();
 }

@@ -23,7 +23,7 @@ uint64_t SumUpToMost(uint64_t a, uint64_t b) {
 }  // namespace
 
 Result<TextPrefix> TextPrefix::Create(const Model& model) {
-  if (FindBlock<TransformerEncoder>(model.file().description()) != nullptr) {
+  if (HasEncoder(model.file().description())) {
     return Status::Refusal(KINGLET_UNSUPPORTED, "session", "text", "a language model",
                            "one with an encoder");
   }

@@ -46,9 +46,11 @@ class BeamSearch {
           open.push_back(extension);
         }
       }
+      best_ended_ = best_ended_ || kept.front().id == options_.end_token;
       const bool last = length == options_.max_length;
-      if (open.empty() || last || finished_.size() >= beam_ || NoneCanWin(open.front())) {
-        return Results(open);
+      if (last) Cut(open);
+      if (open.empty() || last || (best_ended_ && finished_.size() >= options_.n_best)) {
+        return Results();
       }
       KINGLET_RETURN_IF_ERROR(Extend(open));
     }
@@ -63,10 +65,12 @@ class BeamSearch {
   // best `beam_` words of each hypothesis are enough to find them.
   Result<std::vector<Extension>> BestExtensions() {
     std::vector<Extension> extensions;
+    std::vector<uint32_t> lanes(live_.size());
+    std::iota(lanes.begin(), lanes.end(), 0U);
+    KINGLET_ASSIGN_OR_RETURN(const std::vector<std::vector<Candidate>> words,
+                             session_.TopKLanes(lanes, beam_));
     for (size_t i = 0; i < live_.size(); ++i) {
-      KINGLET_ASSIGN_OR_RETURN(const std::vector<Candidate> words,
-                               session_.TopK(beam_, static_cast<uint32_t>(i)));
-      for (const Candidate& word : words) {
+      for (const Candidate& word : words[i]) {
         extensions.push_back({i, word.id, live_[i].log_probability + word.log_probability});
       }
     }
@@ -85,12 +89,14 @@ class BeamSearch {
         {ids, extension.log_probability, Score(extension.log_probability, ids.size() + 1), true});
   }
 
-  // Whether no extension can beat a finished sequence: a longer one is never more probable.
-  bool NoneCanWin(const Extension& best) const {
-    return options_.length_penalty == 0 &&
-           std::any_of(finished_.begin(), finished_.end(), [&](const Translation& translation) {
-             return translation.log_probability >= best.log_probability;
-           });
+  // Takes the sequences as they are, without an end.
+  void Cut(const std::vector<Extension>& open) {
+    for (const Extension& extension : open) {
+      std::vector<uint32_t> ids = live_[extension.hypothesis].ids;
+      ids.push_back(extension.id);
+      const double score = Score(extension.log_probability, ids.size());
+      finished_.push_back({std::move(ids), extension.log_probability, score, false});
+    }
   }
 
   // Makes the extensions the new hypotheses, each in a lane of its own. A stream that stays in its
@@ -117,19 +123,11 @@ class BeamSearch {
     return session_.StepLanes(lanes, ids);
   }
 
-  std::vector<Translation> Results(const std::vector<Extension>& open) {
+  std::vector<Translation> Results() {
     std::vector<Translation> results = std::move(finished_);
-    if (results.empty()) {
-      for (const Extension& extension : open) {
-        std::vector<uint32_t> ids = live_[extension.hypothesis].ids;
-        ids.push_back(extension.id);
-        const double score = Score(extension.log_probability, ids.size());
-        results.push_back({std::move(ids), extension.log_probability, score, false});
-      }
-    }
     std::stable_sort(results.begin(), results.end(),
                      [](const Translation& a, const Translation& b) { return a.score > b.score; });
-    if (results.size() > beam_) results.resize(beam_);
+    if (results.size() > options_.n_best) results.resize(options_.n_best);
     return results;
   }
 
@@ -138,6 +136,7 @@ class BeamSearch {
   const uint32_t beam_;
   std::vector<Hypothesis> live_;
   std::vector<Translation> finished_;
+  bool best_ended_ = false;  // the most probable extension of this round or an earlier one
 };
 
 Status InvalidSource(const char* where, const std::string& expected, const std::string& found) {
@@ -149,7 +148,7 @@ Status InvalidSource(const char* where, const std::string& expected, const std::
 Result<std::vector<Translation>> Translate(std::span<const uint32_t> source,
                                            const TranslationOptions& options, Session& session) {
   const ModelDescription& description = session.model().file().description();
-  if (FindBlock<TransformerEncoder>(description) == nullptr) {
+  if (!HasEncoder(description)) {
     return Status::Refusal(KINGLET_UNSUPPORTED, "translation", "model", "one with an encoder",
                            "a language model");
   }
@@ -158,10 +157,15 @@ Result<std::vector<Translation>> Translate(std::span<const uint32_t> source,
                            "a number below " + std::to_string(description.vocabulary_size),
                            std::to_string(options.end_token));
   }
-  const uint32_t positions = FindBlock<TransformerDecoder>(description)->window;
-  if (options.max_length == 0 || options.max_length > positions) {
-    return InvalidSource("longest length", "1 to the decoder's " + std::to_string(positions),
+  const auto* decoder = FindBlock<TransformerDecoder>(description);
+  if (decoder != nullptr && options.max_length > decoder->window) {
+    return InvalidSource("longest length", "1 to the decoder's " + std::to_string(decoder->window),
                          std::to_string(options.max_length));
+  }
+  if (options.max_length == 0) return InvalidSource("longest length", "1 or more", "0");
+  if (options.n_best == 0 || options.n_best > session.lanes()) {
+    return InvalidSource("n-best", "1 to the beam's width of " + std::to_string(session.lanes()),
+                         std::to_string(options.n_best));
   }
   if (!std::isfinite(options.length_penalty) || options.length_penalty < 0) {
     return InvalidSource("length penalty", "a finite number from 0",

@@ -18,6 +18,7 @@ struct TranslationOptions {
   // The score of a finished translation of n words, its end included, is log p / n^length_penalty.
   // Finite and at least 0; 0: the score is log p.
   double length_penalty = 0;
+  uint32_t n_best = 1;  // translations to find: 1 to the width of the beam
 };
 
 struct Translation {
@@ -27,17 +28,19 @@ struct Translation {
   bool finished = false;       // false: cut at max_length
 };
 
-// Beam search. The width of the beam is the number of the session's lanes. Each round extends every
-// unfinished sequence by one word and keeps the `width` most probable extensions; of equally
-// probable ones the earlier sequence's comes first, then the lower id. Extensions by the end token
-// are finished and set aside. The search ends when `width` sequences are finished, no unfinished
-// one is left, max_length is reached, or, without a length penalty, no unfinished sequence can
-// become more probable than the best finished one. A width of 1 is greedy search.
+// Beam search, as OpenNMT-py's translate.py does it. The width of the beam is the number of the
+// session's lanes. Each round extends every unfinished sequence by one word and keeps the `width`
+// most probable extensions; of equally probable ones the earlier sequence's comes first, then the
+// lower id. Extensions by the end token are finished and set aside. The search ends with the first
+// round in which the most probable extension has been finished, in this round or an earlier one,
+// and at least n_best sequences are finished; or if no unfinished one is left. At max_length the
+// unfinished ones count as finished. So n_best may change the best translation too. A width of 1 is
+// greedy search.
 //
-// Returns the finished sequences, best first, `width` of them at most; if none is finished, those
-// that were cut, so the result is never empty. The streams in the session's lanes are replaced.
+// Returns the n_best finished sequences of the best scores, best first; there may be fewer, at
+// least one. The streams in the session's lanes are replaced.
 // Errors: those of Session::Encode and of queries; KINGLET_INVALID_ARGUMENT for options out of
-// range, or if max_length is more than the decoder has positions.
+// range, also if max_length is more than the decoder has positions.
 Result<std::vector<Translation>> Translate(std::span<const uint32_t> source,
                                            const TranslationOptions& options, Session& session);
 

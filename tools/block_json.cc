@@ -87,22 +87,33 @@ class BlockWriter {
   }
 
   void operator()(const RecurrentDecoder& decoder) {
-    static constexpr const char* kCells[] = {"lstm", "gru", "tanh", "relu", "qrnn"};
     Begin("recurrent_decoder", decoder.name);
     line_.Key("inputs").Integer(decoder.inputs);
     if (decoder.input) Quantiser("input", *decoder.input);
-    line_.Key("layers").BeginArray();
-    for (const RecurrentLayer& layer : decoder.layers) {
-      line_.BeginObject().Key("cell").Text(kCells[static_cast<size_t>(layer.cell)]);
-      line_.Key("units").Integer(layer.units);
-      Tensor("input_weight", layer.input_weight);
-      Tensor("input_bias", layer.input_bias);
-      Tensor("recurrent_weight", layer.recurrent_weight);
-      Tensor("recurrent_bias", layer.recurrent_bias);
-      if (layer.output) Quantiser("output", *layer.output);
+    Layers("layers", decoder.layers);
+    if (decoder.input_feed) line_.Key("input_feed").Boolean(true);
+    if (decoder.attention) Attention(*decoder.attention);
+    line_.EndObject();
+  }
+
+  void operator()(const RecurrentEncoder& encoder) {
+    Begin("recurrent_encoder", encoder.name);
+    line_.Key("vocabulary_size").Integer(encoder.vocabulary_size);
+    line_.Key("embedding").BeginObject();
+    Embedding(encoder.embedding);
+    line_.EndObject().Key("window").Integer(encoder.window);
+    if (encoder.input) Quantiser("input", *encoder.input);
+    Layers("forward", encoder.forward);
+    if (!encoder.backward.empty()) Layers("backward", encoder.backward);
+    if (const auto& bridge = encoder.bridge) {
+      line_.Key("bridge").BeginObject();
+      Tensor("hidden_weight", bridge->hidden_weight);
+      Tensor("hidden_bias", bridge->hidden_bias);
+      Tensor("cell_weight", bridge->cell_weight);
+      Tensor("cell_bias", bridge->cell_bias);
       line_.EndObject();
     }
-    line_.EndArray().EndObject();
+    line_.EndObject();
   }
 
   void operator()(const BagClassifier& classifier) {
@@ -126,6 +137,39 @@ class BlockWriter {
   }
 
  private:
+  void Layers(const char* key, std::span<const RecurrentLayer> layers) {
+    static constexpr const char* kCells[] = {"lstm", "gru", "tanh", "relu", "qrnn"};
+    line_.Key(key).BeginArray();
+    for (const RecurrentLayer& layer : layers) {
+      line_.BeginObject().Key("cell").Text(kCells[static_cast<size_t>(layer.cell)]);
+      line_.Key("units").Integer(layer.units);
+      Tensor("input_weight", layer.input_weight);
+      Tensor("input_bias", layer.input_bias);
+      Tensor("recurrent_weight", layer.recurrent_weight);
+      Tensor("recurrent_bias", layer.recurrent_bias);
+      if (layer.output) Quantiser("output", *layer.output);
+      line_.EndObject();
+    }
+    line_.EndArray();
+  }
+
+  void Attention(const GlobalAttention& attention) {
+    static constexpr const char* kScores[] = {"dot", "general", "mlp"};
+    line_.Key("attention").BeginObject();
+    line_.Key("score").Text(kScores[static_cast<size_t>(attention.score)]);
+    Tensor("query_weight", attention.query_weight);
+    Tensor("query_bias", attention.query_bias);
+    Tensor("memory_weight", attention.memory_weight);
+    Tensor("score_weight", attention.score_weight);
+    Tensor("out_weight", attention.out_weight);
+    Tensor("out_bias", attention.out_bias);
+    if (attention.query) Quantiser("query", *attention.query);
+    if (attention.weights) Quantiser("weights", *attention.weights);
+    if (attention.joined) Quantiser("joined", *attention.joined);
+    if (attention.output) Quantiser("output", *attention.output);
+    line_.EndObject();
+  }
+
   // Enumerators by their names in recipes.
   void Unit(const KeptDefineUnit& kept) {
     static constexpr const char* kShuffles[] = {"none", "before_norm", "after_norm"};

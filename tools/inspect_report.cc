@@ -72,14 +72,30 @@ struct BlockText {
            (block.start == CacheStart::kPastCapacity ? ", past its capacity" : "");
   }
   std::string operator()(const RecurrentDecoder& block) const {
-    static constexpr const char* kCells[] = {"LSTM", "GRU", "tanh", "ReLU", "QRNN"};
-    std::string text = "recurrent decoder   inputs " + std::to_string(block.inputs) + ", layers ";
-    for (size_t i = 0; i < block.layers.size(); ++i) {
-      const RecurrentLayer& layer = block.layers[i];
-      text += (i == 0 ? "" : " + ") + std::string(kCells[static_cast<size_t>(layer.cell)]) + " " +
-              std::to_string(layer.units);
+    static constexpr const char* kScores[] = {"dot", "general", "mlp"};
+    std::string text = "recurrent decoder   inputs " + std::to_string(block.inputs);
+    if (block.input_feed) text += " with input feeding";
+    text += ", layers " + Cells(block.layers);
+    if (block.attention) {
+      text += ", attention " + std::string(kScores[static_cast<size_t>(block.attention->score)]);
     }
     return text + (block.input ? ", activations quantised" : ", float activations");
+  }
+  static std::string Cells(const std::vector<RecurrentLayer>& layers) {
+    static constexpr const char* kCells[] = {"LSTM", "GRU", "tanh", "ReLU", "QRNN"};
+    std::string text;
+    for (size_t i = 0; i < layers.size(); ++i) {
+      text += (i == 0 ? "" : " + ") + std::string(kCells[static_cast<size_t>(layers[i].cell)]) +
+              " " + std::to_string(layers[i].units);
+    }
+    return text;
+  }
+  std::string operator()(const RecurrentEncoder& block) const {
+    return "recurrent encoder   " + std::to_string(block.vocabulary_size) + " words, width " +
+           std::to_string(block.embedding.width) + ", layers " + Cells(block.forward) +
+           (block.backward.empty() ? "" : ", both directions") + (block.bridge ? ", bridge" : "") +
+           ", up to " + std::to_string(block.window) + " tokens" + Unit(block.embedding) +
+           (block.input ? ", activations quantised" : ", float activations");
   }
 
   std::string operator()(const DenseLayers& block) const {

@@ -72,7 +72,7 @@ Result<std::shared_ptr<const Model>> OpenWholeModel(const RunOptions& options) {
 }
 
 Status RequireNoSource(const Model& model, const std::string& command) {
-  if (FindBlock<TransformerEncoder>(model.file().description()) == nullptr) return Status();
+  if (!HasEncoder(model.file().description())) return Status();
   return Status::Refusal(KINGLET_UNSUPPORTED, command, "model", "a language model",
                          "one with an encoder, for `translate` and `score --pairs`");
 }

@@ -54,7 +54,7 @@ Status ScorePairs(const RunOptions& run, const std::string& path, const PlaceQue
                   const std::shared_ptr<const Model>& model, ScoreReport& report,
                   Console& console) {
   const ModelDescription& description = model->file().description();
-  if (FindBlock<TransformerEncoder>(description) == nullptr) {
+  if (!HasEncoder(description)) {
     return Status::Refusal(KINGLET_UNSUPPORTED, run.model, "--pairs", "a model with an encoder",
                            "a language model, which scores --ids or --text");
   }

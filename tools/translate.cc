@@ -1,4 +1,5 @@
 // kinglet translate: translates each line of a text by greedy or beam search.
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <memory>
@@ -27,6 +28,7 @@ struct TranslateOptions {
   uint32_t beam = 1;
   uint32_t max_length = 100;
   double length_penalty = 0;
+  uint32_t n_best = 0;  // 0: the best one alone, in the form without ranks
 };
 
 class Translator {
@@ -41,8 +43,8 @@ class Translator {
 
   // An empty source has an empty translation.
   Status Translate(const std::vector<uint32_t>& source) {
-    Translation best;
-    best.finished = true;
+    std::vector<Translation> best(1);
+    best.front().finished = true;
     if (!source.empty()) {
       Result<std::vector<Translation>> found = kinglet::Translate(source, search_, session_);
       if (!found.ok()) {
@@ -50,9 +52,17 @@ class Translator {
         return Status(status.code(),
                       "sentence " + std::to_string(sentence_) + ": " + status.message());
       }
-      best = std::move(found->front());
+      best = std::move(found).value();
     }
-    options_.run.json ? WriteJson(best) : WriteText(best);
+    for (size_t i = 0; i < best.size(); ++i) {
+      if (!options_.run.json) {
+        console_.out.Write(TextOf(best[i]) + "\n");
+      } else if (options_.n_best > 0) {
+        WriteRanked(best[i], i + 1);
+      } else {
+        WriteJson(best[i]);
+      }
+    }
     ++sentence_;
     return console_.out_is_terminal || console_.input_is_terminal ? console_.out.Flush()
                                                                   : console_.out.status();
@@ -75,7 +85,16 @@ class Translator {
     return line;
   }
 
-  void WriteText(const Translation& translation) { console_.out.Write(TextOf(translation) + "\n"); }
+  // One of several translations of a line. `rank` is from 1.
+  void WriteRanked(const Translation& translation, uint64_t rank) {
+    JsonLine line(NumberDigits(session_.model()));
+    line.Key("line").Integer(sentence_ + 1).Key("rank").Integer(rank).Key("ids").BeginArray();
+    for (const uint32_t id : translation.ids) line.Integer(id);
+    line.EndArray();
+    if (words_ != nullptr) line.Key("text").Text(TextOf(translation));
+    line.LogProbability(translation.log_probability);
+    console_.out.Write(line.Finish());
+  }
 
   void WriteJson(const Translation& translation) {
     const Vocabulary* words = session_.model().vocabulary();
@@ -142,11 +161,12 @@ Result<uint32_t> EndToken(const Model& model) {
 
 Status Translate(const TranslateOptions& options, Console& console) {
   KINGLET_ASSIGN_OR_RETURN(const std::shared_ptr<const Model> model, OpenModel(options.run));
-  if (FindBlock<TransformerEncoder>(model->file().description()) == nullptr) {
+  if (!HasEncoder(model->file().description())) {
     return Status::Refusal(KINGLET_UNSUPPORTED, "translate", options.run.model,
                            "a model with an encoder", "a language model");
   }
-  TranslationOptions search{0, options.max_length, options.length_penalty};
+  TranslationOptions search{0, options.max_length, options.length_penalty,
+                            std::max(options.n_best, 1U)};
   KINGLET_ASSIGN_OR_RETURN(search.end_token, EndToken(*model));
   KINGLET_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session,
                            Session::Create(model, {.lanes = options.beam}));
@@ -166,6 +186,11 @@ Status Translate(const TranslateOptions& options, Console& console) {
 }
 
 Status CheckTranslateInput(const TranslateOptions& options) {
+  if (options.n_best > options.beam) {
+    return Status::Refusal(KINGLET_INVALID_ARGUMENT, "usage", "--n-best",
+                           "at most --beam, " + std::to_string(options.beam),
+                           std::to_string(options.n_best));
+  }
   if (options.ids.empty() || options.text.empty()) return Status();
   return Status::Refusal(KINGLET_INVALID_ARGUMENT, "usage", "translate",
                          "--ids FILE, --text FILE or standard input", "both files");
@@ -185,6 +210,9 @@ Command AddTranslate(Arguments& program) {
       .Between(uint32_t{1}, kWidestBeam)
       .Called("N")
       .ShowDefault();
+  translate.Add("--n-best", options->n_best, "print the best N translations of each line")
+      .Between(uint32_t{1}, kWidestBeam)
+      .Called("N");
   translate
       .Add("--max-length", options->max_length, "longest translation in words, including its end")
       .Between(uint32_t{1}, std::numeric_limits<uint32_t>::max())

@@ -257,8 +257,12 @@ std::string FamiliesByFit(std::span<const SourceTensor> weights) {
   std::stable_sort(matches.begin(), matches.end(),
                    [](const NameMatch& a, const NameMatch& b) { return a.fit > b.fit; });
   std::string names;
+  std::vector<std::string_view> listed;  // a family may have several codes
   for (const NameMatch& match : matches) {
-    names += (names.empty() ? "" : ", ") + std::string(match.family->name);
+    const std::string_view name = match.family->name;
+    if (std::find(listed.begin(), listed.end(), name) != listed.end()) continue;
+    listed.push_back(name);
+    names += (names.empty() ? "" : ", ") + std::string(name);
   }
   return names;
 }

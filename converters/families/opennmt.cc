@@ -11,6 +11,7 @@
 
 #include "converters/families/define_source.h"
 #include "converters/families/draft_builder.h"
+#include "converters/families/opennmt_recurrent.h"
 #include "converters/families/opennmt_settings.h"
 #include "converters/matrix_order.h"
 #include "format/blocks.h"
@@ -321,6 +322,7 @@ Result<LoadedModel> LoadOpenNmt(const FamilyInput& input) {
                            "tensors alone");
   }
   KINGLET_ASSIGN_OR_RETURN(OpenNmtSettings settings, ReadOpenNmtSettings(*input.root));
+  if (settings.recurrent) return LoadOpenNmtRecurrent(std::move(settings), input);
   return OpenNmtLoader(std::move(settings), input).Load();
 }
 

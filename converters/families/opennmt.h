@@ -1,5 +1,6 @@
 // The family `opennmt`: Transformers for translation (Vaswani et al. 2017, "Attention Is All You
-// Need") with the norm first, stored tables of positions and a full softmax.
+// Need") with the norm first, stored tables of positions and a full softmax; and recurrent models
+// (opennmt_recurrent.h).
 // Training code: OpenNMT-py 1.0. Files: <name>_step_<n>.pt, with `model` and `generator` (tensors),
 // `opt` (hyper-parameters) and `vocab` (the words of both languages).
 // Peculiarities:

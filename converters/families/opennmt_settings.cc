@@ -1,6 +1,7 @@
 #include "converters/families/opennmt_settings.h"
 
 #include <algorithm>
+#include <span>
 #include <string_view>
 
 #include "converters/families/pickled_options.h"
@@ -28,14 +29,17 @@ std::string ValueText(const PickleNode& node) {
   return node.Describe();
 }
 
+struct TextOption {
+  std::string_view name, expected;
+};
+struct TruthOption {
+  std::string_view name;
+  bool expected;
+};
+
 // Refuses options that make another network. An absent option has the accepted value by default.
-Status CheckOptions(const PickleNode& options) {
-  struct Text {
-    std::string_view name, expected;
-  };
-  for (const Text& text : {Text{"encoder_type", "transformer"}, Text{"decoder_type", "transformer"},
-                           Text{"model_type", "text"}, Text{"self_attn_type", "scaled-dot"},
-                           Text{"generator_function", "softmax"}}) {
+Status CheckTexts(const PickleNode& options, std::span<const TextOption> texts) {
+  for (const TextOption& text : texts) {
     const NodeRef found = PickledOption(options, text.name);
     if (found == nullptr) continue;
     const auto* value = found->As<std::string>();
@@ -44,12 +48,11 @@ Status CheckOptions(const PickleNode& options) {
                               ValueText(*found));
     }
   }
-  struct Truth {
-    std::string_view name;
-    bool expected;
-  };
-  for (const Truth& truth : {Truth{"position_encoding", true}, Truth{"copy_attn", false},
-                             Truth{"coverage_attn", false}, Truth{"aan_useffn", false}}) {
+  return {};
+}
+
+Status CheckTruths(const PickleNode& options, std::span<const TruthOption> truths) {
+  for (const TruthOption& truth : truths) {
     const NodeRef found = PickledOption(options, truth.name);
     if (found == nullptr) continue;
     const auto* value = found->As<bool>();
@@ -58,6 +61,21 @@ Status CheckOptions(const PickleNode& options) {
                               truth.expected ? "True" : "False", ValueText(*found));
     }
   }
+  return {};
+}
+
+Status CheckTransformerOptions(const PickleNode& options) {
+  constexpr TextOption kTexts[] = {{"encoder_type", "transformer"},
+                                   {"decoder_type", "transformer"},
+                                   {"model_type", "text"},
+                                   {"self_attn_type", "scaled-dot"},
+                                   {"generator_function", "softmax"}};
+  constexpr TruthOption kTruths[] = {{"position_encoding", true},
+                                     {"copy_attn", false},
+                                     {"coverage_attn", false},
+                                     {"aan_useffn", false}};
+  KINGLET_RETURN_IF_ERROR(CheckTexts(options, kTexts));
+  KINGLET_RETURN_IF_ERROR(CheckTruths(options, kTruths));
   if (const NodeRef distance = PickledOption(options, "max_relative_positions")) {
     const auto* value = distance->As<int64_t>();
     if (value == nullptr || *value != 0) {
@@ -66,6 +84,76 @@ Status CheckOptions(const PickleNode& options) {
     }
   }
   return {};
+}
+
+Status CheckRecurrentOptions(const PickleNode& options) {
+  constexpr TextOption kTexts[] = {{"decoder_type", "rnn"},
+                                   {"model_type", "text"},
+                                   {"global_attention_function", "softmax"},
+                                   {"generator_function", "softmax"}};
+  constexpr TruthOption kTruths[] = {
+      {"position_encoding", false}, {"copy_attn", false}, {"coverage_attn", false}};
+  KINGLET_RETURN_IF_ERROR(CheckTexts(options, kTexts));
+  KINGLET_RETURN_IF_ERROR(CheckTruths(options, kTruths));
+  const NodeRef gate = PickledOption(options, "context_gate");
+  if (gate == nullptr || gate->As<PickleNone>() != nullptr) return {};
+  return RefuseCheckpoint("option context_gate", "None", ValueText(*gate));
+}
+
+// An option that names one of several values; `absent` where there is none.
+template <class Value>
+struct Choice {
+  std::string_view name;
+  Value value;
+};
+template <class Value, size_t N>
+Result<Value> Choose(const PickleNode& options, std::string_view option,
+                     const Choice<Value> (&choices)[N], Value absent) {
+  const NodeRef found = PickledOption(options, option);
+  if (found == nullptr) return absent;
+  const auto* text = found->As<std::string>();
+  std::string expected;
+  for (const Choice<Value>& choice : choices) {
+    if (text != nullptr && *text == choice.name) return choice.value;
+    expected += (expected.empty() ? "" : " or ") + QuotedName(choice.name);
+  }
+  return RefuseCheckpoint("option " + std::string(option), expected, ValueText(*found));
+}
+
+// An option that is a truth or, in the training code's own files, the number 0 or 1.
+Result<bool> ReadTruth(const PickleNode& options, std::string_view option, bool absent) {
+  const NodeRef found = PickledOption(options, option);
+  if (found == nullptr) return absent;
+  if (const auto* truth = found->As<bool>()) return *truth;
+  const auto* number = found->As<int64_t>();
+  if (number != nullptr && (*number == 0 || *number == 1)) return *number == 1;
+  return RefuseCheckpoint("option " + std::string(option), "0 or 1", ValueText(*found));
+}
+
+bool IsRecurrent(const PickleNode& options) {
+  const NodeRef found = PickledOption(options, "encoder_type");
+  const auto* type = found == nullptr ? nullptr : found->As<std::string>();
+  return type != nullptr && (*type == "rnn" || *type == "brnn");
+}
+
+Result<OpenNmtRecurrent> ReadRecurrent(const PickleNode& options) {
+  KINGLET_RETURN_IF_ERROR(CheckRecurrentOptions(options));
+  using Score = std::optional<AttentionScore>;
+  OpenNmtRecurrent recurrent;
+  recurrent.both_directions = *PickledOption(options, "encoder_type")->As<std::string>() == "brnn";
+  constexpr Choice<RecurrentCell> kCells[] = {{"LSTM", RecurrentCell::kLstm},
+                                              {"GRU", RecurrentCell::kGru}};
+  KINGLET_ASSIGN_OR_RETURN(recurrent.cell,
+                           Choose(options, "rnn_type", kCells, RecurrentCell::kLstm));
+  constexpr Choice<Score> kScores[] = {{"general", AttentionScore::kGeneral},
+                                       {"dot", AttentionScore::kDot},
+                                       {"mlp", AttentionScore::kMlp},
+                                       {"none", std::nullopt}};
+  KINGLET_ASSIGN_OR_RETURN(recurrent.attention, Choose(options, "global_attention", kScores,
+                                                       Score(AttentionScore::kGeneral)));
+  KINGLET_ASSIGN_OR_RETURN(recurrent.input_feed, ReadTruth(options, "input_feed", true));
+  KINGLET_ASSIGN_OR_RETURN(recurrent.bridge, ReadTruth(options, "bridge", false));
+  return recurrent;
 }
 
 Result<uint32_t> ReadHeads(const PickleNode& options) {
@@ -140,9 +228,13 @@ Result<OpenNmtSettings> ReadOpenNmtSettings(const PickleNode& root) {
     return RefuseCheckpoint("entries", "OpenNMT's 'opt' and 'vocab' beside 'model'",
                             options == nullptr ? "no 'opt'" : "no 'vocab'");
   }
-  KINGLET_RETURN_IF_ERROR(CheckOptions(*options));
   OpenNmtSettings settings;
-  KINGLET_ASSIGN_OR_RETURN(settings.heads, ReadHeads(*options));
+  if (IsRecurrent(*options)) {
+    KINGLET_ASSIGN_OR_RETURN(settings.recurrent, ReadRecurrent(*options));
+  } else {
+    KINGLET_RETURN_IF_ERROR(CheckTransformerOptions(*options));
+    KINGLET_ASSIGN_OR_RETURN(settings.heads, ReadHeads(*options));
+  }
   KINGLET_ASSIGN_OR_RETURN(settings.source_words, ReadWords(*vocabularies, "src"));
   KINGLET_ASSIGN_OR_RETURN(settings.target_words, ReadWords(*vocabularies, "tgt"));
   const auto& words = settings.target_words;

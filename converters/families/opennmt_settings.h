@@ -4,16 +4,28 @@
 #define KINGLET_CONVERTERS_FAMILIES_OPENNMT_SETTINGS_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "converters/sources/pickle.h"
+#include "format/blocks.h"
 #include "kinglet/status.h"
 
 namespace kinglet {
 
+// What only the options of a recurrent model say.
+struct OpenNmtRecurrent {
+  RecurrentCell cell = RecurrentCell::kLstm;
+  bool both_directions = false;  // of the encoder (brnn)
+  bool bridge = false;
+  bool input_feed = true;
+  std::optional<AttentionScore> attention = AttentionScore::kGeneral;  // nothing: none
+};
+
 struct OpenNmtSettings {
-  uint32_t heads = 0;
+  uint32_t heads = 0;  // of a Transformer
+  std::optional<OpenNmtRecurrent> recurrent;
   std::vector<std::string> source_words, target_words;  // index = id
   uint32_t start_token = 0;                             // <s> of the target
 };

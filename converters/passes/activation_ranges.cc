@@ -162,18 +162,51 @@ Status FindSourcePoints(const Model& model, const RangeRule& rule, TranslationRa
   return add({{"encoder.final_norm", "encoder.norm", ranges.encoder.output}});
 }
 
-Result<Points> FindPoints(const Model& model, const RangeRule& rule, RecurrentRanges& ranges) {
+Result<Points> FindPoints(const Model& model, const RecurrentDecoder& decoder,
+                          const RangeRule& rule, RecurrentRanges& ranges) {
   PointFinder finder(model, rule.bits);
   Points points;
-  KINGLET_RETURN_IF_ERROR(finder.Add({InputStep(model), "embedded", ranges.input}, points));
+  KINGLET_RETURN_IF_ERROR(finder.Add(
+      {decoder.input_feed ? "input_feed" : InputStep(model), "embedded", ranges.input}, points));
   for (size_t i = 0; i < ranges.outputs.size(); ++i) {
     const std::string layer = "layers." + std::to_string(i);
-    const bool last = i + 1 == ranges.outputs.size();
+    const bool decodes = i + 1 == ranges.outputs.size() && !decoder.attention;
     KINGLET_RETURN_IF_ERROR(finder.Add(
-        {layer + ".gates", last ? DecodedBuffer(model) : layer + ".hidden", ranges.outputs[i]},
+        {layer + ".gates", decodes ? DecodedBuffer(model) : layer + ".hidden", ranges.outputs[i]},
         points));
   }
   return points;
+}
+
+// Adds the points of the recurrent encoder and of attention to it.
+Status FindSourcePoints(const Model& model, const RecurrentEncoder& encoder,
+                        const RecurrentDecoder& decoder, const RangeRule& rule,
+                        RecurrentTranslationRanges& ranges, Points& points) {
+  const PointFinder finder(model, rule.bits);
+  KINGLET_RETURN_IF_ERROR(
+      finder.Add({"encoder.embedding", "encoder.embedded", ranges.encoder.input}, points));
+  for (size_t i = 0; i < ranges.encoder.outputs.size(); ++i) {
+    for (const char* direction : {".forward", ".backward"}) {
+      if (encoder.backward.empty() && std::string_view(direction) == ".backward") continue;
+      const std::string layer = "encoder.layers." + std::to_string(i) + direction;
+      KINGLET_RETURN_IF_ERROR(
+          finder.Add({layer + ".gates", layer + ".hidden", ranges.encoder.outputs[i]}, points));
+    }
+  }
+  if (!decoder.attention) return {};
+  AttentionRanges& range = ranges.attention;
+  const bool additive = decoder.attention->score == AttentionScore::kMlp;
+  if (decoder.attention->query_weight) {
+    KINGLET_RETURN_IF_ERROR(
+        finder.Add({"attention.query", "attention.query", range.query}, points));
+  }
+  const NamedPoint wanted[] = {
+      {"attention", "attention.weights", range.weights},
+      {"attention.join", "attention.joined", range.joined},
+      {additive ? "attention.out" : "attention.out.activation", DecodedBuffer(model), range.output},
+  };
+  for (const NamedPoint& point : wanted) KINGLET_RETURN_IF_ERROR(finder.Add(point, points));
+  return {};
 }
 
 // Calls `run` with a new session, reads the points after each step of its tokens, and sets their
@@ -207,6 +240,17 @@ std::function<Status(Session&)> Feeding(const Model& model, std::span<const uint
   };
 }
 
+// The same for pairs.
+std::function<Status(Session&)> FeedingPairs(std::span<const SentencePair> pairs) {
+  return [pairs](Session& session) -> Status {
+    for (size_t i = 0; i < pairs.size(); ++i) {
+      const Status status = FeedPair(pairs[i], session, [](uint32_t) { return Status(); });
+      if (!status.ok()) return InSentence(i, status);
+    }
+    return {};
+  };
+}
+
 Status NoDecoder(const char* expected) {
   return Status::Refusal(KINGLET_UNSUPPORTED, "calibration", "model", expected, "none");
 }
@@ -214,6 +258,15 @@ Status NoDecoder(const char* expected) {
 Status Overflow(const std::string& where) {
   return Status::Refusal(KINGLET_NOT_FINITE, "calibration", where, "finite activations",
                          "infinity or NaN");
+}
+
+// A cell can hide an overflow from the layers after it, but not from its own output.
+Status CheckFinite(const RecurrentRanges& ranges, const std::string& where) {
+  if (!std::isfinite(ranges.input)) return Overflow(where + "embedding");
+  for (size_t i = 0; i < ranges.outputs.size(); ++i) {
+    if (!std::isfinite(ranges.outputs[i])) return Overflow(where + "layer " + std::to_string(i));
+  }
+  return {};
 }
 
 }  // namespace
@@ -244,14 +297,7 @@ Result<TranslationRanges> MeasureTranslationRanges(const SharedModel& model,
   ranges.cross.resize(decoder->layers.size());
   KINGLET_ASSIGN_OR_RETURN(Points points, FindPoints(*model, *decoder, rule, ranges.decoder));
   KINGLET_RETURN_IF_ERROR(FindSourcePoints(*model, rule, ranges, points));
-  const auto run = [&](Session& session) -> Status {
-    for (size_t i = 0; i < pairs.size(); ++i) {
-      const Status status = FeedPair(pairs[i], session, [](uint32_t) { return Status(); });
-      if (!status.ok()) return InSentence(i, status);
-    }
-    return {};
-  };
-  KINGLET_RETURN_IF_ERROR(Measure(model, rule, std::move(points), run));
+  KINGLET_RETURN_IF_ERROR(Measure(model, rule, std::move(points), FeedingPairs(pairs)));
   // An overflow in the encoder reaches the encoder's output, an overflow anywhere the final one.
   if (!std::isfinite(ranges.encoder.output)) return Overflow("encoded source");
   if (std::isfinite(ranges.decoder.output)) return ranges;
@@ -265,13 +311,29 @@ Result<RecurrentRanges> MeasureRecurrentRanges(const SharedModel& model,
   if (decoder == nullptr || decoder->layers.empty()) return NoDecoder("a recurrent decoder");
   RecurrentRanges ranges;
   ranges.outputs.resize(decoder->layers.size());
-  KINGLET_ASSIGN_OR_RETURN(Points points, FindPoints(*model, rule, ranges));
+  KINGLET_ASSIGN_OR_RETURN(Points points, FindPoints(*model, *decoder, rule, ranges));
   KINGLET_RETURN_IF_ERROR(Measure(model, rule, std::move(points), Feeding(*model, tokens)));
-  // A cell can hide an overflow from the layers after it, but not from its own output.
-  if (!std::isfinite(ranges.input)) return Overflow("embedding");
-  for (size_t i = 0; i < ranges.outputs.size(); ++i) {
-    if (!std::isfinite(ranges.outputs[i])) return Overflow("layer " + std::to_string(i));
+  KINGLET_RETURN_IF_ERROR(CheckFinite(ranges, ""));
+  return ranges;
+}
+
+Result<RecurrentTranslationRanges> MeasureRecurrentTranslationRanges(
+    const SharedModel& model, std::span<const SentencePair> pairs, const RangeRule& rule) {
+  const ModelDescription& description = model->file().description();
+  const auto* decoder = FindBlock<RecurrentDecoder>(description);
+  const auto* encoder = FindBlock<RecurrentEncoder>(description);
+  if (decoder == nullptr || encoder == nullptr) {
+    return NoDecoder("a recurrent encoder and decoder");
   }
+  RecurrentTranslationRanges ranges;
+  ranges.encoder.outputs.resize(encoder->forward.size());
+  ranges.decoder.outputs.resize(decoder->layers.size());
+  KINGLET_ASSIGN_OR_RETURN(Points points, FindPoints(*model, *decoder, rule, ranges.decoder));
+  KINGLET_RETURN_IF_ERROR(FindSourcePoints(*model, *encoder, *decoder, rule, ranges, points));
+  KINGLET_RETURN_IF_ERROR(Measure(model, rule, std::move(points), FeedingPairs(pairs)));
+  KINGLET_RETURN_IF_ERROR(CheckFinite(ranges.encoder, "encoder, "));
+  KINGLET_RETURN_IF_ERROR(CheckFinite(ranges.decoder, ""));
+  if (!std::isfinite(ranges.attention.output)) return Overflow("attention");
   return ranges;
 }
 

@@ -42,6 +42,16 @@ struct RecurrentRanges {
   std::vector<float> outputs;  // [layers]; the last output is the final hidden state
 };
 
+// Largest absolute values in a recurrent decoder's attention (GlobalAttention).
+struct AttentionRanges {
+  float query = 0, weights = 0, joined = 0, output = 0;
+};
+// Ranges of a recurrent encoder-decoder. `encoder.outputs` are those of both directions.
+struct RecurrentTranslationRanges {
+  RecurrentRanges encoder, decoder;
+  AttentionRanges attention;
+};
+
 using SharedModel = std::shared_ptr<const Model>;
 
 // Each function runs the model over the tokens in one stream. REQUIRES: its decoder has no
@@ -57,6 +67,8 @@ Result<RecurrentRanges> MeasureRecurrentRanges(const SharedModel& model,
 Result<TranslationRanges> MeasureTranslationRanges(const SharedModel& model,
                                                    std::span<const SentencePair> pairs,
                                                    const RangeRule& rule = {});
+Result<RecurrentTranslationRanges> MeasureRecurrentTranslationRanges(
+    const SharedModel& model, std::span<const SentencePair> pairs, const RangeRule& rule = {});
 
 }  // namespace kinglet
 

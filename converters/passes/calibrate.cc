@@ -118,6 +118,27 @@ void SetQuantisers(const TranslationRanges& ranges, int bits, ModelDescription& 
   }
 }
 
+void SetQuantisers(const RecurrentTranslationRanges& ranges, int bits,
+                   ModelDescription& description) {
+  SetQuantisers(ranges.decoder, bits, description);
+  const auto make = [bits](float range) { return QuantiserFor(range, bits); };
+  auto& encoder = *FindBlock<RecurrentEncoder>(description);
+  encoder.input = make(ranges.encoder.input);
+  for (size_t i = 0; i < encoder.forward.size(); ++i) {
+    const ActivationQuantiser output = make(ranges.encoder.outputs[i]);
+    encoder.forward[i].output = output;
+    if (!encoder.backward.empty()) encoder.backward[i].output = output;
+  }
+  auto& attention = FindBlock<RecurrentDecoder>(description)->attention;
+  if (!attention) return;
+  const AttentionRanges& range = ranges.attention;
+  attention->joined = make(range.joined);
+  attention->output = make(range.output);
+  if (attention->score == AttentionScore::kMlp) return;
+  attention->weights = QuantiserFor(range.weights, AttentionWeightBits(encoder.window, bits));
+  if (attention->score == AttentionScore::kGeneral) attention->query = make(range.query);
+}
+
 void SetBinFrequencies(std::span<const uint32_t> tokens, ModelDescription& description) {
   if (auto* embedding = FindBlock<AdaptiveEmbedding>(description)) CountBins(tokens, *embedding);
 }
@@ -132,6 +153,8 @@ void SetBinFrequencies(std::span<const SentencePair> pairs, ModelDescription& de
   SetBinFrequencies(targets, description);
   if (auto* encoder = FindBlock<TransformerEncoder>(description)) {
     CountBins(sources, encoder->embedding);
+  } else if (auto* recurrent = FindBlock<RecurrentEncoder>(description)) {
+    CountBins(sources, recurrent->embedding);
   }
 }
 
@@ -140,7 +163,7 @@ Result<CalibrationInput> ReadCalibration(const std::string& path,
                                          std::span<const std::string> vocabulary,
                                          const std::optional<TextTables>& tokenizer) {
   CalibrationInput input;
-  if (FindBlock<TransformerEncoder>(description) != nullptr) {
+  if (HasEncoder(description)) {
     KINGLET_ASSIGN_OR_RETURN(input.pairs, ReadPairs(path, *description.start_token));
     return input;
   }
@@ -166,7 +189,14 @@ Result<ModelDescription> Calibrated(const std::string& path, const CalibrationIn
                                     const RangeRule& rule) {
   KINGLET_ASSIGN_OR_RETURN(const SharedModel model, OpenInFloats(path));
   ModelDescription description = model->file().description();
-  if (FindBlock<TransformerEncoder>(description) != nullptr) {
+  if (FindBlock<RecurrentEncoder>(description) != nullptr) {
+    KINGLET_ASSIGN_OR_RETURN(const RecurrentTranslationRanges ranges,
+                             MeasureRecurrentTranslationRanges(model, input.pairs, rule));
+    SetBinFrequencies(input.pairs, description);
+    SetQuantisers(ranges, rule.bits, description);
+    return description;
+  }
+  if (HasEncoder(description)) {
     KINGLET_ASSIGN_OR_RETURN(const TranslationRanges ranges,
                              MeasureTranslationRanges(model, input.pairs, rule));
     SetBinFrequencies(input.pairs, description);

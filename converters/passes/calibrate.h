@@ -41,6 +41,8 @@ void SetQuantisers(const ActivationRanges& ranges, int bits, ModelDescription& d
 void SetQuantisers(const RecurrentRanges& ranges, int bits, ModelDescription& description);
 // The same, and the quantisers of the encoder and of each layer's attention to the source.
 void SetQuantisers(const TranslationRanges& ranges, int bits, ModelDescription& description);
+void SetQuantisers(const RecurrentTranslationRanges& ranges, int bits,
+                   ModelDescription& description);
 
 // Records how many of the tokens lie in each bin of the embedding.
 void SetBinFrequencies(std::span<const uint32_t> tokens, ModelDescription& description);

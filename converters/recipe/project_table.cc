@@ -25,24 +25,24 @@ struct TableUse {
 
 std::vector<TableUse> UsesOf(Block& block) {
   std::vector<TableUse> uses;
-  std::visit(
-      Overloaded{[&](AdaptiveEmbedding& embedding) {
-                   for (EmbeddingBin& bin : embedding.bins) {
-                     uses.push_back({bin.table, &bin.projection, true, false});
-                   }
-                 },
-                 [&](AdaptiveSoftmax& softmax) {
-                   if (softmax.head_table) {
-                     uses.push_back({*softmax.head_table, &softmax.head_projection, false,
-                                     !softmax.tails.empty()});
-                   }
-                   for (SoftmaxTail& tail : softmax.tails) {
-                     uses.push_back({tail.table, &tail.projection, false, false});
-                   }
-                 },
-                 [](TransformerDecoder&) {}, [](TransformerEncoder&) {}, [](RecurrentDecoder&) {},
-                 [](NeuralCache&) {}, [](BagClassifier&) {}, [](DenseLayers&) {}},
-      block);
+  std::visit(Overloaded{[&](AdaptiveEmbedding& embedding) {
+                          for (EmbeddingBin& bin : embedding.bins) {
+                            uses.push_back({bin.table, &bin.projection, true, false});
+                          }
+                        },
+                        [&](AdaptiveSoftmax& softmax) {
+                          if (softmax.head_table) {
+                            uses.push_back({*softmax.head_table, &softmax.head_projection, false,
+                                            !softmax.tails.empty()});
+                          }
+                          for (SoftmaxTail& tail : softmax.tails) {
+                            uses.push_back({tail.table, &tail.projection, false, false});
+                          }
+                        },
+                        [](TransformerDecoder&) {}, [](TransformerEncoder&) {},
+                        [](RecurrentDecoder&) {}, [](NeuralCache&) {}, [](BagClassifier&) {},
+                        [](DenseLayers&) {}, [](RecurrentEncoder&) {}},
+             block);
   return uses;
 }
 

@@ -66,12 +66,13 @@ Kernel BindOp(const QrnnGates& op, const BindContext& context);
 inline Kernel BindOp(const BagAppend&, const BindContext&) { return {}; }
 inline Kernel BindOp(const BagFeatures&, const BindContext&) { return {}; }
 inline Kernel BindOp(const ScaleShiftRelu&, const BindContext&) { return {}; }
-// The same holds for the norms and activation functions of few vectors.
+// The same holds for the norms of few vectors.
 inline Kernel BindOp(const RootMeanSquareNorm&, const BindContext&) { return {}; }
-inline Kernel BindOp(const ApplyActivation&, const BindContext&) { return {}; }
-// The same holds for copying a row.
+Kernel BindOp(const ApplyActivation& op, const BindContext& context);
+// The same holds for copying rows.
 inline Kernel BindOp(const StoreRow&, const BindContext&) { return {}; }
 inline Kernel BindOp(const LoadRow&, const BindContext&) { return {}; }
+inline Kernel BindOp(const Join&, const BindContext&) { return {}; }
 Kernel BindOp(const SourceAttention& op, const BindContext& context);
 
 }  // namespace kinglet::cpu

@@ -1,6 +1,8 @@
 // Element-wise operations, and the neural cache's CacheAppend.
 #include <cstring>
+#include <memory>
 #include <span>
+#include <vector>
 
 #include "kernels/cpu/bind.h"
 #include "kernels/functions.h"
@@ -44,6 +46,17 @@ Kernel BindOp(const Add& op, const BindContext& context) {
 // One addition for each logit, which has just cost a whole product: the reference's loop is fast
 // enough.
 Kernel BindOp(const AddScalar&, const BindContext&) { return {}; }
+
+// tanh is that of a recurrent cell whose recurrent product is -0, which changes no sum, not even a
+// zero's sign. The other functions are those of few vectors: the reference's loops will do.
+Kernel BindOp(const ApplyActivation& op, const BindContext& context) {
+  if (op.activation != Activation::kTanh) return {};
+  const Slot x = context.layout[op.x];
+  const auto nothing = std::make_shared<const std::vector<float>>(x.count, -0.0F);
+  return {EachFrame([vector = &context.vector, x, nothing](StreamFrame& frame) {
+    vector->rnn_gates(x.At<float>(frame), nothing->data(), x.count, false, x.At<float>(frame));
+  })};
+}
 
 Kernel BindOp(const CacheAppend& op, const BindContext& context) {
   const size_t bytes = ElementBytes(context.plan.buffer(op.hidden).element, sizeof(float));

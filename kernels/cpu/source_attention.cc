@@ -23,7 +23,7 @@ class SourceAttentionKernel {
         memory_(context, op.memory),
         weights_(context.layout[op.weights]),
         out_(context.layout[op.out]),
-        scale_(AttentionScale<float>(op.key_size)),
+        scale_(ScoreScale<float>(op)),
         query_stride_(query_.slot.count / op.heads),
         slot_stride_(memory_.slot.count / op.window / op.heads),
         for_long_sources_(op, context.plan, context.layout) {}
@@ -45,7 +45,7 @@ class SourceAttentionKernel {
     const T* query = query_.slot.At<T>(frame) + head * query_stride_;
     const T* values =
         memory_.slot.At<T>(frame) + (head + 1) * slot_stride_ - op_.value_size;  // in slot 0
-    const StridedRows<T> keys = {values - op_.key_size, stride, n};
+    const StridedRows<T> keys = {values + op_.value_size - KeyFromEnd(op_), stride, n};
     float* weights = weights_.At<float>(frame) + head * op_.window;
     float* out = out_.At<float>(frame) + head * op_.value_size;
     if constexpr (std::is_same_v<T, float>) {
@@ -77,6 +77,7 @@ class SourceAttentionKernel {
 }  // namespace
 
 Kernel BindOp(const SourceAttention& op, const BindContext& context) {
+  if (op.score == SourceScore::kAdditive) return {};
   const Operand query(context, op.query), memory(context, op.memory);
   if (query.real()) return {SourceAttentionKernel<float>(op, context).Phases()};
   if (!query.code16() || !memory.code16()) return {};

@@ -158,6 +158,9 @@ Steps BindOp(const WindowAttention& op, Binder& binder) {
 }
 
 Steps BindOp(const SourceAttention& op, Binder& binder) {
+  if (op.score != SourceScore::kScaled) {
+    return binder.Refuse("an operation that this backend has", std::string(op.kName));
+  }
   KINGLET_ASSIGN_OR_RETURN(Attention made, CommonOf(op, op.query, op.memory, op.memory, binder));
   made.of_source = true;
   // In a slot of the memory, each head's part ends with its key and then its value.

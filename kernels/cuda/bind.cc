@@ -1,5 +1,6 @@
 #include "kernels/cuda/bind.h"
 
+#include <algorithm>
 #include <string>
 #include <type_traits>
 #include <variant>
@@ -33,6 +34,14 @@ Status Binder::Refuse(const std::string& expected, const std::string& found) con
 }
 
 Status Binder::CheckBuffers() const {
+  const auto is_recurrent = [](const EncoderPass& pass) {
+    return pass.order != SourceOrder::kForward;
+  };
+  if (plan.encoder &&
+      std::any_of(plan.encoder->passes.begin(), plan.encoder->passes.end(), is_recurrent)) {
+    return Status::Refusal(KINGLET_UNSUPPORTED, "cuda", "encoder", "a transformer encoder block",
+                           "a recurrent encoder block");
+  }
   for (const BufferSpec& buffer : plan.buffers) {
     if (buffer.element == Element::kCode32) {
       return Status::Refusal(KINGLET_UNSUPPORTED, "cuda", "buffer " + buffer.name,

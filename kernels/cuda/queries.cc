@@ -62,6 +62,7 @@ bool Writes(const Op& op, BufferId id) {
                                [&](const ScaleShiftRelu& p) { return p.y == id; },
                                [&](const StoreRow& p) { return p.rows == id; },
                                [&](const LoadRow& p) { return p.x == id; },
+                               [&](const Join& p) { return p.y == id; },
                                [&](const SourceAttention& p) {
                                  return is_of({p.weights, p.out});
                                }},

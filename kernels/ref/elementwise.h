@@ -127,6 +127,32 @@ class AddKernel {
 };
 
 template <class T>
+class JoinKernel {
+ public:
+  JoinKernel(const Join& op, const BufferLayout& layout) : y_(layout[op.y]) {
+    for (const JoinPart& part : op.parts) parts_.push_back({layout[part.x], part});
+  }
+
+  void operator()(StreamFrame& frame) const {
+    T* y = y_.At<T>(frame);
+    uint64_t at = 0;
+    for (const auto& [x, part] : parts_) {
+      std::copy_n(x.template At<T>(frame) + part.first, part.count, y + at);
+      at += part.count;
+    }
+    std::fill(y + at, y + y_.count, T{0});
+  }
+
+ private:
+  struct Part {
+    Slot x;
+    JoinPart part;
+  };
+  std::vector<Part> parts_;
+  Slot y_;
+};
+
+template <class T>
 class AddScalarKernel {
  public:
   AddScalarKernel(const AddScalar& op, const BufferLayout& layout)

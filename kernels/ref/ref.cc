@@ -121,8 +121,10 @@ struct Binder {
     return {EachFrame(LoadRowKernel<T>(op, plan, layout))};
   }
   Kernel operator()(const SourceAttention& op) const {
-    return {EachFrame(SourceAttentionKernel<T>(op, plan, layout))};
+    return WithWeights(SourceAttentionKernel<T>(
+        op, plan, layout, op.score_weight ? store.Get(*op.score_weight) : nullptr));
   }
+  Kernel operator()(const Join& op) const { return {EachFrame(JoinKernel<T>(op, layout))}; }
 };
 
 template <class T>

@@ -5,14 +5,18 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <utility>
+#include <vector>
 
 #include "kernels/backend.h"
+#include "kernels/functions.h"
 #include "kernels/op.h"
 #include "kernels/ref/operand.h"
 #include "kernels/ref/product.h"
 #include "kernels/ref/quantise.h"
 #include "kernels/ref/softmax.h"
 #include "kernels/ref/sum.h"
+#include "kernels/ref/weights.h"
 
 namespace kinglet::ref {
 
@@ -47,15 +51,17 @@ class LoadRowKernel {
 template <class T>
 class SourceAttentionKernel {
  public:
-  SourceAttentionKernel(const SourceAttention& op, const Plan& plan, const BufferLayout& layout)
+  SourceAttentionKernel(const SourceAttention& op, const Plan& plan, const BufferLayout& layout,
+                        SharedWeights score_weight = nullptr)
       : op_(op),
+        score_weight_(std::move(score_weight)),
         query_(plan, layout, op.query),
         memory_(plan, layout, op.memory),
         weights_(layout[op.weights]),
         out_(layout[op.out]),
         query_stride_(query_.count() / op.heads),
         slot_stride_(memory_.count() / op.window / op.heads),
-        scale_(AttentionScale<T>(op.key_size)) {}
+        scale_(ScoreScale<T>(op)) {}
 
   void operator()(StreamFrame& frame) const {
     for (size_t head = 0; head < op_.heads; ++head) Attend(frame, head);
@@ -70,13 +76,25 @@ class SourceAttentionKernel {
     T* out = out_.At<T>(frame) + head * op_.value_size;
     for (size_t c = 0; c < op_.value_size; ++c) out[c] = WeightedValue(frame, head, c, weights);
   }
+  std::vector<MemoryRange> WeightMemory() const {
+    return score_weight_ ? score_weight_->Memory(false) : std::vector<MemoryRange>();
+  }
 
  private:
-  // Where a head's key begins in a slot; its value follows.
+  // Where a head's key and value begin in a slot.
   size_t KeyAt(size_t head, size_t slot) const {
-    return (slot * op_.heads + head + 1) * slot_stride_ - op_.value_size - op_.key_size;
+    return (slot * op_.heads + head + 1) * slot_stride_ - KeyFromEnd(op_);
   }
-  size_t ValueAt(size_t head, size_t slot) const { return KeyAt(head, slot) + op_.key_size; }
+  size_t ValueAt(size_t head, size_t slot) const {
+    return (slot * op_.heads + head + 1) * slot_stride_ - op_.value_size;
+  }
+
+  T AdditiveScore(const T* q, const T* k, size_t head) const {
+    return Dot<T>(
+        op_.key_size,
+        [&](size_t i) { return static_cast<T>(score_weight_->Value(0, head * op_.key_size + i)); },
+        [q, k](size_t i) { return Tanh(q[i] + k[i]); });
+  }
 
   T Score(const StreamFrame& frame, size_t head, size_t slot) const {
     const size_t query_at = head * query_stride_, key_at = KeyAt(head, slot);
@@ -89,6 +107,7 @@ class SourceAttentionKernel {
     }
     const T* q = query_.Reals(frame) + query_at;
     const T* k = memory_.Reals(frame) + key_at;
+    if (score_weight_) return AdditiveScore(q, k, head);
     return Dot<T>(
         op_.key_size, [q](size_t i) { return q[i]; }, [k](size_t i) { return k[i]; });
   }
@@ -110,6 +129,7 @@ class SourceAttentionKernel {
   }
 
   SourceAttention op_;
+  SharedWeights score_weight_;  // null: none
   Operand<T> query_, memory_;
   Slot weights_, out_;
   size_t query_stride_, slot_stride_;  // of a head, in elements

@@ -235,10 +235,15 @@ class StepMeter {
 
   void operator()(const StoreRow&) const {}
   void operator()(const LoadRow&) const {}
+  void operator()(const Join&) const {}
   void operator()(const SourceAttention& op) const {
     const double heads = op.heads, tokens = Real(path_.source_length);
     Add(".query_keys", DotProducts(op.key_size, tokens * heads));
-    Add(".scale", {tokens * heads, 0, 0});
+    if (op.score == SourceScore::kScaled) Add(".scale", {tokens * heads, 0, 0});
+    if (op.score == SourceScore::kAdditive) {
+      const double functions = tokens * heads * op.key_size;
+      Add(".tanh", {0, functions, functions});
+    }
     if (op.weights_quantiser) {
       Add(".rescale", {kRescale * (tokens * heads + heads * op.value_size), 0, 0});
       Add(".quantise_weights", {0, 0, kRoundToCode * heads * tokens});

@@ -180,9 +180,14 @@ class StepRules {
   // Attention to the source is not in the notebook: its matrix products and softmax, for each head.
   void operator()(const StoreRow&) const {}
   void operator()(const LoadRow&) const {}
+  void operator()(const Join&) const {}
   void operator()(const SourceAttention& op) const {
     const double seen = encodes_ ? means_->sources_of_source : means_->sources_seen;
     Add(".query_keys", Matmul(op.key_size, seen * op.heads));
+    if (op.score == SourceScore::kAdditive) {
+      const double functions = seen * op.heads * op.key_size;
+      Add(".tanh", {0, functions, functions});
+    }
     Add(".softmax", Softmax(seen) * op.heads);
     Add(".values", Matmul(seen, double{1} * op.heads * op.value_size));
   }
@@ -310,7 +315,9 @@ class StorageRules {
   }
   void operator()(const StoreRow&) const {}
   void operator()(const LoadRow&) const {}
+  void operator()(const Join&) const {}
   void operator()(const SourceAttention& op) const {
+    if (op.score_weight) Charge(*op.score_weight);
     if (op.weights_quantiser) ++quantisers_;
   }
 

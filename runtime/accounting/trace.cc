@@ -36,6 +36,20 @@ OperationTally FullDistribution(const Plan& plan, uint64_t position) {
   return tally;
 }
 
+bool HasPassForOnce(const EncoderPlan& encoder) {
+  return std::any_of(encoder.passes.begin(), encoder.passes.end(),
+                     [](const EncoderPass& pass) { return pass.order == SourceOrder::kOnce; });
+}
+
+// Whether a token of the source runs a step of the encoder: a pass for one token runs on the first.
+bool RunsOnSource(const Plan& plan, const TokenPath& path, size_t step) {
+  if (path.position == 0) return true;
+  return std::none_of(
+      plan.encoder->passes.begin(), plan.encoder->passes.end(), [&](const EncoderPass& pass) {
+        return pass.order == SourceOrder::kOnce && step >= pass.begin && step < pass.end;
+      });
+}
+
 }  // namespace
 
 const EmbedRow& EmbeddingOf(const Plan& plan) {
@@ -66,7 +80,7 @@ uint64_t SteadyPosition(const Plan& plan) {
                                 CodedSums, Quantise, Add, AddScalar, AddPositionRow, AddSinusoids,
                                 AddQueryBias, LogSumExp, LstmGates, GruGates, RnnGates, QrnnGates,
                                 BagAppend, BagFeatures, ScaleShiftRelu, StoreRow, LoadRow,
-                                SourceAttention, RootMeanSquareNorm, ApplyActivation>
+                                SourceAttention, RootMeanSquareNorm, ApplyActivation, Join>
                               AnyPosition>(const AnyPosition&) { return uint64_t{0}; }},
             step.op));
   }
@@ -77,7 +91,7 @@ size_t BinOf(const Plan& plan, uint32_t id) { return BinOf(EmbeddingOf(plan), id
 
 bool RunsOn(const Plan& plan, const TokenPath& path, size_t step) {
   const bool encodes = IsOfEncoder(plan, step);
-  if (encodes || path.encodes) return encodes && path.encodes;
+  if (encodes || path.encodes) return encodes && path.encodes && RunsOnSource(plan, path, step);
   const auto after = std::upper_bound(
       plan.clusters.begin(), plan.clusters.end(), step,
       [](size_t s, const ClusterPlan& cluster) { return s < cluster.steps.begin; });
@@ -131,8 +145,12 @@ Trace EncoderTrace(const Plan& plan, std::span<const uint32_t> source) {
   const EmbedRow& embedding = SourceEmbeddingOf(plan);
   CachedRows rows(embedding);
   Trace trace;
+  const bool first_differs = HasPassForOnce(*plan.encoder);
+  bool first = true;
   for (const uint32_t id : source) {
     TokenPath path;
+    path.position = first_differs && !first ? 1 : 0;
+    first = false;
     path.row_is_cached = rows.Step(id);
     path.bin = BinOf(embedding, id);
     path.source_length = source.size();

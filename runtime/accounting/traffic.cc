@@ -133,6 +133,10 @@ class StepTracer {
     Read(op.rows, path_.position * buffers_.Size(op.x), buffers_.Size(op.x));
     Write(op.x);
   }
+  void operator()(const Join& op) const {
+    for (const JoinPart& part : op.parts) Read(part.x, part.first, part.count);
+    Write(op.y);
+  }
   void operator()(const SourceAttention& op) const {
     Read(op.query);
     Read(op.memory, 0, path_.source_length * (buffers_.Size(op.memory) / op.window));

@@ -76,37 +76,71 @@ std::vector<SourceMemory> MakeSourceMemories(const TransformerDecoder& decoder,
 void LowerEncoder(const TransformerEncoder& block, const TransformerDecoder& decoder,
                   std::span<const SourceMemory> memories, PlanBuilder& builder);
 
+// A vector as reals and as codes; without a quantiser both are the same buffer.
+struct QuantisedVector {
+  BufferId reals, codes;
+};
+// What a recurrent layer keeps from token to token.
+struct RecurrentState {
+  QuantisedVector hidden;
+  std::optional<BufferId> cell;
+};
+
+// Adds the step `name`, which makes the vector's codes, if they are a buffer of their own.
+void LowerQuantised(const std::string& name, const QuantisedVector& vector, PlanBuilder& builder);
+// Adds the step "<name>.gates" of a cell. `previous`: the product with the previous vector.
+void LowerGates(const RecurrentLayer& layer, const std::string& name, BufferId input,
+                const std::optional<BufferId>& previous, const RecurrentState& state,
+                PlanBuilder& builder);
+
+// Adds the state buffer that a recurrent decoder's attention reads. REQUIRES: there is attention.
+SourceMemory MakeSourceMemory(const RecurrentDecoder& decoder, const RecurrentEncoder& encoder,
+                              PlanBuilder& builder);
+// Adds the encoder's passes, which fill the memory, null without attention, and the states of the
+// decoder's layers; sets plan.encoder.
+void LowerEncoder(const RecurrentEncoder& block, const RecurrentDecoder& decoder,
+                  const SourceMemory* memory, std::span<const RecurrentState> states,
+                  PlanBuilder& builder);
+
+// Adds the steps of attention to `memory` for the query, the decoder's output, and its result, the
+// hidden state.
+void LowerGlobalAttention(const GlobalAttention& attention, const SourceMemory& memory,
+                          const QuantisedVector& query, const QuantisedVector& hidden,
+                          PlanBuilder& builder);
+
 // Lowers a recurrent decoder (LSTM, GRU, QRNN, ReLU or tanh cells). A token begins with all
 // products of the previous token's vectors, so that these can be overwritten and no state is held
 // twice. The last layer's output gets the name given. REQUIRES: the block outlives it.
 class RecurrentLowering {
  public:
-  // Makes the buffers between the layers.
-  RecurrentLowering(const RecurrentDecoder& block, const std::string& output, PlanBuilder& builder);
+  // Makes the buffers between the layers. `memory`: what attention reads; null: there is none.
+  RecurrentLowering(const RecurrentDecoder& block, const std::string& output,
+                    const SourceMemory* memory, PlanBuilder& builder);
 
-  // The input of the first layer, [inputs] of reals, which the embedding fills.
-  BufferId embedded() const { return input_.reals; }
-  // The output of the last layer: reals or codes.
-  BufferId decoded() const { return outputs_.back().codes; }
+  // [inputs] of reals, which the embedding fills.
+  BufferId embedded() const { return embedded_; }
+  // What the decoder computes: reals or codes.
+  BufferId decoded() const { return decoded_.codes; }
+  // Of each layer.
+  std::span<const RecurrentState> states() const { return states_; }
 
   void LowerPreviousProducts();  // before the embedding
   void LowerLayers();            // after it
 
  private:
-  // A vector between layers, as reals and as codes; without a quantiser both are the same buffer.
-  struct Vector {
-    BufferId reals, codes;
-  };
+  using Vector = QuantisedVector;
   Vector Make(const std::string& name, uint64_t count, bool reals_kept, bool codes_kept,
               const std::optional<ActivationQuantiser>& quantiser);
-  const Vector& InputOf(size_t layer) const { return layer == 0 ? input_ : outputs_[layer - 1]; }
-  void LowerGates(size_t index, BufferId input);
-  void Quantised(const std::string& step_name, const Vector& vector);
+  const Vector& InputOf(size_t layer) const {
+    return layer == 0 ? input_ : states_[layer - 1].hidden;
+  }
 
   const RecurrentDecoder& block_;
+  const SourceMemory* memory_;
   PlanBuilder& builder_;
-  Vector input_;
-  std::vector<Vector> outputs_;  // by layer
+  BufferId embedded_{}, fed_{};
+  Vector input_{}, decoded_{};
+  std::vector<RecurrentState> states_;  // by layer
   std::vector<std::optional<BufferId>>
       previous_;  // by layer: product of the previous token's vector
 };

@@ -53,6 +53,11 @@ class PlanBuilder {
     spec.ring = {.slots = window, .of_source = true};
     return id;
   }
+  // Says that the encoder fills this buffer too, if it is a state buffer.
+  void MarkByEncoder(BufferId id) {
+    BufferSpec& spec = plan_.buffers[static_cast<size_t>(id)];
+    spec.ring.by_encoder = spec.state;
+  }
   // A state buffer with the elements and the quantiser of another, `slot` of them in each slot.
   BufferId RingLike(std::string name, uint64_t slot, const Ring& ring, BufferId like) {
     BufferSpec spec = plan_.buffer(like);

@@ -14,6 +14,7 @@ namespace {
 struct Context {
   BufferId hidden;
   std::optional<CacheBuffers> cache;
+  std::vector<RecurrentState> states = {};  // of a recurrent decoder's layers
 };
 
 std::optional<CacheBuffers> AppendTo(const NeuralCache* cache, BufferId hidden,
@@ -71,10 +72,12 @@ Context LowerContext(const TransformerDecoder& decoder, const Surroundings& arou
 }
 
 Context LowerContext(const RecurrentDecoder& decoder, const Surroundings& around,
-                     PlanBuilder& builder) {
-  RecurrentLowering lowering(decoder, DecodedName(around.output_layers), builder);
+                     const SourceMemory* memory, PlanBuilder& builder) {
+  RecurrentLowering lowering(decoder, DecodedName(around.output_layers), memory, builder);
   const BufferId hidden = HiddenOf(around, lowering.decoded(), builder);
-  const Context context{hidden, AppendTo(around.cache, hidden, builder)};
+  const Context context{hidden,
+                        AppendTo(around.cache, hidden, builder),
+                        {lowering.states().begin(), lowering.states().end()}};
   lowering.LowerPreviousProducts();
   LowerInput(around, lowering.embedded(), builder);
   lowering.LowerLayers();
@@ -121,13 +124,18 @@ Result<Plan> Lower(const ModelDescription& description, std::span<const TensorVi
   }
 
   const auto* encoder = FindBlock<TransformerEncoder>(description);
+  const auto* recurrent_encoder = FindBlock<RecurrentEncoder>(description);
   std::vector<SourceMemory> memories;
   if (encoder != nullptr) memories = MakeSourceMemories(*transformer, *encoder, builder);
+  if (recurrent_encoder != nullptr && recurrent->attention) {
+    memories = {MakeSourceMemory(*recurrent, *recurrent_encoder, builder)};
+  }
+  const SourceMemory* const memory = memories.empty() ? nullptr : memories.data();
   const Surroundings around{*embedding, FindDenseLayers(description, DensePlace::kInput),
                             FindDenseLayers(description, DensePlace::kOutput), cache};
   const Context context = transformer != nullptr
                               ? LowerContext(*transformer, around, memories, builder)
-                              : LowerContext(*recurrent, around, builder);
+                              : LowerContext(*recurrent, around, memory, builder);
   plan.context = {0, builder.step_count()};
   plan.hidden = context.hidden;
 
@@ -136,6 +144,9 @@ Result<Plan> Lower(const ModelDescription& description, std::span<const TensorVi
   if (cache != nullptr) LowerCacheQuery(*cache, context.hidden, *context.cache, builder);
   builder.EndQueries();
   if (encoder != nullptr) LowerEncoder(*encoder, *transformer, memories, builder);
+  if (recurrent_encoder != nullptr) {
+    LowerEncoder(*recurrent_encoder, *recurrent, memory, context.states, builder);
+  }
   return plan;
 }
 

@@ -17,18 +17,47 @@ std::string LayerName(size_t index) { return "layers." + std::to_string(index); 
 
 }  // namespace
 
+void LowerQuantised(const std::string& name, const QuantisedVector& vector, PlanBuilder& builder) {
+  if (vector.codes != vector.reals) builder.AddStep(name, Quantise{vector.reals, vector.codes});
+}
+
 RecurrentLowering::RecurrentLowering(const RecurrentDecoder& block, const std::string& output,
-                                     PlanBuilder& builder)
-    : block_(block), builder_(builder) {
+                                     const SourceMemory* memory, PlanBuilder& builder)
+    : block_(block), memory_(memory), builder_(builder) {
   const size_t layers = block.layers.size();
-  input_ = Make("embedded", block.inputs, false, ReadsPreviousInput(block.layers[0]), block.input);
+  if (block.input_feed) {
+    const uint64_t inputs = uint64_t{block.inputs} + block.layers.back().units;
+    embedded_ = builder.Reals("embedding", block.inputs);
+    input_ = Make("embedded", inputs, false, false, block.input);
+  } else {
+    input_ =
+        Make("embedded", block.inputs, false, ReadsPreviousInput(block.layers[0]), block.input);
+    embedded_ = input_.reals;
+  }
   for (size_t i = 0; i < layers; ++i) {
     const RecurrentLayer& layer = block.layers[i];
     const bool last = i + 1 == layers;
+    const bool decodes = last && !block.attention;
     const bool kept = last || !IsQrnn(layer) || ReadsPreviousInput(block.layers[i + 1]);
     // A GRU mixes its previous output, as reals, into the next one.
-    outputs_.push_back(Make(last ? output : LayerName(i) + ".hidden", layer.units,
-                            layer.cell == RecurrentCell::kGru, kept, layer.output));
+    const bool reals_kept = layer.cell == RecurrentCell::kGru;
+    RecurrentState state{Make(decodes ? output : LayerName(i) + ".hidden", layer.units, reals_kept,
+                              kept, layer.output),
+                         std::nullopt};
+    if (layer.cell == RecurrentCell::kLstm || IsQrnn(layer)) {
+      state.cell = builder.Reals(LayerName(i) + ".cell", layer.units, true);
+    }
+    states_.push_back(state);
+  }
+  decoded_ = states_.back().hidden;
+  if (block.attention) {
+    decoded_ =
+        Make(output, block.layers.back().units, block.input_feed, true, block.attention->output);
+  }
+  // Without attention the last layer starts as the encoder's states, what is fed as zeros.
+  fed_ = decoded_.reals;
+  if (block.input_feed && !block.attention) {
+    fed_ = builder.Reals("fed", block.layers.back().units, true);
   }
 }
 
@@ -40,18 +69,12 @@ RecurrentLowering::Vector RecurrentLowering::Make(
   return {reals, builder_.Codes(name + ".codes", count, *quantiser, codes_kept)};
 }
 
-void RecurrentLowering::Quantised(const std::string& step_name, const Vector& vector) {
-  if (vector.codes != vector.reals) {
-    builder_.AddStep(step_name, Quantise{vector.reals, vector.codes});
-  }
-}
-
 void RecurrentLowering::LowerPreviousProducts() {
   for (size_t i = 0; i < block_.layers.size(); ++i) {
     const RecurrentLayer& layer = block_.layers[i];
     previous_.emplace_back();
     if (!layer.recurrent_weight) continue;
-    const BufferId left = IsQrnn(layer) ? InputOf(i).codes : outputs_[i].codes;
+    const BufferId left = IsQrnn(layer) ? InputOf(i).codes : states_[i].hidden.codes;
     const std::string name = LayerName(i) + ".recurrent";
     previous_.back() = builder_.Reals(name, uint64_t{GatesOf(layer.cell)} * layer.units);
     builder_.AddProduct(
@@ -60,7 +83,12 @@ void RecurrentLowering::LowerPreviousProducts() {
 }
 
 void RecurrentLowering::LowerLayers() {
-  Quantised("embedded.quantise", input_);
+  if (block_.input_feed) {
+    builder_.AddStep(
+        "input_feed",
+        Join{{{embedded_, 0, block_.inputs}, {fed_, 0, block_.layers.back().units}}, input_.reals});
+  }
+  LowerQuantised("embedded.quantise", input_, builder_);
   for (size_t i = 0; i < block_.layers.size(); ++i) {
     const RecurrentLayer& layer = block_.layers[i];
     const std::string name = LayerName(i);
@@ -68,28 +96,32 @@ void RecurrentLowering::LowerLayers() {
         builder_.Reals(name + ".input", uint64_t{GatesOf(layer.cell)} * layer.units);
     builder_.AddProduct(name + ".input",
                         MatVec{layer.input_weight, layer.input_bias, InputOf(i).codes, input});
-    LowerGates(i, input);
-    Quantised(name + ".quantise", outputs_[i]);
+    LowerGates(layer, name, input, previous_[i], states_[i], builder_);
+    LowerQuantised(name + ".quantise", states_[i].hidden, builder_);
+  }
+  if (block_.attention) {
+    LowerGlobalAttention(*block_.attention, *memory_, states_.back().hidden, decoded_, builder_);
+  }
+  if (fed_ != decoded_.reals) {
+    builder_.AddStep("fed", Join{{{decoded_.reals, 0, block_.layers.back().units}}, fed_});
   }
 }
 
-void RecurrentLowering::LowerGates(size_t index, BufferId input) {
-  const RecurrentLayer& layer = block_.layers[index];
-  const std::string name = LayerName(index);
-  const BufferId hidden = outputs_[index].reals;
-  const std::optional<BufferId> previous = previous_[index];
-  const auto cell = [&] { return builder_.Reals(name + ".cell", layer.units, true); };
-  const auto add = [&](Op op) { builder_.AddStep(name + ".gates", std::move(op)); };
+void LowerGates(const RecurrentLayer& layer, const std::string& name, BufferId input,
+                const std::optional<BufferId>& previous, const RecurrentState& state,
+                PlanBuilder& builder) {
+  const BufferId hidden = state.hidden.reals;
+  const auto add = [&](Op op) { builder.AddStep(name + ".gates", std::move(op)); };
   switch (layer.cell) {
     case RecurrentCell::kLstm:
-      return add(LstmGates{input, *previous, cell(), hidden});
+      return add(LstmGates{input, *previous, *state.cell, hidden});
     case RecurrentCell::kGru:
       return add(GruGates{input, *previous, hidden});
     case RecurrentCell::kTanh:
     case RecurrentCell::kRelu:
       return add(RnnGates{input, *previous, hidden, layer.cell == RecurrentCell::kRelu});
     case RecurrentCell::kQrnn:
-      return add(QrnnGates{input, previous, cell(), hidden});
+      return add(QrnnGates{input, previous, *state.cell, hidden});
   }
 }
 

@@ -31,7 +31,7 @@ class EncoderLowering {
     const auto pass = [&](const auto& lower) {
       const size_t begin = builder_.step_count();
       lower();
-      plan.passes.push_back({begin, builder_.step_count()});
+      plan.passes.push_back({{begin, builder_.step_count()}, SourceOrder::kForward});
     };
     pass([&] {
       AdaptiveEmbedding embedding = block_.embedding;

@@ -179,6 +179,9 @@ std::vector<std::byte> DenseTwin(const std::string& path) {
     if (auto* encoder = std::get_if<TransformerEncoder>(&block)) {
       MakeDense(*file, encoder->embedding, draft);
     }
+    if (auto* encoder = std::get_if<RecurrentEncoder>(&block)) {
+      MakeDense(*file, encoder->embedding, draft);
+    }
   }
   auto bytes = SerialiseModel(draft);
   EXPECT_TRUE(bytes.ok()) << bytes.status().message();

@@ -285,6 +285,10 @@ constexpr FamilyNetwork kNetworks[] = {
     {"family opennmt, source", "opennmt/plain", "opennmt",
      "encoder.embeddings.make_embedding.emb_luts.0", "generator.0.weight"},
     {"family opennmt, target", "opennmt/plain", "opennmt",
+     "decoder.embeddings.make_embedding.emb_luts.0", "generator.0.weight"},
+    {"family opennmt, recurrent, source", "opennmt-recurrent/brnn-lstm-general", "opennmt",
+     "encoder.embeddings.make_embedding.emb_luts.0", "generator.0.weight"},
+    {"family opennmt, recurrent, target", "opennmt-recurrent/rnn-lstm-dot", "opennmt",
      "decoder.embeddings.make_embedding.emb_luts.0", "generator.0.weight"}};
 
 class FamilyGrid : public testing::TestWithParam<FamilyNetwork> {};
@@ -305,12 +309,12 @@ TEST_P(FamilyGrid, EveryFormInPlaceOfTheFamilysTables) {
   ASSERT_TRUE(converted.ok()) << converted.status().message();
   const auto plain_file = *ModelFile::Open(plain.output);
   const ModelDescription& description = plain_file->description();
-  const auto* encoder = FindBlock<TransformerEncoder>(description);
-  const bool source = encoder != nullptr && std::string(network.input).starts_with("encoder.");
+  const auto encoder = FindSource(description);
+  const bool source = encoder && std::string(network.input).starts_with("encoder.");
   const uint32_t words = description.vocabulary_size;
   const uint32_t input_words = source ? encoder->vocabulary_size : words;
   const uint32_t width =
-      (source ? encoder->embedding : *FindBlock<AdaptiveEmbedding>(description)).width;
+      (source ? *encoder->embedding : *FindBlock<AdaptiveEmbedding>(description)).width;
   const uint32_t hidden = FindBlock<AdaptiveSoftmax>(description)->width;
 
   TinyTensors tensors;
@@ -319,7 +323,7 @@ TEST_P(FamilyGrid, EveryFormInPlaceOfTheFamilysTables) {
   const bool below = std::filesystem::exists(folder.Path("models"));
   folder.Write(below ? "models/tables" : "tables", tensors.Safetensors());
   std::string pairs;
-  for (size_t line = 0; encoder != nullptr && line < 4; ++line) {
+  for (size_t line = 0; encoder && line < 4; ++line) {
     for (size_t t = 0; t < 4; ++t) {
       pairs += std::to_string(WordAt(t + line, encoder->vocabulary_size)) + " ";
     }

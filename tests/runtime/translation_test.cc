@@ -37,6 +37,7 @@ std::vector<Translation> BeamByBruteForce(Session& session, const std::vector<ui
                                           size_t beam, const TranslationOptions& options) {
   std::vector<Sequence> live = {{}};
   std::vector<Translation> finished;
+  bool best_ended = false;
   const auto score = [&](double log_probability, size_t words) {
     return log_probability / std::pow(static_cast<double>(words), options.length_penalty);
   };
@@ -68,23 +69,20 @@ std::vector<Translation> BeamByBruteForce(Session& session, const std::vector<ui
       ids.push_back(extension.id);
       next.push_back({ids, extension.log_probability});
     }
-    bool stops = next.empty() || length == options.max_length || finished.size() >= beam;
-    for (const Translation& one : finished) {
-      stops = stops ||
-              (options.length_penalty == 0 && one.log_probability >= next.front().log_probability);
-    }
+    best_ended = best_ended || all.front().id == kEnd;
     live = next;
-    if (stops) break;
-  }
-  if (finished.empty()) {
-    for (const Sequence& cut : live) {
-      finished.push_back(
-          {cut.ids, cut.log_probability, score(cut.log_probability, cut.ids.size()), false});
+    if (length == options.max_length) {
+      for (const Sequence& cut : live) {
+        finished.push_back(
+            {cut.ids, cut.log_probability, score(cut.log_probability, cut.ids.size()), false});
+      }
+      break;
     }
+    if (live.empty() || (best_ended && finished.size() >= options.n_best)) break;
   }
   std::stable_sort(finished.begin(), finished.end(),
                    [](const Translation& a, const Translation& b) { return a.score > b.score; });
-  finished.resize(std::min(finished.size(), beam));
+  finished.resize(std::min<size_t>(finished.size(), options.n_best));
   return finished;
 }
 
@@ -107,7 +105,8 @@ TEST(Translation, EqualsABeamByBruteForce) {
       for (const std::vector<uint32_t>& source :
            {std::vector<uint32_t>{4}, {1, 12, 0}, {9, 9, 2, 7, 3, 0, 5}}) {
         for (const double penalty : {0.0, 1.0}) {
-          const TranslationOptions options{kEnd, 6, penalty};
+          TranslationOptions options{kEnd, 6, penalty};
+          options.n_best = source.size() == 1 ? 1 : beam;
           const auto found = Translate(source, options, *session);
           ASSERT_TRUE(found.ok()) << found.status().message();
           const auto expected = BeamByBruteForce(*single, source, beam, options);
@@ -154,7 +153,7 @@ TEST(Translation, EquallyProbableWordsComeByLowerId) {
     }
   }
   const auto session = Start(Open(draft, "ref"), {.lanes = 2});
-  const auto found = Translate(std::vector<uint32_t>{1}, {kEnd, 3, 0}, *session);
+  const auto found = Translate(std::vector<uint32_t>{1}, {kEnd, 3, 0, 2}, *session);
   ASSERT_TRUE(found.ok());
   ASSERT_EQ(found->size(), 2u);
   EXPECT_EQ((*found)[0].ids, (std::vector<uint32_t>{0, 0, 0}));
@@ -172,6 +171,8 @@ TEST(Translation, Refusals) {
   EXPECT_EQ(code(source, {kEnd, 0, 0}), KINGLET_INVALID_ARGUMENT);
   EXPECT_EQ(code(source, {kEnd, 10, 0}), KINGLET_INVALID_ARGUMENT);  // beyond the positions
   EXPECT_EQ(code(source, {17, 9, 0}), KINGLET_ID_OUT_OF_RANGE);
+  EXPECT_EQ(code(source, {kEnd, 9, 0, 0}), KINGLET_INVALID_ARGUMENT);
+  EXPECT_EQ(code(source, {kEnd, 9, 0, 2}), KINGLET_INVALID_ARGUMENT);  // wider than the beam
   EXPECT_EQ(code(source, {kEnd, 9, -1}), KINGLET_INVALID_ARGUMENT);
   EXPECT_EQ(code(source, {kEnd, 9, std::numeric_limits<double>::quiet_NaN()}),
             KINGLET_INVALID_ARGUMENT);

@@ -167,6 +167,48 @@ OpCase SourceAttentionCase(const std::string& prefix, const SourceShape& shape, 
   return made;
 }
 
+// Attention of a recurrent decoder: one head, whose slots hold a vector that is key and value, or a
+// key and a value.
+OpCase GlobalAttentionCase(uint32_t n, uint32_t window, uint32_t tokens, int bits, bool additive) {
+  CaseBuilder builder(CaseName(additive ? "SourceAttention additive" : "SourceAttention dot",
+                               {n, window, tokens, bits}),
+                      n + tokens);
+  SourceAttention op{};
+  op.query = builder.Vector("query", n, bits, Fill::kRandom);
+  op.memory = builder.Vector("memory", uint64_t{window} * n * (additive ? 2 : 1), bits,
+                             Fill::kRandom, true);
+  op.heads = 1;
+  op.key_size = op.value_size = n;
+  op.window = window;
+  op.score = additive ? SourceScore::kAdditive : SourceScore::kDot;
+  if (additive) op.score_weight = builder.Matrix(1, n, Storage::kF32, 0);
+  if (bits != 0) op.weights_quantiser = QuantiserOf(bits < 9 ? 9 : bits, 1.0f);
+  op.weights = builder.Reals("weights", window, Fill::kRandom);
+  op.out = builder.Reals("out", n, Fill::kRandom);
+  OpCase made = builder.Finish(op, bits == 0 ? 1e-9 : 1e-3);
+  made.source_length = tokens;
+  return made;
+}
+
+void AddGlobalAttention(std::vector<OpCase>& cases) {
+  const struct {
+    uint32_t n, window, tokens;
+  } shapes[] = {{1, 1, 1}, {7, 6, 6}, {48, 1024, 31}, {512, 64, 33}, {3, 2100, 2049}};
+  for (const auto& [n, window, tokens] : shapes) {
+    cases.push_back(GlobalAttentionCase(n, window, tokens, 0, true));
+    for (const int bits : {0, 9, 18}) {
+      cases.push_back(GlobalAttentionCase(n, window, tokens, bits, false));
+    }
+  }
+  CaseBuilder join("Join", 1);
+  const BufferId a = join.Reals("a", 5, Fill::kRandom), b = join.Reals("b", 3, Fill::kRandom);
+  const BufferId y = join.Reals("y", 9, Fill::kRandom);
+  cases.push_back(join.Finish(Join{{{a, 1, 4}, {b, 0, 3}}, y}, 1e-9));
+  CaseBuilder clear("Join of nothing", 2);
+  const BufferId x = clear.Reals("x", 33, Fill::kRandom);
+  cases.push_back(clear.Finish(Join{{}, x}, 1e-9));
+}
+
 void AddSource(std::vector<OpCase>& cases) {
   for (const SourceShape& shape :
        {SourceShape{1, 1, 1, 1, 1}, SourceShape{2, 3, 5, 6, 6, 4}, SourceShape{3, 16, 8, 40, 31},
@@ -222,6 +264,7 @@ void AddPositions(std::vector<OpCase>& cases) {
 void AddTransformerEdges(std::vector<OpCase>& cases) {
   AddAttention(cases);
   AddSource(cases);
+  AddGlobalAttention(cases);
   AddPositions(cases);
 }
 

@@ -97,6 +97,32 @@ TEST_F(TranslateTest, Json) {
   EXPECT_EQ(lines[0]["finished"], best[0].finished);
 }
 
+// Several translations of a line, and one of a line without words.
+TEST_F(TranslateTest, TheBestOfEachLine) {
+  const std::string command = "translate m.kgl --ids ids.txt --max-length 8 --beam 4 --n-best 3";
+  const Outcome text = folder_.Run(command);
+  const auto lines = folder_.Run(command + " --json").Json();
+  ASSERT_EQ(lines.size(), 7u) << text.error;
+  EXPECT_EQ(std::count(text.out.begin(), text.out.end(), '\n'), 7);
+  uint64_t line = 0, rank = 0;
+  double before = 0;
+  for (const auto& one : lines) {
+    if (one["line"] != line) {
+      line = one["line"];
+      rank = 0;
+      before = 0;
+    }
+    EXPECT_EQ(one["rank"], ++rank);
+    EXPECT_LE(one["logprob"].get<double>(), before);
+    before = one["logprob"];
+    EXPECT_EQ(one["ids"].empty(), line == 2);
+    EXPECT_FALSE(one.contains("text"));
+  }
+  EXPECT_EQ(line, 3u);
+  const auto words = folder_.Run("translate m.kgl --max-length 8 --n-best 1 --json", "s1 s12\n");
+  EXPECT_TRUE(words.Json()[0]["text"].is_string());
+}
+
 TEST_F(TranslateTest, Refusals) {
   const auto refused = [&](const std::string& arguments, int exit_status,
                            const std::string& message) {
@@ -110,6 +136,7 @@ TEST_F(TranslateTest, Refusals) {
   folder_.Write("wrong.txt", "1\n13\n");
   refused("translate m.kgl --ids ids.txt --text ids.txt", 2, "both files");
   refused("translate m.kgl --beam 0", 2, "--beam");
+  refused("translate m.kgl --beam 2 --n-best 3", 2, "--n-best: expected at most --beam, 2");
   refused("translate lm.kgl --ids ids.txt", 1, "a model with an encoder");
   refused("translate ids.kgl --ids ids.txt", 1, "a word </s>");
   refused("translate m.kgl --ids long.txt --max-length 8", 1, "sentence 0: ");

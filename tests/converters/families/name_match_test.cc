@@ -85,18 +85,26 @@ TEST(FamiliesByFit, TheNearestFirst) {
   EXPECT_EQ(lstm.size(), none.size());
 }
 
-// A recurrent model of OpenNMT-py, which the family of its Transformers refuses.
+// A translation model of fairseq, which the family of its language models refuses.
 TEST(WithNextStep, NamesTheCodeOrARecipe) {
-  Names names = {"generator.0.weight", "generator.0.bias"};
+  Names names = {"encoder.embed_tokens.weight", "decoder.embed_tokens.weight"};
+  for (const char* end : {"weight", "bias"}) {
+    names.push_back(std::string("decoder.layers.0.encoder_attn.out_proj.") + end);
+  }
   for (const char* side : {"encoder.", "decoder."}) {
-    names.push_back(std::string(side) + "embeddings.make_embedding.emb_luts.0.weight");
-    for (const char* part : {"weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0"}) {
-      names.push_back(std::string(side) + "rnn." + part);
+    const std::string layer = std::string(side) + "layers.0.";
+    for (const char* part : {"q_proj", "k_proj", "v_proj", "out_proj"}) {
+      names.push_back(layer + "self_attn." + part + ".weight");
+      names.push_back(layer + "self_attn." + part + ".bias");
+    }
+    for (const char* part : {"fc1", "fc2", "final_layer_norm", "self_attn_layer_norm"}) {
+      names.push_back(layer + part + ".weight");
+      names.push_back(layer + part + ".bias");
     }
   }
   const Status refusal(KINGLET_INVALID_CHECKPOINT, "no");
   EXPECT_EQ(WithNextStep(refusal, Weights(names)).message(),
-            "no; it is a recurrent translation model of OpenNMT-py: no family reads it");
+            "no; it has an encoder and a decoder: no family reads fairseq's translation models");
   EXPECT_EQ(WithNextStep(refusal, Weights({"encoder.weight"})).message(),
             "no (`kinglet inspect` shows all names; a --recipe may describe the network: "
             "docs/RECIPES.md)");
@@ -161,6 +169,7 @@ std::vector<Known> KnownCheckpoints() {
   }
   AddCheckpoints("fairseq-variants", "", "fairseq", known);
   AddCheckpoints("opennmt", "", "opennmt", known);
+  AddCheckpoints("opennmt-recurrent", "", "opennmt", known);
   AddCheckpoints("recurrent-variants", "awd-", "awd-lstm", known);
   AddCheckpoints("recurrent-variants", "define-awd-", "define-awd-lstm", known);
   AddCheckpoints("recurrent-variants", "examples-", "pytorch-examples", known);
@@ -208,7 +217,7 @@ TEST(NearestCodes, FitTheOriginalsCheckpoints) {
            Original{"pytorch-examples/model.pt", "pytorch-examples"},
            Original{"dpq-lm-sx/model.npz", "zaremba-tf"},
            Original{"opennmt-transformer/model_step_900.pt", "opennmt"},
-           Original{"opennmt-rnn/model_step_2800.pt", "opennmt-rnn"},
+           Original{"opennmt-rnn/model_step_2800.pt", "opennmt"},
            Original{"bert-mlm/model.safetensors", "bert"},
            Original{"bert-mlm/pytorch_model.bin", "bert"},
            Original{"bert-classifier/model.safetensors", "bert"},
@@ -221,7 +230,7 @@ TEST(NearestCodes, FitTheOriginalsCheckpoints) {
            Original{"reference-txl-define/model.pt", "transformer-xl", false},
            Original{"reference-txl-dpq/model.pt", "transformer-xl", false},
            Original{"reference-opennmt-dpq/model.pt", "opennmt", false},
-           Original{"reference-opennmt-rnn-dpq/model.pt", "opennmt-rnn", false},
+           Original{"reference-opennmt-rnn-dpq/model.pt", "opennmt", false},
            Original{"reference-bert-dpq/model.pt", "bert", false},
            Original{"reference-define/model.pt", ""},
            Original{"reference-dpq/model.pt", ""},

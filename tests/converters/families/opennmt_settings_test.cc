@@ -112,6 +112,56 @@ TEST_F(OpenNmtSettingsTest, OptionsThatChangeTheNetwork) {
                 "option max_relative_positions: expected 0, positions of tokens, found 20");
 }
 
+TEST_F(OpenNmtSettingsTest, RecurrentModels) {
+  const auto options = [&](const char* encoder, const std::string& name = "",
+                           PickleNode* value = nullptr) {
+    std::vector<std::pair<std::string, PickleNode*>> made = {
+        {"encoder_type", nodes_.Text(encoder)}};
+    if (!name.empty()) made.emplace_back(name, value);
+    return nodes_.Object("argparse.Namespace", made);
+  };
+  const auto read = [&](PickleNode* made) {
+    const auto settings =
+        ReadOpenNmtSettings(*nodes_.Dict({{"opt", made}, {"vocab", Vocabularies()}}));
+    EXPECT_TRUE(settings.ok()) << settings.status().message();
+    return *settings->recurrent;
+  };
+  const OpenNmtRecurrent plain = read(options("rnn"));
+  EXPECT_FALSE(plain.both_directions || plain.bridge);
+  EXPECT_TRUE(plain.input_feed);
+  EXPECT_EQ(plain.cell, RecurrentCell::kLstm);
+  EXPECT_EQ(plain.attention, AttentionScore::kGeneral);
+  EXPECT_TRUE(read(options("brnn")).both_directions);
+  EXPECT_EQ(read(options("rnn", "rnn_type", nodes_.Text("GRU"))).cell, RecurrentCell::kGru);
+  const auto none = read(options("rnn", "global_attention", nodes_.Text("none")));
+  EXPECT_FALSE(none.attention.has_value());
+  EXPECT_EQ(read(options("rnn", "global_attention", nodes_.Text("mlp"))).attention,
+            AttentionScore::kMlp);
+  EXPECT_FALSE(read(options("rnn", "input_feed", nodes_.Add(int64_t{0}))).input_feed);
+  EXPECT_TRUE(read(options("rnn", "bridge", nodes_.Add(true))).bridge);
+  EXPECT_FALSE(read(options("rnn", "context_gate", nodes_.Add(PickleNone{}))).bridge);
+
+  const auto refused = [&](const char* name, PickleNode* value, const std::string& message) {
+    ExpectRefused(options("brnn", name, value), Vocabularies(), message);
+  };
+  refused("rnn_type", nodes_.Text("SRU"), "option rnn_type: expected 'LSTM' or 'GRU', found 'SRU'");
+  refused("global_attention", nodes_.Text("bilinear"), "option global_attention: expected");
+  refused("decoder_type", nodes_.Text("transformer"),
+          "option decoder_type: expected 'rnn', found 'transformer'");
+  refused("global_attention_function", nodes_.Text("sparsemax"),
+          "option global_attention_function");
+  refused("generator_function", nodes_.Text("sparsemax"), "option generator_function");
+  refused("context_gate", nodes_.Text("both"), "option context_gate: expected None, found 'both'");
+  refused("copy_attn", nodes_.Add(true), "option copy_attn: expected False, found True");
+  refused("coverage_attn", nodes_.Add(true), "option coverage_attn: expected False, found True");
+  refused("position_encoding", nodes_.Add(true), "option position_encoding: expected False");
+  refused("input_feed", nodes_.Add(int64_t{2}), "option input_feed: expected 0 or 1, found 2");
+  for (const char* encoder : {"cnn", "mean"}) {
+    ExpectRefused(options(encoder), Vocabularies(),
+                  "option encoder_type: expected 'transformer', found '" + std::string(encoder));
+  }
+}
+
 TEST_F(OpenNmtSettingsTest, WhatIsMissingOrOfAnotherKind) {
   ExpectRefused(nodes_.Object("argparse.Namespace", {}), Vocabularies(),
                 "option heads: expected 1 to 1048576, found none");

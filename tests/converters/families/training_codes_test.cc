@@ -11,10 +11,11 @@
 namespace kinglet::training_codes_test {
 namespace {
 
-TEST(TrainingCodes, HaveEveryFamilyOnce) {
+// A family that reads several networks has a code for each.
+TEST(TrainingCodes, HaveEveryFamily) {
   std::set<std::string_view> names;
   for (const TrainingCode& code : TrainingCodes()) {
-    EXPECT_TRUE(names.insert(code.name).second) << code.name;
+    EXPECT_TRUE(names.insert(code.name).second || code.unread.empty()) << code.name;
     EXPECT_FALSE(code.patterns.empty()) << code.name;
   }
   for (const Family& family : Families()) {

@@ -340,6 +340,52 @@ TYPED_TEST(Ref, SourceAttentionInIntegers) {
   EXPECT_EQ(one.template Values<T>(out)[0], 20);
 }
 
+// Two slots of which the second is beyond the source, then both; a slot is key and value at once.
+TYPED_TEST(Ref, SourceAttentionOfProducts) {
+  using T = TypeParam;
+  OneStep<T> one;
+  const BufferId query = one.Reals({1, 2}), memory = one.Reals({3, 1, 4, -1});
+  const BufferId weights = one.Zeros(2), out = one.Zeros(2);
+  SourceAttention op{query, memory, 1, 2, 2, 2, std::nullopt, weights, out};
+  op.score = SourceScore::kDot;
+  one.Bind(op);
+  one.Run(0, 0, 1);
+  EXPECT_EQ(one.template Values<T>(out)[0], 3);
+  EXPECT_EQ(one.template Values<T>(out)[1], 1);
+  one.Run(0, 0, 2);
+  const double first = std::exp(5) / (std::exp(5) + std::exp(2));
+  EXPECT_NEAR(one.template Values<T>(weights)[0], first, 3e-7);
+  EXPECT_NEAR(one.template Values<T>(out)[1], first - (1 - first), 1e-6);
+}
+
+// Slots hold a key and then a value.
+TYPED_TEST(Ref, SourceAttentionOfSums) {
+  using T = TypeParam;
+  OneStep<T> one;
+  const BufferId query = one.Reals({1, -0.5}), memory = one.Reals({0.25, 1, 7, 8, -2, 3, 9, 4});
+  const BufferId weights = one.Zeros(2), out = one.Zeros(2);
+  SourceAttention op{query, memory, 1, 2, 2, 2, std::nullopt, weights, out};
+  op.score = SourceScore::kAdditive;
+  op.score_weight = one.Tensor({1, 2}, {2, -1});
+  one.Bind(op);
+  one.Run(0, 0, 2);
+  const double a = 2 * std::tanh(1.25) - std::tanh(0.5), b = 2 * std::tanh(-1.0) - std::tanh(2.5);
+  const double first = std::exp(a) / (std::exp(a) + std::exp(b));
+  EXPECT_NEAR(one.template Values<T>(weights)[0], first, 3e-7);
+  EXPECT_NEAR(one.template Values<T>(out)[0], 7 * first + 9 * (1 - first), 1e-5);
+}
+
+TYPED_TEST(Ref, JoinPutsPartsInARow) {
+  using T = TypeParam;
+  OneStep<T> one;
+  const BufferId a = one.Reals({1, 2, 3}), b = one.Reals({4, 5});
+  const BufferId y = one.Reals({9, 9, 9, 9, 9});
+  one.Bind(Join{{{b, 1, 1}, {a, 0, 2}}, y});
+  one.Run(0, 0);
+  const T* joined = one.template Values<T>(y);
+  EXPECT_EQ((std::vector<T>(joined, joined + 5)), (std::vector<T>{5, 1, 2, 0, 0}));
+}
+
 TYPED_TEST(Ref, RowsOfASourceAreStoredAndLoaded) {
   using T = TypeParam;
   OneStep<T> store;

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "tests/runtime/lower/lowering.h"
+#include "tests/support/recurrent_translation_builder.h"
 #include "tests/support/translation_builder.h"
 
 namespace kinglet::trace_test {
@@ -43,6 +44,21 @@ TEST(EncoderTrace, TokensOfASourceTakeOnePathForEachBin) {
     }
   }
   EXPECT_EQ(EncoderTrace(plan, {}).tokens(), 0u);
+}
+
+// What a recurrent encoder does once for a source is counted with its first token.
+TEST(EncoderTrace, PassesThatRunOnce) {
+  const auto file = *ModelFile::FromBytes(*SerialiseModel(TinyRecurrentTranslation()));
+  const Plan plan = *Lower(*file);
+  const Trace trace = EncoderTrace(plan, std::vector<uint32_t>{3, 4, 12, 0});
+  ASSERT_EQ(trace.paths.size(), 2u);
+  for (const EncoderPass& pass : plan.encoder->passes) {
+    uint64_t runs = 0;
+    for (const auto& [path, count] : trace.paths) {
+      if (RunsOn(plan, path, pass.begin)) runs += count;
+    }
+    EXPECT_EQ(runs, pass.order == SourceOrder::kOnce ? 1u : 4u);
+  }
 }
 
 TEST(FullTrace, PathsBehindSourcesOfDifferentLengthsDiffer) {

@@ -1,0 +1,63 @@
+// The embedding's block, and the quantiser of activations that all blocks share (format/blocks.h).
+#ifndef KINGLET_FORMAT_EMBEDDING_BLOCKS_H_
+#define KINGLET_FORMAT_EMBEDDING_BLOCKS_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "format/define_unit.h"
+#include "format/encoding.h"
+
+namespace kinglet {
+
+// y = round_half_even(clamp(x, -max_abs, max_abs) / step) * step. Both numbers are finite and > 0
+// (docs/NUMERICS.md, "Activations"). Source: distiller's symmetric linear quantiser as MicroNet
+// uses it.
+struct ActivationQuantiser {
+  float max_abs;
+  float step;
+};
+
+// The embedding rows of words [first, first + size). A projection maps a row of the table to the
+// bins' width, which is the embedding's width or, where a DeFINE unit follows, its map_width.
+struct EmbeddingBin {
+  uint32_t first;
+  uint32_t size;
+  TensorId table;                      // [size, e]
+  std::optional<TensorId> projection;  // [bins' width, e]; absent: e is the bins' width
+  // How many tokens of a typical text lie in the bin, so that measurements can make up realistic
+  // ids; 0 in every bin: not known. Affects no result.
+  uint64_t tokens = 0;
+  double scale = 1;  // multiplies the (projected) row
+};
+
+// The tensors of one layer of a DeFINE unit; ShapesOf(layer) says which there are and their shapes.
+struct DefineTensors {
+  TensorId weight;  // not coded
+  std::optional<TensorId> bias, norm_gain, norm_offset;
+};
+
+// A DeFINE unit that the file keeps instead of a table of its outputs: a stream computes the output
+// for a word when it first needs it, and keeps it in a cache of its own.
+struct KeptDefineUnit {
+  DefineUnit unit;
+  std::vector<DefineTensors> tensors;  // of the unit's layers
+  uint32_t cache_rows;                 // capacity of a stream's cache in rows; at least 1
+};
+
+// Adaptive input representations (Baevski & Auli 2019); with one bin an ordinary embedding, with a
+// projection a low-rank one. Bins are adjacent, start at word 0 and cover the vocabulary. With a
+// DeFINE unit the bins are its Map layer.
+struct AdaptiveEmbedding {
+  std::string name;
+  uint32_t width;  // of the bins' rows, or of the unit's output
+  double scale;    // multiplies the row, or the unit's output; sqrt(width) in most Transformers
+  std::vector<EmbeddingBin> bins;
+  std::optional<KeptDefineUnit> define = {};
+};
+
+}  // namespace kinglet
+
+#endif  // KINGLET_FORMAT_EMBEDDING_BLOCKS_H_
