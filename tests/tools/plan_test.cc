@@ -90,7 +90,7 @@ TEST_F(PlanCommandTest, RefusesInOneLine) {
 TEST_F(PlanCommandTest, AFullDiskLeavesTheOldRecipe) {
   folder_.Write("old.json", "old");
   const Outcome outcome =
-      folder_.RunShell("ulimit -f 1; trap '' XFSZ; kinglet plan s.json --sparsity 0.5 -o old.json");
+      folder_.RunShell("ulimit -f 1; trap '' XFSZ; kinglet plan s.json --ppl +1 -o old.json");
   EXPECT_EQ(outcome.exit_status, 1);
   EXPECT_TRUE(outcome.IsRefusal()) << outcome.error << outcome.out;
   EXPECT_EQ(folder_.Read("old.json"), "old");

@@ -26,12 +26,12 @@ SensitivityRecord Record(bool bits) {
       record.changes.push_back({group, change, found});
     };
     for (const int tenths : {2, 4, 6, 8}) {
-      const auto zeros = static_cast<uint64_t>(1000 * tenths);
+      const auto zeros = 1000 * static_cast<uint64_t>(tenths);
       add(SparsityChange{tenths / 10.0}, tenths * tenths / 400.0, 10000 - zeros,
           1280 + 4 * (10000 - zeros), {50000, 40000 - 2.0 * static_cast<double>(zeros)});
     }
     for (int n = 2; bits && n <= 6; ++n) {
-      add(BitsChange{n}, std::ldexp(1, -n), 10000, static_cast<uint64_t>(1250 * n), {50000, {}});
+      add(BitsChange{n}, std::ldexp(1, -n), 10000, 1250 * static_cast<uint64_t>(n), {50000, {}});
     }
     add(CodesChange{2, 16}, 0.3, 64, 3000, {45000, {}});
   }
