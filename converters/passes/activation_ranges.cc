@@ -162,6 +162,12 @@ Status FindSourcePoints(const Model& model, const RangeRule& rule, TranslationRa
   return add({{"encoder.final_norm", "encoder.norm", ranges.encoder.output}});
 }
 
+// The buffer of a layer's output as reals.
+std::string OutputBuffer(const Model& model, const RecurrentDecoder& decoder, size_t layer) {
+  const bool decodes = layer + 1 == decoder.layers.size() && !decoder.attention;
+  return decodes ? DecodedBuffer(model) : "layers." + std::to_string(layer) + ".hidden";
+}
+
 Result<Points> FindPoints(const Model& model, const RecurrentDecoder& decoder,
                           const RangeRule& rule, RecurrentRanges& ranges) {
   PointFinder finder(model, rule.bits);
@@ -170,10 +176,8 @@ Result<Points> FindPoints(const Model& model, const RecurrentDecoder& decoder,
       {decoder.input_feed ? "input_feed" : InputStep(model), "embedded", ranges.input}, points));
   for (size_t i = 0; i < ranges.outputs.size(); ++i) {
     const std::string layer = "layers." + std::to_string(i);
-    const bool decodes = i + 1 == ranges.outputs.size() && !decoder.attention;
-    KINGLET_RETURN_IF_ERROR(finder.Add(
-        {layer + ".gates", decodes ? DecodedBuffer(model) : layer + ".hidden", ranges.outputs[i]},
-        points));
+    KINGLET_RETURN_IF_ERROR(
+        finder.Add({layer + ".gates", OutputBuffer(model, decoder, i), ranges.outputs[i]}, points));
   }
   return points;
 }
@@ -192,6 +196,12 @@ Status FindSourcePoints(const Model& model, const RecurrentEncoder& encoder,
       KINGLET_RETURN_IF_ERROR(
           finder.Add({layer + ".gates", layer + ".hidden", ranges.encoder.outputs[i]}, points));
     }
+  }
+  // A layer's first state, which a bridge may make larger than any output.
+  for (size_t i = 0; i < ranges.decoder.outputs.size(); ++i) {
+    const std::string hidden = "layers." + std::to_string(i) + ".hidden";
+    KINGLET_RETURN_IF_ERROR(finder.Add(
+        {hidden + ".start", OutputBuffer(model, decoder, i), ranges.decoder.outputs[i]}, points));
   }
   if (!decoder.attention) return {};
   AttentionRanges& range = ranges.attention;

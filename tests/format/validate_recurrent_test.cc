@@ -114,7 +114,8 @@ TEST(ValidateRecurrent, ModelsAreReadAsWritten) {
 
 TEST(ValidateRecurrent, Encoder) {
   const HostileEdit edits[] = {
-      {"blocks", [](EditableFile& file) { file.header.blocks[0]->recurrent_encoder.reset(); }},
+      {"block encoder",
+       [](EditableFile& file) { file.header.blocks[0]->recurrent_encoder.reset(); }},
       {"blocks",
        [](EditableFile& file) {
          file.header.blocks.push_back(std::make_unique<editable::BlockT>(*file.header.blocks[0]));
@@ -150,7 +151,7 @@ TEST(ValidateRecurrent, Encoder) {
        [](EditableFile& file) { Encoder(file).forward[0]->cell = editable::RecurrentCell::Qrnn; }},
       {"block encoder, backward layer 0, input weight",
        [](EditableFile& file) { Encoder(file).backward[0]->cell = editable::RecurrentCell::Gru; }},
-      {"block encoder, backward layer 1: expected the forward layer's",
+      {"block encoder, backward layer 1",
        [](EditableFile& file) {
          *Encoder(file).backward[1]->output = {1, 0.25f};
        }},
