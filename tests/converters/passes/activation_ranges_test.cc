@@ -222,6 +222,25 @@ TEST(MeasureTranslationRanges, FindsEachPoint) {
   EXPECT_FLOAT_EQ(even->encoder.layers[0].weights, 1.0F / 3);
 }
 
+// Steps run on several source tokens at once, and each of them counts.
+TEST(MeasureTranslationRanges, EverySourceTokenCounts) {
+  ModelDraft draft = TinyTranslation();
+  for (EncodedTensor& tensor : draft.tensors) {
+    auto& values = std::get<DenseF32>(tensor.values).values;
+    std::fill(values.begin(), values.end(), 0.0F);
+  }
+  constexpr uint32_t kWidth = 10, kToken = 12;
+  SetEntry(draft, "encoder.word_emb", kToken * kWidth, 1.0F);  // the others' vectors are zero
+  SetEntry(draft, "encoder.layers.0.attention_norm.weight", 0, 1.0F);
+  for (const size_t at : {0, 1, 2}) {
+    SentencePair pair = {{1, 1, 1}, {3}};
+    pair.source[at] = kToken;
+    const auto ranges = MeasureTranslationRanges(Opened(draft), {&pair, 1});
+    ASSERT_TRUE(ranges.ok()) << ranges.status().message();
+    EXPECT_GT(ranges->encoder.layers[0].attention_input, 1.0F) << at;
+  }
+}
+
 TEST(MeasureTranslationRanges, RefusalsNameThePair) {
   const ModelDraft draft = TinyTranslation();
   const auto refused = [](const ModelDraft& model, const SentencePair& second) {
