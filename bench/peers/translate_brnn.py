@@ -5,8 +5,8 @@ sentence, one thread: PyTorch, which steps the beam as one batch, beside `kingle
 
     translate_brnn.py KINGLET [--sentences 100] [--rounds 3] [--folder DIR]
 
-The programs take turns; the medians of the rounds are printed. Times are processor time, which other work on the machine
-disturbs less than the clock. Reading the model is not in them. PyTorch's answers
+The programs take turns; the medians of the rounds are printed. Times are processor time, which other work on the
+machine disturbs less than the clock. Reading the model is not in them. PyTorch's answers
 and kinglet's in float32 are compared. Needs PyTorch (Debian: python3-torch).
 """
 import argparse
@@ -22,7 +22,7 @@ import time
 import types
 
 os.environ["OMP_NUM_THREADS"] = os.environ["OPENBLAS_NUM_THREADS"] = "1"
-import torch  # noqa: E402
+import torch
 
 SOURCE_WORDS, TARGET_WORDS, UNITS, LAYERS, BEAM, STEPS, START, END = 17191, 7709, 512, 2, 5, 30, 2, 3
 
@@ -160,8 +160,8 @@ def measure(kinglet: str, folder: str, sentences: int, rounds: int):
                 assert largest < 1e-2, largest
     medians = {name: statistics.median(seconds) for name, seconds in times.items()}
     base = next(iter(medians.values()))
-    print(f"brnn 2 x {UNITS}, {sentences} sentences, {STEPS} steps, beam {BEAM}, one thread, processor time, medians of {rounds} rounds; "
-          f"largest difference of log-probabilities in float32 {largest:.2g}")
+    print(f"brnn 2 x {UNITS}, {sentences} sentences, {STEPS} steps, beam {BEAM}, one thread, processor time, "
+          f"medians of {rounds} rounds; largest difference of log-probabilities in float32 {largest:.2g}")
     for name, seconds in medians.items():
         print(f"{name:20} {1000 * seconds / sentences:8.1f} ms a sentence   {base / seconds:5.2f} x")
 
