@@ -234,8 +234,15 @@ Status Measure(const SharedModel& model, const RangeRule& rule, Points points,
     }
   });
   KINGLET_RETURN_IF_ERROR(run(*session));
+  // Two directions of a layer, say, have one quantiser.
+  std::unordered_map<float*, Magnitudes> seen;
   for (const auto& [step, of_step] : points) {
-    for (const Point& point : of_step) *point.range = point.seen.Range(rule, point.bits);
+    for (const Point& point : of_step) seen[point.range].Add(point.seen);
+  }
+  for (const auto& [step, of_step] : points) {
+    for (const Point& point : of_step) {
+      *point.range = seen[point.range].Range(rule, point.bits);
+    }
   }
   return {};
 }

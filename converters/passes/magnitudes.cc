@@ -43,6 +43,13 @@ void Magnitudes::Add(std::span<const float> values) {
   }
 }
 
+void Magnitudes::Add(const Magnitudes& other) {
+  if (other.bins_.empty()) return;
+  if (bins_.empty()) bins_.resize(kBins);
+  for (size_t bin = 0; bin < kBins; ++bin) bins_[bin] += other.bins_[bin];
+  if (!(other.largest_ <= largest_) && !std::isnan(largest_)) largest_ = other.largest_;
+}
+
 float Magnitudes::Range(const RangeRule& rule, int bits) const {
   if (!std::isfinite(largest_) || largest_ == 0) return largest_;
   switch (rule.by) {

@@ -26,6 +26,8 @@ inline constexpr std::array<std::string_view, 3> kRangeRuleNames = {"max", "perc
 class Magnitudes {
  public:
   void Add(std::span<const float> values);
+  // What another one has seen.
+  void Add(const Magnitudes& other);
 
   // The largest one so far, 0 of none; NaN once a value was NaN.
   float largest() const { return largest_; }

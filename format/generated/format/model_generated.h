@@ -87,8 +87,17 @@ struct NeuralCacheBuilder;
 struct RecurrentLayer;
 struct RecurrentLayerBuilder;
 
+struct GlobalAttention;
+struct GlobalAttentionBuilder;
+
 struct RecurrentDecoder;
 struct RecurrentDecoderBuilder;
+
+struct EncoderBridge;
+struct EncoderBridgeBuilder;
+
+struct RecurrentEncoder;
+struct RecurrentEncoderBuilder;
 
 struct BagHiddenLayer;
 struct BagHiddenLayerBuilder;
@@ -748,6 +757,39 @@ inline const char *EnumNameCombine(Combine e) {
   if (flatbuffers::IsOutRange(e, Combine::Concatenate, Combine::Mean)) return "";
   const size_t index = static_cast<size_t>(e);
   return EnumNamesCombine()[index];
+}
+
+enum class AttentionScore : uint8_t {
+  Dot = 0,
+  General = 1,
+  Mlp = 2,
+  MIN = Dot,
+  MAX = Mlp
+};
+
+inline const AttentionScore (&EnumValuesAttentionScore())[3] {
+  static const AttentionScore values[] = {
+    AttentionScore::Dot,
+    AttentionScore::General,
+    AttentionScore::Mlp
+  };
+  return values;
+}
+
+inline const char * const *EnumNamesAttentionScore() {
+  static const char * const names[4] = {
+    "Dot",
+    "General",
+    "Mlp",
+    nullptr
+  };
+  return names;
+}
+
+inline const char *EnumNameAttentionScore(AttentionScore e) {
+  if (flatbuffers::IsOutRange(e, AttentionScore::Dot, AttentionScore::Mlp)) return "";
+  const size_t index = static_cast<size_t>(e);
+  return EnumNamesAttentionScore()[index];
 }
 
 FLATBUFFERS_MANUALLY_ALIGNED_STRUCT(8) Segment FLATBUFFERS_FINAL_CLASS {
@@ -3217,13 +3259,162 @@ struct RecurrentLayer::Traits {
   static auto constexpr Create = CreateRecurrentLayer;
 };
 
+struct GlobalAttention FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
+  typedef GlobalAttentionBuilder Builder;
+  struct Traits;
+  enum FlatBuffersVTableOffset FLATBUFFERS_VTABLE_UNDERLYING_TYPE {
+    VT_SCORE = 4,
+    VT_QUERY_WEIGHT = 6,
+    VT_QUERY_BIAS = 8,
+    VT_MEMORY_WEIGHT = 10,
+    VT_SCORE_WEIGHT = 12,
+    VT_OUT_WEIGHT = 14,
+    VT_OUT_BIAS = 16,
+    VT_QUERY = 18,
+    VT_WEIGHTS = 20,
+    VT_JOINED = 22,
+    VT_OUTPUT = 24
+  };
+  kinglet::schema::AttentionScore score() const {
+    return static_cast<kinglet::schema::AttentionScore>(GetField<uint8_t>(VT_SCORE, 0));
+  }
+  flatbuffers::Optional<uint32_t> query_weight() const {
+    return GetOptional<uint32_t, uint32_t>(VT_QUERY_WEIGHT);
+  }
+  flatbuffers::Optional<uint32_t> query_bias() const {
+    return GetOptional<uint32_t, uint32_t>(VT_QUERY_BIAS);
+  }
+  flatbuffers::Optional<uint32_t> memory_weight() const {
+    return GetOptional<uint32_t, uint32_t>(VT_MEMORY_WEIGHT);
+  }
+  flatbuffers::Optional<uint32_t> score_weight() const {
+    return GetOptional<uint32_t, uint32_t>(VT_SCORE_WEIGHT);
+  }
+  uint32_t out_weight() const {
+    return GetField<uint32_t>(VT_OUT_WEIGHT, 0);
+  }
+  flatbuffers::Optional<uint32_t> out_bias() const {
+    return GetOptional<uint32_t, uint32_t>(VT_OUT_BIAS);
+  }
+  const kinglet::schema::Quantiser *query() const {
+    return GetStruct<const kinglet::schema::Quantiser *>(VT_QUERY);
+  }
+  const kinglet::schema::Quantiser *weights() const {
+    return GetStruct<const kinglet::schema::Quantiser *>(VT_WEIGHTS);
+  }
+  const kinglet::schema::Quantiser *joined() const {
+    return GetStruct<const kinglet::schema::Quantiser *>(VT_JOINED);
+  }
+  const kinglet::schema::Quantiser *output() const {
+    return GetStruct<const kinglet::schema::Quantiser *>(VT_OUTPUT);
+  }
+  bool Verify(flatbuffers::Verifier &verifier) const {
+    return VerifyTableStart(verifier) &&
+           VerifyField<uint8_t>(verifier, VT_SCORE, 1) &&
+           VerifyField<uint32_t>(verifier, VT_QUERY_WEIGHT, 4) &&
+           VerifyField<uint32_t>(verifier, VT_QUERY_BIAS, 4) &&
+           VerifyField<uint32_t>(verifier, VT_MEMORY_WEIGHT, 4) &&
+           VerifyField<uint32_t>(verifier, VT_SCORE_WEIGHT, 4) &&
+           VerifyField<uint32_t>(verifier, VT_OUT_WEIGHT, 4) &&
+           VerifyField<uint32_t>(verifier, VT_OUT_BIAS, 4) &&
+           VerifyField<kinglet::schema::Quantiser>(verifier, VT_QUERY, 4) &&
+           VerifyField<kinglet::schema::Quantiser>(verifier, VT_WEIGHTS, 4) &&
+           VerifyField<kinglet::schema::Quantiser>(verifier, VT_JOINED, 4) &&
+           VerifyField<kinglet::schema::Quantiser>(verifier, VT_OUTPUT, 4) &&
+           verifier.EndTable();
+  }
+};
+
+struct GlobalAttentionBuilder {
+  typedef GlobalAttention Table;
+  flatbuffers::FlatBufferBuilder &fbb_;
+  flatbuffers::uoffset_t start_;
+  void add_score(kinglet::schema::AttentionScore score) {
+    fbb_.AddElement<uint8_t>(GlobalAttention::VT_SCORE, static_cast<uint8_t>(score), 0);
+  }
+  void add_query_weight(uint32_t query_weight) {
+    fbb_.AddElement<uint32_t>(GlobalAttention::VT_QUERY_WEIGHT, query_weight);
+  }
+  void add_query_bias(uint32_t query_bias) {
+    fbb_.AddElement<uint32_t>(GlobalAttention::VT_QUERY_BIAS, query_bias);
+  }
+  void add_memory_weight(uint32_t memory_weight) {
+    fbb_.AddElement<uint32_t>(GlobalAttention::VT_MEMORY_WEIGHT, memory_weight);
+  }
+  void add_score_weight(uint32_t score_weight) {
+    fbb_.AddElement<uint32_t>(GlobalAttention::VT_SCORE_WEIGHT, score_weight);
+  }
+  void add_out_weight(uint32_t out_weight) {
+    fbb_.AddElement<uint32_t>(GlobalAttention::VT_OUT_WEIGHT, out_weight, 0);
+  }
+  void add_out_bias(uint32_t out_bias) {
+    fbb_.AddElement<uint32_t>(GlobalAttention::VT_OUT_BIAS, out_bias);
+  }
+  void add_query(const kinglet::schema::Quantiser *query) {
+    fbb_.AddStruct(GlobalAttention::VT_QUERY, query);
+  }
+  void add_weights(const kinglet::schema::Quantiser *weights) {
+    fbb_.AddStruct(GlobalAttention::VT_WEIGHTS, weights);
+  }
+  void add_joined(const kinglet::schema::Quantiser *joined) {
+    fbb_.AddStruct(GlobalAttention::VT_JOINED, joined);
+  }
+  void add_output(const kinglet::schema::Quantiser *output) {
+    fbb_.AddStruct(GlobalAttention::VT_OUTPUT, output);
+  }
+  explicit GlobalAttentionBuilder(flatbuffers::FlatBufferBuilder &_fbb)
+        : fbb_(_fbb) {
+    start_ = fbb_.StartTable();
+  }
+  flatbuffers::Offset<GlobalAttention> Finish() {
+    const auto end = fbb_.EndTable(start_);
+    auto o = flatbuffers::Offset<GlobalAttention>(end);
+    return o;
+  }
+};
+
+inline flatbuffers::Offset<GlobalAttention> CreateGlobalAttention(
+    flatbuffers::FlatBufferBuilder &_fbb,
+    kinglet::schema::AttentionScore score = kinglet::schema::AttentionScore::Dot,
+    flatbuffers::Optional<uint32_t> query_weight = flatbuffers::nullopt,
+    flatbuffers::Optional<uint32_t> query_bias = flatbuffers::nullopt,
+    flatbuffers::Optional<uint32_t> memory_weight = flatbuffers::nullopt,
+    flatbuffers::Optional<uint32_t> score_weight = flatbuffers::nullopt,
+    uint32_t out_weight = 0,
+    flatbuffers::Optional<uint32_t> out_bias = flatbuffers::nullopt,
+    const kinglet::schema::Quantiser *query = nullptr,
+    const kinglet::schema::Quantiser *weights = nullptr,
+    const kinglet::schema::Quantiser *joined = nullptr,
+    const kinglet::schema::Quantiser *output = nullptr) {
+  GlobalAttentionBuilder builder_(_fbb);
+  builder_.add_output(output);
+  builder_.add_joined(joined);
+  builder_.add_weights(weights);
+  builder_.add_query(query);
+  if(out_bias) { builder_.add_out_bias(*out_bias); }
+  builder_.add_out_weight(out_weight);
+  if(score_weight) { builder_.add_score_weight(*score_weight); }
+  if(memory_weight) { builder_.add_memory_weight(*memory_weight); }
+  if(query_bias) { builder_.add_query_bias(*query_bias); }
+  if(query_weight) { builder_.add_query_weight(*query_weight); }
+  builder_.add_score(score);
+  return builder_.Finish();
+}
+
+struct GlobalAttention::Traits {
+  using type = GlobalAttention;
+  static auto constexpr Create = CreateGlobalAttention;
+};
+
 struct RecurrentDecoder FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
   typedef RecurrentDecoderBuilder Builder;
   struct Traits;
   enum FlatBuffersVTableOffset FLATBUFFERS_VTABLE_UNDERLYING_TYPE {
     VT_INPUTS = 4,
     VT_INPUT = 6,
-    VT_LAYERS = 8
+    VT_LAYERS = 8,
+    VT_INPUT_FEED = 10,
+    VT_ATTENTION = 12
   };
   uint32_t inputs() const {
     return GetField<uint32_t>(VT_INPUTS, 0);
@@ -3234,6 +3425,12 @@ struct RecurrentDecoder FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
   const flatbuffers::Vector<flatbuffers::Offset<kinglet::schema::RecurrentLayer>> *layers() const {
     return GetPointer<const flatbuffers::Vector<flatbuffers::Offset<kinglet::schema::RecurrentLayer>> *>(VT_LAYERS);
   }
+  bool input_feed() const {
+    return GetField<uint8_t>(VT_INPUT_FEED, 0) != 0;
+  }
+  const kinglet::schema::GlobalAttention *attention() const {
+    return GetPointer<const kinglet::schema::GlobalAttention *>(VT_ATTENTION);
+  }
   bool Verify(flatbuffers::Verifier &verifier) const {
     return VerifyTableStart(verifier) &&
            VerifyField<uint32_t>(verifier, VT_INPUTS, 4) &&
@@ -3241,6 +3438,9 @@ struct RecurrentDecoder FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
            VerifyOffsetRequired(verifier, VT_LAYERS) &&
            verifier.VerifyVector(layers()) &&
            verifier.VerifyVectorOfTables(layers()) &&
+           VerifyField<uint8_t>(verifier, VT_INPUT_FEED, 1) &&
+           VerifyOffset(verifier, VT_ATTENTION) &&
+           verifier.VerifyTable(attention()) &&
            verifier.EndTable();
   }
 };
@@ -3258,6 +3458,12 @@ struct RecurrentDecoderBuilder {
   void add_layers(flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<kinglet::schema::RecurrentLayer>>> layers) {
     fbb_.AddOffset(RecurrentDecoder::VT_LAYERS, layers);
   }
+  void add_input_feed(bool input_feed) {
+    fbb_.AddElement<uint8_t>(RecurrentDecoder::VT_INPUT_FEED, static_cast<uint8_t>(input_feed), 0);
+  }
+  void add_attention(flatbuffers::Offset<kinglet::schema::GlobalAttention> attention) {
+    fbb_.AddOffset(RecurrentDecoder::VT_ATTENTION, attention);
+  }
   explicit RecurrentDecoderBuilder(flatbuffers::FlatBufferBuilder &_fbb)
         : fbb_(_fbb) {
     start_ = fbb_.StartTable();
@@ -3274,11 +3480,15 @@ inline flatbuffers::Offset<RecurrentDecoder> CreateRecurrentDecoder(
     flatbuffers::FlatBufferBuilder &_fbb,
     uint32_t inputs = 0,
     const kinglet::schema::Quantiser *input = nullptr,
-    flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<kinglet::schema::RecurrentLayer>>> layers = 0) {
+    flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<kinglet::schema::RecurrentLayer>>> layers = 0,
+    bool input_feed = false,
+    flatbuffers::Offset<kinglet::schema::GlobalAttention> attention = 0) {
   RecurrentDecoderBuilder builder_(_fbb);
+  builder_.add_attention(attention);
   builder_.add_layers(layers);
   builder_.add_input(input);
   builder_.add_inputs(inputs);
+  builder_.add_input_feed(input_feed);
   return builder_.Finish();
 }
 
@@ -3291,13 +3501,231 @@ inline flatbuffers::Offset<RecurrentDecoder> CreateRecurrentDecoderDirect(
     flatbuffers::FlatBufferBuilder &_fbb,
     uint32_t inputs = 0,
     const kinglet::schema::Quantiser *input = nullptr,
-    const std::vector<flatbuffers::Offset<kinglet::schema::RecurrentLayer>> *layers = nullptr) {
+    const std::vector<flatbuffers::Offset<kinglet::schema::RecurrentLayer>> *layers = nullptr,
+    bool input_feed = false,
+    flatbuffers::Offset<kinglet::schema::GlobalAttention> attention = 0) {
   auto layers__ = layers ? _fbb.CreateVector<flatbuffers::Offset<kinglet::schema::RecurrentLayer>>(*layers) : 0;
   return kinglet::schema::CreateRecurrentDecoder(
       _fbb,
       inputs,
       input,
-      layers__);
+      layers__,
+      input_feed,
+      attention);
+}
+
+struct EncoderBridge FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
+  typedef EncoderBridgeBuilder Builder;
+  struct Traits;
+  enum FlatBuffersVTableOffset FLATBUFFERS_VTABLE_UNDERLYING_TYPE {
+    VT_HIDDEN_WEIGHT = 4,
+    VT_HIDDEN_BIAS = 6,
+    VT_CELL_WEIGHT = 8,
+    VT_CELL_BIAS = 10
+  };
+  uint32_t hidden_weight() const {
+    return GetField<uint32_t>(VT_HIDDEN_WEIGHT, 0);
+  }
+  flatbuffers::Optional<uint32_t> hidden_bias() const {
+    return GetOptional<uint32_t, uint32_t>(VT_HIDDEN_BIAS);
+  }
+  flatbuffers::Optional<uint32_t> cell_weight() const {
+    return GetOptional<uint32_t, uint32_t>(VT_CELL_WEIGHT);
+  }
+  flatbuffers::Optional<uint32_t> cell_bias() const {
+    return GetOptional<uint32_t, uint32_t>(VT_CELL_BIAS);
+  }
+  bool Verify(flatbuffers::Verifier &verifier) const {
+    return VerifyTableStart(verifier) &&
+           VerifyField<uint32_t>(verifier, VT_HIDDEN_WEIGHT, 4) &&
+           VerifyField<uint32_t>(verifier, VT_HIDDEN_BIAS, 4) &&
+           VerifyField<uint32_t>(verifier, VT_CELL_WEIGHT, 4) &&
+           VerifyField<uint32_t>(verifier, VT_CELL_BIAS, 4) &&
+           verifier.EndTable();
+  }
+};
+
+struct EncoderBridgeBuilder {
+  typedef EncoderBridge Table;
+  flatbuffers::FlatBufferBuilder &fbb_;
+  flatbuffers::uoffset_t start_;
+  void add_hidden_weight(uint32_t hidden_weight) {
+    fbb_.AddElement<uint32_t>(EncoderBridge::VT_HIDDEN_WEIGHT, hidden_weight, 0);
+  }
+  void add_hidden_bias(uint32_t hidden_bias) {
+    fbb_.AddElement<uint32_t>(EncoderBridge::VT_HIDDEN_BIAS, hidden_bias);
+  }
+  void add_cell_weight(uint32_t cell_weight) {
+    fbb_.AddElement<uint32_t>(EncoderBridge::VT_CELL_WEIGHT, cell_weight);
+  }
+  void add_cell_bias(uint32_t cell_bias) {
+    fbb_.AddElement<uint32_t>(EncoderBridge::VT_CELL_BIAS, cell_bias);
+  }
+  explicit EncoderBridgeBuilder(flatbuffers::FlatBufferBuilder &_fbb)
+        : fbb_(_fbb) {
+    start_ = fbb_.StartTable();
+  }
+  flatbuffers::Offset<EncoderBridge> Finish() {
+    const auto end = fbb_.EndTable(start_);
+    auto o = flatbuffers::Offset<EncoderBridge>(end);
+    return o;
+  }
+};
+
+inline flatbuffers::Offset<EncoderBridge> CreateEncoderBridge(
+    flatbuffers::FlatBufferBuilder &_fbb,
+    uint32_t hidden_weight = 0,
+    flatbuffers::Optional<uint32_t> hidden_bias = flatbuffers::nullopt,
+    flatbuffers::Optional<uint32_t> cell_weight = flatbuffers::nullopt,
+    flatbuffers::Optional<uint32_t> cell_bias = flatbuffers::nullopt) {
+  EncoderBridgeBuilder builder_(_fbb);
+  if(cell_bias) { builder_.add_cell_bias(*cell_bias); }
+  if(cell_weight) { builder_.add_cell_weight(*cell_weight); }
+  if(hidden_bias) { builder_.add_hidden_bias(*hidden_bias); }
+  builder_.add_hidden_weight(hidden_weight);
+  return builder_.Finish();
+}
+
+struct EncoderBridge::Traits {
+  using type = EncoderBridge;
+  static auto constexpr Create = CreateEncoderBridge;
+};
+
+struct RecurrentEncoder FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
+  typedef RecurrentEncoderBuilder Builder;
+  struct Traits;
+  enum FlatBuffersVTableOffset FLATBUFFERS_VTABLE_UNDERLYING_TYPE {
+    VT_VOCABULARY_SIZE = 4,
+    VT_EMBEDDING = 6,
+    VT_WINDOW = 8,
+    VT_INPUT = 10,
+    VT_FORWARD = 12,
+    VT_BACKWARD = 14,
+    VT_BRIDGE = 16
+  };
+  uint32_t vocabulary_size() const {
+    return GetField<uint32_t>(VT_VOCABULARY_SIZE, 0);
+  }
+  const kinglet::schema::AdaptiveEmbedding *embedding() const {
+    return GetPointer<const kinglet::schema::AdaptiveEmbedding *>(VT_EMBEDDING);
+  }
+  uint32_t window() const {
+    return GetField<uint32_t>(VT_WINDOW, 0);
+  }
+  const kinglet::schema::Quantiser *input() const {
+    return GetStruct<const kinglet::schema::Quantiser *>(VT_INPUT);
+  }
+  const flatbuffers::Vector<flatbuffers::Offset<kinglet::schema::RecurrentLayer>> *forward() const {
+    return GetPointer<const flatbuffers::Vector<flatbuffers::Offset<kinglet::schema::RecurrentLayer>> *>(VT_FORWARD);
+  }
+  const flatbuffers::Vector<flatbuffers::Offset<kinglet::schema::RecurrentLayer>> *backward() const {
+    return GetPointer<const flatbuffers::Vector<flatbuffers::Offset<kinglet::schema::RecurrentLayer>> *>(VT_BACKWARD);
+  }
+  const kinglet::schema::EncoderBridge *bridge() const {
+    return GetPointer<const kinglet::schema::EncoderBridge *>(VT_BRIDGE);
+  }
+  bool Verify(flatbuffers::Verifier &verifier) const {
+    return VerifyTableStart(verifier) &&
+           VerifyField<uint32_t>(verifier, VT_VOCABULARY_SIZE, 4) &&
+           VerifyOffsetRequired(verifier, VT_EMBEDDING) &&
+           verifier.VerifyTable(embedding()) &&
+           VerifyField<uint32_t>(verifier, VT_WINDOW, 4) &&
+           VerifyField<kinglet::schema::Quantiser>(verifier, VT_INPUT, 4) &&
+           VerifyOffsetRequired(verifier, VT_FORWARD) &&
+           verifier.VerifyVector(forward()) &&
+           verifier.VerifyVectorOfTables(forward()) &&
+           VerifyOffset(verifier, VT_BACKWARD) &&
+           verifier.VerifyVector(backward()) &&
+           verifier.VerifyVectorOfTables(backward()) &&
+           VerifyOffset(verifier, VT_BRIDGE) &&
+           verifier.VerifyTable(bridge()) &&
+           verifier.EndTable();
+  }
+};
+
+struct RecurrentEncoderBuilder {
+  typedef RecurrentEncoder Table;
+  flatbuffers::FlatBufferBuilder &fbb_;
+  flatbuffers::uoffset_t start_;
+  void add_vocabulary_size(uint32_t vocabulary_size) {
+    fbb_.AddElement<uint32_t>(RecurrentEncoder::VT_VOCABULARY_SIZE, vocabulary_size, 0);
+  }
+  void add_embedding(flatbuffers::Offset<kinglet::schema::AdaptiveEmbedding> embedding) {
+    fbb_.AddOffset(RecurrentEncoder::VT_EMBEDDING, embedding);
+  }
+  void add_window(uint32_t window) {
+    fbb_.AddElement<uint32_t>(RecurrentEncoder::VT_WINDOW, window, 0);
+  }
+  void add_input(const kinglet::schema::Quantiser *input) {
+    fbb_.AddStruct(RecurrentEncoder::VT_INPUT, input);
+  }
+  void add_forward(flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<kinglet::schema::RecurrentLayer>>> forward) {
+    fbb_.AddOffset(RecurrentEncoder::VT_FORWARD, forward);
+  }
+  void add_backward(flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<kinglet::schema::RecurrentLayer>>> backward) {
+    fbb_.AddOffset(RecurrentEncoder::VT_BACKWARD, backward);
+  }
+  void add_bridge(flatbuffers::Offset<kinglet::schema::EncoderBridge> bridge) {
+    fbb_.AddOffset(RecurrentEncoder::VT_BRIDGE, bridge);
+  }
+  explicit RecurrentEncoderBuilder(flatbuffers::FlatBufferBuilder &_fbb)
+        : fbb_(_fbb) {
+    start_ = fbb_.StartTable();
+  }
+  flatbuffers::Offset<RecurrentEncoder> Finish() {
+    const auto end = fbb_.EndTable(start_);
+    auto o = flatbuffers::Offset<RecurrentEncoder>(end);
+    fbb_.Required(o, RecurrentEncoder::VT_EMBEDDING);
+    fbb_.Required(o, RecurrentEncoder::VT_FORWARD);
+    return o;
+  }
+};
+
+inline flatbuffers::Offset<RecurrentEncoder> CreateRecurrentEncoder(
+    flatbuffers::FlatBufferBuilder &_fbb,
+    uint32_t vocabulary_size = 0,
+    flatbuffers::Offset<kinglet::schema::AdaptiveEmbedding> embedding = 0,
+    uint32_t window = 0,
+    const kinglet::schema::Quantiser *input = nullptr,
+    flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<kinglet::schema::RecurrentLayer>>> forward = 0,
+    flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<kinglet::schema::RecurrentLayer>>> backward = 0,
+    flatbuffers::Offset<kinglet::schema::EncoderBridge> bridge = 0) {
+  RecurrentEncoderBuilder builder_(_fbb);
+  builder_.add_bridge(bridge);
+  builder_.add_backward(backward);
+  builder_.add_forward(forward);
+  builder_.add_input(input);
+  builder_.add_window(window);
+  builder_.add_embedding(embedding);
+  builder_.add_vocabulary_size(vocabulary_size);
+  return builder_.Finish();
+}
+
+struct RecurrentEncoder::Traits {
+  using type = RecurrentEncoder;
+  static auto constexpr Create = CreateRecurrentEncoder;
+};
+
+inline flatbuffers::Offset<RecurrentEncoder> CreateRecurrentEncoderDirect(
+    flatbuffers::FlatBufferBuilder &_fbb,
+    uint32_t vocabulary_size = 0,
+    flatbuffers::Offset<kinglet::schema::AdaptiveEmbedding> embedding = 0,
+    uint32_t window = 0,
+    const kinglet::schema::Quantiser *input = nullptr,
+    const std::vector<flatbuffers::Offset<kinglet::schema::RecurrentLayer>> *forward = nullptr,
+    const std::vector<flatbuffers::Offset<kinglet::schema::RecurrentLayer>> *backward = nullptr,
+    flatbuffers::Offset<kinglet::schema::EncoderBridge> bridge = 0) {
+  auto forward__ = forward ? _fbb.CreateVector<flatbuffers::Offset<kinglet::schema::RecurrentLayer>>(*forward) : 0;
+  auto backward__ = backward ? _fbb.CreateVector<flatbuffers::Offset<kinglet::schema::RecurrentLayer>>(*backward) : 0;
+  return kinglet::schema::CreateRecurrentEncoder(
+      _fbb,
+      vocabulary_size,
+      embedding,
+      window,
+      input,
+      forward__,
+      backward__,
+      bridge);
 }
 
 struct BagHiddenLayer FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
@@ -3697,7 +4125,8 @@ struct Block FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
     VT_RECURRENT_DECODER = 14,
     VT_BAG_CLASSIFIER = 16,
     VT_TRANSFORMER_ENCODER = 18,
-    VT_DENSE_LAYERS = 20
+    VT_DENSE_LAYERS = 20,
+    VT_RECURRENT_ENCODER = 22
   };
   const flatbuffers::String *name() const {
     return GetPointer<const flatbuffers::String *>(VT_NAME);
@@ -3726,6 +4155,9 @@ struct Block FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
   const kinglet::schema::DenseLayers *dense_layers() const {
     return GetPointer<const kinglet::schema::DenseLayers *>(VT_DENSE_LAYERS);
   }
+  const kinglet::schema::RecurrentEncoder *recurrent_encoder() const {
+    return GetPointer<const kinglet::schema::RecurrentEncoder *>(VT_RECURRENT_ENCODER);
+  }
   bool Verify(flatbuffers::Verifier &verifier) const {
     return VerifyTableStart(verifier) &&
            VerifyOffsetRequired(verifier, VT_NAME) &&
@@ -3746,6 +4178,8 @@ struct Block FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
            verifier.VerifyTable(transformer_encoder()) &&
            VerifyOffset(verifier, VT_DENSE_LAYERS) &&
            verifier.VerifyTable(dense_layers()) &&
+           VerifyOffset(verifier, VT_RECURRENT_ENCODER) &&
+           verifier.VerifyTable(recurrent_encoder()) &&
            verifier.EndTable();
   }
 };
@@ -3781,6 +4215,9 @@ struct BlockBuilder {
   void add_dense_layers(flatbuffers::Offset<kinglet::schema::DenseLayers> dense_layers) {
     fbb_.AddOffset(Block::VT_DENSE_LAYERS, dense_layers);
   }
+  void add_recurrent_encoder(flatbuffers::Offset<kinglet::schema::RecurrentEncoder> recurrent_encoder) {
+    fbb_.AddOffset(Block::VT_RECURRENT_ENCODER, recurrent_encoder);
+  }
   explicit BlockBuilder(flatbuffers::FlatBufferBuilder &_fbb)
         : fbb_(_fbb) {
     start_ = fbb_.StartTable();
@@ -3803,8 +4240,10 @@ inline flatbuffers::Offset<Block> CreateBlock(
     flatbuffers::Offset<kinglet::schema::RecurrentDecoder> recurrent_decoder = 0,
     flatbuffers::Offset<kinglet::schema::BagClassifier> bag_classifier = 0,
     flatbuffers::Offset<kinglet::schema::TransformerEncoder> transformer_encoder = 0,
-    flatbuffers::Offset<kinglet::schema::DenseLayers> dense_layers = 0) {
+    flatbuffers::Offset<kinglet::schema::DenseLayers> dense_layers = 0,
+    flatbuffers::Offset<kinglet::schema::RecurrentEncoder> recurrent_encoder = 0) {
   BlockBuilder builder_(_fbb);
+  builder_.add_recurrent_encoder(recurrent_encoder);
   builder_.add_dense_layers(dense_layers);
   builder_.add_transformer_encoder(transformer_encoder);
   builder_.add_bag_classifier(bag_classifier);
@@ -3832,7 +4271,8 @@ inline flatbuffers::Offset<Block> CreateBlockDirect(
     flatbuffers::Offset<kinglet::schema::RecurrentDecoder> recurrent_decoder = 0,
     flatbuffers::Offset<kinglet::schema::BagClassifier> bag_classifier = 0,
     flatbuffers::Offset<kinglet::schema::TransformerEncoder> transformer_encoder = 0,
-    flatbuffers::Offset<kinglet::schema::DenseLayers> dense_layers = 0) {
+    flatbuffers::Offset<kinglet::schema::DenseLayers> dense_layers = 0,
+    flatbuffers::Offset<kinglet::schema::RecurrentEncoder> recurrent_encoder = 0) {
   auto name__ = name ? _fbb.CreateString(name) : 0;
   return kinglet::schema::CreateBlock(
       _fbb,
@@ -3844,7 +4284,8 @@ inline flatbuffers::Offset<Block> CreateBlockDirect(
       recurrent_decoder,
       bag_classifier,
       transformer_encoder,
-      dense_layers);
+      dense_layers,
+      recurrent_encoder);
 }
 
 struct Provenance FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {

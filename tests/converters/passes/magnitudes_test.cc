@@ -78,6 +78,16 @@ TEST(Magnitudes, LeastSquaresIsNearTheBestOfManyRanges) {
   }
 }
 
+TEST(Magnitudes, OfTwoAreThoseOfAllValues) {
+  const std::vector<float> values = Activations(3000);
+  Magnitudes both = Of({values.begin(), values.begin() + 1000});
+  both.Add(Of({values.begin() + 1000, values.end()}));
+  both.Add(Magnitudes());
+  for (const By by : {By::kLargest, By::kPercentile, By::kLeastSquares}) {
+    EXPECT_EQ(both.Range({9, by, 99}, 9), Of(values).Range({9, by, 99}, 9));
+  }
+}
+
 TEST(Magnitudes, WhatIsNotFiniteStays) {
   const float nan = std::nanf(""), infinity = std::numeric_limits<float>::infinity();
   for (const By by : {By::kLargest, By::kPercentile, By::kLeastSquares}) {
