@@ -17,9 +17,9 @@ constexpr const char* kOutputTable = "generator.0.weight";
 constexpr const char* kOutputBias = "generator.0.bias";
 constexpr const char* kAttention = "decoder.attn.";
 
-class RecurrentLoader {
+class OpenNmtRecurrentLoader {
  public:
-  RecurrentLoader(OpenNmtSettings settings, const FamilyInput& input)
+  OpenNmtRecurrentLoader(OpenNmtSettings settings, const FamilyInput& input)
       : settings_(std::move(settings)),
         options_(*settings_.recurrent),
         window_(input.memory_length ? *input.memory_length + 1 : kRecurrentSourceWindow),
@@ -215,7 +215,7 @@ class RecurrentLoader {
 }  // namespace
 
 Result<LoadedModel> LoadOpenNmtRecurrent(OpenNmtSettings settings, const FamilyInput& input) {
-  return RecurrentLoader(std::move(settings), input).Load();
+  return OpenNmtRecurrentLoader(std::move(settings), input).Load();
 }
 
 }  // namespace kinglet
