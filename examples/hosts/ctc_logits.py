@@ -2,6 +2,7 @@
 
     texts(lines, 500)            runs of 5 to 12 lower-case words
     logits_of(text, seed)        float32 [frames, labels], not normalised
+    logits_of(text, seed, 0.3, 1.5)    harder to hear: twice as many wrong letters, and more noise
 
 Each letter is held for one to three frames between blanks. Some letters are heard as a neighbour of
 theirs, with more weight than themselves, so that only a language model can repair the word.
@@ -20,7 +21,7 @@ LABELS = [" ", *string.ascii_lowercase, ""]  # pyctcdecode's form: "" is CTC's b
 SPACE, BLANK = 0, len(LABELS) - 1
 _PAIRS = "ae", "ei", "ou", "bp", "dt", "mn", "sz", "fv", "gk", "ck", "lr"
 _HEARD_AS = {pair[at]: pair[1 - at] for pair in _PAIRS for at in (0, 1)}
-_WRONG = 0.15  # the share of letters that are heard as another
+WRONG, NOISE = 0.15, 1.0  # the share of letters that are heard as another; deviation of the noise
 _LOUD, _LOUDER, _FAINT = 7.0, 7.7, 4.0  # the letter; the wrong one; the neighbour that is not heard
 
 
@@ -41,22 +42,22 @@ def texts(lines: Iterable[str], most: int, shortest: int = 5, longest: int = 12)
     return found
 
 
-def logits_of(text: str, seed: int) -> Any:
+def logits_of(text: str, seed: int, wrong: float = WRONG, noise: float = NOISE) -> Any:
     """The logits of a text."""
     chance = random.Random(seed)
     frames: list[tuple[str, str | None]] = []
     for letter in text:
         if chance.random() < 0.5 or (frames and letter == frames[-1][0]):
             frames.append(("", None))
-        wrong = _HEARD_AS.get(letter) if chance.random() < _WRONG else None
-        frames += [(letter, wrong)] * chance.choice((1, 1, 2, 3))
+        other = _HEARD_AS.get(letter) if chance.random() < wrong else None
+        frames += [(letter, other)] * chance.choice((1, 1, 2, 3))
     frames.append(("", None))
-    noise = numpy.random.default_rng(seed).normal(0.0, 1.0, (len(frames), len(LABELS)))
-    logits = noise.astype(numpy.float32)
-    for at, (letter, wrong) in enumerate(frames):
+    shape = len(frames), len(LABELS)
+    logits = numpy.random.default_rng(seed).normal(0.0, noise, shape).astype(numpy.float32)
+    for at, (letter, other) in enumerate(frames):
         logits[at, LABELS.index(letter)] += _LOUD
-        if wrong is not None:
-            logits[at, LABELS.index(wrong)] += _LOUDER
+        if other is not None:
+            logits[at, LABELS.index(other)] += _LOUDER
         elif letter in _HEARD_AS:
             logits[at, LABELS.index(_HEARD_AS[letter])] += _FAINT
     return logits

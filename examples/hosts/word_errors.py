@@ -2,9 +2,11 @@
 """Word error rates of two speech decoders without a language model, with a 3-gram, with kinglet's.
 
     word_errors.py WIKITEXT2 MODEL.kgl 3GRAM.arpa [--utterances 500] [--tuned-on 1000]
+                   [--wrong 0.15] [--noise 1.0]
 
 WIKITEXT2 is the folder of wiki.valid.tokens and wiki.test.tokens. Utterances are the synthetic ones
-of ctc_logits.py; weights are tuned on those of the validation text. examples/rescoring/README.md
+of ctc_logits.py: --wrong is the share of letters that are heard as others, --noise the deviation
+of what is added. Weights are tuned on those of the validation text. examples/rescoring/README.md
 says how its 3-gram is made. Needs pyctcdecode and flashlight-text, and for the 3-gram the model's
 vocabulary.
 """
@@ -24,7 +26,9 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "rescoring"
 from ctc_logits import (
     BLANK,
     LABELS,
+    NOISE,
     SPACE,
+    WRONG,
     log_softmax,
     logits_of,
     texts,
@@ -63,9 +67,10 @@ class Ngram(Reader):
         return [self.log_probability(history, id) for id in ids]
 
 
-def items_of(path: pathlib.Path, count: int) -> Items:
+def items_of(path: pathlib.Path, count: int, wrong: float, noise: float) -> Items:
     with open(path, encoding="utf-8") as file:
-        return [(text, logits_of(text, seed)) for seed, text in enumerate(texts(file, count))]
+        return [(text, logits_of(text, seed, wrong, noise))
+                for seed, text in enumerate(texts(file, count))]
 
 
 def heard_words(model: Model) -> list[str]:
@@ -166,12 +171,15 @@ def main() -> None:
     parser.add_argument("arpa")
     parser.add_argument("--utterances", type=int, default=500)
     parser.add_argument("--tuned-on", type=int, default=1000)
+    parser.add_argument("--wrong", type=float, default=WRONG)
+    parser.add_argument("--noise", type=float, default=NOISE)
     options = parser.parse_args()
     model = Model(options.model)
     readers = {"no language model": None, "3-gram": Ngram(model, Arpa(options.arpa)),
                "kinglet": Reader(model)}
-    tuning = items_of(options.wikitext2 / "wiki.valid.tokens", options.tuned_on)
-    test = items_of(options.wikitext2 / "wiki.test.tokens", options.utterances)
+    heard = options.wrong, options.noise
+    tuning = items_of(options.wikitext2 / "wiki.valid.tokens", options.tuned_on, *heard)
+    test = items_of(options.wikitext2 / "wiki.test.tokens", options.utterances, *heard)
     words = sum(len(text.split()) for text, _ in test)
     frames = sum(len(logits) for _, logits in test)
     print(f"{len(test)} utterances, {words} words, {frames} frames; tuned on {len(tuning)}")

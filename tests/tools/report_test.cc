@@ -49,6 +49,29 @@ class ReportTest : public testing::Test {
   CommandFolder folder_;
 };
 
+TEST_F(ReportTest, ShowsWhatWasMeasuredAndPlanned) {
+  std::filesystem::copy(KINGLET_TEST_DATA "/micronet-small-fp32", folder_.Path("c"),
+                        std::filesystem::copy_options::recursive);
+  ASSERT_EQ(folder_
+                .Run("sensitivity c --vocab c/vocab.txt --ids c/tokens.txt --sparsities 0.3,0.6 "
+                     "--bits 3,5 --tensors layers.0.qkv.weight '*.fc.3.weight' -o s.json")
+                .exit_status,
+            0);
+  ASSERT_EQ(folder_.Run("plan s.json --sparsity 0.4 -o r.json").exit_status, 0);
+  const std::string page = Page("m.kgl --ids ids.txt --sensitivity s.json --plan r.json");
+  EXPECT_TRUE(Has(page, "by share of zeros of one tensor")) << page;
+  EXPECT_TRUE(Has(page, "by bits of one tensor"));
+  EXPECT_FALSE(Has(page, "by codes of one tensor"));
+  EXPECT_TRUE(Has(page, "*.fc.3.weight"));
+  EXPECT_TRUE(Has(page, "What the plan chose"));
+  EXPECT_FALSE(Has(Page("m.kgl --ids ids.txt --plan r.json"), "What each tensor can bear"));
+  folder_.Write("other.json", "{\"passes\": []}");
+  ExpectRefused("m.kgl --ids ids.txt --plan other.json -o x.html", "other.json");
+  ExpectRefused("m.kgl --ids ids.txt --plan missing.json -o x.html", "missing.json");
+  ExpectRefused("m.kgl --ids ids.txt --sensitivity text.txt -o x.html", "text.txt");
+  ExpectRefused("m.kgl --ids ids.txt --sensitivity s.json -o s.json", "s.json");
+}
+
 TEST_F(ReportTest, TextsWithoutAScoredTokenAreRefused) {
   folder_.Write("empty.txt", "");
   folder_.Write("one.txt", "3\n");

@@ -94,6 +94,72 @@ std::string TimeChart(std::string_view about, const std::vector<TimeRow>& rows, 
   return svg + "</svg>";
 }
 
+namespace {
+
+constexpr size_t kToldCurves = 4;  // curves with a line of their own
+// Of a picture of curves: its height, and where its axes are.
+constexpr double kPlotHeight = 170, kPlotLeft = 34, kPlotTop = 14, kPlotBase = 148;
+
+std::string LineStyle(size_t curve) {
+  return "curve c" + (curve < kToldCurves ? std::to_string(curve) : std::string("x"));
+}
+
+std::string TextAt(const char* anchor, double x, double y, const std::string& text) {
+  return "<text text-anchor=\"" + std::string(anchor) + "\" x=\"" + Number(x) + "\" y=\"" +
+         Number(y) + "\">" + HtmlText(text) + "</text>";
+}
+
+}  // namespace
+
+std::string CurveChart(std::string_view about, const std::vector<std::string>& ticks,
+                       const std::vector<Curve>& curves, double most) {
+  const double step = (kWidth - kPlotLeft - 3 * kMargin) / static_cast<double>(ticks.size());
+  const auto across = [&](size_t tick) {
+    return kPlotLeft + (static_cast<double>(tick) + 0.5) * step;
+  };
+  const auto up = [&](double value) {
+    return kPlotBase - (kPlotBase - kPlotTop) * (most > 0 ? std::clamp(value / most, 0.0, 1.0) : 0);
+  };
+  std::string svg = "<svg role=\"img\" aria-label=\"" + HtmlText(about) + "\" viewBox=\"0 0 " +
+                    Number(kWidth) + " " + Number(kPlotHeight) + "\">\n";
+  svg += Rectangle("track", kPlotLeft, kPlotBase, kWidth - kPlotLeft - kMargin, 1);
+  svg += Rectangle("track", kPlotLeft, kPlotTop, kWidth - kPlotLeft - kMargin, 1);
+  svg += TextAt("end", kPlotLeft - 3, kPlotBase + 3, "0");
+  constexpr int kDigits = 3;
+  svg += TextAt("end", kPlotLeft - 3, kPlotTop + 3, Decimal(most, most < 1 ? kDigits : 1));
+  // Words that would touch their neighbours are left out.
+  constexpr double kLeast = 34;
+  const auto every = static_cast<size_t>(std::ceil(kLeast / step));
+  for (size_t i = 0; i < ticks.size(); i += every) {
+    svg += TextAt("middle", across(i), kPlotBase + 14, ticks[i]);
+  }
+  // The first curves are drawn last, above the others.
+  for (size_t i = curves.size(); i-- > 0;) {
+    std::string path, move = "M";
+    for (size_t tick = 0; tick < curves[i].points.size(); ++tick) {
+      const std::optional<double>& point = curves[i].points[tick];
+      if (!point || !std::isfinite(*point)) continue;
+      path += move + Number(across(tick)) + " " + Number(up(*point));
+      move = "L";
+      if (i < kToldCurves)
+        svg += Circle(("dot d" + std::to_string(i % 2)).c_str(), across(tick), up(*point));
+    }
+    if (!path.empty()) svg += "<path class=\"" + LineStyle(i) + "\" d=\"" + path + "\"/>\n";
+  }
+  return svg + "</svg>";
+}
+
+std::string CurveLegend(const std::vector<Curve>& curves) {
+  std::string html = "<p class=\"legend\">";
+  for (size_t i = 0; i < std::min(curves.size(), kToldCurves); ++i) {
+    html += "<span><svg class=\"key\" aria-hidden=\"true\" viewBox=\"0 0 16 16\"><path class=\"" +
+            LineStyle(i) + "\" d=\"M0 8L16 8\"/></svg>" + HtmlText(Shortened(curves[i].label, 36)) +
+            "</span> ";
+  }
+  if (curves.size() > kToldCurves) html += "<span>faint: the other tensors</span>";
+  return html + "</p>";
+}
+
 std::string TimeLegend() {
   const auto entry = [](const std::string& mark, const char* name) {
     return "<span><svg class=\"key\" aria-hidden=\"true\" viewBox=\"0 0 16 16\">" + mark +

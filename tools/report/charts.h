@@ -30,6 +30,17 @@ struct TimeRow {
 // As BarChart: a line from p50 to p99 with a mark for each number. Marks beyond `most` are drawn at
 // the end.
 std::string TimeChart(std::string_view about, const std::vector<TimeRow>& rows, double most);
+// A curve over the places of an axis, some of which may be missing.
+struct Curve {
+  std::string label;
+  std::vector<std::optional<double>> points;
+};
+// Curves from 0 to `most`, over ticks that are equally far apart. The first four differ in colour
+// and dashes, the others are faint.
+std::string CurveChart(std::string_view about, const std::vector<std::string>& ticks,
+                       const std::vector<Curve>& curves, double most);
+// What the first curves' lines mean, as HTML.
+std::string CurveLegend(const std::vector<Curve>& curves);
 // What TimeChart's marks mean, as HTML.
 std::string TimeLegend();
 

@@ -21,8 +21,9 @@ namespace kinglet {
 struct ReportOptions {
   RunOptions run;  // of the first model
   std::string second, text, ids, output;
-  uint64_t passage = 400;  // words shown, at most
-  uint64_t timed = 0;      // steps of each mode
+  std::string sensitivity, plan;  // files to show; empty: none
+  uint64_t passage = 400;         // words shown, at most
+  uint64_t timed = 0;             // steps of each mode
 
   const std::string& source() const { return text.empty() ? ids : text; }
 };

@@ -19,9 +19,11 @@ constexpr uint64_t kMostPassage = 10000;
 constexpr uint64_t kMostTimed = uint64_t{1} << 20;
 
 Status Report(const ReportOptions& options, Console& console) {
-  KINGLET_RETURN_IF_ERROR(
-      CheckOutputPath("report", options.output,
-                      {&options.run.model, &options.second, &options.text, &options.ids}));
+  KINGLET_RETURN_IF_ERROR(CheckOutputPath("report", options.output,
+                                          {&options.run.model, &options.second, &options.text,
+                                           &options.ids, &options.sensitivity, &options.plan}));
+  KINGLET_ASSIGN_OR_RETURN(const Planning planning,
+                           ReadPlanning(options.sensitivity, options.plan));
   std::vector<ModelReport> reports;
   for (const std::string& path : {options.run.model, options.second}) {
     if (path.empty()) continue;
@@ -30,13 +32,14 @@ Status Report(const ReportOptions& options, Console& console) {
   }
   const std::string source =
       options.source() == "-" ? std::string(kStandardInput) : options.source();
-  const std::string page = ReportPage(reports, source);
+  const std::string page = ReportPage(reports, planning, source);
   KINGLET_RETURN_IF_ERROR(WriteFileAtomically(std::as_bytes(std::span(page)), options.output));
   if (!options.run.json) {
     console.out.Write(FactLine("report", options.output + ", " + Grouped(page.size()) + " bytes"));
     return Status();
   }
   for (const ModelReport& report : reports) console.out.Write(ReportJson(report));
+  console.out.Write(PlanningJson(planning));
   return Status();
 }
 
@@ -65,6 +68,10 @@ Command AddReport(Arguments& program) {
   report.Add("--ids", options->ids, "token ids: text, separated by white space, or .npy")
       .Called(kFileOrStandardInput);
   report.Add("-o,--output", options->output, "page to write").Required().Called("REPORT.html");
+  report.Add("--sensitivity", options->sensitivity, "show what `kinglet sensitivity` measured")
+      .Called("S.json");
+  report.Add("--plan", options->plan, "show what a recipe of `kinglet plan` does to each tensor")
+      .Called("RECIPE.json");
   report.Add("--passage", options->passage, "number of words to show one by one, at most")
       .Between(uint64_t{0}, kMostPassage)
       .Called("N")

@@ -9,6 +9,7 @@
 #include "tools/report/loss_parts.h"
 #include "tools/report/page_style.h"
 #include "tools/report/passage.h"
+#include "tools/report/planning_parts.h"
 
 namespace kinglet {
 namespace {
@@ -80,7 +81,7 @@ std::string TitleOf(Reports reports) {
 
 }  // namespace
 
-std::string ReportPage(Reports reports, const std::string& source) {
+std::string ReportPage(Reports reports, const Planning& planning, const std::string& source) {
   const std::string title = HtmlText(TitleOf(reports));
   const ModelReport& longest = *std::max_element(
       reports.begin(), reports.end(), [](const ModelReport& a, const ModelReport& b) {
@@ -133,6 +134,7 @@ std::string ReportPage(Reports reports, const std::string& source) {
       "kinglet bench", reports, StepTimesPart(reports));
   html += Section("Bytes by owner", "What each byte of the model file is for.", "kinglet inspect",
                   reports, OwnersPart(reports));
+  html += PlanningHtml(planning);
   return html + "</main>\n<footer><p>Times were measured when this page was written, " +
          (reports.size() > 1 ? "one model after the other, " : "") +
          "and differ from run to run; everything else is the same in every run. Written by kinglet "

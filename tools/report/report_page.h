@@ -5,11 +5,12 @@
 #include <string>
 
 #include "tools/report/page_part.h"
+#include "tools/report/planning_parts.h"
 
 namespace kinglet {
 
 // `source` is the text's name. REQUIRES: 1 or 2 reports.
-std::string ReportPage(Reports reports, const std::string& source);
+std::string ReportPage(Reports reports, const Planning& planning, const std::string& source);
 
 }  // namespace kinglet
 
