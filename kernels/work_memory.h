@@ -18,6 +18,7 @@ class WorkMemory {
 
   // `threads` parts of `bytes` bytes, 64-byte aligned and not initialised. Throws std::bad_alloc.
   WorkMemory(size_t threads, uint64_t bytes) : taken_(threads) {
+    parts_.reserve(threads);  // so that no part is without an owner when memory runs out
     for (size_t i = 0; i < threads; ++i) {
       parts_.emplace_back(
           static_cast<std::byte*>(::operator new (bytes, std::align_val_t{kAlignment})));

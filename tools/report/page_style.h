@@ -39,7 +39,8 @@ svg .value{text-anchor:end;font-variant-numeric:tabular-nums}
 .cross{stroke:var(--ink);stroke-width:1.6;fill:none}.floor{fill:var(--ink)}
 .curve{fill:none;stroke-width:1.8}.c0{stroke:var(--bar)}.c1{stroke:var(--mark)}
 .c2{stroke:var(--bar);stroke-dasharray:4 3}.c3{stroke:var(--mark);stroke-dasharray:4 3}
-.cx{stroke:var(--soft);stroke-width:.8;opacity:.6}.d0{fill:var(--bar)}.d1{fill:var(--mark)}.dot{r:2.2px}
+.cx{stroke:var(--soft);stroke-width:.8;opacity:.6}
+.d0{fill:var(--bar)}.d1{fill:var(--mark)}.dot{r:2.2px}
 .key{width:1rem;height:1rem;vertical-align:-.2rem;margin-right:.25rem}
 .legend span{white-space:nowrap;margin-right:.75rem}
 .facts{display:grid;grid-template-columns:repeat(auto-fit,minmax(8.5rem,1fr));gap:.5rem;
