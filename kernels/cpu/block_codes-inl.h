@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 
 #include "hwy/highway.h"
 #include "kernels/cpu/order-inl.h"
@@ -19,47 +20,106 @@ namespace kinglet::cpu::HWY_NAMESPACE {
 using Sums = hn::CappedTag<int32_t, kPanelRows>;
 using Codes = hn::Repartition<int16_t, Sums>;
 
-// The codes of kWidth rows, from `row` of their panel on, in one block: a vector of pairs for each
-// pair of columns. The order of entries suits interleaving instructions, which work within 128
-// bits.
+// The codes of kWidth rows, from `row` of their panel on, in one block: Pair<i>() has those of the
+// pair of columns i, plus kOffset. The order of entries suits interleaving instructions, which work
+// within 128 bits. Products are exact modulo 2^32, so what kOffset adds to a sum may be subtracted
+// before or after.
+//
+// This one is of fields, which are found by a shift and a mask.
 template <CodeForm kForm>
-struct BlockCodes;
+class BlockCodes {
+ public:
+  static constexpr size_t kPairs = BlockCols(kForm) / 2;
+  static constexpr int kOffset = FieldOffset(kForm);
+  HWY_INLINE BlockCodes(const std::byte* block, const uint64_t*, size_t row)
+      : words_(hn::Load(hn::RebindToUnsigned<Codes>(),
+                        reinterpret_cast<const uint16_t*>(block) + row * 2)) {}
+  template <size_t kPair>
+  HWY_INLINE hn::Vec<Codes> Pair() const {
+    constexpr int kBits = FieldBits(kForm), kShift = static_cast<int>(kPair) * kBits;
+    const hn::RebindToUnsigned<Codes> words;
+    const auto shifted = hn::ShiftRight<kShift>(words_);
+    if constexpr (kShift + kBits == 16) {
+      return hn::BitCast(Codes(), shifted);
+    } else {
+      constexpr auto kField = static_cast<uint16_t>((1u << kBits) - 1);
+      return hn::BitCast(Codes(), hn::And(shifted, hn::Set(words, kField)));
+    }
+  }
+
+ private:
+  hn::Vec<hn::RebindToUnsigned<Codes>> words_;
+};
+
+// Calls add(pair, codes) for each pair of columns, `pair` being a constant.
+template <class Block, class Add, size_t... kPair>
+HWY_INLINE void ForEachPair(const Block& block, const Add& add, std::index_sequence<kPair...>) {
+  (add(kPair, block.template Pair<kPair>()), ...);
+}
+template <class Block, class Add>
+HWY_INLINE void ForEachPair(const Block& block, const Add& add) {
+  ForEachPair(block, add, std::make_index_sequence<Block::kPairs>());
+}
 
 template <>
-struct BlockCodes<CodeForm::kBytes> {
+class BlockCodes<CodeForm::kBytes> {
+ public:
   static constexpr size_t kPairs = 2;
-  hn::Vec<Codes> pairs[kPairs];
+  static constexpr int kOffset = 0;
+  template <size_t kPair>
+  HWY_INLINE hn::Vec<Codes> Pair() const {
+    return pairs_[kPair];
+  }
   HWY_INLINE BlockCodes(const std::byte* block, const uint64_t*, size_t row) {
     const hn::Repartition<int8_t, Sums> d8;
     const Codes d16;
     const auto bytes = hn::Load(d8, reinterpret_cast<const int8_t*>(block) + row * 4);
-    pairs[0] = hn::ShiftRight<8>(hn::BitCast(d16, hn::InterleaveLower(d8, bytes, bytes)));
-    pairs[1] = hn::ShiftRight<8>(hn::BitCast(d16, hn::InterleaveUpper(d8, bytes, bytes)));
+    pairs_[0] = hn::ShiftRight<8>(hn::BitCast(d16, hn::InterleaveLower(d8, bytes, bytes)));
+    pairs_[1] = hn::ShiftRight<8>(hn::BitCast(d16, hn::InterleaveUpper(d8, bytes, bytes)));
   }
+
+ private:
+  hn::Vec<Codes> pairs_[kPairs];
 };
 
 template <>
-struct BlockCodes<CodeForm::kPlanes> {
+class BlockCodes<CodeForm::kPlanes> {
+ public:
   static constexpr size_t kPairs = 2;
-  hn::Vec<Codes> pairs[kPairs];
+  static constexpr int kOffset = 0;
+  template <size_t kPair>
+  HWY_INLINE hn::Vec<Codes> Pair() const {
+    return pairs_[kPair];
+  }
   HWY_INLINE BlockCodes(const std::byte* block, const uint64_t* signs, size_t row) {
     const hn::Repartition<uint8_t, Sums> d8;
     const Codes d16;
     const auto low = hn::Load(d8, reinterpret_cast<const uint8_t*>(block) + row * 4);
     const auto* sign_bytes = reinterpret_cast<const uint8_t*>(signs) + row / 2;
     const auto high = hn::VecFromMask(d8, hn::LoadMaskBits(d8, sign_bytes));
-    pairs[0] = hn::BitCast(d16, hn::InterleaveLower(d8, low, high));
-    pairs[1] = hn::BitCast(d16, hn::InterleaveUpper(d8, low, high));
+    pairs_[0] = hn::BitCast(d16, hn::InterleaveLower(d8, low, high));
+    pairs_[1] = hn::BitCast(d16, hn::InterleaveUpper(d8, low, high));
   }
+
+ private:
+  hn::Vec<Codes> pairs_[kPairs];
 };
 
 template <>
-struct BlockCodes<CodeForm::kWords> {
+class BlockCodes<CodeForm::kWords> {
+ public:
   static constexpr size_t kPairs = 1;
-  hn::Vec<Codes> pairs[kPairs];
-  HWY_INLINE BlockCodes(const std::byte* block, const uint64_t*, size_t row) {
-    pairs[0] = hn::Load(Codes(), reinterpret_cast<const int16_t*>(block) + row * 2);
+  static constexpr int kOffset = 0;
+  template <size_t kPair>
+  HWY_INLINE hn::Vec<Codes> Pair() const {
+    return pairs_[kPair];
   }
+  HWY_INLINE BlockCodes(const std::byte* block, const uint64_t*, size_t row) {
+    pairs_[0] = hn::Load(Codes(), reinterpret_cast<const int16_t*>(block) + row * 2);
+  }
+
+ private:
+  hn::Vec<Codes> pairs_[kPairs];
 };
 
 }  // namespace kinglet::cpu::HWY_NAMESPACE

@@ -9,6 +9,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
+#include <utility>
 
 #include "hwy/cache_control.h"
 #include "hwy/highway.h"
@@ -24,19 +26,40 @@ namespace kinglet::cpu::HWY_NAMESPACE {
 // The vector of an integer product in parts of kCols columns, one for each block.
 template <size_t kCols>
 struct BlockInput {
-  void Cut(const CodeVector& vector, size_t cols) {
+  // `is_summed`: `sum` will be read.
+  HWY_INLINE void Cut(const CodeVector& vector, size_t cols, bool is_summed) {
     x = vector.x;
     step = vector.step;
     y = vector.y;
     whole = cols / kCols;
     std::memcpy(last, x + whole * kCols, (cols - whole * kCols) * sizeof(int16_t));
+    blocks = (cols + kCols - 1) / kCols;
+    sum = is_summed ? SumOf(0, blocks) : 0;
+  }
+  // The sum of blocks [begin, end), modulo 2^32.
+  uint32_t SumOf(size_t begin, size_t end) const {
+    uint32_t total = 0;
+    const size_t last_whole = end < whole ? end : whole;
+    for (size_t i = begin * kCols; i < last_whole * kCols; ++i)
+      total += static_cast<uint32_t>(x[i]);
+    if (end <= whole) return total;
+    for (const int16_t element : last) total += static_cast<uint32_t>(element);
+    return total;
   }
   const int16_t* x;
   float step;
   float* y;
   size_t whole;              // blocks that lie in x
+  size_t blocks;             // all of them
+  uint32_t sum;              // of all blocks
   int16_t last[kCols] = {};  // the part of the last block, padded with zeros
 };
+
+// Calls call(std::integral_constant) for each index.
+template <class Call, size_t... kIndex>
+HWY_INLINE void ForEachIndex(const Call& call, std::index_sequence<kIndex...>) {
+  (call(std::integral_constant<size_t, kIndex>()), ...);
+}
 
 // The product of kPanels neighbouring panels with kInputs vectors. Panels share the broadcast of x,
 // vectors share the decoded codes, and together they hide the latency of additions.
@@ -48,6 +71,7 @@ struct IntegerPanels {
   // How many blocks ahead to prefetch, so that a line has arrived from the third-level cache when
   // it is needed.
   static constexpr size_t kAhead = 16;
+  static constexpr bool kFieldsOfMany = FieldBits(kForm) != 0 && kInputs > 1;
   using Inputs = const BlockInput<kCols>*;  // kInputs of them
   static constexpr size_t kSums = kInputs * kVectors;
   using Accumulators = hn::Vec<Sums>[kSums];  // those of one input after those of another
@@ -57,6 +81,7 @@ struct IntegerPanels {
   static HWY_INLINE void AddBlock(const std::byte* codes, const uint64_t* signs, size_t stride,
                                   size_t ahead, const int16_t* const (&x)[kInputs],
                                   Accumulators& sums) {
+    if constexpr (kFieldsOfMany) return AddFields(codes, stride, ahead, x, sums);
     const Sums d32;
     hn::Vec<Codes> both[kInputs * kPairs];
     for (size_t b = 0; b < kInputs * kPairs; ++b) {
@@ -70,18 +95,59 @@ struct IntegerPanels {
       }
       for (size_t g = 0; g < kGroups; ++g) {
         const BlockCodes<kForm> block(at, signs + p * stride, g * kWidth);
-        for (size_t b = 0; b < kInputs * kPairs; ++b) {
-          auto& sum = sums[b / kPairs * kVectors + p * kGroups + g];
-          sum = Products::Add(d32, sum, block.pairs[b % kPairs], both[b]);
+        ForEachPair(block, [&](size_t pair, hn::Vec<Codes> pair_codes) HWY_ATTR {
+          for (size_t i = 0; i < kInputs; ++i) {
+            auto& sum = sums[i * kVectors + p * kGroups + g];
+            sum = Products::Add(d32, sum, pair_codes, both[i * kPairs + pair]);
+          }
+        });
+      }
+    }
+  }
+
+  // The same pair by pair, because registers have no room for all pairs of all vectors.
+  static HWY_INLINE void AddFields(const std::byte* codes, size_t stride, size_t ahead,
+                                   const int16_t* const (&x)[kInputs], Accumulators& sums) {
+    const Sums d32;
+    for (size_t p = 0; p < kPanels; ++p) {
+      hwy::Prefetch(codes + (p * stride + ahead) * kBlockBytes);
+    }
+    const auto add_pair = [&](auto pair) HWY_ATTR {
+      hn::Vec<Codes> both[kInputs];
+      for (size_t i = 0; i < kInputs; ++i) {
+        both[i] = hn::BitCast(Codes(), hn::Set(d32, LoadPair(x[i] + 2 * pair())));
+      }
+      for (size_t v = 0; v < kVectors; ++v) {
+        const std::byte* at = codes + v / kGroups * stride * kBlockBytes;
+        const BlockCodes<kForm> block(at, nullptr, v % kGroups * kWidth);
+        const auto pair_codes = block.template Pair<pair()>();
+        for (size_t i = 0; i < kInputs; ++i) {
+          auto& sum = sums[i * kVectors + v];
+          sum = Products::Add(d32, sum, pair_codes, both[i]);
         }
       }
+    };
+    ForEachIndex(add_pair, std::make_index_sequence<kPairs>());
+  }
+
+  // What makes up for the offsets of the codes.
+  static HWY_INLINE void StartSums(Inputs inputs, size_t begin, size_t end, Accumulators& sums) {
+    constexpr int kOffset = BlockCodes<kForm>::kOffset;
+    for (size_t i = 0; i < kInputs; ++i) {
+      auto start = hn::Zero(Sums());
+      if constexpr (kOffset != 0) {
+        const bool all = begin == 0 && end == inputs[i].blocks;
+        const uint32_t sum = all ? inputs[i].sum : inputs[i].SumOf(begin, end);
+        start = hn::Set(Sums(), static_cast<int32_t>(0 - uint32_t{kOffset} * sum));
+      }
+      for (size_t v = 0; v < kVectors; ++v) sums[i * kVectors + v] = start;
     }
   }
 
   // 32-bit sums over blocks [begin, end).
   static HWY_INLINE void Sum(const CodePanels& weight, size_t panel, Inputs inputs, size_t begin,
                              size_t end, Accumulators& sums) {
-    for (auto& sum : sums) sum = hn::Zero(Sums());
+    StartSums(inputs, begin, end, sums);
     const size_t stride = BlocksOf(kForm, weight.cols);
     const std::byte* codes = weight.codes + panel * stride * kBlockBytes;
     const uint64_t* signs = weight.signs + panel * stride;
@@ -160,6 +226,7 @@ constexpr size_t kTurnPanels = 32;
 template <class Products, CodeForm kForm>
 struct FormProduct {
   static constexpr size_t kCols = 2 * BlockCodes<kForm>::kPairs;
+  static constexpr bool kIsSummed = BlockCodes<kForm>::kOffset != 0;
 
   // kPanels panels from `panel` on.
   template <size_t kPanels>
@@ -188,7 +255,7 @@ struct FormProduct {
                                        const CodeVector& vector, size_t chunk,
                                        const Finish& finish) {
     BlockInput<kCols> input;
-    input.Cut(vector, weight.cols);
+    input.Cut(vector, weight.cols, kIsSummed);
     for (; panel + kPanelsTogether <= end; panel += kPanelsTogether) {
       IntegerPanels<Products, kForm, kPanelsTogether, 1>::Multiply(weight, panel, &input, chunk,
                                                                    finish);
@@ -208,7 +275,7 @@ struct FormProduct {
     // As many sums as 32 registers have room for, or 16 registers.
     constexpr size_t kTogether = kGroups == 1 ? kPanelsTogether : 1;
     BlockInput<kCols> inputs[kGroupInputs];
-    for (size_t i = 0; i < count; ++i) inputs[i].Cut(vectors[i], weight.cols);
+    for (size_t i = 0; i < count; ++i) inputs[i].Cut(vectors[i], weight.cols, kIsSummed);
     if constexpr (kTogether > 1) {
       for (; panel + kTogether <= end; panel += kTogether) {
         Multiply<kTogether>(weight, panel, inputs, count, chunk, finish);
@@ -240,6 +307,18 @@ template <class Products>
 HWY_INLINE void IntegerProductWith(const CodePanels& weight, const CodeVector* vectors,
                                    size_t count, size_t chunk_pairs, const Finish& finish) {
   switch (weight.form) {
+    case CodeForm::kFields2:
+      return FormProduct<Products, CodeForm::kFields2>::Run(weight, vectors, count, chunk_pairs,
+                                                            finish);
+    case CodeForm::kFields3:
+      return FormProduct<Products, CodeForm::kFields3>::Run(weight, vectors, count, chunk_pairs,
+                                                            finish);
+    case CodeForm::kFields4:
+      return FormProduct<Products, CodeForm::kFields4>::Run(weight, vectors, count, chunk_pairs,
+                                                            finish);
+    case CodeForm::kFields5:
+      return FormProduct<Products, CodeForm::kFields5>::Run(weight, vectors, count, chunk_pairs,
+                                                            finish);
     case CodeForm::kBytes:
       return FormProduct<Products, CodeForm::kBytes>::Run(weight, vectors, count, chunk_pairs,
                                                           finish);

@@ -9,10 +9,12 @@ namespace {
 
 uint64_t PanelsOf(uint64_t rows) { return (rows + kPanelRows - 1) / kPanelRows; }
 
-// The entry (kernels/cpu/vector.h) of a row and a column of a block.
+bool IsOfWords(CodeForm form) { return form == CodeForm::kWords || FieldBits(form) != 0; }
+
+// The entry or word (kernels/cpu/vector.h) of a row and a column of a block.
 uint64_t EntryOf(CodeForm form, uint64_t r, uint64_t col) {
   const uint64_t entry = r % kPanelRows * 2 + col % 2;
-  if (form == CodeForm::kWords) return entry;
+  if (IsOfWords(form)) return entry;
   // Eight entries of the first two columns, then eight of the last two, for the same four rows.
   return entry / 8 * 16 + col / 2 % 2 * 8 + entry % 8;
 }
@@ -22,10 +24,31 @@ uint64_t RealAt(uint64_t cols, uint64_t row, uint64_t col) {
   return (row / kPanelRows * cols + col) * kPanelRows + row % kPanelRows;
 }
 
+// Two neighbouring codes as the words that they are fields of.
+uint32_t FieldsOf(const int16_t* pair, int bits) {
+  const uint32_t field = (uint32_t{1} << bits) - 1, sign = uint32_t{1} << (bits - 1);
+  uint32_t codes = 0;
+  std::memcpy(&codes, pair, sizeof(codes));
+  // Adding half of the range to an integer of two's complement turns its highest bit.
+  return (codes & (field << 16 | field)) ^ (sign << 16 | sign);
+}
+
+// The block that begins at `codes`, rows of which lie `stride` codes apart.
+void WriteFieldsBlock(const int16_t* codes, uint64_t stride, CodeForm form, std::byte* block) {
+  const int bits = FieldBits(form);
+  for (uint64_t r = 0; r < kPanelRows; ++r, codes += stride, block += sizeof(uint32_t)) {
+    uint32_t words = 0;
+    for (int shift = 0, col = 0; shift + bits <= 16; shift += bits, col += 2) {
+      words |= FieldsOf(codes + col, bits) << shift;
+    }
+    std::memcpy(block, &words, sizeof(words));
+  }
+}
+
 }  // namespace
 
 Panels::Panels(uint64_t rows, uint64_t cols, int bits)
-    : rows_(rows), cols_(cols), bits_(bits), form_(CodeFormOf(bits)) {}
+    : rows_(rows), cols_(cols), bits_(bits), form_(CodeFormOf(bits, cols)) {}
 
 Panels Panels::OfIntegers(uint64_t rows, uint64_t cols, int bits) {
   Panels panels(rows, cols, bits);
@@ -62,6 +85,7 @@ void Panels::WriteCodes(uint64_t panel, const int16_t* codes, const float* scale
   std::copy_n(scales, kPanelRows, &scales_[panel * kPanelRows]);
   const uint64_t first = panel * BlocksOf(form_, cols_);
   std::byte* blocks = &codes_[first * kBlockBytes];
+  if (FieldBits(form_) != 0) return WriteFields(codes, blocks);
   if (form_ != CodeForm::kWords) {
     vector.interleave_codes(codes, cols_, blocks, signs_.empty() ? nullptr : &signs_[first]);
     return;
@@ -73,6 +97,20 @@ void Panels::WriteCodes(uint64_t panel, const int16_t* codes, const float* scale
       std::memcpy(blocks + EntryOf(form_, r, 0) * sizeof(int16_t), pair, sizeof(pair));
     }
   }
+}
+
+void Panels::WriteFields(const int16_t* codes, std::byte* blocks) const {
+  constexpr uint64_t kMostCols = BlockCols(CodeForm::kFields2);
+  const uint64_t block_cols = BlockCols(form_), whole = cols_ / block_cols * block_cols;
+  for (uint64_t col = 0; col < whole; col += block_cols, blocks += kBlockBytes) {
+    WriteFieldsBlock(codes + col, cols_, form_, blocks);
+  }
+  if (whole == cols_) return;
+  int16_t last[kPanelRows * kMostCols] = {};
+  for (uint64_t r = 0; r < kPanelRows; ++r) {
+    std::copy(codes + r * cols_ + whole, codes + (r + 1) * cols_, last + r * kMostCols);
+  }
+  WriteFieldsBlock(last, kMostCols, form_, blocks);
 }
 
 void Panels::WriteReals(uint64_t row, const float* values) {
@@ -88,8 +126,16 @@ void Panels::CopyCodes(uint64_t row, int16_t* out) const {
   for (uint64_t col = 0; col < cols_; ++col) {
     const uint64_t block = first + col / block_cols, entry = EntryOf(form_, row, col);
     const std::byte* at = codes_.data() + block * kBlockBytes;
-    if (form_ == CodeForm::kWords) {
-      std::memcpy(&out[col], at + entry * sizeof(int16_t), sizeof(int16_t));
+    if (IsOfWords(form_)) {
+      int16_t word = 0;
+      std::memcpy(&word, at + entry * sizeof(int16_t), sizeof(int16_t));
+      if (const int bits = FieldBits(form_); bits != 0) {
+        const auto field = static_cast<int>(col % block_cols / 2);
+        word = static_cast<int16_t>(
+            (static_cast<uint16_t>(word) >> (field * bits) & ((1 << bits) - 1)) -
+            FieldOffset(form_));
+      }
+      out[col] = word;
       continue;
     }
     const int low = std::to_integer<int>(at[entry]);

@@ -83,6 +83,9 @@ class Panels {
  private:
   Panels(uint64_t rows, uint64_t cols, int bits);
 
+  // As WriteCodes, of a panel of fields, whose blocks begin at `blocks`.
+  void WriteFields(const int16_t* codes, std::byte* blocks) const;
+
   uint64_t rows_, cols_;
   int bits_;
   CodeForm form_;

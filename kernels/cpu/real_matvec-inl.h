@@ -69,7 +69,12 @@ HWY_INLINE void OrderedColumnsOfMany(D d, const RealVector* vectors, size_t coun
 template <CodeForm kForm>
 class DecodedRows {
  public:
-  // `columns` takes the decoded weights, [column][row].
+  static constexpr size_t kCols = 2 * BlockCodes<kForm>::kPairs;
+  // The columns that Decode may write: those of kPartColumns, and the rest of the first and of the
+  // last block.
+  static constexpr size_t kMostColumns = kPartColumns + 2 * kCols;
+
+  // `columns` takes the decoded weights, [kMostColumns][kWidth].
   HWY_INLINE DecodedRows(const CodePanels& weight, size_t row, float* columns)
       : row_(row % kPanelRows), columns_(columns) {
     const size_t first = row / kPanelRows * BlocksOf(kForm, weight.cols);
@@ -77,26 +82,25 @@ class DecodedRows {
     signs_ = weight.signs + first;
     scales_ = weight.scales + row;
   }
-  // Columns [base, base + count), and up to three more; base is a multiple of 16.
+  // Columns [base, base + count), and the others of their blocks.
   HWY_INLINE void Decode(size_t base, size_t count) {
     using Block = BlockCodes<kForm>;
-    constexpr size_t kCols = 2 * Block::kPairs;
     const Reals d;
     const Sums d32;
     const auto scales = hn::Load(d, scales_);
-    base_ = base;
-    for (size_t offset = 0; offset < count; offset += kCols) {
-      const size_t at = (base + offset) / kCols;
+    base_ = base / kCols * kCols;
+    for (size_t at = base_ / kCols; at * kCols < base + count; ++at) {
       const Block block(codes_ + at * kBlockBytes, signs_ + at, row_);
-      float* out = columns_ + offset * kWidth;
-      for (const auto& codes16 : block.pairs) {
-        const auto pair = hn::BitCast(d32, codes16);
+      float* out = columns_ + (at * kCols - base_) * kWidth;
+      ForEachPair(block, [&](size_t, hn::Vec<Codes> offset_codes) HWY_ATTR {
+        const auto codes = hn::Sub(offset_codes, hn::Set(Codes(), int16_t{Block::kOffset}));
+        const auto pair = hn::BitCast(d32, Block::kOffset == 0 ? offset_codes : codes);
         const auto even = hn::ShiftRight<16>(hn::ShiftLeft<16>(pair));
         const auto odd = hn::ShiftRight<16>(pair);
         hn::Store(hn::Mul(hn::ConvertTo(d, even), scales), d, out);
         hn::Store(hn::Mul(hn::ConvertTo(d, odd), scales), d, out + kWidth);
         out += 2 * kWidth;
-      }
+      });
     }
   }
   HWY_INLINE hn::Vec<Reals> Column(size_t column) const {
@@ -116,7 +120,7 @@ template <CodeForm kForm>
 void DecodedProductOfForm(const CodePanels& weight, const RealVector* vectors, size_t count,
                           const Finish& finish) {
   const Reals d;
-  alignas(64) float columns[kPartColumns * kWidth];
+  alignas(64) float columns[DecodedRows<kForm>::kMostColumns * kWidth];
   for (size_t row = 0; row < weight.rows; row += kWidth) {
     DecodedRows<kForm> rows(weight, row, columns);
     const auto decode = [&](size_t base, size_t n) HWY_ATTR { rows.Decode(base, n); };
@@ -140,6 +144,14 @@ void DecodedProductOfForm(const CodePanels& weight, const RealVector* vectors, s
 void DecodedProduct(const CodePanels& weight, const RealVector* vectors, size_t count,
                     const Finish& finish) {
   switch (weight.form) {
+    case CodeForm::kFields2:
+      return DecodedProductOfForm<CodeForm::kFields2>(weight, vectors, count, finish);
+    case CodeForm::kFields3:
+      return DecodedProductOfForm<CodeForm::kFields3>(weight, vectors, count, finish);
+    case CodeForm::kFields4:
+      return DecodedProductOfForm<CodeForm::kFields4>(weight, vectors, count, finish);
+    case CodeForm::kFields5:
+      return DecodedProductOfForm<CodeForm::kFields5>(weight, vectors, count, finish);
     case CodeForm::kBytes:
       return DecodedProductOfForm<CodeForm::kBytes>(weight, vectors, count, finish);
     case CodeForm::kPlanes:

@@ -18,25 +18,47 @@ namespace kinglet::cpu {
 inline constexpr size_t kPanelRows = 16;
 inline constexpr size_t kPanelsTogether = 4;  // which products best take at once
 
-// The layout of integer weights: codes[panel][block], a block being 64 bytes with two or four
-// columns of 16 rows. Rows and columns are padded with zeros. In a block of two columns, row r and
-// column c are entry 2 r + c. In a block of four columns, four rows of the first two columns
-// alternate with the same four rows of the last two: entry
-// 16 (r / 4) + 8 (c / 2) + 2 (r mod 4) + c mod 2.
+// The layout of integer weights: codes[panel][block], a block being 64 bytes with some columns of
+// 16 rows. Rows and columns are padded with zeros.
+//
+// In blocks of words of 16 bits, word 2 r + c mod 2 has what row r has in column c. Up to 5 bits a
+// word has several fields, the lowest first: field f is column 2 f or 2 f + 1 and holds
+// code + FieldOffset.
+//
+// In a block of bytes, which are four columns, four rows of the first two columns alternate with
+// the same four rows of the last two: entry 16 (r / 4) + 8 (c / 2) + 2 (r mod 4) + c mod 2.
 enum class CodeForm : uint8_t {
-  kBytes,   // 2 to 8 bits: int8, four columns
-  kPlanes,  // 9 bits: the low 8 of them, four columns; the sign of entry i is bit i of
-            // signs[panel][block]
-  kWords,   // 10 to 16 bits: int16, two columns
+  kFields2,  // 2 bits: eight fields a word, 16 columns
+  kFields3,  // 3 bits: five fields, ten columns
+  kFields4,  // 4 bits: four fields, eight columns
+  kFields5,  // 5 bits: three fields, six columns
+  kBytes,    // 6 to 8 bits, and less where fields save nothing: int8, four columns
+  kPlanes,   // 9 bits: the low 8 of them, four columns; the sign of entry i is bit i of
+             // signs[panel][block]
+  kWords,    // 10 to 16 bits: int16, two columns
 };
-constexpr CodeForm CodeFormOf(int bits) {
-  if (bits <= 8) return CodeForm::kBytes;
-  return bits == 9 ? CodeForm::kPlanes : CodeForm::kWords;
+constexpr int FieldBits(CodeForm form) {  // 0: no fields
+  return form < CodeForm::kBytes ? static_cast<int>(form) + 2 : 0;
+}
+constexpr int FieldOffset(CodeForm form) {
+  return FieldBits(form) == 0 ? 0 : 1 << (FieldBits(form) - 1);
 }
 inline constexpr size_t kBlockBytes = 64;
-constexpr size_t BlockCols(CodeForm form) { return form == CodeForm::kWords ? 2 : 4; }
+constexpr size_t BlockCols(CodeForm form) {
+  if (FieldBits(form) != 0) return 2 * (16 / static_cast<size_t>(FieldBits(form)));
+  return form == CodeForm::kWords ? 2 : 4;
+}
 constexpr size_t BlocksOf(CodeForm form, size_t cols) {
   return (cols + BlockCols(form) - 1) / BlockCols(form);
+}
+
+// How a matrix of this many columns is stored. Fields cost no less than bytes in a matrix of up to
+// four columns, whose row is one block either way.
+constexpr CodeForm CodeFormOf(int bits, size_t cols) {
+  if (bits > 9) return CodeForm::kWords;
+  if (bits == 9) return CodeForm::kPlanes;
+  if (bits > 5 || cols <= BlockCols(CodeForm::kBytes)) return CodeForm::kBytes;
+  return static_cast<CodeForm>(bits - 2);
 }
 
 // Integer weights. 64-byte aligned.
@@ -108,8 +130,8 @@ struct VectorFunctions {
   // the matrix is fetched and decoded once for several. No y overlaps another y or an x.
   //
   // y[row] = float(sum of integer products) * (scale[row] * step) and the finish. Sums are held in
-  // 32 bits for `chunk_pairs` pairs of columns (>= 1, and >= 2 up to 9 bits), where the caller
-  // knows that they cannot overflow. If the matrix has more columns, chunks are added in 64 bits.
+  // 32 bits for `chunk_pairs` pairs of columns (at least those of a block), where the caller knows
+  // that they cannot overflow. If the matrix has more columns, chunks are added in 64 bits.
   void (*integer_product)(const CodePanels& weight, const CodeVector* vectors, size_t count,
                           size_t chunk_pairs, const Finish& finish);
   // Float products (rule 4) of decoded integer weights, or of real weights.

@@ -44,7 +44,7 @@ Panels Filled(uint64_t rows, uint64_t cols, int bits, const VectorFunctions& vec
 // Numbers behind the last row may be read, but have no meaning.
 TEST_F(PanelsTest, WhatIsReadBehindAPanelLeavesNoTrace) {
   for (const uint64_t cols : {1u, 2u, 3u, 5u, 6u, 7u}) {
-    for (const int bits : {8, 9, 12}) {
+    for (const int bits : {3, 8, 9, 12}) {
       std::vector<int16_t> codes(16 * cols + 3, 1);
       const float scales[16] = {};
       Panels zeros = Panels::OfIntegers(16, cols, bits), ones = zeros;
@@ -72,6 +72,13 @@ int64_t Stored(const CodePanels& panels, uint64_t row, uint64_t col) {
     std::memcpy(words, panels.codes + (row / 16 * blocks + col / 2) * 64, 64);
     return words[2 * r + col % 2];
   }
+  if (const auto bits = static_cast<uint64_t>(FieldBits(panels.form)); bits != 0) {
+    const uint64_t cols = 16 / bits * 2, blocks = (panels.cols + cols - 1) / cols;
+    uint16_t words[32];
+    std::memcpy(words, panels.codes + (row / 16 * blocks + col / cols) * 64, 64);
+    const uint64_t field = words[2 * r + col % 2] >> (col % cols / 2 * bits);
+    return static_cast<int64_t>(field % (1u << bits)) - (1 << (bits - 1));
+  }
   const uint64_t block = row / 16 * ((panels.cols + 3) / 4) + col / 4;
   const uint64_t entry = 16 * (r / 4) + 8 * (col % 4 / 2) + 2 * (r % 4) + col % 2;
   const auto byte = std::to_integer<uint8_t>(panels.codes[block * 64 + entry]);
@@ -87,7 +94,8 @@ TEST_F(PanelsTest, EveryIntegerLiesInItsBlockAndTheRestIsZero) {
         const CodePanels codes = panels.code_panels();
         ASSERT_TRUE(Aligned(codes.codes) && Aligned(codes.scales));
         const uint64_t padded_rows = (rows + 15) / 16 * 16;
-        const uint64_t padded_cols = bits > 9 ? (cols + 1) / 2 * 2 : (cols + 3) / 4 * 4;
+        const uint64_t block_cols = BlockCols(CodeFormOf(bits, cols));
+        const uint64_t padded_cols = (cols + block_cols - 1) / block_cols * block_cols;
         for (uint64_t row = 0; row < padded_rows; ++row) {
           for (uint64_t col = 0; col < padded_cols; ++col) {
             const bool inside = row < rows && col < cols;
@@ -99,6 +107,21 @@ TEST_F(PanelsTest, EveryIntegerLiesInItsBlockAndTheRestIsZero) {
         }
       }
     }
+  }
+}
+
+// A panel takes as many blocks of 64 bytes as its columns need, and never more than with bytes.
+TEST_F(PanelsTest, FewBitsTakeFewBytes) {
+  struct Panel {
+    int bits;
+    uint64_t cols, blocks;
+  };
+  for (const auto& [bits, cols, blocks] :
+       {Panel{2, 128, 8}, Panel{3, 128, 13}, Panel{4, 128, 16}, Panel{5, 128, 22},
+        Panel{6, 128, 32}, Panel{5, 48, 8}, Panel{4, 48, 6}, Panel{5, 16, 3}, Panel{4, 4, 1},
+        Panel{2, 4, 1}, Panel{5, 5, 1}, Panel{2, 17, 2}}) {
+    const Panels panels = Panels::OfIntegers(16, cols, bits);
+    EXPECT_EQ(Total(panels.Memory()), blocks * 64 + 16 * 4) << bits << " bits, " << cols;
   }
 }
 
@@ -145,7 +168,8 @@ TEST_F(PanelsTest, MemoryIsTheWholeMatrixAndRowMemoryThePanelOfARow) {
     int bits;
     uint64_t panel;  // bytes
   };
-  for (const auto& [bits, panel] : {Size{8, 2 * 64}, Size{9, 2 * (64 + 8)}, Size{10, 4 * 64}}) {
+  for (const auto& [bits, panel] : {Size{2, 64}, Size{4, 64}, Size{5, 2 * 64}, Size{8, 2 * 64},
+                                    Size{9, 2 * (64 + 8)}, Size{10, 4 * 64}}) {
     const Panels panels = Filled(40, 7, bits, *functions_);
     EXPECT_EQ(Total(panels.Memory()), 3 * (panel + 16 * 4)) << bits;
     const std::vector<MemoryRange> row = panels.RowMemory(17), all = panels.Memory();

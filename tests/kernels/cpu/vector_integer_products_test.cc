@@ -22,11 +22,12 @@ GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(ManyVectors);
 
 TEST_P(ManyVectors, IntegerProductsAreExact) {
   TestRandom random(1);
-  for (const int bits : {5, 9, 13}) {
+  for (const int bits : {2, 3, 4, 5, 8, 9, 13}) {
     for (const ProductShape& shape : kProductShapes) {
       const ProductWeights weights = MakeWeights(shape, bits, *functions_, random);
       // Once in one chunk of 32-bit sums, once in chunks as small as they may be.
-      for (const size_t chunk : {ChunkPairs(bits, 255), size_t{2}}) {
+      const size_t least = BlockCols(CodeFormOf(bits, shape.cols)) / 2;
+      for (const size_t chunk : {ChunkPairs(bits, 255), least}) {
         for (const size_t count : {0u, 1u, 2u, 3u, 4u, 5u, 6u, 7u, 8u, 9u, 33u}) {
           std::vector<std::vector<int16_t>> x(count, std::vector<int16_t>(shape.cols));
           std::vector<AlignedVector<float>> y(count);
