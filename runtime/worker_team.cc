@@ -61,10 +61,11 @@ class SignalsBlocked {
 
 Result<std::unique_ptr<WorkerTeam>> WorkerTeam::Create(size_t threads) {
   std::unique_ptr<WorkerTeam> team(new WorkerTeam);
-  team->workers_.reserve(threads - 1);
+  team->workers_ = std::make_unique<std::vector<std::thread>>();
+  team->workers_->reserve(threads - 1);
   const SignalsBlocked inherited;
   try {
-    while (team->size() < threads) team->workers_.emplace_back(&WorkerTeam::Help, team.get());
+    while (team->size() < threads) team->workers_->emplace_back(&WorkerTeam::Help, team.get());
   } catch (const std::system_error&) {
     return Status::Refusal(KINGLET_OUT_OF_MEMORY, "threads", std::to_string(threads) + " of them",
                            "as many from the system", std::to_string(team->size()));
@@ -73,13 +74,19 @@ Result<std::unique_ptr<WorkerTeam>> WorkerTeam::Create(size_t threads) {
 }
 
 WorkerTeam::~WorkerTeam() {
+  if (workers_ == nullptr) return;
+  if (getpid() != process_) {
+    // There is no thread to wait for, and a std::thread may not be destroyed without waiting.
+    static_cast<void>(workers_.release());
+    return;
+  }
   state_.store(kDismissed, std::memory_order_release);
   state_.notify_all();
-  for (std::thread& worker : workers_) worker.join();
+  for (std::thread& worker : *workers_) worker.join();
 }
 
 void WorkerTeam::Wake() {
-  if (workers_.empty() || state_.load(std::memory_order_relaxed) == kAwake) return;
+  if (workers_->empty() || state_.load(std::memory_order_relaxed) == kAwake) return;
   state_.store(kAwake, std::memory_order_release);
   state_.notify_all();
 }

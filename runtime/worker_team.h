@@ -4,9 +4,13 @@
 // Waking a worker costs some microseconds, so only calls with much work do it. From then until the
 // end of the call, workers spin while there is nothing to do. The caller waits only for workers
 // that have begun a part of the work: one that is still waking up, or that the system does not run,
-// costs nothing.
+// costs nothing. Nor does one that does not exist: in a child process that fork(2) made between two
+// calls, the caller does all of the work.
 #ifndef KINGLET_RUNTIME_WORKER_TEAM_H_
 #define KINGLET_RUNTIME_WORKER_TEAM_H_
+
+#include <sys/types.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <cstddef>
@@ -31,7 +35,7 @@ class WorkerTeam {
   WorkerTeam& operator=(const WorkerTeam&) = delete;
   ~WorkerTeam();
 
-  size_t size() const { return workers_.size() + 1; }
+  size_t size() const { return workers_->size() + 1; }
 
   // The workers take part from Wake until Sleep.
   void Wake();
@@ -72,7 +76,9 @@ class WorkerTeam {
   alignas(64) std::atomic<size_t> done_by_workers_{0};  // chunks of the running work
   std::atomic<bool> out_of_memory_{false};
   alignas(64) std::atomic<uint32_t> state_{kAsleep};
-  std::vector<std::thread> workers_;
+  // Of this process alone: a child that fork made has the object but not the threads.
+  std::unique_ptr<std::vector<std::thread>> workers_;
+  const pid_t process_ = getpid();
 };
 
 // The number of processors that the calling thread may run on, at least 1.

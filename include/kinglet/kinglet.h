@@ -24,6 +24,11 @@
 //              those of one model. A call that destroys a handle must be the last to use it.
 //              The library starts threads only for a session whose option `threads` is above 1
 //              (kinglet_session_options). With the backend "cuda" NVIDIA's driver starts its own.
+//              Steps and queries of "cpu" and "ref" take no lock.
+//   Processes  A child that fork(2) made may go on with all handles, and destroys its own copies,
+//              except for a session that was in a call at that moment, which it may only destroy,
+//              and anything of "cuda". A session's worker threads stay with the parent: in the
+//              child its calls run in the calling thread alone, with the same results.
 //   Handles    The caller destroys each handle that it created, in any order: sessions, embeddings
 //              and states keep what they need of their model. Destroying NULL does nothing.
 //   Numbers    Log-probabilities are natural logarithms; an impossible word has minus infinity.
