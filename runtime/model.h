@@ -32,8 +32,8 @@ struct ModelOptions {
   // If not null, used instead of `backend`. It outlives the model.
   const Backend* own_backend = nullptr;
   // The most bytes that the file, the weights as the backend lays them out and all live sessions
-  // may hold together; more is KINGLET_OUT_OF_MEMORY. States (runtime/state.h) and the pages that
-  // sessions share with them do not count.
+  // may hold together, and the pages of states (runtime/state.h), each counted once however many
+  // states and lanes share it; more is KINGLET_OUT_OF_MEMORY.
   uint64_t memory_limit = MemoryBudget::kNoLimit;
   // The most bytes that the lanes of one session may allocate; more is KINGLET_OUT_OF_MEMORY.
   uint64_t session_memory_limit = uint64_t{4} << 30;

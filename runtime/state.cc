@@ -101,16 +101,24 @@ Status CheckEntries(const Model& model, const BufferSpec& buffer,
 
 }  // namespace
 
-SharedPage MakePage(std::span<const std::byte> bytes) {
+Result<SharedPage> MakePage(std::span<const std::byte> bytes,
+                            const std::shared_ptr<MemoryBudget>& budget) {
   if (std::all_of(bytes.begin(), bytes.end(), [](std::byte b) { return b == std::byte{0}; })) {
-    return nullptr;
+    return SharedPage();
   }
   auto page = std::make_shared<StatePage>();
+  if (!budget->Claim(sizeof(StatePage))) {
+    return Refuse(KINGLET_OUT_OF_MEMORY, "memory",
+                  std::to_string(sizeof(StatePage)) + " bytes for each of its pages, of " +
+                      std::to_string(budget->limit()) + " that are the model's memory limit",
+                  std::to_string(budget->left()) + " left");
+  }
+  page->memory = MemoryClaim(budget, sizeof(StatePage));
   std::copy(bytes.begin(), bytes.end(), page->bytes.begin());
   std::fill(page->bytes.begin() + static_cast<ptrdiff_t>(bytes.size()), page->bytes.end(),
             std::byte{0});
   page->digest = Digest64(page->bytes);
-  return page;
+  return SharedPage(std::move(page));
 }
 
 State::State(std::shared_ptr<const Model> model)
@@ -268,8 +276,10 @@ Result<State> State::ReadBlob(std::shared_ptr<const Model> model, std::span<cons
     std::vector<SharedPage> pages(PageCount(model->layout()));
     for (size_t i = 0; i < pages.size(); ++i) {
       const uint64_t at = i * StatePage::kBytes;
-      pages[i] = MakePage(std::span<const std::byte>(memory).subspan(
-          at, std::min(StatePage::kBytes, memory.size() - at)));
+      KINGLET_ASSIGN_OR_RETURN(pages[i],
+                               MakePage(std::span<const std::byte>(memory).subspan(
+                                            at, std::min(StatePage::kBytes, memory.size() - at)),
+                                        model->budget()));
     }
     return State(std::move(model), position, last_token, source_length, std::move(pages));
   } catch (const std::bad_alloc&) {

@@ -22,6 +22,7 @@ struct StatePage {
   static constexpr uint64_t kBytes = 4096;
   std::array<std::byte, kBytes> bytes;  // zeros behind the end of the state
   uint64_t digest;                      // XXH3-64 of the bytes
+  MemoryClaim memory;                   // of the model's limit
 };
 // Null stands for a page of zeros, as at the start of a stream; no page that is not null has zeros
 // only.
@@ -31,8 +32,10 @@ using SharedPage = std::shared_ptr<const StatePage>;
 inline uint64_t PageCount(const BufferLayout& layout) {
   return (layout.state_bytes + StatePage::kBytes - 1) / StatePage::kBytes;
 }
-// The page that holds these bytes, StatePage::kBytes of them at most. Throws std::bad_alloc.
-SharedPage MakePage(std::span<const std::byte> bytes);
+// The page that holds these bytes, StatePage::kBytes of them at most, and claims its memory from the
+// budget. KINGLET_OUT_OF_MEMORY if it has not as much left. Throws std::bad_alloc.
+Result<SharedPage> MakePage(std::span<const std::byte> bytes,
+                            const std::shared_ptr<MemoryBudget>& budget);
 
 class State {
  public:

@@ -147,8 +147,13 @@ Result<State> Stream::Save(const std::shared_ptr<const Model>& model) {
     }
     for (size_t i = part.begin; i < part.end; ++i) {
       const size_t within = (i - part.begin) * StatePage::kBytes;
-      pages_[i] =
-          MakePage(memory.subspan(within, std::min(StatePage::kBytes, memory.size() - within)));
+      // The page that it takes the place of is given back first, if nobody else has it.
+      pages_[i] = nullptr;
+      is_written_[i] = 1;
+      KINGLET_ASSIGN_OR_RETURN(
+          pages_[i],
+          MakePage(memory.subspan(within, std::min(StatePage::kBytes, memory.size() - within)),
+                   model->budget()));
       is_written_[i] = 0;
     }
   }

@@ -30,7 +30,7 @@ class Model:
     """A verified model, ready to run. Immutable; any number of threads may share one.
 
     `source` is the path of a model file, or its bytes. `backend` is "cpu" (default), "cuda", "ref"
-    or "ref64". `memory_limit` bounds, in bytes, what the model and its sessions hold together;
+    or "ref64". `memory_limit` bounds, in bytes, what the model, its sessions and states hold;
     `session_memory_limit` what the lanes of one session take. 0: the defaults.
 
     Pickled, a model is its path and digest: the other process opens the file again, and raises

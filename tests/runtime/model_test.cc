@@ -76,6 +76,48 @@ TEST(Model, TheMemoryLimitCoversFileWeightsAndSessions) {
   }
 }
 
+TEST(Model, TheMemoryLimitCoversStates) {
+  const auto bytes = Bytes();
+  const auto measured = Model::FromBytes(bytes, {});
+  ASSERT_TRUE(measured.ok());
+  const uint64_t lane = Session::BytesPerLane(**measured);
+  const uint64_t pages = PageCount((*measured)->layout());
+  ModelOptions options;
+  options.memory_limit = MemoryBudget::kNoLimit - (*measured)->budget()->left() + lane +
+                         (2 * pages + 1) * sizeof(StatePage);
+  const auto model = Model::FromBytes(bytes, options);
+  ASSERT_TRUE(model.ok());
+  auto session = *Session::Create(*model);
+  // Tokens that change every page, kept until the limit is reached.
+  std::vector<State> kept;
+  Status status;
+  std::vector<double> before(session->model().vocabulary_size()), after(before.size());
+  for (int save = 0; save < 100 && status.ok(); ++save) {
+    for (uint32_t token = 0; token < 20; ++token) {
+      ASSERT_TRUE(session->StepToken((token * 7 + static_cast<uint32_t>(save)) % 5).ok());
+    }
+    ASSERT_TRUE(session->LogProbabilities(std::span<double>(before)).ok());
+    auto state = session->Save();
+    status = state.status();
+    if (state.ok()) kept.push_back(*std::move(state));
+  }
+  EXPECT_EQ(status.code(), KINGLET_OUT_OF_MEMORY);
+  EXPECT_NE(status.message().find("memory limit"), std::string::npos) << status.message();
+  EXPECT_GE(kept.size(), 2u);
+  // The lane is as it was, and saves again when states are gone.
+  ASSERT_TRUE(session->LogProbabilities(std::span<double>(after)).ok());
+  EXPECT_EQ(after, before);
+  kept.pop_back();
+  const auto saved = session->Save();
+  ASSERT_TRUE(saved.ok()) << saved.status().message();
+  EXPECT_EQ(saved->position(), session->position());
+  // Nothing is counted that is gone.
+  kept.clear();
+  session.reset();
+  const auto roomy = Session::Create(*model);
+  EXPECT_TRUE(roomy.ok());
+}
+
 TEST(Model, TellsWhoeverListensWhatItOpenedAndWhatIsSlow) {
   std::vector<std::string> lines, warnings;
   ModelOptions options;
