@@ -278,14 +278,16 @@ Result<NewFile> WritePacked(ModelDraft draft, TensorPasses& passes, const Conver
   return NewFile::Write(packed.Pieces(), options.output);
 }
 
-// The inputs of the model's matrices while it computes in floats, pruned as it will be.
+// The inputs of the model's matrices while it computes in floats, pruned as it will be. REQUIRES:
+// all tensors are read.
 Result<InputMoments> MeasureFloatInputs(const ConvertOptions& options, LoadedModel model,
                                         const CalibrationInput& calibration) {
+  model.read = {};
+  model.bits.reset();
   TensorPasses passes({options.prune, std::nullopt}, model);
-  KINGLET_RETURN_IF_ERROR(passes.ReadAll());
   KINGLET_ASSIGN_OR_RETURN(const NewFile written,
                            WritePacked(std::move(model.draft), passes, options));
-  Report(options, "measuring the inputs of matrices on " + options.calibration_text);
+  Report(options, "measuring the inputs of matrices on " + model.calibration->path);
   return MeasureInputs(written.temporary_path(), calibration);
 }
 
@@ -346,10 +348,11 @@ Result<ConvertSummary> ConvertChecked(const ConvertOptions& options) {
                                      draft.tokenizer));
     model.notes.insert(model.notes.end(), calibration.notes.begin(), calibration.notes.end());
   }
-  if (options.error_feedback) {
+  if (options.round_by == RoundBy::kFeedback || !model.rounded_with_feedback.empty()) {
     KINGLET_RETURN_IF_ERROR(tensor_passes.ReadAll());
     KINGLET_ASSIGN_OR_RETURN(InputMoments moments, MeasureFloatInputs(options, model, calibration));
-    tensor_passes.UseMoments(std::move(moments));
+    RoundWithFeedback(moments, MachineThreads(), model);
+    if (options.round_by == RoundBy::kFeedback) tensor_passes.UseMoments(std::move(moments));
   }
   summary.quantisable = NamesOf(model.quantisable, draft);
   summary.prunable = NamesOf(model.prunable, draft);

@@ -46,9 +46,8 @@ struct ConvertOptions {
   std::optional<int> bits;
   ScaleBy scale_by = ScaleBy::kLargest;  // kLeastSquares needs bits
   std::string calibration_text;          // for ReadCalibration; needs bits
-  // Rounds matrices with error feedback (converters/passes/error_feedback.h); needs a calibration
-  // text. All tensors are then in memory, twice.
-  bool error_feedback = false;
+  // Of matrices. kFeedback needs a calibration text; all tensors are then in memory, twice.
+  RoundBy round_by = RoundBy::kNearest;
   // Of the activations; each needs a calibration text. Bits: none means `bits`. The percentile:
   // none means RangeRule's; needs kPercentile.
   std::optional<int> activation_bits;

@@ -36,6 +36,18 @@ Status CheckCache(const ConvertOptions& options) {
   return {};
 }
 
+// "ranges by mse", for what differs from the training code.
+std::string RangesText(const ConvertOptions& options) {
+  const size_t by = static_cast<size_t>(options.calibrate_by);
+  std::string text = "ranges by " + std::string(kRangeRuleNames[by]);
+  if (options.calibrate_by == RangeRule::By::kPercentile) {
+    text += " " + NumberText(options.percentile.value_or(RangeRule().percentile));
+  }
+  return text;
+}
+
+}  // namespace
+
 Status CheckQuantisation(const ConvertOptions& options) {
   const auto checked_bits = [](const char* option, std::optional<int> bits) -> Status {
     if (!bits || (*bits >= kMinBits && *bits <= kMaxBits)) return {};
@@ -47,7 +59,7 @@ Status CheckQuantisation(const ConvertOptions& options) {
     return RefuseOption("scale-by", "bits, which it goes with", "none");
   }
   if (options.calibration_text.empty()) {
-    const char* option = options.error_feedback                            ? "round-by"
+    const char* option = options.round_by == RoundBy::kFeedback            ? "round-by"
                          : options.activation_bits                         ? "activation-bits"
                          : options.calibrate_by != RangeRule::By::kLargest ? "calibrate-by"
                                                                            : nullptr;
@@ -62,18 +74,6 @@ Status CheckQuantisation(const ConvertOptions& options) {
   if (*options.percentile > 0 && *options.percentile <= 100) return {};
   return RefuseOption("percentile", "above 0, at most 100", NumberText(*options.percentile));
 }
-
-// "ranges by mse", for what differs from the training code.
-std::string RangesText(const ConvertOptions& options) {
-  const size_t by = static_cast<size_t>(options.calibrate_by);
-  std::string text = "ranges by " + std::string(kRangeRuleNames[by]);
-  if (options.calibrate_by == RangeRule::By::kPercentile) {
-    text += " " + NumberText(options.percentile.value_or(RangeRule().percentile));
-  }
-  return text;
-}
-
-}  // namespace
 
 Status CheckOptions(const ConvertOptions& options) {
   if (options.checkpoint.empty()) return RefuseOption("checkpoint", "a path", "none");
@@ -111,6 +111,18 @@ Status CheckOptions(const ConvertOptions& options) {
   return CheckOutputPath("convert", options.output, inputs);
 }
 
+ConvertOptions InFloats(ConvertOptions options) {
+  const ConvertOptions none;
+  options.bits = none.bits;
+  options.scale_by = none.scale_by;
+  options.round_by = none.round_by;
+  options.calibration_text.clear();
+  options.activation_bits = none.activation_bits;
+  options.calibrate_by = none.calibrate_by;
+  options.percentile = none.percentile;
+  return options;
+}
+
 std::string ShapingOptions(const ConvertOptions& options) {
   std::string text;
   const auto add = [&text](const std::string& part) { text += (text.empty() ? "" : ", ") + part; };
@@ -127,7 +139,7 @@ std::string ShapingOptions(const ConvertOptions& options) {
   if (options.prune) add("prune " + NumberText(*options.prune));
   if (options.bits) add("bits " + std::to_string(*options.bits));
   if (options.scale_by != ScaleBy::kLargest) add("scales by mse");
-  if (options.error_feedback) add("rounded by feedback");
+  if (options.round_by == RoundBy::kFeedback) add("rounded by feedback");
   if (!options.calibration_text.empty()) add("calibrated");
   if (options.activation_bits) {
     add("activations of " + std::to_string(*options.activation_bits) + " bits");

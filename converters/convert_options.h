@@ -13,6 +13,12 @@ namespace kinglet {
 // Errors: KINGLET_INVALID_ARGUMENT, and those of CheckOutputPath.
 Status CheckOptions(const ConvertOptions& options);
 
+// The part of CheckOptions about bits and what goes with them.
+Status CheckQuantisation(const ConvertOptions& options);
+
+// The same checkpoint without quantisation: no bits, and nothing that goes with them.
+ConvertOptions InFloats(ConvertOptions options);
+
 // The options that change the model, as text for its provenance: "bits 9, calibrated".
 std::string ShapingOptions(const ConvertOptions& options);
 

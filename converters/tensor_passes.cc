@@ -13,10 +13,6 @@
 namespace kinglet {
 namespace {
 
-// As QuantiseWithFeedback says of tables that are read as well as multiplied, and nearly as good as
-// any other for the rest (docs/TUNING.md).
-constexpr double kFeedbackDamping = 1;
-
 bool Contains(const std::vector<TensorId>& ids, TensorId id) {
   return std::find(ids.begin(), ids.end(), id) != ids.end();
 }
@@ -24,6 +20,7 @@ bool Contains(const std::vector<TensorId>& ids, TensorId id) {
 }  // namespace
 
 Status TensorPasses::ReadAll() {
+  if (read_) return {};
   std::vector<EncodedTensor>& tensors = model_.draft.tensors;
   for (size_t id = 0; id < tensors.size(); ++id) {
     KINGLET_RETURN_IF_ERROR(Read(static_cast<TensorId>(id), tensors[id]));

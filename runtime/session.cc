@@ -8,6 +8,7 @@
 #include <variant>
 
 #include "kernels/device_program.h"
+#include "runtime/context_cut.h"
 #include "runtime/float_environment.h"
 #include "runtime/session_contents.h"
 #include "runtime/session_refusals.h"
@@ -157,6 +158,35 @@ Status Session::Contents::CheckLanes(std::span<const uint32_t> numbers) {
   return Invalid("lanes", "each of them once", std::to_string(numbers[good]) + " again");
 }
 
+// Calls run(frames), a step of tokens on these lanes. After an error no lane has processed one.
+template <class Run>
+Status Session::Contents::Step(std::span<const uint32_t> numbers, std::span<const uint32_t> ids,
+                               const Run& run) {
+  const ComputingCall call(execution);
+  frames.clear();
+  for (size_t i = 0; i < numbers.size(); ++i) {
+    frames.push_back(lanes[numbers[i]].stream.Begin(ids[i]));
+  }
+  Status status;
+  // Not a Status yet: its text needs memory too, and the lanes must be restored first.
+  bool out_of_memory = false;
+  try {
+    status = run(std::span(frames));
+  } catch (const std::bad_alloc&) {  // reference kernels allocate
+    out_of_memory = true;
+  }
+  for (size_t i = 0; i < numbers.size(); ++i) {
+    Lane& lane = lanes[numbers[i]];
+    if (status.ok() && !out_of_memory) {
+      lane.stream.Commit(ids[i]);
+      lane.Invalidate();
+    } else {
+      lane.stream.Undo();
+    }
+  }
+  return out_of_memory ? OutOfMemory() : status;
+}
+
 Status Session::StepToken(uint32_t id, uint32_t lane) { return StepLanes({&lane, 1}, {&id, 1}); }
 
 Status Session::StepLanes(std::span<const uint32_t> lanes, std::span<const uint32_t> ids) {
@@ -171,30 +201,24 @@ Status Session::StepLanes(std::span<const uint32_t> lanes, std::span<const uint3
     }
   }
 
-  const ComputingCall call(contents_->execution);
-  std::vector<StreamFrame>& frames = contents_->frames;
-  frames.clear();
-  for (size_t i = 0; i < lanes.size(); ++i) {
-    frames.push_back(contents_->lanes[lanes[i]].stream.Begin(ids[i]));
-  }
-  Status status;
-  // Not a Status yet: its text needs memory too, and the lanes must be restored first.
-  bool out_of_memory = false;
-  try {
-    status = RunSteps(model(), model().plan().context, frames, contents_->execution);
-  } catch (const std::bad_alloc&) {  // reference kernels allocate
-    out_of_memory = true;
-  }
-  for (size_t i = 0; i < lanes.size(); ++i) {
-    Lane& lane = contents_->lanes[lanes[i]];
-    if (status.ok() && !out_of_memory) {
-      lane.stream.Commit(ids[i]);
-      lane.Invalidate();
-    } else {
-      lane.stream.Undo();
+  return contents_->Step(lanes, ids, [&](std::span<StreamFrame> frames) {
+    return RunSteps(model(), model().plan().context, frames, contents_->execution);
+  });
+}
+
+Status Session::StepTokenAfter(uint32_t id, const ContextCut& cut,
+                               std::span<const std::byte> kept) {
+  KINGLET_RETURN_IF_ERROR(CheckId(id, model().vocabulary_size()));
+  const uint32_t lane = 0;
+  return contents_->Step({&lane, 1}, {&id, 1}, [&](std::span<StreamFrame> frames) -> Status {
+    for (size_t run = 0; run < cut.runs.size(); ++run) {
+      RestoreKept(cut, run, model().layout(), kept.data(), frames.front());
+      KINGLET_RETURN_IF_ERROR(RunSteps(model(), {cut.runs[run].begin, cut.runs[run].end}, frames,
+                                       contents_->execution));
     }
-  }
-  return out_of_memory ? OutOfMemory() : status;
+    RestoreKept(cut, cut.runs.size(), model().layout(), kept.data(), frames.front());
+    return {};
+  });
 }
 
 Status Session::Encode(std::span<const uint32_t> source, uint32_t lane) {

@@ -33,6 +33,7 @@
 
 namespace kinglet {
 
+struct ContextCut;           // runtime/context_cut.h
 struct DeviceWork;           // kernels/device_program.h
 enum class Scale : uint8_t;  // runtime/queries/word_probabilities.h
 
@@ -80,6 +81,10 @@ class Session {
   // Processes one token. Errors: KINGLET_ID_OUT_OF_RANGE if id >= vocabulary size;
   // KINGLET_NO_SOURCE_YET if the model has an encoder and the lane no source; KINGLET_CANCELLED.
   Status StepToken(uint32_t id, uint32_t lane = 0);
+  // The same where an unchanged model computed the token before: `kept` has what the cut keeps of
+  // it (runtime/context_cut.h), and only the cut's runs run. REQUIRES: a cut of this plan, on the
+  // host; no encoder.
+  Status StepTokenAfter(uint32_t id, const ContextCut& cut, std::span<const std::byte> kept);
   // Processes ids[i] on lanes[i] for every i; no lane occurs twice. After an error no lane has
   // processed its token.
   Status StepLanes(std::span<const uint32_t> lanes, std::span<const uint32_t> ids);

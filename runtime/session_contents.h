@@ -56,6 +56,8 @@ struct Session::Contents {
   Result<Lane*> FindLane(uint32_t lane);
   // KINGLET_INVALID_ARGUMENT unless each lane exists and occurs once.
   Status CheckLanes(std::span<const uint32_t> numbers);
+  template <class Run>
+  Status Step(std::span<const uint32_t> numbers, std::span<const uint32_t> ids, const Run& run);
   // Runs the encoder on the source of the lane's stream.
   Status RunEncoder(std::span<const uint32_t> source, Lane& lane);
 

@@ -32,8 +32,8 @@ using SharedPage = std::shared_ptr<const StatePage>;
 inline uint64_t PageCount(const BufferLayout& layout) {
   return (layout.state_bytes + StatePage::kBytes - 1) / StatePage::kBytes;
 }
-// The page that holds these bytes, StatePage::kBytes of them at most, and claims its memory from the
-// budget. KINGLET_OUT_OF_MEMORY if it has not as much left. Throws std::bad_alloc.
+// The page that holds these bytes, StatePage::kBytes of them at most, and claims its memory from
+// the budget. KINGLET_OUT_OF_MEMORY if it has not as much left. Throws std::bad_alloc.
 Result<SharedPage> MakePage(std::span<const std::byte> bytes,
                             const std::shared_ptr<MemoryBudget>& budget);
 

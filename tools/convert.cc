@@ -1,13 +1,10 @@
 // kinglet convert: turns a checkpoint of a training code into a model file.
 #include "converters/convert.h"
 
-#include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstdio>
 #include <memory>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #ifdef __GLIBC__  // defined by <string>
@@ -28,19 +25,8 @@ struct CommandOptions {
   CheckpointChoice choice;
   bool json = false;
   std::string progress;  // "" or "json"
-  std::string scale_by{kScaleByNames[0]}, round_by = "nearest", calibrate_by{kRangeRuleNames[0]};
+  QuantiserChoice quantisers;
 };
-
-// The enumerator of a name. REQUIRES: the name is one of them.
-template <class Enum, size_t kCount>
-Enum Named(const std::array<std::string_view, kCount>& names, const std::string& name) {
-  return static_cast<Enum>(std::find(names.begin(), names.end(), name) - names.begin());
-}
-
-template <size_t kCount>
-std::vector<std::string> Texts(const std::array<std::string_view, kCount>& names) {
-  return {names.begin(), names.end()};
-}
 
 std::string JsonSummary(const ConvertSummary& summary) {
   JsonLine line;
@@ -77,9 +63,7 @@ void MapLargeBlocks() {
 Status RunConvert(const CommandOptions& options, Console& console) {
   MapLargeBlocks();
   ConvertOptions convert = options.convert;
-  convert.scale_by = Named<ScaleBy>(kScaleByNames, options.scale_by);
-  convert.calibrate_by = Named<RangeRule::By>(kRangeRuleNames, options.calibrate_by);
-  convert.error_feedback = options.round_by == "feedback";
+  TakeQuantisers(options.quantisers, convert);
   TakeCheckpoints(options.choice, convert);
   Progress progress(ProgressFormOf(options.progress, console));
   convert.progress = [&](const std::string& text) { progress.Say(text); };
@@ -104,17 +88,7 @@ Command AddConvert(Arguments& program) {
   command.Add("--bits", convert.bits, "quantise weights to N bits")
       .Between(kMinBits, kMaxBits)
       .Called("N");
-  command
-      .Add("--scale-by", options->scale_by,
-           "scale a row of weights by its largest entry, or so that their squared error is least")
-      .OneOf(Texts(kScaleByNames))
-      .ShowDefault();
-  command
-      .Add("--round-by", options->round_by,
-           "round each weight to the nearest integer, or so that the products on the text of "
-           "--calibrate change least")
-      .OneOf({"nearest", "feedback"})
-      .ShowDefault();
+  AddRoundingOptions(command, options->quantisers);
   command
       .Add("--calibrate", convert.calibration_text,
            "quantise activations too, with the ranges measured on this text (for a model with an "
@@ -125,17 +99,7 @@ Command AddConvert(Arguments& program) {
            "quantise activations to N bits (default: those of --bits)")
       .Between(kMinBits, kMaxBits)
       .Called("N");
-  command
-      .Add("--calibrate-by", options->calibrate_by,
-           "ranges of activations: the largest value, a percentile of the values, or of least "
-           "squared error")
-      .OneOf(Texts(kRangeRuleNames))
-      .ShowDefault();
-  command
-      .Add("--percentile", convert.percentile,
-           "for --calibrate-by percentile: P percent of the values are not clipped (default: "
-           "99.99)")
-      .Called("P");
+  AddRangeOptions(command, options->quantisers, convert);
   AddNetworkOptions(command, convert);
   command
       .Add("--prune", convert.prune,

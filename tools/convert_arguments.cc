@@ -1,6 +1,25 @@
 #include "tools/convert_arguments.h"
 
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <string_view>
+
 namespace kinglet {
+namespace {
+
+// The enumerator of a name. REQUIRES: the name is one of them.
+template <class Enum, size_t kCount>
+Enum Named(const std::array<std::string_view, kCount>& names, const std::string& name) {
+  return static_cast<Enum>(std::find(names.begin(), names.end(), name) - names.begin());
+}
+
+template <size_t kCount>
+std::vector<std::string> Texts(const std::array<std::string_view, kCount>& names) {
+  return {names.begin(), names.end()};
+}
+
+}  // namespace
 
 void AddCheckpointOptions(Arguments& command, CheckpointChoice& choice, ConvertOptions& convert) {
   command
@@ -59,6 +78,40 @@ void AddCacheOptions(Arguments& command, ConvertOptions& convert) {
       .Add("--cache-lambda", convert.cache_lambda,
            "lambda of the neural cache: weight in the mixture")
       .Called("L");
+}
+
+void AddRoundingOptions(Arguments& command, QuantiserChoice& choice) {
+  command
+      .Add("--scale-by", choice.scale_by,
+           "scale a row of weights by its largest entry, or so that their squared error is least")
+      .OneOf(Texts(kScaleByNames))
+      .ShowDefault();
+  command
+      .Add("--round-by", choice.round_by,
+           "round each weight to the nearest integer, or so that the products on the text of "
+           "--calibrate change least")
+      .OneOf(Texts(kRoundByNames))
+      .ShowDefault();
+}
+
+void AddRangeOptions(Arguments& command, QuantiserChoice& choice, ConvertOptions& convert) {
+  command
+      .Add("--calibrate-by", choice.calibrate_by,
+           "ranges of activations: the largest value, a percentile of the values, or of least "
+           "squared error")
+      .OneOf(Texts(kRangeRuleNames))
+      .ShowDefault();
+  command
+      .Add("--percentile", convert.percentile,
+           "for --calibrate-by percentile: P percent of the values are not clipped (default: "
+           "99.99)")
+      .Called("P");
+}
+
+void TakeQuantisers(const QuantiserChoice& choice, ConvertOptions& convert) {
+  convert.scale_by = Named<ScaleBy>(kScaleByNames, choice.scale_by);
+  convert.round_by = Named<RoundBy>(kRoundByNames, choice.round_by);
+  convert.calibrate_by = Named<RangeRule::By>(kRangeRuleNames, choice.calibrate_by);
 }
 
 Status CheckAverage(const std::string& command, const CheckpointChoice& choice) {

@@ -1,4 +1,4 @@
-// Options of convert that sensitivity has too: where a model comes from.
+// Options of convert that sensitivity has too: where a model comes from, and how it is quantised.
 #ifndef KINGLET_TOOLS_CONVERT_ARGUMENTS_H_
 #define KINGLET_TOOLS_CONVERT_ARGUMENTS_H_
 
@@ -24,6 +24,18 @@ void AddWordOptions(Arguments& command, ConvertOptions& convert);
 void AddNetworkOptions(Arguments& command, ConvertOptions& convert);
 // --cache, --cache-theta, --cache-lambda.
 void AddCacheOptions(Arguments& command, ConvertOptions& convert);
+
+// How weights and activations are quantised, by the options' names.
+struct QuantiserChoice {
+  std::string scale_by{kScaleByNames[0]}, round_by{kRoundByNames[0]},
+      calibrate_by{kRangeRuleNames[0]};
+};
+// --scale-by, --round-by.
+void AddRoundingOptions(Arguments& command, QuantiserChoice& choice);
+// --calibrate-by, --percentile.
+void AddRangeOptions(Arguments& command, QuantiserChoice& choice, ConvertOptions& convert);
+// REQUIRES: the names were parsed by these options.
+void TakeQuantisers(const QuantiserChoice& choice, ConvertOptions& convert);
 
 // Puts the checkpoints into the options. A usage error unless their number suits --average.
 // `command`: "convert".

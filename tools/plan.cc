@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "converters/convert.h"
+#include "converters/convert_options.h"
 #include "converters/output_path.h"
 #include "converters/planning/plan_recipe.h"
 #include "format/write_file.h"
@@ -53,13 +54,23 @@ std::string CalibrationFrom(const std::string& text, const std::string& recipe) 
   return std::filesystem::absolute(text).lexically_proximate(folder).string();
 }
 
+// How the sensitivities were quantised.
+PlanQuantisers QuantisersOf(const ConvertOptions& convert, const std::string& recipe) {
+  PlanQuantisers quantisers;
+  quantisers.calibration = CalibrationFrom(convert.calibration_text, recipe);
+  quantisers.scale_by = convert.scale_by;
+  quantisers.round_by = convert.round_by;
+  quantisers.range_by = convert.calibrate_by;
+  quantisers.percentile = convert.percentile;
+  return quantisers;
+}
+
 // Converts as the first line and a recipe say; without one, as the sensitivities' baseline was.
 // The file is gone when it was read.
 Result<std::shared_ptr<const ModelFile>> CheckedModel(const SensitivityFile& file,
                                                       const std::string& recipe,
                                                       const std::string& beside) {
-  ConvertOptions convert = file.convert;
-  convert.calibration_text.clear();
+  ConvertOptions convert = InFloats(file.convert);
   if (!recipe.empty()) convert.recipe = recipe;
   convert.output = beside + ".check.kgl";
   KINGLET_RETURN_IF_ERROR(Convert(convert).status());
@@ -188,10 +199,9 @@ Status RunPlan(const PlanCommand& command, Console& console) {
       "plan", command.output, {&command.sensitivities, &command.check, &command.check_ids}));
   KINGLET_ASSIGN_OR_RETURN(const SensitivityFile file, ReadSensitivityFile(command.sensitivities));
   KINGLET_ASSIGN_OR_RETURN(const CompressionPlan plan, MakePlan(file.record, TargetOf(command)));
-  KINGLET_ASSIGN_OR_RETURN(
-      const std::string recipe,
-      PlanRecipe(file.record, plan, CalibrationFrom(file.convert.calibration_text, command.output),
-                 file.convert.recipe));
+  KINGLET_ASSIGN_OR_RETURN(const std::string recipe,
+                           PlanRecipe(file.record, plan, QuantisersOf(file.convert, command.output),
+                                      file.convert.recipe));
   KINGLET_RETURN_IF_ERROR(WriteFileAtomically(std::as_bytes(std::span(recipe)), command.output));
   std::optional<MeasuredPlan> measured;
   if (!command.check.empty() || !command.check_ids.empty()) {

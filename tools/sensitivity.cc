@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "converters/convert.h"
+#include "converters/convert_options.h"
 #include "converters/output_path.h"
 #include "converters/thread_shares.h"
 #include "format/limits.h"
@@ -34,6 +35,7 @@ using SteadyClock = std::chrono::steady_clock;
 
 struct SensitivityCommand {
   CheckpointChoice choice;
+  QuantiserChoice quantisers;
   ConvertOptions convert;
   std::string text, ids, output, progress;
   std::vector<std::string> tensors;
@@ -149,19 +151,20 @@ class SensitivityRun {
   // What the first line says.
   Status Prepare() {
     progress_.Say("converting " + command_.convert.checkpoint);
-    ConvertOptions convert = command_.convert;
-    convert.calibration_text.clear();
+    const ConvertOptions convert = InFloats(command_.convert);
     ConvertSummary summary;
     const SteadyClock::time_point start = SteadyClock::now();
     KINGLET_ASSIGN_OR_RETURN(const auto model, ConvertedBeside(convert, command_.output, summary));
     conversion_seconds_ = std::chrono::duration<double>(SteadyClock::now() - start).count();
-    sensitivity_.emplace(model);
+    sensitivity_.emplace(model, command_.convert.scale_by);
     KINGLET_ASSIGN_OR_RETURN(tokens_, OpenTextTokens(command_.text, command_.ids, model));
     std::vector<std::string> names = summary.quantisable;
     names.insert(names.end(), summary.prunable.begin(), summary.prunable.end());
     KINGLET_ASSIGN_OR_RETURN(groups_, sensitivity_->Groups(command_.tensors, names));
     progress_.Say("the loss of the unchanged model");
-    KINGLET_RETURN_IF_ERROR(sensitivity_->MeasureBaseline(tokens_, {}));
+    const SteadyClock::time_point begun = SteadyClock::now();
+    KINGLET_RETURN_IF_ERROR(sensitivity_->MeasureBaseline(tokens_, groups_, {}));
+    baseline_seconds_ = std::chrono::duration<double>(SteadyClock::now() - begun).count();
     const TextLoss& baseline = sensitivity_->baseline();
     if (!std::isfinite(baseline.nll)) {
       return Status::Refusal(KINGLET_INVALID_ARGUMENT, "sensitivity", "text",
@@ -299,19 +302,16 @@ class SensitivityRun {
 
   void Summarise(size_t first, double seconds) {
     const size_t measured = trials_.size() - first;
-    const size_t ran = measured - not_run_;
     console_.out.Write(FactLine("tensors", Grouped(groups_.size())));
     console_.out.Write(FactLine("changes", Grouped(trials_.size()) + ", of which " +
                                                Grouped(first) + " were in the file and " +
                                                Grouped(not_run_) + " change no value"));
     console_.out.Write(FactLine("tokens", Grouped(file_.tokens)));
     char text[120];
-    const double each = ran == 0 ? 0 : seconds / static_cast<double>(ran);
-    const double without = seconds +
-                           conversion_seconds_ * static_cast<double>(measured) /
-                               static_cast<double>(command_.threads) +
-                           each * static_cast<double>(not_run_);
-    std::snprintf(text, sizeof text, "%.1f s; converting and running for every change: %.1f s",
+    const double without = (conversion_seconds_ + baseline_seconds_) *
+                           static_cast<double>(measured) / static_cast<double>(command_.threads);
+    std::snprintf(text, sizeof text,
+                  "%.1f s; converting and running the whole model for every change: %.1f s",
                   seconds, without);
     console_.out.Write(FactLine("time", text));
   }
@@ -325,13 +325,22 @@ class SensitivityRun {
   std::vector<TensorGroup> groups_;
   std::vector<Trial> trials_;
   SensitivityFile file_;
-  double conversion_seconds_ = 0;
+  double conversion_seconds_ = 0, baseline_seconds_ = 0;
   size_t not_run_ = 0;
 };
+
+// As the model of the rest will be converted.
+Status CheckQuantisers(const SensitivityCommand& command) {
+  ConvertOptions convert = command.convert;
+  convert.bits = command.rest_bits;
+  return CheckQuantisation(convert);
+}
 
 Status RunSensitivity(const SensitivityCommand& command, Console& console) {
   SensitivityCommand taken = command;
   TakeCheckpoints(command.choice, taken.convert);
+  TakeQuantisers(command.quantisers, taken.convert);
+  KINGLET_RETURN_IF_ERROR(CheckQuantisers(taken));
   KINGLET_ASSIGN_OR_RETURN(std::vector<TensorChange> changes, ReadChanges(taken));
   return SensitivityRun(taken, std::move(changes), console).Run();
 }
@@ -391,6 +400,8 @@ Command AddSensitivity(Arguments& program) {
       .Between(kMinBits, kMaxBits)
       .Called("N")
       .ShowDefault();
+  AddRoundingOptions(command, options->quantisers);
+  AddRangeOptions(command, options->quantisers, convert);
   AddCacheOptions(command, convert);
   AddThreads(command, options->threads);
   AddProgress(command, options->progress);

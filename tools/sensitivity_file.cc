@@ -61,6 +61,16 @@ void AddOptions(const ConvertOptions& convert, JsonLine& line) {
   if (convert.lower_case) line.Key("lowercase").Boolean(true);
   add("recipe", convert.recipe);
   add("calibrate", convert.calibration_text);
+  // What is not the default.
+  const auto add_name = [&](const char* key, const auto& names, auto value) {
+    if (static_cast<size_t>(value) != 0) {
+      line.Key(key).Text(std::string(names[static_cast<size_t>(value)]));
+    }
+  };
+  add_name("scale-by", kScaleByNames, convert.scale_by);
+  add_name("round-by", kRoundByNames, convert.round_by);
+  add_name("calibrate-by", kRangeRuleNames, convert.calibrate_by);
+  if (convert.percentile) line.Key("percentile").Number(*convert.percentile);
   if (convert.define_cache_rows) line.Key("keep-define").Integer(*convert.define_cache_rows);
   if (convert.memory_length) line.Key("mem-len").Integer(*convert.memory_length);
   if (convert.cache_capacity) line.Key("cache").Integer(*convert.cache_capacity);
@@ -120,6 +130,10 @@ Status ReadOptions(const RecipeNode& line, ConvertOptions& convert) {
   KINGLET_ASSIGN_OR_RETURN(convert.lower_case, node.TruthOr("lowercase", false));
   KINGLET_ASSIGN_OR_RETURN(convert.recipe, TextOr(node, "recipe"));
   KINGLET_ASSIGN_OR_RETURN(convert.calibration_text, TextOr(node, "calibrate"));
+  KINGLET_RETURN_IF_ERROR(ReadEnum(node, "scale-by", kScaleByNames, convert.scale_by));
+  KINGLET_RETURN_IF_ERROR(ReadEnum(node, "round-by", kRoundByNames, convert.round_by));
+  KINGLET_RETURN_IF_ERROR(ReadEnum(node, "calibrate-by", kRangeRuleNames, convert.calibrate_by));
+  KINGLET_ASSIGN_OR_RETURN(convert.percentile, NumberIf(node, "percentile"));
   KINGLET_ASSIGN_OR_RETURN(convert.define_cache_rows, CountIf(node, "keep-define"));
   KINGLET_ASSIGN_OR_RETURN(convert.memory_length, CountIf(node, "mem-len"));
   KINGLET_ASSIGN_OR_RETURN(convert.cache_capacity, CountIf(node, "cache"));

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -13,6 +14,7 @@
 #include <vector>
 
 #include "converters/passes/magnitudes.h"
+#include "converters/passes/quantise.h"
 #include "converters/sources/saved_module.h"
 #include "converters/sources/source_weights.h"
 #include "format/writer.h"
@@ -49,6 +51,13 @@ struct LoadedModel {
     RangeRule rule;
   };
   std::optional<Calibration> calibration;
+  // Float32 matrices that become integers when the calibration's text was run. A recipe's passes
+  // set it.
+  struct RoundedWithFeedback {
+    int bits;
+    ScaleBy scale_by;
+  };
+  std::map<TensorId, RoundedWithFeedback> rounded_with_feedback;
   std::vector<std::string> notes;  // for the user
 };
 

@@ -12,6 +12,10 @@
 
 namespace kinglet {
 
+// As below of tables that are read as well as multiplied, and nearly as good as any other for the
+// rest (docs/QUANTISING.md).
+inline constexpr double kFeedbackDamping = 1;
+
 // QuantiseRows with codes that make the mean of ((w - scale q) . x)^2 small, not that of each
 // entry: x has the second moments, to which `damping` times their mean diagonal is added on the
 // diagonal. It keeps entries near their own rounding, and serves vectors that the moments do not

@@ -24,6 +24,13 @@ enum class ScaleBy : uint8_t {
 // What options and recipes call them, in their order.
 inline constexpr std::array<std::string_view, 2> kScaleByNames = {"max", "mse"};
 
+// How the entries of a matrix become integers, given the scales.
+enum class RoundBy : uint8_t {
+  kNearest,
+  kFeedback,  // converters/passes/error_feedback.h
+};
+inline constexpr std::array<std::string_view, 2> kRoundByNames = {"nearest", "feedback"};
+
 // The largest code of a symmetric quantiser: 255 for 9 bits. REQUIRES: kMinBits <= bits <=
 // kMaxBits, here and below.
 constexpr int SymmetricLevels(int bits) { return (1 << (bits - 1)) - 1; }

@@ -15,6 +15,7 @@ namespace kinglet {
 namespace {
 
 constexpr double kSparsityStep = 0.05;
+constexpr double kNoWeight = 1e-12;
 // Masks and codebooks that the reference file lacks take places in the planned file's header.
 constexpr double kHeaderMargin = 1024;
 
@@ -116,18 +117,20 @@ class Planner {
  private:
   Result<std::vector<LossCurve>> Curves() const {
     std::vector<LossCurve> curves;
+    bool any = false;
     for (const GroupLosses& losses : losses_) {
-      if (!losses.has_sparsities()) {
-        return RefusePlan(losses.name(), "sparsities measured (--sparsities)", "none");
-      }
+      any = any || losses.has_sparsities();
       curves.push_back(losses.sparsities());
     }
-    return curves;
+    if (any) return curves;
+    return RefusePlan("changes", "sparsities measured (--sparsities)", "none");
   }
+  // Entries; of a group without sparsities, such as a bias, so little that it does not count.
   std::vector<double> Weights() const {
     std::vector<double> weights;
-    for (const MeasuredGroup& group : record_.groups) {
-      weights.push_back(static_cast<double>(group.entries));
+    for (size_t i = 0; i < losses_.size(); ++i) {
+      weights.push_back(losses_[i].has_sparsities() ? static_cast<double>(record_.groups[i].entries)
+                                                    : kNoWeight);
     }
     return weights;
   }
@@ -265,7 +268,7 @@ class Planner {
     std::vector<double> weights;
     double first = 0, weight = 0;
     for (const GroupLosses& losses : losses_) {
-      weights.push_back(std::max(1e-12, -losses.micronet_slope()));
+      weights.push_back(std::max(kNoWeight, -losses.micronet_slope()));
       first += weights.back() * losses.ZerosAt({});
       weight += weights.back();
     }

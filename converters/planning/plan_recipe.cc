@@ -1,6 +1,8 @@
 #include "converters/planning/plan_recipe.h"
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
 #include <fstream>
 #include <iterator>
 #include <map>
@@ -35,10 +37,18 @@ Result<PlanJson> BaseOf(const std::string& path) {
   return recipe;
 }
 
+// The name of a choice that is not the first.
+template <size_t kCount, class Choice>
+void AddName(const char* key, const std::array<std::string_view, kCount>& names, Choice choice,
+             PlanJson& pass) {
+  const auto index = static_cast<size_t>(choice);
+  if (index != 0) pass[key] = std::string(names[index]);
+}
+
 }  // namespace
 
 Result<std::string> PlanRecipe(const SensitivityRecord& record, const CompressionPlan& plan,
-                               const std::string& calibration, const std::string& base) {
+                               const PlanQuantisers& quantisers, const std::string& base) {
   KINGLET_ASSIGN_OR_RETURN(PlanJson recipe, BaseOf(base));
   PlanJson passes = recipe.contains("passes") ? recipe["passes"] : PlanJson::array();
   PlanJson fractions = PlanJson::object();
@@ -68,9 +78,14 @@ Result<std::string> PlanRecipe(const SensitivityRecord& record, const Compressio
     for (const auto& [bits, names] : quantised) {
       if (names.empty()) continue;
       passes.push_back({{"pass", "quantise"}, {"tensors", names}, {"bits", bits}});
+      AddName("scale_by", kScaleByNames, quantisers.scale_by, passes.back());
+      AddName("round_by", kRoundByNames, quantisers.round_by, passes.back());
     }
-    if (!calibration.empty()) {
-      passes.push_back({{"pass", "calibrate"}, {"text", calibration}, {"bits", record.rest_bits}});
+    if (!quantisers.calibration.empty()) {
+      passes.push_back(
+          {{"pass", "calibrate"}, {"text", quantisers.calibration}, {"bits", record.rest_bits}});
+      AddName("range_by", kRangeRuleNames, quantisers.range_by, passes.back());
+      if (quantisers.percentile) passes.back()["percentile"] = *quantisers.percentile;
     }
   }
   recipe["passes"] = std::move(passes);

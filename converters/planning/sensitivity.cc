@@ -62,21 +62,21 @@ struct ChangedModel {
   uint64_t bytes = 0;
 };
 
-}  // namespace
-
-Result<TextLoss> LossOfText(const std::shared_ptr<const Model>& model, const TokenSource& source,
-                            const std::function<void(uint64_t)>& progress) {
-  KINGLET_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Create(model));
-  const std::optional<uint32_t> start = model->file().description().start_token;
-  if (start) KINGLET_RETURN_IF_ERROR(session->StepToken(*start));
+// The loss of a text that step(id) takes, token by token, in the session.
+template <class StepTaken>
+Result<TextLoss> LossBySteps(Session& session, const TokenSource& source,
+                             const std::function<void(uint64_t)>& progress, const StepTaken& step) {
+  const Model& model = session.model();
+  const std::optional<uint32_t> start = model.file().description().start_token;
+  if (start) KINGLET_RETURN_IF_ERROR(step(*start));
   TextLoss loss;
-  loss.bin_counts.resize(EmbeddingOf(model->plan()).bins.size());
+  loss.bin_counts.resize(EmbeddingOf(model.plan()).bins.size());
   ExactSum total, block;
   bool fed = start.has_value();
   const auto take = [&](std::span<const uint32_t> ids) -> Status {
     for (const uint32_t id : ids) {
       if (fed) {
-        KINGLET_ASSIGN_OR_RETURN(const double log_probability, session->LogProbability(id));
+        KINGLET_ASSIGN_OR_RETURN(const double log_probability, session.LogProbability(id));
         total.Add(log_probability);
         block.Add(log_probability);
         if (++loss.scored % kLossBlock == 0) {
@@ -84,9 +84,9 @@ Result<TextLoss> LossOfText(const std::shared_ptr<const Model>& model, const Tok
           block = ExactSum();
         }
       }
-      KINGLET_RETURN_IF_ERROR(session->StepToken(id));
+      KINGLET_RETURN_IF_ERROR(step(id));
       fed = true;
-      ++loss.bin_counts[BinOf(model->plan(), id)];
+      ++loss.bin_counts[BinOf(model.plan(), id)];
       if (++loss.tokens % kReportEvery == 0 && progress) progress(kReportEvery);
     }
     return {};
@@ -100,6 +100,34 @@ Result<TextLoss> LossOfText(const std::shared_ptr<const Model>& model, const Tok
   if (progress) progress(loss.tokens % kReportEvery);
   loss.nll = (0.0 - total.Value()) / static_cast<double>(loss.scored);
   return loss;
+}
+
+}  // namespace
+
+Result<TextLoss> LossOfText(const std::shared_ptr<const Model>& model, const TokenSource& source,
+                            const std::function<void(uint64_t)>& progress) {
+  KINGLET_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Create(model));
+  return LossBySteps(*session, source, progress,
+                     [&](uint32_t id) { return session->StepToken(id); });
+}
+
+Result<TextLoss> RecordedLoss(const std::shared_ptr<const Model>& model, const TokenSource& source,
+                              const std::function<void(uint64_t)>& progress,
+                              ContextRecorder& recorder) {
+  KINGLET_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Create(model));
+  recorder.Watch(*session);
+  return LossBySteps(*session, source, progress,
+                     [&](uint32_t id) { return session->StepToken(id); });
+}
+
+Result<TextLoss> LossAfter(const RecordedContext& recorded,
+                           const std::shared_ptr<const Model>& model, const TokenSource& source,
+                           const std::function<void(uint64_t)>& progress) {
+  KINGLET_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Create(model));
+  uint64_t token = 0;
+  return LossBySteps(*session, source, progress, [&](uint32_t id) {
+    return session->StepTokenAfter(id, recorded.cut(), recorded.At(token++));
+  });
 }
 
 double DifferenceError(const TextLoss& a, const TextLoss& b) {
@@ -156,21 +184,24 @@ Result<std::vector<TensorGroup>> Sensitivity::Groups(const std::vector<std::stri
   if (!patterns.empty()) return groups;
   for (TensorId id = 0; id < views.size(); ++id) {
     const bool named = std::find(names.begin(), names.end(), views[id].name) != names.end();
-    if (named && IsFloat32(views[id]) && views[id].shape.size() == 2) {
+    if (named && IsFloat32(views[id])) {
       groups.push_back({views[id].name, {id}});
     }
   }
   if (!groups.empty()) return groups;
   return Status::Refusal(KINGLET_INVALID_ARGUMENT, "sensitivity", "tensors",
-                         "float32 matrices, or --tensors", "none");
+                         "float32 tensors, or --tensors", "none");
 }
 
-Status Sensitivity::MeasureBaseline(const TokenSource& source,
-                                    const std::function<void(uint64_t)>& progress) {
-  KINGLET_ASSIGN_OR_RETURN(const std::shared_ptr<const Model> model,
-                           Model::FromFile(file_, ModelOptions{}));
-  KINGLET_ASSIGN_OR_RETURN(baseline_, LossOfText(model, source, progress));
-  operations_ = CountOperations(*model, baseline_.bin_counts);
+Status Sensitivity::MeasureBaseline(const TokenSource& source, std::span<const TensorGroup> groups,
+                                    const std::function<void(uint64_t)>& progress,
+                                    uint64_t most_bytes) {
+  KINGLET_ASSIGN_OR_RETURN(unchanged_, Model::FromFile(file_, ModelOptions{}));
+  std::vector<std::vector<WeightId>> changed;
+  for (const TensorGroup& group : groups) changed.push_back(group.tensors);
+  recorder_.emplace(*unchanged_, changed, most_bytes);
+  KINGLET_ASSIGN_OR_RETURN(baseline_, RecordedLoss(unchanged_, source, progress, *recorder_));
+  operations_ = CountOperations(*unchanged_, baseline_.bin_counts);
   return {};
 }
 
@@ -193,6 +224,10 @@ uint64_t Sensitivity::NonzerosOf(const TensorGroup& group) const {
 }
 
 bool Sensitivity::Takes(const TensorGroup& group, const TensorChange& change) const {
+  if (std::holds_alternative<SparsityChange>(change)) {
+    return std::all_of(group.tensors.begin(), group.tensors.end(),
+                       [&](TensorId id) { return file_->tensors()[id].shape.size() == 2; });
+  }
   const auto* coded = std::get_if<CodesChange>(&change);
   if (coded == nullptr) return true;
   const std::vector<TensorId> tables = TablesOf(file_->description());
@@ -215,7 +250,7 @@ Result<uint64_t> Sensitivity::BytesAtBits(const TensorGroup& group, int bits) co
   ModelPacker packer;
   for (const TensorId id : group.tensors) {
     KINGLET_ASSIGN_OR_RETURN(const ChangedTensor changed,
-                             Changed(Original(id), BitsChange{bits}, 0));
+                             Changed(Original(id), BitsChange{bits}, 0, scale_by_));
     KINGLET_RETURN_IF_ERROR(packer.Add(changed.parts.front()));
   }
   uint64_t bytes = 0;
@@ -233,7 +268,8 @@ Result<Measurement> Sensitivity::Measure(const TensorGroup& group, const TensorC
   for (const TensorId id : group.tensors) {
     const EncodedTensor original = Original(id);
     const auto codebook = static_cast<TensorId>(changed.views.size());
-    KINGLET_ASSIGN_OR_RETURN(const ChangedTensor tensor, Changed(original, change, codebook));
+    KINGLET_ASSIGN_OR_RETURN(const ChangedTensor tensor,
+                             Changed(original, change, codebook, scale_by_));
     double squares = 0;
     for (const float value : std::get<DenseF32>(original.values).values) {
       squares += static_cast<double>(value) * value;
@@ -274,7 +310,13 @@ Result<Measurement> Sensitivity::Measure(const TensorGroup& group, const TensorC
   KINGLET_ASSIGN_OR_RETURN(std::shared_ptr<const ModelFile> file, ModelFile::FromBytes(bytes));
   KINGLET_ASSIGN_OR_RETURN(const std::shared_ptr<const Model> model,
                            Model::FromFile(std::move(file), ModelOptions{}));
-  KINGLET_ASSIGN_OR_RETURN(const TextLoss loss, LossOfText(model, source, progress));
+  const RecordedContext* recorded = recorder_ ? recorder_->Find(group.tensors) : nullptr;
+  if (recorded != nullptr && !HaveTheSameSteps(unchanged_->plan(), model->plan())) {
+    recorded = nullptr;  // such as codes in the place of a matrix
+  }
+  KINGLET_ASSIGN_OR_RETURN(const TextLoss loss, recorded != nullptr
+                                                    ? LossAfter(*recorded, model, source, progress)
+                                                    : LossOfText(model, source, progress));
   found.nll = loss.nll;
   found.standard_error = DifferenceError(loss, baseline_);
   found.operations = CountOperations(*model, baseline_.bin_counts);

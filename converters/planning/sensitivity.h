@@ -2,7 +2,8 @@
 // and everything else stays (the MicroNet paper, Yan et al. 2020, section 4.2).
 //
 // What is reused: the model is converted once; for a change only the changed tensor is packed
-// again, and the other tensors' packed bytes and the vocabulary are the baseline's. A change that
+// again, and the other tensors' packed bytes and the vocabulary are the baseline's. Steps below the
+// changed tensor are not run again: what they computed is kept (recorded_context.h). A change that
 // changes no value (a sparsity that the tensor has already) is not run.
 #ifndef KINGLET_CONVERTERS_PLANNING_SENSITIVITY_H_
 #define KINGLET_CONVERTERS_PLANNING_SENSITIVITY_H_
@@ -15,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "converters/planning/recorded_context.h"
 #include "converters/planning/tensor_change.h"
 #include "format/model_file.h"
 #include "format/packed_model.h"
@@ -41,6 +43,15 @@ struct TextLoss {
 // a scored token. `progress` is called now and then with the tokens that were done since.
 Result<TextLoss> LossOfText(const std::shared_ptr<const Model>& model, const TokenSource& source,
                             const std::function<void(uint64_t)>& progress);
+// The same, and what the context's steps computed goes to the recorder.
+Result<TextLoss> RecordedLoss(const std::shared_ptr<const Model>& model, const TokenSource& source,
+                              const std::function<void(uint64_t)>& progress,
+                              ContextRecorder& recorder);
+// The same where only what follows a recorded cut runs. REQUIRES: the same text was recorded, from
+// a model with the same steps.
+Result<TextLoss> LossAfter(const RecordedContext& recorded,
+                           const std::shared_ptr<const Model>& model, const TokenSource& source,
+                           const std::function<void(uint64_t)>& progress);
 // The standard error of the difference of two means over the same text, from its blocks.
 double DifferenceError(const TextLoss& a, const TextLoss& b);
 
@@ -72,22 +83,26 @@ struct Measurement {
 class Sensitivity {
  public:
   // REQUIRES: no tensor of the file is released.
-  explicit Sensitivity(std::shared_ptr<const ModelFile> file) : file_(std::move(file)) {}
+  explicit Sensitivity(std::shared_ptr<const ModelFile> file, ScaleBy scale_by = ScaleBy::kLargest)
+      : file_(std::move(file)), scale_by_(scale_by) {}
 
   const ModelFile& file() const { return *file_; }
   // One group for each pattern, or, without patterns, one for each of `names` that is a float32
-  // matrix. KINGLET_INVALID_ARGUMENT for a pattern that names no float32 tensor.
+  // tensor. KINGLET_INVALID_ARGUMENT for a pattern that names no float32 tensor.
   Result<std::vector<TensorGroup>> Groups(const std::vector<std::string>& patterns,
                                           const std::vector<std::string>& names) const;
-  // The loss of the unchanged model. Comes first.
-  Status MeasureBaseline(const TokenSource& source, const std::function<void(uint64_t)>& progress);
+  // The loss of the unchanged model. Comes first. What steps below the changes of these groups
+  // compute is kept for Measure, as far as `most_bytes` allow.
+  Status MeasureBaseline(const TokenSource& source, std::span<const TensorGroup> groups,
+                         const std::function<void(uint64_t)>& progress,
+                         uint64_t most_bytes = ContextRecorder::kMostBytes);
   const TextLoss& baseline() const { return baseline_; }
   const OperationCounts& operations() const { return operations_; }
   // Bytes of the tensor's parts in the file, each filled up to the next 64.
   uint64_t BytesOf(const TensorGroup& group) const;
   uint64_t EntriesOf(const TensorGroup& group) const;
   uint64_t NonzerosOf(const TensorGroup& group) const;
-  // Whether the model has a place for the change: codes are for tables.
+  // Whether the model has a place for the change: codes are for tables, sparsities for matrices.
   bool Takes(const TensorGroup& group, const TensorChange& change) const;
   // The group's bytes when it is quantised to so many bits; the model does not run.
   Result<uint64_t> BytesAtBits(const TensorGroup& group, int bits) const;
@@ -100,8 +115,11 @@ class Sensitivity {
   EncodedTensor Original(TensorId id) const;
 
   std::shared_ptr<const ModelFile> file_;
+  ScaleBy scale_by_;  // of changes of bits
   TextLoss baseline_;
   OperationCounts operations_;
+  std::shared_ptr<const Model> unchanged_;
+  std::optional<ContextRecorder> recorder_;  // of unchanged_
 };
 
 }  // namespace kinglet

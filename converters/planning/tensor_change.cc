@@ -56,7 +56,7 @@ std::string ChangeText(const TensorChange& change) {
 }
 
 Result<ChangedTensor> Changed(const EncodedTensor& tensor, const TensorChange& change,
-                              TensorId codebook) {
+                              TensorId codebook, ScaleBy scale_by) {
   const std::vector<float>& before = std::get<DenseF32>(tensor.values).values;
   return std::visit(
       Overloaded{[&](const SparsityChange& pruned) -> Result<ChangedTensor> {
@@ -66,7 +66,7 @@ Result<ChangedTensor> Changed(const EncodedTensor& tensor, const TensorChange& c
                  },
                  [&](const BitsChange& quantised) -> Result<ChangedTensor> {
                    EncodedTensor copy = tensor;
-                   QuantiseTensor(quantised.bits, copy);
+                   QuantiseTensor(quantised.bits, copy, scale_by);
                    return InPlace(copy, before);
                  },
                  [&](const CodesChange& coded) { return CodedParts(tensor, coded, codebook); }},

@@ -8,6 +8,7 @@
 #include <variant>
 #include <vector>
 
+#include "converters/passes/quantise.h"
 #include "format/encoding.h"
 #include "kinglet/status.h"
 
@@ -35,10 +36,10 @@ struct ChangedTensor {
   double relative_error = 0;         // |changed - original| / |original|, Frobenius norms
   uint64_t nonzeros = 0;             // entries that are not zero; of codes, of the codebook
 };
-// Applies the change. A codebook's id is `codebook`. REQUIRES: a dense float32 tensor. Errors:
+// Applies the change. A codebook's id is `codebook`; `scale_by` is of bits. REQUIRES: a dense float32 tensor. Errors:
 // those of ProductQuantise.
 Result<ChangedTensor> Changed(const EncodedTensor& tensor, const TensorChange& change,
-                              TensorId codebook);
+                              TensorId codebook, ScaleBy scale_by = ScaleBy::kLargest);
 
 }  // namespace kinglet
 

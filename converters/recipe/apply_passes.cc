@@ -8,6 +8,7 @@
 #include <utility>
 #include <variant>
 
+#include "converters/passes/error_feedback.h"
 #include "converters/passes/low_rank.h"
 #include "converters/passes/product_quantise.h"
 #include "converters/passes/prune.h"
@@ -127,6 +128,10 @@ class PassRunner {
     return ForEach(model_.quantisable, "quantise", [&](TensorId id) -> Status {
       EncodedTensor& tensor = model_.draft.tensors[id];
       KINGLET_ASSIGN_OR_RETURN(const std::vector<float> before, Float32Values(tensor));
+      if (step.round_by == RoundBy::kFeedback && tensor.shape.size() == 2) {
+        model_.rounded_with_feedback[id] = {step.bits, step.scale_by};
+        return {};
+      }
       if (tensor.shape.size() == 1) {
         tensor.values = QuantiseDivided(before, step.bits, step.scale_by);
       } else if (step.per_tensor) {
@@ -196,7 +201,7 @@ class PassRunner {
   Status operator()(const CalibrateStep& step) {
     for (const TensorId id : model_.quantisable) {
       const EncodedTensor& tensor = model_.draft.tensors[id];
-      if (HoldsFloats(tensor)) {
+      if (HoldsFloats(tensor) && !model_.rounded_with_feedback.contains(id)) {
         return Refuse("calibrate, " + tensor.name, "integers, by a quantise pass before", "floats");
       }
     }
@@ -216,7 +221,14 @@ class PassRunner {
                            found);
   }
 
+  // A matrix that waits to be rounded by feedback is not changed in between.
   Result<std::vector<float>> Float32Values(const EncodedTensor& tensor) const {
+    const auto& waiting = model_.rounded_with_feedback;
+    if (std::any_of(waiting.begin(), waiting.end(), [&](const auto& entry) {
+          return &model_.draft.tensors[entry.first] == &tensor;
+        })) {
+      return Refuse(tensor.name, "a float32 tensor", "one that an earlier pass quantises");
+    }
     const auto* dense = std::get_if<DenseF32>(&tensor.values);
     if (dense == nullptr) return Refuse(tensor.name, "a float32 tensor", "another");
     return dense->values;
@@ -335,7 +347,28 @@ Status ApplyRecipePasses(const std::vector<PassRecipe>& passes, const PassSurrou
     KINGLET_ASSIGN_OR_RETURN(const PassRecipe pass, WithFractions(passes[i], around.folder));
     KINGLET_RETURN_IF_ERROR(std::visit(PassRunner(pass, i, around, model), pass.step));
   }
-  return {};
+  if (model.rounded_with_feedback.empty() || model.calibration) return {};
+  const TensorId id = model.rounded_with_feedback.begin()->first;
+  return Status::Refusal(KINGLET_INVALID_ARGUMENT, "recipe", model.draft.tensors[id].name,
+                         "a calibrate pass, whose text rounding by feedback runs", "none");
+}
+
+void RoundWithFeedback(const InputMoments& moments, size_t threads, LoadedModel& model) {
+  PassReports reports;
+  for (const auto& [id, rounding] : std::exchange(model.rounded_with_feedback, {})) {
+    EncodedTensor& tensor = model.draft.tensors[id];
+    const std::vector<float> before = std::move(std::get<DenseF32>(tensor.values).values);
+    const auto found = moments.find(id);
+    const bool is_fed = found != moments.end() && found->second.width == Cols(tensor.shape);
+    tensor.values =
+        is_fed ? QuantiseWithFeedback(before, tensor.shape, rounding.bits, rounding.scale_by,
+                                      found->second, kFeedbackDamping, threads)
+               : QuantiseRows(before, tensor.shape, rounding.bits, rounding.scale_by);
+    reports.Add(tensor.name,
+                std::to_string(rounding.bits) + " bits" + (is_fed ? ", rounded by feedback" : ""),
+                Compare(before, tensor));
+  }
+  for (std::string& note : reports.Notes()) model.notes.push_back(std::move(note));
 }
 
 }  // namespace kinglet

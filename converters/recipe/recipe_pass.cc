@@ -63,7 +63,8 @@ Result<PassStep> ParsePrune(const RecipeNode& node) {
 }
 
 Result<PassStep> ParseQuantise(const RecipeNode& node) {
-  KINGLET_RETURN_IF_ERROR(node.CheckKeys({"pass", "tensors", "bits", "scale", "scale_by"}));
+  KINGLET_RETURN_IF_ERROR(
+      node.CheckKeys({"pass", "tensors", "bits", "scale", "scale_by", "round_by"}));
   QuantiseStep step;
   KINGLET_ASSIGN_OR_RETURN(step.bits, ReadBits(node));
   // Whether each row of a matrix has a scale, or the whole matrix has one.
@@ -71,6 +72,11 @@ Result<PassStep> ParseQuantise(const RecipeNode& node) {
   step.per_tensor = scale == 1;
   // Whether scales come from the largest entry or by least squared error.
   KINGLET_RETURN_IF_ERROR(ReadEnum(node, "scale_by", kScaleByNames, step.scale_by));
+  // Whether each entry becomes the nearest integer, or so that products on a text change least.
+  KINGLET_RETURN_IF_ERROR(ReadEnum(node, "round_by", kRoundByNames, step.round_by));
+  if (step.per_tensor && step.round_by == RoundBy::kFeedback) {
+    return node.Refuse("\"scale\": \"row\" beside \"round_by\": \"feedback\"", "\"tensor\"");
+  }
   return PassStep(step);
 }
 

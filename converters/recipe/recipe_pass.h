@@ -30,6 +30,7 @@ struct QuantiseStep {
   int bits = 0;
   bool per_tensor = false;  // a matrix has one scale, not one for each row
   ScaleBy scale_by = ScaleBy::kLargest;
+  RoundBy round_by = RoundBy::kNearest;  // kFeedback: of matrices; needs a calibrate pass
 };
 struct HalveStep {};  // float32 -> float16
 // A table becomes coded. Its rows are made of sub-vectors that are concatenated, or of whole

@@ -72,7 +72,7 @@ TEST_F(CheckOptionsTest, HowWeightsAndActivationsAreQuantised) {
   options_.bits = 4;
   EXPECT_EQ(ShapingOptions(options_), "bits 4, scales by mse");
   for (const bool feedback : {true, false}) {
-    options_.error_feedback = feedback;
+    options_.round_by = feedback ? RoundBy::kFeedback : RoundBy::kNearest;
     options_.activation_bits = 9;
     ExpectRefused(feedback ? "round-by: expected --calibrate" : "activation-bits: expected --cal");
   }
@@ -87,7 +87,7 @@ TEST_F(CheckOptionsTest, HowWeightsAndActivationsAreQuantised) {
   options_.activation_bits = 17;
   ExpectRefused("activation-bits: expected 2 to 16, found 17");
   options_.activation_bits = 9;
-  options_.error_feedback = true;
+  options_.round_by = RoundBy::kFeedback;
   EXPECT_TRUE(CheckOptions(options_).ok());
   EXPECT_EQ(ShapingOptions(options_),
             "bits 4, scales by mse, rounded by feedback, calibrated, activations of 9 bits, ranges "

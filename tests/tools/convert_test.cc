@@ -52,6 +52,29 @@ class ConvertTest : public testing::Test {
   std::vector<uint32_t> ids_;
 };
 
+// A recipe says of tensors what the options say of all: the same weights.
+TEST_F(ConvertTest, ARecipeRoundsByFeedbackAsTheOptionsDo) {
+  const std::string calibration = "\"" KINGLET_DEMO_DATA "/calibration.txt\"";
+  folder_.Write("r.json", R"({"passes": [{"pass": "quantise", "bits": 3, "scale_by": "mse", )"
+                          R"("round_by": "feedback"}, {"pass": "calibrate", "bits": 9, )"
+                          R"("range_by": "percentile", "text": )" +
+                              calibration + "}]}");
+  const auto score = [&](const std::string& options) {
+    const Outcome converted = ConvertDemo(options);
+    EXPECT_EQ(converted.exit_status, 0) << converted.error;
+    return folder_.Run("score m.kgl --ids ids.txt --json").Json().back()["nll"].get<double>();
+  };
+  const double by_options = score(
+      "--bits 3 --activation-bits 9 --scale-by mse --round-by feedback --calibrate-by "
+      "percentile --calibrate " KINGLET_DEMO_DATA "/calibration.txt");
+  EXPECT_EQ(score("--recipe r.json"), by_options);
+  folder_.Write("near.json", R"({"passes": [{"pass": "quantise", "bits": 3, "scale_by": "mse"}, )"
+                             R"({"pass": "calibrate", "bits": 9, "range_by": "percentile", )"
+                             R"("text": )" +
+                                 calibration + "}]}");
+  EXPECT_NE(score("--recipe near.json"), by_options);
+}
+
 TEST_F(ConvertTest, TheOriginalsNumbersComeOut) {
   const Outcome converted =
       ConvertDemo("--golden golden.tsv --ids ids.txt --tolerance 1e-6 --json --progress json");

@@ -21,7 +21,7 @@ CompressionPlan Plan() {
 }
 
 TEST(PlanRecipe, HasAPassForEachKindOfChange) {
-  const auto recipe = PlanRecipe(Record(), Plan(), "cal.txt", "");
+  const auto recipe = PlanRecipe(Record(), Plan(), {.calibration = "cal.txt"}, "");
   ASSERT_TRUE(recipe.ok());
   EXPECT_EQ(*recipe, R"({
  "passes": [
@@ -73,18 +73,18 @@ TEST(PlanRecipe, ComesAfterThePassesOfTheRecipeThatWasMeasured) {
       << R"({"family": "awd-lstm", "passes": [{"pass": "half", "tensors": ["x"]}]})";
   CompressionPlan nothing;
   nothing.groups.resize(3);
-  const auto recipe = PlanRecipe(Record(), nothing, "cal.txt", path);
+  const auto recipe = PlanRecipe(Record(), nothing, {.calibration = "cal.txt"}, path);
   ASSERT_TRUE(recipe.ok());
   EXPECT_EQ(*recipe,
             "{\n \"family\": \"awd-lstm\",\n \"passes\": [\n  {\n   \"pass\": \"half\",\n   "
             "\"tensors\": [\n    \"x\"\n   ]\n  }\n ]\n}\n");
   std::ofstream(path) << R"({"passes": [{"pass": "calibrate", "text": "t", "bits": 9}]})";
-  EXPECT_NE(PlanRecipe(Record(), nothing, "", path)
+  EXPECT_NE(PlanRecipe(Record(), nothing, {}, path)
                 .status()
                 .message()
                 .find("a recipe that does not calibrate"),
             std::string::npos);
-  EXPECT_FALSE(PlanRecipe(Record(), nothing, "", path + ".none").ok());
+  EXPECT_FALSE(PlanRecipe(Record(), nothing, {}, path + ".none").ok());
 }
 
 }  // namespace

@@ -99,7 +99,7 @@ TEST(MakePlan, NeedsWhatWasMeasured) {
     return !std::holds_alternative<BitsChange>(change.change);
   });
   EXPECT_EQ(MakePlan(only_bits, SparsityTarget{0.5}).status().message(),
-            "plan: a: expected sparsities measured (--sparsities), found none");
+            "plan: changes: expected sparsities measured (--sparsities), found none");
 }
 
 }  // namespace

@@ -400,5 +400,39 @@ TEST(RecipePasses, CalibrationComesAfterQuantisationAndFindsItsTextBesideTheReci
             "one");
 }
 
+// Matrices wait, as floats, for what the text of the calibrate pass says.
+TEST(ApplyPasses, RoundingByFeedbackNeedsATextAndWaitsForIt) {
+  const std::string fed = R"({"pass": "quantise", "bits": 3, "round_by": "feedback"})";
+  const std::string calibrate = R"({"pass": "calibrate", "bits": 7, "text": "text"})";
+  LoadedModel model = Model();
+  EXPECT_EQ(Apply("[" + fed + "]", model, "folder").message(),
+            "recipe: embedding.table: expected a calibrate pass, whose text rounding by feedback "
+            "runs, found none");
+  model = Model();
+  EXPECT_EQ(Apply("[" + fed + ", " + fed + ", " + calibrate + "]", model, "folder").message(),
+            "recipe: pass 1, embedding.table: expected a float32 tensor, found one that an earlier "
+            "pass quantises");
+  model = Model();
+  const Status status = Apply("[" + fed + ", " + calibrate + "]", model, "folder");
+  ASSERT_TRUE(status.ok()) << status.message();
+  EXPECT_FALSE(model.rounded_with_feedback.empty());
+  LoadedModel nearest = Model();
+  ASSERT_TRUE(Apply(R"([{"pass": "quantise", "bits": 3}])", nearest, "folder").ok());
+  for (const auto& [id, rounding] : model.rounded_with_feedback) {
+    EXPECT_EQ(rounding.bits, 3);
+    EXPECT_TRUE(std::holds_alternative<DenseF32>(model.draft.tensors[id].values));
+  }
+  // Without moments it is rounding to the nearest.
+  const auto waiting = model.rounded_with_feedback;
+  RoundWithFeedback({}, 1, model);
+  EXPECT_TRUE(model.rounded_with_feedback.empty());
+  for (const auto& [id, rounding] : waiting) {
+    const auto& found = std::get<Quantised>(model.draft.tensors[id].values);
+    const auto& expected = std::get<Quantised>(nearest.draft.tensors[id].values);
+    EXPECT_EQ(found.codes, expected.codes);
+    EXPECT_EQ(found.scales, expected.scales);
+  }
+}
+
 }  // namespace
 }  // namespace kinglet::apply_passes_test
