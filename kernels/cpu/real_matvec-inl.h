@@ -74,7 +74,7 @@ class DecodedRows {
       : row_(row % kPanelRows), columns_(columns) {
     const size_t first = row / kPanelRows * BlocksOf(kForm, weight.cols);
     codes_ = weight.codes + first * kBlockBytes;
-    signs_ = weight.signs + first;
+    signs_ = SignsAfter<kForm>(weight.signs, first);
     scales_ = weight.scales + row;
   }
   // Columns [base, base + count), and up to three more; base is a multiple of 16.
@@ -87,7 +87,7 @@ class DecodedRows {
     base_ = base;
     for (size_t offset = 0; offset < count; offset += kCols) {
       const size_t at = (base + offset) / kCols;
-      const Block block(codes_ + at * kBlockBytes, signs_ + at, row_);
+      const Block block(codes_ + at * kBlockBytes, SignsAfter<kForm>(signs_, at), row_);
       float* out = columns_ + offset * kWidth;
       for (const auto& codes16 : block.pairs) {
         const auto pair = hn::BitCast(d32, codes16);
