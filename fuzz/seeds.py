@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """Makes the seeds of the fuzzers that need no model: tests/data/fuzz keeps what this writes.
 
-    seeds.py FOLDER     writes FOLDER/TARGET/NAME; build/fuzz/fuzz/fuzz_write_seeds writes the others
+    seeds.py FOLDER     writes FOLDER/TARGET/NAME
+
+build/fuzz/fuzz/fuzz_write_seeds FOLDER writes the others.
 
 Small on purpose: a fuzzer grows them, and plain ctest replays them.
 """
