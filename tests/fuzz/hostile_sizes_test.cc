@@ -4,8 +4,8 @@
 #include <sys/resource.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstring>
+#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -26,7 +26,7 @@ namespace {
 #ifdef KINGLET_SANITIZED
 constexpr size_t kSizesStride = 16;
 #else
-constexpr size_t kSizesStride = 1;
+constexpr size_t kSizesStride = 2;
 #endif
 
 constexpr uint64_t kEdges[] = {
@@ -87,7 +87,7 @@ TEST(HostileSizes, EveryFieldOfAModelFileMissing) {
   for (const std::vector<std::byte>& seed : SeedsOf(target)) {
     uint64_t header_bytes = 0;
     std::memcpy(&header_bytes, &seed[24], sizeof header_bytes);
-    for (size_t at = 64; at + 2 <= 64 + header_bytes; at += 2 * kSizesStride) {
+    for (size_t at = 64; at + 2 <= 64 + header_bytes; at += kSizesStride) {
       std::vector<std::byte> changed = seed;
       changed[at] = changed[at + 1] = std::byte{0};
       target.repair(changed);
@@ -115,14 +115,13 @@ TEST(HostileSizes, NumbersOfTextAtEveryEdge) {
   }
 }
 
-// The best of several runs, in seconds.
+// The best of several runs, in seconds of the processor: other programs take none of them.
 double SecondsOf(const std::function<void()>& work) {
   double best = 1e9;
   for (int i = 0; i < 5; ++i) {
-    const auto begin = std::chrono::steady_clock::now();
+    const std::clock_t begin = std::clock();
     work();
-    best = std::min(
-        best, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+    best = std::min(best, static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC);
   }
   return best;
 }
