@@ -31,6 +31,19 @@ if(KINGLET_SANITIZE)
   endif()
   target_link_options(kinglet_flags INTERFACE -fsanitize=${KINGLET_SANITIZE})
 endif()
+# Where relocations lie is read-only once a program runs, and no stack is executable
+# (tests/install/hardening_test.py). The command is a position-independent executable.
+include(CheckPIESupported)
+check_pie_supported(LANGUAGES CXX)
+include(CheckLinkerFlag)
+check_linker_flag(CXX "LINKER:-z,relro,-z,now,-z,noexecstack" KINGLET_LINKER_HARDENS)
+if(KINGLET_LINKER_HARDENS)
+  add_link_options("LINKER:-z,relro,-z,now,-z,noexecstack")
+endif()
+if(KINGLET_FUZZ)
+  # Counters at every branch; the programs of fuzz/ link the library that reads them.
+  target_compile_options(kinglet_flags INTERFACE $<$<COMPILE_LANGUAGE:C,CXX>:-fsanitize=fuzzer-no-link>)
+endif()
 target_include_directories(kinglet_flags INTERFACE ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/include)
 
 find_program(KINGLET_CCACHE ccache)

@@ -1,6 +1,5 @@
 # The product: one library with the C interface. Shared, it exports that interface and nothing else. Static,
 # one archive holds the objects of the project's own libraries, and the packages name what it needs beside.
-option(BUILD_SHARED_LIBS "Build the product as a shared library" ON)
 file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/runtime/c_api/*.cc)
 if(BUILD_SHARED_LIBS)
   add_library(kinglet SHARED ${sources})

@@ -171,7 +171,7 @@ Result<NewFile> NewFile::Write(std::span<const std::span<const std::byte>> piece
   if (mode && ::fchmod(file.descriptor(), *mode) != 0) {
     return WriteFailed(path, "permissions", "those of the file that is replaced", errno);
   }
-  if (::fsync(file.descriptor()) != 0) {
+  if (SynchroniseFile(file.descriptor()) != 0) {
     return WriteFailed(path, "fsync", "bytes on the disk", errno);
   }
   if (const int reason = file.Close())
@@ -185,10 +185,18 @@ Status NewFile::Commit() {
     return WriteFailed(path, "rename", "the new file in place", reason);
   }
   // Some file systems cannot synchronise a folder and say so with EINVAL.
-  if (::fsync(contents_->folder_descriptor) != 0 && errno != EINVAL) {
+  if (SynchroniseFile(contents_->folder_descriptor) != 0 && errno != EINVAL) {
     return WriteFailed(path, "folder " + contents_->folder, "the new name on the disk", errno);
   }
   return {};
+}
+
+int SynchroniseFile(int descriptor) {
+  int result = 0;
+  do {
+    result = ::fsync(descriptor);
+  } while (result != 0 && errno == EINTR);
+  return result;
 }
 
 Status WriteFileAtomically(std::span<const std::byte> bytes, const std::string& path) {

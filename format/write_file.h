@@ -38,6 +38,9 @@ class NewFile {
   std::unique_ptr<Contents> contents_;
 };
 
+// fsync, again where a signal interrupts it. Returns 0, or -1 and sets errno.
+int SynchroniseFile(int descriptor);
+
 // NewFile::Write of one piece, and Commit.
 Status WriteFileAtomically(std::span<const std::byte> bytes, const std::string& path);
 

@@ -96,7 +96,7 @@ Status PartFile::Write(std::string_view text) {
 
 Status PartFile::Commit() {
   Contents& file = *contents_;
-  if (!file.output.Flush().ok() || ::fsync(file.descriptor) != 0) {
+  if (!file.output.Flush().ok() || SynchroniseFile(file.descriptor) != 0) {
     return WriteError(file.temporary, errno);
   }
   if (::rename(file.temporary.c_str(), file.path.c_str()) != 0) return WriteError(file.path, errno);

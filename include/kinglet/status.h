@@ -58,12 +58,13 @@ namespace kinglet {
 using StatusCode = kinglet_status_code;
 
 // Success, or a code with one line of text. Success costs one null pointer. A Status is a value: it
-// may be copied, moved and kept; it is never thrown.
+// may be copied, moved and kept; it is never thrown. Messages quote names and words of files that
+// strangers wrote, and are printed on terminals: control characters in them become "?".
 class [[nodiscard]] Status {
  public:
   Status() = default;
   Status(StatusCode code, std::string message)
-      : error_(std::make_shared<const Error>(Error{code, std::move(message)})) {}
+      : error_(std::make_shared<const Error>(Error{code, OneLine(std::move(message))})) {}
 
   // The one form every refusal takes: "WHAT: WHERE: expected X, found Y".
   static Status Refusal(StatusCode code, const std::string& what, const std::string& where,
@@ -79,6 +80,14 @@ class [[nodiscard]] Status {
   }
 
  private:
+  static std::string OneLine(std::string message) {
+    for (char& character : message) {
+      const auto byte = static_cast<unsigned char>(character);
+      if (byte < 0x20 || byte == 0x7F) character = '?';
+    }
+    return message;
+  }
+
   struct Error {
     StatusCode code;
     std::string message;

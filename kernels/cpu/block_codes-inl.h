@@ -20,6 +20,14 @@ namespace kinglet::cpu::HWY_NAMESPACE {
 using Sums = hn::CappedTag<int32_t, kPanelRows>;
 using Codes = hn::Repartition<int16_t, Sums>;
 
+// The signs of the block `blocks` further. Other forms than kPlanes have none: their pointer is
+// null, from which even an unused offset is undefined.
+template <CodeForm kForm>
+HWY_INLINE const uint64_t* SignsAfter(const uint64_t* signs, size_t blocks) {
+  if constexpr (kForm == CodeForm::kPlanes) return signs + blocks;
+  return signs;
+}
+
 // The codes of kWidth rows, from `row` of their panel on, in one block: Pair<i>() has those of the
 // pair of columns i, plus kOffset. The order of entries suits interleaving instructions, which work
 // within 128 bits. Products are exact modulo 2^32, so what kOffset adds to a sum may be subtracted

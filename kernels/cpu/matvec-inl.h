@@ -94,7 +94,7 @@ struct IntegerPanels {
         hwy::Prefetch(signs + p * stride + ahead);
       }
       for (size_t g = 0; g < kGroups; ++g) {
-        const BlockCodes<kForm> block(at, signs + p * stride, g * kWidth);
+        const BlockCodes<kForm> block(at, SignsAfter<kForm>(signs, p * stride), g * kWidth);
         ForEachPair(block, [&](size_t pair, hn::Vec<Codes> pair_codes) HWY_ATTR {
           for (size_t i = 0; i < kInputs; ++i) {
             auto& sum = sums[i * kVectors + p * kGroups + g];
@@ -150,7 +150,7 @@ struct IntegerPanels {
     StartSums(inputs, begin, end, sums);
     const size_t stride = BlocksOf(kForm, weight.cols);
     const std::byte* codes = weight.codes + panel * stride * kBlockBytes;
-    const uint64_t* signs = weight.signs + panel * stride;
+    const uint64_t* signs = SignsAfter<kForm>(weight.signs, panel * stride);
     const size_t whole = end < inputs->whole ? end : inputs->whole;
     // After the last blocks of these panels, the first blocks of the next panels are needed.
     const size_t beyond = kAhead + (kPanels - 1) * stride;
@@ -158,13 +158,14 @@ struct IntegerPanels {
     for (size_t block = begin; block < whole; ++block) {
       const int16_t* x[kInputs];
       for (size_t i = 0; i < kInputs; ++i) x[i] = inputs[i].x + block * kCols;
-      AddBlock(codes + block * kBlockBytes, signs + block, stride, block < turn ? kAhead : beyond,
-               x, sums);
+      AddBlock(codes + block * kBlockBytes, SignsAfter<kForm>(signs, block), stride,
+               block < turn ? kAhead : beyond, x, sums);
     }
     if (end > inputs->whole) {
       const int16_t* x[kInputs];
       for (size_t i = 0; i < kInputs; ++i) x[i] = inputs[i].last;
-      AddBlock(codes + inputs->whole * kBlockBytes, signs + inputs->whole, stride, beyond, x, sums);
+      AddBlock(codes + inputs->whole * kBlockBytes, SignsAfter<kForm>(signs, inputs->whole), stride,
+               beyond, x, sums);
     }
   }
 

@@ -79,7 +79,7 @@ class DecodedRows {
       : row_(row % kPanelRows), columns_(columns) {
     const size_t first = row / kPanelRows * BlocksOf(kForm, weight.cols);
     codes_ = weight.codes + first * kBlockBytes;
-    signs_ = weight.signs + first;
+    signs_ = SignsAfter<kForm>(weight.signs, first);
     scales_ = weight.scales + row;
   }
   // Columns [base, base + count), and the others of their blocks.
@@ -90,7 +90,7 @@ class DecodedRows {
     const auto scales = hn::Load(d, scales_);
     base_ = base / kCols * kCols;
     for (size_t at = base_ / kCols; at * kCols < base + count; ++at) {
-      const Block block(codes_ + at * kBlockBytes, signs_ + at, row_);
+      const Block block(codes_ + at * kBlockBytes, SignsAfter<kForm>(signs_, at), row_);
       float* out = columns_ + (at * kCols - base_) * kWidth;
       ForEachPair(block, [&](size_t, hn::Vec<Codes> offset_codes) HWY_ATTR {
         const auto codes = hn::Sub(offset_codes, hn::Set(Codes(), int16_t{Block::kOffset}));

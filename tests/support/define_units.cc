@@ -13,7 +13,7 @@ std::vector<NamedUnit> DefineUnits() {
     made.layers = std::move(layers);
     return made;
   };
-  using enum Layer::Activation;
+  using enum Activation;
   constexpr auto kMix = Layer::Skip::kMix, kConcatenate = Layer::Skip::kConcatenate;
   constexpr auto kPreviousFirst = Layer::Order::kPreviousFirst;
   constexpr auto kShared = Layer::Weights::kShared;

@@ -1,0 +1,63 @@
+// Writes the seeds that only kinglet can write: model files and states.
+//
+//   write_seeds FOLDER     FOLDER/model_file/NAME, FOLDER/state/NAME
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "runtime/session.h"
+#include "tests/fuzz/repair.h"
+#include "tests/fuzz/state_models.h"
+#include "tests/support/classifier_builder.h"
+#include "tests/support/define_builder.h"
+#include "tests/support/model_builder.h"
+#include "tests/support/recurrent_builder.h"
+#include "tests/support/transformer_builder.h"
+#include "tests/support/translation_builder.h"
+
+namespace {
+
+void WriteSeed(const std::filesystem::path& path, const std::vector<std::byte>& bytes) {
+  std::filesystem::create_directories(path.parent_path());
+  std::ofstream(path, std::ios::binary)
+      .write(reinterpret_cast<const char*>(bytes.data()),
+             static_cast<std::streamsize>(bytes.size()));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  using namespace kinglet;  // NOLINT: a program's own names
+  if (argc != 2) return std::fprintf(stderr, "usage: write_seeds FOLDER\n"), 2;
+  const std::filesystem::path folder = argv[1];
+  const std::pair<const char*, ModelDraft> drafts[] = {
+      {"micronet",
+       TinyMicronet({.quantised = true, .bits = 5, .pruned = true, .cache_capacity = 4})},
+      {"recurrent", TinyRecurrent({.cells = {RecurrentCell::kQrnn, RecurrentCell::kGru},
+                                   .bits = 4,
+                                   .input_coding = TinyCoding{2, {3}}})},
+      {"transformer", TinyTransformer({.positions = TinyPositions::kTable, .layers = 1})},
+      {"translation", TinyTranslation({.encoder_layers = 1, .decoder_layers = 1})},
+      {"classifier", TinyClassifier({.positions = 2, .hidden = 5, .max_pool = true})},
+      {"define", TinyDefine()},
+  };
+  for (const auto& [name, draft] : drafts) {
+    const auto bytes = SerialiseModel(draft);
+    if (!bytes.ok()) return std::fprintf(stderr, "%s\n", bytes.status().message().c_str()), 1;
+    WriteSeed(folder / "model_file" / name, *bytes);
+  }
+  for (uint8_t choice = 0; choice < fuzz::kStateModels; ++choice) {
+    const auto session = Session::Create(fuzz::StateModel(choice));
+    if (!session.ok()) return 1;
+    const uint32_t source[] = {1, 2};
+    (void)(*session)->Encode(source);
+    for (uint32_t id = 1; id < 4; ++id) (void)(*session)->StepToken(id);
+    const auto state = (*session)->Save();
+    std::vector<std::byte> bytes(1 + state->BlobBytes(), std::byte{choice});
+    state->WriteBlob(std::span(bytes).subspan(1));
+    WriteSeed(folder / "state" / std::to_string(choice), bytes);
+  }
+  return 0;
+}

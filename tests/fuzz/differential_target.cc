@@ -1,0 +1,169 @@
+// One random model, one random text, every way to compute it.
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "kernels/cpu/cpu.h"
+#include "runtime/session.h"
+#include "tests/fuzz/random_models.h"
+#include "tests/fuzz/targets.h"
+#include "tests/support/device_backends.h"
+
+namespace kinglet::fuzz {
+namespace {
+
+// What every backend must answer after each token.
+struct Answers {
+  StatusCode code = KINGLET_OK;
+  std::vector<float> log_probabilities;
+  std::vector<uint32_t> best;
+  uint32_t drawn = 0;
+  uint64_t high = 0;  // of the interval of the token that comes next
+};
+
+struct Text {
+  std::vector<uint32_t> source, tokens;
+};
+
+enum class Turn : uint8_t { kNone, kSaved };
+
+struct Way {
+  std::string name;
+  const char* backend = "cpu";
+  const Backend* own_backend = nullptr;
+  uint32_t lanes = 1, lane = 0, threads = 1;
+  Turn turn = Turn::kNone;  // at every 13th token
+};
+
+Answers Ask(Session& session, uint32_t lane, uint32_t next) {
+  Answers answers;
+  answers.log_probabilities.resize(session.model().vocabulary_size());
+  const Status all = session.LogProbabilities(answers.log_probabilities, lane);
+  answers.code = all.code();
+  if (!all.ok()) {
+    answers.log_probabilities.clear();
+    return answers;
+  }
+  const auto best = session.TopK(4, lane);
+  Expect(best.ok(), "expected words, found " + best.status().message());
+  for (const Candidate& candidate : *best) answers.best.push_back(candidate.id);
+  const auto drawn = session.Draw(3, {.temperature = 0.8, .top_k = 5}, lane);
+  Expect(drawn.ok(), "expected a word, found " + drawn.status().message());
+  answers.drawn = *drawn;
+  if (const auto interval = session.IntervalOf(next, lane); interval.ok()) {
+    answers.high = interval->high;
+  }
+  return answers;
+}
+
+// Saves the lane, lets it run elsewhere, and restores it from what was written.
+void SaveAndRestore(Session& session, const std::shared_ptr<const Model>& model, uint32_t lane) {
+  const auto state = session.Save(lane);
+  Expect(state.ok(), "expected a state, found " + state.status().message());
+  std::vector<std::byte> bytes(state->BlobBytes());
+  state->WriteBlob(bytes);
+  (void)session.StepToken(0, lane);
+  const auto read = State::ReadBlob(model, bytes);
+  // Numbers that overflowed are written but not read.
+  const Status restored = session.Restore(read.ok() ? *read : *state, lane);
+  Expect(restored.ok(), "expected to restore, found " + restored.message());
+}
+
+std::optional<std::vector<Answers>> Compute(const std::vector<std::byte>& file, const Text& text,
+                                            const Way& way) {
+  ModelOptions options;
+  options.backend = way.backend;
+  options.own_backend = way.own_backend;
+  auto model = Model::FromBytes(file, options);
+  if (!model.ok() && model.status().code() == KINGLET_UNSUPPORTED) return std::nullopt;
+  Expect(model.ok(), way.name + ": expected a model, found " + model.status().message());
+  auto session = Session::Create(*model, {.lanes = way.lanes, .threads = way.threads});
+  if (!session.ok() && session.status().code() == KINGLET_UNSUPPORTED) return std::nullopt;
+  Expect(session.ok(), way.name + ": expected a session, found " + session.status().message());
+  std::vector<uint32_t> lanes;
+  for (uint32_t lane = 0; lane < way.lanes; ++lane) {
+    lanes.push_back(lane);
+    if (text.source.empty()) continue;
+    const Status encoded = (*session)->Encode(text.source, lane);
+    Expect(encoded.ok(), way.name + ": expected a source, found " + encoded.message());
+  }
+  std::vector<Answers> all;
+  for (size_t i = 0; i + 1 < text.tokens.size(); ++i) {
+    std::vector<uint32_t> ids(way.lanes, text.tokens[i]);
+    for (uint32_t lane = 0; lane < way.lanes; ++lane) {  // other lanes have other texts
+      if (lane != way.lane) ids[lane] = (ids[lane] + lane) % (*model)->vocabulary_size();
+    }
+    const Status stepped = (*session)->StepLanes(lanes, ids);
+    Expect(stepped.ok(), way.name + ": expected a step, found " + stepped.message());
+    if (i % 13 == 1 && way.turn == Turn::kSaved) SaveAndRestore(**session, *model, way.lane);
+    all.push_back(Ask(**session, way.lane, text.tokens[i + 1]));
+  }
+  return all;
+}
+
+// "" or the first difference.
+std::string Compare(const Answers& found, const Answers& expected, bool same_bits) {
+  if (found.code != expected.code) return "status " + std::to_string(found.code);
+  for (size_t id = 0; id < expected.log_probabilities.size(); ++id) {
+    const float is = found.log_probabilities[id], should = expected.log_probabilities[id];
+    const bool same = same_bits ? std::memcmp(&is, &should, sizeof is) == 0
+                                : is == should || std::abs(is - should) <= 1e-4;
+    if (!same) {
+      char line[120];
+      std::snprintf(line, sizeof line, "word %zu: expected %.9g, found %.9g", id,
+                    static_cast<double>(should), static_cast<double>(is));
+      return line;
+    }
+  }
+  if (!same_bits) return "";
+  if (found.best != expected.best) return "other best words";
+  if (found.drawn != expected.drawn) return "another word is drawn";
+  return found.high == expected.high ? "" : "another interval";
+}
+
+}  // namespace
+
+void RunDifferential(Input input) {
+  ByteReader bytes(input);
+  const RandomModel random = MakeRandomModel(bytes);
+  const auto file = SerialiseModel(random.draft);
+  ExpectOneLine(file.status());
+  if (!file.ok()) return;
+  const auto reference = Model::FromBytes(*file, {.backend = "ref"});
+  Expect(reference.ok(), "expected a model, found " + reference.status().message());
+  const uint32_t words = (*reference)->vocabulary_size();
+  Text text;
+  if (random.has_source) {
+    for (uint32_t i = bytes.Between(1, 2); i > 0; --i) text.source.push_back(bytes.Between(0, 3));
+  }
+  const uint32_t count = bytes.Between(2, 16);
+  while (text.tokens.size() < count) text.tokens.push_back(bytes.Byte() % words);
+
+  const auto expected = Compute(*file, text, {.name = "ref", .backend = "ref"});
+  if (!expected) return;  // predicts nothing
+  const auto check = [&](const Way& way, bool same_bits) {
+    const auto found = Compute(*file, text, way);
+    if (!found) return;
+    for (size_t i = 0; i < expected->size(); ++i) {
+      const std::string difference = Compare((*found)[i], (*expected)[i], same_bits);
+      Expect(difference.empty(), way.name + ": token " + std::to_string(i) + ": " + difference);
+    }
+  };
+  for (const cpu::Target target : cpu::SupportedTargets()) {
+    const std::string name(cpu::TargetName(target));
+    setenv("KINGLET_CPU", name.c_str(), 1);
+    check({.name = name}, true);
+  }
+  unsetenv("KINGLET_CPU");
+  check({.name = "2 threads", .threads = 2}, true);
+  check({.name = "3 lanes", .lanes = 3, .lane = 1}, true);
+  check({.name = "9 lanes, 2 threads", .lanes = 9, .lane = 8, .threads = 2}, true);
+  check({.name = "saved and restored", .turn = Turn::kSaved}, true);
+  static const Backend kEmulated = EmulatedCuda();
+  check({.name = "emulated device", .own_backend = &kEmulated, .lanes = 2}, random.quantised);
+}
+
+}  // namespace kinglet::fuzz

@@ -1,0 +1,97 @@
+// Loaded before the C library (LD_PRELOAD): calls that read or write files fail or do less than was
+// asked.
+//
+// FAULT_KIND  short  every call moves at most half of what was asked
+//             eintr  every other call fails with EINTR
+//             eio, enospc   the call number FAULT_AT, from 1, and all later ones of its kind fail
+// FAULT_CALLS names a file into which the number of counted calls is written at the end.
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+static long calls;
+
+static int IsFile(int descriptor) {
+  struct stat status;
+  return descriptor > 2 && fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode);
+}
+
+// 0: go on; otherwise the error to fail with.
+static int Fault(int writes) {
+  const char* kind = getenv("FAULT_KIND");
+  const char* at = getenv("FAULT_AT");
+  ++calls;
+  if (kind == NULL) return 0;
+  if (strcmp(kind, "eintr") == 0) return calls % 2 == 1 ? EINTR : 0;
+  if (at == NULL || calls < atol(at)) return 0;
+  if (strcmp(kind, "eio") == 0) return EIO;
+  return strcmp(kind, "enospc") == 0 && writes ? ENOSPC : 0;
+}
+
+static size_t Shortened(size_t count) {
+  const char* kind = getenv("FAULT_KIND");
+  if (kind == NULL || strcmp(kind, "short") != 0 || count < 2) return count;
+  return count / 2;
+}
+
+static void* Next(const char* name) { return dlsym(RTLD_NEXT, name); }
+
+#define FAIL_IF_ASKED(descriptor, writes) \
+  if (IsFile(descriptor)) {               \
+    const int error = Fault(writes);      \
+    if (error != 0) {                     \
+      errno = error;                      \
+      return -1;                          \
+    }                                     \
+    count = Shortened(count);             \
+  }
+
+ssize_t read(int descriptor, void* out, size_t count) {
+  FAIL_IF_ASKED(descriptor, 0)
+  return ((ssize_t(*)(int, void*, size_t))Next("read"))(descriptor, out, count);
+}
+
+ssize_t pread(int descriptor, void* out, size_t count, off_t offset) {
+  FAIL_IF_ASKED(descriptor, 0)
+  return ((ssize_t(*)(int, void*, size_t, off_t))Next("pread"))(descriptor, out, count, offset);
+}
+
+ssize_t pread64(int descriptor, void* out, size_t count, off64_t offset) {
+  FAIL_IF_ASKED(descriptor, 0)
+  return ((ssize_t(*)(int, void*, size_t, off64_t))Next("pread64"))(descriptor, out, count, offset);
+}
+
+ssize_t write(int descriptor, const void* data, size_t count) {
+  FAIL_IF_ASKED(descriptor, 1)
+  return ((ssize_t(*)(int, const void*, size_t))Next("write"))(descriptor, data, count);
+}
+
+ssize_t writev(int descriptor, const struct iovec* parts, int number) {
+  size_t count = 2;
+  FAIL_IF_ASKED(descriptor, 1)
+  if (count < 2 && number > 0) return write(descriptor, parts[0].iov_base, parts[0].iov_len);
+  return ((ssize_t(*)(int, const struct iovec*, int))Next("writev"))(descriptor, parts, number);
+}
+
+int fsync(int descriptor) {
+  size_t count = 0;
+  FAIL_IF_ASKED(descriptor, 1)
+  (void)count;
+  return ((int (*)(int))Next("fsync"))(descriptor);
+}
+
+__attribute__((destructor)) static void Report(void) {
+  const char* path = getenv("FAULT_CALLS");
+  FILE* file = path != NULL ? fopen(path, "w") : NULL;
+  if (file == NULL) return;
+  fprintf(file, "%ld\n", calls);
+  unsetenv("FAULT_KIND");
+  fclose(file);
+}

@@ -1,0 +1,135 @@
+// Files of text: recipes, configurations, vocabularies, ids, pairs, n-best lists, tokenizers.
+#include <array>
+#include <string>
+#include <vector>
+
+#include "converters/recipe/recipe.h"
+#include "converters/recipe/recipe_node.h"
+#include "converters/sources/codes_file.h"
+#include "converters/sources/config_file.h"
+#include "converters/texts/pair_file.h"
+#include "converters/texts/text_reader.h"
+#include "converters/texts/token_file.h"
+#include "converters/texts/vocabulary_file.h"
+#include "converters/tokenizers/tokenizer_file.h"
+#include "format/text_tables.h"
+#include "format/vocabulary.h"
+#include "tests/fuzz/memory_file.h"
+#include "tests/fuzz/targets.h"
+#include "tools/document_reader.h"
+#include "tools/hypothesis_lists.h"
+#include "tools/text_lines.h"
+
+namespace kinglet::fuzz {
+namespace {
+
+std::string_view TextOf(Input input) {
+  return {reinterpret_cast<const char*>(input.data()), input.size()};
+}
+
+void AskConfiguration(const ConfigFile& file, int depth) {
+  for (const std::string& key : file.Keys()) {
+    (void)file.Tag(key);
+    ExpectOneLine(file.Integer(key).status());
+    ExpectOneLine(file.Number(key).status());
+    ExpectOneLine(file.Text(key).status());
+    ExpectOneLine(file.Boolean(key).status());
+    ExpectOneLine(file.Integers(key).status());
+    ExpectOneLine(file.Texts(key).status());
+    const auto section = file.Section(key);
+    ExpectOneLine(section.status());
+    if (section.ok() && depth < 3) AskConfiguration(*section, depth + 1);
+  }
+  ExpectOneLine(file.WithReferences(file).status());
+}
+
+void ReadWords(const std::string& path, Input) {
+  const auto file = ReadVocabularyFile(path);
+  ExpectOneLine(file.status());
+  if (!file.ok()) return;
+  ExpectOneLine(Vocabulary::Pack(file->words).status());
+}
+
+void ReadNumbers(const std::string& path, Input) {
+  ExpectOneLine(ReadIds(path).status());
+  ExpectOneLine(ReadIdLines(path).status());
+  ExpectOneLine(ReadPairs(path, 2).status());
+}
+
+void ReadLists(const std::string&, Input input) {
+  const std::string_view text = TextOf(input);
+  for (const ListFormat format : {ListFormat::kKaldi, ListFormat::kTabs, ListFormat::kJson}) {
+    auto lists = ParseHypothesisLists(text, format, "lists");
+    ExpectOneLine(lists.status());
+    if (lists.ok()) ExpectOneLine(AddGivenScores(text, "scores", *lists));
+  }
+  (void)GuessListFormat(text);
+  ExpectOneLine(ParseReferences(text, "references").status());
+}
+
+void ReadCutter(const std::string& path, Input) {
+  TokenizerChoice choice;
+  choice.name = path;
+  auto tables = ReadTokenizer(choice);
+  ExpectOneLine(tables.status());
+  choice.known_tokens = path;
+  choice.threshold = 1;
+  tables = ReadTokenizer(choice);
+  ExpectOneLine(tables.status());
+}
+
+void ReadDocuments(const std::string& path, Input) {
+  for (const char* field : {"", "text"}) {
+    auto reader = DocumentReader::Open(path, {field, true, false});
+    ExpectOneLine(reader.status());
+    for (bool more = reader.ok(); more;) {
+      const auto document = reader->Next();
+      ExpectOneLine(document.status());
+      more = document.ok() && document->has_value();
+    }
+  }
+}
+
+void ReadRunningText(const std::string& path, Input input) {
+  ExpectOneLine(ForEachWord(path, [](std::string_view word) {
+    Expect(!word.empty(), "expected words that are not empty");
+    return Status();
+  }));
+  const std::string words[] = {"the", "<eos>", "<unk>", "a"};
+  const auto packed = Vocabulary::Pack(words);
+  const auto vocabulary = Vocabulary::FromSegments(4, packed->words, packed->ranks);
+  TokenSequence sequence;
+  TextReader reader(*vocabulary, nullptr, "text");
+  ExpectOneLine(reader.Add(TextOf(input), sequence));
+  ExpectOneLine(reader.Finish(sequence));
+  for (const uint32_t id : sequence.ids) Expect(id < 4, "expected ids of the vocabulary");
+}
+
+void ReadTypedLine(const std::string&, Input input) {
+  ExpectOneLine(ParseTextLine(TextOf(input)).status());
+  ExpectOneLine(ParseTokensLine(TextOf(input)).status());
+}
+
+constexpr std::array kReaders = {ReadWords,     ReadNumbers,     ReadLists,    ReadCutter,
+                                 ReadDocuments, ReadRunningText, ReadTypedLine};
+
+}  // namespace
+
+void RunRecipe(Input input) {
+  const auto node = RecipeNode::Parse("recipe.json", TextOf(input));
+  ExpectOneLine(node.status());
+  if (node.ok()) ExpectOneLine(ParseRecipe(*node).status());
+  const MemoryFile file(input);
+  const auto configuration = ConfigFile::Read(file.path());
+  ExpectOneLine(configuration.status());
+  if (configuration.ok()) AskConfiguration(*configuration, 0);
+}
+
+void RunTexts(Input input) {
+  if (input.empty()) return;
+  const Input content = input.subspan(1);
+  const MemoryFile file(content);
+  kReaders[static_cast<uint8_t>(input[0]) % kReaders.size()](file.path(), content);
+}
+
+}  // namespace kinglet::fuzz

@@ -1,0 +1,77 @@
+#include "tests/fuzz/use_model.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "runtime/embedder.h"
+#include "tests/fuzz/targets.h"
+
+namespace kinglet::fuzz {
+namespace {
+
+void ExpectAnswer(const Status& status) {
+  ExpectOneLine(status);
+  const StatusCode code = status.code();
+  Expect(code == KINGLET_OK || code == KINGLET_NOT_FINITE || code == KINGLET_OUT_OF_MEMORY ||
+             code == KINGLET_NO_SOURCE_YET || code == KINGLET_NO_TOKEN_YET ||
+             code == KINGLET_UNSUPPORTED,
+         "expected an answer, found " + status.message());
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const Model>> OpenLimited(const std::shared_ptr<const ModelFile>& file,
+                                                 const char* backend) {
+  ModelOptions options;
+  options.backend = backend;
+  options.memory_limit = uint64_t{256} << 20;
+  options.session_memory_limit = uint64_t{64} << 20;
+  return Model::FromFile(file, options);
+}
+
+void UseSession(Session& session) {
+  const uint32_t words = session.model().vocabulary_size();
+  const uint32_t source[] = {0};
+  (void)session.Encode(source);
+  for (const uint32_t id : {uint32_t{0}, words - 1, words / 2}) {
+    ExpectAnswer(session.StepToken(id));
+    const auto best = session.TopK(5);
+    ExpectAnswer(best.status());
+    if (best.ok()) {
+      for (const Candidate& candidate : *best) {
+        Expect(candidate.id < words && candidate.log_probability <= 1e-3,
+               "expected words with log-probabilities of at most 0, found id " +
+                   std::to_string(candidate.id) + ", " + std::to_string(candidate.log_probability));
+      }
+    }
+    std::vector<float> all(words);
+    ExpectAnswer(session.LogProbabilities(all));
+    ExpectAnswer(session.Sample(7, 1.0).status());
+  }
+  const auto state = session.Save();
+  ExpectAnswer(state.status());
+  if (state.ok()) ExpectAnswer(session.Restore(*state));
+  ExpectAnswer(session.LogProbability(words - 1).status());
+}
+
+void UseModel(const std::shared_ptr<const Model>& model) {
+  constexpr uint32_t kMostWords = 4096;
+  if (model->vocabulary_size() > kMostWords) return;
+  if (auto embedder = Embedder::Create(model); embedder.ok()) {
+    std::vector<float> vector((*embedder)->width());
+    ExpectAnswer((*embedder)->Vector(model->vocabulary_size() - 1, vector));
+    if ((*embedder)->classes() > 0) {
+      const uint32_t ids[] = {model->vocabulary_size() - 1};
+      std::vector<double> logits((*embedder)->classes());
+      const Status status = (*embedder)->Classify(ids, logits, {});
+      if (status.code() != KINGLET_INVALID_ARGUMENT) ExpectAnswer(status);  // padding only
+    }
+  }
+  if (auto session = Session::Create(model); session.ok()) {
+    UseSession(**session);
+  } else {
+    ExpectAnswer(session.status());
+  }
+}
+
+}  // namespace kinglet::fuzz

@@ -1,0 +1,37 @@
+#!/usr/bin/env python3
+"""What is built cannot be bent as easily: relocations are read-only once it runs (RELRO, bind now),
+the stack is not executable, the command is independent of its address (PIE).
+
+    hardening_test.py READELF FILE...
+"""
+
+import re
+import subprocess
+import sys
+
+
+def main() -> int:
+    readelf, *files = sys.argv[1:]
+    faults = []
+    for path in files:
+        listing = subprocess.run([readelf, "-W", "-h", "-l", "-d", path], capture_output=True,
+                                 check=True, text=True).stdout
+        if "GNU_RELRO" not in listing:
+            faults.append(f"{path}: expected a segment GNU_RELRO, found none")
+        if not re.search(r"\(FLAGS(?:_1)?\).*\bNOW\b", listing):
+            faults.append(f"{path}: expected the flag NOW, found none")
+        stack = re.search(r"GNU_STACK +(?:0x\w+ +){5}([RWE]+)", listing)
+        if stack is None or "E" in stack.group(1):
+            faults.append(f"{path}: expected a stack that is not executable")
+        if not re.search(r"Type: +DYN", listing):
+            faults.append(f"{path}: expected a file of type DYN")
+        if re.search(r"\((?:RPATH|TEXTREL)\)", listing):
+            faults.append(f"{path}: expected neither RPATH nor TEXTREL")
+        if re.search(r"LOAD .* RWE ", listing):
+            faults.append(f"{path}: expected no segment that is written and executed")
+    print("\n".join(faults))
+    return 1 if faults or not files else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
