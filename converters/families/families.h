@@ -51,8 +51,8 @@ struct LoadedModel {
     RangeRule rule;
   };
   std::optional<Calibration> calibration;
-  // Float32 matrices that become integers when the calibration's text was run. A recipe's passes
-  // set it.
+  // Float32 tensors that become integers when the calibration's text was run in floats. A recipe's
+  // passes set it.
   struct RoundedWithFeedback {
     int bits;
     ScaleBy scale_by;

@@ -128,7 +128,8 @@ class PassRunner {
     return ForEach(model_.quantisable, "quantise", [&](TensorId id) -> Status {
       EncodedTensor& tensor = model_.draft.tensors[id];
       KINGLET_ASSIGN_OR_RETURN(const std::vector<float> before, Float32Values(tensor));
-      if (step.round_by == RoundBy::kFeedback && tensor.shape.size() == 2) {
+      // Vectors wait too: the text is run in floats.
+      if (step.round_by == RoundBy::kFeedback) {
         model_.rounded_with_feedback[id] = {step.bits, step.scale_by};
         return {};
       }
@@ -359,11 +360,16 @@ void RoundWithFeedback(const InputMoments& moments, size_t threads, LoadedModel&
     EncodedTensor& tensor = model.draft.tensors[id];
     const std::vector<float> before = std::move(std::get<DenseF32>(tensor.values).values);
     const auto found = moments.find(id);
-    const bool is_fed = found != moments.end() && found->second.width == Cols(tensor.shape);
-    tensor.values =
-        is_fed ? QuantiseWithFeedback(before, tensor.shape, rounding.bits, rounding.scale_by,
-                                      found->second, kFeedbackDamping, threads)
-               : QuantiseRows(before, tensor.shape, rounding.bits, rounding.scale_by);
+    const bool is_fed = tensor.shape.size() == 2 && found != moments.end() &&
+                        found->second.width == Cols(tensor.shape);
+    if (tensor.shape.size() == 1) {
+      tensor.values = QuantiseDivided(before, rounding.bits, rounding.scale_by);
+    } else if (is_fed) {
+      tensor.values = QuantiseWithFeedback(before, tensor.shape, rounding.bits, rounding.scale_by,
+                                           found->second, kFeedbackDamping, threads);
+    } else {
+      tensor.values = QuantiseRows(before, tensor.shape, rounding.bits, rounding.scale_by);
+    }
     reports.Add(tensor.name,
                 std::to_string(rounding.bits) + " bits" + (is_fed ? ", rounded by feedback" : ""),
                 Compare(before, tensor));

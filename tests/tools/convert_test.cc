@@ -54,24 +54,28 @@ class ConvertTest : public testing::Test {
 
 // A recipe says of tensors what the options say of all: the same weights.
 TEST_F(ConvertTest, ARecipeRoundsByFeedbackAsTheOptionsDo) {
-  const std::string calibration = "\"" KINGLET_DEMO_DATA "/calibration.txt\"";
-  folder_.Write("r.json", R"({"passes": [{"pass": "quantise", "bits": 3, "scale_by": "mse", )"
-                          R"("round_by": "feedback"}, {"pass": "calibrate", "bits": 9, )"
-                          R"("range_by": "percentile", "text": )" +
-                              calibration + "}]}");
+  folder_.Write("text.txt", "= The =\nthe of and , . the of\n");
+  const auto recipe = [&](const std::string& name, const std::string& rounding) {
+    folder_.Write(name, R"({"passes": [{"pass": "quantise", "bits": 3, "scale_by": "mse")" +
+                            rounding +
+                            R"(}, {"pass": "calibrate", "bits": 9, "range_by": "percentile", )"
+                            R"("text": "text.txt"}]})");
+  };
   const auto score = [&](const std::string& options) {
-    const Outcome converted = ConvertDemo(options);
+    const Outcome converted = folder_.Run("convert " KINGLET_TEST_DATA
+                                          "/micronet-small-fp32 -o m.kgl --vocab " KINGLET_TEST_DATA
+                                          "/micronet-small-fp32/vocab.txt " +
+                                          options);
     EXPECT_EQ(converted.exit_status, 0) << converted.error;
-    return folder_.Run("score m.kgl --ids ids.txt --json").Json().back()["nll"].get<double>();
+    const std::string ids = KINGLET_TEST_DATA "/micronet-small-fp32/tokens.txt";
+    return folder_.Run("score m.kgl --json --ids " + ids).Json().back()["nll"].get<double>();
   };
   const double by_options = score(
       "--bits 3 --activation-bits 9 --scale-by mse --round-by feedback --calibrate-by "
-      "percentile --calibrate " KINGLET_DEMO_DATA "/calibration.txt");
+      "percentile --calibrate text.txt");
+  recipe("r.json", R"(, "round_by": "feedback")");
   EXPECT_EQ(score("--recipe r.json"), by_options);
-  folder_.Write("near.json", R"({"passes": [{"pass": "quantise", "bits": 3, "scale_by": "mse"}, )"
-                             R"({"pass": "calibrate", "bits": 9, "range_by": "percentile", )"
-                             R"("text": )" +
-                                 calibration + "}]}");
+  recipe("near.json", "");
   EXPECT_NE(score("--recipe near.json"), by_options);
 }
 
