@@ -22,9 +22,10 @@ struct PassSurroundings {
 
 // Applies the passes in order. A calibrate pass only sets LoadedModel::calibration, for the caller
 // to run once the model is packed. Tensors that are rounded by feedback stay floats, in
-// LoadedModel::rounded_with_feedback, until the caller has the moments for RoundWithFeedback. Notes tell the user what each pass did to each tensor: error,
-// bytes, ratio. Errors: KINGLET_INVALID_ARGUMENT naming pass and tensor, and those of the passes.
-// REQUIRES: all tensors of the model are read.
+// LoadedModel::rounded_with_feedback, until the caller has the moments for RoundWithFeedback. Notes
+// tell the user what each pass did to each tensor: error, bytes, ratio. Errors:
+// KINGLET_INVALID_ARGUMENT naming pass and tensor, and those of the passes. REQUIRES: all tensors
+// of the model are read.
 Status ApplyRecipePasses(const std::vector<PassRecipe>& passes, const PassSurroundings& around,
                          LoadedModel& model);
 
