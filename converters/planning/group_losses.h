@@ -22,6 +22,10 @@ struct NoisyLoss {
 // the factor gives is taken to be wrong by half of it or, if that is more, of what was measured.
 std::vector<double> SteadiedLosses(const std::vector<NoisyLoss>& points);
 
+// What a change is taken to cost in a model that has others too. Losses add up while they are
+// small; one that changes its tensor much costs more beside others than alone.
+double LossAmongOthers(double alone, double squared_error);
+
 class GroupLosses {
  public:
   // REQUIRES: the record outlives this.
@@ -29,11 +33,12 @@ class GroupLosses {
 
   const std::string& name() const { return group_->name; }
   bool has_sparsities() const { return sparsities_.points().size() > 1; }
-  const LossCurve& sparsities() const { return sparsities_; }
-  const std::vector<int>& bits() const { return bits_; }  // ascending
+  const LossCurve& sparsities() const { return sparsities_; }  // alone
+  const std::vector<int>& bits() const { return bits_; }       // ascending
   const std::vector<MeasuredChange>& codes() const { return codes_; }
   // The share of zeros when quantised to so many bits; none: as floats.
   double ZerosAt(std::optional<int> bits) const;
+  // Among others, also of codes.
   double LossOf(std::optional<double> sparsity, std::optional<int> bits) const;
   double LossOfCodes(const MeasuredChange& change) const;
   // Bytes in the file: all entries, or a mask and those that are not zero; and the scales.
@@ -49,7 +54,7 @@ class GroupLosses {
   const MeasuredGroup* group_;
   double baseline_;
   double zeros_;
-  LossCurve sparsities_;
+  LossCurve sparsities_, among_others_;
   std::map<int, AtBits> at_bits_;
   std::vector<int> bits_;
   std::vector<MeasuredChange> codes_;

@@ -39,12 +39,24 @@ TEST(GroupLosses, PruningAddsWhatBitsHaveNotMadeZero) {
   const GroupLosses losses(record, 0);
   EXPECT_NEAR(losses.ZerosAt({}), 0.2, 1e-12);
   EXPECT_NEAR(losses.ZerosAt(4), 0.3, 1e-12);
-  EXPECT_NEAR(losses.LossOf({}, 4), 0.004, 1e-4);
+  EXPECT_NEAR(losses.LossOf({}, 4), LossAmongOthers(0.004, 0.05 * 0.05), 1e-4);
   EXPECT_EQ(losses.LossOf(0.25, 4), losses.LossOf({}, 4));
-  const double at_zeros = losses.sparsities().LossAt(0.3);
+  const double at_zeros = losses.LossOf(0.3, {});
   EXPECT_NEAR(losses.LossOf(0.5, 4), losses.LossOf({}, 4) + losses.LossOf(0.5, {}) - at_zeros,
               1e-12);
   EXPECT_GE(losses.LossOf({}, 4), losses.LossOf({}, 8));
+}
+
+// Small changes add up; large ones cost more together. The paper's rule is of tensors alone.
+TEST(GroupLosses, LargeChangesCostMoreAmongOthers) {
+  EXPECT_EQ(LossAmongOthers(0, 0.2), 0);
+  EXPECT_EQ(LossAmongOthers(-0.1, 0.2), -0.1);
+  EXPECT_NEAR(LossAmongOthers(0.01, 1e-6), 0.01, 1e-6);
+  EXPECT_GT(LossAmongOthers(0.01, 0.16), 0.02);
+  const SensitivityRecord record = Record();
+  const GroupLosses losses(record, 0);
+  EXPECT_NEAR(losses.sparsities().LossAt(0.8), 0.2, 1e-3);
+  EXPECT_GT(losses.LossOf(0.8, {}), 0.4);
 }
 
 TEST(GroupLosses, BytesAreThoseOfTheSmallerForm) {
