@@ -33,6 +33,7 @@ class BlockReader : private SchemaReader {
     add(block.transformer_encoder(), &BlockReader::ReadEncoder);
     add(block.dense_layers(), &BlockReader::ReadDense);
     add(block.recurrent_encoder(), &BlockReader::ReadRecurrentEncoder);
+    add(block.masked_model(), &BlockReader::ReadMasked);
     if (kinds != 1) return Invalid(where, "one kind", std::to_string(kinds));
     return read;
   }
@@ -151,16 +152,42 @@ class BlockReader : private SchemaReader {
     KINGLET_RETURN_IF_ERROR(ReadEnumerator(where + ", input", stored.input(), dense.input));
     for (const schema::DenseLayer* from : *stored.layers()) {
       const std::string part = where + ", " + Numbered("layer", dense.layers.size());
-      DenseLayer layer{from->weight(), Optional(from->bias())};
-      KINGLET_RETURN_IF_ERROR(ReadEnumerator(part + ", norm", from->norm(), layer.norm));
-      layer.norm_gain = Optional(from->norm_gain());
-      layer.norm_bias = Optional(from->norm_bias());
-      layer.epsilon = from->epsilon();
-      KINGLET_RETURN_IF_ERROR(
-          ReadEnumerator(part + ", activation", from->activation(), layer.activation));
+      KINGLET_ASSIGN_OR_RETURN(const DenseLayer layer, ReadDenseLayer(part, *from));
       dense.layers.push_back(layer);
     }
     return dense;
+  }
+
+  Result<DenseLayer> ReadDenseLayer(const std::string& where,
+                                    const schema::DenseLayer& stored) const {
+    DenseLayer layer{stored.weight(), Optional(stored.bias())};
+    KINGLET_RETURN_IF_ERROR(ReadEnumerator(where + ", norm", stored.norm(), layer.norm));
+    layer.norm_gain = Optional(stored.norm_gain());
+    layer.norm_bias = Optional(stored.norm_bias());
+    layer.epsilon = stored.epsilon();
+    KINGLET_RETURN_IF_ERROR(
+        ReadEnumerator(where + ", activation", stored.activation(), layer.activation));
+    layer.norm_last = stored.norm_last();
+    return layer;
+  }
+  Result<std::optional<DenseLayer>> ReadOptionalLayer(const std::string& where,
+                                                      const schema::DenseLayer* stored) const {
+    if (stored == nullptr) return std::optional<DenseLayer>();
+    KINGLET_ASSIGN_OR_RETURN(const DenseLayer layer, ReadDenseLayer(where, *stored));
+    return std::optional(layer);
+  }
+
+  Result<MaskedModel> ReadMasked(const std::string& where,
+                                 const schema::MaskedModel& stored) const {
+    MaskedModel model{};
+    KINGLET_ASSIGN_OR_RETURN(model.segments, ReadEmbedding(where, *stored.segments()));
+    model.norm_gain = stored.norm_gain();
+    model.norm_bias = stored.norm_bias();
+    KINGLET_ASSIGN_OR_RETURN(model.stack, ReadDecoder(where, *stored.stack()));
+    KINGLET_ASSIGN_OR_RETURN(model.pooler, ReadOptionalLayer(where + ", pooler", stored.pooler()));
+    KINGLET_ASSIGN_OR_RETURN(model.scores, ReadOptionalLayer(where + ", scores", stored.scores()));
+    KINGLET_RETURN_IF_ERROR(ReadEnumerator(where + ", scored", stored.scored(), model.scored));
+    return model;
   }
 
   Result<TransformerEncoder> ReadEncoder(const std::string& where,

@@ -186,6 +186,32 @@ struct TransformerEncoder {
   TransformerDecoder stack;
 };
 
+// What the scores of a masked model say.
+enum class ScoredPart : uint8_t {
+  kClasses = 0,       // the class of the text, by its pooled vector
+  kNextSentence = 1,  // by the pooled vector: 0: the second text follows the first; 1: it does not
+  kSpans = 2,         // by each token's vector: whether an answer starts there, and ends there
+};
+
+// A masked language model (Devlin et al. 2019, "BERT"), which reads a whole text at once. The
+// vector of token t is LN(word + segment + position t), with the words of the model's embedding;
+// the stack's layers follow, in which each token sees all others. With dense output layers and a
+// softmax the vector of a token gives the distribution of its word. The stack's window is the
+// longest text; it has NormOrder::kPost, a PositionTable, no final norm, no cross-attention and no
+// quantisers.
+struct MaskedModel {
+  std::string name;
+  AdaptiveEmbedding segments;     // rows of the segment numbers: 0 for the first text of a pair
+  TensorId norm_gain, norm_bias;  // [d], d = width of the stack, which has the epsilon
+  TransformerDecoder stack;
+  std::optional<DenseLayer> pooler;  // [p, d]: makes the pooled vector of the first token's
+  // [n, p], or [2, d] for spans; not without a pooler, but for spans.
+  std::optional<DenseLayer> scores;
+  ScoredPart scored = ScoredPart::kClasses;
+};
+
+inline uint32_t SegmentsOf(const MaskedModel& model) { return model.segments.bins.front().size; }
+
 // Which logits share a softmax.
 enum class Normalisation : uint8_t {
   // One softmax over the head's words and the clusters, another over each tail's words:
@@ -269,7 +295,7 @@ struct BagClassifier {
 
 using Block = std::variant<AdaptiveEmbedding, TransformerDecoder, AdaptiveSoftmax, NeuralCache,
                            RecurrentDecoder, BagClassifier, TransformerEncoder, DenseLayers,
-                           RecurrentEncoder>;
+                           RecurrentEncoder, MaskedModel>;
 
 // Where the file came from. Free text that nothing interprets.
 struct Provenance {
@@ -306,7 +332,8 @@ struct ModelDescription {
   // One of: a language model (exactly one embedding, decoder and softmax, at most one cache); a
   // translation model (one embedding and softmax, and either TransformerEncoder and
   // TransformerDecoder or RecurrentEncoder and RecurrentDecoder); an embedding alone; an embedding
-  // and a classifier.
+  // and a classifier; a masked model (an embedding and a MaskedModel, perhaps dense output layers,
+  // and a softmax).
   std::vector<Block> blocks;
   std::optional<GoldenVector> golden;  // language models only
 };
@@ -362,8 +389,16 @@ inline std::optional<uint32_t> PositionsOf(const ModelDescription& description) 
   return decoder->window;
 }
 
-// Whether the model predicts words; otherwise it is an embedding, perhaps with a classifier.
+// Whether the model reads whole texts and predicts the words that are masked in them, or scores
+// them.
+inline bool IsMaskedModel(const ModelDescription& description) {
+  return FindBlock<MaskedModel>(description) != nullptr;
+}
+
+// Whether the model predicts the word that follows; otherwise it is a masked model, or an
+// embedding, perhaps with a classifier.
 inline bool IsLanguageModel(const ModelDescription& description) {
+  if (IsMaskedModel(description)) return false;
   return std::any_of(description.blocks.begin(), description.blocks.end(), [](const Block& block) {
     return std::visit(Overloaded{[](const AdaptiveEmbedding&) { return false; },
                                  [](const BagClassifier&) { return false; },
@@ -373,7 +408,8 @@ inline bool IsLanguageModel(const ModelDescription& description) {
                                  [](const NeuralCache&) { return true; },
                                  [](const TransformerEncoder&) { return true; },
                                  [](const DenseLayers&) { return true; },
-                                 [](const RecurrentEncoder&) { return true; }},
+                                 [](const RecurrentEncoder&) { return true; },
+                                 [](const MaskedModel&) { return false; }},
                       block);
   });
 }

@@ -27,7 +27,7 @@ enum class DenseNorm : uint8_t {
   kRootMeanSquare = 2,  // y / sqrt(mean of y^2 + epsilon)
 };
 
-// y = activation(norm(W x + b)), from m numbers to n.
+// y = activation(norm(W x + b)), or norm(activation(W x + b)), from m numbers to n.
 struct DenseLayer {
   TensorId weight;                    // [n, m], not coded
   std::optional<TensorId> bias = {};  // [n]
@@ -35,6 +35,7 @@ struct DenseLayer {
   std::optional<TensorId> norm_gain = {}, norm_bias = {};  // [n]; kLayer has both, the others none
   double epsilon = 1e-5;                                   // of the norm
   Activation activation = Activation::kNone;
+  bool norm_last = false;  // after the activation
 };
 
 enum class DensePlace : uint8_t {

@@ -168,6 +168,20 @@ class HeaderBuilder {
                       flatbuffers::Offset<schema::RecurrentEncoder> kind) {
     block.add_recurrent_encoder(kind);
   }
+  static void SetKind(schema::BlockBuilder& block, flatbuffers::Offset<schema::MaskedModel> kind) {
+    block.add_masked_model(kind);
+  }
+
+  flatbuffers::Offset<schema::MaskedModel> Add(const MaskedModel& model) {
+    const auto segments = Add(model.segments);
+    const auto stack = Add(model.stack);
+    flatbuffers::Offset<schema::DenseLayer> pooler, scores;
+    if (model.pooler) pooler = Add(*model.pooler);
+    if (model.scores) scores = Add(*model.scores);
+    return schema::CreateMaskedModel(builder_, segments, model.norm_gain, model.norm_bias, stack,
+                                     pooler, scores,
+                                     static_cast<schema::ScoredPart>(model.scored));
+  }
 
   flatbuffers::Offset<schema::DenseLayers> Add(const DenseLayers& dense) {
     const auto layers = AddAll<schema::DenseLayer>(dense.layers);
@@ -179,7 +193,7 @@ class HeaderBuilder {
     return schema::CreateDenseLayer(
         builder_, layer.weight, Optional(layer.bias), static_cast<schema::DenseNorm>(layer.norm),
         Optional(layer.norm_gain), Optional(layer.norm_bias), layer.epsilon,
-        static_cast<schema::Activation>(layer.activation));
+        static_cast<schema::Activation>(layer.activation), layer.norm_last);
   }
 
   flatbuffers::Offset<schema::AdaptiveEmbedding> Add(const AdaptiveEmbedding& embedding) {
@@ -426,6 +440,9 @@ uint64_t HeaderEstimate(const ModelDescription& description, std::span<const Pla
             [](const RecurrentEncoder& encoder) -> uint64_t {
               return encoder.forward.size() + encoder.backward.size() +
                      encoder.embedding.bins.size() + 4;
+            },
+            [](const MaskedModel& model) -> uint64_t {
+              return model.stack.layers.size() + model.segments.bins.size() + 6;
             },
         },
         block);

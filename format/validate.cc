@@ -14,6 +14,7 @@
 #include "format/validate_define.h"
 #include "format/validate_dense.h"
 #include "format/validate_encoder.h"
+#include "format/validate_masked.h"
 #include "format/validate_recurrent.h"
 
 namespace kinglet {
@@ -51,6 +52,7 @@ class DescriptionValidator : private BlockChecks {
   Status ValidateKinds() const {
     uint64_t embeddings = 0, decoders = 0, softmaxes = 0, caches = 0, classifiers = 0, encoders = 0;
     uint64_t inputs = 0, outputs = 0;  // dense layers
+    uint64_t masked = 0;
     for (const Block& block : description_.blocks) {
       std::visit(Overloaded{[&](const AdaptiveEmbedding&) { ++embeddings; },
                             [&](const TransformerDecoder&) { ++decoders; },
@@ -60,6 +62,7 @@ class DescriptionValidator : private BlockChecks {
                             [&](const BagClassifier&) { ++classifiers; },
                             [&](const TransformerEncoder&) { ++encoders; },
                             [&](const RecurrentEncoder&) { ++encoders; },
+                            [&](const MaskedModel&) { ++masked; },
                             [&](const DenseLayers& dense) {
                               ++(dense.place == DensePlace::kInput ? inputs : outputs);
                             }},
@@ -71,6 +74,18 @@ class DescriptionValidator : private BlockChecks {
                      std::to_string(found));
     };
     KINGLET_RETURN_IF_ERROR(check("adaptive embedding", embeddings, false));
+    if (masked > 0) {
+      KINGLET_RETURN_IF_ERROR(check("masked model", masked, false));
+      if (decoders + encoders + caches + classifiers + inputs > 0) {
+        return Invalid("blocks", "no decoder, encoder, cache or input layers beside a masked model",
+                       "some");
+      }
+      KINGLET_RETURN_IF_ERROR(check("block of dense output layers", outputs, true));
+      KINGLET_RETURN_IF_ERROR(check("adaptive softmax", softmaxes, outputs == 0));
+      return softmaxes + outputs == 1
+                 ? Invalid("blocks", "dense output layers before a masked model's softmax", "none")
+                 : Status();
+    }
     if (!IsLanguageModel(description_)) return check("bag classifier", classifiers, true);
     if (classifiers > 0) {
       return Invalid("blocks", "no classifier beside a decoder, a softmax or a cache",
@@ -156,7 +171,10 @@ class DescriptionValidator : private BlockChecks {
                             [](const AdaptiveEmbedding&) {}, [](const AdaptiveSoftmax&) {},
                             [](const NeuralCache&) {}, [](const BagClassifier&) {},
                             [](const TransformerEncoder&) {}, [](const DenseLayers&) {},
-                            [](const RecurrentEncoder&) {}},
+                            [](const RecurrentEncoder&) {},
+                            [&](const MaskedModel& model) {
+                              widths = {model.stack.width, model.stack.width};
+                            }},
                  block);
     }
     return widths;
@@ -180,7 +198,8 @@ class DescriptionValidator : private BlockChecks {
   }
 
   Status ValidateBlock(const AdaptiveEmbedding& embedding) const {
-    KINGLET_RETURN_IF_ERROR(IsLanguageModel(description_)
+    const bool beside = IsLanguageModel(description_) || IsMaskedModel(description_);
+    KINGLET_RETURN_IF_ERROR(beside
                                 ? ValidateWidth(embedding.width, Widths().input, DensePlace::kInput)
                                 : ValidateExtent("width", embedding.width));
     return ValidateEmbedding(embedding, description_.vocabulary_size);
@@ -204,6 +223,15 @@ class DescriptionValidator : private BlockChecks {
     KINGLET_RETURN_IF_ERROR(
         ValidateEncoder(*this, encoder, *FindBlock<RecurrentDecoder>(description_)));
     return ValidateEmbedding(encoder.embedding, words);
+  }
+
+  Status ValidateBlock(const MaskedModel& model) const {
+    KINGLET_RETURN_IF_ERROR(ValidateMasked(*this, model));
+    if (model.segments.width != model.stack.width) {
+      return InvalidPart("segments, width", "the stack's " + std::to_string(model.stack.width),
+                         std::to_string(model.segments.width));
+    }
+    return ValidateEmbedding(model.segments, SegmentsOf(model));
   }
 
   // Everything but the width; `words`: size of the vocabulary that the bins must cover.

@@ -24,7 +24,6 @@ class DenseValidator : private BlockChecks {
     return InvalidPart("rows of the last weight", std::to_string(output), std::to_string(columns));
   }
 
- private:
   // `columns`: the layer's inputs; becomes its outputs.
   Status ValidateLayer(const std::string& part, const DenseLayer& layer, uint64_t& columns) const {
     if (layer.weight >= tensors_.size()) {
@@ -53,6 +52,11 @@ class DenseValidator : private BlockChecks {
 };
 
 }  // namespace
+
+Status ValidateDenseLayer(const BlockChecks& checks, const std::string& part,
+                          const DenseLayer& layer, uint64_t& columns) {
+  return DenseValidator(checks).ValidateLayer(part, layer, columns);
+}
 
 Status ValidateDense(const BlockChecks& checks, const DenseLayers& dense, uint64_t input,
                      uint64_t output) {

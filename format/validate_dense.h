@@ -3,6 +3,7 @@
 #define KINGLET_FORMAT_VALIDATE_DENSE_H_
 
 #include <cstdint>
+#include <string>
 
 #include "format/block_checks.h"
 #include "format/dense_layers.h"
@@ -10,6 +11,9 @@
 
 namespace kinglet {
 
+// `columns`: the layer's inputs; becomes its outputs. Errors as below.
+Status ValidateDenseLayer(const BlockChecks& checks, const std::string& part,
+                          const DenseLayer& layer, uint64_t& columns);
 // The layers must map vectors of `input` numbers to `output` numbers. Errors: KINGLET_INVALID_MODEL
 // naming the block that `checks` has entered.
 Status ValidateDense(const BlockChecks& checks, const DenseLayers& dense, uint64_t input,

@@ -88,21 +88,34 @@ enum class SourceOrder : uint8_t {
 };
 struct EncoderPass : StepRange {
   SourceOrder order = SourceOrder::kForward;
+  // The steps' tokens are the segment numbers of the source's tokens (Reading), not their ids.
+  bool of_segments = false;
 };
 
-// Encodes the source of a translation into the buffers that the decoder's attention reads. A pass
-// ends before the next one begins.
+// Encodes the source of a translation into the buffers that the decoder's attention reads, or the
+// text of a masked model into the vectors of its tokens. A pass ends before the next one begins.
 struct EncoderPlan {
   std::vector<EncoderPass> passes;
   uint32_t vocabulary_size;  // of the source
   uint32_t window;           // tokens of the longest source
 };
 
+// How a masked model answers about an encoded text. The context steps, with the index of a token as
+// the frame's position, make the hidden state of that token from its vector.
+struct Reading {
+  uint32_t segments;  // segment numbers are below this
+  StepRange pooling;  // the same for the pooled vector of the text, at position 0; may be empty
+  std::optional<BufferId> pooled;  // of reals
+  StepRange scoring;  // after `pooling` or, if the scores are of spans, at the position of any token
+  std::optional<BufferId> scores;  // of reals
+  bool scores_spans = false;       // scores are [start, end] of each token
+};
+
 struct Plan {
   std::span<const TensorView>
       weights;  // the file's tensor directory; the model file outlives the plan
   std::vector<BufferSpec> buffers;
-  std::vector<Step> steps;  // context steps, then each query group's, then the encoder's
+  std::vector<Step> steps;  // context, then each query group's, then reading, then the encoder's
   StepRange context;        // run for every token
   BufferId hidden{};        // the context's result, which all queries read: reals, or codes
   std::vector<ClusterPlan>
@@ -110,6 +123,7 @@ struct Plan {
   std::optional<CachePlan> cache;
   std::optional<ClassifierPlan> classifier;
   std::optional<EncoderPlan> encoder;
+  std::optional<Reading> reading;  // of a masked model, which has an encoder too
   uint32_t vocabulary_size = 0;
 
   const BufferSpec& buffer(BufferId id) const { return buffers[static_cast<size_t>(id)]; }

@@ -18,6 +18,7 @@ namespace kinglet {
 using session::CheckId;
 using session::CheckSize;
 using session::Invalid;
+using session::NoPart;
 using session::OutOfMemory;
 
 namespace {
@@ -44,6 +45,23 @@ uint64_t WorkBytesOf(const Model& model, uint32_t lanes) {
   return bytes;
 }
 
+// `count`: tokens of the text.
+Status CheckSegments(const Plan& plan, std::span<const uint32_t> segments, size_t count) {
+  if (!plan.reading) {
+    return Status::Refusal(KINGLET_UNSUPPORTED, "session", "segments", "a masked model",
+                           "a translation model");
+  }
+  KINGLET_RETURN_IF_ERROR(CheckSize("segments", segments.size(), count));
+  for (const uint32_t segment : segments) {
+    if (segment >= plan.reading->segments) {
+      return Status::Refusal(KINGLET_ID_OUT_OF_RANGE, "session", "segment",
+                             "a number below " + std::to_string(plan.reading->segments),
+                             std::to_string(segment));
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
 Session::Session(std::unique_ptr<Contents> contents) : contents_(std::move(contents)) {}
@@ -52,7 +70,7 @@ Session::~Session() = default;
 Result<std::unique_ptr<Session>> Session::Create(std::shared_ptr<const Model> model,
                                                  const SessionOptions& options) {
   const FloatEnvironment environment;  // constants of the neural cache are computed here
-  if (model->plan().clusters.empty()) {
+  if (model->plan().clusters.empty() && !model->plan().reading) {
     return Status::Refusal(KINGLET_UNSUPPORTED, "session", "model", "a language model",
                            model->plan().classifier ? "an embedding with a classifier of word lists"
                                                     : "an embedding alone");
@@ -192,6 +210,10 @@ Status Session::StepToken(uint32_t id, uint32_t lane) { return StepLanes({&lane,
 Status Session::StepLanes(std::span<const uint32_t> lanes, std::span<const uint32_t> ids) {
   KINGLET_RETURN_IF_ERROR(CheckSize("ids to step", ids.size(), lanes.size()));
   KINGLET_RETURN_IF_ERROR(contents_->CheckLanes(lanes));
+  if (model().plan().reading) {
+    return Status::Refusal(KINGLET_UNSUPPORTED, "session", "token", "a language model",
+                           "a masked model, which reads whole texts (`fill`, `embed`)");
+  }
   for (size_t i = 0; i < lanes.size(); ++i) {
     KINGLET_RETURN_IF_ERROR(CheckId(ids[i], model().vocabulary_size()));
     if (model().plan().encoder && contents_->lanes[lanes[i]].stream.source_length() == 0) {
@@ -202,6 +224,16 @@ Status Session::StepLanes(std::span<const uint32_t> lanes, std::span<const uint3
   }
 
   return contents_->Step(lanes, ids, [&](std::span<StreamFrame> frames) {
+    return RunSteps(model(), model().plan().context, frames, contents_->execution);
+  });
+}
+
+Status Session::LookAt(uint64_t position, uint32_t lane) {
+  if (model().plan().clusters.empty()) return NoPart("one that predicts masked words");
+  KINGLET_RETURN_IF_ERROR(contents_->FindToken(position, lane).status());
+  const uint32_t id = 0;
+  return contents_->Step({&lane, 1}, {&id, 1}, [&](std::span<StreamFrame> frames) {
+    frames.front().position = position;
     return RunSteps(model(), model().plan().context, frames, contents_->execution);
   });
 }
@@ -222,6 +254,11 @@ Status Session::StepTokenAfter(uint32_t id, const ContextCut& cut,
 }
 
 Status Session::Encode(std::span<const uint32_t> source, uint32_t lane) {
+  return Encode(source, {}, lane);
+}
+
+Status Session::Encode(std::span<const uint32_t> source, std::span<const uint32_t> segments,
+                       uint32_t lane) {
   KINGLET_ASSIGN_OR_RETURN(Lane* const found, contents_->FindLane(lane));
   const std::optional<EncoderPlan>& encoder = model().plan().encoder;
   if (!encoder) {
@@ -235,6 +272,9 @@ Status Session::Encode(std::span<const uint32_t> source, uint32_t lane) {
   for (const uint32_t id : source) {
     KINGLET_RETURN_IF_ERROR(CheckId(id, encoder->vocabulary_size));
   }
+  if (!segments.empty()) {
+    KINGLET_RETURN_IF_ERROR(CheckSegments(model().plan(), segments, source.size()));
+  }
 
   const ComputingCall call(contents_->execution);
   std::optional<State> before;
@@ -243,7 +283,7 @@ Status Session::Encode(std::span<const uint32_t> source, uint32_t lane) {
   try {
     KINGLET_ASSIGN_OR_RETURN(before, found->stream.Save(contents_->model));
     KINGLET_RETURN_IF_ERROR(found->stream.BeginSource(source.size()));
-    const Status status = contents_->RunEncoder(source, *found);
+    const Status status = contents_->RunEncoder(source, segments, *found);
     if (status.ok()) {
       found->Invalidate();
     } else {
@@ -256,7 +296,12 @@ Status Session::Encode(std::span<const uint32_t> source, uint32_t lane) {
   }
 }
 
-Status Session::Contents::RunEncoder(std::span<const uint32_t> source, Lane& lane) {
+Status Session::Contents::RunEncoder(std::span<const uint32_t> source,
+                                     std::span<const uint32_t> segments, Lane& lane) {
+  const auto token_of = [&](const EncoderPass& pass, size_t i) {
+    if (!pass.of_segments) return source[i];
+    return segments.empty() ? 0 : segments[i];
+  };
   const EncoderPlan& encoder = *model->plan().encoder;
   const size_t together = std::max<size_t>(SourceTokensTogether(*model), 1);
   for (const EncoderPass& pass : encoder.passes) {
@@ -267,8 +312,9 @@ Status Session::Contents::RunEncoder(std::span<const uint32_t> source, Lane& lan
         const size_t i = pass.order == SourceOrder::kBackward ? tokens - 1 - turn : turn;
         std::byte* const own =
             source_scratch.get() + (turn - first) * model->layout().source_token_bytes;
-        frames.push_back(source_scratch ? lane.stream.SourceFrame(i, source[i], own, encoder.window)
-                                        : lane.stream.SourceFrame(i, source[i]));
+        const uint32_t token = token_of(pass, i);
+        frames.push_back(source_scratch ? lane.stream.SourceFrame(i, token, own, encoder.window)
+                                        : lane.stream.SourceFrame(i, token));
       }
       KINGLET_RETURN_IF_ERROR(RunSteps(*model, pass, frames, execution));
     }

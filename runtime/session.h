@@ -78,7 +78,13 @@ class Session {
   // KINGLET_INVALID_ARGUMENT for a source that is empty or longer than the encoder's window;
   // KINGLET_ID_OUT_OF_RANGE if an id >= size of the source's vocabulary; KINGLET_CANCELLED.
   Status Encode(std::span<const uint32_t> source, uint32_t lane = 0);
-  // Processes one token. Errors: KINGLET_ID_OUT_OF_RANGE if id >= vocabulary size;
+  // The same for a masked model: reads a whole text, [CLS] and [SEP] in it. segments[i] is the
+  // segment number of token i: empty: all 0. Errors also: KINGLET_ID_OUT_OF_RANGE for a segment
+  // that the model does not have; KINGLET_INVALID_ARGUMENT for another number of them;
+  // KINGLET_UNSUPPORTED for segments of a translation's source.
+  Status Encode(std::span<const uint32_t> source, std::span<const uint32_t> segments,
+                uint32_t lane);
+  // Processes one token. Errors: KINGLET_UNSUPPORTED for a masked model; KINGLET_ID_OUT_OF_RANGE if id >= vocabulary size;
   // KINGLET_NO_SOURCE_YET if the model has an encoder and the lane no source; KINGLET_CANCELLED.
   Status StepToken(uint32_t id, uint32_t lane = 0);
   // The same where an unchanged model computed the token before: `kept` has what the cut keeps of
@@ -110,6 +116,22 @@ class Session {
   // For calls made of several sessions' calls: KINGLET_CANCELLED if Cancel was called since the
   // last call that it stopped.
   Status TakeCancellation(const std::string& what);
+
+  // --- masked models. Errors of all: KINGLET_UNSUPPORTED for another model, or one without the part
+  // that answers; KINGLET_NO_SOURCE_YET before a text was read; KINGLET_INVALID_ARGUMENT for a
+  // position that the text does not have; KINGLET_NOT_FINITE; KINGLET_CANCELLED.
+
+  // From now on the queries below are about the token at this position of the text that the lane
+  // has read: which word the model expects there.
+  Status LookAt(uint64_t position, uint32_t lane = 0);
+  // Elements of the pooled vector, and scores of a text or, for spans, of a token; 0: none.
+  uint32_t pooled_width() const;
+  uint32_t scores() const;
+  // The text's pooled vector, made of its first token's; out.size() == pooled_width().
+  Status Pooled(std::span<double> out, uint32_t lane = 0);
+  // The text's scores, without a softmax; out.size() == scores(). With spans: the scores [start,
+  // end] of the token at `position`, which is otherwise 0.
+  Status Scores(std::span<double> out, uint64_t position = 0, uint32_t lane = 0);
 
   // --- queries about the token that follows. Errors of all: KINGLET_NO_TOKEN_YET before the lane's
   // first step; KINGLET_NOT_FINITE if the model's own numbers overflowed; KINGLET_CANCELLED;

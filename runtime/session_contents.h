@@ -59,7 +59,16 @@ struct Session::Contents {
   template <class Run>
   Status Step(std::span<const uint32_t> numbers, std::span<const uint32_t> ids, const Run& run);
   // Runs the encoder on the source of the lane's stream.
-  Status RunEncoder(std::span<const uint32_t> source, Lane& lane);
+  Status RunEncoder(std::span<const uint32_t> source, std::span<const uint32_t> segments,
+                    Lane& lane);
+
+  // --- masked models (session_reading.cc)
+
+  // The lane, if it has a text with a token at the position, and the model is a masked one.
+  Result<Lane*> FindToken(uint64_t position, uint32_t lane);
+  // Runs steps about the token at the position and copies the buffer's numbers to `out`.
+  Status Read(StepRange first, StepRange second, BufferId buffer, uint64_t position,
+              std::span<double> out, Lane& lane);
 
   // --- queries (session_queries.cc)
 

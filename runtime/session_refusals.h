@@ -43,6 +43,10 @@ inline Status NoTokenYet() {
                          "none");
 }
 
+inline Status NoPart(const char* expected) {
+  return Status::Refusal(KINGLET_UNSUPPORTED, "session", "model", expected, "one without");
+}
+
 inline Status OutOfMemory() { return Status(KINGLET_OUT_OF_MEMORY, "session: out of memory"); }
 
 }  // namespace kinglet::session

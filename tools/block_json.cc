@@ -36,22 +36,39 @@ class BlockWriter {
   }
 
   void operator()(const DenseLayers& dense) {
-    static constexpr const char* kDenseNorms[] = {"none", "layer", "root_mean_square"};
     Begin("dense_layers", dense.name);
     line_.Key("place").Text(dense.place == DensePlace::kInput ? "input" : "output");
     TailInputKey("input", dense.input);
     line_.Key("layers").BeginArray();
     for (const DenseLayer& layer : dense.layers) {
       line_.BeginObject();
-      Tensor("weight", layer.weight);
-      Tensor("bias", layer.bias);
-      line_.Key("norm").Text(kDenseNorms[static_cast<size_t>(layer.norm)]);
-      if (layer.norm != DenseNorm::kNone) line_.Key("epsilon").Number(layer.epsilon);
-      Tensor("norm_gain", layer.norm_gain);
-      Tensor("norm_bias", layer.norm_bias);
-      line_.Key("activation").Text(ActivationName(layer.activation)).EndObject();
+      Dense(layer);
+      line_.EndObject();
     }
     line_.EndArray().EndObject();
+  }
+
+  void operator()(const MaskedModel& model) {
+    static constexpr const char* kScored[] = {"classes", "next_sentence", "spans"};
+    Begin("masked_model", model.name);
+    line_.Key("segments").BeginObject();
+    Embedding(model.segments);
+    line_.EndObject();
+    Tensor("norm_gain", model.norm_gain);
+    Tensor("norm_bias", model.norm_bias);
+    line_.Key("stack").BeginObject();
+    Stack(model.stack);
+    line_.EndObject();
+    const auto layer = [this](const char* key, const std::optional<DenseLayer>& dense) {
+      if (!dense) return;
+      line_.Key(key).BeginObject();
+      Dense(*dense);
+      line_.EndObject();
+    };
+    layer("pooler", model.pooler);
+    layer("scores", model.scores);
+    if (model.scores) line_.Key("scored").Text(kScored[static_cast<size_t>(model.scored)]);
+    line_.EndObject();
   }
 
   void operator()(const AdaptiveSoftmax& softmax) {
@@ -137,6 +154,18 @@ class BlockWriter {
   }
 
  private:
+  void Dense(const DenseLayer& layer) {
+    static constexpr const char* kDenseNorms[] = {"none", "layer", "root_mean_square"};
+    Tensor("weight", layer.weight);
+    Tensor("bias", layer.bias);
+    line_.Key("norm").Text(kDenseNorms[static_cast<size_t>(layer.norm)]);
+    if (layer.norm != DenseNorm::kNone) line_.Key("epsilon").Number(layer.epsilon);
+    Tensor("norm_gain", layer.norm_gain);
+    Tensor("norm_bias", layer.norm_bias);
+    line_.Key("activation").Text(ActivationName(layer.activation));
+    if (layer.norm_last) line_.Key("norm_last").Boolean(true);
+  }
+
   void Layers(const char* key, std::span<const RecurrentLayer> layers) {
     static constexpr const char* kCells[] = {"lstm", "gru", "tanh", "relu", "qrnn"};
     line_.Key(key).BeginArray();

@@ -29,6 +29,7 @@ Command AddEmbed(Arguments& program);
 Command AddInspect(Arguments& program);
 Command AddVerify(Arguments& program);
 Command AddTranslate(Arguments& program);
+Command AddFill(Arguments& program);
 Command AddTokenize(Arguments& program);
 Command AddFilter(Arguments& program);
 Command AddTuneCache(Arguments& program);

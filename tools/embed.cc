@@ -3,13 +3,16 @@
 #include <cstdio>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "converters/sources/input_file.h"
 #include "converters/texts/token_file.h"
 #include "runtime/embedder.h"
+#include "runtime/session.h"
 #include "tools/commands.h"
 #include "tools/json_lines.h"
+#include "tools/masked_lines.h"
 #include "tools/run_options.h"
 #include "tools/words.h"
 
@@ -18,7 +21,7 @@ namespace {
 
 struct EmbedOptions {
   RunOptions run;
-  std::string ids;
+  MaskedInput input;
   bool classify = false;
 };
 
@@ -41,7 +44,7 @@ void AppendNumbers(const char* key, const std::vector<double>& numbers, JsonLine
 Status WriteVectors(const EmbedOptions& options, Embedder& embedder, Console& console) {
   const int digits = NumberDigits(embedder.model());
   KINGLET_ASSIGN_OR_RETURN(const TokenSequence sequence,
-                           ReadIdSequence(options.ids, embedder.model().vocabulary_size()));
+                           ReadIdSequence(options.input.ids, embedder.model().vocabulary_size()));
   std::vector<double> vector(embedder.width());
   for (const uint32_t id : sequence.ids) {
     KINGLET_RETURN_IF_ERROR(embedder.Vector(id, vector));
@@ -61,12 +64,12 @@ Status WriteVectors(const EmbedOptions& options, Embedder& embedder, Console& co
 Status WriteClasses(const EmbedOptions& options, Embedder& embedder, Console& console) {
   const int digits = NumberDigits(embedder.model());
   KINGLET_ASSIGN_OR_RETURN(const std::vector<std::vector<uint32_t>> lists,
-                           ReadIdLines(options.ids));
+                           ReadIdLines(options.input.ids));
   std::vector<double> scores(embedder.classes()), log_probabilities(embedder.classes());
   for (size_t i = 0; i < lists.size(); ++i) {
     if (const Status status = embedder.Classify(lists[i], scores, log_probabilities);
         !status.ok()) {
-      return InFile(options.ids + ", line " + std::to_string(i + 1), status);
+      return InFile(options.input.ids + ", line " + std::to_string(i + 1), status);
     }
     // The first of equal scores.
     const auto best = std::max_element(scores.begin(), scores.end()) - scores.begin();
@@ -86,8 +89,68 @@ Status WriteClasses(const EmbedOptions& options, Embedder& embedder, Console& co
   return Status();
 }
 
+// A text's numbers under one or two keys.
+void WriteText(const EmbedOptions& options, const Model& model, uint64_t number,
+               const std::vector<std::pair<const char*, std::vector<double>>>& parts,
+               Console& console) {
+  const int digits = NumberDigits(model);
+  if (!options.run.json) {
+    std::string text = std::to_string(number);
+    for (const auto& [key, numbers] : parts) text += "\t" + Numbers(numbers, digits);
+    console.out.Write(text + "\n");
+    return;
+  }
+  JsonLine line(digits);
+  line.Key("line").Integer(number);
+  for (const auto& [key, numbers] : parts) AppendNumbers(key, numbers, line);
+  console.out.Write(line.Finish());
+}
+
+// The pooled vectors or scores of texts that a masked model reads.
+Status WriteTexts(const EmbedOptions& options, const std::shared_ptr<const Model>& model,
+                  Console& console) {
+  KINGLET_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Create(model));
+  const Reading& reading = *model->plan().reading;
+  if (options.classify && session->scores() == 0) {
+    return Status::Refusal(KINGLET_UNSUPPORTED, options.run.model, "--classify",
+                           "a model that scores texts or spans", "one that does not");
+  }
+  if (!options.classify && session->pooled_width() == 0) {
+    return Status::Refusal(KINGLET_UNSUPPORTED, options.run.model, "embed", "a model with a pooler",
+                           "one without (`fill` predicts its words)");
+  }
+  const bool spans = options.classify && reading.scores_spans;
+  std::vector<double> numbers(options.classify ? session->scores() : session->pooled_width());
+  const auto write = [&](uint64_t number, const MaskedText& text) -> Status {
+    KINGLET_RETURN_IF_ERROR(session->Encode(text.ids, text.segments, 0));
+    if (spans) {
+      std::vector<double> starts, ends;
+      for (size_t i = 0; i < text.ids.size(); ++i) {
+        KINGLET_RETURN_IF_ERROR(session->Scores(numbers, i));
+        starts.push_back(numbers[0]);
+        ends.push_back(numbers[1]);
+      }
+      WriteText(options, *model, number, {{"start", starts}, {"end", ends}}, console);
+      return console.out.status();
+    }
+    KINGLET_RETURN_IF_ERROR(options.classify ? session->Scores(numbers) : session->Pooled(numbers));
+    const auto* block = FindBlock<MaskedModel>(model->file().description());
+    const bool next = block->scored == ScoredPart::kNextSentence;
+    const char* const key = !options.classify ? "vector" : next ? "next" : "scores";
+    WriteText(options, *model, number, {{key, numbers}}, console);
+    return console.out.status();
+  };
+  return ForEachMaskedLine(options.input, *model, write);
+}
+
 Status Embed(const EmbedOptions& options, Console& console) {
   KINGLET_ASSIGN_OR_RETURN(const std::shared_ptr<const Model> model, OpenModel(options.run));
+  if (model->plan().reading) return WriteTexts(options, model, console);
+  if (options.input.ids.empty() || !options.input.segments.empty()) {
+    return Status::Refusal(KINGLET_INVALID_ARGUMENT, "embed", "model",
+                           "--ids FILE, and no segments, for a model that is no masked model",
+                           "others");
+  }
   if (options.classify && !model->plan().classifier) {
     return Status::Refusal(KINGLET_UNSUPPORTED, options.run.model, "--classify",
                            "a model with a classifier", "one without");
@@ -102,15 +165,14 @@ Status Embed(const EmbedOptions& options, Console& console) {
 Command AddEmbed(Arguments& program) {
   const auto options = std::make_shared<EmbedOptions>();
   Arguments embed =
-      program.AddSubcommand("embed", "Print the vectors of words, or the classes of word lists");
+      program.AddSubcommand("embed", "Print the vectors of words or texts, or their classes");
   AddModelOptions(embed, options->run);
-  embed.Add("--ids", options->ids, "token ids; with --classify, one list of ids per line")
-      .Required()
-      .Called(kFileOrStandardInput);
+  AddMaskedInput(embed, options->input);
   embed.AddFlag("--classify", options->classify,
-                "print the class of each list and the log-probabilities of all classes");
+                "print the class of each list and the log-probabilities of all classes; of a "
+                "masked model the scores of each text");
   embed.Footer("Example:\n  kinglet embed model.kgl --ids ids.txt --json");
-  return {embed, [] { return Status(); },
+  return {embed, [options] { return CheckMaskedInput(options->input, "embed"); },
           [options](Console& console) { return Embed(*options, console); }};
 }
 

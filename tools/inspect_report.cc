@@ -98,6 +98,13 @@ struct BlockText {
            (block.input ? ", activations quantised" : ", float activations");
   }
 
+  std::string operator()(const MaskedModel& block) const {
+    static constexpr const char* kScored[] = {"classes", "the next sentence", "spans"};
+    const std::string text = "masked model        " + std::to_string(SegmentsOf(block)) +
+                             " segments, " + Stack(block.stack) + (block.pooler ? ", pooler" : "");
+    return block.scores ? text + ", scores of " + kScored[static_cast<size_t>(block.scored)] : text;
+  }
+
   std::string operator()(const DenseLayers& block) const {
     return "dense layers        " + std::to_string(block.layers.size()) +
            (block.place == DensePlace::kInput ? " before the decoder" : " after the decoder");

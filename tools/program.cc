@@ -28,12 +28,13 @@ Program::Program() : arguments("Convert, run and inspect compressed language mod
   arguments.Footer(
       "Example:\n  kinglet score model.kgl --text test.txt\n\n"
       "`kinglet help SUBCOMMAND` lists the options of a subcommand.");
-  commands = {AddConvert(arguments),     AddScore(arguments),     AddPredict(arguments),
-              AddGenerate(arguments),    AddCount(arguments),     AddBench(arguments),
-              AddEmbed(arguments),       AddInspect(arguments),   AddVerify(arguments),
-              AddTranslate(arguments),   AddTokenize(arguments),  AddRescore(arguments),
-              AddFilter(arguments),      AddTuneCache(arguments), AddReport(arguments),
-              AddSensitivity(arguments), AddPlan(arguments),      AddDiff(arguments)};
+  commands = {AddConvert(arguments),   AddScore(arguments),       AddPredict(arguments),
+              AddGenerate(arguments),  AddCount(arguments),       AddBench(arguments),
+              AddEmbed(arguments),     AddInspect(arguments),     AddVerify(arguments),
+              AddTranslate(arguments), AddFill(arguments),        AddTokenize(arguments),
+              AddRescore(arguments),   AddFilter(arguments),      AddTuneCache(arguments),
+              AddReport(arguments),    AddSensitivity(arguments), AddPlan(arguments),
+              AddDiff(arguments)};
 }
 
 std::vector<std::string> CommandNames(const Program& program) {

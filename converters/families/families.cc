@@ -4,6 +4,7 @@
 #include <array>
 
 #include "converters/families/awd_lstm.h"
+#include "converters/families/bert.h"
 #include "converters/families/define_awd_lstm.h"
 #include "converters/families/espnet_rnn.h"
 #include "converters/families/espnet_transformer.h"
@@ -67,7 +68,7 @@ Status ReadTensors(LoadedModel& model) {
 }
 
 std::span<const Family> Families() {
-  static constexpr std::array<Family, 15> kFamilies = {{
+  static constexpr std::array<Family, 16> kFamilies = {{
       {kMicronetFamily, LooksLikeMicronet, LoadMicronet},
       {kAwdLstmFamily, LooksLikeAwdLstm, LoadAwdLstm},
       {kDefineAwdLstmFamily, LooksLikeDefineAwdLstm, LoadDefineAwdLstm},
@@ -84,6 +85,7 @@ std::span<const Family> Families() {
       {kSpeechbrainRnnFamily, LooksLikeSpeechbrainRnn, LoadSpeechbrainRnn},
       {kSpeechbrainTransformerFamily, LooksLikeSpeechbrainTransformer, LoadSpeechbrainTransformer,
        true},
+      {kBertFamily, LooksLikeBert, LoadBert},
   }};
   return kFamilies;
 }

@@ -41,7 +41,8 @@ std::vector<TableUse> UsesOf(Block& block) {
                         },
                         [](TransformerDecoder&) {}, [](TransformerEncoder&) {},
                         [](RecurrentDecoder&) {}, [](NeuralCache&) {}, [](BagClassifier&) {},
-                        [](DenseLayers&) {}, [](RecurrentEncoder&) {}},
+                        [](DenseLayers&) {}, [](RecurrentEncoder&) {},
+                        [](MaskedModel&) {}},
              block);
   return uses;
 }

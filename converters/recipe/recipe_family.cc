@@ -27,6 +27,7 @@ std::vector<AdaptiveEmbedding*> EmbeddingsOf(ModelDescription& description) {
   for (Block& block : description.blocks) {
     std::visit(Overloaded{[&](AdaptiveEmbedding& embedding) { found.push_back(&embedding); },
                           [&](TransformerEncoder& encoder) { found.push_back(&encoder.embedding); },
+                          [&](MaskedModel& model) { found.push_back(&model.segments); },
                           [&](RecurrentEncoder& encoder) { found.push_back(&encoder.embedding); },
                           [](TransformerDecoder&) {}, [](RecurrentDecoder&) {}, [](DenseLayers&) {},
                           [](AdaptiveSoftmax&) {}, [](NeuralCache&) {}, [](BagClassifier&) {}},

@@ -42,6 +42,10 @@ Status Binder::CheckBuffers() const {
     return Status::Refusal(KINGLET_UNSUPPORTED, "cuda", "encoder", "a transformer encoder block",
                            "a recurrent encoder block");
   }
+  if (plan.reading) {
+    return Status::Refusal(KINGLET_UNSUPPORTED, "cuda", "model", "one without a masked model block",
+                           "one with it");
+  }
   for (const BufferSpec& buffer : plan.buffers) {
     if (buffer.element == Element::kCode32) {
       return Status::Refusal(KINGLET_UNSUPPORTED, "cuda", "buffer " + buffer.name,

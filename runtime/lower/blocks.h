@@ -35,6 +35,9 @@ void LowerEmbedding(const AdaptiveEmbedding& block, BufferId residual, PlanBuild
 // Adds the steps that compute the dense layers from `x`, reals or codes, to `y`, reals of the last
 // layer's width. The steps of layer i are named "<block's name>.<i>" and what follows it.
 void LowerDenseLayers(const DenseLayers& block, BufferId x, BufferId y, PlanBuilder& builder);
+// Adds the steps of one layer, "<name>" and what follows it.
+void LowerDenseLayer(const DenseLayer& layer, TailInput input, const std::string& name, BufferId x,
+                     BufferId y, PlanBuilder& builder);
 // Adds the step "<name>.activation" on x, reals; none for Activation::kNone.
 void LowerActivation(Activation activation, const std::string& name, BufferId x,
                      PlanBuilder& builder);
@@ -75,6 +78,14 @@ std::vector<SourceMemory> MakeSourceMemories(const TransformerDecoder& decoder,
 // Adds the encoder's passes, which fill the memories, and sets plan.encoder.
 void LowerEncoder(const TransformerEncoder& block, const TransformerDecoder& decoder,
                   std::span<const SourceMemory> memories, PlanBuilder& builder);
+
+// Adds the buffer of a masked model's results: [window, width] of reals, a row for each token.
+BufferId MakeTokenRows(const MaskedModel& block, PlanBuilder& builder);
+// Adds the steps that make the pooled vector and the scores from those rows; sets plan.reading.
+void LowerReading(const MaskedModel& block, BufferId rows, PlanBuilder& builder);
+// Adds the passes that fill the rows; sets plan.encoder.
+void LowerMaskedModel(const MaskedModel& block, const AdaptiveEmbedding& words, BufferId rows,
+                      PlanBuilder& builder);
 
 // A vector as reals and as codes; without a quantiser both are the same buffer.
 struct QuantisedVector {

@@ -3,14 +3,15 @@
 #include "runtime/lower/blocks.h"
 
 namespace kinglet {
-namespace {
 
 void LowerDenseLayer(const DenseLayer& layer, TailInput input, const std::string& name, BufferId x,
                      BufferId y, PlanBuilder& builder) {
   MatVec product{layer.weight, layer.bias, x, y};
   product.input = builder.plan().buffer(x).quantiser ? TailInput::kAsIs : input;
-  product.relu = layer.norm == DenseNorm::kNone && layer.activation == Activation::kRelu;
+  const bool norm_between = layer.norm != DenseNorm::kNone && !layer.norm_last;
+  product.relu = !norm_between && layer.activation == Activation::kRelu;
   builder.AddProduct(name, product);
+  if (layer.norm_last && !product.relu) LowerActivation(layer.activation, name, y, builder);
   switch (layer.norm) {
     case DenseNorm::kNone:
       break;
@@ -22,10 +23,8 @@ void LowerDenseLayer(const DenseLayer& layer, TailInput input, const std::string
       builder.AddStep(name + ".norm", RootMeanSquareNorm{y, layer.epsilon, y});
       break;
   }
-  if (!product.relu) LowerActivation(layer.activation, name, y, builder);
+  if (!layer.norm_last && !product.relu) LowerActivation(layer.activation, name, y, builder);
 }
-
-}  // namespace
 
 void LowerActivation(Activation activation, const std::string& name, BufferId x,
                      PlanBuilder& builder) {

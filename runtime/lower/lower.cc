@@ -97,6 +97,31 @@ void LowerWithoutDecoder(const AdaptiveEmbedding& embedding, const BagClassifier
   if (bag) LowerBagClassifier(*classifier, *bag, builder);
 }
 
+// The context steps make the hidden state of the token at the frame's position.
+void LowerMasked(const ModelDescription& description, const MaskedModel& masked,
+                 PlanBuilder& builder) {
+  Plan& plan = builder.plan();
+  const auto* output_layers = FindDenseLayers(description, DensePlace::kOutput);
+  const BufferId rows = MakeTokenRows(masked, builder);
+  const BufferId token = builder.Reals(DecodedName(output_layers), masked.stack.width,
+                                       output_layers == nullptr);
+  plan.hidden = token;
+  if (output_layers != nullptr) {
+    const TensorId last = output_layers->layers.back().weight;
+    plan.hidden = builder.Reals("hidden", Rows(plan.weights[last].shape), true);
+  }
+  builder.AddStep("token.load", LoadRow{rows, token});
+  if (output_layers != nullptr) LowerDenseLayers(*output_layers, token, plan.hidden, builder);
+  plan.context = {0, builder.step_count()};
+  if (const auto* softmax = FindBlock<AdaptiveSoftmax>(description)) {
+    builder.BeginQueries();
+    LowerSoftmax(*softmax, plan.hidden, builder);
+    builder.EndQueries();
+  }
+  LowerReading(masked, rows, builder);
+  LowerMaskedModel(masked, *FindBlock<AdaptiveEmbedding>(description), rows, builder);
+}
+
 }  // namespace
 
 Result<Plan> Lower(const ModelFile& file) { return Lower(file.description(), file.tensors()); }
@@ -118,6 +143,10 @@ Result<Plan> Lower(const ModelDescription& description, std::span<const TensorVi
   plan.weights = tensors;
   plan.vocabulary_size = description.vocabulary_size;
   PlanBuilder builder(plan);
+  if (const auto* masked = FindBlock<MaskedModel>(description)) {
+    LowerMasked(description, *masked, builder);
+    return plan;
+  }
   if (!predicts) {
     LowerWithoutDecoder(*embedding, FindBlock<BagClassifier>(description), builder);
     return plan;

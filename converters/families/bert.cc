@@ -1,0 +1,306 @@
+#include "converters/families/bert.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "converters/families/draft_builder.h"
+#include "converters/families/name_match.h"
+#include "converters/matrix_order.h"
+#include "converters/sources/checkpoint_path.h"
+#include "converters/sources/config_file.h"
+#include "converters/sources/quoted.h"
+#include "format/blocks.h"
+#include "format/limits.h"
+
+namespace kinglet {
+namespace {
+
+constexpr const char* kLayers = "encoder.layer.";
+constexpr const char* kWordTable = "embeddings.word_embeddings.weight";
+constexpr const char* kDecoder = "cls.predictions.decoder.weight";
+
+// What config.json says.
+struct BertSettings {
+  uint64_t width = 0, layers = 0, heads = 0, inner = 0, positions = 0, segments = 0, words = 0;
+  double epsilon = 1e-12;
+  Activation activation = Activation::kGelu;
+  bool tied = true;
+};
+
+Result<Activation> ActivationOf(const ConfigFile& file) {
+  const char* const key = "hidden_act";
+  KINGLET_ASSIGN_OR_RETURN(const std::string name, file.Text(key));
+  if (name == "gelu") return Activation::kGelu;
+  if (name == "relu") return Activation::kRelu;
+  if (name == "silu" || name == "swish") return Activation::kSwish;
+  return Status::Refusal(KINGLET_INVALID_CHECKPOINT, file.path(), key, "gelu, relu, silu or swish",
+                         QuotedName(name));
+}
+
+Result<BertSettings> ReadSettings(const ConfigFile& file) {
+  BertSettings settings;
+  const std::pair<const char*, uint64_t*> sizes[] = {
+      {"hidden_size", &settings.width},
+      {"num_hidden_layers", &settings.layers},
+      {"num_attention_heads", &settings.heads},
+      {"intermediate_size", &settings.inner},
+      {"max_position_embeddings", &settings.positions},
+      {"type_vocab_size", &settings.segments},
+      {"vocab_size", &settings.words}};
+  for (const auto& [key, size] : sizes) {
+    KINGLET_ASSIGN_OR_RETURN(const int64_t value, file.Integer(key));
+    const uint64_t most = key == std::string("vocab_size") ? kMaxDimension : kMaxExtent;
+    if (value < 1 || static_cast<uint64_t>(value) > most) {
+      return Status::Refusal(KINGLET_INVALID_CHECKPOINT, file.path(), key,
+                             "1 to " + std::to_string(most), std::to_string(value));
+    }
+    *size = static_cast<uint64_t>(value);
+  }
+  if (settings.width % settings.heads != 0) {
+    return Status::Refusal(KINGLET_INVALID_CHECKPOINT, file.path(), "hidden_size",
+                           "a multiple of num_attention_heads, " + std::to_string(settings.heads),
+                           std::to_string(settings.width));
+  }
+  if (settings.layers > kMaxLayers) {
+    return Status::Refusal(KINGLET_INVALID_CHECKPOINT, file.path(), "num_hidden_layers",
+                           "1 to " + std::to_string(kMaxLayers), std::to_string(settings.layers));
+  }
+  KINGLET_ASSIGN_OR_RETURN(settings.activation, ActivationOf(file));
+  if (file.Has("layer_norm_eps")) {
+    KINGLET_ASSIGN_OR_RETURN(settings.epsilon, file.Number("layer_norm_eps"));
+  }
+  if (file.Has("tie_word_embeddings")) {
+    KINGLET_ASSIGN_OR_RETURN(settings.tied, file.Boolean("tie_word_embeddings"));
+  }
+  if (file.Has("position_embedding_type")) {
+    KINGLET_ASSIGN_OR_RETURN(const std::string kind, file.Text("position_embedding_type"));
+    if (kind != "absolute") {
+      return Status::Refusal(KINGLET_INVALID_CHECKPOINT, file.path(), "position_embedding_type",
+                             "absolute", QuotedName(kind));
+    }
+  }
+  if (file.Has("is_decoder")) {
+    KINGLET_ASSIGN_OR_RETURN(const bool decoder, file.Boolean("is_decoder"));
+    if (decoder) {
+      return Status::Refusal(KINGLET_INVALID_CHECKPOINT, file.path(), "is_decoder", "false",
+                             "true");
+    }
+  }
+  return settings;
+}
+
+class BertLoader {
+ public:
+  BertLoader(const BertSettings& settings, const FamilyInput& input)
+      : settings_(settings), builder_(input.weights) {
+    prefix_ = builder_.Has("bert." + Layer(0) + "attention.self.query.weight") ? "bert." : "";
+  }
+
+  Result<LoadedModel> Load() {
+    const uint64_t d = settings_.width;
+    AdaptiveEmbedding embedding = Embedding();
+    MaskedModel model = Model();
+    ModelDraft& draft = builder_.model.draft;
+    std::vector<Block>& blocks = draft.description.blocks;
+    std::optional<DenseLayers> transform;
+    std::optional<AdaptiveSoftmax> softmax;
+    if (builder_.Has("cls.predictions.transform.dense.weight")) {
+      transform = Transform();
+      KINGLET_ASSIGN_OR_RETURN(softmax, Softmax());
+    }
+    if (builder_.Has(prefix_ + "pooler.dense.weight")) {
+      model.pooler = Linear(prefix_ + "pooler.dense", d, d, Activation::kTanh);
+    }
+    AddScores(model);
+    KINGLET_RETURN_IF_ERROR(builder_.CheckNames("a BERT of " + std::to_string(settings_.layers) +
+                                                " layers of " + std::to_string(d)));
+    draft.description.vocabulary_size = static_cast<uint32_t>(settings_.words);
+    blocks.emplace_back(std::move(embedding));
+    blocks.emplace_back(std::move(model));
+    if (transform) blocks.emplace_back(*std::move(transform));
+    if (softmax) blocks.emplace_back(*std::move(softmax));
+    builder_.DeferValues();
+    return std::move(builder_.model);
+  }
+
+ private:
+  static std::string Layer(uint64_t i) { return kLayers + std::to_string(i) + "."; }
+
+  AdaptiveEmbedding Embedding() {
+    words_ = builder_.Claim(prefix_ + kWordTable, {settings_.words, settings_.width});
+    builder_.PutAside({prefix_ + "embeddings.position_ids"});
+    AdaptiveEmbedding embedding;
+    embedding.name = "embedding";
+    embedding.width = static_cast<uint32_t>(settings_.width);
+    embedding.scale = 1;
+    words_id_ = builder_.Add(prefix_ + kWordTable, {settings_.words, settings_.width},
+                             Role::kPrunedAlso, words_);
+    embedding.bins.push_back({0, static_cast<uint32_t>(settings_.words), words_id_, std::nullopt});
+    return embedding;
+  }
+
+  MaskedModel Model() {
+    const uint64_t d = settings_.width;
+    const std::string embeddings = prefix_ + "embeddings.";
+    MaskedModel model{};
+    model.name = "text";
+    model.segments.width = static_cast<uint32_t>(d);
+    model.segments.scale = 1;
+    const TensorId segments = builder_.Add(embeddings + "token_type_embeddings.weight",
+                                           {settings_.segments, d}, Role::kKept);
+    model.segments.bins.push_back(
+        {0, static_cast<uint32_t>(settings_.segments), segments, std::nullopt});
+    std::tie(model.norm_gain, model.norm_bias) = Norm(embeddings + "LayerNorm");
+    TransformerDecoder& stack = model.stack;
+    stack.width = static_cast<uint32_t>(d);
+    stack.heads = static_cast<uint32_t>(settings_.heads);
+    stack.key_size = stack.value_size = static_cast<uint32_t>(d / settings_.heads);
+    stack.window = static_cast<uint32_t>(settings_.positions);
+    stack.start = StreamStart::kMasked;
+    stack.norm_order = NormOrder::kPost;
+    stack.epsilon = settings_.epsilon;
+    stack.activation = settings_.activation;
+    stack.positions = PositionTable{builder_.Add(embeddings + "position_embeddings.weight",
+                                                 {settings_.positions, d}, Role::kKept)};
+    for (uint64_t i = 0; i < settings_.layers; ++i) {
+      stack.layers.push_back(StackLayer(prefix_ + Layer(i)));
+    }
+    return model;
+  }
+
+  TransformerLayer StackLayer(const std::string& prefix) {
+    const uint64_t d = settings_.width, inner = settings_.inner;
+    TransformerLayer layer{};
+    std::tie(layer.qkv_weight, layer.qkv_bias) = Queries(prefix + "attention.self.");
+    std::tie(layer.out_weight, layer.out_bias) = Matrix(prefix + "attention.output.dense", d, d);
+    std::tie(layer.attention_norm_gain, layer.attention_norm_bias) =
+        Norm(prefix + "attention.output.LayerNorm");
+    std::tie(layer.inner_weight, layer.inner_bias) =
+        Matrix(prefix + "intermediate.dense", inner, d);
+    std::tie(layer.outer_weight, layer.outer_bias) = Matrix(prefix + "output.dense", d, inner);
+    std::tie(layer.inner_norm_gain, layer.inner_norm_bias) = Norm(prefix + "output.LayerNorm");
+    return layer;
+  }
+
+  // The head that predicts masked words: LN(activation(W x + b)), then a full softmax.
+  DenseLayers Transform() {
+    const std::string name = "cls.predictions.transform.";
+    DenseLayers dense{"transform", DensePlace::kOutput};
+    DenseLayer layer =
+        Linear(name + "dense", settings_.width, settings_.width, settings_.activation);
+    layer.norm = DenseNorm::kLayer;
+    layer.norm_last = true;
+    layer.epsilon = settings_.epsilon;
+    std::tie(layer.norm_gain, layer.norm_bias) = Norm(name + "LayerNorm");
+    dense.layers.push_back(layer);
+    return dense;
+  }
+
+  Result<AdaptiveSoftmax> Softmax() {
+    const Shape shape = {settings_.words, settings_.width};
+    AdaptiveSoftmax softmax{};
+    softmax.name = "decoder";
+    softmax.width = static_cast<uint32_t>(settings_.width);
+    softmax.head_size = static_cast<uint32_t>(settings_.words);
+    const bool stored = builder_.Has(kDecoder) || !settings_.tied;
+    const SourceTensor* own = stored ? builder_.Claim(kDecoder, shape) : builder_.ForOutput(words_);
+    bool tied = own == words_;
+    if (stored && own != nullptr && words_ != nullptr) {
+      KINGLET_ASSIGN_OR_RETURN(tied, SameParameter(*words_, *own));
+    }
+    softmax.head_table = tied ? words_id_ : builder_.Add(kDecoder, shape, Role::kPrunedAlso, own);
+    softmax.head_bias = builder_.Add("cls.predictions.bias", {settings_.words}, Role::kQuantised);
+    if (builder_.Has("cls.predictions.decoder.bias")) {
+      builder_.Claim("cls.predictions.decoder.bias", {settings_.words});  // the same parameter
+    }
+    return softmax;
+  }
+
+  void AddScores(MaskedModel& model) {
+    const struct {
+      const char* name;
+      ScoredPart part;
+    } heads[] = {{"classifier", ScoredPart::kClasses},
+                 {"cls.seq_relationship", ScoredPart::kNextSentence},
+                 {"qa_outputs", ScoredPart::kSpans}};
+    for (const auto& head : heads) {
+      const std::string name = head.name;
+      if (!builder_.Has(name + ".weight")) continue;
+      const SourceTensor* const weight = builder_.Find(name + ".weight");
+      const bool classes = head.part == ScoredPart::kClasses;
+      const uint64_t rows = classes && !weight->shape.empty() ? weight->shape[0] : 2;
+      model.scores = Linear(name, rows, settings_.width, Activation::kNone);
+      model.scored = head.part;
+      return;
+    }
+  }
+
+  using Pair = std::pair<TensorId, TensorId>;  // weight and bias, gain and bias
+
+  Pair Norm(const std::string& name) {
+    const bool old = builder_.Has(name + ".gamma");
+    const Shape shape = {settings_.width};
+    return {builder_.Add(name + (old ? ".gamma" : ".weight"), shape, Role::kKept),
+            builder_.Add(name + (old ? ".beta" : ".bias"), shape, Role::kKept)};
+  }
+
+  Pair Matrix(const std::string& name, uint64_t rows, uint64_t columns) {
+    return {builder_.Add(name + ".weight", {rows, columns}, Role::kPrunedAlso),
+            builder_.Add(name + ".bias", {rows}, Role::kQuantised)};
+  }
+  DenseLayer Linear(const std::string& name, uint64_t rows, uint64_t columns,
+                    Activation activation) {
+    DenseLayer layer{};
+    std::tie(layer.weight, layer.bias) = Matrix(name, rows, columns);
+    layer.activation = activation;
+    return layer;
+  }
+
+  // Joins the projections of queries, keys and values into one matrix whose rows are ordered by
+  // head.
+  Pair Queries(const std::string& attention) {
+    const uint64_t d = settings_.width;
+    const auto join = [&](const std::string& what, const Shape& shape, Role role) {
+      std::vector<const SourceTensor*> sources;
+      for (const char* part : {"query.", "key.", "value."}) {
+        sources.push_back(builder_.Claim(attention + part + what, shape));
+      }
+      Shape all = shape;
+      all[0] *= sources.size();
+      return builder_.AddMade(attention + "qkv." + what, all, role, sources,
+                              [heads = settings_.heads](const std::vector<float>& values) {
+                                return RowsByHead(values, 3, heads);
+                              });
+    };
+    return {join("weight", {d, d}, Role::kPrunedAlso), join("bias", {d}, Role::kQuantised)};
+  }
+
+  const BertSettings settings_;
+  DraftBuilder builder_;
+  std::string prefix_;  // "bert.", or nothing
+  const SourceTensor* words_ = nullptr;
+  TensorId words_id_ = 0;
+};
+
+}  // namespace
+
+bool LooksLikeBert(std::span<const SourceTensor> weights) {
+  return HasTensorUnder(weights, "bert.encoder.layer.0.attention.self.query.") ||
+         HasTensorUnder(weights, "encoder.layer.0.attention.self.query.");
+}
+
+Result<LoadedModel> LoadBert(const FamilyInput& input) {
+  std::string path = input.config;
+  if (path.empty()) {
+    KINGLET_ASSIGN_OR_RETURN(path, FindConfig(input.checkpoint, "config.json"));
+  }
+  KINGLET_ASSIGN_OR_RETURN(const ConfigFile file, ConfigFile::Read(path));
+  KINGLET_ASSIGN_OR_RETURN(const BertSettings settings, ReadSettings(file));
+  return BertLoader(settings, input).Load();
+}
+
+}  // namespace kinglet

@@ -1,0 +1,151 @@
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "runtime/lower/blocks.h"
+
+namespace kinglet {
+namespace {
+
+// As in the encoder of a translation (transformer_encoder.cc), attention needs the keys and values
+// of all tokens, so the model makes passes over the text: pass l runs the rest of layer l - 1 and
+// computes the attention queries, keys and values of layer l. The words come first, in a pass of
+// their own, because the segments that follow are looked up by other numbers.
+class MaskedLowering {
+ public:
+  MaskedLowering(const MaskedModel& block, PlanBuilder& builder)
+      : block_(block),
+        stack_(block.stack),
+        builder_(builder),
+        qkv_size_(uint64_t{stack_.heads} * (2 * stack_.key_size + stack_.value_size)),
+        residual_(builder.Reals("text.hidden", stack_.width)),
+        other_(builder.Reals("text.segment", stack_.width)),
+        qkv_(builder.Reals("text.qkv", qkv_size_)),
+        residuals_(builder.OfSource(
+            builder.Reals("text.hidden.rows", uint64_t{stack_.width} * stack_.window))) {
+    // Layers use two buffers in turn.
+    for (size_t i = 0; i < 2; ++i) {
+      qkvs_.push_back(builder.OfSource(
+          builder.Reals("text.qkv.rows." + std::to_string(i), qkv_size_ * stack_.window)));
+    }
+  }
+
+  EncoderPlan Lower(const AdaptiveEmbedding& words, BufferId rows) {
+    EncoderPlan plan{{}, builder_.plan().vocabulary_size, stack_.window};
+    const auto pass = [&](bool of_segments, const auto& lower) {
+      const size_t begin = builder_.step_count();
+      lower();
+      plan.passes.push_back({{begin, builder_.step_count()}, SourceOrder::kForward, of_segments});
+    };
+    pass(false, [&] {
+      LowerEmbedding(words, residual_, builder_);
+      builder_.AddStep("text.words.store", StoreRow{residual_, residuals_});
+    });
+    pass(true, [&] {
+      AdaptiveEmbedding segments = block_.segments;
+      segments.name = "text.segments";  // in the file it is a part of the masked model
+      LowerEmbedding(segments, other_, builder_);
+      builder_.AddStep("text.words.load", LoadRow{residuals_, residual_});
+      builder_.AddStep("text.segments.add", Add{other_, residual_});
+      LowerPositions(stack_, "text.positions", residual_, builder_);
+      AddNorm("text.norm", block_.norm_gain, block_.norm_bias);
+      LowerQkv(0);
+    });
+    for (size_t i = 0; i + 1 < stack_.layers.size(); ++i) {
+      pass(false, [&] {
+        LowerRestOfLayer(i);
+        LowerQkv(i + 1);
+      });
+    }
+    pass(false, [&] {
+      LowerRestOfLayer(stack_.layers.size() - 1);
+      builder_.AddStep("text.store", StoreRow{residual_, rows});
+    });
+    return plan;
+  }
+
+ private:
+  static std::string LayerName(size_t index) { return "text.layers." + std::to_string(index); }
+  void AddNorm(const std::string& name, TensorId gain, TensorId bias) {
+    builder_.AddStep(name, LayerNorm{residual_, gain, bias, stack_.epsilon, residual_});
+  }
+
+  void LowerQkv(size_t index) {
+    const TransformerLayer& layer = stack_.layers[index];
+    const std::string name = LayerName(index);
+    builder_.AddStep(name + ".hidden.store", StoreRow{residual_, residuals_});
+    builder_.AddProduct(name + ".qkv", MatVec{layer.qkv_weight, layer.qkv_bias, residual_, qkv_});
+    builder_.AddStep(name + ".qkv.store", StoreRow{qkv_, qkvs_[index % 2]});
+  }
+
+  void LowerRestOfLayer(size_t index) {
+    const TransformerLayer& layer = stack_.layers[index];
+    const std::string name = LayerName(index);
+    const BufferId rows = qkvs_[index % 2];
+    builder_.AddStep(name + ".hidden.load", LoadRow{residuals_, residual_});
+    builder_.AddStep(name + ".qkv.load", LoadRow{rows, qkv_});
+    const BufferId attended =
+        LowerSourceAttention(stack_, {rows, stack_.window}, name, qkv_, {}, {}, builder_);
+    const BufferId out = builder_.Reals(name + ".out", stack_.width);
+    builder_.AddProduct(name + ".out", MatVec{layer.out_weight, layer.out_bias, attended, out});
+    builder_.AddStep(name + ".residual1", Add{out, residual_});
+    AddNorm(name + ".norm1", *layer.attention_norm_gain, *layer.attention_norm_bias);
+    builder_.AddStep(name + ".residual2",
+                     Add{LowerFeedForward(stack_, layer, name, residual_, builder_), residual_});
+    AddNorm(name + ".norm2", *layer.inner_norm_gain, *layer.inner_norm_bias);
+  }
+
+  const MaskedModel& block_;
+  const TransformerDecoder& stack_;
+  PlanBuilder& builder_;
+  const uint64_t qkv_size_;  // of one token
+  const BufferId residual_, other_, qkv_;
+  const BufferId residuals_;    // [window, width]
+  std::vector<BufferId> qkvs_;  // [window, qkv_size_]
+};
+
+uint64_t OutputsOf(const DenseLayer& layer, PlanBuilder& builder) {
+  return Rows(builder.plan().weights[layer.weight].shape);
+}
+
+}  // namespace
+
+BufferId MakeTokenRows(const MaskedModel& block, PlanBuilder& builder) {
+  return builder.SourceRows("text.rows", block.stack.width, block.stack.window, {});
+}
+
+void LowerReading(const MaskedModel& block, BufferId rows, PlanBuilder& builder) {
+  Reading reading{};
+  reading.segments = SegmentsOf(block);
+  reading.scores_spans = block.scored == ScoredPart::kSpans;
+  std::optional<BufferId> input;
+  const auto load = [&](const std::string& name) {
+    const BufferId token = builder.Reals(name, block.stack.width);
+    builder.AddStep(name + ".load", LoadRow{rows, token});
+    return token;
+  };
+  reading.pooling.begin = builder.step_count();
+  if (block.pooler) {
+    reading.pooled = input = builder.Reals("pooled", OutputsOf(*block.pooler, builder));
+    LowerDenseLayer(*block.pooler, TailInput::kAsIs, "pooler", load("pooler.input"), *input,
+                    builder);
+  }
+  reading.scoring = {builder.step_count(), 0};
+  reading.pooling.end = reading.scoring.begin;
+  if (block.scores) {
+    if (!input) input = load("scores.input");
+    reading.scores = builder.Reals("scores", OutputsOf(*block.scores, builder));
+    LowerDenseLayer(*block.scores, TailInput::kAsIs, "scores", *input, *reading.scores, builder);
+  }
+  reading.scoring.end = builder.step_count();
+  builder.plan().reading = reading;
+}
+
+void LowerMaskedModel(const MaskedModel& block, const AdaptiveEmbedding& words, BufferId rows,
+                      PlanBuilder& builder) {
+  builder.BeginSource();
+  builder.plan().encoder = MaskedLowering(block, builder).Lower(words, rows);
+  builder.EndSource();
+}
+
+}  // namespace kinglet

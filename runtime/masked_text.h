@@ -1,0 +1,43 @@
+// What a masked model says of a text's words: each of them in turn is replaced by [MASK], and the
+// model reads the text again. Nothing is kept between these readings, as every vector depends on
+// every word.
+#ifndef KINGLET_RUNTIME_MASKED_TEXT_H_
+#define KINGLET_RUNTIME_MASKED_TEXT_H_
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "kinglet/status.h"
+#include "runtime/session.h"
+
+namespace kinglet {
+
+// The ids of a text with [CLS] and [SEP] in it, and the segment number of each; none: all 0.
+struct MaskedText {
+  std::vector<uint32_t> ids, segments;
+};
+
+// The words of BERT's vocabularies that stand for no text.
+struct MaskWords {
+  uint32_t mask, begin, separator;  // [MASK], [CLS], [SEP]
+};
+// KINGLET_UNSUPPORTED, on behalf of `asker`, for a model that predicts no masked words or lacks one
+// of these.
+Result<MaskWords> MaskWordsOf(const Model& model, const std::string& asker);
+
+// Whether a text's token takes part in its pseudo-log-likelihood: not [CLS] and [SEP].
+inline bool IsScored(uint32_t id, const MaskWords& words) {
+  return id != words.begin && id != words.separator;
+}
+
+// ln p of the token at `position` when [MASK] stands there (Salazar et al. 2020, "Masked Language
+// Model Scoring", equation 1: their sum is the pseudo-log-likelihood). The lane's text is replaced.
+// Errors: those of Session::Encode, Session::LookAt and queries.
+Result<double> MaskedLogProbability(const MaskedText& text, uint64_t position, uint32_t mask,
+                                    Session& session, uint32_t lane = 0);
+
+}  // namespace kinglet
+
+#endif  // KINGLET_RUNTIME_MASKED_TEXT_H_

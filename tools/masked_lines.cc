@@ -1,0 +1,100 @@
+#include "tools/masked_lines.h"
+
+#include <string_view>
+#include <vector>
+
+#include "converters/sources/input_file.h"
+#include "converters/texts/token_file.h"
+#include "runtime/text/model_text.h"
+#include "tools/run_options.h"
+#include "tools/text_lines.h"
+
+namespace kinglet {
+namespace {
+
+Status InLine(const std::string& source, uint64_t number, const Status& status) {
+  return status.ok() ? status : InFile(source + ", line " + std::to_string(number), status);
+}
+
+Result<std::vector<std::vector<uint32_t>>> ReadSegments(const MaskedInput& input, size_t lines) {
+  KINGLET_ASSIGN_OR_RETURN(std::vector<std::vector<uint32_t>> segments,
+                           ReadIdLines(input.segments));
+  if (segments.size() == lines) return segments;
+  return Status::Refusal(KINGLET_INVALID_ARGUMENT, input.segments, "lines",
+                         std::to_string(lines) + ", as in " + input.ids,
+                         std::to_string(segments.size()));
+}
+
+Status ForEachLineOfIds(const MaskedInput& input, const MaskedLineSink& sink) {
+  KINGLET_ASSIGN_OR_RETURN(std::vector<std::vector<uint32_t>> ids, ReadIdLines(input.ids));
+  std::vector<std::vector<uint32_t>> segments(ids.size());
+  if (!input.segments.empty()) {
+    KINGLET_ASSIGN_OR_RETURN(segments, ReadSegments(input, ids.size()));
+  }
+  for (size_t i = 0; i < ids.size(); ++i) {
+    if (!input.segments.empty() && segments[i].size() != ids[i].size()) {
+      const Status status = Status::Refusal(
+          KINGLET_INVALID_ARGUMENT, input.segments, "line " + std::to_string(i + 1),
+          std::to_string(ids[i].size()) + " segments", std::to_string(segments[i].size()));
+      return status;
+    }
+    KINGLET_RETURN_IF_ERROR(InLine(
+        input.ids, i + 1, sink(i + 1, MaskedText{std::move(ids[i]), std::move(segments[i])})));
+  }
+  return {};
+}
+
+}  // namespace
+
+void AddMaskedInput(Arguments& arguments, MaskedInput& input) {
+  arguments
+      .Add("--text", input.text, "text, one a line, A ||| B for a pair (default: standard input)")
+      .Called(kFileOrStandardInput);
+  arguments.Add("--ids", input.ids, "token ids, one text a line, [CLS] and [SEP] in it")
+      .Called(kFileOrStandardInput);
+  arguments.Add("--segments", input.segments, "the segment number of each id (default: 0 for all)")
+      .Called(kFileOrStandardInput);
+}
+
+Status CheckMaskedInput(const MaskedInput& input, const std::string& command) {
+  if (!input.ids.empty() && !input.text.empty()) {
+    return Status::Refusal(KINGLET_INVALID_ARGUMENT, "usage", command,
+                           "--ids FILE, --text FILE or standard input", "both files");
+  }
+  if (input.segments.empty() || !input.ids.empty()) return {};
+  return Status::Refusal(KINGLET_INVALID_ARGUMENT, "usage", command, "--segments beside --ids FILE",
+                         "none beside it");
+}
+
+Status ForEachMaskedLine(const MaskedInput& input, const Model& model, const MaskedLineSink& sink) {
+  if (!input.ids.empty()) return ForEachLineOfIds(input, sink);
+  const ModelText* const text = model.text();
+  if (text == nullptr) {
+    return Status::Refusal(KINGLET_UNSUPPORTED, "text", "model",
+                           "one that says how text is cut (convert --tokenizer vocab.txt), or "
+                           "--ids FILE",
+                           "another");
+  }
+  const bool standard_input = input.text.empty() || input.text == "-";
+  const std::string source = standard_input ? std::string(kStandardInput) : input.text;
+  uint64_t number = 0;
+  const auto read = [&](std::string_view line) -> Status {
+    number += 1;
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    if (line.empty()) return sink(number, {});
+    Result<Cut> cut = text->Encode(line);
+    if (!cut.ok()) return InLine(source, number, cut.status());
+    MaskedText masked;
+    for (const Cut::Token& token : cut->tokens) masked.ids.push_back(token.id);
+    masked.segments.assign(cut->segments.begin(), cut->segments.end());
+    return InLine(source, number, sink(number, masked));
+  };
+  if (standard_input) {
+    return ForEachInputLine([&](std::string_view line, bool) { return read(line); });
+  }
+  KINGLET_ASSIGN_OR_RETURN(const std::string whole, ReadWholeFile(input.text));
+  for (const std::string_view line : LinesOf(whole)) KINGLET_RETURN_IF_ERROR(read(line));
+  return {};
+}
+
+}  // namespace kinglet
