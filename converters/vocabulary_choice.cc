@@ -47,6 +47,7 @@ Result<std::vector<std::string>> WordsOfTexts(const std::vector<std::string>& te
 }  // namespace
 
 void NoteMissingWords(const ModelDraft& draft, std::vector<std::string>& notes) {
+  if (IsMaskedModel(draft.description)) return;  // its tokenizer knows the words
   const auto has = [&](std::string_view word) {
     return std::find(draft.vocabulary.begin(), draft.vocabulary.end(), word) !=
            draft.vocabulary.end();

@@ -400,17 +400,16 @@ inline bool IsMaskedModel(const ModelDescription& description) {
 inline bool IsLanguageModel(const ModelDescription& description) {
   if (IsMaskedModel(description)) return false;
   return std::any_of(description.blocks.begin(), description.blocks.end(), [](const Block& block) {
-    return std::visit(Overloaded{[](const AdaptiveEmbedding&) { return false; },
-                                 [](const BagClassifier&) { return false; },
-                                 [](const TransformerDecoder&) { return true; },
-                                 [](const RecurrentDecoder&) { return true; },
-                                 [](const AdaptiveSoftmax&) { return true; },
-                                 [](const NeuralCache&) { return true; },
-                                 [](const TransformerEncoder&) { return true; },
-                                 [](const DenseLayers&) { return true; },
-                                 [](const RecurrentEncoder&) { return true; },
-                                 [](const MaskedModel&) { return false; }},
-                      block);
+    return std::visit(
+        Overloaded{
+            [](const AdaptiveEmbedding&) { return false; },
+            [](const BagClassifier&) { return false; },
+            [](const TransformerDecoder&) { return true; },
+            [](const RecurrentDecoder&) { return true; },
+            [](const AdaptiveSoftmax&) { return true; }, [](const NeuralCache&) { return true; },
+            [](const TransformerEncoder&) { return true; }, [](const DenseLayers&) { return true; },
+            [](const RecurrentEncoder&) { return true; }, [](const MaskedModel&) { return false; }},
+        block);
   });
 }
 

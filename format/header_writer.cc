@@ -179,8 +179,7 @@ class HeaderBuilder {
     if (model.pooler) pooler = Add(*model.pooler);
     if (model.scores) scores = Add(*model.scores);
     return schema::CreateMaskedModel(builder_, segments, model.norm_gain, model.norm_bias, stack,
-                                     pooler, scores,
-                                     static_cast<schema::ScoredPart>(model.scored));
+                                     pooler, scores, static_cast<schema::ScoredPart>(model.scored));
   }
 
   flatbuffers::Offset<schema::DenseLayers> Add(const DenseLayers& dense) {

@@ -106,7 +106,7 @@ struct Reading {
   uint32_t segments;  // segment numbers are below this
   StepRange pooling;  // the same for the pooled vector of the text, at position 0; may be empty
   std::optional<BufferId> pooled;  // of reals
-  StepRange scoring;  // after `pooling` or, if the scores are of spans, at the position of any token
+  StepRange scoring;  // after `pooling` or, for scores of spans, at the position of any token
   std::optional<BufferId> scores;  // of reals
   bool scores_spans = false;       // scores are [start, end] of each token
 };

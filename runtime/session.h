@@ -84,8 +84,9 @@ class Session {
   // KINGLET_UNSUPPORTED for segments of a translation's source.
   Status Encode(std::span<const uint32_t> source, std::span<const uint32_t> segments,
                 uint32_t lane);
-  // Processes one token. Errors: KINGLET_UNSUPPORTED for a masked model; KINGLET_ID_OUT_OF_RANGE if id >= vocabulary size;
-  // KINGLET_NO_SOURCE_YET if the model has an encoder and the lane no source; KINGLET_CANCELLED.
+  // Processes one token. Errors: KINGLET_UNSUPPORTED for a masked model; KINGLET_ID_OUT_OF_RANGE
+  // if id >= vocabulary size; KINGLET_NO_SOURCE_YET if the model has an encoder and the lane no
+  // source; KINGLET_CANCELLED.
   Status StepToken(uint32_t id, uint32_t lane = 0);
   // The same where an unchanged model computed the token before: `kept` has what the cut keeps of
   // it (runtime/context_cut.h), and only the cut's runs run. REQUIRES: a cut of this plan, on the
@@ -117,8 +118,8 @@ class Session {
   // last call that it stopped.
   Status TakeCancellation(const std::string& what);
 
-  // --- masked models. Errors of all: KINGLET_UNSUPPORTED for another model, or one without the part
-  // that answers; KINGLET_NO_SOURCE_YET before a text was read; KINGLET_INVALID_ARGUMENT for a
+  // --- masked models. Errors of all: KINGLET_UNSUPPORTED for another model, or one without the
+  // part that answers; KINGLET_NO_SOURCE_YET before a text was read; KINGLET_INVALID_ARGUMENT for a
   // position that the text does not have; KINGLET_NOT_FINITE; KINGLET_CANCELLED.
 
   // From now on the queries below are about the token at this position of the text that the lane

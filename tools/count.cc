@@ -242,6 +242,7 @@ Status CountModel(const CountOptions& options, Console& console) {
   Progress(progress).Say("opening " + options.run.model);
   KINGLET_ASSIGN_OR_RETURN(const std::shared_ptr<const Model> model, OpenWholeModel(options.run));
   const Plan& plan = model->plan();
+  if (plan.reading) KINGLET_RETURN_IF_ERROR(RequireNoSource(*model, "count"));
   KINGLET_RETURN_IF_ERROR(CheckCountInput(options, plan.encoder.has_value()));
   KINGLET_ASSIGN_OR_RETURN(const CountInput input, ReadInput(options, model, progress));
   const std::vector<uint64_t> nonzeros = CountNonzeros(plan.weights);

@@ -146,10 +146,14 @@ Status WriteTexts(const EmbedOptions& options, const std::shared_ptr<const Model
 Status Embed(const EmbedOptions& options, Console& console) {
   KINGLET_ASSIGN_OR_RETURN(const std::shared_ptr<const Model> model, OpenModel(options.run));
   if (model->plan().reading) return WriteTexts(options, model, console);
-  if (options.input.ids.empty() || !options.input.segments.empty()) {
-    return Status::Refusal(KINGLET_INVALID_ARGUMENT, "embed", "model",
-                           "--ids FILE, and no segments, for a model that is no masked model",
-                           "others");
+  if (options.input.ids.empty()) {
+    return Status::Refusal(KINGLET_INVALID_ARGUMENT, options.run.model, "embed",
+                           "--ids FILE, as it is no masked model",
+                           options.input.text.empty() ? "none" : "--text");
+  }
+  if (!options.input.segments.empty()) {
+    return Status::Refusal(KINGLET_UNSUPPORTED, options.run.model, "--segments", "a masked model",
+                           "another");
   }
   if (options.classify && !model->plan().classifier) {
     return Status::Refusal(KINGLET_UNSUPPORTED, options.run.model, "--classify",

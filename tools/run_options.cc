@@ -72,6 +72,10 @@ Result<std::shared_ptr<const Model>> OpenWholeModel(const RunOptions& options) {
 }
 
 Status RequireNoSource(const Model& model, const std::string& command) {
+  if (IsMaskedModel(model.file().description())) {
+    return Status::Refusal(KINGLET_UNSUPPORTED, command, "model", "a language model",
+                           "a masked model, for `fill` and `embed`");
+  }
   if (!HasEncoder(model.file().description())) return Status();
   return Status::Refusal(KINGLET_UNSUPPORTED, command, "model", "a language model",
                          "one with an encoder, for `translate` and `score --pairs`");

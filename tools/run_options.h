@@ -40,8 +40,8 @@ Result<std::shared_ptr<const Model>> OpenModel(const RunOptions& options);
 // The same, with every weight of the file kept in memory, for callers that read the weights.
 Result<std::shared_ptr<const Model>> OpenWholeModel(const RunOptions& options);
 
-// KINGLET_UNSUPPORTED for a model with an encoder, which needs a source: `command` reads texts, not
-// sentence pairs.
+// KINGLET_UNSUPPORTED for a model with an encoder, which needs a source, and for a masked model,
+// which reads whole texts: `command` reads a stream of words.
 Status RequireNoSource(const Model& model, const std::string& command);
 
 // Significant digits that distinguish all values of the backend's real type: 9 or 17.

@@ -163,7 +163,10 @@ Status Translate(const TranslateOptions& options, Console& console) {
   KINGLET_ASSIGN_OR_RETURN(const std::shared_ptr<const Model> model, OpenModel(options.run));
   if (!HasEncoder(model->file().description())) {
     return Status::Refusal(KINGLET_UNSUPPORTED, "translate", options.run.model,
-                           "a model with an encoder", "a language model");
+                           "a model with an encoder and a decoder",
+                           IsMaskedModel(model->file().description())
+                               ? "a masked model, for `fill` and `embed`"
+                               : "a language model");
   }
   TranslationOptions search{0, options.max_length, options.length_penalty,
                             std::max(options.n_best, 1U)};

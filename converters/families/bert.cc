@@ -132,7 +132,7 @@ class BertLoader {
 
   AdaptiveEmbedding Embedding() {
     words_ = builder_.Claim(prefix_ + kWordTable, {settings_.words, settings_.width});
-    builder_.PutAside({prefix_ + "embeddings.position_ids"});
+    builder_.ClaimUnshaped(prefix_ + "embeddings.position_ids", /*required=*/false);
     AdaptiveEmbedding embedding;
     embedding.name = "embedding";
     embedding.width = static_cast<uint32_t>(settings_.width);

@@ -41,8 +41,7 @@ std::vector<TableUse> UsesOf(Block& block) {
                         },
                         [](TransformerDecoder&) {}, [](TransformerEncoder&) {},
                         [](RecurrentDecoder&) {}, [](NeuralCache&) {}, [](BagClassifier&) {},
-                        [](DenseLayers&) {}, [](RecurrentEncoder&) {},
-                        [](MaskedModel&) {}},
+                        [](DenseLayers&) {}, [](RecurrentEncoder&) {}, [](MaskedModel&) {}},
              block);
   return uses;
 }

@@ -103,8 +103,8 @@ void LowerMasked(const ModelDescription& description, const MaskedModel& masked,
   Plan& plan = builder.plan();
   const auto* output_layers = FindDenseLayers(description, DensePlace::kOutput);
   const BufferId rows = MakeTokenRows(masked, builder);
-  const BufferId token = builder.Reals(DecodedName(output_layers), masked.stack.width,
-                                       output_layers == nullptr);
+  const BufferId token =
+      builder.Reals(DecodedName(output_layers), masked.stack.width, output_layers == nullptr);
   plan.hidden = token;
   if (output_layers != nullptr) {
     const TensorId last = output_layers->layers.back().weight;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "tests/support/classifier_builder.h"
+#include "tests/support/masked_builder.h"
 #include "tests/support/translation_builder.h"
 #include "tests/tools/run_command.h"
 #include "tools/program.h"
@@ -60,6 +61,13 @@ void WriteFiles(const CommandFolder& folder) {
   folder.WriteModel("translation.kgl", TinyTranslation());
   folder.WriteModel("vectors.kgl", TinyClassifier({.classes = 0}));
   folder.WriteModel("classifier.kgl", TinyClassifier({}));
+  folder.WriteModel("masked.kgl", TinyMasked({.scores = 3}));
+  folder.WriteModel("next.kgl", TinyMasked({.scores = 2, .scored = ScoredPart::kNextSentence}));
+  folder.WriteModel(
+      "spans.kgl",
+      TinyMasked({.words = false, .pooler = false, .scores = 2, .scored = ScoredPart::kSpans}));
+  folder.Write("texts.txt", "2 9 4 13 3 6 3\n2 5 3\n");
+  folder.Write("segments.txt", "0 0 0 0 0 1 1\n0 0 0\n");
   folder.Write("ids.txt", "0 1 2 3 4 5 6\n");
   folder.Write("text.txt", "the w3 w4 unheard\nw5 the w7 w9\n");
   folder.Write("documents.jsonl", "{\"text\":\"the w3\\nw4\"}\n");

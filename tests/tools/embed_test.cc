@@ -93,7 +93,10 @@ TEST_F(EmbedTest, RefusesInOneLine) {
   EXPECT_NE(blank.error.find("blank.txt, line 2"), std::string::npos) << blank.error;
   const Outcome bad = folder_.Run("embed bag.kgl --ids bad.txt --classify");
   EXPECT_NE(bad.error.find("bad.txt, line 2"), std::string::npos) << bad.error;
-  EXPECT_EQ(folder_.Run("embed bag.kgl").exit_status, 2);
+  EXPECT_EQ(folder_.Run("embed bag.kgl").error,
+            "kinglet: bag.kgl: embed: expected --ids FILE, as it is no masked model, found none\n");
+  EXPECT_EQ(folder_.Run("embed bag.kgl --ids ids.txt --segments ids.txt").error,
+            "kinglet: bag.kgl: --segments: expected a masked model, found another\n");
 }
 
 TEST_F(EmbedTest, OtherCommandsKnowSuchModels) {

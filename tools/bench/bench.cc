@@ -86,6 +86,7 @@ Result<TranslationLengths> ReadLengths(const BenchOptions& options, const Model&
 
 Status Bench(const BenchOptions& options, Console& console) {
   KINGLET_ASSIGN_OR_RETURN(const std::shared_ptr<const Model> model, OpenModel(options.run));
+  if (model->plan().reading) KINGLET_RETURN_IF_ERROR(RequireNoSource(*model, "bench"));
   BenchSetup setup;
   setup.lanes = options.run.lanes;
   setup.threads = options.run.threads;

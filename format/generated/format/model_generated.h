@@ -111,6 +111,9 @@ struct DenseLayerBuilder;
 struct DenseLayers;
 struct DenseLayersBuilder;
 
+struct MaskedModel;
+struct MaskedModelBuilder;
+
 struct Block;
 struct BlockBuilder;
 
@@ -694,6 +697,39 @@ inline const char *EnumNameDenseNorm(DenseNorm e) {
   if (flatbuffers::IsOutRange(e, DenseNorm::None, DenseNorm::RootMeanSquare)) return "";
   const size_t index = static_cast<size_t>(e);
   return EnumNamesDenseNorm()[index];
+}
+
+enum class ScoredPart : uint8_t {
+  Classes = 0,
+  NextSentence = 1,
+  Spans = 2,
+  MIN = Classes,
+  MAX = Spans
+};
+
+inline const ScoredPart (&EnumValuesScoredPart())[3] {
+  static const ScoredPart values[] = {
+    ScoredPart::Classes,
+    ScoredPart::NextSentence,
+    ScoredPart::Spans
+  };
+  return values;
+}
+
+inline const char * const *EnumNamesScoredPart() {
+  static const char * const names[4] = {
+    "Classes",
+    "NextSentence",
+    "Spans",
+    nullptr
+  };
+  return names;
+}
+
+inline const char *EnumNameScoredPart(ScoredPart e) {
+  if (flatbuffers::IsOutRange(e, ScoredPart::Classes, ScoredPart::Spans)) return "";
+  const size_t index = static_cast<size_t>(e);
+  return EnumNamesScoredPart()[index];
 }
 
 enum class DensePlace : uint8_t {
@@ -3933,7 +3969,8 @@ struct DenseLayer FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
     VT_NORM_GAIN = 10,
     VT_NORM_BIAS = 12,
     VT_EPSILON = 14,
-    VT_ACTIVATION = 16
+    VT_ACTIVATION = 16,
+    VT_NORM_LAST = 18
   };
   uint32_t weight() const {
     return GetField<uint32_t>(VT_WEIGHT, 0);
@@ -3956,6 +3993,9 @@ struct DenseLayer FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
   kinglet::schema::Activation activation() const {
     return static_cast<kinglet::schema::Activation>(GetField<uint8_t>(VT_ACTIVATION, 0));
   }
+  bool norm_last() const {
+    return GetField<uint8_t>(VT_NORM_LAST, 0) != 0;
+  }
   bool Verify(flatbuffers::Verifier &verifier) const {
     return VerifyTableStart(verifier) &&
            VerifyField<uint32_t>(verifier, VT_WEIGHT, 4) &&
@@ -3965,6 +4005,7 @@ struct DenseLayer FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
            VerifyField<uint32_t>(verifier, VT_NORM_BIAS, 4) &&
            VerifyField<double>(verifier, VT_EPSILON, 8) &&
            VerifyField<uint8_t>(verifier, VT_ACTIVATION, 1) &&
+           VerifyField<uint8_t>(verifier, VT_NORM_LAST, 1) &&
            verifier.EndTable();
   }
 };
@@ -3994,6 +4035,9 @@ struct DenseLayerBuilder {
   void add_activation(kinglet::schema::Activation activation) {
     fbb_.AddElement<uint8_t>(DenseLayer::VT_ACTIVATION, static_cast<uint8_t>(activation), 0);
   }
+  void add_norm_last(bool norm_last) {
+    fbb_.AddElement<uint8_t>(DenseLayer::VT_NORM_LAST, static_cast<uint8_t>(norm_last), 0);
+  }
   explicit DenseLayerBuilder(flatbuffers::FlatBufferBuilder &_fbb)
         : fbb_(_fbb) {
     start_ = fbb_.StartTable();
@@ -4013,13 +4057,15 @@ inline flatbuffers::Offset<DenseLayer> CreateDenseLayer(
     flatbuffers::Optional<uint32_t> norm_gain = flatbuffers::nullopt,
     flatbuffers::Optional<uint32_t> norm_bias = flatbuffers::nullopt,
     double epsilon = 0.00001,
-    kinglet::schema::Activation activation = kinglet::schema::Activation::None) {
+    kinglet::schema::Activation activation = kinglet::schema::Activation::None,
+    bool norm_last = false) {
   DenseLayerBuilder builder_(_fbb);
   builder_.add_epsilon(epsilon);
   if(norm_bias) { builder_.add_norm_bias(*norm_bias); }
   if(norm_gain) { builder_.add_norm_gain(*norm_gain); }
   if(bias) { builder_.add_bias(*bias); }
   builder_.add_weight(weight);
+  builder_.add_norm_last(norm_last);
   builder_.add_activation(activation);
   builder_.add_norm(norm);
   return builder_.Finish();
@@ -4113,6 +4159,119 @@ inline flatbuffers::Offset<DenseLayers> CreateDenseLayersDirect(
       layers__);
 }
 
+struct MaskedModel FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
+  typedef MaskedModelBuilder Builder;
+  struct Traits;
+  enum FlatBuffersVTableOffset FLATBUFFERS_VTABLE_UNDERLYING_TYPE {
+    VT_SEGMENTS = 4,
+    VT_NORM_GAIN = 6,
+    VT_NORM_BIAS = 8,
+    VT_STACK = 10,
+    VT_POOLER = 12,
+    VT_SCORES = 14,
+    VT_SCORED = 16
+  };
+  const kinglet::schema::AdaptiveEmbedding *segments() const {
+    return GetPointer<const kinglet::schema::AdaptiveEmbedding *>(VT_SEGMENTS);
+  }
+  uint32_t norm_gain() const {
+    return GetField<uint32_t>(VT_NORM_GAIN, 0);
+  }
+  uint32_t norm_bias() const {
+    return GetField<uint32_t>(VT_NORM_BIAS, 0);
+  }
+  const kinglet::schema::TransformerDecoder *stack() const {
+    return GetPointer<const kinglet::schema::TransformerDecoder *>(VT_STACK);
+  }
+  const kinglet::schema::DenseLayer *pooler() const {
+    return GetPointer<const kinglet::schema::DenseLayer *>(VT_POOLER);
+  }
+  const kinglet::schema::DenseLayer *scores() const {
+    return GetPointer<const kinglet::schema::DenseLayer *>(VT_SCORES);
+  }
+  kinglet::schema::ScoredPart scored() const {
+    return static_cast<kinglet::schema::ScoredPart>(GetField<uint8_t>(VT_SCORED, 0));
+  }
+  bool Verify(flatbuffers::Verifier &verifier) const {
+    return VerifyTableStart(verifier) &&
+           VerifyOffsetRequired(verifier, VT_SEGMENTS) &&
+           verifier.VerifyTable(segments()) &&
+           VerifyField<uint32_t>(verifier, VT_NORM_GAIN, 4) &&
+           VerifyField<uint32_t>(verifier, VT_NORM_BIAS, 4) &&
+           VerifyOffsetRequired(verifier, VT_STACK) &&
+           verifier.VerifyTable(stack()) &&
+           VerifyOffset(verifier, VT_POOLER) &&
+           verifier.VerifyTable(pooler()) &&
+           VerifyOffset(verifier, VT_SCORES) &&
+           verifier.VerifyTable(scores()) &&
+           VerifyField<uint8_t>(verifier, VT_SCORED, 1) &&
+           verifier.EndTable();
+  }
+};
+
+struct MaskedModelBuilder {
+  typedef MaskedModel Table;
+  flatbuffers::FlatBufferBuilder &fbb_;
+  flatbuffers::uoffset_t start_;
+  void add_segments(flatbuffers::Offset<kinglet::schema::AdaptiveEmbedding> segments) {
+    fbb_.AddOffset(MaskedModel::VT_SEGMENTS, segments);
+  }
+  void add_norm_gain(uint32_t norm_gain) {
+    fbb_.AddElement<uint32_t>(MaskedModel::VT_NORM_GAIN, norm_gain, 0);
+  }
+  void add_norm_bias(uint32_t norm_bias) {
+    fbb_.AddElement<uint32_t>(MaskedModel::VT_NORM_BIAS, norm_bias, 0);
+  }
+  void add_stack(flatbuffers::Offset<kinglet::schema::TransformerDecoder> stack) {
+    fbb_.AddOffset(MaskedModel::VT_STACK, stack);
+  }
+  void add_pooler(flatbuffers::Offset<kinglet::schema::DenseLayer> pooler) {
+    fbb_.AddOffset(MaskedModel::VT_POOLER, pooler);
+  }
+  void add_scores(flatbuffers::Offset<kinglet::schema::DenseLayer> scores) {
+    fbb_.AddOffset(MaskedModel::VT_SCORES, scores);
+  }
+  void add_scored(kinglet::schema::ScoredPart scored) {
+    fbb_.AddElement<uint8_t>(MaskedModel::VT_SCORED, static_cast<uint8_t>(scored), 0);
+  }
+  explicit MaskedModelBuilder(flatbuffers::FlatBufferBuilder &_fbb)
+        : fbb_(_fbb) {
+    start_ = fbb_.StartTable();
+  }
+  flatbuffers::Offset<MaskedModel> Finish() {
+    const auto end = fbb_.EndTable(start_);
+    auto o = flatbuffers::Offset<MaskedModel>(end);
+    fbb_.Required(o, MaskedModel::VT_SEGMENTS);
+    fbb_.Required(o, MaskedModel::VT_STACK);
+    return o;
+  }
+};
+
+inline flatbuffers::Offset<MaskedModel> CreateMaskedModel(
+    flatbuffers::FlatBufferBuilder &_fbb,
+    flatbuffers::Offset<kinglet::schema::AdaptiveEmbedding> segments = 0,
+    uint32_t norm_gain = 0,
+    uint32_t norm_bias = 0,
+    flatbuffers::Offset<kinglet::schema::TransformerDecoder> stack = 0,
+    flatbuffers::Offset<kinglet::schema::DenseLayer> pooler = 0,
+    flatbuffers::Offset<kinglet::schema::DenseLayer> scores = 0,
+    kinglet::schema::ScoredPart scored = kinglet::schema::ScoredPart::Classes) {
+  MaskedModelBuilder builder_(_fbb);
+  builder_.add_scores(scores);
+  builder_.add_pooler(pooler);
+  builder_.add_stack(stack);
+  builder_.add_norm_bias(norm_bias);
+  builder_.add_norm_gain(norm_gain);
+  builder_.add_segments(segments);
+  builder_.add_scored(scored);
+  return builder_.Finish();
+}
+
+struct MaskedModel::Traits {
+  using type = MaskedModel;
+  static auto constexpr Create = CreateMaskedModel;
+};
+
 struct Block FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
   typedef BlockBuilder Builder;
   struct Traits;
@@ -4126,7 +4285,8 @@ struct Block FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
     VT_BAG_CLASSIFIER = 16,
     VT_TRANSFORMER_ENCODER = 18,
     VT_DENSE_LAYERS = 20,
-    VT_RECURRENT_ENCODER = 22
+    VT_RECURRENT_ENCODER = 22,
+    VT_MASKED_MODEL = 24
   };
   const flatbuffers::String *name() const {
     return GetPointer<const flatbuffers::String *>(VT_NAME);
@@ -4158,6 +4318,9 @@ struct Block FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
   const kinglet::schema::RecurrentEncoder *recurrent_encoder() const {
     return GetPointer<const kinglet::schema::RecurrentEncoder *>(VT_RECURRENT_ENCODER);
   }
+  const kinglet::schema::MaskedModel *masked_model() const {
+    return GetPointer<const kinglet::schema::MaskedModel *>(VT_MASKED_MODEL);
+  }
   bool Verify(flatbuffers::Verifier &verifier) const {
     return VerifyTableStart(verifier) &&
            VerifyOffsetRequired(verifier, VT_NAME) &&
@@ -4180,6 +4343,8 @@ struct Block FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
            verifier.VerifyTable(dense_layers()) &&
            VerifyOffset(verifier, VT_RECURRENT_ENCODER) &&
            verifier.VerifyTable(recurrent_encoder()) &&
+           VerifyOffset(verifier, VT_MASKED_MODEL) &&
+           verifier.VerifyTable(masked_model()) &&
            verifier.EndTable();
   }
 };
@@ -4218,6 +4383,9 @@ struct BlockBuilder {
   void add_recurrent_encoder(flatbuffers::Offset<kinglet::schema::RecurrentEncoder> recurrent_encoder) {
     fbb_.AddOffset(Block::VT_RECURRENT_ENCODER, recurrent_encoder);
   }
+  void add_masked_model(flatbuffers::Offset<kinglet::schema::MaskedModel> masked_model) {
+    fbb_.AddOffset(Block::VT_MASKED_MODEL, masked_model);
+  }
   explicit BlockBuilder(flatbuffers::FlatBufferBuilder &_fbb)
         : fbb_(_fbb) {
     start_ = fbb_.StartTable();
@@ -4241,8 +4409,10 @@ inline flatbuffers::Offset<Block> CreateBlock(
     flatbuffers::Offset<kinglet::schema::BagClassifier> bag_classifier = 0,
     flatbuffers::Offset<kinglet::schema::TransformerEncoder> transformer_encoder = 0,
     flatbuffers::Offset<kinglet::schema::DenseLayers> dense_layers = 0,
-    flatbuffers::Offset<kinglet::schema::RecurrentEncoder> recurrent_encoder = 0) {
+    flatbuffers::Offset<kinglet::schema::RecurrentEncoder> recurrent_encoder = 0,
+    flatbuffers::Offset<kinglet::schema::MaskedModel> masked_model = 0) {
   BlockBuilder builder_(_fbb);
+  builder_.add_masked_model(masked_model);
   builder_.add_recurrent_encoder(recurrent_encoder);
   builder_.add_dense_layers(dense_layers);
   builder_.add_transformer_encoder(transformer_encoder);
@@ -4272,7 +4442,8 @@ inline flatbuffers::Offset<Block> CreateBlockDirect(
     flatbuffers::Offset<kinglet::schema::BagClassifier> bag_classifier = 0,
     flatbuffers::Offset<kinglet::schema::TransformerEncoder> transformer_encoder = 0,
     flatbuffers::Offset<kinglet::schema::DenseLayers> dense_layers = 0,
-    flatbuffers::Offset<kinglet::schema::RecurrentEncoder> recurrent_encoder = 0) {
+    flatbuffers::Offset<kinglet::schema::RecurrentEncoder> recurrent_encoder = 0,
+    flatbuffers::Offset<kinglet::schema::MaskedModel> masked_model = 0) {
   auto name__ = name ? _fbb.CreateString(name) : 0;
   return kinglet::schema::CreateBlock(
       _fbb,
@@ -4285,7 +4456,8 @@ inline flatbuffers::Offset<Block> CreateBlockDirect(
       bag_classifier,
       transformer_encoder,
       dense_layers,
-      recurrent_encoder);
+      recurrent_encoder,
+      masked_model);
 }
 
 struct Provenance FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
