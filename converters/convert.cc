@@ -106,6 +106,17 @@ Status CheckAgainstModel(const ConvertOptions& options, const LoadedModel& model
     return Status::Refusal(KINGLET_INVALID_ARGUMENT, "convert", "keep-define",
                            "a DeFINE unit that is the whole input", "none");
   }
+  if (IsMaskedModel(model.draft.description)) {
+    const std::pair<const char*, bool> unknown[] = {
+        {"golden", !options.golden.empty()}, {"calibrate", !options.calibration_text.empty()}};
+    for (const auto& [option, given] : unknown) {
+      if (!given) continue;
+      return Status::Refusal(KINGLET_UNSUPPORTED, "convert", option,
+                             "none for a masked model, whose activations stay floats and whose "
+                             "answers `fill` and `embed` print",
+                             "one");
+    }
+  }
   if (!model.bits || !options.bits) return {};
   return Status::Refusal(
       KINGLET_INVALID_ARGUMENT, "convert", "bits",

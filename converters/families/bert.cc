@@ -19,9 +19,9 @@
 namespace kinglet {
 namespace {
 
-constexpr const char* kLayers = "encoder.layer.";
-constexpr const char* kWordTable = "embeddings.word_embeddings.weight";
-constexpr const char* kDecoder = "cls.predictions.decoder.weight";
+constexpr const char* kBertLayers = "encoder.layer.";
+constexpr const char* kBertWords = "embeddings.word_embeddings.weight";
+constexpr const char* kBertDecoder = "cls.predictions.decoder.weight";
 
 // What config.json says.
 struct BertSettings {
@@ -128,16 +128,16 @@ class BertLoader {
   }
 
  private:
-  static std::string Layer(uint64_t i) { return kLayers + std::to_string(i) + "."; }
+  static std::string Layer(uint64_t i) { return kBertLayers + std::to_string(i) + "."; }
 
   AdaptiveEmbedding Embedding() {
-    words_ = builder_.Claim(prefix_ + kWordTable, {settings_.words, settings_.width});
+    words_ = builder_.Claim(prefix_ + kBertWords, {settings_.words, settings_.width});
     builder_.ClaimUnshaped(prefix_ + "embeddings.position_ids", /*required=*/false);
     AdaptiveEmbedding embedding;
     embedding.name = "embedding";
     embedding.width = static_cast<uint32_t>(settings_.width);
     embedding.scale = 1;
-    words_id_ = builder_.Add(prefix_ + kWordTable, {settings_.words, settings_.width},
+    words_id_ = builder_.Add(prefix_ + kBertWords, {settings_.words, settings_.width},
                              Role::kPrunedAlso, words_);
     embedding.bins.push_back({0, static_cast<uint32_t>(settings_.words), words_id_, std::nullopt});
     return embedding;
@@ -206,13 +206,15 @@ class BertLoader {
     softmax.name = "decoder";
     softmax.width = static_cast<uint32_t>(settings_.width);
     softmax.head_size = static_cast<uint32_t>(settings_.words);
-    const bool stored = builder_.Has(kDecoder) || !settings_.tied;
-    const SourceTensor* own = stored ? builder_.Claim(kDecoder, shape) : builder_.ForOutput(words_);
+    const bool stored = builder_.Has(kBertDecoder) || !settings_.tied;
+    const SourceTensor* own =
+        stored ? builder_.Claim(kBertDecoder, shape) : builder_.ForOutput(words_);
     bool tied = own == words_;
     if (stored && own != nullptr && words_ != nullptr) {
       KINGLET_ASSIGN_OR_RETURN(tied, SameParameter(*words_, *own));
     }
-    softmax.head_table = tied ? words_id_ : builder_.Add(kDecoder, shape, Role::kPrunedAlso, own);
+    softmax.head_table =
+        tied ? words_id_ : builder_.Add(kBertDecoder, shape, Role::kPrunedAlso, own);
     softmax.head_bias = builder_.Add("cls.predictions.bias", {settings_.words}, Role::kQuantised);
     if (builder_.Has("cls.predictions.decoder.bias")) {
       builder_.Claim("cls.predictions.decoder.bias", {settings_.words});  // the same parameter

@@ -187,6 +187,28 @@ TEST(Bert, ATiedDecoderIsStoredOnce) {
   EXPECT_EQ(tables("mlm-untied"), 2u);
 }
 
+TEST(Bert, NoGoldenValuesAndNoCalibrationYet) {
+  const TemporaryFolder folder;
+  for (const bool golden : {true, false}) {
+    ConvertOptions options;
+    options.checkpoint = kVariants + "mlm-tied";
+    options.output = folder.Path("m.kgl");
+    options.vocabulary = kVariants + "mlm-tied/vocab.txt";
+    if (golden) {
+      options.golden = kVariants + "mlm-tied/golden.tsv";
+      options.ids = kVariants + "mlm-tied/tokens.txt";
+    } else {
+      options.calibration_text = kVariants + "mlm-tied/tokens.txt";
+      options.bits = 9;
+    }
+    EXPECT_EQ(Convert(options).status().message(),
+              "convert: " + std::string(golden ? "golden" : "calibrate") +
+                  ": expected none for a masked model, whose activations stay floats and whose "
+                  "answers `fill` and `embed` print, found one");
+    EXPECT_TRUE(folder.Names().empty());
+  }
+}
+
 TEST(Bert, Refusals) {
   const TemporaryFolder folder;
   const std::string from = kVariants + "mlm-tied";
