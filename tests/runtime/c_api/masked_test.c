@@ -72,6 +72,22 @@ const char* TestMasked(void) {
   EXPECT(memcmp(pooled, other, sizeof other) == 0);
   kinglet_state_destroy(state);
 
+  // So does a state that was written as bytes, which also says what was looked at last.
+  unsigned char bytes[4096];
+  uint64_t size = 0;
+  EXPECT_PASSES(Look(session, 0, 2, first));
+  EXPECT_OK(kinglet_session_save(session, 0, &state));
+  EXPECT_OK(kinglet_state_write(state, bytes, sizeof bytes, &size));
+  kinglet_state_destroy(state);
+  EXPECT_PASSES(Look(session, 0, 4, second));
+  EXPECT_OK(kinglet_state_read(model, bytes, size, &state));
+  EXPECT_OK(kinglet_session_restore(session, 1, state));
+  EXPECT_OK(kinglet_session_log_probabilities(session, 1, again, WORDS));
+  EXPECT(memcmp(first, again, sizeof first) == 0);
+  EXPECT_PASSES(Look(session, 1, 4, again));
+  EXPECT(memcmp(second, again, sizeof second) == 0);
+  kinglet_state_destroy(state);
+
   uint64_t position = 99;
   EXPECT_OK(kinglet_session_read(session, 0, kPair, kSegments, LENGTH));
   EXPECT_OK(kinglet_session_position(session, 0, &position));
