@@ -6,6 +6,7 @@
 #include <string>
 
 #include "kernels/device_program.h"
+#include "runtime/reading_widths.h"
 #include "runtime/session_contents.h"
 #include "runtime/session_refusals.h"
 
@@ -28,12 +29,6 @@ Status CopyFinite(std::span<const T> from, std::span<double> out) {
   }
   std::copy(from.begin(), from.end(), out.begin());
   return {};
-}
-
-uint32_t CountOf(const Model& model, const std::optional<BufferId> Reading::*buffer) {
-  const std::optional<Reading>& reading = model.plan().reading;
-  if (!reading || !((*reading).*buffer)) return 0;
-  return static_cast<uint32_t>(model.plan().buffer(*((*reading).*buffer)).count);
 }
 
 }  // namespace
@@ -71,8 +66,8 @@ Status Session::Contents::Read(StepRange first, StepRange second, BufferId buffe
   }
 }
 
-uint32_t Session::pooled_width() const { return CountOf(model(), &Reading::pooled); }
-uint32_t Session::scores() const { return CountOf(model(), &Reading::scores); }
+uint32_t Session::pooled_width() const { return PooledWidth(model().plan()); }
+uint32_t Session::scores() const { return ScoreCount(model().plan()); }
 
 Status Session::Pooled(std::span<double> out, uint32_t lane) {
   KINGLET_ASSIGN_OR_RETURN(Lane* const found, contents_->FindToken(0, lane));

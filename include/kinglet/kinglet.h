@@ -287,7 +287,8 @@ KINGLET_API kinglet_status kinglet_session_lanes(const kinglet_session* session,
 // Processes token `id` on one lane. The backend "cpu" allocates nothing here, except in the steps
 // of a model for which it has no kernel of its own and uses the reference; the log names the first.
 // Errors: KINGLET_ID_OUT_OF_RANGE, KINGLET_CANCELLED, KINGLET_NO_SOURCE_YET (the model has an
-// encoder, and the lane has no source since it was created or reset).
+// encoder, and the lane has no source since it was created or reset), KINGLET_UNSUPPORTED (a masked
+// model: kinglet_session_read).
 KINGLET_API kinglet_status kinglet_session_step(kinglet_session* session, uint32_t lane,
                                                 uint32_t id);
 
@@ -323,6 +324,56 @@ KINGLET_API kinglet_status kinglet_session_fork(kinglet_session* session, uint32
 // something (a source, a token or a query): it stops before its next step and returns
 // KINGLET_CANCELLED. Later calls run normally. Any thread may call this while the session exists.
 KINGLET_API kinglet_status kinglet_session_cancel(kinglet_session* session);
+
+// --- masked models -------------------------------------------------------------------------------
+
+// A *masked model* (BERT) reads a whole text at once and says which word it expects at any position
+// of it, usually where the text has the word "[MASK]" (kinglet_model_find_token). Read a text, look
+// at a position, and then query as after a step. The functions of a lane return
+// KINGLET_UNSUPPORTED for any other model, or for a masked one without the part that answers.
+
+// The number of elements of a text's pooled vector; 0 for a model that makes none.
+KINGLET_API kinglet_status kinglet_model_pooled_width(const kinglet_model* model, uint32_t* out);
+
+// The number of scores of a text: one for each class, or two, whether the second text of a pair
+// follows the first (score 0) or not (score 1). In a model that finds answers, the scores of each
+// token, two: that the answer starts there, that it ends there. 0 for a model without scores.
+KINGLET_API kinglet_status kinglet_model_score_count(const kinglet_model* model, uint32_t* out);
+
+// Starts a new stream in the lane and reads a text of `count` tokens, the words "[CLS]" and "[SEP]"
+// among them as in training. segments[i] is the segment of token i: 0 for the first text of a pair,
+// 1 for the second; `segments` may be NULL: all 0. Forks and saved states share what was read. This
+// takes the time of the whole text. The call allocates.
+// Errors: KINGLET_INVALID_ARGUMENT (no tokens, or more than the model has positions),
+// KINGLET_ID_OUT_OF_RANGE (a token or a segment), KINGLET_UNSUPPORTED, KINGLET_CANCELLED,
+// KINGLET_OUT_OF_MEMORY.
+KINGLET_API kinglet_status kinglet_session_read(kinglet_session* session, uint32_t lane,
+                                                const uint32_t* ids, const uint32_t* segments,
+                                                uint64_t count);
+
+// From now on queries of the lane are about the token at this position of its text, from 0: which
+// word the model expects there. Each such call counts as a token of kinglet_session_position.
+// Errors: KINGLET_NO_SOURCE_YET (no text since the lane was created or reset),
+// KINGLET_INVALID_ARGUMENT (a position beyond the text), KINGLET_UNSUPPORTED (no words predicted),
+// KINGLET_CANCELLED.
+KINGLET_API kinglet_status kinglet_session_look_at(kinglet_session* session, uint32_t lane,
+                                                   uint64_t position);
+
+// The pooled vector of the lane's text, which is made of its first token's vector:
+// kinglet_model_pooled_width numbers. `capacity` is the number of elements that `out` has room for;
+// those beyond are left alone. Every backend but "ref64" computes them in float.
+// Errors: KINGLET_BUFFER_TOO_SMALL, KINGLET_NO_SOURCE_YET, KINGLET_UNSUPPORTED (no pooler),
+// KINGLET_NOT_FINITE (an overflow in the model's own arithmetic), KINGLET_CANCELLED.
+KINGLET_API kinglet_status kinglet_session_pooled(kinglet_session* session, uint32_t lane,
+                                                  double* out, uint64_t capacity);
+
+// The scores of the lane's text: kinglet_model_score_count logits, before any softmax. In a model
+// that finds answers they are those of the token at `position`; in any other `position` is 0.
+// `capacity` as for kinglet_session_pooled.
+// Errors: as kinglet_session_pooled, and KINGLET_INVALID_ARGUMENT (another position).
+KINGLET_API kinglet_status kinglet_session_scores(kinglet_session* session, uint32_t lane,
+                                                  uint64_t position, double* out,
+                                                  uint64_t capacity);
 
 // --- states --------------------------------------------------------------------------------------
 

@@ -114,6 +114,16 @@ class Model:
         """How many tokens a stream has before positions start again, if it is bounded."""
         return self._optional(lib.kinglet_model_positions)
 
+    @property
+    def pooled_width(self) -> int:
+        """In a masked model: the number of elements of a text's pooled vector; 0: it has none."""
+        return int(number_of(c_uint32, lib.kinglet_model_pooled_width, self.handle))
+
+    @property
+    def score_count(self) -> int:
+        """In a masked model: the number of scores of a text, or of each token; 0: it has none."""
+        return int(number_of(c_uint32, lib.kinglet_model_score_count, self.handle))
+
     def _optional(self, call: Any) -> int | None:
         try:
             return int(number_of(c_uint32, call, self.handle))

@@ -121,6 +121,52 @@ class Session(Queries):
             )
         )
 
+    # --- masked models
+
+    def read(self, ids: Ids, segments: Ids | None = None, lane: int = 0) -> None:
+        """In a masked model: starts a stream that has read this text, [CLS] and [SEP] in it.
+
+        `segments` has the segment of each token: 0 for the first text of a pair, 1 for the second;
+        None: all 0. Ctrl-C ends it.
+        """
+        words = uint32s(ids)
+        parts = None if segments is None else uint32s(segments, "segments")
+        if parts is not None and len(parts) != len(words):
+            raise InvalidArgument(
+                f"kinglet: segments: expected {len(words)} of them, found {len(parts)}"
+            )
+        self._long(
+            lambda handle: lib.kinglet_session_read(
+                handle, _lane(lane), address(words), None if parts is None else address(parts),
+                len(words)
+            )
+        )
+
+    def look_at(self, position: int, lane: int = 0) -> None:
+        """Makes the lane's queries be about the token at this position of the text that it read.
+
+        They then say which word the model expects there, usually where the text has [MASK].
+        """
+        self._do(lib.kinglet_session_look_at, _lane(lane), _position(position))
+
+    def pooled(self, lane: int = 0) -> Floats:
+        """The pooled vector of the text that the lane has read: `Model.pooled_width` numbers."""
+        values = zeros("d", max(self.model.pooled_width, 1))
+        self._do(lib.kinglet_session_pooled, _lane(lane), address(values), len(values))
+        return values  # type: ignore[no-any-return]
+
+    def scores(self, position: int = 0, lane: int = 0) -> Floats:
+        """The scores of the text that the lane has read: `Model.score_count` logits, no softmax.
+
+        In a model that finds answers: whether one starts and ends at the token at `position`.
+        """
+        values = zeros("d", max(self.model.score_count, 1))
+        self._do(lib.kinglet_session_scores, _lane(lane), _position(position), address(values),
+                 len(values))
+        return values  # type: ignore[no-any-return]
+
+    # --- streams
+
     def reset(self, lane: int = 0) -> None:
         """Starts a new stream in the lane."""
         self._do(lib.kinglet_session_reset, _lane(lane))
@@ -189,6 +235,13 @@ class Session(Queries):
         """A call that may take so long that Ctrl-C must end it."""
         with self._turn as handle:
             interruptible(lambda: check(call(handle)), self.cancel)
+
+
+def _position(value: int) -> int:
+    number = index(value)
+    if number >> 64:
+        raise InvalidArgument(f"kinglet: position: expected one from 0, below 2**64, found {value}")
+    return number
 
 
 _LONG = 200  # tokens, about 20 ms of the demo model: until then Ctrl-C waits

@@ -15,6 +15,7 @@
 #include "runtime/session.h"
 #include "tests/runtime/c_api/c_tests.h"
 #include "tests/runtime/c_api/fixture.h"
+#include "tests/support/masked_builder.h"
 
 namespace kinglet::c_api_test {
 namespace {
@@ -43,11 +44,13 @@ INSTANTIATE_TEST_SUITE_P(
         CTest{"DrawOptions", TestDrawOptions}, CTest{"Draws", TestDraws},
         CTest{"Generation", TestGeneration}, CTest{"GenerationErrors", TestGenerationErrors},
         CTest{"LaneQueries", TestLaneQueries}, CTest{"LaneQueryErrors", TestLaneQueryErrors},
-        CTest{"Library", TestLibrary}, CTest{"ModelOptions", TestModelOptions},
-        CTest{"ModelsOpen", TestModelsOpen}, CTest{"ModelsAnswer", TestModelsAnswer},
-        CTest{"SessionOptions", TestSessionOptions}, CTest{"MemoryLimits", TestMemoryLimits},
-        CTest{"Sessions", TestSessions}, CTest{"SessionOutlivesHandle", TestSessionOutlivesHandle},
-        CTest{"Cancel", TestCancel}, CTest{"CancelFromAnotherThread", TestCancelFromAnotherThread},
+        CTest{"Masked", TestMasked}, CTest{"MaskedAnswers", TestMaskedAnswers},
+        CTest{"MaskedErrors", TestMaskedErrors}, CTest{"Library", TestLibrary},
+        CTest{"ModelOptions", TestModelOptions}, CTest{"ModelsOpen", TestModelsOpen},
+        CTest{"ModelsAnswer", TestModelsAnswer}, CTest{"SessionOptions", TestSessionOptions},
+        CTest{"MemoryLimits", TestMemoryLimits}, CTest{"Sessions", TestSessions},
+        CTest{"SessionOutlivesHandle", TestSessionOutlivesHandle}, CTest{"Cancel", TestCancel},
+        CTest{"CancelFromAnotherThread", TestCancelFromAnotherThread},
         CTest{"Queries", TestQueries}, CTest{"QueryErrors", TestQueryErrors},
         CTest{"Samples", TestSamples}, CTest{"Work", TestWork}, CTest{"NotFinite", TestNotFinite},
         CTest{"Tokenize", TestTokenize}, CTest{"TokenizeErrors", TestTokenizeErrors},
@@ -123,6 +126,39 @@ TEST(CApi, AnswersWhatTheSessionAnswers) {
       kinglet_model_close(model);
     }
   }
+}
+
+TEST(CApi, ReadsWhatTheSessionReads) {
+  auto bytes = SerialiseModel(TinyMasked({.scores = 3}));
+  ASSERT_TRUE(bytes.ok()) << bytes.status().message();
+  kinglet_model* model = nullptr;
+  ASSERT_EQ(kinglet_model_open_memory(bytes->data(), bytes->size(), nullptr, &model), KINGLET_OK);
+  kinglet_session* session = nullptr;
+  ASSERT_EQ(kinglet_session_create(model, nullptr, &session), KINGLET_OK);
+  auto expected_model = Model::FromBytes(*bytes, {});
+  ASSERT_TRUE(expected_model.ok()) << expected_model.status().message();
+  auto expected = Session::Create(*expected_model);
+  ASSERT_TRUE(expected.ok());
+  const std::vector<uint32_t> ids = {2, 5, 4, 3, 9, 3}, segments = {0, 0, 0, 0, 1, 1};
+  ASSERT_EQ(kinglet_session_read(session, 0, ids.data(), segments.data(), ids.size()), KINGLET_OK);
+  ASSERT_TRUE((*expected)->Encode(ids, segments, 0).ok());
+  for (uint64_t position = 0; position < ids.size(); ++position) {
+    ASSERT_EQ(kinglet_session_look_at(session, 0, position), KINGLET_OK);
+    ASSERT_TRUE((*expected)->LookAt(position).ok());
+    std::vector<float> all((*expected_model)->vocabulary_size());
+    ASSERT_TRUE((*expected)->LogProbabilities(std::span<float>(all)).ok());
+    EXPECT_EQ(AllOf(session, (*expected_model)->vocabulary_size()), all);
+  }
+  std::vector<double> pooled((*expected)->pooled_width()), scores((*expected)->scores());
+  std::vector<double> found_pooled(pooled.size()), found_scores(scores.size());
+  ASSERT_TRUE((*expected)->Pooled(pooled).ok());
+  ASSERT_TRUE((*expected)->Scores(scores).ok());
+  EXPECT_EQ(kinglet_session_pooled(session, 0, found_pooled.data(), pooled.size()), KINGLET_OK);
+  EXPECT_EQ(kinglet_session_scores(session, 0, 0, found_scores.data(), scores.size()), KINGLET_OK);
+  EXPECT_EQ(found_pooled, pooled);
+  EXPECT_EQ(found_scores, scores);
+  kinglet_session_destroy(session);
+  kinglet_model_close(model);
 }
 
 TEST(CApi, WordsBothWays) {

@@ -13,6 +13,7 @@
 #include "tests/format/editable_file.h"
 #include "tests/runtime/c_api/c_tests.h"
 #include "tests/support/classifier_builder.h"
+#include "tests/support/masked_builder.h"
 #include "tests/support/model_builder.h"
 #include "tests/support/transformer_builder.h"
 #include "tests/support/translation_builder.h"
@@ -20,7 +21,27 @@
 namespace kinglet {
 namespace {
 
+// Every number becomes as large as a float can be.
+void Overflow(ModelDraft& draft) {
+  for (EncodedTensor& tensor : draft.tensors) {
+    if (auto* dense = std::get_if<DenseF32>(&tensor.values)) {
+      for (float& value : dense->values) value = value < 0 ? -3e38F : 3e38F;
+    }
+  }
+}
+
+ModelDraft MaskedDraftOf(test_model which) {
+  if (which == TEST_MODEL_MASKED_WORDS) return TinyMasked({.pooler = false});
+  if (which == TEST_MODEL_MASKED_ANSWERS) {
+    return TinyMasked({.words = false, .pooler = false, .scores = 2, .scored = ScoredPart::kSpans});
+  }
+  ModelDraft draft = TinyMasked({.scores = 3});
+  if (which == TEST_MODEL_MASKED_OVERFLOWS) Overflow(draft);
+  return draft;
+}
+
 ModelDraft DraftOf(test_model which) {
+  if (which >= TEST_MODEL_MASKED) return MaskedDraftOf(which);
   if (which == TEST_MODEL_CLASSIFIER) {
     return TinyClassifier({.vocabulary_size = TEST_WORDS, .hidden = 5});
   }
@@ -41,12 +62,7 @@ ModelDraft DraftOf(test_model which) {
   options.seed = which == TEST_MODEL_OTHER ? 2 : 1;
   ModelDraft draft = TinyMicronet(options);
   if (which == TEST_MODEL_TEXT) draft.tokenizer = TextTables{false, WordRule{}};
-  if (which != TEST_MODEL_OVERFLOWS) return draft;
-  for (EncodedTensor& tensor : draft.tensors) {
-    if (auto* dense = std::get_if<DenseF32>(&tensor.values)) {
-      for (float& value : dense->values) value = value < 0 ? -3e38F : 3e38F;
-    }
-  }
+  if (which == TEST_MODEL_OVERFLOWS) Overflow(draft);
   return draft;
 }
 
@@ -72,7 +88,7 @@ std::vector<std::byte> MakeModel(test_model which) {
 test_bytes TestModel(test_model which) {
   static const auto models = [] {
     std::vector<std::vector<std::byte>> all;
-    for (int i = TEST_MODEL_PLAIN; i <= TEST_MODEL_TEXT; ++i) {
+    for (int i = TEST_MODEL_PLAIN; i < TEST_MODELS; ++i) {
       all.push_back(kinglet::MakeModel(static_cast<test_model>(i)));
     }
     return all;

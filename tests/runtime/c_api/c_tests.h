@@ -29,6 +29,13 @@ enum test_model {
   TEST_MODEL_POSITIONS,           // start token 2, five positions; 17 words
   TEST_MODEL_TRANSLATION,         // an encoder of 7 positions, words "s0", "s1", ..; "<s>" is 2
   TEST_MODEL_TEXT,                // says that words stand between spaces
+  // Masked models of 9 positions, 2 segments and 17 words "[PAD]", "[UNK]", "[CLS]", "[SEP]",
+  // "[MASK]", "t5", ...
+  TEST_MODEL_MASKED,          // predicts words; a pooled vector of 8, and 3 classes
+  TEST_MODEL_MASKED_WORDS,    // predicts words only
+  TEST_MODEL_MASKED_ANSWERS,  // finds answers only
+  TEST_MODEL_MASKED_OVERFLOWS,
+  TEST_MODELS,
 };
 enum { TEST_WORDS = 23, TEST_SOURCE_WORDS = 13 };
 
@@ -46,6 +53,9 @@ const char* TestGenerationErrors(void);
 const char* TestLaneQueries(void);
 const char* TestLaneQueryErrors(void);
 const char* TestLibrary(void);
+const char* TestMasked(void);
+const char* TestMaskedAnswers(void);
+const char* TestMaskedErrors(void);
 const char* TestModelOptions(void);
 const char* TestModelsOpen(void);
 const char* TestModelsAnswer(void);

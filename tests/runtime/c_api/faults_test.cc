@@ -13,6 +13,7 @@
 #include "kinglet/kinglet.h"
 #include "tests/runtime/c_api/fixture.h"
 #include "tests/support/classifier_builder.h"
+#include "tests/support/masked_builder.h"
 
 // Allocations left until one fails; negative: none fails. The shared library allocates through
 // these operators too.
@@ -188,6 +189,41 @@ TEST(CApi, RunningOutOfMemoryLeavesEmbeddingsAsTheyWere) {
       "classify", [&] { return kinglet_embedding_classify(embedding, ids, 3, logits, nullptr, 4); },
       [&] { ASSERT_EQ(logits[0], 7); });
   kinglet_embedding_destroy(embedding);
+  kinglet_model_close(model);
+}
+
+TEST(CApi, RunningOutOfMemoryLeavesTheTextThatWasRead) {
+  const std::vector<std::byte> bytes = *SerialiseModel(TinyMasked({.scores = 3}));
+  kinglet_model* model = nullptr;
+  ASSERT_EQ(kinglet_model_open_memory(bytes.data(), bytes.size(), nullptr, &model), KINGLET_OK);
+  kinglet_session* session = nullptr;
+  ASSERT_EQ(kinglet_session_create(model, nullptr, &session), KINGLET_OK);
+  const uint32_t ids[] = {2, 5, 4, 3, 9}, segments[] = {0, 0, 0, 0, 1};
+  ASSERT_EQ(kinglet_session_read(session, 0, ids, segments, 3), KINGLET_OK);
+  double before = 0, after = 0;
+  const auto ask = [&](double* out) {
+    ASSERT_EQ(kinglet_session_look_at(session, 0, 2), KINGLET_OK);
+    ASSERT_EQ(kinglet_session_log_probability(session, 0, 5, out), KINGLET_OK);
+  };
+  ask(&before);
+  FailEachAllocation(
+      "read", [&] { return kinglet_session_read(session, 0, ids, segments, 5); },
+      [&] {
+        ask(&after);
+        ASSERT_EQ(after, before);
+      });
+  ask(&after);
+  EXPECT_NE(after, before);
+  double pooled[8] = {7}, scores[3] = {7};
+  FailEachAllocation(
+      "look_at", [&] { return kinglet_session_look_at(session, 0, 4); }, [] {});
+  FailEachAllocation(
+      "pooled", [&] { return kinglet_session_pooled(session, 0, pooled, 8); },
+      [&] { ASSERT_EQ(pooled[0], 7); });
+  FailEachAllocation(
+      "scores", [&] { return kinglet_session_scores(session, 0, 0, scores, 3); },
+      [&] { ASSERT_EQ(scores[0], 7); });
+  kinglet_session_destroy(session);
   kinglet_model_close(model);
 }
 
