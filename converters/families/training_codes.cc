@@ -319,7 +319,7 @@ constexpr std::array kCodes = {
                  kFairseqTranslationNames},
     TrainingCode{"opennmt", "", kOpenNmtNames},
     TrainingCode{"opennmt", "", kOpenNmtRnnNames},
-    TrainingCode{"bert", "is a BERT of Hugging Face: no family reads it", kBertNames},
+    TrainingCode{"bert", "", kBertNames},
     TrainingCode{"icefall-rnn-lm", "", kIcefallRnnNames},
     TrainingCode{"icefall-transformer-lm", "", kIcefallTransformerNames},
     TrainingCode{"espnet-rnn-lm", "", kEspnetRnnNames},

@@ -1,0 +1,186 @@
+// What the family bert refuses, and what it leaves out. The numbers of its models are in
+// tests/converters/convert_bert_test.cc.
+#include "converters/families/bert.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <cstring>
+#include <fstream>
+#include <functional>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "converters/convert.h"
+#include "format/model_file.h"
+#include "tests/converters/synthetic.h"
+
+namespace kinglet::bert_test {
+namespace {
+
+using Json = nlohmann::json;
+using Change = std::function<void(Json&)>;
+
+std::string BytesOf(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  EXPECT_TRUE(file.good()) << path;
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+// Changes the header of a safetensors file; its data stay.
+std::string WithHeader(const std::string& bytes, const Change& change) {
+  uint64_t size = 0;
+  std::memcpy(&size, bytes.data(), sizeof(size));
+  Json header = Json::parse(bytes.substr(sizeof(size), size));
+  change(header);
+  const std::string text = header.dump();
+  std::string changed(sizeof(size), '\0');
+  size = text.size();
+  std::memcpy(changed.data(), &size, sizeof(size));
+  std::memcpy(&size, bytes.data(), sizeof(size));
+  return changed + text + bytes.substr(sizeof(size) + size);
+}
+
+void Unchanged(Json&) {}
+
+// Converts a changed copy of a folder of tests/data/bert.
+Result<ConvertSummary> ConvertChanged(const std::string& variant, const TemporaryFolder& folder,
+                                      const Change& config, const Change& header = Unchanged) {
+  const std::string original = KINGLET_TEST_DATA "/bert/" + variant;
+  Json settings = Json::parse(BytesOf(original + "/config.json"));
+  config(settings);
+  folder.Write("config.json", settings.dump());
+  folder.Write("model.safetensors", WithHeader(BytesOf(original + "/model.safetensors"), header));
+  ConvertOptions options;
+  options.checkpoint = folder.path();
+  options.output = folder.Path("m.kgl");
+  return Convert(options);
+}
+
+void ExpectRefused(const Result<ConvertSummary>& summary, const std::string& reason) {
+  EXPECT_EQ(summary.status().code(), KINGLET_INVALID_CHECKPOINT) << reason;
+  EXPECT_NE(summary.status().message().find(reason), std::string::npos)
+      << summary.status().message();
+}
+
+TEST(Bert, RefusesOptionsThatItDoesNotHave) {
+  const struct {
+    const char* key;
+    Json value;
+    const char* reason;
+  } cases[] = {
+      {"hidden_act", "gelu_new", "hidden_act: expected gelu, relu, silu or swish, found"},
+      {"hidden_act", "erf", "found 'erf'"},
+      {"position_embedding_type", "relative_key",
+       "position_embedding_type: expected absolute, found 'relative_key'"},
+      {"is_decoder", true, "is_decoder: expected false, found true"},
+      {"num_attention_heads", 5,
+       "hidden_size: expected a multiple of num_attention_heads, 5, found 12"},
+      {"num_attention_heads", 0, "num_attention_heads: expected 1 to"},
+      {"num_hidden_layers", -1, "num_hidden_layers: expected 1 to"},
+      {"vocab_size", 1e9, "vocab_size"},
+      {"hidden_size", "12", "hidden_size"},
+  };
+  for (const auto& each : cases) {
+    const TemporaryFolder folder;
+    ExpectRefused(ConvertChanged("mlm-tied", folder,
+                                 [&](Json& settings) { settings[each.key] = each.value; }),
+                  each.reason);
+  }
+  for (const char* key : {"hidden_size", "hidden_act", "type_vocab_size"}) {
+    const TemporaryFolder folder;
+    ExpectRefused(ConvertChanged("mlm-tied", folder, [&](Json& settings) { settings.erase(key); }),
+                  key);
+  }
+}
+
+// A setting that does not fit the tensors is named by the tensors.
+TEST(Bert, RefusesTensorsOfAnotherShapeOrName) {
+  const struct {
+    const char* key;
+    int value;
+    const char* tensor;
+  } cases[] = {
+      {"intermediate_size", 24, "bert.encoder.layer.0.intermediate.dense.weight"},
+      {"max_position_embeddings", 12, "bert.embeddings.position_embeddings.weight"},
+      {"type_vocab_size", 3, "bert.embeddings.token_type_embeddings.weight"},
+      {"vocab_size", 30, "bert.embeddings.word_embeddings.weight"},
+      {"num_hidden_layers", 3, "bert.encoder.layer.2.attention.self.query.weight"},
+      {"num_hidden_layers", 1, "bert.encoder.layer.1."},
+  };
+  for (const auto& each : cases) {
+    const TemporaryFolder folder;
+    ExpectRefused(ConvertChanged("mlm-tied", folder,
+                                 [&](Json& settings) { settings[each.key] = each.value; }),
+                  each.tensor);
+  }
+  for (const std::string name :
+       {"bert.encoder.layer.1.attention.output.LayerNorm.bias",
+        "bert.encoder.layer.0.attention.self.key.bias", "bert.embeddings.LayerNorm.weight",
+        "cls.predictions.bias", "cls.predictions.transform.LayerNorm.bias"}) {
+    const TemporaryFolder folder;
+    const auto rename = [&](Json& header) {
+      header["other"] = header[name];
+      header.erase(name);
+    };
+    const auto summary = ConvertChanged("mlm-tied", folder, Unchanged, rename);
+    ExpectRefused(summary, name);
+    ExpectRefused(summary, "other");
+  }
+  const TemporaryFolder folder;
+  const std::string name = "bert.encoder.layer.0.output.dense.weight";  // [12, 20]
+  ExpectRefused(ConvertChanged("mlm-tied", folder, Unchanged,
+                               [&](Json& header) {
+                                 header[name]["shape"] = {20, 12};
+                               }),
+                name);
+}
+
+TEST(Bert, NeedsItsOwnDecoderWhereItIsNotTied) {
+  const TemporaryFolder folder;
+  ExpectRefused(ConvertChanged("mlm-tied", folder,
+                               [](Json& settings) { settings["tie_word_embeddings"] = false; }),
+                "cls.predictions.decoder.weight");
+}
+
+// Nothing in a text depends on the pooler of a model that scores spans.
+TEST(Bert, LeavesOutThePoolerBesideSpans) {
+  const TemporaryFolder folder;
+  const auto summary = ConvertChanged("question-answering-unused-pooler", folder, Unchanged);
+  ASSERT_TRUE(summary.ok()) << summary.status().message();
+  ASSERT_EQ(summary->notes.size(), 1U);
+  EXPECT_EQ(summary->notes[0], "bert.pooler.dense is left out: scores of spans do not use it");
+  const auto file = *ModelFile::Open(folder.Path("m.kgl"));
+  for (const TensorView& tensor : file->tensors()) {
+    EXPECT_EQ(tensor.name.find("pooler"), std::string::npos) << tensor.name;
+  }
+}
+
+// A score of each token is another task than one of the text.
+TEST(Bert, RefusesScoresOfTextsWithoutAPooler) {
+  const TemporaryFolder folder;
+  const auto rename = [](Json& header) {
+    for (const std::string part : {".weight", ".bias"}) {
+      header["classifier" + part] = header["qa_outputs" + part];
+      header.erase("qa_outputs" + part);
+    }
+  };
+  ExpectRefused(ConvertChanged("question-answering", folder, Unchanged, rename),
+                "expected bert.pooler.dense.weight, as scores of texts are of the pooled vector");
+}
+
+TEST(Bert, IsKnownByItsNames) {
+  for (const char* variant : {"bare", "mlm-tied", "classifier-3", "mlm-gamma-beta"}) {
+    const TemporaryFolder folder;
+    const auto summary = ConvertChanged(variant, folder, Unchanged);
+    ASSERT_TRUE(summary.ok()) << variant << ": " << summary.status().message();
+    EXPECT_EQ(summary->family, kBertFamily);
+    for (const std::string& note : summary->notes) {
+      EXPECT_EQ(note.find("position_ids"), std::string::npos) << note;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace kinglet::bert_test
