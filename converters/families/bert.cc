@@ -112,10 +112,19 @@ class BertLoader {
       transform = Transform();
       KINGLET_ASSIGN_OR_RETURN(softmax, Softmax());
     }
-    if (builder_.Has(prefix_ + "pooler.dense.weight")) {
-      model.pooler = Linear(prefix_ + "pooler.dense", d, d, Activation::kTanh);
+    const std::string pooler = prefix_ + "pooler.dense";
+    if (builder_.Has("qa_outputs.weight")) {
+      LeaveOut(pooler);
+    } else if (builder_.Has(pooler + ".weight")) {
+      model.pooler = Linear(pooler, d, d, Activation::kTanh);
     }
     AddScores(model);
+    if (model.scores && model.scored != ScoredPart::kSpans && !model.pooler) {
+      return Status::Refusal(
+          KINGLET_INVALID_CHECKPOINT, "checkpoint", "state dict",
+          pooler + ".weight, as scores of texts are of the pooled vector",
+          "none: scores of each token (BertForTokenClassification) are not read");
+    }
     KINGLET_RETURN_IF_ERROR(builder_.CheckNames("a BERT of " + std::to_string(settings_.layers) +
                                                 " layers of " + std::to_string(d)));
     draft.description.vocabulary_size = static_cast<uint32_t>(settings_.words);
@@ -129,6 +138,13 @@ class BertLoader {
 
  private:
   static std::string Layer(uint64_t i) { return kBertLayers + std::to_string(i) + "."; }
+
+  // A linear layer that the answers do not depend on, if there is one.
+  void LeaveOut(const std::string& name) {
+    if (!builder_.Has(name + ".weight")) return;
+    for (const char* part : {".weight", ".bias"}) builder_.ClaimUnshaped(name + part, false);
+    builder_.model.notes.push_back(name + " is left out: scores of spans do not use it");
+  }
 
   AdaptiveEmbedding Embedding() {
     words_ = builder_.Claim(prefix_ + kBertWords, {settings_.words, settings_.width});

@@ -8,6 +8,7 @@
 //   - model.safetensors leaves out the decoder's weight and bias where they are the word table and
 //     cls.predictions.bias; pytorch_model.bin stores both
 //   - position_ids are counted, not trained, and are left out
+//   - files of 2018 and 2019 have a pooler also where it is not used, beside qa_outputs: left out
 #ifndef KINGLET_CONVERTERS_FAMILIES_BERT_H_
 #define KINGLET_CONVERTERS_FAMILIES_BERT_H_
 

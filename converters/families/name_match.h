@@ -38,7 +38,8 @@ struct PrefixMatch {
 };
 std::optional<PrefixMatch> FittingPrefix(std::span<const SourceTensor> weights);
 
-// "it is a BERT of Hugging Face: no family reads it": of a code without a family.
+// "it has an encoder and a decoder: no family reads fairseq's translation models": of a code
+// without a family.
 std::string NoFamilyText(const TrainingCode& code);
 
 // The names of all families, those whose training codes fit best first.

@@ -319,13 +319,13 @@ constexpr std::array kCodes = {
                  kFairseqTranslationNames},
     TrainingCode{"opennmt", "", kOpenNmtNames},
     TrainingCode{"opennmt", "", kOpenNmtRnnNames},
-    TrainingCode{"bert", "is a BERT of Hugging Face: no family reads it", kBertNames},
     TrainingCode{"icefall-rnn-lm", "", kIcefallRnnNames},
     TrainingCode{"icefall-transformer-lm", "", kIcefallTransformerNames},
     TrainingCode{"espnet-rnn-lm", "", kEspnetRnnNames},
     TrainingCode{"espnet-transformer-lm", "", kEspnetTransformerNames},
     TrainingCode{"speechbrain-rnn-lm", "", kSpeechbrainRnnNames},
     TrainingCode{"speechbrain-transformer-lm", "", kSpeechbrainTransformerNames},
+    TrainingCode{"bert", "", kBertNames},
 };
 
 }  // namespace

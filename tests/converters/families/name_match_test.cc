@@ -167,6 +167,9 @@ std::vector<Known> KnownCheckpoints() {
        {"micronet-variants", "micronet-small-9bit-pruned", "micronet-small-fp32"}) {
     AddCheckpoints(folder, "", "neurips-micronet", known);
   }
+  for (const char* task : {"mlm-", "pretraining", "classifier-", "question-answering"}) {
+    AddCheckpoints("bert", task, "bert", known);
+  }
   AddCheckpoints("fairseq-variants", "", "fairseq", known);
   AddCheckpoints("opennmt", "", "opennmt", known);
   AddCheckpoints("opennmt-recurrent", "", "opennmt", known);

@@ -1,246 +1,281 @@
 #!/usr/bin/env python3
-"""Small random BERT checkpoints, one for each option, and what an independent program says of them.
+"""Writes the checkpoints of this folder: BERT models with random weights, as Hugging Face's classes save theirs
+(config.json, model.safetensors, vocab.txt), texts for them, and the answers in float64.
 
-The program is plain Python in double precision, written from the paper (Devlin et al. 2019) and from the description of
-Hugging Face's modelling code, not from kinglet. Each folder gets
+The network is written here from the equations of Devlin et al. 2019 and Vaswani et al. 2017, one token and one head
+after the other. It shares nothing with kinglet. Needs numpy.
 
-  config.json, model.safetensors   as save_pretrained writes them
-  vocab.txt, tokens.txt, segments.txt
-  golden.tsv      line, position, id, ln p of the id where [MASK] stands in its place (models with a masked-word head)
-  pooled.tsv      line, the pooled vector (models with a pooler)
-  scores.tsv      line, class or next-sentence logits; of question answering: start logits, then end logits
+    python3 make_variants.py          writes beside itself
 
-Lines and positions count from 0. Usage: make_variants.py [FOLDER]
+tokens.txt and segments.txt: a text a line, [CLS] and [SEP] in it, and the segment number of each token. Lines count
+from 0 in the answers, positions from the [CLS]. Each file of answers is there only if the model has that part:
+    golden.tsv          line, position, id, ln p of the token with [MASK] in its place
+    golden_pooled.tsv   line, pooled vector
+    golden_scores.tsv   line, position, logits: of classes or the next sentence at position 0, or the start and the end
+                        of a span at each position
 """
 import json
 import math
-import pathlib
-import random
+import os
 import struct
-import sys
 
-LINES = [
-    ([2, 7, 9, 3], [0, 0, 0, 0]),
-    ([2, 3], [0, 0]),
-    ([2, 5, 3], [0, 0, 1]),
-    ([2, 8, 4, 1, 3, 12, 6, 3], [0, 0, 0, 0, 0, 1, 1, 1]),
-    ([2, 11, 12, 6, 7, 8, 9, 10, 5, 3], [0] * 6 + [1] * 4),
-]
-WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"] + [f"w{i}" for i in range(5, 13)]
-PLAIN = {"d": 8, "heads": 2, "layers": 2, "inner": 10, "act": "gelu", "segments": 2, "eps": 1e-12}
-VARIANTS = {
-    "mlm-tied": {"heads_of": ["mlm"]},
-    "mlm-untied": {"heads_of": ["mlm"], "tied": False},
-    "mlm-gamma-beta": {"heads_of": ["mlm"], "old": True, "stored_decoder": True},
-    "mlm-relu-one-layer": {"heads_of": ["mlm"], "act": "relu", "layers": 1, "heads": 1, "eps": 1e-5},
-    "mlm-silu-four-layers": {"heads_of": ["mlm"], "act": "silu", "layers": 4, "heads": 4, "inner": 3},
-    "mlm-one-segment": {"heads_of": ["mlm"], "segments": 1, "d": 6, "heads": 3},
-    "pretraining": {"heads_of": ["mlm", "pooler", "next"], "segments": 3},
-    "classifier": {"heads_of": ["pooler", "classifier"], "labels": 3},
-    "classifier-one-label": {"heads_of": ["pooler", "classifier"], "labels": 1},
-    "question-answering": {"heads_of": ["spans"]},
-    "bare": {"heads_of": ["pooler"], "prefix": ""},
+import numpy
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+PAD, UNK, CLS, SEP, MASK = range(5)
+ACTIVATIONS = {
+    "gelu": lambda x: x / 2 * (1 + numpy.array([math.erf(value / math.sqrt(2)) for value in x])),
+    "relu": lambda x: numpy.maximum(x, 0),
+    "silu": lambda x: x / (1 + numpy.exp(-x)),
 }
+ACTIVATIONS["swish"] = ACTIVATIONS["silu"]
 
 
-def rounded(value):
-    return struct.unpack("<f", struct.pack("<f", value))[0]
+class Shape:
+    def __init__(self, width=12, layers=2, heads=3, inner=20, words=31, positions=11, segments=2, activation="gelu",
+                 epsilon=1e-12):
+        self.width, self.layers, self.heads, self.inner, self.words = width, layers, heads, inner, words
+        self.positions, self.segments, self.activation, self.epsilon = positions, segments, activation, epsilon
 
 
-def matrix(rng, rows, columns, spread=0.5):
-    return [[rounded(rng.uniform(-spread, spread)) for _ in range(columns)] for _ in range(rows)]
+class Weights:
+    """Tensors by the names that a task's model gives them, in order of their making."""
 
+    def __init__(self, shape, seed, prefix="bert."):
+        self.shape, self.prefix, self.tensors = shape, prefix, {}
+        self.random = numpy.random.RandomState(seed)
 
-def vector(rng, count, centre=0.0, spread=0.4):
-    return [rounded(centre + rng.uniform(-spread, spread)) for _ in range(count)]
+    def add(self, name, *size):
+        scale = 1.3 / math.sqrt(size[-1]) if len(size) == 2 else 0.4
+        self.tensors[name] = (self.random.standard_normal(size) * scale).astype(numpy.float32)
 
+    def table(self, name, rows):
+        self.tensors[name] = self.random.standard_normal((rows, self.shape.width)).astype(numpy.float32)
 
-def linear(x, weight, bias):
-    return [sum(w * v for w, v in zip(row, x)) + b for row, b in zip(weight, bias)]
-
-
-def layer_norm(x, gain, bias, eps):
-    mean = sum(x) / len(x)
-    variance = sum((v - mean) ** 2 for v in x) / len(x)
-    return [(v - mean) / math.sqrt(variance + eps) * g + b for v, g, b in zip(x, gain, bias)]
-
-
-def activate(name, x):
-    if name == "gelu":
-        return [v / 2 * (1 + math.erf(v / math.sqrt(2))) for v in x]
-    if name == "relu":
-        return [max(v, 0.0) for v in x]
-    return [v / (1 + math.exp(-v)) for v in x]
-
-
-def softmax(x):
-    top = max(x)
-    powers = [math.exp(v - top) for v in x]
-    return [p / sum(powers) for p in powers]
-
-
-class Bert:
-    def __init__(self, name, spec):
-        self.s = {**PLAIN, "tied": True, "old": False, "stored_decoder": False, "prefix": "bert.", **spec}
-        self.rng = random.Random("kinglet " + name)
-        self.t = {}  # tensors by name, without prefix
-        s, rng, d = self.s, self.rng, self.s["d"]
-        self.t["embeddings.word_embeddings.weight"] = matrix(rng, len(WORDS), d, 1)
-        self.t["embeddings.position_embeddings.weight"] = matrix(rng, 10, d)
-        self.t["embeddings.token_type_embeddings.weight"] = matrix(rng, s["segments"], d)
-        self.norm("embeddings.LayerNorm")
-        for i in range(s["layers"]):
-            p = f"encoder.layer.{i}."
-            for part in ("query", "key", "value"):
-                self.dense(p + "attention.self." + part, d, d, 1)
-            self.dense(p + "attention.output.dense", d, d)
-            self.norm(p + "attention.output.LayerNorm")
-            self.dense(p + "intermediate.dense", s["inner"], d)
-            self.dense(p + "output.dense", d, s["inner"])
-            self.norm(p + "output.LayerNorm")
-        heads = s["heads_of"]
-        if "pooler" in heads:
-            self.dense("pooler.dense", d, d)
-        if "mlm" in heads:
-            self.dense("cls.predictions.transform.dense", d, d)
-            self.norm("cls.predictions.transform.LayerNorm")
-            self.t["cls.predictions.bias"] = vector(rng, len(WORDS))
-            if not s["tied"]:
-                self.t["cls.predictions.decoder.weight"] = matrix(rng, len(WORDS), d, 1)
-        if "next" in heads:
-            self.dense("cls.seq_relationship", 2, d)
-        if "classifier" in heads:
-            self.dense("classifier", s["labels"], d)
-        if "spans" in heads:
-            self.dense("qa_outputs", 2, d)
-
-    def dense(self, name, rows, columns, spread=0.5):
-        self.t[name + ".weight"] = matrix(self.rng, rows, columns, spread)
-        self.t[name + ".bias"] = vector(self.rng, rows)
+    def linear(self, name, rows, columns):
+        self.add(name + ".weight", rows, columns)
+        self.add(name + ".bias", rows)
 
     def norm(self, name):
-        self.t[name + ".weight"] = vector(self.rng, self.s["d"], 1)
-        self.t[name + ".bias"] = vector(self.rng, self.s["d"])
+        gain = 1 + 0.3 * self.random.standard_normal(self.shape.width)
+        self.tensors[name + ".weight"] = gain.astype(numpy.float32)
+        self.add(name + ".bias", self.shape.width)
 
-    def apply(self, name, x):
-        return linear(x, self.t[name + ".weight"], self.t[name + ".bias"])
+    def network(self, pooler):
+        s, at = self.shape, self.prefix
+        self.table(at + "embeddings.word_embeddings.weight", s.words)
+        self.table(at + "embeddings.position_embeddings.weight", s.positions)
+        self.table(at + "embeddings.token_type_embeddings.weight", s.segments)
+        self.norm(at + "embeddings.LayerNorm")
+        for i in range(s.layers):
+            layer = f"{at}encoder.layer.{i}."
+            for part in ("query", "key", "value"):
+                self.linear(layer + "attention.self." + part, s.width, s.width)
+            self.linear(layer + "attention.output.dense", s.width, s.width)
+            self.norm(layer + "attention.output.LayerNorm")
+            self.linear(layer + "intermediate.dense", s.inner, s.width)
+            self.linear(layer + "output.dense", s.width, s.inner)
+            self.norm(layer + "output.LayerNorm")
+        if pooler:
+            self.linear(at + "pooler.dense", s.width, s.width)
 
-    def ln(self, name, x):
-        return layer_norm(x, self.t[name + ".weight"], self.t[name + ".bias"], self.s["eps"])
+    def masked_words(self):
+        self.linear("cls.predictions.transform.dense", self.shape.width, self.shape.width)
+        self.norm("cls.predictions.transform.LayerNorm")
+        self.add("cls.predictions.bias", self.shape.words)
 
-    def run(self, ids, segments):
-        """The last layer's vectors of all tokens."""
-        t, s = self.t, self.s
-        size = s["d"] // s["heads"]
-        xs = []
-        for position, (i, segment) in enumerate(zip(ids, segments)):
-            parts = (t["embeddings.word_embeddings.weight"][i], t["embeddings.position_embeddings.weight"][position],
-                     t["embeddings.token_type_embeddings.weight"][segment])
-            xs.append(self.ln("embeddings.LayerNorm", [sum(each) for each in zip(*parts)]))
-        for layer in range(s["layers"]):
-            p = f"encoder.layer.{layer}."
-            q, k, v = ([self.apply(p + "attention.self." + part, x) for x in xs] for part in ("query", "key", "value"))
-            after = []
-            for a, x in zip(q, xs):
-                attended = []
-                for h in range(0, s["d"], size):
-                    weights = softmax([sum(a[h + j] * b[h + j] for j in range(size)) / math.sqrt(size) for b in k])
-                    attended += [sum(w * b[h + j] for w, b in zip(weights, v)) for j in range(size)]
-                out = self.apply(p + "attention.output.dense", attended)
-                x = self.ln(p + "attention.output.LayerNorm", [y + z for y, z in zip(out, x)])
-                inner = activate(s["act"], self.apply(p + "intermediate.dense", x))
-                out = self.apply(p + "output.dense", inner)
-                after.append(self.ln(p + "output.LayerNorm", [y + z for y, z in zip(out, x)]))
-            xs = after
-        return xs
 
-    def log_probability(self, ids, segments, position):
-        masked = ids[:position] + [4] + ids[position + 1:]
-        x = self.run(masked, segments)[position]
-        x = activate(self.s["act"], self.apply("cls.predictions.transform.dense", x))
-        x = self.ln("cls.predictions.transform.LayerNorm", x)
-        table = "cls.predictions.decoder.weight" if not self.s["tied"] else "embeddings.word_embeddings.weight"
-        logits = linear(x, self.t[table], self.t["cls.predictions.bias"])
-        top = max(logits)
-        return logits[ids[position]] - top - math.log(sum(math.exp(v - top) for v in logits))
+class Network:
+    """A forward pass in float64."""
 
-    def pooled(self, ids, segments):
-        return [math.tanh(v) for v in self.apply("pooler.dense", self.run(ids, segments)[0])]
+    def __init__(self, shape, tensors, prefix):
+        self.s, self.prefix = shape, prefix
+        self.w = {name: tensor.astype(numpy.float64) for name, tensor in tensors.items()}
 
-    def tensors(self):
-        """As they are stored."""
-        out = {}
-        for name, values in self.t.items():
-            if self.s["old"]:
-                name = name.replace("LayerNorm.weight", "LayerNorm.gamma").replace("LayerNorm.bias", "LayerNorm.beta")
-            own = name.startswith(("cls.", "classifier", "qa_outputs"))
-            out[name if own else self.s["prefix"] + name] = values
-        if self.s["stored_decoder"]:
-            out["cls.predictions.decoder.weight"] = self.t["embeddings.word_embeddings.weight"]
-            out["cls.predictions.decoder.bias"] = self.t["cls.predictions.bias"]
-        return out
+    def linear(self, name, x):
+        return self.w[name + ".weight"] @ x + self.w[name + ".bias"]
+
+    def norm(self, name, x):
+        mean = sum(x) / len(x)
+        variance = sum((x - mean) ** 2) / len(x)
+        return (x - mean) / math.sqrt(variance + self.s.epsilon) * self.w[name + ".weight"] + self.w[name + ".bias"]
+
+    def attention(self, name, hidden):
+        size = self.s.width // self.s.heads
+        queries, keys, values = ([self.linear(name + "self." + part, x) for x in hidden]
+                                 for part in ("query", "key", "value"))
+        attended = []
+        for query in queries:
+            heads = []
+            for h in range(self.s.heads):
+                chunk = slice(h * size, (h + 1) * size)
+                scores = numpy.array([query[chunk] @ key[chunk] for key in keys]) / math.sqrt(size)
+                shares = numpy.exp(scores - scores.max())
+                shares /= shares.sum()
+                heads.append(sum(share * value[chunk] for share, value in zip(shares, values)))
+            attended.append(numpy.concatenate(heads))
+        return [self.norm(name + "output.LayerNorm", x + self.linear(name + "output.dense", a))
+                for x, a in zip(hidden, attended)]
+
+    def hidden(self, ids, segments):
+        """The last layer's vectors."""
+        at, act = self.prefix + "embeddings.", ACTIVATIONS[self.s.activation]
+        rows = [self.w[at + "word_embeddings.weight"][word] + self.w[at + "position_embeddings.weight"][t]
+                + self.w[at + "token_type_embeddings.weight"][segments[t]] for t, word in enumerate(ids)]
+        rows = [self.norm(at + "LayerNorm", x) for x in rows]
+        for i in range(self.s.layers):
+            layer = f"{self.prefix}encoder.layer.{i}."
+            rows = self.attention(layer + "attention.", rows)
+            rows = [self.norm(layer + "output.LayerNorm", x + self.linear(
+                layer + "output.dense", act(self.linear(layer + "intermediate.dense", x)))) for x in rows]
+        return rows
+
+    def log_probabilities(self, x):
+        head = "cls.predictions."
+        x = ACTIVATIONS[self.s.activation](self.linear(head + "transform.dense", x))
+        x = self.norm(head + "transform.LayerNorm", x)
+        table = self.w.get(head + "decoder.weight", self.w[self.prefix + "embeddings.word_embeddings.weight"])
+        logits = table @ x + self.w[head + "bias"]
+        return logits - logits.max() - math.log(numpy.exp(logits - logits.max()).sum())
+
+    def pooled(self, hidden):
+        return numpy.tanh(self.linear(self.prefix + "pooler.dense", hidden[0]))
+
+
+def texts(shape):
+    """Ids and segments: 2 tokens, 3 tokens, a pair, and as many as there are positions."""
+    def words(first, count):
+        return [5 + (first + 7 * i) % (shape.words - 5) for i in range(count)]
+
+    whole = shape.positions
+    lines = [[CLS, SEP], [CLS, 9, SEP], [CLS, *words(3, 3), SEP, *words(8, 2), SEP],
+             [CLS, *words(1, whole - 2), SEP], [CLS, UNK, *words(2, 2), SEP, 9, MASK, SEP, PAD][:whole],
+             [CLS, *words(4, (whole - 3) // 2), SEP, *words(4, whole - 3 - (whole - 3) // 2), SEP]]
+    pairs = []
+    for ids in lines:
+        segments, segment = [], 0
+        for word in ids:
+            segments.append(segment)
+            segment = min(segment + (word == SEP), shape.segments - 1)
+        pairs.append((ids, segments))
+    # The highest segment number everywhere.
+    pairs.append((lines[2], [shape.segments - 1] * len(lines[2])))
+    return pairs
 
 
 def write_safetensors(path, tensors):
-    header, data = {"__metadata__": {"format": "pt"}}, b""
-    for name, values in tensors.items():
-        rows = values if isinstance(values[0], list) else [values]
-        flat = [v for row in rows for v in row]
-        shape = [len(values), len(values[0])] if isinstance(values[0], list) else [len(values)]
-        header[name] = {"dtype": "F32", "shape": shape, "data_offsets": [len(data), len(data) + 4 * len(flat)]}
-        data += struct.pack(f"<{len(flat)}f", *flat)
-    text = json.dumps(header).encode()
+    types = {"float32": "F32", "int64": "I64"}
+    header, end = {"__metadata__": {"format": "pt"}}, 0
+    for name, tensor in tensors.items():
+        header[name] = {"dtype": types[str(tensor.dtype)], "shape": list(tensor.shape),
+                        "data_offsets": [end, end + tensor.nbytes]}
+        end += tensor.nbytes
+    text = json.dumps(header, separators=(",", ":")).encode()
     text += b" " * (-len(text) % 8)
-    path.write_bytes(struct.pack("<Q", len(text)) + text + data)
+    with open(path, "wb") as out:
+        out.write(struct.pack("<Q", len(text)) + text)
+        for tensor in tensors.values():
+            out.write(tensor.tobytes())
 
 
-def write(folder, name, spec):
-    model, s = Bert(name, spec), {**PLAIN, **spec}
-    folder.mkdir(parents=True, exist_ok=True)
-    classes = {"mlm": "BertForMaskedLM", "classifier": "BertForSequenceClassification", "spans": "BertForQuestionAnswering"}
-    kind = next((classes[head] for head in s["heads_of"] if head in classes), "BertModel")
-    config = {"architectures": ["BertForPreTraining" if "next" in s["heads_of"] else kind], "hidden_act": s["act"],
-              "hidden_size": s["d"], "intermediate_size": s["inner"], "layer_norm_eps": s["eps"],
-              "max_position_embeddings": 10, "model_type": "bert", "num_attention_heads": s["heads"],
-              "num_hidden_layers": s["layers"], "position_embedding_type": "absolute",
-              "type_vocab_size": s["segments"], "vocab_size": len(WORDS)}
-    if not model.s["tied"]:
-        config["tie_word_embeddings"] = False
-    (folder / "config.json").write_text(json.dumps(config, indent=2) + "\n")
-    write_safetensors(folder / "model.safetensors", model.tensors())
-    (folder / "vocab.txt").write_text("\n".join(WORDS) + "\n")
-    lines = [(ids, [min(segment, s["segments"] - 1) for segment in segments]) for ids, segments in LINES]
-    if s["segments"] == 3:
-        lines.append(([2, 5, 3, 6, 3, 7, 3], [0, 0, 0, 1, 1, 2, 2]))
-    for file, part in (("tokens.txt", 0), ("segments.txt", 1)):
-        (folder / file).write_text("".join(" ".join(map(str, line[part])) + "\n" for line in lines))
-    golden, pooled, scores = [], [], []
-    for number, (ids, segments) in enumerate(lines):
-        if "mlm" in s["heads_of"]:
-            golden += [f"{number}\t{position}\t{i}\t{model.log_probability(ids, segments, position)!r}\n"
-                       for position, i in enumerate(ids) if i not in (2, 3)]
-        row = []
-        if "pooler" in s["heads_of"]:
-            vector_of_text = model.pooled(ids, segments)
-            pooled.append("\t".join([str(number), *map(repr, vector_of_text)]) + "\n")
-            for head, tensor in (("classifier", "classifier"), ("next", "cls.seq_relationship")):
-                if head in s["heads_of"]:
-                    row = model.apply(tensor, vector_of_text)
-        if "spans" in s["heads_of"]:
-            both = [model.apply("qa_outputs", x) for x in model.run(ids, segments)]
-            row = [score for part in (0, 1) for score in (pair[part] for pair in both)]
-        if row:
-            scores.append("\t".join([str(number), *map(repr, row)]) + "\n")
-    for file, text in (("golden.tsv", golden), ("pooled.tsv", pooled), ("scores.tsv", scores)):
-        if text:
-            (folder / file).write_text("".join(text))
+def text_of(value):
+    return f"{value:.17g}" if isinstance(value, float) else str(value)
 
 
-def main():
-    root = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).parent)
-    for name, spec in VARIANTS.items():
-        write(root / name, name, spec)
+def write_rows(path, rows):
+    with open(path, "w") as out:
+        out.writelines("\t".join(map(text_of, row)) + "\n" for row in rows)
 
 
-if __name__ == "__main__":
-    main()
+def write_answers(folder, weights):
+    network = Network(weights.shape, weights.tensors, weights.prefix)
+    tensors, lines = weights.tensors, texts(weights.shape)
+    for name, part in (("tokens", 0), ("segments", 1)):
+        write_rows(f"{folder}/{name}.txt", [[" ".join(map(str, line[part]))] for line in lines])
+    words, pooled, scores = [], [], []
+    for i, (ids, segments) in enumerate(lines):
+        if "cls.predictions.bias" in tensors:
+            for t, word in enumerate(ids):
+                if word not in (CLS, SEP):
+                    hidden = network.hidden(ids[:t] + [MASK] + ids[t + 1:], segments)
+                    words.append([i, t, word, float(network.log_probabilities(hidden[t])[word])])
+        hidden = network.hidden(ids, segments)
+        if "qa_outputs.weight" in tensors:
+            scores += [[i, t, *map(float, network.linear("qa_outputs", x))] for t, x in enumerate(hidden)]
+        elif weights.prefix + "pooler.dense.weight" in tensors:
+            vector = network.pooled(hidden)
+            pooled.append([i, " ".join(map(text_of, map(float, vector)))])
+            for head in ("classifier", "cls.seq_relationship"):
+                if head + ".weight" in tensors:
+                    scores.append([i, 0, *map(float, network.linear(head, vector))])
+    for name, rows in (("golden", words), ("golden_pooled", pooled), ("golden_scores", scores)):
+        if rows:
+            write_rows(f"{folder}/{name}.tsv", rows)
+
+
+def config(architecture, shape, **more):
+    return {"architectures": [architecture], "model_type": "bert", "hidden_size": shape.width,
+            "num_hidden_layers": shape.layers, "num_attention_heads": shape.heads, "intermediate_size": shape.inner,
+            "hidden_act": shape.activation, "layer_norm_eps": shape.epsilon, "vocab_size": shape.words,
+            "max_position_embeddings": shape.positions, "type_vocab_size": shape.segments, **more}
+
+
+def variant(name, seed, shape=None, architecture="BertForMaskedLM", prefix="bert.", pooler=False, own_decoder=False,
+            stored_copies=False, old=False, heads=(), settings=None):
+    """stored_copies: of the parameters that are tied; old: as files of 2018 and 2019 are."""
+    shape = shape or Shape()
+    weights = Weights(shape, seed, prefix)
+    weights.network(pooler)
+    if architecture in ("BertForMaskedLM", "BertForPreTraining"):
+        weights.masked_words()
+    if own_decoder:
+        weights.add("cls.predictions.decoder.weight", shape.words, shape.width)
+    for head, rows in heads:
+        weights.linear(head, rows, shape.width)
+    folder = os.path.join(HERE, name)
+    os.makedirs(folder, exist_ok=True)
+    write_answers(folder, weights)
+
+    stored = dict(weights.tensors)
+    if own_decoder or stored_copies:
+        stored["cls.predictions.decoder.bias"] = stored["cls.predictions.bias"]
+    if stored_copies:
+        stored["cls.predictions.decoder.weight"] = stored[prefix + "embeddings.word_embeddings.weight"]
+    if not old:
+        stored[prefix + "embeddings.position_ids"] = numpy.arange(shape.positions)[None]
+    else:
+        stored = {key.replace("LayerNorm.weight", "LayerNorm.gamma").replace("LayerNorm.bias", "LayerNorm.beta"): value
+                  for key, value in stored.items()}
+    write_safetensors(folder + "/model.safetensors", stored)
+    settings = config(architecture, shape, **(settings or {}))
+    with open(folder + "/config.json", "w") as out:
+        json.dump({key: value for key, value in settings.items() if value is not None}, out, indent=1)
+        out.write("\n")
+    with open(folder + "/vocab.txt", "w") as out:
+        words = SPECIAL + [f"##w{i}" if i % 5 == 0 else f"w{i}" for i in range(len(SPECIAL), shape.words)]
+        out.writelines(word + "\n" for word in words)
+
+
+variant("mlm-tied", 1)
+variant("mlm-tied-copies", 2, stored_copies=True)
+variant("mlm-untied", 3, own_decoder=True, settings={"tie_word_embeddings": False})
+variant("mlm-gamma-beta", 4, Shape(width=10, heads=5), old=True, stored_copies=True,
+        settings={"architectures": None, "max_position_embeddings": 11})
+variant("mlm-relu", 5, Shape(activation="relu"))
+variant("mlm-swish", 6, Shape(activation="swish", epsilon=1e-3))
+variant("mlm-silu", 7, Shape(activation="silu", layers=1))
+variant("mlm-one-layer", 8, Shape(width=16, layers=1, heads=1, inner=9),
+        settings={"layer_norm_eps": None, "position_embedding_type": "absolute", "is_decoder": False})
+variant("mlm-four-layers", 9, Shape(width=8, layers=4, heads=8, inner=16, positions=14))
+variant("mlm-one-segment", 10, Shape(segments=1))
+variant("mlm-three-segments", 11, Shape(segments=3, heads=4, positions=13))
+variant("pretraining", 12, architecture="BertForPreTraining", pooler=True, heads=[("cls.seq_relationship", 2)])
+variant("classifier-3", 13, architecture="BertForSequenceClassification", pooler=True, heads=[("classifier", 3)],
+        settings={"num_labels": 3})
+variant("classifier-1", 14, architecture="BertForSequenceClassification", pooler=True, heads=[("classifier", 1)],
+        settings={"num_labels": 1})
+variant("question-answering", 15, architecture="BertForQuestionAnswering", heads=[("qa_outputs", 2)])
+variant("question-answering-unused-pooler", 16, Shape(layers=1), architecture="BertForQuestionAnswering", pooler=True,
+        old=True, heads=[("qa_outputs", 2)])
+variant("bare", 17, architecture="BertModel", prefix="", pooler=True)
