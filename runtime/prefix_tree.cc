@@ -1,6 +1,7 @@
 #include "runtime/prefix_tree.h"
 
 #include <algorithm>
+#include <new>
 #include <optional>
 #include <string>
 #include <utility>
@@ -189,6 +190,26 @@ class TreeWalk {
   std::vector<double> answers_;
 };
 
+// The first error of a lane, if any.
+Status ResetLanes(Session& session) {
+  Status first;
+  for (uint32_t lane = 0; lane < session.lanes(); ++lane) {
+    const Status reset = session.Reset(lane);
+    if (first.ok()) first = reset;
+  }
+  return first;
+}
+
+Result<uint64_t> Walk(std::span<const uint32_t> parents, std::span<const uint32_t> ids,
+                      Session& session, std::span<double> values) {
+  try {
+    return TreeWalk(parents, ids, session, values).Run();
+  } catch (const std::bad_alloc&) {
+    static_cast<void>(ResetLanes(session));  // they have tokens that nobody knows of
+    throw;
+  }
+}
+
 }  // namespace
 
 std::vector<uint32_t> PrefixTreeBuilder::Add(std::span<const uint32_t> sequence) {
@@ -212,11 +233,9 @@ Result<uint64_t> ScoreTree(std::span<const uint32_t> parents, std::span<const ui
                            Session& session, std::span<double> values) {
   KINGLET_RETURN_IF_ERROR(
       CheckTree(parents, ids, values.size(), session.model().vocabulary_size()));
-  Result<uint64_t> stepped = TreeWalk(parents, ids, session, values).Run();
-  for (uint32_t lane = 0; lane < session.lanes(); ++lane) {
-    const Status reset = session.Reset(lane);
-    if (stepped.ok() && !reset.ok()) return reset;
-  }
+  Result<uint64_t> stepped = Walk(parents, ids, session, values);
+  const Status reset = ResetLanes(session);
+  if (stepped.ok() && !reset.ok()) return reset;
   return stepped;
 }
 

@@ -48,7 +48,7 @@ class PrefixTreeBuilder {
 // reset. Where branches wait for a lane the state before them is kept; the deepest go first, so
 // that few do. Errors: KINGLET_INVALID_ARGUMENT unless parents, ids and values have one length and
 // each parent stands before its node; KINGLET_ID_OUT_OF_RANGE, naming the node; those of stepping
-// and querying a session.
+// and querying a session. Throws std::bad_alloc, with every lane reset.
 Result<uint64_t> ScoreTree(std::span<const uint32_t> parents, std::span<const uint32_t> ids,
                            Session& session, std::span<double> values);
 

@@ -89,8 +89,6 @@ kinglet_status kinglet_session_text_words(kinglet_session* session, uint32_t lan
     KINGLET_ASSIGN_OR_RETURN(
         const auto words,
         question.texts->Best(*session->session, lane, question.prefix, {k, beam, most_steps}));
-    WriteSteps(*question.texts, steps);
-    if (count != nullptr) *count = static_cast<uint32_t>(words.size());
     std::string texts;
     std::vector<uint64_t> begins;
     for (const kinglet::TextCompletion& word : words) {
@@ -99,6 +97,9 @@ kinglet_status kinglet_session_text_words(kinglet_session* session, uint32_t lan
       texts += '\0';
     }
     begins.push_back(texts.size());
+    // From here on no memory is needed, which could run out half way.
+    WriteSteps(*question.texts, steps);
+    if (count != nullptr) *count = static_cast<uint32_t>(words.size());
     if (log_probabilities != nullptr) {
       std::transform(words.begin(), words.end(), log_probabilities,
                      [](const kinglet::TextCompletion& word) { return word.log_probability; });

@@ -3,8 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdlib>
-#include <new>
 #include <string>
 #include <thread>
 #include <utility>
@@ -13,38 +11,8 @@
 #include "kinglet/kinglet.h"
 #include "tests/runtime/c_api/fixture.h"
 #include "tests/support/classifier_builder.h"
+#include "tests/support/fail_each_allocation.h"
 #include "tests/support/masked_builder.h"
-
-// Allocations left until one fails; negative: none fails. The shared library allocates through
-// these operators too.
-static thread_local int64_t allocations_left = -1;
-static thread_local uint64_t allocations_made = 0;
-
-// Whether the next allocation succeeds.
-static bool Allocate() {
-  ++allocations_made;
-  if (allocations_left == 0) return false;
-  if (allocations_left > 0) --allocations_left;
-  return true;
-}
-
-// Not inlined, nor is the rest, or the compiler sees memory from malloc given to operator delete.
-[[gnu::noinline]] void* operator new(size_t size) {
-  void* memory = Allocate() ? std::malloc(size > 0 ? size : 1) : nullptr;
-  if (memory == nullptr) throw std::bad_alloc();
-  return memory;
-}
-// The tokens of the streams.
-void* operator new[](size_t size, std::align_val_t alignment, const std::nothrow_t&) noexcept {
-  const auto multiple = static_cast<size_t>(alignment);
-  const size_t padded = (size / multiple + 1) * multiple;
-  return Allocate() ? std::aligned_alloc(multiple, padded) : nullptr;
-}
-[[gnu::noinline]] void operator delete[](void* memory, std::align_val_t) noexcept {
-  std::free(memory);
-}
-[[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
-[[gnu::noinline]] void operator delete(void* memory, size_t) noexcept { std::free(memory); }
 
 namespace kinglet::faults_test {
 namespace {
@@ -100,23 +68,6 @@ TEST(CApi, ErrorTextIsOneShortLinePerThread) {
   }
 }
 
-// Lets the first, second, third ... allocation of `call` fail until the call succeeds, and calls
-// `unchanged` after each failure.
-template <class Call, class Unchanged>
-void FailEachAllocation(const char* what, Call call, Unchanged unchanged) {
-  for (int64_t limit = 0; limit < 100000; ++limit) {
-    allocations_left = limit;
-    const kinglet_status status = call();
-    allocations_left = -1;
-    if (status == KINGLET_OK) return;
-    ASSERT_EQ(status, KINGLET_OUT_OF_MEMORY)
-        << what << " after " << limit << " allocations: " << kinglet_error_message();
-    ASSERT_STRNE(kinglet_error_message(), "");
-    unchanged();
-  }
-  FAIL() << what << " never succeeded";
-}
-
 TEST(CApi, RunningOutOfMemoryIsAnErrorLikeAnyOther) {
   const std::vector<std::byte> bytes = TinyModel({.cache_capacity = 4});
   const auto nothing = [] {};
@@ -158,9 +109,10 @@ TEST(CApi, RunningOutOfMemoryIsAnErrorLikeAnyOther) {
   EXPECT_EQ(id, 3U);
 
   // Reporting the error needs no memory.
-  allocations_left = 0;
-  EXPECT_EQ(kinglet_session_step(session, 0, 23), KINGLET_OUT_OF_MEMORY);
-  allocations_left = -1;
+  {
+    const FailingMemory memory(0, Failing::kAll);
+    EXPECT_EQ(kinglet_session_step(session, 0, 23), KINGLET_OUT_OF_MEMORY);
+  }
   EXPECT_NE(std::string(kinglet_error_message()).find("memory"), std::string::npos);
 
   kinglet_session_destroy(session);
@@ -427,9 +379,9 @@ TEST(CApi, StepsOfManyLanesAllocateNothing) {
       }
     };
     for (uint32_t t = 0; t < 8; ++t) step_and_ask(t);
-    const uint64_t before = allocations_made;
+    const uint64_t before = AllocationsMade();
     for (uint32_t t = 0; t < 8; ++t) step_and_ask(t * 5);
-    EXPECT_EQ(allocations_made, before) << backend;
+    EXPECT_EQ(AllocationsMade(), before) << backend;
     kinglet_session_destroy(session);
   }
 }
@@ -439,12 +391,12 @@ TEST(CApi, AStepAllocatesNothing) {
   for (const uint32_t id : kStream) ASSERT_EQ(kinglet_session_step(session, 0, id), KINGLET_OK);
   double log_probability = 0;
   ASSERT_EQ(kinglet_session_log_probability(session, 0, 20, &log_probability), KINGLET_OK);
-  const uint64_t before = allocations_made;
+  const uint64_t before = AllocationsMade();
   for (const uint32_t id : kStream) {
     kinglet_session_step(session, 0, id);
     kinglet_session_log_probability(session, 0, 20, &log_probability);
   }
-  EXPECT_EQ(allocations_made, before);
+  EXPECT_EQ(AllocationsMade(), before);
   kinglet_session_destroy(session);
 }
 

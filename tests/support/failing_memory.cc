@@ -1,0 +1,90 @@
+#include "tests/support/failing_memory.h"
+
+#include <atomic>
+#include <cstdlib>
+#include <new>
+
+namespace kinglet {
+namespace {
+
+constexpr int64_t kNever = INT64_MAX;
+
+std::atomic<int64_t> left{kNever};  // good allocations; below 0: some have failed
+std::atomic<bool> fails_once{false};
+std::atomic<uint64_t> made{0};
+std::atomic<int64_t> blocks{0};
+
+bool MaySucceed() {
+  made.fetch_add(1, std::memory_order_relaxed);
+  if (left.load(std::memory_order_relaxed) == kNever) return true;
+  const int64_t before = left.fetch_sub(1, std::memory_order_relaxed);
+  return fails_once.load(std::memory_order_relaxed) ? before != 0 : before > 0;
+}
+
+// Not inlined, nor is the rest, or the compiler sees memory from malloc given to operator delete.
+[[gnu::noinline]] void* TryAllocate(size_t bytes, size_t alignment) noexcept {
+  if (!MaySucceed()) return nullptr;
+  void* const memory = alignment == 0
+                           ? std::malloc(bytes > 0 ? bytes : 1)
+                           : std::aligned_alloc(alignment, (bytes / alignment + 1) * alignment);
+  if (memory != nullptr) blocks.fetch_add(1, std::memory_order_relaxed);
+  return memory;
+}
+
+void* AllocateOrThrow(size_t bytes, size_t alignment) {
+  void* const memory = TryAllocate(bytes, alignment);
+  if (memory == nullptr) throw std::bad_alloc();
+  return memory;
+}
+
+[[gnu::noinline]] void Release(void* memory) noexcept {
+  if (memory != nullptr) blocks.fetch_sub(1, std::memory_order_relaxed);
+  std::free(memory);
+}
+
+}  // namespace
+
+FailingMemory::FailingMemory(int64_t good, Failing which) {
+  fails_once = which == Failing::kOne;
+  left = good;
+}
+FailingMemory::~FailingMemory() { left = kNever; }
+bool FailingMemory::failed() const { return left < 0; }
+
+uint64_t AllocationsMade() { return made; }
+int64_t BlocksHeld() { return blocks; }
+
+}  // namespace kinglet
+
+using kinglet::AllocateOrThrow;
+using kinglet::Release;
+using kinglet::TryAllocate;
+using std::align_val_t;
+using std::nothrow_t;
+
+// NOLINTBEGIN(misc-new-delete-overloads)
+void* operator new(size_t n) { return AllocateOrThrow(n, 0); }
+void* operator new[](size_t n) { return AllocateOrThrow(n, 0); }
+void* operator new(size_t n, const nothrow_t&) noexcept { return TryAllocate(n, 0); }
+void* operator new[](size_t n, const nothrow_t&) noexcept { return TryAllocate(n, 0); }
+void* operator new(size_t n, align_val_t a) { return AllocateOrThrow(n, static_cast<size_t>(a)); }
+void* operator new[](size_t n, align_val_t a) { return AllocateOrThrow(n, static_cast<size_t>(a)); }
+void* operator new(size_t n, align_val_t a, const nothrow_t&) noexcept {
+  return TryAllocate(n, static_cast<size_t>(a));
+}
+void* operator new[](size_t n, align_val_t a, const nothrow_t&) noexcept {
+  return TryAllocate(n, static_cast<size_t>(a));
+}
+void operator delete(void* p) noexcept { Release(p); }
+void operator delete[](void* p) noexcept { Release(p); }
+void operator delete(void* p, size_t) noexcept { Release(p); }
+void operator delete[](void* p, size_t) noexcept { Release(p); }
+void operator delete(void* p, const nothrow_t&) noexcept { Release(p); }
+void operator delete[](void* p, const nothrow_t&) noexcept { Release(p); }
+void operator delete(void* p, align_val_t) noexcept { Release(p); }
+void operator delete[](void* p, align_val_t) noexcept { Release(p); }
+void operator delete(void* p, size_t, align_val_t) noexcept { Release(p); }
+void operator delete[](void* p, size_t, align_val_t) noexcept { Release(p); }
+void operator delete(void* p, align_val_t, const nothrow_t&) noexcept { Release(p); }
+void operator delete[](void* p, align_val_t, const nothrow_t&) noexcept { Release(p); }
+// NOLINTEND(misc-new-delete-overloads)
