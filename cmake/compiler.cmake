@@ -9,6 +9,10 @@ target_compile_options(kinglet_flags INTERFACE
 # g++ 12 sees an overlap in std::string's operator+ that is not there (GCC bug 105651).
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   target_compile_options(kinglet_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict>)
+  # For AArch64 it doubts that an optional's vector was set where the optional is empty.
+  if(CMAKE_CROSSCOMPILING)
+    target_compile_options(kinglet_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-maybe-uninitialized>)
+  endif()
 endif()
 # In a batch every source is an included file, where g++ takes anonymous namespaces for a mistake.
 if(CMAKE_UNITY_BUILD AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
@@ -20,6 +24,8 @@ endif()
 if(KINGLET_SANITIZE)
   # Tests that repeat the same work many times repeat it less.
   target_compile_definitions(kinglet_flags INTERFACE KINGLET_SANITIZED)
+  # The standard library checks indices too. Here only: the product never aborts its host.
+  target_compile_definitions(kinglet_flags INTERFACE _GLIBCXX_ASSERTIONS)
   target_compile_options(kinglet_flags INTERFACE
     $<$<COMPILE_LANGUAGE:C,CXX>:-fsanitize=${KINGLET_SANITIZE} -fno-sanitize-recover=all
         -fno-omit-frame-pointer -g1 -UNDEBUG>
@@ -31,8 +37,24 @@ if(KINGLET_SANITIZE)
   endif()
   target_link_options(kinglet_flags INTERFACE -fsanitize=${KINGLET_SANITIZE})
 endif()
-# Where relocations lie is read-only once a program runs, and no stack is executable
-# (tests/install/hardening_test.py). The command is a position-independent executable.
+if(KINGLET_COVERAGE)
+  # What checks the program itself is left out, as in the product: no test takes its branches. Nothing is
+  # inlined before the counters are set, so that branches are the source's and not the standard library's.
+  target_compile_options(kinglet_flags INTERFACE
+    $<$<COMPILE_LANGUAGE:C,CXX>:--coverage -DNDEBUG -fno-early-inlining
+        $<IF:$<BOOL:$<TARGET_PROPERTY:KINGLET_IS_TEST>>,-O0,-O1>>)
+  target_link_options(kinglet_flags INTERFACE --coverage)
+endif()
+# Hardening (tests/install/hardening_test.py). A buffer on the stack that overflows ends the program instead of
+# returning to where a stranger says. No folder's name is in what is built, so that builds in two folders are
+# the same bytes (scripts/reproducible). Where relocations lie is read-only once a program runs, and no stack
+# is executable. The command is a position-independent executable. Test programs, which nobody ships, are
+# compiled without; counters of coverage need the folder's name.
+set(shipped "$<AND:$<COMPILE_LANGUAGE:C,CXX>,$<NOT:$<BOOL:$<TARGET_PROPERTY:KINGLET_IS_TEST>>>>")
+target_compile_options(kinglet_flags INTERFACE $<${shipped}:-fstack-protector-strong>)
+if(NOT KINGLET_COVERAGE)
+  target_compile_options(kinglet_flags INTERFACE $<${shipped}:-ffile-prefix-map=${PROJECT_SOURCE_DIR}=.>)
+endif()
 include(CheckPIESupported)
 check_pie_supported(LANGUAGES CXX)
 include(CheckLinkerFlag)

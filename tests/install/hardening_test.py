@@ -1,20 +1,22 @@
 #!/usr/bin/env python3
 """What is built cannot be bent as easily: relocations are read-only once it runs (RELRO, bind now),
-the stack is not executable, the command is independent of its address (PIE).
+the stack is not executable and watched (stack protector), the command is independent of its address
+(PIE). No folder's name is in the files, so that builds in two folders are the same bytes.
 
-    hardening_test.py READELF FILE...
+    hardening_test.py READELF SOURCE_DIR FILE...
 """
 
+import pathlib
 import re
 import subprocess
 import sys
 
 
 def main() -> int:
-    readelf, *files = sys.argv[1:]
+    readelf, source, *files = sys.argv[1:]
     faults = []
     for path in files:
-        listing = subprocess.run([readelf, "-W", "-h", "-l", "-d", path], capture_output=True,
+        listing = subprocess.run([readelf, "-W", "-h", "-l", "-d", "--dyn-syms", path], capture_output=True,
                                  check=True, text=True).stdout
         if "GNU_RELRO" not in listing:
             faults.append(f"{path}: expected a segment GNU_RELRO, found none")
@@ -29,6 +31,10 @@ def main() -> int:
             faults.append(f"{path}: expected neither RPATH nor TEXTREL")
         if re.search(r"LOAD .* RWE ", listing):
             faults.append(f"{path}: expected no segment that is written and executed")
+        if not re.search(r"\bUND __stack_chk_fail\b", listing):
+            faults.append(f"{path}: expected the stack protector's __stack_chk_fail, found none")
+        if f"{source}/".encode() in pathlib.Path(path).read_bytes():
+            faults.append(f"{path}: expected no name of a folder, found {source}")
     print("\n".join(faults))
     return 1 if faults or not files else 0
 
