@@ -26,6 +26,7 @@
 #include "converters/sources/checkpoint_path.h"
 #include "converters/sources/source_file.h"
 #include "converters/tensor_passes.h"
+#include "converters/texts/masked_file.h"
 #include "converters/texts/vocabulary_file.h"
 #include "converters/thread_shares.h"
 #include "converters/tokenizers/tokenizer_file.h"
@@ -106,16 +107,9 @@ Status CheckAgainstModel(const ConvertOptions& options, const LoadedModel& model
     return Status::Refusal(KINGLET_INVALID_ARGUMENT, "convert", "keep-define",
                            "a DeFINE unit that is the whole input", "none");
   }
-  if (IsMaskedModel(model.draft.description)) {
-    const std::pair<const char*, bool> unknown[] = {
-        {"golden", !options.golden.empty()}, {"calibrate", !options.calibration_text.empty()}};
-    for (const auto& [option, given] : unknown) {
-      if (!given) continue;
-      return Status::Refusal(KINGLET_UNSUPPORTED, "convert", option,
-                             "none for a masked model, whose activations stay floats and whose "
-                             "answers `fill` and `embed` print",
-                             "one");
-    }
+  if (!options.segments.empty() && !IsMaskedModel(model.draft.description)) {
+    return Status::Refusal(KINGLET_INVALID_ARGUMENT, "convert", "segments",
+                           "none but for a masked model", options.segments);
   }
   if (!model.bits || !options.bits) return {};
   return Status::Refusal(
@@ -250,9 +244,30 @@ void SummariseFile(const ModelFile& file, ConvertSummary& summary) {
   }
 }
 
+// The golden values of a masked model's texts.
+Result<std::vector<GoldenFile>> ReadMaskedAnswers(const ConvertOptions& options,
+                                                  const ModelDraft& draft) {
+  const auto mask = std::find(draft.vocabulary.begin(), draft.vocabulary.end(), "[MASK]");
+  if (mask == draft.vocabulary.end()) {
+    return Status::Refusal(KINGLET_INVALID_ARGUMENT, "convert", "golden",
+                           "a vocabulary with [MASK] (--vocab vocab.txt)",
+                           draft.vocabulary.empty() ? "ids only" : "one without it");
+  }
+  if (FindBlock<AdaptiveSoftmax>(draft.description) == nullptr) {
+    return Status::Refusal(KINGLET_INVALID_ARGUMENT, "convert", "golden",
+                           "none for a model that predicts no words", options.golden);
+  }
+  KINGLET_ASSIGN_OR_RETURN(const std::vector<MaskedText> texts,
+                           ReadMaskedIds(options.ids, options.segments));
+  return ReadGoldenTexts(options.golden, texts,
+                         static_cast<uint32_t>(mask - draft.vocabulary.begin()));
+}
+
 // The golden values of one stream, or, for a model with an encoder, of its pairs.
 Result<std::vector<GoldenFile>> ReadAnswers(const ConvertOptions& options,
-                                            const ModelDescription& description) {
+                                            const ModelDraft& draft) {
+  const ModelDescription& description = draft.description;
+  if (IsMaskedModel(description)) return ReadMaskedAnswers(options, draft);
   if (HasEncoder(description)) {
     return ReadGoldenPairs(options.golden, options.ids, *description.start_token);
   }
@@ -321,8 +336,13 @@ Status CommitChecked(NewFile written, std::span<const GoldenFile> golden,
   SummariseFile(*file, summary);
   if (!golden.empty()) {
     Report(options, "replaying " + options.golden);
-    KINGLET_ASSIGN_OR_RETURN(const GoldenReplay replay,
-                             ReplayGolden(file, golden, options.tolerance));
+    Result<GoldenReplay> replayed = ReplayGolden(file, golden, options.tolerance);
+    if (replayed.status().code() == KINGLET_MISMATCH && golden.front().mask &&
+        options.segments.empty()) {
+      return Status(KINGLET_MISMATCH,
+                    replayed.status().message() + "; without --segments all segment numbers are 0");
+    }
+    KINGLET_ASSIGN_OR_RETURN(const GoldenReplay replay, std::move(replayed));
     summary.golden_positions = replay.positions;
     summary.golden_largest_difference = replay.largest_difference;
   }
@@ -346,7 +366,7 @@ Result<ConvertSummary> ConvertChecked(const ConvertOptions& options) {
   KINGLET_RETURN_IF_ERROR(ReadTextCutting(options, path, summary.family, draft, model.notes));
   std::vector<GoldenFile> golden;
   if (!options.golden.empty()) {
-    KINGLET_ASSIGN_OR_RETURN(golden, ReadAnswers(options, draft.description));
+    KINGLET_ASSIGN_OR_RETURN(golden, ReadAnswers(options, draft));
     draft.description.golden =
         LeadingGolden(golden.front(), FirstPredicted(draft.description), options.tolerance);
   }

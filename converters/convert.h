@@ -66,7 +66,9 @@ struct ConvertOptions {
   std::optional<uint32_t> cache_capacity;  // 0 removes the cache
   std::optional<double> cache_theta, cache_lambda;
   std::string golden;  // file of golden values (converters/golden.h)
-  std::string ids;     // their token ids, or pairs (converters/texts/pair_file.h)
+  // Their token ids, pairs (converters/texts/pair_file.h), or a masked model's texts, with the
+  // segment numbers of these (converters/texts/masked_file.h).
+  std::string ids, segments;
   double tolerance = 1e-4;
   // Called for each tensor, before a run of the model, and now and then by passes that take long:
   // "pass 2, embedding.table: pool 3 of 8, ...". May be empty.

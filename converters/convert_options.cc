@@ -93,6 +93,9 @@ Status CheckOptions(const ConvertOptions& options) {
     return RefuseOption("golden", "golden values and the ids they belong to",
                         options.golden.empty() ? "ids only" : "golden values only");
   }
+  if (!options.segments.empty() && options.golden.empty()) {
+    return RefuseOption("segments", "--golden, which they go with", "none");
+  }
   if (options.lower_case && options.tokenizer.empty()) {
     return RefuseOption("lowercase", "--tokenizer beside it", "none");
   }
@@ -104,8 +107,9 @@ Status CheckOptions(const ConvertOptions& options) {
     return RefuseOption("vocab-from", "no vocabulary beside it", options.vocabulary);
   }
   std::vector<const std::string*> inputs = {
-      &options.checkpoint, &options.config, &options.vocabulary, &options.calibration_text,
-      &options.golden,     &options.ids,    &options.recipe,     &options.tokenizer};
+      &options.checkpoint,       &options.config, &options.vocabulary,
+      &options.calibration_text, &options.golden, &options.ids,
+      &options.segments,         &options.recipe, &options.tokenizer};
   for (const std::string& path : options.averaged) inputs.push_back(&path);
   for (const std::string& path : options.vocabulary_texts) inputs.push_back(&path);
   return CheckOutputPath("convert", options.output, inputs);

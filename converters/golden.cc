@@ -102,41 +102,87 @@ Result<GoldenFile> ReadGolden(const std::string& golden, const std::string& ids)
   return file;
 }
 
-Result<std::vector<GoldenFile>> ReadGoldenPairs(const std::string& golden, const std::string& pairs,
-                                                uint32_t start_token) {
-  KINGLET_ASSIGN_OR_RETURN(const std::vector<SentencePair> sentences,
-                           ReadPairs(pairs, start_token));
-  std::vector<GoldenFile> files;
-  uint64_t sentence = 0;  // of files.back()
+namespace {
+
+// Lines "stream<TAB>position<TAB>id<TAB>..<TAB>value" about these streams, in order. `what` they
+// are, for messages. Returns those with values.
+Result<std::vector<GoldenFile>> ReadGoldenOfStreams(const std::string& golden,
+                                                    std::vector<GoldenFile> streams,
+                                                    const std::string& one,
+                                                    const std::string& all) {
+  uint64_t stream = 0;
   KINGLET_RETURN_IF_ERROR(
       ForEachLine(golden, [&](std::string_view line, const std::string& where) -> Status {
         const size_t tab = std::min(line.find('\t'), line.size());
         uint64_t index = 0;
-        if (!ReadNumber(line.substr(0, tab), index) || index < sentence ||
-            index >= sentences.size()) {
+        if (!ReadNumber(line.substr(0, tab), index) || index < stream || index >= streams.size()) {
           return Status::Refusal(KINGLET_INVALID_ARGUMENT, "golden values", where,
-                                 "a sentence from " + std::to_string(sentence) + " and below the " +
-                                     std::to_string(sentences.size()) + " pairs",
+                                 one + " from " + std::to_string(stream) + " and below the " +
+                                     std::to_string(streams.size()) + " " + all,
                                  QuotedName(line.substr(0, tab)));
         }
-        const SentencePair& pair = sentences[index];
-        if (files.empty() || index != sentence) files.push_back({pair.target, {}, pair.source});
-        sentence = index;
-        std::vector<GoldenValue>& values = files.back().values;
-        const uint64_t least = values.empty() ? 0 : values.back().position + 1;
+        stream = index;
+        GoldenFile& file = streams[index];
+        const uint64_t least = file.values.empty() ? 0 : file.values.back().position + 1;
         KINGLET_ASSIGN_OR_RETURN(
             const GoldenValue value,
-            ParseLine(line.substr(std::min(tab + 1, line.size())), where, pair.target, least));
-        values.push_back(value);
+            ParseLine(line.substr(std::min(tab + 1, line.size())), where, file.ids, least));
+        file.values.push_back(value);
         return {};
       }));
-  return files;
+  std::erase_if(streams, [](const GoldenFile& file) { return file.values.empty(); });
+  return streams;
+}
+
+}  // namespace
+
+Result<std::vector<GoldenFile>> ReadGoldenPairs(const std::string& golden, const std::string& pairs,
+                                                uint32_t start_token) {
+  KINGLET_ASSIGN_OR_RETURN(std::vector<SentencePair> sentences, ReadPairs(pairs, start_token));
+  std::vector<GoldenFile> streams;
+  for (SentencePair& pair : sentences) {
+    streams.push_back({std::move(pair.target), {}, std::move(pair.source)});
+  }
+  return ReadGoldenOfStreams(golden, std::move(streams), "a sentence", "pairs");
+}
+
+Result<std::vector<GoldenFile>> ReadGoldenTexts(const std::string& golden,
+                                                std::span<const MaskedText> texts, uint32_t mask) {
+  std::vector<GoldenFile> streams;
+  for (const MaskedText& text : texts) streams.push_back({text.ids, {}, {}, text.segments, mask});
+  return ReadGoldenOfStreams(golden, std::move(streams), "a line", "texts");
 }
 
 namespace {
 
-// Compares the values of one stream and adds them to `replay`. REQUIRES: the session is at a
-// stream's start.
+// Adds one value to `replay`; refuses a difference beyond the tolerance.
+Status Compare(const GoldenValue& value, double found, double tolerance, GoldenReplay& replay) {
+  const double difference = std::fabs(found - value.log_probability);
+  // Written so that NaN fails.
+  if (!(difference <= tolerance)) {
+    return Status::Refusal(
+        KINGLET_MISMATCH, "golden values",
+        "position " + std::to_string(value.position) + ", id " + std::to_string(value.id),
+        Exact(value.log_probability) + " within " + Exact(tolerance), Exact(found));
+  }
+  replay.largest_difference = std::max(replay.largest_difference, difference);
+  ++replay.positions;
+  return {};
+}
+
+// A masked model reads the text again for each value.
+Status ReplayText(const GoldenFile& golden, double tolerance, Session& session,
+                  GoldenReplay& replay) {
+  const MaskedText text = {golden.ids, golden.segments};
+  for (const GoldenValue& value : golden.values) {
+    KINGLET_ASSIGN_OR_RETURN(const double found,
+                             MaskedLogProbability(text, value.position, *golden.mask, session));
+    KINGLET_RETURN_IF_ERROR(Compare(value, found, tolerance, replay));
+  }
+  return {};
+}
+
+// Compares the values of one stream. REQUIRES: the session is at a stream's start.
 Status ReplayStream(const GoldenFile& golden, double tolerance, Session& session,
                     GoldenReplay& replay) {
   const ModelDescription& description = session.model().file().description();
@@ -151,16 +197,7 @@ Status ReplayStream(const GoldenFile& golden, double tolerance, Session& session
       KINGLET_RETURN_IF_ERROR(session.StepToken(stream[session.position()]));
     }
     KINGLET_ASSIGN_OR_RETURN(const double found, session.LogProbability(value.id));
-    const double difference = std::fabs(found - value.log_probability);
-    // Written so that NaN fails.
-    if (!(difference <= tolerance)) {
-      return Status::Refusal(
-          KINGLET_MISMATCH, "golden values",
-          "position " + std::to_string(value.position) + ", id " + std::to_string(value.id),
-          Exact(value.log_probability) + " within " + Exact(tolerance), Exact(found));
-    }
-    replay.largest_difference = std::max(replay.largest_difference, difference);
-    ++replay.positions;
+    KINGLET_RETURN_IF_ERROR(Compare(value, found, tolerance, replay));
   }
   return {};
 }
@@ -182,8 +219,9 @@ Result<GoldenReplay> ReplayGolden(std::shared_ptr<const ModelFile> file,
   KINGLET_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, StartSharp(std::move(file)));
   GoldenReplay replay;
   for (const GoldenFile& golden : streams) {
-    KINGLET_RETURN_IF_ERROR(Begin(golden.source_ids, *session));
-    const Status status = ReplayStream(golden, tolerance, *session, replay);
+    if (!golden.mask) KINGLET_RETURN_IF_ERROR(Begin(golden.source_ids, *session));
+    const Status status = golden.mask ? ReplayText(golden, tolerance, *session, replay)
+                                      : ReplayStream(golden, tolerance, *session, replay);
     if (status.ok()) continue;
     if (streams.size() == 1) return status;
     return Status(status.code(),
@@ -196,6 +234,15 @@ GoldenFile AsGoldenFile(const GoldenVector& vector) {
   GoldenFile golden;
   golden.ids = vector.ids;
   golden.source_ids = vector.source_ids;
+  golden.segments = vector.segments;
+  golden.mask = vector.mask;
+  if (vector.mask) {
+    for (size_t i = 0; i < vector.positions.size(); ++i) {
+      const uint32_t position = vector.positions[i];
+      golden.values.push_back({position, vector.ids[position], vector.log_probabilities[i]});
+    }
+    return golden;
+  }
   const size_t first = vector.ids.size() - vector.log_probabilities.size();
   for (size_t i = 0; i < vector.log_probabilities.size(); ++i) {
     golden.values.push_back({first + i, vector.ids[first + i], vector.log_probabilities[i]});
@@ -227,10 +274,21 @@ Result<GoldenVector> RecomputeGolden(std::shared_ptr<const ModelFile> file,
 
 std::optional<GoldenVector> LeadingGolden(const GoldenFile& golden, uint64_t first,
                                           double tolerance) {
-  constexpr size_t kIds = 64;
+  constexpr size_t kIds = 64, kMasked = 16;
   GoldenVector vector;
   vector.tolerance = tolerance;
   vector.source_ids = golden.source_ids;
+  if (golden.mask) {
+    vector.ids = golden.ids;
+    vector.segments = golden.segments;
+    vector.mask = golden.mask;
+    for (const GoldenValue& value : golden.values) {
+      if (vector.positions.size() == kMasked) break;
+      vector.positions.push_back(static_cast<uint32_t>(value.position));
+      vector.log_probabilities.push_back(std::min(value.log_probability, 0.0));
+    }
+    return vector;
+  }
   for (const GoldenValue& value : golden.values) {
     if (value.position != first + vector.log_probabilities.size() || value.position >= kIds) break;
     // A float32 run may round a certainty to just above 0.

@@ -13,6 +13,7 @@
 #include "format/blocks.h"
 #include "format/model_file.h"
 #include "kinglet/status.h"
+#include "runtime/masked_text.h"
 
 namespace kinglet {
 
@@ -28,6 +29,9 @@ struct GoldenFile {
   std::vector<uint32_t> ids;
   std::vector<GoldenValue> values;        // at least one, in order of position
   std::vector<uint32_t> source_ids = {};  // what a model with an encoder encodes first
+  // Of a masked model: segment numbers of the ids (empty: all 0), and the id of [MASK].
+  std::vector<uint32_t> segments = {};
+  std::optional<uint32_t> mask = {};
 };
 
 // `golden` is a file of lines "position<TAB>id<TAB>..<TAB>value"; fields between id and value are
@@ -41,6 +45,12 @@ Result<GoldenFile> ReadGolden(const std::string& golden, const std::string& ids)
 // 0, and position 0 follows the start token. Errors: those of ReadGolden and ReadPairs.
 Result<std::vector<GoldenFile>> ReadGoldenPairs(const std::string& golden, const std::string& pairs,
                                                 uint32_t start_token);
+
+// The same for a masked model: a GoldenFile for each of `texts` that has golden values. Lines of
+// `golden` are "line<TAB>position<TAB>id<TAB>..<TAB>value": the number of the text, from 0; the
+// value is ln p of the token at that position when [MASK], whose id is `mask`, stands there.
+Result<std::vector<GoldenFile>> ReadGoldenTexts(const std::string& golden,
+                                                std::span<const MaskedText> texts, uint32_t mask);
 
 struct GoldenReplay {
   uint64_t positions = 0;
@@ -60,14 +70,15 @@ Result<GoldenReplay> ReplayGolden(std::shared_ptr<const ModelFile> file,
 GoldenFile AsGoldenFile(const GoldenVector& vector);
 
 // Golden values for a model that was changed on purpose: the ids and tolerance of `golden`, with
-// the log-probabilities that `file` gives on ref64. Errors: those of running the model;
+// the log-probabilities that `file` gives on ref64. REQUIRES: no masked model. Errors: those of running the model;
 // KINGLET_NOT_FINITE for an id of probability 0.
 Result<GoldenVector> RecomputeGolden(std::shared_ptr<const ModelFile> file,
                                      const GoldenVector& golden);
 
 // The first golden values, to be carried in the model file: those at positions `first`, first + 1,
 // ... without a gap, below position 64. `first` is FirstPredicted of the model
-// (runtime/scored_stream.h). None if position `first` has no value.
+// (runtime/scored_stream.h). None if position `first` has no value. Of a masked model, which reads
+// a whole text for each value, the first 16 of the first text.
 std::optional<GoldenVector> LeadingGolden(const GoldenFile& golden, uint64_t first,
                                           double tolerance);
 

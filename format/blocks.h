@@ -197,8 +197,8 @@ enum class ScoredPart : uint8_t {
 // vector of token t is LN(word + segment + position t), with the words of the model's embedding;
 // the stack's layers follow, in which each token sees all others. With dense output layers and a
 // softmax the vector of a token gives the distribution of its word. The stack's window is the
-// longest text; it has NormOrder::kPost, a PositionTable, no final norm, no cross-attention and no
-// quantisers.
+// longest text; it has NormOrder::kPost, a PositionTable, no final norm and no cross-attention. Its
+// output quantiser is that of the tokens' vectors.
 struct MaskedModel {
   std::string name;
   AdaptiveEmbedding segments;     // rows of the segment numbers: 0 for the first text of a pair
@@ -309,13 +309,17 @@ struct Provenance {
 // Known answers that the file carries; `kinglet verify` replays them in double precision and
 // compares within `tolerance`. Feeding ids[0..i] gives log p(ids[i+1]) = log_probabilities[i]. In a
 // model with a start token, feeding that and then ids[0..i-1] gives log p(ids[i]) =
-// log_probabilities[i].
+// log_probabilities[i]. A masked model that reads the ids with `mask` in place of the one at
+// positions[i] gives log p(ids[positions[i]]) = log_probabilities[i].
 struct GoldenVector {
-  std::vector<uint32_t> ids;              // n >= 2; with a start token n >= 1
+  std::vector<uint32_t> ids;              // n >= 2; with a start token, or masked, n >= 1
   std::vector<double> log_probabilities;  // n - 1; with a start token n; each <= 0
   double tolerance;
-  // Source tokens that are encoded first; at least one iff there is an encoder.
+  // Source tokens that are encoded first; at least one iff there is a translation's encoder.
   std::vector<uint32_t> source_ids = {};
+  // Of masked models alone: [n] or empty, which is all 0; one for each value, ascending; [MASK].
+  std::vector<uint32_t> segments = {}, positions = {};
+  std::optional<uint32_t> mask = {};
 };
 
 // A whole model without the tensors' values and the vocabularies' strings.
@@ -335,7 +339,7 @@ struct ModelDescription {
   // and a classifier; a masked model (an embedding and a MaskedModel, perhaps dense output layers,
   // and a softmax).
   std::vector<Block> blocks;
-  std::optional<GoldenVector> golden;  // language models only
+  std::optional<GoldenVector> golden;  // models that predict words only
 };
 
 inline const std::string& NameOf(const Block& block) {

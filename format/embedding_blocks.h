@@ -18,6 +18,7 @@ namespace kinglet {
 struct ActivationQuantiser {
   float max_abs;
   float step;
+  bool operator==(const ActivationQuantiser&) const = default;
 };
 
 // The embedding rows of words [first, first + size). A projection maps a row of the table to the

@@ -320,9 +320,14 @@ class Reader : private SchemaReader {
       const auto& values = *golden->log_probabilities();
       description.golden = GoldenVector{
           {ids.begin(), ids.end()}, {values.begin(), values.end()}, golden->tolerance()};
-      if (const auto* source = golden->source_ids()) {
-        description.golden->source_ids.assign(source->begin(), source->end());
-      }
+      GoldenVector& read = *description.golden;
+      const auto assign = [](const auto* stored_ids, std::vector<uint32_t>& out) {
+        if (stored_ids != nullptr) out.assign(stored_ids->begin(), stored_ids->end());
+      };
+      assign(golden->source_ids(), read.source_ids);
+      assign(golden->segments(), read.segments);
+      assign(golden->positions(), read.positions);
+      if (const auto mask = golden->mask()) read.mask = *mask;
     }
     return {};
   }

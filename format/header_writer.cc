@@ -88,7 +88,11 @@ class HeaderBuilder {
     const auto ids = builder_.CreateVector(golden.ids);
     const auto values = builder_.CreateVector(golden.log_probabilities);
     const auto source = builder_.CreateVector(golden.source_ids);
-    return schema::CreateGolden(builder_, ids, values, golden.tolerance, source);
+    if (!golden.mask) return schema::CreateGolden(builder_, ids, values, golden.tolerance, source);
+    const auto segments = builder_.CreateVector(golden.segments);
+    const auto positions = builder_.CreateVector(golden.positions);
+    return schema::CreateGolden(builder_, ids, values, golden.tolerance, source, segments,
+                                positions, Optional(golden.mask));
   }
 
   std::vector<std::byte> Build(const ModelDescription& description,
@@ -448,7 +452,8 @@ uint64_t HeaderEstimate(const ModelDescription& description, std::span<const Pla
     bytes += kTable * (3 + tables) + NameOf(block).size();
   }
   if (const auto& golden = description.golden) {
-    bytes += 12 * uint64_t{golden->ids.size()} + 4 * uint64_t{golden->source_ids.size()};
+    bytes += 12 * uint64_t{golden->ids.size()} + 4 * uint64_t{golden->source_ids.size()} +
+             4 * uint64_t{golden->segments.size()} + 4 * uint64_t{golden->positions.size()};
   }
   return bytes;
 }

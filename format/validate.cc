@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <utility>
 #include <vector>
 
@@ -395,21 +396,23 @@ class DescriptionValidator : private BlockChecks {
   }
 
   Status ValidateGolden(const GoldenVector& golden) const {
-    if (!IsLanguageModel(description_)) {
+    const bool masked = IsMaskedModel(description_);
+    if (masked ? FindBlock<AdaptiveSoftmax>(description_) == nullptr
+               : !IsLanguageModel(description_)) {
       return Invalid("golden vector", "none, as the model predicts no words", "one");
     }
-    const size_t unscored = description_.start_token ? 0 : 1;
+    const size_t unscored = description_.start_token || masked ? 0 : 1;
     if (golden.ids.size() <= unscored) {
       return Invalid("golden vector, ids", "at least " + std::to_string(unscored + 1),
                      std::to_string(golden.ids.size()));
     }
-    if (golden.log_probabilities.size() != golden.ids.size() - unscored) {
-      return Invalid("golden vector, log-probabilities",
-                     std::to_string(golden.ids.size() - unscored),
+    const size_t values = masked ? golden.positions.size() : golden.ids.size() - unscored;
+    if (golden.log_probabilities.size() != values) {
+      return Invalid("golden vector, log-probabilities", std::to_string(values),
                      std::to_string(golden.log_probabilities.size()));
     }
     KINGLET_RETURN_IF_ERROR(ValidateIds("id", golden.ids, description_.vocabulary_size));
-    KINGLET_RETURN_IF_ERROR(ValidateGoldenSource(golden));
+    KINGLET_RETURN_IF_ERROR(masked ? ValidateGoldenText(golden) : ValidateGoldenSource(golden));
     for (size_t i = 0; i < golden.log_probabilities.size(); ++i) {
       const double value = golden.log_probabilities[i];
       if (!std::isfinite(value) || value > 0) {
@@ -424,6 +427,37 @@ class DescriptionValidator : private BlockChecks {
     return {};
   }
 
+  // What a masked model reads.
+  Status ValidateGoldenText(const GoldenVector& golden) const {
+    const auto& model = *FindBlock<MaskedModel>(description_);
+    const size_t tokens = golden.ids.size();
+    if (tokens > model.stack.window) {
+      return Invalid("golden vector, ids", "at most " + std::to_string(model.stack.window),
+                     std::to_string(tokens));
+    }
+    if (!golden.source_ids.empty()) {
+      return Invalid("golden vector, source ids", "none", std::to_string(golden.source_ids.size()));
+    }
+    if (!golden.segments.empty() && golden.segments.size() != tokens) {
+      return Invalid("golden vector, segments", std::to_string(tokens) + " or none",
+                     std::to_string(golden.segments.size()));
+    }
+    KINGLET_RETURN_IF_ERROR(ValidateIds("segment", golden.segments, SegmentsOf(model)));
+    if (golden.positions.empty()) return Invalid("golden vector, positions", "some", "none");
+    KINGLET_RETURN_IF_ERROR(
+        ValidateIds("position", golden.positions, static_cast<uint32_t>(tokens)));
+    if (std::adjacent_find(golden.positions.begin(), golden.positions.end(),
+                           std::greater_equal<>()) != golden.positions.end()) {
+      return Invalid("golden vector, positions", "ascending ones", "others");
+    }
+    if (!golden.mask || *golden.mask >= description_.vocabulary_size) {
+      return Invalid("golden vector, mask",
+                     "an id below " + std::to_string(description_.vocabulary_size),
+                     golden.mask ? std::to_string(*golden.mask) : "none");
+    }
+    return {};
+  }
+
   Status ValidateIds(const char* what, std::span<const uint32_t> ids, uint32_t words) const {
     for (size_t i = 0; i < ids.size(); ++i) {
       if (ids[i] < words) continue;
@@ -434,6 +468,10 @@ class DescriptionValidator : private BlockChecks {
   }
 
   Status ValidateGoldenSource(const GoldenVector& golden) const {
+    if (!golden.segments.empty() || !golden.positions.empty() || golden.mask) {
+      return Invalid("golden vector", "no segments, positions and mask, which masked models have",
+                     "some");
+    }
     const auto source = FindSource(description_);
     const uint64_t longest = source ? source->window : 0;
     const uint64_t shortest = source ? 1 : 0;

@@ -45,7 +45,6 @@ Status ValidateMasked(const BlockChecks& checks, const MaskedModel& model) {
        "a table of positions", "another kind"},
       {"stack, masked token", !stack.masked_token.has_value(), "none", "one"},
       {"segments, bins", model.segments.bins.size() == 1, "one", "another number"},
-      {"stack, quantisers", !stack.output.has_value(), "none", "some"},
   };
   for (const auto& rule : rules) {
     if (!rule.holds) return checks.InvalidPart(rule.part, rule.expected, rule.found);

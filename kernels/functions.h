@@ -4,8 +4,8 @@
 // same bits from the same sequence. C++17: nvcc compiles this file too.
 //
 // float: our own, checked by tests/kernels/functions_test.cc: error at most 1.1 ulp (exp), 0.9 ulp
-// (log), 1.6 ulp (sigmoid) and 1.4 ulp (tanh); exp and log are monotone, exp(0) = 1 and
-// log(1) = 0 exactly. For double, which only ref64 uses, the C library's functions: ref64 promises
+// (log), 1.6 ulp (sigmoid), 1.4 ulp (tanh), 5.1 and below zero 14 ulp (gelu); exp and log are
+// monotone, exp(0) = 1 and log(1) = 0 exactly. For double, which only ref64 uses, the C library's functions: ref64 promises
 // an error of 1e-6, not bits.
 #ifndef KINGLET_KERNELS_FUNCTIONS_H_
 #define KINGLET_KERNELS_FUNCTIONS_H_
@@ -56,6 +56,24 @@ struct TanhConstants {
   static constexpr float kC2 = -0.0537397154f;
   static constexpr float kC3 = 0.020639088f;
   static constexpr float kC4 = -0.00570498733f;
+};
+
+struct GeluConstants {
+  static constexpr float kFar = 16.0f;  // beyond it the rest of the distribution is 0 in floats
+  static constexpr float kCentre = 3.0f;
+  // R(a) = e^(a^2 / 2) erfc(a / sqrt 2) / 2 = c0 + c1 v + ... + c9 v^9 with v = (a - 3) / (a + 3),
+  // for a up to 14.5: fitted with weights that make the largest relative error least, 9.4e-9 before
+  // the coefficients are rounded to float.
+  static constexpr float kC0 = 1.2151395e-01f;
+  static constexpr float kC1 = -2.0640261e-01f;
+  static constexpr float kC2 = 1.2322504e-01f;
+  static constexpr float kC3 = -4.621326e-02f;
+  static constexpr float kC4 = 6.1319424e-03f;
+  static constexpr float kC5 = 2.9043872e-03f;
+  static constexpr float kC6 = -9.832885e-04f;
+  static constexpr float kC7 = -3.3901236e-04f;
+  static constexpr float kC8 = 1.1501385e-04f;
+  static constexpr float kC9 = 5.3161482e-05f;
 };
 
 namespace internal {
@@ -180,39 +198,31 @@ KINGLET_HOST_DEVICE inline float Tanh(float x) {
   return copysignf(y, x);
 }
 
-namespace internal {
-// e^-y for 0 <= y <= 40 in double, from the same operations everywhere: a Taylor series of the
-// remainder |r| <= ln 2 / 2; the first term that it omits is below 1e-17.
-KINGLET_HOST_DEVICE inline double ExpOfNegative(double y) {
-  const double n = floor(y * 1.4426950408889634 + 0.5);
-  // ln 2 in two parts; n times the first is exact.
-  const double r = (n * 0.69314718036912382 - y) + n * 1.9082149292705877e-10;
-  double sum = 1.0;
-  for (int k = 15; k > 0; --k) sum = 1.0 + sum * r / k;
-  for (int k = 0; k < static_cast<int>(n); ++k) sum *= 0.5;
-  return sum;
-}
-
-// erf(z) = 2 / sqrt(pi) e^(-z^2) (z + 2 z^3 / 3 + 4 z^5 / 15 + ..): no term cancels another.
-KINGLET_HOST_DEVICE inline double Erf(double z) {
-  const double magnitude = fabs(z);
-  if (!(magnitude < 6.0)) return magnitude == magnitude ? copysign(1.0, z) : z;
-  const double square = magnitude * magnitude;
-  double term = magnitude, sum = magnitude;
-  for (int k = 1; term > sum * 1e-17; ++k) {
-    term *= 2.0 * square / (2 * k + 1);
-    sum += term;
-  }
-  return copysign(1.1283791670955126 * ExpOfNegative(square) * sum, z);
-}
-}  // namespace internal
-
 // Gaussian error linear unit: x Phi(x), Phi being the normal distribution function (Hendrycks &
-// Gimpel 2016), within 1e-15 |x| before the one rounding to float. All in double, because nothing
-// calls it for every token. NaN stays NaN.
+// Gimpel 2016). With a = |x|, the share of the distribution beyond a is e^(-a^2 / 2) R(a), which
+// keeps its digits where it is small; R is a polynomial of (a - 3) / (a + 3). NaN stays NaN, and
+// -infinity becomes NaN as in the formula.
 KINGLET_HOST_DEVICE inline float Gelu(float x) {
-  const double exact = x;
-  return static_cast<float>(exact * (0.5 + 0.5 * internal::Erf(exact * 0.70710678118654752)));
+  using C = GeluConstants;
+  const float magnitude = fabsf(x);
+  const float a = magnitude > C::kFar ? C::kFar : magnitude;
+  const float v = (a - C::kCentre) / (a + C::kCentre);
+  float r = C::kC9;
+  r = fmaf(r, v, C::kC8);
+  r = fmaf(r, v, C::kC7);
+  r = fmaf(r, v, C::kC6);
+  r = fmaf(r, v, C::kC5);
+  r = fmaf(r, v, C::kC4);
+  r = fmaf(r, v, C::kC3);
+  r = fmaf(r, v, C::kC2);
+  r = fmaf(r, v, C::kC1);
+  r = fmaf(r, v, C::kC0);
+  // e^(-square / 2), corrected for the rounding of the square.
+  const float square = a * a;
+  const float lost = fmaf(a, a, -square);
+  const float e = Exp(-0.5f * square);
+  const float beyond = fmaf(-0.5f * lost, e, e) * r;
+  return x * (x < 0.0f ? beyond : 1.0f - beyond);
 }
 
 inline double Gelu(double x) { return x * 0.5 * std::erfc(-x * 0.70710678118654752); }

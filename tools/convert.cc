@@ -110,13 +110,19 @@ Command AddConvert(Arguments& program) {
   Option golden = command.Add(
       "--golden", convert.golden,
       "golden values to replay: lines of position<TAB>id<TAB>...<TAB>value; for a model with an "
-      "encoder, sentence<TAB> comes first");
+      "encoder, or a masked model, sentence<TAB> comes first");
   Option ids =
       command.Add("--ids", convert.ids,
                   "token ids that the golden values belong to; for a model with an encoder, "
-                  "one pair per line: source ids ||| target ids");
+                  "one pair per line: source ids ||| target ids; for a masked model, one text per "
+                  "line with [CLS] and [SEP] in it");
   golden.Needs(ids).Called("FILE");
   ids.Needs(golden).Called("FILE");
+  command
+      .Add("--segments", convert.segments,
+           "the segment number of each of these ids, for a masked model (default: 0 for all)")
+      .Needs(golden)
+      .Called("FILE");
   command.Add("--tolerance", convert.tolerance, "largest accepted difference from a golden value")
       .NonNegative()
       .Called("X")

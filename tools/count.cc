@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "converters/texts/pair_file.h"
+#include "converters/texts/token_file.h"
 #include "format/limits.h"
 #include "runtime/accounting/meter.h"
 #include "runtime/accounting/micronet.h"
@@ -26,7 +27,7 @@ struct CountOptions {
   RunOptions run;
   std::string rules = "executed";
   std::string ids, bin_counts;
-  std::string pairs, lengths;  // of translations
+  std::string pairs, lengths;  // of translations; the length of a masked model's text
   std::string mode = "full";
   uint32_t top = 10;
   bool compare = false;
@@ -164,9 +165,71 @@ Result<CountInput> ReadTranslations(const CountOptions& options,
   return input;
 }
 
+// The texts of --ids, or one of the length in --lengths.
+Result<std::vector<std::vector<uint32_t>>> ReadTexts(const CountOptions& options,
+                                                     const Model& model) {
+  const uint64_t most = model.plan().encoder->window;
+  if (options.ids.empty()) {
+    KINGLET_ASSIGN_OR_RETURN(const std::vector<uint64_t> lengths,
+                             ParseCounts("--lengths", options.lengths));
+    if (lengths.size() != 1 || lengths[0] == 0 || lengths[0] > most) {
+      return Status::Refusal(KINGLET_INVALID_ARGUMENT, "usage", "--lengths",
+                             "tokens of a text, up to " + std::to_string(most), options.lengths);
+    }
+    if (SourceEmbeddingOf(model.plan()).bins.size() > 1) {
+      return Status::Refusal(KINGLET_INVALID_ARGUMENT, options.run.model, "--lengths",
+                             "an embedding in which all words cost the same", "several bins");
+    }
+    return std::vector<std::vector<uint32_t>>{std::vector<uint32_t>(lengths[0], 0)};
+  }
+  KINGLET_ASSIGN_OR_RETURN(std::vector<std::vector<uint32_t>> texts, ReadIdLines(options.ids));
+  for (size_t i = 0; i < texts.size(); ++i) {
+    const std::string where = options.ids + ", line " + std::to_string(i + 1);
+    if (texts[i].size() > most) {
+      return Status::Refusal(KINGLET_INVALID_ARGUMENT, where, "text",
+                             "at most " + std::to_string(most) + " tokens",
+                             std::to_string(texts[i].size()));
+    }
+    for (const uint32_t id : texts[i]) {
+      if (id < model.vocabulary_size()) continue;
+      return Status::Refusal(KINGLET_ID_OUT_OF_RANGE, where, "id",
+                             "an id below " + std::to_string(model.vocabulary_size()),
+                             std::to_string(id));
+    }
+  }
+  std::erase_if(texts, [](const std::vector<uint32_t>& text) { return text.empty(); });
+  if (!texts.empty()) return texts;
+  return Status::Refusal(KINGLET_INVALID_ARGUMENT, options.ids, "texts", "at least one", "none");
+}
+
+// A masked model reads each text once, and then answers: it predicts one word, makes the pooled
+// vector and scores the text, as far as it can; scores of spans are of every token.
+Result<CountInput> ReadMaskedTexts(const CountOptions& options, const Model& model) {
+  const Plan& plan = model.plan();
+  KINGLET_ASSIGN_OR_RETURN(const std::vector<std::vector<uint32_t>> texts,
+                           ReadTexts(options, model));
+  CountInput input;
+  input.bin_counts.resize(SourceEmbeddingOf(plan).bins.size());
+  input.sentences = texts.size();
+  for (const std::vector<uint32_t>& text : texts) {
+    input.encoder += EncoderTrace(plan, text);
+    const size_t answers = plan.reading->scores_spans ? text.size() : 1;
+    input.trace += FullTrace(plan, std::vector<uint32_t>(answers, 0), text.size());
+  }
+  for (const auto& [path, count] : input.encoder.paths) input.bin_counts[path.bin] += count;
+  const auto some = [](uint64_t count, const std::string& what) {
+    return Grouped(count) + " " + what + (count == 1 ? "" : "s");
+  };
+  input.text = some(input.trace.tokens(), "answer") + " about " + some(texts.size(), "text") +
+               ", read once" +
+               (plan.clusters.empty() ? "" : "; an answer is a word's distribution");
+  return input;
+}
+
 Result<CountInput> ReadInput(const CountOptions& options, const std::shared_ptr<const Model>& model,
                              ProgressForm progress) {
   const Plan& plan = model->plan();
+  if (plan.reading) return ReadMaskedTexts(options, *model);
   if (plan.encoder) return ReadTranslations(options, model, progress);
   const size_t bins = EmbeddingOf(plan).bins.size();
   CountInput input;
@@ -222,6 +285,24 @@ Result<CountInput> ReadInput(const CountOptions& options, const std::shared_ptr<
   return input;
 }
 
+// Of masked models: what they read, and rules that have no part for it.
+Status CheckMaskedCount(const CountOptions& options) {
+  if (options.ids.empty() && options.lengths.empty()) {
+    return Status::Refusal(
+        KINGLET_INVALID_ARGUMENT, options.run.model, "count",
+        "--ids FILE, a text a line, or --lengths TOKENS, as it is a masked model",
+        options.pairs.empty() ? "neither" : "--pairs");
+  }
+  if (options.mode != "full") {
+    return Status::Refusal(KINGLET_UNSUPPORTED, options.run.model, "count --mode", "full",
+                           options.mode);
+  }
+  if (options.rules == "executed" && !options.compare) return {};
+  return Status::Refusal(KINGLET_UNSUPPORTED, options.run.model, "count",
+                         "--rules executed, as micronet-2019 has no rule for masked models",
+                         options.compare ? "--compare" : options.rules);
+}
+
 // Refuses options whose kind of input does not suit the model: texts without an encoder, sentence
 // pairs with one.
 Status CheckCountInput(const CountOptions& options, bool has_encoder) {
@@ -242,8 +323,8 @@ Status CountModel(const CountOptions& options, Console& console) {
   Progress(progress).Say("opening " + options.run.model);
   KINGLET_ASSIGN_OR_RETURN(const std::shared_ptr<const Model> model, OpenWholeModel(options.run));
   const Plan& plan = model->plan();
-  if (plan.reading) KINGLET_RETURN_IF_ERROR(RequireNoSource(*model, "count"));
-  KINGLET_RETURN_IF_ERROR(CheckCountInput(options, plan.encoder.has_value()));
+  KINGLET_RETURN_IF_ERROR(plan.reading ? CheckMaskedCount(options)
+                                       : CheckCountInput(options, plan.encoder.has_value()));
   KINGLET_ASSIGN_OR_RETURN(const CountInput input, ReadInput(options, model, progress));
   const std::vector<uint64_t> nonzeros = CountNonzeros(plan.weights);
   CountSource source = CountSourceOf(*model, input.text, input.bin_counts);
@@ -256,9 +337,9 @@ Status CountModel(const CountOptions& options, Console& console) {
   ExecutedCount encoded;
   if (plan.encoder) {
     encoded = CountExecuted(plan, nonzeros, traits, input.encoder);
-    source.encoder =
-        EncoderCount{input.sentences,    input.encoder.tokens(), input.trace.tokens(),
-                     encoded.components, encoded.operations,     encoded.operations.Total()};
+    source.encoder = EncoderCount{
+        input.sentences,    input.encoder.tokens(),     input.trace.tokens(),    encoded.components,
+        encoded.operations, encoded.operations.Total(), plan.reading.has_value()};
   }
   const bool json = options.run.json;
   if (options.rules == "executed" && !options.compare) {
@@ -331,7 +412,10 @@ Command AddCount(Arguments& program) {
       .Add("--pairs", options->pairs,
            "count over these translations, one pair per line: source ids ||| target ids")
       .Called(kFileOrStandardInput);
-  count.Add("--lengths", options->lengths, "count over one translation of these lengths in tokens")
+  count
+      .Add(
+          "--lengths", options->lengths,
+          "count over one translation of these lengths in tokens, or, for a masked model, one text")
       .Called("SOURCE,TARGET");
   count.Add("--mode", options->mode, "query after each token")
       .OneOf({"full", "score", "topk"})

@@ -96,6 +96,13 @@ void AppendEncoder(const CountSource& source, double target_total, JsonLine& lin
 std::string EncoderFacts(const CountSource& source, double target_total) {
   if (!source.encoder) return "";
   const EncoderCount& encoder = *source.encoder;
+  if (encoder.masked) {
+    return Fact("reading", GroupedText(encoder.total) + " operations for each of " +
+                               Grouped(encoder.source_tokens) + " tokens") +
+           Fact("per text", GroupedText(encoder.PerSentence(target_total)) +
+                                " operations, mean of " + Grouped(encoder.sentences) +
+                                (encoder.sentences == 1 ? " text" : " texts"));
+  }
   return Fact("encoder", GroupedText(encoder.total) + " operations for each of " +
                              Grouped(encoder.source_tokens) + " source tokens; " +
                              Grouped(encoder.target_tokens) + " target tokens") +
@@ -227,7 +234,9 @@ std::string ExecutedText(const ExecutedCount& count, const ExecutedStorage& stor
   text += Fact("bytes", Grouped(storage.file_size) + ": values " + Grouped(storage.values) +
                             ", masks " + Grouped(storage.mask) + ", scales " +
                             Grouped(storage.scales) + ", other " + Grouped(storage.Other()));
-  text += Fact("operations", GroupedText(count.operations.Total()));
+  text +=
+      Fact("operations", GroupedText(count.operations.Total()) +
+                             (source.encoder && source.encoder->masked ? " for each answer" : ""));
   text += Fact("multiplications",
                GroupedText(count.operations.multiplications) + ", of which " +
                    GroupedText(count.useful_multiplications) +

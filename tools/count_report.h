@@ -18,12 +18,13 @@
 namespace kinglet {
 
 // The encoder's operations per source token, for translations. The rest of the report is per target
-// token.
+// token. Of a masked model: per token of a text, and per answer about it.
 struct EncoderCount {
   uint64_t sentences = 0, source_tokens = 0, target_tokens = 0;
   std::vector<Component> components;
   OperationTally operations;  // their sum
   double total = 0;           // weighted as the rules say
+  bool masked = false;        // tokens of texts, and answers about them
   // Mean operations of a sentence pair, if a target token takes `target_total`.
   double PerSentence(double target_total) const {
     return (total * static_cast<double>(source_tokens) +

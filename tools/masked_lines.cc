@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "converters/sources/input_file.h"
-#include "converters/texts/token_file.h"
+#include "converters/texts/masked_file.h"
 #include "runtime/text/model_text.h"
 #include "tools/run_options.h"
 #include "tools/text_lines.h"
@@ -16,30 +16,11 @@ Status InLine(const std::string& source, uint64_t number, const Status& status) 
   return status.ok() ? status : InFile(source + ", line " + std::to_string(number), status);
 }
 
-Result<std::vector<std::vector<uint32_t>>> ReadSegments(const MaskedInput& input, size_t lines) {
-  KINGLET_ASSIGN_OR_RETURN(std::vector<std::vector<uint32_t>> segments,
-                           ReadIdLines(input.segments));
-  if (segments.size() == lines) return segments;
-  return Status::Refusal(KINGLET_INVALID_ARGUMENT, input.segments, "lines",
-                         std::to_string(lines) + ", as in " + input.ids,
-                         std::to_string(segments.size()));
-}
-
 Status ForEachLineOfIds(const MaskedInput& input, const MaskedLineSink& sink) {
-  KINGLET_ASSIGN_OR_RETURN(std::vector<std::vector<uint32_t>> ids, ReadIdLines(input.ids));
-  std::vector<std::vector<uint32_t>> segments(ids.size());
-  if (!input.segments.empty()) {
-    KINGLET_ASSIGN_OR_RETURN(segments, ReadSegments(input, ids.size()));
-  }
-  for (size_t i = 0; i < ids.size(); ++i) {
-    if (!input.segments.empty() && segments[i].size() != ids[i].size()) {
-      const Status status = Status::Refusal(
-          KINGLET_INVALID_ARGUMENT, input.segments, "line " + std::to_string(i + 1),
-          std::to_string(ids[i].size()) + " segments", std::to_string(segments[i].size()));
-      return status;
-    }
-    KINGLET_RETURN_IF_ERROR(InLine(
-        input.ids, i + 1, sink(i + 1, MaskedText{std::move(ids[i]), std::move(segments[i])})));
+  KINGLET_ASSIGN_OR_RETURN(const std::vector<MaskedText> texts,
+                           ReadMaskedIds(input.ids, input.segments));
+  for (size_t i = 0; i < texts.size(); ++i) {
+    KINGLET_RETURN_IF_ERROR(InLine(input.ids, i + 1, sink(i + 1, texts[i])));
   }
   return {};
 }

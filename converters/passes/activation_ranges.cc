@@ -133,19 +133,20 @@ Status FindSourcePoints(const Model& model, const RangeRule& rule, TranslationRa
     return {};
   };
   const int weight_bits = AttentionWeightBits(stack.window, rule.bits);
+  const std::string first = "encoder.layers.0.";  // all layers use the first one's buffers
   for (size_t i = 0; i < ranges.encoder.layers.size(); ++i) {
     const std::string layer = "encoder.layers." + std::to_string(i) + ".";
     LayerRanges& range = ranges.encoder.layers[i];
     KINGLET_RETURN_IF_ERROR(add({
         {layer + "norm1", "encoder.norm", range.attention_input},
         {layer + "qkv", "encoder.qkv", range.qkv},
-        {layer + "attention", layer + "attended", range.attended},
+        {layer + "attention", first + "attended", range.attended},
         {layer + "norm2", "encoder.norm", range.inner_input},
-        {layer + InnerStep(stack), layer + "inner", range.inner},
-        {layer + "fc3", layer + "outer", range.outer},
+        {layer + InnerStep(stack), first + "inner", range.inner},
+        {layer + "fc3", first + "outer", range.outer},
     }));
     KINGLET_RETURN_IF_ERROR(
-        finder.Add({layer + "attention", layer + "weights", range.weights}, weight_bits, points));
+        finder.Add({layer + "attention", first + "weights", range.weights}, weight_bits, points));
   }
   for (size_t i = 0; i < ranges.cross.size(); ++i) {
     const std::string layer = "layers." + std::to_string(i) + ".", source = layer + "source.";
@@ -160,6 +161,35 @@ Status FindSourcePoints(const Model& model, const RangeRule& rule, TranslationRa
         finder.Add({source + "attention", source + "weights", range.weights}, weight_bits, points));
   }
   return add({{"encoder.final_norm", "encoder.norm", ranges.encoder.output}});
+}
+
+// The points of a masked model. Norms come last: a layer's input is the residual stream.
+Result<Points> FindMaskedPoints(const Model& model, const TransformerDecoder& stack,
+                                const RangeRule& rule, ActivationRanges& ranges) {
+  const PointFinder finder(model, rule.bits);
+  const int weight_bits = AttentionWeightBits(stack.window, rule.bits);
+  const std::string residual = "text.hidden";
+  const std::string first = "text.layers.0.";  // all layers use the first one's buffers
+  std::string before = "text.norm";
+  Points points;
+  for (size_t i = 0; i < ranges.layers.size(); ++i) {
+    const std::string layer = "text.layers." + std::to_string(i) + ".";
+    LayerRanges& range = ranges.layers[i];
+    const NamedPoint wanted[] = {
+        {before, residual, range.attention_input},
+        {layer + "qkv", "text.qkv", range.qkv},
+        {layer + "attention", first + "attended", range.attended},
+        {layer + "norm1", residual, range.inner_input},
+        {layer + InnerStep(stack), first + "inner", range.inner},
+        {layer + "fc3", first + "outer", range.outer},
+    };
+    for (const NamedPoint& point : wanted) KINGLET_RETURN_IF_ERROR(finder.Add(point, points));
+    KINGLET_RETURN_IF_ERROR(
+        finder.Add({layer + "attention", first + "weights", range.weights}, weight_bits, points));
+    before = layer + "norm2";
+  }
+  KINGLET_RETURN_IF_ERROR(finder.Add({before, residual, ranges.output}, points));
+  return points;
 }
 
 // The buffer of a layer's output as reals.
@@ -299,6 +329,21 @@ Result<ActivationRanges> MeasureRanges(const SharedModel& model, std::span<const
   // Every overflow ends in the residual stream, which is the final hidden state.
   if (std::isfinite(ranges.output)) return ranges;
   return Overflow("final hidden state");
+}
+
+Result<ActivationRanges> MeasureMaskedRanges(const SharedModel& model,
+                                             std::span<const MaskedText> texts,
+                                             const RangeRule& rule) {
+  const auto* masked = FindBlock<MaskedModel>(model->file().description());
+  if (masked == nullptr) return NoDecoder("a masked model");
+  ActivationRanges ranges;
+  ranges.layers.resize(masked->stack.layers.size());
+  KINGLET_ASSIGN_OR_RETURN(Points points, FindMaskedPoints(*model, masked->stack, rule, ranges));
+  KINGLET_RETURN_IF_ERROR(Measure(model, rule, std::move(points), [texts](Session& session) {
+    return ReadMasked(texts, session, [](const MaskedText&) { return Status(); });
+  }));
+  if (std::isfinite(ranges.output)) return ranges;
+  return Overflow("vectors of the tokens");
 }
 
 Result<TranslationRanges> MeasureTranslationRanges(const SharedModel& model,

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "converters/passes/magnitudes.h"
+#include "converters/texts/masked_file.h"
 #include "converters/texts/pair_file.h"
 #include "kinglet/status.h"
 
@@ -62,6 +63,10 @@ Result<ActivationRanges> MeasureRanges(const SharedModel& model, std::span<const
 Result<RecurrentRanges> MeasureRecurrentRanges(const SharedModel& model,
                                                std::span<const uint32_t> tokens,
                                                const RangeRule& rule = {});
+// The same for a masked model, over texts, as they are and with masks (ReadMasked).
+Result<ActivationRanges> MeasureMaskedRanges(const SharedModel& model,
+                                             std::span<const MaskedText> texts,
+                                             const RangeRule& rule = {});
 // The same for a model with an encoder, over pairs, each in a stream of its own as `kinglet score`
 // runs them. Errors name the pair.
 Result<TranslationRanges> MeasureTranslationRanges(const SharedModel& model,

@@ -139,6 +139,19 @@ void SetQuantisers(const RecurrentTranslationRanges& ranges, int bits,
   if (attention->score == AttentionScore::kGeneral) attention->query = make(range.query);
 }
 
+void SetMaskedQuantisers(const ActivationRanges& ranges, int bits, ModelDescription& description) {
+  QuantiseStack(ranges, bits, FindBlock<MaskedModel>(description)->stack);
+  UseFixedPointInputs(description);
+}
+
+void SetBinFrequencies(std::span<const MaskedText> texts, ModelDescription& description) {
+  std::vector<uint32_t> tokens;
+  for (const MaskedText& text : texts) {
+    tokens.insert(tokens.end(), text.ids.begin(), text.ids.end());
+  }
+  SetBinFrequencies(tokens, description);
+}
+
 void SetBinFrequencies(std::span<const uint32_t> tokens, ModelDescription& description) {
   if (auto* embedding = FindBlock<AdaptiveEmbedding>(description)) CountBins(tokens, *embedding);
 }
@@ -158,6 +171,32 @@ void SetBinFrequencies(std::span<const SentencePair> pairs, ModelDescription& de
   }
 }
 
+namespace {
+
+// The texts as they are, and with masks.
+Result<CalibrationInput> ReadMaskedCalibration(const std::string& path, const MaskedModel& masked,
+                                               std::span<const std::string> vocabulary,
+                                               const std::optional<TextTables>& tokenizer) {
+  if (!tokenizer) {
+    return Status::Refusal(KINGLET_INVALID_ARGUMENT, "calibration", "tokenizer",
+                           "one to read the text with, by --tokenizer vocab.txt", "none");
+  }
+  const uint32_t window = masked.stack.window;
+  KINGLET_ASSIGN_OR_RETURN(MaskedLines lines,
+                           ReadMaskedLines(path, *tokenizer, vocabulary, window));
+  CalibrationInput input;
+  if (lines.shortened > 0) {
+    input.notes.push_back(std::to_string(lines.shortened) + " of " +
+                          std::to_string(lines.texts.size()) + " lines of " + path +
+                          " are longer than the model's " + std::to_string(window) +
+                          " positions: their ends are left out");
+  }
+  input.texts = std::move(lines.texts);
+  return input;
+}
+
+}  // namespace
+
 Result<CalibrationInput> ReadCalibration(const std::string& path,
                                          const ModelDescription& description,
                                          std::span<const std::string> vocabulary,
@@ -166,6 +205,9 @@ Result<CalibrationInput> ReadCalibration(const std::string& path,
   if (HasEncoder(description)) {
     KINGLET_ASSIGN_OR_RETURN(input.pairs, ReadPairs(path, *description.start_token));
     return input;
+  }
+  if (const auto* masked = FindBlock<MaskedModel>(description)) {
+    return ReadMaskedCalibration(path, *masked, vocabulary, tokenizer);
   }
   if (vocabulary.empty()) {
     return Status::Refusal(KINGLET_INVALID_ARGUMENT, "calibration", "vocabulary",
@@ -201,6 +243,13 @@ Result<ModelDescription> Calibrated(const std::string& path, const CalibrationIn
                              MeasureTranslationRanges(model, input.pairs, rule));
     SetBinFrequencies(input.pairs, description);
     SetQuantisers(ranges, rule.bits, description);
+    return description;
+  }
+  if (FindBlock<MaskedModel>(description) != nullptr) {
+    KINGLET_ASSIGN_OR_RETURN(const ActivationRanges ranges,
+                             MeasureMaskedRanges(model, input.texts, rule));
+    SetBinFrequencies(input.texts, description);
+    SetMaskedQuantisers(ranges, rule.bits, description);
     return description;
   }
   SetBinFrequencies(input.tokens, description);

@@ -12,6 +12,7 @@
 
 #include "converters/passes/activation_ranges.h"
 #include "converters/passes/magnitudes.h"
+#include "converters/texts/masked_file.h"
 #include "converters/texts/pair_file.h"
 #include "format/blocks.h"
 #include "format/text_tables.h"
@@ -43,22 +44,28 @@ void SetQuantisers(const RecurrentRanges& ranges, int bits, ModelDescription& de
 void SetQuantisers(const TranslationRanges& ranges, int bits, ModelDescription& description);
 void SetQuantisers(const RecurrentTranslationRanges& ranges, int bits,
                    ModelDescription& description);
+// The same for a masked model.
+void SetMaskedQuantisers(const ActivationRanges& ranges, int bits, ModelDescription& description);
 
 // Records how many of the tokens lie in each bin of the embedding.
 void SetBinFrequencies(std::span<const uint32_t> tokens, ModelDescription& description);
+// The same for texts that a masked model reads.
+void SetBinFrequencies(std::span<const MaskedText> texts, ModelDescription& description);
 // The same for the embeddings of encoder and decoder. The decoder reads the start token and the
 // target without its last token.
 void SetBinFrequencies(std::span<const SentencePair> pairs, ModelDescription& description);
 
-// Running text, or pairs for a model with an encoder.
+// Running text, pairs for a model with an encoder, or texts for a masked model: each of them as it
+// is, and again with masks if the model predicts words (WithMasks, converters/texts/masked_file.h).
 struct CalibrationInput {
-  std::vector<uint32_t> tokens;
-  std::vector<SentencePair> pairs;
-  std::vector<std::string> notes;  // for the user
+  std::vector<uint32_t> tokens = {};
+  std::vector<SentencePair> pairs = {};
+  std::vector<MaskedText> texts = {};
+  std::vector<std::string> notes = {};  // for the user
 };
-// Reads a text, or, for a model with an encoder, of pairs of ids
-// (converters/texts/pair_file.h). Errors: KINGLET_INVALID_ARGUMENT for running text without a
-// vocabulary; those of reading the file.
+// Reads a text, or, for a model with an encoder, pairs of ids (converters/texts/pair_file.h).
+// Errors: KINGLET_INVALID_ARGUMENT for running text without a vocabulary, and for a masked model
+// without a tokenizer; those of reading the file.
 Result<CalibrationInput> ReadCalibration(const std::string& path,
                                          const ModelDescription& description,
                                          std::span<const std::string> vocabulary,

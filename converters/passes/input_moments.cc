@@ -48,9 +48,31 @@ Status Finish(uint64_t vectors, SecondMoments& moments) {
   return {};
 }
 
+// Reads the texts of a masked model, and asks for whatever it answers: the distribution at each
+// mask, the pooled vector, the scores of the text or of each token.
+Status RunOnTexts(const CalibrationInput& input, Session& session) {
+  const Model& model = session.model();
+  const Result<MaskWords> words = MaskWordsOf(model, "calibration");
+  const bool spans = model.plan().reading->scores_spans;
+  std::vector<float> distribution(model.vocabulary_size());
+  std::vector<double> pooled(session.pooled_width()), scores(session.scores());
+  return ReadMasked(input.texts, session, [&](const MaskedText& text) -> Status {
+    if (!pooled.empty()) KINGLET_RETURN_IF_ERROR(session.Pooled(pooled));
+    if (!scores.empty() && !spans) KINGLET_RETURN_IF_ERROR(session.Scores(scores));
+    for (size_t i = 0; i < text.ids.size(); ++i) {
+      if (spans) KINGLET_RETURN_IF_ERROR(session.Scores(scores, i));
+      if (!words.ok() || text.ids[i] != words->mask) continue;
+      KINGLET_RETURN_IF_ERROR(session.LookAt(i));
+      KINGLET_RETURN_IF_ERROR(session.LogProbabilities(distribution));
+    }
+    return {};
+  });
+}
+
 // Feeds a text or pairs, and asks for the distribution after each token, which runs the products of
 // the softmax.
 Status RunOn(const CalibrationInput& input, Session& session) {
+  if (session.model().plan().reading) return RunOnTexts(input, session);
   const ModelDescription& description = session.model().file().description();
   std::vector<float> distribution(description.vocabulary_size);
   if (input.pairs.empty()) {

@@ -1,8 +1,6 @@
 // Element-wise operations, and the neural cache's CacheAppend.
 #include <cstring>
-#include <memory>
 #include <span>
-#include <vector>
 
 #include "kernels/cpu/bind.h"
 #include "kernels/functions.h"
@@ -47,14 +45,24 @@ Kernel BindOp(const Add& op, const BindContext& context) {
 // enough.
 Kernel BindOp(const AddScalar&, const BindContext&) { return {}; }
 
-// tanh is that of a recurrent cell whose recurrent product is -0, which changes no sum, not even a
-// zero's sign. The other functions are those of few vectors: the reference's loops will do.
+// The functions that models compute for every token. Others are those of few vectors: the
+// reference's loops will do.
 Kernel BindOp(const ApplyActivation& op, const BindContext& context) {
-  if (op.activation != Activation::kTanh) return {};
-  const Slot x = context.layout[op.x];
-  const auto nothing = std::make_shared<const std::vector<float>>(x.count, -0.0F);
-  return {EachFrame([vector = &context.vector, x, nothing](StreamFrame& frame) {
-    vector->rnn_gates(x.At<float>(frame), nothing->data(), x.count, false, x.At<float>(frame));
+  const auto function = [&]() -> void (*)(const float*, size_t, float*) {
+    switch (op.activation) {
+      case Activation::kTanh:
+        return context.vector.tangents;
+      case Activation::kGelu:
+        return context.vector.gelus;
+      case Activation::kSwish:
+        return context.vector.swishes;
+      default:
+        return nullptr;
+    }
+  }();
+  if (function == nullptr) return {};
+  return {EachFrame([function, x = context.layout[op.x]](StreamFrame& frame) {
+    function(x.At<float>(frame), x.count, x.At<float>(frame));
   })};
 }
 

@@ -56,6 +56,45 @@ void Sigmoids(const float* x, size_t n, float* out) {
   });
 }
 
+template <class D>
+HWY_INLINE hn::Vec<D> GeluVector(D d, hn::Vec<D> x) {
+  using C = GeluConstants;
+  const auto far = hn::Set(d, C::kFar), centre = hn::Set(d, C::kCentre);
+  const auto magnitude = hn::Abs(x);
+  const auto a = hn::IfThenElse(hn::Gt(magnitude, far), far, magnitude);
+  const auto v = hn::Div(hn::Sub(a, centre), hn::Add(a, centre));
+  auto r = hn::Set(d, C::kC9);
+  r = hn::MulAdd(r, v, hn::Set(d, C::kC8));
+  r = hn::MulAdd(r, v, hn::Set(d, C::kC7));
+  r = hn::MulAdd(r, v, hn::Set(d, C::kC6));
+  r = hn::MulAdd(r, v, hn::Set(d, C::kC5));
+  r = hn::MulAdd(r, v, hn::Set(d, C::kC4));
+  r = hn::MulAdd(r, v, hn::Set(d, C::kC3));
+  r = hn::MulAdd(r, v, hn::Set(d, C::kC2));
+  r = hn::MulAdd(r, v, hn::Set(d, C::kC1));
+  r = hn::MulAdd(r, v, hn::Set(d, C::kC0));
+  const auto square = hn::Mul(a, a);
+  const auto lost = hn::MulSub(a, a, square);
+  const auto minus_half = hn::Set(d, -0.5f);
+  const auto e = ExpAtMostOne(d, hn::Mul(minus_half, square));
+  const auto beyond = hn::Mul(hn::MulAdd(hn::Mul(minus_half, lost), e, e), r);
+  const auto negative = hn::Lt(x, hn::Zero(d));
+  return hn::Mul(x, hn::IfThenElse(negative, beyond, hn::Sub(hn::Set(d, 1.0f), beyond)));
+}
+
+void Gelus(const float* x, size_t n, float* out) {
+  ForEach(0, n, [&](auto d, size_t i) HWY_ATTR {
+    hn::StoreU(GeluVector(d, hn::LoadU(d, x + i)), d, out + i);
+  });
+}
+
+void Swishes(const float* x, size_t n, float* out) {
+  ForEach(0, n, [&](auto d, size_t i) HWY_ATTR {
+    const auto vector = hn::LoadU(d, x + i);
+    hn::StoreU(hn::Mul(vector, SigmoidVector(d, vector)), d, out + i);
+  });
+}
+
 void Tangents(const float* x, size_t n, float* out) {
   ForEach(0, n, [&](auto d, size_t i) HWY_ATTR {
     hn::StoreU(TanhVector(d, hn::LoadU(d, x + i)), d, out + i);

@@ -203,9 +203,11 @@ struct VectorFunctions {
   void (*add_codes)(const int16_t* codes, float step, size_t n, float* y);  // y += codes * step
   void (*scale)(float factor, size_t n, float* y);                          // y *= factor
 
-  // out[i] = function(x[i]).
+  // out[i] = function(x[i]); x may be out.
   void (*sigmoids)(const float* x, size_t n, float* out);
   void (*tangents)(const float* x, size_t n, float* out);
+  void (*gelus)(const float* x, size_t n, float* out);
+  void (*swishes)(const float* x, size_t n, float* out);
   // The operations of the same names (kernels/op.h), n elements; `previous` may be null.
   void (*lstm_gates)(const float* input, const float* recurrent, size_t n, float* cell,
                      float* hidden);

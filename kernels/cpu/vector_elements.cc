@@ -23,6 +23,8 @@ void AddElements(VectorFunctions& table) {
   table.scale = Scale;
   table.sigmoids = Sigmoids;
   table.tangents = Tangents;
+  table.gelus = Gelus;
+  table.swishes = Swishes;
   table.lstm_gates = UpdateLstm;
   table.gru_gates = UpdateGru;
   table.rnn_gates = UpdateRnn;

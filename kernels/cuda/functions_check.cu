@@ -20,6 +20,8 @@ __device__ float Apply(Function function, float x) {
       return Sigmoid(x);
     case Function::kTanh:
       return Tanh(x);
+    case Function::kGelu:
+      return Gelu(x);
   }
   return x;
 }

@@ -2,10 +2,13 @@
 #ifndef KINGLET_RUNTIME_LOWER_BUILDER_H_
 #define KINGLET_RUNTIME_LOWER_BUILDER_H_
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "kernels/plan.h"
 
@@ -110,6 +113,12 @@ class PlanBuilder {
     return sums;
   }
 
+  // Between these two calls the buffers of a layer are added. Layers run one after the other, so a
+  // buffer of an earlier layer that was added at the same place is used again if it has the same
+  // size and the same quantiser.
+  void BeginLayer() { place_ = 0; }
+  void EndLayer() { place_.reset(); }
+
   // Makes the buffer one with rows for all tokens of a source.
   BufferId OfSource(BufferId id) {
     plan_.buffers[static_cast<size_t>(id)].source = SourceUse::kAllTokens;
@@ -124,10 +133,24 @@ class PlanBuilder {
   BufferId AddBuffer(BufferSpec spec) {
     spec.of_queries = of_queries_ && !spec.state;
     if (!spec.state) spec.source = source_;
+    if (place_ && *place_ < of_layers_.size()) {
+      const BufferSpec& earlier = plan_.buffer(of_layers_[*place_]);
+      if (earlier.element == spec.element && earlier.count == spec.count &&
+          earlier.quantiser == spec.quantiser) {
+        return of_layers_[(*place_)++];
+      }
+    }
     plan_.buffers.push_back(std::move(spec));
-    return static_cast<BufferId>(plan_.buffers.size() - 1);
+    const auto id = static_cast<BufferId>(plan_.buffers.size() - 1);
+    if (place_) {
+      of_layers_.resize(std::max(of_layers_.size(), *place_ + 1));
+      of_layers_[(*place_)++] = id;
+    }
+    return id;
   }
   Plan& plan_;
+  std::vector<BufferId> of_layers_;  // the last layer's buffers, by place
+  std::optional<size_t> place_;      // of a layer's next buffer
   bool of_queries_ = false;
   SourceUse source_ = SourceUse::kNone;
 };

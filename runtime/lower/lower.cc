@@ -103,8 +103,12 @@ void LowerMasked(const ModelDescription& description, const MaskedModel& masked,
   Plan& plan = builder.plan();
   const auto* output_layers = FindDenseLayers(description, DensePlace::kOutput);
   const BufferId rows = MakeTokenRows(masked, builder);
-  const BufferId token =
-      builder.Reals(DecodedName(output_layers), masked.stack.width, output_layers == nullptr);
+  const bool kept = output_layers == nullptr;
+  const std::string name = DecodedName(output_layers);
+  const auto& quantiser = masked.stack.output;
+  const BufferId token = quantiser
+                             ? builder.Codes(name + ".codes", masked.stack.width, *quantiser, kept)
+                             : builder.Reals(name, masked.stack.width, kept);
   plan.hidden = token;
   if (output_layers != nullptr) {
     const TensorId last = output_layers->layers.back().weight;

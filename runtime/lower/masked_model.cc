@@ -23,11 +23,7 @@ class MaskedLowering {
         qkv_(builder.Reals("text.qkv", qkv_size_)),
         residuals_(builder.OfSource(
             builder.Reals("text.hidden.rows", uint64_t{stack_.width} * stack_.window))) {
-    // Layers use two buffers in turn.
-    for (size_t i = 0; i < 2; ++i) {
-      qkvs_.push_back(builder.OfSource(
-          builder.Reals("text.qkv.rows." + std::to_string(i), qkv_size_ * stack_.window)));
-    }
+    MakeRows();
   }
 
   EncoderPlan Lower(const AdaptiveEmbedding& words, BufferId rows) {
@@ -59,12 +55,27 @@ class MaskedLowering {
     }
     pass(false, [&] {
       LowerRestOfLayer(stack_.layers.size() - 1);
-      builder_.AddStep("text.store", StoreRow{residual_, rows});
+      const BufferId result = builder_.QuantisedAs("text.result", residual_, stack_.output);
+      builder_.AddStep("text.store", StoreRow{result, rows});
     });
     return plan;
   }
 
  private:
+  using Q = TransformerLayerQuantisers;
+
+  // Layers use two buffers in turn, except that codes have a buffer for each layer's quantiser.
+  void MakeRows() {
+    for (size_t i = 0; i < stack_.layers.size(); ++i) {
+      const auto quantiser = At(stack_.layers[i], &Q::qkv);
+      if (i >= 2 && !quantiser) {
+        qkvs_.push_back(qkvs_[i - 2]);
+        continue;
+      }
+      qkvs_.push_back(builder_.OfSource(builder_.Vector("text.qkv.rows." + std::to_string(i),
+                                                        qkv_size_ * stack_.window, quantiser)));
+    }
+  }
   static std::string LayerName(size_t index) { return "text.layers." + std::to_string(index); }
   void AddNorm(const std::string& name, TensorId gain, TensorId bias) {
     builder_.AddStep(name, LayerNorm{residual_, gain, bias, stack_.epsilon, residual_});
@@ -74,25 +85,32 @@ class MaskedLowering {
     const TransformerLayer& layer = stack_.layers[index];
     const std::string name = LayerName(index);
     builder_.AddStep(name + ".hidden.store", StoreRow{residual_, residuals_});
-    builder_.AddProduct(name + ".qkv", MatVec{layer.qkv_weight, layer.qkv_bias, residual_, qkv_});
-    builder_.AddStep(name + ".qkv.store", StoreRow{qkv_, qkvs_[index % 2]});
+    const BufferId input =
+        builder_.QuantisedAs(name + ".input1", residual_, At(layer, &Q::attention_input));
+    builder_.AddProduct(name + ".qkv", MatVec{layer.qkv_weight, layer.qkv_bias, input, qkv_});
+    layer_qkv_ = builder_.QuantisedAs(name + ".qkv", qkv_, At(layer, &Q::qkv));
+    builder_.AddStep(name + ".qkv.store", StoreRow{layer_qkv_, qkvs_[index]});
   }
 
   void LowerRestOfLayer(size_t index) {
     const TransformerLayer& layer = stack_.layers[index];
     const std::string name = LayerName(index);
-    const BufferId rows = qkvs_[index % 2];
+    builder_.BeginLayer();
     builder_.AddStep(name + ".hidden.load", LoadRow{residuals_, residual_});
-    builder_.AddStep(name + ".qkv.load", LoadRow{rows, qkv_});
+    builder_.AddStep(name + ".qkv.load", LoadRow{qkvs_[index], layer_qkv_});
     const BufferId attended =
-        LowerSourceAttention(stack_, {rows, stack_.window}, name, qkv_, {}, {}, builder_);
+        LowerSourceAttention(stack_, {qkvs_[index], stack_.window}, name, layer_qkv_,
+                             At(layer, &Q::weights), At(layer, &Q::attended), builder_);
     const BufferId out = builder_.Reals(name + ".out", stack_.width);
     builder_.AddProduct(name + ".out", MatVec{layer.out_weight, layer.out_bias, attended, out});
     builder_.AddStep(name + ".residual1", Add{out, residual_});
     AddNorm(name + ".norm1", *layer.attention_norm_gain, *layer.attention_norm_bias);
+    const BufferId input =
+        builder_.QuantisedAs(name + ".input2", residual_, At(layer, &Q::inner_input));
     builder_.AddStep(name + ".residual2",
-                     Add{LowerFeedForward(stack_, layer, name, residual_, builder_), residual_});
+                     Add{LowerFeedForward(stack_, layer, name, input, builder_), residual_});
     AddNorm(name + ".norm2", *layer.inner_norm_gain, *layer.inner_norm_bias);
+    builder_.EndLayer();
   }
 
   const MaskedModel& block_;
@@ -101,7 +119,8 @@ class MaskedLowering {
   const uint64_t qkv_size_;  // of one token
   const BufferId residual_, other_, qkv_;
   const BufferId residuals_;    // [window, width]
-  std::vector<BufferId> qkvs_;  // [window, qkv_size_]
+  std::vector<BufferId> qkvs_;  // [window, qkv_size_], by layer
+  BufferId layer_qkv_{};        // [qkv_size_], of the layer whose pass is next
 };
 
 uint64_t OutputsOf(const DenseLayer& layer, PlanBuilder& builder) {
@@ -111,7 +130,7 @@ uint64_t OutputsOf(const DenseLayer& layer, PlanBuilder& builder) {
 }  // namespace
 
 BufferId MakeTokenRows(const MaskedModel& block, PlanBuilder& builder) {
-  return builder.SourceRows("text.rows", block.stack.width, block.stack.window, {});
+  return builder.SourceRows("text.rows", block.stack.width, block.stack.window, block.stack.output);
 }
 
 void LowerReading(const MaskedModel& block, BufferId rows, PlanBuilder& builder) {
@@ -119,23 +138,24 @@ void LowerReading(const MaskedModel& block, BufferId rows, PlanBuilder& builder)
   reading.segments = SegmentsOf(block);
   reading.scores_spans = block.scored == ScoredPart::kSpans;
   std::optional<BufferId> input;
+  // With codes the pooled vector too enters its product in fixed point.
+  const TailInput entering = block.stack.output ? TailInput::kFixedPoint15 : TailInput::kAsIs;
   const auto load = [&](const std::string& name) {
-    const BufferId token = builder.Reals(name, block.stack.width);
+    const BufferId token = builder.Vector(name, block.stack.width, block.stack.output);
     builder.AddStep(name + ".load", LoadRow{rows, token});
     return token;
   };
   reading.pooling.begin = builder.step_count();
   if (block.pooler) {
     reading.pooled = input = builder.Reals("pooled", OutputsOf(*block.pooler, builder));
-    LowerDenseLayer(*block.pooler, TailInput::kAsIs, "pooler", load("pooler.input"), *input,
-                    builder);
+    LowerDenseLayer(*block.pooler, entering, "pooler", load("pooler.input"), *input, builder);
   }
   reading.scoring = {builder.step_count(), 0};
   reading.pooling.end = reading.scoring.begin;
   if (block.scores) {
     if (!input) input = load("scores.input");
     reading.scores = builder.Reals("scores", OutputsOf(*block.scores, builder));
-    LowerDenseLayer(*block.scores, TailInput::kAsIs, "scores", *input, *reading.scores, builder);
+    LowerDenseLayer(*block.scores, entering, "scores", *input, *reading.scores, builder);
   }
   reading.scoring.end = builder.step_count();
   builder.plan().reading = reading;

@@ -90,6 +90,7 @@ class EncoderLowering {
   void LowerRestOfLayer(size_t index) {
     const TransformerLayer& layer = stack_.layers[index];
     const std::string name = LayerName(index);
+    builder_.BeginLayer();
     builder_.AddStep(name + ".hidden.load", LoadRow{residuals_, residual_});
     builder_.AddStep(name + ".qkv.load", LoadRow{qkvs_[index], layer_qkv_});
     const BufferId attended =
@@ -102,6 +103,7 @@ class EncoderLowering {
     const BufferId input = builder_.QuantisedAs(name + ".norm2", norm_, At(layer, &Q::inner_input));
     builder_.AddStep(name + ".residual2",
                      Add{LowerFeedForward(stack_, layer, name, input, builder_), residual_});
+    builder_.EndLayer();
   }
 
   // Computes what the cross-attention of each layer of the decoder reads.

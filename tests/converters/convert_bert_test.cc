@@ -249,6 +249,78 @@ TEST(ConvertBertFiles, QuantisedFormsStayNear) {
   }
 }
 
+// Activations too, calibrated on text: the fewer bits the farther, and `ref` and `cpu` still agree.
+TEST(ConvertBertFiles, CalibratedFormsStayNear) {
+  const TemporaryFolder work;
+  const std::string text =
+      work.Write("text.txt",
+                 "w6 w7 w8 w9 w11 w13\n\nw16 [MASK] ||| w20 w21\nw22 w24 w26 w27 w28 w29 w30 w6\n");
+  for (const char* variant : {"mlm-tied", "pretraining", "classifier-3", "question-answering"}) {
+    const std::string folder = KINGLET_TEST_DATA "/bert/" + std::string(variant);
+    double before = 0.3;
+    for (const int bits : {7, 10, 14}) {
+      ConvertOptions options = OptionsOf(folder);
+      options.tokenizer = options.vocabulary;
+      options.output = work.Path("m.kgl");
+      options.bits = bits;
+      options.calibration_text = text;
+      const auto summary = Convert(options);
+      ASSERT_TRUE(summary.ok()) << summary.status().message();
+      const auto session = SessionOn(options.output, "ref");
+      EXPECT_TRUE(FindBlock<MaskedModel>(session->model().file().description())->stack.output);
+      const double exact = Distance(folder, *session).OfAll();
+      EXPECT_LT(exact, before) << variant << " " << bits;
+      EXPECT_EQ(Distance(folder, *SessionOn(options.output, "cpu")).OfAll(), exact) << variant;
+      before = exact / 2;
+    }
+  }
+}
+
+TEST(ConvertBertFiles, CalibrationNeedsATokenizer) {
+  const TemporaryFolder work;
+  ConvertOptions options = OptionsOf(KINGLET_TEST_DATA "/bert/mlm-tied");
+  options.output = work.Path("m.kgl");
+  options.bits = 9;
+  options.calibration_text = work.Write("text.txt", "w6\n");
+  EXPECT_NE(Convert(options).status().message().find("--tokenizer vocab.txt"), std::string::npos);
+  options.tokenizer = options.vocabulary;
+  options.calibration_text = work.Write("text.txt", "\n");
+  EXPECT_NE(Convert(options).status().message().find("at least one word"), std::string::npos);
+  options.calibration_text = work.Write("text.txt", "w6 w6 w6 w6 w6 w6 w6 w6 w6 w6 w6 w6\n");
+  const auto summary = Convert(options);
+  ASSERT_TRUE(summary.ok()) << summary.status().message();
+  EXPECT_NE(summary->notes.back().find("1 of 1 lines of"), std::string::npos);
+}
+
+TEST(ConvertBertFiles, GoldenValuesAreReplayedAndCarried) {
+  const std::string folder = KINGLET_TEST_DATA "/bert/pretraining";
+  const TemporaryFolder work;
+  ConvertOptions options = OptionsOf(folder);
+  options.output = work.Path("m.kgl");
+  options.golden = folder + "/golden.tsv";
+  options.ids = folder + "/tokens.txt";
+  options.segments = folder + "/segments.txt";
+  options.tolerance = 1e-6;
+  const auto summary = Convert(options);
+  ASSERT_TRUE(summary.ok()) << summary.status().message();
+  EXPECT_EQ(*summary->golden_positions, RowsOf(options.golden).size());
+  EXPECT_LT(summary->golden_largest_difference, 1e-12);
+  EXPECT_TRUE((*ModelFile::Open(options.output))->description().golden.has_value());
+
+  const auto refused = [&](const std::string& part) {
+    const Status status = Convert(options).status();
+    EXPECT_NE(status.message().find(part), std::string::npos) << status.message();
+  };
+  options.segments.clear();
+  refused("; without --segments all segment numbers are 0");
+  options.vocabulary.clear();
+  refused("golden: expected a vocabulary with [MASK] (--vocab vocab.txt), found ids only");
+  options.golden.clear();
+  options.ids.clear();
+  options.segments = folder + "/segments.txt";
+  refused("segments: expected --golden, which they go with, found none");
+}
+
 TEST(ConvertBertFiles, TextsThatTheModelCannotRead) {
   const auto session =
       SessionOn(ConvertedBert(KINGLET_TEST_DATA "/bert/mlm-tied").options.output, "ref64");

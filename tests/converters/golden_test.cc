@@ -11,6 +11,7 @@
 #include "runtime/session.h"
 #include "tests/converters/files.h"
 #include "tests/converters/synthetic.h"
+#include "tests/support/masked_builder.h"
 #include "tests/support/model_builder.h"
 #include "tests/support/translation_builder.h"
 
@@ -255,6 +256,67 @@ TEST(ReplayGoldenOfPairs, EverySourceIsEncoded) {
       << status.message();
   streams[0].source_ids.clear();
   EXPECT_EQ(ReplayGolden(file, streams, 1).status().code(), KINGLET_NO_SOURCE_YET);
+}
+
+// A masked model reads the text again for each value, with [MASK] in the token's place.
+TEST(GoldenOfMaskedModels, ReadReplayedAndCarried) {
+  const auto file = ModelFile::FromBytes(*SerialiseModel(TinyMasked())).value();
+  ModelOptions options;
+  options.backend = "ref64";
+  const auto session = *Session::Create(*Model::FromFile(file, options));
+  const std::vector<MaskedText> texts = {
+      {{2, 9, 7, 3}, {}}, {{2, 5, 3}, {}}, {{2, 9, 3, 13, 3}, {0, 0, 0, 1, 1}}};
+  std::string lines;
+  for (const auto& [text, position] : {std::pair(0, 1), std::pair(0, 2), std::pair(2, 3)}) {
+    const double value = *MaskedLogProbability(texts[static_cast<size_t>(text)],
+                                               static_cast<uint64_t>(position), 4, *session);
+    char line[80];
+    std::snprintf(line, sizeof(line), "%d\t%d\t%u\tfloat\t%.17g\n", text, position,
+                  texts[static_cast<size_t>(text)].ids[static_cast<size_t>(position)], value);
+    lines += line;
+  }
+  const TemporaryFile answers(lines);
+  auto streams = ReadGoldenTexts(answers.path(), texts, 4);
+  ASSERT_TRUE(streams.ok()) << streams.status().message();
+  ASSERT_EQ(streams->size(), 2u);
+  EXPECT_EQ((*streams)[1].segments, texts[2].segments);
+  const auto replay = ReplayGolden(file, *streams, 0);
+  ASSERT_TRUE(replay.ok()) << replay.status().message();
+  EXPECT_EQ(replay->positions, 3u);
+
+  const auto carried = LeadingGolden(streams->front(), 0, 0.5);
+  ASSERT_TRUE(carried.has_value());
+  EXPECT_EQ(carried->positions, (std::vector<uint32_t>{1, 2}));
+  EXPECT_EQ(carried->mask, 4u);
+  ModelDraft draft = TinyMasked();
+  draft.description.golden = carried;
+  const auto with = ModelFile::FromBytes(*SerialiseModel(draft)).value();
+  const GoldenFile read = AsGoldenFile(*with->description().golden);
+  EXPECT_EQ(read.ids, texts[0].ids);
+  EXPECT_EQ(ReplayGolden(with, read, 0)->positions, 2u);
+
+  (*streams)[1].segments.clear();
+  const Status status = ReplayGolden(file, *streams, 1e-9).status();
+  EXPECT_EQ(status.code(), KINGLET_MISMATCH);
+  EXPECT_TRUE(status.message().starts_with("stream 1: golden values: position 3, id 13"))
+      << status.message();
+  const TemporaryFile late("3\t1\t5\t-1\n");
+  EXPECT_NE(ReadGoldenTexts(late.path(), texts, 4)
+                .status()
+                .message()
+                .find("expected a line from 0 and below the 3 texts"),
+            std::string::npos);
+}
+
+TEST(GoldenOfMaskedModels, AFileCarriesSixteen) {
+  GoldenFile golden;
+  golden.mask = 4;
+  golden.ids.assign(40, 7);
+  for (uint64_t i = 3; i < 40; ++i) golden.values.push_back({i, 7, -1});
+  const auto carried = LeadingGolden(golden, 0, 0.5);
+  EXPECT_EQ(carried->ids.size(), 40u);
+  ASSERT_EQ(carried->positions.size(), 16u);
+  EXPECT_EQ(carried->positions.back(), 18u);
 }
 
 }  // namespace

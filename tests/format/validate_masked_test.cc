@@ -7,14 +7,25 @@
 
 #include "format/model_file.h"
 #include "tests/support/masked_builder.h"
+#include "tests/support/transformer_builder.h"
 #include "tests/support/unpack.h"
 
 namespace kinglet::validate_masked_test {
 namespace {
 
-ModelDraft GoodDraft() { return TinyMasked({.scores = 3}); }
+ModelDraft GoodDraft() {
+  ModelDraft draft = TinyMasked({.scores = 3});
+  GoldenVector golden = {{2, 9, 3, 13, 3}, {-1.0, -2.0}, 1e-4};
+  golden.segments = {0, 0, 0, 1, 1};
+  golden.positions = {1, 3};
+  golden.mask = 4;
+  draft.description.golden = golden;
+  return draft;
+}
 
 MaskedModel& Masked(ModelDraft& draft) { return *FindBlock<MaskedModel>(draft.description); }
+
+GoldenVector& Golden(ModelDraft& draft) { return *draft.description.golden; }
 
 TEST(ValidateMasked, AWholeModelIsReadAsWritten) {
   const ModelDraft draft = GoodDraft();
@@ -42,6 +53,10 @@ TEST(ValidateMasked, AWholeModelIsReadAsWritten) {
   EXPECT_TRUE(transform->layers[0].norm_last);
   EXPECT_FALSE(IsLanguageModel(file->description()));
   EXPECT_TRUE(IsMaskedModel(file->description()));
+  const GoldenVector& golden = *file->description().golden;
+  EXPECT_EQ(golden.segments, draft.description.golden->segments);
+  EXPECT_EQ(golden.positions, draft.description.golden->positions);
+  EXPECT_EQ(golden.mask, 4u);
   EXPECT_EQ(*SerialiseModel(UnpackModel(*file)), *bytes);
 }
 
@@ -56,6 +71,15 @@ TEST(ValidateMasked, FormsThatMayBe) {
     const auto bytes = SerialiseModel(TinyMasked(options));
     EXPECT_TRUE(bytes.ok()) << bytes.status().message();
   }
+}
+
+TEST(ValidateMasked, OnlyMaskedModelsHaveGoldenTexts) {
+  ModelDraft draft = TinyTransformer();
+  draft.description.golden = GoldenVector{{1, 2}, {-1.0}, 1e-4};
+  EXPECT_TRUE(SerialiseModel(draft).ok());
+  Golden(draft).mask = 1;
+  EXPECT_NE(SerialiseModel(draft).status().message().find("which masked models have"),
+            std::string::npos);
 }
 
 TEST(ValidateMasked, Refusals) {
@@ -106,6 +130,36 @@ TEST(ValidateMasked, Refusals) {
        }},
       {"blocks: expected exactly one adaptive softmax, found 0",
        [](ModelDraft& draft) { draft.description.blocks.pop_back(); }},
+      {"golden vector, log-probabilities: expected 2, found 1",
+       [](ModelDraft& draft) { Golden(draft).log_probabilities.pop_back(); }},
+      {"golden vector, ids: expected at most 9, found 10",
+       [](ModelDraft& draft) { Golden(draft).ids.resize(10); }},
+      {"golden vector, source ids: expected none, found 1",
+       [](ModelDraft& draft) { Golden(draft).source_ids = {1}; }},
+      {"golden vector, segments: expected 5 or none, found 4",
+       [](ModelDraft& draft) { Golden(draft).segments.pop_back(); }},
+      {"golden vector, segment 4: expected a number below 2, found 2",
+       [](ModelDraft& draft) { Golden(draft).segments[4] = 2; }},
+      {"golden vector, position 1: expected a number below 5, found 5",
+       [](ModelDraft& draft) { Golden(draft).positions[1] = 5; }},
+      {"golden vector, positions: expected ascending ones, found others",
+       [](ModelDraft& draft) {
+         Golden(draft).positions = {3, 3};
+       }},
+      {"golden vector, positions: expected some, found none",
+       [](ModelDraft& draft) {
+         Golden(draft).positions.clear();
+         Golden(draft).log_probabilities.clear();
+       }},
+      {"golden vector, mask: expected an id below 17, found 17",
+       [](ModelDraft& draft) { Golden(draft).mask = 17; }},
+      {"golden vector, mask: expected an id below 17, found none",
+       [](ModelDraft& draft) { Golden(draft).mask.reset(); }},
+      {"golden vector: expected none, as the model predicts no words, found one",
+       [](ModelDraft& draft) {
+         draft.description.blocks.pop_back();
+         draft.description.blocks.pop_back();
+       }},
       {"start token: expected none, as the model predicts no words, found one",
        [](ModelDraft& draft) { draft.description.start_token = 2; }},
   };

@@ -1,7 +1,9 @@
 #include <gtest/gtest.h>
 
+#include <map>
 #include <variant>
 
+#include "tests/support/masked_builder.h"
 #include "tests/support/translation_builder.h"
 #include "tests/tools/run_command.h"
 
@@ -226,6 +228,51 @@ TEST_F(CountTranslationsTest, TextForPeople) {
     difference += line["difference"].get<double>();
   }
   EXPECT_GT(difference, 0);
+}
+
+// Each text is read once, and one word of it is predicted.
+TEST(CountMasked, TokensOfTextsAndAnswers) {
+  CommandFolder folder;
+  folder.WriteModel("m.kgl", TinyMasked());
+  folder.Write("ids.txt", "2 9 4 3\n\n2 6 3\n");
+  const Json line = folder.Run("count m.kgl --ids ids.txt --json").Json().at(0);
+  EXPECT_EQ(line["sentences"], 2);
+  EXPECT_EQ(line["source_tokens"], 7);
+  EXPECT_EQ(line["target_tokens"], 2);
+  std::map<std::string, double> muls;
+  for (const Json& component : line["encoder"]["components"]) {
+    muls[component["name"]] = component["muls"];
+  }
+  // Two layers of width 8; three projections of 8 rows; an inner layer.
+  EXPECT_EQ(muls["text.layers.0.qkv"], 8 * 24);
+  EXPECT_EQ(muls["text.layers.1.out"], 8 * 8);
+  EXPECT_EQ(muls["text.layers.1.fc0"], muls["text.layers.1.fc3"]);
+  // Each of 4 tokens attends to 4, each of 3 to 3: 2 heads of 4 products each.
+  EXPECT_DOUBLE_EQ(muls["text.layers.0.attention.query_keys"], 8 * (16 + 9) / 7.0);
+  for (const Json& component : line["components"]) {
+    muls[component["name"]] = component["muls"];
+  }
+  EXPECT_EQ(muls["transform.0"], 8 * 8);
+  EXPECT_EQ(muls["pooler"], 8 * 8);
+  EXPECT_EQ(muls["softmax.head"], 17 * 8);
+
+  const Json one = folder.Run("count m.kgl --lengths 5 --json").Json().at(0);
+  EXPECT_EQ(one["source_tokens"], 5);
+  const Outcome text = folder.Run("count m.kgl --lengths 5");
+  EXPECT_NE(text.out.find(" operations for each of 5 tokens"), std::string::npos) << text.out;
+  folder.WriteModel(
+      "s.kgl",
+      TinyMasked({.words = false, .pooler = false, .scores = 2, .scored = ScoredPart::kSpans}));
+  EXPECT_EQ(folder.Run("count s.kgl --lengths 5 --json").Json().at(0)["target_tokens"], 5);
+  folder.Write("long.txt", "2 3\n2 5 5 5 5 5 4 5 5 3\n");
+  folder.Write("foreign.txt", "2 17 3\n");
+  for (const std::string arguments :
+       {"m.kgl", "m.kgl --lengths 5,5", "m.kgl --lengths 10", "m.kgl --lengths 0",
+        "m.kgl --pairs ids.txt", "m.kgl --bin-counts 3", "m.kgl --ids long.txt",
+        "m.kgl --ids foreign.txt", "m.kgl --lengths 5 --rules micronet-2019",
+        "m.kgl --lengths 5 --compare", "m.kgl --ids ids.txt --mode topk"}) {
+    EXPECT_TRUE(folder.Run("count " + arguments).IsRefusal()) << arguments;
+  }
 }
 
 }  // namespace

@@ -112,8 +112,8 @@ TEST_F(FillTest, Refusals) {
   refused("fill m.kgl --segments segments.txt", 2,
           "usage: fill: expected --segments beside --ids FILE, found none beside it. See `kinglet "
           "fill --help`.");
-  for (const char* command : {"score m.kgl --ids ids.txt", "generate m.kgl --tokens 2",
-                              "predict m.kgl", "count m.kgl --ids ids.txt", "bench m.kgl"}) {
+  for (const char* command :
+       {"score m.kgl --ids ids.txt", "generate m.kgl --tokens 2", "predict m.kgl"}) {
     const std::string name(command, std::string_view(command).find(' '));
     refused(command, 1,
             name +

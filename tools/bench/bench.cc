@@ -8,7 +8,9 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/accounting/trace.h"
 #include "tools/bench/bench_measure.h"
+#include "tools/bench/bench_reading.h"
 #include "tools/commands.h"
 #include "tools/run_options.h"
 #include "tools/words.h"
@@ -18,12 +20,13 @@ namespace {
 
 constexpr uint64_t kMaxTokens = uint64_t{1} << 32;
 constexpr uint64_t kUsualLength = 20;  // of sources and targets: a short sentence
+constexpr const char* kUsualModes = "full,score,topk";
 
 struct BenchOptions {
   RunOptions run;
   std::string ids;
   std::optional<uint64_t> source_length, target_length;  // of translations
-  std::string modes = "full,score,topk";
+  std::string modes = kUsualModes;
   uint32_t top = 10;
   uint64_t tokens = kUsualTimed;
   std::optional<uint64_t> rounds;
@@ -34,6 +37,7 @@ struct BenchOptions {
 // The modes of "full,topk", in that order.
 Result<std::vector<BenchMode>> ParseModes(std::string_view text) {
   constexpr std::array kModes = {BenchMode::kFull, BenchMode::kScore, BenchMode::kTopK};
+  if (text == BenchModeName(BenchMode::kRead)) return std::vector{BenchMode::kRead};
   std::vector<BenchMode> modes;
   for (size_t begin = 0; begin <= text.size();) {
     const size_t end = std::min(text.find(',', begin), text.size());
@@ -49,6 +53,45 @@ Result<std::vector<BenchMode>> ParseModes(std::string_view text) {
     begin = end + 1;
   }
   return modes;
+}
+
+// Reads random texts of a masked model.
+Status BenchReading(const BenchOptions& options, const std::shared_ptr<const Model>& model,
+                    Console& console) {
+  const auto refuse = [&](const std::string& where, const std::string& expected,
+                          const std::string& found) {
+    return Status::Refusal(KINGLET_INVALID_ARGUMENT, options.run.model, where, expected, found);
+  };
+  if (options.modes != kUsualModes && options.modes != "read") {
+    return refuse("--mode", "read, as it is a masked model", options.modes);
+  }
+  if (!options.ids.empty() || options.target_length) {
+    return refuse("bench", "--source-length N alone, as a masked model reads a random text",
+                  options.ids.empty() ? "--target-length" : "--ids");
+  }
+  constexpr uint64_t kUsualText = 128, kLeastTexts = 20;
+  const uint64_t most = model->plan().encoder->window;
+  const uint64_t length = options.source_length.value_or(std::min(kUsualText, most));
+  if (length < 1 || length > most) {
+    return refuse("--source-length", "1 to " + std::to_string(most) + " tokens",
+                  std::to_string(length));
+  }
+  ReadingSetup setup;
+  setup.ids = SampleIds(SourceEmbeddingOf(model->plan()), length);
+  setup.lanes = options.run.lanes;
+  setup.threads = options.run.threads;
+  setup.texts = std::max(kLeastTexts, options.tokens / length);
+  if (options.rounds) setup.texts = std::min(setup.texts, *options.rounds);
+  std::vector<BenchResult> results;
+  {
+    Progress shown(ProgressFormOf("", console), setup.texts);
+    KINGLET_ASSIGN_OR_RETURN(BenchResult result, MeasureReading(model, setup, [&](uint64_t done) {
+                               shown.Report(done);
+                             }));
+    results.push_back(std::move(result));
+  }
+  console.out.Write(options.run.json ? BenchJson(results[0]) : BenchText(results, options.steps));
+  return {};
 }
 
 struct TranslationLengths {
@@ -86,7 +129,7 @@ Result<TranslationLengths> ReadLengths(const BenchOptions& options, const Model&
 
 Status Bench(const BenchOptions& options, Console& console) {
   KINGLET_ASSIGN_OR_RETURN(const std::shared_ptr<const Model> model, OpenModel(options.run));
-  if (model->plan().reading) KINGLET_RETURN_IF_ERROR(RequireNoSource(*model, "bench"));
+  if (model->plan().reading) return BenchReading(options, model, console);
   BenchSetup setup;
   setup.lanes = options.run.lanes;
   setup.threads = options.run.threads;
@@ -112,6 +155,10 @@ Status Bench(const BenchOptions& options, Console& console) {
     ids = std::move(sequence.ids);
   }
   KINGLET_ASSIGN_OR_RETURN(const std::vector<BenchMode> modes, ParseModes(options.modes));
+  if (modes.front() == BenchMode::kRead) {
+    return Status::Refusal(KINGLET_INVALID_ARGUMENT, options.run.model, "--mode read",
+                           "a masked model", "another");
+  }
   for (const BenchMode mode : modes) setup.queries.push_back({mode, options.top, options.no_skip});
 
   std::vector<BenchResult> results;
@@ -139,7 +186,8 @@ Command AddBench(Arguments& program) {
       .Called(kFileOrStandardInput);
   bench
       .Add("--source-length", options->source_length,
-           "for a model with an encoder: tokens of the random source (default: 20)")
+           "for a model with an encoder: tokens of the random source (default: 20); for a masked "
+           "model: of the random text (default: 128)")
       .Called("N");
   bench
       .Add("--target-length", options->target_length,

@@ -1,10 +1,7 @@
 #include "tools/bench/bench_measure.h"
 
-#include <sys/resource.h>
-
 #include <algorithm>
 #include <cstring>
-#include <fstream>
 #include <map>
 #include <optional>
 #include <string>
@@ -13,6 +10,7 @@
 #include "runtime/accounting/meter.h"
 #include "runtime/accounting/traffic.h"
 #include "runtime/execute.h"
+#include "tools/bench/process_use.h"
 #include "tools/bench/read_floor.h"
 #include "tools/bench/step_demands.h"
 
@@ -23,23 +21,6 @@ constexpr size_t kPasses = 50;
 // The floor is measured for at most this many kinds of steps, the most frequent ones. The kind of a
 // step is the set of paths of its lanes.
 constexpr size_t kMaxKinds = 16;
-
-// Peak resident memory of the process, from Linux.
-std::optional<uint64_t> PeakResidentBytes() {
-  std::ifstream status("/proc/self/status");
-  for (std::string word; status >> word;) {
-    uint64_t kilobytes = 0;
-    if (word == "VmHWM:" && status >> kilobytes) return kilobytes * 1024;
-  }
-  return std::nullopt;
-}
-
-// How often the system has preempted a thread of the process.
-long Interruptions() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  return usage.ru_nivcsw;
-}
 
 // The paths of all lanes in one step, sorted: lanes that take the same path are interchangeable.
 using StepKind = std::vector<TokenPath>;

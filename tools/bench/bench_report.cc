@@ -29,6 +29,7 @@ std::string Formatted(const char* format, Values... values) {
 
 // The state of the streams that were measured.
 std::string StreamsText(const BenchResult& result) {
+  if (result.text_length) return "texts of " + Grouped(*result.text_length) + " tokens";
   if (!result.encode) return "cache and context full";
   return Formatted("targets of %s tokens, sources of %s",
                    Grouped(result.encode->target_length).c_str(),
@@ -114,6 +115,7 @@ std::string BenchJson(const BenchResult& result) {
   line.Key("mode").Text(BenchModeName(result.query.mode));
   line.Key("lanes").Integer(result.lanes).Key("threads").Integer(result.threads);
   AppendSummary("us_per_token", result.us_per_token, line);
+  if (result.text_length) line.Key("text_length").Integer(*result.text_length);
   if (const auto& encode = result.encode) {
     line.Key("encode").BeginObject().Key("source_length").Integer(encode->source_length);
     line.Key("target_length").Integer(encode->target_length);

@@ -50,12 +50,13 @@ struct BenchResult {
   BenchQuery query;
   size_t lanes = 1, threads = 1;
   std::string backend;
-  uint64_t timed = 0;                 // steps of all lanes
-  uint64_t interrupted = 0;           // timed steps that the system interrupted
-  LatencySummary us_per_token;        // without the encoder
-  std::optional<BenchEncode> encode;  // for a model with an encoder
-  std::optional<BenchDevice> device;  // for a device backend, which has no floor
-  double read_floor_us = 0;           // for one step of all lanes
+  uint64_t timed = 0;                   // steps of all lanes
+  uint64_t interrupted = 0;             // timed steps that the system interrupted
+  LatencySummary us_per_token;          // without the encoder
+  std::optional<BenchEncode> encode;    // for a model with an encoder
+  std::optional<uint64_t> text_length;  // for a masked model: tokens of the text of each step
+  std::optional<BenchDevice> device;    // for a device backend, which has no floor
+  double read_floor_us = 0;             // for one step of all lanes
   double read_floor_bytes = 0;
   double tails_opened = 0;                 // per token, mean
   std::optional<uint64_t> peak_rss_bytes;  // of the process, all modes
@@ -63,7 +64,10 @@ struct BenchResult {
 
   double TokensPerSecond() const { return 1e6 / us_per_token.mean; }
   // Time of the median step divided by the floor.
-  double Ratio() const { return us_per_token.p50 * static_cast<double>(lanes) / read_floor_us; }
+  double Ratio() const {
+    const auto tokens = static_cast<double>(lanes * text_length.value_or(1));
+    return us_per_token.p50 * tokens / read_floor_us;
+  }
 };
 
 // Appends the step "other": the mean time per token minus the times of all steps. It is negative if

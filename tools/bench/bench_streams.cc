@@ -25,6 +25,8 @@ std::string_view BenchModeName(BenchMode mode) {
       return "score";
     case BenchMode::kTopK:
       return "topk";
+    case BenchMode::kRead:
+      return "read";
   }
   return "";
 }
@@ -114,6 +116,8 @@ Status BenchStreams::QueryGroup(Share& share, std::span<const uint32_t> lanes,
       }
       case BenchMode::kTopK:
         return share.session->TopKLanes(lanes, query.top, computing).status();
+      case BenchMode::kRead:
+        break;
     }
     return Status();
   };

@@ -27,6 +27,7 @@ enum class BenchMode : uint8_t {
   kFull,   // log p of every word
   kScore,  // log p of the token that follows
   kTopK,   // the most probable words
+  kRead,   // of masked models: none; whole texts are read
 };
 std::string_view BenchModeName(BenchMode mode);
 

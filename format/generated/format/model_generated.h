@@ -4652,7 +4652,10 @@ struct Golden FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
     VT_IDS = 4,
     VT_LOG_PROBABILITIES = 6,
     VT_TOLERANCE = 8,
-    VT_SOURCE_IDS = 10
+    VT_SOURCE_IDS = 10,
+    VT_SEGMENTS = 12,
+    VT_POSITIONS = 14,
+    VT_MASK = 16
   };
   const flatbuffers::Vector<uint32_t> *ids() const {
     return GetPointer<const flatbuffers::Vector<uint32_t> *>(VT_IDS);
@@ -4666,6 +4669,15 @@ struct Golden FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
   const flatbuffers::Vector<uint32_t> *source_ids() const {
     return GetPointer<const flatbuffers::Vector<uint32_t> *>(VT_SOURCE_IDS);
   }
+  const flatbuffers::Vector<uint32_t> *segments() const {
+    return GetPointer<const flatbuffers::Vector<uint32_t> *>(VT_SEGMENTS);
+  }
+  const flatbuffers::Vector<uint32_t> *positions() const {
+    return GetPointer<const flatbuffers::Vector<uint32_t> *>(VT_POSITIONS);
+  }
+  flatbuffers::Optional<uint32_t> mask() const {
+    return GetOptional<uint32_t, uint32_t>(VT_MASK);
+  }
   bool Verify(flatbuffers::Verifier &verifier) const {
     return VerifyTableStart(verifier) &&
            VerifyOffsetRequired(verifier, VT_IDS) &&
@@ -4675,6 +4687,11 @@ struct Golden FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
            VerifyField<double>(verifier, VT_TOLERANCE, 8) &&
            VerifyOffset(verifier, VT_SOURCE_IDS) &&
            verifier.VerifyVector(source_ids()) &&
+           VerifyOffset(verifier, VT_SEGMENTS) &&
+           verifier.VerifyVector(segments()) &&
+           VerifyOffset(verifier, VT_POSITIONS) &&
+           verifier.VerifyVector(positions()) &&
+           VerifyField<uint32_t>(verifier, VT_MASK, 4) &&
            verifier.EndTable();
   }
 };
@@ -4695,6 +4712,15 @@ struct GoldenBuilder {
   void add_source_ids(flatbuffers::Offset<flatbuffers::Vector<uint32_t>> source_ids) {
     fbb_.AddOffset(Golden::VT_SOURCE_IDS, source_ids);
   }
+  void add_segments(flatbuffers::Offset<flatbuffers::Vector<uint32_t>> segments) {
+    fbb_.AddOffset(Golden::VT_SEGMENTS, segments);
+  }
+  void add_positions(flatbuffers::Offset<flatbuffers::Vector<uint32_t>> positions) {
+    fbb_.AddOffset(Golden::VT_POSITIONS, positions);
+  }
+  void add_mask(uint32_t mask) {
+    fbb_.AddElement<uint32_t>(Golden::VT_MASK, mask);
+  }
   explicit GoldenBuilder(flatbuffers::FlatBufferBuilder &_fbb)
         : fbb_(_fbb) {
     start_ = fbb_.StartTable();
@@ -4713,9 +4739,15 @@ inline flatbuffers::Offset<Golden> CreateGolden(
     flatbuffers::Offset<flatbuffers::Vector<uint32_t>> ids = 0,
     flatbuffers::Offset<flatbuffers::Vector<double>> log_probabilities = 0,
     double tolerance = 0.0,
-    flatbuffers::Offset<flatbuffers::Vector<uint32_t>> source_ids = 0) {
+    flatbuffers::Offset<flatbuffers::Vector<uint32_t>> source_ids = 0,
+    flatbuffers::Offset<flatbuffers::Vector<uint32_t>> segments = 0,
+    flatbuffers::Offset<flatbuffers::Vector<uint32_t>> positions = 0,
+    flatbuffers::Optional<uint32_t> mask = flatbuffers::nullopt) {
   GoldenBuilder builder_(_fbb);
   builder_.add_tolerance(tolerance);
+  if(mask) { builder_.add_mask(*mask); }
+  builder_.add_positions(positions);
+  builder_.add_segments(segments);
   builder_.add_source_ids(source_ids);
   builder_.add_log_probabilities(log_probabilities);
   builder_.add_ids(ids);
@@ -4732,16 +4764,24 @@ inline flatbuffers::Offset<Golden> CreateGoldenDirect(
     const std::vector<uint32_t> *ids = nullptr,
     const std::vector<double> *log_probabilities = nullptr,
     double tolerance = 0.0,
-    const std::vector<uint32_t> *source_ids = nullptr) {
+    const std::vector<uint32_t> *source_ids = nullptr,
+    const std::vector<uint32_t> *segments = nullptr,
+    const std::vector<uint32_t> *positions = nullptr,
+    flatbuffers::Optional<uint32_t> mask = flatbuffers::nullopt) {
   auto ids__ = ids ? _fbb.CreateVector<uint32_t>(*ids) : 0;
   auto log_probabilities__ = log_probabilities ? _fbb.CreateVector<double>(*log_probabilities) : 0;
   auto source_ids__ = source_ids ? _fbb.CreateVector<uint32_t>(*source_ids) : 0;
+  auto segments__ = segments ? _fbb.CreateVector<uint32_t>(*segments) : 0;
+  auto positions__ = positions ? _fbb.CreateVector<uint32_t>(*positions) : 0;
   return kinglet::schema::CreateGolden(
       _fbb,
       ids__,
       log_probabilities__,
       tolerance,
-      source_ids__);
+      source_ids__,
+      segments__,
+      positions__,
+      mask);
 }
 
 struct Model FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {

@@ -9,6 +9,7 @@
 
 #include "converters/passes/calibrate.h"
 #include "tests/converters/opened.h"
+#include "tests/support/masked_builder.h"
 #include "tests/support/model_builder.h"
 #include "tests/support/recurrent_builder.h"
 #include "tests/support/transformer_builder.h"
@@ -220,6 +221,41 @@ TEST(MeasureTranslationRanges, FindsEachPoint) {
   ASSERT_TRUE(even.ok());
   EXPECT_FLOAT_EQ(even->cross[1].weights, 1.0F / 3);
   EXPECT_FLOAT_EQ(even->encoder.layers[0].weights, 1.0F / 3);
+}
+
+// The same for a masked model, whose norms come last: an input is what the norm before left.
+TEST(MeasureMaskedRanges, FindsEachPoint) {
+  ModelDraft draft = TinyMasked();
+  for (EncodedTensor& tensor : draft.tensors) {
+    auto& values = std::get<DenseF32>(tensor.values).values;
+    std::fill(values.begin(), values.end(), 0.0F);
+  }
+  SetEntry(draft, "norm.bias", 1, 1.75F);
+  SetEntry(draft, "layers.1.qkv.bias", 0, -7.0F);
+  SetEntry(draft, "layers.1.qkv.bias", 8, 5.0F);  // a value of head 0
+  SetEntry(draft, "layers.0.inner_norm.bias", 3, -1.5F);
+  SetEntry(draft, "layers.1.attention_norm.bias", 0, 2.25F);
+  SetEntry(draft, "layers.1.inner.bias", 1, 6.0F);
+  SetEntry(draft, "layers.1.outer.bias", 7, -4.5F);
+  SetEntry(draft, "layers.1.inner_norm.bias", 2, -6.5F);
+  const std::vector<MaskedText> texts = {{{2, 9, 8, 3}, {0, 0, 1, 1}}, {{2}, {}}};
+  const auto ranges = MeasureMaskedRanges(Opened(draft), texts);
+  ASSERT_TRUE(ranges.ok()) << ranges.status().message();
+  ASSERT_EQ(ranges->layers.size(), 2u);
+  EXPECT_EQ(ranges->layers[0].attention_input, 1.75F);
+  const LayerRanges& layer = ranges->layers[1];
+  EXPECT_EQ(layer.attention_input, 1.5F);
+  EXPECT_EQ(layer.qkv, 7.0F);
+  EXPECT_EQ(layer.weights, 1.0F);  // the second text is one token
+  EXPECT_EQ(layer.attended, 5.0F);
+  EXPECT_EQ(layer.inner_input, 2.25F);
+  EXPECT_NEAR(layer.inner, 6.0F, 1e-6F);  // GELU of 6
+  EXPECT_EQ(layer.outer, 4.5F);
+  EXPECT_EQ(ranges->output, 6.5F);
+  EXPECT_EQ(MeasureMaskedRanges(Opened(TinyTransformer()), texts).status().code(),
+            KINGLET_UNSUPPORTED);
+  const std::vector<MaskedText> foreign = {{{2, 99}, {}}};
+  EXPECT_EQ(MeasureMaskedRanges(Opened(draft), foreign).status().code(), KINGLET_ID_OUT_OF_RANGE);
 }
 
 // Steps run on several source tokens at once, and each of them counts.

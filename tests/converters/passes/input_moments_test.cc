@@ -11,6 +11,7 @@
 #include "format/write_file.h"
 #include "format/writer.h"
 #include "tests/converters/synthetic.h"
+#include "tests/support/masked_builder.h"
 #include "tests/support/model_builder.h"
 #include "tests/support/recurrent_builder.h"
 #include "tests/support/translation_builder.h"
@@ -34,7 +35,7 @@ const std::vector<float>& ValuesOf(const ModelDraft& draft, TensorId id) {
 TEST(MeasureInputs, OfTheFirstLayerAreTheEmbeddedWords) {
   const ModelDraft draft = TinyRecurrent();
   const std::vector<uint32_t> tokens = {3, 7, 3, 11, 0};
-  const auto moments = Measure(draft, {tokens, {}, {}});
+  const auto moments = Measure(draft, {.tokens = tokens});
   ASSERT_TRUE(moments.ok()) << moments.status().message();
   const auto* embedding = FindBlock<AdaptiveEmbedding>(draft.description);
   const auto* decoder = FindBlock<RecurrentDecoder>(draft.description);
@@ -61,7 +62,7 @@ TEST(MeasureInputs, OfTheFirstLayerAreTheEmbeddedWords) {
 // A tail's table is multiplied with P h, so that its moments are P M P^T.
 TEST(MeasureInputs, OfAProjectedTailFollowFromTheHiddenStates) {
   const ModelDraft draft = TinyMicronet();
-  const auto moments = Measure(draft, {{1, 5, 9, 2, 2, 17}, {}, {}});
+  const auto moments = Measure(draft, {.tokens = {1, 5, 9, 2, 2, 17}});
   ASSERT_TRUE(moments.ok()) << moments.status().message();
   const auto* softmax = FindBlock<AdaptiveSoftmax>(draft.description);
   const SecondMoments& hidden = moments->at(*softmax->head_table);
@@ -86,16 +87,26 @@ TEST(MeasureInputs, OfAProjectedTailFollowFromTheHiddenStates) {
 TEST(MeasureInputs, OfPairsAndWhatTheyRefuse) {
   const ModelDraft draft = TinyTranslation();
   const std::vector<SentencePair> pairs = {{{1, 2}, {3, 1}}, {{2}, {1}}};
-  const auto moments = Measure(draft, {{}, pairs, {}});
+  const auto moments = Measure(draft, {.pairs = pairs});
   ASSERT_TRUE(moments.ok()) << moments.status().message();
   EXPECT_TRUE(moments->contains(
       FindBlock<TransformerEncoder>(draft.description)->stack.layers[0].qkv_weight));
-  EXPECT_FALSE(Measure(TinyMicronet(), {{1, 4000000}, {}, {}}).ok());
+  // A masked model: whatever answers, at masks and about the whole text.
+  const ModelDraft masked = TinyMasked({.scores = 3});
+  const auto read = Measure(masked, {.texts = {{{2, 9, 8, 3}, {0, 0, 1, 1}}, {{2, 3}, {}}}});
+  ASSERT_TRUE(read.ok()) << read.status().message();
+  const auto* text = FindBlock<MaskedModel>(masked.description);
+  const auto* transform = FindDenseLayers(masked.description, DensePlace::kOutput);
+  for (const TensorId id : {text->stack.layers[1].outer_weight, text->pooler->weight,
+                            text->scores->weight, transform->layers[0].weight}) {
+    EXPECT_TRUE(read->contains(id)) << masked.tensors[id].name;
+  }
+  EXPECT_FALSE(Measure(TinyMicronet(), {.tokens = {1, 4000000}}).ok());
   ModelDraft broken = TinyRecurrent();
   const TensorId table = FindBlock<AdaptiveEmbedding>(broken.description)->bins[0].table;
   std::get<DenseF32>(broken.tensors[table].values).values[18] = std::numeric_limits<float>::max();
   FindBlock<AdaptiveEmbedding>(broken.description)->scale = 1e10;
-  EXPECT_EQ(Measure(broken, {{3, 3}, {}, {}}).status().code(), KINGLET_NOT_FINITE);
+  EXPECT_EQ(Measure(broken, {.tokens = {3, 3}}).status().code(), KINGLET_NOT_FINITE);
 }
 
 }  // namespace

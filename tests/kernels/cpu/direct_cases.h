@@ -70,10 +70,14 @@ inline Bits Halves(uint64_t word) {
 inline constexpr auto kScalarExp = [](float x) { return Exp(x); };
 inline constexpr auto kScalarSigmoid = [](float x) { return Sigmoid(x); };
 inline constexpr auto kScalarTanh = [](float x) { return Tanh(x); };
+inline constexpr auto kScalarGelu = [](float x) { return Gelu(x); };
+inline constexpr auto kScalarSwish = [](float x) { return x * Sigmoid(x); };
 inline const DirectCase kDirectCases[] = {
     {"exponentials", Mapped<&VectorFunctions::exponentials>, MappedOneByOne<kScalarExp>},
     {"sigmoids", Mapped<&VectorFunctions::sigmoids>, MappedOneByOne<kScalarSigmoid>},
     {"tangents", Mapped<&VectorFunctions::tangents>, MappedOneByOne<kScalarTanh>},
+    {"gelus", Mapped<&VectorFunctions::gelus>, MappedOneByOne<kScalarGelu>},
+    {"swishes", Mapped<&VectorFunctions::swishes>, MappedOneByOne<kScalarSwish>},
     {"log_probabilities",
      [](const VectorFunctions& functions) {
        std::vector<float> x = SomeNumbers(20.0f), out(x.size());

@@ -32,9 +32,10 @@ using VectorMembers = MemberList<
     &VectorFunctions::quantise, &VectorFunctions::largest_magnitude, &VectorFunctions::fixed_point,
     &VectorFunctions::dequantise, &VectorFunctions::add, &VectorFunctions::add_codes,
     &VectorFunctions::scale, &VectorFunctions::sigmoids, &VectorFunctions::tangents,
-    &VectorFunctions::lstm_gates, &VectorFunctions::gru_gates, &VectorFunctions::rnn_gates,
-    &VectorFunctions::qrnn_gates, &VectorFunctions::log_probabilities, &VectorFunctions::at_least,
-    &VectorFunctions::mix, &VectorFunctions::spread_codes, &VectorFunctions::interleave_codes,
+    &VectorFunctions::gelus, &VectorFunctions::swishes, &VectorFunctions::lstm_gates,
+    &VectorFunctions::gru_gates, &VectorFunctions::rnn_gates, &VectorFunctions::qrnn_gates,
+    &VectorFunctions::log_probabilities, &VectorFunctions::at_least, &VectorFunctions::mix,
+    &VectorFunctions::spread_codes, &VectorFunctions::interleave_codes,
     &VectorFunctions::read_lines>;
 static_assert(VectorMembers::kCount * sizeof(void (*)()) == sizeof(VectorFunctions),
               "each function of the table stands in the list");

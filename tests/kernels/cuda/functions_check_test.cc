@@ -54,6 +54,10 @@ TEST(DeviceFunctions, TanhHasTheHostsBits) {
   CompareWithHost(Function::kTanh, [](float x) { return Tanh(x); });
 }
 
+TEST(DeviceFunctions, GeluHasTheHostsBits) {
+  CompareWithHost(Function::kGelu, [](float x) { return Gelu(x); });
+}
+
 TEST(DeviceFunctions, NothingToDoIsNoError) {
   const CheckOutcome outcome = EvaluateOnDevice(Function::kExp, nullptr, 0, nullptr);
   if (outcome.code == CheckCode::kNoDevice) {

@@ -4,6 +4,8 @@
 #include <vector>
 
 #include "runtime/session.h"
+#include "tests/support/masked_builder.h"
+#include "tests/support/transformer_builder.h"
 #include "tests/support/translation_builder.h"
 #include "tests/tools/run_command.h"
 
@@ -192,6 +194,40 @@ TEST(BenchTranslations, TheSourceIsEncodedBesideTheSteps) {
     const Outcome outcome = folder.Run("bench " + arguments);
     EXPECT_NE(outcome.exit_status, 0) << arguments;
     EXPECT_TRUE(outcome.IsRefusal()) << arguments << "\n" << outcome.error;
+  }
+}
+
+TEST(BenchMasked, WholeTextsAreRead) {
+  CommandFolder folder;
+  folder.WriteModel("m.kgl", TinyMasked());
+  for (const std::string arguments : {"", " --source-length 4 --lanes 2 --threads 2"}) {
+    const auto lines = folder.Run("bench m.kgl --rounds 3 --json" + arguments).Json();
+    ASSERT_EQ(lines.size(), 1u);
+    const Json& line = lines[0];
+    EXPECT_EQ(line["mode"], "read");
+    EXPECT_EQ(line["text_length"], arguments.empty() ? 9 : 4);
+    EXPECT_EQ(line["timed"], 3);
+    double sum = 0;
+    for (const Json& step : line["steps"]) {
+      sum += step["us"].get<double>();
+      const std::string name = step["name"];
+      EXPECT_TRUE(name == "other" || name == "embed" || name.starts_with("text.")) << name;
+    }
+    const double mean = line["us_per_token"]["mean"];
+    EXPECT_NEAR(sum, mean, 1e-6 * mean + 1e-6);
+    EXPECT_GT(line["read_floor_bytes"].get<double>(), 4.0 * 2 * 8 * 24);
+    const double text_us =
+        line["us_per_token"]["p50"].get<double>() * line["text_length"].get<double>();
+    EXPECT_NEAR(line["ratio"].get<double>(),
+                text_us * line["lanes"].get<double>() / line["read_floor_us"].get<double>(),
+                1e-6 * line["ratio"].get<double>());
+  }
+  EXPECT_NE(folder.Run("bench m.kgl --rounds 1").out.find("texts of 9 tokens"), std::string::npos);
+  folder.WriteModel("lm.kgl", TinyTransformer());
+  for (const std::string arguments :
+       {"m.kgl --source-length 10", "m.kgl --source-length 0", "m.kgl --target-length 3",
+        "m.kgl --ids m.kgl", "m.kgl --mode full", "lm.kgl --mode read"}) {
+    EXPECT_TRUE(folder.Run("bench " + arguments).IsRefusal()) << arguments;
   }
 }
 
