@@ -70,8 +70,8 @@ Result<GoldenReplay> ReplayGolden(std::shared_ptr<const ModelFile> file,
 GoldenFile AsGoldenFile(const GoldenVector& vector);
 
 // Golden values for a model that was changed on purpose: the ids and tolerance of `golden`, with
-// the log-probabilities that `file` gives on ref64. REQUIRES: no masked model. Errors: those of running the model;
-// KINGLET_NOT_FINITE for an id of probability 0.
+// the log-probabilities that `file` gives on ref64. REQUIRES: no masked model. Errors: those of
+// running the model; KINGLET_NOT_FINITE for an id of probability 0.
 Result<GoldenVector> RecomputeGolden(std::shared_ptr<const ModelFile> file,
                                      const GoldenVector& golden);
 

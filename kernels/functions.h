@@ -5,8 +5,8 @@
 //
 // float: our own, checked by tests/kernels/functions_test.cc: error at most 1.1 ulp (exp), 0.9 ulp
 // (log), 1.6 ulp (sigmoid), 1.4 ulp (tanh), 5.1 and below zero 14 ulp (gelu); exp and log are
-// monotone, exp(0) = 1 and log(1) = 0 exactly. For double, which only ref64 uses, the C library's functions: ref64 promises
-// an error of 1e-6, not bits.
+// monotone, exp(0) = 1 and log(1) = 0 exactly. For double, which only ref64 uses, the C library's
+// functions: ref64 promises an error of 1e-6, not bits.
 #ifndef KINGLET_KERNELS_FUNCTIONS_H_
 #define KINGLET_KERNELS_FUNCTIONS_H_
 
