@@ -1,6 +1,7 @@
 #include "converters/thread_shares.h"
 
 #include <atomic>
+#include <exception>
 #include <new>
 #include <system_error>
 #include <thread>
@@ -12,27 +13,43 @@ namespace kinglet {
 
 size_t MachineThreads() { return UsableProcessors(); }
 
+namespace {
+
+// Threads that are waited for, also where an exception leaves their scope.
+struct JoinedThreads {
+  ~JoinedThreads() {
+    for (std::thread& thread : threads) thread.join();
+  }
+  std::vector<std::thread> threads;
+};
+
+}  // namespace
+
 void RunShares(size_t threads, const std::function<void(size_t)>& work) {
-  std::atomic<bool> out_of_memory = false;
-  const auto run = [&](size_t share) {
+  std::atomic_flag has_thrown = ATOMIC_FLAG_INIT;
+  std::exception_ptr thrown;  // the first
+  const auto run = [&](size_t share) noexcept {
     try {
       work(share);
-    } catch (const std::bad_alloc&) {
-      out_of_memory = true;
+    } catch (...) {
+      if (!has_thrown.test_and_set()) thrown = std::current_exception();
     }
   };
-  std::vector<std::thread> workers;
-  workers.reserve(threads - 1);
-  for (size_t share = 1; share < threads; ++share) {
-    try {
-      workers.emplace_back(run, share);
-    } catch (const std::system_error&) {  // the system has no more threads
-      run(share);
+  {
+    JoinedThreads workers;
+    workers.threads.reserve(threads - 1);
+    for (size_t share = 1; share < threads; ++share) {
+      try {
+        workers.threads.emplace_back(run, share);
+      } catch (const std::system_error&) {  // the system has no more threads
+        run(share);
+      } catch (const std::bad_alloc&) {  // nor memory for one
+        run(share);
+      }
     }
+    run(0);
   }
-  run(0);
-  for (std::thread& worker : workers) worker.join();
-  if (out_of_memory) throw std::bad_alloc();
+  if (thrown != nullptr) std::rethrow_exception(thrown);
 }
 
 void RunRanges(uint64_t count, size_t threads,

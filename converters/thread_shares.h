@@ -14,8 +14,8 @@ size_t MachineThreads();
 
 // Calls work(share) once for every share < threads and returns when all calls have returned. Share
 // 0 runs in this thread, each other share in a thread of its own, or in this one if the system has
-// no more threads. If a call throws std::bad_alloc, RunShares throws it when all have ended; `work`
-// must throw nothing else. REQUIRES: threads >= 1.
+// no more threads, or no memory for one. If a call throws, RunShares throws the first exception
+// when all have ended. REQUIRES: threads >= 1.
 void RunShares(size_t threads, const std::function<void(size_t share)>& work);
 
 // Calls work(first, end) once for each of `threads` adjacent ranges that cover [0, count) and are

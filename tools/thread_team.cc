@@ -1,5 +1,6 @@
 #include "tools/thread_team.h"
 
+#include <new>
 #include <string>
 #include <system_error>
 
@@ -8,16 +9,22 @@ namespace kinglet {
 Result<std::unique_ptr<ThreadTeam>> ThreadTeam::Create(size_t threads) {
   std::unique_ptr<ThreadTeam> team(new ThreadTeam(threads));
   team->workers_.reserve(threads - 1);
-  for (size_t share = 1; share < threads; ++share) {
-    try {
+  size_t share = 1;
+  // Takes the threads that could not start out of the barrier; the destructor ends the others.
+  const auto give_up = [&] {
+    for (; share < threads; ++share) team->barrier_.arrive_and_drop();
+  };
+  try {
+    for (; share < threads; ++share) {
       team->workers_.emplace_back(&ThreadTeam::WorkAlong, team.get(), share);
-    } catch (const std::system_error&) {
-      // Take the threads that could not start out of the barrier; the destructor ends the others.
-      for (; share < threads; ++share) team->barrier_.arrive_and_drop();
-      return Status::Refusal(KINGLET_OUT_OF_MEMORY, "threads", std::to_string(threads) + " threads",
-                             "that many from the system",
-                             std::to_string(team->workers_.size() + 1));
     }
+  } catch (const std::system_error&) {
+    give_up();
+    return Status::Refusal(KINGLET_OUT_OF_MEMORY, "threads", std::to_string(threads) + " threads",
+                           "that many from the system", std::to_string(team->workers_.size() + 1));
+  } catch (const std::bad_alloc&) {
+    give_up();
+    throw;
   }
   return team;
 }

@@ -16,7 +16,7 @@ namespace kinglet {
 class ThreadTeam {
  public:
   // The calling thread is one of the `threads` >= 1. KINGLET_OUT_OF_MEMORY if the system has no
-  // more threads.
+  // more threads. Throws std::bad_alloc.
   static Result<std::unique_ptr<ThreadTeam>> Create(size_t threads);
   ThreadTeam(const ThreadTeam&) = delete;
   ThreadTeam& operator=(const ThreadTeam&) = delete;

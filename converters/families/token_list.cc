@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "converters/sources/input_file.h"
+#include "converters/sources/list_folder.h"
 #include "converters/sources/parse_number.h"
 
 namespace kinglet {
@@ -40,11 +41,10 @@ std::vector<fs::path> TokenLists(const std::string& checkpoint) {
   for (int level = 0; level < 3; ++level, folder = folder.parent_path()) {
     std::vector<fs::path> found;
     for (const fs::path& parent : {folder, folder / "data"}) {
-      for (fs::directory_iterator entry(parent, error), end; !error && entry != end;
-           entry.increment(error)) {
-        if (entry->path().filename().string().starts_with("lang_")) {
-          found.push_back(entry->path() / "tokens.txt");
-        }
+      const auto entries = ListFolder(parent);
+      if (!entries.ok()) continue;  // not there
+      for (const fs::path& entry : *entries) {
+        if (entry.filename().string().starts_with("lang_")) found.push_back(entry / "tokens.txt");
       }
     }
     std::sort(found.begin(), found.end());

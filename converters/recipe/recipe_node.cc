@@ -7,13 +7,15 @@
 #include <unordered_set>
 #include <utility>
 
+#include "converters/recipe/recipe_value.h"
 #include "converters/sources/input_file.h"
 #include "converters/sources/quoted.h"
 
 namespace kinglet {
-namespace {
 
 using JsonValue = nlohmann::json;
+
+namespace {
 
 // Far more than anyone writes by hand.
 constexpr uint64_t kMaxRecipeBytes = uint64_t{1} << 24;
@@ -193,40 +195,37 @@ class TextCheck : public nlohmann::json_sax<JsonValue> {
 // and values together, so no value has to keep its place.
 class PlaceFinder {
  public:
-  PlaceFinder(std::string_view text, const JsonValue& wanted, bool its_name)
+  PlaceFinder(std::string_view text, const RecipeValue& wanted, bool its_name)
       : text_(text), wanted_(wanted), its_name_(its_name) {
     if (text_.starts_with("\xEF\xBB\xBF")) at_ = 3;  // a byte order mark
   }
 
   // The offset in the text. REQUIRES: `value` is what the text holds; `wanted` is in it.
-  size_t Find(const JsonValue& value) {
+  size_t Find(const RecipeValue& value) {
     Look(value);
     return at_;
   }
 
  private:
   // True if the wanted place was found, at at_.
-  bool Look(const JsonValue& value) {
+  bool Look(const RecipeValue& value) {
     SkipSpace();
     if (!its_name_ && &value == &wanted_) return true;
     if (value.is_object()) return LookInObject(value);
     if (value.is_array()) return LookInArray(value);
-    if (value.is_string()) {
+    if (value.scalar.is_string()) {
       SkipText();
     } else {
       at_ = text_.find_first_of(",]} \t\r\n", at_);
     }
     return false;
   }
-  bool LookInObject(const JsonValue& object) {
-    for (size_t i = 0; i < object.size(); ++i) {
+  bool LookInObject(const RecipeValue& object) {
+    for (const RecipeValue& member : object.items) {
       ++at_;  // { or ,
       SkipSpace();
       const size_t begin = at_;
       SkipText();
-      const std::string name =
-          JsonValue::parse(text_.substr(begin, at_ - begin)).get<std::string>();
-      const JsonValue& member = *object.find(name);
       if (its_name_ && &member == &wanted_) {
         at_ = begin;
         return true;
@@ -236,15 +235,15 @@ class PlaceFinder {
       if (Look(member)) return true;
       SkipSpace();
     }
-    return Leave(object.empty());
+    return Leave(object.items.empty());
   }
-  bool LookInArray(const JsonValue& array) {
-    for (const JsonValue& item : array) {
+  bool LookInArray(const RecipeValue& array) {
+    for (const RecipeValue& item : array.items) {
       ++at_;  // [ or ,
       if (Look(item)) return true;
       SkipSpace();
     }
-    return Leave(array.empty());
+    return Leave(array.items.empty());
   }
   // Skips the end of an object or array, and, if it is empty, its beginning.
   bool Leave(bool empty) {
@@ -264,7 +263,7 @@ class PlaceFinder {
   }
 
   const std::string_view text_;
-  const JsonValue& wanted_;
+  const RecipeValue& wanted_;
   const bool its_name_;
   size_t at_ = 0;
 };
@@ -273,9 +272,9 @@ class PlaceFinder {
 
 struct RecipeNode::Document {
   std::string source, text;
-  JsonValue root;
+  RecipeValue root;
 
-  Status Refuse(const JsonValue& value, bool its_name, const std::string& where,
+  Status Refuse(const RecipeValue& value, bool its_name, const std::string& where,
                 const std::string& expected, const std::string& found) const {
     return RefuseAt(source, text, PlaceFinder(text, value, its_name).Find(root), where, expected,
                     found);
@@ -295,12 +294,12 @@ Result<RecipeNode> RecipeNode::Read(const std::string& path) {
 
 Result<RecipeNode> RecipeNode::Parse(const std::string& source, std::string_view text) {
   KINGLET_RETURN_IF_ERROR(TextCheck(source, text).Check());
-  const auto document = std::make_shared<const Document>(Document{
-      source, std::string(text), JsonValue::parse(text, nullptr, /*allow_exceptions=*/false)});
+  const auto document = std::make_shared<const Document>(
+      Document{source, std::string(text), RecipeValueBuilder().Build(text)});
   return RecipeNode(document, document->root, "");
 }
 
-RecipeNode RecipeNode::Inner(const JsonValue& value, const std::string& where) const {
+RecipeNode RecipeNode::Inner(const RecipeValue& value, const std::string& where) const {
   return RecipeNode(document_, value, where);
 }
 
@@ -309,55 +308,42 @@ Status RecipeNode::Refuse(const std::string& expected, const std::string& found)
 }
 
 std::string RecipeNode::Outline() const {
-  switch (value_->type()) {
-    case JsonValue::value_t::object:
-      return "an object";
-    case JsonValue::value_t::array:
-      return "an array";
-    case JsonValue::value_t::string:
-      return QuotedName(value_->get_ref<const std::string&>());
-    case JsonValue::value_t::null:
-    case JsonValue::value_t::boolean:
-    case JsonValue::value_t::number_integer:
-    case JsonValue::value_t::number_unsigned:
-    case JsonValue::value_t::number_float:
-    case JsonValue::value_t::binary:     // JSON text has none
-    case JsonValue::value_t::discarded:  // Parse refuses what would give it
-      break;
-  }
-  return value_->dump();
+  if (value_->is_object()) return "an object";
+  if (value_->is_array()) return "an array";
+  if (IsText()) return QuotedName(value_->scalar.get_ref<const std::string&>());
+  return value_->scalar.dump();
 }
 
-bool RecipeNode::IsText() const { return value_->is_string(); }
+bool RecipeNode::IsText() const { return value_->scalar.is_string(); }
 bool RecipeNode::IsArray() const { return value_->is_array(); }
 
 Result<std::string> RecipeNode::Text() const {
-  if (!value_->is_string()) return Refuse("a text", Outline());
-  return value_->get_ref<const std::string&>();
+  if (!IsText()) return Refuse("a text", Outline());
+  return value_->scalar.get_ref<const std::string&>();
 }
 
 Result<double> RecipeNode::Number() const {
-  if (!value_->is_number()) return Refuse("a number", Outline());
-  const double number = value_->get<double>();
+  if (!value_->scalar.is_number()) return Refuse("a number", Outline());
+  const double number = value_->scalar.get<double>();
   if (!std::isfinite(number)) return Refuse("a finite number", "another");
   return number;
 }
 
 Result<uint64_t> RecipeNode::Count() const {
-  if (!value_->is_number_unsigned()) return Refuse("an integer from 0", Outline());
-  return value_->get<uint64_t>();
+  if (!value_->scalar.is_number_unsigned()) return Refuse("an integer from 0", Outline());
+  return value_->scalar.get<uint64_t>();
 }
 
 Result<bool> RecipeNode::Truth() const {
-  if (!value_->is_boolean()) return Refuse("true or false", Outline());
-  return value_->get<bool>();
+  if (!value_->scalar.is_boolean()) return Refuse("true or false", Outline());
+  return value_->scalar.get<bool>();
 }
 
 Result<std::vector<RecipeNode>> RecipeNode::Items() const {
   if (!value_->is_array()) return Refuse("an array", Outline());
   std::vector<RecipeNode> items;
-  for (size_t i = 0; i < value_->size(); ++i) {
-    items.push_back(Inner((*value_)[i], where_ + "/" + std::to_string(i)));
+  for (size_t i = 0; i < value_->items.size(); ++i) {
+    items.push_back(Inner(value_->items[i], where_ + "/" + std::to_string(i)));
   }
   return items;
 }
@@ -373,17 +359,17 @@ Result<std::vector<std::string>> RecipeNode::Texts() const {
 }
 
 Result<size_t> RecipeNode::Choice(std::span<const std::string_view> choices) const {
-  const auto at = value_->is_string() ? std::find(choices.begin(), choices.end(),
-                                                  value_->get_ref<const std::string&>())
-                                      : choices.end();
+  const auto at = IsText() ? std::find(choices.begin(), choices.end(),
+                                       value_->scalar.get_ref<const std::string&>())
+                           : choices.end();
   if (at == choices.end()) return Refuse(Listed(choices), Outline());
   return static_cast<size_t>(at - choices.begin());
 }
 
 Result<std::vector<std::string>> RecipeNode::Keys() const {
   if (!value_->is_object()) return Refuse("an object", Outline());
-  std::vector<std::string> keys;
-  for (const auto& [key, member] : value_->items()) keys.push_back(key);
+  std::vector<std::string> keys = value_->names;
+  std::sort(keys.begin(), keys.end());
   return keys;
 }
 
@@ -392,7 +378,7 @@ Status RecipeNode::CheckKeys(std::initializer_list<std::string_view> known) cons
   for (const std::string& key : keys) {
     if (std::find(known.begin(), known.end(), key) != known.end()) continue;
     const std::vector<std::string_view> names(known.begin(), known.end());
-    return document_->Refuse((*value_)[key], true, where_, "only " + Listed(names),
+    return document_->Refuse(*value_->Find(key), true, where_, "only " + Listed(names),
                              QuotedName(key));
   }
   return {};
@@ -406,8 +392,8 @@ RecipeNode RecipeNode::WithDefaults(const RecipeNode& other) const {
 
 std::optional<RecipeNode> RecipeNode::Find(std::string_view key) const {
   if (!value_->is_object()) return std::nullopt;
-  const auto found = value_->find(key);
-  if (found != value_->end()) return Inner(*found, KeyPath(where_, key));
+  const RecipeValue* const found = value_->Find(key);
+  if (found != nullptr) return Inner(*found, KeyPath(where_, key));
   return defaults_ ? defaults_->Find(key) : std::nullopt;
 }
 

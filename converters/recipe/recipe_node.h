@@ -1,5 +1,5 @@
 // A value in a recipe's JSON that knows its place, so that every refusal can name it. Only
-// recipe_node.cc includes the JSON library's definitions, which are slow to compile.
+// recipe_node.cc includes the JSON library, which is slow to compile.
 #ifndef KINGLET_CONVERTERS_RECIPE_RECIPE_NODE_H_
 #define KINGLET_CONVERTERS_RECIPE_RECIPE_NODE_H_
 
@@ -8,7 +8,6 @@
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <span>
 #include <string>
@@ -19,6 +18,8 @@
 #include "kinglet/status.h"
 
 namespace kinglet {
+
+struct RecipeValue;
 
 // Cheap to copy; the document lives as long as any of its nodes. Errors of all functions:
 // KINGLET_INVALID_ARGUMENT,
@@ -72,15 +73,14 @@ class RecipeNode {
 
  private:
   struct Document;
-  RecipeNode(std::shared_ptr<const Document> document, const nlohmann::json& value,
-             std::string where)
+  RecipeNode(std::shared_ptr<const Document> document, const RecipeValue& value, std::string where)
       : document_(std::move(document)), value_(&value), where_(std::move(where)) {}
 
   // A value inside this one, at the place `where`.
-  RecipeNode Inner(const nlohmann::json& value, const std::string& where) const;
+  RecipeNode Inner(const RecipeValue& value, const std::string& where) const;
 
   std::shared_ptr<const Document> document_;
-  const nlohmann::json* value_;  // the document's
+  const RecipeValue* value_;  // the document's
   std::string where_;
   std::shared_ptr<const RecipeNode> defaults_;  // may be null
 };

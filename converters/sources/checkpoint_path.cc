@@ -11,6 +11,7 @@
 
 #include "converters/sources/checkpoint.h"
 #include "converters/sources/input_file.h"
+#include "converters/sources/list_folder.h"
 #include "converters/sources/numpy_tensors.h"
 #include "converters/sources/quoted.h"
 #include "converters/sources/safetensors.h"
@@ -26,18 +27,11 @@ constexpr std::array<const char*, 6> kOtherParts = {"optim", "sched", "rng",
 
 // The folder's regular files, sorted by name. Of links to one file only the first is kept.
 Result<std::vector<fs::path>> FilesOf(const fs::path& folder) {
-  std::vector<fs::path> files;
-  std::error_code error;
-  for (fs::directory_iterator entry(folder, error), end; !error && entry != end;
-       entry.increment(error)) {
+  KINGLET_ASSIGN_OR_RETURN(std::vector<fs::path> files, ListFolder(folder));
+  std::erase_if(files, [](const fs::path& file) {
     std::error_code unknown;
-    if (entry->is_regular_file(unknown)) files.push_back(entry->path());
-  }
-  if (error) {
-    return Status::Refusal(KINGLET_IO_ERROR, "checkpoint", folder.string(), "a folder to list",
-                           error.message());
-  }
-  std::sort(files.begin(), files.end());
+    return !fs::is_regular_file(file, unknown);
+  });
   std::set<fs::path> targets;
   std::erase_if(files, [&](const fs::path& file) {
     std::error_code unknown;

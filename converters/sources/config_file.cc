@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 #include <exception>
+#include <new>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -146,6 +147,8 @@ Result<ConfigFile> ConfigFile::Read(const std::string& path) {
   } catch (const YAML::Exception& error) {
     return Status::Refusal(KINGLET_INVALID_CHECKPOINT, path,
                            "line " + std::to_string(LineOf(error.mark)), "YAML", error.msg);
+  } catch (const std::bad_alloc&) {
+    return Status::Refusal(KINGLET_OUT_OF_MEMORY, path, "parsing", "memory for its values", "none");
   } catch (const std::exception& error) {
     return Status::Refusal(KINGLET_INVALID_CHECKPOINT, path, "parsing", "YAML", error.what());
   }

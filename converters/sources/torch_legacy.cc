@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <new>
 #include <string_view>
 
 #include "converters/sources/quoted.h"
@@ -47,6 +48,7 @@ bool TorchLegacyArchive::Recognises(const InputFile& file) {
   const std::span<std::byte> head(bytes.data(), std::min<uint64_t>(bytes.size(), file.size()));
   if (!file.ReadAt(0, head).ok()) return false;
   const Result<PickleGraph> magic = ReadPickle(head, 0);
+  if (magic.status().code() == KINGLET_OUT_OF_MEMORY) throw std::bad_alloc();  // it may be one
   return magic.ok() && IsMagic(*magic->root);
 }
 

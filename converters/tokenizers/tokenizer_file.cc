@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "converters/sources/input_file.h"
+#include "converters/sources/list_folder.h"
 #include "converters/tokenizers/merge_file.h"
 #include "converters/tokenizers/sentence_piece_file.h"
 #include "converters/tokenizers/word_piece_file.h"
@@ -60,11 +61,10 @@ std::string TokenizerBeside(const std::string& checkpoint, const std::string& fa
       look(folder / left.file);
       continue;
     }
-    fs::directory_iterator entry(folder.empty() ? fs::path(".") : folder, error);
-    for (; !error && entry != fs::directory_iterator(); entry.increment(error)) {
-      if (entry->path().filename().string().starts_with(left.folder)) {
-        look(entry->path() / left.file);
-      }
+    const auto entries = ListFolder(folder);
+    if (!entries.ok()) continue;  // not there
+    for (const fs::path& entry : *entries) {
+      if (entry.filename().string().starts_with(left.folder)) look(entry / left.file);
     }
   }
   return found.size() == 1 ? found.front() : std::string();

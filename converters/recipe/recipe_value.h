@@ -1,0 +1,89 @@
+// The values of a recipe's JSON, for recipe_node.cc.
+#ifndef KINGLET_CONVERTERS_RECIPE_RECIPE_VALUE_H_
+#define KINGLET_CONVERTERS_RECIPE_RECIPE_VALUE_H_
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace kinglet {
+
+// A value of the document. The JSON library's own containers are not used: they allocate memory
+// where they are destroyed, and end the process if there is none.
+struct RecipeValue {
+  enum class Kind : uint8_t { kScalar, kArray, kObject };
+
+  Kind kind = Kind::kScalar;
+  nlohmann::json scalar{};           // no array and no object
+  std::vector<RecipeValue> items{};  // of an array, or an object's members, in the text's order
+  std::vector<std::string> names{};  // of the members
+
+  bool is_array() const { return kind == Kind::kArray; }
+  bool is_object() const { return kind == Kind::kObject; }
+  // The member of that name, or null.
+  const RecipeValue* Find(std::string_view name) const {
+    const auto found = std::find(names.begin(), names.end(), name);
+    return found != names.end() ? &items[static_cast<size_t>(found - names.begin())] : nullptr;
+  }
+};
+
+// Builds the values of a text that is JSON and nests no deeper than a recipe may.
+class RecipeValueBuilder : public nlohmann::json_sax<nlohmann::json> {
+ public:
+  RecipeValue Build(std::string_view text) {
+    nlohmann::json::sax_parse(text, this);
+    return std::move(root_);
+  }
+
+  bool null() override { return Add({}); }
+  bool boolean(bool value) override { return Add({.scalar = value}); }
+  bool number_integer(number_integer_t value) override { return Add({.scalar = value}); }
+  bool number_unsigned(number_unsigned_t value) override { return Add({.scalar = value}); }
+  bool number_float(number_float_t value, const string_t&) override {
+    return Add({.scalar = value});
+  }
+  bool string(string_t& value) override { return Add({.scalar = std::move(value)}); }
+  bool binary(binary_t&) override { return false; }  // JSON text has none
+  bool start_object(size_t) override { return Add({.kind = RecipeValue::Kind::kObject}); }
+  bool start_array(size_t) override { return Add({.kind = RecipeValue::Kind::kArray}); }
+  bool end_object() override { return Close(); }
+  bool end_array() override { return Close(); }
+  bool key(string_t& name) override {
+    open_.back()->names.push_back(std::move(name));
+    return true;
+  }
+  bool parse_error(size_t, const std::string&, const nlohmann::detail::exception&) override {
+    return false;
+  }
+
+ private:
+  bool Add(RecipeValue value) {
+    const bool opens = value.kind != RecipeValue::Kind::kScalar;
+    RecipeValue* place = &root_;
+    if (open_.empty()) {
+      root_ = std::move(value);
+    } else {
+      open_.back()->items.push_back(std::move(value));
+      place = &open_.back()->items.back();
+    }
+    // Stays where it is: while it is open, nothing is added to what holds it.
+    if (opens) open_.push_back(place);
+    return true;
+  }
+  bool Close() {
+    open_.pop_back();
+    return true;
+  }
+
+  RecipeValue root_;
+  std::vector<RecipeValue*> open_;
+};
+
+}  // namespace kinglet
+
+#endif  // KINGLET_CONVERTERS_RECIPE_RECIPE_VALUE_H_
