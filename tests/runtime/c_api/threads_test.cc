@@ -1,6 +1,7 @@
 // One model, sixteen threads, every thread its own session; states go from thread to thread, and
-// some threads cancel what others do. Each answer is what one thread alone gets. Run with
-// ThreadSanitizer (the tsan preset) it also shows that nobody reads what another writes.
+// some threads cancel what others do; models open and close beside them, and sessions have worker
+// threads. Each answer is what one thread alone gets. Run with ThreadSanitizer (the tsan preset) it
+// also shows that nobody reads what another writes.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -91,10 +92,11 @@ void Work(const kinglet_model* model, kinglet_session* session, const kinglet_st
   kinglet_state_destroy(saved);
 }
 
-kinglet_session* StartLanes(const kinglet_model* model) {
+kinglet_session* StartLanes(const kinglet_model* model, uint32_t threads = 1) {
   kinglet_session_options options;
   EXPECT_EQ(kinglet_session_options_init(&options, sizeof options), KINGLET_OK);
   options.lanes = 3;
+  options.threads = threads;
   kinglet_session* session = nullptr;
   EXPECT_EQ(kinglet_session_create(model, &options, &session), KINGLET_OK)
       << kinglet_error_message();
@@ -150,6 +152,96 @@ TEST(CApiThreads, SixteenShareAModelAndStates) {
     kinglet_session_destroy(sessions[i]);
     kinglet_state_destroy(states[i]);
   }
+  kinglet_model_close(model);
+}
+
+// A model of the thread's own, opened from the bytes that all share and closed before its last
+// session: a session with workers goes on with a state of the shared model, which another thread
+// may be restoring, in all lanes at once.
+void OpenAndClose(const std::vector<std::byte>& file, const kinglet_model* shared, size_t text,
+                  std::atomic<kinglet_session*>* published, Answers* answers) {
+  kinglet_model* own = nullptr;
+  ASSERT_EQ(kinglet_model_open_memory(file.data(), file.size(), nullptr, &own), KINGLET_OK)
+      << kinglet_error_message();
+  kinglet_session* first = StartLanes(shared);
+  Feed(first, 0, text, 0, kBranch, answers);
+  kinglet_state* state = nullptr;
+  ASSERT_EQ(kinglet_session_save(first, 0, &state), KINGLET_OK);
+  kinglet_session_destroy(first);
+  uint64_t size = 0;
+  ASSERT_EQ(kinglet_state_bytes(state, &size), KINGLET_OK);
+  std::vector<unsigned char> bytes(size);
+  ASSERT_EQ(kinglet_state_write(state, bytes.data(), size, nullptr), KINGLET_OK);
+  kinglet_state_destroy(state);
+
+  kinglet_session* session = StartLanes(own, 3);
+  ASSERT_EQ(kinglet_state_read(own, bytes.data(), size, &state), KINGLET_OK);
+  kinglet_model_close(own);
+  for (uint32_t lane = 0; lane < 3; ++lane) {
+    ASSERT_EQ(kinglet_session_restore(session, lane, state), KINGLET_OK);
+  }
+  kinglet_state_destroy(state);
+  published->store(session);  // from now on another thread cancels
+  const uint32_t lanes[] = {0, 1, 2};
+  for (uint32_t t = kBranch; t < kTokens; ++t) {
+    const uint32_t ids[] = {TokenAt(text, t), TokenAt(text + 1, t), TokenAt(text + 2, t)};
+    ASSERT_EQ(Insist([&] { return kinglet_session_step_lanes(session, lanes, ids, 3); }),
+              KINGLET_OK);
+    for (const uint32_t lane : lanes) {
+      double one = 0;
+      ASSERT_EQ(
+          Insist([&] { return kinglet_session_log_probability(session, lane, ids[2], &one); }),
+          KINGLET_OK);
+      answers->push_back(one);
+    }
+    if (t % 13 == 0) {
+      ASSERT_EQ(kinglet_session_reset(session, 1), KINGLET_OK);
+    }
+    if (t % 17 == 0) {
+      ASSERT_EQ(kinglet_session_fork(session, 0, 1), KINGLET_OK);
+    }
+  }
+  // Whoever takes it away destroys it; a thread that cancels holds it for that long.
+  kinglet_session* taken = session;
+  while (!published->compare_exchange_weak(taken, nullptr)) taken = session;
+  kinglet_session_destroy(session);
+}
+
+TEST(CApiThreads, SixteenOpenAndCloseModelsWithWorkersOfTheirOwn) {
+  constexpr int kRounds = 3;
+  const std::vector<std::byte> file = TinyModel({.cache_capacity = 4});
+  kinglet_model* model = OpenTiny({.cache_capacity = 4});
+  std::array<Answers, kThreads> expected, found;
+  std::array<std::atomic<kinglet_session*>, kThreads> published{};
+  for (size_t i = 0; i < kThreads; ++i) {
+    OpenAndClose(file, model, i, &published[i], &expected[i]);
+  }
+  std::atomic<size_t> working{kThreads};
+  std::vector<std::thread> threads;
+  for (size_t i = 0; i < kThreads; ++i) {
+    threads.emplace_back([&, i] {
+      for (int round = 0; round < kRounds; ++round) {
+        Answers answers;
+        OpenAndClose(file, model, i, &published[i], &answers);
+        EXPECT_EQ(answers, expected[i]) << i;
+        found[i] = answers;
+      }
+      --working;
+    });
+  }
+  uint64_t cancelled = 0;
+  while (working > 0) {
+    for (std::atomic<kinglet_session*>& place : published) {
+      kinglet_session* session = place.exchange(nullptr);
+      if (session == nullptr) continue;
+      cancelled += kinglet_session_cancel(session) == KINGLET_OK ? 1 : 0;
+      place.store(session);
+    }
+    std::this_thread::yield();
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_GT(cancelled, 0u);
+  for (size_t i = 0; i < kThreads; ++i) EXPECT_EQ(found[i], expected[i]) << i;
   kinglet_model_close(model);
 }
 
