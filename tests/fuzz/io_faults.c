@@ -4,10 +4,15 @@
 // FAULT_KIND  short  every call moves at most half of what was asked
 //             eintr  every other call fails with EINTR
 //             eio, enospc   the call number FAULT_AT, from 1, and all later ones of its kind fail
+//             erofs  every file that is to be created, in any folder, is refused
+//             eagain   the thread number FAULT_AT, from 1, and all later ones are not started
 // FAULT_CALLS names a file into which the number of counted calls is written at the end.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -85,6 +90,61 @@ int fsync(int descriptor) {
   FAIL_IF_ASKED(descriptor, 1)
   (void)count;
   return ((int (*)(int))Next("fsync"))(descriptor);
+}
+
+static int Is(const char* wanted) {
+  const char* kind = getenv("FAULT_KIND");
+  return kind != NULL && strcmp(kind, wanted) == 0;
+}
+
+static int Open(const char* name, const char* path, int flags, mode_t mode) {
+  if ((flags & O_CREAT) != 0 && Is("erofs")) {
+    errno = EROFS;
+    return -1;
+  }
+  return ((int (*)(const char*, int, mode_t))Next(name))(path, flags, mode);
+}
+
+#define DEFINE_OPEN(name)                      \
+  int name(const char* path, int flags, ...) { \
+    va_list rest;                              \
+    va_start(rest, flags);                     \
+    const mode_t mode = va_arg(rest, mode_t);  \
+    va_end(rest);                              \
+    return Open(#name, path, flags, mode);     \
+  }
+DEFINE_OPEN(open)
+DEFINE_OPEN(open64)
+
+#define DEFINE_MKSTEMP(name)                                   \
+  int name(char* pattern, int flags) {                         \
+    if (Is("erofs")) {                                         \
+      errno = EROFS;                                           \
+      return -1;                                               \
+    }                                                          \
+    return ((int (*)(char*, int))Next(#name))(pattern, flags); \
+  }
+DEFINE_MKSTEMP(mkostemp)
+DEFINE_MKSTEMP(mkostemp64)
+
+int mkstemp(char* pattern) { return mkostemp(pattern, 0); }
+int mkstemp64(char* pattern) { return mkostemp(pattern, 0); }
+
+int mkdir(const char* path, mode_t mode) {
+  if (Is("erofs")) {
+    errno = EROFS;
+    return -1;
+  }
+  return ((int (*)(const char*, mode_t))Next("mkdir"))(path, mode);
+}
+
+int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*run)(void*),
+                   void* argument) {
+  static long threads;
+  const char* at = getenv("FAULT_AT");
+  if (Is("eagain") && at != NULL && ++threads >= atol(at)) return EAGAIN;
+  return ((int (*)(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*))Next(
+      "pthread_create"))(thread, attributes, run, argument);
 }
 
 __attribute__((destructor)) static void Report(void) {
