@@ -138,14 +138,17 @@ int mkdir(const char* path, mode_t mode) {
   return ((int (*)(const char*, mode_t))Next("mkdir"))(path, mode);
 }
 
-int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*run)(void*),
-                   void* argument) {
-  static long threads;
-  const char* at = getenv("FAULT_AT");
-  if (Is("eagain") && at != NULL && ++threads >= atol(at)) return EAGAIN;
-  return ((int (*)(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*))Next(
-      "pthread_create"))(thread, attributes, run, argument);
-}
+typedef void* (*Run)(void*);
+typedef int (*Create)(pthread_t*, const pthread_attr_t*, Run, void*);
+
+#define DEFINE_CREATE(name)                                                                \
+  int name(pthread_t* thread, const pthread_attr_t* attributes, Run run, void* argument) { \
+    static long threads;                                                                   \
+    const char* at = getenv("FAULT_AT");                                                   \
+    if (Is("eagain") && at != NULL && ++threads >= atol(at)) return EAGAIN;                \
+    return ((Create)Next(#name))(thread, attributes, run, argument);                       \
+  }
+DEFINE_CREATE(pthread_create)
 
 __attribute__((destructor)) static void Report(void) {
   const char* path = getenv("FAULT_CALLS");
