@@ -198,6 +198,10 @@ KINGLET_API kinglet_status kinglet_model_find_token(const kinglet_model* model, 
 KINGLET_API kinglet_status kinglet_model_source_vocabulary_size(const kinglet_model* model,
                                                                 uint32_t* out);
 
+// The most tokens that the model encodes or reads at once: of a source to translate, or of a text
+// that a masked model reads; 0 for any other model.
+KINGLET_API kinglet_status kinglet_model_longest_source(const kinglet_model* model, uint32_t* out);
+
 // As kinglet_model_find_token, for words of the source; KINGLET_UNSUPPORTED also without encoder.
 KINGLET_API kinglet_status kinglet_model_find_source_token(const kinglet_model* model,
                                                            const char* text, uint64_t length,
@@ -331,6 +335,14 @@ KINGLET_API kinglet_status kinglet_session_cancel(kinglet_session* session);
 // of it, usually where the text has the word "[MASK]" (kinglet_model_find_token). Read a text, look
 // at a position, and then query as after a step. The functions of a lane return
 // KINGLET_UNSUPPORTED for any other model, or for a masked one without the part that answers.
+
+// The segments of the tokens that kinglet_model_tokenize makes of the same text: for "A ||| B" 0 for
+// those of A, with the "[SEP]" behind it, and 1 for those of B; otherwise 0. `capacity` and
+// `*needed`, which may be NULL, count tokens; `segments` may be NULL, to ask for their number only.
+// Errors: those of kinglet_model_tokenize.
+KINGLET_API kinglet_status kinglet_model_text_segments(const kinglet_model* model, const char* text,
+                                                       uint64_t length, uint32_t* segments,
+                                                       uint64_t capacity, uint64_t* needed);
 
 // The number of elements of a text's pooled vector; 0 for a model that makes none.
 KINGLET_API kinglet_status kinglet_model_pooled_width(const kinglet_model* model, uint32_t* out);

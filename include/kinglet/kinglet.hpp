@@ -25,63 +25,12 @@
 
 #include "kinglet/kinglet.h"
 #include "kinglet/model.hpp"
+#include "kinglet/state.hpp"
 #include "kinglet/status.h"
 #include "kinglet/text_words.hpp"
 
 namespace kinglet {
 inline namespace api {
-
-// Everything that a stream remembers. Copies share one immutable state, which any number of threads
-// may use at the same time.
-class State {
- public:
-  static Result<State> Read(const Model& model, const void* bytes, size_t size) {
-    kinglet_state* state = nullptr;
-    const kinglet_status status = kinglet_state_read(model.get(), bytes, size, &state);
-    return ResultOf(status, State(state));
-  }
-  // Takes ownership of the handle.
-  explicit State(kinglet_state* state) : state_(state, kinglet_state_destroy) {}
-
-  Result<uint64_t> Position() const {
-    uint64_t position = 0;
-    const kinglet_status status = kinglet_state_position(get(), &position);
-    return ResultOf(status, position);
-  }
-  Result<uint64_t> Hash() const {
-    uint64_t hash = 0;
-    const kinglet_status status = kinglet_state_hash(get(), &hash);
-    return ResultOf(status, hash);
-  }
-  Result<uint64_t> Bytes() const {
-    uint64_t bytes = 0;
-    const kinglet_status status = kinglet_state_bytes(get(), &bytes);
-    return ResultOf(status, bytes);
-  }
-  Result<std::vector<unsigned char>> Write() const {
-    uint64_t size = 0;
-    if (const kinglet_status status = kinglet_state_bytes(get(), &size); status != KINGLET_OK) {
-      return StatusOf(status);
-    }
-    std::vector<unsigned char> bytes(static_cast<size_t>(size));
-    const kinglet_status status = kinglet_state_write(get(), bytes.data(), size, nullptr);
-    return ResultOf(status, std::move(bytes));
-  }
-
-  // A state that was moved from equals only another such state.
-  friend bool operator==(const State& a, const State& b) {
-    int32_t equal = 0;
-    if (a.get() == b.get()) return true;
-    return kinglet_state_equal(a.get(), b.get(), &equal) == KINGLET_OK && equal != 0;
-  }
-  friend bool operator!=(const State& a, const State& b) { return !(a == b); }
-
-  // The C handle, which this object and its copies still own.
-  const kinglet_state* get() const { return state_.get(); }
-
- private:
-  std::shared_ptr<kinglet_state> state_;
-};
 
 // kinglet_session_options with every field at its default.
 struct SessionOptions : kinglet_session_options {
@@ -107,11 +56,13 @@ struct Candidate {
 class Session : public TextQueries<Session> {
  public:
   static Result<Session> Create(const Model& model, const SessionOptions& options = {}) {
-    uint32_t words = 0;
+    uint32_t words = 0, pooled = 0, scores = 0;
     kinglet_session* session = nullptr;
     kinglet_status status = kinglet_model_vocabulary_size(model.get(), &words);
+    if (status == KINGLET_OK) status = kinglet_model_pooled_width(model.get(), &pooled);
+    if (status == KINGLET_OK) status = kinglet_model_score_count(model.get(), &scores);
     if (status == KINGLET_OK) status = kinglet_session_create(model.get(), &options, &session);
-    return ResultOf(status, Session(session, words));
+    return ResultOf(status, Session(session, words, pooled, scores));
   }
 
   Result<uint32_t> Lanes() const {
@@ -127,6 +78,27 @@ class Session : public TextQueries<Session> {
   }
   Status Encode(const uint32_t* source, size_t count, uint32_t lane = 0) {
     return StatusOf(kinglet_session_encode(get(), lane, source, count));
+  }
+  // Of a masked model: reads a text, looks at a position of it, and what is said of the whole.
+  // `segments` may be null. `position` matters to scores of spans alone.
+  Status Read(const uint32_t* ids, const uint32_t* segments, size_t count, uint32_t lane = 0) {
+    return StatusOf(kinglet_session_read(get(), lane, ids, segments, count));
+  }
+  Status LookAt(uint64_t position, uint32_t lane = 0) {
+    return StatusOf(kinglet_session_look_at(get(), lane, position));
+  }
+  Result<std::vector<double>> Pooled(uint32_t lane = 0) {
+    std::vector<double> out(pooled_width_ + size_t{1});
+    const kinglet_status status = kinglet_session_pooled(get(), lane, out.data(), out.size());
+    out.resize(pooled_width_);
+    return ResultOf(status, std::move(out));
+  }
+  Result<std::vector<double>> Scores(uint64_t position = 0, uint32_t lane = 0) {
+    std::vector<double> out(score_count_ + size_t{1});
+    const kinglet_status status =
+        kinglet_session_scores(get(), lane, position, out.data(), out.size());
+    out.resize(score_count_);
+    return ResultOf(status, std::move(out));
   }
   Status Reset(uint32_t lane = 0) { return StatusOf(kinglet_session_reset(get(), lane)); }
   Result<uint64_t> Position(uint32_t lane = 0) const {
@@ -356,10 +328,14 @@ class Session : public TextQueries<Session> {
     for (uint32_t i = 0; i < count; ++i) words.push_back({ids[i], log_probabilities[i]});
     return words;
   }
-  Session(kinglet_session* session, uint32_t vocabulary_size)
-      : session_(session), vocabulary_size_(vocabulary_size) {}
+  Session(kinglet_session* session, uint32_t vocabulary_size, uint32_t pooled_width,
+          uint32_t score_count)
+      : session_(session),
+        vocabulary_size_(vocabulary_size),
+        pooled_width_(pooled_width),
+        score_count_(score_count) {}
   std::unique_ptr<kinglet_session, Destroy> session_;
-  uint32_t vocabulary_size_;
+  uint32_t vocabulary_size_, pooled_width_, score_count_;
 };
 
 // kinglet_generation_options with every field at its default; its pointers must be valid when the

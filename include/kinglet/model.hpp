@@ -149,6 +149,36 @@ class Model {
       return kinglet_model_detokenize(get(), first, ids.size(), buffer, capacity, needed);
     });
   }
+  // The segment of each token that Tokenize makes of the text: "A ||| B" for a pair.
+  Result<std::vector<uint32_t>> TextSegments(std::string_view text) const {
+    const char* const bytes = text.empty() ? "" : text.data();
+    uint64_t count = 0;
+    kinglet_status status =
+        kinglet_model_text_segments(get(), bytes, text.size(), nullptr, 0, &count);
+    if (status != KINGLET_OK) return StatusOf(status);
+    std::vector<uint32_t> segments(count);
+    uint32_t none = 0;
+    status = kinglet_model_text_segments(
+        get(), bytes, text.size(), segments.empty() ? &none : segments.data(), count, nullptr);
+    return ResultOf(status, std::move(segments));
+  }
+  // The most tokens of a source, or of a masked model's text; 0 for any other model.
+  Result<uint32_t> LongestSource() const {
+    uint32_t tokens = 0;
+    const kinglet_status status = kinglet_model_longest_source(get(), &tokens);
+    return ResultOf(status, tokens);
+  }
+  // Of a masked model: elements of a text's pooled vector, and its scores; 0: none.
+  Result<uint32_t> PooledWidth() const {
+    uint32_t width = 0;
+    const kinglet_status status = kinglet_model_pooled_width(get(), &width);
+    return ResultOf(status, width);
+  }
+  Result<uint32_t> ScoreCount() const {
+    uint32_t count = 0;
+    const kinglet_status status = kinglet_model_score_count(get(), &count);
+    return ResultOf(status, count);
+  }
   // 0 for a model without an encoder.
   Result<uint32_t> SourceVocabularySize() const {
     uint32_t size = 0;

@@ -124,6 +124,8 @@ SIGNATURES = {
     "session_position": "i:pup",
     "session_fork": "i:puu",
     "session_cancel": "i:p",
+    "model_longest_source": "i:pp",
+    "model_text_segments": "i:psqpqp",
     "model_pooled_width": "i:pp",
     "model_score_count": "i:pp",
     "session_read": "i:puppq",

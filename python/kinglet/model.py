@@ -115,6 +115,11 @@ class Model:
         return self._optional(lib.kinglet_model_positions)
 
     @property
+    def longest_source(self) -> int:
+        """The most tokens of a source to translate, or of a masked model's text; 0: it has neither."""
+        return int(number_of(c_uint32, lib.kinglet_model_longest_source, self.handle))
+
+    @property
     def pooled_width(self) -> int:
         """In a masked model: the number of elements of a text's pooled vector; 0: it has none."""
         return int(number_of(c_uint32, lib.kinglet_model_pooled_width, self.handle))
@@ -168,6 +173,16 @@ class Model:
         """For each token its id, and where its bytes of UTF-8 begin and end in the text."""
         ids, ranges = self._cut(text, True)
         return list(zip(ids, ranges[0::2], ranges[1::2]))
+
+    def segments(self, text: str) -> list[int]:
+        """The segment of each token of a masked model's text: "A ||| B" is a pair, 0 and 1."""
+        data = utf8(text)
+        needed = c_uint64()
+        call = lib.kinglet_model_text_segments
+        check(call(self.handle, data, len(data), None, 0, addressof(needed)))
+        found = zeros("I", max(needed.value, 1))
+        check(call(self.handle, data, len(data), address(found), needed.value, None))
+        return list(found[: needed.value])
 
     def _cut(self, text: str, with_ranges: bool) -> tuple[Any, Any]:
         data = utf8(text)

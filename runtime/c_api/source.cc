@@ -20,6 +20,17 @@ kinglet_status kinglet_model_source_vocabulary_size(const kinglet_model* model, 
   });
 }
 
+kinglet_status kinglet_model_longest_source(const kinglet_model* model, uint32_t* out) {
+  const char* const function = __func__;
+  return Guard([&]() -> Status {
+    KINGLET_RETURN_IF_ERROR(RequirePointer(function, "model", model));
+    KINGLET_RETURN_IF_ERROR(RequirePointer(function, "out", out));
+    const auto& encoder = model->model->plan().encoder;
+    *out = encoder ? encoder->window : 0;
+    return Status();
+  });
+}
+
 kinglet_status kinglet_model_find_source_token(const kinglet_model* model, const char* text,
                                                uint64_t length, uint32_t* id) {
   const char* const function = __func__;

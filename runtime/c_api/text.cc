@@ -50,6 +50,25 @@ kinglet_status kinglet_model_tokenize(const kinglet_model* model, const char* te
   });
 }
 
+kinglet_status kinglet_model_text_segments(const kinglet_model* model, const char* text,
+                                           uint64_t length, uint32_t* segments, uint64_t capacity,
+                                           uint64_t* needed) {
+  const char* const function = __func__;
+  return Guard([&]() -> Status {
+    KINGLET_RETURN_IF_ERROR(RequirePointer(function, "text", text));
+    KINGLET_ASSIGN_OR_RETURN(const size_t bytes, kinglet::ReadCount(function, "length", length, 1));
+    KINGLET_ASSIGN_OR_RETURN(const auto* cutter, kinglet::TextOfModel(function, model));
+    KINGLET_ASSIGN_OR_RETURN(const kinglet::Cut cut, cutter->Encode(std::string_view(text, bytes)));
+    KINGLET_ASSIGN_OR_RETURN(const bool wanted, kinglet::PrepareBuffer(function, cut.tokens.size(),
+                                                                       segments, capacity, needed));
+    if (!wanted) return Status();
+    for (size_t i = 0; i < cut.tokens.size(); ++i) {
+      segments[i] = i < cut.segments.size() ? cut.segments[i] : 0;
+    }
+    return Status();
+  });
+}
+
 kinglet_status kinglet_model_detokenize(const kinglet_model* model, const uint32_t* ids,
                                         uint64_t count, char* buffer, uint64_t capacity,
                                         uint64_t* needed) {

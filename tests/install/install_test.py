@@ -116,7 +116,7 @@ def main():
                          if path.is_file())
         expect(headers == ["include/kinglet/" + name for name in
                            ("export.h", "generation.h", "kinglet.h", "kinglet.hpp", "model.hpp",
-                            "queries.h", "status.h", "text_words.hpp", "tree.h", "words.h")],
+                            "queries.h", "state.hpp", "status.h", "text_words.hpp", "tree.h", "words.h")],
                f"installed headers: {headers}")
 
         model, text = work / "model.kgl", work / "text.txt"

@@ -153,6 +153,7 @@ def close(found, wanted):
 
 def numbers(model, bert):
     assert (model.pooled_width, model.score_count) == (WIDTH, CLASSES)
+    assert model.longest_source >= len(TEXT)
     with model.session(lanes=2) as session:
         for lane, segments in ((0, None), (1, SEGMENTS)):
             session.read(TEXT, segments, lane=lane)
@@ -173,6 +174,8 @@ def texts(model):
     """A tokenizer of BERT puts [CLS] and [SEP] where they belong."""
     ids = model.tokenize("the [MASK] was a success")
     assert [WORDS[id] for id in ids] == "[CLS] the [MASK] was a success [SEP]".split()
+    assert model.segments("the [MASK] was a success") == [0] * len(ids)
+    assert model.segments("the ||| success") == [0, 0, 0, 1, 1]
     with model.session() as session:
         session.read(ids)
         session.look_at(ids.index(model.vocabulary.id("[MASK]")))
@@ -201,7 +204,7 @@ def refusals(model, bare, language):
         session.read(TEXT)
         refused(kinglet.Unsupported, session.pooled, "pooler")
         refused(kinglet.Unsupported, session.scores, "scores")
-    assert (language.pooled_width, language.score_count) == (0, 0)
+    assert (language.pooled_width, language.score_count, language.longest_source) == (0, 0, 0)
     with language.session() as session:
         for call in (lambda: session.read([1]), lambda: session.look_at(0), session.pooled,
                      session.scores):

@@ -36,6 +36,9 @@ ModelDraft MaskedDraftOf(test_model which) {
     return TinyMasked({.words = false, .pooler = false, .scores = 2, .scored = ScoredPart::kSpans});
   }
   ModelDraft draft = TinyMasked({.scores = 3});
+  WordPieceTables pieces;
+  pieces.pieces = draft.vocabulary;
+  draft.tokenizer = TextTables{false, pieces};
   if (which == TEST_MODEL_MASKED_OVERFLOWS) Overflow(draft);
   return draft;
 }

@@ -237,6 +237,29 @@ TEST(KingletHpp, Sources) {
   EXPECT_EQ(session.Encode(source, 3, 1).code(), KINGLET_INVALID_ARGUMENT);
 }
 
+TEST(KingletHpp, MaskedModels) {
+  const Model model = OpenModel(TEST_MODEL_MASKED);
+  EXPECT_EQ(*model.LongestSource(), 9u);
+  EXPECT_EQ(*model.PooledWidth(), 8u);
+  EXPECT_EQ(*model.ScoreCount(), 3u);
+  EXPECT_EQ(*model.TextSegments("t5 [MASK] ||| t7"), (std::vector<uint32_t>{0, 0, 0, 0, 1, 1}));
+  Session session = std::move(*Session::Create(model));
+  EXPECT_EQ(session.LookAt(0).code(), KINGLET_NO_SOURCE_YET);
+  const uint32_t ids[] = {2, 5, 4, 3, 7, 3}, segments[] = {0, 0, 0, 0, 1, 1};
+  ASSERT_TRUE(session.Read(ids, segments, 6).ok());
+  ASSERT_TRUE(session.LookAt(2).ok());
+  EXPECT_TRUE(session.LogProbability(5).ok());
+  const std::vector<double> pooled = *session.Pooled();
+  ASSERT_EQ(pooled.size(), 8u);
+  EXPECT_EQ(session.Scores()->size(), 3u);
+  ASSERT_TRUE(session.Read(ids, nullptr, 6).ok());
+  EXPECT_NE(*session.Pooled(), pooled);
+  Session plain = std::move(*Session::Create(OpenModel(TEST_MODEL_CACHE)));
+  EXPECT_EQ(plain.Pooled().status().code(), KINGLET_UNSUPPORTED);
+  EXPECT_EQ(plain.Scores().status().code(), KINGLET_UNSUPPORTED);
+  EXPECT_EQ(*OpenModel(TEST_MODEL_CACHE).LongestSource(), 0u);
+}
+
 TEST(KingletHpp, LanesAndStates) {
   const Model model = OpenModel(TEST_MODEL_CACHE);
   kinglet::SessionOptions options;

@@ -19,10 +19,38 @@ static const char* Look(kinglet_session* session, uint32_t lane, uint64_t positi
   return NULL;
 }
 
+static const char* TestSegmentsOfText(kinglet_model* model) {
+  const char* text = "t5 [MASK] ||| t7 t8";
+  const uint64_t length = strlen(text);
+  uint32_t segments[8] = {9, 9, 9, 9, 9, 9, 9, 9};
+  uint64_t needed = 99;
+  EXPECT_OK(kinglet_model_text_segments(model, text, length, NULL, 0, &needed));
+  EXPECT(needed == 7);
+  EXPECT(kinglet_model_text_segments(model, text, length, segments, 6, &needed) ==
+         KINGLET_BUFFER_TOO_SMALL);
+  EXPECT(needed == 7 && segments[0] == 9);
+  EXPECT_OK(kinglet_model_text_segments(model, text, length, segments, 8, NULL));
+  const uint32_t expected[8] = {0, 0, 0, 0, 1, 1, 1, 9};
+  EXPECT(memcmp(segments, expected, sizeof expected) == 0);
+  // Without a pair all are 0.
+  EXPECT_OK(kinglet_model_text_segments(model, "t5", 2, segments, 8, &needed));
+  EXPECT(needed == 3 && segments[1] == 0 && segments[2] == 0);
+  EXPECT_INVALID(kinglet_model_text_segments(NULL, text, length, segments, 8, &needed));
+  EXPECT_INVALID(kinglet_model_text_segments(model, NULL, length, segments, 8, &needed));
+  kinglet_model* words = OpenTest(TEST_MODEL_MASKED_WORDS);
+  EXPECT(kinglet_model_text_segments(words, text, length, segments, 8, &needed) ==
+         KINGLET_UNSUPPORTED);
+  kinglet_model_close(words);
+  return NULL;
+}
+
 const char* TestMasked(void) {
   kinglet_model* model = OpenTest(TEST_MODEL_MASKED);
   kinglet_session* session = StartTest(TEST_MODEL_MASKED, 2);
   uint32_t width = 99, scores = 99, mask = 99;
+  EXPECT_OK(kinglet_model_longest_source(model, &width));
+  EXPECT(width == 9);
+  EXPECT_PASSES(TestSegmentsOfText(model));
   EXPECT_OK(kinglet_model_pooled_width(model, &width));
   EXPECT(width == WIDTH);
   EXPECT_OK(kinglet_model_score_count(model, &scores));
@@ -189,6 +217,8 @@ const char* TestMaskedErrors(void) {
   kinglet_session* overflows = StartTest(TEST_MODEL_MASKED_OVERFLOWS, 1);
   double numbers[WIDTH] = {7, 7, 7, 7, 7, 7, 7, 7}, number = 7;
   uint32_t size = 99;
+  EXPECT_INVALID(kinglet_model_longest_source(NULL, &size));
+  EXPECT_INVALID(kinglet_model_longest_source(model, NULL));
   EXPECT_INVALID(kinglet_model_pooled_width(NULL, &size));
   EXPECT_INVALID(kinglet_model_pooled_width(model, NULL));
   EXPECT_INVALID(kinglet_model_score_count(NULL, &size));

@@ -8,6 +8,8 @@ const char* TestSources(void) {
   uint32_t words = 99, id = 99;
   EXPECT_OK(kinglet_model_source_vocabulary_size(model, &words));
   EXPECT(words == TEST_SOURCE_WORDS);
+  EXPECT_OK(kinglet_model_longest_source(model, &words));
+  EXPECT(words == 7);
   EXPECT_OK(kinglet_model_vocabulary_size(model, &words));
   EXPECT(words == TEST_WORDS);
   EXPECT_OK(kinglet_model_find_source_token(model, "s12?", 3, &id));
