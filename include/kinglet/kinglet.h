@@ -336,10 +336,10 @@ KINGLET_API kinglet_status kinglet_session_cancel(kinglet_session* session);
 // at a position, and then query as after a step. The functions of a lane return
 // KINGLET_UNSUPPORTED for any other model, or for a masked one without the part that answers.
 
-// The segments of the tokens that kinglet_model_tokenize makes of the same text: for "A ||| B" 0 for
-// those of A, with the "[SEP]" behind it, and 1 for those of B; otherwise 0. `capacity` and
-// `*needed`, which may be NULL, count tokens; `segments` may be NULL, to ask for their number only.
-// Errors: those of kinglet_model_tokenize.
+// The segments of the tokens that kinglet_model_tokenize makes of the same text: in "A ||| B" they
+// are 0 for those of A, with the "[SEP]" behind it, and 1 for those of B; otherwise all are 0.
+// `capacity` and `*needed`, which may be NULL, count tokens; `segments` may be NULL, to ask for
+// their number only. Errors: those of kinglet_model_tokenize.
 KINGLET_API kinglet_status kinglet_model_text_segments(const kinglet_model* model, const char* text,
                                                        uint64_t length, uint32_t* segments,
                                                        uint64_t capacity, uint64_t* needed);
