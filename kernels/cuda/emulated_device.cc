@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <vector>
 
@@ -99,18 +100,18 @@ class Emulated : public Device {
   Result<std::byte*> Allocate(size_t bytes) override {
     constexpr size_t kAlignment = 256;
     const std::lock_guard<std::mutex> lock(mutex_);
-    void* memory = nullptr;
+    std::unique_ptr<void, decltype(&std::free)> memory(nullptr, &std::free);
     if (bytes <= emulation_.memory_bytes - used_) {
-      memory = std::aligned_alloc(kAlignment, (bytes / kAlignment + 1) * kAlignment);
+      memory.reset(std::aligned_alloc(kAlignment, (bytes / kAlignment + 1) * kAlignment));
     }
     if (memory == nullptr) {
       return Status::Refusal(KINGLET_OUT_OF_MEMORY, "cuda", "device memory",
                              std::to_string(bytes) + " bytes",
                              std::to_string(emulation_.memory_bytes - used_) + " free");
     }
+    sizes_[memory.get()] = bytes;
     used_ += bytes;
-    sizes_[memory] = bytes;
-    return static_cast<std::byte*>(memory);
+    return static_cast<std::byte*>(memory.release());
   }
   void Free(std::byte* memory) override {
     const std::lock_guard<std::mutex> lock(mutex_);

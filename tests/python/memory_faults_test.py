@@ -1,0 +1,97 @@
+"""The n-th allocation of the library fails, for every n: an exception of kinglet, or the answer.
+
+    memory_faults_test.py FAULTS        (PYTHONPATH, KINGLET_LIBRARY: what is tested)
+
+FAULTS is the library of memory_faults.cc, with which this program starts itself again.
+"""
+
+import ctypes
+import gc
+import os
+import sys
+import tempfile
+
+if os.environ.get("LD_PRELOAD") != sys.argv[1]:
+    environment = dict(os.environ, LD_PRELOAD=sys.argv[1])
+    os.execve(sys.executable, [sys.executable, "-B", *sys.argv], environment)
+
+import kinglet
+from support import DATA
+
+FAULTS = ctypes.CDLL(sys.argv[1])
+FAULTS.fail_memory.argtypes = [ctypes.c_int64, ctypes.c_int32]
+FAULTS.blocks_held.restype = ctypes.c_int64
+SMALL = DATA / "micronet-variants" / "one-bin"
+
+
+def attempt(call, good, every):
+    """The answer as a list of one, or an empty list, and whether an allocation failed."""
+    FAULTS.fail_memory(good, every)
+    try:
+        answer = call()
+        return [answer], FAULTS.give_memory() != 0
+    except kinglet.OutOfMemory as error:
+        FAULTS.give_memory()
+        assert isinstance(error, MemoryError) and error.status == 400, error
+        return [], True
+    except BaseException:
+        FAULTS.give_memory()
+        raise
+
+
+def sweep(name, call):
+    expected = [call()]
+    held = FAULTS.blocks_held()
+    good = 0
+    while True:
+        answer, failed = attempt(call, good, 0)
+        assert answer in ([], expected), f"{name}: another answer after {good}"
+        answer, failed = attempt(call, good, 1)
+        if not failed:
+            break
+        assert not answer, f"{name}: expected OutOfMemory after {good}, found {answer!r}"
+        good += 1
+        assert good < 10000, f"{name} never succeeded"
+    assert answer == expected, name
+    gc.collect()
+    kept = FAULTS.blocks_held() - held
+    assert kept < good / 2 + 10, f"{name}: {kept} blocks kept by {good} failures"
+    print(f"{name}: {good} allocations")
+    return good
+
+
+def main():
+    with tempfile.TemporaryDirectory() as folder:
+        path = f"{folder}/m.kgl"
+        kinglet.convert(SMALL, path, vocab=SMALL / "vocab.txt")
+        model = kinglet.Model(path)
+        session = model.session(lanes=2)
+        session.step(5)
+        state = session.save()
+
+        def after_step(ask):
+            def call():
+                session.restore(state)
+                return ask()
+            return call
+
+        places = sum(sweep(name, call) for name, call in {
+            "open": lambda: len(kinglet.Model(path).vocabulary),
+            "session": lambda: model.session(lanes=3).position(2),
+            "step": after_step(lambda: session.step(7)),
+            "top_k": after_step(lambda: session.top_k(5)),
+            "log_probability": after_step(lambda: session.log_probability(9)),
+            "sample": after_step(lambda: session.sample(seed=3)),
+            "save": lambda: session.save() == state,
+            "state": lambda: bytes(state),
+            "score": lambda: model.score([3, 4, 5, 3], bos=False, eos=False),
+            "score_tree": lambda: list(model.session(lanes=2).score_tree(
+                [kinglet.NO_PARENT, 0, 1, 1], [1, 2, 3, 4])[0]),
+        }.items())
+        session.restore(state)
+        assert session.save() == state
+        print(f"{places} places")
+
+
+if __name__ == "__main__":
+    main()
