@@ -66,9 +66,9 @@ def made() -> dict[str, dict[str, bytes]]:
         "recipe": {"yaml": b"a: 1\nb: [1, 2]\nc: !ref <a>\nd: {e: 1e-05, f: 'x'}\n"},
         "texts": {str(i): bytes([i % 7]) + text for i, text in enumerate(texts)},
         "calls": {str(i): bytes((i + 37 * j * (i + 3)) % 251 for j in range(96))
-                  for i in range(8)},
-        "differential": {str(i): bytes([i % 7]) + bytes((7 * i + 59 * j) % 256 for j in range(40))
-                         for i in range(14)},
+                  for i in range(10)},
+        "differential": {str(i): bytes([i % 8]) + bytes((7 * i + 59 * j) % 256 for j in range(40))
+                         for i in range(16)},
     }
 
 

@@ -12,6 +12,7 @@
 #include "tests/fuzz/state_models.h"
 #include "tests/support/classifier_builder.h"
 #include "tests/support/define_builder.h"
+#include "tests/support/masked_builder.h"
 #include "tests/support/model_builder.h"
 #include "tests/support/recurrent_builder.h"
 #include "tests/support/transformer_builder.h"
@@ -24,6 +25,16 @@ void WriteSeed(const std::filesystem::path& path, const std::vector<std::byte>& 
   std::ofstream(path, std::ios::binary)
       .write(reinterpret_cast<const char*>(bytes.data()),
              static_cast<std::streamsize>(bytes.size()));
+}
+
+kinglet::ModelDraft MaskedWithGolden() {
+  kinglet::ModelDraft draft = kinglet::TinyMasked({.bits = 5, .quantised = true, .scores = 3});
+  kinglet::GoldenVector golden = {{2, 9, 7, 3}, {-1.5, -2.5}, 9};
+  golden.segments = {0, 0, 1, 1};
+  golden.positions = {1, 2};
+  golden.mask = 4;
+  draft.description.golden = golden;
+  return draft;
 }
 
 }  // namespace
@@ -42,6 +53,7 @@ int main(int argc, char** argv) {
       {"translation", TinyTranslation({.encoder_layers = 1, .decoder_layers = 1})},
       {"classifier", TinyClassifier({.positions = 2, .hidden = 5, .max_pool = true})},
       {"define", TinyDefine()},
+      {"masked", MaskedWithGolden()},
   };
   for (const auto& [name, draft] : drafts) {
     const auto bytes = SerialiseModel(draft);
@@ -51,8 +63,9 @@ int main(int argc, char** argv) {
   for (uint8_t choice = 0; choice < fuzz::kStateModels; ++choice) {
     const auto session = Session::Create(fuzz::StateModel(choice));
     if (!session.ok()) return 1;
-    const uint32_t source[] = {1, 2};
+    const uint32_t source[] = {1, 2};  // or a text
     (void)(*session)->Encode(source);
+    (void)(*session)->LookAt(1);
     for (uint32_t id = 1; id < 4; ++id) (void)(*session)->StepToken(id);
     const auto state = (*session)->Save();
     std::vector<std::byte> bytes(1 + state->BlobBytes(), std::byte{choice});

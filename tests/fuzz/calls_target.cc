@@ -11,6 +11,7 @@
 #include "tests/fuzz/byte_reader.h"
 #include "tests/fuzz/targets.h"
 #include "tests/support/classifier_builder.h"
+#include "tests/support/masked_builder.h"
 #include "tests/support/model_builder.h"
 #include "tests/support/recurrent_builder.h"
 #include "tests/support/translation_builder.h"
@@ -20,6 +21,14 @@ namespace {
 
 constexpr size_t kRoom = 64;
 
+ModelDraft TinyMaskedText() {
+  ModelDraft draft = TinyMasked({.scores = 3});
+  WordPieceTables pieces;
+  pieces.pieces = draft.vocabulary;
+  draft.tokenizer = TextTables{false, pieces};
+  return draft;
+}
+
 const std::vector<std::byte>& CalledModel(uint8_t choice) {
   const auto serialise = [](const ModelDraft& draft) {
     auto bytes = SerialiseModel(draft);
@@ -28,7 +37,8 @@ const std::vector<std::byte>& CalledModel(uint8_t choice) {
   };
   static const std::array kModels = {
       serialise(TinyMicronet({.quantised = true, .bits = 5, .cache_capacity = 4})),
-      serialise(TinyRecurrent()), serialise(TinyTranslation()), serialise(TinyClassifier())};
+      serialise(TinyRecurrent()), serialise(TinyTranslation()), serialise(TinyClassifier()),
+      serialise(TinyMaskedText())};
   return kModels[choice % kModels.size()];
 }
 
@@ -50,7 +60,7 @@ class Caller {
   }
 
   void Run() {
-    for (int calls = 0; calls < 40 && !bytes_.ended(); ++calls) Check(Call(bytes_.Byte() % 30));
+    for (int calls = 0; calls < 40 && !bytes_.ended(); ++calls) Check(Call(bytes_.Byte() % 35));
   }
   const std::string& finding() const { return finding_; }
 
@@ -91,7 +101,7 @@ class Caller {
   kinglet_status Call(int number) {
     if (number < 10) return Advance(number);
     if (number < 20) return Query(number);
-    return Other(number);
+    return number < 30 ? Other(number) : Read(number);
   }
 
   kinglet_status Advance(int number) {
@@ -249,6 +259,35 @@ class Caller {
         int32_t equal = 0;
         Check(kinglet_state_hash(state_, &needed));
         return kinglet_state_equal(state_, state_, &equal);
+      }
+    }
+  }
+
+  // Masked models.
+  kinglet_status Read(int number) {
+    const size_t room = bytes_.Between(0, kRoom);
+    std::vector<double> numbers(room);
+    switch (number) {
+      case 30: {
+        const auto ids = Ids();
+        std::vector<uint32_t> segments(ids.size());
+        for (uint32_t& segment : segments) segment = bytes_.Between(0, 2);
+        return kinglet_session_read(session_, Lane(), ids.data(),
+                                    bytes_.Bit() ? segments.data() : nullptr, ids.size());
+      }
+      case 31:
+        return kinglet_session_look_at(session_, Lane(),
+                                       bytes_.Bit() ? bytes_.Between(0, 3) : bytes_.Number());
+      case 32:
+        return kinglet_session_pooled(session_, Lane(), numbers.data(), room);
+      case 33:
+        return kinglet_session_scores(session_, Lane(), bytes_.Between(0, 2), numbers.data(), room);
+      default: {
+        const std::string text = Text();
+        std::vector<uint32_t> segments(room);
+        uint64_t needed = 0;
+        return kinglet_model_text_segments(model_, text.data(), text.size(), segments.data(), room,
+                                           &needed);
       }
     }
   }

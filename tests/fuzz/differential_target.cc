@@ -1,8 +1,10 @@
 // One random model, one random text, every way to compute it.
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -21,11 +23,13 @@ struct Answers {
   std::vector<float> log_probabilities;
   std::vector<uint32_t> best;
   uint32_t drawn = 0;
-  uint64_t high = 0;  // of the interval of the token that comes next
+  uint64_t high = 0;                 // of the interval of the token that comes next
+  std::vector<double> of_text = {};  // the pooled vector and the scores
 };
 
 struct Text {
   std::vector<uint32_t> source, tokens;
+  std::vector<uint32_t> segments;  // of the tokens, for a masked model
 };
 
 enum class Turn : uint8_t { kNone, kSaved };
@@ -72,6 +76,35 @@ void SaveAndRestore(Session& session, const std::shared_ptr<const Model>& model,
   Expect(restored.ok(), "expected to restore, found " + restored.message());
 }
 
+// What a masked model says at each position of the text, and about the whole.
+std::vector<Answers> ReadText(Session& session, const std::shared_ptr<const Model>& model,
+                              const Text& text, const Way& way) {
+  for (uint32_t lane = 0; lane < way.lanes; ++lane) {  // other lanes have other texts
+    std::vector<uint32_t> ids = text.tokens;
+    if (lane != way.lane) {
+      ids.resize(1 + lane % ids.size());
+      for (uint32_t& id : ids) id = (id + lane) % model->vocabulary_size();
+    }
+    const Status read = session.Encode(ids, std::span(text.segments).first(ids.size()), lane);
+    Expect(read.ok(), way.name + ": expected a text, found " + read.message());
+  }
+  std::vector<Answers> all;
+  for (size_t i = 0; i < text.tokens.size(); ++i) {
+    const Status looked = session.LookAt(i, way.lane);
+    Expect(looked.ok() || looked.code() == KINGLET_NOT_FINITE,
+           way.name + ": expected a position, found " + looked.message());
+    if (i % 13 == 1 && way.turn == Turn::kSaved) SaveAndRestore(session, model, way.lane);
+    all.push_back(Ask(session, way.lane, text.tokens[i]));
+    std::vector<double>& numbers = all.back().of_text;
+    numbers.resize(session.pooled_width());
+    if (!numbers.empty()) (void)session.Pooled(numbers, way.lane);
+    std::vector<double> scores(session.scores());
+    if (!scores.empty()) (void)session.Scores(scores, 0, way.lane);
+    numbers.insert(numbers.end(), scores.begin(), scores.end());
+  }
+  return all;
+}
+
 std::optional<std::vector<Answers>> Compute(const std::vector<std::byte>& file, const Text& text,
                                             const Way& way) {
   ModelOptions options;
@@ -90,6 +123,7 @@ std::optional<std::vector<Answers>> Compute(const std::vector<std::byte>& file, 
     const Status encoded = (*session)->Encode(text.source, lane);
     Expect(encoded.ok(), way.name + ": expected a source, found " + encoded.message());
   }
+  if ((*model)->plan().reading) return ReadText(**session, *model, text, way);
   std::vector<Answers> all;
   for (size_t i = 0; i + 1 < text.tokens.size(); ++i) {
     std::vector<uint32_t> ids(way.lanes, text.tokens[i]);
@@ -119,6 +153,7 @@ std::string Compare(const Answers& found, const Answers& expected, bool same_bit
     }
   }
   if (!same_bits) return "";
+  if (found.of_text != expected.of_text) return "other numbers about the text";
   if (found.best != expected.best) return "other best words";
   if (found.drawn != expected.drawn) return "another word is drawn";
   return found.high == expected.high ? "" : "another interval";
@@ -141,6 +176,13 @@ void RunDifferential(Input input) {
   }
   const uint32_t count = bytes.Between(2, 16);
   while (text.tokens.size() < count) text.tokens.push_back(bytes.Byte() % words);
+  if (random.masked) {
+    const auto& block = *FindBlock<MaskedModel>(random.draft.description);
+    text.tokens.resize(std::min<size_t>(text.tokens.size(), block.stack.window));
+    for (size_t i = 0; i < text.tokens.size(); ++i) {
+      text.segments.push_back(bytes.Byte() % SegmentsOf(block));
+    }
+  }
 
   const auto expected = Compute(*file, text, {.name = "ref", .backend = "ref"});
   if (!expected) return;  // predicts nothing

@@ -1,6 +1,7 @@
 #include "tests/fuzz/random_models.h"
 
 #include "tests/support/define_builder.h"
+#include "tests/support/masked_builder.h"
 #include "tests/support/model_builder.h"
 #include "tests/support/recurrent_builder.h"
 #include "tests/support/transformer_builder.h"
@@ -104,6 +105,25 @@ RandomModel RandomTranslation(ByteReader& bytes) {
   return {TinyTranslation(options), options.quantised, true};
 }
 
+RandomModel RandomMasked(ByteReader& bytes) {
+  TinyMaskedOptions options;
+  options.bits = BitsFrom(bytes);
+  options.quantised = options.bits > 0 && bytes.Bit();
+  options.pooler = bytes.Bit();
+  options.scores = options.pooler ? bytes.Between(0, 3) : 0;
+  options.segments = bytes.Between(1, 3);
+  options.vocabulary_size = bytes.Between(6, 60);
+  options.layers = bytes.Between(1, 3);
+  options.width = 2 * bytes.Between(1, 24);
+  options.heads = bytes.Between(1, 4);
+  options.key_size = bytes.Between(1, 9);
+  options.value_size = bytes.Between(1, 9);
+  options.inner = bytes.Between(1, 40);
+  options.window = bytes.Between(1, 20);
+  options.seed = bytes.Byte();
+  return {TinyMasked(options), false, false, true};
+}
+
 RandomModel RandomDefine(ByteReader& bytes) {
   TinyDefineOptions options;
   options.cache_rows = bytes.Between(1, 6);
@@ -150,7 +170,7 @@ RandomModel RandomSynthesis(ByteReader& bytes) {
 }  // namespace
 
 RandomModel MakeRandomModel(ByteReader& bytes) {
-  switch (bytes.Between(0, 6)) {
+  switch (bytes.Between(0, 7)) {
     case 0:
       return RandomRecurrent(bytes);
     case 1:
@@ -162,8 +182,10 @@ RandomModel MakeRandomModel(ByteReader& bytes) {
     case 4:
     case 5:
       return RandomSynthesis(bytes);
-    default:
+    case 6:
       return RandomMicronet(bytes);
+    default:
+      return RandomMasked(bytes);
   }
 }
 

@@ -12,6 +12,7 @@ struct RandomModel {
   // Every product is of integers, so that all backends give the same bits by construction.
   bool quantised = false;
   bool has_source = false;  // an encoder
+  bool masked = false;      // reads whole texts
 };
 
 RandomModel MakeRandomModel(ByteReader& bytes);

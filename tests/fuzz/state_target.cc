@@ -6,6 +6,7 @@
 #include "tests/fuzz/state_models.h"
 #include "tests/fuzz/targets.h"
 #include "tests/fuzz/use_model.h"
+#include "tests/support/masked_builder.h"
 #include "tests/support/model_builder.h"
 #include "tests/support/recurrent_builder.h"
 #include "tests/support/transformer_builder.h"
@@ -28,7 +29,8 @@ std::array<std::shared_ptr<const Model>, kStateModels> MakeStateModels() {
           OpenDraft(TinyRecurrent(
               {.cells = {RecurrentCell::kQrnn, RecurrentCell::kGru}, .cache_capacity = 3})),
           OpenDraft(TinyTransformer({.positions = TinyPositions::kAbsolute})),
-          OpenDraft(TinyTranslation())};
+          OpenDraft(TinyTranslation()),
+          OpenDraft(TinyMasked({.bits = 4, .quantised = true, .scores = 3}))};
 }
 
 }  // namespace

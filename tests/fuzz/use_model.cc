@@ -29,7 +29,37 @@ Result<std::shared_ptr<const Model>> OpenLimited(const std::shared_ptr<const Mod
   return Model::FromFile(file, options);
 }
 
+namespace {
+
+// A masked model reads a text, and answers about each position and the whole.
+void UseReading(Session& session) {
+  const Model& model = session.model();
+  const uint32_t words = model.vocabulary_size();
+  std::vector<uint32_t> ids = {0, words - 1, words / 2};
+  ids.resize(std::min<size_t>(ids.size(), model.plan().encoder->window));
+  std::vector<uint32_t> segments(ids.size());
+  segments.back() = model.plan().reading->segments - 1;
+  ExpectAnswer(session.Encode(ids, segments, 0));
+  std::vector<float> all(words);
+  std::vector<double> pooled(session.pooled_width()), scores(session.scores());
+  for (size_t i = 0; i < ids.size(); ++i) {
+    ExpectAnswer(session.LookAt(i));
+    ExpectAnswer(session.TopK(5).status());
+    ExpectAnswer(session.LogProbabilities(all));
+    if (!scores.empty()) {
+      ExpectAnswer(session.Scores(scores, model.plan().reading->scores_spans ? i : 0));
+    }
+  }
+  if (!pooled.empty()) ExpectAnswer(session.Pooled(pooled));
+  const auto state = session.Save();
+  ExpectAnswer(state.status());
+  if (state.ok()) ExpectAnswer(session.Restore(*state));
+}
+
+}  // namespace
+
 void UseSession(Session& session) {
+  if (session.model().plan().reading) return UseReading(session);
   const uint32_t words = session.model().vocabulary_size();
   const uint32_t source[] = {0};
   (void)session.Encode(source);

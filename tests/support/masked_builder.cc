@@ -42,6 +42,10 @@ ModelDraft TinyMasked(const TinyMaskedOptions& options) {
   stack.norm_order = NormOrder::kPost;
   stack.biases = true;
   stack.bits = options.bits;
+  stack.quantised = options.quantised;
+  stack.key_size = options.key_size;
+  stack.value_size = options.value_size;
+  stack.inner = options.inner;
   stack.vocabulary_size = options.vocabulary_size;
   stack.layers = options.layers;
   stack.width = options.width;
@@ -70,6 +74,7 @@ ModelDraft TinyMasked(const TinyMaskedOptions& options) {
   std::vector<Block> blocks = {*FindBlock<AdaptiveEmbedding>(draft.description), std::move(masked)};
   if (options.words) {
     DenseLayers transform{"transform", DensePlace::kOutput};
+    if (options.quantised) transform.input = TailInput::kFixedPoint15;
     DenseLayer layer = parts.Layer("transform", d, d, Activation::kGelu);
     layer.norm = DenseNorm::kLayer;
     layer.norm_last = true;

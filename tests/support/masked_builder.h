@@ -12,6 +12,7 @@ namespace kinglet {
 
 struct TinyMaskedOptions {
   int bits = 0;            // 0: dense float32; otherwise matrices are packed with a scale per row
+  bool quantised = false;  // activations as in the training code; needs bits
   bool words = true;       // dense output layers and a softmax, which predict masked words
   bool pooler = true;      // REQUIRES: true with scores, but for spans
   bool vocabulary = true;  // "[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "t5", "t6", ..
@@ -22,6 +23,8 @@ struct TinyMaskedOptions {
   uint32_t layers = 2;
   uint32_t width = 8;
   uint32_t heads = 2;
+  uint32_t key_size = 4, value_size = 4;  // of a head
+  uint32_t inner = 10;
   uint32_t window = 9;
   uint64_t seed = 1;
 };
