@@ -116,7 +116,7 @@ class Model:
 
     @property
     def longest_source(self) -> int:
-        """The most tokens of a source to translate, or of a masked model's text; 0: it has neither."""
+        """The most tokens of a source to translate, or of a masked model's text; 0: neither."""
         return int(number_of(c_uint32, lib.kinglet_model_longest_source, self.handle))
 
     @property
