@@ -21,9 +21,11 @@ import tempfile
 import time
 
 os.environ["OMP_NUM_THREADS"] = os.environ["OPENBLAS_NUM_THREADS"] = "1"
+import numpy  # noqa: E402
 import torch  # noqa: E402
 
 WORDS, WIDTH, LAYERS, HEADS, INNER, POSITIONS, EPSILON = 30522, 768, 12, 12, 3072, 512, 1e-12
+PARTS, CHOICES = 128, 32  # of the word table: DPQ's (Chen, Li & Sun 2020) for BERT
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 
 
@@ -56,7 +58,10 @@ class Bert(torch.nn.Module):
         self.norm = nn.LayerNorm(WIDTH, EPSILON)
         self.layers = nn.ModuleList([Layer() for _ in range(LAYERS)])
         self.pooler = nn.Linear(WIDTH, WIDTH)
-        for table in (self.words, self.positions, self.segments):
+        self.values = 0.02 * torch.randn(PARTS, CHOICES, WIDTH // PARTS)
+        self.codes = torch.randint(CHOICES, (WORDS, PARTS))
+        self.words.weight.data = self.values[torch.arange(PARTS), self.codes].reshape(WORDS, WIDTH)
+        for table in (self.positions, self.segments):
             table.weight.data *= 0.02
 
     def forward(self, ids):
@@ -67,12 +72,11 @@ class Bert(torch.nn.Module):
         return x
 
     def state(self):
-        """By the names of Hugging Face's BertModel."""
+        """By the names of Hugging Face's BertModel, without the word table."""
         names = {"query": "attention.self.query", "key": "attention.self.key", "value": "attention.self.value",
                  "out": "attention.output.dense", "norm1": "attention.output.LayerNorm", "inner": "intermediate.dense",
                  "outer": "output.dense", "norm2": "output.LayerNorm"}
-        state = {"embeddings.word_embeddings.weight": self.words.weight,
-                 "embeddings.position_embeddings.weight": self.positions.weight,
+        state = {"embeddings.position_embeddings.weight": self.positions.weight,
                  "embeddings.token_type_embeddings.weight": self.segments.weight}
         parts = [("embeddings.LayerNorm", self.norm), ("pooler.dense", self.pooler)]
         for i, layer in enumerate(self.layers):
@@ -85,6 +89,12 @@ class Bert(torch.nn.Module):
 def prepare(kinglet, bert, folder):
     """Writes the checkpoint and both model files."""
     torch.save(bert.state(), folder / "pytorch_model.bin")
+    numpy.save(folder / "values.npy", bert.values.reshape(PARTS * CHOICES, -1).numpy())
+    numpy.save(folder / "codes.npy", bert.codes.numpy().astype(numpy.int32))
+    (folder / "recipe.json").write_text(json.dumps({
+        "family": "bert", "sources": {"codes": "codes.npy", "values": "values.npy"},
+        "tables": {"embeddings.word_embeddings.weight": {"codes": {
+            "combine": "concatenate", "pools": "each", "indices": "pool", "codebook": "values", "codes": "codes"}}}}))
     vocabulary = SPECIAL + [f"w{i}" for i in range(len(SPECIAL), WORDS)]
     (folder / "vocab.txt").write_text("\n".join(vocabulary) + "\n")
     (folder / "config.json").write_text(json.dumps({
@@ -93,7 +103,8 @@ def prepare(kinglet, bert, folder):
         "vocab_size": WORDS, "max_position_embeddings": POSITIONS, "type_vocab_size": 2}))
     text = " ".join(vocabulary[5 + 97 * i % 30000] for i in range(POSITIONS - 2))
     (folder / "text.txt").write_text(text + "\n")
-    common = [kinglet, "convert", folder, "--vocab", folder / "vocab.txt", "--tokenizer", folder / "vocab.txt"]
+    common = [kinglet, "convert", folder, "--recipe", folder / "recipe.json", "--vocab", folder / "vocab.txt",
+              "--tokenizer", folder / "vocab.txt"]
     for name, options in (("float", []), ("nine", ["--bits", "9", "--calibrate", folder / "text.txt"])):
         run([*common, *options, "-o", folder / (name + ".kgl")])
 
