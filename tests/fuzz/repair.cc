@@ -39,11 +39,13 @@ void RepairSegments(std::span<std::byte> file, uint64_t header_bytes) {
   if (!editable::VerifyModelBuffer(verifier)) return;
   const auto* segments = editable::GetModel(data)->segments();
   if (segments == nullptr) return;
-  for (const editable::Segment* segment : *segments) {
-    const uint64_t offset = segment->offset(), size = segment->size();
+  // Changed headers may have them at any address: offset, size and digest are read as bytes.
+  const auto first = kFrameBytes + static_cast<size_t>(segments->Data() - data);
+  for (size_t i = 0; i < segments->size(); ++i) {
+    const size_t at = first + i * sizeof(editable::Segment);
+    const uint64_t offset = Load64(file, at), size = Load64(file, at + 8);
     if (offset > file.size() || size > file.size() - offset) continue;
-    const auto at = static_cast<size_t>(reinterpret_cast<const uint8_t*>(segment) - data);
-    Store64(file, kFrameBytes + at + 16, XXH3_64bits(file.data() + offset, size));
+    Store64(file, at + 16, XXH3_64bits(file.data() + offset, size));
   }
 }
 
