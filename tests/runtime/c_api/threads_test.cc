@@ -157,9 +157,11 @@ TEST(CApiThreads, SixteenShareAModelAndStates) {
 
 // A model of the thread's own, opened from the bytes that all share and closed before its last
 // session: a session with workers goes on with a state of the shared model, which another thread
-// may be restoring, in all lanes at once.
+// may be restoring, in all lanes at once. With `cancelled`, the number of calls that a canceller has
+// made, it goes on after the first of them: a quick thread would be done before the canceller runs.
 void OpenAndClose(const std::vector<std::byte>& file, const kinglet_model* shared, size_t text,
-                  std::atomic<kinglet_session*>* published, Answers* answers) {
+                  std::atomic<kinglet_session*>* published, Answers* answers,
+                  const std::atomic<uint64_t>* cancelled = nullptr) {
   kinglet_model* own = nullptr;
   ASSERT_EQ(kinglet_model_open_memory(file.data(), file.size(), nullptr, &own), KINGLET_OK)
       << kinglet_error_message();
@@ -182,6 +184,7 @@ void OpenAndClose(const std::vector<std::byte>& file, const kinglet_model* share
   }
   kinglet_state_destroy(state);
   published->store(session);  // from now on another thread cancels
+  while (cancelled != nullptr && *cancelled == 0) std::this_thread::yield();
   const uint32_t lanes[] = {0, 1, 2};
   for (uint32_t t = kBranch; t < kTokens; ++t) {
     const uint32_t ids[] = {TokenAt(text, t), TokenAt(text + 1, t), TokenAt(text + 2, t)};
@@ -217,19 +220,19 @@ TEST(CApiThreads, SixteenOpenAndCloseModelsWithWorkersOfTheirOwn) {
     OpenAndClose(file, model, i, &published[i], &expected[i]);
   }
   std::atomic<size_t> working{kThreads};
+  std::atomic<uint64_t> cancelled{0};
   std::vector<std::thread> threads;
   for (size_t i = 0; i < kThreads; ++i) {
     threads.emplace_back([&, i] {
       for (int round = 0; round < kRounds; ++round) {
         Answers answers;
-        OpenAndClose(file, model, i, &published[i], &answers);
+        OpenAndClose(file, model, i, &published[i], &answers, &cancelled);
         EXPECT_EQ(answers, expected[i]) << i;
         found[i] = answers;
       }
       --working;
     });
   }
-  uint64_t cancelled = 0;
   while (working > 0) {
     for (std::atomic<kinglet_session*>& place : published) {
       kinglet_session* session = place.exchange(nullptr);
