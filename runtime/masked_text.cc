@@ -5,6 +5,13 @@
 
 namespace kinglet {
 
+MaskedText MaskedTextOf(const Cut& cut) {
+  MaskedText text;
+  for (const Cut::Token& token : cut.tokens) text.ids.push_back(token.id);
+  text.segments.assign(cut.segments.begin(), cut.segments.end());
+  return text;
+}
+
 Result<MaskWords> MaskWordsOf(const Model& model, const std::string& asker) {
   if (!model.plan().reading || model.plan().clusters.empty()) {
     return Status::Refusal(

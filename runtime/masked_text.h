@@ -11,6 +11,7 @@
 
 #include "kinglet/status.h"
 #include "runtime/session.h"
+#include "runtime/text/cut.h"
 
 namespace kinglet {
 
@@ -18,6 +19,9 @@ namespace kinglet {
 struct MaskedText {
   std::vector<uint32_t> ids, segments;
 };
+
+// The text that a tokenizer of BERT's makes, whose cut has [CLS], [SEP] and the segments.
+MaskedText MaskedTextOf(const Cut& cut);
 
 // The words of BERT's vocabularies that stand for no text.
 struct MaskWords {

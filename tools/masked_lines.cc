@@ -65,10 +65,7 @@ Status ForEachMaskedLine(const MaskedInput& input, const Model& model, const Mas
     if (line.empty()) return sink(number, {});
     Result<Cut> cut = text->Encode(line);
     if (!cut.ok()) return InLine(source, number, cut.status());
-    MaskedText masked;
-    for (const Cut::Token& token : cut->tokens) masked.ids.push_back(token.id);
-    masked.segments.assign(cut->segments.begin(), cut->segments.end());
-    return InLine(source, number, sink(number, masked));
+    return InLine(source, number, sink(number, MaskedTextOf(*cut)));
   };
   if (standard_input) {
     return ForEachInputLine([&](std::string_view line, bool) { return read(line); });

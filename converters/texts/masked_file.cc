@@ -53,9 +53,7 @@ Result<MaskedLines> ReadMaskedLines(const std::string& path, const TextTables& t
     if (line.find_first_not_of(" \t") == line.npos) continue;
     Result<Cut> cut = text->Encode(line);
     if (!cut.ok()) return InFile(path + ", line " + std::to_string(number), cut.status());
-    MaskedText masked;
-    for (const Cut::Token& token : cut->tokens) masked.ids.push_back(token.id);
-    masked.segments.assign(cut->segments.begin(), cut->segments.end());
+    MaskedText masked = MaskedTextOf(*cut);
     if (masked.ids.empty()) continue;
     if (masked.ids.size() > window) {
       read.shortened += 1;

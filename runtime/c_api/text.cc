@@ -21,6 +21,15 @@ Result<const ModelText*> TextOfModel(const char* function, const kinglet_model* 
   return text;
 }
 
+// A caller's text, cut as the model file says.
+Result<Cut> CutText(const char* function, const kinglet_model* model, const char* text,
+                    uint64_t length) {
+  KINGLET_RETURN_IF_ERROR(RequirePointer(function, "text", text));
+  KINGLET_ASSIGN_OR_RETURN(const size_t bytes, ReadCount(function, "length", length, 1));
+  KINGLET_ASSIGN_OR_RETURN(const ModelText* cutter, TextOfModel(function, model));
+  return cutter->Encode(std::string_view(text, bytes));
+}
+
 }  // namespace
 }  // namespace kinglet
 
@@ -33,10 +42,8 @@ kinglet_status kinglet_model_tokenize(const kinglet_model* model, const char* te
                                       uint64_t* needed) {
   const char* const function = __func__;
   return Guard([&]() -> Status {
-    KINGLET_RETURN_IF_ERROR(RequirePointer(function, "text", text));
-    KINGLET_ASSIGN_OR_RETURN(const size_t bytes, kinglet::ReadCount(function, "length", length, 1));
-    KINGLET_ASSIGN_OR_RETURN(const auto* cutter, kinglet::TextOfModel(function, model));
-    KINGLET_ASSIGN_OR_RETURN(const kinglet::Cut cut, cutter->Encode(std::string_view(text, bytes)));
+    KINGLET_ASSIGN_OR_RETURN(const kinglet::Cut cut,
+                             kinglet::CutText(function, model, text, length));
     KINGLET_ASSIGN_OR_RETURN(const bool wanted, kinglet::PrepareBuffer(function, cut.tokens.size(),
                                                                        ids, capacity, needed));
     if (!wanted) return Status();
@@ -55,10 +62,8 @@ kinglet_status kinglet_model_text_segments(const kinglet_model* model, const cha
                                            uint64_t* needed) {
   const char* const function = __func__;
   return Guard([&]() -> Status {
-    KINGLET_RETURN_IF_ERROR(RequirePointer(function, "text", text));
-    KINGLET_ASSIGN_OR_RETURN(const size_t bytes, kinglet::ReadCount(function, "length", length, 1));
-    KINGLET_ASSIGN_OR_RETURN(const auto* cutter, kinglet::TextOfModel(function, model));
-    KINGLET_ASSIGN_OR_RETURN(const kinglet::Cut cut, cutter->Encode(std::string_view(text, bytes)));
+    KINGLET_ASSIGN_OR_RETURN(const kinglet::Cut cut,
+                             kinglet::CutText(function, model, text, length));
     KINGLET_ASSIGN_OR_RETURN(const bool wanted, kinglet::PrepareBuffer(function, cut.tokens.size(),
                                                                        segments, capacity, needed));
     if (!wanted) return Status();

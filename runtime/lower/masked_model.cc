@@ -22,9 +22,8 @@ class MaskedLowering {
         other_(builder.Reals("text.segment", stack_.width)),
         qkv_(builder.Reals("text.qkv", qkv_size_)),
         residuals_(builder.OfSource(
-            builder.Reals("text.hidden.rows", uint64_t{stack_.width} * stack_.window))) {
-    MakeRows();
-  }
+            builder.Reals("text.hidden.rows", uint64_t{stack_.width} * stack_.window))),
+        qkvs_(MakeQkvRows(stack_, "text.qkv.rows.", builder)) {}
 
   EncoderPlan Lower(const AdaptiveEmbedding& words, BufferId rows) {
     EncoderPlan plan{{}, builder_.plan().vocabulary_size, stack_.window};
@@ -64,18 +63,6 @@ class MaskedLowering {
  private:
   using Q = TransformerLayerQuantisers;
 
-  // Layers use two buffers in turn, except that codes have a buffer for each layer's quantiser.
-  void MakeRows() {
-    for (size_t i = 0; i < stack_.layers.size(); ++i) {
-      const auto quantiser = At(stack_.layers[i], &Q::qkv);
-      if (i >= 2 && !quantiser) {
-        qkvs_.push_back(qkvs_[i - 2]);
-        continue;
-      }
-      qkvs_.push_back(builder_.OfSource(builder_.Vector("text.qkv.rows." + std::to_string(i),
-                                                        qkv_size_ * stack_.window, quantiser)));
-    }
-  }
   static std::string LayerName(size_t index) { return "text.layers." + std::to_string(index); }
   void AddNorm(const std::string& name, TensorId gain, TensorId bias) {
     builder_.AddStep(name, LayerNorm{residual_, gain, bias, stack_.epsilon, residual_});
@@ -118,9 +105,9 @@ class MaskedLowering {
   PlanBuilder& builder_;
   const uint64_t qkv_size_;  // of one token
   const BufferId residual_, other_, qkv_;
-  const BufferId residuals_;    // [window, width]
-  std::vector<BufferId> qkvs_;  // [window, qkv_size_], by layer
-  BufferId layer_qkv_{};        // [qkv_size_], of the layer whose pass is next
+  const BufferId residuals_;          // [window, width]
+  const std::vector<BufferId> qkvs_;  // [window, qkv_size_], by layer
+  BufferId layer_qkv_{};              // [qkv_size_], of the layer whose pass is next
 };
 
 uint64_t OutputsOf(const DenseLayer& layer, PlanBuilder& builder) {

@@ -22,9 +22,8 @@ class EncoderLowering {
         norm_(builder.Reals("encoder.norm", stack_.width)),
         qkv_(builder.Reals("encoder.qkv", qkv_size_)),
         residuals_(builder.OfSource(
-            builder.Reals("encoder.hidden.rows", uint64_t{stack_.width} * stack_.window))) {
-    MakeRows();
-  }
+            builder.Reals("encoder.hidden.rows", uint64_t{stack_.width} * stack_.window))),
+        qkvs_(MakeQkvRows(stack_, "encoder.qkv.rows.", builder)) {}
 
   EncoderPlan Lower(const TransformerDecoder& decoder, std::span<const SourceMemory> memories) {
     EncoderPlan plan{{}, block_.vocabulary_size, stack_.window};
@@ -56,18 +55,6 @@ class EncoderLowering {
  private:
   using Q = TransformerLayerQuantisers;
 
-  // Layers use two buffers in turn, except that codes have a buffer for each layer's quantiser.
-  void MakeRows() {
-    for (size_t i = 0; i < stack_.layers.size(); ++i) {
-      const auto quantiser = At(stack_.layers[i], &Q::qkv);
-      if (i >= 2 && !quantiser) {
-        qkvs_.push_back(qkvs_[i - 2]);
-        continue;
-      }
-      qkvs_.push_back(builder_.OfSource(builder_.Vector("encoder.qkv.rows." + std::to_string(i),
-                                                        qkv_size_ * stack_.window, quantiser)));
-    }
-  }
   static std::string LayerName(size_t index) { return "encoder.layers." + std::to_string(index); }
   void AddNorm(const std::string& name, TensorId gain, TensorId bias) {
     builder_.AddStep(name, LayerNorm{residual_, gain, bias, stack_.epsilon, norm_});
@@ -128,12 +115,26 @@ class EncoderLowering {
   PlanBuilder& builder_;
   const uint64_t qkv_size_;  // of one token
   const BufferId residual_, norm_, qkv_;
-  const BufferId residuals_;    // [window, width]
-  std::vector<BufferId> qkvs_;  // [window, qkv_size_], by layer
-  BufferId layer_qkv_{};        // [qkv_size_], of the layer whose pass is next
+  const BufferId residuals_;          // [window, width]
+  const std::vector<BufferId> qkvs_;  // [window, qkv_size_], by layer
+  BufferId layer_qkv_{};              // [qkv_size_], of the layer whose pass is next
 };
 
 }  // namespace
+
+std::vector<BufferId> MakeQkvRows(const TransformerDecoder& stack, const std::string& name,
+                                  PlanBuilder& builder) {
+  const uint64_t size = uint64_t{stack.heads} * (2 * stack.key_size + stack.value_size);
+  std::vector<BufferId> rows;
+  for (size_t i = 0; i < stack.layers.size(); ++i) {
+    const auto quantiser = At(stack.layers[i], &TransformerLayerQuantisers::qkv);
+    rows.push_back(i >= 2 && !quantiser
+                       ? rows[i - 2]
+                       : builder.OfSource(builder.Vector(name + std::to_string(i),
+                                                         size * stack.window, quantiser)));
+  }
+  return rows;
+}
 
 std::vector<SourceMemory> MakeSourceMemories(const TransformerDecoder& decoder,
                                              const TransformerEncoder& encoder,
