@@ -157,8 +157,9 @@ TEST(CApiThreads, SixteenShareAModelAndStates) {
 
 // A model of the thread's own, opened from the bytes that all share and closed before its last
 // session: a session with workers goes on with a state of the shared model, which another thread
-// may be restoring, in all lanes at once. With `cancelled`, the number of calls that a canceller has
-// made, it goes on after the first of them: a quick thread would be done before the canceller runs.
+// may be restoring, in all lanes at once. With `cancelled`, the number of calls that a canceller
+// has made, it goes on after the first of them: a quick thread would be done before the canceller
+// runs.
 void OpenAndClose(const std::vector<std::byte>& file, const kinglet_model* shared, size_t text,
                   std::atomic<kinglet_session*>* published, Answers* answers,
                   const std::atomic<uint64_t>* cancelled = nullptr) {
