@@ -65,12 +65,17 @@ Result<BufferLayout> LayOut(const Plan& plan, size_t real_bytes) {
                              "a size that can be addressed",
                              std::to_string(buffer.count) + " elements");
     }
+    const uint64_t padded = (buffer.count * bytes + kAlignment - 1) / kAlignment * kAlignment;
     layout.slots[i] = {buffer.state, total, buffer.count, buffer.source == SourceUse::kAllTokens};
     if (buffer.state) {
+      if (buffer.ring.IsWhole()) {
+        layout.slots[i].own_offset = layout.own_state_bytes;
+        layout.own_state_bytes += padded;
+      }
       layout.state_regions.push_back({BufferId{static_cast<uint32_t>(i)}, total,
                                       buffer.count / buffer.ring.slots * bytes, buffer.ring});
     }
-    total += (buffer.count * bytes + kAlignment - 1) / kAlignment * kAlignment;
+    total += padded;
     return Status();
   };
   const auto lay_out_all = [&](SourceUse source, bool of_queries) -> Status {

@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -49,6 +50,9 @@ struct StreamFrame {
   // 64-byte aligned: the memory of scratch buffers that all tokens of a source share, where
   // `scratch` is this token's own. Null: they are in `scratch`.
   std::byte* source_rows = nullptr;
+  // 64-byte aligned, layout.own_state_bytes: the memory of state buffers that every token writes
+  // whole, where tokens of one stream go through the network together. Null: they are in `state`.
+  std::byte* own_state = nullptr;
 };
 
 using MemoryRange = std::span<const std::byte>;
@@ -133,15 +137,21 @@ struct Slot {
   uint64_t offset = 0;     // bytes
   uint64_t count = 0;      // elements
   bool of_source = false;  // SourceUse::kAllTokens
+  // Of a state buffer that every token writes whole (Ring::IsWhole): its bytes' place in
+  // StreamFrame::own_state.
+  std::optional<uint64_t> own_offset = std::nullopt;
   template <class T>
   T* At(const StreamFrame& frame) const {
-    return reinterpret_cast<T*>(MemoryOf(frame) + offset);
+    return reinterpret_cast<T*>(MemoryOf(frame));
   }
 
  private:
   std::byte* MemoryOf(const StreamFrame& frame) const {
-    if (state) return frame.state;
-    return of_source && frame.source_rows != nullptr ? frame.source_rows : frame.scratch;
+    if (state) {
+      return own_offset && frame.own_state != nullptr ? frame.own_state + *own_offset
+                                                      : frame.state + offset;
+    }
+    return (of_source && frame.source_rows != nullptr ? frame.source_rows : frame.scratch) + offset;
   }
 };
 
@@ -167,6 +177,7 @@ struct BufferLayout {
   uint64_t token_scratch_bytes = 0;  // the first of these; the others are BufferSpec::of_queries
   uint64_t source_token_bytes = 0;   // the first of those: SourceUse::kEachToken
   uint64_t state_bytes = 0;
+  uint64_t own_state_bytes = 0;            // of those buffers alone that have Slot::own_offset
   std::vector<StateRegion> state_regions;  // of the state buffers, in order of offset
   const Slot& operator[](BufferId id) const { return slots[static_cast<size_t>(id)]; }
 };

@@ -25,6 +25,8 @@ struct Ring {
   // Encoding a source fills the buffer, which target tokens then overwrite.
   bool by_encoder = false;
 
+  // Every token writes the whole buffer.
+  constexpr bool IsWhole() const { return slots == 1 && lag == 0 && !of_source; }
   // REQUIRES: position >= lag, and not of_source.
   constexpr uint64_t Slot(uint64_t position) const { return RingSlot(position - lag, slots); }
   // The slots that the tokens at positions 0 .. tokens - 1 have written: the first ones.

@@ -207,22 +207,24 @@ Status Session::Contents::Step(std::span<const uint32_t> numbers, std::span<cons
 
 Status Session::StepToken(uint32_t id, uint32_t lane) { return StepLanes({&lane, 1}, {&id, 1}); }
 
-Status Session::StepLanes(std::span<const uint32_t> lanes, std::span<const uint32_t> ids) {
-  KINGLET_RETURN_IF_ERROR(CheckSize("ids to step", ids.size(), lanes.size()));
-  KINGLET_RETURN_IF_ERROR(contents_->CheckLanes(lanes));
-  if (model().plan().reading) {
+Status Session::Contents::CheckStep(uint32_t id, const Lane& lane, uint32_t number) const {
+  if (model->plan().reading) {
     return Status::Refusal(KINGLET_UNSUPPORTED, "session", "token", "a language model",
                            "a masked model, which reads whole texts (`fill`, `embed`)");
   }
-  for (size_t i = 0; i < lanes.size(); ++i) {
-    KINGLET_RETURN_IF_ERROR(CheckId(ids[i], model().vocabulary_size()));
-    if (model().plan().encoder && contents_->lanes[lanes[i]].stream.source_length() == 0) {
-      return Status::Refusal(KINGLET_NO_SOURCE_YET, "session",
-                             "token of lane " + std::to_string(lanes[i]),
-                             "an encoded source before it", "none");
-    }
-  }
+  KINGLET_RETURN_IF_ERROR(CheckId(id, model->vocabulary_size()));
+  if (!model->plan().encoder || lane.stream.source_length() > 0) return Status();
+  return Status::Refusal(KINGLET_NO_SOURCE_YET, "session",
+                         "token of lane " + std::to_string(number), "an encoded source before it",
+                         "none");
+}
 
+Status Session::StepLanes(std::span<const uint32_t> lanes, std::span<const uint32_t> ids) {
+  KINGLET_RETURN_IF_ERROR(CheckSize("ids to step", ids.size(), lanes.size()));
+  KINGLET_RETURN_IF_ERROR(contents_->CheckLanes(lanes));
+  for (size_t i = 0; i < lanes.size(); ++i) {
+    KINGLET_RETURN_IF_ERROR(contents_->CheckStep(ids[i], contents_->lanes[lanes[i]], lanes[i]));
+  }
   return contents_->Step(lanes, ids, [&](std::span<StreamFrame> frames) {
     return RunSteps(model(), model().plan().context, frames, contents_->execution);
   });

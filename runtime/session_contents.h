@@ -17,6 +17,7 @@
 #include "runtime/queries/query_frames.h"
 #include "runtime/session.h"
 #include "runtime/stream.h"
+#include "runtime/text_block.h"
 
 namespace kinglet {
 
@@ -58,6 +59,11 @@ struct Session::Contents {
   Status CheckLanes(std::span<const uint32_t> numbers);
   template <class Run>
   Status Step(std::span<const uint32_t> numbers, std::span<const uint32_t> ids, const Run& run);
+  // As Session::StepToken refuses.
+  Status CheckStep(uint32_t id, const Lane& lane, uint32_t number) const;
+  // Makes room for tokens that go together, unless there is none within the model's limit.
+  // Throws std::bad_alloc.
+  void MakeTextBlock();
   // Runs the encoder on the source of the lane's stream.
   Status RunEncoder(std::span<const uint32_t> source, std::span<const uint32_t> segments,
                     Lane& lane);
@@ -95,6 +101,8 @@ struct Session::Contents {
   // Where queries are answered, if not in each lane's own memory: of a model on a device, or with
   // many lanes.
   std::optional<QueryFrames> query_frames;
+  // Of StepMany, from its first call on; null where tokens go one by one.
+  std::unique_ptr<TextBlock> text_block;
   bool empty_cache_is_normalised = false;
   std::vector<StreamFrame> frames;  // that a step runs on; reserved for all lanes
   std::vector<uint8_t> is_named;    // by lane: scratch of CheckLanes, all 0 between calls

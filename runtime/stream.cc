@@ -4,6 +4,7 @@
 #include <array>
 #include <cstring>
 #include <new>
+#include <optional>
 #include <span>
 #include <utility>
 
@@ -54,15 +55,64 @@ Stream::Write Stream::WriteOf(const StateRegion& region, uint64_t position) {
   return {region.offset + slot * region.slot_bytes, region.slot_bytes};
 }
 
-StreamFrame Stream::Begin(uint32_t token) {
-  std::byte* kept = undo_.data();
+template <class Byte, class Copy>
+Byte* Stream::ForEachWrite(uint64_t position, Byte* kept, const Copy& copy) {
   for (const StateRegion& region : layout_->state_regions) {
-    if (device_ != nullptr) break;
-    const Write write = WriteOf(region, position_);
+    const Write write = WriteOf(region, position);
     if (write.bytes == 0) continue;
-    std::memcpy(kept, state_.get() + write.offset, write.bytes);
+    copy(state_.get() + write.offset, kept, write.bytes);
     kept += write.bytes;
   }
+  return kept;
+}
+
+void Stream::BeginTogether(uint64_t tokens) {
+  std::byte* kept = undo_.data();
+  for (uint64_t i = 0; i < tokens && device_ == nullptr; ++i) {
+    kept = ForEachWrite(position_ + i, kept,
+                        [](const std::byte* state, std::byte* to, uint64_t bytes) {
+                          std::memcpy(to, state, bytes);
+                        });
+  }
+}
+
+// Tokens that write to the same slot kept the same bytes: those from before the first of them.
+void Stream::UndoTogether(uint64_t tokens) {
+  const std::byte* kept = undo_.data();
+  for (uint64_t i = 0; i < tokens && device_ == nullptr; ++i) {
+    kept = ForEachWrite(position_ + i, kept,
+                        [](std::byte* state, const std::byte* from, uint64_t bytes) {
+                          std::memcpy(state, from, bytes);
+                        });
+  }
+}
+
+void Stream::CopyOwnState(std::byte* own_state) const {
+  for (const StateRegion& region : layout_->state_regions) {
+    const std::optional<uint64_t> own = (*layout_)[region.buffer].own_offset;
+    if (own) std::memcpy(own_state + *own, state_.get() + region.offset, region.slot_bytes);
+  }
+}
+
+void Stream::CommitTogether(std::span<const uint32_t> tokens, const std::byte* own_state) {
+  for (const StateRegion& region : layout_->state_regions) {
+    const std::optional<uint64_t> own = (*layout_)[region.buffer].own_offset;
+    if (own) std::memcpy(state_.get() + region.offset, own_state + *own, region.slot_bytes);
+  }
+  last_token_ = tokens.back();
+  position_ += tokens.size();
+}
+
+uint64_t Stream::BytesTogether(const Model& model, uint64_t tokens) {
+  return UndoBytes(model.layout()) * tokens;
+}
+
+void Stream::ReserveTogether(uint64_t tokens) {
+  undo_.resize(std::max<size_t>(undo_.size(), UndoBytes(*layout_) * tokens));
+}
+
+StreamFrame Stream::Begin(uint32_t token) {
+  BeginTogether(1);
   return FrameAt(position_, token);
 }
 
@@ -71,16 +121,7 @@ void Stream::Commit(uint32_t token) {
   ++position_;
 }
 
-void Stream::Undo() {
-  const std::byte* kept = undo_.data();
-  for (const StateRegion& region : layout_->state_regions) {
-    if (device_ != nullptr) break;
-    const Write write = WriteOf(region, position_);
-    if (write.bytes == 0) continue;
-    std::memcpy(state_.get() + write.offset, kept, write.bytes);
-    kept += write.bytes;
-  }
-}
+void Stream::Undo() { UndoTogether(1); }
 
 void Stream::MarkWritten(const Write& write) {
   if (write.bytes == 0) return;

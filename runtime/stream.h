@@ -43,6 +43,23 @@ class Stream {
   void Commit(uint32_t token);
   void Undo();
 
+  // The same for tokens that go through the network together, at most as many as room was made for.
+  // Not on a device. CopyOwnState copies the buffers that every token writes whole to a
+  // token's own memory, and CommitTogether from that of the last token.
+  void CopyOwnState(std::byte* own_state) const;
+  void ReserveTogether(uint64_t tokens);  // throws std::bad_alloc
+  static uint64_t BytesTogether(const Model& model, uint64_t tokens);
+  void BeginTogether(uint64_t tokens);
+  StreamFrame FrameTogether(uint64_t index, uint32_t token, std::byte* scratch,
+                            std::byte* own_state) {
+    StreamFrame frame = FrameAt(position_ + index, token);
+    frame.scratch = scratch;
+    frame.own_state = own_state;
+    return frame;
+  }
+  void CommitTogether(std::span<const uint32_t> tokens, const std::byte* own_state);
+  void UndoTogether(uint64_t tokens);
+
   // --- The functions below return an error only on a device, which then returns it for ever.
 
   // Starts a new stream with a source of `tokens` tokens, which is then to be encoded. REQUIRES:
@@ -84,6 +101,10 @@ class Stream {
   StreamFrame FrameAt(uint64_t position, uint32_t token) {
     return {scratch_.get(), state_.get(), position, token, source_length_, lane_, company_};
   }
+  // Copies what the token at `position` writes between the state and `kept`; returns where `kept`
+  // goes on.
+  template <class Byte, class Copy>
+  Byte* ForEachWrite(uint64_t position, Byte* kept, const Copy& copy);
   void MarkWritten(const Write& write);
   // Marks what the tokens since the last call wrote.
   void MarkTokens();
@@ -104,7 +125,8 @@ class Stream {
   uint64_t position_ = 0;
   uint32_t last_token_ = 0;
   uint64_t source_length_ = 0;
-  std::vector<std::byte> undo_;    // what the last token begun overwrites, region after region
+  // What the last tokens begun overwrite: token after token, and of each region after region.
+  std::vector<std::byte> undo_;
   std::vector<SharedPage> pages_;  // the state as it was last saved or restored
   // By page: 1 if a token before position unmarked_ has written to it since then.
   std::vector<uint8_t> is_written_;

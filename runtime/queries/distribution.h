@@ -41,6 +41,8 @@ class Distribution {
 
   // Another token is the stream's last one: everything is to be computed again.
   void Invalidate();
+  // The same for the neural cache alone.
+  void InvalidateCache() { cache_.Invalidate(); }
 
   // What the queries since the last ResetWork computed.
   const QueryWork& work() const { return work_; }

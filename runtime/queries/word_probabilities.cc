@@ -52,8 +52,7 @@ void MixHeldWordsIn(QueriedStream<T>& stream, const ClusterView<T>& view, T* out
 }  // namespace
 
 template <class T>
-Status LogProbabilityOfWord(std::span<QueriedStream<T>> streams, std::span<const uint32_t> ids,
-                            std::span<double> out) {
+Status OpenClustersOfWords(std::span<QueriedStream<T>> streams, std::span<const uint32_t> ids) {
   KINGLET_RETURN_IF_ERROR(Distribution<T>::OpenCluster(streams, 0));
   const Distribution<T>& any = *streams.front().distribution;
   std::array<QueriedStream<T>, kLanesTogether> same;  // whose words are in one cluster
@@ -65,10 +64,25 @@ Status LogProbabilityOfWord(std::span<QueriedStream<T>> streams, std::span<const
     if (count == 0) continue;
     KINGLET_RETURN_IF_ERROR(Distribution<T>::OpenCluster(std::span(same).first(count), index));
   }
+  return Status();
+}
+
+template <class T>
+Status LogProbabilityOfWord(std::span<QueriedStream<T>> streams, std::span<const uint32_t> ids,
+                            std::span<double> out) {
+  KINGLET_RETURN_IF_ERROR(OpenClustersOfWords(streams, ids));
   KINGLET_RETURN_IF_ERROR(Distribution<T>::OpenCache(streams));
   for (size_t i = 0; i < streams.size(); ++i) {
     ReadLogProbabilities(streams[i], ids.subspan(i, 1), out.subspan(i, 1));
   }
+  return Status();
+}
+
+template <class T>
+Status LogProbabilityInTurn(QueriedStream<T>& stream, uint32_t id, double& out) {
+  stream.distribution->InvalidateCache();
+  KINGLET_RETURN_IF_ERROR(Distribution<T>::OpenCache({&stream, 1}));
+  ReadLogProbabilities(stream, {&id, 1}, {&out, 1});
   return Status();
 }
 
@@ -169,6 +183,10 @@ template Status LogProbabilityOfWord(std::span<QueriedStream<float>>, std::span<
                                      std::span<double>);
 template Status LogProbabilityOfWord(std::span<QueriedStream<double>>, std::span<const uint32_t>,
                                      std::span<double>);
+template Status OpenClustersOfWords(std::span<QueriedStream<float>>, std::span<const uint32_t>);
+template Status OpenClustersOfWords(std::span<QueriedStream<double>>, std::span<const uint32_t>);
+template Status LogProbabilityInTurn(QueriedStream<float>&, uint32_t, double&);
+template Status LogProbabilityInTurn(QueriedStream<double>&, uint32_t, double&);
 template Status LogProbabilitiesOfWords(QueriedStream<float>&, std::span<const uint32_t>,
                                         std::span<double>);
 template Status LogProbabilitiesOfWords(QueriedStream<double>&, std::span<const uint32_t>,

@@ -1,0 +1,241 @@
+#include "runtime/text_block.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <new>
+#include <utility>
+#include <variant>
+
+#include "runtime/queries/word_probabilities.h"
+
+namespace kinglet {
+namespace {
+
+constexpr uint64_t kMostTokens = 32;
+constexpr uint64_t kMostScratchBytes = uint64_t{16} << 20;
+
+// What a step does with the state that tokens of one stream share.
+struct StateUse {
+  const Plan& plan;
+  bool writes_ring = false;             // a slot of a ring of several
+  std::vector<BufferId> reads_whole{};  // buffers that every token writes whole
+  std::vector<BufferId> writes_whole{};
+
+  void Weight(WeightId) {}
+  void Codes(WeightId) {}
+  void Reads(BufferId id) {
+    const BufferSpec& buffer = plan.buffer(id);
+    if (buffer.state && buffer.ring.IsWhole()) reads_whole.push_back(id);
+  }
+  void Writes(BufferId id) {
+    const BufferSpec& buffer = plan.buffer(id);
+    if (!buffer.state) return;
+    if (buffer.ring.IsWhole()) {
+      writes_whole.push_back(id);
+    } else {
+      writes_ring = true;
+    }
+  }
+};
+
+StateUse StateUseOf(const Plan& plan, const Op& op) {
+  StateUse use{plan};
+  VisitOperands(op, use);
+  return use;
+}
+
+bool IsCacheAppend(const Op& op) { return std::holds_alternative<CacheAppend>(op); }
+
+bool KeepsRows(const Plan& plan) {
+  return std::any_of(plan.steps.begin(), plan.steps.end(), [](const Step& step) {
+    const auto* const embed = std::get_if<EmbedRow>(&step.op);
+    return embed != nullptr && embed->define;
+  });
+}
+
+// Whether a context step reads what the token before left.
+bool IsRecurrent(const Plan& plan) {
+  std::vector<BufferId> written;
+  for (size_t i = plan.context.begin; i < plan.context.end; ++i) {
+    const Op& op = plan.steps[i].op;
+    if (IsCacheAppend(op)) continue;
+    const StateUse use = StateUseOf(plan, op);
+    for (const BufferId id : use.reads_whole) {
+      if (std::find(written.begin(), written.end(), id) == written.end()) return true;
+    }
+    written.insert(written.end(), use.writes_whole.begin(), use.writes_whole.end());
+  }
+  return false;
+}
+
+AlignedMemory AllocateOrThrow(uint64_t bytes) {
+  AlignedMemory memory = AllocateZeroed(bytes);
+  if (!memory) throw std::bad_alloc();
+  return memory;
+}
+
+uint64_t BytesOfToken(const BufferLayout& layout) {
+  return layout.token_scratch_bytes + layout.own_state_bytes;
+}
+
+}  // namespace
+
+uint64_t TextBlock::TokensTogether(const Model& model) {
+  if (model.device() != nullptr || KeepsRows(model.plan())) return 1;
+  const uint64_t fit = kMostScratchBytes / std::max<uint64_t>(BytesOfToken(model.layout()), 1);
+  return std::clamp<uint64_t>(fit, 1, kMostTokens);
+}
+
+uint64_t TextBlock::Bytes(const Model& model, uint64_t tokens) {
+  const BufferLayout& layout = model.layout();
+  return sizeof(TextBlock) + tokens * (BytesOfToken(layout) + sizeof(StreamFrame)) +
+         kLanesTogether * sizeof(Distribution<double>) + kLanesTogether * layout.scratch_bytes +
+         Stream::BytesTogether(model, tokens);
+}
+
+std::vector<TextBlock::Part> TextBlock::PartsOf(const Plan& plan) {
+  std::vector<Part> parts;
+  for (size_t i = plan.context.begin; i < plan.context.end; ++i) {
+    const Op& op = plan.steps[i].op;
+    if (IsCacheAppend(op)) continue;
+    const bool in_turn = StateUseOf(plan, op).writes_ring;
+    if (!parts.empty() && parts.back().in_turn == in_turn && parts.back().steps.end == i) {
+      parts.back().steps.end = i + 1;
+    } else {
+      parts.push_back({{i, i + 1}, in_turn});
+    }
+  }
+  return parts;
+}
+
+template <class T>
+TextBlock::TextBlock(const Model& model, uint64_t tokens, EmptyCache empty_cache,
+                     Execution& execution, QueryMemory<T>& memory, MemoryClaim claim)
+    : model_(model),
+      layout_(model.layout()),
+      execution_(execution),
+      claim_(std::move(claim)),
+      tokens_(tokens),
+      parts_(PartsOf(model.plan())),
+      is_recurrent_(IsRecurrent(model.plan())),
+      scratch_(AllocateOrThrow(tokens * layout_.token_scratch_bytes)),
+      own_states_(AllocateOrThrow(tokens * layout_.own_state_bytes)),
+      query_scratch_(AllocateOrThrow(kLanesTogether * layout_.scratch_bytes)),
+      distributions_(std::vector<Distribution<T>>(
+          kLanesTogether, Distribution<T>(model, empty_cache, execution, memory))) {
+  const Plan& plan = model.plan();
+  for (size_t i = plan.context.begin; i < plan.context.end; ++i) {
+    if (IsCacheAppend(plan.steps[i].op)) append_ = i;
+  }
+  frames_.reserve(tokens);
+}
+
+// Masked tokens lie in a ring that all layers share. The first layer stores those of the whole
+// block, so none of them may take the slot of a token that another one still sees.
+uint64_t TextBlock::MostTokens(const Stream& stream) const {
+  uint64_t most = tokens_;
+  const Plan& plan = model_.plan();
+  for (size_t i = plan.context.begin; i < plan.context.end; ++i) {
+    const auto* const attention = std::get_if<WindowAttention>(&plan.steps[i].op);
+    if (attention == nullptr || !attention->masked) continue;
+    const uint64_t position = stream.position(), window = attention->window;
+    const bool is_filling = attention->restarts || position < window;
+    most = std::min(most, is_filling ? window - position % window : 1);
+  }
+  return most;
+}
+
+Status TextBlock::RunContext(std::span<StreamFrame> frames) {
+  if (is_recurrent_) {
+    for (size_t i = 0; i < frames.size(); ++i) {
+      if (i > 0) std::memcpy(OwnState(i), OwnState(i - 1), layout_.own_state_bytes);
+      for (const Part& part : parts_) {
+        KINGLET_RETURN_IF_ERROR(RunSteps(model_, part.steps, frames.subspan(i, 1), execution_));
+      }
+    }
+    return Status();
+  }
+  for (const Part& part : parts_) {
+    const size_t together = part.in_turn ? 1 : frames.size();
+    for (size_t i = 0; i < frames.size(); i += together) {
+      KINGLET_RETURN_IF_ERROR(
+          RunSteps(model_, part.steps, frames.subspan(i, together), execution_));
+    }
+  }
+  return Status();
+}
+
+// The pair of a token has the hidden state of the token before.
+Status TextBlock::AppendToCache(size_t token) {
+  if (!append_) return Status();
+  StreamFrame frame = frames_[token];
+  frame.own_state = token == 0 ? nullptr : OwnState(token - 1);
+  return RunSteps(model_, {*append_, *append_ + 1}, {&frame, 1}, execution_);
+}
+
+template <class T>
+Status TextBlock::Ask(std::span<const uint32_t> next, std::span<double> out,
+                      std::span<Distribution<T>> distributions) {
+  for (size_t first = 0; first < frames_.size(); first += kLanesTogether) {
+    const size_t count = std::min(kLanesTogether, frames_.size() - first);
+    const size_t asked = std::min(count, next.size() - std::min(first, next.size()));
+    std::array<QueriedStream<T>, kLanesTogether> streams;
+    for (size_t i = 0; i < asked; ++i) {
+      streams[i] = {&distributions[i], frames_[first + i]};
+      streams[i].frame.scratch = query_scratch_.get() + i * layout_.scratch_bytes;
+      distributions[i].Invalidate();
+    }
+    if (asked > 0) {
+      KINGLET_RETURN_IF_ERROR(
+          OpenClustersOfWords(std::span(streams).first(asked), next.subspan(first, asked)));
+    }
+    for (size_t i = 0; i < count; ++i) {
+      KINGLET_RETURN_IF_ERROR(AppendToCache(first + i));
+      if (i >= asked) continue;
+      // One of them has the table of the cache's words, in which one token changes one pair.
+      streams[i].distribution = &distributions.front();
+      KINGLET_RETURN_IF_ERROR(LogProbabilityInTurn(streams[i], next[first + i], out[first + i]));
+    }
+  }
+  return Status();
+}
+
+Status TextBlock::Process(std::span<const uint32_t> tokens, std::span<const uint32_t> next,
+                          std::span<double> out, Stream& stream) {
+  stream.ReserveTogether(tokens.size());
+  frames_.clear();
+  for (size_t i = 0; i < tokens.size(); ++i) {
+    std::byte* const scratch = scratch_.get() + i * layout_.token_scratch_bytes;
+    frames_.push_back(stream.FrameTogether(i, tokens[i], scratch, OwnState(i)));
+    stream.CopyOwnState(OwnState(i));
+  }
+  stream.BeginTogether(tokens.size());
+  const auto run = [&]() -> Status {
+    KINGLET_RETURN_IF_ERROR(RunContext(frames_));
+    return std::visit(
+        [&]<class T>(std::vector<Distribution<T>>& each) {
+          return Ask(next, out, std::span(each));
+        },
+        distributions_);
+  };
+  try {
+    Status status = run();
+    if (status.ok()) {
+      stream.CommitTogether(tokens, OwnState(tokens.size() - 1));
+    } else {
+      stream.UndoTogether(tokens.size());
+    }
+    return status;
+  } catch (...) {  // reference kernels allocate
+    stream.UndoTogether(tokens.size());
+    throw;
+  }
+}
+
+template TextBlock::TextBlock(const Model&, uint64_t, EmptyCache, Execution&, QueryMemory<float>&,
+                              MemoryClaim);
+template TextBlock::TextBlock(const Model&, uint64_t, EmptyCache, Execution&, QueryMemory<double>&,
+                              MemoryClaim);
+
+}  // namespace kinglet

@@ -1,0 +1,85 @@
+// Tokens of one stream, all given, that go through the network together, so that each weight is
+// read once for all of them. Every state, ring slot and log-probability has the bits that tokens one
+// by one give:
+//
+// * Steps that keep nothing from token to token run on all tokens at once, as on lanes.
+// * Attention writes its keys and values token by token, each after the window of the token before
+//   was read.
+// * A pair of the neural cache is stored after the query for the token before, and the cache's
+//   weights are computed token by token.
+// * A recurrent network reads what the token before left: its context steps run token by token, and
+//   only its softmax is shared.
+#ifndef KINGLET_RUNTIME_TEXT_BLOCK_H_
+#define KINGLET_RUNTIME_TEXT_BLOCK_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <variant>
+#include <vector>
+
+#include "runtime/execute.h"
+#include "runtime/memory_budget.h"
+#include "runtime/queries/distribution.h"
+#include "runtime/stream.h"
+
+namespace kinglet {
+
+class TextBlock {
+ public:
+  // How many tokens of a text go together at most; 1: none. Not on a device, nor with a DeFINE unit
+  // that keeps rows, whose memory belongs to one stream.
+  static uint64_t TokensTogether(const Model& model);
+  // The bytes that a block of so many tokens allocates.
+  static uint64_t Bytes(const Model& model, uint64_t tokens);
+
+  // `claim` covers Bytes(model, tokens). `memory` is the session's. The others outlive it. Throws
+  // std::bad_alloc.
+  template <class T>
+  TextBlock(const Model& model, uint64_t tokens, EmptyCache empty_cache, Execution& execution,
+            QueryMemory<T>& memory, MemoryClaim claim);
+
+  // How many of the next tokens of the stream may go together.
+  uint64_t MostTokens(const Stream& stream) const;
+
+  // Processes the tokens, and writes to out[i] the log-probability of next[i] after token i, for as
+  // many as `next` has. After an error the stream is as it was. Throws std::bad_alloc likewise.
+  // REQUIRES: 1 to MostTokens(stream) tokens; at most as many in `next`; out.size() == next.size().
+  Status Process(std::span<const uint32_t> tokens, std::span<const uint32_t> next,
+                 std::span<double> out, Stream& stream);
+
+ private:
+  // Context steps that run alike.
+  struct Part {
+    StepRange steps;
+    bool in_turn;  // each token runs all of them before the next one
+  };
+  static std::vector<Part> PartsOf(const Plan& plan);
+
+  std::byte* OwnState(size_t token) { return own_states_.get() + token * layout_.own_state_bytes; }
+  Status RunContext(std::span<StreamFrame> frames);
+  template <class T>
+  Status Ask(std::span<const uint32_t> next, std::span<double> out,
+             std::span<Distribution<T>> distributions);
+  Status AppendToCache(size_t token);
+
+  const Model& model_;
+  const BufferLayout& layout_;
+  Execution& execution_;
+  MemoryClaim claim_;
+  uint64_t tokens_;
+  std::vector<Part> parts_;
+  std::optional<size_t> append_;  // the step that stores a pair of the neural cache
+  bool is_recurrent_;
+  AlignedMemory scratch_, own_states_;  // of each token
+  // Of kLanesTogether tokens that are asked together.
+  AlignedMemory query_scratch_;
+  std::variant<std::vector<Distribution<float>>, std::vector<Distribution<double>>> distributions_;
+  std::vector<StreamFrame> frames_;
+};
+
+}  // namespace kinglet
+
+#endif  // KINGLET_RUNTIME_TEXT_BLOCK_H_
