@@ -102,7 +102,8 @@ class Session {
   // ids are checked first. After an error in the middle the lane has processed the first `processed`
   // tokens, whose log-probabilities are written.
   Status StepMany(std::span<const uint32_t> ids, std::span<double> log_probabilities,
-                  uint64_t& processed, uint32_t lane = 0);
+                  uint64_t& processed, uint32_t lane = 0,
+                  Computing computing = Computing::kNeeded);
   // The number of tokens that the lane's stream has processed. REQUIRES: lane < lanes().
   uint64_t position(uint32_t lane = 0) const;
   // Starts a new stream in the lane, without a source.

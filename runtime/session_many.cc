@@ -31,7 +31,7 @@ void Session::Contents::MakeTextBlock() {
 }
 
 Status Session::StepMany(std::span<const uint32_t> ids, std::span<double> log_probabilities,
-                         uint64_t& processed, uint32_t lane) {
+                         uint64_t& processed, uint32_t lane, Computing computing) {
   processed = 0;
   KINGLET_ASSIGN_OR_RETURN(Lane* const found, contents_->FindLane(lane));
   const bool asks = !log_probabilities.empty();
@@ -47,7 +47,7 @@ Status Session::StepMany(std::span<const uint32_t> ids, std::span<double> log_pr
       log_probabilities[0] = std::numeric_limits<double>::quiet_NaN();
     } else if (asks) {
       KINGLET_RETURN_IF_ERROR(
-          LogProbabilityLanes({&lane, 1}, ids.first(1), log_probabilities.first(1)));
+          LogProbabilityLanes({&lane, 1}, ids.first(1), log_probabilities.first(1), computing));
     }
     while (processed < ids.size()) {
       TextBlock* const block = contents_->text_block.get();
@@ -62,10 +62,11 @@ Status Session::StepMany(std::span<const uint32_t> ids, std::span<double> log_pr
       if (block == nullptr) {
         KINGLET_RETURN_IF_ERROR(StepToken(tokens.front(), lane));
         processed += 1;
-        if (asked > 0) KINGLET_RETURN_IF_ERROR(LogProbabilityLanes({&lane, 1}, next, out));
+        if (asked > 0)
+          KINGLET_RETURN_IF_ERROR(LogProbabilityLanes({&lane, 1}, next, out, computing));
       } else {
         const ComputingCall call(contents_->execution);
-        KINGLET_RETURN_IF_ERROR(block->Process(tokens, next, out, found->stream));
+        KINGLET_RETURN_IF_ERROR(block->Process(tokens, next, out, computing, found->stream));
         found->Invalidate();
         processed += count;
       }

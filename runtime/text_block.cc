@@ -175,7 +175,7 @@ Status TextBlock::AppendToCache(size_t token) {
 }
 
 template <class T>
-Status TextBlock::Ask(std::span<const uint32_t> next, std::span<double> out,
+Status TextBlock::Ask(std::span<const uint32_t> next, std::span<double> out, Computing computing,
                       std::span<Distribution<T>> distributions) {
   for (size_t first = 0; first < frames_.size(); first += kLanesTogether) {
     const size_t count = std::min(kLanesTogether, frames_.size() - first);
@@ -185,6 +185,9 @@ Status TextBlock::Ask(std::span<const uint32_t> next, std::span<double> out,
       streams[i] = {&distributions[i], frames_[first + i]};
       streams[i].frame.scratch = query_scratch_.get() + i * layout_.scratch_bytes;
       distributions[i].Invalidate();
+    }
+    if (asked > 0 && computing == Computing::kAll) {
+      KINGLET_RETURN_IF_ERROR(Distribution<T>::OpenClusters(std::span(streams).first(asked)));
     }
     if (asked > 0) {
       KINGLET_RETURN_IF_ERROR(
@@ -202,7 +205,7 @@ Status TextBlock::Ask(std::span<const uint32_t> next, std::span<double> out,
 }
 
 Status TextBlock::Process(std::span<const uint32_t> tokens, std::span<const uint32_t> next,
-                          std::span<double> out, Stream& stream) {
+                          std::span<double> out, Computing computing, Stream& stream) {
   stream.ReserveTogether(tokens.size());
   frames_.clear();
   for (size_t i = 0; i < tokens.size(); ++i) {
@@ -215,7 +218,7 @@ Status TextBlock::Process(std::span<const uint32_t> tokens, std::span<const uint
     KINGLET_RETURN_IF_ERROR(RunContext(frames_));
     return std::visit(
         [&]<class T>(std::vector<Distribution<T>>& each) {
-          return Ask(next, out, std::span(each));
+          return Ask(next, out, computing, std::span(each));
         },
         distributions_);
   };

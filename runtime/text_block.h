@@ -48,7 +48,7 @@ class TextBlock {
   // many as `next` has. After an error the stream is as it was. Throws std::bad_alloc likewise.
   // REQUIRES: 1 to MostTokens(stream) tokens; at most as many in `next`; out.size() == next.size().
   Status Process(std::span<const uint32_t> tokens, std::span<const uint32_t> next,
-                 std::span<double> out, Stream& stream);
+                 std::span<double> out, Computing computing, Stream& stream);
 
  private:
   // Context steps that run alike.
@@ -61,7 +61,7 @@ class TextBlock {
   std::byte* OwnState(size_t token) { return own_states_.get() + token * layout_.own_state_bytes; }
   Status RunContext(std::span<StreamFrame> frames);
   template <class T>
-  Status Ask(std::span<const uint32_t> next, std::span<double> out,
+  Status Ask(std::span<const uint32_t> next, std::span<double> out, Computing computing,
              std::span<Distribution<T>> distributions);
   Status AppendToCache(size_t token);
 

@@ -92,7 +92,7 @@ std::string TokensLine(const TextCutter& cutter, const Cut& cut) {
   return line.Finish();
 }
 
-Result<std::string> Join(const TextCutter& cutter, const std::variant<Ids, Pieces>& tokens) {
+Result<std::string> JoinWords(const TextCutter& cutter, const std::variant<Ids, Pieces>& tokens) {
   TextDecoder decoder(*cutter.tokenizer);
   std::string text;
   KINGLET_RETURN_IF_ERROR(std::visit(
@@ -119,7 +119,7 @@ Result<std::string> AnswerLine(const TokenizeOptions& options, const TextCutter&
                                std::string_view line) {
   if (options.decode) {
     KINGLET_ASSIGN_OR_RETURN(const auto tokens, ParseTokensLine(line));
-    KINGLET_ASSIGN_OR_RETURN(const std::string text, Join(cutter, tokens));
+    KINGLET_ASSIGN_OR_RETURN(const std::string text, JoinWords(cutter, tokens));
     return JsonLine().Key("text").Text(text).Finish();
   }
   std::string text;

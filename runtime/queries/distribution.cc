@@ -140,9 +140,15 @@ Status Distribution<T>::OpenCache(std::span<QueriedStream<T>> streams) {
 }
 
 template <class T>
-Status Distribution<T>::ComputeAll(std::span<QueriedStream<T>> streams) {
+Status Distribution<T>::OpenClusters(std::span<QueriedStream<T>> streams) {
   const size_t clusters = streams.front().distribution->plan().clusters.size();
   for (size_t i = 0; i < clusters; ++i) KINGLET_RETURN_IF_ERROR(OpenCluster(streams, i));
+  return Status();
+}
+
+template <class T>
+Status Distribution<T>::ComputeAll(std::span<QueriedStream<T>> streams) {
+  KINGLET_RETURN_IF_ERROR(OpenClusters(streams));
   return OpenCache(streams);
 }
 

@@ -60,6 +60,8 @@ class Distribution {
   static Status OpenCluster(std::span<QueriedStream<T>> streams, size_t index);
   // The same for the weights of the neural cache, and fills each stream's table of words.
   static Status OpenCache(std::span<QueriedStream<T>> streams);
+  // Every cluster.
+  static Status OpenClusters(std::span<QueriedStream<T>> streams);
   // Every cluster and the cache.
   static Status ComputeAll(std::span<QueriedStream<T>> streams);
 

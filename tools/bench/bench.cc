@@ -11,6 +11,7 @@
 #include "runtime/accounting/trace.h"
 #include "tools/bench/bench_measure.h"
 #include "tools/bench/bench_reading.h"
+#include "tools/bench/bench_text.h"
 #include "tools/commands.h"
 #include "tools/run_options.h"
 #include "tools/words.h"
@@ -37,7 +38,9 @@ struct BenchOptions {
 // The modes of "full,topk", in that order.
 Result<std::vector<BenchMode>> ParseModes(std::string_view text) {
   constexpr std::array kModes = {BenchMode::kFull, BenchMode::kScore, BenchMode::kTopK};
-  if (text == BenchModeName(BenchMode::kRead)) return std::vector{BenchMode::kRead};
+  for (const BenchMode alone : {BenchMode::kRead, BenchMode::kText}) {
+    if (text == BenchModeName(alone)) return std::vector{alone};
+  }
   std::vector<BenchMode> modes;
   for (size_t begin = 0; begin <= text.size();) {
     const size_t end = std::min(text.find(',', begin), text.size());
@@ -45,9 +48,10 @@ Result<std::vector<BenchMode>> ParseModes(std::string_view text) {
     const auto* const found = std::find_if(
         kModes.begin(), kModes.end(), [&](BenchMode mode) { return BenchModeName(mode) == name; });
     if (found == kModes.end() || std::find(modes.begin(), modes.end(), *found) != modes.end()) {
-      return Status::Refusal(KINGLET_INVALID_ARGUMENT, "usage", "--mode",
-                             "full, score and topk, each once at most, separated by commas",
-                             "\"" + std::string(text) + "\"");
+      return Status::Refusal(
+          KINGLET_INVALID_ARGUMENT, "usage", "--mode",
+          "full, score and topk, each once at most, separated by commas, or text",
+          "\"" + std::string(text) + "\"");
     }
     modes.push_back(*found);
     begin = end + 1;
@@ -94,6 +98,42 @@ Status BenchReading(const BenchOptions& options, const std::shared_ptr<const Mod
   return {};
 }
 
+// Reads a given text of one stream. `ids`: all of a file's, or none.
+Status BenchGivenText(const BenchOptions& options, const std::shared_ptr<const Model>& model,
+                      std::vector<uint32_t> ids, Console& console) {
+  constexpr uint64_t kCall = 256;  // tokens of a call, unless a file has too few
+  const auto refuse = [&](const std::string& expected, const std::string& found) {
+    return Status::Refusal(KINGLET_INVALID_ARGUMENT, options.run.model, "--mode text", expected,
+                           found);
+  };
+  if (options.run.lanes != 1) return refuse("one lane", std::to_string(options.run.lanes));
+  if (model->plan().encoder) return refuse("a model without an encoder", "one with an encoder");
+  if (model->device() != nullptr) return refuse("a backend of the host", "a device");
+  const uint64_t warm_up = WarmUpTokens(model->plan());
+  const uint64_t rounds = options.rounds.value_or(kUsualRounds);
+  const uint64_t tokens = std::max(options.tokens, rounds * kCall);
+  TextSetup setup;
+  setup.threads = options.run.threads;
+  setup.no_skip = options.no_skip;
+  if (ids.empty()) {
+    setup.schedule = MakeSchedule(warm_up, tokens, rounds);
+    ids = SampleIds(EmbeddingOf(model->plan()), setup.schedule.Ids());
+  } else {
+    KINGLET_ASSIGN_OR_RETURN(setup.schedule,
+                             MakeSchedule(warm_up, tokens, ids.size(), options.ids, rounds));
+  }
+  setup.ids = std::move(ids);
+  std::vector<BenchResult> results;
+  {
+    Progress shown(ProgressFormOf("", console), setup.schedule.rounds);
+    KINGLET_ASSIGN_OR_RETURN(BenchResult result,
+                             MeasureText(model, setup, [&](uint64_t done) { shown.Report(done); }));
+    results.push_back(std::move(result));
+  }
+  console.out.Write(options.run.json ? BenchJson(results[0]) : BenchText(results, options.steps));
+  return {};
+}
+
 struct TranslationLengths {
   uint64_t source = 0, target = 0;  // tokens; 0 without an encoder
 };
@@ -130,6 +170,13 @@ Result<TranslationLengths> ReadLengths(const BenchOptions& options, const Model&
 Status Bench(const BenchOptions& options, Console& console) {
   KINGLET_ASSIGN_OR_RETURN(const std::shared_ptr<const Model> model, OpenModel(options.run));
   if (model->plan().reading) return BenchReading(options, model, console);
+  KINGLET_ASSIGN_OR_RETURN(const std::vector<BenchMode> modes, ParseModes(options.modes));
+  if (modes.front() == BenchMode::kText) {
+    if (options.ids.empty()) return BenchGivenText(options, model, {}, console);
+    KINGLET_ASSIGN_OR_RETURN(TokenSequence sequence,
+                             ReadIdSequence(options.ids, model->vocabulary_size()));
+    return BenchGivenText(options, model, std::move(sequence.ids), console);
+  }
   BenchSetup setup;
   setup.lanes = options.run.lanes;
   setup.threads = options.run.threads;
@@ -154,7 +201,6 @@ Status Bench(const BenchOptions& options, Console& console) {
         MakeSchedule(warm_up, options.tokens, sequence.ids.size(), options.ids, rounds));
     ids = std::move(sequence.ids);
   }
-  KINGLET_ASSIGN_OR_RETURN(const std::vector<BenchMode> modes, ParseModes(options.modes));
   if (modes.front() == BenchMode::kRead) {
     return Status::Refusal(KINGLET_INVALID_ARGUMENT, options.run.model, "--mode read",
                            "a masked model", "another");
@@ -193,8 +239,12 @@ Command AddBench(Arguments& program) {
       .Add("--target-length", options->target_length,
            "for a model with an encoder: tokens of the target (default: 20)")
       .Called("N");
-  bench.Add("--mode", options->modes, "queries after each token; each is measured separately")
-      .Called("full,score,topk")
+  bench
+      .Add("--mode", options->modes,
+           "queries after each token, each measured separately; \"text\": a given text, each token "
+           "of "
+           "which is scored")
+      .Called("full,score,topk|text")
       .ShowDefault();
   bench.Add("--top", options->top, "number of tokens that a topk query returns")
       .Between(uint32_t{1}, uint32_t{1} << 31)

@@ -1,58 +1,21 @@
 #include "tools/bench/bench_reading.h"
 
 #include <chrono>
-#include <cstring>
 #include <utility>
 
 #include "runtime/accounting/meter.h"
-#include "runtime/accounting/traffic.h"
-#include "runtime/execute.h"
 #include "runtime/session.h"
+#include "tools/bench/path_floor.h"
 #include "tools/bench/process_use.h"
-#include "tools/bench/read_floor.h"
 #include "tools/bench/step_clock.h"
-#include "tools/thread_team.h"
 
 namespace kinglet {
 namespace {
-
-constexpr size_t kReadPasses = 20;
 
 Status ReadOnAllLanes(const ReadingSetup& setup, Session& session) {
   for (uint32_t lane = 0; lane < setup.lanes; ++lane) {
     KINGLET_RETURN_IF_ERROR(session.Encode(setup.ids, {}, lane));
   }
-  return {};
-}
-
-// The memory that reading a token touches, of which the weights are nearly all: a text cannot be
-// read in less time than these bytes, once.
-Status MeasureReadingFloor(const Model& model, const TokenPath& path, size_t threads,
-                           BenchResult& result) {
-  const BufferLayout& layout = model.layout();
-  std::vector<AlignedMemory> owned;
-  for (const uint64_t bytes : {layout.scratch_bytes, layout.state_bytes}) {
-    owned.push_back(AllocateZeroed(bytes));
-    if (owned.back() == nullptr) {
-      return Status::Refusal(KINGLET_OUT_OF_MEMORY, "bench", "read floor",
-                             "memory as large as a lane's", "none left");
-    }
-    // Untouched pages all map to one page of zeros, which reads far too fast.
-    std::memset(owned.back().get(), 1, bytes);
-  }
-  const StreamMemory memory = {owned[0].get(), owned[1].get(), owned[0].get()};
-  const std::vector<StepTraffic> traffic =
-      TrafficOf(model.plan(), layout, model.backend().real_bytes, model.kernels(), path);
-  std::vector<MemoryRange> all;
-  for (size_t i = 0; i < traffic.size(); ++i) {
-    const std::vector<MemoryRange> step = DistinctMemory({&traffic[i], 1}, {&memory, 1});
-    result.steps[i].bytes = static_cast<double>(TotalBytes(step));
-    all.insert(all.end(), step.begin(), step.end());
-  }
-  all = Merged(std::move(all));
-  KINGLET_ASSIGN_OR_RETURN(const std::unique_ptr<ThreadTeam> readers, ThreadTeam::Create(threads));
-  result.read_floor_us = 1e6 * FastestRead(all, *readers, kReadPasses);
-  result.read_floor_bytes = static_cast<double>(TotalBytes(all));
   return {};
 }
 
@@ -101,7 +64,7 @@ Result<BenchResult> MeasureReading(const std::shared_ptr<const Model>& model,
   }
   const size_t encoder = plan.encoder->passes.front().begin;
   KINGLET_RETURN_IF_ERROR(
-      MeasureReadingFloor(*model, trace.paths.begin()->first, setup.threads, result));
+      MeasurePathFloor(*model, trace.paths.begin()->first, {}, setup.threads, result));
   // The other steps answer queries.
   result.steps.erase(result.steps.begin(), result.steps.begin() + static_cast<ptrdiff_t>(encoder));
   AddRemainder(result);

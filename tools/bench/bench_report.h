@@ -54,9 +54,9 @@ struct BenchResult {
   uint64_t interrupted = 0;             // timed steps that the system interrupted
   LatencySummary us_per_token;          // without the encoder
   std::optional<BenchEncode> encode;    // for a model with an encoder
-  std::optional<uint64_t> text_length;  // for a masked model: tokens of the text of each step
+  std::optional<uint64_t> text_length;  // of a text that is read whole: its tokens
   std::optional<BenchDevice> device;    // for a device backend, which has no floor
-  double read_floor_us = 0;             // for one step of all lanes
+  double read_floor_us = 0;             // for one step of all lanes, or for a whole text
   double read_floor_bytes = 0;
   double tails_opened = 0;                 // per token, mean
   std::optional<uint64_t> peak_rss_bytes;  // of the process, all modes

@@ -27,6 +27,8 @@ std::string_view BenchModeName(BenchMode mode) {
       return "topk";
     case BenchMode::kRead:
       return "read";
+    case BenchMode::kText:
+      return "text";
   }
   return "";
 }
@@ -117,6 +119,7 @@ Status BenchStreams::QueryGroup(Share& share, std::span<const uint32_t> lanes,
       case BenchMode::kTopK:
         return share.session->TopKLanes(lanes, query.top, computing).status();
       case BenchMode::kRead:
+      case BenchMode::kText:
         break;
     }
     return Status();

@@ -28,6 +28,7 @@ enum class BenchMode : uint8_t {
   kScore,  // log p of the token that follows
   kTopK,   // the most probable words
   kRead,   // of masked models: none; whole texts are read
+  kText,   // a given text, and the log-probability of each of its tokens
 };
 std::string_view BenchModeName(BenchMode mode);
 
