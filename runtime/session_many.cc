@@ -49,8 +49,9 @@ Status Session::StepMany(std::span<const uint32_t> ids, std::span<double> log_pr
       KINGLET_RETURN_IF_ERROR(
           LogProbabilityLanes({&lane, 1}, ids.first(1), log_probabilities.first(1), computing));
     }
+    uint64_t alone = 0;  // so many of the next tokens go one by one
     while (processed < ids.size()) {
-      TextBlock* const block = contents_->text_block.get();
+      TextBlock* const block = alone > 0 ? nullptr : contents_->text_block.get();
       const uint64_t most = block == nullptr ? 1 : block->MostTokens(found->stream);
       const size_t count = std::min<uint64_t>(most, ids.size() - processed);
       // The token after the last one of these is predicted too.
@@ -62,14 +63,21 @@ Status Session::StepMany(std::span<const uint32_t> ids, std::span<double> log_pr
       if (block == nullptr) {
         KINGLET_RETURN_IF_ERROR(StepToken(tokens.front(), lane));
         processed += 1;
-        if (asked > 0)
+        alone -= std::min<uint64_t>(alone, 1);
+        if (asked > 0) {
           KINGLET_RETURN_IF_ERROR(LogProbabilityLanes({&lane, 1}, next, out, computing));
-      } else {
-        const ComputingCall call(contents_->execution);
-        KINGLET_RETURN_IF_ERROR(block->Process(tokens, next, out, computing, found->stream));
-        found->Invalidate();
-        processed += count;
+        }
+        continue;
       }
+      const ComputingCall call(contents_->execution);
+      const Status status = block->Process(tokens, next, out, computing, found->stream);
+      if (status.code() == KINGLET_NOT_FINITE) {
+        alone = count;  // to find the token where that is
+        continue;
+      }
+      KINGLET_RETURN_IF_ERROR(status);
+      found->Invalidate();
+      processed += count;
     }
     return Status();
   } catch (const std::bad_alloc&) {

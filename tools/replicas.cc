@@ -45,6 +45,19 @@ Result<double> Replicas::LogProbability(uint32_t id, uint64_t position) {
   return answers_[0];
 }
 
+Status Replicas::Score(std::span<const uint32_t> ids, uint64_t position, std::span<double> out,
+                       uint64_t& processed) {
+  if (lanes_.size() == 1) return session_->StepMany(ids, out, processed);
+  for (processed = 0; processed < ids.size(); ++processed) {
+    if (session_->position() > 0) {
+      KINGLET_ASSIGN_OR_RETURN(out[processed],
+                               LogProbability(ids[processed], position + processed));
+    }
+    KINGLET_RETURN_IF_ERROR(Step(ids[processed]));
+  }
+  return Status();
+}
+
 Status Replicas::Mismatch(uint64_t position, size_t lane) {
   return Status::Refusal(KINGLET_MISMATCH, "lanes", "position " + std::to_string(position),
                          "the same bits from every lane",

@@ -32,6 +32,10 @@ class Replicas {
   Status Step(uint32_t id);
   Status Reset();
   Status Encode(std::span<const uint32_t> source);
+  // Feeds the ids and writes log p of each one after those before it, as Session::StepMany.
+  // `position` is that of the first id; errors as LogProbability.
+  Status Score(std::span<const uint32_t> ids, uint64_t position, std::span<double> out,
+               uint64_t& processed);
   // log p(id), computed on all lanes together. `position` is that of the answer, which
   // KINGLET_MISMATCH names where a lane's differs from lane 0's.
   Result<double> LogProbability(uint32_t id, uint64_t position);

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -78,7 +79,7 @@ class Scorer {
     for (uint64_t at = 1; at < end; ++at) {
       const uint64_t position = TextPosition(at);
       const Result<ScoredToken> token = ScorePosition(replicas, at);
-      if (!token.ok()) return AtPosition(position, token.status());
+      if (!token.ok()) return token.status();
       report_.Add(position, stream_[at], *token, sequence_.typed.At(position));
       if ((at - 1) % kScoreChunk != kScoreChunk - 1 && at + 1 != end) continue;
       // A terminal gets output at once; a pipe or file gets it in large pieces.
@@ -104,17 +105,49 @@ class Scorer {
   // Position in the text of a predicted token of the stream.
   uint64_t TextPosition(uint64_t at) const { return at - 1 + first_predicted_; }
 
-  // The token of the stream at `at`, after those before it. A block's first token is predicted from
-  // the token before it, as in fairseq (TokenBlockDataset); the rest of its context is fed too
-  // (LMContextWindowDataset).
-  Result<ScoredToken> ScorePosition(Replicas& replicas, uint64_t at) const {
-    uint64_t fed = at - 1;
-    if (options_.block && fed % (*options_.block - options_.context) == 0) {
-      KINGLET_RETURN_IF_ERROR(replicas.Reset());
-      fed -= std::min(fed, options_.context);
+  // The first token that is fed before the stream's token at `at` is predicted, if others were fed
+  // before. A block's first token is predicted from the token before it, as in fairseq
+  // (TokenBlockDataset); the rest of its context is fed too (LMContextWindowDataset).
+  Result<uint64_t> BeginFeeding(Replicas& replicas, uint64_t at) const {
+    const uint64_t fed = at - 1;
+    if (!options_.block || fed % BlockStep() != 0) return fed;
+    KINGLET_RETURN_IF_ERROR(replicas.Reset());
+    return fed - std::min(fed, options_.context);
+  }
+  uint64_t BlockStep() const { return *options_.block - options_.context; }
+
+  // The token of the stream at `at`, after those before it.
+  Result<ScoredToken> ScorePosition(Replicas& replicas, uint64_t at) {
+    ScoredToken token;
+    if (!options_.places.rank && !options_.places.interval) {
+      if (at >= known_first_ + known_.size()) KINGLET_RETURN_IF_ERROR(ReadAhead(replicas, at));
+      token.log_probability = known_[at - known_first_];
+      return token;
     }
+    KINGLET_ASSIGN_OR_RETURN(uint64_t fed, BeginFeeding(replicas, at));
     for (; fed < at; ++fed) KINGLET_RETURN_IF_ERROR(replicas.Step(stream_[fed]));
-    return ScoreToken(options_.places, stream_[at], TextPosition(at), replicas);
+    const Result<ScoredToken> scored =
+        ScoreToken(options_.places, stream_[at], TextPosition(at), replicas);
+    if (!scored.ok()) return AtPosition(TextPosition(at), scored.status());
+    return *scored;
+  }
+
+  // Predicts the tokens from `at` to the end of a chunk, which the network reads together.
+  Status ReadAhead(Replicas& replicas, uint64_t at) {
+    KINGLET_ASSIGN_OR_RETURN(const uint64_t begin, BeginFeeding(replicas, at));
+    uint64_t end = std::min<uint64_t>(at - 1 + kScoreChunk, stream_.size() - 1);
+    if (options_.block) end = std::min(end, ((at - 1) / BlockStep() + 1) * BlockStep());
+    const std::span<const uint32_t> fed = std::span(stream_).subspan(begin, end - begin);
+    std::vector<double> out(fed.size());
+    uint64_t processed = 0;
+    const Status status = replicas.Score(fed, TextPosition(begin), out, processed);
+    if (!status.ok()) return AtPosition(TextPosition(begin + processed), status);
+    known_first_ = at;
+    known_.assign(out.begin() + static_cast<ptrdiff_t>(at - begin), out.end());
+    const Result<double> last = replicas.LogProbability(stream_[end], TextPosition(end));
+    if (!last.ok()) return AtPosition(TextPosition(end), last.status());
+    known_.push_back(*last);
+    return Status();
   }
 
   std::string Protocol() const {
@@ -130,6 +163,9 @@ class Scorer {
   std::optional<TextSize> size_;  // of what is scored
   ScoreReport& report_;
   Console& console_;
+  // Log-probabilities of the stream's tokens from known_first_ on that were read ahead.
+  uint64_t known_first_ = 1;
+  std::vector<double> known_;
 };
 
 // Refuses blocks that are longer than the model has positions.

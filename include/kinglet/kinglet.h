@@ -304,6 +304,25 @@ KINGLET_API kinglet_status kinglet_session_step_lanes(kinglet_session* session,
                                                       const uint32_t* lanes, const uint32_t* ids,
                                                       uint64_t count);
 
+// Processes a given text of one stream: tokens ids[0], .., ids[count - 1], as one call of
+// kinglet_session_step for each would, to the last bit, but quicker. In a Transformer up to 32 of
+// them go through the network together and each weight is read from memory once; in a recurrent
+// network they share the softmax. The first call takes memory for that from the model's limit;
+// where none is left, tokens go one by one.
+//
+// log_probabilities[i] (NULL: not wanted; [count] otherwise) is the natural logarithm of the
+// probability of ids[i] after the tokens before it, or a quiet NaN for the first token of a stream.
+//
+// Every id is checked before anything runs. An error in the middle (KINGLET_CANCELLED,
+// KINGLET_NOT_FINITE, KINGLET_OUT_OF_MEMORY) ends the call between two tokens: *processed (may be
+// NULL) of them are processed, and their log-probabilities written; those of the others are not
+// defined. The stream can go on from there.
+// Errors: as kinglet_session_step and kinglet_session_log_probability.
+KINGLET_API kinglet_status kinglet_session_step_many(kinglet_session* session, uint32_t lane,
+                                                     const uint32_t* ids, uint64_t count,
+                                                     double* log_probabilities,
+                                                     uint64_t* processed);
+
 // In a model with an encoder: starts a new stream in the lane and encodes its source, the `count`
 // tokens of the text to translate. Next, step the token that begins a translation (OpenNMT's "<s>")
 // and query what follows. Forks and saved states share the encoded source. The call allocates.

@@ -76,6 +76,13 @@ class Session : public TextQueries<Session> {
   Status StepLanes(const uint32_t* lanes, const uint32_t* ids, size_t count) {
     return StatusOf(kinglet_session_step_lanes(get(), lanes, ids, count));
   }
+  // A given text of one stream. `log_probabilities` has `count` elements or is null; *processed,
+  // unless null, tells after an error how many tokens were processed.
+  Status StepMany(const uint32_t* ids, size_t count, double* log_probabilities = nullptr,
+                  uint64_t* processed = nullptr, uint32_t lane = 0) {
+    return StatusOf(
+        kinglet_session_step_many(get(), lane, ids, count, log_probabilities, processed));
+  }
   Status Encode(const uint32_t* source, size_t count, uint32_t lane = 0) {
     return StatusOf(kinglet_session_encode(get(), lane, source, count));
   }

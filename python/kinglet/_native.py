@@ -119,6 +119,7 @@ SIGNATURES = {
     "session_lanes": "i:pp",
     "session_step": "i:puu",
     "session_step_lanes": "i:pppq",
+    "session_step_many": "i:pupqpp",
     "session_encode": "i:pupq",
     "session_reset": "i:pu",
     "session_position": "i:pup",

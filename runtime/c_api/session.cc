@@ -95,6 +95,22 @@ kinglet_status kinglet_session_step_lanes(kinglet_session* session, const uint32
   });
 }
 
+kinglet_status kinglet_session_step_many(kinglet_session* session, uint32_t lane,
+                                         const uint32_t* ids, uint64_t count,
+                                         double* log_probabilities, uint64_t* processed) {
+  const char* const function = __func__;
+  uint64_t done = 0;
+  const kinglet_status status = Guard([&]() -> Status {
+    KINGLET_RETURN_IF_ERROR(RequirePointer(function, "session", session));
+    KINGLET_ASSIGN_OR_RETURN(const auto tokens, kinglet::ReadArray(function, "ids", ids, count));
+    const std::span<double> out(log_probabilities,
+                                log_probabilities == nullptr ? 0 : tokens.size());
+    return session->session->StepMany(tokens, out, done, lane);
+  });
+  if (processed != nullptr) *processed = done;
+  return status;
+}
+
 kinglet_status kinglet_session_reset(kinglet_session* session, uint32_t lane) {
   const char* const function = __func__;
   return Guard([&]() -> Status {

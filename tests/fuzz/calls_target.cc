@@ -134,6 +134,15 @@ class Caller {
         for (uint32_t& lane : lanes) lane = Lane();
         return kinglet_session_step_lanes(session_, lanes.data(), ids.data(), ids.size());
       }
+      case 8: {
+        std::vector<uint32_t> ids(bytes_.Between(0, 80));
+        for (uint32_t& id : ids) id = bytes_.Byte() % 24;
+        std::vector<double> numbers(ids.size());
+        uint64_t processed = 0;
+        return kinglet_session_step_many(session_, Lane(), ids.data(), ids.size(),
+                                         bytes_.Bit() ? numbers.data() : nullptr,
+                                         bytes_.Bit() ? &processed : nullptr);
+      }
       case 7:
         return kinglet_session_cancel(bytes_.Bit() ? cancelled_ : session_);
       default:
