@@ -2,11 +2,13 @@
 // other ways. It is built without the converters too, for machines of another kind.
 //
 //   same_bits MODEL OUT [tokens=5000] [backend=cpu|ref|emulated] [threads=1] [lanes=1] [restore=0]
+//             [together=0]
 //
 // OUT gets doubles as they lie in memory: of each watched lane in turn (the first, the middle and
 // the last, which all have the same text) the log-probability of each next token, and of every word
 // after each 25th. restore=13: after every 13th token the stream is written as bytes and goes on in
-// another session.
+// another session. together=50: the stream gets 50 tokens by one call (Session::StepMany), as long as no
+// full distribution is asked for.
 #include <algorithm>
 #include <charconv>
 #include <cstdio>
@@ -14,6 +16,7 @@
 #include <fstream>
 #include <map>
 #include <set>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -32,7 +35,7 @@ constexpr uint32_t kLongestPart = 24;  // tokens of a text with a source
 struct Way {
   uint64_t tokens = 5000;
   std::string backend = "cpu";
-  uint32_t threads = 1, lanes = 1, restore = 0;
+  uint32_t threads = 1, lanes = 1, restore = 0, together = 0;
 };
 
 // What one lane reads before its stream begins anew.
@@ -101,7 +104,25 @@ class Run {
     return Status();
   }
 
+  // Each call ends where Ask wants every word, or with the part.
+  Status ScoreTogether(const std::vector<uint32_t>& tokens) {
+    for (size_t at = 0; at < tokens.size();) {
+      const size_t to_full = (kFullEvery - asked_ % kFullEvery) % kFullEvery + 1;
+      const size_t count = std::min({size_t{way_.together}, to_full, tokens.size() - at});
+      std::vector<double> of_tokens(count);
+      uint64_t processed = 0;
+      KINGLET_RETURN_IF_ERROR(
+          session_->StepMany(std::span(tokens).subspan(at, count), of_tokens, processed));
+      numbers_[0].insert(numbers_[0].end(), of_tokens.begin() + 1, of_tokens.end());
+      asked_ += count - 1;
+      at += count;
+      KINGLET_RETURN_IF_ERROR(Ask({tokens[at % tokens.size()]}));
+    }
+    return Status();
+  }
+
   Status ScorePart(size_t part) {
+    if (way_.together > 0 && !model_->plan().reading) return ScoreTogether(texts_[0][part].tokens);
     const size_t count = texts_[0][part].tokens.size();
     std::vector<uint32_t> ids(lanes_.size()), next(lanes_.size());
     for (size_t i = 0; i < count; ++i) {
@@ -191,6 +212,7 @@ bool ReadOption(const std::string& word, Way& way) {
   if (key == "tokens") return Read(value, way.tokens);
   if (key == "threads") return Read(value, way.threads);
   if (key == "lanes") return Read(value, way.lanes) && way.lanes > 0;
+  if (key == "together") return Read(value, way.together);
   return key == "restore" && Read(value, way.restore);
 }
 
@@ -203,8 +225,8 @@ int Main(const std::vector<std::string>& words) {
       return 2;
     }
   }
-  if (words.size() < 2 || (way.restore != 0 && way.lanes != 1)) {
-    std::fprintf(stderr, "same_bits: expected MODEL OUT, and one lane with restore\n");
+  if (words.size() < 2 || ((way.restore != 0 || way.together != 0) && way.lanes != 1)) {
+    std::fprintf(stderr, "same_bits: expected MODEL OUT, and one lane with restore or together\n");
     return 2;
   }
   const Status status = ScoreAndWrite(words[0], words[1], way);

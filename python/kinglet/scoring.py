@@ -70,6 +70,11 @@ def framed(model: Model, sentence: TextOrIds, bos: bool, eos: bool) -> list[int]
 
 def score_streams(model: Model, session: Session, streams: list[list[int]]) -> list[Score]:
     """Each stream from a fresh lane; its first token is not scored."""
+    unknown = model.vocabulary.unknown
+    if len(streams) == 1 and streams[0]:  # one text: its tokens go through the network together
+        session.reset()
+        alone = session.step_many(streams[0])
+        return [Score(tuple(streams[0][1:]), tuple(alone[1:]), unknown)]
     parents: list[int] = []
     ids: list[int] = []
     for stream in streams:
@@ -79,7 +84,6 @@ def score_streams(model: Model, session: Session, streams: list[list[int]]) -> l
             parents.extend(range(first, first + len(stream) - 1))
             ids.extend(stream)
     values = session.score_tree(parents, ids)[0]
-    unknown = model.vocabulary.unknown
     scores = []
     at = 0
     for stream in streams:

@@ -221,8 +221,8 @@ void RunDifferential(Input input) {
     const auto found = Compute(*file, text, way);
     if (!found) return;
     // A text that is read by one call ends where a number is not finite.
-    const size_t count = way.together > 1 ? found->size() : expected->size();
-    for (size_t i = 0; i < count; ++i) {
+    const size_t answers = way.together > 1 ? found->size() : expected->size();
+    for (size_t i = 0; i < answers; ++i) {
       const uint32_t next = text.tokens[std::min(i + 1, text.tokens.size() - 1)];
       const std::string difference = Compare((*found)[i], (*expected)[i], next, same_bits);
       Expect(difference.empty(), way.name + ": token " + std::to_string(i) + ": " + difference);

@@ -54,7 +54,7 @@ INSTANTIATE_TEST_SUITE_P(
         CTest{"Queries", TestQueries}, CTest{"QueryErrors", TestQueryErrors},
         CTest{"Samples", TestSamples}, CTest{"Work", TestWork}, CTest{"NotFinite", TestNotFinite},
         CTest{"Tokenize", TestTokenize}, CTest{"TokenizeErrors", TestTokenizeErrors},
-        CTest{"Trees", TestTrees}, CTest{"TreeErrors", TestTreeErrors},
+        CTest{"ManySteps", TestManySteps}, CTest{"Trees", TestTrees}, CTest{"TreeErrors", TestTreeErrors},
         CTest{"Sources", TestSources}, CTest{"SourceErrors", TestSourceErrors},
         CTest{"States", TestStates}, CTest{"StateBytes", TestStateBytes},
         CTest{"StateErrors", TestStateErrors}, CTest{"WordQueries", TestWordQueries},

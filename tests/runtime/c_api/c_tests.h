@@ -80,6 +80,7 @@ const char* TestSourceErrors(void);
 const char* TestTokenize(void);
 const char* TestTokenizeErrors(void);
 const char* TestTrees(void);
+const char* TestManySteps(void);
 const char* TestTreeErrors(void);
 const char* TestStates(void);
 const char* TestStateBytes(void);

@@ -246,6 +246,16 @@ TEST_P(OutOfMemory, LeavesEveryLaneAndStateAsItWas) {
     FailEachAllocation(
         "step_lanes", [&] { return kinglet_session_step_lanes(session, lanes, ids, 2); },
         unchanged);
+    // The first time there is a block of tokens to make. Afterwards the lane goes back.
+    kinglet_state* kept = nullptr;
+    ASSERT_EQ(kinglet_session_save(session, 2, &kept), KINGLET_OK);
+    double of_text[4] = {7, 7, 7, 7};
+    FailEachAllocation(
+        "step_many",
+        [&] { return kinglet_session_step_many(session, 2, kStream, 4, of_text, nullptr); },
+        unchanged);
+    ASSERT_EQ(kinglet_session_restore(session, 2, kept), KINGLET_OK);
+    kinglet_state_destroy(kept);
     // Another token every time, so that every query has something to compute.
     const uint32_t asked[] = {22, 1, 22};
     double some[3] = {7, 7, 7};

@@ -197,6 +197,30 @@ TEST(BenchTranslations, TheSourceIsEncodedBesideTheSteps) {
   }
 }
 
+TEST(BenchText, AGivenTextIsReadByOneCall) {
+  CommandFolder folder;
+  folder.WriteModel("m.kgl", TinyMicronet({.quantised = true, .cache_capacity = 7}));
+  folder.Write("ids.txt", "1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 1 2 3 4 5 6 7 8");
+  for (const std::string arguments : {"", " --no-skip --threads 2", " --ids ids.txt"}) {
+    const auto lines = folder.Run("bench m.kgl --mode text --rounds 2 --json" + arguments).Json();
+    ASSERT_EQ(lines.size(), 1u) << arguments;
+    const Json& line = lines[0];
+    EXPECT_EQ(line["mode"], "text");
+    EXPECT_EQ(line["timed"], 2);
+    EXPECT_EQ(line["text_length"], arguments == " --ids ids.txt" ? 5 : 256);
+    double sum = 0;
+    for (const Json& step : line["steps"]) sum += step["us"].get<double>();
+    const double mean = line["us_per_token"]["mean"];
+    EXPECT_NEAR(sum, mean, 1e-6 * mean + 1e-6);
+    EXPECT_GT(line["read_floor_us"].get<double>(), 0);
+  }
+  for (const std::string arguments : {"--lanes 2", "--mode text,score"}) {
+    EXPECT_TRUE(folder.Run("bench m.kgl --mode text " + arguments).IsRefusal()) << arguments;
+  }
+  folder.WriteModel("t.kgl", TinyTranslation());
+  EXPECT_TRUE(folder.Run("bench t.kgl --mode text").IsRefusal());
+}
+
 TEST(BenchMasked, WholeTextsAreRead) {
   CommandFolder folder;
   folder.WriteModel("m.kgl", TinyMasked());
