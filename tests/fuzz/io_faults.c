@@ -5,18 +5,25 @@
 //             eintr  every other call fails with EINTR
 //             eio, enospc   the call number FAULT_AT, from 1, and all later ones of its kind fail
 //             erofs  every file that is to be created, in any folder, is refused
+//             enomem, enomem1   the allocation number FAULT_AT since main began fails, with all
+//                     later ones, or alone: malloc, calloc, realloc, what aligns, and mmap
 //             eagain   the thread number FAULT_AT, from 1, and all later ones are not started
-// FAULT_CALLS names a file into which the number of counted calls is written at the end.
+// FAULT_CALLS names a file into which the number of counted calls, or of allocations, is written at
+// the end.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/types.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -150,11 +157,77 @@ typedef int (*Create)(pthread_t*, const pthread_attr_t*, Run, void*);
   }
 DEFINE_CREATE(pthread_create)
 
+// --- memory
+
+void* __libc_malloc(size_t bytes);
+void* __libc_calloc(size_t count, size_t bytes);
+void* __libc_realloc(void* memory, size_t bytes);
+void* __libc_memalign(size_t alignment, size_t bytes);
+
+static long allocations;        // since main began
+static long failing_from = -1;  // -1: none fails
+static long failing_to = LONG_MAX;
+
+static int HasMemory(void) {
+  if (failing_from < 0) return 1;
+  const long number = __atomic_add_fetch(&allocations, 1, __ATOMIC_RELAXED);
+  if (number < failing_from || number > failing_to) return 1;
+  errno = ENOMEM;
+  return 0;
+}
+
+void* malloc(size_t bytes) { return HasMemory() ? __libc_malloc(bytes) : NULL; }
+void* calloc(size_t count, size_t bytes) {
+  return HasMemory() ? __libc_calloc(count, bytes) : NULL;
+}
+void* realloc(void* memory, size_t bytes) {
+  return HasMemory() ? __libc_realloc(memory, bytes) : NULL;
+}
+void* memalign(size_t alignment, size_t bytes) {
+  return HasMemory() ? __libc_memalign(alignment, bytes) : NULL;
+}
+void* aligned_alloc(size_t alignment, size_t bytes) { return memalign(alignment, bytes); }
+int posix_memalign(void** memory, size_t alignment, size_t bytes) {
+  void* made = memalign(alignment, bytes);
+  if (made == NULL) return ENOMEM;
+  *memory = made;
+  return 0;
+}
+void* mmap(void* address, size_t bytes, int rights, int flags, int descriptor, off_t offset) {
+  if (!HasMemory()) return MAP_FAILED;
+  return (void*)syscall(SYS_mmap, address, bytes, rights, flags, descriptor, offset);
+}
+void* mmap64(void* address, size_t bytes, int rights, int flags, int descriptor, off64_t offset) {
+  return mmap(address, bytes, rights, flags, descriptor, offset);
+}
+
+typedef int (*Main)(int, char**, char**);
+static Main program;
+
+static int CountedMain(int count, char** arguments, char** environment) {
+  const char* at = getenv("FAULT_AT");
+  if (Is("enomem") || Is("enomem1")) {
+    failing_from = at != NULL ? atol(at) : LONG_MAX;
+    if (Is("enomem1")) failing_to = failing_from;
+  }
+  return program(count, arguments, environment);
+}
+
+int __libc_start_main(Main main, int count, char** arguments, void (*begin)(void),
+                      void (*end)(void), void (*end_linker)(void), void* stack) {
+  typedef int (*Start)(Main, int, char**, void (*)(void), void (*)(void), void (*)(void), void*);
+  program = main;
+  return ((Start)Next("__libc_start_main"))(CountedMain, count, arguments, begin, end, end_linker,
+                                            stack);
+}
+
 __attribute__((destructor)) static void Report(void) {
   const char* path = getenv("FAULT_CALLS");
+  const int of_memory = failing_from >= 0;
+  failing_from = -1;
   FILE* file = path != NULL ? fopen(path, "w") : NULL;
   if (file == NULL) return;
-  fprintf(file, "%ld\n", calls);
+  fprintf(file, "%ld\n", of_memory ? allocations : calls);
   unsetenv("FAULT_KIND");
   fclose(file);
 }
