@@ -8,7 +8,7 @@
 
 namespace kinglet {
 
-// With a newline at its end; inner values on lines of their own, `indent` more spaces for each level.
+// With a newline at its end; inner values on lines of their own, `indent` more spaces a level.
 // Bytes that are not UTF-8 become U+FFFD.
 std::string RecipeText(const RecipeValue& value, size_t indent);
 

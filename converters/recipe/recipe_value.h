@@ -14,7 +14,7 @@
 
 namespace kinglet {
 
-// The JSON library's own containers are not used: they allocate memory where they are destroyed, and
+// The JSON library's own containers are not used: they allocate where they are destroyed, and
 // end the process if there is none.
 struct RecipeValue {
   enum class Kind : uint8_t { kScalar, kArray, kObject };

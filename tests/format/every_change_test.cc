@@ -19,7 +19,7 @@ namespace {
 
 constexpr size_t kBlock = 64;
 
-// All changes are tried with KINGLET_EVERY_CHANGE in the environment; else every 5th pair of blocks.
+// With KINGLET_EVERY_CHANGE in the environment all changes are tried, else a fifth of the pairs.
 size_t StrideOfPairs() {
   constexpr size_t kSampled = 5;
   return std::getenv("KINGLET_EVERY_CHANGE") == nullptr ? kSampled : 1;

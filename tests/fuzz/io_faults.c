@@ -15,18 +15,17 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <malloc.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/types.h>
 #include <sys/uio.h>
 #include <unistd.h>
+
+#include "tests/support/c_memory.h"
 
 static long calls;
 
@@ -159,47 +158,16 @@ DEFINE_CREATE(pthread_create)
 
 // --- memory
 
-void* __libc_malloc(size_t bytes);
-void* __libc_calloc(size_t count, size_t bytes);
-void* __libc_realloc(void* memory, size_t bytes);
-void* __libc_memalign(size_t alignment, size_t bytes);
-
 static long allocations;        // since main began
-static long failing_from = -1;  // -1: none fails
+static long failing_from = -1;  // -1: they are not counted
 static long failing_to = LONG_MAX;
 
 static int HasMemory(void) {
   if (failing_from < 0) return 1;
   const long number = __atomic_add_fetch(&allocations, 1, __ATOMIC_RELAXED);
-  if (number < failing_from || number > failing_to) return 1;
-  errno = ENOMEM;
-  return 0;
+  return number < failing_from || number > failing_to;
 }
-
-void* malloc(size_t bytes) { return HasMemory() ? __libc_malloc(bytes) : NULL; }
-void* calloc(size_t count, size_t bytes) {
-  return HasMemory() ? __libc_calloc(count, bytes) : NULL;
-}
-void* realloc(void* memory, size_t bytes) {
-  return HasMemory() ? __libc_realloc(memory, bytes) : NULL;
-}
-void* memalign(size_t alignment, size_t bytes) {
-  return HasMemory() ? __libc_memalign(alignment, bytes) : NULL;
-}
-void* aligned_alloc(size_t alignment, size_t bytes) { return memalign(alignment, bytes); }
-int posix_memalign(void** memory, size_t alignment, size_t bytes) {
-  void* made = memalign(alignment, bytes);
-  if (made == NULL) return ENOMEM;
-  *memory = made;
-  return 0;
-}
-void* mmap(void* address, size_t bytes, int rights, int flags, int descriptor, off_t offset) {
-  if (!HasMemory()) return MAP_FAILED;
-  return (void*)syscall(SYS_mmap, address, bytes, rights, flags, descriptor, offset);
-}
-void* mmap64(void* address, size_t bytes, int rights, int flags, int descriptor, off64_t offset) {
-  return mmap(address, bytes, rights, flags, descriptor, offset);
-}
+static void IgnoreBlocks(int blocks) { (void)blocks; }
 
 typedef int (*Main)(int, char**, char**);
 static Main program;
@@ -209,6 +177,7 @@ static int CountedMain(int count, char** arguments, char** environment) {
   if (Is("enomem") || Is("enomem1")) {
     failing_from = at != NULL ? atol(at) : LONG_MAX;
     if (Is("enomem1")) failing_to = failing_from;
+    AskBeforeAllocating(HasMemory, IgnoreBlocks);
   }
   return program(count, arguments, environment);
 }

@@ -1,24 +1,11 @@
 #include "tests/support/failing_memory.h"
 
 #include <atomic>
-#include <cerrno>
 #include <cstdlib>
 #include <new>
 
 #ifdef KINGLET_FAILS_C_MEMORY
-#include <malloc.h>
-#include <sys/mman.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-
-// The C library's own names for the functions that this file replaces.
-extern "C" {
-void* __libc_malloc(size_t bytes);
-void* __libc_calloc(size_t count, size_t bytes);
-void* __libc_realloc(void* memory, size_t bytes);
-void* __libc_memalign(size_t alignment, size_t bytes);
-void __libc_free(void* memory);
-}
+#include "tests/support/c_memory.h"
 #endif
 
 namespace kinglet {
@@ -72,17 +59,11 @@ void* AllocateOrThrow(size_t bytes, size_t alignment) {
 }
 
 #ifdef KINGLET_FAILS_C_MEMORY
-// What allocate() gives, unless the allocation is one that fails.
-template <class Allocate>
-void* CountedBlock(const Allocate& allocate) {
-  if (!MaySucceed()) {
-    errno = ENOMEM;
-    return nullptr;
-  }
-  void* const memory = allocate();
-  if (memory != nullptr) c_blocks.fetch_add(1, std::memory_order_relaxed);
-  return memory;
-}
+[[maybe_unused]] const bool c_memory_is_asked_for = [] {
+  AskBeforeAllocating([] { return MaySucceed() ? 1 : 0; },
+                      [](int more) { c_blocks.fetch_add(more, std::memory_order_relaxed); });
+  return true;
+}();
 #endif
 
 }  // namespace
@@ -133,62 +114,3 @@ void operator delete[](void* p, size_t, align_val_t) noexcept { Release(p); }
 void operator delete(void* p, align_val_t, const nothrow_t&) noexcept { Release(p); }
 void operator delete[](void* p, align_val_t, const nothrow_t&) noexcept { Release(p); }
 // NOLINTEND(misc-new-delete-overloads)
-
-#ifdef KINGLET_FAILS_C_MEMORY
-#define KINGLET_REPLACES extern "C" __attribute__((visibility("default")))
-// NOLINTBEGIN(readability-identifier-naming): the C library's names
-KINGLET_REPLACES void* malloc(size_t bytes) noexcept {
-  return kinglet::CountedBlock([=] { return __libc_malloc(bytes); });
-}
-KINGLET_REPLACES void* calloc(size_t count, size_t bytes) noexcept {
-  return kinglet::CountedBlock([=] { return __libc_calloc(count, bytes); });
-}
-KINGLET_REPLACES void* realloc(void* memory, size_t bytes) noexcept {
-  if (memory == nullptr) return malloc(bytes);
-  if (bytes == 0) {
-    free(memory);
-    return nullptr;
-  }
-  if (!kinglet::MaySucceed()) {
-    errno = ENOMEM;
-    return nullptr;
-  }
-  return __libc_realloc(memory, bytes);
-}
-KINGLET_REPLACES void* memalign(size_t alignment, size_t bytes) noexcept {
-  return kinglet::CountedBlock([=] { return __libc_memalign(alignment, bytes); });
-}
-KINGLET_REPLACES void* aligned_alloc(size_t alignment, size_t bytes) noexcept {
-  return memalign(alignment, bytes);
-}
-KINGLET_REPLACES int posix_memalign(void** memory, size_t alignment, size_t bytes) noexcept {
-  void* const made = memalign(alignment, bytes);
-  if (made == nullptr) return ENOMEM;
-  *memory = made;
-  return 0;
-}
-KINGLET_REPLACES void free(void* memory) noexcept {
-  if (memory != nullptr) kinglet::c_blocks.fetch_sub(1, std::memory_order_relaxed);
-  __libc_free(memory);
-}
-
-KINGLET_REPLACES void* mmap(void* address, size_t bytes, int rights, int flags, int descriptor,
-                            off_t offset) noexcept {
-  if (!kinglet::MaySucceed()) {
-    errno = ENOMEM;
-    return MAP_FAILED;
-  }
-  const auto made = syscall(SYS_mmap, address, bytes, rights, flags, descriptor, offset);
-  if (made != -1) kinglet::c_blocks.fetch_add(1, std::memory_order_relaxed);
-  return reinterpret_cast<void*>(made);  // NOLINT(performance-no-int-to-ptr): what it returns
-}
-KINGLET_REPLACES void* mmap64(void* address, size_t bytes, int rights, int flags, int descriptor,
-                              off64_t offset) noexcept {
-  return mmap(address, bytes, rights, flags, descriptor, offset);
-}
-KINGLET_REPLACES int munmap(void* address, size_t bytes) noexcept {
-  kinglet::c_blocks.fetch_sub(1, std::memory_order_relaxed);
-  return static_cast<int>(syscall(SYS_munmap, address, bytes));
-}
-// NOLINTEND(readability-identifier-naming)
-#endif
