@@ -181,7 +181,13 @@ Option Arguments::AddFlag(const std::string& name, bool& value, const std::strin
   return Option(app_->add_flag(name, value, help));
 }
 
-Option Arguments::Get(const std::string& name) { return Option(app_->get_option(name)); }
+Option Arguments::Get(const std::string& name) {
+  // The library's own search allocates memory where it may not throw.
+  for (CLI::Option* option : app_->get_options()) {
+    if (option->check_name(name)) return Option(option);
+  }
+  throw CLI::OptionNotFound(name);
+}
 
 void Arguments::Footer(const std::string& text) { app_->footer(text); }
 

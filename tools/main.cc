@@ -1,11 +1,14 @@
 // The kinglet command: parses the command line, runs one subcommand, and turns its Status into
 // an exit status. 0: success; 1: failure; 2: wrong command line; 130 (128 + SIGINT): Ctrl-C.
+#include <unistd.h>
+
 #include <algorithm>
 #include <csignal>
 #include <cstdlib>
 #include <new>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tools/console.h"
@@ -110,12 +113,18 @@ int main(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);  // likewise for the file-size limit
   try {
-    return kinglet::Main(argc, argv);
+    try {
+      return kinglet::Main(argc, argv);
+    } catch (const std::bad_alloc&) {
+      throw;
+    } catch (const std::exception& error) {
+      kinglet::PrintError(kinglet::Status(KINGLET_INTERNAL, error.what()));
+    }
   } catch (const std::bad_alloc&) {
-    kinglet::PrintError(kinglet::Status(
-        KINGLET_OUT_OF_MEMORY, "memory: command: expected enough memory, found none left"));
-  } catch (const std::exception& error) {
-    kinglet::PrintError(kinglet::Status(KINGLET_INTERNAL, error.what()));
+    // There may be no memory for the message either.
+    constexpr std::string_view kLine =
+        "kinglet: memory: command: expected enough memory, found none left\n";
+    static_cast<void>(::write(2, kLine.data(), kLine.size()) < 0);
   }
   return 1;
 }

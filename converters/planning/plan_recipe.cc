@@ -3,34 +3,36 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
-#include <fstream>
-#include <iterator>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <utility>
 #include <vector>
 
 #include "converters/recipe/recipe_node.h"
+#include "converters/recipe/recipe_text.h"
+#include "converters/recipe/recipe_value.h"
+#include "converters/sources/input_file.h"
+#include "format/utf8.h"
 
 namespace kinglet {
 namespace {
 
-using PlanJson = nlohmann::ordered_json;
-
 // The base recipe's members; it was read and parsed before.
-Result<PlanJson> BaseOf(const std::string& path) {
-  PlanJson recipe = PlanJson::object();
-  if (path.empty()) return recipe;
+Result<RecipeValue> BaseOf(const std::string& path) {
+  if (path.empty()) return ObjectValue();
   KINGLET_RETURN_IF_ERROR(RecipeNode::Read(path).status());  // says what is wrong, and where
-  std::ifstream file(path, std::ios::binary);
-  const std::string text(std::istreambuf_iterator<char>(file), {});
-  recipe = PlanJson::parse(text, nullptr, false);
-  const auto calibrates = [](const PlanJson& pass) {
-    return pass.is_object() && pass.contains("pass") && pass["pass"] == "calibrate";
+  KINGLET_ASSIGN_OR_RETURN(const std::string text, ReadWholeFile(path));
+  // Read again: what is there now is another file if someone writes it meanwhile.
+  KINGLET_RETURN_IF_ERROR(RecipeNode::Parse(path, text).status());
+  RecipeValue recipe = RecipeValueBuilder().Build(text);
+  const auto calibrates = [](const RecipeValue& pass) {
+    const RecipeValue* const name = pass.Find("pass");
+    // The library's own comparison allocates memory where it may not throw.
+    return name != nullptr && name->scalar.is_string() &&
+           name->scalar.get_ref<const std::string&>() == "calibrate";
   };
+  const RecipeValue* const passes = recipe.Find("passes");
   if (!recipe.is_object() ||
-      (recipe.contains("passes") &&
-       std::any_of(recipe["passes"].begin(), recipe["passes"].end(), calibrates))) {
+      (passes != nullptr && std::any_of(passes->items.begin(), passes->items.end(), calibrates))) {
     return Status::Refusal(KINGLET_INVALID_ARGUMENT, "plan", path,
                            "a recipe that does not calibrate", "one that does");
   }
@@ -40,57 +42,77 @@ Result<PlanJson> BaseOf(const std::string& path) {
 // The name of a choice that is not the first.
 template <size_t kCount, class Choice>
 void AddName(const char* key, const std::array<std::string_view, kCount>& names, Choice choice,
-             PlanJson& pass) {
+             RecipeValue& pass) {
   const auto index = static_cast<size_t>(choice);
-  if (index != 0) pass[key] = std::string(names[index]);
+  if (index != 0) pass.Set(key, std::string(names[index]));
+}
+
+RecipeValue Texts(const std::vector<std::string>& texts) {
+  RecipeValue array = ArrayValue();
+  for (const std::string& text : texts) array.Append(text);
+  return array;
+}
+
+RecipeValue PassOf(const char* name) {
+  RecipeValue pass = ObjectValue();
+  return pass.Set("pass", name);
 }
 
 }  // namespace
 
 Result<std::string> PlanRecipe(const SensitivityRecord& record, const CompressionPlan& plan,
                                const PlanQuantisers& quantisers, const std::string& base) {
-  KINGLET_ASSIGN_OR_RETURN(PlanJson recipe, BaseOf(base));
-  PlanJson passes = recipe.contains("passes") ? recipe["passes"] : PlanJson::array();
-  PlanJson fractions = PlanJson::object();
+  if (!IsUtf8(quantisers.calibration)) {
+    return Status::Refusal(KINGLET_INVALID_ARGUMENT, "plan", quantisers.calibration,
+                           "a path in UTF-8, which JSON can hold", "other bytes");
+  }
+  KINGLET_ASSIGN_OR_RETURN(RecipeValue recipe, BaseOf(base));
+  const RecipeValue* const before = recipe.Find("passes");
+  RecipeValue passes = before != nullptr ? *before : ArrayValue();
+  RecipeValue fractions = ObjectValue();
   std::map<std::pair<uint64_t, uint64_t>, std::vector<std::string>> coded;
   std::map<int, std::vector<std::string>> quantised;
   std::vector<std::string> rest = record.rest;
   for (size_t i = 0; i < plan.groups.size(); ++i) {
     const GroupPlan& group = plan.groups[i];
     for (const std::string& name : record.groups[i].tensors) {
-      if (group.sparsity) fractions[name] = *group.sparsity;
+      if (group.sparsity) fractions.Set(name, *group.sparsity);
       if (group.bits) quantised[*group.bits].push_back(name);
       if (!group.codes) continue;
       coded[{group.codes->positions, group.codes->sub_vectors}].push_back(name);
       rest.push_back(name + ".codebook");
     }
   }
-  if (!fractions.empty()) passes.push_back({{"pass", "prune"}, {"fractions", fractions}});
+  if (!fractions.items.empty()) {
+    passes.Append(PassOf("prune").Set("fractions", std::move(fractions)));
+  }
   for (const auto& [shape, names] : coded) {
-    passes.push_back({{"pass", "code"},
-                      {"tensors", names},
-                      {"positions", shape.first},
-                      {"sub_vectors", shape.second}});
+    RecipeValue pass = PassOf("code");
+    pass.Set("tensors", Texts(names)).Set("positions", shape.first);
+    passes.Append(pass.Set("sub_vectors", shape.second));
   }
   if (!quantised.empty()) {
     std::vector<std::string>& others = quantised[record.rest_bits];
     others.insert(others.end(), rest.begin(), rest.end());
     for (const auto& [bits, names] : quantised) {
       if (names.empty()) continue;
-      passes.push_back({{"pass", "quantise"}, {"tensors", names}, {"bits", bits}});
-      AddName("scale_by", kScaleByNames, quantisers.scale_by, passes.back());
-      AddName("round_by", kRoundByNames, quantisers.round_by, passes.back());
+      RecipeValue pass = PassOf("quantise");
+      pass.Set("tensors", Texts(names)).Set("bits", bits);
+      AddName("scale_by", kScaleByNames, quantisers.scale_by, pass);
+      AddName("round_by", kRoundByNames, quantisers.round_by, pass);
+      passes.Append(std::move(pass));
     }
     if (!quantisers.calibration.empty()) {
-      passes.push_back(
-          {{"pass", "calibrate"}, {"text", quantisers.calibration}, {"bits", record.rest_bits}});
-      AddName("range_by", kRangeRuleNames, quantisers.range_by, passes.back());
-      if (quantisers.percentile) passes.back()["percentile"] = *quantisers.percentile;
+      RecipeValue pass = PassOf("calibrate");
+      pass.Set("text", quantisers.calibration).Set("bits", record.rest_bits);
+      AddName("range_by", kRangeRuleNames, quantisers.range_by, pass);
+      if (quantisers.percentile) pass.Set("percentile", *quantisers.percentile);
+      passes.Append(std::move(pass));
     }
   }
-  recipe["passes"] = std::move(passes);
-  constexpr int kIndent = 1;
-  return recipe.dump(kIndent) + "\n";
+  recipe.Set("passes", std::move(passes));
+  constexpr size_t kIndent = 1;
+  return RecipeText(recipe, kIndent);
 }
 
 }  // namespace kinglet

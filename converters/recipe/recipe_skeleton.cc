@@ -4,7 +4,6 @@
 #include <array>
 #include <cstdint>
 #include <initializer_list>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
 #include <string_view>
@@ -12,15 +11,18 @@
 #include <vector>
 
 #include "converters/families/name_match.h"
+#include "converters/recipe/recipe_text.h"
+#include "converters/recipe/recipe_value.h"
 #include "format/encoding.h"
 
 namespace kinglet {
 namespace {
 
 using std::string_view_literals::operator""sv;
-using OrderedJson = nlohmann::ordered_json;
 
 constexpr const char* kToFill = "?";
+RecipeValue ToFill() { return {.scalar = kToFill}; }
+
 // A family that fits less is no place to begin.
 constexpr double kNearFamily = 0.5;
 // Parts of names of tables that words go in by, and come out by.
@@ -36,10 +38,11 @@ class Skeleton {
     const std::vector<NameMatch> nearest = NearestCodes(weights_);
     const bool near =
         !nearest.empty() && nearest.front().family != nullptr && nearest.front().fit >= kNearFamily;
-    OrderedJson recipe = {{"comment", OrderedJson::object()}};
+    RecipeValue recipe = ObjectValue();
+    recipe.Set("comment", ObjectValue());  // comes first
     if (const std::optional<PrefixMatch> inner = FittingPrefix(weights_)) {
-      recipe["prefix"] = inner->prefix;
-      recipe["family"] = std::string(inner->match.code->name);
+      recipe.Set("prefix", inner->prefix);
+      recipe.Set("family", std::string(inner->match.code->name));
       for (const SourceTensor& tensor : weights_) {
         if (tensor.name.starts_with(inner->prefix)) named_.insert(tensor.name);
       }
@@ -48,36 +51,40 @@ class Skeleton {
     } else {
       AddBlocks(recipe);
     }
-    recipe["comment"] = Comment();
-    return recipe.dump(2, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
+    recipe.Set("comment", Comment());
+    constexpr size_t kIndent = 2;
+    return RecipeText(recipe, kIndent);
   }
 
  private:
   // Tensors that the family lacks are tables that other tensors make.
-  void AddFamily(const NameMatch& match, OrderedJson& recipe) {
-    recipe["family"] = std::string(match.code->name);
+  void AddFamily(const NameMatch& match, RecipeValue& recipe) {
+    recipe.Set("family", std::string(match.code->name));
     const std::set<std::string_view> unused(match.unused.begin(), match.unused.end());
     for (const SourceTensor& tensor : weights_) {
       if (!unused.contains(tensor.name)) named_.insert(tensor.name);
     }
-    for (const std::string& missing : match.missing) recipe["tables"][missing] = TableFor(missing);
+    RecipeValue tables = ObjectValue();
+    for (const std::string& missing : match.missing) tables.Set(missing, TableFor(missing));
+    if (!match.missing.empty()) recipe.Set("tables", std::move(tables));
   }
 
   // The table that tensors below the missing one's module make.
-  OrderedJson TableFor(const std::string& missing) {
+  RecipeValue TableFor(const std::string& missing) {
     for (const DpqNames& names : FindDpq()) {
       const std::string module = names.module.substr(0, names.module.rfind('.'));
       if (missing.starts_with(module)) return Dpq(names);
     }
-    return kToFill;
+    return ToFill();
   }
 
-  void AddBlocks(OrderedJson& recipe) {
+  void AddBlocks(RecipeValue& recipe) {
     const std::optional<std::string> module = RecurrentModule();
     if (module) NameRecurrent(*module);
-    recipe["embedding"] = {{"scale", kToFill}, {"table", InputTable()}};
-    recipe["recurrent"] = module ? Recurrent(*module) : OrderedJson(kToFill);
-    recipe["softmax"] = Softmax();
+    RecipeValue embedding = ObjectValue();
+    recipe.Set("embedding", embedding.Set("scale", kToFill).Set("table", InputTable()));
+    recipe.Set("recurrent", module ? Recurrent(*module) : ToFill());
+    recipe.Set("softmax", Softmax());
   }
 
   // --- recurrent layers ---
@@ -106,13 +113,14 @@ class Skeleton {
     }
   }
 
-  OrderedJson Recurrent(const std::string& module) const {
+  RecipeValue Recurrent(const std::string& module) const {
     const SourceTensor& first = *Find(module + std::string(kRecurrentMark));
     const uint64_t units = first.shape[1];
     const char* cell = kToFill;
     if (first.shape[0] / 4 == units && first.shape[0] % 4 == 0) cell = "lstm";
     if (first.shape[0] / 3 == units && first.shape[0] % 3 == 0) cell = "gru";
-    return {{"cell", cell}, {"torch", module}, {"layers", Layers(module)}};
+    RecipeValue recurrent = ObjectValue();
+    return recurrent.Set("cell", cell).Set("torch", module).Set("layers", Layers(module));
   }
 
   // --- tables ---
@@ -144,52 +152,52 @@ class Skeleton {
     return found;
   }
 
-  OrderedJson Dpq(const DpqNames& names) {
+  RecipeValue Dpq(const DpqNames& names) {
     const SourceTensor& query = *Find(names.query);
     const SourceTensor& keys = *Find(names.keys);
-    OrderedJson table = {{"method", kToFill},
-                         {"positions", kToFill},
-                         {"query", Named(names.query)},
-                         {"keys", Named(names.keys)}};
+    RecipeValue table = ObjectValue();
+    table.Set("method", kToFill).Set("positions", kToFill);
+    table.Set("query", Named(names.query)).Set("keys", Named(names.keys));
     // keys [positions or 1, choices, length], query [words, positions * length]
     if (keys.shape.size() == 3 && query.shape.size() == 2 && keys.shape[2] > 0) {
-      table["positions"] = query.shape[1] / keys.shape[2];
+      table.Set("positions", query.shape[1] / keys.shape[2]);
     }
-    if (!names.values.empty()) table["values"] = Named(names.values);
-    table["combine"] = kToFill;
+    if (!names.values.empty()) table.Set("values", Named(names.values));
+    table.Set("combine", kToFill);
     if (names.mean.empty() || names.variance.empty()) {
-      table["batch_norm"] = "none";
+      table.Set("batch_norm", "none");
     } else {
       const SourceTensor& mean = *Find(names.mean);
       const bool choices =
           keys.shape.size() == 3 && mean.shape == std::vector<uint64_t>{keys.shape[1]};
-      table["batch_norm"] = choices ? "choices" : "responses";
-      table["mean"] = Named(names.mean);
-      table["variance"] = Named(names.variance);
-      table["epsilon"] = kToFill;
+      table.Set("batch_norm", choices ? "choices" : "responses");
+      table.Set("mean", Named(names.mean)).Set("variance", Named(names.variance));
+      table.Set("epsilon", kToFill);
     }
     named_.insert(names.module + ".bn.num_batches_tracked");
     named_.insert(names.module + ".batch_norm.num_batches_tracked");
-    return {{"dpq", std::move(table)}};
+    RecipeValue made = ObjectValue();
+    return made.Set("dpq", std::move(table));
   }
 
-  OrderedJson InputTable() {
+  RecipeValue InputTable() {
     const std::vector<DpqNames> coded = FindDpq();
     if (!coded.empty()) return Dpq(coded.front());
     const SourceTensor* table = TableNamed(kInputWords);
-    return table == nullptr ? OrderedJson(kToFill) : TableOf(*table);
+    return table == nullptr ? ToFill() : TableOf(*table);
   }
 
-  OrderedJson Softmax() {
+  RecipeValue Softmax() {
     const SourceTensor* table = TableNamed(kOutputWords);
-    if (table == nullptr) return {{"table", kToFill}};
-    OrderedJson softmax = {{"table", TableOf(*table)}};
+    RecipeValue softmax = ObjectValue();
+    softmax.Set("table", table == nullptr ? ToFill() : TableOf(*table));
+    if (table == nullptr) return softmax;
     for (const SourceTensor& tensor : weights_) {
       if (tensor.shape != std::vector<uint64_t>{table->shape[0]} ||
           tensor.name.find("bias") == std::string::npos || named_.contains(tensor.name)) {
         continue;
       }
-      softmax["bias"] = Named(tensor.name);
+      softmax.Set("bias", Named(tensor.name));
       break;
     }
     return softmax;
@@ -201,18 +209,20 @@ class Skeleton {
   }
 
   // A dense table, or, for integers, a table of codes: a matrix of the same module is the codebook.
-  OrderedJson TableOf(const SourceTensor& tensor) {
-    if (!HasIntegers(tensor)) return Named(tensor.name);
+  RecipeValue TableOf(const SourceTensor& tensor) {
+    if (!HasIntegers(tensor)) return {.scalar = Named(tensor.name)};
     const std::string module = tensor.name.substr(0, tensor.name.rfind('.') + 1);
-    OrderedJson codes = {{"codebook", kToFill}, {"codes", Named(tensor.name)}};
+    RecipeValue codes = ObjectValue();
+    codes.Set("codebook", kToFill).Set("codes", Named(tensor.name));
     for (const SourceTensor& other : weights_) {
       if (other.shape.size() != 2 || HasIntegers(other) || !other.name.starts_with(module))
         continue;
-      codes["codebook"] = Named(other.name);
+      codes.Set("codebook", Named(other.name));
       break;
     }
-    for (const char* key : {"combine", "pools", "indices"}) codes[key] = kToFill;
-    return {{"codes", std::move(codes)}};
+    for (const char* key : {"combine", "pools", "indices"}) codes.Set(key, kToFill);
+    RecipeValue made = ObjectValue();
+    return made.Set("codes", std::move(codes));
   }
 
   // Whether the tensor is one of several with numbers, as the bands of an adaptive table are.
@@ -261,15 +271,16 @@ class Skeleton {
     return name;
   }
 
-  OrderedJson Comment() const {
-    OrderedJson comment = {
-        {"next", "put a name, a number or an object for each \"?\" (docs/RECIPES.md)"}};
+  RecipeValue Comment() const {
+    RecipeValue comment = ObjectValue(), unnamed = ObjectValue();
+    comment.Set("next", "put a name, a number or an object for each \"?\" (docs/RECIPES.md)");
     for (const SourceTensor& tensor : weights_) {
       if (named_.contains(tensor.name)) continue;
       const std::string type =
           tensor.type ? std::string(ElementName(*tensor.type)) : std::string("unknown");
-      comment["tensors that no key names"][tensor.name] = type + " " + ShapeText(tensor.shape);
+      unnamed.Set(tensor.name, type + " " + ShapeText(tensor.shape));
     }
+    if (!unnamed.items.empty()) comment.Set("tensors that no key names", std::move(unnamed));
     return comment;
   }
 

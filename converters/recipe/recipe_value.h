@@ -1,4 +1,4 @@
-// The values of a recipe's JSON, for recipe_node.cc.
+// The values of a recipe's JSON, read or to be written (recipe_text.h).
 #ifndef KINGLET_CONVERTERS_RECIPE_RECIPE_VALUE_H_
 #define KINGLET_CONVERTERS_RECIPE_RECIPE_VALUE_H_
 
@@ -8,13 +8,14 @@
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 namespace kinglet {
 
-// A value of the document. The JSON library's own containers are not used: they allocate memory
-// where they are destroyed, and end the process if there is none.
+// The JSON library's own containers are not used: they allocate where they are destroyed, and
+// end the process if there is none.
 struct RecipeValue {
   enum class Kind : uint8_t { kScalar, kArray, kObject };
 
@@ -30,7 +31,41 @@ struct RecipeValue {
     const auto found = std::find(names.begin(), names.end(), name);
     return found != names.end() ? &items[static_cast<size_t>(found - names.begin())] : nullptr;
   }
+  // Sets a member of an object; one of that name is replaced. A value that is no RecipeValue is a
+  // scalar of the JSON library.
+  template <class Value>
+  RecipeValue& Set(std::string_view name, Value value) {
+    kind = Kind::kObject;
+    const auto found = std::find(names.begin(), names.end(), name);
+    if (found != names.end()) {
+      items[static_cast<size_t>(found - names.begin())] = Made(std::move(value));
+    } else {
+      items.push_back(Made(std::move(value)));
+      names.emplace_back(name);
+    }
+    return *this;
+  }
+  template <class Value>
+  void Append(Value value) {
+    kind = Kind::kArray;
+    items.push_back(Made(std::move(value)));
+  }
+
+ private:
+  template <class Value>
+  static RecipeValue Made(Value value) {
+    if constexpr (std::is_same_v<Value, RecipeValue>) {
+      return value;
+    } else {
+      RecipeValue made;
+      made.scalar = std::move(value);
+      return made;
+    }
+  }
 };
+
+inline RecipeValue ObjectValue() { return {.kind = RecipeValue::Kind::kObject}; }
+inline RecipeValue ArrayValue() { return {.kind = RecipeValue::Kind::kArray}; }
 
 // Builds the values of a text that is JSON and nests no deeper than a recipe may.
 class RecipeValueBuilder : public nlohmann::json_sax<nlohmann::json> {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstdio>
 #include <span>
 
@@ -19,6 +20,18 @@ constexpr uint64_t kMaxExpansion = 1032;
 struct EntryCloser {
   void operator()(zip_file_t* file) const { zip_fclose(file); }
 };
+
+// What libzip says: that memory ran out, or what is wrong with the archive.
+Status ZipFailure(zip_error_t* error, const std::string& where, const std::string& expected,
+                  const std::string& after = "") {
+  const bool by_system = zip_error_system_type(error) == ZIP_ET_SYS;
+  if (zip_error_code_zip(error) == ZIP_ER_MEMORY ||
+      (by_system && zip_error_code_system(error) == ENOMEM)) {
+    return Status::Refusal(KINGLET_OUT_OF_MEMORY, "zip archive", where, "enough memory",
+                           "none left");
+  }
+  return RefuseZip(where, expected, zip_error_strerror(error) + after);
+}
 
 }  // namespace
 
@@ -45,15 +58,19 @@ Result<ZipArchive> ZipArchive::Open(const InputFile& file) {
                            "none left");
   }
   int error = 0;
+  errno = 0;
   result.archive_.reset(zip_fdopen(descriptor, 0, &error));
+  // Where libzip has no memory for the directory, it says that there is none.
+  if (result.archive_ == nullptr && errno == ENOMEM) error = ZIP_ER_MEMORY;
   if (result.archive_ == nullptr) {
     ::close(descriptor);
-    zip_error_t text;
-    zip_error_init_with_code(&text, error);
-    const std::string found = zip_error_strerror(&text);
-    zip_error_fini(&text);
-    return RefuseZip("directory", "a zip archive",
-                     found + " (the file is cut off or damaged: copy or download it again)");
+    struct Error {
+      zip_error_t error;
+      ~Error() { zip_error_fini(&error); }
+    } failure;
+    zip_error_init_with_code(&failure.error, error);
+    return ZipFailure(&failure.error, "directory", "a zip archive",
+                      " (the file is cut off or damaged: copy or download it again)");
   }
   return result;
 }
@@ -81,7 +98,7 @@ Result<ZipArchive::Entry> ZipArchive::At(uint64_t index) const {
   zip_stat_init(&info);
   constexpr zip_uint64_t kNeeded = ZIP_STAT_SIZE | ZIP_STAT_COMP_SIZE | ZIP_STAT_COMP_METHOD;
   if (zip_stat_index(archive_.get(), index, 0, &info) != 0 || (info.valid & kNeeded) != kNeeded) {
-    return RefuseZip(where, "a size", zip_strerror(archive_.get()));
+    return ZipFailure(zip_get_error(archive_.get()), where, "a size");
   }
   entry.bytes = info.size;
   entry.stored = info.comp_size;
@@ -108,10 +125,11 @@ Status ZipArchive::Read(const Entry& entry, uint64_t offset, uint64_t bytes,
   const std::string where = "entry " + QuotedName(entry.name);
   const std::unique_ptr<zip_file_t, EntryCloser> file(
       zip_fopen_index(archive_.get(), entry.index, 0));
-  if (file == nullptr) return RefuseZip(where, "readable bytes", zip_strerror(archive_.get()));
+  if (file == nullptr) return ZipFailure(zip_get_error(archive_.get()), where, "readable bytes");
   const auto failed = [&](uint64_t at) {
-    return RefuseZip(where, "the " + std::to_string(entry.bytes) + " bytes of the directory",
-                     zip_file_strerror(file.get()) + (" at byte " + std::to_string(at)));
+    return ZipFailure(zip_file_get_error(file.get()), where,
+                      "the " + std::to_string(entry.bytes) + " bytes of the directory",
+                      " at byte " + std::to_string(at));
   };
   std::vector<std::byte> piece;
   const auto fill = [&](uint64_t at, uint64_t most) -> Status {
@@ -128,7 +146,7 @@ Status ZipArchive::Read(const Entry& entry, uint64_t offset, uint64_t bytes,
   uint64_t at = 0;
   if (entry.compression == Compression::kStored && offset > kPieceBytes) {
     if (zip_fseek(file.get(), static_cast<zip_int64_t>(offset), SEEK_SET) != 0) {
-      return RefuseZip(where, "byte " + std::to_string(offset), zip_file_strerror(file.get()));
+      return ZipFailure(zip_file_get_error(file.get()), where, "byte " + std::to_string(offset));
     }
     at = offset;
   }

@@ -1,5 +1,5 @@
 // Conversions for which memory runs out: one error that says so, nothing written, and the next
-// conversion makes the same file as ever.
+// conversion makes the same file as ever. Also what else writes a recipe.
 #include <gtest/gtest.h>
 #include <sched.h>
 #include <unistd.h>
@@ -11,6 +11,9 @@
 #include <vector>
 
 #include "converters/convert.h"
+#include "converters/planning/plan_recipe.h"
+#include "converters/recipe/recipe_skeleton.h"
+#include "converters/sources/source_file.h"
 #include "tests/converters/synthetic.h"
 #include "tests/support/fail_each_allocation.h"
 
@@ -80,7 +83,7 @@ class ConvertWithoutMemory : public testing::Test {
           }
         },
         [&] { ASSERT_EQ(folder_.Names(), files) << message; },
-        {.repeatable = true, .places = Places()});
+        {.repeatable = true, .places = Places(), .uses_libzip = true});
     EXPECT_GT(places, 500) << message;
     if (HasFailure()) ADD_FAILURE() << message;
   }
@@ -131,6 +134,50 @@ TEST_F(ConvertWithoutMemory, ASafetensorsFileWithItsTokenizer) {
 TEST_F(ConvertWithoutMemory, ATranslationModel) {
   options_.checkpoint = Data("opennmt/plain");
   ExpectSafe("OpenNMT");
+}
+
+// --- recipes that are written
+
+// `make` gives a text or an error; every answer must be the first one.
+template <class Make>
+void ExpectSafeText(const char* what, const Make& make) {
+  const Result<std::string> expected = make();
+  ASSERT_TRUE(expected.ok()) << what << ": " << expected.status().message();
+  const int64_t places = FailEachAllocation(
+      what,
+      [&]() -> kinglet_status {
+        try {
+          const Result<std::string> made = make();
+          if (!made.ok()) return made.status().code();
+          return *made == *expected ? KINGLET_OK : KINGLET_INTERNAL;
+        } catch (const std::bad_alloc&) {
+          return KINGLET_OUT_OF_MEMORY;
+        }
+      },
+      [] {}, {.repeatable = true, .places = Places(), .uses_libzip = true});
+  EXPECT_GT(places, 50) << what;
+}
+
+TEST(RecipesWithoutMemory, ASkeleton) {
+  for (const char* name : {"kinglet-torch/dpq-sx/model.pt", "kinglet-torch/full/model.pt"}) {
+    ExpectSafeText(name, [name]() -> Result<std::string> {
+      KINGLET_ASSIGN_OR_RETURN(const SourceFile source, OpenSourceFile(Data(name)));
+      return RecipeSkeleton(source.tensors);
+    });
+  }
+}
+
+TEST(RecipesWithoutMemory, APlan) {
+  const TemporaryFolder folder;
+  const std::string base = folder.Write(
+      "base.json", R"({"tables": {"x": [1, {"y": []}]}, "passes": [{"pass": "half"}]})");
+  SensitivityRecord record;
+  record.rest = {"bias of a layer that has a long name"};
+  record.groups = {{"a*", {"a1", "a2"}, 4, 4, 16}, {"c", {"c"}, 4, 4, 16}};
+  CompressionPlan plan;
+  plan.groups = {{0.5, 4, {}, 0, 0}, {{}, {}, CodesChange{2, 8}, 0, 0}};
+  const PlanQuantisers quantisers = {.calibration = "a text", .percentile = 99.5};
+  ExpectSafeText("plan", [&] { return PlanRecipe(record, plan, quantisers, base); });
 }
 
 }  // namespace

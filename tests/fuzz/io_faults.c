@@ -5,12 +5,16 @@
 //             eintr  every other call fails with EINTR
 //             eio, enospc   the call number FAULT_AT, from 1, and all later ones of its kind fail
 //             erofs  every file that is to be created, in any folder, is refused
+//             enomem, enomem1   the allocation number FAULT_AT since main began fails, with all
+//                     later ones, or alone: malloc, calloc, realloc, what aligns, and mmap
 //             eagain   the thread number FAULT_AT, from 1, and all later ones are not started
-// FAULT_CALLS names a file into which the number of counted calls is written at the end.
+// FAULT_CALLS names a file into which the number of counted calls, or of allocations, is written at
+// the end.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -20,6 +24,8 @@
 #include <sys/types.h>
 #include <sys/uio.h>
 #include <unistd.h>
+
+#include "tests/support/c_memory.h"
 
 static long calls;
 
@@ -150,11 +156,47 @@ typedef int (*Create)(pthread_t*, const pthread_attr_t*, Run, void*);
   }
 DEFINE_CREATE(pthread_create)
 
+// --- memory
+
+static long allocations;        // since main began
+static long failing_from = -1;  // -1: they are not counted
+static long failing_to = LONG_MAX;
+
+static int HasMemory(void) {
+  if (failing_from < 0) return 1;
+  const long number = __atomic_add_fetch(&allocations, 1, __ATOMIC_RELAXED);
+  return number < failing_from || number > failing_to;
+}
+static void IgnoreBlocks(int blocks) { (void)blocks; }
+
+typedef int (*Main)(int, char**, char**);
+static Main program;
+
+static int CountedMain(int count, char** arguments, char** environment) {
+  const char* at = getenv("FAULT_AT");
+  if (Is("enomem") || Is("enomem1")) {
+    failing_from = at != NULL ? atol(at) : LONG_MAX;
+    if (Is("enomem1")) failing_to = failing_from;
+    AskBeforeAllocating(HasMemory, IgnoreBlocks);
+  }
+  return program(count, arguments, environment);
+}
+
+int __libc_start_main(Main main, int count, char** arguments, void (*begin)(void),
+                      void (*end)(void), void (*end_linker)(void), void* stack) {
+  typedef int (*Start)(Main, int, char**, void (*)(void), void (*)(void), void (*)(void), void*);
+  program = main;
+  return ((Start)Next("__libc_start_main"))(CountedMain, count, arguments, begin, end, end_linker,
+                                            stack);
+}
+
 __attribute__((destructor)) static void Report(void) {
   const char* path = getenv("FAULT_CALLS");
+  const int of_memory = failing_from >= 0;
+  failing_from = -1;
   FILE* file = path != NULL ? fopen(path, "w") : NULL;
   if (file == NULL) return;
-  fprintf(file, "%ld\n", calls);
+  fprintf(file, "%ld\n", of_memory ? allocations : calls);
   unsetenv("FAULT_KIND");
   fclose(file);
 }

@@ -25,6 +25,8 @@ struct FailingSweep {
   // it fails, or succeeds as ever.
   bool repeatable = false;
   int64_t places = INT64_MAX;  // at most so many, evenly spread
+  // libzip 1.7 does not free some blocks of its own where it finds no memory to open an entry.
+  bool uses_libzip = false;
 };
 
 inline constexpr FailingSweep kRepeatable = {.repeatable = true};
@@ -40,10 +42,13 @@ int64_t FailEachAllocation(const char* what, const Call& call, const Unchanged& 
     EXPECT_EQ(call(), KINGLET_OK) << what;
     stride = std::max<int64_t>(1, static_cast<int64_t>(AllocationsMade() - before) / sweep.places);
   }
+  const auto blocks = [&] {
+    return BlocksHeld() + (sweep.uses_libzip ? 0 : BlocksOfTheCLibrary());
+  };
   // Whether the call went through without any failure.
   const auto succeeds = [&](int64_t good, Failing which) {
     for (int attempt = 0;; ++attempt) {
-      const int64_t held = BlocksHeld();
+      const int64_t held = blocks();
       kinglet_status status;
       bool failed;
       {
@@ -54,10 +59,10 @@ int64_t FailEachAllocation(const char* what, const Call& call, const Unchanged& 
       if (status == KINGLET_OK) return !failed;
       EXPECT_EQ(status, KINGLET_OUT_OF_MEMORY) << what << " after " << good << " allocations";
       unchanged();
-      if (BlocksHeld() == held || testing::Test::HasFailure()) return false;
+      if (blocks() == held || testing::Test::HasFailure()) return false;
       // What a first call makes once for all later ones is no leak.
       if (attempt == 2) {
-        ADD_FAILURE() << what << " keeps " << BlocksHeld() - held << " blocks after " << good
+        ADD_FAILURE() << what << " keeps " << blocks() - held << " blocks after " << good
                       << " allocations";
         return false;
       }

@@ -4,15 +4,31 @@
 #include <cstdlib>
 #include <new>
 
+#ifdef KINGLET_FAILS_C_MEMORY
+#include "tests/support/c_memory.h"
+#endif
+
 namespace kinglet {
 namespace {
+
+#ifdef KINGLET_FAILS_C_MEMORY
+void* Plain(size_t bytes) { return __libc_malloc(bytes); }
+void* Aligned(size_t alignment, size_t bytes) { return __libc_memalign(alignment, bytes); }
+void Free(void* memory) { __libc_free(memory); }
+#else
+void* Plain(size_t bytes) { return std::malloc(bytes); }
+void* Aligned(size_t alignment, size_t bytes) { return std::aligned_alloc(alignment, bytes); }
+void Free(void* memory) { std::free(memory); }
+#endif
 
 constexpr int64_t kNever = INT64_MAX;
 
 std::atomic<int64_t> left{kNever};  // good allocations; below 0: some have failed
 std::atomic<bool> fails_once{false};
 std::atomic<uint64_t> made{0};
-std::atomic<int64_t> blocks{0};
+std::atomic<int64_t> blocks{0};  // of operator new
+[[maybe_unused]] std::atomic<int64_t> c_blocks{0};
+std::atomic<uint64_t> made_by_new{0};
 
 bool MaySucceed() {
   made.fetch_add(1, std::memory_order_relaxed);
@@ -23,10 +39,10 @@ bool MaySucceed() {
 
 // Not inlined, nor is the rest, or the compiler sees memory from malloc given to operator delete.
 [[gnu::noinline]] void* TryAllocate(size_t bytes, size_t alignment) noexcept {
+  made_by_new.fetch_add(1, std::memory_order_relaxed);
   if (!MaySucceed()) return nullptr;
-  void* const memory = alignment == 0
-                           ? std::malloc(bytes > 0 ? bytes : 1)
-                           : std::aligned_alloc(alignment, (bytes / alignment + 1) * alignment);
+  void* const memory = alignment == 0 ? Plain(bytes > 0 ? bytes : 1)
+                                      : Aligned(alignment, (bytes / alignment + 1) * alignment);
   if (memory != nullptr) blocks.fetch_add(1, std::memory_order_relaxed);
   return memory;
 }
@@ -39,8 +55,16 @@ void* AllocateOrThrow(size_t bytes, size_t alignment) {
 
 [[gnu::noinline]] void Release(void* memory) noexcept {
   if (memory != nullptr) blocks.fetch_sub(1, std::memory_order_relaxed);
-  std::free(memory);
+  Free(memory);
 }
+
+#ifdef KINGLET_FAILS_C_MEMORY
+[[maybe_unused]] const bool c_memory_is_asked_for = [] {
+  AskBeforeAllocating([] { return MaySucceed() ? 1 : 0; },
+                      [](int more) { c_blocks.fetch_add(more, std::memory_order_relaxed); });
+  return true;
+}();
+#endif
 
 }  // namespace
 
@@ -52,7 +76,9 @@ FailingMemory::~FailingMemory() { left = kNever; }
 bool FailingMemory::failed() const { return left < 0; }
 
 uint64_t AllocationsMade() { return made; }
+uint64_t AllocationsMadeByNew() { return made_by_new; }
 int64_t BlocksHeld() { return blocks; }
+int64_t BlocksOfTheCLibrary() { return c_blocks; }
 
 }  // namespace kinglet
 

@@ -1,5 +1,6 @@
-// Lets single allocations of a program fail. Replaces operator new in the programs that link it;
-// the shared library allocates through these operators too.
+// Lets single allocations of a program fail: operator new, and, without sanitizers, malloc, calloc,
+// realloc, mmap and their kin, by whatever library they are called. Replaces them in the programs
+// that link it; the shared library allocates through these too.
 #ifndef KINGLET_TESTS_SUPPORT_FAILING_MEMORY_H_
 #define KINGLET_TESTS_SUPPORT_FAILING_MEMORY_H_
 
@@ -26,8 +27,10 @@ class FailingMemory {
 
 // Allocations made by all threads so far.
 uint64_t AllocationsMade();
-// Those that have not been freed.
+uint64_t AllocationsMadeByNew();
+// Those of operator new that have not been freed, and those of malloc, mmap and their kin.
 int64_t BlocksHeld();
+int64_t BlocksOfTheCLibrary();
 
 }  // namespace kinglet
 

@@ -87,5 +87,13 @@ TEST(PlanRecipe, ComesAfterThePassesOfTheRecipeThatWasMeasured) {
   EXPECT_FALSE(PlanRecipe(Record(), nothing, {}, path + ".none").ok());
 }
 
+TEST(PlanRecipe, APathThatJsonCannotHoldIsRefused) {
+  EXPECT_NE(PlanRecipe(Record(), Plan(), {.calibration = "\xFF.txt"}, "")
+                .status()
+                .message()
+                .find("expected a path in UTF-8"),
+            std::string::npos);
+}
+
 }  // namespace
 }  // namespace kinglet::plan_recipe_test

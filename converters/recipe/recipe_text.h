@@ -1,0 +1,17 @@
+// Writes a recipe's values as JSON. Nothing here allocates where it is destroyed (recipe_value.h).
+#ifndef KINGLET_CONVERTERS_RECIPE_RECIPE_TEXT_H_
+#define KINGLET_CONVERTERS_RECIPE_RECIPE_TEXT_H_
+
+#include <string>
+
+#include "converters/recipe/recipe_value.h"
+
+namespace kinglet {
+
+// With a newline at its end; inner values on lines of their own, `indent` more spaces a level.
+// Bytes that are not UTF-8 become U+FFFD.
+std::string RecipeText(const RecipeValue& value, size_t indent);
+
+}  // namespace kinglet
+
+#endif  // KINGLET_CONVERTERS_RECIPE_RECIPE_TEXT_H_
