@@ -7,8 +7,8 @@
 // OUT gets doubles as they lie in memory: of each watched lane in turn (the first, the middle and
 // the last, which all have the same text) the log-probability of each next token, and of every word
 // after each 25th. restore=13: after every 13th token the stream is written as bytes and goes on in
-// another session. together=50: the stream gets 50 tokens by one call (Session::StepMany), as long as no
-// full distribution is asked for.
+// another session. together=50: the stream gets 50 tokens by one call (Session::StepMany), as long
+// as no full distribution is asked for.
 #include <algorithm>
 #include <charconv>
 #include <cstdio>

@@ -96,14 +96,13 @@ class Session {
   // processed its token.
   Status StepLanes(std::span<const uint32_t> lanes, std::span<const uint32_t> ids);
   // Processes the given tokens of one stream, in order, with the bits of StepToken for each, and
-  // writes the log-probability of each one after those before it to `log_probabilities`, unless that
-  // is empty; the first token of a stream gets a quiet NaN. Where the model allows it (TextBlock),
-  // each weight is read once for several tokens. Errors: those of StepToken and LogProbability. All
-  // ids are checked first. After an error in the middle the lane has processed the first `processed`
-  // tokens, whose log-probabilities are written.
+  // writes the log-probability of each one after those before it to `log_probabilities`, unless
+  // that is empty; the first token of a stream gets a quiet NaN. Where the model allows it
+  // (TextBlock), each weight is read once for several tokens. Errors: those of StepToken and
+  // LogProbability. All ids are checked first. After an error in the middle the lane has processed
+  // the first `processed` tokens, whose log-probabilities are written.
   Status StepMany(std::span<const uint32_t> ids, std::span<double> log_probabilities,
-                  uint64_t& processed, uint32_t lane = 0,
-                  Computing computing = Computing::kNeeded);
+                  uint64_t& processed, uint32_t lane = 0, Computing computing = Computing::kNeeded);
   // The number of tokens that the lane's stream has processed. REQUIRES: lane < lanes().
   uint64_t position(uint32_t lane = 0) const;
   // Starts a new stream in the lane, without a source.

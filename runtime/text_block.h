@@ -1,6 +1,6 @@
 // Tokens of one stream, all given, that go through the network together, so that each weight is
-// read once for all of them. Every state, ring slot and log-probability has the bits that tokens one
-// by one give:
+// read once for all of them. Every state, ring slot and log-probability has the bits that tokens
+// one by one give:
 //
 // * Steps that keep nothing from token to token run on all tokens at once, as on lanes.
 // * Attention writes its keys and values token by token, each after the window of the token before

@@ -304,19 +304,12 @@ KINGLET_API kinglet_status kinglet_session_step_lanes(kinglet_session* session,
                                                       const uint32_t* lanes, const uint32_t* ids,
                                                       uint64_t count);
 
-// Processes a given text of one stream: tokens ids[0], .., ids[count - 1], as one call of
-// kinglet_session_step for each would, to the last bit, but quicker. In a Transformer up to 32 of
-// them go through the network together and each weight is read from memory once; in a recurrent
-// network they share the softmax. The first call takes memory for that from the model's limit;
-// where none is left, tokens go one by one.
-//
-// log_probabilities[i] (NULL: not wanted; [count] otherwise) is the natural logarithm of the
-// probability of ids[i] after the tokens before it, or a quiet NaN for the first token of a stream.
-//
-// Every id is checked before anything runs. An error in the middle (KINGLET_CANCELLED,
-// KINGLET_NOT_FINITE, KINGLET_OUT_OF_MEMORY) ends the call between two tokens: *processed (may be
-// NULL) of them are processed, and their log-probabilities written; those of the others are not
-// defined. The stream can go on from there.
+// Processes a given text of one stream: as kinglet_session_step for each of `count` tokens, to the
+// last bit, but quicker: up to 32 go through a Transformer together, in a recurrent network they
+// share the softmax. Takes memory from the model's limit; where none is left, tokens go one by one.
+// log_probabilities[i] (NULL: not wanted) is the log-probability of ids[i] after the tokens before
+// it, NaN for a stream's first one. Ids are checked first. An error in the middle comes after whole
+// tokens: *processed (may be NULL) of them, with log-probabilities. The stream can go on there.
 // Errors: as kinglet_session_step and kinglet_session_log_probability.
 KINGLET_API kinglet_status kinglet_session_step_many(kinglet_session* session, uint32_t lane,
                                                      const uint32_t* ids, uint64_t count,

@@ -156,23 +156,6 @@ TEST(SessionMany, EveryModelHasTheBitsOfSingleSteps) {
   }
 }
 
-TEST(SessionMany, TransformersReadWeightsOnceForABlock) {
-  const auto blocks = [](const ModelDraft& draft) {
-    const auto model = Open(draft, "cpu");
-    const auto session = Start(model);
-    size_t most = 0;
-    session->set_observer([&](const Step& step, std::span<const StreamFrame> frames) {
-      if (std::holds_alternative<MatVec>(step.op)) most = std::max(most, frames.size());
-    });
-    uint64_t processed = 0;
-    EXPECT_TRUE(session->StepMany(Tokens(40, 17), {}, processed).ok());
-    return most;
-  };
-  EXPECT_EQ(blocks(TinyTransformer()), 32);
-  EXPECT_EQ(blocks(TinyMicronet()), 32);
-  EXPECT_EQ(blocks(TinyRecurrent()), 1);
-}
-
 TEST(SessionMany, WithoutQueriesTheStateIsTheSame) {
   for (const bool quantised : {false, true}) {
     const auto model = Open(TinyMicronet({.quantised = quantised, .cache_capacity = 7}), "cpu");

@@ -12,8 +12,8 @@
 
 namespace kinglet {
 
-// Sets the result's floor to the time in which `threads` threads read what the steps of the path and
-// its query touch, of which weights are nearly all: tokens that go through the network together
+// Sets the result's floor to the time in which `threads` threads read what the steps of the path
+// and its query touch, of which weights are nearly all: tokens that go through the network together
 // cannot take less than these bytes take once. Sets the bytes of result.steps, the plan's steps.
 // KINGLET_OUT_OF_MEMORY.
 Status MeasurePathFloor(const Model& model, const TokenPath& path,

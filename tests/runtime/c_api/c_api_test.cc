@@ -54,12 +54,12 @@ INSTANTIATE_TEST_SUITE_P(
         CTest{"Queries", TestQueries}, CTest{"QueryErrors", TestQueryErrors},
         CTest{"Samples", TestSamples}, CTest{"Work", TestWork}, CTest{"NotFinite", TestNotFinite},
         CTest{"Tokenize", TestTokenize}, CTest{"TokenizeErrors", TestTokenizeErrors},
-        CTest{"ManySteps", TestManySteps}, CTest{"Trees", TestTrees}, CTest{"TreeErrors", TestTreeErrors},
-        CTest{"Sources", TestSources}, CTest{"SourceErrors", TestSourceErrors},
-        CTest{"States", TestStates}, CTest{"StateBytes", TestStateBytes},
-        CTest{"StateErrors", TestStateErrors}, CTest{"WordQueries", TestWordQueries},
-        CTest{"WordQueryErrors", TestWordQueryErrors}, CTest{"TextQueries", TestTextQueries},
-        CTest{"TextQueryErrors", TestTextQueryErrors}),
+        CTest{"ManySteps", TestManySteps}, CTest{"Trees", TestTrees},
+        CTest{"TreeErrors", TestTreeErrors}, CTest{"Sources", TestSources},
+        CTest{"SourceErrors", TestSourceErrors}, CTest{"States", TestStates},
+        CTest{"StateBytes", TestStateBytes}, CTest{"StateErrors", TestStateErrors},
+        CTest{"WordQueries", TestWordQueries}, CTest{"WordQueryErrors", TestWordQueryErrors},
+        CTest{"TextQueries", TestTextQueries}, CTest{"TextQueryErrors", TestTextQueryErrors}),
     [](const auto& test) { return std::string(test.param.name); });
 
 void ExpectSameWork(const Session& expected, const kinglet_session* session) {

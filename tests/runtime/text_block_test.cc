@@ -1,0 +1,41 @@
+// How many tokens of a text go together; that their numbers are right: session_many_test.cc.
+#include "runtime/text_block.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <span>
+
+#include "runtime/session.h"
+#include "tests/runtime/session_fixture.h"
+#include "tests/support/define_builder.h"
+#include "tests/support/recurrent_builder.h"
+#include "tests/support/transformer_builder.h"
+
+namespace kinglet::text_block_test {
+namespace {
+
+TEST(TextBlock, TransformersReadWeightsOnceForABlock) {
+  const auto blocks = [](const ModelDraft& draft) {
+    const auto model = Open(draft, "cpu");
+    const auto session = Start(model);
+    size_t most = 0;
+    session->set_observer([&](const Step& step, std::span<const StreamFrame> frames) {
+      if (std::holds_alternative<MatVec>(step.op)) most = std::max(most, frames.size());
+    });
+    uint64_t processed = 0;
+    EXPECT_TRUE(session->StepMany(Tokens(40, 17), {}, processed).ok());
+    return most;
+  };
+  EXPECT_EQ(blocks(TinyTransformer()), 32);
+  EXPECT_EQ(blocks(TinyMicronet()), 32);
+  EXPECT_EQ(blocks(TinyRecurrent()), 1);
+}
+
+TEST(TextBlock, KeptRowsBelongToOneStream) {
+  EXPECT_EQ(TextBlock::TokensTogether(*Open(TinyDefine(), "cpu")), 1);
+  EXPECT_EQ(TextBlock::TokensTogether(*Open(TinyTransformer(), "cpu")), 32);
+}
+
+}  // namespace
+}  // namespace kinglet::text_block_test
