@@ -308,8 +308,8 @@ KINGLET_API kinglet_status kinglet_session_step_lanes(kinglet_session* session,
 // last bit, but quicker: up to 32 go through a Transformer together, in a recurrent network they
 // share the softmax. Takes memory from the model's limit; where none is left, tokens go one by one.
 // log_probabilities[i] (NULL: not wanted) is the log-probability of ids[i] after the tokens before
-// it, NaN for a stream's first one. Ids are checked first. An error in the middle comes after whole
-// tokens: *processed (may be NULL) of them, with log-probabilities. The stream can go on there.
+// it, NaN for a stream's first one. Ids are checked first. After an error in the middle *processed
+// (may be NULL) tokens are processed, with log-probabilities, and the stream can go on from there.
 // Errors: as kinglet_session_step and kinglet_session_log_probability.
 KINGLET_API kinglet_status kinglet_session_step_many(kinglet_session* session, uint32_t lane,
                                                      const uint32_t* ids, uint64_t count,
