@@ -309,8 +309,7 @@ KINGLET_API kinglet_status kinglet_session_step_lanes(kinglet_session* session,
 // share the softmax. Takes memory from the model's limit; where none is left, tokens go one by one.
 // log_probabilities[i] (NULL: not wanted) is the log-probability of ids[i] after the tokens before
 // it, NaN for a stream's first one. Ids are checked first. After an error in the middle *processed
-// (may be NULL) tokens are processed, with log-probabilities, and the stream can go on from there.
-// Errors: as kinglet_session_step and kinglet_session_log_probability.
+// (may be NULL) tokens are processed. Errors: those of kinglet_session_step and of queries.
 KINGLET_API kinglet_status kinglet_session_step_many(kinglet_session* session, uint32_t lane,
                                                      const uint32_t* ids, uint64_t count,
                                                      double* log_probabilities,
