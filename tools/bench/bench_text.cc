@@ -68,7 +68,8 @@ Result<BenchResult> MeasureText(const std::shared_ptr<const Model>& model, const
       MeasurePathFloor(*model, path, QueryWords::kNamed, setup.threads, result));
   // Each block reads that memory.
   const uint64_t together = TextBlock::TokensTogether(*model);
-  result.read_floor_us *= static_cast<double>((schedule.block + together - 1) / together);
+  const uint64_t blocks = (schedule.block + together - 1) / together;
+  result.read_floor_us *= static_cast<double>(blocks);
   result.tails_opened = static_cast<double>(plan.clusters.size()) - 1;
   AddRemainder(result);
   result.peak_rss_bytes = PeakResidentBytes();

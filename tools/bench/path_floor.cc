@@ -10,11 +10,15 @@
 #include "tools/thread_team.h"
 
 namespace kinglet {
+namespace {
+
+constexpr size_t kPathPasses = 20;
+
+}  // namespace
 
 Status MeasurePathFloor(const Model& model, const TokenPath& path,
                         const std::optional<QueryWords>& query, size_t threads,
                         BenchResult& result) {
-  constexpr size_t kPasses = 20;
   const BufferLayout& layout = model.layout();
   std::vector<AlignedMemory> owned;
   for (const uint64_t bytes : {layout.scratch_bytes, layout.state_bytes}) {
@@ -39,7 +43,7 @@ Status MeasurePathFloor(const Model& model, const TokenPath& path,
   }
   all = Merged(std::move(all));
   KINGLET_ASSIGN_OR_RETURN(const std::unique_ptr<ThreadTeam> readers, ThreadTeam::Create(threads));
-  result.read_floor_us = 1e6 * FastestRead(all, *readers, kPasses);
+  result.read_floor_us = 1e6 * FastestRead(all, *readers, kPathPasses);
   result.read_floor_bytes = static_cast<double>(TotalBytes(all));
   return {};
 }
