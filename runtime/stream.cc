@@ -56,35 +56,28 @@ Stream::Write Stream::WriteOf(const StateRegion& region, uint64_t position) {
 }
 
 template <class Byte, class Copy>
-Byte* Stream::ForEachWrite(uint64_t position, Byte* kept, const Copy& copy) {
-  for (const StateRegion& region : layout_->state_regions) {
-    const Write write = WriteOf(region, position);
-    if (write.bytes == 0) continue;
-    copy(state_.get() + write.offset, kept, write.bytes);
-    kept += write.bytes;
+void Stream::ForEachWrite(uint64_t tokens, Byte* kept, const Copy& copy) const {
+  for (uint64_t position = position_; position < position_ + tokens; ++position) {
+    for (const StateRegion& region : layout_->state_regions) {
+      const Write write = WriteOf(region, position);
+      if (write.bytes == 0) continue;
+      copy(state_.get() + write.offset, kept, write.bytes);
+      kept += write.bytes;
+    }
   }
-  return kept;
 }
 
-void Stream::BeginTogether(uint64_t tokens) {
-  std::byte* kept = undo_.data();
-  for (uint64_t i = 0; i < tokens && device_ == nullptr; ++i) {
-    kept = ForEachWrite(position_ + i, kept,
-                        [](const std::byte* state, std::byte* to, uint64_t bytes) {
-                          std::memcpy(to, state, bytes);
-                        });
-  }
+void Stream::BeginTogether(uint64_t tokens, std::byte* kept) const {
+  ForEachWrite(tokens, kept, [](const std::byte* state, std::byte* to, uint64_t bytes) {
+    std::memcpy(to, state, bytes);
+  });
 }
 
 // Tokens that write to the same slot kept the same bytes: those from before the first of them.
-void Stream::UndoTogether(uint64_t tokens) {
-  const std::byte* kept = undo_.data();
-  for (uint64_t i = 0; i < tokens && device_ == nullptr; ++i) {
-    kept = ForEachWrite(position_ + i, kept,
-                        [](std::byte* state, const std::byte* from, uint64_t bytes) {
-                          std::memcpy(state, from, bytes);
-                        });
-  }
+void Stream::UndoTogether(uint64_t tokens, const std::byte* kept) {
+  ForEachWrite(tokens, kept, [](std::byte* state, const std::byte* from, uint64_t bytes) {
+    std::memcpy(state, from, bytes);
+  });
 }
 
 void Stream::CopyOwnState(std::byte* own_state) const {
@@ -107,12 +100,8 @@ uint64_t Stream::BytesTogether(const Model& model, uint64_t tokens) {
   return UndoBytes(model.layout()) * tokens;
 }
 
-void Stream::ReserveTogether(uint64_t tokens) {
-  undo_.resize(std::max<size_t>(undo_.size(), UndoBytes(*layout_) * tokens));
-}
-
 StreamFrame Stream::Begin(uint32_t token) {
-  BeginTogether(1);
+  if (device_ == nullptr) BeginTogether(1, undo_.data());
   return FrameAt(position_, token);
 }
 
@@ -121,7 +110,9 @@ void Stream::Commit(uint32_t token) {
   ++position_;
 }
 
-void Stream::Undo() { UndoTogether(1); }
+void Stream::Undo() {
+  if (device_ == nullptr) UndoTogether(1, undo_.data());
+}
 
 void Stream::MarkWritten(const Write& write) {
   if (write.bytes == 0) return;

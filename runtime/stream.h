@@ -43,13 +43,13 @@ class Stream {
   void Commit(uint32_t token);
   void Undo();
 
-  // The same for tokens that go through the network together, at most as many as room was made for.
-  // Not on a device. CopyOwnState copies the buffers that every token writes whole to a
-  // token's own memory, and CommitTogether from that of the last token.
-  void CopyOwnState(std::byte* own_state) const;
-  void ReserveTogether(uint64_t tokens);  // throws std::bad_alloc
+  // The same for tokens that go through the network together, on the host. What they overwrite is
+  // kept in BytesTogether(model, tokens) bytes at `kept`. CopyOwnState copies the buffers that
+  // every token writes whole to a token's own memory, and CommitTogether from that of the last
+  // token.
   static uint64_t BytesTogether(const Model& model, uint64_t tokens);
-  void BeginTogether(uint64_t tokens);
+  void CopyOwnState(std::byte* own_state) const;
+  void BeginTogether(uint64_t tokens, std::byte* kept) const;
   StreamFrame FrameTogether(uint64_t index, uint32_t token, std::byte* scratch,
                             std::byte* own_state) {
     StreamFrame frame = FrameAt(position_ + index, token);
@@ -58,7 +58,7 @@ class Stream {
     return frame;
   }
   void CommitTogether(std::span<const uint32_t> tokens, const std::byte* own_state);
-  void UndoTogether(uint64_t tokens);
+  void UndoTogether(uint64_t tokens, const std::byte* kept);
 
   // --- The functions below return an error only on a device, which then returns it for ever.
 
@@ -101,10 +101,9 @@ class Stream {
   StreamFrame FrameAt(uint64_t position, uint32_t token) {
     return {scratch_.get(), state_.get(), position, token, source_length_, lane_, company_};
   }
-  // Copies what the token at `position` writes between the state and `kept`; returns where `kept`
-  // goes on.
+  // Calls copy(place in the state, place in `kept`, bytes) for what each of the next tokens writes.
   template <class Byte, class Copy>
-  Byte* ForEachWrite(uint64_t position, Byte* kept, const Copy& copy);
+  void ForEachWrite(uint64_t tokens, Byte* kept, const Copy& copy) const;
   void MarkWritten(const Write& write);
   // Marks what the tokens since the last call wrote.
   void MarkTokens();
@@ -125,8 +124,7 @@ class Stream {
   uint64_t position_ = 0;
   uint32_t last_token_ = 0;
   uint64_t source_length_ = 0;
-  // What the last tokens begun overwrite: token after token, and of each region after region.
-  std::vector<std::byte> undo_;
+  std::vector<std::byte> undo_;    // what the last token begun overwrites, region after region
   std::vector<SharedPage> pages_;  // the state as it was last saved or restored
   // By page: 1 if a token before position unmarked_ has written to it since then.
   std::vector<uint8_t> is_written_;

@@ -121,6 +121,7 @@ TextBlock::TextBlock(const Model& model, uint64_t tokens, EmptyCache empty_cache
       is_recurrent_(IsRecurrent(model.plan())),
       scratch_(AllocateOrThrow(tokens * layout_.token_scratch_bytes)),
       own_states_(AllocateOrThrow(tokens * layout_.own_state_bytes)),
+      undo_(AllocateOrThrow(Stream::BytesTogether(model, tokens))),
       query_scratch_(AllocateOrThrow(kLanesTogether * layout_.scratch_bytes)),
       distributions_(std::vector<Distribution<T>>(
           kLanesTogether, Distribution<T>(model, empty_cache, execution, memory))) {
@@ -206,14 +207,13 @@ Status TextBlock::Ask(std::span<const uint32_t> next, std::span<double> out, Com
 
 Status TextBlock::Process(std::span<const uint32_t> tokens, std::span<const uint32_t> next,
                           std::span<double> out, Computing computing, Stream& stream) {
-  stream.ReserveTogether(tokens.size());
   frames_.clear();
   for (size_t i = 0; i < tokens.size(); ++i) {
     std::byte* const scratch = scratch_.get() + i * layout_.token_scratch_bytes;
     frames_.push_back(stream.FrameTogether(i, tokens[i], scratch, OwnState(i)));
     stream.CopyOwnState(OwnState(i));
   }
-  stream.BeginTogether(tokens.size());
+  stream.BeginTogether(tokens.size(), undo_.get());
   const auto run = [&]() -> Status {
     KINGLET_RETURN_IF_ERROR(RunContext(frames_));
     return std::visit(
@@ -227,11 +227,11 @@ Status TextBlock::Process(std::span<const uint32_t> tokens, std::span<const uint
     if (status.ok()) {
       stream.CommitTogether(tokens, OwnState(tokens.size() - 1));
     } else {
-      stream.UndoTogether(tokens.size());
+      stream.UndoTogether(tokens.size(), undo_.get());
     }
     return status;
   } catch (...) {  // reference kernels allocate
-    stream.UndoTogether(tokens.size());
+    stream.UndoTogether(tokens.size(), undo_.get());
     throw;
   }
 }

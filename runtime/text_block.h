@@ -74,6 +74,7 @@ class TextBlock {
   std::optional<size_t> append_;  // the step that stores a pair of the neural cache
   bool is_recurrent_;
   AlignedMemory scratch_, own_states_;  // of each token
+  AlignedMemory undo_;                  // Stream::BytesTogether
   // Of kLanesTogether tokens that are asked together.
   AlignedMemory query_scratch_;
   std::variant<std::vector<Distribution<float>>, std::vector<Distribution<double>>> distributions_;

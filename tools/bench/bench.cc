@@ -59,6 +59,21 @@ Result<std::vector<BenchMode>> ParseModes(std::string_view text) {
   return modes;
 }
 
+// Prints the one result of measure(progress), which reports `rounds` rounds.
+template <class Measurement>
+Status PrintOne(const BenchOptions& options, uint64_t rounds, Console& console,
+                const Measurement& measure) {
+  std::vector<BenchResult> results;
+  {
+    Progress shown(ProgressFormOf("", console), rounds);
+    KINGLET_ASSIGN_OR_RETURN(BenchResult result,
+                             measure([&](uint64_t done) { shown.Report(done); }));
+    results.push_back(std::move(result));
+  }
+  console.out.Write(options.run.json ? BenchJson(results[0]) : BenchText(results, options.steps));
+  return {};
+}
+
 // Reads random texts of a masked model.
 Status BenchReading(const BenchOptions& options, const std::shared_ptr<const Model>& model,
                     Console& console) {
@@ -86,16 +101,8 @@ Status BenchReading(const BenchOptions& options, const std::shared_ptr<const Mod
   setup.threads = options.run.threads;
   setup.texts = std::max(kLeastTexts, options.tokens / length);
   if (options.rounds) setup.texts = std::min(setup.texts, *options.rounds);
-  std::vector<BenchResult> results;
-  {
-    Progress shown(ProgressFormOf("", console), setup.texts);
-    KINGLET_ASSIGN_OR_RETURN(BenchResult result, MeasureReading(model, setup, [&](uint64_t done) {
-                               shown.Report(done);
-                             }));
-    results.push_back(std::move(result));
-  }
-  console.out.Write(options.run.json ? BenchJson(results[0]) : BenchText(results, options.steps));
-  return {};
+  return PrintOne(options, setup.texts, console,
+                  [&](const auto& progress) { return MeasureReading(model, setup, progress); });
 }
 
 // Reads a given text of one stream. `ids`: all of a file's, or none.
@@ -123,15 +130,8 @@ Status BenchGivenText(const BenchOptions& options, const std::shared_ptr<const M
                              MakeSchedule(warm_up, tokens, ids.size(), options.ids, rounds));
   }
   setup.ids = std::move(ids);
-  std::vector<BenchResult> results;
-  {
-    Progress shown(ProgressFormOf("", console), setup.schedule.rounds);
-    KINGLET_ASSIGN_OR_RETURN(BenchResult result,
-                             MeasureText(model, setup, [&](uint64_t done) { shown.Report(done); }));
-    results.push_back(std::move(result));
-  }
-  console.out.Write(options.run.json ? BenchJson(results[0]) : BenchText(results, options.steps));
-  return {};
+  return PrintOne(options, setup.schedule.rounds, console,
+                  [&](const auto& progress) { return MeasureText(model, setup, progress); });
 }
 
 struct TranslationLengths {
@@ -242,8 +242,7 @@ Command AddBench(Arguments& program) {
   bench
       .Add("--mode", options->modes,
            "queries after each token, each measured separately; \"text\": a given text, each token "
-           "of "
-           "which is scored")
+           "of which is scored")
       .Called("full,score,topk|text")
       .ShowDefault();
   bench.Add("--top", options->top, "number of tokens that a topk query returns")
