@@ -4,11 +4,12 @@
     bench/peers/compare.py --kinglet build/release/bin/kinglet --work FOLDER [--rounds 5] [--only best,demo]
     bench/peers/compare.py --kinglet build/release/bin/kinglet --work FOLDER --only demo,best --figures docs/figures.json
 
-Needs PyTorch. ONNX Runtime (pip install onnxruntime) and LiteRT (pip install tensorflow-cpu) take part where they are
-installed; --litert-python names another Python for LiteRT, because TensorFlow and PyTorch often want different ones. Checkpoints with
-random weights are made in FOLDER once, the demo model is examples/wikitext2. Each figure is the median over the rounds of the median
-time of a token. Peers compute float32 unless the row says otherwise; "nll" is the mean negative log-probability that each gave to the
-same tokens. --figures writes what the picture in README.md is drawn from; bench/peers/draw.py draws it.
+Needs PyTorch. ONNX Runtime (pip install onnxruntime onnx) and LiteRT (pip install tensorflow-cpu) take part where they are
+installed, each in float32 and with int8 weights; --litert-python names another Python for LiteRT, because TensorFlow and PyTorch
+often want different ones. Checkpoints with random weights are made in FOLDER once, the demo model is examples/wikitext2. Each
+figure is the median over the rounds of the median time of a token. Rows say what the weights are; kinglet's activations have 9
+bits, PyTorch's and those of float32 rows are float32. "nll" is the mean negative log-probability that each gave to the same
+tokens. --figures writes what the picture in README.md is drawn from; bench/peers/draw.py draws it.
 
 PyTorch as Debian packages it multiplies with the system's libblas.so.3. The reference BLAS takes 3 to 16 times as long as OpenBLAS
 (package libopenblas0), so compare.py refuses it unless --reference-blas is given. --blas names a folder with another libblas.so.3.
@@ -66,11 +67,15 @@ class Bench:
                            stdout=subprocess.DEVNULL)
         return output
 
+    def quantised(self, checkpoint: str, stem: str, vocabulary: str, text: str, bits: int) -> str:
+        """Its file with calibrated weights of so many bits, and activations of 9."""
+        return self.convert(checkpoint, self.path(f"{stem}.{bits}bit.kgl"), "--vocab", vocabulary, "--bits", str(bits),
+                            "--activation-bits", "9", "--calibrate", text)
+
     def models(self, checkpoint: str, stem: str, vocabulary: str, text: str) -> tuple:
         """Its float32 and its calibrated 9-bit file."""
         return (self.convert(checkpoint, self.path(stem + ".float32.kgl")),
-                self.convert(checkpoint, self.path(stem + ".9bit.kgl"), "--vocab", vocabulary, "--bits", "9",
-                             "--calibrate", text))
+                self.quantised(checkpoint, stem, vocabulary, text, 9))
 
     def ours(self, name: str, model: str, ids: str, mode="full", threads=1, lanes=1, skip=False, tokens=300):
         arguments = ["bench", model, "--ids", ids, "--json", "--mode", mode, "--threads", str(threads), "--lanes",
@@ -79,29 +84,40 @@ class Bench:
         def run() -> dict:
             out = subprocess.run([self.kinglet, *arguments], check=True, text=True, stdout=subprocess.PIPE).stdout
             found = json.loads(out.splitlines()[0])
-            return {"us": found["us_per_token"]["p50"], "floor": found["read_floor_us"] / lanes}
+            return {"us": found["us_per_token"]["p50"], "floor": found["read_floor_us"] / lanes, "model": model, "ids": ids}
         return name, run
+
+    def nll(self, model: str, ids: str, scored: int) -> float:
+        """What kinglet's file gives to the tokens that the peers scored."""
+        with open(ids) as whole, open(self.path("scored.txt"), "w") as part:
+            part.write(" ".join(whole.read().split()[:scored + 1]))
+        out = subprocess.run([self.kinglet, "score", model, "--ids", part.name, "--json"], check=True, text=True,
+                             stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout
+        return json.loads(out.splitlines()[-1])["nll"]
 
     def peer(self, name: str, script: str, *arguments: str, python: str = sys.executable):
         def run() -> dict:
             found = json.loads(self.python(script, *arguments, python=python))
-            return {"us": found["us_per_token"]["p50"], "nll": found["nll"], "peer": found["peer"]}
+            return {"us": found["us_per_token"]["p50"], "nll": found["nll"], "scored": found["scored"], "peer": found["peer"]}
         return name, run
 
-    def litert(self, folder: str, stem: str, ids: str, threads: int):
+    def litert(self, name: str, form: str, folder: str, stem: str, ids: str, threads: int):
         weights = self.path(stem + ".weights.npz")
         if not os.path.exists(weights):
             self.python("stream_litert.py", "export", folder, weights)
-        return self.peer("LiteRT, int8 weights", "stream_litert.py", "run", weights, "--ids", ids, "--threads", str(threads),
+        return self.peer(name, "stream_litert.py", "run", weights, "--ids", ids, "--threads", str(threads), "--weights", form,
                          python=self.litert_python)
 
     def micronet_peers(self, folder: str, stem: str, ids: str, threads: int) -> list:
         arguments = (folder, "--ids", ids, "--threads", str(threads))
         peers = [self.peer("PyTorch, float32", "stream_pytorch.py", *arguments)]
         if self.has_onnx:
-            peers.append(self.peer("ONNX Runtime, float32", "stream_onnxruntime.py", *arguments))
+            peers += [self.peer(name, "stream_onnxruntime.py", *arguments, "--weights", form) for name, form in
+                      (("ONNX Runtime, float32", "float32"), ("ONNX Runtime, int8 weights", "int8"),
+                       ("ONNX Runtime, int8 by row", "int8-rows"))]
         if self.has_litert:
-            peers.append(self.litert(folder, stem, ids, threads))
+            peers += [self.litert(name, form, folder, stem, ids, threads) for name, form in
+                      (("LiteRT, float32", "float32"), ("LiteRT, int8 weights", "int8"))]
         return peers
 
     def best(self) -> str:
@@ -110,24 +126,25 @@ class Bench:
             self.python("make_micronet.py", os.path.join(ROOT, "tests", "data", "micronet-best-shapes.json"), folder)
         return folder
 
-    def best_models(self) -> tuple:
+    def best_model(self, bits: int) -> str:
         folder = self.best()
-        return self.models(folder, "best", os.path.join(folder, "vocab.txt"), os.path.join(folder, "text.txt"))
+        return self.quantised(folder, "best", os.path.join(folder, "vocab.txt"), os.path.join(folder, "text.txt"), bits)
 
     def best_rows(self, threads: int) -> list:
         ids = os.path.join(self.best(), "tokens.txt")
-        float32, nine = self.best_models()
-        return [self.ours("kinglet, 9 bits", nine, ids, threads=threads),
+        float32 = self.convert(self.best(), self.path("best.float32.kgl"))
+        return [self.ours("kinglet, 9 bits", self.best_model(9), ids, threads=threads),
+                self.ours("kinglet, 5 bits", self.best_model(5), ids, threads=threads),
                 self.ours("kinglet, float32", float32, ids, threads=threads),
                 *self.micronet_peers(self.best(), "best", ids, threads)]
 
     def best_score_rows(self) -> list:
-        return [self.ours("kinglet, 9 bits", self.best_models()[1], os.path.join(self.best(), "tokens.txt"), "score")]
+        return [self.ours("kinglet, 9 bits", self.best_model(9), os.path.join(self.best(), "tokens.txt"), "score")]
 
     def lanes_rows(self) -> list:
         folder = self.best()
         ids = os.path.join(folder, "tokens.txt")
-        return [self.ours("kinglet, 9 bits", self.best_models()[1], ids, "topk", 2, 64, tokens=20),
+        return [self.ours("kinglet, 9 bits", self.best_model(9), ids, "topk", 2, 64, tokens=20),
                 self.peer("PyTorch, float32", "stream_pytorch.py", folder, "--ids", ids, "--threads", "2", "--lanes", "64",
                           "--tokens", "15")]
 
@@ -135,9 +152,11 @@ class Bench:
         ids = self.path("demo.tokens.txt")  # its real text twice: timing starts when the cache is full
         with open(os.path.join(DEMO, "tokens.txt")) as text, open(ids, "w") as twice:
             twice.write(" ".join(2 * text.read().split()))
-        float32, nine = self.models(DEMO, "demo", os.path.join(DEMO, "vocab.txt"), os.path.join(DEMO, "calibration.txt"))
-        return [self.ours("kinglet, 9 bits", nine, ids, skip=True), self.ours("kinglet, float32", float32, ids, skip=True),
-                *self.micronet_peers(DEMO, "demo", ids, 1)]
+        texts = (os.path.join(DEMO, "vocab.txt"), os.path.join(DEMO, "calibration.txt"))
+        float32, nine = self.models(DEMO, "demo", *texts)
+        five = self.quantised(DEMO, "demo", *texts, 5)
+        return [self.ours("kinglet, 9 bits", nine, ids, skip=True), self.ours("kinglet, 5 bits", five, ids, skip=True),
+                self.ours("kinglet, float32", float32, ids, skip=True), *self.micronet_peers(DEMO, "demo", ids, 1)]
 
     def lstm_rows(self) -> list:
         checkpoint, ids = self.path("lstm.pt"), self.path("lstm.tokens.txt")
@@ -172,19 +191,22 @@ CASES = {
 }
 
 
-def compare(title: str, rows: list, rounds: int) -> list:
+def compare(bench: Bench, title: str, rows: list, rounds: int) -> list:
     """Prints a case's table; returns its rows as docs/figures.json keeps them."""
     found = {name: [] for name, _ in rows}
     for number in range(rounds):
         for name, run in rows if number % 2 == 0 else rows[::-1]:
             found[name].append(run())
     first = statistics.median(one["us"] for one in found[rows[0][0]])
+    scored = {one[0]["scored"] for one in found.values() if one[0].get("scored")}
     print(f"\n{title}\n\n| | us per token | times the first | read floor, us | times its floor | nll |\n|---|--:|--:|--:|--:|--:|")
     for name, results in found.items():
         us = statistics.median(one["us"] for one in results)
         floors = [one["floor"] for one in results if "floor" in one]
         floor = statistics.median(floors) if floors else None
         nll = results[0].get("nll")
+        if nll is None and len(scored) == 1:
+            nll = bench.nll(results[0]["model"], results[0]["ids"], next(iter(scored)))
         print(f"| {name} | {us:,.1f} | {us / first:.2f} | " + (f"{floor:,.1f} | {us / floor:.2f}" if floor else "- | -") +
               " | " + (f"{nll:.6f}" if nll else "-") + " |", flush=True)
     return [{"name": name, "us": round(statistics.median(one["us"] for one in results), 1),
@@ -229,7 +251,7 @@ def main():
     cases = {}
     for name in options.only.split(","):
         title, rows = CASES[name]
-        cases[name] = {"title": title, "rows": compare(title, rows(bench), options.rounds)}
+        cases[name] = {"title": title, "rows": compare(bench, title, rows(bench), options.rounds)}
     if options.figures:
         write_figures(options.figures, cases, options)
 

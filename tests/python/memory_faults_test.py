@@ -1,13 +1,16 @@
 """The n-th allocation of the library fails, for every n: an exception of kinglet, or the answer.
 
-    memory_faults_test.py FAULTS        (PYTHONPATH, KINGLET_LIBRARY: what is tested)
+    memory_faults_test.py FAULTS COMMAND_FAULTS     (PYTHONPATH, KINGLET_LIBRARY: what is tested)
 
-FAULTS is the library of memory_faults.cc, with which this program starts itself again.
+FAULTS is the library of memory_faults.cc, with which this program starts itself again. Converting
+and translating run the command: it gets COMMAND_FAULTS, which lets any of its allocations fail
+(tests/fuzz/memory_faults_test.py), at about ten places.
 """
 
 import ctypes
 import gc
 import os
+import pathlib
 import sys
 import tempfile
 
@@ -22,6 +25,7 @@ FAULTS = ctypes.CDLL(sys.argv[1])
 FAULTS.fail_memory.argtypes = [ctypes.c_int64, ctypes.c_int32]
 FAULTS.blocks_held.restype = ctypes.c_int64
 SMALL = DATA / "micronet-variants" / "one-bin"
+TRANSLATOR = DATA / "opennmt" / "plain"
 
 
 def attempt(call, good, every):
@@ -60,10 +64,45 @@ def sweep(name, call):
     return good
 
 
+def command_sweep(name, call, output=None):
+    """`call` runs the command: the answer and the whole of `output`, or CommandFailed and the whole
+    or nothing."""
+    def run(kind, at):
+        os.environ.update(FAULT_KIND=kind, FAULT_AT=str(at))
+        if output is not None:
+            pathlib.Path(output).unlink(missing_ok=True)
+        return call()
+
+    library = os.environ["LD_PRELOAD"]
+    with tempfile.NamedTemporaryFile("r") as calls:
+        os.environ.update(LD_PRELOAD=sys.argv[2], FAULT_CALLS=calls.name)
+        expected = run("enomem", 10**9)
+        whole = pathlib.Path(output).read_bytes() if output else b""
+        allocations = int(calls.read())
+        refusals = 0
+        for kind in ("enomem", "enomem1"):
+            for at in range(1, allocations + 1, allocations // 10):
+                try:
+                    assert run(kind, at) == expected, f"{name}: another answer, {kind} at {at}"
+                except kinglet.CommandFailed as error:
+                    assert "memory" in str(error), f"{name}, {kind} at {at}: {error}"
+                    refusals += 1
+                if output and os.path.exists(output):
+                    assert pathlib.Path(output).read_bytes() == whole, f"{name}: {kind} at {at}"
+    os.environ["LD_PRELOAD"] = library
+    assert allocations > 1000 and refusals > 10, (name, allocations, refusals)
+    print(f"{name}: {allocations} allocations of the command, {refusals} failures tried")
+
+
 def main():
     with tempfile.TemporaryDirectory() as folder:
-        path = f"{folder}/m.kgl"
+        path, pairs = f"{folder}/m.kgl", f"{folder}/t.kgl"
         kinglet.convert(SMALL, path, vocab=SMALL / "vocab.txt")
+        kinglet.convert(TRANSLATOR, pairs)
+        command_sweep("convert", lambda: kinglet.convert(SMALL, f"{folder}/o.kgl", bits=8)["bytes"],
+                      f"{folder}/o.kgl")
+        command_sweep("translate", lambda: kinglet.translate(pairs, ["s3 s4 s5"], max_length=5))
+        translator = kinglet.Model(pairs).session()
         model = kinglet.Model(path)
         session = model.session(lanes=2)
         session.step(5)
@@ -79,12 +118,16 @@ def main():
             "open": lambda: len(kinglet.Model(path).vocabulary),
             "session": lambda: model.session(lanes=3).position(2),
             "step": after_step(lambda: session.step(7)),
+            "step_many": after_step(lambda: list(session.step_many([3, 4, 5, 3]))),
+            "encode": lambda: (translator.encode([3, 4, 5]), translator.step(2),
+                               translator.top_k(3)),
             "top_k": after_step(lambda: session.top_k(5)),
             "log_probability": after_step(lambda: session.log_probability(9)),
             "sample": after_step(lambda: session.sample(seed=3)),
             "save": lambda: session.save() == state,
-            "state": lambda: bytes(state),
+            "state": lambda: bytes(model.state(bytes(state))),
             "score": lambda: model.score([3, 4, 5, 3], bos=False, eos=False),
+            "score_stream": lambda: model.score_stream([3, 4, 5, 3, 7, 9]),
             "score_tree": lambda: list(model.session(lanes=2).score_tree(
                 [kinglet.NO_PARENT, 0, 1, 1], [1, 2, 3, 4])[0]),
         }.items())
