@@ -154,9 +154,9 @@ class Bench:
             twice.write(" ".join(2 * text.read().split()))
         texts = (os.path.join(DEMO, "vocab.txt"), os.path.join(DEMO, "calibration.txt"))
         float32, nine = self.models(DEMO, "demo", *texts)
-        five = self.quantised(DEMO, "demo", *texts, 5)
-        return [self.ours("kinglet, 9 bits", nine, ids, skip=True), self.ours("kinglet, 5 bits", five, ids, skip=True),
-                self.ours("kinglet, float32", float32, ids, skip=True), *self.micronet_peers(DEMO, "demo", ids, 1)]
+        few = [self.ours(f"kinglet, {bits} bits", self.quantised(DEMO, "demo", *texts, bits), ids, skip=True) for bits in (5, 4)]
+        return [self.ours("kinglet, 9 bits", nine, ids, skip=True), *few, self.ours("kinglet, float32", float32, ids, skip=True),
+                *self.micronet_peers(DEMO, "demo", ids, 1)]
 
     def lstm_rows(self) -> list:
         checkpoint, ids = self.path("lstm.pt"), self.path("lstm.tokens.txt")

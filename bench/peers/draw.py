@@ -16,8 +16,9 @@ from xml.sax.saxutils import escape
 
 ROOT = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
 CASES = (("demo", "Demo model, WikiText-2, 33,278 words"), ("best", "Best MicroNet's shapes, 267,735 words"))
+# A row's name, and the sentence's: the quickest form of each peer.
 RUNTIMES = {"kinglet, 9 bits": "kinglet", "LiteRT, int8 weights": "LiteRT with int8 weights",
-            "ONNX Runtime, float32": "ONNX Runtime in float32"}  # a row's name, and the sentence's
+            "ONNX Runtime, int8 weights": "ONNX Runtime with int8 weights", "PyTorch, float32": "PyTorch in float32"}
 BEGIN, END = "<!-- figures: bench/peers/draw.py writes these lines -->", "<!-- end of figures -->"
 WIDTH, ROW, TOP = 860, 25, 92
 COLUMNS = 120  # of README.md
@@ -106,7 +107,7 @@ def draw() -> str:
         right += ROW
     bottom = max(y, right) + 4
     picture.text(24, bottom, f"Times: {measured['machine']}, {measured['date']}.", "note")
-    return picture.whole(bottom + 18, "kinglet beside LiteRT and ONNX Runtime; bytes beside perplexity")
+    return picture.whole(bottom + 18, "kinglet beside LiteRT, ONNX Runtime and PyTorch; bytes beside perplexity")
 
 
 def sentence() -> list:
@@ -115,8 +116,8 @@ def sentence() -> list:
     lines = []
     for (case, _), what in zip(CASES, ("the bundled model", "a network of the best MicroNet's shapes")):
         ours, others = measured["cases"][case][0][1], measured["cases"][case][1:]
-        beside = " and ".join(f"{RUNTIMES[name]} takes {us:,.0f} ({us / ours:.1f} times)" for name, us in others)
-        lines.append(f"On {what} a token takes kinglet {ours:,.0f} us, where {beside}.")
+        beside = [f"{RUNTIMES[name]} {us:,.0f} ({us / ours:.1f} times)" for name, us in others]
+        lines.append(f"On {what} a token takes kinglet {ours:,.0f} us, " + ", ".join(beside[:-1]) + f" and {beside[-1]}.")
     lines.append(f"Measured on {measured['machine']}, one thread, {measured['date']}.")
     return textwrap.wrap(" ".join(lines), COLUMNS, break_on_hyphens=False)
 

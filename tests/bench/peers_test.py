@@ -30,14 +30,15 @@ def run(script, *arguments, python=sys.executable):
 
 
 class Peers(unittest.TestCase):
-    def assert_golden(self, script):
+    def assert_golden(self, script, *options, delta=2e-6):
         folder = os.path.join(DATA, "micronet-small-fp32")
         with open(os.path.join(folder, "golden_f64.tsv")) as file:
             golden = [float(line.split("\t")[-1]) for line in file]
-        found = run(script, folder, "--ids", os.path.join(folder, "tokens.txt"), "--tokens", str(len(golden)))
+        found = run(script, folder, "--ids", os.path.join(folder, "tokens.txt"), "--tokens", str(len(golden)), *options)
         self.assertEqual(found["scored"], len(golden))
-        self.assertAlmostEqual(found["nll"], -sum(golden) / len(golden), delta=2e-6)
+        self.assertAlmostEqual(found["nll"], -sum(golden) / len(golden), delta=delta)
         self.assertGreater(found["us_per_token"]["p50"], 0)
+        return found
 
     def test_pytorch_streams_the_network(self):
         self.assert_golden("stream_pytorch.py")
@@ -45,6 +46,15 @@ class Peers(unittest.TestCase):
     @unittest.skipUnless(importlib.util.find_spec("onnxruntime"), "ONNX Runtime is not installed")
     def test_onnx_runtime_streams_the_network(self):
         self.assert_golden("stream_onnxruntime.py")
+
+    @unittest.skipUnless(importlib.util.find_spec("onnxruntime") and importlib.util.find_spec("onnx"),
+                         "ONNX Runtime or onnx is not installed")
+    def test_onnx_runtime_quantises_the_network(self):
+        whole = self.assert_golden("stream_onnxruntime.py")
+        for weights in ("int8", "int8-rows"):  # near, smaller, and not the same
+            found = self.assert_golden("stream_onnxruntime.py", "--weights", weights, delta=0.05)
+            self.assertNotEqual(found["nll"], whole["nll"])
+            self.assertLess(found["bytes"], whole["bytes"])
 
     @unittest.skipUnless(has_litert(), "TensorFlow is not installed")
     def test_litert_streams_the_network(self):
