@@ -91,8 +91,8 @@ def draw() -> str:
             y += ROW
             style = "ours" if name.startswith("kinglet") else "other"
             picture.text(24, y, name)
-            picture.bar(184, y, 158 * us / longest, style)
-            picture.text(190 + 158 * us / longest, y, f"{us:,.0f}")
+            picture.bar(210, y, 140 * us / longest, style)
+            picture.text(216 + 140 * us / longest, y, f"{us:,.0f}")
         y += ROW + 12
     picture.text(452, 34, "Bytes of the demo model, converted", "title")
     picture.text(452, 54, "vocabulary included, no neural cache", "note")
