@@ -4,7 +4,8 @@
 #include "kernels/cuda/operations.h"
 
 namespace kinglet::cuda {
-namespace {
+// Named, though it is this file's own: what is anonymous nvcc names after the folder it is built in.
+inline namespace alone {
 
 // At least so many blocks must fit the registers of a multiprocessor (__launch_bounds__), so that
 // one computes while another waits for memory. A product for many lanes needs all registers for its
@@ -48,7 +49,7 @@ AloneKernel FindIn(ArgumentList<A...>, uint32_t kind) {
   return kind < sizeof...(A) ? kernels[kind] : nullptr;
 }
 
-}  // namespace
+}  // namespace alone
 
 AloneKernel FindAloneKernel(const Step& step) { return FindIn(Operations(), step.kind); }
 

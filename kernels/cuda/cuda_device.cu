@@ -23,7 +23,8 @@
 #include "kernels/cuda/recently_used.h"
 
 namespace kinglet::cuda {
-namespace {
+// Named, though it is this file's own: what is anonymous nvcc names after the folder it is built in.
+inline namespace on_device {
 
 __device__ void SyncBlocks(LaunchBarrier barrier) {
   if (barrier == LaunchBarrier::kGrid) cooperative_groups::this_grid().sync();
@@ -403,7 +404,7 @@ Status NoDevice(const std::string& found) {
                          found);
 }
 
-}  // namespace
+}  // namespace on_device
 
 Result<std::shared_ptr<Device>> FirstCudaDevice() {
   int count = 0;

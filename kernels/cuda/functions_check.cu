@@ -8,7 +8,8 @@
 #include "kernels/functions.h"
 
 namespace kinglet::cuda {
-namespace {
+// Named, though it is this file's own: what is anonymous nvcc names after the folder it is built in.
+inline namespace functions_on_device {
 
 __device__ float Apply(Function function, float x) {
   switch (function) {
@@ -55,7 +56,7 @@ class DeviceFloats {
   cudaError_t error_;
 };
 
-}  // namespace
+}  // namespace functions_on_device
 
 CheckOutcome EvaluateOnDevice(Function function, const float* x, size_t n, float* out) {
   int devices = 0;
