@@ -4,7 +4,7 @@
 #include "kernels/cuda/operations.h"
 
 namespace kinglet::cuda {
-// Named, though it is this file's own: what is anonymous nvcc names after the folder it is built in.
+// Named, though only this file uses it: nvcc names what is anonymous after the folder it lies in.
 inline namespace alone {
 
 // At least so many blocks must fit the registers of a multiprocessor (__launch_bounds__), so that

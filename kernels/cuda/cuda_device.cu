@@ -23,7 +23,7 @@
 #include "kernels/cuda/recently_used.h"
 
 namespace kinglet::cuda {
-// Named, though it is this file's own: what is anonymous nvcc names after the folder it is built in.
+// Named, though only this file uses it: nvcc names what is anonymous after the folder it lies in.
 inline namespace on_device {
 
 __device__ void SyncBlocks(LaunchBarrier barrier) {

@@ -8,7 +8,7 @@
 #include "kernels/functions.h"
 
 namespace kinglet::cuda {
-// Named, though it is this file's own: what is anonymous nvcc names after the folder it is built in.
+// Named, though only this file uses it: nvcc names what is anonymous after the folder it lies in.
 inline namespace functions_on_device {
 
 __device__ float Apply(Function function, float x) {
