@@ -12,6 +12,8 @@ Prints one line per violation and exits 1 if there is any. The rules:
   kernels/ref, the readable specification, includes nothing of the fast backends
   only format/ and converters/ see what flatc generates
   no name is defined in two files (check_structure_twins.py)
+  nvcc's sources have no anonymous namespace, whose names would differ from folder to folder
+    (scripts/reproducible)
   no source file is longer than 500 lines, and no line of C or C++ wider than 100 columns, but what
     flatc generates
   every source in format/, kernels/, runtime/ and converters/ has its test beside it in tests/
@@ -47,6 +49,7 @@ INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]')
 GENERATED = re.compile(r"_generated\.h$")
 FAST = re.compile(r"^(kernels/(cpu|onednn|cuda)/|hwy/|dnnl|oneapi/|cuda|cublas|"
                   r"immintrin\.h|arm_neon\.h)")
+ANONYMOUS = re.compile(r"\s*namespace\s*\{")
 BACKTICKED = re.compile(r"`([^`\s]+)`")
 # "folder/file.ext", perhaps with * for several files.
 FILE_PATH = re.compile(r"(?:[\w.*-]+/)+[\w.*-]+\.[a-z]+$")
@@ -184,6 +187,8 @@ def line_violation(line, path, is_own_code):
         return f"a path of one machine: {line.strip()[:80]}"
     if is_own_code and path.suffix in CODE and len(line) > WIDEST_LINE:
         return f"{len(line)} columns, at most {WIDEST_LINE} expected"
+    if path.suffix in (".cu", ".cuh") and ANONYMOUS.match(line):
+        return "nvcc names what is anonymous after its folder: a namespace with a name expected"
     return None
 
 

@@ -80,6 +80,8 @@ BAD = [
     ({"docs/x.md": "see /" + "work/plan.md\n"}, "docs/x.md:1: a path of one machine"),
     ({"scripts/x": "cp ../" + "shared/a b\n"}, "scripts/x:1: a path of one machine"),
     ({"cmake/x.cmake": 'set(x "/' + 'home/me/x")\n'}, "cmake/x.cmake:1: a path of one machine"),
+    ({"bench/x.cu": "\nnamespace {\n}\n"},
+     "bench/x.cu:2: nvcc names what is anonymous after its folder"),
     # Wide lines.
     ({"format/x.h": "\n// " + "é" * 98 + "\n"}, "format/x.h:2: 101 columns"),
     ({"tests/x.cc": 'const char* text = R"(' + "x" * 78 + "\n" + "x" * 101 + ')";\n'},
