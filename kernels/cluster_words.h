@@ -35,16 +35,6 @@ T LeastLogit(const ClusterTerms<T>& terms, T threshold) {
   return std::isfinite(least) ? least : -std::numeric_limits<T>::infinity();
 }
 
-// A lower bound of the sums of exp(x - max) over a block of logits that has a word as probable as
-// the threshold: a block with a smaller sum has none. 0 where there is no bound. Why: a sum of
-// numbers that are not negative, however rounded, is at least the largest of them, and the error of
-// exp is far below a hundredth where the result is a normal number.
-template <class T>
-T LeastBlockSum(const ClusterTerms<T>& terms, T threshold) {
-  const T sum = Exp(LeastLogit(terms, threshold) - terms.largest) * T(0.99);
-  return sum > T(1e-30) ? sum : T{0};
-}
-
 // Mixes a neural cache into the log-probabilities of words that it holds:
 // log(keep * exp(log p) + lambda * (weight / total)), keep = 1 - lambda.
 template <class T>

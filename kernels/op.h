@@ -277,17 +277,26 @@ struct AddScalar {
   }
 };
 
-// out[0] = max x, blocks[b] = sum over block b of exp(x - max), out[1] = log of their sum.
+// What is kept of each kSumBlock logits: buffers of [SumBlocks(n)] reals.
+struct LogitBlocks {
+  BufferId largest;  // the largest logit
+  BufferId sums;     // the sum of exp(x - max), max being the largest of all blocks
+};
+
+// out[0] = max x, out[1] = log of the sum of exp(x - max), and the same of each block. Each block
+// is summed with its own largest logit, so that it is read once (docs/NUMERICS.md, rule 5):
+// sums[b] = (sum over block b of SoftmaxTerm(x - largest[b])) * exp(largest[b] - max)
 struct LogSumExp {
   static constexpr std::string_view kName = "LogSumExp";
-  BufferId x;       // [n] of reals
-  BufferId out;     // [2] of reals
-  BufferId blocks;  // [SumBlocks(n)] of reals
+  BufferId x;    // [n] of reals
+  BufferId out;  // [2] of reals
+  LogitBlocks blocks;
 
   void Operands(auto&& visit) const {
     visit.Reads(x);
     visit.Writes(out);
-    visit.Writes(blocks);
+    visit.Writes(blocks.largest);
+    visit.Writes(blocks.sums);
   }
 };
 

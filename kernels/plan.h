@@ -57,7 +57,7 @@ struct ClusterPlan {
   uint32_t parent_logit;  // of a tail: the index of its logit in the head; unused for the head
   BufferId logits;      // [size] of reals; the head's also hold one logit per tail after its words
   BufferId normaliser;  // [2] of reals: max, log sum exp(x - max)
-  BufferId blocks;      // of reals: the sum of exp(x - max) over each kSumBlock logits
+  LogitBlocks blocks;   // of `logits`
 };
 
 struct CachePlan {

@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "kernels/backend.h"
+#include "kernels/cpu/logit_blocks.h"
 #include "kernels/cpu/many_product.h"
 #include "kernels/cpu/vector.h"
 #include "kernels/cpu/weights.h"
@@ -21,7 +22,8 @@ struct BindContext {
   const BufferLayout& layout;
   const VectorFunctions& vector;  // outlives every kernel
   WeightStore& weights;
-  ManyProducts* many_products = nullptr;  // null: all products are ours
+  ManyProducts* many_products = nullptr;      // null: all products are ours
+  SummedProducts* summed_products = nullptr;  // null: no product sums the blocks of its logits
 };
 
 // Kernels keep short-lived vectors on the stack, so that running one never allocates.

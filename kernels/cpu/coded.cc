@@ -82,8 +82,7 @@ class PartialProductsKernel {
                     std::span<const ProductVector> x) const {
     ProductBatch batch;
     for (size_t i = 0; i < frames.size(); ++i) {
-      batch.Add(x[i].From(part.x_first),
-                partial_.At<float>(frames[i]) + part.partial_first + panels.begin * kPanelRows);
+      batch.Add(x[i].From(part.x_first), partial_.At<float>(frames[i]) + part.partial_first);
     }
     batch.Multiply(*vector_, *part.pool, panels, chunk_pairs_, Finish{});
   }

@@ -84,7 +84,8 @@ Result<std::vector<Kernel>> BindWith(const VectorFunctions* functions, const Pla
   try {
     WeightStore weights(plan, *functions, release);
     ref::WeightStore reference_weights(plan);
-    const BindContext context{plan, layout, *functions, weights, many_products};
+    SummedProducts summed_products(plan);
+    const BindContext context{plan, layout, *functions, weights, many_products, &summed_products};
     std::vector<Kernel> kernels;
     kernels.reserve(plan.steps.size());
     for (const Step& step : plan.steps) {

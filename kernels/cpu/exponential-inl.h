@@ -79,6 +79,29 @@ HWY_INLINE hn::Vec<D> ExpVector(D d, hn::Vec<D> x) {
                         ExpAtMostOne(d, x));
 }
 
+// SoftmaxTerm of kernels/functions.h, element by element. x is not above zero, or is NaN.
+template <class D>
+HWY_INLINE hn::Vec<D> SoftmaxTermVector(D d, hn::Vec<D> x) {
+  using C = SoftmaxTermConstants;
+#if HWY_ARCH_X86
+  // Of a number and NaN, the instruction returns its second operand, which keeps NaN.
+  const auto at_least = hn::Max(hn::Set(d, C::kLeast), x);
+#else
+  const auto at_least = hn::IfThenElse(hn::Lt(x, hn::Set(d, C::kLeast)), hn::Set(d, C::kLeast), x);
+#endif
+  const auto round = hn::Set(d, ExpConstants::kRound), log2e = hn::Set(d, ExpConstants::kLog2E);
+  const auto shifted = hn::MulAdd(at_least, log2e, round);
+  const auto f = hn::MulSub(at_least, log2e, hn::Sub(shifted, round));
+  auto p = hn::Set(d, C::kC5);
+  p = hn::MulAdd(p, f, hn::Set(d, C::kC4));
+  p = hn::MulAdd(p, f, hn::Set(d, C::kC3));
+  p = hn::MulAdd(p, f, hn::Set(d, C::kC2));
+  p = hn::MulAdd(p, f, hn::Set(d, C::kC1));
+  const hn::RebindToSigned<D> d32;
+  const auto y = hn::BitCast(d32, hn::MulAdd(p, f, hn::Set(d, 1.0f)));
+  return hn::BitCast(d, hn::Add(y, hn::ShiftLeft<23>(hn::BitCast(d32, shifted))));
+}
+
 }  // namespace kinglet::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 

@@ -1,106 +1,69 @@
 // The normaliser of a softmax over any number of logits.
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 
 #include "kernels/cpu/bind.h"
+#include "kernels/cpu/logit_blocks.h"
 #include "kernels/functions.h"
+#include "kernels/ref/softmax.h"
 #include "kernels/ref/sum.h"
 
 namespace kinglet::cpu {
 namespace {
 
-// Elements of a chunk: whole blocks of a rule-4 sum.
-constexpr size_t kChunkElements = 2 * kSumBlock;
-
-class LogSumExpKernel {
+// What follows the blocks' sums.
+class FoldBlocks {
  public:
-  LogSumExpKernel(const LogSumExp& op, const BindContext& context)
+  FoldBlocks(const LogSumExp& op, const BindContext& context)
       : vector_(&context.vector),
-        x_(context.layout[op.x]),
         out_(context.layout[op.out]),
-        blocks_(context.layout[op.blocks]),
-        chunks_(std::max<size_t>(1, x_.count / kChunkElements)) {}
+        largest_(context.layout[op.blocks.largest]),
+        sums_(context.layout[op.blocks.sums]) {}
 
-  size_t chunks() const { return chunks_; }
-
-  // Until the sums are computed, the first block of each chunk holds the chunk's largest element.
-  void FindLargest(StreamFrame& frame, Chunks chunks) const {
-    for (size_t chunk = chunks.begin; chunk < chunks.end; ++chunk) {
-      const Part part = PartOf(frame, chunk);
-      *part.blocks = vector_->largest(part.x, part.count);
-    }
-  }
-  // The largest of all. NaN never wins a comparison, so as in kernels/ref/softmax.h it is returned
-  // only from x[0]; a chunk that begins with a NaN is searched again.
-  void CombineLargest(StreamFrame& frame) const {
-    float largest = *PartOf(frame, 0).blocks;
-    for (size_t chunk = 1; chunk < chunks_; ++chunk) {
-      const Part part = PartOf(frame, chunk);
-      if (std::isnan(*part.blocks)) {
-        for (size_t i = 0; i < part.count; ++i) largest = part.x[i] > largest ? part.x[i] : largest;
-      } else if (*part.blocks > largest) {
-        largest = *part.blocks;
-      }
-    }
-    out_.At<float>(frame)[0] = largest;
-  }
-  void SumExponentials(StreamFrame& frame, Chunks chunks) const {
-    const float largest = out_.At<float>(frame)[0];
-    const Part first = PartOf(frame, chunks.begin), last = PartOf(frame, chunks.end - 1);
-    const auto count = static_cast<size_t>(last.x + last.count - first.x);
-    vector_->sum_exponentials(first.x, count, largest, first.blocks);
-  }
-  void TakeLog(StreamFrame& frame) const {
-    const float* blocks = blocks_.At<float>(frame);
+  void operator()(StreamFrame& frame) const {
+    const float* const largest = largest_.At<float>(frame);
+    float* const sums = sums_.At<float>(frame);
+    float* const out = out_.At<float>(frame);
+    out[0] = ref::Largest(largest, largest_.count);
     ref::PairwiseFold<float> total;
-    for (size_t b = 0; b < blocks_.count; ++b) total.Push(blocks[b]);
-    out_.At<float>(frame)[1] = Log(total.Total());
+    constexpr size_t kTogether = 128;
+    for (size_t begin = 0; begin < sums_.count; begin += kTogether) {
+      const size_t n = std::min(kTogether, sums_.count - begin);
+      float factors[kTogether];
+      for (size_t i = 0; i < n; ++i) factors[i] = BlockReference(largest[begin + i]) - out[0];
+      vector_->exponentials(factors, n, factors);
+      for (size_t i = 0; i < n; ++i) total.Push(sums[begin + i] *= factors[i]);
+    }
+    out[1] = Log(total.Total());
   }
 
  private:
-  struct Part {
-    const float* x;
-    size_t count;
-    float* blocks;
-  };
-  // The last chunk takes the remainder, so that no chunk is shorter than kShortSum unless the whole
-  // vector is.
-  Part PartOf(const StreamFrame& frame, size_t chunk) const {
-    const size_t begin = chunk * kChunkElements;
-    return {x_.At<float>(frame) + begin,
-            (chunk + 1 < chunks_ ? begin + kChunkElements : x_.count) - begin,
-            blocks_.At<float>(frame) + begin / kSumBlock};
-  }
-
   const VectorFunctions* vector_;
-  Slot x_, out_, blocks_;
-  size_t chunks_;
+  Slot out_, largest_, sums_;
 };
+
+// Of a chunk.
+constexpr size_t kChunkBlocks = 2;
 
 }  // namespace
 
 Kernel BindOp(const LogSumExp& op, const BindContext& context) {
-  const LogSumExpKernel kernel(op, context);
-  const size_t chunks = kernel.chunks();
+  const FoldBlocks fold(op, context);
+  if (context.summed_products != nullptr && context.summed_products->IsSummed(op)) {
+    return {EachFrame(fold)};
+  }
+  const BlockSums sums(op, context.layout, context.vector);
+  const size_t chunks = (sums.count() + kChunkBlocks - 1) / kChunkBlocks;
   if (chunks == 1) {
-    return {EachFrame([kernel](StreamFrame& frame) {
-      kernel.FindLargest(frame, {0, 1});
-      kernel.CombineLargest(frame);
-      kernel.SumExponentials(frame, {0, 1});
-      kernel.TakeLog(frame);
+    return {EachFrame([sums, fold](StreamFrame& frame) {
+      sums.Sum(frame, 0, sums.count());
+      fold(frame);
     })};
   }
-  const auto largest = [kernel](StreamFrame& frame, Chunks part) {
-    kernel.FindLargest(frame, part);
+  const auto sum = [sums](StreamFrame& frame, Chunks part) {
+    sums.Sum(frame, part.begin * kChunkBlocks, std::min(part.end * kChunkBlocks, sums.count()));
   };
-  const auto sums = [kernel](StreamFrame& frame, Chunks part) {
-    kernel.SumExponentials(frame, part);
-  };
-  return {{FramePhase(largest, chunks),
-           FramePhase([kernel](StreamFrame& frame) { kernel.CombineLargest(frame); }),
-           FramePhase(sums, chunks),
-           FramePhase([kernel](StreamFrame& frame) { kernel.TakeLog(frame); })}};
+  return {{FramePhase(sum, chunks), FramePhase(fold)}};
 }
 
 }  // namespace kinglet::cpu

@@ -1,12 +1,14 @@
 // Matrix-vector products.
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
 
 #include "format/row_reader.h"
 #include "kernels/cpu/bind.h"
+#include "kernels/cpu/logit_blocks.h"
 #include "kernels/cpu/product.h"
 
 namespace kinglet::cpu {
@@ -24,21 +26,28 @@ class MatVecKernel {
         chunk_pairs_(x.ChunkPairsWith(weight_->bits())),
         finish_{bias_ ? bias_->data() : nullptr, op.relu},
         many_(ManyOf(context)),
-        chunks_(*weight_, many_ ? many_->PanelsTogether() : 1) {}
+        sums_(SumsOf(op, context)),
+        chunks_(*weight_, many_   ? many_->PanelsTogether()
+                          : sums_ ? kBlockPanels
+                                  : 1) {}
 
   void operator()(std::span<StreamFrame> frames, Chunks chunks) const {
     const PanelRange panels = chunks_.PanelsOf(chunks);
-    const size_t first_row = y_offset_ + panels.begin * kPanelRows;
-    if (HasMany(frames)) return MultiplyMany(frames, panels, first_row);
+    if (HasMany(frames)) return MultiplyMany(frames, panels);
     const size_t together = x_.Together(weight_->integer());
     ProductInput::Memory memory;
     for (size_t first = 0; first < frames.size(); first += together) {
+      const auto group = frames.subspan(first, std::min(together, frames.size() - first));
       ProductBatch batch;
-      for (StreamFrame& frame : frames.subspan(first, std::min(together, frames.size() - first))) {
+      for (StreamFrame& frame : group) {
         batch.Add(x_.Read(frame, weight_->integer(), memory, batch.count()),
-                  y_.At<float>(frame) + first_row);
+                  y_.At<float>(frame) + y_offset_);
       }
-      batch.Multiply(*vector_, *weight_, panels, chunk_pairs_, finish_);
+      if (sums_) {
+        MultiplyAndSum(batch, group, panels);
+      } else {
+        batch.Multiply(*vector_, *weight_, panels, chunk_pairs_, finish_);
+      }
     }
   }
   size_t chunks() const { return chunks_.count(); }
@@ -50,6 +59,25 @@ class MatVecKernel {
   const ManyProduct* many() const { return many_.get(); }
 
  private:
+  static constexpr size_t kBlockPanels = kSumBlock / kPanelRows;
+  // Fewer logits stay in the second-level cache anyway, and are too few chunks for the threads.
+  static constexpr size_t kLeastBlocks = 64;
+
+  std::optional<BlockSums> SumsOf(const MatVec& op, const BindContext& context) const {
+    if (context.summed_products == nullptr || many_) return {};
+    const LogSumExp* const normaliser = context.summed_products->NormaliserOf(op);
+    if (normaliser == nullptr || SumBlocks(weight_->rows()) < kLeastBlocks) return {};
+    context.summed_products->SetSummed(*normaliser);
+    return BlockSums(*normaliser, context.layout, context.vector);
+  }
+  void MultiplyAndSum(const ProductBatch& batch, std::span<const StreamFrame> frames,
+                      PanelRange panels) const {
+    for (size_t begin = panels.begin; begin < panels.end; begin += kBlockPanels) {
+      const size_t end = std::min(begin + kBlockPanels, panels.end), block = begin / kBlockPanels;
+      batch.Multiply(*vector_, *weight_, {begin, end}, chunk_pairs_, finish_);
+      for (const StreamFrame& frame : frames) sums_->Sum(frame, block, block + 1);
+    }
+  }
   std::shared_ptr<const ManyProduct> ManyOf(const BindContext& context) const {
     if (context.many_products == nullptr || weight_->integer() || !x_.as_is()) return nullptr;
     return context.many_products->Of(weight_);
@@ -60,7 +88,8 @@ class MatVecKernel {
     const Company& company = frames.front().company;
     return company.memory != nullptr && company.vectors >= ManyProduct::kLeastVectors;
   }
-  void MultiplyMany(std::span<StreamFrame> frames, PanelRange panels, size_t first_row) const {
+  void MultiplyMany(std::span<StreamFrame> frames, PanelRange panels) const {
+    const size_t first_row = y_offset_ + panels.begin * kPanelRows;
     WorkMemory& memory = *frames.front().company.memory;
     const Finish part = FinishFrom(finish_, panels.begin * kPanelRows);
     while (!frames.empty()) {
@@ -83,6 +112,7 @@ class MatVecKernel {
   size_t chunk_pairs_;
   Finish finish_;
   std::shared_ptr<const ManyProduct> many_;
+  std::optional<BlockSums> sums_;  // of the blocks of y, if this product makes them
   ProductChunks chunks_;
 };
 

@@ -71,38 +71,42 @@ class PairwiseFold {
   size_t count_ = 0;
 };
 
+// The 16 chains over elements [begin, end) of one block, folded. accumulate(d, partial, i) adds
+// terms to a partial sum; d is Reals for elements [i, i + kWidth), or Real for one element.
+template <class Accumulate>
+HWY_INLINE float BlockSum(size_t begin, size_t end, const Accumulate& accumulate) {
+  hn::Vec<Reals> sums[kGroups];
+  for (auto& sum : sums) sum = hn::Zero(Reals());
+  size_t i = begin;
+  for (; i + kSumChains <= end; i += kSumChains) {
+    for (size_t g = 0; g < kGroups; ++g) {
+      sums[g] = accumulate(Reals(), sums[g], i + g * kWidth);
+    }
+  }
+  alignas(64) float chains[kSumChains];
+  for (size_t g = 0; g < kGroups; ++g) hn::Store(sums[g], Reals(), chains + g * kWidth);
+  for (size_t j = 0; i + j < end; ++j) {
+    chains[j] = hn::GetLane(accumulate(Real(), hn::Set(Real(), chains[j]), i + j));
+  }
+  return FoldChains(chains);
+}
+// The one chain of a sum over fewer than 32 elements [begin, end).
+template <class Accumulate>
+HWY_INLINE float ShortSum(size_t begin, size_t end, const Accumulate& accumulate) {
+  auto total = hn::Zero(Real());
+  for (size_t i = begin; i < end; ++i) total = accumulate(Real(), total, i);
+  return hn::GetLane(total);
+}
+
 // Calls use(sum) for each block of a rule-4 sum over i < n, in order; fewer than 32 elements are
-// one block. accumulate(d, partial, i) adds terms to a partial sum; d is Reals for elements
-// [i, i + kWidth), or Real for one element. Elements before `first`, a multiple of 16, would add +0
-// and are skipped.
+// one block. Elements before `first`, a multiple of 16, would add +0 and are skipped.
 template <class Accumulate, class Use>
 HWY_INLINE void ForEachBlockSum(size_t first, size_t n, const Accumulate& accumulate,
                                 const Use& use) {
-  if (n < kShortSum) {
-    auto total = hn::Zero(Real());
-    for (size_t i = first; i < n; ++i) total = accumulate(Real(), total, i);
-    return use(hn::GetLane(total));
-  }
+  if (n < kShortSum) return use(ShortSum(first, n, accumulate));
   for (size_t begin = 0; begin < n; begin += kSumBlock) {
     const size_t end = n - begin < kSumBlock ? n : begin + kSumBlock;
-    if (end <= first) {
-      use(0.0f);
-      continue;
-    }
-    hn::Vec<Reals> sums[kGroups];
-    for (auto& sum : sums) sum = hn::Zero(Reals());
-    size_t i = begin < first ? first : begin;
-    for (; i + kSumChains <= end; i += kSumChains) {
-      for (size_t g = 0; g < kGroups; ++g) {
-        sums[g] = accumulate(Reals(), sums[g], i + g * kWidth);
-      }
-    }
-    alignas(64) float chains[kSumChains];
-    for (size_t g = 0; g < kGroups; ++g) hn::Store(sums[g], Reals(), chains + g * kWidth);
-    for (size_t j = 0; i + j < end; ++j) {
-      chains[j] = hn::GetLane(accumulate(Real(), hn::Set(Real(), chains[j]), i + j));
-    }
-    use(FoldChains(chains));
+    use(end <= first ? 0.0f : BlockSum(begin < first ? first : begin, end, accumulate));
   }
 }
 

@@ -35,13 +35,21 @@ void ProductBatch::Add(const ProductVector& x, float* y) {
 
 void ProductBatch::Multiply(const VectorFunctions& vector, const Panels& weight, PanelRange panels,
                             size_t chunk_pairs, const Finish& finish) const {
-  const Finish part = FinishFrom(finish, panels.begin * kPanelRows);
+  const size_t first_row = panels.begin * kPanelRows;
+  const Finish part = FinishFrom(finish, first_row);
   if (integer_) {
-    vector.integer_product(weight.code_panels(panels), codes_, count_, chunk_pairs, part);
-  } else if (weight.integer()) {
-    vector.decoded_product(weight.code_panels(panels), reals_, count_, part);
+    CodeVector codes[kMost];
+    for (size_t i = 0; i < count_; ++i) {
+      codes[i] = {codes_[i].x, codes_[i].step, codes_[i].y + first_row};
+    }
+    return vector.integer_product(weight.code_panels(panels), codes, count_, chunk_pairs, part);
+  }
+  RealVector reals[kMost];
+  for (size_t i = 0; i < count_; ++i) reals[i] = {reals_[i].x, reals_[i].y + first_row};
+  if (weight.integer()) {
+    vector.decoded_product(weight.code_panels(panels), reals, count_, part);
   } else {
-    vector.real_product(weight.real_panels(panels), reals_, count_, part);
+    vector.real_product(weight.real_panels(panels), reals, count_, part);
   }
 }
 

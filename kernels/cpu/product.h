@@ -49,12 +49,12 @@ class ProductBatch {
  public:
   static constexpr size_t kMost = 32;
 
-  // `y` takes the product, from its first row on. REQUIRES: fewer than kMost vectors so far.
+  // `y` takes the product, from the matrix's first row on. REQUIRES: fewer than kMost vectors so
+  // far.
   void Add(const ProductVector& x, float* y);
   size_t count() const { return count_; }
   // y = finish(weight * x) for each vector, in the rows of these panels. Products are integer where
-  // weight and x both are, `chunk_pairs` at a time. REQUIRES: x is real if the weight is; each y
-  // begins at the first row of these panels.
+  // weight and x both are, `chunk_pairs` at a time. REQUIRES: x is real if the weight is.
   void Multiply(const VectorFunctions& vector, const Panels& weight, PanelRange panels,
                 size_t chunk_pairs, const Finish& finish) const;
 

@@ -35,7 +35,11 @@ float Largest(const float* x, size_t n) {
     for (auto& b : best) b = hn::Set(d, x[0]);
     const auto take = [&](size_t u, size_t at) HWY_ATTR {
       const auto v = hn::LoadU(d, x + at);
+#if HWY_ARCH_X86
+      best[u] = hn::Max(v, best[u]);  // the second, where neither is larger or one is NaN
+#else
       best[u] = hn::IfThenElse(hn::Gt(v, best[u]), v, best[u]);
+#endif
     };
     for (; i + kUnroll * kWidth <= n; i += kUnroll * kWidth) {
       for (size_t u = 0; u < kUnroll; ++u) take(u, i + u * kWidth);
@@ -54,13 +58,17 @@ float Largest(const float* x, size_t n) {
   return largest;
 }
 
-// Differences from the largest are at most zero, or NaN.
-void SumExponentials(const float* x, size_t n, float largest, float* blocks) {
-  const auto add = [&](auto d, auto partial, size_t i) HWY_ATTR {
-    const auto shifted = hn::Sub(hn::LoadU(d, x + i), hn::Set(d, largest));
-    return hn::Add(partial, ExpAtMostOne(d, shifted));
-  };
-  ForEachBlockSum(n, add, [&](float sum) HWY_ATTR { *blocks++ = sum; });
+void SumLogitBlocks(const float* x, size_t n, bool one_chain, float* largest, float* sums) {
+  for (size_t begin = 0; begin < n; begin += kSumBlock) {
+    const size_t end = n - begin < kSumBlock ? n : begin + kSumBlock;
+    *largest = Largest(x + begin, end - begin);
+    const float reference = BlockReference(*largest++);
+    const auto add = [&](auto d, auto partial, size_t i) HWY_ATTR {
+      const auto shifted = hn::Sub(hn::LoadU(d, x + i), hn::Set(d, reference));
+      return hn::Add(partial, SoftmaxTermVector(d, shifted));
+    };
+    *sums++ = one_chain ? ShortSum(begin, end, add) : BlockSum(begin, end, add);
+  }
 }
 
 HWY_INLINE void ReplaceByExponentials(float* x, size_t n, float largest) {

@@ -186,8 +186,10 @@ struct VectorFunctions {
                          size_t count, size_t width, float* out);
 
   float (*largest)(const float* x, size_t n);  // REQUIRES: n > 0
-  // blocks[b] = sum over block b of x of exp(x[i] - largest), before rule 4 folds them.
-  void (*sum_exponentials)(const float* x, size_t n, float largest, float* blocks);
+  // For each block b of x: largest[b], and sums[b] = sum of SoftmaxTerm(x[i] - largest[b]), the
+  // part of LogSumExp (kernels/op.h) that needs no other block. `one_chain`: x is all logits, and
+  // they are fewer than kShortSum.
+  void (*sum_logit_blocks)(const float* x, size_t n, bool one_chain, float* largest, float* sums);
   // Leaves exp(x[i] - largest) in x and returns the sum, rule 4.
   float (*exponentiate)(float* x, size_t n, float largest);
   void (*exponentials)(const float* x, size_t n, float* out);  // out[i] = exp(x[i])

@@ -25,7 +25,7 @@ void AddAttention(VectorFunctions& table, [[maybe_unused]] bool vnni) {
   table.weighted_codes = WeightedCodes;
   table.weighted_reals = WeightedReals;
   table.largest = Largest;
-  table.sum_exponentials = SumExponentials;
+  table.sum_logit_blocks = SumLogitBlocks;
   table.exponentiate = Exponentiate;
   table.exponentials = Exponentials;
 #if HWY_TARGET == HWY_AVX3

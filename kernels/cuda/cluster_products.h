@@ -4,8 +4,8 @@
 // The logits are a product of the output table with the hidden states. For many lanes, computing
 // that product twice costs less than writing the logits to memory and reading them back. So there
 // are two passes over the product: LargestOfProducts finds the largest logit of every sum block
-// (1,024 logits), and ExponentialsOfProducts the sum of exp(x - max) over it. Both passes visit the
-// logits of a sum in order, and the sums are those of LargestOfBlocks and ExponentialsOfBlocks
+// (1,024 logits), and TermsOfProducts the sum of SoftmaxTerm(x - that) over it. Both passes visit
+// the logits of a sum in order, and the sums are those of LargestOfBlocks and TermsOfBlocks
 // (softmax.h) over stored logits, bit for bit.
 //
 // A warp has a sum block for up to 4 stream tiles (32 lanes). In a tile of 16 rows, row j belongs
@@ -80,9 +80,9 @@ struct RowTerms {
   }
 };
 
-// Block-wide: runs a pass. On every warp that has work it calls begin(warp, its lanes); then
-// use(warp, stream tile, reg, i, logit) for sum i of a thread (PerThread element `reg`), for each
-// logit of the warp's sum block, those of one chain in order; then end(warp, sum block, its lanes).
+// Block-wide: runs a pass. On every warp that has work it calls begin(warp, sum block, its lanes);
+// then use(warp, stream tile, reg, i, logit) for sum i of a thread (PerThread element `reg`), for
+// each logit of the sum block, those of one chain in order; then end(warp, sum block, its lanes).
 template <uint32_t kTiles, class Begin, class Use, class End>
 KINGLET_HOST_DEVICE void ForEachLogit(const ClusterProduct& p, const Work& work, const Begin& begin,
                                       const Use& use, const End& end) {
@@ -103,7 +103,7 @@ KINGLET_HOST_DEVICE void ForEachLogit(const ClusterProduct& p, const Work& work,
     if (logit_block >= p.logits.Blocks() || first_stream >= lanes) return;
     const LaneRange own = {first_lane + first_stream,
                            Least(lanes - first_stream, kTiles * kTileStreams)};
-    begin(warp, own);
+    begin(warp, logit_block, own);
     PerThread<StreamFloats<kTiles>> steps;
     LoadOfStreams(warp, work, own, steps,
                   [&](const Lane& lane) { return work.StepOf(lane, p.product.x); });
@@ -253,7 +253,7 @@ KINGLET_HOST_DEVICE void RunPass(const LargestOfProducts& p, const Work& work) {
   PerWarp<PerThread<TileFloats<kTiles>>> largest;
   ForEachLogit<kTiles>(
       cluster, work,
-      [&](const Warp& warp, const LaneRange&) {
+      [&](const Warp& warp, uint32_t, const LaneRange&) {
         Fill(warp, largest[warp], -kinglet::internal::FloatFromBits(0x7f800000u));
       },
       [&](const Warp& warp, uint32_t s, uint32_t reg, uint32_t i, float logit) {
@@ -274,41 +274,21 @@ KINGLET_HOST_DEVICE inline void Run(const LargestOfProducts& p, const Work& work
                       [&](auto tiles) { internal::RunPass<decltype(tiles)::value>(p, work); });
 }
 
-// normaliser[0] = the largest logit of all sum blocks. A unit is a lane.
-struct LargestOfLane : ByLane {
-  static constexpr uint32_t kAloneFromLanes = kManyLanes;
-  Logits logits;
-  KINGLET_HOST_DEVICE uint64_t SharedBytes() const {
-    return SharedMemory::Bytes<float>(kLargestParts);
-  }
-};
-
-KINGLET_HOST_DEVICE inline void Run(const LargestOfLane& p, const Work& work) {
-  const Lane& lane = work.lanes[work.unit];
-  const float* of_blocks = work.At<float>(lane, p.logits.largest);
-  float* const parts = SharedMemory(work.block).Take<float>(kLargestParts);
-  const float largest = BlockLargest(work.block, p.logits.Blocks(), true, parts,
-                                     [&](uint64_t i) { return of_blocks[i]; });
-  work.block.ForEach(1, [&](uint64_t) { work.At<float>(lane, p.logits.normaliser)[0] = largest; });
-}
-
-// logits.blocks[b] = the sum of exp(x - max) over sum block b, by the chains of rule 4. REQUIRES:
-// at least 32 logits.
-struct ExponentialsOfProducts : ClusterPass {};
+// logits.sums[b] = the sum of SoftmaxTerm(x - largest[b]) over sum block b, by the chains of rule
+// 4. REQUIRES: at least 32 logits.
+struct TermsOfProducts : ClusterPass {};
 
 namespace internal {
 template <uint32_t kTiles>
-KINGLET_HOST_DEVICE void RunPass(const ExponentialsOfProducts& p, const Work& work) {
+KINGLET_HOST_DEVICE void RunPass(const TermsOfProducts& p, const Work& work) {
   const ClusterProduct& cluster = p.cluster;
   if (cluster.product.matrix.narrow()) {
     RunNarrowPass<kTiles>(
         cluster, work, 0.0f, true,
-        [](float sum, float logit, float largest) {
-          return sum + ExpOfAtMostZero(logit - largest);
-        },
+        [](float sum, float logit, float largest) { return sum + SoftmaxTerm(logit - largest); },
         [](float a, float b) { return a + b; },
         [&](const Lane& lane, uint32_t logit_block, float value) {
-          work.At<float>(lane, cluster.logits.blocks)[logit_block] = value;
+          work.At<float>(lane, cluster.logits.sums)[logit_block] = value;
         });
     return;
   }
@@ -316,26 +296,25 @@ KINGLET_HOST_DEVICE void RunPass(const ExponentialsOfProducts& p, const Work& wo
   PerWarp<PerThread<StreamFloats<kTiles>>> largest;
   ForEachLogit<kTiles>(
       cluster, work,
-      [&](const Warp& warp, const LaneRange& lanes) {
+      [&](const Warp& warp, uint32_t logit_block, const LaneRange& lanes) {
         Fill(warp, chains[warp], 0.0f);
         LoadOfStreams(warp, work, lanes, largest[warp], [&](const Lane& lane) {
-          return work.At<float>(lane, cluster.logits.normaliser)[0];
+          return BlockReference(work.At<float>(lane, cluster.logits.largest)[logit_block]);
         });
       },
       [&](const Warp& warp, uint32_t s, uint32_t reg, uint32_t i, float logit) {
-        chains[warp][reg].values[s][i] +=
-            ExpOfAtMostZero(logit - largest[warp][reg].values[s][i % 2]);
+        chains[warp][reg].values[s][i] += SoftmaxTerm(logit - largest[warp][reg].values[s][i % 2]);
       },
       [&](const Warp& warp, uint32_t logit_block, const LaneRange& lanes) {
         FoldRows(warp, chains[warp], [](float a, float b) { return a + b; });
         WriteRows(warp, chains[warp], work, lanes, [&](const Lane& lane, float value) {
-          work.At<float>(lane, cluster.logits.blocks)[logit_block] = value;
+          work.At<float>(lane, cluster.logits.sums)[logit_block] = value;
         });
       });
 }
 }  // namespace internal
 
-KINGLET_HOST_DEVICE inline void Run(const ExponentialsOfProducts& p, const Work& work) {
+KINGLET_HOST_DEVICE inline void Run(const TermsOfProducts& p, const Work& work) {
   internal::WithTiles(p.cluster, work,
                       [&](auto tiles) { internal::RunPass<decltype(tiles)::value>(p, work); });
 }

@@ -31,7 +31,7 @@ class StepDemand {
   DeviceDemand operator()(const AddOne&) const { return {}; }
   DeviceDemand operator()(const FixedPoint&) const { return {}; }
   DeviceDemand operator()(const LargestOfBlocks&) const { return {}; }
-  DeviceDemand operator()(const ExponentialsOfBlocks&) const { return {}; }
+  DeviceDemand operator()(const TermsOfBlocks&) const { return {}; }
   DeviceDemand operator()(const LogOfSum&) const { return {}; }
   DeviceDemand operator()(const WeighValues&) const { return {}; }
   DeviceDemand operator()(const AppendToCache&) const { return {}; }
@@ -45,7 +45,6 @@ class StepDemand {
   DeviceDemand operator()(const ComputeDefineRow&) const { return {}; }
   // Steps of queries, which are not a plan's.
   DeviceDemand operator()(const ClusterPass&) const { return {}; }
-  DeviceDemand operator()(const LargestOfLane&) const { return {}; }
   DeviceDemand operator()(const RankWords&) const { return {}; }
   DeviceDemand operator()(const WordLogProbability&) const { return {}; }
 

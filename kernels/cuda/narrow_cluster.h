@@ -49,10 +49,10 @@ KINGLET_HOST_DEVICE inline void StageRows(const ClusterProduct& p, const Block& 
   });
 }
 
-// Block-wide: runs a pass over a narrow matrix: accumulate(value, logit, lane's `largest`) for each
+// Block-wide: runs a pass over a narrow matrix: accumulate(value, logit, `largest`) for each
 // logit of a chain, in order; then the chains of each lane are folded with combine, and
-// write(lane, sum block, value). `start` is a chain's first value; with `loads` a lane's largest
-// logit is loaded. REQUIRES: fits_float, and no ReLU.
+// write(lane, sum block, value). `start` is a chain's first value; with `loads` the largest logit
+// of the lane's sum block is loaded. REQUIRES: fits_float, and no ReLU.
 template <uint32_t kTiles, class Accumulate, class Combine, class Write>
 KINGLET_HOST_DEVICE void RunNarrowPass(const ClusterProduct& p, const Work& work, float start,
                                        bool loads, const Accumulate& accumulate,
@@ -85,7 +85,8 @@ KINGLET_HOST_DEVICE void RunNarrowPass(const ClusterProduct& p, const Work& work
       if (lane_of(warp, thread) >= lanes) return;
       const Lane& lane = work.lanes[first_lane + lane_of(warp, thread)];
       own.x = NarrowVector::Load(p.product, work, lane);
-      if (loads) own.largest = work.At<float>(lane, p.logits.normaliser)[0];
+      if (!loads || sum_block(warp) >= p.logits.Blocks()) return;
+      own.largest = BlockReference(work.At<float>(lane, p.logits.largest)[sum_block(warp)]);
     });
   });
   for (uint32_t begin = 0; begin < kSumBlock; begin += ClusterProduct::kNarrowRows) {

@@ -24,12 +24,12 @@ namespace kinglet::cuda {
 // Step::kind is an index into this list.
 using Operations =
     ArgumentList<NormaliseVector, QuantiseVector, AddVector, AddOne, FixedPoint, IntegerProduct,
-                 RealProduct, LargestOfBlocks, ExponentialsOfBlocks, LogOfSum, LargestOfProducts,
-                 LargestOfLane, ExponentialsOfProducts, RankWords, WordLogProbability, AttendHead,
-                 ScoreSlots, WeighValues, AppendToCache, CacheProducts, CacheTotal,
-                 AddRowOfPosition, AddToHeads, CopyRow, GatherRow, PartProducts, SumOfParts,
-                 LstmCell, GruCell, RnnCell, QrnnCell, AppendToBag, FeaturesOfBag, ScaleAndRelu,
-                 ComputeDefineRow, ScaleToUnitMeanSquare, ActivateVector>;
+                 RealProduct, LargestOfBlocks, TermsOfBlocks, LogOfSum, LargestOfProducts,
+                 TermsOfProducts, RankWords, WordLogProbability, AttendHead, ScoreSlots,
+                 WeighValues, AppendToCache, CacheProducts, CacheTotal, AddRowOfPosition,
+                 AddToHeads, CopyRow, GatherRow, PartProducts, SumOfParts, LstmCell, GruCell,
+                 RnnCell, QrnnCell, AppendToBag, FeaturesOfBag, ScaleAndRelu, ComputeDefineRow,
+                 ScaleToUnitMeanSquare, ActivateVector>;
 
 template <class T>
 Step MakeStep(const T& arguments) {

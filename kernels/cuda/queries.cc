@@ -42,7 +42,7 @@ bool Writes(const Op& op, BufferId id) {
                                         is_of({p.keys, p.values, p.weights, p.out});
                                },
                                [&](const LogSumExp& p) {
-                                 return is_of({p.out, p.blocks});
+                                 return is_of({p.out, p.blocks.largest, p.blocks.sums});
                                },
                                [&](const CacheWeights& p) {
                                  return is_of({p.weights, p.total});
@@ -149,9 +149,8 @@ Result<Queries> Queries::Bind(const Plan& plan, const std::vector<std::vector<St
     }
     if (product) {
       const ClusterProduct both = {product->product, logits, device.EnoughUnits()};
-      for (const Step& step :
-           {MakeStep(LargestOfProducts{{both}}), MakeStep(LargestOfLane{{}, logits}),
-            MakeStep(ExponentialsOfProducts{{both}}), MakeStep(LogOfSum{{}, logits})}) {
+      for (const Step& step : {MakeStep(LargestOfProducts{{both}}),
+                               MakeStep(TermsOfProducts{{both}}), MakeStep(LogOfSum{{}, logits})}) {
         queries.fused_.steps.push_back(step);
       }
     }

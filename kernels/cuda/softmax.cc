@@ -7,12 +7,12 @@ Steps BindOp(const LogSumExp& op, Binder& binder) {
   Logits logits{};
   logits.x = binder.At(op.x);
   logits.count = binder.Count(op.x);
-  logits.blocks = binder.At(op.blocks);
+  logits.largest = binder.At(op.blocks.largest);
+  logits.sums = binder.At(op.blocks.sums);
   logits.normaliser = binder.At(op.out);
-  logits.largest = binder.Temporary<float>(SumBlocks(logits.count));
   binder.SetLogits(op.out, logits);
-  return std::vector<Step>{MakeStep(LargestOfBlocks{logits}),
-                           MakeStep(ExponentialsOfBlocks{logits}), MakeStep(LogOfSum{{}, logits})};
+  return std::vector<Step>{MakeStep(LargestOfBlocks{logits}), MakeStep(TermsOfBlocks{logits}),
+                           MakeStep(LogOfSum{{}, logits})};
 }
 
 }  // namespace kinglet::cuda

@@ -1,10 +1,10 @@
 // The softmax normaliser of a lane's logits, max x and log sum exp(x - max), by rules 4 and 5 of
 // docs/NUMERICS.md. C++17.
 //
-// Three steps: the largest logit of every sum block (1,024 logits), the sum of exp(x - max) over
-// every sum block, and the log of the sum of those. In the first two a unit is a sum block of a
-// lane, by one thread block; in the third it is a lane. Shared memory: 256 partial maxima, 1,024
-// exponentials, 16 chains. The chains and folds are those of rule 4, so the bits are too.
+// Three steps: the largest logit of every sum block (1,024 logits), the sum of SoftmaxTerm(x -
+// that) over every sum block, and what follows the blocks. In the first two a unit is a sum block
+// of a lane, by one thread block; in the third it is a lane. Shared memory: 256 partial maxima,
+// 1,024 terms, 16 chains. The chains and folds are those of rule 4, so the bits are too.
 #ifndef KINGLET_KERNELS_CUDA_SOFTMAX_H_
 #define KINGLET_KERNELS_CUDA_SOFTMAX_H_
 
@@ -16,23 +16,12 @@
 
 namespace kinglet::cuda {
 
-// Exp(x) of x <= 0 or NaN, bit for bit, without a branch.
-KINGLET_HOST_DEVICE inline float ExpOfAtMostZero(float x) {
-  const kinglet::internal::ExpFactors e = kinglet::internal::FactorsOfExp(x);
-  // 2^(n + 64), and y times it, are exact for every n that is not below kUnderflow. Only the last
-  // multiplication, by 2^-64, may round.
-  const float scale = kinglet::internal::FloatFromBits(
-      (kinglet::internal::BitsFromFloat(e.shifted) << 23) + (uint32_t{127 + 64} << 23));
-  const float scaled = e.y * scale * 5.42101086e-20f;
-  return x < ExpConstants::kUnderflow ? 0.0f : scaled;
-}
-
 // A lane's logits: arguments of the three steps.
 struct Logits {
-  Place x;           // [count] of reals
-  uint32_t count;    // > 0
-  Place largest;     // [SumBlocks(count)] of reals
-  Place blocks;      // the same
+  Place x;         // [count] of reals
+  uint32_t count;  // > 0
+  Place largest;   // LogitBlocks (kernels/op.h)
+  Place sums;
   Place normaliser;  // [2] of reals
 
   // Sum blocks, and the logits of one.
@@ -58,66 +47,71 @@ KINGLET_HOST_DEVICE inline void Run(const LargestOfBlocks& p, const Work& work) 
   const Lane& lane = work.lanes[unit.lane];
   const float* x = work.At<float>(lane, p.logits.x) + uint64_t{unit.part} * kSumBlock;
   float* const parts = SharedMemory(work.block).Take<float>(kLargestParts);
-  const float largest = BlockLargest(work.block, p.logits.BlockSize(unit.part), unit.part == 0,
-                                     parts, [&](uint64_t i) { return x[i]; });
+  const float largest = BlockLargest(work.block, p.logits.BlockSize(unit.part), true, parts,
+                                     [&](uint64_t i) { return x[i]; });
   work.block.ForEach(
       1, [&](uint64_t) { work.At<float>(lane, p.logits.largest)[unit.part] = largest; });
 }
 
-// blocks[b] = the sum of exp(x - max) over sum block b, and normaliser[0] = max. Fewer than 32
-// logits are one chain.
-struct ExponentialsOfBlocks {
+// sums[b] = the sum of SoftmaxTerm(x - largest[b]) over sum block b. Fewer than 32 logits are one
+// chain.
+struct TermsOfBlocks {
   Logits logits;
   KINGLET_HOST_DEVICE uint32_t Units(uint32_t lanes, uint32_t) const {
     return lanes * logits.Blocks();
   }
   KINGLET_HOST_DEVICE uint64_t SharedBytes() const {
-    return SharedMemory::Bytes<float>(kLargestParts) + SharedMemory::Bytes<float>(kSumBlock) +
-           SharedMemory::Bytes<float>(kSumChains);
+    return SharedMemory::Bytes<float>(kSumBlock) + SharedMemory::Bytes<float>(kSumChains);
   }
 };
 
-KINGLET_HOST_DEVICE inline void Run(const ExponentialsOfBlocks& p, const Work& work) {
+KINGLET_HOST_DEVICE inline void Run(const TermsOfBlocks& p, const Work& work) {
   const LaneUnit unit(work, p.logits.Blocks());
   const Lane& lane = work.lanes[unit.lane];
   const uint32_t n = p.logits.BlockSize(unit.part);
   const float* x = work.At<float>(lane, p.logits.x) + uint64_t{unit.part} * kSumBlock;
-  const float* of_blocks = work.At<float>(lane, p.logits.largest);
+  const float reference = BlockReference(work.At<float>(lane, p.logits.largest)[unit.part]);
   SharedMemory shared(work.block);
-  float* const parts = shared.Take<float>(kLargestParts);
-  float* const exponentials = shared.Take<float>(kSumBlock);
+  float* const terms = shared.Take<float>(kSumBlock);
   float* const chains = shared.Take<float>(kSumChains);
-  const float largest = BlockLargest(work.block, p.logits.Blocks(), true, parts,
-                                     [&](uint64_t i) { return of_blocks[i]; });
-  work.block.ForEach(n, [&](uint64_t i) { exponentials[i] = Exp(x[i] - largest); });
+  work.block.ForEach(n, [&](uint64_t i) { terms[i] = SoftmaxTerm(x[i] - reference); });
   const bool one_chain = p.logits.count < kShortSum;
   work.block.ForEach(kSumChains, [&](uint64_t j) {
     const uint32_t stride = one_chain ? 1 : kSumChains;
     chains[j] = 0.0f;
-    for (uint64_t i = j; i < n; i += stride) chains[j] += exponentials[i];
+    for (uint64_t i = j; i < n; i += stride) chains[j] += terms[i];
   });
   work.block.ForEach(1, [&](uint64_t) {
-    work.At<float>(lane, p.logits.blocks)[unit.part] = one_chain ? chains[0] : FoldChains(chains);
-    if (unit.part == 0) work.At<float>(lane, p.logits.normaliser)[0] = largest;
+    work.At<float>(lane, p.logits.sums)[unit.part] = one_chain ? chains[0] : FoldChains(chains);
   });
 }
 
-// normaliser[1] = the log of the sum of all sum blocks. A unit is a lane.
+// normaliser[0] = the largest logit of all; sums[b] *= exp(largest[b] - that); normaliser[1] = the
+// log of the sum of all blocks. A unit is a lane.
 struct LogOfSum : ByLane {
   static constexpr uint32_t kAloneFromLanes = kManyLanes;
   Logits logits;
   KINGLET_HOST_DEVICE uint64_t SharedBytes() const {
-    return SharedMemory::Bytes<float>(logits.Blocks());
+    return SharedMemory::Bytes<float>(kLargestParts) + SharedMemory::Bytes<float>(logits.Blocks());
   }
 };
 
 KINGLET_HOST_DEVICE inline void Run(const LogOfSum& p, const Work& work) {
   const Lane& lane = work.lanes[work.unit];
-  const float* blocks = work.At<float>(lane, p.logits.blocks);
-  float* const sums = SharedMemory(work.block).Take<float>(p.logits.Blocks());
-  work.block.ForEach(p.logits.Blocks(), [&](uint64_t i) { sums[i] = blocks[i]; });
+  const float* of_blocks = work.At<float>(lane, p.logits.largest);
+  float* const stored = work.At<float>(lane, p.logits.sums);
+  SharedMemory shared(work.block);
+  float* const parts = shared.Take<float>(kLargestParts);
+  float* const sums = shared.Take<float>(p.logits.Blocks());
+  const float largest = BlockLargest(work.block, p.logits.Blocks(), true, parts,
+                                     [&](uint64_t i) { return of_blocks[i]; });
+  work.block.ForEach(p.logits.Blocks(), [&](uint64_t i) {
+    sums[i] = stored[i] = stored[i] * Exp(BlockReference(of_blocks[i]) - largest);
+  });
   work.block.ForEach(1, [&](uint64_t) {
-    work.At<float>(lane, p.logits.normaliser)[1] = Log(FoldBlocks(sums, p.logits.Blocks()));
+    float* const normaliser = work.At<float>(lane, p.logits.normaliser);
+    normaliser[0] = largest;
+    normaliser[1] = Log(FoldBlocks(sums, p.logits.Blocks()));
   });
 }
 

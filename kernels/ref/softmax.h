@@ -3,6 +3,7 @@
 #ifndef KINGLET_KERNELS_REF_SOFTMAX_H_
 #define KINGLET_KERNELS_REF_SOFTMAX_H_
 
+#include <algorithm>
 #include <cstddef>
 
 #include "kernels/functions.h"
@@ -33,22 +34,36 @@ template <class T>
 class LogSumExpKernel {
  public:
   LogSumExpKernel(const LogSumExp& op, const BufferLayout& layout)
-      : x_(layout[op.x]), out_(layout[op.out]), blocks_(layout[op.blocks]) {}
+      : x_(layout[op.x]),
+        out_(layout[op.out]),
+        largest_(layout[op.blocks.largest]),
+        sums_(layout[op.blocks.sums]) {}
 
   void operator()(StreamFrame& frame) const {
-    const T* x = x_.At<T>(frame);
-    const T largest = Largest(x, x_.count);
-    T* block = blocks_.At<T>(frame);
+    const T* const x = x_.At<T>(frame);
+    T* const largest = largest_.At<T>(frame);
+    T* const sums = sums_.At<T>(frame);
+    T* const out = out_.At<T>(frame);
+    for (size_t b = 0; b < largest_.count; ++b) {
+      const size_t first = b * kSumBlock;
+      largest[b] = Largest(x + first, std::min<size_t>(kSumBlock, x_.count - first));
+    }
+    size_t block = 0;
+    const auto add = [&](T sum, size_t i) {
+      return sum + SoftmaxTerm(x[i] - BlockReference(largest[block]));
+    };
+    ForEachBlockSum<T>(x_.count, add, [&](T sum) { sums[block++] = sum; });
+    out[0] = Largest(largest, largest_.count);
     PairwiseFold<T> total;
-    const auto add = [x, largest](T sum, size_t i) { return sum + Exp(x[i] - largest); };
-    ForEachBlockSum<T>(x_.count, add, [&](T sum) { total.Push(*block++ = sum); });
-    T* out = out_.At<T>(frame);
-    out[0] = largest;
+    for (size_t b = 0; b < largest_.count; ++b) {
+      sums[b] *= Exp(BlockReference(largest[b]) - out[0]);
+      total.Push(sums[b]);
+    }
     out[1] = Log(total.Total());
   }
 
  private:
-  Slot x_, out_, blocks_;
+  Slot x_, out_, largest_, sums_;
 };
 
 }  // namespace kinglet::ref

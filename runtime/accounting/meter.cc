@@ -187,8 +187,11 @@ class StepMeter {
   }
 
   void operator()(const LogSumExp& op) const {
-    OperationTally tally = Exponentials(Real(plan_.buffer(op.x).count));
-    tally.others += 1;  // the logarithm
+    const uint64_t count = plan_.buffer(op.x).count;
+    OperationTally tally = Exponentials(Real(count));
+    // What each block's sum is multiplied with, and the logarithm.
+    const double blocks = Real(SumBlocks(count));
+    tally += {blocks, blocks, blocks + 1};
     Add("", tally);
   }
 

@@ -207,7 +207,7 @@ StepTraffic QueryTraffic(const Plan& plan, const BufferLayout& layout, size_t re
   for (const ClusterPlan& cluster : plan.clusters) {
     if (!RunsOn(plan, path, cluster.steps.begin)) continue;
     traffic.read.push_back(buffers.Range(cluster.normaliser));
-    if (words == QueryWords::kLikely) traffic.read.push_back(buffers.Range(cluster.blocks));
+    if (words == QueryWords::kLikely) traffic.read.push_back(buffers.Range(cluster.blocks.largest));
     if (words == QueryWords::kEvery) traffic.read.push_back(buffers.Range(cluster.logits));
   }
   if (plan.cache) {

@@ -44,13 +44,13 @@ uint64_t OwnBytes(const Plan& plan, const BufferLayout& layout, size_t real_byte
 // The words of computed clusters that a query looks at.
 enum class QueryWords : uint8_t {
   kNamed,   // given words
-  kLikely,  // the words of blocks whose sums say that they can be among the best
+  kLikely,  // the words of blocks whose largest logit says that they can be among the best
   kEvery    // all words
 };
 
 // What a query touches besides its steps: the words of the neural cache with their weights, and the
-// sums of blocks or every logit once more. For kLikely only the sums count: which blocks are looked
-// at depends on the values of the weights.
+// largest logits of blocks or every logit once more. For kLikely only those of blocks count: which
+// blocks are looked at depends on the values of the weights.
 StepTraffic QueryTraffic(const Plan& plan, const BufferLayout& layout, size_t real_bytes,
                          const TokenPath& path, QueryWords words);
 

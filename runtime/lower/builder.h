@@ -104,13 +104,14 @@ class PlanBuilder {
                             product.relu});
   }
 
-  // Adds the step `name`, which computes the normaliser of a softmax over `logits`. Returns a new
-  // buffer named `blocks`, which holds the sums over blocks of logits.
-  BufferId AddNormaliser(const std::string& name, const std::string& blocks, BufferId logits,
-                         BufferId normaliser) {
-    const BufferId sums = Reals(blocks, SumBlocks(plan_.buffer(logits).count));
-    AddStep(name, LogSumExp{logits, normaliser, sums});
-    return sums;
+  // Adds the step `name`, which computes the normaliser of a softmax over `logits`. Returns new
+  // buffers, whose names begin with `blocks`.
+  LogitBlocks AddNormaliser(const std::string& name, const std::string& blocks, BufferId logits,
+                            BufferId normaliser) {
+    const uint64_t count = SumBlocks(plan_.buffer(logits).count);
+    const LogitBlocks made = {Reals(blocks + ".largest", count), Reals(blocks + ".sums", count)};
+    AddStep(name, LogSumExp{logits, normaliser, made});
+    return made;
   }
 
   // Between these two calls the buffers of a layer are added. Layers run one after the other, so a

@@ -94,7 +94,8 @@ template <class T>
 Status Distribution<T>::OpenCluster(std::span<QueriedStream<T>> streams, size_t index) {
   const ClusterPlan& cluster = streams.front().distribution->plan().clusters[index];
   return Open(
-      streams, cluster.steps, {cluster.logits, cluster.normaliser, cluster.blocks},
+      streams, cluster.steps,
+      {cluster.logits, cluster.normaliser, cluster.blocks.largest, cluster.blocks.sums},
       [index](const Distribution& stream) { return !stream.opened_.Contains(index); },
       [index](Distribution& stream, const StreamFrame& frame) {
         return stream.TakeCluster(frame, index);
@@ -172,8 +173,8 @@ Status Distribution<T>::FetchOpened(const StreamFrame& frame) {
   const auto& clusters = plan().clusters;
   for (size_t i = 0; i < clusters.size(); ++i) {
     if (!opened_.Contains(i)) continue;
-    const std::array<BufferId, 3> results = {clusters[i].logits, clusters[i].normaliser,
-                                             clusters[i].blocks};
+    const std::array<BufferId, 4> results = {clusters[i].logits, clusters[i].normaliser,
+                                             clusters[i].blocks.largest, clusters[i].blocks.sums};
     KINGLET_RETURN_IF_ERROR(execution_.device->Fetch({&frame, 1}, results));
   }
   if (!cache_.computed()) return Status();
@@ -206,7 +207,8 @@ ClusterView<T> Distribution<T>::View(const StreamFrame& frame, size_t index) con
           cluster.first,
           cluster.size,
           layout[cluster.logits].template At<T>(frame),
-          layout[cluster.blocks].template At<T>(frame),
+          layout[cluster.blocks.largest].template At<T>(frame),
+          layout[cluster.blocks.sums].template At<T>(frame),
           {normaliser[0], normaliser[1], ClusterLogProbability(frame, index), cache_.Keep()}};
 }
 

@@ -10,16 +10,15 @@
 namespace kinglet {
 namespace {
 
-// Words [first, last) of an open cluster whose logits are at least `cut`; only blocks of a sum of
-// at least `least_sum` have any.
+// Words [first, last) of an open cluster whose logits are at least `cut`.
 template <class T>
 uint32_t CountLogits(Distribution<T>& distribution, const ClusterView<T>& cluster, uint32_t first,
-                     uint32_t last, T cut, T least_sum) {
+                     uint32_t last, T cut) {
   uint32_t count = 0, n = 0;
   for (uint32_t begin = first; begin < last; begin += n) {
     n = std::min<uint32_t>(kSumBlock - begin % kSumBlock, last - begin);
     distribution.work().arithmetic.others += 1;
-    if (cluster.block_sums[begin / kSumBlock] < least_sum) continue;
+    if (cluster.block_largest[begin / kSumBlock] < cut) continue;
     const T* const logits = cluster.logits + begin;
     for (uint32_t i = 0; i < n; ++i) count += logits[i] >= cut ? 1 : 0;
     distribution.work().arithmetic.others += n;
@@ -45,9 +44,8 @@ uint32_t CountWordsBefore(QueriedStream<T>& stream, size_t index, uint32_t id, T
   const T above = after < cluster.size
                       ? LogitCut(cluster.terms, std::nextafter(own, never), arithmetic)
                       : never;
-  const T least_sum = LeastBlockSum(cluster.terms, own);
-  uint32_t count = CountLogits(distribution, cluster, 0, middle, equal, least_sum) +
-                   CountLogits(distribution, cluster, after, cluster.size, above, least_sum);
+  uint32_t count = CountLogits(distribution, cluster, 0, middle, equal) +
+                   CountLogits(distribution, cluster, after, cluster.size, above);
   // Words that the cache holds were counted by their logits alone.
   QueryMemory<T>& memory = distribution.memory();
   const size_t held = cache.MixHeldWords(cluster, distribution.functions(), memory);

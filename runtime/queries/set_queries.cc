@@ -56,13 +56,12 @@ void OfferWordsOfSet(QueriedStream<T>& stream, size_t index, const WordSet& set,
     best.Offer({id, static_cast<double>(log_p)});
   }
   const T lowest = -std::numeric_limits<T>::infinity();
-  T least_logit = lowest, least_sum{0};
+  T least_logit = lowest;
   const auto raise = [&] {
     const auto threshold = static_cast<T>(best.Threshold());
     if (threshold == lowest) return;
     least_logit = LeastLogit(cluster.terms, threshold);
-    least_sum = LeastBlockSum(cluster.terms, threshold);
-    arithmetic += {2, 12, 12};
+    arithmetic += {1, 11, 7};
   };
   raise();
   uint32_t words = 0, compared = 0, n = 0;
@@ -70,7 +69,7 @@ void OfferWordsOfSet(QueriedStream<T>& stream, size_t index, const WordSet& set,
     n = std::min(kSumBlock, cluster.size - begin);
     if (least_logit != lowest) {
       ++compared;
-      if (cluster.block_sums[begin / kSumBlock] < least_sum) continue;
+      if (cluster.block_largest[begin / kSumBlock] < least_logit) continue;
     }
     set.ForEachOf(cluster.first + begin, n, [&](uint32_t id) {
       compared += least_logit != lowest ? 1 : 0;

@@ -46,11 +46,11 @@ void OfferWords(QueriedStream<T>& stream, size_t index, BestCandidates& best) {
     best.Offer({memory.held_ids[i], static_cast<double>(memory.held_mixed[i])});
   }
   const auto threshold = [&best] { return static_cast<T>(best.Threshold()); };
-  T least_sum = LeastBlockSum(cluster.terms, threshold());
+  T least = LeastLogit(cluster.terms, threshold());
   uint32_t looked_into = 0, n = 0;
   for (uint32_t begin = 0; begin < cluster.size; begin += n) {
     n = std::min<uint32_t>(kSumBlock - begin % kSumBlock, cluster.size - begin);
-    if (cluster.block_sums[begin / kSumBlock] < least_sum) continue;
+    if (cluster.block_largest[begin / kSumBlock] < least) continue;
     if (std::isinf(threshold())) n = std::min(n, kFirstWords);
     looked_into += n;
     memory.places.resize(n + kPlacesMargin);
@@ -63,7 +63,7 @@ void OfferWords(QueriedStream<T>& stream, size_t index, BestCandidates& best) {
       const T mixed = cache.MixedLogProbability(cluster.SoftmaxLogProbability(id), T{0});
       best.Offer({id, static_cast<double>(mixed)});
     }
-    if (found > 0) least_sum = LeastBlockSum(cluster.terms, threshold());
+    if (found > 0) least = LeastLogit(cluster.terms, threshold());
   }
   distribution.CountWords(looked_into, 0);
   OperationTally& arithmetic = distribution.work().arithmetic;

@@ -85,6 +85,28 @@ TEST(Exp, HasExactSpecialValues) {
   EXPECT_EQ(Exp(-1.0f), 0.36787944117144232160f);
 }
 
+TEST(SoftmaxTerm, IsNearTheExponentialOfNumbersBelowZero) {
+  const uint32_t stride = Stride();
+  double worst = 0;
+  for (uint32_t bits = 0; bits <= std::bit_cast<uint32_t>(87.0f); bits += stride) {
+    const double x = -static_cast<double>(FromBits(bits));
+    const double error =
+        std::fabs(static_cast<double>(SoftmaxTerm(static_cast<float>(x))) / std::exp(x) - 1);
+    worst = std::max(worst, error - 1.4e-8 * -x);
+  }
+  EXPECT_LE(worst, 2.5e-7);
+  EXPECT_GT(worst, 0x1p-25);
+}
+
+TEST(SoftmaxTerm, HasExactSpecialValues) {
+  EXPECT_EQ(SoftmaxTerm(0.0f), 1.0f);
+  EXPECT_EQ(SoftmaxTerm(-0.0f), 1.0f);
+  EXPECT_EQ(SoftmaxTerm(-kInfinity), SoftmaxTerm(-87.0f));
+  EXPECT_EQ(SoftmaxTerm(-1e30f), SoftmaxTerm(-87.0f));
+  EXPECT_GE(SoftmaxTerm(-87.0f), std::numeric_limits<float>::min());
+  EXPECT_TRUE(std::isnan(SoftmaxTerm(kNaN)));
+}
+
 TEST(Log, IsWithin0Point9UlpAndMonotone) {
   const uint32_t stride = Stride();
   double worst = 0;
@@ -243,6 +265,29 @@ void ExpectVectorsEqual(VectorFunction vector, Function scalar) {
 
 TEST(VectorExp, EqualsTheScalarOne) {
   ExpectVectorsEqual(&cpu::VectorFunctions::exponentials, [](float x) { return Exp(x); });
+}
+
+// Blocks of 0 and of 1,023 numbers of one size: their sums, of which each chain is a sum of up to
+// 64 equal terms, show the bits of the term.
+TEST(VectorSoftmaxTerm, EqualsTheScalarOne) {
+  std::vector<float> x(1024);
+  for (uint32_t bits = 0; bits < std::bit_cast<uint32_t>(kInfinity); bits += 524287) {
+    std::fill(x.begin(), x.end(), -FromBits(bits));
+    x[0] = 0;
+    const float term = SoftmaxTerm(x[1]);
+    float chains[16] = {1.0f};
+    for (size_t i = 1; i < x.size(); ++i) chains[i % 16] += term;
+    for (size_t half = 8; half > 0; half /= 2) {
+      for (size_t j = 0; j < half; ++j) chains[j] += chains[j + half];
+    }
+    for (const cpu::Target target : cpu::SupportedTargets()) {
+      const cpu::VectorFunctions* functions = cpu::FindVectorFunctions(target);
+      if (functions == nullptr) continue;
+      float largest = 0, sum = 0;
+      functions->sum_logit_blocks(x.data(), x.size(), false, &largest, &sum);
+      ASSERT_EQ(sum, chains[0]) << cpu::TargetName(target) << " at " << x[1];
+    }
+  }
 }
 
 TEST(VectorSigmoid, EqualsTheScalarOne) {

@@ -247,10 +247,11 @@ OpCase AddScalarCase(const std::string& prefix, uint64_t n, Fill fill) {
 
 OpCase LogSumExpCase(const std::string& name, std::vector<float> values, double tolerance) {
   CaseBuilder builder(name, 1);
-  const uint64_t sums = SumBlocks(values.size());
+  const uint64_t count = SumBlocks(values.size());
   const BufferId x = builder.Given("x", std::move(values));
   const BufferId out = builder.Reals("out", 2, Fill::kRandom);
-  const BufferId blocks = builder.Reals("blocks", sums, Fill::kZero);
+  const LogitBlocks blocks = {builder.Reals("largest", count, Fill::kZero),
+                              builder.Reals("sums", count, Fill::kZero)};
   return builder.Finish(LogSumExp{x, out, blocks}, tolerance);
 }
 
@@ -307,7 +308,7 @@ void AddElementwiseEdges(std::vector<OpCase>& cases) {
       with(-kInf, at, -kInf);
     }
   }
-  // A chunk that begins with a NaN and has the largest number.
+  // A block that begins with a NaN and has the largest number.
   std::vector<float> hidden(25000, 1.0f);
   hidden[8192] = kNaN;
   hidden[8200] = 3.0f;

@@ -122,7 +122,7 @@ std::vector<uint64_t> BeginsByBruteForce(const Model& model, const StreamFrame& 
   std::vector<std::vector<double>> sums;
   for (const ClusterPlan& cluster : plan.clusters) {
     const T* const logits = buffer(cluster.logits);
-    const T* const blocks = buffer(cluster.blocks);
+    const T* const blocks = buffer(cluster.blocks.sums);
     const T largest = buffer(cluster.normaliser)[0];
     std::vector<double> upto;
     double before = 0, within = 0;

@@ -25,7 +25,8 @@ TEST(LogSumExp, OfEqualLogitsIsTheLogOfTheirNumber) {
       CaseBuilder builder("", n);
       const BufferId x = builder.Given("x", std::vector<float>(n, -2.5f));
       const BufferId out = builder.Reals("out", 2, Fill::kZero);
-      const BufferId blocks = builder.Reals("blocks", SumBlocks(n), Fill::kZero);
+      const LogitBlocks blocks = {builder.Reals("largest", SumBlocks(n), Fill::kZero),
+                                  builder.Reals("sums", SumBlocks(n), Fill::kZero)};
       const auto values = ValuesAfter(builder.Finish(LogSumExp{x, out, blocks}), target, out);
       EXPECT_EQ(values[0], -2.5);
       EXPECT_NEAR(values[1], std::log(static_cast<double>(n)), 1e-6) << TargetName(target);

@@ -27,7 +27,7 @@ using VectorMembers = MemberList<
     &VectorFunctions::shift_and_scale, &VectorFunctions::add_weighted_reals,
     &VectorFunctions::add_weighted_codes, &VectorFunctions::rescale_sums,
     &VectorFunctions::combine_scores, &VectorFunctions::softmax, &VectorFunctions::weighted_codes,
-    &VectorFunctions::weighted_reals, &VectorFunctions::largest, &VectorFunctions::sum_exponentials,
+    &VectorFunctions::weighted_reals, &VectorFunctions::largest, &VectorFunctions::sum_logit_blocks,
     &VectorFunctions::exponentiate, &VectorFunctions::exponentials, &VectorFunctions::layer_norm,
     &VectorFunctions::quantise, &VectorFunctions::largest_magnitude, &VectorFunctions::fixed_point,
     &VectorFunctions::dequantise, &VectorFunctions::add, &VectorFunctions::add_codes,

@@ -20,7 +20,7 @@ TEST(AloneKernels, AreThereForEveryStepThatMayRunAlone) { ExpectKernels(Operatio
 
 TEST(AloneKernels, AreEachOfOneOperation) {
   EXPECT_NE(FindAloneKernel(MakeStep(LargestOfProducts{})),
-            FindAloneKernel(MakeStep(ExponentialsOfProducts{})));
+            FindAloneKernel(MakeStep(TermsOfProducts{})));
   EXPECT_EQ(FindAloneKernel(MakeStep(AddOne{})), nullptr);
 }
 

@@ -51,8 +51,8 @@ class Cluster {
     logits.count = count;
     logits.x = {Space::kState, 0};
     logits.largest = logits.x.Plus(count * sizeof(float));
-    logits.blocks = logits.largest.Plus(logits.Blocks() * sizeof(float));
-    logits.normaliser = logits.blocks.Plus(logits.Blocks() * sizeof(float));
+    logits.sums = logits.largest.Plus(logits.Blocks() * sizeof(float));
+    logits.normaliser = logits.sums.Plus(logits.Blocks() * sizeof(float));
     for (uint32_t i = 0; i < shape.lanes; ++i) {
       std::vector<int16_t>& x = x_.emplace_back(shape.cols);
       // Of four columns at most so large that the sums of narrow matrices fit floats.
@@ -85,7 +85,8 @@ class Cluster {
     const ClusterProduct& cluster = cluster_;
     const Logits& logits = cluster.logits;
     std::vector<std::byte> shared(
-        std::max(cluster.SharedBytes(), ExponentialsOfBlocks{logits}.SharedBytes()));
+        std::max({cluster.SharedBytes(), TermsOfBlocks{logits}.SharedBytes(),
+                  LargestOfBlocks{logits}.SharedBytes()}));
     const Block block(kThreads, shared.data(), order);
     const auto each = [&](uint32_t units, const std::vector<Lane>& lanes, const auto& run) {
       for (uint32_t i = 0; i < units; ++i) {
@@ -97,13 +98,11 @@ class Cluster {
     const uint32_t units = cluster.UnitsOf(kTiles, shape_.lanes, block.warps());
     each(units, lanes_,
          [&](const Work& work) { internal::RunPass<kTiles>(LargestOfProducts{{cluster}}, work); });
-    each(shape_.lanes, lanes_, [&](const Work& work) { Run(LargestOfLane{{}, logits}, work); });
-    each(units, lanes_, [&](const Work& work) {
-      internal::RunPass<kTiles>(ExponentialsOfProducts{{cluster}}, work);
-    });
+    each(units, lanes_,
+         [&](const Work& work) { internal::RunPass<kTiles>(TermsOfProducts{{cluster}}, work); });
     const uint32_t all = shape_.lanes * logits.Blocks();
     each(all, stored_lanes_, [&](const Work& work) { Run(LargestOfBlocks{logits}, work); });
-    each(all, stored_lanes_, [&](const Work& work) { Run(ExponentialsOfBlocks{logits}, work); });
+    each(all, stored_lanes_, [&](const Work& work) { Run(TermsOfBlocks{logits}, work); });
     for (uint32_t i = 0; i < shape_.lanes; ++i) {
       for (size_t at = logits.count; at < made_[i].size() - 1; ++at) {
         ASSERT_EQ(made_[i][at], stored_[i][at])

@@ -1,0 +1,62 @@
+// The part of LogSumExp that needs no other block of the logits: each block's largest one and its
+// sum (kernels/op.h).
+#ifndef KINGLET_KERNELS_CPU_LOGIT_BLOCKS_H_
+#define KINGLET_KERNELS_CPU_LOGIT_BLOCKS_H_
+
+#include <algorithm>
+#include <cstddef>
+#include <map>
+#include <set>
+
+#include "kernels/backend.h"
+#include "kernels/cpu/vector.h"
+#include "kernels/numerics.h"
+#include "kernels/op.h"
+#include "kernels/plan.h"
+
+namespace kinglet::cpu {
+
+class BlockSums {
+ public:
+  BlockSums(const LogSumExp& op, const BufferLayout& layout, const VectorFunctions& vector)
+      : vector_(&vector),
+        x_(layout[op.x]),
+        largest_(layout[op.blocks.largest]),
+        sums_(layout[op.blocks.sums]) {}
+
+  size_t count() const { return sums_.count; }
+  // Of blocks [begin, end), whose logits are there.
+  void Sum(const StreamFrame& frame, size_t begin, size_t end) const {
+    const size_t first = begin * kSumBlock;
+    vector_->sum_logit_blocks(
+        x_.At<float>(frame) + first, std::min<size_t>(x_.count, end * kSumBlock) - first,
+        x_.count < kShortSum, largest_.At<float>(frame) + begin, sums_.At<float>(frame) + begin);
+  }
+
+ private:
+  const VectorFunctions* vector_;
+  Slot x_, largest_, sums_;
+};
+
+// Products that make all logits of the normaliser after them. Their kernels sum each block while
+// its logits are in the first-level cache: of a large vocabulary and many lanes, all logits
+// together fit no cache.
+class SummedProducts {
+ public:
+  explicit SummedProducts(const Plan& plan);
+  // The normaliser of the logits that `product`, a step of the plan, makes alone; null: there is
+  // none.
+  const LogSumExp* NormaliserOf(const MatVec& product) const;
+
+  // Whether a product's kernel sums the blocks, which the normaliser's kernel then does not.
+  void SetSummed(const LogSumExp& normaliser) { summed_.insert(&normaliser); }
+  bool IsSummed(const LogSumExp& normaliser) const { return summed_.contains(&normaliser); }
+
+ private:
+  std::map<const MatVec*, const LogSumExp*> normalisers_;
+  std::set<const LogSumExp*> summed_;
+};
+
+}  // namespace kinglet::cpu
+
+#endif  // KINGLET_KERNELS_CPU_LOGIT_BLOCKS_H_

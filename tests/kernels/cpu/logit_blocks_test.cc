@@ -1,0 +1,121 @@
+// A product that sums the blocks of its logits leaves what the reference's two steps leave.
+#include "kernels/cpu/logit_blocks.h"
+
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "kernels/cpu/cpu.h"
+#include "kernels/ref/ref.h"
+#include "tests/support/case_builder.h"
+
+namespace kinglet::cpu::logit_blocks_test {
+namespace {
+
+struct Shape {
+  uint64_t rows, cols;
+  int bits;  // 0: reals
+  bool biased;
+};
+
+// The product and its normaliser; `y_more` logits are no rows of the product.
+OpCase Cluster(const Shape& shape, uint64_t y_more = 0) {
+  CaseBuilder builder("", shape.rows + shape.cols);
+  MatVec product{};
+  product.weight = builder.Matrix(shape.rows, shape.cols,
+                                  shape.bits == 0 ? Storage::kF32 : Storage::kPerRow, shape.bits);
+  if (shape.biased) product.bias = builder.DenseVector(shape.rows);
+  product.x = builder.Vector("x", shape.cols, shape.bits == 0 ? 0 : 9, Fill::kRandom);
+  product.y = builder.Reals("y", shape.rows + y_more, Fill::kRandom);
+  LogSumExp normaliser{};
+  normaliser.x = product.y;
+  normaliser.out = builder.Reals("out", 2, Fill::kZero);
+  const uint64_t blocks = SumBlocks(shape.rows + y_more);
+  normaliser.blocks = {builder.Reals("largest", blocks, Fill::kZero),
+                       builder.Reals("sums", blocks, Fill::kZero)};
+  OpCase cluster = builder.Finish(product);
+  cluster.plan.steps.push_back({"normaliser", normaliser});
+  return cluster;
+}
+
+// Runs both kernels on `count` frames at once. Returns what each frame holds after its x.
+std::vector<std::vector<float>> Results(const OpCase& cluster, const BufferLayout& layout,
+                                        std::vector<Kernel> kernels, size_t count) {
+  std::vector<std::vector<float>> memory(count);
+  std::vector<StreamFrame> frames;
+  TestRandom random(count);
+  for (std::vector<float>& own : memory) {
+    own.resize(layout.scratch_bytes / sizeof(float) + 16);
+    auto* const begin =
+        reinterpret_cast<std::byte*>((reinterpret_cast<uintptr_t>(own.data()) + 63) / 64 * 64);
+    StreamFrame frame{begin, nullptr, 3, 0};
+    const Slot& x = layout.slots[0];
+    for (uint64_t i = 0; i < x.count; ++i) {
+      if (cluster.plan.buffers[0].element == Element::kReal) {
+        x.At<float>(frame)[i] = random.Signed();
+      } else {
+        x.At<int16_t>(frame)[i] = static_cast<int16_t>(random.Below(511)) - 255;
+      }
+    }
+    frames.push_back(frame);
+  }
+  for (const Kernel& kernel : kernels) kernel.Run(frames);
+  std::vector<std::vector<float>> results;
+  for (const StreamFrame& frame : frames) {
+    const auto* const end = reinterpret_cast<const float*>(frame.scratch + layout.scratch_bytes);
+    const float* const begin = layout.slots[1].At<float>(frame);
+    results.emplace_back(begin, end);
+  }
+  return results;
+}
+
+TEST(LogitBlocks, OfAProductAreThoseOfTheReference) {
+  const std::vector<Shape> shapes = {{65536, 4, 9, true},    {65537, 4, 9, true},
+                                     {70001, 3, 8, false},   {66000, 1, 9, true},
+                                     {65600, 18, 9, true},   {65550, 5, 0, true},
+                                     {63 * 1024, 4, 9, true}};  // the last has too few blocks
+  for (const Shape& shape : shapes) {
+    const OpCase cluster = Cluster(shape);
+    const BufferLayout layout = LayOut(cluster.plan, sizeof(float)).value();
+    for (const size_t count : {1u, 5u}) {
+      const auto expected =
+          Results(cluster, layout, ref::BindFloat(cluster.plan, layout).value(), count);
+      for (const Target target : SupportedTargets()) {
+        auto kernels = BindWith(FindVectorFunctions(target), cluster.plan, layout);
+        ASSERT_TRUE(kernels.ok());
+        ASSERT_TRUE(Results(cluster, layout, std::move(*kernels), count) == expected)
+            << TargetName(target) << " " << shape.rows << " x " << shape.cols << ", " << count;
+      }
+    }
+  }
+}
+
+TEST(SummedProducts, MakeAllLogitsOfTheStepAfterThem) {
+  const Shape shape = {70000, 4, 9, true};
+  const OpCase whole = Cluster(shape);
+  const auto& product = std::get<MatVec>(whole.plan.steps[0].op);
+  EXPECT_EQ(SummedProducts(whole.plan).NormaliserOf(product),
+            std::get_if<LogSumExp>(&whole.plan.steps[1].op));
+  const OpCase part = Cluster(shape, 1);
+  EXPECT_EQ(SummedProducts(part.plan).NormaliserOf(std::get<MatVec>(part.plan.steps[0].op)),
+            nullptr);
+  OpCase changed = Cluster(shape);
+  changed.plan.steps.insert(changed.plan.steps.begin() + 1,
+                            {"more", AddScalar{product.y, 0, product.y, 0, 1}});
+  EXPECT_EQ(SummedProducts(changed.plan).NormaliserOf(std::get<MatVec>(changed.plan.steps[0].op)),
+            nullptr);
+}
+
+TEST(SummedProducts, TellNormalisersWhatIsDone) {
+  const OpCase cluster = Cluster({70000, 4, 9, true});
+  SummedProducts products(cluster.plan);
+  const auto& normaliser = std::get<LogSumExp>(cluster.plan.steps[1].op);
+  EXPECT_FALSE(products.IsSummed(normaliser));
+  products.SetSummed(normaliser);
+  EXPECT_TRUE(products.IsSummed(normaliser));
+}
+
+}  // namespace
+}  // namespace kinglet::cpu::logit_blocks_test
