@@ -16,6 +16,7 @@
 #include "hwy/highway.h"
 #include "kernels/cpu/block_codes-inl.h"
 #include "kernels/cpu/finish-inl.h"
+#include "kernels/cpu/narrow-inl.h"
 #include "kernels/cpu/order-inl.h"
 #include "kernels/cpu/pair_products-inl.h"
 #include "kernels/cpu/vector.h"
@@ -287,6 +288,12 @@ struct FormProduct {
 
   static HWY_INLINE void Run(const CodePanels& weight, const CodeVector* vectors, size_t count,
                              size_t chunk_pairs, const Finish& finish) {
+    if constexpr (kCols == kNarrowCols &&
+                  (kForm == CodeForm::kBytes || kForm == CodeForm::kPlanes)) {
+      if (weight.cols <= kNarrowCols) {
+        return NarrowProduct<Products, kForm>(weight, vectors, count, finish);
+      }
+    }
     const size_t chunk = chunk_pairs / BlockCodes<kForm>::kPairs;
     const size_t panels = (weight.rows + kPanelRows - 1) / kPanelRows;
     const size_t turn = count > kGroupInputs ? kTurnPanels : panels;

@@ -1,0 +1,108 @@
+// Integer products of matrices of up to four columns, whose panels are one block each: the last
+// tail of a large vocabulary. Nothing is summed over blocks, so the vectors stay in registers from
+// panel to panel.
+#if defined(KINGLET_KERNELS_CPU_NARROW_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef KINGLET_KERNELS_CPU_NARROW_INL_H_
+#undef KINGLET_KERNELS_CPU_NARROW_INL_H_
+#else
+#define KINGLET_KERNELS_CPU_NARROW_INL_H_
+#endif
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "hwy/cache_control.h"
+#include "hwy/highway.h"
+#include "kernels/cpu/block_codes-inl.h"
+#include "kernels/cpu/finish-inl.h"
+#include "kernels/cpu/order-inl.h"
+#include "kernels/cpu/pair_products-inl.h"
+#include "kernels/cpu/vector.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace kinglet::cpu::HWY_NAMESPACE {
+
+inline constexpr size_t kNarrowCols = 4;
+
+// Products with kInputs vectors, which share the decoded codes.
+template <class Products, CodeForm kForm, size_t kInputs>
+struct NarrowPanels {
+  // How many panels ahead to prefetch codes, signs, scales and biases.
+  static constexpr size_t kAhead = 32;
+
+  // Panels [panel, end).
+  static HWY_NOINLINE void Multiply(const CodePanels& weight, size_t panel, size_t end,
+                                    const CodeVector* vectors, const Finish& finish) {
+    const Sums d32;
+    const Reals d;
+    hn::Vec<Codes> pairs[kInputs][2];
+    hn::Vec<Reals> steps[kInputs];
+    for (size_t i = 0; i < kInputs; ++i) {
+      int16_t x[kNarrowCols] = {};
+      std::memcpy(x, vectors[i].x, weight.cols * sizeof(int16_t));
+      for (size_t pair = 0; pair < 2; ++pair) {
+        pairs[i][pair] = hn::BitCast(Codes(), hn::Set(d32, LoadPair(x + 2 * pair)));
+      }
+      steps[i] = hn::Set(d, vectors[i].step);
+    }
+    // Calls finish_rows(products, first row, y) for each vector and kWidth rows of the panel.
+    const auto multiply = [&](size_t row, auto finish_rows) HWY_ATTR {
+      const std::byte* const codes = weight.codes + row / kPanelRows * kBlockBytes;
+      const uint64_t* const signs = SignsAfter<kForm>(weight.signs, row / kPanelRows);
+      for (size_t g = 0; g < kGroups; ++g) {
+        const BlockCodes<kForm> block(codes, signs, g * kWidth);
+        const auto scales = hn::Load(d, weight.scales + row + g * kWidth);
+        for (size_t i = 0; i < kInputs; ++i) {
+          auto sum = Products::Add(d32, hn::Zero(d32), block.template Pair<0>(), pairs[i][0]);
+          sum = Products::Add(d32, sum, block.template Pair<1>(), pairs[i][1]);
+          const auto scale = hn::Mul(scales, steps[i]);
+          finish_rows(hn::Mul(hn::ConvertTo(d, sum), scale), row + g * kWidth, vectors[i].y);
+        }
+      }
+    };
+    size_t row = panel * kPanelRows;
+    const size_t rows = weight.rows < end * kPanelRows ? weight.rows : end * kPanelRows;
+    if (finish.bias != nullptr && !finish.relu) {
+      for (; row + kPanelRows <= rows; row += kPanelRows) {
+        const size_t ahead = row + kAhead * kPanelRows;
+        hwy::Prefetch(weight.codes + ahead / kPanelRows * kBlockBytes);
+        hwy::Prefetch(weight.scales + ahead);
+        hwy::Prefetch(finish.bias + ahead);
+        multiply(row, [&](auto value, size_t at, float* y) HWY_ATTR {
+          hn::StoreU(hn::Add(value, hn::Load(d, finish.bias + at)), d, y + at);
+        });
+      }
+    }
+    for (; row < rows; row += kPanelRows) {
+      multiply(row, [&](auto value, size_t at, float* y)
+                        HWY_ATTR { FinishRows(finish, value, at, weight.rows, y); });
+    }
+  }
+};
+
+template <class Products, CodeForm kForm>
+HWY_INLINE void NarrowProduct(const CodePanels& weight, const CodeVector* vectors, size_t count,
+                              const Finish& finish) {
+  constexpr size_t kMost = kGroups == 1 ? 4 : 2;  // 32 registers, or 16
+  // Several groups of vectors are multiplied with so many panels while those are in the first-level
+  // cache.
+  constexpr size_t kTurn = 64;
+  const size_t panels = (weight.rows + kPanelRows - 1) / kPanelRows;
+  const size_t turn = count > kMost ? kTurn : panels;
+  for (size_t panel = 0; panel < panels; panel += turn) {
+    const size_t end = panels - panel < turn ? panels : panel + turn;
+    size_t i = 0;
+    for (; i + kMost <= count; i += kMost) {
+      NarrowPanels<Products, kForm, kMost>::Multiply(weight, panel, end, vectors + i, finish);
+    }
+    for (; i < count; ++i) {
+      NarrowPanels<Products, kForm, 1>::Multiply(weight, panel, end, vectors + i, finish);
+    }
+  }
+}
+
+}  // namespace kinglet::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // KINGLET_KERNELS_CPU_NARROW_INL_H_
