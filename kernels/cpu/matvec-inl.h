@@ -91,9 +91,6 @@ struct IntegerPanels {
     for (size_t p = 0; p < kPanels; ++p) {
       const std::byte* at = codes + p * stride * kBlockBytes;
       hwy::Prefetch(at + ahead * kBlockBytes);
-      if constexpr (kForm == CodeForm::kPlanes) {
-        hwy::Prefetch(signs + p * stride + ahead);
-      }
       for (size_t g = 0; g < kGroups; ++g) {
         const BlockCodes<kForm> block(at, SignsAfter<kForm>(signs, p * stride), g * kWidth);
         ForEachPair(block, [&](size_t pair, hn::Vec<Codes> pair_codes) HWY_ATTR {
@@ -159,8 +156,13 @@ struct IntegerPanels {
     for (size_t block = begin; block < whole; ++block) {
       const int16_t* x[kInputs];
       for (size_t i = 0; i < kInputs; ++i) x[i] = inputs[i].x + block * kCols;
-      AddBlock(codes + block * kBlockBytes, SignsAfter<kForm>(signs, block), stride,
-               block < turn ? kAhead : beyond, x, sums);
+      const size_t ahead = block < turn ? kAhead : beyond;
+      // A line of signs is eight blocks of one panel: one panel's after another's will do.
+      if constexpr (kForm == CodeForm::kPlanes) {
+        hwy::Prefetch(signs + block % kPanels * stride + block + ahead);
+      }
+      AddBlock(codes + block * kBlockBytes, SignsAfter<kForm>(signs, block), stride, ahead, x,
+               sums);
     }
     if (end > inputs->whole) {
       const int16_t* x[kInputs];
