@@ -55,6 +55,11 @@ struct StreamFrame {
   std::byte* own_state = nullptr;
 };
 
+// Whether frames are those of consecutive tokens of one stream, in order, and not of several streams.
+inline bool AreOfOneStream(std::span<const StreamFrame> frames) {
+  return frames.size() > 1 && frames[0].state == frames[1].state;
+}
+
 using MemoryRange = std::span<const std::byte>;
 
 // Chunks [begin, end) of a phase.
@@ -76,6 +81,9 @@ struct Phase {
   // Frames one by one would take much longer: each chunk runs on all frames, even where that leaves
   // threads without work. REQUIRES: frames_share_memory.
   bool keeps_frames_together = false;
+  // Takes frames of one stream (AreOfOneStream), although each token writes to a ring that the next
+  // one reads. A chunk then runs on all of them.
+  bool takes_one_stream = false;
 };
 inline constexpr uint64_t kPhaseChunkBytes = 16384;
 
@@ -117,11 +125,15 @@ struct Kernel {
   uint64_t work_bytes = 0;
 
   explicit operator bool() const { return !phases.empty(); }
+  bool TakesOneStream() const {
+    return std::any_of(phases.begin(), phases.end(),
+                       [](const Phase& phase) { return phase.takes_one_stream; });
+  }
   // Runs all chunks on every frame. Where frames share no memory, all phases run on one frame
   // before the next, so that a phase's results are still in the processor's caches for the phase
   // after it.
   void Run(std::span<StreamFrame> frames) const {
-    const bool together = phases.size() == 1 ||
+    const bool together = phases.size() == 1 || (AreOfOneStream(frames) && TakesOneStream()) ||
                           std::any_of(phases.begin(), phases.end(),
                                       [](const Phase& phase) { return phase.frames_share_memory; });
     const size_t each = together ? frames.size() : 1;

@@ -71,6 +71,7 @@ Status TakeCancel(Execution& execution, const std::string& what) {
 
 void RunPhase(const Phase& phase, std::span<StreamFrame> frames, WorkerTeam& team) {
   const bool together = frames.size() == 1 || phase.keeps_frames_together ||
+                        (phase.takes_one_stream && AreOfOneStream(frames)) ||
                         (phase.frames_share_memory && phase.chunks >= 2 * team.size());
   if (together) {
     team.Run(phase.chunks, [&](Chunks chunks) { phase.run(frames, chunks); });

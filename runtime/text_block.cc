@@ -69,6 +69,13 @@ bool IsRecurrent(const Plan& plan) {
   return false;
 }
 
+bool CacheTakesTokens(const Model& model) {
+  if (!model.plan().cache) return false;
+  const StepRange steps = model.plan().cache->steps;
+  return std::ranges::all_of(model.kernels().subspan(steps.begin, steps.end - steps.begin),
+                             &Kernel::TakesOneStream);
+}
+
 AlignedMemory AllocateOrThrow(uint64_t bytes) {
   AlignedMemory memory = AllocateZeroed(bytes);
   if (!memory) throw std::bad_alloc();
@@ -94,12 +101,14 @@ uint64_t TextBlock::Bytes(const Model& model, uint64_t tokens) {
          Stream::BytesTogether(model, tokens);
 }
 
-std::vector<TextBlock::Part> TextBlock::PartsOf(const Plan& plan) {
+std::vector<TextBlock::Part> TextBlock::PartsOf(const Model& model) {
+  const Plan& plan = model.plan();
   std::vector<Part> parts;
   for (size_t i = plan.context.begin; i < plan.context.end; ++i) {
     const Op& op = plan.steps[i].op;
     if (IsCacheAppend(op)) continue;
-    const bool in_turn = StateUseOf(plan, op).writes_ring;
+    const bool in_turn =
+        StateUseOf(plan, op).writes_ring && !model.kernels()[i].TakesOneStream();
     if (!parts.empty() && parts.back().in_turn == in_turn && parts.back().steps.end == i) {
       parts.back().steps.end = i + 1;
     } else {
@@ -117,8 +126,9 @@ TextBlock::TextBlock(const Model& model, uint64_t tokens, EmptyCache empty_cache
       execution_(execution),
       claim_(std::move(claim)),
       tokens_(tokens),
-      parts_(PartsOf(model.plan())),
+      parts_(PartsOf(model)),
       is_recurrent_(IsRecurrent(model.plan())),
+      cache_takes_tokens_(CacheTakesTokens(model)),
       scratch_(AllocateOrThrow(tokens * layout_.token_scratch_bytes)),
       own_states_(AllocateOrThrow(tokens * layout_.own_state_bytes)),
       undo_(AllocateOrThrow(Stream::BytesTogether(model, tokens))),
@@ -167,12 +177,27 @@ Status TextBlock::RunContext(std::span<StreamFrame> frames) {
   return Status();
 }
 
+// Of token `first` + i, the i-th of those that are asked together.
+StreamFrame TextBlock::QueryFrame(size_t first, size_t i) {
+  StreamFrame frame = frames_[first + i];
+  frame.scratch = query_scratch_.get() + i * layout_.scratch_bytes;
+  return frame;
+}
+
 // The pair of a token has the hidden state of the token before.
 Status TextBlock::AppendToCache(size_t token) {
   if (!append_) return Status();
   StreamFrame frame = frames_[token];
   frame.own_state = token == 0 ? nullptr : OwnState(token - 1);
   return RunSteps(model_, {*append_, *append_ + 1}, {&frame, 1}, execution_);
+}
+
+// The weights of the cache after each of the tokens, to the memory of their queries.
+Status TextBlock::ComputeCache(size_t token, size_t count) {
+  KINGLET_RETURN_IF_ERROR(AppendToCache(token));
+  std::array<StreamFrame, kLanesTogether> frames;
+  for (size_t i = 0; i < count; ++i) frames[i] = QueryFrame(token, i);
+  return RunSteps(model_, model_.plan().cache->steps, std::span(frames).first(count), execution_);
 }
 
 template <class T>
@@ -183,8 +208,7 @@ Status TextBlock::Ask(std::span<const uint32_t> next, std::span<double> out, Com
     const size_t asked = std::min(count, next.size() - std::min(first, next.size()));
     std::array<QueriedStream<T>, kLanesTogether> streams;
     for (size_t i = 0; i < asked; ++i) {
-      streams[i] = {&distributions[i], frames_[first + i]};
-      streams[i].frame.scratch = query_scratch_.get() + i * layout_.scratch_bytes;
+      streams[i] = {&distributions[i], QueryFrame(first, i)};
       distributions[i].Invalidate();
     }
     if (asked > 0 && computing == Computing::kAll) {
@@ -194,12 +218,14 @@ Status TextBlock::Ask(std::span<const uint32_t> next, std::span<double> out, Com
       KINGLET_RETURN_IF_ERROR(
           OpenClustersOfWords(std::span(streams).first(asked), next.subspan(first, asked)));
     }
+    const bool together = asked > 0 && cache_takes_tokens_;
+    if (together) KINGLET_RETURN_IF_ERROR(ComputeCache(first, asked));
     for (size_t i = 0; i < count; ++i) {
-      KINGLET_RETURN_IF_ERROR(AppendToCache(first + i));
+      if (!together || i > 0) KINGLET_RETURN_IF_ERROR(AppendToCache(first + i));
       if (i >= asked) continue;
       // One of them has the table of the cache's words, in which one token changes one pair.
       streams[i].distribution = &distributions.front();
-      KINGLET_RETURN_IF_ERROR(LogProbabilityInTurn(streams[i], next[first + i], out[first + i]));
+      KINGLET_RETURN_IF_ERROR(LogProbabilityInTurn(streams[i], together, next[first + i], out[first + i]));
     }
   }
   return Status();

@@ -4,9 +4,11 @@
 //
 // * Steps that keep nothing from token to token run on all tokens at once, as on lanes.
 // * Attention writes its keys and values token by token, each after the window of the token before
-//   was read.
-// * A pair of the neural cache is stored after the query for the token before, and the cache's
-//   weights are computed token by token.
+//   was read. A kernel that takes one stream (Phase::takes_one_stream) does so for all tokens in
+//   one run, head by head.
+// * A pair of the neural cache is stored after the query for the token before. The cache's weights
+//   are computed token by token, or, by a kernel that takes one stream, for tokens together: each
+//   key is read once for them.
 // * A recurrent network reads what the token before left: its context steps run token by token, and
 //   only its softmax is shared.
 #ifndef KINGLET_RUNTIME_TEXT_BLOCK_H_
@@ -56,14 +58,16 @@ class TextBlock {
     StepRange steps;
     bool in_turn;  // each token runs all of them before the next one
   };
-  static std::vector<Part> PartsOf(const Plan& plan);
+  static std::vector<Part> PartsOf(const Model& model);
 
   std::byte* OwnState(size_t token) { return own_states_.get() + token * layout_.own_state_bytes; }
   Status RunContext(std::span<StreamFrame> frames);
   template <class T>
   Status Ask(std::span<const uint32_t> next, std::span<double> out, Computing computing,
              std::span<Distribution<T>> distributions);
+  StreamFrame QueryFrame(size_t first, size_t i);
   Status AppendToCache(size_t token);
+  Status ComputeCache(size_t token, size_t count);
 
   const Model& model_;
   const BufferLayout& layout_;
@@ -73,6 +77,7 @@ class TextBlock {
   std::vector<Part> parts_;
   std::optional<size_t> append_;  // the step that stores a pair of the neural cache
   bool is_recurrent_;
+  bool cache_takes_tokens_;  // together
   AlignedMemory scratch_, own_states_;  // of each token
   AlignedMemory undo_;                  // Stream::BytesTogether
   // Of kLanesTogether tokens that are asked together.

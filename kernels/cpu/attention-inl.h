@@ -40,8 +40,8 @@ void IntegerHeadDots(const HeadRows<int16_t>& rows, const HeadVectors<int16_t>& 
   for (size_t r = 0; r < rows.count; ++r) {
     const int16_t* row = rows.data + r * rows.stride;
     for (size_t h = 0; h < rows.heads; ++h) {
-      IntegerDots({row + h * rows.size, rows.size, 1}, queries.data + h * queries.stride, rows.size,
-                  scale, 1.0f, scores + h * score_stride + r);
+      const CodeDots dots = {queries.data + h * queries.stride, scores + h * score_stride + r};
+      IntegerDots({row + h * rows.size, rows.size, 1}, &dots, 1, rows.size, scale, 1.0f);
     }
   }
 }

@@ -29,6 +29,7 @@ class WindowAttentionKernel {
         scale_(AttentionScale<float>(op.key_size)) {}
 
   void operator()(std::span<StreamFrame> frames, Chunks heads) const {
+    if (AreOfOneStream(frames)) return AttendInTurn(frames, heads);
     for (size_t i = 0; i < frames.size(); ++i) {
       StoreKeysAndValues<T>(op_, qkv_, keys_, values_, heads, frames[i]);
       for (size_t head = heads.begin; head < heads.end; ++head) {
@@ -41,12 +42,23 @@ class WindowAttentionKernel {
     }
   }
   std::vector<Phase> Phases() && {
-    const size_t heads = op_.heads;
-    return {{std::move(*this), heads}};
+    Phase phase = {std::move(*this), op_.heads};
+    phase.takes_one_stream = true;
+    return {std::move(phase)};
   }
   std::vector<MemoryRange> WeightMemory() const { return positions_->Memory(); }
 
  private:
+  // Each token's key and value are stored after the window of the token before was read. A head's
+  // rows stay in the first-level cache for all tokens.
+  void AttendInTurn(std::span<StreamFrame> tokens, Chunks heads) const {
+    for (size_t head = heads.begin; head < heads.end; ++head) {
+      for (StreamFrame& frame : tokens) {
+        StoreKeysAndValues<T>(op_, qkv_, keys_, values_, {head, head + 1}, frame);
+        Attend(frame, head);
+      }
+    }
+  }
   // Where window slots are masked, those that are not are the ring's first ones.
   MemoryRange VisibleSlots(const Operand& ring, const StreamFrame& frame) const {
     const size_t visible = op_.window - FirstVisible(op_, frame.position);
@@ -105,7 +117,8 @@ class WindowAttentionKernel {
     if constexpr (std::is_same_v<T, float>) {
       vector_->real_dots(rows, query, op_.key_size, 1.0f, out);
     } else {
-      vector_->integer_dots(rows, query, op_.key_size, qkv_.step * keys_.step, 1.0f, out);
+      const CodeDots dots = {query, out};
+      vector_->integer_dots(rows, &dots, 1, op_.key_size, qkv_.step * keys_.step, 1.0f);
     }
   }
 
@@ -162,14 +175,22 @@ class CacheWeightsKernel {
   // Slots that hold no pair yet are in the last chunks.
   std::vector<Phase> Phases() && {
     const size_t chunks = (capacity_ + kChunkSlots - 1) / kChunkSlots;
-    return {FramePhase(
-                [kernel = *this](StreamFrame& frame, Chunks part) { kernel.Logits(frame, part); },
-                chunks),
+    Phase logits = {[kernel = *this](std::span<StreamFrame> frames, Chunks part) {
+                      if (AreOfOneStream(frames)) {
+                        kernel.LogitsOfTokens(frames, part);
+                      } else {
+                        for (StreamFrame& frame : frames) kernel.Logits(frame, part);
+                      }
+                    },
+                    chunks};
+    logits.takes_one_stream = true;
+    return {std::move(logits),
             FramePhase([kernel = *this](StreamFrame& frame) { kernel.Exponentiate(frame); })};
   }
 
  private:
   static constexpr size_t kChunkSlots = 32;
+  static constexpr size_t kDotsTogether = 8;
 
   size_t Stored(const StreamFrame& frame) const {
     return CachePairs(frame.position, capacity_, first_position_);
@@ -178,15 +199,48 @@ class CacheWeightsKernel {
   void Logits(StreamFrame& frame, Chunks chunks) const {
     const size_t begin = chunks.begin * kChunkSlots;
     const size_t end = std::min(chunks.end * kChunkSlots, Stored(frame));
-    if (begin >= end) return;
+    if (begin < end) Dots(Keys(frame, begin, end), {&frame, 1}, begin);
+  }
+
+  // The ring holds the first token's pairs. A later token sees those that the tokens between have
+  // yet to append: their keys are the hidden states of the tokens before them.
+  void LogitsOfTokens(std::span<StreamFrame> tokens, Chunks chunks) const {
+    for (size_t begin = chunks.begin * kChunkSlots; begin < chunks.end * kChunkSlots;
+         begin += kChunkSlots) {
+      const size_t end = std::min(begin + kChunkSlots, Stored(tokens.back()));
+      if (begin >= end) return;
+      Dots(Keys(tokens.front(), begin, end), tokens, begin);
+      for (size_t i = 1; i < tokens.size(); ++i) {
+        const size_t slot = RingSlot(tokens[i].position - 1, capacity_);
+        if (slot < begin || slot >= end) continue;
+        Dots({hidden_.slot.At<T>(tokens[i - 1]), hidden_.slot.count, 1}, tokens.subspan(i), slot);
+      }
+    }
+  }
+
+  StridedRows<T> Keys(const StreamFrame& frame, size_t begin, size_t end) const {
     const size_t n = hidden_.slot.count;
-    const T* hidden = hidden_.slot.At<T>(frame);
-    float* logits = weights_.At<float>(frame) + begin;
-    const StridedRows<T> keys = {keys_.slot.At<T>(frame) + begin * n, n, end - begin};
+    return {keys_.slot.At<T>(frame) + begin * n, n, end - begin};
+  }
+
+  // The products of keys with the tokens' hidden states, as weights from slot `first` on.
+  void Dots(const StridedRows<T>& keys, std::span<StreamFrame> tokens, size_t first) const {
+    const size_t n = hidden_.slot.count;
     if constexpr (std::is_same_v<T, float>) {
-      vector_->real_dots(keys, hidden, n, theta_, logits);
+      for (const StreamFrame& token : tokens) {
+        vector_->real_dots(keys, hidden_.slot.At<T>(token), n, theta_,
+                           weights_.At<float>(token) + first);
+      }
     } else {
-      vector_->integer_dots(keys, hidden, n, hidden_.step * keys_.step, theta_, logits);
+      CodeDots vectors[kDotsTogether];
+      for (size_t begin = 0; begin < tokens.size(); begin += kDotsTogether) {
+        const size_t count = std::min(kDotsTogether, tokens.size() - begin);
+        for (size_t i = 0; i < count; ++i) {
+          const StreamFrame& token = tokens[begin + i];
+          vectors[i] = {hidden_.slot.At<T>(token), weights_.At<float>(token) + first};
+        }
+        vector_->integer_dots(keys, vectors, count, n, hidden_.step * keys_.step, theta_);
+      }
     }
   }
 

@@ -45,52 +45,64 @@ HWY_INLINE hn::Vec<hn::FixedTag<int32_t, 4>> SumsOfElements(D32 d, const V (&row
   }
 }
 
-// x in parts of one SIMD vector, for products with rows. The last part of a row overlaps the one
-// before it; x is zero in the overlap. So nothing outside the row is read.
-template <class Products, class D16>
+// kVectors vectors x in parts of one SIMD vector, for products with rows. The last part of a row
+// overlaps the one before it; x is zero in the overlap. So nothing outside the row is read.
+template <class Products, class D16, size_t kVectors>
 class DotParts {
  public:
   static constexpr size_t kCodes = hn::MaxLanes(D16());
   using D32 = hn::Repartition<int32_t, D16>;
 
-  HWY_INLINE DotParts(const int16_t* x, size_t n) : x_(x), n_(n), whole_(n / kCodes * kCodes) {
-    std::memcpy(tail_ + kCodes - (n - whole_), x + whole_, (n - whole_) * sizeof(int16_t));
+  HWY_INLINE DotParts(const CodeDots* vectors, size_t n)
+      : vectors_(vectors), n_(n), whole_(n / kCodes * kCodes) {
+    for (size_t v = 0; v < kVectors; ++v) {
+      std::memcpy(tails_[v] + kCodes - (n - whole_), vectors[v].x + whole_,
+                  (n - whole_) * sizeof(int16_t));
+    }
   }
-  // The elements of sums[r] add up to rows[r] . x.
+  // The elements of sums[v][r] add up to rows[r] . x of vector v.
   // `ahead`: prefetches the row this many codes ahead; 0: does not prefetch.
   template <size_t kRows>
   HWY_INLINE void Multiply(const int16_t* const (&rows)[kRows], size_t ahead,
-                           hn::Vec<D32> (&sums)[kRows]) const {
-    for (auto& sum : sums) sum = hn::Zero(D32());
+                           hn::Vec<D32> (&sums)[kVectors][kRows]) const {
+    for (auto& of_vector : sums) {
+      for (auto& sum : of_vector) sum = hn::Zero(D32());
+    }
     for (size_t i = 0; i < whole_; i += kCodes) {
-      const auto part = hn::LoadU(D16(), x_ + i);
+      hn::Vec<D16> parts[kVectors];
+      for (size_t v = 0; v < kVectors; ++v) parts[v] = hn::LoadU(D16(), vectors_[v].x + i);
       for (size_t r = 0; r < kRows; ++r) {
         if (ahead != 0) hwy::Prefetch(rows[r] + i + ahead);
-        sums[r] = Products::Add(D32(), sums[r], hn::LoadU(D16(), rows[r] + i), part);
+        const auto row = hn::LoadU(D16(), rows[r] + i);
+        for (size_t v = 0; v < kVectors; ++v) {
+          sums[v][r] = Products::Add(D32(), sums[v][r], row, parts[v]);
+        }
       }
     }
     if (whole_ == n_) return;
-    const auto part = hn::Load(D16(), tail_);
     for (size_t r = 0; r < kRows; ++r) {
-      sums[r] = Products::Add(D32(), sums[r], hn::LoadU(D16(), rows[r] + n_ - kCodes), part);
+      const auto row = hn::LoadU(D16(), rows[r] + n_ - kCodes);
+      for (size_t v = 0; v < kVectors; ++v) {
+        sums[v][r] = Products::Add(D32(), sums[v][r], row, hn::Load(D16(), tails_[v]));
+      }
     }
   }
 
  private:
-  const int16_t* x_;
+  const CodeDots* vectors_;
   size_t n_, whole_;
-  alignas(64) int16_t tail_[kCodes] = {};
+  alignas(64) int16_t tails_[kVectors][kCodes] = {};
 };
 
 constexpr size_t kLongRow = 64;
 constexpr size_t kFetchRows = 16;
 
-template <class Products, class D16>
-HWY_INLINE void LongIntegerDots(D16, const StridedRows<int16_t>& rows, const int16_t* x, size_t n,
-                                float scale, float factor, float* out) {
+template <class Products, size_t kVectors, class D16>
+HWY_INLINE void LongIntegerDots(D16, const StridedRows<int16_t>& rows, const CodeDots* vectors,
+                                size_t n, float scale, float factor) {
   const hn::FixedTag<float, 4> four;
-  const DotParts<Products, D16> parts(x, n);
-  const typename DotParts<Products, D16>::D32 d32;
+  const DotParts<Products, D16, kVectors> parts(vectors, n);
+  const typename DotParts<Products, D16, kVectors>::D32 d32;
   // The rows of a neural cache lie one after the other and may not be in the processor's cache.
   const size_t ahead = rows.stride == n && n >= kLongRow ? kFetchRows * n : 0;
   size_t row = 0;
@@ -98,43 +110,57 @@ HWY_INLINE void LongIntegerDots(D16, const StridedRows<int16_t>& rows, const int
     const int16_t* first = rows.data + row * rows.stride;
     const int16_t* const at[4] = {first, first + rows.stride, first + 2 * rows.stride,
                                   first + 3 * rows.stride};
-    hn::Vec<decltype(d32)> sums[4];
+    hn::Vec<decltype(d32)> sums[kVectors][4];
     parts.Multiply(at, ahead, sums);
-    const auto products = hn::ConvertTo(four, SumsOfElements(d32, sums));
-    const auto scaled = hn::Mul(products, hn::Set(four, scale));
-    hn::StoreU(hn::Mul(hn::Set(four, factor), scaled), four, out + row);
+    for (size_t v = 0; v < kVectors; ++v) {
+      const auto products = hn::ConvertTo(four, SumsOfElements(d32, sums[v]));
+      const auto scaled = hn::Mul(products, hn::Set(four, scale));
+      hn::StoreU(hn::Mul(hn::Set(four, factor), scaled), four, vectors[v].out + row);
+    }
   }
   for (; row < rows.count; ++row) {
     const int16_t* const at[1] = {rows.data + row * rows.stride};
-    hn::Vec<decltype(d32)> sums[1];
+    hn::Vec<decltype(d32)> sums[kVectors][1];
     parts.Multiply(at, ahead, sums);
-    const auto sum = static_cast<float>(hn::GetLane(hn::SumOfLanes(d32, sums[0])));
-    out[row] = factor * (sum * scale);
+    for (size_t v = 0; v < kVectors; ++v) {
+      const auto sum = static_cast<float>(hn::GetLane(hn::SumOfLanes(d32, sums[v][0])));
+      vectors[v].out[row] = factor * (sum * scale);
+    }
   }
 }
+
+// Vectors whose products with four rows are held in registers together.
+constexpr size_t kDotVectors = HWY_TARGET == HWY_AVX3 ? 4 : 2;
 
 template <class Products>
-HWY_INLINE void IntegerDotsWith(const StridedRows<int16_t>& rows, const int16_t* x, size_t n,
-                                float scale, float factor, float* out) {
+HWY_INLINE void IntegerDotsWith(const StridedRows<int16_t>& rows, const CodeDots* vectors,
+                                size_t count, size_t n, float scale, float factor) {
   const hn::CappedTag<int16_t, 32> wide;
   const hn::CappedTag<int16_t, 16> narrow;
-  if (n >= hn::MaxLanes(wide)) {
-    return LongIntegerDots<Products>(wide, rows, x, n, scale, factor, out);
-  }
-  if (n >= hn::MaxLanes(narrow)) {
-    return LongIntegerDots<Products>(narrow, rows, x, n, scale, factor, out);
-  }
-  for (size_t r = 0; r < rows.count; ++r) {
-    const int16_t* row = rows.data + r * rows.stride;
-    int32_t sum = 0;
-    for (size_t i = 0; i < n; ++i) sum += row[i] * x[i];
-    out[r] = factor * (static_cast<float>(sum) * scale);
+  const auto multiply = [&](auto d16) HWY_ATTR {
+    size_t v = 0;
+    for (; v + kDotVectors <= count; v += kDotVectors) {
+      LongIntegerDots<Products, kDotVectors>(d16, rows, vectors + v, n, scale, factor);
+    }
+    for (; v < count; ++v) {
+      LongIntegerDots<Products, 1>(d16, rows, vectors + v, n, scale, factor);
+    }
+  };
+  if (n >= hn::MaxLanes(wide)) return multiply(wide);
+  if (n >= hn::MaxLanes(narrow)) return multiply(narrow);
+  for (size_t v = 0; v < count; ++v) {
+    for (size_t r = 0; r < rows.count; ++r) {
+      const int16_t* row = rows.data + r * rows.stride;
+      int32_t sum = 0;
+      for (size_t i = 0; i < n; ++i) sum += row[i] * vectors[v].x[i];
+      vectors[v].out[r] = factor * (static_cast<float>(sum) * scale);
+    }
   }
 }
 
-void IntegerDots(const StridedRows<int16_t>& rows, const int16_t* x, size_t n, float scale,
-                 float factor, float* out) {
-  IntegerDotsWith<PairProducts>(rows, x, n, scale, factor, out);
+void IntegerDots(const StridedRows<int16_t>& rows, const CodeDots* vectors, size_t count, size_t n,
+                 float scale, float factor) {
+  IntegerDotsWith<PairProducts>(rows, vectors, count, n, scale, factor);
 }
 
 // The weighted sum of rows in the columns from c on, as many as D16 has elements. Two rows at a
@@ -211,9 +237,9 @@ void WeightedCodes(const StridedRows<int16_t>& rows, const int16_t* codes, float
 }
 
 #if HWY_TARGET == HWY_AVX3
-void IntegerDotsVnni(const StridedRows<int16_t>& rows, const int16_t* x, size_t n, float scale,
-                     float factor, float* out) {
-  IntegerDotsWith<VnniPairProducts>(rows, x, n, scale, factor, out);
+void IntegerDotsVnni(const StridedRows<int16_t>& rows, const CodeDots* vectors, size_t count,
+                     size_t n, float scale, float factor) {
+  IntegerDotsWith<VnniPairProducts>(rows, vectors, count, n, scale, factor);
 }
 void WeightedCodesVnni(const StridedRows<int16_t>& rows, const int16_t* codes, float scale,
                        size_t width, float* out) {

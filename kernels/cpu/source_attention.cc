@@ -55,7 +55,8 @@ class SourceAttentionKernel {
       for (size_t s = 0; s < n; ++s) offsets[s] = s * stride;
       vector_->weighted_reals(values, offsets, weights, n, op_.value_size, out);
     } else {
-      vector_->integer_dots(keys, query, op_.key_size, query_.step * memory_.step, scale_, weights);
+      const CodeDots dots = {query, weights};
+      vector_->integer_dots(keys, &dots, 1, op_.key_size, query_.step * memory_.step, scale_);
       vector_->softmax(weights, 0, n);
       int16_t codes[kMaxWindow];
       const ActivationQuantiser& quantiser = *op_.weights_quantiser;

@@ -125,6 +125,12 @@ struct HeadVectors {
   size_t stride;
 };
 
+// A vector that rows are multiplied with, and where the products go: x [n], out [rows].
+struct CodeDots {
+  const int16_t* x;
+  float* out;
+};
+
 struct VectorFunctions {
   // Products of one matrix with `count` vectors, with the same results as a call for each vector;
   // the matrix is fetched and decoded once for several. No y overlaps another y or an x.
@@ -145,9 +151,10 @@ struct VectorFunctions {
   void (*coded_sums)(const CodeBlocks& codes, const uint64_t* firsts, const float* partial,
                      float divisor, const Finish& finish, float* y);
 
-  // out[r] = factor * (float(rows[r] . x) * scale). REQUIRES: the sums fit in 31 bits.
-  void (*integer_dots)(const StridedRows<int16_t>& rows, const int16_t* x, size_t n, float scale,
-                       float factor, float* out);
+  // Of each vector: out[r] = factor * (float(rows[r] . x) * scale). REQUIRES: the sums fit in 31
+  // bits.
+  void (*integer_dots)(const StridedRows<int16_t>& rows, const CodeDots* vectors, size_t count,
+                       size_t n, float scale, float factor);
   // out[r] = factor * (rows[r] . x), rule 4.
   void (*real_dots)(const StridedRows<float>& rows, const float* x, size_t n, float factor,
                     float* out);

@@ -43,6 +43,9 @@ class Distribution {
   void Invalidate();
   // The same for the neural cache alone.
   void InvalidateCache() { cache_.Invalidate(); }
+  // Takes the cache's weights from a frame on which the caller ran its steps. KINGLET_NOT_FINITE.
+  // REQUIRES: invalidated.
+  Status TakeCache(const StreamFrame& frame) { return cache_.TakeWeights(frame, work_); }
 
   // What the queries since the last ResetWork computed.
   const QueryWork& work() const { return work_; }

@@ -79,8 +79,9 @@ Status LogProbabilityOfWord(std::span<QueriedStream<T>> streams, std::span<const
 }
 
 template <class T>
-Status LogProbabilityInTurn(QueriedStream<T>& stream, uint32_t id, double& out) {
+Status LogProbabilityInTurn(QueriedStream<T>& stream, bool has_weights, uint32_t id, double& out) {
   stream.distribution->InvalidateCache();
+  if (has_weights) KINGLET_RETURN_IF_ERROR(stream.distribution->TakeCache(stream.frame));
   KINGLET_RETURN_IF_ERROR(Distribution<T>::OpenCache({&stream, 1}));
   ReadLogProbabilities(stream, {&id, 1}, {&out, 1});
   return Status();
@@ -185,8 +186,8 @@ template Status LogProbabilityOfWord(std::span<QueriedStream<double>>, std::span
                                      std::span<double>);
 template Status OpenClustersOfWords(std::span<QueriedStream<float>>, std::span<const uint32_t>);
 template Status OpenClustersOfWords(std::span<QueriedStream<double>>, std::span<const uint32_t>);
-template Status LogProbabilityInTurn(QueriedStream<float>&, uint32_t, double&);
-template Status LogProbabilityInTurn(QueriedStream<double>&, uint32_t, double&);
+template Status LogProbabilityInTurn(QueriedStream<float>&, bool, uint32_t, double&);
+template Status LogProbabilityInTurn(QueriedStream<double>&, bool, uint32_t, double&);
 template Status LogProbabilitiesOfWords(QueriedStream<float>&, std::span<const uint32_t>,
                                         std::span<double>);
 template Status LogProbabilitiesOfWords(QueriedStream<double>&, std::span<const uint32_t>,

@@ -23,11 +23,11 @@ Status LogProbabilityOfWord(std::span<QueriedStream<T>> streams, std::span<const
 // The parts of the above, for tokens of one stream that went through the network together: the head
 // and the words' clusters of several; then log p of the word of one, whose neural cache is the one
 // that the stream has after that token. The second computes the cache with `stream.distribution`,
-// which any of the streams may have.
+// which any of the streams may have. `has_weights`: the cache's steps already ran on the frame.
 template <class T>
 Status OpenClustersOfWords(std::span<QueriedStream<T>> streams, std::span<const uint32_t> ids);
 template <class T>
-Status LogProbabilityInTurn(QueriedStream<T>& stream, uint32_t id, double& out);
+Status LogProbabilityInTurn(QueriedStream<T>& stream, bool has_weights, uint32_t id, double& out);
 
 // out[i] = log p of word ids[i] after the one stream. REQUIRES: as many outputs as ids, ids <
 // vocabulary size.

@@ -49,7 +49,8 @@ TEST_P(Vector, IntegersAddUpExactly) {
       for (size_t i = 0; i < rows.size(); ++i) rows[i] = static_cast<int16_t>(i * 37 % 511) - 255;
       for (size_t i = 0; i < n; ++i) x[i] = static_cast<int16_t>(i * 101 % 511) - 255;
       std::vector<float> out(count + 1, 7.0f);
-      functions_->integer_dots({rows.data(), n + 5, count}, x.data(), n, 0.5f, 2.0f, out.data());
+      const CodeDots dots = {x.data(), out.data()};
+      functions_->integer_dots({rows.data(), n + 5, count}, &dots, 1, n, 0.5f, 2.0f);
       for (size_t r = 0; r < count; ++r) {
         const auto begin = rows.begin() + static_cast<ptrdiff_t>(r * (n + 5));
         // Below 2^24, so float holds it.
