@@ -53,6 +53,9 @@ struct StreamFrame {
   // 64-byte aligned, layout.own_state_bytes: the memory of state buffers that every token writes
   // whole, where tokens of one stream go through the network together. Null: they are in `state`.
   std::byte* own_state = nullptr;
+  // False: kernels that can make logits again (Kernel::make_logits) need not store them. The same
+  // in all frames of a call.
+  bool keeps_logits = true;
 };
 
 // Whether frames are those of consecutive tokens of one stream, in order, and not of several streams.
@@ -117,6 +120,10 @@ struct Kernel {
   std::function<std::vector<MemoryRange>(uint32_t token)> token_weights = {};
   // The same for a run at one position of a stream.
   std::function<std::vector<MemoryRange>(uint64_t position)> position_weights = {};
+  // Of a kernel that sums the blocks of its logits as it makes them (LogitBlocks), and does not
+  // store the logits of a frame that does not keep them: stores logits [first, first + count) of
+  // such a frame, on which it ran. Null: it always stores them.
+  std::function<void(const StreamFrame& frame, uint64_t first, uint64_t count)> make_logits = {};
   // A reference kernel, which is slower: the backend has no kernel of its own for this step.
   bool is_substitute = false;
   // Weight memory that the run in a session of many lanes reads in place of `weights`.

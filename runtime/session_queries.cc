@@ -87,8 +87,8 @@ namespace {
 
 // Every cluster, if that is what the caller wants computed.
 template <class T>
-Status ComputeFirst(std::span<QueriedStream<T>> streams, Computing computing) {
-  return computing == Computing::kAll ? Distribution<T>::ComputeAll(streams) : Status();
+Status ComputeFirst(std::span<QueriedStream<T>> streams, Computing computing, Logits logits) {
+  return computing == Computing::kAll ? Distribution<T>::ComputeAll(streams, logits) : Status();
 }
 
 }  // namespace
@@ -111,7 +111,7 @@ Status Session::LogProbabilityLanes(std::span<const uint32_t> lanes, std::span<c
   if (!ranks_on_device(1)) {
     return contents_->AskEach(
         lanes, out, [&](auto streams, size_t first, std::span<double> answers) -> Status {
-          KINGLET_RETURN_IF_ERROR(ComputeFirst(streams, computing));
+          KINGLET_RETURN_IF_ERROR(ComputeFirst(streams, computing, Logits::kDropped));
           return LogProbabilityOfWord(streams, ids.subspan(first, streams.size()), answers);
         });
   }
@@ -140,7 +140,7 @@ Status Session::WriteTopK(std::span<const uint32_t> lanes, uint32_t k, Computing
                           std::span<std::vector<Candidate>> out) {
   if (!ranks_on_device(k)) {
     return contents_->Ask(lanes, [&](auto streams, size_t first) -> Status {
-      KINGLET_RETURN_IF_ERROR(ComputeFirst(streams, computing));
+      KINGLET_RETURN_IF_ERROR(ComputeFirst(streams, computing, Logits::kDropped));
       return FindTopK(streams, k, out.subspan(first, streams.size()));
     });
   }
@@ -213,7 +213,9 @@ Result<uint32_t> Session::Sample(uint64_t seed, double temperature, uint32_t lan
 
 Status Session::ComputeAllLanes(std::span<const uint32_t> lanes) {
   return contents_->Ask(
-      lanes, [](auto streams, size_t) { return ComputeFirst(streams, Computing::kAll); });
+      lanes, [](auto streams, size_t) {
+        return ComputeFirst(streams, Computing::kAll, Logits::kKept);
+      });
 }
 
 Status Session::ComputeAll(uint32_t lane) { return ComputeAllLanes({&lane, 1}); }

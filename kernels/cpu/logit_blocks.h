@@ -25,12 +25,14 @@ class BlockSums {
         sums_(layout[op.blocks.sums]) {}
 
   size_t count() const { return sums_.count; }
-  // Of blocks [begin, end), whose logits are there.
+  // Of blocks [begin, end), whose logits are in the frame, or at `logits`.
   void Sum(const StreamFrame& frame, size_t begin, size_t end) const {
-    const size_t first = begin * kSumBlock;
-    vector_->sum_logit_blocks(
-        x_.At<float>(frame) + first, std::min<size_t>(x_.count, end * kSumBlock) - first,
-        x_.count < kShortSum, largest_.At<float>(frame) + begin, sums_.At<float>(frame) + begin);
+    Sum(frame, begin, end, x_.At<float>(frame) + begin * kSumBlock);
+  }
+  void Sum(const StreamFrame& frame, size_t begin, size_t end, const float* logits) const {
+    const size_t count = std::min<size_t>(x_.count, end * kSumBlock) - begin * kSumBlock;
+    vector_->sum_logit_blocks(logits, count, x_.count < kShortSum,
+                              largest_.At<float>(frame) + begin, sums_.At<float>(frame) + begin);
   }
 
  private:

@@ -34,22 +34,29 @@ class MatVecKernel {
   void operator()(std::span<StreamFrame> frames, Chunks chunks) const {
     const PanelRange panels = chunks_.PanelsOf(chunks);
     if (HasMany(frames)) return MultiplyMany(frames, panels);
-    const size_t together = x_.Together(weight_->integer());
+    const bool drops = sums_ && !frames.empty() && !frames.front().keeps_logits;
+    const size_t most = x_.Together(weight_->integer());
+    const size_t together = drops ? std::min(most, kDroppedTogether) : most;
     ProductInput::Memory memory;
     for (size_t first = 0; first < frames.size(); first += together) {
       const auto group = frames.subspan(first, std::min(together, frames.size() - first));
-      ProductBatch batch;
-      for (StreamFrame& frame : group) {
-        batch.Add(x_.Read(frame, weight_->integer(), memory, batch.count()),
-                  y_.At<float>(frame) + y_offset_);
-      }
-      if (sums_) {
+      ProductBatch batch = BatchOf(group, memory);
+      if (drops) {
+        MultiplyAndDrop(batch, group, panels);
+      } else if (sums_) {
         MultiplyAndSum(batch, group, panels);
       } else {
         batch.Multiply(*vector_, *weight_, panels, chunk_pairs_, finish_);
       }
     }
   }
+  // Kernel::make_logits.
+  void MakeLogits(StreamFrame frame, uint64_t first, uint64_t count) const {
+    const PanelRange panels = {first / kPanelRows, (first + count + kPanelRows - 1) / kPanelRows};
+    ProductInput::Memory memory;
+    BatchOf({&frame, 1}, memory).Multiply(*vector_, *weight_, panels, chunk_pairs_, finish_);
+  }
+  bool can_drop_logits() const { return sums_.has_value(); }
   size_t chunks() const { return chunks_.count(); }
   std::vector<MemoryRange> WeightMemory() const {
     std::vector<MemoryRange> memory = weight_->Memory();
@@ -62,6 +69,10 @@ class MatVecKernel {
   static constexpr size_t kBlockPanels = kSumBlock / kPanelRows;
   // Fewer logits stay in the second-level cache anyway, and are too few chunks for the threads.
   static constexpr size_t kLeastBlocks = 64;
+  // Vectors whose logits of a block fit in the first-level cache, which they would not do if they
+  // all began at the same place of 4,096 bytes.
+  static constexpr size_t kDroppedTogether = 8;
+  static constexpr size_t kDroppedStride = kSumBlock + 16;
 
   std::optional<BlockSums> SumsOf(const MatVec& op, const BindContext& context) const {
     if (context.summed_products == nullptr || many_) return {};
@@ -69,6 +80,26 @@ class MatVecKernel {
     if (normaliser == nullptr || SumBlocks(weight_->rows()) < kLeastBlocks) return {};
     context.summed_products->SetSummed(*normaliser);
     return BlockSums(*normaliser, context.layout, context.vector);
+  }
+  ProductBatch BatchOf(std::span<StreamFrame> frames, ProductInput::Memory& memory) const {
+    ProductBatch batch;
+    for (StreamFrame& frame : frames) {
+      batch.Add(x_.Read(frame, weight_->integer(), memory, batch.count()),
+                y_.At<float>(frame) + y_offset_);
+    }
+    return batch;
+  }
+  void MultiplyAndDrop(ProductBatch& batch, std::span<const StreamFrame> frames,
+                       PanelRange panels) const {
+    alignas(64) float logits[kDroppedTogether * kDroppedStride];
+    for (size_t begin = panels.begin; begin < panels.end; begin += kBlockPanels) {
+      const size_t end = std::min(begin + kBlockPanels, panels.end), block = begin / kBlockPanels;
+      batch.MoveOutputs(logits, kDroppedStride, begin * kPanelRows);
+      batch.Multiply(*vector_, *weight_, {begin, end}, chunk_pairs_, finish_);
+      for (size_t i = 0; i < frames.size(); ++i) {
+        sums_->Sum(frames[i], block, block + 1, logits + i * kDroppedStride);
+      }
+    }
   }
   void MultiplyAndSum(const ProductBatch& batch, std::span<const StreamFrame> frames,
                       PanelRange panels) const {
@@ -126,10 +157,15 @@ Kernel BindOp(const MatVec& op, const BindContext& context) {
   std::vector<MemoryRange> memory = kernel.WeightMemory();
   const size_t chunks = kernel.chunks();
   const ManyProduct* const many = kernel.many();
-  Kernel bound = {{{std::move(kernel), chunks, true, many != nullptr}}, std::move(memory)};
+  Kernel bound = {{{kernel, chunks, true, many != nullptr}}, std::move(memory)};
   if (many != nullptr) {
     bound.weights_of_many = {many->Memory()};
     bound.work_bytes = many->WorkBytes();
+  }
+  if (kernel.can_drop_logits()) {
+    bound.make_logits = [kernel](const StreamFrame& frame, uint64_t first, uint64_t count) {
+      kernel.MakeLogits(frame, first, count);
+    };
   }
   return bound;
 }

@@ -33,6 +33,11 @@ void ProductBatch::Add(const ProductVector& x, float* y) {
   ++count_;
 }
 
+void ProductBatch::MoveOutputs(float* y, size_t stride, size_t first_row) {
+  for (size_t i = 0; i < count_; ++i) (integer_ ? codes_[i].y : reals_[i].y) = y + i * stride;
+  first_row_ = first_row;
+}
+
 void ProductBatch::Multiply(const VectorFunctions& vector, const Panels& weight, PanelRange panels,
                             size_t chunk_pairs, const Finish& finish) const {
   const size_t first_row = panels.begin * kPanelRows;
@@ -40,12 +45,12 @@ void ProductBatch::Multiply(const VectorFunctions& vector, const Panels& weight,
   if (integer_) {
     CodeVector codes[kMost];
     for (size_t i = 0; i < count_; ++i) {
-      codes[i] = {codes_[i].x, codes_[i].step, codes_[i].y + first_row};
+      codes[i] = {codes_[i].x, codes_[i].step, codes_[i].y + (first_row - first_row_)};
     }
     return vector.integer_product(weight.code_panels(panels), codes, count_, chunk_pairs, part);
   }
   RealVector reals[kMost];
-  for (size_t i = 0; i < count_; ++i) reals[i] = {reals_[i].x, reals_[i].y + first_row};
+  for (size_t i = 0; i < count_; ++i) reals[i] = {reals_[i].x, reals_[i].y + (first_row - first_row_)};
   if (weight.integer()) {
     vector.decoded_product(weight.code_panels(panels), reals, count_, part);
   } else {

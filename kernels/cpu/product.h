@@ -53,6 +53,8 @@ class ProductBatch {
   // far.
   void Add(const ProductVector& x, float* y);
   size_t count() const { return count_; }
+  // From now on vector i's y is y + i * stride, and begins at the matrix's row `first_row`.
+  void MoveOutputs(float* y, size_t stride, size_t first_row);
   // y = finish(weight * x) for each vector, in the rows of these panels. Products are integer where
   // weight and x both are, `chunk_pairs` at a time. REQUIRES: x is real if the weight is.
   void Multiply(const VectorFunctions& vector, const Panels& weight, PanelRange panels,
@@ -61,7 +63,7 @@ class ProductBatch {
  private:
   CodeVector codes_[kMost];
   RealVector reals_[kMost];
-  size_t count_ = 0;
+  size_t count_ = 0, first_row_ = 0;
   bool integer_ = false;
 };
 

@@ -27,8 +27,9 @@ class ClusterSet {
     return set;
   }
 
-  // REQUIRES of both: cluster < kMaxBins.
+  // REQUIRES of these: cluster < kMaxBins.
   void Insert(size_t cluster) { words_[cluster / 64] |= uint64_t{1} << (cluster % 64); }
+  void Erase(size_t cluster) { words_[cluster / 64] &= ~(uint64_t{1} << (cluster % 64)); }
   bool Contains(size_t cluster) const {
     return ((words_[cluster / 64] >> (cluster % 64)) & 1) != 0;
   }

@@ -27,7 +27,8 @@ ClusterFunctions<double> FunctionsOf(const Model&) {
 // takes them.
 class NeedingStreams {
  public:
-  void Add(size_t stream, const StreamFrame& frame) {
+  void Add(size_t stream, StreamFrame frame, Logits logits) {
+    frame.keeps_logits = logits == Logits::kKept;
     streams_[count_] = stream;
     frames_[count_++] = frame;
   }
@@ -55,6 +56,7 @@ Distribution<T>::Distribution(const Model& model, EmptyCache empty_cache, Execut
 template <class T>
 void Distribution<T>::Invalidate() {
   opened_ = {};
+  dropped_ = {};
   cache_.Invalidate();
 }
 
@@ -69,12 +71,12 @@ void Distribution<T>::CountWords(double words, double held) {
 
 template <class T>
 template <class Needs, class Take>
-Status Distribution<T>::Open(std::span<QueriedStream<T>> streams, StepRange steps,
+Status Distribution<T>::Open(std::span<QueriedStream<T>> streams, StepRange steps, Logits logits,
                              std::initializer_list<BufferId> results, const Needs& needs,
                              const Take& take) {
   NeedingStreams needing;
   for (size_t i = 0; i < streams.size(); ++i) {
-    if (needs(*streams[i].distribution)) needing.Add(i, streams[i].frame);
+    if (needs(*streams[i].distribution)) needing.Add(i, streams[i].frame, logits);
   }
   if (needing.empty()) return Status();
   const Distribution& any = *streams.front().distribution;
@@ -91,26 +93,57 @@ Status Distribution<T>::Open(std::span<QueriedStream<T>> streams, StepRange step
 }
 
 template <class T>
-Status Distribution<T>::OpenCluster(std::span<QueriedStream<T>> streams, size_t index) {
+Status Distribution<T>::OpenCluster(std::span<QueriedStream<T>> streams, size_t index,
+                                    Logits logits) {
   const ClusterPlan& cluster = streams.front().distribution->plan().clusters[index];
-  return Open(
-      streams, cluster.steps,
+  KINGLET_RETURN_IF_ERROR(Open(
+      streams, cluster.steps, logits,
       {cluster.logits, cluster.normaliser, cluster.blocks.largest, cluster.blocks.sums},
       [index](const Distribution& stream) { return !stream.opened_.Contains(index); },
-      [index](Distribution& stream, const StreamFrame& frame) {
-        return stream.TakeCluster(frame, index);
-      });
+      [index, logits](Distribution& stream, const StreamFrame& frame) {
+        return stream.TakeCluster(frame, index, logits);
+      }));
+  if (logits == Logits::kDropped) return Status();
+  for (QueriedStream<T>& stream : streams) {
+    stream.distribution->NeedLogits(stream.frame, index, 0, cluster.size);
+    stream.distribution->dropped_.Erase(index);
+  }
+  return Status();
 }
 
 template <class T>
-Status Distribution<T>::TakeCluster(const StreamFrame& frame, size_t index) {
+Status Distribution<T>::TakeCluster(const StreamFrame& frame, size_t index, Logits logits) {
   work_.clusters.Insert(index);
   const T* normaliser = model_.layout()[plan().clusters[index].normaliser].template At<T>(frame);
   if (!std::isfinite(normaliser[0]) || !std::isfinite(normaliser[1])) {
     return ClusterNotFinite(frame, index);
   }
   opened_.Insert(index);
+  if (logits == Logits::kDropped && MakerOfLogits(index) != nullptr) dropped_.Insert(index);
   return Status();
+}
+
+template <class T>
+const Kernel* Distribution<T>::MakerOfLogits(size_t index) const {
+  if (execution_.device) return nullptr;
+  const StepRange steps = plan().clusters[index].steps;
+  for (size_t i = steps.begin; i < steps.end; ++i) {
+    const Kernel& kernel = model_.kernels()[i];
+    if (kernel.make_logits) return &kernel;
+  }
+  return nullptr;
+}
+
+template <class T>
+void Distribution<T>::NeedLogits(const StreamFrame& frame, size_t index, uint64_t first,
+                                 uint64_t count) const {
+  if (dropped_.Contains(index)) MakerOfLogits(index)->make_logits(frame, first, count);
+}
+
+template <class T>
+void Distribution<T>::NeedLogitOf(const StreamFrame& frame, uint32_t id) const {
+  const size_t cluster = ClusterOf(id);
+  NeedLogits(frame, cluster, id - plan().clusters[cluster].first, 1);
 }
 
 template <class T>
@@ -125,7 +158,7 @@ template <class T>
 Status Distribution<T>::OpenCache(std::span<QueriedStream<T>> streams) {
   if (const auto& cache = streams.front().distribution->plan().cache) {
     KINGLET_RETURN_IF_ERROR(Open(
-        streams, cache->steps, {cache->words, cache->weights, cache->total},
+        streams, cache->steps, Logits::kKept, {cache->words, cache->weights, cache->total},
         [](const Distribution& stream) { return !stream.cache_.computed(); },
         [](Distribution& stream, const StreamFrame& frame) {
           return stream.cache_.TakeWeights(frame, stream.work_);
@@ -141,15 +174,15 @@ Status Distribution<T>::OpenCache(std::span<QueriedStream<T>> streams) {
 }
 
 template <class T>
-Status Distribution<T>::OpenClusters(std::span<QueriedStream<T>> streams) {
+Status Distribution<T>::OpenClusters(std::span<QueriedStream<T>> streams, Logits logits) {
   const size_t clusters = streams.front().distribution->plan().clusters.size();
-  for (size_t i = 0; i < clusters; ++i) KINGLET_RETURN_IF_ERROR(OpenCluster(streams, i));
+  for (size_t i = 0; i < clusters; ++i) KINGLET_RETURN_IF_ERROR(OpenCluster(streams, i, logits));
   return Status();
 }
 
 template <class T>
-Status Distribution<T>::ComputeAll(std::span<QueriedStream<T>> streams) {
-  KINGLET_RETURN_IF_ERROR(OpenClusters(streams));
+Status Distribution<T>::ComputeAll(std::span<QueriedStream<T>> streams, Logits logits) {
+  KINGLET_RETURN_IF_ERROR(OpenClusters(streams, logits));
   return OpenCache(streams);
 }
 

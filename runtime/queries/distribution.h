@@ -31,6 +31,10 @@ struct DeviceAnswer;
 template <class T>
 struct QueriedStream;
 
+// Whether a query reads all logits of a cluster. Where it reads few or none, kernels that can make
+// them again (Kernel::make_logits) do not store them: those of many streams fit in no cache.
+enum class Logits : uint8_t { kKept, kDropped };
+
 // Of one stream, whose frame every call is given again. T is the backend's real type.
 template <class T>
 class Distribution {
@@ -59,14 +63,16 @@ class Distribution {
   // std::bad_alloc; what had been computed by then stays valid. An error of one stream is the
   // answer to all. REQUIRES: 1 to kLanesTogether streams of one session, each of them once.
 
-  // Computes a cluster's logits and normaliser for the streams that do not have them yet.
-  static Status OpenCluster(std::span<QueriedStream<T>> streams, size_t index);
+  // Computes a cluster's logits and normaliser for the streams that do not have them yet. Logits
+  // that are dropped are not there until NeedLogits asks for them.
+  static Status OpenCluster(std::span<QueriedStream<T>> streams, size_t index,
+                            Logits logits = Logits::kKept);
   // The same for the weights of the neural cache, and fills each stream's table of words.
   static Status OpenCache(std::span<QueriedStream<T>> streams);
   // Every cluster.
-  static Status OpenClusters(std::span<QueriedStream<T>> streams);
+  static Status OpenClusters(std::span<QueriedStream<T>> streams, Logits logits = Logits::kKept);
   // Every cluster and the cache.
-  static Status ComputeAll(std::span<QueriedStream<T>> streams);
+  static Status ComputeAll(std::span<QueriedStream<T>> streams, Logits logits = Logits::kKept);
 
   const ClusterSet& clusters_opened() const { return opened_; }
 
@@ -85,6 +91,11 @@ class Distribution {
   size_t ClusterOf(uint32_t id) const;
   // The softmax's log p of the cluster itself; 0 for the head. REQUIRES: the head is open.
   T ClusterLogProbability(const StreamFrame& frame, size_t index) const;
+  // Makes sure that the logits of words [first, first + count) of a cluster are there. Throws
+  // nothing. REQUIRES: the cluster is open; first + count <= its size.
+  void NeedLogits(const StreamFrame& frame, size_t index, uint64_t first, uint64_t count) const;
+  // The same for one word. REQUIRES: its cluster is open.
+  void NeedLogitOf(const StreamFrame& frame, uint32_t id) const;
   // REQUIRES: the cluster and the head are open.
   ClusterView<T> View(const StreamFrame& frame, size_t index) const;
   // REQUIRES of the view: the cache is open.
@@ -98,14 +109,16 @@ class Distribution {
   // Runs the steps on the streams of which needs(distribution) is true, brings what they left in
   // the `results` from a device, and then calls take(distribution, frame) for each of them.
   template <class Needs, class Take>
-  static Status Open(std::span<QueriedStream<T>> streams, StepRange steps,
+  static Status Open(std::span<QueriedStream<T>> streams, StepRange steps, Logits logits,
                      std::initializer_list<BufferId> results, const Needs& needs, const Take& take);
-  Status TakeCluster(const StreamFrame& frame, size_t index);
+  Status TakeCluster(const StreamFrame& frame, size_t index, Logits logits);
+  // The kernel that makes dropped logits of a cluster again; null: none drops them.
+  const Kernel* MakerOfLogits(size_t index) const;
   Status ClusterNotFinite(const StreamFrame& frame, size_t index) const;
 
   const Model& model_;
   Execution& execution_;
-  ClusterSet opened_;
+  ClusterSet opened_, dropped_;  // dropped: open, but without logits
   NeuralCacheMix<T> cache_;
   ClusterFunctions<T> functions_;
   QueryMemory<T>& memory_;

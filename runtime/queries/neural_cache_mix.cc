@@ -5,6 +5,7 @@
 #include <string>
 
 #include "kernels/functions.h"
+#include "kernels/numerics.h"
 #include "kernels/ref/cluster_words.h"
 
 namespace kinglet {
@@ -73,20 +74,39 @@ T NeuralCacheMix<T>::MixedLogProbability(T log_probability, T weight) const {
 }
 
 template <class T>
-size_t NeuralCacheMix<T>::MixHeldWords(const ClusterView<T>& cluster,
-                                       const ClusterFunctions<T>& functions,
-                                       QueryMemory<T>& memory) const {
+template <class LogProbability>
+size_t NeuralCacheMix<T>::MixHeld(const ClusterView<T>& cluster,
+                                  const ClusterFunctions<T>& functions, QueryMemory<T>& memory,
+                                  const LogProbability& log_probability) const {
   memory.held_ids.clear();
   memory.held_weights.clear();
   memory.held_mixed.clear();
   table_->words.ForEachOf(cluster.index, [&](uint32_t id, T weight) {
     memory.held_ids.push_back(id);
     memory.held_weights.push_back(weight);
-    memory.held_mixed.push_back(cluster.SoftmaxLogProbability(id));
+    memory.held_mixed.push_back(log_probability(id));
   });
   const size_t count = memory.held_ids.size();
   functions.mix(memory.held_weights.data(), count, Terms(), memory.held_mixed.data());
   return count;
+}
+
+template <class T>
+size_t NeuralCacheMix<T>::MixHeldWords(const ClusterView<T>& cluster,
+                                       const ClusterFunctions<T>& functions,
+                                       QueryMemory<T>& memory) const {
+  return MixHeld(cluster, functions, memory,
+                 [&](uint32_t id) { return cluster.SoftmaxLogProbability(id); });
+}
+
+template <class T>
+size_t NeuralCacheMix<T>::BoundHeldWords(const ClusterView<T>& cluster,
+                                         const ClusterFunctions<T>& functions,
+                                         QueryMemory<T>& memory) const {
+  return MixHeld(cluster, functions, memory, [&](uint32_t id) {
+    const T largest = cluster.block_largest[(id - cluster.first) / kSumBlock];
+    return ref::SoftmaxLogProbability(largest, cluster.terms);
+  });
 }
 
 template <class T>

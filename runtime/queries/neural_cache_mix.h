@@ -61,9 +61,13 @@ class NeuralCacheMix {
   // Monotone in both.
   T MixedLogProbability(T log_probability, T weight) const;
   // The same for all words of a cluster that the cache holds, to memory.held_ids and
-  // memory.held_mixed. Returns their number.
+  // memory.held_mixed; their weights to memory.held_weights. Returns their number.
   size_t MixHeldWords(const ClusterView<T>& cluster, const ClusterFunctions<T>& functions,
                       QueryMemory<T>& memory) const;
+  // The same with upper bounds, which need no logits: as if each word had the largest logit of its
+  // block.
+  size_t BoundHeldWords(const ClusterView<T>& cluster, const ClusterFunctions<T>& functions,
+                        QueryMemory<T>& memory) const;
   // The largest weight in the cache of a word of the cluster, or 0. Adds its comparisons to
   // `tally`.
   T HeaviestWordOf(size_t cluster, OperationTally& tally) const;
@@ -88,6 +92,9 @@ class NeuralCacheMix {
   double MixedLogProbabilityOfCluster(size_t cluster, T log_softmax) const;
 
  private:
+  template <class LogProbability>
+  size_t MixHeld(const ClusterView<T>& cluster, const ClusterFunctions<T>& functions,
+                 QueryMemory<T>& memory, const LogProbability& log_probability) const;
   CacheTerms<T> Terms() const { return {keep_, lambda_, total_}; }
 
   const CachePlan* plan_;  // null: the model has no cache

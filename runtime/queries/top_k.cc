@@ -33,6 +33,38 @@ bool CanSkipWordsOfTail(QueriedStream<T>& stream, size_t tail, T heaviest_held,
   return !best.CouldTake(static_cast<double>(UpperBound(distribution, word, heaviest_held)));
 }
 
+// Offers the words of an open cluster that the cache holds, or those of them that can be among the
+// best. Returns how many it looked at.
+template <class T>
+size_t OfferHeldWords(QueriedStream<T>& stream, const ClusterView<T>& cluster,
+                      BestCandidates& best) {
+  Distribution<T>& distribution = *stream.distribution;
+  const NeuralCacheMix<T>& cache = distribution.cache();
+  QueryMemory<T>& memory = distribution.memory();
+  if (std::isinf(best.Threshold())) {
+    distribution.NeedLogits(stream.frame, cluster.index, 0, cluster.size);
+    const size_t held = cache.MixHeldWords(cluster, distribution.functions(), memory);
+    for (size_t i = 0; i < held; ++i) {
+      best.Offer({memory.held_ids[i], static_cast<double>(memory.held_mixed[i])});
+    }
+    distribution.CountWords(static_cast<double>(held), static_cast<double>(held));
+    return held;
+  }
+  const size_t held = cache.BoundHeldWords(cluster, distribution.functions(), memory);
+  double likely = 0;
+  for (size_t i = 0; i < held; ++i) {
+    if (!best.CouldTake(static_cast<double>(Outward(memory.held_mixed[i])))) continue;
+    const uint32_t id = memory.held_ids[i];
+    distribution.NeedLogitOf(stream.frame, id);
+    const T mixed =
+        cache.MixedLogProbability(cluster.SoftmaxLogProbability(id), memory.held_weights[i]);
+    best.Offer({id, static_cast<double>(mixed)});
+    ++likely;
+  }
+  distribution.CountWords(static_cast<double>(held) + likely, static_cast<double>(held) + likely);
+  return held;
+}
+
 // Offers the words of an open cluster that can be among the best.
 template <class T>
 void OfferWords(QueriedStream<T>& stream, size_t index, BestCandidates& best) {
@@ -40,11 +72,7 @@ void OfferWords(QueriedStream<T>& stream, size_t index, BestCandidates& best) {
   const NeuralCacheMix<T>& cache = distribution.cache();
   QueryMemory<T>& memory = distribution.memory();
   const ClusterView<T> cluster = distribution.View(stream.frame, index);
-  const size_t held = cache.MixHeldWords(cluster, distribution.functions(), memory);
-  distribution.CountWords(static_cast<double>(held), static_cast<double>(held));
-  for (size_t i = 0; i < held; ++i) {
-    best.Offer({memory.held_ids[i], static_cast<double>(memory.held_mixed[i])});
-  }
+  const size_t held = OfferHeldWords(stream, cluster, best);
   const auto threshold = [&best] { return static_cast<T>(best.Threshold()); };
   T least = LeastLogit(cluster.terms, threshold());
   uint32_t looked_into = 0, n = 0;
@@ -53,6 +81,7 @@ void OfferWords(QueriedStream<T>& stream, size_t index, BestCandidates& best) {
     if (cluster.block_largest[begin / kSumBlock] < least) continue;
     if (std::isinf(threshold())) n = std::min(n, kFirstWords);
     looked_into += n;
+    distribution.NeedLogits(stream.frame, index, begin, n);
     memory.places.resize(n + kPlacesMargin);
     // Words as probable as the threshold too: one of a lower id replaces the k-th best.
     const size_t found = distribution.functions().at_least(cluster.logits + begin, n, cluster.terms,
@@ -82,7 +111,7 @@ Status FindTopK(std::span<QueriedStream<T>> streams, uint32_t k,
     for (std::vector<Candidate>& best : out) best.clear();
     return Status();
   }
-  KINGLET_RETURN_IF_ERROR(Distribution<T>::OpenCluster(streams, 0));
+  KINGLET_RETURN_IF_ERROR(Distribution<T>::OpenCluster(streams, 0, Logits::kDropped));
   KINGLET_RETURN_IF_ERROR(Distribution<T>::OpenCache(streams));
   const Plan& plan = streams.front().distribution->plan();
   std::array<BestCandidates, kLanesTogether> best;
@@ -105,7 +134,8 @@ Status FindTopK(std::span<QueriedStream<T>> streams, uint32_t k,
       opening[count++] = streams[i];
     }
     if (count == 0) continue;
-    KINGLET_RETURN_IF_ERROR(Distribution<T>::OpenCluster(std::span(opening).first(count), tail));
+    KINGLET_RETURN_IF_ERROR(
+        Distribution<T>::OpenCluster(std::span(opening).first(count), tail, Logits::kDropped));
     for (size_t n = 0; n < count; ++n) {
       BestCandidates& so_far = best[numbers[n]];
       if (CanSkipWordsOfTail(opening[n], tail, heaviest[n], so_far)) continue;

@@ -10,6 +10,14 @@
 
 namespace kinglet {
 
+// Rounded outward: a test shows that the operations that make a log-probability are monotone in
+// float; those of the C library in double are so only nearly.
+template <class T>
+T Outward(T bound) {
+  return std::nextafter(std::nextafter(bound, std::numeric_limits<T>::infinity()),
+                        std::numeric_limits<T>::infinity());
+}
+
 // An upper bound of log p, cache included, of words whose softmax log p and whose weight in the
 // cache are at most these.
 template <class T>
@@ -22,10 +30,7 @@ T UpperBound(Distribution<T>& distribution, T log_probability, T weight) {
   const double mixed = weight > T{0} ? 1 : 0;
   distribution.work().arithmetic +=
       {2 * mixed, 2 + (cache.is_in_model() ? 1 : 0) + mixed, 4 * mixed + 1};
-  // Rounded outward: a test shows that the operations above are monotone in float; those of the C
-  // library in double are so only nearly.
-  return std::nextafter(std::nextafter(bound, std::numeric_limits<T>::infinity()),
-                        std::numeric_limits<T>::infinity());
+  return Outward(bound);
 }
 
 }  // namespace kinglet

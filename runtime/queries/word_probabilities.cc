@@ -10,6 +10,9 @@ namespace {
 // Words whose numbers one thread computes at a time.
 constexpr size_t kWordsPerChunk = 4096;
 
+// Words whose logits are made one by one where they were dropped.
+constexpr size_t kFewWords = 64;
+
 // work(begin, count) for parts of n words, by the session's threads.
 template <class Work>
 void ForChunksOfWords(size_t n, WorkerTeam* team, const Work& work) {
@@ -53,7 +56,7 @@ void MixHeldWordsIn(QueriedStream<T>& stream, const ClusterView<T>& view, T* out
 
 template <class T>
 Status OpenClustersOfWords(std::span<QueriedStream<T>> streams, std::span<const uint32_t> ids) {
-  KINGLET_RETURN_IF_ERROR(Distribution<T>::OpenCluster(streams, 0));
+  KINGLET_RETURN_IF_ERROR(Distribution<T>::OpenCluster(streams, 0, Logits::kDropped));
   const Distribution<T>& any = *streams.front().distribution;
   std::array<QueriedStream<T>, kLanesTogether> same;  // whose words are in one cluster
   for (size_t index = 1; index < any.plan().clusters.size(); ++index) {
@@ -62,7 +65,11 @@ Status OpenClustersOfWords(std::span<QueriedStream<T>> streams, std::span<const 
       if (any.ClusterOf(ids[i]) == index) same[count++] = streams[i];
     }
     if (count == 0) continue;
-    KINGLET_RETURN_IF_ERROR(Distribution<T>::OpenCluster(std::span(same).first(count), index));
+    KINGLET_RETURN_IF_ERROR(
+        Distribution<T>::OpenCluster(std::span(same).first(count), index, Logits::kDropped));
+  }
+  for (size_t i = 0; i < streams.size(); ++i) {
+    streams[i].distribution->NeedLogitOf(streams[i].frame, ids[i]);
   }
   return Status();
 }
@@ -93,11 +100,16 @@ Status LogProbabilitiesOfWords(QueriedStream<T>& stream, std::span<const uint32_
   if (ids.empty()) return Status();
   const Distribution<T>& distribution = *stream.distribution;
   const std::span<QueriedStream<T>> alone(&stream, 1);
-  KINGLET_RETURN_IF_ERROR(Distribution<T>::OpenCluster(alone, 0));
+  const Logits logits = ids.size() > kFewWords ? Logits::kKept : Logits::kDropped;
+  KINGLET_RETURN_IF_ERROR(Distribution<T>::OpenCluster(alone, 0, logits));
+  ClusterSet opened;
   for (const uint32_t id : ids) {
     const size_t cluster = distribution.ClusterOf(id);
-    if (distribution.clusters_opened().Contains(cluster)) continue;
-    KINGLET_RETURN_IF_ERROR(Distribution<T>::OpenCluster(alone, cluster));
+    if (!opened.Contains(cluster)) {
+      KINGLET_RETURN_IF_ERROR(Distribution<T>::OpenCluster(alone, cluster, logits));
+    }
+    opened.Insert(cluster);
+    distribution.NeedLogitOf(stream.frame, id);
   }
   KINGLET_RETURN_IF_ERROR(Distribution<T>::OpenCache(alone));
   ReadLogProbabilities(stream, ids, out);
