@@ -10,7 +10,6 @@
 #include <cstdint>
 #include <cstring>
 
-#include "hwy/cache_control.h"
 #include "hwy/highway.h"
 #include "kernels/cpu/order-inl.h"
 #include "kernels/cpu/pair_products-inl.h"
@@ -72,7 +71,7 @@ class DotParts {
       hn::Vec<D16> parts[kVectors];
       for (size_t v = 0; v < kVectors; ++v) parts[v] = hn::LoadU(D16(), vectors_[v].x + i);
       for (size_t r = 0; r < kRows; ++r) {
-        if (ahead != 0) hwy::Prefetch(rows[r] + i + ahead);
+        if (ahead != 0) PrefetchToSecondLevel(rows[r] + i + ahead);
         const auto row = hn::LoadU(D16(), rows[r] + i);
         for (size_t v = 0; v < kVectors; ++v) {
           sums[v][r] = Products::Add(D32(), sums[v][r], row, parts[v]);
@@ -95,7 +94,7 @@ class DotParts {
 };
 
 constexpr size_t kLongRow = 64;
-constexpr size_t kFetchRows = 16;
+constexpr size_t kFetchRows = 32;
 
 template <class Products, size_t kVectors, class D16>
 HWY_INLINE void LongIntegerDots(D16, const StridedRows<int16_t>& rows, const CodeDots* vectors,

@@ -61,6 +61,13 @@ constexpr CodeForm CodeFormOf(int bits, size_t cols) {
   return static_cast<CodeForm>(bits - 2);
 }
 
+// Fetches a line that will be read soon to the second-level cache. Many more such fetches can be
+// under way than fetches to the first level, whose few buffers limit how fast memory is read.
+inline void PrefetchToSecondLevel(const void* line) {
+  constexpr int kRead = 0, kSecondLevel = 2;
+  __builtin_prefetch(line, kRead, kSecondLevel);
+}
+
 // Integer weights. 64-byte aligned.
 struct CodePanels {
   uint64_t rows, cols;
