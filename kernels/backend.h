@@ -58,7 +58,8 @@ struct StreamFrame {
   bool keeps_logits = true;
 };
 
-// Whether frames are those of consecutive tokens of one stream, in order, and not of several streams.
+// Whether frames are those of consecutive tokens of one stream, in order, and not those of several
+// streams.
 inline bool AreOfOneStream(std::span<const StreamFrame> frames) {
   return frames.size() > 1 && frames[0].state == frames[1].state;
 }

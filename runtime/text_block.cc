@@ -107,8 +107,7 @@ std::vector<TextBlock::Part> TextBlock::PartsOf(const Model& model) {
   for (size_t i = plan.context.begin; i < plan.context.end; ++i) {
     const Op& op = plan.steps[i].op;
     if (IsCacheAppend(op)) continue;
-    const bool in_turn =
-        StateUseOf(plan, op).writes_ring && !model.kernels()[i].TakesOneStream();
+    const bool in_turn = StateUseOf(plan, op).writes_ring && !model.kernels()[i].TakesOneStream();
     if (!parts.empty() && parts.back().in_turn == in_turn && parts.back().steps.end == i) {
       parts.back().steps.end = i + 1;
     } else {
@@ -212,7 +211,8 @@ Status TextBlock::Ask(std::span<const uint32_t> next, std::span<double> out, Com
       distributions[i].Invalidate();
     }
     if (asked > 0 && computing == Computing::kAll) {
-      KINGLET_RETURN_IF_ERROR(Distribution<T>::OpenClusters(std::span(streams).first(asked), Logits::kDropped));
+      KINGLET_RETURN_IF_ERROR(
+          Distribution<T>::OpenClusters(std::span(streams).first(asked), Logits::kDropped));
     }
     if (asked > 0) {
       KINGLET_RETURN_IF_ERROR(
@@ -225,7 +225,8 @@ Status TextBlock::Ask(std::span<const uint32_t> next, std::span<double> out, Com
       if (i >= asked) continue;
       // One of them has the table of the cache's words, in which one token changes one pair.
       streams[i].distribution = &distributions.front();
-      KINGLET_RETURN_IF_ERROR(LogProbabilityInTurn(streams[i], together, next[first + i], out[first + i]));
+      KINGLET_RETURN_IF_ERROR(
+          LogProbabilityInTurn(streams[i], together, next[first + i], out[first + i]));
     }
   }
   return Status();

@@ -77,7 +77,7 @@ class TextBlock {
   std::vector<Part> parts_;
   std::optional<size_t> append_;  // the step that stores a pair of the neural cache
   bool is_recurrent_;
-  bool cache_takes_tokens_;  // together
+  bool cache_takes_tokens_;             // together
   AlignedMemory scratch_, own_states_;  // of each token
   AlignedMemory undo_;                  // Stream::BytesTogether
   // Of kLanesTogether tokens that are asked together.

@@ -34,7 +34,7 @@ class MatVecKernel {
   void operator()(std::span<StreamFrame> frames, Chunks chunks) const {
     const PanelRange panels = chunks_.PanelsOf(chunks);
     if (HasMany(frames)) return MultiplyMany(frames, panels);
-    const bool drops = sums_ && !frames.empty() && !frames.front().keeps_logits;
+    const bool drops = can_drop_logits() && !frames.empty() && !frames.front().keeps_logits;
     const size_t most = x_.Together(weight_->integer());
     const size_t together = drops ? std::min(most, kDroppedTogether) : most;
     ProductInput::Memory memory;
@@ -56,7 +56,7 @@ class MatVecKernel {
     ProductInput::Memory memory;
     BatchOf({&frame, 1}, memory).Multiply(*vector_, *weight_, panels, chunk_pairs_, finish_);
   }
-  bool can_drop_logits() const { return sums_.has_value(); }
+  bool can_drop_logits() const { return sums_ && weight_->cols() <= kDroppedCols; }
   size_t chunks() const { return chunks_.count(); }
   std::vector<MemoryRange> WeightMemory() const {
     std::vector<MemoryRange> memory = weight_->Memory();
@@ -69,6 +69,8 @@ class MatVecKernel {
   static constexpr size_t kBlockPanels = kSumBlock / kPanelRows;
   // Fewer logits stay in the second-level cache anyway, and are too few chunks for the threads.
   static constexpr size_t kLeastBlocks = 64;
+  // Of a wider matrix, to make logits again would cost more than to write and read them.
+  static constexpr size_t kDroppedCols = 64;
   // Vectors whose logits of a block fit in the first-level cache, which they would not do if they
   // all began at the same place of 4,096 bytes.
   static constexpr size_t kDroppedTogether = 8;

@@ -50,7 +50,8 @@ void ProductBatch::Multiply(const VectorFunctions& vector, const Panels& weight,
     return vector.integer_product(weight.code_panels(panels), codes, count_, chunk_pairs, part);
   }
   RealVector reals[kMost];
-  for (size_t i = 0; i < count_; ++i) reals[i] = {reals_[i].x, reals_[i].y + (first_row - first_row_)};
+  for (size_t i = 0; i < count_; ++i)
+    reals[i] = {reals_[i].x, reals_[i].y + (first_row - first_row_)};
   if (weight.integer()) {
     vector.decoded_product(weight.code_panels(panels), reals, count_, part);
   } else {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <optional>
 #include <variant>
 
 #include "runtime/accounting/window_positions.h"
@@ -32,9 +33,10 @@ class BufferFinder {
 // Adds the parts of buffers that one step uses for one token.
 class StepTracer {
  public:
+  // `dropped`: logits that are not stored.
   StepTracer(const Plan& plan, const BufferFinder& buffers, const TokenPath& path,
-             StepTraffic& traffic)
-      : plan_(plan), buffers_(buffers), path_(path), traffic_(traffic) {}
+             std::optional<BufferId> dropped, StepTraffic& traffic)
+      : plan_(plan), buffers_(buffers), path_(path), dropped_(dropped), traffic_(traffic) {}
 
   // Operands that are used whole.
   void Reads(BufferId id) const { Read(id); }
@@ -146,30 +148,36 @@ class StepTracer {
 
  private:
   void Read(BufferId id, uint64_t first, uint64_t count) const {
-    traffic_.read.push_back(buffers_.Range(id, first, count));
+    if (id != dropped_) traffic_.read.push_back(buffers_.Range(id, first, count));
   }
-  void Read(BufferId id) const { traffic_.read.push_back(buffers_.Range(id)); }
+  void Read(BufferId id) const { Read(id, 0, buffers_.Size(id)); }
   void Write(BufferId id, uint64_t first, uint64_t count) const {
-    traffic_.written.push_back(buffers_.Range(id, first, count));
+    if (id != dropped_) traffic_.written.push_back(buffers_.Range(id, first, count));
   }
-  void Write(BufferId id) const { traffic_.written.push_back(buffers_.Range(id)); }
+  void Write(BufferId id) const { Write(id, 0, buffers_.Size(id)); }
 
   const Plan& plan_;
   const BufferFinder& buffers_;
   const TokenPath& path_;
+  std::optional<BufferId> dropped_;
   StepTraffic& traffic_;
 };
 
 }  // namespace
 
 std::vector<StepTraffic> TrafficOf(const Plan& plan, const BufferLayout& layout, size_t real_bytes,
-                                   std::span<const Kernel> kernels, const TokenPath& path) {
+                                   std::span<const Kernel> kernels, const TokenPath& path,
+                                   QueryWords words) {
   const EmbedRow& embedding = path.encodes ? SourceEmbeddingOf(plan) : EmbeddingOf(plan);
   const uint32_t token = embedding.bins[path.bin].first;
   const BufferFinder buffers(plan, layout, real_bytes);
   std::vector<StepTraffic> traffic(plan.steps.size());
+  std::optional<BufferId> dropped;  // the normaliser's step follows the product's
   for (size_t i = 0; i < plan.steps.size(); ++i) {
     if (!RunsOn(plan, path, i)) continue;
+    if (words != QueryWords::kEvery && kernels[i].make_logits) {
+      dropped = std::get<MatVec>(plan.steps[i].op).y;
+    }
     StepTraffic& step = traffic[i];
     const bool embeds = std::holds_alternative<EmbedRow>(plan.steps[i].op);
     const bool makes_row = !(path.row_is_cached && embeds);
@@ -184,7 +192,7 @@ std::vector<StepTraffic> TrafficOf(const Plan& plan, const BufferLayout& layout,
         step.weights.push_back(range);
       }
     }
-    std::visit(StepTracer(plan, buffers, path, step), plan.steps[i].op);
+    std::visit(StepTracer(plan, buffers, path, dropped, step), plan.steps[i].op);
   }
   return traffic;
 }
@@ -192,7 +200,7 @@ std::vector<StepTraffic> TrafficOf(const Plan& plan, const BufferLayout& layout,
 uint64_t OwnBytes(const Plan& plan, const BufferLayout& layout, size_t real_bytes, size_t step,
                   const TokenPath& path) {
   StepTraffic traffic;
-  std::visit(StepTracer(plan, BufferFinder(plan, layout, real_bytes), path, traffic),
+  std::visit(StepTracer(plan, BufferFinder(plan, layout, real_bytes), path, std::nullopt, traffic),
              plan.steps[step].op);
   uint64_t bytes = 0;
   for (const FrameRange& range : traffic.read) bytes += range.bytes;

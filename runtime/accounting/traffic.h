@@ -30,12 +30,6 @@ struct StepTraffic {
   std::vector<FrameRange> read, written;
 };
 
-// The traffic of each step of the plan; empty for one that the path does not run. The token is the
-// first word of the path's bin; all words of a bin touch the same amount. REQUIRES: kernels and
-// layout are the plan's, for reals of `real_bytes` bytes.
-std::vector<StepTraffic> TrafficOf(const Plan& plan, const BufferLayout& layout, size_t real_bytes,
-                                   std::span<const Kernel> kernels, const TokenPath& path);
-
 // The bytes of a stream's own state and scratch that one step reads and writes, for a token of this
 // path, which runs it.
 uint64_t OwnBytes(const Plan& plan, const BufferLayout& layout, size_t real_bytes, size_t step,
@@ -47,6 +41,14 @@ enum class QueryWords : uint8_t {
   kLikely,  // the words of blocks whose largest logit says that they can be among the best
   kEvery    // all words
 };
+
+// The traffic of each step of the plan; empty for one that the path does not run. The token is the
+// first word of the path's bin; all words of a bin touch the same amount. For a query that does not
+// look at every word, kernels do not store logits that they can make again (Kernel::make_logits).
+// REQUIRES: kernels and layout are the plan's, for reals of `real_bytes` bytes.
+std::vector<StepTraffic> TrafficOf(const Plan& plan, const BufferLayout& layout, size_t real_bytes,
+                                   std::span<const Kernel> kernels, const TokenPath& path,
+                                   QueryWords words = QueryWords::kEvery);
 
 // What a query touches besides its steps: the words of the neural cache with their weights, and the
 // largest logits of blocks or every logit once more. For kLikely only those of blocks count: which

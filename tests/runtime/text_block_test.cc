@@ -5,6 +5,9 @@
 
 #include <algorithm>
 #include <span>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "runtime/session.h"
 #include "tests/runtime/session_fixture.h"
@@ -30,6 +33,30 @@ TEST(TextBlock, TransformersReadWeightsOnceForABlock) {
   EXPECT_EQ(blocks(TinyTransformer()), 32);
   EXPECT_EQ(blocks(TinyMicronet()), 32);
   EXPECT_EQ(blocks(TinyRecurrent()), 1);
+}
+
+// Attention reads a head's rows once for a block, the neural cache its keys once for the tokens
+// that are asked together. The reference kernels take token by token.
+TEST(TextBlock, KernelsTakeOneStream) {
+  const auto most = [](const std::string& backend) {
+    const auto session =
+        Start(Open(TinyMicronet({.quantised = true, .cache_capacity = 7}), backend));
+    size_t attention = 0, cache = 0;
+    session->set_observer([&](const Step& step, std::span<const StreamFrame> frames) {
+      if (std::holds_alternative<WindowAttention>(step.op)) {
+        attention = std::max(attention, frames.size());
+      }
+      if (std::holds_alternative<CacheWeights>(step.op)) cache = std::max(cache, frames.size());
+    });
+    uint64_t processed = 0;
+    std::vector<double> out(40);
+    EXPECT_TRUE(session->StepMany(Tokens(40, 17), out, processed).ok());
+    return std::pair(attention, cache);
+  };
+#ifdef KINGLET_HAVE_CPU_BACKEND
+  EXPECT_EQ(most("cpu"), std::pair(size_t{32}, kLanesTogether));
+#endif
+  EXPECT_EQ(most("ref"), std::pair(size_t{1}, size_t{1}));
 }
 
 TEST(TextBlock, KeptRowsBelongToOneStream) {

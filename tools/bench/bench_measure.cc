@@ -154,7 +154,7 @@ KindMemory MemoryOf(const Model& model, const BenchQuery& query, const StepKind&
   for (size_t lane = 0; lane < kind.size(); ++lane) {
     const TokenPath& path = kind[lane];
     std::vector<StepTraffic> traffic =
-        TrafficOf(plan, model.layout(), real_bytes, model.kernels(), path);
+        TrafficOf(plan, model.layout(), real_bytes, model.kernels(), path, WordsOf(query.mode));
     traffic.push_back(QueryTraffic(plan, model.layout(), real_bytes, path, WordsOf(query.mode)));
     for (size_t i = 0; i < traffic.size(); ++i) {
       add(DistinctMemory({&traffic[i], 1}, {&streams[lane], 1}), memory.steps[i]);

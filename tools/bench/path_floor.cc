@@ -32,8 +32,8 @@ Status MeasurePathFloor(const Model& model, const TokenPath& path,
   }
   const StreamMemory memory = {owned[0].get(), owned[1].get(), owned[0].get()};
   const size_t real_bytes = model.backend().real_bytes;
-  std::vector<StepTraffic> traffic =
-      TrafficOf(model.plan(), layout, real_bytes, model.kernels(), path);
+  std::vector<StepTraffic> traffic = TrafficOf(model.plan(), layout, real_bytes, model.kernels(),
+                                               path, query.value_or(QueryWords::kEvery));
   if (query) traffic.push_back(QueryTraffic(model.plan(), layout, real_bytes, path, *query));
   std::vector<MemoryRange> all;
   for (size_t i = 0; i < traffic.size(); ++i) {

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -40,9 +41,11 @@ OpCase Cluster(const Shape& shape, uint64_t y_more = 0) {
   return cluster;
 }
 
-// Runs both kernels on `count` frames at once. Returns what each frame holds after its x.
+// Runs both kernels on `count` frames at once. Returns what each frame holds after its x. `keeps`:
+// the frames keep their logits; otherwise those that no kernel stored are made afterwards.
 std::vector<std::vector<float>> Results(const OpCase& cluster, const BufferLayout& layout,
-                                        std::vector<Kernel> kernels, size_t count) {
+                                        std::vector<Kernel> kernels, size_t count,
+                                        bool keeps = true) {
   std::vector<std::vector<float>> memory(count);
   std::vector<StreamFrame> frames;
   TestRandom random(count);
@@ -51,6 +54,7 @@ std::vector<std::vector<float>> Results(const OpCase& cluster, const BufferLayou
     auto* const begin =
         reinterpret_cast<std::byte*>((reinterpret_cast<uintptr_t>(own.data()) + 63) / 64 * 64);
     StreamFrame frame{begin, nullptr, 3, 0};
+    frame.keeps_logits = keeps;
     const Slot& x = layout.slots[0];
     for (uint64_t i = 0; i < x.count; ++i) {
       if (cluster.plan.buffers[0].element == Element::kReal) {
@@ -62,6 +66,18 @@ std::vector<std::vector<float>> Results(const OpCase& cluster, const BufferLayou
     frames.push_back(frame);
   }
   for (const Kernel& kernel : kernels) kernel.Run(frames);
+  if (!keeps && kernels.front().make_logits) {
+    const Slot& y = layout.slots[1];
+    for (const StreamFrame& frame : frames) {
+      EXPECT_EQ(y.At<float>(frame)[0], 0.0f);
+      // In parts whose ends are no panel's.
+      for (uint64_t first = 0; first < y.count;) {
+        const uint64_t n = std::min<uint64_t>(y.count - first, first + 5);
+        kernels.front().make_logits(frame, first, n);
+        first += n;
+      }
+    }
+  }
   std::vector<std::vector<float>> results;
   for (const StreamFrame& frame : frames) {
     const auto* const end = reinterpret_cast<const float*>(frame.scratch + layout.scratch_bytes);
@@ -75,18 +91,25 @@ TEST(LogitBlocks, OfAProductAreThoseOfTheReference) {
   const std::vector<Shape> shapes = {{65536, 4, 9, true},    {65537, 4, 9, true},
                                      {70001, 3, 8, false},   {66000, 1, 9, true},
                                      {65600, 18, 9, true},   {65550, 5, 0, true},
+                                     {65537, 65, 9, true},      // too wide to make logits again
                                      {63 * 1024, 4, 9, true}};  // the last has too few blocks
   for (const Shape& shape : shapes) {
     const OpCase cluster = Cluster(shape);
     const BufferLayout layout = LayOut(cluster.plan, sizeof(float)).value();
-    for (const size_t count : {1u, 5u}) {
+    for (const size_t count : {1u, 5u, 9u}) {
       const auto expected =
           Results(cluster, layout, ref::BindFloat(cluster.plan, layout).value(), count);
       for (const Target target : SupportedTargets()) {
-        auto kernels = BindWith(FindVectorFunctions(target), cluster.plan, layout);
-        ASSERT_TRUE(kernels.ok());
-        ASSERT_TRUE(Results(cluster, layout, std::move(*kernels), count) == expected)
-            << TargetName(target) << " " << shape.rows << " x " << shape.cols << ", " << count;
+        for (const bool keeps : {true, false}) {
+          auto kernels = BindWith(FindVectorFunctions(target), cluster.plan, layout);
+          ASSERT_TRUE(kernels.ok());
+          EXPECT_EQ(bool{kernels->front().make_logits}, FindVectorFunctions(target) != nullptr &&
+                                                            shape.rows >= 65536 &&
+                                                            shape.cols <= 64);
+          ASSERT_TRUE(Results(cluster, layout, std::move(*kernels), count, keeps) == expected)
+              << TargetName(target) << " " << shape.rows << " x " << shape.cols << ", " << count
+              << ", keeps " << keeps;
+        }
       }
     }
   }

@@ -61,6 +61,30 @@ TEST_P(Vector, IntegersAddUpExactly) {
   }
 }
 
+TEST_P(Vector, DotsOfSeveralVectorsAreThoseOfEach) {
+  for (const size_t vectors : {2u, 3u, 4u, 5u, 8u, 9u}) {
+    for (const size_t n : {1u, 15u, 16u, 24u, 31u, 32u, 47u, 64u, 257u}) {
+      constexpr size_t kRows = 7;
+      std::vector<int16_t> rows(kRows * n), x(vectors * n);
+      for (size_t i = 0; i < rows.size(); ++i) rows[i] = static_cast<int16_t>(i * 37 % 511) - 255;
+      for (size_t i = 0; i < x.size(); ++i) x[i] = static_cast<int16_t>(i * 101 % 511) - 255;
+      std::vector<float> out(vectors * kRows), expected(vectors * kRows);
+      std::vector<CodeDots> dots;
+      for (size_t v = 0; v < vectors; ++v) {
+        dots.push_back({x.data() + v * n, out.data() + v * kRows});
+        for (size_t r = 0; r < kRows; ++r) {
+          const auto begin = x.begin() + static_cast<ptrdiff_t>(v * n);
+          expected[v * kRows + r] =
+              std::inner_product(begin, begin + static_cast<ptrdiff_t>(n),
+                                 rows.begin() + static_cast<ptrdiff_t>(r * n), 0.0f);
+        }
+      }
+      functions_->integer_dots({rows.data(), n, kRows}, dots.data(), vectors, n, 0.25f, 4.0f);
+      EXPECT_EQ(out, expected) << vectors << " " << n;
+    }
+  }
+}
+
 TEST_P(Vector, WeightedCodesAddUpRowsThatLieApart) {
   for (const size_t width : {1u, 5u, 8u, 12u, 16u, 24u, 32u, 33u, 70u}) {
     for (const size_t count : {0u, 1u, 2u, 3u, 97u}) {

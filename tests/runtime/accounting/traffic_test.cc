@@ -312,5 +312,25 @@ TEST(QueryMemory, OnlyQueriesTouchItAndTheyTouchNothingElseButState) {
   }
 }
 
+// Logits that a kernel can make again are written only where every word is looked at.
+TEST(TrafficOf, AQueryOfFewWordsWritesNoLogitsOfALargeCluster) {
+#ifndef KINGLET_HAVE_CPU_BACKEND
+  GTEST_SKIP() << "the build has no vector kernels";
+#else
+  TinyOptions options;
+  options.bits = 9;
+  options.bins = 1;
+  options.vocabulary_size = 65700;
+  const auto model = Open(options, "cpu");
+  const TokenPath path{0, 0, ClusterSet{0}};
+  const auto bytes = [&](QueryWords words) {
+    return Distinct(*model, TrafficOf(model->plan(), model->layout(), sizeof(float),
+                                      model->kernels(), path, words));
+  };
+  EXPECT_EQ(bytes(QueryWords::kEvery) - bytes(QueryWords::kNamed), 65700 * sizeof(float));
+  EXPECT_EQ(bytes(QueryWords::kLikely), bytes(QueryWords::kNamed));
+#endif
+}
+
 }  // namespace
 }  // namespace kinglet::traffic_test

@@ -1,0 +1,160 @@
+// Queries that read few words of a large cluster, whose logits kernels then do not store: every
+// answer has the bits of the full distribution, whatever was asked for before.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "tests/runtime/session_fixture.h"
+#include "tests/support/softmax_builder.h"
+
+namespace kinglet::dropped_logits_test {
+namespace {
+
+// A tail that a kernel sums block by block.
+constexpr uint32_t kLarge = 65700;
+
+struct Shape {
+  TinySoftmax softmax;
+  uint32_t cache_capacity;
+  bool quantised;
+};
+
+std::vector<Shape> Shapes() {
+  TinySoftmax tails;
+  tails.tails = {7, kLarge, 9};
+  tails.spread = 3;
+  TinySoftmax packed = tails;
+  packed.bits = 9;
+  packed.tails = {kLarge};
+  packed.tail_columns = 4;
+  packed.tail_input = TailInput::kFixedPoint15;
+  TinySoftmax whole;  // one cluster
+  whole.head_size = kLarge;
+  whole.tails = {};
+  whole.bits = 9;
+  return {{tails, 40, false}, {packed, 40, true}, {whole, 0, true}, {whole, 11, true}};
+}
+
+std::shared_ptr<const Model> OpenShape(const Shape& shape) {
+  TinyOptions options;
+  options.vocabulary_size = WordsOf(shape.softmax);
+  options.bins = 1;
+  options.vocabulary = false;
+  options.cache_capacity = shape.cache_capacity;
+  options.quantised = shape.quantised;
+  options.bits = shape.softmax.bits;
+  ModelDraft draft = TinyMicronet(options);
+  ReplaceSoftmax(shape.softmax, draft);
+  return Open(draft, "cpu");
+}
+
+// Answers of a session that stores all logits, because it is asked for all words first.
+class DroppedLogits : public testing::TestWithParam<size_t> {
+ protected:
+  void SetUp() override {
+    model_ = OpenShape(Shapes()[GetParam()]);
+    ids_ = Tokens(60, model_->vocabulary_size());
+    expected_ = Start(model_);
+    session_ = Start(model_, {.lanes = 3, .threads = 2});
+  }
+  void Step(uint32_t id) {
+    ASSERT_TRUE(expected_->StepToken(id).ok());
+    for (uint32_t lane = 0; lane < 3; ++lane) ASSERT_TRUE(session_->StepToken(id, lane).ok());
+    all_ = Full(*expected_);
+  }
+  // Words of every cluster, some of which the cache holds, the first and last word of all, and
+  // neighbours.
+  std::vector<uint32_t> Words(size_t position) const {
+    const uint32_t n = model_->vocabulary_size();
+    std::vector<uint32_t> words = {0, 6, n - 1, n - 20, n / 2, n / 2 + 1};
+    for (size_t i = 0; i <= position; i += 5) words.push_back(ids_[i]);
+    return words;
+  }
+  void CheckTop(const std::vector<Candidate>& top, uint32_t k) const {
+    std::vector<Candidate> sorted(all_.size());
+    for (uint32_t id = 0; id < all_.size(); ++id) sorted[id] = {id, all_[id]};
+    std::partial_sort(sorted.begin(), sorted.begin() + k, sorted.end(), MoreProbable);
+    ASSERT_EQ(top.size(), k);
+    for (uint32_t i = 0; i < k; ++i) {
+      ASSERT_EQ(top[i].id, sorted[i].id) << i;
+      ASSERT_EQ(top[i].log_probability, sorted[i].log_probability) << i;
+    }
+  }
+
+  std::shared_ptr<const Model> model_;
+  std::vector<uint32_t> ids_;
+  std::unique_ptr<Session> expected_, session_;
+  std::vector<double> all_;
+};
+
+TEST_P(DroppedLogits, AVectorKernelMakesThemAgain) {
+#ifndef KINGLET_HAVE_CPU_BACKEND
+  GTEST_SKIP() << "the build has no vector kernels";
+#endif
+  EXPECT_EQ(std::ranges::count_if(model_->kernels(),
+                                  [](const Kernel& kernel) { return bool{kernel.make_logits}; }),
+            1);
+}
+
+TEST_P(DroppedLogits, AnswersHaveTheBitsOfTheFullDistribution) {
+  for (size_t i = 0; i < ids_.size(); ++i) {
+    SCOPED_TRACE(i);
+    const auto lane = static_cast<uint32_t>(i % 3), next = (lane + 1) % 3, last = (lane + 2) % 3;
+    Step(ids_[i]);
+    const std::vector<uint32_t> words = Words(i);
+    // One word, and then another of the same cluster.
+    for (const uint32_t id : words) {
+      ASSERT_EQ(*session_->LogProbability(id, lane), all_[id]) << id;
+    }
+    // Several words at once.
+    std::vector<double> several(words.size());
+    ASSERT_TRUE(session_->LogProbabilitiesOf(words, several, next).ok());
+    for (size_t w = 0; w < words.size(); ++w) ASSERT_EQ(several[w], all_[words[w]]) << words[w];
+    if (i % 12 != 5) continue;
+    for (const uint32_t k : {1u, 10u, 300u}) {
+      CheckTop(*session_->TopK(k, lane), k);
+      CheckTop(*session_->TopK(k, last), k);  // the first query of this lane
+    }
+    ASSERT_EQ(*session_->Rank(words.back(), lane), *expected_->Rank(words.back()));
+    ASSERT_TRUE(Full(*session_, lane) == all_);
+    ASSERT_EQ(*session_->LogProbability(words[3], lane), all_[words[3]]);
+    ASSERT_TRUE(session_->ComputeAll(next).ok());
+    CheckTop(*session_->TopK(10, next), 10);
+  }
+}
+
+TEST_P(DroppedLogits, LanesAndTextsHaveTheSameBits) {
+  std::vector<double> single(ids_.size());
+  for (size_t i = 0; i < ids_.size(); ++i) {
+    if (i > 0) single[i] = Full(*expected_)[ids_[i]];
+    ASSERT_TRUE(expected_->StepToken(ids_[i]).ok());
+  }
+  all_ = Full(*expected_);
+  for (const uint32_t lane : {0u, 2u}) {
+    std::vector<double> out(ids_.size());
+    uint64_t processed = 0;
+    const Computing computing = lane == 0 ? Computing::kAll : Computing::kNeeded;
+    ASSERT_TRUE(session_->StepMany(ids_, out, processed, lane, computing).ok());
+    for (size_t i = 1; i < ids_.size(); ++i) ASSERT_EQ(out[i], single[i]) << i;
+  }
+  const std::vector<uint32_t> lanes = {2, 0};
+  for (const Computing computing : {Computing::kNeeded, Computing::kAll}) {
+    const auto top = session_->TopKLanes(lanes, 10, computing);
+    ASSERT_TRUE(top.ok());
+    for (const auto& of_lane : *top) CheckTop(of_lane, 10);
+    const std::vector<uint32_t> words = {3, model_->vocabulary_size() - 30};
+    std::vector<double> out(2);
+    ASSERT_TRUE(session_->LogProbabilityLanes(lanes, words, out, computing).ok());
+    EXPECT_EQ(out, (std::vector<double>{all_[words[0]], all_[words[1]]}));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Shapes, DroppedLogits, testing::Range(size_t{0}, Shapes().size()));
+
+}  // namespace
+}  // namespace kinglet::dropped_logits_test
