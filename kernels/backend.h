@@ -73,7 +73,7 @@ struct Chunks {
 
 // A part of a step, which begins once the phase before it has ended. Its chunks are independent:
 // each runs once on every frame; the bits do not depend on the order or on how chunks and frames
-// are divided among threads.
+// are divided among threads, but frames of one stream are not divided (`takes_one_stream`).
 struct Phase {
   std::function<void(std::span<StreamFrame> frames, Chunks chunks)> run;
   // Of about equal cost. Where there are several, each touches kPhaseChunkBytes or more, which

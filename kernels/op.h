@@ -303,8 +303,8 @@ struct LogSumExp {
 // Over the m = min(position, capacity) stored pairs, in storage order:
 //   logit[i] = theta * (hidden . key[i]); weights[i] = exp(logit[i] - max)
 //   total[0] = sum of weights
-// Slots >= m keep their values. Before token `first_position` of a stream, total[0] = 0 and all
-// weights keep their values.
+// Slots >= m have no meaning. Before token `first_position` of a stream, total[0] = 0 and no weight
+// has.
 struct CacheWeights {
   static constexpr std::string_view kName = "CacheWeights";
   BufferId hidden;  // [width]: reals or codes

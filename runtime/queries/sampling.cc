@@ -90,7 +90,8 @@ class WordSampler {
     std::vector<Candidate> best;
     for (size_t wanted = std::min(all, kFirstWords);; wanted = std::min(all, kMoreWords * wanted)) {
       const auto words = static_cast<uint32_t>(wanted + left_out_.size());
-      KINGLET_RETURN_IF_ERROR(FindTopK(std::span(&stream_, 1), words, std::span(&best, 1)));
+      KINGLET_RETURN_IF_ERROR(
+          FindTopK(std::span(&stream_, 1), words, std::span(&best, 1), Logits::kKept));
       LeaveOut(left_out_, best);
       best.resize(std::min(best.size(), wanted));
       AddUp(best);
@@ -237,13 +238,14 @@ Status DrawWord(std::span<QueriedStream<T>> streams, std::span<const uint64_t> s
   const uint32_t words = streams.front().distribution->plan().vocabulary_size;
   const bool among_best = options.top_k > 0 && options.top_k < words;
   const size_t wanted = among_best ? options.top_k : 1;
-  std::array<std::vector<Candidate>, kLanesTogether> best;
-  KINGLET_RETURN_IF_ERROR(
-      FindTopK(streams, static_cast<uint32_t>(std::min<size_t>(words, wanted + left_out.size())),
-               std::span(best).first(streams.size())));
   const T temperature = static_cast<T>(
       std::min(options.temperature, static_cast<double>(std::numeric_limits<T>::max())));
   const bool is_greedy = std::isinf(T{1} / temperature);  // no other word has any weight
+  std::array<std::vector<Candidate>, kLanesTogether> best;
+  KINGLET_RETURN_IF_ERROR(
+      FindTopK(streams, static_cast<uint32_t>(std::min<size_t>(words, wanted + left_out.size())),
+               std::span(best).first(streams.size()),
+               is_greedy || among_best ? Logits::kDropped : Logits::kKept));
   std::array<uint32_t, kLanesTogether> drawn{};
   for (size_t i = 0; i < streams.size(); ++i) {
     LeaveOut(left_out, best[i]);

@@ -41,8 +41,11 @@ size_t OfferHeldWords(QueriedStream<T>& stream, const ClusterView<T>& cluster,
   Distribution<T>& distribution = *stream.distribution;
   const NeuralCacheMix<T>& cache = distribution.cache();
   QueryMemory<T>& memory = distribution.memory();
-  if (std::isinf(best.Threshold())) {
-    distribution.NeedLogits(stream.frame, cluster.index, 0, cluster.size);
+  // That of the k-th best so far: what is counted depends on no order of the words.
+  const double threshold = best.Threshold();
+  if (std::isinf(threshold)) {
+    cache.ForEachHeldOf(cluster.index,
+                        [&](uint32_t id, T) { distribution.NeedLogitOf(stream.frame, id); });
     const size_t held = cache.MixHeldWords(cluster, distribution.functions(), memory);
     for (size_t i = 0; i < held; ++i) {
       best.Offer({memory.held_ids[i], static_cast<double>(memory.held_mixed[i])});
@@ -53,7 +56,7 @@ size_t OfferHeldWords(QueriedStream<T>& stream, const ClusterView<T>& cluster,
   const size_t held = cache.BoundHeldWords(cluster, distribution.functions(), memory);
   double likely = 0;
   for (size_t i = 0; i < held; ++i) {
-    if (!best.CouldTake(static_cast<double>(Outward(memory.held_mixed[i])))) continue;
+    if (static_cast<double>(Outward(memory.held_mixed[i])) < threshold) continue;
     const uint32_t id = memory.held_ids[i];
     distribution.NeedLogitOf(stream.frame, id);
     const T mixed =
@@ -106,14 +109,16 @@ void OfferWords(QueriedStream<T>& stream, size_t index, BestCandidates& best) {
 
 template <class T>
 Status FindTopK(std::span<QueriedStream<T>> streams, uint32_t k,
-                std::span<std::vector<Candidate>> out) {
+                std::span<std::vector<Candidate>> out, Logits logits) {
   if (k == 0) {
     for (std::vector<Candidate>& best : out) best.clear();
     return Status();
   }
-  KINGLET_RETURN_IF_ERROR(Distribution<T>::OpenCluster(streams, 0, Logits::kDropped));
-  KINGLET_RETURN_IF_ERROR(Distribution<T>::OpenCache(streams));
   const Plan& plan = streams.front().distribution->plan();
+  // While fewer than k words are known, every word that the cache holds is computed.
+  const Logits of_head = plan.cache ? Logits::kKept : logits;
+  KINGLET_RETURN_IF_ERROR(Distribution<T>::OpenCluster(streams, 0, of_head));
+  KINGLET_RETURN_IF_ERROR(Distribution<T>::OpenCache(streams));
   std::array<BestCandidates, kLanesTogether> best;
   for (size_t i = 0; i < streams.size(); ++i) {
     best[i] = BestCandidates(std::min(k, plan.vocabulary_size));
@@ -135,7 +140,7 @@ Status FindTopK(std::span<QueriedStream<T>> streams, uint32_t k,
     }
     if (count == 0) continue;
     KINGLET_RETURN_IF_ERROR(
-        Distribution<T>::OpenCluster(std::span(opening).first(count), tail, Logits::kDropped));
+        Distribution<T>::OpenCluster(std::span(opening).first(count), tail, logits));
     for (size_t n = 0; n < count; ++n) {
       BestCandidates& so_far = best[numbers[n]];
       if (CanSkipWordsOfTail(opening[n], tail, heaviest[n], so_far)) continue;
@@ -147,8 +152,8 @@ Status FindTopK(std::span<QueriedStream<T>> streams, uint32_t k,
 }
 
 template Status FindTopK(std::span<QueriedStream<float>>, uint32_t,
-                         std::span<std::vector<Candidate>>);
+                         std::span<std::vector<Candidate>>, Logits);
 template Status FindTopK(std::span<QueriedStream<double>>, uint32_t,
-                         std::span<std::vector<Candidate>>);
+                         std::span<std::vector<Candidate>>, Logits);
 
 }  // namespace kinglet

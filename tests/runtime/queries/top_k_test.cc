@@ -4,7 +4,10 @@
 
 #include <gtest/gtest.h>
 
+#include <vector>
+
 #include "tests/runtime/queries/tiny_session.h"
+#include "tests/runtime/session_fixture.h"
 
 namespace kinglet::top_k_test {
 namespace {
@@ -45,6 +48,32 @@ TEST(Distribution, EqualWordsComeByLowerIdFirst) {
   const auto top = session->TopK(softmax->head_size);
   ASSERT_TRUE(top.ok());
   for (uint32_t i = 0; i < softmax->head_size; ++i) EXPECT_EQ((*top)[i].id, i);
+}
+
+// A lane that is asked alone keeps its table of cached words from token to token, one that shares it
+// does not: the words come in another order.
+TEST(Distribution, TheWorkOfTopKDependsOnNoOrderOfCachedWords) {
+  TinyOptions options = SmallCacheOptions();
+  options.cache_capacity = 60;
+  options.vocabulary_size = 400;
+  const auto model = Open(TinyMicronet(options), "cpu");
+  const auto alone = Start(model), sharing = Start(model, {.lanes = 2});
+  const std::vector<uint32_t> ids = Tokens(150, 400);
+  for (size_t i = 0; i < ids.size(); ++i) {
+    ASSERT_TRUE(alone->StepToken(ids[i]).ok());
+    ASSERT_TRUE(sharing->StepToken(ids[i], 0).ok());
+    ASSERT_TRUE(sharing->StepToken(ids[ids.size() - 1 - i], 1).ok());
+    for (const uint32_t k : {1u, 3u, 9u}) {
+      ASSERT_TRUE(alone->TopK(k).ok());
+      ASSERT_TRUE(sharing->TopK(k, 1).ok());
+      ASSERT_TRUE(sharing->TopK(k, 0).ok());
+      const OperationTally expected = alone->last_work().arithmetic;
+      const OperationTally found = sharing->last_work(0).arithmetic;
+      ASSERT_EQ(found.multiplications, expected.multiplications) << i << ", " << k;
+      ASSERT_EQ(found.additions, expected.additions) << i << ", " << k;
+      ASSERT_EQ(found.others, expected.others) << i << ", " << k;
+    }
+  }
 }
 
 }  // namespace
