@@ -50,8 +50,8 @@ TEST(Distribution, EqualWordsComeByLowerIdFirst) {
   for (uint32_t i = 0; i < softmax->head_size; ++i) EXPECT_EQ((*top)[i].id, i);
 }
 
-// A lane that is asked alone keeps its table of cached words from token to token, one that shares it
-// does not: the words come in another order.
+// A lane that is asked alone keeps its table of cached words from token to token, one that shares
+// it does not: the words come in another order.
 TEST(Distribution, TheWorkOfTopKDependsOnNoOrderOfCachedWords) {
   TinyOptions options = SmallCacheOptions();
   options.cache_capacity = 60;
