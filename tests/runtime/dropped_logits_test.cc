@@ -41,16 +41,11 @@ std::vector<Shape> Shapes() {
 }
 
 std::shared_ptr<const Model> OpenShape(const Shape& shape) {
-  TinyOptions options;
-  options.vocabulary_size = WordsOf(shape.softmax);
-  options.bins = 1;
-  options.vocabulary = false;
-  options.cache_capacity = shape.cache_capacity;
-  options.quantised = shape.quantised;
-  options.bits = shape.softmax.bits;
-  ModelDraft draft = TinyMicronet(options);
-  ReplaceSoftmax(shape.softmax, draft);
-  return Open(draft, "cpu");
+  return Open(TinyMicronetWith(shape.softmax, {.quantised = shape.quantised,
+                                               .bits = shape.softmax.bits,
+                                               .vocabulary = false,
+                                               .cache_capacity = shape.cache_capacity}),
+              "cpu");
 }
 
 // Answers of a session that stores all logits, because it is asked for all words first.

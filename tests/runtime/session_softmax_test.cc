@@ -26,16 +26,10 @@ struct Kind {
 void PrintTo(const Kind& kind, std::ostream* out) { *out << kind.name; }
 
 ModelDraft Draft(const Kind& kind) {
-  TinyOptions options;
-  options.vocabulary_size = WordsOf(kind.softmax);
-  options.bins = 1;
-  options.vocabulary = false;
-  options.cache_capacity = kind.cache_capacity;
-  options.quantised = kind.quantised;
-  options.bits = kind.softmax.bits;
-  ModelDraft draft = TinyMicronet(options);
-  ReplaceSoftmax(kind.softmax, draft);
-  return draft;
+  return TinyMicronetWith(kind.softmax, {.quantised = kind.quantised,
+                                         .bits = kind.softmax.bits,
+                                         .vocabulary = false,
+                                         .cache_capacity = kind.cache_capacity});
 }
 
 // Sizes 1, 2, 3, 1, 2, 3, ...

@@ -6,8 +6,6 @@
 #include <utility>
 #include <variant>
 
-#include "tests/support/model_builder.h"
-
 namespace kinglet {
 namespace {
 
@@ -100,16 +98,17 @@ class SoftmaxModelBuilder {
 
 }  // namespace
 
-uint32_t WordsOf(const TinySoftmax& options) {
-  return std::accumulate(options.tails.begin(), options.tails.end(), options.head_size);
-}
-
-void ReplaceSoftmax(const TinySoftmax& options, ModelDraft& draft) {
+ModelDraft TinyMicronetWith(const TinySoftmax& softmax, TinyOptions options) {
+  options.bins = 1;
+  options.vocabulary_size =
+      std::accumulate(softmax.tails.begin(), softmax.tails.end(), softmax.head_size);
+  ModelDraft draft = TinyMicronet(options);
   for (Block& block : draft.description.blocks) {
-    if (auto* softmax = std::get_if<AdaptiveSoftmax>(&block)) {
-      *softmax = SoftmaxModelBuilder(options, draft).Build(softmax->width);
+    if (auto* own = std::get_if<AdaptiveSoftmax>(&block)) {
+      *own = SoftmaxModelBuilder(softmax, draft).Build(own->width);
     }
   }
+  return draft;
 }
 
 }  // namespace kinglet

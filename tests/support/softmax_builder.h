@@ -1,5 +1,4 @@
-// Replaces a tiny model's softmax by any form that the softmax block can have: full, adaptive,
-// class-factored.
+// Tiny models with any form that the softmax block can have: full, adaptive, class-factored.
 #ifndef KINGLET_TESTS_SUPPORT_SOFTMAX_BUILDER_H_
 #define KINGLET_TESTS_SUPPORT_SOFTMAX_BUILDER_H_
 
@@ -8,6 +7,7 @@
 
 #include "format/blocks.h"
 #include "format/writer.h"
+#include "tests/support/model_builder.h"
 
 namespace kinglet {
 
@@ -27,11 +27,9 @@ struct TinySoftmax {
   uint64_t seed = 3;
 };
 
-// Number of words of the head and all tails.
-uint32_t WordsOf(const TinySoftmax& options);
-// Replaces the draft's softmax; the old softmax's tensors stay. REQUIRES: the draft has
-// WordsOf(options) words.
-void ReplaceSoftmax(const TinySoftmax& options, ModelDraft& draft);
+// TinyMicronet with one bin of the words of the head and all tails, and with this softmax in place
+// of its own, whose tensors stay.
+ModelDraft TinyMicronetWith(const TinySoftmax& softmax, TinyOptions options = {});
 
 }  // namespace kinglet
 

@@ -79,19 +79,10 @@ TEST(Meter, TheFullDistributionOpensEveryCluster) {
   EXPECT_EQ(session->clusters_opened(), trace.paths.begin()->first.clusters);
 }
 
-ModelDraft DraftWith(const TinySoftmax& softmax) {
-  TinyOptions options;
-  options.bins = 1;
-  options.vocabulary_size = WordsOf(softmax);
-  ModelDraft draft = TinyMicronet(options);
-  ReplaceSoftmax(softmax, draft);
-  return draft;
-}
-
 // Only computed clusters count, those beyond the 64th too.
 TEST(Meter, OneWordOfManyClasses) {
   const std::vector<uint32_t> sizes(200, 3);
-  const auto bytes = *SerialiseModel(DraftWith({.head_size = 0, .tails = sizes}));
+  const auto bytes = *SerialiseModel(TinyMicronetWith({.head_size = 0, .tails = sizes}));
   const auto model = *Model::FromBytes(bytes, {.backend = "ref"});
   const auto session = *Session::Create(model);
   ASSERT_TRUE(session->StepToken(0).ok());
@@ -114,7 +105,7 @@ TEST(Meter, OneWordOfManyClasses) {
 
 TEST(Meter, ClassLogitsAreAdditions) {
   const auto file = *ModelFile::FromBytes(
-      *SerialiseModel(DraftWith({.tails = {7, 9}, .normalisation = Normalisation::kWhole})));
+      *SerialiseModel(TinyMicronetWith({.tails = {7, 9}, .normalisation = Normalisation::kWhole})));
   const Plan plan = *Lower(*file);
   const auto count =
       CountExecuted(plan, CountNonzeros(plan.weights), kReference, FullTrace(plan, kIds));

@@ -9,12 +9,7 @@ namespace kinglet::adaptive_softmax_test {
 namespace {
 
 std::shared_ptr<const ModelFile> FileWith(const TinySoftmax& softmax) {
-  TinyOptions options;
-  options.bins = 1;
-  options.vocabulary_size = WordsOf(softmax);
-  ModelDraft draft = TinyMicronet(options);
-  ReplaceSoftmax(softmax, draft);
-  return *ModelFile::FromBytes(*SerialiseModel(draft));
+  return *ModelFile::FromBytes(*SerialiseModel(TinyMicronetWith(softmax)));
 }
 
 TEST(LowerSoftmax, TheHeadsProjectionServesWordsAndClusters) {
