@@ -41,10 +41,8 @@ class MatVecKernel {
     for (size_t first = 0; first < frames.size(); first += together) {
       const auto group = frames.subspan(first, std::min(together, frames.size() - first));
       ProductBatch batch = BatchOf(group, memory);
-      if (drops) {
-        MultiplyAndDrop(batch, group, panels);
-      } else if (sums_) {
-        MultiplyAndSum(batch, group, panels);
+      if (sums_) {
+        MultiplyAndSum(batch, group, panels, drops);
       } else {
         batch.Multiply(*vector_, *weight_, panels, chunk_pairs_, finish_);
       }
@@ -91,24 +89,21 @@ class MatVecKernel {
     }
     return batch;
   }
-  void MultiplyAndDrop(ProductBatch& batch, std::span<const StreamFrame> frames,
-                       PanelRange panels) const {
-    alignas(64) float logits[kDroppedTogether * kDroppedStride];
+  // `drops`: the logits are not stored in the frames.
+  void MultiplyAndSum(ProductBatch& batch, std::span<const StreamFrame> frames, PanelRange panels,
+                      bool drops) const {
+    alignas(64) float dropped[kDroppedTogether * kDroppedStride];
     for (size_t begin = panels.begin; begin < panels.end; begin += kBlockPanels) {
       const size_t end = std::min(begin + kBlockPanels, panels.end), block = begin / kBlockPanels;
-      batch.MoveOutputs(logits, kDroppedStride, begin * kPanelRows);
+      if (drops) batch.MoveOutputs(dropped, kDroppedStride, begin * kPanelRows);
       batch.Multiply(*vector_, *weight_, {begin, end}, chunk_pairs_, finish_);
       for (size_t i = 0; i < frames.size(); ++i) {
-        sums_->Sum(frames[i], block, block + 1, logits + i * kDroppedStride);
+        if (drops) {
+          sums_->Sum(frames[i], block, block + 1, dropped + i * kDroppedStride);
+        } else {
+          sums_->Sum(frames[i], block, block + 1);
+        }
       }
-    }
-  }
-  void MultiplyAndSum(const ProductBatch& batch, std::span<const StreamFrame> frames,
-                      PanelRange panels) const {
-    for (size_t begin = panels.begin; begin < panels.end; begin += kBlockPanels) {
-      const size_t end = std::min(begin + kBlockPanels, panels.end), block = begin / kBlockPanels;
-      batch.Multiply(*vector_, *weight_, {begin, end}, chunk_pairs_, finish_);
-      for (const StreamFrame& frame : frames) sums_->Sum(frame, block, block + 1);
     }
   }
   std::shared_ptr<const ManyProduct> ManyOf(const BindContext& context) const {

@@ -34,10 +34,10 @@ void StoreKeysAndValues(const WindowAttention& op, const Operand& qkv, const Ope
 // With many streams, a stream's keys and values are in no cache when its turn comes, and they lie
 // in too many short rows for the processor's own prefetching.
 inline void FetchPart(MemoryRange memory, size_t part, size_t parts) {
-  constexpr size_t kLine = 64, kSecondLevel = 2;
+  constexpr size_t kLine = 64;
   const size_t lines = (memory.size() + kLine - 1) / kLine;
   for (size_t line = part * lines / parts; line < (part + 1) * lines / parts; ++line) {
-    __builtin_prefetch(memory.data() + line * kLine, 0, kSecondLevel);
+    PrefetchToSecondLevel(memory.data() + line * kLine);
   }
 }
 
