@@ -106,13 +106,11 @@ KINGLET_HOST_DEVICE inline uint32_t BitsFromFloat(float value) {
 // e^x = y * 2^n with y from 0.7 to 1.5, for x in [kUnderflow, kOverflow].
 struct ExpFactors {
   float y, n;
-  float shifted;  // kRound + n: n is in its low bits, where kRound has zeros
 };
 KINGLET_HOST_DEVICE inline ExpFactors FactorsOfExp(float x) {
   using C = ExpConstants;
   // n = round(x / ln 2); r = x - n ln 2 in two steps.
-  const float shifted = fmaf(x, C::kLog2E, C::kRound);
-  const float n = shifted - C::kRound;
+  const float n = fmaf(x, C::kLog2E, C::kRound) - C::kRound;
   float r = fmaf(n, -C::kLn2High, x);
   r = fmaf(n, -C::kLn2Low, r);
   float p = C::kC7;
@@ -124,7 +122,7 @@ KINGLET_HOST_DEVICE inline ExpFactors FactorsOfExp(float x) {
   // 1 + (r + r^2 p): the large term is added last.
   const float r2 = r * r;
   const float q = fmaf(r2, p, r);
-  return {1.0f + q, n, shifted};
+  return {1.0f + q, n};
 }
 }  // namespace internal
 

@@ -110,11 +110,6 @@ HWY_INLINE void ForEachBlockSum(size_t first, size_t n, const Accumulate& accumu
   }
 }
 
-template <class Accumulate, class Use>
-HWY_INLINE void ForEachBlockSum(size_t n, const Accumulate& accumulate, const Use& use) {
-  ForEachBlockSum(0, n, accumulate, use);
-}
-
 // The sum over i < n of the same.
 template <class Accumulate>
 HWY_INLINE float OrderedSum(size_t first, size_t n, const Accumulate& accumulate) {
