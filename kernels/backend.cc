@@ -4,6 +4,7 @@
 #include <string>
 
 #include "kernels/cuda/backend.h"
+#include "kernels/nine_bit_row.h"
 #include "kernels/ref/cluster_words.h"
 #include "kernels/ref/ref.h"
 
@@ -36,19 +37,30 @@ constexpr auto kBindCpu = BindRef<ref::BindFloat>;
 constexpr auto kClusterFunctionsCpu = ClusterFunctionsRef;
 #endif
 
-}  // namespace
-
-size_t ElementBytes(Element element, size_t real_bytes) {
-  switch (element) {
+// What a buffer consists of: an element, or a row of kCode9.
+struct BufferUnit {
+  uint64_t elements, bytes;
+};
+BufferUnit UnitOf(const BufferSpec& buffer, size_t real_bytes) {
+  switch (buffer.element) {
     case Element::kReal:
-      return real_bytes;
+      return {1, real_bytes};
+    case Element::kCode9:
+      return {buffer.row, NineBitRow{buffer.row}.Bytes()};
     case Element::kCode16:
-      return 2;
+      return {1, 2};
     case Element::kCode32:
     case Element::kWord:
-      return 4;
+      return {1, 4};
   }
-  return real_bytes;
+  return {1, real_bytes};
+}
+
+}  // namespace
+
+uint64_t BytesOf(const BufferSpec& buffer, uint64_t count, size_t real_bytes) {
+  const BufferUnit unit = UnitOf(buffer, real_bytes);
+  return count / unit.elements * unit.bytes;
 }
 
 Result<BufferLayout> LayOut(const Plan& plan, size_t real_bytes) {
@@ -59,21 +71,23 @@ Result<BufferLayout> LayOut(const Plan& plan, size_t real_bytes) {
   const auto lay_out = [&](size_t i) -> Status {
     const BufferSpec& buffer = plan.buffers[i];
     uint64_t& total = buffer.state ? layout.state_bytes : layout.scratch_bytes;
-    const uint64_t bytes = ElementBytes(buffer.element, real_bytes);
-    if (buffer.count > kLimit / bytes || buffer.count * bytes > kLimit - total) {
+    const BufferUnit unit = UnitOf(buffer, real_bytes);
+    const uint64_t units = buffer.count / unit.elements;
+    if (units > kLimit / unit.bytes || units * unit.bytes > kLimit - total) {
       return Status::Refusal(KINGLET_OUT_OF_MEMORY, "plan", "buffer " + buffer.name,
                              "a size that can be addressed",
                              std::to_string(buffer.count) + " elements");
     }
-    const uint64_t padded = (buffer.count * bytes + kAlignment - 1) / kAlignment * kAlignment;
+    const uint64_t bytes = units * unit.bytes;
+    const uint64_t padded = (bytes + kAlignment - 1) / kAlignment * kAlignment;
     layout.slots[i] = {buffer.state, total, buffer.count, buffer.source == SourceUse::kAllTokens};
     if (buffer.state) {
       if (buffer.ring.IsWhole()) {
         layout.slots[i].own_offset = layout.own_state_bytes;
         layout.own_state_bytes += padded;
       }
-      layout.state_regions.push_back({BufferId{static_cast<uint32_t>(i)}, total,
-                                      buffer.count / buffer.ring.slots * bytes, buffer.ring});
+      layout.state_regions.push_back(
+          {BufferId{static_cast<uint32_t>(i)}, total, bytes / buffer.ring.slots, buffer.ring});
     }
     total += padded;
     return Status();

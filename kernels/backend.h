@@ -202,7 +202,9 @@ struct BufferLayout {
   const Slot& operator[](BufferId id) const { return slots[static_cast<size_t>(id)]; }
 };
 
-size_t ElementBytes(Element element, size_t real_bytes);
+// The bytes of `count` elements of a buffer; of kCode9, whole rows. REQUIRES: LayOut did not refuse
+// the buffer.
+uint64_t BytesOf(const BufferSpec& buffer, uint64_t count, size_t real_bytes);
 // Refuses sizes whose sum overflows.
 Result<BufferLayout> LayOut(const Plan& plan, size_t real_bytes);
 

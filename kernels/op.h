@@ -27,7 +27,7 @@ namespace kinglet {
 struct CacheAppend {
   static constexpr std::string_view kName = "CacheAppend";
   BufferId hidden;  // [width], the previous step's: reals, or codes
-  BufferId keys;    // state, [capacity, width], same element as hidden
+  BufferId keys;    // state, [capacity, width]: reals or codes as hidden, codes perhaps in 9 bits
   BufferId words;   // state, [capacity] of kWord
   uint32_t capacity;
 

@@ -17,8 +17,9 @@
 namespace kinglet {
 
 // kReal is float, or double in ref64. Codes are integers with one quantiser for the whole buffer;
-// 16 bits hold them unless the quantiser's largest code is over 32,767.
-enum class Element : uint8_t { kReal, kCode16, kCode32, kWord };
+// 16 bits hold them unless the quantiser's largest code is over 32,767. kCode9: rows of codes that
+// fit in 9 bits (kernels/nine_bit_row.h).
+enum class Element : uint8_t { kReal, kCode9, kCode16, kCode32, kWord };
 
 // The largest code a quantiser can give: round_half_even(max_abs / step).
 int64_t LargestCode(const ActivationQuantiser& quantiser);
@@ -36,6 +37,7 @@ struct BufferSpec {
   bool state = false;
   std::optional<ActivationQuantiser> quantiser = std::nullopt;  // present iff the element is a code
   Ring ring = {};                                               // of a state buffer
+  uint64_t row = 0;  // of kCode9: codes in a row, which divides `count`
   // Scratch of the steps that answer queries; the steps of context and encoder do not touch it.
   bool of_queries = false;
   SourceUse source = SourceUse::kNone;

@@ -47,7 +47,7 @@ class Cutter {
       const auto buffer = static_cast<size_t>(id);
       if (HasRing(id) || is_there[buffer] != 0) return;
       is_there[buffer] = 1;
-      const uint64_t bytes = layout[id].count * ElementBytes(plan_.buffer(id).element, real_bytes);
+      const uint64_t bytes = BytesOf(plan_.buffer(id), layout[id].count, real_bytes);
       cut.kept.push_back({cut.runs.size(), id, bytes});
       cut.kept_bytes += bytes;
     };

@@ -8,12 +8,13 @@
 #include <utility>
 
 #include "format/digest.h"
+#include "kernels/nine_bit_row.h"
 
 namespace kinglet {
 namespace {
 
 constexpr uint32_t kMagic = 0x534C474B;  // "KGLS"
-constexpr uint32_t kVersion = 2;
+constexpr uint32_t kVersion = 3;
 constexpr uint64_t kDigestDigits = 32;
 constexpr uint64_t kHeaderBytes = 4 * sizeof(uint32_t) + 2 * sizeof(uint64_t) + kDigestDigits;
 constexpr uint64_t kChecksumBytes = sizeof(uint64_t);
@@ -67,6 +68,24 @@ Status ForEach(std::span<const std::byte> bytes, const Check& check) {
   return Status();
 }
 
+// The same for the codes of rows in 9 bits, after which zeros pad each row. `padded(index)` refuses
+// a row for what follows its last code.
+template <class Check, class Padded>
+Status CheckNineBitRows(const NineBitRow& row, std::span<const std::byte> bytes, const Check& check,
+                        const Padded& padded) {
+  const auto* at = reinterpret_cast<const uint8_t*>(bytes.data());
+  const uint64_t codes = bytes.size() / row.Bytes() * row.count;
+  for (uint64_t first = 0; first < codes; first += row.count, at += row.Bytes()) {
+    for (uint64_t i = 0; i < row.count; ++i) {
+      KINGLET_RETURN_IF_ERROR(check(first + i, row.Code(at, i)));
+    }
+    for (uint64_t i = row.count; i < row.Padded(); ++i) {
+      if (row.Code(at, i) != 0) return padded(first + row.count - 1);
+    }
+  }
+  return Status();
+}
+
 // Checks what kernels rely on: words are indices, and sums of codes must not overflow.
 Status CheckEntries(const Model& model, const BufferSpec& buffer,
                     std::span<const std::byte> bytes) {
@@ -89,6 +108,10 @@ Status CheckEntries(const Model& model, const BufferSpec& buffer,
     case Element::kReal:
       return model.backend().real_bytes == sizeof(double) ? ForEach<double>(bytes, real)
                                                           : ForEach<float>(bytes, real);
+    case Element::kCode9:
+      return CheckNineBitRows({buffer.row}, bytes, code, [&](uint64_t i) {
+        return RefuseEntry(buffer, i, "zeros after each row's codes", "other bits");
+      });
     case Element::kCode16:
       return ForEach<int16_t>(bytes, code);
     case Element::kCode32:

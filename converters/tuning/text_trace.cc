@@ -45,7 +45,8 @@ void AppendHidden(const BufferSpec& spec, const Slot& slot, const StreamFrame& f
     case Element::kCode32:  // below 2^21: exact too
       AppendCodes(slot.At<int32_t>(frame), slot.count, out);
       return;
-    case Element::kWord:  // no hidden state is made of words
+    case Element::kCode9:  // hidden states are made neither of these rows nor of words
+    case Element::kWord:
       return;
   }
 }

@@ -189,7 +189,7 @@ class CacheWeightsKernel {
   }
 
  private:
-  static constexpr size_t kChunkSlots = 32;
+  static constexpr size_t kChunkSlots = 64;
   static constexpr size_t kDotsTogether = 8;
 
   size_t Stored(const StreamFrame& frame) const {
@@ -199,7 +199,7 @@ class CacheWeightsKernel {
   void Logits(StreamFrame& frame, Chunks chunks) const {
     const size_t begin = chunks.begin * kChunkSlots;
     const size_t end = std::min(chunks.end * kChunkSlots, Stored(frame));
-    if (begin < end) Dots(Keys(frame, begin, end), {&frame, 1}, begin);
+    if (begin < end) StoredDots(begin, end, {&frame, 1});
   }
 
   // The ring holds the first token's pairs. A later token sees those that the tokens between have
@@ -209,7 +209,7 @@ class CacheWeightsKernel {
          begin += kChunkSlots) {
       const size_t end = std::min(begin + kChunkSlots, Stored(tokens.back()));
       if (begin >= end) return;
-      Dots(Keys(tokens.front(), begin, end), tokens, begin);
+      StoredDots(begin, end, tokens);
       for (size_t i = 1; i < tokens.size(); ++i) {
         const size_t slot = RingSlot(tokens[i].position - 1, capacity_);
         if (slot < begin || slot >= end) continue;
@@ -218,9 +218,18 @@ class CacheWeightsKernel {
     }
   }
 
-  StridedRows<T> Keys(const StreamFrame& frame, size_t begin, size_t end) const {
+  // The products of the keys in the first token's ring slots [begin, end) with the tokens' hidden
+  // states.
+  void StoredDots(size_t begin, size_t end, std::span<StreamFrame> tokens) const {
     const size_t n = hidden_.slot.count;
-    return {keys_.slot.At<T>(frame) + begin * n, n, end - begin};
+    if (keys_.element == Element::kCode9) {
+      const NineBitRow row{n};
+      const uint8_t* keys = keys_.slot.At<uint8_t>(tokens.front()) + begin * row.Bytes();
+      return CodedDots(tokens, begin, [&](const CodeDots* vectors, size_t count) {
+        vector_->nine_bit_dots({keys, row, end - begin}, vectors, count, Scale(), theta_);
+      });
+    }
+    Dots({keys_.slot.At<T>(tokens.front()) + begin * n, n, end - begin}, tokens, begin);
   }
 
   // The products of keys with the tokens' hidden states, as weights from slot `first` on.
@@ -232,17 +241,27 @@ class CacheWeightsKernel {
                            weights_.At<float>(token) + first);
       }
     } else {
-      CodeDots vectors[kDotsTogether];
-      for (size_t begin = 0; begin < tokens.size(); begin += kDotsTogether) {
-        const size_t count = std::min(kDotsTogether, tokens.size() - begin);
-        for (size_t i = 0; i < count; ++i) {
-          const StreamFrame& token = tokens[begin + i];
-          vectors[i] = {hidden_.slot.At<T>(token), weights_.At<float>(token) + first};
-        }
-        vector_->integer_dots(keys, vectors, count, n, hidden_.step * keys_.step, theta_);
-      }
+      CodedDots(tokens, first, [&](const CodeDots* vectors, size_t count) {
+        vector_->integer_dots(keys, vectors, count, n, Scale(), theta_);
+      });
     }
   }
+
+  // Calls multiply(vectors, count) for the hidden states of a few tokens at a time.
+  template <class Multiply>
+  void CodedDots(std::span<StreamFrame> tokens, size_t first, const Multiply& multiply) const {
+    CodeDots vectors[kDotsTogether];
+    for (size_t begin = 0; begin < tokens.size(); begin += kDotsTogether) {
+      const size_t count = std::min(kDotsTogether, tokens.size() - begin);
+      for (size_t i = 0; i < count; ++i) {
+        const StreamFrame& token = tokens[begin + i];
+        vectors[i] = {hidden_.slot.At<int16_t>(token), weights_.At<float>(token) + first};
+      }
+      multiply(vectors, count);
+    }
+  }
+
+  float Scale() const { return hidden_.step * keys_.step; }
 
   void Exponentiate(StreamFrame& frame) const {
     const size_t stored = Stored(frame);
@@ -271,6 +290,7 @@ Kernel BindOp(const WindowAttention& op, const BindContext& context) {
 Kernel BindOp(const CacheWeights& op, const BindContext& context) {
   const Operand hidden(context, op.hidden), keys(context, op.keys);
   if (hidden.real()) return {CacheWeightsKernel<float>(op, context).Phases()};
+  if (keys.element == Element::kCode9 && hidden.slot.count > kMostNineBitCodes) return {};
   if (!hidden.code16() || !SumFitsInt32(hidden.slot.count, hidden.largest, keys.largest)) return {};
   return {CacheWeightsKernel<int16_t>(op, context).Phases()};
 }

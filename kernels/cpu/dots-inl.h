@@ -44,6 +44,14 @@ HWY_INLINE hn::Vec<hn::FixedTag<int32_t, 4>> SumsOfElements(D32 d, const V (&row
   }
 }
 
+// out = factor * (float(sum) * scale) of four rows.
+HWY_INLINE void StoreDots(hn::Vec<hn::FixedTag<int32_t, 4>> sums, float scale, float factor,
+                          float* out) {
+  const hn::FixedTag<float, 4> four;
+  const auto scaled = hn::Mul(hn::ConvertTo(four, sums), hn::Set(four, scale));
+  hn::StoreU(hn::Mul(hn::Set(four, factor), scaled), four, out);
+}
+
 // kVectors vectors x in parts of one SIMD vector, for products with rows. The last part of a row
 // overlaps the one before it; x is zero in the overlap. So nothing outside the row is read.
 template <class Products, class D16, size_t kVectors>
@@ -99,7 +107,6 @@ constexpr size_t kFetchRows = 32;
 template <class Products, size_t kVectors, class D16>
 HWY_INLINE void LongIntegerDots(D16, const StridedRows<int16_t>& rows, const CodeDots* vectors,
                                 size_t n, float scale, float factor) {
-  const hn::FixedTag<float, 4> four;
   const DotParts<Products, D16, kVectors> parts(vectors, n);
   const typename DotParts<Products, D16, kVectors>::D32 d32;
   // The rows of a neural cache lie one after the other and may not be in the processor's cache.
@@ -112,9 +119,7 @@ HWY_INLINE void LongIntegerDots(D16, const StridedRows<int16_t>& rows, const Cod
     hn::Vec<decltype(d32)> sums[kVectors][4];
     parts.Multiply(at, ahead, sums);
     for (size_t v = 0; v < kVectors; ++v) {
-      const auto products = hn::ConvertTo(four, SumsOfElements(d32, sums[v]));
-      const auto scaled = hn::Mul(products, hn::Set(four, scale));
-      hn::StoreU(hn::Mul(hn::Set(four, factor), scaled), four, vectors[v].out + row);
+      StoreDots(SumsOfElements(d32, sums[v]), scale, factor, vectors[v].out + row);
     }
   }
   for (; row < rows.count; ++row) {

@@ -4,6 +4,7 @@
 
 #include "kernels/cpu/bind.h"
 #include "kernels/functions.h"
+#include "kernels/nine_bit_row.h"
 
 namespace kinglet::cpu {
 
@@ -67,16 +68,24 @@ Kernel BindOp(const ApplyActivation& op, const BindContext& context) {
 }
 
 Kernel BindOp(const CacheAppend& op, const BindContext& context) {
-  const size_t bytes = ElementBytes(context.plan.buffer(op.hidden).element, sizeof(float));
-  return {EachFrame([hidden = context.layout[op.hidden], keys = context.layout[op.keys],
-                     words = context.layout[op.words], capacity = op.capacity,
-                     row_bytes = bytes * context.layout[op.hidden].count](StreamFrame& frame) {
-    if (frame.position == 0) return;
-    const size_t slot = RingSlot(frame.position - 1, capacity);
-    std::memcpy(keys.At<std::byte>(frame) + slot * row_bytes, hidden.At<std::byte>(frame),
-                row_bytes);
-    words.At<uint32_t>(frame)[slot] = frame.token;
-  })};
+  const BufferSpec& keys = context.plan.buffer(op.keys);
+  const bool nine_bits = keys.element == Element::kCode9;
+  return {EachFrame(
+      [hidden = context.layout[op.hidden], keys = context.layout[op.keys],
+       words = context.layout[op.words], capacity = op.capacity, nine_bits,
+       row_bytes = BytesOf(keys, keys.count / op.capacity, sizeof(float))](StreamFrame& frame) {
+        if (frame.position == 0) return;
+        const size_t slot = RingSlot(frame.position - 1, capacity);
+        std::byte* const key = keys.At<std::byte>(frame) + slot * row_bytes;
+        if (nine_bits) {
+          const auto* codes = hidden.At<int16_t>(frame);
+          NineBitRow{hidden.count}.Store([codes](uint64_t i) { return codes[i]; },
+                                         reinterpret_cast<uint8_t*>(key));
+        } else {
+          std::memcpy(key, hidden.At<std::byte>(frame), row_bytes);
+        }
+        words.At<uint32_t>(frame)[slot] = frame.token;
+      })};
 }
 
 }  // namespace kinglet::cpu

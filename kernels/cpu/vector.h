@@ -12,6 +12,7 @@
 #include <cstdint>
 
 #include "kernels/cluster_words.h"
+#include "kernels/nine_bit_row.h"
 
 namespace kinglet::cpu {
 
@@ -119,6 +120,14 @@ struct StridedRows {
   size_t count;
 };
 
+inline constexpr size_t kMostNineBitCodes = 8192;
+// Rows of codes in 9 bits, one after the other.
+struct NineBitRows {
+  const uint8_t* data;
+  NineBitRow row;
+  size_t count;
+};
+
 // `count` rows, each of `heads` vectors of `size` elements; rows lie `stride` elements apart.
 template <class T>
 struct HeadRows {
@@ -162,6 +171,9 @@ struct VectorFunctions {
   // bits.
   void (*integer_dots)(const StridedRows<int16_t>& rows, const CodeDots* vectors, size_t count,
                        size_t n, float scale, float factor);
+  // The same of rows of codes in 9 bits, at most kMostNineBitCodes with their padding.
+  void (*nine_bit_dots)(const NineBitRows& rows, const CodeDots* vectors, size_t count, float scale,
+                        float factor);
   // out[r] = factor * (rows[r] . x), rule 4.
   void (*real_dots)(const StridedRows<float>& rows, const float* x, size_t n, float factor,
                     float* out);

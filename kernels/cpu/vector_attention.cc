@@ -5,6 +5,7 @@
 #if HWY_TARGET & KINGLET_VECTOR_TARGETS
 #include "kernels/cpu/attention-inl.h"
 #include "kernels/cpu/dots-inl.h"
+#include "kernels/cpu/nine_bit_dots-inl.h"
 #include "kernels/cpu/softmax-inl.h"
 #include "kernels/cpu/vector_groups-inl.h"
 
@@ -12,6 +13,7 @@ namespace kinglet::cpu::HWY_NAMESPACE {
 
 void AddAttention(VectorFunctions& table, [[maybe_unused]] bool vnni) {
   table.integer_dots = IntegerDots;
+  table.nine_bit_dots = NineBitDots;
   table.real_dots = RealDots;
   table.real_head_dots = RealHeadDots;
   table.integer_head_dots = IntegerHeadDots;
@@ -31,6 +33,7 @@ void AddAttention(VectorFunctions& table, [[maybe_unused]] bool vnni) {
 #if HWY_TARGET == HWY_AVX3
   if (vnni) {
     table.integer_dots = IntegerDotsVnni;
+    table.nine_bit_dots = NineBitDotsVnni;
     table.weighted_codes = WeightedCodesVnni;
   }
 #endif

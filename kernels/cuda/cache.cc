@@ -7,11 +7,18 @@
 #include "kernels/numerics.h"
 
 namespace kinglet::cuda {
+namespace {
+
+Keys KeysOf(BufferId id, const Binder& binder) {
+  return {binder.At(id), binder.plan.buffer(id).element == Element::kCode9};
+}
+
+}  // namespace
 
 Steps BindOp(const CacheAppend& op, Binder& binder) {
   AppendToCache step{};
   step.hidden = binder.VectorOf(op.hidden);
-  step.keys = binder.At(op.keys);
+  step.keys = KeysOf(op.keys, binder);
   step.words = binder.At(op.words);
   step.capacity = op.capacity;
   return std::vector<Step>{MakeStep(step)};
@@ -20,7 +27,7 @@ Steps BindOp(const CacheAppend& op, Binder& binder) {
 Steps BindOp(const CacheWeights& op, Binder& binder) {
   CacheArguments pairs{};
   pairs.hidden = binder.VectorOf(op.hidden);
-  pairs.keys = binder.At(op.keys);
+  pairs.keys = KeysOf(op.keys, binder);
   pairs.weights = binder.At(op.weights);
   pairs.total = binder.At(op.total);
   pairs.capacity = op.capacity;

@@ -19,11 +19,17 @@
 
 namespace kinglet::cuda {
 
+// The keys of the pairs: [capacity, width], elements as the hidden state's or codes in 9 bits.
+struct Keys {
+  Place place;
+  bool nine_bits;
+};
+
 // Stores the pair of the hidden state before this token, and the token, in its ring slot.
 struct AppendToCache : ByLane {
   static constexpr uint32_t kAloneFromLanes = kManyLanes;
   Vector hidden;
-  Place keys;   // [capacity, width], elements as hidden's
+  Keys keys;
   Place words;  // [capacity] of uint32
   uint32_t capacity;
 };
@@ -32,21 +38,30 @@ KINGLET_HOST_DEVICE inline void Run(const AppendToCache& p, const Work& work) {
   const Lane& lane = work.lanes[work.unit];
   if (lane.position == 0) return;
   const uint64_t slot = RingSlot(lane.position - 1, p.capacity), width = p.hidden.count;
+  work.block.ForEach(1, [&](uint64_t) { work.At<uint32_t>(lane, p.words)[slot] = lane.token; });
+  if (p.keys.nine_bits) {
+    const NineBitRow row{width};
+    const int16_t* const hidden = work.At<int16_t>(lane, p.hidden.place);
+    uint8_t* const key = work.At<uint8_t>(lane, p.keys.place) + slot * row.Bytes();
+    work.block.ForEach(row.Bytes(), [&](uint64_t at) {
+      key[at] = row.Byte(at, [hidden](uint64_t i) { return hidden[i]; });
+    });
+    return;
+  }
   work.block.ForEach(width, [&](uint64_t i) {
     const uint64_t at = slot * width + i;
     if (p.hidden.codes) {
-      work.At<int16_t>(lane, p.keys)[at] = work.At<int16_t>(lane, p.hidden.place)[i];
+      work.At<int16_t>(lane, p.keys.place)[at] = work.At<int16_t>(lane, p.hidden.place)[i];
     } else {
-      work.At<float>(lane, p.keys)[at] = work.At<float>(lane, p.hidden.place)[i];
+      work.At<float>(lane, p.keys.place)[at] = work.At<float>(lane, p.hidden.place)[i];
     }
-    if (i == 0) work.At<uint32_t>(lane, p.words)[slot] = lane.token;
   });
 }
 
 // The pairs of a cache: arguments of CacheProducts and CacheTotal.
 struct CacheArguments {
   Vector hidden;
-  Place keys;     // [capacity, width], elements as hidden's
+  Keys keys;
   Place weights;  // [capacity] of reals
   Place total;    // [1] of reals
   uint32_t capacity;
@@ -94,10 +109,10 @@ KINGLET_HOST_DEVICE void CacheProductsOf(const CacheProducts& p, const Work& wor
   const uint32_t count = Least(stored - first, most);
   const uint32_t width = pairs.hidden.count;
   const T* const hidden = work.At<T>(lane, pairs.hidden.place);
-  const T* const keys = work.At<T>(lane, pairs.keys) + uint64_t{first} * width;
   float* const weights = work.At<float>(lane, pairs.weights) + first;
   T* const q = SharedMemory(work.block).Take<T>(width);
   work.block.ForEach(width, [&](uint64_t i) { q[i] = hidden[i]; });
+  const T* const keys = work.At<T>(lane, pairs.keys.place) + uint64_t{first} * width;
   const auto key = [&](uint64_t i) { return keys + i * width; };
   if constexpr (std::is_same_v<T, float>) {
     RealDots(work.block, count, width, q, key,
@@ -106,7 +121,19 @@ KINGLET_HOST_DEVICE void CacheProductsOf(const CacheProducts& p, const Work& wor
     const auto use = [&](uint64_t i, auto sum) {
       weights[i] = pairs.theta * (static_cast<float>(sum) * pairs.product_scale);
     };
-    CodeDots(work.block, count, width, pairs.rows, q, key, use);
+    if (pairs.keys.nine_bits) {
+      const NineBitRow row{width};
+      const uint8_t* const rows =
+          work.At<uint8_t>(lane, pairs.keys.place) + uint64_t{first} * row.Bytes();
+      CodeDots(
+          work.block, count, width, pairs.rows, q,
+          [&](uint64_t i) {
+            return NineBitCodes{row, rows + i * row.Bytes()};
+          },
+          use);
+    } else {
+      CodeDots(work.block, count, width, pairs.rows, q, key, use);
+    }
   }
 }
 }  // namespace internal

@@ -14,6 +14,7 @@
 
 #include "kernels/cuda/block.h"
 #include "kernels/cuda/sums.h"
+#include "kernels/nine_bit_row.h"
 
 namespace kinglet::cuda {
 
@@ -32,6 +33,27 @@ struct Codes {
     return loaded;
   }
 };
+// The codes of a row.
+struct NineBitCodes {
+  NineBitRow layout;
+  const uint8_t* row;
+};
+template <uint32_t kCount>
+KINGLET_HOST_DEVICE Codes<kCount> LoadCodes(const int16_t* row, uint64_t i) {
+  return Codes<kCount>::Load(row + i);
+}
+// REQUIRES: i is a multiple of kCount, which divides 8.
+template <uint32_t kCount>
+KINGLET_HOST_DEVICE Codes<kCount> LoadCodes(const NineBitCodes& codes, uint64_t i) {
+  uint8_t low[kCount];
+  memcpy(low, __builtin_assume_aligned(codes.row + i, sizeof low), sizeof low);
+  const int32_t signs = codes.row[codes.layout.Padded() + i / 8] >> (i % 8);
+  Codes<kCount> loaded;
+  for (uint32_t c = 0; c < kCount; ++c) {
+    loaded.codes[c] = static_cast<int16_t>(low[c] - ((signs >> c & 1) << 8));
+  }
+  return loaded;
+}
 // Vectors of codes are aligned to this many codes where all their lengths are multiples of it.
 inline constexpr uint32_t kCodesTogether = 4;
 
@@ -116,12 +138,12 @@ KINGLET_HOST_DEVICE void CodeDots(const Team& block, uint64_t count, uint64_t n,
   GroupTotals<Sum>(
       block, count, group,
       [&](uint32_t thread, const uint64_t(&rows)[kRowsTogether], Sum(&sums)[kRowsTogether]) {
-        const int16_t* x[kRowsTogether];
+        decltype(row_of(0)) x[kRowsTogether];
         for (uint32_t u = 0; u < kRowsTogether; ++u) x[u] = row_of(rows[u]);
         for (uint64_t i = thread * kCount; i < n; i += group * kCount) {
-          const Codes<kCount> a = Codes<kCount>::Load(q + i);
+          const Codes<kCount> a = LoadCodes<kCount>(q, i);
           Codes<kCount> b[kRowsTogether];
-          for (uint32_t u = 0; u < kRowsTogether; ++u) b[u] = Codes<kCount>::Load(x[u] + i);
+          for (uint32_t u = 0; u < kRowsTogether; ++u) b[u] = LoadCodes<kCount>(x[u], i);
           for (uint32_t u = 0; u < kRowsTogether; ++u) {
             for (uint32_t c = 0; c < kCount; ++c) {
               sums[u] += static_cast<Sum>(int32_t{a.codes[c]} * b[u].codes[c]);

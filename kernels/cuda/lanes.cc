@@ -247,7 +247,7 @@ LaneLayout::LaneLayout(const Program& program, const Plan& plan, const BufferLay
       state_bytes(buffers.state_bytes),
       slots(buffers.slots) {
   for (const BufferSpec& buffer : plan.buffers) {
-    buffer_bytes.push_back(buffer.count * ElementBytes(buffer.element, sizeof(float)));
+    buffer_bytes.push_back(BytesOf(buffer, buffer.count, sizeof(float)));
   }
 }
 

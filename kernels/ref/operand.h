@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "kernels/backend.h"
+#include "kernels/nine_bit_row.h"
 #include "kernels/plan.h"
 
 namespace kinglet::ref {
@@ -16,7 +17,7 @@ template <class T>
 class Operand {
  public:
   Operand(const Plan& plan, const BufferLayout& layout, BufferId id)
-      : slot_(layout[id]), element_(plan.buffer(id).element) {
+      : slot_(layout[id]), element_(plan.buffer(id).element), row_{plan.buffer(id).row} {
     if (plan.buffer(id).quantiser) step_ = plan.buffer(id).quantiser->step;
   }
 
@@ -26,8 +27,10 @@ class Operand {
 
   // REQUIRES: integer().
   int64_t Code(const StreamFrame& frame, size_t i) const {
+    if (element_ == Element::kCode9) return row_.Code(RowWith(frame, i), i % row_.count);
     return element_ == Element::kCode16 ? slot_.At<int16_t>(frame)[i] : slot_.At<int32_t>(frame)[i];
   }
+  // REQUIRES: integer(), and not rows of 9 bits, which are written whole (CopyFrom).
   void SetCode(const StreamFrame& frame, size_t i, int64_t code) const {
     if (element_ == Element::kCode16) {
       slot_.At<int16_t>(frame)[i] = static_cast<int16_t>(code);
@@ -42,19 +45,30 @@ class Operand {
     return integer() ? static_cast<T>(Code(frame, i)) * step() : Reals(frame)[i];
   }
 
-  // Copies elements of an operand whose buffer has the same element type.
+  // Copies elements of an operand. REQUIRES: both are reals, or both are codes that fit; to rows of
+  // 9 bits, one row from its first code on.
   void CopyFrom(const StreamFrame& frame, size_t at, const Operand& other, size_t from,
                 size_t n) const {
     if (!integer()) {
       std::copy_n(other.Reals(frame) + from, n, Reals(frame) + at);
       return;
     }
+    if (element_ == Element::kCode9) {
+      return row_.Store([&](uint64_t i) { return other.Code(frame, from + i); },
+                        RowWith(frame, at));
+    }
     for (size_t i = 0; i < n; ++i) SetCode(frame, at + i, other.Code(frame, from + i));
   }
 
  private:
+  // The row that holds code i.
+  uint8_t* RowWith(const StreamFrame& frame, size_t i) const {
+    return slot_.At<uint8_t>(frame) + i / row_.count * row_.Bytes();
+  }
+
   Slot slot_;
   Element element_;
+  NineBitRow row_;  // of kCode9
   float step_ = 1.0f;
 };
 

@@ -19,8 +19,9 @@ class BufferFinder {
   // Elements [first, first + count).
   FrameRange Range(BufferId id, uint64_t first, uint64_t count) const {
     const Slot& slot = layout_[id];
-    const uint64_t bytes = ElementBytes(plan_.buffer(id).element, real_bytes_);
-    return {slot.state, plan_.buffer(id).of_queries, slot.offset + first * bytes, count * bytes};
+    const BufferSpec& buffer = plan_.buffer(id);
+    return {slot.state, buffer.of_queries, slot.offset + BytesOf(buffer, first, real_bytes_),
+            BytesOf(buffer, count, real_bytes_)};
   }
   FrameRange Range(BufferId id) const { return Range(id, 0, Size(id)); }
 

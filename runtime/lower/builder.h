@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "kernels/nine_bit_row.h"
 #include "kernels/plan.h"
 
 namespace kinglet {
@@ -69,6 +70,18 @@ class PlanBuilder {
     spec.state = true;
     spec.ring = ring;
     return AddBuffer(std::move(spec));
+  }
+  // The same for a row in each slot that a token reads whole and in order: codes that fit in 9 bits
+  // take no more where that is smaller, padding included.
+  BufferId RowRingLike(std::string name, uint64_t row, const Ring& ring, BufferId like) {
+    const BufferId id = RingLike(std::move(name), row, ring, like);
+    BufferSpec& spec = plan_.buffers[static_cast<size_t>(id)];
+    if (spec.element == Element::kCode16 && LargestCode(*spec.quantiser) <= NineBitRow::kLargest &&
+        NineBitRow{row}.Bytes() < row * sizeof(int16_t)) {
+      spec.element = Element::kCode9;
+      spec.row = row;
+    }
+    return id;
   }
   // The buffer itself, or, with a quantiser, a new buffer of codes and the step that fills it.
   BufferId Quantised(const std::string& step_name, BufferId reals,

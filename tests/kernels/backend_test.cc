@@ -31,6 +31,18 @@ TEST(LayOut, AlignsEveryBufferAndKeepsStateApart) {
   EXPECT_TRUE((*layout)[BufferId{1}].state);
 }
 
+TEST(LayOut, RowsOfNineBitsArePaddedToBlocks) {
+  BufferSpec keys = {"keys", Element::kCode9, 3 * 65, true, ActivationQuantiser{1, 1}};
+  keys.row = 65;
+  keys.ring.slots = 3;
+  const Plan plan = PlanOf({keys, {"words", Element::kWord, 1, true}});
+  const auto layout = LayOut(plan, 4);
+  ASSERT_TRUE(layout.ok());
+  EXPECT_EQ(BytesOf(keys, keys.count, 4), 3u * 144);  // 128 low bytes, 128 sign bits
+  EXPECT_EQ(layout->state_regions[0].slot_bytes, 144u);
+  EXPECT_EQ((*layout)[BufferId{1}].offset, 448u);
+}
+
 TEST(LayOut, WhatOnlyQueriesTouchComesLastInTheScratch) {
   Plan plan = PlanOf({{"logits", Element::kReal, 3}, {"hidden", Element::kReal, 20}});
   plan.buffers.front().of_queries = true;

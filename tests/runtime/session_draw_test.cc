@@ -127,8 +127,9 @@ TEST(SessionDraw, ANucleusIsThatOfTheQuery) {
     for (uint32_t words = 1; words < kWords; ++words) {
       share += all[words - 1];
       for (const double p : {share, std::nextafter(share, 1.0)}) {
+        if (p > 1) continue;  // floats add up to 1 only nearly
         const auto nucleus = session->TopP(p);
-        ASSERT_TRUE(nucleus.ok());
+        ASSERT_TRUE(nucleus.ok()) << nucleus.status().message();
         EXPECT_EQ(nucleus->size(), p == share ? words : words + 1);
         std::vector<bool> drawn(kWords);
         for (uint64_t seed = 0; seed < 500; ++seed)

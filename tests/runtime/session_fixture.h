@@ -86,6 +86,7 @@ inline TinyOptions WholeOptions(bool quantised) {
   options.quantised = quantised;
   options.cache_capacity = 9;
   options.vocabulary_size = 40;
+  options.width = 40;  // where codes of 9 bits are kept as such (kernels/nine_bit_row.h)
   return options;
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "format/digest.h"
+#include "kernels/nine_bit_row.h"
 #include "tests/runtime/session_fixture.h"
 
 namespace kinglet::state_test {
@@ -206,6 +207,21 @@ TEST(State, ForgedContentIsRefusedWhereItWouldBeUsed) {
     blob = good;
     if (buffer.element == Element::kWord) {
       Put(blob, at - 4, uint32_t{40});
+    } else if (buffer.element == Element::kCode9) {
+      const NineBitRow row{buffer.row};
+      const size_t last = at - row.Bytes();
+      ASSERT_LT(row.count, row.Padded());
+      for (const uint64_t padding : {row.count, row.Padded() - 1}) {
+        blob = good;
+        blob[last + padding] = std::byte{1};
+        refuses(blob, KINGLET_CORRUPT, buffer.name.c_str());
+      }
+      blob = good;
+      blob[at - 1] = std::byte{0x80};  // the sign of the last code of the padding
+      refuses(blob, KINGLET_CORRUPT, buffer.name.c_str());
+      blob = good;
+      row.Store([&](uint64_t i) { return i + 1 == row.count ? -256 : 0; },
+                reinterpret_cast<uint8_t*>(blob.data() + last));
     } else {
       ASSERT_EQ(buffer.element, Element::kCode16);
       Put(blob, at - 2, static_cast<int16_t>(LargestCode(*buffer.quantiser) + 1));

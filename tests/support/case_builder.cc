@@ -84,6 +84,15 @@ BufferId CaseBuilder::Codes(const std::string& name, uint64_t count, int bits, F
   return Add({name, element, count, state, quantiser}, {{}, std::move(codes)});
 }
 
+BufferId CaseBuilder::CacheKeys(uint64_t width, uint64_t capacity, int bits, Fill fill) {
+  const BufferId id = Vector("keys", capacity * width, bits, fill, true);
+  if (bits != 9) return id;
+  BufferSpec& buffer = case_.plan.buffers[static_cast<size_t>(id)];
+  buffer.element = Element::kCode9;
+  buffer.row = width;
+  return id;
+}
+
 BufferId CaseBuilder::Words(uint64_t count) {
   return Add({"words", Element::kWord, count, true}, {{}, std::vector<int32_t>(count, 9)});
 }

@@ -48,6 +48,9 @@ class CaseBuilder {
   BufferId Given(const std::string& name, std::vector<float> values);
   // Codes of a quantiser of `bits` bits, stored in 32 bits where `bits` is above 16.
   BufferId Codes(const std::string& name, uint64_t count, int bits, Fill fill, bool state = false);
+  // "keys" of a neural cache: codes of 9 bits in rows that take no more (Element::kCode9), others
+  // as of Vector.
+  BufferId CacheKeys(uint64_t width, uint64_t capacity, int bits, Fill fill);
   BufferId Words(uint64_t count);
   BufferId GivenWords(const std::string& name, std::vector<int32_t> words);
   // `bits` 0: reals; otherwise codes of that many bits.

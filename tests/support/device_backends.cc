@@ -48,8 +48,7 @@ class PretendedLanes : public DeviceLanes {
                               StateOf(frame.lane), 0, 0};
       for (const BufferId id : buffers) {
         const Slot& slot = bound_.layout[id];
-        const uint64_t bytes =
-            slot.count * ElementBytes(bound_.plan.buffer(id).element, sizeof(float));
+        const uint64_t bytes = BytesOf(bound_.plan.buffer(id), slot.count, sizeof(float));
         std::memcpy(slot.At<std::byte>(frame), slot.At<std::byte>(there), bytes);
         work_.bytes_to_host += bytes;
       }

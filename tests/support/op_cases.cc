@@ -392,7 +392,7 @@ OpCase CacheWeightsCase(const std::string& prefix, uint64_t width, uint32_t capa
                       width);
   CacheWeights op;
   op.hidden = builder.Vector("hidden", width, bits, fill);
-  op.keys = builder.Vector("keys", capacity * width, bits, fill, true);
+  op.keys = builder.CacheKeys(width, capacity, bits, fill);
   op.capacity = capacity;
   op.theta = 0.0095;
   op.weights = builder.Reals("weights", capacity, Fill::kRandom);
@@ -413,7 +413,7 @@ OpCase CacheAppendCase(uint64_t width, uint32_t capacity, int bits, uint64_t pos
                       width);
   CacheAppend op;
   op.hidden = builder.Vector("hidden", width, bits, Fill::kRandom);
-  op.keys = builder.Vector("keys", capacity * width, bits, Fill::kRandom, true);
+  op.keys = builder.CacheKeys(width, capacity, bits, Fill::kRandom);
   op.words = builder.Words(capacity);
   op.capacity = capacity;
   return builder.Finish(op, 1e-9, position, 12345);
@@ -422,7 +422,7 @@ OpCase CacheAppendCase(uint64_t width, uint32_t capacity, int bits, uint64_t pos
 void AddCacheEdges(std::vector<OpCase>& cases) {
   for (const uint64_t width : {1u, 15u, 16u, 17u, 33u, 128u, 1025u}) {
     for (const uint32_t capacity : {1u, 7u, 50u}) {
-      for (const int bits : {0, 9, 16, 18}) {
+      for (const int bits : {0, 8, 9, 16, 18}) {
         for (const uint64_t position : {0u, 1u, 6u, 50u, 1000u}) {
           cases.push_back(
               CacheWeightsCase("CacheWeights", width, capacity, bits, position, Fill::kRandom));

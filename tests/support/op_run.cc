@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "format/bitpack.h"
+#include "kernels/nine_bit_row.h"
 #include "tests/support/op_cases.h"
 
 namespace kinglet {
@@ -105,6 +106,17 @@ StreamFrame OpRun::FrameNow() const {
           company_};
 }
 
+namespace {
+
+void StoreRows(const BufferSpec& buffer, std::span<const int32_t> codes, uint8_t* to) {
+  const NineBitRow row{buffer.row};
+  for (size_t first = 0; first < codes.size(); first += row.count, to += row.Bytes()) {
+    row.Store([&](uint64_t i) { return codes[first + i]; }, to);
+  }
+}
+
+}  // namespace
+
 void OpRun::Run(const Kernel& kernel) {
   const StreamFrame frame = FrameNow();
   if (!scratch_.empty()) std::memset(frame.scratch, 0xA5, scratch_.size() * sizeof(Line));
@@ -113,6 +125,10 @@ void OpRun::Run(const Kernel& kernel) {
     const InitialBuffer& initial = op_case_->contents[id];
     const Slot& slot = layout_.slots[id];
     const Element element = op_case_->plan.buffers[id].element;
+    if (element == Element::kCode9) {
+      StoreRows(op_case_->plan.buffers[id], initial.integers, slot.At<uint8_t>(frame));
+      continue;
+    }
     for (size_t i = 0; i < initial.reals.size(); ++i) {
       if (real_bytes_ == sizeof(double)) {
         slot.At<double>(frame)[i] = initial.reals[i];
@@ -142,7 +158,10 @@ std::vector<double> OpRun::Values(BufferId id) const {
   const Element element = op_case_->plan.buffer(id).element;
   std::vector<double> values(slot.count);
   for (size_t i = 0; i < slot.count; ++i) {
-    if (element == Element::kCode16) {
+    if (element == Element::kCode9) {
+      const NineBitRow row{op_case_->plan.buffer(id).row};
+      values[i] = row.Code(slot.At<uint8_t>(frame) + i / row.count * row.Bytes(), i % row.count);
+    } else if (element == Element::kCode16) {
       values[i] = slot.At<int16_t>(frame)[i];
     } else if (element != Element::kReal) {
       values[i] = slot.At<int32_t>(frame)[i];

@@ -85,6 +85,39 @@ TEST_P(Vector, DotsOfSeveralVectorsAreThoseOfEach) {
   }
 }
 
+TEST_P(Vector, DotsOfRowsInNineBitsAreThoseOfTheirCodes) {
+  for (const size_t n : {1u, 15u, 16u, 17u, 63u, 64u, 65u, 256u, 2100u, 8192u}) {
+    for (const size_t count : {0u, 1u, 4u, 7u}) {
+      for (const size_t vectors : {1u, 4u, 5u}) {
+        const NineBitRow row{n};
+        std::vector<int16_t> codes(count * n), x(vectors * n);
+        for (size_t i = 0; i < codes.size(); ++i) {
+          codes[i] = static_cast<int16_t>(static_cast<int>(i * 37 % 512) - 256);
+        }
+        for (size_t i = 0; i < x.size(); ++i) x[i] = static_cast<int16_t>(i * 101 % 11) - 5;
+        // Of the least size, so that a sanitizer sees a row that is read past its end.
+        std::vector<uint8_t> rows(count * row.Bytes());
+        for (size_t r = 0; r < count; ++r) {
+          row.Store([&](uint64_t i) { return codes[r * n + i]; }, rows.data() + r * row.Bytes());
+        }
+        std::vector<float> out(vectors * count), expected(vectors * count);
+        std::vector<CodeDots> dots;
+        for (size_t v = 0; v < vectors; ++v) {
+          dots.push_back({x.data() + v * n, out.data() + v * count});
+          for (size_t r = 0; r < count; ++r) {
+            const auto begin = x.begin() + static_cast<ptrdiff_t>(v * n);
+            expected[v * count + r] =
+                std::inner_product(begin, begin + static_cast<ptrdiff_t>(n),
+                                   codes.begin() + static_cast<ptrdiff_t>(r * n), 0.0f);
+          }
+        }
+        functions_->nine_bit_dots({rows.data(), row, count}, dots.data(), vectors, 0.25f, 4.0f);
+        EXPECT_EQ(out, expected) << n << " " << count << " " << vectors;
+      }
+    }
+  }
+}
+
 TEST_P(Vector, WeightedCodesAddUpRowsThatLieApart) {
   for (const size_t width : {1u, 5u, 8u, 12u, 16u, 24u, 32u, 33u, 70u}) {
     for (const size_t count : {0u, 1u, 2u, 3u, 97u}) {

@@ -22,7 +22,7 @@ struct MemberList {
 using VectorMembers = MemberList<
     &VectorFunctions::integer_product, &VectorFunctions::decoded_product,
     &VectorFunctions::real_product, &VectorFunctions::coded_sums, &VectorFunctions::integer_dots,
-    &VectorFunctions::real_dots, &VectorFunctions::real_head_dots,
+    &VectorFunctions::nine_bit_dots, &VectorFunctions::real_dots, &VectorFunctions::real_head_dots,
     &VectorFunctions::integer_head_dots, &VectorFunctions::add_relative_scores,
     &VectorFunctions::shift_and_scale, &VectorFunctions::add_weighted_reals,
     &VectorFunctions::add_weighted_codes, &VectorFunctions::rescale_sums,

@@ -25,8 +25,7 @@ OpCase CacheOfSteps(const Shape& shape, BufferId& hidden) {
   CaseBuilder builder("cache ", shape.width);
   CacheAppend append{};
   append.hidden = hidden = builder.Vector("hidden", shape.width, shape.bits, Fill::kRandom);
-  append.keys =
-      builder.Vector("keys", shape.capacity * shape.width, shape.bits, Fill::kRandom, true);
+  append.keys = builder.CacheKeys(shape.width, shape.capacity, shape.bits, Fill::kRandom);
   append.words = builder.Words(shape.capacity);
   append.capacity = shape.capacity;
   CacheWeights ask{};
@@ -43,8 +42,9 @@ OpCase CacheOfSteps(const Shape& shape, BufferId& hidden) {
 }
 
 TEST(CudaCache, FilledFullAndOverwritten) {
-  for (const Shape& shape : {Shape{8, 33, 9}, Shape{8, 33, 0}, Shape{31, 7, 16, 5},
-                             Shape{33, 65, 0, 40}, Shape{132, 40, 9}, Shape{1, 1, 9}}) {
+  for (const Shape& shape :
+       {Shape{8, 33, 9}, Shape{8, 33, 8}, Shape{8, 33, 0}, Shape{31, 7, 16, 5},
+        Shape{33, 65, 0, 40}, Shape{132, 40, 9}, Shape{130, 40, 9}, Shape{1, 1, 9}}) {
     for (const Order order : {Order::kForward, Order::kBackward}) {
       BufferId hidden{};
       const OpCase op_case = CacheOfSteps(shape, hidden);

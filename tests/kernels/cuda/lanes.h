@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -15,6 +16,7 @@
 
 #include "kernels/cuda/emulated_device.h"
 #include "kernels/cuda/program.h"
+#include "kernels/nine_bit_row.h"
 #include "kernels/ref/ref.h"
 #include "tests/support/model_builder.h"
 #include "tests/support/op_cases.h"
@@ -55,7 +57,6 @@ class Lanes {
     for (Stream& stream : streams_) {
       const Slot& slot = layout_[id];
       std::byte* const host = Bytes(slot.state ? stream.expected_state : stream.expected_scratch);
-      size_t bytes = slot.count * sizeof(float);
       if (buffer.element == Element::kReal) {
         auto* const reals = reinterpret_cast<float*>(host + slot.offset);
         for (size_t i = 0; i < slot.count; ++i) {
@@ -63,13 +64,24 @@ class Lanes {
         }
       } else {
         const auto largest = static_cast<uint32_t>(LargestCode(*buffer.quantiser));
-        auto* const codes = reinterpret_cast<int16_t*>(host + slot.offset);
-        for (size_t i = 0; i < slot.count; ++i) {
-          codes[i] = static_cast<int16_t>(static_cast<int32_t>(random_.Below(2 * largest + 1)) -
-                                          static_cast<int32_t>(largest));
+        const auto code = [&] {
+          return static_cast<int16_t>(static_cast<int32_t>(random_.Below(2 * largest + 1)) -
+                                      static_cast<int32_t>(largest));
+        };
+        if (buffer.element == Element::kCode9) {
+          const NineBitRow row{buffer.row};
+          std::vector<int16_t> codes(row.count);
+          auto* to = reinterpret_cast<uint8_t*>(host + slot.offset);
+          for (size_t first = 0; first < slot.count; first += row.count, to += row.Bytes()) {
+            std::generate(codes.begin(), codes.end(), code);
+            row.Store([&](uint64_t i) { return codes[i]; }, to);
+          }
+        } else {
+          auto* const codes = reinterpret_cast<int16_t*>(host + slot.offset);
+          std::generate_n(codes, slot.count, code);
         }
-        bytes = slot.count * sizeof(int16_t);
       }
+      const size_t bytes = BytesOf(buffer, slot.count, sizeof(float));
       const DeviceMemory& memory = slot.state ? stream.state : stream.scratch;
       EXPECT_TRUE(queue_->Upload(memory.data() + slot.offset, host + slot.offset, bytes).ok());
     }

@@ -100,7 +100,7 @@ void ExpectSameAsRef(uint32_t width, uint32_t lane_count, Order order) {
   for (uint32_t n = 0; n < lane_count; ++n) {
     for (size_t id = 0; id < chain.plan.buffers.size(); ++id) {
       const Slot& slot = chain.layout.slots[id];
-      const uint64_t bytes = slot.count * ElementBytes(chain.plan.buffers[id].element, 4);
+      const uint64_t bytes = BytesOf(chain.plan.buffers[id], slot.count, 4);
       EXPECT_EQ(
           std::memcmp(memory[n].data() + slot.offset, expected[n].data() + slot.offset, bytes), 0)
           << chain.plan.buffers[id].name << " of lane " << n;

@@ -109,9 +109,10 @@ uint64_t StreamBytes() {
                          512 * 4 + 512 * 2 +            // inner
                          128 * 4 + 128 * 2;             // outer
   const uint64_t hidden = 128 * 4 + 128 * 2;
-  const uint64_t cache = 2000 * 128 * 2 + 2000 * 4 + 2000 * 4 + 4;  // keys, words, weights, total
-  const uint64_t normaliser = 2 * 4 + 2 * 4;                        // and two of the only block
-  const uint64_t head = 102 * 4 + normaliser;                       // with its logits
+  // Keys in 9 bits, words, weights, total.
+  const uint64_t cache = 2000 * 128 * 9 / 8 + 2000 * 4 + 2000 * 4 + 4;
+  const uint64_t normaliser = 2 * 4 + 2 * 4;   // and two of the only block
+  const uint64_t head = 102 * 4 + normaliser;  // with its logits
   const uint64_t tails = 64 * 4 + 200 * 4 + normaliser + 32 * 4 + 300 * 4 + normaliser;
   return 6 * (state_of_layer + layer) + hidden + cache + head + tails;
 }

@@ -34,6 +34,7 @@ TEST(LowerCache, KeysAreWhatTheHiddenStateIsMadeOf) {
     TinyOptions options;
     options.cache_capacity = 5;
     options.quantised = quantised;
+    options.width = 36;  // 64 codes with their padding
     const auto file = TinyFile(options);
     const auto plan = Lower(*file);
     ASSERT_TRUE(plan.ok());
@@ -44,6 +45,23 @@ TEST(LowerCache, KeysAreWhatTheHiddenStateIsMadeOf) {
     EXPECT_EQ(keys.element, plan->buffer(append[0]->hidden).element);
     EXPECT_TRUE(keys.state);
     EXPECT_EQ(quantised, keys.element == Element::kCode16);
+  }
+}
+
+TEST(LowerCache, KeysThatFitTakeNineBits) {
+  for (const uint32_t width : {37u, 64u, 128u}) {
+    TinyOptions options;
+    options.cache_capacity = 5;
+    options.quantised = true;
+    options.width = width;
+    const auto file = TinyFile(options);
+    const auto plan = Lower(*file);
+    ASSERT_TRUE(plan.ok());
+    const BufferSpec& keys = plan->buffer(OpsOf<CacheAppend>(*plan)[0]->keys);
+    EXPECT_EQ(keys.element, Element::kCode9);
+    EXPECT_EQ(keys.row, width);
+    EXPECT_EQ(keys.count, uint64_t{5} * width);
+    EXPECT_EQ(BytesOf(keys, keys.count, 4), uint64_t{5} * ((width + 63) / 64) * 72);
   }
 }
 

@@ -78,8 +78,8 @@ TEST_F(StepDemandsTest, LanesAtOtherPositionsMoveOtherBytes) {
     return demands[i]->bytes;
   };
   EXPECT_EQ(bytes({0, 5, 5, 1}), bytes({0}) + bytes({5}) + bytes({5}) + bytes({1}));
-  // A pair more is a key of 40 codes read, and a weight written.
-  EXPECT_EQ(bytes({5}) - bytes({4}), 40 * 2 + 4);
+  // A pair more is a key of 40 codes in 9 bits read, padded to 64, and a weight written.
+  EXPECT_EQ(bytes({5}) - bytes({4}), 64 * 9 / 8 + 4);
 }
 
 TEST_F(StepDemandsTest, WhatAnotherStepDoesAsksForNothing) {
