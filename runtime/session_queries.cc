@@ -85,10 +85,12 @@ Result<std::vector<DeviceAnswer>> Session::Contents::AskDevice(std::span<const u
 
 namespace {
 
-// Every cluster, if that is what the caller wants computed.
+// Every cluster and the cache's weights, if that is what the caller wants computed.
 template <class T>
 Status ComputeFirst(std::span<QueriedStream<T>> streams, Computing computing, Logits logits) {
-  return computing == Computing::kAll ? Distribution<T>::ComputeAll(streams, logits) : Status();
+  if (computing != Computing::kAll) return Status();
+  KINGLET_RETURN_IF_ERROR(Distribution<T>::OpenClusters(streams, logits));
+  return Distribution<T>::ComputeCache(streams);
 }
 
 }  // namespace

@@ -18,9 +18,9 @@
 HWY_BEFORE_NAMESPACE();
 namespace kinglet::cpu::HWY_NAMESPACE {
 
-// The sum of all elements of each of four vectors, in order.
+// The sum of all elements of each of the four vectors at `rows`, in order.
 template <class D32, class V = hn::Vec<D32>>
-HWY_INLINE hn::Vec<hn::FixedTag<int32_t, 4>> SumsOfElements(D32 d, const V (&rows)[4]) {
+HWY_INLINE hn::Vec<hn::FixedTag<int32_t, 4>> SumsOfElements(D32 d, const V* rows) {
   const hn::RepartitionToWide<D32> d64;
   // Within each 128 bits: pairs of two rows are added up, then of all four.
   const auto first =
@@ -44,12 +44,12 @@ HWY_INLINE hn::Vec<hn::FixedTag<int32_t, 4>> SumsOfElements(D32 d, const V (&row
   }
 }
 
-// out = factor * (float(sum) * scale) of four rows.
-HWY_INLINE void StoreDots(hn::Vec<hn::FixedTag<int32_t, 4>> sums, float scale, float factor,
-                          float* out) {
+// factor * (float(sum) * scale) of each.
+HWY_INLINE hn::Vec<hn::FixedTag<float, 4>> ScaledDots(hn::Vec<hn::FixedTag<int32_t, 4>> sums,
+                                                      float scale, float factor) {
   const hn::FixedTag<float, 4> four;
   const auto scaled = hn::Mul(hn::ConvertTo(four, sums), hn::Set(four, scale));
-  hn::StoreU(hn::Mul(hn::Set(four, factor), scaled), four, out);
+  return hn::Mul(hn::Set(four, factor), scaled);
 }
 
 // kVectors vectors x in parts of one SIMD vector, for products with rows. The last part of a row
@@ -107,6 +107,7 @@ constexpr size_t kFetchRows = 32;
 template <class Products, size_t kVectors, class D16>
 HWY_INLINE void LongIntegerDots(D16, const StridedRows<int16_t>& rows, const CodeDots* vectors,
                                 size_t n, float scale, float factor) {
+  const hn::FixedTag<float, 4> four;
   const DotParts<Products, D16, kVectors> parts(vectors, n);
   const typename DotParts<Products, D16, kVectors>::D32 d32;
   // The rows of a neural cache lie one after the other and may not be in the processor's cache.
@@ -119,7 +120,8 @@ HWY_INLINE void LongIntegerDots(D16, const StridedRows<int16_t>& rows, const Cod
     hn::Vec<decltype(d32)> sums[kVectors][4];
     parts.Multiply(at, ahead, sums);
     for (size_t v = 0; v < kVectors; ++v) {
-      StoreDots(SumsOfElements(d32, sums[v]), scale, factor, vectors[v].out + row);
+      const auto dots = ScaledDots(SumsOfElements(d32, sums[v]), scale, factor);
+      hn::StoreU(dots, four, vectors[v].out + row);
     }
   }
   for (; row < rows.count; ++row) {

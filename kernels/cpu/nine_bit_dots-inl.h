@@ -6,7 +6,6 @@
 #define KINGLET_KERNELS_CPU_NINE_BIT_DOTS_INL_H_
 #endif
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -47,14 +46,16 @@ class OrderedVectors {
       : stride_(row.Padded()) {
     for (size_t v = 0; v < kVectors; ++v) {
       for (size_t i = 0; i < stride_; i += 16) {
-        int16_t codes[16] = {};
-        if (i < row.count) {
-          std::memcpy(codes, vectors[v].x + i,
-                      std::min<size_t>(row.count - i, 16) * sizeof(int16_t));
+        int16_t* const to = codes_ + v * stride_ + i / kPart * kPart + i % kPart / 2;
+        if (i + 16 <= row.count) {
+          Store(vectors[v].x + i, to);
+        } else {
+          int16_t last[16] = {};
+          if (i < row.count) {
+            std::memcpy(last, vectors[v].x + i, (row.count - i) * sizeof(int16_t));
+          }
+          Store(last, to);
         }
-        int16_t* to = codes_ + v * stride_ + i / kPart * kPart + i % kPart / 2;
-        std::memcpy(to, codes, 8 * sizeof(int16_t));
-        std::memcpy(to + kPart / 2, codes + 8, 8 * sizeof(int16_t));
       }
     }
   }
@@ -68,21 +69,24 @@ class OrderedVectors {
 
  private:
   static constexpr size_t kPart = hn::MaxLanes(LowBytes());
+  static HWY_INLINE void Store(const int16_t* codes, int16_t* to) {
+    const hn::FixedTag<int16_t, 8> eight;
+    hn::StoreU(hn::LoadU(eight, codes), eight, to);
+    hn::StoreU(hn::LoadU(eight, codes + 8), eight, to + kPart / 2);
+  }
   size_t stride_;
   alignas(64) int16_t codes_[kMostNineBitCodes];
 };
 
-// The elements of sums[v][r] add up to row r . x of vector v. The rows lie one after the other,
-// from `row` on. Those kFetchRows further may not be in the processor's cache yet.
+// The elements of sums[v * kRows + r] add up to row r . x of vector v. The rows lie one after the
+// other, from `row` on. Those kFetchRows further may not be in the processor's cache yet.
 template <class Products, size_t kVectors, size_t kRows>
 HWY_INLINE void MultiplyNineBitRows(const uint8_t* row, const NineBitRow& layout,
                                     const OrderedVectors<kVectors>& x,
-                                    hn::Vec<RowSums> (&sums)[kVectors][kRows]) {
+                                    hn::Vec<RowSums> (&sums)[kVectors * kRows]) {
   const RowSums d32;
   const size_t padded = layout.Padded(), stride = layout.Bytes();
-  for (auto& of_vector : sums) {
-    for (auto& sum : of_vector) sum = hn::Zero(d32);
-  }
+  for (auto& sum : sums) sum = hn::Zero(d32);
   const uint8_t* const fetched = row + kFetchRows * stride;
   for (size_t r = 0; r < kRows; ++r) PrefetchToSecondLevel(fetched + r * stride + padded);
   for (size_t i = 0; i < padded; i += hn::MaxLanes(LowBytes())) {
@@ -91,8 +95,9 @@ HWY_INLINE void MultiplyNineBitRows(const uint8_t* row, const NineBitRow& layout
       const uint8_t* const at = row + r * stride;
       const RowPart part(at + i, at + padded + i / 8);
       for (size_t v = 0; v < kVectors; ++v) {
-        sums[v][r] = Products::Add(d32, sums[v][r], part.first, x.First(v, i));
-        sums[v][r] = Products::Add(d32, sums[v][r], part.second, x.Second(v, i));
+        auto& sum = sums[v * kRows + r];
+        sum = Products::Add(d32, sum, part.first, x.First(v, i));
+        sum = Products::Add(d32, sum, part.second, x.Second(v, i));
       }
     }
   }
@@ -101,35 +106,50 @@ HWY_INLINE void MultiplyNineBitRows(const uint8_t* row, const NineBitRow& layout
 template <class Products, size_t kVectors>
 HWY_INLINE void NineBitDotsOf(const NineBitRows& rows, const CodeDots* vectors, float scale,
                               float factor) {
+  // As many sums as there are registers for; four at a time are added up.
+  constexpr size_t kRows = kVectors == 1 ? 4 : 2;
+  const hn::FixedTag<float, 4> four;
+  const hn::Half<decltype(four)> two;
   const RowSums d32;
   const OrderedVectors<kVectors> x(vectors, rows.row);
   const size_t stride = rows.row.Bytes();
   size_t row = 0;
-  for (; row + 4 <= rows.count; row += 4) {
-    hn::Vec<RowSums> sums[kVectors][4];
-    MultiplyNineBitRows<Products>(rows.data + row * stride, rows.row, x, sums);
-    for (size_t v = 0; v < kVectors; ++v) {
-      StoreDots(SumsOfElements(d32, sums[v]), scale, factor, vectors[v].out + row);
+  for (; row + kRows <= rows.count; row += kRows) {
+    hn::Vec<RowSums> sums[kVectors * kRows];
+    MultiplyNineBitRows<Products, kVectors, kRows>(rows.data + row * stride, rows.row, x, sums);
+    for (size_t i = 0; i < kVectors * kRows; i += 4) {
+      const auto dots = ScaledDots(SumsOfElements(d32, sums + i), scale, factor);
+      float* const out = vectors[i / kRows].out + row;
+      if constexpr (kRows == 4) {
+        hn::StoreU(dots, four, out);
+      } else {
+        hn::StoreU(hn::LowerHalf(two, dots), two, out);
+        hn::StoreU(hn::UpperHalf(two, dots), two, vectors[i / kRows + 1].out + row);
+      }
     }
   }
   for (; row < rows.count; ++row) {
-    hn::Vec<RowSums> sums[kVectors][1];
-    MultiplyNineBitRows<Products>(rows.data + row * stride, rows.row, x, sums);
+    hn::Vec<RowSums> sums[kVectors];
+    MultiplyNineBitRows<Products, kVectors, 1>(rows.data + row * stride, rows.row, x, sums);
     for (size_t v = 0; v < kVectors; ++v) {
-      const auto sum = static_cast<float>(hn::GetLane(hn::SumOfLanes(d32, sums[v][0])));
+      const auto sum = static_cast<float>(hn::GetLane(hn::SumOfLanes(d32, sums[v])));
       vectors[v].out[row] = factor * (sum * scale);
     }
   }
 }
 
+// Codes are decoded once for so many vectors.
 template <class Products>
 HWY_INLINE void NineBitDotsWith(const NineBitRows& rows, const CodeDots* vectors, size_t count,
                                 float scale, float factor) {
+  constexpr size_t kMost = HWY_TARGET == HWY_AVX3 ? 8 : 4;
+  const size_t fit = kMostNineBitCodes / rows.row.Padded();
   size_t v = 0;
-  if (rows.row.Padded() * kDotVectors <= kMostNineBitCodes) {
-    for (; v + kDotVectors <= count; v += kDotVectors) {
-      NineBitDotsOf<Products, kDotVectors>(rows, vectors + v, scale, factor);
-    }
+  for (; kMost <= fit && v + kMost <= count; v += kMost) {
+    NineBitDotsOf<Products, kMost>(rows, vectors + v, scale, factor);
+  }
+  for (; 2 <= fit && v + 2 <= count; v += 2) {
+    NineBitDotsOf<Products, 2>(rows, vectors + v, scale, factor);
   }
   for (; v < count; ++v) NineBitDotsOf<Products, 1>(rows, vectors + v, scale, factor);
 }

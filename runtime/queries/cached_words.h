@@ -25,13 +25,13 @@ class CachedWords {
   // For at most `pairs` pairs. Cluster i has the words from firsts[i] up to the next cluster's
   // first one (none if these are equal); firsts[0] = 0. Throws std::bad_alloc.
   CachedWords(uint32_t pairs, std::vector<uint32_t> firsts)
-      : firsts_(std::move(firsts)), places_(Places(pairs), 0), most_(Most(pairs)) {
-    ids_.reserve(most_);
-    next_.reserve(most_);
-    weights_.reserve(most_);
-    pairs_.reserve(pairs);
-    Clear();
-  }
+      : firsts_(std::move(firsts)),
+        newest_(firsts_.size(), kNone),
+        ids_(Most(pairs)),
+        next_(Most(pairs)),
+        weights_(Most(pairs)),
+        pairs_(pairs),
+        places_(Places(pairs), 0) {}
   // The bytes that a table allocates.
   static uint64_t Bytes(uint32_t pairs, size_t clusters) {
     return Places(pairs) * sizeof(uint32_t) + Most(pairs) * (2 * sizeof(uint32_t) + sizeof(T)) +
@@ -40,12 +40,10 @@ class CachedWords {
 
   // Forgets all words; called before the table is used for another stream.
   void Clear() {
-    if (!ids_.empty()) std::fill(places_.begin(), places_.end(), 0);
-    ids_.clear();
-    next_.clear();
-    weights_.clear();
-    pairs_.clear();
-    newest_.assign(firsts_.size(), kNone);
+    if (words_ > 0) std::fill(places_.begin(), places_.end(), 0);
+    words_ = 0;
+    known_pairs_ = 0;
+    std::fill(newest_.begin(), newest_.end(), kNone);
   }
   // Sets the pairs: pair i is words[i] with weights[i] >= 0. A word's weight is the sum over its
   // pairs, added in their order. REQUIRES: as many words as weights, at most the constructor's
@@ -57,7 +55,7 @@ class CachedWords {
   }
   // 0 for a word that no pair has.
   T WeightOf(uint32_t id) const {
-    if (ids_.empty()) return T{0};
+    if (words_ == 0) return T{0};
     const uint32_t place = places_[PlaceOf(id)];
     return place == 0 ? T{0} : weights_[place - 1];
   }
@@ -85,30 +83,30 @@ class CachedWords {
 
   // Returns false if the table has no room for all words.
   bool TryToSet(std::span<const uint32_t> words, std::span<const T> weights) {
-    std::fill(weights_.begin(), weights_.end(), T{0});
+    std::fill_n(weights_.begin(), words_, T{0});
     for (size_t i = 0; i < words.size(); ++i) {
-      if (i == pairs_.size()) {
-        pairs_.push_back({words[i], IndexOf(words[i])});
-      } else if (pairs_[i].id != words[i]) {
-        pairs_[i] = {words[i], IndexOf(words[i])};
+      Pair& pair = pairs_[i];
+      if (i >= known_pairs_ || pair.id != words[i]) {
+        pair = {words[i], IndexOf(words[i])};
+        if (pair.word == kNone) return false;
       }
-      if (pairs_[i].word == kNone) return false;
-      weights_[pairs_[i].word] += weights[i];
+      weights_[pair.word] += weights[i];
     }
+    known_pairs_ = std::max(known_pairs_, words.size());
     return true;
   }
   // The index of the word, which is added if the table does not have it; kNone if there is no room.
   uint32_t IndexOf(uint32_t id) {
     uint32_t& place = places_[PlaceOf(id)];
     if (place == 0) {
-      if (ids_.size() == most_) return kNone;
+      if (words_ == ids_.size()) return kNone;
       uint32_t& newest = newest_[ClusterOf(id, static_cast<uint32_t>(firsts_.size()),
                                            [this](uint32_t i) { return firsts_[i]; })];
-      next_.push_back(newest);
-      newest = static_cast<uint32_t>(ids_.size());
-      ids_.push_back(id);
-      weights_.push_back(T{0});
-      place = static_cast<uint32_t>(ids_.size());
+      next_[words_] = newest;
+      newest = words_;
+      ids_[words_] = id;
+      weights_[words_] = T{0};
+      place = ++words_;
     }
     return place - 1;
   }
@@ -122,12 +120,15 @@ class CachedWords {
 
   std::vector<uint32_t> firsts_;
   std::vector<uint32_t> newest_;  // by cluster: the word that was added last
-  // By word: its id, and the word of the same cluster that was added before it.
+  // By word, of which there are words_: its id, and the word of the same cluster that was added
+  // before it. All arrays have the size of the fullest table: refilling one for another lane, which
+  // takes as long as hashing its words, would otherwise take as long again to check for room.
   std::vector<uint32_t> ids_, next_;
-  std::vector<T> weights_;  // not normalised
-  std::vector<Pair> pairs_;
+  std::vector<T> weights_;        // not normalised
+  std::vector<Pair> pairs_;       // known_pairs_ of them have been set
   std::vector<uint32_t> places_;  // the hash table: 1 + index of a word; 0: empty
-  uint32_t most_;
+  uint32_t words_ = 0;
+  size_t known_pairs_ = 0;
 };
 
 }  // namespace kinglet

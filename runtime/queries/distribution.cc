@@ -155,15 +155,20 @@ Status Distribution<T>::ClusterNotFinite(const StreamFrame& frame, size_t index)
 }
 
 template <class T>
+Status Distribution<T>::ComputeCache(std::span<QueriedStream<T>> streams) {
+  const auto& cache = streams.front().distribution->plan().cache;
+  if (!cache) return Status();
+  return Open(
+      streams, cache->steps, Logits::kKept, {cache->words, cache->weights, cache->total},
+      [](const Distribution& stream) { return !stream.cache_.computed(); },
+      [](Distribution& stream, const StreamFrame& frame) {
+        return stream.cache_.TakeWeights(frame, stream.work_);
+      });
+}
+
+template <class T>
 Status Distribution<T>::OpenCache(std::span<QueriedStream<T>> streams) {
-  if (const auto& cache = streams.front().distribution->plan().cache) {
-    KINGLET_RETURN_IF_ERROR(Open(
-        streams, cache->steps, Logits::kKept, {cache->words, cache->weights, cache->total},
-        [](const Distribution& stream) { return !stream.cache_.computed(); },
-        [](Distribution& stream, const StreamFrame& frame) {
-          return stream.cache_.TakeWeights(frame, stream.work_);
-        }));
-  }
+  KINGLET_RETURN_IF_ERROR(ComputeCache(streams));
   if (streams.size() == 1 && streams.front().distribution->cache_.HasTable()) return Status();
   for (size_t i = 0; i < streams.size(); ++i) {
     Distribution& stream = *streams[i].distribution;
@@ -181,8 +186,8 @@ Status Distribution<T>::OpenClusters(std::span<QueriedStream<T>> streams, Logits
 }
 
 template <class T>
-Status Distribution<T>::ComputeAll(std::span<QueriedStream<T>> streams, Logits logits) {
-  KINGLET_RETURN_IF_ERROR(OpenClusters(streams, logits));
+Status Distribution<T>::ComputeAll(std::span<QueriedStream<T>> streams) {
+  KINGLET_RETURN_IF_ERROR(OpenClusters(streams));
   return OpenCache(streams);
 }
 

@@ -67,12 +67,14 @@ class Distribution {
   // that are dropped are not there until NeedLogits asks for them.
   static Status OpenCluster(std::span<QueriedStream<T>> streams, size_t index,
                             Logits logits = Logits::kKept);
-  // The same for the weights of the neural cache, and fills each stream's table of words.
+  // The same for the weights of the neural cache.
+  static Status ComputeCache(std::span<QueriedStream<T>> streams);
+  // The same, and fills each stream's table of words.
   static Status OpenCache(std::span<QueriedStream<T>> streams);
   // Every cluster.
   static Status OpenClusters(std::span<QueriedStream<T>> streams, Logits logits = Logits::kKept);
   // Every cluster and the cache.
-  static Status ComputeAll(std::span<QueriedStream<T>> streams, Logits logits = Logits::kKept);
+  static Status ComputeAll(std::span<QueriedStream<T>> streams);
 
   const ClusterSet& clusters_opened() const { return opened_; }
 

@@ -62,6 +62,19 @@ void NeuralCacheMix<T>::FillTable(const StreamFrame& frame, typename QueryMemory
 }
 
 template <class T>
+T NeuralCacheMix<T>::SumWeightOf(const StreamFrame& frame, uint32_t id) const {
+  T weight{0};
+  if (plan_ == nullptr) return weight;
+  const uint32_t* const words = (*layout_)[plan_->words].template At<uint32_t>(frame);
+  const T* const weights = (*layout_)[plan_->weights].template At<T>(frame);
+  const uint64_t pairs = CachePairs(frame.position, plan_->capacity, plan_->first_position);
+  for (uint64_t i = 0; i < pairs; ++i) {
+    if (words[i] == id) weight += weights[i];
+  }
+  return weight;
+}
+
+template <class T>
 T NeuralCacheMix<T>::Keep() const {
   const bool none = plan_ == nullptr || (total_ == T{0} && empty_cache_ == EmptyCache::kNormalised);
   return none ? -T{0} : log_keep_;
@@ -78,16 +91,15 @@ template <class LogProbability>
 size_t NeuralCacheMix<T>::MixHeld(const ClusterView<T>& cluster,
                                   const ClusterFunctions<T>& functions, QueryMemory<T>& memory,
                                   const LogProbability& log_probability) const {
-  memory.held_ids.clear();
-  memory.held_weights.clear();
-  memory.held_mixed.clear();
+  uint32_t* const ids = memory.held_ids.data();
+  T *const weights = memory.held_weights.data(), *const mixed = memory.held_mixed.data();
+  size_t count = 0;
   table_->words.ForEachOf(cluster.index, [&](uint32_t id, T weight) {
-    memory.held_ids.push_back(id);
-    memory.held_weights.push_back(weight);
-    memory.held_mixed.push_back(log_probability(id));
+    ids[count] = id;
+    weights[count] = weight;
+    mixed[count++] = log_probability(id);
   });
-  const size_t count = memory.held_ids.size();
-  functions.mix(memory.held_weights.data(), count, Terms(), memory.held_mixed.data());
+  functions.mix(weights, count, Terms(), mixed);
   return count;
 }
 

@@ -49,13 +49,17 @@ class NeuralCacheMix {
   // Fills the table with the words of the cache. REQUIRES: computed(), if the model has a cache.
   void FillTable(const StreamFrame& frame, typename QueryMemory<T>::Table& table);
 
-  // --- mixing. REQUIRES of all but Keep: HasTable().
+  // A word's weight in the cache; 0 if the cache does not hold it. For one word this takes less
+  // than to fill a table. REQUIRES: computed(), if the model has a cache.
+  T SumWeightOf(const StreamFrame& frame, uint32_t id) const;
+
+  // --- mixing. REQUIRES of all but Keep and MixedLogProbability: HasTable().
 
   bool is_in_model() const { return plan_ != nullptr; }
   // What a word that the cache does not hold gets added to its log-probability: log(1 - lambda), or
   // -0, which changes nothing, where no cache is mixed in.
   T Keep() const;
-  // A word's weight in the cache; 0 if the cache does not hold it.
+  // SumWeightOf, from the table.
   T WeightOf(uint32_t id) const { return table_->words.WeightOf(id); }
   // log p of a word with the cache mixed in, from its log p before and its weight in the cache.
   // Monotone in both.

@@ -25,9 +25,9 @@ QueryMemory<T>::QueryMemory(const Model& model, uint32_t streams) {
   while (tables.size() < together) tables.push_back({CachedWords<T>(capacity, firsts), nullptr});
   words.reserve(largest);
   places.reserve(std::min<uint32_t>(largest, kSumBlock) + kPlacesMargin);
-  held_ids.reserve(capacity);
-  held_weights.reserve(capacity);
-  held_mixed.reserve(capacity);
+  held_ids.resize(capacity);
+  held_weights.resize(capacity);
+  held_mixed.resize(capacity);
 }
 
 template <class T>

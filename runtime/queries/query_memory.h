@@ -31,8 +31,8 @@ struct QueryMemory {
   std::vector<Table> tables;
   std::vector<T> words;          // a number for each word of one cluster
   std::vector<uint32_t> places;  // of words in a block of logits
-  // The words of one cluster that the neural cache holds: ids, weights in the cache, and log p with
-  // the cache mixed in.
+  // Room for the words of one cluster that the neural cache holds: ids, weights in the cache, and
+  // log p with the cache mixed in.
   std::vector<uint32_t> held_ids;
   std::vector<T> held_weights, held_mixed;
 };

@@ -23,22 +23,21 @@ void ForChunksOfWords(size_t n, WorkerTeam* team, const Work& work) {
   RunChunks((n + kWordsPerChunk - 1) / kWordsPerChunk, run, team);
 }
 
-// The words' clusters, the head and the cache are open.
+// The word's cluster and the head are open; `weight` is the word's in the cache.
 template <class T>
-void ReadLogProbabilities(QueriedStream<T>& stream, std::span<const uint32_t> ids,
-                          std::span<double> out) {
+double ReadLogProbability(QueriedStream<T>& stream, uint32_t id, T weight) {
   Distribution<T>& distribution = *stream.distribution;
-  const NeuralCacheMix<T>& cache = distribution.cache();
-  double held = 0;
-  for (size_t i = 0; i < ids.size(); ++i) {
-    const size_t cluster = distribution.ClusterOf(ids[i]);
-    const T weight = cache.WeightOf(ids[i]);
-    const T softmax = distribution.View(stream.frame, cluster).SoftmaxLogProbability(ids[i]);
-    out[i] = static_cast<double>(cache.MixedLogProbability(softmax, weight));
-    if (weight != T{0}) ++held;
-    if (cluster > 0) distribution.work().arithmetic += {0, 2, 0};  // log p of the cluster
-  }
-  distribution.CountWords(static_cast<double>(ids.size()), held);
+  const size_t cluster = distribution.ClusterOf(id);
+  const T softmax = distribution.View(stream.frame, cluster).SoftmaxLogProbability(id);
+  if (cluster > 0) distribution.work().arithmetic += {0, 2, 0};  // log p of the cluster
+  distribution.CountWords(1, weight != T{0} ? 1 : 0);
+  return static_cast<double>(distribution.cache().MixedLogProbability(softmax, weight));
+}
+
+// The same of one word, where the cache's weights are computed and need not be in a table.
+template <class T>
+double ReadOneLogProbability(QueriedStream<T>& stream, uint32_t id) {
+  return ReadLogProbability(stream, id, stream.distribution->cache().SumWeightOf(stream.frame, id));
 }
 
 // Computes the few words of the cluster that the cache holds once more.
@@ -78,10 +77,8 @@ template <class T>
 Status LogProbabilityOfWord(std::span<QueriedStream<T>> streams, std::span<const uint32_t> ids,
                             std::span<double> out) {
   KINGLET_RETURN_IF_ERROR(OpenClustersOfWords(streams, ids));
-  KINGLET_RETURN_IF_ERROR(Distribution<T>::OpenCache(streams));
-  for (size_t i = 0; i < streams.size(); ++i) {
-    ReadLogProbabilities(streams[i], ids.subspan(i, 1), out.subspan(i, 1));
-  }
+  KINGLET_RETURN_IF_ERROR(Distribution<T>::ComputeCache(streams));
+  for (size_t i = 0; i < streams.size(); ++i) out[i] = ReadOneLogProbability(streams[i], ids[i]);
   return Status();
 }
 
@@ -89,8 +86,8 @@ template <class T>
 Status LogProbabilityInTurn(QueriedStream<T>& stream, bool has_weights, uint32_t id, double& out) {
   stream.distribution->InvalidateCache();
   if (has_weights) KINGLET_RETURN_IF_ERROR(stream.distribution->TakeCache(stream.frame));
-  KINGLET_RETURN_IF_ERROR(Distribution<T>::OpenCache({&stream, 1}));
-  ReadLogProbabilities(stream, {&id, 1}, {&out, 1});
+  KINGLET_RETURN_IF_ERROR(Distribution<T>::ComputeCache({&stream, 1}));
+  out = ReadOneLogProbability(stream, id);
   return Status();
 }
 
@@ -112,7 +109,9 @@ Status LogProbabilitiesOfWords(QueriedStream<T>& stream, std::span<const uint32_
     distribution.NeedLogitOf(stream.frame, id);
   }
   KINGLET_RETURN_IF_ERROR(Distribution<T>::OpenCache(alone));
-  ReadLogProbabilities(stream, ids, out);
+  for (size_t i = 0; i < ids.size(); ++i) {
+    out[i] = ReadLogProbability(stream, ids[i], distribution.cache().WeightOf(ids[i]));
+  }
   return Status();
 }
 
