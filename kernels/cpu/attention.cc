@@ -1,7 +1,6 @@
 // Sliding-window attention and the neural cache: one query against many stored rows.
 #include <algorithm>
 #include <cstdint>
-#include <cstring>
 #include <span>
 #include <utility>
 #include <variant>
@@ -26,19 +25,27 @@ class WindowAttentionKernel {
         positions_(context.weights.TransposedReals(std::get<SlotColumns>(op.positions).columns)),
         weights_(context.layout[op.weights]),
         out_(context.layout[op.out]),
-        scale_(AttentionScale<float>(op.key_size)) {}
+        scale_(AttentionScale<float>(op.key_size)),
+        together_(
+            std::clamp<size_t>(std::min<size_t>(kMaxWindow / op.window, kMaxKeySize / op.key_size),
+                               1, kMostTogether)) {}
 
   void operator()(std::span<StreamFrame> frames, Chunks heads) const {
     if (AreOfOneStream(frames)) return AttendInTurn(frames, heads);
     for (size_t i = 0; i < frames.size(); ++i) {
-      StoreKeysAndValues<T>(op_, qkv_, keys_, values_, heads, frames[i]);
-      for (size_t head = heads.begin; head < heads.end; ++head) {
-        if (i + 1 < frames.size()) {
-          FetchPart(VisibleSlots(keys_, frames[i + 1]), head, op_.heads);
-          FetchPart(VisibleSlots(values_, frames[i + 1]), head, op_.heads);
-        }
-        Attend(frames[i], head);
-      }
+      StoreKeys<T>(op_, qkv_, keys_, heads, frames[i]);
+      StoreValues<T>(op_, qkv_, values_, heads, frames[i]);
+      const StreamFrame* const next = i + 1 < frames.size() ? &frames[i + 1] : nullptr;
+      const auto fetch = [&](const Operand& ring, size_t head) {
+        if (next != nullptr) FetchPart(VisibleSlots(ring, *next), head, op_.heads);
+      };
+      Attend(
+          heads.end - heads.begin,
+          [&](size_t n) {
+            return Part{&frames[i], heads.begin + n};
+          },
+          [&](const Part& part) { fetch(keys_, part.head); },
+          [&](const Part& part) { fetch(values_, part.head); });
     }
   }
   std::vector<Phase> Phases() && {
@@ -49,68 +56,108 @@ class WindowAttentionKernel {
   std::vector<MemoryRange> WeightMemory() const { return positions_->Memory(); }
 
  private:
+  // A head of a token.
+  struct Part {
+    StreamFrame* frame;
+    size_t head;
+  };
+  // Parts are computed so many at a time, stage by stage: the stages of one part wait for each
+  // other, those of several overlap in the processor.
+  static constexpr size_t kMostTogether = 8;
+
   // Each token's key and value are stored after the window of the token before was read. A head's
   // rows stay in the first-level cache for all tokens.
   void AttendInTurn(std::span<StreamFrame> tokens, Chunks heads) const {
     for (size_t head = heads.begin; head < heads.end; ++head) {
-      for (StreamFrame& frame : tokens) {
-        StoreKeysAndValues<T>(op_, qkv_, keys_, values_, {head, head + 1}, frame);
-        Attend(frame, head);
+      const Chunks alone = {head, head + 1};
+      Attend(
+          tokens.size(),
+          [&](size_t n) {
+            return Part{&tokens[n], head};
+          },
+          [&](const Part& part) { StoreKeys<T>(op_, qkv_, keys_, alone, *part.frame); },
+          [&](const Part& part) { StoreValues<T>(op_, qkv_, values_, alone, *part.frame); });
+    }
+  }
+
+  // Computes parts part_at(0 .. count - 1). Calls before_scores(part) before the keys of a part are
+  // read, and before_sums(part) before its values are, in order.
+  template <class PartAt, class BeforeScores, class BeforeSums>
+  void Attend(size_t count, const PartAt& part_at, const BeforeScores& before_scores,
+              const BeforeSums& before_sums) const {
+    Part parts[kMostTogether];
+    for (size_t first = 0; first < count; first += together_) {
+      const size_t n = std::min(together_, count - first);
+      for (size_t i = 0; i < n; ++i) {
+        parts[i] = part_at(first + i);
+        before_scores(parts[i]);
+        ScoreKeys(parts[i]);
+      }
+      AddPositions(std::span(parts).first(n));
+      for (size_t i = 0; i < n; ++i) {
+        float* const weights = Weights(parts[i]);
+        const size_t masked = FirstVisible(op_, parts[i].frame->position);
+        std::fill_n(weights, masked, 0.0f);
+        vector_->softmax(weights, masked, op_.window);
+      }
+      for (size_t i = 0; i < n; ++i) {
+        before_sums(parts[i]);
+        AddUpValues(parts[i]);
       }
     }
   }
+
   // Where window slots are masked, those that are not are the ring's first ones.
   MemoryRange VisibleSlots(const Operand& ring, const StreamFrame& frame) const {
     const size_t visible = op_.window - FirstVisible(op_, frame.position);
     const size_t count = ring.slot.count / op_.window * visible;
     return std::as_bytes(std::span(ring.slot.template At<T>(frame), count));
   }
-  const T* Query(const StreamFrame& frame, size_t head) const {
-    return qkv_.slot.At<T>(frame) + head * (2 * op_.key_size + op_.value_size);
+  const T* Query(const Part& part) const {
+    return qkv_.slot.At<T>(*part.frame) + part.head * (2 * op_.key_size + op_.value_size);
+  }
+  // Scores, and then weights, of the window slots.
+  float* Weights(const Part& part) const {
+    return weights_.At<float>(*part.frame) + part.head * op_.window;
   }
 
-  void Attend(StreamFrame& frame, size_t head) const {
-    // Window slot s is ring slot (oldest + s) mod window; slots before `first` are masked.
-    const size_t window = op_.window;
-    const size_t oldest = WindowOf(op_, frame.position).Oldest();
-    const size_t first = FirstVisible(op_, frame.position);
-    float* weights = weights_.At<float>(frame) + head * window;
-    Scores(frame, head, oldest, first, weights);
-    std::fill_n(weights, first, 0.0f);
-    vector_->softmax(weights, first, window);
-    Combine(values_.slot.At<T>(frame) + head * op_.value_size, weights, oldest, first,
-            out_.At<float>(frame) + head * op_.value_size);
-  }
-
-  // weights[s] = (q . key + q . position) * key_size^-1/2 for every window slot s from `first` on.
-  void Scores(const StreamFrame& frame, size_t head, size_t oldest, size_t first,
-              float* weights) const {
-    const T* query = Query(frame, head);
+  // weights[s] = q . key for every window slot s that is not masked. Window slot s is ring slot
+  // (oldest + s) mod window; masked slots are the first ones.
+  void ScoreKeys(const Part& part) const {
+    const T* const query = Query(part);
+    float* const weights = Weights(part);
+    const size_t oldest = WindowOf(op_, part.frame->position).Oldest();
+    const size_t masked = FirstVisible(op_, part.frame->position);
     const size_t stride = op_.heads * op_.key_size;
-    const T* keys = keys_.slot.At<T>(frame) + head * op_.key_size;
-    if (first > 0) {
-      std::fill_n(weights, first, 0.0f);
-      Dots({keys, stride, op_.window - first}, query, weights + first);
+    const T* const keys = keys_.slot.At<T>(*part.frame) + part.head * op_.key_size;
+    if (masked > 0) {
+      std::fill_n(weights, masked, 0.0f);
+      Dots({keys, stride, op_.window - masked}, query, weights + masked);
     } else {
       const size_t older = op_.window - oldest;  // ring slots oldest.., then 0..oldest
       Dots({keys + oldest * stride, stride, older}, query, weights);
       Dots({keys, stride, oldest}, query, weights + older);
     }
-
-    float positions[kMaxWindow];
-    if constexpr (std::is_same_v<T, float>) {
-      MultiplyPositions(query, positions);
-    } else {
-      float reals[kMaxKeySize];
-      vector_->dequantise(query, op_.key_size, qkv_.step, reals);
-      MultiplyPositions(reals, positions);
-    }
-    vector_->combine_scores(positions, scale_, op_.window, weights);
   }
 
-  void MultiplyPositions(const float* query, float* out) const {
-    const RealVector vector = {query, out};
-    vector_->real_product(positions_->real_panels(), &vector, 1, Finish{});
+  // weights[s] = (weights[s] + q . position s) * key_size^-1/2
+  void AddPositions(std::span<const Part> parts) const {
+    float positions[kMaxWindow], reals[kMaxKeySize];
+    RealVector vectors[kMostTogether];
+    for (size_t i = 0; i < parts.size(); ++i) {
+      const T* const query = Query(parts[i]);
+      vectors[i].y = positions + i * op_.window;
+      if constexpr (std::is_same_v<T, float>) {
+        vectors[i].x = query;
+      } else {
+        vector_->dequantise(query, op_.key_size, qkv_.step, reals + i * op_.key_size);
+        vectors[i].x = reals + i * op_.key_size;
+      }
+    }
+    vector_->real_product(positions_->real_panels(), vectors, parts.size(), Finish{});
+    for (size_t i = 0; i < parts.size(); ++i) {
+      vector_->combine_scores(vectors[i].y, scale_, op_.window, Weights(parts[i]));
+    }
   }
 
   void Dots(const StridedRows<T>& rows, const T* query, float* out) const {
@@ -122,11 +169,14 @@ class WindowAttentionKernel {
     }
   }
 
-  // out = sum over slots of weight * value; `values` is the head's value in ring slot 0. Weights
-  // before `first` are 0.
-  void Combine(const T* values, const float* weights, size_t oldest, size_t first,
-               float* out) const {
+  // out = sum over slots of weight * value. Weights of masked slots are 0.
+  void AddUpValues(const Part& part) const {
+    const size_t oldest = WindowOf(op_, part.frame->position).Oldest();
+    const size_t first = FirstVisible(op_, part.frame->position);
     const size_t stride = op_.heads * op_.value_size, older = op_.window - oldest;
+    const T* const values = values_.slot.At<T>(*part.frame) + part.head * op_.value_size;
+    const float* const weights = Weights(part);
+    float* const out = out_.At<float>(*part.frame) + part.head * op_.value_size;
     if constexpr (std::is_same_v<T, float>) {
       size_t offsets[kMaxWindow];
       for (size_t s = 0; s < op_.window; ++s) {
@@ -136,18 +186,18 @@ class WindowAttentionKernel {
     } else {
       int16_t codes[kMaxWindow];
       const ActivationQuantiser& quantiser = *op_.weights_quantiser;
-      vector_->quantise(weights, op_.window, quantiser.max_abs, quantiser.step, codes);
-      const float scale = quantiser.step * values_.step;
+      const auto quantise = [&](size_t slot, size_t count, int16_t* to) {
+        vector_->quantise(weights + slot, count, quantiser.max_abs, quantiser.step, to);
+      };
       // Integers may be added in any order, so in the order of the ring.
       if (first > 0) {
-        vector_->weighted_codes({values, stride, op_.window - first}, codes + first, scale,
-                                op_.value_size, out);
-        return;
+        quantise(first, op_.window - first, codes);
+      } else {
+        quantise(0, older, codes + oldest);
+        quantise(older, oldest, codes);
       }
-      int16_t ring_codes[kMaxWindow];
-      std::memcpy(ring_codes + oldest, codes, older * sizeof(int16_t));
-      std::memcpy(ring_codes, codes + older, oldest * sizeof(int16_t));
-      vector_->weighted_codes({values, stride, op_.window}, ring_codes, scale, op_.value_size, out);
+      vector_->weighted_codes({values, stride, op_.window - first}, codes,
+                              quantiser.step * values_.step, op_.value_size, out);
     }
   }
 
@@ -157,6 +207,7 @@ class WindowAttentionKernel {
   SharedPanels positions_;
   Slot weights_, out_;
   float scale_;
+  size_t together_;  // as many parts as AddPositions has memory for
 };
 
 template <class T>

@@ -135,6 +135,40 @@ HWY_INLINE void LongIntegerDots(D16, const StridedRows<int16_t>& rows, const Cod
   }
 }
 
+// Products of rows of kParts SIMD vectors with one vector x, which stays in registers: attention's
+// keys. The last part of a row overlaps the one before it, where x is zero.
+template <class Products, size_t kParts, class D16>
+HWY_INLINE void ShortIntegerDots(D16 d16, const StridedRows<int16_t>& rows, const CodeDots& vector,
+                                 size_t n, float scale, float factor) {
+  constexpr size_t kCodes = hn::MaxLanes(d16);
+  const hn::Repartition<int32_t, D16> d32;
+  const hn::FixedTag<float, 4> four;
+  const size_t last = n - kCodes, whole = (kParts - 1) * kCodes;
+  hn::Vec<D16> x[kParts];
+  for (size_t p = 0; p + 1 < kParts; ++p) x[p] = hn::LoadU(d16, vector.x + p * kCodes);
+  x[kParts - 1] =
+      hn::IfThenZeroElse(hn::FirstN(d16, whole - last), hn::LoadU(d16, vector.x + last));
+  const auto multiply = [&](const int16_t* row) HWY_ATTR {
+    auto sum = hn::Zero(d32);
+    for (size_t p = 0; p + 1 < kParts; ++p) {
+      sum = Products::Add(d32, sum, hn::LoadU(d16, row + p * kCodes), x[p]);
+    }
+    return Products::Add(d32, sum, hn::LoadU(d16, row + last), x[kParts - 1]);
+  };
+  size_t row = 0;
+  for (; row + 4 <= rows.count; row += 4) {
+    const int16_t* const first = rows.data + row * rows.stride;
+    const hn::Vec<decltype(d32)> sums[4] = {multiply(first), multiply(first + rows.stride),
+                                            multiply(first + 2 * rows.stride),
+                                            multiply(first + 3 * rows.stride)};
+    hn::StoreU(ScaledDots(SumsOfElements(d32, sums), scale, factor), four, vector.out + row);
+  }
+  for (; row < rows.count; ++row) {
+    const auto sum = hn::SumOfLanes(d32, multiply(rows.data + row * rows.stride));
+    vector.out[row] = factor * (static_cast<float>(hn::GetLane(sum)) * scale);
+  }
+}
+
 // Vectors whose products with four rows are held in registers together.
 constexpr size_t kDotVectors = HWY_TARGET == HWY_AVX3 ? 4 : 2;
 
@@ -149,7 +183,13 @@ HWY_INLINE void IntegerDotsWith(const StridedRows<int16_t>& rows, const CodeDots
       LongIntegerDots<Products, kDotVectors>(d16, rows, vectors + v, n, scale, factor);
     }
     for (; v < count; ++v) {
-      LongIntegerDots<Products, 1>(d16, rows, vectors + v, n, scale, factor);
+      if (n <= hn::MaxLanes(d16)) {
+        ShortIntegerDots<Products, 1>(d16, rows, vectors[v], n, scale, factor);
+      } else if (n <= 2 * hn::MaxLanes(d16)) {
+        ShortIntegerDots<Products, 2>(d16, rows, vectors[v], n, scale, factor);
+      } else {
+        LongIntegerDots<Products, 1>(d16, rows, vectors + v, n, scale, factor);
+      }
     }
   };
   if (n >= hn::MaxLanes(wide)) return multiply(wide);
@@ -177,22 +217,34 @@ HWY_INLINE void WeightedColumns(D16 d16, const StridedRows<int16_t>& rows, const
   const hn::Repartition<int32_t, D16> d32;
   const hn::Repartition<float, D16> reals;
   const hn::FixedTag<float, 4> four;
-  auto lower = hn::Zero(d32), upper = hn::Zero(d32);
-  const auto add = [&](const int16_t* row, hn::Vec<D16> next, int32_t pair) HWY_ATTR {
+  // Two sums of each column, so that few additions wait for each other.
+  hn::Vec<decltype(d32)> lowers[2] = {hn::Zero(d32), hn::Zero(d32)};
+  hn::Vec<decltype(d32)> uppers[2] = {hn::Zero(d32), hn::Zero(d32)};
+  const auto add = [&](size_t which, const int16_t* row, hn::Vec<D16> next, int32_t pair) HWY_ATTR {
     const auto weights = hn::BitCast(d16, hn::Set(d32, pair));
     const auto values = hn::LoadU(d16, row);
+    auto &lower = lowers[which], &upper = uppers[which];
     lower = Products::Add(d32, lower, hn::InterleaveLower(d16, values, next), weights);
     upper = Products::Add(d32, upper, hn::InterleaveUpper(d16, values, next), weights);
   };
+  const auto add_two = [&](size_t which, size_t r) HWY_ATTR {
+    const int16_t* const row = rows.data + r * rows.stride + c;
+    add(which, row, hn::LoadU(d16, row + rows.stride), LoadPair(codes + r));
+  };
   size_t r = 0;
-  for (; r + 2 <= rows.count; r += 2) {
-    const int16_t* row = rows.data + r * rows.stride + c;
-    add(row, hn::LoadU(d16, row + rows.stride), LoadPair(codes + r));
+  for (; r + 4 <= rows.count; r += 4) {
+    add_two(0, r);
+    add_two(1, r + 2);
+  }
+  if (r + 2 <= rows.count) {
+    add_two(0, r);
+    r += 2;
   }
   if (r < rows.count) {
     const int16_t last[2] = {codes[r], 0};
-    add(rows.data + r * rows.stride + c, hn::Zero(d16), LoadPair(last));
+    add(0, rows.data + r * rows.stride + c, hn::Zero(d16), LoadPair(last));
   }
+  const auto lower = hn::Add(lowers[0], lowers[1]), upper = hn::Add(uppers[0], uppers[1]);
   // Interleaving works within 128 bits: each result has four of eight neighbouring columns.
   alignas(64) float sums[2][hn::MaxLanes(reals)];
   hn::Store(hn::Mul(hn::ConvertTo(reals, lower), hn::Set(reals, scale)), reals, sums[0]);

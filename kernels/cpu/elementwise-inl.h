@@ -49,7 +49,7 @@ HWY_INLINE void StoreCodes([[maybe_unused]] D d, V x, int16_t* codes) {
 }
 
 void QuantiseReals(const float* x, size_t n, float max_abs, float step, int16_t* codes) {
-  ForEach(0, n, [&](auto d, size_t i) HWY_ATTR {
+  ForEachOverlapping(n, [&](auto d, size_t i) HWY_ATTR {
     const auto clamped = Clamped(d, hn::LoadU(d, x + i), max_abs);
     StoreCodes(d, hn::Div(clamped, hn::Set(d, step)), codes + i);
   });
@@ -91,9 +91,8 @@ HWY_INLINE hn::Vec<D> Dequantised(D d, const int16_t* codes, float step) {
 }
 
 void Dequantise(const int16_t* codes, size_t n, float step, float* out) {
-  ForEach(0, n, [&](auto d, size_t i) HWY_ATTR {
-    hn::StoreU(Dequantised(d, codes + i, step), d, out + i);
-  });
+  ForEachOverlapping(n, [&](auto d, size_t i)
+                            HWY_ATTR { hn::StoreU(Dequantised(d, codes + i, step), d, out + i); });
 }
 
 void AddReals(const float* x, size_t n, float* y) {

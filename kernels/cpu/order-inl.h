@@ -34,6 +34,18 @@ HWY_INLINE void ForEach(size_t begin, size_t n, const Body& body) {
   for (; i < n; ++i) body(Real(), i);
 }
 
+// The same over [0, width), but the last vector overlaps the one before, where there is one.
+// REQUIRES: computing an element twice is harmless, so the body reads nothing that it writes.
+template <class Body>
+HWY_INLINE void ForEachOverlapping(size_t width, const Body& body) {
+  if (width < kWidth) {
+    for (size_t c = 0; c < width; ++c) body(Real(), c);
+    return;
+  }
+  for (size_t c = 0; c + kWidth <= width; c += kWidth) body(Reals(), c);
+  if (width % kWidth != 0) body(Reals(), width - kWidth);
+}
+
 // Rule 4: the 16 chains fold j += j + 8, + 4, + 2, + 1. `chains` is 64-byte aligned.
 HWY_INLINE float FoldChains(const float* chains) {
   const hn::FixedTag<float, 4> d;

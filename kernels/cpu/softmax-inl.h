@@ -101,19 +101,6 @@ void Softmax(float* x, size_t first, size_t n) {
   });
 }
 
-// Runs body(d, c) over [0, width): whole vectors, the last one overlapping the one before; single
-// elements where the width is below one vector. Elements are independent, so computing one twice
-// is harmless.
-template <class Body>
-HWY_INLINE void ForEachOverlapping(size_t width, const Body& body) {
-  if (width < kWidth) {
-    for (size_t c = 0; c < width; ++c) body(Real(), c);
-    return;
-  }
-  for (size_t c = 0; c + kWidth <= width; c += kWidth) body(Reals(), c);
-  if (width % kWidth != 0) body(Reals(), width - kWidth);
-}
-
 void WeightedReals(const float* values, const size_t* offsets, const float* weights, size_t count,
                    size_t width, float* out) {
   ForEachOverlapping(width, [&](auto d, size_t c) HWY_ATTR {

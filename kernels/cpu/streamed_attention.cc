@@ -65,7 +65,8 @@ class StreamedAttentionKernel {
   }
 
   void operator()(StreamFrame& frame) const {
-    StoreKeysAndValues<T>(op_, qkv_, keys_, values_, {0, op_.heads}, frame);
+    StoreKeys<T>(op_, qkv_, keys_, {0, op_.heads}, frame);
+    StoreValues<T>(op_, qkv_, values_, {0, op_.heads}, frame);
     const std::array<Run<T>, 3> runs = Runs(frame);
     float* weights = weights_.At<float>(frame);
     const size_t first = FirstVisible(op_, frame.position);

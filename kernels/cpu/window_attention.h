@@ -14,19 +14,26 @@
 
 namespace kinglet::cpu {
 
-// Copies the keys and values of heads [begin, end) to the ring slot of the frame's position. T is
-// what the buffers hold: int16_t codes, or float.
+// Copies the keys, or the values, of heads [begin, end) to the ring slot of the frame's position. T
+// is what the buffers hold: int16_t codes, or float.
 template <class T>
-void StoreKeysAndValues(const WindowAttention& op, const Operand& qkv, const Operand& keys,
-                        const Operand& values, Chunks heads, StreamFrame& frame) {
-  const size_t slot = WindowOf(op, frame.position).newest;
-  const size_t stride = 2 * size_t{op.key_size} + op.value_size;
-  T* to_keys = keys.slot.At<T>(frame) + slot * op.heads * op.key_size;
-  T* to_values = values.slot.At<T>(frame) + slot * op.heads * op.value_size;
+void StoreKeys(const WindowAttention& op, const Operand& qkv, const Operand& keys, Chunks heads,
+               const StreamFrame& frame) {
+  const size_t size = op.key_size, stride = 2 * size + op.value_size;
+  const T* const from = qkv.slot.At<T>(frame) + size;
+  T* const to = keys.slot.At<T>(frame) + WindowOf(op, frame.position).newest * op.heads * size;
   for (size_t head = heads.begin; head < heads.end; ++head) {
-    const T* key = qkv.slot.At<T>(frame) + head * stride + op.key_size;
-    std::memcpy(to_keys + head * op.key_size, key, op.key_size * sizeof(T));
-    std::memcpy(to_values + head * op.value_size, key + op.key_size, op.value_size * sizeof(T));
+    std::memcpy(to + head * size, from + head * stride, size * sizeof(T));
+  }
+}
+template <class T>
+void StoreValues(const WindowAttention& op, const Operand& qkv, const Operand& values, Chunks heads,
+                 const StreamFrame& frame) {
+  const size_t size = op.value_size, first = 2 * size_t{op.key_size};
+  const T* const from = qkv.slot.At<T>(frame) + first;
+  T* const to = values.slot.At<T>(frame) + WindowOf(op, frame.position).newest * op.heads * size;
+  for (size_t head = heads.begin; head < heads.end; ++head) {
+    std::memcpy(to + head * size, from + head * (first + size), size * sizeof(T));
   }
 }
 
