@@ -16,6 +16,8 @@ namespace kinglet {
 struct NineBitRow {
   static constexpr uint64_t kBlock = 64;
   static constexpr int64_t kLargest = 255;  // in magnitude, which quantisers limit
+  // Products keep a whole vector on the stack, so longer rows are not made (runtime/lower).
+  static constexpr uint64_t kMostCodes = 8192;
   uint64_t count;
 
   KINGLET_HOST_DEVICE constexpr uint64_t Padded() const {

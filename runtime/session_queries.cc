@@ -214,8 +214,8 @@ Result<uint32_t> Session::Sample(uint64_t seed, double temperature, uint32_t lan
 // --- everything that a query can need
 
 Status Session::ComputeAllLanes(std::span<const uint32_t> lanes) {
-  return contents_->Ask(lanes, [](auto streams, size_t) {
-    return ComputeFirst(streams, Computing::kAll, Logits::kKept);
+  return contents_->Ask(lanes, []<class T>(std::span<QueriedStream<T>> streams, size_t) {
+    return Distribution<T>::ComputeAll(streams);
   });
 }
 

@@ -223,8 +223,6 @@ Status TextBlock::Ask(std::span<const uint32_t> next, std::span<double> out, Com
     for (size_t i = 0; i < count; ++i) {
       if (!together || i > 0) KINGLET_RETURN_IF_ERROR(AppendToCache(first + i));
       if (i >= asked) continue;
-      // One of them has the table of the cache's words, in which one token changes one pair.
-      streams[i].distribution = &distributions.front();
       KINGLET_RETURN_IF_ERROR(
           LogProbabilityInTurn(streams[i], together, next[first + i], out[first + i]));
     }

@@ -3,8 +3,8 @@
 // one by one give:
 //
 // * Steps that keep nothing from token to token run on all tokens at once, as on lanes.
-// * Attention writes its keys and values token by token, each after the window of the token before
-//   was read. A kernel that takes one stream (Phase::takes_one_stream) does so for all tokens in
+// * Attention writes its keys and values token by token, each after the token before read those of
+//   its window. A kernel that takes one stream (Phase::takes_one_stream) does so for all tokens in
 //   one run, head by head.
 // * A pair of the neural cache is stored after the query for the token before. The cache's weights
 //   are computed token by token, or, by a kernel that takes one stream, for tokens together: each

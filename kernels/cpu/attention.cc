@@ -65,8 +65,8 @@ class WindowAttentionKernel {
   // other, those of several overlap in the processor.
   static constexpr size_t kMostTogether = 8;
 
-  // Each token's key and value are stored after the window of the token before was read. A head's
-  // rows stay in the first-level cache for all tokens.
+  // Each token's key is stored after the token before read the keys of its window, and its value
+  // after that one read the values. A head's rows stay in the first-level cache for all tokens.
   void AttendInTurn(std::span<StreamFrame> tokens, Chunks heads) const {
     for (size_t head = heads.begin; head < heads.end; ++head) {
       const Chunks alone = {head, head + 1};
@@ -341,7 +341,7 @@ Kernel BindOp(const WindowAttention& op, const BindContext& context) {
 Kernel BindOp(const CacheWeights& op, const BindContext& context) {
   const Operand hidden(context, op.hidden), keys(context, op.keys);
   if (hidden.real()) return {CacheWeightsKernel<float>(op, context).Phases()};
-  if (keys.element == Element::kCode9 && hidden.slot.count > kMostNineBitCodes) return {};
+  if (keys.element == Element::kCode9 && hidden.slot.count > NineBitRow::kMostCodes) return {};
   if (!hidden.code16() || !SumFitsInt32(hidden.slot.count, hidden.largest, keys.largest)) return {};
   return {CacheWeightsKernel<int16_t>(op, context).Phases()};
 }

@@ -135,8 +135,9 @@ HWY_INLINE void LongIntegerDots(D16, const StridedRows<int16_t>& rows, const Cod
   }
 }
 
-// Products of rows of kParts SIMD vectors with one vector x, which stays in registers: attention's
-// keys. The last part of a row overlaps the one before it, where x is zero.
+// Products of one vector x, which stays in registers, with rows of up to kParts SIMD vectors, such
+// as attention's keys. The last part of a row overlaps the one before it, where x is zero.
+// REQUIRES: n is more codes than kParts - 1 SIMD vectors have, and at least one's.
 template <class Products, size_t kParts, class D16>
 HWY_INLINE void ShortIntegerDots(D16 d16, const StridedRows<int16_t>& rows, const CodeDots& vector,
                                  size_t n, float scale, float factor) {

@@ -32,6 +32,7 @@ struct RowPart {
   HWY_INLINE RowPart(const uint8_t* low_bytes, const uint8_t* sign_bits) {
     const LowBytes d8;
     const auto low = hn::LoadU(d8, low_bytes);
+    // Reads a bit for each byte, and no more. (Later versions of Highway may read 8 bytes.)
     const auto high = hn::VecFromMask(d8, hn::LoadMaskBits(d8, sign_bits));
     first = hn::BitCast(RowCodes(), hn::InterleaveLower(d8, low, high));
     second = hn::BitCast(RowCodes(), hn::InterleaveUpper(d8, low, high));
@@ -75,7 +76,7 @@ class OrderedVectors {
     hn::StoreU(hn::LoadU(eight, codes + 8), eight, to + kPart / 2);
   }
   size_t stride_;
-  alignas(64) int16_t codes_[kMostNineBitCodes];
+  alignas(64) int16_t codes_[NineBitRow::kMostCodes];
 };
 
 // The elements of sums[v * kRows + r] add up to row r . x of vector v. The rows lie one after the
@@ -143,7 +144,7 @@ template <class Products>
 HWY_INLINE void NineBitDotsWith(const NineBitRows& rows, const CodeDots* vectors, size_t count,
                                 float scale, float factor) {
   constexpr size_t kMost = HWY_TARGET == HWY_AVX3 ? 8 : 4;
-  const size_t fit = kMostNineBitCodes / rows.row.Padded();
+  const size_t fit = NineBitRow::kMostCodes / rows.row.Padded();
   size_t v = 0;
   for (; kMost <= fit && v + kMost <= count; v += kMost) {
     NineBitDotsOf<Products, kMost>(rows, vectors + v, scale, factor);

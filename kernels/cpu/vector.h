@@ -120,7 +120,6 @@ struct StridedRows {
   size_t count;
 };
 
-inline constexpr size_t kMostNineBitCodes = 8192;
 // Rows of codes in 9 bits, one after the other.
 struct NineBitRows {
   const uint8_t* data;
@@ -171,7 +170,7 @@ struct VectorFunctions {
   // bits.
   void (*integer_dots)(const StridedRows<int16_t>& rows, const CodeDots* vectors, size_t count,
                        size_t n, float scale, float factor);
-  // The same of rows of codes in 9 bits, at most kMostNineBitCodes with their padding.
+  // The same of rows of codes in 9 bits, at most NineBitRow::kMostCodes.
   void (*nine_bit_dots)(const NineBitRows& rows, const CodeDots* vectors, size_t count, float scale,
                         float factor);
   // out[r] = factor * (rows[r] . x), rule 4.
@@ -222,7 +221,7 @@ struct VectorFunctions {
 
   void (*layer_norm)(const float* x, size_t n, const float* gain, const float* bias, float epsilon,
                      float* y);
-  // The codes fit in 16 bits.
+  // The codes fit in 16 bits. Numbers and codes are different memory, as in `dequantise`.
   void (*quantise)(const float* x, size_t n, float max_abs, float step, int16_t* codes);
   float (*largest_magnitude)(const float* x, size_t n);
   void (*fixed_point)(const float* x, size_t n, float step, int16_t* codes);  // step is not 0

@@ -112,8 +112,9 @@ KINGLET_HOST_DEVICE void CacheProductsOf(const CacheProducts& p, const Work& wor
   float* const weights = work.At<float>(lane, pairs.weights) + first;
   T* const q = SharedMemory(work.block).Take<T>(width);
   work.block.ForEach(width, [&](uint64_t i) { q[i] = hidden[i]; });
-  const T* const keys = work.At<T>(lane, pairs.keys.place) + uint64_t{first} * width;
-  const auto key = [&](uint64_t i) { return keys + i * width; };
+  const auto key = [&](uint64_t i) {
+    return work.At<T>(lane, pairs.keys.place) + (first + i) * width;
+  };
   if constexpr (std::is_same_v<T, float>) {
     RealDots(work.block, count, width, q, key,
              [&](uint64_t i, float dot) { weights[i] = pairs.theta * dot; });

@@ -77,7 +77,7 @@ class PlanBuilder {
     const BufferId id = RingLike(std::move(name), row, ring, like);
     BufferSpec& spec = plan_.buffers[static_cast<size_t>(id)];
     if (spec.element == Element::kCode16 && LargestCode(*spec.quantiser) <= NineBitRow::kLargest &&
-        NineBitRow{row}.Bytes() < row * sizeof(int16_t)) {
+        row <= NineBitRow::kMostCodes && NineBitRow{row}.Bytes() < row * sizeof(int16_t)) {
       spec.element = Element::kCode9;
       spec.row = row;
     }

@@ -43,7 +43,7 @@ Status NeuralCacheMix<T>::TakeWeights(const StreamFrame& frame, QueryWork& work)
   if (!std::isfinite(total)) return NotFinite(frame);
   total_ = total;
   computed_ = true;
-  // The table adds up the weights word by word.
+  // Weights are added up word by word: all of them for a table, as is counted here, or one word's.
   const auto pairs =
       static_cast<double>(CachePairs(frame.position, plan_->capacity, plan_->first_position));
   work.arithmetic += {0, pairs, pairs};

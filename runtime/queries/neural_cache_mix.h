@@ -33,7 +33,7 @@ class NeuralCacheMix {
   // Another token is the stream's last one: the weights are to be computed again.
   void Invalidate();
 
-  // --- what a query does first (Distribution::OpenCache)
+  // --- what a query does first (Distribution::ComputeCache, OpenCache)
 
   // Whether the weights after the last token were taken.
   bool computed() const { return computed_; }

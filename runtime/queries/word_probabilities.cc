@@ -37,7 +37,9 @@ double ReadLogProbability(QueriedStream<T>& stream, uint32_t id, T weight) {
 // The same of one word, where the cache's weights are computed and need not be in a table.
 template <class T>
 double ReadOneLogProbability(QueriedStream<T>& stream, uint32_t id) {
-  return ReadLogProbability(stream, id, stream.distribution->cache().SumWeightOf(stream.frame, id));
+  const NeuralCacheMix<T>& cache = stream.distribution->cache();
+  return ReadLogProbability(
+      stream, id, cache.HasTable() ? cache.WeightOf(id) : cache.SumWeightOf(stream.frame, id));
 }
 
 // Computes the few words of the cluster that the cache holds once more.

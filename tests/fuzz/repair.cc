@@ -7,9 +7,9 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
-#include <string>
 #include <vector>
 
+#include "runtime/state.h"
 #include "tests/format/editable_model_generated.h"
 #include "tests/fuzz/state_models.h"
 
@@ -68,13 +68,15 @@ void RepairModelFile(std::span<std::byte> file) {
 }
 
 void RepairState(std::span<std::byte> input) {
-  // "KGLS", version, bytes of a real, last token; position, tokens of the source; the digest.
-  constexpr size_t kDigestAt = 32, kDigestBytes = 32, kChecksumBytes = 8;
+  // "KGLS", version; bytes of a real, last token, position, tokens of the source; the digest.
+  constexpr size_t kVersionEnd = 8, kDigestAt = 32, kDigestBytes = 32, kChecksumBytes = 8;
   if (input.size() < 1 + kDigestAt + kDigestBytes + kChecksumBytes) return;
-  const std::string digest = StateModel(static_cast<uint8_t>(input[0]))->file().digest();
+  const State empty(StateModel(static_cast<uint8_t>(input[0])));
+  std::vector<std::byte> start(empty.BlobBytes());
+  empty.WriteBlob(start);
   const std::span<std::byte> blob = input.subspan(1);
-  std::memcpy(blob.data(), "KGLS", 4);
-  std::memcpy(blob.data() + kDigestAt, digest.data(), std::min(digest.size(), kDigestBytes));
+  std::memcpy(blob.data(), start.data(), kVersionEnd);
+  std::memcpy(blob.data() + kDigestAt, start.data() + kDigestAt, kDigestBytes);
   Store64(blob, blob.size() - kChecksumBytes,
           XXH3_64bits(blob.data(), blob.size() - kChecksumBytes));
 }

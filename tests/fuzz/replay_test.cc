@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "runtime/state.h"
+#include "tests/fuzz/state_models.h"
 #include "tests/fuzz/targets.h"
 
 namespace kinglet::fuzz {
@@ -40,6 +42,16 @@ TEST(Fuzz, EveryFolderHasATarget) {
   }
   EXPECT_EQ(FindTarget("no such target"), nullptr);
   EXPECT_LE(Targets().size(), 10U);
+}
+
+// Else no change of a seed would reach what comes after the version and the digests.
+TEST(Fuzz, SeedsOfStatesAreStatesOfTheirModels) {
+  for (uint8_t choice = 0; choice < kStateModels; ++choice) {
+    const auto seed = BytesOf(KINGLET_TEST_DATA "/fuzz/state/" + std::to_string(choice));
+    ASSERT_EQ(static_cast<uint8_t>(seed.at(0)), choice);
+    const auto state = State::ReadBlob(StateModel(choice), std::span(seed).subspan(1));
+    EXPECT_TRUE(state.ok()) << static_cast<int>(choice) << ": " << state.status().message();
+  }
 }
 
 TEST(Fuzz, RepairedChangesReachTheChecksBehindTheDigests) {

@@ -9,7 +9,7 @@
 
 namespace kinglet::fuzz {
 
-inline constexpr uint8_t kStateModels = 6;
+inline constexpr uint8_t kStateModels = 7;
 
 // Made once. Models repeat: `choice` modulo kStateModels.
 const std::shared_ptr<const Model>& StateModel(uint8_t choice);

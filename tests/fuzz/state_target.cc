@@ -30,7 +30,9 @@ std::array<std::shared_ptr<const Model>, kStateModels> MakeStateModels() {
               {.cells = {RecurrentCell::kQrnn, RecurrentCell::kGru}, .cache_capacity = 3})),
           OpenDraft(TinyTransformer({.positions = TinyPositions::kAbsolute})),
           OpenDraft(TinyTranslation()),
-          OpenDraft(TinyMasked({.bits = 4, .quantised = true, .scores = 3}))};
+          OpenDraft(TinyMasked({.bits = 4, .quantised = true, .scores = 3})),
+          // Its cache has rows of 9 bits (kernels/nine_bit_row.h).
+          OpenDraft(TinyMicronet({.quantised = true, .cache_capacity = 4, .width = 40}))};
 }
 
 }  // namespace

@@ -43,6 +43,10 @@ std::vector<NamedDraft> Drafts() {
     micronet.cache_capacity = 50;
     micronet.window = 40;
     drafts.push_back({"MicroNet, long memory" + suffix, TinyMicronet(micronet)});
+    // Several chunks of a cache whose keys take 9 bits.
+    micronet.cache_capacity = 150;
+    micronet.width = 40;
+    drafts.push_back({"MicroNet, long cache" + suffix, TinyMicronet(micronet)});
     for (const TinyPositions positions : {TinyPositions::kSlots, TinyPositions::kRelative,
                                           TinyPositions::kAbsolute, TinyPositions::kTable}) {
       for (const bool masked : {false, true}) {

@@ -358,11 +358,11 @@ void AddAttentionEdges(std::vector<OpCase>& cases) {
                                                                {2, 3, 5, 6},
                                                                {3, 16, 8, 31},
                                                                {2, 33, 17, 40},
-                                                               {1, 64, 48, 32},
-                                                               {4, 32, 32, 97},
+                                                               {9, 64, 48, 32},
+                                                               {7, 200, 8, 100},
                                                                {8, 24, 24, 97},
                                                                {1, 1030, 3, 4},
-                                                               {1, 2, 20, 1100}}};
+                                                               {2, 2, 20, 1100}}};
   for (const auto& [heads, key_size, value_size, window] : kShapes) {
     for (const int bits : {0, 4, 9, 16, 18}) {
       for (const StreamStart start : {StreamStart::kMasked, StreamStart::kZeros}) {
@@ -432,6 +432,7 @@ void AddCacheEdges(std::vector<OpCase>& cases) {
     }
   }
   for (const uint64_t position : {1u, 6u, 7u, 8u}) cases.push_back(LateCacheCase(position));
+  cases.push_back(CacheWeightsCase("CacheWeights", 8193, 3, 9, 5, Fill::kRandom));
   for (const Fill fill : {Fill::kSpecial, Fill::kExtreme, Fill::kZero}) {
     for (const int bits : {0, 9}) {
       cases.push_back(CacheWeightsCase("CacheWeights", 40, 1500, bits, 1400, fill));

@@ -267,11 +267,11 @@ Result<std::vector<ModeRun>> StartModes(const std::shared_ptr<const Model>& mode
   const uint64_t modes = setup.queries.size();
   const auto check = [&](uint64_t fit, uint64_t bytes, const std::string& where) -> Status {
     if (setup.lanes <= fit) return Status();
-    return Status::Refusal(
-        KINGLET_OUT_OF_MEMORY, "bench",
-        std::to_string(setup.lanes) + " lanes in " + std::to_string(modes) + " modes",
-        "at most " + std::to_string(fit) + " lanes",
-        "more than " + std::to_string(bytes) + " bytes" + where);
+    return Status::Refusal(KINGLET_OUT_OF_MEMORY, "bench",
+                           std::to_string(setup.lanes) + " lanes in " + std::to_string(modes) +
+                               (modes == 1 ? " mode" : " modes"),
+                           "at most " + std::to_string(fit) + " lanes",
+                           "more than " + std::to_string(bytes) + " bytes" + where);
   };
   const uint64_t limit = model->session_memory_limit();
   KINGLET_RETURN_IF_ERROR(check(Session::LanesThatFit(*model, limit / modes), limit, ""));

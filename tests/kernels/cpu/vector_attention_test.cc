@@ -88,7 +88,7 @@ TEST_P(Vector, DotsOfSeveralVectorsAreThoseOfEach) {
 TEST_P(Vector, DotsOfRowsInNineBitsAreThoseOfTheirCodes) {
   for (const size_t n : {1u, 15u, 16u, 17u, 63u, 64u, 65u, 256u, 2100u, 8192u}) {
     for (const size_t count : {0u, 1u, 4u, 7u}) {
-      for (const size_t vectors : {1u, 4u, 5u}) {
+      for (const size_t vectors : {1u, 4u, 5u, 8u, 11u}) {
         const NineBitRow row{n};
         std::vector<int16_t> codes(count * n), x(vectors * n);
         for (size_t i = 0; i < codes.size(); ++i) {

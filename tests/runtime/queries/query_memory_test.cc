@@ -17,8 +17,9 @@ TEST(QueryMemory, IsReservedForTheLargestQueryOfAtMostEightStreams) {
     EXPECT_GE(few.words.capacity(), cluster.size);
     EXPECT_GE(few.places.capacity(), cluster.size + kPlacesMargin);  // fewer than a block has
   }
-  EXPECT_GE(few.held_ids.capacity(), 6u);
-  EXPECT_GE(few.held_mixed.capacity(), 6u);
+  EXPECT_EQ(few.held_ids.size(), 6u);
+  EXPECT_EQ(few.held_weights.size(), 6u);
+  EXPECT_EQ(few.held_mixed.size(), 6u);
   EXPECT_GT(QueryMemory<double>::BytesPerStream(model), QueryMemory<float>::BytesPerStream(model));
 }
 
