@@ -85,11 +85,12 @@ Result<std::vector<DeviceAnswer>> Session::Contents::AskDevice(std::span<const u
 
 namespace {
 
-// Every cluster and the cache's weights, if that is what the caller wants computed.
+// Every cluster and the cache's weights, if that is what the caller wants computed. For queries
+// that read few logits.
 template <class T>
-Status ComputeFirst(std::span<QueriedStream<T>> streams, Computing computing, Logits logits) {
+Status ComputeFirst(std::span<QueriedStream<T>> streams, Computing computing) {
   if (computing != Computing::kAll) return Status();
-  KINGLET_RETURN_IF_ERROR(Distribution<T>::OpenClusters(streams, logits));
+  KINGLET_RETURN_IF_ERROR(Distribution<T>::OpenClusters(streams, Logits::kDropped));
   return Distribution<T>::ComputeCache(streams);
 }
 
@@ -113,7 +114,7 @@ Status Session::LogProbabilityLanes(std::span<const uint32_t> lanes, std::span<c
   if (!ranks_on_device(1)) {
     return contents_->AskEach(
         lanes, out, [&](auto streams, size_t first, std::span<double> answers) -> Status {
-          KINGLET_RETURN_IF_ERROR(ComputeFirst(streams, computing, Logits::kDropped));
+          KINGLET_RETURN_IF_ERROR(ComputeFirst(streams, computing));
           return LogProbabilityOfWord(streams, ids.subspan(first, streams.size()), answers);
         });
   }
@@ -142,7 +143,7 @@ Status Session::WriteTopK(std::span<const uint32_t> lanes, uint32_t k, Computing
                           std::span<std::vector<Candidate>> out) {
   if (!ranks_on_device(k)) {
     return contents_->Ask(lanes, [&](auto streams, size_t first) -> Status {
-      KINGLET_RETURN_IF_ERROR(ComputeFirst(streams, computing, Logits::kDropped));
+      KINGLET_RETURN_IF_ERROR(ComputeFirst(streams, computing));
       return FindTopK(streams, k, out.subspan(first, streams.size()));
     });
   }

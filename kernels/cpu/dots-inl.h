@@ -52,6 +52,12 @@ HWY_INLINE hn::Vec<hn::FixedTag<float, 4>> ScaledDots(hn::Vec<hn::FixedTag<int32
   return hn::Mul(hn::Set(four, factor), scaled);
 }
 
+// The same of the sum of all elements of one vector.
+template <class D32>
+HWY_INLINE float ScaledDot(D32 d, hn::Vec<D32> elements, float scale, float factor) {
+  return factor * (static_cast<float>(hn::GetLane(hn::SumOfLanes(d, elements))) * scale);
+}
+
 // kVectors vectors x in parts of one SIMD vector, for products with rows. The last part of a row
 // overlaps the one before it; x is zero in the overlap. So nothing outside the row is read.
 template <class Products, class D16, size_t kVectors>
@@ -129,8 +135,7 @@ HWY_INLINE void LongIntegerDots(D16, const StridedRows<int16_t>& rows, const Cod
     hn::Vec<decltype(d32)> sums[kVectors][1];
     parts.Multiply(at, ahead, sums);
     for (size_t v = 0; v < kVectors; ++v) {
-      const auto sum = static_cast<float>(hn::GetLane(hn::SumOfLanes(d32, sums[v][0])));
-      vectors[v].out[row] = factor * (sum * scale);
+      vectors[v].out[row] = ScaledDot(d32, sums[v][0], scale, factor);
     }
   }
 }
@@ -165,8 +170,7 @@ HWY_INLINE void ShortIntegerDots(D16 d16, const StridedRows<int16_t>& rows, cons
     hn::StoreU(ScaledDots(SumsOfElements(d32, sums), scale, factor), four, vector.out + row);
   }
   for (; row < rows.count; ++row) {
-    const auto sum = hn::SumOfLanes(d32, multiply(rows.data + row * rows.stride));
-    vector.out[row] = factor * (static_cast<float>(hn::GetLane(sum)) * scale);
+    vector.out[row] = ScaledDot(d32, multiply(rows.data + row * rows.stride), scale, factor);
   }
 }
 

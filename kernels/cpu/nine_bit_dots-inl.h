@@ -133,8 +133,7 @@ HWY_INLINE void NineBitDotsOf(const NineBitRows& rows, const CodeDots* vectors, 
     hn::Vec<RowSums> sums[kVectors];
     MultiplyNineBitRows<Products, kVectors, 1>(rows.data + row * stride, rows.row, x, sums);
     for (size_t v = 0; v < kVectors; ++v) {
-      const auto sum = static_cast<float>(hn::GetLane(hn::SumOfLanes(d32, sums[v])));
-      vectors[v].out[row] = factor * (sum * scale);
+      vectors[v].out[row] = ScaledDot(d32, sums[v], scale, factor);
     }
   }
 }

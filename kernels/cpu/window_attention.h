@@ -14,27 +14,27 @@
 
 namespace kinglet::cpu {
 
-// Copies the keys, or the values, of heads [begin, end) to the ring slot of the frame's position. T
-// is what the buffers hold: int16_t codes, or float.
+// Of each of the heads [begin, end), copies `size` elements of its part of qkv, from `first` on, to
+// the ring slot of the frame's position. T is what the buffers hold: int16_t codes, or float.
 template <class T>
-void StoreKeys(const WindowAttention& op, const Operand& qkv, const Operand& keys, Chunks heads,
-               const StreamFrame& frame) {
-  const size_t size = op.key_size, stride = 2 * size + op.value_size;
-  const T* const from = qkv.slot.At<T>(frame) + size;
-  T* const to = keys.slot.At<T>(frame) + WindowOf(op, frame.position).newest * op.heads * size;
+void StoreInRing(const WindowAttention& op, const Operand& qkv, size_t first, size_t size,
+                 const Operand& ring, Chunks heads, const StreamFrame& frame) {
+  const size_t stride = 2 * size_t{op.key_size} + op.value_size;
+  const T* const from = qkv.slot.At<T>(frame) + first;
+  T* const to = ring.slot.At<T>(frame) + WindowOf(op, frame.position).newest * op.heads * size;
   for (size_t head = heads.begin; head < heads.end; ++head) {
     std::memcpy(to + head * size, from + head * stride, size * sizeof(T));
   }
 }
 template <class T>
+void StoreKeys(const WindowAttention& op, const Operand& qkv, const Operand& keys, Chunks heads,
+               const StreamFrame& frame) {
+  StoreInRing<T>(op, qkv, op.key_size, op.key_size, keys, heads, frame);
+}
+template <class T>
 void StoreValues(const WindowAttention& op, const Operand& qkv, const Operand& values, Chunks heads,
                  const StreamFrame& frame) {
-  const size_t size = op.value_size, first = 2 * size_t{op.key_size};
-  const T* const from = qkv.slot.At<T>(frame) + first;
-  T* const to = values.slot.At<T>(frame) + WindowOf(op, frame.position).newest * op.heads * size;
-  for (size_t head = heads.begin; head < heads.end; ++head) {
-    std::memcpy(to + head * size, from + head * (first + size), size * sizeof(T));
-  }
+  StoreInRing<T>(op, qkv, 2 * size_t{op.key_size}, op.value_size, values, heads, frame);
 }
 
 // Brings one of `parts` equal parts of memory that will be read soon to the second-level cache.

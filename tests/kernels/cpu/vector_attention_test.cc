@@ -61,6 +61,26 @@ TEST_P(Vector, IntegersAddUpExactly) {
   }
 }
 
+// Vectors of n codes in x, each with its part of `out`.
+std::vector<CodeDots> DotsOf(const std::vector<int16_t>& x, size_t n, std::vector<float>& out) {
+  const size_t vectors = x.size() / n, rows = out.size() / vectors;
+  std::vector<CodeDots> dots;
+  for (size_t v = 0; v < vectors; ++v) dots.push_back({x.data() + v * n, out.data() + v * rows});
+  return dots;
+}
+// The products of each of those vectors with each row of n codes. Below 2^24, so float holds them.
+std::vector<float> Products(const std::vector<int16_t>& rows, const std::vector<int16_t>& x,
+                            size_t n) {
+  std::vector<float> products;
+  const auto width = static_cast<ptrdiff_t>(n);
+  for (auto vector = x.begin(); vector != x.end(); vector += width) {
+    for (auto row = rows.begin(); row != rows.end(); row += width) {
+      products.push_back(std::inner_product(vector, vector + width, row, 0.0f));
+    }
+  }
+  return products;
+}
+
 TEST_P(Vector, DotsOfSeveralVectorsAreThoseOfEach) {
   for (const size_t vectors : {2u, 3u, 4u, 5u, 8u, 9u}) {
     for (const size_t n : {1u, 15u, 16u, 24u, 31u, 32u, 47u, 64u, 257u}) {
@@ -68,19 +88,10 @@ TEST_P(Vector, DotsOfSeveralVectorsAreThoseOfEach) {
       std::vector<int16_t> rows(kRows * n), x(vectors * n);
       for (size_t i = 0; i < rows.size(); ++i) rows[i] = static_cast<int16_t>(i * 37 % 511) - 255;
       for (size_t i = 0; i < x.size(); ++i) x[i] = static_cast<int16_t>(i * 101 % 511) - 255;
-      std::vector<float> out(vectors * kRows), expected(vectors * kRows);
-      std::vector<CodeDots> dots;
-      for (size_t v = 0; v < vectors; ++v) {
-        dots.push_back({x.data() + v * n, out.data() + v * kRows});
-        for (size_t r = 0; r < kRows; ++r) {
-          const auto begin = x.begin() + static_cast<ptrdiff_t>(v * n);
-          expected[v * kRows + r] =
-              std::inner_product(begin, begin + static_cast<ptrdiff_t>(n),
-                                 rows.begin() + static_cast<ptrdiff_t>(r * n), 0.0f);
-        }
-      }
+      std::vector<float> out(vectors * kRows);
+      const std::vector<CodeDots> dots = DotsOf(x, n, out);
       functions_->integer_dots({rows.data(), n, kRows}, dots.data(), vectors, n, 0.25f, 4.0f);
-      EXPECT_EQ(out, expected) << vectors << " " << n;
+      EXPECT_EQ(out, Products(rows, x, n)) << vectors << " " << n;
     }
   }
 }
@@ -100,19 +111,10 @@ TEST_P(Vector, DotsOfRowsInNineBitsAreThoseOfTheirCodes) {
         for (size_t r = 0; r < count; ++r) {
           row.Store([&](uint64_t i) { return codes[r * n + i]; }, rows.data() + r * row.Bytes());
         }
-        std::vector<float> out(vectors * count), expected(vectors * count);
-        std::vector<CodeDots> dots;
-        for (size_t v = 0; v < vectors; ++v) {
-          dots.push_back({x.data() + v * n, out.data() + v * count});
-          for (size_t r = 0; r < count; ++r) {
-            const auto begin = x.begin() + static_cast<ptrdiff_t>(v * n);
-            expected[v * count + r] =
-                std::inner_product(begin, begin + static_cast<ptrdiff_t>(n),
-                                   codes.begin() + static_cast<ptrdiff_t>(r * n), 0.0f);
-          }
-        }
+        std::vector<float> out(vectors * count);
+        const std::vector<CodeDots> dots = DotsOf(x, n, out);
         functions_->nine_bit_dots({rows.data(), row, count}, dots.data(), vectors, 0.25f, 4.0f);
-        EXPECT_EQ(out, expected) << n << " " << count << " " << vectors;
+        EXPECT_EQ(out, Products(codes, x, n)) << n << " " << count << " " << vectors;
       }
     }
   }
