@@ -1,8 +1,8 @@
 // Scores a random text in one way and writes every number; bench/same_bits_check compares it with
 // other ways. It is built without the converters too, for machines of another kind.
 //
-//   same_bits MODEL OUT [tokens=5000] [backend=cpu|ref|emulated] [threads=1] [lanes=1] [restore=0]
-//             [together=0]
+//   same_bits MODEL OUT [tokens=5000] [backend=cpu|ref|emulated|cuda] [threads=1] [lanes=1]
+//             [restore=0] [together=0]
 //
 // OUT gets doubles as they lie in memory: of each watched lane in turn (the first, the middle and
 // the last, which all have the same text) the log-probability of each next token, and of every word

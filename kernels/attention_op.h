@@ -98,9 +98,10 @@ inline constexpr float kMaskedScore = -1e30f;
 // The token's own k and v are first stored in ring slot position mod window.
 struct WindowAttention {
   static constexpr std::string_view kName = "WindowAttention";
-  BufferId qkv;     // [heads, 2 key_size + value_size]: reals or codes
-  BufferId keys;    // state, [window, heads, key_size], same element as qkv
-  BufferId values;  // state, [window, heads, value_size], same element as qkv
+  BufferId qkv;  // [heads, 2 key_size + value_size]: reals or codes
+  // State, [window, heads, key_size] and [window, heads, value_size] of the element of qkv; or rows
+  // of 9 bits, one in each slot, of heads that have a multiple of 8 codes.
+  BufferId keys, values;
   std::variant<std::monostate, SlotColumns, RelativeRows> positions;
   uint32_t heads, key_size, value_size, window;
   StreamStart start;

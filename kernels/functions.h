@@ -154,9 +154,11 @@ KINGLET_HOST_DEVICE inline float SoftmaxTerm(float x) {
   p = fmaf(p, f, C::kC3);
   p = fmaf(p, f, C::kC2);
   p = fmaf(p, f, C::kC1);
-  // The integer, in the low bits of `shifted`, goes into the exponent.
-  return internal::FloatFromBits(internal::BitsFromFloat(fmaf(p, f, 1.0f)) +
-                                 (internal::BitsFromFloat(shifted) << 23));
+  // The integer is in the low bits of `shifted`. A multiplication by its power of two keeps NaN,
+  // whose low bits differ between processors; where they are zeros, they may go into the exponent.
+  const uint32_t one = internal::BitsFromFloat(1.0f);
+  const float power = internal::FloatFromBits(one + (internal::BitsFromFloat(shifted) << 23));
+  return fmaf(p, f, 1.0f) * power;
 }
 
 // Natural logarithm. log(0) = -infinity, log(x < 0) = NaN, log(infinity) = infinity.

@@ -12,7 +12,8 @@ namespace kinglet {
 // A row of `count` codes from -256 to 255, padded with zeros to a multiple of kBlock. First comes
 // the low byte of each code, then the sign bits, eight codes a byte, the first in the lowest bit:
 //   code i = low[i] - 256 * sign[i]
-// So a row's low bytes and sign bits are both read in whole words.
+// So a row's low bytes and sign bits are both read in whole words, and a part of it that begins and
+// ends at a multiple of 8 codes shares no byte with the rest.
 struct NineBitRow {
   static constexpr uint64_t kBlock = 64;
   static constexpr int64_t kLargest = 255;  // in magnitude, which quantisers limit
@@ -40,6 +41,19 @@ struct NineBitRow {
       signs |= static_cast<uint32_t>(code(i) < 0) << (i - first);
     }
     return static_cast<uint8_t>(signs);
+  }
+  // Changes code i < count.
+  constexpr void Set(uint8_t* row, uint64_t i, int32_t code) const {
+    const auto sign = static_cast<uint8_t>(1 << (i % 8));
+    uint8_t& signs = row[Padded() + i / 8];
+    row[i] = static_cast<uint8_t>(code & 0xFF);
+    signs = static_cast<uint8_t>(code < 0 ? signs | sign : signs & ~sign);
+  }
+  // A part of n codes has PartBytes(n) bytes; where byte k of the part from code `first` on lies in
+  // the row. REQUIRES: n and first are multiples of 8.
+  KINGLET_HOST_DEVICE static constexpr uint64_t PartBytes(uint64_t n) { return n + n / 8; }
+  KINGLET_HOST_DEVICE constexpr uint64_t PartByteAt(uint64_t first, uint64_t n, uint64_t k) const {
+    return k < n ? first + k : Padded() + first / 8 + (k - n);
   }
   // Writes all bytes of a row.
   template <class CodeAt>

@@ -14,7 +14,7 @@ namespace kinglet {
 namespace {
 
 constexpr uint32_t kMagic = 0x534C474B;  // "KGLS"
-constexpr uint32_t kVersion = 3;
+constexpr uint32_t kVersion = 4;
 constexpr uint64_t kDigestDigits = 32;
 constexpr uint64_t kHeaderBytes = 4 * sizeof(uint32_t) + 2 * sizeof(uint64_t) + kDigestDigits;
 constexpr uint64_t kChecksumBytes = sizeof(uint64_t);

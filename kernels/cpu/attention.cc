@@ -33,8 +33,8 @@ class WindowAttentionKernel {
   void operator()(std::span<StreamFrame> frames, Chunks heads) const {
     if (AreOfOneStream(frames)) return AttendInTurn(frames, heads);
     for (size_t i = 0; i < frames.size(); ++i) {
-      StoreKeys<T>(op_, qkv_, keys_, heads, frames[i]);
-      StoreValues<T>(op_, qkv_, values_, heads, frames[i]);
+      StoreKeys(heads, frames[i]);
+      StoreValues(heads, frames[i]);
       const StreamFrame* const next = i + 1 < frames.size() ? &frames[i + 1] : nullptr;
       const auto fetch = [&](const Operand& ring, size_t head) {
         if (next != nullptr) FetchPart(VisibleSlots(ring, *next), head, op_.heads);
@@ -56,10 +56,12 @@ class WindowAttentionKernel {
   std::vector<MemoryRange> WeightMemory() const { return positions_->Memory(); }
 
  private:
-  // A head of a token.
+  // A head of a token; and the codes of the head in all ring slots, where they were decoded.
   struct Part {
     StreamFrame* frame;
     size_t head;
+    const T* keys = nullptr;
+    const T* values = nullptr;
   };
   // Parts are computed so many at a time, stage by stage: the stages of one part wait for each
   // other, those of several overlap in the processor.
@@ -70,15 +72,50 @@ class WindowAttentionKernel {
   void AttendInTurn(std::span<StreamFrame> tokens, Chunks heads) const {
     for (size_t head = heads.begin; head < heads.end; ++head) {
       const Chunks alone = {head, head + 1};
+      Decoded keys(*this, keys_, op_.key_size, {&tokens.front(), head});
+      Decoded values(*this, values_, op_.value_size, {&tokens.front(), head});
       Attend(
           tokens.size(),
           [&](size_t n) {
-            return Part{&tokens[n], head};
+            return Part{&tokens[n], head, keys.rows(), values.rows()};
           },
-          [&](const Part& part) { StoreKeys<T>(op_, qkv_, keys_, alone, *part.frame); },
-          [&](const Part& part) { StoreValues<T>(op_, qkv_, values_, alone, *part.frame); });
+          [&](const Part& part) {
+            StoreKeys(alone, *part.frame);
+            keys.Store(*this, Query(part) + op_.key_size, *part.frame);
+          },
+          [&](const Part& part) {
+            StoreValues(alone, *part.frame);
+            values.Store(*this, Query(part) + 2 * size_t{op_.key_size}, *part.frame);
+          });
     }
   }
+
+  // The codes of a head in all slots of a ring that has 9 bits for each: several tokens decode them
+  // once. Nothing where the ring has other elements, or too many for the stack.
+  class Decoded {
+   public:
+    Decoded(const WindowAttentionKernel& kernel, const Operand& ring, size_t size, const Part& part)
+        : size_(size) {
+      const size_t window = kernel.op_.window;
+      if constexpr (std::is_same_v<T, int16_t>) {
+        if (ring.element != Element::kCode9 || window * size > kMostDecoded) return;
+        kernel.vector_->load_nine_bits(kernel.CodedRows(ring, part, size, window), size, codes_);
+        decoded_ = true;
+      }
+    }
+    const T* rows() const { return decoded_ ? codes_ : nullptr; }
+    void Store(const WindowAttentionKernel& kernel, const T* from, const StreamFrame& frame) {
+      if (!decoded_) return;
+      const size_t slot = WindowOf(kernel.op_, frame.position).newest;
+      std::copy_n(from, size_, codes_ + slot * size_);
+    }
+
+   private:
+    static constexpr size_t kMostDecoded = 8192;
+    size_t size_;
+    bool decoded_ = false;
+    alignas(64) T codes_[kMostDecoded];
+  };
 
   // Computes parts part_at(0 .. count - 1). Calls before_scores(part) before the keys of a part are
   // read, and before_sums(part) before its values are, in order.
@@ -86,14 +123,15 @@ class WindowAttentionKernel {
   void Attend(size_t count, const PartAt& part_at, const BeforeScores& before_scores,
               const BeforeSums& before_sums) const {
     Part parts[kMostTogether];
+    float dots[kMaxWindow];
     for (size_t first = 0; first < count; first += together_) {
       const size_t n = std::min(together_, count - first);
       for (size_t i = 0; i < n; ++i) {
         parts[i] = part_at(first + i);
         before_scores(parts[i]);
-        ScoreKeys(parts[i]);
+        KeyDots(parts[i], dots + i * op_.window);
       }
-      AddPositions(std::span(parts).first(n));
+      AddPositions(std::span(parts).first(n), dots);
       for (size_t i = 0; i < n; ++i) {
         float* const weights = Weights(parts[i]);
         const size_t masked = FirstVisible(op_, parts[i].frame->position);
@@ -107,11 +145,53 @@ class WindowAttentionKernel {
     }
   }
 
+  // The elements of a ring slot, as codes of 9 bits where they are kept so.
+  NineBitRow RowOf(const Operand& ring) const { return {ring.slot.count / op_.window}; }
+  size_t SlotBytes(const Operand& ring) const {
+    const NineBitRow row = RowOf(ring);
+    return ring.element == Element::kCode9 ? row.Bytes() : row.count * sizeof(T);
+  }
   // Where window slots are masked, those that are not are the ring's first ones.
   MemoryRange VisibleSlots(const Operand& ring, const StreamFrame& frame) const {
     const size_t visible = op_.window - FirstVisible(op_, frame.position);
-    const size_t count = ring.slot.count / op_.window * visible;
-    return std::as_bytes(std::span(ring.slot.template At<T>(frame), count));
+    return {ring.slot.template At<std::byte>(frame), visible * SlotBytes(ring)};
+  }
+  // A head's part of the first `count` ring slots, `size` elements of each. `decoded`: those of all
+  // slots, or null.
+  StridedRows<T> Rows(const Operand& ring, const Part& part, const T* decoded, size_t size,
+                      size_t count) const {
+    if (decoded != nullptr) return {decoded, size, count};
+    const size_t stride = op_.heads * size;
+    return {ring.slot.template At<T>(*part.frame) + part.head * size, stride, count};
+  }
+  // The same where the ring keeps codes of 9 bits; a part is a multiple of 8 codes (runtime/lower).
+  NineBitParts CodedRows(const Operand& ring, const Part& part, size_t size, size_t count) const {
+    const NineBitRow row = RowOf(ring);
+    const uint8_t* const slot = ring.slot.template At<uint8_t>(*part.frame);
+    const size_t begin = part.head * size;
+    return {slot + begin, slot + row.Padded() + begin / 8, row.Bytes(), count};
+  }
+  void StoreKeys(Chunks heads, const StreamFrame& frame) const {
+    Store(keys_, op_.key_size, op_.key_size, heads, frame);
+  }
+  void StoreValues(Chunks heads, const StreamFrame& frame) const {
+    Store(values_, 2 * size_t{op_.key_size}, op_.value_size, heads, frame);
+  }
+  // Of each of these heads, the `size` elements of its part of qkv from `first` on.
+  void Store(const Operand& ring, size_t first, size_t size, Chunks heads,
+             const StreamFrame& frame) const {
+    if (ring.element != Element::kCode9) {
+      return StoreInRing<T>(op_, qkv_, first, size, ring, heads, frame);
+    }
+    const NineBitRow row = RowOf(ring);
+    const size_t stride = 2 * size_t{op_.key_size} + op_.value_size;
+    uint8_t* const slot =
+        ring.slot.template At<uint8_t>(frame) + WindowOf(op_, frame.position).newest * row.Bytes();
+    for (size_t head = heads.begin; head < heads.end; ++head) {
+      const int16_t* const codes = qkv_.slot.At<int16_t>(frame) + head * stride + first;
+      vector_->store_nine_bits(codes, size, slot + head * size,
+                               slot + row.Padded() + head * size / 8);
+    }
   }
   const T* Query(const Part& part) const {
     return qkv_.slot.At<T>(*part.frame) + part.head * (2 * op_.key_size + op_.value_size);
@@ -121,27 +201,26 @@ class WindowAttentionKernel {
     return weights_.At<float>(*part.frame) + part.head * op_.window;
   }
 
-  // weights[s] = q . key for every window slot s that is not masked. Window slot s is ring slot
-  // (oldest + s) mod window; masked slots are the first ones.
-  void ScoreKeys(const Part& part) const {
-    const T* const query = Query(part);
-    float* const weights = Weights(part);
-    const size_t oldest = WindowOf(op_, part.frame->position).Oldest();
-    const size_t masked = FirstVisible(op_, part.frame->position);
-    const size_t stride = op_.heads * op_.key_size;
-    const T* const keys = keys_.slot.At<T>(*part.frame) + part.head * op_.key_size;
-    if (masked > 0) {
-      std::fill_n(weights, masked, 0.0f);
-      Dots({keys, stride, op_.window - masked}, query, weights + masked);
+  // dots[i] = q . key of ring slot i, for those that hold a visible window slot.
+  void KeyDots(const Part& part, float* dots) const {
+    const size_t n = op_.key_size, count = op_.window - FirstVisible(op_, part.frame->position);
+    if constexpr (std::is_same_v<T, float>) {
+      vector_->real_dots(Rows(keys_, part, nullptr, n, count), Query(part), n, 1.0f, dots);
     } else {
-      const size_t older = op_.window - oldest;  // ring slots oldest.., then 0..oldest
-      Dots({keys + oldest * stride, stride, older}, query, weights);
-      Dots({keys, stride, oldest}, query, weights + older);
+      const CodeDots query = {Query(part), dots};
+      const float scale = qkv_.step * keys_.step;
+      if (keys_.element == Element::kCode9 && part.keys == nullptr) {
+        vector_->nine_bit_part_dots(CodedRows(keys_, part, n, count), &query, 1, n, scale, 1.0f);
+      } else {
+        vector_->integer_dots(Rows(keys_, part, part.keys, n, count), &query, 1, n, scale, 1.0f);
+      }
     }
   }
 
-  // weights[s] = (weights[s] + q . position s) * key_size^-1/2
-  void AddPositions(std::span<const Part> parts) const {
+  // weights[s] = (q . key of window slot s + q . position s) * key_size^-1/2 for the slots that are
+  // visible. Window slot s is ring slot (oldest + s) mod window; masked slots are the first ones.
+  // `dots`: of each part, as KeyDots leaves them.
+  void AddPositions(std::span<const Part> parts, const float* dots) const {
     float positions[kMaxWindow], reals[kMaxKeySize];
     RealVector vectors[kMostTogether];
     for (size_t i = 0; i < parts.size(); ++i) {
@@ -156,16 +235,19 @@ class WindowAttentionKernel {
     }
     vector_->real_product(positions_->real_panels(), vectors, parts.size(), Finish{});
     for (size_t i = 0; i < parts.size(); ++i) {
-      vector_->combine_scores(vectors[i].y, scale_, op_.window, Weights(parts[i]));
-    }
-  }
-
-  void Dots(const StridedRows<T>& rows, const T* query, float* out) const {
-    if constexpr (std::is_same_v<T, float>) {
-      vector_->real_dots(rows, query, op_.key_size, 1.0f, out);
-    } else {
-      const CodeDots dots = {query, out};
-      vector_->integer_dots(rows, &dots, 1, op_.key_size, qkv_.step * keys_.step, 1.0f);
+      const float* const of_ring = dots + i * op_.window;
+      const size_t oldest = WindowOf(op_, parts[i].frame->position).Oldest();
+      const size_t masked = FirstVisible(op_, parts[i].frame->position);
+      const auto combine = [&](size_t ring_slot, size_t slot, size_t count) {
+        vector_->combine_scores(of_ring + ring_slot, vectors[i].y + slot, scale_, count,
+                                Weights(parts[i]) + slot);
+      };
+      if (masked > 0) {
+        combine(0, masked, op_.window - masked);
+      } else {
+        combine(oldest, 0, op_.window - oldest);
+        combine(0, op_.window - oldest, oldest);
+      }
     }
   }
 
@@ -173,16 +255,16 @@ class WindowAttentionKernel {
   void AddUpValues(const Part& part) const {
     const size_t oldest = WindowOf(op_, part.frame->position).Oldest();
     const size_t first = FirstVisible(op_, part.frame->position);
-    const size_t stride = op_.heads * op_.value_size, older = op_.window - oldest;
-    const T* const values = values_.slot.At<T>(*part.frame) + part.head * op_.value_size;
+    const size_t older = op_.window - oldest, size = op_.value_size;
     const float* const weights = Weights(part);
     float* const out = out_.At<float>(*part.frame) + part.head * op_.value_size;
     if constexpr (std::is_same_v<T, float>) {
       size_t offsets[kMaxWindow];
+      const StridedRows<T> rows = Rows(values_, part, nullptr, size, op_.window);
       for (size_t s = 0; s < op_.window; ++s) {
-        offsets[s] = (s < older ? oldest + s : s - older) * stride;
+        offsets[s] = (s < older ? oldest + s : s - older) * rows.stride;
       }
-      vector_->weighted_reals(values, offsets, weights, op_.window, op_.value_size, out);
+      vector_->weighted_reals(rows.data, offsets, weights, op_.window, size, out);
     } else {
       int16_t codes[kMaxWindow];
       const ActivationQuantiser& quantiser = *op_.weights_quantiser;
@@ -196,8 +278,15 @@ class WindowAttentionKernel {
         quantise(0, older, codes + oldest);
         quantise(older, oldest, codes);
       }
-      vector_->weighted_codes({values, stride, op_.window - first}, codes,
-                              quantiser.step * values_.step, op_.value_size, out);
+      const size_t visible = op_.window - first;
+      const float scale = quantiser.step * values_.step;
+      if (values_.element == Element::kCode9 && part.values == nullptr) {
+        vector_->weighted_nine_bits(CodedRows(values_, part, size, visible), codes, scale, size,
+                                    out);
+      } else {
+        vector_->weighted_codes(Rows(values_, part, part.values, size, visible), codes, scale, size,
+                                out);
+      }
     }
   }
 

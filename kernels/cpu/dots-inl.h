@@ -58,6 +58,70 @@ HWY_INLINE float ScaledDot(D32 d, hn::Vec<D32> elements, float scale, float fact
   return factor * (static_cast<float>(hn::GetLane(hn::SumOfLanes(d, elements))) * scale);
 }
 
+#if HWY_TARGET == HWY_AVX3
+// a - b where the mask is set, else a, in one instruction, which Highway 1.0.3 does not have.
+HWY_INLINE hn::Vec512<int16_t> MinusWhere(hn::Vec512<int16_t> a, hn::Mask512<int16_t> where,
+                                          hn::Vec512<int16_t> b) {
+  return hn::Vec512<int16_t>{_mm512_mask_sub_epi16(a.raw, where.raw, a.raw, b.raw)};
+}
+HWY_INLINE hn::Vec256<int16_t> MinusWhere(hn::Vec256<int16_t> a, hn::Mask256<int16_t> where,
+                                          hn::Vec256<int16_t> b) {
+  return hn::Vec256<int16_t>{_mm256_mask_sub_epi16(a.raw, where.raw, a.raw, b.raw)};
+}
+HWY_INLINE hn::Vec128<int16_t> MinusWhere(hn::Vec128<int16_t> a, hn::Mask128<int16_t> where,
+                                          hn::Vec128<int16_t> b) {
+  return hn::Vec128<int16_t>{_mm_mask_sub_epi16(a.raw, where.raw, a.raw, b.raw)};
+}
+#endif
+
+// Codes i, i + 1, ... of row r; of parts in 9 bits, i is a multiple of 8.
+template <class D16>
+HWY_INLINE hn::Vec<D16> LoadCodes(D16 d16, const StridedRows<int16_t>& rows, size_t r, size_t i) {
+  return hn::LoadU(d16, rows.data + r * rows.stride + i);
+}
+template <class D16>
+HWY_INLINE hn::Vec<D16> LoadCodes(D16 d16, const NineBitParts& rows, size_t r, size_t i) {
+  const hn::Rebind<uint8_t, D16> d8;
+  const auto low = hn::PromoteTo(d16, hn::LoadU(d8, rows.low + r * rows.stride + i));
+  const uint8_t* const signs = rows.signs + r * rows.stride + i / 8;
+  // A bit for each code is read, and no more. (Later versions of Highway may read 8 bytes.)
+#if HWY_TARGET == HWY_AVX3
+  return MinusWhere(low, hn::LoadMaskBits(d16, signs), hn::Set(d16, 256));
+#else
+  if constexpr (hn::MaxLanes(d16) == 16) {
+    int16_t bits;
+    std::memcpy(&bits, signs, sizeof bits);
+    alignas(32) static constexpr int16_t kBits[16] = {
+        1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, -32768};
+    const auto bit = hn::Load(d16, kBits);
+    const auto negative = hn::VecFromMask(d16, hn::Eq(hn::And(hn::Set(d16, bits), bit), bit));
+    return hn::Or(low, hn::ShiftLeft<8>(negative));
+  } else {
+    return hn::Or(low, hn::IfThenElseZero(hn::LoadMaskBits(d16, signs), hn::Set(d16, -256)));
+  }
+#endif
+}
+HWY_INLINE int32_t LoadCode(const StridedRows<int16_t>& rows, size_t r, size_t i) {
+  return rows.data[r * rows.stride + i];
+}
+HWY_INLINE int32_t LoadCode(const NineBitParts& rows, size_t r, size_t i) {
+  const int32_t sign = rows.signs[r * rows.stride + i / 8] >> (i % 8) & 1;
+  return rows.low[r * rows.stride + i] - 256 * sign;
+}
+
+// How far ahead rows are prefetched, in codes; 0: not at all. The rows of a neural cache lie one
+// after the other and may not be in the processor's cache.
+constexpr size_t kLongRow = 64;
+constexpr size_t kFetchRows = 32;
+HWY_INLINE size_t CodesAhead(const StridedRows<int16_t>& rows, size_t n) {
+  return rows.stride == n && n >= kLongRow ? kFetchRows * n : 0;
+}
+HWY_INLINE size_t CodesAhead(const NineBitParts&, size_t) { return 0; }
+HWY_INLINE void FetchAhead(const StridedRows<int16_t>& rows, size_t r, size_t i, size_t ahead) {
+  if (ahead != 0) PrefetchToSecondLevel(rows.data + r * rows.stride + i + ahead);
+}
+HWY_INLINE void FetchAhead(const NineBitParts&, size_t, size_t, size_t) {}
+
 // kVectors vectors x in parts of one SIMD vector, for products with rows. The last part of a row
 // overlaps the one before it; x is zero in the overlap. So nothing outside the row is read.
 template <class Products, class D16, size_t kVectors>
@@ -73,10 +137,9 @@ class DotParts {
                   (n - whole_) * sizeof(int16_t));
     }
   }
-  // The elements of sums[v][r] add up to rows[r] . x of vector v.
-  // `ahead`: prefetches the row this many codes ahead; 0: does not prefetch.
-  template <size_t kRows>
-  HWY_INLINE void Multiply(const int16_t* const (&rows)[kRows], size_t ahead,
+  // The elements of sums[v][r] add up to rows[first + r] . x of vector v.
+  template <size_t kRows, class Rows>
+  HWY_INLINE void Multiply(const Rows& rows, size_t first, size_t ahead,
                            hn::Vec<D32> (&sums)[kVectors][kRows]) const {
     for (auto& of_vector : sums) {
       for (auto& sum : of_vector) sum = hn::Zero(D32());
@@ -85,8 +148,8 @@ class DotParts {
       hn::Vec<D16> parts[kVectors];
       for (size_t v = 0; v < kVectors; ++v) parts[v] = hn::LoadU(D16(), vectors_[v].x + i);
       for (size_t r = 0; r < kRows; ++r) {
-        if (ahead != 0) PrefetchToSecondLevel(rows[r] + i + ahead);
-        const auto row = hn::LoadU(D16(), rows[r] + i);
+        FetchAhead(rows, first + r, i, ahead);
+        const auto row = LoadCodes(D16(), rows, first + r, i);
         for (size_t v = 0; v < kVectors; ++v) {
           sums[v][r] = Products::Add(D32(), sums[v][r], row, parts[v]);
         }
@@ -94,7 +157,7 @@ class DotParts {
     }
     if (whole_ == n_) return;
     for (size_t r = 0; r < kRows; ++r) {
-      const auto row = hn::LoadU(D16(), rows[r] + n_ - kCodes);
+      const auto row = LoadCodes(D16(), rows, first + r, n_ - kCodes);
       for (size_t v = 0; v < kVectors; ++v) {
         sums[v][r] = Products::Add(D32(), sums[v][r], row, hn::Load(D16(), tails_[v]));
       }
@@ -107,33 +170,25 @@ class DotParts {
   alignas(64) int16_t tails_[kVectors][kCodes] = {};
 };
 
-constexpr size_t kLongRow = 64;
-constexpr size_t kFetchRows = 32;
-
-template <class Products, size_t kVectors, class D16>
-HWY_INLINE void LongIntegerDots(D16, const StridedRows<int16_t>& rows, const CodeDots* vectors,
-                                size_t n, float scale, float factor) {
+template <class Products, size_t kVectors, class D16, class Rows>
+HWY_INLINE void LongIntegerDots(D16, const Rows& rows, const CodeDots* vectors, size_t n,
+                                float scale, float factor) {
   const hn::FixedTag<float, 4> four;
   const DotParts<Products, D16, kVectors> parts(vectors, n);
   const typename DotParts<Products, D16, kVectors>::D32 d32;
-  // The rows of a neural cache lie one after the other and may not be in the processor's cache.
-  const size_t ahead = rows.stride == n && n >= kLongRow ? kFetchRows * n : 0;
+  const size_t ahead = CodesAhead(rows, n);
   size_t row = 0;
   for (; row + 4 <= rows.count; row += 4) {
-    const int16_t* first = rows.data + row * rows.stride;
-    const int16_t* const at[4] = {first, first + rows.stride, first + 2 * rows.stride,
-                                  first + 3 * rows.stride};
     hn::Vec<decltype(d32)> sums[kVectors][4];
-    parts.Multiply(at, ahead, sums);
+    parts.Multiply(rows, row, ahead, sums);
     for (size_t v = 0; v < kVectors; ++v) {
       const auto dots = ScaledDots(SumsOfElements(d32, sums[v]), scale, factor);
       hn::StoreU(dots, four, vectors[v].out + row);
     }
   }
   for (; row < rows.count; ++row) {
-    const int16_t* const at[1] = {rows.data + row * rows.stride};
     hn::Vec<decltype(d32)> sums[kVectors][1];
-    parts.Multiply(at, ahead, sums);
+    parts.Multiply(rows, row, ahead, sums);
     for (size_t v = 0; v < kVectors; ++v) {
       vectors[v].out[row] = ScaledDot(d32, sums[v][0], scale, factor);
     }
@@ -143,9 +198,9 @@ HWY_INLINE void LongIntegerDots(D16, const StridedRows<int16_t>& rows, const Cod
 // Products of one vector x, which stays in registers, with rows of up to kParts SIMD vectors, such
 // as attention's keys. The last part of a row overlaps the one before it, where x is zero.
 // REQUIRES: n is more codes than kParts - 1 SIMD vectors have, and at least one's.
-template <class Products, size_t kParts, class D16>
-HWY_INLINE void ShortIntegerDots(D16 d16, const StridedRows<int16_t>& rows, const CodeDots& vector,
-                                 size_t n, float scale, float factor) {
+template <class Products, size_t kParts, class D16, class Rows>
+HWY_INLINE void ShortIntegerDots(D16 d16, const Rows& rows, const CodeDots& vector, size_t n,
+                                 float scale, float factor) {
   constexpr size_t kCodes = hn::MaxLanes(d16);
   const hn::Repartition<int32_t, D16> d32;
   const hn::FixedTag<float, 4> four;
@@ -154,32 +209,30 @@ HWY_INLINE void ShortIntegerDots(D16 d16, const StridedRows<int16_t>& rows, cons
   for (size_t p = 0; p + 1 < kParts; ++p) x[p] = hn::LoadU(d16, vector.x + p * kCodes);
   x[kParts - 1] =
       hn::IfThenZeroElse(hn::FirstN(d16, whole - last), hn::LoadU(d16, vector.x + last));
-  const auto multiply = [&](const int16_t* row) HWY_ATTR {
+  const auto multiply = [&](size_t row) HWY_ATTR {
     auto sum = hn::Zero(d32);
     for (size_t p = 0; p + 1 < kParts; ++p) {
-      sum = Products::Add(d32, sum, hn::LoadU(d16, row + p * kCodes), x[p]);
+      sum = Products::Add(d32, sum, LoadCodes(d16, rows, row, p * kCodes), x[p]);
     }
-    return Products::Add(d32, sum, hn::LoadU(d16, row + last), x[kParts - 1]);
+    return Products::Add(d32, sum, LoadCodes(d16, rows, row, last), x[kParts - 1]);
   };
   size_t row = 0;
   for (; row + 4 <= rows.count; row += 4) {
-    const int16_t* const first = rows.data + row * rows.stride;
-    const hn::Vec<decltype(d32)> sums[4] = {multiply(first), multiply(first + rows.stride),
-                                            multiply(first + 2 * rows.stride),
-                                            multiply(first + 3 * rows.stride)};
+    const hn::Vec<decltype(d32)> sums[4] = {multiply(row), multiply(row + 1), multiply(row + 2),
+                                            multiply(row + 3)};
     hn::StoreU(ScaledDots(SumsOfElements(d32, sums), scale, factor), four, vector.out + row);
   }
   for (; row < rows.count; ++row) {
-    vector.out[row] = ScaledDot(d32, multiply(rows.data + row * rows.stride), scale, factor);
+    vector.out[row] = ScaledDot(d32, multiply(row), scale, factor);
   }
 }
 
 // Vectors whose products with four rows are held in registers together.
 constexpr size_t kDotVectors = HWY_TARGET == HWY_AVX3 ? 4 : 2;
 
-template <class Products>
-HWY_INLINE void IntegerDotsWith(const StridedRows<int16_t>& rows, const CodeDots* vectors,
-                                size_t count, size_t n, float scale, float factor) {
+template <class Products, class Rows>
+HWY_INLINE void IntegerDotsWith(const Rows& rows, const CodeDots* vectors, size_t count, size_t n,
+                                float scale, float factor) {
   const hn::CappedTag<int16_t, 32> wide;
   const hn::CappedTag<int16_t, 16> narrow;
   const auto multiply = [&](auto d16) HWY_ATTR {
@@ -201,9 +254,8 @@ HWY_INLINE void IntegerDotsWith(const StridedRows<int16_t>& rows, const CodeDots
   if (n >= hn::MaxLanes(narrow)) return multiply(narrow);
   for (size_t v = 0; v < count; ++v) {
     for (size_t r = 0; r < rows.count; ++r) {
-      const int16_t* row = rows.data + r * rows.stride;
       int32_t sum = 0;
-      for (size_t i = 0; i < n; ++i) sum += row[i] * vectors[v].x[i];
+      for (size_t i = 0; i < n; ++i) sum += LoadCode(rows, r, i) * vectors[v].x[i];
       vectors[v].out[r] = factor * (static_cast<float>(sum) * scale);
     }
   }
@@ -216,25 +268,24 @@ void IntegerDots(const StridedRows<int16_t>& rows, const CodeDots* vectors, size
 
 // The weighted sum of rows in the columns from c on, as many as D16 has elements. Two rows at a
 // time are interleaved, so that a pair of products belongs to one column.
-template <class Products, class D16>
-HWY_INLINE void WeightedColumns(D16 d16, const StridedRows<int16_t>& rows, const int16_t* codes,
-                                float scale, size_t c, float* out) {
+template <class Products, class D16, class Rows>
+HWY_INLINE void WeightedColumns(D16 d16, const Rows& rows, const int16_t* codes, float scale,
+                                size_t c, float* out) {
   const hn::Repartition<int32_t, D16> d32;
   const hn::Repartition<float, D16> reals;
   const hn::FixedTag<float, 4> four;
   // Two sums of each column, so that few additions wait for each other.
   hn::Vec<decltype(d32)> lowers[2] = {hn::Zero(d32), hn::Zero(d32)};
   hn::Vec<decltype(d32)> uppers[2] = {hn::Zero(d32), hn::Zero(d32)};
-  const auto add = [&](size_t which, const int16_t* row, hn::Vec<D16> next, int32_t pair) HWY_ATTR {
+  const auto add = [&](size_t which, size_t r, hn::Vec<D16> next, int32_t pair) HWY_ATTR {
     const auto weights = hn::BitCast(d16, hn::Set(d32, pair));
-    const auto values = hn::LoadU(d16, row);
+    const auto values = LoadCodes(d16, rows, r, c);
     auto &lower = lowers[which], &upper = uppers[which];
     lower = Products::Add(d32, lower, hn::InterleaveLower(d16, values, next), weights);
     upper = Products::Add(d32, upper, hn::InterleaveUpper(d16, values, next), weights);
   };
   const auto add_two = [&](size_t which, size_t r) HWY_ATTR {
-    const int16_t* const row = rows.data + r * rows.stride + c;
-    add(which, row, hn::LoadU(d16, row + rows.stride), LoadPair(codes + r));
+    add(which, r, LoadCodes(d16, rows, r + 1, c), LoadPair(codes + r));
   };
   size_t r = 0;
   for (; r + 4 <= rows.count; r += 4) {
@@ -247,7 +298,7 @@ HWY_INLINE void WeightedColumns(D16 d16, const StridedRows<int16_t>& rows, const
   }
   if (r < rows.count) {
     const int16_t last[2] = {codes[r], 0};
-    add(0, rows.data + r * rows.stride + c, hn::Zero(d16), LoadPair(last));
+    add(0, r, hn::Zero(d16), LoadPair(last));
   }
   const auto lower = hn::Add(lowers[0], lowers[1]), upper = hn::Add(uppers[0], uppers[1]);
   // Interleaving works within 128 bits: each result has four of eight neighbouring columns.
@@ -261,9 +312,9 @@ HWY_INLINE void WeightedColumns(D16 d16, const StridedRows<int16_t>& rows, const
 }
 
 // All columns; the last vector overlaps the one before. REQUIRES: width is at least one vector.
-template <class Products, class D16>
-HWY_INLINE void WideWeightedCodes(D16 d16, const StridedRows<int16_t>& rows, const int16_t* codes,
-                                  float scale, size_t width, float* out) {
+template <class Products, class D16, class Rows>
+HWY_INLINE void WideWeightedCodes(D16 d16, const Rows& rows, const int16_t* codes, float scale,
+                                  size_t width, float* out) {
   constexpr size_t kColumns = hn::MaxLanes(d16);
   size_t c = 0;
   for (; c + kColumns <= width; c += kColumns) {
@@ -272,9 +323,9 @@ HWY_INLINE void WideWeightedCodes(D16 d16, const StridedRows<int16_t>& rows, con
   if (c < width) WeightedColumns<Products>(d16, rows, codes, scale, width - kColumns, out);
 }
 
-template <class Products>
-HWY_INLINE void WeightedCodesWith(const StridedRows<int16_t>& rows, const int16_t* codes,
-                                  float scale, size_t width, float* out) {
+template <class Products, class Rows>
+HWY_INLINE void WeightedCodesWith(const Rows& rows, const int16_t* codes, float scale, size_t width,
+                                  float* out) {
   const hn::CappedTag<int16_t, 32> wide;
   const hn::CappedTag<int16_t, 16> middle;
   const hn::FixedTag<int16_t, 8> narrow;
@@ -289,7 +340,7 @@ HWY_INLINE void WeightedCodesWith(const StridedRows<int16_t>& rows, const int16_
   }
   for (size_t c = 0; c < width; ++c) {
     int32_t sum = 0;
-    for (size_t r = 0; r < rows.count; ++r) sum += rows.data[r * rows.stride + c] * codes[r];
+    for (size_t r = 0; r < rows.count; ++r) sum += LoadCode(rows, r, c) * codes[r];
     out[c] = static_cast<float>(sum) * scale;
   }
 }

@@ -1,4 +1,5 @@
-// Dot products of vectors with rows of codes in 9 bits (kernels/nine_bit_row.h).
+// Dot products of vectors with rows of codes in 9 bits (kernels/nine_bit_row.h), and sums of such
+// rows.
 #if defined(KINGLET_KERNELS_CPU_NINE_BIT_DOTS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef KINGLET_KERNELS_CPU_NINE_BIT_DOTS_INL_H_
 #undef KINGLET_KERNELS_CPU_NINE_BIT_DOTS_INL_H_
@@ -23,17 +24,50 @@ using LowBytes = hn::CappedTag<uint8_t, NineBitRow::kBlock>;
 using RowCodes = hn::Repartition<int16_t, LowBytes>;
 using RowSums = hn::Repartition<int32_t, LowBytes>;
 
+#if HWY_TARGET == HWY_AVX2
+// 255 for each bit that is set, else 0: the bits of the four bytes from `bits` on, without the
+// first `skipped` bytes, then zeros. LoadMaskBits moves bits through a general register; a load can
+// broadcast them.
+HWY_INLINE hn::Vec<LowBytes> SignBytes(const uint8_t* bits, size_t skipped) {
+  const LowBytes d8;
+  constexpr uint8_t kNone = 128;  // the table has zero there
+  alignas(64) static constexpr uint8_t kByte[64] = {
+      0,     0,     0,     0,     0,     0,     0,     0,     1,     1,     1,     1,     1,
+      1,     1,     1,     2,     2,     2,     2,     2,     2,     2,     2,     3,     3,
+      3,     3,     3,     3,     3,     3,     kNone, kNone, kNone, kNone, kNone, kNone, kNone,
+      kNone, kNone, kNone, kNone, kNone, kNone, kNone, kNone, kNone, kNone, kNone, kNone, kNone,
+      kNone, kNone, kNone, kNone, kNone, kNone, kNone, kNone, kNone, kNone, kNone, kNone};
+  int32_t four;
+  std::memcpy(&four, bits, sizeof four);
+  const auto all = hn::BitCast(d8, hn::Set(hn::Repartition<int32_t, LowBytes>(), four));
+  const auto spread = hn::TableLookupBytesOr0(all, hn::LoadU(d8, kByte + 8 * skipped));
+  const auto bit =
+      hn::BitCast(d8, hn::Set(hn::Repartition<uint64_t, LowBytes>(), 0x8040201008040201u));
+  return hn::VecFromMask(d8, hn::Eq(hn::And(spread, bit), bit));
+}
+#endif
+
+// 255 for each bit that is set, else 0. Reads a bit for each byte, and no more.
+HWY_INLINE hn::Vec<LowBytes> SignBytes(const uint8_t* bits) {
+#if HWY_TARGET == HWY_AVX2
+  return SignBytes(bits, 0);
+#else
+  const LowBytes d8;
+  return hn::VecFromMask(d8, hn::LoadMaskBits(d8, bits));  // later versions may read 8 bytes
+#endif
+}
+
 // The codes of as many columns as a SIMD vector has bytes. A code's two bytes are brought together
 // by interleaving, which works within 128 bits: `first` has columns 0 to 7 of each 16, `second` the
 // others.
 struct RowPart {
   hn::Vec<RowCodes> first, second;
 
-  HWY_INLINE RowPart(const uint8_t* low_bytes, const uint8_t* sign_bits) {
+  HWY_INLINE RowPart(const uint8_t* low_bytes, const uint8_t* sign_bits)
+      : RowPart(low_bytes, SignBytes(sign_bits)) {}
+  HWY_INLINE RowPart(const uint8_t* low_bytes, hn::Vec<LowBytes> high) {
     const LowBytes d8;
     const auto low = hn::LoadU(d8, low_bytes);
-    // Reads a bit for each byte, and no more. (Later versions of Highway may read 8 bytes.)
-    const auto high = hn::VecFromMask(d8, hn::LoadMaskBits(d8, sign_bits));
     first = hn::BitCast(RowCodes(), hn::InterleaveLower(d8, low, high));
     second = hn::BitCast(RowCodes(), hn::InterleaveUpper(d8, low, high));
   }
@@ -162,6 +196,157 @@ void NineBitDots(const NineBitRows& rows, const CodeDots* vectors, size_t count,
 void NineBitDotsVnni(const NineBitRows& rows, const CodeDots* vectors, size_t count, float scale,
                      float factor) {
   NineBitDotsWith<VnniPairProducts>(rows, vectors, count, scale, factor);
+}
+#endif
+
+void StoreNineBits(const int16_t* codes, size_t n, uint8_t* low, uint8_t* signs) {
+  const hn::FixedTag<int16_t, 8> d16;
+  const hn::FixedTag<uint8_t, 8> d8;
+  for (size_t i = 0; i < n; i += 8) {
+    const auto eight = hn::LoadU(d16, codes + i);
+    hn::StoreU(hn::DemoteTo(d8, hn::And(eight, hn::Set(d16, 255))), d8, low + i);
+    uint8_t bits[8];  // as many bytes as StoreMaskBits may write
+    hn::StoreMaskBits(d16, hn::Lt(eight, hn::Zero(d16)), bits);
+    signs[i / 8] = bits[0];
+  }
+}
+
+void LoadNineBits(const NineBitParts& rows, size_t n, int16_t* codes) {
+  const hn::CappedTag<int16_t, 16> many;
+  const hn::FixedTag<int16_t, 8> eight;
+  for (size_t r = 0; r < rows.count; ++r, codes += n) {
+    size_t i = 0;
+    for (; i + hn::MaxLanes(many) <= n; i += hn::MaxLanes(many)) {
+      hn::StoreU(LoadCodes(many, rows, r, i), many, codes + i);
+    }
+    for (; i < n; i += 8) hn::StoreU(LoadCodes(eight, rows, r, i), eight, codes + i);
+  }
+}
+
+// Products and sums of parts of rows. AVX2 has few instructions for bits, so parts of 24 or 32
+// codes are decoded whole, in the order of RowPart.
+#if HWY_TARGET == HWY_AVX2
+class WholeParts {
+ public:
+  static bool Suit(size_t n) { return n == 24 || n == 32; }
+
+  // Of 24 codes, the three bytes of signs are the last of four: the first, before them, is the
+  // row's too. The eight low bytes behind those of the part are in the row as well.
+  HWY_INLINE WholeParts(const NineBitParts& rows, size_t n)
+      : skipped_(4 - n / 8), low_(rows.low), signs_(rows.signs - skipped_), stride_(rows.stride) {}
+  // What lies behind a part's codes has positive signs, and no meaning.
+  HWY_INLINE RowPart At(size_t r) const {
+    return {low_ + r * stride_, SignBytes(signs_ + r * stride_, skipped_)};
+  }
+
+ private:
+  size_t skipped_;
+  const uint8_t* low_;
+  const uint8_t* signs_;
+  size_t stride_;
+};
+
+HWY_INLINE void WholePartDots(const NineBitParts& rows, const CodeDots& vector, size_t n,
+                              float scale, float factor) {
+  const RowSums d32;
+  const hn::FixedTag<float, 4> four;
+  const WholeParts parts(rows, n);
+  alignas(32) int16_t x[32] = {};
+  std::memcpy(x, vector.x, n * sizeof(int16_t));
+  const hn::FixedTag<int16_t, 8> eight;
+  const auto pair = [&](size_t i) HWY_ATTR {
+    return hn::Combine(RowCodes(), hn::Load(eight, x + i + 16), hn::Load(eight, x + i));
+  };
+  const auto first = pair(0), second = pair(8);
+  const auto multiply = [&](size_t r) HWY_ATTR {
+    const RowPart part = parts.At(r);
+    return PairProducts::Add(d32, PairProducts::Add(d32, hn::Zero(d32), part.first, first),
+                             part.second, second);
+  };
+  size_t r = 0;
+  for (; r + 4 <= rows.count; r += 4) {
+    const hn::Vec<RowSums> sums[4] = {multiply(r), multiply(r + 1), multiply(r + 2),
+                                      multiply(r + 3)};
+    hn::StoreU(ScaledDots(SumsOfElements(d32, sums), scale, factor), four, vector.out + r);
+  }
+  for (; r < rows.count; ++r) vector.out[r] = ScaledDot(d32, multiply(r), scale, factor);
+}
+
+// Two rows at a time are interleaved, so that a pair of products belongs to one column.
+HWY_INLINE void WeightedWholeParts(const NineBitParts& rows, const int16_t* codes, float scale,
+                                   size_t n, float* out) {
+  const RowSums d32;
+  const RowCodes d16;
+  const hn::Repartition<float, LowBytes> reals;
+  const hn::FixedTag<float, 4> four;
+  const WholeParts parts(rows, n);
+  hn::Vec<RowSums> sums[4];
+  for (auto& sum : sums) sum = hn::Zero(d32);
+  const auto add = [&](const RowPart& row, hn::Vec<RowCodes> next_first,
+                       hn::Vec<RowCodes> next_second, int32_t pair) HWY_ATTR {
+    const auto weights = hn::BitCast(d16, hn::Set(d32, pair));
+    const auto sum = [&](size_t i, hn::Vec<RowCodes> values)
+                         HWY_ATTR { sums[i] = PairProducts::Add(d32, sums[i], values, weights); };
+    sum(0, hn::InterleaveLower(d16, row.first, next_first));
+    sum(1, hn::InterleaveUpper(d16, row.first, next_first));
+    sum(2, hn::InterleaveLower(d16, row.second, next_second));
+    sum(3, hn::InterleaveUpper(d16, row.second, next_second));
+  };
+  size_t r = 0;
+  for (; r + 2 <= rows.count; r += 2) {
+    const RowPart next = parts.At(r + 1);
+    add(parts.At(r), next.first, next.second, LoadPair(codes + r));
+  }
+  if (r < rows.count) {
+    const int16_t last[2] = {codes[r], 0};
+    add(parts.At(r), hn::Zero(d16), hn::Zero(d16), LoadPair(last));
+  }
+  // Half h of sum i has the four columns from 16 h + 4 i on.
+  for (size_t i = 0; i < 4; ++i) {
+    alignas(32) float columns[8];
+    hn::Store(hn::Mul(hn::ConvertTo(reals, sums[i]), hn::Set(reals, scale)), reals, columns);
+    hn::StoreU(hn::Load(four, columns), four, out + 4 * i);
+    if (16 + 4 * i < n) hn::StoreU(hn::Load(four, columns + 4), four, out + 16 + 4 * i);
+  }
+}
+#endif
+
+template <class Products>
+HWY_INLINE void NineBitPartDotsWith(const NineBitParts& rows, const CodeDots* vectors, size_t count,
+                                    size_t n, float scale, float factor) {
+#if HWY_TARGET == HWY_AVX2
+  if (WholeParts::Suit(n)) {
+    for (size_t v = 0; v < count; ++v) WholePartDots(rows, vectors[v], n, scale, factor);
+    return;
+  }
+#endif
+  IntegerDotsWith<Products>(rows, vectors, count, n, scale, factor);
+}
+template <class Products>
+HWY_INLINE void WeightedNineBitsWith(const NineBitParts& rows, const int16_t* codes, float scale,
+                                     size_t width, float* out) {
+#if HWY_TARGET == HWY_AVX2
+  if (WholeParts::Suit(width)) return WeightedWholeParts(rows, codes, scale, width, out);
+#endif
+  WeightedCodesWith<Products>(rows, codes, scale, width, out);
+}
+
+void NineBitPartDots(const NineBitParts& rows, const CodeDots* vectors, size_t count, size_t n,
+                     float scale, float factor) {
+  NineBitPartDotsWith<PairProducts>(rows, vectors, count, n, scale, factor);
+}
+void WeightedNineBits(const NineBitParts& rows, const int16_t* codes, float scale, size_t width,
+                      float* out) {
+  WeightedNineBitsWith<PairProducts>(rows, codes, scale, width, out);
+}
+#if HWY_TARGET == HWY_AVX3
+void NineBitPartDotsVnni(const NineBitParts& rows, const CodeDots* vectors, size_t count, size_t n,
+                         float scale, float factor) {
+  NineBitPartDotsWith<VnniPairProducts>(rows, vectors, count, n, scale, factor);
+}
+void WeightedNineBitsVnni(const NineBitParts& rows, const int16_t* codes, float scale, size_t width,
+                          float* out) {
+  WeightedNineBitsWith<VnniPairProducts>(rows, codes, scale, width, out);
 }
 #endif
 

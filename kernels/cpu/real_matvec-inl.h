@@ -161,38 +161,86 @@ void DecodedProduct(const CodePanels& weight, const RealVector* vectors, size_t 
   }
 }
 
-// Rows of fewer than 32 columns are one chain each. Several chains take turns, so that additions do
-// not wait for each other.
-HWY_INLINE void ShortRealProduct(const RealPanels& weight, const RealVector* vectors, size_t count,
-                                 const Finish& finish) {
-  const Reals d;
-  constexpr size_t kTogether = 4;
+// Products of a vector with kVectors SIMD vectors of neighbouring rows, which share its broadcasts.
+// `values` is the first panel.
+template <size_t kVectors>
+class FewColumns {
+ public:
+  using Totals = hn::Vec<Reals>[kVectors];
+
+  HWY_INLINE FewColumns(const float* values, size_t cols, const float* x)
+      : values_(values), cols_(cols), x_(x) {}
+
+  // The columns of fewer than 32, which are one chain.
+  HWY_INLINE void OneChain(Totals& totals) const { Chain(0, 1, cols_, totals); }
+
+  // The sum of chains j, j + kApart, j + 2 kApart and so on, of kPerChain columns each. Chains are
+  // added as soon as there are two, so few of them are held at a time.
+  template <size_t kPerChain, size_t kApart = 1>
+  HWY_INLINE void Chains(size_t j, Totals& totals) const {
+    if constexpr (kApart == kSumChains) {
+      Chain(j, kSumChains, kPerChain, totals);
+    } else {
+      Totals others;
+      Chains<kPerChain, 2 * kApart>(j, totals);
+      Chains<kPerChain, 2 * kApart>(j + kApart, others);
+      for (size_t v = 0; v < kVectors; ++v) totals[v] = hn::Add(totals[v], others[v]);
+    }
+  }
+
+ private:
+  HWY_INLINE void Chain(size_t first, size_t apart, size_t count, Totals& totals) const {
+    const Reals d;
+    for (auto& total : totals) total = hn::Zero(d);
+    for (size_t i = 0; i < count; ++i) {
+      const size_t col = first + i * apart;
+      const auto factor = hn::Set(d, x_[col]);
+      for (size_t v = 0; v < kVectors; ++v) {
+        const float* const at = values_ + (v / kGroups * cols_ + col) * kPanelRows;
+        totals[v] = hn::MulAdd(hn::Load(d, at + v % kGroups * kWidth), factor, totals[v]);
+      }
+    }
+  }
+
+  const float* values_;
+  size_t cols_;
+  const float* x_;
+};
+
+// Panels of few columns, several at a time, so that additions do not wait for each other.
+// kPerChain: columns of each of the 16 chains; 0: the columns are one chain.
+template <size_t kPerChain>
+HWY_INLINE void FewColumnsProduct(const RealPanels& weight, const RealVector* vectors, size_t count,
+                                  const Finish& finish) {
   const size_t panels = (weight.rows + kPanelRows - 1) / kPanelRows;
   size_t panel = 0;
   const auto multiply = [&](auto together) HWY_ATTR {
     constexpr size_t kVectors = decltype(together)::value * kGroups;
-    const float* values = weight.values + panel * weight.cols * kPanelRows;
+    const float* const values = weight.values + panel * weight.cols * kPanelRows;
     for (size_t i = 0; i < count; ++i) {
+      const FewColumns<kVectors> columns(values, weight.cols, vectors[i].x);
       hn::Vec<Reals> totals[kVectors];
-      for (auto& total : totals) total = hn::Zero(d);
-      for (size_t col = 0; col < weight.cols; ++col) {
-        const auto factor = hn::Set(d, vectors[i].x[col]);
-        for (size_t v = 0; v < kVectors; ++v) {
-          const float* at = values + (v / kGroups * weight.cols + col) * kPanelRows;
-          totals[v] = hn::MulAdd(hn::Load(d, at + v % kGroups * kWidth), factor, totals[v]);
-        }
+      if constexpr (kPerChain == 0) {
+        columns.OneChain(totals);
+      } else {
+        columns.template Chains<kPerChain>(0, totals);
       }
       FinishAll(finish, totals, panel * kPanelRows, weight.rows, vectors[i].y);
     }
     panel += decltype(together)::value;
   };
-  while (panel + kTogether <= panels) multiply(std::integral_constant<size_t, kTogether>());
+  // Chains that are held together, five of each row, fit in the registers.
+  constexpr size_t kMost = kPerChain == 0 || kGroups == 1 ? 4 : 1;
+  while (panel + kMost <= panels) multiply(std::integral_constant<size_t, kMost>());
+  if (kMost > 2 && panel + 2 <= panels) multiply(std::integral_constant<size_t, 2>());
   while (panel < panels) multiply(std::integral_constant<size_t, 1>());
 }
 
 void RealProduct(const RealPanels& weight, const RealVector* vectors, size_t count,
                  const Finish& finish) {
-  if (weight.cols < kShortSum) return ShortRealProduct(weight, vectors, count, finish);
+  if (weight.cols < kShortSum) return FewColumnsProduct<0>(weight, vectors, count, finish);
+  if (weight.cols == 2 * kSumChains) return FewColumnsProduct<2>(weight, vectors, count, finish);
+  if (weight.cols == 4 * kSumChains) return FewColumnsProduct<4>(weight, vectors, count, finish);
   const Reals d;
   for (size_t row = 0; row < weight.rows; row += kWidth) {
     const float* values =

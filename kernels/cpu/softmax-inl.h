@@ -83,9 +83,10 @@ float Exponentiate(float* x, size_t n, float largest) {
   return Sum(x, n);
 }
 
-void CombineScores(const float* positions, float scale, size_t n, float* scores) {
+void CombineScores(const float* dots, const float* positions, float scale, size_t n,
+                   float* scores) {
   ForEach(0, n, [&](auto d, size_t i) HWY_ATTR {
-    const auto sum = hn::Add(hn::LoadU(d, scores + i), hn::LoadU(d, positions + i));
+    const auto sum = hn::Add(hn::LoadU(d, dots + i), hn::LoadU(d, positions + i));
     hn::StoreU(hn::Mul(sum, hn::Set(d, scale)), d, scores + i);
   });
 }

@@ -267,6 +267,9 @@ class StreamedAttentionKernel {
 
 Kernel BindStreamedAttention(const WindowAttention& op, const BindContext& context) {
   if (op.value_size > kPassColumns || uint64_t{op.heads} * op.key_size > kMaxColumns) return {};
+  for (const BufferId ring : {op.keys, op.values}) {
+    if (context.plan.buffer(ring).element == Element::kCode9) return {};
+  }
   return BindWindowAttention<StreamedAttentionKernel>(op, context);
 }
 

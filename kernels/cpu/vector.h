@@ -127,6 +127,16 @@ struct NineBitRows {
   size_t count;
 };
 
+// The same part of each of these rows: its low bytes and sign bits in the first row, and the bytes
+// from row to row. The part begins and ends at a multiple of 8 codes. Other bytes of the rows may
+// be read.
+struct NineBitParts {
+  const uint8_t* low;
+  const uint8_t* signs;
+  size_t stride;
+  size_t count;
+};
+
 // `count` rows, each of `heads` vectors of `size` elements; rows lie `stride` elements apart.
 template <class T>
 struct HeadRows {
@@ -173,6 +183,13 @@ struct VectorFunctions {
   // The same of rows of codes in 9 bits, at most NineBitRow::kMostCodes.
   void (*nine_bit_dots)(const NineBitRows& rows, const CodeDots* vectors, size_t count, float scale,
                         float factor);
+  // integer_dots with parts of such rows, of n codes.
+  void (*nine_bit_part_dots)(const NineBitParts& rows, const CodeDots* vectors, size_t count,
+                             size_t n, float scale, float factor);
+  // Stores n codes, a multiple of 8, as such a part; and loads the parts of all rows, one after the
+  // other.
+  void (*store_nine_bits)(const int16_t* codes, size_t n, uint8_t* low, uint8_t* signs);
+  void (*load_nine_bits)(const NineBitParts& rows, size_t n, int16_t* codes);
   // out[r] = factor * (rows[r] . x), rule 4.
   void (*real_dots)(const StridedRows<float>& rows, const float* x, size_t n, float factor,
                     float* out);
@@ -198,14 +215,17 @@ struct VectorFunctions {
                              size_t weight_stride, int32_t* sums);
   void (*rescale_sums)(const int32_t* sums, size_t n, float scale, float* out);
 
-  // scores[i] = (scores[i] + positions[i]) * scale.
-  void (*combine_scores)(const float* positions, float scale, size_t n, float* scores);
+  // scores[i] = (dots[i] + positions[i]) * scale.
+  void (*combine_scores)(const float* dots, const float* positions, float scale, size_t n,
+                         float* scores);
   // In place over [first, n). Elements before `first` count as 0, and may be overwritten with 0.
   void (*softmax)(float* x, size_t first, size_t n);
   // out[c] = float(sum over rows r of codes[r] * rows[r][c]) * scale, c < width. REQUIRES: the sums
   // fit in 31 bits.
   void (*weighted_codes)(const StridedRows<int16_t>& rows, const int16_t* codes, float scale,
                          size_t width, float* out);
+  void (*weighted_nine_bits)(const NineBitParts& rows, const int16_t* codes, float scale,
+                             size_t width, float* out);
   // out[c] = sum over i < count of weights[i] * values[offsets[i] + c], rule 4, c < width.
   void (*weighted_reals)(const float* values, const size_t* offsets, const float* weights,
                          size_t count, size_t width, float* out);

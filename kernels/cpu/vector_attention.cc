@@ -14,6 +14,9 @@ namespace kinglet::cpu::HWY_NAMESPACE {
 void AddAttention(VectorFunctions& table, [[maybe_unused]] bool vnni) {
   table.integer_dots = IntegerDots;
   table.nine_bit_dots = NineBitDots;
+  table.nine_bit_part_dots = NineBitPartDots;
+  table.store_nine_bits = StoreNineBits;
+  table.load_nine_bits = LoadNineBits;
   table.real_dots = RealDots;
   table.real_head_dots = RealHeadDots;
   table.integer_head_dots = IntegerHeadDots;
@@ -25,6 +28,7 @@ void AddAttention(VectorFunctions& table, [[maybe_unused]] bool vnni) {
   table.combine_scores = CombineScores;
   table.softmax = Softmax;
   table.weighted_codes = WeightedCodes;
+  table.weighted_nine_bits = WeightedNineBits;
   table.weighted_reals = WeightedReals;
   table.largest = Largest;
   table.sum_logit_blocks = SumLogitBlocks;
@@ -34,7 +38,9 @@ void AddAttention(VectorFunctions& table, [[maybe_unused]] bool vnni) {
   if (vnni) {
     table.integer_dots = IntegerDotsVnni;
     table.nine_bit_dots = NineBitDotsVnni;
+    table.nine_bit_part_dots = NineBitPartDotsVnni;
     table.weighted_codes = WeightedCodesVnni;
+    table.weighted_nine_bits = WeightedNineBitsVnni;
   }
 #endif
 }

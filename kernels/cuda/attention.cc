@@ -123,12 +123,25 @@ Result<const void*> StartRow(WeightId id, const Attention& attention, const Buff
   return static_cast<const void*>(made);
 }
 
+// Attention::key_row or value_row of a ring whose heads have parts of `size` codes.
+Result<uint32_t> RowOf(BufferId ring, uint32_t size, const WindowAttention& op, Binder& binder) {
+  const BufferSpec& buffer = binder.plan.buffer(ring);
+  if (buffer.element != Element::kCode9) return uint32_t{0};
+  if (size % 8 != 0 || op.start_row) {
+    return binder.Refuse("heads of a multiple of 8 codes and no start row where codes have 9 bits",
+                         std::to_string(size) + (op.start_row ? " codes and one" : " codes"));
+  }
+  return static_cast<uint32_t>(buffer.row);
+}
+
 }  // namespace
 
 Steps BindOp(const WindowAttention& op, Binder& binder) {
   KINGLET_ASSIGN_OR_RETURN(Attention made, CommonOf(op, op.qkv, op.keys, op.values, binder));
   made.key_stride = op.key_size;
   made.value_stride = op.value_size;
+  KINGLET_ASSIGN_OR_RETURN(made.key_row, RowOf(op.keys, op.key_size, op, binder));
+  KINGLET_ASSIGN_OR_RETURN(made.value_row, RowOf(op.values, op.value_size, op, binder));
   made.masked = op.start != StreamStart::kZeros;
   made.restarts = op.restarts;
   if (op.masked) {

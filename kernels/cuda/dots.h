@@ -33,10 +33,11 @@ struct Codes {
     return loaded;
   }
 };
-// The codes of a row.
+// The codes of a row, from code `first` on, a multiple of 8.
 struct NineBitCodes {
   NineBitRow layout;
   const uint8_t* row;
+  uint64_t first = 0;
 };
 template <uint32_t kCount>
 KINGLET_HOST_DEVICE Codes<kCount> LoadCodes(const int16_t* row, uint64_t i) {
@@ -45,14 +46,24 @@ KINGLET_HOST_DEVICE Codes<kCount> LoadCodes(const int16_t* row, uint64_t i) {
 // REQUIRES: i is a multiple of kCount, which divides 8.
 template <uint32_t kCount>
 KINGLET_HOST_DEVICE Codes<kCount> LoadCodes(const NineBitCodes& codes, uint64_t i) {
+  const uint64_t at = codes.first + i;
   uint8_t low[kCount];
-  memcpy(low, __builtin_assume_aligned(codes.row + i, sizeof low), sizeof low);
-  const int32_t signs = codes.row[codes.layout.Padded() + i / 8] >> (i % 8);
+  memcpy(low, __builtin_assume_aligned(codes.row + at, sizeof low), sizeof low);
+  const int32_t signs = codes.row[codes.layout.Padded() + at / 8] >> (at % 8);
   Codes<kCount> loaded;
   for (uint32_t c = 0; c < kCount; ++c) {
     loaded.codes[c] = static_cast<int16_t>(low[c] - ((signs >> c & 1) << 8));
   }
   return loaded;
+}
+// Block-wide: stores n codes as codes [first, first + n) of a row; both are multiples of 8.
+template <class Team>
+KINGLET_HOST_DEVICE void StoreNineBits(const Team& block, const int16_t* codes, uint64_t n,
+                                       const NineBitRow& layout, uint64_t first, uint8_t* row) {
+  block.ForEach(NineBitRow::PartBytes(n), [&](uint64_t k) {
+    const uint64_t at = layout.PartByteAt(first, n, k);
+    row[at] = layout.Byte(at, [=](uint64_t i) { return codes[i - first]; });
+  });
 }
 // Vectors of codes are aligned to this many codes where all their lengths are multiples of it.
 inline constexpr uint32_t kCodesTogether = 4;

@@ -23,6 +23,8 @@ __device__ float Apply(Function function, float x) {
       return Tanh(x);
     case Function::kGelu:
       return Gelu(x);
+    case Function::kSoftmaxTerm:
+      return SoftmaxTerm(x);
   }
   return x;
 }

@@ -19,7 +19,7 @@ struct CheckOutcome {
   std::string message;  // the failed call and CUDA's reason; empty when ok
 };
 
-enum class Function { kExp, kLog, kSigmoid, kTanh, kGelu };
+enum class Function { kExp, kLog, kSigmoid, kTanh, kGelu, kSoftmaxTerm };
 
 // out[i] = function(x[i]) for i < n, computed on the device. Both arrays are the host's; `out` is
 // untouched unless the outcome is kOk.

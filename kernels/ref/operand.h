@@ -30,9 +30,11 @@ class Operand {
     if (element_ == Element::kCode9) return row_.Code(RowWith(frame, i), i % row_.count);
     return element_ == Element::kCode16 ? slot_.At<int16_t>(frame)[i] : slot_.At<int32_t>(frame)[i];
   }
-  // REQUIRES: integer(), and not rows of 9 bits, which are written whole (CopyFrom).
+  // REQUIRES: integer().
   void SetCode(const StreamFrame& frame, size_t i, int64_t code) const {
-    if (element_ == Element::kCode16) {
+    if (element_ == Element::kCode9) {
+      row_.Set(RowWith(frame, i), i % row_.count, static_cast<int32_t>(code));
+    } else if (element_ == Element::kCode16) {
       slot_.At<int16_t>(frame)[i] = static_cast<int16_t>(code);
     } else {
       slot_.At<int32_t>(frame)[i] = static_cast<int32_t>(code);
@@ -45,17 +47,12 @@ class Operand {
     return integer() ? static_cast<T>(Code(frame, i)) * step() : Reals(frame)[i];
   }
 
-  // Copies elements of an operand. REQUIRES: both are reals, or both are codes that fit; to rows of
-  // 9 bits, one row from its first code on.
+  // Copies elements of an operand. REQUIRES: both are reals, or both are codes that fit.
   void CopyFrom(const StreamFrame& frame, size_t at, const Operand& other, size_t from,
                 size_t n) const {
     if (!integer()) {
       std::copy_n(other.Reals(frame) + from, n, Reals(frame) + at);
       return;
-    }
-    if (element_ == Element::kCode9) {
-      return row_.Store([&](uint64_t i) { return other.Code(frame, from + i); },
-                        RowWith(frame, at));
     }
     for (size_t i = 0; i < n; ++i) SetCode(frame, at + i, other.Code(frame, from + i));
   }

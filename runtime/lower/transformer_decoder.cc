@@ -86,8 +86,14 @@ class DecoderLowering {
     const Ring window{.slots = block_.window};
     WindowAttention attention{};
     attention.qkv = qkv;
-    attention.keys = builder_.RingLike(name_ + ".keys", heads * block_.key_size, window, qkv);
-    attention.values = builder_.RingLike(name_ + ".values", heads * block_.value_size, window, qkv);
+    const auto ring = [&](const char* name, uint64_t size) {
+      const uint64_t row = heads * size;
+      return std::holds_alternative<SlotPositions>(block_.positions) && !layer.start
+                 ? builder_.RowRingLike(name_ + name, row, heads, window, qkv)
+                 : builder_.RingLike(name_ + name, row, window, qkv);
+    };
+    attention.keys = ring(".keys", block_.key_size);
+    attention.values = ring(".values", block_.value_size);
     std::visit(Overloaded{[&](const SlotPositions&) {
                             attention.positions = SlotColumns{*layer.positions};
                           },

@@ -105,6 +105,8 @@ TEST(SoftmaxTerm, HasExactSpecialValues) {
   EXPECT_EQ(SoftmaxTerm(-1e30f), SoftmaxTerm(-87.0f));
   EXPECT_GE(SoftmaxTerm(-87.0f), std::numeric_limits<float>::min());
   EXPECT_TRUE(std::isnan(SoftmaxTerm(kNaN)));
+  // An NVIDIA GPU's NaN has all bits.
+  EXPECT_TRUE(std::isnan(SoftmaxTerm(internal::FloatFromBits(0x7fffffffu))));
 }
 
 TEST(Log, IsWithin0Point9UlpAndMonotone) {

@@ -38,5 +38,40 @@ TEST(NineBitRow, GivesEveryCodeBackAtEveryPlace) {
   }
 }
 
+TEST(NineBitRow, SetChangesOneCode) {
+  const NineBitRow row{70};
+  std::vector<uint8_t> bytes(row.Bytes());
+  row.Store([](uint64_t i) { return static_cast<int>(i * 37 % 511) - 255; }, bytes.data());
+  for (const int code : {-256, -1, 0, 255}) {
+    for (const uint64_t at : {0u, 7u, 8u, 63u, 64u, 69u}) {
+      row.Set(bytes.data(), at, code);
+      std::vector<uint8_t> expected(row.Bytes());
+      row.Store([&](uint64_t i) { return i == at ? code : row.Code(bytes.data(), i); },
+                expected.data());
+      EXPECT_EQ(row.Code(bytes.data(), at), code);
+      EXPECT_EQ(bytes, expected) << code << " " << at;
+    }
+  }
+}
+
+// Each byte is in one part of 24 codes, and the parts' codes are those of the row.
+TEST(NineBitRow, PartsOfWholeBytesShareNone) {
+  const NineBitRow row{72};
+  std::vector<uint8_t> bytes(row.Bytes()), expected(row.Bytes());
+  std::vector<int> writes(row.Bytes());
+  const auto code = [](uint64_t i) { return static_cast<int>(i * 37 % 511) - 255; };
+  row.Store(code, expected.data());
+  ASSERT_EQ(NineBitRow::PartBytes(24), 27u);
+  for (const uint64_t first : {0u, 24u, 48u}) {
+    for (uint64_t k = 0; k < 27; ++k) {
+      const uint64_t at = row.PartByteAt(first, 24, k);
+      bytes[at] = row.Byte(at, code);
+      ++writes[at];
+    }
+  }
+  EXPECT_EQ(bytes, expected);
+  for (const int count : writes) EXPECT_LE(count, 1);
+}
+
 }  // namespace
 }  // namespace kinglet::nine_bit_row_test

@@ -86,7 +86,11 @@ inline TinyOptions WholeOptions(bool quantised) {
   options.quantised = quantised;
   options.cache_capacity = 9;
   options.vocabulary_size = 40;
-  options.width = 40;  // where codes of 9 bits are kept as such (kernels/nine_bit_row.h)
+  // The cache's and the window's keys take 9 bits where they are codes, values 16
+  // (kernels/nine_bit_row.h).
+  options.width = 40;
+  options.heads = 5;
+  options.key_size = 8;
   return options;
 }
 

@@ -43,9 +43,12 @@ std::vector<NamedDraft> Drafts() {
     micronet.cache_capacity = 50;
     micronet.window = 40;
     drafts.push_back({"MicroNet, long memory" + suffix, TinyMicronet(micronet)});
-    // Several chunks of a cache whose keys take 9 bits.
+    // Several chunks of a cache whose keys take 9 bits, as do the window's keys and values.
     micronet.cache_capacity = 150;
     micronet.width = 40;
+    micronet.heads = 5;
+    micronet.key_size = 8;
+    micronet.value_size = 24;
     drafts.push_back({"MicroNet, long cache" + suffix, TinyMicronet(micronet)});
     for (const TinyPositions positions : {TinyPositions::kSlots, TinyPositions::kRelative,
                                           TinyPositions::kAbsolute, TinyPositions::kTable}) {

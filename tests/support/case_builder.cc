@@ -84,12 +84,11 @@ BufferId CaseBuilder::Codes(const std::string& name, uint64_t count, int bits, F
   return Add({name, element, count, state, quantiser}, {{}, std::move(codes)});
 }
 
-BufferId CaseBuilder::CacheKeys(uint64_t width, uint64_t capacity, int bits, Fill fill) {
-  const BufferId id = Vector("keys", capacity * width, bits, fill, true);
-  if (bits != 9) return id;
+BufferId CaseBuilder::NineBitRows(const std::string& name, uint64_t row, uint64_t rows, Fill fill) {
+  const BufferId id = Codes(name, rows * row, 9, fill, true);
   BufferSpec& buffer = case_.plan.buffers[static_cast<size_t>(id)];
   buffer.element = Element::kCode9;
-  buffer.row = width;
+  buffer.row = row;
   return id;
 }
 

@@ -31,6 +31,8 @@ ActivationQuantiser QuantiserOf(int bits, float max_abs = 4.0f);
 
 // OpCase::ref64_tolerance of a case in which ref and ref64 cannot be compared.
 inline constexpr double kNotComparable = -1;
+// A value that falls on the other side of a rounding boundary is off by a whole step.
+inline constexpr double kRoundingTolerance = 1e-3;
 
 // Around the lengths where rule 4 changes: 16 chains, 32 elements, blocks of 1,024.
 inline constexpr std::array<uint64_t, 14> kLengths = {1,  7,  15,  16,   17,   31,   32,
@@ -48,9 +50,8 @@ class CaseBuilder {
   BufferId Given(const std::string& name, std::vector<float> values);
   // Codes of a quantiser of `bits` bits, stored in 32 bits where `bits` is above 16.
   BufferId Codes(const std::string& name, uint64_t count, int bits, Fill fill, bool state = false);
-  // "keys" of a neural cache: codes of 9 bits in rows that take no more (Element::kCode9), others
-  // as of Vector.
-  BufferId CacheKeys(uint64_t width, uint64_t capacity, int bits, Fill fill);
+  // State of Element::kCode9.
+  BufferId NineBitRows(const std::string& name, uint64_t row, uint64_t rows, Fill fill);
   BufferId Words(uint64_t count);
   BufferId GivenWords(const std::string& name, std::vector<int32_t> words);
   // `bits` 0: reals; otherwise codes of that many bits.

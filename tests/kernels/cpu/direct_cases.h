@@ -67,12 +67,33 @@ inline Bits Halves(uint64_t word) {
   return {static_cast<uint32_t>(word), static_cast<uint32_t>(word >> 32)};
 }
 
+// Two rows of one part of eight codes.
+inline constexpr NineBitRow kCodedRow{8};
+inline int SomeCode(uint64_t i) { return static_cast<int>(i * 97 % 512) - 256; }
+inline Bits LoadedCodes(const VectorFunctions& functions) {
+  std::vector<uint8_t> bytes(2 * kCodedRow.Bytes());
+  for (uint64_t r = 0; r < 2; ++r) {
+    kCodedRow.Store([r](uint64_t i) { return SomeCode(8 * r + i); },
+                    bytes.data() + r * kCodedRow.Bytes());
+  }
+  std::vector<int16_t> codes(16);
+  functions.load_nine_bits({bytes.data(), bytes.data() + kCodedRow.Padded(), kCodedRow.Bytes(), 2},
+                           8, codes.data());
+  return Bits(codes.begin(), codes.end());
+}
+inline Bits SomeCodes() {
+  Bits codes;
+  for (uint64_t i = 0; i < 16; ++i) codes.push_back(static_cast<uint32_t>(SomeCode(i)));
+  return codes;
+}
+
 inline constexpr auto kScalarExp = [](float x) { return Exp(x); };
 inline constexpr auto kScalarSigmoid = [](float x) { return Sigmoid(x); };
 inline constexpr auto kScalarTanh = [](float x) { return Tanh(x); };
 inline constexpr auto kScalarGelu = [](float x) { return Gelu(x); };
 inline constexpr auto kScalarSwish = [](float x) { return x * Sigmoid(x); };
 inline const DirectCase kDirectCases[] = {
+    {"load_nine_bits", LoadedCodes, SomeCodes},
     {"exponentials", Mapped<&VectorFunctions::exponentials>, MappedOneByOne<kScalarExp>},
     {"sigmoids", Mapped<&VectorFunctions::sigmoids>, MappedOneByOne<kScalarSigmoid>},
     {"tangents", Mapped<&VectorFunctions::tangents>, MappedOneByOne<kScalarTanh>},

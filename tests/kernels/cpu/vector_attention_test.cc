@@ -120,6 +120,78 @@ TEST_P(Vector, DotsOfRowsInNineBitsAreThoseOfTheirCodes) {
   }
 }
 
+// One of the three parts of each row, as in a ring of three heads.
+struct CodedParts {
+  NineBitRow row;
+  size_t first;  // code of the part
+  std::vector<uint8_t> bytes;
+  std::vector<int16_t> codes;  // of the part in each row
+
+  CodedParts(size_t n, size_t part, size_t count) : row{3 * n}, first(part * n) {
+    bytes.resize(count * row.Bytes());
+    for (size_t r = 0; r < count; ++r) {
+      const auto code = [&](uint64_t i) {
+        return static_cast<int16_t>(static_cast<int>((r * row.count + i) * 37 % 512) - 256);
+      };
+      row.Store(code, bytes.data() + r * row.Bytes());
+      for (size_t i = 0; i < n; ++i) codes.push_back(code(first + i));
+    }
+  }
+  NineBitParts Parts() const {
+    return {bytes.data() + first, bytes.data() + row.Padded() + first / 8, row.Bytes(),
+            bytes.size() / row.Bytes()};
+  }
+};
+
+TEST_P(Vector, PartsOfRowsInNineBitsAreMultipliedAddedUpAndLoaded) {
+  for (const size_t n : {8u, 16u, 24u, 32u, 40u, 64u, 72u, 1024u}) {
+    for (const size_t count : {0u, 1u, 2u, 3u, 97u}) {
+      for (const size_t part : {0u, 1u, 2u}) {
+        const CodedParts parts(n, part, count);
+        std::vector<int16_t> x(5 * n), weights(count);
+        for (size_t i = 0; i < x.size(); ++i) x[i] = static_cast<int16_t>(i * 101 % 11) - 5;
+        for (size_t i = 0; i < count; ++i) weights[i] = static_cast<int16_t>(i * 37 % 255) - 100;
+
+        std::vector<float> out(5 * count);
+        const std::vector<CodeDots> dots = DotsOf(x, n, out);
+        functions_->nine_bit_part_dots(parts.Parts(), dots.data(), 5, n, 0.25f, 4.0f);
+        EXPECT_EQ(out, Products(parts.codes, x, n)) << n << " " << count << " " << part;
+
+        std::vector<float> sums(n + 1, 7.0f);
+        functions_->weighted_nine_bits(parts.Parts(), weights.data(), 0.25f, n, sums.data());
+        for (size_t c = 0; c < n; ++c) {
+          int32_t sum = 0;
+          for (size_t r = 0; r < count; ++r) sum += parts.codes[r * n + c] * weights[r];
+          ASSERT_EQ(sums[c], static_cast<float>(sum) * 0.25f) << n << " " << count << " " << c;
+        }
+        EXPECT_EQ(sums[n], 7.0f);
+
+        std::vector<int16_t> loaded(count * n + 1, 77);
+        functions_->load_nine_bits(parts.Parts(), n, loaded.data());
+        EXPECT_EQ(loaded.back(), 77);
+        loaded.pop_back();
+        EXPECT_EQ(loaded, parts.codes) << n << " " << count << " " << part;
+      }
+    }
+  }
+}
+
+TEST_P(Vector, APartThatIsStoredLeavesTheOthers) {
+  for (const size_t n : {8u, 16u, 24u, 32u, 40u, 1024u}) {
+    for (const size_t part : {0u, 1u, 2u}) {
+      CodedParts parts(n, part, 1);
+      std::vector<int16_t> codes(n);
+      for (size_t i = 0; i < n; ++i)
+        codes[i] = static_cast<int16_t>(255 - static_cast<int>(i % 512));
+      std::vector<uint8_t> expected = parts.bytes;
+      for (size_t i = 0; i < n; ++i) parts.row.Set(expected.data(), parts.first + i, codes[i]);
+      uint8_t* const signs = parts.bytes.data() + parts.row.Padded() + parts.first / 8;
+      functions_->store_nine_bits(codes.data(), n, parts.bytes.data() + parts.first, signs);
+      EXPECT_EQ(parts.bytes, expected) << n << " " << part;
+    }
+  }
+}
+
 TEST_P(Vector, WeightedCodesAddUpRowsThatLieApart) {
   for (const size_t width : {1u, 5u, 8u, 12u, 16u, 24u, 32u, 33u, 70u}) {
     for (const size_t count : {0u, 1u, 2u, 3u, 97u}) {

@@ -23,6 +23,7 @@ struct Shape {
   StreamStart start = StreamStart::kMasked;
   bool start_row = false;
   bool restarts = false;
+  bool nine_bit_rows = false;  // rings of Element::kCode9
 };
 
 struct Streams {
@@ -36,8 +37,12 @@ Streams WindowStreams(const Shape& shape) {
   const uint64_t values = uint64_t{shape.heads} * shape.value_size;
   WindowAttention op{};
   op.qkv = builder.Vector("qkv", 2 * keys + values, shape.bits, Fill::kRandom);
-  op.keys = builder.Vector("keys", shape.window * keys, shape.bits, Fill::kRandom, true);
-  op.values = builder.Vector("values", shape.window * values, shape.bits, Fill::kRandom, true);
+  const auto ring = [&](const char* name, uint64_t row) {
+    if (shape.nine_bit_rows) return builder.NineBitRows(name, row, shape.window, Fill::kRandom);
+    return builder.Vector(name, shape.window * row, shape.bits, Fill::kRandom, true);
+  };
+  op.keys = ring("keys", keys);
+  op.values = ring("values", values);
   if (shape.positions == Positions::kColumns) {
     op.positions = SlotColumns{builder.Matrix(shape.key_size, shape.window, Storage::kF32, 0)};
   } else if (shape.positions == Positions::kRows) {
@@ -99,6 +104,20 @@ TEST(CudaWindowAttention, LanesAtPlacesOfTheirOwn) {
                       order);
     }
   }
+}
+
+// Few and many lanes, of short and of long windows.
+TEST(CudaWindowAttention, RingsOfNineBits) {
+  const auto rows = [](uint32_t heads, uint32_t key_size, uint32_t value_size, uint32_t window) {
+    return Shape{heads, key_size, value_size, window, 9, Positions::kColumns, StreamStart::kZeros,
+                 false, false,    true};
+  };
+  ExpectSameAsRef(rows(5, 8, 16, 13), {0}, 40);
+  ExpectSameAsRef(rows(3, 24, 40, 33), {0, 5, 32, 33, 100}, 12, Order::kBackward);
+  ExpectSameAsRef(rows(2, 32, 32, 300), {0, 290}, 20);
+  std::vector<uint64_t> begins;
+  for (uint64_t i = 0; i < kManyLanes + 1; ++i) begins.push_back(i % 29);
+  ExpectSameAsRef(rows(8, 24, 24, 97), begins, 2);
 }
 
 // So many lanes that a warp has a head; and heads so wide that those of eight warps do not fit a

@@ -1,4 +1,4 @@
-// exp, log, sigmoid and tanh have the same bits on host and device, for floats of every kind.
+// The elementary functions have the same bits on host and device, for floats of every kind.
 // Skipped, with the reason, where there is no device.
 #include "kernels/cuda/functions_check.h"
 
@@ -52,6 +52,11 @@ TEST(DeviceFunctions, SigmoidHasTheHostsBits) {
 
 TEST(DeviceFunctions, TanhHasTheHostsBits) {
   CompareWithHost(Function::kTanh, [](float x) { return Tanh(x); });
+}
+
+// Of numbers above 0 it is not defined.
+TEST(DeviceFunctions, SoftmaxTermHasTheHostsBits) {
+  CompareWithHost(Function::kSoftmaxTerm, [](float x) { return SoftmaxTerm(x); });
 }
 
 TEST(DeviceFunctions, GeluHasTheHostsBits) {

@@ -99,7 +99,7 @@ struct WeightBytes {
 
 // With window and cache full, a full step touches all of a stream's memory.
 uint64_t StreamBytes() {
-  const uint64_t state_of_layer = 2 * 97 * 4 * 32 * 2;  // keys and values, 16-bit codes
+  const uint64_t state_of_layer = 2 * 97 * 4 * 32 * 9 / 8;  // keys and values, 9-bit codes
   const uint64_t layer = 128 * 4 + 128 * 2 +            // norm1 and its codes
                          384 * 4 + 384 * 2 +            // qkv
                          4 * 97 * 4 +                   // attention weights

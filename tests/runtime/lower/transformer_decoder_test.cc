@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/runtime/lower/lowering.h"
+#include "tests/support/transformer_builder.h"
 
 namespace kinglet::transformer_decoder_test {
 namespace {
@@ -56,6 +57,47 @@ TEST(LowerDecoder, SizesFollowTheBlock) {
     EXPECT_EQ(plan->buffer(product->y).count, 11u);
   }
   EXPECT_EQ(relu, 1u);
+}
+
+TEST(LowerDecoder, WindowsThatFitTakeNineBits) {
+  const auto element = [](uint32_t heads, uint32_t size, bool quantised) {
+    TinyOptions options;
+    options.quantised = quantised;
+    options.heads = heads;
+    options.key_size = options.value_size = size;
+    const auto file = TinyFile(options);
+    const auto plan = Lower(*file);
+    const WindowAttention& attention = *OpsOf<WindowAttention>(*plan).at(0);
+    const BufferSpec& keys = plan->buffer(attention.keys);
+    EXPECT_EQ(plan->buffer(attention.values).element, keys.element);
+    EXPECT_EQ(keys.count, uint64_t{options.window} * heads * size);
+    if (keys.element == Element::kCode9) {
+      EXPECT_EQ(keys.row, heads * size);
+    }
+    return keys.element;
+  };
+  EXPECT_EQ(element(5, 8, true), Element::kCode9);
+  EXPECT_EQ(element(8, 24, true), Element::kCode9);
+  EXPECT_EQ(element(4, 8, true), Element::kCode16);  // 64 bytes are fewer than 72 with the padding
+  EXPECT_EQ(element(16, 12, true), Element::kCode16);  // two heads would share a byte of signs
+  EXPECT_EQ(element(8, 24, false), Element::kReal);
+}
+
+// Attention to relative positions reads 16-bit codes.
+TEST(LowerDecoder, OnlyWindowsWithColumnsTakeNineBits) {
+  for (const TinyPositions positions : {TinyPositions::kSlots, TinyPositions::kRelative}) {
+    TinyTransformerOptions options;
+    options.positions = positions;
+    options.quantised = true;
+    options.bits = 8;  // at 9 its quantisers have a code 256
+    options.heads = 8;
+    options.key_size = options.value_size = 8;
+    const auto file = *ModelFile::FromBytes(*SerialiseModel(TinyTransformer(options)));
+    const auto plan = Lower(*file);
+    const BufferSpec& keys = plan->buffer(OpsOf<WindowAttention>(*plan).at(0)->keys);
+    EXPECT_EQ(keys.element,
+              positions == TinyPositions::kSlots ? Element::kCode9 : Element::kCode16);
+  }
 }
 
 }  // namespace

@@ -1,0 +1,367 @@
+// One head of attention (attention.h): where its slots are in memory, its scores, weights and
+// weighted sum, computed by a block or a warp. C++17.
+//
+// Groups of threads compute dot products (dots.h); for the weighted sum of codes a thread has a few
+// columns of every n-th slot. Sums of codes are integers, exact in any order. Sums of reals and of
+// exponentials follow rule 4 of docs/NUMERICS.md (sums.h).
+#ifndef KINGLET_KERNELS_CUDA_ATTENTION_HEAD_H_
+#define KINGLET_KERNELS_CUDA_ATTENTION_HEAD_H_
+
+#include <cstdint>
+#include <type_traits>
+
+#include "kernels/cuda/dots.h"
+#include "kernels/cuda/step.h"
+#include "kernels/cuda/sums.h"
+#include "kernels/functions.h"
+#include "kernels/nine_bit_row.h"
+#include "kernels/ring.h"
+
+namespace kinglet::cuda {
+
+// The position term of a score: q . row + constant, with the row of the slot's distance from the
+// newest slot. The last row is that of distance 0. Distances beyond the first row use the first
+// row.
+struct PositionRows {
+  const float* rows = nullptr;  // [count, heads or 1, key_size]; null: none
+  // The rows are columns, [key_size, count], without heads. A thread computes the term of a slot
+  // (RealDots does so for keys below kShortSum), so neighbouring threads read neighbours.
+  bool in_columns = false;
+  const float* constants = nullptr;  // [count, heads], or null
+  uint32_t count = 0;
+  bool of_heads = false;  // each head has rows of its own
+};
+
+// Arguments of all three steps. Elements of queries, keys and values are reals or 16-bit codes.
+struct Attention {
+  Place query;    // of head 0: q, and for windows its own k and v behind it
+  Place keys;     // of ring slot 0 and head 0; the next heads follow at key_stride, then slot 1's
+  Place values;   // the same, at value_stride
+  Place weights;  // [heads, window] of reals
+  Place out;      // [heads, value_size] of reals
+  // The key [heads, key_size] and value [heads, value_size] of slots that no token has filled; or
+  // null.
+  const void* start = nullptr;
+  PositionRows positions;
+  Rounding rounding;  // of attention weights to codes
+  float query_step, content_scale, value_scale;
+  float scale;  // key_size^-1/2
+  uint32_t heads, key_size, value_size, window;
+  uint32_t query_stride, key_stride, value_stride;  // of a head, in elements
+  // Codes of 9 bits in a ring slot of keys, and of values (kernels/nine_bit_row.h); 0: the elements
+  // are the query's. Parts of heads are multiples of 8 codes.
+  uint32_t key_row, value_row;
+  bool codes;
+  bool of_source;    // slots are the rows of the source: nothing is stored, and all are visible
+  bool masked;       // slots that no token has filled are not visible
+  bool restarts;     // WindowAttention::restarts
+  bool masks_token;  // WindowAttention::masked
+  uint32_t masked_token;
+  Place words;                // with masks_token: [window] of uint32
+  CodeRows scores, weighted;  // the products of codes with keys, and with values
+
+  static constexpr uint32_t kValueColumns = 64;  // columns of reals whose chains are kept at a time
+
+  // Shared memory that Score takes.
+  KINGLET_HOST_DEVICE uint64_t QueryBytes() const {
+    return SharedMemory::Bytes<float>(key_size) + SharedMemory::Bytes<int16_t>(key_size);
+  }
+  // Partial sums that so many threads leave of a weighted sum of codes in shared memory.
+  KINGLET_HOST_DEVICE uint64_t PartialSums(uint32_t threads) const {
+    const uint32_t least = threads * kCodesTogether;
+    return value_size > least ? value_size : least;
+  }
+  // Shared memory that Weigh takes, by so many threads.
+  KINGLET_HOST_DEVICE uint64_t WeighBytes(uint32_t threads) const {
+    const uint64_t sums = codes ? SharedMemory::Bytes<int16_t>(window) +
+                                      SharedMemory::Bytes<int64_t>(PartialSums(threads))
+                                : SharedMemory::Bytes<float>(SumChains(window) * kValueColumns);
+    return SharedMemory::Bytes<float>(LargestParts(threads)) +
+           SharedMemory::Bytes<float>(BlockSumFloats(window)) + sums;
+  }
+};
+
+// A head of a lane, and where its slots are in memory. Slots are window slots unless named ring
+// slots.
+template <class T>
+struct AttentionHead {
+  const Attention& p;
+  const Work& work;
+  const Lane& lane;
+  uint32_t head;
+  RingWindow window;
+  uint32_t first;  // the first visible slot
+  uint32_t count;  // slots
+
+  KINGLET_HOST_DEVICE AttentionHead(const Attention& of, const Work& its_work, uint32_t lane_index,
+                                    uint32_t its_head)
+      : p(of),
+        work(its_work),
+        lane(its_work.lanes[lane_index]),
+        head(its_head),
+        // Row s of a source is in slot s, as in a window that the last slot has just filled.
+        window(of.of_source ? of.window - 1 : lane.position, of.window, of.restarts),
+        first(of.masked ? window.FirstFilled() : 0),
+        count(of.of_source ? static_cast<uint32_t>(lane.source_length) : of.window) {}
+
+  KINGLET_HOST_DEVICE uint64_t RingHead(uint32_t s) const {
+    return uint64_t{window.Slot(s)} * p.heads + head;
+  }
+  KINGLET_HOST_DEVICE bool HoldsStart(uint32_t s) const {
+    return p.start != nullptr && s < window.FirstFilled();
+  }
+  KINGLET_HOST_DEVICE const T* Query() const {
+    return work.At<T>(lane, p.query) + uint64_t{head} * p.query_stride;
+  }
+  KINGLET_HOST_DEVICE T* KeyInRing(uint32_t s) const {
+    return work.At<T>(lane, p.keys) + RingHead(s) * p.key_stride;
+  }
+  KINGLET_HOST_DEVICE T* ValueInRing(uint32_t s) const {
+    return work.At<T>(lane, p.values) + RingHead(s) * p.value_stride;
+  }
+  KINGLET_HOST_DEVICE uint8_t* KeyRow(uint32_t s) const {
+    return work.At<uint8_t>(lane, p.keys) + window.Slot(s) * NineBitRow{p.key_row}.Bytes();
+  }
+  KINGLET_HOST_DEVICE uint8_t* ValueRow(uint32_t s) const {
+    return work.At<uint8_t>(lane, p.values) + window.Slot(s) * NineBitRow{p.value_row}.Bytes();
+  }
+  KINGLET_HOST_DEVICE NineBitCodes KeyCodes(uint32_t s) const {
+    return {{p.key_row}, KeyRow(s), uint64_t{head} * p.key_size};
+  }
+  KINGLET_HOST_DEVICE NineBitCodes ValueCodes(uint32_t s) const {
+    return {{p.value_row}, ValueRow(s), uint64_t{head} * p.value_size};
+  }
+  KINGLET_HOST_DEVICE const T* Key(uint32_t s) const {
+    if (HoldsStart(s)) return static_cast<const T*>(p.start) + uint64_t{head} * p.key_size;
+    return KeyInRing(s);
+  }
+  KINGLET_HOST_DEVICE const T* Value(uint32_t s) const {
+    if (!HoldsStart(s)) return ValueInRing(s);
+    return static_cast<const T*>(p.start) + uint64_t{p.heads} * p.key_size +
+           uint64_t{head} * p.value_size;
+  }
+  KINGLET_HOST_DEVICE uint64_t PositionRow(uint32_t s) const {
+    const uint32_t farthest = p.positions.count - 1;
+    return farthest - Least(p.window - 1 - s, farthest);
+  }
+  KINGLET_HOST_DEVICE uint32_t* Words() const { return work.At<uint32_t>(lane, p.words); }
+  KINGLET_HOST_DEVICE bool IsMasked(uint32_t s) const {
+    if (!p.masks_token) return false;
+    return (s == p.window - 1 ? lane.token : Words()[window.Slot(s)]) == p.masked_token;
+  }
+  KINGLET_HOST_DEVICE float* Weights() const {
+    return work.At<float>(lane, p.weights) + uint64_t{head} * p.window;
+  }
+  KINGLET_HOST_DEVICE float* Out() const {
+    return work.At<float>(lane, p.out) + uint64_t{head} * p.value_size;
+  }
+};
+
+// kMaskedScore of kernels/attention_op.h, which is not C++17.
+inline constexpr float kMaskedTokenScore = -1e30f;
+
+namespace internal {
+
+KINGLET_HOST_DEVICE inline float RealOf(float x, float) { return x; }
+KINGLET_HOST_DEVICE inline float RealOf(int16_t code, float step) {
+  return static_cast<float>(code) * step;
+}
+
+// Block-wide: scores[s] of the visible slots s in [begin, end). The block that has the newest slot
+// also stores the token's own key and value in the ring. Takes QueryBytes() of shared memory.
+template <class T, class Team>
+KINGLET_HOST_DEVICE void Score(const AttentionHead<T>& of, const Team& block, uint32_t begin,
+                               uint32_t end, SharedMemory& shared, float* scores) {
+  const Attention& p = of.p;
+  float* const q = shared.Take<float>(p.key_size);
+  int16_t* const q_codes = shared.Take<int16_t>(p.key_size);
+  const T* const own = of.Query();
+  const bool stores = !p.of_source && end == p.window;
+  block.ForEach(stores ? uint64_t{2} * p.key_size + p.value_size : p.key_size, [&](uint64_t i) {
+    const T element = own[i];
+    if (i < p.key_size) {
+      q[i] = RealOf(element, p.query_step);
+      if (p.codes) q_codes[i] = static_cast<int16_t>(element);
+    } else if (i < 2 * p.key_size) {
+      if (p.key_row == 0) of.KeyInRing(p.window - 1)[i - p.key_size] = element;
+    } else if (p.value_row == 0) {
+      of.ValueInRing(p.window - 1)[i - 2 * p.key_size] = element;
+    }
+  });
+  if constexpr (std::is_same_v<T, int16_t>) {
+    const uint32_t newest = p.window - 1;
+    if (stores && p.key_row != 0) {
+      StoreNineBits(block, own + p.key_size, p.key_size, {p.key_row},
+                    uint64_t{of.head} * p.key_size, of.KeyRow(newest));
+    }
+    if (stores && p.value_row != 0) {
+      StoreNineBits(block, own + 2 * p.key_size, p.value_size, {p.value_row},
+                    uint64_t{of.head} * p.value_size, of.ValueRow(newest));
+    }
+  }
+  // Every head's block knows the newest slot's token, which the first head's block stores.
+  if (stores && p.masks_token && of.head == 0) {
+    block.ForEach(1, [&](uint64_t) { of.Words()[of.window.newest] = of.lane.token; });
+  }
+  if (begin < of.first) begin = of.first;
+  if (begin >= end) return;
+  const uint32_t count = end - begin;
+  float* const to = scores + begin;
+  const auto slot = [begin](uint64_t i) { return begin + static_cast<uint32_t>(i); };
+  const PositionRows& positions = p.positions;
+  const bool has_positions = positions.rows != nullptr;
+  if (positions.in_columns) {
+    block.ForEach(count, [&](uint64_t i) {
+      const float* const column = positions.rows + of.PositionRow(slot(i));
+      to[i] = ThreadSum(p.key_size, [&](float sum, uint64_t k) {
+        return fmaf(q[k], column[k * positions.count], sum);
+      });
+    });
+  } else if (has_positions) {
+    RealDots(
+        block, count, p.key_size, q,
+        [&](uint64_t i) {
+          const uint64_t row = of.PositionRow(slot(i));
+          return positions.rows + (positions.of_heads ? row * p.heads + of.head : row) * p.key_size;
+        },
+        [&](uint64_t i, float dot) {
+          if (positions.constants != nullptr) {
+            dot += positions.constants[of.PositionRow(slot(i)) * p.heads + of.head];
+          }
+          to[i] = dot;
+        });
+  }
+  const auto finish = [&](uint64_t i, float content) {
+    const float score = (content + (has_positions ? to[i] : 0.0f)) * p.scale;
+    to[i] = of.IsMasked(slot(i)) ? kMaskedTokenScore : score;
+  };
+  const auto key = [&](uint64_t i) { return of.Key(slot(i)); };
+  if constexpr (std::is_same_v<T, float>) {
+    RealDots(block, count, p.key_size, q, key, finish);
+  } else {
+    const auto scaled = [&](uint64_t i, auto sum) {
+      finish(i, static_cast<float>(sum) * p.content_scale);
+    };
+    if (p.key_row != 0) {
+      return CodeDots<int32_t>(
+          block, count, p.key_size, true, q_codes, [&](uint64_t i) { return of.KeyCodes(slot(i)); },
+          scaled);
+    }
+    CodeDots(block, count, p.key_size, p.scores, q_codes, key, scaled);
+  }
+}
+
+// Block-wide: out[begin, begin + columns) = the sum of codes[s] * value over the visible slots.
+// Each thread has kCount columns of every `parts`-th slot. `sums`: shared memory of
+// p.PartialSums().
+template <class Sum, uint32_t kCount, class Team>
+KINGLET_HOST_DEVICE void WeighCodes(const AttentionHead<int16_t>& of, const Team& block,
+                                    uint32_t begin, uint32_t columns, const int16_t* codes,
+                                    Sum* sums) {
+  // Neighbouring threads read neighbouring columns.
+  const uint32_t groups = (columns + kCount - 1) / kCount;
+  const uint32_t most = block.threads() / groups;
+  const uint32_t parts = most == 0 ? 1 : most;
+  block.ForEach(uint64_t{groups} * parts, [&](uint64_t i) {
+    // A GPU takes ten times as long for a 64-bit division.
+    const auto item = static_cast<uint32_t>(i);
+    const uint32_t column = item % groups * kCount, part = item / groups;
+    Sum own[kCount]{};
+#if KINGLET_CUDA_ON_DEVICE
+#pragma unroll 4
+#endif
+    for (uint32_t s = of.first + part; s < of.count; s += parts) {
+      const auto value = of.p.value_row != 0 ? LoadCodes<kCount>(of.ValueCodes(s), begin + column)
+                                             : LoadCodes<kCount>(of.Value(s), begin + column);
+      for (uint32_t c = 0; c < kCount; ++c) own[c] += static_cast<Sum>(codes[s]) * value.codes[c];
+    }
+    for (uint32_t c = 0; c < kCount; ++c) sums[uint64_t{part} * columns + column + c] = own[c];
+  });
+  block.ForEach(columns, [&](uint64_t column) {
+    Sum total = 0;
+    for (uint32_t part = 0; part < parts; ++part) total += sums[part * columns + column];
+    of.Out()[begin + column] = static_cast<float>(total) * of.p.value_scale;
+  });
+}
+
+// Block-wide: the same of reals, by rule 4 over the whole window; slots that are not visible stand
+// in their place with weight 0. Each thread computes a chain of a column. `chains`: shared memory
+// of SumChains(count) * kValueColumns reals.
+template <class Team>
+KINGLET_HOST_DEVICE void WeighReals(const AttentionHead<float>& of, const Team& block,
+                                    uint32_t begin, uint32_t columns, const float* weights,
+                                    float* chains) {
+  const uint64_t count = SumChains(of.count);
+  for (uint32_t done = 0; done < columns; done += Attention::kValueColumns) {
+    const uint32_t n = Least(columns - done, uint32_t{Attention::kValueColumns});
+    block.ForEach(count * n, [&](uint64_t i) {
+      const auto item = static_cast<uint32_t>(i);
+      const uint32_t column = begin + done + item % n;
+      chains[item] = ChainSum(of.count, item / n, [&](float sum, uint64_t s) {
+        const auto at = static_cast<uint32_t>(s);
+        return fmaf(weights[s], at < of.first ? 0.0f : of.Value(at)[column], sum);
+      });
+    });
+    block.ForEach(n, [&](uint64_t column) {
+      float total = chains[column];
+      if (count > 1) {
+        RunningFold blocks;
+        for (uint64_t chain = 0; chain < count; chain += kSumChains) {
+          float of_block[kSumChains];
+          for (uint32_t j = 0; j < kSumChains; ++j) of_block[j] = chains[(chain + j) * n + column];
+          blocks.Push(FoldChains(of_block));
+        }
+        total = blocks.Total();
+      }
+      of.Out()[begin + done + column] = total;
+    });
+  }
+}
+
+// Block-wide: out[begin, begin + columns) from the scores of all visible slots; with `writes` the
+// head's weights, too. `weights` is shared memory for the window, and may be `scores`. Takes
+// WeighBytes() more of it.
+template <class T, class Team>
+KINGLET_HOST_DEVICE void Weigh(const AttentionHead<T>& of, const Team& block, const float* scores,
+                               float* weights, uint32_t begin, uint32_t columns, bool writes,
+                               SharedMemory& shared) {
+  const Attention& p = of.p;
+  float* const parts = shared.Take<float>(LargestParts(block.threads()));
+  float* const chains = shared.Take<float>(BlockSumFloats(p.window));
+  const uint32_t first = of.first, count = of.count;
+  const float largest = BlockLargest(block, count - first, true, parts,
+                                     [&](uint64_t i) { return scores[first + i]; });
+  block.ForEach(count,
+                [&](uint64_t s) { weights[s] = s < first ? 0.0f : Exp(scores[s] - largest); });
+  const float total =
+      BlockSum(block, count, chains, [&](float sum, uint64_t s) { return sum + weights[s]; });
+  float* const kept = of.Weights();
+  int16_t* const codes = shared.Take<int16_t>(p.codes ? p.window : 0);
+  block.ForEach(count, [&](uint64_t s) {
+    weights[s] /= total;
+    if (writes) kept[s] = weights[s];
+    if (p.codes) codes[s] = p.rounding(weights[s]);
+  });
+  if constexpr (std::is_same_v<T, float>) {
+    float* const sums = shared.Take<float>(SumChains(p.window) * Attention::kValueColumns);
+    WeighReals(of, block, begin, columns, weights, sums);
+  } else {
+    int64_t* const sums = shared.Take<int64_t>(p.PartialSums(block.threads()));
+    int32_t* const narrow = reinterpret_cast<int32_t*>(sums);
+    if (p.weighted.wide && p.weighted.together) {
+      WeighCodes<int64_t, kCodesTogether>(of, block, begin, columns, codes, sums);
+    } else if (p.weighted.wide) {
+      WeighCodes<int64_t, 1>(of, block, begin, columns, codes, sums);
+    } else if (p.weighted.together) {
+      WeighCodes<int32_t, kCodesTogether>(of, block, begin, columns, codes, narrow);
+    } else {
+      WeighCodes<int32_t, 1>(of, block, begin, columns, codes, narrow);
+    }
+  }
+}
+
+}  // namespace internal
+
+}  // namespace kinglet::cuda
+
+#endif  // KINGLET_KERNELS_CUDA_ATTENTION_HEAD_H_
