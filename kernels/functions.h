@@ -154,8 +154,9 @@ KINGLET_HOST_DEVICE inline float SoftmaxTerm(float x) {
   p = fmaf(p, f, C::kC3);
   p = fmaf(p, f, C::kC2);
   p = fmaf(p, f, C::kC1);
-  // The integer is in the low bits of `shifted`. A multiplication by its power of two keeps NaN,
-  // whose low bits differ between processors; where they are zeros, they may go into the exponent.
+  // The integer is in the low bits of `shifted`. A product with its power of two keeps NaN. The
+  // vector kernels of `cpu` add the integer to the exponent. That keeps the NaN of its processors,
+  // which has zeros in the low bits, but would lose an NVIDIA GPU's, which has ones.
   const uint32_t one = internal::BitsFromFloat(1.0f);
   const float power = internal::FloatFromBits(one + (internal::BitsFromFloat(shifted) << 23));
   return fmaf(p, f, 1.0f) * power;

@@ -111,7 +111,7 @@ class WindowAttentionKernel {
     }
 
    private:
-    static constexpr size_t kMostDecoded = 8192;
+    static constexpr size_t kMostDecoded = std::is_same_v<T, int16_t> ? 8192 : 1;
     size_t size_;
     bool decoded_ = false;
     alignas(64) T codes_[kMostDecoded];
@@ -424,6 +424,10 @@ class CacheWeightsKernel {
 Kernel BindOp(const WindowAttention& op, const BindContext& context) {
   if (!std::holds_alternative<SlotColumns>(op.positions)) return BindStreamedAttention(op, context);
   if (op.masked || op.window > kMaxWindow || op.key_size > kMaxKeySize) return {};
+  const auto in_whole_bytes = [&](BufferId ring, uint32_t size) {
+    return context.plan.buffer(ring).element != Element::kCode9 || size % 8 == 0;
+  };
+  if (!in_whole_bytes(op.keys, op.key_size) || !in_whole_bytes(op.values, op.value_size)) return {};
   return BindWindowAttention<WindowAttentionKernel>(op, context);
 }
 

@@ -24,35 +24,21 @@ using LowBytes = hn::CappedTag<uint8_t, NineBitRow::kBlock>;
 using RowCodes = hn::Repartition<int16_t, LowBytes>;
 using RowSums = hn::Repartition<int32_t, LowBytes>;
 
-#if HWY_TARGET == HWY_AVX2
-// 255 for each bit that is set, else 0: the bits of the four bytes from `bits` on, without the
-// first `skipped` bytes, then zeros. LoadMaskBits moves bits through a general register; a load can
-// broadcast them.
-HWY_INLINE hn::Vec<LowBytes> SignBytes(const uint8_t* bits, size_t skipped) {
+// 255 for each bit that is set, else 0. Reads a bit for each byte, and no more.
+HWY_INLINE hn::Vec<LowBytes> SignBytes(const uint8_t* bits) {
   const LowBytes d8;
-  constexpr uint8_t kNone = 128;  // the table has zero there
-  alignas(64) static constexpr uint8_t kByte[64] = {
-      0,     0,     0,     0,     0,     0,     0,     0,     1,     1,     1,     1,     1,
-      1,     1,     1,     2,     2,     2,     2,     2,     2,     2,     2,     3,     3,
-      3,     3,     3,     3,     3,     3,     kNone, kNone, kNone, kNone, kNone, kNone, kNone,
-      kNone, kNone, kNone, kNone, kNone, kNone, kNone, kNone, kNone, kNone, kNone, kNone, kNone,
-      kNone, kNone, kNone, kNone, kNone, kNone, kNone, kNone, kNone, kNone, kNone, kNone};
+#if HWY_TARGET == HWY_AVX2
+  // LoadMaskBits moves the bits through a general register; a load can broadcast them.
+  alignas(32) static constexpr uint8_t kByte[32] = {0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1,
+                                                    2, 2, 2, 2, 2, 2, 2, 2, 3, 3, 3, 3, 3, 3, 3, 3};
   int32_t four;
   std::memcpy(&four, bits, sizeof four);
   const auto all = hn::BitCast(d8, hn::Set(hn::Repartition<int32_t, LowBytes>(), four));
-  const auto spread = hn::TableLookupBytesOr0(all, hn::LoadU(d8, kByte + 8 * skipped));
-  const auto bit =
-      hn::BitCast(d8, hn::Set(hn::Repartition<uint64_t, LowBytes>(), 0x8040201008040201u));
+  const auto spread = hn::TableLookupBytes(all, hn::Load(d8, kByte));
+  const hn::Repartition<uint64_t, LowBytes> d64;
+  const auto bit = hn::BitCast(d8, hn::Set(d64, 0x8040201008040201u));
   return hn::VecFromMask(d8, hn::Eq(hn::And(spread, bit), bit));
-}
-#endif
-
-// 255 for each bit that is set, else 0. Reads a bit for each byte, and no more.
-HWY_INLINE hn::Vec<LowBytes> SignBytes(const uint8_t* bits) {
-#if HWY_TARGET == HWY_AVX2
-  return SignBytes(bits, 0);
 #else
-  const LowBytes d8;
   return hn::VecFromMask(d8, hn::LoadMaskBits(d8, bits));  // later versions may read 8 bytes
 #endif
 }
@@ -63,11 +49,10 @@ HWY_INLINE hn::Vec<LowBytes> SignBytes(const uint8_t* bits) {
 struct RowPart {
   hn::Vec<RowCodes> first, second;
 
-  HWY_INLINE RowPart(const uint8_t* low_bytes, const uint8_t* sign_bits)
-      : RowPart(low_bytes, SignBytes(sign_bits)) {}
-  HWY_INLINE RowPart(const uint8_t* low_bytes, hn::Vec<LowBytes> high) {
+  HWY_INLINE RowPart(const uint8_t* low_bytes, const uint8_t* sign_bits) {
     const LowBytes d8;
     const auto low = hn::LoadU(d8, low_bytes);
+    const auto high = SignBytes(sign_bits);
     first = hn::BitCast(RowCodes(), hn::InterleaveLower(d8, low, high));
     second = hn::BitCast(RowCodes(), hn::InterleaveUpper(d8, low, high));
   }
@@ -223,43 +208,26 @@ void LoadNineBits(const NineBitParts& rows, size_t n, int16_t* codes) {
   }
 }
 
-// Products and sums of parts of rows. AVX2 has few instructions for bits, so parts of 24 or 32
-// codes are decoded whole, in the order of RowPart.
+// Products and sums of parts of rows. AVX2 has few instructions for bits, so a part of 32 codes is
+// decoded whole, in the order of RowPart.
 #if HWY_TARGET == HWY_AVX2
-class WholeParts {
- public:
-  static bool Suit(size_t n) { return n == 24 || n == 32; }
+constexpr size_t kWholePart = hn::MaxLanes(LowBytes());
+HWY_INLINE RowPart WholePart(const NineBitParts& rows, size_t r) {
+  return {rows.low + r * rows.stride, rows.signs + r * rows.stride};
+}
 
-  // Of 24 codes, the three bytes of signs are the last of four: the first, before them, is the
-  // row's too. The eight low bytes behind those of the part are in the row as well.
-  HWY_INLINE WholeParts(const NineBitParts& rows, size_t n)
-      : skipped_(4 - n / 8), low_(rows.low), signs_(rows.signs - skipped_), stride_(rows.stride) {}
-  // What lies behind a part's codes has positive signs, and no meaning.
-  HWY_INLINE RowPart At(size_t r) const {
-    return {low_ + r * stride_, SignBytes(signs_ + r * stride_, skipped_)};
-  }
-
- private:
-  size_t skipped_;
-  const uint8_t* low_;
-  const uint8_t* signs_;
-  size_t stride_;
-};
-
-HWY_INLINE void WholePartDots(const NineBitParts& rows, const CodeDots& vector, size_t n,
-                              float scale, float factor) {
+HWY_INLINE void WholePartDots(const NineBitParts& rows, const CodeDots& vector, float scale,
+                              float factor) {
   const RowSums d32;
   const hn::FixedTag<float, 4> four;
-  const WholeParts parts(rows, n);
-  alignas(32) int16_t x[32] = {};
-  std::memcpy(x, vector.x, n * sizeof(int16_t));
   const hn::FixedTag<int16_t, 8> eight;
   const auto pair = [&](size_t i) HWY_ATTR {
-    return hn::Combine(RowCodes(), hn::Load(eight, x + i + 16), hn::Load(eight, x + i));
+    const int16_t* const x = vector.x + i;
+    return hn::Combine(RowCodes(), hn::LoadU(eight, x + 16), hn::LoadU(eight, x));
   };
   const auto first = pair(0), second = pair(8);
   const auto multiply = [&](size_t r) HWY_ATTR {
-    const RowPart part = parts.At(r);
+    const RowPart part = WholePart(rows, r);
     return PairProducts::Add(d32, PairProducts::Add(d32, hn::Zero(d32), part.first, first),
                              part.second, second);
   };
@@ -274,12 +242,11 @@ HWY_INLINE void WholePartDots(const NineBitParts& rows, const CodeDots& vector, 
 
 // Two rows at a time are interleaved, so that a pair of products belongs to one column.
 HWY_INLINE void WeightedWholeParts(const NineBitParts& rows, const int16_t* codes, float scale,
-                                   size_t n, float* out) {
+                                   float* out) {
   const RowSums d32;
   const RowCodes d16;
   const hn::Repartition<float, LowBytes> reals;
   const hn::FixedTag<float, 4> four;
-  const WholeParts parts(rows, n);
   hn::Vec<RowSums> sums[4];
   for (auto& sum : sums) sum = hn::Zero(d32);
   const auto add = [&](const RowPart& row, hn::Vec<RowCodes> next_first,
@@ -294,19 +261,19 @@ HWY_INLINE void WeightedWholeParts(const NineBitParts& rows, const int16_t* code
   };
   size_t r = 0;
   for (; r + 2 <= rows.count; r += 2) {
-    const RowPart next = parts.At(r + 1);
-    add(parts.At(r), next.first, next.second, LoadPair(codes + r));
+    const RowPart next = WholePart(rows, r + 1);
+    add(WholePart(rows, r), next.first, next.second, LoadPair(codes + r));
   }
   if (r < rows.count) {
     const int16_t last[2] = {codes[r], 0};
-    add(parts.At(r), hn::Zero(d16), hn::Zero(d16), LoadPair(last));
+    add(WholePart(rows, r), hn::Zero(d16), hn::Zero(d16), LoadPair(last));
   }
   // Half h of sum i has the four columns from 16 h + 4 i on.
   for (size_t i = 0; i < 4; ++i) {
     alignas(32) float columns[8];
     hn::Store(hn::Mul(hn::ConvertTo(reals, sums[i]), hn::Set(reals, scale)), reals, columns);
     hn::StoreU(hn::Load(four, columns), four, out + 4 * i);
-    if (16 + 4 * i < n) hn::StoreU(hn::Load(four, columns + 4), four, out + 16 + 4 * i);
+    hn::StoreU(hn::Load(four, columns + 4), four, out + 16 + 4 * i);
   }
 }
 #endif
@@ -315,8 +282,8 @@ template <class Products>
 HWY_INLINE void NineBitPartDotsWith(const NineBitParts& rows, const CodeDots* vectors, size_t count,
                                     size_t n, float scale, float factor) {
 #if HWY_TARGET == HWY_AVX2
-  if (WholeParts::Suit(n)) {
-    for (size_t v = 0; v < count; ++v) WholePartDots(rows, vectors[v], n, scale, factor);
+  if (n == kWholePart) {
+    for (size_t v = 0; v < count; ++v) WholePartDots(rows, vectors[v], scale, factor);
     return;
   }
 #endif
@@ -326,7 +293,7 @@ template <class Products>
 HWY_INLINE void WeightedNineBitsWith(const NineBitParts& rows, const int16_t* codes, float scale,
                                      size_t width, float* out) {
 #if HWY_TARGET == HWY_AVX2
-  if (WholeParts::Suit(width)) return WeightedWholeParts(rows, codes, scale, width, out);
+  if (width == kWholePart) return WeightedWholeParts(rows, codes, scale, out);
 #endif
   WeightedCodesWith<Products>(rows, codes, scale, width, out);
 }

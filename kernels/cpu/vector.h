@@ -128,8 +128,7 @@ struct NineBitRows {
 };
 
 // The same part of each of these rows: its low bytes and sign bits in the first row, and the bytes
-// from row to row. The part begins and ends at a multiple of 8 codes. Other bytes of the rows may
-// be read.
+// from row to row. The part begins and ends at a multiple of 8 codes.
 struct NineBitParts {
   const uint8_t* low;
   const uint8_t* signs;

@@ -150,6 +150,9 @@ Steps BindOp(const WindowAttention& op, Binder& binder) {
     made.masked_token = op.masked->token;
     made.words = binder.At(op.masked->words);
   }
+  if (made.key_row != 0 && made.scores.wide) {
+    return binder.Refuse("scores of at most 31 bits where keys have 9", "longer ones");
+  }
   made.scores.together = Together({op.key_size});
   made.weighted.together = Together({uint64_t{op.heads} * op.key_size, op.value_size});
   KINGLET_ASSIGN_OR_RETURN(

@@ -71,16 +71,13 @@ class PlanBuilder {
     spec.ring = ring;
     return AddBuffer(std::move(spec));
   }
-  // The same for a row of `parts` equal parts in each slot; a part is written and read whole and in
-  // order. Codes that fit in 9 bits take no more where that is smaller, padding included, and where
-  // parts share no byte.
-  BufferId RowRingLike(std::string name, uint64_t row, uint64_t parts, const Ring& ring,
-                       BufferId like) {
+  // The same for a row in each slot that tokens read in order, whole or by multiples of 8 codes.
+  // Codes that fit in 9 bits take no more where that is smaller, padding included.
+  BufferId RowRingLike(std::string name, uint64_t row, const Ring& ring, BufferId like) {
     const BufferId id = RingLike(std::move(name), row, ring, like);
     BufferSpec& spec = plan_.buffers[static_cast<size_t>(id)];
     if (spec.element == Element::kCode16 && LargestCode(*spec.quantiser) <= NineBitRow::kLargest &&
-        row <= NineBitRow::kMostCodes && NineBitRow{row}.Bytes() < row * sizeof(int16_t) &&
-        (parts == 1 || row / parts % 8 == 0)) {
+        row <= NineBitRow::kMostCodes && NineBitRow{row}.Bytes() < row * sizeof(int16_t)) {
       spec.element = Element::kCode9;
       spec.row = row;
     }

@@ -5,7 +5,7 @@ namespace kinglet {
 CacheBuffers LowerCacheAppend(const NeuralCache& block, BufferId hidden, PlanBuilder& builder) {
   const uint64_t width = builder.plan().buffer(hidden).count;
   const Ring pairs{.slots = block.capacity, .lag = 1};
-  const CacheBuffers buffers{builder.RowRingLike("cache.keys", width, 1, pairs, hidden),
+  const CacheBuffers buffers{builder.RowRingLike("cache.keys", width, pairs, hidden),
                              builder.Words("cache.words", pairs)};
   builder.AddStep("cache.append", CacheAppend{hidden, buffers.keys, buffers.words, block.capacity});
   return buffers;

@@ -86,11 +86,13 @@ class DecoderLowering {
     const Ring window{.slots = block_.window};
     WindowAttention attention{};
     attention.qkv = qkv;
+    // Other positions' kernels read 16-bit codes, as do those of a start row. Heads are parts of
+    // rows.
+    const bool as_rows = std::holds_alternative<SlotPositions>(block_.positions) && !layer.start;
     const auto ring = [&](const char* name, uint64_t size) {
       const uint64_t row = heads * size;
-      return std::holds_alternative<SlotPositions>(block_.positions) && !layer.start
-                 ? builder_.RowRingLike(name_ + name, row, heads, window, qkv)
-                 : builder_.RingLike(name_ + name, row, window, qkv);
+      return as_rows && size % 8 == 0 ? builder_.RowRingLike(name_ + name, row, window, qkv)
+                                      : builder_.RingLike(name_ + name, row, window, qkv);
     };
     attention.keys = ring(".keys", block_.key_size);
     attention.values = ring(".values", block_.value_size);

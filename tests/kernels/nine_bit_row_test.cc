@@ -44,9 +44,10 @@ TEST(NineBitRow, SetChangesOneCode) {
   row.Store([](uint64_t i) { return static_cast<int>(i * 37 % 511) - 255; }, bytes.data());
   for (const int code : {-256, -1, 0, 255}) {
     for (const uint64_t at : {0u, 7u, 8u, 63u, 64u, 69u}) {
+      const std::vector<uint8_t> before = bytes;
       row.Set(bytes.data(), at, code);
       std::vector<uint8_t> expected(row.Bytes());
-      row.Store([&](uint64_t i) { return i == at ? code : row.Code(bytes.data(), i); },
+      row.Store([&](uint64_t i) { return i == at ? code : row.Code(before.data(), i); },
                 expected.data());
       EXPECT_EQ(row.Code(bytes.data(), at), code);
       EXPECT_EQ(bytes, expected) << code << " " << at;

@@ -182,7 +182,7 @@ TEST_P(Vector, APartThatIsStoredLeavesTheOthers) {
       CodedParts parts(n, part, 1);
       std::vector<int16_t> codes(n);
       for (size_t i = 0; i < n; ++i)
-        codes[i] = static_cast<int16_t>(255 - static_cast<int>(i % 512));
+        codes[i] = static_cast<int16_t>(static_cast<int>(i * 97 % 512) - 256);
       std::vector<uint8_t> expected = parts.bytes;
       for (size_t i = 0; i < n; ++i) parts.row.Set(expected.data(), parts.first + i, codes[i]);
       uint8_t* const signs = parts.bytes.data() + parts.row.Padded() + parts.first / 8;

@@ -65,7 +65,7 @@ void ExpectSameAsRef(const std::shared_ptr<Device>& device, uint32_t copies, siz
     EXPECT_EQ(run.Difference(expected), "") << op_case.name;
     ++compared;
   }
-  EXPECT_GT(compared, 100 / every);
+  EXPECT_GT(compared, cases.size() / every / 2);
   for (const std::string& text : missing) std::printf("not on cuda: %s\n", text.c_str());
 }
 
@@ -85,8 +85,8 @@ TEST(CudaConformance, DeviceEqualsRef) {
   ExpectSameAsRef(*device, 70);
 }
 
-// A prime number of cases apart, so that all operations and sizes occur: for bench/gpu_check, whose
-// checkers take a hundred times as long.
+// One case of 37, a prime, so that each long list of cases is met at many of its sizes: for
+// bench/gpu_check, whose checkers take ten to a hundred times as long.
 TEST(CudaConformance, SomeOnDeviceEqualRef) {
   const Result<std::shared_ptr<Device>> device = FirstCudaDevice();
   if (!device.ok()) GTEST_SKIP() << device.status().message();

@@ -100,14 +100,14 @@ struct WeightBytes {
 // With window and cache full, a full step touches all of a stream's memory.
 uint64_t StreamBytes() {
   const uint64_t state_of_layer = 2 * 97 * 4 * 32 * 9 / 8;  // keys and values, 9-bit codes
-  const uint64_t layer = 128 * 4 + 128 * 2 +            // norm1 and its codes
-                         384 * 4 + 384 * 2 +            // qkv
-                         4 * 97 * 4 +                   // attention weights
-                         128 * 4 + 128 * 2 +            // attended
-                         128 * 4 +                      // out
-                         128 * 4 + 128 * 2 +            // norm2
-                         512 * 4 + 512 * 2 +            // inner
-                         128 * 4 + 128 * 2;             // outer
+  const uint64_t layer = 128 * 4 + 128 * 2 +                // norm1 and its codes
+                         384 * 4 + 384 * 2 +                // qkv
+                         4 * 97 * 4 +                       // attention weights
+                         128 * 4 + 128 * 2 +                // attended
+                         128 * 4 +                          // out
+                         128 * 4 + 128 * 2 +                // norm2
+                         512 * 4 + 512 * 2 +                // inner
+                         128 * 4 + 128 * 2;                 // outer
   const uint64_t hidden = 128 * 4 + 128 * 2;
   // Keys in 9 bits, words, weights, total.
   const uint64_t cache = 2000 * 128 * 9 / 8 + 2000 * 4 + 2000 * 4 + 4;

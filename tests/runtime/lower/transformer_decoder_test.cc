@@ -78,7 +78,8 @@ TEST(LowerDecoder, WindowsThatFitTakeNineBits) {
   };
   EXPECT_EQ(element(5, 8, true), Element::kCode9);
   EXPECT_EQ(element(8, 24, true), Element::kCode9);
-  EXPECT_EQ(element(4, 8, true), Element::kCode16);  // 64 bytes are fewer than 72 with the padding
+  EXPECT_EQ(element(4, 8, true), Element::kCode16);   // 64 bytes are fewer than 72 with the padding
+  EXPECT_EQ(element(1, 44, true), Element::kCode16);  // kernels read eight codes at a time
   EXPECT_EQ(element(16, 12, true), Element::kCode16);  // two heads would share a byte of signs
   EXPECT_EQ(element(8, 24, false), Element::kReal);
 }
