@@ -26,9 +26,12 @@ struct NineBitRow {
   }
   KINGLET_HOST_DEVICE constexpr uint64_t Bytes() const { return Padded() + Padded() / 8; }
 
+  // The byte that has the sign of code i, in bit i % 8.
+  KINGLET_HOST_DEVICE constexpr uint64_t SignByte(uint64_t i) const { return Padded() + i / 8; }
+
   // Code i < Padded() of a row.
   KINGLET_HOST_DEVICE constexpr int32_t Code(const uint8_t* row, uint64_t i) const {
-    const int32_t sign = row[Padded() + i / 8] >> (i % 8) & 1;
+    const int32_t sign = row[SignByte(i)] >> (i % 8) & 1;
     return row[i] - 256 * sign;
   }
   // Byte `at` < Bytes() of the row whose code i < count is code(i).
@@ -45,7 +48,7 @@ struct NineBitRow {
   // Changes code i < count.
   constexpr void Set(uint8_t* row, uint64_t i, int32_t code) const {
     const auto sign = static_cast<uint8_t>(1 << (i % 8));
-    uint8_t& signs = row[Padded() + i / 8];
+    uint8_t& signs = row[SignByte(i)];
     row[i] = static_cast<uint8_t>(code & 0xFF);
     signs = static_cast<uint8_t>(code < 0 ? signs | sign : signs & ~sign);
   }
@@ -53,7 +56,7 @@ struct NineBitRow {
   // the row. REQUIRES: n and first are multiples of 8.
   KINGLET_HOST_DEVICE static constexpr uint64_t PartBytes(uint64_t n) { return n + n / 8; }
   KINGLET_HOST_DEVICE constexpr uint64_t PartByteAt(uint64_t first, uint64_t n, uint64_t k) const {
-    return k < n ? first + k : Padded() + first / 8 + (k - n);
+    return k < n ? first + k : SignByte(first) + (k - n);
   }
   // Writes all bytes of a row.
   template <class CodeAt>

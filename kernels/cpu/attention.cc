@@ -33,8 +33,8 @@ class WindowAttentionKernel {
   void operator()(std::span<StreamFrame> frames, Chunks heads) const {
     if (AreOfOneStream(frames)) return AttendInTurn(frames, heads);
     for (size_t i = 0; i < frames.size(); ++i) {
-      StoreKeys(heads, frames[i]);
-      StoreValues(heads, frames[i]);
+      StoreKeys<T>(*vector_, op_, qkv_, keys_, heads, frames[i]);
+      StoreValues<T>(*vector_, op_, qkv_, values_, heads, frames[i]);
       const StreamFrame* const next = i + 1 < frames.size() ? &frames[i + 1] : nullptr;
       const auto fetch = [&](const Operand& ring, size_t head) {
         if (next != nullptr) FetchPart(VisibleSlots(ring, *next), head, op_.heads);
@@ -80,11 +80,11 @@ class WindowAttentionKernel {
             return Part{&tokens[n], head, keys.rows(), values.rows()};
           },
           [&](const Part& part) {
-            StoreKeys(alone, *part.frame);
+            StoreKeys<T>(*vector_, op_, qkv_, keys_, alone, *part.frame);
             keys.Store(*this, Query(part) + op_.key_size, *part.frame);
           },
           [&](const Part& part) {
-            StoreValues(alone, *part.frame);
+            StoreValues<T>(*vector_, op_, qkv_, values_, alone, *part.frame);
             values.Store(*this, Query(part) + 2 * size_t{op_.key_size}, *part.frame);
           });
     }
@@ -169,29 +169,7 @@ class WindowAttentionKernel {
     const NineBitRow row = RowOf(ring);
     const uint8_t* const slot = ring.slot.template At<uint8_t>(*part.frame);
     const size_t begin = part.head * size;
-    return {slot + begin, slot + row.Padded() + begin / 8, row.Bytes(), count};
-  }
-  void StoreKeys(Chunks heads, const StreamFrame& frame) const {
-    Store(keys_, op_.key_size, op_.key_size, heads, frame);
-  }
-  void StoreValues(Chunks heads, const StreamFrame& frame) const {
-    Store(values_, 2 * size_t{op_.key_size}, op_.value_size, heads, frame);
-  }
-  // Of each of these heads, the `size` elements of its part of qkv from `first` on.
-  void Store(const Operand& ring, size_t first, size_t size, Chunks heads,
-             const StreamFrame& frame) const {
-    if (ring.element != Element::kCode9) {
-      return StoreInRing<T>(op_, qkv_, first, size, ring, heads, frame);
-    }
-    const NineBitRow row = RowOf(ring);
-    const size_t stride = 2 * size_t{op_.key_size} + op_.value_size;
-    uint8_t* const slot =
-        ring.slot.template At<uint8_t>(frame) + WindowOf(op_, frame.position).newest * row.Bytes();
-    for (size_t head = heads.begin; head < heads.end; ++head) {
-      const int16_t* const codes = qkv_.slot.At<int16_t>(frame) + head * stride + first;
-      vector_->store_nine_bits(codes, size, slot + head * size,
-                               slot + row.Padded() + head * size / 8);
-    }
+    return {slot + begin, slot + row.SignByte(begin), row.Bytes(), count};
   }
   const T* Query(const Part& part) const {
     return qkv_.slot.At<T>(*part.frame) + part.head * (2 * op_.key_size + op_.value_size);

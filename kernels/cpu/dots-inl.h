@@ -195,6 +195,20 @@ HWY_INLINE void LongIntegerDots(D16, const Rows& rows, const CodeDots* vectors, 
   }
 }
 
+// out[r] = factor * (float(sum of the elements of multiply(r)) * scale), r < count.
+template <class D32, class Multiply>
+HWY_INLINE void StoreDots(D32 d32, size_t count, const Multiply& multiply, float scale,
+                          float factor, float* out) {
+  const hn::FixedTag<float, 4> four;
+  size_t row = 0;
+  for (; row + 4 <= count; row += 4) {
+    const hn::Vec<D32> sums[4] = {multiply(row), multiply(row + 1), multiply(row + 2),
+                                  multiply(row + 3)};
+    hn::StoreU(ScaledDots(SumsOfElements(d32, sums), scale, factor), four, out + row);
+  }
+  for (; row < count; ++row) out[row] = ScaledDot(d32, multiply(row), scale, factor);
+}
+
 // Products of one vector x, which stays in registers, with rows of up to kParts SIMD vectors, such
 // as attention's keys. The last part of a row overlaps the one before it, where x is zero.
 // REQUIRES: n is more codes than kParts - 1 SIMD vectors have, and at least one's.
@@ -203,7 +217,6 @@ HWY_INLINE void ShortIntegerDots(D16 d16, const Rows& rows, const CodeDots& vect
                                  float scale, float factor) {
   constexpr size_t kCodes = hn::MaxLanes(d16);
   const hn::Repartition<int32_t, D16> d32;
-  const hn::FixedTag<float, 4> four;
   const size_t last = n - kCodes, whole = (kParts - 1) * kCodes;
   hn::Vec<D16> x[kParts];
   for (size_t p = 0; p + 1 < kParts; ++p) x[p] = hn::LoadU(d16, vector.x + p * kCodes);
@@ -216,15 +229,7 @@ HWY_INLINE void ShortIntegerDots(D16 d16, const Rows& rows, const CodeDots& vect
     }
     return Products::Add(d32, sum, LoadCodes(d16, rows, row, last), x[kParts - 1]);
   };
-  size_t row = 0;
-  for (; row + 4 <= rows.count; row += 4) {
-    const hn::Vec<decltype(d32)> sums[4] = {multiply(row), multiply(row + 1), multiply(row + 2),
-                                            multiply(row + 3)};
-    hn::StoreU(ScaledDots(SumsOfElements(d32, sums), scale, factor), four, vector.out + row);
-  }
-  for (; row < rows.count; ++row) {
-    vector.out[row] = ScaledDot(d32, multiply(row), scale, factor);
-  }
+  StoreDots(d32, rows.count, multiply, scale, factor, vector.out);
 }
 
 // Vectors whose products with four rows are held in registers together.

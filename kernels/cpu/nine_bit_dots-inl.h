@@ -219,7 +219,6 @@ HWY_INLINE RowPart WholePart(const NineBitParts& rows, size_t r) {
 HWY_INLINE void WholePartDots(const NineBitParts& rows, const CodeDots& vector, float scale,
                               float factor) {
   const RowSums d32;
-  const hn::FixedTag<float, 4> four;
   const hn::FixedTag<int16_t, 8> eight;
   const auto pair = [&](size_t i) HWY_ATTR {
     const int16_t* const x = vector.x + i;
@@ -231,13 +230,7 @@ HWY_INLINE void WholePartDots(const NineBitParts& rows, const CodeDots& vector, 
     return PairProducts::Add(d32, PairProducts::Add(d32, hn::Zero(d32), part.first, first),
                              part.second, second);
   };
-  size_t r = 0;
-  for (; r + 4 <= rows.count; r += 4) {
-    const hn::Vec<RowSums> sums[4] = {multiply(r), multiply(r + 1), multiply(r + 2),
-                                      multiply(r + 3)};
-    hn::StoreU(ScaledDots(SumsOfElements(d32, sums), scale, factor), four, vector.out + r);
-  }
-  for (; r < rows.count; ++r) vector.out[r] = ScaledDot(d32, multiply(r), scale, factor);
+  StoreDots(d32, rows.count, multiply, scale, factor, vector.out);
 }
 
 // Two rows at a time are interleaved, so that a pair of products belongs to one column.

@@ -65,8 +65,8 @@ class StreamedAttentionKernel {
   }
 
   void operator()(StreamFrame& frame) const {
-    StoreKeys<T>(op_, qkv_, keys_, {0, op_.heads}, frame);
-    StoreValues<T>(op_, qkv_, values_, {0, op_.heads}, frame);
+    StoreKeys<T>(*vector_, op_, qkv_, keys_, {0, op_.heads}, frame);
+    StoreValues<T>(*vector_, op_, qkv_, values_, {0, op_.heads}, frame);
     const std::array<Run<T>, 3> runs = Runs(frame);
     float* weights = weights_.At<float>(frame);
     const size_t first = FirstVisible(op_, frame.position);

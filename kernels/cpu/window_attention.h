@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -15,26 +16,40 @@
 namespace kinglet::cpu {
 
 // Of each of the heads [begin, end), copies `size` elements of its part of qkv, from `first` on, to
-// the ring slot of the frame's position. T is what the buffers hold: int16_t codes, or float.
+// the ring slot of the frame's position. T is what qkv holds: int16_t codes, or float. A ring of
+// codes may have 9 bits for each, `size` being a multiple of 8.
 template <class T>
-void StoreInRing(const WindowAttention& op, const Operand& qkv, size_t first, size_t size,
-                 const Operand& ring, Chunks heads, const StreamFrame& frame) {
+void StoreInRing(const VectorFunctions& vector, const WindowAttention& op, const Operand& qkv,
+                 size_t first, size_t size, const Operand& ring, Chunks heads,
+                 const StreamFrame& frame) {
   const size_t stride = 2 * size_t{op.key_size} + op.value_size;
+  const size_t newest = WindowOf(op, frame.position).newest;
   const T* const from = qkv.slot.At<T>(frame) + first;
-  T* const to = ring.slot.At<T>(frame) + WindowOf(op, frame.position).newest * op.heads * size;
+  if constexpr (std::is_same_v<T, int16_t>) {
+    if (ring.element == Element::kCode9) {
+      const NineBitRow row{op.heads * size};
+      uint8_t* const to = ring.slot.At<uint8_t>(frame) + newest * row.Bytes();
+      for (size_t head = heads.begin; head < heads.end; ++head) {
+        const size_t begin = head * size;
+        vector.store_nine_bits(from + head * stride, size, to + begin, to + row.SignByte(begin));
+      }
+      return;
+    }
+  }
+  T* const to = ring.slot.At<T>(frame) + newest * op.heads * size;
   for (size_t head = heads.begin; head < heads.end; ++head) {
     std::memcpy(to + head * size, from + head * stride, size * sizeof(T));
   }
 }
 template <class T>
-void StoreKeys(const WindowAttention& op, const Operand& qkv, const Operand& keys, Chunks heads,
-               const StreamFrame& frame) {
-  StoreInRing<T>(op, qkv, op.key_size, op.key_size, keys, heads, frame);
+void StoreKeys(const VectorFunctions& vector, const WindowAttention& op, const Operand& qkv,
+               const Operand& keys, Chunks heads, const StreamFrame& frame) {
+  StoreInRing<T>(vector, op, qkv, op.key_size, op.key_size, keys, heads, frame);
 }
 template <class T>
-void StoreValues(const WindowAttention& op, const Operand& qkv, const Operand& values, Chunks heads,
-                 const StreamFrame& frame) {
-  StoreInRing<T>(op, qkv, 2 * size_t{op.key_size}, op.value_size, values, heads, frame);
+void StoreValues(const VectorFunctions& vector, const WindowAttention& op, const Operand& qkv,
+                 const Operand& values, Chunks heads, const StreamFrame& frame) {
+  StoreInRing<T>(vector, op, qkv, 2 * size_t{op.key_size}, op.value_size, values, heads, frame);
 }
 
 // Brings one of `parts` equal parts of memory that will be read soon to the second-level cache.

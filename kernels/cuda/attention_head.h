@@ -32,7 +32,8 @@ struct PositionRows {
   bool of_heads = false;  // each head has rows of its own
 };
 
-// Arguments of all three steps. Elements of queries, keys and values are reals or 16-bit codes.
+// Arguments of all three steps. Elements of queries are reals or 16-bit codes, as are those of keys
+// and values, unless they have 9 bits.
 struct Attention {
   Place query;    // of head 0: q, and for windows its own k and v behind it
   Place keys;     // of ring slot 0 and head 0; the next heads follow at key_stride, then slot 1's

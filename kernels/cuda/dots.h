@@ -49,7 +49,7 @@ KINGLET_HOST_DEVICE Codes<kCount> LoadCodes(const NineBitCodes& codes, uint64_t 
   const uint64_t at = codes.first + i;
   uint8_t low[kCount];
   memcpy(low, __builtin_assume_aligned(codes.row + at, sizeof low), sizeof low);
-  const int32_t signs = codes.row[codes.layout.Padded() + at / 8] >> (at % 8);
+  const int32_t signs = codes.row[codes.layout.SignByte(at)] >> (at % 8);
   Codes<kCount> loaded;
   for (uint32_t c = 0; c < kCount; ++c) {
     loaded.codes[c] = static_cast<int16_t>(low[c] - ((signs >> c & 1) << 8));

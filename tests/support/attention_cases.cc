@@ -86,12 +86,6 @@ void AddWindowEdges(std::vector<OpCase>& cases) {
 
 // --- neural cache
 
-// Codes of 9 bits are in rows that take no more.
-BufferId CacheKeys(CaseBuilder& builder, uint64_t width, uint64_t capacity, int bits, Fill fill) {
-  if (bits == 9) return builder.NineBitRows("keys", width, capacity, fill);
-  return builder.Vector("keys", capacity * width, bits, fill, true);
-}
-
 OpCase CacheWeightsCase(const std::string& prefix, uint64_t width, uint32_t capacity, int bits,
                         uint64_t position, Fill fill) {
   CaseBuilder builder(CaseName(prefix, {static_cast<int64_t>(width), capacity, bits,
@@ -99,7 +93,7 @@ OpCase CacheWeightsCase(const std::string& prefix, uint64_t width, uint32_t capa
                       width);
   CacheWeights op;
   op.hidden = builder.Vector("hidden", width, bits, fill);
-  op.keys = CacheKeys(builder, width, capacity, bits, fill);
+  op.keys = builder.CacheKeys(width, capacity, bits, fill);
   op.capacity = capacity;
   op.theta = 0.0095;
   op.weights = builder.Reals("weights", capacity, Fill::kRandom);
@@ -120,7 +114,7 @@ OpCase CacheAppendCase(uint64_t width, uint32_t capacity, int bits, uint64_t pos
                       width);
   CacheAppend op;
   op.hidden = builder.Vector("hidden", width, bits, Fill::kRandom);
-  op.keys = CacheKeys(builder, width, capacity, bits, Fill::kRandom);
+  op.keys = builder.CacheKeys(width, capacity, bits, Fill::kRandom);
   op.words = builder.Words(capacity);
   op.capacity = capacity;
   return builder.Finish(op, 1e-9, position, 12345);

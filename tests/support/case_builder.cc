@@ -92,6 +92,11 @@ BufferId CaseBuilder::NineBitRows(const std::string& name, uint64_t row, uint64_
   return id;
 }
 
+BufferId CaseBuilder::CacheKeys(uint64_t width, uint64_t capacity, int bits, Fill fill) {
+  if (bits == 9) return NineBitRows("keys", width, capacity, fill);
+  return Vector("keys", capacity * width, bits, fill, true);
+}
+
 BufferId CaseBuilder::Words(uint64_t count) {
   return Add({"words", Element::kWord, count, true}, {{}, std::vector<int32_t>(count, 9)});
 }

@@ -52,6 +52,8 @@ class CaseBuilder {
   BufferId Codes(const std::string& name, uint64_t count, int bits, Fill fill, bool state = false);
   // State of Element::kCode9.
   BufferId NineBitRows(const std::string& name, uint64_t row, uint64_t rows, Fill fill);
+  // "keys" of a neural cache: codes of 9 bits in rows that take no more, others as of Vector.
+  BufferId CacheKeys(uint64_t width, uint64_t capacity, int bits, Fill fill);
   BufferId Words(uint64_t count);
   BufferId GivenWords(const std::string& name, std::vector<int32_t> words);
   // `bits` 0: reals; otherwise codes of that many bits.

@@ -25,10 +25,7 @@ OpCase CacheOfSteps(const Shape& shape, BufferId& hidden) {
   CaseBuilder builder("cache ", shape.width);
   CacheAppend append{};
   append.hidden = hidden = builder.Vector("hidden", shape.width, shape.bits, Fill::kRandom);
-  const uint64_t width = shape.width, capacity = shape.capacity;
-  append.keys = shape.bits == 9
-                    ? builder.NineBitRows("keys", width, capacity, Fill::kRandom)
-                    : builder.Vector("keys", capacity * width, shape.bits, Fill::kRandom, true);
+  append.keys = builder.CacheKeys(shape.width, shape.capacity, shape.bits, Fill::kRandom);
   append.words = builder.Words(shape.capacity);
   append.capacity = shape.capacity;
   CacheWeights ask{};
