@@ -89,17 +89,24 @@ class Product {
   void MultiplyAndSum(size_t together) const {
     constexpr size_t kBlockPanels = kSumBlock / kPanelRows;
     std::vector<CodeVector> vectors = code_vectors_;
-    std::vector<float> largest(together), sums(together);
+    std::vector<float> largest(vectors.size() * together), sums(together);
     for (size_t panel = 0; panel < panels_.panels(); panel += together * kBlockPanels) {
       const size_t end = std::min(panel + together * kBlockPanels, panels_.panels());
       const CodePanels part = panels_.code_panels({panel, end});
       for (size_t i = 0; i < vectors.size(); ++i) {
         vectors[i].y = code_vectors_[i].y + panel * kPanelRows;
+        vectors[i].largest = together == 1 ? &largest[i] : nullptr;
       }
       vector_->integer_product(part, vectors.data(), vectors.size(), ChunkPairs(9, 255),
                                {bias_.data() + panel * kPanelRows, false});
-      for (const CodeVector& vector : vectors) {
-        vector_->sum_logit_blocks(vector.y, part.rows, false, largest.data(), sums.data());
+      for (size_t i = 0; i < vectors.size(); ++i) {
+        const float* const y = vectors[i].y;
+        float* const of_vector = &largest[i * together];
+        for (size_t row = 0; together > 1 && row < part.rows; row += kSumBlock) {
+          of_vector[row / kSumBlock] =
+              vector_->largest(y + row, std::min<size_t>(kSumBlock, part.rows - row));
+        }
+        vector_->sum_logit_blocks(y, part.rows, false, of_vector, {}, sums.data());
       }
     }
   }

@@ -25,17 +25,29 @@ class BlockSums {
         sums_(layout[op.blocks.sums]) {}
 
   size_t count() const { return sums_.count; }
-  // Of blocks [begin, end), whose logits are in the frame, or at `logits`.
+  // Of blocks [begin, end), whose logits are in the frame.
   void Sum(const StreamFrame& frame, size_t begin, size_t end) const {
-    Sum(frame, begin, end, x_.At<float>(frame) + begin * kSumBlock);
+    for (size_t block = begin; block < end; ++block) {
+      const float* const logits = x_.At<float>(frame) + block * kSumBlock;
+      *LargestOf(frame, block) = vector_->largest(logits, CountOf(block));
+      SumOne(frame, block, logits, {});
+    }
   }
-  void Sum(const StreamFrame& frame, size_t begin, size_t end, const float* logits) const {
-    const size_t count = std::min<size_t>(x_.count, end * kSumBlock) - begin * kSumBlock;
-    vector_->sum_logit_blocks(logits, count, x_.count < kShortSum,
-                              largest_.At<float>(frame) + begin, sums_.At<float>(frame) + begin);
+  // Of one block with these logits. LargestOf has its largest one.
+  void SumOne(const StreamFrame& frame, size_t block, const float* logits,
+              const LinesAhead& ahead) const {
+    vector_->sum_logit_blocks(logits, CountOf(block), x_.count < kShortSum, LargestOf(frame, block),
+                              ahead, sums_.At<float>(frame) + block);
+  }
+  float* LargestOf(const StreamFrame& frame, size_t block) const {
+    return largest_.At<float>(frame) + block;
   }
 
  private:
+  size_t CountOf(size_t block) const {
+    return std::min<size_t>(x_.count - block * kSumBlock, kSumBlock);
+  }
+
   const VectorFunctions* vector_;
   Slot x_, largest_, sums_;
 };

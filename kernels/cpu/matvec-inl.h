@@ -16,6 +16,7 @@
 #include "hwy/highway.h"
 #include "kernels/cpu/block_codes-inl.h"
 #include "kernels/cpu/finish-inl.h"
+#include "kernels/cpu/largest-inl.h"
 #include "kernels/cpu/narrow-inl.h"
 #include "kernels/cpu/order-inl.h"
 #include "kernels/cpu/pair_products-inl.h"
@@ -296,6 +297,17 @@ struct FormProduct {
         return NarrowProduct<Products, kForm>(weight, vectors, count, finish);
       }
     }
+    MultiplyAll(weight, vectors, count, chunk_pairs, finish);
+    for (size_t i = 0; i < count; ++i) {
+      if (vectors[i].largest != nullptr) {
+        *vectors[i].largest = LargestElement(vectors[i].y, weight.rows);
+      }
+    }
+  }
+
+ private:
+  static HWY_INLINE void MultiplyAll(const CodePanels& weight, const CodeVector* vectors,
+                                     size_t count, size_t chunk_pairs, const Finish& finish) {
     const size_t chunk = chunk_pairs / BlockCodes<kForm>::kPairs;
     const size_t panels = (weight.rows + kPanelRows - 1) / kPanelRows;
     const size_t turn = count > kGroupInputs ? kTurnPanels : panels;

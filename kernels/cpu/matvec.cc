@@ -69,6 +69,8 @@ class MatVecKernel {
   static constexpr size_t kLeastBlocks = 64;
   // Of a wider matrix, to make logits again would cost more than to write and read them.
   static constexpr size_t kDroppedCols = 64;
+  // A panel of so many columns is one block of codes.
+  static constexpr size_t kLineCols = 4;
   // Vectors whose logits of a block fit in the first-level cache, which they would not do if they
   // all began at the same place of 4,096 bytes.
   static constexpr size_t kDroppedTogether = 8;
@@ -96,15 +98,26 @@ class MatVecKernel {
     for (size_t begin = panels.begin; begin < panels.end; begin += kBlockPanels) {
       const size_t end = std::min(begin + kBlockPanels, panels.end), block = begin / kBlockPanels;
       if (drops) batch.MoveOutputs(dropped, kDroppedStride, begin * kPanelRows);
+      for (size_t i = 0; i < frames.size(); ++i) {
+        batch.KeepLargest(i, sums_->LargestOf(frames[i], block));
+      }
       batch.Multiply(*vector_, *weight_, {begin, end}, chunk_pairs_, finish_);
       for (size_t i = 0; i < frames.size(); ++i) {
-        if (drops) {
-          sums_->Sum(frames[i], block, block + 1, dropped + i * kDroppedStride);
-        } else {
-          sums_->Sum(frames[i], block, block + 1);
-        }
+        const bool is_last = i + 1 == frames.size();
+        sums_->SumOne(frames[i], block, batch.Output(i, begin * kPanelRows),
+                      is_last ? LinesOf(end) : LinesAhead{});
       }
     }
+  }
+  // What the product of the block from this panel on reads, if that is a line for each panel.
+  LinesAhead LinesOf(size_t panel) const {
+    if (!weight_->integer() || weight_->cols() > kLineCols) return {};
+    if (panel + kBlockPanels > weight_->panels()) return {};
+    const CodePanels part = weight_->code_panels({panel, panel + kBlockPanels});
+    const float* const bias = finish_.bias;
+    const auto* const biases =
+        bias != nullptr ? std::as_bytes(std::span(bias + panel * kPanelRows, 1)).data() : nullptr;
+    return {{part.codes, std::as_bytes(std::span(part.scales, 1)).data(), biases}};
   }
   std::shared_ptr<const ManyProduct> ManyOf(const BindContext& context) const {
     if (context.many_products == nullptr || weight_->integer() || !x_.as_is()) return nullptr;

@@ -16,6 +16,7 @@
 #include "hwy/highway.h"
 #include "kernels/cpu/block_codes-inl.h"
 #include "kernels/cpu/finish-inl.h"
+#include "kernels/cpu/largest-inl.h"
 #include "kernels/cpu/order-inl.h"
 #include "kernels/cpu/pair_products-inl.h"
 #include "kernels/cpu/vector.h"
@@ -46,7 +47,7 @@ struct NarrowPanels {
       }
       steps[i] = hn::Set(d, vectors[i].step);
     }
-    // Calls finish_rows(products, first row, y) for each vector and kWidth rows of the panel.
+    // Calls finish_rows(products, first row, vector) for each vector and kWidth rows of the panel.
     const auto multiply = [&](size_t row, auto finish_rows) HWY_ATTR {
       const std::byte* const codes = weight.codes + row / kPanelRows * kBlockBytes;
       const uint64_t* const signs = SignsAfter<kForm>(weight.signs, row / kPanelRows);
@@ -57,11 +58,14 @@ struct NarrowPanels {
           auto sum = Products::Add(d32, hn::Zero(d32), block.template Pair<0>(), pairs[i][0]);
           sum = Products::Add(d32, sum, block.template Pair<1>(), pairs[i][1]);
           const auto scale = hn::Mul(scales, steps[i]);
-          finish_rows(hn::Mul(hn::ConvertTo(d, sum), scale), row + g * kWidth, vectors[i].y);
+          finish_rows(hn::Mul(hn::ConvertTo(d, sum), scale), row + g * kWidth, i);
         }
       }
     };
-    size_t row = panel * kPanelRows;
+    hn::Vec<Reals> largest[kInputs];
+    for (auto& of_vector : largest) of_vector = LeastReals();
+    const size_t first = panel * kPanelRows;
+    size_t row = first;
     const size_t rows = weight.rows < end * kPanelRows ? weight.rows : end * kPanelRows;
     if (finish.bias != nullptr && !finish.relu) {
       for (; row + kPanelRows <= rows; row += kPanelRows) {
@@ -69,14 +73,21 @@ struct NarrowPanels {
         hwy::Prefetch(weight.codes + ahead / kPanelRows * kBlockBytes);
         hwy::Prefetch(weight.scales + ahead);
         hwy::Prefetch(finish.bias + ahead);
-        multiply(row, [&](auto value, size_t at, float* y) HWY_ATTR {
-          hn::StoreU(hn::Add(value, hn::Load(d, finish.bias + at)), d, y + at);
+        multiply(row, [&](auto value, size_t at, size_t i) HWY_ATTR {
+          const auto finished = hn::Add(value, hn::Load(d, finish.bias + at));
+          hn::StoreU(finished, d, vectors[i].y + at);
+          largest[i] = Larger(finished, largest[i]);
         });
       }
     }
+    const size_t seen = row - first;
     for (; row < rows; row += kPanelRows) {
-      multiply(row, [&](auto value, size_t at, float* y)
-                        HWY_ATTR { FinishRows(finish, value, at, weight.rows, y); });
+      multiply(row, [&](auto value, size_t at, size_t i)
+                        HWY_ATTR { FinishRows(finish, value, at, weight.rows, vectors[i].y); });
+    }
+    for (size_t i = 0; i < kInputs; ++i) {
+      if (vectors[i].largest == nullptr || first == rows) continue;
+      *vectors[i].largest = FinishLargest(vectors[i].y + first, seen, rows - first, largest[i]);
     }
   }
 };
@@ -87,7 +98,7 @@ HWY_INLINE void NarrowProduct(const CodePanels& weight, const CodeVector* vector
   constexpr size_t kMost = kGroups == 1 ? 4 : 2;  // 32 registers, or 16
   // Several groups of vectors are multiplied with so many panels while those are in the first-level
   // cache.
-  constexpr size_t kTurn = 64;
+  constexpr size_t kTurn = kSumBlock / kPanelRows;
   const size_t panels = (weight.rows + kPanelRows - 1) / kPanelRows;
   const size_t turn = count > kMost ? kTurn : panels;
   for (size_t panel = 0; panel < panels; panel += turn) {

@@ -45,17 +45,20 @@ void ProductBatch::Multiply(const VectorFunctions& vector, const Panels& weight,
   if (integer_) {
     CodeVector codes[kMost];
     for (size_t i = 0; i < count_; ++i) {
-      codes[i] = {codes_[i].x, codes_[i].step, codes_[i].y + (first_row - first_row_)};
+      codes[i] = {codes_[i].x, codes_[i].step, Output(i, first_row), codes_[i].largest};
     }
     return vector.integer_product(weight.code_panels(panels), codes, count_, chunk_pairs, part);
   }
   RealVector reals[kMost];
-  for (size_t i = 0; i < count_; ++i)
-    reals[i] = {reals_[i].x, reals_[i].y + (first_row - first_row_)};
+  for (size_t i = 0; i < count_; ++i) reals[i] = {reals_[i].x, Output(i, first_row)};
   if (weight.integer()) {
     vector.decoded_product(weight.code_panels(panels), reals, count_, part);
   } else {
     vector.real_product(weight.real_panels(panels), reals, count_, part);
+  }
+  const size_t rows = std::min(weight.rows(), panels.end * kPanelRows) - first_row;
+  for (size_t i = 0; i < count_; ++i) {
+    if (codes_[i].largest != nullptr) *codes_[i].largest = vector.largest(reals[i].y, rows);
   }
 }
 

@@ -55,6 +55,13 @@ class ProductBatch {
   size_t count() const { return count_; }
   // From now on vector i's y is y + i * stride, and begins at the matrix's row `first_row`.
   void MoveOutputs(float* y, size_t stride, size_t first_row);
+  // Where the product of vector i with this row of the matrix goes.
+  float* Output(size_t i, size_t row) const {
+    return (integer_ ? codes_[i].y : reals_[i].y) + (row - first_row_);
+  }
+  // From now on Multiply stores the largest element of vector i's product there. REQUIRES: it
+  // multiplies at most kSumBlock rows.
+  void KeepLargest(size_t i, float* largest) { codes_[i].largest = largest; }
   // y = finish(weight * x) for each vector, in the rows of these panels. Products are integer where
   // weight and x both are, `chunk_pairs` at a time. REQUIRES: x is real if the weight is.
   void Multiply(const VectorFunctions& vector, const Panels& weight, PanelRange panels,

@@ -10,9 +10,12 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "hwy/cache_control.h"
 #include "hwy/highway.h"
 #include "kernels/cpu/exponential-inl.h"
+#include "kernels/cpu/largest-inl.h"
 #include "kernels/cpu/order-inl.h"
+#include "kernels/cpu/vector.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace kinglet::cpu::HWY_NAMESPACE {
@@ -23,47 +26,19 @@ void Exponentials(const float* x, size_t n, float* out) {
   });
 }
 
-// NaN never wins a comparison, so it is returned only from x[0]; of zeros the first is returned.
-float Largest(const float* x, size_t n) {
-  constexpr size_t kUnroll = 4;
-  const Reals d;
-  float largest = x[0];
-  if (largest != largest) return largest;
-  size_t i = 0;
-  if (n >= kWidth) {
-    hn::Vec<Reals> best[kUnroll];
-    for (auto& b : best) b = hn::Set(d, x[0]);
-    const auto take = [&](size_t u, size_t at) HWY_ATTR {
-      const auto v = hn::LoadU(d, x + at);
-#if HWY_ARCH_X86
-      best[u] = hn::Max(v, best[u]);  // the second, where neither is larger or one is NaN
-#else
-      best[u] = hn::IfThenElse(hn::Gt(v, best[u]), v, best[u]);
-#endif
-    };
-    for (; i + kUnroll * kWidth <= n; i += kUnroll * kWidth) {
-      for (size_t u = 0; u < kUnroll; ++u) take(u, i + u * kWidth);
-    }
-    for (; i + kWidth <= n; i += kWidth) take(0, i);
-    take(1, n - kWidth);  // may overlap what was taken already
-    i = n;
-    const auto most = hn::Max(hn::Max(best[0], best[1]), hn::Max(best[2], best[3]));
-    largest = hn::GetLane(hn::MaxOfLanes(d, most));
-  }
-  for (; i < n; ++i) largest = x[i] > largest ? x[i] : largest;
-  if (largest == 0.0f) {
-    for (i = 0; x[i] != 0.0f;) ++i;
-    return x[i];
-  }
-  return largest;
-}
+float Largest(const float* x, size_t n) { return LargestElement(x, n); }
 
-void SumLogitBlocks(const float* x, size_t n, bool one_chain, float* largest, float* sums) {
+void SumLogitBlocks(const float* x, size_t n, bool one_chain, const float* largest,
+                    const LinesAhead& ahead, float* sums) {
   for (size_t begin = 0; begin < n; begin += kSumBlock) {
     const size_t end = n - begin < kSumBlock ? n : begin + kSumBlock;
-    *largest = Largest(x + begin, end - begin);
     const float reference = BlockReference(*largest++);
     const auto add = [&](auto d, auto partial, size_t i) HWY_ATTR {
+      if (i % kPanelRows == 0) {
+        for (const std::byte* const lines : ahead.lines) {
+          if (lines != nullptr) hwy::Prefetch(lines + i / kPanelRows * kLineBytes);
+        }
+      }
       const auto shifted = hn::Sub(hn::LoadU(d, x + i), hn::Set(d, reference));
       return hn::Add(partial, SoftmaxTermVector(d, shifted));
     };

@@ -64,6 +64,7 @@ constexpr CodeForm CodeFormOf(int bits, size_t cols) {
 
 // Fetches a line that will be read soon to the second-level cache. Many more such fetches can be
 // under way than fetches to the first level, whose few buffers limit how fast memory is read.
+inline constexpr size_t kLineBytes = 64;
 inline void PrefetchToSecondLevel(const void* line) {
   constexpr int kRead = 0, kSecondLevel = 2;
   __builtin_prefetch(line, kRead, kSecondLevel);
@@ -106,6 +107,8 @@ struct CodeVector {
   const int16_t* x;
   float step;
   float* y;
+  // Where VectorFunctions::largest of y goes; null: nowhere. REQUIRES: at most kSumBlock rows.
+  float* largest = nullptr;
 };
 struct RealVector {
   const float* x;
@@ -153,6 +156,12 @@ struct HeadVectors {
 struct CodeDots {
   const int16_t* x;
   float* out;
+};
+
+// Memory that is read after a function's own: a line of each array for 16 numbers of the function.
+struct LinesAhead {
+  static constexpr size_t kArrays = 3;
+  const std::byte* lines[kArrays] = {};  // null: none
 };
 
 struct VectorFunctions {
@@ -230,10 +239,11 @@ struct VectorFunctions {
                          size_t count, size_t width, float* out);
 
   float (*largest)(const float* x, size_t n);  // REQUIRES: n > 0
-  // For each block b of x: largest[b], and sums[b] = sum of SoftmaxTerm(x[i] - largest[b]), the
-  // part of LogSumExp (kernels/op.h) that needs no other block. `one_chain`: x is all logits, and
-  // they are fewer than kShortSum.
-  void (*sum_logit_blocks)(const float* x, size_t n, bool one_chain, float* largest, float* sums);
+  // For each block b of x, whose largest element is largest[b]: sums[b] = sum of
+  // SoftmaxTerm(x[i] - largest[b]), the part of LogSumExp (kernels/op.h) that needs no other block.
+  // `one_chain`: x is all logits, and they are fewer than kShortSum.
+  void (*sum_logit_blocks)(const float* x, size_t n, bool one_chain, const float* largest,
+                           const LinesAhead& ahead, float* sums);
   // Leaves exp(x[i] - largest) in x and returns the sum, rule 4.
   float (*exponentiate)(float* x, size_t n, float largest);
   void (*exponentials)(const float* x, size_t n, float* out);  // out[i] = exp(x[i])

@@ -3,11 +3,14 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <bit>
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <vector>
 
 #include "kernels/cpu/product.h"
+#include "kernels/ref/softmax.h"
 #include "tests/kernels/cpu/product_weights.h"
 #include "tests/kernels/cpu/vector_fixture.h"
 
@@ -32,11 +35,13 @@ TEST_P(ManyVectors, IntegerProductsAreExact) {
           std::vector<std::vector<int16_t>> x(count, std::vector<int16_t>(shape.cols));
           std::vector<AlignedVector<float>> y(count);
           std::vector<CodeVector> vectors;
+          std::vector<float> largest(count, kGuard);
           for (size_t i = 0; i < count; ++i) {
             for (int16_t& code : x[i]) code = static_cast<int16_t>(random.Below(511)) - 255;
             y[i].resize(shape.rows + 1);
             y[i][shape.rows] = kGuard;
             vectors.push_back({x[i].data(), 0.25f * static_cast<float>(i + 1), y[i].data()});
+            if (shape.rows <= kSumBlock && i % 3 != 1) vectors[i].largest = &largest[i];
           }
           const Finish finish = {count % 2 == 0 ? weights.bias.data() : nullptr, count % 3 == 0};
           functions_->integer_product(weights.integers.code_panels(), vectors.data(), count, chunk,
@@ -54,7 +59,56 @@ TEST_P(ManyVectors, IntegerProductsAreExact) {
                                              << ", " << i << " of " << count;
             }
             ASSERT_EQ(y[i][shape.rows], kGuard);
+            const float most =
+                shape.rows == 0 ? kGuard : *std::max_element(y[i].begin(), y[i].end() - 1);
+            ASSERT_EQ(largest[i], vectors[i].largest == nullptr ? kGuard : most);
           }
+        }
+      }
+    }
+  }
+}
+
+// Of a matrix of four columns the largest element is found while the product is made.
+TEST_P(ManyVectors, LargestElementIsThatOfTheReference) {
+  constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  struct Case {
+    const char* name;
+    float everywhere;
+    size_t row;
+    float there;
+  };
+  for (const size_t rows : {1u, 15u, 16u, 40u, 1023u, 1024u}) {
+    const Case cases[] = {
+        {"NaN first", 1.0f, 0, kNaN},
+        {"NaN last", 1.0f, rows - 1, kNaN},
+        {"infinity", 1.0f, rows / 2, kInfinity},
+        {"-infinity", -kInfinity, rows - 1, -kInfinity},
+        {"-0 first", 0.0f, 0, -0.0f},
+        {"0 first", -0.0f, 0, 0.0f},
+        {"-0 among less", -1.0f, rows / 2, -0.0f},
+    };
+    for (const Case& c : cases) {
+      // The products are -0, so that the bias alone is the result, with its sign.
+      Panels panels = Panels::FromCodes(rows, 4, 9, std::vector<int16_t>(rows * 4),
+                                        std::vector<float>(rows, -1.0f), *functions_);
+      AlignedVector<float> bias(rows + kPanelRows);
+      std::fill(bias.begin(), bias.end(), kGuard);
+      std::fill_n(bias.begin(), rows, c.everywhere);
+      bias[c.row] = c.there;
+      for (const size_t count : {1u, 3u, 4u, 7u}) {
+        const int16_t x[4] = {1, 2, 3, 4};
+        std::vector<std::vector<float>> y(count, std::vector<float>(rows));
+        std::vector<float> largest(count);
+        std::vector<CodeVector> vectors;
+        for (size_t i = 0; i < count; ++i) vectors.push_back({x, 1.0f, y[i].data(), &largest[i]});
+        functions_->integer_product(panels.code_panels(), vectors.data(), count, ChunkPairs(9, 255),
+                                    {bias.data(), false});
+        for (size_t i = 0; i < count; ++i) {
+          const float expected = ref::Largest(y[i].data(), rows);
+          EXPECT_EQ(std::bit_cast<uint32_t>(largest[i]), std::bit_cast<uint32_t>(expected))
+              << c.name << ", " << rows << " rows, " << i << " of " << count;
         }
       }
     }
