@@ -29,34 +29,34 @@ HWY_INLINE const uint64_t* SignsAfter(const uint64_t* signs, size_t blocks) {
 }
 
 // The codes of kWidth rows, from `row` of their panel on, in one block: Pair<i>() has those of the
-// pair of columns i, plus kOffset. The order of entries suits interleaving instructions, which work
-// within 128 bits. Products are exact modulo 2^32, so what kOffset adds to a sum may be subtracted
+// pair of columns i, plus OffsetOf(i). The order of entries suits interleaving instructions, which work
+// within 128 bits. Products are exact modulo 2^32, so what offsets add to a sum may be subtracted
 // before or after.
 //
-// This one is of fields, which are found by a shift and a mask.
+// This one is of fields, which are found by a shift and a mask. Rest<i>() needs no mask: it has
+// field i and those above it, r(i) = f(i) + 2^kBits r(i + 1). So the sum of f(i) x(i) is that of
+// r(i) (x(i) - 2^kBits x(i - 1)), where x(-1) is 0.
 template <CodeForm kForm>
 class BlockCodes {
  public:
   static constexpr size_t kPairs = BlockCols(kForm) / 2;
-  static constexpr int kOffset = FieldOffset(kForm);
+  static constexpr int kBits = FieldBits(kForm);
+  static constexpr int OffsetOf(size_t pair) { return pair + 1 < kPairs ? FieldOffset(kForm) : 0; }
   HWY_INLINE BlockCodes(const std::byte* block, const uint64_t*, size_t row)
-      : words_(hn::Load(hn::RebindToUnsigned<Codes>(),
-                        reinterpret_cast<const uint16_t*>(block) + row * 2)) {}
+      : words_(hn::Load(Codes(), reinterpret_cast<const int16_t*>(block) + row * 2)) {}
+  template <size_t kPair>
+  HWY_INLINE hn::Vec<Codes> Rest() const {
+    return hn::ShiftRight<static_cast<int>(kPair) * kBits>(words_);
+  }
   template <size_t kPair>
   HWY_INLINE hn::Vec<Codes> Pair() const {
-    constexpr int kBits = FieldBits(kForm), kShift = static_cast<int>(kPair) * kBits;
-    const hn::RebindToUnsigned<Codes> words;
-    const auto shifted = hn::ShiftRight<kShift>(words_);
-    if constexpr (kShift + kBits == 16) {
-      return hn::BitCast(Codes(), shifted);
-    } else {
-      constexpr auto kField = static_cast<uint16_t>((1u << kBits) - 1);
-      return hn::BitCast(Codes(), hn::And(shifted, hn::Set(words, kField)));
-    }
+    if constexpr (kPair + 1 == kPairs) return Rest<kPair>();
+    constexpr auto kField = static_cast<int16_t>((1 << kBits) - 1);
+    return hn::And(Rest<kPair>(), hn::Set(Codes(), kField));
   }
 
  private:
-  hn::Vec<hn::RebindToUnsigned<Codes>> words_;
+  hn::Vec<Codes> words_;
 };
 
 // Calls add(pair, codes) for each pair of columns, `pair` being a constant.
@@ -73,7 +73,7 @@ template <>
 class BlockCodes<CodeForm::kBytes> {
  public:
   static constexpr size_t kPairs = 2;
-  static constexpr int kOffset = 0;
+  static constexpr int OffsetOf(size_t) { return 0; }
   template <size_t kPair>
   HWY_INLINE hn::Vec<Codes> Pair() const {
     return pairs_[kPair];
@@ -94,7 +94,7 @@ template <>
 class BlockCodes<CodeForm::kPlanes> {
  public:
   static constexpr size_t kPairs = 2;
-  static constexpr int kOffset = 0;
+  static constexpr int OffsetOf(size_t) { return 0; }
   template <size_t kPair>
   HWY_INLINE hn::Vec<Codes> Pair() const {
     return pairs_[kPair];
@@ -117,7 +117,7 @@ template <>
 class BlockCodes<CodeForm::kWords> {
  public:
   static constexpr size_t kPairs = 1;
-  static constexpr int kOffset = 0;
+  static constexpr int OffsetOf(size_t) { return 0; }
   template <size_t kPair>
   HWY_INLINE hn::Vec<Codes> Pair() const {
     return pairs_[kPair];

@@ -26,34 +26,36 @@ HWY_BEFORE_NAMESPACE();
 namespace kinglet::cpu::HWY_NAMESPACE {
 
 // The vector of an integer product in parts of kCols columns, one for each block.
-template <size_t kCols>
+template <class Block>
 struct BlockInput {
-  // `is_summed`: `sum` will be read.
-  HWY_INLINE void Cut(const CodeVector& vector, size_t cols, bool is_summed) {
+  static constexpr size_t kCols = 2 * Block::kPairs;
+  // The columns of a block that are stored with an offset, the same for all; the others have none.
+  static constexpr size_t kOffsetCols = Block::OffsetOf(0) == 0 ? 0 : kCols - 2;
+  HWY_INLINE void Cut(const CodeVector& vector, size_t cols) {
     x = vector.x;
     step = vector.step;
     y = vector.y;
     whole = cols / kCols;
     std::memcpy(last, x + whole * kCols, (cols - whole * kCols) * sizeof(int16_t));
     blocks = (cols + kCols - 1) / kCols;
-    sum = is_summed ? SumOf(0, blocks) : 0;
+    offset_sum = OffsetSum(0, blocks);
   }
-  // The sum of blocks [begin, end), modulo 2^32.
-  uint32_t SumOf(size_t begin, size_t end) const {
+  // What offsets add to the sum of blocks [begin, end), modulo 2^32.
+  uint32_t OffsetSum(size_t begin, size_t end) const {
+    if constexpr (kOffsetCols == 0) return 0;
     uint32_t total = 0;
-    const size_t last_whole = end < whole ? end : whole;
-    for (size_t i = begin * kCols; i < last_whole * kCols; ++i)
-      total += static_cast<uint32_t>(x[i]);
-    if (end <= whole) return total;
-    for (const int16_t element : last) total += static_cast<uint32_t>(element);
-    return total;
+    for (size_t block = begin; block < end; ++block) {
+      const int16_t* const part = block < whole ? x + block * kCols : last;
+      for (size_t i = 0; i < kOffsetCols; ++i) total += static_cast<uint32_t>(part[i]);
+    }
+    return static_cast<uint32_t>(Block::OffsetOf(0)) * total;
   }
   const int16_t* x;
   float step;
   float* y;
   size_t whole;              // blocks that lie in x
   size_t blocks;             // all of them
-  uint32_t sum;              // of all blocks
+  uint32_t offset_sum;       // of all blocks
   int16_t last[kCols] = {};  // the part of the last block, padded with zeros
 };
 
@@ -65,16 +67,20 @@ HWY_INLINE void ForEachIndex(const Call& call, std::index_sequence<kIndex...>) {
 
 // The product of kPanels neighbouring panels with kInputs vectors. Panels share the broadcast of x,
 // vectors share the decoded codes, and together they hide the latency of additions.
-template <class Products, CodeForm kForm, size_t kPanels, size_t kInputs>
+//
+// kRests: fields are read by BlockCodes::Rest, which one vector has to be so small for that
+// AreSmall. For several vectors a mask is cheaper than a difference for each.
+template <class Products, CodeForm kForm, size_t kPanels, size_t kInputs, bool kRests = false>
 struct IntegerPanels {
-  static constexpr size_t kPairs = BlockCodes<kForm>::kPairs;
+  using Block = BlockCodes<kForm>;
+  static constexpr size_t kPairs = Block::kPairs;
   static constexpr size_t kCols = 2 * kPairs;
   static constexpr size_t kVectors = kPanels * kGroups;
   // How many blocks ahead to prefetch, so that a line has arrived from the third-level cache when
   // it is needed.
   static constexpr size_t kAhead = 16;
   static constexpr bool kFieldsOfMany = FieldBits(kForm) != 0 && kInputs > 1;
-  using Inputs = const BlockInput<kCols>*;  // kInputs of them
+  using Inputs = const BlockInput<Block>*;  // kInputs of them
   static constexpr size_t kSums = kInputs * kVectors;
   using Accumulators = hn::Vec<Sums>[kSums];  // those of one input after those of another
 
@@ -84,6 +90,7 @@ struct IntegerPanels {
                                   size_t ahead, const int16_t* const (&x)[kInputs],
                                   Accumulators& sums) {
     if constexpr (kFieldsOfMany) return AddFields(codes, stride, ahead, x, sums);
+    if constexpr (kRests) return AddRests(codes, stride, ahead, *x, sums);
     const Sums d32;
     hn::Vec<Codes> both[kInputs * kPairs];
     for (size_t b = 0; b < kInputs * kPairs; ++b) {
@@ -93,7 +100,7 @@ struct IntegerPanels {
       const std::byte* at = codes + p * stride * kBlockBytes;
       hwy::Prefetch(at + ahead * kBlockBytes);
       for (size_t g = 0; g < kGroups; ++g) {
-        const BlockCodes<kForm> block(at, SignsAfter<kForm>(signs, p * stride), g * kWidth);
+        const Block block(at, SignsAfter<kForm>(signs, p * stride), g * kWidth);
         ForEachPair(block, [&](size_t pair, hn::Vec<Codes> pair_codes) HWY_ATTR {
           for (size_t i = 0; i < kInputs; ++i) {
             auto& sum = sums[i * kVectors + p * kGroups + g];
@@ -118,7 +125,7 @@ struct IntegerPanels {
       }
       for (size_t v = 0; v < kVectors; ++v) {
         const std::byte* at = codes + v / kGroups * stride * kBlockBytes;
-        const BlockCodes<kForm> block(at, nullptr, v % kGroups * kWidth);
+        const Block block(at, nullptr, v % kGroups * kWidth);
         const auto pair_codes = block.template Pair<pair()>();
         for (size_t i = 0; i < kInputs; ++i) {
           auto& sum = sums[i * kVectors + v];
@@ -129,16 +136,41 @@ struct IntegerPanels {
     ForEachIndex(add_pair, std::make_index_sequence<kPairs>());
   }
 
+  // The same of one vector without masks.
+  static HWY_INLINE void AddRests(const std::byte* codes, size_t stride, size_t ahead,
+                                  const int16_t* x, Accumulators& sums) {
+    const Sums d32;
+    hn::Vec<Codes> both[kPairs], differences[kPairs];
+    for (size_t pair = 0; pair < kPairs; ++pair) {
+      both[pair] = hn::BitCast(Codes(), hn::Set(d32, LoadPair(x + 2 * pair)));
+    }
+    differences[0] = both[0];
+    for (size_t pair = 1; pair < kPairs; ++pair) {
+      differences[pair] = hn::Sub(both[pair], hn::ShiftLeft<FieldBits(kForm)>(both[pair - 1]));
+    }
+    for (size_t v = 0; v < kVectors; ++v) {
+      const std::byte* at = codes + v / kGroups * stride * kBlockBytes;
+      if (v % kGroups == 0) hwy::Prefetch(at + ahead * kBlockBytes);
+      const Block block(at, nullptr, v % kGroups * kWidth);
+      const auto add_rest = [&](auto pair) HWY_ATTR {
+        sums[v] = Products::Add(d32, sums[v], block.template Rest<pair()>(), differences[pair()]);
+      };
+      ForEachIndex(add_rest, std::make_index_sequence<kPairs>());
+    }
+  }
+  // Whether the differences fit in 16 bits, for codes of which `chunk_pairs` pairs have a sum of
+  // 32 bits: such a code is at most 2^31 / (2^kBits chunk_pairs).
+  static bool AreSmall(size_t chunk_pairs) {
+    constexpr int kBits = FieldBits(kForm);
+    return (INT32_MAX / chunk_pairs >> kBits) <= INT16_MAX / ((size_t{1} << kBits) + 1);
+  }
+
   // What makes up for the offsets of the codes.
   static HWY_INLINE void StartSums(Inputs inputs, size_t begin, size_t end, Accumulators& sums) {
-    constexpr int kOffset = BlockCodes<kForm>::kOffset;
     for (size_t i = 0; i < kInputs; ++i) {
-      auto start = hn::Zero(Sums());
-      if constexpr (kOffset != 0) {
-        const bool all = begin == 0 && end == inputs[i].blocks;
-        const uint32_t sum = all ? inputs[i].sum : inputs[i].SumOf(begin, end);
-        start = hn::Set(Sums(), static_cast<int32_t>(0 - uint32_t{kOffset} * sum));
-      }
+      const bool all = begin == 0 && end == inputs[i].blocks;
+      const uint32_t offset = all ? inputs[i].offset_sum : inputs[i].OffsetSum(begin, end);
+      const auto start = hn::Set(Sums(), static_cast<int32_t>(0 - offset));
       for (size_t v = 0; v < kVectors; ++v) sums[i * kVectors + v] = start;
     }
   }
@@ -230,14 +262,12 @@ constexpr size_t kTurnPanels = 32;
 
 template <class Products, CodeForm kForm>
 struct FormProduct {
-  static constexpr size_t kCols = 2 * BlockCodes<kForm>::kPairs;
-  static constexpr bool kIsSummed = BlockCodes<kForm>::kOffset != 0;
+  using Input = BlockInput<BlockCodes<kForm>>;
 
   // kPanels panels from `panel` on.
   template <size_t kPanels>
-  static HWY_INLINE void Multiply(const CodePanels& weight, size_t panel,
-                                  const BlockInput<kCols>* inputs, size_t count, size_t chunk,
-                                  const Finish& finish) {
+  static HWY_INLINE void Multiply(const CodePanels& weight, size_t panel, const Input* inputs,
+                                  size_t count, size_t chunk, const Finish& finish) {
     size_t i = 0;
     for (; i + 4 <= count; i += 4) {
       IntegerPanels<Products, kForm, kPanels, 4>::Multiply(weight, panel, inputs + i, chunk,
@@ -256,21 +286,22 @@ struct FormProduct {
 
   // Panels [panel, end). One vector and several vectors have separate functions, so that the
   // compiler allocates registers for each alone.
+  template <bool kRests>
   static HWY_NOINLINE void MultiplyOne(const CodePanels& weight, size_t panel, size_t end,
                                        const CodeVector& vector, size_t chunk,
                                        const Finish& finish) {
-    BlockInput<kCols> input;
-    input.Cut(vector, weight.cols, kIsSummed);
+    Input input;
+    input.Cut(vector, weight.cols);
     for (; panel + kPanelsTogether <= end; panel += kPanelsTogether) {
-      IntegerPanels<Products, kForm, kPanelsTogether, 1>::Multiply(weight, panel, &input, chunk,
-                                                                   finish);
+      IntegerPanels<Products, kForm, kPanelsTogether, 1, kRests>::Multiply(weight, panel, &input,
+                                                                           chunk, finish);
     }
     if (end - panel >= 2) {
-      IntegerPanels<Products, kForm, 2, 1>::Multiply(weight, panel, &input, chunk, finish);
+      IntegerPanels<Products, kForm, 2, 1, kRests>::Multiply(weight, panel, &input, chunk, finish);
       panel += 2;
     }
     if (end - panel == 1) {
-      IntegerPanels<Products, kForm, 1, 1>::Multiply(weight, panel, &input, chunk, finish);
+      IntegerPanels<Products, kForm, 1, 1, kRests>::Multiply(weight, panel, &input, chunk, finish);
     }
   }
   // REQUIRES: count <= kGroupInputs.
@@ -279,8 +310,8 @@ struct FormProduct {
                                         const Finish& finish) {
     // As many sums as 32 registers have room for, or 16 registers.
     constexpr size_t kTogether = kGroups == 1 ? kPanelsTogether : 1;
-    BlockInput<kCols> inputs[kGroupInputs];
-    for (size_t i = 0; i < count; ++i) inputs[i].Cut(vectors[i], weight.cols, kIsSummed);
+    Input inputs[kGroupInputs];
+    for (size_t i = 0; i < count; ++i) inputs[i].Cut(vectors[i], weight.cols);
     if constexpr (kTogether > 1) {
       for (; panel + kTogether <= end; panel += kTogether) {
         Multiply<kTogether>(weight, panel, inputs, count, chunk, finish);
@@ -291,7 +322,7 @@ struct FormProduct {
 
   static HWY_INLINE void Run(const CodePanels& weight, const CodeVector* vectors, size_t count,
                              size_t chunk_pairs, const Finish& finish) {
-    if constexpr (kCols == kNarrowCols &&
+    if constexpr (Input::kCols == kNarrowCols &&
                   (kForm == CodeForm::kBytes || kForm == CodeForm::kPlanes)) {
       if (weight.cols <= kNarrowCols) {
         return NarrowProduct<Products, kForm>(weight, vectors, count, finish);
@@ -316,7 +347,13 @@ struct FormProduct {
       for (size_t begin = 0; begin < count; begin += kGroupInputs) {
         const size_t together = count - begin < kGroupInputs ? count - begin : kGroupInputs;
         if (together == 1) {
-          MultiplyOne(weight, panel, end, vectors[begin], chunk, finish);
+          if constexpr (FieldBits(kForm) != 0) {
+            if (IntegerPanels<Products, kForm, 1, 1>::AreSmall(chunk_pairs)) {
+              MultiplyOne<true>(weight, panel, end, vectors[begin], chunk, finish);
+              continue;
+            }
+          }
+          MultiplyOne<false>(weight, panel, end, vectors[begin], chunk, finish);
         } else {
           MultiplyMany(weight, panel, end, vectors + begin, together, chunk, finish);
         }

@@ -24,23 +24,25 @@ uint64_t RealAt(uint64_t cols, uint64_t row, uint64_t col) {
   return (row / kPanelRows * cols + col) * kPanelRows + row % kPanelRows;
 }
 
-// Two neighbouring codes as the words that they are fields of.
-uint32_t FieldsOf(const int16_t* pair, int bits) {
-  const uint32_t field = (uint32_t{1} << bits) - 1, sign = uint32_t{1} << (bits - 1);
+// The low `bits` bits of two neighbouring codes, each in a word of its own.
+uint32_t LowBitsOf(const int16_t* pair, int bits) {
+  const uint32_t field = (uint32_t{1} << bits) - 1;
   uint32_t codes = 0;
   std::memcpy(&codes, pair, sizeof(codes));
-  // Adding half of the range to an integer of two's complement turns its highest bit.
-  return (codes & (field << 16 | field)) ^ (sign << 16 | sign);
+  return codes & (field << 16 | field);
 }
 
 // The block that begins at `codes`, rows of which lie `stride` codes apart.
 void WriteFieldsBlock(const int16_t* codes, uint64_t stride, CodeForm form, std::byte* block) {
-  const int bits = FieldBits(form);
+  const int bits = FieldBits(form), last = LastField(form);
+  // Adding half of the range to an integer of two's complement turns its highest bit.
+  const auto turned = static_cast<uint32_t>(FieldOffset(form)) * 0x10001;
   for (uint64_t r = 0; r < kPanelRows; ++r, codes += stride, block += sizeof(uint32_t)) {
     uint32_t words = 0;
-    for (int shift = 0, col = 0; shift + bits <= 16; shift += bits, col += 2) {
-      words |= FieldsOf(codes + col, bits) << shift;
+    for (int field = 0; field < last; ++field) {
+      words |= (LowBitsOf(codes + 2 * field, bits) ^ turned) << (field * bits);
     }
+    words |= LowBitsOf(codes + 2 * last, 16 - last * bits) << (last * bits);
     std::memcpy(block, &words, sizeof(words));
   }
 }
@@ -131,9 +133,9 @@ void Panels::CopyCodes(uint64_t row, int16_t* out) const {
       std::memcpy(&word, at + entry * sizeof(int16_t), sizeof(int16_t));
       if (const int bits = FieldBits(form_); bits != 0) {
         const auto field = static_cast<int>(col % block_cols / 2);
+        const int rest = word >> (field * bits);
         word = static_cast<int16_t>(
-            (static_cast<uint16_t>(word) >> (field * bits) & ((1 << bits) - 1)) -
-            FieldOffset(form_));
+            field == LastField(form_) ? rest : (rest & ((1 << bits) - 1)) - FieldOffset(form_));
       }
       out[col] = word;
       continue;

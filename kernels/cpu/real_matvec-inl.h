@@ -92,9 +92,10 @@ class DecodedRows {
     for (size_t at = base_ / kCols; at * kCols < base + count; ++at) {
       const Block block(codes_ + at * kBlockBytes, SignsAfter<kForm>(signs_, at), row_);
       float* out = columns_ + (at * kCols - base_) * kWidth;
-      ForEachPair(block, [&](size_t, hn::Vec<Codes> offset_codes) HWY_ATTR {
-        const auto codes = hn::Sub(offset_codes, hn::Set(Codes(), int16_t{Block::kOffset}));
-        const auto pair = hn::BitCast(d32, Block::kOffset == 0 ? offset_codes : codes);
+      ForEachPair(block, [&](size_t i, hn::Vec<Codes> offset_codes) HWY_ATTR {
+        const auto offset = static_cast<int16_t>(Block::OffsetOf(i));
+        const auto codes = hn::Sub(offset_codes, hn::Set(Codes(), offset));
+        const auto pair = hn::BitCast(d32, offset == 0 ? offset_codes : codes);
         const auto even = hn::ShiftRight<16>(hn::ShiftLeft<16>(pair));
         const auto odd = hn::ShiftRight<16>(pair);
         hn::Store(hn::Mul(hn::ConvertTo(d, even), scales), d, out);

@@ -23,7 +23,8 @@ inline constexpr size_t kPanelsTogether = 4;  // which products best take at onc
 // 16 rows. Rows and columns are padded with zeros.
 //
 // In blocks of words of 16 bits, word 2 r + c mod 2 has what row r has in column c. Up to 5 bits a
-// word has several fields, the lowest first: field f is column 2 f or 2 f + 1 and holds
+// word has several fields, the lowest first: field f is column 2 f or 2 f + 1. The last field has
+// the word's highest bits and holds the code, in two's complement; the others hold
 // code + FieldOffset.
 //
 // In a block of bytes, which are four columns, four rows of the first two columns alternate with
@@ -44,6 +45,7 @@ constexpr int FieldBits(CodeForm form) {  // 0: no fields
 constexpr int FieldOffset(CodeForm form) {
   return FieldBits(form) == 0 ? 0 : 1 << (FieldBits(form) - 1);
 }
+constexpr int LastField(CodeForm form) { return 16 / FieldBits(form) - 1; }
 inline constexpr size_t kBlockBytes = 64;
 constexpr size_t BlockCols(CodeForm form) {
   if (FieldBits(form) != 0) return 2 * (16 / static_cast<size_t>(FieldBits(form)));
@@ -169,8 +171,9 @@ struct VectorFunctions {
   // the matrix is fetched and decoded once for several. No y overlaps another y or an x.
   //
   // y[row] = float(sum of integer products) * (scale[row] * step) and the finish. Sums are held in
-  // 32 bits for `chunk_pairs` pairs of columns (at least those of a block), where the caller knows
-  // that they cannot overflow. If the matrix has more columns, chunks are added in 64 bits.
+  // 32 bits for `chunk_pairs` pairs of columns (at least those of a block), at most
+  // ChunkPairs(bits of the weights, largest code of x). If the matrix has more columns, chunks are
+  // added in 64 bits.
   void (*integer_product)(const CodePanels& weight, const CodeVector* vectors, size_t count,
                           size_t chunk_pairs, const Finish& finish);
   // Float products (rule 4) of decoded integer weights, or of real weights.

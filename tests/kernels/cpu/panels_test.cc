@@ -76,8 +76,10 @@ int64_t Stored(const CodePanels& panels, uint64_t row, uint64_t col) {
     const uint64_t cols = 16 / bits * 2, blocks = (panels.cols + cols - 1) / cols;
     uint16_t words[32];
     std::memcpy(words, panels.codes + (row / 16 * blocks + col / cols) * 64, 64);
-    const uint64_t field = words[2 * r + col % 2] >> (col % cols / 2 * bits);
-    return static_cast<int64_t>(field % (1u << bits)) - (1 << (bits - 1));
+    const uint64_t word = words[2 * r + col % 2], field = col % cols / 2;
+    // The last one has all bits that are left.
+    if (field == 16 / bits - 1) return static_cast<int16_t>(word) >> (field * bits);
+    return static_cast<int64_t>((word >> (field * bits)) % (1u << bits)) - (1 << (bits - 1));
   }
   const uint64_t block = row / 16 * ((panels.cols + 3) / 4) + col / 4;
   const uint64_t entry = 16 * (r / 4) + 8 * (col % 4 / 2) + 2 * (r % 4) + col % 2;
