@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <utility>
 
 #include "hwy/highway.h"
@@ -20,6 +21,30 @@ namespace kinglet::cpu::HWY_NAMESPACE {
 using Sums = hn::CappedTag<int32_t, kPanelRows>;
 using Codes = hn::Repartition<int16_t, Sums>;
 
+// The bit of a block's signs that has the sign of an entry. AVX2 has no masks of bits. There each
+// byte p of 32 bits of signs has those of byte p of every four entries, so that a copy of the 32
+// bits for each four entries, a selection of one bit a byte, and a comparison spread them.
+inline constexpr bool kSignsByColumn = HWY_TARGET == HWY_AVX2;
+inline size_t SignPlace(size_t entry) {
+  return kSignsByColumn ? entry / 32 * 32 + entry % 4 * 8 + entry % 32 / 4 : entry;
+}
+
+// Bytes of 0xFF for the entries whose signs are set, kWidth rows of them from `row` on.
+template <class D8>
+HWY_INLINE hn::Vec<D8> SpreadSigns(D8 d8, const uint64_t* signs, size_t row) {
+  const auto* const bytes = reinterpret_cast<const uint8_t*>(signs) + row / 2;
+  if constexpr (kSignsByColumn) {
+    const hn::Repartition<uint32_t, D8> d32;
+    uint32_t word;
+    std::memcpy(&word, bytes, sizeof word);
+    const auto bits = hn::Shl(hn::Set(d32, 0x01010101u), hn::Iota(d32, 0));
+    const auto selected = hn::BitCast(d8, hn::And(hn::Set(d32, word), bits));
+    return hn::VecFromMask(d8, hn::Eq(selected, hn::BitCast(d8, bits)));
+  } else {
+    return hn::VecFromMask(d8, hn::LoadMaskBits(d8, bytes));
+  }
+}
+
 // The signs of the block `blocks` further. Other forms than kPlanes have none: their pointer is
 // null, from which even an unused offset is undefined.
 template <CodeForm kForm>
@@ -29,9 +54,9 @@ HWY_INLINE const uint64_t* SignsAfter(const uint64_t* signs, size_t blocks) {
 }
 
 // The codes of kWidth rows, from `row` of their panel on, in one block: Pair<i>() has those of the
-// pair of columns i, plus OffsetOf(i). The order of entries suits interleaving instructions, which work
-// within 128 bits. Products are exact modulo 2^32, so what offsets add to a sum may be subtracted
-// before or after.
+// pair of columns i, plus OffsetOf(i). The order of entries suits interleaving instructions, which
+// work within 128 bits. Products are exact modulo 2^32, so what offsets add to a sum may be
+// subtracted before or after.
 //
 // This one is of fields, which are found by a shift and a mask. Rest<i>() needs no mask: it has
 // field i and those above it, r(i) = f(i) + 2^kBits r(i + 1). So the sum of f(i) x(i) is that of
@@ -103,8 +128,7 @@ class BlockCodes<CodeForm::kPlanes> {
     const hn::Repartition<uint8_t, Sums> d8;
     const Codes d16;
     const auto low = hn::Load(d8, reinterpret_cast<const uint8_t*>(block) + row * 4);
-    const auto* sign_bytes = reinterpret_cast<const uint8_t*>(signs) + row / 2;
-    const auto high = hn::VecFromMask(d8, hn::LoadMaskBits(d8, sign_bytes));
+    const auto high = SpreadSigns(d8, signs, row);
     pairs_[0] = hn::BitCast(d16, hn::InterleaveLower(d8, low, high));
     pairs_[1] = hn::BitCast(d16, hn::InterleaveUpper(d8, low, high));
   }

@@ -19,7 +19,7 @@ namespace {
 // Rows of a table that is not coded.
 class StoredRows {
  public:
-  StoredRows(WeightId id, const BindContext& context) {
+  StoredRows(WeightId id, const BindContext& context) : vector_(&context.vector) {
     if (context.weights.Multiplied(id)) {
       panels_ = context.weights.Matrix(id);
       return;
@@ -31,16 +31,16 @@ class StoredRows {
   size_t cols() const { return panels_ ? panels_->cols() : reader_->cols(); }
   int integer_bits() const { return panels_ ? panels_->bits() : reader_->integer_bits(); }
   void Codes(uint64_t row, int16_t* out) const {
-    panels_ ? panels_->CopyCodes(row, out) : reader_->Codes(row, out);
+    panels_ ? panels_->CopyCodes(row, *vector_, out) : reader_->Codes(row, out);
   }
   float Scale(uint64_t row) const { return panels_ ? panels_->scale(row) : reader_->Scale(row); }
-  void Reals(uint64_t row, const VectorFunctions& vector, float* out) const {
+  void Reals(uint64_t row, float* out) const {
     if (!panels_) {
       reader_->Reals(row, out);
     } else if (panels_->integer()) {
       int16_t codes[kMaxColumns];
-      panels_->CopyCodes(row, codes);
-      vector.dequantise(codes, panels_->cols(), panels_->scale(row), out);
+      panels_->CopyCodes(row, *vector_, codes);
+      vector_->dequantise(codes, panels_->cols(), panels_->scale(row), out);
     } else {
       panels_->CopyReals(row, out);
     }
@@ -50,6 +50,7 @@ class StoredRows {
   }
 
  private:
+  const VectorFunctions* vector_;
   SharedPanels panels_;  // or
   std::shared_ptr<const RowReader> reader_;
 };
@@ -80,7 +81,7 @@ class TableRows {
 
   void Row(uint64_t row, const VectorFunctions& vector, float* out) const {
     if (!codes_) {
-      stored_.Reals(row, vector, out);
+      stored_.Reals(row, out);
       return;
     }
     uint32_t parts[kMaxColumns];
@@ -89,9 +90,9 @@ class TableRows {
     float part[kMaxColumns];
     for (size_t j = 0; j < positions; ++j) {
       if (combine_ == Combine::kConcatenate || j == 0) {
-        stored_.Reals(parts[j], vector, out + j * length);
+        stored_.Reals(parts[j], out + j * length);
       } else {
-        stored_.Reals(parts[j], vector, part);
+        stored_.Reals(parts[j], part);
         vector.add(part, length, out);
       }
     }

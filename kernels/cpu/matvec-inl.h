@@ -80,6 +80,9 @@ struct IntegerPanels {
   // it is needed.
   static constexpr size_t kAhead = 16;
   static constexpr bool kFieldsOfMany = FieldBits(kForm) != 0 && kInputs > 1;
+  // 16 registers have no room for the sums of whole panels with several vectors.
+  static constexpr bool kGroupByGroup = kGroups > 1 && kInputs > 1;
+  static_assert(!kGroupByGroup || kPanels == 1);
   using Inputs = const BlockInput<Block>*;  // kInputs of them
   static constexpr size_t kSums = kInputs * kVectors;
   using Accumulators = hn::Vec<Sums>[kSums];  // those of one input after those of another
@@ -165,6 +168,38 @@ struct IntegerPanels {
     return (INT32_MAX / chunk_pairs >> kBits) <= INT16_MAX / ((size_t{1} << kBits) + 1);
   }
 
+  // Adds blocks [begin, end) of rows [g * kWidth, (g + 1) * kWidth) of a panel.
+  static HWY_INLINE void SumGroup(const CodePanels& weight, size_t panel, size_t g, Inputs inputs,
+                                  size_t begin, size_t end, Accumulators& sums) {
+    const Sums d32;
+    const size_t stride = BlocksOf(kForm, weight.cols);
+    const std::byte* codes = weight.codes + panel * stride * kBlockBytes;
+    const uint64_t* signs = SignsAfter<kForm>(weight.signs, panel * stride);
+    hn::Vec<Sums> of_group[kInputs];
+    for (size_t i = 0; i < kInputs; ++i) of_group[i] = sums[i * kVectors + g];
+    const auto add_block = [&](size_t at, const int16_t* const(&x)[kInputs]) HWY_ATTR {
+      if (g == 0) hwy::Prefetch(codes + (at + kAhead) * kBlockBytes);
+      const Block block(codes + at * kBlockBytes, SignsAfter<kForm>(signs, at), g * kWidth);
+      ForEachPair(block, [&](size_t pair, hn::Vec<Codes> pair_codes) HWY_ATTR {
+        for (size_t i = 0; i < kInputs; ++i) {
+          const auto both = hn::BitCast(Codes(), hn::Set(d32, LoadPair(x[i] + 2 * pair)));
+          of_group[i] = Products::Add(d32, of_group[i], pair_codes, both);
+        }
+      });
+    };
+    const int16_t* x[kInputs];
+    const size_t whole = end < inputs->whole ? end : inputs->whole;
+    for (size_t at = begin; at < whole; ++at) {
+      for (size_t i = 0; i < kInputs; ++i) x[i] = inputs[i].x + at * kCols;
+      add_block(at, x);
+    }
+    if (end > inputs->whole) {
+      for (size_t i = 0; i < kInputs; ++i) x[i] = inputs[i].last;
+      add_block(inputs->whole, x);
+    }
+    for (size_t i = 0; i < kInputs; ++i) sums[i * kVectors + g] = of_group[i];
+  }
+
   // What makes up for the offsets of the codes.
   static HWY_INLINE void StartSums(Inputs inputs, size_t begin, size_t end, Accumulators& sums) {
     for (size_t i = 0; i < kInputs; ++i) {
@@ -179,6 +214,10 @@ struct IntegerPanels {
   static HWY_INLINE void Sum(const CodePanels& weight, size_t panel, Inputs inputs, size_t begin,
                              size_t end, Accumulators& sums) {
     StartSums(inputs, begin, end, sums);
+    if constexpr (kGroupByGroup) {
+      for (size_t g = 0; g < kGroups; ++g) SumGroup(weight, panel, g, inputs, begin, end, sums);
+      return;
+    }
     const size_t stride = BlocksOf(kForm, weight.cols);
     const std::byte* codes = weight.codes + panel * stride * kBlockBytes;
     const uint64_t* signs = SignsAfter<kForm>(weight.signs, panel * stride);
@@ -269,6 +308,12 @@ struct FormProduct {
   static HWY_INLINE void Multiply(const CodePanels& weight, size_t panel, const Input* inputs,
                                   size_t count, size_t chunk, const Finish& finish) {
     size_t i = 0;
+    if constexpr (kGroups > 1) {
+      for (; i + 8 <= count; i += 8) {
+        IntegerPanels<Products, kForm, kPanels, 8>::Multiply(weight, panel, inputs + i, chunk,
+                                                             finish);
+      }
+    }
     for (; i + 4 <= count; i += 4) {
       IntegerPanels<Products, kForm, kPanels, 4>::Multiply(weight, panel, inputs + i, chunk,
                                                            finish);

@@ -12,6 +12,7 @@
 #include <cstring>
 
 #include "hwy/highway.h"
+#include "kernels/cpu/block_codes-inl.h"
 #include "kernels/cpu/vector.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -59,12 +60,21 @@ void SpreadCodes(const std::byte* mask, uint64_t first, size_t n, const int16_t*
   }
 }
 
+// Four groups of four bits, each in the low half of a byte of its own.
+inline uint64_t SpreadNibbles(uint64_t bits) {
+  return (bits & 0xF) | (bits & 0xF0) << 4 | (bits & 0xF00) << 8 | (bits & 0xF000) << 12;
+}
+
 void InterleaveCodes(const int16_t* codes, size_t cols, std::byte* blocks, uint64_t* signs) {
   const hn::FixedTag<uint8_t, 16> bytes;
   const hn::FixedTag<uint64_t, 2> rows;
   // The first two columns of four rows, then their last two.
   alignas(16) constexpr uint8_t kOrder[16] = {0, 1, 4, 5, 8, 9, 12, 13, 2, 3, 6, 7, 10, 11, 14, 15};
   const auto order = hn::Load(bytes, kOrder);
+  // Byte 0 of every four, then their byte 1.
+  alignas(16) constexpr uint8_t kColumns[16] = {0, 4, 8,  12, 1, 5, 9,  13,
+                                                2, 6, 10, 14, 3, 7, 11, 15};
+  [[maybe_unused]] const auto columns = hn::Load(bytes, kColumns);
   for (size_t col = 0; col < cols; col += 4, blocks += kBlockBytes) {
     const size_t unused = col + 4 > cols ? col + 4 - cols : 0;
     const auto used = hn::Set(rows, ~uint64_t{0} >> (16 * unused));
@@ -79,8 +89,12 @@ void InterleaveCodes(const int16_t* codes, size_t cols, std::byte* blocks, uint6
       hn::StoreU(low, bytes, reinterpret_cast<uint8_t*>(blocks) + r * 4);
       uint8_t bits[8] = {};
       const hn::FixedTag<int8_t, 16> integers;
-      hn::StoreMaskBits(integers, hn::Lt(hn::BitCast(integers, high), hn::Zero(integers)), bits);
-      block_signs |= (uint64_t{bits[0]} | uint64_t{bits[1]} << 8) << (r * 4);
+      const auto in_order = kSignsByColumn ? hn::TableLookupBytes(high, columns) : high;
+      const auto negative = hn::Lt(hn::BitCast(integers, in_order), hn::Zero(integers));
+      hn::StoreMaskBits(integers, negative, bits);
+      const uint64_t of_rows = uint64_t{bits[0]} | uint64_t{bits[1]} << 8;
+      block_signs |=
+          kSignsByColumn ? SpreadNibbles(of_rows) << (r / 8 * 32 + r % 8) : of_rows << (r * 4);
     }
     if (signs != nullptr) *signs++ = block_signs;
   }

@@ -122,7 +122,7 @@ void Panels::WriteReals(uint64_t row, const float* values) {
   for (uint64_t col = 0; col < cols_; ++col) values_[RealAt(cols_, row, col)] = values[col];
 }
 
-void Panels::CopyCodes(uint64_t row, int16_t* out) const {
+void Panels::CopyCodes(uint64_t row, const VectorFunctions& vector, int16_t* out) const {
   const uint64_t first = row / kPanelRows * BlocksOf(form_, cols_);
   const uint64_t block_cols = BlockCols(form_);
   for (uint64_t col = 0; col < cols_; ++col) {
@@ -141,8 +141,9 @@ void Panels::CopyCodes(uint64_t row, int16_t* out) const {
       continue;
     }
     const int low = std::to_integer<int>(at[entry]);
-    const bool negative =
-        form_ == CodeForm::kBytes ? low > INT8_MAX : (signs_[block] >> entry & 1) != 0;
+    const bool negative = form_ == CodeForm::kBytes
+                              ? low > INT8_MAX
+                              : (signs_[block] >> vector.sign_place(entry) & 1) != 0;
     out[col] = static_cast<int16_t>(negative ? low - 256 : low);
   }
 }

@@ -70,8 +70,8 @@ class Panels {
   // Row `row` from values [cols]. Rows are written in order; the last one writes the padding too.
   // REQUIRES: !integer().
   void WriteReals(uint64_t row, const float* values);
-  // Reads a row back, to out[cols].
-  void CopyCodes(uint64_t row, int16_t* out) const;
+  // Reads a row back, to out[cols]. `vector` is what wrote it.
+  void CopyCodes(uint64_t row, const VectorFunctions& vector, int16_t* out) const;
   void CopyReals(uint64_t row, float* out) const;
   float scale(uint64_t row) const { return scales_[row]; }  // REQUIRES: integer()
 

@@ -35,7 +35,7 @@ enum class CodeForm : uint8_t {
   kFields4,  // 4 bits: four fields, eight columns
   kFields5,  // 5 bits: three fields, six columns
   kBytes,    // 6 to 8 bits, and less where fields save nothing: int8, four columns
-  kPlanes,   // 9 bits: the low 8 of them, four columns; the sign of entry i is bit i of
+  kPlanes,   // 9 bits: the low 8 of them, four columns; the sign of entry i is bit sign_place(i) of
              // signs[panel][block]
   kWords,    // 10 to 16 bits: int16, two columns
 };
@@ -290,6 +290,8 @@ struct VectorFunctions {
   // A panel's rows, codes [16][cols] and up to three numbers more, to blocks of four columns.
   // `signs` is null unless the form is kPlanes.
   void (*interleave_codes)(const int16_t* codes, size_t cols, std::byte* blocks, uint64_t* signs);
+  // In the order of signs that this instruction set spreads quickest.
+  size_t (*sign_place)(size_t entry);
 
   // Exclusive or of the 64-bit words of `count` 64-byte lines, 64-byte aligned.
   uint64_t (*read_lines)(const std::byte* lines, size_t count);

@@ -34,6 +34,7 @@ void AddElements(VectorFunctions& table) {
   table.mix = MixWords;
   table.spread_codes = SpreadCodes;
   table.interleave_codes = InterleaveCodes;
+  table.sign_place = SignPlace;
   table.read_lines = ReadLines;
 }
 

@@ -136,6 +136,17 @@ inline const DirectCase kDirectCases[] = {
        ref::MixWords(weights.data(), x.size(), kCacheTerms, x.data());
        return BitsOf(x);
      }},
+    {"sign_place",
+     [](const VectorFunctions& functions) {
+       uint64_t places = 0;
+       for (size_t entry = 0; entry < 64; ++entry) {
+         places |= uint64_t{1} << functions.sign_place(entry);
+       }
+       return Bits{static_cast<uint32_t>(places), static_cast<uint32_t>(places >> 32)};
+     },
+     [] {
+       return Bits{UINT32_MAX, UINT32_MAX};
+     }},
     {"read_lines",
      [](const VectorFunctions& functions) {
        const Lines lines = SomeLines();

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <string>
 #include <vector>
 
 #include "tests/kernels/cpu/vector_fixture.h"
@@ -64,7 +65,7 @@ TEST_F(PanelsTest, WhatIsReadBehindAPanelLeavesNoTrace) {
 }
 
 // The entry's integer, or padding, from the bytes.
-int64_t Stored(const CodePanels& panels, uint64_t row, uint64_t col) {
+int64_t Stored(const CodePanels& panels, bool by_column, uint64_t row, uint64_t col) {
   const uint64_t r = row % 16;
   if (panels.form == CodeForm::kWords) {
     const uint64_t blocks = (panels.cols + 1) / 2;
@@ -85,14 +86,23 @@ int64_t Stored(const CodePanels& panels, uint64_t row, uint64_t col) {
   const uint64_t entry = 16 * (r / 4) + 8 * (col % 4 / 2) + 2 * (r % 4) + col % 2;
   const auto byte = std::to_integer<uint8_t>(panels.codes[block * 64 + entry]);
   if (panels.form == CodeForm::kBytes) return static_cast<int8_t>(byte);
-  return (panels.signs[block] >> entry & 1) != 0 ? byte - 256 : byte;
+  // On AVX2 the signs of 32 entries are bits of entries 0, 4, 8 and so on, then of 1, 5, 9.
+  const uint64_t place = by_column ? entry / 32 * 32 + entry % 4 * 8 + entry % 32 / 4 : entry;
+  return (panels.signs[block] >> place & 1) != 0 ? byte - 256 : byte;
 }
 
-TEST_F(PanelsTest, EveryIntegerLiesInItsBlockAndTheRestIsZero) {
+class EveryTargetsPanels : public testing::TestWithParam<Target> {};
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(EveryTargetsPanels);
+INSTANTIATE_TEST_SUITE_P(EveryTarget, EveryTargetsPanels, testing::ValuesIn(VectorTargets()),
+                         [](const auto& target) { return std::string(TargetName(target.param)); });
+
+TEST_P(EveryTargetsPanels, EveryIntegerLiesInItsBlockAndTheRestIsZero) {
+  const Target target = GetParam();
+  const VectorFunctions& functions = *FindVectorFunctions(target);
   for (int bits = 2; bits <= 16; ++bits) {
     for (const uint64_t rows : {1u, 15u, 16u, 17u, 40u}) {
       for (const uint64_t cols : {1u, 2u, 3u, 4u, 5u, 7u, 32u}) {
-        const Panels panels = Filled(rows, cols, bits, *functions_);
+        const Panels panels = Filled(rows, cols, bits, functions);
         const CodePanels codes = panels.code_panels();
         ASSERT_TRUE(Aligned(codes.codes) && Aligned(codes.scales));
         const uint64_t padded_rows = (rows + 15) / 16 * 16;
@@ -101,7 +111,8 @@ TEST_F(PanelsTest, EveryIntegerLiesInItsBlockAndTheRestIsZero) {
         for (uint64_t row = 0; row < padded_rows; ++row) {
           for (uint64_t col = 0; col < padded_cols; ++col) {
             const bool inside = row < rows && col < cols;
-            ASSERT_EQ(Stored(codes, row, col), inside ? Entry(bits, row, col) : 0)
+            ASSERT_EQ(Stored(codes, target == Target::kAvx2, row, col),
+                      inside ? Entry(bits, row, col) : 0)
                 << bits << " bits, row " << row << " of " << rows << ", col " << col << " of "
                 << cols;
           }
@@ -127,13 +138,14 @@ TEST_F(PanelsTest, FewBitsTakeFewBytes) {
   }
 }
 
-TEST_F(PanelsTest, RowsComeBack) {
+TEST_P(EveryTargetsPanels, RowsComeBack) {
+  const VectorFunctions& functions = *FindVectorFunctions(GetParam());
   for (int bits = 2; bits <= 16; ++bits) {
-    const Panels panels = Filled(35, 11, bits, *functions_);
+    const Panels panels = Filled(35, 11, bits, functions);
     EXPECT_EQ(panels.bits(), bits);
     std::vector<int16_t> codes(11);
     for (uint64_t row = 0; row < 35; ++row) {
-      panels.CopyCodes(row, codes.data());
+      panels.CopyCodes(row, functions, codes.data());
       for (uint64_t col = 0; col < 11; ++col) ASSERT_EQ(codes[col], Entry(bits, row, col)) << bits;
       EXPECT_EQ(panels.scale(row), static_cast<float>(row) + 0.5f);
     }

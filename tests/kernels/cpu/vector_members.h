@@ -39,7 +39,7 @@ using VectorMembers = MemberList<
     &VectorFunctions::gru_gates, &VectorFunctions::rnn_gates, &VectorFunctions::qrnn_gates,
     &VectorFunctions::log_probabilities, &VectorFunctions::at_least, &VectorFunctions::mix,
     &VectorFunctions::spread_codes, &VectorFunctions::interleave_codes,
-    &VectorFunctions::read_lines>;
+    &VectorFunctions::sign_place, &VectorFunctions::read_lines>;
 static_assert(VectorMembers::kCount * sizeof(void (*)()) == sizeof(VectorFunctions),
               "each function of the table stands in the list");
 

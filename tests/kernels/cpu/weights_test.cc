@@ -40,7 +40,7 @@ TEST_F(WeightStoreTest, GivesIntegersAndScalesRowByRow) {
       std::vector<int16_t> row(cols);
       for (uint64_t r = 0; r < rows; ++r) {
         EXPECT_EQ(panels->scale(r), decoded.scales[r]);
-        panels->CopyCodes(r, row.data());
+        panels->CopyCodes(r, *functions_, row.data());
         for (uint64_t c = 0; c < cols; ++c) EXPECT_EQ(row[c], decoded.codes[r * cols + c]);
       }
     }
@@ -171,8 +171,8 @@ TEST_F(WeightStoreTest, ReadsNothingThatItHasGivenBack) {
         const SharedPanels& panels = row < 1005 ? first : rest;
         const uint64_t at = row < 1005 ? row : row - 997;
         if (expected->integer()) {
-          expected->CopyCodes(row, wanted_codes.data());
-          panels->CopyCodes(at, codes.data());
+          expected->CopyCodes(row, *functions_, wanted_codes.data());
+          panels->CopyCodes(at, *functions_, codes.data());
           ASSERT_EQ(codes, wanted_codes) << row;
           ASSERT_EQ(panels->scale(at), expected->scale(row));
         } else {
