@@ -21,9 +21,9 @@ namespace kinglet::cpu::HWY_NAMESPACE {
 using Sums = hn::CappedTag<int32_t, kPanelRows>;
 using Codes = hn::Repartition<int16_t, Sums>;
 
-// The bit of a block's signs that has the sign of an entry. AVX2 has no masks of bits. There each
-// byte p of 32 bits of signs has those of byte p of every four entries, so that a copy of the 32
-// bits for each four entries, a selection of one bit a byte, and a comparison spread them.
+// VectorFunctions::sign_place. AVX2 has no masks of bits. There, in each 32 bits of signs, bit
+// 8 p + l has the sign of entry 4 l + p. Copies of the 32 bits for every four entries, a selection
+// of one bit a byte and a comparison spread them.
 inline constexpr bool kSignsByColumn = HWY_TARGET == HWY_AVX2;
 inline size_t SignPlace(size_t entry) {
   return kSignsByColumn ? entry / 32 * 32 + entry % 4 * 8 + entry % 32 / 4 : entry;

@@ -68,8 +68,8 @@ HWY_INLINE void ForEachIndex(const Call& call, std::index_sequence<kIndex...>) {
 // The product of kPanels neighbouring panels with kInputs vectors. Panels share the broadcast of x,
 // vectors share the decoded codes, and together they hide the latency of additions.
 //
-// kRests: fields are read by BlockCodes::Rest, which one vector has to be so small for that
-// AreSmall. For several vectors a mask is cheaper than a difference for each.
+// kRests: fields are read by BlockCodes::Rest. That takes one vector whose codes are small
+// (AreSmall). For several vectors a mask is cheaper than a difference for each.
 template <class Products, CodeForm kForm, size_t kPanels, size_t kInputs, bool kRests = false>
 struct IntegerPanels {
   using Block = BlockCodes<kForm>;
@@ -79,8 +79,9 @@ struct IntegerPanels {
   // How many blocks ahead to prefetch, so that a line has arrived from the third-level cache when
   // it is needed.
   static constexpr size_t kAhead = 16;
-  static constexpr bool kFieldsOfMany = FieldBits(kForm) != 0 && kInputs > 1;
-  // 16 registers have no room for the sums of whole panels with several vectors.
+  static constexpr bool kIsOfFields = FieldBits(kForm) != 0;
+  static_assert(!kRests || (kIsOfFields && kInputs == 1));
+  // Where a panel is several SIMD vectors, its sums with several vectors take too many registers.
   static constexpr bool kGroupByGroup = kGroups > 1 && kInputs > 1;
   static_assert(!kGroupByGroup || kPanels == 1);
   using Inputs = const BlockInput<Block>*;  // kInputs of them
@@ -92,7 +93,7 @@ struct IntegerPanels {
   static HWY_INLINE void AddBlock(const std::byte* codes, const uint64_t* signs, size_t stride,
                                   size_t ahead, const int16_t* const (&x)[kInputs],
                                   Accumulators& sums) {
-    if constexpr (kFieldsOfMany) return AddFields(codes, stride, ahead, x, sums);
+    if constexpr (kIsOfFields && kInputs > 1) return AddFields(codes, stride, ahead, x, sums);
     if constexpr (kRests) return AddRests(codes, stride, ahead, *x, sums);
     const Sums d32;
     hn::Vec<Codes> both[kInputs * kPairs];
@@ -114,7 +115,7 @@ struct IntegerPanels {
     }
   }
 
-  // The same pair by pair, because registers have no room for all pairs of all vectors.
+  // The same pair by pair, because 32 registers have no room for all pairs of several vectors.
   static HWY_INLINE void AddFields(const std::byte* codes, size_t stride, size_t ahead,
                                    const int16_t* const (&x)[kInputs], Accumulators& sums) {
     const Sums d32;
@@ -162,7 +163,8 @@ struct IntegerPanels {
     }
   }
   // Whether the differences fit in 16 bits, for codes of which `chunk_pairs` pairs have a sum of
-  // 32 bits: such a code is at most 2^31 / (2^kBits chunk_pairs).
+  // 32 bits. Such a code is at most 2^31 / (2^kBits chunk_pairs), and a difference is at most
+  // 2^kBits + 1 times as large.
   static bool AreSmall(size_t chunk_pairs) {
     constexpr int kBits = FieldBits(kForm);
     return (INT32_MAX / chunk_pairs >> kBits) <= INT16_MAX / ((size_t{1} << kBits) + 1);
@@ -216,8 +218,13 @@ struct IntegerPanels {
     StartSums(inputs, begin, end, sums);
     if constexpr (kGroupByGroup) {
       for (size_t g = 0; g < kGroups; ++g) SumGroup(weight, panel, g, inputs, begin, end, sums);
-      return;
+    } else {
+      AddPanels(weight, panel, inputs, begin, end, sums);
     }
+  }
+  // The same for all groups at once.
+  static HWY_INLINE void AddPanels(const CodePanels& weight, size_t panel, Inputs inputs,
+                                   size_t begin, size_t end, Accumulators& sums) {
     const size_t stride = BlocksOf(kForm, weight.cols);
     const std::byte* codes = weight.codes + panel * stride * kBlockBytes;
     const uint64_t* signs = SignsAfter<kForm>(weight.signs, panel * stride);

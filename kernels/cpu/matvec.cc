@@ -69,8 +69,6 @@ class MatVecKernel {
   static constexpr size_t kLeastBlocks = 64;
   // Of a wider matrix, to make logits again would cost more than to write and read them.
   static constexpr size_t kDroppedCols = 64;
-  // A panel of so many columns is one block of codes.
-  static constexpr size_t kLineCols = 4;
   // Vectors whose logits of a block fit in the first-level cache, which they would not do if they
   // all began at the same place of 4,096 bytes.
   static constexpr size_t kDroppedTogether = 8;
@@ -109,11 +107,11 @@ class MatVecKernel {
       }
     }
   }
-  // What the product of the block from this panel on reads, if that is a line for each panel.
+  // What the product of the block from this panel on reads, if a panel's codes are one line.
   LinesAhead LinesOf(size_t panel) const {
-    if (!weight_->integer() || weight_->cols() > kLineCols) return {};
-    if (panel + kBlockPanels > weight_->panels()) return {};
+    if (!weight_->integer() || panel + kBlockPanels > weight_->panels()) return {};
     const CodePanels part = weight_->code_panels({panel, panel + kBlockPanels});
+    if (BlocksOf(part.form, part.cols) != 1) return {};
     const float* const bias = finish_.bias;
     const auto* const biases =
         bias != nullptr ? std::as_bytes(std::span(bias + panel * kPanelRows, 1)).data() : nullptr;

@@ -45,7 +45,7 @@ void ProductBatch::Multiply(const VectorFunctions& vector, const Panels& weight,
   if (integer_) {
     CodeVector codes[kMost];
     for (size_t i = 0; i < count_; ++i) {
-      codes[i] = {codes_[i].x, codes_[i].step, Output(i, first_row), codes_[i].largest};
+      codes[i] = {codes_[i].x, codes_[i].step, Output(i, first_row), largest_[i]};
     }
     return vector.integer_product(weight.code_panels(panels), codes, count_, chunk_pairs, part);
   }
@@ -58,7 +58,7 @@ void ProductBatch::Multiply(const VectorFunctions& vector, const Panels& weight,
   }
   const size_t rows = std::min(weight.rows(), panels.end * kPanelRows) - first_row;
   for (size_t i = 0; i < count_; ++i) {
-    if (codes_[i].largest != nullptr) *codes_[i].largest = vector.largest(reals[i].y, rows);
+    if (largest_[i] != nullptr) *largest_[i] = vector.largest(reals[i].y, rows);
   }
 }
 

@@ -61,7 +61,7 @@ class ProductBatch {
   }
   // From now on Multiply stores the largest element of vector i's product there. REQUIRES: it
   // multiplies at most kSumBlock rows.
-  void KeepLargest(size_t i, float* largest) { codes_[i].largest = largest; }
+  void KeepLargest(size_t i, float* largest) { largest_[i] = largest; }
   // y = finish(weight * x) for each vector, in the rows of these panels. Products are integer where
   // weight and x both are, `chunk_pairs` at a time. REQUIRES: x is real if the weight is.
   void Multiply(const VectorFunctions& vector, const Panels& weight, PanelRange panels,
@@ -70,6 +70,7 @@ class ProductBatch {
  private:
   CodeVector codes_[kMost];
   RealVector reals_[kMost];
+  float* largest_[kMost] = {};
   size_t count_ = 0, first_row_ = 0;
   bool integer_ = false;
 };

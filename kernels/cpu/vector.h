@@ -109,7 +109,7 @@ struct CodeVector {
   const int16_t* x;
   float step;
   float* y;
-  // Where VectorFunctions::largest of y goes; null: nowhere. REQUIRES: at most kSumBlock rows.
+  // Where VectorFunctions::largest of y goes; null: nowhere. REQUIRES: 1 to kSumBlock rows.
   float* largest = nullptr;
 };
 struct RealVector {
@@ -160,7 +160,8 @@ struct CodeDots {
   float* out;
 };
 
-// Memory that is read after a function's own: a line of each array for 16 numbers of the function.
+// Memory that will be read soon. While a function reads its numbers 16 i to 16 i + 15, it fetches
+// line i of each array.
 struct LinesAhead {
   static constexpr size_t kArrays = 3;
   const std::byte* lines[kArrays] = {};  // null: none
@@ -290,7 +291,8 @@ struct VectorFunctions {
   // A panel's rows, codes [16][cols] and up to three numbers more, to blocks of four columns.
   // `signs` is null unless the form is kPlanes.
   void (*interleave_codes)(const int16_t* codes, size_t cols, std::byte* blocks, uint64_t* signs);
-  // In the order of signs that this instruction set spreads quickest.
+  // The bit of a block's signs that has the sign of this entry. It is the order that this
+  // instruction set spreads quickest, so panels are read by the functions that wrote them.
   size_t (*sign_place)(size_t entry);
 
   // Exclusive or of the 64-bit words of `count` 64-byte lines, 64-byte aligned.
