@@ -62,7 +62,7 @@ class Product {
     }
     for (size_t lane = 0; lane < lanes; ++lane) {
       float* y = y_.data() + lane * matrix.rows;
-      code_vectors_.push_back({codes_.data() + lane * matrix.cols, 0.1f, y});
+      code_vectors_.push_back({codes_.data() + lane * matrix.cols, 0.1f, y, nullptr});
       real_vectors_.push_back({reals_.data() + lane * matrix.cols, y});
     }
   }

@@ -112,10 +112,11 @@ class MatVecKernel {
     if (!weight_->integer() || panel + kBlockPanels > weight_->panels()) return {};
     const CodePanels part = weight_->code_panels({panel, panel + kBlockPanels});
     if (BlocksOf(part.form, part.cols) != 1) return {};
-    const float* const bias = finish_.bias;
-    const auto* const biases =
-        bias != nullptr ? std::as_bytes(std::span(bias + panel * kPanelRows, 1)).data() : nullptr;
-    return {{part.codes, std::as_bytes(std::span(part.scales, 1)).data(), biases}};
+    const float* const bias = finish_.bias != nullptr ? finish_.bias + panel * kPanelRows : nullptr;
+    const auto line = [](const float* numbers) {
+      return std::as_bytes(std::span(numbers, 1)).data();
+    };
+    return {{part.codes, line(part.scales), line(bias != nullptr ? bias : part.scales)}};
   }
   std::shared_ptr<const ManyProduct> ManyOf(const BindContext& context) const {
     if (context.many_products == nullptr || weight_->integer() || !x_.as_is()) return nullptr;

@@ -25,10 +25,11 @@ PanelRange ProductChunks::PanelsOf(Chunks chunks) const {
 
 void ProductBatch::Add(const ProductVector& x, float* y) {
   if (x.codes != nullptr) {
-    codes_[count_] = {x.codes, x.step, y};
+    codes_[count_] = {x.codes, x.step, y, nullptr};
   } else {
     reals_[count_] = {x.reals, y};
   }
+  largest_[count_] = nullptr;
   integer_ = x.codes != nullptr;
   ++count_;
 }

@@ -68,9 +68,10 @@ class ProductBatch {
                 size_t chunk_pairs, const Finish& finish) const;
 
  private:
+  // Written by Add. To clear them for each product would take longer than a small one.
   CodeVector codes_[kMost];
   RealVector reals_[kMost];
-  float* largest_[kMost] = {};
+  float* largest_[kMost];
   size_t count_ = 0, first_row_ = 0;
   bool integer_ = false;
 };

@@ -28,21 +28,31 @@ void Exponentials(const float* x, size_t n, float* out) {
 
 float Largest(const float* x, size_t n) { return LargestElement(x, n); }
 
-void SumLogitBlocks(const float* x, size_t n, bool one_chain, const float* largest,
-                    const LinesAhead& ahead, float* sums) {
+template <bool kFetches>
+HWY_INLINE void SumAndFetch(const float* x, size_t n, bool one_chain, const float* largest,
+                            const LinesAhead& ahead, float* sums) {
   for (size_t begin = 0; begin < n; begin += kSumBlock) {
     const size_t end = n - begin < kSumBlock ? n : begin + kSumBlock;
     const float reference = BlockReference(*largest++);
     const auto add = [&](auto d, auto partial, size_t i) HWY_ATTR {
-      if (i % kPanelRows == 0) {
+      if constexpr (kFetches) {
         for (const std::byte* const lines : ahead.lines) {
-          if (lines != nullptr) hwy::Prefetch(lines + i / kPanelRows * kLineBytes);
+          if (i % kPanelRows == 0) hwy::Prefetch(lines + i / kPanelRows * kLineBytes);
         }
       }
       const auto shifted = hn::Sub(hn::LoadU(d, x + i), hn::Set(d, reference));
       return hn::Add(partial, SoftmaxTermVector(d, shifted));
     };
     *sums++ = one_chain ? ShortSum(begin, end, add) : BlockSum(begin, end, add);
+  }
+}
+
+void SumLogitBlocks(const float* x, size_t n, bool one_chain, const float* largest,
+                    const LinesAhead& ahead, float* sums) {
+  if (ahead.lines[0] != nullptr) {
+    SumAndFetch<true>(x, n, one_chain, largest, ahead, sums);
+  } else {
+    SumAndFetch<false>(x, n, one_chain, largest, ahead, sums);
   }
 }
 

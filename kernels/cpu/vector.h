@@ -110,7 +110,7 @@ struct CodeVector {
   float step;
   float* y;
   // Where VectorFunctions::largest of y goes; null: nowhere. REQUIRES: 1 to kSumBlock rows.
-  float* largest = nullptr;
+  float* largest;
 };
 struct RealVector {
   const float* x;
@@ -164,7 +164,7 @@ struct CodeDots {
 // line i of each array.
 struct LinesAhead {
   static constexpr size_t kArrays = 3;
-  const std::byte* lines[kArrays] = {};  // null: none
+  const std::byte* lines[kArrays] = {};  // all of them, or none
 };
 
 struct VectorFunctions {

@@ -41,7 +41,8 @@ TEST_P(ManyVectors, IntegerProductsAreExact) {
             for (int16_t& code : x[i]) code = static_cast<int16_t>(random.Below(511)) - 255;
             y[i].resize(shape.rows + 1);
             y[i][shape.rows] = kGuard;
-            vectors.push_back({x[i].data(), 0.25f * static_cast<float>(i + 1), y[i].data()});
+            vectors.push_back(
+                {x[i].data(), 0.25f * static_cast<float>(i + 1), y[i].data(), nullptr});
             if (shape.rows <= kSumBlock && i % 3 != 1) vectors[i].largest = &largest[i];
           }
           const Finish finish = {count % 2 == 0 ? weights.bias.data() : nullptr, count % 3 == 0};
@@ -92,7 +93,8 @@ TEST_P(ManyVectors, IntegerProductsAreExactAtTheLimitOfSmallCodes) {
       for (const size_t count : {1u, 17u}) {
         AlignedVector<float> y(count * kRows);
         std::vector<CodeVector> vectors;
-        for (size_t i = 0; i < count; ++i) vectors.push_back({x.data(), 1.0f, &y[i * kRows]});
+        for (size_t i = 0; i < count; ++i)
+          vectors.push_back({x.data(), 1.0f, &y[i * kRows], nullptr});
         functions_->integer_product(panels.code_panels(), vectors.data(), count,
                                     ChunkPairs(bits, largest), Finish{});
         for (size_t i = 0; i < y.size(); ++i) {
