@@ -27,13 +27,11 @@ class BlockSums {
   size_t count() const { return sums_.count; }
   // Of blocks [begin, end), whose logits are in the frame.
   void Sum(const StreamFrame& frame, size_t begin, size_t end) const {
-    const float* const logits = x_.At<float>(frame);
     for (size_t block = begin; block < end; ++block) {
-      *LargestOf(frame, block) = vector_->largest(logits + block * kSumBlock, CountOf(block));
+      const float* const logits = x_.At<float>(frame) + block * kSumBlock;
+      *LargestOf(frame, block) = vector_->largest(logits, CountOf(block));
+      SumOne(frame, block, logits, {});
     }
-    const size_t first = begin * kSumBlock,
-                 count = std::min<size_t>(x_.count, end * kSumBlock) - first;
-    SumAll(frame, begin, logits + first, count, {});
   }
   // Of one block with these logits. LargestOf has its largest one.
   void SumOne(const StreamFrame& frame, size_t block, const float* logits,
@@ -46,12 +44,6 @@ class BlockSums {
   }
 
  private:
-  // Of the blocks from `block` on that these `count` logits make.
-  void SumAll(const StreamFrame& frame, size_t block, const float* logits, size_t count,
-              const LinesAhead& ahead) const {
-    vector_->sum_logit_blocks(logits, count, x_.count < kShortSum, LargestOf(frame, block), ahead,
-                              sums_.At<float>(frame) + block);
-  }
   size_t CountOf(size_t block) const {
     return std::min<size_t>(x_.count - block * kSumBlock, kSumBlock);
   }

@@ -35,9 +35,9 @@ HWY_INLINE void SumAndFetch(const float* x, size_t n, bool one_chain, const floa
     const size_t end = n - begin < kSumBlock ? n : begin + kSumBlock;
     const float reference = BlockReference(*largest++);
     const auto add = [&](auto d, auto partial, size_t i) HWY_ATTR {
-      if constexpr (kFetches) {
+      if (kFetches && i % kPanelRows == 0) {
         for (const std::byte* const lines : ahead.lines) {
-          if (i % kPanelRows == 0) hwy::Prefetch(lines + i / kPanelRows * kLineBytes);
+          hwy::Prefetch(lines + i / kPanelRows * kLineBytes);
         }
       }
       const auto shifted = hn::Sub(hn::LoadU(d, x + i), hn::Set(d, reference));

@@ -45,6 +45,7 @@ constexpr int FieldBits(CodeForm form) {  // 0: no fields
 constexpr int FieldOffset(CodeForm form) {
   return FieldBits(form) == 0 ? 0 : 1 << (FieldBits(form) - 1);
 }
+// REQUIRES: the form has fields.
 constexpr int LastField(CodeForm form) { return 16 / FieldBits(form) - 1; }
 inline constexpr size_t kBlockBytes = 64;
 constexpr size_t BlockCols(CodeForm form) {
@@ -64,9 +65,10 @@ constexpr CodeForm CodeFormOf(int bits, size_t cols) {
   return static_cast<CodeForm>(bits - 2);
 }
 
+inline constexpr size_t kLineBytes = 64;  // of a processor cache
+
 // Fetches a line that will be read soon to the second-level cache. Many more such fetches can be
 // under way than fetches to the first level, whose few buffers limit how fast memory is read.
-inline constexpr size_t kLineBytes = 64;
 inline void PrefetchToSecondLevel(const void* line) {
   constexpr int kRead = 0, kSecondLevel = 2;
   __builtin_prefetch(line, kRead, kSecondLevel);

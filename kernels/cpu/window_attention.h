@@ -56,10 +56,9 @@ void StoreValues(const VectorFunctions& vector, const WindowAttention& op, const
 // With many streams, a stream's keys and values are in no cache when its turn comes, and they lie
 // in too many short rows for the processor's own prefetching.
 inline void FetchPart(MemoryRange memory, size_t part, size_t parts) {
-  constexpr size_t kLine = 64;
-  const size_t lines = (memory.size() + kLine - 1) / kLine;
+  const size_t lines = (memory.size() + kLineBytes - 1) / kLineBytes;
   for (size_t line = part * lines / parts; line < (part + 1) * lines / parts; ++line) {
-    PrefetchToSecondLevel(memory.data() + line * kLine);
+    PrefetchToSecondLevel(memory.data() + line * kLineBytes);
   }
 }
 
