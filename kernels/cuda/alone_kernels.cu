@@ -8,9 +8,9 @@ namespace kinglet::cuda {
 inline namespace alone {
 
 // At least so many blocks must fit the registers of a multiprocessor (__launch_bounds__), so that
-// one computes while another waits for memory. A product for many lanes needs all registers for its
-// sums. So does a pass over a cluster on devices without the tensor core instruction, where the
-// threads compute the products of tiles themselves (byte_product.h).
+// one computes while another waits for memory. A pass over a cluster needs all registers for its
+// sums on devices without the tensor core instruction, where the threads compute the products of
+// tiles themselves (byte_product.h).
 #if KINGLET_CUDA_ON_DEVICE && __CUDA_ARCH__ < 800
 constexpr uint32_t kBlocksOfPass = 1;
 #else
@@ -18,8 +18,6 @@ constexpr uint32_t kBlocksOfPass = 2;
 #endif
 template <class Operation>
 constexpr uint32_t kBlocksTogether = std::is_base_of_v<ClusterPass, Operation> ? kBlocksOfPass : 3;
-template <>
-constexpr uint32_t kBlocksTogether<IntegerProduct> = 1;
 template <>
 constexpr uint32_t kBlocksTogether<RankWords> = 2;
 

@@ -17,8 +17,9 @@ struct ClusterProduct {
   Logits logits;
   uint32_t enough_units;  // Device::EnoughUnits
 
-  static constexpr uint32_t kStreams = IntegerProduct::kMaxStreamTiles * kTileStreams;
-  // Stream tiles of a warp: half of a unit's 8, or one if the device would have too few units.
+  static constexpr uint32_t kStreamTiles = 8;  // of a unit
+  static constexpr uint32_t kStreams = kStreamTiles * kTileStreams;
+  // Stream tiles of a warp: half of the unit's, or one if the device would have too few units.
   static constexpr uint32_t kMaxTilesOfWarp = 4, kLeastTilesOfWarp = 1;
   KINGLET_HOST_DEVICE uint32_t TilesOfWarp(uint32_t lanes, uint32_t warps) const {
     const bool enough = UnitsOf(kMaxTilesOfWarp, lanes, warps) >= enough_units;
@@ -26,7 +27,7 @@ struct ClusterProduct {
   }
   // Units of 64 lanes, with so many stream tiles for a warp. `warps`: a multiple of 8.
   KINGLET_HOST_DEVICE uint32_t BlockUnits(uint32_t tiles, uint32_t warps) const {
-    const uint32_t together = warps * tiles / IntegerProduct::kMaxStreamTiles;
+    const uint32_t together = warps * tiles / kStreamTiles;
     return DivideUp(logits.Blocks(), together);
   }
   KINGLET_HOST_DEVICE uint32_t UnitsOf(uint32_t tiles, uint32_t lanes, uint32_t warps) const {

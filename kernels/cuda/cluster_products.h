@@ -86,7 +86,7 @@ struct RowTerms {
 template <uint32_t kTiles, class Begin, class Use, class End>
 KINGLET_HOST_DEVICE void ForEachLogit(const ClusterProduct& p, const Work& work, const Begin& begin,
                                       const Use& use, const End& end) {
-  constexpr uint32_t kParts = IntegerProduct::kMaxStreamTiles / kTiles;
+  constexpr uint32_t kParts = ClusterProduct::kStreamTiles / kTiles;
   const uint32_t units = p.BlockUnits(kTiles, work.block.warps());
   const uint32_t first_lane = work.unit / units * ClusterProduct::kStreams;
   const uint32_t lanes = Least(work.lane_count - first_lane, uint32_t{ClusterProduct::kStreams});

@@ -63,7 +63,7 @@ KINGLET_HOST_DEVICE void RunNarrowPass(const ClusterProduct& p, const Work& work
     float largest;
     Share chains;
   };
-  constexpr uint32_t kParts = IntegerProduct::kMaxStreamTiles / kTiles;
+  constexpr uint32_t kParts = ClusterProduct::kStreamTiles / kTiles;
   const Block& block = work.block;
   const uint32_t units = p.BlockUnits(kTiles, block.warps()), blocks = block.warps() / kParts;
   const uint32_t first_lane = work.unit / units * ClusterProduct::kStreams;

@@ -7,16 +7,15 @@
 // of 256 and added. All sums are exact integers, so their order does not matter: a row's result is
 // one conversion to float, one multiplication by the two scales, and the bias.
 //
-// Up to 8 lanes (RunForFewLanes) are one stream tile. The time goes into reading the matrix, so
-// several warps share a tile of rows, each with columns of its own, and their partial sums are
-// added in shared memory. More lanes (Run) are 64 at a time; a warp has a tile of rows and all
-// columns, and multiplies each matrix tile with 8 stream tiles.
+// A unit has one stream tile for up to 8 lanes (RunForFewLanes), else two (Run), and some tiles of
+// rows. Where units are few, several warps share a tile of rows, each with columns of its own.
+// Their partial sums are added in shared memory.
 //
 // A matrix of at most four columns (ByteForm::kNarrow) would leave most of a tile empty. There a
 // thread has a row, for all lanes of the unit.
 //
-// Shared memory: the vectors' planes, up to 1,024 columns of 8 lanes or 256 columns of 64 lanes at
-// a time, and for few lanes the partial sums.
+// Shared memory: the vectors' planes, up to 1,024 columns of 8 lanes or 512 columns of 16 lanes at
+// a time, and the partial sums.
 #ifndef KINGLET_KERNELS_CUDA_PRODUCT_H_
 #define KINGLET_KERNELS_CUDA_PRODUCT_H_
 
@@ -40,7 +39,7 @@ struct Finish {
   }
 };
 
-// y[rows] = finish(matrix * x). A unit is some tiles of rows for 8 lanes, or for 64.
+// y[rows] = finish(matrix * x). A unit is some tiles of rows for 8 lanes, or for 16.
 struct IntegerProduct {
   ByteMatrix matrix;
   Vector x;         // codes, [cols]
@@ -54,28 +53,29 @@ struct IntegerProduct {
   Rounding rounding;
   TokenRange tokens;
 
-  // Columns of x in shared memory at a time, for 8 lanes and for 64.
+  // Columns of x in shared memory at a time, for 8 lanes and for 16.
   static constexpr uint32_t kColumns = 1024;
-  static constexpr uint32_t kColumnsOfMany = 256;
-  static constexpr uint32_t kMaxStreamTiles = 8;
+  static constexpr uint32_t kColumnsOfMany = 512;
+  static constexpr uint32_t kStreamTilesOfMany = 2;
   static constexpr uint32_t kAloneFromLanes = kTileStreams + 1;
   KINGLET_HOST_DEVICE static uint32_t StreamTiles(uint32_t lanes) {
-    return lanes > kTileStreams ? kMaxStreamTiles : 1;
+    return lanes > kTileStreams ? kStreamTilesOfMany : 1;
   }
-  // Warps that share the columns of a tile of rows, a power of 2. For many lanes one: their
-  // products keep a warp busy. For few lanes as many as possible, without more units than a small
-  // launch has blocks (device.h); in a large launch two, so that its last units are short.
+  // Warps that share the columns of a tile of rows, a power of 2: as many as possible, without more
+  // units than a small launch has blocks (device.h), or for more than 8 lanes than keep a device
+  // busy. In a large launch two, so that its last units are short.
   static constexpr uint32_t kNarrowRows = 512;  // of a unit
   static constexpr uint32_t kUnitsOfSmallLaunch = 16;
+  static constexpr uint32_t kUnitsOfManyLanes = 256;
   static constexpr uint32_t kTilesOfLargeLaunch = 512;
   KINGLET_HOST_DEVICE static uint32_t WarpsOfTile(const ByteMatrix& matrix, uint32_t lanes,
                                                   uint32_t warps) {
-    if (lanes > kTileStreams) return 1;
-    const uint32_t tiles = matrix.row_tiles();
-    uint32_t together = tiles > kTilesOfLargeLaunch ? 2 : warps;
-    while (together > 1 &&
-           (together > warps || together > matrix.col_tiles() ||
-            (tiles <= kTilesOfLargeLaunch && tiles * together > kUnitsOfSmallLaunch * warps))) {
+    const bool few = lanes <= kTileStreams;
+    const uint32_t tiles = matrix.row_tiles() * DivideUp(lanes, StreamTiles(lanes) * kTileStreams);
+    if (few && tiles > kTilesOfLargeLaunch) return Least(Least(2u, warps), matrix.col_tiles());
+    const uint32_t most = (few ? kUnitsOfSmallLaunch : kUnitsOfManyLanes) * warps;
+    uint32_t together = warps;
+    while (together > 1 && (together > matrix.col_tiles() || tiles * together > most)) {
       together /= 2;
     }
     return together;
@@ -95,12 +95,16 @@ struct IntegerProduct {
   // Bytes from one lane's row of a plane in shared memory to the next: 16 more than a multiple of
   // 128, so that the threads of a warp, which read 8 lanes, have no bank conflicts.
   KINGLET_HOST_DEVICE static constexpr uint64_t Stride(uint32_t columns) { return columns + 16; }
-  // Partial sums of a tile that a warp leaves in shared memory.
+  // Partial sums of a tile of rows and a stream tile that a warp leaves in shared memory.
   static constexpr uint32_t kPartialSums = kTileRows * kTileStreams;
+  KINGLET_HOST_DEVICE static constexpr uint64_t SharedBytes(uint32_t stream_tiles,
+                                                            uint32_t columns) {
+    return 2 * stream_tiles * kTileStreams * Stride(columns) +
+           SharedMemory::Bytes<int64_t>(kMaxWarpsOfUnit * stream_tiles * kPartialSums);
+  }
   KINGLET_HOST_DEVICE static constexpr uint64_t SharedBytes() {
-    const uint64_t few = 2 * kTileStreams * Stride(kColumns) +
-                         SharedMemory::Bytes<int64_t>(kMaxWarpsOfUnit * kPartialSums);
-    const uint64_t many = 2 * kMaxStreamTiles * kTileStreams * Stride(kColumnsOfMany);
+    const uint64_t few = SharedBytes(1, kColumns);
+    const uint64_t many = SharedBytes(kStreamTilesOfMany, kColumnsOfMany);
     return few < many ? many : few;
   }
   static constexpr uint32_t kMaxWarpsOfUnit = 8;
@@ -168,13 +172,13 @@ struct ColumnTiles {
 // LoadHigh of the matrix; stream_of(s, thread) is the stream of x that a thread loads for stream
 // tile s. Loads of the next kAhead matrix tiles, which come from global memory, are in flight
 // during the products.
-template <uint32_t kStreamTiles, bool kBytes, bool kBytesX, class LoadHighOf, class StreamOf>
+template <uint32_t kStreamTiles, uint32_t kAhead, bool kBytes, bool kBytesX, class LoadHighOf,
+          class StreamOf>
 KINGLET_HOST_DEVICE inline void AddTileProducts(const Warp& warp, const ByteMatrix& matrix,
                                                 uint64_t from, const ColumnTiles& tiles,
                                                 const StreamBytes& x, const LoadHighOf& load_high,
                                                 const StreamOf& stream_of,
                                                 TileSums<kStreamTiles>& sums) {
-  constexpr uint32_t kAhead = kStreamTiles == 1 ? 4 : 1;
   struct Loaded {
     PerThread<TileA> low, high;
   };
@@ -211,12 +215,14 @@ KINGLET_HOST_DEVICE inline void AddTileProducts(const Warp& warp, const ByteMatr
   }
 }
 
-// The same for one stream tile. The matrix's form is tested once here, not once for every tile.
-template <class StreamOf>
+// The same for the few stream tiles of an IntegerProduct. The matrix's form is tested once here,
+// not once for every tile.
+template <uint32_t kStreamTiles, class StreamOf>
 KINGLET_HOST_DEVICE inline void AddProductsOfFew(const Warp& warp, const IntegerProduct& p,
                                                  uint64_t from, const ColumnTiles& tiles,
                                                  const StreamBytes& x, const StreamOf& stream_of,
-                                                 TileSums<1>& sums) {
+                                                 TileSums<kStreamTiles>& sums) {
+  constexpr uint32_t kAhead = 4 / kStreamTiles;
   const ByteMatrix& matrix = p.matrix;
   const auto add = [&](auto form) {
     constexpr ByteForm kForm = decltype(form)::value;
@@ -225,9 +231,11 @@ KINGLET_HOST_DEVICE inline void AddProductsOfFew(const Warp& warp, const Integer
     };
     constexpr bool kBytes = kForm == ByteForm::kByte;
     if (p.x_is_byte) {
-      AddTileProducts<1, kBytes, true>(warp, matrix, from, tiles, x, load_high, stream_of, sums);
+      AddTileProducts<kStreamTiles, kAhead, kBytes, true>(warp, matrix, from, tiles, x, load_high,
+                                                          stream_of, sums);
     } else {
-      AddTileProducts<1, kBytes, false>(warp, matrix, from, tiles, x, load_high, stream_of, sums);
+      AddTileProducts<kStreamTiles, kAhead, kBytes, false>(warp, matrix, from, tiles, x, load_high,
+                                                           stream_of, sums);
     }
   };
   if (matrix.form == ByteForm::kByte) {
@@ -239,15 +247,16 @@ KINGLET_HOST_DEVICE inline void AddProductsOfFew(const Warp& warp, const Integer
   }
 }
 
-// The same for several stream tiles, from stream `first_stream` of x on, over the `padded` columns
-// from `begin` on that x holds. So many products hide the test for the matrix's form.
+// The same for the many stream tiles of a ClusterProduct, from stream `first_stream` of x on, over
+// the `padded` columns from `begin` on that x holds. So many products hide the test for the
+// matrix's form.
 template <uint32_t kStreamTiles, bool kBytes, bool kBytesX>
 KINGLET_HOST_DEVICE inline void AddProductsOfMany(const Warp& warp, const ByteMatrix& matrix,
                                                   uint32_t row_tile, uint32_t begin,
                                                   uint32_t padded, const StreamBytes& x,
                                                   uint32_t first_stream,
                                                   TileSums<kStreamTiles>& sums) {
-  AddTileProducts<kStreamTiles, kBytes, kBytesX>(
+  AddTileProducts<kStreamTiles, 1, kBytes, kBytesX>(
       warp, matrix, uint64_t{row_tile} * matrix.col_tiles() + begin / kTileDepth,
       {0, 1, padded / kTileDepth}, x,
       [&](uint64_t tile, uint32_t thread) { return LoadHigh(matrix, tile, thread); },
@@ -357,52 +366,52 @@ KINGLET_HOST_DEVICE constexpr uint32_t PaddedColumns(uint32_t left, uint32_t mos
   return DivideUp(Least(left, most), uint32_t{kTileDepth}) * kTileDepth;
 }
 
-}  // namespace internal
-
-// A unit for at most 8 lanes (see the top of this file).
-KINGLET_HOST_DEVICE inline void RunForFewLanes(const IntegerProduct& p, const Work& work) {
-  using internal::StreamBytes;
-  if (p.matrix.narrow()) {
-    internal::RunNarrow(p, work);
-    return;
-  }
+// Row unit `row_unit` for lanes [first_lane, first_lane + lanes), which fit kStreamTiles stream
+// tiles.
+template <uint32_t kStreamTiles>
+KINGLET_HOST_DEVICE inline void RunTiles(const IntegerProduct& p, const Work& work,
+                                         uint32_t first_lane, uint32_t lanes, uint32_t row_unit) {
+  constexpr uint32_t kPartialSums = kStreamTiles * IntegerProduct::kPartialSums;
   const Block& block = work.block;
-  const uint32_t lanes = work.lane_count, cols = p.matrix.cols;
-  const uint32_t warps_of_tile = IntegerProduct::WarpsOfTile(p.matrix, lanes, block.warps());
+  const uint32_t cols = p.matrix.cols;
+  const uint32_t warps_of_tile =
+      IntegerProduct::WarpsOfTile(p.matrix, work.lane_count, block.warps());
   const uint32_t tiles = block.warps() / warps_of_tile;
-  const uint32_t first_tile = work.unit * tiles;
-  if (!internal::AnyTakesPart(p, work, 0, lanes)) return;
+  const uint32_t first_tile = row_unit * tiles;
+  if (!AnyTakesPart(p, work, first_lane, lanes)) return;
 
   // Fewer lanes share the shared memory of 8, so each has more columns there.
-  const uint32_t columns = IntegerProduct::kColumns * (kTileStreams / lanes);
+  const uint32_t columns = kStreamTiles == 1 ? IntegerProduct::kColumns * (kTileStreams / lanes)
+                                             : IntegerProduct::kColumnsOfMany;
   SharedMemory shared(block);
   const StreamBytes x(shared, lanes, IntegerProduct::Stride(columns));
-  int64_t* const partial = shared.Take<int64_t>(block.warps() * IntegerProduct::kPartialSums);
-  PerWarp<internal::TileSums<1>> sums;
+  int64_t* const partial = shared.Take<int64_t>(block.warps() * kPartialSums);
+  PerWarp<TileSums<kStreamTiles>> sums;
   for (uint32_t begin = 0; begin < cols; begin += columns) {
-    const uint32_t padded = internal::PaddedColumns(cols - begin, columns);
-    internal::StageStreams(work, p.x, p.x_is_byte, 0, lanes, begin, cols, padded, x);
+    const uint32_t padded = PaddedColumns(cols - begin, columns);
+    StageStreams(work, p.x, p.x_is_byte, first_lane, lanes, begin, cols, padded, x);
     block.EachWarp([&](const Warp& warp) {
       const uint32_t row_tile = first_tile + warp.index() / warps_of_tile;
       if (row_tile >= p.matrix.row_tiles()) return;
-      const internal::ColumnTiles own = {warp.index() % warps_of_tile, warps_of_tile,
-                                         padded / kTileDepth};
+      const ColumnTiles own = {warp.index() % warps_of_tile, warps_of_tile, padded / kTileDepth};
       // Streams beyond the lanes repeat the last lane: nobody reads their products.
-      const auto stream_of = [&](uint32_t, uint32_t thread) {
-        return thread / 4 < lanes ? thread / 4 : lanes - 1;
+      const auto stream_of = [&](uint32_t s, uint32_t thread) {
+        return Least(s * kTileStreams + thread / 4, lanes - 1);
       };
       const uint64_t from = uint64_t{row_tile} * p.matrix.col_tiles() + begin / kTileDepth;
-      internal::AddProductsOfFew(warp, p, from, own, x, stream_of, sums[warp]);
+      AddProductsOfFew(warp, p, from, own, x, stream_of, sums[warp]);
     });
   }
 
   block.EachWarp([&](const Warp& warp) {
-    int64_t* const to = partial + warp.index() * IntegerProduct::kPartialSums;
+    int64_t* const to = partial + warp.index() * kPartialSums;
     warp.EachThread([&](uint32_t thread, uint32_t reg) {
-      const internal::PlaneSums& own = sums[warp].tiles[0][reg];
-      for (uint32_t i = 0; i < 4; ++i) {
-        to[TileStream(thread, i) * kTileRows + TileRow(thread, i)] =
-            p.fits_int32 ? internal::SumModulo(own, i) : internal::SumInFull(own, i);
+      for (uint32_t s = 0; s < kStreamTiles; ++s) {
+        const PlaneSums& own = sums[warp].tiles[s][reg];
+        for (uint32_t i = 0; i < 4; ++i) {
+          to[(s * kTileStreams + TileStream(thread, i)) * kTileRows + TileRow(thread, i)] =
+              p.fits_int32 ? SumModulo(own, i) : SumInFull(own, i);
+        }
       }
     });
   });
@@ -410,70 +419,30 @@ KINGLET_HOST_DEVICE inline void RunForFewLanes(const IntegerProduct& p, const Wo
     const auto i = static_cast<uint32_t>(item);
     const uint32_t tile = i / kTileRows % tiles, stream = i / kTileRows / tiles;
     const uint64_t row = uint64_t{first_tile + tile} * kTileRows + i % kTileRows;
-    const Lane& to = work.lanes[stream];
+    const Lane& to = work.lanes[first_lane + stream];
     if (row >= p.matrix.rows || !p.tokens.Contains(to.token)) return;
     const uint32_t at = stream * kTileRows + i % kTileRows;
     int64_t sum = 0;
     for (uint32_t w = 0; w < warps_of_tile; ++w) {
-      sum += partial[(tile * warps_of_tile + w) * IntegerProduct::kPartialSums + at];
+      sum += partial[(tile * warps_of_tile + w) * kPartialSums + at];
     }
     const float real = p.fits_int32
                            ? static_cast<float>(static_cast<int32_t>(static_cast<uint32_t>(sum)))
                            : static_cast<float>(sum);
-    internal::StoreProduct(p, work, to, row,
-                           internal::FinishSum(p, real, row, work.StepOf(to, p.x)));
+    StoreProduct(p, work, to, row, FinishSum(p, real, row, work.StepOf(to, p.x)));
   });
 }
 
-namespace internal {
-template <bool kBytes, bool kBytesX>
-KINGLET_HOST_DEVICE void RunForManyLanes(const IntegerProduct& p, const Work& work) {
-  constexpr uint32_t kStreamTiles = IntegerProduct::kMaxStreamTiles;
-  constexpr uint32_t kStreams = kStreamTiles * kTileStreams;
-  constexpr uint32_t kColumns = IntegerProduct::kColumnsOfMany;
-  const Block& block = work.block;
-  const uint32_t row_units = IntegerProduct::RowUnits(p.matrix, work.lane_count, block.warps());
-  const uint32_t first_lane = work.unit / row_units * kStreams;
-  const uint32_t first_tile = work.unit % row_units * block.warps();
-  const uint32_t lanes = Least(work.lane_count - first_lane, uint32_t{kStreams});
-  if (!AnyTakesPart(p, work, first_lane, lanes)) return;
-
-  SharedMemory shared(block);
-  const StreamBytes x(shared, kStreams, IntegerProduct::Stride(kColumns));
-  PerWarp<TileSums<kStreamTiles>> sums;
-  for (uint32_t begin = 0; begin < p.matrix.cols; begin += kColumns) {
-    const uint32_t padded = PaddedColumns(p.matrix.cols - begin, kColumns);
-    StageStreams(work, p.x, kBytesX, first_lane, lanes, begin, p.matrix.cols, padded, x);
-    block.EachWarp([&](const Warp& warp) {
-      const uint32_t row_tile = first_tile + warp.index();
-      if (row_tile >= p.matrix.row_tiles()) return;
-      AddProductsOfMany<kStreamTiles, kBytes, kBytesX>(warp, p.matrix, row_tile, begin, padded, x,
-                                                       0, sums[warp]);
-    });
-  }
-
-  block.EachWarp([&](const Warp& warp) {
-    const uint32_t row_tile = first_tile + warp.index();
-    if (row_tile >= p.matrix.row_tiles()) return;
-#if KINGLET_CUDA_ON_DEVICE
-#pragma unroll
-#endif
-    for (uint32_t s = 0; s < kStreamTiles; ++s) {
-      warp.EachThread([&](uint32_t thread, uint32_t reg) {
-        for (uint32_t i = 0; i < 4; ++i) {
-          const uint64_t row = uint64_t{row_tile} * kTileRows + TileRow(thread, i);
-          const uint32_t stream = s * kTileStreams + TileStream(thread, i);
-          if (row >= p.matrix.rows || stream >= lanes) continue;
-          const Lane& to = work.lanes[first_lane + stream];
-          if (!p.tokens.Contains(to.token)) continue;
-          const float y = ProductOf(p, sums[warp].tiles[s][reg], i, row, work.StepOf(to, p.x));
-          StoreProduct(p, work, to, row, y);
-        }
-      });
-    }
-  });
-}
 }  // namespace internal
+
+// A unit for at most 8 lanes (see the top of this file).
+KINGLET_HOST_DEVICE inline void RunForFewLanes(const IntegerProduct& p, const Work& work) {
+  if (p.matrix.narrow()) {
+    internal::RunNarrow(p, work);
+  } else {
+    internal::RunTiles<1>(p, work, 0, work.lane_count, work.unit);
+  }
+}
 
 // A unit for more than 8 lanes.
 KINGLET_HOST_DEVICE inline void Run(const IntegerProduct& p, const Work& work) {
@@ -481,11 +450,13 @@ KINGLET_HOST_DEVICE inline void Run(const IntegerProduct& p, const Work& work) {
     internal::RunNarrow(p, work);
     return;
   }
-  internal::WithPlanes(p.matrix.form == ByteForm::kByte, p.x_is_byte,
-                       [&](auto bytes, auto bytes_x) {
-                         constexpr bool kBytes = decltype(bytes)::value;
-                         internal::RunForManyLanes<kBytes, decltype(bytes_x)::value>(p, work);
-                       });
+  constexpr uint32_t kStreams = IntegerProduct::kStreamTilesOfMany * kTileStreams;
+  const uint32_t row_units =
+      IntegerProduct::RowUnits(p.matrix, work.lane_count, work.block.warps());
+  const uint32_t first_lane = work.unit / row_units * kStreams;
+  internal::RunTiles<IntegerProduct::kStreamTilesOfMany>(
+      p, work, first_lane, Least(work.lane_count - first_lane, uint32_t{kStreams}),
+      work.unit % row_units);
 }
 
 }  // namespace kinglet::cuda

@@ -32,7 +32,7 @@ TEST(CudaDemand, AProductReadsItsBitsOnceAndMakesWholeTilesOfProducts) {
     return DemandOf(MakeStep(product), Lanes(lanes));
   };
   IntegerProduct product = NineBits();
-  for (const auto& [lanes, streams] : {std::pair(1, 8), {8, 8}, {9, 64}, {64, 64}, {65, 128}}) {
+  for (const auto& [lanes, streams] : {std::pair(1, 8), {8, 8}, {9, 16}, {64, 64}, {65, 80}}) {
     EXPECT_EQ(demand(product, lanes).weight_bytes, kEntries * 9 / 8 + 100 * 4) << lanes;
     EXPECT_EQ(demand(product, lanes).byte_products, kEntries * 4 * streams) << lanes;
   }
@@ -64,8 +64,8 @@ TEST(CudaDemand, LanesWhoseTokensAreElsewhereAskForNothing) {
   std::vector<StreamFrame> lanes = Lanes(70, 0, 3);
   EXPECT_EQ(DemandOf(MakeStep(product), lanes).weight_bytes, 0u);
   EXPECT_EQ(DemandOf(MakeStep(product), lanes).byte_products, 0u);
-  lanes[69].token = 12;  // in the second group of 64 lanes
-  EXPECT_EQ(DemandOf(MakeStep(product), lanes).byte_products, 7u * 16 * 3 * 32 * 4 * 64);
+  lanes[69].token = 12;  // in the last group of 16 lanes
+  EXPECT_EQ(DemandOf(MakeStep(product), lanes).byte_products, 7u * 16 * 3 * 32 * 4 * 16);
 }
 
 TEST(CudaDemand, RealWeightsAreFourBytesEachAndNeedNoTensorCores) {

@@ -165,6 +165,9 @@ TEST(IntegerProduct, OfManyLanesIsThatOfEach) {
       ExpectPlainSums({17, 259, lanes, 8, lanes == 64, false, lanes == 9 ? 1u : 0u}, order);
     }
     ExpectPlainSums({130, 64, 10, 16, false, false}, order);
+    // More columns than fit, shared by eight warps; and by two, which each have tiles of rows left.
+    ExpectPlainSums({20, 1061, 33, 9, false, false}, order);
+    ExpectPlainSums({600, 40, 20, 9, true, true}, order);
   }
 }
 
@@ -195,8 +198,9 @@ TEST(IntegerProduct, OfNarrowMatricesReachesTheLastExactFloat) {
   }
 }
 
-// A product with few rows has about one unit for each block of a small launch.
-TEST(IntegerProduct, HasAUnitForEveryBlockOfASmallLaunch) {
+// A product with few rows has about one unit for each block of a small launch, or, for more than 8
+// lanes, about as many as keep a device busy.
+TEST(IntegerProduct, HasAUnitForEveryBlock) {
   const auto units = [](uint32_t rows, uint32_t cols, uint32_t lanes) {
     IntegerProduct product{};
     product.matrix.rows = rows;
@@ -206,7 +210,12 @@ TEST(IntegerProduct, HasAUnitForEveryBlockOfASmallLaunch) {
   EXPECT_EQ(units(256, 1024, 1), 16u);
   EXPECT_EQ(units(512, 1024, 8), 16u);
   EXPECT_EQ(units(768, 1024, 1), 12u);
-  EXPECT_EQ(units(768, 1024, 9), 6u);
+  EXPECT_EQ(units(768, 1024, 9), 48u);
+  EXPECT_EQ(units(768, 1024, 64), 4u * 48);
+  EXPECT_EQ(units(768, 1024, 65), 5u * 48);
+  EXPECT_EQ(units(768, 1024, 81), 6u * 24);
+  EXPECT_EQ(units(768, 1024, 4096), 256u * 6);
+  EXPECT_EQ(units(768, 64, 9), 12u);
   EXPECT_EQ(units(256, 32, 1), 2u);
   EXPECT_EQ(units(8192, 1024, 1), 64u);
   EXPECT_EQ(units(8208, 1024, 1), 129u);
