@@ -68,7 +68,7 @@ class BlockCodes {
   static constexpr int kBits = FieldBits(kForm);
   static constexpr int OffsetOf(size_t pair) { return pair + 1 < kPairs ? FieldOffset(kForm) : 0; }
   HWY_INLINE BlockCodes(const std::byte* block, const uint64_t*, size_t row)
-      : words_(hn::Load(Codes(), reinterpret_cast<const int16_t*>(block) + row * 2)) {}
+      : words_(InRegister(hn::Load(Codes(), reinterpret_cast<const int16_t*>(block) + row * 2))) {}
   template <size_t kPair>
   HWY_INLINE hn::Vec<Codes> Rest() const {
     return hn::ShiftRight<static_cast<int>(kPair) * kBits>(words_);
@@ -106,7 +106,7 @@ class BlockCodes<CodeForm::kBytes> {
   HWY_INLINE BlockCodes(const std::byte* block, const uint64_t*, size_t row) {
     const hn::Repartition<int8_t, Sums> d8;
     const Codes d16;
-    const auto bytes = hn::Load(d8, reinterpret_cast<const int8_t*>(block) + row * 4);
+    const auto bytes = InRegister(hn::Load(d8, reinterpret_cast<const int8_t*>(block) + row * 4));
     pairs_[0] = hn::ShiftRight<8>(hn::BitCast(d16, hn::InterleaveLower(d8, bytes, bytes)));
     pairs_[1] = hn::ShiftRight<8>(hn::BitCast(d16, hn::InterleaveUpper(d8, bytes, bytes)));
   }
@@ -127,7 +127,7 @@ class BlockCodes<CodeForm::kPlanes> {
   HWY_INLINE BlockCodes(const std::byte* block, const uint64_t* signs, size_t row) {
     const hn::Repartition<uint8_t, Sums> d8;
     const Codes d16;
-    const auto low = hn::Load(d8, reinterpret_cast<const uint8_t*>(block) + row * 4);
+    const auto low = InRegister(hn::Load(d8, reinterpret_cast<const uint8_t*>(block) + row * 4));
     const auto high = SpreadSigns(d8, signs, row);
     pairs_[0] = hn::BitCast(d16, hn::InterleaveLower(d8, low, high));
     pairs_[1] = hn::BitCast(d16, hn::InterleaveUpper(d8, low, high));

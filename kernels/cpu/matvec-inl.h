@@ -78,7 +78,7 @@ struct IntegerPanels {
   static constexpr size_t kVectors = kPanels * kGroups;
   // How many blocks ahead to prefetch, so that a line has arrived from the third-level cache when
   // it is needed.
-  static constexpr size_t kAhead = 16;
+  static constexpr size_t kAhead = kInputs == 1 ? 64 / kPanels : 16;
   static constexpr bool kIsOfFields = FieldBits(kForm) != 0;
   static_assert(!kRests || (kIsOfFields && kInputs == 1));
   // Where a panel is several SIMD vectors, its sums with several vectors take too many registers.
@@ -336,6 +336,11 @@ struct FormProduct {
     }
   }
 
+  // Panels that one vector is multiplied with at once. With AVX2, spreading signs leaves registers
+  // for one.
+  static constexpr size_t kPanelsOfOne =
+      HWY_TARGET == HWY_AVX2 && kForm == CodeForm::kPlanes ? 1 : kPanelsTogether;
+
   // Panels [panel, end). One vector and several vectors have separate functions, so that the
   // compiler allocates registers for each alone.
   template <bool kRests>
@@ -344,9 +349,9 @@ struct FormProduct {
                                        const Finish& finish) {
     Input input;
     input.Cut(vector, weight.cols);
-    for (; panel + kPanelsTogether <= end; panel += kPanelsTogether) {
-      IntegerPanels<Products, kForm, kPanelsTogether, 1, kRests>::Multiply(weight, panel, &input,
-                                                                           chunk, finish);
+    for (; panel + kPanelsOfOne <= end; panel += kPanelsOfOne) {
+      IntegerPanels<Products, kForm, kPanelsOfOne, 1, kRests>::Multiply(weight, panel, &input,
+                                                                        chunk, finish);
     }
     if (end - panel >= 2) {
       IntegerPanels<Products, kForm, 2, 1, kRests>::Multiply(weight, panel, &input, chunk, finish);

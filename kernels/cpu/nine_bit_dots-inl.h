@@ -51,7 +51,7 @@ struct RowPart {
 
   HWY_INLINE RowPart(const uint8_t* low_bytes, const uint8_t* sign_bits) {
     const LowBytes d8;
-    const auto low = hn::LoadU(d8, low_bytes);
+    const auto low = InRegister(hn::LoadU(d8, low_bytes));
     const auto high = SignBytes(sign_bits);
     first = hn::BitCast(RowCodes(), hn::InterleaveLower(d8, low, high));
     second = hn::BitCast(RowCodes(), hn::InterleaveUpper(d8, low, high));

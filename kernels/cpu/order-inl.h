@@ -26,6 +26,16 @@ using Real = hn::CappedTag<float, 1>;
 constexpr size_t kWidth = hn::MaxLanes(Reals());
 constexpr size_t kGroups = kSumChains / kWidth;
 
+// For a loaded vector that is used several times. Without the empty instruction GCC may load it
+// once for each use, and loads are what limits a product of one vector.
+template <class V>
+HWY_INLINE V InRegister(V loaded) {
+#if HWY_ARCH_X86
+  asm("" : "+v"(loaded.raw));
+#endif
+  return loaded;
+}
+
 // Runs body(d, i) over [begin, n): whole vectors, then single elements.
 template <class Body>
 HWY_INLINE void ForEach(size_t begin, size_t n, const Body& body) {
