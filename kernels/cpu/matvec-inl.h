@@ -77,7 +77,7 @@ struct IntegerPanels {
   static constexpr size_t kCols = 2 * kPairs;
   static constexpr size_t kVectors = kPanels * kGroups;
   // How many blocks ahead to prefetch, so that a line has arrived from the third-level cache when
-  // it is needed.
+  // it is needed. One vector: 64 lines, of all panels. Several vectors take longer for a block.
   static constexpr size_t kAhead = kInputs == 1 ? 64 / kPanels : 16;
   static constexpr bool kIsOfFields = FieldBits(kForm) != 0;
   static_assert(!kRests || (kIsOfFields && kInputs == 1));
@@ -336,8 +336,8 @@ struct FormProduct {
     }
   }
 
-  // Panels that one vector is multiplied with at once. With AVX2, spreading signs leaves registers
-  // for one.
+  // Panels that one vector is multiplied with at once. With AVX2, spreading signs leaves enough of
+  // the 16 registers for one panel only.
   static constexpr size_t kPanelsOfOne =
       HWY_TARGET == HWY_AVX2 && kForm == CodeForm::kPlanes ? 1 : kPanelsTogether;
 

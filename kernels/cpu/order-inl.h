@@ -26,8 +26,8 @@ using Real = hn::CappedTag<float, 1>;
 constexpr size_t kWidth = hn::MaxLanes(Reals());
 constexpr size_t kGroups = kSumChains / kWidth;
 
-// For a loaded vector that is used several times. Without the empty instruction GCC may load it
-// once for each use, and loads are what limits a product of one vector.
+// Keeps a loaded vector that is used several times in a register. Without the empty instruction GCC
+// may load it again for each use, and loads limit the product of one vector.
 template <class V>
 HWY_INLINE V InRegister(V loaded) {
 #if HWY_ARCH_X86

@@ -17,7 +17,7 @@
 namespace kinglet::cpu {
 
 inline constexpr size_t kPanelRows = 16;
-inline constexpr size_t kPanelsTogether = 4;  // which products best take at once
+inline constexpr size_t kPanelsTogether = 4;  // that most products take at once
 
 // The layout of integer weights: codes[panel][block], a block being 64 bytes with some columns of
 // 16 rows. Rows and columns are padded with zeros.

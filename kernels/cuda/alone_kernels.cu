@@ -8,16 +8,17 @@ namespace kinglet::cuda {
 inline namespace alone {
 
 // At least so many blocks must fit the registers of a multiprocessor (__launch_bounds__), so that
-// one computes while another waits for memory. A pass over a cluster needs all registers for its
-// sums on devices without the tensor core instruction, where the threads compute the products of
-// tiles themselves (byte_product.h).
+// one computes while another waits for memory. On devices without the tensor core instruction the
+// threads compute the products of tiles themselves (byte_product.h), which takes all registers.
 #if KINGLET_CUDA_ON_DEVICE && __CUDA_ARCH__ < 800
-constexpr uint32_t kBlocksOfPass = 1;
+constexpr uint32_t kBlocksOfPass = 1, kBlocksOfProduct = 1;
 #else
-constexpr uint32_t kBlocksOfPass = 2;
+constexpr uint32_t kBlocksOfPass = 2, kBlocksOfProduct = 3;
 #endif
 template <class Operation>
 constexpr uint32_t kBlocksTogether = std::is_base_of_v<ClusterPass, Operation> ? kBlocksOfPass : 3;
+template <>
+constexpr uint32_t kBlocksTogether<IntegerProduct> = kBlocksOfProduct;
 template <>
 constexpr uint32_t kBlocksTogether<RankWords> = 2;
 

@@ -120,7 +120,7 @@ KINGLET_HOST_DEVICE void ForEachLogit(const ClusterProduct& p, const Work& work,
         WithPlanes(matrix.form == ByteForm::kByte, p.product.x_is_byte,
                    [&](auto bytes, auto bytes_x) {
                      constexpr bool kBytes = decltype(bytes)::value;
-                     AddProductsOfMany<kTiles, kBytes, decltype(bytes_x)::value>(
+                     AddProductsOfCluster<kTiles, kBytes, decltype(bytes_x)::value>(
                          warp, matrix, row_tile, 0, padded, x, first_stream, sums);
                    });
       }

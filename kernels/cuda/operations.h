@@ -96,8 +96,8 @@ void RunAlone(ArgumentList<A...>, const Step& step, const Work& work) {
 }  // namespace internal
 
 // Runs a unit in the kernel that has all kinds of steps. Kinds that always have a kernel of their
-// own are left out, and so are products for many lanes: they would cost every other step its
-// registers, and the compiler minutes.
+// own are left out, and so are products for many lanes, of which more blocks fit a multiprocessor
+// in a kernel of their own.
 KINGLET_HOST_DEVICE inline void RunUnitAmongOthers(const Step& step, const Work& work) {
   internal::RunAmong(Operations(), step, work);
 }

@@ -14,6 +14,9 @@ constexpr int64_t kLargestExactFloat = 1 << 24;  // all integers up to it are fl
 static_assert(IntegerProduct::kUnitsOfSmallLaunch == kFewBlocks);
 static_assert(IntegerProduct::kTilesOfLargeLaunch == kFewUnits * kBlockWarps);
 static_assert(IntegerProduct::kMaxWarpsOfUnit == kBlockWarps);
+// Three blocks (alone_kernels.cu) fit a multiprocessor with 100 KB of shared memory, of which each
+// block reserves one (compute capability 8.6).
+static_assert(3 * (IntegerProduct::SharedBytes() + 1024) <= 100 * 1024);
 
 }  // namespace
 

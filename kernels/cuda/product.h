@@ -15,7 +15,7 @@
 // thread has a row, for all lanes of the unit.
 //
 // Shared memory: the vectors' planes, up to 1,024 columns of 8 lanes or 512 columns of 16 lanes at
-// a time, and the partial sums.
+// a time; after the last columns the partial sums.
 #ifndef KINGLET_KERNELS_CUDA_PRODUCT_H_
 #define KINGLET_KERNELS_CUDA_PRODUCT_H_
 
@@ -61,9 +61,10 @@ struct IntegerProduct {
   KINGLET_HOST_DEVICE static uint32_t StreamTiles(uint32_t lanes) {
     return lanes > kTileStreams ? kStreamTilesOfMany : 1;
   }
-  // Warps that share the columns of a tile of rows, a power of 2: as many as possible, without more
-  // units than a small launch has blocks (device.h), or for more than 8 lanes than keep a device
-  // busy. In a large launch two, so that its last units are short.
+  // Warps that share the columns of a tile of rows, a power of 2. As many as possible, but not so
+  // many that there are more units than a small launch has blocks (device.h) or, for more than 8
+  // lanes, than keep a device busy. For up to 8 lanes a large launch has two, so that its last
+  // units are short.
   static constexpr uint32_t kNarrowRows = 512;  // of a unit
   static constexpr uint32_t kUnitsOfSmallLaunch = 16;
   static constexpr uint32_t kUnitsOfManyLanes = 256;
@@ -71,6 +72,7 @@ struct IntegerProduct {
   KINGLET_HOST_DEVICE static uint32_t WarpsOfTile(const ByteMatrix& matrix, uint32_t lanes,
                                                   uint32_t warps) {
     const bool few = lanes <= kTileStreams;
+    // Of rows, each once for every unit's lanes.
     const uint32_t tiles = matrix.row_tiles() * DivideUp(lanes, StreamTiles(lanes) * kTileStreams);
     if (few && tiles > kTilesOfLargeLaunch) return Least(Least(2u, warps), matrix.col_tiles());
     const uint32_t most = (few ? kUnitsOfSmallLaunch : kUnitsOfManyLanes) * warps;
@@ -97,10 +99,13 @@ struct IntegerProduct {
   KINGLET_HOST_DEVICE static constexpr uint64_t Stride(uint32_t columns) { return columns + 16; }
   // Partial sums of a tile of rows and a stream tile that a warp leaves in shared memory.
   static constexpr uint32_t kPartialSums = kTileRows * kTileStreams;
+  // The sums replace the vectors.
   KINGLET_HOST_DEVICE static constexpr uint64_t SharedBytes(uint32_t stream_tiles,
                                                             uint32_t columns) {
-    return 2 * stream_tiles * kTileStreams * Stride(columns) +
-           SharedMemory::Bytes<int64_t>(kMaxWarpsOfUnit * stream_tiles * kPartialSums);
+    const uint64_t vectors = 2 * stream_tiles * kTileStreams * Stride(columns);
+    const uint64_t sums =
+        SharedMemory::Bytes<int64_t>(kMaxWarpsOfUnit * stream_tiles * kPartialSums);
+    return vectors < sums ? sums : vectors;
   }
   KINGLET_HOST_DEVICE static constexpr uint64_t SharedBytes() {
     const uint64_t few = SharedBytes(1, kColumns);
@@ -215,13 +220,13 @@ KINGLET_HOST_DEVICE inline void AddTileProducts(const Warp& warp, const ByteMatr
   }
 }
 
-// The same for the few stream tiles of an IntegerProduct. The matrix's form is tested once here,
-// not once for every tile.
+// The same for the stream tiles of an IntegerProduct. The matrix's form is tested once here, not
+// once for every tile.
 template <uint32_t kStreamTiles, class StreamOf>
-KINGLET_HOST_DEVICE inline void AddProductsOfFew(const Warp& warp, const IntegerProduct& p,
-                                                 uint64_t from, const ColumnTiles& tiles,
-                                                 const StreamBytes& x, const StreamOf& stream_of,
-                                                 TileSums<kStreamTiles>& sums) {
+KINGLET_HOST_DEVICE inline void AddProductsOfUnit(const Warp& warp, const IntegerProduct& p,
+                                                  uint64_t from, const ColumnTiles& tiles,
+                                                  const StreamBytes& x, const StreamOf& stream_of,
+                                                  TileSums<kStreamTiles>& sums) {
   constexpr uint32_t kAhead = 4 / kStreamTiles;
   const ByteMatrix& matrix = p.matrix;
   const auto add = [&](auto form) {
@@ -247,16 +252,17 @@ KINGLET_HOST_DEVICE inline void AddProductsOfFew(const Warp& warp, const Integer
   }
 }
 
-// The same for the many stream tiles of a ClusterProduct, from stream `first_stream` of x on, over
-// the `padded` columns from `begin` on that x holds. So many products hide the test for the
-// matrix's form.
+// The same for a warp's stream tiles of a ClusterProduct, from stream `first_stream` of x on, over
+// the `padded` columns from `begin` on that x holds. The matrix's form is tested for every tile,
+// which costs little beside the products of several stream tiles.
 template <uint32_t kStreamTiles, bool kBytes, bool kBytesX>
-KINGLET_HOST_DEVICE inline void AddProductsOfMany(const Warp& warp, const ByteMatrix& matrix,
-                                                  uint32_t row_tile, uint32_t begin,
-                                                  uint32_t padded, const StreamBytes& x,
-                                                  uint32_t first_stream,
-                                                  TileSums<kStreamTiles>& sums) {
-  AddTileProducts<kStreamTiles, 1, kBytes, kBytesX>(
+KINGLET_HOST_DEVICE inline void AddProductsOfCluster(const Warp& warp, const ByteMatrix& matrix,
+                                                     uint32_t row_tile, uint32_t begin,
+                                                     uint32_t padded, const StreamBytes& x,
+                                                     uint32_t first_stream,
+                                                     TileSums<kStreamTiles>& sums) {
+  constexpr uint32_t kAhead = kStreamTiles == 1 ? 4 : 1;
+  AddTileProducts<kStreamTiles, kAhead, kBytes, kBytesX>(
       warp, matrix, uint64_t{row_tile} * matrix.col_tiles() + begin / kTileDepth,
       {0, 1, padded / kTileDepth}, x,
       [&](uint64_t tile, uint32_t thread) { return LoadHigh(matrix, tile, thread); },
@@ -380,12 +386,11 @@ KINGLET_HOST_DEVICE inline void RunTiles(const IntegerProduct& p, const Work& wo
   const uint32_t first_tile = row_unit * tiles;
   if (!AnyTakesPart(p, work, first_lane, lanes)) return;
 
-  // Fewer lanes share the shared memory of 8, so each has more columns there.
+  // Fewer than 8 lanes share the shared memory of 8, so each has more columns there.
   const uint32_t columns = kStreamTiles == 1 ? IntegerProduct::kColumns * (kTileStreams / lanes)
                                              : IntegerProduct::kColumnsOfMany;
   SharedMemory shared(block);
   const StreamBytes x(shared, lanes, IntegerProduct::Stride(columns));
-  int64_t* const partial = shared.Take<int64_t>(block.warps() * kPartialSums);
   PerWarp<TileSums<kStreamTiles>> sums;
   for (uint32_t begin = 0; begin < cols; begin += columns) {
     const uint32_t padded = PaddedColumns(cols - begin, columns);
@@ -399,10 +404,12 @@ KINGLET_HOST_DEVICE inline void RunTiles(const IntegerProduct& p, const Work& wo
         return Least(s * kTileStreams + thread / 4, lanes - 1);
       };
       const uint64_t from = uint64_t{row_tile} * p.matrix.col_tiles() + begin / kTileDepth;
-      AddProductsOfFew(warp, p, from, own, x, stream_of, sums[warp]);
+      AddProductsOfUnit(warp, p, from, own, x, stream_of, sums[warp]);
     });
   }
 
+  // All warps have read x.
+  int64_t* const partial = SharedMemory(block).Take<int64_t>(block.warps() * kPartialSums);
   block.EachWarp([&](const Warp& warp) {
     int64_t* const to = partial + warp.index() * kPartialSums;
     warp.EachThread([&](uint32_t thread, uint32_t reg) {

@@ -165,9 +165,12 @@ TEST(IntegerProduct, OfManyLanesIsThatOfEach) {
       ExpectPlainSums({17, 259, lanes, 8, lanes == 64, false, lanes == 9 ? 1u : 0u}, order);
     }
     ExpectPlainSums({130, 64, 10, 16, false, false}, order);
-    // More columns than fit, shared by eight warps; and by two, which each have tiles of rows left.
+    // More columns than fit, shared by eight warps; columns shared by four warps, by two, and by
+    // none, with units of several tiles of rows, of which the last one is not full.
     ExpectPlainSums({20, 1061, 33, 9, false, false}, order);
+    ExpectPlainSums({40, 100, 20, 9, false, true}, order);
     ExpectPlainSums({600, 40, 20, 9, true, true}, order);
+    ExpectPlainSums({300, 20, 17, 9, false, true}, order);
   }
 }
 
