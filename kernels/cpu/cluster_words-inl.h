@@ -22,15 +22,16 @@ template <class D>
 HWY_INLINE hn::Vec<D> WordVector(D d, const float* logits, const ClusterTerms<float>& terms) {
   const auto shifted = hn::Sub(hn::LoadU(d, logits), hn::Set(d, terms.largest));
   const auto within = hn::Sub(shifted, hn::Set(d, terms.log_sum));
-  const auto zero = hn::Zero(d);
-  const auto clamped = hn::IfThenElse(hn::Lt(within, zero), within, zero);
+  const auto clamped = hn::IfThenElseZero(hn::Lt(within, hn::Zero(d)), within);
   return hn::Add(hn::Add(hn::Set(d, terms.parent), clamped), hn::Set(d, terms.keep));
 }
 
 void WordLogProbabilities(const float* logits, size_t n, const ClusterTerms<float>& terms,
                           float* out) {
+  const ClusterTerms<float> own =
+      terms;  // which no store to `out` can change: it stays in registers
   ForEach(0, n, [&](auto d, size_t i) HWY_ATTR {
-    hn::StoreU(WordVector(d, logits + i, terms), d, out + i);
+    hn::StoreU(WordVector(d, logits + i, own), d, out + i);
   });
 }
 
@@ -88,11 +89,12 @@ HWY_INLINE hn::Vec<D> LogVector(D d, hn::Vec<D> x) {
 
 void MixWords(const float* weights, size_t n, const CacheTerms<float>& terms,
               float* log_probabilities) {
+  const CacheTerms<float> own = terms;
   ForEach(0, n, [&](auto d, size_t i) HWY_ATTR {
     const auto softmax =
-        hn::Mul(hn::Set(d, terms.keep), ExpVector(d, hn::LoadU(d, log_probabilities + i)));
-    const auto share = hn::Div(hn::LoadU(d, weights + i), hn::Set(d, terms.total));
-    const auto mixed = hn::Add(softmax, hn::Mul(hn::Set(d, terms.lambda), share));
+        hn::Mul(hn::Set(d, own.keep), ExpVector(d, hn::LoadU(d, log_probabilities + i)));
+    const auto share = hn::Div(hn::LoadU(d, weights + i), hn::Set(d, own.total));
+    const auto mixed = hn::Add(softmax, hn::Mul(hn::Set(d, own.lambda), share));
     hn::StoreU(LogVector(d, mixed), d, log_probabilities + i);
   });
 }

@@ -47,13 +47,20 @@ struct NarrowPanels {
       }
       steps[i] = hn::Set(d, vectors[i].step);
     }
+    // Copies, which no store to y can change: they stay in registers.
+    const std::byte* const all_codes = weight.codes;
+    const uint64_t* const all_signs = weight.signs;
+    const float* const all_scales = weight.scales;
+    const float* const bias = finish.bias;
+    float* y[kInputs];
+    for (size_t i = 0; i < kInputs; ++i) y[i] = vectors[i].y;
     // Calls finish_rows(products, first row, vector) for each vector and kWidth rows of the panel.
     const auto multiply = [&](size_t row, auto finish_rows) HWY_ATTR {
-      const std::byte* const codes = weight.codes + row / kPanelRows * kBlockBytes;
-      const uint64_t* const signs = SignsAfter<kForm>(weight.signs, row / kPanelRows);
+      const std::byte* const codes = all_codes + row / kPanelRows * kBlockBytes;
+      const uint64_t* const signs = SignsAfter<kForm>(all_signs, row / kPanelRows);
       for (size_t g = 0; g < kGroups; ++g) {
         const BlockCodes<kForm> block(codes, signs, g * kWidth);
-        const auto scales = hn::Load(d, weight.scales + row + g * kWidth);
+        const auto scales = hn::Load(d, all_scales + row + g * kWidth);
         for (size_t i = 0; i < kInputs; ++i) {
           auto sum = Products::Add(d32, hn::Zero(d32), block.template Pair<0>(), pairs[i][0]);
           sum = Products::Add(d32, sum, block.template Pair<1>(), pairs[i][1]);
@@ -67,15 +74,15 @@ struct NarrowPanels {
     const size_t first = panel * kPanelRows;
     size_t row = first;
     const size_t rows = weight.rows < end * kPanelRows ? weight.rows : end * kPanelRows;
-    if (finish.bias != nullptr && !finish.relu) {
+    if (bias != nullptr && !finish.relu) {
       for (; row + kPanelRows <= rows; row += kPanelRows) {
         const size_t ahead = row + kAhead * kPanelRows;
-        hwy::Prefetch(weight.codes + ahead / kPanelRows * kBlockBytes);
-        hwy::Prefetch(weight.scales + ahead);
-        hwy::Prefetch(finish.bias + ahead);
+        hwy::Prefetch(all_codes + ahead / kPanelRows * kBlockBytes);
+        hwy::Prefetch(all_scales + ahead);
+        hwy::Prefetch(bias + ahead);
         multiply(row, [&](auto value, size_t at, size_t i) HWY_ATTR {
-          const auto finished = hn::Add(value, hn::Load(d, finish.bias + at));
-          hn::StoreU(finished, d, vectors[i].y + at);
+          const auto finished = hn::Add(value, hn::Load(d, bias + at));
+          hn::StoreU(finished, d, y[i] + at);
           largest[i] = Larger(finished, largest[i]);
         });
       }
@@ -83,11 +90,11 @@ struct NarrowPanels {
     const size_t seen = row - first;
     for (; row < rows; row += kPanelRows) {
       multiply(row, [&](auto value, size_t at, size_t i)
-                        HWY_ATTR { FinishRows(finish, value, at, weight.rows, vectors[i].y); });
+                        HWY_ATTR { FinishRows(finish, value, at, weight.rows, y[i]); });
     }
     for (size_t i = 0; i < kInputs; ++i) {
       if (vectors[i].largest == nullptr || first == rows) continue;
-      *vectors[i].largest = FinishLargest(vectors[i].y + first, seen, rows - first, largest[i]);
+      *vectors[i].largest = FinishLargest(y[i] + first, seen, rows - first, largest[i]);
     }
   }
 };
