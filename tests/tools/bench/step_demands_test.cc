@@ -59,7 +59,7 @@ TEST_F(StepDemandsTest, AProductsAreItsWeightsOnceAndItsVectorsForEachLane) {
   EXPECT_EQ(demands[i]->byte_products, static_cast<double>(entries * 4 * 8));
   demands.Add(i, lanes);
   EXPECT_EQ(demands[i]->bytes, static_cast<double>(2 * weights + 12 * vectors));
-  EXPECT_EQ(demands[i]->byte_products, static_cast<double>(entries * 4 * (8 + 64)));
+  EXPECT_EQ(demands[i]->byte_products, static_cast<double>(entries * 4 * (8 + 16)));
 }
 
 TEST_F(StepDemandsTest, LanesAtOtherPositionsMoveOtherBytes) {
