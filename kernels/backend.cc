@@ -110,6 +110,23 @@ Result<BufferLayout> LayOut(const Plan& plan, size_t real_bytes) {
   return layout;
 }
 
+std::optional<size_t> MakerOfLogits(std::span<const Kernel> kernels, StepRange steps) {
+  for (size_t i = steps.begin; i < steps.end; ++i) {
+    if (kernels[i].make_logits) return i;
+  }
+  return std::nullopt;
+}
+
+std::optional<size_t> ClusterMadeInAnswer(const Plan& plan, std::span<const Kernel> kernels) {
+  for (size_t index = plan.clusters.size(); index-- > 0;) {
+    // Tails need a logit of the head.
+    if (index == 0 && plan.clusters.size() > 1) break;
+    const std::optional<size_t> maker = MakerOfLogits(kernels, plan.clusters[index].steps);
+    if (maker && kernels[*maker].has_finite_logits) return index;
+  }
+  return std::nullopt;
+}
+
 std::span<const Backend> Backends() {
   static const std::array kBackends = {
     Backend{"cpu", sizeof(float), kBindCpu, kClusterFunctionsCpu},

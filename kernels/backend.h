@@ -56,6 +56,9 @@ struct StreamFrame {
   // False: kernels that can make logits again (Kernel::make_logits) need not store them. The same
   // in all frames of a call.
   bool keeps_logits = true;
+  // Where such a kernel stores this frame's logits instead of in their buffer: memory of the caller
+  // for all of them, at any address. Null: in their buffer.
+  float* logits = nullptr;
 };
 
 // Whether frames are those of consecutive tokens of one stream, in order, and not those of several
@@ -125,6 +128,9 @@ struct Kernel {
   // store the logits of a frame that does not keep them: stores logits [first, first + count) of
   // such a frame, on which it ran. Null: it always stores them.
   std::function<void(const StreamFrame& frame, uint64_t first, uint64_t count)> make_logits = {};
+  // Of such a kernel: whether the logits of this frame, on which the steps before it ran, cannot be
+  // but finite, so that the steps of their cluster cannot fail. Null: that is not known.
+  std::function<bool(const StreamFrame& frame)> has_finite_logits = {};
   // A reference kernel, which is slower: the backend has no kernel of its own for this step.
   bool is_substitute = false;
   // Weight memory that the run in a session of many lanes reads in place of `weights`.
@@ -150,6 +156,12 @@ struct Kernel {
     }
   }
 };
+
+// The step of `steps` whose kernel can make its logits again; none.
+std::optional<size_t> MakerOfLogits(std::span<const Kernel> kernels, StepRange steps);
+// The cluster whose logits a query of every word makes in the memory of its answer, since that
+// cannot fail (Kernel::has_finite_logits): one at most, the last one. None: there is no such one.
+std::optional<size_t> ClusterMadeInAnswer(const Plan& plan, std::span<const Kernel> kernels);
 
 // Where a buffer lies. Every buffer starts at a multiple of 64 bytes and is padded to one.
 struct Slot {

@@ -46,7 +46,7 @@ struct CacheTerms {
 // A backend's functions for this; all backends give the same bits. Logits are finite.
 template <class T>
 struct ClusterFunctions {
-  // out[i] = log p of word i.
+  // out[i] = log p of word i; out may be logits.
   void (*log_probabilities)(const T* logits, size_t n, const ClusterTerms<T>& terms, T* out);
   // The i with log p >= threshold, ascending, to `places`, which has room for n + 16; returns their
   // number.

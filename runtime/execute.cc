@@ -96,7 +96,8 @@ Status RunSteps(const Model& model, StepRange range, std::span<StreamFrame> fram
     team->Wake();
   }
   for (size_t i = range.begin; i < range.end; ++i) {
-    if (execution.cancel.load(std::memory_order_relaxed)) {
+    const bool may_stop = i == range.begin || frames.empty() || frames.front().logits == nullptr;
+    if (may_stop && execution.cancel.load(std::memory_order_relaxed)) {
       return TakeCancel(execution, "step " + model.plan().steps[i].name);
     }
     if (observers.before) observers.before(model.plan().steps[i], frames);

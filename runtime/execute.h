@@ -34,8 +34,9 @@ struct Execution {
 
 // Runs the steps, each on all frames before the next one. Wakes the team's workers if there is
 // enough work for them, and leaves them awake. KINGLET_CANCELLED if `cancel` was set: the steps
-// before are done and no others. A device runs all steps or none, and may still be running after
-// the call. Throws std::bad_alloc: reference kernels allocate.
+// before are done and no others; frames with StreamFrame::logits get all steps or none. A device
+// runs all steps or none, and may still be running after the call. Throws std::bad_alloc: reference
+// kernels allocate.
 Status RunSteps(const Model& model, StepRange range, std::span<StreamFrame> frames,
                 Execution& execution);
 

@@ -1,5 +1,8 @@
 // Matrix-vector products.
 #include <algorithm>
+#include <cfloat>
+#include <cmath>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <span>
@@ -19,12 +22,14 @@ class MatVecKernel {
   MatVecKernel(const MatVec& op, const BindContext& context, const ProductInput& x)
       : vector_(&context.vector),
         weight_(context.weights.Matrix(op.weight)),
-        bias_(op.bias ? context.weights.Vector(*op.bias) : nullptr),
+        biases_(op.bias ? context.weights.BiasesOf(
+                              *op.bias, weight_->integer() && weight_->cols() <= kFewColumns)
+                        : nullptr),
         x_(x),
         y_(context.layout[op.y]),
         y_offset_(op.y_offset),
         chunk_pairs_(x.ChunkPairsWith(weight_->bits())),
-        finish_{bias_ ? bias_->data() : nullptr, op.relu},
+        finish_(biases_ ? biases_->finish(op.relu) : Finish{nullptr, op.relu}),
         many_(ManyOf(context)),
         sums_(SumsOf(op, context)),
         chunks_(*weight_, many_   ? many_->PanelsTogether()
@@ -34,7 +39,8 @@ class MatVecKernel {
   void operator()(std::span<StreamFrame> frames, Chunks chunks) const {
     const PanelRange panels = chunks_.PanelsOf(chunks);
     if (HasMany(frames)) return MultiplyMany(frames, panels);
-    const bool drops = can_drop_logits() && !frames.empty() && !frames.front().keeps_logits;
+    const bool drops = can_drop_logits() && !frames.empty() && !frames.front().keeps_logits &&
+                       frames.front().logits == nullptr;
     const size_t most = x_.Together(weight_->integer());
     const size_t together = drops ? std::min(most, kDroppedTogether) : most;
     ProductInput::Memory memory;
@@ -55,10 +61,22 @@ class MatVecKernel {
     BatchOf({&frame, 1}, memory).Multiply(*vector_, *weight_, panels, chunk_pairs_, finish_);
   }
   bool can_drop_logits() const { return sums_ && weight_->cols() <= kDroppedCols; }
+  // Kernel::has_finite_logits. A logit is a sum of products of integers, times scale and step, and
+  // a bias.
+  bool HasFiniteLogits(StreamFrame frame) const {
+    ProductInput::Memory memory;
+    const ProductVector x = x_.Read(frame, true, memory, 0);
+    if (x.codes == nullptr) return false;
+    const double largest_product = std::ldexp(1.0, weight_->bits() - 1) * -double{INT16_MIN};
+    const double largest_sum = static_cast<double>(weight_->cols()) * largest_product;
+    const double largest =
+        largest_sum * weight_->largest_scale() * x.step + (biases_ ? biases_->largest : 0);
+    return largest < FLT_MAX / 2;  // half: for what the sums are rounded by. Never of a NaN.
+  }
   size_t chunks() const { return chunks_.count(); }
   std::vector<MemoryRange> WeightMemory() const {
     std::vector<MemoryRange> memory = weight_->Memory();
-    if (bias_) memory.push_back(std::as_bytes(std::span(*bias_)));
+    if (biases_) memory.push_back(biases_->Memory());
     return memory;
   }
   const ManyProduct* many() const { return many_.get(); }
@@ -69,6 +87,8 @@ class MatVecKernel {
   static constexpr size_t kLeastBlocks = 64;
   // Of a wider matrix, to make logits again would cost more than to write and read them.
   static constexpr size_t kDroppedCols = 64;
+  // A row's bias is a quarter of what a product of so few columns reads for it.
+  static constexpr size_t kFewColumns = 4;
   // Vectors whose logits of a block fit in the first-level cache, which they would not do if they
   // all began at the same place of 4,096 bytes.
   static constexpr size_t kDroppedTogether = 8;
@@ -84,8 +104,9 @@ class MatVecKernel {
   ProductBatch BatchOf(std::span<StreamFrame> frames, ProductInput::Memory& memory) const {
     ProductBatch batch;
     for (StreamFrame& frame : frames) {
-      batch.Add(x_.Read(frame, weight_->integer(), memory, batch.count()),
-                y_.At<float>(frame) + y_offset_);
+      float* const y =
+          can_drop_logits() && frame.logits != nullptr ? frame.logits : y_.At<float>(frame);
+      batch.Add(x_.Read(frame, weight_->integer(), memory, batch.count()), y + y_offset_);
     }
     return batch;
   }
@@ -112,11 +133,14 @@ class MatVecKernel {
     if (!weight_->integer() || panel + kBlockPanels > weight_->panels()) return {};
     const CodePanels part = weight_->code_panels({panel, panel + kBlockPanels});
     if (BlocksOf(part.form, part.cols) != 1) return {};
-    const float* const bias = finish_.bias != nullptr ? finish_.bias + panel * kPanelRows : nullptr;
-    const auto line = [](const float* numbers) {
+    const auto line = [](const auto* numbers) {
       return std::as_bytes(std::span(numbers, 1)).data();
     };
-    return {{part.codes, line(part.scales), line(bias != nullptr ? bias : part.scales)}};
+    const Finish finish = FinishFrom(finish_, panel * kPanelRows);
+    const std::byte* biases = line(finish.bias != nullptr ? finish.bias : part.scales);
+    // Half a line for each panel: the other lines are the next block's.
+    if (finish.integer_bias.integers != nullptr) biases = line(finish.integer_bias.integers);
+    return {{part.codes, line(part.scales), biases}};
   }
   std::shared_ptr<const ManyProduct> ManyOf(const BindContext& context) const {
     if (context.many_products == nullptr || weight_->integer() || !x_.as_is()) return nullptr;
@@ -145,7 +169,7 @@ class MatVecKernel {
 
   const VectorFunctions* vector_;
   SharedPanels weight_;
-  SharedVector bias_;
+  SharedBiases biases_;
   ProductInput x_;
   Slot y_;
   size_t y_offset_;
@@ -174,6 +198,11 @@ Kernel BindOp(const MatVec& op, const BindContext& context) {
   if (kernel.can_drop_logits()) {
     bound.make_logits = [kernel](const StreamFrame& frame, uint64_t first, uint64_t count) {
       kernel.MakeLogits(frame, first, count);
+    };
+  }
+  if (kernel.can_drop_logits() && RowReader::IntegerBits(weight) != 0) {
+    bound.has_finite_logits = [kernel](const StreamFrame& frame) {
+      return kernel.HasFiniteLogits(frame);
     };
   }
   return bound;

@@ -31,6 +31,7 @@ template <class Products, CodeForm kForm, size_t kInputs>
 struct NarrowPanels {
   // How many panels ahead to prefetch codes, signs, scales and biases.
   static constexpr size_t kAhead = 32;
+  static constexpr size_t kRowBytes = kBlockBytes / kPanelRows;
 
   // Panels [panel, end).
   static HWY_NOINLINE void Multiply(const CodePanels& weight, size_t panel, size_t end,
@@ -49,15 +50,15 @@ struct NarrowPanels {
     }
     // Copies, which no store to y can change: they stay in registers.
     const std::byte* const all_codes = weight.codes;
-    const uint64_t* const all_signs = weight.signs;
     const float* const all_scales = weight.scales;
-    const float* const bias = finish.bias;
     float* y[kInputs];
     for (size_t i = 0; i < kInputs; ++i) y[i] = vectors[i].y;
-    // Calls finish_rows(products, first row, vector) for each vector and kWidth rows of the panel.
-    const auto multiply = [&](size_t row, auto finish_rows) HWY_ATTR {
-      const std::byte* const codes = all_codes + row / kPanelRows * kBlockBytes;
-      const uint64_t* const signs = SignsAfter<kForm>(all_signs, row / kPanelRows);
+    size_t row = panel * kPanelRows;
+    const uint64_t* signs = SignsAfter<kForm>(weight.signs, panel);
+    // Calls finish_rows(products, first row, vector) for each vector and kWidth rows of the panel
+    // at `row` and `signs`, and goes on to the next panel.
+    const auto multiply = [&](auto finish_rows) HWY_ATTR {
+      const std::byte* const codes = all_codes + row * kRowBytes;
       for (size_t g = 0; g < kGroups; ++g) {
         const BlockCodes<kForm> block(codes, signs, g * kWidth);
         const auto scales = hn::Load(d, all_scales + row + g * kWidth);
@@ -68,29 +69,40 @@ struct NarrowPanels {
           finish_rows(hn::Mul(hn::ConvertTo(d, sum), scale), row + g * kWidth, i);
         }
       }
+      row += kPanelRows;
+      signs = SignsAfter<kForm>(signs, 1);
     };
     hn::Vec<Reals> largest[kInputs];
     for (auto& of_vector : largest) of_vector = LeastReals();
-    const size_t first = panel * kPanelRows;
-    size_t row = first;
+    const size_t first = row;
     const size_t rows = weight.rows < end * kPanelRows ? weight.rows : end * kPanelRows;
-    if (bias != nullptr && !finish.relu) {
-      for (; row + kPanelRows <= rows; row += kPanelRows) {
+    // Whole panels. `biases` has the numbers from which bias_at(row) makes those of kWidth rows.
+    const auto multiply_panels = [&](const auto* biases, const auto& bias_at) HWY_ATTR {
+      while (row + kPanelRows <= rows) {
         const size_t ahead = row + kAhead * kPanelRows;
-        hwy::Prefetch(all_codes + ahead / kPanelRows * kBlockBytes);
+        hwy::Prefetch(all_codes + ahead * kRowBytes);
         hwy::Prefetch(all_scales + ahead);
-        hwy::Prefetch(bias + ahead);
-        multiply(row, [&](auto value, size_t at, size_t i) HWY_ATTR {
-          const auto finished = hn::Add(value, hn::Load(d, bias + at));
+        hwy::Prefetch(biases + ahead);
+        multiply([&](auto value, size_t at, size_t i) HWY_ATTR {
+          const auto finished = hn::Add(value, bias_at(at));
           hn::StoreU(finished, d, y[i] + at);
           largest[i] = Larger(finished, largest[i]);
         });
       }
+    };
+    if (finish.bias != nullptr && !finish.relu) {
+      const float* const biases = finish.bias;
+      multiply_panels(biases,
+                      [biases](size_t at) HWY_ATTR { return hn::Load(Reals(), biases + at); });
+    } else if (finish.integer_bias.integers != nullptr && !finish.relu) {
+      const IntegerBiases biases = finish.integer_bias;
+      multiply_panels(biases.integers,
+                      [biases](size_t at) HWY_ATTR { return BiasesAt(biases, at); });
     }
     const size_t seen = row - first;
-    for (; row < rows; row += kPanelRows) {
-      multiply(row, [&](auto value, size_t at, size_t i)
-                        HWY_ATTR { FinishRows(finish, value, at, weight.rows, y[i]); });
+    while (row < rows) {
+      multiply([&](auto value, size_t at, size_t i)
+                   HWY_ATTR { FinishRows(finish, value, at, weight.rows, y[i]); });
     }
     for (size_t i = 0; i < kInputs; ++i) {
       if (vectors[i].largest == nullptr || first == rows) continue;

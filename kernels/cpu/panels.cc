@@ -85,6 +85,7 @@ Panels Panels::FromCodes(uint64_t rows, uint64_t cols, int bits, std::span<const
 void Panels::WriteCodes(uint64_t panel, const int16_t* codes, const float* scales,
                         const VectorFunctions& vector) {
   std::copy_n(scales, kPanelRows, &scales_[panel * kPanelRows]);
+  largest_scale_ = std::max(largest_scale_, *std::max_element(scales, scales + kPanelRows));
   const uint64_t first = panel * BlocksOf(form_, cols_);
   std::byte* blocks = &codes_[first * kBlockBytes];
   if (FieldBits(form_) != 0) return WriteFields(codes, blocks);

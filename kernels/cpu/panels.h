@@ -74,6 +74,7 @@ class Panels {
   void CopyCodes(uint64_t row, const VectorFunctions& vector, int16_t* out) const;
   void CopyReals(uint64_t row, float* out) const;
   float scale(uint64_t row) const { return scales_[row]; }  // REQUIRES: integer()
+  float largest_scale() const { return largest_scale_; }    // of the rows written so far; or 0
 
   // The memory of the whole matrix, padding included.
   std::vector<MemoryRange> Memory() const;
@@ -89,6 +90,7 @@ class Panels {
   uint64_t rows_, cols_;
   int bits_;
   CodeForm form_;
+  float largest_scale_ = 0;
   AlignedVector<std::byte> codes_;  // as CodePanels::codes
   AlignedVector<uint64_t> signs_;   // as CodePanels::signs
   AlignedVector<float> scales_;     // as CodePanels::scales

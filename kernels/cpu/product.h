@@ -28,8 +28,10 @@ struct ProductVector {
 };
 
 // The finish of the rows from `first` on, the first of a panel.
-inline Finish FinishFrom(const Finish& finish, size_t first) {
-  return {finish.bias != nullptr ? finish.bias + first : nullptr, finish.relu};
+inline Finish FinishFrom(Finish finish, size_t first) {
+  if (finish.bias != nullptr) finish.bias += first;
+  if (finish.integer_bias.integers != nullptr) finish.integer_bias.integers += first;
+  return finish;
 }
 
 // Divides a product's rows into chunks (kernels/backend.h) of whole panels.

@@ -100,10 +100,19 @@ struct CodeBlocks {
   const uint32_t* codes;
 };
 
+// Biases that are integers times a unit: bias i is integers[i] * unit + integers[i] * rest, where
+// only the second product and the sum are rounded. `unit` and `rest` together are 1 / divisor.
+struct IntegerBiases {
+  const int16_t* integers = nullptr;  // [rows], padded to a whole panel, 32-byte aligned
+  float unit = 0, rest = 0;
+};
+
 // What is added to each row's product, and whether it is rectified, before it is stored in y[row].
+// At most one of the two kinds of biases is not null; if both are, nothing is added.
 struct Finish {
-  const float* bias = nullptr;  // [rows], padded to a whole panel; null: nothing is added
+  const float* bias = nullptr;  // [rows], padded to a whole panel, 64-byte aligned
   bool relu = false;
+  IntegerBiases integer_bias = {};
 };
 
 // A vector that a matrix is multiplied with, and where the product goes: x [cols], y [rows].

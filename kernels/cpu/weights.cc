@@ -1,6 +1,10 @@
 #include "kernels/cpu/weights.h"
 
 #include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <cstdlib>
 #include <span>
 #include <utility>
 #include <variant>
@@ -85,6 +89,37 @@ class Releaser {
   uint64_t released_ = 0;
 };
 
+// Whether the biases' unit gives the floats of the file for every integer of so many bits.
+bool IsExact(const Biases& biases, int bits, float divisor) {
+  for (int integer = -(1 << (bits - 1)); integer < 1 << (bits - 1); ++integer) {
+    const auto exact = static_cast<float>(integer);
+    const float value = std::fma(exact, biases.unit, exact * biases.rest);
+    if (std::bit_cast<uint32_t>(value) != std::bit_cast<uint32_t>(exact / divisor)) return false;
+  }
+  return true;
+}
+
+// Biases as the integers that the file has. False, and nothing written: it has none, or they would
+// give other floats.
+bool TakeIntegers(const TensorView& view, Biases& biases) {
+  const PackedView* const packed = view.packed();
+  if (packed == nullptr || packed->rule != ScaleRule::kDividePerTensor) return false;
+  const RowReader reader(view);
+  const float divisor = reader.Scale(0);
+  const double unit = 1 / static_cast<double>(divisor);
+  biases.unit = static_cast<float>(unit);
+  biases.rest = static_cast<float>(unit - static_cast<double>(biases.unit));
+  if (!IsExact(biases, packed->bits, divisor)) return false;
+  biases.integers.resize(PaddedRows(reader.cols()));
+  reader.Codes(0, biases.integers.data());
+  std::fill(biases.integers.begin() + static_cast<ptrdiff_t>(reader.cols()), biases.integers.end(),
+            int16_t{0});
+  int largest = 0;
+  for (const int16_t integer : biases.integers) largest = std::max(largest, std::abs(int{integer}));
+  biases.largest = std::abs(static_cast<float>(largest) / divisor);
+  return true;
+}
+
 }  // namespace
 
 WeightStore::WeightStore(const Plan& plan, const VectorFunctions& vector, ReleaseBytes release)
@@ -144,6 +179,22 @@ SharedVector WeightStore::Vector(WeightId id) {
   std::copy(values.begin(), values.end(), padded->begin());
   Keep(id);
   shared = std::move(padded);
+  return shared;
+}
+
+SharedBiases WeightStore::BiasesOf(WeightId id, bool prefers_integers) {
+  SharedBiases& shared = biases_[{id, prefers_integers}];
+  if (shared) return shared;
+  auto biases = std::make_shared<Biases>();
+  if (!prefers_integers || !TakeIntegers(plan_.weights[id], *biases)) {
+    const std::vector<float> values = DecodedValues(plan_.weights[id]);
+    biases->values.resize(PaddedRows(values.size()));
+    const auto end = std::copy(values.begin(), values.end(), biases->values.begin());
+    std::fill(end, biases->values.end(), 0.0f);
+    for (const float value : values) biases->largest = std::max(biases->largest, std::abs(value));
+  }
+  Keep(id);
+  shared = std::move(biases);
   return shared;
 }
 

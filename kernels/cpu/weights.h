@@ -40,8 +40,26 @@ struct BlockedCodes {
   }
 };
 
+// The biases of a product's rows.
+struct Biases {
+  AlignedVector<float> values;      // as Finish::bias, or
+  AlignedVector<int16_t> integers;  // as IntegerBiases
+  float unit = 0, rest = 0;
+  float largest = 0;  // magnitude of a bias
+
+  Finish finish(bool relu) const {
+    return {values.empty() ? nullptr : values.data(),
+            relu,
+            {integers.empty() ? nullptr : integers.data(), unit, rest}};
+  }
+  MemoryRange Memory() const {
+    return integers.empty() ? std::as_bytes(std::span(values)) : std::as_bytes(std::span(integers));
+  }
+};
+
 using SharedPanels = std::shared_ptr<const Panels>;
 using SharedVector = std::shared_ptr<const AlignedVector<float>>;
+using SharedBiases = std::shared_ptr<const Biases>;
 using SharedCodes = std::shared_ptr<const BlockedCodes>;
 
 // Throws std::bad_alloc.
@@ -58,6 +76,10 @@ class WeightStore {
   // The transpose as reals: panel rows are the tensor's columns.
   SharedPanels TransposedReals(WeightId id);
   SharedVector Vector(WeightId id);
+  // A vector as biases: as integers where `prefers_integers` is true, the tensor has one divisor,
+  // and the integers give the same floats, bit by bit. That takes half the memory, but more
+  // instructions.
+  SharedBiases BiasesOf(WeightId id, bool prefers_integers);
 
   // Whether some step multiplies with the whole matrix, so that its panels exist in any case.
   bool Multiplied(WeightId id) const { return multiplied_.count(id) != 0; }
@@ -83,6 +105,7 @@ class WeightStore {
   std::map<WeightId, std::shared_ptr<BlockedCodes>> codes_;
   std::map<WeightId, SharedPanels> transposed_;
   std::map<WeightId, SharedVector> vectors_;
+  std::map<std::pair<WeightId, bool>, SharedBiases> biases_;
 };
 
 }  // namespace kinglet::cpu

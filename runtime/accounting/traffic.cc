@@ -164,6 +164,12 @@ class StepTracer {
   StepTraffic& traffic_;
 };
 
+std::optional<BufferId> LogitsInAnswer(const Plan& plan, std::span<const Kernel> kernels) {
+  const std::optional<size_t> cluster = ClusterMadeInAnswer(plan, kernels);
+  if (!cluster) return std::nullopt;
+  return plan.clusters[*cluster].logits;
+}
+
 }  // namespace
 
 std::vector<StepTraffic> TrafficOf(const Plan& plan, const BufferLayout& layout, size_t real_bytes,
@@ -173,11 +179,13 @@ std::vector<StepTraffic> TrafficOf(const Plan& plan, const BufferLayout& layout,
   const uint32_t token = embedding.bins[path.bin].first;
   const BufferFinder buffers(plan, layout, real_bytes);
   std::vector<StepTraffic> traffic(plan.steps.size());
+  const std::optional<BufferId> in_answer = LogitsInAnswer(plan, kernels);
   std::optional<BufferId> dropped;  // the normaliser's step follows the product's
   for (size_t i = 0; i < plan.steps.size(); ++i) {
     if (!RunsOn(plan, path, i)) continue;
-    if (words != QueryWords::kEvery && kernels[i].make_logits) {
-      dropped = std::get<MatVec>(plan.steps[i].op).y;
+    if (kernels[i].make_logits) {
+      const BufferId logits = std::get<MatVec>(plan.steps[i].op).y;
+      if (words != QueryWords::kEvery || logits == in_answer) dropped = logits;
     }
     StepTraffic& step = traffic[i];
     const bool embeds = std::holds_alternative<EmbedRow>(plan.steps[i].op);
@@ -210,14 +218,17 @@ uint64_t OwnBytes(const Plan& plan, const BufferLayout& layout, size_t real_byte
 }
 
 StepTraffic QueryTraffic(const Plan& plan, const BufferLayout& layout, size_t real_bytes,
-                         const TokenPath& path, QueryWords words) {
+                         std::span<const Kernel> kernels, const TokenPath& path, QueryWords words) {
   const BufferFinder buffers(plan, layout, real_bytes);
+  const std::optional<BufferId> in_answer = LogitsInAnswer(plan, kernels);
   StepTraffic traffic;
   for (const ClusterPlan& cluster : plan.clusters) {
     if (!RunsOn(plan, path, cluster.steps.begin)) continue;
     traffic.read.push_back(buffers.Range(cluster.normaliser));
     if (words == QueryWords::kLikely) traffic.read.push_back(buffers.Range(cluster.blocks.largest));
-    if (words == QueryWords::kEvery) traffic.read.push_back(buffers.Range(cluster.logits));
+    if (words == QueryWords::kEvery && cluster.logits != in_answer) {
+      traffic.read.push_back(buffers.Range(cluster.logits));
+    }
   }
   if (plan.cache) {
     const uint64_t stored =

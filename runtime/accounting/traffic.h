@@ -44,17 +44,18 @@ enum class QueryWords : uint8_t {
 
 // The traffic of each step of the plan; empty for one that the path does not run. The token is the
 // first word of the path's bin; all words of a bin touch the same amount. For a query that does not
-// look at every word, kernels do not store logits that they can make again (Kernel::make_logits).
+// look at every word, kernels do not store logits that they can make again (Kernel::make_logits);
+// for one that does, the answer's memory takes those of ClusterMadeInAnswer.
 // REQUIRES: kernels and layout are the plan's, for reals of `real_bytes` bytes.
 std::vector<StepTraffic> TrafficOf(const Plan& plan, const BufferLayout& layout, size_t real_bytes,
                                    std::span<const Kernel> kernels, const TokenPath& path,
                                    QueryWords words = QueryWords::kEvery);
 
-// What a query touches besides its steps: the words of the neural cache with their weights, and the
-// largest logits of blocks or every logit once more. For kLikely only those of blocks count: which
-// blocks are looked at depends on the values of the weights.
+// What a query touches besides its steps and its answer: the words of the neural cache with their
+// weights, and the largest logits of blocks or every logit once more. For kLikely only those of
+// blocks count: which blocks are looked at depends on the values of the weights.
 StepTraffic QueryTraffic(const Plan& plan, const BufferLayout& layout, size_t real_bytes,
-                         const TokenPath& path, QueryWords words);
+                         std::span<const Kernel> kernels, const TokenPath& path, QueryWords words);
 
 // Where one stream's memory lies.
 struct StreamMemory {

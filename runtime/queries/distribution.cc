@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <string>
+#include <type_traits>
 
 #include "kernels/cluster_of.h"
 #include "kernels/device_program.h"
@@ -112,6 +113,33 @@ Status Distribution<T>::OpenCluster(std::span<QueriedStream<T>> streams, size_t 
 }
 
 template <class T>
+Result<const T*> Distribution<T>::OpenClusterAt(QueriedStream<T>& stream, size_t index, T* logits) {
+  Distribution& own = *stream.distribution;
+  const std::span<QueriedStream<T>> alone(&stream, 1);
+  const auto in_frame = [&]() -> Result<const T*> {
+    KINGLET_RETURN_IF_ERROR(OpenCluster(alone, index));
+    return own.View(stream.frame, index).logits;
+  };
+  const std::optional<size_t> maker = own.MakerOfLogits(index);
+  const bool is_open = own.opened_.Contains(index);
+  if (!maker || (is_open && !own.dropped_.Contains(index))) return in_frame();
+  StreamFrame frame = stream.frame;
+  if constexpr (std::is_same_v<T, float>) frame.logits = logits;
+  if (!is_open) {
+    const StepRange steps = own.plan().clusters[index].steps;
+    KINGLET_RETURN_IF_ERROR(
+        RunSteps(own.model_, {steps.begin, *maker}, {&stream.frame, 1}, own.execution_));
+    const auto& is_finite = own.model_.kernels()[*maker].has_finite_logits;
+    if (!is_finite || !is_finite(stream.frame)) return in_frame();
+    KINGLET_RETURN_IF_ERROR(RunSteps(own.model_, {*maker, steps.end}, {&frame, 1}, own.execution_));
+    KINGLET_RETURN_IF_ERROR(own.TakeCluster(frame, index, Logits::kDropped));
+  } else {
+    own.NeedLogits(frame, index, 0, own.plan().clusters[index].size);
+  }
+  return logits;
+}
+
+template <class T>
 Status Distribution<T>::TakeCluster(const StreamFrame& frame, size_t index, Logits logits) {
   work_.clusters.Insert(index);
   const T* normaliser = model_.layout()[plan().clusters[index].normaliser].template At<T>(frame);
@@ -119,25 +147,27 @@ Status Distribution<T>::TakeCluster(const StreamFrame& frame, size_t index, Logi
     return ClusterNotFinite(frame, index);
   }
   opened_.Insert(index);
-  if (logits == Logits::kDropped && MakerOfLogits(index) != nullptr) dropped_.Insert(index);
+  if (logits == Logits::kDropped && MakerOfLogits(index)) dropped_.Insert(index);
   return Status();
 }
 
 template <class T>
-const Kernel* Distribution<T>::MakerOfLogits(size_t index) const {
-  if (execution_.device) return nullptr;
-  const StepRange steps = plan().clusters[index].steps;
-  for (size_t i = steps.begin; i < steps.end; ++i) {
-    const Kernel& kernel = model_.kernels()[i];
-    if (kernel.make_logits) return &kernel;
-  }
-  return nullptr;
+std::optional<size_t> Distribution<T>::MakerOfLogits(size_t index) const {
+  if (execution_.device) return std::nullopt;
+  return kinglet::MakerOfLogits(model_.kernels(), plan().clusters[index].steps);
+}
+
+template <class T>
+std::optional<size_t> Distribution<T>::ClusterMadeInAnswer() const {
+  if (execution_.device) return std::nullopt;
+  return kinglet::ClusterMadeInAnswer(plan(), model_.kernels());
 }
 
 template <class T>
 void Distribution<T>::NeedLogits(const StreamFrame& frame, size_t index, uint64_t first,
                                  uint64_t count) const {
-  if (dropped_.Contains(index)) MakerOfLogits(index)->make_logits(frame, first, count);
+  if (!dropped_.Contains(index)) return;
+  model_.kernels()[*MakerOfLogits(index)].make_logits(frame, first, count);
 }
 
 template <class T>

@@ -17,6 +17,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
+#include <optional>
 #include <span>
 
 #include "runtime/accounting/query_work.h"
@@ -67,6 +68,12 @@ class Distribution {
   // that are dropped are not there until NeedLogits asks for them.
   static Status OpenCluster(std::span<QueriedStream<T>> streams, size_t index,
                             Logits logits = Logits::kKept);
+  // The same of one stream. Returns where the logits are: in `logits` [size] where the cluster's
+  // kernel can make them there and then nothing can fail, or else in the stream's frame. After an
+  // error `logits` is as it was.
+  static Result<const T*> OpenClusterAt(QueriedStream<T>& stream, size_t index, T* logits);
+  // The last cluster of which that can be expected; none.
+  std::optional<size_t> ClusterMadeInAnswer() const;
   // The same for the weights of the neural cache.
   static Status ComputeCache(std::span<QueriedStream<T>> streams);
   // The same, and fills each stream's table of words.
@@ -114,8 +121,8 @@ class Distribution {
   static Status Open(std::span<QueriedStream<T>> streams, StepRange steps, Logits logits,
                      std::initializer_list<BufferId> results, const Needs& needs, const Take& take);
   Status TakeCluster(const StreamFrame& frame, size_t index, Logits logits);
-  // The kernel that makes dropped logits of a cluster again; null: none drops them.
-  const Kernel* MakerOfLogits(size_t index) const;
+  // The step whose kernel makes dropped logits of a cluster again; null: none drops them.
+  std::optional<size_t> MakerOfLogits(size_t index) const;
   Status ClusterNotFinite(const StreamFrame& frame, size_t index) const;
 
   const Model& model_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <type_traits>
 
 namespace kinglet {
@@ -42,15 +43,30 @@ double ReadOneLogProbability(QueriedStream<T>& stream, uint32_t id) {
       stream, id, cache.HasTable() ? cache.WeightOf(id) : cache.SumWeightOf(stream.frame, id));
 }
 
-// Computes the few words of the cluster that the cache holds once more.
-template <class T>
-void MixHeldWordsIn(QueriedStream<T>& stream, const ClusterView<T>& view, T* out) {
+// write(), which writes the cluster's words to `out`; but the few of them that the cache holds are
+// computed apart. `out` may be where the logits are.
+template <class T, class Write>
+void WriteAndMix(QueriedStream<T>& stream, const ClusterView<T>& view, T* out, const Write& write) {
   Distribution<T>& distribution = *stream.distribution;
   const QueryMemory<T>& memory = distribution.memory();
   const size_t held =
       distribution.cache().MixHeldWords(view, distribution.functions(), distribution.memory());
+  write();
   for (size_t i = 0; i < held; ++i) out[memory.held_ids[i] - view.first] = memory.held_mixed[i];
   distribution.CountWords(static_cast<double>(held), static_cast<double>(held));
+}
+
+template <class T>
+void WriteWords(QueriedStream<T>& stream, const ClusterView<T>& view, T* out) {
+  Distribution<T>& distribution = *stream.distribution;
+  WriteAndMix(stream, view, out, [&] {
+    ForChunksOfWords(view.size, distribution.team(), [&](size_t begin, size_t count) {
+      distribution.functions().log_probabilities(view.logits + begin, count, view.terms,
+                                                 out + begin);
+    });
+  });
+  distribution.CountWords(view.size, 0);
+  if (view.index > 0) distribution.work().arithmetic += {0, 2, 0};  // log p of the cluster
 }
 
 }  // namespace
@@ -119,14 +135,7 @@ Status LogProbabilitiesOfWords(QueriedStream<T>& stream, std::span<const uint32_
 
 template <class T>
 void WriteClusterWords(QueriedStream<T>& stream, size_t cluster, T* out) {
-  Distribution<T>& distribution = *stream.distribution;
-  const ClusterView<T> view = distribution.View(stream.frame, cluster);
-  ForChunksOfWords(view.size, distribution.team(), [&](size_t begin, size_t count) {
-    distribution.functions().log_probabilities(view.logits + begin, count, view.terms, out + begin);
-  });
-  MixHeldWordsIn(stream, view, out);
-  distribution.CountWords(view.size, 0);
-  if (cluster > 0) distribution.work().arithmetic += {0, 2, 0};  // log p of the cluster
+  WriteWords(stream, stream.distribution->View(stream.frame, cluster), out);
 }
 
 template <class T>
@@ -135,10 +144,12 @@ void WriteClusterSums(QueriedStream<T>& stream, size_t cluster, T* out) {
   const ClusterView<T> view = distribution.View(stream.frame, cluster);
   // Written so that the compiler makes vectors of it.
   const auto write = [&](const auto& add) {
-    ForChunksOfWords(view.size, distribution.team(), [&](size_t begin, size_t count) {
-      for (size_t i = begin; i < begin + count; ++i) {
-        out[i] = add((view.logits[i] - view.terms.largest) - view.terms.log_sum);
-      }
+    WriteAndMix(stream, view, out, [&] {
+      ForChunksOfWords(view.size, distribution.team(), [&](size_t begin, size_t count) {
+        for (size_t i = begin; i < begin + count; ++i) {
+          out[i] = add((view.logits[i] - view.terms.largest) - view.terms.log_sum);
+        }
+      });
     });
   };
   const T parent = view.terms.parent, keep = view.terms.keep;
@@ -152,7 +163,6 @@ void WriteClusterSums(QueriedStream<T>& stream, size_t cluster, T* out) {
   } else {
     write([](T within) { return within; });
   }
-  MixHeldWordsIn(stream, view, out);
   const double sums = 2 + (cluster > 0 ? 1 : 0) + (is_mixed ? 1 : 0);
   distribution.work().arithmetic += {0, sums * view.size + (cluster > 0 ? 2 : 0), 0};
 }
@@ -167,25 +177,46 @@ void Exponentiate(QueriedStream<T>& stream, std::span<T> out) {
 
 template <class T, class Out>
 Status WriteDistribution(QueriedStream<T>& stream, Scale scale, std::span<Out> out) {
-  KINGLET_RETURN_IF_ERROR(Distribution<T>::ComputeAll({&stream, 1}));
   Distribution<T>& distribution = *stream.distribution;
+  const std::span<QueriedStream<T>> alone(&stream, 1);
   const auto& clusters = distribution.plan().clusters;
-  // From here on nothing allocates: the output is written wholly or not at all.
-  for (size_t index = 0; index < clusters.size(); ++index) {
-    const std::span<Out> part = out.subspan(clusters[index].first, clusters[index].size);
-    T* words;
+  const auto part_of = [&](size_t index) {
+    return out.subspan(clusters[index].first, clusters[index].size);
+  };
+  // Where a cluster's words are computed: in the output, if it has this type.
+  const auto words_of = [&](size_t index) {
     if constexpr (std::is_same_v<Out, T>) {
-      words = part.data();
+      return part_of(index).data();
     } else {
-      distribution.memory().words.resize(part.size());
-      words = distribution.memory().words.data();
+      distribution.memory().words.resize(clusters[index].size);
+      return distribution.memory().words.data();
     }
-    WriteClusterWords(stream, index, words);
+  };
+  const auto write = [&](const ClusterView<T>& view) {
+    const std::span<Out> part = part_of(view.index);
+    T* const words = words_of(view.index);
+    WriteWords(stream, view, words);
     if (scale == Scale::kProbability) Exponentiate(stream, std::span<T>(words, part.size()));
     if constexpr (!std::is_same_v<Out, T>) {
       std::transform(words, words + part.size(), part.begin(),
                      [](T word) { return static_cast<Out>(word); });
     }
+  };
+  const std::optional<size_t> in_answer = distribution.ClusterMadeInAnswer();
+  for (size_t index = 0; index < clusters.size(); ++index) {
+    if (index != in_answer) KINGLET_RETURN_IF_ERROR(Distribution<T>::OpenCluster(alone, index));
+  }
+  KINGLET_RETURN_IF_ERROR(Distribution<T>::OpenCache(alone));
+  // Nothing after the last cluster's logits can fail: the output is written wholly or not at all.
+  if (in_answer) {
+    KINGLET_ASSIGN_OR_RETURN(const T* const logits, Distribution<T>::OpenClusterAt(
+                                                        stream, *in_answer, words_of(*in_answer)));
+    ClusterView<T> view = distribution.View(stream.frame, *in_answer);
+    view.logits = logits;
+    write(view);
+  }
+  for (size_t index = 0; index < clusters.size(); ++index) {
+    if (index != in_answer) write(distribution.View(stream.frame, index));
   }
   if (scale == Scale::kProbability) {
     distribution.work().arithmetic.others += static_cast<double>(out.size());

@@ -40,21 +40,27 @@ std::vector<Shape> Shapes() {
   return {{tails, 40, false}, {packed, 40, true}, {whole, 0, true}, {whole, 11, true}};
 }
 
-std::shared_ptr<const Model> OpenShape(const Shape& shape) {
+std::shared_ptr<const Model> OpenShape(const Shape& shape, const std::string& backend = "cpu") {
   return Open(TinyMicronetWith(shape.softmax, {.quantised = shape.quantised,
                                                .bits = shape.softmax.bits,
                                                .vocabulary = false,
                                                .cache_capacity = shape.cache_capacity}),
-              "cpu");
+              backend);
 }
 
-// Answers of a session that stores all logits, because it is asked for all words first.
+std::vector<float> FullFloats(Session& session, uint32_t lane = 0) {
+  std::vector<float> all(session.model().vocabulary_size());
+  EXPECT_TRUE(session.LogProbabilities(std::span<float>(all), lane).ok());
+  return all;
+}
+
+// Answers of a session of the reference, which stores all logits.
 class DroppedLogits : public testing::TestWithParam<size_t> {
  protected:
   void SetUp() override {
     model_ = OpenShape(Shapes()[GetParam()]);
     ids_ = Tokens(60, model_->vocabulary_size());
-    expected_ = Start(model_);
+    expected_ = Start(OpenShape(Shapes()[GetParam()], "ref"));
     session_ = Start(model_, {.lanes = 3, .threads = 2});
   }
   void Step(uint32_t id) {
@@ -116,8 +122,12 @@ TEST_P(DroppedLogits, AnswersHaveTheBitsOfTheFullDistribution) {
       CheckTop(*session_->TopK(k, last), k);  // the first query of this lane
     }
     ASSERT_EQ(*session_->Rank(words.back(), lane), *expected_->Rank(words.back()));
+    // All words after a few, twice, and a few after all.
+    const std::vector<float> floats(all_.begin(), all_.end());
+    ASSERT_TRUE(FullFloats(*session_, lane) == floats);
     ASSERT_TRUE(Full(*session_, lane) == all_);
     ASSERT_EQ(*session_->LogProbability(words[3], lane), all_[words[3]]);
+    ASSERT_EQ(*session_->Rank(words[2], lane), *expected_->Rank(words[2]));
     ASSERT_TRUE(session_->ComputeAll(next).ok());
     CheckTop(*session_->TopK(10, next), 10);
   }
@@ -146,6 +156,92 @@ TEST_P(DroppedLogits, LanesAndTextsHaveTheSameBits) {
     std::vector<double> out(2);
     ASSERT_TRUE(session_->LogProbabilityLanes(lanes, words, out, computing).ok());
     EXPECT_EQ(out, (std::vector<double>{all_[words[0]], all_[words[1]]}));
+  }
+}
+
+// A distribution's logits are made in the memory of the answer.
+TEST_P(DroppedLogits, AllWordsOfATokenThatWasNotAskedForHaveTheBitsOfTheReference) {
+  for (size_t i = 0; i < ids_.size(); ++i) {
+    const auto lane = static_cast<uint32_t>(i % 3);
+    Step(ids_[i]);
+    if (i % 6 != 5) continue;
+    SCOPED_TRACE(i);
+    const std::vector<float> floats(all_.begin(), all_.end());
+    if (i % 12 == 5) {
+      ASSERT_TRUE(FullFloats(*session_, lane) == floats);
+    } else {
+      ASSERT_TRUE(Full(*session_, lane) == all_);
+    }
+    CheckTop(*session_->TopK(300, lane), 300);
+    for (const uint32_t id : Words(i)) ASSERT_EQ(*session_->LogProbability(id, lane), all_[id]);
+    std::vector<double> probabilities(all_.size()), expected(all_.size());
+    ASSERT_TRUE(session_->Probabilities(std::span(probabilities), (lane + 1) % 3).ok());
+    ASSERT_TRUE(expected_->Probabilities(std::span(expected)).ok());
+    ASSERT_TRUE(probabilities == expected);
+  }
+}
+
+TEST_P(DroppedLogits, ACancelledDistributionWritesNothing) {
+  Step(ids_[0]);
+  const std::vector<float> untouched(all_.size(), 7.0f);
+  std::vector<float> all = untouched;
+  session_->Cancel();
+  ASSERT_EQ(session_->LogProbabilities(std::span(all)).code(), KINGLET_CANCELLED);
+  ASSERT_TRUE(all == untouched);
+  for (size_t stop = 0, done = 1; done > stop; ++stop) {
+    ASSERT_TRUE(session_->StepToken(ids_[0]).ok());
+    ASSERT_TRUE(expected_->StepToken(ids_[0]).ok());
+    done = 0;
+    session_->set_observer([&](const kinglet::Step&, std::span<const StreamFrame>) {
+      if (done++ == stop) session_->Cancel();
+    });
+    all = untouched;
+    const Status status = session_->LogProbabilities(std::span(all));
+    session_->set_observer({});
+    if (status.ok()) {
+      ASSERT_TRUE(std::ranges::equal(all, Full(*expected_))) << stop;
+      // A cancellation that came too late is the next call's.
+      if (done > stop) {
+        ASSERT_EQ(session_->StepToken(ids_[0]).code(), KINGLET_CANCELLED);
+      }
+    } else {
+      ASSERT_EQ(status.code(), KINGLET_CANCELLED) << stop;
+      ASSERT_TRUE(all == untouched) << stop;
+    }
+  }
+}
+
+// Scales with which logits can overflow, and do in the second case.
+TEST(ADistribution, OfLogitsThatAreNotFiniteWritesNothing) {
+  TinySoftmax softmax;
+  softmax.tails = {9, kLarge};
+  softmax.bits = 9;
+  for (const TailInput input : {TailInput::kAsIs, TailInput::kFixedPoint15}) {
+    softmax.tail_input = input;
+    for (const float scale : {1e34f, 1.3e36f}) {
+      for (const char* backend : {"ref", "cpu"}) {
+        ModelDraft draft = TinyMicronetWith(
+            softmax, {.quantised = true, .bits = 9, .vocabulary = false, .cache_capacity = 5});
+        for (EncodedTensor& tensor : draft.tensors) {
+          if (tensor.name != "output.tail.1.table") continue;
+          auto& packed = std::get<Quantised>(tensor.values);
+          std::ranges::fill(packed.scales, scale);
+          for (int16_t& code : packed.codes) code = code < 0 ? -255 : 255;
+        }
+        const auto session = Start(Open(draft, backend));
+        ASSERT_TRUE(session->StepToken(1).ok());
+        std::vector<float> all(session->model().vocabulary_size(), 7.0f);
+        const std::vector<float> untouched = all;
+        const Status status = session->LogProbabilities(std::span(all));
+        if (scale < 1e36f) {
+          ASSERT_TRUE(status.ok()) << backend << status.message();
+          EXPECT_FALSE(all == untouched);
+        } else {
+          ASSERT_EQ(status.code(), KINGLET_NOT_FINITE) << backend;
+          EXPECT_TRUE(all == untouched);
+        }
+      }
+    }
   }
 }
 

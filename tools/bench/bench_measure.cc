@@ -155,7 +155,8 @@ KindMemory MemoryOf(const Model& model, const BenchQuery& query, const StepKind&
     const TokenPath& path = kind[lane];
     std::vector<StepTraffic> traffic =
         TrafficOf(plan, model.layout(), real_bytes, model.kernels(), path, WordsOf(query.mode));
-    traffic.push_back(QueryTraffic(plan, model.layout(), real_bytes, path, WordsOf(query.mode)));
+    traffic.push_back(
+        QueryTraffic(plan, model.layout(), real_bytes, model.kernels(), path, WordsOf(query.mode)));
     for (size_t i = 0; i < traffic.size(); ++i) {
       add(DistinctMemory({&traffic[i], 1}, {&streams[lane], 1}), memory.steps[i]);
     }

@@ -34,7 +34,10 @@ Status MeasurePathFloor(const Model& model, const TokenPath& path,
   const size_t real_bytes = model.backend().real_bytes;
   std::vector<StepTraffic> traffic = TrafficOf(model.plan(), layout, real_bytes, model.kernels(),
                                                path, query.value_or(QueryWords::kEvery));
-  if (query) traffic.push_back(QueryTraffic(model.plan(), layout, real_bytes, path, *query));
+  if (query) {
+    traffic.push_back(
+        QueryTraffic(model.plan(), layout, real_bytes, model.kernels(), path, *query));
+  }
   std::vector<MemoryRange> all;
   for (size_t i = 0; i < traffic.size(); ++i) {
     const std::vector<MemoryRange> step = DistinctMemory({&traffic[i], 1}, {&memory, 1});

@@ -15,10 +15,13 @@
 namespace kinglet::cpu::logit_blocks_test {
 namespace {
 
+// How the file has a product's biases: floats, or integers with one divisor.
+enum class Bias : uint8_t { kNone, kFloats, kIntegers9, kIntegers16 };
+
 struct Shape {
   uint64_t rows, cols;
   int bits;  // 0: reals
-  bool biased;
+  Bias bias;
 };
 
 // The product and its normaliser; `y_more` logits are no rows of the product.
@@ -27,7 +30,9 @@ OpCase Cluster(const Shape& shape, uint64_t y_more = 0) {
   MatVec product{};
   product.weight = builder.Matrix(shape.rows, shape.cols,
                                   shape.bits == 0 ? Storage::kF32 : Storage::kPerRow, shape.bits);
-  if (shape.biased) product.bias = builder.DenseVector(shape.rows);
+  if (shape.bias == Bias::kFloats) product.bias = builder.DenseVector(shape.rows);
+  if (shape.bias == Bias::kIntegers9) product.bias = builder.DividedVector(shape.rows, 9);
+  if (shape.bias == Bias::kIntegers16) product.bias = builder.DividedVector(shape.rows, 16);
   product.x = builder.Vector("x", shape.cols, shape.bits == 0 ? 0 : 9, Fill::kRandom);
   product.y = builder.Reals("y", shape.rows + y_more, Fill::kRandom);
   LogSumExp normaliser{};
@@ -41,20 +46,27 @@ OpCase Cluster(const Shape& shape, uint64_t y_more = 0) {
   return cluster;
 }
 
-// Runs both kernels on `count` frames at once. Returns what each frame holds after its x. `keeps`:
-// the frames keep their logits; otherwise those that no kernel stored are made afterwards.
+// Where the logits are to be stored: in their buffer; nowhere, and made afterwards; in memory of
+// the caller, from which they are copied afterwards.
+enum class Stored : uint8_t { kInBuffer, kNowhere, kElsewhere };
+
+// Runs both kernels on `count` frames at once. Returns what each frame holds after its x.
 std::vector<std::vector<float>> Results(const OpCase& cluster, const BufferLayout& layout,
                                         std::vector<Kernel> kernels, size_t count,
-                                        bool keeps = true) {
+                                        Stored stored = Stored::kInBuffer) {
   std::vector<std::vector<float>> memory(count);
   std::vector<StreamFrame> frames;
   TestRandom random(count);
+  const Slot& y = layout.slots[1];
+  std::vector<std::vector<float>> elsewhere(count, std::vector<float>(y.count + 2, 7.0f));
   for (std::vector<float>& own : memory) {
     own.resize(layout.scratch_bytes / sizeof(float) + 16);
     auto* const begin =
         reinterpret_cast<std::byte*>((reinterpret_cast<uintptr_t>(own.data()) + 63) / 64 * 64);
     StreamFrame frame{begin, nullptr, 3, 0};
-    frame.keeps_logits = keeps;
+    frame.keeps_logits = stored == Stored::kInBuffer;
+    // One number beyond the beginning: not aligned.
+    if (stored == Stored::kElsewhere) frame.logits = &elsewhere[frames.size()][1];
     const Slot& x = layout.slots[0];
     for (uint64_t i = 0; i < x.count; ++i) {
       if (cluster.plan.buffers[0].element == Element::kReal) {
@@ -66,8 +78,17 @@ std::vector<std::vector<float>> Results(const OpCase& cluster, const BufferLayou
     frames.push_back(frame);
   }
   for (const Kernel& kernel : kernels) kernel.Run(frames);
-  if (!keeps && kernels.front().make_logits) {
-    const Slot& y = layout.slots[1];
+  if (stored == Stored::kElsewhere && kernels.front().make_logits) {
+    for (size_t i = 0; i < count; ++i) {
+      EXPECT_EQ(y.At<float>(frames[i])[0], 0.0f);
+      EXPECT_EQ(elsewhere[i].front(), 7.0f);
+      EXPECT_EQ(elsewhere[i].back(), 7.0f);
+      std::copy_n(&elsewhere[i][1], y.count, y.At<float>(frames[i]));
+      EXPECT_TRUE(!kernels.front().has_finite_logits ||
+                  kernels.front().has_finite_logits(frames[i]));
+    }
+  }
+  if (stored == Stored::kNowhere && kernels.front().make_logits) {
     for (const StreamFrame& frame : frames) {
       EXPECT_EQ(y.At<float>(frame)[0], 0.0f);
       // In parts whose ends are no panel's.
@@ -88,11 +109,15 @@ std::vector<std::vector<float>> Results(const OpCase& cluster, const BufferLayou
 }
 
 TEST(LogitBlocks, OfAProductAreThoseOfTheReference) {
-  const std::vector<Shape> shapes = {{65536, 4, 9, true},    {65537, 4, 9, true},
-                                     {70001, 3, 8, false},   {66000, 1, 9, true},
-                                     {65600, 18, 9, true},   {65550, 5, 0, true},
-                                     {65537, 65, 9, true},      // too wide to make logits again
-                                     {63 * 1024, 4, 9, true}};  // the last has too few blocks
+  const std::vector<Shape> shapes = {
+      {65536, 4, 9, Bias::kFloats},    {65537, 4, 9, Bias::kFloats},
+      {70001, 3, 8, Bias::kNone},      {66000, 1, 9, Bias::kFloats},
+      {65600, 18, 9, Bias::kFloats},   {65550, 5, 0, Bias::kFloats},
+      {65551, 4, 9, Bias::kIntegers9}, {65543, 2, 8, Bias::kIntegers16},
+      {65559, 3, 5, Bias::kIntegers9}, {65550, 4, 12, Bias::kIntegers9},
+      {65570, 4, 0, Bias::kIntegers9}, {65541, 6, 9, Bias::kIntegers9},
+      {65537, 65, 9, Bias::kFloats},      // too wide to make logits again
+      {63 * 1024, 4, 9, Bias::kFloats}};  // the last has too few blocks
   for (const Shape& shape : shapes) {
     const OpCase cluster = Cluster(shape);
     const BufferLayout layout = LayOut(cluster.plan, sizeof(float)).value();
@@ -100,15 +125,17 @@ TEST(LogitBlocks, OfAProductAreThoseOfTheReference) {
       const auto expected =
           Results(cluster, layout, ref::BindFloat(cluster.plan, layout).value(), count);
       for (const Target target : SupportedTargets()) {
-        for (const bool keeps : {true, false}) {
+        for (const Stored stored : {Stored::kInBuffer, Stored::kNowhere, Stored::kElsewhere}) {
           auto kernels = BindWith(FindVectorFunctions(target), cluster.plan, layout);
           ASSERT_TRUE(kernels.ok());
           EXPECT_EQ(bool{kernels->front().make_logits}, FindVectorFunctions(target) != nullptr &&
                                                             shape.rows >= 65536 &&
                                                             shape.cols <= 64);
-          ASSERT_TRUE(Results(cluster, layout, std::move(*kernels), count, keeps) == expected)
+          EXPECT_EQ(bool{kernels->front().has_finite_logits},
+                    bool{kernels->front().make_logits} && shape.bits != 0);
+          ASSERT_TRUE(Results(cluster, layout, std::move(*kernels), count, stored) == expected)
               << TargetName(target) << " " << shape.rows << " x " << shape.cols << ", " << count
-              << ", keeps " << keeps;
+              << ", stored " << static_cast<int>(stored);
         }
       }
     }
@@ -116,7 +143,7 @@ TEST(LogitBlocks, OfAProductAreThoseOfTheReference) {
 }
 
 TEST(SummedProducts, MakeAllLogitsOfTheStepAfterThem) {
-  const Shape shape = {70000, 4, 9, true};
+  const Shape shape = {70000, 4, 9, Bias::kFloats};
   const OpCase whole = Cluster(shape);
   const auto& product = std::get<MatVec>(whole.plan.steps[0].op);
   EXPECT_EQ(SummedProducts(whole.plan).NormaliserOf(product),
@@ -132,7 +159,7 @@ TEST(SummedProducts, MakeAllLogitsOfTheStepAfterThem) {
 }
 
 TEST(SummedProducts, TellNormalisersWhatIsDone) {
-  const OpCase cluster = Cluster({70000, 4, 9, true});
+  const OpCase cluster = Cluster({70000, 4, 9, Bias::kFloats});
   SummedProducts products(cluster.plan);
   const auto& normaliser = std::get<LogSumExp>(cluster.plan.steps[1].op);
   EXPECT_FALSE(products.IsSummed(normaliser));

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <vector>
 
@@ -65,6 +66,66 @@ TEST_F(WeightStoreTest, KeepsRealsAndDividedIntegersAsReals) {
         transposed->CopyReals(c, column.data());
         EXPECT_EQ(column[r], values[r * 5 + c]);
       }
+    }
+  }
+}
+
+// The biases that a product adds, by their definition.
+std::vector<float> Values(const Biases& biases, size_t count) {
+  std::vector<float> values(biases.values.begin(), biases.values.end());
+  for (const int16_t integer : biases.integers) {
+    const auto exact = static_cast<float>(integer);
+    values.push_back(std::fma(exact, biases.unit, exact * biases.rest));
+  }
+  EXPECT_EQ(values.size(), (count + 15) / 16 * 16);
+  for (size_t i = count; i < values.size(); ++i) EXPECT_EQ(values[i], 0.0f);
+  values.resize(count);
+  return values;
+}
+
+TEST_F(WeightStoreTest, BiasesAreIntegersOnlyWhereThoseGiveTheSameFloats) {
+  struct {
+    float divisor;
+    int bits;
+    ScaleRule rule;
+    bool integers;
+  } const cases[] = {{255.0f, 9, ScaleRule::kDividePerTensor, true},
+                     {3.7f, 9, ScaleRule::kDividePerTensor, true},
+                     {1e-30f, 16, ScaleRule::kDividePerTensor, true},
+                     {127.3f, 2, ScaleRule::kDividePerTensor, true},
+                     {2e38f, 9, ScaleRule::kDividePerTensor, false},  // the unit is not normal
+                     {0.01f, 9, ScaleRule::kMultiplyPerTensor, false}};
+  for (const auto& one : cases) {
+    Quantised quantised;
+    quantised.bits = one.bits;
+    quantised.rule = one.rule;
+    quantised.scales = {one.divisor};
+    const int half = 1 << (one.bits - 1);
+    for (int i = 0; i < 35; ++i) {
+      quantised.codes.push_back(static_cast<int16_t>(i % 3 == 0 ? 0 : i * 917 % (2 * half) - half));
+    }
+    for (const bool pruned : {false, true}) {
+      CaseBuilder builder("", 1);
+      MatVec op;
+      op.weight = builder.Matrix(35, 4, Storage::kPerRow, 9);
+      op.bias = builder.Tensor({"bias", {35}, quantised, pruned});
+      op.x = builder.Reals("x", 4, Fill::kRandom);
+      op.y = builder.Reals("y", 35, Fill::kRandom);
+      const OpCase op_case = builder.Finish(op);
+      WeightStore store(op_case.plan, *functions_);
+      const SharedBiases packed = store.BiasesOf(*op.bias, true),
+                         floats = store.BiasesOf(*op.bias, false);
+      EXPECT_EQ(store.BiasesOf(*op.bias, true), packed);
+      EXPECT_EQ(packed->integers.empty(), !one.integers) << one.divisor;
+      EXPECT_TRUE(floats->integers.empty());
+      const std::vector<float> values = DecodedValues(op_case.plan.weights[*op.bias]);
+      EXPECT_EQ(Values(*packed, 35), values) << one.divisor;
+      EXPECT_EQ(Values(*floats, 35), values);
+      const float largest = std::abs(
+          *std::ranges::max_element(values, {}, [](float value) { return std::abs(value); }));
+      EXPECT_EQ(packed->largest, largest);
+      EXPECT_EQ(floats->largest, largest);
+      EXPECT_EQ(packed->Memory().size(), 48 * (one.integers ? sizeof(int16_t) : sizeof(float)));
     }
   }
 }

@@ -119,8 +119,8 @@ uint64_t StreamBytes() {
 
 std::vector<StepTraffic> FullTraffic(const Model& model, const TokenPath& path) {
   std::vector<StepTraffic> traffic = Traffic(model, path);
-  traffic.push_back(QueryTraffic(model.plan(), model.layout(), model.backend().real_bytes, path,
-                                 QueryWords::kEvery));
+  traffic.push_back(QueryTraffic(model.plan(), model.layout(), model.backend().real_bytes,
+                                 model.kernels(), path, QueryWords::kEvery));
   return traffic;
 }
 
@@ -246,7 +246,8 @@ TEST(TrafficOf, AClusterThatStaysClosedTouchesNothing) {
     const TokenPath path = {6, 0, {0, 2}};
     uint64_t bytes = 0;
     for (const FrameRange& range :
-         QueryTraffic(model->plan(), model->layout(), sizeof(float), path, words).read) {
+         QueryTraffic(model->plan(), model->layout(), sizeof(float), model->kernels(), path, words)
+             .read) {
       bytes += range.bytes;
     }
     return bytes;
@@ -314,7 +315,9 @@ TEST(QueryMemory, OnlyQueriesTouchItAndTheyTouchNothingElseButState) {
 }
 
 // Logits that a kernel can make again are written only where every word is looked at.
-TEST(TrafficOf, AQueryOfFewWordsWritesNoLogitsOfALargeCluster) {
+// A query of few words does not store them; that of all words stores them in its answer, unless
+// they might not be finite.
+TEST(TrafficOf, LogitsOfALargeClusterAreNotInTheStream) {
 #ifndef KINGLET_HAVE_CPU_BACKEND
   GTEST_SKIP() << "the build has no vector kernels";
 #else
@@ -322,14 +325,24 @@ TEST(TrafficOf, AQueryOfFewWordsWritesNoLogitsOfALargeCluster) {
   options.bits = 9;
   options.bins = 1;
   options.vocabulary_size = 65700;
+  options.quantised = true;
   const auto model = Open(options, "cpu");
   const TokenPath path{0, 0, ClusterSet{0}};
+  std::vector<Kernel> kernels(model->kernels().begin(), model->kernels().end());
   const auto bytes = [&](QueryWords words) {
-    return Distinct(*model, TrafficOf(model->plan(), model->layout(), sizeof(float),
-                                      model->kernels(), path, words));
+    auto traffic = TrafficOf(model->plan(), model->layout(), sizeof(float), kernels, path, words);
+    traffic.push_back(
+        QueryTraffic(model->plan(), model->layout(), sizeof(float), kernels, path, words));
+    return Distinct(*model, traffic);
   };
-  EXPECT_EQ(bytes(QueryWords::kEvery) - bytes(QueryWords::kNamed), 65700 * sizeof(float));
-  EXPECT_EQ(bytes(QueryWords::kLikely), bytes(QueryWords::kNamed));
+  const uint64_t of_all = bytes(QueryWords::kEvery);
+  EXPECT_EQ(of_all, bytes(QueryWords::kNamed));
+  EXPECT_EQ(of_all, bytes(QueryWords::kLikely));
+  EXPECT_EQ(ClusterMadeInAnswer(model->plan(), kernels), 0u);
+  for (Kernel& kernel : kernels) kernel.has_finite_logits = {};
+  EXPECT_EQ(ClusterMadeInAnswer(model->plan(), kernels), std::nullopt);
+  EXPECT_EQ(bytes(QueryWords::kEvery), of_all + 65700 * sizeof(float));
+  EXPECT_EQ(bytes(QueryWords::kNamed), of_all);
 #endif
 }
 

@@ -168,8 +168,8 @@ TEST(Measure, TheFloorIsThatOfTheBytesTouched) {
     const size_t real_bytes = model->backend().real_bytes;
     const TokenPath path{6, 0, {0, 1, 2}};  // window 6, cache 4
     auto traffic = TrafficOf(model->plan(), model->layout(), real_bytes, model->kernels(), path);
-    traffic.push_back(
-        QueryTraffic(model->plan(), model->layout(), real_bytes, path, QueryWords::kEvery));
+    traffic.push_back(QueryTraffic(model->plan(), model->layout(), real_bytes, model->kernels(),
+                                   path, QueryWords::kEvery));
     const std::vector<std::byte> memory(model->layout().scratch_bytes +
                                         model->layout().state_bytes);
     const StreamMemory stream{memory.data(), memory.data() + model->layout().scratch_bytes,
