@@ -152,7 +152,8 @@ OpCase WithoutWeights(const OpCase& op_case, std::vector<TensorView>& views,
     if (auto* dense = std::get_if<DenseView>(&view.values)) blank(dense->bytes);
     if (auto* packed = std::get_if<PackedView>(&view.values)) {
       blank(packed->codes);
-      blank(packed->scales.bytes);
+      // A divisor says whether a kernel keeps integers, so it stays.
+      if (packed->rule != ScaleRule::kDividePerTensor) blank(packed->scales.bytes);
     }
     // An embedding's codes say which rows are read, so they stay.
     auto* coded = std::get_if<CodedView>(&view.values);
