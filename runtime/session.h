@@ -118,9 +118,10 @@ class Session {
   // Another session of the same model with so many lanes, one thread, and these options otherwise.
   Result<std::unique_ptr<Session>> CreateAlike(uint32_t lanes) const;
 
-  // Stops the call that is running, or, if none is, the next one that computes something: it stops
-  // before its next step and returns KINGLET_CANCELLED. Later calls run normally. Any thread may
-  // call this. On a device the steps of one token, and those of one cluster, count as one step.
+  // Stops the call that is running before its next step, or else the next call that computes
+  // something; that one returns KINGLET_CANCELLED. Later calls run normally. Any thread may call
+  // this. The last steps of a query for all words count as one step. On a device the steps of one
+  // token do, and those of one cluster.
   void Cancel();
   // For calls made of several sessions' calls: KINGLET_CANCELLED if Cancel was called since the
   // last call that it stopped.

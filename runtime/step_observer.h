@@ -12,6 +12,7 @@ struct StreamFrame;
 
 // Called for each step, with the frames of all streams that take it together. On a device the step
 // has ended when the function is called, and the frames' memory is not what the step worked on.
+// Logits may not be in their buffer (StreamFrame::keeps_logits and logits). Must not throw.
 using StepObserver = std::function<void(const Step& step, std::span<const StreamFrame> frames)>;
 struct StepObservers {
   StepObserver before, after;  // an empty one is not called

@@ -61,12 +61,14 @@ class MatVecKernel {
     BatchOf({&frame, 1}, memory).Multiply(*vector_, *weight_, panels, chunk_pairs_, finish_);
   }
   bool can_drop_logits() const { return sums_ && weight_->cols() <= kDroppedCols; }
-  // Kernel::has_finite_logits. A logit is a sum of products of integers, times scale and step, and
-  // a bias.
+  bool can_bound_logits() const {
+    return can_drop_logits() && weight_->integer() && x_.gives_codes();
+  }
+  // Kernel::has_finite_logits, if the above is true. A logit is a sum of products of integers,
+  // times scale and step, and a bias.
   bool HasFiniteLogits(StreamFrame frame) const {
     ProductInput::Memory memory;
     const ProductVector x = x_.Read(frame, true, memory, 0);
-    if (x.codes == nullptr) return false;
     const double largest_product = std::ldexp(1.0, weight_->bits() - 1) * -double{INT16_MIN};
     const double largest_sum = static_cast<double>(weight_->cols()) * largest_product;
     const double largest =
@@ -87,7 +89,7 @@ class MatVecKernel {
   static constexpr size_t kLeastBlocks = 64;
   // Of a wider matrix, to make logits again would cost more than to write and read them.
   static constexpr size_t kDroppedCols = 64;
-  // A row's bias is a quarter of what a product of so few columns reads for it.
+  // A row's bias is a third of what a product of so few columns reads for it.
   static constexpr size_t kFewColumns = 4;
   // Vectors whose logits of a block fit in the first-level cache, which they would not do if they
   // all began at the same place of 4,096 bytes.
@@ -200,7 +202,7 @@ Kernel BindOp(const MatVec& op, const BindContext& context) {
       kernel.MakeLogits(frame, first, count);
     };
   }
-  if (kernel.can_drop_logits() && RowReader::IntegerBits(weight) != 0) {
+  if (kernel.can_bound_logits()) {
     bound.has_finite_logits = [kernel](const StreamFrame& frame) {
       return kernel.HasFiniteLogits(frame);
     };

@@ -92,6 +92,8 @@ class ProductInput {
   bool ServedWith(int weight_bits) const;
   size_t ChunkPairsWith(int weight_bits) const;
 
+  // Whether what is multiplied are codes with a step.
+  bool gives_codes() const { return x_.code16() || fixed_point_; }
   // Whether the buffer itself holds the reals that are multiplied.
   bool as_is() const { return x_.real() && !fixed_point_; }
   const float* Reals(const StreamFrame& frame) const { return x_.slot.At<float>(frame); }

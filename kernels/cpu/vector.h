@@ -108,7 +108,7 @@ struct IntegerBiases {
 };
 
 // What is added to each row's product, and whether it is rectified, before it is stored in y[row].
-// At most one of the two kinds of biases is not null; if both are, nothing is added.
+// Biases are floats or integers, and the other pointer is null; if both are null, nothing is added.
 struct Finish {
   const float* bias = nullptr;  // [rows], padded to a whole panel, 64-byte aligned
   bool relu = false;

@@ -99,8 +99,8 @@ bool IsExact(const Biases& biases, int bits, float divisor) {
   return true;
 }
 
-// Biases as the integers that the file has. False, and nothing written: it has none, or they would
-// give other floats.
+// Biases as the integers that the file has. False, and no integers: it has none, or they would give
+// other floats.
 bool TakeIntegers(const TensorView& view, Biases& biases) {
   const PackedView* const packed = view.packed();
   if (packed == nullptr || packed->rule != ScaleRule::kDividePerTensor) return false;

@@ -50,6 +50,7 @@ struct Work {
 };
 
 void FinishRow(const float* sums, size_t rows, const cpu::Finish& finish, float* y) {
+  // Matrices of reals have no integer biases (MatVecKernel).
   if (finish.bias == nullptr && !finish.relu) {
     std::memcpy(y, sums, rows * sizeof(float));
     return;

@@ -164,10 +164,17 @@ class StepTracer {
   StepTraffic& traffic_;
 };
 
-std::optional<BufferId> LogitsInAnswer(const Plan& plan, std::span<const Kernel> kernels) {
+// The logits that a query makes in its answer; none.
+std::optional<BufferId> LogitsInAnswer(const Plan& plan, std::span<const Kernel> kernels,
+                                       QueryWords words) {
+  if (words != QueryWords::kAnswer) return std::nullopt;
   const std::optional<size_t> cluster = ClusterMadeInAnswer(plan, kernels);
   if (!cluster) return std::nullopt;
   return plan.clusters[*cluster].logits;
+}
+
+bool LooksAtAll(QueryWords words) {
+  return words == QueryWords::kEvery || words == QueryWords::kAnswer;
 }
 
 }  // namespace
@@ -179,13 +186,13 @@ std::vector<StepTraffic> TrafficOf(const Plan& plan, const BufferLayout& layout,
   const uint32_t token = embedding.bins[path.bin].first;
   const BufferFinder buffers(plan, layout, real_bytes);
   std::vector<StepTraffic> traffic(plan.steps.size());
-  const std::optional<BufferId> in_answer = LogitsInAnswer(plan, kernels);
+  const std::optional<BufferId> in_answer = LogitsInAnswer(plan, kernels, words);
   std::optional<BufferId> dropped;  // the normaliser's step follows the product's
   for (size_t i = 0; i < plan.steps.size(); ++i) {
     if (!RunsOn(plan, path, i)) continue;
     if (kernels[i].make_logits) {
       const BufferId logits = std::get<MatVec>(plan.steps[i].op).y;
-      if (words != QueryWords::kEvery || logits == in_answer) dropped = logits;
+      if (!LooksAtAll(words) || logits == in_answer) dropped = logits;
     }
     StepTraffic& step = traffic[i];
     const bool embeds = std::holds_alternative<EmbedRow>(plan.steps[i].op);
@@ -220,13 +227,13 @@ uint64_t OwnBytes(const Plan& plan, const BufferLayout& layout, size_t real_byte
 StepTraffic QueryTraffic(const Plan& plan, const BufferLayout& layout, size_t real_bytes,
                          std::span<const Kernel> kernels, const TokenPath& path, QueryWords words) {
   const BufferFinder buffers(plan, layout, real_bytes);
-  const std::optional<BufferId> in_answer = LogitsInAnswer(plan, kernels);
+  const std::optional<BufferId> in_answer = LogitsInAnswer(plan, kernels, words);
   StepTraffic traffic;
   for (const ClusterPlan& cluster : plan.clusters) {
     if (!RunsOn(plan, path, cluster.steps.begin)) continue;
     traffic.read.push_back(buffers.Range(cluster.normaliser));
     if (words == QueryWords::kLikely) traffic.read.push_back(buffers.Range(cluster.blocks.largest));
-    if (words == QueryWords::kEvery && cluster.logits != in_answer) {
+    if (LooksAtAll(words) && cluster.logits != in_answer) {
       traffic.read.push_back(buffers.Range(cluster.logits));
     }
   }

@@ -39,13 +39,13 @@ uint64_t OwnBytes(const Plan& plan, const BufferLayout& layout, size_t real_byte
 enum class QueryWords : uint8_t {
   kNamed,   // given words
   kLikely,  // the words of blocks whose largest logit says that they can be among the best
-  kEvery    // all words
+  kEvery,   // all words, whose clusters were computed for several streams together before
+  kAnswer   // all words of one stream, written where ClusterMadeInAnswer has its logits made
 };
 
 // The traffic of each step of the plan; empty for one that the path does not run. The token is the
 // first word of the path's bin; all words of a bin touch the same amount. For a query that does not
-// look at every word, kernels do not store logits that they can make again (Kernel::make_logits);
-// for one that does, the answer's memory takes those of ClusterMadeInAnswer.
+// look at every word, kernels do not store logits that they can make again (Kernel::make_logits).
 // REQUIRES: kernels and layout are the plan's, for reals of `real_bytes` bytes.
 std::vector<StepTraffic> TrafficOf(const Plan& plan, const BufferLayout& layout, size_t real_bytes,
                                    std::span<const Kernel> kernels, const TokenPath& path,

@@ -120,12 +120,18 @@ Result<const T*> Distribution<T>::OpenClusterAt(QueriedStream<T>& stream, size_t
     KINGLET_RETURN_IF_ERROR(OpenCluster(alone, index));
     return own.View(stream.frame, index).logits;
   };
-  const std::optional<size_t> maker = own.MakerOfLogits(index);
-  const bool is_open = own.opened_.Contains(index);
-  if (!maker || (is_open && !own.dropped_.Contains(index))) return in_frame();
-  StreamFrame frame = stream.frame;
-  if constexpr (std::is_same_v<T, float>) frame.logits = logits;
-  if (!is_open) {
+  if constexpr (!std::is_same_v<T, float>) {
+    return in_frame();
+  } else {
+    const std::optional<size_t> maker = own.MakerOfLogits(index);
+    const bool is_open = own.opened_.Contains(index);
+    if (!maker || (is_open && !own.dropped_.Contains(index))) return in_frame();
+    StreamFrame frame = stream.frame;
+    frame.logits = logits;
+    if (is_open) {
+      own.NeedLogits(frame, index, 0, own.plan().clusters[index].size);
+      return logits;
+    }
     const StepRange steps = own.plan().clusters[index].steps;
     KINGLET_RETURN_IF_ERROR(
         RunSteps(own.model_, {steps.begin, *maker}, {&stream.frame, 1}, own.execution_));
@@ -133,10 +139,8 @@ Result<const T*> Distribution<T>::OpenClusterAt(QueriedStream<T>& stream, size_t
     if (!is_finite || !is_finite(stream.frame)) return in_frame();
     KINGLET_RETURN_IF_ERROR(RunSteps(own.model_, {*maker, steps.end}, {&frame, 1}, own.execution_));
     KINGLET_RETURN_IF_ERROR(own.TakeCluster(frame, index, Logits::kDropped));
-  } else {
-    own.NeedLogits(frame, index, 0, own.plan().clusters[index].size);
+    return logits;
   }
-  return logits;
 }
 
 template <class T>
@@ -167,7 +171,15 @@ template <class T>
 void Distribution<T>::NeedLogits(const StreamFrame& frame, size_t index, uint64_t first,
                                  uint64_t count) const {
   if (!dropped_.Contains(index)) return;
-  model_.kernels()[*MakerOfLogits(index)].make_logits(frame, first, count);
+  const Kernel& maker = model_.kernels()[*MakerOfLogits(index)];
+  if (count != plan().clusters[index].size) return maker.make_logits(frame, first, count);
+  constexpr size_t kEach = 16 * kSumBlock;
+  const auto make = [&](Chunks chunks) {
+    const uint64_t begin = chunks.begin * kEach,
+                   end = std::min<uint64_t>(chunks.end * kEach, count);
+    maker.make_logits(frame, begin, end - begin);
+  };
+  RunChunks((count + kEach - 1) / kEach, make, execution_.team.get());
 }
 
 template <class T>

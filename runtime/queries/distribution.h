@@ -121,7 +121,7 @@ class Distribution {
   static Status Open(std::span<QueriedStream<T>> streams, StepRange steps, Logits logits,
                      std::initializer_list<BufferId> results, const Needs& needs, const Take& take);
   Status TakeCluster(const StreamFrame& frame, size_t index, Logits logits);
-  // The step whose kernel makes dropped logits of a cluster again; null: none drops them.
+  // The step whose kernel makes dropped logits of a cluster again; none: they are not dropped.
   std::optional<size_t> MakerOfLogits(size_t index) const;
   Status ClusterNotFinite(const StreamFrame& frame, size_t index) const;
 

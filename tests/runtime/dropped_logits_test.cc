@@ -211,6 +211,44 @@ TEST_P(DroppedLogits, ACancelledDistributionWritesNothing) {
   }
 }
 
+// So many words that workers help to write them in the memory of the answer.
+TEST(ADistribution, OfTwoThreadsHasTheBitsOfTheReference) {
+  TinySoftmax softmax;
+  softmax.tails = {300007, 9};
+  softmax.bits = 9;
+  softmax.tail_columns = 4;
+  softmax.tail_input = TailInput::kFixedPoint15;
+  ModelDraft draft = TinyMicronetWith(
+      softmax, {.quantised = true, .bits = 9, .vocabulary = false, .cache_capacity = 7});
+  Quantised biases;
+  biases.bits = 9;
+  biases.rule = ScaleRule::kDividePerTensor;
+  biases.scales = {97.3f};
+  TestRandom random(4);
+  for (uint32_t i = 0; i < softmax.tails[0]; ++i) {
+    biases.codes.push_back(static_cast<int16_t>(static_cast<int>(random.Below(512)) - 256));
+  }
+  draft.tensors.push_back({"output.tail.0.bias", {softmax.tails[0]}, std::move(biases), false});
+  for (Block& block : draft.description.blocks) {
+    auto* const own = std::get_if<AdaptiveSoftmax>(&block);
+    if (own != nullptr) own->tails[0].bias = static_cast<TensorId>(draft.tensors.size() - 1);
+  }
+  const auto expected = Start(Open(draft, "ref")), one = Start(Open(draft, "cpu")),
+             two = Start(Open(draft, "cpu"), {.threads = 2});
+  for (const uint32_t id : Tokens(4, expected->model().vocabulary_size())) {
+    for (Session* const session : {expected.get(), one.get(), two.get()}) {
+      ASSERT_TRUE(session->StepToken(id).ok());
+    }
+    const std::vector<double> all = Full(*expected);
+    const std::vector<float> floats(all.begin(), all.end());
+    for (Session* const session : {one.get(), two.get()}) {
+      ASSERT_TRUE(FullFloats(*session) == floats);
+      ASSERT_TRUE(Full(*session) == all);  // makes the logits again
+      ASSERT_EQ(*session->LogProbability(300000), all[300000]);
+    }
+  }
+}
+
 // Scales with which logits can overflow, and do in the second case.
 TEST(ADistribution, OfLogitsThatAreNotFiniteWritesNothing) {
   TinySoftmax softmax;

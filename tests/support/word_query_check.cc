@@ -297,6 +297,7 @@ class Checker {
     std::vector<double> probabilities(words_);
     KINGLET_RETURN_IF_ERROR(session_->Probabilities(std::span<double>(probabilities)));
     full_sum_work_ = Operations();
+    KINGLET_RETURN_IF_ERROR(session_->ComputeAll());  // every logit is in the frame
     const std::vector<uint64_t> begins = BeginsByBruteForce<T>(*model_, frame_);
     ++report_.states;
     for (const double share : {1e-9, 0.1, 0.5, 0.9, 0.95, 1.0}) {

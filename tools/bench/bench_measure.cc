@@ -137,8 +137,8 @@ struct KindMemory {
   std::vector<MemoryRange> all;
 };
 
-QueryWords WordsOf(BenchMode mode) {
-  if (mode == BenchMode::kFull) return QueryWords::kEvery;
+QueryWords WordsOf(BenchMode mode, size_t lanes) {
+  if (mode == BenchMode::kFull) return lanes == 1 ? QueryWords::kAnswer : QueryWords::kEvery;
   return mode == BenchMode::kTopK ? QueryWords::kLikely : QueryWords::kNamed;
 }
 
@@ -146,6 +146,7 @@ KindMemory MemoryOf(const Model& model, const BenchQuery& query, const StepKind&
                     const BlankStreams& streams, const std::vector<MemoryRange>& answers) {
   const Plan& plan = model.plan();
   const size_t real_bytes = model.backend().real_bytes;
+  const QueryWords words = WordsOf(query.mode, kind.size());
   KindMemory memory;
   memory.steps.resize(plan.steps.size() + 1);
   const auto add = [](const std::vector<MemoryRange>& from, std::vector<MemoryRange>& to) {
@@ -154,9 +155,8 @@ KindMemory MemoryOf(const Model& model, const BenchQuery& query, const StepKind&
   for (size_t lane = 0; lane < kind.size(); ++lane) {
     const TokenPath& path = kind[lane];
     std::vector<StepTraffic> traffic =
-        TrafficOf(plan, model.layout(), real_bytes, model.kernels(), path, WordsOf(query.mode));
-    traffic.push_back(
-        QueryTraffic(plan, model.layout(), real_bytes, model.kernels(), path, WordsOf(query.mode)));
+        TrafficOf(plan, model.layout(), real_bytes, model.kernels(), path, words);
+    traffic.push_back(QueryTraffic(plan, model.layout(), real_bytes, model.kernels(), path, words));
     for (size_t i = 0; i < traffic.size(); ++i) {
       add(DistinctMemory({&traffic[i], 1}, {&streams[lane], 1}), memory.steps[i]);
     }

@@ -25,7 +25,7 @@ struct Shape {
 };
 
 // The product and its normaliser; `y_more` logits are no rows of the product.
-OpCase Cluster(const Shape& shape, uint64_t y_more = 0) {
+OpCase Cluster(const Shape& shape, uint64_t y_more = 0, bool real_x = false) {
   CaseBuilder builder("", shape.rows + shape.cols);
   MatVec product{};
   product.weight = builder.Matrix(shape.rows, shape.cols,
@@ -33,7 +33,7 @@ OpCase Cluster(const Shape& shape, uint64_t y_more = 0) {
   if (shape.bias == Bias::kFloats) product.bias = builder.DenseVector(shape.rows);
   if (shape.bias == Bias::kIntegers9) product.bias = builder.DividedVector(shape.rows, 9);
   if (shape.bias == Bias::kIntegers16) product.bias = builder.DividedVector(shape.rows, 16);
-  product.x = builder.Vector("x", shape.cols, shape.bits == 0 ? 0 : 9, Fill::kRandom);
+  product.x = builder.Vector("x", shape.cols, shape.bits == 0 || real_x ? 0 : 9, Fill::kRandom);
   product.y = builder.Reals("y", shape.rows + y_more, Fill::kRandom);
   LogSumExp normaliser{};
   normaliser.x = product.y;
@@ -139,6 +139,17 @@ TEST(LogitBlocks, OfAProductAreThoseOfTheReference) {
         }
       }
     }
+  }
+}
+
+TEST(LogitBlocks, OfAVectorOfRealsMayBeAnything) {
+  const OpCase cluster = Cluster({65536, 4, 9, Bias::kNone}, 0, true);
+  const BufferLayout layout = LayOut(cluster.plan, sizeof(float)).value();
+  for (const Target target : SupportedTargets()) {
+    const auto kernels = BindWith(FindVectorFunctions(target), cluster.plan, layout);
+    ASSERT_TRUE(kernels.ok());
+    EXPECT_EQ(bool{kernels->front().make_logits}, FindVectorFunctions(target) != nullptr);
+    EXPECT_FALSE(kernels->front().has_finite_logits);
   }
 }
 
