@@ -187,11 +187,10 @@ SharedBiases WeightStore::BiasesOf(WeightId id, bool prefers_integers) {
   if (shared) return shared;
   auto biases = std::make_shared<Biases>();
   if (!prefers_integers || !TakeIntegers(plan_.weights[id], *biases)) {
-    const std::vector<float> values = DecodedValues(plan_.weights[id]);
-    biases->values.resize(PaddedRows(values.size()));
-    const auto end = std::copy(values.begin(), values.end(), biases->values.begin());
-    std::fill(end, biases->values.end(), 0.0f);
-    for (const float value : values) biases->largest = std::max(biases->largest, std::abs(value));
+    biases->values = Vector(id);
+    for (const float value : *biases->values) {
+      biases->largest = std::max(biases->largest, std::abs(value));
+    }
   }
   Keep(id);
   shared = std::move(biases);

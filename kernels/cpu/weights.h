@@ -40,27 +40,28 @@ struct BlockedCodes {
   }
 };
 
+using SharedPanels = std::shared_ptr<const Panels>;
+using SharedVector = std::shared_ptr<const AlignedVector<float>>;
+using SharedCodes = std::shared_ptr<const BlockedCodes>;
+
 // The biases of a product's rows.
 struct Biases {
-  AlignedVector<float> values;      // as Finish::bias, or
+  SharedVector values;              // as Finish::bias, or
   AlignedVector<int16_t> integers;  // as IntegerBiases
   float unit = 0, rest = 0;
   float largest = 0;  // magnitude of a bias
 
   Finish finish(bool relu) const {
-    return {values.empty() ? nullptr : values.data(),
+    return {values != nullptr ? values->data() : nullptr,
             relu,
             {integers.empty() ? nullptr : integers.data(), unit, rest}};
   }
   MemoryRange Memory() const {
-    return integers.empty() ? std::as_bytes(std::span(values)) : std::as_bytes(std::span(integers));
+    return values != nullptr ? std::as_bytes(std::span(*values))
+                             : std::as_bytes(std::span(integers));
   }
 };
-
-using SharedPanels = std::shared_ptr<const Panels>;
-using SharedVector = std::shared_ptr<const AlignedVector<float>>;
 using SharedBiases = std::shared_ptr<const Biases>;
-using SharedCodes = std::shared_ptr<const BlockedCodes>;
 
 // Throws std::bad_alloc.
 class WeightStore {

@@ -72,7 +72,8 @@ TEST_F(WeightStoreTest, KeepsRealsAndDividedIntegersAsReals) {
 
 // The biases that a product adds, by their definition.
 std::vector<float> Values(const Biases& biases, size_t count) {
-  std::vector<float> values(biases.values.begin(), biases.values.end());
+  std::vector<float> values;
+  if (biases.values != nullptr) values.assign(biases.values->begin(), biases.values->end());
   for (const int16_t integer : biases.integers) {
     const auto exact = static_cast<float>(integer);
     values.push_back(std::fma(exact, biases.unit, exact * biases.rest));
