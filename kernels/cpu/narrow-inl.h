@@ -55,18 +55,19 @@ struct NarrowPanels {
     for (size_t i = 0; i < kInputs; ++i) y[i] = vectors[i].y;
     size_t row = panel * kPanelRows;
     const uint64_t* signs = SignsAfter<kForm>(weight.signs, panel);
-    // Calls finish_rows(products, first row, vector) for each vector and kWidth rows of the panel
-    // at `row` and `signs`, and goes on to the next panel.
-    const auto multiply = [&](auto finish_rows) HWY_ATTR {
+    // For each kWidth rows of the panel at `row` and `signs`, finish = of_rows(first row) and then
+    // finish(products, vector) for each vector. Goes on to the next panel.
+    const auto multiply = [&](const auto& of_rows) HWY_ATTR {
       const std::byte* const codes = all_codes + row * kRowBytes;
       for (size_t g = 0; g < kGroups; ++g) {
         const BlockCodes<kForm> block(codes, signs, g * kWidth);
         const auto scales = hn::Load(d, all_scales + row + g * kWidth);
+        const auto finish_products = of_rows(row + g * kWidth);
         for (size_t i = 0; i < kInputs; ++i) {
           auto sum = Products::Add(d32, hn::Zero(d32), block.template Pair<0>(), pairs[i][0]);
           sum = Products::Add(d32, sum, block.template Pair<1>(), pairs[i][1]);
           const auto scale = hn::Mul(scales, steps[i]);
-          finish_rows(hn::Mul(hn::ConvertTo(d, sum), scale), row + g * kWidth, i);
+          finish_products(hn::Mul(hn::ConvertTo(d, sum), scale), i);
         }
       }
       row += kPanelRows;
@@ -76,17 +77,21 @@ struct NarrowPanels {
     for (auto& of_vector : largest) of_vector = LeastReals();
     const size_t first = row;
     const size_t rows = weight.rows < end * kPanelRows ? weight.rows : end * kPanelRows;
-    // Whole panels. `biases` has the numbers from which bias_at(row) makes those of kWidth rows.
+    // Whole panels. `biases` has the numbers from which bias_at(row) makes those of kWidth rows,
+    // once for all vectors.
     const auto multiply_panels = [&](const auto* biases, const auto& bias_at) HWY_ATTR {
       while (row + kPanelRows <= rows) {
         const size_t ahead = row + kAhead * kPanelRows;
         hwy::Prefetch(all_codes + ahead * kRowBytes);
         hwy::Prefetch(all_scales + ahead);
         hwy::Prefetch(biases + ahead);
-        multiply([&](auto value, size_t at, size_t i) HWY_ATTR {
-          const auto finished = hn::Add(value, bias_at(at));
-          hn::StoreU(finished, d, y[i] + at);
-          largest[i] = Larger(finished, largest[i]);
+        multiply([&](size_t at) HWY_ATTR {
+          const auto bias = bias_at(at);
+          return [&, at, bias](auto value, size_t i) HWY_ATTR {
+            const auto finished = hn::Add(value, bias);
+            hn::StoreU(finished, d, y[i] + at);
+            largest[i] = Larger(finished, largest[i]);
+          };
         });
       }
     };
@@ -101,8 +106,10 @@ struct NarrowPanels {
     }
     const size_t seen = row - first;
     while (row < rows) {
-      multiply([&](auto value, size_t at, size_t i)
-                   HWY_ATTR { FinishRows(finish, value, at, weight.rows, y[i]); });
+      multiply([&](size_t at) HWY_ATTR {
+        return [&, at](auto value, size_t i)
+                   HWY_ATTR { FinishRows(finish, value, at, weight.rows, y[i]); };
+      });
     }
     for (size_t i = 0; i < kInputs; ++i) {
       if (vectors[i].largest == nullptr || first == rows) continue;
