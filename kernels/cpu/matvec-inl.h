@@ -95,6 +95,7 @@ struct IntegerPanels {
                                   Accumulators& sums) {
     if constexpr (kIsOfFields && kInputs > 1) return AddFields(codes, stride, ahead, x, sums);
     if constexpr (kRests) return AddRests(codes, stride, ahead, *x, sums);
+    if constexpr (kInputs > 4) return AddDecoded(codes, signs, stride, ahead, x, sums);
     const Sums d32;
     hn::Vec<Codes> both[kInputs * kPairs];
     for (size_t b = 0; b < kInputs * kPairs; ++b) {
@@ -111,6 +112,31 @@ struct IntegerPanels {
             sum = Products::Add(d32, sum, pair_codes, both[i * kPairs + pair]);
           }
         });
+      }
+    }
+  }
+
+  // The same, with the codes of all panels in registers, which have no room for all of x.
+  static HWY_INLINE void AddDecoded(const std::byte* codes, const uint64_t* signs, size_t stride,
+                                    size_t ahead, const int16_t* const (&x)[kInputs],
+                                    Accumulators& sums) {
+    static_assert(kVectors == kPanels);
+    const Sums d32;
+    hn::Vec<Codes> decoded[kPairs * kPanels];
+    for (size_t p = 0; p < kPanels; ++p) {
+      const std::byte* at = codes + p * stride * kBlockBytes;
+      hwy::Prefetch(at + ahead * kBlockBytes);
+      ForEachPair(Block(at, SignsAfter<kForm>(signs, p * stride), 0),
+                  [&](size_t pair, hn::Vec<Codes> pair_codes)
+                      HWY_ATTR { decoded[pair * kPanels + p] = InRegister(pair_codes); });
+    }
+    for (size_t i = 0; i < kInputs; ++i) {
+      for (size_t pair = 0; pair < kPairs; ++pair) {
+        const auto both = InRegister(hn::BitCast(Codes(), hn::Set(d32, LoadPair(x[i] + 2 * pair))));
+        for (size_t p = 0; p < kPanels; ++p) {
+          auto& sum = sums[i * kVectors + p];
+          sum = Products::Add(d32, sum, decoded[pair * kPanels + p], both);
+        }
       }
     }
   }
@@ -315,10 +341,18 @@ struct FormProduct {
   static HWY_INLINE void Multiply(const CodePanels& weight, size_t panel, const Input* inputs,
                                   size_t count, size_t chunk, const Finish& finish) {
     size_t i = 0;
+    // With 16 sums, codes are decoded half as often as for four vectors. Fields are cheap to decode.
     if constexpr (kGroups > 1) {
       for (; i + 8 <= count; i += 8) {
         IntegerPanels<Products, kForm, kPanels, 8>::Multiply(weight, panel, inputs + i, chunk,
                                                              finish);
+      }
+    } else if constexpr (kPanels % 2 == 0 && FieldBits(kForm) == 0) {
+      for (; i + 8 <= count; i += 8) {
+        for (size_t p = 0; p < kPanels; p += 2) {
+          IntegerPanels<Products, kForm, 2, 8>::Multiply(weight, panel + p, inputs + i, chunk,
+                                                         finish);
+        }
       }
     }
     for (; i + 4 <= count; i += 4) {
