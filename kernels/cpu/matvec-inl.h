@@ -341,13 +341,15 @@ struct FormProduct {
   static HWY_INLINE void Multiply(const CodePanels& weight, size_t panel, const Input* inputs,
                                   size_t count, size_t chunk, const Finish& finish) {
     size_t i = 0;
-    // With 16 sums, codes are decoded half as often as for four vectors. Fields are cheap to decode.
+    // Eight vectors with two panels need as many sums as four with four, but bytes are decoded half
+    // as often. Fields and words take few instructions or none.
+    constexpr bool kOfBytes = kForm == CodeForm::kBytes || kForm == CodeForm::kPlanes;
     if constexpr (kGroups > 1) {
       for (; i + 8 <= count; i += 8) {
         IntegerPanels<Products, kForm, kPanels, 8>::Multiply(weight, panel, inputs + i, chunk,
                                                              finish);
       }
-    } else if constexpr (kPanels % 2 == 0 && FieldBits(kForm) == 0) {
+    } else if constexpr (kPanels % 2 == 0 && kOfBytes) {
       for (; i + 8 <= count; i += 8) {
         for (size_t p = 0; p < kPanels; p += 2) {
           IntegerPanels<Products, kForm, 2, 8>::Multiply(weight, panel + p, inputs + i, chunk,
