@@ -115,7 +115,7 @@ class CodedSumsKernel {
   void operator()(StreamFrame& frame, Chunks chunks) const {
     const size_t end = std::min(chunks.end * blocks_of_chunk_, Blocks());
     const size_t begin = chunks.begin * blocks_of_chunk_, first = begin * kBlockWords;
-    const Finish part = FinishFrom(finish_, first);
+    const Finish part = finish_.From(first);
     vector_->coded_sums(codes_->blocks(begin, end), firsts_.data(), partial_.At<float>(frame),
                         divisor_, part, y_.At<float>(frame) + y_offset_ + first);
   }

@@ -138,7 +138,7 @@ class MatVecKernel {
     const auto line = [](const auto* numbers) {
       return std::as_bytes(std::span(numbers, 1)).data();
     };
-    const Finish finish = FinishFrom(finish_, panel * kPanelRows);
+    const Finish finish = finish_.From(panel * kPanelRows);
     const std::byte* biases = line(finish.bias != nullptr ? finish.bias : part.scales);
     // Half a line for each panel: the other lines are the next block's.
     if (finish.integer_bias.integers != nullptr) biases = line(finish.integer_bias.integers);
@@ -157,7 +157,7 @@ class MatVecKernel {
   void MultiplyMany(std::span<StreamFrame> frames, PanelRange panels) const {
     const size_t first_row = y_offset_ + panels.begin * kPanelRows;
     WorkMemory& memory = *frames.front().company.memory;
-    const Finish part = FinishFrom(finish_, panels.begin * kPanelRows);
+    const Finish part = finish_.From(panels.begin * kPanelRows);
     while (!frames.empty()) {
       RealVector vectors[ManyProduct::kMost];
       const size_t count = std::min(frames.size(), ManyProduct::kMost);

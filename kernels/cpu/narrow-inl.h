@@ -33,9 +33,9 @@ struct NarrowPanels {
   static constexpr size_t kAhead = 32;
   static constexpr size_t kRowBytes = kBlockBytes / kPanelRows;
 
-  // Panels [panel, end).
-  static HWY_NOINLINE void Multiply(const CodePanels& weight, size_t panel, size_t end,
-                                    const CodeVector* vectors, const Finish& finish) {
+  // y begins at `first` for the first row of these panels.
+  static HWY_NOINLINE void Multiply(const CodePanels& weight, const CodeVector* vectors,
+                                    size_t first, const Finish& finish) {
     const Sums d32;
     const Reals d;
     hn::Vec<Codes> pairs[kInputs][2];
@@ -52,9 +52,9 @@ struct NarrowPanels {
     const std::byte* const all_codes = weight.codes;
     const float* const all_scales = weight.scales;
     float* y[kInputs];
-    for (size_t i = 0; i < kInputs; ++i) y[i] = vectors[i].y;
-    size_t row = panel * kPanelRows;
-    const uint64_t* signs = SignsAfter<kForm>(weight.signs, panel);
+    for (size_t i = 0; i < kInputs; ++i) y[i] = vectors[i].y + first;
+    size_t row = 0;
+    const uint64_t* signs = weight.signs;
     // For each kWidth rows of the panel at `row` and `signs`, finish = of_rows(first row) and then
     // finish(products, vector) for each vector. Goes on to the next panel.
     const auto multiply = [&](const auto& of_rows) HWY_ATTR {
@@ -75,8 +75,7 @@ struct NarrowPanels {
     };
     hn::Vec<Reals> largest[kInputs];
     for (auto& of_vector : largest) of_vector = LeastReals();
-    const size_t first = row;
-    const size_t rows = weight.rows < end * kPanelRows ? weight.rows : end * kPanelRows;
+    const size_t rows = weight.rows;
     // Whole panels. `biases` has the numbers from which bias_at(row) makes those of kWidth rows,
     // once for all vectors.
     const auto multiply_panels = [&](const auto* biases, const auto& bias_at) HWY_ATTR {
@@ -104,39 +103,66 @@ struct NarrowPanels {
       multiply_panels(biases.integers,
                       [biases](size_t at) HWY_ATTR { return BiasesAt(biases, at); });
     }
-    const size_t seen = row - first;
+    const size_t seen = row;
     while (row < rows) {
       multiply([&](size_t at) HWY_ATTR {
         return [&, at](auto value, size_t i)
-                   HWY_ATTR { FinishRows(finish, value, at, weight.rows, y[i]); };
+                   HWY_ATTR { FinishRows(finish, value, at, rows, y[i]); };
       });
     }
     for (size_t i = 0; i < kInputs; ++i) {
-      if (vectors[i].largest == nullptr || first == rows) continue;
-      *vectors[i].largest = FinishLargest(y[i] + first, seen, rows - first, largest[i]);
+      if (vectors[i].largest == nullptr || rows == 0) continue;
+      *vectors[i].largest = FinishLargest(y[i], seen, rows, largest[i]);
     }
   }
 };
 
+constexpr size_t kNarrowInputs = kGroups == 1 ? 4 : 2;  // 32 registers, or 16
+
+template <class Products, CodeForm kForm>
+HWY_INLINE void MultiplyNarrow(const CodePanels& weight, const CodeVector* vectors, size_t count,
+                               size_t first, const Finish& finish) {
+  size_t i = 0;
+  for (; i + kNarrowInputs <= count; i += kNarrowInputs) {
+    NarrowPanels<Products, kForm, kNarrowInputs>::Multiply(weight, vectors + i, first, finish);
+  }
+  for (; i < count; ++i) {
+    NarrowPanels<Products, kForm, 1>::Multiply(weight, vectors + i, first, finish);
+  }
+}
+
+// Several groups of vectors are all multiplied with a block of rows while that is in the
+// first-level cache. Its integer biases become floats once for all of them.
+template <class Products, CodeForm kForm>
+HWY_NOINLINE void MultiplyNarrowByBlocks(const CodePanels& weight, const CodeVector* vectors,
+                                         size_t count, const Finish& finish) {
+  alignas(64) float biases[kSumBlock];
+  for (size_t first = 0; first < weight.rows; first += kSumBlock) {
+    const size_t rest = weight.rows - first, panel = first / kPanelRows;
+    CodePanels block = weight;
+    block.rows = rest < kSumBlock ? rest : kSumBlock;
+    block.codes += panel * kBlockBytes;
+    block.signs = SignsAfter<kForm>(weight.signs, panel);
+    block.scales += first;
+    Finish of_block = finish.From(first);
+    if (finish.integer_bias.integers != nullptr) {
+      for (size_t row = 0; row < block.rows; row += kWidth) {
+        hn::Store(BiasesAt(of_block.integer_bias, row), Reals(), biases + row);
+      }
+      of_block.bias = biases;
+      of_block.integer_bias = {};
+    }
+    MultiplyNarrow<Products, kForm>(block, vectors, count, first, of_block);
+  }
+}
+
 template <class Products, CodeForm kForm>
 HWY_INLINE void NarrowProduct(const CodePanels& weight, const CodeVector* vectors, size_t count,
                               const Finish& finish) {
-  constexpr size_t kMost = kGroups == 1 ? 4 : 2;  // 32 registers, or 16
-  // Several groups of vectors are multiplied with so many panels while those are in the first-level
-  // cache.
-  constexpr size_t kTurn = kSumBlock / kPanelRows;
-  const size_t panels = (weight.rows + kPanelRows - 1) / kPanelRows;
-  const size_t turn = count > kMost ? kTurn : panels;
-  for (size_t panel = 0; panel < panels; panel += turn) {
-    const size_t end = panels - panel < turn ? panels : panel + turn;
-    size_t i = 0;
-    for (; i + kMost <= count; i += kMost) {
-      NarrowPanels<Products, kForm, kMost>::Multiply(weight, panel, end, vectors + i, finish);
-    }
-    for (; i < count; ++i) {
-      NarrowPanels<Products, kForm, 1>::Multiply(weight, panel, end, vectors + i, finish);
-    }
+  if (count > kNarrowInputs) {
+    return MultiplyNarrowByBlocks<Products, kForm>(weight, vectors, count, finish);
   }
+  MultiplyNarrow<Products, kForm>(weight, vectors, count, 0, finish);
 }
 
 }  // namespace kinglet::cpu::HWY_NAMESPACE

@@ -42,7 +42,7 @@ void ProductBatch::MoveOutputs(float* y, size_t stride, size_t first_row) {
 void ProductBatch::Multiply(const VectorFunctions& vector, const Panels& weight, PanelRange panels,
                             size_t chunk_pairs, const Finish& finish) const {
   const size_t first_row = panels.begin * kPanelRows;
-  const Finish part = FinishFrom(finish, first_row);
+  const Finish part = finish.From(first_row);
   if (integer_) {
     CodeVector codes[kMost];
     for (size_t i = 0; i < count_; ++i) {

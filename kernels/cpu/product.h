@@ -27,13 +27,6 @@ struct ProductVector {
   }
 };
 
-// The finish of the rows from `first` on, the first of a panel.
-inline Finish FinishFrom(Finish finish, size_t first) {
-  if (finish.bias != nullptr) finish.bias += first;
-  if (finish.integer_bias.integers != nullptr) finish.integer_bias.integers += first;
-  return finish;
-}
-
 // Divides a product's rows into chunks (kernels/backend.h) of whole panels.
 class ProductChunks {
  public:

@@ -113,6 +113,14 @@ struct Finish {
   const float* bias = nullptr;  // [rows], padded to a whole panel, 64-byte aligned
   bool relu = false;
   IntegerBiases integer_bias = {};
+
+  // Of the rows from `row` on, the first of a panel.
+  Finish From(size_t row) const {
+    Finish rest = *this;
+    if (bias != nullptr) rest.bias += row;
+    if (integer_bias.integers != nullptr) rest.integer_bias.integers += row;
+    return rest;
+  }
 };
 
 // A vector that a matrix is multiplied with, and where the product goes: x [cols], y [rows].

@@ -168,7 +168,7 @@ class Products::Product : public cpu::ManyProduct {
                            work.y);
         const size_t count = std::min(tile, vectors.size() - at);
         for (size_t i = 0; i < count; ++i) {
-          FinishRow(work.y + i * stride, rows, cpu::FinishFrom(finish, first - begin),
+          FinishRow(work.y + i * stride, rows, finish.From(first - begin),
                     vectors[at + i].y + (first - begin));
         }
         at += count;

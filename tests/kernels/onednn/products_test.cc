@@ -58,8 +58,7 @@ struct Case {
         vectors.push_back({x.data() + (first + i) * panels->cols(),
                            y.data() + i * rows + begin * cpu::kPanelRows});
       }
-      product->Multiply({begin, end}, vectors, cpu::FinishFrom(finish(), begin * cpu::kPanelRows),
-                        *memory);
+      product->Multiply({begin, end}, vectors, finish().From(begin * cpu::kPanelRows), *memory);
     }
     return y;
   }
