@@ -344,16 +344,12 @@ struct FormProduct {
     // Eight vectors with two panels need as many sums as four with four, but bytes are decoded half
     // as often. Fields and words take few instructions or none.
     constexpr bool kOfBytes = kForm == CodeForm::kBytes || kForm == CodeForm::kPlanes;
-    if constexpr (kGroups > 1) {
+    constexpr size_t kOfEight = kGroups > 1 ? 1 : 2;  // panels
+    if constexpr (kPanels % kOfEight == 0 && (kGroups > 1 || kOfBytes)) {
       for (; i + 8 <= count; i += 8) {
-        IntegerPanels<Products, kForm, kPanels, 8>::Multiply(weight, panel, inputs + i, chunk,
-                                                             finish);
-      }
-    } else if constexpr (kPanels % 2 == 0 && kOfBytes) {
-      for (; i + 8 <= count; i += 8) {
-        for (size_t p = 0; p < kPanels; p += 2) {
-          IntegerPanels<Products, kForm, 2, 8>::Multiply(weight, panel + p, inputs + i, chunk,
-                                                         finish);
+        for (size_t p = 0; p < kPanels; p += kOfEight) {
+          IntegerPanels<Products, kForm, kOfEight, 8>::Multiply(weight, panel + p, inputs + i,
+                                                                chunk, finish);
         }
       }
     }

@@ -22,8 +22,9 @@ class MatVecKernel {
   MatVecKernel(const MatVec& op, const BindContext& context, const ProductInput& x)
       : vector_(&context.vector),
         weight_(context.weights.Matrix(op.weight)),
+        // A bias is a third of what a product of few columns reads for a row.
         biases_(op.bias ? context.weights.BiasesOf(
-                              *op.bias, weight_->integer() && weight_->cols() <= kFewColumns)
+                              *op.bias, weight_->integer() && weight_->cols() <= kNarrowCols)
                         : nullptr),
         x_(x),
         y_(context.layout[op.y]),
@@ -40,7 +41,7 @@ class MatVecKernel {
     const PanelRange panels = chunks_.PanelsOf(chunks);
     if (HasMany(frames)) return MultiplyMany(frames, panels);
     const bool drops = can_drop_logits() && !frames.empty() && !frames.front().keeps_logits &&
-                       frames.front().logits == nullptr;
+                       AnswerOf(frames.front()) == nullptr;
     const size_t most = x_.Together(weight_->integer());
     const size_t together = drops ? std::min(most, kDroppedTogether) : most;
     ProductInput::Memory memory;
@@ -89,8 +90,6 @@ class MatVecKernel {
   static constexpr size_t kLeastBlocks = 64;
   // Of a wider matrix, to make logits again would cost more than to write and read them.
   static constexpr size_t kDroppedCols = 64;
-  // A row's bias is a third of what a product of so few columns reads for it.
-  static constexpr size_t kFewColumns = 4;
   // Vectors whose logits of a block fit in the first-level cache, which they would not do if they
   // all began at the same place of 4,096 bytes.
   static constexpr size_t kDroppedTogether = 8;
@@ -103,11 +102,15 @@ class MatVecKernel {
     context.summed_products->SetSummed(*normaliser);
     return BlockSums(*normaliser, context.layout, context.vector);
   }
+  // Where a query wants the logits instead of in the frame, or null.
+  float* AnswerOf(const StreamFrame& frame) const {
+    return can_drop_logits() ? frame.logits : nullptr;
+  }
   ProductBatch BatchOf(std::span<StreamFrame> frames, ProductInput::Memory& memory) const {
     ProductBatch batch;
     for (StreamFrame& frame : frames) {
-      float* const y =
-          can_drop_logits() && frame.logits != nullptr ? frame.logits : y_.At<float>(frame);
+      float* const answer = AnswerOf(frame);
+      float* const y = answer != nullptr ? answer : y_.At<float>(frame);
       batch.Add(x_.Read(frame, weight_->integer(), memory, batch.count()), y + y_offset_);
     }
     return batch;

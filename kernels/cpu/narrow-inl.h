@@ -24,8 +24,6 @@
 HWY_BEFORE_NAMESPACE();
 namespace kinglet::cpu::HWY_NAMESPACE {
 
-inline constexpr size_t kNarrowCols = 4;
-
 // Products with kInputs vectors, which share the decoded codes.
 template <class Products, CodeForm kForm, size_t kInputs>
 struct NarrowPanels {

@@ -18,6 +18,8 @@ namespace kinglet::cpu {
 
 inline constexpr size_t kPanelRows = 16;
 inline constexpr size_t kPanelsTogether = 4;  // that most products take at once
+// Integer matrices of up to so many columns, one block of bytes, have a product of their own.
+inline constexpr size_t kNarrowCols = 4;
 
 // The layout of integer weights: codes[panel][block], a block being 64 bytes with some columns of
 // 16 rows. Rows and columns are padded with zeros.

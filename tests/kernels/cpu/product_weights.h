@@ -22,7 +22,8 @@ inline const std::vector<ProductShape> kProductShapes = {
 
 struct ProductWeights {
   std::vector<int16_t> codes;  // [rows][cols]
-  std::vector<float> scales, values, bias;
+  std::vector<float> scales, values;
+  AlignedVector<float> bias;
   Panels integers, reals;
 };
 
@@ -49,7 +50,7 @@ inline ProductWeights MakeWeights(const ProductShape& shape, int bits,
   }
   weights.integers =
       Panels::FromCodes(shape.rows, shape.cols, bits, weights.codes, weights.scales, vector);
-  weights.bias.resize((shape.rows + 15) / 16 * 16 + 16);
+  weights.bias.resize((shape.rows + 15) / 16 * 16 + 16, 0.0f);
   for (size_t row = 0; row < shape.rows; ++row) weights.bias[row] = random.Signed();
   return weights;
 }

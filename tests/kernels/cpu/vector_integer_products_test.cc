@@ -107,6 +107,43 @@ TEST_P(ManyVectors, IntegerProductsAreExactAtTheLimitOfSmallCodes) {
   }
 }
 
+// Integers times a unit and a rest are the same biases as their floats. Rows are more than a block,
+// and vectors more than one group.
+TEST_P(ManyVectors, IntegerBiasesAddWhatTheirFloatsAdd) {
+  constexpr float kDivisor = 37.0f, kUnit = 1 / kDivisor;
+  const auto rest = static_cast<float>(1 / double{kDivisor} - double{kUnit});
+  TestRandom random(3);
+  for (const ProductShape shape : {ProductShape{2100, 4}, {2048, 3}, {1040, 4}, {70, 33}}) {
+    const ProductWeights weights = MakeWeights(shape, 9, *functions_, random);
+    AlignedVector<int16_t> integers(weights.bias.size());
+    for (int16_t& integer : integers) integer = static_cast<int16_t>(random.Below(511)) - 255;
+    std::vector<int16_t> x(shape.cols);
+    for (int16_t& code : x) code = static_cast<int16_t>(random.Below(511)) - 255;
+    for (const size_t count : {1u, 2u, 3u, 4u, 5u, 9u}) {
+      std::vector<AlignedVector<float>> y(count);
+      std::vector<CodeVector> vectors;
+      for (size_t i = 0; i < count; ++i) {
+        y[i].resize(shape.rows);
+        vectors.push_back({x.data(), 0.25f * static_cast<float>(i + 1), y[i].data(), nullptr});
+      }
+      functions_->integer_product(weights.integers.code_panels(), vectors.data(), count,
+                                  ChunkPairs(9, 255),
+                                  {nullptr, false, {integers.data(), kUnit, rest}});
+      for (size_t row = 0; row < shape.rows; ++row) {
+        int64_t sum = 0;
+        for (size_t col = 0; col < shape.cols; ++col) {
+          sum += int64_t{weights.codes[row * shape.cols + col]} * x[col];
+        }
+        for (size_t i = 0; i < count; ++i) {
+          const float product = static_cast<float>(sum) * (weights.scales[row] * vectors[i].step);
+          ASSERT_EQ(y[i][row], product + static_cast<float>(integers[row]) / kDivisor)
+              << "row " << row << ", " << shape.cols << " columns, " << i << " of " << count;
+        }
+      }
+    }
+  }
+}
+
 // Of a matrix of four columns the largest element is found while the product is made.
 TEST_P(ManyVectors, LargestElementIsThatOfTheReference) {
   constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();

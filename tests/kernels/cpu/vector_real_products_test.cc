@@ -50,7 +50,7 @@ GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(ManyVectorsOfReals);
 
 // `weight(row)` gives a row's values.
 template <class Product, class Row>
-void CheckReals(const ProductShape& shape, const std::vector<float>& bias, TestRandom& random,
+void CheckReals(const ProductShape& shape, const AlignedVector<float>& bias, TestRandom& random,
                 const Product& product, const Row& weight) {
   for (const size_t count : {0u, 1u, 2u, 3u, 8u, 9u, 17u}) {
     std::vector<std::vector<float>> x(count, std::vector<float>(shape.cols));
