@@ -1,5 +1,6 @@
 // Times several memory layouts of 9-bit weights in products with 16-bit vectors, with AVX-512
 // VNNI. This measurement settled CodeForm::kPlanes (kernels/cpu/vector.h, docs/PERFORMANCE.md).
+// Tiles are quicker here, but not in a token, whose weights come from the third-level cache.
 // Each layout is checked against plain sums and timed over whole matrices, four panels of 16 rows
 // at a time.
 //
@@ -39,7 +40,11 @@ class Lines {  // aligned to 64 bytes; 64 bytes and more beyond the end may be r
   std::vector<Line> storage_;
 };
 
-// One matrix in every layout. REQUIRES: cols is a multiple of 4.
+constexpr size_t kTileRows = 32, kTileCols = 16;
+constexpr size_t kTileBytes = kTileRows * (kTileCols / 8 + kTileCols);
+constexpr size_t kSignBytes = kTileRows * kTileCols / 8;
+
+// One matrix in every layout. REQUIRES: cols is a multiple of 16, rows of 64.
 struct Matrix {
   size_t rows, cols;
   std::vector<int16_t> x, codes;  // x [cols], codes [rows, cols]
@@ -49,6 +54,10 @@ struct Matrix {
   Lines<uint8_t> interleaved;     // [panel][quad]: the blocks of CodeForm::kPlanes
   Lines<uint32_t> pair_signs;     // [panel][pair], bit 2 row + parity
   Lines<uint64_t> block_signs;    // [panel][quad], bit i is that of interleaved byte i
+  Lines<uint8_t> tiles;           // [two panels][16 columns]: a word of signs for each row, then
+                                  // for each four columns the low bytes of 32 rows, four a row
+  Lines<int8_t> digits;           // [quad][high, low][4]: x = 128 high + low
+  Lines<int16_t> sign_sums;       // [quad][signs of the four columns]: the sum of their x
   Lines<int32_t> sums;
 
   Matrix(size_t row_count, size_t col_count)
@@ -62,6 +71,9 @@ struct Matrix {
         interleaved(rows * cols),
         pair_signs(rows * cols / 32),
         block_signs(rows * cols / 64),
+        tiles(rows * cols / (kTileRows * kTileCols) * kTileBytes),
+        digits(cols * 2),
+        sign_sums(cols * 4),
         sums(rows) {
     uint32_t state = 1;
     const auto random = [&state] {
@@ -69,6 +81,16 @@ struct Matrix {
       return static_cast<int>(state >> 16 & 511);
     };
     for (int16_t& code : x) code = static_cast<int16_t>(std::min(random() - 255, 255));
+    for (size_t col = 0; col < cols; ++col) {
+      digits.data()[col / 4 * 8 + col % 4] = static_cast<int8_t>(x[col] >> 7);
+      digits.data()[col / 4 * 8 + 4 + col % 4] = static_cast<int8_t>(x[col] & 127);
+      for (size_t signs = 0; signs < 16; ++signs) {
+        if ((signs >> (col % 4) & 1) != 0) {
+          int16_t& sum = sign_sums.data()[col / 4 * 16 + signs];
+          sum = static_cast<int16_t>(sum + x[col]);
+        }
+      }
+    }
     for (size_t row = 0; row < rows; ++row) {
       for (size_t col = 0; col < cols; ++col) Put(row, col, static_cast<int16_t>(random() - 256));
     }
@@ -84,7 +106,12 @@ struct Matrix {
     halves.data()[quad * 64 + 4 * r + 2 * (col % 2) + col / 2 % 2] = low;
     const size_t entry = r / 4 * 16 + col / 2 % 2 * 8 + 2 * (r % 4) + col % 2;
     interleaved.data()[quad * 64 + entry] = low;
+    uint8_t* const tile =
+        tiles.data() + (row / kTileRows * (cols / kTileCols) + col / kTileCols) * kTileBytes;
+    const size_t tile_row = row % kTileRows, tile_col = col % kTileCols;
+    tile[kSignBytes + tile_col / 4 * 4 * kTileRows + 4 * tile_row + tile_col % 4] = low;
     if (code >= 0) return;
+    tile[2 * tile_row + tile_col / 8] |= static_cast<uint8_t>(1 << (tile_col % 8));
     pair_signs.data()[pair] |= uint32_t{1} << (2 * r + col % 2);
     block_signs.data()[quad] |= uint64_t{1} << entry;
   }
@@ -188,6 +215,58 @@ PLANES_AVX512 void Interleaved(Matrix& m, size_t panel) {
   Store(sums, m.sums.data() + panel * 16);
 }
 
+// Bytes are multiplied as they are, with two digits of x; a permutation looks up what the signs of
+// four columns subtract, for 32 rows at once. Sums of x in 16 bits hold 128 columns.
+PLANES_AVX512 void Tiles(Matrix& m, size_t panel) {
+  constexpr size_t kAhead = 8 * kTileBytes, kTilesOfSigns = 8;
+  // Of functions without masks, GCC 12 warns that their results are uninitialised.
+  constexpr __mmask8 kAll = 0xFF;
+  constexpr __mmask16 kAll16 = 0xFFFF;
+  constexpr __mmask32 kAll32 = 0xFFFFFFFF;
+  const size_t tiles = m.cols / kTileCols;
+  for (size_t pair = panel / 2; pair < panel / 2 + kTogether / 2; ++pair) {
+    __m512i high[2] = {}, low[2] = {};
+    const uint8_t* at = m.tiles.data() + pair * tiles * kTileBytes;
+    for (size_t begin = 0; begin < tiles; begin += kTilesOfSigns) {
+      __m512i of_signs = {};
+      for (size_t tile = begin; tile < std::min(begin + kTilesOfSigns, tiles); ++tile) {
+        __m512i signs = _mm512_load_si512(at);
+        for (size_t quad = 0; quad < 4; ++quad) {
+          const uint8_t* const codes = at + kSignBytes + quad * 4 * kTileRows;
+          _mm_prefetch(codes + kAhead, _MM_HINT_T0);
+          _mm_prefetch(codes + kAhead + 64, _MM_HINT_T0);
+          int32_t digits[2];
+          std::memcpy(digits, m.digits.data() + (tile * 4 + quad) * 8, sizeof(digits));
+          const __m512i first = _mm512_load_si512(codes), second = _mm512_load_si512(codes + 64);
+          const __m512i x_high = _mm512_set1_epi32(digits[0]), x_low = _mm512_set1_epi32(digits[1]);
+          high[0] = _mm512_dpbusd_epi32(high[0], first, x_high);
+          high[1] = _mm512_dpbusd_epi32(high[1], second, x_high);
+          low[0] = _mm512_dpbusd_epi32(low[0], first, x_low);
+          low[1] = _mm512_dpbusd_epi32(low[1], second, x_low);
+          const auto* const sums =
+              reinterpret_cast<const __m256i*>(m.sign_sums.data() + (tile * 4 + quad) * 16);
+          const __m512i table = _mm512_maskz_broadcast_i64x4(kAll, _mm256_load_si256(sums));
+          of_signs =
+              _mm512_add_epi16(of_signs, _mm512_maskz_permutexvar_epi16(kAll32, signs, table));
+          signs = _mm512_maskz_srli_epi16(kAll32, signs, 4);
+        }
+        at += kTileBytes;
+      }
+      alignas(64) int16_t words[kTileRows];
+      _mm512_store_si512(words, of_signs);
+      for (size_t p = 0; p < 2; ++p) {
+        const __m256i half = _mm256_load_si256(reinterpret_cast<const __m256i*>(words + 16 * p));
+        const __m512i sum = _mm512_maskz_cvtepi16_epi32(kAll16, half);
+        low[p] = _mm512_sub_epi32(low[p], _mm512_maskz_slli_epi32(kAll16, sum, 8));
+      }
+    }
+    for (size_t p = 0; p < 2; ++p) {
+      _mm512_store_si512(m.sums.data() + (pair * 2 + p) * 16,
+                         _mm512_add_epi32(_mm512_maskz_slli_epi32(kAll16, high[p], 7), low[p]));
+    }
+  }
+}
+
 // The floor: reads both planes and computes nothing. Leaves `sums` unchanged.
 PLANES_AVX512 void ReadPlanes(Matrix& m) {
   __m512i seen[kTogether] = {};
@@ -250,7 +329,8 @@ bool Compare(size_t rows, size_t cols) {
                          {"halves of words, masked sums of x, VNNI", Halves<true, true>},
                          {"interleaved", Interleaved<false, 0>},
                          {"interleaved, VNNI", Interleaved<true, 0>},
-                         {"interleaved, VNNI, 4096 bytes ahead", Interleaved<true, 4096>}}) {
+                         {"interleaved, VNNI, 4096 bytes ahead", Interleaved<true, 4096>},
+                         {"tiles of bytes, signs by tables, VNNI", Tiles}}) {
     std::fill_n(m.sums.data(), rows, 0);
     const double time = Median([&] {
       for (size_t panel = 0; panel < rows / 16; panel += kTogether) way.multiply(m, panel);
