@@ -337,7 +337,8 @@ KINGLET_API kinglet_status kinglet_session_fork(kinglet_session* session, uint32
 
 // Stops the call that is running in the session before its next step, or else the next call that
 // computes something (a source, a token or a query); that one returns KINGLET_CANCELLED. Later
-// calls run normally. Any thread may call this while the session exists.
+// calls run normally. Any thread may call this while the session exists. The last steps of a query
+// for all words count as one step. On a device the steps of one token do, and those of one cluster.
 KINGLET_API kinglet_status kinglet_session_cancel(kinglet_session* session);
 
 // --- masked models -------------------------------------------------------------------------------
