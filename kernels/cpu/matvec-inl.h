@@ -84,6 +84,8 @@ struct IntegerPanels {
   // Where a panel is several SIMD vectors, its sums with several vectors take too many registers.
   static constexpr bool kGroupByGroup = kGroups > 1 && kInputs > 1;
   static_assert(!kGroupByGroup || kPanels == 1);
+  // Where a panel is one SIMD vector, eight vectors leave no registers for their columns.
+  static constexpr bool kDecodesFirst = kGroups == 1 && kInputs == 8;
   using Inputs = const BlockInput<Block>*;  // kInputs of them
   static constexpr size_t kSums = kInputs * kVectors;
   using Accumulators = hn::Vec<Sums>[kSums];  // those of one input after those of another
@@ -95,7 +97,7 @@ struct IntegerPanels {
                                   Accumulators& sums) {
     if constexpr (kIsOfFields && kInputs > 1) return AddFields(codes, stride, ahead, x, sums);
     if constexpr (kRests) return AddRests(codes, stride, ahead, *x, sums);
-    if constexpr (kInputs > 4) return AddDecoded(codes, signs, stride, ahead, x, sums);
+    if constexpr (kDecodesFirst) return AddDecoded(codes, signs, stride, ahead, x, sums);
     const Sums d32;
     hn::Vec<Codes> both[kInputs * kPairs];
     for (size_t b = 0; b < kInputs * kPairs; ++b) {
@@ -116,7 +118,7 @@ struct IntegerPanels {
     }
   }
 
-  // The same, with the codes of all panels in registers, which have no room for all of x.
+  // The same, with the codes of all panels in registers.
   static HWY_INLINE void AddDecoded(const std::byte* codes, const uint64_t* signs, size_t stride,
                                     size_t ahead, const int16_t* const (&x)[kInputs],
                                     Accumulators& sums) {
@@ -346,8 +348,8 @@ struct FormProduct {
     constexpr bool kOfBytes = kForm == CodeForm::kBytes || kForm == CodeForm::kPlanes;
     constexpr size_t kOfEight = kGroups > 1 ? 1 : 2;  // panels
     if constexpr (kPanels % kOfEight == 0 && (kGroups > 1 || kOfBytes)) {
-      for (; i + 8 <= count; i += 8) {
-        for (size_t p = 0; p < kPanels; p += kOfEight) {
+      for (size_t p = 0; p < kPanels; p += kOfEight) {
+        for (i = 0; i + 8 <= count; i += 8) {
           IntegerPanels<Products, kForm, kOfEight, 8>::Multiply(weight, panel + p, inputs + i,
                                                                 chunk, finish);
         }

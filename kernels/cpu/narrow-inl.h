@@ -27,11 +27,11 @@ namespace kinglet::cpu::HWY_NAMESPACE {
 // Products with kInputs vectors, which share the decoded codes.
 template <class Products, CodeForm kForm, size_t kInputs>
 struct NarrowPanels {
-  // How many panels ahead to prefetch codes, signs, scales and biases.
+  // How many panels ahead to prefetch codes, scales and biases.
   static constexpr size_t kAhead = 32;
   static constexpr size_t kRowBytes = kBlockBytes / kPanelRows;
 
-  // y begins at `first` for the first row of these panels.
+  // Row 0 of `weight` and `finish` is element `first` of each y.
   static HWY_NOINLINE void Multiply(const CodePanels& weight, const CodeVector* vectors,
                                     size_t first, const Finish& finish) {
     const Sums d32;
@@ -136,16 +136,20 @@ HWY_NOINLINE void MultiplyNarrowByBlocks(const CodePanels& weight, const CodeVec
                                          size_t count, const Finish& finish) {
   alignas(64) float biases[kSumBlock];
   for (size_t first = 0; first < weight.rows; first += kSumBlock) {
-    const size_t rest = weight.rows - first, panel = first / kPanelRows;
+    const size_t left = weight.rows - first, panel = first / kPanelRows;
     CodePanels block = weight;
-    block.rows = rest < kSumBlock ? rest : kSumBlock;
+    block.rows = left < kSumBlock ? left : kSumBlock;
     block.codes += panel * kBlockBytes;
     block.signs = SignsAfter<kForm>(weight.signs, panel);
     block.scales += first;
     Finish of_block = finish.From(first);
-    if (finish.integer_bias.integers != nullptr) {
-      for (size_t row = 0; row < block.rows; row += kWidth) {
-        hn::Store(BiasesAt(of_block.integer_bias, row), Reals(), biases + row);
+    if (const int16_t* const integers = of_block.integer_bias.integers; integers != nullptr) {
+      // Whole panels: their last rows are padding.
+      for (size_t row = 0; row < block.rows; row += kPanelRows) {
+        hwy::Prefetch(integers + kSumBlock + row);
+        for (size_t g = 0; g < kPanelRows; g += kWidth) {
+          hn::Store(BiasesAt(of_block.integer_bias, row + g), Reals(), biases + row + g);
+        }
       }
       of_block.bias = biases;
       of_block.integer_bias = {};

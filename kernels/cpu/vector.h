@@ -118,10 +118,10 @@ struct Finish {
 
   // Of the rows from `row` on, the first of a panel.
   Finish From(size_t row) const {
-    Finish rest = *this;
-    if (bias != nullptr) rest.bias += row;
-    if (integer_bias.integers != nullptr) rest.integer_bias.integers += row;
-    return rest;
+    Finish part = *this;
+    if (bias != nullptr) part.bias += row;
+    if (integer_bias.integers != nullptr) part.integer_bias.integers += row;
+    return part;
   }
 };
 

@@ -23,13 +23,13 @@ static_assert(kMost % kMostTile == 0);
 // share a matrix. The library's kernels for AVX-512 take 48 rows at a time, those for AVX2 24.
 constexpr size_t kPanelsOfKernel = 3, kPanelsOfBlock = 12;
 constexpr size_t kPanelsOfNarrowBlock = 24;  // short rows make short calls
-constexpr uint64_t kNarrowCols = 64;
+constexpr uint64_t kColsOfNarrowBlock = 64;
 constexpr size_t kMostBlockRows = kPanelsOfNarrowBlock * cpu::kPanelRows;
 constexpr uint64_t kMostBlockBytes = 1200 << 10;
 
 size_t PanelsOfBlock(const cpu::Panels& weight) {
   const uint64_t fit = kMostBlockBytes / (cpu::kPanelRows * weight.cols() * sizeof(float));
-  const size_t wanted = weight.cols() <= kNarrowCols ? kPanelsOfNarrowBlock : kPanelsOfBlock;
+  const size_t wanted = weight.cols() <= kColsOfNarrowBlock ? kPanelsOfNarrowBlock : kPanelsOfBlock;
   const size_t most =
       std::clamp<uint64_t>(fit / kPanelsOfKernel * kPanelsOfKernel, kPanelsOfKernel, wanted);
   const size_t blocks = (weight.panels() + most - 1) / most;

@@ -16,9 +16,11 @@ inline constexpr float kGuard = 1234.5f;  // behind each result
 struct ProductShape {
   size_t rows, cols;
 };
-// Odd sizes, whole panels, short sums, and several blocks of a rule-4 sum.
+// Odd sizes, whole panels, short sums, several blocks of a rule-4 sum, several blocks of few
+// columns.
 inline const std::vector<ProductShape> kProductShapes = {
-    {1, 1}, {16, 4}, {17, 31}, {33, 32}, {64, 33}, {79, 128}, {131, 77}, {48, 150}, {20, 2100}};
+    {1, 1},    {16, 4},   {17, 31},  {33, 32},   {64, 33},
+    {79, 128}, {131, 77}, {48, 150}, {20, 2100}, {2065, 3}};
 
 struct ProductWeights {
   std::vector<int16_t> codes;  // [rows][cols]
