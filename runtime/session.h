@@ -120,7 +120,7 @@ class Session {
 
   // Stops the call that is running before its next step, or else the next call that computes
   // something; that one returns KINGLET_CANCELLED. Later calls run normally. Any thread may call
-  // this. One step may be the end of a query for all words and, on a device, a whole token or query.
+  // this. One step may be the end of a query for all words; on a device, a whole token or query.
   void Cancel();
   // For calls made of several sessions' calls: KINGLET_CANCELLED if Cancel was called since the
   // last call that it stopped.

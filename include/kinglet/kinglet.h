@@ -338,7 +338,6 @@ KINGLET_API kinglet_status kinglet_session_fork(kinglet_session* session, uint32
 // Stops the call that is running in the session before its next step, or else the next call that
 // computes something (a source, a token or a query); that one returns KINGLET_CANCELLED. Later
 // calls run normally. Any thread may call this while the session exists.
-// One step may be the end of a query for all words and, on a device, a whole token or query.
 KINGLET_API kinglet_status kinglet_session_cancel(kinglet_session* session);
 
 // --- masked models -------------------------------------------------------------------------------
