@@ -1,6 +1,6 @@
 // Times several memory layouts of 9-bit weights in products with 16-bit vectors, with AVX-512
 // VNNI. This measurement settled CodeForm::kPlanes (kernels/cpu/vector.h, docs/PERFORMANCE.md).
-// Tiles are quicker here, but not in a token, whose weights come from the third-level cache.
+// Tiles are a little quicker here, but not in a token: its weights are in the third-level cache.
 // Each layout is checked against plain sums and timed over whole matrices, four panels of 16 rows
 // at a time.
 //

@@ -337,6 +337,8 @@ constexpr size_t kTurnPanels = 32;
 template <class Products, CodeForm kForm>
 struct FormProduct {
   using Input = BlockInput<BlockCodes<kForm>>;
+  static constexpr bool kOfBytes = kForm == CodeForm::kBytes || kForm == CodeForm::kPlanes;
+  static_assert(!kOfBytes || Input::kCols == kNarrowCols);
 
   // kPanels panels from `panel` on.
   template <size_t kPanels>
@@ -345,7 +347,6 @@ struct FormProduct {
     size_t i = 0;
     // Eight vectors with two panels need as many sums as four with four, but bytes are decoded half
     // as often. Fields and words take few instructions or none.
-    constexpr bool kOfBytes = kForm == CodeForm::kBytes || kForm == CodeForm::kPlanes;
     constexpr size_t kOfEight = kGroups > 1 ? 1 : 2;  // panels
     if constexpr (kPanels % kOfEight == 0 && (kGroups > 1 || kOfBytes)) {
       for (size_t p = 0; p < kPanels; p += kOfEight) {
@@ -413,8 +414,7 @@ struct FormProduct {
 
   static HWY_INLINE void Run(const CodePanels& weight, const CodeVector* vectors, size_t count,
                              size_t chunk_pairs, const Finish& finish) {
-    if constexpr (Input::kCols == kNarrowCols &&
-                  (kForm == CodeForm::kBytes || kForm == CodeForm::kPlanes)) {
+    if constexpr (kOfBytes) {
       if (weight.cols <= kNarrowCols) {
         return NarrowProduct<Products, kForm>(weight, vectors, count, finish);
       }
