@@ -109,18 +109,15 @@ HWY_INLINE int32_t LoadCode(const NineBitParts& rows, size_t r, size_t i) {
   return rows.low[r * rows.stride + i] - 256 * sign;
 }
 
-// How far ahead rows are prefetched, in codes; 0: not at all. The rows of a neural cache lie one
-// after the other and may not be in the processor's cache.
-constexpr size_t kLongRow = 64;
+// Rows of a neural cache lie one after the other and may not be in the processor's cache. They are
+// fetched when the row that is so many before them is multiplied.
+constexpr size_t kLongRow = 64;  // codes
 constexpr size_t kFetchRows = 32;
-HWY_INLINE size_t CodesAhead(const StridedRows<int16_t>& rows, size_t n) {
-  return rows.stride == n && n >= kLongRow ? kFetchRows * n : 0;
+HWY_INLINE void FetchRows(const StridedRows<int16_t>& rows, size_t first, size_t count, size_t n) {
+  if (rows.stride != n || n < kLongRow) return;
+  FetchToSecondLevel(rows.data + (first + kFetchRows) * n, count * n * sizeof(int16_t));
 }
-HWY_INLINE size_t CodesAhead(const NineBitParts&, size_t) { return 0; }
-HWY_INLINE void FetchAhead(const StridedRows<int16_t>& rows, size_t r, size_t i, size_t ahead) {
-  if (ahead != 0) PrefetchToSecondLevel(rows.data + r * rows.stride + i + ahead);
-}
-HWY_INLINE void FetchAhead(const NineBitParts&, size_t, size_t, size_t) {}
+HWY_INLINE void FetchRows(const NineBitParts&, size_t, size_t, size_t) {}
 
 // kVectors vectors x in parts of one SIMD vector, for products with rows. The last part of a row
 // overlaps the one before it; x is zero in the overlap. So nothing outside the row is read.
@@ -139,8 +136,9 @@ class DotParts {
   }
   // The elements of sums[v][r] add up to rows[first + r] . x of vector v.
   template <size_t kRows, class Rows>
-  HWY_INLINE void Multiply(const Rows& rows, size_t first, size_t ahead,
+  HWY_INLINE void Multiply(const Rows& rows, size_t first,
                            hn::Vec<D32> (&sums)[kVectors][kRows]) const {
+    FetchRows(rows, first, kRows, n_);
     for (auto& of_vector : sums) {
       for (auto& sum : of_vector) sum = hn::Zero(D32());
     }
@@ -148,7 +146,6 @@ class DotParts {
       hn::Vec<D16> parts[kVectors];
       for (size_t v = 0; v < kVectors; ++v) parts[v] = hn::LoadU(D16(), vectors_[v].x + i);
       for (size_t r = 0; r < kRows; ++r) {
-        FetchAhead(rows, first + r, i, ahead);
         const auto row = LoadCodes(D16(), rows, first + r, i);
         for (size_t v = 0; v < kVectors; ++v) {
           sums[v][r] = Products::Add(D32(), sums[v][r], row, parts[v]);
@@ -176,11 +173,10 @@ HWY_INLINE void LongIntegerDots(D16, const Rows& rows, const CodeDots* vectors, 
   const hn::FixedTag<float, 4> four;
   const DotParts<Products, D16, kVectors> parts(vectors, n);
   const typename DotParts<Products, D16, kVectors>::D32 d32;
-  const size_t ahead = CodesAhead(rows, n);
   size_t row = 0;
   for (; row + 4 <= rows.count; row += 4) {
     hn::Vec<decltype(d32)> sums[kVectors][4];
-    parts.Multiply(rows, row, ahead, sums);
+    parts.Multiply(rows, row, sums);
     for (size_t v = 0; v < kVectors; ++v) {
       const auto dots = ScaledDots(SumsOfElements(d32, sums[v]), scale, factor);
       hn::StoreU(dots, four, vectors[v].out + row);
@@ -188,7 +184,7 @@ HWY_INLINE void LongIntegerDots(D16, const Rows& rows, const CodeDots* vectors, 
   }
   for (; row < rows.count; ++row) {
     hn::Vec<decltype(d32)> sums[kVectors][1];
-    parts.Multiply(rows, row, ahead, sums);
+    parts.Multiply(rows, row, sums);
     for (size_t v = 0; v < kVectors; ++v) {
       vectors[v].out[row] = ScaledDot(d32, sums[v][0], scale, factor);
     }

@@ -107,11 +107,9 @@ HWY_INLINE void MultiplyNineBitRows(const uint8_t* row, const NineBitRow& layout
   const RowSums d32;
   const size_t padded = layout.Padded(), stride = layout.Bytes();
   for (auto& sum : sums) sum = hn::Zero(d32);
-  const uint8_t* const fetched = row + kFetchRows * stride;
-  for (size_t r = 0; r < kRows; ++r) PrefetchToSecondLevel(fetched + r * stride + padded);
+  FetchToSecondLevel(row + kFetchRows * stride, kRows * stride);
   for (size_t i = 0; i < padded; i += hn::MaxLanes(LowBytes())) {
     for (size_t r = 0; r < kRows; ++r) {
-      PrefetchToSecondLevel(fetched + r * stride + i);
       const uint8_t* const at = row + r * stride;
       const RowPart part(at + i, at + padded + i / 8);
       for (size_t v = 0; v < kVectors; ++v) {

@@ -69,11 +69,18 @@ constexpr CodeForm CodeFormOf(int bits, size_t cols) {
 
 inline constexpr size_t kLineBytes = 64;  // of a processor cache
 
-// Fetches a line that will be read soon to the second-level cache. Many more such fetches can be
-// under way than fetches to the first level, whose few buffers limit how fast memory is read.
-inline void PrefetchToSecondLevel(const void* line) {
+// Fetches memory that will be read soon to the second-level cache, line by line. Many more such
+// fetches can be under way than fetches to the first level, whose few buffers limit how fast memory
+// is read.
+inline void FetchToSecondLevel(const void* begin, size_t bytes) {
   constexpr int kRead = 0, kSecondLevel = 2;
-  __builtin_prefetch(line, kRead, kSecondLevel);
+  const auto* const at = static_cast<const std::byte*>(begin);
+  for (size_t i = 0; i < bytes; i += kLineBytes) {
+    __builtin_prefetch(at + i, kRead, kSecondLevel);
+    // Without an assembly statement GCC takes this function, and every one that only calls it, for
+    // one without effects, and drops the calls.
+    asm volatile("");
+  }
 }
 
 // Integer weights. 64-byte aligned.

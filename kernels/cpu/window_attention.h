@@ -57,9 +57,8 @@ void StoreValues(const VectorFunctions& vector, const WindowAttention& op, const
 // in too many short rows for the processor's own prefetching.
 inline void FetchPart(MemoryRange memory, size_t part, size_t parts) {
   const size_t lines = (memory.size() + kLineBytes - 1) / kLineBytes;
-  for (size_t line = part * lines / parts; line < (part + 1) * lines / parts; ++line) {
-    PrefetchToSecondLevel(memory.data() + line * kLineBytes);
-  }
+  const size_t begin = part * lines / parts, end = (part + 1) * lines / parts;
+  FetchToSecondLevel(memory.data() + begin * kLineBytes, (end - begin) * kLineBytes);
 }
 
 // Attention<float> for reals, Attention<int16_t> for codes whose sums fit in 31 bits; otherwise an
