@@ -388,11 +388,11 @@ struct FormProduct {
       IntegerPanels<Products, kForm, kPanelsOfOne, 1, kRests>::Multiply(weight, panel, &input,
                                                                         chunk, finish);
     }
-    if (end - panel >= 2) {
+    if (kPanelsOfOne > 2 && end - panel >= 2) {
       IntegerPanels<Products, kForm, 2, 1, kRests>::Multiply(weight, panel, &input, chunk, finish);
       panel += 2;
     }
-    if (end - panel == 1) {
+    if (kPanelsOfOne > 1 && end - panel == 1) {
       IntegerPanels<Products, kForm, 1, 1, kRests>::Multiply(weight, panel, &input, chunk, finish);
     }
   }
