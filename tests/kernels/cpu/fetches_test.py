@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """Memory that kernels fetch ahead of its use is fetched by the machine code too: a compiler may drop calls that only prefetch.
 
     fetches_test.py OBJDUMP ARCHIVE
