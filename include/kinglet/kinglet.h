@@ -335,9 +335,9 @@ KINGLET_API kinglet_status kinglet_session_position(const kinglet_session* sessi
 KINGLET_API kinglet_status kinglet_session_fork(kinglet_session* session, uint32_t from,
                                                 uint32_t to);
 
-// Stops the call that is running in the session before its next step, or else the next call that
-// computes something (a source, a token or a query); that one returns KINGLET_CANCELLED. Later
-// calls run normally. Any thread may call this while the session exists.
+// Stops the call that is running in the session before its next step (on a device, a whole token or
+// query), or else the next call that computes a source, a token or a query; that one returns
+// KINGLET_CANCELLED. Later calls run normally. Any thread may call this while the session exists.
 KINGLET_API kinglet_status kinglet_session_cancel(kinglet_session* session);
 
 // --- masked models -------------------------------------------------------------------------------
