@@ -109,10 +109,10 @@ HWY_INLINE int32_t LoadCode(const NineBitParts& rows, size_t r, size_t i) {
   return rows.low[r * rows.stride + i] - 256 * sign;
 }
 
-// Rows of a neural cache lie one after the other and may not be in the processor's cache. They are
-// fetched when the row that is so many before them is multiplied.
-constexpr size_t kLongRow = 64;  // codes
+// Rows of a neural cache lie one after the other and may not be in the processor's cache. A row is
+// fetched when the one kFetchRows before it is multiplied, unless it is below kLongRow codes long.
 constexpr size_t kFetchRows = 32;
+constexpr size_t kLongRow = 64;
 HWY_INLINE void FetchRows(const StridedRows<int16_t>& rows, size_t first, size_t count, size_t n) {
   if (rows.stride != n || n < kLongRow) return;
   FetchToSecondLevel(rows.data + (first + kFetchRows) * n, count * n * sizeof(int16_t));
