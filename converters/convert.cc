@@ -68,6 +68,7 @@ Result<LoadedModel> LoadByRecipe(Recipe recipe, const ConvertOptions& options,
                            "none with a recipe that names its own blocks",
                            std::to_string(*options.memory_length));
   }
+  KINGLET_RETURN_IF_ERROR(CheckAllMet({options.ignored_options}));
   if (options.define_cache_rows) KeepUnit(*options.define_cache_rows, recipe);
   SourceWeights tensors = source.tensors;
   KINGLET_ASSIGN_OR_RETURN(const SourceWeights more, ReadSources(recipe, source));
@@ -88,10 +89,12 @@ Result<LoadedModel> LoadByFamily(Recipe recipe, const ConvertOptions& options,
   KINGLET_RETURN_IF_ERROR(CheckMemoryLength(*family, options.memory_length));
   family_name = family->name;
   const PickleNode* root = source.checkpoint ? &source.checkpoint->root() : nullptr;
-  Result<LoadedModel> model =
-      family->load({source.path, options.config, source.step, tables.weights(), source.modules,
-                    root, options.memory_length, options.define_cache_rows, options.vocabulary});
+  IgnoredOptions ignored{options.ignored_options};
+  Result<LoadedModel> model = family->load(
+      {source.path, options.config, source.step, tables.weights(), source.modules, root,
+       options.memory_length, options.define_cache_rows, options.vocabulary, &ignored});
   if (!model.ok()) return WithNextStep(model.status(), tables.weights());
+  KINGLET_RETURN_IF_ERROR(CheckAllMet(ignored));
   KINGLET_RETURN_IF_ERROR(tables.Place(*model));
   return model;
 }

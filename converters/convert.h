@@ -62,6 +62,8 @@ struct ConvertOptions {
   // How many earlier tokens a token sees (mem_len), in place of the checkpoint's number. Not all
   // families can change it.
   std::optional<uint32_t> memory_length;
+  // Options of the checkpoint that no table of a family has and that do not change the network.
+  std::vector<std::string> ignored_options;
   std::optional<double> prune;  // fraction of zeros wanted in each prunable tensor, [0, 1)
   std::optional<uint32_t> cache_capacity;  // 0 removes the cache
   std::optional<double> cache_theta, cache_lambda;

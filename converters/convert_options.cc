@@ -137,6 +137,7 @@ std::string ShapingOptions(const ConvertOptions& options) {
     add("average of " + std::to_string(options.averaged.size() + 1) + " checkpoints");
   }
   if (options.memory_length) add("mem-len " + std::to_string(*options.memory_length));
+  for (const std::string& name : options.ignored_options) add("ignored option " + name);
   if (options.define_cache_rows) {
     add("DeFINE unit kept, " + std::to_string(*options.define_cache_rows) + " rows cached");
   }

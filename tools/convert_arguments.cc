@@ -66,6 +66,11 @@ void AddNetworkOptions(Arguments& command, ConvertOptions& convert) {
       .Add("--mem-len", convert.memory_length,
            "memory length of a Transformer-XL, or highest position of an OpenNMT model")
       .Called("N");
+  command
+      .Add("--ignore-option", convert.ignored_options,
+           "options of the checkpoint that kinglet does not know and that do not change the "
+           "network's output")
+      .Called("NAMES");
 }
 
 void AddCacheOptions(Arguments& command, ConvertOptions& convert) {

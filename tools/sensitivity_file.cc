@@ -73,6 +73,9 @@ void AddOptions(const ConvertOptions& convert, JsonLine& line) {
   if (convert.percentile) line.Key("percentile").Number(*convert.percentile);
   if (convert.define_cache_rows) line.Key("keep-define").Integer(*convert.define_cache_rows);
   if (convert.memory_length) line.Key("mem-len").Integer(*convert.memory_length);
+  if (!convert.ignored_options.empty()) {
+    AddTexts("ignore-option", convert.ignored_options, line);
+  }
   if (convert.cache_capacity) line.Key("cache").Integer(*convert.cache_capacity);
   if (convert.cache_theta) line.Key("cache-theta").Number(*convert.cache_theta);
   if (convert.cache_lambda) line.Key("cache-lambda").Number(*convert.cache_lambda);
@@ -136,6 +139,7 @@ Status ReadOptions(const RecipeNode& line, ConvertOptions& convert) {
   KINGLET_ASSIGN_OR_RETURN(convert.percentile, NumberIf(node, "percentile"));
   KINGLET_ASSIGN_OR_RETURN(convert.define_cache_rows, CountIf(node, "keep-define"));
   KINGLET_ASSIGN_OR_RETURN(convert.memory_length, CountIf(node, "mem-len"));
+  KINGLET_ASSIGN_OR_RETURN(convert.ignored_options, TextsOr(node, "ignore-option"));
   KINGLET_ASSIGN_OR_RETURN(convert.cache_capacity, CountIf(node, "cache"));
   KINGLET_ASSIGN_OR_RETURN(convert.cache_theta, NumberIf(node, "cache-theta"));
   KINGLET_ASSIGN_OR_RETURN(convert.cache_lambda, NumberIf(node, "cache-lambda"));

@@ -76,7 +76,8 @@ class FairseqLoader {
     decoder.key_size = decoder.value_size = config_.width / config_.heads;
     decoder.window = config_.positions;
     decoder.start = StreamStart::kMasked;
-    decoder.norm_order = NormOrder::kPre;
+    decoder.norm_order = config_.norm_first ? NormOrder::kPre : NormOrder::kPost;
+    decoder.activation = config_.activation;
     decoder.epsilon = kFairseqEpsilon;
     decoder.positions = DescribePositions();
     for (uint32_t i = 0; i < config_.layers; ++i) {
@@ -90,6 +91,7 @@ class FairseqLoader {
   }
 
   Positions DescribePositions() {
+    if (!config_.has_positions) return NoPositions{};
     const uint64_t first = kPadding + 1;
     if (!config_.learned_positions) {
       return AbsoluteSinusoids{builder_.AddComputed("decoder.embed_positions.frequencies",
@@ -181,7 +183,8 @@ Result<LoadedModel> LoadFairseq(const FamilyInput& input) {
                            "a file of torch.save with fairseq's 'args' or 'cfg'",
                            "tensors without hyper-parameters");
   }
-  KINGLET_ASSIGN_OR_RETURN(const FairseqConfig config, ReadFairseqConfig(*input.root));
+  KINGLET_ASSIGN_OR_RETURN(const FairseqConfig config,
+                           ReadFairseqConfig(*input.root, input.ignored));
   FairseqDictionary dictionary;
   const auto made =
       std::find_if(input.weights.begin(), input.weights.end(), [](const SourceTensor& tensor) {

@@ -18,6 +18,88 @@ namespace {
 // The longest block of tokens, for checkpoints that give none.
 constexpr uint32_t kDefaultPositions = 1024;
 
+constexpr const char* kArgs = "args";
+
+// The network's part of the options stands in fairseq's transformer_lm and its task
+// language_modeling; the others are those of its trainer, optimisers, criterions and data.
+constexpr FixedOption kFixedOptions[] = {
+    {"arch", "'transformer_lm*'", true},
+    {"_name", "'transformer_lm*'", true},
+    {"layernorm_embedding", "False"},
+    {"scale_attn", "False"},  // NormFormer
+    {"scale_fc", "False"},
+    {"scale_heads", "False"},
+    {"scale_resids", "False"},
+    {"base_layers", "0"},
+    {"decoder_layers_to_keep", ""},
+    {"decoder_xformers_att_config", ""},
+    {"cross_self_attention", "False"},
+    {"char_inputs", "False"},
+    {"quant_noise_scalar", "0"},  // evaluates with rounded weights
+    {"quantization_config_path", ""},
+    {"model_parallel_size", "1"},
+    {"add_bos_token", "False"},
+    {"output_dictionary_size", "-1"},
+    {"self_target", "False"},
+    {"past_target", "False"},
+    {"pad", "1"},
+    {"eos", "2"},
+    {"unk", "3"},
+};
+constexpr OptionTable kOptionTable = {
+    "`args`, `cfg.model`, `cfg.task`",
+    "decoder_layers decoder_embed_dim decoder_input_dim decoder_output_dim decoder_ffn_embed_dim "
+    "decoder_attention_heads decoder_normalize_before no_decoder_final_norm decoder_final_norm "
+    "activation_fn max_target_positions max_positions tokens_per_sample "
+    "no_token_positional_embeddings decoder_learned_pos no_scale_embedding adaptive_input "
+    "adaptive_input_cutoff adaptive_input_factor adaptive_softmax_cutoff adaptive_softmax_factor "
+    "tie_adaptive_weights tie_adaptive_proj no_tie_adaptive_proj "
+    "share_decoder_input_output_embed character_embeddings character_filters "
+    "character_embedding_dim char_embedder_highway_layers quant_noise_pq",
+    kFixedOptions,
+    "adadelta_* adafactor_* adam* aim_* align_suffix alignfile all_gather_list_size amp* "
+    "anneal_eps average_sync azureml_logging base_shuffle base_sublayers baseline_model "
+    "baseline_model_langs batch_size batch_size_valid beam beam_mt bert_score_lang "
+    "best_checkpoint_metric beta1 bf16 block_lr block_momentum bmuf bpe* broadcast_buffers "
+    "bucket_cap_mb buffer_size checkpoint checkpoint_activations checkpoint_shard_count "
+    "checkpoint_suffix clip_norm clip_threshold combine_valid_subsets common common_eval "
+    "constraints context_window continue_once cpu cpu_offload criterion curriculum data "
+    "data_buffer_size dataset dataset_impl ddp_* debug_param_names decay_rate decay_steps "
+    "decoder_embed_path decoder_layerdrop decoding_format destdir device_id dict_only "
+    "disable_validation distributed_* diverse_beam_groups diverse_beam_strength diversity_rate "
+    "*_dropout dropout dynamic_groups ema_* ema empty_cache_freq end_learning_rate "
+    "eos_prob_threshold eos_token epoch2lr eval_lm export fast_stat_sync final_lr_scale "
+    "find_unused_parameters finetune_from_model fix_batches_to_gpus fixed_validation_seed "
+    "force_anneal fp16* fp32_reduce_scatter future_target gen_subset generation global_sync_iter "
+    "gpt2_* gradient_as_bucket_view grouped_shuffling groups heartbeat_timeout hold_steps "
+    "ignore_prefix_size ignore_unused_valid_subsets init_lr_scale input interactive "
+    "iter_decode_* joined_dictionary keep_* label_smoothing lamb_* lang_to_offline_shard_ratio "
+    "langs lazy_load lenpen lenpen_mt lm_path lm_weight load_checkpoint_on_all_dp_ranks "
+    "localsgd_* log_file log_format log_interval log_keys lr* match_source_len max_epoch "
+    "max_len_a max_len_a_mt max_len_b max_len_b_mt max_lr max_sentences max_sentences_valid "
+    "max_source_positions max_tokens max_tokens_valid max_update max_valid_steps "
+    "maximize_best_checkpoint_metric memory_efficient_* min_len min_loss_scale min_lr "
+    "min_params_to_wrap model model_overrides momentum moses_* multilang_sampling_alpha nbest "
+    "no_beamable_mm no_bias_correction no_cross_attention no_early_stop no_epoch_checkpoints "
+    "no_last_checkpoints no_progress_bar no_repeat_ngram_size no_reshard_after_forward no_save* "
+    "no_seed_provided not_fsdp_flatten_parameters nprocs_per_node num_shards num_workers "
+    "offload_activations on_cpu_convert_precision only_source optimization optimizer "
+    "optimizer_overrides output_format output_word_probs output_word_stats pad_to_fixed_bsz "
+    "pad_to_fixed_length padding_factor path patience phase_ratio pipeline_* plasma_path "
+    "post_process power prefix_size print_alignment print_step profile quant_noise_pq_block_size "
+    "quiet raw_text relative_step remove_bpe replace_unk report_accuracy "
+    "required_batch_size_multiple required_seq_len_multiple reset_* restore_file results_path "
+    "retain_dropout_modules retain_iter_history sacrebleu* sample_break_mode sampling "
+    "sampling_temperature sampling_topk sampling_topp save_* scale_parameter score_reference "
+    "scoring seed sentence_avg sentencepiece_* shard_id shorten_data_split_list shorten_method "
+    "shrink_min simul_type skip_invalid_size_inputs_valid_test skip_remainder_batch slowmo_* "
+    "softmax_batch source_lang stop_min_lr stop_time_hours store_ema suppress_crashes t_mult "
+    "target_lang task tbmf_wrapper temperature tensorboard_* threshold_loss_scale tokenizer "
+    "total_num_update tpu train_subset unkpen unnormalized update2lr update_epoch_batch_itr "
+    "update_freq update_ordered_indices_seed use_bmuf use_nbm use_old_adam use_plasma_view "
+    "use_sharded_state user_dir valid_subset validate_* wandb_* warmup_* weight_decay wer_* "
+    "write_checkpoints_asynchronously zero_sharding"};
+
 // The option, or null if it is absent or None, or `options` is null.
 const PickleNode* Entry(const PickleNode* options, std::string_view name) {
   const PickleNode* found = options == nullptr ? nullptr : PickledOption(*options, name);
@@ -88,12 +170,14 @@ class FairseqConfigReader {
   FairseqConfigReader(std::string where, const PickleNode& model, const PickleNode* task)
       : where_(std::move(where)), model_(model), task_(task) {}
 
-  Result<FairseqConfig> Read() {
-    KINGLET_RETURN_IF_ERROR(CheckSupported());
+  Result<FairseqConfig> Read(IgnoredOptions* ignored) {
+    KINGLET_RETURN_IF_ERROR(CheckNetwork(ignored));
     KINGLET_RETURN_IF_ERROR(ReadSizes());
+    KINGLET_RETURN_IF_ERROR(ReadActivation());
     KINGLET_RETURN_IF_ERROR(ReadPositions());
-    KINGLET_RETURN_IF_ERROR(ReadFinalNorm());
+    KINGLET_RETURN_IF_ERROR(ReadNorms());
     KINGLET_RETURN_IF_ERROR(ReadTables());
+    KINGLET_RETURN_IF_ERROR(ReadNoise());
     KINGLET_ASSIGN_OR_RETURN(const bool unscaled, Truth("no_scale_embedding"));
     config_.scaled = !unscaled;
     return std::move(config_);
@@ -137,29 +221,35 @@ class FairseqConfigReader {
     return Size(name, most);
   }
 
-  Status Unsupported(std::string_view name, const std::string& expected,
-                     const std::string& found) const {
-    return Status::Refusal(KINGLET_UNSUPPORTED, "checkpoint", where_ + "." + std::string(name),
-                           expected, found);
+  Status CheckNetwork(IgnoredOptions* ignored) const {
+    KINGLET_RETURN_IF_ERROR(
+        CheckOptions(kOptionTable, "checkpoint", where_ + ".", PickledOptions(model_), ignored));
+    if (task_ == nullptr) return {};
+    std::vector<StatedOption> task = PickledOptions(*task_);
+    std::erase_if(task, [](const StatedOption& option) { return option.name == "_name"; });
+    return CheckOptions(kOptionTable, "checkpoint", "cfg.task.", task, ignored);
   }
 
-  Status CheckSupported() const {
-    const PickleNode* activation = Find("activation_fn");
-    const auto* name = activation == nullptr ? nullptr : activation->As<std::string>();
-    if (activation != nullptr && (name == nullptr || *name != "relu")) {
-      return Unsupported("activation_fn", "relu",
-                         name != nullptr ? QuotedName(*name) : activation->Describe());
+  Status ReadActivation() {
+    struct Known {
+      std::string_view name;
+      Activation activation;
+    };
+    static constexpr Known kKnown[] = {{"relu", Activation::kRelu},
+                                       {"gelu", Activation::kGelu},
+                                       {"tanh", Activation::kTanh},
+                                       {"linear", Activation::kNone}};
+    const PickleNode* node = Find("activation_fn");
+    if (node == nullptr) return {};
+    const auto* name = node->As<std::string>();
+    for (const Known& known : kKnown) {
+      if (name == nullptr || *name != known.name) continue;
+      config_.activation = known.activation;
+      return {};
     }
-    for (const char* other :
-         {"layernorm_embedding", "no_token_positional_embeddings", "add_bos_token", "scale_attn",
-          "scale_fc", "scale_heads", "scale_resids", "base_layers"}) {
-      KINGLET_ASSIGN_OR_RETURN(const bool present, Truth(other));
-      if (present) return Unsupported(other, "False, as in the published models", "True");
-    }
-    if (Find("decoder_layers_to_keep") != nullptr) {
-      return Unsupported("decoder_layers_to_keep", "None, as in the published models", "a list");
-    }
-    return {};
+    return Status::Refusal(KINGLET_UNSUPPORTED, "checkpoint", where_ + ".activation_fn",
+                           "'relu', 'gelu', 'tanh' or 'linear'",
+                           OptionText(*node) + " (convert a model trained with one of these)");
   }
 
   Status ReadSizes() {
@@ -180,21 +270,50 @@ class FairseqConfigReader {
                   std::to_string(config_.heads));
   }
 
+  // The longest block. The oldest files name one length for sources and targets.
   Status ReadPositions() {
-    const char* name =
-        Find("max_target_positions") != nullptr ? "max_target_positions" : "tokens_per_sample";
+    const char* name = "tokens_per_sample";
+    if (Find("max_positions") != nullptr) name = "max_positions";
+    if (Find("max_target_positions") != nullptr) name = "max_target_positions";
     KINGLET_ASSIGN_OR_RETURN(config_.positions, SizeOr(name, kMaxExtent, kDefaultPositions));
+    KINGLET_ASSIGN_OR_RETURN(const bool none, Truth("no_token_positional_embeddings"));
+    config_.has_positions = !none;
     KINGLET_ASSIGN_OR_RETURN(config_.learned_positions, Truth("decoder_learned_pos"));
     return {};
   }
 
-  // Newer versions have no_decoder_final_norm, older ones decoder_final_norm, and those with
-  // no_tie_adaptive_proj had no final norm.
-  Status ReadFinalNorm() {
+  // Versions that save `args` put the norms first and always say it. Newer versions have
+  // no_decoder_final_norm, older ones decoder_final_norm, and those with no_tie_adaptive_proj had
+  // no final norm.
+  Status ReadNorms() {
+    const char* order = "decoder_normalize_before";
+    if (Find(order) != nullptr) {
+      KINGLET_ASSIGN_OR_RETURN(config_.norm_first, Truth(order));
+    } else if (where_ != kArgs) {
+      return Refuse(order, "True or False", "none, and versions of fairseq have either by default");
+    }
     KINGLET_ASSIGN_OR_RETURN(const bool none, Truth("no_decoder_final_norm"));
     config_.final_norm = !none && Find("no_tie_adaptive_proj") == nullptr;
-    if (Find("decoder_final_norm") == nullptr) return {};
-    KINGLET_ASSIGN_OR_RETURN(config_.final_norm, Truth("decoder_final_norm"));
+    if (Find("decoder_final_norm") != nullptr) {
+      KINGLET_ASSIGN_OR_RETURN(config_.final_norm, Truth("decoder_final_norm"));
+    }
+    config_.final_norm = config_.final_norm && config_.norm_first;
+    return {};
+  }
+
+  Status ReadNoise() {
+    const char* name = "quant_noise_pq";
+    const PickleNode* node = Find(name);
+    if (node == nullptr) return {};
+    const std::string value = OptionText(*node);
+    KINGLET_ASSIGN_OR_RETURN(const bool adaptive, Truth("adaptive_input"));
+    if (value == "0" || adaptive) return {};
+    if (config_.characters || config_.input_width != config_.width) {
+      return Status::Refusal(KINGLET_UNSUPPORTED, "checkpoint", where_ + "." + name,
+                             "0, as the embedding is not a plain table of the network's width",
+                             value + " (convert a model trained without it)");
+    }
+    config_.noise_matrix = true;
     return {};
   }
 
@@ -333,13 +452,15 @@ class FairseqConfigReader {
 
 }  // namespace
 
-Result<FairseqConfig> ReadFairseqConfig(const PickleNode& root) {
-  if (const PickleNode* args = Entry(&root, "args")) {
-    return FairseqConfigReader("args", *args, nullptr).Read();
+std::span<const OptionTable> FairseqOptions() { return {&kOptionTable, 1}; }
+
+Result<FairseqConfig> ReadFairseqConfig(const PickleNode& root, IgnoredOptions* ignored) {
+  if (const PickleNode* args = Entry(&root, kArgs)) {
+    return FairseqConfigReader(kArgs, *args, nullptr).Read(ignored);
   }
   const PickleNode* config = Entry(&root, "cfg");
   if (const PickleNode* model = Entry(config, "model")) {
-    return FairseqConfigReader("cfg.model", *model, Entry(config, "task")).Read();
+    return FairseqConfigReader("cfg.model", *model, Entry(config, "task")).Read(ignored);
   }
   return Status::Refusal(KINGLET_INVALID_CHECKPOINT, "checkpoint", "hyper-parameters",
                          "'args' or 'cfg' with 'model' beside the state dict, as fairseq saves",

@@ -6,9 +6,12 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
+#include "converters/families/known_options.h"
 #include "converters/sources/pickle.h"
+#include "format/activation.h"
 #include "kinglet/status.h"
 
 namespace kinglet {
@@ -43,23 +46,34 @@ struct FairseqConfig {
   uint32_t heads = 0;         // decoder_attention_heads; divides the width
   // max_target_positions, or else tokens_per_sample: the longest block the model was made for.
   uint32_t positions = 0;
-  bool learned_positions = false;  // decoder_learned_pos
-  bool scaled = true;              // not no_scale_embedding
-  bool final_norm = true;          // not no_decoder_final_norm
-  FairseqBands input;              // adaptive_input, adaptive_input_cutoff, adaptive_input_factor
-  FairseqBands output;             // adaptive_softmax_cutoff, adaptive_softmax_factor
-  bool tied_tables = false;        // of bands: tie_adaptive_weights; otherwise
-                                   // share_decoder_input_output_embed
-  bool tied_projections = false;   // tie_adaptive_proj; only if the tables are tied
+  bool has_positions = true;                  // not no_token_positional_embeddings
+  bool learned_positions = false;             // decoder_learned_pos
+  bool scaled = true;                         // not no_scale_embedding
+  bool norm_first = true;                     // decoder_normalize_before
+  bool final_norm = true;                     // norm_first, and not no_decoder_final_norm
+  Activation activation = Activation::kRelu;  // activation_fn
+  // quant_noise_pq: a matrix of its own stands behind a plain embedding. The noise itself is only in
+  // training.
+  bool noise_matrix = false;
+  FairseqBands input;             // adaptive_input, adaptive_input_cutoff, adaptive_input_factor
+  FairseqBands output;            // adaptive_softmax_cutoff, adaptive_softmax_factor
+  bool tied_tables = false;       // of bands: tie_adaptive_weights; otherwise
+                                  // share_decoder_input_output_embed
+  bool tied_projections = false;  // tie_adaptive_proj; only if the tables are tied
   // If set, adaptive_input and decoder_input_dim count for nothing, and no tables are tied.
   std::optional<FairseqCharacters> characters;
 };
 
-// `root` is what torch.save wrote. A hyper-parameter that is absent or None has fairseq's default.
-// The names of older versions (no_tie_adaptive_proj, decoder_final_norm) are read as fairseq reads
-// them. Errors: KINGLET_INVALID_CHECKPOINT naming the hyper-parameter; KINGLET_UNSUPPORTED for one
-// that makes another network (activations other than relu, NormFormer's scales).
-Result<FairseqConfig> ReadFairseqConfig(const PickleNode& root);
+// All options of fairseq's language models from 0.6 to 0.12, and what is made of them.
+std::span<const OptionTable> FairseqOptions();
+
+// `root` is what torch.save wrote. A hyper-parameter that is absent or None has the default of all
+// of fairseq's versions; a configuration (cfg) must say decoder_normalize_before, of which versions
+// have two. The names of older versions (no_tie_adaptive_proj, decoder_final_norm) are read as
+// fairseq reads them. `ignored` may be null. Errors: KINGLET_INVALID_CHECKPOINT naming the
+// hyper-parameter; KINGLET_UNSUPPORTED for one that makes another network (NormFormer's scales, ..)
+// or that no table has.
+Result<FairseqConfig> ReadFairseqConfig(const PickleNode& root, IgnoredOptions* ignored = nullptr);
 
 }  // namespace kinglet
 

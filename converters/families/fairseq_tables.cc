@@ -15,6 +15,7 @@ namespace {
 const std::string kInputModule(kFairseqInput);
 const std::string kInput = kInputModule + ".";
 const std::string kSoftmax = "decoder.adaptive_softmax.";
+const std::string kNoiseMatrix = "decoder.quant_noise.weight";
 
 std::string TableName(size_t band) {
   return kInput + "embeddings." + std::to_string(band) + ".0.weight";
@@ -188,6 +189,9 @@ void FairseqTables::DescribePlainEmbedding(AdaptiveEmbedding& embedding) {
     bin.projection = builder_.Add("decoder.project_in_dim.weight",
                                   {config_.width, config_.input_width}, Role::kQuantised);
   }
+  if (config_.noise_matrix) {
+    bin.projection = builder_.Add(kNoiseMatrix, {config_.width, config_.width}, Role::kQuantised);
+  }
   bins_.push_back(bin);
   embedding.bins = bins_;
 }
@@ -211,7 +215,8 @@ void FairseqTables::PutInputAside() {
     PutCharactersAside(config_, builder_);
     return;
   }
-  std::vector<std::string> names = {kInput + "weight", "decoder.project_in_dim.weight"};
+  std::vector<std::string> names = {kInput + "weight", "decoder.project_in_dim.weight",
+                                    kNoiseMatrix};
   for (size_t b = 0; b <= config_.input.cutoffs.size(); ++b) {
     names.push_back(TableName(b));
     names.push_back(ProjectionName(b));

@@ -76,7 +76,7 @@ std::span<const Family> Families() {
       {kZarembaFamily, LooksLikeZaremba, LoadZaremba},
       {kTransformerXlFamily, LooksLikeTransformerXl, LoadTransformerXl, true},
       {kTransfoXlFamily, LooksLikeTransfoXl, LoadTransfoXl, true},
-      {kFairseqFamily, LooksLikeFairseq, LoadFairseq},
+      {kFairseqFamily, LooksLikeFairseq, LoadFairseq, false, FairseqOptions},
       {kOpenNmtFamily, LooksLikeOpenNmt, LoadOpenNmt, true},
       {kIcefallRnnFamily, LooksLikeIcefallRnn, LoadIcefallRnn},
       {kIcefallTransformerFamily, LooksLikeIcefallTransformer, LoadIcefallTransformer, true},

@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "converters/families/known_options.h"
 #include "converters/passes/magnitudes.h"
 #include "converters/passes/quantise.h"
 #include "converters/sources/saved_module.h"
@@ -77,6 +78,7 @@ struct FamilyInput {
   // Path of the words that the user gives (ReadVocabularyFile); empty: none. For models that
   // compute with the words' characters.
   std::string vocabulary = {};
+  IgnoredOptions* ignored = nullptr;  // may be null
 };
 
 struct Family {
@@ -84,6 +86,8 @@ struct Family {
   bool (*recognises)(std::span<const SourceTensor> weights);
   Result<LoadedModel> (*load)(const FamilyInput& input);
   bool takes_memory_length = false;  // false: FamilyInput::memory_length is never set
+  // The options of its framework, a table for each kind of configuration; null: none are read.
+  std::span<const OptionTable> (*options)() = nullptr;
 };
 
 std::span<const Family> Families();

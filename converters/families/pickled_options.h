@@ -1,19 +1,25 @@
-// Options that training code saved beside its tensors, as a dict or as an object with attributes.
+// Options that a framework saved beside its tensors, as a dict or as an object with attributes.
 #ifndef KINGLET_CONVERTERS_FAMILIES_PICKLED_OPTIONS_H_
 #define KINGLET_CONVERTERS_FAMILIES_PICKLED_OPTIONS_H_
 
+#include <string>
 #include <string_view>
+#include <vector>
 
+#include "converters/families/known_options.h"
 #include "converters/sources/pickle.h"
 
 namespace kinglet {
 
 // The entry of a dict, or the attribute of an object; null if there is none.
-inline NodeRef PickledOption(const PickleNode& options, std::string_view name) {
-  const auto* object = options.As<PickleObject>();
-  if (object == nullptr) return options.Find(name);
-  return object->state == nullptr ? nullptr : object->state->Find(name);
-}
+NodeRef PickledOption(const PickleNode& options, std::string_view name);
+
+// All of them, in the order of the file. A key that is not a text has its value's text as name.
+std::vector<StatedOption> PickledOptions(const PickleNode& options);
+
+// A value as StatedOption has it; lists of numbers and texts in brackets; of other values what they
+// are.
+std::string OptionText(const PickleNode& value);
 
 }  // namespace kinglet
 
