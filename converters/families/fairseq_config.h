@@ -52,8 +52,8 @@ struct FairseqConfig {
   bool norm_first = true;                     // decoder_normalize_before
   bool final_norm = true;                     // norm_first, and not no_decoder_final_norm
   Activation activation = Activation::kRelu;  // activation_fn
-  // quant_noise_pq: a matrix of its own stands behind a plain embedding. The noise itself is only in
-  // training.
+  // quant_noise_pq: a matrix of its own stands behind a plain embedding; noise is added in training
+  // only.
   bool noise_matrix = false;
   FairseqBands input;             // adaptive_input, adaptive_input_cutoff, adaptive_input_factor
   FairseqBands output;            // adaptive_softmax_cutoff, adaptive_softmax_factor

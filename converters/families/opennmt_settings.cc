@@ -12,8 +12,8 @@
 namespace kinglet {
 namespace {
 
-// Options of OpenNMT-py 0.2 to 3.5 that play a part in training only, or in encoders, word features,
-// losses and caches that are refused by other options.
+// Options of OpenNMT-py 0.2 to 3.5 that play a part in training only, or in encoders, word
+// features, losses and experts that other options refuse.
 #define KINGLET_OPENNMT_IGNORED                                                                   \
   "accum_* adagrad_accumulator_init adam_* alignment_* apex_opt_level audio_enc_pooling "         \
   "average_decay average_every avg_tok_* batch_size* batch_type bidir_edges both_embeddings "     \
@@ -25,9 +25,9 @@ namespace {
   "full_context_alignment fuzzy* gpu_* gpuid group_size image_channel_size insert_ratio "         \
   "isolated_tag keep_checkpoint label_smoothing lambda_* langid learn_subwords "                  \
   "learn_subwords_size learning_rate learning_rate_decay lm_prior_* local_rank log_file "         \
-  "log_file_level lora_alpha lora_dropout lora_rank loss_scale lower mask_length mask_ratio "     \
-  "master_ip master_port max_context max_generator_batches max_grad_norm max_shard_size "         \
-  "max_tags model_dtype n_edge_types n_node n_sample n_steps norm_numbers norm_quote_commas "     \
+  "log_file_level lora_alpha lora_rank loss_scale lower mask_length mask_ratio master_ip "        \
+  "master_port max_context max_generator_batches max_grad_norm max_shard_size max_tags "          \
+  "model_dtype n_edge_types n_node n_sample n_steps norm_numbers norm_quote_commas "              \
   "normalization num_experts_per_tok num_threads num_workers optim override_opts overwrite "      \
   "paired_* parallel_mode param_init param_init_glorot penn permute_sent_ratio poisson_lambda "   \
   "pool_factor post_remove_control_chars pre_replace_unicode_punct pre_word_vecs_* "              \

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <map>
 #include <sstream>
 #include <string>
@@ -167,6 +168,18 @@ TEST(FairseqConfig, Sizes) {
   for (const int64_t width : {2, 15}) {
     nodes.Set("decoder_embed_dim", width);
     ExpectRefused(nodes, "decoder_embed_dim: expected an even number from 4");
+  }
+}
+
+TEST(FairseqConfig, FactorsMayBeFloats) {
+  FairseqNodes nodes;
+  nodes.Set("adaptive_input_factor", 2.0);
+  nodes.Set("adaptive_softmax_factor", 2.0);
+  EXPECT_EQ(Read(nodes).input.factor, 2u);
+  EXPECT_EQ(Read(nodes).output.factor, 2u);
+  for (const double factor : {2.5, 0.0, -2.0, 1e300, std::nan("")}) {
+    nodes.Set("adaptive_input_factor", factor);
+    ExpectRefused(nodes, "adaptive_input_factor: expected ");
   }
 }
 
