@@ -78,7 +78,8 @@ Result<StoredElements> Checkpoint::ElementsOf(const PickleTensor& tensor) const 
                         [&archive, &path, &key = tensor.storage_key](
                             uint64_t offset, uint64_t count, const ByteSink& sink) {
                           return InFile(path, archive.ReadStorage(key, offset, count, sink));
-                        }};
+                        },
+                        tensor.negated};
 }
 
 Result<std::vector<float>> Checkpoint::ReadFloats(const PickleTensor& tensor) const {

@@ -57,6 +57,7 @@ struct StoredElements {
   ElementType type;
   uint64_t count;
   ByteSource read;  // REQUIRES: gives count * ElementBytes(type) bytes from offset 0 on
+  bool negated = false;  // the values are those of the file with the other sign
 };
 
 // A tensor as a view of elements: entry [i0, i1, ..] is element offset + sum(i * stride).

@@ -58,6 +58,7 @@ Status CheckTotalEntries(const StateDict& tensors, const InputFile& file) {
 std::string PlaceOf(const InputFile& file, const PickleTensor& tensor) {
   std::string place = file.path() + " " + tensor.storage_key + " " + std::to_string(tensor.offset);
   for (const uint64_t stride : tensor.strides) place += " " + std::to_string(stride);
+  if (tensor.negated) place += " negated";
   return place;
 }
 
