@@ -140,7 +140,7 @@ Result<LoadedModel> LoadCheckpoint(const std::string& path, const ConvertOptions
   summary.checkpoint_bytes = source.bytes;
   LoadedModel model;
   if (recipe.embedding) {
-    summary.family = "recipe";
+    summary.family = kRecipeFamily;
     KINGLET_ASSIGN_OR_RETURN(model, LoadByRecipe(recipe, options, source));
   } else {
     KINGLET_ASSIGN_OR_RETURN(model, LoadByFamily(recipe, options, source, summary.family));
@@ -159,14 +159,14 @@ Result<LoadedModel> LoadCheckpoint(const std::string& path, const ConvertOptions
 // The vocabulary that a training code leaves in the checkpoint's folder, if it has as many words as
 // the model: fairseq's dict.txt, Transformer-XL's vocab.pkl or vocab.bin. Families that have lists
 // of their own have read them already.
-Status FindVocabulary(const std::string& checkpoint, ModelDraft& draft,
-                      std::vector<std::string>& notes) {
+Status FindVocabulary(const std::string& checkpoint, const std::string& family,
+                      ModelDraft& draft, std::vector<std::string>& notes) {
   if (!draft.vocabulary.empty()) return {};
   for (const char* name : {"dict.txt", "vocab.pkl", "vocab.bin"}) {
     const std::string path = (std::filesystem::path(FolderOf(checkpoint)) / name).string();
     std::error_code unknown;
     if (!std::filesystem::is_regular_file(path, unknown)) continue;
-    KINGLET_ASSIGN_OR_RETURN(VocabularyFile file, ReadVocabularyFile(path));
+    KINGLET_ASSIGN_OR_RETURN(VocabularyFile file, ReadVocabularyFile(path, UseOf(family, draft)));
     if (file.words.size() != draft.description.vocabulary_size) continue;
     draft.vocabulary = std::move(file.words);
     notes.insert(notes.end(), file.notes.begin(), file.notes.end());
@@ -360,7 +360,7 @@ Result<ConvertSummary> ConvertChecked(const ConvertOptions& options) {
   ModelDraft& draft = model.draft;
   if (path != options.checkpoint && options.vocabulary.empty() &&
       options.vocabulary_texts.empty()) {
-    KINGLET_RETURN_IF_ERROR(FindVocabulary(path, draft, model.notes));
+    KINGLET_RETURN_IF_ERROR(FindVocabulary(path, summary.family, draft, model.notes));
   }
   KINGLET_RETURN_IF_ERROR(ChooseVocabulary(options, summary.family, draft, model.notes));
   KINGLET_RETURN_IF_ERROR(ReadTextCutting(options, path, summary.family, draft, model.notes));
