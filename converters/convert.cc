@@ -24,6 +24,7 @@
 #include "converters/recipe/recipe_model.h"
 #include "converters/sources/average.h"
 #include "converters/sources/checkpoint_path.h"
+#include "converters/sources/quoted.h"
 #include "converters/sources/source_file.h"
 #include "converters/tensor_passes.h"
 #include "converters/texts/masked_file.h"
@@ -47,11 +48,12 @@ std::string FolderOf(const std::string& path) {
 }
 
 // The tensors of the recipe's sources, files beside the checkpoint.
-Result<SourceWeights> ReadSources(const Recipe& recipe, const SourceFile& source) {
+Result<SourceWeights> ReadSources(const Recipe& recipe) {
   SourceWeights tensors;
   for (const auto& [name, file] : recipe.sources) {
-    const auto path = std::filesystem::path(FolderOf(source.path)) / file;
-    KINGLET_ASSIGN_OR_RETURN(const SourceFile more, OpenSourceFile(path.string()));
+    KINGLET_ASSIGN_OR_RETURN(const std::string path,
+                             recipe.source_folder.File("/sources/" + QuotedName(name), file));
+    KINGLET_ASSIGN_OR_RETURN(const SourceFile more, OpenSourceFile(path));
     for (SourceTensor tensor : more.tensors) {
       tensor.name = more.tensors.size() == 1 ? name : name + "." + tensor.name;
       tensors.push_back(std::move(tensor));
@@ -70,7 +72,7 @@ Result<LoadedModel> LoadByRecipe(Recipe recipe, const ConvertOptions& options,
   }
   if (options.define_cache_rows) KeepUnit(*options.define_cache_rows, recipe);
   SourceWeights tensors = source.tensors;
-  KINGLET_ASSIGN_OR_RETURN(const SourceWeights more, ReadSources(recipe, source));
+  KINGLET_ASSIGN_OR_RETURN(const SourceWeights more, ReadSources(recipe));
   tensors.insert(tensors.end(), more.begin(), more.end());
   return ModelFromRecipe(recipe, tensors, MachineThreads());
 }
@@ -79,7 +81,7 @@ Result<LoadedModel> LoadByRecipe(Recipe recipe, const ConvertOptions& options,
 Result<LoadedModel> LoadByFamily(Recipe recipe, const ConvertOptions& options,
                                  const SourceFile& source, std::string& family_name) {
   if (options.define_cache_rows) KeepUnit(*options.define_cache_rows, recipe);
-  KINGLET_ASSIGN_OR_RETURN(const SourceWeights more, ReadSources(recipe, source));
+  KINGLET_ASSIGN_OR_RETURN(const SourceWeights more, ReadSources(recipe));
   KINGLET_ASSIGN_OR_RETURN(const FamilyTables tables,
                            FamilyTables::Make(recipe, source.tensors, more, MachineThreads()));
   KINGLET_ASSIGN_OR_RETURN(const Family* family,
@@ -354,7 +356,7 @@ Result<ConvertSummary> ConvertChecked(const ConvertOptions& options) {
   KINGLET_ASSIGN_OR_RETURN(const std::string path, FindCheckpoint(options.checkpoint));
   Recipe recipe;
   if (options.family.empty()) {
-    KINGLET_ASSIGN_OR_RETURN(recipe, ChooseRecipe(path, options.recipe));
+    KINGLET_ASSIGN_OR_RETURN(recipe, ChooseRecipe(path, options.recipe, options.trust_recipe_paths));
   }
   KINGLET_ASSIGN_OR_RETURN(LoadedModel model, LoadCheckpoint(path, options, recipe, summary));
   ModelDraft& draft = model.draft;

@@ -58,6 +58,8 @@ void AddNetworkOptions(Arguments& command, ConvertOptions& convert) {
            "JSON file that names blocks, tensors and passes, see docs/RECIPES.md (default: "
            "model.recipe.json beside model.pt)")
       .Called("FILE");
+  command.AddFlag("--trust-recipe-paths", convert.trust_recipe_paths,
+                  "files that the recipe of --recipe names may lie outside its folder");
   command
       .Add("--keep-define", convert.define_cache_rows,
            "keep a DeFINE unit in the model and cache N of its rows")

@@ -91,8 +91,9 @@ bool HoldsWords(const PickleNode& node) {
     return !list->items.empty() && list->items.front()->As<std::string>() != nullptr;
   }
   const auto* dict = node.As<PickleDict>();
-  return dict != nullptr && !dict->items.empty() &&
-         dict->items.front().second->As<int64_t>() != nullptr;
+  if (dict == nullptr || dict->items.empty()) return false;
+  const auto& [key, value] = dict->items.front();
+  return key->As<int64_t>() != nullptr || value->As<int64_t>() != nullptr;
 }
 
 Result<std::vector<std::string>> WordsIn(const std::string& path, const PickleNode& root) {
