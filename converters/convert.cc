@@ -161,8 +161,8 @@ Result<LoadedModel> LoadCheckpoint(const std::string& path, const ConvertOptions
 // The vocabulary that a training code leaves in the checkpoint's folder, if it has as many words as
 // the model: fairseq's dict.txt, Transformer-XL's vocab.pkl or vocab.bin. Families that have lists
 // of their own have read them already.
-Status FindVocabulary(const std::string& checkpoint, const std::string& family,
-                      ModelDraft& draft, std::vector<std::string>& notes) {
+Status FindVocabulary(const std::string& checkpoint, const std::string& family, ModelDraft& draft,
+                      std::vector<std::string>& notes) {
   if (!draft.vocabulary.empty()) return {};
   for (const char* name : {"dict.txt", "vocab.pkl", "vocab.bin"}) {
     const std::string path = (std::filesystem::path(FolderOf(checkpoint)) / name).string();
@@ -356,7 +356,8 @@ Result<ConvertSummary> ConvertChecked(const ConvertOptions& options) {
   KINGLET_ASSIGN_OR_RETURN(const std::string path, FindCheckpoint(options.checkpoint));
   Recipe recipe;
   if (options.family.empty()) {
-    KINGLET_ASSIGN_OR_RETURN(recipe, ChooseRecipe(path, options.recipe, options.trust_recipe_paths));
+    KINGLET_ASSIGN_OR_RETURN(recipe,
+                             ChooseRecipe(path, options.recipe, options.trust_recipe_paths));
   }
   KINGLET_ASSIGN_OR_RETURN(LoadedModel model, LoadCheckpoint(path, options, recipe, summary));
   ModelDraft& draft = model.draft;

@@ -34,10 +34,11 @@ void AddCheckpointOptions(Arguments& command, CheckpointChoice& choice, ConvertO
 }
 
 void AddWordOptions(Arguments& command, ConvertOptions& convert) {
-  Option vocabulary = command.Add(
-      "--vocab", convert.vocabulary,
-      "vocabulary: one token per line, in id order, or a JSON array of strings (default: "
-      "the token list that the training code left in the folder, if any)");
+  Option vocabulary =
+      command.Add("--vocab", convert.vocabulary,
+                  "vocabulary: one token per line, in id order, or another form of "
+                  "docs/CHECKPOINTS.md (default: "
+                  "the token list that the training code left in the folder, if any)");
   vocabulary.Called("FILE");
   command
       .Add("--vocab-from", convert.vocabulary_texts,

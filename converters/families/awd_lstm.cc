@@ -25,7 +25,8 @@ class Names {
   }
   // The name of the trained weight. With weight drop, `name` itself is a leftover.
   std::string Trained(const std::string& name, std::vector<std::string>& leftovers) const {
-    std::string trained = TrainedName(name, [this](const std::string& other) { return Has(other); });
+    std::string trained =
+        TrainedName(name, [this](const std::string& other) { return Has(other); });
     if (trained != name) leftovers.push_back(name);
     return trained;
   }

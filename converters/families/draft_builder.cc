@@ -187,7 +187,8 @@ std::vector<std::string> DraftBuilder::DerivedFaults() const {
   for (const DerivedWeight& weight : DerivedWeights(order_)) {
     const auto asked = [this](const std::string& name) { return claimed_.contains(name); };
     const bool missing = std::find(missing_.begin(), missing_.end(), weight.name) != missing_.end();
-    const bool parts = !weight.dropped && std::any_of(weight.trained.begin(), weight.trained.end(), asked);
+    const bool parts =
+        !weight.dropped && std::any_of(weight.trained.begin(), weight.trained.end(), asked);
     if (missing || parts || asked(weight.name)) faults.push_back(weight.text);
   }
   return faults;

@@ -97,9 +97,9 @@ Result<PassRecipe> WithFractions(PassRecipe pass, size_t index, const RecipeFold
   auto* prune = std::get_if<PruneStep>(&pass.step);
   if (prune == nullptr) return pass;
   if (!prune->fractions_file.empty()) {
-    KINGLET_ASSIGN_OR_RETURN(const std::string path,
-                             folder.File("/passes/" + std::to_string(index) + "/fractions",
-                                         prune->fractions_file));
+    KINGLET_ASSIGN_OR_RETURN(
+        const std::string path,
+        folder.File("/passes/" + std::to_string(index) + "/fractions", prune->fractions_file));
     KINGLET_ASSIGN_OR_RETURN(const RecipeNode node, RecipeNode::Read(path));
     KINGLET_ASSIGN_OR_RETURN(prune->fractions, ParseFractions(node));
   }

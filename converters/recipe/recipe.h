@@ -14,8 +14,8 @@
 
 #include "converters/passes/define/define_weights.h"
 #include "converters/passes/dpq.h"
-#include "converters/recipe/recipe_node.h"
 #include "converters/recipe/recipe_folder.h"
+#include "converters/recipe/recipe_node.h"
 #include "converters/recipe/recipe_pass.h"
 #include "converters/recipe/recurrent_gates.h"
 #include "format/blocks.h"

@@ -326,7 +326,8 @@ class Skeleton {
   const SourceTensor* TableNamed(std::span<const std::string_view> words) const {
     const SourceTensor* best = nullptr;
     for (const SourceTensor& tensor : weights_) {
-      if (tensor.shape.size() != 2 || named_.contains(tensor.name) || not_read_.contains(tensor.name)) {
+      if (tensor.shape.size() != 2 || named_.contains(tensor.name) ||
+          not_read_.contains(tensor.name)) {
         continue;
       }
       std::string name = tensor.name;

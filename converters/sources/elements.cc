@@ -165,8 +165,8 @@ void DecodeElements(const StoredElements& stored, std::span<const std::byte> byt
 
 // Reads a view's elements once, front to back, and puts each into its entry's place.
 template <class Value, class Read>
-Result<std::vector<Value>> Scatter(const StoredElements& stored, ElementOrder order,
-                                   uint64_t count, const Read& read) {
+Result<std::vector<Value>> Scatter(const StoredElements& stored, ElementOrder order, uint64_t count,
+                                   const Read& read) {
   std::vector<Value> values(count), elements;
   uint64_t placed = 0;
   KINGLET_RETURN_IF_ERROR(

@@ -27,8 +27,8 @@ std::optional<std::string> FileInFolder(const std::string& folder, const std::st
   const fs::path file = fs::weakly_canonical(home / named, error);
   if (error) return std::nullopt;
   const fs::path snapshots = home.parent_path();
-  const bool cached = snapshots.filename() == "snapshots" &&
-                      IsBelow(file, snapshots.parent_path() / "blobs");
+  const bool cached =
+      snapshots.filename() == "snapshots" && IsBelow(file, snapshots.parent_path() / "blobs");
   if (!IsBelow(file, home) && !cached) return std::nullopt;
   return (fs::path(folder) / named).string();
 }

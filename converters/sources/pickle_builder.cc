@@ -211,8 +211,8 @@ Status PickleBuilder::ReadMarks(const std::string& name, const PickleNode& marks
                                 PickleTensor& tensor) const {
   if (marks.As<PickleNone>() != nullptr) return {};
   const auto refuse = [&](const std::string& found) {
-    return Refuse("no marks of " + name + " but 'neg' of a float tensor", found +
-                  " (in PyTorch, save tensor.resolve_neg().resolve_conj().contiguous())");
+    return Refuse("no marks of " + name + " but 'neg' of a float tensor",
+                  found + " (in PyTorch, save tensor.resolve_neg().resolve_conj().contiguous())");
   };
   const auto* dict = marks.As<PickleDict>();
   if (dict == nullptr) return refuse(marks.Describe());

@@ -60,7 +60,8 @@ class WordsOfNode {
     if (node.As<PickleList>() != nullptr) return std::move(words_);
     std::optional<std::vector<std::string>> ordered = InIdOrder(words_, ids_);
     if (ordered) return *std::move(ordered);
-    return Refuse(where_, "ids 0 to " + std::to_string(words_.size() - 1) + ", each once", "others");
+    return Refuse(where_, "ids 0 to " + std::to_string(words_.size() - 1) + ", each once",
+                  "others");
   }
 
  private:

@@ -76,8 +76,8 @@ Result<std::vector<std::string>> WordsOfLines(const std::string& path, std::stri
   if (list.form == WordList::Form::kIds && use.words > 0) {
     const size_t dropped = DropDisambiguation(use.words, list.words);
     if (dropped > 0) {
-      notes.push_back(path + ": " + std::to_string(dropped) +
-                      " disambiguation symbols behind the model's words are left out");
+      notes.push_back(path + ": the disambiguation symbols behind the model's words (" +
+                      std::to_string(dropped) + ") are left out");
     }
   }
   return std::move(list.words);
@@ -94,11 +94,10 @@ Status CheckWords(const std::string& path, const std::vector<std::string>& words
     }
     const auto [place, added] = seen.try_emplace(words[i], i);
     if (added) continue;
-    return Status::Refusal(KINGLET_INVALID_CHECKPOINT, path, Numbered("word", i),
-                           "a word of its own",
-                           Quoted(words[i]) + " again, as in word " +
-                               std::to_string(place->second) +
-                               " (rename the one that no text should get)");
+    return Status::Refusal(
+        KINGLET_INVALID_CHECKPOINT, path, Numbered("word", i), "a word of its own",
+        Quoted(words[i]) + " again, as in word " + std::to_string(place->second) +
+            " (rename the one that no text should get)");
   }
   return {};
 }

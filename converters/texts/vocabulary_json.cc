@@ -73,8 +73,9 @@ class WordListReader final : public JsonEvents {
       status_ = Refusal("JSON", kForms, found + " (write the words so)");
     } else if (object_) {
       status_ = Refusal(words_.empty() ? "JSON" : "entry " + Quoted(words_.back()), "an id",
-                        found + " (write the object of words and ids alone; of tokenizer.json that "
-                                "is \"vocab\" in \"model\")");
+                        found +
+                            " (write the object of words and ids alone; of tokenizer.json that "
+                            "is \"vocab\" in \"model\")");
     } else {
       status_ = Refusal("entry " + std::to_string(words_.size()), "a word",
                         found + " (write each word as a string)");

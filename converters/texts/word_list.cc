@@ -23,7 +23,7 @@ constexpr std::array<std::string_view, 4> kFairseqWords = {"<s>", "<pad>", "</s>
 constexpr size_t kSentenceEndId = 2;  // of kFairseqWords; it and those behind it keep their words
 
 Status RefuseListLine(const std::string& path, size_t line, const std::string& expected,
-                  const std::string& found) {
+                      const std::string& found) {
   return Status::Refusal(KINGLET_INVALID_CHECKPOINT, path, Numbered("line", line + 1), expected,
                          found);
 }
@@ -59,22 +59,26 @@ void TakeBlanksOff(const std::string& path, ListLines& lines, std::vector<std::s
 
 // What no form may have.
 Status CheckLines(const std::string& path, const ListLines& lines) {
-  if (lines.empty()) return RefuseListLine(path, 0, "a word", "an empty file (write one word a line)");
+  if (lines.empty())
+    return RefuseListLine(path, 0, "a word", "an empty file (write one word a line)");
   for (size_t i = 0; i < lines.size(); ++i) {
     if (lines[i].empty()) {
-      return RefuseListLine(path, i, "a word",
-                        "an empty line (take it out; a JSON array of strings can hold a newline)");
+      return RefuseListLine(
+          path, i, "a word",
+          "an empty line (take it out; a JSON array of strings can hold a newline)");
     }
     if (lines[i].find('\r') != std::string_view::npos) {
-      return RefuseListLine(path, i, "one word",
-                        "a carriage return in the line (write one word a line, or a JSON array of "
-                        "strings)");
+      return RefuseListLine(
+          path, i, "one word",
+          "a carriage return in the line (write one word a line, or a JSON array of "
+          "strings)");
     }
     if (!IsUtf8(lines[i])) {
-      return RefuseListLine(path, i, "a text in UTF-8",
-                        Quoted(lines[i]) +
-                            " in another encoding (of Latin-1, `iconv -f latin1 -t utf-8` makes "
-                            "UTF-8)");
+      return RefuseListLine(
+          path, i, "a text in UTF-8",
+          Quoted(lines[i]) +
+              " in another encoding (of Latin-1, `iconv -f latin1 -t utf-8` makes "
+              "UTF-8)");
     }
   }
   return {};
@@ -110,8 +114,12 @@ std::optional<LineColumns> AtComma(std::string_view line, size_t comma) {
   if (comma == 0 || comma == line.npos || comma + 1 == line.size()) return std::nullopt;
   return LineColumns{line.substr(0, comma), line.substr(comma + 1)};
 }
-std::optional<LineColumns> AtLastComma(std::string_view line) { return AtComma(line, line.rfind(',')); }
-std::optional<LineColumns> AtFirstComma(std::string_view line) { return AtComma(line, line.find(',')); }
+std::optional<LineColumns> AtLastComma(std::string_view line) {
+  return AtComma(line, line.rfind(','));
+}
+std::optional<LineColumns> AtFirstComma(std::string_view line) {
+  return AtComma(line, line.find(','));
+}
 
 bool IsNumber(std::string_view text) {
   return ParseNumber<double>(text).has_value() && text.find_first_of("iIn") == text.npos;
@@ -131,8 +139,8 @@ std::optional<NumberedLines> CutLines(const ListLines& lines, Cut cut, bool numb
   for (const std::string_view line : lines) {
     const std::optional<LineColumns> columns = cut(line);
     if (!columns) return std::nullopt;
-    const auto [word, number] =
-        number_first ? std::pair(columns->second, columns->first) : std::pair(columns->first, columns->second);
+    const auto [word, number] = number_first ? std::pair(columns->second, columns->first)
+                                             : std::pair(columns->first, columns->second);
     if (!IsNumber(number)) return std::nullopt;
     numbered.words.emplace_back(word);
     numbered.numbers.push_back(number);
@@ -165,7 +173,8 @@ class ListReader {
   Result<WordList> Read() {
     const bool blanks = lines_.front().find_first_of(kBlanks) != std::string_view::npos &&
                         lines_.front().size() > 1;
-    for (const auto& [after, before] : {std::pair<Cut, Cut>{AtBlanks, AtBlanks}, {AtLastComma, AtFirstComma}}) {
+    for (const auto& [after, before] :
+         {std::pair<Cut, Cut>{AtBlanks, AtBlanks}, {AtLastComma, AtFirstComma}}) {
       const auto word_first = CutLines(lines_, after, false);
       const auto word_last = CutLines(lines_, before, true);
       if (word_first || word_last) return FromNumbers(word_first, word_last, after == AtLastComma);
@@ -185,10 +194,11 @@ class ListReader {
 
  private:
   Status Refuse(size_t line, const std::string& expected) const {
-    return RefuseListLine(path_, line, expected,
-                      Quoted(lines_[line]) +
-                          " (write one word a line, all lines \"word id\" or \"word count\", or a "
-                          "JSON array of strings, which can hold blanks)");
+    return RefuseListLine(
+        path_, line, expected,
+        Quoted(lines_[line]) +
+            " (write one word a line, all lines \"word id\" or \"word count\", or a "
+            "JSON array of strings, which can hold blanks)");
   }
 
   // Names the first line that has not the columns of the first one.
@@ -212,18 +222,19 @@ class ListReader {
     if (rest.size() < 2 || lines_.front().find(',') == std::string_view::npos) return {};
     if (!CutLines(rest, AtLastComma, false) && !CutLines(rest, AtFirstComma, true)) return {};
     return RefuseListLine(path_, 0, "a word and a number, as in the other lines",
-                      Quoted(lines_.front()) + " (take the names of the columns off)");
+                          Quoted(lines_.front()) + " (take the names of the columns off)");
   }
 
   Result<WordList> FromNumbers(const std::optional<NumberedLines>& word_first,
-                            const std::optional<NumberedLines>& word_last, bool commas) const {
+                               const std::optional<NumberedLines>& word_last, bool commas) const {
     WordList list;
     std::optional<std::vector<std::string>> ids, ids_first;
     if (word_first) ids = InIdOrder(word_first->words, word_first->integers);
     if (word_last) ids_first = InIdOrder(word_last->words, word_last->integers);
     const bool falls = ids && ids->size() > 1 && Falls(word_first->integers);
     if (falls || (ids_first && word_first && ids != ids_first)) {
-      return RefuseAll(falls ? "\"word id\" and \"word count\"" : "\"id word\" and \"word number\"");
+      return RefuseAll(falls ? "\"word id\" and \"word count\""
+                             : "\"id word\" and \"word number\"");
     }
     if (ids || ids_first) {
       list.form = Form::kIds;
@@ -248,8 +259,9 @@ class ListReader {
   }
 
   Status RefuseAll(const std::string& forms) const {
-    return RefuseListLine(path_, 0, "lines of one meaning",
-                      "all lines fit " + forms + " (write one word a line, in the order of the ids)");
+    return RefuseListLine(
+        path_, 0, "lines of one meaning",
+        "all lines fit " + forms + " (write one word a line, in the order of the ids)");
   }
 
   // Of one column only if all words are quoted, of several where a word is.
@@ -306,14 +318,15 @@ class FairseqReader {
     for (size_t i = 0; i < lines.size(); ++i) {
       const std::optional<FairseqLine> line = ParseFairseqLine(lines[i]);
       if (!line) {
-        return RefuseListLine(path_, i, "fairseq's \"word count\", perhaps with \" #fairseq:overwrite\"",
-                          Quoted(lines[i]) + " (give the dict.txt of the model's own training)");
+        return RefuseListLine(
+            path_, i, "fairseq's \"word count\", perhaps with \" #fairseq:overwrite\"",
+            Quoted(lines[i]) + " (give the dict.txt of the model's own training)");
       }
       if (id_of_.contains(line->word) && !line->overwrites) {
         return RefuseListLine(path_, i, "a word of its own, or \" #fairseq:overwrite\"",
-                          Quoted(line->word) + " again, as word " +
-                              std::to_string(id_of_.at(line->word)) +
-                              " (give the dict.txt of the model's own training)");
+                              Quoted(line->word) + " again, as word " +
+                                  std::to_string(id_of_.at(line->word)) +
+                                  " (give the dict.txt of the model's own training)");
       }
       Add(line->word);
     }

@@ -41,8 +41,9 @@ TEST(ChooseVocabulary, NoneAndAFile) {
   EXPECT_EQ(chosen.words, (Words{"<eos>", "<unk>", "a"}));
   EXPECT_EQ(chosen.notes, Words());
   EXPECT_EQ(Choose(WithFile(file), 4, "awd-lstm").error,
-            "vocabulary: " + file.path() + ": expected 4 words as the model has, found 3 (give the "
-            "list of the model's own training)");
+            "vocabulary: " + file.path() +
+                ": expected 4 words as the model has, found 3 (give the "
+                "list of the model's own training)");
 }
 
 // Whose words "word count" are follows from the family, and of a recipe from how many there are.
@@ -93,8 +94,9 @@ TEST(ChooseVocabulary, FromTextsInTheFamilysOrder) {
   EXPECT_EQ(counted.words, (Words{"a", "<eos>", "<unk>", "b"}));
   EXPECT_EQ(counted.notes.size(), 1u);
   EXPECT_EQ(Choose(options, 9, "awd-lstm").error,
-            "vocabulary: " + train.path() + ": expected 9 words as the model has, found 5 (give "
-            "the texts of the model's own training)");
+            "vocabulary: " + train.path() +
+                ": expected 9 words as the model has, found 5 (give "
+                "the texts of the model's own training)");
   for (const char* family : {"fairseq", "neurips-micronet", "recipe"}) {
     EXPECT_EQ(Choose(options, 5, family).error,
               std::string("convert: vocab-from: expected a model of awd-lstm, define-awd-lstm, "

@@ -32,7 +32,8 @@ TEST(TokenList, PiecesWithTheirIds) {
 TEST(TokenList, OtherLinesAreNone) {
   const TemporaryFolder folder;
   const std::string checkpoint = folder.Write("epoch-1.pt", "");
-  for (const char* text : {"a 0\nb 2\n", "a b 0\nc 1\n", "a\n", " 0\n", "a 0\n\n", "a 0\nb one\n", ""}) {
+  for (const char* text :
+       {"a 0\nb 2\n", "a b 0\nc 1\n", "a\n", " 0\n", "a 0\n\n", "a 0\nb one\n", ""}) {
     folder.Write("tokens.txt", text);
     EXPECT_EQ(*FindTokenList(checkpoint, 2), Words()) << text;
   }

@@ -79,8 +79,8 @@ TEST(RecipeSkeleton, TheTrainedWeightsOfAllModules) {
     EXPECT_EQ(recurrent["layers"][1],
               Json({{"input_weight", "0.rnns.1.module.weight_ih_l0"},
                     {"input_bias", "0.rnns.1.module.bias_ih_l0"},
-                    {"recurrent_weight", newer ? "0.rnns.1.weight_hh_l0_raw"
-                                               : "0.rnns.1.module.weight_hh_l0_raw"},
+                    {"recurrent_weight",
+                     newer ? "0.rnns.1.weight_hh_l0_raw" : "0.rnns.1.module.weight_hh_l0_raw"},
                     {"recurrent_bias", "0.rnns.1.module.bias_hh_l0"}}));
     EXPECT_EQ(recipe["embedding"]["table"], "0.encoder.weight");
     EXPECT_EQ(recipe["softmax"]["table"], "1.decoder.weight");

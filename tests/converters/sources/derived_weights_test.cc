@@ -48,7 +48,8 @@ TEST(DerivedWeights, WeightsOfSeveralTensors) {
       EXPECT_NE(found[0].text.find("'" + name + "'"), std::string::npos) << found[0].text;
     }
   };
-  for (const std::vector<uint64_t>& length : std::vector<std::vector<uint64_t>>{{4, 1}, {1, 3}, {}}) {
+  for (const std::vector<uint64_t>& length :
+       std::vector<std::vector<uint64_t>>{{4, 1}, {1, 3}, {}}) {
     expect({{"m.weight_g", length}, {"m.weight_v", {4, 3}}}, {"m.weight_g", "m.weight_v"},
            "weight norm");
   }

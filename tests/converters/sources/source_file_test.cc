@@ -218,8 +218,9 @@ TEST(SourceFile, ShardsStayInTheirFolder) {
   std::filesystem::copy_file(shard, folder.Path("shard"));
   std::filesystem::create_symlink("../shard", folder.Path("home/shard"));
   EXPECT_EQ(OpenSourceFile(index).status().message(),
-            index + ": file 'shard': expected one in the index's folder, found a link to somewhere "
-                    "else (copy the file there)");
+            index +
+                ": file 'shard': expected one in the index's folder, found a link to somewhere "
+                "else (copy the file there)");
 }
 
 // Each refusal names the file once.

@@ -79,9 +79,9 @@ TEST(PickledVocabulary, OtherForms) {
   const std::string ids = "}(" + Text("b") + "K\x01" + Text("a") + "K" + std::string(1, '\0') + "u";
   const std::string words = "}(K\x01" + Text("b") + "K" + std::string(1, '\0') + Text("a") + "u";
   const std::string itos = "ctorchtext.vocab\nVocab\n)\x81}" + Text("itos") + list + "sb";
-  const std::string dictionary =
-      "cdata\nCorpus\n)\x81}" + Text("dictionary") + "cdata\nDictionary\n)\x81}(" +
-      Text("word2idx") + ids + Text("idx2word") + words + "ubsb";
+  const std::string dictionary = "cdata\nCorpus\n)\x81}" + Text("dictionary") +
+                                 "cdata\nDictionary\n)\x81}(" + Text("word2idx") + ids +
+                                 Text("idx2word") + words + "ubsb";
   for (const std::string& object : {list, ids, words, itos, dictionary}) {
     const TemporaryFile file("\x80\x02" + object + ".");
     const auto read = ReadPickledVocabulary(file.path());

@@ -31,10 +31,12 @@ TEST(ParseVocabularyJson, NamesTheEntry) {
             std::string::npos);
   EXPECT_NE(refusal(R"("a")").find("JSON: expected an array of strings, or an object of words"),
             std::string::npos);
-  EXPECT_EQ(refusal(R"(["a")"),
-            "v: byte 5: expected a JSON array of strings, found no JSON (write one with json.dump)");
-  EXPECT_EQ(refusal(""),
-            "v: byte 1: expected a JSON array of strings, found no JSON (write one with json.dump)");
+  EXPECT_EQ(
+      refusal(R"(["a")"),
+      "v: byte 5: expected a JSON array of strings, found no JSON (write one with json.dump)");
+  EXPECT_EQ(
+      refusal(""),
+      "v: byte 1: expected a JSON array of strings, found no JSON (write one with json.dump)");
 }
 
 // The ids decide the order.

@@ -34,7 +34,12 @@ TEST(WordList, WordsAlone) {
   EXPECT_EQ(Read("the\n<eos>\n,").words, (Strings{"the", "<eos>", ","}));
   // One character may be a blank. U+00A0 is none; letters with marks stay as they are.
   EXPECT_EQ(Read(" \na\n\t\n").words, (Strings{" ", "a", "\t"}));
-  EXPECT_EQ(Read("a\xC2\xA0" "b\ncafe\xCC\x81\n").words, (Strings{"a\xC2\xA0" "b", "cafe\xCC\x81"}));
+  EXPECT_EQ(Read("a\xC2\xA0"
+                 "b\ncafe\xCC\x81\n")
+                .words,
+            (Strings{"a\xC2\xA0"
+                     "b",
+                     "cafe\xCC\x81"}));
   EXPECT_EQ(Read("a,b\n1,000\nc\n").words, (Strings{"a,b", "1,000", "c"}));
   EXPECT_TRUE(Read("a\nb\n").notes.empty());
 }
@@ -68,15 +73,15 @@ TEST(WordList, WordsWithIds) {
 }
 
 TEST(WordList, WordsWithCountsOrScores) {
-  for (const char* text : {"the 90\nof 89\n, 3\n", "the\t7\nof\t1\n,\t7\n", "the,9\nof,8\n\",\",7\n",
-                           "the 3\nof 2\n, 1\n"}) {
+  for (const char* text : {"the 90\nof 89\n, 3\n", "the\t7\nof\t1\n,\t7\n",
+                           "the,9\nof,8\n\",\",7\n", "the 3\nof 2\n, 1\n"}) {
     const WordList list = Read(text);
     EXPECT_EQ(list.form, Form::kCounts) << text;
     EXPECT_EQ(list.words, (Strings{"the", "of", ","})) << text;
   }
   // SentencePiece's .vocab of a unigram model and of byte pairs.
-  for (const char* text : {"<unk>\t0\n\xE2\x96\x81the\t-3.25\ns\t-3.5\n",
-                           "<unk>\t0\n\xE2\x96\x81the\t-0\ns\t-1\n"}) {
+  for (const char* text :
+       {"<unk>\t0\n\xE2\x96\x81the\t-3.25\ns\t-3.5\n", "<unk>\t0\n\xE2\x96\x81the\t-0\ns\t-1\n"}) {
     const WordList list = Read(text);
     EXPECT_EQ(list.form, Form::kScores) << text;
     EXPECT_EQ(list.words, (Strings{"<unk>", "\xE2\x96\x81the", "s"})) << text;
@@ -103,7 +108,8 @@ TEST(WordList, OtherLinesAreRefused) {
   ExpectRefused("New York\n", "line 1: expected a word without blanks");
   ExpectRefused("a\nNew\tYork\n", "line 2: expected a word without blanks");
   ExpectRefused(" a\n", "line 1: expected a word without blanks");
-  ExpectRefused("word,count\nthe,9\nof,8\n", "line 1: expected a word and a number, as in the other");
+  ExpectRefused("word,count\nthe,9\nof,8\n",
+                "line 1: expected a word and a number, as in the other");
   ExpectRefused("a\n\xE9t\xE9\n", "line 2: expected a text in UTF-8");
 }
 
@@ -126,9 +132,10 @@ TEST(WordList, FairseqDictionaries) {
                      "reads texts as ids",
                      "f: texts with the word <unk> are read with id 3, by fairseq with id 7; --ids "
                      "reads texts as ids"}));
-  EXPECT_EQ(read("the 10\nthe 3\n").status().message(),
-            "f: line 2: expected a word of its own, or \" #fairseq:overwrite\", found \"the\" again, "
-            "as word 4 (give the dict.txt of the model's own training)");
+  EXPECT_EQ(
+      read("the 10\nthe 3\n").status().message(),
+      "f: line 2: expected a word of its own, or \" #fairseq:overwrite\", found \"the\" again, "
+      "as word 4 (give the dict.txt of the model's own training)");
   for (const char* bad : {"the\n", " 7\n", "the x\n", "the 1.5\n", "the 1\n\n", "the\t1\n"}) {
     EXPECT_FALSE(read(bad).ok()) << bad;
     EXPECT_FALSE(LooksLikeFairseqList(bad)) << bad;
