@@ -18,8 +18,8 @@ struct DerivedWeight {
   std::vector<std::string> trained;  // the tensors that it is computed from, all in the checkpoint
   // Whether the only trained tensor is the weight itself: weight drop changes it in training alone.
   bool dropped = false;
-  // "'m.weight' is computed from 'm.weight_g' and 'm.weight_v' by weight norm (..)": what it is, and
-  // what to do.
+  // What it is, and what to do: "'m.weight' is computed from 'm.weight_g' and 'm.weight_v' by
+  // weight norm (..)".
   std::string text;
 };
 

@@ -1,6 +1,6 @@
-// Files that another file names: recipes, and indexes of shards. A stranger may have written the file
-// with the names, and the file that it names is read with the user's rights. So a name stays in one
-// folder.
+// Files that another file names: recipes, and indexes of shards. A stranger may have written the
+// file with the names, and the file that it names is read with the user's rights. So a name stays
+// in one folder.
 #ifndef KINGLET_CONVERTERS_SOURCES_NAMED_FILE_H_
 #define KINGLET_CONVERTERS_SOURCES_NAMED_FILE_H_
 

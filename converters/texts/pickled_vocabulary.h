@@ -1,7 +1,7 @@
-// Pickled vocabularies: a list of words, a dict of words and ids, or the object that holds them, alone
-// or inside the training code's corpus: kimiyoung/transformer-xl's Vocab (also its attributes, which
-// Hugging Face transformers writes as vocab.pkl or vocab.bin), torchtext's Vocab, the Dictionary of
-// pytorch/examples.
+// Pickled vocabularies: a list of words, a dict of words and ids, or the object that holds them,
+// alone or inside the training code's corpus: kimiyoung/transformer-xl's Vocab (also its
+// attributes, which Hugging Face transformers writes as vocab.pkl or vocab.bin), torchtext's Vocab,
+// the Dictionary of pytorch/examples.
 #ifndef KINGLET_CONVERTERS_TEXTS_PICKLED_VOCABULARY_H_
 #define KINGLET_CONVERTERS_TEXTS_PICKLED_VOCABULARY_H_
 

@@ -1,5 +1,5 @@
-// What the lines of a list of words mean: words alone, or words with a number, in the forms in which
-// programs leave them. A form counts only if all lines have it and no other form fits.
+// What the lines of a list of words mean: words alone, or words with a number, in the forms in
+// which programs leave them. A form counts only if all lines have it and no other form fits.
 #ifndef KINGLET_CONVERTERS_TEXTS_WORD_LIST_H_
 #define KINGLET_CONVERTERS_TEXTS_WORD_LIST_H_
 
@@ -46,10 +46,9 @@ size_t DropDisambiguation(uint64_t most, std::vector<std::string>& words);
 
 // Reads a fairseq dictionary as fairseq does: lines "word count", where the count follows the last
 // space, perhaps with " #fairseq:overwrite". Ids 0 to 3 are <s> <pad> </s> <unk>. With the flag a
-// word gets another id, and texts use that one; the word of the old id is then called "word (id 4)",
-// which no text has. Of </s> and <unk>, which ends of lines and unknown words get whatever the
-// dictionary says, the new id is called so, with a note. Errors: KINGLET_INVALID_CHECKPOINT, naming
-// the line.
+// word gets another id, and texts use that one; the word of the old id is then called
+// "word (id 4)", which no text has. Of </s> and <unk>, whose ids ends of lines and unknown words
+// keep, the new id is called so, with a note. Errors: KINGLET_INVALID_CHECKPOINT, naming the line.
 Result<WordList> ReadFairseqList(const std::string& path, std::string_view text);
 
 // Whether a line has the flag, or all lines have fairseq's form.

@@ -64,7 +64,8 @@ TEST(ReadVocabularyFile, ReadsJson) {
             ": byte 2: expected a JSON array of strings, found no JSON (write one with json.dump)");
 }
 
-// fairseq numbers the words of its dictionary from 4 on; others number those of "word count" from 0.
+// fairseq numbers the words of its dictionary from 4 on; others number those of "word count" from
+// 0.
 TEST(ReadVocabularyFile, TheModelSaysWhoseDictionary) {
   const Strings plain = {"the", ","}, fairseq = {"<s>", "<pad>", "</s>", "<unk>", "the", ","};
   const std::string list = "the 38337\n, 33629\n";
