@@ -88,8 +88,10 @@ ConvertOptions OptionsOf(const TechniqueRow& row, const TechniqueFolders& folder
     options.vocabulary = stem + ".vocab.txt";
   }
   options.output = output;
-  if (!row.recipe.empty())
+  if (!row.recipe.empty()) {
     options.recipe = folders.examples + "/recipes/" + std::string(row.recipe);
+    options.trust_recipe_paths = true;  // some calibrate on the demo model's text
+  }
   if (row.bits != 0) {
     options.bits = row.bits;
     if (row.base != Base::kTransformer) options.calibration_text = demo + "/calibration.txt";

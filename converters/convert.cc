@@ -24,6 +24,7 @@
 #include "converters/recipe/recipe_model.h"
 #include "converters/sources/average.h"
 #include "converters/sources/checkpoint_path.h"
+#include "converters/sources/quoted.h"
 #include "converters/sources/source_file.h"
 #include "converters/tensor_passes.h"
 #include "converters/texts/masked_file.h"
@@ -47,11 +48,12 @@ std::string FolderOf(const std::string& path) {
 }
 
 // The tensors of the recipe's sources, files beside the checkpoint.
-Result<SourceWeights> ReadSources(const Recipe& recipe, const SourceFile& source) {
+Result<SourceWeights> ReadSources(const Recipe& recipe) {
   SourceWeights tensors;
   for (const auto& [name, file] : recipe.sources) {
-    const auto path = std::filesystem::path(FolderOf(source.path)) / file;
-    KINGLET_ASSIGN_OR_RETURN(const SourceFile more, OpenSourceFile(path.string()));
+    KINGLET_ASSIGN_OR_RETURN(const std::string path,
+                             recipe.source_folder.File("/sources/" + QuotedName(name), file));
+    KINGLET_ASSIGN_OR_RETURN(const SourceFile more, OpenSourceFile(path));
     for (SourceTensor tensor : more.tensors) {
       tensor.name = more.tensors.size() == 1 ? name : name + "." + tensor.name;
       tensors.push_back(std::move(tensor));
@@ -71,7 +73,7 @@ Result<LoadedModel> LoadByRecipe(Recipe recipe, const ConvertOptions& options,
   KINGLET_RETURN_IF_ERROR(CheckAllMet({options.ignored_options}));
   if (options.define_cache_rows) KeepUnit(*options.define_cache_rows, recipe);
   SourceWeights tensors = source.tensors;
-  KINGLET_ASSIGN_OR_RETURN(const SourceWeights more, ReadSources(recipe, source));
+  KINGLET_ASSIGN_OR_RETURN(const SourceWeights more, ReadSources(recipe));
   tensors.insert(tensors.end(), more.begin(), more.end());
   return ModelFromRecipe(recipe, tensors, MachineThreads());
 }
@@ -80,7 +82,7 @@ Result<LoadedModel> LoadByRecipe(Recipe recipe, const ConvertOptions& options,
 Result<LoadedModel> LoadByFamily(Recipe recipe, const ConvertOptions& options,
                                  const SourceFile& source, std::string& family_name) {
   if (options.define_cache_rows) KeepUnit(*options.define_cache_rows, recipe);
-  KINGLET_ASSIGN_OR_RETURN(const SourceWeights more, ReadSources(recipe, source));
+  KINGLET_ASSIGN_OR_RETURN(const SourceWeights more, ReadSources(recipe));
   KINGLET_ASSIGN_OR_RETURN(const FamilyTables tables,
                            FamilyTables::Make(recipe, source.tensors, more, MachineThreads()));
   KINGLET_ASSIGN_OR_RETURN(const Family* family,
@@ -143,7 +145,7 @@ Result<LoadedModel> LoadCheckpoint(const std::string& path, const ConvertOptions
   summary.checkpoint_bytes = source.bytes;
   LoadedModel model;
   if (recipe.embedding) {
-    summary.family = "recipe";
+    summary.family = kRecipeFamily;
     KINGLET_ASSIGN_OR_RETURN(model, LoadByRecipe(recipe, options, source));
   } else {
     KINGLET_ASSIGN_OR_RETURN(model, LoadByFamily(recipe, options, source, summary.family));
@@ -162,14 +164,14 @@ Result<LoadedModel> LoadCheckpoint(const std::string& path, const ConvertOptions
 // The vocabulary that a training code leaves in the checkpoint's folder, if it has as many words as
 // the model: fairseq's dict.txt, Transformer-XL's vocab.pkl or vocab.bin. Families that have lists
 // of their own have read them already.
-Status FindVocabulary(const std::string& checkpoint, ModelDraft& draft,
+Status FindVocabulary(const std::string& checkpoint, const std::string& family, ModelDraft& draft,
                       std::vector<std::string>& notes) {
   if (!draft.vocabulary.empty()) return {};
   for (const char* name : {"dict.txt", "vocab.pkl", "vocab.bin"}) {
     const std::string path = (std::filesystem::path(FolderOf(checkpoint)) / name).string();
     std::error_code unknown;
     if (!std::filesystem::is_regular_file(path, unknown)) continue;
-    KINGLET_ASSIGN_OR_RETURN(VocabularyFile file, ReadVocabularyFile(path));
+    KINGLET_ASSIGN_OR_RETURN(VocabularyFile file, ReadVocabularyFile(path, UseOf(family, draft)));
     if (file.words.size() != draft.description.vocabulary_size) continue;
     draft.vocabulary = std::move(file.words);
     notes.insert(notes.end(), file.notes.begin(), file.notes.end());
@@ -357,13 +359,14 @@ Result<ConvertSummary> ConvertChecked(const ConvertOptions& options) {
   KINGLET_ASSIGN_OR_RETURN(const std::string path, FindCheckpoint(options.checkpoint));
   Recipe recipe;
   if (options.family.empty()) {
-    KINGLET_ASSIGN_OR_RETURN(recipe, ChooseRecipe(path, options.recipe));
+    KINGLET_ASSIGN_OR_RETURN(recipe,
+                             ChooseRecipe(path, options.recipe, options.trust_recipe_paths));
   }
   KINGLET_ASSIGN_OR_RETURN(LoadedModel model, LoadCheckpoint(path, options, recipe, summary));
   ModelDraft& draft = model.draft;
   if (path != options.checkpoint && options.vocabulary.empty() &&
       options.vocabulary_texts.empty()) {
-    KINGLET_RETURN_IF_ERROR(FindVocabulary(path, draft, model.notes));
+    KINGLET_RETURN_IF_ERROR(FindVocabulary(path, summary.family, draft, model.notes));
   }
   KINGLET_RETURN_IF_ERROR(ChooseVocabulary(options, summary.family, draft, model.notes));
   KINGLET_RETURN_IF_ERROR(ReadTextCutting(options, path, summary.family, draft, model.notes));

@@ -56,6 +56,9 @@ struct ConvertOptions {
   // JSON (docs/RECIPES.md): in place of a family, or after it. Empty: the recipe that lies beside
   // the checkpoint (converters/recipe/recipe_file.h), unless a family is given.
   std::string recipe;
+  // Names of files in `recipe` may leave its folder and the checkpoint's. Names in a recipe that
+  // was found never do.
+  bool trust_recipe_paths = false;
   // Keeps the embedding's DeFINE unit in the model and caches this many of its rows per stream.
   // None: as the recipe says; without a recipe the unit is replaced by the table that it computes.
   std::optional<uint32_t> define_cache_rows;

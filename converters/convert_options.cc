@@ -78,6 +78,9 @@ Status CheckQuantisation(const ConvertOptions& options) {
 Status CheckOptions(const ConvertOptions& options) {
   if (options.checkpoint.empty()) return RefuseOption("checkpoint", "a path", "none");
   KINGLET_RETURN_IF_ERROR(CheckQuantisation(options));
+  if (options.trust_recipe_paths && options.recipe.empty()) {
+    return RefuseOption("trust-recipe-paths", "--recipe, which it goes with", "none");
+  }
   if (!options.recipe.empty() && !options.family.empty()) {
     return RefuseOption("recipe", "no family beside it", options.family);
   }

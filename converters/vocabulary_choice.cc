@@ -5,10 +5,10 @@
 #include <string_view>
 #include <utility>
 
+#include "converters/families/fairseq.h"
 #include "converters/families/training_codes.h"
 #include "converters/texts/corpus_vocabulary.h"
 #include "converters/texts/token_file.h"
-#include "converters/texts/vocabulary_file.h"
 #include "converters/texts/word_splitter.h"
 
 namespace kinglet {
@@ -46,6 +46,13 @@ Result<std::vector<std::string>> WordsOfTexts(const std::vector<std::string>& te
 
 }  // namespace
 
+VocabularyUse UseOf(const std::string& family, const ModelDraft& draft) {
+  const WordNumbers numbers = family == kFairseqFamily  ? WordNumbers::kFairseq
+                              : family == kRecipeFamily ? WordNumbers::kEither
+                                                        : WordNumbers::kByLine;
+  return {numbers, draft.description.vocabulary_size};
+}
+
 void NoteMissingWords(const ModelDraft& draft, std::vector<std::string>& notes) {
   if (IsMaskedModel(draft.description)) return;  // its tokenizer knows the words
   const auto has = [&](std::string_view word) {
@@ -70,7 +77,8 @@ Status ChooseVocabulary(const ConvertOptions& options, const std::string& family
   const std::vector<std::string>& texts = options.vocabulary_texts;
   if (options.vocabulary.empty() && texts.empty()) return {};
   if (texts.empty()) {
-    KINGLET_ASSIGN_OR_RETURN(VocabularyFile file, ReadVocabularyFile(options.vocabulary));
+    KINGLET_ASSIGN_OR_RETURN(VocabularyFile file,
+                             ReadVocabularyFile(options.vocabulary, UseOf(family, draft)));
     draft.vocabulary = std::move(file.words);
     notes.insert(notes.end(), file.notes.begin(), file.notes.end());
   } else {
@@ -81,7 +89,9 @@ Status ChooseVocabulary(const ConvertOptions& options, const std::string& family
     return Status::Refusal(KINGLET_INVALID_ARGUMENT, "vocabulary",
                            texts.empty() ? options.vocabulary : texts.front(),
                            std::to_string(expected) + " words as the model has",
-                           std::to_string(draft.vocabulary.size()));
+                           std::to_string(draft.vocabulary.size()) +
+                               (texts.empty() ? " (give the list of the model's own training)"
+                                              : " (give the texts of the model's own training)"));
   }
   NoteMissingWords(draft, notes);
   return {};

@@ -3,13 +3,21 @@
 #define KINGLET_CONVERTERS_VOCABULARY_CHOICE_H_
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "converters/convert.h"
+#include "converters/texts/vocabulary_file.h"
 #include "format/writer.h"
 #include "kinglet/status.h"
 
 namespace kinglet {
+
+// What provenance calls a model that a recipe describes.
+inline constexpr std::string_view kRecipeFamily = "recipe";
+
+// How the vocabulary of a model of this family is to be read.
+VocabularyUse UseOf(const std::string& family, const ModelDraft& draft);
 
 // Gives the draft the words of options.vocabulary, or those that options.vocabulary_texts make in
 // the order of the family's training code; without both the draft stays as it is. Adds notes for

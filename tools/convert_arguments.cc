@@ -34,10 +34,11 @@ void AddCheckpointOptions(Arguments& command, CheckpointChoice& choice, ConvertO
 }
 
 void AddWordOptions(Arguments& command, ConvertOptions& convert) {
-  Option vocabulary = command.Add(
-      "--vocab", convert.vocabulary,
-      "vocabulary: one token per line, in id order, or a JSON array of strings (default: "
-      "the token list that the training code left in the folder, if any)");
+  Option vocabulary =
+      command.Add("--vocab", convert.vocabulary,
+                  "vocabulary: one token per line, in id order, or another form of "
+                  "docs/CHECKPOINTS.md (default: "
+                  "the token list that the training code left in the folder, if any)");
   vocabulary.Called("FILE");
   command
       .Add("--vocab-from", convert.vocabulary_texts,
@@ -58,6 +59,8 @@ void AddNetworkOptions(Arguments& command, ConvertOptions& convert) {
            "JSON file that names blocks, tensors and passes, see docs/RECIPES.md (default: "
            "model.recipe.json beside model.pt)")
       .Called("FILE");
+  command.AddFlag("--trust-recipe-paths", convert.trust_recipe_paths,
+                  "files that the recipe of --recipe names may lie outside its folder");
   command
       .Add("--keep-define", convert.define_cache_rows,
            "keep a DeFINE unit in the model and cache N of its rows")

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "converters/sources/input_file.h"
+#include "converters/texts/word_list.h"
 #include "converters/texts/word_splitter.h"
 #include "format/message_text.h"
 #include "tools/json_lines.h"
@@ -114,20 +115,35 @@ std::vector<uint32_t> RanksByOrder(uint32_t vocabulary_size) {
 
 Result<std::vector<uint32_t>> RanksByCounts(const std::string& path, const Vocabulary& vocabulary) {
   KINGLET_ASSIGN_OR_RETURN(const std::string text, ReadWholeFileOrPipe(path));
+  if (const auto list = ReadWordList(path, text); list.ok() && list->form == WordList::Form::kIds) {
+    return Status::Refusal(KINGLET_INVALID_ARGUMENT, path, Numbered("line", 1),
+                           "a word and its count",
+                           "a word and its id in all lines (count the words of a text)");
+  }
   std::vector<uint64_t> counts(vocabulary.size());
-  uint64_t number = 0;
+  uint64_t number = 0, known = 0;
   for (const std::string_view line : LinesOf(WithoutByteOrderMark(text))) {
     ++number;
     if (std::all_of(line.begin(), line.end(), IsAsciiSpace)) continue;
     const std::optional<CountedWord> counted = ParseCount(line);
     if (!counted) {
       return Status::Refusal(KINGLET_INVALID_ARGUMENT, path, Numbered("line", number),
-                             "a word and its count", Quoted(line));
+                             "a word and its count",
+                             Quoted(line) + " (write \"word count\" in each line)");
     }
-    const std::optional<uint32_t> id = vocabulary.Find(counted->word);
+    std::optional<uint32_t> id = vocabulary.Find(counted->word);
+    if (!id) {
+      const size_t end = counted->word.find_last_not_of(" \t") + 1;
+      id = vocabulary.Find(counted->word.substr(0, end));
+    }
     if (!id) continue;
+    ++known;
     const uint64_t room = std::numeric_limits<uint64_t>::max() - counts[*id];
     counts[*id] += std::min(room, counted->count);
+  }
+  if (number > 0 && known == 0) {
+    return Status::Refusal(KINGLET_UNKNOWN_WORD, path, "words", "at least one of the model's",
+                           "none (count the words of a text that is cut as the model's are)");
   }
   std::vector<uint32_t> ids(counts.size());
   std::iota(ids.begin(), ids.end(), 0U);

@@ -71,7 +71,10 @@ Result<std::shared_ptr<const ModelFile>> CheckedModel(const SensitivityFile& fil
                                                       const std::string& recipe,
                                                       const std::string& beside) {
   ConvertOptions convert = InFloats(file.convert);
-  if (!recipe.empty()) convert.recipe = recipe;
+  if (!recipe.empty()) {
+    convert.recipe = recipe;
+    convert.trust_recipe_paths = true;  // it was written a moment ago
+  }
   convert.output = beside + ".check.kgl";
   KINGLET_RETURN_IF_ERROR(Convert(convert).status());
   Result<std::shared_ptr<ModelFile>> model = ModelFile::Open(convert.output);

@@ -60,6 +60,7 @@ void AddOptions(const ConvertOptions& convert, JsonLine& line) {
   add("tokenizer", convert.tokenizer);
   if (convert.lower_case) line.Key("lowercase").Boolean(true);
   add("recipe", convert.recipe);
+  if (convert.trust_recipe_paths) line.Key("trust-recipe-paths").Boolean(true);
   add("calibrate", convert.calibration_text);
   // What is not the default.
   const auto add_name = [&](const char* key, const auto& names, auto value) {
@@ -132,6 +133,7 @@ Status ReadOptions(const RecipeNode& line, ConvertOptions& convert) {
   KINGLET_ASSIGN_OR_RETURN(convert.tokenizer, TextOr(node, "tokenizer"));
   KINGLET_ASSIGN_OR_RETURN(convert.lower_case, node.TruthOr("lowercase", false));
   KINGLET_ASSIGN_OR_RETURN(convert.recipe, TextOr(node, "recipe"));
+  KINGLET_ASSIGN_OR_RETURN(convert.trust_recipe_paths, node.TruthOr("trust-recipe-paths", false));
   KINGLET_ASSIGN_OR_RETURN(convert.calibration_text, TextOr(node, "calibrate"));
   KINGLET_RETURN_IF_ERROR(ReadEnum(node, "scale-by", kScaleByNames, convert.scale_by));
   KINGLET_RETURN_IF_ERROR(ReadEnum(node, "round-by", kRoundByNames, convert.round_by));

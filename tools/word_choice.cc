@@ -22,7 +22,8 @@ Result<WordSet> ReadAllowedWords(const std::string& path, const Model& model) {
     const std::optional<uint32_t> id = model.vocabulary()->Find(word);
     if (!id) {
       return Status::Refusal(KINGLET_UNKNOWN_WORD, path, Numbered("line", line),
-                             "a word of the model", Quoted(word));
+                             "a word of the model",
+                             Quoted(word) + " (write one word a line, without blanks or numbers)");
     }
     allowed.Add(*id);
   }

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "converters/families/recurrent_model.h"
+#include "converters/sources/derived_weights.h"
 #include "converters/sources/saved_module.h"
 
 namespace kinglet {
@@ -24,9 +25,10 @@ class Names {
   }
   // The name of the trained weight. With weight drop, `name` itself is a leftover.
   std::string Trained(const std::string& name, std::vector<std::string>& leftovers) const {
-    if (!Has(name + "_raw")) return name;
-    leftovers.push_back(name);
-    return name + "_raw";
+    std::string trained =
+        TrainedName(name, [this](const std::string& other) { return Has(other); });
+    if (trained != name) leftovers.push_back(name);
+    return trained;
   }
 
  private:

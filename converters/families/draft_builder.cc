@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "converters/matrix_order.h"
+#include "converters/sources/derived_weights.h"
 #include "converters/sources/quoted.h"
 
 namespace kinglet {
@@ -60,6 +61,11 @@ const SourceTensor* DraftBuilder::Claim(const std::string& name, const Shape& sh
   return nullptr;
 }
 
+void DraftBuilder::LeaveOut(const std::string& name) {
+  const auto found = by_name_.find(name);
+  if (found != by_name_.end()) left_out_.insert(found->first);
+}
+
 bool DraftBuilder::IsMade(std::string_view name) const {
   const SourceTensor* tensor = Find(name);
   return tensor != nullptr && !tensor->made.empty();
@@ -78,7 +84,7 @@ void DraftBuilder::PutAside(const std::vector<std::string>& names) {
   size_t others = 0;
   for (const std::string& name : names) {
     if (!Has(name) || IsMade(name) || Claimed(name)) continue;
-    ClaimUnshaped(name);
+    LeaveOut(name);
     if (first.empty()) {
       first = name;
     } else {
@@ -176,16 +182,34 @@ TensorId DraftBuilder::AddComputed(const std::string& name, const Shape& shape,
   return id;
 }
 
+std::vector<std::string> DraftBuilder::DerivedFaults() const {
+  std::vector<std::string> faults;
+  for (const DerivedWeight& weight : DerivedWeights(order_)) {
+    const auto asked = [this](const std::string& name) { return claimed_.contains(name); };
+    const bool missing = std::find(missing_.begin(), missing_.end(), weight.name) != missing_.end();
+    const bool parts =
+        !weight.dropped && std::any_of(weight.trained.begin(), weight.trained.end(), asked);
+    if (missing || parts || asked(weight.name)) faults.push_back(weight.text);
+  }
+  return faults;
+}
+
 Status DraftBuilder::CheckNames(const std::string& network) const {
   std::vector<std::string> unused;
   for (const SourceTensor& tensor : order_) {
-    if (tensor.spare || claimed_.contains(tensor.name) || IsBatchCounter(tensor.name)) continue;
+    if (tensor.spare || claimed_.contains(tensor.name) || left_out_.contains(tensor.name) ||
+        IsBatchCounter(tensor.name)) {
+      continue;
+    }
     unused.push_back(QuotedName(tensor.name));
   }
   std::vector<std::string> faults;
   if (!missing_.empty()) faults.push_back(Joined("missing ", missing_, ", "));
   if (!unused.empty()) faults.push_back(Joined("unused ", unused, ", "));
   if (!misshaped_.empty()) faults.push_back(Joined("", misshaped_, "; "));
+  if (const std::vector<std::string> derived = DerivedFaults(); !derived.empty()) {
+    faults.push_back(Joined("", derived, "; "));
+  }
   if (faults.empty()) return {};
   return Status::Refusal(KINGLET_INVALID_CHECKPOINT, "checkpoint", "state dict",
                          "the tensors of " + network, Joined("", faults, "; "));

@@ -51,6 +51,8 @@ class DraftBuilder {
   }
   // The tensor of this name, with any shape.
   const SourceTensor* ClaimUnshaped(const std::string& name, bool required = true);
+  // Leaves the checkpoint's tensor of this name out, if there is one: nothing reads it.
+  void LeaveOut(const std::string& name);
   // Whether a recipe makes a tensor of this name: a table, or a whole input.
   bool IsMade(std::string_view name) const;
   // What a softmax reads that shares this tensor with the embedding: the tensor, or the
@@ -99,7 +101,8 @@ class DraftBuilder {
   // Marks a tensor whose entries are not parameters of its own (EncodedTensor::derived).
   void MarkDerived(TensorId id) { model.draft.tensors[id].derived = true; }
 
-  // Refuses missing, unused and mis-shaped tensors, all in one message: KINGLET_INVALID_CHECKPOINT.
+  // Refuses missing, unused and mis-shaped tensors, and claimed ones that are not the weight which
+  // their network computes with (DerivedWeights), all in one message: KINGLET_INVALID_CHECKPOINT.
   // `network` names the network whose tensors were expected.
   Status CheckNames(const std::string& network) const;
   // Sets LoadedModel::read, which reads the tensors one by one, later. The last call. REQUIRES:
@@ -119,11 +122,14 @@ class DraftBuilder {
   };
   class Reader;
 
+  // The weights whose tensors do not say themselves what the network computes with, where it was
+  // asked for them.
+  std::vector<std::string> DerivedFaults() const;
   TensorId AddSource(const std::string& name, const Shape& shape, Role role, Source source);
 
   std::span<const SourceTensor> order_;
   std::unordered_map<std::string_view, const SourceTensor*> by_name_;
-  std::unordered_set<std::string_view> claimed_;
+  std::unordered_set<std::string_view> claimed_, left_out_;
   std::vector<std::string> missing_, misshaped_;
   std::vector<Source> sources_;  // by tensor id
 };

@@ -118,7 +118,8 @@ Result<FairseqDictionary> ReadFairseqDictionary(const FamilyInput& input) {
                              "none");
     }
   }
-  KINGLET_ASSIGN_OR_RETURN(VocabularyFile file, ReadVocabularyFile(dictionary.path));
+  KINGLET_ASSIGN_OR_RETURN(VocabularyFile file,
+                           ReadVocabularyFile(dictionary.path, {WordNumbers::kFairseq, 0}));
   dictionary.words = std::move(file.words);
   for (size_t id = 0; id < kSpecials.size(); ++id) {
     const bool present = id < dictionary.words.size();

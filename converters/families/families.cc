@@ -21,6 +21,7 @@
 #include "converters/families/transfo_xl_hf.h"
 #include "converters/families/transformer_xl.h"
 #include "converters/families/zaremba_tf.h"
+#include "converters/sources/derived_weights.h"
 #include "converters/sources/quoted.h"
 
 namespace kinglet {
@@ -37,10 +38,13 @@ std::string Outline(std::span<const SourceTensor> weights) {
   return text;
 }
 
-// The end of a refusal: the family that comes nearest, and what to do.
+// The end of a refusal: the family that comes nearest, a weight that no family finds because it is
+// computed, and what to do.
 std::string NextStep(std::span<const SourceTensor> weights) {
   const std::string nearest = NearestText(weights);
+  const std::vector<DerivedWeight> derived = DerivedWeights(weights);
   return (nearest.empty() ? "" : "; " + nearest) +
+         (derived.empty() ? "" : "; " + derived.front().text) +
          " (`kinglet inspect` shows all names; a --recipe reads any)";
 }
 

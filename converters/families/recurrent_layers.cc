@@ -30,7 +30,7 @@ std::vector<RecurrentLayerNames> TorchLayers(const std::string& module,
 void RecurrentLayers::Claim(const RecurrentLayerNames& names) {
   Sources layer;
   layer.inputs = width_;
-  for (const std::string& leftover : names.leftovers) builder_.ClaimUnshaped(leftover, false);
+  for (const std::string& leftover : names.leftovers) builder_.LeaveOut(leftover);
   if (cell_ == RecurrentCell::kQrnn) {
     ClaimQrnn(names, layer);
   } else {

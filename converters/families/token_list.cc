@@ -9,29 +9,12 @@
 
 #include "converters/sources/input_file.h"
 #include "converters/sources/list_folder.h"
-#include "converters/sources/parse_number.h"
+#include "converters/texts/word_list.h"
 
 namespace kinglet {
 namespace {
 
 namespace fs = std::filesystem;
-
-// The pieces of "piece id" lines with the ids 0, 1, ..; none if the text has other lines.
-std::optional<std::vector<std::string>> NumberedPieces(std::string_view text) {
-  std::vector<std::string> pieces;
-  for (const std::string_view line : LinesOf(text)) {
-    const size_t space = line.find_last_of(" \t");
-    if (space == 0 || space == std::string_view::npos) return std::nullopt;
-    if (ParseNumber<uint64_t>(line.substr(space + 1)) != pieces.size()) return std::nullopt;
-    pieces.emplace_back(line.substr(0, line.find_last_not_of(" \t", space) + 1));
-  }
-  return pieces;
-}
-
-// Leaves out the symbols of decoding graphs behind the pieces.
-void DropDisambiguation(uint64_t words, std::vector<std::string>& pieces) {
-  while (pieces.size() > words && pieces.back().starts_with('#')) pieces.pop_back();
-}
 
 // The places where a tokens.txt may lie, in order.
 std::vector<fs::path> TokenLists(const std::string& checkpoint) {
@@ -130,7 +113,7 @@ Result<std::vector<std::string>> FindTokenList(const std::string& checkpoint, ui
     std::error_code error;
     if (!fs::is_regular_file(place, error)) continue;
     KINGLET_ASSIGN_OR_RETURN(const std::string text, ReadWholeFile(place.string()));
-    std::optional<std::vector<std::string>> pieces = NumberedPieces(text);
+    std::optional<std::vector<std::string>> pieces = WordsByIds(text);
     if (!pieces) continue;
     DropDisambiguation(words, *pieces);
     if (pieces->size() != words || *pieces == chosen) continue;

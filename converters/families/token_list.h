@@ -10,8 +10,8 @@
 
 namespace kinglet {
 
-// The pieces of icefall's tokens.txt ("piece id" lines, in order of the ids, perhaps followed by
-// symbols "#0", "#1", .. that no model has). Searched: the checkpoint's folder; the folders lang_*
+// The pieces of icefall's tokens.txt ("piece id" lines, perhaps with symbols "#0", "#1", .. behind
+// the others that no model has). Searched: the checkpoint's folder; the folders lang_*
 // and data/lang_* in it and one and two folders up. Empty: none has a list of so many words.
 // Errors: KINGLET_INVALID_CHECKPOINT naming the lists if several fit and differ; KINGLET_IO_ERROR.
 Result<std::vector<std::string>> FindTokenList(const std::string& checkpoint, uint64_t words);

@@ -31,7 +31,8 @@ constexpr std::array kAwdLstmNames = {
     "encoder.weight"sv,
     "rnns.#.module.weight_ih_l0|rnns.#.weight_ih_l0|rnns.#.linear.module.weight_raw|"
     "rnns.#.linear.weight"sv,
-    "rnns.#.module.weight_hh_l0_raw|rnns.#.weight_hh_l0|rnns.#.linear.module.weight_raw|"
+    "rnns.#.module.weight_hh_l0_raw|rnns.#.weight_hh_l0_raw|rnns.#.weight_hh_l0|rnns.#.linear."
+    "module.weight_raw|"
     "rnns.#.linear.weight"sv,
     "rnns.#.module.bias_ih_l0|rnns.#.bias_ih_l0|rnns.#.linear.module.bias|rnns.#.linear.bias"sv,
     "?rnns.#.module.*"sv,

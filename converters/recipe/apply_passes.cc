@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <filesystem>
 #include <optional>
 #include <span>
 #include <utility>
@@ -94,12 +93,14 @@ double FractionOf(const PruneStep& step, const std::string& tensor) {
 }
 
 // The pass with what it says about tensors in a file of its own, and with the patterns there.
-Result<PassRecipe> WithFractions(PassRecipe pass, const std::string& folder) {
+Result<PassRecipe> WithFractions(PassRecipe pass, size_t index, const RecipeFolder& folder) {
   auto* prune = std::get_if<PruneStep>(&pass.step);
   if (prune == nullptr) return pass;
   if (!prune->fractions_file.empty()) {
-    const auto path = std::filesystem::path(folder) / prune->fractions_file;
-    KINGLET_ASSIGN_OR_RETURN(const RecipeNode node, RecipeNode::Read(path.string()));
+    KINGLET_ASSIGN_OR_RETURN(
+        const std::string path,
+        folder.File("/passes/" + std::to_string(index) + "/fractions", prune->fractions_file));
+    KINGLET_ASSIGN_OR_RETURN(const RecipeNode node, RecipeNode::Read(path));
     KINGLET_ASSIGN_OR_RETURN(prune->fractions, ParseFractions(node));
   }
   for (const auto& [pattern, fraction] : prune->fractions) pass.tensors.push_back(pattern);
@@ -111,7 +112,11 @@ class PassRunner {
  public:
   PassRunner(const PassRecipe& pass, size_t index, const PassSurroundings& around,
              LoadedModel& model)
-      : pass_(pass), where_("pass " + std::to_string(index)), around_(around), model_(model) {}
+      : pass_(pass),
+        index_(index),
+        where_("pass " + std::to_string(index)),
+        around_(around),
+        model_(model) {}
 
   Status operator()(const PruneStep& step) {
     return ForEach(model_.prunable, "prune", [&](TensorId id) -> Status {
@@ -206,8 +211,10 @@ class PassRunner {
         return Refuse("calibrate, " + tensor.name, "integers, by a quantise pass before", "floats");
       }
     }
-    const auto path = std::filesystem::path(around_.folder) / step.text;
-    model_.calibration = LoadedModel::Calibration{path.string(), step.rule};
+    KINGLET_ASSIGN_OR_RETURN(
+        std::string path,
+        around_.folder.File("/passes/" + std::to_string(index_) + "/text", step.text));
+    model_.calibration = LoadedModel::Calibration{std::move(path), step.rule};
     return {};
   }
 
@@ -330,6 +337,7 @@ class PassRunner {
   }
 
   const PassRecipe& pass_;
+  const size_t index_;
   std::string where_;
   const PassSurroundings& around_;
   LoadedModel& model_;
@@ -345,7 +353,7 @@ Status ApplyRecipePasses(const std::vector<PassRecipe>& passes, const PassSurrou
       return Status::Refusal(KINGLET_INVALID_ARGUMENT, "recipe", "pass " + std::to_string(i),
                              "none after calibrate, which runs the finished model", "one");
     }
-    KINGLET_ASSIGN_OR_RETURN(const PassRecipe pass, WithFractions(passes[i], around.folder));
+    KINGLET_ASSIGN_OR_RETURN(const PassRecipe pass, WithFractions(passes[i], i, around.folder));
     KINGLET_RETURN_IF_ERROR(std::visit(PassRunner(pass, i, around, model), pass.step));
   }
   if (model.rounded_with_feedback.empty() || model.calibration) return {};

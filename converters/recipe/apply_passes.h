@@ -9,13 +9,14 @@
 
 #include "converters/families/families.h"
 #include "converters/passes/input_moments.h"
+#include "converters/recipe/recipe_folder.h"
 #include "converters/recipe/recipe_pass.h"
 #include "kinglet/status.h"
 
 namespace kinglet {
 
 struct PassSurroundings {
-  std::string folder;  // where the passes find their files
+  RecipeFolder folder;  // where the passes find their files
   size_t threads = 1;
   std::function<void(const std::string& text)> progress;  // as ConvertOptions::progress
 };

@@ -14,6 +14,7 @@
 
 #include "converters/passes/define/define_weights.h"
 #include "converters/passes/dpq.h"
+#include "converters/recipe/recipe_folder.h"
 #include "converters/recipe/recipe_node.h"
 #include "converters/recipe/recipe_pass.h"
 #include "converters/recipe/recurrent_gates.h"
@@ -271,11 +272,12 @@ struct TableInPlace {
 // - a family, which names the blocks itself;
 // - passes alone: the blocks come from elsewhere (converters/recipe/recipe_file.h).
 struct Recipe {
-  std::string folder;  // of the recipe's file; passes find their files from there
+  RecipeFolder folder;         // of the recipe's file; passes find their files from there
+  RecipeFolder source_folder;  // the checkpoint's, where `sources` are
   // Where the checkpoint has the network, if it has to be said (SourcePlace).
   std::vector<std::string> state_dict;
   std::string prefix;
-  std::map<std::string, std::string> sources;  // name -> file, found from the checkpoint's folder
+  std::map<std::string, std::string> sources;  // name -> file, in source_folder
   std::string family;                          // empty: none
   // With a family: what stands in place of a tensor of the network, by that tensor's name, or in
   // place of its whole input, by the name of that module.

@@ -9,10 +9,15 @@
 namespace kinglet {
 namespace {
 
-Result<Recipe> ReadRecipe(const std::string& path) {
+std::string FolderOf(const std::string& path) {
+  return std::filesystem::path(path).parent_path().string();
+}
+
+Result<Recipe> ReadRecipe(const std::string& path, const std::string& checkpoint, bool trusted) {
   KINGLET_ASSIGN_OR_RETURN(const RecipeNode node, RecipeNode::Read(path));
   KINGLET_ASSIGN_OR_RETURN(Recipe recipe, ParseRecipe(node));
-  recipe.folder = std::filesystem::path(path).parent_path().string();
+  recipe.folder = {FolderOf(path), trusted};
+  recipe.source_folder = {FolderOf(checkpoint), trusted};
   return recipe;
 }
 
@@ -22,16 +27,16 @@ std::string RecipePathBeside(const std::string& checkpoint) {
   return std::filesystem::path(checkpoint).replace_extension(".recipe.json").string();
 }
 
-Result<Recipe> ChooseRecipe(const std::string& checkpoint, const std::string& path) {
+Result<Recipe> ChooseRecipe(const std::string& checkpoint, const std::string& path, bool trusted) {
   Recipe named;
   if (!path.empty()) {
-    KINGLET_ASSIGN_OR_RETURN(named, ReadRecipe(path));
+    KINGLET_ASSIGN_OR_RETURN(named, ReadRecipe(path, checkpoint, trusted));
     if (named.embedding || !named.family.empty()) return named;
   }
   const std::string beside = RecipePathBeside(checkpoint);
   std::error_code ignored;
   if (!std::filesystem::exists(beside, ignored)) return named;
-  KINGLET_ASSIGN_OR_RETURN(Recipe recipe, ReadRecipe(beside));
+  KINGLET_ASSIGN_OR_RETURN(Recipe recipe, ReadRecipe(beside, checkpoint, false));
   const bool place = !named.state_dict.empty() || !named.prefix.empty();
   if (place) {
     recipe.state_dict = std::move(named.state_dict);

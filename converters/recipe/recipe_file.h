@@ -19,9 +19,11 @@ std::string RecipePathBeside(const std::string& checkpoint);
 //   passes, and says where the checkpoint has the network;
 // - otherwise `path` as it is, or, where `path` is empty, an empty recipe: a family has to
 //   recognise the checkpoint.
-// Errors: KINGLET_NOT_FOUND, KINGLET_IO_ERROR; KINGLET_INVALID_ARGUMENT naming the place in the
-// JSON.
-Result<Recipe> ChooseRecipe(const std::string& checkpoint, const std::string& path);
+// `trusted`: names in the recipe `path` may leave its folder and the checkpoint's; those in the
+// recipe beside the weights never do. Errors: KINGLET_NOT_FOUND, KINGLET_IO_ERROR;
+// KINGLET_INVALID_ARGUMENT naming the place in the JSON.
+Result<Recipe> ChooseRecipe(const std::string& checkpoint, const std::string& path,
+                            bool trusted = false);
 
 }  // namespace kinglet
 

@@ -3,16 +3,19 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <initializer_list>
 #include <optional>
 #include <set>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "converters/families/name_match.h"
 #include "converters/recipe/recipe_text.h"
 #include "converters/recipe/recipe_value.h"
+#include "converters/sources/derived_weights.h"
 #include "format/encoding.h"
 
 namespace kinglet {
@@ -28,11 +31,27 @@ constexpr double kNearFamily = 0.5;
 // Parts of names of tables that words go in by, and come out by.
 constexpr std::array kInputWords = {"emb"sv, "inp"sv, "enc"sv, "wte"sv};
 constexpr std::array kOutputWords = {"out"sv, "dec"sv, "soft"sv, "head"sv, "logit"sv};
-constexpr std::string_view kRecurrentMark = ".weight_hh_l0";
+// What "dropout" has of them.
+constexpr std::string_view kNoWord = "dropout";
+constexpr std::string_view kRecurrentMark = ".weight_ih_l0";
+// The parts of a torch.nn layer, and a recipe's keys for them.
+constexpr std::array<std::pair<const char*, const char*>, 4> kParts = {
+    {{"weight_ih", "input_weight"},
+     {"bias_ih", "input_bias"},
+     {"weight_hh", "recurrent_weight"},
+     {"bias_hh", "recurrent_bias"}}};
 
 class Skeleton {
  public:
-  explicit Skeleton(std::span<const SourceTensor> weights) : weights_(weights) {}
+  explicit Skeleton(std::span<const SourceTensor> weights)
+      : weights_(weights), derived_(DerivedWeights(weights)) {
+    for (const SourceTensor& tensor : weights) by_name_.emplace(tensor.name, &tensor);
+    for (const DerivedWeight& weight : derived_) {
+      computed_.insert(weight.name);
+      not_read_.insert(weight.name);
+      if (!weight.dropped) not_read_.insert(weight.trained.begin(), weight.trained.end());
+    }
+  }
 
   std::string Make() {
     const std::vector<NameMatch> nearest = NearestCodes(weights_);
@@ -79,48 +98,111 @@ class Skeleton {
   }
 
   void AddBlocks(RecipeValue& recipe) {
-    const std::optional<std::string> module = RecurrentModule();
-    if (module) NameRecurrent(*module);
+    RecipeValue recurrent = Recurrent();
     RecipeValue embedding = ObjectValue();
     recipe.Set("embedding", embedding.Set("scale", kToFill).Set("table", InputTable()));
-    recipe.Set("recurrent", module ? Recurrent(*module) : ToFill());
+    recipe.Set("recurrent", std::move(recurrent));
     recipe.Set("softmax", Softmax());
+    RecipeValue unused = Unused();
+    if (!unused.items.empty()) recipe.Set("unused", std::move(unused));
   }
 
   // --- recurrent layers ---
 
-  // The torch.nn module that has layers: "rnn" of "rnn.weight_hh_l0".
-  std::optional<std::string> RecurrentModule() const {
-    for (const SourceTensor& tensor : weights_) {
-      if (tensor.name.ends_with(kRecurrentMark) && tensor.shape.size() == 2) {
-        return tensor.name.substr(0, tensor.name.size() - kRecurrentMark.size());
-      }
-    }
-    return std::nullopt;
+  // Layer `index` of a torch.nn module.
+  struct Layer {
+    std::string module;
+    size_t index;
+  };
+
+  // The tensor that the layer's part ("weight_hh") is trained in; empty where there is none.
+  std::string Part(const Layer& layer, const char* part) const {
+    std::string name = layer.module + "." + part + "_l" + std::to_string(layer.index);
+    name = TrainedName(name, [this](const std::string& other) { return Find(other) != nullptr; });
+    return Find(name) == nullptr ? std::string() : name;
   }
 
-  uint64_t Layers(const std::string& module) const {
-    uint64_t layers = 0;
-    while (Find(module + ".weight_hh_l" + std::to_string(layers)) != nullptr) ++layers;
+  // A weight that is computed of several tensors is there too, and none of them.
+  bool HasLayer(const Layer& layer) const {
+    return !Part(layer, "weight_ih").empty() ||
+           computed_.contains(layer.module + ".weight_ih_l" + std::to_string(layer.index));
+  }
+
+  std::vector<Layer> LayersIn(const std::string& module) const {
+    std::vector<Layer> layers;
+    while (HasLayer({module, layers.size()})) layers.push_back({module, layers.size()});
     return layers;
   }
 
-  void NameRecurrent(const std::string& module) {
-    for (uint64_t i = 0; i < Layers(module); ++i) {
-      for (const char* part : {".weight_ih_l", ".weight_hh_l", ".bias_ih_l", ".bias_hh_l"}) {
-        named_.insert(module + part + std::to_string(i));
+  // "rnns.{}.module" where the number 0 of "rnns.0.module" stands for several modules of one layer
+  // each.
+  std::pair<std::string, std::vector<Layer>> ModulesLike(const std::string& module) const {
+    std::pair<std::string, std::vector<Layer>> most = {module, LayersIn(module)};
+    if (most.second.size() != 1) return most;
+    for (size_t at = 0; at < module.size(); ++at) {
+      const bool zero = module[at] == '0' && (at == 0 || module[at - 1] == '.') &&
+                        (at + 1 == module.size() || module[at + 1] == '.');
+      if (!zero) continue;
+      const std::string before = module.substr(0, at), after = module.substr(at + 1);
+      std::vector<Layer> layers;
+      while (true) {
+        const std::string next = before + std::to_string(layers.size()) + after;
+        if (LayersIn(next).size() != 1) break;
+        layers.push_back({next, 0});
       }
+      if (layers.size() > most.second.size()) most = {before + "{}" + after, std::move(layers)};
     }
+    return most;
   }
 
-  RecipeValue Recurrent(const std::string& module) const {
-    const SourceTensor& first = *Find(module + std::string(kRecurrentMark));
-    const uint64_t units = first.shape[1];
-    const char* cell = kToFill;
-    if (first.shape[0] / 4 == units && first.shape[0] % 4 == 0) cell = "lstm";
-    if (first.shape[0] / 3 == units && first.shape[0] % 3 == 0) cell = "gru";
-    RecipeValue recurrent = ObjectValue();
-    return recurrent.Set("cell", cell).Set("torch", module).Set("layers", Layers(module));
+  // The first torch.nn module that has layers: "rnn" of "rnn.weight_ih_l0".
+  std::string RecurrentModule() const {
+    for (const SourceTensor& tensor : weights_) {
+      const size_t at = tensor.name.rfind(kRecurrentMark);
+      if (at == tensor.name.npos) continue;
+      const std::string module = tensor.name.substr(0, at);
+      for (const std::string& found :
+           {module, module + ".module", module.substr(0, module.rfind(".parametrizations"))}) {
+        if (HasLayer({found, 0})) return found;
+      }
+    }
+    return "";
+  }
+
+  const char* CellOf(const Layer& layer) const {
+    const SourceTensor* weight = Find(Part(layer, "weight_hh"));
+    if (weight == nullptr || weight->shape.size() != 2) return kToFill;
+    const uint64_t rows = weight->shape[0], units = weight->shape[1];
+    if (rows % 4 == 0 && rows / 4 == units) return "lstm";
+    return rows % 3 == 0 && rows / 3 == units ? "gru" : kToFill;
+  }
+
+  RecipeValue Recurrent() {
+    const std::string module = RecurrentModule();
+    if (module.empty()) return ToFill();
+    const auto [name, layers] = ModulesLike(module);
+    const std::string cell = CellOf(layers.front());
+    RecipeValue recurrent = ObjectValue(), written = ArrayValue();
+    recurrent.Set("cell", cell);
+    bool plain = true;  // the tensors have the names that torch.nn gives them
+    for (const Layer& layer : layers) {
+      RecipeValue parts = ObjectValue();
+      for (const auto& [part, key] : kParts) {
+        const std::string tensor = Part(layer, part);
+        const bool weight = std::string_view(part).starts_with("weight");
+        if (!tensor.empty()) parts.Set(key, Named(tensor));
+        if (tensor.empty() && weight) parts.Set(key, kToFill);
+        plain = plain && (tensor.empty() ? !weight
+                                         : tensor == layer.module + "." + part + "_l" +
+                                                         std::to_string(layer.index));
+      }
+      written.Append(std::move(parts));
+    }
+    if (plain) return recurrent.Set("torch", name).Set("layers", layers.size());
+    // What "torch" would say of the gates.
+    if (cell == "lstm") recurrent.Set("gates", "ifgo").Set("forget_bias", uint64_t{0});
+    if (cell == "gru") recurrent.Set("gates", "rzn").Set("weighs", "old").Set("reset", "after");
+    return recurrent.Set("layers", std::move(written));
   }
 
   // --- tables ---
@@ -244,9 +326,14 @@ class Skeleton {
   const SourceTensor* TableNamed(std::span<const std::string_view> words) const {
     const SourceTensor* best = nullptr;
     for (const SourceTensor& tensor : weights_) {
-      if (tensor.shape.size() != 2 || named_.contains(tensor.name)) continue;
+      if (tensor.shape.size() != 2 || named_.contains(tensor.name) ||
+          not_read_.contains(tensor.name)) {
+        continue;
+      }
+      std::string name = tensor.name;
+      if (const size_t at = name.find(kNoWord); at != name.npos) name.erase(at, kNoWord.size());
       const bool fits = std::any_of(words.begin(), words.end(), [&](std::string_view word) {
-        return tensor.name.find(word) != std::string::npos;
+        return name.find(word) != std::string::npos;
       });
       if (!fits) continue;
       const auto rank = [](const SourceTensor& candidate) {
@@ -259,11 +346,31 @@ class Skeleton {
 
   // --- all ---
 
+  // Copies of tensors that a key names: those that training dropped entries of, and other names of
+  // the same bytes.
+  RecipeValue Unused() {
+    RecipeValue unused = ArrayValue();
+    const auto add = [&](const std::string& name) {
+      if (!named_.contains(name)) unused.Append(Named(name));
+    };
+    for (const DerivedWeight& weight : derived_) {
+      if (weight.dropped && named_.contains(weight.trained.front())) add(weight.name);
+    }
+    std::set<std::pair<std::string_view, std::vector<uint64_t>>> places;
+    for (const SourceTensor& tensor : weights_) {
+      if (!tensor.place.empty() && named_.contains(tensor.name)) {
+        places.emplace(tensor.place, tensor.shape);
+      }
+    }
+    for (const SourceTensor& tensor : weights_) {
+      if (places.contains({tensor.place, tensor.shape})) add(tensor.name);
+    }
+    return unused;
+  }
+
   const SourceTensor* Find(std::string_view name) const {
-    const auto found =
-        std::find_if(weights_.begin(), weights_.end(),
-                     [name](const SourceTensor& tensor) { return tensor.name == name; });
-    return found == weights_.end() ? nullptr : &*found;
+    const auto found = by_name_.find(name);
+    return found == by_name_.end() ? nullptr : found->second;
   }
 
   std::string Named(const std::string& name) {
@@ -281,10 +388,20 @@ class Skeleton {
       unnamed.Set(tensor.name, type + " " + ShapeText(tensor.shape));
     }
     if (!unnamed.items.empty()) comment.Set("tensors that no key names", std::move(unnamed));
+    RecipeValue computed = ArrayValue();
+    for (const DerivedWeight& weight : derived_) {
+      computed.Append(weight.text);
+    }
+    if (!computed.items.empty()) comment.Set("weights that training changes", std::move(computed));
     return comment;
   }
 
   std::span<const SourceTensor> weights_;
+  const std::vector<DerivedWeight> derived_;
+  // Weights that are computed; they, and what those are computed from that have no values of a
+  // weight.
+  std::set<std::string, std::less<>> computed_, not_read_;
+  std::unordered_map<std::string_view, const SourceTensor*> by_name_;
   std::set<std::string> named_;  // by the recipe, or by its family
 };
 

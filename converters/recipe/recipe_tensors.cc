@@ -105,7 +105,7 @@ Status RecipeTensors::CheckTableNames(const Recipe& recipe, size_t extra) const 
     if (asked.insert(name).second) names.ClaimUnshaped(name);
   }
   for (size_t i = 0; i < weights_.size(); ++i) {
-    if (i < extra || LeavesOut(recipe, weights_[i].name)) names.ClaimUnshaped(weights_[i].name);
+    if (i < extra || LeavesOut(recipe, weights_[i].name)) names.LeaveOut(weights_[i].name);
   }
   return names.CheckNames("the recipe's tables");
 }
@@ -118,7 +118,7 @@ Status RecipeTensors::CheckNames(const Recipe& recipe) const {
     if (asked.insert(name).second) names.ClaimUnshaped(name);
   }
   for (const SourceTensor& tensor : weights_) {
-    if (LeavesOut(recipe, tensor.name)) names.ClaimUnshaped(tensor.name);
+    if (LeavesOut(recipe, tensor.name)) names.LeaveOut(tensor.name);
   }
   return names.CheckNames("the recipe");
 }

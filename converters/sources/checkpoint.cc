@@ -74,11 +74,15 @@ Result<StoredElements> Checkpoint::ElementsOf(const PickleTensor& tensor) const 
                                std::to_string(element) + " bytes as in the pickle",
                            std::to_string(*bytes) + " bytes");
   }
-  return StoredElements{path, where, tensor.type, tensor.storage_elements,
+  return StoredElements{path,
+                        where,
+                        tensor.type,
+                        tensor.storage_elements,
                         [&archive, &path, &key = tensor.storage_key](
                             uint64_t offset, uint64_t count, const ByteSink& sink) {
                           return InFile(path, archive.ReadStorage(key, offset, count, sink));
-                        }};
+                        },
+                        tensor.negated};
 }
 
 Result<std::vector<float>> Checkpoint::ReadFloats(const PickleTensor& tensor) const {

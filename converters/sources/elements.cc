@@ -4,6 +4,7 @@
 #include <array>
 #include <bit>
 #include <exception>
+#include <functional>
 #include <optional>
 #include <span>
 #include <type_traits>
@@ -155,16 +156,23 @@ void DecodeElements(ElementType type, std::span<const std::byte> bytes, std::spa
   }
 }
 
+template <class Value>
+void DecodeElements(const StoredElements& stored, std::span<const std::byte> bytes,
+                    std::span<Value> out) {
+  DecodeElements(stored.type, bytes, out);
+  if (stored.negated) std::transform(out.begin(), out.end(), out.begin(), std::negate<>());
+}
+
 // Reads a view's elements once, front to back, and puts each into its entry's place.
 template <class Value, class Read>
-Result<std::vector<Value>> Scatter(ElementType type, ElementOrder order, uint64_t count,
+Result<std::vector<Value>> Scatter(const StoredElements& stored, ElementOrder order, uint64_t count,
                                    const Read& read) {
   std::vector<Value> values(count), elements;
   uint64_t placed = 0;
   KINGLET_RETURN_IF_ERROR(
       read([&](uint64_t first, uint64_t length, std::span<const std::byte> piece) {
         elements.resize(length);
-        DecodeElements(type, piece, std::span(elements));
+        DecodeElements(stored, piece, std::span(elements));
         for (; placed < count && order.element() - first < length; ++placed, order.Next()) {
           values[order.entry()] = elements[order.element() - first];
         }
@@ -203,11 +211,11 @@ Result<std::vector<Value>> Read(const StoredElements& stored, const StridedView&
                          });
     };
     const auto order = extent->contiguous ? std::nullopt : ElementOrder::Of(view);
-    if (order) return Scatter<Value>(stored.type, *order, extent->count, read);
+    if (order) return Scatter<Value>(stored, *order, extent->count, read);
     std::vector<Value> elements(extent->span);
     KINGLET_RETURN_IF_ERROR(
         read([&](uint64_t first, uint64_t count, std::span<const std::byte> piece) {
-          DecodeElements(stored.type, piece, std::span(elements).subspan(first, count));
+          DecodeElements(stored, piece, std::span(elements).subspan(first, count));
         }));
     if (extent->contiguous) return elements;
     return Gather(view, extent->count, elements);

@@ -56,7 +56,8 @@ struct StoredElements {
   std::string where;  // "storage '10'": for messages
   ElementType type;
   uint64_t count;
-  ByteSource read;  // REQUIRES: gives count * ElementBytes(type) bytes from offset 0 on
+  ByteSource read;       // REQUIRES: gives count * ElementBytes(type) bytes from offset 0 on
+  bool negated = false;  // the values are those of the file with the other sign
 };
 
 // A tensor as a view of elements: entry [i0, i1, ..] is element offset + sum(i * stride).

@@ -28,7 +28,8 @@ namespace kinglet {
 // The element type of torch's storage class ("FloatStorage"); none for an unknown class.
 std::optional<ElementType> StorageElementType(std::string_view name);
 
-// A view of a storage: element [i0, i1, ..] is storage element offset + sum(i * stride).
+// A view of a storage: element [i0, i1, ..] is storage element offset + sum(i * stride), with the
+// other sign where torch marks the view as negated.
 struct PickleTensor {
   ElementType type;
   std::string storage_key;
@@ -36,6 +37,7 @@ struct PickleTensor {
   uint64_t offset;
   std::vector<uint64_t> shape;
   std::vector<uint64_t> strides;
+  bool negated = false;
 };
 
 struct PickleNode;

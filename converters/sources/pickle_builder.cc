@@ -50,6 +50,11 @@ std::optional<ElementType> TorchElementType(const PickleGlobal& global) {
   return StorageElementType(global.name);
 }
 
+bool IsFloat(ElementType type) {
+  return type == ElementType::kF64 || type == ElementType::kF32 || type == ElementType::kF16 ||
+         type == ElementType::kBF16;
+}
+
 std::string FullName(const PickleGlobal& global) { return global.module + "." + global.name; }
 
 // What a vector takes for each reference at most: its capacity doubles as it grows.
@@ -200,8 +205,32 @@ Result<std::vector<uint64_t>> PickleBuilder::Sizes(const PickleNode* node,
   return sizes;
 }
 
-// _rebuild_tensor(storage, offset, size, stride, ...). The other arguments matter for training
-// only.
+// The marks of a view, the 7th argument of _rebuild_tensor_v2: {"neg": True}, {"conj": True}, or
+// those of a backend. Only the first has a meaning for floats.
+Status PickleBuilder::ReadMarks(const std::string& name, const PickleNode& marks,
+                                PickleTensor& tensor) const {
+  if (marks.As<PickleNone>() != nullptr) return {};
+  const auto refuse = [&](const std::string& found) {
+    return Refuse("no marks of " + name + " but 'neg' of a float tensor",
+                  found + " (in PyTorch, save tensor.resolve_neg().resolve_conj().contiguous())");
+  };
+  const auto* dict = marks.As<PickleDict>();
+  if (dict == nullptr) return refuse(marks.Describe());
+  for (const auto& [key, value] : dict->items) {
+    const auto* mark = key->As<std::string>();
+    const bool* set = value->As<bool>();
+    if (mark == nullptr || set == nullptr) return refuse(key->Describe());
+    if (*mark == "neg" && (!*set || IsFloat(tensor.type))) {
+      tensor.negated = *set;
+    } else if (*mark != "conj" || *set) {
+      return refuse(QuotedName(*mark) + " of " + std::string(ElementName(tensor.type)));
+    }
+  }
+  return {};
+}
+
+// _rebuild_tensor(storage, offset, size, stride), and for _rebuild_tensor_v2 also whether it
+// requires a gradient, hooks (both matter for training only) and marks.
 Result<PickleNode*> PickleBuilder::MakeTensor(const std::string& name, PickleNode* arguments) {
   const auto& given = arguments->As<PickleList>()->items;
   if (given.size() < 4) {
@@ -241,6 +270,8 @@ Result<PickleNode*> PickleBuilder::MakeTensor(const std::string& name, PickleNod
                   overflow ? "one beyond 2^64" : "one that reaches " + std::to_string(end));
   }
   tensor.offset = empty ? storage.first : storage.first + offset;
+  constexpr size_t kMarks = 6;
+  if (given.size() > kMarks) KINGLET_RETURN_IF_ERROR(ReadMarks(name, *given[kMarks], tensor));
   const uint64_t bytes = tensor.storage_key.size() + 2 * sizeof(uint64_t) * tensor.shape.size();
   return Add(std::move(tensor), bytes);
 }

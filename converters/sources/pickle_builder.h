@@ -59,6 +59,7 @@ class PickleBuilder {
   Result<PickleNode*> MakeDict(const std::string& name, PickleNode* arguments, size_t first);
   Result<PickleNode*> MakeSequence(const std::string& name, PickleNode* arguments);
   Result<PickleNode*> MakeTensor(const std::string& name, PickleNode* arguments);
+  Status ReadMarks(const std::string& name, const PickleNode& marks, PickleTensor& tensor) const;
   Result<PickleNode*> MakeStorage(const PickleList& id, PickleNode* id_node);
   Result<uint64_t> Unsigned(const PickleNode* node, const std::string& what) const;
   Result<std::vector<uint64_t>> Sizes(const PickleNode* node, const std::string& what) const;

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <filesystem>
 #include <new>
+#include <optional>
 #include <span>
 #include <utility>
 
@@ -13,6 +14,7 @@
 #include "converters/sources/elements.h"
 #include "converters/sources/foreign_file.h"
 #include "converters/sources/input_file.h"
+#include "converters/sources/named_file.h"
 #include "converters/sources/numpy_tensors.h"
 #include "converters/sources/quoted.h"
 #include "converters/sources/safetensors.h"
@@ -58,6 +60,7 @@ Status CheckTotalEntries(const StateDict& tensors, const InputFile& file) {
 std::string PlaceOf(const InputFile& file, const PickleTensor& tensor) {
   std::string place = file.path() + " " + tensor.storage_key + " " + std::to_string(tensor.offset);
   for (const uint64_t stride : tensor.strides) place += " " + std::to_string(stride);
+  if (tensor.negated) place += " negated";
   return place;
 }
 
@@ -177,10 +180,16 @@ Result<SourceFile> OpenShards(const InputFile& opened, const SourcePlace& place)
   KINGLET_ASSIGN_OR_RETURN(ShardIndex index, ReadShardIndex(opened));
   SourceFile source;
   source.path = opened.path();
-  const std::filesystem::path folder = std::filesystem::path(source.path).parent_path();
+  const std::string folder = std::filesystem::path(source.path).parent_path().string();
   std::string digests;
   for (const std::string& name : index.files) {
-    KINGLET_ASSIGN_OR_RETURN(InputFile file, InputFile::Open((folder / name).string()));
+    const std::optional<std::string> path = FileInFolder(folder, name);
+    if (!path) {
+      return Status::Refusal(KINGLET_INVALID_CHECKPOINT, source.path, "file " + QuotedName(name),
+                             "one in the index's folder",
+                             "a link to somewhere else (copy the file there)");
+    }
+    KINGLET_ASSIGN_OR_RETURN(InputFile file, InputFile::Open(*path));
     KINGLET_ASSIGN_OR_RETURN(SourceFile shard, OpenOneFile(std::move(file), place));
     for (SourceTensor& tensor : shard.tensors) {
       const auto at = index.file_of.find(tensor.name);

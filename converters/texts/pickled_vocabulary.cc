@@ -1,14 +1,27 @@
 #include "converters/texts/pickled_vocabulary.h"
 
+#include <algorithm>
+#include <array>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
+#include <string_view>
+#include <utility>
 
 #include "converters/sources/checkpoint.h"
 #include "converters/sources/pickle.h"
+#include "converters/texts/word_list.h"
 
 namespace kinglet {
 namespace {
+
+using std::string_view_literals::operator""sv;
+
+// How pickles start: opcode PROTO of protocol 2 and up; protocol 0 with an object, a list, a dict.
+constexpr std::array kStarts = {"\x80"sv, "ccopy_reg\n_reconstructor\n"sv, "(lp0\n"sv, "(dp0\n"sv};
+constexpr uint64_t kLongestStart = 32;
 
 // An object's attributes, or a dict as it is.
 const PickleNode& AttributesOf(const PickleNode& node) {
@@ -16,43 +29,102 @@ const PickleNode& AttributesOf(const PickleNode& node) {
   return object != nullptr && object->state != nullptr ? *object->state : node;
 }
 
-Result<std::vector<std::string>> WordsIn(const std::string& path, const PickleNode& root) {
-  const auto refuse = [&path](const std::string& where, const std::string& expected,
-                              const std::string& found) {
-    return Status::Refusal(KINGLET_INVALID_CHECKPOINT, path, where, expected, found);
-  };
-  const PickleNode* attributes = &AttributesOf(root);
-  if (const NodeRef inside = attributes->Find("vocab"); inside != nullptr) {
-    attributes = &AttributesOf(*inside);
-  }
-  const NodeRef node = attributes->Find("idx2sym");
-  const auto* list = node == nullptr ? nullptr : node->As<PickleList>();
-  if (list == nullptr) {
-    return refuse("vocabulary", "the attributes of a Vocab object with a list as 'idx2sym'",
-                  node == nullptr ? attributes->Describe() + " without it" : node->Describe());
-  }
-  std::vector<std::string> words;
-  words.reserve(list->items.size());
-  for (const PickleNode* item : list->items) {
-    const auto* word = item->As<std::string>();
-    if (word == nullptr || word->empty()) {
-      return refuse("entry " + std::to_string(words.size()) + " of idx2sym", "a word",
-                    word == nullptr ? item->Describe() : "an empty one");
+constexpr std::string_view kHint = " (write the words as a JSON array of strings, by id)";
+// The attributes that hold another object with the words.
+constexpr std::array kHolders = {"vocab"sv, "dictionary"sv};
+// Those that hold the words by id: Transformer-XL's, torchtext's and fastai's, pytorch/examples'.
+constexpr std::array kByIds = {"idx2sym"sv, "itos"sv, "idx2word"sv};
+
+// The words of a list; those of a dict of words to ids or of ids to words.
+class WordsOfNode {
+ public:
+  WordsOfNode(const std::string& path, std::string where) : path_(path), where_(std::move(where)) {}
+
+  Result<std::vector<std::string>> Read(const PickleNode& node) {
+    if (const auto* list = node.As<PickleList>()) {
+      for (const PickleNode* item : list->items) {
+        KINGLET_RETURN_IF_ERROR(AddWord(*item));
+      }
+    } else if (const auto* dict = node.As<PickleDict>()) {
+      for (const auto& [key, value] : dict->items) {
+        const bool word_first = value->As<int64_t>() != nullptr;
+        KINGLET_RETURN_IF_ERROR(AddWord(word_first ? *key : *value));
+        const auto* id = (word_first ? value : key)->As<int64_t>();
+        if (id == nullptr) {
+          return Refuse(Entry(), "a word and its id", value->Describe());
+        }
+        ids_.push_back(static_cast<uint64_t>(*id));
+      }
     }
-    words.push_back(*word);
+    if (words_.empty()) return Refuse(where_, "at least one word", node.Describe());
+    if (node.As<PickleList>() != nullptr) return std::move(words_);
+    std::optional<std::vector<std::string>> ordered = InIdOrder(words_, ids_);
+    if (ordered) return *std::move(ordered);
+    return Refuse(where_, "ids 0 to " + std::to_string(words_.size() - 1) + ", each once",
+                  "others");
   }
-  if (words.empty()) return refuse("idx2sym", "at least one word", "none");
-  return words;
+
+ private:
+  Status Refuse(const std::string& where, const std::string& expected,
+                const std::string& found) const {
+    return Status::Refusal(KINGLET_INVALID_CHECKPOINT, path_, where, expected,
+                           found + std::string(kHint));
+  }
+  std::string Entry() const { return "entry " + std::to_string(ids_.size()) + " of " + where_; }
+  Status AddWord(const PickleNode& node) {
+    const auto* word = node.As<std::string>();
+    if (word == nullptr || word->empty()) {
+      return Refuse("entry " + std::to_string(words_.size()) + " of " + where_, "a word",
+                    word == nullptr ? node.Describe() : "an empty one");
+    }
+    words_.push_back(*word);
+    return {};
+  }
+
+  const std::string& path_;
+  std::string where_;
+  std::vector<std::string> words_;
+  std::vector<uint64_t> ids_;
+};
+
+bool HoldsWords(const PickleNode& node) {
+  if (const auto* list = node.As<PickleList>()) {
+    return !list->items.empty() && list->items.front()->As<std::string>() != nullptr;
+  }
+  const auto* dict = node.As<PickleDict>();
+  if (dict == nullptr || dict->items.empty()) return false;
+  const auto& [key, value] = dict->items.front();
+  return key->As<int64_t>() != nullptr || value->As<int64_t>() != nullptr;
+}
+
+Result<std::vector<std::string>> WordsIn(const std::string& path, const PickleNode& root) {
+  const PickleNode* attributes = &AttributesOf(root);
+  for (const std::string_view holder : kHolders) {
+    const NodeRef inside = attributes->Find(holder);
+    if (inside == nullptr || inside->As<int64_t>() != nullptr) continue;
+    attributes = &AttributesOf(*inside);
+    break;
+  }
+  for (const std::string_view key : kByIds) {
+    const NodeRef node = attributes->Find(key);
+    if (node == nullptr || node->As<int64_t>() != nullptr) continue;
+    return WordsOfNode(path, std::string(key)).Read(*node);
+  }
+  if (HoldsWords(*attributes)) return WordsOfNode(path, "the pickle").Read(*attributes);
+  return Status::Refusal(
+      KINGLET_INVALID_CHECKPOINT, path, "vocabulary",
+      "a list of words, a dict of words and ids, or an object with 'idx2sym', 'itos' or 'idx2word'",
+      attributes->Describe() + std::string(kHint));
 }
 
 }  // namespace
 
 bool LooksPickled(const InputFile& file) {
   if (file.path().ends_with(".pkl") || Checkpoint::Recognises(file)) return true;
-  constexpr std::byte kProtocol{
-      0x80};  // opcode PROTO, which pickles of protocol 2 and up start with
-  std::byte first{};
-  return file.size() > 0 && file.ReadAt(0, {&first, 1}).ok() && first == kProtocol;
+  std::string start(std::min<uint64_t>(file.size(), kLongestStart), '\0');
+  if (!file.ReadAt(0, std::as_writable_bytes(std::span<char>(start))).ok()) return false;
+  return std::any_of(kStarts.begin(), kStarts.end(),
+                     [&start](std::string_view begin) { return start.starts_with(begin); });
 }
 
 Result<std::vector<std::string>> ReadPickledVocabulary(const std::string& path) {

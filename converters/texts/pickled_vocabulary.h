@@ -1,6 +1,7 @@
-// Pickled vocabularies of kimiyoung/transformer-xl: the attributes of its Vocab object, which
-// Hugging Face transformers writes as vocab.pkl (pickle) or vocab.bin (torch.save), or the Vocab
-// object itself, alone or inside the training code's corpus (cache.pt).
+// Pickled vocabularies: a list of words, a dict of words and ids, or the object that holds them,
+// alone or inside the training code's corpus: kimiyoung/transformer-xl's Vocab (also its
+// attributes, which Hugging Face transformers writes as vocab.pkl or vocab.bin), torchtext's Vocab,
+// the Dictionary of pytorch/examples.
 #ifndef KINGLET_CONVERTERS_TEXTS_PICKLED_VOCABULARY_H_
 #define KINGLET_CONVERTERS_TEXTS_PICKLED_VOCABULARY_H_
 
@@ -15,7 +16,7 @@ namespace kinglet {
 // Whether the file is named *.pkl or starts like a pickle or a torch.save file.
 bool LooksPickled(const InputFile& file);
 
-// The words in id order: the attribute `idx2sym`. No code in the file is executed. Errors:
+// The words in id order. No code in the file is executed. Errors:
 // KINGLET_INVALID_CHECKPOINT naming the entry, KINGLET_IO_ERROR, KINGLET_OUT_OF_MEMORY.
 Result<std::vector<std::string>> ReadPickledVocabulary(const std::string& path);
 

@@ -2,43 +2,22 @@
 
 #include <algorithm>
 #include <new>
-#include <optional>
 #include <span>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 
 #include "converters/sources/input_file.h"
 #include "converters/sources/npy.h"
 #include "converters/texts/pickled_vocabulary.h"
 #include "converters/texts/vocabulary_json.h"
+#include "converters/texts/word_list.h"
 #include "converters/texts/word_splitter.h"
+#include "format/message_text.h"
+#include "format/utf8.h"
 
 namespace kinglet {
 namespace {
-
-constexpr std::string_view kOverwriteFlag = " #fairseq:overwrite";
-
-// The word of a line "word count".
-std::optional<std::string_view> FairseqWord(std::string_view line) {
-  if (line.ends_with(kOverwriteFlag)) line.remove_suffix(kOverwriteFlag.size());
-  const size_t space = line.rfind(' ');
-  if (space == 0 || space == std::string_view::npos) return std::nullopt;
-  const std::string_view count = line.substr(space + 1);
-  const bool digits = !count.empty() && std::all_of(count.begin(), count.end(),
-                                                    [](char c) { return c >= '0' && c <= '9'; });
-  if (!digits) return std::nullopt;
-  return line.substr(0, space);
-}
-
-std::optional<std::vector<std::string>> FairseqWords(const std::vector<std::string_view>& lines) {
-  std::vector<std::string> words = {"<s>", "<pad>", "</s>", "<unk>"};
-  for (const std::string_view line : lines) {
-    const std::optional<std::string_view> word = FairseqWord(line);
-    if (!word) return std::nullopt;
-    words.emplace_back(*word);
-  }
-  return words;
-}
 
 Result<std::vector<std::string>> WordsOfArray(const std::string& path,
                                               std::span<const std::byte> bytes) {
@@ -57,21 +36,6 @@ Result<std::vector<std::string>> WordsOfArray(const std::string& path,
   return std::move(*words);
 }
 
-// Takes the carriage returns off, if every line ends with one.
-bool TakeReturnsOff(std::string_view text, std::vector<std::string_view>& lines) {
-  const bool all =
-      !lines.empty() && std::all_of(lines.begin(), lines.end(), [&](const std::string_view& line) {
-        // The last line may end with the text.
-        return line.ends_with('\r') ||
-               (lines.size() > 1 && &line == &lines.back() && !text.ends_with('\n'));
-      });
-  if (!all) return false;
-  for (std::string_view& line : lines) {
-    if (line.ends_with('\r')) line.remove_suffix(1);
-  }
-  return true;
-}
-
 bool LooksLikeUtf16(std::string_view text) {
   return text.starts_with("\xff\xfe") || text.starts_with("\xfe\xff");
 }
@@ -79,31 +43,67 @@ bool LooksLikeUtf16(std::string_view text) {
 bool LooksLikeJson(const std::string& path, std::string_view text) {
   if (path.ends_with(".json")) return true;
   const size_t first = text.find_first_not_of(" \t\r\n");
+  if (first == text.npos || (text[first] != '[' && text[first] != '{')) return false;
   // A list of words may also begin with the word "[PAD]".
-  return first != text.npos && text[first] == '[' && ParseVocabularyJson(path, text).ok();
+  return ParseVocabularyJson(path, text).ok();
+}
+
+Result<WordList> ListOfLines(const std::string& path, std::string_view text,
+                             const VocabularyUse& use) {
+  const bool fairseq = use.numbers != WordNumbers::kByLine && LooksLikeFairseqList(text);
+  if (HasFairseqFlag(text)) return ReadFairseqList(path, text);
+  if (!fairseq) return ReadWordList(path, text);
+  Result<WordList> list = ReadWordList(path, text);
+  const bool ids = list.ok() && list->form == WordList::Form::kIds;
+  Result<WordList> dictionary = ReadFairseqList(path, text);
+  if (use.numbers == WordNumbers::kFairseq) {
+    // fairseq's own words in the list show that it is none of fairseq's dictionaries.
+    return dictionary.ok() || !ids ? std::move(dictionary) : std::move(list);
+  }
+  const bool fits = dictionary.ok() && dictionary->words.size() == use.words &&
+                    !(list.ok() && list->words.size() == use.words);
+  if (!fits) return list;
+  dictionary->notes.push_back(path +
+                              ": read as fairseq's dictionary, as the model has four words more");
+  return dictionary;
 }
 
 Result<std::vector<std::string>> WordsOfLines(const std::string& path, std::string_view text,
+                                              const VocabularyUse& use,
                                               std::vector<std::string>& notes) {
-  std::vector<std::string_view> lines = LinesOf(text);
-  if (TakeReturnsOff(text, lines)) {
-    notes.push_back(path + ": every line ends with a carriage return, which is taken off");
+  KINGLET_ASSIGN_OR_RETURN(WordList list, ListOfLines(path, text, use));
+  notes.insert(notes.end(), list.notes.begin(), list.notes.end());
+  if (list.form == WordList::Form::kIds && use.words > 0) {
+    const size_t dropped = DropDisambiguation(use.words, list.words);
+    if (dropped > 0) {
+      notes.push_back(path + ": the disambiguation symbols behind the model's words (" +
+                      std::to_string(dropped) + ") are left out");
+    }
   }
-  if (lines.empty()) {
-    return Status::Refusal(KINGLET_INVALID_CHECKPOINT, path, "line 1", "a word", "an empty file");
+  return std::move(list.words);
+}
+
+// Vocabulary would refuse it too, and not know the file.
+Status CheckWords(const std::string& path, const std::vector<std::string>& words) {
+  std::unordered_map<std::string_view, size_t> seen;
+  for (size_t i = 0; i < words.size(); ++i) {
+    if (!IsUtf8(words[i])) {
+      return Status::Refusal(KINGLET_INVALID_CHECKPOINT, path, Numbered("word", i),
+                             "a text in UTF-8",
+                             Quoted(words[i]) + " (write a JSON array of strings in UTF-8)");
+    }
+    const auto [place, added] = seen.try_emplace(words[i], i);
+    if (added) continue;
+    return Status::Refusal(
+        KINGLET_INVALID_CHECKPOINT, path, Numbered("word", i), "a word of its own",
+        Quoted(words[i]) + " again, as in word " + std::to_string(place->second) +
+            " (rename the one that no text should get)");
   }
-  if (const auto empty = std::find(lines.begin(), lines.end(), ""); empty != lines.end()) {
-    return Status::Refusal(KINGLET_INVALID_CHECKPOINT, path,
-                           "line " + std::to_string(empty - lines.begin() + 1), "a word",
-                           "an empty line (a JSON array of strings can hold a newline)");
-  }
-  if (std::optional<std::vector<std::string>> words = FairseqWords(lines)) {
-    return std::move(*words);
-  }
-  return std::vector<std::string>(lines.begin(), lines.end());
+  return {};
 }
 
 Result<std::vector<std::string>> WordsOfText(const std::string& path, std::string_view text,
+                                             const VocabularyUse& use,
                                              std::vector<std::string>& notes) {
   if (LooksLikeUtf16(text)) {
     return Status::Refusal(KINGLET_INVALID_CHECKPOINT, path, "byte 0", "a text in UTF-8",
@@ -114,24 +114,25 @@ Result<std::vector<std::string>> WordsOfText(const std::string& path, std::strin
     notes.push_back(path + ": begins with a byte order mark, which is taken off");
   }
   return LooksLikeJson(path, content) ? ParseVocabularyJson(path, content)
-                                      : WordsOfLines(path, content, notes);
+                                      : WordsOfLines(path, content, use, notes);
 }
 
-Result<std::vector<std::string>> ReadWords(const std::string& path,
+Result<std::vector<std::string>> ReadWords(const std::string& path, const VocabularyUse& use,
                                            std::vector<std::string>& notes) {
   KINGLET_ASSIGN_OR_RETURN(const InputFile file, InputFile::Open(path));
   if (LooksPickled(file)) return ReadPickledVocabulary(path);
   KINGLET_ASSIGN_OR_RETURN(const std::string text, ReadWholeFile(path));
   const auto bytes = std::as_bytes(std::span<const char>(text));
-  return LooksLikeNpy(bytes) ? WordsOfArray(path, bytes) : WordsOfText(path, text, notes);
+  return LooksLikeNpy(bytes) ? WordsOfArray(path, bytes) : WordsOfText(path, text, use, notes);
 }
 
 }  // namespace
 
-Result<VocabularyFile> ReadVocabularyFile(const std::string& path) {
+Result<VocabularyFile> ReadVocabularyFile(const std::string& path, const VocabularyUse& use) {
   try {
     VocabularyFile vocabulary;
-    KINGLET_ASSIGN_OR_RETURN(vocabulary.words, ReadWords(path, vocabulary.notes));
+    KINGLET_ASSIGN_OR_RETURN(vocabulary.words, ReadWords(path, use, vocabulary.notes));
+    KINGLET_RETURN_IF_ERROR(CheckWords(path, vocabulary.words));
     return vocabulary;
   } catch (const std::bad_alloc&) {
     return Status::Refusal(KINGLET_OUT_OF_MEMORY, path, "reading", "memory for the words", "none");

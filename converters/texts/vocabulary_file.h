@@ -2,6 +2,7 @@
 #ifndef KINGLET_CONVERTERS_TEXTS_VOCABULARY_FILE_H_
 #define KINGLET_CONVERTERS_TEXTS_VOCABULARY_FILE_H_
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -14,19 +15,30 @@ struct VocabularyFile {
   std::vector<std::string> notes;  // what was taken off, for the user
 };
 
+// How a model's training code numbers the words of lines "word count".
+enum class WordNumbers : uint8_t {
+  kByLine,
+  kFairseq,  // fairseq's own four words come first
+  kEither,   // by the number of words
+};
+
+// What is known of the model that the words are for.
+struct VocabularyUse {
+  WordNumbers numbers = WordNumbers::kByLine;
+  uint64_t words = 0;  // how many it has; 0: unknown
+};
+
 // Reads one of
-//   text      one word per line: all bytes of the line. A byte order mark at the start of the file
-//             is taken off, and carriage returns where every line ends with one
-//   JSON      an array of strings, for words that hold a newline (vocabulary_json.h)
-//   dict.txt  a fairseq dictionary, recognised by every line being "word count" (the count follows
-//             the last space; " #fairseq:overwrite" may follow the count). fairseq gives the ids 0
-//             to 3 to <s> <pad> </s> <unk>, which the file lacks: they are put before its words
-//             (a byte order mark and carriage returns as in a text)
+//   text      a list of words (word_list.h), without the byte order mark that may begin the file;
+//             a fairseq dictionary where the use says so, or where it has fairseq's flag.
+//             Disambiguation symbols behind the model's words are left out of lists with ids
+//   JSON      an array of strings, for words that hold a blank or a newline, or an object of words
+//             and ids (vocabulary_json.h)
 //   .npy      a NumPy array of strings
-//   .pkl or a torch.save file: a pickled Vocab object (converters/texts/pickled_vocabulary.h)
-// Does not look for repeated words: Vocabulary refuses them. Errors: KINGLET_NOT_FOUND,
-// KINGLET_IO_ERROR, KINGLET_INVALID_CHECKPOINT (naming the line or entry), KINGLET_OUT_OF_MEMORY.
-Result<VocabularyFile> ReadVocabularyFile(const std::string& path);
+//   .pkl or a torch.save file: a pickled vocabulary (converters/texts/pickled_vocabulary.h)
+// Errors: KINGLET_NOT_FOUND, KINGLET_IO_ERROR, KINGLET_OUT_OF_MEMORY; KINGLET_INVALID_CHECKPOINT,
+// naming the line or entry, also for a word that occurs twice or is not UTF-8.
+Result<VocabularyFile> ReadVocabularyFile(const std::string& path, const VocabularyUse& use = {});
 
 }  // namespace kinglet
 

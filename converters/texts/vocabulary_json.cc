@@ -3,39 +3,63 @@
 #include <utility>
 
 #include "converters/sources/json_events.h"
+#include "converters/texts/word_list.h"
+#include "format/message_text.h"
 
 namespace kinglet {
 namespace {
 
+const char kForms[] = "an array of strings, or an object of words and their ids 0, 1, ..";
+
+// Reads either.
 class WordListReader final : public JsonEvents {
  public:
   explicit WordListReader(const std::string& path) : path_(path) {}
 
-  bool BeginObject() override { return Refuse("an object"); }
-  bool Name(std::string& /*name*/) override { return false; }
-  bool EndObject() override { return false; }
+  bool BeginObject() override {
+    if (std::exchange(open_, true)) return Refuse("an object");
+    object_ = true;
+    return true;
+  }
+  bool Name(std::string& name) override {
+    if (name.empty()) return Refuse("an empty string");
+    words_.push_back(std::move(name));
+    return true;
+  }
+  bool EndObject() override { return true; }
   bool BeginList() override {
     if (std::exchange(open_, true)) return Refuse("a list");
     return true;
   }
   bool EndList() override { return true; }
   bool Text(std::string& text) override {
-    if (!open_) return Refuse("a string");
+    if (!open_ || object_) return Refuse("a string");
     if (text.empty()) return Refuse("an empty string");
     words_.push_back(std::move(text));
     return true;
   }
-  bool Number(std::optional<uint64_t> /*number*/) override { return Refuse("a number"); }
+  bool Number(std::optional<uint64_t> number) override {
+    if (!object_ || !number) return Refuse("a number");
+    ids_.push_back(*number);
+    return true;
+  }
   bool Boolean() override { return Refuse("a truth value"); }
   bool Null() override { return Refuse("null"); }
   void Broken(size_t byte) override {
-    status_ = Refusal("byte " + std::to_string(byte), "a JSON array of strings", "no JSON");
+    status_ = Refusal("byte " + std::to_string(byte), "a JSON array of strings",
+                      "no JSON (write one with json.dump)");
   }
 
   Result<std::vector<std::string>> Finish() {
     KINGLET_RETURN_IF_ERROR(status_);
-    if (words_.empty()) return Refusal("JSON", "at least one word", "none");
-    return std::move(words_);
+    if (words_.empty()) {
+      return Refusal("JSON", "at least one word", "none (give the model's own vocabulary)");
+    }
+    if (!object_) return std::move(words_);
+    std::optional<std::vector<std::string>> ordered = InIdOrder(words_, ids_);
+    if (ordered) return *std::move(ordered);
+    return Refusal("JSON", "ids 0 to " + std::to_string(words_.size() - 1) + ", each once",
+                   "others (write the words as an array, in the order of the ids)");
   }
 
  private:
@@ -45,14 +69,24 @@ class WordListReader final : public JsonEvents {
   }
   // Ends the reading.
   bool Refuse(const std::string& found) {
-    status_ = open_ ? Refusal("entry " + std::to_string(words_.size()), "a word", found)
-                    : Refusal("JSON", "an array of strings", found);
+    if (!open_) {
+      status_ = Refusal("JSON", kForms, found + " (write the words so)");
+    } else if (object_) {
+      status_ = Refusal(words_.empty() ? "JSON" : "entry " + Quoted(words_.back()), "an id",
+                        found +
+                            " (write the object of words and ids alone; of tokenizer.json that "
+                            "is \"vocab\" in \"model\")");
+    } else {
+      status_ = Refusal("entry " + std::to_string(words_.size()), "a word",
+                        found + " (write each word as a string)");
+    }
     return false;
   }
 
   const std::string& path_;
-  bool open_ = false;
+  bool open_ = false, object_ = false;
   std::vector<std::string> words_;
+  std::vector<uint64_t> ids_;  // of an object
   Status status_;
 };
 

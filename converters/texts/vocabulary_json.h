@@ -1,5 +1,5 @@
-// A vocabulary as a JSON array of strings: the form for words that a line of text cannot hold, such
-// as a newline.
+// A vocabulary as a JSON array of strings, the form for words that a line of text cannot hold, such
+// as a newline; or as an object of words and their ids (vocab.json of Hugging Face's libraries).
 #ifndef KINGLET_CONVERTERS_TEXTS_VOCABULARY_JSON_H_
 #define KINGLET_CONVERTERS_TEXTS_VOCABULARY_JSON_H_
 
@@ -11,8 +11,8 @@
 
 namespace kinglet {
 
-// The strings in their order. Errors: KINGLET_INVALID_CHECKPOINT naming the entry or the byte, also
-// for an empty string and an empty array. `path` names the file.
+// The words in the order of their ids. Errors: KINGLET_INVALID_CHECKPOINT naming the entry or the
+// byte, also for an empty string, no words, and ids that are not 0 to n - 1. `path` names the file.
 Result<std::vector<std::string>> ParseVocabularyJson(const std::string& path,
                                                      std::string_view text);
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "converters/sources/input_file.h"
+#include "format/message_text.h"
 
 namespace kinglet {
 namespace {
@@ -36,7 +37,15 @@ bool LooksLikeWordPieces(std::string_view text) {
 Result<WordPieceTables> ReadWordPieces(std::string_view text, std::string_view settings) {
   WordPieceTables tables;
   tables.plain_letters = !KeepsLetters(settings);
-  for (const std::string_view line : LinesOf(text)) tables.pieces.emplace_back(WithoutReturn(line));
+  for (const std::string_view line : LinesOf(text)) {
+    const std::string_view piece = WithoutReturn(line);
+    if (piece.find_first_of(" \t\r") != piece.npos) {
+      return Status::Refusal(KINGLET_INVALID_CHECKPOINT, "word pieces",
+                             Numbered("line", tables.pieces.size() + 1), "a piece without blanks",
+                             Quoted(piece) + " (write one piece a line)");
+    }
+    tables.pieces.emplace_back(piece);
+  }
   TextTables whole{false, std::move(tables)};
   KINGLET_RETURN_IF_ERROR(CheckTextTables(KINGLET_INVALID_CHECKPOINT, whole));
   return std::get<WordPieceTables>(std::move(whole.cutting));

@@ -245,6 +245,7 @@ TEST(ConvertFairseqFiles, ACharacterCnnIsReplaced) {
     "sources": {"t": ")" + folder.Path("tables") + R"("}, "tables": {"decoder.embed_tokens":
     {"codes": {"combine": "concatenate", "pools": "one", "codebook": "t.book",
                "codes": "t.codes"}}}})");
+  options.trust_recipe_paths = true;
   const auto summary = Convert(options);
   ASSERT_TRUE(summary.ok()) << summary.status().message();
   ASSERT_EQ(summary->notes.size(), 1u);

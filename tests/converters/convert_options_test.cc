@@ -107,6 +107,13 @@ TEST_F(CheckOptionsTest, ARecipeNamesItsFamilyItself) {
   ExpectRefused("recipe: expected no family beside it");
 }
 
+TEST_F(CheckOptionsTest, OnlyARecipeThatIsNamedIsTrusted) {
+  options_.trust_recipe_paths = true;
+  ExpectRefused("trust-recipe-paths: expected --recipe, which it goes with, found none");
+  options_.recipe = "recipe.json";
+  EXPECT_TRUE(CheckOptions(options_).ok());
+}
+
 TEST_F(CheckOptionsTest, Fractions) {
   for (const double prune : {-0.1, 1.0, 2.0, std::nan("")}) {
     options_.prune = prune;

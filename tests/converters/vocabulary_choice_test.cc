@@ -41,7 +41,21 @@ TEST(ChooseVocabulary, NoneAndAFile) {
   EXPECT_EQ(chosen.words, (Words{"<eos>", "<unk>", "a"}));
   EXPECT_EQ(chosen.notes, Words());
   EXPECT_EQ(Choose(WithFile(file), 4, "awd-lstm").error,
-            "vocabulary: " + file.path() + ": expected 4 words as the model has, found 3");
+            "vocabulary: " + file.path() +
+                ": expected 4 words as the model has, found 3 (give the "
+                "list of the model's own training)");
+}
+
+// Whose words "word count" are follows from the family, and of a recipe from how many there are.
+TEST(ChooseVocabulary, FairseqsDictionaryIsForFairseqsModels) {
+  const TemporaryFile file("<unk> 9\na 5\n");
+  EXPECT_EQ(Choose(WithFile(file), 2, "awd-lstm").words, (Words{"<unk>", "a"}));
+  EXPECT_NE(Choose(WithFile(file), 6, "awd-lstm").error, "");
+  const TemporaryFile dictionary("b 9\na 5\n");
+  const Words fairseq = {"<s>", "<pad>", "</s>", "<unk>", "b", "a"};
+  EXPECT_EQ(Choose(WithFile(dictionary), 6, "fairseq", 2).words, fairseq);
+  EXPECT_EQ(Choose(WithFile(dictionary), 6, "recipe", 2).words, fairseq);
+  EXPECT_EQ(Choose(WithFile(dictionary), 2, "recipe", 1).words, (Words{"b", "a"}));
 }
 
 TEST(ChooseVocabulary, WarnsOnceAboutMissingWords) {
@@ -80,7 +94,9 @@ TEST(ChooseVocabulary, FromTextsInTheFamilysOrder) {
   EXPECT_EQ(counted.words, (Words{"a", "<eos>", "<unk>", "b"}));
   EXPECT_EQ(counted.notes.size(), 1u);
   EXPECT_EQ(Choose(options, 9, "awd-lstm").error,
-            "vocabulary: " + train.path() + ": expected 9 words as the model has, found 5");
+            "vocabulary: " + train.path() +
+                ": expected 9 words as the model has, found 5 (give "
+                "the texts of the model's own training)");
   for (const char* family : {"fairseq", "neurips-micronet", "recipe"}) {
     EXPECT_EQ(Choose(options, 5, family).error,
               std::string("convert: vocab-from: expected a model of awd-lstm, define-awd-lstm, "

@@ -44,10 +44,13 @@ void AskConfiguration(const ConfigFile& file, int depth) {
 }
 
 void ReadWords(const std::string& path, Input) {
-  const auto file = ReadVocabularyFile(path);
-  ExpectOneLine(file.status());
-  if (!file.ok()) return;
-  ExpectOneLine(Vocabulary::Pack(file->words).status());
+  for (const WordNumbers numbers :
+       {WordNumbers::kByLine, WordNumbers::kFairseq, WordNumbers::kEither}) {
+    const auto file = ReadVocabularyFile(path, {numbers, 6});
+    ExpectOneLine(file.status());
+    if (!file.ok()) continue;
+    ExpectOneLine(Vocabulary::Pack(file->words).status());
+  }
 }
 
 void ReadNumbers(const std::string& path, Input) {

@@ -94,6 +94,12 @@ TEST(RanksByCounts, CommonWordsFirst) {
               std::string::npos)
         << refused.status().message();
   }
+  // A space more, counts that look like ids, ids, and another model's words.
+  EXPECT_EQ(*ranks("b  7\na 5\n"), (Ranks{1, 0, 2, 3, 4}));
+  EXPECT_EQ(*ranks("b 1\na 0\n"), (Ranks{1, 0, 2, 3, 4}));
+  EXPECT_NE(ranks("a 0\nb 1\n").status().message().find("found a word and its id in all lines"),
+            std::string::npos);
+  EXPECT_EQ(ranks("x 7\ny 7\n").status().code(), KINGLET_UNKNOWN_WORD);
   EXPECT_EQ(RanksByCounts(folder.Path("none.txt"), vocabulary).status().code(), KINGLET_NOT_FOUND);
 }
 

@@ -54,6 +54,18 @@ TEST(AwdLstm, TheRawWeightIsTheTrainedOne) {
   }
 }
 
+// fastai keeps the trained weight next to the module, not in it.
+TEST(AwdLstm, TheRawWeightMayLieOutsideTheModule) {
+  RecurrentSource source = Dropped();
+  source.Remove("rnns.0.module.weight_hh_l0_raw");
+  source.Add("rnns.0.weight_hh_l0_raw", {24, 6});
+  source.Add("rnns.0.module.weight_hh_l0", {24, 6});
+  const auto loaded = Load(source);
+  ASSERT_TRUE(loaded.ok()) << loaded.status().message();
+  EXPECT_TRUE(HasTensor(*loaded, "rnns.0.weight_hh_l0_raw"));
+  EXPECT_FALSE(HasTensor(*loaded, "rnns.0.module.weight_hh_l0"));
+}
+
 TEST(AwdLstm, LayersWithoutWeightDrop) {
   RecurrentSource source = Dropped();
   for (const char* name : {"weight_ih_l0", "bias_ih_l0", "bias_hh_l0", "weight_hh_l0_raw"}) {

@@ -53,6 +53,31 @@ TEST(DraftBuilder, MakesTensorsOfOthers) {
   EXPECT_EQ(builder.ReadValues().code(), KINGLET_IO_ERROR);
 }
 
+// A copy is not read in place of the trained tensor, nor a part of a weight in place of the weight.
+TEST(DraftBuilder, RefusesWhatIsNotTheTrainedWeight) {
+  RecurrentSource source;
+  source.Add("m.weight", {2, 3});
+  source.Add("m.weight_raw", {2, 3});
+  source.Add("n.weight_g", {2, 1});
+  source.Add("n.weight_v", {2, 3});
+  const SourceWeights weights = source.Weights();
+  const auto fault = [&](const std::string& claimed) {
+    DraftBuilder builder(weights);
+    for (const SourceTensor& tensor : weights) builder.LeaveOut(tensor.name);
+    builder.ClaimUnshaped(claimed);
+    return builder.CheckNames("a test").message();
+  };
+  EXPECT_EQ(fault("m.weight_raw"), "");
+  EXPECT_NE(fault("m.weight").find("'m.weight' is 'm.weight_raw' with entries dropped"),
+            std::string::npos)
+      << fault("m.weight");
+  for (const char* name : {"n.weight", "n.weight_v", "n.weight_g"}) {
+    EXPECT_NE(fault(name).find("'n.weight' is computed from 'n.weight_g' and 'n.weight_v'"),
+              std::string::npos)
+        << fault(name);
+  }
+}
+
 // Neither tensor is a parameter of the training code.
 TEST(DraftBuilder, TransposedAndComputedTensorsAreDerived) {
   RecurrentSource source;

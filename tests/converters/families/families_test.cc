@@ -98,5 +98,14 @@ TEST(ChooseFamily, SaysWhatWasFoundAndWhatIsKnown) {
       << near.message();
 }
 
+TEST(ChooseFamily, NamesAWeightThatIsComputed) {
+  const Status status =
+      ChooseFamily("", "m.pth", Named({"rnn.parametrizations.weight_hh_l0.original"})).status();
+  EXPECT_NE(status.message().find("; 'rnn.weight_hh_l0' is computed from "
+                                  "'rnn.parametrizations.weight_hh_l0.original' by "),
+            std::string::npos)
+      << status.message();
+}
+
 }  // namespace
 }  // namespace kinglet::families_test

@@ -16,12 +16,12 @@ TEST(TokenList, PiecesWithTheirIds) {
   // A file of ids is no list.
   folder.Write("exp/run/tokens.txt", "3 4 5\n");
   EXPECT_EQ(*FindTokenList(checkpoint, 3), Words());
-  folder.Write("data/lang_bpe_3/tokens.txt", "<blk> 0\n<sos/eos> 1\na b 2\n#0 3\n#1 4\n");
-  EXPECT_EQ(*FindTokenList(checkpoint, 3), (Words{"<blk>", "<sos/eos>", "a b"}));
-  EXPECT_EQ(*FindTokenList(checkpoint, 4), (Words{"<blk>", "<sos/eos>", "a b", "#0"}));
+  folder.Write("data/lang_bpe_3/tokens.txt", "<blk> 0\nab 2\n<sos/eos> 1\n#0 3\n#1 4\n");
+  EXPECT_EQ(*FindTokenList(checkpoint, 3), (Words{"<blk>", "<sos/eos>", "ab"}));
+  EXPECT_EQ(*FindTokenList(checkpoint, 4), (Words{"<blk>", "<sos/eos>", "ab", "#0"}));
   EXPECT_EQ(*FindTokenList(checkpoint, 2), Words());
   // The same list twice is one; another list that fits is named.
-  folder.Write("exp/lang_x/tokens.txt", "<blk> 0\n<sos/eos> 1\na b 2\n");
+  folder.Write("exp/lang_x/tokens.txt", "<blk> 0\n<sos/eos> 1\nab 2\n");
   EXPECT_EQ(FindTokenList(checkpoint, 3)->size(), 3u);
   folder.Write("exp/lang_y/tokens.txt", "<blk> 0\n<sos/eos> 1\nc 2\n");
   const Status status = FindTokenList(checkpoint, 3).status();
@@ -32,7 +32,8 @@ TEST(TokenList, PiecesWithTheirIds) {
 TEST(TokenList, OtherLinesAreNone) {
   const TemporaryFolder folder;
   const std::string checkpoint = folder.Write("epoch-1.pt", "");
-  for (const char* text : {"a 0\nb 2\n", "a\n", " 0\n", "a 0\n\n", "a 0\nb one\n", ""}) {
+  for (const char* text :
+       {"a 0\nb 2\n", "a b 0\nc 1\n", "a\n", " 0\n", "a 0\n\n", "a 0\nb one\n", ""}) {
     folder.Write("tokens.txt", text);
     EXPECT_EQ(*FindTokenList(checkpoint, 2), Words()) << text;
   }

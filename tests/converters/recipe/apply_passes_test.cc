@@ -39,6 +39,8 @@ LoadedModel Model() {
   return *std::move(model);
 }
 
+const std::string kFolder = ".";
+
 Status Apply(const std::string& json, LoadedModel& model, const std::string& folder = "",
              const std::function<void(const std::string&)>& progress = {}) {
   std::vector<PassRecipe> passes;
@@ -49,7 +51,7 @@ Status Apply(const std::string& json, LoadedModel& model, const std::string& fol
     if (!pass.ok()) return pass.status();
     passes.push_back(*std::move(pass));
   }
-  return ApplyRecipePasses(passes, {folder, 2, progress}, model);
+  return ApplyRecipePasses(passes, {{folder}, 2, progress}, model);
 }
 
 const EncodedTensor& Named(const LoadedModel& model, const std::string& name) {
@@ -119,13 +121,17 @@ TEST(RecipePasses, PruneTakesAFractionForEachTensor) {
   EXPECT_EQ(zeros("embedding.table"), 24);
   EXPECT_EQ(zeros("embedding.projection"), Values(model, "embedding.projection").size() / 2);
   EXPECT_EQ(zeros("recurrent.0.input_weight"), entries / 4);
-  const std::string path = testing::TempDir() + "apply_passes_fractions.json";
+  const std::string name = "apply_passes_fractions.json", path = testing::TempDir() + name;
+  const auto apply = [&](const std::string& file) {
+    return Apply(R"([{"pass": "prune", "fractions": ")" + file + "\"}]", model, testing::TempDir());
+  };
   std::ofstream(path) << R"({"embedding.table": 0.9})";
-  ASSERT_TRUE(Apply(R"([{"pass": "prune", "fractions": ")" + path + "\"}]", model).ok());
+  ASSERT_TRUE(apply(name).ok()) << apply(name).message();
   EXPECT_EQ(zeros("embedding.table"), 43);
   std::ofstream(path) << R"({"embedding.table": 1})";
-  const Status refused = Apply(R"([{"pass": "prune", "fractions": ")" + path + "\"}]", model);
-  EXPECT_NE(refused.message().find("expected at least 0, below 1"), std::string::npos);
+  EXPECT_NE(apply(name).message().find("expected at least 0, below 1"), std::string::npos);
+  EXPECT_TRUE(apply(path).message().starts_with("recipe: /passes/0/fractions: expected the name"))
+      << apply(path).message();
 }
 
 TEST(RecipePasses, QuantiseWithoutNamesTakesEverything) {
@@ -384,16 +390,23 @@ TEST(RecipePasses, RefusalsNameThePassAndTheTensor) {
 TEST(RecipePasses, CalibrationComesAfterQuantisationAndFindsItsTextBesideTheRecipe) {
   LoadedModel model = Model();
   EXPECT_EQ(
-      Apply(R"([{"pass": "calibrate", "bits": 9, "text": "text"}])", model, "folder").message(),
+      Apply(R"([{"pass": "calibrate", "bits": 9, "text": "text"}])", model, kFolder).message(),
       "recipe: pass 0, calibrate, embedding.table: expected integers, by a quantise pass "
       "before, found floats");
   const std::string passes =
       R"({"pass": "quantise", "bits": 9}, {"pass": "calibrate", "bits": 7, "text": "text"})";
   model = Model();
-  const Status status = Apply("[" + passes + "]", model, "folder");
+  const Status status = Apply("[" + passes + "]", model, kFolder);
   ASSERT_TRUE(status.ok()) << status.message();
-  EXPECT_EQ(model.calibration->path, "folder/text");
+  EXPECT_EQ(model.calibration->path, kFolder + "/text");
   EXPECT_EQ(model.calibration->rule.bits, 7);
+  model = Model();
+  const std::string outside =
+      R"([{"pass": "quantise", "bits": 9}, {"pass": "calibrate", "bits": 7, "text": "../text"}])";
+  EXPECT_TRUE(Apply(outside, model, kFolder)
+                  .message()
+                  .starts_with("recipe: /passes/1/text: expected the name of a file in "))
+      << Apply(outside, model, kFolder).message();
   model = Model();
   EXPECT_EQ(Apply("[" + passes + R"(, {"pass": "prune", "fraction": 0.5}])", model).message(),
             "recipe: pass 2: expected none after calibrate, which runs the finished model, found "
@@ -405,19 +418,19 @@ TEST(ApplyPasses, RoundingByFeedbackNeedsATextAndWaitsForIt) {
   const std::string fed = R"({"pass": "quantise", "bits": 3, "round_by": "feedback"})";
   const std::string calibrate = R"({"pass": "calibrate", "bits": 7, "text": "text"})";
   LoadedModel model = Model();
-  EXPECT_EQ(Apply("[" + fed + "]", model, "folder").message(),
+  EXPECT_EQ(Apply("[" + fed + "]", model, kFolder).message(),
             "recipe: embedding.table: expected a calibrate pass, whose text rounding by feedback "
             "runs, found none");
   model = Model();
-  EXPECT_EQ(Apply("[" + fed + ", " + fed + ", " + calibrate + "]", model, "folder").message(),
+  EXPECT_EQ(Apply("[" + fed + ", " + fed + ", " + calibrate + "]", model, kFolder).message(),
             "recipe: pass 1, embedding.table: expected a float32 tensor, found one that an earlier "
             "pass quantises");
   model = Model();
-  const Status status = Apply("[" + fed + ", " + calibrate + "]", model, "folder");
+  const Status status = Apply("[" + fed + ", " + calibrate + "]", model, kFolder);
   ASSERT_TRUE(status.ok()) << status.message();
   EXPECT_FALSE(model.rounded_with_feedback.empty());
   LoadedModel nearest = Model();
-  ASSERT_TRUE(Apply(R"([{"pass": "quantise", "bits": 3}])", nearest, "folder").ok());
+  ASSERT_TRUE(Apply(R"([{"pass": "quantise", "bits": 3}])", nearest, kFolder).ok());
   for (const auto& [id, rounding] : model.rounded_with_feedback) {
     EXPECT_EQ(rounding.bits, 3);
     EXPECT_TRUE(std::holds_alternative<DenseF32>(model.draft.tensors[id].values));

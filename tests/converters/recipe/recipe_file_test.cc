@@ -41,7 +41,23 @@ TEST_F(ChosenRecipe, IsTheOneBesideTheCheckpoint) {
   ASSERT_TRUE(recipe.ok()) << recipe.status().message();
   EXPECT_EQ(TableOf(*recipe), "beside");
   EXPECT_TRUE(std::holds_alternative<PruneStep>(recipe->passes.at(0).step));
-  EXPECT_EQ(recipe->folder, folder_.Path("models"));
+  EXPECT_EQ(recipe->folder.path, folder_.Path("models"));
+}
+
+// Only names in the recipe that the user gives are ever trusted.
+TEST_F(ChosenRecipe, KnowsWhoseNamesItHas) {
+  WriteBeside(kBlocks);
+  const std::string named = folder_.Write("other/named.json", kPasses);
+  for (const bool trusted : {false, true}) {
+    const auto passes = ChooseRecipe(checkpoint_, named, trusted);
+    ASSERT_TRUE(passes.ok()) << passes.status().message();
+    EXPECT_EQ(passes->folder.path, folder_.Path("other"));
+    EXPECT_EQ(passes->folder.trusted, trusted);
+    EXPECT_EQ(passes->source_folder.path, folder_.Path("models"));
+    EXPECT_FALSE(passes->source_folder.trusted);
+    const auto found = ChooseRecipe(checkpoint_, "", trusted);
+    EXPECT_FALSE(found->folder.trusted || found->source_folder.trusted);
+  }
 }
 
 TEST_F(ChosenRecipe, IsTheNamedOneIfThatHasBlocksOrAFamily) {
@@ -50,7 +66,7 @@ TEST_F(ChosenRecipe, IsTheNamedOneIfThatHasBlocksOrAFamily) {
   ASSERT_TRUE(blocks.ok()) << blocks.status().message();
   EXPECT_EQ(TableOf(*blocks), "named");
   EXPECT_EQ(blocks->passes.size(), 0u);
-  EXPECT_EQ(blocks->folder, folder_.Path("other"));
+  EXPECT_EQ(blocks->folder.path, folder_.Path("other"));
   const auto family = Choose(R"({"family": "fairseq"})");
   ASSERT_TRUE(family.ok()) << family.status().message();
   EXPECT_EQ(family->family, "fairseq");
@@ -64,7 +80,7 @@ TEST_F(ChosenRecipe, TakesThePassesOfANamedOneThatHasPassesAlone) {
   EXPECT_EQ(TableOf(*recipe), "beside");
   ASSERT_EQ(recipe->passes.size(), 1u);
   EXPECT_TRUE(std::holds_alternative<QuantiseStep>(recipe->passes[0].step));
-  EXPECT_EQ(recipe->folder, folder_.Path("other"));
+  EXPECT_EQ(recipe->folder.path, folder_.Path("other"));
 }
 
 TEST_F(ChosenRecipe, TakesThePlaceOfANamedOne) {
@@ -75,7 +91,7 @@ TEST_F(ChosenRecipe, TakesThePlaceOfANamedOne) {
   EXPECT_EQ(recipe->state_dict, std::vector<std::string>{"ema"});
   EXPECT_EQ(recipe->prefix, "lm.");
   EXPECT_TRUE(std::holds_alternative<PruneStep>(recipe->passes.at(0).step));
-  EXPECT_EQ(recipe->folder, folder_.Path("models"));
+  EXPECT_EQ(recipe->folder.path, folder_.Path("models"));
 }
 
 TEST_F(ChosenRecipe, LeavesTheBlocksToAFamilyWhereNoneLiesBeside) {

@@ -55,6 +55,72 @@ TEST(RecipeSkeleton, FillsInWhatNamesAndShapesTell) {
   EXPECT_TRUE(ParseRecipe(*node).ok()) << ParseRecipe(*node).status().message();
 }
 
+// fastai 1's names, with the copies that weight drop leaves, and 0.7's.
+TEST(RecipeSkeleton, TheTrainedWeightsOfAllModules) {
+  for (const bool newer : {true, false}) {
+    std::vector<Shaped> tensors = {
+        {"0.encoder.weight", {9, 6}},
+        {newer ? "0.encoder_dp.emb.weight" : "0.encoder_with_dropout.embed.weight", {9, 6}}};
+    for (const std::string layer : {"0.rnns.0.", "0.rnns.1."}) {
+      const std::string module = layer + "module.";
+      tensors.push_back({(newer ? layer : module) + "weight_hh_l0_raw", {24, 6}});
+      tensors.push_back({module + "weight_ih_l0", {24, 6}});
+      if (newer) tensors.push_back({module + "weight_hh_l0", {24, 6}});
+      tensors.push_back({module + "bias_ih_l0", {24}});
+      tensors.push_back({module + "bias_hh_l0", {24}});
+    }
+    tensors.insert(tensors.end(), {{"1.decoder.weight", {9, 6}}, {"1.decoder.bias", {9}}});
+    const Json recipe = Skeleton(tensors);
+    const Json& recurrent = recipe["recurrent"];
+    EXPECT_EQ(recurrent["cell"], "lstm");
+    EXPECT_EQ(recurrent["gates"], "ifgo");
+    EXPECT_EQ(recurrent["forget_bias"], 0);
+    ASSERT_EQ(recurrent["layers"].size(), 2u) << recipe.dump();
+    EXPECT_EQ(recurrent["layers"][1],
+              Json({{"input_weight", "0.rnns.1.module.weight_ih_l0"},
+                    {"input_bias", "0.rnns.1.module.bias_ih_l0"},
+                    {"recurrent_weight",
+                     newer ? "0.rnns.1.weight_hh_l0_raw" : "0.rnns.1.module.weight_hh_l0_raw"},
+                    {"recurrent_bias", "0.rnns.1.module.bias_hh_l0"}}));
+    EXPECT_EQ(recipe["embedding"]["table"], "0.encoder.weight");
+    EXPECT_EQ(recipe["softmax"]["table"], "1.decoder.weight");
+    EXPECT_EQ(recipe.contains("unused"), newer);
+    if (newer) {
+      EXPECT_EQ(recipe["unused"],
+                Json({"0.rnns.0.module.weight_hh_l0", "0.rnns.1.module.weight_hh_l0"}));
+      EXPECT_EQ(recipe["comment"]["weights that training changes"].size(), 2u);
+    }
+  }
+}
+
+// Without weight drop the layers' modules have one name.
+TEST(RecipeSkeleton, CountsModules) {
+  std::vector<Shaped> tensors;
+  for (int i = 0; i < 3; ++i) {
+    const std::string module = "net.0." + std::to_string(i) + ".gru.";
+    tensors.push_back({module + "weight_ih_l0", {18, 6}});
+    tensors.push_back({module + "weight_hh_l0", {18, 6}});
+  }
+  EXPECT_EQ(Skeleton(tensors)["recurrent"],
+            Json({{"cell", "gru"}, {"torch", "net.0.{}.gru"}, {"layers", 3}}));
+}
+
+// What only a computation gives is left open, and named.
+TEST(RecipeSkeleton, WeightsOfSeveralTensorsAreLeftOpen) {
+  const Json recipe = Skeleton({{"emb.weight", {9, 6}},
+                                {"rnn.weight_ih_l0", {24, 6}},
+                                {"rnn.weight_hh_l0_g", {24, 1}},
+                                {"rnn.weight_hh_l0_v", {24, 6}},
+                                {"decoder.weight_g", {9, 1}},
+                                {"decoder.weight_v", {9, 6}},
+                                {"out.weight_orig", {9, 6}},
+                                {"out.weight_mask", {9, 6}}});
+  EXPECT_EQ(recipe["recurrent"]["layers"],
+            Json::array({{{"input_weight", "rnn.weight_ih_l0"}, {"recurrent_weight", "?"}}}));
+  EXPECT_EQ(recipe["softmax"]["table"], "?");
+  EXPECT_EQ(recipe["comment"]["weights that training changes"].size(), 3u);
+}
+
 TEST(RecipeSkeleton, DpqAndCodes) {
   const Json dpq = Skeleton({{"inp.query.weight", {90, 32}},
                              {"inp.key", {1, 16, 4}},

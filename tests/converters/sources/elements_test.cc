@@ -117,6 +117,14 @@ TEST(Elements, StridedViewsComeInPieces) {
   }
 }
 
+TEST(Elements, NegatedViewsHaveTheOtherSign) {
+  StoredElements elements = Elements<float>(ElementType::kF32, {1, -2, 0, 3});
+  elements.negated = true;
+  EXPECT_EQ(Floats(elements), (std::vector<float>{-1, 2, 0, -3}));
+  EXPECT_EQ(*ReadFloats(elements, {0, {2, 2}, {1, 2}}), (std::vector<float>{-1, 0, 2, -3}));
+  EXPECT_EQ(*ReadFloats(elements, {0, {2, 2}, {1, 1}}), (std::vector<float>{-1, 2, 2, 0}));
+}
+
 TEST(Elements, RowsOfAView) {
   const auto ramp = Elements<uint8_t>(ElementType::kU8, {0, 1, 2, 3, 4, 5});
   const StridedView columns = WholeView({3, 2}, true);

@@ -34,6 +34,36 @@ struct PickleBuilderTest : testing::Test {
   PickleBuilder build{1 << 20};
 };
 
+// The 7th argument of _rebuild_tensor_v2.
+TEST_F(PickleBuilderTest, MarksOfAView) {
+  PickleNode* storage = FloatStorage("7", 10);
+  PickleNode* longs = *build.Resolve(
+      Tuple({Str("storage"), Class("torch", "LongStorage"), Str("8"), Str("cpu"), Int(10)}));
+  const auto with = [&](PickleNode* elements, PickleNode* marks) {
+    return build.Call(Class("torch._utils", "_rebuild_tensor_v2"),
+                      Tuple({elements, Int(0), Tuple({Int(2)}), Tuple({Int(1)}),
+                             build.boolean(false), build.none(), marks}));
+  };
+  const auto dict = [&](const char* key, bool value) {
+    PickleNode* marks = Node(PickleDict{});
+    EXPECT_TRUE(build.SetItem(marks, Str(key), build.boolean(value)).ok());
+    return marks;
+  };
+  EXPECT_FALSE((*with(storage, build.none()))->As<PickleTensor>()->negated);
+  EXPECT_FALSE((*with(storage, Node(PickleDict{})))->As<PickleTensor>()->negated);
+  EXPECT_FALSE((*with(storage, dict("neg", false)))->As<PickleTensor>()->negated);
+  EXPECT_FALSE((*with(storage, dict("conj", false)))->As<PickleTensor>()->negated);
+  EXPECT_TRUE((*with(storage, dict("neg", true)))->As<PickleTensor>()->negated);
+  const std::string expected =
+      "expected no marks of torch._utils._rebuild_tensor_v2 but 'neg' of a float tensor, found ";
+  const std::string hint = " (in PyTorch, save tensor.resolve_neg().resolve_conj().contiguous())";
+  EXPECT_EQ(Refusal(with(storage, dict("conj", true))), expected + "'conj' of f32" + hint);
+  EXPECT_EQ(Refusal(with(storage, dict("other", true))), expected + "'other' of f32" + hint);
+  EXPECT_EQ(Refusal(with(storage, dict("other", false))), expected + "'other' of f32" + hint);
+  EXPECT_EQ(Refusal(with(longs, dict("neg", true))), expected + "'neg' of i64" + hint);
+  EXPECT_EQ(Refusal(with(storage, Int(1))), expected + "int" + hint);
+}
+
 TEST_F(PickleBuilderTest, MakesTensors) {
   PickleNode* storage = FloatStorage("7", 10);
   const Result<PickleNode*> tensor =

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <filesystem>
 
 #include "tests/converters/sources/container_files.h"
 #include "tests/converters/synthetic.h"
@@ -175,6 +176,23 @@ TEST(SourceFile, UnwrapsNames) {
                 "\"state_dict\", found another container");
 }
 
+// torch keeps the sign of a view apart from its numbers; so a view and its negation differ.
+TEST(SourceFile, NegatedViews) {
+  const std::string forms = KINGLET_TEST_DATA "/checkpoint-forms/";
+  const auto plain = OpenSourceFile(forms + "state_dict.pt");
+  for (const char* name : {"negated.pt", "conjugated.pt"}) {
+    const auto source = OpenSourceFile(forms + name);
+    ASSERT_TRUE(source.ok()) << source.status().message();
+    ASSERT_EQ(source->tensors.size(), plain->tensors.size());
+    for (size_t i = 0; i < source->tensors.size(); ++i) {
+      const SourceTensor& tensor = source->tensors[i];
+      EXPECT_EQ(*tensor.values(), *plain->tensors[i].values()) << tensor.name;
+      EXPECT_EQ(*ReadFiniteRows(tensor, 1, 2), *ReadFiniteRows(plain->tensors[i], 1, 2));
+      EXPECT_TRUE(tensor.place.ends_with(" negated")) << tensor.place;
+    }
+  }
+}
+
 // The types are those in the file.
 TEST(SourceFile, TellsTypes) {
   const std::string forms = KINGLET_TEST_DATA "/checkpoint-forms/";
@@ -189,6 +207,20 @@ TEST(SourceFile, TellsTypes) {
   const auto npz = OpenSourceFile(FixturePath("tensors.npz"));
   EXPECT_EQ(ElementName(*Named(npz->tensors, "U16").type), "u16");
   EXPECT_EQ(ElementName(*Named(npz->tensors, "BOOL").type), "bool");
+}
+
+// A shard is in the index's folder; a link to somewhere else is not.
+TEST(SourceFile, ShardsStayInTheirFolder) {
+  const TemporaryFolder folder;
+  const std::string shard = KINGLET_TEST_DATA "/checkpoint-forms/parallel.safetensors";
+  const std::string index = folder.Write("home/model.safetensors.index.json",
+                                         R"({"weight_map": {"module.encoder.weight": "shard"}})");
+  std::filesystem::copy_file(shard, folder.Path("shard"));
+  std::filesystem::create_symlink("../shard", folder.Path("home/shard"));
+  EXPECT_EQ(OpenSourceFile(index).status().message(),
+            index +
+                ": file 'shard': expected one in the index's folder, found a link to somewhere "
+                "else (copy the file there)");
 }
 
 // Each refusal names the file once.

@@ -66,24 +66,49 @@ TEST(PickledVocabulary, IsRecognised) {
   };
   EXPECT_TRUE(looks("anything", ".pkl"));
   EXPECT_TRUE(looks("\x80\x02}.", ""));
+  EXPECT_TRUE(looks("ccopy_reg\n_reconstructor\np0\n", ""));
+  EXPECT_FALSE(looks("ccopy_reg\nthe\n", ""));
   EXPECT_TRUE(looks(Content(kVariants + "hf-published/vocab.bin"), ""));
   EXPECT_FALSE(looks("the\nof\n", ".bin"));
   EXPECT_FALSE(looks("", ""));
 }
 
+// A list; a dict of words and ids in either direction; objects of other training codes.
+TEST(PickledVocabulary, OtherForms) {
+  const std::string list = "](" + Text("a") + Text("b") + "e";
+  const std::string ids = "}(" + Text("b") + "K\x01" + Text("a") + "K" + std::string(1, '\0') + "u";
+  const std::string words = "}(K\x01" + Text("b") + "K" + std::string(1, '\0') + Text("a") + "u";
+  const std::string itos = "ctorchtext.vocab\nVocab\n)\x81}" + Text("itos") + list + "sb";
+  const std::string dictionary = "cdata\nCorpus\n)\x81}" + Text("dictionary") +
+                                 "cdata\nDictionary\n)\x81}(" + Text("word2idx") + ids +
+                                 Text("idx2word") + words + "ubsb";
+  for (const std::string& object : {list, ids, words, itos, dictionary}) {
+    const TemporaryFile file("\x80\x02" + object + ".");
+    const auto read = ReadPickledVocabulary(file.path());
+    ASSERT_TRUE(read.ok()) << read.status().message();
+    EXPECT_EQ(*read, (Strings{"a", "b"}));
+  }
+  EXPECT_NE(Refusal("\x80\x02}(" + Text("a") + "K\x01" + Text("b") + "K\x02u.")
+                .find("expected ids 0 to 1, each once, found others"),
+            std::string::npos);
+}
+
 TEST(PickledVocabulary, NamesWhatIsMissing) {
+  const std::string kHint = " (write the words as a JSON array of strings, by id)";
   EXPECT_EQ(Refusal("\x80\x02}."),
-            ": vocabulary: expected the attributes of a Vocab object with a list as 'idx2sym', "
-            "found dict without it");
-  EXPECT_EQ(Refusal("\x80\x02}" + Text("idx2sym") + "K\x05s."),
-            ": vocabulary: expected the attributes of a Vocab object with a list as 'idx2sym', "
-            "found int");
+            ": vocabulary: expected a list of words, a dict of words and ids, or an object with "
+            "'idx2sym', 'itos' or 'idx2word', found dict" +
+                kHint);
+  EXPECT_EQ(Refusal("\x80\x02}" + Text("idx2sym") + "X\x01" + std::string(3, '\0') + "as."),
+            ": idx2sym: expected at least one word, found str" + kHint);
   const auto with = [](const std::string& items) {
     return "\x80\x02}" + Text("idx2sym") + "](" + items + "es.";
   };
-  EXPECT_EQ(Refusal(with("")), ": idx2sym: expected at least one word, found none");
-  EXPECT_EQ(Refusal(with(Text("a") + "K\x05")), ": entry 1 of idx2sym: expected a word, found int");
-  EXPECT_EQ(Refusal(with(Text(""))), ": entry 0 of idx2sym: expected a word, found an empty one");
+  EXPECT_EQ(Refusal(with("")), ": idx2sym: expected at least one word, found list" + kHint);
+  EXPECT_EQ(Refusal(with(Text("a") + "K\x05")),
+            ": entry 1 of idx2sym: expected a word, found int" + kHint);
+  EXPECT_EQ(Refusal(with(Text(""))),
+            ": entry 0 of idx2sym: expected a word, found an empty one" + kHint);
 }
 
 TEST(PickledVocabulary, CutAndChangedFiles) {

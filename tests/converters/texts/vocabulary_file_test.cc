@@ -9,9 +9,10 @@ namespace {
 
 using Strings = std::vector<std::string>;
 
-Strings Words(std::string_view content, const std::string& suffix = "") {
+Strings Words(std::string_view content, const std::string& suffix = "",
+              const VocabularyUse& use = {}) {
   const TemporaryFile file(content, suffix);
-  const Result<VocabularyFile> vocabulary = ReadVocabularyFile(file.path());
+  const Result<VocabularyFile> vocabulary = ReadVocabularyFile(file.path(), use);
   if (vocabulary.ok()) return vocabulary->words;
   ADD_FAILURE() << vocabulary.status().message();
   return {};
@@ -26,8 +27,7 @@ std::string Refusal(std::string_view content, const std::string& suffix = "") {
 TEST(ReadVocabularyFile, ReadsOneWordPerLine) {
   EXPECT_EQ(Words("the\n<eos>\n,"), (Strings{"the", "<eos>", ","}));
   EXPECT_EQ(Words("the\n<eos>\n,\n"), (Strings{"the", "<eos>", ","}));
-  // All bytes but the newline belong to the word.
-  EXPECT_EQ(Words("a\r\n b \n\xff\n"), (Strings{"a\r", " b ", "\xff"}));
+  EXPECT_EQ(Words(" \n[\n"), (Strings{" ", "["}));
 }
 
 // What an editor of another system adds, and what was taken off.
@@ -41,11 +41,11 @@ TEST(ReadVocabularyFile, TakesMarksAndReturnsOff) {
   EXPECT_EQ(Words("\xEF\xBB\xBFthe\n\xEF\xBB\xBF\n"), (Strings{"the", "\xEF\xBB\xBF"}));
   EXPECT_EQ(Words("the\r\nof\r\n"), (Strings{"the", "of"}));
   EXPECT_EQ(Words("the\r\nof"), (Strings{"the", "of"}));
-  EXPECT_EQ(Words("\xEF\xBB\xBFthe 3\r\nof 2\r\n"),
+  EXPECT_EQ(Words("\xEF\xBB\xBFthe 3\r\nof 2\r\n", "", {WordNumbers::kFairseq, 6}),
             (Strings{"<s>", "<pad>", "</s>", "<unk>", "the", "of"}));
-  EXPECT_EQ(Words("the\r\nof\n"), (Strings{"the\r", "of"}));
+  EXPECT_EQ(Words("the\r\nof\n"), (Strings{"the", "of"}));
   EXPECT_EQ(Words("the"), Strings{"the"});
-  EXPECT_EQ(notes("the\r\nof\n"), Strings());
+  EXPECT_EQ(notes("the\nof\n"), Strings());
   EXPECT_EQ(notes("\xEF\xBB\xBFthe\r\n"),
             (Strings{": begins with a byte order mark, which is taken off",
                      ": every line ends with a carriage return, which is taken off"}));
@@ -58,30 +58,45 @@ TEST(ReadVocabularyFile, ReadsJson) {
   EXPECT_EQ(Words("\xEF\xBB\xBF [\"a\"]\n", ".json"), Strings{"a"});
   // Words that begin like JSON.
   EXPECT_EQ(Words("[PAD]\n[UNK]\n"), (Strings{"[PAD]", "[UNK]"}));
-  EXPECT_EQ(Words(" \n[\n"), (Strings{" ", "["}));
+  EXPECT_EQ(Words("{\n[\n"), (Strings{"{", "["}));
+  EXPECT_EQ(Words(R"({"b": 1, "a": 0})"), (Strings{"a", "b"}));
   EXPECT_EQ(Refusal("[PAD]\n", ".json"),
-            ": byte 2: expected a JSON array of strings, found no JSON");
+            ": byte 2: expected a JSON array of strings, found no JSON (write one with json.dump)");
 }
 
-TEST(ReadVocabularyFile, NamesAnEmptyLine) {
-  const std::string kHint = " (a JSON array of strings can hold a newline)";
-  EXPECT_EQ(Refusal("a\n\nb\n"), ": line 2: expected a word, found an empty line" + kHint);
-  EXPECT_EQ(Refusal("a\n\n"), ": line 2: expected a word, found an empty line" + kHint);
-  EXPECT_EQ(Refusal("\n"), ": line 1: expected a word, found an empty line" + kHint);
-  EXPECT_EQ(Refusal(""), ": line 1: expected a word, found an empty file");
+// fairseq numbers the words of its dictionary from 4 on; others number those of "word count" from
+// 0.
+TEST(ReadVocabularyFile, TheModelSaysWhoseDictionary) {
+  const Strings plain = {"the", ","}, fairseq = {"<s>", "<pad>", "</s>", "<unk>", "the", ","};
+  const std::string list = "the 38337\n, 33629\n";
+  EXPECT_EQ(Words(list), plain);
+  EXPECT_EQ(Words(list, "", {WordNumbers::kByLine, 6}), plain);
+  EXPECT_EQ(Words(list, "", {WordNumbers::kFairseq, 2}), fairseq);
+  EXPECT_EQ(Words(list, "", {WordNumbers::kEither, 6}), fairseq);
+  EXPECT_EQ(Words(list, "", {WordNumbers::kEither, 2}), plain);
+  EXPECT_EQ(Words(list, "", {WordNumbers::kEither, 5}), plain);
+  // The flag is fairseq's; its own words with ids are no dictionary of fairseq's.
+  EXPECT_EQ(Words("the 9 #fairseq:overwrite\n, 3\n"), fairseq);
+  EXPECT_EQ(Words("<s> 0\n<pad> 1\n</s> 2\n<unk> 3\n, 5\nthe 4\n", "", {WordNumbers::kFairseq, 6}),
+            fairseq);
+  EXPECT_EQ(Words("<s>\n<pad>\n</s>\n<unk>\nthe\n,\n", "", {WordNumbers::kFairseq, 6}), fairseq);
 }
 
-// fairseq's Dictionary: ids 0 to 3 are <s>, <pad>, </s>, <unk>; the count follows the last space.
-TEST(ReadVocabularyFile, RecognisesFairseqsDictionary) {
-  EXPECT_EQ(Words("the 38337\n, 33629\nmadeupword0000 0\n"),
-            (Strings{"<s>", "<pad>", "</s>", "<unk>", "the", ",", "madeupword0000"}));
-  EXPECT_EQ(Words("<unk> 5 #fairseq:overwrite\na b 3"),
-            (Strings{"<s>", "<pad>", "</s>", "<unk>", "<unk>", "a b"}));
-  // With one line of another form, the file is a list of words.
-  EXPECT_EQ(Words("the 38337\nx\n"), (Strings{"the 38337", "x"}));
-  EXPECT_EQ(Words("the 38337\n 7\n"), (Strings{"the 38337", " 7"}));
-  EXPECT_EQ(Words("the -1\n"), (Strings{"the -1"}));
-  EXPECT_EQ(Words("the \n"), (Strings{"the "}));
+TEST(ReadVocabularyFile, DisambiguationSymbolsAreNoWords) {
+  const std::string list = "<eps> 0\na 1\n#0 2\n#1 3\n";
+  EXPECT_EQ(Words(list, "", {WordNumbers::kByLine, 2}), (Strings{"<eps>", "a"}));
+  EXPECT_EQ(Words(list, "", {WordNumbers::kByLine, 4}), (Strings{"<eps>", "a", "#0", "#1"}));
+  EXPECT_EQ(Words(list).size(), 4u);
+}
+
+// As Vocabulary says, with the file's name.
+TEST(ReadVocabularyFile, NamesRepeatedAndUnreadableWords) {
+  EXPECT_EQ(Refusal("a\nb\na\n"),
+            ": word 2: expected a word of its own, found \"a\" again, as in word 0 (rename the one "
+            "that no text should get)");
+  EXPECT_EQ(Refusal("the\ncaf\xe9\n"),
+            ": line 2: expected a text in UTF-8, found \"caf?\" in another encoding (of Latin-1, "
+            "`iconv -f latin1 -t utf-8` makes UTF-8)");
 }
 
 TEST(ReadVocabularyFile, ReadsArraysOfStrings) {

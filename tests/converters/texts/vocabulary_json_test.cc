@@ -18,15 +18,45 @@ TEST(ParseVocabularyJson, NamesTheEntry) {
   const auto refusal = [](const std::string& text) {
     return ParseVocabularyJson("v", text).status().message();
   };
-  EXPECT_EQ(refusal("[]"), "v: JSON: expected at least one word, found none");
-  EXPECT_EQ(refusal(R"(["a", 3])"), "v: entry 1: expected a word, found a number");
-  EXPECT_EQ(refusal(R"(["a", ""])"), "v: entry 1: expected a word, found an empty string");
-  EXPECT_EQ(refusal(R"([["a"]])"), "v: entry 0: expected a word, found a list");
-  EXPECT_EQ(refusal(R"([null])"), "v: entry 0: expected a word, found null");
-  EXPECT_EQ(refusal(R"({"a": 0})"), "v: JSON: expected an array of strings, found an object");
-  EXPECT_EQ(refusal(R"("a")"), "v: JSON: expected an array of strings, found a string");
-  EXPECT_EQ(refusal(R"(["a")"), "v: byte 5: expected a JSON array of strings, found no JSON");
-  EXPECT_EQ(refusal(""), "v: byte 1: expected a JSON array of strings, found no JSON");
+  EXPECT_EQ(refusal("[]"),
+            "v: JSON: expected at least one word, found none (give the model's own vocabulary)");
+  EXPECT_EQ(refusal(R"(["a", 3])"),
+            "v: entry 1: expected a word, found a number (write each word as a string)");
+  EXPECT_EQ(refusal(R"(["a", ""])"),
+            "v: entry 1: expected a word, found an empty string (write each word as a string)");
+  EXPECT_NE(refusal(R"([["a"]])").find("entry 0: expected a word, found a list"),
+            std::string::npos);
+  EXPECT_NE(refusal(R"([null])").find("entry 0: expected a word, found null"), std::string::npos);
+  EXPECT_NE(refusal(R"([{"a": 0}])").find("entry 0: expected a word, found an object"),
+            std::string::npos);
+  EXPECT_NE(refusal(R"("a")").find("JSON: expected an array of strings, or an object of words"),
+            std::string::npos);
+  EXPECT_EQ(
+      refusal(R"(["a")"),
+      "v: byte 5: expected a JSON array of strings, found no JSON (write one with json.dump)");
+  EXPECT_EQ(
+      refusal(""),
+      "v: byte 1: expected a JSON array of strings, found no JSON (write one with json.dump)");
+}
+
+// The ids decide the order.
+TEST(ParseVocabularyJson, AnObjectOfWordsAndIds) {
+  EXPECT_EQ(*ParseVocabularyJson("v", R"({"b": 1, "a": 0, "\n": 2})"),
+            (std::vector<std::string>{"a", "b", "\n"}));
+  const auto refusal = [](const std::string& text) {
+    return ParseVocabularyJson("v", text).status().message();
+  };
+  const std::string others =
+      "v: JSON: expected ids 0 to 1, each once, found others (write the words as an array, in the "
+      "order of the ids)";
+  EXPECT_EQ(refusal(R"({"a": 0, "b": 0})"), others);
+  EXPECT_EQ(refusal(R"({"a": 1, "b": 2})"), others);
+  EXPECT_NE(refusal("{}").find("expected at least one word"), std::string::npos);
+  EXPECT_NE(refusal(R"({"a": -1})").find("entry \"a\": expected an id, found a number"),
+            std::string::npos);
+  EXPECT_NE(refusal(R"({"version": "1.0", "model": {"vocab": {"a": 0}}})")
+                .find("of tokenizer.json that is \"vocab\" in \"model\")"),
+            std::string::npos);
 }
 
 }  // namespace

@@ -17,7 +17,8 @@ TEST(WordPieceFile, ReadsPiecesAndWhetherLettersStay) {
 }
 
 TEST(WordPieceFile, OtherLinesAreRefused) {
-  for (const char* text : {"", "a\n", "[UNK]\n\na\n", "[UNK]\na\na\n", "[UNK]\n\xFF\n"}) {
+  for (const char* text : {"", "a\n", "[UNK]\n\na\n", "[UNK]\na\na\n", "[UNK]\n\xFF\n",
+                           "[UNK]\na \n", "[UNK]\na\t1\n"}) {
     const auto read = ReadWordPieces(text, "");
     ASSERT_FALSE(read.ok()) << text;
     EXPECT_EQ(read.status().code(), KINGLET_INVALID_CHECKPOINT);

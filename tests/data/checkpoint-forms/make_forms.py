@@ -119,6 +119,19 @@ def main():
     for name, kind in (("float64", torch.float64), ("bfloat16", torch.bfloat16),
                        ("half", torch.float16)):
         save(name + ".pt", collections.OrderedDict((n, v.to(kind)) for n, v in plain.items()))
+    # Views whose sign torch keeps apart from the numbers, and weights that training drops entries of.
+    save("negated.pt", {name: torch._neg_view(-value) for name, value in plain.items()})
+    save("conjugated.pt", {name: torch.complex(value, -value).conj().imag
+                           for name, value in plain.items()})
+    dropped = collections.OrderedDict(("0." + name.replace("rnn.", "rnns.0.module."), value)
+                                      for name, value in plain.items())
+    dropped["0.rnns.0.weight_hh_l0_raw"] = plain["rnn.weight_hh_l0"]
+    dropped["0.rnns.0.module.weight_hh_l0"] = plain["rnn.weight_hh_l0"] * 2
+    dropped["0.rnns.0.module.weight_hh_l0"][::2] = 0
+    for name in ("decoder.weight", "decoder.bias"):
+        dropped["1." + name] = dropped.pop("0." + name)
+    dropped["0.encoder_dp.emb.weight"] = dropped["0.encoder.weight"]
+    save("fastai.pth", {"model": dropped, "opt": {}})
     # Three checkpoints whose mean is the network.
     for name, change in (("epoch1.pt", -0.375), ("epoch2.pt", 0.125), ("epoch3.pt", 0.25)):
         save(name, collections.OrderedDict((n, v + change) for n, v in plain.items()))
