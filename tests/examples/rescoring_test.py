@@ -34,7 +34,7 @@ class Lists(unittest.TestCase):
             lists = file.read()
         out = subprocess.run([KINGLET, "rescore", self.model, "--json", "--lanes", "16", *options], input=lists, check=True,
                              stdout=subprocess.PIPE).stdout
-        return [json.loads(line) for line in out.split("\n") if line]
+        return [json.loads(line) for line in out.splitlines()]
 
     def test_weights_of_the_validation_lists_are_better_than_the_3_gram(self):
         tuned = self.rescore("valid", "--tune", os.path.join(LISTS, "valid.ref.tsv"))[0]

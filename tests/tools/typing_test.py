@@ -35,7 +35,7 @@ def answers(text, *options):
     """The objects that `predict` prints for a text that is there as a whole."""
     run = subprocess.run([COMMAND, "predict", MODEL, "--json", *options], input=text.encode(),
                          stdout=subprocess.PIPE, check=True)
-    return [json.loads(line) for line in run.stdout.split("\n") if line]
+    return [json.loads(line) for line in run.stdout.splitlines()]
 
 
 class Reader:

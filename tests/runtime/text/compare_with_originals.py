@@ -103,7 +103,7 @@ def run(kinglet, options, inputs):
     command = [kinglet, "tokenize", *options]
     done = subprocess.run(command, input=b"".join(line + b"\n" for line in inputs),
                           stdout=subprocess.PIPE, check=True)
-    return [json.loads(line) for line in done.stdout.split("\n") if line]
+    return [json.loads(line) for line in done.stdout.splitlines()]
 
 
 def byte_places(text):
