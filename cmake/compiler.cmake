@@ -52,6 +52,17 @@ endif()
 # compiled without; counters of coverage need the folder's name.
 set(shipped "$<AND:$<COMPILE_LANGUAGE:C,CXX>,$<NOT:$<BOOL:$<TARGET_PROPERTY:KINGLET_IS_TEST>>>>")
 target_compile_options(kinglet_flags INTERFACE $<${shipped}:-fstack-protector-strong>)
+# A frame larger than a page touches each of its pages in order, so that it cannot jump over the guard page.
+include(CheckCXXCompilerFlag)
+check_cxx_compiler_flag("-Werror -fstack-clash-protection" KINGLET_STACK_CLASH)
+if(KINGLET_STACK_CLASH)
+  target_compile_options(kinglet_flags INTERFACE $<${shipped}:-fstack-clash-protection>)
+endif()
+# The C library's functions check sizes that the compiler knows. Only optimised code can; sanitizers check more.
+if(NOT KINGLET_SANITIZE AND NOT KINGLET_COVERAGE)
+  target_compile_options(kinglet_flags INTERFACE
+    $<$<AND:${shipped},$<CONFIG:Release,RelWithDebInfo,MinSizeRel>>:-U_FORTIFY_SOURCE;-D_FORTIFY_SOURCE=2>)
+endif()
 if(NOT KINGLET_COVERAGE)
   target_compile_options(kinglet_flags INTERFACE $<${shipped}:-ffile-prefix-map=${PROJECT_SOURCE_DIR}=.>)
 endif()

@@ -31,8 +31,6 @@ inline std::string NumberText(double number) {
   return text;
 }
 
-inline bool IsControl(char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F; }
-
 // The first 64 bytes of unchecked text, as one printable line.
 inline std::string Printable(std::string_view text) {
   std::string out;

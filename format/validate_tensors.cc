@@ -12,6 +12,7 @@
 #include "format/little_endian.h"
 #include "format/message_text.h"
 #include "format/overloaded.h"
+#include "format/utf8.h"
 #include "format/validate.h"
 
 namespace kinglet {
@@ -208,11 +209,15 @@ Status ValidateName(const std::string& source, const std::string& where, const s
     return Status::Refusal(KINGLET_INVALID_MODEL, source, where,
                            "at most " + BytesText(kMaxNameBytes), BytesText(name.size()));
   }
-  const auto control = std::find_if(name.begin(), name.end(), IsControl);
-  if (control == name.end()) return {};
-  return Status::Refusal(KINGLET_INVALID_MODEL, source, where, "no control characters",
-                         Numbered("character", static_cast<unsigned char>(*control)) + " at " +
-                             Numbered("byte", static_cast<uint64_t>(control - name.begin())));
+  for (size_t at = 0; at < name.size(); ++at) {
+    const std::string_view rest = std::string_view(name).substr(at);
+    if (const size_t length = internal::ControlLength(rest); length > 0) {
+      return Status::Refusal(KINGLET_INVALID_MODEL, source, where, "no control characters",
+                             Numbered("character", CodePointOf(rest.substr(0, length))) + " at " +
+                                 Numbered("byte", at));
+    }
+  }
+  return {};
 }
 
 Status ValidateShape(const std::string& source, const std::string& name, const Shape& shape) {

@@ -131,13 +131,13 @@ void PrintError(const Status& status) {
 }
 
 void PrintNote(std::string_view note) {
-  std::fprintf(stderr, "kinglet: %s\n", std::string(note).c_str());
+  std::fprintf(stderr, "kinglet: %s\n", DisplayText(note).c_str());
 }
 
 std::string FactLine(const char* name, const std::string& value) {
   char label[24];
   std::snprintf(label, sizeof(label), "%-14s", name);
-  return label + value + "\n";
+  return label + DisplayText(value) + "\n";
 }
 
 std::string Grouped(uint64_t number) {

@@ -81,7 +81,8 @@ void PrintError(const Status& status);
 // `kinglet: ` and a hint, as one line on standard error.
 void PrintNote(std::string_view note);
 
-// A fact on a line of its own: the name in a column of 14 characters, then the value.
+// A fact on a line of its own: the name in a column of 14 characters, then the value as DisplayText
+// has it.
 std::string FactLine(const char* name, const std::string& value);
 
 // 1234567 -> "1,234,567".

@@ -16,6 +16,7 @@
 #include "tools/convert_arguments.h"
 #include "tools/json_lines.h"
 #include "tools/run_options.h"
+#include "tools/token_text.h"
 
 namespace kinglet {
 namespace {
@@ -68,7 +69,7 @@ Status RunConvert(const CommandOptions& options, Console& console) {
   Progress progress(ProgressFormOf(options.progress, console));
   convert.progress = [&](const std::string& text) { progress.Say(text); };
   KINGLET_ASSIGN_OR_RETURN(const ConvertSummary summary, Convert(convert));
-  console.out.Write(options.json ? JsonSummary(summary) : SummaryText(summary));
+  console.out.Write(options.json ? JsonSummary(summary) : TerminalText(SummaryText(summary)));
   return Status();
 }
 

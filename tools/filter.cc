@@ -92,7 +92,7 @@ class Filter {
 
   Write Printer() {
     return [this](std::string_view text) {
-      console_.out.Write(text);
+      console_.out.Write(console_.out_is_terminal ? TerminalJson(text) : std::string(text));
       return console_.out.status();
     };
   }

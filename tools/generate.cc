@@ -64,17 +64,6 @@ Result<std::vector<uint32_t>> ReadPrompt(const GenerateOptions& options, const M
   return prompt.ids;
 }
 
-// Words of a model are bytes from a file: on a terminal they may not control it.
-std::string Shown(std::string_view text, const Console& console) {
-  if (!console.out_is_terminal) return std::string(text);
-  std::string shown;
-  for (size_t end = text.find('\n'); end != text.npos; end = text.find('\n')) {
-    shown += DisplayText(text.substr(0, end)) + '\n';
-    text.remove_prefix(end + 1);
-  }
-  return shown + DisplayText(text);
-}
-
 std::string IdsText(const std::vector<uint32_t>& ids, size_t from) {
   std::string text;
   for (size_t i = from; i < ids.size(); ++i) text += (i == 0 ? "" : " ") + std::to_string(ids[i]);
@@ -110,7 +99,8 @@ class StreamWriter {
  private:
   void WriteText(const Generator::Stream& stream) {
     if (has_words_) {
-      console_.out.Write(Shown(std::string_view(stream.text).substr(written_), console_));
+      const std::string_view text = std::string_view(stream.text).substr(written_);
+      console_.out.Write(console_.out_is_terminal ? TerminalText(text) : std::string(text));
       written_ = stream.text.size();
     } else {
       console_.out.Write(IdsText(stream.ids, written_));

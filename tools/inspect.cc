@@ -19,9 +19,7 @@ struct InspectOptions {
   bool skeleton = false;
 };
 
-std::string Row(const char* name, const std::string& value) {
-  return FactLine(name, DisplayText(value));
-}
+std::string Row(const char* name, const std::string& value) { return FactLine(name, value); }
 
 std::string RightAligned(const std::string& text, size_t columns) {
   return std::string(columns - std::min(columns, text.size()), ' ') + text;

@@ -129,11 +129,11 @@ std::string CheckpointText(const std::string& path, const SourceFile& source,
                            const Readers& readers) {
   uint64_t entries = 0;
   for (const SourceTensor& tensor : source.tensors) entries += CountEntries(tensor.shape);
-  std::string text = FactLine("checkpoint", DisplayText(source.path));
+  std::string text = FactLine("checkpoint", source.path);
   text += FactLine("bytes", Grouped(source.bytes)) + FactLine("digest", source.digest);
   text +=
       FactLine("tensors", Grouped(source.tensors.size()) + " of " + Grouped(entries) + " entries");
-  for (const std::string& note : source.notes) text += FactLine("note", DisplayText(note));
+  for (const std::string& note : source.notes) text += FactLine("note", note);
   return text + FamilyRows(readers) + TensorRows(source) + "\n" + NextRow(path, readers);
 }
 

@@ -5,8 +5,18 @@
 #include <utility>
 
 #include "format/utf8.h"
+#include "kinglet/status.h"
 
 namespace kinglet {
+namespace {
+
+void AppendEscape(uint32_t code, std::string& text) {
+  char escape[8];
+  std::snprintf(escape, sizeof(escape), "\\u%04x", static_cast<unsigned>(code & 0xFFFFU));
+  text += escape;
+}
+
+}  // namespace
 
 // A value or key follows another one exactly if what stands before is the end of a value.
 void JsonLine::Separate() {
@@ -16,18 +26,19 @@ void JsonLine::Separate() {
 
 void JsonLine::AppendString(std::string_view text, bool high_bytes_escaped) {
   text_ += '"';
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (c == '"' || c == '\\') {
-      text_ += '\\';
-      text_ += c;
-    } else if (byte < 0x20 || (byte >= 0x80 && high_bytes_escaped)) {
-      char escape[8];
-      std::snprintf(escape, sizeof(escape), "\\u%04x", static_cast<unsigned>(byte));
-      text_ += escape;
+  while (!text.empty()) {
+    const char c = text.front();
+    const size_t control = internal::ControlLength(text);
+    if (high_bytes_escaped && static_cast<unsigned char>(c) >= 0x80) {
+      AppendEscape(static_cast<unsigned char>(c), text_);
+    } else if (control > 0) {
+      AppendEscape(CodePointOf(text.substr(0, control)), text_);
+      text.remove_prefix(control - 1);
     } else {
+      if (c == '"' || c == '\\') text_ += '\\';
       text_ += c;
     }
+    text.remove_prefix(1);
   }
   text_ += '"';
 }
@@ -122,6 +133,24 @@ JsonLine& JsonLine::Loss(double nll) {
 std::string JsonLine::Finish() {
   text_ += "}\n";
   return std::exchange(text_, "{");
+}
+
+std::string TerminalJson(std::string_view line) {
+  std::string out;
+  while (!line.empty()) {
+    const size_t length = UnitLength(line);
+    const bool white = line.front() == '\n' || line.front() == '\t' || line.front() == '\r';
+    const bool is_byte = CharacterLength(line) == 0;
+    if (is_byte || (!white && internal::ControlLength(line) > 0)) {
+      AppendEscape(
+          is_byte ? static_cast<unsigned char>(line.front()) : CodePointOf(line.substr(0, length)),
+          out);
+    } else {
+      out += line.substr(0, length);
+    }
+    line.remove_prefix(length);
+  }
+  return out;
 }
 
 }  // namespace kinglet

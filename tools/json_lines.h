@@ -17,7 +17,8 @@ class JsonLine {
   explicit JsonLine(int digits = 9) : digits_(digits) {}
 
   JsonLine& Key(std::string_view key);
-  // A string. The caller escapes bytes that are not UTF-8 (Token does).
+  // A string. What a terminal would obey is written as \uXXXX, and what ends a line for some readers.
+  // Bytes that are not UTF-8 are \u00XX; the caller says so (Token does).
   JsonLine& Text(std::string_view text);
   // JSON has only finite numbers, so others become null. Minus zero becomes zero.
   JsonLine& Number(double number);
@@ -50,6 +51,9 @@ class JsonLine {
   int digits_;
   std::string text_ = "{";
 };
+
+// A finished line of JSON for a terminal: what that would obey, in strings, is written as \uXXXX.
+std::string TerminalJson(std::string_view line);
 
 }  // namespace kinglet
 

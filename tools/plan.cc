@@ -22,6 +22,7 @@
 #include "tools/run_options.h"
 #include "tools/sensitivity_file.h"
 #include "tools/text_tokens.h"
+#include "tools/token_text.h"
 
 namespace kinglet {
 namespace {
@@ -158,10 +159,13 @@ std::string PlanNumber(const char* format, double number) {
 void PrintPlanText(const SensitivityFile& file, const CompressionPlan& plan,
                    const std::optional<MeasuredPlan>& measured, Console& console) {
   size_t width = 6;
-  for (const MeasuredGroup& group : file.record.groups) width = std::max(width, group.name.size());
+  for (const MeasuredGroup& group : file.record.groups) {
+    width = std::max(width, DisplayText(group.name).size());
+  }
   const auto row = [&](const std::string& tensor, const std::string& form, const std::string& loss,
                        const std::string& bytes) {
-    const std::string name = tensor + std::string(width - tensor.size(), ' ');
+    std::string name = DisplayText(tensor);
+    name.resize(std::max(name.size(), width), ' ');
     const std::string what = form + std::string(form.size() < 24 ? 24 - form.size() : 0, ' ');
     const auto right = [](const std::string& text) {
       return std::string(text.size() < 12 ? 12 - text.size() : 0, ' ') + text;

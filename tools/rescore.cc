@@ -23,6 +23,7 @@
 #include "tools/list_weights.h"
 #include "tools/run_options.h"
 #include "tools/score_protocol.h"
+#include "tools/token_text.h"
 #include "tools/words.h"
 
 namespace kinglet {
@@ -216,7 +217,9 @@ class Rescored {
       });
       if (!options_.all) order.resize(1);
       for (size_t rank = 0; rank < order.size(); ++rank) {
-        console.out.Write(HypothesisLine(i, order[rank], rank + 1));
+        const std::string line = HypothesisLine(i, order[rank], rank + 1);
+        console.out.Write(console.out_is_terminal && !options_.run.json ? TerminalText(line)
+                                                                        : line);
       }
     }
     if (!options_.run.json) return;

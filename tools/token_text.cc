@@ -1,26 +1,18 @@
 #include "tools/token_text.h"
 
+#include <algorithm>
 #include <cstdio>
 
 #include "format/utf8.h"
+#include "kinglet/status.h"
 
 namespace kinglet {
-namespace {
-
-bool IsControlCharacter(std::string_view character) {
-  const auto first = static_cast<unsigned char>(character[0]);
-  if (character.size() == 1) return first < 0x20 || first == 0x7F;
-  return first == 0xC2 && static_cast<unsigned char>(character[1]) < 0xA0;
-}
-
-}  // namespace
-
 std::string DisplayText(std::string_view text) {
   std::string out;
   while (!text.empty()) {
     const size_t length = CharacterLength(text);
     const std::string_view character = text.substr(0, length == 0 ? 1 : length);
-    if (length == 0 || IsControlCharacter(character)) {
+    if (length == 0 || internal::ControlLength(character) > 0) {
       for (const char c : character) {
         char escape[8];
         std::snprintf(escape, sizeof(escape), "\\x%02X",
@@ -31,6 +23,17 @@ std::string DisplayText(std::string_view text) {
       out += character;
     }
     text.remove_prefix(character.size());
+  }
+  return out;
+}
+
+std::string TerminalText(std::string_view text) {
+  std::string out;
+  while (!text.empty()) {
+    const size_t end = std::min(text.find_first_of("\n\t"), text.size());
+    out += DisplayText(text.substr(0, end));
+    if (end < text.size()) out += text[end];
+    text.remove_prefix(std::min(end + 1, text.size()));
   }
   return out;
 }

@@ -9,9 +9,12 @@
 
 namespace kinglet {
 
-// For people: control characters (also U+0080..U+009F) and bytes that are not UTF-8 become \xNN, so
-// that a word stays on its line and cannot control the terminal.
+// For people: bytes that are not UTF-8, and of characters that a terminal obeys (controls, marks of
+// the direction of writing), become \xNN. A word stays on its line, in its place and as it is.
 std::string DisplayText(std::string_view text);
+
+// DisplayText of each line and each column: newlines and tabs stay.
+std::string TerminalText(std::string_view text);
 
 // A word, and behind it how an unknown one was typed: "<unk> Kinglet". `typed` may be empty.
 std::string DisplayToken(std::string_view word, std::string_view typed);

@@ -76,13 +76,19 @@ class Translator {
     if (words_ != nullptr && text != nullptr) {
       TextDecoder decoder(text->tokenizer());
       for (const uint32_t id : translation.ids) line += text->Decode(id, decoder);
-      return DisplayText(line + decoder.Finish());
+      return Shown(line + decoder.Finish());
     }
     for (const uint32_t id : translation.ids) {
       if (!line.empty()) line += ' ';
-      line += words_ != nullptr ? DisplayText(words_->Word(id)) : std::to_string(id);
+      line += words_ != nullptr ? std::string(words_->Word(id)) : std::to_string(id);
     }
-    return line;
+    return Shown(line);
+  }
+
+  // One line: on a terminal as DisplayText has it, elsewhere the text's own bytes.
+  std::string Shown(const std::string& text) const {
+    if (console_.out_is_terminal || text.find('\n') != text.npos) return DisplayText(text);
+    return text;
   }
 
   // One of several translations of a line. `rank` is from 1.

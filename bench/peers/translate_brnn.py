@@ -117,7 +117,7 @@ def translate(kinglet: str, model: str, ids: str) -> tuple:
         before = processor_seconds_of_children()
         out = run([kinglet, "translate", model, "--ids", file, "--beam", str(BEAM), "--n-best", "1", "--json",
                    "--max-length", str(STEPS)])
-        return processor_seconds_of_children() - before, [json.loads(line) for line in out.splitlines()]
+        return processor_seconds_of_children() - before, [json.loads(line) for line in out.split("\n") if line]
 
     nothing, _ = timed(os.path.join(os.path.dirname(ids), "empty.txt"))
     seconds, found = timed(ids)

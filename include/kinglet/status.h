@@ -49,6 +49,7 @@ enum kinglet_status_code {
 #include <new>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 #include <variant>
@@ -57,9 +58,32 @@ namespace kinglet {
 
 using StatusCode = kinglet_status_code;
 
+namespace internal {
+
+// The bytes of the UTF-8 character that `text` starts with if a terminal obeys it instead of showing
+// it: controls (U+0000 to U+001F, U+007F to U+009F), what ends a line (U+2028, U+2029) and what
+// changes the order in which text is shown (U+061C, U+200E, U+200F, U+202A to U+202E, U+2066 to
+// U+2069). 0 for any other.
+inline size_t ControlLength(std::string_view text) {
+  const auto byte = [text](size_t i) -> unsigned {
+    return i < text.size() ? static_cast<unsigned char>(text[i]) : 0;
+  };
+  const unsigned first = byte(0), second = byte(1), third = byte(2);
+  if (text.empty()) return 0;
+  if (first < 0x20 || first == 0x7F) return 1;
+  if (first == 0xC2) return second >= 0x80 && second < 0xA0 ? 2 : 0;
+  if (first == 0xD8) return second == 0x9C ? 2 : 0;
+  if (first != 0xE2) return 0;
+  const bool orders =
+      second == 0x80 && (third == 0x8E || third == 0x8F || (third >= 0xA8 && third <= 0xAE));
+  return orders || (second == 0x81 && third >= 0xA6 && third <= 0xA9) ? 3 : 0;
+}
+
+}  // namespace internal
+
 // Success, or a code with one line of text. Success costs one null pointer. A Status is a value: it
 // may be copied, moved and kept; it is never thrown. Messages quote names and words of files that
-// strangers wrote, and are printed on terminals: control characters in them become "?".
+// strangers wrote, and are printed on terminals: what a terminal would obey becomes "?".
 class [[nodiscard]] Status {
  public:
   Status() = default;
@@ -81,9 +105,9 @@ class [[nodiscard]] Status {
 
  private:
   static std::string OneLine(std::string message) {
-    for (char& character : message) {
-      const auto byte = static_cast<unsigned char>(character);
-      if (byte < 0x20 || byte == 0x7F) character = '?';
+    for (size_t at = 0; at < message.size(); ++at) {
+      const size_t length = internal::ControlLength(std::string_view(message).substr(at));
+      if (length > 0) message.replace(at, length, 1, '?');
     }
     return message;
   }

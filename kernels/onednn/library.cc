@@ -82,7 +82,7 @@ Result<Library> Library::Load(const std::string& file) {
 
 Result<const Library*> Library::Find() {
   static const Result<Library> library = [] {
-    const char* const file = std::getenv("KINGLET_ONEDNN");
+    const char* const file = secure_getenv("KINGLET_ONEDNN");
     return file != nullptr && *file != '\0' ? Load(file) : LoadNewest();
   }();
   KINGLET_RETURN_IF_ERROR(library.status());

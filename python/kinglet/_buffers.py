@@ -6,22 +6,31 @@ import array
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+from kinglet._numbers import MAX_UINT32, MAX_UINT64
 from kinglet.errors import InvalidArgument
 
 if TYPE_CHECKING:
     Uint32s = array.array[int]
+    Uint64s = array.array[int]
     Floats = array.array[float]
 else:
-    Uint32s = Floats = array.array
+    Uint32s = Uint64s = Floats = array.array
 
 Ids = Iterable[int]
 TextOrIds = str | Iterable[int]
 
-MAX_UINT32 = 0xFFFFFFFF
-
 
 def uint32s(values: Any, name: str = "ids") -> Uint32s:
     """Integers as an array of uint32; anything with a `tolist` (NumPy) is taken at once."""
+    return _array("I", values, name, MAX_UINT32)  # type: ignore[no-any-return]
+
+
+def uint64s(values: Any, name: str) -> Uint64s:
+    """Integers as an array of uint64."""
+    return _array("Q", values, name, MAX_UINT64)  # type: ignore[no-any-return]
+
+
+def _array(kind: str, values: Any, name: str, most: int) -> Any:
     if isinstance(values, (str, bytes, bytearray, memoryview)):
         raise TypeError(
             f"{name}: expected integers, found {type(values).__name__}; "
@@ -29,20 +38,19 @@ def uint32s(values: Any, name: str = "ids") -> Uint32s:
         )
     as_list = getattr(values, "tolist", None)
     try:
-        return array.array("I", values if as_list is None else as_list())
+        if as_list is not None:
+            values = as_list()
+        elif not isinstance(values, (list, tuple, range)):
+            values = list(values)
+        if bool in set(map(type, values)):  # a mask, say: as ids it would be words 0 and 1
+            raise TypeError("a bool")
+        return array.array(kind, values)
     except OverflowError:
         raise InvalidArgument(
-            f"kinglet: {name}: expected numbers from 0 to {MAX_UINT32}, found one beyond"
+            f"kinglet: {name}: expected numbers from 0 to {most}, found one beyond"
         ) from None
     except TypeError as error:
         raise TypeError(f"{name}: expected a list of integers, found: {error}") from None
-
-
-def refused_id(value: Any) -> InvalidArgument:
-    """The exception for a number that is no uint32."""
-    return InvalidArgument(
-        f"kinglet: number: expected one from 0 to {MAX_UINT32}, found {value!r}"
-    )
 
 
 def address(values: Any) -> int:

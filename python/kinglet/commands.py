@@ -50,8 +50,7 @@ def run(
     `input` is its standard input; `progress` is called with each message of `--progress json`.
     Raises CommandFailed with the command's own line. Ctrl-C ends the command too.
     """
-    words = [command_path(), *(os.fspath(a) if isinstance(a, os.PathLike) else str(a)
-                               for a in arguments)]
+    words = [command_path(), *map(_word, arguments)]
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as given:
         if input is not None:
             given.write(input.encode("utf-8", "surrogateescape"))
@@ -76,8 +75,8 @@ def run(
         if status == -signal.SIGINT and threading.current_thread() is threading.main_thread():
             raise KeyboardInterrupt
         if status != 0:
-            message = "".join(messages).strip().splitlines()
-            raise CommandFailed(message[-1] if message else f"kinglet: ended with {status}",
+            message = "".join(messages).strip().split("\n")
+            raise CommandFailed(message[-1] or f"kinglet: ended with {status}",
                                 status, "exit status")
         out.seek(0)
         return out.read().decode("utf-8", "surrogateescape")
@@ -98,12 +97,13 @@ def run_json(
     progress: Progress | None = None,
 ) -> list[dict[str, Any]]:
     """`run` with `--json`: the objects that the command printed."""
-    output = run(*arguments, "--json", input=input, progress=progress)
-    return [json.loads(line) for line in output.splitlines()]
+    output = run(*arguments[:1], "--json", *arguments[1:], input=input, progress=progress)
+    # Not splitlines, which also cuts at U+2028 and others of a JSON string.
+    return [json.loads(line) for line in output.split("\n") if line]
 
 
 def options_of(options: dict[str, Any]) -> list[str]:
-    """keyword=value as `--keyword value`; True is the option alone, a list repeats it."""
+    """keyword=value as `--keyword=value`; True is the option alone, a list repeats it."""
     words: list[str] = []
     for name, value in options.items():
         option = "--" + name.rstrip("_").replace("_", "-")
@@ -113,9 +113,12 @@ def options_of(options: dict[str, Any]) -> list[str]:
             words.append(option)
             continue
         values = value if isinstance(value, (list, tuple)) else [value]
-        for one in values:
-            words += [option, os.fspath(one) if isinstance(one, os.PathLike) else str(one)]
+        words += [f"{option}={_word(one)}" for one in values]
     return words
+
+
+def _word(value: Any) -> str:
+    return os.fsdecode(value) if isinstance(value, (os.PathLike, bytes)) else str(value)
 
 
 def convert(
@@ -126,8 +129,8 @@ def convert(
     `convert("run/", "m.kgl", vocab="vocab.txt", bits=9, calibrate="text.txt")` returns the
     summary that `--json` prints; `progress` is called with each message on the way.
     """
-    return run_json("convert", checkpoint, "-o", output, "--progress", "json",
-                    *options_of(options), progress=progress)[0]
+    words = ["convert", *options_of({"output": output, "progress": "json", **options})]
+    return run_json(*words, "--", checkpoint, progress=progress)[0]
 
 
 def count(model: Path, *, progress: Progress | None = None, **options: Any) -> dict[str, Any]:
@@ -135,8 +138,8 @@ def count(model: Path, *, progress: Progress | None = None, **options: Any) -> d
 
     `progress` is called with each message on the way: once a second where tokens are run.
     """
-    words = ["count", model, "--progress", "json", *options_of(options)]
-    return run_json(*words, progress=progress)[0]
+    words = ["count", *options_of({"progress": "json", **options})]
+    return run_json(*words, "--", model, progress=progress)[0]
 
 
 def translate(
@@ -147,4 +150,5 @@ def translate(
     with tempfile.NamedTemporaryFile("w", encoding="utf-8", suffix=".txt") as file:
         file.write(text)
         file.flush()
-        return run_json("translate", model, "--text", file.name, *options_of(options))
+        words = ["translate", *options_of({"text": file.name, **options})]
+        return run_json(*words, "--", model)

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import ctypes
-import weakref
 from collections.abc import Iterator
-from ctypes import addressof, c_int32, c_uint32, c_uint64, c_void_p
+from ctypes import addressof, c_int32, c_uint32, c_uint64
 from typing import TYPE_CHECKING
 
 from kinglet._buffers import Ids, address, uint32s, utf8
 from kinglet._native import GenerationOptions, check, lib, number_of, text_of
-from kinglet._turns import Turn
-from kinglet.queries import _seed, _size, draw_options
+from kinglet._numbers import MAX_UINT64, integer
+from kinglet._turns import Handle, Turn
+from kinglet.queries import _seed, draw_options
 
 if TYPE_CHECKING:
     from kinglet.model import Model
@@ -37,47 +37,62 @@ class Generation(Iterator[None]):
         options = GenerationOptions()
         check(lib.kinglet_generation_options_init(addressof(options), ctypes.sizeof(options)))
         draw, keep = draw_options(temperature, top_k, top_p, left_out)
-        options.streams, options.tokens, options.seed = _size(streams), tokens, _seed(seed)
-        options.draw, options.threads = addressof(draw), _size(threads)
+        options.streams = integer(streams, "streams", 1)
+        options.tokens, options.seed = integer(tokens, "tokens", 1, MAX_UINT64), _seed(seed)
+        options.draw, options.threads = addressof(draw), integer(threads, "threads", 1)
         text = utf8(stop, "stop")
         if text:
             options.stop, options.stop_length = text, len(text)
         words = uint32s(prompt, "prompt")
-        out = c_void_p()
+        handle = Handle(lib.kinglet_generation_destroy)
         check(lib.kinglet_generation_create(
-            model.handle, addressof(options), address(words), len(words), addressof(out)))
+            model.handle, addressof(options), address(words), len(words), addressof(handle)))
         del keep
-        assert out.value is not None
         self.model = model
-        self.streams = streams
-        self._end = weakref.finalize(self, lib.kinglet_generation_destroy, out.value)
-        self._end.atexit = False
-        self._turn = Turn(out.value, "generation")
+        self.streams: int = options.streams
+        self._turn = Turn(handle, "generation")
         self._more = True
 
+    def __reduce__(self) -> tuple[object, ...]:
+        raise TypeError(
+            "generation: expected its texts to copy or pickle, found a Generation; copy "
+            "generation.ids(stream), or begin another: model.generate(prompt, seed=..)"
+        )
+
     def __next__(self) -> None:
-        with self._turn as handle:
-            if not self._more:
-                raise StopIteration
-            self._more = bool(number_of(c_int32, lib.kinglet_generation_next, handle))
+        if not self._turn.run(self._drawn):
+            raise StopIteration
+
+    def _drawn(self) -> bool:
+        """Draws a word for each stream; whether any had not ended before."""
+        if not self._more:
+            return False
+        self._more = bool(number_of(c_int32, lib.kinglet_generation_next, self._turn.handle))
+        return True
 
     def ended(self, stream: int = 0) -> bool:
         """Whether the stream has ended."""
-        with self._turn as handle:
-            return bool(number_of(c_int32, lib.kinglet_generation_ended, handle, _size(stream)))
+        stream = integer(stream, "stream")
+        return bool(self._turn.run(lambda: number_of(
+            c_int32, lib.kinglet_generation_ended, self._turn.handle, stream)))
 
     def ids(self, stream: int = 0) -> list[int]:
         """The words that were drawn for a stream."""
-        needed = c_uint64()
-        with self._turn as handle:
-            check(lib.kinglet_generation_ids(handle, _size(stream), None, 0, addressof(needed)))
+        stream = integer(stream, "stream")
+
+        def ids() -> list[int]:
+            needed = c_uint64()
+            call = lib.kinglet_generation_ids
+            check(call(self._turn.handle, stream, None, 0, addressof(needed)))
             out = (c_uint32 * needed.value)()
-            check(lib.kinglet_generation_ids(
-                handle, stream, addressof(out), len(out), addressof(needed)))
-        return list(out)
+            check(call(self._turn.handle, stream, addressof(out), len(out), addressof(needed)))
+            return list(out)
+
+        return self._turn.run(ids)
 
     def text(self, stream: int = 0) -> str:
         """The text of these words as far as it is known."""
-        with self._turn as handle:
-            text = text_of(lib.kinglet_generation_text, handle, _size(stream))
+        stream = integer(stream, "stream")
+        text = self._turn.run(
+            lambda: text_of(lib.kinglet_generation_text, self._turn.handle, stream))
         return text.decode("utf-8", "surrogateescape")

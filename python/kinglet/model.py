@@ -8,13 +8,14 @@ import os
 import threading
 import weakref
 from collections.abc import Iterable, Iterator
-from ctypes import addressof, c_uint32, c_uint64, c_void_p
+from ctypes import addressof, c_uint32, c_uint64
 from typing import Any
 
 from kinglet import scoring
 from kinglet._buffers import Ids, TextOrIds, address, uint32s, utf8, zeros
 from kinglet._native import ModelOptions, check, lib, number_of, text_of
-from kinglet._turns import watch_forks
+from kinglet._numbers import MAX_UINT64, integer
+from kinglet._turns import Handle, watch_forks
 from kinglet.embedding import Embedding
 from kinglet.errors import InvalidArgument, Mismatch, Unsupported, WrongOrder
 from kinglet.generation import Generation
@@ -31,7 +32,7 @@ class Model:
 
     `source` is the path of a model file, or its bytes. `backend` is "cpu" (default), "cuda", "ref"
     or "ref64". `memory_limit` bounds, in bytes, what the model, its sessions and states hold;
-    `session_memory_limit` what the lanes of one session take. 0: the defaults.
+    `session_memory_limit` what the lanes of one session take. None: no limit, and 4 GiB.
 
     Pickled, a model is its path and digest: the other process opens the file again, and raises
     Mismatch if it is another file by then. A model made of bytes does not pickle. After a fork the
@@ -42,8 +43,8 @@ class Model:
         self,
         source: str | os.PathLike[str] | bytes,
         backend: str = "cpu",
-        memory_limit: int = 0,
-        session_memory_limit: int = 0,
+        memory_limit: int | None = None,
+        session_memory_limit: int | None = None,
     ) -> None:
         options = ModelOptions()
         check(lib.kinglet_model_options_init(addressof(options), ctypes.sizeof(options)))
@@ -51,29 +52,25 @@ class Model:
         options.backend = name
         for field, limit in (("memory_limit", memory_limit),
                              ("session_memory_limit", session_memory_limit)):
-            if not 0 <= limit < 1 << 64:
-                raise InvalidArgument(f"kinglet: {field}: expected bytes from 0, found {limit}")
-            setattr(options, field, limit)
+            if limit is not None:
+                setattr(options, field, integer(limit, field, 1, MAX_UINT64))
         self._options = (backend, memory_limit, session_memory_limit)
-        out = c_void_p()
+        handle = Handle(lib.kinglet_model_close)
         self.path: str | None = None
         if isinstance(source, bytes):
             check(lib.kinglet_model_open_memory(source, len(source), addressof(options),
-                                                addressof(out)))
+                                                addressof(handle)))
         elif isinstance(source, (str, os.PathLike)):
             self.path = os.path.abspath(os.fspath(source))
             path = os.fsencode(os.fspath(source))
             if b"\0" in path:
                 raise InvalidArgument(f"kinglet: path: expected no NUL in it, found {source!r}")
-            check(lib.kinglet_model_open(path, addressof(options), addressof(out)))
+            check(lib.kinglet_model_open(path, addressof(options), addressof(handle)))
         else:
             raise TypeError(
                 f"source: expected a path or the bytes of a model file, "
                 f"found {type(source).__name__}")
-        assert out.value is not None
-        self._handle: int | None = out.value
-        self._end = weakref.finalize(self, lib.kinglet_model_close, out.value)
-        self._end.atexit = False
+        self._handle: Handle | None = handle
         self.digest: str = text_of(lib.kinglet_model_digest, self.handle).decode()
         self.backend: str = text_of(lib.kinglet_model_backend, self.handle).decode()
         self.vocabulary = Vocabulary(self)
@@ -83,7 +80,7 @@ class Model:
         watch_forks(self)
 
     @property
-    def handle(self) -> int:
+    def handle(self) -> Handle:
         """The C interface's `kinglet_model*`."""
         if self._handle is None:
             raise WrongOrder(
@@ -95,9 +92,9 @@ class Model:
         """In a child process: the driver of a GPU does not survive a fork."""
         self._idle_lock = threading.Lock()
         self._idle = []
-        if self.backend == "cuda":
+        if self.backend == "cuda" and self._handle is not None:
+            self._handle.leave()
             self._handle = None
-            self._end.detach()
 
     # --- facts
 
@@ -147,7 +144,7 @@ class Model:
 
     # --- copies and pickles
 
-    def identity(self) -> tuple[str | None, str, tuple[str, int, int]]:
+    def identity(self) -> tuple[str | None, str, tuple[str, int | None, int | None]]:
         """Path, digest and options: what finds this model again."""
         return self.path, self.digest, self._options
 
@@ -308,7 +305,7 @@ class Model:
         """
         if isinstance(lines, (str, bytes)):
             raise TypeError("lines: expected a file or a list of lines, found one text; "
-                            "text.splitlines() cuts it")
+                            "text.split(chr(10)) cuts it")
         cut = (line.rstrip("\r\n") if isinstance(line, str) else line for line in lines)
         return scoring.score_lines(self, cut, lanes, threads, bos, eos)
 
@@ -343,7 +340,7 @@ class Model:
 
 
 def model_of_pickle(
-    path: str | None, digest: str, options: tuple[str, int, int]
+    path: str | None, digest: str, options: tuple[str, int | None, int | None]
 ) -> Model:
     """The model of a pickle, if the file is still the one it was."""
     if path is None:
@@ -357,7 +354,7 @@ def model_of_pickle(
 
 
 def state_of_pickle(
-    path: str | None, digest: str, options: tuple[str, int, int], data: bytes
+    path: str | None, digest: str, options: tuple[str, int | None, int | None], data: bytes
 ) -> State:
     """The state of a pickle, for the open model of that digest or for the one at the path."""
     model = _open_models.get((digest, options[0]))

@@ -5,18 +5,19 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable
 from ctypes import addressof, c_double, c_uint32, c_uint64, c_void_p
-from operator import index
 from typing import Any, NamedTuple
 
-from kinglet._buffers import Floats, Ids, Uint32s, address, refused_id, uint32s, utf8, zeros
+from kinglet._buffers import Floats, Ids, Uint32s, address, uint32s, uint64s, utf8, zeros
 from kinglet._native import DrawOptions, Work, check, lib, untyped
-from kinglet._turns import Turn
+from kinglet._numbers import MAX_UINT64, integer
+from kinglet._turns import LAST, Handle, Turn
 from kinglet.errors import InvalidArgument
 
 Words = list[tuple[int, float]]
 
 _log_probability = untyped("session_log_probability")
 
+_MOST_WORDS = 1 << 20  # of one answer
 NEXT_BYTE = 0x110000  # KINGLET_NEXT_BYTE
 NEXT_END = 0x7FFFFFFF  # KINGLET_NEXT_END
 
@@ -42,63 +43,61 @@ class Queries:
     _turn: Turn
     vocabulary_size: int
 
-    def _begin(self, handle: int, vocabulary_size: int, what: str) -> None:
+    def _begin(self, handle: Handle, vocabulary_size: int, what: str) -> None:
         self.vocabulary_size = vocabulary_size
         self._turn = Turn(handle, what)
-        self._free = self._turn.free
         self._number = c_double()
         self._number_at: Any = c_void_p.from_param(addressof(self._number))
-        self._id = c_uint32()
-        self._id_at = addressof(self._id)
-        self._count = c_uint64()
-        self._count_at = addressof(self._count)
         # One scratch of a word and a number for every word of the vocabulary, made when first used.
-        self._ids: Any = None
-        self._values: Any = None
+        self._scratch: tuple[Any, Any] = (c_uint32 * 0)(), (c_double * 0)()
 
-    def _room(self, count: int) -> int:
-        """Makes the scratch large enough for `count` words; returns its size."""
-        if self._ids is None or len(self._ids) < count:
-            self._ids = (c_uint32 * count)()
-            self._values = (c_double * count)()
-        return len(self._ids)
+    def _do(self, call: Callable[..., int], *arguments: Any) -> None:
+        turn = self._turn
+        turn.run(lambda: check(call(turn.handle, *arguments)))
+
+    def _room(self, count: int) -> tuple[Any, Any]:
+        """The scratch, large enough for `count` words; both arrays or, after Ctrl-C, neither."""
+        if len(self._scratch[0]) < count:
+            self._scratch = (c_uint32 * count)(), (c_double * count)()
+        return self._scratch
 
     def _best(self, call: Callable[..., int], lane: int, k: int, *arguments: Any) -> Words:
-        with self._turn as handle:
-            room = self._room(min(index(k), self.vocabulary_size))
-            ids, values = self._ids, self._values
-            check(call(handle, lane, *arguments, addressof(ids), addressof(values), room,
-                       self._id_at))
-            count = self._id.value
-            return list(zip(ids[:count], values[:count]))
+        def best() -> Words:
+            ids, values = self._room(min(k, self.vocabulary_size))
+            count = c_uint32()
+            check(call(self._turn.handle, lane, *arguments, addressof(ids), addressof(values),
+                       len(ids), addressof(count)))
+            return list(zip(ids[: count.value], values[: count.value]))
+
+        return self._turn.run(best)
 
     def _ask_number(self, call: Callable[..., int], *arguments: Any) -> float:
-        with self._turn as handle:
-            check(call(handle, *arguments, self._number_at))
-            return self._number.value
+        number = c_double()
+        self._do(call, *arguments, addressof(number))
+        return number.value
 
     def _ask_id(self, call: Callable[..., int], *arguments: Any) -> int:
-        with self._turn as handle:
-            check(call(handle, *arguments, self._id_at))
-            return self._id.value
+        id = c_uint32()
+        self._do(call, *arguments, addressof(id))
+        return id.value
 
     def log_probability(self, id: int, lane: int = 0) -> float:
         """The log-probability of word `id`."""
-        if type(id) is not int or type(lane) is not int:
-            id, lane = index(id), index(lane)
-        if (id | lane) >> 32:
-            raise refused_id(id if id >> 32 else lane)
+        if type(id) is not int or type(lane) is not int or (id | lane) >> 32:
+            id, lane = integer(id, "id"), _lane(lane)
+        turn = self._turn
+        mine: list[None] = []
         try:
-            handle = self._free.pop()
-        except IndexError:
-            raise self._turn.refusal() from None
-        try:
-            status = _log_probability(handle, lane, id, self._number_at)
+            try:
+                mine += map(turn.pop, LAST)
+            except IndexError:
+                raise turn.refusal() from None
+            status = _log_probability(turn.pointer, lane, id, self._number_at)
             if status:
-                check(status)
+                turn.check(status)
             return self._number.value
         finally:
-            self._free.append(handle)
+            turn.free.extend(mine)
 
     def log_probabilities(
         self, ids: Ids | None = None, lane: int = 0, out: Any = None
@@ -114,10 +113,8 @@ class Queries:
             raise InvalidArgument("kinglet: out: expected it without ids, found both")
         wanted = uint32s(ids)
         values = zeros("d", len(wanted))
-        with self._turn as handle:
-            check(lib.kinglet_session_log_probabilities_of(
-                handle, _lane(lane), address(wanted), len(wanted), address(values)
-            ))
+        self._do(lib.kinglet_session_log_probabilities_of, _lane(lane), address(wanted),
+                 len(wanted), address(values))
         return values  # type: ignore[no-any-return]
 
     def probabilities(self, lane: int = 0, out: Any = None) -> Floats:
@@ -136,13 +133,13 @@ class Queries:
             raise TypeError(
                 f"out: expected a writable, contiguous buffer of float32, found {error}"
             ) from None
-        with self._turn as handle:
-            check(call(handle, _lane(lane), addressof(at), view.nbytes // 4))
+        self._do(call, _lane(lane), addressof(at), view.nbytes // 4)
         return out  # type: ignore[no-any-return]
 
     def top_k(self, k: int, lane: int = 0) -> Words:
         """The k most probable words as (id, log-probability), the most probable first."""
-        return self._best(lib.kinglet_session_top_k, _lane(lane), _size(k), _size(k))
+        k = integer(k, "k")
+        return self._best(lib.kinglet_session_top_k, _lane(lane), k, k)
 
     def top_p(self, share: float, lane: int = 0) -> Words:
         """The fewest words that hold this share of all probability, the most probable first."""
@@ -152,13 +149,13 @@ class Queries:
 
     def rank(self, id: int, lane: int = 0) -> int:
         """The place of word `id` in the order of `top_k`, from 1."""
-        return self._ask_id(lib.kinglet_session_rank, _lane(lane), _size(id))
+        return self._ask_id(lib.kinglet_session_rank, _lane(lane), integer(id, "id"))
 
     def allowed_top_k(self, allowed: Ids, k: int, lane: int = 0) -> Words:
         """`top_k` of the words `allowed`."""
-        words = uint32s(allowed, "allowed")
-        return self._best(lib.kinglet_session_allowed_top_k, _lane(lane), _size(k), address(words),
-                          len(words), _size(k))
+        k, words = integer(k, "k"), uint32s(allowed, "allowed")
+        return self._best(lib.kinglet_session_allowed_top_k, _lane(lane), k, address(words),
+                          len(words), k)
 
     def allowed_probability(self, allowed: Ids, lane: int = 0) -> float:
         """The sum of the probabilities of the words `allowed`."""
@@ -168,9 +165,8 @@ class Queries:
 
     def prefix_top_k(self, prefix: str, k: int, lane: int = 0) -> Words:
         """`top_k` of the words that begin with `prefix`."""
-        text = utf8(prefix, "prefix")
-        return self._best(lib.kinglet_session_prefix_top_k, _lane(lane), _size(k), text, len(text),
-                          _size(k))
+        k, text = integer(k, "k"), utf8(prefix, "prefix")
+        return self._best(lib.kinglet_session_prefix_top_k, _lane(lane), k, text, len(text), k)
 
     def prefix_probability(self, prefix: str, lane: int = 0) -> float:
         """The sum of the probabilities of the words that begin with `prefix`."""
@@ -187,24 +183,26 @@ class Queries:
         return self._characters(lib.kinglet_session_next_characters, _lane(lane), text, len(text))
 
     def _characters(self, call: Callable[..., int], *arguments: Any) -> dict[str, float]:
-        with self._turn as handle:
+        def characters() -> dict[str, float]:
             count = c_uint32(self.vocabulary_size)
             while True:
                 room = max(1, count.value)
-                characters, values = (c_uint32 * room)(), (c_double * room)()
-                status = call(handle, *arguments, addressof(characters), addressof(values),
+                codes, values = (c_uint32 * room)(), (c_double * room)()
+                status = call(self._turn.handle, *arguments, addressof(codes), addressof(values),
                               room, addressof(count))
                 if status != 103 or count.value <= room:  # KINGLET_BUFFER_TOO_SMALL
                     break
             check(status)
-        return {_character(characters[at]): values[at] for at in range(count.value)}
+            return {_character(codes[at]): values[at] for at in range(count.value)}
+
+        return self._turn.run(characters)
 
     def text_probability(self, prefix: str, most_steps: int = 10_000, lane: int = 0) -> float:
         """The probability that the text which follows begins so, in whatever pieces."""
         text = utf8(prefix, "prefix")
         return self._ask_number(
             lambda *given: lib.kinglet_session_text_probability(*given, None),
-            _lane(lane), text, len(text), index(most_steps))
+            _lane(lane), text, len(text), _steps(most_steps))
 
     def text_next_characters(
         self, prefix: str, most_steps: int = 10_000, lane: int = 0
@@ -213,40 +211,45 @@ class Queries:
         text = utf8(prefix, "prefix")
         return self._characters(
             lambda *given: lib.kinglet_session_text_next_characters(*given, None),
-            _lane(lane), text, len(text), index(most_steps))
+            _lane(lane), text, len(text), _steps(most_steps))
 
     def text_words(
         self, prefix: str, k: int, beam: int = 32, most_steps: int = 10_000, lane: int = 0
     ) -> list[tuple[str, float]]:
         """The k most probable words that begin so, with the space before them."""
-        text = utf8(prefix, "prefix")
-        offsets, values = (c_uint64 * (_size(k) + 1))(), (c_double * max(1, k))()
+        text, k = utf8(prefix, "prefix"), integer(k, "k", 0, _MOST_WORDS)
+        beam, lane, most_steps = integer(beam, "beam"), _lane(lane), _steps(most_steps)
+        offsets, values = (c_uint64 * (k + 1))(), (c_double * max(1, k))()
         count, needed = c_uint32(), c_uint64()
-        buffer = ctypes.create_string_buffer(1 << 16)
-        with self._turn as handle:
+
+        def words() -> bytes:
+            buffer = ctypes.create_string_buffer(1 << 16)
             while True:
                 status = lib.kinglet_session_text_words(
-                    handle, _lane(lane), text, len(text), k, _size(beam), index(most_steps),
+                    self._turn.handle, lane, text, len(text), k, beam, most_steps,
                     addressof(buffer), len(buffer), addressof(needed), addressof(offsets),
                     addressof(values), addressof(count), None)
                 if status != 103 or needed.value <= len(buffer):  # KINGLET_BUFFER_TOO_SMALL
                     break
                 buffer = ctypes.create_string_buffer(needed.value)
             check(status)
-        return [(buffer.raw[offsets[at] : offsets[at + 1] - 1].decode("utf-8", "surrogateescape"),
+            return buffer.raw
+
+        found = self._turn.run(words)
+        return [(found[offsets[at] : offsets[at + 1] - 1].decode("utf-8", "surrogateescape"),
                  values[at]) for at in range(count.value)]
 
     def interval(self, id: int, lane: int = 0) -> tuple[int, int]:
         """The integers below 2**32 that belong to word `id`, for entropy coders: [low, high)."""
         low, high = c_uint64(), c_uint64()
-        with self._turn as handle:
-            check(lib.kinglet_session_interval(
-                handle, _lane(lane), _size(id), addressof(low), addressof(high)))
+        self._do(lib.kinglet_session_interval, _lane(lane), integer(id, "id"), addressof(low),
+                 addressof(high))
         return low.value, high.value
 
     def word_at(self, point: int, lane: int = 0) -> int:
         """The word whose interval has the integer `point`."""
-        return self._ask_id(lib.kinglet_session_word_at, _lane(lane), _size(point))
+        return self._ask_id(lib.kinglet_session_word_at, _lane(lane),
+                            integer(point, "point"))
 
     def draw(
         self,
@@ -274,27 +277,28 @@ class Queries:
         """The log-probability of word ids[i] in lane lanes[i], for all lanes at once."""
         where, words = _pairs(lanes, ids, "ids")
         values = zeros("d", len(words))
-        with self._turn as handle:
-            check(lib.kinglet_session_log_probability_lanes(
-                handle, address(where), address(words), len(words), address(values)
-            ))
+        self._do(lib.kinglet_session_log_probability_lanes, address(where), address(words),
+                 len(words), address(values))
         return values  # type: ignore[no-any-return]
 
     def top_k_lanes(self, lanes: Ids, k: int) -> list[Words]:
         """`top_k` of each of these lanes."""
-        where = uint32s(lanes, "lanes")
-        with self._turn as handle:
-            room = self._room(max(1, len(where) * min(_size(k), self.vocabulary_size)))
-            ids, values = self._ids, self._values
+        where, k = uint32s(lanes, "lanes"), integer(k, "k")
+
+        def best() -> list[Words]:
+            ids, values = self._room(max(1, len(where) * min(k, self.vocabulary_size)))
+            count = c_uint32()
             check(lib.kinglet_session_top_k_lanes(
-                handle, address(where), len(where), k, addressof(ids), addressof(values),
-                room, self._id_at
+                self._turn.handle, address(where), len(where), k, addressof(ids),
+                addressof(values), len(ids), addressof(count)
             ))
-            each = self._id.value
+            each = count.value
             return [
                 list(zip(ids[at : at + each], values[at : at + each]))
                 for at in range(0, each * len(where), each)
             ] if each else [[] for _ in where]
+
+        return self._turn.run(best)
 
     def draw_lanes(
         self,
@@ -320,43 +324,36 @@ class Queries:
         self, call: Callable[..., int], lanes: Ids, seeds: Ids, options: Any
     ) -> list[int]:
         where = uint32s(lanes, "lanes")
-        seed_list = [_seed(seed) for seed in seeds]
-        if len(seed_list) != len(where):
-            raise _lengths("seeds", len(where), len(seed_list))
-        numbers = (c_uint64 * len(seed_list))(*seed_list)
-        out = (c_uint32 * len(seed_list))()
-        with self._turn as handle:
-            check(call(handle, address(where), addressof(numbers), len(where), options,
-                       addressof(out)))
+        numbers = uint64s(seeds, "seeds")
+        if len(numbers) != len(where):
+            raise _lengths("seeds", len(where), len(numbers))
+        out = (c_uint32 * len(numbers))()
+        self._do(call, address(where), address(numbers), len(where), options, addressof(out))
         return list(out)
 
     def compute_lanes(self, lanes: Ids) -> None:
         """Computes what queries about these lanes (at most eight at a time) can need."""
         where = uint32s(lanes, "lanes")
-        with self._turn as handle:
-            check(lib.kinglet_session_compute_lanes(handle, address(where), len(where)))
+        self._do(lib.kinglet_session_compute_lanes, address(where), len(where))
 
     def last_work(self, lane: int = 0) -> LastWork:
         """What the lane's last query computed."""
         work = Work(struct_size=ctypes.sizeof(Work))
-        with self._turn as handle:
-            check(lib.kinglet_session_last_work(handle, _lane(lane), addressof(work)))
+        self._do(lib.kinglet_session_last_work, _lane(lane), addressof(work))
         return LastWork(bool(work.cache_computed), work.clusters_opened, work.cluster_count,
                         work.multiplications, work.additions, work.others)
 
 
-def _size(value: int) -> int:
-    value = index(value)
-    if value >> 32:
-        raise refused_id(value)
-    return value
-
-
-_lane = _size
+def _lane(value: int) -> int:
+    return integer(value, "lane")
 
 
 def _seed(value: int) -> int:
-    return index(value) & 0xFFFFFFFFFFFFFFFF
+    return integer(value, "seed", 0, MAX_UINT64)
+
+
+def _steps(value: int) -> int:
+    return integer(value, "most_steps", 0, MAX_UINT64)
 
 
 def _character(code: int) -> str:
@@ -385,6 +382,7 @@ def draw_options(
     options = DrawOptions()
     check(lib.kinglet_draw_options_init(addressof(options), ctypes.sizeof(options)))
     words = uint32s(left_out, "left_out")
-    options.top_k, options.temperature, options.top_p = _size(top_k), temperature, top_p
+    options.top_k, options.temperature, options.top_p = (
+        integer(top_k, "top_k"), float(temperature), float(top_p))
     options.left_out, options.left_out_count = address(words) or None, len(words)
     return options, words

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import ctypes
-import weakref
 from collections.abc import Callable
-from ctypes import addressof, c_uint32, c_uint64, c_void_p
-from operator import index
+from ctypes import addressof, c_uint32, c_uint64
 from typing import TYPE_CHECKING, Any
 
-from kinglet._buffers import Floats, Ids, address, refused_id, uint32s, zeros
+from kinglet._buffers import Floats, Ids, address, uint32s, zeros
 from kinglet._native import SessionOptions, check, lib, number_of, untyped
-from kinglet._turns import interruptible, watch_forks
-from kinglet.errors import InvalidArgument, WrongOrder
+from kinglet._numbers import MAX_UINT64, integer
+from kinglet._turns import LAST, Handle, interruptible, watch_forks
+from kinglet.errors import InvalidArgument
 from kinglet.queries import Queries, _lane, _pairs
 from kinglet.state import State
 
@@ -39,28 +38,21 @@ class Session(Queries):
         options = SessionOptions()
         check(lib.kinglet_session_options_init(addressof(options), ctypes.sizeof(options)))
         options.empty_cache = _EMPTY_CACHE[empty_cache]
-        for name, value in (("lanes", lanes), ("threads", threads)):
-            if not 0 < index(value) <= NO_PARENT:
-                raise InvalidArgument(f"kinglet: {name}: expected at least 1, found {value}")
-        options.lanes, options.threads = index(lanes), index(threads)
-        out = c_void_p()
-        check(lib.kinglet_session_create(model.handle, addressof(options), addressof(out)))
-        assert out.value is not None
+        options.lanes, options.threads = integer(lanes, "lanes", 1), integer(threads, "threads", 1)
+        handle = Handle(lib.kinglet_session_destroy)
+        check(lib.kinglet_session_create(model.handle, addressof(options), addressof(handle)))
         self.model = model
-        self.lanes: int = number_of(c_uint32, lib.kinglet_session_lanes, out.value)
-        self.threads = threads
-        self._begin(out.value, len(model.vocabulary), "session")
-        self._end = weakref.finalize(self, lib.kinglet_session_destroy, out.value)
-        self._end.atexit = False
+        self.lanes: int = number_of(c_uint32, lib.kinglet_session_lanes, handle)
+        self.threads: int = options.threads
+        self._begin(handle, len(model.vocabulary), "session")
         watch_forks(self)
 
     def close(self) -> None:
-        """Frees the session's memory now; else that happens when nobody refers to it."""
-        if self._turn.ended():
-            return
-        with self._turn:
-            self._turn.end(WrongOrder("kinglet: session: expected an open one, found it closed"))
-            self._end()
+        """Frees the session's memory now; else that happens when nobody refers to it.
+
+        From any thread: a call that is running ends first, and the memory is freed with it.
+        """
+        self._turn.end("kinglet: session: expected an open one, found it closed")
 
     def __enter__(self) -> Session:
         return self
@@ -73,11 +65,11 @@ class Session(Queries):
         if self._turn.ended() or not (self.threads > 1 or self._turn.taken()
                                       or self.model.backend == "cuda"):
             return
-        self._end.detach()  # destroying it would wait for workers of the other process
-        self._turn.end(WrongOrder(
+        self._turn.handle.leave()  # destroying it would wait for workers of the other process
+        self._turn.end(
             "kinglet: session: expected one made in this process, found one made before a fork "
             "that had threads of its own; make a new one: model.session()"
-        ))
+        )
 
     def __reduce__(self) -> tuple[object, ...]:
         raise TypeError(
@@ -89,28 +81,25 @@ class Session(Queries):
 
     def step(self, id: int, lane: int = 0) -> None:
         """Processes token `id` on one lane."""
-        if type(id) is not int or type(lane) is not int:
-            id, lane = index(id), index(lane)
-        if (id | lane) >> 32:
-            raise refused_id(id if id >> 32 else lane)
+        if type(id) is not int or type(lane) is not int or (id | lane) >> 32:
+            id, lane = integer(id, "id"), _lane(lane)
+        turn = self._turn
+        mine: list[None] = []
         try:
-            handle = self._free.pop()
-        except IndexError:
-            raise self._turn.refusal() from None
-        try:
-            status = _step(handle, lane, id)
+            try:
+                mine += map(turn.pop, LAST)
+            except IndexError:
+                raise turn.refusal() from None
+            status = _step(turn.pointer, lane, id)
             if status:
-                check(status)
+                turn.check(status)
         finally:
-            self._free.append(handle)
+            turn.free.extend(mine)
 
     def step_lanes(self, lanes: Ids, ids: Ids) -> None:
         """Processes token ids[i] on lane lanes[i]; weights are read once for all of them."""
         where, words = _pairs(lanes, ids, "ids")
-        with self._turn as handle:
-            check(lib.kinglet_session_step_lanes(
-                handle, address(where), address(words), len(words)
-            ))
+        self._do(lib.kinglet_session_step_lanes, address(where), address(words), len(words))
 
     def step_many(self, ids: Ids, lane: int = 0) -> Floats:
         """Processes a given text of one stream, quicker than `step` for each; Ctrl-C ends it.
@@ -119,12 +108,12 @@ class Session(Queries):
         `step` and `log_probability`; NaN for the first token of a stream. After an error `position`
         says how many tokens were processed.
         """
-        words = uint32s(ids)
+        words, lane = uint32s(ids), _lane(lane)
         values = zeros("d", len(words))
 
         def call(handle: Any) -> int:
             return lib.kinglet_session_step_many(  # type: ignore[no-any-return]
-                handle, _lane(lane), address(words), len(words), address(values), None
+                handle, lane, address(words), len(words), address(values), None
             )
 
         if len(words) < _LONG:
@@ -135,12 +124,9 @@ class Session(Queries):
 
     def encode(self, source: Ids, lane: int = 0) -> None:
         """In a model that translates: starts a stream that has this source. Ctrl-C ends it."""
-        words = uint32s(source, "source")
+        words, lane = uint32s(source, "source"), _lane(lane)
         self._long(
-            lambda handle: lib.kinglet_session_encode(
-                handle, _lane(lane), address(words), len(words)
-            )
-        )
+            lambda handle: lib.kinglet_session_encode(handle, lane, address(words), len(words)))
 
     # --- masked models
 
@@ -150,7 +136,7 @@ class Session(Queries):
         `segments` has the segment of each token: 0 for the first text of a pair, 1 for the second;
         None: all 0. Ctrl-C ends it.
         """
-        words = uint32s(ids)
+        words, lane = uint32s(ids), _lane(lane)
         parts = None if segments is None else uint32s(segments, "segments")
         if parts is not None and len(parts) != len(words):
             raise InvalidArgument(
@@ -158,7 +144,7 @@ class Session(Queries):
             )
         self._long(
             lambda handle: lib.kinglet_session_read(
-                handle, _lane(lane), address(words), None if parts is None else address(parts),
+                handle, lane, address(words), None if parts is None else address(parts),
                 len(words)
             )
         )
@@ -194,26 +180,23 @@ class Session(Queries):
 
     def position(self, lane: int = 0) -> int:
         """How many tokens the lane's stream has processed."""
-        with self._turn as handle:
-            check(lib.kinglet_session_position(handle, _lane(lane), self._count_at))
-            return self._count.value
+        count = c_uint64()
+        self._do(lib.kinglet_session_position, _lane(lane), addressof(count))
+        return count.value
 
     def fork(self, source: int, target: int) -> None:
         """Makes the stream in lane `target` a copy of the one in lane `source`."""
-        self._do(lib.kinglet_session_fork, _lane(source), _lane(target))
+        self._do(lib.kinglet_session_fork, integer(source, "source"), integer(target, "target"))
 
     def cancel(self) -> None:
         """Ends the call that is running, or the next one, with Cancelled; from any thread."""
-        if self._turn.ended():
-            raise self._turn.refusal()
         check(lib.kinglet_session_cancel(self._turn.handle))
 
     def save(self, lane: int = 0) -> State:
         """The state of the lane's stream."""
-        out = c_void_p()
-        self._do(lib.kinglet_session_save, _lane(lane), addressof(out))
-        assert out.value is not None
-        return State(self.model, out.value)
+        state = Handle(lib.kinglet_state_destroy)
+        self._do(lib.kinglet_session_save, _lane(lane), addressof(state))
+        return State(self.model, state)
 
     def restore(self, state: State, lane: int = 0) -> None:
         """Makes the lane's stream the one that the state was taken from."""
@@ -248,21 +231,13 @@ class Session(Queries):
             self._long(call)
         return values, stepped.value
 
-    def _do(self, call: Callable[..., int], *arguments: Any) -> None:
-        with self._turn as handle:
-            check(call(handle, *arguments))
-
     def _long(self, call: Callable[[Any], int]) -> None:
         """A call that may take so long that Ctrl-C must end it."""
-        with self._turn as handle:
-            interruptible(lambda: check(call(handle)), self.cancel)
+        interruptible(self._turn, call)
 
 
 def _position(value: int) -> int:
-    number = index(value)
-    if number >> 64:
-        raise InvalidArgument(f"kinglet: position: expected one from 0, below 2**64, found {value}")
-    return number
+    return integer(value, "position", 0, MAX_UINT64)
 
 
 _LONG = 200  # tokens, about 20 ms of the demo model: until then Ctrl-C waits

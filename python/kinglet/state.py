@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ctypes
-import weakref
-from ctypes import c_int32, c_uint64, c_void_p
+from ctypes import c_int32, c_uint64
 from typing import TYPE_CHECKING
 
 from kinglet._native import check, lib, number_of
+from kinglet._turns import Handle
 
 if TYPE_CHECKING:
     from kinglet.model import Model
@@ -21,11 +21,9 @@ class State:
     that digest that is open, or opens the path.
     """
 
-    def __init__(self, model: Model, handle: int) -> None:
+    def __init__(self, model: Model, handle: Handle) -> None:
         self.model = model
         self.handle = handle
-        self._end = weakref.finalize(self, lib.kinglet_state_destroy, handle)
-        self._end.atexit = False
 
     @property
     def position(self) -> int:
@@ -65,7 +63,6 @@ def read_state(model: Model, data: bytes) -> State:
     """The state that bytes(state) wrote."""
     if not isinstance(data, bytes):
         raise TypeError(f"state: expected bytes, found {type(data).__name__}")
-    out = c_void_p()
-    check(lib.kinglet_state_read(model.handle, data, len(data), ctypes.addressof(out)))
-    assert out.value is not None
-    return State(model, out.value)
+    handle = Handle(lib.kinglet_state_destroy)
+    check(lib.kinglet_state_read(model.handle, data, len(data), ctypes.addressof(handle)))
+    return State(model, handle)

@@ -7,8 +7,9 @@ from collections.abc import Iterator, Sequence
 from ctypes import c_uint32
 from typing import TYPE_CHECKING, Any, overload
 
-from kinglet._buffers import refused_id, utf8
+from kinglet._buffers import utf8
 from kinglet._native import check, lib, number_of, text_of
+from kinglet._numbers import integer
 from kinglet.errors import UnknownWord, Unsupported
 
 if TYPE_CHECKING:
@@ -47,9 +48,7 @@ class Vocabulary(Sequence[str]):
 
     def bytes(self, id: int) -> bytes:
         """The bytes of a word."""
-        if not 0 <= id <= 0xFFFFFFFF:
-            raise refused_id(id)
-        return text_of(lib.kinglet_model_token_text, self._model.handle, id)
+        return text_of(lib.kinglet_model_token_text, self._model.handle, integer(id, "id"))
 
     def get(self, word: str) -> int | None:
         """The id of a word, or None."""

@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 """What is built cannot be bent as easily: relocations are read-only once it runs (RELRO, bind now),
-the stack is not executable and watched (stack protector), the command is independent of its address
-(PIE). No folder's name is in the files, so that builds in two folders are the same bytes.
+the stack is not executable and watched (stack protector, stack clash), the command is independent of
+its address (PIE), and optimised code calls the C library's checked functions (_FORTIFY_SOURCE). The
+environment names no library to a privileged process. No folder's name is in the files, so that builds
+in two folders are the same bytes. What scripts/wheel* fetch is pinned by hash.
 
-    hardening_test.py READELF SOURCE_DIR FILE...
+    hardening_test.py READELF SOURCE_DIR optimised|debug FILE...
 """
 
 import pathlib
@@ -12,9 +14,26 @@ import subprocess
 import sys
 
 
-def main() -> int:
-    readelf, source, *files = sys.argv[1:]
+def unpinned(scripts: pathlib.Path) -> list[str]:
+    """What scripts/wheel* would fetch without knowing which bytes come."""
     faults = []
+    for path in scripts.glob("wheel*"):
+        for line in path.read_text().replace("\\\n", " ").splitlines():
+            if "pip" in line and " install " in line and not re.search(r"--require-hashes -r|--no-index", line):
+                faults.append(f"{path}: expected --require-hashes, found {line.strip()}")
+    for path in (scripts / "pins").glob("*.txt"):
+        text = re.sub(r"^#.*\n", "", path.read_text(), flags=re.MULTILINE).replace("\\\n", " ")
+        for line in filter(None, text.split("\n")):
+            if not re.match(r"[\w.-]+==[\w.]+ (?:; [^-]+)?(?: *--hash=sha256:[0-9a-f]{64})+$", line):
+                faults.append(f"{path}: expected NAME==VERSION and hashes, found {line[:60]}")
+    if "sha256sum --quiet -c" not in (scripts / "wheel_manylinux").read_text():
+        faults.append(f"{scripts}/wheel_manylinux: expected sources that are compared with pins/sources.sha256")
+    return faults
+
+
+def main() -> int:
+    readelf, source, build, *files = sys.argv[1:]
+    faults = unpinned(pathlib.Path(source) / "scripts")
     for path in files:
         listing = subprocess.run([readelf, "-W", "-h", "-l", "-d", "--dyn-syms", path], capture_output=True,
                                  check=True, text=True).stdout
@@ -33,7 +52,16 @@ def main() -> int:
             faults.append(f"{path}: expected no segment that is written and executed")
         if not re.search(r"\bUND __stack_chk_fail\b", listing):
             faults.append(f"{path}: expected the stack protector's __stack_chk_fail, found none")
-        if f"{source}/".encode() in pathlib.Path(path).read_bytes():
+        code = pathlib.Path(path).read_bytes()
+        if build == "optimised" and not re.search(r"\bUND __(?!stack_chk_fail)\w+_chk\b", listing):
+            faults.append(f"{path}: expected functions of _FORTIFY_SOURCE (__snprintf_chk), found none")
+        # What gcc and clang probe a page of a large frame with: or $0,(%rsp); mov $0,(%rsp).
+        probes = (b"\x48\x83\x0c\x24\x00", b"\x48\xc7\x04\x24\x00\x00\x00\x00")
+        if "X86-64" in listing and not any(probe in code for probe in probes):
+            faults.append(f"{path}: expected probes of -fstack-clash-protection, found none")
+        if b"KINGLET_ONEDNN" in code and not re.search(r"\bUND secure_getenv\b", listing):
+            faults.append(f"{path}: expected secure_getenv, found none")
+        if f"{source}/".encode() in code:
             faults.append(f"{path}: expected no name of a folder, found {source}")
     print("\n".join(faults))
     return 1 if faults or not files else 0

@@ -10,10 +10,13 @@ command's; beam's figures are those of a C++17 program that takes its sequences 
 import json
 import os
 import pathlib
+import pty
 import re
+import select
 import subprocess
 import sys
 import tempfile
+import time
 
 WARNINGS = ["-pedantic-errors", "-Wall", "-Wextra", "-Werror"]
 STRICT_C = ["-std=c11", *WARNINGS]
@@ -67,6 +70,44 @@ def completed(completions, *words):
                f"COMP_CWORD={len(words) - 1}; _kinglet; echo \"${{COMPREPLY[@]}}\"").split()
 
 
+def on_a_terminal(completions, folder, keys):
+    """What a command gets after these keys, a tab last, were typed in bash."""
+    child, terminal = pty.fork()
+    if child == 0:
+        os.chdir(folder)
+        os.environ.update({"PS1": "$ ", "TERM": "dumb"})
+        os.execvp("bash", ["bash", "--norc", "--noprofile", "-i"])
+
+    def read_until(mark):
+        text = ""
+        while not re.search(mark, text):
+            expect(select.select([terminal], [], [], 60)[0], f"bash: no {mark} after {text!r}")
+            text += os.read(terminal, 65536).decode()
+        return text
+
+    read_until(r"\$ $")
+    os.write(terminal, f"kinglet() {{ printf '<%s>' \"$@\"; echo; }}; source '{completions}'; echo r''eady\n".encode())
+    read_until(r"ready\r\n\$ $")
+    os.write(terminal, keys.encode() + b"\t")
+    time.sleep(0.5)
+    os.write(terminal, b"\n")
+    answer = read_until(r"\r\n<.*>\r\n")
+    os.write(terminal, b"exit\n")
+    os.waitpid(child, 0)
+    os.close(terminal)
+    return re.findall(r"<([^>]*)>", answer.split("\n", 1)[1])
+
+
+def check_names(completions, folder):
+    """Names with spaces, stars and quotes come whole, as operands and as values of options."""
+    names = ["my model*.kgl", "zz (1) $x's.kgl"]
+    for name in names:
+        (folder / name).touch()
+    for keys, name in (("my", names[0]), ("zz", names[1]), ("--text my", names[0]), ("--backend cpu zz", names[1])):
+        given = on_a_terminal(completions, folder, f"kinglet score {keys}")
+        expect(given[-1] == name and len(given) == len(keys.split()) + 1, f"bash: {name!r}, found {given}")
+
+
 def check_pages(prefix, command):
     """Each subcommand's manual page and completions have the options of its help; their number."""
     share = prefix / "share"
@@ -81,6 +122,8 @@ def check_pages(prefix, command):
     expect(pages == {"kinglet.1", *(f"kinglet-{name}.1" for name in subcommands)}, f"pages: {pages}")
     expect(set(completed(bash, "kinglet", "")) >= {*subcommands, "help"}, "bash: subcommands")
     expect(completed(bash, "kinglet", "score", "--backend", "r") == ["ref", "ref64"], "bash: values")
+    with tempfile.TemporaryDirectory() as folder:
+        check_names(bash, pathlib.Path(folder))
     count = 0
     for name in subcommands:
         expect(f"kinglet-{name}" in program.replace("\\-", "-"), f"kinglet.1 lacks {name}")

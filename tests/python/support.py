@@ -18,6 +18,14 @@ def demo(folder, bits=9):
     return path
 
 
+def small(folder):
+    """A model that is opened, and makes sessions, within a millisecond."""
+    path = pathlib.Path(folder) / "small.kgl"
+    checkpoint = DATA / "micronet-small-fp32"
+    kinglet.convert(checkpoint, path, vocab=checkpoint / "vocab.txt", tokenizer="spaces")
+    return path
+
+
 def refused(kind, call, *parts):
     """Calls and expects this exception with these parts of its message; returns it."""
     try:

@@ -54,7 +54,7 @@ class Page:
     def run(self, *arguments):
         done = subprocess.run([self.kinglet, *arguments, "--json"], text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
         require(done.returncode == 0, f"{' '.join(arguments)}: {done.stderr}")
-        return [json.loads(line) for line in done.stdout.splitlines()]
+        return [json.loads(line) for line in done.stdout.split("\n") if line]
 
 
 def make_pages(options, folder):

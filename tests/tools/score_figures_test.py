@@ -40,7 +40,7 @@ class Command:
         done = subprocess.run([self.kinglet, "score", self.model, "--json", *arguments], text=True, stdout=subprocess.PIPE,
                               stderr=subprocess.PIPE, check=False)
         require(done.returncode == 0, f"score {' '.join(arguments)}: {done.stderr}")
-        return [json.loads(line) for line in done.stdout.splitlines()], done.stderr
+        return [json.loads(line) for line in done.stdout.split("\n") if line], done.stderr
 
 
 class Text:

@@ -65,7 +65,7 @@ std::string BashValues(const ArgumentFacts& command) {
       arms += "        " + names + ") COMPREPLY=($(compgen -W \"" + Joined(choices, " ") +
               "\" -- \"$word\")); return ;;\n";
     } else if (item.file) {
-      arms += "        " + names + ") COMPREPLY=($(compgen -f -- \"$word\")); return ;;\n";
+      arms += "        " + names + ") _kinglet_files; return ;;\n";
     } else {
       arms += "        " + names + ") return ;;\n";
     }
@@ -79,6 +79,10 @@ std::string BashCompletions(const ArgumentFacts& program,
                             const std::vector<ArgumentFacts>& commands) {
   std::string text =
       "# bash completion for kinglet\n"
+      "# The shell's own completion of files quotes spaces, stars and whatever else a name has.\n"
+      "_kinglet_files() {\n"
+      "  compopt -o bashdefault -o default\n"
+      "}\n"
       "_kinglet() {\n"
       "  local word=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]}\n"
       "  local subcommands=\"" +
@@ -102,10 +106,10 @@ std::string BashCompletions(const ArgumentFacts& program,
          "  esac\n"
          "  case $word in\n"
          "    -*) COMPREPLY=($(compgen -W \"$options\" -- \"$word\")) ;;\n"
-         "    *) COMPREPLY=($(compgen -f -- \"$word\")) ;;\n"
+         "    *) _kinglet_files ;;\n"
          "  esac\n"
          "}\n"
-         "complete -o filenames -F _kinglet kinglet\n";
+         "complete -F _kinglet kinglet\n";
 }
 
 std::string ZshCompletions(const ArgumentFacts& program,

@@ -13,7 +13,8 @@ import threading
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from kinglet.errors import InvalidArgument, Mismatch, Unsupported
+from kinglet._numbers import integer
+from kinglet.errors import Mismatch, Unsupported
 from kinglet.model import Model
 from kinglet.plugs._time_slices import long_turns
 from kinglet.scoring import score_streams
@@ -66,11 +67,9 @@ class DocumentScorer:
         threads: int = 1,
         most_tokens: int | None = None,
     ) -> None:
-        for name, value in (("lanes", lanes), ("threads", threads), ("most_tokens", most_tokens)):
-            if value is not None and (not isinstance(value, int) or value < 1):
-                raise InvalidArgument(f"kinglet: {name}: expected at least 1, found {value!r}")
         self.path = os.path.abspath(os.fspath(path))
-        self.lanes, self.threads, self.most_tokens = lanes, threads, most_tokens
+        self.lanes, self.threads = integer(lanes, "lanes", 1), integer(threads, "threads", 1)
+        self.most_tokens = None if most_tokens is None else integer(most_tokens, "most_tokens", 1)
         model = Model(self.path)
         self.digest = model.digest
         begin, end = model.vocabulary.begin, model.vocabulary.end

@@ -17,7 +17,8 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from kinglet._buffers import utf8
-from kinglet.errors import InvalidArgument, Unsupported
+from kinglet._numbers import integer
+from kinglet.errors import Unsupported
 from kinglet.model import Model
 from kinglet.plugs._host import host
 from kinglet.session import Session
@@ -54,11 +55,11 @@ class LanguageModel(LM):
     ) -> None:
         super().__init__()
         self.model = path if isinstance(path, Model) else Model(path)
-        self.threads = int(threads)
+        self.threads = integer(_of_command(threads), "threads", 1)
         if lanes is None:
             given = str(batch_size or "").isdigit() and int(str(batch_size)) > 1
             lanes = int(str(batch_size)) if given else _LANES
-        self.lanes = int(lanes)
+        self.lanes = integer(_of_command(lanes), "lanes", 1)
         words = self.model.vocabulary
         if words.begin is None or not words.has_words:
             raise Unsupported(
@@ -149,8 +150,8 @@ class LanguageModel(LM):
         most = how.get("max_gen_toks")
         if most is None:
             most = how.get("max_new_tokens", _MOST_TOKENS)
-        if not isinstance(most, int) or most < 0:
-            raise InvalidArgument(f"kinglet: max_gen_toks: expected a number, found {most!r}")
+        most = integer(most, "max_gen_toks")
+        seed, top_k = integer(how.get("seed") or 0, "seed"), integer(how.get("top_k") or 0, "top_k")
         temperature = float(how.get("temperature") or 0.0)
         drawn = bool(how.get("do_sample")) and temperature > 0.0
         vocabulary = self.model.vocabulary
@@ -162,8 +163,7 @@ class LanguageModel(LM):
         text = ""
         for position in range(most):
             if drawn:
-                id = session.draw(int(how.get("seed") or 0) + position, temperature=temperature,
-                                  top_k=int(how.get("top_k") or 0),
+                id = session.draw(seed + position, temperature=temperature, top_k=top_k,
                                   top_p=float(how.get("top_p") or 1.0))
             else:
                 id = session.top_k(1)[0][0]
@@ -187,6 +187,11 @@ class LanguageModel(LM):
         session.reset()
         for id in ids:
             session.step(id)
+
+
+def _of_command(value: Any) -> Any:
+    """The number that the harness's command may have left as text."""
+    return int(value) if isinstance(value, str) and value.isdigit() else value
 
 
 __all__ = ["TASKS", "LanguageModel"]

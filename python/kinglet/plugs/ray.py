@@ -14,6 +14,7 @@ import math
 import os
 from typing import Any
 
+from kinglet._numbers import integer
 from kinglet.errors import InvalidArgument
 from kinglet.plugs._documents import DocumentScorer
 from kinglet.plugs._host import host
@@ -88,8 +89,7 @@ def score(
     """
     ray = host("ray", "ray[data]", "2.60.0", "cluster_resources")
     data = host("ray.data", "ray[data]", "2.60.0", "ActorPoolStrategy")
-    if actors < 1:
-        raise InvalidArgument(f"kinglet: actors: expected at least 1, found {actors}")
+    actors = integer(actors, "actors", 1)
     lanes = {name: options.pop(name) for name in ("lanes", "threads", "most_tokens")
              if name in options}
     scorer = DocumentScorer(path, **lanes)  # here, so that a bad file ends the job before it begins

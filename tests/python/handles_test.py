@@ -1,0 +1,200 @@
+"""Handles that threads close and cancel while others use them, interrupts anywhere, and copies.
+
+    handles_test.py        (PYTHONPATH, KINGLET_LIBRARY, KINGLET_COMMAND: what is tested)
+"""
+
+import copy
+import gc
+import inspect
+import pickle
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+import kinglet
+from kinglet import _turns
+from support import refused, small
+
+INTERRUPTS = 10_000
+
+
+def race(path, seconds=3.0):
+    """Threads cancel sessions and step them while another one closes them."""
+    sys.setswitchinterval(1e-6)
+    model = kinglet.Model(path)
+    held, over = [model.session()], threading.Event()
+    failed = []
+
+    def use(call):
+        while not over.is_set():
+            try:
+                call(held[0])
+            except (kinglet.Cancelled, kinglet.Busy, kinglet.WrongOrder):
+                pass
+            except BaseException as error:
+                failed.append(error)
+                return
+
+    calls = [lambda session: session.cancel(), lambda session: session.cancel(),
+             lambda session: session.step(1), lambda session: session.top_k(3)]
+    others = [threading.Thread(target=use, args=(call,)) for call in calls]
+    for other in others:
+        other.start()
+    end = time.monotonic() + seconds
+    closed = 0
+    while time.monotonic() < end:
+        with model.session() as session:
+            held[0] = session
+            try:
+                session.step(1)
+            except (kinglet.Cancelled, kinglet.Busy):
+                pass
+        refused(kinglet.WrongOrder, lambda session=session: session.step(1), "closed")
+        refused(kinglet.WrongOrder, lambda session=session: session.cancel(), "closed")
+        session.close()
+        closed += 1
+    over.set()
+    for other in others:
+        other.join()
+    assert not failed, failed
+    print(f"{closed} sessions closed")
+
+
+class Interrupts:
+    """Raises KeyboardInterrupt in the main thread, wherever that is, again after each interval."""
+
+    def __init__(self, interval=97e-6):
+        self.count = 0
+        self.armed = False
+        # Python does not raise what a destructor raises, and prints it.
+        sys.unraisablehook = lambda ignored: None
+        signal.signal(signal.SIGALRM, self.hear)
+        signal.setitimer(signal.ITIMER_REAL, interval, interval)
+
+    def hear(self, number, frame):
+        if self.armed:
+            self.armed = False
+            self.count += 1
+            raise KeyboardInterrupt
+
+    def during(self, call):
+        """Whether the call ended; a refusal, such as Busy, is an error."""
+        try:
+            self.armed = True
+            call()
+            return True
+        except KeyboardInterrupt:
+            return False
+        finally:
+            self.armed = False
+
+    def end(self):
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        sys.unraisablehook = sys.__unraisablehook__
+
+
+def interrupts(path):
+    model = kinglet.Model(path)
+    session, embedding = model.session(), model.embedding()
+    generation = model.generate(tokens=2**40)
+    session.step(1)
+    state = session.save()
+    calls = [
+        lambda: session.step(3), lambda: session.log_probability(5), lambda: session.top_k(2),
+        lambda: session.restore(state), lambda: session.position(), lambda: next(generation),
+        lambda: embedding.vectors([3]), lambda: model.session().close(), lambda: session.save(),
+    ]
+    source = Interrupts()
+    ended = at = 0
+    limit = time.monotonic() + 60
+    while source.count < INTERRUPTS and time.monotonic() < limit:
+        ended += source.during(calls[at % len(calls)])
+        at += 1
+    source.end()
+    for call in calls:
+        call()
+    print(f"{source.count} interrupts, {ended} calls that ended")
+    assert source.count == INTERRUPTS, source.count
+
+
+def long_calls(path):
+    """An interrupted long call is over before another one begins, and leaves no cancel behind."""
+    model = kinglet.Model(path)
+    session = model.session()
+    ids = [at % 50 for at in range(400)]
+    source = Interrupts(0)
+    cancelled = 0
+    for at in range(300):
+        signal.setitimer(signal.ITIMER_REAL, 1e-5 * (at + 1))
+        if not source.during(lambda: session.step_many(ids)):
+            cancelled += 0 < session.position() < len(ids)
+        session.reset()
+        session.step(1)
+        session.log_probability(2)
+    source.end()
+    print(f"{source.count} interrupts of long calls, {cancelled} in their middle")
+    assert cancelled > 0
+
+
+def copies(path):
+    model = kinglet.Model(path)
+    session, embedding, generation = model.session(), model.embedding(), model.generate(tokens=4)
+    for one in (session, embedding, generation):
+        for call in (copy.copy, copy.deepcopy, pickle.dumps):
+            refused(TypeError, lambda call=call, one=one: call(one), "found a")
+    session.step(3)
+    state = session.save()
+    # What has a handle is its own copy, or a class of the list above.
+    owners = [one for one in gc.get_objects() if any(
+        isinstance(value, (_turns.Handle, _turns.Turn))
+        for value in getattr(one, "__dict__", {}).values())]
+    kinds = {type(one) for one in owners if not inspect.isclass(one)}
+    assert kinds >= {kinglet.Model, kinglet.State, kinglet.Session, kinglet.Embedding,
+                     kinglet.Generation}, kinds
+    for one in (model, state):
+        assert copy.copy(one) is one and copy.deepcopy(one) is one
+    words = copy.copy(model.vocabulary)
+    handle = state.handle
+    refused((TypeError, ValueError), lambda: pickle.dumps(handle))
+    kept = bytes(state)
+    del model, state
+    gc.collect()
+    assert len(words) == len(session.model.vocabulary)
+    assert handle.value and session.model.state(kept).position == 1
+
+
+def memory(path):
+    """close() frees at once, though an exception that came out of the session is still held."""
+    model = kinglet.Model(path)
+    destroyed = []
+    session = model.session()
+    handle = session._turn.handle
+    handle._destroy = lambda pointer, destroy=handle._destroy: (
+        destroyed.append(pointer), destroy(pointer))
+    del handle
+    held = [refused(kinglet.IdOutOfRange, lambda: session.step(10**6)),
+            refused(kinglet.IdOutOfRange, lambda: session.rank(10**6)),
+            refused(kinglet.IdOutOfRange, lambda: session.step_many([10**6] * 300))]
+    session.close()
+    assert len(destroyed) == 1 and len(held) == 3
+
+
+def main():
+    if sys.argv[1:]:
+        race(sys.argv[1])
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        path = small(folder)
+        done = subprocess.run([sys.executable, "-B", __file__, path], check=False)  # it may crash
+        assert done.returncode == 0, f"a race ended the process: {done.returncode}"
+        copies(path)
+        memory(path)
+        interrupts(path)
+        long_calls(path)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
