@@ -284,8 +284,7 @@ std::string MicronetText(const MicronetCount& count, const CountSource& source) 
   std::string bits;
   for (const int width : count.bits) bits += (bits.empty() ? "" : ", ") + std::to_string(width);
   std::string text = Fact("rules", "micronet-2019; sizes in 32-bit words") +
-                     Fact("bin frequencies", source.bins) +
-                     Fact("bits", bits);
+                     Fact("bin frequencies", source.bins) + Fact("bits", bits);
   text += Fact("parameters",
                Grouped(storage.total) + ", of which " + Grouped(storage.nonzero) + " are not zero");
   text += Fact("size", GroupedText(storage.TotalSize()) + ": parameters " +

@@ -206,8 +206,8 @@ void PrintPlanText(const SensitivityFile& file, const CompressionPlan& plan,
   if (plan.operations) fact("operations", PlanNumber("%.0f a token", *plan.operations));
   if (!measured) return;
   fact("measured", "perplexity " + PlanNumber("%.4f", std::exp(measured->nll)) + ", " +
-                       PlanNumber("%+.6f nats; ", measured->More()) +
-                       Grouped(measured->bytes) + " bytes; unchanged: perplexity " +
+                       PlanNumber("%+.6f nats; ", measured->More()) + Grouped(measured->bytes) +
+                       " bytes; unchanged: perplexity " +
                        PlanNumber("%.4f", std::exp(measured->baseline_nll)));
 }
 
@@ -228,8 +228,7 @@ Status RunPlan(const PlanCommand& command, Console& console) {
     const auto off = ErrorsOff(*measured, plan.nll - file.record.nll);
     if (off) {
       PrintNote("the plan loses " + PlanNumber("%+.6f nats", measured->More()) + ", predicted " +
-                PlanNumber("%+.6f", plan.nll - file.record.nll) + ": " +
-                PlanNumber("%.1f", *off) +
+                PlanNumber("%+.6f", plan.nll - file.record.nll) + ": " + PlanNumber("%.1f", *off) +
                 " standard errors off. Go by what was measured, or measure the sensitivities on "
                 "more of such a text");
     }

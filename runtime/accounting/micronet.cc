@@ -173,16 +173,15 @@ class StepRules {
     };
     // The notebook has MicroNet's positions only, and counts one product with the query and one
     // softmax for all heads together. Other positions count for each head.
-    const double scored = std::visit(
-        Overloaded{
-            [&](const std::monostate&) { return window * heads; },
-            [&](const SlotColumns& slots) {
-              return add_positions(window, 0, BitsOf(plan_, op, slots));
-            },
-            [&](const RelativeRows&) {  // computed in floats
-              return add_positions(window * heads, window * heads, kWordBits);
-            }},
-        op.positions);
+    const double scored =
+        std::visit(Overloaded{[&](const std::monostate&) { return window * heads; },
+                              [&](const SlotColumns& slots) {
+                                return add_positions(window, 0, BitsOf(plan_, op, slots));
+                              },
+                              [&](const RelativeRows&) {  // computed in floats
+                                return add_positions(window * heads, window * heads, kWordBits);
+                              }},
+                   op.positions);
     Add(".softmax", Softmax(window) * (scored / window));
     Add(".values", Matmul(window, heads * op.value_size),
         std::max(bits, BitsOf(op.weights_quantiser)));
@@ -284,9 +283,8 @@ class StepRules {
     const double used = Real(nonzeros_[weight]);
     const OperationTally tally =
         LinearLayer(Real(Cols(shape)), used, bias ? Real(nonzeros_[*bias]) : 0) * frequency;
-    components_.push_back(
-        {name_ + part, tally, tally.multiplications, used / Real(Count(shape)),
-         std::max(bits, BitsOf(plan_.weights, weight))});
+    components_.push_back({name_ + part, tally, tally.multiplications, used / Real(Count(shape)),
+                           std::max(bits, BitsOf(plan_.weights, weight))});
   }
 
   const Plan& plan_;

@@ -1,8 +1,8 @@
 // The rules by which MicroNet's entry to the 2019 MicroNet challenge was counted: those of
 // micronet_evaluate.ipynb in mit-han-lab/neurips-micronet (commit a85bd0e; "the notebook" below),
-// with everything that it leaves out. Where the widths of numbers differ, which the notebook's never
-// do, the challenge's own rules decide: a parameter counts with its bits, a multiplication with
-// those of its wider operand. A pure function of a plan, the non-zero entries of its
+// with everything that it leaves out. Where the widths of numbers differ, as they never do in the
+// notebook, the challenge's own rules decide: a parameter counts with its bits, a multiplication
+// with those of its wider operand. A pure function of a plan, the non-zero entries of its
 // tensors and the frequencies of its bins. docs/ACCOUNTING.md compares every rule with what really
 // runs.
 #ifndef KINGLET_RUNTIME_ACCOUNTING_MICRONET_H_
@@ -38,10 +38,10 @@ struct MicronetOperations : OperationTally {
 struct MicronetCount {
   std::vector<int> bits;  // of parameters, each width once, ascending
   MicronetStorage storage;
-  std::vector<Component> components;  // in the plan's order, without the encoder's
-  MicronetOperations operations;              // their sum
-  std::vector<Component> encoder;     // for a source token; empty without an encoder
-  MicronetOperations encoder_operations;      // their sum
+  std::vector<Component> components;      // in the plan's order, without the encoder's
+  MicronetOperations operations;          // their sum
+  std::vector<Component> encoder;         // for a source token; empty without an encoder
+  MicronetOperations encoder_operations;  // their sum
   // The challenge's score of a language model: size and operations relative to its baseline.
   double Score() const;
 };

@@ -61,7 +61,8 @@ TEST_F(PlanCommandTest, SaysWhenThePredictionWasWrong) {
     const Outcome outcome = folder_.Run(plan + " --json");
     ASSERT_EQ(outcome.exit_status, 0) << outcome.error;
     const auto line = outcome.Json().back();
-    const double off = line["measured"]["more"].get<double>() - line["predicted"]["more"].get<double>();
+    const double off =
+        line["measured"]["more"].get<double>() - line["predicted"]["more"].get<double>();
     const bool wrong = std::fabs(off) > 2 * line["measured"]["standard_error"].get<double>();
     EXPECT_EQ(outcome.error.find("standard errors off") != std::string::npos, wrong)
         << target << outcome.error;

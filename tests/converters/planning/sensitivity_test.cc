@@ -105,10 +105,9 @@ std::vector<std::pair<std::string, ModelDraft>> DraftsOfEveryKind() {
                                          .final_norm = true,
                                          .tied_position_biases = true}));
   }
-  drafts.emplace_back("Transformer with start rows",
-                      TinyTransformer({.norm_order = NormOrder::kPre,
-                                       .start = StreamStart::kZeros,
-                                       .start_rows = true}));
+  drafts.emplace_back("Transformer with start rows", TinyTransformer({.norm_order = NormOrder::kPre,
+                                                                      .start = StreamStart::kZeros,
+                                                                      .start_rows = true}));
   for (const RecurrentCell cell :
        {RecurrentCell::kLstm, RecurrentCell::kGru, RecurrentCell::kTanh, RecurrentCell::kQrnn}) {
     drafts.emplace_back("recurrent " + std::to_string(static_cast<int>(cell)),

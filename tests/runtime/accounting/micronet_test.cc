@@ -242,7 +242,7 @@ ModelDraft OfManyWidths(bool quantised) {
   return draft;
 }
 
-// The challenge's rules: a parameter counts with its own bits, a multiplication with the bits of its
+// The challenge's rules: a parameter counts with its own bits, a multiplication with those of its
 // wider operand. Activations have 32 bits, or 9 where they are quantised; the notebook counts
 // positions and the inputs of tails as if they were quantised with the others.
 TEST(Micronet2019, EveryParameterAndProductCountsWithItsOwnBits) {
@@ -289,8 +289,8 @@ TEST(Micronet2019, EveryParameterAndProductCountsWithItsOwnBits) {
       }
       multiply(3 * 6 * 2 + 3 * 6 + 6 * 2 * 5, activation, activation);
     }
-    for (const char* const part : {"layers.0", "layers.1", "layers.2", "clusters",
-                                   "projections.0", "projections.1"}) {
+    for (const char* const part :
+         {"layers.0", "layers.1", "layers.2", "clusters", "projections.0", "projections.1"}) {
       linear(std::string("loss.") + part, activation);
     }
     multiply(8 * 4, activation, activation);
