@@ -218,8 +218,7 @@ Status ApplyPasses(const ConvertOptions& options, const Recipe& recipe, LoadedMo
                    TensorPasses& tensor_passes) {
   ModelDraft& draft = model.draft;
   KINGLET_RETURN_IF_ERROR(ChangeCache(
-      {options.cache_capacity, options.cache_theta, options.cache_lambda, model.cache_start},
-      draft.description));
+      {options.cache_capacity, options.cache_theta, options.cache_lambda}, draft.description));
   if (!recipe.passes.empty()) {
     KINGLET_RETURN_IF_ERROR(tensor_passes.ReadAll());
     KINGLET_RETURN_IF_ERROR(ApplyRecipePasses(

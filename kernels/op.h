@@ -332,11 +332,6 @@ using Op = std::variant<CacheAppend, EmbedRow, LayerNorm, MatVec, PartialProduct
 inline std::string_view OpName(const Op& op) {
   return std::visit([](const auto& each) { return each.kName; }, op);
 }
-template <class Visit>
-void VisitOperands(const Op& op, Visit&& visit) {
-  std::visit([&](const auto& each) { each.Operands(visit); }, op);
-}
-
 }  // namespace kinglet
 
 #endif  // KINGLET_KERNELS_OP_H_

@@ -2,8 +2,9 @@
 //
 // Each operation has its name, and Operands(visit), which calls
 //   visit.Reads(id), visit.Writes(id)   for each buffer of which it reads or writes anything,
-//   visit.Weight(id)                    for each tensor of which it reads anything,
+//   visit.Weight(id)                    for each tensor that it names, of which it reads anything,
 //   visit.Codes(id)                     for each table whose codes, where it is coded, it looks up.
+// VisitOperands (kernels/plan.h) adds the codebooks, which only the coded tables name.
 #ifndef KINGLET_KERNELS_OPERANDS_H_
 #define KINGLET_KERNELS_OPERANDS_H_
 

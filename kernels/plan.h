@@ -8,6 +8,8 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <type_traits>
+#include <variant>
 #include <vector>
 
 #include "format/encoding.h"
@@ -130,6 +132,25 @@ struct Plan {
 
   const BufferSpec& buffer(BufferId id) const { return buffers[static_cast<size_t>(id)]; }
 };
+
+// Calls visit (kernels/operands.h) for all that an operation of the plan computes with: what it
+// names, and the codebook of each coded table among that.
+template <class Visit>
+void VisitOperands(const Plan& plan, const Op& op, Visit&& visit) {
+  struct WithCodebooks {
+    const Plan& plan;
+    std::remove_reference_t<Visit>& visit;
+    void Reads(BufferId id) { visit.Reads(id); }
+    void Writes(BufferId id) { visit.Writes(id); }
+    void Codes(WeightId id) { visit.Codes(id); }
+    void Weight(WeightId id) {
+      visit.Weight(id);
+      if (const CodedView* coded = plan.weights[id].coded()) visit.Weight(coded->scheme.codebook);
+    }
+  };
+  WithCodebooks all{plan, visit};
+  std::visit([&](const auto& each) { each.Operands(all); }, op);
+}
 
 // The step that makes a token's vector: the first EmbedRow. Every plan has one; a model with an
 // encoder has another, for the words of the source.

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <variant>
 
 namespace kinglet {
 namespace {
@@ -12,7 +11,6 @@ struct StepOperands : OperandVisitor {
   void Reads(BufferId id) { reads.push_back(id); }
   void Writes(BufferId id) { writes.push_back(id); }
   void Weight(WeightId id) { weights.push_back(id); }
-  void Codes(WeightId id) { weights.push_back(id); }
 
   std::vector<BufferId> reads, writes;
   std::vector<WeightId> weights;
@@ -21,7 +19,7 @@ struct StepOperands : OperandVisitor {
 std::vector<StepOperands> OperandsOf(const Plan& plan) {
   std::vector<StepOperands> operands(plan.steps.size());
   for (size_t i = 0; i < plan.steps.size(); ++i) {
-    std::visit([&](const auto& op) { op.Operands(operands[i]); }, plan.steps[i].op);
+    VisitOperands(plan, plan.steps[i].op, operands[i]);
   }
   return operands;
 }

@@ -31,6 +31,10 @@ Result<Spellings> Spellings::Of(const Model& model) {
       spelling = model.text() == nullptr ? Spelling{vocabulary.Word(id), false, false}
                                          : model.text()->Spell(id);
       if (id == special.unknown) spelling.text.clear();
+      // People write what a word rule cuts from a word together with it.
+      if (model.text() != nullptr && model.text()->tokenizer().WritesTogether(spelling.text)) {
+        spelling.joins_before = true;
+      }
     }
     if (!spelling.text.empty()) {
       (spelling.joins_before ? made.joining_ : made.spaced_).push_back(id);

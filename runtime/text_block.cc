@@ -41,7 +41,7 @@ struct StateUse {
 
 StateUse StateUseOf(const Plan& plan, const Op& op) {
   StateUse use{plan};
-  VisitOperands(op, use);
+  VisitOperands(plan, op, use);
   return use;
 }
 

@@ -68,25 +68,28 @@ void AppendTally(const OperationTally& tally, JsonLine& line) {
   line.Key("others").Number(tally.others);
 }
 
-void AppendComponents(const std::vector<Component>& components, JsonLine& line) {
+// `weighs`: the rules weigh multiplications by their bits.
+void AppendComponents(const std::vector<Component>& components, bool weighs, JsonLine& line) {
   line.Key("components").BeginArray();
   for (const Component& component : components) {
     line.BeginObject().Key("name").Text(component.name);
     AppendTally(component.operations, line);
     line.Key("density").Number(component.density);
-    line.Key("useful_muls").Number(component.useful_multiplications).EndObject();
+    line.Key("useful_muls").Number(component.useful_multiplications);
+    if (weighs) line.Key("bits").Integer(static_cast<uint64_t>(component.bits));
+    line.EndObject();
   }
   line.EndArray();
 }
 
 // The encoder's part of the report; `target_total` is the total per target token.
-void AppendEncoder(const CountSource& source, double target_total, JsonLine& line) {
+void AppendEncoder(const CountSource& source, double target_total, bool weighs, JsonLine& line) {
   if (!source.encoder) return;
   const EncoderCount& encoder = *source.encoder;
   line.Key("encoder").BeginObject();
   AppendTally(encoder.operations, line);
   line.Key("total").Number(encoder.total);
-  AppendComponents(encoder.components, line);
+  AppendComponents(encoder.components, weighs, line);
   line.EndObject().Key("sentences").Integer(encoder.sentences);
   line.Key("source_tokens").Integer(encoder.source_tokens);
   line.Key("target_tokens").Integer(encoder.target_tokens);
@@ -220,8 +223,8 @@ std::string ExecutedJson(const ExecutedCount& count, const ExecutedStorage& stor
   line.Key("total").Number(count.operations.Total());
   line.Key("useful_muls").Number(count.useful_multiplications).EndObject();
   line.Key("score").Null();
-  AppendComponents(count.components, line);
-  AppendEncoder(source, count.operations.Total(), line);
+  AppendComponents(count.components, false, line);
+  AppendEncoder(source, count.operations.Total(), false, line);
   AppendCodedTables(source.tables, line);
   line.Key("backend").Text(source.backend).Key("paths").Text(source.paths);
   return line.Finish();
@@ -257,42 +260,45 @@ std::string MicronetJson(const MicronetCount& count, const CountSource& source) 
   line.Key("codes").Number(count.storage.codes);
   line.Key("total_size").Number(count.storage.TotalSize()).EndObject();
   line.Key("ops").BeginObject().Key("muls").Number(count.operations.multiplications);
-  line.Key("muls_weighted").Number(count.WeightedMultiplications());
+  line.Key("muls_weighted").Number(count.operations.weighted_multiplications);
   line.Key("adds").Number(count.operations.additions);
   line.Key("others").Number(count.operations.others);
-  line.Key("total").Number(count.TotalOperations()).EndObject();
+  line.Key("total").Number(count.operations.Total()).EndObject();
   line.Key("score");
   if (source.encoder) {
     line.Null();
   } else {
     line.Number(count.Score());
   }
-  AppendComponents(count.components, line);
-  AppendEncoder(source, count.TotalOperations(), line);
+  AppendComponents(count.components, true, line);
+  AppendEncoder(source, count.operations.Total(), true, line);
   AppendCodedTables(source.tables, line);
-  line.Key("bits").Integer(static_cast<uint64_t>(count.bits)).Key("bins").Text(source.bins);
+  line.Key("bits").BeginArray();
+  for (const int bits : count.bits) line.Integer(static_cast<uint64_t>(bits));
+  line.EndArray().Key("bins").Text(source.bins);
   return line.Finish();
 }
 
 std::string MicronetText(const MicronetCount& count, const CountSource& source) {
   const MicronetStorage& storage = count.storage;
+  std::string bits;
+  for (const int width : count.bits) bits += (bits.empty() ? "" : ", ") + std::to_string(width);
   std::string text = Fact("rules", "micronet-2019; sizes in 32-bit words") +
-                     Fact("bin frequencies", source.bins) +
-                     Fact("bits", std::to_string(count.bits));
+                     Fact("bin frequencies", source.bins) + Fact("bits", bits);
   text += Fact("parameters",
                Grouped(storage.total) + ", of which " + Grouped(storage.nonzero) + " are not zero");
   text += Fact("size", GroupedText(storage.TotalSize()) + ": parameters " +
                            GroupedText(storage.size) + ", masks " + GroupedText(storage.mask) +
                            ", quantisers " + GroupedText(storage.quantisation) +
                            (storage.codes > 0 ? ", codes " + GroupedText(storage.codes) : ""));
-  text += Fact("operations", GroupedText(count.TotalOperations()) + ": multiplications " +
-                                 GroupedText(count.WeightedMultiplications()) + " (" +
-                                 GroupedText(count.operations.multiplications) + " x " +
-                                 std::to_string(count.bits) + "/32), additions " +
+  text += Fact("operations", GroupedText(count.operations.Total()) + ": multiplications " +
+                                 GroupedText(count.operations.weighted_multiplications) + " (" +
+                                 GroupedText(count.operations.multiplications) +
+                                 ", each by its bits / 32), additions " +
                                  GroupedText(count.operations.additions) + ", others " +
                                  GroupedText(count.operations.others));
   if (source.encoder) {
-    text += EncoderFacts(source, count.TotalOperations());
+    text += EncoderFacts(source, count.operations.Total());
   } else {
     char score[40];
     std::snprintf(score, sizeof(score), "%.*g", kExactDigits, count.Score());

@@ -39,7 +39,17 @@ struct PlanCommand {
 struct MeasuredPlan {
   double nll = 0, baseline_nll = 0;
   uint64_t scored = 0, bytes = 0;
+  std::optional<double> standard_error;  // of the difference of both; a short text has none
+  double More() const { return nll - baseline_nll; }
 };
+
+// By how many standard errors the measured loss lies from the predicted one, if by more than two.
+std::optional<double> ErrorsOff(const MeasuredPlan& measured, double predicted_more) {
+  constexpr double kMostErrors = 2;
+  const double off = std::fabs(measured.More() - predicted_more);
+  if (!measured.standard_error || !(off > kMostErrors * *measured.standard_error)) return {};
+  return off / *measured.standard_error;
+}
 
 PlanTarget TargetOf(const PlanCommand& command) {
   if (command.sparsity) return SparsityTarget{*command.sparsity};
@@ -85,14 +95,12 @@ Result<std::shared_ptr<const ModelFile>> CheckedModel(const SensitivityFile& fil
   return std::shared_ptr<const ModelFile>(*std::move(model));
 }
 
-Result<double> CheckedLoss(const PlanCommand& command, const std::shared_ptr<const ModelFile>& file,
-                           MeasuredPlan& measured) {
+Result<TextLoss> CheckedLoss(const PlanCommand& command,
+                             const std::shared_ptr<const ModelFile>& file) {
   KINGLET_ASSIGN_OR_RETURN(const TokenSource tokens,
                            OpenTextTokens(command.check, command.check_ids, file));
   KINGLET_ASSIGN_OR_RETURN(const auto model, Model::FromFile(file, ModelOptions{}));
-  KINGLET_ASSIGN_OR_RETURN(const TextLoss loss, LossOfText(model, tokens, {}));
-  measured.scored = loss.scored;
-  return loss.nll;
+  return LossOfText(model, tokens, {});
 }
 
 Result<MeasuredPlan> CheckPlan(const PlanCommand& command, const SensitivityFile& file,
@@ -103,7 +111,7 @@ Result<MeasuredPlan> CheckPlan(const PlanCommand& command, const SensitivityFile
   KINGLET_ASSIGN_OR_RETURN(const auto planned, CheckedModel(file, command.output, command.output));
   measured.bytes = planned->file_size();
   progress.Say("the loss of the planned model");
-  KINGLET_ASSIGN_OR_RETURN(measured.nll, CheckedLoss(command, planned, measured));
+  KINGLET_ASSIGN_OR_RETURN(const TextLoss of_plan, CheckedLoss(command, planned));
   progress.Say("the loss of the unchanged model");
   KINGLET_ASSIGN_OR_RETURN(const auto unchanged, CheckedModel(file, "", command.output));
   if (unchanged->digest() != file.digest) {
@@ -112,7 +120,11 @@ Result<MeasuredPlan> CheckPlan(const PlanCommand& command, const SensitivityFile
         "sensitivities of " + file.convert.checkpoint + " as it is, digest " + unchanged->digest(),
         "digest " + file.digest);
   }
-  KINGLET_ASSIGN_OR_RETURN(measured.baseline_nll, CheckedLoss(command, unchanged, measured));
+  KINGLET_ASSIGN_OR_RETURN(const TextLoss of_unchanged, CheckedLoss(command, unchanged));
+  measured.nll = of_plan.nll;
+  measured.baseline_nll = of_unchanged.nll;
+  measured.scored = of_plan.scored;
+  if (of_plan.blocks.size() > 1) measured.standard_error = DifferenceError(of_plan, of_unchanged);
   return measured;
 }
 
@@ -130,7 +142,12 @@ void PrintPlanJson(const SensitivityFile& file, const CompressionPlan& plan,
   if (measured) {
     line.Key("measured").BeginObject().Key("nll").Number(measured->nll);
     line.Key("ppl").Number(std::exp(measured->nll));
-    line.Key("more").Number(measured->nll - measured->baseline_nll);
+    line.Key("more").Number(measured->More()).Key("standard_error");
+    if (measured->standard_error) {
+      line.Number(*measured->standard_error);
+    } else {
+      line.Null();
+    }
     line.Key("bytes").Integer(measured->bytes).Key("scored").Integer(measured->scored);
     line.EndObject();
   }
@@ -196,8 +213,8 @@ void PrintPlanText(const SensitivityFile& file, const CompressionPlan& plan,
   if (plan.operations) fact("operations", PlanNumber("%.0f a token", *plan.operations));
   if (!measured) return;
   fact("measured", "perplexity " + PlanNumber("%.4f", std::exp(measured->nll)) + ", " +
-                       PlanNumber("%+.6f nats; ", measured->nll - measured->baseline_nll) +
-                       Grouped(measured->bytes) + " bytes; unchanged: perplexity " +
+                       PlanNumber("%+.6f nats; ", measured->More()) + Grouped(measured->bytes) +
+                       " bytes; unchanged: perplexity " +
                        PlanNumber("%.4f", std::exp(measured->baseline_nll)));
 }
 
@@ -213,6 +230,15 @@ Status RunPlan(const PlanCommand& command, Console& console) {
   std::optional<MeasuredPlan> measured;
   if (!command.check.empty() || !command.check_ids.empty()) {
     KINGLET_ASSIGN_OR_RETURN(measured, CheckPlan(command, file, console));
+  }
+  if (measured) {
+    const auto off = ErrorsOff(*measured, plan.nll - file.record.nll);
+    if (off) {
+      PrintNote("the plan loses " + PlanNumber("%+.6f nats", measured->More()) + ", predicted " +
+                PlanNumber("%+.6f", plan.nll - file.record.nll) + ": " + PlanNumber("%.1f", *off) +
+                " standard errors off. Go by what was measured, or measure the sensitivities on "
+                "more of such a text");
+    }
   }
   if (command.json) {
     PrintPlanJson(file, plan, measured, console);

@@ -48,6 +48,17 @@ Status PredictLines(Predictor& predictor, const Model& model, const Console& con
   });
 }
 
+// Whether the next word may be several tokens: pieces, or what the model's tokenizer makes of words
+// that begin so (didn', well-). What follows the prefix decides how it is cut.
+bool SpansTokens(const ModelText& text, const std::string& prefix) {
+  if (text.cuts_words()) return true;
+  for (const char* const follows : {"", "a", "0"}) {
+    const Result<Cut> cut = text.Encode(prefix + follows);
+    if (cut.ok() && cut->tokens.size() > 1) return true;
+  }
+  return false;
+}
+
 Status Predict(const PredictOptions& options, Console& console) {
   KINGLET_ASSIGN_OR_RETURN(const std::shared_ptr<const Model> model, OpenModel(options.run));
   KINGLET_RETURN_IF_ERROR(RequireNoSource(*model, "predict"));
@@ -59,10 +70,11 @@ Status Predict(const PredictOptions& options, Console& console) {
   if (options.no_unk) {
     KINGLET_ASSIGN_OR_RETURN(predictions.left_out, UnknownWordOf(*model, "--no-unk"));
   }
-  if (options.prefix && model->text() != nullptr && model->text()->cuts_words()) {
+  if (options.prefix && model->text() != nullptr && SpansTokens(*model->text(), *options.prefix)) {
     if (!options.allowed.empty()) {
       return Status::Refusal(KINGLET_UNSUPPORTED, "predict", "--allowed with --prefix",
-                             "a model of words", "one of pieces of words");
+                             "a prefix of single tokens, or no --allowed",
+                             "words of several tokens");
     }
     KINGLET_ASSIGN_OR_RETURN(Spellings spellings, Spellings::Of(*model));
     predictions.spellings = std::make_shared<const Spellings>(std::move(spellings));

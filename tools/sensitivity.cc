@@ -267,7 +267,7 @@ class SensitivityRun {
         if (failed.ok()) failed = found.status();
         return;
       }
-      if (found->relative_error == 0) ++not_run_;
+      if (!found->ran) ++not_run_;
       done[index] = MeasuredChange{trials_[index].group, trials_[index].change, *found};
       for (; failed.ok() && written < done.size() && done[written]; ++written) {
         failed =

@@ -88,7 +88,6 @@ class Loader {
   void Describe() {
     ModelDescription& description = builder_.model.draft.description;
     description.vocabulary_size = static_cast<uint32_t>(words_);
-    builder_.model.cache_start = CacheStart::kPastCapacity;
     description.blocks.emplace_back(DescribeEmbedding());
     RecurrentDecoder decoder = layers_.Describe();
     decoder.name = "lstms";

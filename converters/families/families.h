@@ -36,8 +36,6 @@ struct LoadedModel {
   // Set if the checkpoint is quantised already: its weights are integers of this many bits times
   // scales, and it has activation quantisers.
   std::optional<int> bits;
-  // When a neural cache takes part that the user adds.
-  CacheStart cache_start = CacheStart::kFirstPair;
   // Tensors of the draft that a recipe's tables stand for (SourceTensor::made): the table's name,
   // and which of its rows is the tensor's first one.
   struct StandIn {

@@ -28,7 +28,6 @@ class RecurrentLoader {
       KINGLET_ASSIGN_OR_RETURN(tied_, SameParameter(*encoder_, *decoder_));
     }
     builder_.model.draft.description.vocabulary_size = static_cast<uint32_t>(words_);
-    builder_.model.cache_start = CacheStart::kPastCapacity;
     Describe();
     builder_.DeferValues();
     return std::move(builder_.model);

@@ -6,6 +6,11 @@
 
 namespace kinglet {
 
+CacheStart StartOfNewCache(const ModelDescription& description) {
+  return FindBlock<RecurrentDecoder>(description) != nullptr ? CacheStart::kPastCapacity
+                                                             : CacheStart::kFirstPair;
+}
+
 Status ChangeCache(const CacheChange& change, ModelDescription& description) {
   if (!change.capacity && !change.theta && !change.lambda) return {};
   if (change.capacity == 0) {
@@ -20,8 +25,8 @@ Status ChangeCache(const CacheChange& change, ModelDescription& description) {
     return {};
   }
   if (change.capacity && change.theta && change.lambda) {
-    description.blocks.emplace_back(
-        NeuralCache{"cache", *change.capacity, *change.theta, *change.lambda, change.start});
+    description.blocks.emplace_back(NeuralCache{"cache", *change.capacity, *change.theta,
+                                                *change.lambda, StartOfNewCache(description)});
     return {};
   }
   std::string given;

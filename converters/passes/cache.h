@@ -16,8 +16,11 @@ struct CacheChange {
   std::optional<uint32_t> capacity = std::nullopt;  // 0 removes the cache
   std::optional<double> theta = std::nullopt;
   std::optional<double> lambda = std::nullopt;
-  CacheStart start = CacheStart::kFirstPair;  // used for a new cache only
 };
+
+// When a new cache begins to take part: in a recurrent network past its capacity, as AWD-LSTM's, in
+// others with its first pair.
+CacheStart StartOfNewCache(const ModelDescription& description);
 
 // Errors: KINGLET_INVALID_ARGUMENT if the model has no cache and not all three numbers are given.
 // REQUIRES: the numbers are in the ranges that NeuralCache states.

@@ -152,7 +152,7 @@ OperationCounts CountOperations(const Model& model, const std::vector<uint64_t>&
       CountExecuted(plan, nonzeros, TraitsOf(model.backend()), SteadyFullTrace(plan, bin_counts))
           .operations.Total();
   if (const auto micronet = CountMicronet2019(plan, nonzeros, bin_counts); micronet.ok()) {
-    counts.micronet = micronet->TotalOperations();
+    counts.micronet = micronet->operations.Total();
   }
   return counts;
 }
@@ -290,8 +290,10 @@ Result<Measurement> Sensitivity::Measure(const TensorGroup& group, const TensorC
     }
   }
   found.relative_error = weight > 0 ? std::sqrt(error / weight) : 0;
-  if (found.relative_error == 0) {  // the same numbers
+  // The same numbers in the same form. In another form they may enter other sums.
+  if (found.relative_error == 0 && std::holds_alternative<SparsityChange>(change)) {
     if (progress) progress(baseline_.tokens);
+    found.ran = false;
     found.nll = baseline_.nll;
     found.operations = operations_;
     return found;
@@ -320,8 +322,6 @@ Result<Measurement> Sensitivity::Measure(const TensorGroup& group, const TensorC
   found.nll = loss.nll;
   found.standard_error = DifferenceError(loss, baseline_);
   found.operations = CountOperations(*model, baseline_.bin_counts);
-  // Those rules count a whole model at the bits of its quantised tensors.
-  if (std::holds_alternative<BitsChange>(change)) found.operations.micronet.reset();
   return found;
 }
 

@@ -3,8 +3,8 @@
 //
 // What is reused: the model is converted once; for a change only the changed tensor is packed
 // again, and the other tensors' packed bytes and the vocabulary are the baseline's. Steps below the
-// changed tensor are not run again: what they computed is kept (recorded_context.h). A change that
-// changes no value (a sparsity that the tensor has already) is not run.
+// changed tensor are not run again: what they computed is kept (recorded_context.h). A sparsity
+// that the tensor has already is not run.
 #ifndef KINGLET_CONVERTERS_PLANNING_SENSITIVITY_H_
 #define KINGLET_CONVERTERS_PLANNING_SENSITIVITY_H_
 
@@ -78,6 +78,7 @@ struct Measurement {
   uint64_t entries = 0, nonzeros = 0;
   uint64_t bytes = 0;  // of the group in the file, each part filled up to 64 bytes
   OperationCounts operations;
+  bool ran = true;  // false: nothing changed
 };
 
 class Sensitivity {

@@ -39,7 +39,9 @@ TextReader::TextReader(const Vocabulary& vocabulary, const ModelText* text, std:
       text_(text),
       source_(std::move(source)),
       end_of_line_(WordForLineEnd(vocabulary)),
-      unknown_(UnknownWord(vocabulary, text)) {}
+      unknown_(UnknownWord(vocabulary, text)),
+      marks_(text == nullptr || text->tokenizer().cuts_at_spaces() ? PieceMarksOf(vocabulary)
+                                                                   : PieceMarks::kNone) {}
 
 Status TextReader::AddToken(uint32_t id, bool unknown, std::string_view text,
                             TokenSequence& out) const {
@@ -57,7 +59,7 @@ Status TextReader::AddToken(uint32_t id, bool unknown, std::string_view text,
 
 Status TextReader::AddWord(std::string_view word, TokenSequence& out) const {
   if (out.ids.empty()) {
-    out.first_size = word == kEndOfLine ? kEndOfLineSize : SizeOfLine(word);
+    out.first_size = word == kEndOfLine ? kEndOfLineSize : SizeOfPieces(word, marks_);
   }
   if (const std::optional<uint32_t> id = vocabulary_.Find(word)) {
     return AddToken(*id, false, word, out);
@@ -100,7 +102,7 @@ Status TextReader::AddPiece(std::string_view piece, TokenSequence& out) {
 Status TextReader::Add(std::string_view piece, TokenSequence& out) {
   if (!out.size) out.size.emplace();
   if (piece.empty()) return {};
-  if (text_ == nullptr) return AddPiece(piece, out);
+  if (IsStreamed()) return AddPiece(piece, out);
   for (size_t end = piece.find('\n'); end != piece.npos; end = piece.find('\n')) {
     open_ += piece.substr(0, end);
     KINGLET_RETURN_IF_ERROR(AddLine(std::exchange(open_, std::string()), out));
@@ -113,7 +115,7 @@ Status TextReader::Add(std::string_view piece, TokenSequence& out) {
 
 Status TextReader::Finish(TokenSequence& out) {
   if (!out.size) out.size.emplace();
-  if (text_ == nullptr) return AddPiece({}, out);
+  if (IsStreamed()) return AddPiece({}, out);
   if (open_.empty()) return {};
   KINGLET_RETURN_IF_ERROR(AddLine(std::exchange(open_, std::string()), out));
   return EndLine(out);
@@ -126,7 +128,7 @@ Status TextReader::AddLine(std::string_view line, TokenSequence& out) {
     line = unmarked;
   }
   if (!out.size) out.size.emplace();
-  *out.size += SizeOfLine(line);
+  *out.size += SizeOfPieces(line, marks_);
   if (text_ == nullptr) {
     for (size_t begin = 0, at = 0; at <= line.size();) {
       const size_t space = SpaceLength(line.substr(at));
@@ -145,7 +147,7 @@ Status TextReader::AddLine(std::string_view line, TokenSequence& out) {
   if (!cut.ok()) return InLine(cut.status());
   for (const Cut::Token& token : cut->tokens) {
     const std::string_view typed = line.substr(token.begin, token.end - token.begin);
-    if (out.ids.empty()) out.first_size = SizeOfLine(typed);
+    if (out.ids.empty()) out.first_size = SizeOfPieces(typed, marks_);
     const bool unknown = token.id == unknown_;
     const bool written = unknown && vocabulary_.Word(token.id) == typed;
     KINGLET_RETURN_IF_ERROR(AddToken(token.id, unknown && !written, typed, out));

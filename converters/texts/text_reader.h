@@ -51,8 +51,9 @@ class TextReader {
   TextReader(const Vocabulary& vocabulary, const ModelText* text, std::string source);
 
   // Appends the tokens of the text's next bytes, and at each line's end its word: the first of
-  // <eos>, </s>, <sos/eos> and a newline that the vocabulary has. Where `text` cuts, a line is read
-  // when it has ended. Errors: KINGLET_UNKNOWN_WORD, naming word and line, without an unknown word;
+  // <eos>, </s>, <sos/eos> and a newline that the vocabulary has. Where `text` cuts, or what comes
+  // was cut into pieces before, a line is read when it has ended; sizes are then those of the text
+  // without the cuts. Errors: KINGLET_UNKNOWN_WORD, naming word and line, without an unknown word;
   // KINGLET_OUT_OF_MEMORY above 2^30 tokens; those of ModelText::Encode.
   Status Add(std::string_view piece, TokenSequence& out);
   // To be called when the text has ended: a last line may have no newline.
@@ -73,12 +74,15 @@ class TextReader {
   Status AddWord(std::string_view word, TokenSequence& out) const;
   // Of a text without a cutter; an empty piece is the end.
   Status AddPiece(std::string_view piece, TokenSequence& out);
+  // Whether words are taken as they come, not line by line.
+  bool IsStreamed() const { return text_ == nullptr && marks_ == PieceMarks::kNone; }
   Status InLine(const Status& status) const;
 
   const Vocabulary& vocabulary_;
   const ModelText* text_;
   const std::string source_;
   const std::optional<uint32_t> end_of_line_, unknown_;
+  const PieceMarks marks_;  // of a text that was cut before
   WordSplitter splitter_;
   std::string open_;      // the current line's bytes, where lines are cut
   bool in_line_ = false;  // something follows the last "\n"

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include "format/vocabulary.h"
+
 namespace kinglet {
 
 struct TextSize {
@@ -30,6 +32,18 @@ struct TextSize {
 
 // Of a text without ends of lines.
 TextSize SizeOfLine(std::string_view line);
+
+// How a text that was cut into pieces shows which of them are one word.
+enum class PieceMarks : uint8_t {
+  kNone,       // pieces are words
+  kGoesOn,     // lo@@ w@@ er (subword-nmt, fastBPE)
+  kWordStart,  // ▁low er (SentencePiece)
+  kInside,     // low ##er (WordPiece)
+};
+// The marks that more than a twentieth of a vocabulary's words have.
+PieceMarks PieceMarksOf(const Vocabulary& vocabulary);
+// Of the text that a line of pieces was before it was cut: one space between words.
+TextSize SizeOfPieces(std::string_view line, PieceMarks marks);
 
 // The end of a line, whatever stands for it.
 inline constexpr TextSize kEndOfLineSize = {1, 1, 1};

@@ -72,9 +72,10 @@ uint64_t TuningBytes(uint64_t tokens, uint64_t width) {
 }
 
 CacheLikelihood::CacheLikelihood(TextTrace trace, uint32_t capacity, size_t threads,
-                                 uint64_t memory)
+                                 uint64_t memory, CacheStart start)
     : trace_(std::move(trace)),
       capacity_(capacity),
+      alone_(start == CacheStart::kPastCapacity ? uint64_t{capacity} + 1 : 0),
       threads_(threads),
       vector_(Vector()),
       previous_(PreviousOccurrences(trace_.ids)) {
@@ -169,6 +170,10 @@ double CacheLikelihood::MeanLoss(const CacheParameters& parameters) {
   const double keep = 1.0 - parameters.lambda, log_keep = std::log(keep);
   ExactSum total;
   for (uint64_t t = 0; t < predictions(); ++t) {
+    if (t < alone_) {
+      total.Add(trace_.log_probabilities[t]);
+      continue;
+    }
     total.Add(shares[t] > 0 ? std::log(keep * probabilities_[t] +
                                        parameters.lambda * static_cast<double>(shares[t]))
                             : trace_.log_probabilities[t] + log_keep);

@@ -16,6 +16,7 @@
 
 #include "converters/tuning/cache_search.h"
 #include "converters/tuning/text_trace.h"
+#include "format/blocks.h"
 #include "kernels/cpu/vector.h"
 
 namespace kinglet {
@@ -32,7 +33,7 @@ class CacheLikelihood {
   // Keeps products up to `memory` bytes in all. REQUIRES: capacity >= 1, threads >= 1, fewer than
   // 2^32 - 1 tokens. May throw std::bad_alloc.
   CacheLikelihood(TextTrace trace, uint32_t capacity, size_t threads,
-                  uint64_t memory = kTuningMemory);
+                  uint64_t memory = kTuningMemory, CacheStart start = CacheStart::kFirstPair);
 
   // In nats per token. Products, exponentials and their sums are computed as by the float backends
   // (docs/NUMERICS.md), the mixture and the mean in double. The bits do not depend on threads and
@@ -63,6 +64,7 @@ class CacheLikelihood {
 
   TextTrace trace_;
   uint64_t capacity_;
+  uint64_t alone_;  // so many predictions are the softmax's alone
   size_t threads_;
   const cpu::VectorFunctions* vector_;  // null: the reference functions
   std::vector<double> probabilities_;   // of the softmax

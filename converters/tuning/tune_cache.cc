@@ -43,7 +43,8 @@ Result<NeuralCache> StartOf(const ModelFile& file, std::optional<uint32_t> capac
   }
   NeuralCache start = own != nullptr
                           ? *own
-                          : NeuralCache{"cache", 0, kPublishedStart.theta, kPublishedStart.lambda};
+                          : NeuralCache{"cache", 0, kPublishedStart.theta, kPublishedStart.lambda,
+                                        StartOfNewCache(file.description())};
   start.capacity = capacity.value_or(start.capacity);
   if (start.capacity >= 1 && start.capacity <= kMaxCacheCapacity) return start;
   return RefuseTuning(KINGLET_INVALID_ARGUMENT, "cache",
@@ -89,7 +90,7 @@ Result<TextTrace> TraceWithoutCache(const ModelFile& file, std::span<const uint3
 }
 
 Result<CacheSearch> Search(TextTrace trace, const NeuralCache& start, size_t threads) {
-  CacheLikelihood likelihood(std::move(trace), start.capacity, threads);
+  CacheLikelihood likelihood(std::move(trace), start.capacity, threads, kTuningMemory, start.start);
   CacheSearch search = SearchCache(
       {start.lambda, start.theta},
       [&likelihood](const CacheParameters& point) { return likelihood.MeanLoss(point); });

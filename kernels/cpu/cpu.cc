@@ -93,7 +93,7 @@ Result<std::vector<Kernel>> BindWith(const VectorFunctions* functions, const Pla
       if (!kernel) {
         kernel = ref::BindStep<float>(step, plan, layout, reference_weights);
         kernel.is_substitute = true;
-        VisitOperands(step.op, KeepCodedTables(plan, weights));
+        VisitOperands(plan, step.op, KeepCodedTables(plan, weights));
       }
       kernels.push_back(std::move(kernel));
     }

@@ -3,20 +3,22 @@
 Names, arguments, units (log10) and refusals are KenLM's. What a network cannot mean: there is no
 empty context, so `bos=False` and `NullContextWrite` begin as a sentence does (the first
 `bos=False` warns once); `ngram_length` is 1; `order` is 127, as if the whole history mattered.
-`Config` is accepted and has nothing to say.
+`Config` is accepted and has nothing to say. A word that the vocabulary lacks is what the model's
+tokenizer makes of it, and known if all of those tokens are.
 
 A state says "that one, then this word": the network runs only when somebody asks about it.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import warnings
 from collections.abc import Iterator
 
 from kinglet._histories import History, Reader
-from kinglet.errors import Error, Unsupported
+from kinglet.errors import Error, UnknownWord, Unsupported
 from kinglet.model import Model as _Network
 from kinglet.scoring import LOG10_E
 
@@ -129,7 +131,8 @@ def _bytes(text: str | bytes) -> bytes:
 class Model:
     """A language model with KenLM's methods. Threads may share one; they take turns."""
 
-    __slots__ = ("__weakref__", "_begin", "_end", "_network", "_path", "_reader", "_unknown")
+    __slots__ = ("__weakref__", "_begin", "_cut", "_end", "_network", "_path", "_reader",
+                 "_unknown")
 
     def __init__(self, path: str | bytes, config: Config | None = None) -> None:
         self._path = os.path.abspath(_bytes(path))
@@ -140,6 +143,7 @@ class Model:
             raise OSError(f"Cannot read model '{os.fsdecode(self._path)}' ({error})") from error
         self._begin, self._end = self._reader.start.id, self._reader.end
         self._unknown = self._network.vocabulary.unknown
+        self._cut: dict[bytes, tuple[int, ...]] = {}
 
     @property
     def path(self) -> bytes:
@@ -161,8 +165,13 @@ class Model:
         return type(self)(self._path)
 
     def __contains__(self, word: str | bytes) -> bool:
-        found = self._find(_bytes(word))
-        return found is not None and found != self._unknown
+        data = _bytes(word)
+        return bool(data) and self._knows(data)
+
+    def _knows(self, word: bytes) -> bool:
+        if self._find(word) is None and self._unknown is None:
+            return False
+        return self._unknown not in self._ids(word)
 
     def _find(self, word: bytes) -> int | None:
         if word == b"<s>":
@@ -171,24 +180,38 @@ class Model:
             return self._end
         return self._network.vocabulary.get(word.decode("utf-8", "surrogateescape"))
 
-    def _id(self, word: bytes) -> int:
+    def _ids(self, word: bytes) -> tuple[int, ...]:
+        """The tokens of a word: itself, or what the model's tokenizer makes of it."""
         found = self._find(word)
-        if found is None:
-            found = self._unknown
-        if found is None:
+        if found is not None:
+            return (found,)
+        ids = self._cut.get(word)
+        if ids is None:
+            text = word.decode("utf-8", "surrogateescape")
+            ids = ()
+            with contextlib.suppress(Unsupported, UnknownWord):
+                if len(text.split()) == 1:  # KenLM cuts at blanks of ASCII only
+                    ids = tuple(self._network.tokenize(text))
+            if not ids and self._unknown is not None:
+                ids = (self._unknown,)
+            self._cut[word] = ids
+        if not ids:
             raise Unsupported(
                 f"kinglet: score: expected a word of the vocabulary, found {word!r}, and the "
                 "model has no unknown word")
-        return found
+        return ids
 
     def _score(self, node: History | None, word: bytes) -> tuple[float, History, bool]:
         """log10 of the word after a history (None: a sentence's beginning), and what follows."""
         before = self._reader.start if node is None else node
         if word == b"<s>":
             return _IMPOSSIBLE, History(before, self._begin), False
-        id = self._id(word)
-        value = self._reader.log_probability(before, id) * LOG10_E
-        return value, History(before, id), word not in self
+        total = 0.0
+        ids = self._ids(word)
+        for id in ids:
+            total += self._reader.log_probability(before, id)
+            before = History(before, id)
+        return total * LOG10_E, before, self._unknown in ids
 
     @staticmethod
     def _words(sentence: str | bytes) -> list[bytes]:

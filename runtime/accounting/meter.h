@@ -27,6 +27,7 @@ struct Component {
   double useful_multiplications = 0;
   // The share of the component's weights that are not zero; 1 in a component without weights.
   double density = 1;
+  int bits = 32;  // of the wider operand of its multiplications; rules that do not weigh them: 32
 };
 
 // The number of non-zero entries of each tensor; 0 for a coded table, whose codebook has its

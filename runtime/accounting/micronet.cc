@@ -1,6 +1,8 @@
 #include "runtime/accounting/micronet.h"
 
 #include <algorithm>
+#include <bit>
+#include <map>
 #include <numeric>
 #include <string>
 #include <utility>
@@ -46,6 +48,41 @@ bool SumsSubVectors(const TensorView& table) {
   return table.coded() != nullptr && table.coded()->scheme.combine != Combine::kConcatenate;
 }
 
+// --- bits ---
+
+// Of a tensor's entries; of a coded table, of its codebook's.
+int BitsOf(std::span<const TensorView> tensors, TensorId id) {
+  return std::visit(
+      Overloaded{[](const DenseView& dense) { return dense.type == FloatType::kF16 ? 16 : 32; },
+                 [](const PackedView& packed) { return packed.bits; },
+                 [&](const CodedView& coded) { return BitsOf(tensors, coded.scheme.codebook); }},
+      tensors[id].values);
+}
+
+// Of codes from -n to n. MicroNet cuts the last bits of a step, which makes codes of b bits up to
+// 2^b / 2^24 larger than 2^(b - 1) - 1.
+int BitsOf(const ActivationQuantiser& quantiser) {
+  const auto largest = static_cast<uint64_t>(LargestCode(quantiser));
+  return 1 + static_cast<int>(std::bit_width(largest - largest / 128));
+}
+int BitsOf(const std::optional<ActivationQuantiser>& quantiser) {
+  return quantiser ? BitsOf(*quantiser) : kWordBits;
+}
+int BitsOf(const Plan& plan, BufferId id) { return BitsOf(plan.buffer(id).quantiser); }
+
+// Of what enters a product. The notebook quantises no projection of the hidden state and still
+// weighs its products like the others, so in fixed point it counts with the hidden state's bits.
+int BitsOf(const Plan& plan, BufferId x, TailInput input) {
+  const bool fixed_point = !plan.buffer(x).quantiser && input == TailInput::kFixedPoint15;
+  return BitsOf(plan, fixed_point ? plan.hidden : x);
+}
+
+// Of MicroNet's positions. The notebook never quantises them and counts them like what is, so as
+// floats they have the bits of the queries that they are multiplied with.
+int BitsOf(const Plan& plan, const WindowAttention& op, const SlotColumns& slots) {
+  return std::min(BitsOf(plan.weights, slots.columns), BitsOf(plan, op.qkv));
+}
+
 // --- one step each ---
 
 class StepRules {
@@ -73,7 +110,7 @@ class StepRules {
       }
       if (!op.bins[i].projection) continue;
       AddLinear(".projection." + std::to_string(i), *op.bins[i].projection, std::nullopt,
-                Frequency(i));
+                Frequency(i), BitsOf(plan_.weights, op.bins[i].table));
     }
     if (op.define) AddUnit(*op.define);
   }
@@ -93,14 +130,15 @@ class StepRules {
 
   // A token is charged for every product, whichever cluster its word is in.
   void operator()(const MatVec& op) const {
-    AddLinear("", op.weight, op.bias, 1);
+    AddLinear("", op.weight, op.bias, 1, BitsOf(plan_, op.x, op.input));
     if (op.relu) Add(".relu", Relu(Real(Rows(plan_.weights[op.weight].shape))));
   }
 
   // A linear layer with the codebook's weights, run once for each position that shares the pool.
   void operator()(const PartialProducts& op) const {
     const CodingScheme& scheme = plan_.weights[op.table].coded()->scheme;
-    AddLinear("", scheme.codebook, std::nullopt, SharesPoolOfParts(scheme) ? scheme.positions : 1);
+    AddLinear("", scheme.codebook, std::nullopt, SharesPoolOfParts(scheme) ? scheme.positions : 1,
+              BitsOf(plan_, op.x, op.input));
   }
   void operator()(const CodedSums& op) const {
     const TensorView& table = plan_.weights[op.table];
@@ -124,24 +162,29 @@ class StepRules {
   // translation, which is too short for that.
   void operator()(const WindowAttention& op) const {
     const double window = means_ == nullptr ? op.window : means_->targets_seen, heads = op.heads;
-    Add(".query_keys", Matmul(op.key_size, window * heads));
-    const auto add_positions = [&](double scored, double biases) {
+    const int bits = BitsOf(plan_, op.qkv);
+    Add(".query_keys", Matmul(op.key_size, window * heads), bits);
+    const auto add_positions = [&](double scored, double biases, int of_positions) {
       OperationTally products = Matmul(op.key_size, scored);
       products.additions += scored;  // the sum of both scores
       products.additions += biases;
-      Add(".query_positions", products);
+      Add(".query_positions", products, std::max(bits, of_positions));
       return scored;
     };
     // The notebook has MicroNet's positions only, and counts one product with the query and one
     // softmax for all heads together. Other positions count for each head.
-    const double scored = std::visit(
-        Overloaded{
-            [&](const std::monostate&) { return window * heads; },
-            [&](const SlotColumns&) { return add_positions(window, 0); },
-            [&](const RelativeRows&) { return add_positions(window * heads, window * heads); }},
-        op.positions);
+    const double scored =
+        std::visit(Overloaded{[&](const std::monostate&) { return window * heads; },
+                              [&](const SlotColumns& slots) {
+                                return add_positions(window, 0, BitsOf(plan_, op, slots));
+                              },
+                              [&](const RelativeRows&) {  // computed in floats
+                                return add_positions(window * heads, window * heads, kWordBits);
+                              }},
+                   op.positions);
     Add(".softmax", Softmax(window) * (scored / window));
-    Add(".values", Matmul(window, heads * op.value_size));
+    Add(".values", Matmul(window, heads * op.value_size),
+        std::max(bits, BitsOf(op.weights_quantiser)));
   }
   // Sums, as in the residual; making the positions is free.
   void operator()(const AddPositionRow& op) const {
@@ -160,7 +203,7 @@ class StepRules {
   // counts as full.
   void operator()(const CacheAppend&) const {}
   void operator()(const CacheWeights& op) const {
-    Add("", Matmul(Real(plan_.buffer(op.hidden).count), op.capacity));
+    Add("", Matmul(Real(plan_.buffer(op.hidden).count), op.capacity), BitsOf(plan_, op.hidden));
     Add(".softmax", Softmax(op.capacity));
   }
 
@@ -183,13 +226,17 @@ class StepRules {
   void operator()(const Join&) const {}
   void operator()(const SourceAttention& op) const {
     const double seen = encodes_ ? means_->sources_of_source : means_->sources_seen;
-    Add(".query_keys", Matmul(op.key_size, seen * op.heads));
+    // The query and what it is compared with are reals or codes together.
+    const int bits = std::max(BitsOf(plan_, op.query), BitsOf(plan_, op.memory));
+    Add(".query_keys", Matmul(op.key_size, seen * op.heads),
+        op.score == SourceScore::kAdditive ? kWordBits : bits);
     if (op.score == SourceScore::kAdditive) {
       const double functions = seen * op.heads * op.key_size;
       Add(".tanh", {0, functions, functions});
     }
     Add(".softmax", Softmax(seen) * op.heads);
-    Add(".values", Matmul(seen, double{1} * op.heads * op.value_size));
+    Add(".values", Matmul(seen, double{1} * op.heads * op.value_size),
+        std::max(BitsOf(plan_, op.memory), BitsOf(op.weights_quantiser)));
   }
 
  private:
@@ -199,8 +246,9 @@ class StepRules {
     const uint64_t tokens = std::accumulate(bin_counts_.begin(), bin_counts_.end(), uint64_t{0});
     return Real(bin_counts_[bin]) / Real(tokens);
   }
-  void Add(const std::string& part, const OperationTally& tally) const {
-    components_.push_back({name_ + part, tally, tally.multiplications, 1});
+  // `bits`: of the wider operand of the multiplications; 32: of floats.
+  void Add(const std::string& part, const OperationTally& tally, int bits = kWordBits) const {
+    components_.push_back({name_ + part, tally, tally.multiplications, 1, bits});
   }
   void AddGates(BufferId hidden, double products, double sums, double functions) const {
     const double units = Real(plan_.buffer(hidden).count);
@@ -215,7 +263,7 @@ class StepRules {
       const std::string part = ".unit." + std::to_string(i);
       const double out = Real(layer.out), groups = Real(layer.groups);
       const bool shared = layer.weights == DefineLayer::Weights::kShared;
-      AddLinear(part, tensors.weight, std::nullopt, shared ? groups : 1);
+      AddLinear(part, tensors.weight, std::nullopt, shared ? groups : 1, kWordBits);
       if (tensors.bias) {
         const bool repeated = layer.bias == DefineLayer::Bias::kShared;
         const double used = Real(nonzeros_[*tensors.bias]) * (repeated ? groups : 1);
@@ -228,13 +276,15 @@ class StepRules {
       if (layer.residual != DefineLayer::Residual::kNone) Add(part + ".residual", Residual(out));
     }
   }
+  // `bits`: of the input.
   void AddLinear(const std::string& part, WeightId weight, std::optional<WeightId> bias,
-                 double frequency) const {
+                 double frequency, int bits) const {
     const Shape& shape = plan_.weights[weight].shape;
     const double used = Real(nonzeros_[weight]);
     const OperationTally tally =
         LinearLayer(Real(Cols(shape)), used, bias ? Real(nonzeros_[*bias]) : 0) * frequency;
-    components_.push_back({name_ + part, tally, tally.multiplications, used / Real(Count(shape))});
+    components_.push_back({name_ + part, tally, tally.multiplications, used / Real(Count(shape)),
+                           std::max(bits, BitsOf(plan_.weights, weight))});
   }
 
   const Plan& plan_;
@@ -247,13 +297,21 @@ class StepRules {
 
 // --- storage ---
 
-// Marks the tensors that a step keeps, and counts its quantisers. Marked, not added up, so that a
-// table that two steps share counts once.
+// A quantiser takes a 32-bit word for max_abs and, for its step, a word without its bits that are
+// always zero.
+double QuantiserWords(int bits) { return 1.0 + static_cast<double>(kWordBits - bits) / kWordBits; }
+
+// The bits of each tensor that a step keeps, and the words of the quantisers. Noted, not added up,
+// so that a table that two steps share counts once.
+struct ChargedStorage {
+  std::vector<int> bits;  // by tensor; 0: free
+  double quantiser_words = 0;
+};
+
 class StorageRules {
  public:
-  StorageRules(std::span<const TensorView> tensors, std::vector<bool>& charged,
-               uint64_t& quantisers)
-      : tensors_(tensors), charged_(charged), quantisers_(quantisers) {}
+  StorageRules(const Plan& plan, ChargedStorage& charged)
+      : plan_(plan), tensors_(plan.weights), charged_(charged) {}
 
   void operator()(const CacheAppend&) const {}
   void operator()(const EmbedRow& op) const {
@@ -279,7 +337,7 @@ class StorageRules {
   void operator()(const CodedSums& op) const {
     if (op.bias) Charge(*op.bias);
   }
-  void operator()(const Quantise&) const { ++quantisers_; }
+  void operator()(const Quantise& op) const { ChargeQuantiser(BitsOf(plan_, op.codes)); }
   void operator()(const kinglet::Add&) const {}
   void operator()(const AddScalar&) const {}
   // A table that a formula could compute is free.
@@ -290,7 +348,9 @@ class StorageRules {
   void operator()(const AddQueryBias& op) const { Charge(op.bias); }
   void operator()(const WindowAttention& op) const {
     std::visit(Overloaded{[](const std::monostate&) {},
-                          [&](const SlotColumns& slots) { Charge(slots.columns); },
+                          [&](const SlotColumns& slots) {
+                            charged_.bits[slots.columns] = BitsOf(plan_, op, slots);
+                          },
                           [&](const RelativeRows& relative) {  // a formula gives the frequencies
                             Charge(relative.projection);
                             Charge(relative.content_bias);
@@ -298,7 +358,7 @@ class StorageRules {
                           }},
                op.positions);
     if (op.start_row) Charge(*op.start_row);
-    if (op.weights_quantiser) ++quantisers_;
+    if (op.weights_quantiser) ChargeQuantiser(BitsOf(*op.weights_quantiser));
   }
   void operator()(const LogSumExp&) const {}
   // theta and lambda are constants of the configuration, which are free.
@@ -318,48 +378,37 @@ class StorageRules {
   void operator()(const Join&) const {}
   void operator()(const SourceAttention& op) const {
     if (op.score_weight) Charge(*op.score_weight);
-    if (op.weights_quantiser) ++quantisers_;
+    if (op.weights_quantiser) ChargeQuantiser(BitsOf(*op.weights_quantiser));
   }
 
  private:
   void Charge(TensorId id) const {
-    charged_[id] = true;
-    if (const CodedView* coded = tensors_[id].coded()) charged_[coded->scheme.codebook] = true;
+    charged_.bits[id] = BitsOf(tensors_, id);
+    if (const CodedView* coded = tensors_[id].coded()) Charge(coded->scheme.codebook);
   }
+  void ChargeQuantiser(int bits) const { charged_.quantiser_words += QuantiserWords(bits); }
 
+  const Plan& plan_;
   std::span<const TensorView> tensors_;
-  std::vector<bool>& charged_;
-  uint64_t& quantisers_;
+  ChargedStorage& charged_;
 };
-
-// A quantiser takes a 32-bit word for max_abs and, for its step, a word without its bits that are
-// always zero.
-double QuantiserWords(int bits) { return 1.0 + static_cast<double>(kWordBits - bits) / kWordBits; }
 
 // The notebook has no codes; a code counts with its bits.
 double CodeWords(const Shape& shape, const CodingScheme& scheme) {
   return Real(Rows(shape) * scheme.positions) * scheme.CodeBits() / kWordBits;
 }
 
-// The bits of the model: those of its quantised tensors, or 32. The notebook has one number for all
-// tensors, and counts the positions with it too, although they are not quantised.
-Result<int> BitsOf(const Plan& plan, const std::vector<bool>& charged) {
-  int bits = kWordBits;
-  for (size_t i = 0; i < charged.size(); ++i) {
-    if (!charged[i]) continue;
-    const int bits_of_tensor = std::visit(
-        Overloaded{[]<OneOf<DenseView, CodedView> View>(const View&) { return kWordBits; },
-                   [](const PackedView& packed) { return packed.bits; }},
-        plan.weights[i].values);
-    if (bits_of_tensor == kWordBits) continue;
-    if (bits != kWordBits && bits_of_tensor != bits) {
-      return Status::Refusal(KINGLET_UNSUPPORTED, "rules micronet-2019", plan.weights[i].name,
-                             "as many bits as the tensors before it, " + std::to_string(bits),
-                             std::to_string(bits_of_tensor));
-    }
-    bits = bits_of_tensor;
+MicronetOperations SumOf(const std::vector<Component>& components) {
+  MicronetOperations sum;
+  std::map<int, double> by_bits;
+  for (const Component& component : components) {
+    sum += component.operations;
+    by_bits[component.bits] += component.operations.multiplications;
   }
-  return bits;
+  for (const auto& [bits, multiplications] : by_bits) {
+    sum.weighted_multiplications += multiplications * bits / kWordBits;
+  }
+  return sum;
 }
 
 Status CheckBinCounts(const Plan& plan, std::span<const uint64_t> bin_counts) {
@@ -379,14 +428,8 @@ Status CheckBinCounts(const Plan& plan, std::span<const uint64_t> bin_counts) {
 
 }  // namespace
 
-double MicronetCount::Weighted(double multiplications) const {
-  return multiplications * bits / kWordBits;
-}
-double MicronetCount::Total(const OperationTally& tally) const {
-  return Weighted(tally.multiplications) + tally.additions + tally.others;
-}
 double MicronetCount::Score() const {
-  return storage.TotalSize() / kBaselineParameters + TotalOperations() / kBaselineOperations;
+  return storage.TotalSize() / kBaselineParameters + operations.Total() / kBaselineOperations;
 }
 
 bool NeedsBinCounts(const Plan& plan) {
@@ -419,12 +462,12 @@ Result<MicronetCount> CountMicronet2019(const Plan& plan, std::span<const uint64
                                         const TranslationMeans* means) {
   KINGLET_RETURN_IF_ERROR(CheckBinCounts(plan, bin_counts));
   MicronetCount count;
-  std::vector<bool> charged(plan.weights.size());
-  uint64_t quantisers = 0;
+  ChargedStorage charged;
+  charged.bits.resize(plan.weights.size());
   for (size_t i = 0; i < plan.steps.size(); ++i) {
     const Step& step = plan.steps[i];
     const bool encodes = IsOfEncoder(plan, i);
-    std::visit(StorageRules(plan.weights, charged, quantisers), step.op);
+    std::visit(StorageRules(plan, charged), step.op);
     std::visit(StepRules(plan, nonzeros, encodes ? means->source_bin_counts : bin_counts, means,
                          encodes, step.name, encodes ? count.encoder : count.components),
                step.op);
@@ -433,25 +476,28 @@ Result<MicronetCount> CountMicronet2019(const Plan& plan, std::span<const uint64
   if (!plan.cache && !plan.encoder) {
     count.components.push_back({"cache.weights.softmax", Softmax(0), 0, 1});
   }
-  for (const Component& component : count.components) count.operations += component.operations;
-  for (const Component& component : count.encoder) {
-    count.encoder_operations += component.operations;
-  }
+  count.operations = SumOf(count.components);
+  count.encoder_operations = SumOf(count.encoder);
 
-  KINGLET_ASSIGN_OR_RETURN(count.bits, BitsOf(plan, charged));
   MicronetStorage& storage = count.storage;
-  for (size_t i = 0; i < charged.size(); ++i) {
-    if (!charged[i]) continue;
+  std::map<int, uint64_t> by_bits;
+  for (size_t i = 0; i < charged.bits.size(); ++i) {
+    const int bits = charged.bits[i];
+    if (bits == 0) continue;
     if (const CodedView* coded = plan.weights[i].coded()) {
       if (!coded->seed) storage.codes += CodeWords(plan.weights[i].shape, coded->scheme);
       continue;
     }
     storage.nonzero += nonzeros[i];
     storage.total += Count(plan.weights[i].shape);
+    by_bits[bits] += nonzeros[i];
   }
-  storage.size = Real(storage.nonzero) * count.bits / kWordBits;  // row scales are free
-  storage.mask = Real(storage.total) / kWordBits;                 // dense tensors count a mask too
-  storage.quantisation = Real(quantisers) * QuantiserWords(count.bits);
+  for (const auto& [bits, entries] : by_bits) {
+    storage.size += Real(entries) * bits / kWordBits;  // row scales are free
+    count.bits.push_back(bits);
+  }
+  storage.mask = Real(storage.total) / kWordBits;  // dense tensors count a mask too
+  storage.quantisation = charged.quantiser_words;
   return count;
 }
 

@@ -1,6 +1,8 @@
 // The rules by which MicroNet's entry to the 2019 MicroNet challenge was counted: those of
 // micronet_evaluate.ipynb in mit-han-lab/neurips-micronet (commit a85bd0e; "the notebook" below),
-// with everything that it leaves out. A pure function of a plan, the non-zero entries of its
+// with everything that it leaves out. Where the widths of numbers differ, as they never do in the
+// notebook, the challenge's own rules decide: a parameter counts with its bits, a multiplication
+// with those of its wider operand. A pure function of a plan, the non-zero entries of its
 // tensors and the frequencies of its bins. docs/ACCOUNTING.md compares every rule with what really
 // runs.
 #ifndef KINGLET_RUNTIME_ACCOUNTING_MICRONET_H_
@@ -27,18 +29,19 @@ struct MicronetStorage {
   double TotalSize() const { return size + mask + quantisation + codes; }
 };
 
+struct MicronetOperations : OperationTally {
+  double weighted_multiplications = 0;  // each counts bits / 32
+  // Additions and others count 1 each.
+  double Total() const { return weighted_multiplications + additions + others; }
+};
+
 struct MicronetCount {
-  int bits = 32;  // of parameters and of the operands of multiplications
+  std::vector<int> bits;  // of parameters, each width once, ascending
   MicronetStorage storage;
-  std::vector<Component> components;  // in the plan's order, without the encoder's
-  OperationTally operations;          // their sum
-  std::vector<Component> encoder;     // for a source token; empty without an encoder
-  OperationTally encoder_operations;  // their sum
-  // Multiplications count bits / 32 each, additions and others 1.
-  double Weighted(double multiplications) const;
-  double Total(const OperationTally& tally) const;
-  double WeightedMultiplications() const { return Weighted(operations.multiplications); }
-  double TotalOperations() const { return Total(operations); }
+  std::vector<Component> components;      // in the plan's order, without the encoder's
+  MicronetOperations operations;          // their sum
+  std::vector<Component> encoder;         // for a source token; empty without an encoder
+  MicronetOperations encoder_operations;  // their sum
   // The challenge's score of a language model: size and operations relative to its baseline.
   double Score() const;
 };
@@ -59,8 +62,7 @@ bool NeedsBinCounts(const Plan& plan);
 
 // `nonzeros`: CountNonzeros(plan.weights). `bin_counts`: how many tokens are in each bin; may be
 // empty unless NeedsBinCounts. Errors: KINGLET_INVALID_ARGUMENT for counts that do not match the
-// bins; KINGLET_UNSUPPORTED for tensors of different bits, for which there is no rule. REQUIRES:
-// `means` is null iff the plan has no encoder.
+// bins. REQUIRES: `means` is null iff the plan has no encoder.
 Result<MicronetCount> CountMicronet2019(const Plan& plan, std::span<const uint64_t> nonzeros,
                                         std::span<const uint64_t> bin_counts,
                                         const TranslationMeans* means = nullptr);

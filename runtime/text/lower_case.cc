@@ -25,11 +25,18 @@ uint32_t LowerCase(uint32_t code) {
   return code;
 }
 
-NormalisedText LowerCase(std::string_view text) {
+NormalisedText LowerCase(std::string_view text, const Marks& marks) {
   NormalisedText out;
   out.text.reserve(text.size());
   out.origins.reserve(text.size() + 1);
   for (size_t at = 0; at < text.size();) {
+    if (const size_t mark = marks.LengthAt(text.substr(at))) {
+      for (const size_t end = at + mark; at < end; ++at) {
+        out.text += text[at];
+        out.origins.push_back(static_cast<uint32_t>(at));
+      }
+      continue;
+    }
     const size_t length = CharacterLength(text.substr(at));
     if (length == 0) {
       out.text += text[at];

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "runtime/text/marks.h"
 #include "runtime/text/normaliser.h"
 
 namespace kinglet {
@@ -12,8 +13,9 @@ namespace kinglet {
 // The character itself where it has no lower-case form of one character.
 uint32_t LowerCase(uint32_t code);
 
-// Any bytes; those that belong to no character stay. REQUIRES: fewer than kMaxTextBytes.
-NormalisedText LowerCase(std::string_view text);
+// Any bytes; those that belong to no character stay, and so do marks. REQUIRES: fewer than
+// kMaxTextBytes.
+NormalisedText LowerCase(std::string_view text, const Marks& marks = {});
 
 }  // namespace kinglet
 

@@ -10,7 +10,9 @@ namespace kinglet {
 Result<std::shared_ptr<const ModelText>> ModelText::Create(const TextTables& tables,
                                                            const Vocabulary& vocabulary) {
   std::shared_ptr<ModelText> text(new ModelText);
-  KINGLET_ASSIGN_OR_RETURN(text->tokenizer_, Tokenizer::Create(tables));
+  Marks marks;
+  for (uint32_t id = 0; id < vocabulary.size(); ++id) marks.Add(vocabulary.Word(id));
+  KINGLET_ASSIGN_OR_RETURN(text->tokenizer_, Tokenizer::Create(tables, std::move(marks)));
   text->vocabulary_ = &vocabulary;
   const Tokenizer& tokenizer = *text->tokenizer_;
   if (tokenizer.size() > 0) text->piece_of_word_.resize(vocabulary.size());

@@ -8,7 +8,8 @@
 
 namespace kinglet {
 
-Tokenizer::Tokenizer(TextTables tables) : lower_case_(tables.lower_case) {
+Tokenizer::Tokenizer(TextTables tables, Marks marks)
+    : lower_case_(tables.lower_case), marks_(std::move(marks)) {
   std::visit(Overloaded{[this](SentencePieceTables& pieces) {
                           sentence_pieces_ = std::make_unique<SentencePieces>(std::move(pieces));
                         },
@@ -20,24 +21,25 @@ Tokenizer::Tokenizer(TextTables tables) : lower_case_(tables.lower_case) {
                         },
                         [this](WordRule& rule) { rule_ = rule; }},
              tables.cutting);
+  for (uint32_t id = 0; id < size(); ++id) marks_.Add(Piece(id));
 }
 
-Result<std::shared_ptr<const Tokenizer>> Tokenizer::Create(TextTables tables) {
+Result<std::shared_ptr<const Tokenizer>> Tokenizer::Create(TextTables tables, Marks marks) {
   KINGLET_RETURN_IF_ERROR(CheckTextTables(KINGLET_INVALID_ARGUMENT, tables));
-  return std::shared_ptr<const Tokenizer>(new Tokenizer(std::move(tables)));
+  return std::shared_ptr<const Tokenizer>(new Tokenizer(std::move(tables), std::move(marks)));
 }
 
 Result<Cut> Tokenizer::EncodePlain(std::string_view text) const {
   if (sentence_pieces_) return sentence_pieces_->Encode(text);
   if (word_merges_) return word_merges_->Encode(text);
   if (word_pieces_) return word_pieces_->Encode(text);
-  return CutByRule(rule_.rule, text);
+  return CutByRule(rule_.rule, text, marks_);
 }
 
 Result<Cut> Tokenizer::Encode(std::string_view text) const {
   if (!lower_case_) return EncodePlain(text);
   if (text.size() >= kMaxTextBytes) return RefuseLongText(text.size());
-  const NormalisedText lower = LowerCase(text);
+  const NormalisedText lower = LowerCase(text, marks_);
   KINGLET_ASSIGN_OR_RETURN(Cut cut, EncodePlain(lower.text));
   for (Cut::Token& token : cut.tokens) {
     token.begin = lower.origins[token.begin];
@@ -59,6 +61,12 @@ std::string_view Tokenizer::Piece(uint32_t id) const {
 std::optional<uint32_t> Tokenizer::unknown_piece() const {
   if (sentence_pieces_) return sentence_pieces_->unknown();
   return word_pieces_ ? std::optional(word_pieces_->unknown()) : std::nullopt;
+}
+
+bool Tokenizer::WritesTogether(std::string_view piece) const {
+  const bool wikitext = !sentence_pieces_ && !word_merges_ && !word_pieces_ &&
+                        rule_.rule == WordRule::Rule::kWikiText;
+  return wikitext && IsCutFromWord(piece);
 }
 
 Spelling Tokenizer::Spell(uint32_t id) const {

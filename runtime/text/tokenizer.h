@@ -10,6 +10,7 @@
 #include "format/text_tables.h"
 #include "kinglet/status.h"
 #include "runtime/text/cut.h"
+#include "runtime/text/marks.h"
 #include "runtime/text/sentence_pieces.h"
 #include "runtime/text/spelling.h"
 #include "runtime/text/word_merges.h"
@@ -21,10 +22,12 @@ namespace kinglet {
 // Immutable; may be shared by threads.
 class Tokenizer {
  public:
-  // Errors: those of CheckTextTables, KINGLET_INVALID_ARGUMENT.
-  static Result<std::shared_ptr<const Tokenizer>> Create(TextTables tables);
+  // `marks`: of the vocabulary that the tokens are looked up in; those among the tables' pieces are
+  // known. Errors: those of CheckTextTables, KINGLET_INVALID_ARGUMENT.
+  static Result<std::shared_ptr<const Tokenizer>> Create(TextTables tables, Marks marks = {});
 
-  // Takes any bytes. Ranges are those of `text`, also where it was lower-cased first. Errors:
+  // Takes any bytes. Ranges are those of `text`, also where it was lower-cased first. Marks keep
+  // their case, and word rules do not cut them. Errors:
   // KINGLET_INVALID_ARGUMENT for a text that is too long.
   Result<Cut> Encode(std::string_view text) const;
 
@@ -39,6 +42,14 @@ class Tokenizer {
     return sentence_pieces_ || word_merges_ || word_pieces_ ||
            rule_.rule == WordRule::Rule::kCharacters;
   }
+  // Whether tokens are what stands between white space.
+  bool cuts_at_spaces() const {
+    return !sentence_pieces_ && !word_merges_ && !word_pieces_ &&
+           rule_.rule == WordRule::Rule::kSpaces;
+  }
+  // Whether a piece is written without a space behind the one before, although a text that was cut
+  // has one there: the 't of can't.
+  bool WritesTogether(std::string_view piece) const;
   // SentencePieces::drops_first_space and drops_first_spaces; false for other tokenizers.
   bool drops_first_space() const {
     return sentence_pieces_ && sentence_pieces_->drops_first_space();
@@ -54,7 +65,7 @@ class Tokenizer {
 
  private:
   friend class TextDecoder;
-  explicit Tokenizer(TextTables tables);
+  Tokenizer(TextTables tables, Marks marks);
   Result<Cut> EncodePlain(std::string_view text) const;
 
   bool lower_case_;
@@ -62,6 +73,7 @@ class Tokenizer {
   std::unique_ptr<const WordMerges> word_merges_;
   std::unique_ptr<const WordPieces> word_pieces_;
   WordRule rule_;
+  Marks marks_;
 };
 
 // Joins tokens to text, one after the other: what Add returns may be printed at once, and never

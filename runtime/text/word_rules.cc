@@ -37,6 +37,20 @@ constexpr std::string_view kClosing = "\".,;:!?)]}";
 // What shows, where it stands alone, that a line may have been cut before.
 constexpr std::array<std::string_view, 13> kSigns = {",", ".", "(",   ")",   "\"",  "=",    ";",
                                                      ":", "'", "@-@", "@,@", "@.@", "<unk>"};
+// Signs as Moses' tokenizer escapes them, from its first versions on.
+struct Entity {
+  std::string_view spelling;
+  char sign;
+};
+constexpr std::array<Entity, 9> kEntities = {{{"&amp;", '&'},
+                                              {"&apos;", '\''},
+                                              {"&quot;", '"'},
+                                              {"&lt;", '<'},
+                                              {"&gt;", '>'},
+                                              {"&#91;", '['},
+                                              {"&#93;", ']'},
+                                              {"&#124;", '|'},
+                                              {"&bar;", '|'}}};
 // Words that keep their full stop but at a line's end.
 constexpr std::array<std::string_view, 36> kAbbreviations = {
     "Mr", "Mrs", "Ms",  "Dr",  "Prof", "St",   "Sr",  "Jr",  "Rev", "Gen",  "Col", "Capt",
@@ -74,11 +88,12 @@ std::vector<Word> SplitAtSpaces(std::string_view text) {
   return words;
 }
 
-// A character of a word, or a byte that belongs to none.
+// A character of a word, an entity, a mark, or a byte that belongs to no character.
 struct Unit {
   enum class Kind : uint8_t { kLetter, kDigit, kAlone, kOther };
   size_t begin, end;
   Kind kind;
+  char first;  // of its bytes; of an entity the sign
 };
 
 Unit::Kind KindOf(std::string_view character) {
@@ -94,9 +109,32 @@ Unit::Kind KindOf(std::string_view character) {
   return alone ? Unit::Kind::kAlone : Unit::Kind::kLetter;
 }
 
+// The unit that a text begins with.
+Unit UnitAt(std::string_view text, const Marks& marks) {
+  if (const size_t length = marks.LengthAt(text)) {
+    return {0, length, Unit::Kind::kLetter, text[0]};
+  }
+  if (text[0] == '&') {
+    for (const Entity& entity : kEntities) {
+      if (!text.starts_with(entity.spelling)) continue;
+      const char& sign = entity.sign;
+      return {0, entity.spelling.size(), KindOf({&sign, 1}), sign};
+    }
+  }
+  const size_t length = UnitLength(text);
+  return {0, length, KindOf(text.substr(0, length)), text[0]};
+}
+
+// Whether a word is what Moses puts in the place of a sign inside a word: @-@, @,@, @/@.
+bool IsJoiner(std::string_view word) {
+  return word.size() > 2 && word.front() == '@' && word.back() == '@' &&
+         UnitLength(word.substr(1)) == word.size() - 2;
+}
+
 class WikiTextCutter {
  public:
-  WikiTextCutter(std::string_view text, Cut& cut) : text_(text), cut_(cut) {}
+  WikiTextCutter(std::string_view text, const Marks& marks, Cut& cut)
+      : text_(text), marks_(marks), cut_(cut) {}
 
   void CutText() {
     const std::vector<Word> words = SplitAtSpaces(text_);
@@ -105,7 +143,7 @@ class WikiTextCutter {
     while (!already && quotes_end > 0 && !ClosesQuotation(words[quotes_end - 1])) quotes_end -= 1;
     for (size_t i = 0; i < words.size(); ++i) {
       const Word& word = words[i];
-      if (already) {
+      if (already || IsJoiner(text_.substr(word.begin, word.end - word.begin))) {
         Put(word.begin, word.end);
       } else {
         may_open_ = i == 0 || i < quotes_end;
@@ -119,11 +157,13 @@ class WikiTextCutter {
   bool WasCut(const std::vector<Word>& words) {
     bool sign = false;
     for (const Word& word : words) {
-      if (Contains(kSigns, text_.substr(word.begin, word.end - word.begin))) {
+      const std::string_view text = text_.substr(word.begin, word.end - word.begin);
+      ReadUnits(word);
+      const bool escaped = units_.size() == 1 && Contains(kSigns, std::string(1, First(0)));
+      if (escaped || IsJoiner(text) || Contains(kSigns, text)) {
         sign = true;
         continue;
       }
-      ReadUnits(word);
       for (size_t i = 0; units_.size() > 1 && i < units_.size(); ++i) {
         if (IsKind(i, Unit::Kind::kAlone) && !JoinsDigits(i)) return false;
       }
@@ -135,9 +175,10 @@ class WikiTextCutter {
     units_.clear();
     end_ = word.end;
     for (size_t at = word.begin; at < word.end;) {
-      const size_t end = at + UnitLength(text_.substr(at, word.end - at));
-      units_.push_back({at, end, KindOf(text_.substr(at, end - at))});
-      at = end;
+      Unit unit = UnitAt(text_.substr(at, word.end - at), marks_);
+      unit.begin += at;
+      at = unit.end += at;
+      units_.push_back(unit);
     }
   }
 
@@ -154,14 +195,16 @@ class WikiTextCutter {
   }
 
   // Whether a word ends with an apostrophe, but for marks behind it.
-  bool ClosesQuotation(const Word& word) const {
-    const size_t last = text_.substr(word.begin, word.end - word.begin).find_last_not_of(kClosing);
-    return last != std::string_view::npos && text_[word.begin + last] == '\'';
+  bool ClosesQuotation(const Word& word) {
+    ReadUnits(word);
+    size_t last = units_.size();
+    while (last > 0 && kClosing.find(First(last - 1)) != kClosing.npos) last -= 1;
+    return last > 0 && First(last - 1) == '\'';
   }
 
   // The first byte of a unit of the word; where the word ends, its end.
   size_t Place(size_t unit) const { return unit < units_.size() ? units_[unit].begin : end_; }
-  char First(size_t unit) const { return text_[units_[unit].begin]; }
+  char First(size_t unit) const { return units_[unit].first; }
   bool IsWordUnit(size_t unit) const {
     return units_[unit].kind == Unit::Kind::kLetter || units_[unit].kind == Unit::Kind::kDigit;
   }
@@ -247,6 +290,7 @@ class WikiTextCutter {
   }
 
   std::string_view text_;
+  const Marks& marks_;
   Cut& cut_;
   std::vector<Unit> units_;  // of the current word, which ends before end_
   size_t end_ = 0;
@@ -255,7 +299,7 @@ class WikiTextCutter {
 
 }  // namespace
 
-Result<Cut> CutByRule(WordRule::Rule rule, std::string_view text) {
+Result<Cut> CutByRule(WordRule::Rule rule, std::string_view text, const Marks& marks) {
   if (text.size() >= kMaxTextBytes) return RefuseLongText(text.size());
   Cut cut;
   const auto put = [&](size_t begin, size_t end) {
@@ -267,7 +311,7 @@ Result<Cut> CutByRule(WordRule::Rule rule, std::string_view text) {
       for (const Word& word : SplitAtSpaces(text)) put(word.begin, word.end);
       break;
     case WordRule::Rule::kWikiText:
-      WikiTextCutter(text, cut).CutText();
+      WikiTextCutter(text, marks, cut).CutText();
       break;
     case WordRule::Rule::kCharacters:
       for (size_t at = 0; at < text.size();) {
@@ -278,6 +322,13 @@ Result<Cut> CutByRule(WordRule::Rule rule, std::string_view text) {
       break;
   }
   return cut;
+}
+
+bool IsCutFromWord(std::string_view word) {
+  if (word.empty()) return false;
+  const Unit first = UnitAt(word, {});
+  return first.first == '\'' && first.end < word.size() &&
+         UnitAt(word.substr(first.end), {}).kind == Unit::Kind::kLetter;
 }
 
 }  // namespace kinglet

@@ -8,6 +8,7 @@
 #include "format/text_tables.h"
 #include "kinglet/status.h"
 #include "runtime/text/cut.h"
+#include "runtime/text/marks.h"
 
 namespace kinglet {
 
@@ -18,9 +19,13 @@ namespace kinglet {
 // is cut off as WikiText and other texts of the Moses tokenizer have it: `a well-known 1,000.5 "x"`
 // becomes `a well @-@ known 1 @,@ 000 @.@ 5 " x "`, and `can't` `can 't`. A line in which
 // punctuation stands alone already was cut before and is only split at spaces, so that cutting a
-// cut text changes nothing.
+// cut text changes nothing. Moses writes some signs as entities (&apos; &quot; &#91; ..): these are
+// cut like what they stand for, and keep their spelling. A mark is cut like a word of letters.
 // Errors: KINGLET_INVALID_ARGUMENT for a text that is too long.
-Result<Cut> CutByRule(WordRule::Rule rule, std::string_view text);
+Result<Cut> CutByRule(WordRule::Rule rule, std::string_view text, const Marks& marks = {});
+
+// Whether kWikiText makes the word only by cutting it from the one before: 't, 's, 'Brien.
+bool IsCutFromWord(std::string_view word);
 
 }  // namespace kinglet
 

@@ -221,12 +221,7 @@ bool Same(const std::vector<double>& a, const std::vector<double>& b) {
 TEST(Conformance, OperationsNameAllTheirOperands) {
   for (const auto& [op_case, layout, run] : AllExpected()) {
     Named named;
-    VisitOperands(op_case.plan.steps[0].op, named);
-    for (WeightId id = 0; id < op_case.plan.weights.size(); ++id) {
-      if (const CodedView* coded = op_case.plan.weights[id].coded()) {
-        named.weights.insert(coded->scheme.codebook);
-      }
-    }
+    VisitOperands(op_case.plan, op_case.plan.steps[0].op, named);
     EXPECT_EQ(named.weights.size(), op_case.plan.weights.size()) << op_case.name;
     OpRun before(op_case, sizeof(float));
     before.Run(Kernel{});

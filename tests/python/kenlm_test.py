@@ -16,6 +16,7 @@ import sys
 import tempfile
 import warnings
 
+import kinglet
 from kinglet import kenlm as ours
 from support import demo, refused
 
@@ -115,9 +116,22 @@ def behaviour(k, path):
     models(k, m, path)
 
 
+def cuts(m, path):
+    """A word that the model's tokenizer makes several of is their product, and known."""
+    model = kinglet.Model(path)
+    pieces = [model.vocabulary[id] for id in model.tokenize("didn't")]
+    assert len(pieces) == 2 and "didn't" not in model.vocabulary and "didn't" in m
+    one, two = list(m.full_scores("he didn't", eos=False)), list(
+        m.full_scores(" ".join(["he", *pieces]), eos=False))
+    assert near(one[1][0], two[1][0] + two[2][0]) and one[1][2] is False
+    assert m.score("he didn't go") == m.score(" ".join(["he", *pieces, "go"]))
+    assert "kinglet's" not in m
+
+
 def only_ours(path):
     """What a network cannot mean, and that its memory goes where hosts lead it."""
     m = ours.Model(path)
+    cuts(m, path)
     assert m.order == 127
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")

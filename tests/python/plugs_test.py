@@ -88,6 +88,14 @@ def words(model, folder):
     assert model.vocabulary.unknown in found.ids("kinglet")
     assert found.begins("succ") and found.begins("film") and not found.begins("filmzq")
     assert not found.knows("<unk>") and not found.begins("<eos")
+    cut = model.tokenize("didn't")  # the bundled model's tokenizer makes two words of it
+    assert len(cut) == 2 and model.vocabulary.unknown not in cut
+    assert found.ids("didn't") == tuple(cut) and found.knows("didn't")
+    assert found.knows("well-known") and not found.knows("kinglet's")
+    for part in ("didn", "didn'", "didn't", "well-", "well-kno"):
+        assert found.begins(part), part
+    for part in ("kinglet'", "didn'zq", "wellq-"):
+        assert not found.begins(part), part
     few = Words(model, ["film", "kinglet"])
     assert few.knows("film") and not few.knows("was") and not few.knows("kinglet")
     assert few.begins("kin") and not few.begins("wa")

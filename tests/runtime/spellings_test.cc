@@ -44,5 +44,15 @@ TEST(Spellings, PiecesJoinAsTheTokenizerSays) {
   EXPECT_EQ(merges.Of("ab", Before::kJoined).parts.size(), 2u);
 }
 
+// The tokenizer cuts "didn't" into didn and 't.
+TEST(Spellings, WhatAWordRuleCutsOffIsWrittenTogether) {
+  const Spellings words = SpellingsOf({"didn", "'t", "'", "@-@"},
+                                      TextTables{false, WordRule{WordRule::Rule::kWikiText}});
+  EXPECT_EQ(words.Text(1, Before::kWord), "'t");
+  EXPECT_EQ(words.Text(2, Before::kWord), " '");
+  EXPECT_EQ(words.Text(3, Before::kWord), "-");
+  EXPECT_EQ(words.Of("'", Before::kWord).whole, std::vector<uint32_t>{1});
+}
+
 }  // namespace
 }  // namespace kinglet::spellings_test

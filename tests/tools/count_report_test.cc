@@ -116,8 +116,9 @@ TEST(CountReport, MicronetJsonHasTheContractsKeys) {
   EXPECT_EQ(json["params"]["total_size"].get<double>(), counts.micronet.storage.TotalSize());
   // Values are exact, not rounded to a float's digits.
   EXPECT_EQ(json["ops"]["muls"].get<double>(), counts.micronet.operations.multiplications);
-  EXPECT_EQ(json["ops"]["muls_weighted"].get<double>(), counts.micronet.WeightedMultiplications());
-  EXPECT_EQ(json["ops"]["total"].get<double>(), counts.micronet.TotalOperations());
+  EXPECT_EQ(json["ops"]["muls_weighted"].get<double>(),
+            counts.micronet.operations.weighted_multiplications);
+  EXPECT_EQ(json["ops"]["total"].get<double>(), counts.micronet.operations.Total());
   EXPECT_EQ(json["score"].get<double>(), counts.micronet.Score());
   ASSERT_EQ(json["components"].size(), counts.micronet.components.size());
   double multiplications = 0;

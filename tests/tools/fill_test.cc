@@ -50,6 +50,19 @@ TEST_F(FillTest, TheBestWordsOfEachMask) {
   EXPECT_TRUE(text.out.starts_with("1\t2\t")) << text.out;
 }
 
+// Lower-casing a text leaves [MASK] what it is.
+TEST_F(FillTest, LowerCaseIsOfTheTextsLetters) {
+  ModelDraft draft = TinyMasked();
+  draft.tokenizer = TextTables{false, WordPieceTables{false, draft.vocabulary}};
+  folder_.WriteModel("cased.kgl", draft);
+  draft.tokenizer->lower_case = true;
+  folder_.WriteModel("lower.kgl", draft);
+  const Outcome typed = folder_.Run("fill lower.kgl --json", "T9 [MASK] T13 [SEP] [MASK].\n");
+  const Outcome lower = folder_.Run("fill cased.kgl --json", "t9 [MASK] t13 [SEP] [MASK].\n");
+  EXPECT_EQ(lower.Json().size(), 2u) << lower.error;
+  EXPECT_EQ(typed.out, lower.out) << typed.error;
+}
+
 TEST_F(FillTest, PseudoLogLikelihoods) {
   const auto lines = folder_.Run("fill m.kgl --score --tokens --json" + std::string(kInput)).Json();
   // Five tokens, an empty line, one token, the summary.

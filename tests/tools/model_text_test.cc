@@ -2,6 +2,7 @@
 // keep their spelling.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -57,6 +58,36 @@ TEST_F(ModelTextTest, ManyUnknownWordsAreSaid) {
   folder_.WriteModel("words.kgl", TinyMicronet({.cache_capacity = 3}));
   const Outcome words = folder_.Run("score words.kgl --text typed.txt");
   EXPECT_NE(words.error.find("--tokenizer"), std::string::npos) << words.error;
+}
+
+// A text that was cut into pieces before is the text that it was: words, bytes and characters are
+// those of the model that cuts it itself.
+TEST_F(ModelTextTest, PiecesOfATextThatWasCutAreNoWords) {
+  ModelDraft draft = TinyMicronet();
+  const std::vector<std::string> pieces = {"lo@@",  "w@@",  "er",  "<eos>",
+                                           "<unk>", "than", "e@@", "r"};
+  std::copy(pieces.begin(), pieces.end(), draft.vocabulary.begin());
+  folder_.WriteModel("before.kgl", draft);
+  draft.tokenizer = TextTables{false, WordRule{WordRule::Rule::kSpaces}};
+  folder_.WriteModel("spaces.kgl", draft);
+  draft.tokenizer = TextTables{
+      false,
+      MergeTables{
+          false, {{"l", "o"}, {"e", "r</w>"}, {"t", "h"}, {"a", "n</w>"}, {"th", "an</w>"}}, {}}};
+  folder_.WriteModel("cuts.kgl", draft);
+  folder_.Write("typed.txt", "lower than er\nlower\n");
+  folder_.Write("cut.txt", "lo@@ w@@ er than er\nlo@@ w@@ er\n");
+  for (const std::string lines : {"", " --lines"}) {
+    const auto typed = Run("score cuts.kgl --text typed.txt" + lines).back();
+    EXPECT_EQ(typed["words"], lines.empty() ? 5 : 6) << typed;
+    for (const std::string model : {"before.kgl", "spaces.kgl"}) {
+      const auto cut = Run("score " + model + " --text cut.txt" + lines).back();
+      for (const char* const key :
+           {"scored", "nll", "words", "ppl_per_word", "bits_per_byte", "bits_per_character"}) {
+        EXPECT_EQ(cut[key], typed[key]) << model << lines << " " << key;
+      }
+    }
+  }
 }
 
 TEST_F(ModelTextTest, ScoreLines) {

@@ -52,6 +52,32 @@ TEST_F(PlanCommandTest, WritesARecipeThatConvertTakesAndKeepsTheSize) {
   EXPECT_EQ(folder_.Read("again.json"), folder_.Read("r.json"));
 }
 
+// Two standard errors are what chance leaves of a right prediction. The text is that of the
+// sensitivities.
+TEST_F(PlanCommandTest, SaysWhenThePredictionWasWrong) {
+  size_t notes = 0, silent = 0;
+  for (const std::string target : {"--sparsity 0.1", "--sparsity 0.7", "--ppl +5", "--ppl +500"}) {
+    const std::string plan = "plan s.json " + target + " -o r.json --check-ids c/tokens.txt";
+    const Outcome outcome = folder_.Run(plan + " --json");
+    ASSERT_EQ(outcome.exit_status, 0) << outcome.error;
+    const auto line = outcome.Json().back();
+    const double off =
+        line["measured"]["more"].get<double>() - line["predicted"]["more"].get<double>();
+    const bool wrong = std::fabs(off) > 2 * line["measured"]["standard_error"].get<double>();
+    EXPECT_EQ(outcome.error.find("standard errors off") != std::string::npos, wrong)
+        << target << outcome.error;
+    (wrong ? notes : silent) += 1;
+  }
+  EXPECT_GT(notes, 0u);
+  EXPECT_GT(silent, 0u);
+  // Too short a text to know.
+  folder_.Write("few.txt", "1 2 3 4 5");
+  const Outcome few =
+      folder_.Run("plan s.json --sparsity 0.7 -o r.json --check-ids few.txt --json");
+  EXPECT_TRUE(few.Json().back()["measured"]["standard_error"].is_null()) << few.error;
+  EXPECT_EQ(few.error.find("standard errors"), std::string::npos) << few.error;
+}
+
 TEST_F(PlanCommandTest, SparsitiesAreReached) {
   const Outcome outcome =
       folder_.Run("plan s.json --sparsity 0.55 -o r.json --json --check-ids c/tokens.txt");

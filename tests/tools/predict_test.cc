@@ -70,6 +70,39 @@ TEST_F(PredictTest, WordsOfSeveralPieces) {
   EXPECT_TRUE(folder_.Run("predict pieces.kgl --prefix a --allowed x.txt", "b").IsRefusal());
 }
 
+// A model of words cuts some words inside: those that begin with "didn'" are two tokens.
+TEST_F(PredictTest, WordsThatTheTokenizerCuts) {
+  ModelDraft draft = TinyMicronet();
+  const std::vector<std::string> words = {"didn", "'t", "<eos>", "'s", "<unk>", "did", "'"};
+  std::copy(words.begin(), words.end(), draft.vocabulary.begin());
+  draft.tokenizer = TextTables{false, WordRule{WordRule::Rule::kWikiText}};
+  folder_.WriteModel("words.kgl", draft);
+  const auto ask = [&](const std::string& prefix) {
+    return folder_.Run("predict words.kgl --top 9 --json --prefix \"" + prefix + "\"", "did")
+        .Json()[0];
+  };
+  const auto found = ask("didn'");
+  const auto after = [&](const std::string& text, const std::string& word) {
+    const auto top =
+        folder_.Run("predict words.kgl --top 23 --json --backend ref", text).Json().back()["top"];
+    for (const auto& next : top) {
+      if (next["token"] == word) return next["logprob"].get<double>();
+    }
+    return 0.0;
+  };
+  const double didn = after("did", "didn"), t = after("did didn", "'t"),
+               s = after("did didn", "'s");
+  EXPECT_NEAR(found["prefix_logprob"].get<double>(), didn + std::log(std::exp(t) + std::exp(s)),
+              1e-5);
+  std::vector<std::string> completions;
+  for (const auto& word : found["top"]) completions.push_back(word["token"]);
+  std::sort(completions.begin(), completions.end());
+  EXPECT_EQ(completions, (std::vector<std::string>{"didn's", "didn't"}));
+  // Single tokens are asked for as before.
+  EXPECT_NEAR(ask("didn")["prefix_logprob"].get<double>(), didn, 1e-5);
+  EXPECT_TRUE(ask("didn")["top"][0].contains("id"));
+}
+
 // Words "the", "<eos>", "<unk>", "w3", "w4", ...
 TEST_F(PredictTest, ChoosesAmongWordsWithAPrefixOrAllowedOnes) {
   const auto all = folder_.Run("predict m.kgl --top 23 --json", "the").Json().at(0)["top"];

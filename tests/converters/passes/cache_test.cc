@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/support/model_builder.h"
+#include "tests/support/recurrent_builder.h"
 
 namespace kinglet::cache_test {
 namespace {
@@ -31,15 +32,19 @@ TEST(ChangeCache, KeepsWhatIsNotGiven) {
   EXPECT_EQ(cache->lambda, 0.5);
 }
 
-TEST(ChangeCache, ANewCacheHasTheFamilysStartAndAnOldOneKeepsItsOwn) {
-  ModelDescription description = TinyMicronet().description;
-  const CacheChange change{
-      .capacity = 9, .theta = 0.5, .lambda = 0.25, .start = CacheStart::kPastCapacity};
-  ASSERT_TRUE(ChangeCache(change, description).ok());
-  EXPECT_EQ(FindBlock<NeuralCache>(description)->start, CacheStart::kPastCapacity);
-  description = TinyMicronet({.cache_capacity = 5}).description;
-  ASSERT_TRUE(ChangeCache(change, description).ok());
-  EXPECT_EQ(FindBlock<NeuralCache>(description)->start, CacheStart::kFirstPair);
+TEST(ChangeCache, ANewCacheStartsAsTheNetworkDoesAndAnOldOneKeepsItsOwn) {
+  const CacheChange change{.capacity = 9, .theta = 0.5, .lambda = 0.25};
+  const auto start_of = [&](ModelDescription description) {
+    EXPECT_TRUE(ChangeCache(change, description).ok());
+    return FindBlock<NeuralCache>(description)->start;
+  };
+  EXPECT_EQ(start_of(TinyMicronet().description), CacheStart::kFirstPair);
+  EXPECT_EQ(start_of(TinyRecurrent().description), CacheStart::kPastCapacity);
+  EXPECT_EQ(start_of(TinyMicronet({.cache_capacity = 5}).description), CacheStart::kFirstPair);
+  EXPECT_EQ(
+      start_of(
+          TinyRecurrent({.cache_capacity = 5, .cache_start = CacheStart::kFirstPair}).description),
+      CacheStart::kFirstPair);
 }
 
 TEST(ChangeCache, ZeroRemovesIt) {

@@ -2,8 +2,36 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+#include <vector>
+
 namespace kinglet::text_size_test {
 namespace {
+
+PieceMarks MarksOf(const std::vector<std::string>& words) {
+  const VocabularySegments packed = *Vocabulary::Pack(words);
+  return PieceMarksOf(
+      *Vocabulary::FromSegments(static_cast<uint32_t>(words.size()), packed.words, packed.ranks));
+}
+
+TEST(TextSize, PiecesOfATextAreThatText) {
+  EXPECT_EQ(MarksOf({"a", "b", "@-@", "##"}), PieceMarks::kNone);
+  EXPECT_EQ(MarksOf({"lo@@", "w@@", "er", "<unk>"}), PieceMarks::kGoesOn);
+  EXPECT_EQ(MarksOf({"\u2581low", "er", "\u2581"}), PieceMarks::kWordStart);
+  EXPECT_EQ(MarksOf({"low", "##er"}), PieceMarks::kInside);
+  std::vector<std::string> words(100, "x");
+  for (size_t i = 0; i < words.size(); ++i) words[i] += std::to_string(i);
+  words[7] = "odd@@";
+  EXPECT_EQ(MarksOf(words), PieceMarks::kNone);
+  const TextSize text = SizeOfLine("lower than caf\u00E9");
+  EXPECT_EQ(text.words, 3u);
+  EXPECT_EQ(SizeOfPieces("lo@@ w@@ er than  caf@@ \u00E9", PieceMarks::kGoesOn), text);
+  EXPECT_EQ(SizeOfPieces("\u2581low er \u2581than \u2581 caf\u00E9", PieceMarks::kWordStart), text);
+  EXPECT_EQ(SizeOfPieces("low ##er than caf ##\u00E9", PieceMarks::kInside), text);
+  EXPECT_EQ(SizeOfPieces("lower than caf\u00E9", PieceMarks::kNone), text);
+  EXPECT_EQ(SizeOfPieces("lo@@", PieceMarks::kGoesOn), (TextSize{1, 2, 2}));
+  EXPECT_EQ(SizeOfPieces("", PieceMarks::kWordStart), TextSize{});
+}
 
 TEST(TextSize, WordsStandBetweenWhiteSpace) {
   EXPECT_EQ(SizeOfLine(""), (TextSize{0, 0, 0}));

@@ -10,6 +10,7 @@
 #include "runtime/model.h"
 #include "runtime/session.h"
 #include "tests/support/model_builder.h"
+#include "tests/support/recurrent_builder.h"
 #include "tests/support/unpack.h"
 
 namespace kinglet::tune_cache_test {
@@ -160,6 +161,23 @@ TEST(TuneCache, AModelWithoutACacheGetsOne) {
   EXPECT_EQ(tuned->after.cache->capacity, 12U);
   EXPECT_EQ(FileOf(tuned->bytes)->description().provenance.options, "cache tuned");
   EXPECT_LT(tuned->after.loss, tuned->before.loss);
+}
+
+// The searched loss is compared with the new model's to kTuningTolerance, so the search knows the
+// start too.
+TEST(TuneCache, ACacheOfARecurrentNetworkStartsAsOneThatConvertAdds) {
+  const std::vector<uint32_t> ids = BurstyIds(300);
+  for (const uint32_t own : {0U, 7U}) {
+    const ModelDraft draft = TinyRecurrent({.cache_capacity = own});
+    const auto tuned = TuneCache(FileOf(BytesOf(draft)), ids, WithCapacity(12));
+    ASSERT_TRUE(tuned.ok()) << tuned.status().message();
+    ASSERT_EQ(tuned->after.cache->start, CacheStart::kPastCapacity);
+    ModelDraft converted = TinyRecurrent();
+    const NeuralCache& found = *tuned->after.cache;
+    ASSERT_TRUE(
+        ChangeCache({found.capacity, found.theta, found.lambda}, converted.description).ok());
+    EXPECT_EQ(*ScoreText(FileOf(BytesOf(converted)), ids, {}), tuned->after.loss);
+  }
 }
 
 TEST(TuneCache, AnotherCapacityStartsAtTheModelsOwnNumbers) {

@@ -5,13 +5,16 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "converters/passes/quantise.h"
 #include "runtime/lower/lower.h"
+#include "tests/support/model_builder.h"
 #include "tests/support/recurrent_builder.h"
 #include "tests/support/translation_builder.h"
 #include "tests/synthesis/presets.h"
@@ -42,7 +45,7 @@ TEST(Micronet2019, DenseTotals) {
     const SyntheticPlan model(preset->spec);
     const auto count = CountMicronet2019(model.plan(), model.nonzeros, preset->spec.bin_counts);
     ASSERT_TRUE(count.ok()) << count.status().message();
-    EXPECT_RELATIVE(count->TotalOperations(), published.operations) << published.preset;
+    EXPECT_RELATIVE(count->operations.Total(), published.operations) << published.preset;
   }
 }
 
@@ -129,7 +132,7 @@ TEST(Micronet2019, TheBestConfiguration) {
   const auto near = [&](double found, const char* key, double relative) {
     EXPECT_NEAR(found / published[key].get<double>(), 1, relative) << key << " " << found;
   };
-  EXPECT_EQ(count->bits, 9);
+  EXPECT_EQ(count->bits, std::vector<int>{9});
   EXPECT_EQ(count->storage.total, published["total"].get<uint64_t>());
   EXPECT_EQ(count->storage.mask, published["mask"].get<double>());
   EXPECT_EQ(count->storage.quantisation, published["quantisation"].get<double>());
@@ -138,9 +141,9 @@ TEST(Micronet2019, TheBestConfiguration) {
   near(count->storage.size, "param_size", 1e-4);
   near(count->storage.TotalSize(), "total_size", 1e-4);
   near(count->operations.multiplications, "muls", 1e-4);
-  near(count->WeightedMultiplications(), "muls_weighted", 1e-4);
+  near(count->operations.weighted_multiplications, "muls_weighted", 1e-4);
   near(count->operations.additions, "adds", 1e-4);
-  near(count->TotalOperations(), "total_ops", 1e-4);
+  near(count->operations.Total(), "total_ops", 1e-4);
   near(count->Score(), "score", 1e-4);
 }
 
@@ -217,6 +220,107 @@ TEST(Micronet2019, RefusesBinFrequenciesThatDoNotFit) {
   }
 }
 
+// A MicroNet model whose tensors have different widths: float32, float16, and integers of 2 to 16
+// bits. Norms are free, and positions stay floats.
+ModelDraft OfManyWidths(bool quantised) {
+  ModelDraft draft = TinyMicronet({.quantised = quantised, .cache_capacity = 4});
+  const int widths[] = {2, 32, 4, 16, 7, 9, 12, 0};  // 0: 16 bits as a float
+  size_t next = 0;
+  for (EncodedTensor& tensor : draft.tensors) {
+    if (tensor.name.find(".ln") != std::string::npos) continue;
+    if (tensor.name.ends_with("pos_emb")) continue;
+    const int bits = widths[next++ % std::size(widths)];
+    tensor.values = DenseF32{DecodedValues(tensor)};
+    if (bits == 0) {
+      DenseF16 halves;
+      for (const float value : DecodedValues(tensor)) halves.words.push_back(FloatToHalf(value));
+      tensor.values = std::move(halves);
+    } else if (bits < 32) {
+      QuantiseTensor(bits, tensor);
+    }
+  }
+  return draft;
+}
+
+// The challenge's rules: a parameter counts with its own bits, a multiplication with those of its
+// wider operand. Activations have 32 bits, or 9 where they are quantised; the notebook counts
+// positions and the inputs of tails as if they were quantised with the others.
+TEST(Micronet2019, EveryParameterAndProductCountsWithItsOwnBits) {
+  for (const bool quantised : {false, true}) {
+    const ModelDraft draft = OfManyWidths(quantised);
+    const auto file = *ModelFile::FromBytes(*SerialiseModel(draft));
+    const Plan plan = *Lower(*file);
+    const std::vector<uint64_t> bins = {5, 3, 2};
+    const auto count = CountMicronet2019(plan, CountNonzeros(plan.weights), bins);
+    ASSERT_TRUE(count.ok()) << count.status().message();
+    const int activation = quantised ? 9 : 32;
+    std::map<std::string, double> nonzeros;
+    std::map<std::string, int> bits;
+    double words = 0, entries = 0;
+    for (const EncodedTensor& tensor : draft.tensors) {
+      if (tensor.name.find(".ln") != std::string::npos) continue;
+      const auto* const integers = std::get_if<Quantised>(&tensor.values);
+      const bool half = std::holds_alternative<DenseF16>(tensor.values);
+      int& width = bits[tensor.name];
+      width = integers != nullptr ? integers->bits : half ? 16 : 32;
+      if (tensor.name.ends_with("pos_emb")) width = activation;
+      double& used = nonzeros[tensor.name];
+      for (const float value : DecodedValues(tensor)) used += value != 0;
+      words += used * width / 32;
+      entries += static_cast<double>(Count(tensor.shape));
+    }
+    EXPECT_EQ(count->storage.size, words);
+    EXPECT_EQ(count->storage.mask, entries / 32);
+    EXPECT_EQ(count->storage.quantisation, quantised ? (2 * 7 + 1) * (1 + 23.0 / 32) : 0);
+
+    double products = 0, weighted = 0;
+    const auto multiply = [&](double number, int one, int other) {
+      products += number;
+      weighted += number * std::max(one, other) / 32;
+    };
+    const auto linear = [&](const std::string& name, int input, double share = 1) {
+      multiply(nonzeros.at(name + ".weight") * share, bits.at(name + ".weight"), input);
+    };
+    linear("embed.projections.0", bits.at("loss.layers.1.weight"), 0.3);
+    linear("embed.projections.1", bits.at("loss.layers.2.weight"), 0.2);
+    for (const std::string layer : {"layers.0.", "layers.1."}) {
+      for (const char* const part : {"qkv", "out", "fc.0", "fc.3"}) {
+        linear(layer + part, activation);
+      }
+      multiply(3 * 6 * 2 + 3 * 6 + 6 * 2 * 5, activation, activation);
+    }
+    for (const char* const part :
+         {"layers.0", "layers.1", "layers.2", "clusters", "projections.0", "projections.1"}) {
+      linear(std::string("loss.") + part, activation);
+    }
+    multiply(8 * 4, activation, activation);
+    EXPECT_NEAR(count->operations.multiplications, products, 1e-9);
+    EXPECT_NEAR(count->operations.weighted_multiplications, weighted, 1e-9);
+  }
+}
+
+// A quantised bias is its own words less, and no other number.
+TEST(Micronet2019, OneQuantisedBias) {
+  ModelDraft draft = TinyMicronet();
+  const auto count_of = [](const ModelDraft& of) {
+    const auto file = *ModelFile::FromBytes(*SerialiseModel(of));
+    const Plan plan = *Lower(*file);
+    return *CountMicronet2019(plan, CountNonzeros(plan.weights), std::vector<uint64_t>{1, 1, 1});
+  };
+  const MicronetCount before = count_of(draft);
+  EncodedTensor& bias = *std::find_if(
+      draft.tensors.begin(), draft.tensors.end(),
+      [](const EncodedTensor& tensor) { return tensor.name == "layers.0.fc.0.bias"; });
+  QuantiseTensor(2, bias);
+  double left = 0;
+  for (const float value : DecodedValues(bias)) left += value != 0;
+  const MicronetCount after = count_of(draft);
+  EXPECT_EQ(before.storage.size - after.storage.size, 12 - left * 2 / 32);
+  EXPECT_EQ(before.operations.weighted_multiplications, after.operations.weighted_multiplications);
+  EXPECT_EQ(before.operations.additions - after.operations.additions, 12 - left);
+  EXPECT_EQ(after.bits, (std::vector<int>{2, 32}));
+}
+
 // The notebook's formulas worked out by hand for a recurrent network: linear layers, and for each
 // gate's products, sums and functions one operation.
 TEST(Micronet2019, RecurrentCellsFollowTheSameFormulas) {
@@ -286,7 +390,7 @@ TEST(Micronet2019, OneWeightOfACodebookLess) {
   EXPECT_DOUBLE_EQ(before.storage.TotalSize() - output.storage.TotalSize(), 1);
   --model.nonzeros.at(model.Find("embed.table.codebook"));
   const MicronetCount input = CodedCountOf(model);
-  EXPECT_DOUBLE_EQ(output.TotalOperations(), input.TotalOperations());
+  EXPECT_DOUBLE_EQ(output.operations.Total(), input.operations.Total());
   EXPECT_EQ(output.storage.nonzero - input.storage.nonzero, 1u);
 }
 

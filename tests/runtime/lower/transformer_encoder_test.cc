@@ -114,7 +114,7 @@ TEST(LowerEncoder, ItsStepsTouchNoScratchOfTheDecoder) {
     Named encoder, others;
     for (size_t i = 0; i < plan.steps.size(); ++i) {
       const bool encodes = i >= plan.encoder->passes.front().begin;
-      VisitOperands(plan.steps[i].op, encodes ? encoder : others);
+      VisitOperands(plan, plan.steps[i].op, encodes ? encoder : others);
     }
     EXPECT_GT(encoder.buffers.size(), 8u);
     for (const BufferId id : encoder.buffers) {

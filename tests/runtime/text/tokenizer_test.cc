@@ -29,6 +29,26 @@ TEST(Tokenizer, RangesAreOfTheTextBeforeItWasLowerCased) {
   EXPECT_EQ((*tokenizer)->size(), 0u);
 }
 
+// What stands for no text is no text in capital letters.
+TEST(Tokenizer, MarksKeepTheirCase) {
+  Marks marks;
+  for (const char* word : {"<UNK>", "[MASK]"}) marks.Add(word);
+  const auto pieces_of = [&](WordRule::Rule rule, std::string_view text) {
+    const auto cut = (*Tokenizer::Create({true, WordRule{rule}}, marks))->Encode(text);
+    std::string out;
+    for (const Cut::Token& token : cut->tokens) {
+      out += (out.empty() ? "" : " ") + std::string(cut->Piece(token));
+      EXPECT_EQ(token.end - token.begin, cut->Piece(token).size()) << text;
+    }
+    return out;
+  };
+  const auto kSpaces = WordRule::Rule::kSpaces, kWikiText = WordRule::Rule::kWikiText;
+  EXPECT_EQ(pieces_of(kSpaces, "A [MASK] <UNK> [Mask]"), "a [MASK] <UNK> [mask]");
+  EXPECT_EQ(pieces_of(kSpaces, "[MASK][MASK]X"), "[MASK][MASK]x");
+  EXPECT_EQ(pieces_of(kWikiText, "The [MASK], \"[MASK]\" OR [SIC]."),
+            "the [MASK] , \" [MASK] \" or [ sic ] .");
+}
+
 TEST(Tokenizer, TokensJoinToText) {
   const auto spaces = *Tokenizer::Create({false, WordRule{WordRule::Rule::kSpaces}});
   EXPECT_EQ(Joined(*spaces, {"a", "b"}), "a b");

@@ -2,8 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <iterator>
 #include <random>
 #include <string>
+#include <utility>
 
 namespace kinglet::word_rules_test {
 namespace {
@@ -54,6 +57,37 @@ TEST(WordRules, WikiTextCutsPunctuationOnce) {
   }
   const char cut[] = " = Robert <unk> = \n He won 1 @,@ 000 , with Dr. No. 1 , 'tis said . ";
   EXPECT_EQ(CutOf(WordRule::Rule::kWikiText, cut), CutOf(WordRule::Rule::kSpaces, cut));
+}
+
+// As Moses' tokenizer (mosesdecoder, scripts/tokenizer/tokenizer.perl) writes signs: cut like the
+// signs that they stand for, which stand in the lines of the test above.
+TEST(WordRules, EntitiesAreCutLikeTheirSigns) {
+  const std::pair<const char*, const char*> signs[] = {
+      {"&", "&amp;"}, {"'", "&apos;"}, {"\"", "&quot;"}, {"<", "&lt;"},
+      {">", "&gt;"},  {"[", "&#91;"},  {"]", "&#93;"},   {"|", "&#124;"}};
+  const auto escaped = [&](std::string_view text) {
+    std::string out;
+    for (const char c : text) {
+      const auto* const sign = std::find_if(std::begin(signs), std::end(signs),
+                                            [&](const auto& each) { return each.first[0] == c; });
+      out += sign == std::end(signs) ? std::string(1, c) : sign->second;
+    }
+    return out;
+  };
+  for (const std::string text :
+       {"I can't; it's \"R&B\" [sic].", "say 'hello' now", "can 't", "a | b , \" c", "x|y [1]",
+        "'Twas O'Brien, in the 1990's, \"'so'\"", "the boys' toys - 3.", "a <b> c", "AT&T 's"}) {
+    EXPECT_EQ(CutOf(WordRule::Rule::kWikiText, escaped(text)),
+              escaped(CutOf(WordRule::Rule::kWikiText, text)));
+  }
+  EXPECT_EQ(CutOf(WordRule::Rule::kWikiText, "don &apos;t say &bar; or &quot; here"),
+            "don &apos;t say &bar; or &quot; here");
+  EXPECT_EQ(CutOf(WordRule::Rule::kWikiText, "R&Bs; &apostrophe;"), "R & Bs ; & apostrophe ;");
+}
+
+TEST(WordRules, JoinersStayWhole) {
+  EXPECT_EQ(CutOf(WordRule::Rule::kWikiText, "1 @,@ 000 @/@ well @-@ known, 2 @.@ 5"),
+            "1 @,@ 000 @/@ well @-@ known , 2 @.@ 5");
 }
 
 TEST(WordRules, CuttingACutTextChangesNothing) {
