@@ -70,7 +70,7 @@ class Words:
         return at < len(self._sorted) and self._sorted[at].startswith(part)
 
     def _begins_cut(self, part: str, follows: str) -> bool:
-        """Whether `part`, cut as it is where `follows` does, is known tokens and one's beginning."""
+        """Whether `part`, cut as before `follows`, is known tokens and the beginning of one."""
         size = len(part.encode("utf-8", "surrogateescape"))
         cut = self._model.tokenize_with_ranges(part + follows)
         whole = [(id, end) for id, _, end in (cut if follows else cut[:-1]) if end <= size]
