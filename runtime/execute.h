@@ -13,7 +13,6 @@
 #include "kernels/backend.h"
 #include "kernels/device_program.h"
 #include "kernels/plan.h"
-#include "runtime/float_environment.h"
 #include "runtime/model.h"
 #include "runtime/step_observer.h"
 #include "runtime/worker_team.h"
@@ -48,8 +47,7 @@ Status TakeCancel(Execution& execution, const std::string& what);
 // by frames and chunks. REQUIRES: at least one frame.
 void RunPhase(const Phase& phase, std::span<StreamFrame> frames, WorkerTeam& team);
 
-// Held by every call that computes: the floating-point environment of rule 7 (docs/NUMERICS.md),
-// and workers that go back to sleep at the end.
+// Held by every call that computes: workers go back to sleep at its end.
 class ComputingCall {
  public:
   explicit ComputingCall(const Execution& execution) : team_(execution.team.get()) {}
@@ -60,7 +58,6 @@ class ComputingCall {
   ComputingCall& operator=(const ComputingCall&) = delete;
 
  private:
-  FloatEnvironment environment_;
   WorkerTeam* team_;
 };
 

@@ -9,7 +9,6 @@
 
 #include "kernels/device_program.h"
 #include "runtime/context_cut.h"
-#include "runtime/float_environment.h"
 #include "runtime/session_contents.h"
 #include "runtime/session_refusals.h"
 
@@ -69,7 +68,6 @@ Session::~Session() = default;
 
 Result<std::unique_ptr<Session>> Session::Create(std::shared_ptr<const Model> model,
                                                  const SessionOptions& options) {
-  const FloatEnvironment environment;  // constants of the neural cache are computed here
   if (model->plan().clusters.empty() && !model->plan().reading) {
     return Status::Refusal(KINGLET_UNSUPPORTED, "session", "model", "a language model",
                            model->plan().classifier ? "an embedding with a classifier of word lists"
