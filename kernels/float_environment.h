@@ -35,9 +35,10 @@ class FloatEnvironment {
   }
   ~FloatEnvironment() {
     if (_mm_getcsr() != sse_) _mm_setcsr(sse_);
-    uint16_t status;
+    uint16_t control, status;
+    asm volatile("fnstcw %0" : "=m"(control));
     asm volatile("fnstsw %0" : "=m"(status));
-    if (x87_control_ == kX87Default && x87_status_ == status) return;
+    if (control == x87_control_ && status == x87_status_) return;
     X87Environment x87;
     asm volatile("fnstenv %0" : "=m"(x87));
     x87.control = x87_control_;
@@ -62,7 +63,9 @@ class FloatEnvironment {
     if (control_ != 0) asm volatile("msr fpcr, %0" : : "r"(uint64_t{0}));
   }
   ~FloatEnvironment() {
-    if (control_ != 0) asm volatile("msr fpcr, %0" : : "r"(control_));
+    uint64_t control;
+    asm volatile("mrs %0, fpcr" : "=r"(control));
+    if (control != control_) asm volatile("msr fpcr, %0" : : "r"(control_));
     asm volatile("msr fpsr, %0" : : "r"(status_));
   }
 

@@ -31,7 +31,9 @@
 //              child its calls run in the calling thread alone, with the same results.
 //   Handles    The caller destroys each handle that it created, in any order: sessions, embeddings
 //              and states keep what they need of their model. Destroying NULL does nothing.
-//   Numbers    Log-probabilities are natural logarithms; an impossible word has minus infinity.
+//   Numbers    Log-probabilities are natural logarithms; an impossible word has minus infinity. The
+//              caller's float environment (rounding, denormals, precision, traps) changes no bit,
+//              and is as it was when a function returns, the flags of exceptions too.
 //   Structures A structure begins with its size as the caller compiled it, so that a program and a
 //              library of different versions work together. New fields are added at the end only.
 #ifndef KINGLET_KINGLET_H_
@@ -107,7 +109,8 @@ typedef struct kinglet_model_options {
   // Called with a kinglet_log_level and one NUL-terminated line, which is valid during the call
   // only. Any thread that uses the model, or a session or state of it, may make the call, several
   // threads at once, until the last of these handles is destroyed. The function must return, and
-  // must not call the library. NULL: no log.
+  // must not call the library. It finds the float environment that a program starts with. NULL: no
+  // log.
   void (*log)(void* user, int32_t level, const char* message);
   void* log_user;  // passed to `log` as its first argument
 } kinglet_model_options;
