@@ -104,7 +104,7 @@ typedef struct kinglet_model_options {
   // it is refused with KINGLET_OUT_OF_MEMORY. A session counts as kinglet_model_lane_bytes for each
   // of its lanes, and with an encoder 16 MiB at most. States, and what lanes keep of those that
   // were saved, restored or forked, count as their pages of 4 KiB, of which a shared one counts
-  // once. 0: no limit.
+  // once, and a state also as 16 bytes for each page that it could have. 0: no limit.
   uint64_t memory_limit;
   // Called with a kinglet_log_level and one NUL-terminated line, which is valid during the call
   // only. Any thread that uses the model, or a session or state of it, may make the call, several
