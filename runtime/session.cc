@@ -303,7 +303,10 @@ Status Session::Contents::RunEncoder(std::span<const uint32_t> source,
     return segments.empty() ? 0 : segments[i];
   };
   const EncoderPlan& encoder = *model->plan().encoder;
-  const size_t together = std::max<size_t>(SourceTokensTogether(*model), 1);
+  // Fewer of a long source, of which each looks at all: a call that is cancelled waits for them.
+  constexpr size_t kPairsTogether = size_t{1} << 19;
+  const size_t together = std::clamp<size_t>(kPairsTogether / source.size(), 1,
+                                             std::max<size_t>(SourceTokensTogether(*model), 1));
   for (const EncoderPass& pass : encoder.passes) {
     const size_t tokens = pass.order == SourceOrder::kOnce ? 1 : source.size();
     for (size_t first = 0; first < tokens; first += together) {

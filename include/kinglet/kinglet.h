@@ -338,9 +338,12 @@ KINGLET_API kinglet_status kinglet_session_position(const kinglet_session* sessi
 KINGLET_API kinglet_status kinglet_session_fork(kinglet_session* session, uint32_t from,
                                                 uint32_t to);
 
-// Stops the call that is running in the session before its next step (on a device, a whole token or
-// query), or else the next call that computes a source, a token or a query; that one returns
-// KINGLET_CANCELLED. Later calls run normally. Any thread may call this while the session exists.
+// Stops the call that is running in the session before its next piece of work, or else the next
+// call that computes a source, a token or a query; that one returns KINGLET_CANCELLED. Later calls
+// run normally. Any thread may call this while the session exists. A piece is at most 16 MiB of a
+// weight for each lane that the call computes, the memory of those lanes read once, or a pass over
+// the words: less than 100 ms for lanes of less than 1 GiB and 16 million words. On a device, and
+// where a query of all words writes its answer in one product, it is a whole token or query.
 KINGLET_API kinglet_status kinglet_session_cancel(kinglet_session* session);
 
 // --- masked models -------------------------------------------------------------------------------
@@ -447,7 +450,8 @@ KINGLET_API kinglet_status kinglet_state_write(const kinglet_state* state, void*
 // no alignment. They are checked: forged ones can at worst give wrong probabilities. On success the
 // caller owns *out and destroys it with kinglet_state_destroy.
 // Errors: KINGLET_CORRUPT (not a state, cut short, damaged, or of a stream with an overflow in the
-// model's own arithmetic), KINGLET_UNSUPPORTED_VERSION, KINGLET_MISMATCH (as for restoring it).
+// model's own arithmetic), KINGLET_UNSUPPORTED_VERSION, KINGLET_MISMATCH (as for restoring it),
+// KINGLET_OUT_OF_MEMORY (beyond the model's limits, or where no session could hold such a state).
 KINGLET_API kinglet_status kinglet_state_read(const kinglet_model* model, const void* bytes,
                                               uint64_t size, kinglet_state** out);
 
