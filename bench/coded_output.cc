@@ -17,7 +17,6 @@
 #include "format/page_memory.h"
 #include "kernels/backend.h"
 #include "kernels/read_memory.h"
-#include "runtime/float_environment.h"
 #include "tools/arguments.h"
 
 namespace kinglet {
@@ -191,7 +190,6 @@ int Main(int argc, char** argv) {
     return 1;
   }
 
-  const FloatEnvironment environment;
   const OnednnLayout dense_layout = layout == "rows"      ? OnednnLayout::kRows
                                     : layout == "columns" ? OnednnLayout::kColumns
                                                           : OnednnLayout::kAny;

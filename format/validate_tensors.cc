@@ -167,6 +167,11 @@ class TensorValidator {
                      ShapeText(codebook.shape) + " of tensor " + codebook.name);
     }
     if (!coded.seed) return ValidateCodes(coded);
+    if (Rows(tensor_.shape) > kMaxHashedRows) {
+      return Invalid("rows",
+                     "at most " + std::to_string(kMaxHashedRows) + " whose codes are computed",
+                     std::to_string(Rows(tensor_.shape)));
+    }
     if (Rows(tensor_.shape) > kMaxHashedCodes / scheme.positions) {
       return Invalid("codes", "at most " + std::to_string(kMaxHashedCodes) + " that are computed",
                      std::to_string(scheme.positions) + " for each of " +

@@ -81,7 +81,8 @@ struct Phase {
   std::function<void(std::span<StreamFrame> frames, Chunks chunks)> run;
   // Of about equal cost. Where there are several, each touches kPhaseChunkBytes or more, which
   // takes a third of a microsecond: handing a smaller one to another thread would cost more than it
-  // saves.
+  // saves. None takes more than a tenth of a millisecond for the weights that it reads: a call that
+  // is cancelled waits for the chunks of a piece (NextPiece).
   size_t chunks = 1;
   // A chunk reads mostly the same memory on all frames, so it should run on all of them at once.
   bool frames_share_memory = false;
@@ -93,6 +94,15 @@ struct Phase {
   bool takes_one_stream = false;
 };
 inline constexpr uint64_t kPhaseChunkBytes = 16384;
+
+// Of `chunks` chunks, those from `begin` on that run on `frames` frames before the next look at
+// whether the call is cancelled: about a millisecond's. Fewer would read the frames' vectors too
+// often.
+inline Chunks NextPiece(size_t chunks, size_t begin, size_t frames) {
+  constexpr size_t kMost = 1024, kFew = 128, kChunksOfFrames = 8192;
+  const size_t count = std::clamp(kChunksOfFrames / std::max<size_t>(frames, 1), kFew, kMost);
+  return {begin, std::min(chunks, begin + count)};
+}
 
 // The phase of a function of one frame: run(frame), or run(frame, chunks).
 template <class Run>
@@ -145,15 +155,27 @@ struct Kernel {
   }
   // Runs all chunks on every frame. Where frames share no memory, all phases run on one frame
   // before the next, so that a phase's results are still in the processor's caches for the phase
-  // after it.
-  void Run(std::span<StreamFrame> frames) const {
+  // after it. Returns false, with a part of the work done, once stop() is true between two pieces.
+  template <class Stop>
+  bool Run(std::span<StreamFrame> frames, const Stop& stop) const {
     const bool together = phases.size() == 1 || (AreOfOneStream(frames) && TakesOneStream()) ||
                           std::any_of(phases.begin(), phases.end(),
                                       [](const Phase& phase) { return phase.frames_share_memory; });
     const size_t each = together ? frames.size() : 1;
     for (size_t first = 0; first < frames.size(); first += each) {
-      for (const Phase& phase : phases) phase.run(frames.subspan(first, each), {0, phase.chunks});
+      for (const Phase& phase : phases) {
+        for (size_t begin = 0; begin < phase.chunks;) {
+          const Chunks piece = NextPiece(phase.chunks, begin, each);
+          if (piece.begin + first > 0 && stop()) return false;
+          phase.run(frames.subspan(first, each), piece);
+          begin = piece.end;
+        }
+      }
     }
+    return true;
+  }
+  void Run(std::span<StreamFrame> frames) const {
+    Run(frames, [] { return false; });
   }
 };
 

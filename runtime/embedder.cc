@@ -8,8 +8,6 @@
 #include <utility>
 #include <variant>
 
-#include "runtime/float_environment.h"
-
 namespace kinglet {
 namespace {
 
@@ -111,7 +109,6 @@ std::span<const T> Embedder::Reals(BufferId buffer) const {
 
 template <class Out>
 Status Embedder::WriteVector(uint32_t id, std::span<Out> out) {
-  const FloatEnvironment environment;
   KINGLET_RETURN_IF_ERROR(CheckLength("vector", width(), out.size()));
   KINGLET_RETURN_IF_ERROR(CheckIds({&id, 1}));
   try {
@@ -156,7 +153,6 @@ Status Embedder::WriteScores(std::span<double> logits, std::span<double> log_pro
 
 Status Embedder::Classify(std::span<const uint32_t> ids, std::span<double> logits,
                           std::span<double> log_probabilities) {
-  const FloatEnvironment environment;
   const std::optional<ClassifierPlan>& classifier = model_->plan().classifier;
   if (!classifier) {
     return Status::Refusal(KINGLET_UNSUPPORTED, "embedder", "model",

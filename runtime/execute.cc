@@ -69,16 +69,42 @@ Status TakeCancel(Execution& execution, const std::string& what) {
                          "that the caller cancelled");
 }
 
-void RunPhase(const Phase& phase, std::span<StreamFrame> frames, WorkerTeam& team) {
+bool RunPhase(const Phase& phase, std::span<StreamFrame> frames, WorkerTeam& team,
+              const CancelFlag* cancel) {
   const bool together = frames.size() == 1 || phase.keeps_frames_together ||
                         (phase.takes_one_stream && AreOfOneStream(frames)) ||
                         (phase.frames_share_memory && phase.chunks >= 2 * team.size());
-  if (together) {
-    team.Run(phase.chunks, [&](Chunks chunks) { phase.run(frames, chunks); });
-  } else {
-    team.Run(phase.chunks * frames.size(), [&](Chunks units) { RunUnits(phase, frames, units); });
+  const size_t count = together ? phase.chunks : phase.chunks * frames.size();
+  for (size_t begin = 0; begin < count;) {
+    const Chunks piece = NextPiece(count, begin, together ? frames.size() : 1);
+    if (begin > 0 && cancel != nullptr && cancel->load(std::memory_order_relaxed)) return false;
+    team.Run(piece.end - begin, [&](Chunks part) {
+      const Chunks chunks = {begin + part.begin, begin + part.end};
+      if (together) {
+        phase.run(frames, chunks);
+      } else {
+        RunUnits(phase, frames, chunks);
+      }
+    });
+    begin = piece.end;
   }
+  return true;
 }
+
+namespace {
+
+// False: `cancel`, which may be null, was set, and a part of the work is done.
+bool RunKernel(const Kernel& kernel, std::span<StreamFrame> frames, WorkerTeam* team,
+               const CancelFlag* cancel) {
+  if (team == nullptr) {
+    return kernel.Run(
+        frames, [cancel] { return cancel != nullptr && cancel->load(std::memory_order_relaxed); });
+  }
+  return std::all_of(kernel.phases.begin(), kernel.phases.end(),
+                     [&](const Phase& phase) { return RunPhase(phase, frames, *team, cancel); });
+}
+
+}  // namespace
 
 Status RunSteps(const Model& model, StepRange range, std::span<StreamFrame> frames,
                 Execution& execution) {
@@ -95,17 +121,15 @@ Status RunSteps(const Model& model, StepRange range, std::span<StreamFrame> fram
       IsWorthWaking(model.kernels().subspan(range.begin, range.end - range.begin), frames.size())) {
     team->Wake();
   }
+  const bool is_whole = !frames.empty() && frames.front().logits != nullptr;
   for (size_t i = range.begin; i < range.end; ++i) {
-    const bool may_stop = i == range.begin || frames.empty() || frames.front().logits == nullptr;
-    if (may_stop && execution.cancel.load(std::memory_order_relaxed)) {
+    if ((i == range.begin || !is_whole) && execution.cancel.load(std::memory_order_relaxed)) {
       return TakeCancel(execution, "step " + model.plan().steps[i].name);
     }
     if (observers.before) observers.before(model.plan().steps[i], frames);
     const Kernel& kernel = model.kernels()[i];
-    if (team == nullptr) {
-      kernel.Run(frames);
-    } else {
-      for (const Phase& phase : kernel.phases) RunPhase(phase, frames, *team);
+    if (!RunKernel(kernel, frames, team, is_whole ? nullptr : &execution.cancel)) {
+      return TakeCancel(execution, "step " + model.plan().steps[i].name);
     }
     if (observers.after) observers.after(model.plan().steps[i], frames);
   }

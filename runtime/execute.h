@@ -13,7 +13,6 @@
 #include "kernels/backend.h"
 #include "kernels/device_program.h"
 #include "kernels/plan.h"
-#include "runtime/float_environment.h"
 #include "runtime/model.h"
 #include "runtime/step_observer.h"
 #include "runtime/worker_team.h"
@@ -34,8 +33,8 @@ struct Execution {
 
 // Runs the steps, each on all frames before the next one. Wakes the team's workers if there is
 // enough work for them, and leaves them awake. KINGLET_CANCELLED if `cancel` was set: the steps
-// before are done and no others; frames with StreamFrame::logits get all steps or none. A device
-// runs all steps or none, and may still be running after the call. Throws std::bad_alloc: reference
+// before are done, perhaps a part of the next one, and no others; frames with StreamFrame::logits
+// get all steps or none. A device runs all steps or none, and may still be running after the call. Throws std::bad_alloc: reference
 // kernels allocate.
 Status RunSteps(const Model& model, StepRange range, std::span<StreamFrame> frames,
                 Execution& execution);
@@ -45,11 +44,12 @@ Status TakeCancel(Execution& execution, const std::string& what);
 
 // Runs a phase on all frames, divided among the team. If the frames share memory and there are
 // chunks enough for the team, each chunk runs on all frames at once; otherwise the work is divided
-// by frames and chunks. REQUIRES: at least one frame.
-void RunPhase(const Phase& phase, std::span<StreamFrame> frames, WorkerTeam& team);
+// by frames and chunks. Returns false, with a part of the work done, if `cancel` is not null and was
+// set between two pieces of it. REQUIRES: at least one frame.
+bool RunPhase(const Phase& phase, std::span<StreamFrame> frames, WorkerTeam& team,
+              const CancelFlag* cancel = nullptr);
 
-// Held by every call that computes: the floating-point environment of rule 7 (docs/NUMERICS.md),
-// and workers that go back to sleep at the end.
+// Held by every call that computes: workers go back to sleep at its end.
 class ComputingCall {
  public:
   explicit ComputingCall(const Execution& execution) : team_(execution.team.get()) {}
@@ -60,7 +60,6 @@ class ComputingCall {
   ComputingCall& operator=(const ComputingCall&) = delete;
 
  private:
-  FloatEnvironment environment_;
   WorkerTeam* team_;
 };
 

@@ -9,7 +9,6 @@
 
 #include "format/overloaded.h"
 #include "format/row_reader.h"
-#include "runtime/float_environment.h"
 #include "runtime/lower/lower.h"
 
 namespace kinglet {
@@ -145,7 +144,6 @@ Status Model::BindToDevice(const ReleaseBytes& release) {
 Result<std::shared_ptr<const Model>> Model::Bind(std::shared_ptr<const ModelFile> file,
                                                  const ReleaseBytes& release,
                                                  const ModelOptions& options) {
-  const FloatEnvironment environment;  // weights are decoded and scales multiplied here
   try {
     std::shared_ptr<Model> model(new Model);
     model->file_ = std::move(file);

@@ -9,7 +9,6 @@
 
 #include "kernels/device_program.h"
 #include "runtime/context_cut.h"
-#include "runtime/float_environment.h"
 #include "runtime/session_contents.h"
 #include "runtime/session_refusals.h"
 
@@ -69,7 +68,6 @@ Session::~Session() = default;
 
 Result<std::unique_ptr<Session>> Session::Create(std::shared_ptr<const Model> model,
                                                  const SessionOptions& options) {
-  const FloatEnvironment environment;  // constants of the neural cache are computed here
   if (model->plan().clusters.empty() && !model->plan().reading) {
     return Status::Refusal(KINGLET_UNSUPPORTED, "session", "model", "a language model",
                            model->plan().classifier ? "an embedding with a classifier of word lists"
@@ -305,7 +303,10 @@ Status Session::Contents::RunEncoder(std::span<const uint32_t> source,
     return segments.empty() ? 0 : segments[i];
   };
   const EncoderPlan& encoder = *model->plan().encoder;
-  const size_t together = std::max<size_t>(SourceTokensTogether(*model), 1);
+  // Fewer of a long source, of which each looks at all: a call that is cancelled waits for them.
+  constexpr size_t kPairsTogether = size_t{1} << 19;
+  const size_t together = std::clamp<size_t>(kPairsTogether / source.size(), 1,
+                                             std::max<size_t>(SourceTokensTogether(*model), 1));
   for (const EncoderPass& pass : encoder.passes) {
     const size_t tokens = pass.order == SourceOrder::kOnce ? 1 : source.size();
     for (size_t first = 0; first < tokens; first += together) {

@@ -16,7 +16,24 @@ Result<Spellings> Spellings::Of(const Model& model) {
   }
   const Vocabulary& vocabulary = *model.vocabulary();
   const SpecialWords special = SpecialWordsOf(model);
+  uint64_t letters = 0;
+  vocabulary.ForEachWithPrefix("",
+                               [&](uint32_t, std::string_view word) { letters += word.size(); });
+  if (letters > kMostBytes) {
+    return Status::Refusal(KINGLET_UNSUPPORTED, "session", "text",
+                           "words of at most " + std::to_string(kMostBytes) + " bytes together",
+                           std::to_string(letters));
+  }
+  const uint64_t bytes =
+      letters + vocabulary.size() * (sizeof(Spelling) + sizeof(Before) + sizeof(uint32_t));
+  if (!model.budget()->Claim(bytes)) {
+    return Status::Refusal(KINGLET_OUT_OF_MEMORY, "session", "text",
+                           "at most " + std::to_string(model.budget()->left()) +
+                               " bytes, which the memory limit leaves",
+                           std::to_string(bytes) + " for the spellings of words");
+  }
   Spellings made;
+  made.memory_ = MemoryClaim(model.budget(), bytes);
   if (model.text() != nullptr) {
     made.drops_space_ = model.text()->tokenizer().drops_first_space();
     made.drops_spaces_ = model.text()->tokenizer().drops_first_spaces();
@@ -39,8 +56,12 @@ Result<Spellings> Spellings::Of(const Model& model) {
     if (!spelling.text.empty()) {
       (spelling.joins_before ? made.joining_ : made.spaced_).push_back(id);
     }
-    if (spelling.joins_before && spelling.text.size() > 1 && spelling.text.front() == ' ') {
-      made.marks_spaces_ = true;
+    if (spelling.joins_before && spelling.text.starts_with(' ')) {
+      if (spelling.text.size() == 1) {
+        made.single_spaces_.push_back(id);
+      } else {
+        made.marks_spaces_ = true;
+      }
     }
     made.longest_ = std::max(made.longest_, spelling.text.size());
     made.after_.push_back(line_starts            ? Before::kLineStart
@@ -62,45 +83,42 @@ std::string Spellings::Text(uint32_t id, Before before) const {
   return spelling.text.substr(Drops(before) && spelling.text.starts_with(' ') ? 1 : 0);
 }
 
-std::span<const uint32_t> Spellings::WithPrefix(const Order& order, std::string_view prefix) const {
-  const auto beginning = [&](uint32_t id) {
-    return std::string_view(spellings_[id].text).substr(0, prefix.size());
-  };
-  const auto first = std::partition_point(order.begin(), order.end(),
-                                          [&](uint32_t id) { return beginning(id) < prefix; });
-  const auto last = std::partition_point(first, order.end(),
-                                         [&](uint32_t id) { return beginning(id) == prefix; });
-  return {first, last};
-}
-
-std::span<const uint32_t> Spellings::Equal(const Order& order, std::string_view text) const {
-  const auto first = std::partition_point(order.begin(), order.end(),
-                                          [&](uint32_t id) { return spellings_[id].text < text; });
-  const auto last = std::partition_point(first, order.end(),
-                                         [&](uint32_t id) { return spellings_[id].text == text; });
-  return {first, last};
-}
-
+// Narrows the order byte by byte to the tokens that begin as `spelled` does. Those that end there
+// come first.
 void Spellings::Find(const Order& order, std::string_view spelled, int more,
                      Beginnings& found) const {
-  const std::span<const uint32_t> whole = WithPrefix(order, spelled);
-  found.whole.insert(found.whole.end(), whole.begin(), whole.end());
-  for (size_t length = 1; length < spelled.size() && length <= longest_; ++length) {
-    const auto added = static_cast<uint32_t>(static_cast<int64_t>(length) + more);
+  const auto text = [this](uint32_t id) -> std::string_view { return spellings_[id].text; };
+  auto first = order.begin(), last = order.end();
+  for (size_t at = 0; at < spelled.size() && first != last; ++at) {
+    // Below all bytes where the token ends.
+    const auto byte = [&](uint32_t id) {
+      return text(id).size() > at ? static_cast<unsigned char>(text(id)[at]) : -1;
+    };
+    const int wanted = static_cast<unsigned char>(spelled[at]);
+    if (byte(*first) != wanted) {
+      first = std::partition_point(first, last, [&](uint32_t id) { return byte(id) < wanted; });
+    }
+    if (first != last && byte(*(last - 1)) != wanted) {
+      last = std::partition_point(first, last, [&](uint32_t id) { return byte(id) == wanted; });
+    }
+    if (at + 1 == spelled.size()) break;
+    const auto added = static_cast<uint32_t>(static_cast<int64_t>(at) + 1 + more);
     if (added == 0 && drops_spaces_) continue;  // it changes nothing, again and again
-    for (const uint32_t id : Equal(order, spelled.substr(0, length))) {
-      found.parts.push_back({id, added});
+    for (auto ends = first; ends != last && text(*ends).size() == at + 1; ++ends) {
+      found.parts.push_back({*ends, added});
     }
   }
+  found.whole.insert(found.whole.end(), first, last);
 }
 
 Spellings::Beginnings Spellings::Of(std::string_view text, Before before) const {
   Beginnings found;
   if (text.empty()) {
     if (!Drops(before) || drops_spaces_) return found;
-    for (const uint32_t id : Equal(joining_, " ")) found.parts.push_back({id, 0});
+    for (const uint32_t id : single_spaces_) found.parts.push_back({id, 0});
     return found;
   }
+  text = text.substr(0, longest_ + 2);  // no token adds more than longest_ + 1 bytes
   const bool begins_with_space = text.front() == ' ';
   if (before != Before::kWord) {
     Find(spaced_, text, 0, found);

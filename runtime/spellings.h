@@ -24,7 +24,12 @@ enum class Before : uint8_t { kLineStart, kWord, kJoined };
 // no pieces of the tokenizer spell nothing. Immutable; may be shared by threads.
 class Spellings {
  public:
-  // KINGLET_UNSUPPORTED if the model has ids only. Throws std::bad_alloc.
+  // The most bytes that a vocabulary's texts may have together. A file stores the beginning that a
+  // word shares with the word before once, so its size does not bound them.
+  static constexpr uint64_t kMostBytes = uint64_t{64} << 20;
+
+  // Claims its memory from the model's limit. KINGLET_UNSUPPORTED if the model has ids only, or
+  // words of more bytes than kMostBytes; KINGLET_OUT_OF_MEMORY. Throws std::bad_alloc.
   static Result<Spellings> Of(const Model& model);
 
   size_t longest() const { return longest_; }  // bytes of a token's spelling
@@ -46,22 +51,23 @@ class Spellings {
     std::vector<Part> parts;      // add less than the text, a beginning of it; in the order of ids
     std::vector<uint32_t> whole;  // add all of the text, or more that begins with it
   };
-  // All tokens add all of an empty text: `whole` is then empty.
+  // All tokens add all of an empty text: `whole` is then empty. Takes time in proportion to the
+  // longest spelling and to what is found.
   Beginnings Of(std::string_view text, Before before) const;
 
  private:
   // Tokens in the byte order of their spellings, without the space before.
   using Order = std::vector<uint32_t>;
-  std::span<const uint32_t> WithPrefix(const Order& order, std::string_view prefix) const;
-  std::span<const uint32_t> Equal(const Order& order, std::string_view text) const;
   // Tokens whose spelling begins `spelled`, or is a beginning of it. They add so many bytes more to
   // the text than they spell.
   void Find(const Order& order, std::string_view spelled, int more, Beginnings& found) const;
   bool Drops(Before before) const { return drops_space_ && before == Before::kLineStart; }
 
+  MemoryClaim memory_;
   std::vector<Spelling> spellings_;
   std::vector<Before> after_;
   Order joining_, spaced_;     // joins_before or not; tokens that spell nothing are in neither
+  Order single_spaces_;        // tokens of joining_ that spell one
   size_t longest_ = 0;         // bytes of a spelling
   bool marks_spaces_ = false;  // spaces are parts of spellings
   bool drops_space_ = false;   // the first one of a line,

@@ -1,6 +1,7 @@
 #include "runtime/state.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <new>
@@ -9,6 +10,7 @@
 
 #include "format/digest.h"
 #include "kernels/nine_bit_row.h"
+#include "runtime/stream.h"
 
 namespace kinglet {
 namespace {
@@ -144,21 +146,47 @@ Result<SharedPage> MakePage(std::span<const std::byte> bytes,
   return SharedPage(std::move(page));
 }
 
-State::State(std::shared_ptr<const Model> model)
-    : model_(std::move(model)), pages_(PageCount(model_->layout())) {}
+Result<std::shared_ptr<PageTable>> MakePageTable(const Model& model) {
+  const uint64_t lane = Stream::Bytes(model, Stream::Queries::kShared);
+  if (lane > model.session_memory_limit()) {
+    return Refuse(KINGLET_OUT_OF_MEMORY, "memory",
+                  "at most " + std::to_string(model.session_memory_limit()) +
+                      " bytes, the limit of a session",
+                  std::to_string(lane) + " for a lane");
+  }
+  const uint64_t pages = PageCount(model.layout());
+  if (!model.budget()->Claim(pages * sizeof(SharedPage))) {
+    return Refuse(
+        KINGLET_OUT_OF_MEMORY, "memory",
+        std::to_string(pages * sizeof(SharedPage)) + " bytes for its table of pages, of " +
+            std::to_string(model.budget()->limit()) + " that are the model's memory limit",
+        std::to_string(model.budget()->left()) + " left");
+  }
+  MemoryClaim claim(model.budget(), pages * sizeof(SharedPage));
+  auto table = std::make_shared<PageTable>();
+  table->memory = std::move(claim);
+  table->pages.resize(pages);
+  return table;
+}
+
+State::State(std::shared_ptr<const Model> model) : model_(std::move(model)) {
+  auto table = std::make_shared<PageTable>();
+  table->pages.resize(PageCount(model_->layout()));
+  table_ = std::move(table);
+}
 
 State::State(std::shared_ptr<const Model> model, uint64_t position, uint32_t last_token,
-             uint64_t source_length, std::vector<SharedPage> pages)
+             uint64_t source_length, std::shared_ptr<const PageTable> pages)
     : model_(std::move(model)),
       position_(position),
       last_token_(last_token),
       source_length_(source_length),
-      pages_(std::move(pages)) {}
+      table_(std::move(pages)) {}
 
 bool State::Fits(const Model& model) const {
   if (model_.get() == &model) return true;
   return model_->backend().real_bytes == model.backend().real_bytes &&
-         pages_.size() == PageCount(model.layout()) &&
+         pages().size() == PageCount(model.layout()) &&
          model_->file().digest() == model.file().digest();
 }
 
@@ -169,7 +197,7 @@ bool State::operator==(const State& other) const {
   };
   return position_ == other.position_ && last_token_ == other.last_token_ &&
          source_length_ == other.source_length_ && Fits(*other.model_) &&
-         std::equal(pages_.begin(), pages_.end(), other.pages_.begin(), other.pages_.end(),
+         std::equal(pages().begin(), pages().end(), other.pages().begin(), other.pages().end(),
                     same_page);
 }
 
@@ -183,7 +211,7 @@ uint64_t State::Hash() const {
   add(position_);
   add(last_token_);
   add(source_length_);
-  for (const SharedPage& page : pages_) add(page ? page->digest : 0);
+  for (const SharedPage& page : pages()) add(page ? page->digest : 0);
   return digest.Finish().low;
 }
 
@@ -211,7 +239,7 @@ void State::WriteBlob(std::span<std::byte> out) const {
     while (at < end) {
       const uint64_t within = at % StatePage::kBytes;
       const uint64_t bytes = std::min(end - at, StatePage::kBytes - within);
-      const SharedPage& page = pages_[at / StatePage::kBytes];
+      const SharedPage& page = pages()[at / StatePage::kBytes];
       if (page) {
         std::memcpy(to, page->bytes.data() + within, bytes);
       } else {
@@ -287,24 +315,33 @@ Result<State> State::ReadBlob(std::shared_ptr<const Model> model, std::span<cons
   }
 
   try {
-    const BufferLayout& layout = model->layout();
-    std::vector<std::byte> memory(layout.state_bytes);
-    for (const StateRegion& region : layout.state_regions) {
+    KINGLET_ASSIGN_OR_RETURN(const std::shared_ptr<PageTable> table, MakePageTable(*model));
+    // Regions are in order of offset, so pages are filled one after the other.
+    std::array<std::byte, StatePage::kBytes> page = {};
+    uint64_t filled = 0;  // which of them `page` is
+    const auto finish = [&]() -> Status {
+      KINGLET_ASSIGN_OR_RETURN(table->pages[filled], MakePage(page, model->budget()));
+      page.fill(std::byte{0});
+      return Status();
+    };
+    for (const StateRegion& region : model->layout().state_regions) {
       const uint64_t bytes = region.SlotsWritten(position, source_length) * region.slot_bytes;
       KINGLET_RETURN_IF_ERROR(
           CheckEntries(*model, model->plan().buffer(region.buffer), {from, bytes}));
-      std::copy_n(from, bytes, memory.data() + region.offset);
-      from += bytes;
+      for (uint64_t at = region.offset; at < region.offset + bytes;) {
+        if (at / StatePage::kBytes != filled) {
+          KINGLET_RETURN_IF_ERROR(finish());
+          filled = at / StatePage::kBytes;
+        }
+        const uint64_t within = at % StatePage::kBytes;
+        const uint64_t part = std::min(region.offset + bytes - at, StatePage::kBytes - within);
+        std::memcpy(page.data() + within, from, part);
+        from += part;
+        at += part;
+      }
     }
-    std::vector<SharedPage> pages(PageCount(model->layout()));
-    for (size_t i = 0; i < pages.size(); ++i) {
-      const uint64_t at = i * StatePage::kBytes;
-      KINGLET_ASSIGN_OR_RETURN(pages[i],
-                               MakePage(std::span<const std::byte>(memory).subspan(
-                                            at, std::min(StatePage::kBytes, memory.size() - at)),
-                                        model->budget()));
-    }
-    return State(std::move(model), position, last_token, source_length, std::move(pages));
+    if (!table->pages.empty()) KINGLET_RETURN_IF_ERROR(finish());
+    return State(std::move(model), position, last_token, source_length, table);
   } catch (const std::bad_alloc&) {
     return Status(KINGLET_OUT_OF_MEMORY, "state: out of memory for its pages");
   }

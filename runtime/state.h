@@ -37,6 +37,15 @@ inline uint64_t PageCount(const BufferLayout& layout) {
 Result<SharedPage> MakePage(std::span<const std::byte> bytes,
                             const std::shared_ptr<MemoryBudget>& budget);
 
+// The pages of a state, which its copies share.
+struct PageTable {
+  std::vector<SharedPage> pages;
+  MemoryClaim memory;  // of the model's limit, without the pages' own
+};
+// A table of PageCount pages of zeros. KINGLET_OUT_OF_MEMORY if a lane is larger than a session's
+// limit, or the model's limit has no room for the table. Throws std::bad_alloc.
+Result<std::shared_ptr<PageTable>> MakePageTable(const Model& model);
+
 class State {
  public:
   // The state of a new stream.
@@ -44,13 +53,13 @@ class State {
   // The state of a stream that has processed `position` tokens, `last_token` the last of them, with
   // a source of `source_length` tokens (0: none). `pages` cover the model's state.
   State(std::shared_ptr<const Model> model, uint64_t position, uint32_t last_token,
-        uint64_t source_length, std::vector<SharedPage> pages);
+        uint64_t source_length, std::shared_ptr<const PageTable> pages);
 
   const Model& model() const { return *model_; }
   uint64_t position() const { return position_; }  // tokens processed
   uint32_t last_token() const { return last_token_; }
   uint64_t source_length() const { return source_length_; }  // tokens encoded
-  std::span<const SharedPage> pages() const { return pages_; }
+  std::span<const SharedPage> pages() const { return table_->pages; }
 
   // Whether a session of `model` can take this state: the same file, and the same real type.
   bool Fits(const Model& model) const;
@@ -71,7 +80,8 @@ class State {
   void WriteBlob(std::span<std::byte> out) const;
   // Errors: KINGLET_CORRUPT (not a state, cut short, damaged), KINGLET_UNSUPPORTED_VERSION,
   // KINGLET_MISMATCH (of another model, or of a backend with another real type),
-  // KINGLET_OUT_OF_MEMORY. Every index and code is checked, so a forged blob can at worst give
+  // KINGLET_OUT_OF_MEMORY. Takes memory for the bytes given, rounded up to pages, and for the table
+  // of pages, all claimed from the model's limit first. Every index and code is checked, so a forged blob can at worst give
   // wrong probabilities. Reals must be finite: the state of a stream whose own numbers overflowed
   // can be written but not read.
   static Result<State> ReadBlob(std::shared_ptr<const Model> model,
@@ -82,7 +92,7 @@ class State {
   uint64_t position_ = 0;
   uint32_t last_token_ = 0;
   uint64_t source_length_ = 0;
-  std::vector<SharedPage> pages_;
+  std::shared_ptr<const PageTable> table_;
 };
 
 }  // namespace kinglet

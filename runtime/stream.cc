@@ -189,7 +189,9 @@ Result<State> Stream::Save(const std::shared_ptr<const Model>& model) {
       is_written_[i] = 0;
     }
   }
-  return State(model, position_, last_token_, source_length_, pages_);
+  KINGLET_ASSIGN_OR_RETURN(const std::shared_ptr<PageTable> table, MakePageTable(*model));
+  std::copy(pages_.begin(), pages_.end(), table->pages.begin());
+  return State(model, position_, last_token_, source_length_, table);
 }
 
 template <class Pages>

@@ -66,100 +66,132 @@ class TextPrefix::Walk {
   // that leads to another node times that node's totals.
   Result<Totals> Run(Session& session, uint32_t lane, uint64_t most_steps, const Visitor& visit) {
     texts_.steps_ = 0;
-    const Before before = texts_.spellings_->After(session.last_token(lane));
-    KINGLET_RETURN_IF_ERROR(Plan(before, most_steps));
     visit_ = &visit;
     asked_ = &session;
     asked_lane_ = lane;
+    const Before before = texts_.spellings_->After(session.last_token(lane));
+    KINGLET_RETURN_IF_ERROR(Plan(before, most_steps));
     return Visit({session, lane, 0, before}, 0);
   }
   // The tokens that reach the prefix's end from a node. REQUIRES: node.at < prefix size.
-  const std::vector<uint32_t>& Whole(const Node& node) { return From(node.at, node.before).whole; }
+  std::vector<uint32_t> Whole(const Node& node) const {
+    return texts_.spellings_->Of(prefix_.substr(node.at), node.before).whole;
+  }
   std::string_view Rest(const Node& node) const { return prefix_.substr(node.at); }
 
  private:
   // Of a sequence: each has a stream.
   static constexpr uint32_t kMostPieces = 1024;
-  struct Follow {
-    std::vector<Spellings::Part> parts;  // those that lead to another node
-    std::vector<uint32_t> whole;
+  static constexpr size_t kStandings = 3;  // values of Before
+
+  // A place in the prefix with what stands before it, and what the sequences from there to the
+  // prefix's end are.
+  struct Place {
+    uint64_t steps = 0;    // of all of them together
+    uint32_t pieces = 0;   // of the longest
+    bool reached = false;  // from the beginning
+    bool ends = false;     // there is one
   };
-  Follow& From(size_t at, Before before) {
-    const auto [found, is_new] = follows_.try_emplace({at, before});
-    Follow& follow = found->second;
-    if (!is_new) return follow;
-    Spellings::Beginnings beginnings = texts_.spellings_->Of(prefix_.substr(at), before);
-    follow.parts = std::move(beginnings.parts);
-    follow.whole = std::move(beginnings.whole);
-    if (!to_the_end_) return follow;
-    for (const uint32_t id : follow.whole) {
-      const size_t length = texts_.spellings_->Text(id, before).size();
-      if (at + length == prefix_.size()) {
-        follow.parts.push_back({id, static_cast<uint32_t>(length)});
-      }
-    }
-    std::sort(follow.parts.begin(), follow.parts.end(),
-              [](const auto& a, const auto& b) { return a.id < b.id; });
-    return follow;
+  Place& PlaceAt(size_t at, Before before) {
+    return places_[at * kStandings + static_cast<size_t>(before)];
+  }
+  Place& PlaceAfter(size_t at, const Spellings::Part& part) {
+    return PlaceAt(at + part.length, texts_.spellings_->After(part.id));
   }
 
-  // Leaves only tokens that lead to the prefix's end; refuses more steps than may be; finds the
-  // most pieces of a sequence.
-  Status Plan(Before before, uint64_t most_steps) {
-    const auto refuse = [](const std::string& expected, const std::string& found) {
-      return Status::Refusal(KINGLET_TOO_MANY_STEPS, "session", "text prefix", expected, found);
-    };
-    const std::string few = "a text of at most " + std::to_string(kMostPieces) + " pieces";
-    if (prefix_.size() / kMostPieces > texts_.spellings_->longest()) {
-      return refuse(few, std::to_string(prefix_.size()) + " bytes");
-    }
-    struct Ways {
-      uint64_t count = 0;
-      uint32_t pieces = 0;  // of the longest
-      bool ends = false;    // at the prefix's end
-    };
-    std::map<std::pair<size_t, Before>, Ways> ways = {{{0, before}, {1, 0, false}}};
-    const auto after = [this](size_t at, const Spellings::Part& part) {
-      return std::pair(at + part.length, texts_.spellings_->After(part.id));
-    };
-    for (auto place = ways.begin(); place != ways.end(); ++place) {  // later ones are added behind
-      const auto [at, standing] = place->first;
-      for (const Spellings::Part& part : From(at, standing).parts) ways[after(at, part)];
-    }
-    for (auto place = ways.rbegin(); place != ways.rend(); ++place) {
-      const size_t at = place->first.first;
-      Follow& follow = follows_[place->first];
-      std::erase_if(follow.parts, [&](const auto& part) { return !ways[after(at, part)].ends; });
-      place->second.ends = at == prefix_.size() || !follow.whole.empty() || !follow.parts.empty();
-    }
-    uint64_t steps = 0;
-    for (const auto& [place, way] : ways) {
-      if (way.count == 0) continue;
-      if (place != std::pair(size_t{0}, before)) steps = SumUpToMost(steps, way.count);
-      depth_ = std::max(depth_, way.pieces);
-      for (const Spellings::Part& part : follows_[place].parts) {
-        Ways& next = ways[after(place.first, part)];
-        next.count = SumUpToMost(next.count, way.count);
-        next.pieces = std::max(next.pieces, way.pieces + 1);
+  // The tokens that lead to another place, in the order of ids; and whether some reach the end.
+  struct Follow {
+    std::vector<Spellings::Part> parts;
+    bool reaches_end;
+  };
+  Follow From(size_t at, Before before) const {
+    Spellings::Beginnings found = texts_.spellings_->Of(prefix_.substr(at), before);
+    const bool reaches_end = at == prefix_.size() || !found.whole.empty();
+    if (!to_the_end_) return {std::move(found.parts), reaches_end};
+    for (const uint32_t id : found.whole) {
+      const size_t length = texts_.spellings_->Text(id, before).size();
+      if (at + length == prefix_.size()) {
+        found.parts.push_back({id, static_cast<uint32_t>(length)});
       }
     }
-    if (steps > most_steps) {
-      return refuse(
-          "at most " + std::to_string(most_steps) +
-              " sequences of pieces that spell its beginnings",
-          steps == std::numeric_limits<uint64_t>::max() ? "2^64 and more" : std::to_string(steps));
+    std::sort(found.parts.begin(), found.parts.end(),
+              [](const auto& a, const auto& b) { return a.id < b.id; });
+    return {std::move(found.parts), reaches_end};
+  }
+
+  static Status RefuseSteps(const std::string& expected, const std::string& found) {
+    return Status::Refusal(KINGLET_TOO_MANY_STEPS, "session", "text prefix", expected, found);
+  }
+  static Status RefusePieces(const std::string& found) {
+    return RefuseSteps("a text of at most " + std::to_string(kMostPieces) + " pieces", found);
+  }
+  Status ClaimMemory(uint64_t bytes) {
+    const std::shared_ptr<MemoryBudget>& budget = asked_->model().budget();
+    if (budget->Claim(bytes)) {
+      memory_ = MemoryClaim(budget, bytes);
+      return Status();
     }
-    if (depth_ > kMostPieces) return refuse(few, std::to_string(depth_));
+    return Status::Refusal(
+        KINGLET_OUT_OF_MEMORY, "session", "text prefix",
+        "at most " + std::to_string(budget->left()) + " bytes, which the memory limit leaves",
+        std::to_string(bytes) + " for a prefix of " + std::to_string(prefix_.size()));
+  }
+
+  // Finds the places, first those that are reached and then, from the end, what leads on from
+  // them: a sequence of one is a part of a sequence of the beginning, so what is too much for one
+  // is too much.
+  Status Plan(Before before, uint64_t most_steps) {
+    if (prefix_.size() / kMostPieces > texts_.spellings_->longest()) {
+      return RefusePieces(std::to_string(prefix_.size()) + " bytes");
+    }
+    const uint64_t places = (uint64_t{prefix_.size()} + 1) * kStandings;
+    KINGLET_RETURN_IF_ERROR(ClaimMemory(places * sizeof(Place)));
+    places_.resize(places);
+    const auto place = [](uint64_t i) {
+      return std::pair(static_cast<size_t>(i / kStandings), static_cast<Before>(i % kStandings));
+    };
+    PlaceAt(0, before).reached = true;
+    for (uint64_t i = 0; i < places; ++i) {
+      if (!places_[i].reached) continue;
+      KINGLET_RETURN_IF_ERROR(asked_->TakeCancellation("text prefix"));
+      const auto [at, standing] = place(i);
+      for (const Spellings::Part& part : From(at, standing).parts) {
+        PlaceAfter(at, part).reached = true;  // a later one
+      }
+    }
+    for (uint64_t i = places; i-- > 0;) {
+      Place& here = places_[i];
+      if (!here.reached) continue;
+      KINGLET_RETURN_IF_ERROR(asked_->TakeCancellation("text prefix"));
+      const auto [at, standing] = place(i);
+      const Follow follow = From(at, standing);
+      here.ends = follow.reaches_end;
+      for (const Spellings::Part& part : follow.parts) {
+        const Place& next = PlaceAfter(at, part);
+        if (!next.ends) continue;
+        here.ends = true;
+        here.steps = SumUpToMost(here.steps, SumUpToMost(next.steps, 1));
+        here.pieces = std::max(here.pieces, next.pieces + 1);
+      }
+      if (here.steps > most_steps) {
+        return RefuseSteps("at most " + std::to_string(most_steps) +
+                               " sequences of pieces that spell its beginnings",
+                           "more");
+      }
+      if (here.pieces > kMostPieces) return RefusePieces("more");
+    }
     return Status();
   }
 
   Result<Totals> Visit(const Node& node, uint32_t depth) {
     KINGLET_ASSIGN_OR_RETURN(Totals totals, (*visit_)(node));
-    const std::vector<Spellings::Part>& parts = From(node.at, node.before).parts;
+    std::vector<Spellings::Part> parts = From(node.at, node.before).parts;
+    std::erase_if(parts, [&](const auto& part) { return !PlaceAfter(node.at, part).ends; });
     if (parts.empty()) return totals;
     KINGLET_ASSIGN_OR_RETURN(const std::vector<double> probabilities, ProbabilitiesOf(parts, node));
     if (depth == 0) {
-      KINGLET_ASSIGN_OR_RETURN(streams_, texts_.StreamsFor(*asked_, asked_lane_, depth_ + 1));
+      const uint32_t depths = PlaceAt(node.at, node.before).pieces + 1;
+      KINGLET_ASSIGN_OR_RETURN(streams_, texts_.StreamsFor(*asked_, asked_lane_, depths));
     }
     for (size_t i = 0; i < parts.size(); ++i) {
       KINGLET_RETURN_IF_ERROR(asked_->TakeCancellation("text prefix"));
@@ -191,8 +223,8 @@ class TextPrefix::Walk {
   TextPrefix& texts_;
   const std::string_view prefix_;
   const bool to_the_end_;
-  std::map<std::pair<size_t, Before>, Follow> follows_;
-  uint32_t depth_ = 0;
+  MemoryClaim memory_;
+  std::vector<Place> places_;  // [at * kStandings + before]
   const Visitor* visit_ = nullptr;
   Session* asked_ = nullptr;
   Session* streams_ = nullptr;
@@ -262,8 +294,9 @@ class TextPrefix::Beam {
   Result<std::vector<TextCompletion>> Run(Session& session, uint32_t lane) {
     texts_.steps_ = 0;
     const uint32_t beam = options_.beam;
-    std::vector<Beginning> live = {
-        {&session, lane, "", texts_.spellings_->After(session.last_token(lane)), 0.0}};
+    std::vector<Beginning> live;
+    live.push_back(
+        {&session, lane, Spelled(), texts_.spellings_->After(session.last_token(lane)), 0.0});
     Session* streams = nullptr;
     for (uint32_t half = 0; !live.empty(); half = 1 - half) {
       std::vector<Extension> next;
@@ -297,17 +330,30 @@ class TextPrefix::Beam {
   }
 
  private:
+  // What pieces spell: so many bytes of the prefix, and what follows all of it. In byte order.
+  struct Spelled {
+    size_t of_prefix = 0;
+    std::string after;
+    bool operator==(const Spelled&) const = default;
+    auto operator<=>(const Spelled&) const = default;
+  };
+  Spelled With(const Spelled& spelled, const std::string& more) const {
+    const size_t left = prefix_.size() - spelled.of_prefix;
+    if (more.size() <= left) return {spelled.of_prefix + more.size(), spelled.after};
+    return {prefix_.size(), spelled.after + more.substr(left)};
+  }
+
   struct Beginning {
     Session* session;
     uint32_t lane;
-    std::string text;  // what its pieces spell: a beginning of the prefix, or more than it
+    Spelled text;
     Before before;
     double log_probability;
   };
   struct Extension {
     size_t from;
     uint32_t id;
-    std::string text;
+    Spelled text;
     double log_probability;
   };
 
@@ -333,17 +379,17 @@ class TextPrefix::Beam {
     const Spellings& spellings = *texts_.spellings_;
     const uint32_t vocabulary = beginning.session->model().vocabulary_size();
     WordSet goes_on(vocabulary);
-    if (beginning.text.size() < prefix_.size()) {
-      const auto found = spellings.Of(prefix_.substr(beginning.text.size()), beginning.before);
+    if (beginning.text.of_prefix < prefix_.size()) {
+      const auto found = spellings.Of(prefix_.substr(beginning.text.of_prefix), beginning.before);
       for (const Spellings::Part& part : found.parts) goes_on.Add(part.id);
       for (const uint32_t id : found.whole) goes_on.Add(id);
     } else {
       const WordParts& parts = PartsOf(beginning.before, vocabulary);
       goes_on = parts.goes_on;
-      if (!beginning.text.empty()) {
+      if (beginning.text != Spelled()) {
         KINGLET_ASSIGN_OR_RETURN(const double p,
                                  beginning.session->ProbabilityOf(parts.ends, beginning.lane));
-        words_[beginning.text] += std::exp(beginning.log_probability) * p;
+        words_[beginning.text.after] += std::exp(beginning.log_probability) * p;
       } else {  // no prefix: any beginning, also of the next word, with its space
         for (uint32_t id = 0; id < vocabulary; ++id) {
           if (!spellings.SpellsNothing(id)) goes_on.Add(id);
@@ -353,7 +399,8 @@ class TextPrefix::Beam {
     KINGLET_ASSIGN_OR_RETURN(const std::vector<Candidate> best,
                              beginning.session->TopKOf(goes_on, options_.beam, beginning.lane));
     for (const Candidate& word : best) {
-      next.push_back({index, word.id, beginning.text + spellings.Text(word.id, beginning.before),
+      next.push_back({index, word.id,
+                      With(beginning.text, spellings.Text(word.id, beginning.before)),
                       beginning.log_probability + word.log_probability});
     }
     return Status();
@@ -379,19 +426,20 @@ class TextPrefix::Beam {
 
   std::vector<TextCompletion> Sorted() const {
     std::vector<TextCompletion> completions;
-    for (const auto& [text, p] : words_) completions.push_back({text, std::log(p)});
+    for (const auto& [after, p] : words_) completions.push_back({after, std::log(p)});
     std::stable_sort(completions.begin(), completions.end(),
                      [](const TextCompletion& a, const TextCompletion& b) {
                        return a.log_probability > b.log_probability;
                      });
     completions.resize(std::min<size_t>(completions.size(), options_.count));
+    for (TextCompletion& word : completions) word.text.insert(0, prefix_);
     return completions;
   }
 
   TextPrefix& texts_;
   const std::string_view prefix_;
   const CompletionOptions options_;
-  std::map<std::string, double> words_;
+  std::map<std::string, double> words_;  // by what follows the prefix
   std::map<Before, WordParts> parts_;
 };
 

@@ -8,8 +8,6 @@
 #include <string>
 #include <system_error>
 
-#include "runtime/float_environment.h"
-
 #if defined(__SSE2__)
 #include <emmintrin.h>
 #endif
@@ -118,7 +116,6 @@ void WorkerTeam::Do(Chunks chunks) {
 }
 
 void WorkerTeam::Help() {
-  const FloatEnvironment environment;
   for (;;) {
     state_.wait(kAsleep, std::memory_order_acquire);
     Patience patience;

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "kernels/float_environment.h"
 #include "tools/console.h"
 #include "tools/interrupt.h"
 #include "tools/nearest_word.h"
@@ -81,7 +82,7 @@ int RunCommand(const Command& command, Console& console) {
   return Written(console.out, command.run(console));
 }
 
-int Main(int argc, const char* const* argv) {
+[[gnu::noinline]] int Main(int argc, const char* const* argv) {
   Program program;
   const auto arguments =
       WithoutHelpCommand({argv + std::min(argc, 1), argv + argc}, CommandNames(program));
@@ -108,6 +109,7 @@ int Main(int argc, const char* const* argv) {
 }  // namespace kinglet
 
 int main(int argc, char** argv) {
+  const kinglet::FloatEnvironment environment;  // libraries' constructors may have changed it
   kinglet::ProtectStandardDescriptors();
   // Without the signal, a closed pipe is a write error like any other.
   std::signal(SIGPIPE, SIG_IGN);

@@ -12,7 +12,6 @@
 #include "kernels/ref/softmax.h"
 #include "kernels/ref/sum.h"
 #include "runtime/accounting/exact_sum.h"
-#include "runtime/float_environment.h"
 
 namespace kinglet {
 namespace {
@@ -79,7 +78,6 @@ CacheLikelihood::CacheLikelihood(TextTrace trace, uint32_t capacity, size_t thre
       threads_(threads),
       vector_(Vector()),
       previous_(PreviousOccurrences(trace_.ids)) {
-  const FloatEnvironment environment;
   probabilities_.reserve(predictions());
   for (const double value : trace_.log_probabilities) probabilities_.push_back(std::exp(value));
   for (Shares& shares : recent_) shares.values.resize(predictions());
@@ -137,7 +135,6 @@ void CacheLikelihood::ForRanges(uint64_t end, const Work& work) const {
   const uint64_t row = (std::min(capacity_, predictions()) + 15) / 16 * 16;
   std::vector<float> scratch(threads * row);
   const auto run = [&](size_t thread) {
-    const FloatEnvironment environment;
     for (uint64_t first = thread * kRange; first < end; first += threads * kRange) {
       work(first, std::min(end, first + kRange), scratch.data() + thread * row);
     }
@@ -165,7 +162,6 @@ const CacheLikelihood::Shares& CacheLikelihood::SharesAt(double theta) {
 }
 
 double CacheLikelihood::MeanLoss(const CacheParameters& parameters) {
-  const FloatEnvironment environment;
   const std::vector<float>& shares = SharesAt(parameters.theta).values;
   const double keep = 1.0 - parameters.lambda, log_keep = std::log(keep);
   ExactSum total;

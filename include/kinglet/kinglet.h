@@ -31,7 +31,9 @@
 //              child its calls run in the calling thread alone, with the same results.
 //   Handles    The caller destroys each handle that it created, in any order: sessions, embeddings
 //              and states keep what they need of their model. Destroying NULL does nothing.
-//   Numbers    Log-probabilities are natural logarithms; an impossible word has minus infinity.
+//   Numbers    Log-probabilities are natural logarithms; an impossible word has minus infinity. The
+//              caller's float environment (rounding, denormals, precision, traps) changes no bit,
+//              and is as it was when a function returns, the flags of exceptions too.
 //   Structures A structure begins with its size as the caller compiled it, so that a program and a
 //              library of different versions work together. New fields are added at the end only.
 #ifndef KINGLET_KINGLET_H_
@@ -102,12 +104,13 @@ typedef struct kinglet_model_options {
   // it is refused with KINGLET_OUT_OF_MEMORY. A session counts as kinglet_model_lane_bytes for each
   // of its lanes, and with an encoder 16 MiB at most. States, and what lanes keep of those that
   // were saved, restored or forked, count as their pages of 4 KiB, of which a shared one counts
-  // once. 0: no limit.
+  // once, and a state also as 16 bytes for each page that it could have. 0: no limit.
   uint64_t memory_limit;
   // Called with a kinglet_log_level and one NUL-terminated line, which is valid during the call
   // only. Any thread that uses the model, or a session or state of it, may make the call, several
   // threads at once, until the last of these handles is destroyed. The function must return, and
-  // must not call the library. NULL: no log.
+  // must not call the library. It finds the float environment that a program starts with. NULL: no
+  // log.
   void (*log)(void* user, int32_t level, const char* message);
   void* log_user;  // passed to `log` as its first argument
 } kinglet_model_options;
@@ -335,9 +338,12 @@ KINGLET_API kinglet_status kinglet_session_position(const kinglet_session* sessi
 KINGLET_API kinglet_status kinglet_session_fork(kinglet_session* session, uint32_t from,
                                                 uint32_t to);
 
-// Stops the call that is running in the session before its next step (on a device, a whole token or
-// query), or else the next call that computes a source, a token or a query; that one returns
-// KINGLET_CANCELLED. Later calls run normally. Any thread may call this while the session exists.
+// Stops the call that is running in the session before its next piece of work, or else the next
+// call that computes a source, a token or a query; that one returns KINGLET_CANCELLED. Later calls
+// run normally. Any thread may call this while the session exists. A piece is at most 16 MiB of a
+// weight for each lane that the call computes, the memory of those lanes read once, or a pass over
+// the words: less than 100 ms for lanes of less than 1 GiB and 16 million words. On a device, and
+// where a query of all words writes its answer in one product, it is a whole token or query.
 KINGLET_API kinglet_status kinglet_session_cancel(kinglet_session* session);
 
 // --- masked models -------------------------------------------------------------------------------
@@ -444,7 +450,8 @@ KINGLET_API kinglet_status kinglet_state_write(const kinglet_state* state, void*
 // no alignment. They are checked: forged ones can at worst give wrong probabilities. On success the
 // caller owns *out and destroys it with kinglet_state_destroy.
 // Errors: KINGLET_CORRUPT (not a state, cut short, damaged, or of a stream with an overflow in the
-// model's own arithmetic), KINGLET_UNSUPPORTED_VERSION, KINGLET_MISMATCH (as for restoring it).
+// model's own arithmetic), KINGLET_UNSUPPORTED_VERSION, KINGLET_MISMATCH (as for restoring it),
+// KINGLET_OUT_OF_MEMORY (beyond the model's limits, or where no session could hold such a state).
 KINGLET_API kinglet_status kinglet_state_read(const kinglet_model* model, const void* bytes,
                                               uint64_t size, kinglet_state** out);
 

@@ -90,8 +90,10 @@ KINGLET_API kinglet_status kinglet_session_next_characters(kinglet_session* sess
 // is a newline, and unknown words and marks of sentences spell nothing. Several sequences of tokens
 // can spell a text, also such as the tokenizer would not make: all of them count. To follow them
 // the call steps streams of its own, forked from the lane; the lane stays as it is, and
-// kinglet_session_cancel stops the call between two steps. The streams' memory is kept for the next
-// call.
+// kinglet_session_cancel stops the call between two steps, and between two bytes of the prefix
+// while it is planned. The streams' memory is kept for the next call. That, the spellings of the
+// words and 48 bytes for each byte of a prefix count towards the model's memory limit; words of
+// more than 64 MiB together are KINGLET_UNSUPPORTED.
 
 // The probability that the text which follows begins with the `length` bytes at `prefix`: exactly
 // the sum over all sequences of tokens that spell it, whose last one may spell more. 1 for no

@@ -7,6 +7,8 @@
 #include <memory>
 #include <new>
 
+#include "kernels/float_environment.h"
+
 namespace kinglet::onednn {
 namespace {
 
@@ -47,7 +49,11 @@ Result<Library> LoadNewest() {
 }  // namespace
 
 Result<Library> Library::Load(const std::string& file) {
-  Handle handle(dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL));
+  Handle handle;
+  {
+    const FloatEnvironment kept;  // by a library whose constructors change it
+    handle.reset(dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL));
+  }
   if (handle == nullptr) {
     const char* const reason = dlerror();
     return Refuse("the library oneDNN", reason != nullptr ? reason : "no " + file);

@@ -67,7 +67,10 @@ struct Binder {
     return WithWeights(PartialProductsKernel<T>(op, plan, layout, store));
   }
   Kernel operator()(const CodedSums& op) const {
-    return WithWeights(CodedSumsKernel<T>(op, plan, layout, store));
+    CodedSumsKernel<T> kernel(op, plan, layout, store);
+    std::vector<MemoryRange> weights = kernel.WeightMemory();
+    const size_t chunks = kernel.chunks();
+    return {{FramePhase(std::move(kernel), chunks)}, std::move(weights)};
   }
   Kernel operator()(const Quantise& op) const {
     return {EachFrame(QuantiseKernel<T>(op, plan, layout))};

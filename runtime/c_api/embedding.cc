@@ -25,7 +25,7 @@ kinglet_status kinglet_embedding_create(const kinglet_model* model, kinglet_embe
   });
 }
 
-void kinglet_embedding_destroy(kinglet_embedding* embedding) { delete embedding; }
+void kinglet_embedding_destroy(kinglet_embedding* embedding) { kinglet::Destroy(embedding); }
 
 kinglet_status kinglet_embedding_width(const kinglet_embedding* embedding, uint32_t* out) {
   const char* const function = __func__;

@@ -79,7 +79,7 @@ kinglet_status kinglet_generation_create(const kinglet_model* model,
   });
 }
 
-void kinglet_generation_destroy(kinglet_generation* generation) { delete generation; }
+void kinglet_generation_destroy(kinglet_generation* generation) { kinglet::Destroy(generation); }
 
 kinglet_status kinglet_generation_next(kinglet_generation* generation, int32_t* more) {
   const char* const function = __func__;

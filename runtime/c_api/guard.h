@@ -14,6 +14,7 @@
 #include <string_view>
 #include <vector>
 
+#include "kernels/float_environment.h"
 #include "kinglet/status.h"
 
 namespace kinglet {
@@ -30,7 +31,7 @@ kinglet_status Fail(kinglet_status code, std::string_view message) noexcept;
 
 // Runs `body`, which returns a Status, and turns that or an exception into a kinglet_status.
 template <class Body>
-kinglet_status Guard(const Body& body) noexcept {
+[[gnu::noinline]] kinglet_status StatusOf(const Body& body) noexcept {
   try {
     const Status status = body();
     return status.ok() ? KINGLET_OK : Fail(status.code(), status.message());
@@ -42,6 +43,20 @@ kinglet_status Guard(const Body& body) noexcept {
   } catch (...) {
     return Fail(KINGLET_INTERNAL, "kinglet: expected no exception, found one of unknown type");
   }
+}
+
+// The same in the float environment of rule 7 (docs/NUMERICS.md).
+template <class Body>
+kinglet_status Guard(const Body& body) noexcept {
+  const FloatEnvironment environment;
+  return StatusOf(body);
+}
+
+// Destroys a handle, in that environment too.
+template <class Handle>
+void Destroy(Handle* handle) noexcept {
+  const FloatEnvironment environment;
+  delete handle;
 }
 
 // The refusals and checks of arguments. `function` and `argument` name the place in the error text.

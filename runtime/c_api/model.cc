@@ -139,7 +139,7 @@ kinglet_status kinglet_model_open_memory(const void* bytes, uint64_t size,
   });
 }
 
-void kinglet_model_close(kinglet_model* model) { delete model; }
+void kinglet_model_close(kinglet_model* model) { kinglet::Destroy(model); }
 
 kinglet_status kinglet_model_vocabulary_size(const kinglet_model* model, uint32_t* out) {
   const char* const function = __func__;

@@ -61,7 +61,7 @@ kinglet_status kinglet_session_create(const kinglet_model* model,
   });
 }
 
-void kinglet_session_destroy(kinglet_session* session) { delete session; }
+void kinglet_session_destroy(kinglet_session* session) { kinglet::Destroy(session); }
 
 kinglet_status kinglet_session_lanes(const kinglet_session* session, uint32_t* out) {
   const char* const function = __func__;

@@ -46,7 +46,7 @@ kinglet_status kinglet_session_restore(kinglet_session* session, uint32_t lane,
   });
 }
 
-void kinglet_state_destroy(kinglet_state* state) { delete state; }
+void kinglet_state_destroy(kinglet_state* state) { kinglet::Destroy(state); }
 
 kinglet_status kinglet_state_position(const kinglet_state* state, uint64_t* out) {
   const char* const function = __func__;

@@ -6,8 +6,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <span>
 #include <utility>
 #include <vector>
+
+#include "kinglet/status.h"
 
 namespace kinglet {
 
@@ -21,6 +24,27 @@ struct Candidate {
 inline bool MoreProbable(const Candidate& a, const Candidate& b) {
   return a.log_probability != b.log_probability ? a.log_probability > b.log_probability
                                                 : a.id < b.id;
+}
+
+// Sorts words into the order of answers. Asks check() for a Status between parts that take some
+// milliseconds, and returns it if it is not OK; the words are then in any order.
+template <class Check>
+Status SortByProbability(std::span<Candidate> words, const Check& check) {
+  constexpr size_t kPart = size_t{1} << 16;
+  const auto at = [&](size_t i) {
+    return words.begin() + static_cast<std::ptrdiff_t>(std::min(i, words.size()));
+  };
+  for (size_t first = 0; first < words.size(); first += kPart) {
+    if (first > 0) KINGLET_RETURN_IF_ERROR(check());
+    std::sort(at(first), at(first + kPart), MoreProbable);
+  }
+  for (size_t sorted = kPart; sorted < words.size(); sorted *= 2) {
+    for (size_t first = 0; first + sorted < words.size(); first += 2 * sorted) {
+      KINGLET_RETURN_IF_ERROR(check());
+      std::inplace_merge(at(first), at(first + sorted), at(first + 2 * sorted), MoreProbable);
+    }
+  }
+  return Status();
 }
 
 // The k best candidates seen so far, worst at the front of a heap.
@@ -48,9 +72,10 @@ class BestCandidates {
     return heap_.size() < k_ ? -std::numeric_limits<double>::infinity()
                              : heap_.front().log_probability;
   }
-  // The best words, most probable first.
-  std::vector<Candidate> Sorted() && {
-    std::sort(heap_.begin(), heap_.end(), MoreProbable);
+  // The best words, most probable first. `check` as of SortByProbability.
+  template <class Check>
+  Result<std::vector<Candidate>> Sorted(const Check& check) && {
+    KINGLET_RETURN_IF_ERROR(SortByProbability(heap_, check));
     return std::move(heap_);
   }
 

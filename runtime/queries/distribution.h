@@ -113,6 +113,8 @@ class Distribution {
   QueryMemory<T>& memory() { return memory_; }
   const ClusterFunctions<T>& functions() const { return functions_; }
   WorkerTeam* team() const { return execution_.team.get(); }
+  // KINGLET_CANCELLED if the caller cancelled: asked between parts of work that no step does.
+  Status TakeCancel() { return kinglet::TakeCancel(execution_, "query"); }
 
  private:
   // Runs the steps on the streams of which needs(distribution) is true, brings what they left in

@@ -45,8 +45,8 @@ void FindHeldWords(Distribution<T>& distribution, const WordSet& set, size_t ind
 // Offers the words of the set in an open cluster that can be among the best: first those that the
 // cache holds, which its logits do not tell.
 template <class T>
-void OfferWordsOfSet(QueriedStream<T>& stream, size_t index, const WordSet& set,
-                     const std::vector<HeldWord<T>>& held, BestCandidates& best) {
+Status OfferWordsOfSet(QueriedStream<T>& stream, size_t index, const WordSet& set,
+                       const std::vector<HeldWord<T>>& held, BestCandidates& best) {
   Distribution<T>& distribution = *stream.distribution;
   const NeuralCacheMix<T>& cache = distribution.cache();
   const ClusterView<T> cluster = distribution.View(stream.frame, index);
@@ -71,6 +71,7 @@ void OfferWordsOfSet(QueriedStream<T>& stream, size_t index, const WordSet& set,
       ++compared;
       if (cluster.block_largest[begin / kSumBlock] < least_logit) continue;
     }
+    KINGLET_RETURN_IF_ERROR(distribution.TakeCancel());
     set.ForEachOf(cluster.first + begin, n, [&](uint32_t id) {
       compared += least_logit != lowest ? 1 : 0;
       if (cluster.logits[id - cluster.first] < least_logit) return;
@@ -84,6 +85,7 @@ void OfferWordsOfSet(QueriedStream<T>& stream, size_t index, const WordSet& set,
   distribution.CountWords(words + of_cache, of_cache);
   arithmetic.others += compared;
   if (index > 0) arithmetic += {0, 2, 0};  // log p of the cluster
+  return Status();
 }
 
 // Opens what the words of the set need, and calls f(id, p) for each of them in the order of ids.
@@ -156,9 +158,9 @@ Result<std::vector<Candidate>> FindTopKOf(QueriedStream<T>& stream, const WordSe
       KINGLET_RETURN_IF_ERROR(Distribution<T>::OpenCluster(alone, index));
       if (can_skip(distribution.View(stream.frame, index).LargestLogProbability())) continue;
     }
-    OfferWordsOfSet(stream, index, set, held, best);
+    KINGLET_RETURN_IF_ERROR(OfferWordsOfSet(stream, index, set, held, best));
   }
-  return std::move(best).Sorted();
+  return std::move(best).Sorted([&] { return distribution.TakeCancel(); });
 }
 
 template <class T>

@@ -70,7 +70,7 @@ size_t OfferHeldWords(QueriedStream<T>& stream, const ClusterView<T>& cluster,
 
 // Offers the words of an open cluster that can be among the best.
 template <class T>
-void OfferWords(QueriedStream<T>& stream, size_t index, BestCandidates& best) {
+Status OfferWords(QueriedStream<T>& stream, size_t index, BestCandidates& best) {
   Distribution<T>& distribution = *stream.distribution;
   const NeuralCacheMix<T>& cache = distribution.cache();
   QueryMemory<T>& memory = distribution.memory();
@@ -82,6 +82,7 @@ void OfferWords(QueriedStream<T>& stream, size_t index, BestCandidates& best) {
   for (uint32_t begin = 0; begin < cluster.size; begin += n) {
     n = std::min<uint32_t>(kSumBlock - begin % kSumBlock, cluster.size - begin);
     if (cluster.block_largest[begin / kSumBlock] < least) continue;
+    KINGLET_RETURN_IF_ERROR(distribution.TakeCancel());
     if (std::isinf(threshold())) n = std::min(n, kFirstWords);
     looked_into += n;
     distribution.NeedLogits(stream.frame, index, begin, n);
@@ -103,6 +104,7 @@ void OfferWords(QueriedStream<T>& stream, size_t index, BestCandidates& best) {
   // Each of these, and each block, is compared with the k-th best.
   arithmetic.others +=
       looked_into + static_cast<double>(SumBlocks(cluster.size)) + static_cast<double>(held);
+  return Status();
 }
 
 }  // namespace
@@ -122,7 +124,7 @@ Status FindTopK(std::span<QueriedStream<T>> streams, uint32_t k,
   std::array<BestCandidates, kLanesTogether> best;
   for (size_t i = 0; i < streams.size(); ++i) {
     best[i] = BestCandidates(std::min(k, plan.vocabulary_size));
-    OfferWords(streams[i], 0, best[i]);
+    KINGLET_RETURN_IF_ERROR(OfferWords(streams[i], 0, best[i]));
   }
   // The streams that compute a tail together: numbers in `streams`, and the largest weight that the
   // cache of each has on a word of the tail.
@@ -144,10 +146,13 @@ Status FindTopK(std::span<QueriedStream<T>> streams, uint32_t k,
     for (size_t n = 0; n < count; ++n) {
       BestCandidates& so_far = best[numbers[n]];
       if (CanSkipWordsOfTail(opening[n], tail, heaviest[n], so_far)) continue;
-      OfferWords(opening[n], tail, so_far);
+      KINGLET_RETURN_IF_ERROR(OfferWords(opening[n], tail, so_far));
     }
   }
-  for (size_t i = 0; i < streams.size(); ++i) out[i] = std::move(best[i]).Sorted();
+  const auto check = [&] { return streams.front().distribution->TakeCancel(); };
+  for (size_t i = 0; i < streams.size(); ++i) {
+    KINGLET_ASSIGN_OR_RETURN(out[i], std::move(best[i]).Sorted(check));
+  }
   return Status();
 }
 

@@ -39,7 +39,8 @@ class NucleusSearch {
       if (reach < T{ExpConstants::kUnderflow}) reach = kLowest;
       const size_t known = nucleus.size();
       KINGLET_RETURN_IF_ERROR(Collect(reach, above, nucleus));
-      std::sort(nucleus.begin() + static_cast<std::ptrdiff_t>(known), nucleus.end(), MoreProbable);
+      KINGLET_RETURN_IF_ERROR(SortByProbability(std::span(nucleus).subspan(known),
+                                                [this] { return distribution_.TakeCancel(); }));
       for (size_t i = known; i < nucleus.size(); ++i) {
         sum += static_cast<double>(Exp(static_cast<T>(nucleus[i].log_probability)));
         arithmetic() += {0, 1, 1};
@@ -70,6 +71,7 @@ class NucleusSearch {
   // log p.
   Status Collect(T reach, T above, std::vector<Candidate>& words) {
     for (size_t index = 0; index < clusters_.size(); ++index) {
+      KINGLET_RETURN_IF_ERROR(distribution_.TakeCancel());
       Cluster& cluster = clusters_[index];
       if (cluster.bound < reach) continue;
       const ClusterPlan& plan = distribution_.plan().clusters[index];
@@ -109,7 +111,8 @@ Result<std::vector<Candidate>> SortAllWords(QueriedStream<T>& stream) {
       all.push_back({static_cast<uint32_t>(all.size()), static_cast<double>(word)});
     }
   }
-  std::sort(all.begin(), all.end(), MoreProbable);
+  KINGLET_RETURN_IF_ERROR(
+      SortByProbability(all, [&distribution] { return distribution.TakeCancel(); }));
   return all;
 }
 

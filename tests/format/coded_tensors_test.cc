@@ -143,16 +143,26 @@ TEST(CodedTensors, ACodebookIsNotCodedItself) {
 
 // Computed codes take no bytes, so only this limit bounds the work.
 TEST(CodedTensors, ComputedCodesAreBounded) {
-  ModelDraft draft = TinyRecurrent(CodedOptions());
-  for (EncodedTensor& tensor : draft.tensors) {
-    auto* coded = std::get_if<Coded>(&tensor.values);
-    if (coded == nullptr || coded->scheme.pools.size() != 1) continue;
-    coded->codes = HashSeed{1};
-    tensor.shape[0] = kMaxDimension;
-  }
-  const std::string message = SerialiseModel(draft).status().message();
-  EXPECT_NE(message.find("expected at most 4294967296 that are computed"), std::string::npos)
-      << message;
+  const auto refused = [](uint64_t rows, uint32_t positions) {
+    ModelDraft draft = TinyRecurrent(CodedOptions());
+    for (EncodedTensor& tensor : draft.tensors) {
+      auto* coded = std::get_if<Coded>(&tensor.values);
+      if (coded == nullptr || coded->scheme.pools.size() != 1) continue;
+      coded->codes = HashSeed{1};
+      coded->scheme.combine = Combine::kSum;
+      coded->scheme.positions = positions;
+      draft.tensors[coded->scheme.codebook].shape[1] = tensor.shape[1];
+      auto& codebook = std::get<DenseF32>(draft.tensors[coded->scheme.codebook].values);
+      codebook.values.resize(Count(draft.tensors[coded->scheme.codebook].shape));
+      tensor.shape[0] = rows;
+    }
+    return SerialiseModel(draft).status().message();
+  };
+  EXPECT_NE(refused((1 << 24) + 1, 1).find("rows: expected at most 16777216 whose codes"),
+            std::string::npos);
+  EXPECT_NE(refused((1 << 22) + 1, 1024).find("expected at most 4294967296 that are computed"),
+            std::string::npos);
+  EXPECT_EQ(refused(1 << 24, 256).find("that are computed"), std::string::npos);
 }
 
 TEST(CodedTensors, EveryTruncationAndFlippedByteIsRefused) {

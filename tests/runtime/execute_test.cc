@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -42,6 +43,36 @@ TEST(RunPhase, PiecesThatFramesShareAreFetchedForAllOfThem) {
   std::vector<StreamFrame> frames(9);
   const auto all = [](std::span<StreamFrame> some, Chunks) { EXPECT_EQ(some.size(), 9u); };
   for (int round = 0; round < 100; ++round) RunPhase({all, 16, true}, frames, *team);
+}
+
+TEST(RunPhase, StopsBetweenPiecesOnceCancelled) {
+  constexpr size_t kChunks = 20000;
+  const auto team = *WorkerTeam::Create(2);
+  team->Wake();
+  for (const size_t frame_count : {1u, 3u}) {
+    for (const bool share : {false, true}) {
+      std::vector<StreamFrame> frames(frame_count);
+      CancelFlag cancel{false};
+      std::atomic<size_t> done = 0;
+      const auto run = [&](std::span<StreamFrame> some, Chunks part) {
+        done += (part.end - part.begin) * some.size();
+        cancel = true;
+      };
+      const Phase phase = {run, kChunks, share};
+      EXPECT_FALSE(RunPhase(phase, frames, *team, &cancel));
+      EXPECT_LE(done, 8192u);
+      done = 0;
+      EXPECT_TRUE(RunPhase(phase, frames, *team));
+      EXPECT_EQ(done, kChunks * frame_count);
+      done = 0;
+      const Kernel kernel = {{phase, phase}};
+      EXPECT_FALSE(kernel.Run(frames, [&] { return done > 0; }));
+      EXPECT_LE(done, 8192u);
+      done = 0;
+      kernel.Run(frames);
+      EXPECT_EQ(done, 2 * kChunks * frame_count);
+    }
+  }
 }
 
 TEST(RunPieces, WithoutATeamTheCallerRunsThem) {

@@ -155,7 +155,9 @@ TEST(SessionSource, StatesDifferByTheSourcesLength) {
   const auto session = Start(model);
   ASSERT_TRUE(session->Encode(std::vector<uint32_t>{1, 2}).ok());
   const State two = *session->Save();
-  const State one(model, 0, 0, 1, {two.pages().begin(), two.pages().end()});
+  const auto same = *MakePageTable(*model);
+  same->pages.assign(two.pages().begin(), two.pages().end());
+  const State one(model, 0, 0, 1, same);
   EXPECT_FALSE(one == two);
   EXPECT_NE(one.Hash(), two.Hash());
 }

@@ -4,12 +4,14 @@
 #include <chrono>
 #include <ctime>
 #include <memory>
+#include <numeric>
 #include <span>
 #include <thread>
 #include <vector>
 
 #include "runtime/session.h"
 #include "tests/runtime/session_fixture.h"
+#include "tests/support/recurrent_builder.h"
 
 namespace kinglet::session_threads_test {
 namespace {
@@ -87,6 +89,66 @@ TEST(SessionThreads, CancellationLeavesNoTrace) {
   session->Cancel();
   ASSERT_EQ(session->StepToken(4).code(), KINGLET_CANCELLED);
   ASSERT_EQ(Full(*session), expected);
+}
+
+// A softmax of 2^32 hashed codes, more than 30 seconds of work in a file of 2 kB.
+ModelDraft ManyHashedCodes() {
+  constexpr uint32_t kWords = 1U << 22, kPositions = 1024;
+  ModelDraft draft = TinyRecurrent({.cells = {RecurrentCell::kTanh},
+                                    .vocabulary_size = 40,
+                                    .tails = 0,
+                                    .input_coding = TinyCoding{1, {7}},
+                                    .head_coding = TinyCoding{1, {7}},
+                                    .vocabulary = false});
+  for (EncodedTensor& tensor : draft.tensors) {
+    auto* const coded = std::get_if<Coded>(&tensor.values);
+    if (coded == nullptr) continue;
+    tensor.shape[0] = kWords;
+    coded->codes = HashSeed{3};
+    coded->scheme.combine = Combine::kSum;
+    coded->scheme.positions = kPositions;
+  }
+  draft.description.vocabulary_size = kWords;
+  for (Block& block : draft.description.blocks) {
+    if (auto* embedding = std::get_if<AdaptiveEmbedding>(&block)) embedding->bins[0].size = kWords;
+    if (auto* softmax = std::get_if<AdaptiveSoftmax>(&block)) {
+      softmax->head_size = kWords;
+      draft.tensors[*softmax->head_bias] = {"unused", {1}, DenseF32{{0}}};
+      softmax->head_bias.reset();
+    }
+  }
+  return draft;
+}
+
+TEST(SessionThreads, CancellationStopsInsideAStep) {
+  using Clock = std::chrono::steady_clock;
+  const std::vector<std::byte> bytes = *SerialiseModel(ManyHashedCodes());
+  ASSERT_LT(bytes.size(), 4096u);
+  for (const char* const backend : {"cpu", "ref64"}) {
+    ModelOptions options;
+    options.backend = backend;
+    const auto model = *Model::FromBytes(bytes, options);
+    for (const uint32_t threads : {1U, 2U}) {
+      for (const uint32_t lanes : {1U, 3U}) {
+        const auto session = Start(model, {.lanes = lanes, .threads = threads});
+        std::vector<uint32_t> all(lanes), ids(lanes, 5);
+        std::iota(all.begin(), all.end(), 0);
+        ASSERT_TRUE(session->StepLanes(all, ids).ok());
+        Clock::time_point cancelled;
+        std::thread canceller([&] {
+          std::this_thread::sleep_for(std::chrono::milliseconds(50));
+          cancelled = Clock::now();
+          session->Cancel();
+        });
+        std::vector<double> answers(lanes);
+        const Status status = session->LogProbabilityLanes(all, ids, answers);
+        const Clock::time_point returned = Clock::now();
+        canceller.join();
+        EXPECT_EQ(status.code(), KINGLET_CANCELLED);
+        EXPECT_LT(returned - cancelled, std::chrono::seconds(3)) << backend;
+      }
+    }
+  }
 }
 
 TEST(SessionThreads, UseNoProcessorBetweenCalls) {

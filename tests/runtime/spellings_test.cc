@@ -54,5 +54,30 @@ TEST(Spellings, WhatAWordRuleCutsOffIsWrittenTogether) {
   EXPECT_EQ(words.Of("'", Before::kWord).whole, std::vector<uint32_t>{1});
 }
 
+// A file has the beginning that words share once: 73 MB of texts in 100 kB.
+TEST(Spellings, AreBoundedAndClaimed) {
+  ModelDraft draft = TinyMicronet({.vocabulary_size = 1200});
+  const std::string shared(61000, 'a');
+  const auto claimed = [&](size_t many) -> Status {
+    for (size_t i = 0; i < draft.vocabulary.size(); ++i) {
+      draft.vocabulary[i] = (i < many ? shared : "") + std::to_string(i);
+    }
+    const auto model = Model::FromBytes(*SerialiseModel(draft), {}).value();
+    const uint64_t left = model->budget()->left();
+    const auto spellings = Spellings::Of(*model);
+    if (!spellings.ok()) return spellings.status();
+    EXPECT_GE(left - model->budget()->left(), many * shared.size());
+    return spellings.status();
+  };
+  EXPECT_TRUE(claimed(20).ok());
+  EXPECT_EQ(claimed(1200).code(), KINGLET_UNSUPPORTED);
+
+  for (std::string& word : draft.vocabulary) word.erase(0, word.size() > 1000 ? shared.size() : 0);
+  const auto model = Model::FromBytes(*SerialiseModel(draft), {}).value();
+  const uint64_t left = model->budget()->left();
+  ASSERT_TRUE(model->budget()->Claim(left - 1000));
+  EXPECT_EQ(Spellings::Of(*model).status().code(), KINGLET_OUT_OF_MEMORY);
+}
+
 }  // namespace
 }  // namespace kinglet::spellings_test

@@ -117,6 +117,35 @@ TEST(State, SharesThePagesThatNoTokenTouched) {
   EXPECT_LT(shared, before.pages().size());
 }
 
+// 72 bytes of a blob are a state whose memory is zeros, however much that is.
+TEST(State, ReadingTakesMemoryForTheBlobNotForTheModelsState) {
+  TinyOptions options = WholeOptions(true);
+  options.cache_capacity = 1 << 20;
+  const std::vector<std::byte> bytes = *SerialiseModel(TinyMicronet(options));
+  const auto model = *Model::FromBytes(bytes, {});
+  const uint64_t table = PageCount(model->layout()) * sizeof(SharedPage);
+  ASSERT_GT(model->layout().state_bytes, 200 * table);
+  const std::vector<std::byte> blob = Blob(State(model));
+  ASSERT_EQ(blob.size(), 72u);
+  MemoryBudget& budget = *model->budget();
+  const uint64_t left = budget.left();
+  ASSERT_TRUE(budget.Claim(left - table));
+  {
+    const auto read = State::ReadBlob(model, blob);
+    ASSERT_TRUE(read.ok()) << read.status().message();
+    EXPECT_TRUE(*read == State(model));
+    EXPECT_EQ(budget.left(), 0u);
+  }
+  ASSERT_TRUE(budget.Claim(1));
+  EXPECT_EQ(State::ReadBlob(model, blob).status().code(), KINGLET_OUT_OF_MEMORY);
+
+  ModelOptions limited;
+  limited.session_memory_limit = model->layout().state_bytes - 1;
+  const auto refused = State::ReadBlob(*Model::FromBytes(bytes, limited), blob);
+  EXPECT_EQ(refused.status().code(), KINGLET_OUT_OF_MEMORY);
+  EXPECT_NE(refused.status().message().find("limit of a session"), std::string::npos);
+}
+
 TEST(State, EveryTruncationIsRefused) {
   const auto model = Open(TinyMicronet(WholeOptions(true)), "ref");
   const auto session = Start(model);

@@ -256,6 +256,33 @@ TEST_F(TextPrefixTest, StepsAreBoundedAndStopped) {
   EXPECT_TRUE(texts_->Probability(*session_, 1, "abab", 1000).ok());
 }
 
+// Each byte of the prefix is a place from which every word leads on.
+TEST_F(TextPrefixTest, PlanningALongPrefixIsStoppedAndTakesMemoryOfTheModel) {
+  std::vector<std::string> words;
+  for (size_t length = 1; length <= 23; ++length) words.emplace_back(length, 'a');
+  const TextTables characters = {false, WordRule{WordRule::Rule::kCharacters}};
+  ASSERT_NO_FATAL_FAILURE(Open(ModelOf(words, characters, false)));
+  const std::string prefix(20000, 'a');
+  session_->Cancel();
+  EXPECT_EQ(texts_->Probability(*session_, 1, prefix, 1000).status().code(), KINGLET_CANCELLED);
+  EXPECT_EQ(texts_->Probability(*session_, 1, prefix, 1000).status().code(),
+            KINGLET_TOO_MANY_STEPS);
+  session_->Cancel();
+  EXPECT_EQ(texts_->NextCharacters(*session_, 1, prefix, 1000).status().code(), KINGLET_CANCELLED);
+
+  MemoryBudget& budget = *model_->budget();
+  const uint64_t left = budget.left(), planned = 48 * (prefix.size() + 1);
+  ASSERT_TRUE(budget.Claim(left - planned));
+  EXPECT_EQ(texts_->Probability(*session_, 1, prefix, 1000).status().code(),
+            KINGLET_TOO_MANY_STEPS);
+  ASSERT_TRUE(budget.Claim(1));
+  EXPECT_EQ(texts_->Probability(*session_, 1, prefix, 1000).status().code(), KINGLET_OUT_OF_MEMORY);
+  EXPECT_EQ(texts_->NextCharacters(*session_, 1, prefix, 1000).status().code(),
+            KINGLET_OUT_OF_MEMORY);
+  budget.Release(left - planned + 1);
+  EXPECT_EQ(budget.left(), left);
+}
+
 TEST_F(TextPrefixTest, Refusals) {
   ASSERT_NO_FATAL_FAILURE(Open(Characters()));
   EXPECT_EQ(texts_->Probability(*session_, 0, "a", 10).status().code(), KINGLET_NO_TOKEN_YET);

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <omp.h>
 
+#include <cfenv>
 #include <new>
 #include <string>
 #include <vector>
@@ -54,6 +55,11 @@ TEST(OnednnLibrary, OneThatCannotBeUsedIsRefusedInOneLine) {
     EXPECT_LT(message.find(", found "), message.rfind(found)) << message;
     EXPECT_EQ(message.find('\n'), std::string::npos) << message;
   }
+}
+
+TEST(OnednnLibrary, ItsConstructorsDoNotChangeTheFloatEnvironment) {
+  EXPECT_FALSE(Library::Load(KINGLET_ANOTHER_VERSION).ok());
+  EXPECT_EQ(std::fegetround(), FE_TONEAREST);
 }
 
 TEST(OnednnLibrary, WithoutMemoryThrows) {

@@ -1,4 +1,5 @@
 // Stands for oneDNN where a test needs one that is not there.
+#include <fenv.h>
 #include <oneapi/dnnl/dnnl.h>
 #include <stdlib.h>
 
@@ -12,6 +13,9 @@
 #else
 #define THREADS DNNL_RUNTIME_SEQ
 #endif
+
+// As libraries that were linked with -ffast-math change it.
+__attribute__((constructor)) static void ChangeFloatEnvironment(void) { fesetround(FE_UPWARD); }
 
 // Products that succeed before the library has no more memory; an environment variable may say it.
 int kinglet_products_left = 1 << 30;

@@ -12,7 +12,8 @@ namespace {
 
 std::vector<uint32_t> Ids(BestCandidates best) {
   std::vector<uint32_t> ids;
-  for (const Candidate& candidate : std::move(best).Sorted()) ids.push_back(candidate.id);
+  const auto sorted = std::move(best).Sorted([] { return Status(); });
+  for (const Candidate& candidate : *sorted) ids.push_back(candidate.id);
   return ids;
 }
 
@@ -44,6 +45,24 @@ TEST(BestCandidates, TakeAnythingUntilThereAreEnough) {
   EXPECT_EQ(best.Threshold(), -3);
   EXPECT_TRUE(best.CouldTake(-3));  // a lower id would come first
   EXPECT_FALSE(best.CouldTake(-3.5));
+}
+
+TEST(SortByProbability, SortsManyWordsAndStopsBetweenParts) {
+  for (const size_t count : {size_t{0}, size_t{1}, size_t{65536}, size_t{65537}, size_t{300000}}) {
+    std::vector<Candidate> words(count);
+    for (uint32_t id = 0; id < count; ++id) words[id] = {id, -0.25 * (id * 2654435761U % 1000)};
+    std::vector<Candidate> expected = words;
+    std::sort(expected.begin(), expected.end(), MoreProbable);
+    int asked = 0;
+    ASSERT_TRUE(SortByProbability(words, [&asked] {
+                  ++asked;
+                  return Status();
+                }).ok());
+    for (size_t i = 0; i < count; ++i) ASSERT_EQ(words[i].id, expected[i].id) << count;
+    EXPECT_EQ(asked > 0, count > 65536);
+    const auto stop = [] { return Status(KINGLET_CANCELLED, "stopped"); };
+    EXPECT_EQ(SortByProbability(words, stop).ok(), count <= 65536);
+  }
 }
 
 }  // namespace
