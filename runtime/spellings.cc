@@ -16,7 +16,14 @@ Result<Spellings> Spellings::Of(const Model& model) {
   }
   const Vocabulary& vocabulary = *model.vocabulary();
   const SpecialWords special = SpecialWordsOf(model);
+  // A spelling is a word, or less. The lists of ids may have grown to twice their size.
+  constexpr uint64_t kEach = sizeof(Spelling) + sizeof(Before) + 4 * sizeof(uint32_t) + 24;
   Spellings made;
+  KINGLET_ASSIGN_OR_RETURN(
+      made.memory_, ClaimMemory(model.budget(), vocabulary.size() * kEach + vocabulary.word_bytes(),
+                                "session", "spellings"));
+  made.spellings_.reserve(vocabulary.size());
+  made.after_.reserve(vocabulary.size());
   if (model.text() != nullptr) {
     made.drops_space_ = model.text()->tokenizer().drops_first_space();
     made.drops_spaces_ = model.text()->tokenizer().drops_first_spaces();

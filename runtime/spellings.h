@@ -24,7 +24,8 @@ enum class Before : uint8_t { kLineStart, kWord, kJoined };
 // no pieces of the tokenizer spell nothing. Immutable; may be shared by threads.
 class Spellings {
  public:
-  // KINGLET_UNSUPPORTED if the model has ids only. Throws std::bad_alloc.
+  // What it takes is claimed from the model's budget. KINGLET_UNSUPPORTED if the model has ids only;
+  // KINGLET_OUT_OF_MEMORY. Throws std::bad_alloc.
   static Result<Spellings> Of(const Model& model);
 
   size_t longest() const { return longest_; }  // bytes of a token's spelling
@@ -59,6 +60,7 @@ class Spellings {
   void Find(const Order& order, std::string_view spelled, int more, Beginnings& found) const;
   bool Drops(Before before) const { return drops_space_ && before == Before::kLineStart; }
 
+  MemoryClaim memory_;
   std::vector<Spelling> spellings_;
   std::vector<Before> after_;
   Order joining_, spaced_;     // joins_before or not; tokens that spell nothing are in neither

@@ -18,17 +18,26 @@
 
 namespace kinglet {
 
+// At most what cutting takes for each byte of a text, its normalised form and tokens included.
+inline constexpr uint64_t kCutBytes = 256;
+
 // Immutable; may be shared by threads.
 class Tokenizer {
  public:
   // Errors: those of CheckTextTables, KINGLET_INVALID_ARGUMENT.
   static Result<std::shared_ptr<const Tokenizer>> Create(TextTables tables);
+  // At most the memory that one of these tables takes while it is made; most of it stays.
+  static uint64_t BytesOf(const TextTables& tables);
 
-  // Takes any bytes. Ranges are those of `text`, also where it was lower-cased first. Errors:
-  // KINGLET_INVALID_ARGUMENT for a text that is too long.
-  Result<Cut> Encode(std::string_view text) const;
+  // Takes any bytes. Ranges are those of `text`, also where it was lower-cased first. `budget`, if
+  // not null: what cutting takes is claimed from it first, kCutBytes for each byte of the text as
+  // it is cut, and the answer holds the claim. Errors: KINGLET_INVALID_ARGUMENT for a text that is
+  // too long, or that the normaliser's rules make too long; KINGLET_OUT_OF_MEMORY.
+  Result<Cut> Encode(std::string_view text,
+                     const std::shared_ptr<MemoryBudget>& budget = nullptr) const;
 
-  // The number of pieces, whose ids count from 0; 0 where pieces have none.
+  // The number of pieces of such tables, whose ids count from 0; 0 where pieces have none.
+  static uint32_t SizeOf(const TextTables& tables);
   uint32_t size() const;
   // REQUIRES: id < size().
   std::string_view Piece(uint32_t id) const;
@@ -55,9 +64,10 @@ class Tokenizer {
  private:
   friend class TextDecoder;
   explicit Tokenizer(TextTables tables);
-  Result<Cut> EncodePlain(std::string_view text) const;
+  Result<Cut> EncodePlain(std::string_view text, const std::shared_ptr<MemoryBudget>& budget) const;
 
   bool lower_case_;
+  uint64_t queue_bytes_ = 0;  // of what merges wait in where a text is long
   std::unique_ptr<const SentencePieces> sentence_pieces_;
   std::unique_ptr<const WordMerges> word_merges_;
   std::unique_ptr<const WordPieces> word_pieces_;
