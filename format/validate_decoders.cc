@@ -51,16 +51,13 @@ class DecoderValidator : private BlockChecks {
     for (size_t i = 0; i < decoder.layers.size(); ++i) {
       KINGLET_RETURN_IF_ERROR(ValidateLayer(decoder, Numbered("layer", i), decoder.layers[i]));
     }
-    return {};
+    const auto* relative = std::get_if<RelativeSinusoids>(&decoder.positions);
+    return relative == nullptr ? Status() : ValidateRelativeProducts(decoder, *relative);
   }
 
-  Status ValidatePositions(const TransformerDecoder&, const SlotPositions&) const { return {}; }
-  Status ValidatePositions(const TransformerDecoder&, const NoPositions&) const { return {}; }
-  Status ValidatePositions(const TransformerDecoder& decoder,
-                           const RelativeSinusoids& positions) const {
-    if (positions.clamp) {
-      KINGLET_RETURN_IF_ERROR(ValidateRange("clamp", *positions.clamp, 0, kMaxExtent));
-    }
+  // Opening computes the rows of all distances. REQUIRES: everything else is valid.
+  Status ValidateRelativeProducts(const TransformerDecoder& decoder,
+                                  const RelativeSinusoids& positions) const {
     uint64_t stored_bytes = 0;
     for (const TensorView& tensor : tensors_) stored_bytes += StoredBytes(tensor);
     const uint64_t rows = std::min<uint64_t>(
@@ -77,6 +74,16 @@ class DecoderValidator : private BlockChecks {
               " multiplications for the rows of its distances, with tensors of " +
               BytesText(stored_bytes),
           std::to_string(rows) + " rows of " + std::to_string(decoder.layers.size()) + " layers");
+    }
+    return {};
+  }
+
+  Status ValidatePositions(const TransformerDecoder&, const SlotPositions&) const { return {}; }
+  Status ValidatePositions(const TransformerDecoder&, const NoPositions&) const { return {}; }
+  Status ValidatePositions(const TransformerDecoder& decoder,
+                           const RelativeSinusoids& positions) const {
+    if (positions.clamp) {
+      KINGLET_RETURN_IF_ERROR(ValidateRange("clamp", *positions.clamp, 0, kMaxExtent));
     }
     return ValidateFrequencies(decoder, positions.frequencies);
   }

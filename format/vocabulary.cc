@@ -93,15 +93,6 @@ Status RefuseVocabulary(StatusCode code, const std::string& where, const std::st
   return Status::Refusal(code, "vocabulary", where, expected, found);
 }
 
-Status CheckGrowth(StatusCode code, uint64_t word_bytes, uint64_t stored) {
-  const uint64_t most = Vocabulary::kMaxGrowth * stored + Vocabulary::kFreeBytes;
-  if (word_bytes <= most) return {};
-  return RefuseVocabulary(code, "words",
-                          "at most " + BytesText(most) + " together, " +
-                              std::to_string(Vocabulary::kMaxGrowth) + " for each that is stored",
-                          "more");
-}
-
 }  // namespace
 
 uint64_t Vocabulary::HeldBytes(uint64_t size) {
@@ -128,7 +119,6 @@ Result<VocabularySegments> Vocabulary::Pack(std::span<const std::string> words) 
   });
 
   VocabularySegments segments;
-  uint64_t word_bytes = 0;
   std::vector<uint32_t> rank_of_id(words.size());
   std::string_view previous;
   for (size_t rank = 0; rank < id_of_rank.size(); ++rank) {
@@ -145,15 +135,12 @@ Result<VocabularySegments> Vocabulary::Pack(std::span<const std::string> words) 
       prefix = static_cast<size_t>(differ.first - previous.begin());
     }
     AppendEntry(prefix, word.substr(prefix), segments.words);
-    word_bytes += word.size();
     previous = word;
   }
   if (segments.words.size() >= kNone) {
     return RefuseVocabulary(KINGLET_INVALID_ARGUMENT, "words", "fewer than 2^32 - 1 bytes",
                             std::to_string(segments.words.size()));
   }
-  KINGLET_RETURN_IF_ERROR(
-      CheckGrowth(KINGLET_INVALID_ARGUMENT, word_bytes, segments.words.size()));
   if (!words.empty()) {
     BitPacker packer(RankBits(static_cast<uint32_t>(words.size())), words.size());
     for (uint32_t rank : rank_of_id) packer.Append(rank);
@@ -228,7 +215,7 @@ Status Vocabulary::ReadWords() {
     return RefuseVocabulary(KINGLET_INVALID_MODEL, "words", BytesText(at),
                             BytesText(stored_.words.size()));
   }
-  return CheckGrowth(KINGLET_INVALID_MODEL, word_bytes_, stored_.words.size());
+  return {};
 }
 
 Status Vocabulary::ReadRanks() {

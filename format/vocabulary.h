@@ -43,17 +43,15 @@ class Vocabulary {
   static uint64_t HeldBytes(uint64_t size);
 
   // Reads the segments and checks them fully: every length, the order, uniqueness, and that ranks
-  // are a permutation; and that all words together have at most kMaxGrowth bytes for each of the
-  // segment, and kFreeBytes, so that whoever takes them apart takes no more. REQUIRES: the bytes outlive the Vocabulary. Errors: KINGLET_INVALID_MODEL;
+  // are a permutation. REQUIRES: the bytes outlive the Vocabulary. Errors: KINGLET_INVALID_MODEL;
   // the text starts with "vocabulary".
   static Result<Vocabulary> FromSegments(uint32_t size, std::span<const std::byte> words,
                                          std::span<const std::byte> ranks);
 
-  static constexpr uint64_t kMaxGrowth = 32, kFreeBytes = uint64_t{1} << 20;
-
   uint32_t size() const { return static_cast<uint32_t>(rank_of_id_.size()); }
   const StoredVocabulary& stored() const { return stored_; }
-  uint64_t word_bytes() const { return word_bytes_; }  // of all words together
+  // Of all words together: at most 32 times the segment, which has one whole word in each bucket.
+  uint64_t word_bytes() const { return word_bytes_; }
   std::string Word(uint32_t id) const;  // REQUIRES: id < size()
   std::optional<uint32_t> Find(std::string_view word) const;
   // The ids of the words that begin with these bytes, in the byte order of the words. Every word

@@ -138,9 +138,14 @@ Status Model::BindToHost(const ReleaseBytes& release, Opening& opening) {
     weights += bytes;
     if (weights > most) throw std::bad_alloc();
   };
-  auto kernels = backend_->bind(plan_, layout_, {release, claim});
+  try {
+    Result<std::vector<Kernel>> kernels = backend_->bind(plan_, layout_, {release, claim});
+    if (kernels.ok()) kernels_ = std::move(kernels).value();
+    if (!kernels.ok() && weights <= most) return kernels.status();
+  } catch (const std::bad_alloc&) {
+    if (weights <= most) throw;
+  }
   if (weights > most) return opening.Refuse("weights", weights);
-  KINGLET_ASSIGN_OR_RETURN(kernels_, std::move(kernels));
   opening.Release(file_->file_size() - file_->held_bytes());
   return opening.Claim("weights", weights);
 }

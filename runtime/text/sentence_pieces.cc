@@ -278,7 +278,7 @@ std::vector<SentencePieces::Span> SentencePieces::CutNormalised(std::string_view
   return {};
 }
 
-Cut SentencePieces::Encode(NormalisedText normalised) const {
+Cut SentencePieces::EncodeNormalised(NormalisedText normalised) const {
   const std::vector<Span> spans = CutNormalised(normalised.text);
   const std::vector<uint32_t>& origins = normalised.origins;
   Cut cut;

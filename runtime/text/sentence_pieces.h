@@ -36,7 +36,11 @@ class SentencePieces {
     return normaliser_->Normalise(text, most);
   }
   // Time and memory grow with the text's length, by n log n where algorithm is BPE.
-  Cut Encode(NormalisedText normalised) const;
+  Cut EncodeNormalised(NormalisedText normalised) const;
+  Result<Cut> Encode(std::string_view text) const {
+    KINGLET_ASSIGN_OR_RETURN(NormalisedText normalised, Normalise(text, kMaxTextBytes));
+    return EncodeNormalised(std::move(normalised));
+  }
 
   uint32_t unknown() const { return unknown_; }
   // The id of a piece of any type; the unknown piece's for any other text.

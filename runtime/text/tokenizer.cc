@@ -101,7 +101,7 @@ Result<Cut> Tokenizer::EncodePlain(std::string_view text,
     if (!budget->Claim(bytes)) return RefuseTextMemory(text.size());
     memory = MemoryClaim(budget, bytes);
   }
-  Result<Cut> cut = sentence_pieces_ ? sentence_pieces_->Encode(std::move(normalised))
+  Result<Cut> cut = sentence_pieces_ ? sentence_pieces_->EncodeNormalised(std::move(normalised))
                     : word_merges_   ? word_merges_->Encode(text)
                     : word_pieces_   ? word_pieces_->Encode(text)
                                      : CutByRule(rule_.rule, text);

@@ -5,14 +5,16 @@
 #include <flatbuffers/minireflect.h>
 
 #include <algorithm>
-#include <cmath>
+#include <cstdlib>
 #include <cstring>
 #include <ctime>
 #include <iterator>
 #include <limits>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "kinglet/generation.h"
@@ -113,7 +115,7 @@ void ChangeLists(EditableFile& file, Chance& chance) {
   auto& header = file.header;
   if (chance.OneIn(6)) ChangeList(header.tensors, chance);
   if (chance.OneIn(6)) ChangeList(header.blocks, chance);
-  if (chance.OneIn(12)) header.features.push_back("x");
+  if (chance.OneIn(50)) header.features.push_back("x");
   if (header.golden && chance.OneIn(4)) {
     ChangeList(header.golden->ids, chance);
     ChangeList(header.golden->log_probabilities, chance);
@@ -150,7 +152,7 @@ constexpr float kFloats[] = {0.0f,   -0.0f, 1.0f,   -1.0f,  1e-40f, 3.4e38f, -3.
 void ChangeSegment(EditableFile& file, Chance& chance) {
   if (file.segments.empty()) return;
   std::vector<std::byte>& segment = chance.Of(file.segments);
-  switch (chance.Below(6)) {
+  switch (chance.Below(12)) {
     case 0:
       std::swap(segment, chance.Of(file.segments));
       return;
@@ -161,12 +163,15 @@ void ChangeSegment(EditableFile& file, Chance& chance) {
       segment.resize(segment.size() - std::min<size_t>(segment.size(), chance.Below(9)));
       return;
     case 3:
+    case 4:
+    case 5:
+    case 6:
       if (segment.size() >= sizeof(float)) {
         const float value = kFloats[chance.Below(std::size(kFloats))];
         std::memcpy(&segment[chance.Below(segment.size() / 4) * 4], &value, sizeof value);
       }
       return;
-    case 4:
+    case 7:
       std::fill(segment.begin(), segment.end(), static_cast<std::byte>(chance.OneIn(2) ? 0 : 0xFF));
       return;
     default:
@@ -200,7 +205,7 @@ std::vector<std::byte> Pack(EditableFile& file) {
   return Frame64(pack(), rest);
 }
 
-// Every number of the header, by its field's name.
+// Every number of the header but those of the segment table, by its field's name.
 class Numbers : public flatbuffers::IterationVisitor {
  public:
   struct Place {
@@ -208,9 +213,12 @@ class Numbers : public flatbuffers::IterationVisitor {
     flatbuffers::ElementaryType type;
   };
 
+  void StartSequence() override { ++depth_; }
+  void EndSequence() override { --depth_; }
   void Field(size_t, size_t, flatbuffers::ElementaryType type, bool is_vector,
              const flatbuffers::TypeTable*, const char* name, const uint8_t* value) override {
     name_ = name == nullptr ? "" : name;
+    if (depth_ == 1) in_segments_ = name_ == "segments";
     if (value != nullptr && !is_vector) Add(type, value);
   }
   void Element(size_t, flatbuffers::ElementaryType type, const flatbuffers::TypeTable*,
@@ -222,10 +230,13 @@ class Numbers : public flatbuffers::IterationVisitor {
 
  private:
   void Add(flatbuffers::ElementaryType type, const uint8_t* value) {
-    if (type != flatbuffers::ET_SEQUENCE && type != flatbuffers::ET_STRING) {
+    const bool is_number = type != flatbuffers::ET_SEQUENCE && type != flatbuffers::ET_STRING;
+    if (is_number && !in_segments_) {
       by_name_[name_].push_back({value, type});
     }
   }
+  int depth_ = 0;
+  bool in_segments_ = false;
   std::string name_;
   std::map<std::string, std::vector<Place>> by_name_;
 };
@@ -247,7 +258,7 @@ void ChangeNumber(const Numbers::Place& place, uint8_t* at, const Numbers& all, 
     case flatbuffers::ET_BOOL:
       return Write(at, static_cast<uint8_t>(chance.Below(2)));
     case flatbuffers::ET_UCHAR:
-      return Write(at, static_cast<uint8_t>(chance.Below(12)));
+      return Write(at, static_cast<uint8_t>(chance.Below(chance.OneIn(4) ? 12 : 3)));
     case flatbuffers::ET_ULONG:
       return Write(at, chance.OneIn(2) ? kTelling[chance.Below(std::size(kTelling))]
                                        : uint64_t{1} << chance.Below(64));
@@ -276,18 +287,102 @@ void ChangeNumber(const Numbers::Place& place, uint8_t* at, const Numbers& all, 
   }
 }
 
-void ChangeNumbers(std::vector<std::byte>& file, uint64_t changes, Chance& chance) {
+uint8_t* HeaderOf(std::vector<std::byte>& file) {
   constexpr size_t kFrame = 64;
-  uint8_t* const header = reinterpret_cast<uint8_t*>(file.data() + kFrame);
+  return reinterpret_cast<uint8_t*>(file.data() + kFrame);
+}
+
+Numbers NumbersOf(const uint8_t* header) {
   Numbers numbers;
   flatbuffers::IterateFlatBuffer(header, editable::ModelTypeTable(), &numbers);
+  return numbers;
+}
+
+void ChangeNumbers(std::vector<std::byte>& file, uint64_t changes, Chance& chance) {
+  uint8_t* const header = HeaderOf(file);
+  const Numbers numbers = NumbersOf(header);
   for (; changes > 0; --changes) {
     auto name = numbers.by_name().begin();
     std::advance(name, static_cast<ptrdiff_t>(chance.Below(numbers.by_name().size())));
-    if (name->first == "offset" || name->first == "digest") continue;
     const Numbers::Place& place = chance.Of(name->second);
     ChangeNumber(place, header + (place.at - header), numbers, chance);
   }
+}
+
+// Gives a tensor another shape, with zeros that take a bit each. False for one that takes none.
+bool Reshape(EditableFile& file, editable::TensorT& tensor, const std::vector<uint32_t>& shape) {
+  constexpr uint64_t kMostBytes = uint64_t{1} << 18;
+  uint64_t entries = 1;
+  for (const uint32_t size : shape) entries *= size;
+  if (tensor.coded || entries / 8 > kMostBytes) return false;
+  // Every segment has an owner, so the scales' one becomes the mask's.
+  std::optional<uint32_t> bits;
+  if (tensor.mask) bits = tensor.mask->bits;
+  if (tensor.packed) {
+    if (bits) return false;
+    bits = tensor.packed->scales->words;
+    tensor.dense = std::make_unique<editable::DenseT>();
+    tensor.dense->values = tensor.packed->codes;
+    tensor.packed.reset();
+  }
+  if (!bits) {
+    bits = static_cast<uint32_t>(file.segments.size());
+    file.segments.emplace_back();
+  }
+  if (*bits >= file.segments.size() || tensor.dense->values >= file.segments.size()) return false;
+  tensor.shape = shape;
+  tensor.dense->type = editable::FloatType::F32;
+  tensor.mask = std::make_unique<editable::MaskT>();
+  tensor.mask->bits = *bits;
+  file.segments[*bits].assign((entries + 7) / 8, std::byte{0});
+  file.segments[tensor.dense->values].clear();
+  return true;
+}
+
+// The shape and the tensor that a refusal "expected shape [2, 3], found [2, 4] of tensor NAME" is
+// about.
+std::optional<std::pair<std::vector<uint32_t>, std::string>> ShapeWanted(const std::string& text) {
+  constexpr std::string_view kBegin = "expected shape [", kName = "] of tensor ";
+  const size_t begin = text.find(kBegin), name = text.find(kName);
+  if (begin == text.npos || name == text.npos) return std::nullopt;
+  std::vector<uint32_t> shape;
+  const char* at = text.c_str() + begin + kBegin.size();
+  for (char* end = nullptr; *at != ']'; at = *end == ',' ? end + 1 : end) {
+    shape.push_back(static_cast<uint32_t>(std::strtoul(at, &end, 10)));
+  }
+  return std::pair(shape, text.substr(name + kName.size()));
+}
+
+// A model in which one size is another, with the shapes that follow: a small file may stand for a
+// large model.
+std::vector<std::byte> Grown(EditableFile& file, Chance& chance) {
+  static constexpr const char* kSizes[] = {"heads",  "key_size",   "value_size", "window",
+                                           "clamp",  "units",      "inputs",     "capacity",
+                                           "groups", "cache_rows", "classes",    "map_width",
+                                           "width",  "out",        "positions"};
+  std::vector<std::byte> bytes = Pack(file);
+  for (uint64_t changes = 1 + chance.Below(3); changes > 0; --changes) {
+    uint8_t* const header = HeaderOf(bytes);
+    const Numbers numbers = NumbersOf(header);
+    const auto found = numbers.by_name().find(chance.Of(kSizes));
+    if (found == numbers.by_name().end()) continue;
+    const uint32_t size = uint32_t{1} << chance.Below(21);
+    for (const Numbers::Place& place : found->second) {
+      if (place.type == flatbuffers::ET_UINT) Write(header + (place.at - header), size);
+    }
+  }
+  RepairModelFile(bytes);
+  file = EditableFile::FromBytes(bytes);
+  for (int repairs = 0; repairs < 40; ++repairs) {
+    const auto wanted = ShapeWanted(OpenStatus(bytes).message());
+    if (!wanted) break;
+    const auto tensor = std::find_if(file.header.tensors.begin(), file.header.tensors.end(),
+                                     [&](const auto& t) { return t->name == wanted->second; });
+    if (tensor == file.header.tensors.end() || !Reshape(file, **tensor, wanted->first)) break;
+    bytes = Pack(file);
+    RepairModelFile(bytes);
+  }
+  return bytes;
 }
 
 }  // namespace
@@ -295,10 +390,12 @@ void ChangeNumbers(std::vector<std::byte>& file, uint64_t changes, Chance& chanc
 std::vector<std::byte> MakeMutant(uint64_t number) {
   Chance chance(number);
   EditableFile file = RandomFile(chance);
-  if (chance.OneIn(2)) ChangeLists(file, chance);
-  while (chance.OneIn(3)) ChangeSegment(file, chance);
+  if (chance.OneIn(5)) return Grown(file, chance);
+  const uint64_t kind = chance.Below(8);
+  if (kind == 0) ChangeLists(file, chance);
+  if (kind == 1 || chance.OneIn(6)) ChangeSegment(file, chance);
   std::vector<std::byte> bytes = Pack(file);
-  ChangeNumbers(bytes, 1 + chance.Below(4), chance);
+  if (kind > 1) ChangeNumbers(bytes, chance.OneIn(4) ? 1 + chance.Below(4) : 1, chance);
   RepairModelFile(bytes);
   return bytes;
 }
