@@ -99,7 +99,7 @@ typedef struct kinglet_model_options {
   const char* backend;
   // The most bytes of the host's memory, not of a device's, that the file, its tables of words and
   // text, the weights as the backend stores them, all live sessions and all states may hold
-  // together, and calls while they cut texts or spell words: 256 bytes for each byte of a text.
+  // together, and calls while they cut texts or spell words: 192 bytes for each byte of a text.
   // Whatever would exceed it is refused with KINGLET_OUT_OF_MEMORY, before it is taken. A session counts as kinglet_model_lane_bytes for each
   // of its lanes, and with an encoder 16 MiB at most. States, and what lanes keep of those that
   // were saved, restored or forked, count as their pages of 4 KiB, of which a shared one counts

@@ -29,7 +29,8 @@ class MergeQueue {
   static constexpr size_t kFewPlaces = 4096;
   // What a queue of more places takes beyond 16 bytes for each.
   static constexpr uint64_t BytesOf(uint64_t ranks) {
-    return ranks * (sizeof(Places) + 2 * sizeof(uint32_t));
+    constexpr uint64_t kSmallestHeap = 40;
+    return ranks * (sizeof(Places) + kSmallestHeap);
   }
 
   // For `places` places and ranks below `ranks`.

@@ -19,7 +19,7 @@
 namespace kinglet {
 
 // At most what cutting takes for each byte of a text, its normalised form and tokens included.
-inline constexpr uint64_t kCutBytes = 256;
+inline constexpr uint64_t kCutBytes = 192;
 
 // Immutable; may be shared by threads.
 class Tokenizer {
