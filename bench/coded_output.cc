@@ -97,7 +97,7 @@ class CodedLayer {
       }
     }
     const auto release = [this](WeightId, MemoryRange bytes) { Release(bytes); };
-    kernels_ = std::move(Backends()[0].bind(plan_, layout_, release)).value();
+    kernels_ = std::move(Backends()[0].bind(plan_, layout_, {release})).value();
   }
 
   void RunPartial() { Run(0); }

@@ -189,6 +189,17 @@ void RequireHeld(const TensorView& view) {
   std::abort();
 }
 
+uint64_t StoredBytes(const TensorView& view) {
+  const uint64_t values = std::visit(
+      Overloaded{
+          [](const DenseView& dense) { return dense.bytes.size(); },
+          [](const PackedView& packed) { return packed.codes.size() + packed.scales.bytes.size(); },
+          [](const CodedView& coded) { return coded.codes.size(); },
+      },
+      view.values);
+  return values + (view.mask ? view.mask->bytes.size() : 0);
+}
+
 uint64_t Parameters(const TensorView& view) {
   return view.coded() != nullptr || view.derived ? 0 : Count(view.shape);
 }

@@ -191,6 +191,8 @@ void MarkReleased(TensorView& view);
 // Aborts the program if the view is released: only a bug can cause that, no input can.
 void RequireHeld(const TensorView& view);
 
+// The bytes of its values, codes, scales and mask in the file.
+uint64_t StoredBytes(const TensorView& view);
 // Trained entries: 0 for a coded table, whose codebook has them, and for a derived tensor.
 uint64_t Parameters(const TensorView& view);
 uint64_t Parameters(const EncodedTensor& tensor);

@@ -15,10 +15,14 @@ inline constexpr uint64_t kMaxExtent = uint64_t{1} << 20;
 // Frequency of a sinusoidal position in radians per token. Frequencies above pi repeat lower ones.
 // Angles stay below 2^23.
 inline constexpr float kMaxFrequency = 4;
-// Multiplications that loading a model with relative positions takes: entries of `positions` times
-// the rows of distances, summed over all layers, with widths below 64 counted as 64. 24 layers of
-// width 1,536 with 4,096 slots stay below it.
+// Multiplications that opening a model with relative positions takes: rows of distances times the
+// width times the columns of all heads, both counted as 64 where they are less, in all layers. So
+// many whatever the file, so many more for each byte of its tensors, and so many at most: a second
+// for every 2^34 or so. 24 layers of width 1,536 with 4,096 slots stay below them at 2 bits.
+inline constexpr uint64_t kRelativeProducts = uint64_t{1} << 30;
+inline constexpr uint64_t kRelativeProductsPerByte = uint64_t{1} << 12;
 inline constexpr uint64_t kMaxRelativeProducts = uint64_t{1} << 38;
+inline constexpr uint64_t kLeastRelativeExtent = 64;
 inline constexpr uint64_t kMaxNameBytes = 1024;
 inline constexpr uint64_t kMaxLayers = 4096;
 // Bins of an embedding, clusters of a softmax (its head and its tails).

@@ -84,26 +84,49 @@ Ledger MakeLedger(const FileFrame& frame, std::span<const StoredSegment> segment
   return ledger;
 }
 
-Result<std::optional<Vocabulary>> OpenVocabulary(const std::string& source,
+// What may still be taken of the limit on the file's bytes and its tables.
+class TableMemory {
+ public:
+  TableMemory(const std::string& source, uint64_t limit, uint64_t file_bytes)
+      : source_(source), limit_(limit), taken_(file_bytes) {}
+
+  const std::string& source() const { return source_; }
+  uint64_t left() const { return limit_ - taken_; }
+  Status Take(uint64_t bytes) {
+    KINGLET_RETURN_IF_ERROR(CheckLimit(source_, taken_ + bytes, limit_));
+    taken_ += bytes;
+    return {};
+  }
+
+ private:
+  const std::string& source_;
+  uint64_t limit_, taken_;
+};
+
+Result<std::optional<Vocabulary>> OpenVocabulary(TableMemory& memory,
                                                  const std::optional<StoredVocabulary>& stored) {
   if (!stored) return std::optional<Vocabulary>();
+  // As FromSegments refuses it: the shortest word takes two bytes.
+  const uint64_t words = std::min<uint64_t>(stored->size, stored->words.size() / 2);
+  KINGLET_RETURN_IF_ERROR(memory.Take(Vocabulary::HeldBytes(words)));
   Result<Vocabulary> vocabulary =
       Vocabulary::FromSegments(stored->size, stored->words, stored->ranks);
   if (!vocabulary.ok()) {
     const Status status = vocabulary.status();
-    return Status(status.code(), source + ": " + status.message());
+    return Status(status.code(), memory.source() + ": " + status.message());
   }
   return std::optional(std::move(vocabulary).value());
 }
 
 Result<std::optional<TextTables>> OpenTextTables(
-    const std::string& source, const std::optional<std::span<const std::byte>>& stored) {
+    TableMemory& memory, const std::optional<std::span<const std::byte>>& stored) {
   if (!stored) return std::optional<TextTables>();
-  Result<TextTables> tables = ReadTextTables(*stored);
+  Result<TextTables> tables = ReadTextTables(*stored, memory.left());
   if (!tables.ok()) {
     const Status status = tables.status();
-    return Status(status.code(), source + ": " + status.message());
+    return Status(status.code(), memory.source() + ": " + status.message());
   }
+  KINGLET_RETURN_IF_ERROR(memory.Take(HeldBytes(*tables)));
   return std::optional(std::move(tables).value());
 }
 
@@ -113,6 +136,7 @@ struct ModelFile::Contents {
   PageMemory bytes;
   uint64_t size = 0;
   uint64_t released = 0;
+  uint64_t table_bytes = 0;
   ModelDescription description;
   std::vector<TensorView> tensors;
   std::optional<Vocabulary> vocabulary, source_vocabulary;
@@ -123,9 +147,9 @@ struct ModelFile::Contents {
 };
 
 struct ModelFileBuilder {
-  // `bytes` holds `size` bytes.
+  // `bytes` holds `size` bytes, `limit` or fewer.
   static Result<std::shared_ptr<ModelFile>> Build(const std::string& source, PageMemory bytes,
-                                                  uint64_t size) {
+                                                  uint64_t size, uint64_t limit) {
     const std::span<const std::byte> file = std::as_const(bytes).bytes().first(size);
     KINGLET_ASSIGN_OR_RETURN(const FileFrame frame, DecodeFrame(source, file, size));
     const auto header_bytes = file.subspan(kFrameBytes, frame.header_size);
@@ -140,10 +164,12 @@ struct ModelFileBuilder {
 
     std::shared_ptr<ModelFile> model(new ModelFile);
     ModelFile::Contents& contents = *model->contents_;
-    KINGLET_ASSIGN_OR_RETURN(contents.vocabulary, OpenVocabulary(source, header.vocabulary));
+    TableMemory memory(source, limit, size);
+    KINGLET_ASSIGN_OR_RETURN(contents.vocabulary, OpenVocabulary(memory, header.vocabulary));
     KINGLET_ASSIGN_OR_RETURN(contents.source_vocabulary,
-                             OpenVocabulary(source, header.source_vocabulary));
-    KINGLET_ASSIGN_OR_RETURN(contents.text_tables, OpenTextTables(source, header.tokenizer));
+                             OpenVocabulary(memory, header.source_vocabulary));
+    KINGLET_ASSIGN_OR_RETURN(contents.text_tables, OpenTextTables(memory, header.tokenizer));
+    contents.table_bytes = limit - size - memory.left();
     contents.stored_tokenizer = header.tokenizer;
     contents.ledger = MakeLedger(frame, header.segments);
     contents.digest = HexText(digest);
@@ -184,7 +210,7 @@ Result<std::shared_ptr<ModelFile>> ModelFile::Open(const std::string& path, uint
   PageMemory bytes(size);
   if (!bytes.valid()) return OutOfMemory(path, BytesText(size));
   KINGLET_ASSIGN_OR_RETURN(const uint64_t read, ReadAt(path, file.get(), 0, bytes.bytes()));
-  return ModelFileBuilder::Build(path, std::move(bytes), read);
+  return ModelFileBuilder::Build(path, std::move(bytes), read, limit);
 } catch (const std::bad_alloc&) {
   return OutOfMemory(path, "the tables of the model");
 }
@@ -197,7 +223,7 @@ Result<std::shared_ptr<ModelFile>> ModelFile::FromBytes(std::span<const std::byt
   PageMemory bytes(given.size());
   if (!bytes.valid()) return OutOfMemory(source, BytesText(given.size()));
   std::memcpy(bytes.bytes().data(), given.data(), given.size());
-  return ModelFileBuilder::Build(source, std::move(bytes), given.size());
+  return ModelFileBuilder::Build(source, std::move(bytes), given.size(), limit);
 } catch (const std::bad_alloc&) {
   return OutOfMemory("model in memory", "the tables of the model");
 }
@@ -218,6 +244,7 @@ std::optional<std::span<const std::byte>> ModelFile::stored_tokenizer() const {
 }
 const Ledger& ModelFile::ledger() const { return contents_->ledger; }
 uint64_t ModelFile::file_size() const { return contents_->size; }
+uint64_t ModelFile::table_bytes() const { return contents_->table_bytes; }
 uint64_t ModelFile::held_bytes() const { return contents_->size - contents_->released; }
 void ModelFile::Release(TensorId tensor, std::span<const std::byte> bytes) {
   MarkReleased(contents_->tensors[tensor]);

@@ -28,8 +28,8 @@ namespace kinglet {
 
 class ModelFile {
  public:
-  // Errors: KINGLET_NOT_FOUND, KINGLET_IO_ERROR, KINGLET_OUT_OF_MEMORY (also for a file of more
-  // than `limit` bytes, which is not read), KINGLET_CORRUPT, KINGLET_UNSUPPORTED_VERSION,
+  // Errors: KINGLET_NOT_FOUND, KINGLET_IO_ERROR, KINGLET_OUT_OF_MEMORY (also for a file that takes
+  // more than `limit` bytes with its tables, which is not read), KINGLET_CORRUPT, KINGLET_UNSUPPORTED_VERSION,
   // KINGLET_INVALID_MODEL. The text starts with `path` or "model in memory".
   static constexpr uint64_t kNoLimit = UINT64_MAX;
   static Result<std::shared_ptr<ModelFile>> Open(const std::string& path,
@@ -49,6 +49,8 @@ class ModelFile {
   std::optional<std::span<const std::byte>> stored_tokenizer() const;  // their bytes
   const Ledger& ledger() const;
   uint64_t file_size() const;
+  // Memory that vocabularies and text tables take beyond the file's bytes.
+  uint64_t table_bytes() const;
   // Bytes of the file that are still in memory: the file's size without what was released.
   uint64_t held_bytes() const;
   // Gives the whole pages within `bytes` back to the system. From the first call on the tensor

@@ -57,6 +57,16 @@ Status CheckRules(StatusCode code, const std::string& name, const NormaliserTabl
   return {};
 }
 
+// `expanded`: the bytes of all rules, which take `stored` bytes of the segment.
+Status CheckRuleGrowth(StatusCode code, size_t expanded, size_t stored) {
+  const size_t most = kMaxRuleGrowth * stored + kFreeRuleBytes;
+  if (expanded <= most) return {};
+  return RefuseTables(code, "rules",
+                      "at most " + BytesText(most) + ", " + std::to_string(kMaxRuleGrowth) +
+                          " for each that they take here",
+                      "more");
+}
+
 // Refuses texts that are empty, too long, not UTF-8 or repeated.
 Status CheckDistinct(StatusCode code, const char* what, std::span<const std::string_view> texts) {
   if (texts.size() > kMaxPieces) {
@@ -156,6 +166,24 @@ Status CheckWordPieces(StatusCode code, const WordPieceTables& tables) {
   return RefuseTables(code, "pieces", "[UNK] among them", "none");
 }
 
+// What a text takes beyond itself, and what an entry of a list does while lists are checked.
+constexpr uint64_t kPerText = 24, kPerEntry = 32;
+uint64_t BytesOfText(size_t size) {
+  return size <= std::string().capacity() ? 0 : size + kPerText;
+}
+uint64_t BytesOfText(const std::string& text) { return BytesOfText(text.size()); }
+
+uint64_t BytesOfTexts(const std::vector<std::string>& texts) {
+  uint64_t bytes = texts.size() * (sizeof(std::string) + kPerEntry);
+  for (const std::string& text : texts) bytes += BytesOfText(text);
+  return bytes;
+}
+uint64_t BytesOfRules(const NormaliserTables& tables) {
+  uint64_t bytes = tables.rules.size() * sizeof(NormaliserTables::Rule);
+  for (const auto& rule : tables.rules) bytes += BytesOfText(rule.from) + BytesOfText(rule.to);
+  return bytes;
+}
+
 // How many bytes two texts begin with alike.
 size_t SharedBytes(std::string_view a, std::string_view b) {
   const auto [end, other] = std::mismatch(a.begin(), a.end(), b.begin(), b.end());
@@ -186,7 +214,11 @@ class TableWriter {
   }
   std::vector<std::byte> Finish() { return std::move(bytes_); }
 
+  Status status() const { return status_; }
+
   void Add(const NormaliserTables& tables) {
+    const size_t before_all = bytes_.size();
+    size_t expanded = 0;
     Byte((tables.dummy_prefix ? 1U : 0U) | (tables.trim ? 2U : 0U) | (tables.escape ? 4U : 0U));
     Size(tables.rules.size());
     NormaliserTables::Rule before;
@@ -194,6 +226,10 @@ class TableWriter {
       Rest(rule.from, before.from);
       Rest(rule.to, before.to);
       before = rule;
+      expanded += rule.from.size() + rule.to.size();
+    }
+    if (status_.ok()) {
+      status_ = CheckRuleGrowth(KINGLET_INVALID_ARGUMENT, expanded, bytes_.size() - before_all);
     }
   }
 
@@ -235,12 +271,14 @@ class TableWriter {
   }
 
   std::vector<std::byte> bytes_;
+  Status status_;
 };
 
 // Reads what TableWriter wrote. After the first fault everything reads as zero.
 class TableReader {
  public:
-  explicit TableReader(std::span<const std::byte> bytes) : bytes_(bytes) {}
+  // Refuses tables that would take more than `limit` bytes, before they take them.
+  TableReader(std::span<const std::byte> bytes, uint64_t limit) : bytes_(bytes), left_(limit) {}
 
   // A byte up to `largest`.
   size_t Byte(size_t largest) {
@@ -261,18 +299,20 @@ class TableReader {
     return value;
   }
 
-  // The length of a list whose entries take `least` bytes or more.
-  size_t Size(size_t least) {
+  // The length of a list whose entries take `least` bytes or more here, and `held` of memory.
+  size_t Size(size_t least, size_t held) {
     const size_t count = Word();
-    if (count <= (bytes_.size() - at_) / least) return count;
-    Refuse("a list that fits the bytes after it", Numbered("a list of length", count));
-    return 0;
+    if (count > (bytes_.size() - at_) / least) {
+      Refuse("a list that fits the bytes after it", Numbered("a list of length", count));
+      return 0;
+    }
+    return Take(count * held) ? count : 0;
   }
 
   std::string Text() {
     const size_t low = Byte(0xFF);
     const size_t size = low | Byte(0xFF) << 8;
-    if (!Has(size, "a text")) return {};
+    if (!Has(size, "a text") || !Take(BytesOfText(size))) return {};
     const auto raw = bytes_.subspan(at_, size);
     at_ += size;
     return {reinterpret_cast<const char*>(raw.data()), raw.size()};
@@ -281,7 +321,7 @@ class TableReader {
   std::string Rest(const std::string& before) {
     const size_t shared = Byte(0xFF);
     const size_t size = Byte(0xFF);
-    if (!Has(size, "a text")) return {};
+    if (!Has(size, "a text") || !Take(BytesOfText(shared + size))) return {};
     const auto raw = bytes_.subspan(at_, size);
     std::string text = before.substr(0, shared);
     text.append(reinterpret_cast<const char*>(raw.data()), raw.size());
@@ -298,12 +338,20 @@ class TableReader {
     tables.dummy_prefix = (flags & 1U) != 0;
     tables.trim = (flags & 2U) != 0;
     tables.escape = (flags & 4U) != 0;
-    tables.rules.resize(Size(kLeastRule));
+    const size_t first = at_;
+    size_t expanded = 0;
+    tables.rules.resize(Size(kLeastRule, sizeof(NormaliserTables::Rule)));
     NormaliserTables::Rule before;
     for (auto& rule : tables.rules) {
       rule.from = Rest(before.from);
       rule.to = Rest(before.to);
       before = rule;
+      expanded += rule.from.size() + rule.to.size();
+      if (!status_.ok()) return;
+      if (Status grown = CheckRuleGrowth(KINGLET_INVALID_MODEL, expanded, at_ - first);
+          !grown.ok()) {
+        Fail(std::move(grown));
+      }
     }
   }
 
@@ -315,7 +363,7 @@ class TableReader {
     Read(tables.normaliser);
     Read(tables.denormaliser);
     tables.unknown_surface = Text();
-    tables.pieces.resize(Size(kLeastPiece));
+    tables.pieces.resize(Size(kLeastPiece, sizeof(Piece) + kPerEntry));
     for (Piece& piece : tables.pieces) {
       piece.type = static_cast<Type>(Byte(static_cast<size_t>(Type::kByte)));
       piece.score = std::bit_cast<float>(Word());
@@ -325,7 +373,7 @@ class TableReader {
 
   void Read(MergeTables& tables) {
     tables.end_apart = Byte(1) != 0;
-    tables.merges.resize(Size(kLeastMerge));
+    tables.merges.resize(Size(kLeastMerge, 2 * sizeof(std::string) + kPerEntry));
     for (auto& [left, right] : tables.merges) {
       left = Text();
       right = Text();
@@ -349,7 +397,7 @@ class TableReader {
 
  private:
   void Read(std::vector<std::string>& texts) {
-    texts.resize(Size(kLeastString));
+    texts.resize(Size(kLeastString, sizeof(std::string) + kPerEntry));
     for (std::string& text : texts) text = Text();
   }
 
@@ -359,14 +407,29 @@ class TableReader {
     return false;
   }
 
+  bool Take(uint64_t bytes) {
+    if (bytes > left_) {
+      Fail(RefuseTables(KINGLET_OUT_OF_MEMORY, "tables", "a size within the memory limit",
+                        std::to_string(bytes) + " bytes more, with " + std::to_string(left_) +
+                            " left"));
+      return false;
+    }
+    left_ -= bytes;
+    return true;
+  }
+
   void Refuse(const std::string& expected, const std::string& found) {
+    Fail(RefuseTables(KINGLET_INVALID_MODEL, Numbered("byte", at_), expected, found));
+  }
+  void Fail(Status status) {
     if (!status_.ok()) return;
-    status_ = RefuseTables(KINGLET_INVALID_MODEL, Numbered("byte", at_), expected, found);
+    status_ = std::move(status);
     at_ = bytes_.size();
   }
 
   std::span<const std::byte> bytes_;
   size_t at_ = 0;
+  uint64_t left_;  // bytes of memory
   Status status_;
 };
 
@@ -423,11 +486,36 @@ Result<std::vector<std::byte>> PackTextTables(const TextTables& tables) {
   writer.Byte(tables.cutting.index());
   writer.Byte(tables.lower_case ? 1 : 0);
   std::visit([&](const auto& cutting) { writer.Add(cutting); }, tables.cutting);
+  KINGLET_RETURN_IF_ERROR(writer.status());
   return writer.Finish();
 }
 
-Result<TextTables> ReadTextTables(std::span<const std::byte> bytes) {
-  TableReader reader(bytes);
+uint64_t HeldBytes(const TextTables& tables) {
+  return std::visit(
+      Overloaded{[](const SentencePieceTables& pieces) {
+                   uint64_t bytes = BytesOfRules(pieces.normaliser) +
+                                    BytesOfRules(pieces.denormaliser) +
+                                    BytesOfText(pieces.unknown_surface) +
+                                    pieces.pieces.size() * (sizeof(Piece) + kPerEntry);
+                   for (const Piece& piece : pieces.pieces) bytes += BytesOfText(piece.text);
+                   return bytes;
+                 },
+                 [](const MergeTables& merges) {
+                   uint64_t bytes =
+                       merges.merges.size() * (2 * sizeof(std::string) + kPerEntry) +
+                       BytesOfTexts(merges.known);
+                   for (const auto& [left, right] : merges.merges) {
+                     bytes += BytesOfText(left) + BytesOfText(right);
+                   }
+                   return bytes;
+                 },
+                 [](const WordPieceTables& pieces) { return BytesOfTexts(pieces.pieces); },
+                 [](const WordRule&) { return uint64_t{0}; }},
+      tables.cutting);
+}
+
+Result<TextTables> ReadTextTables(std::span<const std::byte> bytes, uint64_t limit) {
+  TableReader reader(bytes, limit);
   TextTables tables;
   const size_t kind = reader.Byte(std::variant_size_v<decltype(tables.cutting)> - 1);
   tables.lower_case = reader.Byte(1) != 0;

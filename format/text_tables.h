@@ -86,6 +86,9 @@ const char* TextTablesName(const TextTables& tables);
 
 inline constexpr size_t kMaxPieceBytes = 1024;  // of a piece, a symbol, a known token
 inline constexpr size_t kMaxRuleBytes = 255;    // of either side of a normaliser's rule
+// The bytes of both sides of all rules of a normaliser, for each byte that they take in the segment,
+// where a rule is stored without what it shares with the one before it; and so many more.
+inline constexpr size_t kMaxRuleGrowth = 8, kFreeRuleBytes = size_t{1} << 16;
 inline constexpr size_t kMaxPieces = size_t{1} << 24;
 
 // What every model's tables must be: pieces, symbols and rules UTF-8, of 1 to the largest number of
@@ -97,9 +100,13 @@ Status CheckTextTables(StatusCode code, const TextTables& tables);
 // The segment's bytes. Errors: those of CheckTextTables, KINGLET_INVALID_ARGUMENT.
 Result<std::vector<std::byte>> PackTextTables(const TextTables& tables);
 
-// The tables of a segment, which must be exactly as PackTextTables writes them. Takes memory in
-// proportion to the bytes. Errors: KINGLET_INVALID_MODEL.
-Result<TextTables> ReadTextTables(std::span<const std::byte> bytes);
+// The tables of a segment, which must be exactly as PackTextTables writes them. Errors:
+// KINGLET_INVALID_MODEL; KINGLET_OUT_OF_MEMORY if HeldBytes of them were more than `limit`, before
+// that much is taken. Where there is no limit, they are at most 48 times the segment and 64 KiB.
+Result<TextTables> ReadTextTables(std::span<const std::byte> bytes, uint64_t limit = UINT64_MAX);
+
+// The memory that tables take, and at most what reading and checking them takes beyond them.
+uint64_t HeldBytes(const TextTables& tables);
 
 }  // namespace kinglet
 

@@ -51,6 +51,30 @@ class DecoderValidator : private BlockChecks {
     for (size_t i = 0; i < decoder.layers.size(); ++i) {
       KINGLET_RETURN_IF_ERROR(ValidateLayer(decoder, Numbered("layer", i), decoder.layers[i]));
     }
+    const auto* relative = std::get_if<RelativeSinusoids>(&decoder.positions);
+    return relative == nullptr ? Status() : ValidateRelativeProducts(decoder, *relative);
+  }
+
+  // Opening computes the rows of all distances. REQUIRES: everything else is valid.
+  Status ValidateRelativeProducts(const TransformerDecoder& decoder,
+                                  const RelativeSinusoids& positions) const {
+    uint64_t stored_bytes = 0;
+    for (const TensorView& tensor : tensors_) stored_bytes += StoredBytes(tensor);
+    const uint64_t rows = std::min<uint64_t>(
+        decoder.window, positions.clamp ? uint64_t{*positions.clamp} + 1 : decoder.window);
+    const uint64_t columns =
+        std::max(uint64_t{decoder.heads} * decoder.key_size, kLeastRelativeExtent);
+    const uint64_t width = std::max<uint64_t>(decoder.width, kLeastRelativeExtent);
+    const uint64_t most =
+        std::min(kRelativeProducts + kRelativeProductsPerByte * stored_bytes, kMaxRelativeProducts);
+    if (rows * columns > most / width / decoder.layers.size()) {  // below 2^61
+      return InvalidPart(
+          "window",
+          "at most " + std::to_string(most) +
+              " multiplications for the rows of its distances, with tensors of " +
+              BytesText(stored_bytes),
+          std::to_string(rows) + " rows of " + std::to_string(decoder.layers.size()) + " layers");
+    }
     return {};
   }
 
@@ -60,17 +84,6 @@ class DecoderValidator : private BlockChecks {
                            const RelativeSinusoids& positions) const {
     if (positions.clamp) {
       KINGLET_RETURN_IF_ERROR(ValidateRange("clamp", *positions.clamp, 0, kMaxExtent));
-    }
-    const uint64_t rows = std::min<uint64_t>(
-        decoder.window, positions.clamp ? uint64_t{*positions.clamp} + 1 : decoder.window);
-    const uint64_t entries = rows * decoder.heads * decoder.key_size;  // below 2^61
-    const uint64_t width = std::max<uint64_t>(decoder.width, 64);
-    if (entries > kMaxRelativeProducts / width / decoder.layers.size()) {
-      return InvalidPart(
-          "window",
-          "at most " + std::to_string(kMaxRelativeProducts) +
-              " multiplications for the rows of its distances",
-          std::to_string(rows) + " rows of " + std::to_string(decoder.layers.size()) + " layers");
     }
     return ValidateFrequencies(decoder, positions.frequencies);
   }

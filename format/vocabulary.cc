@@ -95,6 +95,10 @@ Status RefuseVocabulary(StatusCode code, const std::string& where, const std::st
 
 }  // namespace
 
+uint64_t Vocabulary::HeldBytes(uint64_t size) {
+  return size * 2 * sizeof(uint32_t) + (size / kBucketWords + 1) * sizeof(uint32_t);
+}
+
 Result<VocabularySegments> Vocabulary::Pack(std::span<const std::string> words) {
   if (words.size() >= kNone) {
     return RefuseVocabulary(KINGLET_INVALID_ARGUMENT, "size", "fewer than 2^32 - 1 words",
@@ -204,6 +208,7 @@ Status Vocabulary::ReadWords() {
     }
     previous.resize(entry->prefix);
     previous += entry->rest;
+    word_bytes_ += previous.size();
     at = entry->end;
   }
   if (at != stored_.words.size()) {

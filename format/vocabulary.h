@@ -39,6 +39,9 @@ class Vocabulary {
   // than 65,535 bytes and a repeated word, naming both ids.
   static Result<VocabularySegments> Pack(std::span<const std::string> words);
 
+  // The memory that a vocabulary of `size` words takes beyond its segments.
+  static uint64_t HeldBytes(uint64_t size);
+
   // Reads the segments and checks them fully: every length, the order, uniqueness, and that ranks
   // are a permutation. REQUIRES: the bytes outlive the Vocabulary. Errors: KINGLET_INVALID_MODEL;
   // the text starts with "vocabulary".
@@ -47,6 +50,8 @@ class Vocabulary {
 
   uint32_t size() const { return static_cast<uint32_t>(rank_of_id_.size()); }
   const StoredVocabulary& stored() const { return stored_; }
+  // Of all words together: at most 32 times the segment, which has one whole word in each bucket.
+  uint64_t word_bytes() const { return word_bytes_; }
   std::string Word(uint32_t id) const;  // REQUIRES: id < size()
   std::optional<uint32_t> Find(std::string_view word) const;
   // The ids of the words that begin with these bytes, in the byte order of the words. Every word
@@ -68,6 +73,7 @@ class Vocabulary {
   uint32_t RankOf(std::string_view text) const;
 
   StoredVocabulary stored_;
+  uint64_t word_bytes_ = 0;
   std::vector<uint32_t> bucket_offsets_;  // where each bucket begins in stored_.words
   std::vector<uint32_t> rank_of_id_;
   std::vector<uint32_t> id_of_rank_;

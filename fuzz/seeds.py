@@ -54,6 +54,11 @@ def made() -> dict[str, dict[str, bytes]]:
              b"the \xc3\xa9 a\n\nthe", b'{"ids": [1, 2, 3]}',
              b"the 12\na 7 #fairseq:overwrite\n", b'["a", "\\n"]', b"utt\t-1.5\tsome text\n",
              b"[PAD]\n[UNK]\nthe\n##s\n", b"1.5\t\xe2\x96\x81the\n"]
+    # Tables chosen by bytes (tests/fuzz/random_tables.h), then a text; and maps of characters.
+    chosen = {f"tables{i}": bytes([7]) + bytes((17 * i + 41 * j) % 256 for j in range(64))
+              for i in range(8)}
+    chosen |= {f"map{i}": bytes([8, i, 0]) + bytes((29 * i + 13 * j) % 256 for j in range(48))
+               for i in range(4)}
     return {
         "pickle": {f"vocabulary{protocol}": pickle.dumps(words, protocol)
                    for protocol in range(6)},
@@ -64,7 +69,7 @@ def made() -> dict[str, dict[str, bytes]]:
                   "strings": npy("<U3", (2,), "abcxyz".encode("utf-32-le")),
                   "second": npy("|u1", (4,), bytes(4), 2), "npz": archive.getvalue()},
         "recipe": {"yaml": b"a: 1\nb: [1, 2]\nc: !ref <a>\nd: {e: 1e-05, f: 'x'}\n"},
-        "texts": {str(i): bytes([i % 7]) + text for i, text in enumerate(texts)},
+        "texts": {str(i): bytes([i % 7]) + text for i, text in enumerate(texts)} | chosen,
         "calls": {str(i): bytes((i + 37 * j * (i + 3)) % 251 for j in range(96))
                   for i in range(10)},
         "differential": {str(i): bytes([i % 8]) + bytes((7 * i + 59 * j) % 256 for j in range(40))

@@ -21,10 +21,11 @@ namespace {
 ClusterFunctions<float> ClusterFunctionsRef() { return ref::kClusterFunctions<float>; }
 
 // The reference keeps the file's bytes: it never calls ReleaseBytes.
-template <Result<std::vector<Kernel>> (*kBind)(const Plan&, const BufferLayout&)>
+template <Result<std::vector<Kernel>> (*kBind)(const Plan&, const BufferLayout&,
+                                               const ClaimBytes&)>
 Result<std::vector<Kernel>> BindRef(const Plan& plan, const BufferLayout& layout,
-                                    const ReleaseBytes&) {
-  return kBind(plan, layout);
+                                    const WeightMemory& memory) {
+  return kBind(plan, layout, memory.claim);
 }
 
 // A build without Highway has no vector functions. `cpu` then runs the reference kernels, which

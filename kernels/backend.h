@@ -247,6 +247,19 @@ Result<BufferLayout> LayOut(const Plan& plan, size_t real_bytes);
 // bytes stay, because they have other readers.
 using ReleaseBytes = std::function<void(WeightId weight, MemoryRange bytes)>;
 
+// A backend calls this before it allocates memory that the plan's weights ask for. Throws
+// std::bad_alloc where so many bytes more may not be taken. An empty function: any number may.
+using ClaimBytes = std::function<void(uint64_t bytes)>;
+inline void ClaimFrom(const ClaimBytes& claim, uint64_t bytes) {
+  if (claim) claim(bytes);
+}
+
+// How a backend takes memory for weights.
+struct WeightMemory {
+  ReleaseBytes release = {};
+  ClaimBytes claim = {};
+};
+
 class DeviceProgram;  // kernels/device_program.h
 using DeviceBinding = Result<std::shared_ptr<const DeviceProgram>>;
 
@@ -257,7 +270,7 @@ struct Backend {
   // One kernel per plan step, in order. Refuses what it cannot run, naming the operation and the
   // step.
   Result<std::vector<Kernel>> (*bind)(const Plan& plan, const BufferLayout& layout,
-                                      const ReleaseBytes& release);
+                                      const WeightMemory& memory);
   // How the host computes the log-probabilities of a cluster's words. Null where reals are double,
   // which use ref::kClusterFunctions<double>.
   ClusterFunctions<float> (*cluster_functions)();

@@ -216,6 +216,10 @@ inline std::vector<uint64_t> PartialFirsts(const CodingScheme& scheme) {
   }
   return firsts;
 }
+// At most what a kernel keeps of the positions of a coded table: pools, places, ranges of memory.
+inline uint64_t BytesOfPositions(const TensorView& table) {
+  return table.coded()->scheme.positions * uint64_t{128};
+}
 inline uint64_t PartialCount(const CodingScheme& scheme) {
   return SharesPoolOfParts(scheme) ? uint64_t{scheme.positions} * scheme.pools[0]
                                    : scheme.PoolTotal();

@@ -7,7 +7,10 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <string>
 #include <utility>
+
+#include "kinglet/status.h"
 
 namespace kinglet {
 
@@ -58,6 +61,16 @@ class MemoryClaim {
   std::shared_ptr<MemoryBudget> budget_;
   uint64_t bytes_ = 0;
 };
+
+// Claims `bytes` for `what` of `asker`. Errors: KINGLET_OUT_OF_MEMORY if fewer are left.
+inline Result<MemoryClaim> ClaimMemory(const std::shared_ptr<MemoryBudget>& budget, uint64_t bytes,
+                                       const std::string& asker, const std::string& what) {
+  if (budget->Claim(bytes)) return MemoryClaim(budget, bytes);
+  return Status::Refusal(KINGLET_OUT_OF_MEMORY, asker, what,
+                         "at most the " + std::to_string(budget->left()) +
+                             " bytes left of the model's memory limit",
+                         std::to_string(bytes));
+}
 
 }  // namespace kinglet
 

@@ -15,61 +15,37 @@ namespace kinglet {
 
 namespace {
 
-// The bytes of the rows of relative positions, which every backend keeps as reals.
-uint64_t BytesOfRelativeRows(const WindowAttention& op) {
-  return std::visit(
-      Overloaded{[]<OneOf<std::monostate, SlotColumns> Kind>(const Kind&) { return uint64_t{0}; },
-                 [&](const RelativeRows& relative) {
-                   return relative.Count(op.window) * op.heads * op.key_size * sizeof(float);
-                 }},
-      op.positions);
-}
-
-// The least memory that a backend can hold the plan's weights in: the integers of a product's
-// matrix in their own bits, its reals in 32. Everything else may be read from the file.
-uint64_t LeastBytes(const Plan& plan) {
-  std::set<WeightId> matrices;
-  uint64_t bytes = 0;
+// At most the memory of the plan and its kernels without their weights, before any of it is made.
+uint64_t BytesOfPlan(const ModelDescription& description) {
+  constexpr uint64_t kOwn = 65536, kLayer = 32768, kBin = 4096;
+  uint64_t layers = 0, bins = 0;
+  const auto add_embedding = [&](const AdaptiveEmbedding& embedding) {
+    bins += embedding.bins.size();
+    if (embedding.define) bins += embedding.define->unit.layers.size();
+  };
   const auto add = Overloaded{
-      [&](const MatVec& op) { matrices.insert(op.weight); },
-      [&](const PartialProducts& op) {
-        matrices.insert(plan.weights[op.table].coded()->scheme.codebook);
+      add_embedding,
+      [&](const TransformerDecoder& decoder) { layers += decoder.layers.size(); },
+      [&](const RecurrentDecoder& decoder) { layers += decoder.layers.size(); },
+      [&](const DenseLayers& dense) { layers += dense.layers.size(); },
+      [&](const AdaptiveSoftmax& softmax) { layers += softmax.tails.size(); },
+      [&](const TransformerEncoder& encoder) {
+        add_embedding(encoder.embedding);
+        layers += encoder.stack.layers.size();
       },
-      [&](const WindowAttention& op) { bytes += BytesOfRelativeRows(op); },
-      []<OneOf<CacheAppend, EmbedRow, LayerNorm, CodedSums, Quantise, Add, AddScalar,
-               AddPositionRow, AddSinusoids, AddQueryBias, LogSumExp, CacheWeights, LstmGates,
-               GruGates, RnnGates, QrnnGates, BagAppend, BagFeatures, ScaleShiftRelu, StoreRow,
-               LoadRow, SourceAttention, RootMeanSquareNorm, ApplyActivation, Join>
-             MayReadTheFile>(const MayReadTheFile&) {}};
-  for (const Step& step : plan.steps) std::visit(add, step.op);
-  for (const WeightId id : matrices) {
-    const auto bits = static_cast<uint64_t>(RowReader::IntegerBits(plan.weights[id]));
-    bytes += Count(plan.weights[id].shape) / 8 * (bits != 0 ? bits : 32);
-  }
-  return bytes;
-}
-
-// The bytes of the weights that the kernels hold. Memory that several of them share counts once.
-uint64_t BytesOf(std::span<const Kernel> kernels) {
-  std::map<const std::byte*, uint64_t> sizes;
-  for (const Kernel& kernel : kernels) {
-    for (const auto* ranges : {&kernel.weights, &kernel.weights_of_many}) {
-      for (const MemoryRange& range : *ranges) {
-        uint64_t& size = sizes[range.data()];
-        size = std::max<uint64_t>(size, range.size());
-      }
-    }
-  }
-  uint64_t bytes = 0;
-  for (const auto& [start, size] : sizes) bytes += size;
-  return bytes;
-}
-
-Status OverLimit(const ModelFile& file, uint64_t limit, uint64_t weights) {
-  return Status::Refusal(KINGLET_OUT_OF_MEMORY, "model", "memory",
-                         "at most " + std::to_string(limit) + " bytes, the memory limit",
-                         std::to_string(file.held_bytes()) + " of the file and " +
-                             std::to_string(weights) + " of weights");
+      [&](const RecurrentEncoder& encoder) {
+        add_embedding(encoder.embedding);
+        layers += encoder.forward.size() + encoder.backward.size();
+      },
+      [&](const MaskedModel& masked) {
+        add_embedding(masked.segments);
+        layers += masked.stack.layers.size();
+      },
+      [](const NeuralCache&) {},
+      [](const BagClassifier&) {},
+  };
+  for (const Block& block : description.blocks) std::visit(add, block);
+  return kOwn + kLayer * layers + kBin * bins;
 }
 
 std::string Describe(const Model& model) {
@@ -118,26 +94,65 @@ Result<std::shared_ptr<const Model>> Model::FromFile(std::shared_ptr<const Model
   return Bind(std::move(file), {}, options);
 }
 
-Status Model::BindToHost(const ReleaseBytes& release) {
-  const uint64_t file_bytes = file_->file_size();
-  const uint64_t least = LeastBytes(plan_);
-  const uint64_t released = release ? file_bytes : 0;  // at most, once bound
-  if (!budget_->Claim(file_bytes) || budget_->left() + released < least) {
-    return OverLimit(*file_, budget_->limit(), least);
+// What opening has taken of the budget, or of what it may take where there is no limit.
+class Model::Opening {
+ public:
+  Opening(MemoryBudget& budget, const ModelFile& file)
+      : budget_(budget),
+        limited_(budget.limit() != MemoryBudget::kNoLimit),
+        left_(limited_ ? budget.left() : kOpeningBytes + kOpeningBytesPerByte * file.file_size()) {}
+
+  uint64_t left() const { return left_; }
+  // Before `bytes` are taken for `what`.
+  Status Claim(const char* what, uint64_t bytes) {
+    if (bytes > left_ || !budget_.Claim(bytes)) return Refuse(what, bytes);
+    left_ -= bytes;
+    return Status();
   }
-  KINGLET_ASSIGN_OR_RETURN(kernels_, backend_->bind(plan_, layout_, release));
-  budget_->Release(file_bytes - file_->held_bytes());
-  const uint64_t weights = std::max(least, BytesOf(kernels_));
-  if (!budget_->Claim(weights)) return OverLimit(*file_, budget_->limit(), weights);
-  return Status();
+  void Release(uint64_t bytes) {
+    budget_.Release(bytes);
+    left_ += bytes;
+  }
+  Status Refuse(const char* what, uint64_t bytes) const {
+    return Status::Refusal(
+        KINGLET_OUT_OF_MEMORY, "model", what,
+        "at most " + std::to_string(left_) + " bytes, what " +
+            (limited_ ? "the memory limit of " + std::to_string(budget_.limit()) + " leaves"
+                      : "a file of its size may take without a memory limit"),
+        std::to_string(bytes) +
+            (limited_ ? "" : "; set memory_limit to open it if you trust the file"));
+  }
+
+ private:
+  MemoryBudget& budget_;
+  bool limited_;
+  uint64_t left_;
+};
+
+Status Model::BindToHost(const ReleaseBytes& release, Opening& opening) {
+  uint64_t weights = 0;
+  // The file's bytes that are released while weights are laid out make room for them.
+  const uint64_t most = opening.left() + (release ? file_->file_size() : 0);
+  const auto claim = [&](uint64_t bytes) {
+    weights += bytes;
+    if (weights > most) throw std::bad_alloc();
+  };
+  try {
+    Result<std::vector<Kernel>> kernels = backend_->bind(plan_, layout_, {release, claim});
+    if (kernels.ok()) kernels_ = std::move(kernels).value();
+    if (!kernels.ok() && weights <= most) return kernels.status();
+  } catch (const std::bad_alloc&) {
+    if (weights <= most) throw;
+  }
+  if (weights > most) return opening.Refuse("weights", weights);
+  opening.Release(file_->file_size() - file_->held_bytes());
+  return opening.Claim("weights", weights);
 }
 
 // The weights go to the device's memory; the budget is of the host's.
-Status Model::BindToDevice(const ReleaseBytes& release) {
-  const uint64_t file_bytes = file_->file_size();
-  if (!budget_->Claim(file_bytes)) return OverLimit(*file_, budget_->limit(), 0);
+Status Model::BindToDevice(const ReleaseBytes& release, Opening& opening) {
   KINGLET_ASSIGN_OR_RETURN(device_, backend_->bind_device(plan_, layout_, release));
-  budget_->Release(file_bytes - file_->held_bytes());
+  opening.Release(file_->file_size() - file_->held_bytes());
   return Status();
 }
 
@@ -151,13 +166,19 @@ Result<std::shared_ptr<const Model>> Model::Bind(std::shared_ptr<const ModelFile
     if (model->backend_ == nullptr) {
       KINGLET_ASSIGN_OR_RETURN(model->backend_, FindBackend(options.backend));
     }
-    KINGLET_ASSIGN_OR_RETURN(model->text_, ModelText::Of(*model->file_));
-    KINGLET_ASSIGN_OR_RETURN(model->plan_, Lower(*model->file_));
-    KINGLET_ASSIGN_OR_RETURN(model->layout_, LayOut(model->plan_, model->backend_->real_bytes));
     model->session_memory_limit_ = options.session_memory_limit;
     model->budget_ = std::make_shared<MemoryBudget>(options.memory_limit);
-    KINGLET_RETURN_IF_ERROR(model->backend_->bind_device ? model->BindToDevice(release)
-                                                         : model->BindToHost(release));
+    const ModelFile& read = *model->file_;
+    Opening opening(*model->budget_, read);
+    KINGLET_RETURN_IF_ERROR(opening.Claim("file", read.file_size()));
+    KINGLET_RETURN_IF_ERROR(opening.Claim("words and text", read.table_bytes()));
+    KINGLET_RETURN_IF_ERROR(opening.Claim("tokenizer", ModelText::BytesOf(read)));
+    KINGLET_ASSIGN_OR_RETURN(model->text_, ModelText::Of(read, model->budget_));
+    KINGLET_RETURN_IF_ERROR(opening.Claim("plan", BytesOfPlan(read.description())));
+    KINGLET_ASSIGN_OR_RETURN(model->plan_, Lower(read));
+    KINGLET_ASSIGN_OR_RETURN(model->layout_, LayOut(model->plan_, model->backend_->real_bytes));
+    KINGLET_RETURN_IF_ERROR(model->backend_->bind_device ? model->BindToDevice(release, opening)
+                                                         : model->BindToHost(release, opening));
 
     if (model->backend_->cluster_functions != nullptr) {
       model->cluster_functions_ = model->backend_->cluster_functions();

@@ -31,14 +31,20 @@ struct ModelOptions {
   std::string backend = "cpu";  // the name of one of Backends() or DeviceBackends()
   // If not null, used instead of `backend`. It outlives the model.
   const Backend* own_backend = nullptr;
-  // The most bytes that the file, the weights as the backend lays them out and all live sessions
-  // may hold together, and the pages of states (runtime/state.h), each counted once however many
-  // states and lanes share it; more is KINGLET_OUT_OF_MEMORY.
+  // The most bytes that the file, its tables of words and text, the weights as the backend lays them
+  // out and all live sessions may hold together, and the pages of states (runtime/state.h), each
+  // counted once however many states and lanes share it, and texts while they are cut; more is
+  // KINGLET_OUT_OF_MEMORY. Without a limit, opening takes at most kOpeningBytes and
+  // kOpeningBytesPerByte for each byte of the file.
   uint64_t memory_limit = MemoryBudget::kNoLimit;
   // The most bytes that the lanes of one session may allocate; more is KINGLET_OUT_OF_MEMORY.
   uint64_t session_memory_limit = uint64_t{4} << 30;
   LogFunction log = {};  // empty: no log
 };
+
+// Far more than any real model takes: 32 bits for the bit that a pruned weight has in the file, and
+// the codes of the reference backend next to them.
+inline constexpr uint64_t kOpeningBytes = uint64_t{64} << 20, kOpeningBytesPerByte = 64;
 
 class Model {
  public:
@@ -77,8 +83,9 @@ class Model {
   static Result<std::shared_ptr<const Model>> Bind(std::shared_ptr<const ModelFile> file,
                                                    const ReleaseBytes& release,
                                                    const ModelOptions& options);
-  Status BindToHost(const ReleaseBytes& release);
-  Status BindToDevice(const ReleaseBytes& release);
+  class Opening;
+  Status BindToHost(const ReleaseBytes& release, Opening& opening);
+  Status BindToDevice(const ReleaseBytes& release, Opening& opening);
   std::shared_ptr<const ModelFile> file_;
   std::shared_ptr<const ModelText> text_;
   Plan plan_;

@@ -16,24 +16,19 @@ Result<Spellings> Spellings::Of(const Model& model) {
   }
   const Vocabulary& vocabulary = *model.vocabulary();
   const SpecialWords special = SpecialWordsOf(model);
-  uint64_t letters = 0;
-  vocabulary.ForEachWithPrefix("",
-                               [&](uint32_t, std::string_view word) { letters += word.size(); });
-  if (letters > kMostBytes) {
+  if (vocabulary.word_bytes() > kMostBytes) {
     return Status::Refusal(KINGLET_UNSUPPORTED, "session", "text",
                            "words of at most " + std::to_string(kMostBytes) + " bytes together",
-                           std::to_string(letters));
+                           std::to_string(vocabulary.word_bytes()));
   }
-  const uint64_t bytes =
-      letters + vocabulary.size() * (sizeof(Spelling) + sizeof(Before) + sizeof(uint32_t));
-  if (!model.budget()->Claim(bytes)) {
-    return Status::Refusal(KINGLET_OUT_OF_MEMORY, "session", "text",
-                           "at most " + std::to_string(model.budget()->left()) +
-                               " bytes, which the memory limit leaves",
-                           std::to_string(bytes) + " for the spellings of words");
-  }
+  // A spelling is a word, or less. The lists of ids may have grown to twice their size.
+  constexpr uint64_t kEach = sizeof(Spelling) + sizeof(Before) + 4 * sizeof(uint32_t) + 24;
   Spellings made;
-  made.memory_ = MemoryClaim(model.budget(), bytes);
+  KINGLET_ASSIGN_OR_RETURN(
+      made.memory_, ClaimMemory(model.budget(), vocabulary.size() * kEach + vocabulary.word_bytes(),
+                                "session", "spellings"));
+  made.spellings_.reserve(vocabulary.size());
+  made.after_.reserve(vocabulary.size());
   if (model.text() != nullptr) {
     made.drops_space_ = model.text()->tokenizer().drops_first_space();
     made.drops_spaces_ = model.text()->tokenizer().drops_first_spaces();

@@ -11,7 +11,7 @@
 namespace kinglet {
 
 // All rules of the map, ascending; none of an empty one. Errors: KINGLET_INVALID_CHECKPOINT for an
-// array that leads outside itself, too deep, or to more rules than any real map has.
+// array that leads outside itself, too deep, or to far more rules than its bytes give real maps.
 Result<std::vector<NormaliserTables::Rule>> ReadCharacterMap(std::string_view bytes);
 
 }  // namespace kinglet

@@ -155,6 +155,7 @@ bool KeepsHashedCodes(const TensorView& table, const TensorView& codebook) {
 
 Kernel BindOp(const PartialProducts& op, const BindContext& context) {
   const TensorView& table = context.plan.weights[op.table];
+  context.weights.Claim(BytesOfPositions(table));
   const TensorView& codebook = context.plan.weights[table.coded()->scheme.codebook];
   const ProductInput x(context, op.x, op.input, Cols(table.shape));
   if (!x.ServedWith(RowReader::IntegerBits(codebook))) return {};
@@ -177,6 +178,7 @@ Kernel BindOp(const CodedSums& op, const BindContext& context) {
   // the file.
   constexpr uint32_t kFewPositions = 64;
   if (Rows(table.shape) < kBlockWords && scheme.positions > kFewPositions) return {};
+  context.weights.Claim(BytesOfPositions(table));
   CodedSumsKernel kernel(op, context);
   std::vector<MemoryRange> memory = kernel.WeightMemory();
   const size_t chunks = kernel.chunks();

@@ -78,12 +78,12 @@ Operand::Operand(const BindContext& context, BufferId id)
 }
 
 Result<std::vector<Kernel>> BindWith(const VectorFunctions* functions, const Plan& plan,
-                                     const BufferLayout& layout, const ReleaseBytes& release,
+                                     const BufferLayout& layout, const WeightMemory& memory,
                                      ManyProducts* many_products) {
-  if (functions == nullptr) return ref::BindFloat(plan, layout);
+  if (functions == nullptr) return ref::BindFloat(plan, layout, memory.claim);
   try {
-    WeightStore weights(plan, *functions, release);
-    ref::WeightStore reference_weights(plan);
+    WeightStore weights(plan, *functions, memory);
+    ref::WeightStore reference_weights(plan, memory.claim);
     SummedProducts summed_products(plan);
     const BindContext context{plan, layout, *functions, weights, many_products, &summed_products};
     std::vector<Kernel> kernels;
@@ -113,9 +113,9 @@ Result<Target> ChosenTarget() {
 }
 
 Result<std::vector<Kernel>> BindCpu(const Plan& plan, const BufferLayout& layout,
-                                    const ReleaseBytes& release) {
+                                    const WeightMemory& memory) {
   KINGLET_ASSIGN_OR_RETURN(const Target target, ChosenTarget());
-  return BindWith(FindVectorFunctions(target), plan, layout, release);
+  return BindWith(FindVectorFunctions(target), plan, layout, memory);
 }
 
 ClusterFunctions<float> ClusterFunctionsCpu() {

@@ -26,11 +26,11 @@ Result<Target> ChosenTarget();
 
 // KINGLET_UNSUPPORTED for a bad KINGLET_CPU; KINGLET_OUT_OF_MEMORY.
 Result<std::vector<Kernel>> BindCpu(const Plan& plan, const BufferLayout& layout,
-                                    const ReleaseBytes& release = {});
+                                    const WeightMemory& memory = {});
 // Binds with these functions, which outlive the kernels; null: the reference kernels. In sessions
 // of many lanes the kernels take `many_products`, if it is not null, where it has a product.
 Result<std::vector<Kernel>> BindWith(const VectorFunctions* functions, const Plan& plan,
-                                     const BufferLayout& layout, const ReleaseBytes& release = {},
+                                     const BufferLayout& layout, const WeightMemory& memory = {},
                                      ManyProducts* many_products = nullptr);
 
 // The functions of ChosenTarget; those of the reference if it is kScalar or an error.

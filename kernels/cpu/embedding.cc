@@ -225,6 +225,7 @@ Kernel BindOp(const EmbedRow& op, const BindContext& context) {
     // The layers run only when a row is first used, so the reference's code serves. Rows of Map are
     // still read from the file's memory.
     const ref::DefineRowKernel<float, BinRows> kernel(op, context.layout, context.plan.weights,
+                                                      context.weights.claim(),
                                                       BinRows(op.bins, 1, context));
     return {EachFrame(kernel), kernel.WeightMemory(),
             [kernel](uint32_t token) { return kernel.TokenMemory(token); }};

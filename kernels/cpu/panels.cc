@@ -61,6 +61,15 @@ Panels Panels::OfIntegers(uint64_t rows, uint64_t cols, int bits) {
   return panels;
 }
 
+uint64_t Panels::Bytes(uint64_t rows, uint64_t cols, int bits) {
+  const uint64_t padded = PanelsOf(rows) * kPanelRows;
+  if (bits == 0) return padded * cols * sizeof(float);
+  const CodeForm form = CodeFormOf(bits, cols);
+  const uint64_t blocks = PanelsOf(rows) * BlocksOf(form, cols);
+  return blocks * (kBlockBytes + (form == CodeForm::kPlanes ? sizeof(uint64_t) : 0)) +
+         padded * sizeof(float);
+}
+
 Panels Panels::OfReals(uint64_t rows, uint64_t cols) {
   Panels panels(rows, cols, 0);
   panels.values_.resize(PanelsOf(rows) * kPanelRows * cols);

@@ -47,6 +47,8 @@ class Panels {
  public:
   static Panels OfIntegers(uint64_t rows, uint64_t cols, int bits);
   static Panels OfReals(uint64_t rows, uint64_t cols);
+  // The bytes that these take; `bits` 0: reals.
+  static uint64_t Bytes(uint64_t rows, uint64_t cols, int bits);
   // Integers with their contents: codes [rows][cols], scales [rows].
   static Panels FromCodes(uint64_t rows, uint64_t cols, int bits, std::span<const int16_t> codes,
                           std::span<const float> scales, const VectorFunctions& vector);

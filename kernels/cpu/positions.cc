@@ -41,7 +41,7 @@ Kernel BindOp(const AddSinusoids& op, const BindContext& context) {
 
 Kernel BindOp(const AddQueryBias& op, const BindContext& context) {
   const TensorView& view = context.plan.weights[op.bias];
-  const auto bias = std::make_shared<const std::vector<float>>(DecodedValues(view));
+  const SharedVector bias = context.weights.Vector(op.bias);
   return {EachFrame([vector = &context.vector, bias, y = context.layout[op.y],
                      heads = Rows(view.shape), key_size = Cols(view.shape)](StreamFrame& frame) {
             const size_t stride = y.count / heads;
@@ -50,7 +50,7 @@ Kernel BindOp(const AddQueryBias& op, const BindContext& context) {
                           y.At<float>(frame) + head * stride);
             }
           }),
-          {std::as_bytes(std::span(*bias))}};
+          {std::as_bytes(std::span(bias->data(), Count(view.shape)))}};
 }
 
 }  // namespace kinglet::cpu

@@ -10,14 +10,18 @@
 namespace kinglet::cpu {
 namespace {
 
-// keys[row] = projection . sinusoids[row] for every row. A panel of the projection is multiplied
-// with all sinusoids while it is in the cache, so that the projection is read once.
-void Project(const TensorView& projection, std::span<const float> sinusoids,
-             const VectorFunctions& vector, RelativeTable& table) {
+constexpr size_t kSinusoidBytes = size_t{8} << 20;
+
+// keys[row] = projection . sinusoids[row] for rows [begin, end), whose sinusoids these are. A panel
+// of the projection is multiplied with all of them while it is in the cache, so that the projection
+// is read once.
+void Project(const TensorView& projection, size_t begin, size_t end,
+             std::span<const float> sinusoids, const VectorFunctions& vector,
+             RelativeTable& table) {
   const RowReader reader(projection);
   const size_t width = reader.cols(), columns = reader.rows();
   AlignedVector<float> row(width), panel(width * kPanelRows);
-  std::vector<RealVector> products(table.rows);
+  std::vector<RealVector> products(end - begin);
   for (size_t first = 0; first < columns; first += kPanelRows) {
     const size_t together = std::min(kPanelRows, columns - first);
     std::fill(panel.begin(), panel.end(), 0.0f);
@@ -26,9 +30,9 @@ void Project(const TensorView& projection, std::span<const float> sinusoids,
       for (size_t i = 0; i < width; ++i) panel[i * kPanelRows + r] = row[i];
     }
     const RealPanels weight = {together, width, panel.data()};
-    for (size_t distance = 0; distance < table.rows; ++distance) {
-      products[distance] = {sinusoids.data() + distance * width,
-                            table.keys.data() + distance * columns + first};
+    for (size_t i = 0; i < products.size(); ++i) {
+      products[i] = {sinusoids.data() + i * width,
+                     table.keys.data() + (begin + i) * columns + first};
     }
     vector.real_product(weight, products.data(), products.size(), Finish{});
   }
@@ -46,17 +50,23 @@ std::shared_ptr<const RelativeTable> MakeRelativeTable(const RelativeRows& op, s
   const std::span<const TensorView> weights = context.plan.weights;
   auto table = std::make_shared<RelativeTable>();
   table->rows = op.Count(window);
+  context.weights.Claim(table->rows * heads * (key_size + 1) * sizeof(float));
   table->keys.resize(table->rows * heads * key_size);
   table->constants.resize(table->rows * heads);
 
   const std::vector<float> frequencies = DecodedValues(weights[op.frequencies]);
   const size_t width = 2 * frequencies.size();
-  AlignedVector<float> sinusoids(table->rows * width);
-  for (size_t row = 0; row < table->rows; ++row) {
-    RelativeSinusoidRow(std::span(frequencies), static_cast<uint32_t>(table->rows - 1 - row),
-                        op.rounded, sinusoids.data() + row * width);
+  // So many at a time that their memory is small next to a model's.
+  const size_t together = std::clamp<size_t>(kSinusoidBytes / (width * sizeof(float)), 1, table->rows);
+  AlignedVector<float> sinusoids(together * width);
+  for (size_t begin = 0; begin < table->rows; begin += together) {
+    const size_t end = std::min(begin + together, table->rows);
+    for (size_t row = begin; row < end; ++row) {
+      RelativeSinusoidRow(std::span(frequencies), static_cast<uint32_t>(table->rows - 1 - row),
+                          op.rounded, sinusoids.data() + (row - begin) * width);
+    }
+    Project(weights[op.projection], begin, end, sinusoids, context.vector, *table);
   }
-  Project(weights[op.projection], sinusoids, context.vector, *table);
   context.weights.Consume(op.projection);
 
   const std::vector<float> content = DecodedValues(weights[op.content_bias]);

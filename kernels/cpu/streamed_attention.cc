@@ -52,6 +52,7 @@ class StreamedAttentionKernel {
     }
     if (op.start_row) {
       std::vector<T> start;
+      context.weights.Claim(Count(context.plan.weights[*op.start_row].shape) * sizeof(T));
       for (const float value : DecodedValues(context.plan.weights[*op.start_row])) {
         if constexpr (kReals) {
           start.push_back(value);

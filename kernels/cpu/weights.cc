@@ -101,7 +101,8 @@ bool IsExact(const Biases& biases, int bits, float divisor) {
 
 // Biases as the integers that the file has. False, and no integers: it has none, or they would give
 // other floats.
-bool TakeIntegers(const TensorView& view, Biases& biases) {
+template <class Claim>
+bool TakeIntegers(const TensorView& view, const Claim& claim, Biases& biases) {
   const PackedView* const packed = view.packed();
   if (packed == nullptr || packed->rule != ScaleRule::kDividePerTensor) return false;
   const RowReader reader(view);
@@ -110,6 +111,7 @@ bool TakeIntegers(const TensorView& view, Biases& biases) {
   biases.unit = static_cast<float>(unit);
   biases.rest = static_cast<float>(unit - static_cast<double>(biases.unit));
   if (!IsExact(biases, packed->bits, divisor)) return false;
+  claim(PaddedRows(reader.cols()) * sizeof(int16_t));
   biases.integers.resize(PaddedRows(reader.cols()));
   reader.Codes(0, biases.integers.data());
   std::fill(biases.integers.begin() + static_cast<ptrdiff_t>(reader.cols()), biases.integers.end(),
@@ -122,8 +124,8 @@ bool TakeIntegers(const TensorView& view, Biases& biases) {
 
 }  // namespace
 
-WeightStore::WeightStore(const Plan& plan, const VectorFunctions& vector, ReleaseBytes release)
-    : plan_(plan), vector_(vector), release_(std::move(release)) {
+WeightStore::WeightStore(const Plan& plan, const VectorFunctions& vector, WeightMemory memory)
+    : plan_(plan), vector_(vector), memory_(std::move(memory)) {
   for (const Step& step : plan.steps) {
     if (const auto* product = std::get_if<MatVec>(&step.op)) multiplied_.insert(product->weight);
   }
@@ -134,6 +136,7 @@ SharedPanels WeightStore::MatrixRows(WeightId id, uint64_t first, uint64_t count
   if (shared) return shared;
   const uint64_t cols = Cols(plan_.weights[id].shape);
   const int bits = RowReader::IntegerBits(plan_.weights[id]);
+  Claim(Panels::Bytes(count, cols, bits));
   shared = std::make_shared<Panels>(bits != 0 ? Panels::OfIntegers(count, cols, bits)
                                               : Panels::OfReals(count, cols));
   return shared;
@@ -148,8 +151,10 @@ SharedCodes WeightStore::Codes(WeightId id) {
   blocked->words = Rows(view.shape);
   blocked->positions = scheme.positions;
   blocked->bits = scheme.CodeBits();
-  blocked->codes.resize(RoundedUp(blocked->words, kBlockWords) / kBlockWords * scheme.positions *
-                        static_cast<uint64_t>(blocked->bits) * kPanelRows);
+  const uint64_t words = RoundedUp(blocked->words, kBlockWords) / kBlockWords * scheme.positions *
+                         static_cast<uint64_t>(blocked->bits) * kPanelRows;
+  Claim(words * sizeof(uint32_t));
+  blocked->codes.resize(words);
   shared = std::move(blocked);
   return shared;
 }
@@ -159,6 +164,7 @@ SharedPanels WeightStore::TransposedReals(WeightId id) {
   if (shared) return shared;
   const TensorView& view = plan_.weights[id];
   const uint64_t rows = Cols(view.shape), cols = Rows(view.shape);
+  Claim(Panels::Bytes(rows, cols, 0));
   auto panels = std::make_shared<Panels>(Panels::OfReals(rows, cols));
   const std::vector<float> values = DecodedValues(view);
   std::vector<float> column(cols);
@@ -174,6 +180,7 @@ SharedPanels WeightStore::TransposedReals(WeightId id) {
 SharedVector WeightStore::Vector(WeightId id) {
   SharedVector& shared = vectors_[id];
   if (shared) return shared;
+  Claim(PaddedRows(Count(plan_.weights[id].shape)) * sizeof(float));
   const std::vector<float> values = DecodedValues(plan_.weights[id]);
   auto padded = std::make_shared<AlignedVector<float>>(PaddedRows(values.size()), 0.0f);
   std::copy(values.begin(), values.end(), padded->begin());
@@ -186,7 +193,8 @@ SharedBiases WeightStore::BiasesOf(WeightId id, bool prefers_integers) {
   SharedBiases& shared = biases_[{id, prefers_integers}];
   if (shared) return shared;
   auto biases = std::make_shared<Biases>();
-  if (!prefers_integers || !TakeIntegers(plan_.weights[id], *biases)) {
+  const auto claim = [this](uint64_t bytes) { Claim(bytes); };
+  if (!prefers_integers || !TakeIntegers(plan_.weights[id], claim, *biases)) {
     biases->values = Vector(id);
     for (const float value : *biases->values) {
       biases->largest = std::max(biases->largest, std::abs(value));
@@ -203,16 +211,16 @@ void WeightStore::LayOut() {
   for (const WeightId id : ids) LayOutMatrix(id);
   for (const auto& [id, blocked] : codes_) LayOutCodes(id, *blocked);
   for (const WeightId id : consumed_) {
-    if (!release_ || kept_.count(id) != 0 || ids.count(id) != 0) continue;
+    if (!memory_.release || kept_.count(id) != 0 || ids.count(id) != 0) continue;
     const RowReader reader(plan_.weights[id]);
-    for (const MemoryRange& range : reader.Memory(0, reader.rows())) release_(id, range);
+    for (const MemoryRange& range : reader.Memory(0, reader.rows())) memory_.release(id, range);
   }
 }
 
 void WeightStore::LayOutMatrix(WeightId id) {
   const RowReader reader(plan_.weights[id]);
-  const bool gives_back = release_ && kept_.count(id) == 0;
-  Releaser releaser(gives_back ? &release_ : nullptr, id, reader.cols() * sizeof(float));
+  const bool gives_back = memory_.release && kept_.count(id) == 0;
+  Releaser releaser(gives_back ? &memory_.release : nullptr, id, reader.cols() * sizeof(float));
   const auto memory = [&](uint64_t begin, uint64_t end) { return reader.Memory(begin, end); };
   // In order of their first rows, so that rows below the next one's first are not needed again.
   const auto end = matrices_.upper_bound({id, UINT64_MAX, UINT64_MAX});
@@ -233,8 +241,8 @@ void WeightStore::LayOutMatrix(WeightId id) {
 
 void WeightStore::LayOutCodes(WeightId id, BlockedCodes& blocked) {
   const CodedRows rows(plan_.weights[id]);
-  const bool gives_back = release_ && kept_.count(id) == 0;
-  Releaser releaser(gives_back ? &release_ : nullptr, id, rows.Memory(0).size());
+  const bool gives_back = memory_.release && kept_.count(id) == 0;
+  Releaser releaser(gives_back ? &memory_.release : nullptr, id, rows.Memory(0).size());
   const auto bits = static_cast<uint64_t>(blocked.bits);
   const uint64_t block_size = blocked.positions * bits * kPanelRows;
   std::vector<uint32_t> codes(blocked.positions);

@@ -66,8 +66,12 @@ using SharedBiases = std::shared_ptr<const Biases>;
 // Throws std::bad_alloc.
 class WeightStore {
  public:
-  // `plan` and `vector` outlive it. `release` may be empty: the file's bytes stay.
-  WeightStore(const Plan& plan, const VectorFunctions& vector, ReleaseBytes release = {});
+  // `plan` and `vector` outlive it.
+  WeightStore(const Plan& plan, const VectorFunctions& vector, WeightMemory memory = {});
+
+  // Before anything else is allocated that outlives a step's binding.
+  void Claim(uint64_t bytes) const { ClaimFrom(memory_.claim, bytes); }
+  const ClaimBytes& claim() const { return memory_.claim; }
 
   // Integers where the tensor is quantised with multiplying scales, as in kernels/ref/weights.h.
   // The memory of these two is allocated at once, but has its contents only after LayOut().
@@ -100,7 +104,7 @@ class WeightStore {
 
   const Plan& plan_;
   const VectorFunctions& vector_;
-  ReleaseBytes release_;
+  WeightMemory memory_;
   std::set<WeightId> multiplied_, kept_, consumed_;
   std::map<RowRange, std::shared_ptr<Panels>> matrices_;
   std::map<WeightId, std::shared_ptr<BlockedCodes>> codes_;

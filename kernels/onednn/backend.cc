@@ -12,11 +12,11 @@ Result<std::string> LibraryName() {
 }
 
 Result<std::vector<Kernel>> Bind(const Plan& plan, const BufferLayout& layout,
-                                 const ReleaseBytes& release) {
+                                 const WeightMemory& memory) {
   KINGLET_ASSIGN_OR_RETURN(const Library* const library, Library::Find());
   KINGLET_ASSIGN_OR_RETURN(const cpu::Target target, cpu::ChosenTarget());
-  Products products(*library);
-  return cpu::BindWith(cpu::FindVectorFunctions(target), plan, layout, release, &products);
+  Products products(*library, memory.claim);
+  return cpu::BindWith(cpu::FindVectorFunctions(target), plan, layout, memory, &products);
 }
 
 }  // namespace kinglet::onednn

@@ -19,7 +19,7 @@ inline constexpr double kTolerance = 1e-4;
 Result<std::string> LibraryName();
 // As cpu::BindCpu, and the errors of LibraryName.
 Result<std::vector<Kernel>> Bind(const Plan& plan, const BufferLayout& layout,
-                                 const ReleaseBytes& release);
+                                 const WeightMemory& memory);
 
 }  // namespace kinglet::onednn
 

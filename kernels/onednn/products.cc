@@ -197,7 +197,8 @@ class Products::Product : public cpu::ManyProduct {
   std::vector<size_t> tiles_;
 };
 
-Products::Products(const Library& library) : library_(&library) {}
+Products::Products(const Library& library, ClaimBytes claim)
+    : library_(&library), claim_(std::move(claim)) {}
 Products::~Products() = default;
 
 const std::vector<size_t>& Products::Tiles(size_t rows, size_t cols) {
@@ -214,6 +215,7 @@ std::shared_ptr<const cpu::ManyProduct> Products::Of(
 std::shared_ptr<const cpu::ManyProduct> Products::AnyOf(
     const std::shared_ptr<const cpu::Panels>& weight) {
   if (const auto found = products_.find(weight); found != products_.end()) return found->second;
+  ClaimFrom(claim_, weight->panels() * cpu::kPanelRows * weight->cols() * sizeof(float));
   const auto product = std::make_shared<Product>(weight, *library_);
   const auto [rows, last_rows] = product->BlockRows();
   const std::vector<size_t>& of_all = Tiles(rows, weight->cols());

@@ -29,7 +29,7 @@ std::vector<size_t> TilesOf(const Library& library, size_t rows, size_t cols);
 class Products : public cpu::ManyProducts {
  public:
   // `library` outlives this.
-  explicit Products(const Library& library);
+  explicit Products(const Library& library, ClaimBytes claim = {});
   ~Products() override;
   std::shared_ptr<const cpu::ManyProduct> Of(
       const std::shared_ptr<const cpu::Panels>& weight) override;
@@ -43,6 +43,7 @@ class Products : public cpu::ManyProducts {
   const std::vector<size_t>& Tiles(size_t rows, size_t cols);
 
   const Library* library_;
+  ClaimBytes claim_;
   std::map<Shape, std::vector<size_t>> tiles_;
   std::map<std::shared_ptr<const cpu::Panels>, std::shared_ptr<Product>> products_;
 };

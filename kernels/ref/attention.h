@@ -39,6 +39,7 @@ class WindowAttentionKernel {
       rows_ = std::make_shared<const RelativeTable<T>>(*relative, op.heads, op.window, store);
     }
     if (op.start_row) {
+      store.Claim(Count(plan.weights[*op.start_row].shape) * (sizeof(T) + sizeof(int32_t)));
       start_ = std::make_shared<const Start>(
           StartRow(*store.Get(*op.start_row), plan.buffer(op.qkv).quantiser));
     }

@@ -24,13 +24,15 @@ namespace kinglet::ref {
 template <class T>
 class DefineLayers {
  public:
-  DefineLayers(const DefineRows& op, std::span<const TensorView> weights)
+  DefineLayers(const DefineRows& op, std::span<const TensorView> weights, const ClaimBytes& claim)
       : unit_(op.unit), work_(op.unit) {
-    const auto decoded = [weights](const std::optional<TensorId>& id) {
-      return id ? DecodedValues(weights[*id]) : std::vector<float>();
+    const auto decoded = [&](const std::optional<TensorId>& id) {
+      if (!id) return std::vector<float>();
+      ClaimFrom(claim, Count(weights[*id].shape) * sizeof(float));
+      return DecodedValues(weights[*id]);
     };
     for (const DefineTensors& tensors : op.tensors) {
-      values_.push_back({DecodedValues(weights[tensors.weight]), decoded(tensors.bias),
+      values_.push_back({decoded(tensors.weight), decoded(tensors.bias),
                          decoded(tensors.norm_gain), decoded(tensors.norm_offset)});
     }
   }
@@ -163,9 +165,9 @@ class DefineRowKernel {
  public:
   // REQUIRES: op.define; `map` has the rows of op.bins.
   DefineRowKernel(const EmbedRow& op, const BufferLayout& layout,
-                  std::span<const TensorView> weights, Map map)
+                  std::span<const TensorView> weights, const ClaimBytes& claim, Map map)
       : map_(std::move(map)),
-        layers_(std::make_shared<const DefineLayers<T>>(*op.define, weights)),
+        layers_(std::make_shared<const DefineLayers<T>>(*op.define, weights, claim)),
         cache_(op.define->cache),
         scale_(static_cast<T>(op.scale)),
         out_(layout[op.out]),

@@ -46,8 +46,8 @@ struct Binder {
   }
   Kernel operator()(const EmbedRow& op) const {
     if (op.define) {
-      return WithTokenWeights(DefineRowKernel<T, BinRows<T>>(op, layout, plan.weights,
-                                                             BinRows<T>(op.bins, 1, plan, store)));
+      return WithTokenWeights(DefineRowKernel<T, BinRows<T>>(
+          op, layout, plan.weights, store.claim(), BinRows<T>(op.bins, 1, plan, store)));
     }
     return WithTokenWeights(EmbedRowKernel<T>(op, plan, layout, store));
   }
@@ -64,9 +64,11 @@ struct Binder {
     return WithWeights(MatVecKernel<T>(op, plan, layout, store));
   }
   Kernel operator()(const PartialProducts& op) const {
+    store.Claim(BytesOfPositions(plan.weights[op.table]));
     return WithWeights(PartialProductsKernel<T>(op, plan, layout, store));
   }
   Kernel operator()(const CodedSums& op) const {
+    store.Claim(BytesOfPositions(plan.weights[op.table]));
     CodedSumsKernel<T> kernel(op, plan, layout, store);
     std::vector<MemoryRange> weights = kernel.WeightMemory();
     const size_t chunks = kernel.chunks();
@@ -131,8 +133,9 @@ struct Binder {
 };
 
 template <class T>
-Result<std::vector<Kernel>> BindAll(const Plan& plan, const BufferLayout& layout) {
-  WeightStore store(plan);
+Result<std::vector<Kernel>> BindAll(const Plan& plan, const BufferLayout& layout,
+                                    const ClaimBytes& claim) {
+  WeightStore store(plan, claim);
   std::vector<Kernel> kernels;
   kernels.reserve(plan.steps.size());
   for (const Step& step : plan.steps) kernels.push_back(BindStep<T>(step, plan, layout, store));
@@ -150,11 +153,13 @@ Kernel BindStep(const Step& step, const Plan& plan, const BufferLayout& layout,
 template Kernel BindStep<float>(const Step&, const Plan&, const BufferLayout&, WeightStore&);
 template Kernel BindStep<double>(const Step&, const Plan&, const BufferLayout&, WeightStore&);
 
-Result<std::vector<Kernel>> BindFloat(const Plan& plan, const BufferLayout& layout) {
-  return BindAll<float>(plan, layout);
+Result<std::vector<Kernel>> BindFloat(const Plan& plan, const BufferLayout& layout,
+                                      const ClaimBytes& claim) {
+  return BindAll<float>(plan, layout, claim);
 }
-Result<std::vector<Kernel>> BindDouble(const Plan& plan, const BufferLayout& layout) {
-  return BindAll<double>(plan, layout);
+Result<std::vector<Kernel>> BindDouble(const Plan& plan, const BufferLayout& layout,
+                                       const ClaimBytes& claim) {
+  return BindAll<double>(plan, layout, claim);
 }
 
 }  // namespace kinglet::ref

@@ -23,8 +23,10 @@ extern template Kernel BindStep<double>(const Step&, const Plan&, const BufferLa
                                         WeightStore&);
 
 // One kernel per step of the plan.
-Result<std::vector<Kernel>> BindFloat(const Plan& plan, const BufferLayout& layout);
-Result<std::vector<Kernel>> BindDouble(const Plan& plan, const BufferLayout& layout);
+Result<std::vector<Kernel>> BindFloat(const Plan& plan, const BufferLayout& layout,
+                                      const ClaimBytes& claim = {});
+Result<std::vector<Kernel>> BindDouble(const Plan& plan, const BufferLayout& layout,
+                                       const ClaimBytes& claim = {});
 
 }  // namespace kinglet::ref
 

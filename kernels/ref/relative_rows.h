@@ -27,6 +27,7 @@ class RelativeTable {
     const SharedWeights position = store.Get(op.position_bias);
     key_size_ = content->cols;
     const size_t width = projection->cols, columns = heads * key_size_;
+    store.Claim(count_ * (columns + heads) * sizeof(T));
     keys_.resize(count_ * columns);
     constants_.resize(count_ * heads);
     std::vector<T> sinusoids(width);

@@ -16,6 +16,8 @@ SharedWeights WeightStore::Get(WeightId id) {
   SharedWeights& slot = decoded_[id];
   if (slot) return slot;
   const TensorView& view = plan_.weights[id];
+  Claim(Count(view.shape) * (sizeof(float) + (view.quantised() ? sizeof(int16_t) : 0)) +
+        (view.quantised() ? Rows(view.shape) * sizeof(float) : 0));
   auto weights = std::make_shared<Weights>();
   weights->rows = Rows(view.shape);
   weights->cols = Cols(view.shape);

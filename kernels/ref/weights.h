@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "format/encoding.h"
@@ -34,11 +35,17 @@ using SharedWeights = std::shared_ptr<const Weights>;
 // Decodes each tensor of a plan once, however many steps use it.
 class WeightStore {
  public:
-  explicit WeightStore(const Plan& plan) : plan_(plan) {}
+  explicit WeightStore(const Plan& plan, ClaimBytes claim = {})
+      : plan_(plan), claim_(std::move(claim)) {}
+
+  // Before anything else is allocated that outlives a step's binding.
+  void Claim(uint64_t bytes) const { ClaimFrom(claim_, bytes); }
+  const ClaimBytes& claim() const { return claim_; }
   SharedWeights Get(WeightId id);
 
  private:
   const Plan& plan_;
+  ClaimBytes claim_;
   std::map<WeightId, SharedWeights> decoded_;
 };
 

@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "runtime/memory_budget.h"
+
 namespace kinglet {
 
 inline constexpr uint32_t kNoPieceId = UINT32_MAX;
@@ -21,6 +23,7 @@ struct Cut {
   std::string spellings;
   std::vector<Token> tokens;
   std::vector<uint8_t> segments;  // WordPiece: 0 or 1 for each token; else empty
+  MemoryClaim memory = {};        // what was claimed before the text was cut
 
   std::string_view Piece(const Token& token) const {
     return std::string_view(spellings).substr(token.piece, token.bytes);

@@ -13,6 +13,8 @@ namespace kinglet {
 // A mark is written as it stands in the vocabulary: nothing lower-cases it or cuts it.
 class Marks {
  public:
+  static constexpr size_t kEntryBytes = 96;  // at most, of one mark besides its text
+
   // Takes words in angle or square brackets, and no others.
   void Add(std::string_view word);
   // The bytes of the mark that the text begins with; 0: it begins with none.

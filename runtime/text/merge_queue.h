@@ -13,6 +13,10 @@ namespace kinglet {
 // A heap for each rank that occurs, so that a long text is walked from left to right once for each
 // rank; one heap of all pairs would jump about in it.
 class MergeQueue {
+  template <class T>
+  using Lowest = std::priority_queue<T, std::vector<T>, std::greater<T>>;
+  using Places = Lowest<uint32_t>;
+
  public:
   struct Entry {
     uint32_t rank;
@@ -21,6 +25,13 @@ class MergeQueue {
       return rank != other.rank ? rank > other.rank : place > other.place;
     }
   };
+
+  static constexpr size_t kFewPlaces = 4096;
+  // What a queue of more places takes beyond 16 bytes for each.
+  static constexpr uint64_t BytesOf(uint64_t ranks) {
+    constexpr uint64_t kSmallestHeap = 40;
+    return ranks * (sizeof(Places) + kSmallestHeap);
+  }
 
   // For `places` places and ranks below `ranks`.
   MergeQueue(size_t places, size_t ranks) {
@@ -55,11 +66,6 @@ class MergeQueue {
   }
 
  private:
-  static constexpr size_t kFewPlaces = 4096;
-  template <class T>
-  using Lowest = std::priority_queue<T, std::vector<T>, std::greater<T>>;
-  using Places = Lowest<uint32_t>;
-
   Lowest<Entry> few_;
   std::vector<Places> by_rank_;
   Lowest<uint32_t> ranks_;  // those with places, each once

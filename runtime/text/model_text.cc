@@ -6,16 +6,28 @@
 #include "format/message_text.h"
 
 namespace kinglet {
+namespace {
 
-Result<std::shared_ptr<const ModelText>> ModelText::Create(const TextTables& tables,
-                                                           const Vocabulary& vocabulary) {
+// Calls visit(word) for the words that may be marks.
+template <class Visit>
+void ForEachBracketed(const Vocabulary& vocabulary, const Visit& visit) {
+  for (const char* const bracket : {"<", "["}) {
+    vocabulary.ForEachWithPrefix(bracket, [&](uint32_t, std::string_view word) { visit(word); });
+  }
+}
+
+}  // namespace
+
+Result<std::shared_ptr<ModelText>> ModelText::Make(const TextTables& tables,
+                                                   const Vocabulary& vocabulary) {
   std::shared_ptr<ModelText> text(new ModelText);
   Marks marks;
-  for (uint32_t id = 0; id < vocabulary.size(); ++id) marks.Add(vocabulary.Word(id));
+  ForEachBracketed(vocabulary, [&](std::string_view word) { marks.Add(word); });
   KINGLET_ASSIGN_OR_RETURN(text->tokenizer_, Tokenizer::Create(tables, std::move(marks)));
   text->vocabulary_ = &vocabulary;
   const Tokenizer& tokenizer = *text->tokenizer_;
   if (tokenizer.size() > 0) text->piece_of_word_.resize(vocabulary.size());
+  text->word_of_piece_.reserve(tokenizer.size());
   for (uint32_t piece = 0; piece < tokenizer.size(); ++piece) {
     const std::optional<uint32_t> word = vocabulary.Find(tokenizer.Piece(piece));
     text->word_of_piece_.push_back(word);
@@ -23,16 +35,36 @@ Result<std::shared_ptr<const ModelText>> ModelText::Create(const TextTables& tab
   }
   if (const auto piece = tokenizer.unknown_piece()) text->unknown_ = text->word_of_piece_[*piece];
   if (!text->unknown_) text->unknown_ = vocabulary.Find("<unk>");
+  return text;
+}
+
+Result<std::shared_ptr<const ModelText>> ModelText::Create(const TextTables& tables,
+                                                           const Vocabulary& vocabulary) {
+  KINGLET_ASSIGN_OR_RETURN(auto text, Make(tables, vocabulary));
   return std::shared_ptr<const ModelText>(std::move(text));
 }
 
-Result<std::shared_ptr<const ModelText>> ModelText::Of(const ModelFile& file) {
+Result<std::shared_ptr<const ModelText>> ModelText::Of(const ModelFile& file,
+                                                       std::shared_ptr<MemoryBudget> budget) {
   if (file.text_tables() == nullptr) return std::shared_ptr<const ModelText>();
-  return Create(*file.text_tables(), *file.vocabulary());
+  KINGLET_ASSIGN_OR_RETURN(auto text, Make(*file.text_tables(), *file.vocabulary()));
+  text->budget_ = std::move(budget);
+  return std::shared_ptr<const ModelText>(std::move(text));
+}
+
+uint64_t ModelText::BytesOf(const ModelFile& file) {
+  if (file.text_tables() == nullptr) return 0;
+  uint64_t marks = 0;
+  ForEachBracketed(*file.vocabulary(),
+                   [&](std::string_view word) { marks += Marks::kEntryBytes + word.size(); });
+  // Each piece's word, and each word's piece.
+  const TextTables& tables = *file.text_tables();
+  return Tokenizer::BytesOf(tables) + marks + sizeof(ModelText) +
+         (Tokenizer::SizeOf(tables) + file.vocabulary()->size()) * sizeof(std::optional<uint32_t>);
 }
 
 Result<Cut> ModelText::Encode(std::string_view text) const {
-  KINGLET_ASSIGN_OR_RETURN(Cut cut, tokenizer_->Encode(text));
+  KINGLET_ASSIGN_OR_RETURN(Cut cut, tokenizer_->Encode(text, budget_));
   for (Cut::Token& token : cut.tokens) {
     const std::optional<uint32_t> word =
         token.id == kNoPieceId ? vocabulary_->Find(cut.Piece(token)) : word_of_piece_[token.id];

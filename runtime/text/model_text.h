@@ -24,9 +24,12 @@ class ModelText {
   static Result<std::shared_ptr<const ModelText>> Create(const TextTables& tables,
                                                          const Vocabulary& vocabulary);
 
-  // The text of a model file; null where it does not say how text is cut. REQUIRES: `file` outlives
-  // this.
-  static Result<std::shared_ptr<const ModelText>> Of(const ModelFile& file);
+  // The text of a model file; null where it does not say how text is cut. Texts are cut within
+  // `budget`. REQUIRES: `file` outlives this.
+  static Result<std::shared_ptr<const ModelText>> Of(const ModelFile& file,
+                                                     std::shared_ptr<MemoryBudget> budget = nullptr);
+  // At most what making it takes; most of it stays. 0 where there is none.
+  static uint64_t BytesOf(const ModelFile& file);
 
   // Tokens whose ids are the vocabulary's. A piece that it has not becomes its unknown word: the
   // SentencePiece model's unknown piece, or <unk>. Errors: those of Tokenizer::Encode, and
@@ -48,11 +51,14 @@ class ModelText {
 
  private:
   ModelText() = default;
+  static Result<std::shared_ptr<ModelText>> Make(const TextTables& tables,
+                                                 const Vocabulary& vocabulary);
   std::shared_ptr<const Tokenizer> tokenizer_;
   const Vocabulary* vocabulary_ = nullptr;
   std::vector<std::optional<uint32_t>> word_of_piece_;  // empty: pieces have no ids
   std::vector<std::optional<uint32_t>> piece_of_word_;
   std::optional<uint32_t> unknown_;
+  std::shared_ptr<MemoryBudget> budget_;  // null: no limit
 };
 
 }  // namespace kinglet

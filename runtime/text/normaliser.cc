@@ -11,6 +11,12 @@ Status RefuseLongText(uint64_t bytes) {
                          "fewer than " + BytesText(kMaxTextBytes), std::to_string(bytes));
 }
 
+Status RefuseTextMemory(uint64_t bytes) {
+  return Status::Refusal(KINGLET_OUT_OF_MEMORY, "text", "memory",
+                         "a text that can be cut in what the model's memory limit leaves",
+                         BytesText(bytes) + " or more; give it in parts");
+}
+
 Normaliser::Normaliser(const NormaliserTables& tables, bool space_suffix,
                        const std::vector<std::string_view>& kept)
     : tables_(&tables), space_suffix_(space_suffix) {
@@ -39,9 +45,10 @@ Normaliser::Step Normaliser::NextStep(std::string_view text) const {
   return {text.substr(0, length), length};
 }
 
-Result<NormalisedText> Normaliser::Normalise(std::string_view text) const {
+Result<NormalisedText> Normaliser::Normalise(std::string_view text, uint64_t most) const {
   if (text.size() >= kMaxTextBytes) return RefuseLongText(text.size());
   NormalisedText out;
+  const uint64_t grown = kMaxTextGrowth * text.size() + kFreeTextBytes;
   size_t at = 0;
   if (tables_->trim) {
     while (at < text.size()) {
@@ -67,6 +74,13 @@ Result<NormalisedText> Normaliser::Normalise(std::string_view text) const {
       after_space = tables_->trim && step.made.ends_with(' ');
       for (const char& c : step.made) append(c == ' ' ? space : std::string_view(&c, 1));
       if (out.text.size() >= kMaxTextBytes) return RefuseLongText(out.text.size());
+      if (out.text.size() > grown) {
+        return Status::Refusal(KINGLET_INVALID_ARGUMENT, "text", "normalised",
+                               "at most " + BytesText(grown) + ", " +
+                                   std::to_string(kMaxTextGrowth) + " for each of the text",
+                               "more: rules that replace single bytes by many");
+      }
+      if (out.text.size() > most) return RefuseTextMemory(out.text.size());
     }
     at += step.taken;
   }

@@ -18,8 +18,13 @@ inline constexpr std::string_view kSpaceMark = "\xE2\x96\x81";  // U+2581
 // A text may have fewer bytes than this, before and after it is normalised.
 inline constexpr uint64_t kMaxTextBytes = uint64_t{1} << 30;
 
-// A text that is too long, for a refusal.
+// Rules make a text at most so many times as long, and so many bytes longer: the largest rule of
+// SentencePiece's own makes 33 bytes of 3.
+inline constexpr uint64_t kMaxTextGrowth = 32, kFreeTextBytes = 4096;
+
+// A text that is too long, for a refusal; and one whose cutting would take more than is left.
 Status RefuseLongText(uint64_t bytes);
+Status RefuseTextMemory(uint64_t bytes);
 
 struct NormalisedText {
   std::string text;
@@ -36,8 +41,10 @@ class Normaliser {
              const std::vector<std::string_view>& kept);
 
   // Takes any bytes: one that belongs to no character becomes U+FFFD. A text of which nothing is
-  // left is empty, without origins. Errors: KINGLET_INVALID_ARGUMENT for a text that is too long.
-  Result<NormalisedText> Normalise(std::string_view text) const;
+  // left is empty, without origins. Errors: KINGLET_INVALID_ARGUMENT for a text that is too long,
+  // or that grows by more than kMaxTextGrowth; KINGLET_OUT_OF_MEMORY if it grows to more than `most`
+  // bytes.
+  Result<NormalisedText> Normalise(std::string_view text, uint64_t most = kMaxTextBytes) const;
 
  private:
   struct Step {

@@ -4,15 +4,49 @@
 #include <algorithm>
 
 namespace kinglet {
+namespace {
+
+// The keys [begin, end) share the bytes that lead to a node, `depth` of them.
+struct Range {
+  size_t begin, end, depth;
+};
+
+size_t SharedBytes(std::string_view a, std::string_view b) {
+  const auto [end, other] = std::mismatch(a.begin(), a.end(), b.begin(), b.end());
+  return static_cast<size_t>(end - a.begin());
+}
+
+// The nodes of a trie of sorted keys: the root, and one for each byte that a key does not share
+// with the one before. `key(i)` is key i.
+template <class Key>
+size_t NodesOf(size_t keys, const Key& key) {
+  size_t nodes = 1;
+  for (size_t i = 0; i < keys; ++i) {
+    nodes += key(i).size() - (i > 0 ? SharedBytes(key(i), key(i - 1)) : 0);
+  }
+  return nodes;
+}
+
+}  // namespace
+
+uint64_t PrefixTrie::BytesOf(std::vector<std::string_view> keys) {
+  std::sort(keys.begin(), keys.end());
+  const size_t nodes = NodesOf(keys.size(), [&](size_t i) { return keys[i]; });
+  constexpr uint64_t kRoot = 256 * sizeof(uint32_t) + 64;
+  return kRoot + nodes * (sizeof(Range) + 2 * sizeof(uint32_t) + 1) +
+         keys.size() * sizeof(std::pair<std::string_view, uint32_t>);
+}
 
 PrefixTrie::PrefixTrie(std::vector<std::pair<std::string_view, uint32_t>> keys)
     : root_(256, kNone) {
   std::sort(keys.begin(), keys.end());
-  // The keys [begin, end) share the bytes that lead to a node, `depth` of them.
-  struct Range {
-    size_t begin, end, depth;
-  };
-  std::vector<Range> ranges = {{0, keys.size(), 0}};
+  const size_t nodes = NodesOf(keys.size(), [&](size_t i) { return keys[i].first; });
+  first_child_.reserve(nodes + 1);
+  labels_.reserve(nodes);
+  values_.reserve(nodes);
+  std::vector<Range> ranges;
+  ranges.reserve(nodes);
+  ranges.push_back({0, keys.size(), 0});
   labels_.push_back(0);
   for (size_t node = 0; node < ranges.size(); ++node) {
     const Range range = ranges[node];

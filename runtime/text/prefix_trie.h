@@ -19,6 +19,9 @@ class PrefixTrie {
   // keys' bytes, after sorting them.
   explicit PrefixTrie(std::vector<std::pair<std::string_view, uint32_t>> keys = {});
 
+  // The memory that a trie of these keys takes, and at most what building it takes beyond that.
+  static uint64_t BytesOf(std::vector<std::string_view> keys);
+
   struct Match {
     size_t length = 0;  // 0: no key
     uint32_t value = kNone;

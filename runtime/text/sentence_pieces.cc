@@ -54,6 +54,9 @@ SentencePieces::SentencePieces(SentencePieceTables tables) : tables_(std::move(t
   float lowest = FLT_MAX, highest = FLT_MIN;
   bool unused = false, inner_marks = false;
   if (tables_.byte_fallback) byte_ids_.resize(kByteValues);
+  ids_.reserve(pieces.size());
+  matching_.reserve(pieces.size());
+  matching.reserve(pieces.size());
   for (uint32_t id = 0; id < pieces.size(); ++id) {
     const Piece& piece = pieces[id];
     ids_.emplace(piece.text, id);
@@ -146,6 +149,7 @@ std::vector<SentencePieces::Span> SentencePieces::CutUnigram(std::string_view te
     start += static_cast<uint32_t>(character);
   }
   std::vector<Span> spans;
+  // A piece begins before it ends, so `end` falls.
   for (auto end = static_cast<uint32_t>(text.size()); end > 0; end = nodes[end].start) {
     spans.push_back({nodes[end].start, end, nodes[end].id});
   }
@@ -174,6 +178,7 @@ void SentencePieces::MergeRegion(std::string_view text, uint32_t begin, uint32_t
     bool frozen;
   };
   std::vector<Symbol> symbols;
+  symbols.reserve(end - begin);
   for (uint32_t at = begin; at < end;) {
     bool frozen = false;
     const uint32_t stop = std::min(SymbolEnd(text.substr(0, end), at, frozen), end);
@@ -201,6 +206,8 @@ void SentencePieces::MergeRegion(std::string_view text, uint32_t begin, uint32_t
     }
   };
   for (uint32_t place = 0; place < symbols.size(); ++place) consider(place);
+  // What falls: the number of symbols, by one with each merge, which puts at most two places into
+  // the queue; and between merges the queue's length.
   while (!queue.empty()) {
     const MergeQueue::Entry best = queue.Pop();
     Symbol& left = symbols[best.place];
@@ -217,6 +224,7 @@ void SentencePieces::MergeRegion(std::string_view text, uint32_t begin, uint32_t
   std::vector<Span> open;
   for (uint32_t place = 0; place != kNowhere; place = symbols[place].next) {
     open.push_back({symbols[place].begin, symbols[place].end, 0});
+    // Parts are shorter than their whole: both symbols of a merge have bytes.
     while (!open.empty()) {
       Span span = open.back();
       open.pop_back();
@@ -270,8 +278,7 @@ std::vector<SentencePieces::Span> SentencePieces::CutNormalised(std::string_view
   return {};
 }
 
-Result<Cut> SentencePieces::Encode(std::string_view text) const {
-  KINGLET_ASSIGN_OR_RETURN(NormalisedText normalised, normaliser_->Normalise(text));
+Cut SentencePieces::EncodeNormalised(NormalisedText normalised) const {
   const std::vector<Span> spans = CutNormalised(normalised.text);
   const std::vector<uint32_t>& origins = normalised.origins;
   Cut cut;

@@ -31,9 +31,16 @@ class SentencePieces {
 
   const SentencePieceTables& tables() const { return tables_; }
 
-  // Time and memory grow with the text's length, by n log n where algorithm is BPE. Any bytes.
-  // Errors: KINGLET_INVALID_ARGUMENT for a text that is too long.
-  Result<Cut> Encode(std::string_view text) const;
+  // The text as it is cut. Any bytes. Errors: those of Normaliser::Normalise.
+  Result<NormalisedText> Normalise(std::string_view text, uint64_t most) const {
+    return normaliser_->Normalise(text, most);
+  }
+  // Time and memory grow with the text's length, by n log n where algorithm is BPE.
+  Cut EncodeNormalised(NormalisedText normalised) const;
+  Result<Cut> Encode(std::string_view text) const {
+    KINGLET_ASSIGN_OR_RETURN(NormalisedText normalised, Normalise(text, kMaxTextBytes));
+    return EncodeNormalised(std::move(normalised));
+  }
 
   uint32_t unknown() const { return unknown_; }
   // The id of a piece of any type; the unknown piece's for any other text.

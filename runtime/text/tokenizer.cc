@@ -5,11 +5,69 @@
 
 #include "format/overloaded.h"
 #include "runtime/text/lower_case.h"
+#include "runtime/text/merge_queue.h"
 
 namespace kinglet {
+namespace {
+
+// At most what an entry of a hash table takes, the table's own part included: of strings, and of
+// views of texts.
+constexpr uint64_t kStringEntryBytes = 96, kViewEntryBytes = 64;
+
+// The nodes of tries are of the sorted keys: their number is exact.
+uint64_t BytesOfRules(const NormaliserTables& tables) {
+  std::vector<std::string_view> keys;
+  keys.reserve(tables.rules.size());
+  for (const auto& rule : tables.rules) keys.emplace_back(rule.from);
+  return PrefixTrie::BytesOf(std::move(keys));
+}
+
+uint64_t BytesBesides(const SentencePieceTables& tables) {
+  std::vector<std::string_view> texts, kept;
+  texts.reserve(tables.pieces.size());
+  for (const auto& piece : tables.pieces) {
+    texts.emplace_back(piece.text);
+    if (piece.type == SentencePieceTables::Type::kUserDefined) kept.emplace_back(piece.text);
+  }
+  const bool unigram = tables.algorithm == SentencePieceTables::Algorithm::kUnigram;
+  const uint64_t by_piece = 2 * kViewEntryBytes + 4 * sizeof(float) +
+                            sizeof(std::pair<std::string_view, uint32_t>);
+  return BytesOfRules(tables.normaliser) + BytesOfRules(tables.denormaliser) +
+         4 * PrefixTrie::BytesOf(std::move(kept)) + texts.size() * by_piece +
+         (unigram ? PrefixTrie::BytesOf(std::move(texts)) : 0);
+}
+
+// Each merge may bring three symbols: its two, and the one that it makes.
+uint64_t BytesBesides(const MergeTables& tables) {
+  uint64_t bytes =
+      tables.merges.size() * 4 * kStringEntryBytes + tables.known.size() * kStringEntryBytes;
+  for (const auto& [left, right] : tables.merges) bytes += 2 * (left.size() + right.size()) + 64;
+  return bytes;
+}
+
+uint64_t BytesBesides(const WordPieceTables& tables) {
+  const std::vector<std::string_view> texts(tables.pieces.begin(), tables.pieces.end());
+  // The pieces that go on with a word once more, without their mark.
+  return 2 * PrefixTrie::BytesOf(texts);
+}
+
+uint64_t BytesBesides(const WordRule&) { return 0; }
+
+}  // namespace
+
+uint64_t Tokenizer::BytesOf(const TextTables& tables) {
+  constexpr uint64_t kOwn = 4096;
+  return kOwn + HeldBytes(tables) +
+         std::visit([](const auto& cutting) { return BytesBesides(cutting); }, tables.cutting);
+}
 
 Tokenizer::Tokenizer(TextTables tables, Marks marks)
     : lower_case_(tables.lower_case), marks_(std::move(marks)) {
+  if (const auto* merges = std::get_if<MergeTables>(&tables.cutting)) {
+    queue_bytes_ = MergeQueue::BytesOf(merges->merges.size());
+  } else if (const auto* pieces = std::get_if<SentencePieceTables>(&tables.cutting)) {
+    queue_bytes_ = MergeQueue::BytesOf(pieces->pieces.size());
+  }
   std::visit(Overloaded{[this](SentencePieceTables& pieces) {
                           sentence_pieces_ = std::make_unique<SentencePieces>(std::move(pieces));
                         },
@@ -29,23 +87,51 @@ Result<std::shared_ptr<const Tokenizer>> Tokenizer::Create(TextTables tables, Ma
   return std::shared_ptr<const Tokenizer>(new Tokenizer(std::move(tables), std::move(marks)));
 }
 
-Result<Cut> Tokenizer::EncodePlain(std::string_view text) const {
-  if (sentence_pieces_) return sentence_pieces_->Encode(text);
-  if (word_merges_) return word_merges_->Encode(text);
-  if (word_pieces_) return word_pieces_->Encode(text);
-  return CutByRule(rule_.rule, text, marks_);
+Result<Cut> Tokenizer::EncodePlain(std::string_view text,
+                                   const std::shared_ptr<MemoryBudget>& budget) const {
+  NormalisedText normalised;
+  if (sentence_pieces_) {
+    // As long as may be cut: its normalised form takes less than cutting it.
+    const uint64_t most = budget ? budget->left() / kCutBytes : kMaxTextBytes;
+    KINGLET_ASSIGN_OR_RETURN(normalised, sentence_pieces_->Normalise(text, most));
+    text = normalised.text;
+  }
+  MemoryClaim memory;
+  if (budget) {
+    const uint64_t bytes =
+        text.size() * kCutBytes + (text.size() > MergeQueue::kFewPlaces ? queue_bytes_ : 0);
+    if (!budget->Claim(bytes)) return RefuseTextMemory(text.size());
+    memory = MemoryClaim(budget, bytes);
+  }
+  Result<Cut> cut = sentence_pieces_ ? sentence_pieces_->EncodeNormalised(std::move(normalised))
+                    : word_merges_   ? word_merges_->Encode(text)
+                    : word_pieces_   ? word_pieces_->Encode(text)
+                                     : CutByRule(rule_.rule, text, marks_);
+  if (cut.ok()) cut->memory = std::move(memory);
+  return cut;
 }
 
-Result<Cut> Tokenizer::Encode(std::string_view text) const {
-  if (!lower_case_) return EncodePlain(text);
+Result<Cut> Tokenizer::Encode(std::string_view text,
+                              const std::shared_ptr<MemoryBudget>& budget) const {
   if (text.size() >= kMaxTextBytes) return RefuseLongText(text.size());
+  // Before lower-casing, or normalising, it.
+  if (budget && budget->left() / kCutBytes < text.size()) return RefuseTextMemory(text.size());
+  if (!lower_case_) return EncodePlain(text, budget);
   const NormalisedText lower = LowerCase(text, marks_);
-  KINGLET_ASSIGN_OR_RETURN(Cut cut, EncodePlain(lower.text));
+  KINGLET_ASSIGN_OR_RETURN(Cut cut, EncodePlain(lower.text, budget));
   for (Cut::Token& token : cut.tokens) {
     token.begin = lower.origins[token.begin];
     token.end = lower.origins[token.end];
   }
   return cut;
+}
+
+uint32_t Tokenizer::SizeOf(const TextTables& tables) {
+  return static_cast<uint32_t>(std::visit(
+      Overloaded{[](const SentencePieceTables& cutting) { return cutting.pieces.size(); },
+                 [](const WordPieceTables& cutting) { return cutting.pieces.size(); },
+                 [](const auto&) { return size_t{0}; }},
+      tables.cutting));
 }
 
 uint32_t Tokenizer::size() const {

@@ -19,19 +19,28 @@
 
 namespace kinglet {
 
+// At most what cutting takes for each byte of a text, its normalised form and tokens included.
+inline constexpr uint64_t kCutBytes = 192;
+
 // Immutable; may be shared by threads.
 class Tokenizer {
  public:
   // `marks`: of the vocabulary that the tokens are looked up in; those among the tables' pieces are
   // known. Errors: those of CheckTextTables, KINGLET_INVALID_ARGUMENT.
   static Result<std::shared_ptr<const Tokenizer>> Create(TextTables tables, Marks marks = {});
+  // At most the memory that one of these tables takes while it is made; most of it stays.
+  static uint64_t BytesOf(const TextTables& tables);
 
   // Takes any bytes. Ranges are those of `text`, also where it was lower-cased first. Marks keep
-  // their case, and word rules do not cut them. Errors:
-  // KINGLET_INVALID_ARGUMENT for a text that is too long.
-  Result<Cut> Encode(std::string_view text) const;
+  // their case, and word rules do not cut them. `budget`, if not null: what cutting takes is claimed
+  // from it first, kCutBytes for each byte of the text as it is cut, and the answer holds the claim.
+  // Errors: KINGLET_INVALID_ARGUMENT for a text that is too long, or that the normaliser's rules
+  // make too long; KINGLET_OUT_OF_MEMORY.
+  Result<Cut> Encode(std::string_view text,
+                     const std::shared_ptr<MemoryBudget>& budget = nullptr) const;
 
-  // The number of pieces, whose ids count from 0; 0 where pieces have none.
+  // The number of pieces of such tables, whose ids count from 0; 0 where pieces have none.
+  static uint32_t SizeOf(const TextTables& tables);
   uint32_t size() const;
   // REQUIRES: id < size().
   std::string_view Piece(uint32_t id) const;
@@ -66,9 +75,10 @@ class Tokenizer {
  private:
   friend class TextDecoder;
   Tokenizer(TextTables tables, Marks marks);
-  Result<Cut> EncodePlain(std::string_view text) const;
+  Result<Cut> EncodePlain(std::string_view text, const std::shared_ptr<MemoryBudget>& budget) const;
 
   bool lower_case_;
+  uint64_t queue_bytes_ = 0;  // of what merges wait in where a text is long
   std::unique_ptr<const SentencePieces> sentence_pieces_;
   std::unique_ptr<const WordMerges> word_merges_;
   std::unique_ptr<const WordPieces> word_pieces_;

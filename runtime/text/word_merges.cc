@@ -11,7 +11,7 @@ namespace kinglet {
 namespace {
 
 constexpr std::string_view kWordEnd = "</w>";
-constexpr uint32_t kNoSymbol = UINT32_MAX;
+constexpr uint32_t kNoSymbol = UINT32_MAX, kNoMerge = UINT32_MAX;
 
 uint64_t PairKey(uint32_t left, uint32_t right) { return uint64_t{left} << 32 | right; }
 
@@ -19,13 +19,16 @@ uint64_t PairKey(uint32_t left, uint32_t right) { return uint64_t{left} << 32 | 
 
 WordMerges::WordMerges(MergeTables tables) : tables_(std::move(tables)) {
   const auto id = [&](const std::string& symbol) {
-    return symbols_.try_emplace(symbol, static_cast<uint32_t>(symbols_.size())).first->second;
+    const auto found = symbols_.try_emplace(symbol, static_cast<uint32_t>(symbols_.size())).first;
+    if (found->second == made_by_.size()) made_by_.push_back(kNoMerge);
+    return found->second;
   };
   for (uint32_t rank = 0; rank < tables_.merges.size(); ++rank) {
     const auto& [left, right] = tables_.merges[rank];
     const uint64_t key = PairKey(id(left), id(right));
-    merges_.try_emplace(key, Merge{rank, id(left + right)});
-    made_by_.try_emplace(left + right, rank);
+    const uint32_t made = id(left + right);
+    merges_.try_emplace(key, Merge{rank, made});
+    if (made_by_[made] == kNoMerge) made_by_[made] = rank;
   }
   known_.insert(tables_.known.begin(), tables_.known.end());
 }
@@ -69,7 +72,9 @@ std::vector<std::string> WordMerges::MergeSymbols(std::string_view word) const {
     if (const Merge* merge = merge_at(place)) queue.Push({merge->rank, place});
   };
   for (uint32_t place = 0; place < symbols.size(); ++place) consider(place);
-  // All occurrences of the best pair are merged before any pair that this makes is looked at.
+  // All occurrences of the best pair are merged before any pair that this makes is looked at. What
+  // falls: the number of symbols, by one with each merge, which puts at most two places into the
+  // queue; and between merges the queue's length.
   std::vector<uint32_t> places, merged;
   while (!queue.empty()) {
     const MergeQueue::Entry best = queue.Pop();
@@ -107,6 +112,19 @@ bool WordMerges::Known(const std::string& token, bool last) const {
   return known_.contains(last ? token : token + std::string(kJoinMark));
 }
 
+std::optional<std::pair<std::string, std::string>> WordMerges::PartsOf(const std::string& token,
+                                                                       bool last) const {
+  const uint32_t made = SymbolId(last ? token + std::string(kWordEnd) : token);
+  if (made == kNoSymbol || made_by_[made] == kNoMerge) return std::nullopt;
+  auto [left, right] = tables_.merges[made_by_[made]];
+  if (last) {
+    // The mark of the word's end may also be apart (version 0.1), or lie in both symbols.
+    if (right.size() <= kWordEnd.size() || !right.ends_with(kWordEnd)) return std::nullopt;
+    right.resize(right.size() - kWordEnd.size());
+  }
+  return std::pair(std::move(left), std::move(right));
+}
+
 void WordMerges::SplitUnknown(const std::string& token, bool last,
                               std::vector<std::string>& tokens) const {
   struct Open {
@@ -115,23 +133,21 @@ void WordMerges::SplitUnknown(const std::string& token, bool last,
   };
   std::vector<Open> open = {{token, last}};
   bool whole = true;
+  // What falls: the bytes of the longest token that is open, or how many are as long. The two parts
+  // of a token are not empty and together are the token.
   while (!open.empty()) {
     const Open part = std::move(open.back());
     open.pop_back();
     // The token itself is known to be unknown; of its parts the known ones stay.
     const bool stays = !whole && Known(part.token, part.last);
     whole = false;
-    const auto made =
-        stays ? made_by_.end()
-              : made_by_.find(part.last ? part.token + std::string(kWordEnd) : part.token);
-    if (made == made_by_.end()) {
+    auto parts = stays ? std::nullopt : PartsOf(part.token, part.last);
+    if (!parts) {
       tokens.push_back(part.token);
       continue;
     }
-    auto [left, right] = tables_.merges[made->second];
-    if (part.last) right.resize(right.size() - std::min(right.size(), kWordEnd.size()));
-    open.push_back({right, part.last});
-    open.push_back({left, false});
+    open.push_back({std::move(parts->second), part.last});
+    open.push_back({std::move(parts->first), false});
   }
 }
 

@@ -4,6 +4,7 @@
 #define KINGLET_RUNTIME_TEXT_WORD_MERGES_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -42,13 +43,17 @@ class WordMerges {
   uint32_t SymbolId(const std::string& symbol) const;
   void EncodeWord(std::string_view word, uint32_t offset, Cut& cut) const;
   std::vector<std::string> MergeSymbols(std::string_view word) const;
+  // The two tokens that the merge behind a token joins; nothing where no merge made it of two that
+  // are not empty. `last`: it ends its word.
+  std::optional<std::pair<std::string, std::string>> PartsOf(const std::string& token,
+                                                             bool last) const;
   void SplitUnknown(const std::string& token, bool last, std::vector<std::string>& tokens) const;
   bool Known(const std::string& token, bool last) const;
 
   MergeTables tables_;
   std::unordered_map<std::string, uint32_t> symbols_;
-  std::unordered_map<uint64_t, Merge> merges_;         // by both symbols
-  std::unordered_map<std::string, uint32_t> made_by_;  // a symbol's merge
+  std::unordered_map<uint64_t, Merge> merges_;   // by both symbols
+  std::vector<uint32_t> made_by_;                // a symbol's first merge; none: kNoMerge
   std::unordered_set<std::string_view> known_;
 };
 

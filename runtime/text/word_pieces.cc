@@ -73,6 +73,7 @@ void ForEachBase(uint32_t code, const Visit& visit) {
 
 WordPieces::WordPieces(WordPieceTables tables) : tables_(std::move(tables)) {
   std::vector<std::pair<std::string_view, uint32_t>> first, continued, marks;
+  first.reserve(tables_.pieces.size());
   for (uint32_t id = 0; id < tables_.pieces.size(); ++id) {
     const std::string_view piece = tables_.pieces[id];
     if (piece == "[UNK]") unknown_ = id;

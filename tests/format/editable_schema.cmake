@@ -13,7 +13,7 @@ string(REPLACE "namespace kinglet.schema;" "namespace kinglet.editable;" text "$
 file(CONFIGURE OUTPUT ${editable} CONTENT "${text}" @ONLY)
 add_custom_command(
   OUTPUT ${folder}/editable_model_generated.h
-  COMMAND ${KINGLET_FLATC} --cpp --cpp-std c++17 --scoped-enums --gen-object-api
+  COMMAND ${KINGLET_FLATC} --cpp --cpp-std c++17 --scoped-enums --gen-object-api --reflect-names
           --warnings-as-errors -o ${folder} ${editable}
   DEPENDS ${editable} ${KINGLET_FLATC}
   COMMENT "Generating tests/format/editable_model_generated.h"

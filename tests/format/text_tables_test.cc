@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
+#include <initializer_list>
 #include <limits>
 
 #include "format/model_file.h"
@@ -61,6 +63,53 @@ TEST(TextTables, DamagedBytesAreRefusedOrMeanSomething) {
       EXPECT_TRUE(!read.ok() || *PackTextTables(*read) == changed);
     }
   }
+}
+
+// Rules are stored without what they share with the one before: few bytes may stand for many.
+TEST(TextTables, RulesThatGrowTooMuchAreRefused) {
+  for (const int rules : {100, 4000}) {
+    TextTables tables = Pieces();
+    auto& list = std::get<SentencePieceTables>(tables.cutting).normaliser.rules;
+    list.clear();
+    for (int i = 0; i < rules; ++i) {
+      const char last[] = {static_cast<char>('a' + i / 676), static_cast<char>('a' + i / 26 % 26),
+                           static_cast<char>('a' + i % 26)};
+      list.push_back({std::string(250, 'x') + std::string(last, 3), std::string(255, 'y')});
+    }
+    const auto packed = PackTextTables(tables);
+    EXPECT_EQ(packed.ok(), rules == 100);
+    EXPECT_TRUE(packed.ok() || packed.status().code() == KINGLET_INVALID_ARGUMENT);
+  }
+  // The same in a segment, of which a rule takes four bytes.
+  TextTables one = Pieces();
+  auto& list = std::get<SentencePieceTables>(one.cutting).normaliser.rules;
+  list = {{std::string(250, 'x'), std::string(255, 'y')}};
+  std::vector<std::byte> bytes = *PackTextTables(one);
+  const auto is_count = [&](size_t at) {
+    return bytes[at] == std::byte{1} && bytes[at + 4] == std::byte{0} &&
+           bytes[at + 5] == std::byte{250};
+  };
+  size_t count = 0;
+  while (!is_count(count)) ++count;
+  std::vector<std::byte> more;
+  uint32_t added = 0;
+  for (int a = 0; a < 20; ++a) {
+    // xx..x a, then xx..x a b: ascending, each longer or later than the one before.
+    const auto put = [&](std::initializer_list<int> values) {
+      for (const int value : values) more.push_back(static_cast<std::byte>(value));
+      ++added;
+    };
+    put({250, 1, 'a' + a, 255, 0});
+    for (int b = 0; b < 100; ++b) put({251, 1, ' ' + b % 90 + b / 90, 255, 0});
+  }
+  const size_t end = count + 4 + 2 + 250 + 2 + 255;
+  bytes.insert(bytes.begin() + static_cast<ptrdiff_t>(end), more.begin(), more.end());
+  const uint32_t rules = added + 1;
+  std::memcpy(&bytes[count], &rules, sizeof rules);
+  const auto read = ReadTextTables(bytes);
+  ASSERT_FALSE(read.ok());
+  EXPECT_NE(read.status().message().find("tokenizer: rules: expected at most"), std::string::npos)
+      << read.status().message();
 }
 
 TEST(TextTables, SenselessTablesAreRefused) {

@@ -66,6 +66,17 @@ TEST(VocabularyTest, LongWordsAndLongPrefixes) {
   ExpectRoundTrip(words);
 }
 
+// What takes all words apart takes memory in proportion to the file.
+TEST(VocabularyTest, AllWordsAreAtMost32TimesTheirSegment) {
+  std::vector<std::string> words;
+  for (int i = 0; i < 200; ++i) words.push_back(std::string(60000, 'x') + std::to_string(1000 + i));
+  const auto packed = *Vocabulary::Pack(words);
+  const auto read = Vocabulary::FromSegments(200, packed.words, packed.ranks);
+  ASSERT_TRUE(read.ok());
+  EXPECT_EQ(read->word_bytes(), 200 * 60004u);
+  EXPECT_LE(read->word_bytes(), 32 * packed.words.size());
+}
+
 TEST(VocabularyTest, FindsTheWordsWithAPrefix) {
   for (const size_t count : {1, 31, 32, 33, 64, 300}) {
     std::vector<std::string> words = RandomWords(count, count, 3, 5);

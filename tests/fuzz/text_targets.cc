@@ -1,4 +1,5 @@
 // Files of text: recipes, configurations, vocabularies, ids, pairs, n-best lists, tokenizers.
+#include <algorithm>
 #include <array>
 #include <string>
 #include <vector>
@@ -11,10 +12,13 @@
 #include "converters/texts/text_reader.h"
 #include "converters/texts/token_file.h"
 #include "converters/texts/vocabulary_file.h"
+#include "converters/tokenizers/character_map.h"
 #include "converters/tokenizers/tokenizer_file.h"
 #include "format/text_tables.h"
 #include "format/vocabulary.h"
+#include "runtime/text/tokenizer.h"
 #include "tests/fuzz/memory_file.h"
+#include "tests/fuzz/random_tables.h"
 #include "tests/fuzz/targets.h"
 #include "tools/document_reader.h"
 #include "tools/hypothesis_lists.h"
@@ -70,15 +74,61 @@ void ReadLists(const std::string&, Input input) {
   ExpectOneLine(ParseReferences(text, "references").status());
 }
 
-void ReadCutter(const std::string& path, Input) {
+// Cuts a text with tables, and joins it again. A tokenizer gives each byte of the text as it is cut
+// to one token or a few, in order.
+void CutText(const TextTables& tables, std::string_view text) {
+  const auto packed = PackTextTables(tables);
+  ExpectOneLine(packed.status());
+  if (packed.ok()) {
+    const auto read = ReadTextTables(*packed);
+    Expect(read.ok() && *read == tables, "expected the tables that were packed");
+  }
+  const auto tokenizer = Tokenizer::Create(tables);
+  ExpectOneLine(tokenizer.status());
+  if (!tokenizer.ok()) return;
+  const auto cut = (*tokenizer)->Encode(text);
+  ExpectOneLine(cut.status());
+  if (!cut.ok()) return;
+  const uint64_t most = kMaxTextGrowth * text.size() + kFreeTextBytes;
+  Expect(cut->tokens.size() <= most, "expected a token for each byte at most, found " +
+                                         std::to_string(cut->tokens.size()) + " of " +
+                                         std::to_string(text.size()));
+  TextDecoder decoder(**tokenizer);
+  uint32_t place = 0;
+  for (const Cut::Token& token : cut->tokens) {
+    Expect(token.begin <= token.end && token.end <= text.size() && token.begin >= place,
+           "expected tokens in order inside the text");
+    place = token.begin;
+    (void)(token.id == kNoPieceId ? decoder.Add(cut->Piece(token)) : decoder.Add(token.id));
+  }
+  (void)decoder.Finish();
+}
+
+void ReadCutter(const std::string& path, Input input) {
   TokenizerChoice choice;
   choice.name = path;
   auto tables = ReadTokenizer(choice);
   ExpectOneLine(tables.status());
+  if (tables.ok()) CutText(*tables, TextOf(input));
   choice.known_tokens = path;
   choice.threshold = 1;
   tables = ReadTokenizer(choice);
   ExpectOneLine(tables.status());
+}
+
+// Tables that no program writes, and texts of the same letters and marks.
+void CutByRandomTables(const std::string&, Input input) {
+  ByteReader bytes(input);
+  const TextTables tables = MakeRandomTables(bytes);
+  std::string text;
+  while (!bytes.ended()) text += RandomSymbol(bytes);
+  CutText(tables, text);
+}
+
+void ReadMap(const std::string&, Input input) {
+  ByteReader bytes(input);
+  const auto rules = ReadCharacterMap(MakeRandomMap(bytes));
+  ExpectOneLine(rules.status());
 }
 
 void ReadDocuments(const std::string& path, Input) {
@@ -113,8 +163,9 @@ void ReadTypedLine(const std::string&, Input input) {
   ExpectOneLine(ParseTokensLine(TextOf(input)).status());
 }
 
-constexpr std::array kReaders = {ReadWords,     ReadNumbers,     ReadLists,    ReadCutter,
-                                 ReadDocuments, ReadRunningText, ReadTypedLine};
+constexpr std::array kReaders = {ReadWords,       ReadNumbers,       ReadLists,
+                                 ReadCutter,      ReadDocuments,     ReadRunningText,
+                                 ReadTypedLine,   CutByRandomTables, ReadMap};
 
 }  // namespace
 

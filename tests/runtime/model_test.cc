@@ -9,6 +9,7 @@
 #include "runtime/session.h"
 #include "tests/support/model_builder.h"
 #include "tests/support/recurrent_builder.h"
+#include "tests/support/transformer_builder.h"
 #ifdef KINGLET_HAVE_CPU_BACKEND
 #include "kernels/cpu/cpu.h"
 #endif
@@ -74,6 +75,33 @@ TEST(Model, TheMemoryLimitCoversFileWeightsAndSessions) {
     *two = nullptr;
     EXPECT_TRUE(Session::Create(*model, {.lanes = 3}).ok());
   }
+}
+
+// A file of a few hundred kB whose rows of relative positions take more than files of its size may
+// without a limit; whoever sets a higher limit opens it.
+TEST(Model, WithoutALimitTheFileBoundsWhatOpeningTakes) {
+  TinyTransformerOptions large;
+  large.layers = 1;
+  large.width = 64;
+  large.heads = 1;
+  large.key_size = 72;
+  large.window = 1 << 18;
+  const auto bytes = *SerialiseModel(TinyTransformer(large));
+  ASSERT_LT(bytes.size(), 150'000u);
+  for (const Backend& backend : Backends()) {
+    ModelOptions options{.backend = std::string(backend.name)};
+    if (backend.name == "ref" || backend.name == "ref64") options.memory_limit = 1 << 20;
+    const auto refused = Model::FromBytes(bytes, options);
+    ASSERT_FALSE(refused.ok());
+    EXPECT_EQ(refused.status().code(), KINGLET_OUT_OF_MEMORY);
+    EXPECT_NE(refused.status().message().find("memory limit"), std::string::npos);
+  }
+  ModelOptions options;
+  options.memory_limit = uint64_t{128} << 20;
+  const auto model = Model::FromBytes(bytes, options);
+  ASSERT_TRUE(model.ok()) << model.status().message();
+  const uint64_t rows = uint64_t{1} << 18;
+  EXPECT_GT((*model)->budget()->limit() - (*model)->budget()->left(), rows * 73 * sizeof(float));
 }
 
 TEST(Model, TheMemoryLimitCoversStates) {

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <string>
+#include <vector>
 
 namespace kinglet::character_map_test {
 namespace {
@@ -48,6 +50,38 @@ TEST(CharacterMap, ArraysThatLeadNowhereAreRefused) {
   EXPECT_FALSE(with(512, 0x80000000 | 5000).ok());  // a replacement outside
   // A child that is its own parent: deeper than any rule.
   EXPECT_FALSE(with(256 ^ 'a', 0x61 << 10 | 'a').ok());
+}
+
+// Branches that share their ends, as SentencePiece's do: level by level two labels lead to the same
+// place, so that 2^levels keys lie in few units.
+std::string SharedMap(int levels) {
+  std::vector<uint32_t> units(1024, 0);
+  const auto offset = [](uint32_t places) { return places << 10; };
+  units[0] = offset(256);
+  for (int level = 0; level < levels; ++level) {
+    const auto place = static_cast<uint32_t>(256 + 16 * level);
+    for (uint32_t label = 1; label < 3; ++label) {
+      const bool last = level + 1 == levels;
+      units[place ^ label] = offset((place ^ label) ^ (place + 16)) | (last ? 0x100U : 0U) | label;
+    }
+  }
+  units[static_cast<size_t>(256 + 16 * levels)] = 0x80000000;
+  const auto bytes = static_cast<uint32_t>(4 * units.size());
+  std::string map(4 + bytes, '\0');
+  std::memcpy(map.data(), &bytes, 4);
+  std::memcpy(map.data() + 4, units.data(), bytes);
+  return map + std::string("A\0", 2);
+}
+
+TEST(CharacterMap, SharedBranchesAreFollowedAsFarAsTheMapIsLarge) {
+  const auto few = ReadCharacterMap(SharedMap(8));
+  ASSERT_TRUE(few.ok()) << few.status().message();
+  EXPECT_EQ(few->size(), 256u);
+  for (const int levels : {16, 24, 40}) {
+    const auto refused = ReadCharacterMap(SharedMap(levels));
+    ASSERT_FALSE(refused.ok()) << levels;
+    EXPECT_NE(refused.status().message().find("at most"), std::string::npos);
+  }
 }
 
 }  // namespace

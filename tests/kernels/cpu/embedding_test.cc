@@ -38,9 +38,8 @@ struct BoundCase {
 BoundCase Bind(const VectorFunctions* functions, const OpCase& op_case) {
   BoundCase bound;
   const BufferLayout layout = LayOut(op_case.plan, sizeof(float)).value();
-  bound.kernels = BindWith(functions, op_case.plan, layout, [&](WeightId id, MemoryRange) {
-                    bound.released.push_back(id);
-                  }).value();
+  const auto release = [&](WeightId id, MemoryRange) { bound.released.push_back(id); };
+  bound.kernels = BindWith(functions, op_case.plan, layout, {release}).value();
   return bound;
 }
 

@@ -5,10 +5,13 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <new>
 #include <optional>
 #include <vector>
 
 #include "kernels/cpu/cpu.h"
+#include "kernels/ref/relative_rows.h"
+#include "tests/kernels/cpu/vector_fixture.h"
 #include "tests/support/case_builder.h"
 
 namespace kinglet::cpu::relative_rows_test {
@@ -59,10 +62,11 @@ TEST(RelativeRows, AreTheProjectedSinusoidsOldestFirst) {
       const VectorFunctions* functions = FindVectorFunctions(target);
       if (functions == nullptr) continue;
       uint64_t released = 0;
-      WeightStore weights(op_case.plan, *functions, [&](WeightId weight, MemoryRange bytes) {
+      const auto release = [&](WeightId weight, MemoryRange bytes) {
         EXPECT_EQ(weight, rows.projection);
         released += bytes.size();
-      });
+      };
+      WeightStore weights(op_case.plan, *functions, {release});
       const BindContext context{op_case.plan, layout, *functions, weights};
       for (const std::optional<uint32_t> clamp :
            {std::optional<uint32_t>(), std::optional<uint32_t>(0), std::optional<uint32_t>(11),
@@ -90,6 +94,47 @@ TEST(RelativeRows, AreTheProjectedSinusoidsOldestFirst) {
       EXPECT_GT(released, kHeads * kKeySize * kWidth);
     }
   }
+}
+
+// Sinusoids are made in several parts, because of their memory.
+using RelativeRowsTest = VectorFixture;
+
+TEST_F(RelativeRowsTest, InSeveralPartsAreThoseOfTheReference) {
+  // 256 rows of sinusoids together have 8 MiB.
+  constexpr uint32_t kManyWidth = 8192, kManyRows = 300;
+  CaseBuilder builder("rows", 3);
+  RelativeRows op{};
+  op.projection = builder.Matrix(kHeads * kKeySize, kManyWidth, Storage::kF32, 0);
+  op.frequencies = builder.DenseVector(kManyWidth / 2);
+  op.content_bias = builder.Matrix(kHeads, kKeySize, Storage::kF32, 0);
+  op.position_bias = builder.Matrix(kHeads, kKeySize, Storage::kF32, 0);
+  const BufferId x = builder.Reals("x", 1, Fill::kRandom), y = builder.Reals("y", 1, Fill::kZero);
+  const OpCase op_case = builder.Finish(Add{x, y});
+  const BufferLayout layout = LayOut(op_case.plan, sizeof(float)).value();
+  uint64_t claimed = 0;
+  const auto claim = [&](uint64_t bytes) { claimed += bytes; };
+  WeightStore weights(op_case.plan, *functions_, {{}, claim});
+  const BindContext context{op_case.plan, layout, *functions_, weights};
+  const auto made = MakeRelativeTable(op, kHeads, kKeySize, kManyRows, context);
+  EXPECT_GE(claimed, kManyRows * kHeads * (kKeySize + 1) * sizeof(float));
+
+  ref::WeightStore reference_weights(op_case.plan);
+  const ref::RelativeTable<float> expected(op, kHeads, kManyRows, reference_weights);
+  ASSERT_EQ(made->rows, kManyRows);
+  for (size_t row = 0; row < kManyRows; ++row) {
+    for (size_t head = 0; head < kHeads; ++head) {
+      const size_t at = row * kHeads + head;
+      EXPECT_EQ(made->constants[at], expected.Constant(row, head)) << row;
+      for (size_t i = 0; i < kKeySize; ++i) {
+        EXPECT_EQ(made->keys[at * kKeySize + i], expected.Key(row, head)[i]) << row;
+      }
+    }
+  }
+  // Nothing is made that may not be taken.
+  const auto refuse = [](uint64_t) { throw std::bad_alloc(); };
+  WeightStore scarce(op_case.plan, *functions_, {{}, refuse});
+  const BindContext without{op_case.plan, layout, *functions_, scarce};
+  EXPECT_THROW(MakeRelativeTable(op, kHeads, kKeySize, kManyRows, without), std::bad_alloc);
 }
 
 }  // namespace

@@ -174,7 +174,7 @@ TEST_F(WeightStoreTest, GivesBackWhatItHasLaidOutUnlessSomebodyReadsIt) {
   for (const bool pruned : {false, true}) {
     const OpCase op_case = CaseOf(1000, 4000, Storage::kPerRow, pruned);
     Released released;
-    WeightStore store(op_case.plan, *functions_, released.Function());
+    WeightStore store(op_case.plan, *functions_, {released.Function()});
     const SharedPanels panels = store.Matrix(0);
     EXPECT_TRUE(released.chunks.empty());
     store.LayOut();
@@ -183,7 +183,7 @@ TEST_F(WeightStoreTest, GivesBackWhatItHasLaidOutUnlessSomebodyReadsIt) {
     EXPECT_GE(released.bytes() + 3 * released.chunks.size(), stored);
 
     Released kept;
-    WeightStore other(op_case.plan, *functions_, kept.Function());
+    WeightStore other(op_case.plan, *functions_, {kept.Function()});
     other.Matrix(0);
     other.Keep(0);
     other.LayOut();
@@ -194,7 +194,7 @@ TEST_F(WeightStoreTest, GivesBackWhatItHasLaidOutUnlessSomebodyReadsIt) {
 TEST_F(WeightStoreTest, GivesBackWhatAStepHasConsumedUnlessSomebodyReadsIt) {
   const OpCase op_case = CaseOf(100, 400, Storage::kPerRow, false);
   Released released;
-  WeightStore store(op_case.plan, *functions_, released.Function());
+  WeightStore store(op_case.plan, *functions_, {released.Function()});
   store.Consume(0);
   EXPECT_TRUE(released.chunks.empty());
   store.LayOut();
@@ -202,7 +202,7 @@ TEST_F(WeightStoreTest, GivesBackWhatAStepHasConsumedUnlessSomebodyReadsIt) {
 
   for (const bool laid_out : {false, true}) {
     Released once;
-    WeightStore other(op_case.plan, *functions_, once.Function());
+    WeightStore other(op_case.plan, *functions_, {once.Function()});
     other.Consume(0);
     if (laid_out) other.Matrix(0);  // which gives it back itself
     if (!laid_out) other.Keep(0);
@@ -220,9 +220,10 @@ TEST_F(WeightStoreTest, ReadsNothingThatItHasGivenBack) {
       WeightStore whole(op_case.plan, *functions_);
       const SharedPanels expected = whole.Matrix(0);
       whole.LayOut();
-      WeightStore store(op_case.plan, *functions_, [](WeightId, MemoryRange bytes) {
+      const auto release = [](WeightId, MemoryRange bytes) {
         std::fill_n(const_cast<std::byte*>(bytes.data()), bytes.size(), std::byte{0xFF});
-      });
+      };
+      WeightStore store(op_case.plan, *functions_, {release});
       // Pools that do not begin at panels, and that overlap.
       const SharedPanels first = store.MatrixRows(0, 0, 1005),
                          rest = store.MatrixRows(0, 997, 1103);

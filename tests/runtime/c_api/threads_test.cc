@@ -1,4 +1,4 @@
-// One model, sixteen threads, every thread its own session; states go from thread to thread, and
+// One model, 32 threads, every thread its own session; states go from thread to thread, and
 // some threads cancel what others do; models open and close beside them, and sessions have worker
 // threads. Each answer is what one thread alone gets. Run with ThreadSanitizer (the tsan preset) it
 // also shows that nobody reads what another writes.
@@ -17,7 +17,7 @@ namespace kinglet::threads_test {
 namespace {
 
 constexpr uint32_t kWords = 23;
-constexpr size_t kThreads = 16;
+constexpr size_t kThreads = 32;
 constexpr uint32_t kTokens = 60;
 constexpr uint32_t kBranch = 20;  // where the shared states are taken
 
@@ -103,7 +103,7 @@ kinglet_session* StartLanes(const kinglet_model* model, uint32_t threads = 1) {
   return session;
 }
 
-TEST(CApiThreads, SixteenShareAModelAndStates) {
+TEST(CApiThreads, ManyShareAModelAndStates) {
   kinglet_model* model = OpenTiny({.cache_capacity = 4});
   // Two and two come from one stream, and share its pages.
   std::array<kinglet_state*, kThreads> states{};
@@ -211,7 +211,7 @@ void OpenAndClose(const std::vector<std::byte>& file, const kinglet_model* share
   kinglet_session_destroy(session);
 }
 
-TEST(CApiThreads, SixteenOpenAndCloseModelsWithWorkersOfTheirOwn) {
+TEST(CApiThreads, ManyOpenAndCloseModelsWithWorkersOfTheirOwn) {
   constexpr int kRounds = 3;
   const std::vector<std::byte> file = TinyModel({.cache_capacity = 4});
   kinglet_model* model = OpenTiny({.cache_capacity = 4});

@@ -36,5 +36,18 @@ TEST(WordMerges, RareTokensAreSplitAgain) {
   EXPECT_EQ(CutOf(merges, "abc abd"), "abc a@@ b@@ d");
 }
 
+// Merges of a stranger may join parts of the mark of the word's end. Each of these once gave back
+// the empty token for ever, or cut a symbol where no mark was.
+TEST(WordMerges, TokensAreSplitOnlyIntoPartsThatAreNotEmpty) {
+  const MergeTables endless = {
+      false, {{"a", "b</w>"}, {"b", "</w>"}, {"<", "/w>"}, {"b</", "w>"}}, {"x"}};
+  EXPECT_EQ(CutOf(WordMerges(endless), "ab b"), "a@@ b b");
+  const MergeTables first_audit = {false, {{"a", "b</w>"}, {"b", "</w>"}, {"<", "/w>"}}, {"x"}};
+  EXPECT_EQ(CutOf(WordMerges(first_audit), "ab"), "a@@ b");
+  // "b</w>" of two symbols that share the mark, and of a symbol and the mark alone.
+  EXPECT_EQ(CutOf(WordMerges({false, {{"a", "b</w>"}, {"b<", "/w>"}}, {"x"}}), "ab"), "a@@ b");
+  EXPECT_EQ(CutOf(WordMerges({true, {{"a", "b"}, {"ab", "</w>"}}, {"x"}}), "ab"), "ab");
+}
+
 }  // namespace
 }  // namespace kinglet::word_merges_test
