@@ -30,9 +30,9 @@ inline constexpr uint64_t kMaxBins = 4096;
 // Sub-vectors of a coded row. HashNets have one per column; the widest published table has 2,048.
 // Readers allocate a few numbers per position.
 inline constexpr uint64_t kMaxPositions = 8192;
-// Computed codes of a table, and its rows. They take no bytes, so the file's size does not bound the
-// work; a call that multiplies with such a table can be cancelled between parts of it, and a pass
-// over as many words takes a tenth of a second.
+// Computed codes of a table, and its rows. They take no bytes, so the file's size does not bound
+// the work; a call that multiplies with such a table can be cancelled between parts of it, and a
+// pass over as many words takes a tenth of a second.
 inline constexpr uint64_t kMaxHashedCodes = uint64_t{1} << 32;
 inline constexpr uint64_t kMaxHashedRows = uint64_t{1} << 24;
 inline constexpr uint32_t kMaxCacheCapacity = uint32_t{1} << 20;

@@ -34,8 +34,8 @@ struct Execution {
 // Runs the steps, each on all frames before the next one. Wakes the team's workers if there is
 // enough work for them, and leaves them awake. KINGLET_CANCELLED if `cancel` was set: the steps
 // before are done, perhaps a part of the next one, and no others; frames with StreamFrame::logits
-// get all steps or none. A device runs all steps or none, and may still be running after the call. Throws std::bad_alloc: reference
-// kernels allocate.
+// get all steps or none. A device runs all steps or none, and may still be running after the call.
+// Throws std::bad_alloc: reference kernels allocate.
 Status RunSteps(const Model& model, StepRange range, std::span<StreamFrame> frames,
                 Execution& execution);
 
@@ -44,8 +44,8 @@ Status TakeCancel(Execution& execution, const std::string& what);
 
 // Runs a phase on all frames, divided among the team. If the frames share memory and there are
 // chunks enough for the team, each chunk runs on all frames at once; otherwise the work is divided
-// by frames and chunks. Returns false, with a part of the work done, if `cancel` is not null and was
-// set between two pieces of it. REQUIRES: at least one frame.
+// by frames and chunks. Returns false, with a part of the work done, if `cancel` is not null and
+// was set between two pieces of it. REQUIRES: at least one frame.
 bool RunPhase(const Phase& phase, std::span<StreamFrame> frames, WorkerTeam& team,
               const CancelFlag* cancel = nullptr);
 

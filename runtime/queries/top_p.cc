@@ -13,6 +13,9 @@ namespace {
 // Words are put in order from the most probable on, so many nats further each time.
 constexpr double kStep = 2;
 
+// Words between two looks at whether the caller cancelled.
+constexpr uint32_t kWordsTogether = 65536;
+
 // Collects the words of one stream, the most probable first. A cluster is computed wholly when its
 // first word may be next: no word is compared with a bound, so that nothing is spent which a
 // nucleus of nearly all words could not afford.
@@ -71,7 +74,6 @@ class NucleusSearch {
   // log p.
   Status Collect(T reach, T above, std::vector<Candidate>& words) {
     for (size_t index = 0; index < clusters_.size(); ++index) {
-      KINGLET_RETURN_IF_ERROR(distribution_.TakeCancel());
       Cluster& cluster = clusters_[index];
       if (cluster.bound < reach) continue;
       const ClusterPlan& plan = distribution_.plan().clusters[index];
@@ -81,6 +83,7 @@ class NucleusSearch {
         WriteClusterSums(stream_, index, cluster.words.data());
       }
       for (uint32_t i = 0; i < plan.size; ++i) {
+        if (i % kWordsTogether == 0) KINGLET_RETURN_IF_ERROR(distribution_.TakeCancel());
         const T word = cluster.words[i];
         if (word >= reach && word < above) {
           words.push_back({plan.first + i, static_cast<double>(word)});
