@@ -36,7 +36,6 @@ Result<std::vector<std::string>> WordsOfTexts(const std::vector<std::string>& te
                                ", which number words by their texts (--vocab reads a file)",
                            family);
   }
-  for (const std::string& text : texts) KINGLET_RETURN_IF_ERROR(NoteByteOrderMarkOf(text, notes));
   if (code->word_order == WordOrder::kByCountThenCharacters && texts.size() > 1) {
     notes.push_back("the words are those of " + texts.front() +
                     ", as in the training code, which makes no word of the other texts");

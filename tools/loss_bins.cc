@@ -10,8 +10,9 @@
 #include <utility>
 
 #include "converters/sources/input_file.h"
-#include "converters/texts/word_splitter.h"
+#include "converters/sources/text_input.h"
 #include "format/message_text.h"
+#include "runtime/text/white_space.h"
 #include "tools/json_lines.h"
 
 namespace kinglet {
@@ -113,10 +114,10 @@ std::vector<uint32_t> RanksByOrder(uint32_t vocabulary_size) {
 }
 
 Result<std::vector<uint32_t>> RanksByCounts(const std::string& path, const Vocabulary& vocabulary) {
-  KINGLET_ASSIGN_OR_RETURN(const std::string text, ReadWholeFileOrPipe(path));
+  KINGLET_ASSIGN_OR_RETURN(const std::string text, ReadWholeText(path));
   std::vector<uint64_t> counts(vocabulary.size());
   uint64_t number = 0;
-  for (const std::string_view line : LinesOf(WithoutByteOrderMark(text))) {
+  for (const std::string_view line : LinesOf(text)) {
     ++number;
     if (std::all_of(line.begin(), line.end(), IsAsciiSpace)) continue;
     const std::optional<CountedWord> counted = ParseCount(line);

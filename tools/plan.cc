@@ -81,10 +81,8 @@ Result<std::shared_ptr<const ModelFile>> CheckedModel(const SensitivityFile& fil
   return std::shared_ptr<const ModelFile>(*std::move(model));
 }
 
-Result<double> CheckedLoss(const PlanCommand& command, const std::shared_ptr<const ModelFile>& file,
+Result<double> CheckedLoss(const TokenSource& tokens, const std::shared_ptr<const ModelFile>& file,
                            MeasuredPlan& measured) {
-  KINGLET_ASSIGN_OR_RETURN(const TokenSource tokens,
-                           OpenTextTokens(command.check, command.check_ids, file));
   KINGLET_ASSIGN_OR_RETURN(const auto model, Model::FromFile(file, ModelOptions{}));
   KINGLET_ASSIGN_OR_RETURN(const TextLoss loss, LossOfText(model, tokens, {}));
   measured.scored = loss.scored;
@@ -99,7 +97,10 @@ Result<MeasuredPlan> CheckPlan(const PlanCommand& command, const SensitivityFile
   KINGLET_ASSIGN_OR_RETURN(const auto planned, CheckedModel(file, command.output, command.output));
   measured.bytes = planned->file_size();
   progress.Say("the loss of the planned model");
-  KINGLET_ASSIGN_OR_RETURN(measured.nll, CheckedLoss(command, planned, measured));
+  // Both models cut the text alike.
+  KINGLET_ASSIGN_OR_RETURN(const TokenSource tokens,
+                           OpenTextTokens(command.check, command.check_ids, planned));
+  KINGLET_ASSIGN_OR_RETURN(measured.nll, CheckedLoss(tokens, planned, measured));
   progress.Say("the loss of the unchanged model");
   KINGLET_ASSIGN_OR_RETURN(const auto unchanged, CheckedModel(file, "", command.output));
   if (unchanged->digest() != file.digest) {
@@ -108,7 +109,7 @@ Result<MeasuredPlan> CheckPlan(const PlanCommand& command, const SensitivityFile
         "sensitivities of " + file.convert.checkpoint + " as it is, digest " + unchanged->digest(),
         "digest " + file.digest);
   }
-  KINGLET_ASSIGN_OR_RETURN(measured.baseline_nll, CheckedLoss(command, unchanged, measured));
+  KINGLET_ASSIGN_OR_RETURN(measured.baseline_nll, CheckedLoss(tokens, unchanged, measured));
   return measured;
 }
 
@@ -267,8 +268,9 @@ Command AddPlan(Arguments& program) {
            "the smallest model whose perplexity on the file's text is at most so much higher")
       .Called("+X");
   command.Add("--check", options->check, "convert by the plan and measure it on this text")
-      .Called("TEXT");
-  command.Add("--check-ids", options->check_ids, "the same with token ids").Called("FILE");
+      .Called(kFileOrStandardInput);
+  command.Add("--check-ids", options->check_ids, "the same with token ids")
+      .Called(kFileOrStandardInput);
   command.AddFlag("--json", options->json, "print JSON Lines");
   AddProgress(command, options->progress);
   command.Footer("Example:\n  kinglet plan s.json --size 1200000 -o plan.json --check test.txt");

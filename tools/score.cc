@@ -199,7 +199,7 @@ Status Score(const ScoreOptions& options, Console& console) {
   KINGLET_ASSIGN_OR_RETURN(
       const TokenSequence sequence,
       options.text.empty() ? ReadIdSequence(options.ids, model->vocabulary_size())
-                           : ReadTextSequence(options.text, model->vocabulary(), model->text()));
+                           : ReadTextSequence(options.text, model->text()));
   if (sequence.ids.empty()) {
     return Status::Refusal(KINGLET_INVALID_ARGUMENT, options.source(), "tokens", "at least one",
                            "none");

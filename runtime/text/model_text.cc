@@ -4,12 +4,19 @@
 #include <utility>
 
 #include "format/message_text.h"
+#include "runtime/text/plain_text.h"
 
 namespace kinglet {
 
 Result<std::shared_ptr<const ModelText>> ModelText::Create(const TextTables& tables,
                                                            const Vocabulary& vocabulary) {
+  return Make(tables, true, vocabulary);
+}
+
+Result<std::shared_ptr<const ModelText>> ModelText::Make(const TextTables& tables, bool is_stated,
+                                                         const Vocabulary& vocabulary) {
   std::shared_ptr<ModelText> text(new ModelText);
+  text->is_stated_ = is_stated;
   KINGLET_ASSIGN_OR_RETURN(text->tokenizer_, Tokenizer::Create(tables));
   text->vocabulary_ = &vocabulary;
   const Tokenizer& tokenizer = *text->tokenizer_;
@@ -24,12 +31,41 @@ Result<std::shared_ptr<const ModelText>> ModelText::Create(const TextTables& tab
   return std::shared_ptr<const ModelText>(std::move(text));
 }
 
+Result<std::shared_ptr<const ModelText>> ModelText::Of(const TextTables* tables,
+                                                       const Vocabulary& vocabulary) {
+  if (tables != nullptr) return Make(*tables, true, vocabulary);
+  return Make({false, WordRule{WordRule::Rule::kSpaces}}, false, vocabulary);
+}
+
 Result<std::shared_ptr<const ModelText>> ModelText::Of(const ModelFile& file) {
-  if (file.text_tables() == nullptr) return std::shared_ptr<const ModelText>();
-  return Create(*file.text_tables(), *file.vocabulary());
+  const bool masked_words =
+      file.text_tables() == nullptr && IsMaskedModel(file.description());
+  if (file.vocabulary() == nullptr || masked_words) return std::shared_ptr<const ModelText>();
+  return Of(file.text_tables(), *file.vocabulary());
 }
 
 Result<Cut> ModelText::Encode(std::string_view text) const {
+  const std::string_view line = PlainLine(text);
+  if (line.find('\n') == line.npos) {
+    KINGLET_ASSIGN_OR_RETURN(Cut cut, EncodePlain(line));
+    const auto before = static_cast<uint32_t>(line.data() - text.data());
+    for (Cut::Token& token : cut.tokens) {
+      token.begin += before;
+      token.end += before;
+    }
+    return cut;
+  }
+  const PlainText plain(text);
+  KINGLET_ASSIGN_OR_RETURN(Cut cut, EncodePlain(plain.text()));
+  for (Cut::Token& token : cut.tokens) {
+    const bool empty = token.begin == token.end;
+    token.begin = static_cast<uint32_t>(plain.Begin(token.begin));
+    token.end = empty ? token.begin : static_cast<uint32_t>(plain.End(token.end));
+  }
+  return cut;
+}
+
+Result<Cut> ModelText::EncodePlain(std::string_view text) const {
   KINGLET_ASSIGN_OR_RETURN(Cut cut, tokenizer_->Encode(text));
   for (Cut::Token& token : cut.tokens) {
     const std::optional<uint32_t> word =
