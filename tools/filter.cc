@@ -229,15 +229,17 @@ class Filter {
     if (counts_.bad_lines > 0) PrintNote(Grouped(counts_.bad_lines) + " bad lines were left out");
     std::string text = Grouped(counts_.written) + " of " + Grouped(counts_.documents) +
                        " documents were written";
-    const auto add = [&text](uint64_t count, const std::string& reason) {
-      if (count > 0) text += ", " + Grouped(count) + " " + reason;
+    bool is_first = true;
+    const auto add = [&](uint64_t count, const std::string& reason) {
+      if (count == 0) return;
+      text += (std::exchange(is_first, false) ? "; left out: " : ", ") + Grouped(count) + reason;
     };
     char share[32];
     std::snprintf(share, sizeof(share), "%g", options_.most_oov());
     add(counts_.few_tokens,
-        "left out for few tokens (--min-tokens " + std::to_string(options_.least_tokens()) + ")");
-    add(counts_.unknown, "for unknown words (--max-oov " + std::string(share) + ")");
-    add(counts_.perplexity, "for their perplexity");
+        " for few tokens (--min-tokens " + std::to_string(options_.least_tokens()) + ")");
+    add(counts_.unknown, " for unknown words (--max-oov " + std::string(share) + ")");
+    add(counts_.perplexity, " for their perplexity");
     PrintNote(text);
   }
 

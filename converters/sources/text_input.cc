@@ -30,6 +30,16 @@ std::string SystemText(int error) { return std::generic_category().message(error
 
 bool IsPipe(mode_t mode) { return S_ISFIFO(mode) || S_ISSOCK(mode); }
 
+// What reading of would not end, or is no text; "" for anything else.
+std::string WrongPlace(int descriptor, const struct stat& info) {
+  if (S_ISDIR(info.st_mode)) return "a folder";
+  if (S_ISBLK(info.st_mode)) return "a device";
+  if (!S_ISCHR(info.st_mode) || ::isatty(descriptor) != 0) return "";
+  struct stat nothing = {};
+  const bool is_empty = ::stat("/dev/null", &nothing) == 0 && nothing.st_rdev == info.st_rdev;
+  return is_empty ? "" : "a device";
+}
+
 // Whether the process has not read this pipe before. One that was read to its end would look like
 // an empty text.
 bool IsFirstReading(const struct stat& info) {
@@ -182,7 +192,8 @@ Result<TextInput> TextInput::Open(const std::string& name, InputForm form, Wait 
   if (::fstat(contents->descriptor, &info) != 0) {
     return refuse(KINGLET_IO_ERROR, "a readable file", SystemText(errno));
   }
-  if (S_ISDIR(info.st_mode)) return refuse(KINGLET_IO_ERROR, "a readable file", "a folder");
+  const std::string wrong = WrongPlace(contents->descriptor, info);
+  if (!wrong.empty()) return refuse(KINGLET_IO_ERROR, "a file or a pipe", wrong);
   const bool read_once = IsPipe(info.st_mode) || (name == "-" && !S_ISCHR(info.st_mode));
   if (read_once && !IsFirstReading(info)) {
     return refuse(KINGLET_IO_ERROR, "a file, as it is read twice",

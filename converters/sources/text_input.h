@@ -30,7 +30,8 @@ class TextInput {
   using Wait = std::function<Status(int descriptor)>;
 
   // A pipe or socket, whatever its name, can be opened once: what was read of it is gone. Errors:
-  // KINGLET_NOT_FOUND; KINGLET_IO_ERROR, also for a folder and for a pipe that was read before.
+  // KINGLET_NOT_FOUND; KINGLET_IO_ERROR, also for a folder or device and for a pipe that was read
+  // before.
   static Result<TextInput> Open(const std::string& name, InputForm form = InputForm::kText,
                                 Wait wait = {});
   TextInput(TextInput&& other) noexcept;

@@ -109,8 +109,8 @@ Status TextReader::AddPart(std::string_view line, TokenSequence& out) {
 
 Status TextReader::EndLine(TokenSequence& out) {
   if (end_of_line_) {
-    if (out.ids.empty()) out.first_size = kEndOfLineSize;
     KINGLET_RETURN_IF_ERROR(AddToken(*end_of_line_, false, {}, out));
+    if (out.ids.size() == 1) out.first_size = kEndOfLineSize;
     *out.size += kEndOfLineSize;
   }
   NextLine();
