@@ -9,9 +9,9 @@
 #include <utility>
 
 #include "converters/sources/input_file.h"
-#include "converters/sources/text_input.h"
 #include "converters/sources/parse_number.h"
 #include "converters/sources/quoted.h"
+#include "converters/sources/text_input.h"
 #include "converters/texts/pair_file.h"
 #include "converters/texts/token_file.h"
 #include "runtime/model.h"

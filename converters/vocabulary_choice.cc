@@ -51,13 +51,11 @@ void NoteMissingWords(const ModelDraft& draft, std::vector<std::string>& notes) 
     return std::find(draft.vocabulary.begin(), draft.vocabulary.end(), word) !=
            draft.vocabulary.end();
   };
-  const bool unknown = has("<unk>");
   if (!draft.description.start_token && !has(kEndOfLine) && !has(kSentenceEnd) && !has("\n")) {
-    notes.push_back(
-        std::string("the vocabulary has neither <eos> nor </s>: the end of a line in a text ") +
-        (unknown ? "is read as <unk>" : "is refused") + "; --ids reads texts as ids");
+    notes.emplace_back(
+        "the vocabulary has neither <eos> nor </s>: the end of a line in a text is no token");
   }
-  if (!unknown) {
+  if (!has("<unk>")) {
     notes.emplace_back(
         "the vocabulary has no <unk>: a text with a word that it lacks is refused; --ids reads "
         "texts as ids");

@@ -119,14 +119,13 @@ class Filter {
     const std::vector<std::string> files =
         options_.reference.empty() ? options_.files : std::vector{options_.reference};
     for (const std::string& file : files) {
-      KINGLET_RETURN_IF_ERROR(
-          ForEachDocument(file, options_.format(), scorer_, counts,
-                          [&](const Document&, const DocumentLoss& loss) {
-                            if (!HasFewTokens(loss) && !HasManyUnknown(loss)) {
-                              perplexities.push_back(loss.perplexity());
-                            }
-                            return Status();
-                          }));
+      KINGLET_RETURN_IF_ERROR(ForEachDocument(file, options_.format(), scorer_, counts,
+                                              [&](const Document&, const DocumentLoss& loss) {
+                                                if (!HasFewTokens(loss) && !HasManyUnknown(loss)) {
+                                                  perplexities.push_back(loss.perplexity());
+                                                }
+                                                return Status();
+                                              }));
     }
     if (perplexities.empty()) {
       return Status::Refusal(KINGLET_INVALID_ARGUMENT, "filter", "--percentile",
@@ -205,9 +204,8 @@ class Filter {
   }
 
   Status FilterIntoFolder() {
-    KINGLET_ASSIGN_OR_RETURN(
-        FilteredParts parts,
-        FilteredParts::Open(options_.folder, RunLine(), options_.files));
+    KINGLET_ASSIGN_OR_RETURN(FilteredParts parts,
+                             FilteredParts::Open(options_.folder, RunLine(), options_.files));
     for (const std::string& file : options_.files) {
       KINGLET_ASSIGN_OR_RETURN(const FileIdentity state, IdentityOf(file));
       bool was_another = false;
@@ -227,8 +225,8 @@ class Filter {
 
   void Summarise() const {
     if (counts_.bad_lines > 0) PrintNote(Grouped(counts_.bad_lines) + " bad lines were left out");
-    std::string text = Grouped(counts_.written) + " of " + Grouped(counts_.documents) +
-                       " documents were written";
+    std::string text =
+        Grouped(counts_.written) + " of " + Grouped(counts_.documents) + " documents were written";
     bool is_first = true;
     const auto add = [&](uint64_t count, const std::string& reason) {
       if (count == 0) return;
@@ -287,8 +285,7 @@ Status CheckFilter(const FilterOptions& options) {
   if (reads_input) return UsageError("--output", "FILES", "standard input");
   std::map<std::string, std::string> names;
   for (const std::string& file : options.files) {
-    const auto [place, added] =
-        names.emplace(ResultName(file), file);
+    const auto [place, added] = names.emplace(ResultName(file), file);
     if (added) continue;
     return UsageError("--output", "files of different names", place->second + " and " + file);
   }

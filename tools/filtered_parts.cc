@@ -99,8 +99,7 @@ Status FilteredParts::ReadState(const std::string& run) {
   const std::vector<std::string_view> lines = LinesOf(state);
   const std::string begun(lines.empty() ? "" : lines.front());
   if (begun + "\n" != run) {
-    return RefuseFolder(folder_,
-                        "the run that began this folder, " + begun + ", or another folder",
+    return RefuseFolder(folder_, "the run that began this folder, " + begun + ", or another folder",
                         run.substr(0, run.find('\n')));
   }
   run_ = run;

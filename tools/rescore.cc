@@ -88,9 +88,8 @@ class ListScorer {
     std::vector<ModelScore>& scores = scored_.scores.emplace_back();
     for (const Hypothesis& hypothesis : list.hypotheses) {
       TokenSequence sentence;
-      TextReader reader(
-          *model_.text(),
-          source_ + ": " + list.utterance + ", hypothesis " + std::to_string(hypothesis.number));
+      TextReader reader(*model_.text(), source_ + ": " + list.utterance + ", hypothesis " +
+                                            std::to_string(hypothesis.number));
       KINGLET_RETURN_IF_ERROR(reader.AddLine(hypothesis.text, sentence));
       const auto unknown = std::count(sentence.ids.begin(), sentence.ids.end(), unknown_);
       scores.push_back({0, sentence.ids.size() + 1, static_cast<uint64_t>(unknown)});

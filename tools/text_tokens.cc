@@ -23,8 +23,8 @@ Result<TokenSource> OpenTextTokens(const std::string& text, const std::string& i
   std::vector<uint32_t> tokens;
   bool fits = true;
   const bool is_read_once = !RefusePipe("text", text).ok();
-  KINGLET_RETURN_IF_ERROR(ForEachTextPiece(
-      text, cutting.get(), [&](const TokenSequence& piece) -> Status {
+  KINGLET_RETURN_IF_ERROR(
+      ForEachTextPiece(text, cutting.get(), [&](const TokenSequence& piece) -> Status {
         if (fits) tokens.insert(tokens.end(), piece.ids.begin(), piece.ids.end());
         if (tokens.size() <= kept || is_read_once) return {};
         fits = false;

@@ -79,10 +79,8 @@ constexpr std::array kDocuments = {
          "`iconv -f UTF-32 -t UTF-8 F > text.txt` rewrites it"},
     Kind{"\x00\x00\xfe\xff"sv, "text in UTF-32", "",
          "`iconv -f UTF-32 -t UTF-8 F > text.txt` rewrites it"},
-    Kind{"\xff\xfe"sv, "text in UTF-16", "",
-         "`iconv -f UTF-16 -t UTF-8 F > text.txt` rewrites it"},
-    Kind{"\xfe\xff"sv, "text in UTF-16", "",
-         "`iconv -f UTF-16 -t UTF-8 F > text.txt` rewrites it"},
+    Kind{"\xff\xfe"sv, "text in UTF-16", "", "`iconv -f UTF-16 -t UTF-8 F > text.txt` rewrites it"},
+    Kind{"\xfe\xff"sv, "text in UTF-16", "", "`iconv -f UTF-16 -t UTF-8 F > text.txt` rewrites it"},
 };
 constexpr Kind kTar = {"", "a tar archive", "unpack it",
                        "`tar -xOf F > text.txt` unpacks its texts"};
@@ -113,7 +111,8 @@ bool IsFileOfKind(const Kind& kind, std::string_view head) {
   if (kind.begins == "BZh") {
     return head.substr(std::min(head.size(), kBzip2BlockAt)).starts_with(kBzip2Block);
   }
-  return !IsPrintable(kind.begins) || kind.begins.size() >= kLongName || std::any_of(head.begin(), head.end(), IsControl);
+  return !IsPrintable(kind.begins) || kind.begins.size() >= kLongName ||
+         std::any_of(head.begin(), head.end(), IsControl);
 }
 
 const Kind* KindOfNoText(std::string_view head) {

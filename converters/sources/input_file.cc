@@ -30,8 +30,7 @@ std::string KindOf(mode_t mode) {
 Result<InputFile> InputFile::Open(const std::string& path) {
   struct stat info = {};
   const auto refuse_kind = [&] {
-    return Status::Refusal(KINGLET_IO_ERROR, path, "open", "a regular file",
-                           KindOf(info.st_mode));
+    return Status::Refusal(KINGLET_IO_ERROR, path, "open", "a regular file", KindOf(info.st_mode));
   };
   // A pipe's writer must not see a reader that leaves at once.
   if (::stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode)) return refuse_kind();

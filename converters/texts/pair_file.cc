@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "converters/sources/input_file.h"
-#include "converters/sources/text_input.h"
 #include "converters/sources/quoted.h"
+#include "converters/sources/text_input.h"
 #include "converters/texts/token_file.h"
 #include "runtime/session.h"
 

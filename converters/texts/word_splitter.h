@@ -50,8 +50,8 @@ class WordSplitter {
   Status EndWord(std::string_view tail, const WordSink& sink);
 
   size_t kept_;
-  std::string word_;  // what earlier pieces held of the current word
-  std::string cut_;   // CutBytes of the last piece
+  std::string word_;        // what earlier pieces held of the current word
+  std::string cut_;         // CutBytes of the last piece
   bool open_line_ = false;  // something follows the last newline
   uint64_t line_ = 1;
 };

@@ -27,7 +27,8 @@ bool LooksLikeProtobuf(std::string_view bytes) {
 Result<MergeTables> ReadCodes(const TokenizerChoice& choice, std::string_view bytes) {
   KINGLET_ASSIGN_OR_RETURN(MergeTables tables, ReadMerges(bytes));
   if (choice.known_tokens.empty()) return tables;
-  KINGLET_ASSIGN_OR_RETURN(const std::string known, ReadWholeText(choice.known_tokens, InputForm::kBytes));
+  KINGLET_ASSIGN_OR_RETURN(const std::string known,
+                           ReadWholeText(choice.known_tokens, InputForm::kBytes));
   Result<std::vector<std::string>> tokens = ReadKnownTokens(known, choice.threshold);
   if (!tokens.ok()) return InFile(choice.known_tokens, tokens.status());
   tables.known = std::move(tokens).value();

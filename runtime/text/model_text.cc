@@ -38,8 +38,7 @@ Result<std::shared_ptr<const ModelText>> ModelText::Of(const TextTables* tables,
 }
 
 Result<std::shared_ptr<const ModelText>> ModelText::Of(const ModelFile& file) {
-  const bool masked_words =
-      file.text_tables() == nullptr && IsMaskedModel(file.description());
+  const bool masked_words = file.text_tables() == nullptr && IsMaskedModel(file.description());
   if (file.vocabulary() == nullptr || masked_words) return std::shared_ptr<const ModelText>();
   return Of(file.text_tables(), *file.vocabulary());
 }

@@ -40,9 +40,7 @@ class Tokenizer {
            rule_.rule == WordRule::Rule::kCharacters;
   }
   // Whether tokens are what stands between white space, and nothing else matters.
-  bool is_between_spaces() const {
-    return !cuts_words() && rule_.rule == WordRule::Rule::kSpaces;
-  }
+  bool is_between_spaces() const { return !cuts_words() && rule_.rule == WordRule::Rule::kSpaces; }
   // SentencePieces::drops_first_space and drops_first_spaces; false for other tokenizers.
   bool drops_first_space() const {
     return sentence_pieces_ && sentence_pieces_->drops_first_space();

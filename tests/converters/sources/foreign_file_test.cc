@@ -39,18 +39,24 @@ TEST(DescribeForeign, NamesTheNextStep) {
 TEST(DescribeNoText, NamesTheCommand) {
   const std::string zero(1, '\0');
   for (const auto& [head, found] : std::initializer_list<std::pair<std::string, std::string>>{
-           {"\xfd" "7zXZ" + zero, "an xz file (`xz -dc F.x > text.txt` unpacks it)"},
+           {"\xfd"
+            "7zXZ" +
+                zero,
+            "an xz file (`xz -dc F.x > text.txt` unpacks it)"},
            {"BZh91AY&SY", "a bzip2 file (`bzip2 -dc F.x > text.txt` unpacks it)"},
            {"PK\x03\x04", "a zip archive (`unzip -p F.x > text.txt` unpacks its texts)"},
            {"7z\xbc\xaf\x27\x1c", "a 7z archive (`7z x -so F.x > text.txt` unpacks its texts)"},
-           {std::string(257, 'x') + "ustar", "a tar archive (`tar -xOf F.x > text.txt` unpacks its "
-                                             "texts)"},
+           {std::string(257, 'x') + "ustar",
+            "a tar archive (`tar -xOf F.x > text.txt` unpacks its "
+            "texts)"},
            {"%PDF-1.7\n", "a PDF (`pdftotext F.x text.txt` makes a text of it)"},
            {"PAR1\x15\x04",
             "a Parquet table (`python3 -c \"import pandas; "
             "pandas.read_parquet('F.x').to_json('text.jsonl', orient='records', lines=True)\"` "
             "makes JSON Lines of it)"},
-           {"\xff\xfe" "a" + zero,
+           {"\xff\xfe"
+            "a" +
+                zero,
             "text in UTF-16 (`iconv -f UTF-16 -t UTF-8 F.x > text.txt` rewrites it)"},
            {"a" + zero + "b" + zero,
             "text in UTF-16 without its mark (`iconv -f UTF-16LE -t UTF-8 F.x > text.txt` rewrites "
@@ -65,8 +71,8 @@ TEST(DescribeNoText, NamesTheCommand) {
     EXPECT_EQ(DescribeNoText(head, "F.x"), found);
   }
   for (const std::string text :
-       {"", "the cat", "BZh is its name", "PAR1 and PAR2", "KGL1\r\n", "PK", "<html>", "\xEF\xBB\xBF",
-        "caf\xe9", "7zip", "%PDF is a format"}) {
+       {"", "the cat", "BZh is its name", "PAR1 and PAR2", "KGL1\r\n", "PK", "<html>",
+        "\xEF\xBB\xBF", "caf\xe9", "7zip", "%PDF is a format"}) {
     EXPECT_EQ(DescribeNoText(text, "F.x"), "") << text;
   }
 }

@@ -69,7 +69,8 @@ TEST(InputFile, RefusesWhatIsNoRegularFile) {
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
   const Status status = InputFile::Open(pipe).status();
   std::remove(pipe.c_str());
-  EXPECT_EQ(status.message(), pipe + ": open: expected a regular file, found a pipe (save it in a file first)");
+  EXPECT_EQ(status.message(),
+            pipe + ": open: expected a regular file, found a pipe (save it in a file first)");
 }
 
 TEST(InputFile, RefusesAFileWithoutPermission) {

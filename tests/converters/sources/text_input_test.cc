@@ -89,10 +89,15 @@ TEST(TextInput, OtherFilesAreRefusedWithTheNextStep) {
     return at == text.npos ? "text" : text.substr(at + 6, text.find(" (") - at - 6);
   };
   const std::string zero(1, '\0');
-  EXPECT_EQ(found("\xfd" "7zXZ" + zero + "abc"), "an xz file");
+  EXPECT_EQ(found("\xfd"
+                  "7zXZ" +
+                  zero + "abc"),
+            "an xz file");
   EXPECT_EQ(found("\xff\xfet" + zero), "text in UTF-16");
   // What was packed is looked at too, and nothing is packed twice.
-  EXPECT_EQ(found(std::string("\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03\xfb\x6b\x5e\x15\x11\xc5\x90\x98\x94\x0c\x00\x42\x20\xbb\x1e\x09\x00\x00\x00", 29)),
+  EXPECT_EQ(found(std::string("\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03\xfb\x6b\x5e\x15\x11\xc5\x90"
+                              "\x98\x94\x0c\x00\x42\x20\xbb\x1e\x09\x00\x00\x00",
+                              29)),
             "an xz file");
   const std::string array = std::string("\x93NUMPY\x01") + zero + "v" + zero + "{";
   EXPECT_EQ(found(array), "a NumPy array");

@@ -156,8 +156,7 @@ TEST(TextReader, Files) {
   EXPECT_EQ(ReadTextFile(blank.path(), *words.text)->first_size, kEndOfLineSize);
   EXPECT_EQ(ReadTextFile(empty.path(), *words.text)->size, TextSize{});
   EXPECT_TRUE(ReadTextFile(empty.path(), *words.text)->ids.empty());
-  EXPECT_EQ(ReadTextFile(two.path() + ".none", *words.text).status().code(),
-            KINGLET_NOT_FOUND);
+  EXPECT_EQ(ReadTextFile(two.path() + ".none", *words.text).status().code(), KINGLET_NOT_FOUND);
 }
 
 }  // namespace

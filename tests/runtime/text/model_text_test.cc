@@ -69,16 +69,27 @@ std::string Tokens(const ModelText& text, std::string_view original) {
 
 // Ranges are those of the text as it was given.
 TEST(ModelText, MarksAndReturnsAreNoText) {
-  const Words words({"a", "b", "\n", "<unk>", "\xE2\x96\x81" "a"});
+  const Words words({"a", "b", "\n", "<unk>",
+                     "\xE2\x96\x81"
+                     "a"});
   const TextTables characters{false, WordRule{WordRule::Rule::kCharacters}};
   const auto text = *ModelText::Create(characters, words.vocabulary);
   EXPECT_EQ(Tokens(*text, "ab"), "0:0-1 1:1-2");
-  EXPECT_EQ(Tokens(*text, "\xEF\xBB\xBF" "ab\r"), "0:3-4 1:4-5");
-  EXPECT_EQ(Tokens(*text, "\xEF\xBB\xBF" "a\r\n\xEF\xBB\xBF" "b\r\n"),
+  EXPECT_EQ(Tokens(*text,
+                   "\xEF\xBB\xBF"
+                   "ab\r"),
+            "0:3-4 1:4-5");
+  EXPECT_EQ(Tokens(*text,
+                   "\xEF\xBB\xBF"
+                   "a\r\n\xEF\xBB\xBF"
+                   "b\r\n"),
             "0:3-4 2:5-6 1:9-10 2:11-12");
   EXPECT_EQ(Tokens(*text, "a\rb"), "0:0-1 3:1-2 1:2-3");
   const auto pieces = *ModelText::Create(Pieces(), words.vocabulary);
-  EXPECT_EQ(Tokens(*pieces, "\xEF\xBB\xBF" "ab\r"), "4:3-4 1:4-5");
+  EXPECT_EQ(Tokens(*pieces,
+                   "\xEF\xBB\xBF"
+                   "ab\r"),
+            "4:3-4 1:4-5");
 }
 
 TEST(ModelText, WithoutTablesWordsStandBetweenWhiteSpace) {
@@ -86,7 +97,10 @@ TEST(ModelText, WithoutTablesWordsStandBetweenWhiteSpace) {
   const auto text = *ModelText::Of(nullptr, words.vocabulary);
   EXPECT_FALSE(text->is_stated());
   EXPECT_TRUE(text->is_between_spaces());
-  EXPECT_EQ(Tokens(*text, " a,\tb\xC2\xA0" "a"), "2:1-3 1:4-5 0:7-8");
+  EXPECT_EQ(Tokens(*text,
+                   " a,\tb\xC2\xA0"
+                   "a"),
+            "2:1-3 1:4-5 0:7-8");
   const TextTables characters{false, WordRule{WordRule::Rule::kCharacters}};
   const auto stated = *ModelText::Of(&characters, words.vocabulary);
   EXPECT_TRUE(stated->is_stated());
