@@ -5,8 +5,8 @@
 namespace kinglet {
 
 std::string_view PlainLine(std::string_view line) {
-  if (line.starts_with(kByteOrderMark)) line.remove_prefix(kByteOrderMark.size());
-  if (line.ends_with('\r')) line.remove_suffix(1);
+  while (line.starts_with(kByteOrderMark)) line.remove_prefix(kByteOrderMark.size());
+  while (line.ends_with('\r')) line.remove_suffix(1);
   return line;
 }
 
@@ -19,21 +19,21 @@ std::string_view PlainPieces::Add(std::string_view piece) {
   made_.clear();
   while (!piece.empty()) {
     if (line_begins_) {
-      if (piece.size() < kByteOrderMark.size() && kByteOrderMark.starts_with(piece)) {
+      while (piece.starts_with(kByteOrderMark)) piece.remove_prefix(kByteOrderMark.size());
+      if (kByteOrderMark.starts_with(piece)) {
         kept_ = piece;
         break;
       }
-      if (piece.starts_with(kByteOrderMark)) piece.remove_prefix(kByteOrderMark.size());
       line_begins_ = false;
     }
     const size_t end = piece.find('\n');
-    std::string_view line = piece.substr(0, end);
-    if (line.ends_with('\r')) {
-      line.remove_suffix(1);
-      if (end == piece.npos) kept_ = "\r";
+    const std::string_view line = piece.substr(0, end);
+    const size_t text = line.find_last_not_of('\r') + 1;  // 0 where there is none
+    made_ += line.substr(0, text);
+    if (end == piece.npos) {
+      kept_ = line.substr(text);
+      break;
     }
-    made_ += line;
-    if (end == piece.npos) break;
     made_ += '\n';
     line_begins_ = true;
     piece.remove_prefix(end + 1);
@@ -42,7 +42,7 @@ std::string_view PlainPieces::Add(std::string_view piece) {
 }
 
 std::string_view PlainPieces::Finish() {
-  made_ = kept_ == "\r" ? std::string() : kept_;
+  made_ = kept_.starts_with('\r') ? std::string() : kept_;
   kept_.clear();
   return made_;
 }

@@ -1,5 +1,5 @@
-// What text files carry that is no text: a byte order mark (U+FEFF) where a line begins, and the
-// carriage return in front of a line's end. Everything that reads text leaves them out, so that a
+// What text files carry that is no text: byte order marks (U+FEFF) where a line begins, and carriage
+// returns in front of a line's end. Everything that reads text leaves them out, so that a
 // file, a pipe and a text in memory give the same tokens.
 #ifndef KINGLET_RUNTIME_TEXT_PLAIN_TEXT_H_
 #define KINGLET_RUNTIME_TEXT_PLAIN_TEXT_H_
@@ -14,8 +14,8 @@ namespace kinglet {
 
 inline constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
-// A line without its "\n", or a text that ends without one: without the mark at its beginning and
-// one carriage return at its end.
+// A line without its "\n", or a text that ends without one: without the marks at its beginning and
+// the carriage returns at its end.
 std::string_view PlainLine(std::string_view line);
 
 // Takes both off a text that comes in pieces.
@@ -28,7 +28,7 @@ class PlainPieces {
 
  private:
   std::string made_;
-  std::string kept_;  // the beginning of a mark, or a carriage return
+  std::string kept_;  // the beginning of a mark, or carriage returns
   bool line_begins_ = true;
 };
 

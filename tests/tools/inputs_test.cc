@@ -65,8 +65,9 @@ TEST_F(InputsTest, EveryFileMayBePackedOrAPipe) {
       EXPECT_EQ(folder_.Run(Naming(command, "marked")).out, plain.out) << command;
     }
     if (std::string(command).find('<') != std::string::npos) continue;
-    EXPECT_EQ(folder_.RunShell("cat " + name + ".gz | kinglet " + Naming(command, "/dev/stdin")).out,
-              plain.out)
+    EXPECT_EQ(
+        folder_.RunShell("cat " + name + ".gz | kinglet " + Naming(command, "/dev/stdin")).out,
+        plain.out)
         << command;
     // Half a file is no text.
     folder_.RunShell("head -c 25 " + name + ".gz > half");
@@ -89,11 +90,12 @@ TEST_F(InputsTest, ConvertersReadPackedFiles) {
       "convert c --json --bits 8 --vocab c/vocab.txt.gz --calibrate long.txt.gz -o packed.kgl");
   ASSERT_EQ(packed.exit_status, 0) << packed.error;
   EXPECT_TRUE(folder_.Read("plain.kgl") == folder_.Read("packed.kgl"));
-  const Outcome golden = folder_.Run(
-      "convert c --json -o g.kgl --golden c/golden_f64.tsv.gz --ids c/tokens.txt.gz");
+  const Outcome golden =
+      folder_.Run("convert c --json -o g.kgl --golden c/golden_f64.tsv.gz --ids c/tokens.txt.gz");
   EXPECT_EQ(golden.exit_status, 0) << golden.error;
-  const std::string measured = "sensitivity c --vocab c/vocab.txt --sparsities 0.5 --bits 4 "
-                               "--tensors layers.0.qkv.weight ";
+  const std::string measured =
+      "sensitivity c --vocab c/vocab.txt --sparsities 0.5 --bits 4 "
+      "--tensors layers.0.qkv.weight ";
   ASSERT_EQ(folder_.Run(measured + "--text long.txt -o s.json").exit_status, 0);
   ASSERT_EQ(folder_.Run(measured + "--text long.txt.gz -o packed.json").exit_status, 0);
   // Both models are measured on a text that can be read once.
@@ -106,27 +108,30 @@ TEST_F(InputsTest, ConvertersReadPackedFiles) {
 
 // The second reading would find an empty text.
 TEST_F(InputsTest, PipesThatWouldBeReadTwiceAreRefused) {
-  for (const char* command :
-       {"diff m.kgl other.kgl --text /dev/stdin", "report m.kgl other.kgl -o r.html --text /dev/stdin",
-        "score m.kgl --by frequency --text /dev/stdin --counts /dev/stdin",
-        "rescore m.kgl /dev/stdin --references /dev/stdin"}) {
+  for (const char* command : {"diff m.kgl other.kgl --text /dev/stdin",
+                              "report m.kgl other.kgl -o r.html --text /dev/stdin",
+                              "score m.kgl --by frequency --text /dev/stdin --counts /dev/stdin",
+                              "rescore m.kgl /dev/stdin --references /dev/stdin"}) {
     const Outcome refused = folder_.RunShell("cat counts.txt | kinglet " + std::string(command));
     EXPECT_NE(refused.exit_status, 0) << command;
     EXPECT_TRUE(refused.IsRefusal()) << command << refused.error;
   }
   const Outcome diff =
       folder_.RunShell("cat text.txt | kinglet diff m.kgl other.kgl --text /dev/stdin");
-  EXPECT_EQ(diff.error,
-            "kinglet: diff: /dev/stdin: expected a file, as it is read twice, found a pipe (save it "
-            "in a file first)\n");
+  EXPECT_EQ(
+      diff.error,
+      "kinglet: diff: /dev/stdin: expected a file, as it is read twice, found a pipe (save it "
+      "in a file first)\n");
   // A file by that name is read again from its beginning.
-  EXPECT_EQ(folder_.RunShell("kinglet diff m.kgl other.kgl --json --text /dev/stdin < text.txt").out,
-            folder_.Run("diff m.kgl other.kgl --json --text text.txt").out);
+  EXPECT_EQ(
+      folder_.RunShell("kinglet diff m.kgl other.kgl --json --text /dev/stdin < text.txt").out,
+      folder_.Run("diff m.kgl other.kgl --json --text text.txt").out);
 }
 
 TEST_F(InputsTest, WhatIsNoTextIsRefused) {
   folder_.RunShell(
-      "printf '\\3757zXZ\\0abc' > a.xz; printf '\\377\\376t\\0h\\0' > a.txt; printf '%%PDF-1.7\\n' > "
+      "printf '\\3757zXZ\\0abc' > a.xz; printf '\\377\\376t\\0h\\0' > a.txt; printf '%%PDF-1.7\\n' "
+      "> "
       "a.pdf; printf 'PK\\3\\4' > a.zip");
   for (const auto& [name, next] : std::initializer_list<std::pair<const char*, const char*>>{
            {"a.xz", "`xz -dc a.xz > text.txt`"},
@@ -172,7 +177,8 @@ TEST_F(InputsTest, TokenizeShowsWhatScoreReads) {
 // A file has the name that the command line says, whatever its characters.
 TEST_F(InputsTest, NamesAreNotInterpreted) {
   folder_.RunShell("mkdir run; cp text.txt a; cp text.txt b");
-  for (const char* name : {"[run]", "[a,b]", "[a]", "{}", "%%", "++", "@a", "?", "[ab]", "$a", "~"}) {
+  for (const char* name :
+       {"[run]", "[a,b]", "[a]", "{}", "%%", "++", "@a", "?", "[ab]", "$a", "~"}) {
     for (const char* command :
          {"filter m.kgl --annotate 'F'", "convert 'F' -o x.kgl", "score m.kgl --text='F'"}) {
       std::string line = command;
