@@ -66,8 +66,7 @@ TensorIds OutputTables(const Plan& plan) {
 
 Result<std::vector<uint32_t>> IdsOf(const TechniqueText& text, const Model& model) {
   if (text.ids) return ReadIds(text.path);
-  KINGLET_ASSIGN_OR_RETURN(TokenSequence words,
-                           ReadTextSequence(text.path, model.vocabulary(), model.text()));
+  KINGLET_ASSIGN_OR_RETURN(TokenSequence words, ReadTextSequence(text.path, model.text()));
   return std::move(words.ids);
 }
 

@@ -11,6 +11,7 @@
 #include "converters/sources/input_file.h"
 #include "converters/sources/parse_number.h"
 #include "converters/sources/quoted.h"
+#include "converters/sources/text_input.h"
 #include "converters/texts/pair_file.h"
 #include "converters/texts/token_file.h"
 #include "runtime/model.h"
@@ -67,10 +68,9 @@ Result<GoldenValue> ParseLine(std::string_view line, const std::string& where,
 // Calls Status parse(line, where) for each line of a file.
 template <class Parse>
 Status ForEachLine(const std::string& path, const Parse& parse) {
-  KINGLET_ASSIGN_OR_RETURN(const std::string text, ReadWholeFile(path));
+  KINGLET_ASSIGN_OR_RETURN(const std::string text, ReadWholeText(path));
   uint64_t number = 0;
-  for (std::string_view line : LinesOf(text)) {
-    if (line.ends_with('\r')) line.remove_suffix(1);
+  for (const std::string_view line : LinesOf(text)) {
     KINGLET_RETURN_IF_ERROR(parse(line, path + ", line " + std::to_string(++number)));
   }
   if (!text.empty()) return {};

@@ -36,7 +36,6 @@ Result<std::vector<std::string>> WordsOfTexts(const std::vector<std::string>& te
                                ", which number words by their texts (--vocab reads a file)",
                            family);
   }
-  for (const std::string& text : texts) KINGLET_RETURN_IF_ERROR(NoteByteOrderMarkOf(text, notes));
   if (code->word_order == WordOrder::kByCountThenCharacters && texts.size() > 1) {
     notes.push_back("the words are those of " + texts.front() +
                     ", as in the training code, which makes no word of the other texts");
@@ -59,13 +58,11 @@ void NoteMissingWords(const ModelDraft& draft, std::vector<std::string>& notes) 
     return std::find(draft.vocabulary.begin(), draft.vocabulary.end(), word) !=
            draft.vocabulary.end();
   };
-  const bool unknown = has("<unk>");
   if (!draft.description.start_token && !has(kEndOfLine) && !has(kSentenceEnd) && !has("\n")) {
-    notes.push_back(
-        std::string("the vocabulary has neither <eos> nor </s>: the end of a line in a text ") +
-        (unknown ? "is read as <unk>" : "is refused") + "; --ids reads texts as ids");
+    notes.emplace_back(
+        "the vocabulary has neither <eos> nor </s>: the end of a line in a text is no token");
   }
-  if (!unknown) {
+  if (!has("<unk>")) {
     notes.emplace_back(
         "the vocabulary has no <unk>: a text with a word that it lacks is refused; --ids reads "
         "texts as ids");

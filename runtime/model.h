@@ -61,7 +61,7 @@ class Model {
 
   const ModelFile& file() const { return *file_; }
   const Vocabulary* vocabulary() const { return file_->vocabulary(); }
-  // How the model cuts text; null if its file does not say.
+  // How the model cuts text; null as ModelText::Of says.
   const ModelText* text() const { return text_.get(); }
   uint32_t vocabulary_size() const { return plan_.vocabulary_size; }
   const Backend& backend() const { return *backend_; }

@@ -40,13 +40,9 @@ StreamText::StreamText(std::shared_ptr<const Model> model, std::string stop)
 }
 
 std::string StreamText::Join(uint32_t id) {
-  if (id == end_of_line_ && model_->vocabulary() != nullptr) {
-    joined_ = true;
-    return (decoder_ ? decoder_->Finish() : std::string()) + '\n';
-  }
-  if (decoder_) return model_->text()->Decode(id, *decoder_);
-  if (model_->vocabulary() == nullptr) return {};
-  return (std::exchange(joined_, false) ? "" : " ") + model_->vocabulary()->Word(id);
+  if (!decoder_) return {};
+  if (id == end_of_line_) return decoder_->Finish() + '\n';
+  return model_->text()->Decode(id, *decoder_);
 }
 
 void StreamText::Skip(uint32_t id) { Join(id); }

@@ -38,9 +38,8 @@ class StreamText {
   std::shared_ptr<const Model> model_;
   std::string stop_;
   std::optional<uint32_t> end_of_line_;
-  std::optional<TextDecoder> decoder_;
-  bool joined_ = true;  // without a tokenizer: the next word follows without a space
-  std::string held_;    // the beginning of the stop text or of a character, perhaps
+  std::optional<TextDecoder> decoder_;  // none: the model has ids only
+  std::string held_;                    // the beginning of the stop text or of a character, perhaps
   bool stopped_ = false;
 };
 

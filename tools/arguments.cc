@@ -57,6 +57,39 @@ std::string LimitOf(const std::string& text) {
   return "";
 }
 
+// Words that CLI11 would take for something else than they say: a list in brackets, an option whose
+// value is empty, an end of a subcommand. A zero byte behind them, which no argument can have, keeps
+// them as they are until their variable is set.
+constexpr char kWhole = '\0';
+
+std::string Guarded(std::string word) {
+  const bool has_no_value = word.starts_with("--") && word.ends_with('=');
+  if (word.ends_with(']') || has_no_value || word == "++") word += kWhole;
+  return word;
+}
+
+std::string Unguarded(std::string word) {
+  if (word.ends_with(kWhole)) word.pop_back();
+  return word;
+}
+
+// Texts become the variable's value as they are: CLI11's own conversion has words of its own ("{}"
+// is no file, "%%" separates).
+void SetTexts(const CLI::results_t& words, std::string& value) { value = Unguarded(words.back()); }
+void SetTexts(const CLI::results_t& words, std::optional<std::string>& value) {
+  value = Unguarded(words.back());
+}
+void SetTexts(const CLI::results_t& words, std::vector<std::string>& value) {
+  value.clear();
+  for (const std::string& word : words) value.push_back(Unguarded(word));
+}
+
+std::string DefaultText(const std::string& value) { return value; }
+std::string DefaultText(const std::optional<std::string>& value) { return value.value_or(""); }
+std::string DefaultText(const std::vector<std::string>& value) {
+  return CLI::detail::join(value, " ");
+}
+
 // Checks have an empty description: CLI11 would add one to the value's placeholder in the help.
 template <class T, class Accepts>
 std::function<std::string(std::string&)> NumberCheck(const std::string& expected, Accepts accepts,
@@ -157,13 +190,25 @@ Option& Option::Says(const std::string& help) {
 
 template <class T>
 Option Arguments::Add(const std::string& name, T& value, const std::string& help) {
-  CLI::Option* option = app_->add_option(name, value, help);
   using Value = typename ValueOf<T>::Type;
   if constexpr (std::is_arithmetic_v<Value>) {
+    CLI::Option* option = app_->add_option(name, value, help);
     option->check(CLI::Validator(NumberCheck<Value>(KindOf<Value>(), [](Value) { return true; }),
                                  "", kNumberCheck));
+    return Option(option);
+  } else {
+    CLI::Option* option = app_->add_option(
+        name,
+        [&value](const CLI::results_t& words) {
+          SetTexts(words, value);
+          return true;
+        },
+        help, false, [&value] { return DefaultText(value); });
+    option->type_name("TEXT")->type_size(1);
+    const bool several = std::is_same_v<Value, std::vector<std::string>>;
+    option->expected(several ? CLI::detail::expected_max_vector_size : 1);
+    return Option(option);
   }
-  return Option(option);
 }
 template Option Arguments::Add(const std::string&, std::string&, const std::string&);
 template Option Arguments::Add(const std::string&, int&, const std::string&);
@@ -237,7 +282,9 @@ void ArgumentParser::AddVersion(std::function<std::string()> text) {
 
 Result<std::optional<std::string>> ArgumentParser::Parse(int argc, const char* const* argv) {
   try {
-    app_->parse(argc, argv);
+    std::vector<std::string> words;  // the last one first, as CLI11 has them
+    for (int i = argc; i-- > 1;) words.push_back(Guarded(argv[i]));
+    app_->parse(std::move(words));
     if (const CLI::Option* option = MisplacedDash(*app_)) return DashRefusal(*app_, *option);
     return std::optional<std::string>();
   } catch (const CLI::CallForVersion& version) {
@@ -245,7 +292,10 @@ Result<std::optional<std::string>> ArgumentParser::Parse(int argc, const char* c
   } catch (const CLI::Success&) {  // --help
     return std::optional<std::string>(app_->help());
   } catch (const CLI::ParseError& error) {
-    return UsageRefusal(*app_, error);
+    const Status refusal = UsageRefusal(*app_, error);
+    std::string text = refusal.message();
+    std::erase(text, kWhole);
+    return Status(refusal.code(), text);
   }
 }
 

@@ -102,7 +102,7 @@ Status ScoreText(const DiffOptions& options, const Console& console,
     return scorer.Add(piece.ids);
   };
   if (!options.text.empty()) {
-    KINGLET_RETURN_IF_ERROR(ForEachTextPiece(options.text, model.vocabulary(), model.text(), add));
+    KINGLET_RETURN_IF_ERROR(ForEachTextPiece(options.text, model.text(), add));
   } else {
     KINGLET_ASSIGN_OR_RETURN(const TokenSequence all,
                              ReadIdSequence(options.ids, model.vocabulary_size()));
@@ -333,6 +333,7 @@ std::string DiffText(const Sides& sides, const std::vector<TensorDifference>& ch
 }
 
 Status Diff(const DiffOptions& options, Console& console) {
+  KINGLET_RETURN_IF_ERROR(RefusePipe("diff", options.source()));
   Sides sides;
   KINGLET_ASSIGN_OR_RETURN(sides[0], Measure(options, options.run.model, console));
   KINGLET_ASSIGN_OR_RETURN(sides[1], Measure(options, options.second, console));

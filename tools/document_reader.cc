@@ -1,21 +1,15 @@
 #include "tools/document_reader.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
-#include <cerrno>
-#include <cstring>
+#include <string_view>
 #include <utility>
 
-#include "converters/sources/input_file.h"
 #include "converters/sources/json_events.h"
-#include "converters/texts/word_splitter.h"
 #include "format/message_text.h"
+#include "runtime/text/plain_text.h"
+#include "tools/words.h"
 
 namespace kinglet {
 namespace {
-
-constexpr size_t kReadBytes = size_t{1} << 16;
 
 // The top level of a JSON object: one member's text.
 class MemberReader final : public JsonEvents {
@@ -63,28 +57,9 @@ class MemberReader final : public JsonEvents {
 
 }  // namespace
 
-class DocumentReader::Descriptor {
- public:
-  explicit Descriptor(int number) : number_(number) {}
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  ~Descriptor() {
-    if (number_ != STDIN_FILENO) ::close(number_);
-  }
-  int number() const { return number_; }
-
- private:
-  int number_;
-};
-
 Result<DocumentReader> DocumentReader::Open(const std::string& path, const DocumentFormat& format) {
-  const std::string source = SourceName(path);
-  const int number = path == "-" ? STDIN_FILENO : ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (number < 0) {
-    return Status::Refusal(errno == ENOENT ? KINGLET_NOT_FOUND : KINGLET_IO_ERROR, source, "open",
-                           "a readable file", std::strerror(errno));
-  }
-  return DocumentReader(std::make_shared<Descriptor>(number), source, format);
+  KINGLET_ASSIGN_OR_RETURN(TextInput input, OpenText(path, InputForm::kLines));
+  return DocumentReader(std::move(input), format);
 }
 
 Result<bool> DocumentReader::ReadLine(std::string& line) {
@@ -103,31 +78,25 @@ Result<bool> DocumentReader::ReadLine(std::string& line) {
       return !line.empty();
     }
     if (searched > kMaxLineBytes) {
-      return Status::Refusal(KINGLET_OUT_OF_MEMORY, source_, Numbered("line", lines_ + 1),
+      return Status::Refusal(KINGLET_OUT_OF_MEMORY, source(), Numbered("line", lines_ + 1),
                              "at most " + std::to_string(kMaxLineBytes) + " bytes", "more");
     }
-    buffer_.resize(searched + kReadBytes);
-    const ssize_t got = ::read(descriptor_->number(), &buffer_[searched], kReadBytes);
-    buffer_.resize(searched + static_cast<size_t>(got > 0 ? got : 0));
-    if (got < 0 && errno != EINTR) {
-      return Status::Refusal(KINGLET_IO_ERROR, source_, "read", "a readable file",
-                             std::strerror(errno));
-    }
-    ended_ = got == 0;
+    KINGLET_ASSIGN_OR_RETURN(const std::string_view piece, input_.Next());
+    buffer_ += piece;
+    ended_ = piece.empty();
   }
 }
 
 Status DocumentReader::FindText(Document& document) const {
+  const std::string_view json = PlainLine(document.line);
   if (format_.field.empty()) {
-    document.text = document.line;
+    document.text = json;
     return {};
   }
-  const std::string_view json =
-      document.line_number == 1 ? WithoutByteOrderMark(document.line) : document.line;
   MemberReader reader(format_.field);
   ReadJson(json, reader);
   const auto refuse = [&](const std::string& expected, const std::string& found) {
-    return Status::Refusal(KINGLET_INVALID_ARGUMENT, source_,
+    return Status::Refusal(KINGLET_INVALID_ARGUMENT, source(),
                            Numbered("line", document.line_number), expected, found);
   };
   if (reader.broken || !reader.is_object) {

@@ -4,11 +4,11 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
+#include <utility>
 
+#include "converters/sources/text_input.h"
 #include "kinglet/status.h"
 
 namespace kinglet {
@@ -21,36 +21,32 @@ struct DocumentFormat {
 
 struct Document {
   uint64_t line_number = 0;  // from 1
-  std::string line;          // without its "\n"
-  std::string text;          // the document itself
+  std::string line;          // all its bytes but "\n"
+  std::string text;          // the document itself (runtime/text/plain_text.h)
   bool has_members = false;  // of a JSON object: whether it is not {}
 };
 
 class DocumentReader {
  public:
-  // "-" is standard input. Errors: KINGLET_NOT_FOUND, KINGLET_IO_ERROR.
+  // "-" is standard input. Errors: those of TextInput.
   static Result<DocumentReader> Open(const std::string& path, const DocumentFormat& format);
 
-  // The next document; none at the end. Errors: KINGLET_IO_ERROR; KINGLET_OUT_OF_MEMORY for a line
+  // The next document; none at the end. Errors: those of TextInput; KINGLET_OUT_OF_MEMORY for a line
   // of more than kMaxLineBytes; KINGLET_INVALID_ARGUMENT, naming file and line, for a line that is
   // no JSON object or lacks the field as a string.
   static constexpr size_t kMaxLineBytes = size_t{1} << 28;
   Result<std::optional<Document>> Next();
 
   uint64_t bad_lines() const { return bad_lines_; }
-  const std::string& source() const { return source_; }  // for messages
+  const std::string& source() const { return input_.source(); }  // for messages
 
  private:
-  class Descriptor;
-  DocumentReader(std::shared_ptr<Descriptor> descriptor, std::string source, DocumentFormat format)
-      : descriptor_(std::move(descriptor)),
-        source_(std::move(source)),
-        format_(std::move(format)) {}
+  DocumentReader(TextInput input, DocumentFormat format)
+      : input_(std::move(input)), format_(std::move(format)) {}
   Result<bool> ReadLine(std::string& line);
   Status FindText(Document& document) const;
 
-  std::shared_ptr<Descriptor> descriptor_;
-  std::string source_;
+  TextInput input_;
   DocumentFormat format_;
   std::string buffer_;
   size_t begin_ = 0;  // in buffer_, of what was not taken yet

@@ -44,7 +44,7 @@ DocumentScorer::DocumentScorer(std::shared_ptr<const Model> model, SentenceScore
 
 Result<DocumentScorer> DocumentScorer::Create(const std::shared_ptr<const Model>& model,
                                               const RunOptions& run, const DocumentBlocks& blocks) {
-  KINGLET_RETURN_IF_ERROR(RequireWords(run.model, model->vocabulary()));
+  KINGLET_RETURN_IF_ERROR(RequireWords(run.model, model->text()));
   const std::optional<uint32_t> positions = PositionsOf(model->file().description());
   if (blocks.block && !positions) {
     return Status::Refusal(KINGLET_INVALID_ARGUMENT, "filter", "--block",
@@ -73,8 +73,7 @@ Result<DocumentScorer> DocumentScorer::Create(const std::shared_ptr<const Model>
 
 Result<std::vector<uint32_t>> DocumentScorer::StreamOf(const std::string& source,
                                                        const Document& document) const {
-  TextReader reader(*model_->vocabulary(), model_->text(),
-                    source + ", " + Numbered("line", document.line_number));
+  TextReader reader(*model_->text(), source + ", " + Numbered("line", document.line_number));
   TokenSequence tokens;
   std::string_view rest = document.text;
   for (size_t end = rest.find('\n'); end != rest.npos; end = rest.find('\n')) {

@@ -1,7 +1,7 @@
 // kinglet filter: documents whose perplexity is in a range.
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
+#include <cstdio>
 #include <functional>
 #include <limits>
 #include <map>
@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "converters/sources/text_input.h"
 #include "tools/commands.h"
 #include "tools/document_reader.h"
 #include "tools/document_scorer.h"
@@ -25,19 +26,33 @@ namespace {
 constexpr size_t kBatchBytes = size_t{1} << 20;
 constexpr size_t kBatchDocuments = 4096;
 
+// A closed vocabulary gives all unknown words one probability, and a text of few tokens is little
+// more than its end: neither has a perplexity that says what the text is like.
+constexpr double kMostUnknown = 0.2;
+constexpr uint64_t kLeastTokens = 3;
+
 struct FilterOptions {
   RunOptions run;
   std::vector<std::string> files = {"-"};
   std::optional<double> max_perplexity, min_perplexity, percentile;
+  std::optional<double> max_oov;
+  std::optional<uint64_t> min_tokens;
   std::string field, reference, folder;
   bool annotate = false, skip_bad = false;
   DocumentBlocks blocks;
 
   DocumentFormat format() const { return {field, annotate, skip_bad}; }
+  // Without a bound every document is only annotated.
+  bool is_bounded() const {
+    return max_perplexity || min_perplexity || percentile || max_oov || min_tokens;
+  }
+  double most_oov() const { return max_oov.value_or(is_bounded() ? kMostUnknown : 1.0); }
+  uint64_t least_tokens() const { return min_tokens.value_or(is_bounded() ? kLeastTokens : 0); }
 };
 
 struct FilterCounts {
   uint64_t documents = 0, written = 0, bad_lines = 0;
+  uint64_t unknown = 0, few_tokens = 0, perplexity = 0;  // that were left out, by the first reason
 };
 
 using DocumentSink = std::function<Status(const Document&, const DocumentLoss&)>;
@@ -106,14 +121,15 @@ class Filter {
     for (const std::string& file : files) {
       KINGLET_RETURN_IF_ERROR(ForEachDocument(file, options_.format(), scorer_, counts,
                                               [&](const Document&, const DocumentLoss& loss) {
-                                                if (loss.scored > 0)
+                                                if (!HasFewTokens(loss) && !HasManyUnknown(loss)) {
                                                   perplexities.push_back(loss.perplexity());
+                                                }
                                                 return Status();
                                               }));
     }
     if (perplexities.empty()) {
       return Status::Refusal(KINGLET_INVALID_ARGUMENT, "filter", "--percentile",
-                             "documents with tokens to score", "none");
+                             "documents that --min-tokens and --max-oov keep", "none");
     }
     const double share = *options_.percentile / 100 * static_cast<double>(perplexities.size());
     const auto rank = static_cast<size_t>(std::max(1.0, std::ceil(share)));
@@ -125,12 +141,27 @@ class Filter {
     return {};
   }
 
-  bool Passes(const DocumentLoss& loss) const {
-    if (!most_ && !options_.min_perplexity) return true;
-    if (loss.scored == 0) return false;
+  bool HasFewTokens(const DocumentLoss& loss) const {
+    return loss.scored < options_.least_tokens() || (options_.is_bounded() && loss.scored == 0);
+  }
+  bool HasManyUnknown(const DocumentLoss& loss) const {
+    return static_cast<double>(loss.unknown) >
+           options_.most_oov() * static_cast<double>(loss.scored);
+  }
+  bool HasAnotherPerplexity(const DocumentLoss& loss) const {
     const double perplexity = loss.perplexity();
-    return (!most_ || perplexity <= *most_) &&
-           (!options_.min_perplexity || perplexity >= *options_.min_perplexity);
+    return (most_ && !(perplexity <= *most_)) ||
+           (options_.min_perplexity && !(perplexity >= *options_.min_perplexity));
+  }
+
+  // Counts the document where it belongs.
+  bool Passes(const DocumentLoss& loss) {
+    uint64_t& count = HasFewTokens(loss)           ? counts_.few_tokens
+                      : HasManyUnknown(loss)       ? counts_.unknown
+                      : HasAnotherPerplexity(loss) ? counts_.perplexity
+                                                   : counts_.written;
+    ++count;
+    return &count == &counts_.written;
   }
 
   // The document with {"ppl":..,"nll":..,"tokens":..,"oov":..} as its member "kinglet".
@@ -151,7 +182,6 @@ class Filter {
         path, options_.format(), scorer_, counts_,
         [&](const Document& document, const DocumentLoss& loss) {
           if (!Passes(loss)) return Status();
-          ++counts_.written;
           return write(options_.annotate ? Annotated(document, loss) : document.line + "\n");
         });
   }
@@ -165,6 +195,8 @@ class Filter {
     };
     number("max_ppl", most_);
     number("min_ppl", options_.min_perplexity);
+    line.Key("max_oov").Number(options_.most_oov());
+    line.Key("min_tokens").Integer(options_.least_tokens());
     line.Key("annotate").Boolean(options_.annotate).Key("field").Text(options_.field);
     line.Key("skip_bad").Boolean(options_.skip_bad);
     line.Key("block").Integer(options_.blocks.block.value_or(0));
@@ -172,26 +204,41 @@ class Filter {
   }
 
   Status FilterIntoFolder() {
-    KINGLET_ASSIGN_OR_RETURN(const FilteredParts parts,
-                             FilteredParts::Open(options_.folder, RunLine()));
+    KINGLET_ASSIGN_OR_RETURN(FilteredParts parts,
+                             FilteredParts::Open(options_.folder, RunLine(), options_.files));
     for (const std::string& file : options_.files) {
-      if (parts.IsDone(file)) {
+      KINGLET_ASSIGN_OR_RETURN(const FileIdentity state, IdentityOf(file));
+      bool was_another = false;
+      KINGLET_ASSIGN_OR_RETURN(const bool done, parts.IsDone(file, state, was_another));
+      if (done) {
         PrintNote(parts.PathOf(file) + " is done");
         continue;
       }
+      if (was_another) PrintNote(file + " has changed since: it is filtered again");
       KINGLET_ASSIGN_OR_RETURN(PartFile part, PartFile::Create(parts.PathOf(file)));
       KINGLET_RETURN_IF_ERROR(
           FilterFile(file, [&part](std::string_view text) { return part.Write(text); }));
-      KINGLET_RETURN_IF_ERROR(part.Commit());
+      KINGLET_RETURN_IF_ERROR(parts.Keep(file, state, std::move(part)));
     }
     return {};
   }
 
   void Summarise() const {
     if (counts_.bad_lines > 0) PrintNote(Grouped(counts_.bad_lines) + " bad lines were left out");
-    if (!console_.errors_are_terminal) return;
-    PrintNote(Grouped(counts_.written) + " of " + Grouped(counts_.documents) +
-              " documents were written");
+    std::string text =
+        Grouped(counts_.written) + " of " + Grouped(counts_.documents) + " documents were written";
+    bool is_first = true;
+    const auto add = [&](uint64_t count, const std::string& reason) {
+      if (count == 0) return;
+      text += (std::exchange(is_first, false) ? "; left out: " : ", ") + Grouped(count) + reason;
+    };
+    char share[32];
+    std::snprintf(share, sizeof(share), "%g", options_.most_oov());
+    add(counts_.few_tokens,
+        " for few tokens (--min-tokens " + std::to_string(options_.least_tokens()) + ")");
+    add(counts_.unknown, " for unknown words (--max-oov " + std::string(share) + ")");
+    add(counts_.perplexity, " for their perplexity");
+    PrintNote(text);
   }
 
   const FilterOptions& options_;
@@ -215,14 +262,21 @@ Status UsageError(const std::string& where, const std::string& expected, const s
 }
 
 Status CheckFilter(const FilterOptions& options) {
-  if (!options.max_perplexity && !options.min_perplexity && !options.percentile &&
-      !options.annotate) {
-    return UsageError("filter", "--max-ppl, --min-ppl, --percentile or --annotate", "none of them");
+  if (!options.is_bounded() && !options.annotate) {
+    return UsageError("filter",
+                      "--max-ppl, --min-ppl, --percentile, --max-oov, --min-tokens or --annotate",
+                      "none of them");
   }
   const bool reads_input = std::count(options.files.begin(), options.files.end(), "-") > 0;
   if (options.percentile && reads_input && options.reference.empty()) {
     return UsageError("--percentile", "FILES or --reference FILE",
                       "standard input, which can be read only once");
+  }
+  for (const std::string& file : options.files) {
+    if (options.percentile && options.reference.empty()) {
+      KINGLET_RETURN_IF_ERROR(RefusePipe("--percentile", file));
+    }
+    if (!options.folder.empty() && file != "-") KINGLET_RETURN_IF_ERROR(RefusePipe("-o", file));
   }
   if (options.reference == "-" && reads_input) {
     return UsageError("--reference", "standard input once", "- beside FILES that are read from it");
@@ -231,8 +285,7 @@ Status CheckFilter(const FilterOptions& options) {
   if (reads_input) return UsageError("--output", "FILES", "standard input");
   std::map<std::string, std::string> names;
   for (const std::string& file : options.files) {
-    const auto [place, added] =
-        names.emplace(std::filesystem::path(file).filename().string(), file);
+    const auto [place, added] = names.emplace(ResultName(file), file);
     if (added) continue;
     return UsageError("--output", "files of different names", place->second + " and " + file);
   }
@@ -252,6 +305,15 @@ Command AddFilter(Arguments& program) {
       .Called("X");
   filter.Add("--min-ppl", options->min_perplexity, "keep documents of at least this perplexity")
       .Called("Y");
+  filter
+      .Add("--max-oov", options->max_oov,
+           "keep documents of at most this share of unknown words (default: 0.2)")
+      .Between(0.0, 1.0)
+      .Called("S");
+  filter
+      .Add("--min-tokens", options->min_tokens,
+           "keep documents of at least N scored tokens, the end included (default: 3)")
+      .Called("N");
   filter
       .Add("--percentile", options->percentile,
            "keep documents of at most the perplexity that P percent of the FILES' or the "

@@ -3,32 +3,30 @@
 #ifndef KINGLET_TOOLS_FILTERED_PARTS_H_
 #define KINGLET_TOOLS_FILTERED_PARTS_H_
 
+#include <cstdint>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "kinglet/status.h"
 
 namespace kinglet {
 
-class FilteredParts {
- public:
-  // Makes the folder if it is not there. `run` is one line that says what is done to the files: a
-  // folder that another kind of run began is refused. Errors: KINGLET_IO_ERROR;
-  // KINGLET_INVALID_ARGUMENT for another run's folder.
-  static Result<FilteredParts> Open(const std::string& folder, const std::string& run);
+// The name of an input file's result: its own, without an end .gz or .zst.
+std::string ResultName(const std::string& input);
 
-  // Where the result of an input file lies: its name in the folder.
-  std::string PathOf(const std::string& input) const;
-  bool IsDone(const std::string& input) const;
-
- private:
-  explicit FilteredParts(std::string folder) : folder_(std::move(folder)) {}
-  std::string folder_;
+// What tells one state of a file from another.
+struct FileIdentity {
+  uint64_t bytes = 0;
+  std::string digest;
 };
+// Errors: those of InputFile.
+Result<FileIdentity> IdentityOf(const std::string& path);
 
-// The result of one file, under the name PATH.part until Commit. What a run before left there is
-// written over. If it is destroyed without Commit, it is removed.
+// The result of one file, under another name in its folder until Commit. If it is destroyed before,
+// it is removed.
 class PartFile {
  public:
   static Result<PartFile> Create(const std::string& path);
@@ -37,13 +35,44 @@ class PartFile {
   ~PartFile();
 
   Status Write(std::string_view text);
-  // All of it is on the disk and has its name. REQUIRES: the last call.
+  // All of it is on the disk; what it is.
+  Result<FileIdentity> Finish();
+  // It has its name. REQUIRES: Finish; the last call.
   Status Commit();
 
  private:
   struct Contents;
   explicit PartFile(std::unique_ptr<Contents> contents);
   std::unique_ptr<Contents> contents_;
+};
+
+// The folder's state is kept in kinglet-filter.json: a line that says what is done to the files,
+// then one for each result, which says of which file it is.
+class FilteredParts {
+ public:
+  // Makes the folder if it is not there. Errors: KINGLET_IO_ERROR; KINGLET_INVALID_ARGUMENT for a
+  // folder that another kind of run began, and for inputs of which a result would lie where an
+  // input, or the folder's state, lies.
+  static Result<FilteredParts> Open(const std::string& folder, const std::string& run,
+                                    const std::vector<std::string>& inputs);
+
+  // Where the result of an input file lies.
+  std::string PathOf(const std::string& input) const;
+  // Whether the result of the input as it is now lies there. `was_another` becomes true if that of
+  // another state of it does. Errors: KINGLET_INVALID_ARGUMENT for a file that no run of this
+  // folder wrote.
+  Result<bool> IsDone(const std::string& input, const FileIdentity& state, bool& was_another);
+  // Gives the result its place.
+  Status Keep(const std::string& input, const FileIdentity& state, PartFile part);
+
+ private:
+  explicit FilteredParts(std::string folder) : folder_(std::move(folder)) {}
+  std::string StatePath() const;
+  Status ReadState(const std::string& run);
+
+  std::string folder_, run_;
+  std::set<std::string> results_;  // lines
+  bool ends_whole_ = true;         // the state ends with a line's end
 };
 
 }  // namespace kinglet

@@ -9,8 +9,8 @@
 
 #include "converters/sources/input_file.h"
 #include "converters/sources/json_events.h"
-#include "converters/texts/word_splitter.h"
 #include "format/message_text.h"
+#include "runtime/text/white_space.h"
 
 namespace kinglet {
 namespace {
@@ -60,11 +60,6 @@ std::optional<NumberedName> ParseName(std::string_view name) {
   const std::optional<uint64_t> number = ParseWhole<uint64_t>(name.substr(dash + 1));
   if (!number) return std::nullopt;
   return NumberedName{name.substr(0, dash), *number};
-}
-
-std::string_view WithoutReturn(std::string_view line) {
-  if (line.ends_with('\r')) line.remove_suffix(1);
-  return line;
 }
 
 // A line of a file, before its hypothesis has a number.
@@ -176,7 +171,7 @@ ListSyntax SyntaxOf(ListFormat format) {
 }  // namespace
 
 ListFormat GuessListFormat(std::string_view text) {
-  for (const std::string_view line : LinesOf(WithoutByteOrderMark(text))) {
+  for (const std::string_view line : LinesOf(text)) {
     if (IsBlank(line)) continue;
     if (*std::find_if_not(line.begin(), line.end(), IsAsciiSpace) == '{') return ListFormat::kJson;
     return std::count(line.begin(), line.end(), '\t') >= 2 ? ListFormat::kTabs : ListFormat::kKaldi;
@@ -190,9 +185,8 @@ Result<std::vector<HypothesisList>> ParseHypothesisLists(std::string_view text, 
   std::vector<HypothesisList> lists;
   std::unordered_map<std::string, size_t> places;
   uint64_t number = 0;
-  for (std::string_view line : LinesOf(WithoutByteOrderMark(text))) {
+  for (const std::string_view line : LinesOf(text)) {
     ++number;
-    line = WithoutReturn(line);
     if (IsBlank(line)) continue;
     std::optional<ReadHypothesis> read = syntax.parse(line);
     if (!read) return RefuseListLine(source, number, syntax.expected, line);
@@ -214,7 +208,7 @@ Status AddGivenScores(std::string_view text, const std::string& source,
     }
   }
   uint64_t number = 0;
-  for (const std::string_view line : LinesOf(WithoutByteOrderMark(text))) {
+  for (const std::string_view line : LinesOf(text)) {
     ++number;
     if (IsBlank(line)) continue;
     std::string_view rest = line;
@@ -244,9 +238,8 @@ Result<std::map<std::string, std::string>> ParseReferences(std::string_view text
                                                            const std::string& source) {
   std::map<std::string, std::string> references;
   uint64_t number = 0;
-  for (std::string_view line : LinesOf(WithoutByteOrderMark(text))) {
+  for (const std::string_view line : LinesOf(text)) {
     ++number;
-    line = WithoutReturn(line);
     if (IsBlank(line)) continue;
     const size_t tab = line.find('\t');
     if (tab == line.npos || tab == 0) {

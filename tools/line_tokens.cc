@@ -2,10 +2,9 @@
 
 #include <algorithm>
 #include <charconv>
-#include <utility>
 
-#include "converters/texts/word_splitter.h"
 #include "format/message_text.h"
+#include "runtime/text/plain_text.h"
 #include "runtime/text/white_space.h"
 #include "tools/words.h"
 
@@ -18,7 +17,7 @@ constexpr size_t kShownBytes = 64;  // of a word that is not an id
 
 LineTokens::LineTokens(const Model& model, std::string_view source)
     : source_(source), vocabulary_size_(model.vocabulary_size()) {
-  if (model.vocabulary() != nullptr) reader_.emplace(*model.vocabulary(), model.text(), source_);
+  if (model.text() != nullptr) reader_.emplace(*model.text(), source_);
 }
 
 Status LineTokens::AppendIds(std::string_view line, bool ended, TokenSequence& sequence) {
@@ -44,10 +43,8 @@ Status LineTokens::AppendIds(std::string_view line, bool ended, TokenSequence& s
 }
 
 Status LineTokens::Append(std::string_view line, bool ended, TokenSequence& sequence) {
-  const bool at_start = std::exchange(at_start_, false);
-  if (!reader_) return AppendIds(at_start ? WithoutByteOrderMark(line) : line, ended, sequence);
+  if (!reader_) return AppendIds(PlainLine(line), ended, sequence);
   KINGLET_RETURN_IF_ERROR(reader_->AddLine(line, sequence));
-  if (at_start) NoteByteOrderMark(*reader_, source_);
   return ended ? reader_->EndLine(sequence) : Status();
 }
 

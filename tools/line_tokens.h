@@ -32,7 +32,6 @@ class LineTokens {
   const uint32_t vocabulary_size_;
   std::optional<TextReader> reader_;  // none: ids
   uint64_t line_ = 1;                 // of ids
-  bool at_start_ = true;
 };
 
 }  // namespace kinglet

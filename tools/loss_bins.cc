@@ -10,9 +10,11 @@
 #include <utility>
 
 #include "converters/sources/input_file.h"
+#include "converters/sources/text_input.h"
 #include "converters/texts/word_list.h"
 #include "converters/texts/word_splitter.h"
 #include "format/message_text.h"
+#include "runtime/text/white_space.h"
 #include "tools/json_lines.h"
 
 namespace kinglet {
@@ -114,7 +116,7 @@ std::vector<uint32_t> RanksByOrder(uint32_t vocabulary_size) {
 }
 
 Result<std::vector<uint32_t>> RanksByCounts(const std::string& path, const Vocabulary& vocabulary) {
-  KINGLET_ASSIGN_OR_RETURN(const std::string text, ReadWholeFileOrPipe(path));
+  KINGLET_ASSIGN_OR_RETURN(const std::string text, ReadWholeText(path));
   if (const auto list = ReadWordList(path, text); list.ok() && list->form == WordList::Form::kIds) {
     return Status::Refusal(KINGLET_INVALID_ARGUMENT, path, Numbered("line", 1),
                            "a word and its count",
@@ -122,7 +124,7 @@ Result<std::vector<uint32_t>> RanksByCounts(const std::string& path, const Vocab
   }
   std::vector<uint64_t> counts(vocabulary.size());
   uint64_t number = 0, known = 0;
-  for (const std::string_view line : LinesOf(WithoutByteOrderMark(text))) {
+  for (const std::string_view line : LinesOf(text)) {
     ++number;
     if (std::all_of(line.begin(), line.end(), IsAsciiSpace)) continue;
     const std::optional<CountedWord> counted = ParseCount(line);

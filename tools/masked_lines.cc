@@ -4,8 +4,10 @@
 #include <vector>
 
 #include "converters/sources/input_file.h"
+#include "converters/sources/text_input.h"
 #include "converters/texts/masked_file.h"
 #include "runtime/text/model_text.h"
+#include "runtime/text/plain_text.h"
 #include "tools/run_options.h"
 #include "tools/text_lines.h"
 
@@ -61,7 +63,7 @@ Status ForEachMaskedLine(const MaskedInput& input, const Model& model, const Mas
   uint64_t number = 0;
   const auto read = [&](std::string_view line) -> Status {
     number += 1;
-    if (line.ends_with('\r')) line.remove_suffix(1);
+    line = PlainLine(line);
     if (line.empty()) return sink(number, {});
     Result<Cut> cut = text->Encode(line);
     if (!cut.ok()) return InLine(source, number, cut.status());
@@ -70,7 +72,7 @@ Status ForEachMaskedLine(const MaskedInput& input, const Model& model, const Mas
   if (standard_input) {
     return ForEachInputLine([&](std::string_view line, bool) { return read(line); });
   }
-  KINGLET_ASSIGN_OR_RETURN(const std::string whole, ReadWholeFile(input.text));
+  KINGLET_ASSIGN_OR_RETURN(const std::string whole, ReadWholeText(input.text));
   for (const std::string_view line : LinesOf(whole)) KINGLET_RETURN_IF_ERROR(read(line));
   return {};
 }

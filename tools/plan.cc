@@ -95,10 +95,8 @@ Result<std::shared_ptr<const ModelFile>> CheckedModel(const SensitivityFile& fil
   return std::shared_ptr<const ModelFile>(*std::move(model));
 }
 
-Result<TextLoss> CheckedLoss(const PlanCommand& command,
+Result<TextLoss> CheckedLoss(const TokenSource& tokens,
                              const std::shared_ptr<const ModelFile>& file) {
-  KINGLET_ASSIGN_OR_RETURN(const TokenSource tokens,
-                           OpenTextTokens(command.check, command.check_ids, file));
   KINGLET_ASSIGN_OR_RETURN(const auto model, Model::FromFile(file, ModelOptions{}));
   return LossOfText(model, tokens, {});
 }
@@ -111,7 +109,10 @@ Result<MeasuredPlan> CheckPlan(const PlanCommand& command, const SensitivityFile
   KINGLET_ASSIGN_OR_RETURN(const auto planned, CheckedModel(file, command.output, command.output));
   measured.bytes = planned->file_size();
   progress.Say("the loss of the planned model");
-  KINGLET_ASSIGN_OR_RETURN(const TextLoss of_plan, CheckedLoss(command, planned));
+  // Both models cut the text alike.
+  KINGLET_ASSIGN_OR_RETURN(const TokenSource tokens,
+                           OpenTextTokens(command.check, command.check_ids, planned));
+  KINGLET_ASSIGN_OR_RETURN(const TextLoss of_plan, CheckedLoss(tokens, planned));
   progress.Say("the loss of the unchanged model");
   KINGLET_ASSIGN_OR_RETURN(const auto unchanged, CheckedModel(file, "", command.output));
   if (unchanged->digest() != file.digest) {
@@ -120,7 +121,7 @@ Result<MeasuredPlan> CheckPlan(const PlanCommand& command, const SensitivityFile
         "sensitivities of " + file.convert.checkpoint + " as it is, digest " + unchanged->digest(),
         "digest " + file.digest);
   }
-  KINGLET_ASSIGN_OR_RETURN(const TextLoss of_unchanged, CheckedLoss(command, unchanged));
+  KINGLET_ASSIGN_OR_RETURN(const TextLoss of_unchanged, CheckedLoss(tokens, unchanged));
   measured.nll = of_plan.nll;
   measured.baseline_nll = of_unchanged.nll;
   measured.scored = of_plan.scored;
@@ -300,8 +301,9 @@ Command AddPlan(Arguments& program) {
            "the smallest model whose perplexity on the file's text is at most so much higher")
       .Called("+X");
   command.Add("--check", options->check, "convert by the plan and measure it on this text")
-      .Called("TEXT");
-  command.Add("--check-ids", options->check_ids, "the same with token ids").Called("FILE");
+      .Called(kFileOrStandardInput);
+  command.Add("--check-ids", options->check_ids, "the same with token ids")
+      .Called(kFileOrStandardInput);
   command.AddFlag("--json", options->json, "print JSON Lines");
   AddProgress(command, options->progress);
   command.Footer("Example:\n  kinglet plan s.json --size 1200000 -o plan.json --check test.txt");

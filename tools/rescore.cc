@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "converters/sources/input_file.h"
+#include "converters/sources/text_input.h"
 #include "converters/texts/text_reader.h"
 #include "runtime/accounting/exact_sum.h"
 #include "runtime/prefix_tree.h"
@@ -89,9 +89,8 @@ class ListScorer {
     std::vector<ModelScore>& scores = scored_.scores.emplace_back();
     for (const Hypothesis& hypothesis : list.hypotheses) {
       TokenSequence sentence;
-      TextReader reader(
-          *model_.vocabulary(), model_.text(),
-          source_ + ": " + list.utterance + ", hypothesis " + std::to_string(hypothesis.number));
+      TextReader reader(*model_.text(), source_ + ": " + list.utterance + ", hypothesis " +
+                                            std::to_string(hypothesis.number));
       KINGLET_RETURN_IF_ERROR(reader.AddLine(hypothesis.text, sentence));
       const auto unknown = std::count(sentence.ids.begin(), sentence.ids.end(), unknown_);
       scores.push_back({0, sentence.ids.size() + 1, static_cast<uint64_t>(unknown)});
@@ -133,7 +132,7 @@ class ListScorer {
 };
 
 Result<std::vector<HypothesisList>> ReadLists(const RescoreOptions& options) {
-  KINGLET_ASSIGN_OR_RETURN(const std::string text, ReadWholeFileOrPipe(options.lists));
+  KINGLET_ASSIGN_OR_RETURN(const std::string text, ReadWholeText(options.lists));
   const std::string source = SourceName(options.lists);
   const ListFormat format = options.format == "kaldi"   ? ListFormat::kKaldi
                             : options.format == "tsv"   ? ListFormat::kTabs
@@ -146,7 +145,7 @@ Result<std::vector<HypothesisList>> ReadLists(const RescoreOptions& options) {
                            "none");
   }
   if (!options.scores.empty()) {
-    KINGLET_ASSIGN_OR_RETURN(const std::string scores, ReadWholeFileOrPipe(options.scores));
+    KINGLET_ASSIGN_OR_RETURN(const std::string scores, ReadWholeText(options.scores));
     KINGLET_RETURN_IF_ERROR(AddGivenScores(scores, SourceName(options.scores), lists));
   }
   return lists;
@@ -180,7 +179,7 @@ class Rescored {
   }
 
   Status AddReferences(const std::string& path) {
-    KINGLET_ASSIGN_OR_RETURN(const std::string text, ReadWholeFileOrPipe(path));
+    KINGLET_ASSIGN_OR_RETURN(const std::string text, ReadWholeText(path));
     KINGLET_ASSIGN_OR_RETURN(const auto references, ParseReferences(text, SourceName(path)));
     words_ = 0;
     for (size_t i = 0; i < lists_.size(); ++i) {
@@ -324,7 +323,7 @@ class Rescored {
 Status Rescore(const RescoreOptions& options, Console& console) {
   KINGLET_ASSIGN_OR_RETURN(const std::shared_ptr<const Model> model, OpenModel(options.run));
   KINGLET_RETURN_IF_ERROR(RequireNoSource(*model, "rescore"));
-  KINGLET_RETURN_IF_ERROR(RequireWords(options.run.model, model->vocabulary()));
+  KINGLET_RETURN_IF_ERROR(RequireWords(options.run.model, model->text()));
   KINGLET_ASSIGN_OR_RETURN(const SentenceFrame frame, RequireFrame(*model));
   KINGLET_ASSIGN_OR_RETURN(std::vector<HypothesisList> lists, ReadLists(options));
   SessionOptions session_options;

@@ -196,10 +196,10 @@ Status Score(const ScoreOptions& options, Console& console) {
     lines.places = options.places;
     return ScoreLines(options.run, lines, model, report, console);
   }
-  KINGLET_ASSIGN_OR_RETURN(
-      const TokenSequence sequence,
-      options.text.empty() ? ReadIdSequence(options.ids, model->vocabulary_size())
-                           : ReadTextSequence(options.text, model->vocabulary(), model->text()));
+  KINGLET_ASSIGN_OR_RETURN(const TokenSequence sequence,
+                           options.text.empty()
+                               ? ReadIdSequence(options.ids, model->vocabulary_size())
+                               : ReadTextSequence(options.text, model->text()));
   if (sequence.ids.empty()) {
     return Status::Refusal(KINGLET_INVALID_ARGUMENT, options.source(), "tokens", "at least one",
                            "none");

@@ -128,7 +128,7 @@ Status ScoreReport::Finish(JsonLine& line, const std::string& source,
   EndSummary(all_, size, protocol, model_->backend().name, line);
   console_->out.Write(line.Finish());
   KINGLET_RETURN_IF_ERROR(console_->out.Flush());
-  WarnOfUnknown(all_, source, model_->text() != nullptr);
+  WarnOfUnknown(all_, source, model_->file().text_tables() != nullptr);
   return Status();
 }
 
@@ -154,7 +154,7 @@ Status ScoreReport::Finish(const std::string& head, const std::string& source,
   }
   print("protocol", protocol);
   KINGLET_RETURN_IF_ERROR(console_->out.Flush());
-  WarnOfUnknown(all_, source, model_->text() != nullptr);
+  WarnOfUnknown(all_, source, model_->file().text_tables() != nullptr);
   return Status();
 }
 

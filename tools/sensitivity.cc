@@ -19,7 +19,9 @@
 #include "converters/convert.h"
 #include "converters/convert_options.h"
 #include "converters/output_path.h"
+#include "converters/sources/input_file.h"
 #include "converters/thread_shares.h"
+#include "format/digest.h"
 #include "format/limits.h"
 #include "tools/commands.h"
 #include "tools/convert_arguments.h"
@@ -173,6 +175,7 @@ class SensitivityRun {
     file_.convert = command_.convert;
     file_.digest = model->digest();
     file_.text = command_.text.empty() ? command_.ids : command_.text;
+    KINGLET_RETURN_IF_ERROR(PrepareDigests());
     KINGLET_ASSIGN_OR_RETURN(const auto running, Model::FromFile(model, ModelOptions{}));
     file_.protocol = StreamProtocol(*running, {}, 0, "reference");
     file_.tokens = baseline.tokens;
@@ -199,6 +202,23 @@ class SensitivityRun {
       }
     }
     return PrepareRest(summary);
+  }
+
+  Status PrepareDigests() {
+    DigestStream ids;
+    KINGLET_RETURN_IF_ERROR(tokens_([&ids](std::span<const uint32_t> piece) {
+      ids.Add(std::as_bytes(piece));
+      return Status();
+    }));
+    file_.digests = {{"text", HexText(ids.Finish())}};
+    for (const auto& [of, path] : {std::pair("calibrate", command_.convert.calibration_text),
+                                   std::pair("recipe", command_.convert.recipe)}) {
+      if (path.empty()) continue;
+      KINGLET_ASSIGN_OR_RETURN(const InputFile file, InputFile::Open(path));
+      KINGLET_ASSIGN_OR_RETURN(const std::string digest, DigestOf(file));
+      file_.digests.emplace_back(of, digest);
+    }
+    return {};
   }
 
   // The file whose other tensors, and activations, have rest_bits.

@@ -270,6 +270,9 @@ std::string FirstLine(const SensitivityFile& file) {
   line.Key("checkpoint").Text(file.convert.checkpoint);
   AddOptions(file.convert, line);
   line.Key("digest").Text(file.digest).Key("text").Text(file.text);
+  line.Key("digests").BeginObject();
+  for (const auto& [of, digest] : file.digests) line.Key(of).Text(digest);
+  line.EndObject();
   line.Key("protocol").Text(file.protocol).Key("tokens").Integer(file.tokens);
   line.Key("scored").Integer(file.scored).Key("bin_counts").BeginArray();
   for (const uint64_t count : file.bin_counts) line.Integer(count);

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "converters/convert.h"
@@ -19,6 +20,9 @@ struct SensitivityFile {
   ConvertOptions convert;  // checkpoint, what it is converted with, and the text to calibrate with
   std::string digest;      // of the unchanged model
   std::string text, protocol;
+  // Of the text's ids, and of the files that the model in floats does not depend on: what they are
+  // for, and the digest. Another text of the same name is another run.
+  std::vector<std::pair<std::string, std::string>> digests;
   uint64_t tokens = 0, scored = 0;
   std::vector<uint64_t> bin_counts;
   SensitivityRecord record;

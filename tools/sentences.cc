@@ -4,9 +4,9 @@
 #include <utility>
 
 #include "converters/sources/input_file.h"
+#include "converters/sources/text_input.h"
 #include "converters/texts/token_file.h"
 #include "format/message_text.h"
-#include "tools/run_options.h"
 #include "tools/words.h"
 
 namespace kinglet {
@@ -26,16 +26,15 @@ Result<Sentences> ReadIdSentences(const std::string& path, uint32_t vocabulary_s
 }
 
 Result<Sentences> ReadTextSentences(const std::string& path, const Model& model) {
-  const std::string source = path == "-" ? std::string(kStandardInput) : path;
-  KINGLET_RETURN_IF_ERROR(RequireWords(source, model.vocabulary()));
-  KINGLET_ASSIGN_OR_RETURN(const std::string text, ReadWholeFileOrPipe(path));
-  TextReader reader(*model.vocabulary(), model.text(), source);
+  const std::string source = SourceName(path);
+  KINGLET_RETURN_IF_ERROR(RequireWords(source, model.text()));
+  KINGLET_ASSIGN_OR_RETURN(const std::string text, ReadWholeText(path));
+  TextReader reader(*model.text(), source);
   Sentences sentences;
   for (const std::string_view line : LinesOf(text)) {
     KINGLET_RETURN_IF_ERROR(reader.AddLine(line, sentences.emplace_back()));
     reader.NextLine();
   }
-  NoteByteOrderMark(reader, source);
   return sentences;
 }
 

@@ -104,7 +104,12 @@ Status ForEachInputLine(const LineSink& sink) {
     open.clear();
     return {};
   };
-  KINGLET_RETURN_IF_ERROR(ReadPieces(STDIN_FILENO, "standard input", take));
+  KINGLET_ASSIGN_OR_RETURN(TextInput input, OpenText("-"));
+  while (true) {
+    KINGLET_ASSIGN_OR_RETURN(const std::string_view piece, input.Next());
+    if (piece.empty()) break;
+    KINGLET_RETURN_IF_ERROR(take(piece));
+  }
   return open.empty() ? Status() : sink(open, false);
 }
 

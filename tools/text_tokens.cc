@@ -22,17 +22,18 @@ Result<TokenSource> OpenTextTokens(const std::string& text, const std::string& i
   KINGLET_ASSIGN_OR_RETURN(std::shared_ptr<const ModelText> cutting, ModelText::Of(*file));
   std::vector<uint32_t> tokens;
   bool fits = true;
-  KINGLET_RETURN_IF_ERROR(ForEachTextPiece(
-      text, file->vocabulary(), cutting.get(), [&](const TokenSequence& piece) -> Status {
+  const bool is_read_once = !RefusePipe("text", text).ok();
+  KINGLET_RETURN_IF_ERROR(
+      ForEachTextPiece(text, cutting.get(), [&](const TokenSequence& piece) -> Status {
         if (fits) tokens.insert(tokens.end(), piece.ids.begin(), piece.ids.end());
-        if (tokens.size() <= kept || text == "-") return {};
+        if (tokens.size() <= kept || is_read_once) return {};
         fits = false;
         tokens = {};
         return {};
       }));
   if (fits) return of_memory(std::move(tokens));
   return TokenSource([text, file, cutting = std::move(cutting)](const auto& take) {
-    return ForEachTextPiece(text, file->vocabulary(), cutting.get(),
+    return ForEachTextPiece(text, cutting.get(),
                             [&](const TokenSequence& piece) { return take(piece.ids); });
   });
 }

@@ -16,7 +16,7 @@ namespace kinglet {
 inline constexpr uint64_t kKeptTokens = uint64_t{1} << 24;
 
 // A source of the ids of a text file, cut as the model cuts text, or, without `text`, of a file of
-// ids. "-" is standard input, all of which is kept. Errors: those of reading the file;
+// ids. All of a pipe, and of standard input, is kept. Errors: those of reading the file;
 // KINGLET_UNSUPPORTED for a text and a model without words.
 Result<TokenSource> OpenTextTokens(const std::string& text, const std::string& ids,
                                    const std::shared_ptr<const ModelFile>& file,

@@ -57,11 +57,13 @@ Result<TextCutter> OpenCutter(const TokenizerChoice& choice) {
     return cutter;
   }
   KINGLET_ASSIGN_OR_RETURN(cutter.file, ModelFile::Open(choice.name));
-  if (cutter.file->text_tables() == nullptr) {
-    return Status::Refusal(KINGLET_UNSUPPORTED, choice.name, "tokenizer",
-                           "a model that says how text is cut (convert --tokenizer)", "none");
-  }
   KINGLET_ASSIGN_OR_RETURN(cutter.model, ModelText::Of(*cutter.file));
+  if (cutter.model == nullptr) {
+    return Status::Refusal(KINGLET_UNSUPPORTED, choice.name, "tokenizer",
+                           "a model with words, or a masked model that says how text is cut "
+                           "(convert --vocab, --tokenizer)",
+                           "one without");
+  }
   cutter.tokenizer = {cutter.model, &cutter.model->tokenizer()};
   return cutter;
 }

@@ -8,7 +8,9 @@
 #include <vector>
 
 #include "converters/sources/input_file.h"
+#include "converters/sources/text_input.h"
 #include "converters/texts/token_file.h"
+#include "converters/texts/word_splitter.h"
 #include "runtime/translation.h"
 #include "tools/commands.h"
 #include "tools/json_lines.h"
@@ -112,7 +114,7 @@ class Translator {
       line.EndObject();
     }
     line.EndArray();
-    if (words_ != nullptr && session_.model().text() != nullptr) {
+    if (words_ != nullptr && session_.model().text()->is_stated()) {
       line.Key("text").Text(TextOf(translation));
     }
     line.LogProbability(translation.log_probability);
@@ -132,13 +134,9 @@ class Translator {
 // Translates each line as soon as it is read. Both sides are cut by the same rules, each into words
 // of its own.
 Status TranslateText(const std::string& path, const ModelFile& file, Translator& translator) {
-  const std::string source = path == "-" ? std::string(kStandardInput) : path;
-  const Vocabulary& words = *file.source_vocabulary();
-  std::shared_ptr<const ModelText> cutting;
-  if (file.text_tables() != nullptr) {
-    KINGLET_ASSIGN_OR_RETURN(cutting, ModelText::Create(*file.text_tables(), words));
-  }
-  TextReader reader(words, cutting.get(), source);
+  KINGLET_ASSIGN_OR_RETURN(const auto cutting,
+                           ModelText::Of(file.text_tables(), *file.source_vocabulary()));
+  TextReader reader(*cutting, SourceName(path));
   const auto translate = [&](std::string_view line, bool /*ended*/ = true) -> Status {
     TokenSequence sequence;
     KINGLET_RETURN_IF_ERROR(reader.AddLine(line, sequence));
@@ -146,13 +144,10 @@ Status TranslateText(const std::string& path, const ModelFile& file, Translator&
     return translator.Translate(sequence.ids);
   };
   if (path == "-") {
-    KINGLET_RETURN_IF_ERROR(
-        ForEachInputLine([&](std::string_view line, bool) { return translate(line); }));
-  } else {
-    KINGLET_ASSIGN_OR_RETURN(const std::string text, ReadWholeFile(path));
-    for (const std::string_view line : LinesOf(text)) KINGLET_RETURN_IF_ERROR(translate(line));
+    return ForEachInputLine([&](std::string_view line, bool) { return translate(line); });
   }
-  NoteByteOrderMark(reader, source);
+  KINGLET_ASSIGN_OR_RETURN(const std::string text, ReadWholeText(path));
+  for (const std::string_view line : LinesOf(text)) KINGLET_RETURN_IF_ERROR(translate(line));
   return Status();
 }
 

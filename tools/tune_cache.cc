@@ -99,7 +99,7 @@ Status TuneCacheOf(const TuneCacheCommand& command, Console& console) {
   KINGLET_ASSIGN_OR_RETURN(const TokenSequence sequence,
                            command.text.empty()
                                ? ReadIdSequence(command.ids, file->description().vocabulary_size)
-                               : ReadTextSequence(command.text, file->vocabulary(), text.get()));
+                               : ReadTextSequence(command.text, text.get()));
   Result<TunedCache> tuned = [&] {
     Progress progress(ProgressFormOf("", console), TuningTokens(sequence.ids.size()));
     return TuneCache(

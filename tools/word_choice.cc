@@ -4,20 +4,19 @@
 #include <string_view>
 #include <utility>
 
-#include "converters/sources/input_file.h"
+#include "converters/sources/text_input.h"
 #include "format/message_text.h"
 
 namespace kinglet {
 namespace {
 
 Result<WordSet> ReadAllowedWords(const std::string& path, const Model& model) {
-  KINGLET_ASSIGN_OR_RETURN(const std::string text, ReadWholeFile(path));
+  KINGLET_ASSIGN_OR_RETURN(const std::string text, ReadWholeText(path));
   WordSet allowed(model.vocabulary_size());
   std::string_view rest = text;
   for (uint64_t line = 1; !rest.empty(); ++line) {
-    std::string_view word = rest.substr(0, rest.find('\n'));
+    const std::string_view word = rest.substr(0, rest.find('\n'));
     rest.remove_prefix(std::min(rest.size(), word.size() + 1));
-    if (word.ends_with('\r')) word.remove_suffix(1);
     if (word.empty()) continue;
     const std::optional<uint32_t> id = model.vocabulary()->Find(word);
     if (!id) {

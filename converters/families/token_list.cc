@@ -9,6 +9,7 @@
 
 #include "converters/sources/input_file.h"
 #include "converters/sources/list_folder.h"
+#include "converters/sources/text_input.h"
 #include "converters/texts/word_list.h"
 
 namespace kinglet {
@@ -112,7 +113,7 @@ Result<std::vector<std::string>> FindTokenList(const std::string& checkpoint, ui
   for (const fs::path& place : TokenLists(checkpoint)) {
     std::error_code error;
     if (!fs::is_regular_file(place, error)) continue;
-    KINGLET_ASSIGN_OR_RETURN(const std::string text, ReadWholeFile(place.string()));
+    KINGLET_ASSIGN_OR_RETURN(const std::string text, ReadWholeText(place.string()));
     std::optional<std::vector<std::string>> pieces = WordsByIds(text);
     if (!pieces) continue;
     DropDisambiguation(words, *pieces);
@@ -129,7 +130,7 @@ Result<std::vector<std::string>> FindTokenList(const std::string& checkpoint, ui
 }
 
 Result<std::vector<std::string>> ReadSentencePieces(const std::string& path) {
-  KINGLET_ASSIGN_OR_RETURN(const std::string bytes, ReadWholeFile(path));
+  KINGLET_ASSIGN_OR_RETURN(const std::string bytes, ReadWholeText(path, InputForm::kBytes));
   const auto refuse = [&](size_t piece, const std::string& found) {
     return Status::Refusal(KINGLET_INVALID_CHECKPOINT, path, "piece " + std::to_string(piece),
                            "a SentencePiece model", found);

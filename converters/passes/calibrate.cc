@@ -60,11 +60,9 @@ Result<std::vector<uint32_t>> ReadCalibrationText(const std::string& path,
   KINGLET_ASSIGN_OR_RETURN(const Vocabulary words,
                            Vocabulary::FromSegments(static_cast<uint32_t>(vocabulary.size()),
                                                     segments.words, segments.ranks));
-  std::shared_ptr<const ModelText> text;
-  if (tokenizer) {
-    KINGLET_ASSIGN_OR_RETURN(text, ModelText::Create(*tokenizer, words));
-  }
-  KINGLET_ASSIGN_OR_RETURN(TokenSequence sequence, ReadTextFile(path, words, text.get()));
+  KINGLET_ASSIGN_OR_RETURN(const std::shared_ptr<const ModelText> text,
+                           ModelText::Of(tokenizer ? &*tokenizer : nullptr, words));
+  KINGLET_ASSIGN_OR_RETURN(TokenSequence sequence, ReadTextFile(path, *text));
   if (!sequence.ids.empty()) return std::move(sequence.ids);
   return Status::Refusal(KINGLET_INVALID_ARGUMENT, "calibration text", path, "at least one word",
                          "an empty file");
@@ -214,7 +212,6 @@ Result<CalibrationInput> ReadCalibration(const std::string& path,
                            "one to read the text with, by --vocab", "none");
   }
   KINGLET_ASSIGN_OR_RETURN(input.tokens, ReadCalibrationText(path, vocabulary, tokenizer));
-  KINGLET_RETURN_IF_ERROR(NoteByteOrderMarkOf(path, input.notes));
   return input;
 }
 

@@ -20,7 +20,7 @@ std::string ErrorText(int error) { return std::generic_category().message(error)
 
 std::string KindOf(mode_t mode) {
   if (S_ISDIR(mode)) return "a folder";
-  if (S_ISFIFO(mode)) return "a pipe";
+  if (S_ISFIFO(mode)) return "a pipe (save it in a file first)";
   if (S_ISSOCK(mode)) return "a socket";
   return "a device";
 }
@@ -28,6 +28,12 @@ std::string KindOf(mode_t mode) {
 }  // namespace
 
 Result<InputFile> InputFile::Open(const std::string& path) {
+  struct stat info = {};
+  const auto refuse_kind = [&] {
+    return Status::Refusal(KINGLET_IO_ERROR, path, "open", "a regular file", KindOf(info.st_mode));
+  };
+  // A pipe's writer must not see a reader that leaves at once.
+  if (::stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode)) return refuse_kind();
   // Without O_NONBLOCK opening a pipe would wait for its writer.
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (descriptor < 0) {
@@ -37,13 +43,10 @@ Result<InputFile> InputFile::Open(const std::string& path) {
     return Status::Refusal(code, path, "open", "a readable file", ErrorText(error));
   }
   InputFile file(path, descriptor, 0);
-  struct stat info = {};
   if (::fstat(descriptor, &info) != 0) {
     return Status::Refusal(KINGLET_IO_ERROR, path, "open", "a readable file", ErrorText(errno));
   }
-  if (!S_ISREG(info.st_mode)) {
-    return Status::Refusal(KINGLET_IO_ERROR, path, "open", "a regular file", KindOf(info.st_mode));
-  }
+  if (!S_ISREG(info.st_mode)) return refuse_kind();
   file.size_ = static_cast<uint64_t>(info.st_size);
   return file;
 }
@@ -118,43 +121,6 @@ Result<std::string> ReadWholeFile(const std::string& path) {
   } catch (const std::exception&) {
     return Status::Refusal(KINGLET_OUT_OF_MEMORY, path, "read",
                            "memory for " + std::to_string(file.size()) + " bytes", "none");
-  }
-}
-
-std::string SourceName(const std::string& name) { return name == "-" ? "standard input" : name; }
-
-Result<std::string> ReadWholeFileOrPipe(const std::string& name) {
-  const bool standard_input = name == "-";
-  const std::string path = SourceName(name);
-  struct stat info = {};
-  const bool pipe_by_name = ::stat(name.c_str(), &info) == 0 && S_ISFIFO(info.st_mode);
-  if (!standard_input && !pipe_by_name) return ReadWholeFile(name);
-  const int descriptor = standard_input ? ::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0)
-                                        : ::open(name.c_str(), O_RDONLY | O_CLOEXEC);
-  if (descriptor < 0) {
-    return Status::Refusal(KINGLET_IO_ERROR, path, "open", "a readable pipe", ErrorText(errno));
-  }
-  const InputFile pipe(path, descriptor, 0);  // closes it
-  const auto too_long = [&path](const std::string& found) {
-    return Status::Refusal(KINGLET_OUT_OF_MEMORY, path, "read",
-                           "at most " + std::to_string(kMaxPipeBytes) + " bytes of a pipe", found);
-  };
-  try {
-    std::string bytes;
-    std::vector<char> piece(kPieceBytes);
-    while (true) {
-      const ssize_t got = ::read(descriptor, piece.data(), piece.size());
-      if (got < 0 && errno == EINTR) continue;
-      if (got < 0) {
-        return Status::Refusal(KINGLET_IO_ERROR, path, "byte " + std::to_string(bytes.size()),
-                               "readable bytes", ErrorText(errno));
-      }
-      if (got == 0) return bytes;
-      if (bytes.size() + static_cast<size_t>(got) > kMaxPipeBytes) return too_long("more");
-      bytes.append(piece.data(), static_cast<size_t>(got));
-    }
-  } catch (const std::bad_alloc&) {
-    return too_long("no memory for as many");
   }
 }
 

@@ -42,7 +42,6 @@ class InputFile {
   Status ReadInPieces(uint64_t offset, uint64_t bytes, const ByteSink& sink) const;
 
  private:
-  friend Result<std::string> ReadWholeFileOrPipe(const std::string& path);
   InputFile(std::string path, int descriptor, uint64_t size);
   std::string path_;
   int descriptor_ = -1;
@@ -54,13 +53,6 @@ Result<std::string> DigestOf(const InputFile& file);
 
 // All bytes of a file. Errors: those of Open and ReadAt, and KINGLET_OUT_OF_MEMORY.
 Result<std::string> ReadWholeFile(const std::string& path);
-
-// The same; a pipe, and "-" (standard input), is read until its writers close it, however long that
-// takes. More than kMaxPipeBytes of it is KINGLET_OUT_OF_MEMORY.
-inline constexpr uint64_t kMaxPipeBytes = uint64_t{1} << 30;
-Result<std::string> ReadWholeFileOrPipe(const std::string& name);
-// What errors call it: "standard input" for "-".
-std::string SourceName(const std::string& name);
 
 // The lines of a text without their newlines; a newline at the end of the text does not begin a
 // line. The views are into `text`.

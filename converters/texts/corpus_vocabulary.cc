@@ -7,7 +7,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "converters/sources/input_file.h"
+#include "converters/sources/text_input.h"
 #include "converters/texts/token_file.h"
 #include "converters/texts/word_splitter.h"
 
@@ -100,8 +100,8 @@ Result<std::vector<std::string>> OrderedWords(const std::vector<std::string>& pa
     case WordOrder::kByCountThenCharacters:
       break;
   }
-  KINGLET_ASSIGN_OR_RETURN(const std::string text, ReadWholeFile(paths.front()));
-  CountFused(WithoutByteOrderMark(text), counts);
+  KINGLET_ASSIGN_OR_RETURN(const std::string text, ReadWholeText(paths.front()));
+  CountFused(text, counts);
   // UTF-8 sorts as the characters do.
   return counts.Ordered([](const std::string& a, const std::string& b) { return a < b; });
 }

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "converters/sources/input_file.h"
+#include "converters/sources/text_input.h"
 #include "converters/texts/token_file.h"
 #include "runtime/model.h"
 #include "runtime/session.h"
@@ -44,12 +45,11 @@ Result<MaskedLines> ReadMaskedLines(const std::string& path, const TextTables& t
                                                     segments.words, segments.ranks));
   KINGLET_ASSIGN_OR_RETURN(const std::shared_ptr<const ModelText> text,
                            ModelText::Create(tokenizer, words));
-  KINGLET_ASSIGN_OR_RETURN(const std::string whole, ReadWholeFile(path));
+  KINGLET_ASSIGN_OR_RETURN(const std::string whole, ReadWholeText(path));
   MaskedLines read;
   uint64_t number = 0;
-  for (std::string_view line : LinesOf(whole)) {
+  for (const std::string_view line : LinesOf(whole)) {
     number += 1;
-    if (line.ends_with('\r')) line.remove_suffix(1);
     if (line.find_first_not_of(" \t") == line.npos) continue;
     Result<Cut> cut = text->Encode(line);
     if (!cut.ok()) return InFile(path + ", line " + std::to_string(number), cut.status());

@@ -7,6 +7,7 @@
 
 #include "converters/sources/input_file.h"
 #include "converters/sources/quoted.h"
+#include "converters/sources/text_input.h"
 #include "converters/texts/token_file.h"
 #include "runtime/session.h"
 
@@ -42,7 +43,7 @@ Result<SentencePair> ParsePair(std::string_view line, const std::string& where,
 }  // namespace
 
 Result<std::vector<SentencePair>> ReadPairs(const std::string& path, uint32_t start_token) try {
-  KINGLET_ASSIGN_OR_RETURN(const std::string text, ReadWholeFileOrPipe(path));
+  KINGLET_ASSIGN_OR_RETURN(const std::string text, ReadWholeText(path));
   std::vector<SentencePair> pairs;
   for (const std::string_view line : LinesOf(text)) {
     const std::string where = SourceName(path) + ", line " + std::to_string(pairs.size() + 1);

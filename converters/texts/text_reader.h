@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "converters/texts/text_size.h"
-#include "converters/texts/word_splitter.h"
 #include "format/vocabulary.h"
 #include "kinglet/status.h"
 #include "runtime/text/model_text.h"
@@ -45,16 +44,16 @@ struct TokenSequence {
 
 class TextReader {
  public:
-  // Lines are cut as `text` says; null: words stand between white space (WordSplitter), unknown
-  // ones become <unk>, and so do ends of lines in a vocabulary without a word for them. `source`
-  // names the text in messages. REQUIRES: `vocabulary` and `text` outlive this.
-  TextReader(const Vocabulary& vocabulary, const ModelText* text, std::string source);
+  // Lines are cut as `text` says. `source` names the text in messages. REQUIRES: `text` outlives
+  // this.
+  TextReader(const ModelText& text, std::string source);
 
   // Appends the tokens of the text's next bytes, and at each line's end its word: the first of
-  // <eos>, </s>, <sos/eos> and a newline that the vocabulary has. Where `text` cuts, or what comes
-  // was cut into pieces before, a line is read when it has ended; sizes are then those of the text
-  // without the cuts. Errors: KINGLET_UNKNOWN_WORD, naming word and line, without an unknown word;
-  // KINGLET_OUT_OF_MEMORY above 2^30 tokens; those of ModelText::Encode.
+  // <eos>, </s>, <sos/eos> and a newline that the vocabulary has, or nothing. A line is read when
+  // it has ended, or, between spaces, when it is long. Sizes of a text that was cut into pieces
+  // before are those of the text without the cuts. Errors: KINGLET_UNKNOWN_WORD, naming word
+  // and line, without an unknown word; KINGLET_OUT_OF_MEMORY above 2^30 tokens; those of
+  // ModelText::Encode.
   Status Add(std::string_view piece, TokenSequence& out);
   // To be called when the text has ended: a last line may have no newline.
   Status Finish(TokenSequence& out);
@@ -65,35 +64,25 @@ class TextReader {
   Status EndLine(TokenSequence& out);
   void NextLine();
 
-  // Whether the text began with a byte order mark, which is left out.
-  bool had_mark() const { return had_mark_; }
-
  private:
-  // `text`: what was typed.
-  Status AddToken(uint32_t id, bool unknown, std::string_view text, TokenSequence& out) const;
-  Status AddWord(std::string_view word, TokenSequence& out) const;
-  // Of a text without a cutter; an empty piece is the end.
-  Status AddPiece(std::string_view piece, TokenSequence& out);
-  // Whether words are taken as they come, not line by line.
-  bool IsStreamed() const { return text_ == nullptr && marks_ == PieceMarks::kNone; }
+  // `typed`: what stood there.
+  Status AddToken(uint32_t id, bool unknown, std::string_view typed, TokenSequence& out) const;
+  // A line, or a part of one that is long.
+  Status AddPart(std::string_view line, TokenSequence& out);
+  Status AddOpen(TokenSequence& out);
   Status InLine(const Status& status) const;
 
-  const Vocabulary& vocabulary_;
-  const ModelText* text_;
+  const ModelText& text_;
   const std::string source_;
   const std::optional<uint32_t> end_of_line_, unknown_;
-  const PieceMarks marks_;  // of a text that was cut before
-  WordSplitter splitter_;
-  std::string open_;      // the current line's bytes, where lines are cut
-  bool in_line_ = false;  // something follows the last "\n"
-  bool at_start_ = true;
-  bool had_mark_ = false;
+  const PieceMarks marks_;       // of a text that was cut before
+  std::string open_;         // the current line's bytes
+  bool was_parted_ = false;  // earlier ones were read already
   uint64_t line_ = 1;
 };
 
-// Reads a whole file. Errors: KINGLET_NOT_FOUND, KINGLET_IO_ERROR, and those of TextReader.
-Result<TokenSequence> ReadTextFile(const std::string& path, const Vocabulary& vocabulary,
-                                   const ModelText* text);
+// Reads a whole file. Errors: those of TextInput and TextReader.
+Result<TokenSequence> ReadTextFile(const std::string& path, const ModelText& text);
 
 }  // namespace kinglet
 

@@ -9,7 +9,9 @@
 #include "converters/sources/input_file.h"
 #include "converters/sources/npy.h"
 #include "converters/sources/quoted.h"
+#include "converters/sources/text_input.h"
 #include "converters/texts/word_splitter.h"
+#include "runtime/text/plain_text.h"
 
 namespace kinglet {
 namespace {
@@ -69,20 +71,20 @@ Result<std::vector<uint32_t>> ParseIds(std::string_view text, const std::string&
 }
 
 Result<std::vector<uint32_t>> ReadIds(const std::string& path) {
-  KINGLET_ASSIGN_OR_RETURN(const std::string bytes, ReadWholeFileOrPipe(path));
+  KINGLET_ASSIGN_OR_RETURN(const std::string bytes, ReadWholeText(path, InputForm::kBytes));
   try {
     return LooksLikeNpy(std::as_bytes(std::span<const char>(bytes)))
                ? IdsOfArray(path, bytes)
-               : ParseIds(bytes, SourceName(path));
+               : ParseIds(PlainLine(bytes), SourceName(path));
   } catch (const std::bad_alloc&) {
     return Status::Refusal(KINGLET_OUT_OF_MEMORY, path, "reading", "memory for the ids", "none");
   }
 }
 
 Result<std::vector<std::vector<uint32_t>>> ReadIdLines(const std::string& path) try {
-  KINGLET_ASSIGN_OR_RETURN(const std::string bytes, ReadWholeFileOrPipe(path));
+  KINGLET_ASSIGN_OR_RETURN(const std::string text, ReadWholeText(path));
   std::vector<std::vector<uint32_t>> lines;
-  for (const std::string_view line : LinesOf(bytes)) {
+  for (const std::string_view line : LinesOf(text)) {
     const std::string where = SourceName(path) + ", line " + std::to_string(lines.size() + 1);
     KINGLET_ASSIGN_OR_RETURN(std::vector<uint32_t> ids, ParseIds(line, where));
     lines.push_back(std::move(ids));
@@ -93,35 +95,20 @@ Result<std::vector<std::vector<uint32_t>>> ReadIdLines(const std::string& path) 
 }
 
 Status ForEachWord(const std::string& path, const std::function<Status(std::string_view)>& word) {
-  KINGLET_ASSIGN_OR_RETURN(const InputFile file, InputFile::Open(path));
+  KINGLET_ASSIGN_OR_RETURN(TextInput input, TextInput::Open(path));
   try {
     WordSplitter splitter(std::numeric_limits<size_t>::max());
     const WordSink sink = [&word](std::string_view found, uint64_t /*line*/) {
       return word(found);
     };
-    Status status;
-    KINGLET_RETURN_IF_ERROR(
-        file.ReadInPieces(0, file.size(), [&](std::span<const std::byte> piece) {
-          if (!status.ok()) return;
-          status = splitter.Add(
-              std::string_view(reinterpret_cast<const char*>(piece.data()), piece.size()), sink);
-        }));
-    KINGLET_RETURN_IF_ERROR(status);
-    return splitter.Finish(sink);
+    while (true) {
+      KINGLET_ASSIGN_OR_RETURN(const std::string_view piece, input.Next());
+      if (piece.empty()) return splitter.Finish(sink);
+      KINGLET_RETURN_IF_ERROR(splitter.Add(piece, sink));
+    }
   } catch (const std::bad_alloc&) {
     return Status::Refusal(KINGLET_OUT_OF_MEMORY, path, "reading", "memory for a word", "none");
   }
-}
-
-Status NoteByteOrderMarkOf(const std::string& path, std::vector<std::string>& notes) {
-  KINGLET_ASSIGN_OR_RETURN(const InputFile file, InputFile::Open(path));
-  char begin[3];  // the mark in UTF-8
-  if (file.size() < sizeof(begin)) return {};
-  KINGLET_RETURN_IF_ERROR(file.ReadAt(0, std::as_writable_bytes(std::span(begin))));
-  if (WithoutByteOrderMark({begin, sizeof(begin)}).empty()) {
-    notes.push_back(path + " begins with a byte order mark, which is left out");
-  }
-  return {};
 }
 
 }  // namespace kinglet

@@ -31,10 +31,6 @@ Result<std::vector<std::vector<uint32_t>>> ReadIdLines(const std::string& path);
 // KINGLET_NOT_FOUND, KINGLET_IO_ERROR, KINGLET_OUT_OF_MEMORY, and those of `word`.
 Status ForEachWord(const std::string& path, const std::function<Status(std::string_view)>& word);
 
-// Says in a note that a text begins with a byte order mark, which readers of words leave out.
-// Errors: those of opening the file.
-Status NoteByteOrderMarkOf(const std::string& path, std::vector<std::string>& notes);
-
 }  // namespace kinglet
 
 #endif  // KINGLET_CONVERTERS_TEXTS_TOKEN_FILE_H_

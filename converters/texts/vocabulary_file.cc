@@ -9,6 +9,7 @@
 
 #include "converters/sources/input_file.h"
 #include "converters/sources/npy.h"
+#include "converters/sources/text_input.h"
 #include "converters/texts/pickled_vocabulary.h"
 #include "converters/texts/vocabulary_json.h"
 #include "converters/texts/word_list.h"
@@ -34,10 +35,6 @@ Result<std::vector<std::string>> WordsOfArray(const std::string& path,
                            "entry " + std::to_string(empty - words->begin()), "a word", "none");
   }
   return std::move(*words);
-}
-
-bool LooksLikeUtf16(std::string_view text) {
-  return text.starts_with("\xff\xfe") || text.starts_with("\xfe\xff");
 }
 
 bool LooksLikeJson(const std::string& path, std::string_view text) {
@@ -105,10 +102,6 @@ Status CheckWords(const std::string& path, const std::vector<std::string>& words
 Result<std::vector<std::string>> WordsOfText(const std::string& path, std::string_view text,
                                              const VocabularyUse& use,
                                              std::vector<std::string>& notes) {
-  if (LooksLikeUtf16(text)) {
-    return Status::Refusal(KINGLET_INVALID_CHECKPOINT, path, "byte 0", "a text in UTF-8",
-                           "one in UTF-16 (save it as UTF-8)");
-  }
   const std::string_view content = WithoutByteOrderMark(text);
   if (content.size() != text.size()) {
     notes.push_back(path + ": begins with a byte order mark, which is taken off");
@@ -119,9 +112,9 @@ Result<std::vector<std::string>> WordsOfText(const std::string& path, std::strin
 
 Result<std::vector<std::string>> ReadWords(const std::string& path, const VocabularyUse& use,
                                            std::vector<std::string>& notes) {
-  KINGLET_ASSIGN_OR_RETURN(const InputFile file, InputFile::Open(path));
-  if (LooksPickled(file)) return ReadPickledVocabulary(path);
-  KINGLET_ASSIGN_OR_RETURN(const std::string text, ReadWholeFile(path));
+  const Result<InputFile> file = InputFile::Open(path);
+  if (file.ok() && LooksPickled(*file)) return ReadPickledVocabulary(path);
+  KINGLET_ASSIGN_OR_RETURN(const std::string text, ReadWholeText(path, InputForm::kBytes));
   const auto bytes = std::as_bytes(std::span<const char>(text));
   return LooksLikeNpy(bytes) ? WordsOfArray(path, bytes) : WordsOfText(path, text, use, notes);
 }

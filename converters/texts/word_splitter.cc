@@ -4,12 +4,13 @@
 #include <array>
 #include <utility>
 
+#include "runtime/text/plain_text.h"
+
 namespace kinglet {
 namespace {
 
 using std::string_view_literals::operator""sv;
 
-constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 // How the white space beyond ASCII begins in UTF-8, and what its first bytes are.
 constexpr std::array kSpaceBeginnings = {"\xC2"sv,     "\xE1"sv,     "\xE2"sv,     "\xE3"sv,
                                          "\xE1\x9A"sv, "\xE2\x80"sv, "\xE2\x81"sv, "\xE3\x80"sv};
@@ -33,9 +34,6 @@ Status WordSplitter::EndWord(std::string_view tail, const WordSink& sink) {
 }
 
 size_t WordSplitter::CutBytes(std::string_view piece) const {
-  if (at_start_ && piece.size() < kByteOrderMark.size() && kByteOrderMark.starts_with(piece)) {
-    return piece.size();
-  }
   for (size_t count = std::min<size_t>(kLongestSpace - 1, piece.size()); count > 0; --count) {
     const std::string_view end = piece.substr(piece.size() - count);
     if (kSpaceBeginnings.end() !=
@@ -56,11 +54,6 @@ Status WordSplitter::Add(std::string_view piece, const WordSink& sink) {
   cut_ = piece.substr(piece.size() - cut);
   piece.remove_suffix(cut);
   if (piece.empty()) return Status();
-  if (std::exchange(at_start_, false)) {
-    const std::string_view text = WithoutByteOrderMark(piece);
-    had_mark_ = text.size() != piece.size();
-    piece = text;
-  }
   return Split(piece, sink);
 }
 

@@ -27,7 +27,7 @@ using WordSink = std::function<Status(std::string_view word, uint64_t line)>;
 // Splits text that comes in pieces. Each line is split at white space (SpaceLength) and kEndOfLine
 // follows; a blank line gives kEndOfLine alone; a last line without newline counts, an empty one
 // after the last newline does not. Lines end with '\n' ('\r' is white space; Python, which reads a
-// lone '\r' as the end of a line, differs there). A byte order mark before the text is left out.
+// lone '\r' as the end of a line, differs there).
 class WordSplitter {
  public:
   static constexpr size_t kLongestWord = 65'535;  // bytes of a word in a vocabulary
@@ -39,8 +39,6 @@ class WordSplitter {
   Status Add(std::string_view piece, const WordSink& sink);
   // To be called when the text has ended.
   Status Finish(const WordSink& sink);
-  // Whether the text began with a byte order mark.
-  bool had_mark() const { return had_mark_; }
 
  private:
   // Bytes at the end of a piece that may be the beginning of a character that the splitter has to
@@ -52,10 +50,8 @@ class WordSplitter {
   Status EndWord(std::string_view tail, const WordSink& sink);
 
   size_t kept_;
-  std::string word_;  // what earlier pieces held of the current word
-  std::string cut_;   // CutBytes of the last piece
-  bool at_start_ = true;
-  bool had_mark_ = false;
+  std::string word_;        // what earlier pieces held of the current word
+  std::string cut_;         // CutBytes of the last piece
   bool open_line_ = false;  // something follows the last newline
   uint64_t line_ = 1;
 };

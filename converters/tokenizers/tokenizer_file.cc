@@ -10,6 +10,7 @@
 
 #include "converters/sources/input_file.h"
 #include "converters/sources/list_folder.h"
+#include "converters/sources/text_input.h"
 #include "converters/tokenizers/merge_file.h"
 #include "converters/tokenizers/sentence_piece_file.h"
 #include "converters/tokenizers/word_piece_file.h"
@@ -26,7 +27,8 @@ bool LooksLikeProtobuf(std::string_view bytes) {
 Result<MergeTables> ReadCodes(const TokenizerChoice& choice, std::string_view bytes) {
   KINGLET_ASSIGN_OR_RETURN(MergeTables tables, ReadMerges(bytes));
   if (choice.known_tokens.empty()) return tables;
-  KINGLET_ASSIGN_OR_RETURN(const std::string known, ReadWholeFile(choice.known_tokens));
+  KINGLET_ASSIGN_OR_RETURN(const std::string known,
+                           ReadWholeText(choice.known_tokens, InputForm::kBytes));
   Result<std::vector<std::string>> tokens = ReadKnownTokens(known, choice.threshold);
   if (!tokens.ok()) return InFile(choice.known_tokens, tokens.status());
   tables.known = std::move(tokens).value();
@@ -80,14 +82,14 @@ Result<TextTables> ReadTokenizer(const TokenizerChoice& choice) {
                                                           : WordRule::Rule::kCharacters};
     return tables;
   }
-  KINGLET_ASSIGN_OR_RETURN(const std::string bytes, ReadWholeFile(choice.name));
+  KINGLET_ASSIGN_OR_RETURN(const std::string bytes, ReadWholeText(choice.name, InputForm::kBytes));
   if (LooksLikeWordPieces(bytes)) {
     const std::string settings =
         (std::filesystem::path(choice.name).parent_path() / "tokenizer_config.json").string();
     std::error_code missing;
     std::string text;
     if (std::filesystem::exists(settings, missing)) {
-      KINGLET_ASSIGN_OR_RETURN(text, ReadWholeFile(settings));
+      KINGLET_ASSIGN_OR_RETURN(text, ReadWholeText(settings));
     }
     Result<WordPieceTables> pieces = ReadWordPieces(bytes, text);
     if (!pieces.ok()) return InFile(choice.name, pieces.status());

@@ -212,10 +212,13 @@ KINGLET_API kinglet_status kinglet_model_find_source_token(const kinglet_model* 
                                                            const char* text, uint64_t length,
                                                            uint32_t* id);
 
-// Cuts a text into tokens as the model file says: the id of each, and its bytes in the text, two
-// numbers of `ranges`, from the first to past the last; `ranges` may be NULL. `capacity` and
-// `*needed`, which may be NULL, count tokens; `ids` may be NULL, to ask for their number only.
-// Errors: KINGLET_BUFFER_TOO_SMALL, KINGLET_UNKNOWN_WORD, KINGLET_UNSUPPORTED (not in the file).
+// Cuts a text into tokens as the model file says, or, where it does not, at white space: the id of
+// each, and its bytes in the text, two numbers of `ranges`, from the first to past the last;
+// `ranges` may be NULL. Byte order marks where a line begins and carriage returns where one ends
+// are left out, as in the command. `capacity` and `*needed`, which may be NULL, count tokens; `ids`
+// may be NULL, to ask for their number only. Errors: KINGLET_BUFFER_TOO_SMALL,
+// KINGLET_UNKNOWN_WORD, KINGLET_UNSUPPORTED (a model of ids only; a masked model without a
+// tokenizer).
 KINGLET_API kinglet_status kinglet_model_tokenize(const kinglet_model* model, const char* text,
                                                   uint64_t length, uint32_t* ids, uint64_t* ranges,
                                                   uint64_t capacity, uint64_t* needed);

@@ -164,7 +164,11 @@ class Model:
     # --- text
 
     def tokenize(self, text: str) -> list[int]:
-        """The ids of a text, cut as the model file says; what is unknown is the unknown word."""
+        """The ids of a text, cut as the model file says or at white space.
+
+        What is unknown is the unknown word. Byte order marks where a line begins and carriage
+        returns where one ends are left out.
+        """
         return list(self._cut(text, False)[0])
 
     def tokenize_with_ranges(self, text: str) -> list[tuple[int, int, int]]:
@@ -214,15 +218,14 @@ class Model:
         return uint32s(text, "text").tolist()
 
     def _with_line_ends(self, text: str) -> list[int]:
-        """The ids of a text's lines, the end of a line behind each that has ended."""
+        """The ids of a text's lines, the end of a line behind each, as a file of it is read."""
         end = self.vocabulary.end
-        *lines, rest = text.split("\n")
         ids: list[int] = []
-        for line in lines:
+        for line in text.removesuffix("\n").split("\n") if text else []:
             ids += self.tokenize(line)
             if end is not None:
                 ids.append(end)
-        return ids + self.tokenize(rest)
+        return ids
 
     # --- running it
 
@@ -307,7 +310,7 @@ class Model:
         if isinstance(lines, (str, bytes)):
             raise TypeError("lines: expected a file or a list of lines, found one text; "
                             "text.split(chr(10)) cuts it")
-        cut = (line.rstrip("\r\n") if isinstance(line, str) else line for line in lines)
+        cut = (line.removesuffix("\n") if isinstance(line, str) else line for line in lines)
         return scoring.score_lines(self, cut, lanes, threads, bos, eos)
 
     def score_batch(

@@ -15,8 +15,9 @@ Result<const ModelText*> TextOfModel(const char* function, const kinglet_model* 
   const ModelText* text = model->model->text();
   if (text == nullptr) {
     return Status::Refusal(KINGLET_UNSUPPORTED, function, "model",
-                           "a model that says how text is cut (kinglet convert --tokenizer)",
-                           "one that does not");
+                           "a model with words, or a masked model that says how text is cut "
+                           "(kinglet convert --vocab, --tokenizer)",
+                           "one without");
   }
   return text;
 }

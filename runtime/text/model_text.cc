@@ -4,9 +4,13 @@
 #include <utility>
 
 #include "format/message_text.h"
+#include "runtime/text/plain_text.h"
 
 namespace kinglet {
 namespace {
+
+// How words stand in texts of a file that does not say it.
+constexpr WordRule kUnstated{WordRule::Rule::kSpaces};
 
 // Calls visit(word) for the words that may be marks.
 template <class Visit>
@@ -16,14 +20,22 @@ void ForEachBracketed(const Vocabulary& vocabulary, const Visit& visit) {
   }
 }
 
+bool HasText(const ModelFile& file) {
+  return file.vocabulary() != nullptr &&
+         (file.text_tables() != nullptr || !IsMaskedModel(file.description()));
+}
+
 }  // namespace
 
-Result<std::shared_ptr<ModelText>> ModelText::Make(const TextTables& tables,
+Result<std::shared_ptr<ModelText>> ModelText::Make(const TextTables* tables,
                                                    const Vocabulary& vocabulary) {
   std::shared_ptr<ModelText> text(new ModelText);
+  text->is_stated_ = tables != nullptr;
   Marks marks;
   ForEachBracketed(vocabulary, [&](std::string_view word) { marks.Add(word); });
-  KINGLET_ASSIGN_OR_RETURN(text->tokenizer_, Tokenizer::Create(tables, std::move(marks)));
+  KINGLET_ASSIGN_OR_RETURN(
+      text->tokenizer_,
+      Tokenizer::Create(tables != nullptr ? *tables : TextTables{false, kUnstated}, std::move(marks)));
   text->vocabulary_ = &vocabulary;
   const Tokenizer& tokenizer = *text->tokenizer_;
   if (tokenizer.size() > 0) text->piece_of_word_.resize(vocabulary.size());
@@ -40,23 +52,31 @@ Result<std::shared_ptr<ModelText>> ModelText::Make(const TextTables& tables,
 
 Result<std::shared_ptr<const ModelText>> ModelText::Create(const TextTables& tables,
                                                            const Vocabulary& vocabulary) {
+  return Of(&tables, vocabulary);
+}
+
+Result<std::shared_ptr<const ModelText>> ModelText::Of(const TextTables* tables,
+                                                       const Vocabulary& vocabulary) {
   KINGLET_ASSIGN_OR_RETURN(auto text, Make(tables, vocabulary));
   return std::shared_ptr<const ModelText>(std::move(text));
 }
 
 Result<std::shared_ptr<const ModelText>> ModelText::Of(const ModelFile& file,
                                                        std::shared_ptr<MemoryBudget> budget) {
-  if (file.text_tables() == nullptr) return std::shared_ptr<const ModelText>();
-  KINGLET_ASSIGN_OR_RETURN(auto text, Make(*file.text_tables(), *file.vocabulary()));
+  if (!HasText(file)) return std::shared_ptr<const ModelText>();
+  KINGLET_ASSIGN_OR_RETURN(auto text, Make(file.text_tables(), *file.vocabulary()));
   text->budget_ = std::move(budget);
   return std::shared_ptr<const ModelText>(std::move(text));
 }
 
 uint64_t ModelText::BytesOf(const ModelFile& file) {
-  if (file.text_tables() == nullptr) return 0;
+  if (!HasText(file)) return 0;
   uint64_t marks = 0;
   ForEachBracketed(*file.vocabulary(),
                    [&](std::string_view word) { marks += Marks::kEntryBytes + word.size(); });
+  if (file.text_tables() == nullptr) {
+    return Tokenizer::BytesOf({false, kUnstated}) + marks + sizeof(ModelText);
+  }
   // Each piece's word, and each word's piece.
   const TextTables& tables = *file.text_tables();
   return Tokenizer::BytesOf(tables) + marks + sizeof(ModelText) +
@@ -64,6 +84,27 @@ uint64_t ModelText::BytesOf(const ModelFile& file) {
 }
 
 Result<Cut> ModelText::Encode(std::string_view text) const {
+  const std::string_view line = PlainLine(text);
+  if (line.find('\n') == line.npos) {
+    KINGLET_ASSIGN_OR_RETURN(Cut cut, EncodePlain(line));
+    const auto before = static_cast<uint32_t>(line.data() - text.data());
+    for (Cut::Token& token : cut.tokens) {
+      token.begin += before;
+      token.end += before;
+    }
+    return cut;
+  }
+  const PlainText plain(text);
+  KINGLET_ASSIGN_OR_RETURN(Cut cut, EncodePlain(plain.text()));
+  for (Cut::Token& token : cut.tokens) {
+    const bool empty = token.begin == token.end;
+    token.begin = static_cast<uint32_t>(plain.Begin(token.begin));
+    token.end = empty ? token.begin : static_cast<uint32_t>(plain.End(token.end));
+  }
+  return cut;
+}
+
+Result<Cut> ModelText::EncodePlain(std::string_view text) const {
   KINGLET_ASSIGN_OR_RETURN(Cut cut, tokenizer_->Encode(text, budget_));
   for (Cut::Token& token : cut.tokens) {
     const std::optional<uint32_t> word =

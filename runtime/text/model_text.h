@@ -24,21 +24,33 @@ class ModelText {
   static Result<std::shared_ptr<const ModelText>> Create(const TextTables& tables,
                                                          const Vocabulary& vocabulary);
 
-  // The text of a model file; null where it does not say how text is cut. Texts are cut within
-  // `budget`. REQUIRES: `file` outlives this.
+  // The text of a model file. Where it does not say how text is cut, words stand between white
+  // space. Null for a file without words, and for a masked model that does not say it: its texts
+  // begin and end with words that a tokenizer puts there. Texts are cut within `budget`. REQUIRES:
+  // `file` outlives this.
   static Result<std::shared_ptr<const ModelText>> Of(const ModelFile& file,
                                                      std::shared_ptr<MemoryBudget> budget = nullptr);
   // At most what making it takes; most of it stays. 0 where there is none.
   static uint64_t BytesOf(const ModelFile& file);
+  // By the file's tables, which may be null, for any of its vocabularies.
+  static Result<std::shared_ptr<const ModelText>> Of(const TextTables* tables,
+                                                     const Vocabulary& vocabulary);
 
-  // Tokens whose ids are the vocabulary's. A piece that it has not becomes its unknown word: the
-  // SentencePiece model's unknown piece, or <unk>. Errors: those of Tokenizer::Encode, and
-  // KINGLET_UNKNOWN_WORD for such a piece where the vocabulary has no unknown word.
+  // Tokens of the text's lines, without what is no text of them (plain_text.h), whose ids are the
+  // vocabulary's and whose ranges are those of `text`. A piece that the vocabulary has not becomes
+  // its unknown word: the SentencePiece model's unknown piece, or <unk>. Errors: those of
+  // Tokenizer::Encode, and KINGLET_UNKNOWN_WORD for such a piece where the vocabulary has no
+  // unknown word.
   Result<Cut> Encode(std::string_view text) const;
+
+  // Whether the file says how text is cut.
+  bool is_stated() const { return is_stated_; }
 
   std::optional<uint32_t> unknown_id() const { return unknown_; }
   // Whether tokens are parts of words, not words.
   bool cuts_words() const { return tokenizer_->cuts_words(); }
+  // Whether a line may be cut at any space into lines that are cut alike.
+  bool is_between_spaces() const { return tokenizer_->is_between_spaces(); }
   const Vocabulary& vocabulary() const { return *vocabulary_; }
   const Tokenizer& tokenizer() const { return *tokenizer_; }
 
@@ -51,8 +63,11 @@ class ModelText {
 
  private:
   ModelText() = default;
-  static Result<std::shared_ptr<ModelText>> Make(const TextTables& tables,
+  static Result<std::shared_ptr<ModelText>> Make(const TextTables* tables,
                                                  const Vocabulary& vocabulary);
+  Result<Cut> EncodePlain(std::string_view text) const;
+
+  bool is_stated_ = true;
   std::shared_ptr<const Tokenizer> tokenizer_;
   const Vocabulary* vocabulary_ = nullptr;
   std::vector<std::optional<uint32_t>> word_of_piece_;  // empty: pieces have no ids

@@ -51,11 +51,8 @@ class Tokenizer {
     return sentence_pieces_ || word_merges_ || word_pieces_ ||
            rule_.rule == WordRule::Rule::kCharacters;
   }
-  // Whether tokens are what stands between white space.
-  bool cuts_at_spaces() const {
-    return !sentence_pieces_ && !word_merges_ && !word_pieces_ &&
-           rule_.rule == WordRule::Rule::kSpaces;
-  }
+  // Whether tokens are what stands between white space, and nothing else matters.
+  bool is_between_spaces() const { return !cuts_words() && rule_.rule == WordRule::Rule::kSpaces; }
   // Whether a piece is written without a space behind the one before, although a text that was cut
   // has one there: the 't of can't.
   bool WritesTogether(std::string_view piece) const;

@@ -135,7 +135,7 @@ TEST_P(ConvertSpeech, TextIsCutAsTheToolkitsCutIt) {
   const auto model = *Model::Open(Converted(GetParam()).options.output, {});
   ASSERT_NE(model->text(), nullptr);
   const auto sentences = *ReadIdLines(GetParam() + "/sentences.txt");
-  TextReader reader(*model->vocabulary(), model->text(), text);
+  TextReader reader(*model->text(), text);
   std::ifstream file(text);
   size_t index = 0;
   for (std::string line; std::getline(file, line); ++index) {

@@ -152,7 +152,8 @@ void ReadRunningText(const std::string& path, Input input) {
   const auto packed = Vocabulary::Pack(words);
   const auto vocabulary = Vocabulary::FromSegments(4, packed->words, packed->ranks);
   TokenSequence sequence;
-  TextReader reader(*vocabulary, nullptr, "text");
+  const auto cutting = ModelText::Of(nullptr, *vocabulary);
+  TextReader reader(**cutting, "text");
   ExpectOneLine(reader.Add(TextOf(input), sequence));
   ExpectOneLine(reader.Finish(sequence));
   for (const uint32_t id : sequence.ids) Expect(id < 4, "expected ids of the vocabulary");

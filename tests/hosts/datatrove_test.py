@@ -19,9 +19,10 @@ import tempfile
 
 from host_support import demo, needs, refused, versions
 
-needs("datatrove", "orjson", "regex")
+needs("datatrove", "orjson", "regex", "zstandard")
 
 import corpus_hashes
+import zstandard
 from datatrove.data import Document
 from datatrove.executor import LocalPipelineExecutor
 from datatrove.pipeline.readers import JsonlReader
@@ -135,7 +136,7 @@ def odd_documents(path, folder):
     assert metadata["huge"]["kinglet_tokens"] == 2000
     assert len(os.listdir(f"{out}/log/completions")) == 2
     text_less = Document(text=None, id="none")
-    step = plug.PerplexityFilter(path)
+    step = plug.PerplexityFilter(path, most_oov=1)
     assert step.filter_batch([text_less]) == [(False, "no_text")]
     assert "expected str" in text_less.metadata["kinglet_error"]
     broken = Document(text="the \ud800 film", id="broken")
@@ -153,6 +154,30 @@ def thresholds(path):
         True, (False, "perplexity"), (False, "unknown_words")], [
         d.metadata["kinglet_perplexity"] for d in (good, shuffled, foreign)]
     assert plug.PerplexityFilter(path, least=300).filter(good) == (False, "perplexity")
+    usual = plug.PerplexityFilter(path)
+    assert usual.filter(good) is True and usual.filter(foreign) == (False, "unknown_words")
+    assert usual.filter(Document(text="", id="4")) == (False, "few_tokens")
+
+
+def packed(folder):
+    """zstd, as the program of that name writes it, in one frame and in several; half of it."""
+    place = pathlib.Path(folder) / "zstd"
+    place.mkdir()
+    rows = [{"id": str(i), "text": f"the film was a success {i}"} for i in range(300)]
+    lines = [json.dumps(row).encode() + b"\n" for row in rows]
+    plain = b"\xef\xbb\xbf" + b"".join(lines)
+    frames = [zstandard.ZstdCompressor().compress(plain[at : at + 5000])
+              for at in range(0, len(plain), 5000)]
+    (place / "a.jsonl").write_bytes(plain)
+    (place / "b.jsonl.zst").write_bytes(zstandard.ZstdCompressor().compress(plain))
+    (place / "c.jsonl.zst").write_bytes(b"".join(frames))
+    (place / "cut.jsonl.zst").write_bytes(b"".join(frames)[:-9])
+    (place / "bad.jsonl.zst").write_bytes(frames[0] + b"other")
+    reader = plug.Utf8JsonlReader(str(place), add_file_path=False)
+    for name in ("a.jsonl", "b.jsonl.zst", "c.jsonl.zst"):
+        assert [doc.text for doc in reader.read_file(name)] == [row["text"] for row in rows], name
+    for name in ("cut.jsonl.zst", "bad.jsonl.zst"):
+        refused(kinglet.DamagedFile, lambda name=name: list(reader.read_file(name)), name, "again")
 
 
 def executors(path, folder):
@@ -201,6 +226,7 @@ def main():
         path = str(demo(folder))
         scores(path)
         thresholds(path)
+        packed(folder)
         digest = corpus_hashes.table(folder, DOCUMENTS, SHARDS)
         files(path, folder)
         odd = odd_documents(path, folder)

@@ -3,6 +3,7 @@
     figures_test.py        (PYTHONPATH, KINGLET_LIBRARY, KINGLET_COMMAND: what is tested)
 """
 
+import json
 import math
 import struct
 import sys
@@ -81,6 +82,32 @@ def lines(path):
         assert abs(model.score_log10("the film") * math.log(10) - model.score("the film")) < 1e-12
 
 
+def texts(path):
+    """Texts of other systems, and without a last line's end: what the command reads of a file."""
+    model = kinglet.Model(path)
+    words = [model.vocabulary[id] for id in range(3, 9)]
+    plain = " ".join(words[:3]) + " zzqx\n\n" + " ".join(words[3:]) + "\n"
+    marked = "\ufeff" + "\r\n\ufeff".join(plain.splitlines()) + "\r\n"
+    for text in (plain, plain[:-1], marked, marked[:-2]):
+        with tempfile.NamedTemporaryFile("w", suffix=".txt", newline="") as file:
+            file.write(text)
+            file.flush()
+            whole = kinglet.run_json("score", path, "--text", file.name)[-1]
+            lines = kinglet.run_json("score", path, "--text", file.name, "--lines")[:-1]
+            with open(file.name, newline="\n") as again:
+                scores = list(model.score_lines(again))
+        assert f"{model.perplexity(text):.9g}" == f"{whole['ppl']:.9g}", (path, text, whole)
+        assert model.perplexity(text) == model.perplexity(plain)
+        assert [f"{score.log_probability:.9g}" for score in scores] == [
+            f"{line['logprob']:.9g}" for line in lines], text
+        shown = [json.loads(line) for line in kinglet.run("tokenize", path, input=text).split("\n")
+                 if line]
+        assert [model.tokenize(line) for line in text.splitlines()] == [s["ids"] for s in shown]
+    data = marked.encode()
+    for id, begin, end in model.tokenize_with_ranges(marked):
+        assert model.vocabulary.get(data[begin:end].decode()) in (id, None), (id, begin, end)
+
+
 def main():
     with tempfile.TemporaryDirectory() as folder:
         for number, (name, options) in enumerate(CHECKPOINTS.items()):
@@ -95,9 +122,12 @@ def main():
             ids = [at * 7 % size for at in range(1, 40)]
             for backend in ("cpu", "ref64"):
                 compare(path, ids, backend)
+            if kinglet.Model(path).vocabulary.unknown is not None:
+                texts(path)
         path = demo(folder)
         compare(path, kinglet.Model(path).tokenize("the film was a success"), "cpu")
         lines(path)
+        texts(path)
         told = []
         counted = kinglet.count(path, rules="executed", ids=DEMO / "tokens.txt",
                                 progress=told.append)

@@ -126,7 +126,7 @@ def arguments(path):
     assert model.score_details(invalid).oov == 1
     assert model.score("") == model.score([]) < 0
     assert len(model.score_details("t").ids) == 2
-    assert math.isnan(model.perplexity("")) and math.isnan(model.perplexity("t"))
+    assert math.isnan(model.perplexity("")) and model.perplexity("t") > 1  # of its end
     assert list(model.score_lines([])) == []
     assert model.score("the \0 film") < 0
     vocabulary = model.vocabulary

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <iterator>
+#include <vector>
 
 namespace kinglet::arguments_test {
 namespace {
@@ -124,6 +126,32 @@ TEST(ArgumentsTest, ARefusalSaysWhatWasExpectedAndFoundAndTheNextStep) {
             "`program score --help`.");
   EXPECT_EQ(Refusal({"score"}),
             "usage: score: expected M.kgl (the model), found none. See `program score --help`.");
+}
+
+// CLI11 takes lists in brackets apart, "{}" for no value, "%%" for a separator, "++" for the end of
+// a subcommand, and the next word where a value is empty.
+TEST(ArgumentsTest, WordsAreWhatTheySay) {
+  ArgumentParser program("A program.", "program");
+  program.RequireSubcommand();
+  Arguments run = program.AddSubcommand("run", "Runs.");
+  std::vector<std::string> files, more;
+  std::string name;
+  std::optional<std::string> text;
+  run.Add("FILES", files, "files").Called("");
+  run.Add("--more", more, "more files").Called("FILES");
+  run.Add("-n,--name", name, "a name");
+  run.Add("--text", text, "a text");
+  const char* line[] = {"program", "run",          "[a,b]", "{}",      "%%",     "++",
+                        "[]",      "@f",           "run",   "[a",      "a]",     "",
+                        "-",       "--more=[c,d]", "e",     "--name=", "--text", "[x]"};
+  const auto parsed = program.Parse(static_cast<int>(std::size(line)), line);
+  // "-" cannot be a file here.
+  EXPECT_FALSE(parsed.ok());
+  using Words = std::vector<std::string>;
+  EXPECT_EQ(files, (Words{"[a,b]", "{}", "%%", "++", "[]", "@f", "run", "[a", "a]", "", "-"}));
+  EXPECT_EQ(more, (Words{"[c,d]", "e"}));
+  EXPECT_EQ(name, "");
+  EXPECT_EQ(text, "[x]");
 }
 
 // A number that is not one, and values at and beyond the limits of the type.

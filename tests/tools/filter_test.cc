@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <initializer_list>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,9 @@
 
 namespace kinglet::filter_test {
 namespace {
+
+// Nothing is dropped for its words.
+const std::string kAll = " --max-oov 1 --min-tokens 0";
 
 // Documents of 2 to 13 words, and one without words. Some words are none of the model's.
 std::vector<std::string> Documents(size_t count) {
@@ -64,7 +68,7 @@ TEST_F(FilterTest, KeepsWhatScoreSays) {
   // Between two documents: printed numbers are rounded.
   const double low = (sorted_[9] + sorted_[10]) / 2, high = (sorted_[39] + sorted_[40]) / 2;
   const std::string limits =
-      " --min-ppl " + std::to_string(low) + " --max-ppl " + std::to_string(high);
+      kAll + " --min-ppl " + std::to_string(low) + " --max-ppl " + std::to_string(high);
   const std::string expected = Passing(low, high);
   for (const char* form : {"", " --lanes 7", " --lanes 64 --threads 2", " --backend ref"}) {
     EXPECT_EQ(folder_.Run("filter m.kgl a.txt" + limits + form).out, expected) << form;
@@ -92,14 +96,16 @@ TEST_F(FilterTest, ADashIsStandardInputAndIsReadOnce) {
 TEST_F(FilterTest, PercentilesAreNearestRanks) {
   for (const auto& [percent, rank] : std::vector<std::pair<const char*, size_t>>{
            {"25", 15}, {"26", 16}, {"100", 60}, {"0", 1}, {"0.5", 1}}) {
-    const Outcome outcome = folder_.Run("filter m.kgl a.txt --percentile " + std::string(percent));
+    const Outcome outcome =
+        folder_.Run("filter m.kgl a.txt --percentile " + std::string(percent) + kAll);
     EXPECT_EQ(outcome.out, Passing(0, sorted_[rank - 1] * (1 + 1e-7))) << percent;
   }
   EXPECT_EQ(
-      folder_.Run("filter m.kgl --percentile 25 --reference a.txt", folder_.Read("b.txt")).out,
+      folder_.Run("filter m.kgl --percentile 25 --reference a.txt" + kAll, folder_.Read("b.txt"))
+          .out,
       folder_
           .Run("filter m.kgl --max-ppl " + std::to_string((sorted_[14] + sorted_[15]) / 2) +
-               " b.txt")
+               " b.txt" + kAll)
           .out);
 }
 
@@ -107,7 +113,7 @@ TEST_F(FilterTest, JsonLinesStayAsTheyAre) {
   const std::string first = R"({ "id":1.50, "body":"the w5\nw6 \u0077\u0037", "x":[{"body":3}]} )";
   const std::string second = R"({"body":""})";
   folder_.Write("d.jsonl", first + "\r\n" + second);
-  EXPECT_EQ(folder_.Run("filter m.kgl d.jsonl --field body --max-ppl 1e9").out,
+  EXPECT_EQ(folder_.Run("filter m.kgl d.jsonl --field body --max-ppl 1e9" + kAll).out,
             first + "\r\n" + second + "\n");
   const auto added = folder_.Run("filter m.kgl d.jsonl --field body --annotate").Json();
   ASSERT_EQ(added.size(), 2u);
@@ -131,31 +137,129 @@ TEST_F(FilterTest, BadLinesAreNamedOrCounted) {
     EXPECT_EQ(refused.exit_status, 1) << bad;
     EXPECT_EQ(refused.error.find("kinglet: d.jsonl: line 2: expected "), 0u) << refused.error;
     const Outcome skipped =
-        folder_.Run("filter m.kgl d.jsonl --field body --max-ppl 1e9 --skip-bad");
+        folder_.Run("filter m.kgl d.jsonl --field body --max-ppl 1e9 --skip-bad" + kAll);
     EXPECT_EQ(skipped.exit_status, 0) << bad;
     EXPECT_EQ(skipped.out, "{\"body\":\"the\"}\n{\"body\":\"w5\"}\n") << bad;
-    EXPECT_EQ(skipped.error, "kinglet: 1 bad lines were left out\n");
+    EXPECT_EQ(skipped.error,
+              "kinglet: 1 bad lines were left out\nkinglet: 2 of 2 documents were written\n");
   }
 }
 
 TEST_F(FilterTest, AFolderIsFilledFileByFile) {
-  const std::string run = "filter m.kgl a.txt b.txt --percentile 50 -o out";
+  const std::string run = "filter m.kgl a.txt b.txt --percentile 50 -o out" + kAll;
   EXPECT_EQ(folder_.Run(run).exit_status, 0);
   const std::string a = folder_.Read("out/a.txt"), b = folder_.Read("out/b.txt");
   EXPECT_FALSE(a.empty());
-  EXPECT_EQ(folder_.Run("filter m.kgl a.txt b.txt --percentile 50").out, a + b);
+  EXPECT_EQ(folder_.Run("filter m.kgl a.txt b.txt --percentile 50" + kAll).out, a + b);
   // What is done stays; what is not is done.
-  ASSERT_EQ(folder_.RunShell("rm out/b.txt; echo half > out/b.txt.part; echo mine > out/a.txt")
-                .exit_status,
+  ASSERT_EQ(folder_.RunShell("rm out/b.txt; echo half > out/kinglet-filter.b.txt.part").exit_status,
             0);
   const Outcome resumed = folder_.Run(run);
-  EXPECT_EQ(resumed.error, "kinglet: out/a.txt is done\n");
-  EXPECT_EQ(folder_.Read("out/a.txt"), "mine\n");
+  EXPECT_EQ(resumed.error.find("kinglet: out/a.txt is done\nkinglet: "), 0u) << resumed.error;
   EXPECT_EQ(folder_.Read("out/b.txt"), b);
   EXPECT_EQ(folder_.RunShell("ls out").out, "a.txt\nb.txt\nkinglet-filter.json\n");
   const Outcome other = folder_.Run("filter m.kgl a.txt --max-ppl 3 -o out");
   EXPECT_EQ(other.exit_status, 1);
   EXPECT_NE(other.error.find("the run that began this folder"), std::string::npos) << other.error;
+}
+
+// A result counts as done if this run made it of the file as it is now.
+TEST_F(FilterTest, OnlyItsOwnResultsOfTheSameFilesAreDone) {
+  const std::string run = "filter m.kgl a.txt b.txt --max-ppl 1e9 -o out";
+  ASSERT_EQ(folder_.Run(run).exit_status, 0);
+  // As many bytes as before.
+  std::string changed = folder_.Read("b.txt");
+  changed[changed.find('w')] = 'T';
+  folder_.Write("b.txt", changed);
+  const Outcome again = folder_.Run(run);
+  EXPECT_EQ(again.exit_status, 0) << again.error;
+  EXPECT_EQ(again.error.find("kinglet: out/a.txt is done\nkinglet: b.txt has changed since: it is "
+                             "filtered again\n"),
+            0u)
+      << again.error;
+  EXPECT_EQ(folder_.Read("out/b.txt"), folder_.Run("filter m.kgl b.txt --max-ppl 1e9").out);
+  // A line of the state that was not finished is not one.
+  folder_.RunShell("truncate -s -20 out/kinglet-filter.json; rm out/b.txt");
+  EXPECT_EQ(folder_.Run(run).exit_status, 0);
+  const Outcome done = folder_.Run(run);
+  EXPECT_EQ(done.error.find("kinglet: out/a.txt is done\nkinglet: out/b.txt is done\n"), 0u)
+      << done.error;
+
+  folder_.RunShell(
+      "mkdir -p in other; cp a.txt in/kinglet-filter.json; cp a.txt in/x.txt; gzip -k a.txt; "
+      "echo mine > other/a.txt; echo mine >> out/a.txt");
+  for (const auto& [arguments, part] : std::initializer_list<std::pair<const char*, const char*>>{
+           {"a.txt b.txt -o out", "out/a.txt: expected no file, or the result that a run"},
+           {"a.txt -o other", "other/a.txt: expected no file, or the result that a run"},
+           {"in/x.txt -o in", "in: expected a folder without the FILES, found in/x.txt in it"},
+           {"in/kinglet-filter.json -o new", "a name that does not begin with kinglet-filter."},
+           {"a.txt a.txt.gz -o new", "files of different names"}}) {
+    const Outcome refused = folder_.Run("filter m.kgl --max-ppl 1e9 " + std::string(arguments));
+    EXPECT_NE(refused.exit_status, 0) << arguments;
+    EXPECT_TRUE(refused.IsRefusal()) << refused.error;
+    EXPECT_NE(refused.error.find(part), std::string::npos) << refused.error;
+  }
+  EXPECT_EQ(folder_.Read("other/a.txt"), "mine\n");
+  EXPECT_EQ(folder_.RunShell("ls in").out, "kinglet-filter.json\nx.txt\n");
+}
+
+TEST_F(FilterTest, PackedDocumentsAreReadAndDamageKeepsNothing) {
+  const std::string all = " --max-ppl 1e9" + kAll;
+  const std::string expected = folder_.Read("a.txt");
+  folder_.RunShell("gzip -k a.txt; head -c 100 a.txt.gz > cut.gz");
+  EXPECT_EQ(folder_.Run("filter m.kgl a.txt.gz" + all).out, expected);
+  EXPECT_EQ(folder_.RunShell("kinglet filter m.kgl < a.txt.gz" + all).out, expected);
+  ASSERT_EQ(folder_.Run("filter m.kgl a.txt.gz -o out" + all).exit_status, 0);
+  EXPECT_EQ(folder_.Read("out/a.txt"), expected);
+  const Outcome cut = folder_.Run("filter m.kgl cut.gz -o out" + all);
+  EXPECT_EQ(cut.exit_status, 1);
+  EXPECT_NE(cut.error.find("cut.gz: byte 100: expected more gzip data"), std::string::npos)
+      << cut.error;
+  EXPECT_EQ(folder_.RunShell("ls out").out, "a.txt\nkinglet-filter.json\n");
+}
+
+// Its end alone is what a model expects best, and unknown words share one probability.
+TEST_F(FilterTest, DocumentsWithoutWordsDoNotPass) {
+  const std::string good = "the w5 w6 w7 w8";
+  const std::string text = "\n" + good + "\nw5\nxq zz vk jj\n" + good + " zz\n";
+  const Outcome kept = folder_.Run("filter m.kgl --max-ppl 1e9", text);
+  EXPECT_EQ(kept.out, good + "\n" + good + " zz\n");
+  EXPECT_EQ(kept.error,
+            "kinglet: 2 of 5 documents were written; left out: 2 for few tokens (--min-tokens 3), "
+            "1 for unknown words (--max-oov 0.2)\n");
+  EXPECT_EQ(folder_.Run("filter m.kgl --max-oov 0.1", text).out, good + "\n");
+  EXPECT_EQ(folder_.Run("filter m.kgl --min-tokens 2 --max-oov 1", text).out, text.substr(1));
+  EXPECT_EQ(folder_.Run("filter m.kgl --max-ppl 1e9" + kAll, text).out, text);
+  const Outcome two = folder_.Run("filter m.kgl --max-ppl 1.5", text);
+  EXPECT_NE(two.error.find("(--max-oov 0.2), 2 for their perplexity\n"), std::string::npos)
+      << two.error;
+  // Percentiles are those of the documents that stay.
+  folder_.Write("c.txt", text);
+  EXPECT_EQ(folder_.Run("filter m.kgl c.txt --percentile 100").out, kept.out);
+  // Without a bound nothing is left out.
+  EXPECT_EQ(folder_.Run("filter m.kgl --annotate", text).Json().size(), 5u);
+  EXPECT_EQ(folder_.Run("filter m.kgl --annotate --max-oov 0", text).Json().size(), 1u);
+}
+
+// A second look at a pipe finds nothing.
+TEST_F(FilterTest, APipeIsReadOnce) {
+  EXPECT_EQ(
+      folder_.RunShell("cat a.txt | kinglet filter m.kgl /dev/stdin --max-ppl 1e9" + kAll).out,
+      folder_.Read("a.txt"));
+  EXPECT_EQ(folder_
+                .RunShell("cat a.txt | kinglet filter m.kgl b.txt --percentile 50 --reference "
+                          "/dev/stdin")
+                .out,
+            folder_.Run("filter m.kgl b.txt --percentile 50 --reference a.txt").out);
+  for (const std::string twice : {"--percentile 50", "--max-ppl 9 -o folder"}) {
+    const Outcome refused =
+        folder_.RunShell("cat a.txt | kinglet filter m.kgl /dev/stdin " + twice);
+    EXPECT_EQ(refused.exit_status, 2);
+    EXPECT_TRUE(refused.IsRefusal()) << refused.error;
+    EXPECT_NE(refused.error.find("/dev/stdin: expected a file, as it is read twice, found a pipe"),
+              std::string::npos)
+        << refused.error;
+  }
 }
 
 TEST_F(FilterTest, KilledAndStartedAgainNothingIsLost) {
@@ -165,7 +269,7 @@ TEST_F(FilterTest, KilledAndStartedAgainNothingIsLost) {
     folder_.Write(name, Joined(Documents(20 + 31 * static_cast<size_t>(i))));
     files += " " + name;
   }
-  const std::string run = "filter m.kgl" + files + " --max-ppl 24 --backend ref";
+  const std::string run = "filter m.kgl" + files + " --max-ppl 24 --backend ref" + kAll;
   const std::string expected = folder_.Run(run).out;
   // A tenth of a second holds several files here; each run goes on where the last was killed.
   for (int kill = 0; kill < 10; ++kill) {
@@ -214,14 +318,14 @@ TEST_F(FilterTest, WrongUse) {
     EXPECT_TRUE(outcome.IsRefusal()) << arguments << "\n" << outcome.error;
     EXPECT_NE(outcome.error.find(part), std::string::npos) << outcome.error;
   };
-  refused("filter m.kgl a.txt", 2, "--percentile or --annotate, found none");
+  refused("filter m.kgl a.txt", 2, "--min-tokens or --annotate, found none");
   refused("filter m.kgl --percentile 5", 2, "which can be read only once");
   refused("filter m.kgl a.txt --percentile 101", 2, "from 0 to 100");
   refused("filter m.kgl a.txt --max-ppl x", 2, "a number");
   refused("filter m.kgl --annotate -o out", 2, "expected FILES");
   refused("filter m.kgl a.txt ./a.txt --annotate -o out", 2, "files of different names");
   refused("filter m.kgl missing.txt --annotate", 1, "missing.txt: open");
-  refused("filter m.kgl . --annotate", 1, ".: read");
+  refused("filter m.kgl . --annotate", 1, ".: open");
   refused("filter m.kgl a.txt --annotate -o a.txt", 1, "a.txt: expected a folder");
   folder_.WriteModel("ids.kgl", TinyMicronet({.vocabulary = false}));
   refused("filter ids.kgl a.txt --annotate", 1, "a model with a vocabulary");

@@ -298,8 +298,8 @@ TEST_F(ScoreTest, UnknownWordsWithoutUnkAreNamed) {
   const Outcome outcome = folder_.Run("score m.kgl --text text.txt --json");
   EXPECT_EQ(outcome.exit_status, 1);
   EXPECT_EQ(outcome.error,
-            "kinglet: text.txt: line 2: expected words of the model's vocabulary, which has no "
-            "<unk>, found \"dog\"\n");
+            "kinglet: text.txt: line 2: text: byte 4: expected a word of the vocabulary, which has "
+            "no <unk>, found \"dog\"\n");
 }
 
 TEST_F(ScoreTest, AModelWithoutWordsNeedsIds) {

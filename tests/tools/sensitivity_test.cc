@@ -80,6 +80,16 @@ TEST_F(SensitivityCommandTest, AnotherRunsFileIsRefused) {
   ExpectRefused(folder_.Run("sensitivity c --vocab c/vocab.txt --ids c/tokens.txt --bits 7 "
                             "--sparsities 0.3,0.6 -o s.json"),
                 "expected this run's");
+  // Another text of that name, with as many tokens.
+  folder_.RunShell("cp c/tokens.txt kept; sed 's/[1-9] [0-9]/1 2/' kept > c/tokens.txt");
+  ExpectRefused(folder_.Run(kRun + "s.json"), "s.json, line 1: expected this run's");
+  folder_.RunShell("cp kept c/tokens.txt; cp c/vocab.txt text.txt; cp c/vocab.txt other.txt");
+  // A text to calibrate with and a recipe, of which the loss in floats does not depend.
+  folder_.Write("recipe.json", R"({"passes": []})");
+  const std::string more = " --calibrate text.txt --recipe recipe.json";
+  ASSERT_EQ(folder_.Run(kRun + "more.json" + more).exit_status, 0);
+  folder_.Write("recipe.json", R"({ "passes": []})");
+  ExpectRefused(folder_.Run(kRun + "more.json" + more), "more.json, line 1: expected this run's");
   EXPECT_EQ(folder_.Read("s.json"), whole);
   folder_.Write("mine.txt", "not a line of it");
   ExpectRefused(folder_.Run(kRun + "mine.txt"), "expected this run's");

@@ -28,7 +28,11 @@ TEST(Tokenize, ModelsHaveIdsAndRanges) {
     folder.Write("m.kgl", {reinterpret_cast<const char*>(bytes->data()), bytes->size()});
   };
   write();
-  EXPECT_TRUE(folder.Run("tokenize m.kgl", "the\n").IsRefusal());
+  EXPECT_EQ(folder.Run("tokenize m.kgl", "the W3, qq").out,
+            "{\"ids\":[0,2,2],\"pieces\":[\"the\",\"W3,\",\"qq\"],"
+            "\"ranges\":[[0,3],[4,7],[8,10]]}\n");
+  folder.WriteModel("ids.kgl", TinyMicronet({.vocabulary = false}));
+  EXPECT_TRUE(folder.Run("tokenize ids.kgl", "the\n").IsRefusal());
   draft.tokenizer = TextTables{true, WordRule{WordRule::Rule::kWikiText}};
   write();
   EXPECT_EQ(folder.Run("tokenize m.kgl", "The W3, qq").out,

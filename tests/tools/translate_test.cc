@@ -142,7 +142,8 @@ TEST_F(TranslateTest, Refusals) {
   refused("translate m.kgl --ids long.txt --max-length 8", 1, "sentence 0: ");
   refused("translate m.kgl --ids wrong.txt --max-length 8", 1, "sentence 1: ");
   refused("translate m.kgl --ids ids.txt", 1, "the decoder's 9");  // of 100 by default
-  refused("translate m.kgl --text ids.txt", 1, "expected words of the model's vocabulary");
+  refused("translate m.kgl --text ids.txt", 1,
+          "expected a word of the vocabulary, which has no <unk>");
 }
 
 // Subcommands that read texts refuse a model that needs pairs.

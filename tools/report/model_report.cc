@@ -25,7 +25,7 @@ Status ReadInto(TextMeasure& measure, const ReportOptions& options, const Model&
     return status;
   };
   if (!options.text.empty()) {
-    return ForEachTextPiece(options.text, model.vocabulary(), model.text(), add);
+    return ForEachTextPiece(options.text, model.text(), add);
   }
   KINGLET_ASSIGN_OR_RETURN(const TokenSequence all,
                            ReadIdSequence(options.ids, model.vocabulary_size()));
@@ -140,7 +140,7 @@ Result<ModelReport> MeasureModel(const ReportOptions& options, const std::string
   const std::string source =
       options.source() == "-" ? std::string(kStandardInput) : options.source();
   KINGLET_RETURN_IF_ERROR(RequireScored(report.text.totals, source));
-  WarnOfUnknown(report.text.totals, source, model.text() != nullptr);
+  WarnOfUnknown(report.text.totals, source, model.file().text_tables() != nullptr);
   report.protocol = StreamProtocol(model, std::nullopt, 0, "reference");
 
   const std::vector<uint64_t> nonzeros = CountNonzeros(model.plan().weights);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "converters/output_path.h"
+#include "converters/sources/text_input.h"
 #include "format/write_file.h"
 #include "tools/bench/bench_input.h"
 #include "tools/commands.h"
@@ -22,6 +23,7 @@ Status Report(const ReportOptions& options, Console& console) {
   KINGLET_RETURN_IF_ERROR(CheckOutputPath("report", options.output,
                                           {&options.run.model, &options.second, &options.text,
                                            &options.ids, &options.sensitivity, &options.plan}));
+  if (!options.second.empty()) KINGLET_RETURN_IF_ERROR(RefusePipe("report", options.source()));
   KINGLET_ASSIGN_OR_RETURN(const Planning planning,
                            ReadPlanning(options.sensitivity, options.plan));
   std::vector<ModelReport> reports;

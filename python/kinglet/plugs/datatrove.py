@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
-from kinglet.errors import Error, InvalidArgument
+from kinglet.errors import DamagedFile, Error, InvalidArgument, Unsupported
 from kinglet.plugs._datatrove import BATCH, PACKAGE, VERSION, annotate
 from kinglet.plugs._documents import DocumentScorer
 from kinglet.plugs._host import host
@@ -31,39 +31,89 @@ _multiprocess: Any = host("multiprocess", "multiprocess", "0.70.18", "get_contex
 _connection: Any = host("multiprocess.connection", "multiprocess", "0.70.18", "wait")
 
 
+_MARK = b"\xef\xbb\xbf"  # of the byte order
+_PACKED = 1 << 12  # bytes at once, which zstd may unpack to a hundred million
+
+
+def _unpacked(file: Any, path: str) -> Iterator[bytes]:
+    """The pieces of a zstd file: of all its frames, to the end of the last."""
+    try:
+        import zstandard
+    except ImportError:
+        raise Unsupported(
+            f"kinglet: {path}: expected the package zstandard, which reads zstd, found none; "
+            "pip install zstandard") from None
+    frame: Any = None
+    while data := file.read(_PACKED):
+        while data:
+            frame = frame or zstandard.ZstdDecompressor().decompressobj()
+            try:
+                yield frame.decompress(data)
+            except zstandard.ZstdError as error:
+                raise DamagedFile(f"kinglet: {path}: expected whole zstd data, found: {error}; "
+                                  "copy or make the file again") from None
+            data = b""
+            if frame.eof:
+                data, frame = frame.unused_data, None
+    if frame is not None:
+        raise DamagedFile(f"kinglet: {path}: expected more zstd data, found the end; the file is "
+                          "not whole: copy or make it again")
+
+
+def _lines(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """The lines of a file that comes in pieces."""
+    kept: list[bytes] = []
+    for piece in pieces:
+        *ended, rest = piece.split(b"\n")
+        for line in ended:
+            yield b"".join([*kept, line])
+            kept = []
+        kept.append(rest)
+    if last := b"".join(kept):
+        yield last
+
+
 class Utf8JsonlReader(JsonlReader):
     """The host's reader of JSON Lines, which goes on behind bytes that are no UTF-8.
 
     The host's own leaves the rest of such a file out, with a warning. Here each bad byte becomes
     U+FFFD; a line that is no object with a text is left out and counted as `unreadable_lines`.
+    Files of zstd, which the host's own cannot iterate, are read to the end of their last frame.
     """
+
+    def _rows(self, filepath: str) -> Iterator[bytes]:
+        is_zstd = self.compression in ("zstd", "zst") or (
+            self.compression == "infer" and filepath.endswith((".zst", ".zstd")))
+        compression = None if is_zstd else self.compression
+        with self.data_folder.open(filepath, "rb", compression=compression) as file:
+            yield from _lines(_unpacked(file, filepath)) if is_zstd else file
 
     def read_file(self, filepath: str) -> Iterator[Any]:
         """The documents of a file."""
-        with self.data_folder.open(filepath, "rb", compression=self.compression) as file:
-            for number, line in enumerate(file):
-                with self.track_time():
-                    try:
-                        row = json.loads(line.decode("utf-8", "replace"))
-                    except ValueError:
-                        row = None
-                    document = None
-                    if isinstance(row, dict):
-                        document = self.get_document_from_dict(row, filepath, number)
-                    if not isinstance(row, dict) or (
-                            document and not isinstance(document.text, str)):
-                        self.stat_update("unreadable_lines")
-                        continue
-                if document:  # the host passes over those without text
-                    yield document
+        for number, line in enumerate(self._rows(filepath)):
+            with self.track_time():
+                try:
+                    row = json.loads(line.removeprefix(_MARK).decode("utf-8", "replace"))
+                except ValueError:
+                    row = None
+                document = None
+                if isinstance(row, dict):
+                    document = self.get_document_from_dict(row, filepath, number)
+                if not isinstance(row, dict) or (
+                        document and not isinstance(document.text, str)):
+                    self.stat_update("unreadable_lines")
+                    continue
+            if document:  # the host passes over those without text
+                yield document
 
 
 class PerplexityFilter(BaseFilter):
     """Keeps documents whose perplexity by token is from `least` to `most`.
 
     `most_oov` is the share of unknown words above which a document is dropped: a closed vocabulary
-    gives all of them one probability, so that text of another language has a low perplexity. Every
-    document, kept or dropped, has its score, the model's digest and the protocol in its metadata,
+    gives all of them one probability, so that text of another language has a low perplexity. A
+    document of fewer than `least_tokens` tokens, the end included, is dropped too. Every document,
+    kept or dropped, has its score, the model's digest and the protocol in its metadata,
     under names that begin with `prefix`. `most_tokens`: only so many of each document are scored.
     """
 
@@ -75,7 +125,8 @@ class PerplexityFilter(BaseFilter):
         path: str | os.PathLike[str],
         most: float = float("inf"),
         least: float = 0.0,
-        most_oov: float = 1.0,
+        most_oov: float = 0.2,
+        least_tokens: int = 3,
         lanes: int = 16,
         threads: int = 1,
         most_tokens: int | None = None,
@@ -88,7 +139,8 @@ class PerplexityFilter(BaseFilter):
             raise InvalidArgument(
                 f"kinglet: most: expected at least {least}, the least, found {most}")
         self.scorer = DocumentScorer(path, lanes, threads, most_tokens)
-        self.most, self.least, self.most_oov = most, least, most_oov
+        self.most, self.least = most, least
+        self.most_oov, self.least_tokens = most_oov, least_tokens
         self.prefix = prefix
 
     def filter(self, doc: Any) -> bool | tuple[bool, str]:
@@ -101,6 +153,8 @@ class PerplexityFilter(BaseFilter):
         for score in annotate(self, self.scorer, batch, self.prefix):
             if score is None:
                 answers.append((False, "no_text"))
+            elif score.tokens < self.least_tokens:
+                answers.append((False, "few_tokens"))
             elif score.oov_share > self.most_oov:
                 answers.append((False, "unknown_words"))
             elif not self.least <= score.perplexity <= self.most:

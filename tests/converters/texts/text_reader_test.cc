@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,6 +17,7 @@ struct Words {
   explicit Words(const std::vector<std::string>& list) : segments(*Vocabulary::Pack(list)) {
     vocabulary.emplace(*Vocabulary::FromSegments(static_cast<uint32_t>(list.size()), segments.words,
                                                  segments.ranks));
+    text = *ModelText::Of(nullptr, *vocabulary);
   }
   Words(const std::vector<std::string>& list, WordRule::Rule rule) : Words(list) {
     text = *ModelText::Create({false, WordRule{rule}}, *vocabulary);
@@ -27,7 +29,7 @@ struct Words {
 
 // Reads a text in pieces of `piece` bytes.
 Result<TokenSequence> Read(const Words& words, std::string_view text, size_t piece = 1) {
-  TextReader reader(*words.vocabulary, words.text.get(), "my.txt");
+  TextReader reader(*words.text, "my.txt");
   TokenSequence sequence;
   for (; !text.empty(); text.remove_prefix(std::min(piece, text.size()))) {
     KINGLET_RETURN_IF_ERROR(reader.Add(text.substr(0, piece), sequence));
@@ -64,15 +66,14 @@ TEST(TextReader, CutsLinesAsTheModelDoes) {
   EXPECT_EQ(read.ids, (Ids{0, 3, 4, 1, 2, 2, 4, 0, 3, 1}));
   EXPECT_EQ(read.typed.At(4), "Dr.");
   EXPECT_EQ(read.typed.At(5), "Cat");
-  EXPECT_EQ(read.size, (TextSize{6 + 2, 9 + 16 + 2, 9 + 16 + 2}));
+  EXPECT_EQ(read.size, (TextSize{6 + 2, 8 + 16 + 2, 8 + 16 + 2}));
 }
 
 TEST(TextReader, LinesTakenApart) {
   for (const Words& words : {Words(Four()), Words(Four(), WordRule::Rule::kSpaces)}) {
-    TextReader reader(*words.vocabulary, words.text.get(), "my.txt");
+    TextReader reader(*words.text, "my.txt");
     TokenSequence sequence;
     ASSERT_TRUE(reader.AddLine("\xEF\xBB\xBF the\tdog <eos>", sequence).ok());
-    EXPECT_TRUE(reader.had_mark());
     EXPECT_EQ(sequence.ids, (Ids{0, 2, 1}));
     ASSERT_TRUE(reader.EndLine(sequence).ok());
     ASSERT_TRUE(reader.AddLine("", sequence).ok());
@@ -81,6 +82,40 @@ TEST(TextReader, LinesTakenApart) {
     EXPECT_EQ(sequence.ids, (Ids{0, 2, 1, 1, 3}));
     EXPECT_EQ(sequence.typed.At(1), "dog");
     EXPECT_EQ(sequence.size, (TextSize{4 + 1, 14 + 3 + 1, 14 + 3 + 1}));
+  }
+}
+
+// Files that were written elsewhere, or put together of such: the tokens of the text itself.
+TEST(TextReader, MarksAndReturnsAreNoText) {
+  using Rule = WordRule::Rule;
+  const std::vector<std::string> letters = {"<eos>", "<unk>", "t", "h", "e"};
+  for (const size_t piece : {1, 2, 3, 100}) {
+    for (const Words& words : {Words(Four()), Words(Four(), Rule::kSpaces),
+                               Words(Four(), Rule::kWikiText), Words(letters, Rule::kCharacters)}) {
+      const TokenSequence plain = *Read(words, "the\ncat\n\nthe\n");
+      const TokenSequence read = *Read(words,
+                                       "\xEF\xBB\xBFthe\r\n\xEF\xBB\xBF"
+                                       "cat\r\n\r\nthe\r",
+                                       piece);
+      EXPECT_EQ(read.ids, plain.ids);
+      EXPECT_EQ(read.unknown, plain.unknown);
+      EXPECT_EQ(read.size, plain.size);
+    }
+  }
+}
+
+// Some corpora are one line.
+TEST(TextReader, ALongLineIsReadInParts) {
+  std::string text, word = "cat ";
+  while (text.size() < (size_t{5} << 19)) text += word;
+  const Words words(Four());
+  for (const size_t piece : {size_t{1} << 16, text.size()}) {
+    const TokenSequence read = *Read(words, text + "\nthe", piece);
+    ASSERT_EQ(read.ids.size(), text.size() / 4 + 3);
+    EXPECT_EQ(std::count(read.ids.begin(), read.ids.end(), 3U),
+              static_cast<ptrdiff_t>(text.size() / 4));
+    EXPECT_EQ(read.ids[text.size() / 4], 1U);
+    EXPECT_EQ(read.size, (TextSize{text.size() / 4 + 3, text.size() + 5, text.size() + 5}));
   }
 }
 
@@ -95,7 +130,7 @@ TEST(TextReader, TheEndOfALine) {
     EXPECT_EQ(Read(Words(list), "a\n")->ids, ids);
     EXPECT_EQ(Read(Words(list, WordRule::Rule::kSpaces), "a\n")->ids, ids);
   }
-  EXPECT_EQ(Read(Words({"<unk>", "a"}), "a <eos>\n")->ids, (Ids{1, 0, 0}));
+  EXPECT_EQ(Read(Words({"<unk>", "a"}), "a <eos>\n")->ids, (Ids{1, 0}));
   EXPECT_EQ(Read(Words({"<unk>", "a"}, WordRule::Rule::kSpaces), "a\n")->ids, (Ids{1}));
 }
 
@@ -103,8 +138,8 @@ TEST(TextReader, WithoutUnkTheWordAndItsLineAreNamed) {
   const Status status = Read(Words({"the", "<eos>"}), "the\nd\x1bog").status();
   EXPECT_EQ(status.code(), KINGLET_UNKNOWN_WORD);
   EXPECT_EQ(status.message(),
-            "my.txt: line 2: expected words of the model's vocabulary, which has no <unk>, found "
-            "\"d?og\"");
+            "my.txt: line 2: text: byte 0: expected a word of the vocabulary, which has no <unk>, "
+            "found \"d?og\"");
   const Status cut = Read(Words({"the", "<eos>"}, WordRule::Rule::kSpaces), "the\ndog").status();
   EXPECT_EQ(cut.code(), KINGLET_UNKNOWN_WORD);
   EXPECT_TRUE(cut.message().starts_with("my.txt: line 2: ")) << cut.message();
@@ -116,13 +151,12 @@ TEST(TextReader, Files) {
       "the cat"),
       blank("\n"), empty("");
   const Words words(Four());
-  EXPECT_EQ(ReadTextFile(two.path(), *words.vocabulary, nullptr)->ids, (Ids{0, 3, 1}));
-  EXPECT_EQ(ReadTextFile(two.path(), *words.vocabulary, nullptr)->size, (TextSize{3, 8, 8}));
-  EXPECT_EQ(ReadTextFile(blank.path(), *words.vocabulary, nullptr)->first_size, kEndOfLineSize);
-  EXPECT_EQ(ReadTextFile(empty.path(), *words.vocabulary, nullptr)->size, TextSize{});
-  EXPECT_TRUE(ReadTextFile(empty.path(), *words.vocabulary, nullptr)->ids.empty());
-  EXPECT_EQ(ReadTextFile(two.path() + ".none", *words.vocabulary, nullptr).status().code(),
-            KINGLET_NOT_FOUND);
+  EXPECT_EQ(ReadTextFile(two.path(), *words.text)->ids, (Ids{0, 3, 1}));
+  EXPECT_EQ(ReadTextFile(two.path(), *words.text)->size, (TextSize{3, 8, 8}));
+  EXPECT_EQ(ReadTextFile(blank.path(), *words.text)->first_size, kEndOfLineSize);
+  EXPECT_EQ(ReadTextFile(empty.path(), *words.text)->size, TextSize{});
+  EXPECT_TRUE(ReadTextFile(empty.path(), *words.text)->ids.empty());
+  EXPECT_EQ(ReadTextFile(two.path() + ".none", *words.text).status().code(), KINGLET_NOT_FOUND);
 }
 
 }  // namespace

@@ -41,6 +41,9 @@ TEST(ReadIds, ReadsDecimalNumbers) {
   EXPECT_EQ(Ids(""), std::vector<uint32_t>());
   EXPECT_EQ(Ids(" \n\t\r\n"), std::vector<uint32_t>());
   EXPECT_EQ(Ids("7"), (std::vector<uint32_t>{7}));
+  EXPECT_EQ(Ids("\xef\xbb\xbf"
+                "7 8"),
+            (std::vector<uint32_t>{7, 8}));
   EXPECT_EQ(Ids("2 12\n\n640\t3\r\n0 007 4294967295"),
             (std::vector<uint32_t>{2, 12, 640, 3, 0, 7, 4294967295U}));
 }
@@ -77,9 +80,7 @@ TEST(ReadIds, NamesTheByteThatIsNoId) {
             ": byte 0: expected a token id of 0 to 4294967295, found '4294967296'");
   EXPECT_EQ(IdsRefusal("0 99999999999999999999999"),
             ": byte 2: expected a token id of 0 to 4294967295, found '99999999999999999999999'");
-  for (const char* bad : {"-1", "+1", "1,2", "1.0", "0x10", "1e3",
-                          "\xef\xbb\xbf"
-                          "1"}) {
+  for (const char* bad : {"-1", "+1", "1,2", "1.0", "0x10", "1e3"}) {
     EXPECT_NE(IdsRefusal(bad), "accepted") << bad;
   }
   EXPECT_NE(IdsRefusal(std::string_view("1\0", 2)), "accepted");
@@ -137,16 +138,6 @@ TEST(ForEachWord, EndsWhenTheCallerFails) {
   });
   EXPECT_EQ(status.code(), KINGLET_UNKNOWN_WORD);
   EXPECT_EQ(calls, 2);
-}
-
-TEST(NoteByteOrderMarkOf, SaysThatThereIsOne) {
-  for (const auto& [text, count] : std::initializer_list<std::pair<const char*, size_t>>{
-           {"\xEF\xBB\xBFthe cat", 1}, {"\xEF\xBB\xBF", 1}, {"", 0}, {"\xEF\xBB", 0}, {"the", 0}}) {
-    const TemporaryFile file(text);
-    std::vector<std::string> notes;
-    ASSERT_TRUE(NoteByteOrderMarkOf(file.path(), notes).ok());
-    EXPECT_EQ(notes.size(), count) << text;
-  }
 }
 
 }  // namespace

@@ -41,10 +41,6 @@ TEST(Words, SplitsAsThePythonReadersDo) {
       {"\xE3\x80\x80\n", {{"<eos>", 1}}},
       {"a\xE2\x80", {{"a\xE2\x80", 1}, {"<eos>", 1}}},
       {"\xC2", {{"\xC2", 1}, {"<eos>", 1}}},
-      {"\xEF\xBB\xBF"
-       "a\xEF\xBB\xBF\n",
-       {{"a\xEF\xBB\xBF", 1}, {"<eos>", 1}}},
-      {"\xEF\xBB\xBF", {}},
       {"\xEF\xBB", {{"\xEF\xBB", 1}, {"<eos>", 1}}},
   };
   for (const auto& [text, expected] : cases) {

@@ -13,6 +13,9 @@ const char* TestTokenize(void) {
   EXPECT(ranges[0] == 0 && ranges[1] == 3 && ranges[4] == 7 && ranges[5] == 9);
   EXPECT_OK(kinglet_model_tokenize(model, "", 0, ids, NULL, 3, &count));
   EXPECT(count == 0);
+  EXPECT_OK(kinglet_model_tokenize(model, "\xEF\xBB\xBFthe w3\r", 10, ids, ranges, 3, &count));
+  EXPECT(count == 2 && ids[0] == 0 && ids[1] == 3);
+  EXPECT(ranges[0] == 3 && ranges[1] == 6 && ranges[2] == 7 && ranges[3] == 9);
 
   char text[16];
   EXPECT_OK(kinglet_model_detokenize(model, ids, 2, text, sizeof text, &count));
@@ -20,12 +23,20 @@ const char* TestTokenize(void) {
   EXPECT_OK(kinglet_model_detokenize(model, ids, 0, text, sizeof text, NULL));
   EXPECT(strcmp(text, "") == 0);
   kinglet_model_close(model);
+
+  // A model that does not say how its text is cut.
+  model = OpenTest(TEST_MODEL_PLAIN);
+  EXPECT_OK(kinglet_model_tokenize(model, "the w3 qq?", 9, ids, ranges, 3, &count));
+  EXPECT(count == 3 && ids[0] == 0 && ids[1] == 3 && ids[2] == 2 && ranges[5] == 9);
+  EXPECT_OK(kinglet_model_detokenize(model, ids, 2, text, sizeof text, &count));
+  EXPECT(strcmp(text, "the w3") == 0);
+  kinglet_model_close(model);
   return NULL;
 }
 
 const char* TestTokenizeErrors(void) {
   kinglet_model* model = OpenTest(TEST_MODEL_TEXT);
-  kinglet_model* plain = OpenTest(TEST_MODEL_PLAIN);
+  kinglet_model* plain = OpenTest(TEST_MODEL_IDS_ONLY);
   uint32_t ids[4] = {TEST_WORDS, 0, 0, 0};
   uint64_t count = 0;
   char text[4];

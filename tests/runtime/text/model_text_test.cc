@@ -55,5 +55,57 @@ TEST(ModelText, AWordThatTheVocabularyLacksIsUnknownOrRefused) {
   EXPECT_EQ(refused.status().code(), KINGLET_UNKNOWN_WORD);
 }
 
+// The tokens and where they stand, as "id:begin-end".
+std::string Tokens(const ModelText& text, std::string_view original) {
+  std::string tokens;
+  const auto cut = text.Encode(original);
+  if (!cut.ok()) return cut.status().message();
+  for (const Cut::Token& token : cut->tokens) {
+    tokens += (tokens.empty() ? "" : " ") + std::to_string(token.id) + ":" +
+              std::to_string(token.begin) + "-" + std::to_string(token.end);
+  }
+  return tokens;
+}
+
+// Ranges are those of the text as it was given.
+TEST(ModelText, MarksAndReturnsAreNoText) {
+  const Words words({"a", "b", "\n", "<unk>",
+                     "\xE2\x96\x81"
+                     "a"});
+  const TextTables characters{false, WordRule{WordRule::Rule::kCharacters}};
+  const auto text = *ModelText::Create(characters, words.vocabulary);
+  EXPECT_EQ(Tokens(*text, "ab"), "0:0-1 1:1-2");
+  EXPECT_EQ(Tokens(*text,
+                   "\xEF\xBB\xBF"
+                   "ab\r"),
+            "0:3-4 1:4-5");
+  EXPECT_EQ(Tokens(*text,
+                   "\xEF\xBB\xBF"
+                   "a\r\n\xEF\xBB\xBF"
+                   "b\r\n"),
+            "0:3-4 2:5-6 1:9-10 2:11-12");
+  EXPECT_EQ(Tokens(*text, "a\rb"), "0:0-1 3:1-2 1:2-3");
+  const auto pieces = *ModelText::Create(Pieces(), words.vocabulary);
+  EXPECT_EQ(Tokens(*pieces,
+                   "\xEF\xBB\xBF"
+                   "ab\r"),
+            "4:3-4 1:4-5");
+}
+
+TEST(ModelText, WithoutTablesWordsStandBetweenWhiteSpace) {
+  const Words words({"a", "b", "<unk>"});
+  const auto text = *ModelText::Of(nullptr, words.vocabulary);
+  EXPECT_FALSE(text->is_stated());
+  EXPECT_TRUE(text->is_between_spaces());
+  EXPECT_EQ(Tokens(*text,
+                   " a,\tb\xC2\xA0"
+                   "a"),
+            "2:1-3 1:4-5 0:7-8");
+  const TextTables characters{false, WordRule{WordRule::Rule::kCharacters}};
+  const auto stated = *ModelText::Of(&characters, words.vocabulary);
+  EXPECT_TRUE(stated->is_stated());
+  EXPECT_FALSE(stated->is_between_spaces());
+}
+
 }  // namespace
 }  // namespace kinglet::model_text_test

@@ -1,0 +1,53 @@
+// What text files carry that is no text: byte order marks (U+FEFF) where a line begins, and carriage
+// returns in front of a line's end. Everything that reads text leaves them out, so that a
+// file, a pipe and a text in memory give the same tokens.
+#ifndef KINGLET_RUNTIME_TEXT_PLAIN_TEXT_H_
+#define KINGLET_RUNTIME_TEXT_PLAIN_TEXT_H_
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace kinglet {
+
+inline constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+
+// A line without its "\n", or a text that ends without one: without the marks at its beginning and
+// the carriage returns at its end.
+std::string_view PlainLine(std::string_view line);
+
+// Takes both off a text that comes in pieces.
+class PlainPieces {
+ public:
+  // The text of the next bytes, which may be empty; valid until the next call.
+  std::string_view Add(std::string_view piece);
+  // What was kept back when the text has ended.
+  std::string_view Finish();
+
+ private:
+  std::string made_;
+  std::string kept_;  // the beginning of a mark, or carriage returns
+  bool line_begins_ = true;
+};
+
+// A text of any number of lines, and where its bytes come from.
+class PlainText {
+ public:
+  explicit PlainText(std::string_view original);
+  const std::string& text() const { return text_; }
+  // The offset in the original of the byte at `offset`; of the end, past the last byte that stayed.
+  size_t Begin(size_t offset) const;
+  // The offset in the original past the byte before `offset`.
+  size_t End(size_t offset) const { return offset == 0 ? Begin(0) : Begin(offset - 1) + 1; }
+
+ private:
+  std::string text_;
+  // From which offset of the text on how many bytes were left out before it; ascending.
+  std::vector<std::pair<size_t, size_t>> left_out_;
+};
+
+}  // namespace kinglet
+
+#endif  // KINGLET_RUNTIME_TEXT_PLAIN_TEXT_H_
