@@ -17,7 +17,7 @@ namespace kinglet {
 struct FixedOption {
   std::string_view name;
   // As OptionText writes them, separated by "|"; "*" at the end of a text stands for any rest. None
-  // is always one of them, as is an option that is absent.
+  // is one of them, as is an option that is absent, unless the table says never_none.
   std::string_view values;
   // The value names a network and does not describe it: a user who knows it may ignore the option.
   bool a_name = false;
@@ -30,6 +30,8 @@ struct OptionTable {
   std::span<const FixedOption> fixed;
   // Options that cannot change the network's output. "*" at one end stands for any text.
   std::string_view ignored;
+  // Options for which None is not the same as none: frameworks do something else, or fail.
+  std::string_view never_none = {};
 };
 
 // The names of a list.
