@@ -22,14 +22,16 @@ constexpr std::array<FixedOption, 3> kFixedOfQrnn = {
 constexpr std::array<PickledClass, 5> kAwdClasses = {{
     {"RNNModel",
      {"`RNNModel`",
-      "rnn_type ninp nhid nlayers tie_weights ntoken",
+      "",
       {},
-      "dropout dropoute dropouth dropouti wdrop"}},
+      "dropout dropoute dropouth dropouti wdrop",
+      "rnn_type ninp nhid nlayers ntoken tie_weights"}},
     {"LockedDropout", {"`LockedDropout`", "", {}, "dropout"}},
-    {"WeightDrop", {"`WeightDrop`", "weights", kFixedOfWeightDrop, "dropout"}},
-    {"QRNNLayer", {"`QRNNLayer`", "window input_size hidden_size", kFixedOfQrnn, "prevX use_cuda"}},
+    {"WeightDrop", {"`WeightDrop`", "", kFixedOfWeightDrop, "dropout", "weights"}},
+    {"QRNNLayer",
+     {"`QRNNLayer`", "", kFixedOfQrnn, "prevX use_cuda", "window input_size hidden_size"}},
     {"SplitCrossEntropyLoss",
-     {"`SplitCrossEntropyLoss`", "hidden_size splits nsplits", {}, "stats verbose"}},
+     {"`SplitCrossEntropyLoss`", "splits", {}, "stats verbose", "hidden_size nsplits"}},
 }};
 constexpr PickledPlace kAwdPlaces[] = {
     {"", "RNNModel"},

@@ -44,7 +44,9 @@ constexpr OptionTable kBertOptions = {
     "`config.json`",
     "hidden_size num_hidden_layers num_attention_heads intermediate_size max_position_embeddings "
     "type_vocab_size vocab_size hidden_act layer_norm_eps tie_word_embeddings",
-    kFixedOfBert, kHuggingFaceIgnored,
+    kFixedOfBert,
+    kHuggingFaceIgnored,
+    {},
     "layer_norm_eps tie_word_embeddings model_type position_embedding_type"};
 
 // What config.json says.

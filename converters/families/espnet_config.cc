@@ -18,7 +18,9 @@ constexpr std::array<FixedOption, 3> kFixedOfEspnet = {
     {{"model", "'lm'"}, {"use_adapter", "False"}, {"use_lora", "False"}}};
 // Options of the task around the network. How text is cut into tokens is the tokenizer's.
 constexpr OptionTable kEspnetTask = {
-    "`config.yaml`", "lm lm_conf token_list", kFixedOfEspnet,
+    "`config.yaml`",
+    "lm lm_conf token_list",
+    kFixedOfEspnet,
     "accum_grad adapter adapter_conf allow_* batch_* beta best_model_criterion bpemodel category_* "
     "chunk_* cleaner collect_stats config create_graph_in_tensorboard cudnn_* dataset_* ddp_* "
     "deepspeed_config detect_anomaly dist_* distributed drop_last_iter dry_run "
@@ -32,6 +34,7 @@ constexpr OptionTable kEspnetTask = {
     "token_type train_* unused_parameters upsampling_factor use_amp use_deepspeed use_matplotlib "
     "use_preprocessor use_tensorboard use_tf32 use_wandb val_scheduler_criterion valid_* version "
     "wandb_* write_collected_feats",
+    {},
     "lm token_list"};
 
 char LowerCase(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }

@@ -11,11 +11,9 @@
 namespace kinglet {
 namespace {
 
-constexpr OptionTable kEspnetRnnOptions = {"`lm_conf`",
-                                           "unit nhid nlayers tie_weights rnn_type",
-                                           {},
-                                           "dropout_rate ignore_id",
-                                           "unit nlayers tie_weights rnn_type"};
+constexpr OptionTable kEspnetRnnOptions = {"`lm_conf`", "unit nhid nlayers tie_weights rnn_type",
+                                           {},          "dropout_rate ignore_id",
+                                           {},          "unit nlayers tie_weights rnn_type"};
 
 Result<RecurrentCell> EspnetCell(const EspnetConfig& config) {
   struct Known {

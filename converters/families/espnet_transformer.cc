@@ -23,11 +23,9 @@ constexpr double kEspnetInputEpsilon = 1e-5;
 constexpr uint32_t kEspnetPadding = 0;
 
 constexpr OptionTable kEspnetTransformerOptions = {
-    "`lm_conf`",
-    "pos_enc embed_unit att_unit head unit layer",
-    {},
-    "dropout_rate positional_dropout_rate attention_dropout_rate",
-    "embed_unit att_unit head unit layer"};
+    "`lm_conf`", "pos_enc embed_unit att_unit head unit layer",
+    {},          "dropout_rate positional_dropout_rate attention_dropout_rate",
+    {},          "embed_unit att_unit head unit layer"};
 
 struct EspnetSizes {
   uint32_t words = 0, embedded = 0, width = 0, heads = 0, inner = 0, layers = 0;

@@ -8,6 +8,7 @@
 //     frequencies' exponents are divided by one less than half the width
 //   - the input may be a character CNN, whose table is computed from the dictionary's spellings
 //   - older files hold queries, keys and values in one tensor and number the norms
+//   - norms come first, with one at the end, or last without it
 #ifndef KINGLET_CONVERTERS_FAMILIES_FAIRSEQ_H_
 #define KINGLET_CONVERTERS_FAMILIES_FAIRSEQ_H_
 

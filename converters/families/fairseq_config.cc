@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -31,6 +32,12 @@ constexpr FixedOption kFixedOptions[] = {
     {"scale_heads", "False"},
     {"scale_resids", "False"},
     {"base_layers", "0"},
+    {"moe_freq", "0"},  // of the branch with experts
+    {"moe_expert_count", "0"},
+    {"is_moe", "False"},
+    {"alternate_decoder_ffn_embed_dim", "0"},
+    {"use_stable_embedding", "False"},
+    {"alibi", "False"},
     {"decoder_layers_to_keep", ""},
     {"decoder_xformers_att_config", ""},
     {"cross_self_attention", "False"},
@@ -57,47 +64,53 @@ constexpr OptionTable kOptionTable = {
     "share_decoder_input_output_embed character_embeddings character_filters "
     "character_embedding_dim char_embedder_highway_layers quant_noise_pq",
     kFixedOptions,
-    "adadelta_* adafactor_* adam* aim_* align_suffix alignfile all_gather_list_size amp* "
+    "adadelta_* adafactor_* adam* aim_* align_suffix alignfile all_gather_list_size amp_* amp "
     "anneal_eps average_sync azureml_logging base_shuffle base_sublayers baseline_model "
     "baseline_model_langs batch_size batch_size_valid beam beam_mt bert_score_lang "
     "best_checkpoint_metric beta1 bf16 block_lr block_momentum bmuf bpe* broadcast_buffers "
-    "bucket_cap_mb buffer_size checkpoint checkpoint_activations checkpoint_shard_count "
-    "checkpoint_suffix clip_norm clip_threshold combine_valid_subsets common common_eval "
-    "constraints context_window continue_once cpu cpu_offload criterion curriculum data "
-    "data_buffer_size dataset dataset_impl ddp_* debug_param_names decay_rate decay_steps "
-    "decoder_embed_path decoder_layerdrop decoding_format destdir device_id dict_only "
-    "disable_validation distributed_* diverse_beam_groups diverse_beam_strength diversity_rate "
-    "*_dropout dropout dynamic_groups ema_* ema empty_cache_freq end_learning_rate "
-    "eos_prob_threshold eos_token epoch2lr eval_lm export fast_stat_sync final_lr_scale "
-    "find_unused_parameters finetune_from_model fix_batches_to_gpus fixed_validation_seed "
-    "force_anneal fp16* fp32_reduce_scatter future_target gen_subset generation global_sync_iter "
-    "gpt2_* gradient_as_bucket_view grouped_shuffling groups heartbeat_timeout hold_steps "
-    "ignore_prefix_size ignore_unused_valid_subsets init_lr_scale input interactive "
-    "iter_decode_* joined_dictionary keep_* label_smoothing lamb_* lang_to_offline_shard_ratio "
-    "langs lazy_load lenpen lenpen_mt lm_path lm_weight load_checkpoint_on_all_dp_ranks "
-    "localsgd_* log_file log_format log_interval log_keys lr* match_source_len max_epoch "
-    "max_len_a max_len_a_mt max_len_b max_len_b_mt max_lr max_sentences max_sentences_valid "
-    "max_source_positions max_tokens max_tokens_valid max_update max_valid_steps "
-    "maximize_best_checkpoint_metric memory_efficient_* min_len min_loss_scale min_lr "
-    "min_params_to_wrap model model_overrides momentum moses_* multilang_sampling_alpha nbest "
-    "no_beamable_mm no_bias_correction no_cross_attention no_early_stop no_epoch_checkpoints "
+    "bucket_cap_mb buffer_size checkpoint_activations checkpoint_shard_count checkpoint_suffix "
+    "clip_norm clip_threshold combine_valid_subsets constraints context_window continue_once "
+    "cpu cpu_offload criterion curriculum data data_buffer_size dataset_impl ddp_* "
+    "debug_param_names decay_rate decay_steps decoder_embed_path decoder_layerdrop "
+    "decoding_format destdir device_id dict_only disable_validation distributed_* "
+    "diverse_beam_groups diverse_beam_strength diversity_rate *_dropout dropout dummy_a2a "
+    "ema_decay ema_fp32 ema_seed_model ema_start_update ema_update_freq empty_cache_freq "
+    "end_learning_rate eos_prob_threshold eos_token epoch2lr export fast_stat_sync "
+    "final_lr_scale find_unused_parameters finetune_from_model fix_batches_to_gpus "
+    "fixed_validation_seed force_anneal fp16* fp32_reduce_scatter future_target gen_subset "
+    "global_sync_iter gpt2_* gradient_as_bucket_view grouped_shuffling heartbeat_timeout "
+    "hold_steps ignore_prefix_size ignore_unused_valid_subsets init_lr_scale iter_decode_* "
+    "joined_dictionary keep_* label_smoothing lamb_* lang_to_offline_shard_ratio langs "
+    "lazy_load lenpen lenpen_mt lm_path lm_weight load_checkpoint_on_all_dp_ranks localsgd_* "
+    "log_file log_format log_interval log_keys log_nvidia_smi lr_* lr match_source_len "
+    "max_epoch max_len_a max_len_a_mt max_len_b max_len_b_mt max_lr max_sentences "
+    "max_sentences_valid max_source_positions max_tokens max_tokens_valid max_update "
+    "max_valid_steps maximize_best_checkpoint_metric memory_efficient_* min_len min_loss_scale "
+    "min_lr min_params_to_wrap model_overrides moe_batch_prioritized_routing "
+    "moe_eval_capacity_token_fraction moe_expert_ffn_dim moe_gate_loss_combine_method "
+    "moe_gate_loss_transform moe_gate_loss_wt moe_gating_use_fp32 moe_normalize_expert_grad "
+    "moe_normalize_gate_prob_before_dropping moe_second_expert_policy moe_top1_expert momentum "
+    "moses_* multilang_sampling_alpha nbest no_beamable_mm no_best_checkpoints "
+    "no_bias_correction no_cross_attention no_early_stop no_epoch_checkpoints "
     "no_last_checkpoints no_progress_bar no_repeat_ngram_size no_reshard_after_forward no_save* "
     "no_seed_provided not_fsdp_flatten_parameters nprocs_per_node num_shards num_workers "
-    "offload_activations on_cpu_convert_precision only_source optimization optimizer "
+    "num_workers_valid offload_activations on_cpu_convert_precision only_source optimizer "
     "optimizer_overrides output_format output_word_probs output_word_stats pad_to_fixed_bsz "
     "pad_to_fixed_length padding_factor path patience phase_ratio pipeline_* plasma_path "
-    "post_process power prefix_size print_alignment print_step profile quant_noise_pq_block_size "
-    "quiet raw_text relative_step remove_bpe replace_unk report_accuracy "
-    "required_batch_size_multiple required_seq_len_multiple reset_* restore_file results_path "
-    "retain_dropout_modules retain_iter_history sacrebleu* sample_break_mode sampling "
-    "sampling_temperature sampling_topk sampling_topp save_* scale_parameter score_reference "
-    "scoring seed sentence_avg sentencepiece_* shard_id shorten_data_split_list shorten_method "
-    "shrink_min simul_type skip_invalid_size_inputs_valid_test skip_remainder_batch slowmo_* "
-    "softmax_batch source_lang stop_min_lr stop_time_hours store_ema suppress_crashes t_mult "
-    "target_lang task tbmf_wrapper temperature tensorboard_* threshold_loss_scale tokenizer "
-    "total_num_update tpu train_subset unkpen unnormalized update2lr update_epoch_batch_itr "
-    "update_freq update_ordered_indices_seed use_bmuf use_nbm use_old_adam use_plasma_view "
-    "use_sharded_state user_dir valid_subset validate_* wandb_* warmup_* weight_decay wer_* "
+    "post_process power prefix_size print_alignment print_step profile "
+    "quant_noise_pq_block_size quiet raw_text record_a2a_perf_stats relative_step remove_bpe "
+    "replace_unk report_accuracy required_batch_size_multiple required_seq_len_multiple reset_* "
+    "restore_file results_path retain_dropout_modules retain_iter_history s3_upload_path "
+    "sacrebleu* sample_break_mode sampling sampling_temperature sampling_topk sampling_topp "
+    "save_* scale_parameter score_reference scoring seed sentence_avg sentencepiece_* shard_id "
+    "shorten_data_split_list shorten_method shrink_min simul_type "
+    "skip_invalid_size_inputs_valid_test skip_remainder_batch slowmo_* softmax_batch "
+    "source_lang stats_path stop_min_lr stop_time_hours store_ema suppress_crashes "
+    "symlink_best_and_last_checkpoints t_mult target_lang task tbmf_wrapper temperature "
+    "tensorboard_* threshold_loss_scale tokenizer total_num_update tpu train_subset unkpen "
+    "unnormalized update2lr update_epoch_batch_itr update_freq update_ordered_indices_seed "
+    "use_bmuf use_moe_pad_mask use_nbm use_old_adam use_plasma_view use_sharded_state user_dir "
+    "valid_subset validate_* wandb_* warmup_* weight_decay wer_* world_size "
     "write_checkpoints_asynchronously zero_sharding"};
 
 // The option, or null if it is absent or None, or `options` is null.
@@ -219,6 +232,17 @@ class FairseqConfigReader {
   Result<uint32_t> SizeOr(std::string_view name, uint64_t most, uint32_t otherwise) const {
     if (Find(name) == nullptr) return otherwise;
     return Size(name, most);
+  }
+
+  // A float in newer versions. The width is divided by its powers and rounded down.
+  Result<uint32_t> Factor(std::string_view name, uint32_t otherwise) const {
+    const PickleNode* node = Find(name);
+    const auto* number = node == nullptr ? nullptr : node->As<double>();
+    if (number == nullptr) return SizeOr(name, kMaxExtent, otherwise);
+    if (*number == std::floor(*number) && std::abs(*number) <= kMaxExtent) {
+      return InRange(name, static_cast<int64_t>(*number), kMaxExtent);
+    }
+    return Refuse(name, "a whole number", OptionText(*node));
   }
 
   Status CheckNetwork(IgnoredOptions* ignored) const {
@@ -419,7 +443,7 @@ class FairseqConfigReader {
       bands.cutoffs.push_back(static_cast<uint32_t>(word));
       before = word;
     }
-    KINGLET_ASSIGN_OR_RETURN(bands.factor, SizeOr(factor, kMaxExtent, bands.factor));
+    KINGLET_ASSIGN_OR_RETURN(bands.factor, Factor(factor, bands.factor));
     return bands;
   }
 

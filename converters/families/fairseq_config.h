@@ -52,8 +52,8 @@ struct FairseqConfig {
   bool norm_first = true;                     // decoder_normalize_before
   bool final_norm = true;                     // norm_first, and not no_decoder_final_norm
   Activation activation = Activation::kRelu;  // activation_fn
-  // quant_noise_pq: a matrix of its own stands behind a plain embedding. The noise itself is only in
-  // training.
+  // quant_noise_pq: a matrix of its own stands behind a plain embedding; noise is added in training
+  // only.
   bool noise_matrix = false;
   FairseqBands input;             // adaptive_input, adaptive_input_cutoff, adaptive_input_factor
   FairseqBands output;            // adaptive_softmax_cutoff, adaptive_softmax_factor
@@ -64,7 +64,8 @@ struct FairseqConfig {
   std::optional<FairseqCharacters> characters;
 };
 
-// All options of fairseq's language models from 0.6 to 0.12, and what is made of them.
+// All options of fairseq's language models from 0.6 to 0.12, and of its branch moe, and what is made
+// of them.
 std::span<const OptionTable> FairseqOptions();
 
 // `root` is what torch.save wrote. A hyper-parameter that is absent or None has the default of all

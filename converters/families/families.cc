@@ -14,6 +14,7 @@
 #include "converters/families/name_match.h"
 #include "converters/families/neurips_micronet.h"
 #include "converters/families/opennmt.h"
+#include "converters/families/opennmt_settings.h"
 #include "converters/families/pytorch_examples.h"
 #include "converters/families/speechbrain_rnn.h"
 #include "converters/families/speechbrain_transformer.h"
@@ -79,7 +80,7 @@ std::span<const Family> Families() {
        TransformerXlModules},
       {kTransfoXlFamily, LooksLikeTransfoXl, LoadTransfoXl, true, TransfoXlOptions},
       {kFairseqFamily, LooksLikeFairseq, LoadFairseq, false, FairseqOptions},
-      {kOpenNmtFamily, LooksLikeOpenNmt, LoadOpenNmt, true},
+      {kOpenNmtFamily, LooksLikeOpenNmt, LoadOpenNmt, true, OpenNmtOptions},
       {kIcefallRnnFamily, LooksLikeIcefallRnn, LoadIcefallRnn, false, IcefallRnnOptions},
       {kIcefallTransformerFamily, LooksLikeIcefallTransformer, LoadIcefallTransformer, true,
        IcefallTransformerOptions},

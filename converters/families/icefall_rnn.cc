@@ -19,6 +19,7 @@ constexpr OptionTable kIcefallRnnOptions = {
     "model sos_id eos_id vocab_size embedding_dim hidden_dim num_layers tie_weights",
     {},
     kIcefallIgnored,
+    {},
     "sos_id eos_id vocab_size embedding_dim hidden_dim num_layers tie_weights"};
 
 const PickleNode* StatedIn(const FamilyInput& input, std::string_view name) {

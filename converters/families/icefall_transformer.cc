@@ -24,6 +24,7 @@ constexpr OptionTable kIcefallTransformerOptions = {
     "tie_weights",
     {},
     kIcefallIgnored,
+    {},
     "sos_id eos_id vocab_size embedding_dim encoder_dim dim_feedforward nhead num_layers "
     "tie_weights"};
 

@@ -75,7 +75,10 @@ Status CheckOptions(const OptionTable& table, const std::string& what, const std
         std::find_if(table.fixed.begin(), table.fixed.end(),
                      [&](const FixedOption& each) { return each.name == option.name; });
     if (fixed == table.fixed.end()) {
-      if (Names(table.honoured, option.name) || Names(table.ignored, option.name)) continue;
+      if (Names(table.honoured, option.name) || Names(table.by_tensors, option.name) ||
+          Names(table.ignored, option.name)) {
+        continue;
+      }
       if (!Ignores(ignored, option.name)) unknown.push_back(&option);
       continue;
     }

@@ -30,6 +30,8 @@ struct OptionTable {
   std::span<const FixedOption> fixed;
   // Options that cannot change the network's output. "*" at one end stands for any text.
   std::string_view ignored;
+  // Options whose values the names and shapes of the tensors tell: sizes, what is shared.
+  std::string_view by_tensors = {};
   // Options for which None is not the same as none: frameworks do something else, or fail.
   std::string_view never_none = {};
 };

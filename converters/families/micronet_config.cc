@@ -31,12 +31,13 @@ constexpr OptionTable kMicronetConfig = {
     "dropout eval_batch eval_chunk hebbian hebbian_* keep_order local_rank logger loss_no_mean lr "
     "main name opt_level parallel patience quantizing res scheduler step step_* steps "
     "steps_per_epoch summary test time_save topk train_batch train_chunk valid world_size",
+    {},
     "pos_emb run_mode use_cache_search"};
 
 // What the search for cache parameters writes.
 constexpr std::array<FixedOption, 1> kFixedOfSearch = {{{"use_cache", "True"}}};
-constexpr OptionTable kMicronetSearch = {"`cache_step*.yaml`", "n_cache cache_theta cache_lambda",
-                                         kFixedOfSearch, "", "use_cache"};
+constexpr OptionTable kMicronetSearch = {
+    "`cache_step*.yaml`", "n_cache cache_theta cache_lambda", kFixedOfSearch, "", {}, "use_cache"};
 
 class MicronetConfigReader {
  public:

@@ -218,6 +218,7 @@ class OpenNmtLoader {
     stack.start = StreamStart::kMasked;
     stack.norm_order = NormOrder::kPre;
     stack.epsilon = kOpennmtEpsilon;
+    stack.activation = settings_.activation;
     stack.positions = PositionTable{positions_id_};
     const auto layer_name = [&](size_t i) { return prefix + layers + std::to_string(i) + "."; };
     do {
@@ -321,7 +322,8 @@ Result<LoadedModel> LoadOpenNmt(const FamilyInput& input) {
                            "a file of torch.save with OpenNMT's 'opt' and 'vocab'",
                            "tensors alone");
   }
-  KINGLET_ASSIGN_OR_RETURN(OpenNmtSettings settings, ReadOpenNmtSettings(*input.root));
+  KINGLET_ASSIGN_OR_RETURN(OpenNmtSettings settings,
+                           ReadOpenNmtSettings(*input.root, input.ignored));
   if (settings.recurrent) return LoadOpenNmtRecurrent(std::move(settings), input);
   return OpenNmtLoader(std::move(settings), input).Load();
 }

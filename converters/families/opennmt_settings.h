@@ -5,10 +5,13 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "converters/families/known_options.h"
 #include "converters/sources/pickle.h"
+#include "format/activation.h"
 #include "format/blocks.h"
 #include "kinglet/status.h"
 
@@ -24,15 +27,22 @@ struct OpenNmtRecurrent {
 };
 
 struct OpenNmtSettings {
-  uint32_t heads = 0;  // of a Transformer
+  uint32_t heads = 0;                         // of a Transformer
+  Activation activation = Activation::kRelu;  // of its inner layers
   std::optional<OpenNmtRecurrent> recurrent;
   std::vector<std::string> source_words, target_words;  // index = id
   uint32_t start_token = 0;                             // <s> of the target
 };
 
-// `root` is all that torch.save wrote. Errors: KINGLET_INVALID_CHECKPOINT naming the option or the
-// vocabulary.
-Result<OpenNmtSettings> ReadOpenNmtSettings(const PickleNode& root);
+// All options of OpenNMT-py 0.2 to 3.5, and what is made of them: in a Transformer, in a recurrent
+// model.
+std::span<const OptionTable> OpenNmtOptions();
+
+// `root` is all that torch.save wrote. `ignored` may be null. Errors: KINGLET_INVALID_CHECKPOINT
+// naming the option or the vocabulary; KINGLET_UNSUPPORTED for an option that makes another network
+// or that no table has.
+Result<OpenNmtSettings> ReadOpenNmtSettings(const PickleNode& root,
+                                            IgnoredOptions* ignored = nullptr);
 
 }  // namespace kinglet
 

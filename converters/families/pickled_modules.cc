@@ -27,12 +27,13 @@ constexpr std::array<FixedOption, 1> kFixedOfNorm = {{{"elementwise_affine", "Tr
 constexpr std::array<FixedOption, 2> kFixedOfRelu = {{{"threshold", "0"}, {"value", "0"}}};
 constexpr std::array<FixedOption, 3> kFixedOfRecurrent = {
     {{"bidirectional", "False"}, {"proj_size", "0"}, {"bias", "True"}}};
-constexpr std::string_view kReadOfRecurrent = "mode input_size hidden_size num_layers nonlinearity";
 // A stream has one text, so the order of a batch's axes changes nothing. A weight drop leaves
 // weights as attributes.
-constexpr std::string_view kIgnoredOfRecurrent =
+constexpr OptionTable kRecurrentAttributes = {
+    "`LSTM`, `GRU`, `RNN`", "mode nonlinearity", kFixedOfRecurrent,
     "batch_first dropout dropout_state flatten_parameters _flat_weights_names _all_weights "
-    "_flat_weights _flat_weight_refs _data_ptrs _param_buf_size weight_*";
+    "_flat_weights _flat_weight_refs _data_ptrs _param_buf_size weight_*",
+    "input_size hidden_size num_layers"};
 constexpr std::array kTorchClasses = {
     PickledClass{kBareModule, {"`Module`", "", {}, ""}},
     PickledClass{"ModuleList", {"`ModuleList`", "", {}, ""}},
@@ -40,14 +41,15 @@ constexpr std::array kTorchClasses = {
     // Entries that are None are attributes.
     PickledClass{"ParameterList",
                  {"`ParameterList`", "", {}, "_size 0* 1* 2* 3* 4* 5* 6* 7* 8* 9*"}},
-    PickledClass{"Embedding",
-                 {"`Embedding`", "num_embeddings embedding_dim", kFixedOfEmbedding,
-                  "padding_idx norm_type scale_grad_by_freq sparse"}},
-    PickledClass{"Linear", {"`Linear`", "in_features out_features", {}, "weight"}},
-    PickledClass{"LSTM", {"`LSTM`", kReadOfRecurrent, kFixedOfRecurrent, kIgnoredOfRecurrent}},
-    PickledClass{"GRU", {"`GRU`", kReadOfRecurrent, kFixedOfRecurrent, kIgnoredOfRecurrent}},
-    PickledClass{"RNN", {"`RNN`", kReadOfRecurrent, kFixedOfRecurrent, kIgnoredOfRecurrent}},
-    PickledClass{"LayerNorm", {"`LayerNorm`", "normalized_shape eps", kFixedOfNorm, ""}},
+    PickledClass{
+        "Embedding",
+        {"`Embedding`", "", kFixedOfEmbedding, "padding_idx norm_type scale_grad_by_freq sparse",
+         "num_embeddings embedding_dim"}},
+    PickledClass{"Linear", {"`Linear`", "", {}, "weight", "in_features out_features"}},
+    PickledClass{"LSTM", kRecurrentAttributes},
+    PickledClass{"GRU", kRecurrentAttributes},
+    PickledClass{"RNN", kRecurrentAttributes},
+    PickledClass{"LayerNorm", {"`LayerNorm`", "eps", kFixedOfNorm, "", "normalized_shape"}},
     PickledClass{"ReLU", {"`ReLU`", "", kFixedOfRelu, "inplace"}},
     PickledClass{"Dropout", {"`Dropout`", "", {}, "p inplace"}},
     PickledClass{"CrossEntropyLoss",
@@ -154,8 +156,7 @@ class ModuleChecker {
     return Status::Refusal(
         KINGLET_UNSUPPORTED, checkpoint_, where, expected,
         found +
-            " (torch.save(model.state_dict(), ..) keeps the tensors alone, if these are such a "
-            "network's all the same; a --recipe reads any)");
+            " (save the network's state_dict(), if its tensors are such a network's all the same)");
   }
 
   const PickledNetwork& known_;
@@ -170,15 +171,6 @@ std::span<const PickledClass> TorchClasses() { return kTorchClasses; }
 std::vector<OptionTable> ClassOptions(const PickledNetwork& known) {
   std::vector<OptionTable> tables;
   for (const PickledClass& each : known.classes) tables.push_back(each.attributes);
-  for (const PickledClass& each : TorchClasses()) {
-    const auto names = [&each](const PickledPlace& place) {
-      return Has(OptionNames(place.classes), each.name);
-    };
-    if (std::any_of(known.places.begin(), known.places.end(), names) ||
-        std::any_of(known.criterion.begin(), known.criterion.end(), names)) {
-      tables.push_back(each.attributes);
-    }
-  }
   return tables;
 }
 

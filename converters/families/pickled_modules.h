@@ -39,7 +39,7 @@ struct PickledNetwork {
 // The classes of torch.nn that any family may name in its places.
 std::span<const PickledClass> TorchClasses();
 
-// The tables of all classes that the places name, for the page.
+// The tables of the framework's own classes.
 std::vector<OptionTable> ClassOptions(const PickledNetwork& known);
 
 // Refuses a class, an attribute or a hook that `known` does not have; null: the family reads no

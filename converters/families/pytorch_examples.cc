@@ -23,11 +23,13 @@ constexpr OptionTable kExamplesConfig = {
     "rnn_type model emsize nhid nlayers tied",
     {},
     "accel batch_size bptt clip cuda data dropout dry_run epochs log_interval lr mps nhead "
-    "onnx_export save seed use_optimizer",
+    "onnx_export save seed",
+    {},
     "rnn_type model emsize nhid nlayers tied"};
 
 constexpr std::array<PickledClass, 1> kExamplesClasses = {
-    {{"RNNModel", {"`RNNModel`", "rnn_type ntoken ninp nhid nlayers", {}, "tie_weights dropout"}}}};
+    {{"RNNModel",
+      {"`RNNModel`", "rnn_type", {}, "dropout", "ntoken ninp nhid nlayers tie_weights"}}}};
 constexpr PickledPlace kExamplesPlaces[] = {{"", "RNNModel"},
                                             {"drop", "Dropout"},
                                             {"encoder", "Embedding"},

@@ -19,6 +19,7 @@ constexpr OptionTable kSpeechbrainRnnOptions = {
     "dnn_neurons",
     {},
     "dropout rnn_re_init return_hidden",
+    {},
     "output_neurons embedding_dim activation rnn_class rnn_layers rnn_neurons dnn_blocks "
     "dnn_neurons"};
 

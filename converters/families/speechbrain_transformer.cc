@@ -31,7 +31,9 @@ constexpr OptionTable kSpeechbrainTransformerOptions = {
     "arguments of `TransformerLM`",
     "vocab d_model d_embedding nhead num_encoder_layers d_ffn max_length activation "
     "normalize_before",
-    kFixedOfSpeechbrain, "dropout decoder_use_memory",
+    kFixedOfSpeechbrain,
+    "dropout decoder_use_memory",
+    {},
     "vocab d_model nhead num_encoder_layers d_ffn max_length activation normalize_before "
     "num_decoder_layers positional_encoding causal attention_type"};
 

@@ -129,6 +129,7 @@ constexpr std::array kFairseqNames = {
     "?decoder.embed_positions.*"sv,
     "?decoder.layer_norm.%"sv,
     "?decoder.project_in_dim.weight"sv,
+    "?decoder.quant_noise.weight"sv,
     "?decoder.project_out_dim.weight"sv,
     "?decoder.adaptive_softmax.*"sv,
     "?decoder.output_projection.weight"sv,

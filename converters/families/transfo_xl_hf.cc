@@ -29,7 +29,9 @@ constexpr OptionTable kTransfoXlOptions = {
     "same_length "
     "div_val cutoffs pre_lnorm layer_norm_epsilon tie_word_embeddings tie_weight tie_projs "
     "proj_share_all_but_first untie_r",
-    kFixedOfTransfoXl, kHuggingFaceIgnored,
+    kFixedOfTransfoXl,
+    kHuggingFaceIgnored,
+    {},
     "d_inner pre_lnorm layer_norm_epsilon tie_word_embeddings tie_weight tie_projs "
     "proj_share_all_but_first untie_r model_type attn_type ext_len sample_softmax"};
 

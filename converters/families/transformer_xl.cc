@@ -13,6 +13,7 @@
 #include "converters/families/transformer_xl_network.h"
 #include "converters/sources/checkpoint_path.h"
 #include "converters/sources/config_file.h"
+#include "converters/sources/refuse_checkpoint.h"
 #include "converters/sources/saved_module.h"
 #include "format/message_text.h"
 
@@ -25,37 +26,41 @@ constexpr std::array<FixedOption, 3> kFixedOfXl = {
 constexpr OptionTable kXlConfig = {
     "`config.yaml`, `--config`",
     "n_token d_model d_embed d_inner n_head d_head n_layer mem_len clamp_len same_length div_val "
-    "cutoffs adaptive pre_lnorm tied not_tied",
+    "cutoffs adaptive pre_lnorm",
     kFixedOfXl,
     "batch_chunk batch_size clip clip_nonemb cuda data dataset debug decay_rate dropatt dropout "
     "dynamic_loss_scale emb_* eta_min eval_* finetune_v2 finetune_v3 fp16 gpu0_bsz init init_range "
     "init_std log_interval lr lr_min max_eval_steps max_step mom multi_gpu n_all_param "
     "n_nonemb_param optim patience proj_init_std restart restart_dir scheduler seed "
-    "static_loss_scale tgt_len varlen warmup_step work_dir"};
+    "static_loss_scale tgt_len varlen warmup_step work_dir",
+    "tied not_tied"};
 
 constexpr std::array<PickledClass, 7> kXlClasses = {{
     {"MemTransformerLM",
      {"`MemTransformerLM`",
       "n_token d_model d_embed n_head d_head n_layer mem_len clamp_len same_length", kFixedOfXl,
-      "tgt_len max_klen tie_weight"}},
+      "tgt_len max_klen", "tie_weight"}},
     {"AdaptiveEmbedding",
      {"`AdaptiveEmbedding`",
-      "n_token d_embed d_proj div_val cutoffs cutoff_ends emb_scale",
+      "div_val emb_scale",
       {},
-      ""}},
+      "",
+      "n_token d_embed d_proj cutoffs cutoff_ends"}},
     {"RelPartialLearnableDecoderLayer", {"`RelPartialLearnableDecoderLayer`", "", {}, ""}},
     {"RelPartialLearnableMultiHeadAttn",
      {"`RelPartialLearnableMultiHeadAttn`",
-      "n_head d_model d_head scale pre_lnorm",
+      "n_head d_head scale pre_lnorm",
       {},
-      "dropout"}},
-    {"PositionwiseFF", {"`PositionwiseFF`", "d_model d_inner pre_lnorm", {}, "dropout"}},
-    {"PositionalEmbedding", {"`PositionalEmbedding`", "demb", {}, ""}},
+      "dropout",
+      "d_model"}},
+    {"PositionwiseFF", {"`PositionwiseFF`", "pre_lnorm", {}, "dropout", "d_model d_inner"}},
+    {"PositionalEmbedding", {"`PositionalEmbedding`", "", {}, "", "demb"}},
     {"ProjectedAdaptiveLogSoftmax",
      {"`ProjectedAdaptiveLogSoftmax`",
-      "n_token d_embed d_proj div_val cutoffs cutoff_ends shortlist_size n_clusters head_size",
+      "div_val cutoffs",
       {},
-      "keep_order"}},
+      "keep_order",
+      "n_token d_embed d_proj cutoff_ends shortlist_size n_clusters head_size"}},
 }};
 constexpr PickledPlace kXlPlaces[] = {
     {"", "MemTransformerLM"},
@@ -126,6 +131,7 @@ class Settings {
   bool Configured(const std::string& name) const {
     return config_ != nullptr && config_->Has(name);
   }
+  bool HasModule(const std::string& path) const { return Object(path) != nullptr; }
   // Refuses a number or truth value of a pickled object that is another one.
   Status Agrees(const std::string& module, const std::string& name, double expected) const {
     const NodeRef object = Object(module);
@@ -178,9 +184,14 @@ Status CheckCopies(const Settings& settings, const TransformerXlNetwork& network
   KINGLET_RETURN_IF_ERROR(settings.Agrees("word_emb", "div_val", divisor));
   KINGLET_RETURN_IF_ERROR(
       settings.Agrees("word_emb", "emb_scale", std::sqrt(static_cast<double>(network.width))));
-  for (int64_t i = 0; i < network.layers; ++i) {
+  // As many layers as there are: the number that the network states is not checked yet.
+  for (size_t i = 0; settings.HasModule("layers." + std::to_string(i)); ++i) {
     const std::string layer = "layers." + std::to_string(i), attention = layer + ".dec_attn";
     KINGLET_RETURN_IF_ERROR(settings.Agrees(attention, "scale", scale));
+    KINGLET_RETURN_IF_ERROR(
+        settings.Agrees(attention, "n_head", static_cast<double>(network.heads)));
+    KINGLET_RETURN_IF_ERROR(
+        settings.Agrees(attention, "d_head", static_cast<double>(network.head_size)));
     for (const std::string& part : {attention, layer + ".pos_ff"}) {
       KINGLET_RETURN_IF_ERROR(settings.Agrees(part, "pre_lnorm", network.pre_norm ? 1 : 0));
       KINGLET_RETURN_IF_ERROR(settings.Agrees(part + ".layer_norm", "eps", network.epsilon));
@@ -209,6 +220,13 @@ Result<TransformerXlNetwork> NetworkOfSettings(const Settings& settings) {
   // The pickled object's list also holds the number of words, at its end.
   if (!network.cutoffs.empty() && network.cutoffs.back() == network.words) {
     network.cutoffs.pop_back();
+  }
+  if (settings.Configured("adaptive") && !network.cutoffs.empty()) {
+    KINGLET_ASSIGN_OR_RETURN(const bool adaptive, settings.Boolean("", "adaptive"));
+    if (!adaptive) {
+      return RefuseCheckpoint("adaptive", "true, as there are cutoffs",
+                              "false (write cutoffs: [] for a full softmax)");
+    }
   }
   KINGLET_ASSIGN_OR_RETURN(network.pre_norm, settings.Boolean("layers.0.dec_attn", "pre_lnorm"));
   network.epsilon = settings.EpsilonOf("layers.0.dec_attn.layer_norm", network.epsilon);

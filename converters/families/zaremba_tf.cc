@@ -60,9 +60,12 @@ uint64_t LayerOf(std::string_view name) {
 // The framework's configurations and flags, which no checkpoint holds.
 constexpr std::array<FixedOption, 1> kFixedOfZaremba = {{{"rnn_mode", "'basic'|'block'"}}};
 constexpr OptionTable kZarembaConfig = {
-    "`config.yaml`, `--config`", "forget_bias hidden_size num_layers vocab_size", kFixedOfZaremba,
+    "`config.yaml`, `--config`",
+    "forget_bias hidden_size num_layers vocab_size",
+    kFixedOfZaremba,
     "batch_size data_path init_scale keep_prob learning_rate lr_decay max_epoch max_grad_norm "
     "max_max_epoch model num_gpus num_steps save_path use_fp16",
+    {},
     "forget_bias hidden_size num_layers vocab_size"};
 
 struct Layer {

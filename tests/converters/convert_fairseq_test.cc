@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -253,6 +255,38 @@ TEST(ConvertFairseqFiles, ACharacterCnnIsReplaced) {
   const auto scores = ScoreBlocks(options.output, "ref", ids, ids.size(), 0);
   EXPECT_EQ(scores, ScoreBlocks(options.output, "cpu", ids, ids.size(), 0));
   EXPECT_NE(scores, ScoreBlocks(Converted(source).options.output, "ref", ids, ids.size(), 0));
+}
+
+// An option that no table has is refused, unless the user says that it changes nothing.
+TEST(ConvertFairseqFiles, AnUnknownOption) {
+  const std::string original = KINGLET_TEST_DATA "/fairseq-variants/args-tied-legacy";
+  const TemporaryFolder folder;
+  std::ifstream file(original + "/model.pt", std::ios::binary);
+  std::string bytes{std::istreambuf_iterator<char>(file), {}};
+  const std::string known = "activation_fn", unknown = "activation_fx";
+  const size_t at = bytes.find(known);
+  ASSERT_NE(at, bytes.npos);
+  bytes.replace(at, known.size(), unknown);
+  ConvertOptions options = OptionsFor(original, folder.Path("model.kgl"));
+  options.checkpoint = folder.Write("model.pt", bytes);
+  const Status refused = Convert(options).status();
+  EXPECT_EQ(refused.code(), KINGLET_UNSUPPORTED);
+  EXPECT_TRUE(refused.message().starts_with(
+      "checkpoint: args.activation_fx: expected an option that kinglet knows, found "
+      "'activation_fx' = 'relu' (--ignore-option 'activation_fx' if the network's output does not "
+      "depend on it)"))
+      << refused.message();
+  options.ignored_options = {unknown};
+  const auto summary = Convert(options);
+  ASSERT_TRUE(summary.ok()) << summary.status().message();
+  EXPECT_EQ((*ModelFile::Open(options.output))->description().provenance.options,
+            "ignored option activation_fx");
+  options.ignored_options = {"dropout"};
+  options.checkpoint = original;
+  EXPECT_EQ(
+      Convert(options).status().message(),
+      "convert: ignore-option: expected options of the checkpoint that kinglet does not know, "
+      "found 'dropout' (leave it out)");
 }
 
 // Every truncated file is refused, without a crash and without output.

@@ -39,6 +39,8 @@ TEST_F(CheckOptionsTest, Everything) {
   options_ = {};
   options_.memory_length = 640;
   EXPECT_EQ(ShapingOptions(options_), "mem-len 640");
+  options_.ignored_options = {"a", "b"};
+  EXPECT_EQ(ShapingOptions(options_), "mem-len 640, ignored option a, ignored option b");
   EXPECT_EQ(ShapingOptions({}), "");
   ConvertOptions kept;
   kept.define_cache_rows = 64;

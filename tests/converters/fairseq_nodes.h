@@ -25,7 +25,8 @@ class FairseqNodes {
                                                                 {"tokens_per_sample", 24}}) {
       Set(name, value);
     }
-    for (const char* name : {"adaptive_input", "tie_adaptive_weights", "tie_adaptive_proj"}) {
+    for (const char* name : {"adaptive_input", "tie_adaptive_weights", "tie_adaptive_proj",
+                             "decoder_normalize_before"}) {
       Set(name, true);
     }
     Set("adaptive_input_cutoff", std::string("12,26"));

@@ -7,8 +7,8 @@
 namespace kinglet::espnet_config_test {
 namespace {
 
-constexpr OptionTable kOptions = {
-    "lm_conf", "unit rnn_type nhid nlayers", {}, "dropout_rate", "unit"};
+constexpr OptionTable kOptions = {"lm_conf", "unit rnn_type nhid nlayers", {}, "dropout_rate", {},
+                                  "unit"};
 
 class EspnetConfigTest : public testing::Test {
  protected:

@@ -2,7 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <map>
+#include <sstream>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "tests/converters/fairseq_nodes.h"
@@ -41,6 +46,7 @@ TEST(FairseqConfig, ArgsAndCfgSayTheSame) {
     EXPECT_EQ(config->inner, 20u);
     EXPECT_EQ(config->heads, 4u);
     EXPECT_EQ(config->positions, 24u);
+    EXPECT_TRUE(config->has_positions);
     EXPECT_FALSE(config->learned_positions);
     EXPECT_TRUE(config->scaled);
     EXPECT_TRUE(config->final_norm);
@@ -165,28 +171,170 @@ TEST(FairseqConfig, Sizes) {
   }
 }
 
+TEST(FairseqConfig, FactorsMayBeFloats) {
+  FairseqNodes nodes;
+  nodes.Set("adaptive_input_factor", 2.0);
+  nodes.Set("adaptive_softmax_factor", 2.0);
+  EXPECT_EQ(Read(nodes).input.factor, 2u);
+  EXPECT_EQ(Read(nodes).output.factor, 2u);
+  for (const double factor : {2.5, 0.0, -2.0, 1e300, std::nan("")}) {
+    nodes.Set("adaptive_input_factor", factor);
+    ExpectRefused(nodes, "adaptive_input_factor: expected ");
+  }
+}
+
 TEST(FairseqConfig, OtherNetworks) {
-  for (const char* name : {"layernorm_embedding", "no_token_positional_embeddings", "add_bos_token",
-                           "scale_attn", "scale_fc", "scale_heads", "scale_resids"}) {
+  for (const char* name : {"layernorm_embedding", "add_bos_token", "scale_attn", "scale_fc",
+                           "scale_heads", "scale_resids", "self_target", "cross_self_attention"}) {
     FairseqNodes nodes;
     nodes.Set(name, false);
     EXPECT_EQ(Read(nodes).layers, 2u);
     nodes.Set(name, true);
-    ExpectRefused(nodes, name, KINGLET_UNSUPPORTED);
-    nodes.Set(name, std::string("yes"));
-    ExpectRefused(nodes, name);
+    ExpectRefused(nodes, std::string(name) + ": expected False, found True", KINGLET_UNSUPPORTED);
   }
+  const auto refused = [](const char* name, FairseqNodes::Value value, const std::string& part) {
+    FairseqNodes nodes;
+    nodes.Set(name, std::move(value));
+    ExpectRefused(nodes, name + part, KINGLET_UNSUPPORTED);
+  };
+  refused("base_layers", int64_t{2}, ": expected 0, found 2");
+  refused("decoder_layers_to_keep", std::string("0,1"), ": expected None, found '0,1'");
+  refused("quant_noise_scalar", 0.5, ": expected 0, found 0.5");
+  refused("output_dictionary_size", int64_t{9}, ": expected -1, found 9");
+  refused("decoder_xformers_att_config", std::string("{}"), ": expected None, found '{}'");
+  refused("arch", std::string("lightconv_lm"),
+          ": expected 'transformer_lm*', found 'lightconv_lm'");
+  for (const char* name : {"gelu_accurate", "gelu_fast", "relu_squared", "swish"}) {
+    refused("activation_fn", std::string(name),
+            ": expected 'relu', 'gelu', 'tanh' or 'linear', found '" + std::string(name) + "' (");
+  }
+  refused("hyper_gate", true,
+          ": expected an option that kinglet knows, found 'hyper_gate' = True (");
+}
+
+TEST(FairseqConfig, WhereTheNormsAre) {
   FairseqNodes nodes;
-  nodes.Set("base_layers", int64_t{2});
-  ExpectRefused(nodes, "base_layers", KINGLET_UNSUPPORTED);
-  nodes.Remove("base_layers");
-  nodes.Set("decoder_layers_to_keep", std::string("0,1"));
-  ExpectRefused(nodes, "decoder_layers_to_keep", KINGLET_UNSUPPORTED);
-  nodes.Remove("decoder_layers_to_keep");
-  nodes.Set("activation_fn", std::string("gelu"));
-  ExpectRefused(nodes, "activation_fn: expected relu, found 'gelu'", KINGLET_UNSUPPORTED);
-  nodes.Remove("activation_fn");
-  EXPECT_EQ(Read(nodes).layers, 2u);
+  nodes.Set("decoder_normalize_before", false);
+  EXPECT_FALSE(Read(nodes).norm_first || Read(nodes).final_norm);
+  nodes.Set("decoder_normalize_before", true);
+  EXPECT_TRUE(Read(nodes).norm_first && Read(nodes).final_norm);
+  // Only old versions leave it out of args, and their norms come first.
+  nodes.Remove("decoder_normalize_before");
+  EXPECT_TRUE(Read(nodes).norm_first);
+  EXPECT_EQ(
+      ReadFairseqConfig(nodes.Config()).status().message(),
+      "checkpoint: cfg.model.decoder_normalize_before: expected True or False, found none, and "
+      "versions of fairseq have either by default");
+}
+
+TEST(FairseqConfig, ACfgKeepsTheNamesOfModelAndTaskApart) {
+  FairseqNodes nodes;
+  nodes.Set("_name", std::string("transformer_lm_gpt"));
+  EXPECT_TRUE(ReadFairseqConfig(nodes.Config()).ok());
+  IgnoredOptions ignored{{"arch", "mine"}};
+  nodes.Set("arch", std::string("my_preset"));
+  nodes.Set("mine", int64_t{3});
+  EXPECT_FALSE(ReadFairseqConfig(nodes.Args()).ok());
+  EXPECT_TRUE(ReadFairseqConfig(nodes.Args(), &ignored).ok());
+  EXPECT_EQ(ignored.met.size(), 2u);
+}
+
+// A quant noise adds a matrix where the embedding is plain.
+TEST(FairseqConfig, Noise) {
+  FairseqNodes nodes;
+  nodes.Set("quant_noise_pq", 0.1);
+  EXPECT_FALSE(Read(nodes).noise_matrix);
+  for (const char* name : {"adaptive_input", "tie_adaptive_weights", "tie_adaptive_proj"}) {
+    nodes.Set(name, false);
+  }
+  EXPECT_TRUE(Read(nodes).noise_matrix);
+  nodes.Set("quant_noise_pq", 0.0);
+  EXPECT_FALSE(Read(nodes).noise_matrix);
+  nodes.Set("quant_noise_pq", 0.1);
+  nodes.Set("decoder_input_dim", int64_t{8});
+  ExpectRefused(nodes, "quant_noise_pq: expected 0, as the embedding is not a plain table",
+                KINGLET_UNSUPPORTED);
+}
+
+// What every hyper-parameter says, as one text.
+std::string TextOf(const FairseqConfig& config) {
+  std::ostringstream text;
+  text << config.layers << ' ' << config.width << ' ' << config.input_width << ' '
+       << config.output_width << ' ' << config.inner << ' ' << config.heads << ' '
+       << config.positions << ' ' << config.has_positions << config.learned_positions
+       << config.scaled << config.norm_first << config.final_norm << config.noise_matrix
+       << config.tied_tables << config.tied_projections << static_cast<int>(config.activation);
+  for (const FairseqBands& bands : {config.input, config.output}) {
+    text << " |";
+    for (const uint32_t cutoff : bands.cutoffs) text << ' ' << cutoff;
+    text << " / " << bands.factor;
+  }
+  if (!config.characters) return text.str();
+  text << " | " << config.characters->vector_width << ' ' << config.characters->highway_layers;
+  for (const auto& [width, channels] : config.characters->filters) {
+    text << ' ' << width << 'x' << channels;
+  }
+  return text.str();
+}
+
+// Each option that is honoured makes another network when it has another value. That these are
+// fairseq's is tested with golden values (convert_fairseq_test.cc).
+TEST(FairseqConfig, EachHonouredOptionCounts) {
+  using Value = FairseqNodes::Value;
+  struct Flip {
+    Value value;
+    std::vector<std::pair<const char*, Value>> with;  // without which it plays no part
+  };
+  const std::vector<std::pair<const char*, Value>> untied = {{"tie_adaptive_weights", false}},
+                                                   plain = {{"tie_adaptive_weights", false},
+                                                            {"adaptive_input", false},
+                                                            {"adaptive_softmax_cutoff",
+                                                             PickleNone{}}},
+                                                   characters = {{"tie_adaptive_weights", false},
+                                                                 {"character_embeddings", true}};
+  const std::map<std::string_view, Flip> flips = {
+      {"decoder_layers", {int64_t{3}, {}}},
+      {"decoder_embed_dim", {int64_t{32}, untied}},
+      {"decoder_input_dim", {int64_t{8}, untied}},
+      {"decoder_output_dim", {int64_t{8}, untied}},
+      {"decoder_ffn_embed_dim", {int64_t{24}, {}}},
+      {"decoder_attention_heads", {int64_t{2}, {}}},
+      {"decoder_normalize_before", {false, {}}},
+      {"no_decoder_final_norm", {true, {}}},
+      {"decoder_final_norm", {false, {}}},
+      {"activation_fn", {std::string("gelu"), {}}},
+      {"max_target_positions", {int64_t{7}, {}}},
+      {"max_positions", {int64_t{7}, {}}},
+      {"tokens_per_sample", {int64_t{25}, {}}},
+      {"no_token_positional_embeddings", {true, {}}},
+      {"decoder_learned_pos", {true, {}}},
+      {"no_scale_embedding", {true, {}}},
+      {"adaptive_input", {false, untied}},
+      {"adaptive_input_cutoff", {std::string("12"), untied}},
+      {"adaptive_input_factor", {int64_t{4}, untied}},
+      {"adaptive_softmax_cutoff", {std::string("12"), untied}},
+      {"adaptive_softmax_factor", {int64_t{4}, untied}},
+      {"tie_adaptive_weights", {false, {}}},
+      {"tie_adaptive_proj", {false, {}}},
+      {"no_tie_adaptive_proj", {false, {}}},
+      {"share_decoder_input_output_embed", {true, plain}},
+      {"character_embeddings", {true, untied}},
+      {"character_filters", {std::string("[(1, 2)]"), characters}},
+      {"character_embedding_dim", {int64_t{5}, characters}},
+      {"char_embedder_highway_layers", {int64_t{1}, characters}},
+      {"quant_noise_pq", {0.1, plain}},
+  };
+  const auto names = OptionNames(FairseqOptions().front().honoured);
+  EXPECT_EQ(names.size(), flips.size());
+  for (const std::string_view name : names) {
+    const auto flip = flips.find(name);
+    ASSERT_NE(flip, flips.end()) << name;
+    FairseqNodes nodes;
+    for (const auto& [other, value] : flip->second.with) nodes.Set(other, value);
+    const std::string before = TextOf(Read(nodes));
+    nodes.Set(std::string(name), flip->second.value);
+    EXPECT_NE(TextOf(Read(nodes)), before) << name;
+  }
 }
 
 // A character CNN of the given filters, nothing tied.

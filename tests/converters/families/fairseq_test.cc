@@ -81,6 +81,36 @@ TEST(Fairseq, SaysHowTheNetworkRuns) {
   EXPECT_FALSE(decoder.layers[0].positions.has_value());
 }
 
+TEST(Fairseq, NormsLastAndNoPositions) {
+  FairseqConfig config = Config();
+  config.norm_first = config.has_positions = false;
+  config.activation = Activation::kGelu;
+  const auto model = Load(Network(), config);
+  ASSERT_TRUE(model.ok()) << model.status().message();
+  const TransformerDecoder& decoder = DecoderOf(*model);
+  EXPECT_EQ(decoder.norm_order, NormOrder::kPost);
+  EXPECT_EQ(decoder.activation, Activation::kGelu);
+  EXPECT_TRUE(std::holds_alternative<NoPositions>(decoder.positions));
+  RecurrentSource final_norm = Network();
+  final_norm.Add("decoder.layer_norm.weight", {kWidth});
+  final_norm.Add("decoder.layer_norm.bias", {kWidth});
+  ExpectRefused(Load(final_norm, config), "unused 'decoder.layer_norm.weight'");
+}
+
+TEST(Fairseq, TheMatrixOfQuantNoise) {
+  FairseqConfig config = Config();
+  config.noise_matrix = true;
+  RecurrentSource source = Network();
+  ExpectRefused(Load(source, config), "missing decoder.quant_noise.weight");
+  source.Add("decoder.quant_noise.weight", {kWidth, kWidth});
+  const auto model = Load(source, config);
+  ASSERT_TRUE(model.ok()) << model.status().message();
+  const auto& bin = FindBlock<AdaptiveEmbedding>(model->draft.description)->bins.front();
+  ASSERT_TRUE(bin.projection.has_value());
+  EXPECT_EQ(Values(*model, *bin.projection), source.Values("decoder.quant_noise.weight"));
+  ExpectRefused(Load(source), "unused 'decoder.quant_noise.weight'");
+}
+
 // The values that torch.exp gives in float32 for width 16.
 TEST(Fairseq, FrequenciesOfTheSinusoids) {
   const auto model = Load(Network());

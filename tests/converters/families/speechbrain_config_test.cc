@@ -8,7 +8,7 @@ namespace kinglet::speechbrain_config_test {
 namespace {
 
 constexpr OptionTable kOptions = {
-    "arguments", "n flag activation empty rnn_class", {}, "dropout", "rnn_class"};
+    "arguments", "n flag activation empty rnn_class", {}, "dropout", {}, "rnn_class"};
 
 class SpeechbrainConfigTest : public testing::Test {
  protected:

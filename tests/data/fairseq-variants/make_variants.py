@@ -39,7 +39,10 @@ def has_final_norm(given, version):
         norm = False
     if "decoder_final_norm" in given:
         norm = bool(given["decoder_final_norm"])
-    return norm and version > 2
+    return norm and version > 2 and given["decoder_normalize_before"]
+
+
+ACTIVATIONS = {"relu": torch.relu, "gelu": torch.nn.functional.gelu, "tanh": torch.tanh, "linear": lambda x: x}
 
 
 def spelling(word, characters):
@@ -139,11 +142,16 @@ class Network:
                 row = self.w(f"embed_tokens.embeddings.{band}.1.weight", self.width, columns) @ table[word - first]
             rows.append(row)
         scale = 1.0 if given["no_scale_embedding"] else math.sqrt(self.width)
+        x = torch.stack(rows) * scale
+        if given.get("quant_noise_pq") and not given["adaptive_input"]:
+            x = x @ self.w("quant_noise.weight", self.width, self.width).T
+        if given.get("no_token_positional_embeddings"):
+            return x
         if given["decoder_learned_pos"]:
             places = self.w("embed_positions.weight", self.most + PADDING + 1, self.width)[PADDING + 1:]
         else:
             places = positions_of(self.width, self.most).to(DOUBLE)
-        return torch.stack(rows) * scale + places[:len(ids)]
+        return x + places[:len(ids)]
 
     def attend(self, x, name):
         d, size = self.width, self.width // self.heads
@@ -157,13 +165,18 @@ class Network:
         return joined @ self.w(f"{name}.out_proj.weight", d, d).T + self.w(f"{name}.out_proj.bias", d)
 
     def layer(self, x, name):
-        d, inner = self.width, self.given["decoder_ffn_embed_dim"]
-        def normed(part):
+        d, inner, first = self.width, self.given["decoder_ffn_embed_dim"], self.given["decoder_normalize_before"]
+        def normed(x, part):
             return norm(x, self.w(f"{name}.{part}.weight", d), self.w(f"{name}.{part}.bias", d))
-        x = x + self.attend(normed("self_attn_layer_norm"), f"{name}.self_attn")
-        h = torch.relu(normed("final_layer_norm") @ self.w(f"{name}.fc1.weight", inner, d).T
-                       + self.w(f"{name}.fc1.bias", inner))
-        return x + h @ self.w(f"{name}.fc2.weight", d, inner).T + self.w(f"{name}.fc2.bias", d)
+        def feed(x):
+            h = ACTIVATIONS[self.given["activation_fn"]](x @ self.w(f"{name}.fc1.weight", inner, d).T
+                                                         + self.w(f"{name}.fc1.bias", inner))
+            return h @ self.w(f"{name}.fc2.weight", d, inner).T + self.w(f"{name}.fc2.bias", d)
+        if first:
+            x = x + self.attend(normed(x, "self_attn_layer_norm"), f"{name}.self_attn")
+            return x + feed(normed(x, "final_layer_norm"))
+        x = normed(x + self.attend(x, f"{name}.self_attn"), "self_attn_layer_norm")
+        return normed(x + feed(x), "final_layer_norm")
 
     def logits_of_words(self, x):
         """log p of every word after every row of x."""
@@ -335,3 +348,35 @@ write("cfg-characters-plain", 11, style="cfg", character_embeddings=True, charac
       character_embedding_dim=2, char_embedder_highway_layers=0, adaptive_input=False, adaptive_input_cutoff=None,
       adaptive_softmax_cutoff=None, tie_adaptive_weights=False, tie_adaptive_proj=False, no_scale_embedding=True,
       no_decoder_final_norm=False)
+
+# As fairseq's own example trains a language model since 0.12: norms last, none at the end. The second says it with
+# every option at once that the others leave alone; the third has the options of a whole training run.
+PLAIN = dict(adaptive_input=False, adaptive_input_cutoff=None, adaptive_softmax_cutoff=None, tie_adaptive_weights=False,
+             tie_adaptive_proj=False, decoder_embed_dim=8, decoder_input_dim=8, decoder_output_dim=8,
+             decoder_ffn_embed_dim=12, no_decoder_final_norm=False)
+write("cfg-norms-last", 12, style="cfg", decoder_normalize_before=False, share_decoder_input_output_embed=True, **PLAIN)
+write("args-norms-last-gelu-no-positions", 13, decoder_normalize_before=False, activation_fn="gelu",
+      no_token_positional_embeddings=True, quant_noise_pq=0.1, tokens_per_sample=64, decoder_layers=1, **PLAIN)
+TRAINING = dict(
+    no_progress_bar=False, log_interval=100, log_format=None, tensorboard_logdir="", cpu=False, fp16=True,
+    memory_efficient_fp16=False, fp16_init_scale=128, fp16_scale_window=None, fp16_scale_tolerance=0.0,
+    min_loss_scale=0.0001, threshold_loss_scale=None, user_dir=None, criterion="cross_entropy", tokenizer=None, bpe=None,
+    optimizer="adam", lr_scheduler="inverse_sqrt", task="language_modeling", num_workers=1, max_tokens=2048,
+    max_sentences=None, required_batch_size_multiple=8, dataset_impl=None, train_subset="train", valid_subset="valid",
+    validate_interval=1, disable_validation=False, max_tokens_valid=2048, max_sentences_valid=None, curriculum=0,
+    distributed_world_size=1, distributed_rank=0, distributed_backend="nccl", distributed_init_method=None,
+    distributed_port=-1, device_id=0, distributed_no_spawn=False, ddp_backend="c10d", bucket_cap_mb=25,
+    fix_batches_to_gpus=False, find_unused_parameters=False, fast_stat_sync=False, arch="transformer_lm",
+    max_epoch=0, max_update=50000, clip_norm=0.0, sentence_avg=False, update_freq=[16], lr=[0.0005], min_lr=-1,
+    use_bmuf=False, save_dir="checkpoints", restore_file="checkpoint_last.pt", reset_dataloader=False,
+    reset_lr_scheduler=False, reset_meters=False, reset_optimizer=False, optimizer_overrides="{}", save_interval=1,
+    save_interval_updates=0, keep_interval_updates=-1, keep_last_epochs=-1, no_save=False, no_epoch_checkpoints=False,
+    no_last_checkpoints=False, no_save_optimizer_state=False, best_checkpoint_metric="loss",
+    maximize_best_checkpoint_metric=False, adam_betas="(0.9, 0.98)", adam_eps=1e-08, weight_decay=0.01,
+    warmup_updates=4000, warmup_init_lr=1e-07, data="data-bin", sample_break_mode="none", output_dictionary_size=-1,
+    self_target=False, future_target=False, past_target=False, add_bos_token=False, max_source_positions=None,
+    lazy_load=False, raw_text=False, attention_dropout=0.0, adaptive_softmax_dropout=0, decoder_layerdrop=0,
+    decoder_layers_to_keep=None, layernorm_embedding=False, character_embeddings=False, character_embedding_dim=4,
+    char_embedder_highway_layers=2, character_filters="[(1, 64), (2, 128)]", no_token_positional_embeddings=False)
+write("args-tanh-whole-run", 14, activation_fn="tanh", decoder_layers=1, **TRAINING, **PLAIN)
+write("cfg-linear", 15, style="cfg", activation_fn="linear", decoder_layers=1, **PLAIN)

@@ -10,6 +10,7 @@ computed at once under a causal mask, where kinglet streams token by token.
   plain/               legacy stream, separate tables, vocabularies as torchtext fields
   define/              both embeddings DeFINE inputs (Mehta et al. 2020), with the names of
                        pranavajitnair/DeFINE-AWD-LSTM where OpenNMT has its table
+  gelu/                the options of a whole run of OpenNMT-py 2.3, gelu in the inner layers
   shared-old-names/    zip archive, one table for both languages and the output, norms called a_2 and
                        b_2, vocabularies as a list of pairs
 
@@ -225,8 +226,8 @@ def quantised(state, output, bits):
 class Network:
     """The forward pass in float64."""
 
-    def __init__(self, state, output, keeps_units=False):
-        self.keeps_units = keeps_units
+    def __init__(self, state, output, keeps_units=False, gelu=False):
+        self.keeps_units, self.gelu = keeps_units, gelu
         self.state = {name: value.double() for name, value in state.items()}
         self.output = {name: value.double() for name, value in output.items()}
         self.point = Points()
@@ -265,7 +266,10 @@ class Network:
 
     def feed_forward(self, name, x):
         u = self.point(name + " input", self.norm(name + ".layer_norm", x))
-        inner = self.point(name + " inner", self.linear(name + ".w_1", u).clamp(min=0))
+        inner = self.linear(name + ".w_1", u)
+        # x Phi(x), with the error function.
+        inner = inner * 0.5 * (1 + torch.erf(inner / math.sqrt(2))) if self.gelu else inner.clamp(min=0)
+        inner = self.point(name + " inner", inner)
         return x + self.point(name + " outer", self.linear(name + ".w_2", inner))
 
     def embed(self, side, ids):
@@ -330,16 +334,16 @@ class Network:
         return live[0][1][1:]
 
 
-def write(folder, state, output, vocab, legacy, source_words, target_words, generator):
+def write(folder, state, output, vocab, legacy, source_words, target_words, generator, **more):
     folder.mkdir(parents=True, exist_ok=True)
     options = argparse.Namespace(
         encoder_type="transformer", decoder_type="transformer", model_type="text", heads=HEADS,
         self_attn_type="scaled-dot", generator_function="softmax", position_encoding=True,
         copy_attn=False, coverage_attn=False, aan_useffn=False, max_relative_positions=0,
-        rnn_size=WIDTH, transformer_ff=INNER, enc_layers=ENCODER_LAYERS, dec_layers=DECODER_LAYERS)
+        rnn_size=WIDTH, transformer_ff=INNER, enc_layers=ENCODER_LAYERS, dec_layers=DECODER_LAYERS, **more)
     torch.save({"model": state, "generator": output, "vocab": vocab, "opt": options, "optim": None},
                folder / "model_step_7.pt", _use_new_zipfile_serialization=not legacy)
-    network = Network(state, output)
+    network = Network(state, output, gelu=more.get("pos_ffn_activation_fn") == "gelu")
 
     def draw(low, high, size):
         return torch.randint(low, high, (size,), generator=generator).tolist()
@@ -391,6 +395,26 @@ def words(count, specials, prefix):
     return specials + [f"{prefix}{i}" for i in range(len(specials), count)]
 
 
+# What training adds to the options of the network.
+RUN = dict(
+    config="run.yaml", save_config=None, data={"corpus_1": {"path_src": "a", "path_tgt": "b", "transforms": []}},
+    skip_empty_level="warning", transforms=[], save_data="", overwrite=False, n_sample=0, src_vocab="vocab.src",
+    tgt_vocab="vocab.tgt", share_vocab=False, src_feats_vocab=None, src_seq_length=200, tgt_seq_length=200,
+    src_subword_model=None, src_subword_type="none", switchout_temperature=1.0, src_word_vec_size=WIDTH,
+    tgt_word_vec_size=WIDTH, word_vec_size=WIDTH, share_decoder_embeddings=False, share_embeddings=False,
+    update_vocab=False, feat_merge="concat", feat_vec_size=-1, feat_vec_exponent=0.7, model_task="seq2seq",
+    model_dtype="fp32", freeze_encoder=False, freeze_decoder=False, layers=-1, enc_rnn_size=WIDTH, dec_rnn_size=WIDTH,
+    cnn_kernel_width=3, pos_ffn_activation_fn="gelu", input_feed=1, bridge=False, rnn_type="LSTM", context_gate=None,
+    bridge_extra_node=True, bidir_edges=True, state_dim=512, n_edge_types=2, n_node=2, n_steps=2, src_ggnn_size=0,
+    global_attention="general", global_attention_function="softmax", lambda_align=0.0, alignment_layer=-3,
+    alignment_heads=0, full_context_alignment=False, copy_attn_type="general", copy_attn_force=False,
+    reuse_copy_attn=False, copy_loss_by_seqlength=False, lambda_coverage=0.0, loss_scale=0, apex_opt_level="",
+    save_model="run", save_checkpoint_steps=5000, keep_checkpoint=-1, gpuid=[], gpu_ranks=[0], world_size=1, seed=-1,
+    param_init=0.0, param_init_glorot=True, train_from="", batch_size=4096, batch_type="tokens", queue_size=40,
+    bucket_size=2048, optim="adam", adam_beta2=0.998, dropout=[0.1], attention_dropout=[0.1], label_smoothing=0.1,
+    learning_rate=2.0, decay_method="noam", warmup_steps=8000, report_every=50, log_file="", brnn=False)
+
+
 def main():
     folder = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else __file__)
     folder = folder if folder.is_dir() else folder.parent
@@ -421,6 +445,9 @@ def main():
     vocab = {"src": field("src", source), "tgt": field("tgt", target)}
     pairs = write(folder / "define", state, output, vocab, False, len(source), len(target), generator)
     write_kept(folder / "define", state, output, pairs)
+
+    state, output = make_state(generator, len(source), len(target))
+    write(folder / "gelu", state, output, vocab, True, len(source), len(target), generator, **RUN)
 
 
 main()
