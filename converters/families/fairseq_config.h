@@ -64,8 +64,8 @@ struct FairseqConfig {
   std::optional<FairseqCharacters> characters;
 };
 
-// All options of fairseq's language models from 0.6 to 0.12, and of its branch moe, and what is made
-// of them.
+// All options of fairseq's language models, from 0.6 to 0.12 and of the branch moe, and what is
+// made of them.
 std::span<const OptionTable> FairseqOptions();
 
 // `root` is what torch.save wrote. A hyper-parameter that is absent or None has the default of all
