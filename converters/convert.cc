@@ -92,6 +92,10 @@ Result<LoadedModel> LoadByFamily(Recipe recipe, const ConvertOptions& options,
   family_name = family->name;
   const PickleNode* root = source.checkpoint ? &source.checkpoint->root() : nullptr;
   IgnoredOptions ignored{options.ignored_options};
+  const Status modules =
+      CheckPickledModules(family->modules == nullptr ? nullptr : &family->modules(), source.modules,
+                          family->name, source.path, &ignored);
+  if (!modules.ok()) return WithNextStep(modules, tables.weights());
   Result<LoadedModel> model = family->load(
       {source.path, options.config, source.step, tables.weights(), source.modules, root,
        options.memory_length, options.define_cache_rows, options.vocabulary, &ignored});

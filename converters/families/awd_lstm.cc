@@ -1,5 +1,6 @@
 #include "converters/families/awd_lstm.h"
 
+#include <array>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,42 @@ namespace {
 
 // The training code splits the softmax of larger vocabularies.
 constexpr uint64_t kMaxWordsUnsplit = 75'000;
+
+// A dropout that is variational drops weights in evaluation too.
+constexpr std::array<FixedOption, 1> kFixedOfWeightDrop = {{{"variational", "False"}}};
+// Zoneout scales gates in evaluation; a layer that does not keep the previous input takes zeros at
+// the start of each part of a text.
+constexpr std::array<FixedOption, 3> kFixedOfQrnn = {
+    {{"zoneout", "0"}, {"output_gate", "True"}, {"save_prev_x", "True"}}};
+constexpr std::array<PickledClass, 5> kAwdClasses = {{
+    {"RNNModel",
+     {"`RNNModel`",
+      "",
+      {},
+      "dropout dropoute dropouth dropouti wdrop",
+      "rnn_type ninp nhid nlayers ntoken tie_weights"}},
+    {"LockedDropout", {"`LockedDropout`", "", {}, "dropout"}},
+    {"WeightDrop", {"`WeightDrop`", "", kFixedOfWeightDrop, "dropout", "weights"}},
+    {"QRNNLayer",
+     {"`QRNNLayer`", "", kFixedOfQrnn, "prevX use_cuda", "window input_size hidden_size"}},
+    {"SplitCrossEntropyLoss",
+     {"`SplitCrossEntropyLoss`", "splits", {}, "stats verbose", "hidden_size nsplits"}},
+}};
+constexpr PickledPlace kAwdPlaces[] = {
+    {"", "RNNModel"},
+    {"lockdrop", "LockedDropout"},
+    {"idrop", "Dropout"},
+    {"hdrop", "Dropout"},
+    {"drop", "Dropout"},
+    {"encoder", "Embedding"},
+    {"rnns", "ModuleList"},
+    {"rnns.*", "WeightDrop LSTM GRU QRNNLayer"},
+    {"rnns.*.module", "LSTM GRU"},
+    {"rnns.*.linear", "WeightDrop Linear"},
+    {"rnns.*.linear.module", "Linear"},
+    {"decoder", "Linear"},
+};
+constexpr PickledPlace kAwdCriterion[] = {{"", "SplitCrossEntropyLoss CrossEntropyLoss"}};
 
 class Names {
  public:
@@ -71,31 +108,17 @@ Result<std::vector<uint64_t>> SplitsOf(const FamilyInput& input) {
   return splits;
 }
 
-// Refuses QRNN layers whose evaluation differs. The training code itself makes none.
-Status CheckQrnnLayer(const FamilyInput& input, size_t index) {
-  if (input.modules.network == nullptr) return {};
-  const std::string path = "rnns." + std::to_string(index);
-  const NodeRef layer = Submodule(*input.modules.network, path);
-  if (layer == nullptr) return {};
-  const auto refuse = [&](const char* what, const char* expected, const std::string& found) {
-    return Status::Refusal(KINGLET_UNSUPPORTED, input.checkpoint, path + ", " + what, expected,
-                           found);
-  };
-  if (const NodeRef zoneout = ModuleAttribute(*layer, "zoneout"); zoneout != nullptr) {
-    const auto* real = zoneout->As<double>();
-    const auto* integer = zoneout->As<int64_t>();
-    if ((real != nullptr && *real != 0) || (integer != nullptr && *integer != 0)) {
-      return refuse("zoneout", "0", "another number");
-    }
-  }
-  if (const NodeRef gate = ModuleAttribute(*layer, "output_gate"); gate != nullptr) {
-    const bool* on = gate->As<bool>();
-    if (on != nullptr && !*on) return refuse("output gate", "one", "none");
-  }
-  return {};
+}  // namespace
+
+const PickledNetwork& AwdLstmModules() {
+  static constexpr PickledNetwork kModules = {kAwdPlaces, kAwdCriterion, kAwdClasses};
+  return kModules;
 }
 
-}  // namespace
+std::span<const OptionTable> AwdLstmOptions() {
+  static const std::vector<OptionTable> kTables = ClassOptions(AwdLstmModules());
+  return kTables;
+}
 
 bool LooksLikeAwdLstm(std::span<const SourceTensor> weights) {
   const Names names(weights);
@@ -111,7 +134,6 @@ Result<LoadedModel> LoadAwdLstm(const FamilyInput& input) {
   if (qrnn) names.cell = RecurrentCell::kQrnn;
   std::string prefix = "rnns.0.";
   do {
-    if (qrnn) KINGLET_RETURN_IF_ERROR(CheckQrnnLayer(input, names.layers.size()));
     names.layers.push_back(LayerNames(found, prefix, qrnn));
     prefix = "rnns." + std::to_string(names.layers.size()) + ".";
   } while (found.HasPrefix(prefix));

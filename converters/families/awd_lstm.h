@@ -13,8 +13,10 @@
 
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "converters/families/families.h"
+#include "converters/families/pickled_modules.h"
 #include "converters/sources/source_weights.h"
 #include "kinglet/status.h"
 
@@ -23,6 +25,10 @@ namespace kinglet {
 inline constexpr std::string_view kAwdLstmFamily = "awd-lstm";
 
 bool LooksLikeAwdLstm(std::span<const SourceTensor> weights);
+
+// The network pickled whole, and its criterion.
+const PickledNetwork& AwdLstmModules();
+std::span<const OptionTable> AwdLstmOptions();
 
 // Errors: those of LoadRecurrent; KINGLET_INVALID_CHECKPOINT for a split that is not a word;
 // KINGLET_UNSUPPORTED for QRNN layers with zoneout or without an output gate.

@@ -1,5 +1,7 @@
 #include "converters/families/bert.h"
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -7,7 +9,9 @@
 #include <utility>
 #include <vector>
 
+#include "converters/families/config_options.h"
 #include "converters/families/draft_builder.h"
+#include "converters/families/hugging_face_options.h"
 #include "converters/families/name_match.h"
 #include "converters/matrix_order.h"
 #include "converters/sources/checkpoint_path.h"
@@ -22,6 +26,28 @@ namespace {
 constexpr const char* kBertLayers = "encoder.layer.";
 constexpr const char* kBertWords = "embeddings.word_embeddings.weight";
 constexpr const char* kBertDecoder = "cls.predictions.decoder.weight";
+
+// RoBERTa, ELECTRA and others give their tensors the same names, and number positions otherwise.
+constexpr std::array<FixedOption, 10> kFixedOfBert = {{
+    {"model_type", "'bert'"},
+    {"position_embedding_type", "'absolute'"},
+    {"is_decoder", "False"},
+    {"add_cross_attention", "False"},
+    {"is_encoder_decoder", "False"},
+    {"cross_attention_hidden_size", ""},
+    {"pruned_heads", "{}"},
+    {"per_layer_config", "{}"},
+    {"quantization_config", ""},
+    {"auto_map", ""},  // the network is another code's
+}};
+constexpr OptionTable kBertOptions = {
+    "`config.json`",
+    "hidden_size num_hidden_layers num_attention_heads intermediate_size max_position_embeddings "
+    "type_vocab_size vocab_size hidden_act layer_norm_eps tie_word_embeddings",
+    kFixedOfBert,
+    kHuggingFaceIgnored,
+    {},
+    "layer_norm_eps tie_word_embeddings model_type position_embedding_type"};
 
 // What config.json says.
 struct BertSettings {
@@ -76,21 +102,19 @@ Result<BertSettings> ReadSettings(const ConfigFile& file) {
   if (file.Has("tie_word_embeddings")) {
     KINGLET_ASSIGN_OR_RETURN(settings.tied, file.Boolean("tie_word_embeddings"));
   }
-  if (file.Has("position_embedding_type")) {
-    KINGLET_ASSIGN_OR_RETURN(const std::string kind, file.Text("position_embedding_type"));
-    if (kind != "absolute") {
-      return Status::Refusal(KINGLET_INVALID_CHECKPOINT, file.path(), "position_embedding_type",
-                             "absolute", QuotedName(kind));
-    }
-  }
-  if (file.Has("is_decoder")) {
-    KINGLET_ASSIGN_OR_RETURN(const bool decoder, file.Boolean("is_decoder"));
-    if (decoder) {
-      return Status::Refusal(KINGLET_INVALID_CHECKPOINT, file.path(), "is_decoder", "false",
-                             "true");
-    }
-  }
   return settings;
+}
+
+// The oldest files have no model_type; the class that wrote them tells it.
+Status CheckClasses(const ConfigFile& file) {
+  if (file.Has("model_type") || !file.Has("architectures")) return {};
+  KINGLET_ASSIGN_OR_RETURN(const std::vector<std::string> classes, file.Texts("architectures"));
+  for (const std::string& name : classes) {
+    if (name.starts_with("Bert")) continue;
+    return Status::Refusal(KINGLET_UNSUPPORTED, file.path(), "architectures", "classes of BERT",
+                           QuotedName(name) + " (kinglet does not run that network)");
+  }
+  return {};
 }
 
 class BertLoader {
@@ -228,6 +252,9 @@ class BertLoader {
     bool tied = own == words_;
     if (stored && own != nullptr && words_ != nullptr) {
       KINGLET_ASSIGN_OR_RETURN(tied, SameParameter(*words_, *own));
+      if (settings_.tied) {
+        KINGLET_RETURN_IF_ERROR(CheckStatedTie("tie_word_embeddings", *words_, *own, tied));
+      }
     }
     softmax.head_table =
         tied ? words_id_ : builder_.Add(kBertDecoder, shape, Role::kPrunedAlso, own);
@@ -306,6 +333,8 @@ class BertLoader {
 
 }  // namespace
 
+std::span<const OptionTable> BertOptions() { return {&kBertOptions, 1}; }
+
 bool LooksLikeBert(std::span<const SourceTensor> weights) {
   return HasTensorUnder(weights, "bert.encoder.layer.0.attention.self.query.") ||
          HasTensorUnder(weights, "encoder.layer.0.attention.self.query.");
@@ -317,6 +346,8 @@ Result<LoadedModel> LoadBert(const FamilyInput& input) {
     KINGLET_ASSIGN_OR_RETURN(path, FindConfig(input.checkpoint, "config.json"));
   }
   KINGLET_ASSIGN_OR_RETURN(const ConfigFile file, ConfigFile::Read(path));
+  KINGLET_RETURN_IF_ERROR(CheckConfig(kBertOptions, file, input.ignored));
+  KINGLET_RETURN_IF_ERROR(CheckClasses(file));
   KINGLET_ASSIGN_OR_RETURN(const BertSettings settings, ReadSettings(file));
   return BertLoader(settings, input).Load();
 }

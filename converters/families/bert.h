@@ -14,6 +14,7 @@
 
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "converters/families/families.h"
 
@@ -23,8 +24,10 @@ inline constexpr std::string_view kBertFamily = "bert";
 
 bool LooksLikeBert(std::span<const SourceTensor> weights);
 
-// Errors: KINGLET_INVALID_CHECKPOINT, also for options that the blocks cannot express (relative
-// positions, a decoder), by the option's name.
+std::span<const OptionTable> BertOptions();
+
+// Errors: KINGLET_INVALID_CHECKPOINT; KINGLET_UNSUPPORTED for options that the blocks cannot express
+// (relative positions, a decoder) and unknown ones, by the option's name.
 Result<LoadedModel> LoadBert(const FamilyInput& input);
 
 }  // namespace kinglet

@@ -1,8 +1,10 @@
 #include "converters/families/espnet_config.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
+#include "converters/families/config_options.h"
 #include "converters/families/speech_stream.h"
 #include "converters/sources/checkpoint_path.h"
 #include "converters/sources/quoted.h"
@@ -11,6 +13,29 @@ namespace kinglet {
 namespace {
 
 constexpr const char* kLmOptions = "lm_conf";
+
+constexpr std::array<FixedOption, 3> kFixedOfEspnet = {
+    {{"model", "'lm'"}, {"use_adapter", "False"}, {"use_lora", "False"}}};
+// Options of the task around the network. How text is cut into tokens is the tokenizer's.
+constexpr OptionTable kEspnetTask = {
+    "`config.yaml`",
+    "lm lm_conf token_list",
+    kFixedOfEspnet,
+    "accum_grad adapter adapter_conf allow_* batch_* beta best_model_criterion bpemodel category_* "
+    "chunk_* cleaner collect_stats config create_graph_in_tensorboard cudnn_* dataset_* ddp_* "
+    "deepspeed_config detect_anomaly dist_* distributed drop_last_iter dry_run "
+    "early_stopping_criterion exclude_weight_decay exclude_weight_decay_conf fold_length "
+    "freeze_param g2p grad_* gradient_as_bucket_view ignore_init_mismatch init init_param "
+    "iterator_type keep_nbest_models local_rank log_interval log_level lora_conf max_* min_* "
+    "model_conf multi_task_dataset multiple_iterator multiprocessing_distributed "
+    "nbest_averaging_interval ngpu no_forward_run non_linguistic_symbols num_* optim optim_conf "
+    "output_dir patience pretrain_path print_config required resume save_lora_only save_strategy "
+    "scheduler scheduler_conf seed sharded_ddp shuffle_within_batch sort_batch sort_in_batch "
+    "token_type train_* unused_parameters upsampling_factor use_amp use_deepspeed use_matplotlib "
+    "use_preprocessor use_tensorboard use_tf32 use_wandb val_scheduler_criterion valid_* version "
+    "wandb_* write_collected_feats",
+    {},
+    "lm token_list"};
 
 char LowerCase(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
@@ -34,12 +59,16 @@ Status EspnetConfig::RefuseOption(const std::string& name, const std::string& ex
                          std::string(kLmOptions) + ", " + name, expected, found);
 }
 
-Result<EspnetConfig> ReadEspnetConfig(const FamilyInput& input, std::string_view type) {
+OptionTable EspnetTaskOptions() { return kEspnetTask; }
+
+Result<EspnetConfig> ReadEspnetConfig(const FamilyInput& input, std::string_view type,
+                                      const OptionTable& lm_options) {
   std::string path = input.config;
   if (path.empty()) {
     KINGLET_ASSIGN_OR_RETURN(path, FindConfig(input.checkpoint, "config.yaml"));
   }
   KINGLET_ASSIGN_OR_RETURN(const ConfigFile file, ConfigFile::Read(path));
+  KINGLET_RETURN_IF_ERROR(CheckConfig(kEspnetTask, file, input.ignored));
   if (file.Has("lm")) {
     KINGLET_ASSIGN_OR_RETURN(const std::string lm, file.Text("lm"));
     if (lm != type) {
@@ -51,6 +80,8 @@ Result<EspnetConfig> ReadEspnetConfig(const FamilyInput& input, std::string_view
   // A model of defaults has "lm_conf: {}", or none.
   Result<ConfigFile> options = file.Has(kLmOptions) ? file.Section(kLmOptions) : file.Empty();
   if (!options.ok()) return options.status();
+  KINGLET_RETURN_IF_ERROR(
+      CheckConfig(lm_options, *options, input.ignored, std::string(kLmOptions) + ", "));
   return EspnetConfig{std::move(options).value(), std::move(tokens)};
 }
 

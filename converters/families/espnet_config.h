@@ -27,10 +27,15 @@ struct EspnetConfig {
                       const std::string& found) const;
 };
 
+// Of the file, but for those in lm_conf, which are the network's.
+OptionTable EspnetTaskOptions();
+
 // Reads the file that --config names, or config.yaml in the checkpoint's folder or one up. Errors:
 // KINGLET_NOT_FOUND, KINGLET_IO_ERROR; KINGLET_INVALID_CHECKPOINT unless "lm" is `type`
-// ("seq_rnn", "transformer") and there is a list of tokens.
-Result<EspnetConfig> ReadEspnetConfig(const FamilyInput& input, std::string_view type);
+// ("seq_rnn", "transformer") and there is a list of tokens; KINGLET_UNSUPPORTED as CheckOptions,
+// with `lm_options` for lm_conf.
+Result<EspnetConfig> ReadEspnetConfig(const FamilyInput& input, std::string_view type,
+                                      const OptionTable& lm_options);
 
 // Sets the vocabulary, and start and end token: the last word. Errors: KINGLET_INVALID_CHECKPOINT
 // unless there is a token for each word.

@@ -9,6 +9,7 @@
 
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "converters/families/families.h"
 #include "converters/sources/source_weights.h"
@@ -19,6 +20,8 @@ namespace kinglet {
 inline constexpr std::string_view kEspnetRnnFamily = "espnet-rnn-lm";
 
 bool LooksLikeEspnetRnn(std::span<const SourceTensor> weights);
+
+std::span<const OptionTable> EspnetRnnOptions();
 
 // "rnn_type" and "nlayers" of lm_conf say what the layers are; widths follow from the shapes.
 // Errors: those of ReadEspnetConfig, LoadRecurrent and SetEspnetTokens.

@@ -22,6 +22,11 @@ constexpr double kEspnetEpsilon = 1e-12;
 constexpr double kEspnetInputEpsilon = 1e-5;
 constexpr uint32_t kEspnetPadding = 0;
 
+constexpr OptionTable kEspnetTransformerOptions = {
+    "`lm_conf`", "pos_enc embed_unit att_unit head unit layer",
+    {},          "dropout_rate positional_dropout_rate attention_dropout_rate",
+    {},          "embed_unit att_unit head unit layer"};
+
 struct EspnetSizes {
   uint32_t words = 0, embedded = 0, width = 0, heads = 0, inner = 0, layers = 0;
   bool sinusoids = false;
@@ -211,12 +216,18 @@ class EspnetTransformerLoader {
 
 }  // namespace
 
+std::span<const OptionTable> EspnetTransformerOptions() {
+  static const std::array kTables = {kEspnetTransformerOptions, EspnetTaskOptions()};
+  return kTables;
+}
+
 bool LooksLikeEspnetTransformer(std::span<const SourceTensor> weights) {
   return HasTensorUnder(weights, "lm.embed.") && HasTensorUnder(weights, "lm.encoder.encoders.");
 }
 
 Result<LoadedModel> LoadEspnetTransformer(const FamilyInput& input) {
-  KINGLET_ASSIGN_OR_RETURN(const EspnetConfig config, ReadEspnetConfig(input, "transformer"));
+  KINGLET_ASSIGN_OR_RETURN(const EspnetConfig config,
+                           ReadEspnetConfig(input, "transformer", kEspnetTransformerOptions));
   KINGLET_ASSIGN_OR_RETURN(const EspnetSizes sizes, ReadSizes(config));
   KINGLET_ASSIGN_OR_RETURN(LoadedModel model, EspnetTransformerLoader(input, sizes).Load());
   KINGLET_RETURN_IF_ERROR(SetEspnetTokens(config, model));

@@ -15,6 +15,7 @@
 
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "converters/families/families.h"
 #include "converters/sources/source_weights.h"
@@ -25,6 +26,8 @@ namespace kinglet {
 inline constexpr std::string_view kEspnetTransformerFamily = "espnet-transformer-lm";
 
 bool LooksLikeEspnetTransformer(std::span<const SourceTensor> weights);
+
+std::span<const OptionTable> EspnetTransformerOptions();
 
 // Errors: those of ReadEspnetConfig and SetEspnetTokens; KINGLET_INVALID_CHECKPOINT for options
 // that make another network, and for missing, unused and mis-shaped tensors, all in one message.

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "converters/families/known_options.h"
+#include "converters/families/pickled_modules.h"
 #include "converters/passes/magnitudes.h"
 #include "converters/passes/quantise.h"
 #include "converters/sources/saved_module.h"
@@ -86,6 +87,8 @@ struct Family {
   bool takes_memory_length = false;  // false: FamilyInput::memory_length is never set
   // The options of its framework, a table for each kind of configuration; null: none are read.
   std::span<const OptionTable> (*options)() = nullptr;
+  // Its networks pickled whole; null: it reads none.
+  const PickledNetwork& (*modules)() = nullptr;
 };
 
 std::span<const Family> Families();

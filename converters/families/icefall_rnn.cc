@@ -1,7 +1,9 @@
 #include "converters/families/icefall_rnn.h"
 
 #include <string>
+#include <utility>
 
+#include "converters/families/pickled_options.h"
 #include "converters/families/recurrent_model.h"
 #include "converters/families/token_list.h"
 #include "converters/sources/pickle.h"
@@ -9,20 +11,46 @@
 namespace kinglet {
 namespace {
 
-constexpr uint64_t kIcefallSentence = 1;
+constexpr int64_t kIcefallSentence = 1;
+constexpr const char* kIcefallTies = "tie_weights";
 
-uint64_t IntegerIn(const PickleNode* root, const char* name, uint64_t otherwise) {
-  const PickleNode* node = root == nullptr ? nullptr : root->Find(name);
-  const auto* value = node == nullptr ? nullptr : node->As<int64_t>();
-  // A negative number becomes one that no vocabulary has.
-  return value == nullptr ? otherwise : static_cast<uint64_t>(*value);
+constexpr OptionTable kIcefallRnnOptions = {
+    "the checkpoint's entries",
+    "model sos_id eos_id vocab_size embedding_dim hidden_dim num_layers tie_weights",
+    {},
+    kIcefallIgnored,
+    {},
+    "sos_id eos_id vocab_size embedding_dim hidden_dim num_layers tie_weights"};
+
+const PickleNode* StatedIn(const FamilyInput& input, std::string_view name) {
+  return input.root == nullptr ? nullptr : input.root->Find(name);
 }
 
 }  // namespace
 
+std::span<const OptionTable> IcefallRnnOptions() { return {&kIcefallRnnOptions, 1}; }
+
+Status CheckIcefallOptions(const OptionTable& table, const FamilyInput& input) {
+  if (StatedIn(input, "model") == nullptr) return {};
+  return CheckOptions(table, input.checkpoint, "", PickledOptions(*input.root), input.ignored);
+}
+
+std::optional<int64_t> IcefallInteger(const FamilyInput& input, std::string_view name) {
+  const PickleNode* node = StatedIn(input, name);
+  const auto* value = node == nullptr ? nullptr : node->As<int64_t>();
+  return value == nullptr ? std::nullopt : std::optional(*value);
+}
+
+bool IcefallTies(const FamilyInput& input) {
+  const PickleNode* node = StatedIn(input, kIcefallTies);
+  const bool* ties = node == nullptr ? nullptr : node->As<bool>();
+  return ties != nullptr && *ties;
+}
+
+// A negative number becomes one that no vocabulary has.
 SentenceTokens IcefallSentenceTokens(const FamilyInput& input) {
-  return {IntegerIn(input.root, "sos_id", kIcefallSentence),
-          IntegerIn(input.root, "eos_id", kIcefallSentence)};
+  return {static_cast<uint64_t>(IcefallInteger(input, "sos_id").value_or(kIcefallSentence)),
+          static_cast<uint64_t>(IcefallInteger(input, "eos_id").value_or(kIcefallSentence))};
 }
 
 bool LooksLikeIcefallRnn(std::span<const SourceTensor> weights) {
@@ -37,6 +65,15 @@ Result<LoadedModel> LoadIcefallRnn(const FamilyInput& input) {
   names.softmax_weight = "output_linear.weight";
   names.softmax_bias = "output_linear.bias";
   names.layers = TorchLayers("rnn.", input.weights);
+  KINGLET_RETURN_IF_ERROR(CheckIcefallOptions(kIcefallRnnOptions, input));
+  names.configuration = input.checkpoint;
+  for (const auto& [name, what] : {std::pair("vocab_size", StatedSize::kWords),
+                                   {"embedding_dim", StatedSize::kInputs},
+                                   {"hidden_dim", StatedSize::kUnits},
+                                   {"num_layers", StatedSize::kLayers}}) {
+    if (const auto size = IcefallInteger(input, name)) names.stated.push_back({name, *size, what});
+  }
+  if (IcefallTies(input)) names.tied_by = kIcefallTies;
   KINGLET_ASSIGN_OR_RETURN(LoadedModel model, LoadRecurrent(names, input.weights));
   ModelDescription& description = model.draft.description;
   KINGLET_RETURN_IF_ERROR(SetSentenceTokens(IcefallSentenceTokens(input),

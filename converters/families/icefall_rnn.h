@@ -7,8 +7,11 @@
 #ifndef KINGLET_CONVERTERS_FAMILIES_ICEFALL_RNN_H_
 #define KINGLET_CONVERTERS_FAMILIES_ICEFALL_RNN_H_
 
+#include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "converters/families/families.h"
 #include "converters/families/speech_stream.h"
@@ -23,6 +26,23 @@ bool LooksLikeIcefallRnn(std::span<const SourceTensor> weights);
 
 // Errors: those of LoadRecurrent, SetSentenceTokens and FindTokenList.
 Result<LoadedModel> LoadIcefallRnn(const FamilyInput& input);
+
+std::span<const OptionTable> IcefallRnnOptions();
+
+// What icefall saves beside the state dict and what no network depends on.
+inline constexpr std::string_view kIcefallIgnored =
+    "average_period base_lr batch_idx_train batch_size best_* blank_id cur_batch_idx cur_epoch "
+    "dropout emb_dropout_rate env_info exp_dir grad_scaler inf_check keep_last_k lm_data "
+    "lm_data_valid log_interval lr lr_* master_port max_sent_len model_avg num_epochs optimizer "
+    "print_diagnostics reset_interval sampler save_every_n scheduler seed start_batch start_epoch "
+    "tensorboard train_loss use_fp16 valid_interval valid_loss weight_decay world_size";
+// Refuses options of the checkpoint that the table does not have; a state dict alone has none.
+// Errors: KINGLET_UNSUPPORTED.
+Status CheckIcefallOptions(const OptionTable& table, const FamilyInput& input);
+// An integer that the checkpoint states.
+std::optional<int64_t> IcefallInteger(const FamilyInput& input, std::string_view name);
+// Whether the checkpoint says that both tables are one.
+bool IcefallTies(const FamilyInput& input);
 
 // The numbers "sos_id" and "eos_id" of what icefall saved; 1 where there is none.
 SentenceTokens IcefallSentenceTokens(const FamilyInput& input);

@@ -18,6 +18,16 @@
 namespace kinglet {
 namespace {
 
+constexpr OptionTable kIcefallTransformerOptions = {
+    "the checkpoint's entries",
+    "model sos_id eos_id vocab_size embedding_dim encoder_dim dim_feedforward nhead num_layers "
+    "tie_weights",
+    {},
+    kIcefallIgnored,
+    {},
+    "sos_id eos_id vocab_size embedding_dim encoder_dim dim_feedforward nhead num_layers "
+    "tie_weights"};
+
 // The values that come before the last one, which is the logarithm of their scale, times that.
 std::vector<float> Rescaled(std::vector<float> values, double factor = 1) {
   const double scale = std::exp(double{values.back()});
@@ -60,6 +70,9 @@ class IcefallTransformerLoader {
     const bool both = table != nullptr && output != nullptr;
     const Result<bool> tied = both ? SameParameter(*table, *output) : Result<bool>(false);
     if (!tied.ok()) return tied.status();
+    if (both && IcefallTies(input_)) {
+      KINGLET_RETURN_IF_ERROR(CheckStatedTie("tie_weights", *table, *output, *tied));
+    }
     if (!*tied) {
       rows = builder_.Add("input_embedding.weight", {words_, embedded_}, Role::kPrunedAlso, table);
     }
@@ -92,6 +105,7 @@ class IcefallTransformerLoader {
     heads_ = Dimension("encoder.encoder.layers.0.self_attn.pos_bias_u", 0);
     key_size_ = Dimension("encoder.encoder.layers.0.self_attn.pos_bias_u", 1);
     inner_ = Dimension("encoder.encoder.layers.0.feed_forward.0.weight", 0);
+    KINGLET_RETURN_IF_ERROR(CheckStated());
     if (words_ > 0 && embedded_ > 0 && width_ > 0 && width_ % 2 == 0 && inner_ > 0 &&
         uint64_t{heads_} * key_size_ == width_) {
       return {};
@@ -103,6 +117,23 @@ class IcefallTransformerLoader {
         std::to_string(words_) + " words, e " + std::to_string(embedded_) + ", d " +
             std::to_string(width_) + ", " + std::to_string(heads_) + " heads of " +
             std::to_string(key_size_) + ", n " + std::to_string(inner_));
+  }
+
+  // Compares the sizes that the checkpoint states with its tensors'.
+  Status CheckStated() const {
+    const std::pair<const char*, uint32_t> sizes[] = {
+        {"vocab_size", words_},  {"embedding_dim", embedded_},
+        {"encoder_dim", width_}, {"dim_feedforward", inner_},
+        {"nhead", heads_},       {"num_layers", layers_}};
+    for (const auto& [name, size] : sizes) {
+      const int64_t stated = IcefallInteger(input_, name).value_or(size);
+      if (stated == size) continue;
+      return Status::Refusal(
+          KINGLET_INVALID_CHECKPOINT, input_.checkpoint, name,
+          std::to_string(size) + " as the tensors have it",
+          std::to_string(stated) + " (save the file again with the options of its network)");
+    }
+    return {};
   }
 
   // The weight or bias of a linear layer, times its scale.
@@ -218,12 +249,17 @@ class IcefallTransformerLoader {
 
 }  // namespace
 
+std::span<const OptionTable> IcefallTransformerOptions() {
+  return {&kIcefallTransformerOptions, 1};
+}
+
 bool LooksLikeIcefallTransformer(std::span<const SourceTensor> weights) {
   return HasTensorUnder(weights, "encoder.encoder.layers.") &&
          HasTensor(weights, "input_embedding.weight");
 }
 
 Result<LoadedModel> LoadIcefallTransformer(const FamilyInput& input) {
+  KINGLET_RETURN_IF_ERROR(CheckIcefallOptions(kIcefallTransformerOptions, input));
   KINGLET_ASSIGN_OR_RETURN(LoadedModel model, IcefallTransformerLoader(input).Load());
   ModelDescription& description = model.draft.description;
   KINGLET_RETURN_IF_ERROR(SetSentenceTokens(IcefallSentenceTokens(input),

@@ -16,6 +16,7 @@
 
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "converters/families/families.h"
 #include "converters/sources/source_weights.h"
@@ -26,6 +27,8 @@ namespace kinglet {
 inline constexpr std::string_view kIcefallTransformerFamily = "icefall-transformer-lm";
 
 bool LooksLikeIcefallTransformer(std::span<const SourceTensor> weights);
+
+std::span<const OptionTable> IcefallTransformerOptions();
 
 // All sizes follow from the tensors' shapes. Errors: KINGLET_INVALID_CHECKPOINT for missing, unused
 // and mis-shaped tensors, all in one message; those of SetSentenceTokens and FindTokenList.

@@ -67,6 +67,10 @@ Status CheckOptions(const OptionTable& table, const std::string& what, const std
                     std::span<const StatedOption> stated, IgnoredOptions* ignored) {
   std::vector<const StatedOption*> unknown;
   for (const StatedOption& option : stated) {
+    if (option.value == "None" && Names(table.never_none, option.name)) {
+      return Status::Refusal(KINGLET_UNSUPPORTED, what, where + option.name, "a value",
+                             "None (write the value that the network was trained with)");
+    }
     const auto fixed =
         std::find_if(table.fixed.begin(), table.fixed.end(),
                      [&](const FixedOption& each) { return each.name == option.name; });

@@ -17,7 +17,7 @@ namespace kinglet {
 struct FixedOption {
   std::string_view name;
   // As OptionText writes them, separated by "|"; "*" at the end of a text stands for any rest. None
-  // is always one of them, as is an option that is absent.
+  // is one of them, as is an option that is absent, unless the table says never_none.
   std::string_view values;
   // The value names a network and does not describe it: a user who knows it may ignore the option.
   bool a_name = false;
@@ -32,6 +32,8 @@ struct OptionTable {
   std::string_view ignored;
   // Options whose values the names and shapes of the tensors tell: sizes, what is shared.
   std::string_view by_tensors = {};
+  // Options for which None is not the same as none: frameworks do something else, or fail.
+  std::string_view never_none = {};
 };
 
 // The names of a list.

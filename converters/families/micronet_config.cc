@@ -1,12 +1,13 @@
 #include "converters/families/micronet_config.h"
 
+#include <array>
 #include <cmath>
 #include <filesystem>
 #include <string>
 #include <system_error>
 #include <utility>
 
-#include "converters/sources/quoted.h"
+#include "converters/families/config_options.h"
 #include "format/encoding.h"
 #include "format/limits.h"
 #include "format/message_text.h"
@@ -14,9 +15,34 @@
 namespace kinglet {
 namespace {
 
+constexpr std::array<FixedOption, 4> kFixedOfMicronet = {{
+    {"pos_emb", "'trained'"},
+    {"model", "'model.Transformer'|'quantize.Transformer'"},
+    {"run_mode", "'explicit'"},  // as evaluation has it
+    {"gen_soft", "False"},       // writes probabilities in place of answers
+}};
+constexpr OptionTable kMicronetConfig = {
+    "`config.yaml`",
+    "n_vocab n_embed n_embeds adaptive_ratio cutoffs n_layers n_head n_k n_v n_inner n_seq bits "
+    "use_cache use_cache_search n_cache cache_theta cache_theta_init cache_lambda "
+    "cache_lambda_init",
+    kFixedOfMicronet,
+    "annealing_* clip_grad compress debug device disable_amp distill distill_first_bin distributed "
+    "dropout eval_batch eval_chunk hebbian hebbian_* keep_order local_rank logger loss_no_mean lr "
+    "main name opt_level parallel patience quantizing res scheduler step step_* steps "
+    "steps_per_epoch summary test time_save topk train_batch train_chunk valid world_size",
+    {},
+    "pos_emb run_mode use_cache_search"};
+
+// What the search for cache parameters writes.
+constexpr std::array<FixedOption, 1> kFixedOfSearch = {{{"use_cache", "True"}}};
+constexpr OptionTable kMicronetSearch = {
+    "`cache_step*.yaml`", "n_cache cache_theta cache_lambda", kFixedOfSearch, "", {}, "use_cache"};
+
 class MicronetConfigReader {
  public:
-  explicit MicronetConfigReader(const ConfigFile& file) : file_(file) {}
+  MicronetConfigReader(const ConfigFile& file, IgnoredOptions* ignored)
+      : file_(file), ignored_(ignored) {}
 
   Result<MicronetConfig> Read(std::optional<int64_t> step) {
     const std::pair<const char*, uint32_t*> sizes[] = {
@@ -35,10 +61,6 @@ class MicronetConfigReader {
     if (config_.layers > kMaxLayers) {
       return Refuse("n_layers", "at most " + std::to_string(kMaxLayers),
                     std::to_string(config_.layers));
-    }
-    if (file_.Has("pos_emb")) {
-      KINGLET_ASSIGN_OR_RETURN(const std::string positions, file_.Text("pos_emb"));
-      if (positions != "trained") return Refuse("pos_emb", "trained", QuotedName(positions));
     }
     KINGLET_RETURN_IF_ERROR(ReadBins());
     KINGLET_RETURN_IF_ERROR(ReadBits());
@@ -132,10 +154,17 @@ class MicronetConfigReader {
     return {};
   }
 
+  // The framework takes a starting value of 0 for none.
+  Result<bool> IsTrained(const std::string& name) const {
+    if (!file_.Has(name + "_init")) return false;
+    KINGLET_ASSIGN_OR_RETURN(const double start, file_.Number(name + "_init"));
+    return start != 0;
+  }
+
   // The number `name` of the cache; trained if the configuration has a starting value, NAME_init.
   Result<MicronetCacheNumber> CacheNumber(const std::string& name) const {
     MicronetCacheNumber number;
-    number.trained = file_.Has(name + "_init");
+    KINGLET_ASSIGN_OR_RETURN(number.trained, IsTrained(name));
     if (file_.Has(name)) {
       KINGLET_ASSIGN_OR_RETURN(number.fixed, file_.Number(name));
     } else if (!number.trained) {
@@ -145,7 +174,9 @@ class MicronetConfigReader {
   }
 
   Status ReadCache(std::optional<int64_t> step) {
-    config_.trains_cache = file_.Has("cache_theta_init") || file_.Has("cache_lambda_init");
+    KINGLET_ASSIGN_OR_RETURN(const bool trains_theta, IsTrained("cache_theta"));
+    KINGLET_ASSIGN_OR_RETURN(const bool trains_lambda, IsTrained("cache_lambda"));
+    config_.trains_cache = trains_theta || trains_lambda;
     bool use = false;  // the original's default
     if (file_.Has("use_cache")) {
       KINGLET_ASSIGN_OR_RETURN(use, file_.Boolean("use_cache"));
@@ -154,7 +185,11 @@ class MicronetConfigReader {
     MicronetCache cache;
     KINGLET_ASSIGN_OR_RETURN(cache.capacity, Size("n_cache", 0, kMaxCacheCapacity));
     if (cache.capacity == 0) return {};
-    if (step) {
+    bool searches = true;  // the original's default
+    if (file_.Has("use_cache_search")) {
+      KINGLET_ASSIGN_OR_RETURN(searches, file_.Boolean("use_cache_search"));
+    }
+    if (step && searches) {
       KINGLET_ASSIGN_OR_RETURN(const bool searched, ReadSearchedCache(*step, cache));
       if (searched) {
         config_.cache = cache;
@@ -176,6 +211,7 @@ class MicronetConfigReader {
     std::error_code error;
     if (!std::filesystem::exists(path, error)) return false;
     KINGLET_ASSIGN_OR_RETURN(const ConfigFile searched, ConfigFile::Read(path.string()));
+    KINGLET_RETURN_IF_ERROR(CheckConfig(kMicronetSearch, searched, ignored_));
     if (searched.Has("n_cache")) {
       KINGLET_ASSIGN_OR_RETURN(const int64_t capacity, searched.Integer("n_cache"));
       if (capacity != cache.capacity) {
@@ -190,13 +226,21 @@ class MicronetConfigReader {
   }
 
   const ConfigFile& file_;
+  IgnoredOptions* ignored_;
   MicronetConfig config_;
 };
 
 }  // namespace
 
-Result<MicronetConfig> ReadMicronetConfig(const ConfigFile& file, std::optional<int64_t> step) {
-  return MicronetConfigReader(file).Read(step);
+std::span<const OptionTable> MicronetOptions() {
+  static const std::array kTables = {kMicronetConfig, kMicronetSearch};
+  return kTables;
+}
+
+Result<MicronetConfig> ReadMicronetConfig(const ConfigFile& file, std::optional<int64_t> step,
+                                          IgnoredOptions* ignored) {
+  KINGLET_RETURN_IF_ERROR(CheckConfig(kMicronetConfig, file, ignored));
+  return MicronetConfigReader(file, ignored).Read(step);
 }
 
 }  // namespace kinglet

@@ -7,6 +7,7 @@
 #include <optional>
 #include <vector>
 
+#include "converters/families/known_options.h"
 #include "converters/sources/config_file.h"
 #include "kinglet/status.h"
 
@@ -48,9 +49,13 @@ struct MicronetConfig {
   bool trains_cache = false;
 };
 
+std::span<const OptionTable> MicronetOptions();
+
 // If `cache_step<step>_n<n_cache>.yaml` lies beside the configuration, its cache numbers replace
-// all others, as in the original evaluation. Errors: those of ConfigFile, naming file and key.
-Result<MicronetConfig> ReadMicronetConfig(const ConfigFile& file, std::optional<int64_t> step);
+// all others, as in the original evaluation, unless use_cache_search is false. `ignored` may be
+// null. Errors: those of ConfigFile, naming file and key, and of CheckOptions.
+Result<MicronetConfig> ReadMicronetConfig(const ConfigFile& file, std::optional<int64_t> step,
+                                          IgnoredOptions* ignored = nullptr);
 
 }  // namespace kinglet
 

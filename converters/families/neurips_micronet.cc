@@ -340,7 +340,8 @@ Result<LoadedModel> LoadMicronet(const FamilyInput& input) {
     KINGLET_ASSIGN_OR_RETURN(path, FindConfig(input.checkpoint, "config.yaml"));
   }
   KINGLET_ASSIGN_OR_RETURN(const ConfigFile file, ConfigFile::Read(path));
-  KINGLET_ASSIGN_OR_RETURN(const MicronetConfig config, ReadMicronetConfig(file, input.step));
+  KINGLET_ASSIGN_OR_RETURN(const MicronetConfig config,
+                           ReadMicronetConfig(file, input.step, input.ignored));
   return MicronetDraft(config, input.weights);
 }
 

@@ -4,7 +4,9 @@
 #include <array>
 #include <optional>
 #include <string>
+#include <utility>
 
+#include "converters/families/config_options.h"
 #include "converters/families/recurrent_model.h"
 #include "converters/sources/checkpoint_path.h"
 #include "converters/sources/config_file.h"
@@ -14,6 +16,25 @@
 
 namespace kinglet {
 namespace {
+
+// The arguments of the framework's main.py, and the cell as its model names it.
+constexpr OptionTable kExamplesConfig = {
+    "`config.yaml`, `--config`",
+    "rnn_type model emsize nhid nlayers tied",
+    {},
+    "accel batch_size bptt clip cuda data dropout dry_run epochs log_interval lr mps nhead "
+    "onnx_export save seed",
+    {},
+    "rnn_type model emsize nhid nlayers tied"};
+
+constexpr std::array<PickledClass, 1> kExamplesClasses = {
+    {{"RNNModel",
+      {"`RNNModel`", "rnn_type", {}, "dropout", "ntoken ninp nhid nlayers tie_weights"}}}};
+constexpr PickledPlace kExamplesPlaces[] = {{"", "RNNModel"},
+                                            {"drop", "Dropout"},
+                                            {"encoder", "Embedding"},
+                                            {"rnn", "LSTM GRU RNN"},
+                                            {"decoder", "Linear"}};
 
 Result<RecurrentCell> CellOf(const std::string& where, const std::string& type) {
   struct Known {
@@ -31,27 +52,68 @@ Result<RecurrentCell> CellOf(const std::string& where, const std::string& type) 
                          "LSTM, GRU, RNN_TANH or RNN_RELU", QuotedName(type));
 }
 
-// None if neither a module nor a configuration names it.
-Result<std::optional<RecurrentCell>> KnownCell(const FamilyInput& input) {
-  if (const PickleNode* module = input.modules.network; module != nullptr) {
-    std::optional<std::string> type = TextAttribute(*module, "rnn_type");
-    const NodeRef rnn = Submodule(*module, "rnn");
-    if (!type && rnn != nullptr) type = TextAttribute(*rnn, "mode");
-    if (type) {
-      KINGLET_ASSIGN_OR_RETURN(const RecurrentCell cell, CellOf(input.checkpoint, *type));
-      return std::optional(cell);
-    }
+// What PyTorch runs is the inner module's mode; rnn_type names it too. None if no module is there.
+Result<std::optional<RecurrentCell>> CellOfModule(const FamilyInput& input) {
+  const PickleNode* module = input.modules.network;
+  if (module == nullptr) return std::optional<RecurrentCell>();
+  const NodeRef rnn = Submodule(*module, "rnn");
+  const std::optional<std::string> mode =
+      rnn == nullptr ? std::nullopt : TextAttribute(*rnn, "mode");
+  const std::optional<std::string> type = TextAttribute(*module, "rnn_type");
+  if (mode && type && *mode != *type) {
+    return Status::Refusal(KINGLET_INVALID_CHECKPOINT, input.checkpoint, "rnn_type",
+                           QuotedName(*mode) + ", the mode of its module rnn",
+                           QuotedName(*type) + " (save the module's state_dict())");
   }
-  const std::string path = input.config.empty() ? ConfigBeside(input.checkpoint) : input.config;
-  if (path.empty()) return std::optional<RecurrentCell>();
-  KINGLET_ASSIGN_OR_RETURN(const ConfigFile file, ConfigFile::Read(path));
-  if (input.config.empty() && !file.Has("rnn_type")) return std::optional<RecurrentCell>();
-  KINGLET_ASSIGN_OR_RETURN(const std::string type, file.Text("rnn_type"));
-  KINGLET_ASSIGN_OR_RETURN(const RecurrentCell cell, CellOf(path, type));
+  if (!mode && !type) return std::optional<RecurrentCell>();
+  KINGLET_ASSIGN_OR_RETURN(const RecurrentCell cell,
+                           CellOf(input.checkpoint, mode ? *mode : *type));
   return std::optional(cell);
 }
 
+// The configuration beside a state dict, or the one that is given.
+Status ReadConfiguration(const FamilyInput& input, RecurrentNames& names) {
+  names.configuration = input.config;
+  if (names.configuration.empty() && input.modules.network == nullptr) {
+    names.configuration = ConfigBeside(input.checkpoint);
+  }
+  if (names.configuration.empty()) return {};
+  KINGLET_ASSIGN_OR_RETURN(const ConfigFile file, ConfigFile::Read(names.configuration));
+  KINGLET_RETURN_IF_ERROR(CheckConfig(kExamplesConfig, file, input.ignored));
+  for (const char* key : {"rnn_type", "model"}) {
+    if (!file.Has(key) || names.cell) continue;
+    KINGLET_ASSIGN_OR_RETURN(const std::string type, file.Text(key));
+    KINGLET_ASSIGN_OR_RETURN(names.cell, CellOf(names.configuration, type));
+  }
+  for (const auto& [name, what] : {std::pair("emsize", StatedSize::kInputs),
+                                   {"nhid", StatedSize::kUnits},
+                                   {"nlayers", StatedSize::kLayers}}) {
+    if (!file.Has(name)) continue;
+    KINGLET_ASSIGN_OR_RETURN(const int64_t size, file.Integer(name));
+    names.stated.push_back({name, size, what});
+  }
+  if (file.Has("tied")) {
+    KINGLET_ASSIGN_OR_RETURN(const bool tied, file.Boolean("tied"));
+    if (tied) names.tied_by = "tied";
+  }
+  return {};
+}
+
 }  // namespace
+
+const PickledNetwork& PytorchExamplesModules() {
+  static constexpr PickledNetwork kModules = {kExamplesPlaces, {}, kExamplesClasses};
+  return kModules;
+}
+
+std::span<const OptionTable> PytorchExamplesOptions() {
+  static const std::vector<OptionTable> kTables = [] {
+    std::vector<OptionTable> tables = ClassOptions(PytorchExamplesModules());
+    tables.insert(tables.begin(), kExamplesConfig);
+    return tables;
+  }();
+  return kTables;
+}
 
 bool LooksLikePytorchExamples(std::span<const SourceTensor> weights) {
   return HasTensor(weights, "encoder.weight") && HasTensor(weights, "rnn.weight_hh_l0");
@@ -60,7 +122,8 @@ bool LooksLikePytorchExamples(std::span<const SourceTensor> weights) {
 Result<LoadedModel> LoadPytorchExamples(const FamilyInput& input) {
   RecurrentNames names;
   names.network = "a " + std::string(kPytorchExamplesFamily) + " network";
-  KINGLET_ASSIGN_OR_RETURN(names.cell, KnownCell(input));
+  KINGLET_ASSIGN_OR_RETURN(names.cell, CellOfModule(input));
+  KINGLET_RETURN_IF_ERROR(ReadConfiguration(input, names));
   names.layers = TorchLayers("rnn.", input.weights);
   if (!names.cell) {
     const auto weight =

@@ -8,8 +8,10 @@
 
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "converters/families/families.h"
+#include "converters/families/pickled_modules.h"
 #include "converters/sources/source_weights.h"
 #include "kinglet/status.h"
 
@@ -18,6 +20,10 @@ namespace kinglet {
 inline constexpr std::string_view kPytorchExamplesFamily = "pytorch-examples";
 
 bool LooksLikePytorchExamples(std::span<const SourceTensor> weights);
+
+// The network pickled whole.
+const PickledNetwork& PytorchExamplesModules();
+std::span<const OptionTable> PytorchExamplesOptions();
 
 // The cell (LSTM, GRU, RNN_TANH or RNN_RELU) is the module's attribute rnn_type; without a module,
 // the `rnn_type` of the configuration file, if there is one; otherwise it follows from the shapes,

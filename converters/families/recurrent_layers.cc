@@ -119,6 +119,12 @@ RecurrentLayer RecurrentLayers::DescribeLayer(const Sources& from) {
   return layer;
 }
 
+std::vector<uint64_t> RecurrentLayers::Units() const {
+  std::vector<uint64_t> units;
+  for (const Sources& layer : layers_) units.push_back(layer.units);
+  return units;
+}
+
 RecurrentDecoder RecurrentLayers::Describe() {
   RecurrentDecoder decoder;
   decoder.inputs = static_cast<uint32_t>(inputs_);

@@ -43,6 +43,8 @@ class RecurrentLayers {
   void Claim(const RecurrentLayerNames& names);
   // The units of the last layer claimed, or, before the first, the embedding's width. 0: unknown.
   uint64_t width() const { return width_; }
+  // Of each layer claimed.
+  std::vector<uint64_t> Units() const;
   // The block, without a name; its tensors go to the draft. REQUIRES: CheckNames found nothing.
   RecurrentDecoder Describe();
 

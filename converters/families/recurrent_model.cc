@@ -24,8 +24,12 @@ class RecurrentLoader {
     ClaimSoftmax();
     KINGLET_RETURN_IF_ERROR(builder_.CheckNames(names_.network));
     KINGLET_RETURN_IF_ERROR(CheckSizes());
+    KINGLET_RETURN_IF_ERROR(CheckStated());
     if (encoder_ != nullptr) {
       KINGLET_ASSIGN_OR_RETURN(tied_, SameParameter(*encoder_, *decoder_));
+      if (!names_.tied_by.empty()) {
+        KINGLET_RETURN_IF_ERROR(CheckStatedTie(names_.tied_by, *encoder_, *decoder_, tied_));
+      }
     }
     builder_.model.draft.description.vocabulary_size = static_cast<uint32_t>(words_);
     Describe();
@@ -102,6 +106,37 @@ class RecurrentLoader {
                                 std::to_string(split));
       }
       before = split;
+    }
+    return {};
+  }
+
+  // The sizes that the tensors have of what an option states; all are one if the option holds.
+  std::vector<uint64_t> SizesOf(StatedSize::What what) const {
+    std::vector<uint64_t> sizes;
+    switch (what) {
+      case StatedSize::kWords:
+        return {words_};
+      case StatedSize::kInputs:
+        return {inputs_};
+      case StatedSize::kLayers:
+        return {names_.layers.size()};
+      case StatedSize::kUnits:
+        return layers_.Units();
+      case StatedSize::kDenseUnits:
+        for (const Dense& layer : dense_) sizes.push_back(layer.weight->shape[0]);
+        return sizes;
+    }
+    return sizes;
+  }
+
+  Status CheckStated() const {
+    for (const StatedSize& stated : names_.stated) {
+      for (const uint64_t size : SizesOf(stated.what)) {
+        if (std::to_string(size) == std::to_string(stated.value)) continue;
+        return Status::Refusal(KINGLET_INVALID_CHECKPOINT, names_.configuration, stated.option,
+                               std::to_string(size) + " as the checkpoint has",
+                               std::to_string(stated.value) + " (use this checkpoint's own file)");
+      }
     }
     return {};
   }

@@ -25,6 +25,14 @@ struct DenseLayerNames {
   Activation activation = Activation::kNone;
 };
 
+// A size that a configuration states, for comparison with the tensors.
+struct StatedSize {
+  enum What : uint8_t { kWords, kInputs, kUnits, kLayers, kDenseUnits };
+  std::string option;
+  int64_t value;
+  What what;  // units: of every layer
+};
+
 struct RecurrentNames {
   std::string network;  // for messages: "an awd-lstm network"
   std::string embedding = "encoder.weight";
@@ -37,12 +45,15 @@ struct RecurrentNames {
   // The input's vectors, if they are not the tensor "encoder.weight".
   std::optional<CodedTable> coded_input;
   std::vector<DenseLayerNames> dense;  // epsilon of their norms: PyTorch's 1e-5
+  std::string configuration;           // the file that states sizes, for messages
+  std::vector<StatedSize> stated;
+  std::string tied_by;  // an option that is true and makes embedding and softmax one table
 };
 
 // Reads the tables and the layers' tensors; with splits also "criterion.tail_vectors" and
 // "criterion.tail_bias". Tables with equal values become one. Errors: KINGLET_INVALID_CHECKPOINT
-// for missing, unused and mis-shaped tensors (all in one message) and for values that are not
-// finite, by tensor and index.
+// for missing, unused and mis-shaped tensors (all in one message), for values that are not finite,
+// by tensor and index, and for options that say something else than the tensors.
 Result<LoadedModel> LoadRecurrent(const RecurrentNames& names,
                                   std::span<const SourceTensor> weights);
 

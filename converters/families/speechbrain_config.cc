@@ -5,12 +5,15 @@
 #include <utility>
 #include <vector>
 
+#include "converters/families/config_options.h"
 #include "converters/families/token_list.h"
 #include "converters/sources/checkpoint_path.h"
 #include "converters/sources/quoted.h"
 
 namespace kinglet {
 namespace {
+
+using std::string_view_literals::operator""sv;
 
 constexpr std::string_view kNameTag = "!name:", kNewTag = "!new:";
 
@@ -63,7 +66,8 @@ Result<bool> SpeechbrainConfig::Boolean(const std::string& name, bool otherwise)
 }
 
 Result<std::string> SpeechbrainConfig::ClassName(const std::string& name,
-                                                 const std::string& otherwise) const {
+                                                 const std::string& otherwise,
+                                                 std::span<const std::string_view> packages) const {
   const std::string tag = arguments.Tag(name);
   if (tag.empty()) {
     if (!arguments.Has(name)) return otherwise;
@@ -76,10 +80,16 @@ Result<std::string> SpeechbrainConfig::ClassName(const std::string& name,
     const bool usual = section->Keys().size() == 1 && slope.ok() && *slope == kLeakySlope;
     if (!usual) return RefuseArgument(name, "a class without arguments", QuotedName(key));
   }
-  for (const std::string_view prefix : {kNameTag, kNewTag}) {
-    if (tag.starts_with(prefix)) return tag.substr(tag.find_last_of(".:") + 1);
+  std::string known;
+  const size_t colon = tag.find(':') + 1, dot = tag.rfind('.');
+  const bool names = tag.starts_with(kNameTag) || tag.starts_with(kNewTag);
+  for (const std::string_view package : packages) {
+    if (names && dot != std::string::npos && tag.substr(colon, dot - colon) == package) {
+      return tag.substr(dot + 1);
+    }
+    known += (known.empty() ? "" : " or ") + std::string(package);
   }
-  return RefuseArgument(name, "a class: !name:package.Class", QuotedName(tag));
+  return RefuseArgument(name, "a class of " + known + ": !name:package.Class", QuotedName(tag));
 }
 
 Result<Activation> SpeechbrainConfig::ActivationOf(const std::string& otherwise) const {
@@ -94,7 +104,9 @@ Result<Activation> SpeechbrainConfig::ActivationOf(const std::string& otherwise)
                                                    {"Swish", Activation::kSwish},
                                                    {"Tanh", Activation::kTanh},
                                                    {"Sigmoid", Activation::kSigmoid}}};
-  KINGLET_ASSIGN_OR_RETURN(const std::string name, ClassName("activation", otherwise));
+  static constexpr std::array kPackages = {"torch.nn"sv, "torch.nn.modules.activation"sv,
+                                           "speechbrain.nnet.activations"sv};
+  KINGLET_ASSIGN_OR_RETURN(const std::string name, ClassName("activation", otherwise, kPackages));
   for (const Known& known : kKnown) {
     if (known.name == name) return known.activation;
   }
@@ -103,7 +115,8 @@ Result<Activation> SpeechbrainConfig::ActivationOf(const std::string& otherwise)
 }
 
 Result<SpeechbrainConfig> ReadSpeechbrainConfig(const FamilyInput& input,
-                                                const std::string& class_name) {
+                                                const std::string& class_name,
+                                                const OptionTable& known) {
   std::string path = input.config;
   if (path.empty()) {
     KINGLET_ASSIGN_OR_RETURN(path, FindConfig(input.checkpoint, "hyperparams.yaml", 2));
@@ -121,6 +134,7 @@ Result<SpeechbrainConfig> ReadSpeechbrainConfig(const FamilyInput& input,
                            keys.empty() ? "none" : keys);
   }
   KINGLET_ASSIGN_OR_RETURN(ConfigFile arguments, sections.front().section.WithReferences(file));
+  KINGLET_RETURN_IF_ERROR(CheckConfig(known, arguments, input.ignored));
   KINGLET_ASSIGN_OR_RETURN(const ConfigFile top, file.WithReferences(file));
   KINGLET_ASSIGN_OR_RETURN(const uint64_t start, TokenOf(top, "bos_index"));
   KINGLET_ASSIGN_OR_RETURN(const uint64_t end, TokenOf(top, "eos_index"));

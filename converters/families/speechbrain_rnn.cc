@@ -1,7 +1,9 @@
 #include "converters/families/speechbrain_rnn.h"
 
+#include <array>
 #include <cstdint>
 #include <string>
+#include <utility>
 
 #include "converters/families/recurrent_model.h"
 #include "converters/families/speechbrain_config.h"
@@ -11,8 +13,20 @@
 namespace kinglet {
 namespace {
 
+constexpr OptionTable kSpeechbrainRnnOptions = {
+    "arguments of `RNNLM`",
+    "output_neurons embedding_dim activation rnn_class rnn_layers rnn_neurons dnn_blocks "
+    "dnn_neurons",
+    {},
+    "dropout rnn_re_init return_hidden",
+    {},
+    "output_neurons embedding_dim activation rnn_class rnn_layers rnn_neurons dnn_blocks "
+    "dnn_neurons"};
+
 Result<RecurrentCell> SpeechbrainCell(const SpeechbrainConfig& config) {
-  KINGLET_ASSIGN_OR_RETURN(const std::string name, config.ClassName("rnn_class", "LSTM"));
+  static constexpr std::array<std::string_view, 1> kPackages = {"speechbrain.nnet.RNN"};
+  KINGLET_ASSIGN_OR_RETURN(const std::string name,
+                           config.ClassName("rnn_class", "LSTM", kPackages));
   if (name == "LSTM") return RecurrentCell::kLstm;
   if (name == "GRU") return RecurrentCell::kGru;
   if (name == "RNN") return RecurrentCell::kRelu;  // its only function here
@@ -21,14 +35,17 @@ Result<RecurrentCell> SpeechbrainCell(const SpeechbrainConfig& config) {
 
 }  // namespace
 
+std::span<const OptionTable> SpeechbrainRnnOptions() { return {&kSpeechbrainRnnOptions, 1}; }
+
 bool LooksLikeSpeechbrainRnn(std::span<const SourceTensor> weights) {
   return HasTensor(weights, "embedding.Embedding.weight") && HasTensorUnder(weights, "rnn.rnn.") &&
          HasTensor(weights, "out.w.weight");
 }
 
 Result<LoadedModel> LoadSpeechbrainRnn(const FamilyInput& input) {
-  KINGLET_ASSIGN_OR_RETURN(const SpeechbrainConfig config,
-                           ReadSpeechbrainConfig(input, "speechbrain.lobes.models.RNNLM.RNNLM"));
+  KINGLET_ASSIGN_OR_RETURN(
+      const SpeechbrainConfig config,
+      ReadSpeechbrainConfig(input, "speechbrain.lobes.models.RNNLM.RNNLM", kSpeechbrainRnnOptions));
   RecurrentNames names;
   names.network = "a " + std::string(kSpeechbrainRnnFamily) + " network with these arguments";
   names.embedding = "embedding.Embedding.weight";
@@ -47,6 +64,18 @@ Result<LoadedModel> LoadSpeechbrainRnn(const FamilyInput& input) {
     const std::string linear = "dnn.linear" + number + ".w.", norm = "dnn.norm" + number + ".norm.";
     names.dense.push_back(
         {linear + "weight", linear + "bias", norm + "weight", norm + "bias", activation});
+  }
+  names.configuration = config.arguments.path();
+  const std::pair<const char*, StatedSize::What> sizes[] = {
+      {"output_neurons", StatedSize::kWords},
+      {"embedding_dim", StatedSize::kInputs},
+      {"rnn_layers", StatedSize::kLayers},
+      {"rnn_neurons", StatedSize::kUnits},
+      {"dnn_neurons", StatedSize::kDenseUnits}};
+  for (const auto& [name, what] : sizes) {
+    if (!config.arguments.Has(name)) continue;
+    KINGLET_ASSIGN_OR_RETURN(const int64_t size, config.arguments.Integer(name));
+    names.stated.push_back({name, size, what});
   }
   KINGLET_ASSIGN_OR_RETURN(LoadedModel model, LoadRecurrent(names, input.weights));
   KINGLET_RETURN_IF_ERROR(SetSpeechbrainTokens(input, config, model));

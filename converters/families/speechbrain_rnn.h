@@ -9,6 +9,7 @@
 
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "converters/families/families.h"
 #include "converters/sources/source_weights.h"
@@ -19,6 +20,8 @@ namespace kinglet {
 inline constexpr std::string_view kSpeechbrainRnnFamily = "speechbrain-rnn-lm";
 
 bool LooksLikeSpeechbrainRnn(std::span<const SourceTensor> weights);
+
+std::span<const OptionTable> SpeechbrainRnnOptions();
 
 // Errors: those of ReadSpeechbrainConfig, LoadRecurrent and SetSpeechbrainTokens;
 // KINGLET_INVALID_CHECKPOINT for arguments that make another network.

@@ -1,5 +1,6 @@
 #include "converters/families/speechbrain_transformer.h"
 
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <string>
@@ -20,6 +21,22 @@ namespace {
 constexpr double kSpeechbrainEpsilon = 1e-6;
 constexpr uint32_t kSpeechbrainPadding = 0;
 
+// Older versions have true for the positions that newer ones name.
+constexpr std::array<FixedOption, 4> kFixedOfSpeechbrain = {
+    {{"num_decoder_layers", "0"},
+     {"positional_encoding", "'fixed_abs_sine'|True"},
+     {"causal", "True"},
+     {"attention_type", "'regularMHA'"}}};
+constexpr OptionTable kSpeechbrainTransformerOptions = {
+    "arguments of `TransformerLM`",
+    "vocab d_model d_embedding nhead num_encoder_layers d_ffn max_length activation "
+    "normalize_before",
+    kFixedOfSpeechbrain,
+    "dropout decoder_use_memory",
+    {},
+    "vocab d_model nhead num_encoder_layers d_ffn max_length activation normalize_before "
+    "num_decoder_layers positional_encoding causal attention_type"};
+
 // What the shapes do not say.
 struct SpeechbrainOptions {
   uint32_t heads = 8;
@@ -37,18 +54,6 @@ Result<SpeechbrainOptions> ReadOptions(const SpeechbrainConfig& config) {
   options.heads = static_cast<uint32_t>(heads);
   KINGLET_ASSIGN_OR_RETURN(options.norm_first, config.Boolean("normalize_before", false));
   KINGLET_ASSIGN_OR_RETURN(options.activation, config.ActivationOf("ReLU"));
-  KINGLET_ASSIGN_OR_RETURN(const int64_t decoder, config.Integer("num_decoder_layers", 0));
-  if (decoder != 0) {
-    return config.RefuseArgument("num_decoder_layers", "0", std::to_string(decoder));
-  }
-  KINGLET_ASSIGN_OR_RETURN(const bool causal, config.Boolean("causal", true));
-  if (!causal) return config.RefuseArgument("causal", "true", "false");
-  for (const auto& [name, expected] :
-       {std::pair("attention_type", "regularMHA"), {"positional_encoding", "fixed_abs_sine"}}) {
-    if (!config.arguments.Has(name)) continue;
-    KINGLET_ASSIGN_OR_RETURN(const std::string found, config.arguments.Text(name));
-    if (found != expected) return config.RefuseArgument(name, expected, QuotedName(found));
-  }
   if (config.tokens.start == kSpeechbrainPadding) {
     return config.RefuseArgument("bos_index", "another token than 0, to which none attends", "0");
   }
@@ -60,8 +65,23 @@ class SpeechbrainTransformerLoader {
   SpeechbrainTransformerLoader(const FamilyInput& input, const SpeechbrainOptions& options)
       : input_(input), options_(options), builder_(input.weights) {}
 
-  Result<LoadedModel> Load() {
+  // Compares the sizes that the arguments state with the tensors'. To be called first.
+  Status CheckStated(const SpeechbrainConfig& config) {
     KINGLET_RETURN_IF_ERROR(FindSizes());
+    const std::pair<const char*, uint32_t> sizes[] = {
+        {"vocab", words_}, {"d_model", width_},        {"num_encoder_layers", layers_},
+        {"d_ffn", inner_}, {"d_embedding", embedded_}, {"max_length", stored_positions_}};
+    for (const auto& [name, size] : sizes) {
+      KINGLET_ASSIGN_OR_RETURN(const int64_t stated, config.Integer(name, size));
+      if (stated == size) continue;
+      return config.RefuseArgument(
+          name, std::to_string(size) + " as the checkpoint has",
+          std::to_string(stated) + " (use this checkpoint's own hyperparams.yaml)");
+    }
+    return {};
+  }
+
+  Result<LoadedModel> Load() {
     ModelDescription& description = builder_.model.draft.description;
     description.vocabulary_size = words_;
     const double scale = std::sqrt(static_cast<double>(embedded_));
@@ -217,6 +237,10 @@ class SpeechbrainTransformerLoader {
 
 }  // namespace
 
+std::span<const OptionTable> SpeechbrainTransformerOptions() {
+  return {&kSpeechbrainTransformerOptions, 1};
+}
+
 bool LooksLikeSpeechbrainTransformer(std::span<const SourceTensor> weights) {
   return HasTensorUnder(weights, "custom_src_module.") && HasTensorUnder(weights, "output_proj.");
 }
@@ -225,9 +249,12 @@ Result<LoadedModel> LoadSpeechbrainTransformer(const FamilyInput& input) {
   KINGLET_ASSIGN_OR_RETURN(
       const SpeechbrainConfig config,
       ReadSpeechbrainConfig(input,
-                            "speechbrain.lobes.models.transformer.TransformerLM.TransformerLM"));
+                            "speechbrain.lobes.models.transformer.TransformerLM.TransformerLM",
+                            kSpeechbrainTransformerOptions));
   KINGLET_ASSIGN_OR_RETURN(const SpeechbrainOptions options, ReadOptions(config));
-  KINGLET_ASSIGN_OR_RETURN(LoadedModel model, SpeechbrainTransformerLoader(input, options).Load());
+  SpeechbrainTransformerLoader loader(input, options);
+  KINGLET_RETURN_IF_ERROR(loader.CheckStated(config));
+  KINGLET_ASSIGN_OR_RETURN(LoadedModel model, loader.Load());
   KINGLET_RETURN_IF_ERROR(SetSpeechbrainTokens(input, config, model));
   return model;
 }

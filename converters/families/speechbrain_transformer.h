@@ -12,6 +12,7 @@
 
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "converters/families/families.h"
 #include "converters/sources/source_weights.h"
@@ -22,6 +23,8 @@ namespace kinglet {
 inline constexpr std::string_view kSpeechbrainTransformerFamily = "speechbrain-transformer-lm";
 
 bool LooksLikeSpeechbrainTransformer(std::span<const SourceTensor> weights);
+
+std::span<const OptionTable> SpeechbrainTransformerOptions();
 
 // Errors: those of ReadSpeechbrainConfig and SetSpeechbrainTokens; KINGLET_INVALID_CHECKPOINT for
 // arguments that make another network, and for missing, unused and mis-shaped tensors, all in one

@@ -1,15 +1,39 @@
 #include "converters/families/transfo_xl_hf.h"
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <utility>
 
+#include "converters/families/config_options.h"
+#include "converters/families/hugging_face_options.h"
 #include "converters/families/transformer_xl_network.h"
 #include "converters/sources/checkpoint_path.h"
 #include "converters/sources/config_file.h"
 
 namespace kinglet {
 namespace {
+
+constexpr std::array<FixedOption, 7> kFixedOfTransfoXl = {{
+    {"model_type", "'transfo-xl'"},
+    {"attn_type", "0"},
+    {"ext_len", "0"},
+    {"sample_softmax", "-1|0"},
+    {"is_encoder_decoder", "False"},
+    {"quantization_config", ""},
+    {"auto_map", ""},  // the network is another code's
+}};
+constexpr OptionTable kTransfoXlOptions = {
+    "`config.json`",
+    "vocab_size n_token d_model d_embed d_inner n_head d_head n_layer mem_len clamp_len "
+    "same_length "
+    "div_val cutoffs pre_lnorm layer_norm_epsilon tie_word_embeddings tie_weight tie_projs "
+    "proj_share_all_but_first untie_r",
+    kFixedOfTransfoXl,
+    kHuggingFaceIgnored,
+    {},
+    "d_inner pre_lnorm layer_norm_epsilon tie_word_embeddings tie_weight tie_projs "
+    "proj_share_all_but_first untie_r model_type attn_type ext_len sample_softmax"};
 
 // Older versions of the library did not write all keys; the defaults are the library's.
 Result<int64_t> IntegerOr(const ConfigFile& file, const char* key, int64_t otherwise) {
@@ -38,11 +62,6 @@ Status ReadTies(const ConfigFile& file, TransformerXlNetwork& network) {
 }
 
 Result<TransformerXlNetwork> NetworkOfConfig(const ConfigFile& file) {
-  KINGLET_ASSIGN_OR_RETURN(const int64_t attention_type, IntegerOr(file, "attn_type", 0));
-  KINGLET_ASSIGN_OR_RETURN(const int64_t extended_length, IntegerOr(file, "ext_len", 0));
-  // The library has no sampled softmax, so -1 stands for its setting.
-  KINGLET_RETURN_IF_ERROR(
-      CheckTransformerXlKind(file.path(), attention_type, extended_length, /*sampled=*/-1));
   TransformerXlNetwork network;
   network.family = kTransfoXlFamily;
   network.prefix = "transformer.";
@@ -61,8 +80,12 @@ Result<TransformerXlNetwork> NetworkOfConfig(const ConfigFile& file) {
   for (const auto& [key, value] : integers) {
     KINGLET_ASSIGN_OR_RETURN(*value, file.Integer(key));
   }
+  KINGLET_ASSIGN_OR_RETURN(network.inner, IntegerOr(file, "d_inner", 0));
   KINGLET_ASSIGN_OR_RETURN(network.cutoffs, file.Integers("cutoffs"));
   KINGLET_ASSIGN_OR_RETURN(network.same_length, file.Boolean("same_length"));
+  if (file.Has("untie_r")) {
+    KINGLET_ASSIGN_OR_RETURN(network.own_query_biases, file.Boolean("untie_r"));
+  }
   KINGLET_ASSIGN_OR_RETURN(network.pre_norm, BooleanOr(file, "pre_lnorm", false));
   if (file.Has("layer_norm_epsilon")) {
     KINGLET_ASSIGN_OR_RETURN(network.epsilon, file.Number("layer_norm_epsilon"));
@@ -72,6 +95,8 @@ Result<TransformerXlNetwork> NetworkOfConfig(const ConfigFile& file) {
 }
 
 }  // namespace
+
+std::span<const OptionTable> TransfoXlOptions() { return {&kTransfoXlOptions, 1}; }
 
 bool LooksLikeTransfoXl(std::span<const SourceTensor> weights) {
   return HasTensorUnder(weights, "transformer.layers.0.dec_attn.");
@@ -83,6 +108,7 @@ Result<LoadedModel> LoadTransfoXl(const FamilyInput& input) {
     KINGLET_ASSIGN_OR_RETURN(path, FindConfig(input.checkpoint, "config.json"));
   }
   KINGLET_ASSIGN_OR_RETURN(const ConfigFile file, ConfigFile::Read(path));
+  KINGLET_RETURN_IF_ERROR(CheckConfig(kTransfoXlOptions, file, input.ignored));
   KINGLET_ASSIGN_OR_RETURN(TransformerXlNetwork network, NetworkOfConfig(file));
   if (input.memory_length) network.memory_length = *input.memory_length;
   return LoadTransformerXlNetwork(network, input.weights);

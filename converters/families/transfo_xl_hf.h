@@ -9,6 +9,7 @@
 
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "converters/families/families.h"
 #include "converters/sources/source_weights.h"
@@ -20,9 +21,10 @@ inline constexpr std::string_view kTransfoXlFamily = "transfo-xl-hf";
 
 bool LooksLikeTransfoXl(std::span<const SourceTensor> weights);
 
+std::span<const OptionTable> TransfoXlOptions();
+
 // The configuration is the given file, or config.json beside the checkpoint. Errors: those of
-// LoadTransformerXlNetwork, CheckTransformerXlKind and ConfigFile; KINGLET_NOT_FOUND without a
-// configuration.
+// LoadTransformerXlNetwork, CheckOptions and ConfigFile; KINGLET_NOT_FOUND without a configuration.
 Result<LoadedModel> LoadTransfoXl(const FamilyInput& input);
 
 }  // namespace kinglet

@@ -1,5 +1,7 @@
 #include "converters/families/transformer_xl.h"
 
+#include <array>
+#include <cmath>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -7,13 +9,89 @@
 #include <utility>
 #include <vector>
 
+#include "converters/families/config_options.h"
 #include "converters/families/transformer_xl_network.h"
 #include "converters/sources/checkpoint_path.h"
 #include "converters/sources/config_file.h"
+#include "converters/sources/refuse_checkpoint.h"
 #include "converters/sources/saved_module.h"
+#include "format/message_text.h"
 
 namespace kinglet {
 namespace {
+
+constexpr std::array<FixedOption, 3> kFixedOfXl = {
+    {{"attn_type", "0"}, {"ext_len", "0"}, {"sample_softmax", "-1|0"}}};
+// The arguments of the framework's train.py, and those of MemTransformerLM that follow from them.
+constexpr OptionTable kXlConfig = {
+    "`config.yaml`, `--config`",
+    "n_token d_model d_embed d_inner n_head d_head n_layer mem_len clamp_len same_length div_val "
+    "cutoffs adaptive pre_lnorm",
+    kFixedOfXl,
+    "batch_chunk batch_size clip clip_nonemb cuda data dataset debug decay_rate dropatt dropout "
+    "dynamic_loss_scale emb_* eta_min eval_* finetune_v2 finetune_v3 fp16 gpu0_bsz init init_range "
+    "init_std log_interval lr lr_min max_eval_steps max_step mom multi_gpu n_all_param "
+    "n_nonemb_param optim patience proj_init_std restart restart_dir scheduler seed "
+    "static_loss_scale tgt_len varlen warmup_step work_dir",
+    "tied not_tied"};
+
+constexpr std::array<PickledClass, 7> kXlClasses = {{
+    {"MemTransformerLM",
+     {"`MemTransformerLM`",
+      "n_token d_model d_embed n_head d_head n_layer mem_len clamp_len same_length", kFixedOfXl,
+      "tgt_len max_klen", "tie_weight"}},
+    {"AdaptiveEmbedding",
+     {"`AdaptiveEmbedding`",
+      "div_val emb_scale",
+      {},
+      "",
+      "n_token d_embed d_proj cutoffs cutoff_ends"}},
+    {"RelPartialLearnableDecoderLayer", {"`RelPartialLearnableDecoderLayer`", "", {}, ""}},
+    {"RelPartialLearnableMultiHeadAttn",
+     {"`RelPartialLearnableMultiHeadAttn`",
+      "n_head d_head scale pre_lnorm",
+      {},
+      "dropout",
+      "d_model"}},
+    {"PositionwiseFF", {"`PositionwiseFF`", "pre_lnorm", {}, "dropout", "d_model d_inner"}},
+    {"PositionalEmbedding", {"`PositionalEmbedding`", "", {}, "", "demb"}},
+    {"ProjectedAdaptiveLogSoftmax",
+     {"`ProjectedAdaptiveLogSoftmax`",
+      "div_val cutoffs",
+      {},
+      "keep_order",
+      "n_token d_embed d_proj cutoff_ends shortlist_size n_clusters head_size"}},
+}};
+constexpr PickledPlace kXlPlaces[] = {
+    {"", "MemTransformerLM"},
+    {"word_emb", "AdaptiveEmbedding"},
+    {"word_emb.emb_layers", "ModuleList"},
+    {"word_emb.emb_layers.*", "Embedding"},
+    {"word_emb.emb_projs", "ParameterList"},
+    {"drop", "Dropout"},
+    {"layers", "ModuleList"},
+    {"layers.*", "RelPartialLearnableDecoderLayer"},
+    {"layers.*.dec_attn", "RelPartialLearnableMultiHeadAttn"},
+    {"layers.*.dec_attn.qkv_net", "Linear"},
+    {"layers.*.dec_attn.r_net", "Linear"},
+    {"layers.*.dec_attn.o_net", "Linear"},
+    {"layers.*.dec_attn.drop", "Dropout"},
+    {"layers.*.dec_attn.dropatt", "Dropout"},
+    {"layers.*.dec_attn.layer_norm", "LayerNorm"},
+    {"layers.*.pos_ff", "PositionwiseFF"},
+    {"layers.*.pos_ff.CoreNet", "Sequential"},
+    {"layers.*.pos_ff.CoreNet.0", "Linear"},
+    {"layers.*.pos_ff.CoreNet.1", "ReLU"},
+    {"layers.*.pos_ff.CoreNet.2", "Dropout"},
+    {"layers.*.pos_ff.CoreNet.3", "Linear"},
+    {"layers.*.pos_ff.CoreNet.4", "Dropout"},
+    {"layers.*.pos_ff.layer_norm", "LayerNorm"},
+    {"pos_emb", "PositionalEmbedding"},
+    {"crit", "ProjectedAdaptiveLogSoftmax"},
+    {"crit.out_layers", "ModuleList"},
+    {"crit.out_layers.*", "Linear"},
+    {"crit.out_projs", "ParameterList"},
+};
 
 // Settings of the configuration file, or else attributes of the pickled objects.
 class Settings {
@@ -23,6 +101,7 @@ class Settings {
     if (path.empty() && input.modules.network == nullptr) path = ConfigBeside(input.checkpoint);
     if (path.empty()) return Settings(input, nullptr);
     KINGLET_ASSIGN_OR_RETURN(ConfigFile config, ConfigFile::Read(path));
+    KINGLET_RETURN_IF_ERROR(CheckConfig(kXlConfig, config, input.ignored));
     return Settings(input, std::make_unique<const ConfigFile>(std::move(config)));
   }
 
@@ -49,11 +128,24 @@ class Settings {
     return *value;
   }
 
-  // An attribute of the network itself, or `otherwise` if there is none.
-  Result<int64_t> IntegerOr(const std::string& name, int64_t otherwise) const {
-    if (Configured(name)) return config_->Integer(name);
-    const NodeRef object = Object("");
-    return object == nullptr ? otherwise : IntegerAttribute(*object, name).value_or(otherwise);
+  bool Configured(const std::string& name) const {
+    return config_ != nullptr && config_->Has(name);
+  }
+  bool HasModule(const std::string& path) const { return Object(path) != nullptr; }
+  // Refuses a number or truth value of a pickled object that is another one.
+  Status Agrees(const std::string& module, const std::string& name, double expected) const {
+    const NodeRef object = Object(module);
+    if (object == nullptr || Configured(name)) return {};
+    std::optional<double> value = NumberAttribute(*object, name);
+    if (!value) {
+      if (const auto truth = BooleanAttribute(*object, name)) value = *truth ? 1 : 0;
+    }
+    const double tolerance = 1e-12 * std::fabs(expected);
+    if (!value || std::fabs(*value - expected) <= tolerance) return {};
+    return Status::Refusal(
+        KINGLET_UNSUPPORTED, input_->checkpoint, "attribute " + module + "." + name,
+        NumberText(expected) + ", as the network's other modules have it",
+        NumberText(*value) + " (a network whose modules differ needs a --recipe)");
   }
   double EpsilonOf(const std::string& norm, double otherwise) const {
     const NodeRef object = Object(norm);
@@ -64,9 +156,6 @@ class Settings {
   Settings(const FamilyInput& input, std::unique_ptr<const ConfigFile> config)
       : input_(&input), config_(std::move(config)) {}
 
-  bool Configured(const std::string& name) const {
-    return config_ != nullptr && config_->Has(name);
-  }
   NodeRef Object(const std::string& path) const {
     const PickleNode* network = input_->modules.network;
     return network == nullptr ? nullptr : Submodule(*network, path);
@@ -88,13 +177,30 @@ class Settings {
   std::unique_ptr<const ConfigFile> config_;  // null: none was given
 };
 
-Result<TransformerXlNetwork> NetworkOfSettings(const Settings& settings,
-                                               const std::string& checkpoint) {
-  KINGLET_ASSIGN_OR_RETURN(const int64_t attention_type, settings.IntegerOr("attn_type", 0));
-  KINGLET_ASSIGN_OR_RETURN(const int64_t extended_length, settings.IntegerOr("ext_len", 0));
-  KINGLET_ASSIGN_OR_RETURN(const int64_t sampled, settings.IntegerOr("sample_softmax", -1));
+// The modules of a network have copies of its settings, which PyTorch reads.
+Status CheckCopies(const Settings& settings, const TransformerXlNetwork& network) {
+  const auto divisor = static_cast<double>(network.divisor);
+  const double scale = 1 / std::sqrt(static_cast<double>(network.head_size));
+  KINGLET_RETURN_IF_ERROR(settings.Agrees("word_emb", "div_val", divisor));
   KINGLET_RETURN_IF_ERROR(
-      CheckTransformerXlKind(checkpoint, attention_type, extended_length, sampled));
+      settings.Agrees("word_emb", "emb_scale", std::sqrt(static_cast<double>(network.width))));
+  // As many layers as there are: the number that the network states is not checked yet.
+  for (size_t i = 0; settings.HasModule("layers." + std::to_string(i)); ++i) {
+    const std::string layer = "layers." + std::to_string(i), attention = layer + ".dec_attn";
+    KINGLET_RETURN_IF_ERROR(settings.Agrees(attention, "scale", scale));
+    KINGLET_RETURN_IF_ERROR(
+        settings.Agrees(attention, "n_head", static_cast<double>(network.heads)));
+    KINGLET_RETURN_IF_ERROR(
+        settings.Agrees(attention, "d_head", static_cast<double>(network.head_size)));
+    for (const std::string& part : {attention, layer + ".pos_ff"}) {
+      KINGLET_RETURN_IF_ERROR(settings.Agrees(part, "pre_lnorm", network.pre_norm ? 1 : 0));
+      KINGLET_RETURN_IF_ERROR(settings.Agrees(part + ".layer_norm", "eps", network.epsilon));
+    }
+  }
+  return {};
+}
+
+Result<TransformerXlNetwork> NetworkOfSettings(const Settings& settings) {
   TransformerXlNetwork network;
   network.family = kTransformerXlFamily;
   const std::pair<const char*, int64_t*> integers[] = {
@@ -105,6 +211,9 @@ Result<TransformerXlNetwork> NetworkOfSettings(const Settings& settings,
   for (const auto& [name, value] : integers) {
     KINGLET_ASSIGN_OR_RETURN(*value, settings.Integer("", name));
   }
+  if (settings.Configured("d_inner")) {
+    KINGLET_ASSIGN_OR_RETURN(network.inner, settings.Integer("", "d_inner"));
+  }
   KINGLET_ASSIGN_OR_RETURN(network.same_length, settings.Boolean("", "same_length"));
   KINGLET_ASSIGN_OR_RETURN(network.divisor, settings.Integer("crit", "div_val"));
   KINGLET_ASSIGN_OR_RETURN(network.cutoffs, settings.Integers("crit", "cutoffs"));
@@ -112,12 +221,34 @@ Result<TransformerXlNetwork> NetworkOfSettings(const Settings& settings,
   if (!network.cutoffs.empty() && network.cutoffs.back() == network.words) {
     network.cutoffs.pop_back();
   }
+  if (settings.Configured("adaptive") && !network.cutoffs.empty()) {
+    KINGLET_ASSIGN_OR_RETURN(const bool adaptive, settings.Boolean("", "adaptive"));
+    if (!adaptive) {
+      return RefuseCheckpoint("adaptive", "true, as there are cutoffs",
+                              "false (write cutoffs: [] for a full softmax)");
+    }
+  }
   KINGLET_ASSIGN_OR_RETURN(network.pre_norm, settings.Boolean("layers.0.dec_attn", "pre_lnorm"));
   network.epsilon = settings.EpsilonOf("layers.0.dec_attn.layer_norm", network.epsilon);
+  KINGLET_RETURN_IF_ERROR(CheckCopies(settings, network));
   return network;
 }
 
 }  // namespace
+
+const PickledNetwork& TransformerXlModules() {
+  static constexpr PickledNetwork kModules = {kXlPlaces, {}, kXlClasses};
+  return kModules;
+}
+
+std::span<const OptionTable> TransformerXlOptions() {
+  static const std::vector<OptionTable> kTables = [] {
+    std::vector<OptionTable> tables = ClassOptions(TransformerXlModules());
+    tables.insert(tables.begin(), kXlConfig);
+    return tables;
+  }();
+  return kTables;
+}
 
 bool LooksLikeTransformerXl(std::span<const SourceTensor> weights) {
   return HasTensorUnder(weights, "layers.0.dec_attn.");
@@ -125,8 +256,7 @@ bool LooksLikeTransformerXl(std::span<const SourceTensor> weights) {
 
 Result<LoadedModel> LoadTransformerXl(const FamilyInput& input) {
   KINGLET_ASSIGN_OR_RETURN(const Settings settings, Settings::Read(input));
-  KINGLET_ASSIGN_OR_RETURN(TransformerXlNetwork network,
-                           NetworkOfSettings(settings, input.checkpoint));
+  KINGLET_ASSIGN_OR_RETURN(TransformerXlNetwork network, NetworkOfSettings(settings));
   if (input.memory_length) network.memory_length = *input.memory_length;
   return LoadTransformerXlNetwork(network, input.weights);
 }

@@ -12,8 +12,10 @@
 
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "converters/families/families.h"
+#include "converters/families/pickled_modules.h"
 #include "converters/sources/source_weights.h"
 #include "kinglet/status.h"
 
@@ -23,8 +25,15 @@ inline constexpr std::string_view kTransformerXlFamily = "transformer-xl";
 
 bool LooksLikeTransformerXl(std::span<const SourceTensor> weights);
 
-// Errors: those of LoadTransformerXlNetwork, CheckTransformerXlKind and ConfigFile;
-// KINGLET_INVALID_CHECKPOINT for an attribute that neither module nor configuration has.
+// The network pickled whole.
+const PickledNetwork& TransformerXlModules();
+// Of configurations, and of the classes.
+std::span<const OptionTable> TransformerXlOptions();
+
+// Errors: those of LoadTransformerXlNetwork, ConfigFile and CheckOptions;
+// KINGLET_INVALID_CHECKPOINT for an attribute that neither module nor configuration has;
+// KINGLET_UNSUPPORTED for modules that differ from each other. REQUIRES: CheckPickledModules
+// accepts the modules.
 Result<LoadedModel> LoadTransformerXl(const FamilyInput& input);
 
 }  // namespace kinglet

@@ -65,6 +65,7 @@ class TransformerXlLoader {
         builder_.Claim(network_.prefix + "pos_emb.inv_freq", {width_ / 2});
     ClaimLayers();
     KINGLET_RETURN_IF_ERROR(builder_.CheckNames("a " + network_.family + " network"));
+    KINGLET_RETURN_IF_ERROR(CheckSharedBiases());
     KINGLET_RETURN_IF_ERROR(tables.FindTies());
     builder_.model.draft.description.vocabulary_size = static_cast<uint32_t>(network_.words);
     AdaptiveSoftmax softmax = tables.DescribeSoftmax();
@@ -90,12 +91,31 @@ class TransformerXlLoader {
   const SourceTensor* ClaimQueryBias(const std::string& attention, const char* name) {
     const std::string shared = network_.prefix + name;
     const Shape shape = {heads_, head_size_};
-    const bool own = builder_.Has(attention + name);
+    const bool own = builder_.Has(attention + name) || network_.own_query_biases.value_or(false);
     if (builder_.Has(shared) || !own) {
       const SourceTensor* all = builder_.Claim(shared, shape, !own);
       if (!own) return all;
     }
     return builder_.Claim(attention + name, shape);
+  }
+
+  // Refuses layers with biases of their own where the configuration says that all layers share
+  // them. REQUIRES: CheckNames found nothing.
+  Status CheckSharedBiases() const {
+    if (network_.own_query_biases.value_or(true)) return {};
+    const Layer& first = layers_.front();
+    for (const Layer& layer : layers_) {
+      for (const auto& [bias, shared] : {std::pair(layer.content_bias, first.content_bias),
+                                         std::pair(layer.position_bias, first.position_bias)}) {
+        KINGLET_ASSIGN_OR_RETURN(const bool same, SameParameter(*bias, *shared));
+        if (same) continue;
+        return RefuseCheckpoint("tensor " + bias->name,
+                                "the values of " + shared->name + ", as untie_r is false",
+                                "others (if each layer was trained with its own: set untie_r to "
+                                "true)");
+      }
+    }
+    return {};
   }
 
   void ClaimLayers() {
@@ -116,7 +136,10 @@ class TransformerXlLoader {
       layer.out = claim(attention + "o_net.weight", {width_, attended});
       layer.inner_norm_gain = claim(inner + "layer_norm.weight", {width_});
       layer.inner_norm_bias = claim(inner + "layer_norm.bias", {width_});
-      layer.inner_bias = builder_.ClaimUnshaped(inner + "CoreNet.0.bias");
+      const std::string inner_bias = inner + "CoreNet.0.bias";
+      layer.inner_bias = network_.inner > 0
+                             ? claim(inner_bias, {static_cast<uint64_t>(network_.inner)})
+                             : builder_.ClaimUnshaped(inner_bias);
       const bool known = layer.inner_bias != nullptr && layer.inner_bias->shape.size() == 1;
       if (layer.inner_bias != nullptr && !known) {
         builder_.NoteMisshaped(*layer.inner_bias, "a vector");
@@ -202,27 +225,6 @@ class TransformerXlLoader {
 };
 
 }  // namespace
-
-Status CheckTransformerXlKind(const std::string& where, int64_t attention_type,
-                              int64_t extended_length, int64_t sampled) {
-  const auto refuse = [&where](const char* what, const char* expected, int64_t found) {
-    return Status::Refusal(KINGLET_UNSUPPORTED, where, what, expected, std::to_string(found));
-  };
-  if (attention_type != 0) {
-    return refuse("attn_type",
-                  "0, the attention with relative positions of the paper (no family has another)",
-                  attention_type);
-  }
-  if (extended_length != 0) {
-    return refuse("ext_len", "0, as in all published evaluations (no family has another)",
-                  extended_length);
-  }
-  if (sampled > 0) {
-    return refuse("sample_softmax", "none, the softmax of the paper (no family has another)",
-                  sampled);
-  }
-  return {};
-}
 
 Result<LoadedModel> LoadTransformerXlNetwork(const TransformerXlNetwork& network,
                                              std::span<const SourceTensor> weights) {

@@ -25,6 +25,7 @@ struct TransformerXlNetwork {
   int64_t embedding_width = 0;       // d_embed
   int64_t heads = 0, head_size = 0;  // n_head, d_head
   int64_t layers = 0;                // n_layer
+  int64_t inner = 0;                 // d_inner; 0: as many as the tensors have
   std::vector<int64_t> cutoffs;      // first words of all bins but the first
   // div_val: the rows of bin b have embedding_width / divisor^b numbers. 1: one table for all bins,
   // and projections only where embedding_width != width.
@@ -37,17 +38,13 @@ struct TransformerXlNetwork {
   double epsilon = 1e-5;     // of all layer norms
   bool zero_memory = false;  // memory starts as zeros that attention sees
   bool forward_clusters = false;  // rows of cluster_weight are in the order of the bins
+  // untie_r: whether each layer has query biases of its own, where the configuration says it.
+  std::optional<bool> own_query_biases = {};
   // Tensors of the softmax that may be missing because the embedding has them: all tables, and the
   // projections by bin.
   bool tied_tables = false;
   std::vector<bool> tied_projections;  // any number; missing ones are false
 };
-
-// Refuses variants of the training code that no published model uses: a kind of attention
-// (attn_type) other than 0, a gap in the memory (ext_len), a softmax that is sampled in training
-// (sample_softmax). `where` names the file or module. Errors: KINGLET_UNSUPPORTED.
-Status CheckTransformerXlKind(const std::string& where, int64_t attention_type,
-                              int64_t extended_length, int64_t sampled);
 
 // Blocks and float32 tensors. Equal tables, and equal projections, become one tensor. Errors:
 // KINGLET_INVALID_CHECKPOINT for missing, unused and mis-shaped tensors (all in one message) and

@@ -112,7 +112,7 @@ void TransformerXlTables::ClaimProjections() {
   for (size_t b = 0; b < bins_.size(); ++b) {
     const std::string number = std::to_string(b);
     const std::string outward = "crit.out_projs." + number;
-    const bool tied = b < network_.tied_projections.size() && network_.tied_projections[b];
+    const bool tied = IsTiedProjection(b);
     const Shape shape = {width_, bins_[b].width};
     const std::string inward =
         network_.prefix + kWordEmbedding + ".emb_projs." + (divided_ ? number : "0");
@@ -140,6 +140,12 @@ Status TransformerXlTables::FindTies() {
     for (Pair& pair : *pairs) {
       if (pair.inward == nullptr) continue;
       KINGLET_ASSIGN_OR_RETURN(pair.tied, SameParameter(*pair.inward, *pair.outward));
+      const bool projection = pairs == &projections_;
+      if (projection ? IsTiedProjection(static_cast<size_t>(&pair - pairs->data()))
+                     : network_.tied_tables) {
+        KINGLET_RETURN_IF_ERROR(CheckStatedTie(projection ? "tie_projs" : "tie_word_embeddings",
+                                               *pair.inward, *pair.outward, pair.tied));
+      }
       if (pair.tied) pair.outward = pair.inward;
     }
   }

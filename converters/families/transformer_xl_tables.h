@@ -53,6 +53,10 @@ class TransformerXlTables {
   void ClaimTables();
   void ClaimProjections();
   void ClaimClusters();
+  // Whether the configuration says that a bin's projection of the softmax is the embedding's.
+  bool IsTiedProjection(size_t bin) const {
+    return bin < network_.tied_projections.size() && network_.tied_projections[bin];
+  }
   TensorId AddRows(const SourceTensor& table, size_t bin);
   TensorId AddBias(size_t bin);
   std::optional<TensorId> AddOutwardProjection(size_t bin);

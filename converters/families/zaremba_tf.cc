@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "converters/families/config_options.h"
 #include "converters/families/draft_builder.h"
 #include "converters/families/recurrent_model.h"
 #include "converters/passes/dpq.h"
@@ -56,6 +57,17 @@ uint64_t LayerOf(std::string_view name) {
   return layer;
 }
 
+// The framework's configurations and flags, which no checkpoint holds.
+constexpr std::array<FixedOption, 1> kFixedOfZaremba = {{{"rnn_mode", "'basic'|'block'"}}};
+constexpr OptionTable kZarembaConfig = {
+    "`config.yaml`, `--config`",
+    "forget_bias hidden_size num_layers vocab_size",
+    kFixedOfZaremba,
+    "batch_size data_path init_scale keep_prob learning_rate lr_decay max_epoch max_grad_norm "
+    "max_max_epoch model num_gpus num_steps save_path use_fp16",
+    {},
+    "forget_bias hidden_size num_layers vocab_size"};
+
 struct Layer {
   std::string kernel_name, bias_name;
   const SourceTensor* kernel = nullptr;  // [inputs + units, 4 units]
@@ -93,10 +105,43 @@ struct DpqInput {
   DpqTensors tensors;
 };
 
+// What a configuration says, if there is one.
+struct ZarembaSettings {
+  std::optional<double> forget_bias;
+  std::string path;
+  std::vector<StatedSize> sizes;
+};
+
+Result<ZarembaSettings> ReadZarembaSettings(const FamilyInput& input) {
+  ZarembaSettings settings;
+  settings.path = input.config.empty() ? ConfigBeside(input.checkpoint) : input.config;
+  if (settings.path.empty()) return settings;
+  KINGLET_ASSIGN_OR_RETURN(const ConfigFile file, ConfigFile::Read(settings.path));
+  KINGLET_RETURN_IF_ERROR(CheckConfig(kZarembaConfig, file, input.ignored));
+  for (const auto& [name, what] : {std::pair("hidden_size", StatedSize::kUnits),
+                                   {"num_layers", StatedSize::kLayers},
+                                   {"vocab_size", StatedSize::kWords}}) {
+    if (!file.Has(name)) continue;
+    KINGLET_ASSIGN_OR_RETURN(const int64_t size, file.Integer(name));
+    settings.sizes.push_back({name, size, what});
+  }
+  if (input.config.empty() && !file.Has("forget_bias")) return settings;
+  KINGLET_ASSIGN_OR_RETURN(const double bias, file.Number("forget_bias"));
+  if (!(std::abs(bias) <= kLargestForgetBias)) {
+    return Status::Refusal(KINGLET_INVALID_CHECKPOINT, settings.path, "forget_bias",
+                           "a number from -1000 to 1000", std::to_string(bias));
+  }
+  settings.forget_bias = bias;
+  return settings;
+}
+
 class ZarembaLoader {
  public:
-  ZarembaLoader(std::span<const SourceTensor> weights, double forget_bias)
-      : weights_(weights), builder_(weights), forget_bias_(forget_bias) {}
+  ZarembaLoader(std::span<const SourceTensor> weights, const ZarembaSettings& settings)
+      : weights_(weights), builder_(weights), forget_bias_(settings.forget_bias.value_or(0)) {
+    names_.configuration = settings.path;
+    names_.stated = settings.sizes;
+  }
 
   Result<LoadedModel> Load() {
     KINGLET_RETURN_IF_ERROR(FindLayers());
@@ -345,19 +390,9 @@ class ZarembaLoader {
   SourceWeights as_torch_;
 };
 
-// None if no configuration says it.
-Result<std::optional<double>> ForgetBias(const FamilyInput& input) {
-  const std::string config = input.config.empty() ? ConfigBeside(input.checkpoint) : input.config;
-  if (config.empty()) return std::optional<double>();
-  KINGLET_ASSIGN_OR_RETURN(const ConfigFile file, ConfigFile::Read(config));
-  if (input.config.empty() && !file.Has("forget_bias")) return std::optional<double>();
-  KINGLET_ASSIGN_OR_RETURN(const double bias, file.Number("forget_bias"));
-  if (std::abs(bias) <= kLargestForgetBias) return std::optional(bias);
-  return Status::Refusal(KINGLET_INVALID_CHECKPOINT, config, "forget_bias",
-                         "a number from -1000 to 1000", std::to_string(bias));
-}
-
 }  // namespace
+
+std::span<const OptionTable> ZarembaOptions() { return {&kZarembaConfig, 1}; }
 
 bool LooksLikeZaremba(std::span<const SourceTensor> weights) {
   return HasTensor(weights, kSoftmaxWeight) && HasTensor(weights, kSoftmaxBias);
@@ -369,10 +404,9 @@ Result<LoadedModel> LoadZaremba(const FamilyInput& input) {
                            "a network of LSTMBlockCell or BasicLSTMCell",
                            QuotedName(kCudnnWeights) + ", whose layout only cuDNN knows");
   }
-  KINGLET_ASSIGN_OR_RETURN(const std::optional<double> forget_bias, ForgetBias(input));
-  KINGLET_ASSIGN_OR_RETURN(LoadedModel model,
-                           ZarembaLoader(input.weights, forget_bias.value_or(0)).Load());
-  if (!forget_bias) {
+  KINGLET_ASSIGN_OR_RETURN(const ZarembaSettings settings, ReadZarembaSettings(input));
+  KINGLET_ASSIGN_OR_RETURN(LoadedModel model, ZarembaLoader(input.weights, settings).Load());
+  if (!settings.forget_bias) {
     model.notes.emplace_back(
         "the file does not say the cells' forget bias: it is taken to be 0, as in ptb_word_lm.py; "
         "config.yaml beside it, or --config, with forget_bias says another");

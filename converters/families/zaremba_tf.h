@@ -15,6 +15,7 @@
 
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "converters/families/families.h"
 #include "converters/sources/source_weights.h"
@@ -25,6 +26,8 @@ namespace kinglet {
 inline constexpr std::string_view kZarembaFamily = "zaremba-tf";
 
 bool LooksLikeZaremba(std::span<const SourceTensor> weights);
+
+std::span<const OptionTable> ZarembaOptions();
 
 // The forget bias, `forget_bias` of the configuration file, or 0 without a file, becomes part of
 // the LSTM's bias. Errors: KINGLET_INVALID_CHECKPOINT for missing, unused and mis-shaped tensors

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cmath>
 #include <exception>
 #include <new>
@@ -175,6 +176,39 @@ std::vector<std::string> ConfigFile::Keys() const {
 std::string ConfigFile::Tag(const std::string& key) const {
   const auto value = values_->find(key);
   return value == values_->end() ? std::string() : value->second.tag;
+}
+
+std::string ConfigFile::Scalar::PythonText() const {
+  if (quoted) return QuotedName(text);
+  if (const auto truth = ParseBoolean(text)) return *truth ? "True" : "False";
+  if (const auto integer = ParseScalar<int64_t>(text)) return std::to_string(*integer);
+  const auto number = ParseScalar<double>(text);
+  if (!number) return QuotedName(text);
+  std::array<char, 32> digits{};
+  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), *number).ptr;
+  return {digits.data(), end};
+}
+
+std::string ConfigFile::PythonText(const std::string& key) const {
+  const Value& value = values_->at(key);
+  if (!value.tag.empty()) return value.tag + " " + QuotedName(value.scalar.text);
+  constexpr size_t kShown = 8;
+  switch (value.kind) {
+    case Kind::kNull:
+      return "None";
+    case Kind::kScalar:
+      return value.scalar.PythonText();
+    case Kind::kSection:
+      return value.section->empty() ? "{}" : "a mapping";
+    case Kind::kList:
+      if (value.items.size() <= kShown) break;
+      [[fallthrough]];
+    case Kind::kOther:
+      return "a list";
+  }
+  std::string text;
+  for (const Scalar& item : value.items) text += (text.empty() ? "" : ", ") + item.PythonText();
+  return "[" + text + "]";
 }
 
 Result<const ConfigFile::Value*> ConfigFile::Find(const std::string& key,

@@ -34,6 +34,9 @@ class ConfigFile {
   std::vector<std::string> Keys() const;
   // The tag of a key's value: "!new:package.Class"; empty where it has none.
   std::string Tag(const std::string& key) const;
+  // The value of a key as Python would write it: None, True, 3, 0.1, 'text', [1, 2], {}; a float
+  // without a fraction as an integer; of longer values what they are. REQUIRES: Keys() has the key.
+  std::string PythonText(const std::string& key) const;
 
   // The value of a key. Errors: KINGLET_INVALID_CHECKPOINT for a missing key or a value of another
   // kind, naming file, key and line. An integer is a number too; a quoted number is a text.
@@ -58,6 +61,8 @@ class ConfigFile {
     std::string text;
     bool quoted = false;
     int line = 0;  // 1-based
+
+    std::string PythonText() const;
   };
   struct Value;
   using Values = std::map<std::string, Value>;

@@ -109,6 +109,14 @@ Result<bool> SameParameter(const SourceTensor& a, const SourceTensor& b) {
   return first == second;
 }
 
+Status CheckStatedTie(const std::string& option, const SourceTensor& embedding,
+                      const SourceTensor& output, bool same) {
+  if (same || !embedding.made.empty() || !output.made.empty()) return {};
+  return Status::Refusal(KINGLET_INVALID_CHECKPOINT, "checkpoint", "tensor " + output.name,
+                         "the values of " + embedding.name + ", as " + option + " is true",
+                         "others (if both were trained: set " + option + " to false)");
+}
+
 Result<std::vector<int64_t>> ReadIntegers(const SourceTensor& tensor) {
   if (!tensor.integers) return RefuseSourceTensor(tensor, "integers", "floats");
   KINGLET_ASSIGN_OR_RETURN(std::vector<int64_t> values, tensor.integers());

@@ -64,6 +64,11 @@ Result<std::vector<float>> ReadFiniteTransposed(const SourceTensor& tensor);
 // values. A table that a recipe makes is never another tensor too. Compares 128-bit digests of the
 // values, so that memory holds one tensor at a time. Errors: those of ReadFinite.
 Result<bool> SameParameter(const SourceTensor& a, const SourceTensor& b);
+// Refuses two tensors that are not the same (as SameParameter says) although an option of the
+// checkpoint is true that makes them one. Tables that a recipe makes may differ. Errors:
+// KINGLET_INVALID_CHECKPOINT.
+Status CheckStatedTie(const std::string& option, const SourceTensor& embedding,
+                      const SourceTensor& output, bool same);
 
 // The values of a tensor of codes, indices or counts. Errors: KINGLET_INVALID_CHECKPOINT, also for
 // a tensor of a float type; those of the tensor's `integers`.

@@ -17,9 +17,9 @@ class ModuleNodes {
   }
   PickleNode* Tensor() { return Add(PickleTensor{ElementType::kF32, "0", 1, 0, {1}, {1}}); }
   // An object with the three dicts of a module.
-  PickleNode* Module() {
+  PickleNode* Module(const std::string& class_name = "model.RNNModel") {
     PickleObject object;
-    object.class_name = "model.RNNModel";
+    object.class_name = class_name;
     object.state = Add(PickleDict{});
     PickleNode* module = Add(std::move(object));
     for (const char* part : {"_parameters", "_buffers", "_modules"}) {

@@ -72,9 +72,6 @@ TEST(Bert, RefusesOptionsThatItDoesNotHave) {
   } cases[] = {
       {"hidden_act", "gelu_new", "hidden_act: expected gelu, relu, silu or swish, found"},
       {"hidden_act", "erf", "found 'erf'"},
-      {"position_embedding_type", "relative_key",
-       "position_embedding_type: expected absolute, found 'relative_key'"},
-      {"is_decoder", true, "is_decoder: expected false, found true"},
       {"num_attention_heads", 5,
        "hidden_size: expected a multiple of num_attention_heads, 5, found 12"},
       {"num_attention_heads", 0, "num_attention_heads: expected 1 to"},
@@ -88,6 +85,45 @@ TEST(Bert, RefusesOptionsThatItDoesNotHave) {
                                  [&](Json& settings) { settings[each.key] = each.value; }),
                   each.reason);
   }
+  const struct {
+    const char* key;
+    Json value;
+    const char* reason;
+  } others[] = {
+      {"position_embedding_type", "relative_key",
+       "position_embedding_type: expected 'absolute', found 'relative_key'"},
+      // The library adds no positions then.
+      {"position_embedding_type", nullptr, "position_embedding_type: expected a value, found None"},
+      {"is_decoder", true, "is_decoder: expected False, found True"},
+      {"pruned_heads", {{"0", {1}}}, "pruned_heads: expected {}, found a mapping"},
+      {"model_type", "electra", "model_type: expected 'bert', found 'electra'"},
+      {"model_type", nullptr, "model_type: expected a value, found None"},
+      {"embedding_size", 12, "embedding_size: expected an option that kinglet knows"},
+  };
+  for (const auto& each : others) {
+    const TemporaryFolder folder;
+    const auto summary = ConvertChanged("mlm-tied", folder,
+                                        [&](Json& settings) { settings[each.key] = each.value; });
+    EXPECT_EQ(summary.status().code(), KINGLET_UNSUPPORTED) << each.reason;
+    EXPECT_NE(summary.status().message().find(each.reason), std::string::npos)
+        << summary.status().message();
+  }
+  // Files of 2019 name the class alone.
+  const TemporaryFolder without;
+  const auto roberta = ConvertChanged("mlm-tied", without, [](Json& settings) {
+    settings.erase("model_type");
+    settings["architectures"] = {"RobertaForMaskedLM"};
+  });
+  EXPECT_NE(roberta.status().message().find(
+                "architectures: expected classes of BERT, found 'RobertaForMaskedLM'"),
+            std::string::npos)
+      << roberta.status().message();
+  // Which of two tables the library takes depends on its version.
+  const TemporaryFolder untied;
+  ExpectRefused(ConvertChanged("mlm-untied", untied,
+                               [](Json& settings) { settings["tie_word_embeddings"] = true; }),
+                "tensor cls.predictions.decoder.weight: expected the values of "
+                "bert.embeddings.word_embeddings.weight, as tie_word_embeddings is true");
   for (const char* key : {"hidden_size", "hidden_act", "type_vocab_size"}) {
     const TemporaryFolder folder;
     ExpectRefused(ConvertChanged("mlm-tied", folder, [&](Json& settings) { settings.erase(key); }),

@@ -7,12 +7,15 @@
 namespace kinglet::espnet_config_test {
 namespace {
 
+constexpr OptionTable kOptions = {"lm_conf", "unit rnn_type nhid nlayers", {}, "dropout_rate", {},
+                                  "unit"};
+
 class EspnetConfigTest : public testing::Test {
  protected:
   Result<EspnetConfig> Read(const std::string& text) {
     folder_.Write("config.yaml", text);
     const std::string checkpoint = folder_.Write("3epoch.pth", "");
-    return ReadEspnetConfig({checkpoint, "", std::nullopt, none_}, "seq_rnn");
+    return ReadEspnetConfig({checkpoint, "", std::nullopt, none_}, "seq_rnn", kOptions);
   }
   TemporaryFolder folder_;
   SourceWeights none_;
@@ -47,6 +50,23 @@ TEST_F(EspnetConfigTest, NoOptionsAreDefaults) {
 }
 
 TEST_F(EspnetConfigTest, Refusals) {
+  EXPECT_NE(Read("token_list: [a]\nlm_conf: {residual: 1}\n")
+                .status()
+                .message()
+                .find("lm_conf, residual: expected an option that kinglet knows"),
+            std::string::npos);
+  EXPECT_NE(Read("token_list: [a]\nlm_conf: {unit: null}\n")
+                .status()
+                .message()
+                .find("lm_conf, unit: expected a value, found None"),
+            std::string::npos);
+  EXPECT_NE(Read("token_list: [a]\nmodel: lm_multitask\n")
+                .status()
+                .message()
+                .find("model: expected 'lm', found 'lm_multitask'"),
+            std::string::npos);
+  EXPECT_NE(Read("token_list: [a]\nuse_adapter: true\n").status().message().find("use_adapter"),
+            std::string::npos);
   EXPECT_NE(Read("lm: transformer\ntoken_list: [a]\n")
                 .status()
                 .message()
@@ -55,9 +75,10 @@ TEST_F(EspnetConfigTest, Refusals) {
   EXPECT_FALSE(Read("lm: seq_rnn\n").ok());
   EXPECT_FALSE(Read("lm_conf: 3\ntoken_list: [a]\n").ok());
   EXPECT_FALSE(Read("token_list: 3\n").ok());
-  EXPECT_EQ(
-      ReadEspnetConfig({"/nowhere/x.pth", "", std::nullopt, none_}, "seq_rnn").status().code(),
-      KINGLET_NOT_FOUND);
+  EXPECT_EQ(ReadEspnetConfig({"/nowhere/x.pth", "", std::nullopt, none_}, "seq_rnn", kOptions)
+                .status()
+                .code(),
+            KINGLET_NOT_FOUND);
 }
 
 }  // namespace

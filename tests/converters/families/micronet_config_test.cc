@@ -107,7 +107,11 @@ TEST(MicronetConfig, RefusesSizesThatCannotBe) {
     ExpectRefused({std::string(key) + ":"}, key);
   }
   ExpectRefused({"n_layers: 5000"}, "n_layers: expected at most 4096, found 5000");
-  ExpectRefused({"pos_emb: sinusoid"}, "pos_emb: expected trained");
+  for (const char* line : {"pos_emb: sinusoid", "model: prune.Transformer", "run_mode: distiller",
+                           "residual: true", "pos_emb: null"}) {
+    const Result<MicronetConfig> config = With({line}).Config();
+    EXPECT_EQ(config.status().code(), KINGLET_UNSUPPORTED) << line;
+  }
   ExpectRefused({"bits: 17"}, "found 17");
   ExpectRefused({"bits: 1"}, "found 1");
   ExpectRefused({"model: quantize.Transformer"}, "bits");

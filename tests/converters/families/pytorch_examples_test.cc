@@ -73,6 +73,38 @@ TEST(PytorchExamples, TheModuleTellsItsCell) {
             "model.pt: rnn_type: expected LSTM, GRU, RNN_TANH or RNN_RELU, found 'Transformer'");
 }
 
+// PyTorch runs the inner module's mode, whatever the network calls it.
+TEST(PytorchExamples, AModuleThatContradictsItself) {
+  ModuleNodes nodes;
+  PickleNode* network = nodes.Module();
+  PickleNode* rnn = nodes.Module();
+  nodes.Set(network, "_modules", "rnn", rnn);
+  nodes.Set(network, "rnn_type", nodes.Add(std::string("RNN_RELU")));
+  nodes.Set(rnn, "mode", nodes.Add(std::string("RNN_TANH")));
+  EXPECT_NE(
+      Load(Network(1, 1), network)
+          .status()
+          .message()
+          .find("rnn_type: expected 'RNN_TANH', the mode of its module rnn, found 'RNN_RELU'"),
+      std::string::npos);
+}
+
+TEST(PytorchExamples, AConfigurationThatDiffersFromTheTensors) {
+  const RecurrentSource source = Network(4, 2);
+  const auto refusal = [&source](const std::string& text) {
+    const TemporaryFolder folder;
+    return Load(source, nullptr, folder.Write("c.yaml", text)).status().message();
+  };
+  EXPECT_EQ(refusal("model: LSTM\nemsize: 6\nnhid: 6\nnlayers: 2\ntied: false\nlr: 20\n"), "");
+  EXPECT_NE(refusal("nhid: 7\n").find("nhid: expected 6 as the checkpoint has, found 7"),
+            std::string::npos);
+  EXPECT_NE(refusal("nlayers: 1\n").find("nlayers: expected 2"), std::string::npos);
+  EXPECT_NE(refusal("emsize: 5\n").find("emsize: expected 6"), std::string::npos);
+  EXPECT_NE(refusal("tied: true\n").find("as tied is true"), std::string::npos);
+  EXPECT_NE(refusal("residual: true\n").find("residual: expected an option that kinglet knows"),
+            std::string::npos);
+}
+
 TEST(PytorchExamples, APlainRnnsTensorsDoNotTellItsFunction) {
   const Status status = Load(Network(1, 1)).status();
   EXPECT_EQ(status.code(), KINGLET_INVALID_CHECKPOINT);

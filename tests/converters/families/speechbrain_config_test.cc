@@ -7,12 +7,15 @@
 namespace kinglet::speechbrain_config_test {
 namespace {
 
+constexpr OptionTable kOptions = {
+    "arguments", "n flag activation empty rnn_class", {}, "dropout", {}, "rnn_class"};
+
 class SpeechbrainConfigTest : public testing::Test {
  protected:
   Result<SpeechbrainConfig> Read(const std::string& text) {
     folder_.Write("hyperparams.yaml", text);
     const std::string checkpoint = folder_.Write("save/CKPT+1/model.ckpt", "");
-    return ReadSpeechbrainConfig({checkpoint, "", std::nullopt, none_}, "package.Model");
+    return ReadSpeechbrainConfig({checkpoint, "", std::nullopt, none_}, "package.Model", kOptions);
   }
   std::string Refusal(const std::string& text) { return Read(text).status().message(); }
   TemporaryFolder folder_;
@@ -29,14 +32,22 @@ TEST_F(SpeechbrainConfigTest, ReferencesAnchorsAndClasses) {
   ASSERT_TRUE(config.ok()) << config.status().message();
   EXPECT_EQ(config->tokens.start, 3u);
   EXPECT_EQ(config->tokens.end, 4u);
+  const std::string_view kPackages[] = {"torch.nn"};
   EXPECT_EQ(*config->Integer("n", 1), 7);
   EXPECT_EQ(*config->Integer("empty", 1), 1);
   EXPECT_TRUE(*config->Boolean("flag", false));
   EXPECT_FALSE(*config->Boolean("none", false));
-  EXPECT_EQ(*config->ClassName("activation", "ReLU"), "GELU");
+  EXPECT_EQ(*config->ClassName("activation", "ReLU", kPackages), "GELU");
   EXPECT_EQ(*config->ActivationOf("ReLU"), Activation::kGelu);
-  EXPECT_EQ(*config->ClassName("rnn_class", "LSTM"), "LSTM");
-  EXPECT_FALSE(config->ClassName("n", "LSTM").ok());
+  EXPECT_EQ(*config->ClassName("rnn_class", "LSTM", kPackages), "LSTM");
+  EXPECT_FALSE(config->ClassName("n", "LSTM", kPackages).ok());
+  const std::string_view others[] = {"torch"};
+  EXPECT_NE(
+      config->ClassName("activation", "ReLU", others)
+          .status()
+          .message()
+          .find("expected a class of torch: !name:package.Class, found '!name:torch.nn.GELU'"),
+      std::string::npos);
 }
 
 TEST_F(SpeechbrainConfigTest, Activations) {
@@ -53,10 +64,17 @@ TEST_F(SpeechbrainConfigTest, Activations) {
   EXPECT_FALSE(read("!name:torch.nn.GELU {approximate: tanh}").ok());
   EXPECT_FALSE(read("!name:torch.nn.Mish").ok());
   EXPECT_FALSE(read("!ref_of <x>").ok());
+  EXPECT_FALSE(read("!name:my.package.ReLU").ok());
 }
 
 TEST_F(SpeechbrainConfigTest, Refusals) {
   const std::string tokens = "bos_index: 0\neos_index: 0\n";
+  EXPECT_NE(Refusal(tokens + "a: !new:package.Model {residual: True}\n")
+                .find("residual: expected an option that kinglet knows, found 'residual' = True"),
+            std::string::npos);
+  EXPECT_NE(Refusal(tokens + "a: !new:package.Model {rnn_class: null}\n")
+                .find("rnn_class: expected a value, found None"),
+            std::string::npos);
   EXPECT_NE(Refusal(tokens).find("expected one !new:package.Model, found none"), std::string::npos);
   EXPECT_NE(Refusal(tokens + "a: !new:package.Model {n: 1}\nb: !new:package.Model {n: 2}\n")
                 .find("found 'a' and 'b'"),
@@ -74,9 +92,10 @@ TEST_F(SpeechbrainConfigTest, Refusals) {
   EXPECT_NE(Refusal(tokens + "x: !ref <y>\ny: !ref <x>\na: !new:package.Model {n: !ref <x>}\n")
                 .find("references without end"),
             std::string::npos);
-  EXPECT_EQ(
-      ReadSpeechbrainConfig({"/nowhere/x.ckpt", "", std::nullopt, none_}, "m").status().code(),
-      KINGLET_NOT_FOUND);
+  EXPECT_EQ(ReadSpeechbrainConfig({"/nowhere/x.ckpt", "", std::nullopt, none_}, "m", kOptions)
+                .status()
+                .code(),
+            KINGLET_NOT_FOUND);
 }
 
 }  // namespace

@@ -86,11 +86,17 @@ TEST(SpeechbrainTransformer, ArgumentsAndTheirDefaults) {
 
 TEST(SpeechbrainTransformer, ArgumentsOfOtherNetworks) {
   for (const char* wrong :
-       {"    num_decoder_layers: 2\n", "    causal: False\n", "    nhead: 3\n", "    nhead: 0\n",
-        "    attention_type: RelPosMHAXL\n", "    positional_encoding: null_encoding\n",
-        "    activation: !name:torch.nn.Mish\n", "    normalize_before: perhaps\n"}) {
+       {"    nhead: 3\n", "    nhead: 0\n", "    activation: !name:torch.nn.Mish\n",
+        "    normalize_before: perhaps\n", "    num_encoder_layers: 7\n"}) {
     EXPECT_EQ(Load(Network(), wrong).status().code(), KINGLET_INVALID_CHECKPOINT) << wrong;
   }
+  for (const char* wrong :
+       {"    num_decoder_layers: 2\n", "    causal: False\n", "    attention_type: RelPosMHAXL\n",
+        "    positional_encoding: null_encoding\n", "    positional_encoding: null\n",
+        "    residual: True\n"}) {
+    EXPECT_EQ(Load(Network(), wrong).status().code(), KINGLET_UNSUPPORTED) << wrong;
+  }
+  EXPECT_TRUE(Load(Network(), "    positional_encoding: True\n").ok());  // of older versions
   // No token may attend to a start token 0.
   EXPECT_EQ(Load(Network(), "", {}, "0").status().code(), KINGLET_INVALID_CHECKPOINT);
   EXPECT_EQ(Load(Network(), "", {}, "5").status().code(), KINGLET_INVALID_CHECKPOINT);

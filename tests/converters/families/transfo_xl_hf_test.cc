@@ -86,6 +86,7 @@ TEST(TransfoXl, ProjectionsAllButTheFirstAreTiedByDefault) {
        {"transformer.word_emb.emb_layers.0.weight", "crit.out_layers.0.weight"}) {
     source.Add(name, {20, 5});
   }
+  source.Copy("transformer.word_emb.emb_layers.0.weight", "crit.out_layers.0.weight");
   source.Add("transformer.word_emb.emb_projs.0", {8, 5});
   source.Add("crit.cluster_weight", {2, 5});
   source.Add("crit.out_projs.0", {8, 5});
@@ -97,6 +98,9 @@ TEST(TransfoXl, ProjectionsAllButTheFirstAreTiedByDefault) {
       Load(source, config).status().message().find("missing crit.out_projs.1, crit.out_projs.2"),
       std::string::npos);
   config["tie_projs"] = "[true, true, true]";
+  EXPECT_NE(Load(source, config).status().message().find("as tie_projs is true"),
+            std::string::npos);
+  source.Copy("transformer.word_emb.emb_projs.0", "crit.out_projs.0");
   EXPECT_TRUE(Load(source, config).ok());
 }
 
@@ -113,6 +117,23 @@ TEST(TransfoXl, KeysThatAreMissingOrNotKnown) {
   const Status status = Load(TransformerXlSource("transformer."), config).status();
   EXPECT_EQ(status.code(), KINGLET_UNSUPPORTED);
   EXPECT_NE(status.message().find("attn_type: expected 0"), std::string::npos);
+}
+
+// What makes another network, and what other versions of the library read otherwise.
+TEST(TransfoXl, OptionsThatAreRefused) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"ext_len", "2"},      {"sample_softmax", "100"}, {"model_type", "\"gpt2\""},
+      {"pre_lnorm", "null"}, {"d_inner", "9"},          {"quantization_config", "{\"a\": 1}"},
+      {"residual", "true"},  {"untie_r", "true"},       {"tie_word_embeddings", "null"}};
+  for (const auto& [key, value] : cases) {
+    Config config = Small();
+    config[key] = value;
+    const Status status = Load(TransformerXlSource("transformer."), config).status();
+    std::string sign = key;  // or the tensor that says otherwise
+    if (sign == "d_inner") sign = "CoreNet.0.bias";
+    if (sign == "untie_r") sign = "dec_attn.r_w_bias";
+    EXPECT_NE(status.message().find(sign), std::string::npos) << key << ": " << status.message();
+  }
 }
 
 TEST(TransfoXl, NamesAMissingConfiguration) {

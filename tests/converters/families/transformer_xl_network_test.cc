@@ -173,13 +173,5 @@ TEST(TransformerXlNetwork, SizesThatCannotBe) {
           .clamp.has_value());
 }
 
-TEST(TransformerXlNetwork, OtherKinds) {
-  EXPECT_TRUE(CheckTransformerXlKind("m.pt", 0, 0, -1).ok());
-  EXPECT_TRUE(CheckTransformerXlKind("m.pt", 0, 0, 0).ok());
-  EXPECT_EQ(CheckTransformerXlKind("m.pt", 2, 0, -1).code(), KINGLET_UNSUPPORTED);
-  EXPECT_EQ(CheckTransformerXlKind("m.pt", 0, 1, -1).message().find("m.pt: ext_len: "), 0u);
-  EXPECT_FALSE(CheckTransformerXlKind("m.pt", 0, 0, 100).ok());
-}
-
 }  // namespace
 }  // namespace kinglet::transformer_xl_network_test

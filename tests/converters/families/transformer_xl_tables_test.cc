@@ -176,6 +176,11 @@ TEST(TransformerXlTables, TiedTablesMayBeLeftOut) {
       << untied;
   network.tied_tables = true;
   network.tied_projections = {false, true, true};
+  EXPECT_NE(Refusal(network, source)
+                .find("tensor crit.out_layers.1.weight: expected the values of "
+                      "p.word_emb.emb_layers.1.weight, as tie_word_embeddings is true"),
+            std::string::npos);
+  source.Copy("p.word_emb.emb_layers.1.weight", "crit.out_layers.1.weight");
   const auto ends = Describe(network, source);
   ASSERT_TRUE(ends.ok()) << ends.status().message();
   EXPECT_EQ(ends->embedding.bins[0].table, ends->softmax.head_table);

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <utility>
 
 #include "tests/converters/files.h"
@@ -15,9 +16,9 @@ namespace {
 class TransformerXlFamily : public testing::Test {
  protected:
   TransformerXlFamily() {
-    root_ = nodes_.Module();
+    root_ = nodes_.Module("mem_transformer.MemTransformerLM");
     PickleNode* crit = nodes_.Module();
-    PickleNode* attention = nodes_.Module();
+    PickleNode* attention = attention_ = nodes_.Module();
     norm_ = nodes_.Module();
     for (const auto& [name, value] :
          {std::pair("n_token", 20), std::pair("d_model", 8), std::pair("d_embed", 8),
@@ -63,6 +64,7 @@ class TransformerXlFamily : public testing::Test {
 
   ModuleNodes nodes_;
   PickleNode* root_;
+  PickleNode* attention_;
   PickleNode* norm_;
   std::map<std::string, PickleNode*> integers_;
   RecurrentSource source_ = TransformerXlSource("");
@@ -114,13 +116,46 @@ TEST_F(TransformerXlFamily, OtherKindsAreRefused) {
   for (const char* name : {"attn_type", "ext_len", "sample_softmax"}) {
     const int64_t before = std::get<int64_t>(integers_.at(name)->value);
     SetInteger(name, 2);
-    const auto loaded = Load();
-    EXPECT_EQ(loaded.status().code(), KINGLET_UNSUPPORTED);
-    EXPECT_EQ(loaded.status().message().find("model.pt: " + std::string(name) + ": expected "), 0u);
-    EXPECT_TRUE(loaded.status().message().ends_with("found 2"));
+    const Status status = CheckPickledModules(&TransformerXlModules(), {root_, nullptr},
+                                              kTransformerXlFamily, "model.pt", nullptr);
+    EXPECT_EQ(status.code(), KINGLET_UNSUPPORTED);
+    EXPECT_EQ(status.message().find("model.pt: network, " + std::string(name) + ": expected "), 0u)
+        << status.message();
     SetInteger(name, before);
+    const TemporaryFile config(std::string(name) + ": 2\n", ".yaml");
+    EXPECT_NE(Refusal(config.path()).find(std::string(name) + ": expected "), std::string::npos);
   }
   EXPECT_EQ(Refusal(), "accepted");
+}
+
+// PyTorch reads each module's own copy of a setting.
+TEST_F(TransformerXlFamily, ModulesThatDiffer) {
+  PickleNode* embedding = nodes_.Module();
+  nodes_.Set(root_, "_modules", "word_emb", embedding);
+  PickleNode* layer = const_cast<PickleNode*>(Submodule(*root_, "layers.0"));
+  PickleNode* forward = nodes_.Module();
+  nodes_.Set(layer, "_modules", "pos_ff", forward);
+  PickleNode* norm = nodes_.Module();
+  nodes_.Set(forward, "_modules", "layer_norm", norm);
+  const struct {
+    PickleNode* module;
+    const char* name;
+    decltype(PickleNode::value) right, wrong;
+    const char* refusal;
+  } cases[] = {
+      {embedding, "div_val", int64_t{1}, int64_t{2}, "word_emb.div_val: expected 1"},
+      {embedding, "emb_scale", std::sqrt(8.0), 1.0, "word_emb.emb_scale: expected 2.828"},
+      {attention_, "scale", 1 / std::sqrt(3.0), 1.0, "layers.0.dec_attn.scale: expected 0.577"},
+      {forward, "pre_lnorm", false, true, "layers.0.pos_ff.pre_lnorm: expected 0"},
+      {norm, "eps", 1e-4, 1e-5, "layers.0.pos_ff.layer_norm.eps: expected 0.0001"},
+  };
+  for (const auto& each : cases) {
+    PickleNode* value = nodes_.Add(each.wrong);
+    nodes_.Set(each.module, each.name, value);
+    EXPECT_NE(Refusal().find(each.refusal), std::string::npos) << Refusal();
+    value->value = each.right;
+    EXPECT_EQ(Refusal(), "accepted");
+  }
 }
 
 TEST_F(TransformerXlFamily, AttributesThatAreMissing) {

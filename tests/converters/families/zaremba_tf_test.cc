@@ -93,8 +93,10 @@ TEST(ZarembaTf, ForgetBiasesBecomePartOfTheBias) {
                                 0.25F, 0.25F, 0.25F}));
   EXPECT_EQ(Load(source, folder.Write("d.yaml", "forget_bias: 1e300\n")).status().code(),
             KINGLET_INVALID_CHECKPOINT);
-  EXPECT_EQ(Load(source, folder.Write("e.yaml", "other: 1\n")).status().code(),
-            KINGLET_INVALID_CHECKPOINT);
+  EXPECT_EQ(Load(source, folder.Write("e.yaml", "num_layers: 2\n")).status().code(),
+            KINGLET_INVALID_CHECKPOINT);  // without a forget_bias
+  EXPECT_EQ(Load(source, folder.Write("f.yaml", "forget_bias: 1\nother: 1\n")).status().code(),
+            KINGLET_UNSUPPORTED);
 }
 
 // Parameters of the paper's networks of 10,000 words and two layers of h units:

@@ -28,6 +28,7 @@ def saved_class(module, name):
 
 RNNModel = saved_class("model", "RNNModel")
 WeightDrop = saved_class("weight_drop", "WeightDrop")
+LockedDropout = saved_class("locked_dropout", "LockedDropout")
 SplitCrossEntropyLoss = saved_class("splitcross", "SplitCrossEntropyLoss")
 QRNNLayer = saved_class("torchqrnn.qrnn", "QRNNLayer")
 for parent in ("torchqrnn",):
@@ -217,7 +218,7 @@ def awd(name, kind, words, sizes, tied, leftover=None, splits=(), zip_file=False
             x = run(stack_like(rnn, kind, width, units, 1), x)
             layers.append(drop(rnn, generator, leftover) if leftover else rnn)
     model = bare(RNNModel, encoder=encoder, rnns=torch.nn.ModuleList(layers), decoder=decoder, rnn_type=kind,
-                 ninp=sizes[0], nhid=sizes[1], nlayers=len(layers), tie_weights=tied, lockdrop=bare(WeightDrop))
+                 ninp=sizes[0], nhid=sizes[1], nlayers=len(layers), tie_weights=tied, lockdrop=bare(LockedDropout))
     criterion = bare(SplitCrossEntropyLoss, hidden_size=sizes[-1], splits=[0] + list(splits) + [100 * 1000000],
                      nsplits=len(splits) + 1)
     tails = None

@@ -1,0 +1,54 @@
+// What a network pickled whole says of itself: the classes of its modules and their attributes. The
+// code of these classes, which PyTorch runs, is not in the file. So a family lists the classes that
+// it knows, where they stand and what their attributes may say. Anything else could change the
+// network and is refused by name.
+#ifndef KINGLET_CONVERTERS_FAMILIES_PICKLED_MODULES_H_
+#define KINGLET_CONVERTERS_FAMILIES_PICKLED_MODULES_H_
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "converters/families/known_options.h"
+#include "converters/sources/saved_module.h"
+#include "kinglet/status.h"
+
+namespace kinglet {
+
+// A class and its attributes, besides those that every module has.
+struct PickledClass {
+  std::string_view name;  // without its package: "LSTM", "MemTransformerLM"
+  OptionTable attributes;
+};
+
+// Where modules of some classes may stand.
+struct PickledPlace {
+  std::string_view path;     // "layers.*.pos_ff", where * is a number; empty: the network itself
+  std::string_view classes;  // names, separated by spaces
+};
+
+// The networks that a family reads when they are pickled whole. REQUIRES of all spans: they live as
+// long as the program.
+struct PickledNetwork {
+  std::span<const PickledPlace> places;     // of the network
+  std::span<const PickledPlace> criterion;  // of the module that is second in a list
+  std::span<const PickledClass> classes;    // of the framework's own files
+};
+
+// The classes of torch.nn that any family may name in its places.
+std::span<const PickledClass> TorchClasses();
+
+// The tables of the framework's own classes.
+std::vector<OptionTable> ClassOptions(const PickledNetwork& known);
+
+// Refuses a class, an attribute or a hook that `known` does not have; null: the family reads no
+// modules pickled whole. `checkpoint` names the file. `ignored` may be null. Errors:
+// KINGLET_UNSUPPORTED.
+Status CheckPickledModules(const PickledNetwork* known, const SavedModules& modules,
+                           std::string_view family, const std::string& checkpoint,
+                           IgnoredOptions* ignored);
+
+}  // namespace kinglet
+
+#endif  // KINGLET_CONVERTERS_FAMILIES_PICKLED_MODULES_H_
