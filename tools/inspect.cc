@@ -7,6 +7,7 @@
 #include "tools/commands.h"
 #include "tools/inspect_checkpoint.h"
 #include "tools/inspect_report.h"
+#include "tools/json_lines.h"
 #include "tools/model_facts.h"
 #include "tools/token_text.h"
 
@@ -68,7 +69,8 @@ Status Inspect(const InspectOptions& options, Console& console) {
                                 : options.json   ? CheckpointView::kJson
                                                  : CheckpointView::kText;
     KINGLET_ASSIGN_OR_RETURN(const std::string report, ReportCheckpoint(options.path, view));
-    console.out.Write(report);
+    const bool escapes = options.skeleton && console.out_is_terminal;
+    console.out.Write(escapes ? TerminalJson(report) : report);
     return Status();
   }
   KINGLET_ASSIGN_OR_RETURN(const auto file, ModelFile::Open(options.path));

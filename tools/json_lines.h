@@ -17,7 +17,7 @@ class JsonLine {
   explicit JsonLine(int digits = 9) : digits_(digits) {}
 
   JsonLine& Key(std::string_view key);
-  // A string. What a terminal would obey is written as \uXXXX, and what ends a line for some readers.
+  // A string. What a terminal would obey, or some readers end a line at, is written as \uXXXX.
   // Bytes that are not UTF-8 are \u00XX; the caller says so (Token does).
   JsonLine& Text(std::string_view text);
   // JSON has only finite numbers, so others become null. Minus zero becomes zero.

@@ -60,7 +60,7 @@ using StatusCode = kinglet_status_code;
 
 namespace internal {
 
-// The bytes of the UTF-8 character that `text` starts with if a terminal obeys it instead of showing
+// The bytes of the UTF-8 character that `text` starts with if a terminal obeys it and does not show
 // it: controls (U+0000 to U+001F, U+007F to U+009F), what ends a line (U+2028, U+2029) and what
 // changes the order in which text is shown (U+061C, U+200E, U+200F, U+202A to U+202E, U+2066 to
 // U+2069). 0 for any other.

@@ -23,7 +23,7 @@ T = TypeVar("T")
 class Handle(c_void_p):
     """A handle of the library, which is destroyed when nothing refers to it any more.
 
-    Passed to a function, it lives until the function returns, whoever lets go of it meanwhile.
+    Passed to a function, it lives until the function returns, also where its owner lets go of it.
     Functions that make a handle write it here: `addressof(handle)`.
     """
 
@@ -70,7 +70,7 @@ class Turn:
         return pointer
 
     def run(self, work: Callable[[], T]) -> T:
-        """What `work` returns, which nobody else runs meanwhile."""
+        """What `work` returns; another thread that comes meanwhile is refused."""
         mine: list[None] = []
         try:
             try:
@@ -97,11 +97,11 @@ class Turn:
         )
 
     def taken(self) -> bool:
-        """Whether somebody uses the handle now."""
+        """Whether a thread uses the handle now."""
         return not self.free
 
     def end(self, reason: str) -> None:
-        """From now on everybody is refused for this reason; the handle ends with its last user."""
+        """From now on all are refused for this reason; the handle ends with its last user."""
         self._ended = self._ended or reason
         self.pointer = None
 

@@ -24,6 +24,8 @@ TEST(ValidateTensorsTest, NamesAndShapes) {
       {"tensor 3, name", [](EditableFile& file) { file.header.tensors[3]->name = ""; }},
       {"tensor 3, name", [](EditableFile& file) { file.header.tensors[3]->name = "a\x7F"; }},
       {"tensor 3, name", [](EditableFile& file) { file.header.tensors[3]->name = "a\nb"; }},
+      {"tensor 3, name", [](EditableFile& file) { file.header.tensors[3]->name = "a\xC2\x9B"; }},
+      {"tensor 3, name", [](EditableFile& file) { file.header.tensors[3]->name = "\u202Ea"; }},
       {"tensor 3, bytes of its name",
        [](EditableFile& file) { file.header.tensors[3]->name = std::string(1025, 'a'); }},
       {"tensor 3, name",

@@ -14,12 +14,14 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import zipfile
 
 COMMAND, DATA = sys.argv[1:3]
 # An escape, its form of one character, a title, a bell; marks of direction; other ends of lines.
 HOSTILE = ["a\x1b[31mb", "a\u009b31mb", "\x1b]0;t\x07", "a\x7fb", "a\u0085b", "a\u202eb", "\u2066a\u2069",
            "\u200fa\u200e\u061c", "\u202aa\u202c", "a\u2028b\u2029"]
 OBEYED = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+NPY = (b"\x93NUMPY\x01\0v\0" + b"{'descr': '<f4', 'fortran_order': False, 'shape': (2, 2), }".ljust(117) + b"\n" + bytes(16))
 CHECKPOINT = pathlib.Path(DATA, "micronet-small-fp32")
 
 
@@ -53,6 +55,7 @@ class Terminal(unittest.TestCase):
         cls.place = tempfile.TemporaryDirectory(prefix="kinglet-terminal-")
         cls.folder = pathlib.Path(cls.place.name)
         words = (CHECKPOINT / "vocab.txt").read_text().splitlines()
+        words[2] = "<eos>"
         words[3:3 + len(HOSTILE)] = HOSTILE
         cls.vocabulary = cls.folder / "words.json"
         cls.vocabulary.write_text(json.dumps(words))
@@ -91,16 +94,22 @@ class Terminal(unittest.TestCase):
             ("count", self.model, "--ids", ids), ("score", self.model, "--text", self.lines, "--tokens"),
             ("score", self.model, "--ids", ids, "--tokens"),
             ("rescore", self.model, lists),
-            ("filter", self.model, documents),
         ]
         seen = ""
         for arguments in every:
             for more in ([], ["--json"]):
                 with self.subTest(arguments=arguments[0], more=more):
                     seen += self.check(*arguments, *more)
+        seen += self.check("filter", self.model, "--annotate", documents)
         for more in ([], ["--json"]):
             seen += self.check("predict", self.model, "--top", 12, *more, text=self.text + "\n")
             seen += self.check("generate", self.model, "--tokens", 200, "--seed", 1, "--temperature", 50, *more)
+        tensors = self.folder / "tensors.npz"
+        with zipfile.ZipFile(tensors, "w") as archive:
+            for number, word in enumerate(HOSTILE):
+                archive.writestr(f"{number}{word}.weight.npy", NPY)
+        for more in ([], ["--json"], ["--recipe-skeleton"]):
+            seen += self.check("inspect", tensors, *more)
         seen += self.check("tokenize", self.model, text=self.text + "\n")
         self.assertIn("\\x1B[31m", seen)
         self.assertIn("\\xE2\\x80\\xAE", seen)
@@ -125,7 +134,7 @@ class Terminal(unittest.TestCase):
         self.assertIn(HOSTILE[5].encode(), done.stdout)
         done = subprocess.run([COMMAND, "tokenize", self.model], input=(self.text + "\n").encode(),
                               stdout=subprocess.PIPE, check=True)
-        self.assertEqual(json.loads(done.stdout)["pieces"][:8], HOSTILE[:8])
+        self.assertEqual(json.loads(done.stdout)["pieces"][:4], HOSTILE[:4])
 
 
 if __name__ == "__main__":

@@ -2,7 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
+#include <cstdio>
+#include <string>
+
 #include "format/utf8.h"
+#include "kinglet/status.h"
+#include "tools/json_lines.h"
 
 namespace kinglet::token_text_test {
 namespace {
@@ -32,6 +38,37 @@ TEST(TokenText, CannotCommandATerminal) {
                         "31m"),
             "\\xC2\\x9B31m");  // the one-character form of ESC [
   EXPECT_EQ(DisplayText("caf\xE9 caf\xC3\xA9"), "caf\\xE9 caf\xC3\xA9");
+  EXPECT_EQ(TerminalText("a\tb\x1b\n\n\x07"), "a\tb\\x1B\n\n\\x07");
+}
+
+// Unicode's characters of Bidi_Control, and those of category Cc, Zl and Zp.
+bool IsObeyed(uint32_t code) {
+  return code < 0x20 || (code >= 0x7F && code < 0xA0) || code == 0x061C || code == 0x200E ||
+         code == 0x200F || (code >= 0x2028 && code <= 0x202E) || (code >= 0x2066 && code <= 0x2069);
+}
+
+TEST(TokenText, EscapesExactlyWhatATerminalObeys) {
+  for (uint32_t code = 0; code <= 0x10FFFF; ++code) {
+    if (code >= 0xD800 && code < 0xE000) continue;
+    std::string text;
+    AppendCodePoint(code, text);
+    const std::string message = Status(KINGLET_CORRUPT, "a" + text + "b").message();
+    const std::string json = JsonLine().Key("k").Text(text).Finish();
+    ASSERT_EQ(DisplayText(text) != text, IsObeyed(code)) << code;
+    ASSERT_EQ(message, IsObeyed(code) ? "a?b" : "a" + text + "b") << code;
+    if (IsObeyed(code)) {
+      char escaped[24];
+      std::snprintf(escaped, sizeof(escaped), "{\"k\":\"\\u%04x\"}\n", static_cast<unsigned>(code));
+      ASSERT_EQ(json, escaped);
+      ASSERT_EQ(TerminalJson("\"" + text + "\""), code == '\n' || code == '\t' || code == '\r'
+                                                      ? "\"" + text + "\""
+                                                      : json.substr(5, 8));
+    } else if (code != '"' && code != '\\') {
+      ASSERT_EQ(json, "{\"k\":\"" + text + "\"}\n");
+      ASSERT_EQ(TerminalJson(text), text);
+    }
+  }
+  EXPECT_EQ(TerminalJson("\"\x9B\""), "\"\\u009b\"");  // alone, in Latin-1's terminals
 }
 
 TEST(TokenText, FitsIntoColumns) {
