@@ -26,8 +26,8 @@ bool LooksLikeBert(std::span<const SourceTensor> weights);
 
 std::span<const OptionTable> BertOptions();
 
-// Errors: KINGLET_INVALID_CHECKPOINT; KINGLET_UNSUPPORTED for options that the blocks cannot express
-// (relative positions, a decoder) and unknown ones, by the option's name.
+// Errors: KINGLET_INVALID_CHECKPOINT; KINGLET_UNSUPPORTED for options that the blocks cannot
+// express (relative positions, a decoder) and unknown ones, by the option's name.
 Result<LoadedModel> LoadBert(const FamilyInput& input);
 
 }  // namespace kinglet

@@ -29,7 +29,7 @@ constexpr OptionTable kEspnetTask = {
     "iterator_type keep_nbest_models local_rank log_interval log_level lora_conf max_* min_* "
     "model_conf multi_task_dataset multiple_iterator multiprocessing_distributed "
     "nbest_averaging_interval ngpu no_forward_run non_linguistic_symbols num_* optim optim_conf "
-    "output_dir patience pretrain_path print_config required resume save_lora_only save_strategy "
+    "output_dir patience pretrain_* print_config required resume save_lora_only save_strategy "
     "scheduler scheduler_conf seed sharded_ddp shuffle_within_batch sort_batch sort_in_batch "
     "token_type train_* unused_parameters upsampling_factor use_amp use_deepspeed use_matplotlib "
     "use_preprocessor use_tensorboard use_tf32 use_wandb val_scheduler_criterion valid_* version "

@@ -32,7 +32,18 @@ std::span<const OptionTable> IcefallRnnOptions() { return {&kIcefallRnnOptions, 
 
 Status CheckIcefallOptions(const OptionTable& table, const FamilyInput& input) {
   if (StatedIn(input, "model") == nullptr) return {};
-  return CheckOptions(table, input.checkpoint, "", PickledOptions(*input.root), input.ignored);
+  KINGLET_RETURN_IF_ERROR(
+      CheckOptions(table, input.checkpoint, "", PickledOptions(*input.root), input.ignored));
+  for (const std::string_view name : OptionNames(table.honoured)) {
+    const PickleNode* stated = StatedIn(input, name);
+    if (stated == nullptr || name == "model") continue;
+    const bool flag = name == kIcefallTies;
+    if (flag ? stated->As<bool>() != nullptr : stated->As<int64_t>() != nullptr) continue;
+    return Status::Refusal(KINGLET_INVALID_CHECKPOINT, input.checkpoint, std::string(name),
+                           flag ? "True or False" : "an integer",
+                           OptionText(*stated) + " (save the options as icefall does)");
+  }
+  return {};
 }
 
 std::optional<int64_t> IcefallInteger(const FamilyInput& input, std::string_view name) {

@@ -29,7 +29,7 @@ Result<LoadedModel> LoadIcefallRnn(const FamilyInput& input);
 
 std::span<const OptionTable> IcefallRnnOptions();
 
-// What icefall saves beside the state dict and what no network depends on.
+// What icefall saves with the state dict and what no network depends on.
 inline constexpr std::string_view kIcefallIgnored =
     "average_period base_lr batch_idx_train batch_size best_* blank_id cur_batch_idx cur_epoch "
     "dropout emb_dropout_rate env_info exp_dir grad_scaler inf_check keep_last_k lm_data "

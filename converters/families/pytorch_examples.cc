@@ -52,7 +52,7 @@ Result<RecurrentCell> CellOf(const std::string& where, const std::string& type) 
                          "LSTM, GRU, RNN_TANH or RNN_RELU", QuotedName(type));
 }
 
-// What PyTorch runs is the inner module's mode; rnn_type names it too. None if no module is there.
+// What PyTorch runs is the inner module's mode; rnn_type names it too. Empty if no module is there.
 Result<std::optional<RecurrentCell>> CellOfModule(const FamilyInput& input) {
   const PickleNode* module = input.modules.network;
   if (module == nullptr) return std::optional<RecurrentCell>();
@@ -71,7 +71,7 @@ Result<std::optional<RecurrentCell>> CellOfModule(const FamilyInput& input) {
   return std::optional(cell);
 }
 
-// The configuration beside a state dict, or the one that is given.
+// The configuration next to a state dict, or the one that is given.
 Status ReadConfiguration(const FamilyInput& input, RecurrentNames& names) {
   names.configuration = input.config;
   if (names.configuration.empty() && input.modules.network == nullptr) {

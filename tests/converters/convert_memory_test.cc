@@ -49,7 +49,7 @@ std::string WriteCheckpoint(const TemporaryFolder& folder, bool tied) {
   folder.Write("config.json",
                R"({"vocab_size": 16384, "d_model": 256, "d_embed": 256, "n_head": 2, "d_head": 3,)"
                R"( "n_layer": 1, "div_val": 1, "mem_len": 5, "clamp_len": 4,)"
-               R"( "cutoffs": [6, 11], "same_length": true})");
+               R"( "cutoffs": [6, 11], "same_length": true, "tie_word_embeddings": false})");
   RecurrentSource source = TransformerXlSource("transformer.", kWords, kWidth);
   if (!tied) source.Values("crit.out_layers.0.weight")[0] += 1;
   return WriteSafetensors(folder, source.Weights());

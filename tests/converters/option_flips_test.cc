@@ -23,7 +23,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A configuration of a folder of tests/data, and which of its family's tables says what it may have.
+// A configuration of a folder of tests/data, and which of its family's tables it must fit.
 struct Configuration {
   const char* family;
   const char* folder;
@@ -86,7 +86,7 @@ std::string WithYamlOption(const std::string& text, const std::string& section,
   return place < lines.size() ? changed : changed + added;
 }
 
-// The same of either kind of file; a JSON value is JSON.
+// As WithYamlOption, of either kind of file; a JSON file's value is JSON.
 std::string WithOption(const Configuration& where, const std::string& text, const std::string& name,
                        const std::string& value) {
   if (!std::string(where.file).ends_with(".json")) {

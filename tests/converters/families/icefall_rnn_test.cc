@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <utility>
+
 #include "tests/converters/module_nodes.h"
 #include "tests/converters/recurrent_source.h"
 
@@ -57,6 +59,38 @@ TEST(IcefallRnn, TheFilesTokensWin) {
     EXPECT_NE(Load(Network(), other).status().message().find("sos_id and eos_id"),
               std::string::npos);
   }
+}
+
+// What icefall saves with the state dict: training's options change nothing, the network's must be
+// those of the tensors.
+TEST(IcefallRnn, OptionsOfTheFile) {
+  const auto refusal = [](const std::string& name, decltype(PickleNode::value) value) {
+    ModuleNodes nodes;
+    PickleNode* root = nodes.Add(PickleDict{});
+    nodes.Put(root, "model", nodes.Add(PickleDict{}));
+    nodes.Put(root, name, nodes.Add(std::move(value)));
+    return Load(Network(), root).status().message();
+  };
+  EXPECT_EQ(refusal("lr", 0.1), "");
+  EXPECT_EQ(refusal("best_train_loss", PickleNone{}), "");
+  EXPECT_EQ(refusal("tie_weights", false), "");
+  for (const auto& [name, size] :
+       {std::pair("vocab_size", 20), {"embedding_dim", 6}, {"hidden_dim", 4}, {"num_layers", 1}}) {
+    EXPECT_EQ(refusal(name, int64_t{size}), "");
+    EXPECT_NE(refusal(name, int64_t{size + 1})
+                  .find(std::string(name) + ": expected " + std::to_string(size) +
+                        " as the checkpoint has, found " + std::to_string(size + 1)),
+              std::string::npos);
+    EXPECT_NE(refusal(name, std::string("many")).find(": expected an integer, found 'many'"),
+              std::string::npos);
+    EXPECT_NE(refusal(name, PickleNone{}).find(": expected a value, found None"),
+              std::string::npos);
+  }
+  EXPECT_NE(refusal("sos_id", 1.5).find("sos_id: expected an integer, found 1.5"),
+            std::string::npos);
+  EXPECT_NE(refusal("tie_weights", true).find("tie_weights"), std::string::npos);
+  EXPECT_NE(refusal("residual", true).find("residual: expected an option that kinglet knows"),
+            std::string::npos);
 }
 
 }  // namespace

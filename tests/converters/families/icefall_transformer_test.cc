@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "tests/converters/module_nodes.h"
 #include "tests/converters/recurrent_source.h"
 
 namespace kinglet::icefall_transformer_test {
@@ -44,10 +45,10 @@ RecurrentSource Network(int layers = 2) {
   return source;
 }
 
-Result<LoadedModel> Load(const RecurrentSource& source) {
+Result<LoadedModel> Load(const RecurrentSource& source, const PickleNode* root = nullptr) {
   const SourceWeights weights = source.Weights();
   Result<LoadedModel> loaded =
-      LoadIcefallTransformer({"/nowhere/epoch-1.pt", "", std::nullopt, weights});
+      LoadIcefallTransformer({"/nowhere/epoch-1.pt", "", std::nullopt, weights, {}, root});
   if (loaded.ok()) {
     EXPECT_TRUE(ReadTensors(*loaded).ok());
   }
@@ -56,6 +57,30 @@ Result<LoadedModel> Load(const RecurrentSource& source) {
 
 const std::vector<float>& ValuesOf(const LoadedModel& model, TensorId id) {
   return std::get<DenseF32>(model.draft.tensors[id].values).values;
+}
+
+TEST(IcefallTransformer, OptionsOfTheFile) {
+  const auto refusal = [](const std::string& name, decltype(PickleNode::value) value) {
+    ModuleNodes nodes;
+    PickleNode* root = nodes.Add(PickleDict{});
+    nodes.Put(root, "model", nodes.Add(PickleDict{}));
+    nodes.Put(root, name, nodes.Add(std::move(value)));
+    return Load(Network(), root).status().message();
+  };
+  EXPECT_EQ(refusal("dropout", 0.1), "");
+  for (const auto& [name, size] : {std::pair<std::string, uint64_t>("vocab_size", kWords),
+                                   {"embedding_dim", kEmbedded},
+                                   {"encoder_dim", kWidth},
+                                   {"dim_feedforward", kInner},
+                                   {"nhead", 2},
+                                   {"num_layers", 2}}) {
+    EXPECT_EQ(refusal(name, static_cast<int64_t>(size)), "");
+    EXPECT_NE(refusal(name, int64_t{1}).find(name + ": expected " + std::to_string(size)),
+              std::string::npos);
+  }
+  EXPECT_NE(refusal("activation", std::string("gelu"))
+                .find("activation: expected an option that kinglet knows, found 'activation'"),
+            std::string::npos);
 }
 
 TEST(IcefallTransformer, ScalesAreMultipliedIn) {
