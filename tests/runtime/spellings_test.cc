@@ -79,5 +79,28 @@ TEST(Spellings, AreBoundedAndClaimed) {
   EXPECT_EQ(Spellings::Of(*model).status().code(), KINGLET_OUT_OF_MEMORY);
 }
 
+TEST(Spellings, AreClaimedFromTheModelsMemory) {
+  const auto bytes = SerialiseModel(TinyMicronet()).value();
+  const auto used = [](const Model& model) {
+    return model.budget()->limit() - model.budget()->left();
+  };
+  const auto free = Model::FromBytes(bytes, {}).value();
+  const uint64_t opened = used(*free);
+  uint64_t claimed = 0;
+  {
+    const auto made = Spellings::Of(*free);
+    ASSERT_TRUE(made.ok());
+    claimed = used(*free) - opened;
+    EXPECT_GT(claimed, free->vocabulary()->word_bytes() + 23 * sizeof(Spelling));
+  }
+  EXPECT_EQ(used(*free), opened);
+  for (const uint64_t less : {0u, 1u}) {
+    ModelOptions options;
+    options.memory_limit = opened + claimed - less;
+    const auto made = Spellings::Of(*Model::FromBytes(bytes, options).value());
+    EXPECT_EQ(made.status().code(), less == 0 ? KINGLET_OK : KINGLET_OUT_OF_MEMORY);
+  }
+}
+
 }  // namespace
 }  // namespace kinglet::spellings_test
