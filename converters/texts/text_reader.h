@@ -75,7 +75,7 @@ class TextReader {
   const ModelText& text_;
   const std::string source_;
   const std::optional<uint32_t> end_of_line_, unknown_;
-  const PieceMarks marks_;       // of a text that was cut before
+  const PieceMarks marks_;   // of a text that was cut before
   std::string open_;         // the current line's bytes
   bool was_parted_ = false;  // earlier ones were read already
   uint64_t line_ = 1;

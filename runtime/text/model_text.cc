@@ -35,7 +35,8 @@ Result<std::shared_ptr<ModelText>> ModelText::Make(const TextTables* tables,
   ForEachBracketed(vocabulary, [&](std::string_view word) { marks.Add(word); });
   KINGLET_ASSIGN_OR_RETURN(
       text->tokenizer_,
-      Tokenizer::Create(tables != nullptr ? *tables : TextTables{false, kUnstated}, std::move(marks)));
+      Tokenizer::Create(tables != nullptr ? *tables : TextTables{false, kUnstated},
+                        std::move(marks)));
   text->vocabulary_ = &vocabulary;
   const Tokenizer& tokenizer = *text->tokenizer_;
   if (tokenizer.size() > 0) text->piece_of_word_.resize(vocabulary.size());

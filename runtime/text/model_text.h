@@ -28,8 +28,8 @@ class ModelText {
   // space. Null for a file without words, and for a masked model that does not say it: its texts
   // begin and end with words that a tokenizer puts there. Texts are cut within `budget`. REQUIRES:
   // `file` outlives this.
-  static Result<std::shared_ptr<const ModelText>> Of(const ModelFile& file,
-                                                     std::shared_ptr<MemoryBudget> budget = nullptr);
+  static Result<std::shared_ptr<const ModelText>> Of(
+      const ModelFile& file, std::shared_ptr<MemoryBudget> budget = nullptr);
   // At most what making it takes; most of it stays. 0 where there is none.
   static uint64_t BytesOf(const ModelFile& file);
   // By the file's tables, which may be null, for any of its vocabularies.
