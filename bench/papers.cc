@@ -35,7 +35,7 @@ MicronetCount CountOf(const char* preset) {
 // A network of the tables 4 to 6. The paper rounds, but for one of its numbers.
 void ReportDense(const DenseTotal& row, PaperReport& report) {
   const MicronetCount count = CountOf(row.preset);
-  const double operations = count.operations.Total() / kMillion;
+  const double operations = count.operations.WeightedTotal() / kMillion;
   if (*row.parameters != 0) {
     report.Row(row.preset, "parameters", row.parameters,
                static_cast<double>(count.storage.total) / kMillion);
@@ -57,7 +57,7 @@ void ReportMicronet(PaperReport& report) {
     std::snprintf(size, sizeof size, "%.1f", row.size);
     std::snprintf(operations, sizeof operations, "%.1f", row.operations);
     if (row.size != 0) report.Row(row.preset, "size", size, count.storage.TotalSize() / kMillion);
-    report.Row(row.preset, "operations", operations, count.operations.Total() / kMillion);
+    report.Row(row.preset, "operations", operations, count.operations.WeightedTotal() / kMillion);
   }
   report.Title("MicroNet, the notebooks: networks as submitted");
   for (const PrintedCount& row : kPrintedCounts) {
@@ -70,8 +70,8 @@ void ReportMicronet(PaperReport& report) {
     report.Near(row.preset, "not zero", row.nonzero, static_cast<double>(count.storage.nonzero),
                 entries, why);
     report.Near(row.preset, "words", row.total_size, count.storage.TotalSize(), words, why);
-    report.Near(row.preset, "operations", row.operations, count.operations.Total(), entries + words,
-                why);
+    report.Near(row.preset, "operations", row.operations, count.operations.WeightedTotal(),
+                entries + words, why);
     report.Near(row.preset, "score", row.score, count.Score(),
                 words / 159e6 + (entries + words) / 318e6, why);
   }

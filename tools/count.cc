@@ -364,7 +364,7 @@ Status CountModel(const CountOptions& options, Console& console) {
   if (source.encoder) {
     source.encoder->components = micronet.encoder;
     source.encoder->operations = micronet.encoder_operations;
-    source.encoder->total = micronet.encoder_operations.Total();
+    source.encoder->total = micronet.encoder_operations.WeightedTotal();
   }
   return print(json ? MicronetJson(micronet, source) : MicronetText(micronet, source));
 }

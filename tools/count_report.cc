@@ -263,7 +263,7 @@ std::string MicronetJson(const MicronetCount& count, const CountSource& source) 
   line.Key("muls_weighted").Number(count.operations.weighted_multiplications);
   line.Key("adds").Number(count.operations.additions);
   line.Key("others").Number(count.operations.others);
-  line.Key("total").Number(count.operations.Total()).EndObject();
+  line.Key("total").Number(count.operations.WeightedTotal()).EndObject();
   line.Key("score");
   if (source.encoder) {
     line.Null();
@@ -271,7 +271,7 @@ std::string MicronetJson(const MicronetCount& count, const CountSource& source) 
     line.Number(count.Score());
   }
   AppendComponents(count.components, true, line);
-  AppendEncoder(source, count.operations.Total(), true, line);
+  AppendEncoder(source, count.operations.WeightedTotal(), true, line);
   AppendCodedTables(source.tables, line);
   line.Key("bits").BeginArray();
   for (const int bits : count.bits) line.Integer(static_cast<uint64_t>(bits));
@@ -291,14 +291,14 @@ std::string MicronetText(const MicronetCount& count, const CountSource& source) 
                            GroupedText(storage.size) + ", masks " + GroupedText(storage.mask) +
                            ", quantisers " + GroupedText(storage.quantisation) +
                            (storage.codes > 0 ? ", codes " + GroupedText(storage.codes) : ""));
-  text += Fact("operations", GroupedText(count.operations.Total()) + ": multiplications " +
+  text += Fact("operations", GroupedText(count.operations.WeightedTotal()) + ": multiplications " +
                                  GroupedText(count.operations.weighted_multiplications) + " (" +
                                  GroupedText(count.operations.multiplications) +
                                  ", each by its bits / 32), additions " +
                                  GroupedText(count.operations.additions) + ", others " +
                                  GroupedText(count.operations.others));
   if (source.encoder) {
-    text += EncoderFacts(source, count.operations.Total());
+    text += EncoderFacts(source, count.operations.WeightedTotal());
   } else {
     char score[40];
     std::snprintf(score, sizeof(score), "%.*g", kExactDigits, count.Score());

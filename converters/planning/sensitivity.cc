@@ -152,7 +152,7 @@ OperationCounts CountOperations(const Model& model, const std::vector<uint64_t>&
       CountExecuted(plan, nonzeros, TraitsOf(model.backend()), SteadyFullTrace(plan, bin_counts))
           .operations.Total();
   if (const auto micronet = CountMicronet2019(plan, nonzeros, bin_counts); micronet.ok()) {
-    counts.micronet = micronet->operations.Total();
+    counts.micronet = micronet->operations.WeightedTotal();
   }
   return counts;
 }

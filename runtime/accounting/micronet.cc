@@ -429,7 +429,8 @@ Status CheckBinCounts(const Plan& plan, std::span<const uint64_t> bin_counts) {
 }  // namespace
 
 double MicronetCount::Score() const {
-  return storage.TotalSize() / kBaselineParameters + operations.Total() / kBaselineOperations;
+  return storage.TotalSize() / kBaselineParameters +
+         operations.WeightedTotal() / kBaselineOperations;
 }
 
 bool NeedsBinCounts(const Plan& plan) {

@@ -32,7 +32,7 @@ struct MicronetStorage {
 struct MicronetOperations : OperationTally {
   double weighted_multiplications = 0;  // each counts bits / 32
   // Additions and others count 1 each.
-  double Total() const { return weighted_multiplications + additions + others; }
+  double WeightedTotal() const { return weighted_multiplications + additions + others; }
 };
 
 struct MicronetCount {

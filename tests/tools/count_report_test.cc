@@ -118,7 +118,7 @@ TEST(CountReport, MicronetJsonHasTheContractsKeys) {
   EXPECT_EQ(json["ops"]["muls"].get<double>(), counts.micronet.operations.multiplications);
   EXPECT_EQ(json["ops"]["muls_weighted"].get<double>(),
             counts.micronet.operations.weighted_multiplications);
-  EXPECT_EQ(json["ops"]["total"].get<double>(), counts.micronet.operations.Total());
+  EXPECT_EQ(json["ops"]["total"].get<double>(), counts.micronet.operations.WeightedTotal());
   EXPECT_EQ(json["score"].get<double>(), counts.micronet.Score());
   ASSERT_EQ(json["components"].size(), counts.micronet.components.size());
   double multiplications = 0;

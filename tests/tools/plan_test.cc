@@ -56,7 +56,7 @@ TEST_F(PlanCommandTest, WritesARecipeThatConvertTakesAndKeepsTheSize) {
 // sensitivities.
 TEST_F(PlanCommandTest, SaysWhenThePredictionWasWrong) {
   size_t notes = 0, silent = 0;
-  for (const std::string target : {"--sparsity 0.1", "--sparsity 0.7", "--ppl +5", "--ppl +500"}) {
+  for (const std::string target : {"--sparsity 0", "--sparsity 0.7", "--ppl +5", "--ppl +500"}) {
     const std::string plan = "plan s.json " + target + " -o r.json --check-ids c/tokens.txt";
     const Outcome outcome = folder_.Run(plan + " --json");
     ASSERT_EQ(outcome.exit_status, 0) << outcome.error;

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <functional>
 #include <numeric>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -94,10 +95,10 @@ TEST_F(PredictTest, WordsThatTheTokenizerCuts) {
                s = after("did didn", "'s");
   EXPECT_NEAR(found["prefix_logprob"].get<double>(), didn + std::log(std::exp(t) + std::exp(s)),
               1e-5);
-  std::vector<std::string> completions;
-  for (const auto& word : found["top"]) completions.push_back(word["token"]);
-  std::sort(completions.begin(), completions.end());
-  EXPECT_EQ(completions, (std::vector<std::string>{"didn's", "didn't"}));
+  std::set<std::string> completions;
+  for (const auto& word : found["top"]) completions.insert(word["token"]);
+  EXPECT_TRUE(completions.contains("didn't") && completions.contains("didn's")) << found;
+  for (const std::string& word : completions) EXPECT_TRUE(word.starts_with("didn'")) << word;
   // Single tokens are asked for as before.
   EXPECT_NEAR(ask("didn")["prefix_logprob"].get<double>(), didn, 1e-5);
   EXPECT_TRUE(ask("didn")["top"][0].contains("id"));

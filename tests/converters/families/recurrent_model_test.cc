@@ -52,7 +52,6 @@ std::string Refusal(const RecurrentNames& names, const RecurrentSource& source) 
 TEST(LoadRecurrent, BlocksOfAnUntiedNetwork) {
   RecurrentSource source = TwoLayers();
   const LoadedModel loaded = Loaded(TwoNames(), source);
-  EXPECT_EQ(loaded.cache_start, CacheStart::kPastCapacity);
   const ModelDescription& description = loaded.draft.description;
   EXPECT_EQ(description.vocabulary_size, 20u);
   const auto* decoder = FindBlock<RecurrentDecoder>(description);

@@ -45,7 +45,7 @@ TEST(Micronet2019, DenseTotals) {
     const SyntheticPlan model(preset->spec);
     const auto count = CountMicronet2019(model.plan(), model.nonzeros, preset->spec.bin_counts);
     ASSERT_TRUE(count.ok()) << count.status().message();
-    EXPECT_RELATIVE(count->operations.Total(), published.operations) << published.preset;
+    EXPECT_RELATIVE(count->operations.WeightedTotal(), published.operations) << published.preset;
   }
 }
 
@@ -143,7 +143,7 @@ TEST(Micronet2019, TheBestConfiguration) {
   near(count->operations.multiplications, "muls", 1e-4);
   near(count->operations.weighted_multiplications, "muls_weighted", 1e-4);
   near(count->operations.additions, "adds", 1e-4);
-  near(count->operations.Total(), "total_ops", 1e-4);
+  near(count->operations.WeightedTotal(), "total_ops", 1e-4);
   near(count->Score(), "score", 1e-4);
 }
 
@@ -390,7 +390,7 @@ TEST(Micronet2019, OneWeightOfACodebookLess) {
   EXPECT_DOUBLE_EQ(before.storage.TotalSize() - output.storage.TotalSize(), 1);
   --model.nonzeros.at(model.Find("embed.table.codebook"));
   const MicronetCount input = CodedCountOf(model);
-  EXPECT_DOUBLE_EQ(output.operations.Total(), input.operations.Total());
+  EXPECT_DOUBLE_EQ(output.operations.WeightedTotal(), input.operations.WeightedTotal());
   EXPECT_EQ(output.storage.nonzero - input.storage.nonzero, 1u);
 }
 
