@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""docs/VULNERABILITIES.md: twenty classes, and every test that it and RELIABILITY.md name exists.
+"""docs/VULNERABILITIES.md: twenty classes, and every test that it, RELIABILITY.md and FAULTS.md name exists.
 
     vulnerabilities_test.py ROOT
 """
@@ -14,7 +14,7 @@ CLASSES = 20
 def main() -> int:
     root = pathlib.Path(sys.argv[1])
     page = (root / "docs" / "VULNERABILITIES.md").read_text(encoding="utf-8")
-    reliability = (root / "docs" / "RELIABILITY.md").read_text(encoding="utf-8")
+    others = [(root / "docs" / name).read_text(encoding="utf-8") for name in ("RELIABILITY.md", "FAULTS.md")]
     defined = set()
     for path in (root / "tests").rglob("*_test.cc"):
         text = path.read_text(encoding="utf-8")
@@ -27,7 +27,7 @@ def main() -> int:
     for number, _, tests in rows:
         if not re.findall(r"`(\w+\.\w+)`", tests):
             faults.append(f"class {number}: expected a test, found none")
-    for name in re.findall(r"`([A-Z]\w+\.[A-Z]\w+)`", page + reliability):
+    for name in re.findall(r"`([A-Z]\w+\.[A-Z]\w+)`", "".join([page, *others])):
         if name not in defined:
             faults.append(f"expected a test {name}, found none")
     print("\n".join(faults))
