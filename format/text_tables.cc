@@ -168,9 +168,7 @@ Status CheckWordPieces(StatusCode code, const WordPieceTables& tables) {
 
 // What a text takes beyond itself, and what an entry of a list does while lists are checked.
 constexpr uint64_t kPerText = 24, kPerEntry = 32;
-uint64_t BytesOfText(size_t size) {
-  return size <= std::string().capacity() ? 0 : size + kPerText;
-}
+uint64_t BytesOfText(size_t size) { return size <= std::string().capacity() ? 0 : size + kPerText; }
 uint64_t BytesOfText(const std::string& text) { return BytesOfText(text.size()); }
 
 uint64_t BytesOfTexts(const std::vector<std::string>& texts) {
@@ -409,9 +407,9 @@ class TableReader {
 
   bool Take(uint64_t bytes) {
     if (bytes > left_) {
-      Fail(RefuseTables(KINGLET_OUT_OF_MEMORY, "tables", "a size within the memory limit",
-                        std::to_string(bytes) + " bytes more, with " + std::to_string(left_) +
-                            " left"));
+      Fail(RefuseTables(
+          KINGLET_OUT_OF_MEMORY, "tables", "a size within the memory limit",
+          std::to_string(bytes) + " bytes more, with " + std::to_string(left_) + " left"));
       return false;
     }
     left_ -= bytes;
@@ -501,9 +499,8 @@ uint64_t HeldBytes(const TextTables& tables) {
                    return bytes;
                  },
                  [](const MergeTables& merges) {
-                   uint64_t bytes =
-                       merges.merges.size() * (2 * sizeof(std::string) + kPerEntry) +
-                       BytesOfTexts(merges.known);
+                   uint64_t bytes = merges.merges.size() * (2 * sizeof(std::string) + kPerEntry) +
+                                    BytesOfTexts(merges.known);
                    for (const auto& [left, right] : merges.merges) {
                      bytes += BytesOfText(left) + BytesOfText(right);
                    }

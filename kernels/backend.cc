@@ -21,8 +21,7 @@ namespace {
 ClusterFunctions<float> ClusterFunctionsRef() { return ref::kClusterFunctions<float>; }
 
 // The reference keeps the file's bytes: it never calls ReleaseBytes.
-template <Result<std::vector<Kernel>> (*kBind)(const Plan&, const BufferLayout&,
-                                               const ClaimBytes&)>
+template <Result<std::vector<Kernel>> (*kBind)(const Plan&, const BufferLayout&, const ClaimBytes&)>
 Result<std::vector<Kernel>> BindRef(const Plan& plan, const BufferLayout& layout,
                                     const WeightMemory& memory) {
   return kBind(plan, layout, memory.claim);

@@ -66,10 +66,10 @@ class MemoryClaim {
 inline Result<MemoryClaim> ClaimMemory(const std::shared_ptr<MemoryBudget>& budget, uint64_t bytes,
                                        const std::string& asker, const std::string& what) {
   if (budget->Claim(bytes)) return MemoryClaim(budget, bytes);
-  return Status::Refusal(KINGLET_OUT_OF_MEMORY, asker, what,
-                         "at most the " + std::to_string(budget->left()) +
-                             " bytes left of the model's memory limit",
-                         std::to_string(bytes));
+  return Status::Refusal(
+      KINGLET_OUT_OF_MEMORY, asker, what,
+      "at most the " + std::to_string(budget->left()) + " bytes left of the model's memory limit",
+      std::to_string(bytes));
 }
 
 }  // namespace kinglet

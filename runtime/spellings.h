@@ -24,8 +24,8 @@ enum class Before : uint8_t { kLineStart, kWord, kJoined };
 // no pieces of the tokenizer spell nothing. Immutable; may be shared by threads.
 class Spellings {
  public:
-  // What it takes is claimed from the model's budget. KINGLET_UNSUPPORTED if the model has ids only;
-  // KINGLET_OUT_OF_MEMORY. Throws std::bad_alloc.
+  // What it takes is claimed from the model's budget. KINGLET_UNSUPPORTED if the model has ids
+  // only; KINGLET_OUT_OF_MEMORY. Throws std::bad_alloc.
   static Result<Spellings> Of(const Model& model);
 
   size_t longest() const { return longest_; }  // bytes of a token's spelling

@@ -57,7 +57,8 @@ std::shared_ptr<const RelativeTable> MakeRelativeTable(const RelativeRows& op, s
   const std::vector<float> frequencies = DecodedValues(weights[op.frequencies]);
   const size_t width = 2 * frequencies.size();
   // So many at a time that their memory is small next to a model's.
-  const size_t together = std::clamp<size_t>(kSinusoidBytes / (width * sizeof(float)), 1, table->rows);
+  const size_t together =
+      std::clamp<size_t>(kSinusoidBytes / (width * sizeof(float)), 1, table->rows);
   AlignedVector<float> sinusoids(together * width);
   for (size_t begin = 0; begin < table->rows; begin += together) {
     const size_t end = std::min(begin + together, table->rows);

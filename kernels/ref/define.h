@@ -32,8 +32,8 @@ class DefineLayers {
       return DecodedValues(weights[*id]);
     };
     for (const DefineTensors& tensors : op.tensors) {
-      values_.push_back({decoded(tensors.weight), decoded(tensors.bias),
-                         decoded(tensors.norm_gain), decoded(tensors.norm_offset)});
+      values_.push_back({decoded(tensors.weight), decoded(tensors.bias), decoded(tensors.norm_gain),
+                         decoded(tensors.norm_offset)});
     }
   }
 

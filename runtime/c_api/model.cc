@@ -198,9 +198,9 @@ kinglet_status kinglet_model_token_texts(const kinglet_model* model, char* buffe
     KINGLET_ASSIGN_OR_RETURN(const kinglet::Vocabulary* words, kinglet::WordsOf(function, model));
     const uint64_t size = words->word_bytes() + words->size();  // with a NUL each
     const uint64_t offset_bytes = (uint64_t{words->size()} + 1) * sizeof(uint64_t);
-    KINGLET_ASSIGN_OR_RETURN(const kinglet::MemoryClaim memory,
-                             kinglet::ClaimMemory(model->model->budget(), size + offset_bytes,
-                                                  function, "texts"));
+    KINGLET_ASSIGN_OR_RETURN(
+        const kinglet::MemoryClaim memory,
+        kinglet::ClaimMemory(model->model->budget(), size + offset_bytes, function, "texts"));
     std::string texts;
     std::vector<uint64_t> begins;
     texts.reserve(size);

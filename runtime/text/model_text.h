@@ -26,8 +26,8 @@ class ModelText {
 
   // The text of a model file; null where it does not say how text is cut. Texts are cut within
   // `budget`. REQUIRES: `file` outlives this.
-  static Result<std::shared_ptr<const ModelText>> Of(const ModelFile& file,
-                                                     std::shared_ptr<MemoryBudget> budget = nullptr);
+  static Result<std::shared_ptr<const ModelText>> Of(
+      const ModelFile& file, std::shared_ptr<MemoryBudget> budget = nullptr);
   // At most what making it takes; most of it stays. 0 where there is none.
   static uint64_t BytesOf(const ModelFile& file);
 

@@ -30,8 +30,8 @@ uint64_t BytesBesides(const SentencePieceTables& tables) {
     if (piece.type == SentencePieceTables::Type::kUserDefined) kept.emplace_back(piece.text);
   }
   const bool unigram = tables.algorithm == SentencePieceTables::Algorithm::kUnigram;
-  const uint64_t by_piece = 2 * kViewEntryBytes + 4 * sizeof(float) +
-                            sizeof(std::pair<std::string_view, uint32_t>);
+  const uint64_t by_piece =
+      2 * kViewEntryBytes + 4 * sizeof(float) + sizeof(std::pair<std::string_view, uint32_t>);
   return BytesOfRules(tables.normaliser) + BytesOfRules(tables.denormaliser) +
          4 * PrefixTrie::BytesOf(std::move(kept)) + texts.size() * by_piece +
          (unigram ? PrefixTrie::BytesOf(std::move(texts)) : 0);

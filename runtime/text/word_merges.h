@@ -52,8 +52,8 @@ class WordMerges {
 
   MergeTables tables_;
   std::unordered_map<std::string, uint32_t> symbols_;
-  std::unordered_map<uint64_t, Merge> merges_;   // by both symbols
-  std::vector<uint32_t> made_by_;                // a symbol's first merge; none: kNoMerge
+  std::unordered_map<uint64_t, Merge> merges_;  // by both symbols
+  std::vector<uint32_t> made_by_;               // a symbol's first merge; none: kNoMerge
   std::unordered_set<std::string_view> known_;
 };
 

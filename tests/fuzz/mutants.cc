@@ -1,5 +1,5 @@
-// Fields are changed in place, in the packed header, where FlatBuffers' reflection finds them; lists
-// in the unpacked one.
+// Fields are changed in place, in the packed header, where FlatBuffers' reflection finds them;
+// lists in the unpacked one.
 #include "tests/fuzz/mutants.h"
 
 #include <flatbuffers/minireflect.h>
@@ -145,8 +145,19 @@ void ChangeLists(EditableFile& file, Chance& chance) {
   }
 }
 
-constexpr float kFloats[] = {0.0f,   -0.0f, 1.0f,   -1.0f,  1e-40f, 3.4e38f, -3.4e38f,
-                             1e-30f, 1e30f, 65504., 0.5f,   255.0f, std::numeric_limits<float>::infinity(),
+constexpr float kFloats[] = {0.0f,
+                             -0.0f,
+                             1.0f,
+                             -1.0f,
+                             1e-40f,
+                             3.4e38f,
+                             -3.4e38f,
+                             1e-30f,
+                             1e30f,
+                             65504.,
+                             0.5f,
+                             255.0f,
+                             std::numeric_limits<float>::infinity(),
                              std::numeric_limits<float>::quiet_NaN()};
 
 void ChangeSegment(EditableFile& file, Chance& chance) {
@@ -356,10 +367,9 @@ std::optional<std::pair<std::vector<uint32_t>, std::string>> ShapeWanted(const s
 // A model in which one size is another, with the shapes that follow: a small file may stand for a
 // large model.
 std::vector<std::byte> Grown(EditableFile& file, Chance& chance) {
-  static constexpr const char* kSizes[] = {"heads",  "key_size",   "value_size", "window",
-                                           "clamp",  "units",      "inputs",     "capacity",
-                                           "groups", "cache_rows", "classes",    "map_width",
-                                           "width",  "out",        "positions"};
+  static constexpr const char* kSizes[] = {
+      "heads",  "key_size",   "value_size", "window",    "clamp", "units", "inputs",   "capacity",
+      "groups", "cache_rows", "classes",    "map_width", "width", "out",   "positions"};
   std::vector<std::byte> bytes = Pack(file);
   for (uint64_t changes = 1 + chance.Below(3); changes > 0; --changes) {
     uint8_t* const header = HeaderOf(bytes);
@@ -472,7 +482,8 @@ class User {
   }
 
   void UseText() {
-    static constexpr char kText[] = "ab a</w>b the  \xE2\x96\x81 [UNK] <ab>/w @@ \xC3\xA9\xFF ||| x";
+    static constexpr char kText[] =
+        "ab a</w>b the  \xE2\x96\x81 [UNK] <ab>/w @@ \xC3\xA9\xFF ||| x";
     std::vector<uint32_t> ids(8192);
     uint64_t needed = 0;
     if (Check(kinglet_model_tokenize(model_, kText, sizeof kText - 1, ids.data(), nullptr,

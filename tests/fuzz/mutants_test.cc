@@ -3,6 +3,8 @@
 //   KINGLET_MUTANTS=20000 KINGLET_FIRST_MUTANT=1 fuzz_mutant_tests
 //
 // scripts/soak mutants does it with sanitizers. A number names the same mutant on every machine.
+#include "tests/fuzz/mutants.h"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -12,7 +14,6 @@
 #include <string>
 
 #include "runtime/model.h"
-#include "tests/fuzz/mutants.h"
 #include "tests/support/counted_memory.h"
 
 // Sanitizers call it before they end the program.
@@ -70,10 +71,11 @@ TEST(Mutants, EveryoneIsRefusedOrUsedWithinBounds) {
     longest_open = std::max(longest_open, use.open_seconds);
     longest_use = std::max(longest_use, use.use_seconds);
   }
-  std::printf("%llu mutants, %llu opened; longest opening %.3f s, longest use %.3f s; most memory "
-              "%.1f MB, %.0f %% of its bound\n",
-              static_cast<unsigned long long>(count), static_cast<unsigned long long>(opened),
-              longest_open, longest_use, static_cast<double>(largest) / 1e6, 100 * most_of_bound);
+  std::printf(
+      "%llu mutants, %llu opened; longest opening %.3f s, longest use %.3f s; most memory "
+      "%.1f MB, %.0f %% of its bound\n",
+      static_cast<unsigned long long>(count), static_cast<unsigned long long>(opened), longest_open,
+      longest_use, static_cast<double>(largest) / 1e6, 100 * most_of_bound);
   // Enough of them reach what is behind the checks, and enough the checks.
   EXPECT_GT(opened, count / 20);
   EXPECT_LT(opened, count);

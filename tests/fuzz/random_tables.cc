@@ -12,7 +12,7 @@ namespace kinglet::fuzz {
 namespace {
 
 constexpr std::string_view kAtoms[] = {
-    "a",  "b",  "c",   "<",    "/",    "w",  ">",  "</w>", "</",           "w>",
+    "a",   "b",   "c",  "<", "/",  "w", ">", "</w>",         "</",       "w>",
     "</w", "/w>", "@@", "@", "##", "#", " ", "\xE2\x96\x81", "\xC3\xA9", "[UNK]"};
 
 std::set<std::string> RandomSymbols(ByteReader& bytes, uint32_t most) {
@@ -31,7 +31,8 @@ MergeTables RandomMerges(ByteReader& bytes) {
     if (!tables.merges.empty() && bytes.Bit()) {
       const auto& [a, b] = tables.merges[bytes.Byte() % tables.merges.size()];
       const std::string joined = a + b;
-      const size_t at = bytes.Between(1, static_cast<uint32_t>(std::min<size_t>(joined.size(), 60)));
+      const size_t at =
+          bytes.Between(1, static_cast<uint32_t>(std::min<size_t>(joined.size(), 60)));
       left = joined.substr(0, at);
       if (at < joined.size()) right = joined.substr(at);
     }

@@ -160,9 +160,9 @@ void ReadTypedLine(const std::string&, Input input) {
   ExpectOneLine(ParseTokensLine(TextOf(input)).status());
 }
 
-constexpr std::array kReaders = {ReadWords,       ReadNumbers,       ReadLists,
-                                 ReadCutter,      ReadDocuments,     ReadRunningText,
-                                 ReadTypedLine,   CutByRandomTables, ReadMap};
+constexpr std::array kReaders = {ReadWords,     ReadNumbers,       ReadLists,
+                                 ReadCutter,    ReadDocuments,     ReadRunningText,
+                                 ReadTypedLine, CutByRandomTables, ReadMap};
 
 }  // namespace
 

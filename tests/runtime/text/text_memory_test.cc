@@ -48,7 +48,8 @@ TextTables Rules(uint32_t count) {
 
 TextTables Merges(uint32_t count, size_t bytes) {
   MergeTables merges;
-  for (uint32_t i = 0; i < count; ++i) merges.merges.emplace_back(Text(i, bytes), Text(i + 1, bytes));
+  for (uint32_t i = 0; i < count; ++i)
+    merges.merges.emplace_back(Text(i, bytes), Text(i + 1, bytes));
   return {false, merges};
 }
 
