@@ -29,8 +29,9 @@ namespace kinglet {
 class ModelFile {
  public:
   // Errors: KINGLET_NOT_FOUND, KINGLET_IO_ERROR, KINGLET_OUT_OF_MEMORY (also for a file that takes
-  // more than `limit` bytes with its tables, which is not read), KINGLET_CORRUPT, KINGLET_UNSUPPORTED_VERSION,
-  // KINGLET_INVALID_MODEL. The text starts with `path` or "model in memory".
+  // more than `limit` bytes with its tables, which is not read), KINGLET_CORRUPT,
+  // KINGLET_UNSUPPORTED_VERSION, KINGLET_INVALID_MODEL. The text starts with `path` or "model in
+  // memory".
   static constexpr uint64_t kNoLimit = UINT64_MAX;
   static Result<std::shared_ptr<ModelFile>> Open(const std::string& path,
                                                  uint64_t limit = kNoLimit);

@@ -86,8 +86,8 @@ const char* TextTablesName(const TextTables& tables);
 
 inline constexpr size_t kMaxPieceBytes = 1024;  // of a piece, a symbol, a known token
 inline constexpr size_t kMaxRuleBytes = 255;    // of either side of a normaliser's rule
-// The bytes of both sides of all rules of a normaliser, for each byte that they take in the segment,
-// where a rule is stored without what it shares with the one before it; and so many more.
+// The bytes of both sides of all rules of a normaliser, for each byte that they take in the
+// segment, where a rule is stored without what it shares with the one before it; and so many more.
 inline constexpr size_t kMaxRuleGrowth = 8, kFreeRuleBytes = size_t{1} << 16;
 inline constexpr size_t kMaxPieces = size_t{1} << 24;
 

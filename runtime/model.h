@@ -31,9 +31,9 @@ struct ModelOptions {
   std::string backend = "cpu";  // the name of one of Backends() or DeviceBackends()
   // If not null, used instead of `backend`. It outlives the model.
   const Backend* own_backend = nullptr;
-  // The most bytes that the file, its tables of words and text, the weights as the backend lays them
-  // out and all live sessions may hold together, and the pages of states (runtime/state.h), each
-  // counted once however many states and lanes share it, and texts while they are cut; more is
+  // The most bytes that the file, its tables of words and text, the weights as the backend lays
+  // them out and all live sessions may hold together, and the pages of states (runtime/state.h),
+  // each counted once however many states and lanes share it, and texts while they are cut; more is
   // KINGLET_OUT_OF_MEMORY. Without a limit, opening takes at most kOpeningBytes and
   // kOpeningBytesPerByte for each byte of the file.
   uint64_t memory_limit = MemoryBudget::kNoLimit;

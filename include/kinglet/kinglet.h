@@ -102,11 +102,12 @@ typedef struct kinglet_model_options {
   // The most bytes of the host's memory, not of a device's, that the file, its tables of words and
   // text, the weights as the backend stores them, all live sessions and all states may hold
   // together, and calls while they cut texts or spell words: 192 bytes for each byte of a text.
-  // Whatever would exceed it is refused with KINGLET_OUT_OF_MEMORY, before it is taken. A session counts as kinglet_model_lane_bytes for each
-  // of its lanes, and with an encoder 16 MiB at most. States, and what lanes keep of those that
-  // were saved, restored or forked, count as their pages of 4 KiB, of which a shared one counts
-  // once, and a state also as 16 bytes for each page that it could have. 0: no limit, but opening
-  // takes at most 64 MiB and 64 bytes for each byte of the file, which no real model needs.
+  // Whatever would exceed it is refused with KINGLET_OUT_OF_MEMORY, before it is taken. A session
+  // counts as kinglet_model_lane_bytes for each of its lanes, and with an encoder 16 MiB at most.
+  // States, and what lanes keep of those that were saved, restored or forked, count as their pages
+  // of 4 KiB, of which a shared one counts once, and a state also as 16 bytes for each page that it
+  // could have. 0: no limit, but opening takes at most 64 MiB and 64 bytes for each byte of the
+  // file, which no real model needs.
   uint64_t memory_limit;
   // Called with a kinglet_log_level and one NUL-terminated line, which is valid during the call
   // only. Any thread that uses the model, or a session or state of it, may make the call, several

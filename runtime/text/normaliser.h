@@ -42,8 +42,8 @@ class Normaliser {
 
   // Takes any bytes: one that belongs to no character becomes U+FFFD. A text of which nothing is
   // left is empty, without origins. Errors: KINGLET_INVALID_ARGUMENT for a text that is too long,
-  // or that grows by more than kMaxTextGrowth; KINGLET_OUT_OF_MEMORY if it grows to more than `most`
-  // bytes.
+  // or that grows by more than kMaxTextGrowth; KINGLET_OUT_OF_MEMORY if it grows to more than
+  // `most` bytes.
   Result<NormalisedText> Normalise(std::string_view text, uint64_t most = kMaxTextBytes) const;
 
  private:

@@ -32,8 +32,9 @@ class Tokenizer {
   static uint64_t BytesOf(const TextTables& tables);
 
   // Takes any bytes. Ranges are those of `text`, also where it was lower-cased first. Marks keep
-  // their case, and word rules do not cut them. `budget`, if not null: what cutting takes is claimed
-  // from it first, kCutBytes for each byte of the text as it is cut, and the answer holds the claim.
+  // their case, and word rules do not cut them. `budget`, if not null: what cutting takes is
+  // claimed from it first, kCutBytes for each byte of the text as it is cut, and the answer holds
+  // the claim.
   // Errors: KINGLET_INVALID_ARGUMENT for a text that is too long, or that the normaliser's rules
   // make too long; KINGLET_OUT_OF_MEMORY.
   Result<Cut> Encode(std::string_view text,

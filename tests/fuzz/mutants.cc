@@ -1,5 +1,5 @@
-// Fields are changed in place, in the packed header, where FlatBuffers' reflection finds them; lists
-// in the unpacked one.
+// Fields are changed in place, in the packed header, where FlatBuffers' reflection finds them;
+// lists in the unpacked one.
 #include "tests/fuzz/mutants.h"
 
 #include <flatbuffers/minireflect.h>

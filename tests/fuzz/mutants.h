@@ -19,8 +19,8 @@ struct MutantUse {
   bool opened = false;
   double open_seconds = 0, use_seconds = 0;  // of the processor
 };
-// Opens a file without a memory limit, and with one, on the backends `cpu` and `ref`, and makes every
-// kind of call with it. Throws Finding where a call breaks a promise.
+// Opens a file without a memory limit, and with one, on the backends `cpu` and `ref`, and makes
+// every kind of call with it. Throws Finding where a call breaks a promise.
 MutantUse UseMutant(std::span<const std::byte> file);
 
 }  // namespace kinglet::fuzz

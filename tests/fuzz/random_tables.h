@@ -1,5 +1,5 @@
-// Text tables chosen by a fuzzer's bytes, as no converter writes them: their symbols are joined from
-// a few letters and from parts of the marks that tokenizers look for.
+// Text tables chosen by a fuzzer's bytes, as no converter writes them: their symbols are joined
+// from a few letters and from parts of the marks that tokenizers look for.
 #ifndef KINGLET_TESTS_FUZZ_RANDOM_TABLES_H_
 #define KINGLET_TESTS_FUZZ_RANDOM_TABLES_H_
 
