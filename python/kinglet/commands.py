@@ -102,6 +102,12 @@ def run_json(
     return [json.loads(line) for line in output.splitlines()]
 
 
+def _operand(path: Path) -> str:
+    """A file's name where the command takes operands: one that begins with - is no option."""
+    name = os.fspath(path)
+    return "./" + name if name.startswith("-") else name
+
+
 def options_of(options: dict[str, Any]) -> list[str]:
     """keyword=value as `--keyword value`; True is the option alone, a list repeats it."""
     words: list[str] = []
@@ -126,7 +132,7 @@ def convert(
     `convert("run/", "m.kgl", vocab="vocab.txt", bits=9, calibrate="text.txt")` returns the
     summary that `--json` prints; `progress` is called with each message on the way.
     """
-    return run_json("convert", checkpoint, "-o", output, "--progress", "json",
+    return run_json("convert", _operand(checkpoint), "-o", output, "--progress", "json",
                     *options_of(options), progress=progress)[0]
 
 
@@ -135,7 +141,7 @@ def count(model: Path, *, progress: Progress | None = None, **options: Any) -> d
 
     `progress` is called with each message on the way: once a second where tokens are run.
     """
-    words = ["count", model, "--progress", "json", *options_of(options)]
+    words = ["count", _operand(model), "--progress", "json", *options_of(options)]
     return run_json(*words, progress=progress)[0]
 
 
@@ -147,4 +153,4 @@ def translate(
     with tempfile.NamedTemporaryFile("w", encoding="utf-8", suffix=".txt") as file:
         file.write(text)
         file.flush()
-        return run_json("translate", model, "--text", file.name, *options_of(options))
+        return run_json("translate", _operand(model), "--text", file.name, *options_of(options))
