@@ -58,8 +58,8 @@ std::string LimitOf(const std::string& text) {
 }
 
 // Words that CLI11 would take for something else than they say: a list in brackets, an option whose
-// value is empty, an end of a subcommand. A zero byte behind them, which no argument can have, keeps
-// them as they are until their variable is set.
+// value is empty, an end of a subcommand. A zero byte behind them, which no argument can have,
+// keeps them as they are until their variable is set.
 constexpr char kWhole = '\0';
 
 std::string Guarded(std::string word) {

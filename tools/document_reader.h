@@ -31,9 +31,9 @@ class DocumentReader {
   // "-" is standard input. Errors: those of TextInput.
   static Result<DocumentReader> Open(const std::string& path, const DocumentFormat& format);
 
-  // The next document; none at the end. Errors: those of TextInput; KINGLET_OUT_OF_MEMORY for a line
-  // of more than kMaxLineBytes; KINGLET_INVALID_ARGUMENT, naming file and line, for a line that is
-  // no JSON object or lacks the field as a string.
+  // The next document; none at the end. Errors: those of TextInput; KINGLET_OUT_OF_MEMORY for a
+  // line of more than kMaxLineBytes; KINGLET_INVALID_ARGUMENT, naming file and line, for a line
+  // that is no JSON object or lacks the field as a string.
   static constexpr size_t kMaxLineBytes = size_t{1} << 28;
   Result<std::optional<Document>> Next();
 

@@ -37,7 +37,7 @@ class PartFile {
   Status Write(std::string_view text);
   // All of it is on the disk; what it is.
   Result<FileIdentity> Finish();
-  // It has its name. REQUIRES: Finish; the last call.
+  // Gives it its name. REQUIRES: Finish; the last call.
   Status Commit();
 
  private:

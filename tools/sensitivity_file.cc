@@ -14,6 +14,7 @@
 #include <variant>
 
 #include "converters/recipe/recipe_node.h"
+#include "converters/sources/text_input.h"
 #include "format/overloaded.h"
 #include "tools/json_lines.h"
 
@@ -317,15 +318,8 @@ std::string ChangeLine(const MeasuredGroup& group, const MeasuredChange& change)
 }
 
 Result<SensitivityFile> ReadSensitivityFile(const std::string& path) {
-  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (descriptor < 0) {
-    return Status::Refusal(errno == ENOENT ? KINGLET_NOT_FOUND : KINGLET_IO_ERROR, path, "open",
-                           "a readable file", std::strerror(errno));
-  }
-  const Result<std::string> text = ReadAll(path, descriptor);
-  ::close(descriptor);
-  if (!text.ok()) return text.status();
-  const std::vector<std::string> lines = WholeLines(*text);
+  KINGLET_ASSIGN_OR_RETURN(const std::string text, ReadWholeText(path));
+  const std::vector<std::string> lines = WholeLines(text);
   SensitivityFile file;
   std::map<std::string, size_t> groups;
   for (size_t i = 0; i < lines.size(); ++i) {

@@ -32,8 +32,8 @@ struct SensitivityFile {
 std::string FirstLine(const SensitivityFile& file);
 std::string ChangeLine(const MeasuredGroup& group, const MeasuredChange& change);
 
-// Reads a whole file, or the whole lines of an unfinished one. Errors: KINGLET_NOT_FOUND,
-// KINGLET_IO_ERROR; KINGLET_INVALID_ARGUMENT naming the line.
+// Reads a whole file, or the whole lines of an unfinished one. Errors: those of ReadWholeText;
+// KINGLET_INVALID_ARGUMENT naming the line.
 Result<SensitivityFile> ReadSensitivityFile(const std::string& path);
 
 // Appends lines to a file that may hold the first of them already.

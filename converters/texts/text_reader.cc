@@ -14,7 +14,7 @@ namespace {
 
 // A limit for texts that may never end, such as standard input: 4 GiB of ids.
 constexpr size_t kMaxSequenceTokens = size_t{1} << 30;
-// A line of words between spaces is read in parts of about so many bytes: some texts are one line.
+// A line of words between spaces is read in parts of about this length: some texts are one line.
 constexpr size_t kPartBytes = size_t{1} << 20;
 
 }  // namespace

@@ -1,5 +1,5 @@
-// What text files carry that is no text: byte order marks (U+FEFF) where a line begins, and carriage
-// returns in front of a line's end. Everything that reads text leaves them out, so that a
+// What text files carry that is no text: byte order marks (U+FEFF) where a line begins, and
+// carriage returns in front of a line's end. Everything that reads text leaves them out, so that a
 // file, a pipe and a text in memory give the same tokens.
 #ifndef KINGLET_RUNTIME_TEXT_PLAIN_TEXT_H_
 #define KINGLET_RUNTIME_TEXT_PLAIN_TEXT_H_

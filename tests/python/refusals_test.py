@@ -36,6 +36,9 @@ def files(folder, path):
     refused(kinglet.InvalidArgument, lambda: kinglet.Model("a\0b"), "NUL")
     refused(kinglet.Unsupported, lambda: kinglet.Model(path, backend="gpu"), "gpu")
     refused(kinglet.OutOfMemory, lambda: kinglet.Model(path, memory_limit=1000), "1000")
+    for name in ("[run]", "[a,b]", "--json", "{}"):  # names, whatever they look like
+        refused(kinglet.CommandFailed, lambda name=name: kinglet.convert(name, f"{folder}/x.kgl"),
+                name, "No such file")
     refused(kinglet.CommandFailed, lambda: kinglet.convert(f"{folder}/none", f"{folder}/x.kgl"),
             "none")
 

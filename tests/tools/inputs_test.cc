@@ -1,5 +1,5 @@
-// What commands read: any file may be packed, or come through a pipe, and text may have a byte order
-// mark and carriage returns. The answer is that of the plain file.
+// What commands read: any file may be packed, or come through a pipe, and text may have byte order
+// marks and carriage returns. The answer is that of the plain file.
 #include <gtest/gtest.h>
 
 #include <filesystem>

@@ -50,7 +50,7 @@ TEST(Unpacker, AllMembersAndFrames) {
   EXPECT_EQ(Unpacked(skipped + PackedByZstd(), 4, 100), kPackedText);
 }
 
-TEST(Unpacker, DamageIsSaid) {
+TEST(Unpacker, DamageIsAnError) {
   for (const std::string& packed : {PackedByGzip(), PackedByZstd()}) {
     std::string damaged = packed;
     damaged[packed.size() - 6] ^= 1;  // the text, or its check
