@@ -32,8 +32,8 @@ class Model:
 
     `source` is the path of a model file, or its bytes. `backend` is "cpu" (default), "cuda", "ref"
     or "ref64". `memory_limit` bounds, in bytes, what the model, its sessions and states hold;
-    `session_memory_limit` what the lanes of one session take. None: the defaults, with which opening
-    a file takes at most 64 MiB and 64 bytes for each of its bytes, and a session 4 GiB.
+    `session_memory_limit` what the lanes of one session take. None: the defaults, with which
+    opening a file takes at most 64 MiB and 64 bytes for each of its bytes, and a session 4 GiB.
 
     Pickled, a model is its path and digest: the other process opens the file again, and raises
     Mismatch if it is another file by then. A model made of bytes does not pickle. After a fork the
