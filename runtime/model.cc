@@ -139,8 +139,8 @@ Status Model::BindToHost(const ReleaseBytes& release, Opening& opening) {
   };
   try {
     Result<std::vector<Kernel>> kernels = backend_->bind(plan_, layout_, {release, claim});
-    if (kernels.ok()) kernels_ = std::move(kernels).value();
     if (!kernels.ok() && weights <= most) return kernels.status();
+    if (kernels.ok()) kernels_ = std::move(kernels).value();
   } catch (const std::bad_alloc&) {
     if (weights <= most) throw;
   }

@@ -335,7 +335,9 @@ class TextPrefix::Beam {
     size_t of_prefix = 0;
     std::string after;
     bool operator==(const Spelled&) const = default;
-    auto operator<=>(const Spelled&) const = default;
+    bool operator<(const Spelled& other) const {
+      return std::tie(of_prefix, after) < std::tie(other.of_prefix, other.after);
+    }
   };
   Spelled With(const Spelled& spelled, const std::string& more) const {
     const size_t left = prefix_.size() - spelled.of_prefix;

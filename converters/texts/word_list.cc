@@ -270,7 +270,7 @@ class ListReader {
     for (const std::string& word : list.words) {
       std::optional<std::string> inside = Unquoted(word);
       if (!inside && list.form == Form::kWords) return;
-      words.push_back(inside ? std::move(*inside) : word);
+      words.push_back(inside ? *inside : word);
     }
     list.words = std::move(words);
     if (list.form == Form::kWords) {
