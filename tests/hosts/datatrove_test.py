@@ -72,7 +72,7 @@ def scores(path):
         path, most_tokens=2).protocol
     assert first[2] == scorer.score(["the"])[0]
     refused(TypeError, lambda: scorer.score([b"the"]), "decode")
-    refused(kinglet.InvalidArgument, lambda: DocumentScorer(path, lanes=0), "lanes", "at least 1")
+    refused(kinglet.InvalidArgument, lambda: DocumentScorer(path, lanes=0), "lanes", "from 1 to")
 
 
 def files(path, folder):
