@@ -13,6 +13,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import threading
 import unittest
 import zipfile
 
@@ -23,6 +24,7 @@ HOSTILE = ["a\x1b[31mb", "a\u009b31mb", "\x1b]0;t\x07", "a\x7fb", "a\u0085b", "a
 OBEYED = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 NPY = (b"\x93NUMPY\x01\0v\0" + b"{'descr': '<f4', 'fortran_order': False, 'shape': (2, 2), }".ljust(117) + b"\n" + bytes(16))
 CHECKPOINT = pathlib.Path(DATA, "micronet-small-fp32")
+END = b"\0the end"  # what no command prints
 
 
 def shown(*arguments, text=None):
@@ -34,19 +36,22 @@ def shown(*arguments, text=None):
     given.seek(0)
     process = subprocess.Popen([COMMAND, *map(str, arguments)], stdin=given, stdout=terminal, stderr=terminal,
                                env=environment)
+
+    def end():
+        process.wait()
+        os.write(terminal, END)
+
+    # A terminal that everyone has closed may report its end before its last bytes: this side stays open.
+    waiter = threading.Thread(target=end)
+    waiter.start()
+    answer = b""
+    while not answer.endswith(END):
+        answer += os.read(us, 65536)
+    waiter.join()
     os.close(terminal)
-    pieces = []
-    while True:
-        try:
-            piece = os.read(us, 65536)
-        except OSError:  # what Linux says of a terminal whose other side has gone
-            break
-        if not piece:
-            break
-        pieces.append(piece)
     os.close(us)
     given.close()
-    return b"".join(pieces).decode("utf-8"), process.wait()
+    return answer.removesuffix(END).decode("utf-8"), process.returncode
 
 
 class Terminal(unittest.TestCase):
