@@ -38,7 +38,7 @@ CodingScheme SchemeOf(const Shape& shape) {
   return scheme;
 }
 
-void FillWithReals(std::span<float> values, uint64_t seed) {
+void FillWithFloats(std::span<float> values, uint64_t seed) {
   SplitMix64 random(seed);
   for (float& value : values) value = 0.02f * random.Signed();
 }
@@ -46,7 +46,7 @@ void FillWithReals(std::span<float> values, uint64_t seed) {
 // The layer as a plan of two steps on the `cpu` backend. Each weight is in memory once.
 class CodedLayer {
  public:
-  // `bits` 0: pools of float32 and an x of reals. Otherwise pools of n-bit integers with a scale
+  // `bits` 0: pools of float32 and an x of floats. Otherwise pools of n-bit integers with a scale
   // for each row, and an x of 9-bit codes or, where `fixed_point`, of 15-bit fixed point.
   CodedLayer(const Shape& shape, int bits, bool fixed_point) {
     const CodingScheme scheme = SchemeOf(shape);
@@ -54,14 +54,14 @@ class CodedLayer {
     views_.push_back({"pools", {rows, length}, DenseView{}, std::nullopt});
     if (bits == 0) {
       std::span<std::byte> bytes = Keep(rows * length * sizeof(float));
-      FillWithReals({reinterpret_cast<float*>(bytes.data()), rows * length}, 1);
+      FillWithFloats({reinterpret_cast<float*>(bytes.data()), rows * length}, 1);
       views_[0].values = DenseView{FloatType::kF32, bytes};
     } else {
       const std::span<std::byte> codes = Keep(PackedBytes(rows * length, bits));
       SplitMix64 random(2);
       for (std::byte& byte : codes) byte = static_cast<std::byte>(random.Below(256));
       const std::span<std::byte> scales = Keep(rows * sizeof(float));
-      FillWithReals({reinterpret_cast<float*>(scales.data()), rows}, 3);
+      FillWithFloats({reinterpret_cast<float*>(scales.data()), rows}, 3);
       // Scales are stored as 31-bit words (the bits of a positive float).
       views_[0].values =
           PackedView{bits, ScaleRule::kMultiplyPerRow, codes, ScalesView{rows, 31, 0, scales}};
@@ -83,7 +83,7 @@ class CodedLayer {
                      {"y", Element::kReal, shape.words}};
     if (quantised) plan_.buffers[0].quantiser = ActivationQuantiser{1.0f, 1.0f / 255};
     const TailInput input = fixed_point ? TailInput::kFixedPoint15 : TailInput::kAsIs;
-    plan_.steps = {{"partial", PartialProducts{1, BufferId{0}, BufferId{1}, input}},
+    plan_.nodes = {{"partial", PartialProducts{1, BufferId{0}, BufferId{1}, input}},
                    {"sums", CodedSums{1, std::nullopt, BufferId{1}, BufferId{2}}}};
     layout_ = LayOut(plan_, sizeof(float)).value();
     scratch_ = PageMemory(layout_.scratch_bytes);
@@ -194,9 +194,9 @@ int Main(int argc, char** argv) {
                                     : layout == "columns" ? OnednnLayout::kColumns
                                                           : OnednnLayout::kAny;
   OnednnProduct dense(shape.words, shape.width, dense_layout);
-  FillWithReals(dense.weight(), 6);
-  FillWithReals(dense.x(), 7);
-  CodedLayer reals(shape, 0, false), codes(shape, bits, false), fixed(shape, bits, true);
+  FillWithFloats(dense.weight(), 6);
+  FillWithFloats(dense.x(), 7);
+  CodedLayer floats(shape, 0, false), codes(shape, bits, false), fixed(shape, bits, true);
   const std::string n = std::to_string(bits) + "-bit";
   const auto both = [](CodedLayer& layer) {
     layer.RunPartial();
@@ -205,9 +205,9 @@ int Main(int argc, char** argv) {
   volatile uint8_t sink = 0;
   std::vector<Contender> contenders = {
       {"dense float32", dense.weight().size_bytes(), [&] { dense.Run(); }},
-      {"coded float32", reals.bytes(), [&] { both(reals); }},
-      {"  reading it", reals.bytes(), [&] { sink = reals.Read(); }},
-      {"  its sums", 0, [&] { reals.RunSums(); }},
+      {"coded float32", floats.bytes(), [&] { both(floats); }},
+      {"  reading it", floats.bytes(), [&] { sink = floats.Read(); }},
+      {"  its sums", 0, [&] { floats.RunSums(); }},
       {"coded " + n + ", codes", codes.bytes(), [&] { both(codes); }},
       {"  reading it", codes.bytes(), [&] { sink = codes.Read(); }},
       {"coded " + n + ", fixed point", fixed.bytes(), [&] { both(fixed); }},
@@ -215,7 +215,7 @@ int Main(int argc, char** argv) {
   std::printf("%u words, width %llu, %u positions; %s; one thread, %d rounds\n", shape.words,
               static_cast<unsigned long long>(shape.width), shape.positions,
               dense.Describe().c_str(), rounds);
-  if (reals.substituted() || codes.substituted() || fixed.substituted()) {
+  if (floats.substituted() || codes.substituted() || fixed.substituted()) {
     std::printf("reference kernels: this machine has no suitable vector instructions\n");
   }
   Measure(contenders, rounds);

@@ -137,10 +137,10 @@ int Main(int argc, char** argv) {
   FrequencyArguments arguments;
   ArgumentParser program("Compare how often words are drawn with their probabilities",
                          "draw_frequencies");
-  program.Add("M.kgl", arguments.model, "model file").Required().Called("");
+  program.Add("M.kgl", arguments.model, "model file").Required().Placeholder("");
   program.Add("IDS", arguments.ids, "file of token ids: words are drawn after the last")
       .Required()
-      .Called("");
+      .Placeholder("");
   program.Add("--draws", arguments.draws, "of each kind, with the seeds from 0 on").ShowDefault();
   program.Add("--backend", arguments.backend, "what computes").ShowDefault();
   if (const std::optional<int> exit = program.ParseAndPrint(argc, argv)) return *exit;

@@ -79,7 +79,7 @@ Status Run(const Options& options, bool& same) {
 int Main(int argc, char** argv) {
   Options options;
   ArgumentParser program("Compare many lanes on a backend with single lanes on cpu", "lane_check");
-  program.Add("M.kgl", options.model, "model file").Required().Called("");
+  program.Add("M.kgl", options.model, "model file").Required().Placeholder("");
   program.Add("--backend", options.backend, "what runs the lanes")
       .OneOf({"cuda", "emulated", "cpu", "ref"})
       .ShowDefault();

@@ -36,10 +36,10 @@ class Product {
   Product(const Matrix& matrix, Kind kind, size_t lanes, const VectorFunctions& vector)
       : vector_(&vector),
         kind_(kind),
-        panels_(kind == Kind::kReal ? Panels::OfReals(matrix.rows, matrix.cols)
+        panels_(kind == Kind::kReal ? Panels::OfFloats(matrix.rows, matrix.cols)
                                     : Panels::OfIntegers(matrix.rows, matrix.cols, 9)),
         codes_(lanes * matrix.cols),
-        reals_(lanes * matrix.cols),
+        floats_(lanes * matrix.cols),
         y_(lanes * matrix.rows),
         bias_(matrix.rows + kPanelRows, 0.5f) {
     std::vector<int16_t> row(matrix.cols), codes;
@@ -50,7 +50,7 @@ class Product {
         values[c] = static_cast<float>(row[c]) / 256;
       }
       codes.insert(codes.end(), row.begin(), row.end());
-      if (!panels_.integer()) panels_.WriteReals(r, values.data());
+      if (!panels_.integer()) panels_.WriteFloats(r, values.data());
     }
     if (panels_.integer()) {
       const std::vector<float> scales(matrix.rows, 0.01f);
@@ -58,12 +58,12 @@ class Product {
     }
     for (size_t i = 0; i < codes_.size(); ++i) {
       codes_[i] = static_cast<int16_t>(i * 13 % 511) - 255;
-      reals_[i] = static_cast<float>(codes_[i]) / 256;
+      floats_[i] = static_cast<float>(codes_[i]) / 256;
     }
     for (size_t lane = 0; lane < lanes; ++lane) {
       float* y = y_.data() + lane * matrix.rows;
       code_vectors_.push_back({codes_.data() + lane * matrix.cols, 0.1f, y, nullptr});
-      real_vectors_.push_back({reals_.data() + lane * matrix.cols, y});
+      real_vectors_.push_back({floats_.data() + lane * matrix.cols, y});
     }
   }
   void Run() const {
@@ -115,7 +115,7 @@ class Product {
   Kind kind_;
   Panels panels_;
   std::vector<int16_t> codes_;
-  std::vector<float> reals_;
+  std::vector<float> floats_;
   AlignedVector<float> y_, bias_;
   std::vector<CodeVector> code_vectors_;
   std::vector<RealVector> real_vectors_;

@@ -49,10 +49,10 @@ Group SmallShapes() {
 }
 
 // In order of the first step that has the shape. Quantised matrices count as if they were float32.
-Group GroupOf(const std::string& name, const Plan& plan, StepRange range) {
+Group GroupOf(const std::string& name, const Plan& plan, NodeRange range) {
   Group group = {name, {}};
   for (size_t i = range.begin; i < range.end; ++i) {
-    const auto* const product = std::get_if<MatVec>(&plan.steps[i].op);
+    const auto* const product = std::get_if<MatVec>(&plan.nodes[i].op);
     if (product == nullptr) continue;
     const auto& of_weight = plan.weights[product->weight].shape;
     const Shape shape = {Rows(of_weight), Cols(of_weight)};
@@ -73,11 +73,11 @@ Result<std::vector<Group>> GroupsOf(const std::vector<std::string>& models) {
   for (const std::string& path : models) {
     KINGLET_ASSIGN_OR_RETURN(const auto model, Model::Open(path, ModelOptions{}));
     const Plan& plan = model->plan();
-    const size_t encoder = plan.encoder ? plan.encoder->passes.front().begin : plan.steps.size();
+    const size_t encoder = plan.encoder ? plan.encoder->passes.front().begin : plan.nodes.size();
     const std::string name = std::filesystem::path(path).stem().string();
     groups.push_back(GroupOf(name, plan, {0, encoder}));
     if (plan.encoder) {
-      groups.push_back(GroupOf(name + ", encoder", plan, {encoder, plan.steps.size()}));
+      groups.push_back(GroupOf(name + ", encoder", plan, {encoder, plan.nodes.size()}));
     }
   }
   return groups;
@@ -114,7 +114,7 @@ class Pair {
   Pair(const Shape& shape, size_t lanes, const cpu::VectorFunctions& vector,
        const onednn::Library& library)
       : vector_(&vector),
-        panels_(std::make_shared<cpu::Panels>(cpu::Panels::OfReals(shape.rows, shape.cols))),
+        panels_(std::make_shared<cpu::Panels>(cpu::Panels::OfFloats(shape.rows, shape.cols))),
         x_(lanes * shape.cols),
         y_(lanes * shape.rows),
         products_(library) {
@@ -123,7 +123,7 @@ class Pair {
       for (uint64_t c = 0; c < shape.cols; ++c) {
         row[c] = static_cast<float>((r * 31 + c * 7) % 511) / 256 - 1;
       }
-      panels_->WriteReals(r, row.data());
+      panels_->WriteFloats(r, row.data());
     }
     for (size_t i = 0; i < x_.size(); ++i) x_[i] = static_cast<float>(i * 13 % 511) / 256 - 1;
     std::fill(y_.begin(), y_.end(), 0.0f);
@@ -202,7 +202,7 @@ int Main(int argc, char** argv) {
   Options options;
   ArgumentParser program("Time float32 products of the backends cpu and onednn with many vectors",
                          "many_products");
-  program.Add("M.kgl", options.models, "models whose matrices are multiplied").Called("");
+  program.Add("M.kgl", options.models, "models whose matrices are multiplied").Placeholder("");
   program.Add("--lanes", options.lanes, "vectors").Between(size_t{1}, kMostVectors).ShowDefault();
   program.Add("--rounds", options.rounds, "number of rounds").Between(1, 1000).ShowDefault();
   if (const std::optional<int> exit = program.ParseAndPrint(argc, argv)) return *exit;

@@ -229,7 +229,7 @@ int Main(int argc, char** argv) {
           "M.kgl", options.models,
           "models; without any, an LSTM of 2 x 1500 and a translation model of 6 x 512 with random "
           "weights")
-      .Called("");
+      .Placeholder("");
   program.Add("--save", options.save, "folder to which the models with random weights are written");
   program.Add("--lanes", options.lanes, "lanes of a session").Between(1U, 4096U).ShowDefault();
   program.Add("--threads", options.threads, "threads of a session")

@@ -21,7 +21,7 @@ namespace {
 // Bytes of the operands as the model file and the frame hold them: what the operation has to read
 // or write at least once. 0 for an embedding row, which touches one row of its table.
 int64_t OperandBytes(const OpCase& op_case, const BufferLayout& layout) {
-  if (std::holds_alternative<EmbedRow>(op_case.plan.steps.front().op)) return 0;
+  if (std::holds_alternative<EmbedRow>(op_case.plan.nodes.front().op)) return 0;
   return static_cast<int64_t>(op_case.tensors->bytes() + layout.scratch_bytes + layout.state_bytes);
 }
 

@@ -80,7 +80,7 @@ int Main(int argc, char** argv) {
   int rounds = 15;
   ArgumentParser program("Measure the time from opening a cached file to the first answer",
                          "open_model");
-  program.Add("M.kgl", path, "model file").Required().Called("");
+  program.Add("M.kgl", path, "model file").Required().Placeholder("");
   program.Add("--rounds", rounds, "number of rounds").Between(1, 10000).ShowDefault();
   if (const std::optional<int> exit = program.ParseAndPrint(argc, argv)) return *exit;
   const Status status = Measure(path, rounds);

@@ -130,8 +130,8 @@ Status Measure(const std::string& path, const std::string& ids_path) {
 int Main(int argc, char** argv) {
   std::string model, ids;
   ArgumentParser program("Time the query for words with a prefix", "prefix_times");
-  program.Add("M.kgl", model, "model file").Required().Called("");
-  program.Add("IDS", ids, "file of token ids").Required().Called("");
+  program.Add("M.kgl", model, "model file").Required().Placeholder("");
+  program.Add("IDS", ids, "file of token ids").Required().Placeholder("");
   if (const std::optional<int> exit = program.ParseAndPrint(argc, argv)) return *exit;
   const Status status = Measure(model, ids);
   if (!status.ok()) std::fprintf(stderr, "prefix_times: %s\n", status.message().c_str());

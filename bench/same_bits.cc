@@ -6,7 +6,7 @@
 //
 // OUT gets doubles as they lie in memory: of each watched lane in turn (the first, the middle and
 // the last, which all have the same text) the log-probability of each next token, and of every word
-// after each 25th. restore=13: after every 13th token the stream is written as bytes and goes on in
+// after each 25th. restore=13: after every 13th token the stream is written as bytes and continues in
 // another session. together=50: the stream gets 50 tokens by one call (Session::StepMany), as long
 // as no full distribution is asked for.
 #include <algorithm>
@@ -134,7 +134,7 @@ class Run {
       }
       if (!model_->plan().reading) KINGLET_RETURN_IF_ERROR(session_->StepLanes(lanes_, ids));
       if (way_.restore != 0 && ++since_restored_ % way_.restore == 0) {
-        KINGLET_RETURN_IF_ERROR(GoOnElsewhere());
+        KINGLET_RETURN_IF_ERROR(ContinueElsewhere());
         if (model_->plan().reading) KINGLET_RETURN_IF_ERROR(session_->LookAt(i, 0));
       }
       KINGLET_RETURN_IF_ERROR(Ask(next));
@@ -142,7 +142,7 @@ class Run {
     return Status();
   }
 
-  Status GoOnElsewhere() {
+  Status ContinueElsewhere() {
     KINGLET_ASSIGN_OR_RETURN(const State state, session_->Save());
     std::vector<std::byte> bytes(state.BlobBytes());
     state.WriteBlob(bytes);

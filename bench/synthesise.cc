@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "converters/sources/quoted.h"
+#include "converters/checkpoints/quoted.h"
 #include "format/write_file.h"
 #include "format/writer.h"
 #include "tests/synthesis/coded_presets.h"
@@ -142,7 +142,7 @@ int main(int argc, char** argv) {
   program.Add("--cache", options.cache, "capacity of the neural cache in words; 0: no cache");
   program.Add("--bits", options.bits, "bits of weights and activations; 0: float32");
   const Option sparsity = program.Add("--sparsity", options.sparsity,
-                                      "sparsity of every tensor that the training code prunes");
+                                      "sparsity of every tensor that the framework prunes");
   program.Add("--sparsities", options.sparsities, "JSON file: {\"tensor\": sparsity, ...}")
       .Excludes(sparsity);
   if (const std::optional<int> exit = program.ParseAndPrint(argc, argv)) return *exit;

@@ -26,7 +26,7 @@ void Take(const Plan& plan, TensorId id, TensorIds& ids) {
 
 TensorIds InputTables(const Plan& plan) {
   TensorIds ids;
-  for (const Step& step : plan.steps) {
+  for (const Node& step : plan.nodes) {
     const auto* row = std::get_if<EmbedRow>(&step.op);
     if (row == nullptr) continue;
     for (const EmbeddingBin& bin : row->bins) {
@@ -48,7 +48,7 @@ TensorIds InputTables(const Plan& plan) {
 TensorIds OutputTables(const Plan& plan) {
   TensorIds ids;
   for (const ClusterPlan& cluster : plan.clusters) {
-    for (size_t i = cluster.steps.begin; i < cluster.steps.end; ++i) {
+    for (size_t i = cluster.nodes.begin; i < cluster.nodes.end; ++i) {
       std::visit(
           Overloaded{[&](const MatVec& product) { Take(plan, product.weight, ids); },
                      [&](const PartialProducts& partial) { Take(plan, partial.table, ids); },
@@ -58,7 +58,7 @@ TensorIds OutputTables(const Plan& plan) {
                               BagAppend, BagFeatures, ScaleShiftRelu, StoreRow, LoadRow,
                               SourceAttention, RootMeanSquareNorm, ApplyActivation, Join>
                             Op>(const Op&) {}},
-          plan.steps[i].op);
+          plan.nodes[i].op);
     }
   }
   return ids;

@@ -18,7 +18,7 @@ enum class TechniqueBase : uint8_t {
   kDemo,     // examples/wikitext2, 33,278 words, changed after training
   kFull,     // `full` of examples/torch/train_all.sh, 1,137 words, changed after training
   kTrained,  // models of the same script, trained with the technique; compared with `full`
-  // Transformers that other people's training codes wrote, each with its own text; compared with
+  // Transformers that other people's frameworks wrote, each with its own text; compared with
   // the first row of the same checkpoint. A first row with a recipe has nothing to be compared
   // with: its tables were trained as they are.
   kTransformer,

@@ -109,7 +109,7 @@ class Check {
     for (const uint32_t id : sequence) KINGLET_RETURN_IF_ERROR(forks_->StepToken(id));
     std::vector<double> all(model_->vocabulary_size());
     KINGLET_RETURN_IF_ERROR(forks_->Probabilities(std::span<double>(all)));
-    // First what reaches the prefix's end, then what goes on.
+    // First what reaches the prefix's end, then what continues.
     double sum = 0;
     std::vector<std::pair<uint32_t, std::vector<uint32_t>>> further;
     const std::string before = TextOf(sequence);
@@ -145,8 +145,8 @@ class Check {
 int Main(int argc, char** argv) {
   Options options;
   ArgumentParser program("Compare text prefixes with brute force", "text_prefixes");
-  program.Add("M.kgl", options.model, "model file with its tokenizer").Required().Called("");
-  program.Add("IDS", options.ids, "file of token ids").Required().Called("");
+  program.Add("M.kgl", options.model, "model file with its tokenizer").Required().Placeholder("");
+  program.Add("IDS", options.ids, "file of token ids").Required().Placeholder("");
   program.Add("--states", options.states, "the last so many tokens are asked after").ShowDefault();
   if (const std::optional<int> exit = program.ParseAndPrint(argc, argv)) return *exit;
   const auto run = [&]() -> Result<bool> {

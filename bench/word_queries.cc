@@ -57,8 +57,8 @@ int Main(int argc, char** argv) {
   CheckArguments arguments;
   ArgumentParser program("Compare the queries that look for words with brute force",
                          "word_queries");
-  program.Add("M.kgl", arguments.model, "model file").Required().Called("");
-  program.Add("IDS", arguments.ids, "file of token ids").Required().Called("");
+  program.Add("M.kgl", arguments.model, "model file").Required().Placeholder("");
+  program.Add("IDS", arguments.ids, "file of token ids").Required().Placeholder("");
   program.Add("--states", arguments.options.states, "the last so many tokens are asked after")
       .ShowDefault();
   program

@@ -38,7 +38,7 @@ if(KINGLET_SANITIZE)
   target_link_options(kinglet_flags INTERFACE -fsanitize=${KINGLET_SANITIZE})
 endif()
 if(KINGLET_COVERAGE)
-  # What checks the program itself is left out, as in the product: no test takes its branches. Nothing is
+  # What checks the program itself is omitted, as in the product: no test takes its branches. Nothing is
   # inlined before the counters are set, so that branches are the source's and not the standard library's.
   target_compile_options(kinglet_flags INTERFACE
     $<$<COMPILE_LANGUAGE:C,CXX>:--coverage -DNDEBUG -fno-early-inlining

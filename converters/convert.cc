@@ -10,6 +10,10 @@
 #include <utility>
 #include <variant>
 
+#include "converters/checkpoints/average.h"
+#include "converters/checkpoints/checkpoint_file.h"
+#include "converters/checkpoints/checkpoint_path.h"
+#include "converters/checkpoints/quoted.h"
 #include "converters/convert_options.h"
 #include "converters/families/families.h"
 #include "converters/families/name_match.h"
@@ -22,10 +26,6 @@
 #include "converters/recipe/recipe_family.h"
 #include "converters/recipe/recipe_file.h"
 #include "converters/recipe/recipe_model.h"
-#include "converters/sources/average.h"
-#include "converters/sources/checkpoint_path.h"
-#include "converters/sources/quoted.h"
-#include "converters/sources/source_file.h"
 #include "converters/tensor_passes.h"
 #include "converters/texts/masked_file.h"
 #include "converters/texts/vocabulary_file.h"
@@ -48,13 +48,13 @@ std::string FolderOf(const std::string& path) {
 }
 
 // The tensors of the recipe's sources, files beside the checkpoint.
-Result<SourceWeights> ReadSources(const Recipe& recipe) {
-  SourceWeights tensors;
+Result<CheckpointTensors> ReadSources(const Recipe& recipe) {
+  CheckpointTensors tensors;
   for (const auto& [name, file] : recipe.sources) {
     KINGLET_ASSIGN_OR_RETURN(const std::string path,
                              recipe.source_folder.File("/sources/" + QuotedName(name), file));
-    KINGLET_ASSIGN_OR_RETURN(const SourceFile more, OpenSourceFile(path));
-    for (SourceTensor tensor : more.tensors) {
+    KINGLET_ASSIGN_OR_RETURN(const CheckpointFile more, OpenCheckpointFile(path));
+    for (CheckpointTensor tensor : more.tensors) {
       tensor.name = more.tensors.size() == 1 ? name : name + "." + tensor.name;
       tensors.push_back(std::move(tensor));
     }
@@ -64,7 +64,7 @@ Result<SourceWeights> ReadSources(const Recipe& recipe) {
 
 // The blocks that a recipe describes.
 Result<LoadedModel> LoadByRecipe(Recipe recipe, const ConvertOptions& options,
-                                 const SourceFile& source) {
+                                 const CheckpointFile& source) {
   if (options.memory_length) {
     return Status::Refusal(KINGLET_UNSUPPORTED, "convert", "mem-len",
                            "none with a recipe that names its own blocks",
@@ -72,17 +72,17 @@ Result<LoadedModel> LoadByRecipe(Recipe recipe, const ConvertOptions& options,
   }
   KINGLET_RETURN_IF_ERROR(CheckAllMet({options.ignored_options}));
   if (options.define_cache_rows) KeepUnit(*options.define_cache_rows, recipe);
-  SourceWeights tensors = source.tensors;
-  KINGLET_ASSIGN_OR_RETURN(const SourceWeights more, ReadSources(recipe));
+  CheckpointTensors tensors = source.tensors;
+  KINGLET_ASSIGN_OR_RETURN(const CheckpointTensors more, ReadSources(recipe));
   tensors.insert(tensors.end(), more.begin(), more.end());
   return ModelFromRecipe(recipe, tensors, MachineThreads());
 }
 
 // The blocks of the family that is named, or else of the one that recognises the tensors.
 Result<LoadedModel> LoadByFamily(Recipe recipe, const ConvertOptions& options,
-                                 const SourceFile& source, std::string& family_name) {
+                                 const CheckpointFile& source, std::string& family_name) {
   if (options.define_cache_rows) KeepUnit(*options.define_cache_rows, recipe);
-  KINGLET_ASSIGN_OR_RETURN(const SourceWeights more, ReadSources(recipe));
+  KINGLET_ASSIGN_OR_RETURN(const CheckpointTensors more, ReadSources(recipe));
   KINGLET_ASSIGN_OR_RETURN(const FamilyTables tables,
                            FamilyTables::Make(recipe, source.tensors, more, MachineThreads()));
   KINGLET_ASSIGN_OR_RETURN(const Family* family,
@@ -128,15 +128,15 @@ Status CheckAgainstModel(const ConvertOptions& options, const LoadedModel& model
 }
 
 // The checkpoint, or the mean of all checkpoints that are named.
-Result<SourceFile> OpenCheckpoints(const std::string& path, const ConvertOptions& options,
-                                   const Recipe& recipe) {
+Result<CheckpointFile> OpenCheckpoints(const std::string& path, const ConvertOptions& options,
+                                       const Recipe& recipe) {
   const SourcePlace place = {recipe.state_dict, recipe.prefix};
-  std::vector<SourceFile> files;
-  KINGLET_ASSIGN_OR_RETURN(SourceFile first, OpenSourceFile(path, place));
+  std::vector<CheckpointFile> files;
+  KINGLET_ASSIGN_OR_RETURN(CheckpointFile first, OpenCheckpointFile(path, place));
   files.push_back(std::move(first));
   for (const std::string& other : options.averaged) {
     KINGLET_ASSIGN_OR_RETURN(const std::string found, FindCheckpoint(other));
-    KINGLET_ASSIGN_OR_RETURN(SourceFile file, OpenSourceFile(found, place));
+    KINGLET_ASSIGN_OR_RETURN(CheckpointFile file, OpenCheckpointFile(found, place));
     files.push_back(std::move(file));
   }
   if (files.size() == 1) return std::move(files.front());
@@ -145,7 +145,7 @@ Result<SourceFile> OpenCheckpoints(const std::string& path, const ConvertOptions
 
 Result<LoadedModel> LoadCheckpoint(const std::string& path, const ConvertOptions& options,
                                    const Recipe& recipe, ConvertSummary& summary) {
-  KINGLET_ASSIGN_OR_RETURN(const SourceFile source, OpenCheckpoints(path, options, recipe));
+  KINGLET_ASSIGN_OR_RETURN(const CheckpointFile source, OpenCheckpoints(path, options, recipe));
   summary.checkpoint_bytes = source.bytes;
   LoadedModel model;
   if (recipe.embedding) {
@@ -165,7 +165,7 @@ Result<LoadedModel> LoadCheckpoint(const std::string& path, const ConvertOptions
   return model;
 }
 
-// The vocabulary that a training code leaves in the checkpoint's folder, if it has as many words as
+// The vocabulary that a framework leaves in the checkpoint's folder, if it has as many words as
 // the model: fairseq's dict.txt, Transformer-XL's vocab.pkl or vocab.bin. Families that have lists
 // of their own have read them already.
 Status FindVocabulary(const std::string& checkpoint, const std::string& family, ModelDraft& draft,
@@ -187,11 +187,11 @@ Status FindVocabulary(const std::string& checkpoint, const std::string& family, 
 
 // The tokenizer that was given, or of a model with words the one beside the checkpoint. Its pieces
 // are the words of a model that was given no others.
-Status ReadTextCutting(ConvertOptions options, const std::string& checkpoint,
-                       const std::string& family, ModelDraft& draft,
-                       std::vector<std::string>& notes) {
+Status ReadTextTokenizer(ConvertOptions options, const std::string& checkpoint,
+                         const std::string& family, ModelDraft& draft,
+                         std::vector<std::string>& notes) {
   if (options.tokenizer.empty() && !draft.vocabulary.empty()) {
-    options.tokenizer = TokenizerBeside(checkpoint, family);
+    options.tokenizer = TokenizerNextTo(checkpoint, family);
     if (!options.tokenizer.empty()) notes.push_back("text is cut by " + options.tokenizer);
   }
   if (options.tokenizer.empty()) return {};
@@ -372,7 +372,7 @@ Result<ConvertSummary> ConvertChecked(const ConvertOptions& options) {
     KINGLET_RETURN_IF_ERROR(FindVocabulary(path, summary.family, draft, model.notes));
   }
   KINGLET_RETURN_IF_ERROR(ChooseVocabulary(options, summary.family, draft, model.notes));
-  KINGLET_RETURN_IF_ERROR(ReadTextCutting(options, path, summary.family, draft, model.notes));
+  KINGLET_RETURN_IF_ERROR(ReadTextTokenizer(options, path, summary.family, draft, model.notes));
   std::vector<GoldenFile> golden;
   if (!options.golden.empty()) {
     KINGLET_ASSIGN_OR_RETURN(golden, ReadAnswers(options, draft));

@@ -29,15 +29,15 @@
 namespace kinglet {
 
 struct ConvertOptions {
-  // A file, or a folder with one (FindCheckpoint, converters/sources/checkpoint_path.h).
+  // A file, or a folder with one (FindCheckpoint, converters/checkpoints/checkpoint_path.h).
   std::string checkpoint;
   // More checkpoints of the same training: the values are the means of all (sources/average.h).
   std::vector<std::string> averaged;
   std::string output;
   std::string family;      // empty: recognised by the tensors' names
-  std::string config;      // empty: where the family's training code puts it, if anywhere
-  std::string vocabulary;  // empty: what the family's training code leaves beside it, or ids only
-  // In place of a vocabulary: the texts whose words the training code numbered.
+  std::string config;      // empty: where the family's framework puts it, if anywhere
+  std::string vocabulary;  // empty: what the family's framework leaves beside it, or ids only
+  // In place of a vocabulary: the texts whose words the framework numbered.
   std::vector<std::string> vocabulary_texts;
   // How the model cuts text: a file or a rule (converters/tokenizers/tokenizer_file.h). Empty: at
   // white space. Without `vocabulary` the words are a SentencePiece model's pieces.

@@ -36,7 +36,7 @@ Status CheckCache(const ConvertOptions& options) {
   return {};
 }
 
-// "ranges by mse", for what differs from the training code.
+// "ranges by mse", for what differs from the framework.
 std::string RangesText(const ConvertOptions& options) {
   const size_t by = static_cast<size_t>(options.calibrate_by);
   std::string text = "ranges by " + std::string(kRangeRuleNames[by]);

@@ -8,10 +8,10 @@
 #include <system_error>
 #include <utility>
 
-#include "converters/sources/input_file.h"
-#include "converters/sources/parse_number.h"
-#include "converters/sources/quoted.h"
-#include "converters/sources/text_input.h"
+#include "converters/checkpoints/input_file.h"
+#include "converters/checkpoints/parse_number.h"
+#include "converters/checkpoints/quoted.h"
+#include "converters/checkpoints/text_input.h"
 #include "converters/texts/pair_file.h"
 #include "converters/texts/token_file.h"
 #include "runtime/model.h"

@@ -1,4 +1,4 @@
-// Golden values: log-probabilities that the original training code computed. They are replayed on
+// Golden values: log-probabilities that the original framework computed. They are replayed on
 // the converted model in double precision.
 #ifndef KINGLET_CONVERTERS_GOLDEN_H_
 #define KINGLET_CONVERTERS_GOLDEN_H_

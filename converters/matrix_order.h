@@ -1,4 +1,4 @@
-// Reorders matrices that training codes store in another order than a model file.
+// Reorders matrices that frameworks store in another order than a model file.
 #ifndef KINGLET_CONVERTERS_MATRIX_ORDER_H_
 #define KINGLET_CONVERTERS_MATRIX_ORDER_H_
 

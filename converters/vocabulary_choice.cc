@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "converters/families/fairseq.h"
-#include "converters/families/training_codes.h"
+#include "converters/families/frameworks.h"
 #include "converters/texts/corpus_vocabulary.h"
 #include "converters/texts/token_file.h"
 #include "converters/texts/word_splitter.h"
@@ -17,7 +17,7 @@ namespace {
 // "awd-lstm, pytorch-examples": the codes that number words by their texts.
 std::string OrderedCodes() {
   std::string names;
-  for (const TrainingCode& code : TrainingCodes()) {
+  for (const Framework& code : Frameworks()) {
     if (code.word_order == WordOrder::kUnknown) continue;
     names += (names.empty() ? "" : ", ") + std::string(code.name);
   }
@@ -27,9 +27,9 @@ std::string OrderedCodes() {
 Result<std::vector<std::string>> WordsOfTexts(const std::vector<std::string>& texts,
                                               const std::string& family,
                                               std::vector<std::string>& notes) {
-  const auto codes = TrainingCodes();
+  const auto codes = Frameworks();
   const auto code = std::find_if(codes.begin(), codes.end(),
-                                 [&](const TrainingCode& known) { return known.name == family; });
+                                 [&](const Framework& known) { return known.name == family; });
   if (code == codes.end() || code->word_order == WordOrder::kUnknown) {
     return Status::Refusal(KINGLET_INVALID_ARGUMENT, "convert", "vocab-from",
                            "a model of " + OrderedCodes() +
@@ -38,7 +38,7 @@ Result<std::vector<std::string>> WordsOfTexts(const std::vector<std::string>& te
   }
   if (code->word_order == WordOrder::kByCountThenCharacters && texts.size() > 1) {
     notes.push_back("the words are those of " + texts.front() +
-                    ", as in the training code, which makes no word of the other texts");
+                    ", as in the framework, which makes no word of the other texts");
   }
   return VocabularyFromTexts(texts, code->word_order);
 }

@@ -20,7 +20,7 @@ inline constexpr std::string_view kRecipeFamily = "recipe";
 VocabularyUse UseOf(const std::string& family, const ModelDraft& draft);
 
 // Gives the draft the words of options.vocabulary, or those that options.vocabulary_texts make in
-// the order of the family's training code; without both the draft stays as it is. Adds notes for
+// the order of the family's framework; without both the draft stays as it is. Adds notes for
 // the user: what was taken off the file, and what a vocabulary without a word for the end of a line
 // or for unknown words means. Errors: KINGLET_INVALID_ARGUMENT for another number of words than the
 // model's, and for texts where the code does not number words by them; those of the readers.

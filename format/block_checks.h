@@ -119,14 +119,14 @@ class BlockChecks {
   }
   Status ValidateQuantiser(const std::string& part, const ActivationQuantiser& quantiser) const {
     const auto positive = [](float value) { return std::isfinite(value) && value > 0; };
-    if (!positive(quantiser.max_abs) || !positive(quantiser.step)) {
-      return InvalidPart(part, "a finite maximum and step above 0",
-                         NumberText(quantiser.max_abs) + " and " + NumberText(quantiser.step));
+    if (!positive(quantiser.max_abs) || !positive(quantiser.scale)) {
+      return InvalidPart(part, "a finite maximum and scale above 0",
+                         NumberText(quantiser.max_abs) + " and " + NumberText(quantiser.scale));
     }
-    const double levels = double{quantiser.max_abs} / double{quantiser.step};
+    const double levels = double{quantiser.max_abs} / double{quantiser.scale};
     if (levels > kMaxQuantiserLevels) {
       return InvalidPart(part,
-                         "at most " + NumberText(kMaxQuantiserLevels) + " steps up to the maximum",
+                         "at most " + NumberText(kMaxQuantiserLevels) + " scales up to the maximum",
                          NumberText(levels));
     }
     return {};

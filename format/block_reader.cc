@@ -49,7 +49,7 @@ class BlockReader : private SchemaReader {
     return id.has_value() ? std::optional<TensorId>(*id) : std::nullopt;
   }
   static ActivationQuantiser ToQuantiser(const schema::Quantiser& stored) {
-    return {stored.max_abs(), stored.step()};
+    return {stored.max_abs(), stored.scale()};
   }
 
   Result<AdaptiveEmbedding> ReadEmbedding(const std::string& where,

@@ -331,7 +331,7 @@ struct ModelDescription {
   // translation models must.
   std::optional<uint32_t> start_token;
   // The token that training predicted at the end of every text or sentence. Only language models
-  // may have one. Absent: the training code has none, or the file does not say.
+  // may have one. Absent: the framework has none, or the file does not say.
   std::optional<uint32_t> end_token;
   // One of: a language model (exactly one embedding, decoder and softmax, at most one cache); a
   // translation model (one embedding and softmax, and either TransformerEncoder and

@@ -4,7 +4,7 @@
 //
 // The Map layer gives a word's vector e, group linear transformations (GLT) widen it (Expand), and
 // a last layer without groups narrows it (Reduce). Reduce is an ordinary layer of the list, so it
-// may be left out, or see e again by concatenation. tests/support/define_units.cc builds the units
+// may be omitted, or see e again by concatenation. tests/support/define_units.cc builds the units
 // of the paper: linear, GLT, GLT with shuffle, HGT (hierarchical group transformation), with and
 // without mixing connection and residuals.
 #ifndef KINGLET_FORMAT_DEFINE_UNIT_H_

@@ -48,7 +48,7 @@ enum class DensePlace : uint8_t {
 struct DenseLayers {
   std::string name;
   DensePlace place;
-  TailInput input = TailInput::kAsIs;   // how vectors of reals enter the products
+  TailInput input = TailInput::kAsIs;   // how vectors of floats enter the products
   std::vector<DenseLayer> layers = {};  // at least one
 };
 

@@ -12,12 +12,12 @@
 
 namespace kinglet {
 
-// y = round_half_even(clamp(x, -max_abs, max_abs) / step) * step. Both numbers are finite and > 0
+// y = round_half_even(clamp(x, -max_abs, max_abs) / scale) * scale. Both numbers are finite and > 0
 // (docs/NUMERICS.md, "Activations"). Source: distiller's symmetric linear quantiser as MicroNet
 // uses it.
 struct ActivationQuantiser {
   float max_abs;
-  float step;
+  float scale;
   bool operator==(const ActivationQuantiser&) const = default;
 };
 

@@ -38,7 +38,7 @@ enum class FloatType : uint8_t { kF32 = 0, kF16 = 1 };
 enum class ScaleRule : uint8_t {
   kMultiplyPerRow = 0,     // value = q * scale[row]; shape must have rank 2
   kMultiplyPerTensor = 1,  // value = q * scale[0]
-  kDividePerTensor = 2,    // value = q / scale[0]; how MicroNet's training code writes biases
+  kDividePerTensor = 2,    // value = q / scale[0]; how MicroNet's framework writes biases
 };
 
 // How the sub-vectors of a coded row become the row. Stored in files: do not renumber.

@@ -14,7 +14,7 @@ flatbuffers::Optional<uint32_t> Optional(const std::optional<uint32_t>& id) {
 }
 
 schema::Quantiser ToSchema(const ActivationQuantiser& quantiser) {
-  return {quantiser.max_abs, quantiser.step};
+  return {quantiser.max_abs, quantiser.scale};
 }
 
 class HeaderBuilder {

@@ -74,7 +74,7 @@ struct GlobalAttention {
   TensorId out_weight;                    // [n, 2 n]
   std::optional<TensorId> out_bias;       // [n]
   // Of W q (kGeneral), of the softmax (kDot and kGeneral), of [c ; q] and of the hidden state. The
-  // decoder's layers have quantisers iff these have. kMlp scores and adds in reals.
+  // decoder's layers have quantisers iff these have. kMlp scores and adds in floats.
   std::optional<ActivationQuantiser> query = {}, weights = {}, joined = {}, output = {};
 };
 

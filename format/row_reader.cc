@@ -82,7 +82,7 @@ float RowReader::Scale(uint64_t row) const {
   return std::bit_cast<float>(word << scales.shift);
 }
 
-void RowReader::Reals(uint64_t row, float* out) const {
+void RowReader::Floats(uint64_t row, float* out) const {
   const uint64_t first = StoredBefore(row), count = StoredBefore(row + 1) - first;
   std::visit(Overloaded{
                  [&](const PackedView& packed) {

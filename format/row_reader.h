@@ -28,7 +28,7 @@ class RowReader {
   static int IntegerBits(const TensorView& view);
   int integer_bits() const { return IntegerBits(view_); }
   // The exact float32 values of a row, as DecodedValues gives them, to out[cols()].
-  void Reals(uint64_t row, float* out) const;
+  void Floats(uint64_t row, float* out) const;
   // The integers of a row, zeros filled in, to out[cols()], and the scale to multiply them with.
   // REQUIRES: the tensor is quantised.
   void Codes(uint64_t row, int16_t* out) const;

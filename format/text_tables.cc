@@ -432,7 +432,7 @@ class TableReader {
 };
 
 template <class Cutting>
-void ReadCutting(TableReader& reader, TextTables& tables) {
+void ReadTokenizer(TableReader& reader, TextTables& tables) {
   reader.Read(tables.cutting.emplace<Cutting>());
 }
 
@@ -516,10 +516,10 @@ Result<TextTables> ReadTextTables(std::span<const std::byte> bytes, uint64_t lim
   TextTables tables;
   const size_t kind = reader.Byte(std::variant_size_v<decltype(tables.cutting)> - 1);
   tables.lower_case = reader.Byte(1) != 0;
-  if (kind == 0) ReadCutting<SentencePieceTables>(reader, tables);
-  if (kind == 1) ReadCutting<MergeTables>(reader, tables);
-  if (kind == 2) ReadCutting<WordPieceTables>(reader, tables);
-  if (kind == 3) ReadCutting<WordRule>(reader, tables);
+  if (kind == 0) ReadTokenizer<SentencePieceTables>(reader, tables);
+  if (kind == 1) ReadTokenizer<MergeTables>(reader, tables);
+  if (kind == 2) ReadTokenizer<WordPieceTables>(reader, tables);
+  if (kind == 3) ReadTokenizer<WordRule>(reader, tables);
   KINGLET_RETURN_IF_ERROR(reader.Finish());
   KINGLET_RETURN_IF_ERROR(CheckTextTables(KINGLET_INVALID_MODEL, tables));
   return tables;

@@ -96,12 +96,12 @@ class DescriptionValidator : private BlockChecks {
     KINGLET_RETURN_IF_ERROR(check("encoder", encoders, true));
     KINGLET_RETURN_IF_ERROR(check("block of dense input layers", inputs, true));
     KINGLET_RETURN_IF_ERROR(check("block of dense output layers", outputs, true));
-    if (encoders > 0) KINGLET_RETURN_IF_ERROR(ValidateBesideEncoder());
+    if (encoders > 0) KINGLET_RETURN_IF_ERROR(ValidateWithEncoder());
     KINGLET_RETURN_IF_ERROR(check("adaptive softmax", softmaxes, false));
     return check("neural cache", caches, true);
   }
 
-  Status ValidateBesideEncoder() const {
+  Status ValidateWithEncoder() const {
     const auto* decoder = FindBlock<TransformerDecoder>(description_);
     const bool recurrent = FindBlock<RecurrentEncoder>(description_) != nullptr;
     if ((decoder == nullptr) != recurrent) {

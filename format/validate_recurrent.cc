@@ -48,7 +48,7 @@ Status ValidateOutputQuantiser(const BlockChecks& checks, const std::string& par
 bool Equal(const std::optional<ActivationQuantiser>& a,
            const std::optional<ActivationQuantiser>& b) {
   if (!a || !b) return !a && !b;
-  return a->max_abs == b->max_abs && a->step == b->step;
+  return a->max_abs == b->max_abs && a->scale == b->scale;
 }
 
 Status ValidateAttentionQuantisers(const BlockChecks& checks, const GlobalAttention& attention,

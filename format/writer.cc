@@ -57,7 +57,7 @@ bool ReadsAs(std::span<const float> values, const TensorView& view) {
   const RowReader reader(view);
   std::vector<float> row(reader.cols());
   for (uint64_t i = 0; i < reader.rows(); ++i) {
-    reader.Reals(i, row.data());
+    reader.Floats(i, row.data());
     // No value is NaN, and the only equal floats with unequal bits are the two zeros.
     if (!std::equal(row.begin(), row.end(), values.subspan(i * row.size(), row.size()).begin())) {
       return false;

@@ -21,7 +21,7 @@ struct AddPositionRow {
   static constexpr std::string_view kName = "AddPositionRow";
   WeightId table;  // [window, n]; not coded
   uint32_t window;
-  BufferId y;  // [n] of reals
+  BufferId y;  // [n] of floats
 
   void Operands(auto&& visit) const {
     visit.Weight(table);
@@ -35,7 +35,7 @@ struct AddSinusoids {
   static constexpr std::string_view kName = "AddSinusoids";
   WeightId frequencies;  // [n / 2]
   uint32_t first, window;
-  BufferId y;  // [n] of reals
+  BufferId y;  // [n] of floats
 
   void Operands(auto&& visit) const {
     visit.Weight(frequencies);
@@ -49,7 +49,7 @@ struct AddSinusoids {
 struct AddQueryBias {
   static constexpr std::string_view kName = "AddQueryBias";
   WeightId bias;  // [heads, key_size]
-  BufferId y;     // [heads, n] of reals: the first key_size of each n are a query
+  BufferId y;     // [heads, n] of floats: the first key_size of each n are a query
 
   void Operands(auto&& visit) const {
     visit.Weight(bias);
@@ -68,7 +68,7 @@ struct SlotColumns {
 // Relative positions of Transformer-XL (Dai et al. 2019):
 //   score[s] += q . r[h, D] + (position_bias[h] - content_bias[h]) . r[h, D]
 // for the distance D = min(window - 1 - s, clamp), where r[h, D] = projection[h] R(D)
-// (format/blocks.h, RelativeSinusoids) is computed when the step is bound. q has the content bias
+// (format/blocks.h, RelativeSinusoids) is computed when the node is bound. q has the content bias
 // already (AddQueryBias).
 struct RelativeRows {
   WeightId projection;                   // [heads * key_size, width]
@@ -98,7 +98,7 @@ inline constexpr float kMaskedScore = -1e30f;
 // The token's own k and v are first stored in ring slot position mod window.
 struct WindowAttention {
   static constexpr std::string_view kName = "WindowAttention";
-  BufferId qkv;  // [heads, 2 key_size + value_size]: reals or codes
+  BufferId qkv;  // [heads, 2 key_size + value_size]: floats or codes
   // State, [window, heads, key_size] and [window, heads, value_size] of the element of qkv; or rows
   // of 9 bits, one in each slot, of heads that have a multiple of 8 codes.
   BufferId keys, values;
@@ -112,10 +112,10 @@ struct WindowAttention {
   bool restarts = false;
   std::optional<MaskedToken> masked = {};  // only with kMasked
   std::optional<ActivationQuantiser> weights_quantiser;
-  // [heads, window] of reals: softmax output, before its quantiser. Elements of slots that are not
+  // [heads, window] of floats: softmax output, before its quantiser. Elements of slots that are not
   // visible have no meaning.
   BufferId weights;
-  BufferId out;  // [heads, value_size] of reals
+  BufferId out;  // [heads, value_size] of floats
 
   void Operands(auto&& visit) const {
     visit.Reads(qkv);
@@ -163,7 +163,7 @@ T AttentionScale(uint32_t key_size) {
 // rows[position] = x.
 struct StoreRow {
   static constexpr std::string_view kName = "StoreRow";
-  BufferId x;     // [n]: reals or codes
+  BufferId x;     // [n]: floats or codes
   BufferId rows;  // [window, n], same element as x
 
   void Operands(auto&& visit) const {
@@ -175,7 +175,7 @@ struct StoreRow {
 // x = rows[position].
 struct LoadRow {
   static constexpr std::string_view kName = "LoadRow";
-  BufferId rows;  // [window, n]: reals or codes
+  BufferId rows;  // [window, n]: floats or codes
   BufferId x;     // [n], same element as rows
 
   void Operands(auto&& visit) const {
@@ -188,7 +188,7 @@ struct LoadRow {
 enum class SourceScore : uint8_t {
   kScaled,    // (q . k[s]) * key_size^-1/2
   kDot,       // q . k[s], and v is k itself: a slot ends with it once
-  kAdditive,  // score_weight . tanh(q + k[s]), in reals
+  kAdditive,  // score_weight . tanh(q + k[s]), in floats
 };
 
 // Attention to all tokens s of the source. For each head:
@@ -197,12 +197,12 @@ enum class SourceScore : uint8_t {
 // of query, key and value together can be both.
 struct SourceAttention {
   static constexpr std::string_view kName = "SourceAttention";
-  BufferId query;   // [heads, key_size or more]: reals or codes
-  BufferId memory;  // [window, heads, key_size + value_size or more]: reals, or codes as the query
+  BufferId query;   // [heads, key_size or more]: floats or codes
+  BufferId memory;  // [window, heads, key_size + value_size or more]: floats, or codes as the query
   uint32_t heads, key_size, value_size, window;
   std::optional<ActivationQuantiser> weights_quantiser;  // present iff query and memory are codes
-  BufferId weights;  // [heads, window] of reals; slots beyond the source keep their values
-  BufferId out;      // [heads, value_size] of reals
+  BufferId weights;  // [heads, window] of floats; slots beyond the source keep their values
+  BufferId out;      // [heads, value_size] of floats
   SourceScore score = SourceScore::kScaled;
   std::optional<WeightId> score_weight = {};  // [1, heads * key_size], not coded; of kAdditive
 

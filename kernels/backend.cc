@@ -110,8 +110,8 @@ Result<BufferLayout> LayOut(const Plan& plan, size_t real_bytes) {
   return layout;
 }
 
-std::optional<size_t> MakerOfLogits(std::span<const Kernel> kernels, StepRange steps) {
-  for (size_t i = steps.begin; i < steps.end; ++i) {
+std::optional<size_t> MakerOfLogits(std::span<const Kernel> kernels, NodeRange nodes) {
+  for (size_t i = nodes.begin; i < nodes.end; ++i) {
     if (kernels[i].make_logits) return i;
   }
   return std::nullopt;
@@ -121,7 +121,7 @@ std::optional<size_t> ClusterMadeInAnswer(const Plan& plan, std::span<const Kern
   for (size_t index = plan.clusters.size(); index-- > 0;) {
     // Tails need a logit of the head.
     if (index == 0 && plan.clusters.size() > 1) break;
-    const std::optional<size_t> maker = MakerOfLogits(kernels, plan.clusters[index].steps);
+    const std::optional<size_t> maker = MakerOfLogits(kernels, plan.clusters[index].nodes);
     if (maker && kernels[*maker].has_finite_logits) return index;
   }
   return std::nullopt;

@@ -1,10 +1,10 @@
-// Backends: who computes. A backend turns each step of a plan into a kernel, once, at load. A
+// Backends: who computes. A backend turns each node of a plan into a kernel, once, at load. A
 // kernel owns (or shares) its weights in a layout of its own and writes only to the frames it is
 // given, so the same kernels may run on many frames in many threads at once. It says which of its
 // weights a run reads, so that a token's time can be compared with the time to read that memory.
 //
 // A kernel is a list of phases, and a phase is a number of chunks. Its caller may divide the chunks
-// among threads, and passes all frames that take the step together, so that a kernel can fetch its
+// among threads, and passes all frames that take the node together, so that a kernel can fetch its
 // weights once for all of them.
 #ifndef KINGLET_KERNELS_BACKEND_H_
 #define KINGLET_KERNELS_BACKEND_H_
@@ -29,24 +29,24 @@ namespace kinglet {
 
 class WorkMemory;  // kernels/work_memory.h
 
-// What a frame says about the frames that steps may have beside it. A kernel may choose by it how a
-// product is computed, which changes its bits (`onednn`); never by how many frames a step has.
-struct Company {
+// What a frame says about the frames that nodes may have beside it. A kernel may choose by it how a
+// product is computed, which changes its bits (`onednn`); never by how many frames a node has.
+struct BatchInfo {
   WorkMemory* memory = nullptr;  // the session's; null: no kernel needs any
   uint64_t vectors = 1;          // lanes of the session; tokens of the longest source
 };
 
-// One stream's memory while a step runs. Not owned. For a stream on a device, the memory is the
+// One stream's memory while a node runs. Not owned. For a stream on a device, the memory is the
 // host's copy of the buffers that were fetched, or null.
 struct StreamFrame {
   std::byte* scratch;          // 64-byte aligned, layout.scratch_bytes; layout.token_scratch_bytes
-                               // where no step of a query runs
+                               // where no node of a query runs
   std::byte* state;            // 64-byte aligned, layout.state_bytes
   uint64_t position;           // index of the token being processed, from 0
   uint32_t token;              // its id, < vocabulary size
   uint64_t source_length = 0;  // tokens of the encoded source; 0 without an encoder
   uint32_t lane = 0;           // the stream's index in its session's batch, on a device
-  Company company = {};
+  BatchInfo batch = {};
   // 64-byte aligned: the memory of scratch buffers that all tokens of a source share, where
   // `scratch` is this token's own. Null: they are in `scratch`.
   std::byte* source_rows = nullptr;
@@ -74,7 +74,7 @@ struct Chunks {
   size_t begin, end;
 };
 
-// A part of a step, which begins once the phase before it has ended. Its chunks are independent:
+// A part of a node, which begins once the phase before it has ended. Its chunks are independent:
 // each runs once on every frame; the bits do not depend on the order or on how chunks and frames
 // are divided among threads, but frames of one stream are not divided (`takes_one_stream`).
 struct Phase {
@@ -124,7 +124,7 @@ std::vector<Phase> EachFrame(Run run) {
   return {FramePhase(std::move(run))};
 }
 
-// A step bound to its weights. Without phases it is empty: there is no kernel.
+// A node bound to its weights. Without phases it is empty: there is no kernel.
 struct Kernel {
   std::vector<Phase> phases;
   // Weight memory that every run reads, as the backend laid it out, padding included. The phases
@@ -138,10 +138,10 @@ struct Kernel {
   // store the logits of a frame that does not keep them: stores logits [first, first + count) of
   // such a frame, on which it ran. Null: it always stores them.
   std::function<void(const StreamFrame& frame, uint64_t first, uint64_t count)> make_logits = {};
-  // Of such a kernel: whether the logits of this frame, on which the steps before it ran, cannot be
-  // but finite, so that the steps of their cluster cannot fail. Null: that is not known.
+  // Of such a kernel: whether the logits of this frame, on which the nodes before it ran, cannot be
+  // but finite, so that the nodes of their cluster cannot fail. Null: that is not known.
   std::function<bool(const StreamFrame& frame)> has_finite_logits = {};
-  // A reference kernel, which is slower: the backend has no kernel of its own for this step.
+  // A reference kernel, which is slower: the backend has no kernel of its own for this node.
   bool is_substitute = false;
   // Weight memory that the run in a session of many lanes reads in place of `weights`.
   std::vector<MemoryRange> weights_of_many = {};
@@ -179,8 +179,8 @@ struct Kernel {
   }
 };
 
-// The step of `steps` whose kernel can make its logits again; none.
-std::optional<size_t> MakerOfLogits(std::span<const Kernel> kernels, StepRange steps);
+// The node of `nodes` whose kernel can make its logits again; none.
+std::optional<size_t> MakerOfLogits(std::span<const Kernel> kernels, NodeRange nodes);
 // The cluster whose logits a query of every word makes in the memory of its answer, since that
 // cannot fail (Kernel::has_finite_logits): one at most, the last one. None: there is no such one.
 std::optional<size_t> ClusterMadeInAnswer(const Plan& plan, std::span<const Kernel> kernels);
@@ -267,11 +267,11 @@ using DeviceBinding = Result<std::shared_ptr<const DeviceProgram>>;
 struct Backend {
   std::string_view name;
   size_t real_bytes;  // 4: float; 8: double
-  // One kernel per plan step, in order. Refuses what it cannot run, naming the operation and the
-  // step.
+  // One kernel per plan node, in order. Refuses what it cannot run, naming the operation and the
+  // node.
   Result<std::vector<Kernel>> (*bind)(const Plan& plan, const BufferLayout& layout,
                                       const WeightMemory& memory);
-  // How the host computes the log-probabilities of a cluster's words. Null where reals are double,
+  // How the host computes the log-probabilities of a cluster's words. Null where floats are double,
   // which use ref::kClusterFunctions<double>.
   ClusterFunctions<float> (*cluster_functions)();
   // Refuses as `bind` does; KINGLET_OUT_OF_MEMORY of the device. The layout outlives the program.

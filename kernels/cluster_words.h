@@ -1,5 +1,5 @@
 // From the logits of a head or tail cluster to its words' log-probabilities: rule 5 of
-// docs/NUMERICS.md, the inner loops of runtime/queries. They are no steps of the plan, because they
+// docs/NUMERICS.md, the inner loops of runtime/queries. They are no nodes of the plan, because they
 // write to the memory of whoever asks.
 #ifndef KINGLET_KERNELS_CLUSTER_WORDS_H_
 #define KINGLET_KERNELS_CLUSTER_WORDS_H_

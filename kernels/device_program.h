@@ -41,7 +41,7 @@ struct DeviceWork {
   }
 };
 
-// The work of one run of a plan step, besides reading and writing the lanes' buffers.
+// The work of one run of a plan node, besides reading and writing the lanes' buffers.
 struct DeviceDemand {
   uint64_t weight_bytes = 0;   // that are read; some may come from the device's caches
   uint64_t byte_products = 0;  // of two bytes, on its tensor cores
@@ -82,9 +82,9 @@ class DeviceLanes {
  public:
   virtual ~DeviceLanes() = default;
 
-  // Runs plan steps on the lanes StreamFrame::lane, each of which occurs once. The frames' own
+  // Runs plan nodes on the lanes StreamFrame::lane, each of which occurs once. The frames' own
   // memory is not touched.
-  virtual Status Run(StepRange range, std::span<const StreamFrame> frames) = 0;
+  virtual Status Run(NodeRange range, std::span<const StreamFrame> frames) = 0;
   // Copies buffers of the lanes to the frames' own memory.
   virtual Status Fetch(std::span<const StreamFrame> frames, std::span<const BufferId> buffers) = 0;
 
@@ -136,9 +136,9 @@ class DeviceProgram {
   virtual uint64_t FreeBytes() const = 0;
   // Peak rates of the device.
   virtual DevicePeaks peaks() const { return {}; }
-  // The demand of one run of plan step `step` for these lanes (their memory is not read). Nothing
-  // if it is not known, or if another step does all of the step's work.
-  virtual std::optional<DeviceDemand> DemandOf(size_t /*step*/,
+  // The demand of one run of plan node `node` for these lanes (their memory is not read). Nothing
+  // if it is not known, or if another node does all of the node's work.
+  virtual std::optional<DeviceDemand> DemandOf(size_t /*node*/,
                                                std::span<const StreamFrame> /*lanes*/) const {
     return std::nullopt;
   }

@@ -109,7 +109,7 @@ struct ExpFactors {
 };
 KINGLET_HOST_DEVICE inline ExpFactors FactorsOfExp(float x) {
   using C = ExpConstants;
-  // n = round(x / ln 2); r = x - n ln 2 in two steps.
+  // n = round(x / ln 2); r = x - n ln 2 in two nodes.
   const float n = fmaf(x, C::kLog2E, C::kRound) - C::kRound;
   float r = fmaf(n, -C::kLn2High, x);
   r = fmaf(n, -C::kLn2Low, r);

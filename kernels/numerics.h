@@ -8,7 +8,7 @@
 
 namespace kinglet {
 
-// Rule 2: the codes of 15-bit fixed point lie in [-kFixedPointLimit, kFixedPointLimit]. The step of
+// Rule 2: the codes of 15-bit fixed point lie in [-kFixedPointLimit, kFixedPointLimit]. The scale of
 // a vector is its largest magnitude divided by this.
 inline constexpr int32_t kFixedPointLimit = 16383;
 

@@ -26,8 +26,8 @@ namespace kinglet {
 // capacity of `keys` gets `hidden`, the same slot of `words` gets the token.
 struct CacheAppend {
   static constexpr std::string_view kName = "CacheAppend";
-  BufferId hidden;  // [width], the previous step's: reals, or codes
-  BufferId keys;    // state, [capacity, width]: reals or codes as hidden, codes perhaps in 9 bits
+  BufferId hidden;  // [width], the previous scale's: floats, or codes
+  BufferId keys;    // state, [capacity, width]: floats or codes as hidden, codes perhaps in 9 bits
   BufferId words;   // state, [capacity] of kWord
   uint32_t capacity;
 
@@ -44,8 +44,8 @@ struct DefineRows {
   DefineUnit unit;
   std::vector<DefineTensors> tensors;  // of the unit's layers
   RowCacheShape cache;
-  BufferId work;   // [DefineWork(unit).total] of reals: vectors between the layers
-  BufferId rows;   // [cache.rows(), width] of reals: cached rows, for later tokens
+  BufferId work;   // [DefineWork(unit).total] of floats: vectors between the layers
+  BufferId rows;   // [cache.rows(), width] of floats: cached rows, for later tokens
   BufferId words;  // [cache.memory_words()] of kWord: the memory of RowCache
 
   void Operands(auto&& visit) const {
@@ -78,13 +78,13 @@ struct DefineWork {
 
 // out = scale * row, where row = bin scale * (projection * table[token - first]) for the bin that
 // holds the token. With a DeFINE unit, that row is its input and its output is the row. The row of
-// a coded table is computed in reals, from the first position to the last. A cached row is not
+// a coded table is computed in floats, from the first position to the last. A cached row is not
 // computed again.
 struct EmbedRow {
   static constexpr std::string_view kName = "EmbedRow";
   std::vector<EmbeddingBin> bins;
   double scale;
-  BufferId out;  // [width] of reals
+  BufferId out;  // [width] of floats
   std::optional<DefineRows> define = {};
 
   void Operands(auto&& visit) const {
@@ -101,10 +101,10 @@ struct EmbedRow {
 // y = (x - mean) / sqrt(variance + epsilon) * gain + bias, biased variance, two passes.
 struct LayerNorm {
   static constexpr std::string_view kName = "LayerNorm";
-  BufferId x;  // [n] of reals
+  BufferId x;  // [n] of floats
   WeightId gain, bias;
   double epsilon;
-  BufferId y;  // [n] of reals; may be x
+  BufferId y;  // [n] of floats; may be x
 
   void Operands(auto&& visit) const {
     visit.Reads(x);
@@ -117,9 +117,9 @@ struct LayerNorm {
 // y = x / sqrt(mean of x^2 + epsilon): icefall's BasicNorm, without a trained gain.
 struct RootMeanSquareNorm {
   static constexpr std::string_view kName = "RootMeanSquareNorm";
-  BufferId x;  // [n] of reals
+  BufferId x;  // [n] of floats
   double epsilon;
-  BufferId y;  // [n] of reals; may be x
+  BufferId y;  // [n] of floats; may be x
 
   void Operands(auto&& visit) const {
     visit.Reads(x);
@@ -130,7 +130,7 @@ struct RootMeanSquareNorm {
 // x[i] = activation(x[i]).
 struct ApplyActivation {
   static constexpr std::string_view kName = "ApplyActivation";
-  BufferId x;  // [n] of reals
+  BufferId x;  // [n] of floats
   Activation activation;
 
   void Operands(auto&& visit) const {
@@ -146,11 +146,11 @@ struct MatVec {
   static constexpr std::string_view kName = "MatVec";
   WeightId weight;               // [rows, cols]
   std::optional<WeightId> bias;  // [rows]
-  BufferId x;                    // [cols]: reals or codes
-  BufferId y;                    // reals; rows go to y[y_offset, y_offset + rows)
+  BufferId x;                    // [cols]: floats or codes
+  BufferId y;                    // floats; rows go to y[y_offset, y_offset + rows)
   uint32_t y_offset = 0;
   bool relu = false;
-  // kFixedPoint15: x (reals) is rounded to 15-bit fixed point first, so that products with a
+  // kFixedPoint15: x (floats) is rounded to 15-bit fixed point first, so that products with a
   // quantised weight are integer products. Only ref64 keeps x exact.
   TailInput input = TailInput::kAsIs;
 
@@ -172,8 +172,8 @@ struct MatVec {
 struct PartialProducts {
   static constexpr std::string_view kName = "PartialProducts";
   WeightId table;    // coded [rows, cols]
-  BufferId x;        // [cols]: reals or codes
-  BufferId partial;  // [PartialCount(scheme)] of reals
+  BufferId x;        // [cols]: floats or codes
+  BufferId partial;  // [PartialCount(scheme)] of floats
   TailInput input = TailInput::kAsIs;
 
   void Operands(auto&& visit) const {
@@ -191,7 +191,7 @@ struct CodedSums {
   WeightId table;                // coded [rows, cols]
   std::optional<WeightId> bias;  // [rows]
   BufferId partial;
-  BufferId y;  // reals; rows go to y[y_offset, y_offset + rows)
+  BufferId y;  // floats; rows go to y[y_offset, y_offset + rows)
   uint32_t y_offset = 0;
   bool relu = false;
 
@@ -225,10 +225,10 @@ inline uint64_t PartialCount(const CodingScheme& scheme) {
                                    : scheme.PoolTotal();
 }
 
-// codes = round_half_even(clamp(x) / step) with the quantiser of the buffer `codes`.
+// codes = round_half_even(clamp(x) / scale) with the quantiser of the buffer `codes`.
 struct Quantise {
   static constexpr std::string_view kName = "Quantise";
-  BufferId x;      // [n] of reals
+  BufferId x;      // [n] of floats
   BufferId codes;  // [n] of codes
 
   void Operands(auto&& visit) const {
@@ -240,8 +240,8 @@ struct Quantise {
 // y += x.
 struct Add {
   static constexpr std::string_view kName = "Add";
-  BufferId x;  // [n]: reals, or codes (dequantised)
-  BufferId y;  // [n] of reals
+  BufferId x;  // [n]: floats, or codes (dequantised)
+  BufferId y;  // [n] of floats
 
   void Operands(auto&& visit) const {
     visit.Reads(x);
@@ -252,13 +252,13 @@ struct Add {
 
 // y = the parts one after the other, and then zeros.
 struct JoinPart {
-  BufferId x;  // reals
+  BufferId x;  // floats
   uint64_t first, count;
 };
 struct Join {
   static constexpr std::string_view kName = "Join";
   std::vector<JoinPart> parts;  // may be empty
-  BufferId y;                   // [sum of counts or more] of reals; none of the parts'
+  BufferId y;                   // [sum of counts or more] of floats; none of the parts'
 
   void Operands(auto&& visit) const {
     for (const JoinPart& part : parts) visit.Reads(part.x);
@@ -269,9 +269,9 @@ struct Join {
 // y[first, first + count) += x[index]: adds a cluster's logit to the logits of its words.
 struct AddScalar {
   static constexpr std::string_view kName = "AddScalar";
-  BufferId x;  // reals
+  BufferId x;  // floats
   uint32_t index;
-  BufferId y;  // reals
+  BufferId y;  // floats
   uint32_t first, count;
 
   void Operands(auto&& visit) const {
@@ -281,7 +281,7 @@ struct AddScalar {
   }
 };
 
-// What is kept of each kSumBlock logits: buffers of [SumBlocks(n)] reals.
+// What is kept of each kSumBlock logits: buffers of [SumBlocks(n)] floats.
 struct LogitBlocks {
   BufferId largest;  // the largest logit
   BufferId sums;     // the sum of exp(x - max), max being the largest of all blocks
@@ -292,8 +292,8 @@ struct LogitBlocks {
 // sums[b] = (sum over block b of SoftmaxTerm(x - largest[b])) * exp(largest[b] - max)
 struct LogSumExp {
   static constexpr std::string_view kName = "LogSumExp";
-  BufferId x;    // [n] of reals
-  BufferId out;  // [2] of reals
+  BufferId x;    // [n] of floats
+  BufferId out;  // [2] of floats
   LogitBlocks blocks;
 
   void Operands(auto&& visit) const {
@@ -311,12 +311,12 @@ struct LogSumExp {
 // has.
 struct CacheWeights {
   static constexpr std::string_view kName = "CacheWeights";
-  BufferId hidden;  // [width]: reals or codes
+  BufferId hidden;  // [width]: floats or codes
   BufferId keys;    // state, [capacity, width]
   uint32_t capacity;
   double theta;
-  BufferId weights;             // [capacity] of reals
-  BufferId total;               // [1] of reals
+  BufferId weights;             // [capacity] of floats
+  BufferId total;               // [1] of floats
   uint64_t first_position = 1;  // at least 1
 
   void Operands(auto&& visit) const {

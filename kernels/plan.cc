@@ -7,14 +7,14 @@
 namespace kinglet {
 
 int64_t LargestCode(const ActivationQuantiser& quantiser) {
-  return std::llrint(std::nearbyint(quantiser.max_abs / quantiser.step));
+  return std::llrint(std::nearbyint(quantiser.max_abs / quantiser.scale));
 }
 
-size_t EmbeddingStep(const Plan& plan) {
-  const auto found = std::find_if(plan.steps.begin(), plan.steps.end(), [](const Step& step) {
-    return std::holds_alternative<EmbedRow>(step.op);
+size_t EmbeddingNode(const Plan& plan) {
+  const auto found = std::find_if(plan.nodes.begin(), plan.nodes.end(), [](const Node& node) {
+    return std::holds_alternative<EmbedRow>(node.op);
   });
-  return static_cast<size_t>(found - plan.steps.begin());
+  return static_cast<size_t>(found - plan.nodes.begin());
 }
 
 }  // namespace kinglet

@@ -1,5 +1,5 @@
-// A plan: the model as steps over named buffers. runtime/lower makes it once per model, a backend
-// binds its steps to kernels, and the session's loop runs them. Plain values; immutable once made.
+// A plan: the model as nodes over named buffers. runtime/lower makes it once per model, a backend
+// binds its nodes to kernels, and the session's loop runs them. Plain values; immutable once made.
 #ifndef KINGLET_KERNELS_PLAN_H_
 #define KINGLET_KERNELS_PLAN_H_
 
@@ -23,10 +23,10 @@ namespace kinglet {
 // fit in 9 bits (kernels/nine_bit_row.h).
 enum class Element : uint8_t { kReal, kCode9, kCode16, kCode32, kWord };
 
-// The largest code a quantiser can give: round_half_even(max_abs / step).
+// The largest code a quantiser can give: round_half_even(max_abs / node).
 int64_t LargestCode(const ActivationQuantiser& quantiser);
 
-// What the encoder's steps do with a scratch buffer. They run on several tokens of the source at
+// What the encoder's nodes do with a scratch buffer. They run on several tokens of the source at
 // once: a buffer is each token's own, or has a row for each token.
 enum class SourceUse : uint8_t { kNone, kEachToken, kAllTokens };
 
@@ -40,48 +40,48 @@ struct BufferSpec {
   std::optional<ActivationQuantiser> quantiser = std::nullopt;  // present iff the element is a code
   Ring ring = {};                                               // of a state buffer
   uint64_t row = 0;  // of kCode9: codes in a row, which divides `count`
-  // Scratch of the steps that answer queries; the steps of context and encoder do not touch it.
+  // Scratch of the nodes that answer queries; the nodes of context and encoder do not touch it.
   bool of_queries = false;
   SourceUse source = SourceUse::kNone;
 };
 
-struct Step {
+struct Node {
   std::string name;  // the component it belongs to: "layers.0.qkv"
   Op op;
 };
 
-struct StepRange {
+struct NodeRange {
   size_t begin = 0, end = 0;
 };
 
 // A group of words that share one softmax: the head (cluster 0) or a tail.
 struct ClusterPlan {
-  StepRange steps;        // fill logits and normaliser from the hidden state
+  NodeRange nodes;        // fill logits and normaliser from the hidden state
   uint32_t first, size;   // words
   uint32_t parent_logit;  // of a tail: the index of its logit in the head; unused for the head
-  BufferId logits;      // [size] of reals; the head's also hold one logit per tail after its words
-  BufferId normaliser;  // [2] of reals: max, log sum exp(x - max)
+  BufferId logits;      // [size] of floats; the head's also hold one logit per tail after its words
+  BufferId normaliser;  // [2] of floats: max, log sum exp(x - max)
   LogitBlocks blocks;   // of `logits`
 };
 
 struct CachePlan {
-  StepRange steps;  // fill weights and total
+  NodeRange nodes;  // fill weights and total
   uint32_t capacity;
   // The total is 0 before this token of a stream. If it is above 1, the softmax alone gives the
   // distribution of earlier tokens; if it is 1, the session chooses what an empty cache does.
   uint64_t first_position;
   double lambda;
   BufferId words;    // state, [capacity] of kWord
-  BufferId weights;  // [capacity] of reals
-  BufferId total;    // [1] of reals
+  BufferId weights;  // [capacity] of floats
+  BufferId total;    // [1] of floats
 };
 
-// Computes the class scores of a list of words, after the context steps of its last word.
+// Computes the class scores of a list of words, after the context nodes of its last word.
 struct ClassifierPlan {
-  StepRange steps;  // fill logits and normaliser from the bag
+  NodeRange nodes;  // fill logits and normaliser from the bag
   std::optional<uint32_t> padding;
-  BufferId logits;      // [classes] of reals
-  BufferId normaliser;  // [2] of reals: max, log sum exp(x - max)
+  BufferId logits;      // [classes] of floats
+  BufferId normaliser;  // [2] of floats: max, log sum exp(x - max)
 };
 
 // Which source tokens a pass runs for, and in which order.
@@ -90,28 +90,28 @@ enum class SourceOrder : uint8_t {
   kBackward,  // every token, the last one first
   kOnce,      // the first one alone
 };
-struct EncoderPass : StepRange {
+struct EncoderSweep : NodeRange {
   SourceOrder order = SourceOrder::kForward;
-  // The steps' tokens are the segment numbers of the source's tokens (Reading), not their ids.
+  // The nodes' tokens are the segment numbers of the source's tokens (Reading), not their ids.
   bool of_segments = false;
 };
 
 // Encodes the source of a translation into the buffers that the decoder's attention reads, or the
 // text of a masked model into the vectors of its tokens. A pass ends before the next one begins.
 struct EncoderPlan {
-  std::vector<EncoderPass> passes;
+  std::vector<EncoderSweep> passes;
   uint32_t vocabulary_size;  // of the source
   uint32_t window;           // tokens of the longest source
 };
 
-// How a masked model answers about an encoded text. The context steps, with the index of a token as
+// How a masked model answers about an encoded text. The context nodes, with the index of a token as
 // the frame's position, make the hidden state of that token from its vector.
 struct Reading {
   uint32_t segments;  // segment numbers are below this
-  StepRange pooling;  // the same for the pooled vector of the text, at position 0; may be empty
-  std::optional<BufferId> pooled;  // of reals
-  StepRange scoring;  // after `pooling` or, for scores of spans, at the position of any token
-  std::optional<BufferId> scores;  // of reals
+  NodeRange pooling;  // the same for the pooled vector of the text, at position 0; may be empty
+  std::optional<BufferId> pooled;  // of floats
+  NodeRange scoring;  // after `pooling` or, for scores of spans, at the position of any token
+  std::optional<BufferId> scores;  // of floats
   bool scores_spans = false;       // scores are [start, end] of each token
 };
 
@@ -119,9 +119,9 @@ struct Plan {
   std::span<const TensorView>
       weights;  // the file's tensor directory; the model file outlives the plan
   std::vector<BufferSpec> buffers;
-  std::vector<Step> steps;  // context, then each query group's, then reading, then the encoder's
-  StepRange context;        // run for every token
-  BufferId hidden{};        // the context's result, which all queries read: reals, or codes
+  std::vector<Node> nodes;  // context, then each query group's, then reading, then the encoder's
+  NodeRange context;        // run for every token
+  BufferId hidden{};        // the context's result, which all queries read: floats, or codes
   std::vector<ClusterPlan>
       clusters;  // head first, then tails in word order; no language model: none
   std::optional<CachePlan> cache;
@@ -152,9 +152,9 @@ void VisitOperands(const Plan& plan, const Op& op, Visit&& visit) {
   std::visit([&](const auto& each) { each.Operands(all); }, op);
 }
 
-// The step that makes a token's vector: the first EmbedRow. Every plan has one; a model with an
+// The node that makes a token's vector: the first EmbedRow. Every plan has one; a model with an
 // encoder has another, for the words of the source.
-size_t EmbeddingStep(const Plan& plan);
+size_t EmbeddingNode(const Plan& plan);
 
 }  // namespace kinglet
 

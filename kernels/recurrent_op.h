@@ -18,9 +18,9 @@ namespace kinglet {
 //   cell = s(a_f) * cell + s(a_i) * tanh(a_g); hidden = s(a_o) * tanh(cell)
 struct LstmGates {
   static constexpr std::string_view kName = "LstmGates";
-  BufferId input, recurrent;  // [4 n] of reals
-  BufferId cell;              // state, [n] of reals
-  BufferId hidden;            // [n] of reals
+  BufferId input, recurrent;  // [4 n] of floats
+  BufferId cell;              // state, [n] of floats
+  BufferId hidden;            // [n] of floats
 
   void Operands(auto&& visit) const {
     visit.Reads(input);
@@ -36,8 +36,8 @@ struct LstmGates {
 //   m = tanh(input_m + r * recurrent_m); hidden = (1 - z) * m + z * hidden
 struct GruGates {
   static constexpr std::string_view kName = "GruGates";
-  BufferId input, recurrent;  // [3 n] of reals
-  BufferId hidden;            // state, [n] of reals
+  BufferId input, recurrent;  // [3 n] of floats
+  BufferId hidden;            // state, [n] of floats
 
   void Operands(auto&& visit) const {
     visit.Reads(input);
@@ -50,8 +50,8 @@ struct GruGates {
 // hidden = tanh(input + recurrent), or max(input + recurrent, 0) where `relu`.
 struct RnnGates {
   static constexpr std::string_view kName = "RnnGates";
-  BufferId input, recurrent;  // [n] of reals
-  BufferId hidden;            // [n] of reals
+  BufferId input, recurrent;  // [n] of floats
+  BufferId hidden;            // [n] of floats
   bool relu;
 
   void Operands(auto&& visit) const {
@@ -65,10 +65,10 @@ struct RnnGates {
 //   cell = s(a_f) * tanh(a_z) + (1 - s(a_f)) * cell; hidden = s(a_o) * cell
 struct QrnnGates {
   static constexpr std::string_view kName = "QrnnGates";
-  BufferId input;                    // [3 n] of reals
-  std::optional<BufferId> previous;  // [3 n] of reals: the product with the previous token's input
-  BufferId cell;                     // state, [n] of reals
-  BufferId hidden;                   // [n] of reals
+  BufferId input;                    // [3 n] of floats
+  std::optional<BufferId> previous;  // [3 n] of floats: the product with the previous token's input
+  BufferId cell;                     // state, [n] of floats
+  BufferId hidden;                   // [n] of floats
 
   void Operands(auto&& visit) const {
     visit.Reads(input);
@@ -85,10 +85,10 @@ struct QrnnGates {
 // is one chain in list order.
 struct BagAppend {
   static constexpr std::string_view kName = "BagAppend";
-  BufferId embedded;                // [n] of reals
-  BufferId sum;                     // state, [n] of reals
+  BufferId embedded;                // [n] of floats
+  BufferId sum;                     // state, [n] of floats
   BufferId words;                   // state, [1] of kWord: how many are in the sum
-  std::optional<BufferId> largest;  // state, [n] of reals
+  std::optional<BufferId> largest;  // state, [n] of floats
   std::optional<uint32_t> padding;
 
   void Operands(auto&& visit) const {
@@ -108,7 +108,7 @@ struct BagFeatures {
   static constexpr std::string_view kName = "BagFeatures";
   BufferId sum, words;
   std::optional<BufferId> largest;
-  BufferId out;  // [n] or [2 n] of reals
+  BufferId out;  // [n] or [2 n] of floats
 
   void Operands(auto&& visit) const {
     visit.Reads(sum);
@@ -122,9 +122,9 @@ struct BagFeatures {
 // and the activation after it.
 struct ScaleShiftRelu {
   static constexpr std::string_view kName = "ScaleShiftRelu";
-  BufferId x;             // [n] of reals
+  BufferId x;             // [n] of floats
   WeightId scale, shift;  // [n]
-  BufferId y;             // [n] of reals; may be x
+  BufferId y;             // [n] of floats; may be x
 
   void Operands(auto&& visit) const {
     visit.Reads(x);

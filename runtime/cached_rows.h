@@ -16,7 +16,7 @@ class CachedRows {
  public:
   // The empty cache of a new stream. REQUIRES: a plan of Lower.
   explicit CachedRows(const Plan& plan)
-      : CachedRows(std::get<EmbedRow>(plan.steps[EmbeddingStep(plan)].op)) {}
+      : CachedRows(std::get<EmbedRow>(plan.nodes[EmbeddingNode(plan)].op)) {}
   // The same for an encoder's embedding.
   explicit CachedRows(const EmbedRow& embedding) {
     if (!embedding.define) return;

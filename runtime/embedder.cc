@@ -66,8 +66,8 @@ Result<std::unique_ptr<Embedder>> Embedder::Create(std::shared_ptr<const Model> 
 Embedder::Embedder(std::shared_ptr<const Model> model, MemoryClaim memory)
     : model_(std::move(model)),
       memory_(std::move(memory)),
-      embedding_(EmbeddingStep(model_->plan())),
-      vector_(std::get<EmbedRow>(model_->plan().steps[embedding_].op).out),
+      embedding_(EmbeddingNode(model_->plan())),
+      vector_(std::get<EmbedRow>(model_->plan().nodes[embedding_].op).out),
       scratch_(AllocateZeroed(model_->layout().scratch_bytes)),
       state_(AllocateZeroed(model_->layout().state_bytes)) {}
 
@@ -91,9 +91,9 @@ Status Embedder::CheckIds(std::span<const uint32_t> ids) const {
 }
 
 // Only a device returns errors here.
-Status Embedder::Run(StepRange range, uint64_t position, uint32_t token) {
+Status Embedder::Run(NodeRange range, uint64_t position, uint32_t token) {
   StreamFrame frame{scratch_.get(), state_.get(), position, token};
-  return RunSteps(*model_, range, {&frame, 1}, execution_);
+  return RunNodes(*model_, range, {&frame, 1}, execution_);
 }
 
 Status Embedder::Fetch(std::initializer_list<BufferId> buffers) const {
@@ -102,7 +102,7 @@ Status Embedder::Fetch(std::initializer_list<BufferId> buffers) const {
 }
 
 template <class T>
-std::span<const T> Embedder::Reals(BufferId buffer) const {
+std::span<const T> Embedder::Floats(BufferId buffer) const {
   const Slot& slot = model_->layout()[buffer];
   return {slot.At<const T>({scratch_.get(), state_.get(), 0, 0}), slot.count};
 }
@@ -123,7 +123,7 @@ Status Embedder::WriteVector(uint32_t id, std::span<Out> out) {
                    [](T value) { return static_cast<Out>(value); });
     return Status();
   };
-  return IsDouble(*model_) ? write(Reals<double>(vector_)) : write(Reals<float>(vector_));
+  return IsDouble(*model_) ? write(Floats<double>(vector_)) : write(Floats<float>(vector_));
 }
 
 Status Embedder::Vector(uint32_t id, std::span<double> out) { return WriteVector(id, out); }
@@ -132,9 +132,9 @@ Status Embedder::Vector(uint32_t id, std::span<float> out) { return WriteVector(
 template <class T>
 Status Embedder::WriteScores(std::span<double> logits, std::span<double> log_probabilities) const {
   const ClassifierPlan& plan = *model_->plan().classifier;
-  const std::span<const T> computed = Reals<T>(plan.logits);
+  const std::span<const T> computed = Floats<T>(plan.logits);
   KINGLET_RETURN_IF_ERROR(CheckFinite<T>("class scores", computed));
-  const T largest = Reals<T>(plan.normaliser)[0], log_sum = Reals<T>(plan.normaliser)[1];
+  const T largest = Floats<T>(plan.normaliser)[0], log_sum = Floats<T>(plan.normaliser)[1];
   const bool finite = std::all_of(computed.begin(), computed.end(), [&](T logit) {
     return std::isfinite((logit - largest) - log_sum);
   });
@@ -173,7 +173,7 @@ Status Embedder::Classify(std::span<const uint32_t> ids, std::span<double> logit
     for (size_t i = 0; i < ids.size(); ++i) {
       KINGLET_RETURN_IF_ERROR(Run(model_->plan().context, i, ids[i]));
     }
-    KINGLET_RETURN_IF_ERROR(Run(classifier->steps, ids.size() - 1, ids.back()));
+    KINGLET_RETURN_IF_ERROR(Run(classifier->nodes, ids.size() - 1, ids.back()));
     KINGLET_RETURN_IF_ERROR(Fetch({classifier->logits, classifier->normaliser}));
   } catch (const std::bad_alloc&) {
     return EmbedderOutOfMemory();

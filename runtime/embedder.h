@@ -54,10 +54,10 @@ class Embedder {
 
  private:
   Embedder(std::shared_ptr<const Model> model, MemoryClaim memory);
-  Status Run(StepRange range, uint64_t position, uint32_t token);
+  Status Run(NodeRange range, uint64_t position, uint32_t token);
   Status Fetch(std::initializer_list<BufferId> buffers) const;
   template <class T>
-  std::span<const T> Reals(BufferId buffer) const;
+  std::span<const T> Floats(BufferId buffer) const;
   template <class Out>
   Status WriteVector(uint32_t id, std::span<Out> out);
   template <class T>

@@ -24,7 +24,7 @@ void RunUnits(const Phase& phase, std::span<StreamFrame> frames, Chunks units) {
 
 // How much work a kernel is on so many frames, in chunks of kPhaseChunkBytes. A phase of one chunk
 // is less than that, but there is one for each frame.
-size_t WorthOf(const Kernel& kernel, size_t frames) {
+size_t WorkOf(const Kernel& kernel, size_t frames) {
   constexpr size_t kUndivided = 4;
   size_t worth = 0;
   for (const Phase& phase : kernel.phases) {
@@ -34,28 +34,28 @@ size_t WorthOf(const Kernel& kernel, size_t frames) {
   return worth;
 }
 
-bool IsWorthWaking(std::span<const Kernel> kernels, size_t frames) {
+bool ShouldWake(std::span<const Kernel> kernels, size_t frames) {
   size_t worth = 0;
   for (const Kernel& kernel : kernels) {
-    worth += WorthOf(kernel, frames);
-    if (worth >= kChunksWorthWaking) return true;
+    worth += WorkOf(kernel, frames);
+    if (worth >= kLeastChunksToWake) return true;
   }
   return false;
 }
 
-// With an observer the steps run one by one, each to its end.
-Status RunOnDevice(const Model& model, StepRange range, std::span<const StreamFrame> frames,
+// With an observer the nodes run one by one, each to its end.
+Status RunOnDevice(const Model& model, NodeRange range, std::span<const StreamFrame> frames,
                    const Execution& execution) {
-  const StepObservers& observers = execution.observers;
+  const NodeObservers& observers = execution.observers;
   DeviceLanes& device = *execution.device;
   if (!observers.before && !observers.after) return device.Run(range, frames);
   KINGLET_RETURN_IF_ERROR(device.Wait());
   for (size_t i = range.begin; i < range.end; ++i) {
-    const Step& step = model.plan().steps[i];
-    if (observers.before) observers.before(step, frames);
+    const Node& node = model.plan().nodes[i];
+    if (observers.before) observers.before(node, frames);
     KINGLET_RETURN_IF_ERROR(device.Run({i, i + 1}, frames));
     KINGLET_RETURN_IF_ERROR(device.Wait());
-    if (observers.after) observers.after(step, frames);
+    if (observers.after) observers.after(node, frames);
   }
   return Status();
 }
@@ -106,32 +106,32 @@ bool RunKernel(const Kernel& kernel, std::span<StreamFrame> frames, WorkerTeam* 
 
 }  // namespace
 
-Status RunSteps(const Model& model, StepRange range, std::span<StreamFrame> frames,
+Status RunNodes(const Model& model, NodeRange range, std::span<StreamFrame> frames,
                 Execution& execution) {
   if (execution.device != nullptr) {
     if (range.begin < range.end) {
       KINGLET_RETURN_IF_ERROR(
-          TakeCancel(execution, "step " + model.plan().steps[range.begin].name));
+          TakeCancel(execution, "node " + model.plan().nodes[range.begin].name));
     }
     return RunOnDevice(model, range, frames, execution);
   }
-  const StepObservers& observers = execution.observers;
+  const NodeObservers& observers = execution.observers;
   WorkerTeam* const team = execution.team.get();
   if (team != nullptr &&
-      IsWorthWaking(model.kernels().subspan(range.begin, range.end - range.begin), frames.size())) {
+      ShouldWake(model.kernels().subspan(range.begin, range.end - range.begin), frames.size())) {
     team->Wake();
   }
   const bool is_whole = !frames.empty() && frames.front().logits != nullptr;
   for (size_t i = range.begin; i < range.end; ++i) {
     if ((i == range.begin || !is_whole) && execution.cancel.load(std::memory_order_relaxed)) {
-      return TakeCancel(execution, "step " + model.plan().steps[i].name);
+      return TakeCancel(execution, "node " + model.plan().nodes[i].name);
     }
-    if (observers.before) observers.before(model.plan().steps[i], frames);
+    if (observers.before) observers.before(model.plan().nodes[i], frames);
     const Kernel& kernel = model.kernels()[i];
     if (!RunKernel(kernel, frames, team, is_whole ? nullptr : &execution.cancel)) {
-      return TakeCancel(execution, "step " + model.plan().steps[i].name);
+      return TakeCancel(execution, "node " + model.plan().nodes[i].name);
     }
-    if (observers.after) observers.after(model.plan().steps[i], frames);
+    if (observers.after) observers.after(model.plan().nodes[i], frames);
   }
   return Status();
 }

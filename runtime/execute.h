@@ -1,4 +1,4 @@
-// The project's one execution loop, which runs the steps of a plan on the memory of streams.
+// The project's one execution loop, which runs the nodes of a plan on the memory of streams.
 #ifndef KINGLET_RUNTIME_EXECUTE_H_
 #define KINGLET_RUNTIME_EXECUTE_H_
 
@@ -14,7 +14,7 @@
 #include "kernels/device_program.h"
 #include "kernels/plan.h"
 #include "runtime/model.h"
-#include "runtime/step_observer.h"
+#include "runtime/node_observer.h"
 #include "runtime/worker_team.h"
 
 namespace kinglet {
@@ -22,21 +22,21 @@ namespace kinglet {
 // Any thread sets it; the call that it cancels clears it.
 using CancelFlag = std::atomic<bool>;
 
-// How a session runs steps: what may cancel and observe them, and which threads or device run them.
+// How a session runs nodes: what may cancel and observe them, and which threads or device run them.
 struct Execution {
   CancelFlag cancel{false};
-  StepObservers observers;
+  NodeObservers observers;
   std::unique_ptr<WorkerTeam> team;  // null: the calling thread does everything
   // The streams' memory on a device; null: they are in the host's memory.
   std::unique_ptr<DeviceLanes> device;
 };
 
-// Runs the steps, each on all frames before the next one. Wakes the team's workers if there is
-// enough work for them, and leaves them awake. KINGLET_CANCELLED if `cancel` was set: the steps
+// Runs the nodes, each on all frames before the next one. Wakes the team's workers if there is
+// enough work for them, and leaves them awake. KINGLET_CANCELLED if `cancel` was set: the nodes
 // before are done, perhaps a part of the next one, and no others; frames with StreamFrame::logits
-// get all steps or none. A device runs all steps or none, and may still be running after the call.
+// get all nodes or none. A device runs all nodes or none, and may still be running after the call.
 // Throws std::bad_alloc: reference kernels allocate.
-Status RunSteps(const Model& model, StepRange range, std::span<StreamFrame> frames,
+Status RunNodes(const Model& model, NodeRange range, std::span<StreamFrame> frames,
                 Execution& execution);
 
 // KINGLET_CANCELLED if `cancel` was set, which it clears. `what` is what was about to run.
@@ -66,7 +66,7 @@ class ComputingCall {
 // The number of chunks that is worth waking workers for. Waking costs the caller about 10 us if the
 // other processor has halted, and the workers start 20 us later; this many chunks take one thread
 // about 80 us.
-inline constexpr size_t kChunksWorthWaking = 256;
+inline constexpr size_t kLeastChunksToWake = 256;
 
 // Calls work(Chunks) for parts of chunks [0, count), each about as much work as a kernel's chunk.
 // The team does it, woken if there is enough work, or the caller if `team` is null. REQUIRES: as
@@ -74,7 +74,7 @@ inline constexpr size_t kChunksWorthWaking = 256;
 template <class Work>
 void RunChunks(size_t count, const Work& work, WorkerTeam* team) {
   if (team == nullptr) return work(Chunks{0, count});
-  if (count >= kChunksWorthWaking) team->Wake();
+  if (count >= kLeastChunksToWake) team->Wake();
   team->Run(count, work);
 }
 

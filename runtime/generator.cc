@@ -43,7 +43,7 @@ Status Generator::Begin() {
     const std::optional<uint32_t> begin = SpecialWordsOf(session_->model()).begin;
     if (!begin) {
       return Status::Refusal(KINGLET_INVALID_ARGUMENT, "generate", "prompt",
-                             "tokens to go on from, because no word begins a text of this model",
+                             "tokens to continue from, because no word begins a text of this model",
                              "none");
     }
     KINGLET_RETURN_IF_ERROR(Feed({&*begin, 1}));

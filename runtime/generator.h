@@ -47,7 +47,7 @@ class Generator {
     bool ended = false;
   };
   const std::vector<Stream>& streams() const { return streams_; }
-  // Draws a word for every stream that has not ended. Returns whether any goes on. Errors: those of
+  // Draws a word for every stream that has not ended. Returns whether any continues. Errors: those of
   // Session::Draw and of steps, after which no stream has a further word; KINGLET_INVALID_ARGUMENT
   // if nothing was fed and no word begins a text of this model. After std::bad_alloc streams may
   // lack a word.
@@ -63,7 +63,7 @@ class Generator {
   GenerationOptions options_;
   std::vector<Stream> streams_;
   std::vector<StreamText> texts_;  // one, of the prompt, until the first word is drawn
-  // Of the streams that go on: lane, and the word that was drawn last and is to be stepped.
+  // Of the streams that continue: lane, and the word that was drawn last and is to be stepped.
   std::vector<uint32_t> lanes_, words_;
   bool begun_ = false;
   bool stepped_ = true;  // the words were

@@ -5,10 +5,10 @@
 
 namespace kinglet {
 
-MaskedText MaskedTextOf(const Cut& cut) {
+MaskedText MaskedTextOf(const TokenizedText& tokenized) {
   MaskedText text;
-  for (const Cut::Token& token : cut.tokens) text.ids.push_back(token.id);
-  text.segments.assign(cut.segments.begin(), cut.segments.end());
+  for (const TokenizedText::Token& token : tokenized.tokens) text.ids.push_back(token.id);
+  text.segments.assign(tokenized.segments.begin(), tokenized.segments.end());
   return text;
 }
 

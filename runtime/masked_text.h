@@ -11,7 +11,7 @@
 
 #include "kinglet/status.h"
 #include "runtime/session.h"
-#include "runtime/text/cut.h"
+#include "runtime/text/tokenized_text.h"
 
 namespace kinglet {
 
@@ -21,7 +21,7 @@ struct MaskedText {
 };
 
 // The text that a tokenizer of BERT's makes, whose cut has [CLS], [SEP] and the segments.
-MaskedText MaskedTextOf(const Cut& cut);
+MaskedText MaskedTextOf(const TokenizedText& tokenized);
 
 // The words of BERT's vocabularies that stand for no text.
 struct MaskWords {

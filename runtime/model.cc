@@ -58,7 +58,7 @@ std::string Describe(const Model& model) {
                     std::to_string(model.device()->weight_bytes()) + " bytes of weights there");
 }
 
-// Names the first step that the backend left to a reference kernel.
+// Names the first node that the backend left to a reference kernel.
 void WarnOfSubstitutes(const Model& model) {
   const auto kernels = model.kernels();
   const auto is_substitute = [](const Kernel& kernel) { return kernel.is_substitute; };
@@ -67,8 +67,8 @@ void WarnOfSubstitutes(const Model& model) {
   const auto count = std::count_if(first, kernels.end(), is_substitute);
   model.Log(LogLevel::kWarning,
             std::to_string(count) + " of " + std::to_string(kernels.size()) +
-                " steps run on reference kernels, which are slower; the first is " +
-                model.plan().steps[static_cast<size_t>(first - kernels.begin())].name);
+                " nodes run on reference kernels, which are slower; the first is " +
+                model.plan().nodes[static_cast<size_t>(first - kernels.begin())].name);
 }
 
 ReleaseBytes ReleaserOf(ModelFile& file) {

@@ -72,9 +72,9 @@ class Model {
   void Log(LogLevel level, const std::string& message) const {
     if (log_) log_(level, message);
   }
-  // REQUIRES: the backend's reals are float.
+  // REQUIRES: the backend's floats are float.
   const ClusterFunctions<float>& cluster_functions() const { return cluster_functions_; }
-  std::span<const Kernel> kernels() const { return kernels_; }  // parallel to plan().steps
+  std::span<const Kernel> kernels() const { return kernels_; }  // parallel to plan().nodes
   // The program of a backend that computes on a device, which has no kernels; null on the host.
   const DeviceProgram* device() const { return device_.get(); }
 

@@ -157,7 +157,7 @@ class TreeWalk {
     return {};
   }
 
-  // The first child that others stand behind goes on in the lane; the rest wait.
+  // The first child that others stand behind continues in the lane; the rest wait.
   Status Branch(uint32_t lane) {
     const auto children = children_.Of(*next_[lane]);
     next_[lane].reset();

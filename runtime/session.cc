@@ -8,7 +8,7 @@
 #include <variant>
 
 #include "kernels/device_program.h"
-#include "runtime/context_cut.h"
+#include "runtime/partial_context.h"
 #include "runtime/session_contents.h"
 #include "runtime/session_refusals.h"
 
@@ -113,7 +113,7 @@ Result<std::unique_ptr<Session>> Session::Create(std::shared_ptr<const Model> mo
     if (work > 0) {
       WorkMemory& memory_of_threads = contents->work_memory.emplace(threads, work);
       for (Lane& lane : contents->lanes) {
-        lane.stream.set_company({&memory_of_threads, options.lanes});
+        lane.stream.set_batch({&memory_of_threads, options.lanes});
       }
     }
     if (source_scratch > 0) {
@@ -140,7 +140,7 @@ Result<std::unique_ptr<Session>> Session::Create(std::shared_ptr<const Model> mo
 const Model& Session::model() const { return *contents_->model; }
 uint32_t Session::lanes() const { return static_cast<uint32_t>(contents_->lanes.size()); }
 uint64_t Session::position(uint32_t lane) const { return contents_->lanes[lane].stream.position(); }
-void Session::set_observer(StepObserver after, StepObserver before) {
+void Session::set_observer(NodeObserver after, NodeObserver before) {
   contents_->execution.observers = {std::move(before), std::move(after)};
 }
 void Session::Cancel() { contents_->execution.cancel.store(true, std::memory_order_relaxed); }
@@ -224,7 +224,7 @@ Status Session::StepLanes(std::span<const uint32_t> lanes, std::span<const uint3
     KINGLET_RETURN_IF_ERROR(contents_->CheckStep(ids[i], contents_->lanes[lanes[i]], lanes[i]));
   }
   return contents_->Step(lanes, ids, [&](std::span<StreamFrame> frames) {
-    return RunSteps(model(), model().plan().context, frames, contents_->execution);
+    return RunNodes(model(), model().plan().context, frames, contents_->execution);
   });
 }
 
@@ -234,18 +234,18 @@ Status Session::LookAt(uint64_t position, uint32_t lane) {
   const uint32_t id = 0;
   return contents_->Step({&lane, 1}, {&id, 1}, [&](std::span<StreamFrame> frames) {
     frames.front().position = position;
-    return RunSteps(model(), model().plan().context, frames, contents_->execution);
+    return RunNodes(model(), model().plan().context, frames, contents_->execution);
   });
 }
 
-Status Session::StepTokenAfter(uint32_t id, const ContextCut& cut,
+Status Session::StepTokenAfter(uint32_t id, const PartialContext& cut,
                                std::span<const std::byte> kept) {
   KINGLET_RETURN_IF_ERROR(CheckId(id, model().vocabulary_size()));
   const uint32_t lane = 0;
   return contents_->Step({&lane, 1}, {&id, 1}, [&](std::span<StreamFrame> frames) -> Status {
     for (size_t run = 0; run < cut.runs.size(); ++run) {
       RestoreKept(cut, run, model().layout(), kept.data(), frames.front());
-      KINGLET_RETURN_IF_ERROR(RunSteps(model(), {cut.runs[run].begin, cut.runs[run].end}, frames,
+      KINGLET_RETURN_IF_ERROR(RunNodes(model(), {cut.runs[run].begin, cut.runs[run].end}, frames,
                                        contents_->execution));
     }
     RestoreKept(cut, cut.runs.size(), model().layout(), kept.data(), frames.front());
@@ -298,7 +298,7 @@ Status Session::Encode(std::span<const uint32_t> source, std::span<const uint32_
 
 Status Session::Contents::RunEncoder(std::span<const uint32_t> source,
                                      std::span<const uint32_t> segments, Lane& lane) {
-  const auto token_of = [&](const EncoderPass& pass, size_t i) {
+  const auto token_of = [&](const EncoderSweep& pass, size_t i) {
     if (!pass.of_segments) return source[i];
     return segments.empty() ? 0 : segments[i];
   };
@@ -307,7 +307,7 @@ Status Session::Contents::RunEncoder(std::span<const uint32_t> source,
   constexpr size_t kPairsTogether = size_t{1} << 19;
   const size_t together = std::clamp<size_t>(kPairsTogether / source.size(), 1,
                                              std::max<size_t>(SourceTokensTogether(*model), 1));
-  for (const EncoderPass& pass : encoder.passes) {
+  for (const EncoderSweep& pass : encoder.passes) {
     const size_t tokens = pass.order == SourceOrder::kOnce ? 1 : source.size();
     for (size_t first = 0; first < tokens; first += together) {
       frames.clear();
@@ -319,7 +319,7 @@ Status Session::Contents::RunEncoder(std::span<const uint32_t> source,
         frames.push_back(source_scratch ? lane.stream.SourceFrame(i, token, own, encoder.window)
                                         : lane.stream.SourceFrame(i, token));
       }
-      KINGLET_RETURN_IF_ERROR(RunSteps(*model, pass, frames, execution));
+      KINGLET_RETURN_IF_ERROR(RunNodes(*model, pass, frames, execution));
     }
   }
   return Status();
@@ -354,9 +354,9 @@ Status Session::Restore(const State& state, uint32_t lane) {
   if (!state.Fits(model())) {
     return Status::Refusal(KINGLET_MISMATCH, "session", "state to restore",
                            "one of model " + model().file().digest() + " on a backend of " +
-                               std::to_string(model().backend().real_bytes) + "-byte reals",
+                               std::to_string(model().backend().real_bytes) + "-byte floats",
                            "one of model " + state.model().file().digest() + ", " +
-                               std::to_string(state.model().backend().real_bytes) + "-byte reals");
+                               std::to_string(state.model().backend().real_bytes) + "-byte floats");
   }
   KINGLET_RETURN_IF_ERROR(found->stream.Restore(state));
   found->Invalidate();

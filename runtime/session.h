@@ -1,5 +1,5 @@
 // A session: one or more streams of tokens through a model, each in a lane of its own. A step runs
-// the plan's context steps in the project's one execution loop (runtime/execute.h) and leaves the
+// the plan's context nodes in the project's one execution loop (runtime/execute.h) and leaves the
 // stream's hidden state in its memory. A query then computes only what it needs (the softmax's
 // head, one tail, the neural cache) and remembers it until the lane's next step, or, in a session
 // of many lanes, until other lanes have been queried (LanesRemembered). A lane's answers are those
@@ -21,19 +21,19 @@
 #include "kinglet/status.h"
 #include "runtime/accounting/query_work.h"
 #include "runtime/model.h"
+#include "runtime/node_observer.h"
 #include "runtime/queries/best_candidates.h"
-#include "runtime/queries/cache_gift.h"
+#include "runtime/queries/cache_contribution.h"
 #include "runtime/queries/draw_options.h"
 #include "runtime/queries/interval.h"
 #include "runtime/queries/next_characters.h"
 #include "runtime/queries/query_options.h"
 #include "runtime/queries/word_set.h"
 #include "runtime/state.h"
-#include "runtime/step_observer.h"
 
 namespace kinglet {
 
-struct ContextCut;           // runtime/context_cut.h
+struct PartialContext;       // runtime/partial_context.h
 struct DeviceWork;           // kernels/device_program.h
 enum class Scale : uint8_t;  // runtime/queries/word_probabilities.h
 
@@ -89,9 +89,9 @@ class Session {
   // source; KINGLET_CANCELLED.
   Status StepToken(uint32_t id, uint32_t lane = 0);
   // The same where an unchanged model computed the token before: `kept` has what the cut keeps of
-  // it (runtime/context_cut.h), and only the cut's runs run. REQUIRES: a cut of this plan, on the
+  // it (runtime/partial_context.h), and only the cut's runs run. REQUIRES: a cut of this plan, on the
   // host; no encoder.
-  Status StepTokenAfter(uint32_t id, const ContextCut& cut, std::span<const std::byte> kept);
+  Status StepTokenAfter(uint32_t id, const PartialContext& cut, std::span<const std::byte> kept);
   // Processes ids[i] on lanes[i] for every i; no lane occurs twice. After an error no lane has
   // processed its token.
   Status StepLanes(std::span<const uint32_t> lanes, std::span<const uint32_t> ids);
@@ -109,7 +109,7 @@ class Session {
   Status Reset(uint32_t lane = 0);
   // From now on calls `after` when a step has run, of a token or of a query, and `before` when one
   // is about to, with the frames of the lanes that take it. Empty functions are not called.
-  void set_observer(StepObserver after, StepObserver before = {});
+  void set_observer(NodeObserver after, NodeObserver before = {});
 
   // The token that the lane processed last. REQUIRES: position(lane) > 0.
   uint32_t last_token(uint32_t lane = 0) const;
@@ -158,20 +158,20 @@ class Session {
   // Draws a word at random, as DrawOptions says. The word depends on the stream's state, the seed
   // and the options alone: it is the same on any lane, and after save and restore.
   // KINGLET_INVALID_ARGUMENT for options out of their ranges, and if every word that has a
-  // probability is left out; KINGLET_ID_OUT_OF_RANGE if a word left out is none.
+  // probability is omitted; KINGLET_ID_OUT_OF_RANGE if a word omitted is none.
   //
   // With w_i = exp((log p_i - r) / temperature), computed in the backend's real type, where r is
-  // the largest log p of the words that are not left out, and sums in double:
+  // the largest log p of the words that are not omitted, and sums in double:
   //   All words: the cluster drawn is the first one, head first, whose cumulative weight exceeds
   //   UniformDraw(seed, position - 1, 0) times the total; words are added up by id, then clusters
   //   in order. The word drawn is the first in it whose cumulative weight exceeds
   //   UniformDraw(seed, position - 1, 1) times the cluster's.
   //   With top_k or top_p: the words that remain are added up in their order; they end with the
   //   first whose cumulative weight is at least top_p times the total (of the top_k, or of all
-  //   words as above). At temperature 1, with no top_k and no word left out, they are those of
+  //   words as above). At temperature 1, with no top_k and no word omitted, they are those of
   //   TopP(top_p). The word drawn is the first whose cumulative weight exceeds UniformDraw(seed,
   //   position - 1, 0) times the last one.
-  // A tail is computed only where its probability leaves the choice open, or for a word left out.
+  // A tail is computed only where its probability leaves the choice open, or for a word omitted.
   Result<uint32_t> Draw(uint64_t seed, const DrawOptions& options, uint32_t lane = 0);
   // Draw from all words.
   Result<uint32_t> Sample(uint64_t seed, double temperature, uint32_t lane = 0);
@@ -196,7 +196,7 @@ class Session {
   // The word's place in the order of TopK, from 1.
   Result<uint32_t> Rank(uint32_t id, uint32_t lane = 0);
   // What the word's probability is made of: the network's alone, and the neural cache's part.
-  Result<CacheGift> CacheGiftOf(uint32_t id, uint32_t lane = 0);
+  Result<CacheContribution> CacheContributionOf(uint32_t id, uint32_t lane = 0);
   // The words of the vocabulary that begin with these bytes. KINGLET_UNSUPPORTED if the model file
   // has ids only.
   Result<WordSet> WithPrefix(std::string_view prefix) const;

@@ -73,7 +73,7 @@ struct Session::Contents {
   // The lane, if it has a text with a token at the position, and the model is a masked one.
   Result<Lane*> FindToken(uint64_t position, uint32_t lane);
   // Runs steps about the token at the position and copies the buffer's numbers to `out`.
-  Status Read(StepRange first, StepRange second, BufferId buffer, uint64_t position,
+  Status Read(NodeRange first, NodeRange second, BufferId buffer, uint64_t position,
               std::span<double> out, Lane& lane);
 
   // --- queries (session_queries.cc)

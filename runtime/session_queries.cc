@@ -98,7 +98,7 @@ Status ComputeFirst(std::span<QueriedStream<T>> streams, Computing computing) {
 
 bool Session::ranks_on_device(uint32_t k) const {
   const DeviceLanes* const device = contents_->execution.device.get();
-  const StepObservers& observers = contents_->execution.observers;
+  const NodeObservers& observers = contents_->execution.observers;
   if (device == nullptr || observers.before || observers.after) return false;
   const uint32_t most = device->max_ranked_words();  // 0: it ranks nothing, not even no words
   return most > 0 && k <= most;
@@ -188,7 +188,7 @@ Status Session::DrawLanes(std::span<const uint32_t> lanes, std::span<const uint6
   KINGLET_RETURN_IF_ERROR(CheckSize("output of samples", out.size(), lanes.size()));
   KINGLET_RETURN_IF_ERROR(CheckTemperature(options.temperature));
   KINGLET_RETURN_IF_ERROR(CheckShare(options.top_p));
-  for (const uint32_t id : options.left_out) {
+  for (const uint32_t id : options.excluded) {
     KINGLET_RETURN_IF_ERROR(CheckId(id, model().vocabulary_size()));
   }
   return contents_->AskEach(

@@ -48,13 +48,13 @@ Result<Session::Lane*> Session::Contents::FindToken(uint64_t position, uint32_t 
   return found;
 }
 
-Status Session::Contents::Read(StepRange first, StepRange second, BufferId buffer,
+Status Session::Contents::Read(NodeRange first, NodeRange second, BufferId buffer,
                                uint64_t position, std::span<double> out, Lane& lane) {
   const ComputingCall call(execution);
   StreamFrame frame = lane.stream.SourceFrame(position, 0);
   try {
-    for (const StepRange range : {first, second}) {
-      KINGLET_RETURN_IF_ERROR(RunSteps(*model, range, {&frame, 1}, execution));
+    for (const NodeRange range : {first, second}) {
+      KINGLET_RETURN_IF_ERROR(RunNodes(*model, range, {&frame, 1}, execution));
     }
     const Slot& slot = model->layout()[buffer];
     if (model->backend().real_bytes == sizeof(double)) {

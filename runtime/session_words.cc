@@ -2,7 +2,7 @@
 #include <string>
 #include <utility>
 
-#include "runtime/queries/cache_gifts.h"
+#include "runtime/queries/cache_contribution_query.h"
 #include "runtime/queries/intervals.h"
 #include "runtime/queries/rank.h"
 #include "runtime/queries/set_queries.h"
@@ -52,9 +52,10 @@ Result<uint32_t> Session::Rank(uint32_t id, uint32_t lane) {
   return AskLane<uint32_t>(lane, [id](auto& stream) { return RankOfWord(stream, id); });
 }
 
-Result<CacheGift> Session::CacheGiftOf(uint32_t id, uint32_t lane) {
+Result<CacheContribution> Session::CacheContributionOf(uint32_t id, uint32_t lane) {
   KINGLET_RETURN_IF_ERROR(CheckId(id, model().vocabulary_size()));
-  return AskLane<CacheGift>(lane, [id](auto& stream) { return CacheGiftOfWord(stream, id); });
+  return AskLane<CacheContribution>(
+      lane, [id](auto& stream) { return CacheContributionOfWord(stream, id); });
 }
 
 Result<WordSet> Session::WithPrefix(std::string_view prefix) const {

@@ -16,7 +16,7 @@ namespace kinglet {
 
 // The unknown piece of the tokenizer or, without one, <unk>. `text` may be null.
 std::optional<uint32_t> UnknownWord(const Vocabulary& vocabulary, const ModelText* text);
-// The first of <eos> (training codes), </s> (fairseq, OpenNMT), <sos/eos> (speech toolkits) and a
+// The first of <eos> (frameworks), </s> (fairseq, OpenNMT), <sos/eos> (speech toolkits) and a
 // newline (models of characters).
 std::optional<uint32_t> WordForLineEnd(const Vocabulary& vocabulary);
 

@@ -283,7 +283,7 @@ Result<State> State::ReadBlob(std::shared_ptr<const Model> model, std::span<cons
     return Refuse(KINGLET_MISMATCH, "model digest", model->file().digest(), "\"" + digest + "\"");
   }
   if (real_bytes != model->backend().real_bytes) {
-    return Refuse(KINGLET_MISMATCH, "reals",
+    return Refuse(KINGLET_MISMATCH, "floats",
                   std::to_string(model->backend().real_bytes) + " bytes as backend " +
                       std::string(model->backend().name) + " has",
                   std::to_string(real_bytes));

@@ -82,7 +82,7 @@ class State {
   // KINGLET_MISMATCH (of another model, or of a backend with another real type),
   // KINGLET_OUT_OF_MEMORY. Takes memory for the bytes given, rounded up to pages, and for the table
   // of pages, all claimed from the model's limit first. Every index and code is checked, so a
-  // forged blob can at worst give wrong probabilities. Reals must be finite: the state of a stream
+  // forged blob can at worst give wrong probabilities. Floats must be finite: the state of a stream
   // whose own numbers overflowed can be written but not read.
   static Result<State> ReadBlob(std::shared_ptr<const Model> model,
                                 std::span<const std::byte> blob);

@@ -33,7 +33,7 @@ class Stream {
   uint32_t last_token() const { return last_token_; }  // REQUIRES: position() > 0
 
   // What the frames of the stream say about its session from now on.
-  void set_company(const Company& company) { company_ = company; }
+  void set_batch(const BatchInfo& batch) { batch_ = batch; }
 
   // The frame of the last token, for queries. REQUIRES: position() > 0.
   StreamFrame LastFrame() { return FrameAt(position_ - 1, last_token_); }
@@ -73,7 +73,7 @@ class Stream {
     StreamFrame frame = FrameAt(index, token);
     frame.source_rows = frame.scratch;
     frame.scratch = scratch;
-    frame.company.vectors = most;
+    frame.batch.vectors = most;
     return frame;
   }
 
@@ -99,7 +99,7 @@ class Stream {
   };
   static Write WriteOf(const StateRegion& region, uint64_t position);
   StreamFrame FrameAt(uint64_t position, uint32_t token) {
-    return {scratch_.get(), state_.get(), position, token, source_length_, lane_, company_};
+    return {scratch_.get(), state_.get(), position, token, source_length_, lane_, batch_};
   }
   // Calls copy(place in the state, place in `kept`, bytes) for what each of the next tokens writes.
   template <class Byte, class Copy>
@@ -119,7 +119,7 @@ class Stream {
   const BufferLayout* layout_;  // the model's
   DeviceLanes* device_;         // null: the memory is the stream's own
   uint32_t lane_;
-  Company company_;
+  BatchInfo batch_;
   AlignedMemory scratch_, state_;
   uint64_t position_ = 0;
   uint32_t last_token_ = 0;

@@ -15,7 +15,7 @@ namespace {
 constexpr uint64_t kMostTokens = 32;
 constexpr uint64_t kMostScratchBytes = uint64_t{16} << 20;
 
-// What a step does with the state that tokens of one stream share.
+// What a node does with the state that tokens of one stream share.
 struct StateUse {
   const Plan& plan;
   bool writes_ring = false;             // a slot of a ring of several
@@ -48,17 +48,17 @@ StateUse StateUseOf(const Plan& plan, const Op& op) {
 bool IsCacheAppend(const Op& op) { return std::holds_alternative<CacheAppend>(op); }
 
 bool KeepsRows(const Plan& plan) {
-  return std::any_of(plan.steps.begin(), plan.steps.end(), [](const Step& step) {
-    const auto* const embed = std::get_if<EmbedRow>(&step.op);
+  return std::any_of(plan.nodes.begin(), plan.nodes.end(), [](const Node& node) {
+    const auto* const embed = std::get_if<EmbedRow>(&node.op);
     return embed != nullptr && embed->define;
   });
 }
 
-// Whether a context step reads what the token before left.
+// Whether a context node reads what the token before left.
 bool IsRecurrent(const Plan& plan) {
   std::vector<BufferId> written;
   for (size_t i = plan.context.begin; i < plan.context.end; ++i) {
-    const Op& op = plan.steps[i].op;
+    const Op& op = plan.nodes[i].op;
     if (IsCacheAppend(op)) continue;
     const StateUse use = StateUseOf(plan, op);
     for (const BufferId id : use.reads_whole) {
@@ -71,8 +71,8 @@ bool IsRecurrent(const Plan& plan) {
 
 bool CacheTakesTokens(const Model& model) {
   if (!model.plan().cache) return false;
-  const StepRange steps = model.plan().cache->steps;
-  return std::ranges::all_of(model.kernels().subspan(steps.begin, steps.end - steps.begin),
+  const NodeRange nodes = model.plan().cache->nodes;
+  return std::ranges::all_of(model.kernels().subspan(nodes.begin, nodes.end - nodes.begin),
                              &Kernel::TakesOneStream);
 }
 
@@ -105,11 +105,11 @@ std::vector<TextBlock::Part> TextBlock::PartsOf(const Model& model) {
   const Plan& plan = model.plan();
   std::vector<Part> parts;
   for (size_t i = plan.context.begin; i < plan.context.end; ++i) {
-    const Op& op = plan.steps[i].op;
+    const Op& op = plan.nodes[i].op;
     if (IsCacheAppend(op)) continue;
     const bool in_turn = StateUseOf(plan, op).writes_ring && !model.kernels()[i].TakesOneStream();
-    if (!parts.empty() && parts.back().in_turn == in_turn && parts.back().steps.end == i) {
-      parts.back().steps.end = i + 1;
+    if (!parts.empty() && parts.back().in_turn == in_turn && parts.back().nodes.end == i) {
+      parts.back().nodes.end = i + 1;
     } else {
       parts.push_back({{i, i + 1}, in_turn});
     }
@@ -136,7 +136,7 @@ TextBlock::TextBlock(const Model& model, uint64_t tokens, EmptyCache empty_cache
           kLanesTogether, Distribution<T>(model, empty_cache, execution, memory))) {
   const Plan& plan = model.plan();
   for (size_t i = plan.context.begin; i < plan.context.end; ++i) {
-    if (IsCacheAppend(plan.steps[i].op)) append_ = i;
+    if (IsCacheAppend(plan.nodes[i].op)) append_ = i;
   }
   frames_.reserve(tokens);
 }
@@ -147,7 +147,7 @@ uint64_t TextBlock::MostTokens(const Stream& stream) const {
   uint64_t most = tokens_;
   const Plan& plan = model_.plan();
   for (size_t i = plan.context.begin; i < plan.context.end; ++i) {
-    const auto* const attention = std::get_if<WindowAttention>(&plan.steps[i].op);
+    const auto* const attention = std::get_if<WindowAttention>(&plan.nodes[i].op);
     if (attention == nullptr || !attention->masked) continue;
     const uint64_t position = stream.position(), window = attention->window;
     const bool is_filling = attention->restarts || position < window;
@@ -161,7 +161,7 @@ Status TextBlock::RunContext(std::span<StreamFrame> frames) {
     for (size_t i = 0; i < frames.size(); ++i) {
       if (i > 0) std::memcpy(OwnState(i), OwnState(i - 1), layout_.own_state_bytes);
       for (const Part& part : parts_) {
-        KINGLET_RETURN_IF_ERROR(RunSteps(model_, part.steps, frames.subspan(i, 1), execution_));
+        KINGLET_RETURN_IF_ERROR(RunNodes(model_, part.nodes, frames.subspan(i, 1), execution_));
       }
     }
     return Status();
@@ -170,7 +170,7 @@ Status TextBlock::RunContext(std::span<StreamFrame> frames) {
     const size_t together = part.in_turn ? 1 : frames.size();
     for (size_t i = 0; i < frames.size(); i += together) {
       KINGLET_RETURN_IF_ERROR(
-          RunSteps(model_, part.steps, frames.subspan(i, together), execution_));
+          RunNodes(model_, part.nodes, frames.subspan(i, together), execution_));
     }
   }
   return Status();
@@ -188,7 +188,7 @@ Status TextBlock::AppendToCache(size_t token) {
   if (!append_) return Status();
   StreamFrame frame = frames_[token];
   frame.own_state = token == 0 ? nullptr : OwnState(token - 1);
-  return RunSteps(model_, {*append_, *append_ + 1}, {&frame, 1}, execution_);
+  return RunNodes(model_, {*append_, *append_ + 1}, {&frame, 1}, execution_);
 }
 
 // The weights of the cache after each of the tokens, to the memory of their queries.
@@ -196,7 +196,7 @@ Status TextBlock::ComputeCache(size_t token, size_t count) {
   KINGLET_RETURN_IF_ERROR(AppendToCache(token));
   std::array<StreamFrame, kLanesTogether> frames;
   for (size_t i = 0; i < count; ++i) frames[i] = QueryFrame(token, i);
-  return RunSteps(model_, model_.plan().cache->steps, std::span(frames).first(count), execution_);
+  return RunNodes(model_, model_.plan().cache->nodes, std::span(frames).first(count), execution_);
 }
 
 template <class T>

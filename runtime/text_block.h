@@ -2,14 +2,14 @@
 // read once for all of them. Every state, ring slot and log-probability has the bits that tokens
 // one by one give:
 //
-// * Steps that keep nothing from token to token run on all tokens at once, as on lanes.
+// * Nodes that keep nothing from token to token run on all tokens at once, as on lanes.
 // * Attention writes its keys and values token by token, each after the token before read those of
 //   its window. A kernel that takes one stream (Phase::takes_one_stream) does so for all tokens in
 //   one run, head by head.
 // * A pair of the neural cache is stored after the query for the token before. The cache's weights
 //   are computed token by token, or, by a kernel that takes one stream, for tokens together: each
 //   key is read once for them.
-// * A recurrent network reads what the token before left: its context steps run token by token, and
+// * A recurrent network reads what the token before left: its context nodes run token by token, and
 //   only its softmax is shared.
 #ifndef KINGLET_RUNTIME_TEXT_BLOCK_H_
 #define KINGLET_RUNTIME_TEXT_BLOCK_H_
@@ -53,9 +53,9 @@ class TextBlock {
                  std::span<double> out, Computing computing, Stream& stream);
 
  private:
-  // Context steps that run alike.
+  // Context nodes that run alike.
   struct Part {
-    StepRange steps;
+    NodeRange nodes;
     bool in_turn;  // each token runs all of them before the next one
   };
   static std::vector<Part> PartsOf(const Model& model);
@@ -75,7 +75,7 @@ class TextBlock {
   MemoryClaim claim_;
   uint64_t tokens_;
   std::vector<Part> parts_;
-  std::optional<size_t> append_;  // the step that stores a pair of the neural cache
+  std::optional<size_t> append_;  // the node that stores a pair of the neural cache
   bool is_recurrent_;
   bool cache_takes_tokens_;             // together
   AlignedMemory scratch_, own_states_;  // of each token

@@ -254,7 +254,7 @@ Result<std::vector<NextCharacter>> TextPrefix::NextCharacters(Session& session, 
   const uint32_t vocabulary = session.model().vocabulary_size();
   Walk walk(*this, prefix, true);
   const auto own = [&](const Walk::Node& node) -> Result<Walk::Totals> {
-    // Tokens by the character with which they go on after the prefix.
+    // Tokens by the character with which they continue after the prefix.
     std::map<std::string, uint32_t> parts;
     std::vector<uint32_t> part_of(vocabulary);
     WordSet set(vocabulary);
@@ -286,7 +286,7 @@ Result<std::vector<NextCharacter>> TextPrefix::NextCharacters(Session& session, 
   return characters;
 }
 
-// Beginnings of words, a stream for each; after a piece the best of those that go on with it.
+// Beginnings of words, a stream for each; after a piece the best of those that continue with it.
 class TextPrefix::Beam {
  public:
   Beam(TextPrefix& texts, std::string_view prefix, const CompletionOptions& options)
@@ -360,7 +360,7 @@ class TextPrefix::Beam {
     double log_probability;
   };
 
-  // The tokens that go on with a word, and those before which it ends.
+  // The tokens that continue with a word, and those before which it ends.
   struct WordParts {
     WordSet goes_on, ends;
   };
@@ -377,7 +377,7 @@ class TextPrefix::Beam {
     return parts;
   }
 
-  // The best pieces that a beginning goes on with; and the word that it is if it ends here.
+  // The best pieces that a beginning continues with; and the word that it is if it ends here.
   Status Extend(const Beginning& beginning, size_t index, std::vector<Extension>& next) {
     const Spellings& spellings = *texts_.spellings_;
     const uint32_t vocabulary = beginning.session->model().vocabulary_size();

@@ -1,5 +1,5 @@
 // Queries about the text that follows, for models of pieces of words: how probable it is that the
-// text goes on with a prefix, with which character it goes on after that, and the best words that
+// text continues with a prefix, with which character it continues after that, and the best words that
 // begin so.
 #ifndef KINGLET_RUNTIME_TEXT_PREFIX_H_
 #define KINGLET_RUNTIME_TEXT_PREFIX_H_
@@ -21,7 +21,7 @@
 
 namespace kinglet {
 
-// A word and the log-probability that the text goes on with it, and then with none of its letters.
+// A word and the log-probability that the text continues with it, and then with none of its letters.
 struct TextCompletion {
   std::string text;
   double log_probability;

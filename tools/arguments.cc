@@ -128,7 +128,7 @@ Option& Option::Required() {
   return *this;
 }
 
-Option& Option::Called(const std::string& value) {
+Option& Option::Placeholder(const std::string& value) {
   option_->type_name(value);
   return *this;
 }
@@ -183,7 +183,7 @@ Option& Option::Excludes(const Option& other) {
   return *this;
 }
 
-Option& Option::Says(const std::string& help) {
+Option& Option::Help(const std::string& help) {
   option_->description(help);
   return *this;
 }

@@ -26,7 +26,7 @@ class Option {
 
   Option& Required();
   // The placeholder of the value in the help: "FILE". "" for an operand, which has its own name.
-  Option& Called(const std::string& value);
+  Option& Placeholder(const std::string& value);
   // The help shows the current value of the variable as the default.
   Option& ShowDefault();
   // Refuses values outside [least, most]. T: int, uint32_t, uint64_t, double.
@@ -40,7 +40,7 @@ class Option {
   Option& Needs(const Option& other);
   Option& Excludes(const Option& other);
   // Replaces the description in the help.
-  Option& Says(const std::string& help);
+  Option& Help(const std::string& help);
 
  private:
   CLI::Option* option_;

@@ -252,7 +252,7 @@ class BlockWriter {
 
   void Quantiser(const char* key, const ActivationQuantiser& quantiser) {
     line_.Key(key).BeginObject().Key("max_abs").Number(quantiser.max_abs);
-    line_.Key("step").Number(quantiser.step).EndObject();
+    line_.Key("step").Number(quantiser.scale).EndObject();
   }
 
   void Describe(const SlotPositions&) { line_.Key("kind").Text("slots"); }

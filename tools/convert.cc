@@ -1,4 +1,4 @@
-// kinglet convert: turns a checkpoint of a training code into a model file.
+// kinglet convert: turns a checkpoint of a framework into a model file.
 #include "converters/convert.h"
 
 #include <cstddef>
@@ -82,31 +82,31 @@ Command AddConvert(Arguments& program) {
       program.AddSubcommand("convert", "Turn a trained checkpoint into a model file");
   command.Add("CHECKPOINT", options->choice.checkpoints, "checkpoint file or folder")
       .Required()
-      .Called("");
-  command.Add("-o,--output", convert.output, "model file to write").Required().Called("M.kgl");
+      .Placeholder("");
+  command.Add("-o,--output", convert.output, "model file to write").Required().Placeholder("M.kgl");
   AddCheckpointOptions(command, options->choice, convert);
   AddWordOptions(command, convert);
   command.Add("--bits", convert.bits, "quantise weights to N bits")
       .Between(kMinBits, kMaxBits)
-      .Called("N");
+      .Placeholder("N");
   AddRoundingOptions(command, options->quantisers);
   command
       .Add("--calibrate", convert.calibration_text,
            "quantise activations too, with the ranges measured on this text (for a model with an "
            "encoder: sentence pairs)")
-      .Called("FILE");
+      .Placeholder("FILE");
   command
       .Add("--activation-bits", convert.activation_bits,
            "quantise activations to N bits (default: those of --bits)")
       .Between(kMinBits, kMaxBits)
-      .Called("N");
+      .Placeholder("N");
   AddRangeOptions(command, options->quantisers, convert);
   AddNetworkOptions(command, convert);
   command
       .Add("--prune", convert.prune,
            "set the smallest weights to zero: this fraction of each tensor")
       .Between(0.0, 1.0)
-      .Called("S");
+      .Placeholder("S");
   AddCacheOptions(command, convert);
   Option golden = command.Add(
       "--golden", convert.golden,
@@ -117,16 +117,16 @@ Command AddConvert(Arguments& program) {
                   "token ids that the golden values belong to; for a model with an encoder, "
                   "one pair per line: source ids ||| target ids; for a masked model, one text per "
                   "line with [CLS] and [SEP] in it");
-  golden.Needs(ids).Called("FILE");
-  ids.Needs(golden).Called("FILE");
+  golden.Needs(ids).Placeholder("FILE");
+  ids.Needs(golden).Placeholder("FILE");
   command
       .Add("--segments", convert.segments,
            "the segment number of each of these ids, for a masked model (default: 0 for all)")
       .Needs(golden)
-      .Called("FILE");
+      .Placeholder("FILE");
   command.Add("--tolerance", convert.tolerance, "largest accepted difference from a golden value")
       .NonNegative()
-      .Called("X")
+      .Placeholder("X")
       .ShowDefault();
   command.AddFlag("--json", options->json, "print JSON Lines");
   AddProgress(command, options->progress);

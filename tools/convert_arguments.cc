@@ -22,34 +22,31 @@ std::vector<std::string> Texts(const std::array<std::string_view, kCount>& names
 }  // namespace
 
 void AddCheckpointOptions(Arguments& command, CheckpointChoice& choice, ConvertOptions& convert) {
-  command
-      .Add("--family", convert.family,
-           "training code that wrote the checkpoint (default: detected)")
-      .Called("NAME");
+  command.Add("--family", convert.family, "framework that wrote the checkpoint (default: detected)")
+      .Placeholder("NAME");
   command
       .Add("--config", convert.config,
            "training configuration (default: the file beside the checkpoint)")
-      .Called("FILE");
+      .Placeholder("FILE");
   command.AddFlag("--average", choice.average, "average the values of several checkpoints");
 }
 
 void AddWordOptions(Arguments& command, ConvertOptions& convert) {
-  Option vocabulary =
-      command.Add("--vocab", convert.vocabulary,
-                  "vocabulary: one token per line, in id order, or another form of "
-                  "docs/CHECKPOINTS.md (default: "
-                  "the token list that the training code left in the folder, if any)");
-  vocabulary.Called("FILE");
+  Option vocabulary = command.Add("--vocab", convert.vocabulary,
+                                  "vocabulary: one token per line, in id order, or another form of "
+                                  "docs/CHECKPOINTS.md (default: "
+                                  "the token list that the framework left in the folder, if any)");
+  vocabulary.Placeholder("FILE");
   command
       .Add("--vocab-from", convert.vocabulary_texts,
-           "make the vocabulary of the texts that the training code numbered its words by")
+           "make the vocabulary of the texts that the framework numbered its words by")
       .Excludes(vocabulary)
-      .Called("FILES");
+      .Placeholder("FILES");
   command
       .Add("--tokenizer", convert.tokenizer,
            "how the model cuts text: a SentencePiece model, byte-pair codes, or spaces, wikitext "
            "or characters")
-      .Called("FILE");
+      .Placeholder("FILE");
   command.AddFlag("--lowercase", convert.lower_case, "lower-case text first (with --tokenizer)");
 }
 
@@ -58,34 +55,34 @@ void AddNetworkOptions(Arguments& command, ConvertOptions& convert) {
       .Add("--recipe", convert.recipe,
            "JSON file that names blocks, tensors and passes, see docs/RECIPES.md (default: "
            "model.recipe.json beside model.pt)")
-      .Called("FILE");
+      .Placeholder("FILE");
   command.AddFlag("--trust-recipe-paths", convert.trust_recipe_paths,
                   "files that the recipe of --recipe names may lie outside its folder");
   command
       .Add("--keep-define", convert.define_cache_rows,
            "keep a DeFINE unit in the model and cache N of its rows")
-      .Called("N");
+      .Placeholder("N");
   command
       .Add("--mem-len", convert.memory_length,
            "memory length of a Transformer-XL, or highest position of an OpenNMT model")
-      .Called("N");
+      .Placeholder("N");
   command
       .Add("--ignore-option", convert.ignored_options,
            "options of the checkpoint that kinglet does not know and that do not change the "
            "network's output")
-      .Called("NAMES");
+      .Placeholder("NAMES");
 }
 
 void AddCacheOptions(Arguments& command, ConvertOptions& convert) {
   command
       .Add("--cache", convert.cache_capacity, "capacity of the neural cache in pairs; 0: no cache")
-      .Called("N");
+      .Placeholder("N");
   command.Add("--cache-theta", convert.cache_theta, "theta of the neural cache: sharpness")
-      .Called("T");
+      .Placeholder("T");
   command
       .Add("--cache-lambda", convert.cache_lambda,
            "lambda of the neural cache: weight in the mixture")
-      .Called("L");
+      .Placeholder("L");
 }
 
 void AddRoundingOptions(Arguments& command, QuantiserChoice& choice) {
@@ -113,7 +110,7 @@ void AddRangeOptions(Arguments& command, QuantiserChoice& choice, ConvertOptions
       .Add("--percentile", convert.percentile,
            "for --calibrate-by percentile: P percent of the values are not clipped (default: "
            "99.99)")
-      .Called("P");
+      .Placeholder("P");
 }
 
 void TakeQuantisers(const QuantiserChoice& choice, ConvertOptions& convert) {

@@ -403,26 +403,26 @@ Command AddCount(Arguments& program) {
            "counting rules: what is executed, or the MicroNet challenge's")
       .OneOf({"executed", "micronet-2019"})
       .ShowDefault();
-  count.Add("--ids", options->ids, "count over these token ids").Called(kFileOrStandardInput);
+  count.Add("--ids", options->ids, "count over these token ids").Placeholder(kFileOrStandardInput);
   count
       .Add("--bin-counts", options->bin_counts,
            "number of tokens in each embedding bin, with cache and context full")
-      .Called("a,b,c");
+      .Placeholder("a,b,c");
   count
       .Add("--pairs", options->pairs,
            "count over these translations, one pair per line: source ids ||| target ids")
-      .Called(kFileOrStandardInput);
+      .Placeholder(kFileOrStandardInput);
   count
       .Add(
           "--lengths", options->lengths,
           "count over one translation of these lengths in tokens, or, for a masked model, one text")
-      .Called("SOURCE,TARGET");
+      .Placeholder("SOURCE,TARGET");
   count.Add("--mode", options->mode, "query after each token")
       .OneOf({"full", "score", "topk"})
       .ShowDefault();
   count.Add("--top", options->top, "number of tokens that a topk query returns")
       .Between(uint32_t{1}, UINT32_MAX)
-      .Called("K")
+      .Placeholder("K")
       .ShowDefault();
   count.AddFlag("--compare", options->compare,
                 "print both rules and the reasons for their differences");

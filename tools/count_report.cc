@@ -130,9 +130,9 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 17> kReasons
     {"query_keys", "slots before the stream are skipped while the window fills"},
     {"values", "slots before the stream are skipped while the window fills"},
     {"scale", "free in the notebook"},
-    {"rescale", "free in the notebook: integer sums become reals"},
-    {"dequantise", "free in the notebook: codes become reals"},
-    {"decode", "free in the notebook: stored integers become reals"},
+    {"rescale", "free in the notebook: integer sums become floats"},
+    {"dequantise", "free in the notebook: codes become floats"},
+    {"decode", "free in the notebook: stored integers become floats"},
     {"fixed_point", "free in the notebook: a tail's input is rounded"},
     {"quantise", "free in the notebook: activations are rounded"},
     {"quantise_weights", "free in the notebook: attention weights are rounded"},
@@ -150,7 +150,7 @@ std::string_view ReasonOf(std::string_view name) {
            "makes the notebook's -1";
   }
   if (name == "cache.weights.rescale") {
-    return "free in the notebook: theta, and integer sums become reals";
+    return "free in the notebook: theta, and integer sums become floats";
   }
   if (name == "cache.weights") return "pairs that are not stored yet are skipped";
   if (name.ends_with(".attention.softmax") &&

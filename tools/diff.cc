@@ -360,12 +360,12 @@ Command AddDiff(Arguments& program) {
   Arguments diff = program.AddSubcommand(
       "diff", "Compare two model files: tensors, bytes, operations, loss on a text");
   AddModelOptions(diff, options->run);
-  diff.Add("SECOND.kgl", options->second, "the other model").Required().Called("");
+  diff.Add("SECOND.kgl", options->second, "the other model").Required().Placeholder("");
   AddThreads(diff, options->run.threads);
   diff.Add("--text", options->text, "compare the losses on this text; each line end becomes <eos>")
-      .Called("FILE");
+      .Placeholder("FILE");
   diff.Add("--ids", options->ids, "the same on token ids: text, separated by white space, or .npy")
-      .Called("FILE");
+      .Placeholder("FILE");
   diff.Footer("Example:\n  kinglet diff 9bit.kgl 4bit.kgl --text test.txt");
   return {diff, [options] { return CheckDiff(*options); },
           [options](Console& console) { return Diff(*options, console); }};

@@ -3,7 +3,7 @@
 #include <string_view>
 #include <utility>
 
-#include "converters/sources/json_events.h"
+#include "converters/checkpoints/json_events.h"
 #include "format/message_text.h"
 #include "runtime/text/plain_text.h"
 #include "tools/words.h"

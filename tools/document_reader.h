@@ -8,7 +8,7 @@
 #include <string>
 #include <utility>
 
-#include "converters/sources/text_input.h"
+#include "converters/checkpoints/text_input.h"
 #include "kinglet/status.h"
 
 namespace kinglet {

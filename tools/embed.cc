@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "converters/sources/input_file.h"
+#include "converters/checkpoints/input_file.h"
 #include "converters/texts/token_file.h"
 #include "runtime/embedder.h"
 #include "runtime/session.h"

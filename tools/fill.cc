@@ -182,7 +182,7 @@ Command AddFill(Arguments& program) {
   AddMaskedInput(fill, options->input);
   fill.Add("--top", options->top, "print the K most probable words")
       .Between(uint32_t{1}, std::numeric_limits<uint32_t>::max())
-      .Called("K")
+      .Placeholder("K")
       .ShowDefault();
   fill.AddFlag("--score", options->score,
                "print each line's pseudo-log-likelihood: every word masked alone, in turn");

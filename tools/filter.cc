@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "converters/sources/text_input.h"
+#include "converters/checkpoints/text_input.h"
 #include "tools/commands.h"
 #include "tools/document_reader.h"
 #include "tools/document_scorer.h"
@@ -52,7 +52,7 @@ struct FilterOptions {
 
 struct FilterCounts {
   uint64_t documents = 0, written = 0, bad_lines = 0;
-  uint64_t unknown = 0, few_tokens = 0, perplexity = 0;  // that were left out, by the first reason
+  uint64_t unknown = 0, few_tokens = 0, perplexity = 0;  // that were omitted, by the first reason
 };
 
 using DocumentSink = std::function<Status(const Document&, const DocumentLoss&)>;
@@ -224,13 +224,13 @@ class Filter {
   }
 
   void Summarise() const {
-    if (counts_.bad_lines > 0) PrintNote(Grouped(counts_.bad_lines) + " bad lines were left out");
+    if (counts_.bad_lines > 0) PrintNote(Grouped(counts_.bad_lines) + " bad lines were omitted");
     std::string text =
         Grouped(counts_.written) + " of " + Grouped(counts_.documents) + " documents were written";
     bool is_first = true;
     const auto add = [&](uint64_t count, const std::string& reason) {
       if (count == 0) return;
-      text += (std::exchange(is_first, false) ? "; left out: " : ", ") + Grouped(count) + reason;
+      text += (std::exchange(is_first, false) ? "; omitted: " : ", ") + Grouped(count) + reason;
     };
     char share[32];
     std::snprintf(share, sizeof(share), "%g", options_.most_oov());
@@ -300,30 +300,30 @@ Command AddFilter(Arguments& program) {
       program.AddSubcommand("filter", "Keep the documents whose perplexity is in a range");
   AddModelChoice(filter, options->run);
   filter.Add("FILES", options->files, "one document a line (default: standard input)")
-      .Called(kFileOrStandardInput);
+      .Placeholder(kFileOrStandardInput);
   filter.Add("--max-ppl", options->max_perplexity, "keep documents of at most this perplexity")
-      .Called("X");
+      .Placeholder("X");
   filter.Add("--min-ppl", options->min_perplexity, "keep documents of at least this perplexity")
-      .Called("Y");
+      .Placeholder("Y");
   filter
       .Add("--max-oov", options->max_oov,
            "keep documents of at most this share of unknown words (default: 0.2)")
       .Between(0.0, 1.0)
-      .Called("S");
+      .Placeholder("S");
   filter
       .Add("--min-tokens", options->min_tokens,
            "keep documents of at least N scored tokens, the end included (default: 3)")
-      .Called("N");
+      .Placeholder("N");
   filter
       .Add("--percentile", options->percentile,
            "keep documents of at most the perplexity that P percent of the FILES' or the "
            "reference's documents do not exceed")
       .Between(0.0, 100.0)
-      .Called("P");
+      .Placeholder("P");
   filter.Add("--reference", options->reference, "where --percentile looks (default: FILES)")
-      .Called(kFileOrStandardInput);
+      .Placeholder(kFileOrStandardInput);
   filter.Add("--field", options->field, "read JSON Lines; the member NAME is the document")
-      .Called("NAME");
+      .Placeholder("NAME");
   filter.AddFlag("--annotate", options->annotate,
                  "write JSON Lines with {\"kinglet\":{\"ppl\":..,\"nll\":..,\"tokens\":..,"
                  "\"oov\":..}} added");
@@ -331,15 +331,15 @@ Command AddFilter(Arguments& program) {
                  "leave out lines that are not JSON or lack the member, and count them");
   filter
       .Add("-o,--output", options->folder,
-           "folder for one result a file; a run that was stopped goes on where it was")
-      .Called("FOLDER");
+           "folder for one result a file; a run that was stopped continues where it was")
+      .Placeholder("FOLDER");
   Option block = filter.Add("--block", options->blocks.block,
                             "of a model with absolute positions: cut documents into blocks of N "
                             "tokens (default: the positions)");
-  block.Between(uint64_t{1}, uint64_t{1} << 62).Called("N");
+  block.Between(uint64_t{1}, uint64_t{1} << 62).Placeholder("N");
   filter.Add("--context", options->blocks.context, "overlap of the blocks, scored once")
       .Needs(block)
-      .Called("C");
+      .Placeholder("C");
   AddTeamOptions(filter, options->run, "score N documents at once");
   filter.Footer(
       "Example:\n  kinglet filter model.kgl --field text --max-ppl 200 < in.jsonl > out.jsonl");

@@ -10,7 +10,7 @@
 #include <system_error>
 #include <utility>
 
-#include "converters/sources/input_file.h"
+#include "converters/checkpoints/input_file.h"
 #include "format/write_file.h"
 #include "tools/console.h"
 #include "tools/json_lines.h"

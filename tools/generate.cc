@@ -152,7 +152,7 @@ Status Generate(const GenerateOptions& options, Console& console) {
   }
   if (options.no_unk) {
     KINGLET_ASSIGN_OR_RETURN(const auto unknown, UnknownWordOf(*model, "--no-unk"));
-    if (unknown) generation.draw.left_out.push_back(*unknown);
+    if (unknown) generation.draw.excluded.push_back(*unknown);
   }
   NoteInterrupts();
   KINGLET_ASSIGN_OR_RETURN(Generator generator, Generator::Create(model, generation));
@@ -169,44 +169,44 @@ Command AddGenerate(Arguments& program) {
   const auto options = std::make_shared<GenerateOptions>();
   GenerationOptions& generation = options->generation;
   Arguments generate =
-      program.AddSubcommand("generate", "Write text that goes on from a prompt, word by word");
+      program.AddSubcommand("generate", "Write text that continues from a prompt, word by word");
   AddModelOptions(generate, options->run);
   AddThreads(generate, options->run.threads);
   Option prompt = generate.Add("--prompt", options->prompt,
-                               "text to go on from (default: the beginning of a text)");
-  prompt.Called("TEXT");
-  generate.Add("--ids", options->ids, "token ids to go on from")
-      .Called(kFileOrStandardInput)
+                               "text to continue from (default: the beginning of a text)");
+  prompt.Placeholder("TEXT");
+  generate.Add("--ids", options->ids, "token ids to continue from")
+      .Placeholder(kFileOrStandardInput)
       .Excludes(prompt);
   generate.Add("--tokens", generation.tokens, "the most tokens of a stream")
       .Between(uint64_t{1}, UINT64_MAX)
-      .Called("N")
+      .Placeholder("N")
       .ShowDefault();
   generate.Add("--streams", generation.streams, "how many texts to write")
       .Between(uint32_t{1}, kMaxStreams)
-      .Called("S")
+      .Placeholder("S")
       .ShowDefault();
   generate.Add("--seed", generation.seed, "chooses the text; the same on every machine")
       .Between(uint64_t{0}, UINT64_MAX)
-      .Called("N")
+      .Placeholder("N")
       .ShowDefault();
   generate
       .Add("--temperature", generation.draw.temperature,
            "below 1: likelier words; 0: the most probable word")
-      .Called("T")
+      .Placeholder("T")
       .ShowDefault();
   generate.Add("--top-k", generation.draw.top_k, "among the K most probable words; 0: all")
-      .Called("K")
+      .Placeholder("K")
       .ShowDefault();
   generate
       .Add("--top-p", generation.draw.top_p,
            "among the fewest words that together have probability P")
-      .Called("P")
+      .Placeholder("P")
       .ShowDefault();
-  generate.Add("--stop", options->stop, "end a text before this").Called("TEXT");
+  generate.Add("--stop", options->stop, "end a text before this").Placeholder("TEXT");
   generate.AddFlag("--no-unk", options->no_unk, "never write the unknown word");
   generate.Footer(
-      "Words are left out, then weighed by the temperature, then --top-k, then --top-p apply.\n"
+      "Words are omitted, then weighed by the temperature, then --top-k, then --top-p apply.\n"
       "The text continues the prompt: it begins with a space where a new word begins. A line of\n"
       "the model's text ends with a newline; a model of sentences stops at their end.\n\n"
       "Example:\n  kinglet generate model.kgl --prompt \"The city of\" --seed 7 --top-p 0.9 "

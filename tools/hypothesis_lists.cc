@@ -7,8 +7,8 @@
 #include <unordered_map>
 #include <utility>
 
-#include "converters/sources/input_file.h"
-#include "converters/sources/json_events.h"
+#include "converters/checkpoints/input_file.h"
+#include "converters/checkpoints/json_events.h"
 #include "format/message_text.h"
 #include "runtime/text/white_space.h"
 

@@ -36,7 +36,7 @@ enum class ListFormat : uint8_t {
 ListFormat GuessListFormat(std::string_view text);
 
 // The lists of a file, utterances in the order of their first hypotheses. `source` names the file
-// in messages. Empty lines are left out. Errors: KINGLET_INVALID_ARGUMENT, naming the line.
+// in messages. Empty lines are omitted. Errors: KINGLET_INVALID_ARGUMENT, naming the line.
 Result<std::vector<HypothesisList>> ParseHypothesisLists(std::string_view text, ListFormat format,
                                                          const std::string& source);
 

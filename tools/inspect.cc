@@ -88,7 +88,7 @@ Command AddInspect(Arguments& program) {
       "checkpoint");
   inspect.Add("FILE", options->path, "model file, or checkpoint file or folder")
       .Required()
-      .Called("");
+      .Placeholder("");
   inspect.AddFlag("--json", options->json, "print JSON Lines");
   inspect.AddFlag("--recipe-skeleton", options->skeleton,
                   "print a recipe for the checkpoint, to be completed (docs/RECIPES.md)");

@@ -9,11 +9,11 @@
 #include <string_view>
 #include <vector>
 
+#include "converters/checkpoints/checkpoint_file.h"
+#include "converters/checkpoints/checkpoint_path.h"
+#include "converters/checkpoints/input_file.h"
 #include "converters/families/name_match.h"
 #include "converters/recipe/recipe_skeleton.h"
-#include "converters/sources/checkpoint_path.h"
-#include "converters/sources/input_file.h"
-#include "converters/sources/source_file.h"
 #include "format/encoding.h"
 #include "tools/console.h"
 #include "tools/json_lines.h"
@@ -25,7 +25,7 @@ namespace {
 constexpr std::string_view kModelExtension = ".kgl";
 constexpr std::string_view kModelMark = "KGL1";
 
-std::string TypeName(const SourceTensor& tensor) {
+std::string TypeName(const CheckpointTensor& tensor) {
   return tensor.type ? std::string(ElementName(*tensor.type)) : "unknown";
 }
 
@@ -41,11 +41,11 @@ void AppendNames(const char* key, const std::vector<std::string>& names, JsonLin
   line.EndArray();
 }
 
-std::string CheckpointJson(const SourceFile& source, const Readers& readers) {
+std::string CheckpointJson(const CheckpointFile& source, const Readers& readers) {
   JsonLine line;
   line.Key("checkpoint").Text(DisplayText(source.path)).Key("file_size").Integer(source.bytes);
   line.Key("digest").Text(source.digest).Key("tensors").BeginArray();
-  for (const SourceTensor& tensor : source.tensors) {
+  for (const CheckpointTensor& tensor : source.tensors) {
     line.BeginObject().Key("name").Text(DisplayText(tensor.name)).Key("shape").BeginArray();
     for (const uint64_t size : tensor.shape) line.Integer(size);
     line.EndArray().Key("type").Text(TypeName(tensor)).EndObject();
@@ -106,10 +106,10 @@ std::string NextRow(const std::string& path, const Readers& readers) {
          " --recipe-skeleton > recipe.json, and complete it (docs/RECIPES.md)\n";
 }
 
-std::string TensorRows(const SourceFile& source) {
+std::string TensorRows(const CheckpointFile& source) {
   constexpr size_t kWidest = 64;
   size_t name_columns = 4, shape_columns = 5;
-  for (const SourceTensor& tensor : source.tensors) {
+  for (const CheckpointTensor& tensor : source.tensors) {
     name_columns = std::max(name_columns, DisplayText(tensor.name).size());
     shape_columns = std::max(shape_columns, ShapeText(tensor.shape).size());
   }
@@ -119,16 +119,16 @@ std::string TensorRows(const SourceFile& source) {
            type + "\n";
   };
   std::string text = "\ntensors\n" + row("name", "shape", "type");
-  for (const SourceTensor& tensor : source.tensors) {
+  for (const CheckpointTensor& tensor : source.tensors) {
     text += row(tensor.name, ShapeText(tensor.shape), TypeName(tensor));
   }
   return text;
 }
 
-std::string CheckpointText(const std::string& path, const SourceFile& source,
+std::string CheckpointText(const std::string& path, const CheckpointFile& source,
                            const Readers& readers) {
   uint64_t entries = 0;
-  for (const SourceTensor& tensor : source.tensors) entries += CountEntries(tensor.shape);
+  for (const CheckpointTensor& tensor : source.tensors) entries += CountEntries(tensor.shape);
   std::string text = FactLine("checkpoint", source.path);
   text += FactLine("bytes", Grouped(source.bytes)) + FactLine("digest", source.digest);
   text +=
@@ -154,7 +154,7 @@ bool IsCheckpointPath(const std::string& path) {
 
 Result<std::string> ReportCheckpoint(const std::string& path, CheckpointView view) {
   KINGLET_ASSIGN_OR_RETURN(const std::string found, FindCheckpoint(path));
-  KINGLET_ASSIGN_OR_RETURN(const SourceFile source, OpenSourceFile(found));
+  KINGLET_ASSIGN_OR_RETURN(const CheckpointFile source, OpenCheckpointFile(found));
   if (view == CheckpointView::kRecipeSkeleton) return RecipeSkeleton(source.tensors);
   const Readers readers = {NearestCodes(source.tensors), FittingPrefix(source.tensors)};
   return view == CheckpointView::kJson ? CheckpointJson(source, readers)

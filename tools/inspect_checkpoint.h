@@ -15,7 +15,7 @@ enum class CheckpointView : uint8_t { kText, kJson, kRecipeSkeleton };
 // nor begins as a model file does.
 bool IsCheckpointPath(const std::string& path);
 
-// The report. Errors: those of FindCheckpoint and OpenSourceFile.
+// The report. Errors: those of FindCheckpoint and OpenCheckpointFile.
 Result<std::string> ReportCheckpoint(const std::string& path, CheckpointView view);
 
 }  // namespace kinglet

@@ -9,8 +9,8 @@
 #include <string_view>
 #include <utility>
 
-#include "converters/sources/input_file.h"
-#include "converters/sources/text_input.h"
+#include "converters/checkpoints/input_file.h"
+#include "converters/checkpoints/text_input.h"
 #include "converters/texts/word_list.h"
 #include "converters/texts/word_splitter.h"
 #include "format/message_text.h"

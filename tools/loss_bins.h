@@ -59,7 +59,7 @@ class FrequencyBins {
 
 // Bins by the distance to the word's last occurrence in its text: 1, 2-3, 4-7, and so on; last, for
 // words that did not occur yet, one without an end, which begins beyond the others. Bins without
-// tokens are left out.
+// tokens are omitted.
 class GapBins {
  public:
   explicit GapBins(uint32_t vocabulary_size) : last_(vocabulary_size) {}
@@ -87,7 +87,7 @@ std::vector<uint32_t> RanksByOrder(uint32_t vocabulary_size);
 
 // The rank of each id in the order of the counts in the file at `path`, lines "word count". Of
 // equal ones, and of words without a count, the lower id is first. Words that the vocabulary lacks
-// are left out, and the counts of a word that occurs again are added up. Errors: those of reading
+// are omitted, and the counts of a word that occurs again are added up. Errors: those of reading
 // the file; KINGLET_INVALID_ARGUMENT naming the line that has another form.
 Result<std::vector<uint32_t>> RanksByCounts(const std::string& path, const Vocabulary& vocabulary);
 

@@ -3,8 +3,8 @@
 #include <string_view>
 #include <vector>
 
-#include "converters/sources/input_file.h"
-#include "converters/sources/text_input.h"
+#include "converters/checkpoints/input_file.h"
+#include "converters/checkpoints/text_input.h"
 #include "converters/texts/masked_file.h"
 #include "runtime/text/model_text.h"
 #include "runtime/text/plain_text.h"
@@ -32,11 +32,11 @@ Status ForEachLineOfIds(const MaskedInput& input, const MaskedLineSink& sink) {
 void AddMaskedInput(Arguments& arguments, MaskedInput& input) {
   arguments
       .Add("--text", input.text, "text, one a line, A ||| B for a pair (default: standard input)")
-      .Called(kFileOrStandardInput);
+      .Placeholder(kFileOrStandardInput);
   arguments.Add("--ids", input.ids, "token ids, one text a line, [CLS] and [SEP] in it")
-      .Called(kFileOrStandardInput);
+      .Placeholder(kFileOrStandardInput);
   arguments.Add("--segments", input.segments, "the segment number of each id (default: 0 for all)")
-      .Called(kFileOrStandardInput);
+      .Placeholder(kFileOrStandardInput);
 }
 
 Status CheckMaskedInput(const MaskedInput& input, const std::string& command) {
@@ -65,9 +65,9 @@ Status ForEachMaskedLine(const MaskedInput& input, const Model& model, const Mas
     number += 1;
     line = PlainLine(line);
     if (line.empty()) return sink(number, {});
-    Result<Cut> cut = text->Encode(line);
-    if (!cut.ok()) return InLine(source, number, cut.status());
-    return InLine(source, number, sink(number, MaskedTextOf(*cut)));
+    Result<TokenizedText> tokenized = text->Encode(line);
+    if (!tokenized.ok()) return InLine(source, number, tokenized.status());
+    return InLine(source, number, sink(number, MaskedTextOf(*tokenized)));
   };
   if (standard_input) {
     return ForEachInputLine([&](std::string_view line, bool) { return read(line); });

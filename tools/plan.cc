@@ -279,16 +279,19 @@ Command AddPlan(Arguments& program) {
       "plan", "Choose sparsities, bits and codes from a sensitivity file, for a target");
   command.Add("S.json", options->sensitivities, "what `kinglet sensitivity` wrote")
       .Required()
-      .Called("");
-  command.Add("-o,--output", options->output, "recipe to write").Required().Called("RECIPE.json");
+      .Placeholder("");
+  command.Add("-o,--output", options->output, "recipe to write")
+      .Required()
+      .Placeholder("RECIPE.json");
   command
       .Add("--sparsity", options->sparsity,
            "this fraction of zeros in the tensors together, by one threshold of loss for all")
-      .Called("R");
-  command.Add("--size", options->size, "a model file of at most so many bytes").Called("BYTES");
+      .Placeholder("R");
+  command.Add("--size", options->size, "a model file of at most so many bytes")
+      .Placeholder("BYTES");
   Option operations =
       command.Add("--operations", options->operations, "at most so many operations a token");
-  operations.Called("N");
+  operations.Placeholder("N");
   command
       .Add("--rules", options->rules,
            "how operations are counted; under executed only codes change the count, under "
@@ -299,11 +302,11 @@ Command AddPlan(Arguments& program) {
   command
       .Add("--ppl", options->perplexity,
            "the smallest model whose perplexity on the file's text is at most so much higher")
-      .Called("+X");
+      .Placeholder("+X");
   command.Add("--check", options->check, "convert by the plan and measure it on this text")
-      .Called(kFileOrStandardInput);
+      .Placeholder(kFileOrStandardInput);
   command.Add("--check-ids", options->check_ids, "the same with token ids")
-      .Called(kFileOrStandardInput);
+      .Placeholder(kFileOrStandardInput);
   command.AddFlag("--json", options->json, "print JSON Lines");
   AddProgress(command, options->progress);
   command.Footer("Example:\n  kinglet plan s.json --size 1200000 -o plan.json --check test.txt");

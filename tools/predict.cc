@@ -51,10 +51,10 @@ Status PredictLines(Predictor& predictor, const Model& model, const Console& con
 // Whether the next word may be several tokens: pieces, or what the model's tokenizer makes of words
 // that begin so (didn', well-). What follows the prefix decides how it is cut.
 bool SpansTokens(const ModelText& text, const std::string& prefix) {
-  if (text.cuts_words()) return true;
+  if (text.splits_words()) return true;
   for (const char* const follows : {"", "a", "0"}) {
-    const Result<Cut> cut = text.Encode(prefix + follows);
-    if (cut.ok() && cut->tokens.size() > 1) return true;
+    const Result<TokenizedText> tokenized = text.Encode(prefix + follows);
+    if (tokenized.ok() && tokenized->tokens.size() > 1) return true;
   }
   return false;
 }
@@ -68,7 +68,7 @@ Status Predict(const PredictOptions& options, Console& console) {
   predictions.json = options.run.json;
   predictions.lanes = options.run.lanes;
   if (options.no_unk) {
-    KINGLET_ASSIGN_OR_RETURN(predictions.left_out, UnknownWordOf(*model, "--no-unk"));
+    KINGLET_ASSIGN_OR_RETURN(predictions.excluded, UnknownWordOf(*model, "--no-unk"));
   }
   if (options.prefix && model->text() != nullptr && SpansTokens(*model->text(), *options.prefix)) {
     if (!options.allowed.empty()) {
@@ -81,7 +81,7 @@ Status Predict(const PredictOptions& options, Console& console) {
   } else {
     KINGLET_ASSIGN_OR_RETURN(
         predictions.words,
-        ChooseWords({options.prefix, options.allowed, predictions.left_out}, *model));
+        ChooseWords({options.prefix, options.allowed, predictions.excluded}, *model));
   }
   predictions.prefix = options.prefix;
   predictions.next_characters = options.next;
@@ -128,21 +128,21 @@ Command AddPredict(Arguments& program) {
       .Add("--top", options->top,
            "number of next tokens to print, at most (default: 5; with --top-p all of them)")
       .Between(uint32_t{1}, UINT32_MAX)
-      .Called("K");
+      .Placeholder("K");
   Option top_p = predict.Add(
       "--top-p", options->top_p,
       "print the fewest words that together have this share of all probability, above 0 to 1");
-  top_p.Called("P");
+  top_p.Placeholder("P");
   Option prefix = predict.Add("--prefix", options->prefix,
                               "only words that begin so, and with --json their probability");
-  prefix.Called("LETTERS").Excludes(top_p);
+  prefix.Placeholder("LETTERS").Excludes(top_p);
   predict.AddFlag("--next", options->next, "and, with --json, that of each next character")
       .Needs(prefix);
   predict.Add("--allowed", options->allowed, "only the words in this file, one a line")
-      .Called("FILE")
+      .Placeholder("FILE")
       .Excludes(top_p);
   predict.Add("--ids", options->ids, "token ids (default: text from standard input)")
-      .Called(kFileOrStandardInput);
+      .Placeholder(kFileOrStandardInput);
   predict.AddFlag("--no-unk", options->no_unk, "leave the unknown word out");
   predict.Footer(
       "A line is answered when it has come. The end of a line is a token; a last line without "

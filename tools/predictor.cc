@@ -118,12 +118,12 @@ Result<std::vector<PredictionAnswer>> Predictor::AnswerTokens(std::span<const ui
 Result<std::vector<Candidate>> Predictor::AskForWords(Session& session, uint32_t lane) const {
   const uint32_t top = std::min(options_.top, model_.vocabulary_size());
   if (options_.words) return session.TopKOf(*options_.words, top, lane);
-  if (!options_.left_out && !options_.top_p) return session.TopK(top, lane);
+  if (!options_.excluded && !options_.top_p) return session.TopK(top, lane);
   KINGLET_ASSIGN_OR_RETURN(std::vector<Candidate> best, options_.top_p
                                                             ? session.TopP(*options_.top_p, lane)
                                                             : session.TopK(top + 1, lane));
-  if (options_.left_out) {
-    std::erase_if(best, [&](const Candidate& word) { return word.id == *options_.left_out; });
+  if (options_.excluded) {
+    std::erase_if(best, [&](const Candidate& word) { return word.id == *options_.excluded; });
   }
   best.resize(std::min<size_t>(best.size(), top));
   return best;

@@ -28,8 +28,8 @@ struct PredictionOptions {
   std::optional<double> top_p;  // only as many as have this share of all probability
   bool json = false;
   size_t lanes = 1;
-  std::optional<uint32_t> left_out;  // a word that is not among them
-  std::optional<WordSet> words;      // only these, of which the word left out is none
+  std::optional<uint32_t> excluded;  // a word that is not among them
+  std::optional<WordSet> words;      // only these, of which the word omitted is none
   // Print the probability of all words that begin so, which `words` are, and of each character that
   // can follow. With `spellings` words are sequences of tokens (runtime/text_prefix.h).
   std::optional<std::string> prefix;

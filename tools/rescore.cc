@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "converters/sources/text_input.h"
+#include "converters/checkpoints/text_input.h"
 #include "converters/texts/text_reader.h"
 #include "runtime/accounting/exact_sum.h"
 #include "runtime/prefix_tree.h"
@@ -378,32 +378,32 @@ Command AddRescore(Arguments& program) {
   AddModelOptions(rescore, options->run);
   AddTeamOptions(rescore, options->run, "step N hypotheses at once");
   rescore.Add("LISTS", options->lists, "hypotheses, one a line (default: standard input)")
-      .Called(kFileOrStandardInput);
+      .Placeholder(kFileOrStandardInput);
   rescore
       .Add("--format", options->format,
            "lines of the lists: \"utt-3 TEXT\", \"utt<tab>SCORE<tab>TEXT\" or objects with utt, "
            "score and text (default: what the first line looks like)")
       .OneOf({"kaldi", "tsv", "jsonl"});
   rescore.Add("--scores", options->scores, "given scores of kaldi lists: lines \"utt-3 SCORE\"")
-      .Called(kFileOrStandardInput);
+      .Placeholder(kFileOrStandardInput);
   rescore.Add("--weight", options->weights.model, "weight of the model's log-probability")
-      .Called("W")
+      .Placeholder("W")
       .ShowDefault();
   rescore.Add("--given-weight", options->weights.given, "weight of the given score")
-      .Called("G")
+      .Placeholder("G")
       .ShowDefault();
   rescore.Add("--length-weight", options->weights.length, "what each token adds")
-      .Called("L")
+      .Placeholder("L")
       .ShowDefault();
   rescore.AddFlag("--all", options->all, "print all hypotheses, best first");
   Option references =
       rescore.Add("--references", options->references,
                   "what was said, lines \"utt<tab>TEXT\": word error rates in the summary");
-  references.Called(kFileOrStandardInput);
+  references.Placeholder(kFileOrStandardInput);
   rescore
       .Add("--tune", options->tune,
            "print the weights with the fewest word errors against these references instead")
-      .Called(kFileOrStandardInput)
+      .Placeholder(kFileOrStandardInput)
       .Excludes(references);
   rescore.Footer(
       "Score of a hypothesis = G given + W log p(text) + L tokens; higher is better.\n\n"

@@ -14,7 +14,7 @@ constexpr size_t kMaxLanes = 65536;
 }  // namespace
 
 void AddModelChoice(Arguments& arguments, RunOptions& options) {
-  arguments.Add("M.kgl", options.model, "model file").Required().Called("");
+  arguments.Add("M.kgl", options.model, "model file").Required().Placeholder("");
   // All backend names are accepted here; Model::Open refuses those that this build lacks.
   arguments.Add("--backend", options.backend, "what computes")
       .OneOf({"ref", "ref64", "cpu", "onednn", "cuda"})
@@ -39,7 +39,7 @@ ProgressForm ProgressFormOf(const std::string& progress, const Console& console)
 void AddThreads(Arguments& arguments, size_t& threads) {
   arguments.Add("--threads", threads, "use up to N threads")
       .Between(size_t{1}, kMaxThreads)
-      .Called("N")
+      .Placeholder("N")
       .ShowDefault();
 }
 
@@ -47,7 +47,7 @@ void AddTeamOptions(Arguments& arguments, RunOptions& options, const std::string
   AddThreads(arguments, options.threads);
   arguments.Add("--lanes", options.lanes, lanes)
       .Between(size_t{1}, kMaxLanes)
-      .Called("N")
+      .Placeholder("N")
       .ShowDefault();
 }
 

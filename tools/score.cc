@@ -251,25 +251,25 @@ Command AddScore(Arguments& program) {
       program.AddSubcommand("score", "Log-probability of every token, and perplexity");
   AddRunOptions(score, options->run);
   score.Add("--ids", options->ids, "token ids: text, separated by white space, or .npy")
-      .Called(kFileOrStandardInput);
+      .Placeholder(kFileOrStandardInput);
   score.Add("--text", options->text, "text; each line end becomes <eos>")
-      .Called(kFileOrStandardInput);
+      .Placeholder(kFileOrStandardInput);
   score
       .Add("--pairs", options->pairs,
            "for a model with an encoder, one pair per line: source ids ||| target ids")
-      .Called(kFileOrStandardInput);
+      .Placeholder(kFileOrStandardInput);
   Option block =
       score.Add("--block", options->block, "score in blocks of N tokens, each with a fresh state");
-  block.Between(uint64_t{1}, uint64_t{1} << 62).Called("N");
+  block.Between(uint64_t{1}, uint64_t{1} << 62).Placeholder("N");
   score
       .Add("--context", options->context,
            "overlap of the blocks: the first C tokens of each block are the last of the block "
            "before and are not scored again")
       .Needs(block)
-      .Called("C");
+      .Placeholder("C");
   score
       .Add("--empty-cache", options->empty_cache,
-           "distribution while the neural cache is empty: as the training code computes it, or "
+           "distribution while the neural cache is empty: as the framework computes it, or "
            "normalised (default: reference; with --lines normalised)")
       .OneOf({"reference", "normalised"});
   Option lines = score.AddFlag(
@@ -295,9 +295,9 @@ Command AddScore(Arguments& program) {
            "mean loss in bins: ten of equally many tokens by frequency rank (the vocabulary's "
            "order or --counts), or by distance to the word's last occurrence")
       .OneOf({"frequency", "gap"})
-      .Called("frequency|gap");
+      .Placeholder("frequency|gap");
   score.Add("--counts", options->counts, "how frequent words are: a line \"word count\" for each")
-      .Called("FILE");
+      .Placeholder("FILE");
   score.Footer("Example:\n  kinglet score model.kgl --text test.txt --json");
   return {score, [options] { return CheckScoreInput(*options); },
           [options](Console& console) { return Score(*options, console); }};

@@ -16,10 +16,10 @@
 #include <utility>
 #include <vector>
 
+#include "converters/checkpoints/input_file.h"
 #include "converters/convert.h"
 #include "converters/convert_options.h"
 #include "converters/output_path.h"
-#include "converters/sources/input_file.h"
 #include "converters/thread_shares.h"
 #include "format/digest.h"
 #include "format/limits.h"
@@ -109,7 +109,7 @@ Result<std::vector<TensorChange>> ReadChanges(const SensitivityCommand& command)
 }
 
 // Converts into a file beside the output, which is gone when it was read.
-Result<std::shared_ptr<const ModelFile>> ConvertedBeside(ConvertOptions convert,
+Result<std::shared_ptr<const ModelFile>> ConvertedNextTo(ConvertOptions convert,
                                                          const std::string& beside,
                                                          ConvertSummary& summary) {
   convert.output = beside + ".unfinished.kgl";
@@ -156,7 +156,7 @@ class SensitivityRun {
     const ConvertOptions convert = InFloats(command_.convert);
     ConvertSummary summary;
     const SteadyClock::time_point start = SteadyClock::now();
-    KINGLET_ASSIGN_OR_RETURN(const auto model, ConvertedBeside(convert, command_.output, summary));
+    KINGLET_ASSIGN_OR_RETURN(const auto model, ConvertedNextTo(convert, command_.output, summary));
     conversion_seconds_ = std::chrono::duration<double>(SteadyClock::now() - start).count();
     sensitivity_.emplace(model, command_.convert.scale_by);
     KINGLET_ASSIGN_OR_RETURN(tokens_, OpenTextTokens(command_.text, command_.ids, model));
@@ -231,7 +231,7 @@ class SensitivityRun {
     convert.bits = record.rest_bits;
     ConvertSummary of_rest;
     progress_.Say("converting to " + std::to_string(record.rest_bits) + " bits");
-    KINGLET_ASSIGN_OR_RETURN(const auto rest, ConvertedBeside(convert, command_.output, of_rest));
+    KINGLET_ASSIGN_OR_RETURN(const auto rest, ConvertedNextTo(convert, command_.output, of_rest));
     record.rest_bytes = rest->file_size();
     for (const TensorGroup& group : groups_) {
       KINGLET_ASSIGN_OR_RETURN(const uint64_t bytes,
@@ -382,43 +382,43 @@ Command AddSensitivity(Arguments& program) {
       "sensitivity", "Measure what pruning and quantising each tensor of a checkpoint costs");
   command.Add("CHECKPOINT", options->choice.checkpoints, "checkpoint file or folder")
       .Required()
-      .Called("");
+      .Placeholder("");
   command
       .Add("-o,--output", options->output,
            "JSON Lines to write; the same run's unfinished file is continued")
       .Required()
-      .Called("S.json");
+      .Placeholder("S.json");
   command.Add("--text", options->text, "text; each line end becomes <eos>")
-      .Called(kFileOrStandardInput);
+      .Placeholder(kFileOrStandardInput);
   command.Add("--ids", options->ids, "token ids: text, separated by white space, or .npy")
-      .Called(kFileOrStandardInput);
+      .Placeholder(kFileOrStandardInput);
   command
       .Add("--tensors", options->tensors,
            "patterns of tensors; those of a pattern change together (default: each matrix that "
            "--bits or --prune of convert takes)")
-      .Called("PATTERNS");
+      .Placeholder("PATTERNS");
   command.Add("--sparsities", options->sparsities, "fractions of zeros, separated by commas")
-      .Called("S,..")
+      .Placeholder("S,..")
       .ShowDefault();
   command.Add("--bits", options->bits, "bits of the weights, separated by commas")
-      .Called("N,..")
+      .Placeholder("N,..")
       .ShowDefault();
   command
       .Add("--codes", options->codes,
            "product quantisation of tables: codes a row and sub-vectors in all")
-      .Called("POSITIONSxSUBVECTORS,..");
+      .Placeholder("POSITIONSxSUBVECTORS,..");
   AddCheckpointOptions(command, options->choice, convert);
   AddWordOptions(command, convert);
   AddNetworkOptions(command, convert);
   command
       .Add("--calibrate", convert.calibration_text,
            "the plan quantises activations too, with the ranges measured on this text")
-      .Called("FILE");
+      .Placeholder("FILE");
   command
       .Add("--rest-bits", options->rest_bits,
            "bits of activations and of tensors that are not measured, in the plan")
       .Between(kMinBits, kMaxBits)
-      .Called("N")
+      .Placeholder("N")
       .ShowDefault();
   AddRoundingOptions(command, options->quantisers);
   AddRangeOptions(command, options->quantisers, convert);

@@ -13,8 +13,8 @@
 #include <utility>
 #include <variant>
 
+#include "converters/checkpoints/text_input.h"
 #include "converters/recipe/recipe_node.h"
-#include "converters/sources/text_input.h"
 #include "format/overloaded.h"
 #include "tools/json_lines.h"
 

@@ -3,8 +3,8 @@
 #include <string_view>
 #include <utility>
 
-#include "converters/sources/input_file.h"
-#include "converters/sources/text_input.h"
+#include "converters/checkpoints/input_file.h"
+#include "converters/checkpoints/text_input.h"
 #include "converters/texts/token_file.h"
 #include "format/message_text.h"
 #include "tools/words.h"

@@ -27,8 +27,8 @@ Distance Between(const TensorView& first, const TensorView& second) {
   std::vector<float> left(a.cols()), right(b.cols());
   Distance found;
   for (uint64_t row = 0; row < a.rows(); ++row) {
-    a.Reals(row, left.data());
-    b.Reals(row, right.data());
+    a.Floats(row, left.data());
+    b.Floats(row, right.data());
     for (size_t i = 0; i < left.size(); ++i) {
       const double error = double{right[i]} - double{left[i]};
       found.original += double{left[i]} * double{left[i]};

@@ -7,7 +7,7 @@
 #include <optional>
 #include <utility>
 
-#include "converters/sources/json_events.h"
+#include "converters/checkpoints/json_events.h"
 #include "converters/texts/word_splitter.h"
 #include "format/message_text.h"
 #include "runtime/text/normaliser.h"

@@ -6,7 +6,7 @@
 #include <string>
 #include <variant>
 
-#include "converters/sources/input_file.h"
+#include "converters/checkpoints/input_file.h"
 #include "converters/tokenizers/tokenizer_file.h"
 #include "format/message_text.h"
 #include "format/model_file.h"
@@ -27,13 +27,13 @@ struct TokenizeOptions {
 };
 
 // A tokenizer alone, or with a model's words.
-struct TextCutter {
+struct TextSplitter {
   std::shared_ptr<const ModelFile> file;
   std::shared_ptr<const ModelText> model;  // null: no model
   std::shared_ptr<const Tokenizer> tokenizer;
 
   uint32_t size() const { return model ? model->vocabulary().size() : tokenizer->size(); }
-  Result<Cut> Encode(std::string_view text) const {
+  Result<TokenizedText> Encode(std::string_view text) const {
     return model ? model->Encode(text) : tokenizer->Encode(text);
   }
   std::string Decode(uint32_t id, TextDecoder& decoder) const {
@@ -49,63 +49,64 @@ bool IsModelFile(const std::string& path) {
   return std::memcmp(bytes.data(), kFirstBytes.data(), bytes.size()) == 0;
 }
 
-Result<TextCutter> OpenCutter(const TokenizerChoice& choice) {
-  TextCutter cutter;
+Result<TextSplitter> OpenCutter(const TokenizerChoice& choice) {
+  TextSplitter splitter;
   if (!IsModelFile(choice.name)) {
     KINGLET_ASSIGN_OR_RETURN(TextTables tables, ReadTokenizer(choice));
-    KINGLET_ASSIGN_OR_RETURN(cutter.tokenizer, Tokenizer::Create(std::move(tables)));
-    return cutter;
+    KINGLET_ASSIGN_OR_RETURN(splitter.tokenizer, Tokenizer::Create(std::move(tables)));
+    return splitter;
   }
-  KINGLET_ASSIGN_OR_RETURN(cutter.file, ModelFile::Open(choice.name));
-  KINGLET_ASSIGN_OR_RETURN(cutter.model, ModelText::Of(*cutter.file));
-  if (cutter.model == nullptr) {
+  KINGLET_ASSIGN_OR_RETURN(splitter.file, ModelFile::Open(choice.name));
+  KINGLET_ASSIGN_OR_RETURN(splitter.model, ModelText::Of(*splitter.file));
+  if (splitter.model == nullptr) {
     return Status::Refusal(KINGLET_UNSUPPORTED, choice.name, "tokenizer",
                            "a model with words, or a masked model that says how text is cut "
                            "(convert --vocab, --tokenizer)",
                            "one without");
   }
-  cutter.tokenizer = {cutter.model, &cutter.model->tokenizer()};
-  return cutter;
+  splitter.tokenizer = {splitter.model, &splitter.model->tokenizer()};
+  return splitter;
 }
 
-std::string TokensLine(const TextCutter& cutter, const Cut& cut) {
+std::string TokensLine(const TextSplitter& splitter, const TokenizedText& tokenized) {
   JsonLine line;
-  const bool has_ids = cutter.size() > 0;
+  const bool has_ids = splitter.size() > 0;
   if (has_ids) {
     line.Key("ids").BeginArray();
-    for (const Cut::Token& token : cut.tokens) line.Integer(token.id);
+    for (const TokenizedText::Token& token : tokenized.tokens) line.Integer(token.id);
     line.EndArray();
   }
   line.Key("pieces").BeginArray();
-  for (const Cut::Token& token : cut.tokens) line.Text(cut.Piece(token));
+  for (const TokenizedText::Token& token : tokenized.tokens) line.Text(tokenized.Piece(token));
   line.EndArray();
   if (has_ids) {
     line.Key("ranges").BeginArray();
-    for (const Cut::Token& token : cut.tokens) {
+    for (const TokenizedText::Token& token : tokenized.tokens) {
       line.BeginArray().Integer(token.begin).Integer(token.end).EndArray();
     }
     line.EndArray();
   }
-  if (!cut.segments.empty()) {
+  if (!tokenized.segments.empty()) {
     line.Key("segments").BeginArray();
-    for (const uint8_t segment : cut.segments) line.Integer(segment);
+    for (const uint8_t segment : tokenized.segments) line.Integer(segment);
     line.EndArray();
   }
   return line.Finish();
 }
 
-Result<std::string> JoinWords(const TextCutter& cutter, const std::variant<Ids, Pieces>& tokens) {
-  TextDecoder decoder(*cutter.tokenizer);
+Result<std::string> JoinWords(const TextSplitter& splitter,
+                              const std::variant<Ids, Pieces>& tokens) {
+  TextDecoder decoder(*splitter.tokenizer);
   std::string text;
   KINGLET_RETURN_IF_ERROR(std::visit(
       Overloaded{[&](const Ids& ids) {
                    for (const uint32_t id : ids) {
-                     if (id >= cutter.size()) {
+                     if (id >= splitter.size()) {
                        return Status::Refusal(KINGLET_ID_OUT_OF_RANGE, "standard input", "id",
-                                              "a number below " + std::to_string(cutter.size()),
+                                              "a number below " + std::to_string(splitter.size()),
                                               std::to_string(id));
                      }
-                     text += cutter.Decode(id, decoder);
+                     text += splitter.Decode(id, decoder);
                    }
                    return Status();
                  },
@@ -117,11 +118,11 @@ Result<std::string> JoinWords(const TextCutter& cutter, const std::variant<Ids, 
   return text + decoder.Finish();
 }
 
-Result<std::string> AnswerLine(const TokenizeOptions& options, const TextCutter& cutter,
+Result<std::string> AnswerLine(const TokenizeOptions& options, const TextSplitter& splitter,
                                std::string_view line) {
   if (options.decode) {
     KINGLET_ASSIGN_OR_RETURN(const auto tokens, ParseTokensLine(line));
-    KINGLET_ASSIGN_OR_RETURN(const std::string text, JoinWords(cutter, tokens));
+    KINGLET_ASSIGN_OR_RETURN(const std::string text, JoinWords(splitter, tokens));
     return JsonLine().Key("text").Text(text).Finish();
   }
   std::string text;
@@ -129,16 +130,16 @@ Result<std::string> AnswerLine(const TokenizeOptions& options, const TextCutter&
     KINGLET_ASSIGN_OR_RETURN(text, ParseTextLine(line));
     line = text;
   }
-  KINGLET_ASSIGN_OR_RETURN(const Cut cut, cutter.Encode(line));
-  return TokensLine(cutter, cut);
+  KINGLET_ASSIGN_OR_RETURN(const TokenizedText tokenized, splitter.Encode(line));
+  return TokensLine(splitter, tokenized);
 }
 
 Status TokenizeInput(const TokenizeOptions& options, Console& console) {
-  KINGLET_ASSIGN_OR_RETURN(const TextCutter cutter, OpenCutter(options.tokenizer));
+  KINGLET_ASSIGN_OR_RETURN(const TextSplitter splitter, OpenCutter(options.tokenizer));
   uint64_t number = 0;
   return ForEachInputLine([&](std::string_view line, bool /*ended*/) -> Status {
     number += 1;
-    Result<std::string> answer = AnswerLine(options, cutter, line);
+    Result<std::string> answer = AnswerLine(options, splitter, line);
     if (!answer.ok()) {
       const Status status = answer.status();
       return Status(status.code(), Numbered("line", number) + ": " + status.message());
@@ -161,7 +162,7 @@ Command AddTokenize(Arguments& program) {
            "a model file, a SentencePiece model, byte-pair codes, a WordPiece "
            "vocabulary, or spaces, wikitext or characters")
       .Required()
-      .Called("");
+      .Placeholder("");
   tokenize.AddFlag("--lowercase", choice.lower_case, "lower-case the text first");
   tokenize.AddFlag("--jsonl", options->jsonl,
                    "each line is a JSON string, or {\"hex\":\"..\"} for any bytes");
@@ -169,9 +170,9 @@ Command AddTokenize(Arguments& program) {
                    "each line has ids, {\"ids\":[..]} or {\"pieces\":[..]}; print their text");
   Option known = tokenize.Add("--subword-vocabulary", choice.known_tokens,
                               "\"token count\" lines; rarer tokens are split again");
-  known.Called("FILE");
+  known.Placeholder("FILE");
   tokenize.Add("--threshold", choice.threshold, "the count that a token needs")
-      .Called("N")
+      .Placeholder("N")
       .Needs(known);
   tokenize.Footer("Example:\n  echo \"Hello world\" | kinglet tokenize bpe.model");
   return {tokenize, [] { return Status(); },

@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "converters/sources/input_file.h"
-#include "converters/sources/text_input.h"
+#include "converters/checkpoints/input_file.h"
+#include "converters/checkpoints/text_input.h"
 #include "converters/texts/token_file.h"
 #include "converters/texts/word_splitter.h"
 #include "runtime/translation.h"
@@ -207,25 +207,25 @@ Command AddTranslate(Arguments& program) {
   Arguments translate = program.AddSubcommand("translate", "Translate each line of a text");
   AddModelOptions(translate, options->run);
   translate.Add("--ids", options->ids, "source ids, one sentence per line; prints target ids")
-      .Called(kFileOrStandardInput);
+      .Placeholder(kFileOrStandardInput);
   translate.Add("--text", options->text, "text, one sentence per line (default: standard input)")
-      .Called(kFileOrStandardInput);
+      .Placeholder(kFileOrStandardInput);
   translate.Add("--beam", options->beam, "width of the beam search; 1: greedy search")
       .Between(uint32_t{1}, kWidestBeam)
-      .Called("N")
+      .Placeholder("N")
       .ShowDefault();
   translate.Add("--n-best", options->n_best, "print the best N translations of each line")
       .Between(uint32_t{1}, kWidestBeam)
-      .Called("N");
+      .Placeholder("N");
   translate
       .Add("--max-length", options->max_length, "longest translation in words, including its end")
       .Between(uint32_t{1}, std::numeric_limits<uint32_t>::max())
-      .Called("N")
+      .Placeholder("N")
       .ShowDefault();
   translate
       .Add("--length-penalty", options->length_penalty,
            "rank translations of n words by log-probability / n^A")
-      .Called("A")
+      .Placeholder("A")
       .ShowDefault();
   translate.Footer("Example:\n  kinglet translate model.kgl --beam 5 < source.txt");
   return {translate, [options] { return CheckTranslateInput(*options); },

@@ -128,18 +128,20 @@ Command AddTuneCache(Arguments& program) {
   const auto options = std::make_shared<TuneCacheCommand>();
   Arguments command = program.AddSubcommand(
       "tune-cache", "Find the neural cache's theta and lambda with the lowest perplexity");
-  command.Add("M.kgl", options->model, "model file").Required().Called("");
+  command.Add("M.kgl", options->model, "model file").Required().Placeholder("");
   command.Add("--text", options->text, "text; each line end becomes <eos>")
-      .Called(kFileOrStandardInput);
+      .Placeholder(kFileOrStandardInput);
   command.Add("--ids", options->ids, "token ids: text, separated by white space, or .npy")
-      .Called(kFileOrStandardInput);
+      .Placeholder(kFileOrStandardInput);
   command.Add("--cache", options->capacity, "capacity of the cache in pairs (default: the model's)")
       .Between(uint32_t{1}, kMaxCacheCapacity)
-      .Called("N");
-  command.Add("-o,--output", options->output, "model file to write").Required().Called("OUT.kgl");
+      .Placeholder("N");
+  command.Add("-o,--output", options->output, "model file to write")
+      .Required()
+      .Placeholder("OUT.kgl");
   command.Add("--threads", options->threads, "use up to N threads")
       .Between(size_t{1}, kMaxTuningThreads)
-      .Called("N")
+      .Placeholder("N")
       .ShowDefault();
   command.AddFlag("--json", options->json, "print JSON Lines");
   command.Footer("Example:\n  kinglet tune-cache model.kgl --text validation.txt -o tuned.kgl");

@@ -94,7 +94,7 @@ std::optional<Problem> MissingOption(const CLI::App& app) {
 }
 
 // Options that must or must not stand together.
-std::optional<Problem> WrongCompany(const CLI::App& app) {
+std::optional<Problem> ConflictingOptions(const CLI::App& app) {
   for (const CLI::Option* option : app.get_options()) {
     if (option->count() == 0) continue;
     for (const CLI::Option* needed : option->get_needs()) {
@@ -204,7 +204,7 @@ Status UsageRefusal(const CLI::App& program, const CLI::ParseError& error) {
   std::optional<Problem> problem = RefusedText(error.what());
   if (!problem) problem = SurplusArgument(program);
   if (!problem) problem = MissingOption(chosen);
-  if (!problem) problem = WrongCompany(chosen);
+  if (!problem) problem = ConflictingOptions(chosen);
   if (!problem) problem = WrongNumberOfValues(chosen, error);
   return Refusal(program, problem ? *problem : OtherProblem(error));
 }

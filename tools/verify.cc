@@ -2,8 +2,8 @@
 #include <memory>
 #include <string>
 
+#include "converters/checkpoints/input_file.h"
 #include "converters/golden.h"
-#include "converters/sources/input_file.h"
 #include "format/message_text.h"
 #include "tools/commands.h"
 #include "tools/json_lines.h"
@@ -75,7 +75,7 @@ Command AddVerify(Arguments& program) {
   const auto options = std::make_shared<VerifyOptions>();
   Arguments verify =
       program.AddSubcommand("verify", "Check every byte of a model and replay its golden values");
-  verify.Add("M.kgl", options->model, "model file").Required().Called("");
+  verify.Add("M.kgl", options->model, "model file").Required().Placeholder("");
   verify.AddFlag("--json", options->json, "print JSON Lines");
   verify.Footer("Example:\n  kinglet verify model.kgl && echo undamaged");
   return {verify, [] { return Status(); },

@@ -4,7 +4,7 @@
 #include <string_view>
 #include <utility>
 
-#include "converters/sources/text_input.h"
+#include "converters/checkpoints/text_input.h"
 #include "format/message_text.h"
 
 namespace kinglet {
@@ -48,7 +48,7 @@ Result<std::optional<WordSet>> ChooseWords(const WordChoice& choice, const Model
     }
     words = std::move(with_prefix);
   }
-  if (choice.left_out) words.Remove(*choice.left_out);
+  if (choice.excluded) words.Remove(*choice.excluded);
   return std::optional<WordSet>(std::move(words));
 }
 

@@ -15,7 +15,7 @@ namespace kinglet {
 struct WordChoice {
   std::optional<std::string> prefix = std::nullopt;  // words begin so
   std::string allowed = {};  // path of a file that names them, one a line; empty: all
-  std::optional<uint32_t> left_out = std::nullopt;  // not this one
+  std::optional<uint32_t> excluded = std::nullopt;  // not this one
 };
 
 // Nothing if all words are. Errors: KINGLET_UNSUPPORTED for a model of ids; KINGLET_NOT_FOUND and

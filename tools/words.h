@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "converters/sources/text_input.h"
+#include "converters/checkpoints/text_input.h"
 #include "converters/texts/text_reader.h"
 #include "kinglet/status.h"
 #include "runtime/text/model_text.h"

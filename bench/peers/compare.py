@@ -84,7 +84,7 @@ class Bench:
         def run() -> dict:
             out = subprocess.run([self.kinglet, *arguments], check=True, text=True, stdout=subprocess.PIPE).stdout
             found = json.loads(out.splitlines()[0])
-            return {"us": found["us_per_token"]["p50"], "floor": found["read_floor_us"] / lanes, "model": model, "ids": ids}
+            return {"us": found["us_per_token"]["p50"], "floor": found["roofline_us"] / lanes, "model": model, "ids": ids}
         return name, run
 
     def nll(self, model: str, ids: str, scored: int) -> float:
@@ -175,7 +175,7 @@ class Bench:
         float32, nine = self.models(folder, "transfo-xl-wt103", os.path.join(folder, "vocab.txt"), text)
         return [self.ours("kinglet, 9 bits", nine, ids, tokens=60), self.ours("kinglet, float32", float32, ids, tokens=60),
                 self.peer("PyTorch, float32", "stream_transformer_xl.py", "run", folder, "--ids", ids, "--tokens", "100"),
-                *([self.peer("PyTorch as the training code streams", "stream_transformer_xl.py", "run", folder, "--ids", ids,
+                *([self.peer("PyTorch as the framework streams", "stream_transformer_xl.py", "run", folder, "--ids", ids,
                              "--recompute", "--tokens", str(self.recomputed))] if self.recomputed else [])]
 
 
@@ -199,7 +199,7 @@ def compare(bench: Bench, title: str, rows: list, rounds: int) -> list:
             found[name].append(run())
     first = statistics.median(one["us"] for one in found[rows[0][0]])
     scored = {one[0]["scored"] for one in found.values() if one[0].get("scored")}
-    print(f"\n{title}\n\n| | us per token | times the first | read floor, us | times its floor | nll |\n|---|--:|--:|--:|--:|--:|")
+    print(f"\n{title}\n\n| | us per token | times the first | roofline, us | times its floor | nll |\n|---|--:|--:|--:|--:|--:|")
     for name, results in found.items():
         us = statistics.median(one["us"] for one in results)
         floors = [one["floor"] for one in results if "floor" in one]
@@ -239,7 +239,7 @@ def main():
     parser.add_argument("--figures", help="also write the medians to this file; for docs/figures.json with --only demo,best")
     parser.add_argument("--reference-blas", action="store_true", help="compare even if that is the slow reference BLAS")
     parser.add_argument("--recomputed-tokens", type=int, default=4,
-                        help="tokens of Transformer-XL as its training code streams, seconds each; 0: leave the row out")
+                        help="tokens of Transformer-XL as its framework streams, seconds each; 0: leave the row out")
     options = parser.parse_args()
     os.makedirs(options.work, exist_ok=True)
     bench = Bench(os.path.abspath(options.kinglet), options.work, options.blas, options.recomputed_tokens,

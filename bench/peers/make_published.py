@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes a checkpoint of a published network with random weights, as its training code saves it, and ids to score.
+"""Writes a checkpoint of a published network with random weights, as its framework saves it, and ids to score.
 
     make_published.py transfo-xl-wt103 FOLDER [--ids 200]
 

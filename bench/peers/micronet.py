@@ -1,7 +1,7 @@
 """MicroNet's network (Yan et al. 2020) as a PyTorch or ONNX Runtime user would stream it: one token at a time, float32,
 keys, values and neural cache kept. Written from the paper and the checkpoint's names; shares nothing with kinglet.
 
-A folder holds config.yaml and models/model-<step>.pth, as the training code leaves them.
+A folder holds config.yaml and models/model-<step>.pth, as the framework leaves them.
 """
 import glob
 import json

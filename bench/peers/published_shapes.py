@@ -3,7 +3,7 @@
 
     bench/peers/published_shapes.py --kinglet build/release/bin/kinglet --work FOLDER [--only fairseq-wiki103]
 
-Each checkpoint is made in FOLDER once (make_published.py, which needs PyTorch), as its training code saves it, and converted
+Each checkpoint is made in FOLDER once (make_published.py, which needs PyTorch), as its framework saves it, and converted
 to float32, to 9 bits, and to 9 bits calibrated on 200 tokens; `inspect` must print the published number of parameters, the
 9-bit files must be below 0.30 of the checkpoint, and 200 tokens are scored with each. "peak" is the resident memory of
 `convert` beyond an empty process, "bound" 1.2 times the largest tensor plus the output. Needs 2 GB of memory and 2.5 GB of disk a network. Exits with 1 if anything is

@@ -7,7 +7,7 @@ once, so that a token reads each weight once and recomputes nothing.
 
 `make` writes a folder as Hugging Face's TransfoXL has it, of published shapes and random weights: config.json,
 pytorch_model.bin, vocab.txt, tokens.txt and text.txt (words to calibrate with). `run` streams such a folder and prints
-what a token with the full distribution costs as one line of JSON; with --recompute as the training codes stream: they keep
+what a token with the full distribution costs as one line of JSON; with --recompute as the frameworks stream: they keep
 what entered each layer and make keys, values and position rows of it anew for every token. Memory starts as zeros that attention sees, so every
 token costs the same.
 """

@@ -4,14 +4,14 @@
 #include <string>
 #include <vector>
 
+#include "converters/checkpoints/derived_weights.h"
+#include "converters/checkpoints/saved_module.h"
 #include "converters/families/recurrent_model.h"
-#include "converters/sources/derived_weights.h"
-#include "converters/sources/saved_module.h"
 
 namespace kinglet {
 namespace {
 
-// The training code splits the softmax of larger vocabularies.
+// The framework splits the softmax of larger vocabularies.
 constexpr uint64_t kMaxWordsUnsplit = 75'000;
 
 // A dropout that is variational drops weights in evaluation too.
@@ -52,7 +52,7 @@ constexpr PickledPlace kAwdCriterion[] = {{"", "SplitCrossEntropyLoss CrossEntro
 
 class Names {
  public:
-  explicit Names(std::span<const SourceTensor> weights) : weights_(weights) {}
+  explicit Names(std::span<const CheckpointTensor> weights) : weights_(weights) {}
 
   bool Has(const std::string& name) const { return HasTensor(weights_, name); }
   bool HasPrefix(const std::string& prefix) const { return HasTensorUnder(weights_, prefix); }
@@ -69,7 +69,7 @@ class Names {
   }
 
  private:
-  std::span<const SourceTensor> weights_;
+  std::span<const CheckpointTensor> weights_;
 };
 
 RecurrentLayerNames LayerNames(const Names& names, const std::string& prefix, bool qrnn) {
@@ -120,7 +120,7 @@ std::span<const OptionTable> AwdLstmOptions() {
   return kTables;
 }
 
-bool LooksLikeAwdLstm(std::span<const SourceTensor> weights) {
+bool LooksLikeAwdLstm(std::span<const CheckpointTensor> weights) {
   const Names names(weights);
   return names.Has("encoder.weight") && names.HasPrefix("rnns.0.");
 }

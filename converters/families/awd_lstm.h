@@ -1,6 +1,6 @@
 // The family `awd-lstm`: AWD-LSTM language models (Merity et al. 2017, "Regularizing and Optimizing
 // LSTM Language Models") of LSTM, GRU or QRNN layers.
-// Training code: salesforce/awd-lstm-lm. Files: model.pt, which holds [model, criterion,
+// Framework: salesforce/awd-lstm-lm. Files: model.pt, which holds [model, criterion,
 // optimizer]; also a whole model or its state dict.
 // Peculiarities:
 //   - weight drop keeps the trained weight as <name>_raw; the tensor <name> is a dropped-out copy
@@ -15,16 +15,16 @@
 #include <string_view>
 #include <vector>
 
+#include "converters/checkpoints/checkpoint_tensors.h"
 #include "converters/families/families.h"
 #include "converters/families/pickled_modules.h"
-#include "converters/sources/source_weights.h"
 #include "kinglet/status.h"
 
 namespace kinglet {
 
 inline constexpr std::string_view kAwdLstmFamily = "awd-lstm";
 
-bool LooksLikeAwdLstm(std::span<const SourceTensor> weights);
+bool LooksLikeAwdLstm(std::span<const CheckpointTensor> weights);
 
 // The network pickled whole, and its criterion.
 const PickledNetwork& AwdLstmModules();

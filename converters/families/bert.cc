@@ -9,14 +9,14 @@
 #include <utility>
 #include <vector>
 
+#include "converters/checkpoints/checkpoint_path.h"
+#include "converters/checkpoints/config_file.h"
+#include "converters/checkpoints/quoted.h"
 #include "converters/families/config_options.h"
 #include "converters/families/draft_builder.h"
 #include "converters/families/hugging_face_options.h"
 #include "converters/families/name_match.h"
 #include "converters/matrix_order.h"
-#include "converters/sources/checkpoint_path.h"
-#include "converters/sources/config_file.h"
-#include "converters/sources/quoted.h"
 #include "format/blocks.h"
 #include "format/limits.h"
 
@@ -138,7 +138,7 @@ class BertLoader {
     }
     const std::string pooler = prefix_ + "pooler.dense";
     if (builder_.Has("qa_outputs.weight")) {
-      LeaveOut(pooler);
+      RemoveExcluded(pooler);
     } else if (builder_.Has(pooler + ".weight")) {
       model.pooler = Linear(pooler, d, d, Activation::kTanh);
     }
@@ -164,10 +164,10 @@ class BertLoader {
   static std::string Layer(uint64_t i) { return kBertLayers + std::to_string(i) + "."; }
 
   // A linear layer that the answers do not depend on, if there is one.
-  void LeaveOut(const std::string& name) {
+  void RemoveExcluded(const std::string& name) {
     if (!builder_.Has(name + ".weight")) return;
     for (const char* part : {".weight", ".bias"}) builder_.ClaimUnshaped(name + part, false);
-    builder_.model.notes.push_back(name + " is left out: scores of spans do not use it");
+    builder_.model.notes.push_back(name + " is omitted: scores of spans do not use it");
   }
 
   AdaptiveEmbedding Embedding() {
@@ -247,7 +247,7 @@ class BertLoader {
     softmax.width = static_cast<uint32_t>(settings_.width);
     softmax.head_size = static_cast<uint32_t>(settings_.words);
     const bool stored = builder_.Has(kBertDecoder) || !settings_.tied;
-    const SourceTensor* own =
+    const CheckpointTensor* own =
         stored ? builder_.Claim(kBertDecoder, shape) : builder_.ForOutput(words_);
     bool tied = own == words_;
     if (stored && own != nullptr && words_ != nullptr) {
@@ -275,7 +275,7 @@ class BertLoader {
     for (const auto& head : heads) {
       const std::string name = head.name;
       if (!builder_.Has(name + ".weight")) continue;
-      const SourceTensor* const weight = builder_.Find(name + ".weight");
+      const CheckpointTensor* const weight = builder_.Find(name + ".weight");
       const bool classes = head.part == ScoredPart::kClasses;
       const uint64_t rows = classes && !weight->shape.empty() ? weight->shape[0] : 2;
       model.scores = Linear(name, rows, settings_.width, Activation::kNone);
@@ -310,7 +310,7 @@ class BertLoader {
   Pair Queries(const std::string& attention) {
     const uint64_t d = settings_.width;
     const auto join = [&](const std::string& what, const Shape& shape, Role role) {
-      std::vector<const SourceTensor*> sources;
+      std::vector<const CheckpointTensor*> sources;
       for (const char* part : {"query.", "key.", "value."}) {
         sources.push_back(builder_.Claim(attention + part + what, shape));
       }
@@ -327,7 +327,7 @@ class BertLoader {
   const BertSettings settings_;
   DraftBuilder builder_;
   std::string prefix_;  // "bert.", or nothing
-  const SourceTensor* words_ = nullptr;
+  const CheckpointTensor* words_ = nullptr;
   TensorId words_id_ = 0;
 };
 
@@ -335,7 +335,7 @@ class BertLoader {
 
 std::span<const OptionTable> BertOptions() { return {&kBertOptions, 1}; }
 
-bool LooksLikeBert(std::span<const SourceTensor> weights) {
+bool LooksLikeBert(std::span<const CheckpointTensor> weights) {
   return HasTensorUnder(weights, "bert.encoder.layer.0.attention.self.query.") ||
          HasTensorUnder(weights, "encoder.layer.0.attention.self.query.");
 }

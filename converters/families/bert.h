@@ -7,8 +7,8 @@
 //   - files of 2018 and 2019 call a norm's weight and bias gamma and beta
 //   - model.safetensors leaves out the decoder's weight and bias where they are the word table and
 //     cls.predictions.bias; pytorch_model.bin stores both
-//   - position_ids are counted, not trained, and are left out
-//   - files of 2018 and 2019 have a pooler also where it is not used, beside qa_outputs: left out
+//   - position_ids are counted, not trained, and are omitted
+//   - files of 2018 and 2019 have a pooler also where it is not used, beside qa_outputs: omitted
 #ifndef KINGLET_CONVERTERS_FAMILIES_BERT_H_
 #define KINGLET_CONVERTERS_FAMILIES_BERT_H_
 
@@ -22,7 +22,7 @@ namespace kinglet {
 
 inline constexpr std::string_view kBertFamily = "bert";
 
-bool LooksLikeBert(std::span<const SourceTensor> weights);
+bool LooksLikeBert(std::span<const CheckpointTensor> weights);
 
 std::span<const OptionTable> BertOptions();
 

@@ -4,8 +4,8 @@
 
 #include <string>
 
+#include "converters/checkpoints/config_file.h"
 #include "converters/families/known_options.h"
-#include "converters/sources/config_file.h"
 #include "kinglet/status.h"
 
 namespace kinglet {

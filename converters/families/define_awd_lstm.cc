@@ -19,7 +19,7 @@ constexpr const char* kReduce = "define.finalProj.weight";
 std::string LayerPrefix(size_t index) { return "lstms." + std::to_string(index) + ".module."; }
 
 // The transpose of a matrix. REQUIRES: the source has two dimensions.
-SourceTensor TransposedTensor(const SourceTensor& source) {
+CheckpointTensor TransposedTensor(const CheckpointTensor& source) {
   return {source.name + ".transposed", {source.shape[1], source.shape[0]}, [source] {
             return ReadFiniteTransposed(source);
           }};
@@ -27,7 +27,7 @@ SourceTensor TransposedTensor(const SourceTensor& source) {
 
 class Loader {
  public:
-  Loader(std::span<const SourceTensor> weights, std::optional<uint32_t> cache_rows)
+  Loader(std::span<const CheckpointTensor> weights, std::optional<uint32_t> cache_rows)
       : builder_(weights), layers_(builder_, RecurrentCell::kLstm), cache_rows_(cache_rows) {}
 
   Result<LoadedModel> Load() {
@@ -155,17 +155,17 @@ class Loader {
   DraftBuilder builder_;
   RecurrentLayers layers_;
   DefineSource define_;
-  const SourceTensor* classes_ = nullptr;
-  const SourceTensor* class_bias_ = nullptr;
+  const CheckpointTensor* classes_ = nullptr;
+  const CheckpointTensor* class_bias_ = nullptr;
   uint64_t words_ = 0;
   std::optional<uint32_t> cache_rows_;  // of a unit that stays in the model
   std::vector<TensorId> tables_;        // by band
-  std::deque<SourceTensor> made_;       // from the checkpoint's tensors; the builder points to them
+  std::deque<CheckpointTensor> made_;   // from the checkpoint's tensors; the builder points to them
 };
 
 }  // namespace
 
-bool LooksLikeDefineAwdLstm(std::span<const SourceTensor> weights) {
+bool LooksLikeDefineAwdLstm(std::span<const CheckpointTensor> weights) {
   return HasTensor(weights, "embeddings.embeds.0.weight") && HasTensor(weights, kReduce) &&
          HasTensor(weights, "lstms.0.module.weight_ih_l0");
 }

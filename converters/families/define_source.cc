@@ -30,8 +30,8 @@ class Claimer {
 
  private:
   // A matrix without empty sides; null if there is none.
-  const SourceTensor* ClaimMatrix(const std::string& name, const std::string& expected) {
-    const SourceTensor* tensor = builder_.ClaimUnshaped(name);
+  const CheckpointTensor* ClaimMatrix(const std::string& name, const std::string& expected) {
+    const CheckpointTensor* tensor = builder_.ClaimUnshaped(name);
     if (tensor == nullptr) return nullptr;
     const Shape& shape = tensor->shape;
     if (shape.size() == 2 && std::find(shape.begin(), shape.end(), 0u) == shape.end()) {
@@ -124,10 +124,10 @@ struct OwnedSource {
   OwnedSource& operator=(const OwnedSource&) = delete;
 
   DefineSource source;
-  std::deque<SourceTensor> tensors;
+  std::deque<CheckpointTensor> tensors;
 
  private:
-  void Keep(const SourceTensor*& tensor) {
+  void Keep(const CheckpointTensor*& tensor) {
     if (tensor != nullptr) tensor = &tensors.emplace_back(*tensor);
   }
 };
@@ -190,7 +190,7 @@ Result<DefineInput> ReadDefine(const DefineSource& source) {
   return input;
 }
 
-SourceTensor DefineTableTensor(const std::string& name, const DefineSource& source) {
+CheckpointTensor DefineTableTensor(const std::string& name, const DefineSource& source) {
   const auto owned = std::make_shared<const OwnedSource>(source);
   return {name, {source.Words(), source.width}, [owned]() -> Result<std::vector<float>> {
             KINGLET_ASSIGN_OR_RETURN(const DefineInput input, ReadDefine(owned->source));

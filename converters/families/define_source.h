@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
+#include "converters/checkpoints/checkpoint_tensors.h"
 #include "converters/families/draft_builder.h"
 #include "converters/passes/define/define_table.h"
 #include "converters/passes/define/define_weights.h"
-#include "converters/sources/source_weights.h"
 #include "format/blocks.h"
 #include "kinglet/status.h"
 
@@ -21,12 +21,12 @@ namespace kinglet {
 // is missing, which the builder reports.
 struct DefineSource {
   struct Band {
-    const SourceTensor* table = nullptr;       // [words, width]
-    const SourceTensor* projection = nullptr;  // [n, width]
+    const CheckpointTensor* table = nullptr;       // [words, width]
+    const CheckpointTensor* projection = nullptr;  // [n, width]
   };
   struct Layer {
-    const SourceTensor* weight = nullptr;
-    const SourceTensor* bias = nullptr;
+    const CheckpointTensor* weight = nullptr;
+    const CheckpointTensor* bias = nullptr;
   };
   std::vector<Band> bands;
   DefineUnit unit;
@@ -61,7 +61,7 @@ Result<DefineInput> ReadDefine(const DefineSource& source);
 // The unit's outputs for all words, [Words(), width], as a tensor that is not in the checkpoint.
 // They are computed when the tensor is read; it owns what it needs. REQUIRES: the width is known,
 // and the builder's CheckNames finds nothing when the tensor is read.
-SourceTensor DefineTableTensor(const std::string& name, const DefineSource& source);
+CheckpointTensor DefineTableTensor(const std::string& name, const DefineSource& source);
 
 }  // namespace kinglet
 

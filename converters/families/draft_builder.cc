@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "converters/checkpoints/derived_weights.h"
+#include "converters/checkpoints/quoted.h"
 #include "converters/matrix_order.h"
-#include "converters/sources/derived_weights.h"
-#include "converters/sources/quoted.h"
 
 namespace kinglet {
 namespace {
@@ -34,16 +34,16 @@ bool IsBatchCounter(std::string_view name) {
 
 }  // namespace
 
-DraftBuilder::DraftBuilder(std::span<const SourceTensor> weights) : order_(weights) {
-  for (const SourceTensor& tensor : weights) by_name_.emplace(tensor.name, &tensor);
+DraftBuilder::DraftBuilder(std::span<const CheckpointTensor> weights) : order_(weights) {
+  for (const CheckpointTensor& tensor : weights) by_name_.emplace(tensor.name, &tensor);
 }
 
-const SourceTensor* DraftBuilder::Find(std::string_view name) const {
+const CheckpointTensor* DraftBuilder::Find(std::string_view name) const {
   const auto found = by_name_.find(name);
   return found == by_name_.end() ? nullptr : found->second;
 }
 
-const SourceTensor* DraftBuilder::ClaimUnshaped(const std::string& name, bool required) {
+const CheckpointTensor* DraftBuilder::ClaimUnshaped(const std::string& name, bool required) {
   const auto found = by_name_.find(name);
   if (found == by_name_.end()) {
     if (required) missing_.push_back(name);
@@ -53,25 +53,25 @@ const SourceTensor* DraftBuilder::ClaimUnshaped(const std::string& name, bool re
   return found->second;
 }
 
-const SourceTensor* DraftBuilder::Claim(const std::string& name, const Shape& shape,
-                                        bool required) {
-  const SourceTensor* tensor = ClaimUnshaped(name, required);
+const CheckpointTensor* DraftBuilder::Claim(const std::string& name, const Shape& shape,
+                                            bool required) {
+  const CheckpointTensor* tensor = ClaimUnshaped(name, required);
   if (tensor == nullptr || tensor->shape == shape) return tensor;
   NoteMisshaped(*tensor, ShapeText(shape));
   return nullptr;
 }
 
-void DraftBuilder::LeaveOut(const std::string& name) {
+void DraftBuilder::RemoveExcluded(const std::string& name) {
   const auto found = by_name_.find(name);
-  if (found != by_name_.end()) left_out_.insert(found->first);
+  if (found != by_name_.end()) excluded_.insert(found->first);
 }
 
 bool DraftBuilder::IsMade(std::string_view name) const {
-  const SourceTensor* tensor = Find(name);
+  const CheckpointTensor* tensor = Find(name);
   return tensor != nullptr && !tensor->made.empty();
 }
 
-const SourceTensor* DraftBuilder::ForOutput(const SourceTensor* inward) {
+const CheckpointTensor* DraftBuilder::ForOutput(const CheckpointTensor* inward) {
   if (inward == nullptr || inward->replaced == nullptr) return inward;
   if (inward->replaced->shape != inward->shape) {
     NoteMisshaped(*inward->replaced, ShapeText(inward->shape));
@@ -79,12 +79,12 @@ const SourceTensor* DraftBuilder::ForOutput(const SourceTensor* inward) {
   return inward->replaced.get();
 }
 
-void DraftBuilder::PutAside(const std::vector<std::string>& names) {
+void DraftBuilder::MarkUnused(const std::vector<std::string>& names) {
   std::string first;
   size_t others = 0;
   for (const std::string& name : names) {
     if (!Has(name) || IsMade(name) || Claimed(name)) continue;
-    LeaveOut(name);
+    RemoveExcluded(name);
     if (first.empty()) {
       first = name;
     } else {
@@ -94,16 +94,16 @@ void DraftBuilder::PutAside(const std::vector<std::string>& names) {
   if (first.empty()) return;
   const std::string more = " and " + std::to_string(others) + (others == 1 ? " other" : " others");
   model.notes.push_back(first + (others == 0 ? " is" : more + " are") +
-                        " put aside, as the recipe makes the input");
+                        " marked as unused, as the recipe makes the input");
 }
 
-void DraftBuilder::NoteMisshaped(const SourceTensor& tensor, const std::string& expected) {
+void DraftBuilder::NoteMisshaped(const CheckpointTensor& tensor, const std::string& expected) {
   misshaped_.push_back("shape " + tensor.name + ": expected " + expected + ", found " +
                        ShapeText(tensor.shape));
 }
 
 TensorId DraftBuilder::Add(const std::string& name, const Shape& shape, Role role,
-                           const SourceTensor* source, Origin origin) {
+                           const CheckpointTensor* source, Origin origin) {
   const TensorId id = AddSource(name, shape, role, {source, origin, {}});
   if (source != nullptr && !source->made.empty()) {
     model.stand_ins.push_back({id, source->made, origin.row});
@@ -122,13 +122,13 @@ TensorId DraftBuilder::AddSource(const std::string& name, const Shape& shape, Ro
 }
 
 TensorId DraftBuilder::AddMade(const std::string& name, const Shape& shape, Role role,
-                               const SourceTensor* source, Make make) {
+                               const CheckpointTensor* source, Make make) {
   return AddSource(name, shape, role, {source, {}, std::move(make)});
 }
 
 TensorId DraftBuilder::AddMade(const std::string& name, const Shape& shape, Role role,
-                               const std::vector<const SourceTensor*>& sources, Make make) {
-  std::vector<SourceTensor> others;
+                               const std::vector<const CheckpointTensor*>& sources, Make make) {
+  std::vector<CheckpointTensor> others;
   for (size_t i = 1; i < sources.size(); ++i) {
     // A missing one ends the loading before anything is made.
     if (sources[i] != nullptr) others.push_back(*sources[i]);
@@ -137,9 +137,9 @@ TensorId DraftBuilder::AddMade(const std::string& name, const Shape& shape, Role
       name, shape, role, sources.front(),
       [others, make = std::move(make)](std::vector<float> values) -> Result<std::vector<float>> {
         uint64_t count = values.size();
-        for (const SourceTensor& other : others) count += CountEntries(other.shape);
+        for (const CheckpointTensor& other : others) count += CountEntries(other.shape);
         values.reserve(count);
-        for (const SourceTensor& other : others) {
+        for (const CheckpointTensor& other : others) {
           KINGLET_ASSIGN_OR_RETURN(const auto more, ReadFinite(other));
           values.insert(values.end(), more.begin(), more.end());
         }
@@ -148,7 +148,7 @@ TensorId DraftBuilder::AddMade(const std::string& name, const Shape& shape, Role
 }
 
 TensorId DraftBuilder::AddTransposed(const std::string& name, const Shape& shape, Role role,
-                                     const SourceTensor* source) {
+                                     const CheckpointTensor* source) {
   const TensorId id =
       AddMade(name, shape, role, source,
               [rows = shape[1], columns = shape[0]](const std::vector<float>& values) {
@@ -196,8 +196,8 @@ std::vector<std::string> DraftBuilder::DerivedFaults() const {
 
 Status DraftBuilder::CheckNames(const std::string& network) const {
   std::vector<std::string> unused;
-  for (const SourceTensor& tensor : order_) {
-    if (tensor.spare || claimed_.contains(tensor.name) || left_out_.contains(tensor.name) ||
+  for (const CheckpointTensor& tensor : order_) {
+    if (tensor.spare || claimed_.contains(tensor.name) || excluded_.contains(tensor.name) ||
         IsBatchCounter(tensor.name)) {
       continue;
     }
@@ -220,8 +220,8 @@ class DraftBuilder::Reader {
  public:
   explicit Reader(const std::vector<Source>& sources) {
     for (const Source& source : sources) {
-      parts_.push_back(
-          {source.tensor == nullptr ? SourceTensor() : *source.tensor, source.origin, source.make});
+      parts_.push_back({source.tensor == nullptr ? CheckpointTensor() : *source.tensor,
+                        source.origin, source.make});
     }
   }
 
@@ -243,12 +243,12 @@ class DraftBuilder::Reader {
 
  private:
   struct Part {
-    SourceTensor source;
+    CheckpointTensor source;
     Origin origin;
     Make make;
   };
 
-  static Result<std::vector<float>> ReadPart(const SourceTensor& source, const Origin& origin,
+  static Result<std::vector<float>> ReadPart(const CheckpointTensor& source, const Origin& origin,
                                              const Shape& shape) {
     if (source.shape.size() == 1) return ReadFiniteRows(source, origin.column, Count(shape));
     const uint64_t rows = Rows(shape), columns = Cols(shape), width = Cols(source.shape);

@@ -12,9 +12,9 @@
 #include <unordered_set>
 #include <vector>
 
+#include "converters/checkpoints/checkpoint_tensors.h"
 #include "converters/families/families.h"
 #include "converters/passes/coded_table.h"
-#include "converters/sources/source_weights.h"
 #include "format/encoding.h"
 #include "kinglet/status.h"
 
@@ -35,44 +35,45 @@ class DraftBuilder {
   };
 
   // REQUIRES: the weights outlive it.
-  explicit DraftBuilder(std::span<const SourceTensor> weights);
+  explicit DraftBuilder(std::span<const CheckpointTensor> weights);
 
   bool Has(std::string_view name) const { return by_name_.contains(name); }
   bool Claimed(std::string_view name) const { return claimed_.contains(name); }
   // The checkpoint's tensor, without claiming it; null if there is none.
-  const SourceTensor* Find(std::string_view name) const;
+  const CheckpointTensor* Find(std::string_view name) const;
 
   // The tensor of this name and shape. Otherwise null, and the fault is noted; only a required
   // tensor may not be missing.
-  const SourceTensor* Claim(const std::string& name, const Shape& shape, bool required = true);
+  const CheckpointTensor* Claim(const std::string& name, const Shape& shape, bool required = true);
   // As Claim if the shape is known, otherwise as ClaimUnshaped.
-  const SourceTensor* ClaimIf(bool known, const std::string& name, const Shape& shape) {
+  const CheckpointTensor* ClaimIf(bool known, const std::string& name, const Shape& shape) {
     return known ? Claim(name, shape) : ClaimUnshaped(name);
   }
   // The tensor of this name, with any shape.
-  const SourceTensor* ClaimUnshaped(const std::string& name, bool required = true);
+  const CheckpointTensor* ClaimUnshaped(const std::string& name, bool required = true);
   // Leaves the checkpoint's tensor of this name out, if there is one: nothing reads it.
-  void LeaveOut(const std::string& name);
+  void RemoveExcluded(const std::string& name);
   // Whether a recipe makes a tensor of this name: a table, or a whole input.
   bool IsMade(std::string_view name) const;
   // What a softmax reads that shares this tensor with the embedding: the tensor, or the
   // checkpoint's own one where a recipe makes the embedding's. Notes a shape that differs.
-  const SourceTensor* ForOutput(const SourceTensor* inward);
+  const CheckpointTensor* ForOutput(const CheckpointTensor* inward);
   // Leaves the checkpoint's tensors of these names out, those that there are, because a recipe
   // makes what they were for. The user gets one note.
-  void PutAside(const std::vector<std::string>& names);
+  void MarkUnused(const std::vector<std::string>& names);
   // Notes that the tensor's shape is not `expected`.
-  void NoteMisshaped(const SourceTensor& tensor, const std::string& expected);
+  void NoteMisshaped(const CheckpointTensor& tensor, const std::string& expected);
 
   // Adds a tensor to the draft, with the values of `source` from `origin` on. `source` may be null:
   // a missing tensor has an id too, and its fault ends the conversion before anything uses the id.
-  TensorId Add(const std::string& name, const Shape& shape, Role role, const SourceTensor* source,
-               Origin origin);
-  TensorId Add(const std::string& name, const Shape& shape, Role role, const SourceTensor* source) {
+  TensorId Add(const std::string& name, const Shape& shape, Role role,
+               const CheckpointTensor* source, Origin origin);
+  TensorId Add(const std::string& name, const Shape& shape, Role role,
+               const CheckpointTensor* source) {
     return Add(name, shape, role, source, Origin{});
   }
   // Adds the whole tensor under its own name.
-  TensorId AddWhole(const SourceTensor& tensor, Role role) {
+  TensorId AddWhole(const CheckpointTensor& tensor, Role role) {
     return Add(tensor.name, tensor.shape, role, &tensor);
   }
   // Claims the tensor of this name and adds it.
@@ -83,16 +84,16 @@ class DraftBuilder {
   // Adds a tensor whose values `make` computes from all values of the source.
   using Make = std::function<Result<std::vector<float>>(std::vector<float> values)>;
   TensorId AddMade(const std::string& name, const Shape& shape, Role role,
-                   const SourceTensor* source, Make make);
+                   const CheckpointTensor* source, Make make);
 
   // The same from the values of several sources, one after the other. REQUIRES: at least one.
   TensorId AddMade(const std::string& name, const Shape& shape, Role role,
-                   const std::vector<const SourceTensor*>& sources, Make make);
+                   const std::vector<const CheckpointTensor*>& sources, Make make);
 
   // Adds the transpose of a matrix that is another tensor's parameter; `shape` is the result's.
   TensorId AddTransposed(const std::string& name, const Shape& shape, Role role,
-                         const SourceTensor* source);
-  // Adds a vector that the training code computes and does not store. It stays float32.
+                         const CheckpointTensor* source);
+  // Adds a vector that the framework computes and does not store. It stays float32.
   TensorId AddComputed(const std::string& name, std::vector<float> values);
   // The same of any shape. REQUIRES: it has as many entries as there are values.
   TensorId AddComputed(const std::string& name, const Shape& shape, std::vector<float> values);
@@ -116,7 +117,7 @@ class DraftBuilder {
 
  private:
   struct Source {
-    const SourceTensor* tensor;  // null: computed
+    const CheckpointTensor* tensor;  // null: computed
     Origin origin;
     Make make;  // empty: the values from the origin on
   };
@@ -127,9 +128,9 @@ class DraftBuilder {
   std::vector<std::string> DerivedFaults() const;
   TensorId AddSource(const std::string& name, const Shape& shape, Role role, Source source);
 
-  std::span<const SourceTensor> order_;
-  std::unordered_map<std::string_view, const SourceTensor*> by_name_;
-  std::unordered_set<std::string_view> claimed_, left_out_;
+  std::span<const CheckpointTensor> order_;
+  std::unordered_map<std::string_view, const CheckpointTensor*> by_name_;
+  std::unordered_set<std::string_view> claimed_, excluded_;
   std::vector<std::string> missing_, misshaped_;
   std::vector<Source> sources_;  // by tensor id
 };

@@ -4,10 +4,10 @@
 #include <array>
 #include <utility>
 
+#include "converters/checkpoints/checkpoint_path.h"
+#include "converters/checkpoints/quoted.h"
 #include "converters/families/config_options.h"
 #include "converters/families/speech_stream.h"
-#include "converters/sources/checkpoint_path.h"
-#include "converters/sources/quoted.h"
 
 namespace kinglet {
 namespace {

@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "converters/checkpoints/config_file.h"
 #include "converters/families/families.h"
-#include "converters/sources/config_file.h"
 #include "kinglet/status.h"
 
 namespace kinglet {

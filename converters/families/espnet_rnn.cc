@@ -4,9 +4,9 @@
 #include <string>
 #include <utility>
 
+#include "converters/checkpoints/quoted.h"
 #include "converters/families/espnet_config.h"
 #include "converters/families/recurrent_model.h"
-#include "converters/sources/quoted.h"
 
 namespace kinglet {
 namespace {
@@ -38,7 +38,7 @@ std::span<const OptionTable> EspnetRnnOptions() {
   return kTables;
 }
 
-bool LooksLikeEspnetRnn(std::span<const SourceTensor> weights) {
+bool LooksLikeEspnetRnn(std::span<const CheckpointTensor> weights) {
   return HasTensor(weights, "lm.encoder.weight") && HasTensorUnder(weights, "lm.rnn.");
 }
 

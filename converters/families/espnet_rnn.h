@@ -1,6 +1,6 @@
 // The family `espnet-rnn-lm`: an embedding, one nn.LSTM, nn.GRU or nn.RNN of several layers, and a
 // softmax, perhaps tied.
-// Training code: ESPnet 2, lm: seq_rnn (SequentialRNNLM). Files: Nepoch.pth and
+// Framework: ESPnet 2, lm: seq_rnn (SequentialRNNLM). Files: Nepoch.pth and
 // valid.*.ave_Kbest.pth, with config.yaml beside them.
 // Peculiarities: averaging unties tables, whose values stay equal; a sentence begins and ends with
 // <sos/eos>, the last token.
@@ -11,15 +11,15 @@
 #include <string_view>
 #include <vector>
 
+#include "converters/checkpoints/checkpoint_tensors.h"
 #include "converters/families/families.h"
-#include "converters/sources/source_weights.h"
 #include "kinglet/status.h"
 
 namespace kinglet {
 
 inline constexpr std::string_view kEspnetRnnFamily = "espnet-rnn-lm";
 
-bool LooksLikeEspnetRnn(std::span<const SourceTensor> weights);
+bool LooksLikeEspnetRnn(std::span<const CheckpointTensor> weights);
 
 std::span<const OptionTable> EspnetRnnOptions();
 

@@ -7,11 +7,11 @@
 #include <utility>
 #include <vector>
 
+#include "converters/checkpoints/quoted.h"
 #include "converters/families/draft_builder.h"
 #include "converters/families/espnet_config.h"
 #include "converters/families/speech_stream.h"
 #include "converters/matrix_order.h"
-#include "converters/sources/quoted.h"
 #include "format/blocks.h"
 #include "format/limits.h"
 
@@ -106,7 +106,7 @@ class EspnetTransformerLoader {
  private:
   // Tables of positions, which some versions store and none reads.
   void ClaimPositions() {
-    for (const SourceTensor& tensor : input_.weights) {
+    for (const CheckpointTensor& tensor : input_.weights) {
       if (tensor.name.ends_with(".pe")) builder_.ClaimUnshaped(tensor.name, false);
     }
   }
@@ -198,7 +198,7 @@ class EspnetTransformerLoader {
                        Role role) {
     Shape all = shape;
     all[0] *= 3;
-    std::vector<const SourceTensor*> sources;
+    std::vector<const CheckpointTensor*> sources;
     for (const char* projection : {"linear_q.", "linear_k.", "linear_v."}) {
       sources.push_back(builder_.Claim(attention + projection + part, shape));
     }
@@ -221,7 +221,7 @@ std::span<const OptionTable> EspnetTransformerOptions() {
   return kTables;
 }
 
-bool LooksLikeEspnetTransformer(std::span<const SourceTensor> weights) {
+bool LooksLikeEspnetTransformer(std::span<const CheckpointTensor> weights) {
   return HasTensorUnder(weights, "lm.embed.") && HasTensorUnder(weights, "lm.encoder.encoders.");
 }
 

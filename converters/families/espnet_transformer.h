@@ -1,5 +1,5 @@
 // The family `espnet-transformer-lm`: a Transformer decoder with the norm first.
-// Training code: ESPnet 2, lm: transformer (TransformerLM). Files: Nepoch.pth and
+// Framework: ESPnet 2, lm: transformer (TransformerLM). Files: Nepoch.pth and
 // valid.*.ave_Kbest.pth, with config.yaml beside them; also with the names of older versions
 // ("input_layer." and "norm." of the encoder).
 // Peculiarities:
@@ -17,15 +17,15 @@
 #include <string_view>
 #include <vector>
 
+#include "converters/checkpoints/checkpoint_tensors.h"
 #include "converters/families/families.h"
-#include "converters/sources/source_weights.h"
 #include "kinglet/status.h"
 
 namespace kinglet {
 
 inline constexpr std::string_view kEspnetTransformerFamily = "espnet-transformer-lm";
 
-bool LooksLikeEspnetTransformer(std::span<const SourceTensor> weights);
+bool LooksLikeEspnetTransformer(std::span<const CheckpointTensor> weights);
 
 std::span<const OptionTable> EspnetTransformerOptions();
 

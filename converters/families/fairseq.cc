@@ -24,7 +24,7 @@ constexpr double kFairseqEpsilon = 1e-5;  // PyTorch's default, of all norms
 
 class FairseqLoader {
  public:
-  FairseqLoader(const FairseqConfig& config, std::span<const SourceTensor> weights,
+  FairseqLoader(const FairseqConfig& config, std::span<const CheckpointTensor> weights,
                 const FairseqDictionary& dictionary)
       : config_(config), builder_(weights), tables_(config, dictionary, builder_) {}
 
@@ -51,7 +51,7 @@ class FairseqLoader {
  private:
   // Decoders up to version 2, and those without a version, have no final norm.
   Status FindVersion() {
-    const SourceTensor* version = builder_.ClaimUnshaped("decoder.version", false);
+    const CheckpointTensor* version = builder_.ClaimUnshaped("decoder.version", false);
     final_norm_ = false;
     if (version == nullptr || CountEntries(version->shape) != 1) return {};
     KINGLET_ASSIGN_OR_RETURN(const std::vector<float> value, ReadFinite(*version));
@@ -99,7 +99,7 @@ class FairseqLoader {
                                static_cast<uint32_t>(first)};
     }
     const std::string name = "decoder.embed_positions.weight";
-    const SourceTensor* table =
+    const CheckpointTensor* table =
         builder_.Claim(name, {config_.positions + first, uint64_t{config_.width}});
     return PositionTable{
         builder_.Add(name, {config_.positions, config_.width}, Role::kKept, table, {first, 0})};
@@ -152,7 +152,7 @@ class FairseqLoader {
     if (builder_.Has(joined)) {
       return builder_.AddMade(name, all, role, builder_.Claim(joined, all), by_head);
     }
-    std::vector<const SourceTensor*> sources;
+    std::vector<const CheckpointTensor*> sources;
     for (const char* projection : {"q_proj.", "k_proj.", "v_proj."}) {
       sources.push_back(builder_.Claim(attention + projection + part, shape));
     }
@@ -167,12 +167,13 @@ class FairseqLoader {
 
 }  // namespace
 
-bool LooksLikeFairseq(std::span<const SourceTensor> weights) {
+bool LooksLikeFairseq(std::span<const CheckpointTensor> weights) {
   return HasTensorUnder(weights, "decoder.layers.0.self_attn.") &&
          HasTensorUnder(weights, "decoder.embed_tokens.") && !HasTensorUnder(weights, "encoder.");
 }
 
-Result<LoadedModel> FairseqDraft(const FairseqConfig& config, std::span<const SourceTensor> weights,
+Result<LoadedModel> FairseqDraft(const FairseqConfig& config,
+                                 std::span<const CheckpointTensor> weights,
                                  const FairseqDictionary& dictionary) {
   return FairseqLoader(config, weights, dictionary).Load();
 }
@@ -187,7 +188,7 @@ Result<LoadedModel> LoadFairseq(const FamilyInput& input) {
                            ReadFairseqConfig(*input.root, input.ignored));
   FairseqDictionary dictionary;
   const auto made =
-      std::find_if(input.weights.begin(), input.weights.end(), [](const SourceTensor& tensor) {
+      std::find_if(input.weights.begin(), input.weights.end(), [](const CheckpointTensor& tensor) {
         return tensor.name == kFairseqInput && !tensor.made.empty();
       });
   if (config.characters && made == input.weights.end()) {

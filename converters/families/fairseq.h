@@ -1,6 +1,6 @@
 // The family `fairseq`: Transformer language models (Baevski & Auli 2019, "Adaptive Input
 // Representations for Neural Language Modeling").
-// Training code: facebookresearch/fairseq, transformer_lm. Files: model.pt.
+// Framework: facebookresearch/fairseq, transformer_lm. Files: model.pt.
 // Peculiarities:
 //   - every text begins with </s>, word 2, so its first token is predicted too
 //   - band 0 of the adaptive embedding has a projection, which the softmax does not use
@@ -15,22 +15,23 @@
 #include <span>
 #include <string_view>
 
+#include "converters/checkpoints/checkpoint_tensors.h"
 #include "converters/families/fairseq_characters.h"
 #include "converters/families/fairseq_config.h"
 #include "converters/families/families.h"
-#include "converters/sources/source_weights.h"
 #include "kinglet/status.h"
 
 namespace kinglet {
 
 inline constexpr std::string_view kFairseqFamily = "fairseq";
 
-bool LooksLikeFairseq(std::span<const SourceTensor> weights);
+bool LooksLikeFairseq(std::span<const CheckpointTensor> weights);
 
 // Blocks and float32 tensors. Errors: KINGLET_INVALID_CHECKPOINT for missing, unused and mis-shaped
 // tensors (all in one message), for tied tensors with different values and for a dictionary that
 // does not fit. `dictionary` is for config.characters.
-Result<LoadedModel> FairseqDraft(const FairseqConfig& config, std::span<const SourceTensor> weights,
+Result<LoadedModel> FairseqDraft(const FairseqConfig& config,
+                                 std::span<const CheckpointTensor> weights,
                                  const FairseqDictionary& dictionary = {});
 
 // The same with the hyper-parameters of the checkpoint, and the dictionary beside it. Errors: also

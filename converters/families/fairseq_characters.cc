@@ -8,8 +8,8 @@
 #include <string_view>
 #include <utility>
 
+#include "converters/checkpoints/quoted.h"
 #include "converters/passes/character_table.h"
-#include "converters/sources/quoted.h"
 #include "converters/texts/vocabulary_file.h"
 #include "converters/thread_shares.h"
 
@@ -20,9 +20,9 @@ constexpr std::array<std::string_view, 4> kSpecials = {"<s>", "<pad>", "</s>", "
 constexpr uint64_t kPaddingId = 1, kSentenceEndId = 2, kUnknownId = 3;
 
 // Cuts the values of several tensors, one after the other, into the tensors.
-class Cutter {
+class Splitter {
  public:
-  explicit Cutter(const std::vector<float>& values) : values_(values) {}
+  explicit Splitter(const std::vector<float>& values) : values_(values) {}
 
   std::vector<float> Next(uint64_t count) {
     const auto first = values_.begin() + static_cast<std::ptrdiff_t>(at_);
@@ -73,7 +73,7 @@ std::vector<CharacterTensor> CharacterTensors(const FairseqCharacters& character
 
 // The CNN of the tensors' values, in the order of CharacterTensors; what follows is left.
 CharacterCnn CutCnn(const FairseqCharacters& characters, uint64_t width, uint64_t features,
-                    Cutter& values) {
+                    Splitter& values) {
   CharacterCnn cnn;
   cnn.longest = FairseqCharacters::kLongest;
   cnn.vector_width = characters.vector_width;
@@ -135,7 +135,7 @@ Result<FairseqDictionary> ReadFairseqDictionary(const FamilyInput& input) {
 TensorId AddCharacterTable(const FairseqConfig& config, const FairseqDictionary& dictionary,
                            DraftBuilder& builder) {
   const uint64_t width = config.width, words = dictionary.words.size();
-  std::vector<const SourceTensor*> sources;
+  std::vector<const CheckpointTensor*> sources;
   uint64_t parameters = 0;
   for (const auto& [name, shape] : CharacterTensors(*config.characters, width)) {
     sources.push_back(builder.Claim(name, shape));
@@ -158,14 +158,14 @@ TensorId AddCharacterTable(const FairseqConfig& config, const FairseqDictionary&
       [characters = *config.characters, width, features = FeaturesOf(*config.characters),
        spellings = Spellings(dictionary.words)](
           const std::vector<float>& values) -> Result<std::vector<float>> {
-        Cutter cutter(values);
-        const CharacterCnn cnn = CutCnn(characters, width, features, cutter);
+        Splitter splitter(values);
+        const CharacterCnn cnn = CutCnn(characters, width, features, splitter);
         KINGLET_ASSIGN_OR_RETURN(std::vector<float> table,
                                  CharacterTable(cnn, spellings, MachineThreads()));
         const auto row = [&table, width](uint64_t id) {
           return table.begin() + static_cast<std::ptrdiff_t>(id * width);
         };
-        const std::vector<float> symbols = cutter.Next(2 * width);
+        const std::vector<float> symbols = splitter.Next(2 * width);
         std::fill_n(row(kPaddingId), width, 0.0F);
         std::copy_n(symbols.begin(), width, row(kSentenceEndId));
         std::copy_n(symbols.begin() + static_cast<std::ptrdiff_t>(width), width, row(kUnknownId));
@@ -178,7 +178,7 @@ void PutCharactersAside(const FairseqConfig& config, DraftBuilder& builder) {
   for (const CharacterTensor& tensor : CharacterTensors(*config.characters, config.width)) {
     names.push_back(tensor.name);
   }
-  builder.PutAside(names);
+  builder.MarkUnused(names);
 }
 
 }  // namespace kinglet

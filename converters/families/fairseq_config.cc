@@ -9,8 +9,8 @@
 #include <system_error>
 #include <utility>
 
+#include "converters/checkpoints/quoted.h"
 #include "converters/families/pickled_options.h"
-#include "converters/sources/quoted.h"
 #include "format/limits.h"
 
 namespace kinglet {

@@ -9,8 +9,8 @@
 #include <span>
 #include <vector>
 
+#include "converters/checkpoints/pickle.h"
 #include "converters/families/known_options.h"
-#include "converters/sources/pickle.h"
 #include "format/activation.h"
 #include "kinglet/status.h"
 

@@ -5,8 +5,8 @@
 #include <optional>
 #include <span>
 
-#include "converters/sources/quoted.h"
-#include "converters/sources/refuse_checkpoint.h"
+#include "converters/checkpoints/quoted.h"
+#include "converters/checkpoints/refuse_checkpoint.h"
 #include "format/limits.h"
 
 namespace kinglet {
@@ -103,7 +103,7 @@ Status FairseqTables::FindWords() {
     name = TableName(last);
     before = last == 0 ? 0 : cutoffs[last - 1];
   }
-  const SourceTensor* table = builder_.ClaimUnshaped(name);
+  const CheckpointTensor* table = builder_.ClaimUnshaped(name);
   if (table == nullptr) return {};
   if (table->shape.size() != 2 || table->shape[0] == 0) {
     builder_.NoteMisshaped(*table, "[words, width]");
@@ -132,7 +132,7 @@ std::optional<uint64_t> FairseqTables::OutputWords() const {
     before = cutoffs[tails - 1];
   }
   for (const std::string& name : names) {
-    const SourceTensor* table = builder_.Find(name);
+    const CheckpointTensor* table = builder_.Find(name);
     if (table != nullptr && table->shape.size() == 2) return before + table->shape[0];
   }
   return std::nullopt;
@@ -206,11 +206,11 @@ Result<AdaptiveSoftmax> FairseqTables::DescribeSoftmax() {
   } else {
     KINGLET_RETURN_IF_ERROR(DescribeAdaptiveSoftmax(softmax));
   }
-  if (replaced_) PutInputAside();
+  if (replaced_) MarkInputUnused();
   return softmax;
 }
 
-void FairseqTables::PutInputAside() {
+void FairseqTables::MarkInputUnused() {
   if (config_.characters) {
     PutCharactersAside(config_, builder_);
     return;
@@ -221,7 +221,7 @@ void FairseqTables::PutInputAside() {
     names.push_back(TableName(b));
     names.push_back(ProjectionName(b));
   }
-  builder_.PutAside(names);
+  builder_.MarkUnused(names);
 }
 
 Status FairseqTables::DescribeAdaptiveSoftmax(AdaptiveSoftmax& softmax) {
@@ -253,7 +253,7 @@ void FairseqTables::DescribeHead(AdaptiveSoftmax& softmax, uint64_t size, uint64
     return;
   }
   const std::string name = kSoftmax + "head.weight";
-  const SourceTensor* rows = builder_.Claim(name, {size + tails, width});
+  const CheckpointTensor* rows = builder_.Claim(name, {size + tails, width});
   softmax.head_table = builder_.Add(name, {size, width}, Role::kPrunedAlso, rows);
   if (tails == 0) return;
   softmax.cluster_weight =
@@ -318,14 +318,14 @@ void FairseqTables::DescribeProjectOut(AdaptiveSoftmax& softmax) {
 // The table of a band that the embedding shares. Where a recipe makes the embedding's, the softmax
 // keeps the checkpoint's, under either name.
 TensorId FairseqTables::SoftmaxTable(const std::string& copy, const Shape& shape, size_t band) {
-  const SourceTensor* inward = replaced_ ? nullptr : tables_[band];
+  const CheckpointTensor* inward = replaced_ ? nullptr : tables_[band];
   const bool made = inward != nullptr && !inward->made.empty();
   if (!replaced_ && !made) {
     NoteTie(copy, shape, inward);
     return bins_[band].table;
   }
   if (made && !builder_.Has(copy)) {
-    const SourceTensor* own = builder_.ForOutput(inward);
+    const CheckpointTensor* own = builder_.ForOutput(inward);
     return own == inward ? bins_[band].table : builder_.Add(copy, shape, Role::kPrunedAlso, own);
   }
   const std::string original = config_.input.cutoffs.empty() ? kInput + "weight" : TableName(band);
@@ -334,8 +334,8 @@ TensorId FairseqTables::SoftmaxTable(const std::string& copy, const Shape& shape
 }
 
 // The same for a projection, which the softmax multiplies by transposed.
-const SourceTensor* FairseqTables::SoftmaxProjection(const std::string& copy, const Shape& shape,
-                                                     size_t band) {
+const CheckpointTensor* FairseqTables::SoftmaxProjection(const std::string& copy,
+                                                         const Shape& shape, size_t band) {
   if (!replaced_) {
     NoteTie(copy, shape, projections_[band]);
     return projections_[band];
@@ -346,8 +346,8 @@ const SourceTensor* FairseqTables::SoftmaxProjection(const std::string& copy, co
 
 // A file may hold a tied tensor a second time, under the softmax's name.
 void FairseqTables::NoteTie(const std::string& copy, const Shape& shape,
-                            const SourceTensor* original) {
-  const SourceTensor* found = builder_.Claim(copy, shape, false);
+                            const CheckpointTensor* original) {
+  const CheckpointTensor* found = builder_.Claim(copy, shape, false);
   if (found != nullptr && original != nullptr) ties_.emplace_back(found, original);
 }
 

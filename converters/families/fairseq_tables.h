@@ -59,12 +59,13 @@ class FairseqTables {
   void DescribeHead(AdaptiveSoftmax& softmax, uint64_t size, uint64_t tails);
   SoftmaxTail DescribeTail(const Band& band, size_t index);
   void DescribePlainSoftmax(AdaptiveSoftmax& softmax);
-  void PutInputAside();
+  void MarkInputUnused();
   TensorId SoftmaxTable(const std::string& copy, const Shape& shape, size_t band);
-  const SourceTensor* SoftmaxProjection(const std::string& copy, const Shape& shape, size_t band);
+  const CheckpointTensor* SoftmaxProjection(const std::string& copy, const Shape& shape,
+                                            size_t band);
   std::optional<uint64_t> OutputWords() const;
   void DescribeProjectOut(AdaptiveSoftmax& softmax);
-  void NoteTie(const std::string& copy, const Shape& shape, const SourceTensor* original);
+  void NoteTie(const std::string& copy, const Shape& shape, const CheckpointTensor* original);
 
   const FairseqConfig& config_;
   const FairseqDictionary& dictionary_;
@@ -73,10 +74,10 @@ class FairseqTables {
   bool replaced_ = false;  // a recipe makes the embedding
   // By bin of the embedding.
   std::vector<EmbeddingBin> bins_;
-  std::vector<const SourceTensor*> tables_, projections_;
-  const SourceTensor* project_out_ = nullptr;  // before the softmax
+  std::vector<const CheckpointTensor*> tables_, projections_;
+  const CheckpointTensor* project_out_ = nullptr;  // before the softmax
   // The softmax's copy and the embedding's original.
-  std::vector<std::pair<const SourceTensor*, const SourceTensor*>> ties_;
+  std::vector<std::pair<const CheckpointTensor*, const CheckpointTensor*>> ties_;
 };
 
 }  // namespace kinglet

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "converters/checkpoints/derived_weights.h"
+#include "converters/checkpoints/quoted.h"
 #include "converters/families/awd_lstm.h"
 #include "converters/families/bert.h"
 #include "converters/families/define_awd_lstm.h"
@@ -21,14 +23,12 @@
 #include "converters/families/transfo_xl_hf.h"
 #include "converters/families/transformer_xl.h"
 #include "converters/families/zaremba_tf.h"
-#include "converters/sources/derived_weights.h"
-#include "converters/sources/quoted.h"
 
 namespace kinglet {
 namespace {
 
 // What a state dict holds, for messages: how many tensors, and the names of the first ones.
-std::string Outline(std::span<const SourceTensor> weights) {
+std::string Outline(std::span<const CheckpointTensor> weights) {
   constexpr size_t kShown = 5;
   std::string text = "a state dict of " + std::to_string(weights.size()) + " tensors";
   for (size_t i = 0; i < std::min(kShown, weights.size()); ++i) {
@@ -40,7 +40,7 @@ std::string Outline(std::span<const SourceTensor> weights) {
 
 // The end of a refusal: the family that comes nearest, a weight that no family finds because it is
 // computed, and what to do.
-std::string NextStep(std::span<const SourceTensor> weights) {
+std::string NextStep(std::span<const CheckpointTensor> weights) {
   const std::string nearest = NearestText(weights);
   const std::vector<DerivedWeight> derived = DerivedWeights(weights);
   return (nearest.empty() ? "" : "; " + nearest) +
@@ -105,7 +105,7 @@ std::string FamilyNames() {
 }
 
 Result<const Family*> ChooseFamily(std::string_view name, const std::string& checkpoint,
-                                   std::span<const SourceTensor> weights) {
+                                   std::span<const CheckpointTensor> weights) {
   const auto recognises = [weights](const Family& family) { return family.recognises(weights); };
   const std::span<const Family> families = Families();
   const auto chosen = std::find_if(families.begin(), families.end(), [&](const Family& family) {

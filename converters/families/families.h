@@ -1,4 +1,4 @@
-// The families of checkpoints that this build converts. A family knows how one training code names
+// The families of checkpoints that this build converts. A family knows how one framework names
 // its tensors and how its networks run, and makes blocks (format/blocks.h) of them. docs/ADDING.md
 // walks through adding one.
 #ifndef KINGLET_CONVERTERS_FAMILIES_FAMILIES_H_
@@ -13,12 +13,12 @@
 #include <string_view>
 #include <vector>
 
+#include "converters/checkpoints/checkpoint_tensors.h"
+#include "converters/checkpoints/saved_module.h"
 #include "converters/families/known_options.h"
 #include "converters/families/pickled_modules.h"
 #include "converters/passes/magnitudes.h"
 #include "converters/passes/quantise.h"
-#include "converters/sources/saved_module.h"
-#include "converters/sources/source_weights.h"
 #include "format/writer.h"
 #include "kinglet/status.h"
 
@@ -30,14 +30,14 @@ struct LoadedModel {
   // Reads the values of a tensor of the draft, which has only name and shape, from the checkpoint.
   // Computed tensors stay as they are. Owns what it needs. Empty: the draft has all values.
   std::function<Status(TensorId id, EncodedTensor& tensor)> read;
-  // The tensors that the training code quantises: matrices with a scale per row, vectors with one
+  // The tensors that the framework quantises: matrices with a scale per row, vectors with one
   // divisor.
   std::vector<TensorId> quantisable;
-  std::vector<TensorId> prunable;  // the tensors that the training code prunes
+  std::vector<TensorId> prunable;  // the tensors that the framework prunes
   // Set if the checkpoint is quantised already: its weights are integers of this many bits times
   // scales, and it has activation quantisers.
   std::optional<int> bits;
-  // Tensors of the draft that a recipe's tables stand for (SourceTensor::made): the table's name,
+  // Tensors of the draft that a recipe's tables stand for (CheckpointTensor::made): the table's name,
   // and which of its rows is the tensor's first one.
   struct StandIn {
     TensorId id;
@@ -63,10 +63,10 @@ struct LoadedModel {
 
 struct FamilyInput {
   std::string checkpoint;  // path; families look for other files beside it
-  std::string config;      // path; empty: where the family's training code puts it, if anywhere
+  std::string config;      // path; empty: where the family's framework puts it, if anywhere
   std::optional<int64_t> step;
   // Names of a criterion's tensors start with "criterion.".
-  const SourceWeights& weights;
+  const CheckpointTensors& weights;
   SavedModules modules = {};
   // All that torch.save wrote; null for other containers. Lives as long as the weights.
   const PickleNode* root = nullptr;
@@ -82,7 +82,7 @@ struct FamilyInput {
 
 struct Family {
   std::string_view name;
-  bool (*recognises)(std::span<const SourceTensor> weights);
+  bool (*recognises)(std::span<const CheckpointTensor> weights);
   Result<LoadedModel> (*load)(const FamilyInput& input);
   bool takes_memory_length = false;  // false: FamilyInput::memory_length is never set
   // The options of its framework, a table for each kind of configuration; null: none are read.
@@ -101,7 +101,7 @@ Status ReadTensors(LoadedModel& model);
 // and the families of this build; KINGLET_INVALID_CHECKPOINT if only another family recognises the
 // weights.
 Result<const Family*> ChooseFamily(std::string_view name, const std::string& checkpoint,
-                                   std::span<const SourceTensor> weights);
+                                   std::span<const CheckpointTensor> weights);
 // "neurips-micronet, ..", for messages.
 std::string FamilyNames();
 

@@ -3,10 +3,10 @@
 #include <string>
 #include <utility>
 
+#include "converters/checkpoints/pickle.h"
 #include "converters/families/pickled_options.h"
 #include "converters/families/recurrent_model.h"
 #include "converters/families/token_list.h"
-#include "converters/sources/pickle.h"
 
 namespace kinglet {
 namespace {
@@ -64,7 +64,7 @@ SentenceTokens IcefallSentenceTokens(const FamilyInput& input) {
           static_cast<uint64_t>(IcefallInteger(input, "eos_id").value_or(kIcefallSentence))};
 }
 
-bool LooksLikeIcefallRnn(std::span<const SourceTensor> weights) {
+bool LooksLikeIcefallRnn(std::span<const CheckpointTensor> weights) {
   return HasTensor(weights, "input_embedding.weight") && HasTensorUnder(weights, "rnn.") &&
          HasTensor(weights, "output_linear.weight");
 }

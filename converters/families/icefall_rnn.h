@@ -1,6 +1,6 @@
 // The family `icefall-rnn-lm`: an embedding, one nn.LSTM of several layers, and a softmax, perhaps
 // tied.
-// Training code: icefall, rnn_lm (RnnLmModel). Files: epoch-N.pt and others with the state dict as
+// Framework: icefall, rnn_lm (RnnLmModel). Files: epoch-N.pt and others with the state dict as
 // "model" beside the optimiser's state; pretrained.pt.
 // Peculiarities: a sentence begins and ends with <sos/eos>, id 1 unless the file's "sos_id" and
 // "eos_id" say otherwise. tokens.txt of the language folder has the pieces.
@@ -13,16 +13,16 @@
 #include <string_view>
 #include <vector>
 
+#include "converters/checkpoints/checkpoint_tensors.h"
 #include "converters/families/families.h"
 #include "converters/families/speech_stream.h"
-#include "converters/sources/source_weights.h"
 #include "kinglet/status.h"
 
 namespace kinglet {
 
 inline constexpr std::string_view kIcefallRnnFamily = "icefall-rnn-lm";
 
-bool LooksLikeIcefallRnn(std::span<const SourceTensor> weights);
+bool LooksLikeIcefallRnn(std::span<const CheckpointTensor> weights);
 
 // Errors: those of LoadRecurrent, SetSentenceTokens and FindTokenList.
 Result<LoadedModel> LoadIcefallRnn(const FamilyInput& input);

@@ -6,12 +6,12 @@
 #include <utility>
 #include <vector>
 
+#include "converters/checkpoints/refuse_checkpoint.h"
 #include "converters/families/draft_builder.h"
 #include "converters/families/icefall_rnn.h"
 #include "converters/families/speech_stream.h"
 #include "converters/families/token_list.h"
 #include "converters/matrix_order.h"
-#include "converters/sources/refuse_checkpoint.h"
 #include "format/blocks.h"
 #include "format/limits.h"
 
@@ -35,7 +35,7 @@ std::vector<float> Rescaled(std::vector<float> values, double factor = 1) {
   return ScaledBy(factor * scale, std::move(values));
 }
 
-// Columns in the order of the training code's table, sine and cosine in turn, to all sines and then
+// Columns in the order of the framework's table, sine and cosine in turn, to all sines and then
 // all cosines.
 std::vector<float> SinesFirst(const std::vector<float>& values, uint64_t columns) {
   std::vector<float> ordered(values.size());
@@ -55,8 +55,8 @@ class IcefallTransformerLoader {
     KINGLET_RETURN_IF_ERROR(FindSizes());
     std::vector<Block>& blocks = builder_.model.draft.description.blocks;
     AdaptiveEmbedding embedding{"embedding", embedded_, 1, {}};
-    const SourceTensor* table = builder_.Claim("input_embedding.weight", {words_, embedded_});
-    const SourceTensor* output = builder_.Claim("output_linear.weight", {words_, width_});
+    const CheckpointTensor* table = builder_.Claim("input_embedding.weight", {words_, embedded_});
+    const CheckpointTensor* output = builder_.Claim("output_linear.weight", {words_, width_});
     DenseLayers input_layers = DescribeInput();
     TransformerDecoder decoder = DescribeDecoder();
     AdaptiveSoftmax softmax{};
@@ -90,7 +90,7 @@ class IcefallTransformerLoader {
  private:
   // A dimension of a tensor, which Claim checks later; 0 where it has none.
   uint32_t Dimension(const std::string& name, size_t axis) const {
-    const SourceTensor* tensor = builder_.Find(name);
+    const CheckpointTensor* tensor = builder_.Find(name);
     const bool has =
         tensor != nullptr && axis < tensor->shape.size() && tensor->shape[axis] <= kMaxDimension;
     return has ? static_cast<uint32_t>(tensor->shape[axis]) : 0;
@@ -150,7 +150,7 @@ class IcefallTransformerLoader {
   TensorId Bias(const std::string& layer, uint64_t rows) {
     return Scaled(layer + "bias", {rows}, Role::kQuantised);
   }
-  const SourceTensor* Scalar(const std::string& name) { return builder_.Claim(name, {}); }
+  const CheckpointTensor* Scalar(const std::string& name) { return builder_.Claim(name, {}); }
 
   DenseLayers DescribeInput() {
     DenseLayers dense{"encoder.embed", DensePlace::kInput};
@@ -244,7 +244,7 @@ class IcefallTransformerLoader {
   DraftBuilder builder_;
   uint32_t words_ = 0, embedded_ = 0, width_ = 0, layers_ = 0, heads_ = 0, key_size_ = 0,
            inner_ = 0;
-  std::vector<const SourceTensor*> epsilons_;
+  std::vector<const CheckpointTensor*> epsilons_;
 };
 
 }  // namespace
@@ -253,7 +253,7 @@ std::span<const OptionTable> IcefallTransformerOptions() {
   return {&kIcefallTransformerOptions, 1};
 }
 
-bool LooksLikeIcefallTransformer(std::span<const SourceTensor> weights) {
+bool LooksLikeIcefallTransformer(std::span<const CheckpointTensor> weights) {
   return HasTensorUnder(weights, "encoder.encoder.layers.") &&
          HasTensor(weights, "input_embedding.weight");
 }

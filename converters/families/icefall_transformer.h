@@ -1,5 +1,5 @@
 // The family `icefall-transformer-lm`: a Transformer with relative positions.
-// Training code: icefall, transformer_lm (TransformerLM). Files: epoch-N.pt and others with the
+// Framework: icefall, transformer_lm (TransformerLM). Files: epoch-N.pt and others with the
 // state dict as "model" beside the optimiser's state; pretrained.pt.
 // Peculiarities:
 //   * linear layers are stored without their scales: weight and bias are multiplied by exp of
@@ -18,15 +18,15 @@
 #include <string_view>
 #include <vector>
 
+#include "converters/checkpoints/checkpoint_tensors.h"
 #include "converters/families/families.h"
-#include "converters/sources/source_weights.h"
 #include "kinglet/status.h"
 
 namespace kinglet {
 
 inline constexpr std::string_view kIcefallTransformerFamily = "icefall-transformer-lm";
 
-bool LooksLikeIcefallTransformer(std::span<const SourceTensor> weights);
+bool LooksLikeIcefallTransformer(std::span<const CheckpointTensor> weights);
 
 std::span<const OptionTable> IcefallTransformerOptions();
 

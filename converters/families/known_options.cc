@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "converters/sources/quoted.h"
+#include "converters/checkpoints/quoted.h"
 
 namespace kinglet {
 namespace {

@@ -7,8 +7,8 @@
 #include <optional>
 #include <vector>
 
+#include "converters/checkpoints/config_file.h"
 #include "converters/families/known_options.h"
-#include "converters/sources/config_file.h"
 #include "kinglet/status.h"
 
 namespace kinglet {

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <utility>
 
-#include "converters/sources/quoted.h"
+#include "converters/checkpoints/quoted.h"
 
 namespace kinglet {
 namespace {
@@ -23,7 +23,7 @@ constexpr size_t kMaxTensors = 100'000;
 
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
-// Whether the pattern (with # and *, see TrainingCode) is the whole name; the number at #.
+// Whether the pattern (with # and *, see Framework) is the whole name; the number at #.
 bool MatchPattern(std::string_view pattern, std::string_view name,
                   std::optional<uint64_t>& number) {
   while (!pattern.empty()) {
@@ -82,7 +82,7 @@ Expected ParsePattern(std::string_view pattern) {
   }
 }
 
-std::vector<Expected> ParsePatterns(const TrainingCode& code) {
+std::vector<Expected> ParsePatterns(const Framework& code) {
   constexpr std::string_view kBoth = ".%";
   std::vector<Expected> all;
   for (const std::string_view pattern : code.patterns) {
@@ -105,7 +105,7 @@ std::string_view SeriesOf(std::string_view pattern) {
 
 class Matcher {
  public:
-  Matcher(const TrainingCode& code, std::span<const SourceTensor> weights)
+  Matcher(const Framework& code, std::span<const CheckpointTensor> weights)
       : weights_(weights), expected_(ParsePatterns(code)), claimed_(weights.size(), false) {
     for (const Expected& expected : expected_) places_.push_back(Places(expected));
     match_.code = &code;
@@ -194,7 +194,7 @@ class Matcher {
     for (const size_t tensor : tensors) claimed_[tensor] = true;
   }
 
-  std::span<const SourceTensor> weights_;
+  std::span<const CheckpointTensor> weights_;
   const std::vector<Expected> expected_;
   std::vector<Found> places_;                     // by pattern
   std::map<std::string_view, uint64_t> highest_;  // by series
@@ -222,18 +222,18 @@ std::string SomeNames(const std::vector<std::string>& names) {
 
 }  // namespace
 
-std::string NoFamilyText(const TrainingCode& code) { return "it " + std::string(code.unread); }
+std::string NoFamilyText(const Framework& code) { return "it " + std::string(code.unread); }
 
-NameMatch MatchNames(const TrainingCode& code, std::span<const SourceTensor> weights) {
+NameMatch MatchNames(const Framework& code, std::span<const CheckpointTensor> weights) {
   NameMatch match = Matcher(code, weights).Match();
   match.family = FamilyNamed(code.name);
   return match;
 }
 
-std::vector<NameMatch> NearestCodes(std::span<const SourceTensor> weights) {
+std::vector<NameMatch> NearestCodes(std::span<const CheckpointTensor> weights) {
   std::vector<NameMatch> matches;
   if (weights.size() > kMaxTensors) return matches;
-  for (const TrainingCode& code : TrainingCodes()) {
+  for (const Framework& code : Frameworks()) {
     NameMatch match = MatchNames(code, weights);
     if (match.fit >= kNearFit) matches.push_back(std::move(match));
   }
@@ -247,10 +247,10 @@ std::vector<NameMatch> NearestCodes(std::span<const SourceTensor> weights) {
   return matches;
 }
 
-std::string FamiliesByFit(std::span<const SourceTensor> weights) {
+std::string FamiliesByFit(std::span<const CheckpointTensor> weights) {
   std::vector<NameMatch> matches;
   if (weights.size() > kMaxTensors) return FamilyNames();
-  for (const TrainingCode& code : TrainingCodes()) {
+  for (const Framework& code : Frameworks()) {
     NameMatch match = MatchNames(code, weights);
     if (match.family != nullptr) matches.push_back(std::move(match));
   }
@@ -267,7 +267,7 @@ std::string FamiliesByFit(std::span<const SourceTensor> weights) {
   return names;
 }
 
-Status WithNextStep(const Status& refusal, std::span<const SourceTensor> weights) {
+Status WithNextStep(const Status& refusal, std::span<const CheckpointTensor> weights) {
   if (refusal.code() != KINGLET_INVALID_CHECKPOINT && refusal.code() != KINGLET_UNSUPPORTED) {
     return refusal;
   }
@@ -281,22 +281,22 @@ Status WithNextStep(const Status& refusal, std::span<const SourceTensor> weights
                               "network: docs/RECIPES.md)"));
 }
 
-std::optional<PrefixMatch> FittingPrefix(std::span<const SourceTensor> weights) {
+std::optional<PrefixMatch> FittingPrefix(std::span<const CheckpointTensor> weights) {
   if (weights.size() > kMaxTensors) return std::nullopt;
   if (const std::vector<NameMatch> whole = NearestCodes(weights);
       !whole.empty() && whole.front().fit == 1) {
     return std::nullopt;
   }
   std::vector<std::string> tried;
-  for (const SourceTensor& tensor : weights) {
+  for (const CheckpointTensor& tensor : weights) {
     const size_t dot = tensor.name.find('.');
     if (dot == tensor.name.npos) continue;
     const std::string prefix = tensor.name.substr(0, dot + 1);
     if (std::find(tried.begin(), tried.end(), prefix) != tried.end()) continue;
     if (tried.size() == kMaxPrefixes) break;
     tried.push_back(prefix);
-    SourceWeights inner;
-    for (const SourceTensor& other : weights) {
+    CheckpointTensors inner;
+    for (const CheckpointTensor& other : weights) {
       if (!other.name.starts_with(prefix)) continue;
       inner.push_back(other);
       inner.back().name.erase(0, prefix.size());
@@ -308,7 +308,7 @@ std::optional<PrefixMatch> FittingPrefix(std::span<const SourceTensor> weights) 
   return std::nullopt;
 }
 
-std::string NearestText(std::span<const SourceTensor> weights) {
+std::string NearestText(std::span<const CheckpointTensor> weights) {
   if (const std::optional<PrefixMatch> inner = FittingPrefix(weights)) {
     return std::string(inner->match.code->name) + " fits the names without " +
            QuotedName(inner->prefix) + ": a recipe {\"prefix\": \"" + inner->prefix + "\"}";

@@ -9,10 +9,10 @@
 #include <utility>
 #include <vector>
 
+#include "converters/checkpoints/checkpoint_path.h"
+#include "converters/checkpoints/config_file.h"
+#include "converters/checkpoints/refuse_checkpoint.h"
 #include "converters/families/draft_builder.h"
-#include "converters/sources/checkpoint_path.h"
-#include "converters/sources/config_file.h"
-#include "converters/sources/refuse_checkpoint.h"
 #include "format/message_text.h"
 
 namespace kinglet {
@@ -20,7 +20,7 @@ namespace {
 
 class MicronetLoader {
  public:
-  MicronetLoader(const MicronetConfig& config, std::span<const SourceTensor> weights)
+  MicronetLoader(const MicronetConfig& config, std::span<const CheckpointTensor> weights)
       : config_(config), order_(weights), builder_(weights) {}
 
   Result<LoadedModel> Load() {
@@ -53,9 +53,9 @@ class MicronetLoader {
 
   // A number saved as a tensor of shape () or (1,).
   std::optional<float> Number(const std::string& name, bool required) {
-    const SourceTensor* found = builder_.Find(name);
+    const CheckpointTensor* found = builder_.Find(name);
     const bool listed = found != nullptr && found->shape == Shape{1};
-    const SourceTensor* tensor = builder_.Claim(name, listed ? Shape{1} : Shape{}, required);
+    const CheckpointTensor* tensor = builder_.Claim(name, listed ? Shape{1} : Shape{}, required);
     if (tensor == nullptr) return std::nullopt;
     const Result<std::vector<float>> values = ReadFinite(*tensor);
     if (values.ok()) return values->front();
@@ -77,9 +77,9 @@ class MicronetLoader {
   }
 
   Status CheckQuantisers() const {
-    const bool found = std::any_of(order_.begin(), order_.end(), [](const SourceTensor& tensor) {
-      return tensor.name.ends_with(".max_abs");
-    });
+    const bool found = std::any_of(
+        order_.begin(), order_.end(),
+        [](const CheckpointTensor& tensor) { return tensor.name.ends_with(".max_abs"); });
     if (found == config_.bits.has_value()) return {};
     return RefuseCheckpoint("state dict",
                             config_.bits
@@ -97,11 +97,11 @@ class MicronetLoader {
       const std::string outward = "loss.layers." + number + ".weight";
       const std::string inward = "embed.layers." + number + ".weight";
       const Shape shape = {bin.size, bin.width};
-      // Where a recipe makes the whole input, the input's own table is put aside.
+      // Where a recipe makes the whole input, the input's own table is marked as unused.
       const bool aside = builder_.IsMade("embed") && builder_.Has(outward);
       const bool has_inward = builder_.Has(inward) && !aside;
-      const SourceTensor* used = builder_.Claim(outward, shape, !has_inward);
-      const SourceTensor* other = has_inward ? builder_.Claim(inward, shape) : nullptr;
+      const CheckpointTensor* used = builder_.Claim(outward, shape, !has_inward);
+      const CheckpointTensor* other = has_inward ? builder_.Claim(inward, shape) : nullptr;
       const bool made = other != nullptr && !other->made.empty();
       if (made) {
         // A recipe makes the embedding's table; the softmax keeps the checkpoint's.
@@ -152,7 +152,7 @@ class MicronetLoader {
       replaced.push_back("embed.layers." + std::to_string(i) + ".weight");
       replaced.push_back("embed.projections." + std::to_string(i) + ".weight");
     }
-    builder_.PutAside(replaced);
+    builder_.MarkUnused(replaced);
     return embedding;
   }
 
@@ -222,7 +222,7 @@ class MicronetLoader {
       softmax.cluster_weight = Add("loss.clusters.weight", cluster_shape, Role::kQuantised);
       softmax.cluster_bias = Add("loss.clusters.bias", {tails}, Role::kQuantised);
     } else {
-      // The training code saves a matrix without rows.
+      // The framework saves a matrix without rows.
       builder_.Claim("loss.clusters.weight", cluster_shape, false);
       builder_.Claim("loss.clusters.bias", {tails}, false);
     }
@@ -306,11 +306,11 @@ class MicronetLoader {
   }
 
   struct TiedTable {
-    const SourceTensor *used, *other;
+    const CheckpointTensor *used, *other;
   };
 
   const MicronetConfig& config_;
-  std::span<const SourceTensor> order_;
+  std::span<const CheckpointTensor> order_;
   DraftBuilder builder_;
   Status value_error_;            // of the first number that cannot be used
   std::vector<TensorId> tables_;  // by bin
@@ -321,16 +321,16 @@ class MicronetLoader {
 
 }  // namespace
 
-bool LooksLikeMicronet(std::span<const SourceTensor> weights) {
+bool LooksLikeMicronet(std::span<const CheckpointTensor> weights) {
   const bool tables =
       HasTensor(weights, "loss.layers.0.weight") || HasTensor(weights, "embed.layers.0.weight");
-  return tables && std::any_of(weights.begin(), weights.end(), [](const SourceTensor& tensor) {
+  return tables && std::any_of(weights.begin(), weights.end(), [](const CheckpointTensor& tensor) {
            return tensor.name.starts_with("layers.") && tensor.name.ends_with(".qkv.weight");
          });
 }
 
 Result<LoadedModel> MicronetDraft(const MicronetConfig& config,
-                                  std::span<const SourceTensor> weights) {
+                                  std::span<const CheckpointTensor> weights) {
   return MicronetLoader(config, weights).Load();
 }
 

@@ -1,7 +1,7 @@
 // The family `neurips-micronet`: MicroNet (Yan et al. 2020, "MicroNet for Efficient Language
 // Modeling"), a Transformer with adaptive embedding and softmax and a neural cache. Its training
 // also used a Hebbian softmax and distillation, which the checkpoint does not show.
-// Training code: mit-han-lab/neurips-micronet. Files: models/model-<step>.pth and config.yaml.
+// Framework: mit-han-lab/neurips-micronet. Files: models/model-<step>.pth and config.yaml.
 // Peculiarities:
 //   - input and output tables are one parameter; if the file holds both, the output's is used,
 //     because the original loads it last
@@ -13,22 +13,22 @@
 #include <span>
 #include <string_view>
 
+#include "converters/checkpoints/checkpoint_tensors.h"
 #include "converters/families/families.h"
 #include "converters/families/micronet_config.h"
-#include "converters/sources/source_weights.h"
 #include "kinglet/status.h"
 
 namespace kinglet {
 
 inline constexpr std::string_view kMicronetFamily = "neurips-micronet";
 
-bool LooksLikeMicronet(std::span<const SourceTensor> weights);
+bool LooksLikeMicronet(std::span<const CheckpointTensor> weights);
 
 // Blocks and float32 tensors. Tensors have their names in the state dict, shared tables the
 // output's. Errors: KINGLET_INVALID_CHECKPOINT for missing, unused and mis-shaped tensors (all in
 // one message) and for values that are not finite, by tensor and index.
 Result<LoadedModel> MicronetDraft(const MicronetConfig& config,
-                                  std::span<const SourceTensor> weights);
+                                  std::span<const CheckpointTensor> weights);
 
 // The same with the configuration of the given file, or of config.yaml beside the checkpoint or one
 // folder up.

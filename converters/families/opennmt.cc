@@ -36,8 +36,8 @@ class OpenNmtLoader {
   Result<LoadedModel> Load() {
     const Side source = ClaimSide("encoder."), target = ClaimSide("decoder.");
     KINGLET_RETURN_IF_ERROR(CheckSizes(source, target));
-    const SourceTensor* generator = builder_.ClaimIf(target.words != nullptr, kGenerator,
-                                                     {settings_.target_words.size(), target.width});
+    const CheckpointTensor* generator = builder_.ClaimIf(
+        target.words != nullptr, kGenerator, {settings_.target_words.size(), target.width});
     KINGLET_RETURN_IF_ERROR(FindTies(source, target, generator));
 
     TransformerEncoder encoder;
@@ -71,10 +71,10 @@ class OpenNmtLoader {
  private:
   // The embedding of the encoder or the decoder. Missing tensors are null.
   struct Side {
-    const SourceTensor* words;         // [vocabulary, width]
-    const SourceTensor* positions;     // [most tokens, 1, width]
-    uint64_t width = 0;                // 0: unknown
-    std::optional<DefineSource> unit;  // makes the words' vectors, in place of a table
+    const CheckpointTensor* words;      // [vocabulary, width]
+    const CheckpointTensor* positions;  // [most tokens, 1, width]
+    uint64_t width = 0;                 // 0: unknown
+    std::optional<DefineSource> unit;   // makes the words' vectors, in place of a table
   };
 
   Side ClaimSide(const std::string& prefix) {
@@ -85,7 +85,7 @@ class OpenNmtLoader {
     const std::string table = builder_.IsMade(whole) ? whole : module + "weight";
     if (builder_.IsMade(table)) {
       ClaimMade(table, words.size(), builder_.Find(prefix + kPositions), side);
-      builder_.PutAside({module + "weight"});
+      builder_.MarkUnused({module + "weight"});
     } else if (HasDefine(builder_, module)) {
       ClaimUnit(module, words.size(), side);
     } else {
@@ -105,7 +105,7 @@ class OpenNmtLoader {
   }
 
   // A table that a recipe makes; the positions tell how wide the network is.
-  void ClaimMade(const std::string& name, uint64_t words, const SourceTensor* positions,
+  void ClaimMade(const std::string& name, uint64_t words, const CheckpointTensor* positions,
                  Side& side) {
     const bool known = positions != nullptr && positions->shape.size() == 3;
     side.words = builder_.ClaimIf(known, name, {words, known ? positions->shape[2] : 0});
@@ -171,7 +171,7 @@ class OpenNmtLoader {
 
   // Finds tables that training shared (share_embeddings, share_decoder_embeddings) by their values.
   // The tables of positions are always equal.
-  Status FindTies(const Side& source, const Side& target, const SourceTensor* generator) {
+  Status FindTies(const Side& source, const Side& target, const CheckpointTensor* generator) {
     KINGLET_ASSIGN_OR_RETURN(one_positions_, SameParameter(*source.positions, *target.positions));
     if (!source.unit && !target.unit) {
       KINGLET_ASSIGN_OR_RETURN(one_words_, SameParameter(*source.words, *target.words));
@@ -238,7 +238,7 @@ class OpenNmtLoader {
     std::tie(layer.out_weight, layer.out_bias) = Linear(own + "final_linear", d, d);
     if (!encodes) layer.cross_attention = Cross(prefix, d);
     std::tie(layer.inner_norm_gain, layer.inner_norm_bias) = Norm(feed + "layer_norm", d);
-    const SourceTensor* first = builder_.Find(feed + "w_1.weight");
+    const CheckpointTensor* first = builder_.Find(feed + "w_1.weight");
     const uint64_t inner = first != nullptr && !first->shape.empty() ? first->shape[0] : 0;
     std::tie(layer.inner_weight, layer.inner_bias) = Linear(feed + "w_1", inner, d);
     std::tie(layer.outer_weight, layer.outer_bias) = Linear(feed + "w_2", d, inner);
@@ -273,7 +273,7 @@ class OpenNmtLoader {
   Pair Projections(const std::string& attention, const std::string& name,
                    const std::vector<std::string>& parts, uint64_t d) {
     const auto join = [&](const std::string& what, const Shape& shape, Role role) {
-      std::vector<const SourceTensor*> sources;
+      std::vector<const CheckpointTensor*> sources;
       for (const std::string& part : parts) {
         sources.push_back(builder_.Claim(attention + part + "." + what, shape));
       }
@@ -288,7 +288,7 @@ class OpenNmtLoader {
     return {join("weight", {d, d}, Role::kPrunedAlso), join("bias", {d}, Role::kQuantised)};
   }
 
-  AdaptiveSoftmax Softmax(const Side& target, const SourceTensor* generator) {
+  AdaptiveSoftmax Softmax(const Side& target, const CheckpointTensor* generator) {
     const uint64_t words = settings_.target_words.size();
     AdaptiveSoftmax softmax{};
     softmax.name = "generator";
@@ -307,12 +307,12 @@ class OpenNmtLoader {
   DraftBuilder builder_;
   bool one_words_ = false, one_positions_ = false, one_output_ = false;
   TensorId words_id_ = 0, positions_id_ = 0;  // of the side described last
-  std::deque<SourceTensor> made_;             // the builder points to them
+  std::deque<CheckpointTensor> made_;         // the builder points to them
 };
 
 }  // namespace
 
-bool LooksLikeOpenNmt(std::span<const SourceTensor> weights) {
+bool LooksLikeOpenNmt(std::span<const CheckpointTensor> weights) {
   return HasTensorUnder(weights, std::string("encoder.") + kWords);
 }
 

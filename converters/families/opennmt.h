@@ -1,7 +1,7 @@
 // The family `opennmt`: Transformers for translation (Vaswani et al. 2017, "Attention Is All You
 // Need") with the norm first, stored tables of positions and a full softmax; and recurrent models
 // (opennmt_recurrent.h).
-// Training code: OpenNMT-py 1.0. Files: <name>_step_<n>.pt, with `model` and `generator` (tensors),
+// Framework: OpenNMT-py 1.0. Files: <name>_step_<n>.pt, with `model` and `generator` (tensors),
 // `opt` (hyper-parameters) and `vocab` (the words of both languages).
 // Peculiarities:
 //   - norms may have their old names, a_2 and b_2
@@ -21,7 +21,7 @@ namespace kinglet {
 
 inline constexpr std::string_view kOpenNmtFamily = "opennmt";
 
-bool LooksLikeOpenNmt(std::span<const SourceTensor> weights);
+bool LooksLikeOpenNmt(std::span<const CheckpointTensor> weights);
 
 // With FamilyInput::memory_length, sources and targets have one position more than that, in place
 // of the checkpoint's number; each position takes memory in every session. Errors:

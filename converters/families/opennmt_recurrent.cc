@@ -31,10 +31,10 @@ class OpenNmtRecurrentLoader {
     units_ = options_.both_directions ? width_ / 2 : width_;
     const uint64_t fed = options_.input_feed ? width_ : 0;
     const uint64_t first = Columns(DecoderLayer(0) + "weight_ih" + DecoderSuffix(0));
-    const SourceTensor* source =
+    const CheckpointTensor* source =
         ClaimWords("encoder", settings_.source_words.size(), Columns("encoder.rnn.weight_ih_l0"));
-    const SourceTensor* target = ClaimWords("decoder", words, first > fed ? first - fed : 0);
-    const SourceTensor* generator = builder_.ClaimIf(width_ > 0, kOutputTable, {words, width_});
+    const CheckpointTensor* target = ClaimWords("decoder", words, first > fed ? first - fed : 0);
+    const CheckpointTensor* generator = builder_.ClaimIf(width_ > 0, kOutputTable, {words, width_});
     if (source == nullptr || target == nullptr || generator == nullptr || units_ == 0) {
       return Refusal();
     }
@@ -82,7 +82,7 @@ class OpenNmtRecurrentLoader {
  private:
   // The columns of a matrix; 0: there is none.
   uint64_t Columns(const std::string& name) const {
-    const SourceTensor* found = builder_.Find(name);
+    const CheckpointTensor* found = builder_.Find(name);
     return found != nullptr && found->shape.size() == 2 ? found->shape[1] : 0;
   }
   // With input feeding the decoder's layers are cells of its own, otherwise nn.LSTM or nn.GRU.
@@ -108,14 +108,14 @@ class OpenNmtRecurrentLoader {
   }
 
   // The words' table of one side, or what a recipe makes of it. `columns`: of its rows; 0: unknown.
-  const SourceTensor* ClaimWords(const std::string& side, uint64_t words, uint64_t columns) {
+  const CheckpointTensor* ClaimWords(const std::string& side, uint64_t words, uint64_t columns) {
     const std::string whole = side + kWordTable, table = whole + ".weight";
     if (!builder_.IsMade(whole)) return builder_.ClaimIf(columns > 0, table, {words, columns});
-    builder_.PutAside({table});
+    builder_.MarkUnused({table});
     return builder_.ClaimIf(columns > 0, whole, {words, columns});
   }
 
-  static AdaptiveEmbedding Embedding(const SourceTensor& words, TensorId id) {
+  static AdaptiveEmbedding Embedding(const CheckpointTensor& words, TensorId id) {
     AdaptiveEmbedding embedding;
     embedding.width = static_cast<uint32_t>(words.shape[1]);
     embedding.scale = 1;

@@ -1,7 +1,7 @@
 // The recurrent models of the family `opennmt`: LSTM or GRU encoders of one direction or both, and
 // a decoder with global attention (Luong et al. 2015; Bahdanau et al. 2015), input feeding, and a
 // full softmax.
-// Training code: OpenNMT-py 1.0, encoder_type rnn and brnn. Files as opennmt.h says.
+// Framework: OpenNMT-py 1.0, encoder_type rnn and brnn. Files as opennmt.h says.
 // Peculiarities:
 //   - nothing in the options' sizes is trusted: the tensors' shapes say them
 //   - the output of attention has a tanh, and no bias, unless its score is an mlp
@@ -16,7 +16,7 @@
 
 namespace kinglet {
 
-// Tokens of the longest source without FamilyInput::memory_length: the training code has no limit.
+// Tokens of the longest source without FamilyInput::memory_length: the framework has no limit.
 inline constexpr uint32_t kRecurrentSourceWindow = 1024;
 
 // With FamilyInput::memory_length, a source may have one token more than that. REQUIRES:

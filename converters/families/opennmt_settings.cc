@@ -4,9 +4,9 @@
 #include <span>
 #include <string_view>
 
+#include "converters/checkpoints/quoted.h"
+#include "converters/checkpoints/refuse_checkpoint.h"
 #include "converters/families/pickled_options.h"
-#include "converters/sources/quoted.h"
-#include "converters/sources/refuse_checkpoint.h"
 #include "format/limits.h"
 
 namespace kinglet {
@@ -148,7 +148,7 @@ Result<Value> Choose(const PickleNode& options, std::string_view option,
   return RefuseCheckpoint("option " + std::string(option), expected, OptionText(*found));
 }
 
-// An option that is a truth or, in the training code's own files, the number 0 or 1.
+// An option that is a truth or, in the framework's own files, the number 0 or 1.
 Result<bool> ReadTruth(const PickleNode& options, std::string_view option, bool absent) {
   const NodeRef found = PickledOption(options, option);
   if (found == nullptr) return absent;

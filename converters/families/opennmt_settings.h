@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "converters/checkpoints/pickle.h"
 #include "converters/families/known_options.h"
-#include "converters/sources/pickle.h"
 #include "format/activation.h"
 #include "format/blocks.h"
 #include "kinglet/status.h"

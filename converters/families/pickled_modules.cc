@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "converters/checkpoints/quoted.h"
 #include "converters/families/pickled_options.h"
-#include "converters/sources/quoted.h"
 
 namespace kinglet {
 namespace {

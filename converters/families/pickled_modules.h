@@ -10,8 +10,8 @@
 #include <string_view>
 #include <vector>
 
+#include "converters/checkpoints/saved_module.h"
 #include "converters/families/known_options.h"
-#include "converters/sources/saved_module.h"
 #include "kinglet/status.h"
 
 namespace kinglet {

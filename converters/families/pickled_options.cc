@@ -1,6 +1,6 @@
 #include "converters/families/pickled_options.h"
 
-#include "converters/sources/quoted.h"
+#include "converters/checkpoints/quoted.h"
 #include "format/message_text.h"
 
 namespace kinglet {

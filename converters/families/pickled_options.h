@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "converters/checkpoints/pickle.h"
 #include "converters/families/known_options.h"
-#include "converters/sources/pickle.h"
 
 namespace kinglet {
 

@@ -6,13 +6,13 @@
 #include <string>
 #include <utility>
 
+#include "converters/checkpoints/checkpoint_path.h"
+#include "converters/checkpoints/checkpoint_tensors.h"
+#include "converters/checkpoints/config_file.h"
+#include "converters/checkpoints/quoted.h"
+#include "converters/checkpoints/saved_module.h"
 #include "converters/families/config_options.h"
 #include "converters/families/recurrent_model.h"
-#include "converters/sources/checkpoint_path.h"
-#include "converters/sources/config_file.h"
-#include "converters/sources/quoted.h"
-#include "converters/sources/saved_module.h"
-#include "converters/sources/source_weights.h"
 
 namespace kinglet {
 namespace {
@@ -75,7 +75,7 @@ Result<std::optional<RecurrentCell>> CellOfModule(const FamilyInput& input) {
 Status ReadConfiguration(const FamilyInput& input, RecurrentNames& names) {
   names.configuration = input.config;
   if (names.configuration.empty() && input.modules.network == nullptr) {
-    names.configuration = ConfigBeside(input.checkpoint);
+    names.configuration = ConfigNextTo(input.checkpoint);
   }
   if (names.configuration.empty()) return {};
   KINGLET_ASSIGN_OR_RETURN(const ConfigFile file, ConfigFile::Read(names.configuration));
@@ -115,7 +115,7 @@ std::span<const OptionTable> PytorchExamplesOptions() {
   return kTables;
 }
 
-bool LooksLikePytorchExamples(std::span<const SourceTensor> weights) {
+bool LooksLikePytorchExamples(std::span<const CheckpointTensor> weights) {
   return HasTensor(weights, "encoder.weight") && HasTensor(weights, "rnn.weight_hh_l0");
 }
 
@@ -126,9 +126,9 @@ Result<LoadedModel> LoadPytorchExamples(const FamilyInput& input) {
   KINGLET_RETURN_IF_ERROR(ReadConfiguration(input, names));
   names.layers = TorchLayers("rnn.", input.weights);
   if (!names.cell) {
-    const auto weight =
-        std::find_if(input.weights.begin(), input.weights.end(),
-                     [](const SourceTensor& tensor) { return tensor.name == "rnn.weight_hh_l0"; });
+    const auto weight = std::find_if(
+        input.weights.begin(), input.weights.end(),
+        [](const CheckpointTensor& tensor) { return tensor.name == "rnn.weight_hh_l0"; });
     if (weight != input.weights.end() && weight->shape.size() == 2 &&
         weight->shape[0] == weight->shape[1]) {
       return Status::Refusal(

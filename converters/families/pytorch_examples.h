@@ -1,6 +1,6 @@
 // The family `pytorch-examples`: recurrent language models of an embedding, one nn.LSTM, nn.GRU or
 // nn.RNN of several layers, and a softmax.
-// Training code: pytorch/examples, word_language_model. Files: model.pt, the whole module; also its
+// Framework: pytorch/examples, word_language_model. Files: model.pt, the whole module; also its
 // state dict.
 // Peculiarities: words are numbered in order of first appearance; encoder and decoder may be tied.
 #ifndef KINGLET_CONVERTERS_FAMILIES_PYTORCH_EXAMPLES_H_
@@ -10,16 +10,16 @@
 #include <string_view>
 #include <vector>
 
+#include "converters/checkpoints/checkpoint_tensors.h"
 #include "converters/families/families.h"
 #include "converters/families/pickled_modules.h"
-#include "converters/sources/source_weights.h"
 #include "kinglet/status.h"
 
 namespace kinglet {
 
 inline constexpr std::string_view kPytorchExamplesFamily = "pytorch-examples";
 
-bool LooksLikePytorchExamples(std::span<const SourceTensor> weights);
+bool LooksLikePytorchExamples(std::span<const CheckpointTensor> weights);
 
 // The network pickled whole.
 const PickledNetwork& PytorchExamplesModules();

@@ -7,14 +7,14 @@
 namespace kinglet {
 namespace {
 
-bool IsMatrix(const SourceTensor& tensor) {
+bool IsMatrix(const CheckpointTensor& tensor) {
   return tensor.shape.size() == 2 && tensor.shape[0] > 0 && tensor.shape[1] > 0;
 }
 
 }  // namespace
 
 std::vector<RecurrentLayerNames> TorchLayers(const std::string& module,
-                                             std::span<const SourceTensor> weights) {
+                                             std::span<const CheckpointTensor> weights) {
   std::vector<RecurrentLayerNames> layers;
   do {
     const std::string layer = "_l" + std::to_string(layers.size());
@@ -30,7 +30,7 @@ std::vector<RecurrentLayerNames> TorchLayers(const std::string& module,
 void RecurrentLayers::Claim(const RecurrentLayerNames& names) {
   Sources layer;
   layer.inputs = width_;
-  for (const std::string& leftover : names.leftovers) builder_.LeaveOut(leftover);
+  for (const std::string& leftover : names.leftovers) builder_.RemoveExcluded(leftover);
   if (cell_ == RecurrentCell::kQrnn) {
     ClaimQrnn(names, layer);
   } else {
@@ -55,7 +55,7 @@ void RecurrentLayers::ClaimRecurrent(const RecurrentLayerNames& names, Sources& 
 // Finds the units, and the cell if the family does not know it, from the recurrent weight
 // [gates * n, n].
 void RecurrentLayers::FindCell(Sources& layer) {
-  const SourceTensor& weight = *layer.recurrent_weight;
+  const CheckpointTensor& weight = *layer.recurrent_weight;
   const auto gates = [&](RecurrentCell cell) {
     return IsMatrix(weight) && weight.shape[1] <= kMaxExtent &&
            weight.shape[0] == GatesOf(cell) * weight.shape[1];
@@ -80,7 +80,7 @@ void RecurrentLayers::ClaimQrnn(const RecurrentLayerNames& names, Sources& layer
   layer.cell = RecurrentCell::kQrnn;
   layer.input_weight = builder_.ClaimUnshaped(names.input_weight);
   if (layer.input_weight != nullptr) {
-    const SourceTensor& weight = *layer.input_weight;
+    const CheckpointTensor& weight = *layer.input_weight;
     const bool matrix = IsMatrix(weight) && weight.shape[0] % 3 == 0;
     const uint64_t columns = matrix ? weight.shape[1] : 0;
     if (matrix && (layer.inputs == 0 || columns == layer.inputs || columns == 2 * layer.inputs)) {

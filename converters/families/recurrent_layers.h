@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "converters/checkpoints/checkpoint_tensors.h"
 #include "converters/families/draft_builder.h"
-#include "converters/sources/source_weights.h"
 #include "format/blocks.h"
 
 namespace kinglet {
@@ -27,7 +27,7 @@ struct RecurrentLayerNames {
 // The names of a torch.nn.LSTM, GRU or RNN of one direction: "<module>weight_ih_l0", .. for as many
 // layers as `weights` has, at least one.
 std::vector<RecurrentLayerNames> TorchLayers(const std::string& module,
-                                             std::span<const SourceTensor> weights);
+                                             std::span<const CheckpointTensor> weights);
 
 class RecurrentLayers {
  public:
@@ -54,10 +54,10 @@ class RecurrentLayers {
     RecurrentCell cell = RecurrentCell::kLstm;
     uint64_t units = 0, inputs = 0;
     bool previous_input = false;  // a QRNN whose window is two tokens
-    const SourceTensor* input_weight = nullptr;
-    const SourceTensor* input_bias = nullptr;
-    const SourceTensor* recurrent_weight = nullptr;
-    const SourceTensor* recurrent_bias = nullptr;
+    const CheckpointTensor* input_weight = nullptr;
+    const CheckpointTensor* input_bias = nullptr;
+    const CheckpointTensor* recurrent_weight = nullptr;
+    const CheckpointTensor* recurrent_bias = nullptr;
   };
 
   void ClaimRecurrent(const RecurrentLayerNames& names, Sources& layer);

@@ -2,8 +2,8 @@
 
 #include <utility>
 
+#include "converters/checkpoints/refuse_checkpoint.h"
 #include "converters/families/draft_builder.h"
-#include "converters/sources/refuse_checkpoint.h"
 #include "format/limits.h"
 
 namespace kinglet {
@@ -11,7 +11,7 @@ namespace {
 
 class RecurrentLoader {
  public:
-  RecurrentLoader(const RecurrentNames& names, std::span<const SourceTensor> weights)
+  RecurrentLoader(const RecurrentNames& names, std::span<const CheckpointTensor> weights)
       : names_(names), builder_(weights), layers_(builder_, names.cell) {}
 
   // The vocabulary's size and the first layer's inputs follow from the encoder, a layer's units
@@ -49,7 +49,7 @@ class RecurrentLoader {
     const std::string module = names_.embedding.substr(0, names_.embedding.rfind('.'));
     const bool replaced = builder_.IsMade(module);
     encoder_ = builder_.ClaimUnshaped(replaced ? module : names_.embedding);
-    if (replaced) builder_.PutAside({names_.embedding});
+    if (replaced) builder_.MarkUnused({names_.embedding});
     if (encoder_ == nullptr) return;
     if (encoder_->shape.size() != 2 || encoder_->shape[0] == 0 || encoder_->shape[1] == 0) {
       builder_.NoteMisshaped(*encoder_, "[words, width]");
@@ -224,10 +224,10 @@ class RecurrentLoader {
 
   // A dense layer's tensors; null: missing or at fault.
   struct Dense {
-    const SourceTensor* weight = nullptr;
-    const SourceTensor* bias = nullptr;
-    const SourceTensor* norm_gain = nullptr;
-    const SourceTensor* norm_bias = nullptr;
+    const CheckpointTensor* weight = nullptr;
+    const CheckpointTensor* bias = nullptr;
+    const CheckpointTensor* norm_gain = nullptr;
+    const CheckpointTensor* norm_bias = nullptr;
   };
 
   const RecurrentNames& names_;
@@ -236,11 +236,11 @@ class RecurrentLoader {
   uint64_t words_ = 0, inputs_ = 0;
   uint64_t width_ = 0;  // of what the softmax reads; 0: unknown
   std::vector<Dense> dense_;
-  const SourceTensor* encoder_ = nullptr;  // null: a coded table
-  const SourceTensor* decoder_ = nullptr;
-  const SourceTensor* decoder_bias_ = nullptr;
-  const SourceTensor* tail_vectors_ = nullptr;
-  const SourceTensor* tail_bias_ = nullptr;
+  const CheckpointTensor* encoder_ = nullptr;  // null: a coded table
+  const CheckpointTensor* decoder_ = nullptr;
+  const CheckpointTensor* decoder_bias_ = nullptr;
+  const CheckpointTensor* tail_vectors_ = nullptr;
+  const CheckpointTensor* tail_bias_ = nullptr;
   std::vector<Table> tables_;  // by bin of the softmax
   bool tied_ = false;
 };
@@ -248,7 +248,7 @@ class RecurrentLoader {
 }  // namespace
 
 Result<LoadedModel> LoadRecurrent(const RecurrentNames& names,
-                                  std::span<const SourceTensor> weights) {
+                                  std::span<const CheckpointTensor> weights) {
   return RecurrentLoader(names, weights).Load();
 }
 

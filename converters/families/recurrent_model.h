@@ -10,10 +10,10 @@
 #include <string>
 #include <vector>
 
+#include "converters/checkpoints/checkpoint_tensors.h"
 #include "converters/families/families.h"
 #include "converters/families/recurrent_layers.h"
 #include "converters/passes/coded_table.h"
-#include "converters/sources/source_weights.h"
 #include "format/blocks.h"
 #include "kinglet/status.h"
 
@@ -55,7 +55,7 @@ struct RecurrentNames {
 // for missing, unused and mis-shaped tensors (all in one message), for values that are not finite,
 // by tensor and index, and for options that say something else than the tensors.
 Result<LoadedModel> LoadRecurrent(const RecurrentNames& names,
-                                  std::span<const SourceTensor> weights);
+                                  std::span<const CheckpointTensor> weights);
 
 }  // namespace kinglet
 

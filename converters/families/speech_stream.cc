@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "converters/sources/refuse_checkpoint.h"
+#include "converters/checkpoints/refuse_checkpoint.h"
 #include "kernels/sinusoids.h"
 
 namespace kinglet {
@@ -61,7 +61,7 @@ std::vector<float> ScaledBy(double factor, std::vector<float> values) {
   return values;
 }
 
-uint32_t CountLayers(std::span<const SourceTensor> weights, const std::string& prefix,
+uint32_t CountLayers(std::span<const CheckpointTensor> weights, const std::string& prefix,
                      const std::string& suffix) {
   uint32_t layers = 0;
   while (HasTensor(weights, prefix + std::to_string(layers) + suffix)) ++layers;

@@ -37,7 +37,7 @@ std::vector<float> SinusoidTable(uint32_t positions, uint32_t width);
 std::vector<float> ScaledBy(double factor, std::vector<float> values);
 
 // How many of the tensors "<prefix>0<suffix>", "<prefix>1<suffix>", .. there are, without a gap.
-uint32_t CountLayers(std::span<const SourceTensor> weights, const std::string& prefix,
+uint32_t CountLayers(std::span<const CheckpointTensor> weights, const std::string& prefix,
                      const std::string& suffix);
 
 }  // namespace kinglet

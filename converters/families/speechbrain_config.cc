@@ -5,10 +5,10 @@
 #include <utility>
 #include <vector>
 
+#include "converters/checkpoints/checkpoint_path.h"
+#include "converters/checkpoints/quoted.h"
 #include "converters/families/config_options.h"
 #include "converters/families/token_list.h"
-#include "converters/sources/checkpoint_path.h"
-#include "converters/sources/quoted.h"
 
 namespace kinglet {
 namespace {

@@ -8,9 +8,9 @@
 #include <string>
 #include <string_view>
 
+#include "converters/checkpoints/config_file.h"
 #include "converters/families/families.h"
 #include "converters/families/speech_stream.h"
-#include "converters/sources/config_file.h"
 #include "format/activation.h"
 #include "kinglet/status.h"
 

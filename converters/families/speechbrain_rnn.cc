@@ -5,9 +5,9 @@
 #include <string>
 #include <utility>
 
+#include "converters/checkpoints/quoted.h"
 #include "converters/families/recurrent_model.h"
 #include "converters/families/speechbrain_config.h"
-#include "converters/sources/quoted.h"
 #include "format/limits.h"
 
 namespace kinglet {
@@ -37,7 +37,7 @@ Result<RecurrentCell> SpeechbrainCell(const SpeechbrainConfig& config) {
 
 std::span<const OptionTable> SpeechbrainRnnOptions() { return {&kSpeechbrainRnnOptions, 1}; }
 
-bool LooksLikeSpeechbrainRnn(std::span<const SourceTensor> weights) {
+bool LooksLikeSpeechbrainRnn(std::span<const CheckpointTensor> weights) {
   return HasTensor(weights, "embedding.Embedding.weight") && HasTensorUnder(weights, "rnn.rnn.") &&
          HasTensor(weights, "out.w.weight");
 }

@@ -1,6 +1,6 @@
 // The family `speechbrain-rnn-lm`: an embedding, recurrent layers, dense layers with layer
 // normalisation, and a softmax.
-// Training code: SpeechBrain, lobes.models.RNNLM. Files: model.ckpt of a training, lm.ckpt as
+// Framework: SpeechBrain, lobes.models.RNNLM. Files: model.ckpt of a training, lm.ckpt as
 // published, with hyperparams.yaml beside or up to two folders up.
 // Peculiarities: the names of dense layers have no number, _0, _1, ..; "bos_index" and "eos_index"
 // begin and end a sentence; tokenizer.ckpt is a SentencePiece model.
@@ -11,15 +11,15 @@
 #include <string_view>
 #include <vector>
 
+#include "converters/checkpoints/checkpoint_tensors.h"
 #include "converters/families/families.h"
-#include "converters/sources/source_weights.h"
 #include "kinglet/status.h"
 
 namespace kinglet {
 
 inline constexpr std::string_view kSpeechbrainRnnFamily = "speechbrain-rnn-lm";
 
-bool LooksLikeSpeechbrainRnn(std::span<const SourceTensor> weights);
+bool LooksLikeSpeechbrainRnn(std::span<const CheckpointTensor> weights);
 
 std::span<const OptionTable> SpeechbrainRnnOptions();
 

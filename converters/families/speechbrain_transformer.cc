@@ -7,11 +7,11 @@
 #include <utility>
 #include <vector>
 
+#include "converters/checkpoints/quoted.h"
+#include "converters/checkpoints/refuse_checkpoint.h"
 #include "converters/families/draft_builder.h"
 #include "converters/families/speechbrain_config.h"
 #include "converters/matrix_order.h"
-#include "converters/sources/quoted.h"
-#include "converters/sources/refuse_checkpoint.h"
 #include "format/blocks.h"
 #include "format/limits.h"
 
@@ -116,7 +116,7 @@ class SpeechbrainTransformerLoader {
  private:
   // A dimension of a tensor, which Claim checks later; 0 where it has none.
   uint32_t Dimension(const std::string& name, size_t axis) const {
-    const SourceTensor* tensor = builder_.Find(name);
+    const CheckpointTensor* tensor = builder_.Find(name);
     const bool has =
         tensor != nullptr && axis < tensor->shape.size() && tensor->shape[axis] <= kMaxDimension;
     return has ? static_cast<uint32_t>(tensor->shape[axis]) : 0;
@@ -241,7 +241,7 @@ std::span<const OptionTable> SpeechbrainTransformerOptions() {
   return {&kSpeechbrainTransformerOptions, 1};
 }
 
-bool LooksLikeSpeechbrainTransformer(std::span<const SourceTensor> weights) {
+bool LooksLikeSpeechbrainTransformer(std::span<const CheckpointTensor> weights) {
   return HasTensorUnder(weights, "custom_src_module.") && HasTensorUnder(weights, "output_proj.");
 }
 

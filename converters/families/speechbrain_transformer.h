@@ -1,5 +1,5 @@
 // The family `speechbrain-transformer-lm`: a Transformer with stored positions.
-// Training code: SpeechBrain, lobes.models.transformer.TransformerLM. Files and tokens as for
+// Framework: SpeechBrain, lobes.models.transformer.TransformerLM. Files and tokens as for
 // `speechbrain-rnn-lm`.
 // Peculiarities:
 //   * the embedding is multiplied by sqrt(its width), and a linear layer may map it to the model's
@@ -14,15 +14,15 @@
 #include <string_view>
 #include <vector>
 
+#include "converters/checkpoints/checkpoint_tensors.h"
 #include "converters/families/families.h"
-#include "converters/sources/source_weights.h"
 #include "kinglet/status.h"
 
 namespace kinglet {
 
 inline constexpr std::string_view kSpeechbrainTransformerFamily = "speechbrain-transformer-lm";
 
-bool LooksLikeSpeechbrainTransformer(std::span<const SourceTensor> weights);
+bool LooksLikeSpeechbrainTransformer(std::span<const CheckpointTensor> weights);
 
 std::span<const OptionTable> SpeechbrainTransformerOptions();
 

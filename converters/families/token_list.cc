@@ -7,9 +7,9 @@
 #include <system_error>
 #include <utility>
 
-#include "converters/sources/input_file.h"
-#include "converters/sources/list_folder.h"
-#include "converters/sources/text_input.h"
+#include "converters/checkpoints/input_file.h"
+#include "converters/checkpoints/list_folder.h"
+#include "converters/checkpoints/text_input.h"
 #include "converters/texts/word_list.h"
 
 namespace kinglet {

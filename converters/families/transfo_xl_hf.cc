@@ -5,11 +5,11 @@
 #include <string>
 #include <utility>
 
+#include "converters/checkpoints/checkpoint_path.h"
+#include "converters/checkpoints/config_file.h"
 #include "converters/families/config_options.h"
 #include "converters/families/hugging_face_options.h"
 #include "converters/families/transformer_xl_network.h"
-#include "converters/sources/checkpoint_path.h"
-#include "converters/sources/config_file.h"
 
 namespace kinglet {
 namespace {
@@ -98,7 +98,7 @@ Result<TransformerXlNetwork> NetworkOfConfig(const ConfigFile& file) {
 
 std::span<const OptionTable> TransfoXlOptions() { return {&kTransfoXlOptions, 1}; }
 
-bool LooksLikeTransfoXl(std::span<const SourceTensor> weights) {
+bool LooksLikeTransfoXl(std::span<const CheckpointTensor> weights) {
   return HasTensorUnder(weights, "transformer.layers.0.dec_attn.");
 }
 

@@ -11,15 +11,15 @@
 #include <string_view>
 #include <vector>
 
+#include "converters/checkpoints/checkpoint_tensors.h"
 #include "converters/families/families.h"
-#include "converters/sources/source_weights.h"
 #include "kinglet/status.h"
 
 namespace kinglet {
 
 inline constexpr std::string_view kTransfoXlFamily = "transfo-xl-hf";
 
-bool LooksLikeTransfoXl(std::span<const SourceTensor> weights);
+bool LooksLikeTransfoXl(std::span<const CheckpointTensor> weights);
 
 std::span<const OptionTable> TransfoXlOptions();
 

@@ -1,4 +1,4 @@
-// Values that training codes of Transformers compute and do not store.
+// Values that frameworks of Transformers compute and do not store.
 #ifndef KINGLET_CONVERTERS_FAMILIES_TRANSFORMER_VALUES_H_
 #define KINGLET_CONVERTERS_FAMILIES_TRANSFORMER_VALUES_H_
 

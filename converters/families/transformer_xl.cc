@@ -9,12 +9,12 @@
 #include <utility>
 #include <vector>
 
+#include "converters/checkpoints/checkpoint_path.h"
+#include "converters/checkpoints/config_file.h"
+#include "converters/checkpoints/refuse_checkpoint.h"
+#include "converters/checkpoints/saved_module.h"
 #include "converters/families/config_options.h"
 #include "converters/families/transformer_xl_network.h"
-#include "converters/sources/checkpoint_path.h"
-#include "converters/sources/config_file.h"
-#include "converters/sources/refuse_checkpoint.h"
-#include "converters/sources/saved_module.h"
 #include "format/message_text.h"
 
 namespace kinglet {
@@ -98,7 +98,7 @@ class Settings {
  public:
   static Result<Settings> Read(const FamilyInput& input) {
     std::string path = input.config;
-    if (path.empty() && input.modules.network == nullptr) path = ConfigBeside(input.checkpoint);
+    if (path.empty() && input.modules.network == nullptr) path = ConfigNextTo(input.checkpoint);
     if (path.empty()) return Settings(input, nullptr);
     KINGLET_ASSIGN_OR_RETURN(ConfigFile config, ConfigFile::Read(path));
     KINGLET_RETURN_IF_ERROR(CheckConfig(kXlConfig, config, input.ignored));
@@ -250,7 +250,7 @@ std::span<const OptionTable> TransformerXlOptions() {
   return kTables;
 }
 
-bool LooksLikeTransformerXl(std::span<const SourceTensor> weights) {
+bool LooksLikeTransformerXl(std::span<const CheckpointTensor> weights) {
   return HasTensorUnder(weights, "layers.0.dec_attn.");
 }
 

@@ -1,9 +1,9 @@
 // The family `transformer-xl`: Transformer-XL (Dai et al. 2019, "Transformer-XL: Attentive Language
 // Models beyond a Fixed-Length Context").
-// Training code: kimiyoung/transformer-xl, PyTorch. Files: model.pt, the model pickled whole.
+// Framework: kimiyoung/transformer-xl, PyTorch. Files: model.pt, the model pickled whole.
 // Peculiarities:
 //   - attributes of the pickled objects tell how the network runs; a --config file may replace
-//     mem_len, clamp_len and same_length, as the training code's eval.py does, or give all of them
+//     mem_len, clamp_len and same_length, as the framework's eval.py does, or give all of them
 //     if only a state dict was saved
 //   - the memory starts empty
 //   - rows of cluster_weight are in reverse order of the bins
@@ -14,16 +14,16 @@
 #include <string_view>
 #include <vector>
 
+#include "converters/checkpoints/checkpoint_tensors.h"
 #include "converters/families/families.h"
 #include "converters/families/pickled_modules.h"
-#include "converters/sources/source_weights.h"
 #include "kinglet/status.h"
 
 namespace kinglet {
 
 inline constexpr std::string_view kTransformerXlFamily = "transformer-xl";
 
-bool LooksLikeTransformerXl(std::span<const SourceTensor> weights);
+bool LooksLikeTransformerXl(std::span<const CheckpointTensor> weights);
 
 // The network pickled whole.
 const PickledNetwork& TransformerXlModules();

@@ -4,11 +4,11 @@
 #include <cmath>
 #include <utility>
 
+#include "converters/checkpoints/refuse_checkpoint.h"
 #include "converters/families/draft_builder.h"
 #include "converters/families/transformer_values.h"
 #include "converters/families/transformer_xl_tables.h"
 #include "converters/matrix_order.h"
-#include "converters/sources/refuse_checkpoint.h"
 #include "format/blocks.h"
 #include "format/limits.h"
 #include "format/message_text.h"
@@ -51,7 +51,8 @@ Status CheckNetworkSizes(const TransformerXlNetwork& network) {
 
 class TransformerXlLoader {
  public:
-  TransformerXlLoader(const TransformerXlNetwork& network, std::span<const SourceTensor> weights)
+  TransformerXlLoader(const TransformerXlNetwork& network,
+                      std::span<const CheckpointTensor> weights)
       : network_(network),
         width_(static_cast<uint64_t>(network.width)),
         heads_(static_cast<uint64_t>(network.heads)),
@@ -61,7 +62,7 @@ class TransformerXlLoader {
   Result<LoadedModel> Load() {
     KINGLET_ASSIGN_OR_RETURN(auto tables, TransformerXlTables::Make(network_, builder_));
     tables.Claim();
-    const SourceTensor* frequencies =
+    const CheckpointTensor* frequencies =
         builder_.Claim(network_.prefix + "pos_emb.inv_freq", {width_ / 2});
     ClaimLayers();
     KINGLET_RETURN_IF_ERROR(builder_.CheckNames("a " + network_.family + " network"));
@@ -80,20 +81,20 @@ class TransformerXlLoader {
  private:
   struct Layer {
     std::string name;
-    const SourceTensor *norm_gain, *norm_bias, *qkv, *positions, *out;
-    const SourceTensor *content_bias, *position_bias;
-    const SourceTensor *inner_norm_gain, *inner_norm_bias;
-    const SourceTensor *inner_weight, *inner_bias, *outer_weight, *outer_bias;
+    const CheckpointTensor *norm_gain, *norm_bias, *qkv, *positions, *out;
+    const CheckpointTensor *content_bias, *position_bias;
+    const CheckpointTensor *inner_norm_gain, *inner_norm_bias;
+    const CheckpointTensor *inner_weight, *inner_bias, *outer_weight, *outer_bias;
   };
 
   // One of the two query biases (u and v in the paper) of a layer, or the one that all layers
   // share.
-  const SourceTensor* ClaimQueryBias(const std::string& attention, const char* name) {
+  const CheckpointTensor* ClaimQueryBias(const std::string& attention, const char* name) {
     const std::string shared = network_.prefix + name;
     const Shape shape = {heads_, head_size_};
     const bool own = builder_.Has(attention + name) || network_.own_query_biases.value_or(false);
     if (builder_.Has(shared) || !own) {
-      const SourceTensor* all = builder_.Claim(shared, shape, !own);
+      const CheckpointTensor* all = builder_.Claim(shared, shape, !own);
       if (!own) return all;
     }
     return builder_.Claim(attention + name, shape);
@@ -152,7 +153,7 @@ class TransformerXlLoader {
     }
   }
 
-  TransformerDecoder DescribeDecoder(const SourceTensor& frequencies) {
+  TransformerDecoder DescribeDecoder(const CheckpointTensor& frequencies) {
     TransformerDecoder decoder{};
     decoder.name = "decoder";
     decoder.width = static_cast<uint32_t>(width_);
@@ -174,7 +175,7 @@ class TransformerXlLoader {
   }
 
   TransformerLayer DescribeLayer(const Layer& from) {
-    const auto kept = [this](const SourceTensor* tensor) {
+    const auto kept = [this](const CheckpointTensor* tensor) {
       return builder_.AddWhole(*tensor, Role::kKept);
     };
     TransformerLayer layer{};
@@ -186,7 +187,7 @@ class TransformerXlLoader {
                            return RowsByHead(values, 3, heads);
                          });
     if (network_.zero_memory && network_.pre_norm) {
-      const SourceTensor norm_bias = *from.norm_bias;
+      const CheckpointTensor norm_bias = *from.norm_bias;
       layer.start = builder_.AddMade(
           from.name + "dec_attn.zero_memory", {2 * heads_ * head_size_}, Role::kKept, from.qkv,
           [norm_bias](const std::vector<float>& qkv) -> Result<std::vector<float>> {
@@ -209,7 +210,7 @@ class TransformerXlLoader {
   }
 
   // Adds a query bias once, however many layers share it.
-  TensorId AddQueryBias(const SourceTensor* source) {
+  TensorId AddQueryBias(const CheckpointTensor* source) {
     for (const auto& [known, id] : query_biases_) {
       if (known == source) return id;
     }
@@ -221,13 +222,13 @@ class TransformerXlLoader {
   const uint64_t width_, heads_, head_size_;
   DraftBuilder builder_;
   std::vector<Layer> layers_;
-  std::vector<std::pair<const SourceTensor*, TensorId>> query_biases_;
+  std::vector<std::pair<const CheckpointTensor*, TensorId>> query_biases_;
 };
 
 }  // namespace
 
 Result<LoadedModel> LoadTransformerXlNetwork(const TransformerXlNetwork& network,
-                                             std::span<const SourceTensor> weights) {
+                                             std::span<const CheckpointTensor> weights) {
   KINGLET_RETURN_IF_ERROR(CheckNetworkSizes(network));
   return TransformerXlLoader(network, weights).Load();
 }

@@ -10,13 +10,13 @@
 #include <string>
 #include <vector>
 
+#include "converters/checkpoints/checkpoint_tensors.h"
 #include "converters/families/families.h"
-#include "converters/sources/source_weights.h"
 #include "kinglet/status.h"
 
 namespace kinglet {
 
-// The comments give the training code's names. Numbers are the checkpoint's, not yet checked.
+// The comments give the framework's names. Numbers are the checkpoint's, not yet checked.
 struct TransformerXlNetwork {
   std::string family;
   std::string prefix;                // of all tensors' names but the softmax's
@@ -50,7 +50,7 @@ struct TransformerXlNetwork {
 // KINGLET_INVALID_CHECKPOINT for missing, unused and mis-shaped tensors (all in one message) and
 // for impossible sizes.
 Result<LoadedModel> LoadTransformerXlNetwork(const TransformerXlNetwork& network,
-                                             std::span<const SourceTensor> weights);
+                                             std::span<const CheckpointTensor> weights);
 
 }  // namespace kinglet
 

@@ -3,8 +3,8 @@
 #include <cmath>
 #include <string>
 
+#include "converters/checkpoints/refuse_checkpoint.h"
 #include "converters/matrix_order.h"
-#include "converters/sources/refuse_checkpoint.h"
 #include "format/limits.h"
 
 namespace kinglet {
@@ -72,7 +72,7 @@ void TransformerXlTables::Claim() {
     replaced.push_back(module + ".emb_layers." + number + ".weight");
     replaced.push_back(module + ".emb_projs." + number);
   }
-  builder_.PutAside(replaced);
+  builder_.MarkUnused(replaced);
 }
 
 // Of a tied pair, the file may lack either one.
@@ -153,14 +153,14 @@ Status TransformerXlTables::FindTies() {
 }
 
 // The rows of a bin, from its own table or from the table of all words.
-TensorId TransformerXlTables::AddRows(const SourceTensor& table, size_t bin) {
+TensorId TransformerXlTables::AddRows(const CheckpointTensor& table, size_t bin) {
   const Bin& words = bins_[bin];
   if (divided_ || bins_.size() == 1) return builder_.AddWhole(table, Role::kPrunedAlso);
   return builder_.Add(table.name + "." + std::to_string(bin), {words.size, words.width},
                       Role::kPrunedAlso, &table, {words.first, 0});
 }
 TensorId TransformerXlTables::AddBias(size_t bin) {
-  const SourceTensor& bias = *biases_[divided_ ? bin : 0];
+  const CheckpointTensor& bias = *biases_[divided_ ? bin : 0];
   if (divided_ || bins_.size() == 1) return builder_.AddWhole(bias, Role::kQuantised);
   return builder_.Add(bias.name + "." + std::to_string(bin), {bins_[bin].size}, Role::kQuantised,
                       &bias, {0, bins_[bin].first});
@@ -169,7 +169,7 @@ TensorId TransformerXlTables::AddBias(size_t bin) {
 // The softmax multiplies by the transpose. Bins may share a projection.
 std::optional<TensorId> TransformerXlTables::AddOutwardProjection(size_t bin) {
   if (!projected_) return std::nullopt;
-  const SourceTensor& source = *projections_[bin].outward;
+  const CheckpointTensor& source = *projections_[bin].outward;
   for (const auto& [known, id] : transposed_) {
     if (known == &source) return id;
   }
@@ -191,7 +191,7 @@ AdaptiveSoftmax TransformerXlTables::DescribeSoftmax() {
   softmax.head_size = bins_[0].size;
   const size_t tails = bins_.size() - 1;
   for (size_t b = 0; b < bins_.size(); ++b) {
-    const SourceTensor& table = *tables_[divided_ ? b : 0].outward;
+    const CheckpointTensor& table = *tables_[divided_ ? b : 0].outward;
     outward_rows_.push_back(AddRows(table, b));
   }
   for (size_t b = 0; b < bins_.size(); ++b) {

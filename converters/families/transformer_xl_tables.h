@@ -9,9 +9,9 @@
 #include <utility>
 #include <vector>
 
+#include "converters/checkpoints/checkpoint_tensors.h"
 #include "converters/families/draft_builder.h"
 #include "converters/families/transformer_xl_network.h"
-#include "converters/sources/source_weights.h"
 #include "format/blocks.h"
 #include "kinglet/status.h"
 
@@ -40,8 +40,8 @@ class TransformerXlTables {
   };
   // A parameter of the embedding (inward) and of the softmax (outward), which may be the same.
   struct Pair {
-    const SourceTensor* inward = nullptr;
-    const SourceTensor* outward = nullptr;
+    const CheckpointTensor* inward = nullptr;
+    const CheckpointTensor* outward = nullptr;
     bool tied = false;
   };
 
@@ -57,7 +57,7 @@ class TransformerXlTables {
   bool IsTiedProjection(size_t bin) const {
     return bin < network_.tied_projections.size() && network_.tied_projections[bin];
   }
-  TensorId AddRows(const SourceTensor& table, size_t bin);
+  TensorId AddRows(const CheckpointTensor& table, size_t bin);
   TensorId AddBias(size_t bin);
   std::optional<TensorId> AddOutwardProjection(size_t bin);
 
@@ -65,17 +65,17 @@ class TransformerXlTables {
   DraftBuilder& builder_;
   std::vector<Bin> bins_;
   uint64_t width_;
-  bool divided_;                             // each bin has a table and a projection of its own
-  bool projected_;                           // there are projections
-  bool replaced_;                            // a recipe makes the embedding
-  const SourceTensor* made_ = nullptr;       // its rows, [words, width]
-  std::vector<Pair> tables_;                 // one, or one for each bin
-  std::vector<const SourceTensor*> biases_;  // one for each table
-  std::vector<Pair> projections_;            // by bin; empty: none
-  const SourceTensor* cluster_weight_ = nullptr;
-  const SourceTensor* cluster_bias_ = nullptr;
+  bool divided_;                                 // each bin has a table and a projection of its own
+  bool projected_;                               // there are projections
+  bool replaced_;                                // a recipe makes the embedding
+  const CheckpointTensor* made_ = nullptr;       // its rows, [words, width]
+  std::vector<Pair> tables_;                     // one, or one for each bin
+  std::vector<const CheckpointTensor*> biases_;  // one for each table
+  std::vector<Pair> projections_;                // by bin; empty: none
+  const CheckpointTensor* cluster_weight_ = nullptr;
+  const CheckpointTensor* cluster_bias_ = nullptr;
   std::vector<TensorId> outward_rows_;  // by bin
-  std::vector<std::pair<const SourceTensor*, TensorId>> transposed_;
+  std::vector<std::pair<const CheckpointTensor*, TensorId>> transposed_;
 };
 
 }  // namespace kinglet

@@ -13,14 +13,14 @@
 #include <utility>
 #include <vector>
 
+#include "converters/checkpoints/checkpoint_path.h"
+#include "converters/checkpoints/checkpoint_tensors.h"
+#include "converters/checkpoints/config_file.h"
+#include "converters/checkpoints/quoted.h"
 #include "converters/families/config_options.h"
 #include "converters/families/draft_builder.h"
 #include "converters/families/recurrent_model.h"
 #include "converters/passes/dpq.h"
-#include "converters/sources/checkpoint_path.h"
-#include "converters/sources/config_file.h"
-#include "converters/sources/quoted.h"
-#include "converters/sources/source_weights.h"
 #include "converters/thread_shares.h"
 
 namespace kinglet {
@@ -70,8 +70,8 @@ constexpr OptionTable kZarembaConfig = {
 
 struct Layer {
   std::string kernel_name, bias_name;
-  const SourceTensor* kernel = nullptr;  // [inputs + units, 4 units]
-  const SourceTensor* bias = nullptr;    // [4 units]
+  const CheckpointTensor* kernel = nullptr;  // [inputs + units, 4 units]
+  const CheckpointTensor* bias = nullptr;    // [4 units]
   uint64_t inputs = 0, units = 0;
 };
 
@@ -93,11 +93,11 @@ std::vector<float> GateRows(std::span<const float> kernel, uint64_t units) {
 
 // A DPQ embedding in place of the full one.
 struct DpqTensors {
-  const SourceTensor* query = nullptr;
-  const SourceTensor* keys = nullptr;
-  const SourceTensor* values = nullptr;  // null: the keys
-  const SourceTensor* mean = nullptr;
-  const SourceTensor* variance = nullptr;
+  const CheckpointTensor* query = nullptr;
+  const CheckpointTensor* keys = nullptr;
+  const CheckpointTensor* values = nullptr;  // null: the keys
+  const CheckpointTensor* mean = nullptr;
+  const CheckpointTensor* variance = nullptr;
 };
 
 struct DpqInput {
@@ -114,7 +114,7 @@ struct ZarembaSettings {
 
 Result<ZarembaSettings> ReadZarembaSettings(const FamilyInput& input) {
   ZarembaSettings settings;
-  settings.path = input.config.empty() ? ConfigBeside(input.checkpoint) : input.config;
+  settings.path = input.config.empty() ? ConfigNextTo(input.checkpoint) : input.config;
   if (settings.path.empty()) return settings;
   KINGLET_ASSIGN_OR_RETURN(const ConfigFile file, ConfigFile::Read(settings.path));
   KINGLET_RETURN_IF_ERROR(CheckConfig(kZarembaConfig, file, input.ignored));
@@ -137,7 +137,7 @@ Result<ZarembaSettings> ReadZarembaSettings(const FamilyInput& input) {
 
 class ZarembaLoader {
  public:
-  ZarembaLoader(std::span<const SourceTensor> weights, const ZarembaSettings& settings)
+  ZarembaLoader(std::span<const CheckpointTensor> weights, const ZarembaSettings& settings)
       : weights_(weights), builder_(weights), forget_bias_(settings.forget_bias.value_or(0)) {
     names_.configuration = settings.path;
     names_.stated = settings.sizes;
@@ -160,7 +160,7 @@ class ZarembaLoader {
  private:
   Status FindLayers() {
     std::map<uint64_t, std::string> kernels;
-    for (const SourceTensor& tensor : weights_) {
+    for (const CheckpointTensor& tensor : weights_) {
       if (!tensor.name.starts_with(kCellScope) || !tensor.name.ends_with(kKernel)) continue;
       const auto [other, added] = kernels.emplace(LayerOf(tensor.name), tensor.name);
       if (!added) {
@@ -169,7 +169,7 @@ class ZarembaLoader {
                                QuotedName(other->second) + " and " + QuotedName(tensor.name));
       }
     }
-    // A missing layer is reported under the name that the training code would give it.
+    // A missing layer is reported under the name that the framework would give it.
     const uint64_t highest = kernels.empty() ? 0 : kernels.rbegin()->first;
     for (uint64_t i = 0; i <= highest && i <= kernels.size(); ++i) {
       const auto found = kernels.find(i);
@@ -257,7 +257,7 @@ class ZarembaLoader {
 
   // The inputs of the first layer, as its kernel [inputs + n, 4 n] has them; 0: unknown.
   uint64_t NetworkInputs() const {
-    const SourceTensor* kernel = builder_.Find(layers_.front().kernel_name);
+    const CheckpointTensor* kernel = builder_.Find(layers_.front().kernel_name);
     if (kernel == nullptr || kernel->shape.size() != 2) return 0;
     const uint64_t units = kernel->shape[1] / kGates;
     return kernel->shape[0] > units ? kernel->shape[0] - units : 0;
@@ -316,7 +316,7 @@ class ZarembaLoader {
 
   // The name of an optimiser's slot is its variable's name, a slash and its own.
   void ClaimLeftovers() {
-    for (const SourceTensor& tensor : weights_) {
+    for (const CheckpointTensor& tensor : weights_) {
       const std::string_view name = tensor.name;
       const bool slot = builder_.Claimed(name.substr(0, std::min(name.size(), name.rfind('/'))));
       if (slot || tensor.shape.empty()) builder_.ClaimUnshaped(tensor.name);
@@ -358,13 +358,13 @@ class ZarembaLoader {
     Add("decoder.bias", {words_}, [bias = *softmax_bias_] { return ReadFinite(bias); });
   }
 
-  static Result<std::vector<float>> KernelPart(const SourceTensor& kernel, uint64_t units,
+  static Result<std::vector<float>> KernelPart(const CheckpointTensor& kernel, uint64_t units,
                                                uint64_t first, uint64_t rows) {
     KINGLET_ASSIGN_OR_RETURN(const std::vector<float> part, ReadFiniteRows(kernel, first, rows));
     return GateRows(part, units);
   }
 
-  static Result<std::vector<float>> BiasOf(const SourceTensor& tensor, uint64_t units,
+  static Result<std::vector<float>> BiasOf(const CheckpointTensor& tensor, uint64_t units,
                                            double forget_bias) {
     KINGLET_ASSIGN_OR_RETURN(const std::vector<float> bias, ReadFinite(tensor));
     std::vector<float> gates = GateRows(bias, units);
@@ -375,26 +375,26 @@ class ZarembaLoader {
     return gates;
   }
 
-  std::span<const SourceTensor> weights_;
+  std::span<const CheckpointTensor> weights_;
   DraftBuilder builder_;  // only checks the file's names and shapes
   double forget_bias_;
   uint64_t words_ = 0;
-  uint64_t width_ = 0;                       // of the previous layer's output; 0: unknown
-  const SourceTensor* embedding_ = nullptr;  // null: a DPQ embedding
-  const SourceTensor* softmax_weight_ = nullptr;
-  const SourceTensor* softmax_bias_ = nullptr;
+  uint64_t width_ = 0;                           // of the previous layer's output; 0: unknown
+  const CheckpointTensor* embedding_ = nullptr;  // null: a DPQ embedding
+  const CheckpointTensor* softmax_weight_ = nullptr;
+  const CheckpointTensor* softmax_bias_ = nullptr;
   std::optional<DpqInput> dpq_;
   std::string note_;  // for the user
   std::vector<Layer> layers_;
   RecurrentNames names_;
-  SourceWeights as_torch_;
+  CheckpointTensors as_torch_;
 };
 
 }  // namespace
 
 std::span<const OptionTable> ZarembaOptions() { return {&kZarembaConfig, 1}; }
 
-bool LooksLikeZaremba(std::span<const SourceTensor> weights) {
+bool LooksLikeZaremba(std::span<const CheckpointTensor> weights) {
   return HasTensor(weights, kSoftmaxWeight) && HasTensor(weights, kSoftmaxBias);
 }
 

@@ -1,6 +1,6 @@
 // The family `zaremba-tf`: LSTM language models of Zaremba et al. 2014 ("Recurrent Neural Network
 // Regularization") from TensorFlow 1.
-// Training code: the PTB tutorial's ptb_word_lm.py and lm/ptb_word_lm.py of
+// Framework: the PTB tutorial's ptb_word_lm.py and lm/ptb_word_lm.py of
 // chentingpc/dpq_embedding_compression, whose input may be a DPQ embedding (Chen, Li & Sun 2020).
 // Files: TensorFlow's checkpoint, or an .npz of its variables (examples/tensorflow/export_npz.py).
 // Peculiarities:
@@ -17,15 +17,15 @@
 #include <string_view>
 #include <vector>
 
+#include "converters/checkpoints/checkpoint_tensors.h"
 #include "converters/families/families.h"
-#include "converters/sources/source_weights.h"
 #include "kinglet/status.h"
 
 namespace kinglet {
 
 inline constexpr std::string_view kZarembaFamily = "zaremba-tf";
 
-bool LooksLikeZaremba(std::span<const SourceTensor> weights);
+bool LooksLikeZaremba(std::span<const CheckpointTensor> weights);
 
 std::span<const OptionTable> ZarembaOptions();
 

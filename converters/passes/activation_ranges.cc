@@ -27,7 +27,7 @@ struct Point {
   int bits;  // of the quantiser
   Magnitudes seen;
 };
-using Points = std::unordered_map<const Step*, std::vector<Point>>;
+using Points = std::unordered_map<const Node*, std::vector<Point>>;
 
 // A point by name: the step, and the buffer that it writes.
 struct NamedPoint {
@@ -39,7 +39,7 @@ class PointFinder {
  public:
   PointFinder(const Model& model, int bits) : bits_(bits) {
     const Plan& plan = model.plan();
-    for (const Step& step : plan.steps) steps_[step.name] = &step;
+    for (const Node& step : plan.nodes) steps_[step.name] = &step;
     for (size_t i = 0; i < plan.buffers.size(); ++i) {
       if (plan.buffers[i].element == Element::kReal) {
         slots_[plan.buffers[i].name] = model.layout().slots[i];
@@ -61,7 +61,7 @@ class PointFinder {
 
  private:
   int bits_;
-  std::unordered_map<std::string_view, const Step*> steps_;
+  std::unordered_map<std::string_view, const Node*> steps_;
   std::unordered_map<std::string_view, Slot> slots_;
 };
 
@@ -75,14 +75,14 @@ std::string InnerStep(const TransformerDecoder& decoder) {
 // The step after which the decoder's first layer reads its input: absolute positions, dense layers
 // or the embedding come last.
 const std::string& InputStep(const Model& model) {
-  const std::vector<Step>& steps = model.plan().steps;
-  size_t step = EmbeddingStep(model.plan());
+  const std::vector<Node>& steps = model.plan().nodes;
+  size_t step = EmbeddingNode(model.plan());
   const auto* dense = FindDenseLayers(model.file().description(), DensePlace::kInput);
   while (dense != nullptr && steps[step + 1].name.starts_with(dense->name + ".")) ++step;
   return steps[steps[step + 1].name == "positions" ? step + 1 : step].name;
 }
 
-// The buffer of the decoder's output as reals.
+// The buffer of the decoder's output as floats.
 std::string DecodedBuffer(const Model& model) {
   return DecodedName(FindDenseLayers(model.file().description(), DensePlace::kOutput));
 }
@@ -192,7 +192,7 @@ Result<Points> FindMaskedPoints(const Model& model, const TransformerDecoder& st
   return points;
 }
 
-// The buffer of a layer's output as reals.
+// The buffer of a layer's output as floats.
 std::string OutputBuffer(const Model& model, const RecurrentDecoder& decoder, size_t layer) {
   const bool decodes = layer + 1 == decoder.layers.size() && !decoder.attention;
   return decodes ? DecodedBuffer(model) : "layers." + std::to_string(layer) + ".hidden";
@@ -254,7 +254,7 @@ Status FindSourcePoints(const Model& model, const RecurrentEncoder& encoder,
 Status Measure(const SharedModel& model, const RangeRule& rule, Points points,
                const std::function<Status(Session&)>& run) {
   KINGLET_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Create(model));
-  session->set_observer([&points](const Step& step, std::span<const StreamFrame> frames) {
+  session->set_observer([&points](const Node& step, std::span<const StreamFrame> frames) {
     const auto found = points.find(&step);
     if (found == points.end()) return;
     for (Point& point : found->second) {

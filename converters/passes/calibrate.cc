@@ -31,7 +31,7 @@ void QuantiseStack(const ActivationRanges& ranges, int bits, TransformerDecoder&
   stack.output = make(ranges.output);
 }
 
-// Tails and dense layers then multiply integers: the hidden state's codes, not its reals.
+// Tails and dense layers then multiply integers: the hidden state's codes, not its floats.
 void UseFixedPointInputs(ModelDescription& description) {
   for (Block& block : description.blocks) {
     if (auto* softmax = std::get_if<AdaptiveSoftmax>(&block)) {
@@ -187,7 +187,7 @@ Result<CalibrationInput> ReadMaskedCalibration(const std::string& path, const Ma
     input.notes.push_back(std::to_string(lines.shortened) + " of " +
                           std::to_string(lines.texts.size()) + " lines of " + path +
                           " are longer than the model's " + std::to_string(window) +
-                          " positions: their ends are left out");
+                          " positions: their ends are omitted");
   }
   input.texts = std::move(lines.texts);
   return input;

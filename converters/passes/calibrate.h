@@ -32,7 +32,7 @@ Result<std::vector<uint32_t>> ReadCalibrationText(const std::string& path,
 // `bits` stay below 2^31. REQUIRES: window >= 1.
 int AttentionWeightBits(uint32_t window, int bits);
 
-// A quantiser as the training code makes it: max_abs is the range, the step is range / (2^(bits-1)
+// A quantiser as the framework makes it: max_abs is the range, the step is range / (2^(bits-1)
 // - 1) with its low `bits` mantissa bits cleared. A range below 1e-30 counts as 1e-6.
 ActivationQuantiser QuantiserFor(float range, int bits);
 

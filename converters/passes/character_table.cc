@@ -4,8 +4,8 @@
 #include <cmath>
 #include <string_view>
 
+#include "converters/checkpoints/entries.h"
 #include "converters/passes/word_block.h"
-#include "converters/sources/entries.h"
 #include "converters/thread_shares.h"
 #include "format/limits.h"
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "converters/sources/entries.h"
-#include "converters/sources/quoted.h"
+#include "converters/checkpoints/entries.h"
+#include "converters/checkpoints/quoted.h"
 #include "converters/thread_shares.h"
 #include "format/message_text.h"
 

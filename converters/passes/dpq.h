@@ -45,7 +45,7 @@ struct DpqTraining {
 
 struct DpqCodes {
   CodedTable table;
-  // Codes whose response is so near another choice's that training code, which computes in float32,
+  // Codes whose response is so near another choice's that framework, which computes in float32,
   // may have chosen that one, and the words that have such codes. "So near" is what rounding can
   // add up to at most (Higham, Accuracy and Stability of Numerical Algorithms, section 3.1).
   uint64_t near_codes = 0, near_words = 0;

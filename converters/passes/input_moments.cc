@@ -96,8 +96,8 @@ Result<InputMoments> MeasureInputs(const std::string& path, const CalibrationInp
   const Plan& plan = model->plan();
   InputMoments moments;
   std::map<TensorId, uint64_t> vectors;
-  std::unordered_map<const Step*, Sums> products;
-  for (const Step& step : plan.steps) {
+  std::unordered_map<const Node*, Sums> products;
+  for (const Node& step : plan.nodes) {
     const auto* product = std::get_if<MatVec>(&step.op);
     if (product == nullptr || plan.buffer(product->x).element != Element::kReal) continue;
     const Slot slot = model->layout().slots[static_cast<size_t>(product->x)];
@@ -107,7 +107,7 @@ Result<InputMoments> MeasureInputs(const std::string& path, const CalibrationInp
     products[&step] = {slot, &found, &vectors[product->weight]};
   }
   KINGLET_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Create(model));
-  session->set_observer([&products](const Step& step, std::span<const StreamFrame> frames) {
+  session->set_observer([&products](const Node& step, std::span<const StreamFrame> frames) {
     const auto found = products.find(&step);
     if (found == products.end()) return;
     const auto& [input_slot, sums, count] = found->second;

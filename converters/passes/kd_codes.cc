@@ -4,7 +4,7 @@
 #include <cmath>
 #include <utility>
 
-#include "converters/sources/entries.h"
+#include "converters/checkpoints/entries.h"
 
 namespace kinglet {
 namespace {

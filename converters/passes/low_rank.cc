@@ -141,14 +141,14 @@ Result<LowRank> Truncate(std::span<const float> values, uint64_t rows, uint64_t 
 
 // The smallest rank whose singular values leave no more than `error` of the norm out.
 uint64_t RankForError(const std::vector<double>& singular_values, uint64_t most, double error) {
-  double all = 0, left_out = 0;
+  double all = 0, excluded = 0;
   for (const double value : singular_values) all += value * value;
   const double allowed = error * error * all;
   uint64_t rank = most;
   while (rank > 1) {
     const double value = singular_values[rank - 1];
-    left_out += value * value;
-    if (left_out > allowed) break;
+    excluded += value * value;
+    if (excluded > allowed) break;
     --rank;
   }
   return rank;

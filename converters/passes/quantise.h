@@ -1,6 +1,6 @@
 // Post-training quantisation of weights: floats -> integers and scales. Symmetric and linear: q =
 // round_half_even(w / scale), at most n = 2^(bits-1) - 1 in size. The scale is max|w| / n, the rule
-// of MicroNet's training code, or the one that loses least.
+// of MicroNet's framework, or the one that loses least.
 #ifndef KINGLET_CONVERTERS_PASSES_QUANTISE_H_
 #define KINGLET_CONVERTERS_PASSES_QUANTISE_H_
 
@@ -38,7 +38,7 @@ constexpr int SymmetricLevels(int bits) { return (1 << (bits - 1)) - 1; }
 // max|values|; 0 of no values.
 float LargestMagnitude(std::span<const float> values);
 
-// `value` with its low `bits` mantissa bits cleared (rounded towards zero). The training code
+// `value` with its low `bits` mantissa bits cleared (rounded towards zero). The framework
 // stores scales like this, so that integer * scale is an exact float32 product.
 float ClearLowMantissaBits(float value, int bits);
 

@@ -1,4 +1,4 @@
-// Recovers integers and scales from float32 weights that the training code had quantised before it
+// Recovers integers and scales from float32 weights that the framework had quantised before it
 // saved them. Nothing is rounded: a recovered tensor decodes to the same values, bit for bit except
 // for the sign of zeros (docs/NUMERICS.md, rule 1).
 #ifndef KINGLET_CONVERTERS_PASSES_RECOVER_H_
@@ -20,7 +20,7 @@ namespace kinglet {
 std::optional<Quantised> RecoverRows(std::span<const float> values, const Shape& shape, int bits);
 // Value = code * one scale, found in the same way.
 std::optional<Quantised> RecoverWhole(std::span<const float> values, int bits);
-// Value = code / one scale. The training code's scale is near n / max|values|, but not equal,
+// Value = code / one scale. The framework's scale is near n / max|values|, but not equal,
 // because the saved values are rounded: that quotient and 16 float32 neighbours on each side are
 // tried.
 std::optional<Quantised> RecoverDivided(std::span<const float> values, int bits);

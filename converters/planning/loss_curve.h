@@ -20,7 +20,7 @@ class LossCurve {
  public:
   // Of measured points in any order. `start`: where the unchanged tensor is. Points that would make
   // the curve fall are replaced by their means (pool adjacent violators), losses below 0 by 0, and
-  // points at or before the start are left out.
+  // points at or before the start are omitted.
   LossCurve(double start, std::vector<CurvePoint> measured);
 
   std::span<const CurvePoint> points() const { return points_; }

@@ -7,10 +7,10 @@
 #include <utility>
 #include <vector>
 
+#include "converters/checkpoints/input_file.h"
 #include "converters/recipe/recipe_node.h"
 #include "converters/recipe/recipe_text.h"
 #include "converters/recipe/recipe_value.h"
-#include "converters/sources/input_file.h"
 #include "format/utf8.h"
 
 namespace kinglet {

@@ -24,9 +24,9 @@ ContextRecorder::ContextRecorder(const Model& model, std::span<const std::vector
       most_bytes_(most_bytes) {
   if (plan_->encoder || model.device() != nullptr) return;
   for (const std::vector<WeightId>& weights : changed) {
-    ContextCut cut = CutContext(*plan_, *layout_, real_bytes_, weights);
+    PartialContext cut = MakePartialContext(*plan_, *layout_, real_bytes_, weights);
     size_t run = 0;
-    for (const ContextCut::Run& part : cut.runs) run += part.end - part.begin;
+    for (const PartialContext::Run& part : cut.runs) run += part.end - part.begin;
     const bool is_there =
         std::any_of(cuts_.begin(), cuts_.end(),
                     [&](const RecordedContext& other) { return other.cut() == cut; });
@@ -37,15 +37,15 @@ ContextRecorder::ContextRecorder(const Model& model, std::span<const std::vector
 
 void ContextRecorder::Watch(Session& session) {
   if (cuts_.empty()) return;
-  session.set_observer([this](const Step& step,
-                              std::span<const StreamFrame> frames) { After(step, frames.front()); },
-                       [this](const Step& step, std::span<const StreamFrame> frames) {
-                         Before(step, frames.front());
+  session.set_observer([this](const Node& node,
+                              std::span<const StreamFrame> frames) { After(node, frames.front()); },
+                       [this](const Node& node, std::span<const StreamFrame> frames) {
+                         Before(node, frames.front());
                        });
 }
 
-void ContextRecorder::Before(const Step& step, const StreamFrame& frame) {
-  const auto index = static_cast<size_t>(&step - plan_->steps.data());
+void ContextRecorder::Before(const Node& node, const StreamFrame& frame) {
+  const auto index = static_cast<size_t>(&node - plan_->nodes.data());
   if (index < plan_->context.begin || index >= plan_->context.end) return;
   if (index == plan_->context.begin) {
     KeepWithinMemory();
@@ -53,15 +53,15 @@ void ContextRecorder::Before(const Step& step, const StreamFrame& frame) {
     for (RecordedContext& cut : cuts_) now_.push_back(cut.Add());
   }
   for (size_t i = 0; i < cuts_.size(); ++i) {
-    const ContextCut& cut = cuts_[i].cut();
+    const PartialContext& cut = cuts_[i].cut();
     for (size_t run = 0; run < cut.runs.size(); ++run) {
       if (cut.runs[run].begin == index) CopyKept(cut, run, *layout_, frame, now_[i]);
     }
   }
 }
 
-void ContextRecorder::After(const Step& step, const StreamFrame& frame) {
-  if (&step - plan_->steps.data() + 1 != static_cast<ptrdiff_t>(plan_->context.end)) return;
+void ContextRecorder::After(const Node& node, const StreamFrame& frame) {
+  if (&node - plan_->nodes.data() + 1 != static_cast<ptrdiff_t>(plan_->context.end)) return;
   for (size_t i = 0; i < cuts_.size(); ++i) {
     CopyKept(cuts_[i].cut(), cuts_[i].cut().runs.size(), *layout_, frame, now_[i]);
   }
@@ -81,7 +81,7 @@ void ContextRecorder::KeepWithinMemory() {
 
 const RecordedContext* ContextRecorder::Find(std::span<const WeightId> changed) const {
   if (cuts_.empty()) return nullptr;
-  const ContextCut wanted = CutContext(*plan_, *layout_, real_bytes_, changed);
+  const PartialContext wanted = MakePartialContext(*plan_, *layout_, real_bytes_, changed);
   const auto found = std::find_if(cuts_.begin(), cuts_.end(),
                                   [&](const RecordedContext& cut) { return cut.cut() == wanted; });
   return found == cuts_.end() ? nullptr : &*found;

@@ -1,5 +1,5 @@
-// What the steps below a change computed in the unchanged model, token by token, so that a run of a
-// changed model need not compute it again (runtime/context_cut.h).
+// What the nodes below a change computed in the unchanged model, token by token, so that a run of a
+// changed model need not compute it again (runtime/partial_context.h).
 #ifndef KINGLET_CONVERTERS_PLANNING_RECORDED_CONTEXT_H_
 #define KINGLET_CONVERTERS_PLANNING_RECORDED_CONTEXT_H_
 
@@ -9,8 +9,8 @@
 #include <span>
 #include <vector>
 
-#include "runtime/context_cut.h"
 #include "runtime/model.h"
+#include "runtime/partial_context.h"
 #include "runtime/session.h"
 
 namespace kinglet {
@@ -18,9 +18,9 @@ namespace kinglet {
 // Of one cut.
 class RecordedContext {
  public:
-  explicit RecordedContext(ContextCut cut) : cut_(std::move(cut)) {}
+  explicit RecordedContext(PartialContext cut) : cut_(std::move(cut)) {}
 
-  const ContextCut& cut() const { return cut_; }
+  const PartialContext& cut() const { return cut_; }
   uint64_t bytes() const { return blocks_.size() * kBlockBytes; }
   // What is kept of the next token, to be filled in. Throws std::bad_alloc.
   std::byte* Add();
@@ -32,7 +32,7 @@ class RecordedContext {
   uint64_t EachBlock() const { return std::max<uint64_t>(1, kBlockBytes / Size()); }
   uint64_t Size() const { return std::max<uint64_t>(1, cut_.kept_bytes); }
 
-  ContextCut cut_;
+  PartialContext cut_;
   uint64_t tokens_ = 0;
   std::vector<std::unique_ptr<std::byte[]>> blocks_;  // of EachBlock tokens
 };
@@ -55,8 +55,8 @@ class ContextRecorder {
   const RecordedContext* Find(std::span<const WeightId> changed) const;
 
  private:
-  void Before(const Step& step, const StreamFrame& frame);
-  void After(const Step& step, const StreamFrame& frame);
+  void Before(const Node& node, const StreamFrame& frame);
+  void After(const Node& node, const StreamFrame& frame);
   void KeepWithinMemory();
 
   const Plan* plan_;

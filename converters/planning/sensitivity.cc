@@ -4,8 +4,8 @@
 #include <cmath>
 #include <utility>
 
+#include "converters/checkpoints/quoted.h"
 #include "converters/recipe/recipe_pass.h"
-#include "converters/sources/quoted.h"
 #include "format/blocks.h"
 #include "format/file_layout.h"
 #include "format/overloaded.h"
@@ -313,7 +313,7 @@ Result<Measurement> Sensitivity::Measure(const TensorGroup& group, const TensorC
   KINGLET_ASSIGN_OR_RETURN(const std::shared_ptr<const Model> model,
                            Model::FromFile(std::move(file), ModelOptions{}));
   const RecordedContext* recorded = recorder_ ? recorder_->Find(group.tensors) : nullptr;
-  if (recorded != nullptr && !HaveTheSameSteps(unchanged_->plan(), model->plan())) {
+  if (recorded != nullptr && !HaveTheSameNodes(unchanged_->plan(), model->plan())) {
     recorded = nullptr;  // such as codes in the place of a matrix
   }
   KINGLET_ASSIGN_OR_RETURN(const TextLoss loss, recorded != nullptr

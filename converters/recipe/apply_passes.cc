@@ -7,6 +7,7 @@
 #include <utility>
 #include <variant>
 
+#include "converters/checkpoints/quoted.h"
 #include "converters/passes/error_feedback.h"
 #include "converters/passes/low_rank.h"
 #include "converters/passes/product_quantise.h"
@@ -17,7 +18,6 @@
 #include "converters/passes/sub_vectors.h"
 #include "converters/passes/summed_codes.h"
 #include "converters/recipe/project_table.h"
-#include "converters/sources/quoted.h"
 #include "format/overloaded.h"
 
 namespace kinglet {

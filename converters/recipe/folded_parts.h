@@ -1,4 +1,4 @@
-// Arithmetic that brings parts of a network, as training codes have them, into a model file's form.
+// Arithmetic that brings parts of a network, as frameworks have them, into a model file's form.
 #ifndef KINGLET_CONVERTERS_RECIPE_FOLDED_PARTS_H_
 #define KINGLET_CONVERTERS_RECIPE_FOLDED_PARTS_H_
 

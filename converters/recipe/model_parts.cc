@@ -1,8 +1,8 @@
 #include "converters/recipe/model_parts.h"
 
+#include "converters/checkpoints/quoted.h"
 #include "converters/passes/kd_codes.h"
 #include "converters/recipe/recipe_table.h"
-#include "converters/sources/quoted.h"
 #include "format/limits.h"
 
 namespace kinglet {

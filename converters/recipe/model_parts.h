@@ -12,11 +12,11 @@
 #include <utility>
 #include <vector>
 
+#include "converters/checkpoints/checkpoint_tensors.h"
 #include "converters/families/families.h"
 #include "converters/recipe/recipe.h"
 #include "converters/recipe/recipe_tensors.h"
 #include "converters/recipe/recurrent_gates.h"
-#include "converters/sources/source_weights.h"
 #include "kinglet/status.h"
 
 namespace kinglet {
@@ -28,7 +28,7 @@ Status RefuseModel(const std::string& where, const std::string& expected, const 
 class ModelParts {
  public:
   // REQUIRES: the weights outlive it; threads >= 1.
-  ModelParts(std::span<const SourceTensor> weights, size_t threads)
+  ModelParts(std::span<const CheckpointTensor> weights, size_t threads)
       : tensors_(weights), threads_(threads) {}
 
   const RecipeTensors& tensors() const { return tensors_; }

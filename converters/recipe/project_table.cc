@@ -20,7 +20,7 @@ struct TableUse {
   // Of an embedding: the projection is [width, columns of the table] and makes vectors of rows.
   // Of a softmax: it is [columns, width] and the hidden state goes through it first.
   bool outward;
-  bool beside_clusters;  // of an adaptive softmax's head
+  bool next_to_clusters;  // of an adaptive softmax's head
 };
 
 std::vector<TableUse> UsesOf(Block& block) {
@@ -135,7 +135,7 @@ Status ProjectTable(TensorId id, LowRank factors, const std::string& where, Load
   for (const TableUse& use : uses) {
     if (use.table != id) continue;
     // Cluster rows read what the head's words read, and have no factor of their own.
-    if (use.beside_clusters) {
+    if (use.next_to_clusters) {
       return refuse(name, "a table of the embedding, of a tail or of a softmax without tails",
                     "an adaptive softmax's head");
     }

@@ -342,7 +342,7 @@ class RecipeParser {
   Result<ClassifierRecipe> ParseClassifier(const RecipeNode& node) {
     KINGLET_RETURN_IF_ERROR(node.CheckKeys({"padding", "max_pool", "hidden", "weight", "bias"}));
     ClassifierRecipe classifier;
-    // The word that fills lists up and is left out of the mean.
+    // The word that fills lists up and is omitted of the mean.
     KINGLET_ASSIGN_OR_RETURN(classifier.padding, PaddingAt(node));
     // Whether the largest entries of each dimension follow the mean.
     KINGLET_ASSIGN_OR_RETURN(classifier.max_pool, node.TruthOr("max_pool", false));

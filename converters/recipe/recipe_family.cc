@@ -9,12 +9,12 @@
 #include <variant>
 #include <vector>
 
+#include "converters/checkpoints/quoted.h"
 #include "converters/passes/coded_table.h"
 #include "converters/passes/reconstruction.h"
 #include "converters/recipe/model_parts.h"
 #include "converters/recipe/recipe_embedding.h"
 #include "converters/recipe/recipe_tensors.h"
-#include "converters/sources/quoted.h"
 #include "format/hashed_codes.h"
 #include "format/overloaded.h"
 
@@ -251,21 +251,21 @@ class FamilyTables::Placer {
   std::unordered_map<const Table*, TensorId> codebooks_;
 };
 
-Result<FamilyTables> FamilyTables::Make(const Recipe& recipe, const SourceWeights& checkpoint,
-                                        const SourceWeights& sources, size_t threads) {
+Result<FamilyTables> FamilyTables::Make(const Recipe& recipe, const CheckpointTensors& checkpoint,
+                                        const CheckpointTensors& sources, size_t threads) {
   FamilyTables made;
   if (recipe.tables.empty()) {
     made.weights_ = checkpoint;
     return made;
   }
-  SourceWeights all = checkpoint;
+  CheckpointTensors all = checkpoint;
   all.insert(all.end(), sources.begin(), sources.end());
   KINGLET_RETURN_IF_ERROR(RecipeTensors(all).CheckTableNames(recipe, checkpoint.size()));
 
-  std::unordered_map<std::string_view, const SourceTensor*> own;
+  std::unordered_map<std::string_view, const CheckpointTensor*> own;
   const std::unordered_set<std::string_view> used(recipe.references.begin(),
                                                   recipe.references.end());
-  for (const SourceTensor& tensor : checkpoint) {
+  for (const CheckpointTensor& tensor : checkpoint) {
     own.emplace(tensor.name, &tensor);
     if (recipe.tables.contains(tensor.name)) continue;
     made.weights_.push_back(tensor);
@@ -281,12 +281,12 @@ Result<FamilyTables> FamilyTables::Make(const Recipe& recipe, const SourceWeight
     const auto table =
         std::make_shared<const Table>(Table{name, parts.Finish(), recipe_table.scale});
     made.tables_.emplace(name, table);
-    SourceTensor seen = {name, {words, width}, [table] { return table->Rows(); }};
+    CheckpointTensor seen = {name, {words, width}, [table] { return table->Rows(); }};
     seen.made = name;
     if (const auto found = own.find(name); found != own.end()) {
       // What the recipe itself reads is not the family's table.
       if (!used.contains(name))
-        seen.replaced = std::make_shared<const SourceTensor>(*found->second);
+        seen.replaced = std::make_shared<const CheckpointTensor>(*found->second);
     }
     made.weights_.push_back(std::move(seen));
   }

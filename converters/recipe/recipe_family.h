@@ -8,14 +8,14 @@
 #include <memory>
 #include <string>
 
+#include "converters/checkpoints/checkpoint_tensors.h"
 #include "converters/families/families.h"
 #include "converters/recipe/recipe.h"
-#include "converters/sources/source_weights.h"
 #include "kinglet/status.h"
 
 namespace kinglet {
 
-// The family sees a dense table under each name that the recipe gives (SourceTensor::made): of a
+// The family sees a dense table under each name that the recipe gives (CheckpointTensor::made): of a
 // tensor, in place of the checkpoint's own one, or of the module that is the network's input, in
 // place of all its tables and projections. In the model that it makes, Place puts the recipe's form
 // where the table came to stand.
@@ -24,11 +24,11 @@ class FamilyTables {
   // `checkpoint`: the family's tensors; `sources`: those of the recipe's other files. Errors:
   // KINGLET_INVALID_CHECKPOINT for names that both lack, and for sources that no table reads; those
   // of MakeEmbedding. REQUIRES: threads >= 1.
-  static Result<FamilyTables> Make(const Recipe& recipe, const SourceWeights& checkpoint,
-                                   const SourceWeights& sources, size_t threads);
+  static Result<FamilyTables> Make(const Recipe& recipe, const CheckpointTensors& checkpoint,
+                                   const CheckpointTensors& sources, size_t threads);
 
-  // What the family loads. Tensors that the recipe reads are still there, but may be left out.
-  const SourceWeights& weights() const { return weights_; }
+  // What the family loads. Tensors that the recipe reads are still there, but may be omitted.
+  const CheckpointTensors& weights() const { return weights_; }
 
   // Errors: KINGLET_INVALID_CHECKPOINT where a table in parts (with a projection, in bins, a DeFINE
   // unit that stays) does not stand for the whole input.
@@ -39,7 +39,7 @@ class FamilyTables {
   struct Table;
   class Placer;
 
-  SourceWeights weights_;
+  CheckpointTensors weights_;
   std::map<std::string, std::shared_ptr<const Table>> tables_;
 };
 

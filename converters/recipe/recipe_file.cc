@@ -23,7 +23,7 @@ Result<Recipe> ReadRecipe(const std::string& path, const std::string& checkpoint
 
 }  // namespace
 
-std::string RecipePathBeside(const std::string& checkpoint) {
+std::string RecipePathNextTo(const std::string& checkpoint) {
   return std::filesystem::path(checkpoint).replace_extension(".recipe.json").string();
 }
 
@@ -33,7 +33,7 @@ Result<Recipe> ChooseRecipe(const std::string& checkpoint, const std::string& pa
     KINGLET_ASSIGN_OR_RETURN(named, ReadRecipe(path, checkpoint, trusted));
     if (named.embedding || !named.family.empty()) return named;
   }
-  const std::string beside = RecipePathBeside(checkpoint);
+  const std::string beside = RecipePathNextTo(checkpoint);
   std::error_code ignored;
   if (!std::filesystem::exists(beside, ignored)) return named;
   KINGLET_ASSIGN_OR_RETURN(Recipe recipe, ReadRecipe(beside, checkpoint, false));

@@ -9,13 +9,13 @@
 
 namespace kinglet {
 
-// "models/small.recipe.json" for "models/small.pt": where training code that can describe its own
+// "models/small.recipe.json" for "models/small.pt": where framework that can describe its own
 // networks (examples/torch) saves the recipe with the weights.
-std::string RecipePathBeside(const std::string& checkpoint);
+std::string RecipePathNextTo(const std::string& checkpoint);
 
 // The recipe that converts `checkpoint`:
 // - `path`, if that recipe names blocks or a family;
-// - the file at RecipePathBeside, if there is one. A recipe `path` without blocks replaces its
+// - the file at RecipePathNextTo, if there is one. A recipe `path` without blocks replaces its
 //   passes, and says where the checkpoint has the network;
 // - otherwise `path` as it is, or, where `path` is empty, an empty recipe: a family has to
 //   recognise the checkpoint.

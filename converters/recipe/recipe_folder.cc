@@ -3,8 +3,8 @@
 #include <filesystem>
 #include <optional>
 
-#include "converters/sources/named_file.h"
-#include "converters/sources/quoted.h"
+#include "converters/checkpoints/named_file.h"
+#include "converters/checkpoints/quoted.h"
 
 namespace kinglet {
 

@@ -17,7 +17,7 @@ namespace {
 
 class ModelMaker : private ModelParts {
  public:
-  ModelMaker(const Recipe& recipe, std::span<const SourceTensor> weights, size_t threads)
+  ModelMaker(const Recipe& recipe, std::span<const CheckpointTensor> weights, size_t threads)
       : ModelParts(weights, threads), recipe_(recipe) {}
 
   Result<LoadedModel> Make() {
@@ -129,7 +129,7 @@ class ModelMaker : private ModelParts {
   }
 
   // A head whose words read P h and whose clusters read h (JoinHead).
-  Status AddHeadBesideClusters(const SoftmaxRecipe& recipe, AdaptiveSoftmax& softmax) {
+  Status AddHeadNextToClusters(const SoftmaxRecipe& recipe, AdaptiveSoftmax& softmax) {
     const DenseRecipe* dense = recipe.head->table.dense();
     if (dense == nullptr) {
       return RefuseModel("softmax.head.table", "a tensor where clusters read the hidden state",
@@ -174,7 +174,7 @@ class ModelMaker : private ModelParts {
     softmax.width = width;
     const std::string first = recipe.tails.empty() ? "softmax." : "softmax.head.";
     if (recipe.clusters_read_hidden) {
-      KINGLET_RETURN_IF_ERROR(AddHeadBesideClusters(recipe, softmax));
+      KINGLET_RETURN_IF_ERROR(AddHeadNextToClusters(recipe, softmax));
     } else if (recipe.head) {
       KINGLET_ASSIGN_OR_RETURN(const AddedPart head, AddPart(first, *recipe.head));
       softmax.head_size = head.table.words;
@@ -286,7 +286,7 @@ void KeepUnit(uint32_t cache_rows, Recipe& recipe) {
   for (auto& [name, table] : recipe.tables) KeepUnit(cache_rows, table.input);
 }
 
-Result<LoadedModel> ModelFromRecipe(const Recipe& recipe, std::span<const SourceTensor> weights,
+Result<LoadedModel> ModelFromRecipe(const Recipe& recipe, std::span<const CheckpointTensor> weights,
                                     size_t threads) {
   return ModelMaker(recipe, weights, threads).Make();
 }

@@ -5,9 +5,9 @@
 #include <cstddef>
 #include <span>
 
+#include "converters/checkpoints/checkpoint_tensors.h"
 #include "converters/families/families.h"
 #include "converters/recipe/recipe.h"
-#include "converters/sources/source_weights.h"
 #include "kinglet/status.h"
 
 namespace kinglet {
@@ -19,7 +19,7 @@ namespace kinglet {
 // get their values later (LoadedModel::read); tensors made of several have them at once. Errors:
 // KINGLET_INVALID_CHECKPOINT, with all missing and unused tensors in one message, and those of the
 // passes that make tables. REQUIRES: the recipe names blocks, threads >= 1.
-Result<LoadedModel> ModelFromRecipe(const Recipe& recipe, std::span<const SourceTensor> weights,
+Result<LoadedModel> ModelFromRecipe(const Recipe& recipe, std::span<const CheckpointTensor> weights,
                                     size_t threads);
 
 // If a DeFINE unit makes all vectors of the embedding, or of a table beside a family, it stays in

@@ -7,9 +7,9 @@
 #include <unordered_set>
 #include <utility>
 
+#include "converters/checkpoints/input_file.h"
+#include "converters/checkpoints/quoted.h"
 #include "converters/recipe/recipe_value.h"
-#include "converters/sources/input_file.h"
-#include "converters/sources/quoted.h"
 
 namespace kinglet {
 

@@ -96,7 +96,7 @@ Status ReadEnum(const RecipeNode& node, std::string_view key,
   return {};
 }
 
-// The same where the member must be there, because training codes differ in it.
+// The same where the member must be there, because frameworks differ in it.
 template <class Enum, size_t kCount>
 Status ReadStated(const RecipeNode& node, std::string_view key,
                   const std::array<std::string_view, kCount>& names, Enum& value) {

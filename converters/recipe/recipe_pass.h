@@ -71,7 +71,7 @@ struct PassRecipe {
   using Step =
       std::variant<PruneStep, QuantiseStep, HalveStep, CodeStep, LowRankStep, CalibrateStep>;
   Step step;
-  // Patterns of the tensors' names. Empty: all tensors that training code prunes (PruneStep) or
+  // Patterns of the tensors' names. Empty: all tensors that framework prunes (PruneStep) or
   // quantises (QuantiseStep); the other steps need patterns.
   std::vector<std::string> tensors;
 };

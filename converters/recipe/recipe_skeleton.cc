@@ -12,10 +12,10 @@
 #include <utility>
 #include <vector>
 
+#include "converters/checkpoints/derived_weights.h"
 #include "converters/families/name_match.h"
 #include "converters/recipe/recipe_text.h"
 #include "converters/recipe/recipe_value.h"
-#include "converters/sources/derived_weights.h"
 #include "format/encoding.h"
 
 namespace kinglet {
@@ -43,9 +43,9 @@ constexpr std::array<std::pair<const char*, const char*>, 4> kParts = {
 
 class Skeleton {
  public:
-  explicit Skeleton(std::span<const SourceTensor> weights)
+  explicit Skeleton(std::span<const CheckpointTensor> weights)
       : weights_(weights), derived_(DerivedWeights(weights)) {
-    for (const SourceTensor& tensor : weights) by_name_.emplace(tensor.name, &tensor);
+    for (const CheckpointTensor& tensor : weights) by_name_.emplace(tensor.name, &tensor);
     for (const DerivedWeight& weight : derived_) {
       computed_.insert(weight.name);
       not_read_.insert(weight.name);
@@ -62,7 +62,7 @@ class Skeleton {
     if (const std::optional<PrefixMatch> inner = FittingPrefix(weights_)) {
       recipe.Set("prefix", inner->prefix);
       recipe.Set("family", std::string(inner->match.code->name));
-      for (const SourceTensor& tensor : weights_) {
+      for (const CheckpointTensor& tensor : weights_) {
         if (tensor.name.starts_with(inner->prefix)) named_.insert(tensor.name);
       }
     } else if (near) {
@@ -80,7 +80,7 @@ class Skeleton {
   void AddFamily(const NameMatch& match, RecipeValue& recipe) {
     recipe.Set("family", std::string(match.code->name));
     const std::set<std::string_view> unused(match.unused.begin(), match.unused.end());
-    for (const SourceTensor& tensor : weights_) {
+    for (const CheckpointTensor& tensor : weights_) {
       if (!unused.contains(tensor.name)) named_.insert(tensor.name);
     }
     RecipeValue tables = ObjectValue();
@@ -157,7 +157,7 @@ class Skeleton {
 
   // The first torch.nn module that has layers: "rnn" of "rnn.weight_ih_l0".
   std::string RecurrentModule() const {
-    for (const SourceTensor& tensor : weights_) {
+    for (const CheckpointTensor& tensor : weights_) {
       const size_t at = tensor.name.rfind(kRecurrentMark);
       if (at == tensor.name.npos) continue;
       const std::string module = tensor.name.substr(0, at);
@@ -170,7 +170,7 @@ class Skeleton {
   }
 
   const char* CellOf(const Layer& layer) const {
-    const SourceTensor* weight = Find(Part(layer, "weight_hh"));
+    const CheckpointTensor* weight = Find(Part(layer, "weight_hh"));
     if (weight == nullptr || weight->shape.size() != 2) return kToFill;
     const uint64_t rows = weight->shape[0], units = weight->shape[1];
     if (rows % 4 == 0 && rows / 4 == units) return "lstm";
@@ -218,7 +218,7 @@ class Skeleton {
          std::initializer_list<std::array<const char*, 4>>{
              {".query.weight", ".key", ".value", ".bn"},
              {".query_wemb", ".centroids_k", ".centroids_v", ".batch_norm"}}) {
-      for (const SourceTensor& tensor : weights_) {
+      for (const CheckpointTensor& tensor : weights_) {
         if (!tensor.name.ends_with(query)) continue;
         const std::string module =
             tensor.name.substr(0, tensor.name.size() - std::string_view(query).size());
@@ -235,8 +235,8 @@ class Skeleton {
   }
 
   RecipeValue Dpq(const DpqNames& names) {
-    const SourceTensor& query = *Find(names.query);
-    const SourceTensor& keys = *Find(names.keys);
+    const CheckpointTensor& query = *Find(names.query);
+    const CheckpointTensor& keys = *Find(names.keys);
     RecipeValue table = ObjectValue();
     table.Set("method", kToFill).Set("positions", kToFill);
     table.Set("query", Named(names.query)).Set("keys", Named(names.keys));
@@ -249,7 +249,7 @@ class Skeleton {
     if (names.mean.empty() || names.variance.empty()) {
       table.Set("batch_norm", "none");
     } else {
-      const SourceTensor& mean = *Find(names.mean);
+      const CheckpointTensor& mean = *Find(names.mean);
       const bool choices =
           keys.shape.size() == 3 && mean.shape == std::vector<uint64_t>{keys.shape[1]};
       table.Set("batch_norm", choices ? "choices" : "responses");
@@ -265,16 +265,16 @@ class Skeleton {
   RecipeValue InputTable() {
     const std::vector<DpqNames> coded = FindDpq();
     if (!coded.empty()) return Dpq(coded.front());
-    const SourceTensor* table = TableNamed(kInputWords);
+    const CheckpointTensor* table = TableNamed(kInputWords);
     return table == nullptr ? ToFill() : TableOf(*table);
   }
 
   RecipeValue Softmax() {
-    const SourceTensor* table = TableNamed(kOutputWords);
+    const CheckpointTensor* table = TableNamed(kOutputWords);
     RecipeValue softmax = ObjectValue();
     softmax.Set("table", table == nullptr ? ToFill() : TableOf(*table));
     if (table == nullptr) return softmax;
-    for (const SourceTensor& tensor : weights_) {
+    for (const CheckpointTensor& tensor : weights_) {
       if (tensor.shape != std::vector<uint64_t>{table->shape[0]} ||
           tensor.name.find("bias") == std::string::npos || named_.contains(tensor.name)) {
         continue;
@@ -285,18 +285,18 @@ class Skeleton {
     return softmax;
   }
 
-  static bool HasIntegers(const SourceTensor& tensor) {
+  static bool HasIntegers(const CheckpointTensor& tensor) {
     return tensor.type && *tensor.type != ElementType::kF64 && *tensor.type != ElementType::kF32 &&
            *tensor.type != ElementType::kF16 && *tensor.type != ElementType::kBF16;
   }
 
   // A dense table, or, for integers, a table of codes: a matrix of the same module is the codebook.
-  RecipeValue TableOf(const SourceTensor& tensor) {
+  RecipeValue TableOf(const CheckpointTensor& tensor) {
     if (!HasIntegers(tensor)) return {.scalar = Named(tensor.name)};
     const std::string module = tensor.name.substr(0, tensor.name.rfind('.') + 1);
     RecipeValue codes = ObjectValue();
     codes.Set("codebook", kToFill).Set("codes", Named(tensor.name));
-    for (const SourceTensor& other : weights_) {
+    for (const CheckpointTensor& other : weights_) {
       if (other.shape.size() != 2 || HasIntegers(other) || !other.name.starts_with(module))
         continue;
       codes.Set("codebook", Named(other.name));
@@ -323,9 +323,9 @@ class Skeleton {
 
   // The matrix whose name has one of the words and that no key names yet: of several the one with
   // codes, or else the one of most rows. None where that one is a band.
-  const SourceTensor* TableNamed(std::span<const std::string_view> words) const {
-    const SourceTensor* best = nullptr;
-    for (const SourceTensor& tensor : weights_) {
+  const CheckpointTensor* TableNamed(std::span<const std::string_view> words) const {
+    const CheckpointTensor* best = nullptr;
+    for (const CheckpointTensor& tensor : weights_) {
       if (tensor.shape.size() != 2 || named_.contains(tensor.name) ||
           not_read_.contains(tensor.name)) {
         continue;
@@ -336,7 +336,7 @@ class Skeleton {
         return name.find(word) != std::string::npos;
       });
       if (!fits) continue;
-      const auto rank = [](const SourceTensor& candidate) {
+      const auto rank = [](const CheckpointTensor& candidate) {
         return std::pair(HasIntegers(candidate), candidate.shape[0]);
       };
       if (best == nullptr || rank(tensor) > rank(*best)) best = &tensor;
@@ -357,18 +357,18 @@ class Skeleton {
       if (weight.dropped && named_.contains(weight.trained.front())) add(weight.name);
     }
     std::set<std::pair<std::string_view, std::vector<uint64_t>>> places;
-    for (const SourceTensor& tensor : weights_) {
+    for (const CheckpointTensor& tensor : weights_) {
       if (!tensor.place.empty() && named_.contains(tensor.name)) {
         places.emplace(tensor.place, tensor.shape);
       }
     }
-    for (const SourceTensor& tensor : weights_) {
+    for (const CheckpointTensor& tensor : weights_) {
       if (places.contains({tensor.place, tensor.shape})) add(tensor.name);
     }
     return unused;
   }
 
-  const SourceTensor* Find(std::string_view name) const {
+  const CheckpointTensor* Find(std::string_view name) const {
     const auto found = by_name_.find(name);
     return found == by_name_.end() ? nullptr : found->second;
   }
@@ -381,7 +381,7 @@ class Skeleton {
   RecipeValue Comment() const {
     RecipeValue comment = ObjectValue(), unnamed = ObjectValue();
     comment.Set("next", "put a name, a number or an object for each \"?\" (docs/RECIPES.md)");
-    for (const SourceTensor& tensor : weights_) {
+    for (const CheckpointTensor& tensor : weights_) {
       if (named_.contains(tensor.name)) continue;
       const std::string type =
           tensor.type ? std::string(ElementName(*tensor.type)) : std::string("unknown");
@@ -396,18 +396,18 @@ class Skeleton {
     return comment;
   }
 
-  std::span<const SourceTensor> weights_;
+  std::span<const CheckpointTensor> weights_;
   const std::vector<DerivedWeight> derived_;
   // Weights that are computed; they, and what those are computed from that have no values of a
   // weight.
   std::set<std::string, std::less<>> computed_, not_read_;
-  std::unordered_map<std::string_view, const SourceTensor*> by_name_;
+  std::unordered_map<std::string_view, const CheckpointTensor*> by_name_;
   std::set<std::string> named_;  // by the recipe, or by its family
 };
 
 }  // namespace
 
-std::string RecipeSkeleton(std::span<const SourceTensor> weights) {
+std::string RecipeSkeleton(std::span<const CheckpointTensor> weights) {
   return Skeleton(weights).Make();
 }
 

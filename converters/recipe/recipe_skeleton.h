@@ -5,14 +5,14 @@
 #include <span>
 #include <string>
 
-#include "converters/sources/source_weights.h"
+#include "converters/checkpoints/checkpoint_tensors.h"
 
 namespace kinglet {
 
 // JSON for a person to complete. What names and shapes tell is filled in: the nearest family, torch
 // modules of recurrent layers, tables of words, DPQ's tensors. What they do not tell is "?", which
 // `convert` refuses. The tensors that no key names are listed in "comment".
-std::string RecipeSkeleton(std::span<const SourceTensor> weights);
+std::string RecipeSkeleton(std::span<const CheckpointTensor> weights);
 
 }  // namespace kinglet
 

@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <utility>
 
+#include "converters/checkpoints/quoted.h"
 #include "converters/matrix_order.h"
 #include "converters/passes/define/define_table.h"
 #include "converters/passes/kd_codes.h"
 #include "converters/passes/reconstruction.h"
 #include "converters/recipe/recipe_unit.h"
-#include "converters/sources/quoted.h"
 #include "format/hashed_codes.h"
 #include "format/limits.h"
 

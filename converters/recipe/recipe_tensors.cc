@@ -4,8 +4,8 @@
 #include <unordered_set>
 #include <utility>
 
+#include "converters/checkpoints/quoted.h"
 #include "converters/families/draft_builder.h"
-#include "converters/sources/quoted.h"
 
 namespace kinglet {
 namespace {
@@ -83,12 +83,12 @@ Status CheckOriented(const TensorRef& ref, const Shape& shape) {
                       "none");
 }
 
-RecipeTensors::RecipeTensors(std::span<const SourceTensor> weights) : weights_(weights) {
-  for (const SourceTensor& tensor : weights) by_name_.emplace(tensor.name, &tensor);
+RecipeTensors::RecipeTensors(std::span<const CheckpointTensor> weights) : weights_(weights) {
+  for (const CheckpointTensor& tensor : weights) by_name_.emplace(tensor.name, &tensor);
 }
 
 Status RecipeTensors::CheckUnique() const {
-  for (const SourceTensor& tensor : weights_) {
+  for (const CheckpointTensor& tensor : weights_) {
     if (by_name_.at(tensor.name) == &tensor) continue;
     return Status::Refusal(KINGLET_INVALID_CHECKPOINT, "checkpoint",
                            "tensor " + QuotedName(tensor.name), "one of this name",
@@ -105,7 +105,7 @@ Status RecipeTensors::CheckTableNames(const Recipe& recipe, size_t extra) const 
     if (asked.insert(name).second) names.ClaimUnshaped(name);
   }
   for (size_t i = 0; i < weights_.size(); ++i) {
-    if (i < extra || LeavesOut(recipe, weights_[i].name)) names.LeaveOut(weights_[i].name);
+    if (i < extra || LeavesOut(recipe, weights_[i].name)) names.RemoveExcluded(weights_[i].name);
   }
   return names.CheckNames("the recipe's tables");
 }
@@ -117,26 +117,26 @@ Status RecipeTensors::CheckNames(const Recipe& recipe) const {
   for (const std::string& name : recipe.references) {
     if (asked.insert(name).second) names.ClaimUnshaped(name);
   }
-  for (const SourceTensor& tensor : weights_) {
-    if (LeavesOut(recipe, tensor.name)) names.LeaveOut(tensor.name);
+  for (const CheckpointTensor& tensor : weights_) {
+    if (LeavesOut(recipe, tensor.name)) names.RemoveExcluded(tensor.name);
   }
   return names.CheckNames("the recipe");
 }
 
-Result<const SourceTensor*> RecipeTensors::Find(const TensorRef& ref) const {
+Result<const CheckpointTensor*> RecipeTensors::Find(const TensorRef& ref) const {
   const auto found = by_name_.find(ref.name);
   if (found == by_name_.end()) return RefuseTensor(ref, "a tensor of this name", "none");
   return found->second;
 }
 
 Result<TensorValues<float>> RecipeTensors::Read(const TensorRef& ref) const {
-  KINGLET_ASSIGN_OR_RETURN(const SourceTensor* tensor, Find(ref));
+  KINGLET_ASSIGN_OR_RETURN(const CheckpointTensor* tensor, Find(ref));
   KINGLET_ASSIGN_OR_RETURN(std::vector<float> values, ReadFinite(*tensor));
   return PartOf(ref, tensor->shape, std::move(values));
 }
 
 Result<RecipeTensors::Deferred> RecipeTensors::Defer(const TensorRef& ref) const {
-  KINGLET_ASSIGN_OR_RETURN(const SourceTensor* tensor, Find(ref));
+  KINGLET_ASSIGN_OR_RETURN(const CheckpointTensor* tensor, Find(ref));
   Deferred deferred;
   KINGLET_ASSIGN_OR_RETURN(deferred.shape, PartShape(ref, tensor->shape));
   deferred.read = [tensor = *tensor, ref]() -> Result<std::vector<float>> {
@@ -153,7 +153,7 @@ Result<RecipeTensors::Deferred> RecipeTensors::Defer(const TensorRef& ref) const
 }
 
 Result<TensorValues<int64_t>> RecipeTensors::ReadIntegers(const TensorRef& ref) const {
-  KINGLET_ASSIGN_OR_RETURN(const SourceTensor* tensor, Find(ref));
+  KINGLET_ASSIGN_OR_RETURN(const CheckpointTensor* tensor, Find(ref));
   KINGLET_ASSIGN_OR_RETURN(std::vector<int64_t> values, kinglet::ReadIntegers(*tensor));
   return PartOf(ref, tensor->shape, std::move(values));
 }

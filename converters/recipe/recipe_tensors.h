@@ -10,8 +10,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "converters/checkpoints/checkpoint_tensors.h"
 #include "converters/recipe/recipe.h"
-#include "converters/sources/source_weights.h"
 #include "format/encoding.h"
 #include "kinglet/status.h"
 
@@ -36,7 +36,7 @@ Status CheckOriented(const TensorRef& ref, const Shape& shape);
 class RecipeTensors {
  public:
   // REQUIRES: the weights outlive it.
-  explicit RecipeTensors(std::span<const SourceTensor> weights);
+  explicit RecipeTensors(std::span<const CheckpointTensor> weights);
 
   // Refuses names that the checkpoint lacks and tensors that neither a name nor a pattern of
   // `unused` covers, all in one message: KINGLET_INVALID_CHECKPOINT.
@@ -62,10 +62,10 @@ class RecipeTensors {
 
  private:
   Status CheckUnique() const;
-  Result<const SourceTensor*> Find(const TensorRef& ref) const;
+  Result<const CheckpointTensor*> Find(const TensorRef& ref) const;
 
-  std::span<const SourceTensor> weights_;
-  std::unordered_map<std::string_view, const SourceTensor*> by_name_;
+  std::span<const CheckpointTensor> weights_;
+  std::unordered_map<std::string_view, const CheckpointTensor*> by_name_;
 };
 
 }  // namespace kinglet

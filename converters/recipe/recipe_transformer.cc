@@ -7,8 +7,8 @@
 #include <variant>
 #include <vector>
 
+#include "converters/checkpoints/quoted.h"
 #include "converters/families/transformer_values.h"
-#include "converters/sources/quoted.h"
 #include "format/limits.h"
 #include "format/overloaded.h"
 

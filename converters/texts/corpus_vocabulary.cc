@@ -7,7 +7,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "converters/sources/text_input.h"
+#include "converters/checkpoints/text_input.h"
 #include "converters/texts/token_file.h"
 #include "converters/texts/word_splitter.h"
 

@@ -1,4 +1,4 @@
-// A vocabulary made from the texts that a network was trained on, as the training code made it:
+// A vocabulary made from the texts that a network was trained on, as the framework made it:
 // many codes save the network and not the words' numbers.
 #ifndef KINGLET_CONVERTERS_TEXTS_CORPUS_VOCABULARY_H_
 #define KINGLET_CONVERTERS_TEXTS_CORPUS_VOCABULARY_H_
@@ -11,7 +11,7 @@
 
 namespace kinglet {
 
-// How a training code numbers the words of its texts. kEndOfLine (word_splitter.h) is a word.
+// How a framework numbers the words of its texts. kEndOfLine (word_splitter.h) is a word.
 enum class WordOrder : uint8_t {
   kUnknown,  // the code keeps its vocabulary in a file
   // As words appear, text after text (pytorch/examples, AWD-LSTM).
@@ -20,7 +20,7 @@ enum class WordOrder : uint8_t {
   kByCount,
   // By falling count, words of one count by their characters (TensorFlow's PTB reader). Only the
   // first text counts. A line break becomes kEndOfLine without a space: the words of a line
-  // without a space at its end run together with the next line's, as in the training code.
+  // without a space at its end run together with the next line's, as in the framework.
   kByCountThenCharacters,
 };
 

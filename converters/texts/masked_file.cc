@@ -5,8 +5,8 @@
 #include <string_view>
 #include <utility>
 
-#include "converters/sources/input_file.h"
-#include "converters/sources/text_input.h"
+#include "converters/checkpoints/input_file.h"
+#include "converters/checkpoints/text_input.h"
 #include "converters/texts/token_file.h"
 #include "runtime/model.h"
 #include "runtime/session.h"
@@ -51,9 +51,10 @@ Result<MaskedLines> ReadMaskedLines(const std::string& path, const TextTables& t
   for (const std::string_view line : LinesOf(whole)) {
     number += 1;
     if (line.find_first_not_of(" \t") == line.npos) continue;
-    Result<Cut> cut = text->Encode(line);
-    if (!cut.ok()) return InFile(path + ", line " + std::to_string(number), cut.status());
-    MaskedText masked = MaskedTextOf(*cut);
+    Result<TokenizedText> tokenized = text->Encode(line);
+    if (!tokenized.ok())
+      return InFile(path + ", line " + std::to_string(number), tokenized.status());
+    MaskedText masked = MaskedTextOf(*tokenized);
     if (masked.ids.empty()) continue;
     if (masked.ids.size() > window) {
       read.shortened += 1;

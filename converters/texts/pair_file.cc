@@ -5,9 +5,9 @@
 #include <string_view>
 #include <utility>
 
-#include "converters/sources/input_file.h"
-#include "converters/sources/quoted.h"
-#include "converters/sources/text_input.h"
+#include "converters/checkpoints/input_file.h"
+#include "converters/checkpoints/quoted.h"
+#include "converters/checkpoints/text_input.h"
 #include "converters/texts/token_file.h"
 #include "runtime/session.h"
 

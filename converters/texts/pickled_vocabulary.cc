@@ -10,8 +10,8 @@
 #include <string_view>
 #include <utility>
 
-#include "converters/sources/checkpoint.h"
-#include "converters/sources/pickle.h"
+#include "converters/checkpoints/checkpoint.h"
+#include "converters/checkpoints/pickle.h"
 #include "converters/texts/word_list.h"
 
 namespace kinglet {

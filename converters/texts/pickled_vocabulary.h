@@ -1,5 +1,5 @@
 // Pickled vocabularies: a list of words, a dict of words and ids, or the object that holds them,
-// alone or inside the training code's corpus: kimiyoung/transformer-xl's Vocab (also its
+// alone or inside the framework's corpus: kimiyoung/transformer-xl's Vocab (also its
 // attributes, which Hugging Face transformers writes as vocab.pkl or vocab.bin), torchtext's Vocab,
 // the Dictionary of pytorch/examples.
 #ifndef KINGLET_CONVERTERS_TEXTS_PICKLED_VOCABULARY_H_
@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "converters/sources/input_file.h"
+#include "converters/checkpoints/input_file.h"
 #include "kinglet/status.h"
 
 namespace kinglet {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "converters/sources/text_input.h"
+#include "converters/checkpoints/text_input.h"
 #include "format/message_text.h"
 #include "runtime/special_words.h"
 #include "runtime/text/normaliser.h"
@@ -99,9 +99,9 @@ Status TextReader::AddLine(std::string_view line, TokenSequence& out) {
 Status TextReader::AddPart(std::string_view line, TokenSequence& out) {
   if (!out.size) out.size.emplace();
   *out.size += SizeOfPieces(line, marks_);
-  Result<Cut> cut = text_.Encode(line);
-  if (!cut.ok()) return InLine(cut.status());
-  for (const Cut::Token& token : cut->tokens) {
+  Result<TokenizedText> tokenized = text_.Encode(line);
+  if (!tokenized.ok()) return InLine(tokenized.status());
+  for (const TokenizedText::Token& token : tokenized->tokens) {
     const std::string_view typed = line.substr(token.begin, token.end - token.begin);
     const bool unknown = token.id == unknown_;
     const bool written = unknown && text_.vocabulary().Word(token.id) == typed;

@@ -6,10 +6,10 @@
 #include <span>
 #include <utility>
 
-#include "converters/sources/input_file.h"
-#include "converters/sources/npy.h"
-#include "converters/sources/quoted.h"
-#include "converters/sources/text_input.h"
+#include "converters/checkpoints/input_file.h"
+#include "converters/checkpoints/npy.h"
+#include "converters/checkpoints/quoted.h"
+#include "converters/checkpoints/text_input.h"
 #include "converters/texts/word_splitter.h"
 #include "runtime/text/plain_text.h"
 

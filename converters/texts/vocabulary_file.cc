@@ -7,9 +7,9 @@
 #include <unordered_map>
 #include <utility>
 
-#include "converters/sources/input_file.h"
-#include "converters/sources/npy.h"
-#include "converters/sources/text_input.h"
+#include "converters/checkpoints/input_file.h"
+#include "converters/checkpoints/npy.h"
+#include "converters/checkpoints/text_input.h"
 #include "converters/texts/pickled_vocabulary.h"
 #include "converters/texts/vocabulary_json.h"
 #include "converters/texts/word_list.h"
@@ -74,7 +74,7 @@ Result<std::vector<std::string>> WordsOfLines(const std::string& path, std::stri
     const size_t dropped = DropDisambiguation(use.words, list.words);
     if (dropped > 0) {
       notes.push_back(path + ": the disambiguation symbols behind the model's words (" +
-                      std::to_string(dropped) + ") are left out");
+                      std::to_string(dropped) + ") are omitted");
     }
   }
   return std::move(list.words);

@@ -1,4 +1,4 @@
-// Vocabularies as the training codes store them.
+// Vocabularies as the frameworks store them.
 #ifndef KINGLET_CONVERTERS_TEXTS_VOCABULARY_FILE_H_
 #define KINGLET_CONVERTERS_TEXTS_VOCABULARY_FILE_H_
 
@@ -15,7 +15,7 @@ struct VocabularyFile {
   std::vector<std::string> notes;  // what was taken off, for the user
 };
 
-// How a model's training code numbers the words of lines "word count".
+// How a model's framework numbers the words of lines "word count".
 enum class WordNumbers : uint8_t {
   kByLine,
   kFairseq,  // fairseq's own four words come first
@@ -31,7 +31,7 @@ struct VocabularyUse {
 // Reads one of
 //   text      a list of words (word_list.h), without the byte order mark that may begin the file;
 //             a fairseq dictionary where the use says so, or where it has fairseq's flag.
-//             Disambiguation symbols behind the model's words are left out of lists with ids
+//             Disambiguation symbols behind the model's words are omitted of lists with ids
 //   JSON      an array of strings, for words that hold a blank or a newline, or an object of words
 //             and ids (vocabulary_json.h)
 //   .npy      a NumPy array of strings

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "converters/sources/json_events.h"
+#include "converters/checkpoints/json_events.h"
 #include "converters/texts/word_list.h"
 #include "format/message_text.h"
 

@@ -6,8 +6,8 @@
 #include <unordered_map>
 #include <utility>
 
-#include "converters/sources/input_file.h"
-#include "converters/sources/parse_number.h"
+#include "converters/checkpoints/input_file.h"
+#include "converters/checkpoints/parse_number.h"
 #include "format/message_text.h"
 #include "format/utf8.h"
 
@@ -253,8 +253,8 @@ class ListReader {
     if (commas) TakeQuotesOff(list);
     list.notes.push_back(path_ + ": all lines have a word and " +
                          (list.form == Form::kIds      ? "its id, which decides the order"
-                          : list.form == Form::kCounts ? "a count, which is left out"
-                                                       : "a score, which is left out"));
+                          : list.form == Form::kCounts ? "a count, which is omitted"
+                                                       : "a score, which is omitted"));
     return list;
   }
 

@@ -77,7 +77,7 @@ Status WordSplitter::Split(std::string_view piece, const WordSink& sink) {
 }
 
 Status WordSplitter::Finish(const WordSink& sink) {
-  // What was cut did not go on as a character that matters.
+  // What was cut did not continue as a character that matters.
   const std::string rest = std::exchange(cut_, std::string());
   KINGLET_RETURN_IF_ERROR(Split(rest, sink));
   KINGLET_RETURN_IF_ERROR(EndWord("", sink));

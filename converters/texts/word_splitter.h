@@ -1,4 +1,4 @@
-// Running text as words, split as the training codes' readers split it.
+// Running text as words, split as the frameworks' readers split it.
 #ifndef KINGLET_CONVERTERS_TEXTS_WORD_SPLITTER_H_
 #define KINGLET_CONVERTERS_TEXTS_WORD_SPLITTER_H_
 

@@ -7,7 +7,7 @@
 #include <set>
 #include <utility>
 
-#include "converters/sources/input_file.h"
+#include "converters/checkpoints/input_file.h"
 #include "format/message_text.h"
 #include "format/utf8.h"
 

@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
-#include "converters/sources/input_file.h"
-#include "converters/sources/list_folder.h"
-#include "converters/sources/text_input.h"
+#include "converters/checkpoints/input_file.h"
+#include "converters/checkpoints/list_folder.h"
+#include "converters/checkpoints/text_input.h"
 #include "converters/tokenizers/merge_file.h"
 #include "converters/tokenizers/sentence_piece_file.h"
 #include "converters/tokenizers/word_piece_file.h"
@@ -35,12 +35,12 @@ Result<MergeTables> ReadCodes(const TokenizerChoice& choice, std::string_view by
   return tables;
 }
 
-struct LeftBeside {
+struct LeftNextTo {
   std::string_view family;  // what its name begins with
   std::string_view folder;  // what the name of a folder beside the checkpoint begins with; or none
   std::string_view file;
 };
-constexpr std::array<LeftBeside, 6> kLeftBeside = {{{"fairseq", "", "bpecodes"},
+constexpr std::array<LeftNextTo, 6> kLeftNextTo = {{{"fairseq", "", "bpecodes"},
                                                     {"fairseq", "", "code"},
                                                     {"fairseq", "", "sentencepiece.bpe.model"},
                                                     {"icefall-", "lang_bpe_", "bpe.model"},
@@ -49,7 +49,7 @@ constexpr std::array<LeftBeside, 6> kLeftBeside = {{{"fairseq", "", "bpecodes"},
 
 }  // namespace
 
-std::string TokenizerBeside(const std::string& checkpoint, const std::string& family) {
+std::string TokenizerNextTo(const std::string& checkpoint, const std::string& family) {
   namespace fs = std::filesystem;
   const fs::path folder = fs::path(checkpoint).parent_path();
   std::error_code error;
@@ -57,7 +57,7 @@ std::string TokenizerBeside(const std::string& checkpoint, const std::string& fa
   const auto look = [&](const fs::path& file) {
     if (fs::is_regular_file(file, error)) found.push_back(file.string());
   };
-  for (const LeftBeside& left : kLeftBeside) {
+  for (const LeftNextTo& left : kLeftNextTo) {
     if (!family.starts_with(left.family)) continue;
     if (left.folder.empty()) {
       look(folder / left.file);

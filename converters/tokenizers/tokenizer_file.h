@@ -22,10 +22,10 @@ struct TokenizerChoice {
 // and KINGLET_INVALID_ARGUMENT; the text starts with the path.
 Result<TextTables> ReadTokenizer(const TokenizerChoice& choice);
 
-// The tokenizer that `family`'s training code leaves beside its checkpoint, where there is one:
+// The tokenizer that `family`'s framework leaves beside its checkpoint, where there is one:
 // fairseq's bpecodes, code or sentencepiece.bpe.model, icefall's lang_bpe_*/bpe.model, ESPnet's
 // bpe.model, SpeechBrain's tokenizer.ckpt. Empty: none, or several.
-std::string TokenizerBeside(const std::string& checkpoint, const std::string& family);
+std::string TokenizerNextTo(const std::string& checkpoint, const std::string& family);
 
 }  // namespace kinglet
 

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "converters/sources/input_file.h"
+#include "converters/checkpoints/input_file.h"
 #include "format/message_text.h"
 
 namespace kinglet {

@@ -32,7 +32,7 @@ void AppendCodes(const Code* codes, uint64_t count, std::vector<float>& out) {
                  [](Code code) { return static_cast<float>(code); });
 }
 
-// Appends the hidden state of a stream whose context steps have run.
+// Appends the hidden state of a stream whose context nodes have run.
 void AppendHidden(const BufferSpec& spec, const Slot& slot, const StreamFrame& frame,
                   std::vector<float>& out) {
   switch (spec.element) {
@@ -65,11 +65,11 @@ Result<TextTrace> TraceText(std::shared_ptr<const ModelFile> file, std::span<con
   TextTrace trace;
   trace.ids.assign(ids.begin(), ids.end());
   trace.width = slot.count;
-  if (spec.quantiser) trace.product_scale = spec.quantiser->step * spec.quantiser->step;
+  if (spec.quantiser) trace.product_scale = spec.quantiser->scale * spec.quantiser->scale;
   trace.hidden.reserve((ids.size() - 1) * slot.count);
   trace.log_probabilities.reserve(ids.size() - 1);
-  const Step* last = &plan.steps[plan.context.end - 1];
-  session->set_observer([&](const Step& step, std::span<const StreamFrame> frames) {
+  const Node* last = &plan.nodes[plan.context.end - 1];
+  session->set_observer([&](const Node& step, std::span<const StreamFrame> frames) {
     if (&step == last) AppendHidden(spec, slot, frames.front(), trace.hidden);
   });
   KINGLET_RETURN_IF_ERROR(Run(*session, ids, progress, [&trace](double log_probability) {

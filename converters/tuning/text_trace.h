@@ -22,8 +22,8 @@ struct TextTrace {
   std::vector<uint32_t> ids;              // [n], n >= 2
   std::vector<double> log_probabilities;  // [n - 1]: of ids[t + 1] after ids[0 .. t]
   uint64_t width = 0;                     // of a hidden state
-  std::vector<float> hidden;              // [n - 1, width]: reals, or codes widened exactly
-  // Factor of hidden[s] . hidden[t]: 1 for reals, the squared step of the quantiser for codes.
+  std::vector<float> hidden;              // [n - 1, width]: floats, or codes widened exactly
+  // Factor of hidden[s] . hidden[t]: 1 for floats, the squared step of the quantiser for codes.
   float product_scale = 1;
 };
 

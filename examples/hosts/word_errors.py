@@ -38,14 +38,14 @@ from ngram import Arpa
 
 from kinglet import Model
 from kinglet._histories import History, Reader
-from kinglet.plugs import flashlight, pyctcdecode
+from kinglet.integrations import flashlight, pyctcdecode
 
 Items = list[tuple[str, Any]]
 Decode = Callable[[Any], str]
 
 
 class Ngram(Reader):
-    """An n-gram model in the place of a network: what the plugs ask, and nothing else."""
+    """An n-gram model in the place of a network: what the integrations ask, and nothing else."""
 
     def __init__(self, model: Model, arpa: Arpa) -> None:
         super().__init__(model)

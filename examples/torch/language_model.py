@@ -58,7 +58,7 @@ class LanguageModel(nn.Module):
         setattr(self.output, name, getattr(source, name))
 
     def forward(self, ids, state=None):
-        """ids [tokens, batch] -> hidden states [tokens, batch, width], and the state to go on with (None: zeros)."""
+        """ids [tokens, batch] -> hidden states [tokens, batch, width], and the state to continue with (None: zeros)."""
         x = self.dropout(self.config["scale"] * self.input(ids))
         after = []
         for layer, before in zip(self.lstm, state or [None] * len(self.lstm)):
@@ -71,7 +71,7 @@ class LanguageModel(nn.Module):
 def save(model: LanguageModel, path: str):
     """Config and weights, from which `load` makes the model again, and the recipe for `kinglet convert` beside them."""
     torch.save({"format": FORMAT, "config": model.config, "model": model.state_dict()}, path)
-    recipe.write_beside(path, model.config)
+    recipe.write_next_to(path, model.config)
 
 
 def load(path: str) -> LanguageModel:

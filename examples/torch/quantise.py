@@ -4,7 +4,7 @@ can be checked: the network with the same pruned and n-bit weights, evaluated in
 
     quantise.py model.pt --prune 0.5 --bits 9 --ids tokens.txt --golden golden.tsv
 
-The rules are those of docs/NUMERICS.md. They are computed in float32, as the converter and MicroNet's training code do.
+The rules are those of docs/NUMERICS.md. They are computed in float32, as the converter and MicroNet's framework do.
 Activations are not quantised.
 """
 import argparse

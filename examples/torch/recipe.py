@@ -11,7 +11,7 @@ import pathlib
 import sys
 
 
-def path_beside(checkpoint) -> pathlib.Path:
+def path_next_to(checkpoint) -> pathlib.Path:
     return pathlib.Path(checkpoint).with_suffix(".recipe.json")
 
 
@@ -29,9 +29,9 @@ def recipe_of(config: dict) -> dict:
     return recipe
 
 
-def write_beside(checkpoint, config: dict):
+def write_next_to(checkpoint, config: dict):
     blocks = ",\n".join(f"  {json.dumps(key)}: {json.dumps(value)}" for key, value in recipe_of(config).items())
-    path_beside(checkpoint).write_text("{\n" + blocks + "\n}\n", encoding="utf-8")
+    path_next_to(checkpoint).write_text("{\n" + blocks + "\n}\n", encoding="utf-8")
 
 
 # --- embeddings: bins of a table and perhaps a projection ---
@@ -212,7 +212,7 @@ class Softmax:
 def main():
     import torch
     for checkpoint in sys.argv[1:]:
-        write_beside(checkpoint, torch.load(checkpoint, map_location="cpu")["config"])
+        write_next_to(checkpoint, torch.load(checkpoint, map_location="cpu")["config"])
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ extern "C" {
 
 typedef struct kinglet_model kinglet_model;
 
-// Streams of drawn words that go on from one prompt, with a session of their own. A generation may
+// Streams of drawn words that continue from one prompt, with a session of their own. A generation may
 // be used by one thread at a time.
 typedef struct kinglet_generation kinglet_generation;
 
@@ -54,7 +54,7 @@ KINGLET_API kinglet_status kinglet_generation_create(const kinglet_model* model,
 // Destroys the handle.
 KINGLET_API void kinglet_generation_destroy(kinglet_generation* generation);
 
-// Draws a word for every stream that has not ended. *more becomes 1 if any goes on, else 0, also
+// Draws a word for every stream that has not ended. *more becomes 1 if any continues, else 0, also
 // when all had ended before. A stream ends after as many tokens as wanted, with the model's end
 // token, and where its text reaches the stop text.
 // Errors: those of kinglet_session_draw and kinglet_session_step; KINGLET_INVALID_ARGUMENT (nothing
@@ -75,7 +75,7 @@ KINGLET_API kinglet_status kinglet_generation_ids(const kinglet_generation* gene
                                                   uint64_t* needed);
 
 // The text of these words as far as it is known: up to the stop text, and until the stream has
-// ended without what may belong to one or to an unfinished character. It goes on from the prompt: a
+// ended without what may belong to one or to an unfinished character. It continues from the prompt: a
 // word that stands alone begins with a space. The end of a line is a newline, the end token that
 // ends the stream is nothing. A model that has ids only has no text. `buffer`, `capacity` and
 // `needed` as for kinglet_model_token_text.

@@ -25,7 +25,7 @@
 //              The library starts threads only for a session whose option `threads` is above 1
 //              (kinglet_session_options). With the backend "cuda" NVIDIA's driver starts its own.
 //              Steps and queries of "cpu" and "ref" take no lock.
-//   Processes  A child that fork(2) made may go on with all handles, and destroys its own copies,
+//   Processes  A child that fork(2) made may continue with all handles, and destroys its own copies,
 //              except for a session that was in a call at that moment, which it may only destroy,
 //              and anything of "cuda". A session's worker threads stay with the parent: in the
 //              child its calls run in the calling thread alone, with the same results.
@@ -151,7 +151,7 @@ KINGLET_API kinglet_status kinglet_model_start_token(const kinglet_model* model,
 
 // In a model with absolute positions: how many tokens a stream has before positions start again,
 // the start token included. The token after that many is at position 0 of the model again and sees
-// no earlier token, as if the lane had been reset; kinglet_session_position goes on counting. To
+// no earlier token, as if the lane had been reset; kinglet_session_position continues counting. To
 // let it see some context, reset the lane and step the most recent tokens again.
 // Errors: KINGLET_UNSUPPORTED (a model without absolute positions: its streams have no end).
 KINGLET_API kinglet_status kinglet_model_positions(const kinglet_model* model, uint32_t* out);
@@ -216,7 +216,7 @@ KINGLET_API kinglet_status kinglet_model_find_source_token(const kinglet_model* 
 // Cuts a text into tokens as the model file says, or, where it does not, at white space: the id of
 // each, and its bytes in the text, two numbers of `ranges`, from the first to past the last;
 // `ranges` may be NULL. Byte order marks where a line begins and carriage returns where one ends
-// are left out, as in the command. `capacity` and `*needed`, which may be NULL, count tokens; `ids`
+// are omitted, as in the command. `capacity` and `*needed`, which may be NULL, count tokens; `ids`
 // may be NULL, to ask for their number only. Errors: KINGLET_BUFFER_TOO_SMALL,
 // KINGLET_UNKNOWN_WORD, KINGLET_UNSUPPORTED (a model of ids only; a masked model without a
 // tokenizer).
@@ -256,7 +256,7 @@ typedef struct kinglet_session kinglet_session;
 
 // What a model with a neural cache predicts while its cache is still empty.
 enum kinglet_empty_cache {
-  // As the original training code computes it: the words' probabilities sum to 1 - lambda, because
+  // As the original framework computes it: the words' probabilities sum to 1 - lambda, because
   // the share lambda that belongs to the cache is lost.
   KINGLET_EMPTY_CACHE_REFERENCE = 0,
   // The softmax alone, whose probabilities sum to 1.

@@ -37,7 +37,7 @@ struct SessionOptions : kinglet_session_options {
   SessionOptions() : kinglet_session_options() { struct_size = sizeof(kinglet_session_options); }
 };
 
-// kinglet_draw_options with every field at its default; `left_out` is a pointer that must be valid
+// kinglet_draw_options with every field at its default; `excluded` is a pointer that must be valid
 // when the options are used.
 struct DrawOptions : kinglet_draw_options {
   DrawOptions() : kinglet_draw_options() {
@@ -229,7 +229,7 @@ class Session : public TextQueries<Session> {
     return ResultOf(status, probability);
   }
   // Each character that follows the prefix in some word, or what kinglet_next_character says, with
-  // the probability of the words that go on with it.
+  // the probability of the words that continue with it.
   Result<std::vector<std::pair<uint32_t, double>>> NextCharacters(std::string_view prefix,
                                                                   uint32_t lane = 0) {
     std::vector<uint32_t> characters(vocabulary_size_);
@@ -353,7 +353,7 @@ struct GenerationOptions : kinglet_generation_options {
   }
 };
 
-// Text that goes on from a prompt, in one or more streams. Move-only. One thread at a time may use
+// Text that continues from a prompt, in one or more streams. Move-only. One thread at a time may use
 // it.
 class Generation {
  public:
@@ -365,7 +365,7 @@ class Generation {
     return ResultOf(status, Generation(generation));
   }
 
-  // Whether any stream goes on.
+  // Whether any stream continues.
   Result<bool> Next() {
     int32_t more = 0;
     const kinglet_status status = kinglet_generation_next(get(), &more);

@@ -54,7 +54,7 @@ KINGLET_API kinglet_status kinglet_session_top_k(kinglet_session* session, uint3
                                                  double* log_probabilities, uint64_t capacity,
                                                  uint32_t* count);
 
-// How a word is drawn at random. In this order: the words left out get no weight; every other one
+// How a word is drawn at random. In this order: the words omitted get no weight; every other one
 // gets the weight p(word)^(1 / temperature); the top_k heaviest words remain, of equally probable
 // ones those of lower ids; of these the fewest, heaviest first, that hold the share top_p of their
 // weight remain, the one that reaches it included. A word is drawn with probability proportional to
@@ -63,11 +63,11 @@ typedef struct kinglet_draw_options {
   uint32_t struct_size;  // set by kinglet_draw_options_init
   uint32_t top_k;        // 0, or as many as there are words: all
   // Finite and at least 0. 0, or one so low that its reciprocal overflows: the most probable word
-  // that is not left out. kinglet_draw_options_init sets 1.
+  // that is not omitted. kinglet_draw_options_init sets 1.
   double temperature;
   double top_p;              // above 0, at most 1: all. kinglet_draw_options_init sets 1.
-  const uint32_t* left_out;  // words, in any order, also twice; read during the call only
-  uint64_t left_out_count;   // of them; `left_out` may be NULL if there are none
+  const uint32_t* excluded;  // words, in any order, also twice; read during the call only
+  uint64_t excluded_count;   // of them; `excluded` may be NULL if there are none
 } kinglet_draw_options;
 
 // Sets every field of `options` to its default: all words as probable as they are. `struct_size` is
@@ -81,7 +81,7 @@ KINGLET_API kinglet_status kinglet_draw_options_init(kinglet_draw_options* optio
 // quantised model, on any machine. Streams of the same tokens need different seeds to draw
 // different words. Any number is a seed.
 // Errors: KINGLET_INVALID_ARGUMENT (options out of their ranges, or every word that has a
-// probability is left out), KINGLET_ID_OUT_OF_RANGE (of a word left out).
+// probability is omitted), KINGLET_ID_OUT_OF_RANGE (of a word omitted).
 KINGLET_API kinglet_status kinglet_session_draw(kinglet_session* session, uint32_t lane,
                                                 uint64_t seed, const kinglet_draw_options* options,
                                                 uint32_t* out);

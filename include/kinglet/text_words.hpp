@@ -17,7 +17,7 @@
 namespace kinglet {
 inline namespace api {
 
-// A word with the space before it, as the text goes on.
+// A word with the space before it, as the text continues.
 struct TextWord {
   std::string text;
   double log_probability;

@@ -67,14 +67,14 @@ KINGLET_API kinglet_status kinglet_session_prefix_probability(kinglet_session* s
                                                               uint32_t lane, const char* prefix,
                                                               uint64_t length, double* out);
 
-// What a prefix can go on with, if not with the code point of a character.
+// What a prefix can continue with, if not with the code point of a character.
 enum kinglet_next_character {
   KINGLET_NEXT_BYTE = 0x110000,   // plus the byte, which begins no character of UTF-8
   KINGLET_NEXT_END = 0x7FFFFFFF,  // nothing: the word is the prefix
 };
 
 // For each character that follows the prefix in some word: its code point, or what
-// kinglet_next_character says, and the sum of the probabilities of all words that go on with it.
+// kinglet_next_character says, and the sum of the probabilities of all words that continue with it.
 // They are in the byte order of UTF-8, the end of the word first. Each array has room for
 // `capacity` elements, and either may be NULL. `*count`, if not NULL, becomes their number, also
 // when the call fails with KINGLET_BUFFER_TOO_SMALL.
@@ -116,7 +116,7 @@ KINGLET_API kinglet_status kinglet_session_text_next_characters(
     uint64_t most_steps, uint32_t* characters, double* probabilities, uint64_t capacity,
     uint32_t* count, uint64_t* steps);
 
-// The k most probable words that the text may go on with and that begin with the prefix, with the
+// The k most probable words that the text may continue with and that begin with the prefix, with the
 // space before them; fewer if fewer are found. A word ends before white space and before a token
 // that spells nothing, and its probability is that of the word and such an end. They are found by a
 // beam: after each token the `beam` most probable beginnings are kept (1 to 1,024), until none can

@@ -66,8 +66,8 @@ void ShiftAndScale(float shift, float scale, size_t n, float* x) {
   });
 }
 
-void AddWeightedReals(const HeadRows<float>& values, const float* weights, size_t weight_stride,
-                      size_t first, size_t chains, float* sums) {
+void AddWeightedFloats(const HeadRows<float>& values, const float* weights, size_t weight_stride,
+                       size_t first, size_t chains, float* sums) {
   const size_t columns = values.heads * values.size;
   for (size_t r = 0; r < values.count; ++r) {
     const float* row = values.data + r * values.stride;

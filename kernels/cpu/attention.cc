@@ -22,7 +22,7 @@ class WindowAttentionKernel {
         qkv_(context, op.qkv),
         keys_(context, op.keys),
         values_(context, op.values),
-        positions_(context.weights.TransposedReals(std::get<SlotColumns>(op.positions).columns)),
+        positions_(context.weights.TransposedFloats(std::get<SlotColumns>(op.positions).columns)),
         weights_(context.layout[op.weights]),
         out_(context.layout[op.out]),
         scale_(AttentionScale<float>(op.key_size)),
@@ -186,7 +186,7 @@ class WindowAttentionKernel {
       vector_->real_dots(Rows(keys_, part, nullptr, n, count), Query(part), n, 1.0f, dots);
     } else {
       const CodeDots query = {Query(part), dots};
-      const float scale = qkv_.step * keys_.step;
+      const float scale = qkv_.scale * keys_.scale;
       if (keys_.element == Element::kCode9 && part.keys == nullptr) {
         vector_->nine_bit_part_dots(CodedRows(keys_, part, n, count), &query, 1, n, scale, 1.0f);
       } else {
@@ -199,7 +199,7 @@ class WindowAttentionKernel {
   // visible. Window slot s is ring slot (oldest + s) mod window; masked slots are the first ones.
   // `dots`: of each part, as KeyDots leaves them.
   void AddPositions(std::span<const Part> parts, const float* dots) const {
-    float positions[kMaxWindow], reals[kMaxKeySize];
+    float positions[kMaxWindow], floats[kMaxKeySize];
     RealVector vectors[kMostTogether];
     for (size_t i = 0; i < parts.size(); ++i) {
       const T* const query = Query(parts[i]);
@@ -207,8 +207,8 @@ class WindowAttentionKernel {
       if constexpr (std::is_same_v<T, float>) {
         vectors[i].x = query;
       } else {
-        vector_->dequantise(query, op_.key_size, qkv_.step, reals + i * op_.key_size);
-        vectors[i].x = reals + i * op_.key_size;
+        vector_->dequantise(query, op_.key_size, qkv_.scale, floats + i * op_.key_size);
+        vectors[i].x = floats + i * op_.key_size;
       }
     }
     vector_->real_product(positions_->real_panels(), vectors, parts.size(), Finish{});
@@ -242,12 +242,12 @@ class WindowAttentionKernel {
       for (size_t s = 0; s < op_.window; ++s) {
         offsets[s] = (s < older ? oldest + s : s - older) * rows.stride;
       }
-      vector_->weighted_reals(rows.data, offsets, weights, op_.window, size, out);
+      vector_->weighted_floats(rows.data, offsets, weights, op_.window, size, out);
     } else {
       int16_t codes[kMaxWindow];
       const ActivationQuantiser& quantiser = *op_.weights_quantiser;
       const auto quantise = [&](size_t slot, size_t count, int16_t* to) {
-        vector_->quantise(weights + slot, count, quantiser.max_abs, quantiser.step, to);
+        vector_->quantise(weights + slot, count, quantiser.max_abs, quantiser.scale, to);
       };
       // Integers may be added in any order, so in the order of the ring.
       if (first > 0) {
@@ -257,7 +257,7 @@ class WindowAttentionKernel {
         quantise(older, oldest, codes);
       }
       const size_t visible = op_.window - first;
-      const float scale = quantiser.step * values_.step;
+      const float scale = quantiser.scale * values_.scale;
       if (values_.element == Element::kCode9 && part.values == nullptr) {
         vector_->weighted_nine_bits(CodedRows(values_, part, size, visible), codes, scale, size,
                                     out);
@@ -379,7 +379,7 @@ class CacheWeightsKernel {
     }
   }
 
-  float Scale() const { return hidden_.step * keys_.step; }
+  float Scale() const { return hidden_.scale * keys_.scale; }
 
   void Exponentiate(StreamFrame& frame) const {
     const size_t stored = Stored(frame);

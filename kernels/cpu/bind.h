@@ -1,6 +1,6 @@
 // Inside the `cpu` backend: makes a kernel of each operation. A function returns an empty kernel
 // where the vector functions cannot be used (32-bit codes, sums that need more than 31 bits,
-// vectors longer than the stack arrays below); the reference kernel then takes the step.
+// vectors longer than the stack arrays below); the reference kernel then runs the node.
 #ifndef KINGLET_KERNELS_CPU_BIND_H_
 #define KINGLET_KERNELS_CPU_BIND_H_
 
@@ -31,11 +31,11 @@ inline constexpr uint64_t kMaxColumns = 8192;
 inline constexpr uint64_t kMaxWindow = 2048;
 inline constexpr uint64_t kMaxKeySize = 1024;
 
-// A buffer and, for codes, their step and largest code.
+// A buffer and, for codes, their scale and largest code.
 struct Operand {
   Slot slot;
   Element element;
-  float step = 1.0f;
+  float scale = 1.0f;
   int64_t largest = 0;  // code
 
   Operand(const BindContext& context, BufferId id);

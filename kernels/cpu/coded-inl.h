@@ -23,9 +23,9 @@ namespace kinglet::cpu::HWY_NAMESPACE {
 constexpr size_t kBlocksTogether = 128;
 
 // The codes of kWidth words, which begin at bit `bit` of their columns (CodeBlocks).
-HWY_INLINE hn::Vec<hn::RebindToSigned<Reals>> UnpackCodes(const uint32_t* streams, size_t bit,
-                                                          int bits) {
-  const hn::RebindToUnsigned<Reals> d32;
+HWY_INLINE hn::Vec<hn::RebindToSigned<Floats>> UnpackCodes(const uint32_t* streams, size_t bit,
+                                                           int bits) {
+  const hn::RebindToUnsigned<Floats> d32;
   const uint32_t* at = streams + bit / 32 * kPanelRows;
   const int shift = static_cast<int>(bit % 32);
   auto codes = hn::ShiftRightSame(hn::Load(d32, at), shift);
@@ -33,7 +33,7 @@ HWY_INLINE hn::Vec<hn::RebindToSigned<Reals>> UnpackCodes(const uint32_t* stream
     codes = hn::Or(codes, hn::ShiftLeftSame(hn::Load(d32, at + kPanelRows), 32 - shift));
   }
   const auto mask = hn::Set(d32, static_cast<uint32_t>((uint64_t{1} << bits) - 1));
-  return hn::BitCast(hn::RebindToSigned<Reals>(), hn::And(codes, mask));
+  return hn::BitCast(hn::RebindToSigned<Floats>(), hn::And(codes, mask));
 }
 
 // Adds the partial products of one position to the sums of one block's words in y; position 0 sets
@@ -41,7 +41,7 @@ HWY_INLINE hn::Vec<hn::RebindToSigned<Reals>> UnpackCodes(const uint32_t* stream
 HWY_INLINE void AddPosition(const CodeBlocks& codes, size_t block, size_t position,
                             const float* partial, float divisor, const Finish& finish, float* y,
                             float* tail) {
-  const Reals d;
+  const Floats d;
   const uint32_t* streams = codes.codes + (block * codes.positions + position) *
                                               static_cast<size_t>(codes.bits) * kPanelRows;
   const size_t first = block * kBlockWords;

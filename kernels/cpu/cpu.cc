@@ -72,7 +72,7 @@ Operand::Operand(const BindContext& context, BufferId id)
     : slot(context.layout[id]), element(context.plan.buffer(id).element) {
   const BufferSpec& buffer = context.plan.buffer(id);
   if (buffer.quantiser) {
-    step = buffer.quantiser->step;
+    scale = buffer.quantiser->scale;
     largest = LargestCode(*buffer.quantiser);
   }
 }
@@ -87,13 +87,13 @@ Result<std::vector<Kernel>> BindWith(const VectorFunctions* functions, const Pla
     SummedProducts summed_products(plan);
     const BindContext context{plan, layout, *functions, weights, many_products, &summed_products};
     std::vector<Kernel> kernels;
-    kernels.reserve(plan.steps.size());
-    for (const Step& step : plan.steps) {
-      Kernel kernel = std::visit([&](const auto& op) { return BindOp(op, context); }, step.op);
+    kernels.reserve(plan.nodes.size());
+    for (const Node& node : plan.nodes) {
+      Kernel kernel = std::visit([&](const auto& op) { return BindOp(op, context); }, node.op);
       if (!kernel) {
-        kernel = ref::BindStep<float>(step, plan, layout, reference_weights);
+        kernel = ref::BindNode<float>(node, plan, layout, reference_weights);
         kernel.is_substitute = true;
-        VisitOperands(plan, step.op, KeepCodedTables(plan, weights));
+        VisitOperands(plan, node.op, KeepCodedTables(plan, weights));
       }
       kernels.push_back(std::move(kernel));
     }

@@ -273,7 +273,7 @@ template <class Products, class D16, class Rows>
 HWY_INLINE void WeightedColumns(D16 d16, const Rows& rows, const int16_t* codes, float scale,
                                 size_t c, float* out) {
   const hn::Repartition<int32_t, D16> d32;
-  const hn::Repartition<float, D16> reals;
+  const hn::Repartition<float, D16> floats;
   const hn::FixedTag<float, 4> four;
   // Two sums of each column, so that few additions wait for each other.
   hn::Vec<decltype(d32)> lowers[2] = {hn::Zero(d32), hn::Zero(d32)};
@@ -303,10 +303,10 @@ HWY_INLINE void WeightedColumns(D16 d16, const Rows& rows, const int16_t* codes,
   }
   const auto lower = hn::Add(lowers[0], lowers[1]), upper = hn::Add(uppers[0], uppers[1]);
   // Interleaving works within 128 bits: each result has four of eight neighbouring columns.
-  alignas(64) float sums[2][hn::MaxLanes(reals)];
-  hn::Store(hn::Mul(hn::ConvertTo(reals, lower), hn::Set(reals, scale)), reals, sums[0]);
-  hn::Store(hn::Mul(hn::ConvertTo(reals, upper), hn::Set(reals, scale)), reals, sums[1]);
-  for (size_t at = 0; at < hn::MaxLanes(reals); at += 4) {
+  alignas(64) float sums[2][hn::MaxLanes(floats)];
+  hn::Store(hn::Mul(hn::ConvertTo(floats, lower), hn::Set(floats, scale)), floats, sums[0]);
+  hn::Store(hn::Mul(hn::ConvertTo(floats, upper), hn::Set(floats, scale)), floats, sums[1]);
+  for (size_t at = 0; at < hn::MaxLanes(floats); at += 4) {
     hn::StoreU(hn::Load(four, sums[0] + at), four, out + c + 2 * at);
     hn::StoreU(hn::Load(four, sums[1] + at), four, out + c + 2 * at + 4);
   }

@@ -48,16 +48,16 @@ HWY_INLINE void StoreCodes([[maybe_unused]] D d, V x, int16_t* codes) {
   hn::StoreU(hn::DemoteTo(d16, hn::NearestInt(x)), d16, codes);
 }
 
-void QuantiseReals(const float* x, size_t n, float max_abs, float step, int16_t* codes) {
+void QuantiseFloats(const float* x, size_t n, float max_abs, float scale, int16_t* codes) {
   ForEachOverlapping(n, [&](auto d, size_t i) HWY_ATTR {
     const auto clamped = Clamped(d, hn::LoadU(d, x + i), max_abs);
-    StoreCodes(d, hn::Div(clamped, hn::Set(d, step)), codes + i);
+    StoreCodes(d, hn::Div(clamped, hn::Set(d, scale)), codes + i);
   });
 }
 
 // NaN never wins a comparison. 0 if n is 0.
 float LargestMagnitude(const float* x, size_t n) {
-  const Reals d;
+  const Floats d;
   auto best = hn::Zero(d);
   size_t i = 0;
   for (; i + kWidth <= n; i += kWidth) {
@@ -75,35 +75,35 @@ float LargestMagnitude(const float* x, size_t n) {
   return largest;
 }
 
-void FixedPoint(const float* x, size_t n, float step, int16_t* codes) {
+void FixedPoint(const float* x, size_t n, float scale, int16_t* codes) {
   ForEach(0, n, [&](auto d, size_t i) HWY_ATTR {
-    const auto quotient = hn::Div(hn::LoadU(d, x + i), hn::Set(d, step));
+    const auto quotient = hn::Div(hn::LoadU(d, x + i), hn::Set(d, scale));
     StoreCodes(d, Clamped(d, quotient, static_cast<float>(kFixedPointLimit)), codes + i);
   });
 }
 
 template <class D>
-HWY_INLINE hn::Vec<D> Dequantised(D d, const int16_t* codes, float step) {
+HWY_INLINE hn::Vec<D> Dequantised(D d, const int16_t* codes, float scale) {
   const hn::RebindToSigned<D> d32;
   const hn::Rebind<int16_t, D> d16;
   const auto code = hn::PromoteTo(d32, hn::LoadU(d16, codes));
-  return hn::Mul(hn::ConvertTo(d, code), hn::Set(d, step));
+  return hn::Mul(hn::ConvertTo(d, code), hn::Set(d, scale));
 }
 
-void Dequantise(const int16_t* codes, size_t n, float step, float* out) {
+void Dequantise(const int16_t* codes, size_t n, float scale, float* out) {
   ForEachOverlapping(n, [&](auto d, size_t i)
-                            HWY_ATTR { hn::StoreU(Dequantised(d, codes + i, step), d, out + i); });
+                            HWY_ATTR { hn::StoreU(Dequantised(d, codes + i, scale), d, out + i); });
 }
 
-void AddReals(const float* x, size_t n, float* y) {
+void AddFloats(const float* x, size_t n, float* y) {
   ForEach(0, n, [&](auto d, size_t i) HWY_ATTR {
     hn::StoreU(hn::Add(hn::LoadU(d, y + i), hn::LoadU(d, x + i)), d, y + i);
   });
 }
 
-void AddCodes(const int16_t* codes, float step, size_t n, float* y) {
+void AddCodes(const int16_t* codes, float scale, size_t n, float* y) {
   ForEach(0, n, [&](auto d, size_t i) HWY_ATTR {
-    hn::StoreU(hn::Add(hn::LoadU(d, y + i), Dequantised(d, codes + i, step)), d, y + i);
+    hn::StoreU(hn::Add(hn::LoadU(d, y + i), Dequantised(d, codes + i, scale)), d, y + i);
   });
 }
 

@@ -23,7 +23,7 @@ Kernel BindOp(const Quantise& op, const BindContext& context) {
   if (!codes.code16()) return {};
   return {EachFrame([vector = &context.vector, x = context.layout[op.x], slot = codes.slot,
                      quantiser = *context.plan.buffer(op.codes).quantiser](StreamFrame& frame) {
-    vector->quantise(x.At<float>(frame), x.count, quantiser.max_abs, quantiser.step,
+    vector->quantise(x.At<float>(frame), x.count, quantiser.max_abs, quantiser.scale,
                      slot.At<int16_t>(frame));
   })};
 }
@@ -38,7 +38,7 @@ Kernel BindOp(const Add& op, const BindContext& context) {
   }
   if (!x.code16()) return {};
   return {EachFrame([vector = &context.vector, x, y](StreamFrame& frame) {
-    vector->add_codes(x.slot.At<int16_t>(frame), x.step, y.count, y.At<float>(frame));
+    vector->add_codes(x.slot.At<int16_t>(frame), x.scale, y.count, y.At<float>(frame));
   })};
 }
 

@@ -34,15 +34,15 @@ class StoredRows {
     panels_ ? panels_->CopyCodes(row, *vector_, out) : reader_->Codes(row, out);
   }
   float Scale(uint64_t row) const { return panels_ ? panels_->scale(row) : reader_->Scale(row); }
-  void Reals(uint64_t row, float* out) const {
+  void Floats(uint64_t row, float* out) const {
     if (!panels_) {
-      reader_->Reals(row, out);
+      reader_->Floats(row, out);
     } else if (panels_->integer()) {
       int16_t codes[kMaxColumns];
       panels_->CopyCodes(row, *vector_, codes);
       vector_->dequantise(codes, panels_->cols(), panels_->scale(row), out);
     } else {
-      panels_->CopyReals(row, out);
+      panels_->CopyFloats(row, out);
     }
   }
   std::vector<MemoryRange> Memory(uint64_t row) const {
@@ -75,13 +75,13 @@ class TableRows {
   }
 
   size_t cols() const { return cols_; }
-  // Bits of the integers for integer products; 0: reals.
+  // Bits of the integers for integer products; 0: floats.
   int integer_bits() const { return codes_ ? 0 : stored_.integer_bits(); }
   const StoredRows& stored() const { return stored_; }  // REQUIRES: integer_bits() != 0
 
   void Row(uint64_t row, const VectorFunctions& vector, float* out) const {
     if (!codes_) {
-      stored_.Reals(row, out);
+      stored_.Floats(row, out);
       return;
     }
     uint32_t parts[kMaxColumns];
@@ -90,9 +90,9 @@ class TableRows {
     float part[kMaxColumns];
     for (size_t j = 0; j < positions; ++j) {
       if (combine_ == Combine::kConcatenate || j == 0) {
-        stored_.Reals(parts[j], out + j * length);
+        stored_.Floats(parts[j], out + j * length);
       } else {
-        stored_.Reals(parts[j], part);
+        stored_.Floats(parts[j], part);
         vector.add(part, length, out);
       }
     }

@@ -17,10 +17,10 @@ HWY_BEFORE_NAMESPACE();
 namespace kinglet::cpu::HWY_NAMESPACE {
 
 // Biases of kWidth rows from `row` on.
-HWY_INLINE hn::Vec<Reals> BiasesAt(const IntegerBiases& biases, size_t row) {
-  const Reals d;
-  const hn::RebindToSigned<Reals> d32;
-  const hn::Rebind<int16_t, Reals> d16;
+HWY_INLINE hn::Vec<Floats> BiasesAt(const IntegerBiases& biases, size_t row) {
+  const Floats d;
+  const hn::RebindToSigned<Floats> d32;
+  const hn::Rebind<int16_t, Floats> d16;
   const auto integers = hn::ConvertTo(d, hn::PromoteTo(d32, hn::Load(d16, biases.integers + row)));
   const auto rest = hn::Mul(integers, hn::Set(d, biases.rest));
   return hn::MulAdd(integers, hn::Set(d, biases.unit), rest);
@@ -29,7 +29,7 @@ HWY_INLINE hn::Vec<Reals> BiasesAt(const IntegerBiases& biases, size_t row) {
 // Adds the bias, applies relu and stores kWidth rows from `row` on.
 template <class V>
 HWY_INLINE void FinishRows(const Finish& finish, V value, size_t row, size_t rows, float* y) {
-  const Reals d;
+  const Floats d;
   if (finish.bias != nullptr) value = hn::Add(value, hn::Load(d, finish.bias + row));
   if (finish.integer_bias.integers != nullptr) {
     value = hn::Add(value, BiasesAt(finish.integer_bias, row));
@@ -48,7 +48,7 @@ HWY_INLINE void FinishRows(const Finish& finish, V value, size_t row, size_t row
 template <size_t kVectors, class V>
 HWY_INLINE void FinishAll(const Finish& finish, V (&values)[kVectors], size_t first, size_t rows,
                           float* y) {
-  const Reals d;
+  const Floats d;
   if (first + kVectors * kWidth > rows || finish.integer_bias.integers != nullptr) {
     for (size_t v = 0; v < kVectors; ++v) {
       FinishRows(finish, values[v], first + v * kWidth, rows, y);

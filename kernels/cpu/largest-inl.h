@@ -25,16 +25,16 @@ HWY_INLINE V Larger(V v, V best) {
 #endif
 }
 
-HWY_INLINE hn::Vec<Reals> LeastReals() {
-  return hn::Set(Reals(), -std::numeric_limits<float>::infinity());
+HWY_INLINE hn::Vec<Floats> LeastFloats() {
+  return hn::Set(Floats(), -std::numeric_limits<float>::infinity());
 }
 
-// The largest element of x[0, n), of which `best` has seen [0, seen) with Larger from LeastReals
+// The largest element of x[0, n), of which `best` has seen [0, seen) with Larger from LeastFloats
 // on. NaN never wins a comparison, so it is returned only from x[0]; of zeros the first is.
 // REQUIRES: n > 0.
-HWY_INLINE float FinishLargest(const float* x, size_t seen, size_t n, hn::Vec<Reals> best) {
+HWY_INLINE float FinishLargest(const float* x, size_t seen, size_t n, hn::Vec<Floats> best) {
   if (x[0] != x[0]) return x[0];
-  float largest = hn::GetLane(hn::MaxOfLanes(Reals(), best));
+  float largest = hn::GetLane(hn::MaxOfLanes(Floats(), best));
   for (size_t i = seen; i < n; ++i) largest = x[i] > largest ? x[i] : largest;
   if (largest != 0.0f) return largest;
   size_t first = 0;
@@ -44,9 +44,9 @@ HWY_INLINE float FinishLargest(const float* x, size_t seen, size_t n, hn::Vec<Re
 
 HWY_INLINE float LargestElement(const float* x, size_t n) {
   constexpr size_t kUnroll = 4;
-  const Reals d;
-  hn::Vec<Reals> best[kUnroll];
-  for (auto& b : best) b = LeastReals();
+  const Floats d;
+  hn::Vec<Floats> best[kUnroll];
+  for (auto& b : best) b = LeastFloats();
   size_t i = 0;
   for (; i + kUnroll * kWidth <= n; i += kUnroll * kWidth) {
     for (size_t u = 0; u < kUnroll; ++u)

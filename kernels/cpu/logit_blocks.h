@@ -58,7 +58,7 @@ class BlockSums {
 class SummedProducts {
  public:
   explicit SummedProducts(const Plan& plan);
-  // The normaliser of the logits that `product`, a step of the plan, makes alone; null: there is
+  // The normaliser of the logits that `product`, a node of the plan, makes alone; null: there is
   // none.
   const LogSumExp* NormaliserOf(const MatVec& product) const;
 

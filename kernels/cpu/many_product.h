@@ -18,7 +18,7 @@ namespace kinglet::cpu {
 // Of one matrix.
 class ManyProduct {
  public:
-  // It serves frames whose company has as many vectors or more, however few of them there are.
+  // It serves frames whose batch has as many vectors or more, however few of them there are.
   static constexpr uint64_t kLeastVectors = 8;
   static constexpr size_t kMost = 128;  // vectors of a call
 

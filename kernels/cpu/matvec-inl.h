@@ -33,7 +33,7 @@ struct BlockInput {
   static constexpr size_t kOffsetCols = Block::OffsetOf(0) == 0 ? 0 : kCols - 2;
   HWY_INLINE void Cut(const CodeVector& vector, size_t cols) {
     x = vector.x;
-    step = vector.step;
+    scale = vector.scale;
     y = vector.y;
     whole = cols / kCols;
     std::memcpy(last, x + whole * kCols, (cols - whole * kCols) * sizeof(int16_t));
@@ -51,7 +51,7 @@ struct BlockInput {
     return static_cast<uint32_t>(Block::OffsetOf(0)) * total;
   }
   const int16_t* x;
-  float step;
+  float scale;
   float* y;
   size_t whole;              // blocks that lie in x
   size_t blocks;             // all of them
@@ -279,9 +279,9 @@ struct IntegerPanels {
     }
   }
 
-  // Sums in 64 bits, chunk by chunk, as reals.
+  // Sums in 64 bits, chunk by chunk, as floats.
   static HWY_INLINE void SumChunks(const CodePanels& weight, size_t panel, Inputs inputs,
-                                   size_t chunk, hn::Vec<Reals> (&products)[kSums]) {
+                                   size_t chunk, hn::Vec<Floats> (&products)[kSums]) {
     const size_t blocks = BlocksOf(kForm, weight.cols);
     Accumulators sums;
     int64_t totals[kSums * kWidth] = {};
@@ -298,15 +298,15 @@ struct IntegerPanels {
       for (size_t row = 0; row < kWidth; ++row) {
         rows[row] = static_cast<float>(totals[v * kWidth + row]);
       }
-      products[v] = hn::Load(Reals(), rows);
+      products[v] = hn::Load(Floats(), rows);
     }
   }
 
   static HWY_INLINE void Multiply(const CodePanels& weight, size_t panel, Inputs inputs,
                                   size_t chunk, const Finish& finish) {
-    const Reals d;
+    const Floats d;
     const size_t blocks = BlocksOf(kForm, weight.cols);
-    hn::Vec<Reals> products[kSums];
+    hn::Vec<Floats> products[kSums];
     if (blocks <= chunk) {
       Accumulators sums;
       Sum(weight, panel, inputs, 0, blocks, sums);
@@ -316,10 +316,10 @@ struct IntegerPanels {
     }
     const size_t first = panel * kPanelRows;
     for (size_t i = 0; i < kInputs; ++i) {
-      const auto steps = hn::Set(d, inputs[i].step);
-      hn::Vec<Reals> scaled[kVectors];
+      const auto input_scale = hn::Set(d, inputs[i].scale);
+      hn::Vec<Floats> scaled[kVectors];
       for (size_t v = 0; v < kVectors; ++v) {
-        const auto scale = hn::Mul(hn::Load(d, weight.scales + first + v * kWidth), steps);
+        const auto scale = hn::Mul(hn::Load(d, weight.scales + first + v * kWidth), input_scale);
         scaled[v] = hn::Mul(products[i * kVectors + v], scale);
       }
       FinishAll(finish, scaled, first, weight.rows, inputs[i].y);

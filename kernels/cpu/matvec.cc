@@ -66,14 +66,14 @@ class MatVecKernel {
     return can_drop_logits() && weight_->integer() && x_.gives_codes();
   }
   // Kernel::has_finite_logits, if the above is true. A logit is a sum of products of integers,
-  // times scale and step, and a bias.
+  // times both scales, and a bias.
   bool HasFiniteLogits(StreamFrame frame) const {
     ProductInput::Memory memory;
     const ProductVector x = x_.Read(frame, true, memory, 0);
     const double largest_product = std::ldexp(1.0, weight_->bits() - 1) * -double{INT16_MIN};
     const double largest_sum = static_cast<double>(weight_->cols()) * largest_product;
     const double largest =
-        largest_sum * weight_->largest_scale() * x.step + (biases_ ? biases_->largest : 0);
+        largest_sum * weight_->largest_scale() * x.scale + (biases_ ? biases_->largest : 0);
     return largest < FLT_MAX / 2;  // half: for what the sums are rounded by. Never of a NaN.
   }
   size_t chunks() const { return chunks_.count(); }
@@ -154,18 +154,18 @@ class MatVecKernel {
   // By what the frames' session is, not by how many of them there are.
   bool HasMany(std::span<const StreamFrame> frames) const {
     if (!many_ || frames.empty()) return false;
-    const Company& company = frames.front().company;
-    return company.memory != nullptr && company.vectors >= ManyProduct::kLeastVectors;
+    const BatchInfo& batch = frames.front().batch;
+    return batch.memory != nullptr && batch.vectors >= ManyProduct::kLeastVectors;
   }
   void MultiplyMany(std::span<StreamFrame> frames, PanelRange panels) const {
     const size_t first_row = y_offset_ + panels.begin * kPanelRows;
-    WorkMemory& memory = *frames.front().company.memory;
+    WorkMemory& memory = *frames.front().batch.memory;
     const Finish part = finish_.From(panels.begin * kPanelRows);
     while (!frames.empty()) {
       RealVector vectors[ManyProduct::kMost];
       const size_t count = std::min(frames.size(), ManyProduct::kMost);
       for (size_t i = 0; i < count; ++i) {
-        vectors[i] = {x_.Reals(frames[i]), y_.At<float>(frames[i]) + first_row};
+        vectors[i] = {x_.Floats(frames[i]), y_.At<float>(frames[i]) + first_row};
       }
       many_->Multiply(panels, std::span(vectors).first(count), part, memory);
       frames = frames.subspan(count);

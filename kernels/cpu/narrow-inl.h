@@ -35,16 +35,16 @@ struct NarrowPanels {
   static HWY_NOINLINE void Multiply(const CodePanels& weight, const CodeVector* vectors,
                                     size_t first, const Finish& finish) {
     const Sums d32;
-    const Reals d;
+    const Floats d;
     hn::Vec<Codes> pairs[kInputs][2];
-    hn::Vec<Reals> steps[kInputs];
+    hn::Vec<Floats> input_scales[kInputs];
     for (size_t i = 0; i < kInputs; ++i) {
       int16_t x[kNarrowCols] = {};
       std::memcpy(x, vectors[i].x, weight.cols * sizeof(int16_t));
       for (size_t pair = 0; pair < 2; ++pair) {
         pairs[i][pair] = hn::BitCast(Codes(), hn::Set(d32, LoadPair(x + 2 * pair)));
       }
-      steps[i] = hn::Set(d, vectors[i].step);
+      input_scales[i] = hn::Set(d, vectors[i].scale);
     }
     // Copies, which no store to y can change: they stay in registers.
     const std::byte* const all_codes = weight.codes;
@@ -64,15 +64,15 @@ struct NarrowPanels {
         for (size_t i = 0; i < kInputs; ++i) {
           auto sum = Products::Add(d32, hn::Zero(d32), block.template Pair<0>(), pairs[i][0]);
           sum = Products::Add(d32, sum, block.template Pair<1>(), pairs[i][1]);
-          const auto scale = hn::Mul(scales, steps[i]);
+          const auto scale = hn::Mul(scales, input_scales[i]);
           finish_products(hn::Mul(hn::ConvertTo(d, sum), scale), i);
         }
       }
       row += kPanelRows;
       signs = SignsAfter<kForm>(signs, 1);
     };
-    hn::Vec<Reals> largest[kInputs];
-    for (auto& of_vector : largest) of_vector = LeastReals();
+    hn::Vec<Floats> largest[kInputs];
+    for (auto& of_vector : largest) of_vector = LeastFloats();
     const size_t rows = weight.rows;
     // Whole panels. `biases` has the numbers from which bias_at(row) makes those of kWidth rows,
     // once for all vectors.
@@ -95,7 +95,7 @@ struct NarrowPanels {
     if (finish.bias != nullptr && !finish.relu) {
       const float* const biases = finish.bias;
       multiply_panels(biases,
-                      [biases](size_t at) HWY_ATTR { return hn::Load(Reals(), biases + at); });
+                      [biases](size_t at) HWY_ATTR { return hn::Load(Floats(), biases + at); });
     } else if (finish.integer_bias.integers != nullptr && !finish.relu) {
       const IntegerBiases biases = finish.integer_bias;
       multiply_panels(biases.integers,
@@ -148,7 +148,7 @@ HWY_NOINLINE void MultiplyNarrowByBlocks(const CodePanels& weight, const CodeVec
       for (size_t row = 0; row < block.rows; row += kPanelRows) {
         hwy::Prefetch(integers + kSumBlock + row);
         for (size_t g = 0; g < kPanelRows; g += kWidth) {
-          hn::Store(BiasesAt(of_block.integer_bias, row + g), Reals(), biases + row + g);
+          hn::Store(BiasesAt(of_block.integer_bias, row + g), Floats(), biases + row + g);
         }
       }
       of_block.bias = biases;

@@ -236,7 +236,7 @@ HWY_INLINE void WeightedWholeParts(const NineBitParts& rows, const int16_t* code
                                    float* out) {
   const RowSums d32;
   const RowCodes d16;
-  const hn::Repartition<float, LowBytes> reals;
+  const hn::Repartition<float, LowBytes> floats;
   const hn::FixedTag<float, 4> four;
   hn::Vec<RowSums> sums[4];
   for (auto& sum : sums) sum = hn::Zero(d32);
@@ -262,7 +262,7 @@ HWY_INLINE void WeightedWholeParts(const NineBitParts& rows, const int16_t* code
   // Half h of sum i has the four columns from 16 h + 4 i on.
   for (size_t i = 0; i < 4; ++i) {
     alignas(32) float columns[8];
-    hn::Store(hn::Mul(hn::ConvertTo(reals, sums[i]), hn::Set(reals, scale)), reals, columns);
+    hn::Store(hn::Mul(hn::ConvertTo(floats, sums[i]), hn::Set(floats, scale)), floats, columns);
     hn::StoreU(hn::Load(four, columns), four, out + 4 * i);
     hn::StoreU(hn::Load(four, columns + 4), four, out + 16 + 4 * i);
   }

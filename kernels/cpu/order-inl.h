@@ -21,9 +21,9 @@ namespace kinglet::cpu::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 // A vector of at most 16 floats, the chains of rule 4. kGroups of them hold all 16 chains.
-using Reals = hn::CappedTag<float, kSumChains>;
+using Floats = hn::CappedTag<float, kSumChains>;
 using Real = hn::CappedTag<float, 1>;
-constexpr size_t kWidth = hn::MaxLanes(Reals());
+constexpr size_t kWidth = hn::MaxLanes(Floats());
 constexpr size_t kGroups = kSumChains / kWidth;
 
 // Keeps a loaded vector that is used several times in a register. Without the empty instruction GCC
@@ -40,7 +40,7 @@ HWY_INLINE V InRegister(V loaded) {
 template <class Body>
 HWY_INLINE void ForEach(size_t begin, size_t n, const Body& body) {
   size_t i = begin;
-  for (; i + kWidth <= n; i += kWidth) body(Reals(), i);
+  for (; i + kWidth <= n; i += kWidth) body(Floats(), i);
   for (; i < n; ++i) body(Real(), i);
 }
 
@@ -52,8 +52,8 @@ HWY_INLINE void ForEachOverlapping(size_t width, const Body& body) {
     for (size_t c = 0; c < width; ++c) body(Real(), c);
     return;
   }
-  for (size_t c = 0; c + kWidth <= width; c += kWidth) body(Reals(), c);
-  if (width % kWidth != 0) body(Reals(), width - kWidth);
+  for (size_t c = 0; c + kWidth <= width; c += kWidth) body(Floats(), c);
+  if (width % kWidth != 0) body(Floats(), width - kWidth);
 }
 
 // Rule 4: the 16 chains fold j += j + 8, + 4, + 2, + 1. `chains` is 64-byte aligned.
@@ -94,19 +94,19 @@ class PairwiseFold {
 };
 
 // The 16 chains over elements [begin, end) of one block, folded. accumulate(d, partial, i) adds
-// terms to a partial sum; d is Reals for elements [i, i + kWidth), or Real for one element.
+// terms to a partial sum; d is Floats for elements [i, i + kWidth), or Real for one element.
 template <class Accumulate>
 HWY_INLINE float BlockSum(size_t begin, size_t end, const Accumulate& accumulate) {
-  hn::Vec<Reals> sums[kGroups];
-  for (auto& sum : sums) sum = hn::Zero(Reals());
+  hn::Vec<Floats> sums[kGroups];
+  for (auto& sum : sums) sum = hn::Zero(Floats());
   size_t i = begin;
   for (; i + kSumChains <= end; i += kSumChains) {
     for (size_t g = 0; g < kGroups; ++g) {
-      sums[g] = accumulate(Reals(), sums[g], i + g * kWidth);
+      sums[g] = accumulate(Floats(), sums[g], i + g * kWidth);
     }
   }
   alignas(64) float chains[kSumChains];
-  for (size_t g = 0; g < kGroups; ++g) hn::Store(sums[g], Reals(), chains + g * kWidth);
+  for (size_t g = 0; g < kGroups; ++g) hn::Store(sums[g], Floats(), chains + g * kWidth);
   for (size_t j = 0; i + j < end; ++j) {
     chains[j] = hn::GetLane(accumulate(Real(), hn::Set(Real(), chains[j]), i + j));
   }

@@ -70,7 +70,7 @@ uint64_t Panels::Bytes(uint64_t rows, uint64_t cols, int bits) {
          padded * sizeof(float);
 }
 
-Panels Panels::OfReals(uint64_t rows, uint64_t cols) {
+Panels Panels::OfFloats(uint64_t rows, uint64_t cols) {
   Panels panels(rows, cols, 0);
   panels.values_.resize(PanelsOf(rows) * kPanelRows * cols);
   return panels;
@@ -125,7 +125,7 @@ void Panels::WriteFields(const int16_t* codes, std::byte* blocks) const {
   WriteFieldsBlock(last, kMostCols, form_, blocks);
 }
 
-void Panels::WriteReals(uint64_t row, const float* values) {
+void Panels::WriteFloats(uint64_t row, const float* values) {
   if (row % kPanelRows == 0) {
     std::fill_n(values_.data() + RealAt(cols_, row, 0), cols_ * kPanelRows, 0.0f);
   }
@@ -158,7 +158,7 @@ void Panels::CopyCodes(uint64_t row, const VectorFunctions& vector, int16_t* out
   }
 }
 
-void Panels::CopyReals(uint64_t row, float* out) const {
+void Panels::CopyFloats(uint64_t row, float* out) const {
   for (uint64_t col = 0; col < cols_; ++col) out[col] = values_[RealAt(cols_, row, col)];
 }
 

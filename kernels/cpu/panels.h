@@ -41,13 +41,13 @@ struct PanelRange {
   size_t begin, end;
 };
 
-// Integers with one scale per row, or reals. The constructor allocates its memory, and throws
+// Integers with one scale per row, or floats. The constructor allocates its memory, and throws
 // std::bad_alloc; its contents are written later, in order of rows.
 class Panels {
  public:
   static Panels OfIntegers(uint64_t rows, uint64_t cols, int bits);
-  static Panels OfReals(uint64_t rows, uint64_t cols);
-  // The bytes that these take; `bits` 0: reals.
+  static Panels OfFloats(uint64_t rows, uint64_t cols);
+  // The bytes that these take; `bits` 0: floats.
   static uint64_t Bytes(uint64_t rows, uint64_t cols, int bits);
   // Integers with their contents: codes [rows][cols], scales [rows].
   static Panels FromCodes(uint64_t rows, uint64_t cols, int bits, std::span<const int16_t> codes,
@@ -55,7 +55,7 @@ class Panels {
 
   uint64_t rows() const { return rows_; }
   uint64_t cols() const { return cols_; }
-  int bits() const { return bits_; }  // of an integer; 0: reals
+  int bits() const { return bits_; }  // of an integer; 0: floats
   bool integer() const { return bits_ != 0; }
   size_t panels() const { return (rows_ + kPanelRows - 1) / kPanelRows; }
   CodePanels code_panels() const { return code_panels({0, panels()}); }
@@ -71,10 +71,10 @@ class Panels {
                   const VectorFunctions& vector);
   // Row `row` from values [cols]. Rows are written in order; the last one writes the padding too.
   // REQUIRES: !integer().
-  void WriteReals(uint64_t row, const float* values);
+  void WriteFloats(uint64_t row, const float* values);
   // Reads a row back, to out[cols]. `vector` is what wrote it.
   void CopyCodes(uint64_t row, const VectorFunctions& vector, int16_t* out) const;
-  void CopyReals(uint64_t row, float* out) const;
+  void CopyFloats(uint64_t row, float* out) const;
   float scale(uint64_t row) const { return scales_[row]; }  // REQUIRES: integer()
   float largest_scale() const { return largest_scale_; }    // of the rows written so far; or 0
 

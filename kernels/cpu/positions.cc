@@ -16,7 +16,7 @@ Kernel BindOp(const AddPositionRow& op, const BindContext& context) {
   return {EachFrame([vector = &context.vector, table, y = context.layout[op.y],
                      window = op.window](StreamFrame& frame) {
             float row[kMaxColumns];
-            table->Reals(RingSlot(frame.position, window), row);
+            table->Floats(RingSlot(frame.position, window), row);
             vector->add(row, y.count, y.At<float>(frame));
           }),
           {},

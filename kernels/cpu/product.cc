@@ -25,9 +25,9 @@ PanelRange ProductChunks::PanelsOf(Chunks chunks) const {
 
 void ProductBatch::Add(const ProductVector& x, float* y) {
   if (x.codes != nullptr) {
-    codes_[count_] = {x.codes, x.step, y, nullptr};
+    codes_[count_] = {x.codes, x.scale, y, nullptr};
   } else {
-    reals_[count_] = {x.reals, y};
+    floats_[count_] = {x.floats, y};
   }
   largest_[count_] = nullptr;
   integer_ = x.codes != nullptr;
@@ -35,7 +35,7 @@ void ProductBatch::Add(const ProductVector& x, float* y) {
 }
 
 void ProductBatch::MoveOutputs(float* y, size_t stride, size_t first_row) {
-  for (size_t i = 0; i < count_; ++i) (integer_ ? codes_[i].y : reals_[i].y) = y + i * stride;
+  for (size_t i = 0; i < count_; ++i) (integer_ ? codes_[i].y : floats_[i].y) = y + i * stride;
   first_row_ = first_row;
 }
 
@@ -46,20 +46,20 @@ void ProductBatch::Multiply(const VectorFunctions& vector, const Panels& weight,
   if (integer_) {
     CodeVector codes[kMost];
     for (size_t i = 0; i < count_; ++i) {
-      codes[i] = {codes_[i].x, codes_[i].step, Output(i, first_row), largest_[i]};
+      codes[i] = {codes_[i].x, codes_[i].scale, Output(i, first_row), largest_[i]};
     }
     return vector.integer_product(weight.code_panels(panels), codes, count_, chunk_pairs, part);
   }
-  RealVector reals[kMost];
-  for (size_t i = 0; i < count_; ++i) reals[i] = {reals_[i].x, Output(i, first_row)};
+  RealVector floats[kMost];
+  for (size_t i = 0; i < count_; ++i) floats[i] = {floats_[i].x, Output(i, first_row)};
   if (weight.integer()) {
-    vector.decoded_product(weight.code_panels(panels), reals, count_, part);
+    vector.decoded_product(weight.code_panels(panels), floats, count_, part);
   } else {
-    vector.real_product(weight.real_panels(panels), reals, count_, part);
+    vector.real_product(weight.real_panels(panels), floats, count_, part);
   }
   const size_t rows = std::min(weight.rows(), panels.end * kPanelRows) - first_row;
   for (size_t i = 0; i < count_; ++i) {
-    if (largest_[i] != nullptr) *largest_[i] = vector.largest(reals[i].y, rows);
+    if (largest_[i] != nullptr) *largest_[i] = vector.largest(floats[i].y, rows);
   }
 }
 
@@ -97,24 +97,24 @@ ProductVector ProductInput::Read(const StreamFrame& frame, bool integers, Memory
   ProductVector x;
   if (x_.code16()) {
     x.codes = x_.slot.At<int16_t>(frame);
-    x.step = x_.step;
+    x.scale = x_.scale;
   } else {
-    x.reals = x_.slot.At<float>(frame);
+    x.floats = x_.slot.At<float>(frame);
     if (!fixed_point_) return x;
-    // Rule 2: rounded to 15-bit fixed point with one step for the vector.
-    const float step =
-        vector_->largest_magnitude(x.reals, count_) / static_cast<float>(kFixedPointLimit);
-    if (step == 0.0f) {
+    // Rule 2: rounded to 15-bit fixed point with one scale for the vector.
+    const float scale =
+        vector_->largest_magnitude(x.floats, count_) / static_cast<float>(kFixedPointLimit);
+    if (scale == 0.0f) {
       std::fill_n(codes, count_, int16_t{0});
     } else {
-      vector_->fixed_point(x.reals, count_, step, codes);
+      vector_->fixed_point(x.floats, count_, scale, codes);
     }
-    x = {codes, step == 0.0f ? 1.0f : step, nullptr};
+    x = {codes, scale == 0.0f ? 1.0f : scale, nullptr};
   }
   if (integers) return x;
-  float* reals = memory.reals + place * count_;
-  vector_->dequantise(x.codes, count_, x.step, reals);
-  return {nullptr, 1.0f, reals};
+  float* floats = memory.floats + place * count_;
+  vector_->dequantise(x.codes, count_, x.scale, floats);
+  return {nullptr, 1.0f, floats};
 }
 
 }  // namespace kinglet::cpu

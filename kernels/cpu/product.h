@@ -14,16 +14,16 @@ namespace kinglet::cpu {
 // so that the sum stays below 2^31. 0: not even one pair, so the vector functions cannot be used.
 size_t ChunkPairs(int bits, int64_t largest_code);
 
-// The vector of one frame: codes with a step, or reals where codes is null.
+// The vector of one frame: codes with a scale, or floats where codes is null.
 struct ProductVector {
   const int16_t* codes = nullptr;
-  float step = 1.0f;
-  const float* reals = nullptr;
+  float scale = 1.0f;
+  const float* floats = nullptr;
 
   // From element `first` on.
   ProductVector From(size_t first) const {
-    if (codes != nullptr) return {codes + first, step, nullptr};
-    return {nullptr, step, reals + first};
+    if (codes != nullptr) return {codes + first, scale, nullptr};
+    return {nullptr, scale, floats + first};
   }
 };
 
@@ -39,7 +39,7 @@ class ProductChunks {
   size_t panels_, each_;
 };
 
-// Vectors that are multiplied with one matrix together: all codes, or all reals.
+// Vectors that are multiplied with one matrix together: all codes, or all floats.
 class ProductBatch {
  public:
   static constexpr size_t kMost = 32;
@@ -52,7 +52,7 @@ class ProductBatch {
   void MoveOutputs(float* y, size_t stride, size_t first_row);
   // Where the product of vector i with this row of the matrix goes.
   float* Output(size_t i, size_t row) const {
-    return (integer_ ? codes_[i].y : reals_[i].y) + (row - first_row_);
+    return (integer_ ? codes_[i].y : floats_[i].y) + (row - first_row_);
   }
   // From now on Multiply stores the largest element of vector i's product there. REQUIRES: it
   // multiplies at most kSumBlock rows.
@@ -65,7 +65,7 @@ class ProductBatch {
  private:
   // Written by Add. To clear them for each product would take longer than a small one.
   CodeVector codes_[kMost];
-  RealVector reals_[kMost];
+  RealVector floats_[kMost];
   float* largest_[kMost];
   size_t count_ = 0, first_row_ = 0;
   bool integer_ = false;
@@ -81,19 +81,19 @@ class ProductInput {
   // The first `count` elements of the buffer.
   ProductInput(const BindContext& context, BufferId x, TailInput input, uint64_t count);
 
-  // Whether the vector functions can multiply it with weights of that many bits (0: reals).
+  // Whether the vector functions can multiply it with weights of that many bits (0: floats).
   bool ServedWith(int weight_bits) const;
   size_t ChunkPairsWith(int weight_bits) const;
 
-  // Whether what is multiplied are codes with a step.
+  // Whether what is multiplied are codes with a scale.
   bool gives_codes() const { return x_.code16() || fixed_point_; }
-  // Whether the buffer itself holds the reals that are multiplied.
+  // Whether the buffer itself holds the floats that are multiplied.
   bool as_is() const { return x_.real() && !fixed_point_; }
-  const float* Reals(const StreamFrame& frame) const { return x_.slot.At<float>(frame); }
+  const float* Floats(const StreamFrame& frame) const { return x_.slot.At<float>(frame); }
 
   // Memory for vectors that reading computes. Large; the caller keeps it on its stack.
   struct Memory {
-    float reals[kMaxColumns];
+    float floats[kMaxColumns];
     int16_t codes[kMaxColumns];
   };
   // How many vectors one such memory has room for, at most ProductBatch::kMost. `integers`: whether

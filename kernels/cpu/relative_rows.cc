@@ -26,7 +26,7 @@ void Project(const TensorView& projection, size_t begin, size_t end,
     const size_t together = std::min(kPanelRows, columns - first);
     std::fill(panel.begin(), panel.end(), 0.0f);
     for (size_t r = 0; r < together; ++r) {
-      reader.Reals(first + r, row.data());
+      reader.Floats(first + r, row.data());
       for (size_t i = 0; i < width; ++i) panel[i * kPanelRows + r] = row[i];
     }
     const RealPanels weight = {together, width, panel.data()};

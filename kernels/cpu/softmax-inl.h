@@ -87,8 +87,8 @@ void Softmax(float* x, size_t first, size_t n) {
   });
 }
 
-void WeightedReals(const float* values, const size_t* offsets, const float* weights, size_t count,
-                   size_t width, float* out) {
+void WeightedFloats(const float* values, const size_t* offsets, const float* weights, size_t count,
+                    size_t width, float* out) {
   ForEachOverlapping(width, [&](auto d, size_t c) HWY_ATTR {
     const auto column = [&](size_t base, size_t offset)
                             HWY_ATTR { return hn::LoadU(d, values + offsets[base + offset] + c); };

@@ -53,15 +53,15 @@ class SourceAttentionKernel {
       vector_->softmax(weights, 0, n);
       size_t offsets[kMaxWindow];
       for (size_t s = 0; s < n; ++s) offsets[s] = s * stride;
-      vector_->weighted_reals(values, offsets, weights, n, op_.value_size, out);
+      vector_->weighted_floats(values, offsets, weights, n, op_.value_size, out);
     } else {
       const CodeDots dots = {query, weights};
-      vector_->integer_dots(keys, &dots, 1, op_.key_size, query_.step * memory_.step, scale_);
+      vector_->integer_dots(keys, &dots, 1, op_.key_size, query_.scale * memory_.scale, scale_);
       vector_->softmax(weights, 0, n);
       int16_t codes[kMaxWindow];
       const ActivationQuantiser& quantiser = *op_.weights_quantiser;
-      vector_->quantise(weights, n, quantiser.max_abs, quantiser.step, codes);
-      vector_->weighted_codes({values, stride, n}, codes, quantiser.step * memory_.step,
+      vector_->quantise(weights, n, quantiser.max_abs, quantiser.scale, codes);
+      vector_->weighted_codes({values, stride, n}, codes, quantiser.scale * memory_.scale,
                               op_.value_size, out);
     }
   }

@@ -35,7 +35,7 @@ struct Run {
 template <class T>
 class StreamedAttentionKernel {
  public:
-  static constexpr bool kReals = std::is_same_v<T, float>;
+  static constexpr bool kFloats = std::is_same_v<T, float>;
 
   StreamedAttentionKernel(const WindowAttention& op, const BindContext& context)
       : vector_(&context.vector),
@@ -54,7 +54,7 @@ class StreamedAttentionKernel {
       std::vector<T> start;
       context.weights.Claim(Count(context.plan.weights[*op.start_row].shape) * sizeof(T));
       for (const float value : DecodedValues(context.plan.weights[*op.start_row])) {
-        if constexpr (kReals) {
+        if constexpr (kFloats) {
           start.push_back(value);
         } else {
           const auto& quantiser = *context.plan.buffer(op.qkv).quantiser;
@@ -120,10 +120,11 @@ class StreamedAttentionKernel {
     const size_t distinct = run.repeated ? std::min<size_t>(run.count, 1) : run.count;
     const HeadRows<T> rows = {run.keys, KeyRow(), distinct, op_.heads, op_.key_size};
     float* scores = weights + run.first;
-    if constexpr (kReals) {
+    if constexpr (kFloats) {
       vector_->real_head_dots(rows, Queries(frame), op_.window, scores);
     } else {
-      vector_->integer_head_dots(rows, Queries(frame), qkv_.step * keys_.step, op_.window, scores);
+      vector_->integer_head_dots(rows, Queries(frame), qkv_.scale * keys_.scale, op_.window,
+                                 scores);
     }
     if (distinct == run.count) return;
     for (size_t head = 0; head < op_.heads; ++head) {
@@ -141,14 +142,14 @@ class StreamedAttentionKernel {
       }
       return;
     }
-    float reals[kMaxColumns];
-    HeadVectors<float> queries = {reals, key_size};
-    if constexpr (kReals) {
+    float floats[kMaxColumns];
+    HeadVectors<float> queries = {floats, key_size};
+    if constexpr (kFloats) {
       queries = Queries(frame);
     } else {
       for (size_t head = 0; head < heads; ++head) {
-        vector_->dequantise(qkv_.slot.At<T>(frame) + head * QueryStride(), key_size, qkv_.step,
-                            reals + head * key_size);
+        vector_->dequantise(qkv_.slot.At<T>(frame) + head * QueryStride(), key_size, qkv_.scale,
+                            floats + head * key_size);
       }
     }
     // Slots before `clamped` are as far away as the oldest row.
@@ -184,8 +185,8 @@ class StreamedAttentionKernel {
   // are not visible and not read.
   void SumValues(const std::array<Run<T>, 3>& runs, const float* weights, size_t first, size_t head,
                  size_t count, float* out) const {
-    if constexpr (kReals) {
-      SumReals(runs, weights + head * op_.window, first, head, count, out + head * op_.value_size);
+    if constexpr (kFloats) {
+      SumFloats(runs, weights + head * op_.window, first, head, count, out + head * op_.value_size);
     } else {
       SumCodes(runs, weights + head * op_.window, first, head, count, out + head * op_.value_size);
     }
@@ -205,8 +206,8 @@ class StreamedAttentionKernel {
     }
   }
 
-  void SumReals(const std::array<Run<T>, 3>& runs, const float* weights, size_t first, size_t head,
-                size_t count, float* out) const {
+  void SumFloats(const std::array<Run<T>, 3>& runs, const float* weights, size_t first, size_t head,
+                 size_t count, float* out) const {
     const size_t window = op_.window, columns = count * op_.value_size;
     const size_t chains = window < kShortSum ? 1 : kSumChains;
     alignas(64) float sums[kSumChains * kPassColumns];
@@ -220,7 +221,7 @@ class StreamedAttentionKernel {
       const size_t used = end <= first ? 1 : chains;
       std::fill_n(sums, used * columns, 0.0f);
       ForEachChunk(runs, begin, end, head, count, [&](const HeadRows<T>& rows, size_t from) {
-        vector_->add_weighted_reals(rows, weights + from, window, from - begin, chains, sums);
+        vector_->add_weighted_floats(rows, weights + from, window, from - begin, chains, sums);
       });
       for (size_t half = used / 2; half > 0; half /= 2) {
         vector_->add(sums + half * columns, half * columns, sums);
@@ -246,13 +247,13 @@ class StreamedAttentionKernel {
       const size_t end = std::min<size_t>(op_.window, begin + kSlots);
       for (size_t h = 0; h < count; ++h) {
         vector_->quantise(weights + h * op_.window + begin, end - begin, quantiser.max_abs,
-                          quantiser.step, codes + h * kSlots);
+                          quantiser.scale, codes + h * kSlots);
       }
       ForEachChunk(runs, begin, end, head, count, [&](const HeadRows<T>& rows, size_t from) {
         vector_->add_weighted_codes(rows, codes + (from - begin), kSlots, sums);
       });
     }
-    vector_->rescale_sums(sums, columns, quantiser.step * values_.step, out);
+    vector_->rescale_sums(sums, columns, quantiser.scale * values_.scale, out);
   }
 
   const VectorFunctions* vector_;

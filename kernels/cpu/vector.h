@@ -135,7 +135,7 @@ struct Finish {
 // A vector that a matrix is multiplied with, and where the product goes: x [cols], y [rows].
 struct CodeVector {
   const int16_t* x;
-  float step;
+  float scale;
   float* y;
   // Where VectorFunctions::largest of y goes; null: nowhere. REQUIRES: 1 to kSumBlock rows.
   float* largest;
@@ -199,7 +199,7 @@ struct VectorFunctions {
   // Products of one matrix with `count` vectors, with the same results as a call for each vector;
   // the matrix is fetched and decoded once for several. No y overlaps another y or an x.
   //
-  // y[row] = float(sum of integer products) * (scale[row] * step) and the finish. Sums are held in
+  // y[row] = float(sum of integer products) * (scales[row] * scale) and the finish. Sums are held in
   // 32 bits for `chunk_pairs` pairs of columns (at least those of a block), at most
   // ChunkPairs(bits of the weights, largest code of x). If the matrix has more columns, chunks are
   // added in 64 bits.
@@ -248,8 +248,8 @@ struct VectorFunctions {
   void (*shift_and_scale)(float shift, float scale, size_t n, float* x);  // x = (x + shift) * scale
   // Row r is element first + r of a sum of `chains` chains (rule 4):
   // sums[chain][h, c] += values[r][h, c] * weights[h * weight_stride + r], fused.
-  void (*add_weighted_reals)(const HeadRows<float>& values, const float* weights,
-                             size_t weight_stride, size_t first, size_t chains, float* sums);
+  void (*add_weighted_floats)(const HeadRows<float>& values, const float* weights,
+                              size_t weight_stride, size_t first, size_t chains, float* sums);
   // sums[h, c] += the same products of integers. REQUIRES: the sums fit in 31 bits.
   void (*add_weighted_codes)(const HeadRows<int16_t>& values, const int16_t* weights,
                              size_t weight_stride, int32_t* sums);
@@ -267,8 +267,8 @@ struct VectorFunctions {
   void (*weighted_nine_bits)(const NineBitParts& rows, const int16_t* codes, float scale,
                              size_t width, float* out);
   // out[c] = sum over i < count of weights[i] * values[offsets[i] + c], rule 4, c < width.
-  void (*weighted_reals)(const float* values, const size_t* offsets, const float* weights,
-                         size_t count, size_t width, float* out);
+  void (*weighted_floats)(const float* values, const size_t* offsets, const float* weights,
+                          size_t count, size_t width, float* out);
 
   float (*largest)(const float* x, size_t n);  // REQUIRES: n > 0
   // For each block b of x, whose largest element is largest[b]: sums[b] = sum of
@@ -283,13 +283,13 @@ struct VectorFunctions {
   void (*layer_norm)(const float* x, size_t n, const float* gain, const float* bias, float epsilon,
                      float* y);
   // The codes fit in 16 bits. Numbers and codes are different memory, as in `dequantise`.
-  void (*quantise)(const float* x, size_t n, float max_abs, float step, int16_t* codes);
+  void (*quantise)(const float* x, size_t n, float max_abs, float scale, int16_t* codes);
   float (*largest_magnitude)(const float* x, size_t n);
-  void (*fixed_point)(const float* x, size_t n, float step, int16_t* codes);  // step is not 0
-  void (*dequantise)(const int16_t* codes, size_t n, float step, float* out);
-  void (*add)(const float* x, size_t n, float* y);                          // y += x
-  void (*add_codes)(const int16_t* codes, float step, size_t n, float* y);  // y += codes * step
-  void (*scale)(float factor, size_t n, float* y);                          // y *= factor
+  void (*fixed_point)(const float* x, size_t n, float scale, int16_t* codes);  // scale is not 0
+  void (*dequantise)(const int16_t* codes, size_t n, float scale, float* out);
+  void (*add)(const float* x, size_t n, float* y);                           // y += x
+  void (*add_codes)(const int16_t* codes, float scale, size_t n, float* y);  // y += codes * scale
+  void (*scale)(float factor, size_t n, float* y);                           // y *= factor
 
   // out[i] = function(x[i]); x may be out.
   void (*sigmoids)(const float* x, size_t n, float* out);

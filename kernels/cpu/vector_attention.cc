@@ -22,14 +22,14 @@ void AddAttention(VectorFunctions& table, [[maybe_unused]] bool vnni) {
   table.integer_head_dots = IntegerHeadDots;
   table.add_relative_scores = AddRelativeScores;
   table.shift_and_scale = ShiftAndScale;
-  table.add_weighted_reals = AddWeightedReals;
+  table.add_weighted_floats = AddWeightedFloats;
   table.add_weighted_codes = AddWeightedCodes;
   table.rescale_sums = RescaleSums;
   table.combine_scores = CombineScores;
   table.softmax = Softmax;
   table.weighted_codes = WeightedCodes;
   table.weighted_nine_bits = WeightedNineBits;
-  table.weighted_reals = WeightedReals;
+  table.weighted_floats = WeightedFloats;
   table.largest = Largest;
   table.sum_logit_blocks = SumLogitBlocks;
   table.exponentiate = Exponentiate;

@@ -14,11 +14,11 @@ namespace kinglet::cpu::HWY_NAMESPACE {
 
 void AddElements(VectorFunctions& table) {
   table.layer_norm = LayerNormalise;
-  table.quantise = QuantiseReals;
+  table.quantise = QuantiseFloats;
   table.largest_magnitude = LargestMagnitude;
   table.fixed_point = FixedPoint;
   table.dequantise = Dequantise;
-  table.add = AddReals;
+  table.add = AddFloats;
   table.add_codes = AddCodes;
   table.scale = Scale;
   table.sigmoids = Sigmoids;

@@ -14,7 +14,7 @@ namespace kinglet::cpu::HWY_NAMESPACE {
 
 // `vnni`: the variants that use AVX-512 VNNI, on HWY_AVX3 only.
 void AddIntegerProducts(VectorFunctions& table, bool vnni);  // vector_integer_products.cc
-void AddRealProducts(VectorFunctions& table);                // vector_real_products.cc
+void AddRealProducts(VectorFunctions& table);                // vector_float_products.cc
 void AddAttention(VectorFunctions& table, bool vnni);        // vector_attention.cc
 void AddElements(VectorFunctions& table);                    // vector_elements.cc
 

@@ -33,8 +33,8 @@ class PanelWriter {
   void WritePanel(uint64_t from, uint64_t row, uint64_t count) {
     if (!panels_.integer()) {
       for (uint64_t i = 0; i < count; ++i) {
-        reader_.Reals(from + i, values_.data());
-        panels_.WriteReals(row + i, values_.data());
+        reader_.Floats(from + i, values_.data());
+        panels_.WriteFloats(row + i, values_.data());
       }
       return;
     }
@@ -66,14 +66,14 @@ class PanelWriter {
 class Releaser {
  public:
   Releaser(const ReleaseBytes* release, WeightId id, uint64_t row_bytes)
-      : release_(release), id_(id), step_(std::max<uint64_t>(1, kChunk / (row_bytes + 1))) {}
+      : release_(release), id_(id), rows_(std::max<uint64_t>(1, kChunk / (row_bytes + 1))) {}
 
   // Rows below `row` will not be read again; memory(begin, end) holds rows [begin, end).
   template <class Memory>
   void ReachedRow(uint64_t row, bool last, const Memory& memory) {
     if (release_ == nullptr) return;
     const uint64_t done = last ? row : row / RowReader::kMaskRows * RowReader::kMaskRows;
-    if (done < released_ || (!last && done - released_ < step_)) return;
+    if (done < released_ || (!last && done - released_ < rows_)) return;
     for (const MemoryRange& range : memory(released_, done)) {
       // The last byte may hold the beginning of the next row.
       (*release_)(id_, last || range.empty() ? range : range.first(range.size() - 1));
@@ -85,7 +85,7 @@ class Releaser {
   static constexpr uint64_t kChunk = uint64_t{4} << 20;
   const ReleaseBytes* release_;
   WeightId id_;
-  uint64_t step_;
+  uint64_t rows_;  // in a chunk
   uint64_t released_ = 0;
 };
 
@@ -126,8 +126,8 @@ bool TakeIntegers(const TensorView& view, const Claim& claim, Biases& biases) {
 
 WeightStore::WeightStore(const Plan& plan, const VectorFunctions& vector, WeightMemory memory)
     : plan_(plan), vector_(vector), memory_(std::move(memory)) {
-  for (const Step& step : plan.steps) {
-    if (const auto* product = std::get_if<MatVec>(&step.op)) multiplied_.insert(product->weight);
+  for (const Node& node : plan.nodes) {
+    if (const auto* product = std::get_if<MatVec>(&node.op)) multiplied_.insert(product->weight);
   }
 }
 
@@ -138,7 +138,7 @@ SharedPanels WeightStore::MatrixRows(WeightId id, uint64_t first, uint64_t count
   const int bits = RowReader::IntegerBits(plan_.weights[id]);
   Claim(Panels::Bytes(count, cols, bits));
   shared = std::make_shared<Panels>(bits != 0 ? Panels::OfIntegers(count, cols, bits)
-                                              : Panels::OfReals(count, cols));
+                                              : Panels::OfFloats(count, cols));
   return shared;
 }
 
@@ -159,18 +159,18 @@ SharedCodes WeightStore::Codes(WeightId id) {
   return shared;
 }
 
-SharedPanels WeightStore::TransposedReals(WeightId id) {
+SharedPanels WeightStore::TransposedFloats(WeightId id) {
   SharedPanels& shared = transposed_[id];
   if (shared) return shared;
   const TensorView& view = plan_.weights[id];
   const uint64_t rows = Cols(view.shape), cols = Rows(view.shape);
   Claim(Panels::Bytes(rows, cols, 0));
-  auto panels = std::make_shared<Panels>(Panels::OfReals(rows, cols));
+  auto panels = std::make_shared<Panels>(Panels::OfFloats(rows, cols));
   const std::vector<float> values = DecodedValues(view);
   std::vector<float> column(cols);
   for (uint64_t row = 0; row < rows; ++row) {
     for (uint64_t col = 0; col < cols; ++col) column[col] = values[col * rows + row];
-    panels->WriteReals(row, column.data());
+    panels->WriteFloats(row, column.data());
   }
   Keep(id);
   shared = std::move(panels);

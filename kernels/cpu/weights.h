@@ -2,7 +2,7 @@
 // vectors padded to whole panels, codes of coded tables in blocks. Each tensor is laid out once per
 // plan, and all kernels that use it share it.
 //
-// Matrices and codes are laid out row by row after every step is bound, and the file's bytes are
+// Matrices and codes are laid out row by row after every node is bound, and the file's bytes are
 // released at the same time, so that a model is never in memory twice.
 #ifndef KINGLET_KERNELS_CPU_WEIGHTS_H_
 #define KINGLET_KERNELS_CPU_WEIGHTS_H_
@@ -69,7 +69,7 @@ class WeightStore {
   // `plan` and `vector` outlive it.
   WeightStore(const Plan& plan, const VectorFunctions& vector, WeightMemory memory = {});
 
-  // Before anything else is allocated that outlives a step's binding.
+  // Before anything else is allocated that outlives a node's binding.
   void Claim(uint64_t bytes) const { ClaimFrom(memory_.claim, bytes); }
   const ClaimBytes& claim() const { return memory_.claim; }
 
@@ -78,22 +78,22 @@ class WeightStore {
   SharedPanels Matrix(WeightId id) { return MatrixRows(id, 0, Rows(plan_.weights[id].shape)); }
   SharedPanels MatrixRows(WeightId id, uint64_t first, uint64_t count);
   SharedCodes Codes(WeightId id);  // of a coded table
-  // The transpose as reals: panel rows are the tensor's columns.
-  SharedPanels TransposedReals(WeightId id);
+  // The transpose as floats: panel rows are the tensor's columns.
+  SharedPanels TransposedFloats(WeightId id);
   SharedVector Vector(WeightId id);
   // A vector as biases: as integers where `prefers_integers` is true, the tensor has one divisor,
   // and the integers give the same floats, bit by bit. That takes half the memory, but more
   // instructions.
   SharedBiases BiasesOf(WeightId id, bool prefers_integers);
 
-  // Whether some step multiplies with the whole matrix, so that its panels exist in any case.
+  // Whether some node multiplies with the whole matrix, so that its panels exist in any case.
   bool Multiplied(WeightId id) const { return multiplied_.count(id) != 0; }
   // A kernel reads the tensor in the file's memory: its bytes are not released.
   void Keep(WeightId id) { kept_.insert(id); }
-  // A step has computed what it needs from the tensor and will not read it again.
+  // A node has computed what it needs from the tensor and will not read it again.
   void Consume(WeightId id) { consumed_.insert(id); }
 
-  // Fills all matrices and codes. Called once, after all steps are bound.
+  // Fills all matrices and codes. Called once, after all nodes are bound.
   void LayOut();
 
  private:

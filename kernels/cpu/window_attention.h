@@ -61,7 +61,7 @@ inline void FetchPart(MemoryRange memory, size_t part, size_t parts) {
   FetchToSecondLevel(memory.data() + begin * kLineBytes, (end - begin) * kLineBytes);
 }
 
-// Attention<float> for reals, Attention<int16_t> for codes whose sums fit in 31 bits; otherwise an
+// Attention<float> for floats, Attention<int16_t> for codes whose sums fit in 31 bits; otherwise an
 // empty kernel. Attention has the functions Phases() and WeightMemory().
 template <template <class> class Attention>
 Kernel BindWindowAttention(const WindowAttention& op, const BindContext& context) {

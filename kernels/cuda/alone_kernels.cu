@@ -24,9 +24,9 @@ constexpr uint32_t kBlocksTogether<RankWords> = 2;
 
 template <class Operation>
 __global__ void __launch_bounds__(kBlockThreads, kBlocksTogether<Operation>)
-    RunAlone(const Step* step, const Lane* lanes, uint32_t lane_count) {
+    RunAlone(const Node* node, const Lane* lanes, uint32_t lane_count) {
   const Block block(kBlockThreads);
-  const auto arguments = ArgumentsOf<Operation>(*step);
+  const auto arguments = ArgumentsOf<Operation>(*node);
   const uint32_t units = arguments.Units(lane_count, kBlockWarps);
   for (uint32_t unit = blockIdx.x; unit < units; unit += gridDim.x) {
     Run(arguments, Work{lanes, lane_count, unit, block});
@@ -50,6 +50,6 @@ AloneKernel FindIn(ArgumentList<A...>, uint32_t kind) {
 
 }  // namespace alone
 
-AloneKernel FindAloneKernel(const Step& step) { return FindIn(Operations(), step.kind); }
+AloneKernel FindAloneKernel(const Node& node) { return FindIn(Operations(), node.kind); }
 
 }  // namespace kinglet::cuda

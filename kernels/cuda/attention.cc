@@ -1,4 +1,4 @@
-// How WindowAttention and SourceAttention become device steps (attention.h).
+// How WindowAttention and SourceAttention become device nodes (attention.h).
 #include "kernels/cuda/attention.h"
 
 #include <cstdint>
@@ -63,10 +63,10 @@ Result<Attention> CommonOf(const Op& op, BufferId query, BufferId keys, BufferId
     return binder.Refuse("a quantiser of the weights of at most 16 bits",
                          "codes up to " + std::to_string(LargestCode(of_weights)));
   }
-  made.rounding = {of_weights.max_abs, of_weights.step};
-  made.query_step = query_buffer.quantiser->step;
-  made.content_scale = query_buffer.quantiser->step * key_buffer.quantiser->step;
-  made.value_scale = of_weights.step * value_buffer.quantiser->step;
+  made.rounding = {of_weights.max_abs, of_weights.scale};
+  made.query_scale = query_buffer.quantiser->scale;
+  made.content_scale = query_buffer.quantiser->scale * key_buffer.quantiser->scale;
+  made.value_scale = of_weights.scale * value_buffer.quantiser->scale;
   made.scores.wide = !SumFitsInt32(op.key_size, LargestCode(*query_buffer.quantiser),
                                    LargestCode(*key_buffer.quantiser));
   made.weighted.wide =
@@ -74,15 +74,15 @@ Result<Attention> CommonOf(const Op& op, BufferId query, BufferId keys, BufferId
   return made;
 }
 
-std::vector<Step> StepsOf(const Attention& attention, Binder& binder) {
+std::vector<Node> NodesOf(const Attention& attention, Binder& binder) {
   if (attention.window <= kLongWindow) {
     const AttendHead attend = {attention};
-    Step step = MakeStep(attend);
-    if (!attend.FitWarps()) step.alone_from_lanes = UINT32_MAX;
-    return {step};
+    Node node = MakeNode(attend);
+    if (!attend.FitWarps()) node.alone_from_lanes = UINT32_MAX;
+    return {node};
   }
-  const Place scores = binder.TemporaryOfStep<float>(uint64_t{attention.heads} * attention.window);
-  return {MakeStep(ScoreSlots{{attention, scores}}), MakeStep(WeighValues{{attention, scores}})};
+  const Place scores = binder.TemporaryOfNode<float>(uint64_t{attention.heads} * attention.window);
+  return {MakeNode(ScoreSlots{{attention, scores}}), MakeNode(WeighValues{{attention, scores}})};
 }
 
 // The columns [key_size, window]: as they are for short keys, else as rows [window, key_size], so
@@ -107,12 +107,12 @@ Result<PositionRows> SlotRows(const SlotColumns& op, const WindowAttention& atte
   return made;
 }
 
-// The start row as elements: reals, or codes by the quantiser of qkv.
+// The start row as elements: floats, or codes by the quantiser of qkv.
 Result<const void*> StartRow(WeightId id, const Attention& attention, const BufferSpec& qkv,
                              Binder& binder) {
   if (!attention.codes) {
-    KINGLET_ASSIGN_OR_RETURN(const float* const reals, binder.weights.Reals(id));
-    return static_cast<const void*>(reals);
+    KINGLET_ASSIGN_OR_RETURN(const float* const floats, binder.weights.Floats(id));
+    return static_cast<const void*>(floats);
   }
   std::vector<int16_t> codes;
   for (const float value : DecodedValues(binder.plan.weights[id])) {
@@ -136,7 +136,7 @@ Result<uint32_t> RowOf(BufferId ring, uint32_t size, const WindowAttention& op, 
 
 }  // namespace
 
-Steps BindOp(const WindowAttention& op, Binder& binder) {
+Nodes BindOp(const WindowAttention& op, Binder& binder) {
   KINGLET_ASSIGN_OR_RETURN(Attention made, CommonOf(op, op.qkv, op.keys, op.values, binder));
   made.key_stride = op.key_size;
   made.value_stride = op.value_size;
@@ -170,10 +170,10 @@ Steps BindOp(const WindowAttention& op, Binder& binder) {
     KINGLET_ASSIGN_OR_RETURN(made.start,
                              StartRow(*op.start_row, made, binder.plan.buffer(op.qkv), binder));
   }
-  return StepsOf(made, binder);
+  return NodesOf(made, binder);
 }
 
-Steps BindOp(const SourceAttention& op, Binder& binder) {
+Nodes BindOp(const SourceAttention& op, Binder& binder) {
   if (op.score != SourceScore::kScaled) {
     return binder.Refuse("an operation that this backend has", std::string(op.kName));
   }
@@ -188,7 +188,7 @@ Steps BindOp(const SourceAttention& op, Binder& binder) {
   made.key_stride = made.value_stride = stride;
   made.scores.together = Together({stride, key_at, op.key_size});
   made.weighted.together = Together({stride, value_at, op.value_size});
-  return StepsOf(made, binder);
+  return NodesOf(made, binder);
 }
 
 }  // namespace kinglet::cuda

@@ -4,11 +4,11 @@
 //   score[s] = (q . k[s] + position term) * key_size^-1/2,   weights = softmax(score),
 //   out = sum over s of weights[s] v[s]
 //
-// Short windows: one step, AttendHead. A block does a head of a lane, or for many lanes a warp: it
+// Short windows: one node, AttendHead. A block does a head of a lane, or for many lanes a warp: it
 // reads keys and values once, and keeps scores and weights in shared memory. A warp needs no
 // barrier of the block, of which a head has 34, and many lanes have heads enough for all warps.
 // Long windows: one block would need as long as one multiprocessor takes to read hundreds of
-// kilobytes, so there are two steps of several units each. ScoreSlots divides a head's slots among
+// kilobytes, so there are two nodes of several units each. ScoreSlots divides a head's slots among
 // blocks and writes the scores to the lane's memory. WeighValues divides the columns of the values;
 // each of its blocks computes the softmax again.
 // What a block or warp does: attention_head.h.
@@ -18,11 +18,11 @@
 #include <cstdint>
 
 #include "kernels/cuda/attention_head.h"
-#include "kernels/cuda/step.h"
+#include "kernels/cuda/node.h"
 
 namespace kinglet::cuda {
 
-// Scores, weights and weighted sum in one step. A unit is a head of a lane, or for kManyLanes and
+// Scores, weights and weighted sum in one node. A unit is a head of a lane, or for kManyLanes and
 // more a head for each warp; without FitWarps it is never alone.
 struct AttendHead {
   static constexpr uint32_t kAloneFromLanes = kManyLanes, kThreads = 256;
@@ -84,7 +84,7 @@ KINGLET_HOST_DEVICE inline void Run(const AttendHead& p, const Work& work) {
 // This many heads of all lanes keep a device busy; the work of fewer heads is divided.
 inline constexpr uint32_t kManyHeads = 512;
 
-// One of the two steps of a long window. A unit is a part of a head of a lane.
+// One of the two nodes of a long window. A unit is a part of a head of a lane.
 struct HeadParts {
   static constexpr uint32_t kAloneFromLanes = kManyLanes;
   Attention attention;

@@ -2,7 +2,7 @@
 // weighted sum, computed by a block or a warp. C++17.
 //
 // Groups of threads compute dot products (dots.h); for the weighted sum of codes a thread has a few
-// columns of every n-th slot. Sums of codes are integers, exact in any order. Sums of reals and of
+// columns of every n-th slot. Sums of codes are integers, exact in any order. Sums of floats and of
 // exponentials follow rule 4 of docs/NUMERICS.md (sums.h).
 #ifndef KINGLET_KERNELS_CUDA_ATTENTION_HEAD_H_
 #define KINGLET_KERNELS_CUDA_ATTENTION_HEAD_H_
@@ -11,7 +11,7 @@
 #include <type_traits>
 
 #include "kernels/cuda/dots.h"
-#include "kernels/cuda/step.h"
+#include "kernels/cuda/node.h"
 #include "kernels/cuda/sums.h"
 #include "kernels/functions.h"
 #include "kernels/nine_bit_row.h"
@@ -32,20 +32,20 @@ struct PositionRows {
   bool of_heads = false;  // each head has rows of its own
 };
 
-// Arguments of all three steps. Elements of queries are reals or 16-bit codes, as are those of keys
+// Arguments of all three nodes. Elements of queries are floats or 16-bit codes, as are those of keys
 // and values, unless they have 9 bits.
 struct Attention {
   Place query;    // of head 0: q, and for windows its own k and v behind it
   Place keys;     // of ring slot 0 and head 0; the next heads follow at key_stride, then slot 1's
   Place values;   // the same, at value_stride
-  Place weights;  // [heads, window] of reals
-  Place out;      // [heads, value_size] of reals
+  Place weights;  // [heads, window] of floats
+  Place out;      // [heads, value_size] of floats
   // The key [heads, key_size] and value [heads, value_size] of slots that no token has filled; or
   // null.
   const void* start = nullptr;
   PositionRows positions;
   Rounding rounding;  // of attention weights to codes
-  float query_step, content_scale, value_scale;
+  float query_scale, content_scale, value_scale;
   float scale;  // key_size^-1/2
   uint32_t heads, key_size, value_size, window;
   uint32_t query_stride, key_stride, value_stride;  // of a head, in elements
@@ -61,7 +61,8 @@ struct Attention {
   Place words;                // with masks_token: [window] of uint32
   CodeRows scores, weighted;  // the products of codes with keys, and with values
 
-  static constexpr uint32_t kValueColumns = 64;  // columns of reals whose chains are kept at a time
+  static constexpr uint32_t kValueColumns =
+      64;  // columns of floats whose chains are kept at a time
 
   // Shared memory that Score takes.
   KINGLET_HOST_DEVICE uint64_t QueryBytes() const {
@@ -164,8 +165,8 @@ inline constexpr float kMaskedTokenScore = -1e30f;
 namespace internal {
 
 KINGLET_HOST_DEVICE inline float RealOf(float x, float) { return x; }
-KINGLET_HOST_DEVICE inline float RealOf(int16_t code, float step) {
-  return static_cast<float>(code) * step;
+KINGLET_HOST_DEVICE inline float RealOf(int16_t code, float scale) {
+  return static_cast<float>(code) * scale;
 }
 
 // Block-wide: scores[s] of the visible slots s in [begin, end). The block that has the newest slot
@@ -181,7 +182,7 @@ KINGLET_HOST_DEVICE void Score(const AttentionHead<T>& of, const Team& block, ui
   block.ForEach(stores ? uint64_t{2} * p.key_size + p.value_size : p.key_size, [&](uint64_t i) {
     const T element = own[i];
     if (i < p.key_size) {
-      q[i] = RealOf(element, p.query_step);
+      q[i] = RealOf(element, p.query_scale);
       if (p.codes) q_codes[i] = static_cast<int16_t>(element);
     } else if (i < 2 * p.key_size) {
       if (p.key_row == 0) of.KeyInRing(p.window - 1)[i - p.key_size] = element;
@@ -285,13 +286,13 @@ KINGLET_HOST_DEVICE void WeighCodes(const AttentionHead<int16_t>& of, const Team
   });
 }
 
-// Block-wide: the same of reals, by rule 4 over the whole window; slots that are not visible stand
+// Block-wide: the same of floats, by rule 4 over the whole window; slots that are not visible stand
 // in their place with weight 0. Each thread computes a chain of a column. `chains`: shared memory
-// of SumChains(count) * kValueColumns reals.
+// of SumChains(count) * kValueColumns floats.
 template <class Team>
-KINGLET_HOST_DEVICE void WeighReals(const AttentionHead<float>& of, const Team& block,
-                                    uint32_t begin, uint32_t columns, const float* weights,
-                                    float* chains) {
+KINGLET_HOST_DEVICE void WeighFloats(const AttentionHead<float>& of, const Team& block,
+                                     uint32_t begin, uint32_t columns, const float* weights,
+                                     float* chains) {
   const uint64_t count = SumChains(of.count);
   for (uint32_t done = 0; done < columns; done += Attention::kValueColumns) {
     const uint32_t n = Least(columns - done, uint32_t{Attention::kValueColumns});
@@ -345,7 +346,7 @@ KINGLET_HOST_DEVICE void Weigh(const AttentionHead<T>& of, const Team& block, co
   });
   if constexpr (std::is_same_v<T, float>) {
     float* const sums = shared.Take<float>(SumChains(p.window) * Attention::kValueColumns);
-    WeighReals(of, block, begin, columns, weights, sums);
+    WeighFloats(of, block, begin, columns, weights, sums);
   } else {
     int64_t* const sums = shared.Take<int64_t>(p.PartialSums(block.threads()));
     int32_t* const narrow = reinterpret_cast<int32_t*>(sums);

@@ -1,4 +1,4 @@
-// How BagAppend, BagFeatures and ScaleShiftRelu become device steps (bag.h).
+// How BagAppend, BagFeatures and ScaleShiftRelu become device nodes (bag.h).
 #include "kernels/cuda/bind.h"
 
 namespace kinglet::cuda {
@@ -17,30 +17,30 @@ Bag BagOf(const Binder& binder, BufferId sum, BufferId words,
 
 }  // namespace
 
-Steps BindOp(const BagAppend& op, Binder& binder) {
-  AppendToBag step{};
-  step.embedded = binder.At(op.embedded);
-  step.bag = BagOf(binder, op.sum, op.words, op.largest);
-  step.has_padding = op.padding.has_value();
-  step.padding = op.padding.value_or(0);
-  return std::vector<Step>{MakeStep(step)};
+Nodes BindOp(const BagAppend& op, Binder& binder) {
+  AppendToBag node{};
+  node.embedded = binder.At(op.embedded);
+  node.bag = BagOf(binder, op.sum, op.words, op.largest);
+  node.has_padding = op.padding.has_value();
+  node.padding = op.padding.value_or(0);
+  return std::vector<Node>{MakeNode(node)};
 }
 
-Steps BindOp(const BagFeatures& op, Binder& binder) {
-  FeaturesOfBag step{};
-  step.bag = BagOf(binder, op.sum, op.words, op.largest);
-  step.out = binder.At(op.out);
-  return std::vector<Step>{MakeStep(step)};
+Nodes BindOp(const BagFeatures& op, Binder& binder) {
+  FeaturesOfBag node{};
+  node.bag = BagOf(binder, op.sum, op.words, op.largest);
+  node.out = binder.At(op.out);
+  return std::vector<Node>{MakeNode(node)};
 }
 
-Steps BindOp(const ScaleShiftRelu& op, Binder& binder) {
-  ScaleAndRelu step{};
-  step.x = binder.At(op.x);
-  step.y = binder.At(op.y);
-  step.count = binder.Count(op.x);
-  KINGLET_ASSIGN_OR_RETURN(step.scale, binder.weights.Reals(op.scale));
-  KINGLET_ASSIGN_OR_RETURN(step.shift, binder.weights.Reals(op.shift));
-  return std::vector<Step>{MakeStep(step)};
+Nodes BindOp(const ScaleShiftRelu& op, Binder& binder) {
+  ScaleAndRelu node{};
+  node.x = binder.At(op.x);
+  node.y = binder.At(op.y);
+  node.count = binder.Count(op.x);
+  KINGLET_ASSIGN_OR_RETURN(node.scale, binder.weights.Floats(op.scale));
+  KINGLET_ASSIGN_OR_RETURN(node.shift, binder.weights.Floats(op.shift));
+  return std::vector<Node>{MakeNode(node)};
 }
 
 }  // namespace kinglet::cuda

@@ -8,23 +8,23 @@
 
 #include <cstdint>
 
-#include "kernels/cuda/step.h"
+#include "kernels/cuda/node.h"
 #include "kernels/cuda/vectors.h"
 
 namespace kinglet::cuda {
 
 // The state of a bag (kernels/op.h, BagAppend).
 struct Bag {
-  Place sum;    // [count] of reals
+  Place sum;    // [count] of floats
   Place words;  // [1] of uint32
   bool has_largest;
-  Place largest;  // [count] of reals
+  Place largest;  // [count] of floats
   uint32_t count;
 };
 
 // Adds the token's embedding to the bag, unless the token is padding. A unit is a lane.
 struct AppendToBag : ByLane {
-  Place embedded;  // [count] of reals
+  Place embedded;  // [count] of floats
   Bag bag;
   bool has_padding;
   uint32_t padding;
@@ -50,7 +50,7 @@ KINGLET_HOST_DEVICE inline void Run(const AppendToBag& p, const Work& work) {
 // out = sum / words, and behind it the maximum where the bag has one.
 struct FeaturesOfBag {
   Bag bag;
-  Place out;  // [count] of reals, or twice that
+  Place out;  // [count] of floats, or twice that
 
   KINGLET_HOST_DEVICE uint32_t Units(uint32_t lanes, uint32_t) const {
     return lanes * ElementParts(bag.count);
@@ -69,7 +69,7 @@ KINGLET_HOST_DEVICE inline void Run(const FeaturesOfBag& p, const Work& work) {
 
 // y = max(x * scale + shift, 0).
 struct ScaleAndRelu : ByElement {
-  Place x, y;          // [count] of reals
+  Place x, y;          // [count] of floats
   const float* scale;  // [count]
   const float* shift;  // [count]
 };

@@ -24,17 +24,17 @@ Vector Binder::VectorOf(BufferId id) const {
   vector.place = At(id);
   vector.count = Count(id);
   vector.codes = buffer.element == Element::kCode16;
-  if (buffer.quantiser) vector.step = buffer.quantiser->step;
+  if (buffer.quantiser) vector.scale = buffer.quantiser->scale;
   return vector;
 }
 
 Status Binder::Refuse(const std::string& expected, const std::string& found) const {
-  return Status::Refusal(KINGLET_UNSUPPORTED, "cuda", "step " + plan.steps[index_].name, expected,
+  return Status::Refusal(KINGLET_UNSUPPORTED, "cuda", "node " + plan.nodes[index_].name, expected,
                          found);
 }
 
 Status Binder::CheckBuffers() const {
-  const auto is_recurrent = [](const EncoderPass& pass) {
+  const auto is_recurrent = [](const EncoderSweep& pass) {
     return pass.order != SourceOrder::kForward;
   };
   if (plan.encoder &&
@@ -59,20 +59,20 @@ Status Binder::CheckBuffers() const {
   return Status();
 }
 
-Result<std::vector<Step>> Binder::Bind(size_t index) {
+Result<std::vector<Node>> Binder::Bind(size_t index) {
   index_ = index;
   if (index == 0) KINGLET_RETURN_IF_ERROR(CheckBuffers());
   return std::visit(
-      [this](const auto& op) -> Steps {
+      [this](const auto& op) -> Nodes {
         using Operation = std::decay_t<decltype(op)>;
         if constexpr (kIsBound<Operation>) {
           return BindOp(op, *this);
         } else {
           return Refuse("an operation that this backend has",
-                        std::string(OpName(plan.steps[index_].op)));
+                        std::string(OpName(plan.nodes[index_].op)));
         }
       },
-      plan.steps[index].op);
+      plan.nodes[index].op);
 }
 
 }  // namespace kinglet::cuda

@@ -155,7 +155,7 @@ class Block {
 #endif
   }
 
-  // A barrier: all threads have finished what they read and wrote before any goes on.
+  // A barrier: all threads have finished what they read and wrote before any continues.
   KINGLET_HOST_DEVICE void Barrier() const {
 #if KINGLET_CUDA_ON_DEVICE
     __syncthreads();

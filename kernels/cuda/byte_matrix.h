@@ -58,11 +58,11 @@ struct ByteMatrix {
     return form == ByteForm::kTwoBytes ? tiles() * kTileBytes : 0;
   }
   KINGLET_HOST_DEVICE int32_t Code(uint64_t row, uint64_t col) const;
-  // By one thread: row . x for codes x [cols] with this step (rule 3 of docs/NUMERICS.md).
-  KINGLET_HOST_DEVICE float Product(uint64_t row, const int16_t* x, float step) const {
+  // By one thread: row . x for codes x [cols] with this scale (rule 3 of docs/NUMERICS.md).
+  KINGLET_HOST_DEVICE float Product(uint64_t row, const int16_t* x, float scale) const {
     int64_t sum = 0;
     for (uint32_t col = 0; col < cols; ++col) sum += int64_t{x[col]} * Code(row, col);
-    return static_cast<float>(sum) * (scales[row] * step);
+    return static_cast<float>(sum) * (scales[row] * scale);
   }
 };
 

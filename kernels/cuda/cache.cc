@@ -1,4 +1,4 @@
-// How CacheAppend and CacheWeights become device steps (cache.h).
+// How CacheAppend and CacheWeights become device nodes (cache.h).
 #include "kernels/cuda/cache.h"
 
 #include <vector>
@@ -15,16 +15,16 @@ Keys KeysOf(BufferId id, const Binder& binder) {
 
 }  // namespace
 
-Steps BindOp(const CacheAppend& op, Binder& binder) {
-  AppendToCache step{};
-  step.hidden = binder.VectorOf(op.hidden);
-  step.keys = KeysOf(op.keys, binder);
-  step.words = binder.At(op.words);
-  step.capacity = op.capacity;
-  return std::vector<Step>{MakeStep(step)};
+Nodes BindOp(const CacheAppend& op, Binder& binder) {
+  AppendToCache node{};
+  node.hidden = binder.VectorOf(op.hidden);
+  node.keys = KeysOf(op.keys, binder);
+  node.words = binder.At(op.words);
+  node.capacity = op.capacity;
+  return std::vector<Node>{MakeNode(node)};
 }
 
-Steps BindOp(const CacheWeights& op, Binder& binder) {
+Nodes BindOp(const CacheWeights& op, Binder& binder) {
   CacheArguments pairs{};
   pairs.hidden = binder.VectorOf(op.hidden);
   pairs.keys = KeysOf(op.keys, binder);
@@ -36,12 +36,12 @@ Steps BindOp(const CacheWeights& op, Binder& binder) {
   if (pairs.hidden.codes) {
     const ActivationQuantiser& of_hidden = *binder.plan.buffer(op.hidden).quantiser;
     const ActivationQuantiser& of_keys = *binder.plan.buffer(op.keys).quantiser;
-    pairs.product_scale = of_hidden.step * of_keys.step;
+    pairs.product_scale = of_hidden.scale * of_keys.scale;
     pairs.rows.wide =
         !SumFitsInt32(pairs.hidden.count, LargestCode(of_hidden), LargestCode(of_keys));
     pairs.rows.together = pairs.hidden.count % kCodesTogether == 0;
   }
-  return std::vector<Step>{MakeStep(CacheProducts{pairs}), MakeStep(CacheTotal{{}, pairs})};
+  return std::vector<Node>{MakeNode(CacheProducts{pairs}), MakeNode(CacheTotal{{}, pairs})};
 }
 
 }  // namespace kinglet::cuda

@@ -4,7 +4,7 @@
 //
 // CacheProducts divides a lane's pairs among blocks, so several multiprocessors read its keys at
 // once; groups of threads compute the dot products (dots.h). CacheTotal then takes one block per
-// lane. Products of codes are integers and exact; sums of reals follow rule 4 of docs/NUMERICS.md.
+// lane. Products of codes are integers and exact; sums of floats follow rule 4 of docs/NUMERICS.md.
 #ifndef KINGLET_KERNELS_CUDA_CACHE_H_
 #define KINGLET_KERNELS_CUDA_CACHE_H_
 
@@ -12,7 +12,7 @@
 #include <type_traits>
 
 #include "kernels/cuda/dots.h"
-#include "kernels/cuda/step.h"
+#include "kernels/cuda/node.h"
 #include "kernels/cuda/sums.h"
 #include "kernels/functions.h"
 #include "kernels/ring.h"
@@ -62,8 +62,8 @@ KINGLET_HOST_DEVICE inline void Run(const AppendToCache& p, const Work& work) {
 struct CacheArguments {
   Vector hidden;
   Keys keys;
-  Place weights;  // [capacity] of reals
-  Place total;    // [1] of reals
+  Place weights;  // [capacity] of floats
+  Place total;    // [1] of floats
   uint32_t capacity;
   uint64_t first_position;
   float theta;

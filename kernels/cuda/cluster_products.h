@@ -74,8 +74,8 @@ struct RowTerms {
   }
   // The logit of sum i. The same as ProductOf for sums that fit 32 bits, without ReLU.
   KINGLET_HOST_DEVICE float LogitOf(const IntegerProduct& p, const PlaneSums& sums, uint32_t i,
-                                    float x_step) const {
-    const float product = static_cast<float>(SumModulo(sums, i)) * (scales[i / 2] * x_step);
+                                    float x_scale) const {
+    const float product = static_cast<float>(SumModulo(sums, i)) * (scales[i / 2] * x_scale);
     return product * p.finish.scale + biases[i / 2];
   }
 };
@@ -104,9 +104,9 @@ KINGLET_HOST_DEVICE void ForEachLogit(const ClusterProduct& p, const Work& work,
     const LaneRange own = {first_lane + first_stream,
                            Least(lanes - first_stream, kTiles * kTileStreams)};
     begin(warp, logit_block, own);
-    PerThread<StreamFloats<kTiles>> steps;
-    LoadOfStreams(warp, work, own, steps,
-                  [&](const Lane& lane) { return work.StepOf(lane, p.product.x); });
+    PerThread<StreamFloats<kTiles>> scales;
+    LoadOfStreams(warp, work, own, scales,
+                  [&](const Lane& lane) { return work.ScaleOf(lane, p.product.x); });
     const bool plain = p.product.fits_int32 && !p.product.finish.relu;
     const uint32_t plain_rows = plain ? Least(matrix.rows, p.logits.count) : 0;
     for (uint32_t tile = 0; tile * kTileRows < p.logits.BlockSize(logit_block); ++tile) {
@@ -134,7 +134,8 @@ KINGLET_HOST_DEVICE void ForEachLogit(const ClusterProduct& p, const Work& work,
           warp.EachThread([&](uint32_t, uint32_t reg) {
             for (uint32_t i = 0; i < 4; ++i) {
               use(warp, s, reg, i,
-                  rows[reg].LogitOf(p.product, sums.tiles[s][reg], i, steps[reg].values[s][i % 2]));
+                  rows[reg].LogitOf(p.product, sums.tiles[s][reg], i,
+                                    scales[reg].values[s][i % 2]));
             }
           });
           continue;
@@ -146,7 +147,7 @@ KINGLET_HOST_DEVICE void ForEachLogit(const ClusterProduct& p, const Work& work,
             if (row >= p.logits.count || stream >= own.count) continue;
             const float logit =
                 row < matrix.rows
-                    ? ProductOf(p.product, sums.tiles[s][reg], i, row, steps[reg].values[s][i % 2])
+                    ? ProductOf(p.product, sums.tiles[s][reg], i, row, scales[reg].values[s][i % 2])
                     : work.At<float>(work.lanes[own.first + stream], p.logits.x)[row];
             use(warp, s, reg, i, logit);
           }

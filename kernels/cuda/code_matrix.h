@@ -1,4 +1,4 @@
-// Tables in device memory whose rows are looked up: rows of integers or reals, and the codes of a
+// Tables in device memory whose rows are looked up: rows of integers or floats, and the codes of a
 // coded table (product quantisation, slim embedding, hashing). C++17.
 #ifndef KINGLET_KERNELS_CUDA_CODE_MATRIX_H_
 #define KINGLET_KERNELS_CUDA_CODE_MATRIX_H_
@@ -9,15 +9,15 @@
 
 namespace kinglet::cuda {
 
-// A matrix as integers where it has them, else as reals. Device addresses, not owned.
+// A matrix as integers where it has them, else as floats. Device addresses, not owned.
 struct StoredRows {
-  const float* reals = nullptr;  // [rows, cols]; null: integers
+  const float* floats = nullptr;  // [rows, cols]; null: integers
   ByteMatrix integers;
   uint32_t cols = 0;
 
-  KINGLET_HOST_DEVICE bool HasIntegers() const { return reals == nullptr; }
+  KINGLET_HOST_DEVICE bool HasIntegers() const { return floats == nullptr; }
   KINGLET_HOST_DEVICE float Value(uint64_t row, uint64_t col) const {
-    if (reals != nullptr) return reals[row * cols + col];
+    if (floats != nullptr) return floats[row * cols + col];
     return static_cast<float>(integers.Code(row, col)) * integers.scales[row];
   }
 };

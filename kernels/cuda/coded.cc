@@ -1,19 +1,19 @@
-// How PartialProducts and CodedSums become device steps (coded.h).
+// How PartialProducts and CodedSums become device nodes (coded.h).
 #include "kernels/cuda/bind.h"
 
 namespace kinglet::cuda {
 
-Steps BindOp(const PartialProducts& op, Binder& binder) {
+Nodes BindOp(const PartialProducts& op, Binder& binder) {
   const TensorView& table = binder.plan.weights[op.table];
   const CodingScheme& scheme = table.coded()->scheme;
-  std::vector<Step> steps;
+  std::vector<Node> nodes;
   const ProductOperand x =
-      OperandOf(binder, op.x, op.input, static_cast<uint32_t>(Cols(table.shape)), steps);
+      OperandOf(binder, op.x, op.input, static_cast<uint32_t>(Cols(table.shape)), nodes);
   const Place partial = binder.At(op.partial);
   if (scheme.combine != Combine::kConcatenate) {
     KINGLET_RETURN_IF_ERROR(
-        AppendProduct(binder, scheme.codebook, x, Finish(), partial, {}, steps));
-    return steps;
+        AppendProduct(binder, scheme.codebook, x, Finish(), partial, {}, nodes));
+    return nodes;
   }
   PartProducts products{};
   KINGLET_ASSIGN_OR_RETURN(products.codebook, binder.weights.Stored(scheme.codebook));
@@ -29,21 +29,21 @@ Steps BindOp(const PartialProducts& op, Binder& binder) {
     }
     KINGLET_ASSIGN_OR_RETURN(products.positions, binder.weights.NarrowConstants(positions));
   }
-  steps.push_back(MakeStep(products));
-  return steps;
+  nodes.push_back(MakeNode(products));
+  return nodes;
 }
 
-Steps BindOp(const CodedSums& op, Binder& binder) {
+Nodes BindOp(const CodedSums& op, Binder& binder) {
   const CodingScheme& scheme = binder.plan.weights[op.table].coded()->scheme;
-  SumOfParts step{};
-  KINGLET_ASSIGN_OR_RETURN(step.codes, binder.weights.Codes(op.table));
-  KINGLET_ASSIGN_OR_RETURN(step.firsts, binder.weights.NarrowConstants(PartialFirsts(scheme)));
-  step.partial = binder.At(op.partial);
-  step.y = binder.At(op.y).Plus(op.y_offset * sizeof(float));
-  step.mean = scheme.combine == Combine::kMean;
-  step.finish.relu = op.relu;
-  KINGLET_ASSIGN_OR_RETURN(step.finish.bias, binder.weights.RealsOrNull(op.bias));
-  return std::vector<Step>{MakeStep(step)};
+  SumOfParts node{};
+  KINGLET_ASSIGN_OR_RETURN(node.codes, binder.weights.Codes(op.table));
+  KINGLET_ASSIGN_OR_RETURN(node.firsts, binder.weights.NarrowConstants(PartialFirsts(scheme)));
+  node.partial = binder.At(op.partial);
+  node.y = binder.At(op.y).Plus(op.y_offset * sizeof(float));
+  node.mean = scheme.combine == Combine::kMean;
+  node.finish.relu = op.relu;
+  KINGLET_ASSIGN_OR_RETURN(node.finish.bias, binder.weights.FloatsOrNull(op.bias));
+  return std::vector<Node>{MakeNode(node)};
 }
 
 }  // namespace kinglet::cuda

@@ -11,8 +11,8 @@
 #include <cstdint>
 
 #include "kernels/cuda/code_matrix.h"
+#include "kernels/cuda/node.h"
 #include "kernels/cuda/product.h"
-#include "kernels/cuda/step.h"
 #include "kernels/cuda/sums.h"
 #include "kernels/cuda/vectors.h"
 
@@ -38,7 +38,7 @@ KINGLET_HOST_DEVICE inline void Run(const PartProducts& p, const Work& work) {
     float* const partial = work.At<float>(lane, p.partial) + i;
     if (p.x.codes && p.codebook.HasIntegers()) {
       const int16_t* codes = work.At<int16_t>(lane, p.x.place) + first;
-      *partial = p.codebook.integers.Product(row, codes, work.StepOf(lane, p.x));
+      *partial = p.codebook.integers.Product(row, codes, work.ScaleOf(lane, p.x));
       return;
     }
     *partial = ThreadSum(n, [&](float sum, uint64_t k) {

@@ -37,19 +37,19 @@ __device__ void SyncBlocks(LaunchBarrier barrier) {
   }
 }
 
-// Runs device steps one after the other. The kind of barrier is no template parameter, since the
+// Runs device nodes one after the other. The kind of barrier is no template parameter, since the
 // compiler takes long enough for one such kernel. Two blocks must fit a multiprocessor, so that for
 // few lanes one loads weights while the other waits.
 __global__ void __launch_bounds__(kBlockThreads, 2)
-    RunSteps(const Step* steps, uint32_t count, const Lane* lanes, uint32_t lane_count,
+    RunNodes(const Node* nodes, uint32_t count, const Lane* lanes, uint32_t lane_count,
              LaunchBarrier barrier) {
   const Block block(kBlockThreads);
   for (uint32_t i = 0; i < count; ++i) {
-    // The step's arguments do not depend on the step before, so they are read before the barrier.
-    const uint32_t units = UnitsOf(steps[i], lane_count, kBlockWarps);
-    if (i > 0 && NeedsBarrier(steps[i - 1], steps[i])) SyncBlocks(barrier);
+    // The node's arguments do not depend on the node before, so they are read before the barrier.
+    const uint32_t units = UnitsOf(nodes[i], lane_count, kBlockWarps);
+    if (i > 0 && NeedsBarrier(nodes[i - 1], nodes[i])) SyncBlocks(barrier);
     for (uint32_t unit = blockIdx.x; unit < units; unit += gridDim.x) {
-      RunUnitAmongOthers(steps[i], Work{lanes, lane_count, unit, block});
+      RunUnitAmongOthers(nodes[i], Work{lanes, lane_count, unit, block});
     }
   }
 }
@@ -146,7 +146,7 @@ class CudaQueue : public Queue {
   }
   // When the same launches are asked for the second time, they are recorded as a CUDA graph, which
   // costs about as much to start as one kernel.
-  Status Run(const StepList& list, const Lane* lanes, uint32_t lane_count) override {
+  Status Run(const NodeList& list, const Lane* lanes, uint32_t lane_count) override {
     return OnDevice(device_, [&]() -> Status {
       const Asked asked = {list, lanes, lane_count};
       if (!list.may_repeat) return StartAll(asked, Plan(asked));
@@ -166,7 +166,7 @@ class CudaQueue : public Queue {
  private:
   // The arguments of Run.
   struct Asked {
-    const StepList& list;
+    const NodeList& list;
     const Lane* lanes;
     uint32_t lane_count;
   };
@@ -236,13 +236,13 @@ class CudaQueue : public Queue {
     if (launch.end - launch.begin == 1) return StartOne(asked, launch);
     uint64_t shared = 0;
     for (uint32_t i = launch.begin; i < launch.end; ++i) {
-      shared = std::max(shared, SharedBytesOf(asked.list.steps[i]));
+      shared = std::max(shared, SharedBytesOf(asked.list.nodes[i]));
     }
     KINGLET_RETURN_IF_ERROR(CheckSharedBytes(shared));
-    KINGLET_RETURN_IF_ERROR(Prepare(reinterpret_cast<const void*>(RunSteps)));
+    KINGLET_RETURN_IF_ERROR(Prepare(reinterpret_cast<const void*>(RunNodes)));
     for (const LaunchBarrier barrier : {LaunchBarrier::kCluster, LaunchBarrier::kGrid}) {
       if (!CanSync(launch, shared, barrier)) continue;
-      const cudaError_t error = StartSteps(asked, launch, shared, barrier);
+      const cudaError_t error = StartNodes(asked, launch, shared, barrier);
       if (error == cudaSuccess) return Status();
       if (!IsOfTooManyBlocks(error)) return Failed("launch", error);
       ForgetError();
@@ -262,22 +262,22 @@ class CudaQueue : public Queue {
       const LaunchConfig launched(launch, shared, barrier, stream_);
       int clusters = 0;
       const cudaError_t error =
-          cudaOccupancyMaxActiveClusters(&clusters, RunSteps, &launched.config);
+          cudaOccupancyMaxActiveClusters(&clusters, RunNodes, &launched.config);
       if (error != cudaSuccess) ForgetError();
       found->second = error == cudaSuccess && clusters > 0;
     }
     return found->second;
   }
-  // Launches a single step.
+  // Launches a single node.
   Status StartOne(const Asked& asked, const Launch& launch) {
-    const Step& step = asked.list.steps[launch.begin];
-    const uint64_t shared = SharedBytesOf(step);
+    const Node& node = asked.list.nodes[launch.begin];
+    const uint64_t shared = SharedBytesOf(node);
     KINGLET_RETURN_IF_ERROR(CheckSharedBytes(shared));
     const AloneKernel alone =
-        asked.lane_count >= step.alone_from_lanes ? FindAloneKernel(step) : AloneKernel{nullptr};
+        asked.lane_count >= node.alone_from_lanes ? FindAloneKernel(node) : AloneKernel{nullptr};
     if (alone == nullptr) {
-      KINGLET_RETURN_IF_ERROR(Prepare(reinterpret_cast<const void*>(RunSteps)));
-      KINGLET_CUDA_RETURN_IF_ERROR(StartSteps(asked, launch, shared, LaunchBarrier::kNone),
+      KINGLET_RETURN_IF_ERROR(Prepare(reinterpret_cast<const void*>(RunNodes)));
+      KINGLET_CUDA_RETURN_IF_ERROR(StartNodes(asked, launch, shared, LaunchBarrier::kNone),
                                    "launch");
       return Status();
     }
@@ -290,11 +290,11 @@ class CudaQueue : public Queue {
     ++work_.launches;
     return Status();
   }
-  cudaError_t StartSteps(const Asked& asked, const Launch& launch, uint64_t shared,
+  cudaError_t StartNodes(const Asked& asked, const Launch& launch, uint64_t shared,
                          LaunchBarrier barrier) {
     const LaunchConfig launched(launch, shared, barrier, stream_);
     const cudaError_t error =
-        cudaLaunchKernelEx(&launched.config, RunSteps, asked.list.on_device + launch.begin,
+        cudaLaunchKernelEx(&launched.config, RunNodes, asked.list.on_device + launch.begin,
                            launch.end - launch.begin, asked.lanes, asked.lane_count, barrier);
     if (error == cudaSuccess) ++work_.launches;
     return error;
@@ -331,8 +331,8 @@ class CudaQueue : public Queue {
   std::set<const void*> prepared_;
   std::map<std::pair<LaunchBarrier, uint64_t>, bool> can_sync_;  // by barrier and shared memory
   // By the arguments of Run. The memory they point to stays where it is for as long as the queue
-  // lives (StepList::may_repeat).
-  RecentlyUsed<std::tuple<const Step*, uint32_t, const Lane*, uint32_t>, Graph> graphs_{kMaxGraphs};
+  // lives (NodeList::may_repeat).
+  RecentlyUsed<std::tuple<const Node*, uint32_t, const Lane*, uint32_t>, Graph> graphs_{kMaxGraphs};
 };
 
 class CudaDevice : public Device {
@@ -432,12 +432,12 @@ Result<std::shared_ptr<Device>> FirstCudaDevice() {
   Limits limits;
   limits.multiprocessors = properties.multiProcessorCount;
   limits.shared_bytes = properties.sharedMemPerBlockOptin;
-  cudaFuncAttributes steps{};
-  KINGLET_CUDA_RETURN_IF_ERROR(cudaFuncGetAttributes(&steps, RunSteps), "kernel attributes");
+  cudaFuncAttributes nodes{};
+  KINGLET_CUDA_RETURN_IF_ERROR(cudaFuncGetAttributes(&nodes, RunNodes), "kernel attributes");
   int cooperative = 0;
   KINGLET_CUDA_RETURN_IF_ERROR(
       cudaDeviceGetAttribute(&cooperative, cudaDevAttrCooperativeLaunch, 0), "device attributes");
-  const LaunchBarriers all = {HasClusterBarrier(properties.major, steps.ptxVersion),
+  const LaunchBarriers all = {HasClusterBarrier(properties.major, nodes.ptxVersion),
                               cooperative != 0};
   KINGLET_ASSIGN_OR_RETURN(limits.barriers, all.Allowed(std::getenv(kLaunchVariable)));
   const DevicePeaks peaks = PeaksOf(RatesOf(properties, 0));

@@ -1,4 +1,4 @@
-// How an EmbedRow with a DeFINE unit becomes a device step (define.h).
+// How an EmbedRow with a DeFINE unit becomes a device node (define.h).
 #include <algorithm>
 
 #include "kernels/cuda/bind.h"
@@ -9,10 +9,10 @@ namespace {
 Result<UnitLayer> LayerOf(Binder& binder, const DefineLayer& declared,
                           const DefineTensors& tensors) {
   UnitLayer layer{};
-  KINGLET_ASSIGN_OR_RETURN(layer.weight, binder.weights.Reals(tensors.weight));
-  KINGLET_ASSIGN_OR_RETURN(layer.bias, binder.weights.RealsOrNull(tensors.bias));
-  KINGLET_ASSIGN_OR_RETURN(layer.norm_gain, binder.weights.RealsOrNull(tensors.norm_gain));
-  KINGLET_ASSIGN_OR_RETURN(layer.norm_offset, binder.weights.RealsOrNull(tensors.norm_offset));
+  KINGLET_ASSIGN_OR_RETURN(layer.weight, binder.weights.Floats(tensors.weight));
+  KINGLET_ASSIGN_OR_RETURN(layer.bias, binder.weights.FloatsOrNull(tensors.bias));
+  KINGLET_ASSIGN_OR_RETURN(layer.norm_gain, binder.weights.FloatsOrNull(tensors.norm_gain));
+  KINGLET_ASSIGN_OR_RETURN(layer.norm_offset, binder.weights.FloatsOrNull(tensors.norm_offset));
   if (tensors.bias) {
     const Shape& shape = binder.plan.weights[*tensors.bias].shape;
     layer.biases = static_cast<uint32_t>(Rows(shape) * Cols(shape));
@@ -39,33 +39,33 @@ Result<UnitLayer> LayerOf(Binder& binder, const DefineLayer& declared,
 
 }  // namespace
 
-Steps BindDefineRow(const EmbedRow& op, Binder& binder) {
+Nodes BindDefineRow(const EmbedRow& op, Binder& binder) {
   const DefineRows& define = *op.define;
   const DefineWork offsets(define.unit);
-  ComputeDefineRow step{};
-  step.work = binder.At(define.work);
-  step.rows = binder.At(define.rows);
-  step.words = binder.At(define.words);
-  step.out = binder.At(op.out);
-  step.width = binder.Count(op.out);
-  step.map_width = static_cast<uint32_t>(define.unit.map_width);
-  step.skip = offsets.skip;
-  step.joined = offsets.joined;
-  step.output = offsets.output;
-  step.output_width = offsets.width;
-  step.cache = {define.cache.sets, define.cache.ways};
-  step.scale = static_cast<float>(op.scale);
-  step.entry_layers = static_cast<uint32_t>(define.unit.entry_layers);
+  ComputeDefineRow node{};
+  node.work = binder.At(define.work);
+  node.rows = binder.At(define.rows);
+  node.words = binder.At(define.words);
+  node.out = binder.At(op.out);
+  node.width = binder.Count(op.out);
+  node.map_width = static_cast<uint32_t>(define.unit.map_width);
+  node.skip = offsets.skip;
+  node.joined = offsets.joined;
+  node.output = offsets.output;
+  node.output_width = offsets.width;
+  node.cache = {define.cache.sets, define.cache.ways};
+  node.scale = static_cast<float>(op.scale);
+  node.entry_layers = static_cast<uint32_t>(define.unit.entry_layers);
 
-  const auto [row, row_step] = ProjectedRowOf(op, binder);
+  const auto [row, row_scale] = ProjectedRowOf(op, binder);
   std::vector<MapBin> bins;
   for (const EmbeddingBin& bin : op.bins) {
     MapBin from{};
     from.row.tokens = {bin.first, bin.size};
     KINGLET_ASSIGN_OR_RETURN(from.row.table, TableRowsOf(binder, bin.table));
-    from.row.step = row_step;
+    from.row.code_scale = row_scale;
     from.projected = bin.projection.has_value();
-    from.row.to = from.projected ? row : step.work;
+    from.row.to = from.projected ? row : node.work;
     from.scale = static_cast<float>(bin.scale);
     if (from.projected) {
       KINGLET_ASSIGN_OR_RETURN(from.projection, binder.weights.Stored(*bin.projection));
@@ -75,23 +75,23 @@ Steps BindDefineRow(const EmbedRow& op, Binder& binder) {
     }
     bins.push_back(from);
   }
-  KINGLET_ASSIGN_OR_RETURN(step.bins, binder.weights.Constants(std::span<const MapBin>(bins)));
-  step.bin_count = static_cast<uint32_t>(bins.size());
+  KINGLET_ASSIGN_OR_RETURN(node.bins, binder.weights.Constants(std::span<const MapBin>(bins)));
+  node.bin_count = static_cast<uint32_t>(bins.size());
 
   std::vector<UnitLayer> layers;
-  step.max_chains = 1;
+  node.max_chains = 1;
   for (size_t i = 0; i < define.unit.layers.size(); ++i) {
     KINGLET_ASSIGN_OR_RETURN(const UnitLayer layer,
                              LayerOf(binder, define.unit.layers[i], define.tensors[i]));
     if (layer.norm_parts != 0) {
-      step.max_chains = std::max(step.max_chains, BlockSumFloats(layer.out / layer.norm_parts));
+      node.max_chains = std::max(node.max_chains, BlockSumFloats(layer.out / layer.norm_parts));
     }
     layers.push_back(layer);
   }
-  KINGLET_ASSIGN_OR_RETURN(step.layers,
+  KINGLET_ASSIGN_OR_RETURN(node.layers,
                            binder.weights.Constants(std::span<const UnitLayer>(layers)));
-  step.layer_count = static_cast<uint32_t>(layers.size());
-  return std::vector<Step>{MakeStep(step)};
+  node.layer_count = static_cast<uint32_t>(layers.size());
+  return std::vector<Node>{MakeNode(node)};
 }
 
 }  // namespace kinglet::cuda

@@ -13,9 +13,9 @@
 
 #include "kernels/activation.h"
 #include "kernels/cuda/embedding.h"
+#include "kernels/cuda/float_product.h"
+#include "kernels/cuda/node.h"
 #include "kernels/cuda/product.h"
-#include "kernels/cuda/real_product.h"
-#include "kernels/cuda/step.h"
 #include "kernels/cuda/sums.h"
 #include "kernels/cuda/vectors.h"
 
@@ -130,9 +130,9 @@ KINGLET_HOST_DEVICE inline void MapRow(const MapBin& bin, const Work& work, cons
   if (bin.row.as_codes) {
     const int16_t* codes = work.At<int16_t>(lane, bin.row.to);
     const ByteMatrix& matrix = bin.projection.integers;
-    const float step = *work.At<float>(lane, bin.row.step);
+    const float scale = *work.At<float>(lane, bin.row.code_scale);
     work.block.ForEach(
-        map_width, [&](uint64_t row) { e[row] = matrix.Product(row, codes, step) * bin.scale; });
+        map_width, [&](uint64_t row) { e[row] = matrix.Product(row, codes, scale) * bin.scale; });
     return;
   }
   const float* x = work.At<float>(lane, bin.row.to);

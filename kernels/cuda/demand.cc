@@ -19,11 +19,11 @@ uint64_t BytesOf(const Finish& finish, uint64_t rows) {
   return finish.bias == nullptr ? 0 : RealBytes(rows);
 }
 
-class StepDemand {
+class NodeDemand {
  public:
-  explicit StepDemand(std::span<const StreamFrame> lanes) : lanes_(lanes) {}
+  explicit NodeDemand(std::span<const StreamFrame> lanes) : lanes_(lanes) {}
 
-  // Steps that read no weights and use no tensor cores.
+  // Nodes that read no weights and use no tensor cores.
   DeviceDemand operator()(const QuantiseVector&) const { return {}; }
   DeviceDemand operator()(const AddVector&) const { return {}; }
   DeviceDemand operator()(const ScaleToUnitMeanSquare&) const { return {}; }
@@ -43,7 +43,7 @@ class StepDemand {
   DeviceDemand operator()(const FeaturesOfBag&) const { return {}; }
   // A DeFINE unit's weights do not count (demand.h).
   DeviceDemand operator()(const ComputeDefineRow&) const { return {}; }
-  // Steps of queries, which are not a plan's.
+  // Nodes of queries, which are not a plan's.
   DeviceDemand operator()(const ClusterPass&) const { return {}; }
   DeviceDemand operator()(const RankWords&) const { return {}; }
   DeviceDemand operator()(const WordLogProbability&) const { return {}; }
@@ -73,7 +73,7 @@ class StepDemand {
   }
   DeviceDemand operator()(const PartProducts& p) const {
     const StoredRows& rows = p.codebook;
-    if (rows.reals == nullptr) return {BytesOf(rows.integers)};
+    if (rows.floats == nullptr) return {BytesOf(rows.integers)};
     return {RealBytes(uint64_t{p.pool == 0 ? p.count : p.pool} * rows.cols)};
   }
   DeviceDemand operator()(const SumOfParts& p) const {
@@ -113,10 +113,10 @@ class StepDemand {
 
 }  // namespace
 
-DeviceDemand DemandOf(const Step& step, std::span<const StreamFrame> lanes) {
+DeviceDemand DemandOf(const Node& node, std::span<const StreamFrame> lanes) {
   DeviceDemand demand;
-  internal::WithArguments(Operations(), step,
-                          [&](const auto& p) { demand = StepDemand(lanes)(p); });
+  internal::WithArguments(Operations(), node,
+                          [&](const auto& p) { demand = NodeDemand(lanes)(p); });
   return demand;
 }
 

@@ -1,21 +1,21 @@
-// The work that a device step makes a device do: bytes of weights and products of bytes, counted
-// from the step's own arguments.
+// The work that a device node makes a device do: bytes of weights and products of bytes, counted
+// from the node's own arguments.
 #ifndef KINGLET_KERNELS_CUDA_DEMAND_H_
 #define KINGLET_KERNELS_CUDA_DEMAND_H_
 
 #include <span>
 
 #include "kernels/backend.h"
-#include "kernels/cuda/step.h"
+#include "kernels/cuda/node.h"
 #include "kernels/device_program.h"
 
 namespace kinglet::cuda {
 
-// The demand of one run of the step for these lanes. Weights count once, however many lanes and
+// The demand of one run of the node for these lanes. Weights count once, however many lanes and
 // blocks read them; rows that are looked up count for each lane. A DeFINE unit's weights do not
 // count, since a row from its cache needs none of them. Products count as the tensor cores compute
 // them: of whole tiles, and of every plane.
-DeviceDemand DemandOf(const Step& step, std::span<const StreamFrame> lanes);
+DeviceDemand DemandOf(const Node& node, std::span<const StreamFrame> lanes);
 
 }  // namespace kinglet::cuda
 

@@ -6,12 +6,12 @@
 
 namespace kinglet::cuda {
 
-std::vector<Launch> PlanLaunches(const StepList& list, uint32_t lanes, uint32_t max_blocks) {
+std::vector<Launch> PlanLaunches(const NodeList& list, uint32_t lanes, uint32_t max_blocks) {
   std::vector<Launch> launches;
-  bool joining = false;  // the last launch has few blocks, and the next step may join it
+  bool joining = false;  // the last launch has few blocks, and the next node may join it
   for (uint32_t i = 0; i < list.count; ++i) {
-    const uint32_t units = UnitsOf(list.steps[i], lanes, kBlockWarps);
-    const bool alone = lanes >= list.steps[i].alone_from_lanes;
+    const uint32_t units = UnitsOf(list.nodes[i], lanes, kBlockWarps);
+    const bool alone = lanes >= list.nodes[i].alone_from_lanes;
     if (units > kFewUnits || alone) {
       launches.push_back({i, i + 1, std::min(units, max_blocks)});
       joining = false;

@@ -1,4 +1,4 @@
-// A device as the rest of this folder uses it: memory, and queues that run device steps. There are
+// A device as the rest of this folder uses it: memory, and queues that run device nodes. There are
 // two: a CUDA device (cuda_device.h), and the host emulating one (emulated_device.h). C++17.
 #ifndef KINGLET_KERNELS_CUDA_DEVICE_H_
 #define KINGLET_KERNELS_CUDA_DEVICE_H_
@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "kernels/cuda/step.h"
+#include "kernels/cuda/node.h"
 #include "kernels/device_peaks.h"
 #include "kinglet/status.h"
 
@@ -19,28 +19,28 @@ namespace kinglet::cuda {
 inline constexpr uint32_t kBlockThreads = 256;
 inline constexpr uint32_t kBlockWarps = kBlockThreads / kWarpThreads;
 
-// Device steps that run one after the other: the same array in host and device memory. Not owned.
-struct StepList {
-  const Step* steps = nullptr;
+// Device nodes that run one after the other: the same array in host and device memory. Not owned.
+struct NodeList {
+  const Node* nodes = nullptr;
   uint32_t count = 0;
-  const Step* on_device = nullptr;
+  const Node* on_device = nullptr;
   // Whether the same list may run again for the same lanes, so that the queue should remember its
   // launches. Its memory must then stay where it is for as long as the queue lives.
   bool may_repeat = true;
 };
 
-// Steps [begin, end) of a list as one kernel launch. The units of each step are divided among the
-// blocks. Between two steps all blocks wait for each other, unless NeedsBarrier says they need not.
+// Nodes [begin, end) of a list as one kernel launch. The units of each node are divided among the
+// blocks. Between two nodes all blocks wait for each other, unless NeedsBarrier says they need not.
 struct Launch {
   uint32_t begin, end;
   uint32_t blocks;
 };
-// Few blocks wait for each other fast, and many blocks read memory fast. So successive steps of at
-// most kFewUnits units share a launch of kFewBlocks blocks. Every other step is a launch of its own
-// of up to `max_blocks`, and so is a step that has a kernel of its own for so many lanes.
+// Few blocks wait for each other fast, and many blocks read memory fast. So successive nodes of at
+// most kFewUnits units share a launch of kFewBlocks blocks. Every other node is a launch of its own
+// of up to `max_blocks`, and so is a node that has a kernel of its own for so many lanes.
 inline constexpr uint32_t kFewBlocks = 16;
 inline constexpr uint32_t kFewUnits = 64;
-std::vector<Launch> PlanLaunches(const StepList& list, uint32_t lanes, uint32_t max_blocks);
+std::vector<Launch> PlanLaunches(const NodeList& list, uint32_t lanes, uint32_t max_blocks);
 
 // What a queue has been given to do since it was created.
 struct QueueWork {
@@ -60,7 +60,7 @@ class Queue {
   virtual Status Copy(std::byte* to, const std::byte* from, size_t bytes) = 0;
   virtual Status Zero(std::byte* to, size_t bytes) = 0;
   // `lanes`: [lane_count] in device memory.
-  virtual Status Run(const StepList& list, const Lane* lanes, uint32_t lane_count) = 0;
+  virtual Status Run(const NodeList& list, const Lane* lanes, uint32_t lane_count) = 0;
   virtual Status Wait() = 0;
   const QueueWork& work() const { return work_; }
 
@@ -69,7 +69,7 @@ class Queue {
 };
 
 // Device memory that is kept free of lanes. CUDA needs some for kernels, which it loads when they
-// first run, and for graphs: without it the first step would fail.
+// first run, and for graphs: without it the first node would fail.
 inline constexpr uint64_t kReservedBytes = uint64_t{256} << 20;
 constexpr uint64_t WithoutReserve(uint64_t free_bytes) {
   return free_bytes > kReservedBytes ? free_bytes - kReservedBytes : 0;
@@ -84,7 +84,7 @@ class Device {
   virtual uint64_t FreeBytes() const = 0;
   // The most shared memory that a block may have.
   virtual uint64_t SharedBytesOfBlock() const = 0;
-  // Units of a step that keep the device busy: one for each multiprocessor.
+  // Units of a node that keep the device busy: one for each multiprocessor.
   virtual uint32_t EnoughUnits() const = 0;
   virtual DevicePeaks peaks() const { return {}; }
   // Aligned to 256 bytes. KINGLET_OUT_OF_MEMORY.

@@ -113,7 +113,7 @@ KINGLET_HOST_DEVICE void GroupTotals(const Team& block, uint64_t count, uint32_t
 
 }  // namespace internal
 
-// Block-wide: use(row, q . row) for each row < count by rule 4. row_of(row) points to the n reals
+// Block-wide: use(row, q . row) for each row < count by rule 4. row_of(row) points to the n floats
 // of a row.
 template <class Team, class RowOf, class Use>
 KINGLET_HOST_DEVICE void RealDots(const Team& block, uint64_t count, uint64_t n, const float* q,

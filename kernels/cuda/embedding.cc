@@ -1,4 +1,4 @@
-// How EmbedRow becomes device steps (embedding.h): one that gathers the row, and a product for each
+// How EmbedRow becomes device nodes (embedding.h): one that gathers the row, and a product for each
 // bin that has a projection.
 #include <algorithm>
 
@@ -30,16 +30,16 @@ ProjectedRow ProjectedRowOf(const EmbedRow& op, Binder& binder) {
   }
   ProjectedRow projected;
   projected.row = binder.Temporary<float>(max_cols);
-  projected.step = binder.Temporary<float>(1);
+  projected.scale = binder.Temporary<float>(1);
   return projected;
 }
 
-Steps BindOp(const EmbedRow& op, Binder& binder) {
+Nodes BindOp(const EmbedRow& op, Binder& binder) {
   if (op.define) return BindDefineRow(op, binder);
   const Place out = binder.At(op.out);
-  const auto [row, step] = ProjectedRowOf(op, binder);
+  const auto [row, code_scale] = ProjectedRowOf(op, binder);
   std::vector<GatheredBin> gathered;
-  std::vector<Step> products;
+  std::vector<Node> products;
   for (const EmbeddingBin& bin : op.bins) {
     GatheredBin from;
     from.tokens = {bin.first, bin.size};
@@ -50,9 +50,9 @@ Steps BindOp(const EmbedRow& op, Binder& binder) {
       ProductOperand x;
       x.vector.place = row;
       x.vector.count = from.table.cols();
-      x.vector.codes = x.vector.has_own_step = from.as_codes =
+      x.vector.codes = x.vector.has_own_scale = from.as_codes =
           from.table.HasIntegers() && binder.weights.HasIntegers(*bin.projection);
-      x.vector.step_place = from.step = step;
+      x.vector.scale_place = from.code_scale = code_scale;
       x.largest = x.vector.codes ? binder.weights.LargestInteger(bin.table) : 0;
       Finish finish;
       finish.scale = scale;
@@ -71,9 +71,9 @@ Steps BindOp(const EmbedRow& op, Binder& binder) {
   for (const GatheredBin& bin : gathered) {
     gather.least_row_bytes = std::min(gather.least_row_bytes, bin.table.RowBytes());
   }
-  std::vector<Step> steps = {MakeStep(gather)};
-  steps.insert(steps.end(), products.begin(), products.end());
-  return steps;
+  std::vector<Node> nodes = {MakeNode(gather)};
+  nodes.insert(nodes.end(), products.begin(), products.end());
+  return nodes;
 }
 
 }  // namespace kinglet::cuda

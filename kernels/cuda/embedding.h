@@ -9,7 +9,7 @@
 #include <cstdint>
 
 #include "kernels/cuda/code_matrix.h"
-#include "kernels/cuda/step.h"
+#include "kernels/cuda/node.h"
 
 namespace kinglet::cuda {
 
@@ -52,10 +52,10 @@ struct GatheredBin {
   TokenRange tokens;
   TableRows table;
   Place to;
-  // The row becomes codes for an integer product, and their step goes to `step`; otherwise it
-  // becomes reals times `scale`.
+  // The row becomes codes for an integer product, and their scale goes to `code_scale`; otherwise it
+  // becomes floats times `scale`.
   bool as_codes = false;
-  Place step;
+  Place code_scale;
   float scale = 1.0f;
 
   KINGLET_HOST_DEVICE bool Contains(uint32_t token) const { return tokens.Contains(token); }
@@ -85,13 +85,13 @@ KINGLET_HOST_DEVICE inline void Gather(const GatheredBin& bin, const Work& work,
     int16_t* const codes = work.At<int16_t>(lane, bin.to);
     work.block.ForEach(integers.cols, [&](uint64_t i) {
       codes[i] = static_cast<int16_t>(integers.Code(row, i));
-      if (i == 0) *work.At<float>(lane, bin.step) = integers.scales[row];
+      if (i == 0) *work.At<float>(lane, bin.code_scale) = integers.scales[row];
     });
     return;
   }
-  float* const reals = work.At<float>(lane, bin.to);
+  float* const floats = work.At<float>(lane, bin.to);
   work.block.ForEach(bin.table.cols(), [&](uint64_t i) {
-    reals[i] = bin.table.Value(row, static_cast<uint32_t>(i)) * bin.scale;
+    floats[i] = bin.table.Value(row, static_cast<uint32_t>(i)) * bin.scale;
   });
 }
 

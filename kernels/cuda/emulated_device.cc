@@ -31,13 +31,13 @@ class EmulatedQueue : public Queue {
     if (bytes > 0) std::memset(to, 0, bytes);
     return Status();
   }
-  Status Run(const StepList& list, const Lane* lanes, uint32_t lane_count) override {
+  Status Run(const NodeList& list, const Lane* lanes, uint32_t lane_count) override {
     for (const Launch& launch : PlanLaunches(list, lane_count, emulation_.max_blocks)) {
       ++work_.launches;
-      // Between two barriers a block may be any number of steps ahead of another.
+      // Between two barriers a block may be any number of nodes ahead of another.
       for (uint32_t i = launch.begin; i < launch.end;) {
         uint32_t end = i + 1;
-        while (end < launch.end && !NeedsBarrier(list.steps[end - 1], list.steps[end])) ++end;
+        while (end < launch.end && !NeedsBarrier(list.nodes[end - 1], list.nodes[end])) ++end;
         RunBetweenBarriers(list.on_device + i, end - i, launch.blocks, {lanes, lane_count});
         i = end;
       }
@@ -56,23 +56,23 @@ class EmulatedQueue : public Queue {
     const Lane* lanes;
     uint32_t count;
   };
-  void RunBetweenBarriers(const Step* steps, uint32_t count, uint32_t blocks,
+  void RunBetweenBarriers(const Node* nodes, uint32_t count, uint32_t blocks,
                           const LaneArray& lanes) const {
     for (uint32_t b = 0; b < blocks; ++b) {
       const uint32_t block = emulation_.order == Order::kForward ? b : blocks - 1 - b;
-      for (uint32_t i = 0; i < count; ++i) RunStep(steps[i], block, blocks, lanes);
+      for (uint32_t i = 0; i < count; ++i) RunNode(nodes[i], block, blocks, lanes);
     }
   }
   // The units of one block.
-  void RunStep(const Step& step, uint32_t first, uint32_t blocks, const LaneArray& lanes) const {
-    // Allocated for each step, so that a sanitizer sees accesses beyond it, and filled with a
-    // pattern, so that no step finds what an earlier one left.
-    std::vector<SharedUnit> shared(SharedBytesOf(step) / sizeof(SharedUnit) + 1);
+  void RunNode(const Node& node, uint32_t first, uint32_t blocks, const LaneArray& lanes) const {
+    // Allocated for each node, so that a sanitizer sees accesses beyond it, and filled with a
+    // pattern, so that no node finds what an earlier one left.
+    std::vector<SharedUnit> shared(SharedBytesOf(node) / sizeof(SharedUnit) + 1);
     std::memset(shared.data(), 0xA5, shared.size() * sizeof(SharedUnit));
     const Block block(kBlockThreads, reinterpret_cast<std::byte*>(shared.data()), emulation_.order);
-    const uint32_t units = UnitsOf(step, lanes.count, kBlockWarps);
+    const uint32_t units = UnitsOf(node, lanes.count, kBlockWarps);
     for (uint32_t unit = first; unit < units; unit += blocks) {
-      RunUnit(step, Work{lanes.lanes, lanes.count, unit, block});
+      RunUnit(node, Work{lanes.lanes, lanes.count, unit, block});
     }
   }
 

@@ -183,7 +183,7 @@ class LaneWords {
         return;
       }
       const float sum = NarrowSum(product, NarrowRow::Load(product.matrix, row), x);
-      tile_[i] = FinishSum(product, sum, row, x.step);
+      tile_[i] = FinishSum(product, sum, row, x.scale);
     });
   }
   // Logits as products of tiles (product.h), of which only the first stream is used. Both factors
@@ -191,7 +191,7 @@ class LaneWords {
   KINGLET_HOST_DEVICE void Multiply(const RankedCluster& cluster, uint32_t first, uint32_t n) {
     const IntegerProduct& product = cluster.product;
     const ByteMatrix& matrix = product.matrix;
-    const float step = work_.StepOf(lane_, product.x);
+    const float scale = work_.ScaleOf(lane_, product.x);
     const float* stored = work_.At<float>(lane_, cluster.logits.x);
     work_.block.EachWarp([&](const Warp& warp) {
       for (uint32_t tile = warp.index(); tile * kTileRows < n; tile += work_.block.warps()) {
@@ -221,7 +221,7 @@ class LaneWords {
             const uint32_t within = tile * kTileRows + TileRow(thread, i), row = first + within;
             if (within >= n) continue;
             tile_[within] =
-                row < matrix.rows ? ProductOf(product, sums[reg], i, row, step) : stored[row];
+                row < matrix.rows ? ProductOf(product, sums[reg], i, row, scale) : stored[row];
           }
         });
       }

@@ -14,8 +14,8 @@ constexpr uint64_t RoundedUp(uint64_t bytes) {
   return (bytes + kAlignment - 1) / kAlignment * kAlignment;
 }
 
-// The memory of queries holds the step that answers, then every lane's tails, then their answers.
-constexpr uint64_t kStepBytes = RoundedUp(sizeof(Step));
+// The memory of queries holds the node that answers, then every lane's tails, then their answers.
+constexpr uint64_t kNodeBytes = RoundedUp(sizeof(Node));
 constexpr uint64_t kHead = 1;  // the head's bit in a set of clusters
 static_assert(sizeof(WordAnswer) + sizeof(uint32_t) <= sizeof(RankedWords));
 
@@ -34,7 +34,7 @@ class ProgramLanes : public DeviceLanes {
     lanes_.reserve(count);
   }
 
-  Status Run(StepRange range, std::span<const StreamFrame> frames) override {
+  Status Run(NodeRange range, std::span<const StreamFrame> frames) override {
     if (frames.empty()) return status_;
     return Attempt([&]() -> Status {
       KINGLET_RETURN_IF_ERROR(UploadLanes(frames));
@@ -59,12 +59,12 @@ class ProgramLanes : public DeviceLanes {
       auto* const tails = reinterpret_cast<uint64_t*>(TailsAt());
       const RankedWordsPlan plan = queries.Ranking(count, query.empty_cache_is_normalised);
       const auto rank = [&](RankedPart part) {
-        return RunStep(MakeStep(cuda::RankWords{plan, k, part, AnswersAt(), tails}));
+        return RunNode(MakeNode(cuda::RankWords{plan, k, part, AnswersAt(), tails}));
       };
       KINGLET_RETURN_IF_ERROR(UploadLanes(frames));
-      KINGLET_RETURN_IF_ERROR(RunList(query.computes_all ? queries.AllClusterSteps(count)
-                                                         : queries.ClusterSteps(0, count)));
-      KINGLET_RETURN_IF_ERROR(RunList(program_->List(queries.cache_steps())));
+      KINGLET_RETURN_IF_ERROR(RunList(query.computes_all ? queries.AllClusterNodes(count)
+                                                         : queries.ClusterNodes(0, count)));
+      KINGLET_RETURN_IF_ERROR(RunList(program_->List(queries.cache_nodes())));
       if (query.computes_all) {
         clusters.assign(frames.size(), plan.AllClusters());
         KINGLET_RETURN_IF_ERROR(rank(RankedPart::kAll));
@@ -112,15 +112,15 @@ class ProgramLanes : public DeviceLanes {
     const Status status = Attempt([&]() -> Status {
       KINGLET_RETURN_IF_ERROR(RunTails(frames, clusters).status());
       KINGLET_RETURN_IF_ERROR(UploadLanes(frames));
-      KINGLET_RETURN_IF_ERROR(RunList(queries.ClusterSteps(0, count)));
-      KINGLET_RETURN_IF_ERROR(RunList(program_->List(queries.cache_steps())));
+      KINGLET_RETURN_IF_ERROR(RunList(queries.ClusterNodes(0, count)));
+      KINGLET_RETURN_IF_ERROR(RunList(program_->List(queries.cache_nodes())));
       auto* const on_device = reinterpret_cast<WordAnswer*>(AnswersAt());
       auto* const ids = reinterpret_cast<uint32_t*>(on_device + count);
       KINGLET_RETURN_IF_ERROR(queue_->Upload(reinterpret_cast<std::byte*>(ids), words.data(),
                                              words.size() * sizeof words[0]));
       const uint64_t also_finite = query.computes_all ? plan.AllClusters() : 0;
       KINGLET_RETURN_IF_ERROR(
-          RunStep(MakeStep(WordLogProbability{plan, ids, on_device, also_finite})));
+          RunNode(MakeNode(WordLogProbability{plan, ids, on_device, also_finite})));
       return queue_->Download(scored.data(), AnswersAt(), scored.size() * sizeof scored[0]);
     });
     if (!status.ok()) return status;
@@ -183,7 +183,7 @@ class ProgramLanes : public DeviceLanes {
     }
     return status_;
   }
-  // The following steps run on these lanes.
+  // The following nodes run on these lanes.
   Status UploadLanes(std::span<const StreamFrame> frames) {
     lanes_.clear();
     for (const StreamFrame& frame : frames) {
@@ -193,7 +193,7 @@ class ProgramLanes : public DeviceLanes {
     }
     return queue_->Upload(frames_.data(), lanes_.data(), lanes_.size() * sizeof(Lane));
   }
-  Status RunList(const StepList& list) {
+  Status RunList(const NodeList& list) {
     return queue_->Run(list, reinterpret_cast<const Lane*>(frames_.data()),
                        static_cast<uint32_t>(lanes_.size()));
   }
@@ -210,19 +210,19 @@ class ProgramLanes : public DeviceLanes {
       if (part.empty()) continue;
       any = true;
       KINGLET_RETURN_IF_ERROR(UploadLanes(part));
-      StepList list = queries.ClusterSteps(index, static_cast<uint32_t>(part.size()));
+      NodeList list = queries.ClusterNodes(index, static_cast<uint32_t>(part.size()));
       list.may_repeat = part.size() == frames.size();
       KINGLET_RETURN_IF_ERROR(RunList(list));
     }
     return any;
   }
-  std::byte* TailsAt() const { return queries_.data() + kStepBytes; }
+  std::byte* TailsAt() const { return queries_.data() + kNodeBytes; }
   std::byte* AnswersAt() const { return TailsAt() + count_ * sizeof(uint64_t); }
-  // Uploads and runs a step that is not part of the program.
-  Status RunStep(const Step& step) {
+  // Uploads and runs a node that is not part of the program.
+  Status RunNode(const Node& node) {
     std::byte* const to = queries_.data();
-    KINGLET_RETURN_IF_ERROR(queue_->Upload(to, &step, sizeof step));
-    return RunList({&step, 1, reinterpret_cast<const Step*>(to)});
+    KINGLET_RETURN_IF_ERROR(queue_->Upload(to, &node, sizeof node));
+    return RunList({&node, 1, reinterpret_cast<const Node*>(to)});
   }
   std::byte* LaneAt(uint32_t lane) const { return memory_.data() + lane * layout_.bytes; }
   std::byte* StateAt(uint32_t lane) const { return LaneAt(lane) + layout_.state; }
@@ -230,8 +230,8 @@ class ProgramLanes : public DeviceLanes {
   std::shared_ptr<const Program> program_;
   const LaneLayout& layout_;  // BoundPlan's
   DeviceMemory memory_;
-  DeviceMemory frames_;   // the Lane structs of the lanes that run steps
-  DeviceMemory queries_;  // the step that answers a query, and for each lane its tails and answer
+  DeviceMemory frames_;   // the Lane structs of the lanes that run nodes
+  DeviceMemory queries_;  // the node that answers a query, and for each lane its tails and answer
   std::unique_ptr<Queue> queue_;
   uint64_t count_;           // of the session's lanes
   std::vector<Lane> lanes_;  // as in frames_
@@ -265,7 +265,7 @@ Result<std::unique_ptr<DeviceLanes>> BoundPlan::CreateLanes(uint32_t count) cons
   KINGLET_ASSIGN_OR_RETURN(
       DeviceMemory queries,
       DeviceMemory::Allocate(device,
-                             kStepBytes + count * (sizeof(uint64_t) + sizeof(RankedWords))));
+                             kNodeBytes + count * (sizeof(uint64_t) + sizeof(RankedWords))));
   KINGLET_ASSIGN_OR_RETURN(std::unique_ptr<Queue> queue, device->CreateQueue());
   KINGLET_RETURN_IF_ERROR(queue->Zero(memory.data(), count * layout_.bytes));
   return std::unique_ptr<DeviceLanes>(

@@ -17,7 +17,7 @@
 namespace kinglet::cuda {
 
 // The layout of a lane's memory on the device: the plan's scratch buffers, its state, and the
-// temporary memory of device steps (step.h), one behind the other.
+// temporary memory of device nodes (node.h), one behind the other.
 struct LaneLayout {
   LaneLayout(const Program& program, const Plan& plan, const BufferLayout& buffers);
 
@@ -41,9 +41,9 @@ class BoundPlan : public DeviceProgram {
   }
   uint64_t FreeBytes() const override { return program_->device()->FreeBytes(); }
   DevicePeaks peaks() const override { return program_->device()->peaks(); }
-  std::optional<DeviceDemand> DemandOf(size_t step,
+  std::optional<DeviceDemand> DemandOf(size_t node,
                                        std::span<const StreamFrame> lanes) const override {
-    return program_->DemandOf(step, lanes);
+    return program_->DemandOf(node, lanes);
   }
   Result<std::unique_ptr<DeviceLanes>> CreateLanes(uint32_t count) const override;
 

@@ -1,4 +1,4 @@
-// How the blocks of a launch of several steps wait for each other, and which ways a device has.
+// How the blocks of a launch of several nodes wait for each other, and which ways a device has.
 #ifndef KINGLET_KERNELS_CUDA_LAUNCH_BARRIER_H_
 #define KINGLET_KERNELS_CUDA_LAUNCH_BARRIER_H_
 
@@ -8,7 +8,7 @@
 
 namespace kinglet::cuda {
 
-// The barrier of all blocks of a launch between two steps: none; of a cooperative launch (grid); or
+// The barrier of all blocks of a launch between two nodes: none; of a cooperative launch (grid); or
 // of a thread block cluster.
 enum class LaunchBarrier : uint8_t { kNone, kGrid, kCluster };
 
@@ -22,14 +22,14 @@ constexpr bool HasClusterBarrier(int device_major, int ptx_version) {
 }
 
 // An environment variable that allows one way only, so that each can be checked on one device:
-// "cluster", "grid", or "step", where each step is a launch of its own. Results do not depend on
+// "cluster", "grid", or "node", where each node is a launch of its own. Results do not depend on
 // it.
 inline constexpr const char* kLaunchVariable = "KINGLET_CUDA_LAUNCHES";
 
 // The barriers that launches may have.
 struct LaunchBarriers {
   bool cluster = false, grid = false;
-  bool required = false;  // steps may not be launched one by one where the barrier does not fit
+  bool required = false;  // nodes may not be launched one by one where the barrier does not fit
 
   bool Has(LaunchBarrier barrier) const {
     return barrier == LaunchBarrier::kCluster ? cluster : barrier == LaunchBarrier::kGrid && grid;

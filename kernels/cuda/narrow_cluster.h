@@ -104,8 +104,8 @@ KINGLET_HOST_DEVICE void RunNarrowPass(const ClusterProduct& p, const Work& work
           const float* const codes = rows.codes + (staged + at) * kNarrowColumns;
           const float* const terms = rows.terms + (staged + at) * 2;
           float sum = 0.0f;
-          for (uint32_t i = 0; i < kNarrowColumns; ++i) sum = fmaf(codes[i], own.x.reals[i], sum);
-          return sum * (terms[0] * own.x.step) * p.product.finish.scale + terms[1];
+          for (uint32_t i = 0; i < kNarrowColumns; ++i) sum = fmaf(codes[i], own.x.floats[i], sum);
+          return sum * (terms[0] * own.x.scale) * p.product.finish.scale + terms[1];
         };
         const auto add = [&](uint32_t c, float logit) {
           own.chains.values[c] = accumulate(own.chains.values[c], logit, own.largest);

@@ -1,4 +1,4 @@
-// Pinned (page-locked) host memory, which the device can copy from and to while the host goes on.
+// Pinned (page-locked) host memory, which the device can copy from and to while the host continues.
 // Only in builds with the CUDA toolkit. C++17.
 #ifndef KINGLET_KERNELS_CUDA_PINNED_MEMORY_H_
 #define KINGLET_KERNELS_CUDA_PINNED_MEMORY_H_

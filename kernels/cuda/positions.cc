@@ -1,4 +1,4 @@
-// How AddPositionRow, AddSinusoids, AddQueryBias, StoreRow and LoadRow become device steps
+// How AddPositionRow, AddSinusoids, AddQueryBias, StoreRow and LoadRow become device nodes
 // (positions.h).
 #include "kernels/cuda/positions.h"
 
@@ -11,49 +11,49 @@
 
 namespace kinglet::cuda {
 
-Steps BindOp(const AddPositionRow& op, Binder& binder) {
-  AddRowOfPosition step{};
-  KINGLET_ASSIGN_OR_RETURN(step.table, binder.weights.Reals(op.table));
-  step.window = op.window;
-  step.count = binder.Count(op.y);
-  step.y = binder.At(op.y);
-  return std::vector<Step>{MakeStep(step)};
+Nodes BindOp(const AddPositionRow& op, Binder& binder) {
+  AddRowOfPosition node{};
+  KINGLET_ASSIGN_OR_RETURN(node.table, binder.weights.Floats(op.table));
+  node.window = op.window;
+  node.count = binder.Count(op.y);
+  node.y = binder.At(op.y);
+  return std::vector<Node>{MakeNode(node)};
 }
 
 // The sinusoids of all positions of the window become a table.
-Steps BindOp(const AddSinusoids& op, Binder& binder) {
-  AddRowOfPosition step{};
-  step.window = op.window;
-  step.count = binder.Count(op.y);
-  step.y = binder.At(op.y);
+Nodes BindOp(const AddSinusoids& op, Binder& binder) {
+  AddRowOfPosition node{};
+  node.window = op.window;
+  node.count = binder.Count(op.y);
+  node.y = binder.At(op.y);
   const std::vector<float> frequencies = DecodedValues(binder.plan.weights[op.frequencies]);
   // x + -0 is x for every x, also for -0.
-  std::vector<float> table(uint64_t{op.window} * step.count, -0.0f);
+  std::vector<float> table(uint64_t{op.window} * node.count, -0.0f);
   for (uint32_t row = 0; row < op.window; ++row) {
     AddAbsoluteSinusoids(std::span(frequencies), op.first + row,
-                         table.data() + uint64_t{row} * step.count);
+                         table.data() + uint64_t{row} * node.count);
   }
-  KINGLET_ASSIGN_OR_RETURN(step.table, binder.weights.Constants(std::span<const float>(table)));
-  return std::vector<Step>{MakeStep(step)};
+  KINGLET_ASSIGN_OR_RETURN(node.table, binder.weights.Constants(std::span<const float>(table)));
+  return std::vector<Node>{MakeNode(node)};
 }
 
-Steps BindOp(const AddQueryBias& op, Binder& binder) {
+Nodes BindOp(const AddQueryBias& op, Binder& binder) {
   const Shape& shape = binder.plan.weights[op.bias].shape;
-  AddToHeads step{};
-  KINGLET_ASSIGN_OR_RETURN(step.bias, binder.weights.Reals(op.bias));
-  step.heads = static_cast<uint32_t>(Rows(shape));
-  step.size = static_cast<uint32_t>(Cols(shape));
-  step.stride = binder.Count(op.y) / step.heads;
-  step.y = binder.At(op.y);
-  return std::vector<Step>{MakeStep(step)};
+  AddToHeads node{};
+  KINGLET_ASSIGN_OR_RETURN(node.bias, binder.weights.Floats(op.bias));
+  node.heads = static_cast<uint32_t>(Rows(shape));
+  node.size = static_cast<uint32_t>(Cols(shape));
+  node.stride = binder.Count(op.y) / node.heads;
+  node.y = binder.At(op.y);
+  return std::vector<Node>{MakeNode(node)};
 }
 
-Steps BindOp(const StoreRow& op, Binder& binder) {
-  return std::vector<Step>{MakeStep(CopyRow{{}, binder.VectorOf(op.x), binder.At(op.rows), true})};
+Nodes BindOp(const StoreRow& op, Binder& binder) {
+  return std::vector<Node>{MakeNode(CopyRow{{}, binder.VectorOf(op.x), binder.At(op.rows), true})};
 }
 
-Steps BindOp(const LoadRow& op, Binder& binder) {
-  return std::vector<Step>{MakeStep(CopyRow{{}, binder.VectorOf(op.x), binder.At(op.rows), false})};
+Nodes BindOp(const LoadRow& op, Binder& binder) {
+  return std::vector<Node>{MakeNode(CopyRow{{}, binder.VectorOf(op.x), binder.At(op.rows), false})};
 }
 
 }  // namespace kinglet::cuda

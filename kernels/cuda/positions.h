@@ -7,7 +7,7 @@
 
 #include <cstdint>
 
-#include "kernels/cuda/step.h"
+#include "kernels/cuda/node.h"
 #include "kernels/ring.h"
 
 namespace kinglet::cuda {
@@ -16,7 +16,7 @@ namespace kinglet::cuda {
 struct AddRowOfPosition : ByLane {
   const float* table;  // [window, count]
   uint32_t window, count;
-  Place y;  // [count] of reals
+  Place y;  // [count] of floats
 };
 
 KINGLET_HOST_DEVICE inline void Run(const AddRowOfPosition& p, const Work& work) {
@@ -30,7 +30,7 @@ KINGLET_HOST_DEVICE inline void Run(const AddRowOfPosition& p, const Work& work)
 struct AddToHeads : ByLane {
   const float* bias;  // [heads, size]
   uint32_t heads, size, stride;
-  Place y;  // [heads, stride] of reals
+  Place y;  // [heads, stride] of floats
 };
 
 KINGLET_HOST_DEVICE inline void Run(const AddToHeads& p, const Work& work) {

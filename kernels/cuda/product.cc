@@ -1,4 +1,4 @@
-// How MatVec, and the products of other operations, become device steps (product.h).
+// How MatVec, and the products of other operations, become device nodes (product.h).
 #include "kernels/cuda/bind.h"
 #include "kernels/cuda/device.h"
 #include "kernels/numerics.h"
@@ -21,7 +21,7 @@ static_assert(3 * (IntegerProduct::SharedBytes() + 1024) <= 100 * 1024);
 }  // namespace
 
 ProductOperand OperandOf(Binder& binder, BufferId x, TailInput input, uint32_t count,
-                         std::vector<Step>& steps) {
+                         std::vector<Node>& nodes) {
   ProductOperand operand;
   operand.vector = binder.VectorOf(x);
   operand.vector.count = count;
@@ -34,29 +34,29 @@ ProductOperand OperandOf(Binder& binder, BufferId x, TailInput input, uint32_t c
   codes.x = operand.vector.place;
   codes.count = count;
   codes.codes = binder.Temporary<int16_t>(count);
-  codes.step = binder.Temporary<float>(1);
-  steps.push_back(MakeStep(codes));
+  codes.scale = binder.Temporary<float>(1);
+  nodes.push_back(MakeNode(codes));
   operand.vector.place = codes.codes;
-  operand.vector.codes = operand.vector.has_own_step = true;
-  operand.vector.step_place = codes.step;
+  operand.vector.codes = operand.vector.has_own_scale = true;
+  operand.vector.scale_place = codes.scale;
   operand.largest = kFixedPointLimit;
   return operand;
 }
 
 Status AppendProduct(Binder& binder, WeightId weight, const ProductOperand& x, const Finish& finish,
-                     Place y, TokenRange tokens, std::vector<Step>& steps) {
+                     Place y, TokenRange tokens, std::vector<Node>& nodes) {
   const TensorView& matrix = binder.plan.weights[weight];
   const uint64_t cols = Cols(matrix.shape);
   if (!x.vector.codes || !binder.weights.HasIntegers(weight)) {
     RealProduct product{};
-    KINGLET_ASSIGN_OR_RETURN(product.matrix, binder.weights.Reals(weight));
+    KINGLET_ASSIGN_OR_RETURN(product.matrix, binder.weights.Floats(weight));
     product.rows = static_cast<uint32_t>(Rows(matrix.shape));
     product.cols = static_cast<uint32_t>(cols);
     product.x = x.vector;
     product.finish = finish;
     product.y = y;
     product.tokens = tokens;
-    steps.push_back(MakeStep(product));
+    nodes.push_back(MakeNode(product));
     return Status();
   }
   if (cols > kMostColumns) {
@@ -74,20 +74,20 @@ Status AppendProduct(Binder& binder, WeightId weight, const ProductOperand& x, c
   product.finish = finish;
   product.y = y;
   product.tokens = tokens;
-  steps.push_back(MakeStep(product));
+  nodes.push_back(MakeNode(product));
   return Status();
 }
 
-Steps BindOp(const MatVec& op, Binder& binder) {
-  std::vector<Step> steps;
+Nodes BindOp(const MatVec& op, Binder& binder) {
+  std::vector<Node> nodes;
   const auto cols = static_cast<uint32_t>(Cols(binder.plan.weights[op.weight].shape));
-  const ProductOperand x = OperandOf(binder, op.x, op.input, cols, steps);
+  const ProductOperand x = OperandOf(binder, op.x, op.input, cols, nodes);
   Finish finish;
   finish.relu = op.relu;
-  KINGLET_ASSIGN_OR_RETURN(finish.bias, binder.weights.RealsOrNull(op.bias));
+  KINGLET_ASSIGN_OR_RETURN(finish.bias, binder.weights.FloatsOrNull(op.bias));
   KINGLET_RETURN_IF_ERROR(AppendProduct(
-      binder, op.weight, x, finish, binder.At(op.y).Plus(op.y_offset * sizeof(float)), {}, steps));
-  return steps;
+      binder, op.weight, x, finish, binder.At(op.y).Plus(op.y_offset * sizeof(float)), {}, nodes));
+  return nodes;
 }
 
 }  // namespace kinglet::cuda

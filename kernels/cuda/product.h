@@ -22,7 +22,7 @@
 #include <cstdint>
 
 #include "kernels/cuda/byte_matrix.h"
-#include "kernels/cuda/step.h"
+#include "kernels/cuda/node.h"
 #include "kernels/cuda/stream_bytes.h"
 
 namespace kinglet::cuda {
@@ -47,7 +47,7 @@ struct IntegerProduct {
   bool fits_int32;  // every sum fits 32 bits
   bool fits_float;  // of a narrow matrix: every sum is at most 2^24, so floats add it exactly
   Finish finish;
-  Place y;         // [rows] of reals
+  Place y;         // [rows] of floats
   bool quantises;  // also writes y's codes
   Place codes;     // [rows] of int16
   Rounding rounding;
@@ -284,18 +284,18 @@ KINGLET_HOST_DEVICE inline int64_t SumInFull(const PlaneSums& sums, uint32_t i) 
 
 // y[row] of a lane from the sum of its integers,
 KINGLET_HOST_DEVICE inline float FinishSum(const IntegerProduct& p, float sum, uint64_t row,
-                                           float x_step) {
-  return p.finish(sum * (p.matrix.scales[row] * x_step), row);
+                                           float x_scale) {
+  return p.finish(sum * (p.matrix.scales[row] * x_scale), row);
 }
 // or from sum i of a thread.
 KINGLET_HOST_DEVICE inline float ProductOf(const IntegerProduct& p, const PlaneSums& sums,
-                                           uint32_t i, uint64_t row, float x_step) {
+                                           uint32_t i, uint64_t row, float x_scale) {
   const float sum = p.fits_int32 ? static_cast<float>(SumModulo(sums, i))
                                  : static_cast<float>(SumInFull(sums, i));
-  return FinishSum(p, sum, row, x_step);
+  return FinishSum(p, sum, row, x_scale);
 }
 
-// Whether the step works for any of these lanes.
+// Whether the node works for any of these lanes.
 KINGLET_HOST_DEVICE inline bool AnyTakesPart(const IntegerProduct& p, const Work& work,
                                              uint32_t first_lane, uint32_t lanes) {
   for (uint32_t s = 0; s < lanes; ++s) {
@@ -311,17 +311,17 @@ KINGLET_HOST_DEVICE inline void StoreProduct(const IntegerProduct& p, const Work
 
 // x of a lane for a narrow matrix, in shared memory.
 struct NarrowVector {
-  float reals[kNarrowColumns];  // the codes; zeros beyond the matrix's columns
-  float step;
+  float floats[kNarrowColumns];  // the codes; zeros beyond the matrix's columns
+  float scale;
 
   KINGLET_HOST_DEVICE static NarrowVector Load(const IntegerProduct& p, const Work& work,
                                                const Lane& lane) {
     NarrowVector x;
     const int16_t* const codes = work.At<int16_t>(lane, p.x.place);
     for (uint32_t i = 0; i < kNarrowColumns; ++i) {
-      x.reals[i] = i < p.matrix.cols ? static_cast<float>(codes[i]) : 0.0f;
+      x.floats[i] = i < p.matrix.cols ? static_cast<float>(codes[i]) : 0.0f;
     }
-    x.step = work.StepOf(lane, p.x);
+    x.scale = work.ScaleOf(lane, p.x);
     return x;
   }
 };
@@ -332,13 +332,13 @@ KINGLET_HOST_DEVICE inline float NarrowSum(const IntegerProduct& p, const Narrow
   if (p.fits_float) {
     float sum = 0.0f;
     for (uint32_t i = 0; i < kNarrowColumns; ++i) {
-      sum = fmaf(static_cast<float>(row.codes[i]), x.reals[i], sum);
+      sum = fmaf(static_cast<float>(row.codes[i]), x.floats[i], sum);
     }
     return sum;
   }
   int64_t sum = 0;
   for (uint32_t i = 0; i < kNarrowColumns; ++i) {
-    sum += int64_t{row.codes[i]} * static_cast<int32_t>(x.reals[i]);
+    sum += int64_t{row.codes[i]} * static_cast<int32_t>(x.floats[i]);
   }
   return static_cast<float>(sum);
 }
@@ -362,7 +362,7 @@ KINGLET_HOST_DEVICE inline void RunNarrow(const IntegerProduct& p, const Work& w
     for (uint32_t s = 0; s < lanes; ++s) {
       const Lane& to = work.lanes[first_lane + s];
       if (!p.tokens.Contains(to.token)) continue;
-      StoreProduct(p, work, to, row, FinishSum(p, NarrowSum(p, codes, x[s]), row, x[s].step));
+      StoreProduct(p, work, to, row, FinishSum(p, NarrowSum(p, codes, x[s]), row, x[s].scale));
     }
   });
 }
@@ -436,7 +436,7 @@ KINGLET_HOST_DEVICE inline void RunTiles(const IntegerProduct& p, const Work& wo
     const float real = p.fits_int32
                            ? static_cast<float>(static_cast<int32_t>(static_cast<uint32_t>(sum)))
                            : static_cast<float>(sum);
-    StoreProduct(p, work, to, row, FinishSum(p, real, row, work.StepOf(to, p.x)));
+    StoreProduct(p, work, to, row, FinishSum(p, real, row, work.ScaleOf(to, p.x)));
   });
 }
 

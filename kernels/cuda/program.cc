@@ -11,14 +11,14 @@
 namespace kinglet::cuda {
 namespace {
 
-// Lets an integer product quantise its own result where the next plan step would do that, which
-// then has no device steps. Each saves a barrier of all blocks.
-void JoinQuantisers(const Plan& plan, std::vector<std::vector<Step>>& bound) {
-  for (size_t i = 1; i < plan.steps.size(); ++i) {
-    const auto* product = std::get_if<MatVec>(&plan.steps[i - 1].op);
-    const auto* quantise = std::get_if<Quantise>(&plan.steps[i].op);
+// Lets an integer product quantise its own result where the next plan node would do that, which
+// then has no device nodes. Each saves a barrier of all blocks.
+void JoinQuantisers(const Plan& plan, std::vector<std::vector<Node>>& bound) {
+  for (size_t i = 1; i < plan.nodes.size(); ++i) {
+    const auto* product = std::get_if<MatVec>(&plan.nodes[i - 1].op);
+    const auto* quantise = std::get_if<Quantise>(&plan.nodes[i].op);
     if (product == nullptr || quantise == nullptr || product->y != quantise->x) continue;
-    Step& last = bound[i - 1].back();
+    Node& last = bound[i - 1].back();
     if (!IsKind<IntegerProduct>(last)) continue;
     auto joined = ArgumentsOf<IntegerProduct>(last);
     const auto codes = ArgumentsOf<QuantiseVector>(bound[i].back());
@@ -26,20 +26,20 @@ void JoinQuantisers(const Plan& plan, std::vector<std::vector<Step>>& bound) {
     joined.quantises = true;
     joined.codes = codes.codes;
     joined.rounding = codes.rounding;
-    last = MakeStep(joined);
+    last = MakeNode(joined);
     bound[i].clear();
   }
 }
 
-// Refuses a step that needs more shared memory than a block of the device can have.
-Status CheckSharedBytes(const std::string& name, const std::vector<Step>& steps,
+// Refuses a node that needs more shared memory than a block of the device can have.
+Status CheckSharedBytes(const std::string& name, const std::vector<Node>& nodes,
                         const Device& device) {
   const uint64_t most = device.SharedBytesOfBlock();
-  for (const Step& step : steps) {
-    if (SharedBytesOf(step) <= most) continue;
-    return Status::Refusal(KINGLET_UNSUPPORTED, "cuda", "step " + name,
+  for (const Node& node : nodes) {
+    if (SharedBytesOf(node) <= most) continue;
+    return Status::Refusal(KINGLET_UNSUPPORTED, "cuda", "node " + name,
                            "at most " + std::to_string(most) + " bytes of a block's shared memory",
-                           std::to_string(SharedBytesOf(step)));
+                           std::to_string(SharedBytesOf(node)));
   }
   return Status();
 }
@@ -53,39 +53,39 @@ Result<std::shared_ptr<const Program>> Program::Bind(const Plan& plan, const Buf
   KINGLET_ASSIGN_OR_RETURN(const std::unique_ptr<Queue> queue, device->CreateQueue());
   WeightStore weights(plan, device, *queue, program->memory_);
   Binder binder(plan, layout, weights);
-  std::vector<std::vector<Step>> bound;  // by plan step
-  for (size_t i = 0; i < plan.steps.size(); ++i) {
-    KINGLET_ASSIGN_OR_RETURN(std::vector<Step> steps, binder.Bind(i));
-    KINGLET_RETURN_IF_ERROR(CheckSharedBytes(plan.steps[i].name, steps, *device));
-    bound.push_back(std::move(steps));
+  std::vector<std::vector<Node>> bound;  // by plan node
+  for (size_t i = 0; i < plan.nodes.size(); ++i) {
+    KINGLET_ASSIGN_OR_RETURN(std::vector<Node> nodes, binder.Bind(i));
+    KINGLET_RETURN_IF_ERROR(CheckSharedBytes(plan.nodes[i].name, nodes, *device));
+    bound.push_back(std::move(nodes));
   }
   JoinQuantisers(plan, bound);
-  for (const std::vector<Step>& steps : bound) {
-    program->firsts_.push_back(static_cast<uint32_t>(program->steps_.size()));
-    program->steps_.insert(program->steps_.end(), steps.begin(), steps.end());
+  for (const std::vector<Node>& nodes : bound) {
+    program->firsts_.push_back(static_cast<uint32_t>(program->nodes_.size()));
+    program->nodes_.insert(program->nodes_.end(), nodes.begin(), nodes.end());
   }
-  program->firsts_.push_back(static_cast<uint32_t>(program->steps_.size()));
+  program->firsts_.push_back(static_cast<uint32_t>(program->nodes_.size()));
   KINGLET_ASSIGN_OR_RETURN(program->queries_, Queries::Bind(plan, bound, *device, binder));
   program->weight_bytes_ = weights.bytes();
   KINGLET_ASSIGN_OR_RETURN(program->on_device_,
-                           weights.Constants(std::span<const Step>(program->steps_)));
+                           weights.Constants(std::span<const Node>(program->nodes_)));
   KINGLET_RETURN_IF_ERROR(queue->Wait());
   weights.Release(release);
   program->temporary_bytes_ = binder.temporary_bytes();
   return std::shared_ptr<const Program>(program);
 }
 
-StepList Program::List(StepRange range) const {
+NodeList Program::List(NodeRange range) const {
   const uint32_t begin = firsts_[range.begin], end = firsts_[range.end];
-  return {steps_.data() + begin, end - begin, on_device_ + begin};
+  return {nodes_.data() + begin, end - begin, on_device_ + begin};
 }
 
-std::optional<DeviceDemand> Program::DemandOf(size_t step,
+std::optional<DeviceDemand> Program::DemandOf(size_t node,
                                               std::span<const StreamFrame> lanes) const {
-  const StepList list = List({step, step + 1});
+  const NodeList list = List({node, node + 1});
   if (list.count == 0) return std::nullopt;
   DeviceDemand demand;
-  for (uint32_t i = 0; i < list.count; ++i) demand += cuda::DemandOf(list.steps[i], lanes);
+  for (uint32_t i = 0; i < list.count; ++i) demand += cuda::DemandOf(list.nodes[i], lanes);
   return demand;
 }
 

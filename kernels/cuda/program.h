@@ -1,4 +1,4 @@
-// A plan bound to a device: its weights in device memory, and its device steps. Immutable; shared
+// A plan bound to a device: its weights in device memory, and its device nodes. Immutable; shared
 // by any number of sessions, each of which has a queue of its own.
 #ifndef KINGLET_KERNELS_CUDA_PROGRAM_H_
 #define KINGLET_KERNELS_CUDA_PROGRAM_H_
@@ -20,18 +20,18 @@ namespace kinglet::cuda {
 
 class Program {
  public:
-  // KINGLET_UNSUPPORTED names an operation that the device cannot run, and its step;
+  // KINGLET_UNSUPPORTED names an operation that the device cannot run, and its node;
   // KINGLET_OUT_OF_MEMORY. `release` is told which bytes of the file are no longer needed.
   static Result<std::shared_ptr<const Program>> Bind(const Plan& plan, const BufferLayout& layout,
                                                      const std::shared_ptr<Device>& device,
                                                      const ReleaseBytes& release);
 
   const std::shared_ptr<Device>& device() const { return device_; }
-  // The device steps of plan steps [begin, end).
-  StepList List(StepRange range) const;
-  // The demand of one run of plan step `step` for these lanes; nothing if another step does its
+  // The device nodes of plan nodes [begin, end).
+  NodeList List(NodeRange range) const;
+  // The demand of one run of plan node `node` for these lanes; nothing if another node does its
   // work.
-  std::optional<DeviceDemand> DemandOf(size_t step, std::span<const StreamFrame> lanes) const;
+  std::optional<DeviceDemand> DemandOf(size_t node, std::span<const StreamFrame> lanes) const;
   const Queries& queries() const { return queries_; }
   uint64_t temporary_bytes() const { return temporary_bytes_; }  // of a lane
   uint64_t weight_bytes() const { return weight_bytes_; }
@@ -41,10 +41,10 @@ class Program {
 
   std::shared_ptr<Device> device_;
   std::vector<DeviceMemory> memory_;
-  std::vector<Step> steps_;
+  std::vector<Node> nodes_;
   std::vector<uint32_t>
-      firsts_;  // index of plan step i's first in steps_; at the end, their number
-  const Step* on_device_ = nullptr;
+      firsts_;  // index of plan node i's first in nodes_; at the end, their number
+  const Node* on_device_ = nullptr;
   Queries queries_;
   uint64_t temporary_bytes_ = 0, weight_bytes_ = 0;
 };

@@ -70,22 +70,22 @@ bool Writes(const Op& op, BufferId id) {
 }
 
 struct FusedProduct {
-  size_t plan_step;
+  size_t plan_node;
   IntegerProduct product;
 };
 
 // The integer product that computes the logits of all words of a cluster, if it may be computed
 // twice instead of stored.
 std::optional<FusedProduct> FindProduct(const Plan& plan, const ClusterPlan& cluster,
-                                        const std::vector<std::vector<Step>>& bound,
+                                        const std::vector<std::vector<Node>>& bound,
                                         const Logits& logits, uint64_t max_shared_bytes) {
   std::optional<FusedProduct> found;
-  for (size_t i = cluster.steps.begin; i < cluster.steps.end; ++i) {
-    if (!Writes(plan.steps[i].op, cluster.logits)) continue;
-    const auto* product = std::get_if<MatVec>(&plan.steps[i].op);
+  for (size_t i = cluster.nodes.begin; i < cluster.nodes.end; ++i) {
+    if (!Writes(plan.nodes[i].op, cluster.logits)) continue;
+    const auto* product = std::get_if<MatVec>(&plan.nodes[i].op);
     if (product == nullptr) return std::nullopt;
     if (product->y_offset != 0) continue;
-    const Step& last = bound[i].back();
+    const Node& last = bound[i].back();
     if (!IsKind<IntegerProduct>(last)) return std::nullopt;
     found = {i, ArgumentsOf<IntegerProduct>(last)};
   }
@@ -110,14 +110,14 @@ uint64_t SharedBytesOfAnswers(const RankedWordsPlan& plan) {
 
 }  // namespace
 
-Result<Queries> Queries::Bind(const Plan& plan, const std::vector<std::vector<Step>>& bound,
+Result<Queries> Queries::Bind(const Plan& plan, const std::vector<std::vector<Node>>& bound,
                               const Device& device, Binder& binder) {
   const uint64_t max_shared_bytes = device.SharedBytesOfBlock();
   Queries queries;
   std::vector<RankedCluster> stored, fused;
   for (const ClusterPlan& cluster : plan.clusters) {
-    queries.stored_.firsts.push_back(static_cast<uint32_t>(queries.stored_.steps.size()));
-    queries.fused_.firsts.push_back(static_cast<uint32_t>(queries.fused_.steps.size()));
+    queries.stored_.firsts.push_back(static_cast<uint32_t>(queries.stored_.nodes.size()));
+    queries.fused_.firsts.push_back(static_cast<uint32_t>(queries.fused_.nodes.size()));
     const Logits logits = binder.LogitsOf(cluster.normaliser);
     RankedCluster ranked{};
     ranked.first = cluster.first;
@@ -136,30 +136,30 @@ Result<Queries> Queries::Bind(const Plan& plan, const std::vector<std::vector<St
       ranked.product = product->product;
     }
     fused.push_back(ranked);
-    for (size_t i = cluster.steps.begin; i < cluster.steps.end; ++i) {
-      const std::vector<Step>& steps = bound[i];
-      queries.stored_.steps.insert(queries.stored_.steps.end(), steps.begin(), steps.end());
-      std::vector<Step>& to = queries.fused_.steps;
-      const bool normalises = Writes(plan.steps[i].op, cluster.normaliser);
-      if (product && i == product->plan_step) {
-        to.insert(to.end(), steps.begin(), steps.end() - 1);  // those that compute its vector
+    for (size_t i = cluster.nodes.begin; i < cluster.nodes.end; ++i) {
+      const std::vector<Node>& nodes = bound[i];
+      queries.stored_.nodes.insert(queries.stored_.nodes.end(), nodes.begin(), nodes.end());
+      std::vector<Node>& to = queries.fused_.nodes;
+      const bool normalises = Writes(plan.nodes[i].op, cluster.normaliser);
+      if (product && i == product->plan_node) {
+        to.insert(to.end(), nodes.begin(), nodes.end() - 1);  // those that compute its vector
       } else if (!product || !normalises) {
-        to.insert(to.end(), steps.begin(), steps.end());
+        to.insert(to.end(), nodes.begin(), nodes.end());
       }
     }
     if (product) {
       const ClusterProduct both = {product->product, logits, device.EnoughUnits()};
-      for (const Step& step : {MakeStep(LargestOfProducts{{both}}),
-                               MakeStep(TermsOfProducts{{both}}), MakeStep(LogOfSum{{}, logits})}) {
-        queries.fused_.steps.push_back(step);
+      for (const Node& node : {MakeNode(LargestOfProducts{{both}}),
+                               MakeNode(TermsOfProducts{{both}}), MakeNode(LogOfSum{{}, logits})}) {
+        queries.fused_.nodes.push_back(node);
       }
     }
   }
   if (plan.clusters.empty()) return queries;
   for (Way* const way : {&queries.stored_, &queries.fused_}) {
-    way->firsts.push_back(static_cast<uint32_t>(way->steps.size()));
-    KINGLET_ASSIGN_OR_RETURN(way->steps_on_device,
-                             binder.weights.Constants(std::span<const Step>(way->steps)));
+    way->firsts.push_back(static_cast<uint32_t>(way->nodes.size()));
+    KINGLET_ASSIGN_OR_RETURN(way->nodes_on_device,
+                             binder.weights.Constants(std::span<const Node>(way->nodes)));
   }
   KINGLET_ASSIGN_OR_RETURN(queries.stored_.clusters,
                            binder.weights.Constants(std::span<const RankedCluster>(stored)));
@@ -172,7 +172,7 @@ Result<Queries> Queries::Bind(const Plan& plan, const std::vector<std::vector<St
     ranking.blocks += internal::LaneWords::BlocksOf(cluster);
   }
   if (plan.cache) {
-    queries.cache_steps_ = plan.cache->steps;
+    queries.cache_nodes_ = plan.cache->nodes;
     RankedCache& cache = ranking.cache;
     cache.present = true;
     cache.empty_is_normalised = plan.cache->first_position > 1;
@@ -198,10 +198,10 @@ Result<Queries> Queries::Bind(const Plan& plan, const std::vector<std::vector<St
   return queries;
 }
 
-StepList Queries::ClusterSteps(size_t begin, size_t end, uint32_t lanes) const {
+NodeList Queries::ClusterNodes(size_t begin, size_t end, uint32_t lanes) const {
   const Way& way = WayOf(lanes);
   const uint32_t first = way.firsts[begin];
-  return {way.steps.data() + first, way.firsts[end] - first, way.steps_on_device + first};
+  return {way.nodes.data() + first, way.firsts[end] - first, way.nodes_on_device + first};
 }
 
 size_t Queries::ClusterOf(uint32_t word) const {

@@ -47,7 +47,7 @@ struct RankedWords {
 enum class RankedPart : uint32_t {
   kAll,
   kHead,  // the head; writes to `tails` which tails could hold one of the k best words
-  kTails  // those in `tails`, which have been computed since; goes on from kHead's answer
+  kTails  // those in `tails`, which have been computed since; continues from kHead's answer
 };
 
 // The k most probable words. A unit is a lane.
@@ -232,7 +232,7 @@ class LaneRanking {
       return work_.At<float>(lane, cluster.logits.x)[row];
     }
     const int16_t* codes = work_.At<int16_t>(lane, product.x.place);
-    return product.finish(product.matrix.Product(row, codes, work_.StepOf(lane, product.x)), row);
+    return product.finish(product.matrix.Product(row, codes, work_.ScaleOf(lane, product.x)), row);
   }
 
   const RankWords& p_;

@@ -1,4 +1,4 @@
-// How the element-wise halves of recurrent cells become device steps (recurrent.h).
+// How the element-wise halves of recurrent cells become device nodes (recurrent.h).
 #include "kernels/cuda/bind.h"
 
 namespace kinglet::cuda {
@@ -7,41 +7,41 @@ namespace {
 // The vectors that all cells have in common.
 template <class Cell, class Op>
 Cell CellOf(const Op& op, const Binder& binder) {
-  Cell step{};
-  step.input = binder.At(op.input);
-  step.hidden = binder.At(op.hidden);
-  step.count = binder.Count(op.hidden);
-  return step;
+  Cell node{};
+  node.input = binder.At(op.input);
+  node.hidden = binder.At(op.hidden);
+  node.count = binder.Count(op.hidden);
+  return node;
 }
 
 }  // namespace
 
-Steps BindOp(const LstmGates& op, Binder& binder) {
-  auto step = CellOf<LstmCell>(op, binder);
-  step.recurrent = binder.At(op.recurrent);
-  step.cell = binder.At(op.cell);
-  return std::vector<Step>{MakeStep(step)};
+Nodes BindOp(const LstmGates& op, Binder& binder) {
+  auto node = CellOf<LstmCell>(op, binder);
+  node.recurrent = binder.At(op.recurrent);
+  node.cell = binder.At(op.cell);
+  return std::vector<Node>{MakeNode(node)};
 }
 
-Steps BindOp(const GruGates& op, Binder& binder) {
-  auto step = CellOf<GruCell>(op, binder);
-  step.recurrent = binder.At(op.recurrent);
-  return std::vector<Step>{MakeStep(step)};
+Nodes BindOp(const GruGates& op, Binder& binder) {
+  auto node = CellOf<GruCell>(op, binder);
+  node.recurrent = binder.At(op.recurrent);
+  return std::vector<Node>{MakeNode(node)};
 }
 
-Steps BindOp(const RnnGates& op, Binder& binder) {
-  auto step = CellOf<RnnCell>(op, binder);
-  step.recurrent = binder.At(op.recurrent);
-  step.relu = op.relu;
-  return std::vector<Step>{MakeStep(step)};
+Nodes BindOp(const RnnGates& op, Binder& binder) {
+  auto node = CellOf<RnnCell>(op, binder);
+  node.recurrent = binder.At(op.recurrent);
+  node.relu = op.relu;
+  return std::vector<Node>{MakeNode(node)};
 }
 
-Steps BindOp(const QrnnGates& op, Binder& binder) {
-  auto step = CellOf<QrnnCell>(op, binder);
-  step.has_previous = op.previous.has_value();
-  if (op.previous) step.recurrent = binder.At(*op.previous);
-  step.cell = binder.At(op.cell);
-  return std::vector<Step>{MakeStep(step)};
+Nodes BindOp(const QrnnGates& op, Binder& binder) {
+  auto node = CellOf<QrnnCell>(op, binder);
+  node.has_previous = op.previous.has_value();
+  if (op.previous) node.recurrent = binder.At(*op.previous);
+  node.cell = binder.At(op.cell);
+  return std::vector<Node>{MakeNode(node)};
 }
 
 }  // namespace kinglet::cuda

@@ -1,5 +1,5 @@
 // The element-wise halves of recurrent cells (kernels/op.h, LstmGates, GruGates, RnnGates and
-// QrnnGates). The matrix products are steps of their own. C++17.
+// QrnnGates). The matrix products are nodes of their own. C++17.
 //
 // A thread computes an element of the new state, one rounded operation after the other as
 // kernels/op.h writes them. No shared memory.
@@ -8,7 +8,7 @@
 
 #include <cstdint>
 
-#include "kernels/cuda/step.h"
+#include "kernels/cuda/node.h"
 #include "kernels/cuda/vectors.h"
 #include "kernels/functions.h"
 

@@ -34,7 +34,7 @@ Result<PositionRows> MakeRelativeRows(const RelativeRows& op, uint32_t heads, ui
   KINGLET_ASSIGN_OR_RETURN(float* const constants,
                            weights.Memory<float>(uint64_t{made.count} * heads));
 
-  // The steps run on one lane for each row: its state is the row of sinusoids, its scratch memory
+  // The nodes run on one lane for each row: its state is the row of sinusoids, its scratch memory
   // the projected row, and its temporary memory the constants.
   std::vector<Lane> lanes;
   for (uint64_t row = 0; row < made.count; ++row) {
@@ -45,13 +45,13 @@ Result<PositionRows> MakeRelativeRows(const RelativeRows& op, uint32_t heads, ui
     lanes.push_back(lane);
   }
   RealProduct project{};
-  KINGLET_ASSIGN_OR_RETURN(project.matrix, weights.Reals(op.projection));
+  KINGLET_ASSIGN_OR_RETURN(project.matrix, weights.Floats(op.projection));
   project.rows = static_cast<uint32_t>(columns);
   project.cols = static_cast<uint32_t>(width);
   project.x.place = {Space::kState, 0};
   project.x.count = project.cols;
   project.y = {Space::kScratch, 0};
-  std::vector<Step> steps = {MakeStep(project)};
+  std::vector<Node> nodes = {MakeNode(project)};
   for (uint32_t head = 0; head < heads; ++head) {
     RealProduct constant{};
     constant.matrix = differences + uint64_t{head} * key_size;
@@ -59,9 +59,9 @@ Result<PositionRows> MakeRelativeRows(const RelativeRows& op, uint32_t heads, ui
     constant.cols = constant.x.count = key_size;
     constant.x.place = {Space::kScratch, uint64_t{head} * key_size * sizeof(float)};
     constant.y = {Space::kTemporary, head * sizeof(float)};
-    steps.push_back(MakeStep(constant));
+    nodes.push_back(MakeNode(constant));
   }
-  KINGLET_RETURN_IF_ERROR(weights.Run(steps, lanes));
+  KINGLET_RETURN_IF_ERROR(weights.Run(nodes, lanes));
   made.rows = rows;
   made.constants = constants;
   return made;

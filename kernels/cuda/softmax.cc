@@ -1,9 +1,9 @@
-// How LogSumExp becomes device steps (softmax.h).
+// How LogSumExp becomes device nodes (softmax.h).
 #include "kernels/cuda/bind.h"
 
 namespace kinglet::cuda {
 
-Steps BindOp(const LogSumExp& op, Binder& binder) {
+Nodes BindOp(const LogSumExp& op, Binder& binder) {
   Logits logits{};
   logits.x = binder.At(op.x);
   logits.count = binder.Count(op.x);
@@ -11,8 +11,8 @@ Steps BindOp(const LogSumExp& op, Binder& binder) {
   logits.sums = binder.At(op.blocks.sums);
   logits.normaliser = binder.At(op.out);
   binder.SetLogits(op.out, logits);
-  return std::vector<Step>{MakeStep(LargestOfBlocks{logits}), MakeStep(TermsOfBlocks{logits}),
-                           MakeStep(LogOfSum{{}, logits})};
+  return std::vector<Node>{MakeNode(LargestOfBlocks{logits}), MakeNode(TermsOfBlocks{logits}),
+                           MakeNode(LogOfSum{{}, logits})};
 }
 
 }  // namespace kinglet::cuda

@@ -1,7 +1,7 @@
 // The softmax normaliser of a lane's logits, max x and log sum exp(x - max), by rules 4 and 5 of
 // docs/NUMERICS.md. C++17.
 //
-// Three steps: the largest logit of every sum block (1,024 logits), the sum of SoftmaxTerm(x -
+// Three nodes: the largest logit of every sum block (1,024 logits), the sum of SoftmaxTerm(x -
 // that) over every sum block, and what follows the blocks. In the first two a unit is a sum block
 // of a lane, by one thread block; in the third it is a lane. Shared memory: 256 partial maxima,
 // 1,024 terms, 16 chains. The chains and folds are those of rule 4, so the bits are too.
@@ -10,19 +10,19 @@
 
 #include <cstdint>
 
-#include "kernels/cuda/step.h"
+#include "kernels/cuda/node.h"
 #include "kernels/cuda/sums.h"
 #include "kernels/functions.h"
 
 namespace kinglet::cuda {
 
-// A lane's logits: arguments of the three steps.
+// A lane's logits: arguments of the three nodes.
 struct Logits {
-  Place x;         // [count] of reals
+  Place x;         // [count] of floats
   uint32_t count;  // > 0
   Place largest;   // LogitBlocks (kernels/op.h)
   Place sums;
-  Place normaliser;  // [2] of reals
+  Place normaliser;  // [2] of floats
 
   // Sum blocks, and the logits of one.
   KINGLET_HOST_DEVICE uint32_t Blocks() const { return static_cast<uint32_t>(SumBlocks(count)); }

@@ -26,7 +26,7 @@ class SortedCache {
     return SharedMemory::Bytes<uint64_t>(Room(plan));
   }
 
-  // Block-wide. Pairs of weight 0, which change nothing, are left out.
+  // Block-wide. Pairs of weight 0, which change nothing, are omitted.
   KINGLET_HOST_DEVICE void Sort(const Work& work, const Lane& lane) {
     const uint32_t pairs = cache_.Pairs(lane.position);
     if (pairs == 0) {

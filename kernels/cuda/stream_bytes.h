@@ -8,7 +8,7 @@
 
 #include "kernels/cuda/byte_product.h"
 #include "kernels/cuda/dots.h"
-#include "kernels/cuda/step.h"
+#include "kernels/cuda/node.h"
 
 namespace kinglet::cuda::internal {
 

@@ -1,60 +1,60 @@
-// How norms, activation functions, Quantise, Add and AddScalar become device steps (vectors.h).
+// How norms, activation functions, Quantise, Add and AddScalar become device nodes (vectors.h).
 #include "kernels/cuda/bind.h"
 
 namespace kinglet::cuda {
 
-Steps BindOp(const LayerNorm& op, Binder& binder) {
-  NormaliseVector step{};
-  step.x = binder.At(op.x);
-  step.y = binder.At(op.y);
-  step.count = binder.Count(op.x);
-  KINGLET_ASSIGN_OR_RETURN(step.gain, binder.weights.Reals(op.gain));
-  KINGLET_ASSIGN_OR_RETURN(step.bias, binder.weights.Reals(op.bias));
-  step.epsilon = static_cast<float>(op.epsilon);
-  return std::vector<Step>{MakeStep(step)};
+Nodes BindOp(const LayerNorm& op, Binder& binder) {
+  NormaliseVector node{};
+  node.x = binder.At(op.x);
+  node.y = binder.At(op.y);
+  node.count = binder.Count(op.x);
+  KINGLET_ASSIGN_OR_RETURN(node.gain, binder.weights.Floats(op.gain));
+  KINGLET_ASSIGN_OR_RETURN(node.bias, binder.weights.Floats(op.bias));
+  node.epsilon = static_cast<float>(op.epsilon);
+  return std::vector<Node>{MakeNode(node)};
 }
 
-Steps BindOp(const RootMeanSquareNorm& op, Binder& binder) {
-  ScaleToUnitMeanSquare step{};
-  step.x = binder.At(op.x);
-  step.y = binder.At(op.y);
-  step.count = binder.Count(op.x);
-  step.epsilon = static_cast<float>(op.epsilon);
-  return std::vector<Step>{MakeStep(step)};
+Nodes BindOp(const RootMeanSquareNorm& op, Binder& binder) {
+  ScaleToUnitMeanSquare node{};
+  node.x = binder.At(op.x);
+  node.y = binder.At(op.y);
+  node.count = binder.Count(op.x);
+  node.epsilon = static_cast<float>(op.epsilon);
+  return std::vector<Node>{MakeNode(node)};
 }
 
-Steps BindOp(const ApplyActivation& op, Binder& binder) {
-  ActivateVector step{};
-  step.x = binder.At(op.x);
-  step.count = binder.Count(op.x);
-  step.activation = op.activation;
-  return std::vector<Step>{MakeStep(step)};
+Nodes BindOp(const ApplyActivation& op, Binder& binder) {
+  ActivateVector node{};
+  node.x = binder.At(op.x);
+  node.count = binder.Count(op.x);
+  node.activation = op.activation;
+  return std::vector<Node>{MakeNode(node)};
 }
 
-Steps BindOp(const Quantise& op, Binder& binder) {
+Nodes BindOp(const Quantise& op, Binder& binder) {
   const ActivationQuantiser& quantiser = *binder.plan.buffer(op.codes).quantiser;
-  QuantiseVector step{};
-  step.x = binder.At(op.x);
-  step.codes = binder.At(op.codes);
-  step.count = binder.Count(op.x);
-  step.rounding = {quantiser.max_abs, quantiser.step};
-  return std::vector<Step>{MakeStep(step)};
+  QuantiseVector node{};
+  node.x = binder.At(op.x);
+  node.codes = binder.At(op.codes);
+  node.count = binder.Count(op.x);
+  node.rounding = {quantiser.max_abs, quantiser.scale};
+  return std::vector<Node>{MakeNode(node)};
 }
 
-Steps BindOp(const Add& op, Binder& binder) {
-  AddVector step{};
-  step.x = binder.VectorOf(op.x);
-  step.x.count = binder.Count(op.y);
-  step.y = binder.At(op.y);
-  return std::vector<Step>{MakeStep(step)};
+Nodes BindOp(const Add& op, Binder& binder) {
+  AddVector node{};
+  node.x = binder.VectorOf(op.x);
+  node.x.count = binder.Count(op.y);
+  node.y = binder.At(op.y);
+  return std::vector<Node>{MakeNode(node)};
 }
 
-Steps BindOp(const AddScalar& op, Binder& binder) {
-  AddOne step{};
-  step.x = binder.At(op.x).Plus(op.index * sizeof(float));
-  step.y = binder.At(op.y).Plus(op.first * sizeof(float));
-  step.count = op.count;
-  return std::vector<Step>{MakeStep(step)};
+Nodes BindOp(const AddScalar& op, Binder& binder) {
+  AddOne node{};
+  node.x = binder.At(op.x).Plus(op.index * sizeof(float));
+  node.y = binder.At(op.y).Plus(op.first * sizeof(float));
+  node.count = op.count;
+  return std::vector<Node>{MakeNode(node)};
 }
 
 }  // namespace kinglet::cuda

@@ -1,4 +1,4 @@
-// Steps on one vector of a lane: norms, activation functions, quantisation, additions
+// Nodes on one vector of a lane: norms, activation functions, quantisation, additions
 // (kernels/op.h, LayerNorm, RootMeanSquareNorm, ApplyActivation, Quantise, Add, AddScalar). C++17.
 //
 // A block has a whole vector (ByLane) or 1,024 elements of it (ByElement); a thread has an element.
@@ -11,7 +11,7 @@
 #include <cstdint>
 
 #include "kernels/activation.h"
-#include "kernels/cuda/step.h"
+#include "kernels/cuda/node.h"
 #include "kernels/cuda/sums.h"
 
 namespace kinglet::cuda {
@@ -21,7 +21,7 @@ inline constexpr uint32_t kElementPart = 1024;
 KINGLET_HOST_DEVICE constexpr uint32_t ElementParts(uint32_t count) {
   return DivideUp(count, uint32_t{kElementPart});
 }
-// Base of steps whose unit is kElementPart elements of a lane's vector.
+// Base of nodes whose unit is kElementPart elements of a lane's vector.
 struct ByElement {
   uint32_t count;
   KINGLET_HOST_DEVICE uint32_t Units(uint32_t lanes, uint32_t) const {
@@ -42,7 +42,7 @@ KINGLET_HOST_DEVICE void EachElement(const Work& work, uint32_t count, const F& 
 // y = (x - mean) / sqrt(variance + epsilon) * gain + bias. A unit is a lane.
 struct NormaliseVector : ByLane {
   static constexpr uint32_t kAloneFromLanes = kManyLanes;
-  Place x, y;  // [count] of reals
+  Place x, y;  // [count] of floats
   uint32_t count;
   const float* gain;  // [count]
   const float* bias;  // [count]
@@ -87,7 +87,7 @@ KINGLET_HOST_DEVICE inline void Run(const NormaliseVector& p, const Work& work) 
 
 // y = x / sqrt(mean of x^2 + epsilon). A unit is a lane.
 struct ScaleToUnitMeanSquare : ByLane {
-  Place x, y;  // [count] of reals
+  Place x, y;  // [count] of floats
   uint32_t count;
   float epsilon;
 
@@ -111,7 +111,7 @@ KINGLET_HOST_DEVICE inline void Run(const ScaleToUnitMeanSquare& p, const Work& 
 
 // x = activation(x).
 struct ActivateVector : ByElement {
-  Place x;  // [count] of reals
+  Place x;  // [count] of floats
   Activation activation;
 };
 
@@ -122,10 +122,10 @@ KINGLET_HOST_DEVICE inline void Run(const ActivateVector& p, const Work& work) {
   });
 }
 
-// codes = round(clamp(x) / step). A unit is a lane.
+// codes = round(clamp(x) / node). A unit is a lane.
 struct QuantiseVector : ByLane {
   static constexpr uint32_t kAloneFromLanes = kManyLanes;
-  Place x;      // [count] of reals
+  Place x;      // [count] of floats
   Place codes;  // [count] of int16
   uint32_t count;
   Rounding rounding;

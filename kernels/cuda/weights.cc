@@ -93,22 +93,22 @@ Result<ByteMatrix> WeightStore::Integers(WeightId id) {
   return matrix;
 }
 
-Result<const float*> WeightStore::Reals(WeightId id) {
-  if (const auto found = reals_.find(id); found != reals_.end()) return found->second;
+Result<const float*> WeightStore::Floats(WeightId id) {
+  if (const auto found = floats_.find(id); found != floats_.end()) return found->second;
   const RowReader reader(plan_.weights[id]);
   std::vector<float> values(reader.rows() * reader.cols());
   for (uint64_t row = 0; row < reader.rows(); ++row) {
-    reader.Reals(row, values.data() + row * reader.cols());
+    reader.Floats(row, values.data() + row * reader.cols());
   }
   KINGLET_ASSIGN_OR_RETURN(const float* const address, Constants(std::span<const float>(values)));
   laid_out_.insert(id);
-  reals_[id] = address;
+  floats_[id] = address;
   return address;
 }
 
-Result<const float*> WeightStore::RealsOrNull(const std::optional<WeightId>& id) {
+Result<const float*> WeightStore::FloatsOrNull(const std::optional<WeightId>& id) {
   if (!id) return static_cast<const float*>(nullptr);
-  return Reals(*id);
+  return Floats(*id);
 }
 
 Result<const uint32_t*> WeightStore::NarrowConstants(std::span<const uint64_t> values) {
@@ -123,7 +123,7 @@ Result<StoredRows> WeightStore::Stored(WeightId id) {
   if (HasIntegers(id)) {
     KINGLET_ASSIGN_OR_RETURN(rows.integers, Integers(id));
   } else {
-    KINGLET_ASSIGN_OR_RETURN(rows.reals, Reals(id));
+    KINGLET_ASSIGN_OR_RETURN(rows.floats, Floats(id));
   }
   return rows;
 }
@@ -153,17 +153,17 @@ Result<CodeMatrix> WeightStore::Codes(WeightId id) {
   return matrix;
 }
 
-Status WeightStore::Run(std::span<const Step> steps, std::span<const Lane> lanes) {
+Status WeightStore::Run(std::span<const Node> nodes, std::span<const Lane> lanes) {
   const auto copy = [this](std::span<const std::byte> bytes) -> Result<DeviceMemory> {
     KINGLET_ASSIGN_OR_RETURN(DeviceMemory memory, DeviceMemory::Allocate(device_, bytes.size()));
     KINGLET_RETURN_IF_ERROR(queue_.Upload(memory.data(), bytes.data(), bytes.size()));
     return memory;
   };
-  KINGLET_ASSIGN_OR_RETURN(const DeviceMemory of_steps, copy(std::as_bytes(steps)));
+  KINGLET_ASSIGN_OR_RETURN(const DeviceMemory of_nodes, copy(std::as_bytes(nodes)));
   KINGLET_ASSIGN_OR_RETURN(const DeviceMemory of_lanes, copy(std::as_bytes(lanes)));
-  // Not to be remembered: other steps may be at this address next.
-  const StepList list = {steps.data(), static_cast<uint32_t>(steps.size()),
-                         reinterpret_cast<const Step*>(of_steps.data()), false};
+  // Not to be remembered: other nodes may be at this address next.
+  const NodeList list = {nodes.data(), static_cast<uint32_t>(nodes.size()),
+                         reinterpret_cast<const Node*>(of_nodes.data()), false};
   KINGLET_RETURN_IF_ERROR(queue_.Run(list, reinterpret_cast<const Lane*>(of_lanes.data()),
                                      static_cast<uint32_t>(lanes.size())));
   return queue_.Wait();

@@ -1,4 +1,4 @@
-// A model's weights in the memory of a device: each tensor once, however many steps use it.
+// A model's weights in the memory of a device: each tensor once, however many nodes use it.
 // Quantised tensors take as many bits as in the file, padded to whole tiles (byte_matrix.h).
 #ifndef KINGLET_KERNELS_CUDA_WEIGHTS_H_
 #define KINGLET_KERNELS_CUDA_WEIGHTS_H_
@@ -35,10 +35,10 @@ class WeightStore {
   // REQUIRES: HasIntegers(id).
   Result<ByteMatrix> Integers(WeightId id);
   // The exact values, [rows, cols]. REQUIRES: the tensor is not coded.
-  Result<const float*> Reals(WeightId id);
+  Result<const float*> Floats(WeightId id);
   // The same, or null for no tensor.
-  Result<const float*> RealsOrNull(const std::optional<WeightId>& id);
-  // The rows as integers if the tensor has them, else as reals. REQUIRES: the tensor is not coded.
+  Result<const float*> FloatsOrNull(const std::optional<WeightId>& id);
+  // The rows as integers if the tensor has them, else as floats. REQUIRES: the tensor is not coded.
   Result<StoredRows> Stored(WeightId id);
   // The codes of a coded table, whether stored or computed by hashing.
   Result<CodeMatrix> Codes(WeightId id);
@@ -58,8 +58,8 @@ class WeightStore {
     KINGLET_ASSIGN_OR_RETURN(std::byte* const address, Allocate(count * sizeof(T)));
     return reinterpret_cast<T*>(address);
   }
-  // Runs steps on the device during binding, and waits until they are done.
-  Status Run(std::span<const Step> steps, std::span<const Lane> lanes);
+  // Runs nodes on the device during binding, and waits until they are done.
+  Status Run(std::span<const Node> nodes, std::span<const Lane> lanes);
 
   // Calls `release` for the file's bytes of every tensor that is now in device memory.
   void Release(const ReleaseBytes& release) const;
@@ -74,7 +74,7 @@ class WeightStore {
   Queue& queue_;
   std::vector<DeviceMemory>& memory_;
   std::map<WeightId, ByteMatrix> integers_;
-  std::map<WeightId, const float*> reals_;
+  std::map<WeightId, const float*> floats_;
   std::map<WeightId, CodeMatrix> codes_;
   std::set<WeightId> laid_out_;
   uint64_t bytes_ = 0;

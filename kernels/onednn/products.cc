@@ -50,7 +50,7 @@ struct Work {
 };
 
 void FinishRow(const float* sums, size_t rows, const cpu::Finish& finish, float* y) {
-  // Matrices of reals have no integer biases (MatVecKernel).
+  // Matrices of floats have no integer biases (MatVecKernel).
   if (finish.bias == nullptr && !finish.relu) {
     std::memcpy(y, sums, rows * sizeof(float));
     return;
@@ -136,7 +136,7 @@ class Products::Product : public cpu::ManyProduct {
     std::vector<float> row(cols);
     std::fill(weight_.begin(), weight_.end(), 0.0f);
     for (uint64_t r = 0; r < panels_->rows(); ++r) {
-      panels_->CopyReals(r, row.data());
+      panels_->CopyFloats(r, row.data());
       const uint64_t first = r / block_rows_ * block_rows_;
       const uint64_t stride = RowsOfBlockAt(first);
       float* const out = weight_.data() + first * cols + (r - first);

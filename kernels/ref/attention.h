@@ -54,7 +54,7 @@ class WindowAttentionKernel {
     std::vector<MemoryRange> memory;
     if (rows_) memory = rows_->Memory();
     if (start_) {
-      memory.push_back(std::as_bytes(std::span(start_->reals)));
+      memory.push_back(std::as_bytes(std::span(start_->floats)));
       memory.push_back(std::as_bytes(std::span(start_->codes)));
     }
     return memory;
@@ -63,15 +63,15 @@ class WindowAttentionKernel {
  private:
   size_t QueryAt(size_t head) const { return head * (2 * op_.key_size + op_.value_size); }
 
-  // The start row as reals, and as codes of the quantiser of qkv.
+  // The start row as floats, and as codes of the quantiser of qkv.
   struct Start {
-    std::vector<T> reals;
+    std::vector<T> floats;
     std::vector<int32_t> codes;
   };
   static Start StartRow(const Weights& row, const std::optional<ActivationQuantiser>& quantiser) {
     Start start;
     for (const float value : row.values) {
-      start.reals.push_back(static_cast<T>(value));
+      start.floats.push_back(static_cast<T>(value));
       if (quantiser) start.codes.push_back(QuantisedCode(static_cast<T>(value), *quantiser));
     }
     return start;
@@ -97,7 +97,7 @@ class WindowAttentionKernel {
   }
   T Key(const StreamFrame& frame, size_t head, size_t s, size_t i) const {
     const size_t at = KeyAt(frame, head, s) + i;
-    return HoldsStart(frame, s) ? start_->reals[at] : keys_.Value(frame, at);
+    return HoldsStart(frame, s) ? start_->floats[at] : keys_.Value(frame, at);
   }
   size_t ValueAt(const StreamFrame& frame, size_t head, size_t s) const {
     if (!HoldsStart(frame, s)) return (SlotOf(frame, s) * op_.heads + head) * op_.value_size;
@@ -109,7 +109,7 @@ class WindowAttentionKernel {
   }
   T Value(const StreamFrame& frame, size_t head, size_t s, size_t i) const {
     const size_t at = ValueAt(frame, head, s) + i;
-    return HoldsStart(frame, s) ? start_->reals[at] : values_.Value(frame, at);
+    return HoldsStart(frame, s) ? start_->floats[at] : values_.Value(frame, at);
   }
 
   void Store(StreamFrame& frame) const {
@@ -148,9 +148,9 @@ class WindowAttentionKernel {
       for (size_t i = 0; i < op_.key_size; ++i) {
         sum += qkv_.Code(frame, query_at + i) * KeyCode(frame, head, s, i);
       }
-      content = ScaledSum<T>(sum, qkv_.step(), keys_.step());
+      content = ScaledSum<T>(sum, qkv_.scale(), keys_.scale());
     } else {
-      const T* q = qkv_.Reals(frame) + query_at;
+      const T* q = qkv_.Floats(frame) + query_at;
       content = Dot<T>(
           op_.key_size, [q](size_t i) { return q[i]; },
           [&](size_t i) { return Key(frame, head, s, i); });
@@ -181,7 +181,7 @@ class WindowAttentionKernel {
         sum += int64_t{QuantisedCode(weights[s], *op_.weights_quantiser)} *
                ValueCode(frame, head, s, c);
       }
-      return ScaledSum<T>(sum, static_cast<T>(op_.weights_quantiser->step), values_.step());
+      return ScaledSum<T>(sum, static_cast<T>(op_.weights_quantiser->scale), values_.scale());
     }
     return Dot<T>(
         op_.window, [&](size_t s) { return weights[s]; },

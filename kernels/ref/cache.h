@@ -65,10 +65,10 @@ class CacheWeightsKernel {
       int64_t sum = 0;
       for (size_t i = 0; i < n; ++i)
         sum += hidden_.Code(frame, i) * keys_.Code(frame, slot * n + i);
-      return ScaledSum<T>(sum, hidden_.step(), keys_.step());
+      return ScaledSum<T>(sum, hidden_.scale(), keys_.scale());
     }
-    const T* h = hidden_.Reals(frame);
-    const T* k = keys_.Reals(frame) + slot * n;
+    const T* h = hidden_.Floats(frame);
+    const T* k = keys_.Floats(frame) + slot * n;
     return Dot<T>(
         n, [h](size_t i) { return h[i]; }, [k](size_t i) { return k[i]; });
   }

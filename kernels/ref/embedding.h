@@ -131,15 +131,15 @@ class BinRows {
   static std::vector<T> Projected(const Bin& bin, size_t row) {
     const size_t n = bin.table.cols();
     ProductVector<T> x;
-    std::vector<T> reals;
+    std::vector<T> floats;
     if (bin.IntegerProduct()) {
       const Weights& table = *bin.table.integers();
       x.codes.assign(table.codes.begin() + static_cast<ptrdiff_t>(row * n),
                      table.codes.begin() + static_cast<ptrdiff_t>((row + 1) * n));
-      x.step = static_cast<T>(table.scales[row]);
+      x.scale = static_cast<T>(table.scales[row]);
     } else {
-      reals = bin.table.template Row<T>(row);
-      x.reals = reals.data();
+      floats = bin.table.template Row<T>(row);
+      x.floats = floats.data();
     }
     std::vector<T> out(bin.projection->rows);
     for (size_t i = 0; i < out.size(); ++i) out[i] = x.DotRow(*bin.projection, i, 0);

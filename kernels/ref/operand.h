@@ -1,4 +1,4 @@
-// A step's input vector: reals, or integer codes with one step size. Bound to a buffer at load,
+// A scale's input vector: floats, or integer codes with one scale size. Bound to a buffer at load,
 // read per frame.
 #ifndef KINGLET_KERNELS_REF_OPERAND_H_
 #define KINGLET_KERNELS_REF_OPERAND_H_
@@ -18,11 +18,11 @@ class Operand {
  public:
   Operand(const Plan& plan, const BufferLayout& layout, BufferId id)
       : slot_(layout[id]), element_(plan.buffer(id).element), row_{plan.buffer(id).row} {
-    if (plan.buffer(id).quantiser) step_ = plan.buffer(id).quantiser->step;
+    if (plan.buffer(id).quantiser) scale_ = plan.buffer(id).quantiser->scale;
   }
 
   bool integer() const { return element_ != Element::kReal; }
-  T step() const { return static_cast<T>(step_); }
+  T scale() const { return static_cast<T>(scale_); }
   uint64_t count() const { return slot_.count; }
 
   // REQUIRES: integer().
@@ -41,17 +41,17 @@ class Operand {
     }
   }
   // REQUIRES: !integer().
-  T* Reals(const StreamFrame& frame) const { return slot_.At<T>(frame); }
-  // Element i as a real; a code is multiplied by the step.
+  T* Floats(const StreamFrame& frame) const { return slot_.At<T>(frame); }
+  // Element i as a real; a code is multiplied by the scale.
   T Value(const StreamFrame& frame, size_t i) const {
-    return integer() ? static_cast<T>(Code(frame, i)) * step() : Reals(frame)[i];
+    return integer() ? static_cast<T>(Code(frame, i)) * scale() : Floats(frame)[i];
   }
 
-  // Copies elements of an operand. REQUIRES: both are reals, or both are codes that fit.
+  // Copies elements of an operand. REQUIRES: both are floats, or both are codes that fit.
   void CopyFrom(const StreamFrame& frame, size_t at, const Operand& other, size_t from,
                 size_t n) const {
     if (!integer()) {
-      std::copy_n(other.Reals(frame) + from, n, Reals(frame) + at);
+      std::copy_n(other.Floats(frame) + from, n, Floats(frame) + at);
       return;
     }
     for (size_t i = 0; i < n; ++i) SetCode(frame, at + i, other.Code(frame, from + i));
@@ -66,7 +66,7 @@ class Operand {
   Slot slot_;
   Element element_;
   NineBitRow row_;  // of kCode9
-  float step_ = 1.0f;
+  float scale_ = 1.0f;
 };
 
 }  // namespace kinglet::ref

@@ -22,24 +22,25 @@ T ScaledSum(int64_t sum, T scale_a, T scale_b) {
   return static_cast<T>(sum) * (scale_a * scale_b);
 }
 
-// The vector of one frame: reals, or integers with a step.
+// The vector of one frame: floats, or integers with a scale.
 template <class T>
 struct ProductVector {
-  const T* reals = nullptr;
-  std::vector<int64_t> codes;  // in place of reals where not empty
-  T step{1};
+  const T* floats = nullptr;
+  std::vector<int64_t> codes;  // in place of floats where not empty
+  T scale{1};
 
   // weight[row] . x[begin .. begin + weight.cols)
   T DotRow(const Weights& weight, size_t row, size_t begin) const {
     const size_t cols = weight.cols;
     const auto value = [&](size_t i) { return static_cast<T>(weight.Value(row, i)); };
-    if (codes.empty()) return Dot<T>(cols, value, [&](size_t i) { return reals[begin + i]; });
+    if (codes.empty()) return Dot<T>(cols, value, [&](size_t i) { return floats[begin + i]; });
     if (!weight.integer) {
-      return Dot<T>(cols, value, [&](size_t i) { return static_cast<T>(codes[begin + i]) * step; });
+      return Dot<T>(cols, value,
+                    [&](size_t i) { return static_cast<T>(codes[begin + i]) * scale; });
     }
     int64_t sum = 0;
     for (size_t i = 0; i < cols; ++i) sum += codes[begin + i] * weight.codes[row * cols + i];
-    return ScaledSum<T>(sum, static_cast<T>(weight.scales[row]), step);
+    return ScaledSum<T>(sum, static_cast<T>(weight.scales[row]), scale);
   }
 };
 
@@ -50,7 +51,7 @@ class ProductInput {
   ProductInput(const Plan& plan, const BufferLayout& layout, BufferId x, TailInput input)
       : x_(plan, layout, x),
         // Only ref64 keeps the projected hidden state exact: its results are compared with the
-        // original training code.
+        // original framework.
         fixed_point_(input == TailInput::kFixedPoint15 && !std::is_same_v<T, double>) {}
 
   // Whether products with this weight are integer.
@@ -61,18 +62,18 @@ class ProductInput {
   ProductVector<T> Read(const StreamFrame& frame, size_t count) const {
     ProductVector<T> vector;
     if (x_.integer()) {
-      vector.step = x_.step();
+      vector.scale = x_.scale();
       for (size_t i = 0; i < count; ++i) vector.codes.push_back(x_.Code(frame, i));
       return vector;
     }
-    vector.reals = x_.Reals(frame);
+    vector.floats = x_.Floats(frame);
     if constexpr (std::is_same_v<T, float>) {
       if (fixed_point_) {
-        const float step = FixedPointStep(vector.reals, count);
+        const float scale = FixedPointScale(vector.floats, count);
         for (size_t i = 0; i < count; ++i) {
-          vector.codes.push_back(FixedPointCode(vector.reals[i], step));
+          vector.codes.push_back(FixedPointCode(vector.floats[i], scale));
         }
-        if (step != 0.0f) vector.step = step;
+        if (scale != 0.0f) vector.scale = scale;
       }
     }
     return vector;

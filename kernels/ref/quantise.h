@@ -1,4 +1,4 @@
-// Rounding reals to integers: activation quantisers and the 15-bit fixed point of rule 2.
+// Rounding floats to integers: activation quantisers and the 15-bit fixed point of rule 2.
 #ifndef KINGLET_KERNELS_REF_QUANTISE_H_
 #define KINGLET_KERNELS_REF_QUANTISE_H_
 
@@ -11,17 +11,17 @@
 
 namespace kinglet::ref {
 
-// round_half_even(clamp(x, -max_abs, max_abs) / step). Written with comparisons so that NaN, which
+// round_half_even(clamp(x, -max_abs, max_abs) / scale). Written with comparisons so that NaN, which
 // only a model that overflows can produce, has a defined answer (-max_abs) on every backend.
 template <class T>
 int32_t QuantisedCode(T x, const ActivationQuantiser& quantiser) {
   const T limit = static_cast<T>(quantiser.max_abs);
   const T clamped = x >= -limit ? (x <= limit ? x : limit) : -limit;
-  return static_cast<int32_t>(std::nearbyint(clamped / static_cast<T>(quantiser.step)));
+  return static_cast<int32_t>(std::nearbyint(clamped / static_cast<T>(quantiser.scale)));
 }
 
-// The step of a vector's 15-bit fixed point: its largest magnitude / kFixedPointLimit, in float.
-inline float FixedPointStep(const float* x, size_t n) {
+// The scale of a vector's 15-bit fixed point: its largest magnitude / kFixedPointLimit, in float.
+inline float FixedPointScale(const float* x, size_t n) {
   float largest = 0.0f;
   for (size_t i = 0; i < n; ++i) {
     const float magnitude = std::fabs(x[i]);
@@ -30,11 +30,11 @@ inline float FixedPointStep(const float* x, size_t n) {
   return largest / static_cast<float>(kFixedPointLimit);
 }
 
-// round_half_even(x / step) within +-kFixedPointLimit; 0 where the step is 0.
-inline int16_t FixedPointCode(float x, float step) {
-  if (step == 0.0f) return 0;
+// round_half_even(x / scale) within +-kFixedPointLimit; 0 where the scale is 0.
+inline int16_t FixedPointCode(float x, float scale) {
+  if (scale == 0.0f) return 0;
   constexpr auto kLimit = static_cast<float>(kFixedPointLimit);
-  const float q = x / step;
+  const float q = x / scale;
   const float clamped = q >= -kLimit ? (q <= kLimit ? q : kLimit) : -kLimit;
   return static_cast<int16_t>(std::nearbyint(clamped));
 }

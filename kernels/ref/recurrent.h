@@ -1,5 +1,5 @@
 // The element-wise part of recurrent cells: LSTM, GRU, the plain cell and QRNN. Their products are
-// MatVec steps. The order of gates and the biases follow PyTorch's nn.LSTM and nn.GRU, and
+// MatVec nodes. The order of gates and the biases follow PyTorch's nn.LSTM and nn.GRU, and
 // torchqrnn.
 #ifndef KINGLET_KERNELS_REF_RECURRENT_H_
 #define KINGLET_KERNELS_REF_RECURRENT_H_

@@ -137,21 +137,21 @@ Result<std::vector<Kernel>> BindAll(const Plan& plan, const BufferLayout& layout
                                     const ClaimBytes& claim) {
   WeightStore store(plan, claim);
   std::vector<Kernel> kernels;
-  kernels.reserve(plan.steps.size());
-  for (const Step& step : plan.steps) kernels.push_back(BindStep<T>(step, plan, layout, store));
+  kernels.reserve(plan.nodes.size());
+  for (const Node& node : plan.nodes) kernels.push_back(BindNode<T>(node, plan, layout, store));
   return kernels;
 }
 
 }  // namespace
 
 template <class T>
-Kernel BindStep(const Step& step, const Plan& plan, const BufferLayout& layout,
+Kernel BindNode(const Node& node, const Plan& plan, const BufferLayout& layout,
                 WeightStore& store) {
-  return std::visit(Binder<T>{plan, layout, store}, step.op);
+  return std::visit(Binder<T>{plan, layout, store}, node.op);
 }
 
-template Kernel BindStep<float>(const Step&, const Plan&, const BufferLayout&, WeightStore&);
-template Kernel BindStep<double>(const Step&, const Plan&, const BufferLayout&, WeightStore&);
+template Kernel BindNode<float>(const Node&, const Plan&, const BufferLayout&, WeightStore&);
+template Kernel BindNode<double>(const Node&, const Plan&, const BufferLayout&, WeightStore&);
 
 Result<std::vector<Kernel>> BindFloat(const Plan& plan, const BufferLayout& layout,
                                       const ClaimBytes& claim) {

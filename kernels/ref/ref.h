@@ -1,6 +1,6 @@
 // The reference backends: the readable specification of every operation, single-threaded,
 // instantiated for float (`ref`, which every other backend equals bit for bit on quantised models)
-// and double (`ref64`, which equals the original training code's float64). Includes nothing of the
+// and double (`ref64`, which equals the original framework's float64). Includes nothing of the
 // fast backends.
 #ifndef KINGLET_KERNELS_REF_REF_H_
 #define KINGLET_KERNELS_REF_REF_H_
@@ -14,15 +14,15 @@
 
 namespace kinglet::ref {
 
-// The kernel of one step. T is float or double.
+// The kernel of one node. T is float or double.
 template <class T>
-Kernel BindStep(const Step& step, const Plan& plan, const BufferLayout& layout, WeightStore& store);
+Kernel BindNode(const Node& node, const Plan& plan, const BufferLayout& layout, WeightStore& store);
 
-extern template Kernel BindStep<float>(const Step&, const Plan&, const BufferLayout&, WeightStore&);
-extern template Kernel BindStep<double>(const Step&, const Plan&, const BufferLayout&,
+extern template Kernel BindNode<float>(const Node&, const Plan&, const BufferLayout&, WeightStore&);
+extern template Kernel BindNode<double>(const Node&, const Plan&, const BufferLayout&,
                                         WeightStore&);
 
-// One kernel per step of the plan.
+// One kernel per node of the plan.
 Result<std::vector<Kernel>> BindFloat(const Plan& plan, const BufferLayout& layout,
                                       const ClaimBytes& claim = {});
 Result<std::vector<Kernel>> BindDouble(const Plan& plan, const BufferLayout& layout,

@@ -1,5 +1,5 @@
 // The rows that relative attention multiplies queries with (kernels/op.h, RelativeRows): one for
-// each distance, computed once, when the step is bound.
+// each distance, computed once, when the node is bound.
 #ifndef KINGLET_KERNELS_REF_RELATIVE_ROWS_H_
 #define KINGLET_KERNELS_REF_RELATIVE_ROWS_H_
 

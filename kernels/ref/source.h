@@ -103,10 +103,10 @@ class SourceAttentionKernel {
       for (size_t i = 0; i < op_.key_size; ++i) {
         sum += query_.Code(frame, query_at + i) * memory_.Code(frame, key_at + i);
       }
-      return ScaledSum<T>(sum, query_.step(), memory_.step());
+      return ScaledSum<T>(sum, query_.scale(), memory_.scale());
     }
-    const T* q = query_.Reals(frame) + query_at;
-    const T* k = memory_.Reals(frame) + key_at;
+    const T* q = query_.Floats(frame) + query_at;
+    const T* k = memory_.Floats(frame) + key_at;
     if (score_weight_) return AdditiveScore(q, k, head);
     return Dot<T>(
         op_.key_size, [q](size_t i) { return q[i]; }, [k](size_t i) { return k[i]; });
@@ -120,9 +120,9 @@ class SourceAttentionKernel {
         sum += int64_t{QuantisedCode(weights[s], *op_.weights_quantiser)} *
                memory_.Code(frame, ValueAt(head, s) + c);
       }
-      return ScaledSum<T>(sum, static_cast<T>(op_.weights_quantiser->step), memory_.step());
+      return ScaledSum<T>(sum, static_cast<T>(op_.weights_quantiser->scale), memory_.scale());
     }
-    const T* values = memory_.Reals(frame);
+    const T* values = memory_.Floats(frame);
     return Dot<T>(
         n, [weights](size_t s) { return weights[s]; },
         [&](size_t s) { return values[ValueAt(head, s) + c]; });

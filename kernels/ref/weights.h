@@ -25,20 +25,20 @@ struct Weights {
   std::vector<float> scales;   // [rows] if integer
 
   float Value(uint64_t row, uint64_t col) const { return values[row * cols + col]; }
-  // The memory of rows [begin, end): integers and scales for an integer product, otherwise reals.
+  // The memory of rows [begin, end): integers and scales for an integer product, otherwise floats.
   std::vector<MemoryRange> Memory(bool integers, uint64_t begin, uint64_t end) const;
   std::vector<MemoryRange> Memory(bool integers) const { return Memory(integers, 0, rows); }
 };
 
 using SharedWeights = std::shared_ptr<const Weights>;
 
-// Decodes each tensor of a plan once, however many steps use it.
+// Decodes each tensor of a plan once, however many nodes use it.
 class WeightStore {
  public:
   explicit WeightStore(const Plan& plan, ClaimBytes claim = {})
       : plan_(plan), claim_(std::move(claim)) {}
 
-  // Before anything else is allocated that outlives a step's binding.
+  // Before anything else is allocated that outlives a node's binding.
   void Claim(uint64_t bytes) const { ClaimFrom(claim_, bytes); }
   const ClaimBytes& claim() const { return claim_; }
   SharedWeights Get(WeightId id);

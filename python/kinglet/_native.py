@@ -50,8 +50,8 @@ class DrawOptions(ctypes.Structure):
         ("top_k", c_uint32),
         ("temperature", c_double),
         ("top_p", c_double),
-        ("left_out", c_void_p),
-        ("left_out_count", c_uint64),
+        ("excluded", c_void_p),
+        ("excluded_count", c_uint64),
     ]
 
 

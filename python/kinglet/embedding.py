@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from kinglet._buffers import Floats, Ids, address, uint32s, zeros
 from kinglet._native import check, lib, number_of
-from kinglet._turns import Handle, Turn
+from kinglet._handle import Handle, Turn
 
 if TYPE_CHECKING:
     from kinglet.model import Model

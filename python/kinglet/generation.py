@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from kinglet._buffers import Ids, address, uint32s, utf8
 from kinglet._native import GenerationOptions, check, lib, number_of, text_of
 from kinglet._numbers import MAX_UINT64, integer
-from kinglet._turns import Handle, Turn
+from kinglet._handle import Handle, Turn
 from kinglet.queries import _seed, draw_options
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Generation(Iterator[None]):
-    """Streams of drawn words that go on from one prompt. `next` draws a word for each stream."""
+    """Streams of drawn words that continue from one prompt. `next` draws a word for each stream."""
 
     def __init__(
         self,
@@ -30,13 +30,13 @@ class Generation(Iterator[None]):
         temperature: float,
         top_k: int,
         top_p: float,
-        left_out: Ids,
+        excluded: Ids,
         stop: str,
         threads: int,
     ) -> None:
         options = GenerationOptions()
         check(lib.kinglet_generation_options_init(addressof(options), ctypes.sizeof(options)))
-        draw, keep = draw_options(temperature, top_k, top_p, left_out)
+        draw, keep = draw_options(temperature, top_k, top_p, excluded)
         options.streams = integer(streams, "streams", 1)
         options.tokens, options.seed = integer(tokens, "tokens", 1, MAX_UINT64), _seed(seed)
         options.draw, options.threads = addressof(draw), integer(threads, "threads", 1)

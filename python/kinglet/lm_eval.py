@@ -29,8 +29,8 @@ def arguments(given: list[str], tasks: str) -> list[str]:
 
 def main() -> None:
     """Runs the harness's command."""
-    from kinglet.plugs import lm_eval
-    from kinglet.plugs._host import host
+    from kinglet.integrations import lm_eval
+    from kinglet.integrations._host import host
 
     # Nothing of kinglet's tasks is fetched; who wants the harness's own sets this to 0.
     os.environ.setdefault("HF_HUB_OFFLINE", "1")

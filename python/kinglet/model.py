@@ -15,7 +15,7 @@ from kinglet import scoring
 from kinglet._buffers import Ids, TextOrIds, address, uint32s, utf8, zeros
 from kinglet._native import ModelOptions, check, lib, number_of, text_of
 from kinglet._numbers import MAX_UINT64, integer
-from kinglet._turns import Handle, watch_forks
+from kinglet._handle import Handle, watch_forks
 from kinglet.embedding import Embedding
 from kinglet.errors import InvalidArgument, Mismatch, Unsupported, WrongOrder
 from kinglet.generation import Generation
@@ -37,7 +37,7 @@ class Model:
 
     Pickled, a model is its path and digest: the other process opens the file again, and raises
     Mismatch if it is another file by then. A model made of bytes does not pickle. After a fork the
-    child may go on using models of the processor's backends, also those of the parent.
+    child may continue using models of the processor's backends, also those of the parent.
     """
 
     def __init__(
@@ -167,7 +167,7 @@ class Model:
         """The ids of a text, cut as the model file says or at white space.
 
         What is unknown is the unknown word. Byte order marks where a line begins and carriage
-        returns where one ends are left out.
+        returns where one ends are omitted.
         """
         return list(self._cut(text, False)[0])
 
@@ -235,7 +235,7 @@ class Model:
         """A session of `lanes` streams, computed by `threads` threads.
 
         `empty_cache` says what a model with a neural cache predicts while that is empty:
-        "reference" as the training code, "normalised" the network alone.
+        "reference" as the framework, "normalised" the network alone.
         """
         return Session(self, lanes, threads, empty_cache)
 
@@ -257,13 +257,13 @@ class Model:
         temperature: float = 1.0,
         top_k: int = 0,
         top_p: float = 1.0,
-        left_out: Ids = (),
+        excluded: Ids = (),
         stop: str = "",
         threads: int = 1,
     ) -> Generation:
-        """Texts that go on from the prompt; each `next` of the answer draws a word of each."""
+        """Texts that continue from the prompt; each `next` of the answer draws a word of each."""
         return Generation(self, self.ids(prompt), tokens, streams, seed, temperature, top_k,
-                          top_p, left_out, stop, threads)
+                          top_p, excluded, stop, threads)
 
     # --- scoring
 
@@ -303,7 +303,7 @@ class Model:
         bos: bool = True,
         eos: bool = True,
     ) -> Iterator[Score]:
-        """`score_details` of each line, a file's ends of lines left out, `lanes` at once.
+        """`score_details` of each line, a file's ends of lines omitted, `lanes` at once.
 
         Bits do not depend on `lanes`. Lines are taken as answers are; Ctrl-C ends it.
         """

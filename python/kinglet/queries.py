@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from kinglet._buffers import Floats, Ids, Uint32s, address, uint32s, uint64s, utf8, zeros
 from kinglet._native import DrawOptions, Work, check, lib, untyped
 from kinglet._numbers import MAX_UINT64, integer
-from kinglet._turns import LAST, Handle, Turn
+from kinglet._handle import LAST, Handle, Turn
 from kinglet.errors import InvalidArgument
 
 Words = list[tuple[int, float]]
@@ -259,10 +259,10 @@ class Queries:
         temperature: float = 1.0,
         top_k: int = 0,
         top_p: float = 1.0,
-        left_out: Ids = (),
+        excluded: Ids = (),
     ) -> int:
         """Draws a word. It depends on the stream, the seed and the options alone."""
-        options, keep = draw_options(temperature, top_k, top_p, left_out)
+        options, keep = draw_options(temperature, top_k, top_p, excluded)
         answer = self._ask_id(lib.kinglet_session_draw, _lane(lane), _seed(seed),
                               addressof(options))
         del keep
@@ -308,10 +308,10 @@ class Queries:
         temperature: float = 1.0,
         top_k: int = 0,
         top_p: float = 1.0,
-        left_out: Ids = (),
+        excluded: Ids = (),
     ) -> list[int]:
         """`draw` with seed seeds[i] in lane lanes[i], for all lanes at once."""
-        options, keep = draw_options(temperature, top_k, top_p, left_out)
+        options, keep = draw_options(temperature, top_k, top_p, excluded)
         drawn = self._draw_lanes(lib.kinglet_session_draw_lanes, lanes, seeds, addressof(options))
         del keep
         return drawn
@@ -376,13 +376,13 @@ def _pairs(lanes: Ids, ids: Ids, name: str) -> tuple[Uint32s, Uint32s]:
 
 
 def draw_options(
-    temperature: float, top_k: int, top_p: float, left_out: Ids
+    temperature: float, top_k: int, top_p: float, excluded: Ids
 ) -> tuple[DrawOptions, Uint32s]:
     """The options of a draw; keep the array as long as they are in use."""
     options = DrawOptions()
     check(lib.kinglet_draw_options_init(addressof(options), ctypes.sizeof(options)))
-    words = uint32s(left_out, "left_out")
+    words = uint32s(excluded, "excluded")
     options.top_k, options.temperature, options.top_p = (
         integer(top_k, "top_k"), float(temperature), float(top_p))
-    options.left_out, options.left_out_count = address(words) or None, len(words)
+    options.excluded, options.excluded_count = address(words) or None, len(words)
     return options, words

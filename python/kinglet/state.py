@@ -7,7 +7,7 @@ from ctypes import c_int32, c_uint64
 from typing import TYPE_CHECKING
 
 from kinglet._native import check, lib, number_of
-from kinglet._turns import Handle
+from kinglet._handle import Handle
 
 if TYPE_CHECKING:
     from kinglet.model import Model

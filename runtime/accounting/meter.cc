@@ -21,10 +21,10 @@ bool IsInteger(const TensorView& tensor) {
                     tensor.values);
 }
 
-// Appends the components of one step for one token.
-class StepMeter {
+// Appends the components of one node for one token.
+class NodeMeter {
  public:
-  StepMeter(const Plan& plan, std::span<const uint64_t> nonzeros, const BackendTraits& traits,
+  NodeMeter(const Plan& plan, std::span<const uint64_t> nonzeros, const BackendTraits& traits,
             const TokenPath& path, const std::string& name, std::vector<Component>& components)
       : plan_(plan),
         nonzeros_(nonzeros),
@@ -200,7 +200,7 @@ class StepMeter {
     const double pairs = Real(stored), width = Real(plan_.buffer(op.hidden).count);
     Add("", DotProducts(width, pairs));
     const double scales = plan_.buffer(op.hidden).quantiser ? kRescale : 0;
-    Add(".rescale", {(1 + scales) * pairs, 0, 0});  // by theta, and integer sums to reals
+    Add(".rescale", {(1 + scales) * pairs, 0, 0});  // by theta, and integer sums to floats
     Add(".softmax", stored == 0 ? OperationTally{} : Exponentials(pairs));
   }
 
@@ -283,7 +283,7 @@ class StepMeter {
     OperationTally products = DotProducts(inputs, outputs);
     products.additions += additions;
     AddProducts("", weight, products);
-    // Finding the largest magnitude, the step, and rounding each element.
+    // Finding the largest magnitude, the node, and rounding each element.
     if (fixed_point) Add(".fixed_point", {0, 0, cols + 1 + kRoundToCode * cols});
     const bool integer = IsInteger(plan_.weights[weight]);
     if (codes || fixed_point) {
@@ -323,11 +323,11 @@ class StepMeter {
 std::vector<Component> ComponentsOf(const Plan& plan, std::span<const uint64_t> nonzeros,
                                     const BackendTraits& traits, const TokenPath& path) {
   std::vector<Component> components;
-  for (size_t i = 0; i < plan.steps.size(); ++i) {
+  for (size_t i = 0; i < plan.nodes.size(); ++i) {
     if (IsOfEncoder(plan, i) != path.encodes) continue;
     const size_t first = components.size();
-    std::visit(StepMeter(plan, nonzeros, traits, path, plan.steps[i].name, components),
-               plan.steps[i].op);
+    std::visit(NodeMeter(plan, nonzeros, traits, path, plan.nodes[i].name, components),
+               plan.nodes[i].op);
     if (RunsOn(plan, path, i)) continue;
     for (size_t c = first; c < components.size(); ++c) {
       components[c].operations = {};
@@ -338,10 +338,10 @@ std::vector<Component> ComponentsOf(const Plan& plan, std::span<const uint64_t> 
 }
 
 OperationTally OperationsIn(const Plan& plan, const BackendTraits& traits, const TokenPath& path,
-                            StepRange range) {
+                            NodeRange range) {
   std::vector<Component> components;
   for (size_t i = range.begin; i < range.end; ++i) {
-    std::visit(StepMeter(plan, {}, traits, path, plan.steps[i].name, components), plan.steps[i].op);
+    std::visit(NodeMeter(plan, {}, traits, path, plan.nodes[i].name, components), plan.nodes[i].op);
   }
   OperationTally sum;
   for (const Component& component : components) sum += component.operations;
@@ -408,12 +408,12 @@ ExecutedCount CountExecuted(const Plan& plan, std::span<const uint64_t> nonzeros
   return result;
 }
 
-std::vector<OperationTally> CountSteps(const Plan& plan, const BackendTraits& traits,
+std::vector<OperationTally> CountNodes(const Plan& plan, const BackendTraits& traits,
                                        const Trace& trace) {
-  std::vector<OperationTally> sums(plan.steps.size());
+  std::vector<OperationTally> sums(plan.nodes.size());
   const double tokens = Real(trace.tokens());
   for (const auto& [path, count] : trace.paths) {
-    for (size_t i = 0; i < plan.steps.size(); ++i) {
+    for (size_t i = 0; i < plan.nodes.size(); ++i) {
       if (!RunsOn(plan, path, i)) continue;
       sums[i] += OperationsIn(plan, traits, path, {i, i + 1}) * Real(count);
     }
@@ -429,10 +429,10 @@ OperationTally QueryOperations(const Plan& plan, const BackendTraits& traits, ui
   OperationTally sum = work.arithmetic;
   for (size_t i = 0; i < plan.clusters.size(); ++i) {
     if (work.clusters.Contains(i)) {
-      sum += OperationsIn(plan, traits, path, plan.clusters[i].steps);
+      sum += OperationsIn(plan, traits, path, plan.clusters[i].nodes);
     }
   }
-  if (work.cache) sum += OperationsIn(plan, traits, path, plan.cache->steps);
+  if (work.cache) sum += OperationsIn(plan, traits, path, plan.cache->nodes);
   return sum;
 }
 

@@ -1,5 +1,5 @@
 // Counts the operations that a plan runs for a token, component by component, from the plan's own
-// steps and the paths that tokens took through them, so that no second description of the model can
+// nodes and the paths that tokens took through them, so that no second description of the model can
 // disagree. docs/ACCOUNTING.md defines an operation. Published rules of counting are functions of
 // their own (runtime/accounting/micronet.h).
 #ifndef KINGLET_RUNTIME_ACCOUNTING_METER_H_
@@ -19,7 +19,7 @@
 
 namespace kinglet {
 
-// The operations of one step of the plan, or of a named part of one ("layers.0.attention.values").
+// The operations of one node of the plan, or of a named part of one ("layers.0.attention.values").
 struct Component {
   std::string name;
   OperationTally operations;
@@ -55,8 +55,8 @@ struct ExecutedCount {
 ExecutedCount CountExecuted(const Plan& plan, std::span<const uint64_t> nonzeros,
                             const BackendTraits& traits, const Trace& trace);
 
-// The same operations for each step of the plan.
-std::vector<OperationTally> CountSteps(const Plan& plan, const BackendTraits& traits,
+// The same operations for each node of the plan.
+std::vector<OperationTally> CountNodes(const Plan& plan, const BackendTraits& traits,
                                        const Trace& trace);
 
 // The operations of a query about the token after `position`, whose work Session::last_work

@@ -59,7 +59,7 @@ int BitsOf(std::span<const TensorView> tensors, TensorId id) {
       tensors[id].values);
 }
 
-// Of codes from -n to n. MicroNet cuts the last bits of a step, which makes codes of b bits up to
+// Of codes from -n to n. MicroNet cuts the last bits of a node, which makes codes of b bits up to
 // 2^b / 2^24 larger than 2^(b - 1) - 1.
 int BitsOf(const ActivationQuantiser& quantiser) {
   const auto largest = static_cast<uint64_t>(LargestCode(quantiser));
@@ -83,11 +83,11 @@ int BitsOf(const Plan& plan, const WindowAttention& op, const SlotColumns& slots
   return std::min(BitsOf(plan.weights, slots.columns), BitsOf(plan, op.qkv));
 }
 
-// --- one step each ---
+// --- one node each ---
 
-class StepRules {
+class NodeRules {
  public:
-  StepRules(const Plan& plan, std::span<const uint64_t> nonzeros,
+  NodeRules(const Plan& plan, std::span<const uint64_t> nonzeros,
             std::span<const uint64_t> bin_counts, const TranslationMeans* means, bool encodes,
             const std::string& name, std::vector<Component>& components)
       : plan_(plan),
@@ -226,7 +226,7 @@ class StepRules {
   void operator()(const Join&) const {}
   void operator()(const SourceAttention& op) const {
     const double seen = encodes_ ? means_->sources_of_source : means_->sources_seen;
-    // The query and what it is compared with are reals or codes together.
+    // The query and what it is compared with are floats or codes together.
     const int bits = std::max(BitsOf(plan_, op.query), BitsOf(plan_, op.memory));
     Add(".query_keys", Matmul(op.key_size, seen * op.heads),
         op.score == SourceScore::kAdditive ? kWordBits : bits);
@@ -297,12 +297,12 @@ class StepRules {
 
 // --- storage ---
 
-// A quantiser takes a 32-bit word for max_abs and, for its step, a word without its bits that are
+// A quantiser takes a 32-bit word for max_abs and, for its node, a word without its bits that are
 // always zero.
 double QuantiserWords(int bits) { return 1.0 + static_cast<double>(kWordBits - bits) / kWordBits; }
 
-// The bits of each tensor that a step keeps, and the words of the quantisers. Noted, not added up,
-// so that a table that two steps share counts once.
+// The bits of each tensor that a node keeps, and the words of the quantisers. Noted, not added up,
+// so that a table that two nodes share counts once.
 struct ChargedStorage {
   std::vector<int> bits;  // by tensor; 0: free
   double quantiser_words = 0;
@@ -465,13 +465,13 @@ Result<MicronetCount> CountMicronet2019(const Plan& plan, std::span<const uint64
   MicronetCount count;
   ChargedStorage charged;
   charged.bits.resize(plan.weights.size());
-  for (size_t i = 0; i < plan.steps.size(); ++i) {
-    const Step& step = plan.steps[i];
+  for (size_t i = 0; i < plan.nodes.size(); ++i) {
+    const Node& node = plan.nodes[i];
     const bool encodes = IsOfEncoder(plan, i);
-    std::visit(StorageRules(plan, charged), step.op);
-    std::visit(StepRules(plan, nonzeros, encodes ? means->source_bin_counts : bin_counts, means,
-                         encodes, step.name, encodes ? count.encoder : count.components),
-               step.op);
+    std::visit(StorageRules(plan, charged), node.op);
+    std::visit(NodeRules(plan, nonzeros, encodes ? means->source_bin_counts : bin_counts, means,
+                         encodes, node.name, encodes ? count.encoder : count.components),
+               node.op);
   }
   // Without a cache the notebook still adds a softmax over its 0 entries.
   if (!plan.cache && !plan.encoder) {

@@ -43,7 +43,7 @@ inline OperationTally DotProducts(double inputs, double outputs) {
   return {inputs * outputs, (inputs - 1) * outputs, 0};
 }
 
-// exp(x - max) of n reals and their sum: n - 1 comparisons for the maximum, n differences, n
+// exp(x - max) of n floats and their sum: n - 1 comparisons for the maximum, n differences, n
 // exponentials, n - 1 sums.
 inline OperationTally Exponentials(double n) { return {0, 2 * n - 1, 2 * n - 1}; }
 

@@ -12,7 +12,7 @@ namespace kinglet {
 struct QueryWork {
   ClusterSet clusters;        // whose logits and normalisers were computed
   bool cache = false;         // whether the neural cache's weights were
-  OperationTally arithmetic;  // the query's own, besides the plan's steps for the above
+  OperationTally arithmetic;  // the query's own, besides the plan's nodes for the above
 };
 
 }  // namespace kinglet

@@ -38,37 +38,37 @@ OperationTally FullDistribution(const Plan& plan, uint64_t position) {
 
 bool HasPassForOnce(const EncoderPlan& encoder) {
   return std::any_of(encoder.passes.begin(), encoder.passes.end(),
-                     [](const EncoderPass& pass) { return pass.order == SourceOrder::kOnce; });
+                     [](const EncoderSweep& pass) { return pass.order == SourceOrder::kOnce; });
 }
 
-// Whether a token of the source runs a step of the encoder: a pass for one token runs on the first.
-bool RunsOnSource(const Plan& plan, const TokenPath& path, size_t step) {
+// Whether a token of the source runs a node of the encoder: a pass for one token runs on the first.
+bool RunsOnSource(const Plan& plan, const TokenPath& path, size_t node) {
   if (path.position == 0) return true;
   return std::none_of(
-      plan.encoder->passes.begin(), plan.encoder->passes.end(), [&](const EncoderPass& pass) {
-        return pass.order == SourceOrder::kOnce && step >= pass.begin && step < pass.end;
+      plan.encoder->passes.begin(), plan.encoder->passes.end(), [&](const EncoderSweep& pass) {
+        return pass.order == SourceOrder::kOnce && node >= pass.begin && node < pass.end;
       });
 }
 
 }  // namespace
 
 const EmbedRow& EmbeddingOf(const Plan& plan) {
-  return std::get<EmbedRow>(plan.steps[EmbeddingStep(plan)].op);
+  return std::get<EmbedRow>(plan.nodes[EmbeddingNode(plan)].op);
 }
 
 const EmbedRow& SourceEmbeddingOf(const Plan& plan) {
-  size_t step = plan.encoder->passes.front().begin;
-  while (!std::holds_alternative<EmbedRow>(plan.steps[step].op)) ++step;
-  return std::get<EmbedRow>(plan.steps[step].op);
+  size_t node = plan.encoder->passes.front().begin;
+  while (!std::holds_alternative<EmbedRow>(plan.nodes[node].op)) ++node;
+  return std::get<EmbedRow>(plan.nodes[node].op);
 }
 
-bool IsOfEncoder(const Plan& plan, size_t step) {
-  return plan.encoder && step >= plan.encoder->passes.front().begin;
+bool IsOfEncoder(const Plan& plan, size_t node) {
+  return plan.encoder && node >= plan.encoder->passes.front().begin;
 }
 
 uint64_t SteadyPosition(const Plan& plan) {
   uint64_t position = 0;
-  for (const Step& step : plan.steps) {
+  for (const Node& node : plan.nodes) {
     position = std::max(
         position,
         std::visit(
@@ -82,20 +82,20 @@ uint64_t SteadyPosition(const Plan& plan) {
                                 BagAppend, BagFeatures, ScaleShiftRelu, StoreRow, LoadRow,
                                 SourceAttention, RootMeanSquareNorm, ApplyActivation, Join>
                               AnyPosition>(const AnyPosition&) { return uint64_t{0}; }},
-            step.op));
+            node.op));
   }
   return position;
 }
 
 size_t BinOf(const Plan& plan, uint32_t id) { return BinOf(EmbeddingOf(plan), id); }
 
-bool RunsOn(const Plan& plan, const TokenPath& path, size_t step) {
-  const bool encodes = IsOfEncoder(plan, step);
-  if (encodes || path.encodes) return encodes && path.encodes && RunsOnSource(plan, path, step);
+bool RunsOn(const Plan& plan, const TokenPath& path, size_t node) {
+  const bool encodes = IsOfEncoder(plan, node);
+  if (encodes || path.encodes) return encodes && path.encodes && RunsOnSource(plan, path, node);
   const auto after = std::upper_bound(
-      plan.clusters.begin(), plan.clusters.end(), step,
-      [](size_t s, const ClusterPlan& cluster) { return s < cluster.steps.begin; });
-  if (after == plan.clusters.begin() || step >= std::prev(after)->steps.end) return true;
+      plan.clusters.begin(), plan.clusters.end(), node,
+      [](size_t s, const ClusterPlan& cluster) { return s < cluster.nodes.begin; });
+  if (after == plan.clusters.begin() || node >= std::prev(after)->nodes.end) return true;
   return path.clusters.Contains(static_cast<size_t>(after - plan.clusters.begin()) - 1);
 }
 

@@ -22,8 +22,8 @@ namespace kinglet {
 const EmbedRow& EmbeddingOf(const Plan& plan);
 // The same for a token of the source. REQUIRES: the plan has an encoder.
 const EmbedRow& SourceEmbeddingOf(const Plan& plan);
-// Whether a step is one of the encoder's, which come last in the plan.
-bool IsOfEncoder(const Plan& plan, size_t step);
+// Whether a node is one of the encoder's, which come last in the plan.
+bool IsOfEncoder(const Plan& plan, size_t node);
 // How many of `ids` are in each bin of the embedding. REQUIRES: each id < vocabulary size.
 std::vector<uint64_t> BinCounts(const Plan& plan, std::span<const uint32_t> ids);
 
@@ -49,9 +49,9 @@ struct TokenPath {
 uint64_t SteadyPosition(const Plan& plan);
 // The bin that holds a word. REQUIRES: id < vocabulary size.
 size_t BinOf(const Plan& plan, uint32_t id);
-// Whether a token of this path runs a step of the plan: a cluster's steps only if the cluster is
+// Whether a token of this path runs a node of the plan: a cluster's nodes only if the cluster is
 // computed, the encoder's only for a token of the source, which runs no others.
-bool RunsOn(const Plan& plan, const TokenPath& path, size_t step);
+bool RunsOn(const Plan& plan, const TokenPath& path, size_t node);
 
 // What a number of tokens did together.
 struct Trace {

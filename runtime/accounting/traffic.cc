@@ -31,12 +31,12 @@ class BufferFinder {
   size_t real_bytes_;
 };
 
-// Adds the parts of buffers that one step uses for one token.
-class StepTracer {
+// Adds the parts of buffers that one node uses for one token.
+class NodeTracer {
  public:
   // `dropped`: logits that are not stored.
-  StepTracer(const Plan& plan, const BufferFinder& buffers, const TokenPath& path,
-             std::optional<BufferId> dropped, StepTraffic& traffic)
+  NodeTracer(const Plan& plan, const BufferFinder& buffers, const TokenPath& path,
+             std::optional<BufferId> dropped, NodeTraffic& traffic)
       : plan_(plan), buffers_(buffers), path_(path), dropped_(dropped), traffic_(traffic) {}
 
   // Operands that are used whole.
@@ -161,7 +161,7 @@ class StepTracer {
   const BufferFinder& buffers_;
   const TokenPath& path_;
   std::optional<BufferId> dropped_;
-  StepTraffic& traffic_;
+  NodeTraffic& traffic_;
 };
 
 // The logits that a query makes in its answer; none.
@@ -179,58 +179,58 @@ bool LooksAtAll(QueryWords words) {
 
 }  // namespace
 
-std::vector<StepTraffic> TrafficOf(const Plan& plan, const BufferLayout& layout, size_t real_bytes,
+std::vector<NodeTraffic> TrafficOf(const Plan& plan, const BufferLayout& layout, size_t real_bytes,
                                    std::span<const Kernel> kernels, const TokenPath& path,
                                    QueryWords words) {
   const EmbedRow& embedding = path.encodes ? SourceEmbeddingOf(plan) : EmbeddingOf(plan);
   const uint32_t token = embedding.bins[path.bin].first;
   const BufferFinder buffers(plan, layout, real_bytes);
-  std::vector<StepTraffic> traffic(plan.steps.size());
+  std::vector<NodeTraffic> traffic(plan.nodes.size());
   const std::optional<BufferId> in_answer = LogitsInAnswer(plan, kernels, words);
-  std::optional<BufferId> dropped;  // the normaliser's step follows the product's
-  for (size_t i = 0; i < plan.steps.size(); ++i) {
+  std::optional<BufferId> dropped;  // the normaliser's node follows the product's
+  for (size_t i = 0; i < plan.nodes.size(); ++i) {
     if (!RunsOn(plan, path, i)) continue;
     if (kernels[i].make_logits) {
-      const BufferId logits = std::get<MatVec>(plan.steps[i].op).y;
+      const BufferId logits = std::get<MatVec>(plan.nodes[i].op).y;
       if (!LooksAtAll(words) || logits == in_answer) dropped = logits;
     }
-    StepTraffic& step = traffic[i];
-    const bool embeds = std::holds_alternative<EmbedRow>(plan.steps[i].op);
+    NodeTraffic& node = traffic[i];
+    const bool embeds = std::holds_alternative<EmbedRow>(plan.nodes[i].op);
     const bool makes_row = !(path.row_is_cached && embeds);
-    if (makes_row) step.weights = kernels[i].weights;
+    if (makes_row) node.weights = kernels[i].weights;
     if (makes_row && kernels[i].token_weights) {
       for (const MemoryRange& range : kernels[i].token_weights(token)) {
-        step.weights.push_back(range);
+        node.weights.push_back(range);
       }
     }
     if (kernels[i].position_weights) {
       for (const MemoryRange& range : kernels[i].position_weights(path.position)) {
-        step.weights.push_back(range);
+        node.weights.push_back(range);
       }
     }
-    std::visit(StepTracer(plan, buffers, path, dropped, step), plan.steps[i].op);
+    std::visit(NodeTracer(plan, buffers, path, dropped, node), plan.nodes[i].op);
   }
   return traffic;
 }
 
-uint64_t OwnBytes(const Plan& plan, const BufferLayout& layout, size_t real_bytes, size_t step,
+uint64_t OwnBytes(const Plan& plan, const BufferLayout& layout, size_t real_bytes, size_t node,
                   const TokenPath& path) {
-  StepTraffic traffic;
-  std::visit(StepTracer(plan, BufferFinder(plan, layout, real_bytes), path, std::nullopt, traffic),
-             plan.steps[step].op);
+  NodeTraffic traffic;
+  std::visit(NodeTracer(plan, BufferFinder(plan, layout, real_bytes), path, std::nullopt, traffic),
+             plan.nodes[node].op);
   uint64_t bytes = 0;
   for (const FrameRange& range : traffic.read) bytes += range.bytes;
   for (const FrameRange& range : traffic.written) bytes += range.bytes;
   return bytes;
 }
 
-StepTraffic QueryTraffic(const Plan& plan, const BufferLayout& layout, size_t real_bytes,
+NodeTraffic QueryTraffic(const Plan& plan, const BufferLayout& layout, size_t real_bytes,
                          std::span<const Kernel> kernels, const TokenPath& path, QueryWords words) {
   const BufferFinder buffers(plan, layout, real_bytes);
   const std::optional<BufferId> in_answer = LogitsInAnswer(plan, kernels, words);
-  StepTraffic traffic;
+  NodeTraffic traffic;
   for (const ClusterPlan& cluster : plan.clusters) {
-    if (!RunsOn(plan, path, cluster.steps.begin)) continue;
+    if (!RunsOn(plan, path, cluster.nodes.begin)) continue;
     traffic.read.push_back(buffers.Range(cluster.normaliser));
     if (words == QueryWords::kLikely) traffic.read.push_back(buffers.Range(cluster.blocks.largest));
     if (LooksAtAll(words) && cluster.logits != in_answer) {
@@ -266,12 +266,12 @@ std::vector<MemoryRange> Merged(std::vector<MemoryRange> ranges) {
   return merged;
 }
 
-std::vector<MemoryRange> DistinctMemory(std::span<const StepTraffic> steps,
+std::vector<MemoryRange> DistinctMemory(std::span<const NodeTraffic> nodes,
                                         std::span<const StreamMemory> streams) {
   std::vector<MemoryRange> ranges;
-  for (const StepTraffic& step : steps) {
-    ranges.insert(ranges.end(), step.weights.begin(), step.weights.end());
-    for (const std::vector<FrameRange>* used : {&step.read, &step.written}) {
+  for (const NodeTraffic& node : nodes) {
+    ranges.insert(ranges.end(), node.weights.begin(), node.weights.end());
+    for (const std::vector<FrameRange>* used : {&node.read, &node.written}) {
       for (const FrameRange& range : *used) {
         for (const StreamMemory& stream : streams) {
           const std::byte* const scratch = range.of_queries ? stream.query_scratch : stream.scratch;

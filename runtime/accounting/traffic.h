@@ -1,4 +1,4 @@
-// The memory that the steps of a plan touch for one token: the weights as the backend lays them
+// The memory that the nodes of a plan touch for one token: the weights as the backend lays them
 // out, and the parts of the stream's state and scratch that the token's path uses. A pure function
 // of plan, layout, kernels and path, so that a measured time can be compared with that of reading
 // exactly this memory. Sizes are in bytes.
@@ -25,14 +25,14 @@ struct FrameRange {
   uint64_t offset, bytes;
 };
 
-struct StepTraffic {
+struct NodeTraffic {
   std::vector<MemoryRange> weights;  // read; owned by the kernels
   std::vector<FrameRange> read, written;
 };
 
-// The bytes of a stream's own state and scratch that one step reads and writes, for a token of this
+// The bytes of a stream's own state and scratch that one node reads and writes, for a token of this
 // path, which runs it.
-uint64_t OwnBytes(const Plan& plan, const BufferLayout& layout, size_t real_bytes, size_t step,
+uint64_t OwnBytes(const Plan& plan, const BufferLayout& layout, size_t real_bytes, size_t node,
                   const TokenPath& path);
 
 // The words of computed clusters that a query looks at.
@@ -43,18 +43,18 @@ enum class QueryWords : uint8_t {
   kAnswer   // all words of one stream, written where ClusterMadeInAnswer has its logits made
 };
 
-// The traffic of each step of the plan; empty for one that the path does not run. The token is the
+// The traffic of each node of the plan; empty for one that the path does not run. The token is the
 // first word of the path's bin; all words of a bin touch the same amount. For a query that does not
 // look at every word, kernels do not store logits that they can make again (Kernel::make_logits).
-// REQUIRES: kernels and layout are the plan's, for reals of `real_bytes` bytes.
-std::vector<StepTraffic> TrafficOf(const Plan& plan, const BufferLayout& layout, size_t real_bytes,
+// REQUIRES: kernels and layout are the plan's, for floats of `real_bytes` bytes.
+std::vector<NodeTraffic> TrafficOf(const Plan& plan, const BufferLayout& layout, size_t real_bytes,
                                    std::span<const Kernel> kernels, const TokenPath& path,
                                    QueryWords words = QueryWords::kEvery);
 
-// What a query touches besides its steps and its answer: the words of the neural cache with their
+// What a query touches besides its nodes and its answer: the words of the neural cache with their
 // weights, and the largest logits of blocks or every logit once more. For kLikely only those of
 // blocks count: which blocks are looked at depends on the values of the weights.
-StepTraffic QueryTraffic(const Plan& plan, const BufferLayout& layout, size_t real_bytes,
+NodeTraffic QueryTraffic(const Plan& plan, const BufferLayout& layout, size_t real_bytes,
                          std::span<const Kernel> kernels, const TokenPath& path, QueryWords words);
 
 // Where one stream's memory lies.
@@ -63,9 +63,9 @@ struct StreamMemory {
   const std::byte* state;
   const std::byte* query_scratch;  // `scratch` for the buffers of queries; may be the same
 };
-// The memory that the steps touch on all streams together: disjoint ranges in order of address,
-// none empty. A byte that several steps, streams or tensors share counts once.
-std::vector<MemoryRange> DistinctMemory(std::span<const StepTraffic> steps,
+// The memory that the nodes touch on all streams together: disjoint ranges in order of address,
+// none empty. A byte that several nodes, streams or tensors share counts once.
+std::vector<MemoryRange> DistinctMemory(std::span<const NodeTraffic> nodes,
                                         std::span<const StreamMemory> streams);
 // The same bytes as disjoint ranges in order of address, none empty.
 std::vector<MemoryRange> Merged(std::vector<MemoryRange> ranges);

@@ -25,12 +25,12 @@ Result<DrawOptions> ReadDrawOptions(const char* function, const kinglet_draw_opt
   if (given == nullptr) return result;
   KINGLET_ASSIGN_OR_RETURN(const kinglet_draw_options options,
                            ReadOptions(function, given, uint32_t{sizeof(kinglet_draw_options)}));
-  KINGLET_ASSIGN_OR_RETURN(const auto left_out, ReadArray(function, "left_out", options.left_out,
-                                                          options.left_out_count));
+  KINGLET_ASSIGN_OR_RETURN(const auto excluded, ReadArray(function, "excluded", options.excluded,
+                                                          options.excluded_count));
   result.temperature = options.temperature;
   result.top_k = options.top_k;
   result.top_p = options.top_p;
-  result.left_out.assign(left_out.begin(), left_out.end());
+  result.excluded.assign(excluded.begin(), excluded.end());
   return result;
 }
 

@@ -23,12 +23,12 @@ Result<const ModelText*> TextOfModel(const char* function, const kinglet_model* 
 }
 
 // A caller's text, cut as the model file says.
-Result<Cut> CutText(const char* function, const kinglet_model* model, const char* text,
-                    uint64_t length) {
+Result<TokenizedText> TokenizeText(const char* function, const kinglet_model* model,
+                                   const char* text, uint64_t length) {
   KINGLET_RETURN_IF_ERROR(RequirePointer(function, "text", text));
   KINGLET_ASSIGN_OR_RETURN(const size_t bytes, ReadCount(function, "length", length, 1));
-  KINGLET_ASSIGN_OR_RETURN(const ModelText* cutter, TextOfModel(function, model));
-  return cutter->Encode(std::string_view(text, bytes));
+  KINGLET_ASSIGN_OR_RETURN(const ModelText* splitter, TextOfModel(function, model));
+  return splitter->Encode(std::string_view(text, bytes));
 }
 
 }  // namespace
@@ -43,16 +43,17 @@ kinglet_status kinglet_model_tokenize(const kinglet_model* model, const char* te
                                       uint64_t* needed) {
   const char* const function = __func__;
   return Guard([&]() -> Status {
-    KINGLET_ASSIGN_OR_RETURN(const kinglet::Cut cut,
-                             kinglet::CutText(function, model, text, length));
-    KINGLET_ASSIGN_OR_RETURN(const bool wanted, kinglet::PrepareBuffer(function, cut.tokens.size(),
-                                                                       ids, capacity, needed));
+    KINGLET_ASSIGN_OR_RETURN(const kinglet::TokenizedText tokenized,
+                             kinglet::TokenizeText(function, model, text, length));
+    KINGLET_ASSIGN_OR_RETURN(
+        const bool wanted,
+        kinglet::PrepareBuffer(function, tokenized.tokens.size(), ids, capacity, needed));
     if (!wanted) return Status();
-    for (size_t i = 0; i < cut.tokens.size(); ++i) {
-      ids[i] = cut.tokens[i].id;
+    for (size_t i = 0; i < tokenized.tokens.size(); ++i) {
+      ids[i] = tokenized.tokens[i].id;
       if (ranges == nullptr) continue;
-      ranges[2 * i] = cut.tokens[i].begin;
-      ranges[2 * i + 1] = cut.tokens[i].end;
+      ranges[2 * i] = tokenized.tokens[i].begin;
+      ranges[2 * i + 1] = tokenized.tokens[i].end;
     }
     return Status();
   });
@@ -63,13 +64,14 @@ kinglet_status kinglet_model_text_segments(const kinglet_model* model, const cha
                                            uint64_t* needed) {
   const char* const function = __func__;
   return Guard([&]() -> Status {
-    KINGLET_ASSIGN_OR_RETURN(const kinglet::Cut cut,
-                             kinglet::CutText(function, model, text, length));
-    KINGLET_ASSIGN_OR_RETURN(const bool wanted, kinglet::PrepareBuffer(function, cut.tokens.size(),
-                                                                       segments, capacity, needed));
+    KINGLET_ASSIGN_OR_RETURN(const kinglet::TokenizedText tokenized,
+                             kinglet::TokenizeText(function, model, text, length));
+    KINGLET_ASSIGN_OR_RETURN(
+        const bool wanted,
+        kinglet::PrepareBuffer(function, tokenized.tokens.size(), segments, capacity, needed));
     if (!wanted) return Status();
-    for (size_t i = 0; i < cut.tokens.size(); ++i) {
-      segments[i] = i < cut.segments.size() ? cut.segments[i] : 0;
+    for (size_t i = 0; i < tokenized.tokens.size(); ++i) {
+      segments[i] = i < tokenized.segments.size() ? tokenized.segments[i] : 0;
     }
     return Status();
   });
@@ -83,16 +85,16 @@ kinglet_status kinglet_model_detokenize(const kinglet_model* model, const uint32
     KINGLET_RETURN_IF_ERROR(RequirePointer(function, "ids", ids));
     KINGLET_ASSIGN_OR_RETURN(const size_t tokens,
                              kinglet::ReadCount(function, "count", count, sizeof *ids));
-    KINGLET_ASSIGN_OR_RETURN(const auto* cutter, kinglet::TextOfModel(function, model));
-    kinglet::TextDecoder decoder(cutter->tokenizer());
+    KINGLET_ASSIGN_OR_RETURN(const auto* splitter, kinglet::TextOfModel(function, model));
+    kinglet::TextDecoder decoder(splitter->tokenizer());
     std::string text;
     for (size_t i = 0; i < tokens; ++i) {
-      const uint32_t size = cutter->vocabulary().size();
+      const uint32_t size = splitter->vocabulary().size();
       if (ids[i] >= size) {
         return Status::Refusal(KINGLET_ID_OUT_OF_RANGE, function, "ids",
                                "ids below " + std::to_string(size), std::to_string(ids[i]));
       }
-      text += cutter->Decode(ids[i], decoder);
+      text += splitter->Decode(ids[i], decoder);
     }
     text += decoder.Finish();
     return kinglet::CopyText(function, text, buffer, capacity, needed);

@@ -13,11 +13,11 @@ void LowerEmbedding(const AdaptiveEmbedding& block, BufferId residual, PlanBuild
     row.define = DefineRows{kept->unit,
                             kept->tensors,
                             cache,
-                            builder.Reals(block.name + ".unit", DefineWork(kept->unit).total),
-                            builder.Reals(block.name + ".rows", cache.rows() * block.width),
+                            builder.Floats(block.name + ".unit", DefineWork(kept->unit).total),
+                            builder.Floats(block.name + ".rows", cache.rows() * block.width),
                             builder.ScratchWords(block.name + ".words", cache.memory_words())};
   }
-  builder.AddStep(block.name, std::move(row));
+  builder.AddNode(block.name, std::move(row));
 }
 
 }  // namespace kinglet

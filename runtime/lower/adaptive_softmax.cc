@@ -40,13 +40,13 @@ class SoftmaxLowering {
     ClusterPlan whole = Begin("head", 0, words, words);
     std::optional<BufferId> clusters;
     if (!block_.tails.empty()) {
-      clusters = builder_.Reals("clusters.logits", block_.tails.size());
+      clusters = builder_.Floats("clusters.logits", block_.tails.size());
     }
     LowerHead({whole.logits, 0}, {clusters.value_or(whole.logits), 0});
     for (size_t i = 0; i < block_.tails.size(); ++i) {
       const SoftmaxTail& tail = block_.tails[i];
       LowerTail(i, {whole.logits, tail.first});
-      builder_.AddStep("softmax." + TailName(i) + ".cluster",
+      builder_.AddNode("softmax." + TailName(i) + ".cluster",
                        AddScalar{*clusters, tail.cluster_row, whole.logits, tail.first, tail.size});
     }
     End("head", whole);
@@ -59,20 +59,20 @@ class SoftmaxLowering {
     ClusterPlan cluster{};
     cluster.first = first;
     cluster.size = size;
-    cluster.logits = builder_.Reals(name + ".logits", logits);
-    cluster.normaliser = builder_.Reals(name + ".normaliser", 2);
-    cluster.steps.begin = builder_.step_count();
+    cluster.logits = builder_.Floats(name + ".logits", logits);
+    cluster.normaliser = builder_.Floats(name + ".normaliser", 2);
+    cluster.nodes.begin = builder_.node_count();
     return cluster;
   }
   void End(const std::string& name, ClusterPlan cluster) {
     cluster.blocks = builder_.AddNormaliser("softmax." + name + ".normaliser", name + ".blocks",
                                             cluster.logits, cluster.normaliser);
-    cluster.steps.end = builder_.step_count();
+    cluster.nodes.end = builder_.node_count();
     builder_.plan().clusters.push_back(cluster);
   }
 
   // What the products with a table read: the hidden state, or its projection. Where these are
-  // reals, no training code has a quantiser for them, and the block says how they are treated.
+  // floats, no framework has a quantiser for them, and the block says how they are treated.
   struct TableInput {
     BufferId x;
     TailInput treatment;
@@ -83,7 +83,7 @@ class SoftmaxLowering {
               builder_.plan().buffer(hidden_).quantiser ? TailInput::kAsIs : block_.tail_input};
     }
     const BufferId projected =
-        builder_.Reals(name + ".projected", Rows(builder_.plan().weights[*projection].shape));
+        builder_.Floats(name + ".projected", Rows(builder_.plan().weights[*projection].shape));
     builder_.AddProduct("softmax." + name + ".projection",
                         MatVec{*projection, std::nullopt, hidden_, projected});
     return {projected, block_.tail_input};

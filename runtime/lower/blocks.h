@@ -1,4 +1,4 @@
-// A function for each kind of block, in a file of its own, that adds the block's steps to a plan.
+// A function for each kind of block, in a file of its own, that adds the block's nodes to a plan.
 // Blocks are connected by the buffers that these functions take and return. Buffers of a layer are
 // named "layers.<i>.<what>".
 #ifndef KINGLET_RUNTIME_LOWER_BLOCKS_H_
@@ -23,32 +23,32 @@ std::optional<ActivationQuantiser> At(const Quantised& layer, Member member) {
   return (*layer.quantisers).*member;
 }
 
-// A buffer with one row for each source token, which attention reads: [window, ..], reals or codes.
+// A buffer with one row for each source token, which attention reads: [window, ..], floats or codes.
 struct SourceMemory {
   BufferId rows;
   uint32_t window;
 };
 
-// Adds the step that writes the token's vector to `residual`, [width] of reals.
+// Adds the node that writes the token's vector to `residual`, [width] of floats.
 void LowerEmbedding(const AdaptiveEmbedding& block, BufferId residual, PlanBuilder& builder);
 
-// Adds the steps that compute the dense layers from `x`, reals or codes, to `y`, reals of the last
-// layer's width. The steps of layer i are named "<block's name>.<i>" and what follows it.
+// Adds the nodes that compute the dense layers from `x`, floats or codes, to `y`, floats of the last
+// layer's width. The nodes of layer i are named "<block's name>.<i>" and what follows it.
 void LowerDenseLayers(const DenseLayers& block, BufferId x, BufferId y, PlanBuilder& builder);
-// Adds the steps of one layer, "<name>" and what follows it.
+// Adds the nodes of one layer, "<name>" and what follows it.
 void LowerDenseLayer(const DenseLayer& layer, TailInput input, const std::string& name, BufferId x,
                      BufferId y, PlanBuilder& builder);
-// Adds the step "<name>.activation" on x, reals; none for Activation::kNone.
+// Adds the node "<name>.activation" on x, floats; none for Activation::kNone.
 void LowerActivation(Activation activation, const std::string& name, BufferId x,
                      PlanBuilder& builder);
 
-// Adds the steps that add absolute positions to the residual stream and then update it in place,
+// Adds the nodes that add absolute positions to the residual stream and then update it in place,
 // layer by layer. `memories`: what the cross-attention of each layer reads; empty without an
 // encoder.
 void LowerDecoder(const TransformerDecoder& block, BufferId residual,
                   std::span<const SourceMemory> memories, PlanBuilder& builder);
 
-// Adds the step `name`, which adds absolute positions to the residual stream, if the block has any.
+// Adds the node `name`, which adds absolute positions to the residual stream, if the block has any.
 void LowerPositions(const TransformerDecoder& block, const std::string& name, BufferId residual,
                     PlanBuilder& builder);
 
@@ -84,17 +84,17 @@ std::vector<SourceMemory> MakeSourceMemories(const TransformerDecoder& decoder,
 void LowerEncoder(const TransformerEncoder& block, const TransformerDecoder& decoder,
                   std::span<const SourceMemory> memories, PlanBuilder& builder);
 
-// Adds the buffer of a masked model's results: [window, width] of reals, a row for each token.
+// Adds the buffer of a masked model's results: [window, width] of floats, a row for each token.
 BufferId MakeTokenRows(const MaskedModel& block, PlanBuilder& builder);
-// Adds the steps that make the pooled vector and the scores from those rows; sets plan.reading.
+// Adds the nodes that make the pooled vector and the scores from those rows; sets plan.reading.
 void LowerReading(const MaskedModel& block, BufferId rows, PlanBuilder& builder);
 // Adds the passes that fill the rows; sets plan.encoder.
 void LowerMaskedModel(const MaskedModel& block, const AdaptiveEmbedding& words, BufferId rows,
                       PlanBuilder& builder);
 
-// A vector as reals and as codes; without a quantiser both are the same buffer.
+// A vector as floats and as codes; without a quantiser both are the same buffer.
 struct QuantisedVector {
-  BufferId reals, codes;
+  BufferId floats, codes;
 };
 // What a recurrent layer keeps from token to token.
 struct RecurrentState {
@@ -102,9 +102,9 @@ struct RecurrentState {
   std::optional<BufferId> cell;
 };
 
-// Adds the step `name`, which makes the vector's codes, if they are a buffer of their own.
+// Adds the node `name`, which makes the vector's codes, if they are a buffer of their own.
 void LowerQuantised(const std::string& name, const QuantisedVector& vector, PlanBuilder& builder);
-// Adds the step "<name>.gates" of a cell. `previous`: the product with the previous vector.
+// Adds the node "<name>.gates" of a cell. `previous`: the product with the previous vector.
 void LowerGates(const RecurrentLayer& layer, const std::string& name, BufferId input,
                 const std::optional<BufferId>& previous, const RecurrentState& state,
                 PlanBuilder& builder);
@@ -118,7 +118,7 @@ void LowerEncoder(const RecurrentEncoder& block, const RecurrentDecoder& decoder
                   const SourceMemory* memory, std::span<const RecurrentState> states,
                   PlanBuilder& builder);
 
-// Adds the steps of attention to `memory` for the query, the decoder's output, and its result, the
+// Adds the nodes of attention to `memory` for the query, the decoder's output, and its result, the
 // hidden state.
 void LowerGlobalAttention(const GlobalAttention& attention, const SourceMemory& memory,
                           const QuantisedVector& query, const QuantisedVector& hidden,
@@ -133,9 +133,9 @@ class RecurrentLowering {
   RecurrentLowering(const RecurrentDecoder& block, const std::string& output,
                     const SourceMemory* memory, PlanBuilder& builder);
 
-  // [inputs] of reals, which the embedding fills.
+  // [inputs] of floats, which the embedding fills.
   BufferId embedded() const { return embedded_; }
-  // What the decoder computes: reals or codes.
+  // What the decoder computes: floats or codes.
   BufferId decoded() const { return decoded_.codes; }
   // Of each layer.
   std::span<const RecurrentState> states() const { return states_; }
@@ -145,7 +145,7 @@ class RecurrentLowering {
 
  private:
   using Vector = QuantisedVector;
-  Vector Make(const std::string& name, uint64_t count, bool reals_kept, bool codes_kept,
+  Vector Make(const std::string& name, uint64_t count, bool floats_kept, bool codes_kept,
               const std::optional<ActivationQuantiser>& quantiser);
   const Vector& InputOf(size_t layer) const {
     return layer == 0 ? input_ : states_[layer - 1].hidden;
@@ -161,27 +161,27 @@ class RecurrentLowering {
       previous_;  // by layer: product of the previous token's vector
 };
 
-// Adds the steps that compute each cluster of the softmax from `hidden` (reals or codes), and a
+// Adds the nodes that compute each cluster of the softmax from `hidden` (floats or codes), and a
 // ClusterPlan for each to the plan.
 void LowerSoftmax(const AdaptiveSoftmax& block, BufferId hidden, PlanBuilder& builder);
 
-// Adds a token's first step, which stores the pair (previous hidden state, this token) in the
+// Adds a token's first node, which stores the pair (previous hidden state, this token) in the
 // neural cache.
 struct CacheBuffers {
   BufferId keys, words;
 };
 CacheBuffers LowerCacheAppend(const NeuralCache& block, BufferId hidden, PlanBuilder& builder);
-// Adds the step of queries that computes the weights of the stored pairs, and sets plan.cache.
+// Adds the node of queries that computes the weights of the stored pairs, and sets plan.cache.
 void LowerCacheQuery(const NeuralCache& block, BufferId hidden, const CacheBuffers& buffers,
                      PlanBuilder& builder);
 
-// Adds the step that adds the vector of a word to the bag of its list.
+// Adds the node that adds the vector of a word to the bag of its list.
 struct BagBuffers {
   BufferId sum, words;
   std::optional<BufferId> largest;
 };
 BagBuffers LowerBag(const BagClassifier& block, BufferId embedded, PlanBuilder& builder);
-// Adds the steps that compute the class scores of a list, and sets plan.classifier.
+// Adds the nodes that compute the class scores of a list, and sets plan.classifier.
 void LowerBagClassifier(const BagClassifier& block, const BagBuffers& bag, PlanBuilder& builder);
 
 }  // namespace kinglet

@@ -1,4 +1,4 @@
-// Adds buffers and steps to a plan while its blocks are lowered.
+// Adds buffers and nodes to a plan while its blocks are lowered.
 #ifndef KINGLET_RUNTIME_LOWER_BUILDER_H_
 #define KINGLET_RUNTIME_LOWER_BUILDER_H_
 
@@ -23,11 +23,11 @@ class PlanBuilder {
   // (BufferSpec::of_queries).
   void BeginQueries() { of_queries_ = true; }
   void EndQueries() { of_queries_ = false; }
-  // From here to EndSource, scratch buffers belong to the encoder's steps on one token (SourceUse).
+  // From here to EndSource, scratch buffers belong to the encoder's nodes on one token (SourceUse).
   void BeginSource() { source_ = SourceUse::kEachToken; }
   void EndSource() { source_ = SourceUse::kNone; }
 
-  BufferId Reals(std::string name, uint64_t count, bool state = false) {
+  BufferId Floats(std::string name, uint64_t count, bool state = false) {
     return AddBuffer({std::move(name), Element::kReal, count, state, std::nullopt});
   }
   // A state buffer with one word in each slot.
@@ -43,12 +43,12 @@ class PlanBuilder {
         LargestCode(quantiser) <= INT16_MAX ? Element::kCode16 : Element::kCode32;
     return AddBuffer({std::move(name), element, count, state, quantiser});
   }
-  // A buffer of reals, or of codes if there is a quantiser.
+  // A buffer of floats, or of codes if there is a quantiser.
   BufferId Vector(std::string name, uint64_t count,
                   const std::optional<ActivationQuantiser>& quantiser) {
-    return quantiser ? Codes(std::move(name), count, *quantiser) : Reals(std::move(name), count);
+    return quantiser ? Codes(std::move(name), count, *quantiser) : Floats(std::move(name), count);
   }
-  // A state buffer with a row of `size` reals, or codes, for each of `window` source tokens.
+  // A state buffer with a row of `size` floats, or codes, for each of `window` source tokens.
   BufferId SourceRows(std::string name, uint64_t size, uint64_t window,
                       const std::optional<ActivationQuantiser>& quantiser) {
     const BufferId id = Vector(std::move(name), size * window, quantiser);
@@ -83,47 +83,47 @@ class PlanBuilder {
     }
     return id;
   }
-  // The buffer itself, or, with a quantiser, a new buffer of codes and the step that fills it.
-  BufferId Quantised(const std::string& step_name, BufferId reals,
+  // The buffer itself, or, with a quantiser, a new buffer of codes and the node that fills it.
+  BufferId Quantised(const std::string& node_name, BufferId floats,
                      const std::optional<ActivationQuantiser>& quantiser, bool state = false) {
-    if (!quantiser) return reals;
-    const BufferSpec source = plan_.buffer(reals);
+    if (!quantiser) return floats;
+    const BufferSpec source = plan_.buffer(floats);
     const BufferId codes = Codes(source.name + ".codes", source.count, *quantiser, state);
-    AddStep(step_name, Quantise{reals, codes});
+    AddNode(node_name, Quantise{floats, codes});
     return codes;
   }
 
-  // The same where several vectors use one buffer of reals in turn: the buffer of codes and the
-  // step are named after `name`.
-  BufferId QuantisedAs(const std::string& name, BufferId reals,
+  // The same where several vectors use one buffer of floats in turn: the buffer of codes and the
+  // node are named after `name`.
+  BufferId QuantisedAs(const std::string& name, BufferId floats,
                        const std::optional<ActivationQuantiser>& quantiser) {
-    if (!quantiser) return reals;
-    const BufferId codes = Codes(name + ".codes", plan_.buffer(reals).count, *quantiser);
-    AddStep(name + ".quantise", Quantise{reals, codes});
+    if (!quantiser) return floats;
+    const BufferId codes = Codes(name + ".codes", plan_.buffer(floats).count, *quantiser);
+    AddNode(name + ".quantise", Quantise{floats, codes});
     return codes;
   }
 
-  // Adds the product as the step NAME or, if the weight is coded, as the steps NAME.partial and
+  // Adds the product as the node NAME or, if the weight is coded, as the nodes NAME.partial and
   // NAME.
   void AddProduct(const std::string& name, const MatVec& product) {
     const CodedView* coded = plan_.weights[product.weight].coded();
     if (coded == nullptr) {
-      AddStep(name, product);
+      AddNode(name, product);
       return;
     }
-    const BufferId partial = Reals(name + ".partial", PartialCount(coded->scheme));
-    AddStep(name + ".partial", PartialProducts{product.weight, product.x, partial, product.input});
-    AddStep(name, CodedSums{product.weight, product.bias, partial, product.y, product.y_offset,
+    const BufferId partial = Floats(name + ".partial", PartialCount(coded->scheme));
+    AddNode(name + ".partial", PartialProducts{product.weight, product.x, partial, product.input});
+    AddNode(name, CodedSums{product.weight, product.bias, partial, product.y, product.y_offset,
                             product.relu});
   }
 
-  // Adds the step `name`, which computes the normaliser of a softmax over `logits`. Returns new
+  // Adds the node `name`, which computes the normaliser of a softmax over `logits`. Returns new
   // buffers, whose names begin with `blocks`.
   LogitBlocks AddNormaliser(const std::string& name, const std::string& blocks, BufferId logits,
                             BufferId normaliser) {
     const uint64_t count = SumBlocks(plan_.buffer(logits).count);
-    const LogitBlocks made = {Reals(blocks + ".largest", count), Reals(blocks + ".sums", count)};
-    AddStep(name, LogSumExp{logits, normaliser, made});
+    const LogitBlocks made = {Floats(blocks + ".largest", count), Floats(blocks + ".sums", count)};
+    AddNode(name, LogSumExp{logits, normaliser, made});
     return made;
   }
 
@@ -139,8 +139,8 @@ class PlanBuilder {
     return id;
   }
 
-  void AddStep(std::string name, Op op) { plan_.steps.push_back({std::move(name), std::move(op)}); }
-  size_t step_count() const { return plan_.steps.size(); }
+  void AddNode(std::string name, Op op) { plan_.nodes.push_back({std::move(name), std::move(op)}); }
+  size_t node_count() const { return plan_.nodes.size(); }
   Plan& plan() { return plan_; }
 
  private:

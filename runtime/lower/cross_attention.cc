@@ -9,12 +9,12 @@ BufferId LowerCrossAttention(const TransformerDecoder& block, const CrossAttenti
                              PlanBuilder& builder) {
   using Q = CrossAttentionQuantisers;
   const uint64_t heads = block.heads;
-  const BufferId reals = builder.Reals(name + ".query", heads * block.key_size);
-  builder.AddProduct(name + ".query", MatVec{cross.query_weight, cross.query_bias, input, reals});
-  const BufferId query = builder.QuantisedAs(name + ".query", reals, At(cross, &Q::query));
+  const BufferId floats = builder.Floats(name + ".query", heads * block.key_size);
+  builder.AddProduct(name + ".query", MatVec{cross.query_weight, cross.query_bias, input, floats});
+  const BufferId query = builder.QuantisedAs(name + ".query", floats, At(cross, &Q::query));
   const BufferId attended = LowerSourceAttention(block, memory, name, query, At(cross, &Q::weights),
                                                  At(cross, &Q::attended), builder);
-  const BufferId out = builder.Reals(name + ".out", block.width);
+  const BufferId out = builder.Floats(name + ".out", block.width);
   builder.AddProduct(name + ".out", MatVec{cross.out_weight, cross.out_bias, attended, out});
   return out;
 }
@@ -25,9 +25,9 @@ BufferId LowerSourceAttention(const TransformerDecoder& block, const SourceMemor
                               const std::optional<ActivationQuantiser>& attended_quantiser,
                               PlanBuilder& builder) {
   const uint64_t heads = block.heads;
-  const BufferId weights = builder.Reals(name + ".weights", heads * memory.window);
-  const BufferId attended = builder.Reals(name + ".attended", heads * block.value_size);
-  builder.AddStep(name + ".attention",
+  const BufferId weights = builder.Floats(name + ".weights", heads * memory.window);
+  const BufferId attended = builder.Floats(name + ".attended", heads * block.value_size);
+  builder.AddNode(name + ".attention",
                   SourceAttention{query, memory.rows, block.heads, block.key_size, block.value_size,
                                   memory.window, weights_quantiser, weights, attended});
   return builder.QuantisedAs(name + ".attended", attended, attended_quantiser);

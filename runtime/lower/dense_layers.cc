@@ -16,11 +16,11 @@ void LowerDenseLayer(const DenseLayer& layer, TailInput input, const std::string
     case DenseNorm::kNone:
       break;
     case DenseNorm::kLayer:
-      builder.AddStep(name + ".norm",
+      builder.AddNode(name + ".norm",
                       LayerNorm{y, *layer.norm_gain, *layer.norm_bias, layer.epsilon, y});
       break;
     case DenseNorm::kRootMeanSquare:
-      builder.AddStep(name + ".norm", RootMeanSquareNorm{y, layer.epsilon, y});
+      builder.AddNode(name + ".norm", RootMeanSquareNorm{y, layer.epsilon, y});
       break;
   }
   if (!layer.norm_last && !product.relu) LowerActivation(layer.activation, name, y, builder);
@@ -29,7 +29,7 @@ void LowerDenseLayer(const DenseLayer& layer, TailInput input, const std::string
 void LowerActivation(Activation activation, const std::string& name, BufferId x,
                      PlanBuilder& builder) {
   if (activation != Activation::kNone) {
-    builder.AddStep(name + ".activation", ApplyActivation{x, activation});
+    builder.AddNode(name + ".activation", ApplyActivation{x, activation});
   }
 }
 
@@ -39,7 +39,7 @@ void LowerDenseLayers(const DenseLayers& block, BufferId x, BufferId y, PlanBuil
     const std::string name = block.name + "." + std::to_string(i);
     const bool last = i + 1 == block.layers.size();
     const BufferId out =
-        last ? y : builder.Reals(name, Rows(builder.plan().weights[layer.weight].shape));
+        last ? y : builder.Floats(name, Rows(builder.plan().weights[layer.weight].shape));
     LowerDenseLayer(layer, block.input, name, x, out, builder);
     x = out;
   }

@@ -13,7 +13,7 @@ BufferId QueryOf(const GlobalAttention& attention, BufferId decoded, uint64_t wi
                  PlanBuilder& builder) {
   if (!attention.query_weight) return decoded;
   const std::string name = std::string(kAttentionName) + ".query";
-  const BufferId query = builder.Reals(name, width);
+  const BufferId query = builder.Floats(name, width);
   builder.AddProduct(name, MatVec{*attention.query_weight, attention.query_bias, decoded, query});
   return builder.QuantisedAs(name, query, attention.query);
 }
@@ -25,22 +25,22 @@ void LowerGlobalAttention(const GlobalAttention& attention, const SourceMemory& 
                           PlanBuilder& builder) {
   const std::string name = kAttentionName;
   const bool additive = attention.score == AttentionScore::kMlp;
-  const uint64_t width = builder.plan().buffer(query.reals).count;
+  const uint64_t width = builder.plan().buffer(query.floats).count;
   const auto n = static_cast<uint32_t>(width);
   const BufferId scored = QueryOf(attention, query.codes, width, builder);
-  const BufferId weights = builder.Reals(name + ".weights", memory.window);
-  const BufferId attended = builder.Reals(name + ".attended", width);
+  const BufferId weights = builder.Floats(name + ".weights", memory.window);
+  const BufferId attended = builder.Floats(name + ".attended", width);
   SourceAttention attend{scored,        memory.rows,       1,       n,       n,
                          memory.window, attention.weights, weights, attended};
   attend.score = additive ? SourceScore::kAdditive : SourceScore::kDot;
   attend.score_weight = attention.score_weight;
-  builder.AddStep(name, attend);
-  const BufferId joined = builder.Reals(name + ".joined", 2 * width);
-  builder.AddStep(name + ".join", Join{{{attended, 0, width}, {query.reals, 0, width}}, joined});
+  builder.AddNode(name, attend);
+  const BufferId joined = builder.Floats(name + ".joined", 2 * width);
+  builder.AddNode(name + ".join", Join{{{attended, 0, width}, {query.floats, 0, width}}, joined});
   const BufferId input = builder.QuantisedAs(name + ".joined", joined, attention.joined);
   builder.AddProduct(name + ".out",
-                     MatVec{attention.out_weight, attention.out_bias, input, hidden.reals});
-  if (!additive) LowerActivation(Activation::kTanh, name + ".out", hidden.reals, builder);
+                     MatVec{attention.out_weight, attention.out_bias, input, hidden.floats});
+  if (!additive) LowerActivation(Activation::kTanh, name + ".out", hidden.floats, builder);
   LowerQuantised(name + ".out.quantise", hidden, builder);
 }
 

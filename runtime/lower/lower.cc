@@ -9,7 +9,7 @@
 namespace kinglet {
 namespace {
 
-// The results of the context steps that queries read. The next token's CacheAppend reads the hidden
+// The results of the context nodes that queries read. The next token's CacheAppend reads the hidden
 // state too, so the buffer of the hidden state, or of its codes, is a state buffer.
 struct Context {
   BufferId hidden;
@@ -35,13 +35,13 @@ struct Surroundings {
 BufferId HiddenOf(const Surroundings& around, BufferId decoded, PlanBuilder& builder) {
   if (around.output_layers == nullptr) return decoded;
   const TensorId last = around.output_layers->layers.back().weight;
-  return builder.Reals("hidden", Rows(builder.plan().weights[last].shape), true);
+  return builder.Floats("hidden", Rows(builder.plan().weights[last].shape), true);
 }
 
 // Fills the decoder's input with the token's vector.
 void LowerInput(const Surroundings& around, BufferId input, PlanBuilder& builder) {
   if (around.input_layers == nullptr) return LowerEmbedding(around.embedding, input, builder);
-  const BufferId row = builder.Reals("embedding", around.embedding.width);
+  const BufferId row = builder.Floats("embedding", around.embedding.width);
   LowerEmbedding(around.embedding, row, builder);
   LowerDenseLayers(*around.input_layers, row, input, builder);
 }
@@ -58,7 +58,7 @@ Context LowerContext(const TransformerDecoder& decoder, const Surroundings& arou
   // After the last layer the residual stream is the decoder's output.
   const std::string name = DecodedName(around.output_layers);
   const bool kept = around.output_layers == nullptr;
-  const BufferId residual = builder.Reals(name, decoder.width, kept && !decoder.output);
+  const BufferId residual = builder.Floats(name, decoder.width, kept && !decoder.output);
   const BufferId decoded =
       decoder.output ? builder.Codes(name + ".codes", decoder.width, *decoder.output, kept)
                      : residual;
@@ -66,7 +66,7 @@ Context LowerContext(const TransformerDecoder& decoder, const Surroundings& arou
   const Context context{hidden, AppendTo(around.cache, hidden, builder)};
   LowerInput(around, residual, builder);
   LowerDecoder(decoder, residual, memories, builder);
-  if (decoder.output) builder.AddStep(name + ".quantise", Quantise{residual, decoded});
+  if (decoder.output) builder.AddNode(name + ".quantise", Quantise{residual, decoded});
   LowerOutput(around, decoded, hidden, builder);
   return context;
 }
@@ -87,17 +87,17 @@ Context LowerContext(const RecurrentDecoder& decoder, const Surroundings& around
 
 void LowerWithoutDecoder(const AdaptiveEmbedding& embedding, const BagClassifier* classifier,
                          PlanBuilder& builder) {
-  const BufferId embedded = builder.Reals("embedded", embedding.width);
+  const BufferId embedded = builder.Floats("embedded", embedding.width);
   LowerEmbedding(embedding, embedded, builder);
   Plan& plan = builder.plan();
   plan.hidden = embedded;
   std::optional<BagBuffers> bag;
   if (classifier != nullptr) bag = LowerBag(*classifier, embedded, builder);
-  plan.context = {0, builder.step_count()};
+  plan.context = {0, builder.node_count()};
   if (bag) LowerBagClassifier(*classifier, *bag, builder);
 }
 
-// The context steps make the hidden state of the token at the frame's position.
+// The context nodes make the hidden state of the token at the frame's position.
 void LowerMasked(const ModelDescription& description, const MaskedModel& masked,
                  PlanBuilder& builder) {
   Plan& plan = builder.plan();
@@ -108,15 +108,15 @@ void LowerMasked(const ModelDescription& description, const MaskedModel& masked,
   const auto& quantiser = masked.stack.output;
   const BufferId token = quantiser
                              ? builder.Codes(name + ".codes", masked.stack.width, *quantiser, kept)
-                             : builder.Reals(name, masked.stack.width, kept);
+                             : builder.Floats(name, masked.stack.width, kept);
   plan.hidden = token;
   if (output_layers != nullptr) {
     const TensorId last = output_layers->layers.back().weight;
-    plan.hidden = builder.Reals("hidden", Rows(plan.weights[last].shape), true);
+    plan.hidden = builder.Floats("hidden", Rows(plan.weights[last].shape), true);
   }
-  builder.AddStep("token.load", LoadRow{rows, token});
+  builder.AddNode("token.load", LoadRow{rows, token});
   if (output_layers != nullptr) LowerDenseLayers(*output_layers, token, plan.hidden, builder);
-  plan.context = {0, builder.step_count()};
+  plan.context = {0, builder.node_count()};
   if (const auto* softmax = FindBlock<AdaptiveSoftmax>(description)) {
     builder.BeginQueries();
     LowerSoftmax(*softmax, plan.hidden, builder);
@@ -169,7 +169,7 @@ Result<Plan> Lower(const ModelDescription& description, std::span<const TensorVi
   const Context context = transformer != nullptr
                               ? LowerContext(*transformer, around, memories, builder)
                               : LowerContext(*recurrent, around, memory, builder);
-  plan.context = {0, builder.step_count()};
+  plan.context = {0, builder.node_count()};
   plan.hidden = context.hidden;
 
   builder.BeginQueries();

@@ -1,4 +1,4 @@
-// Lowering: turns the blocks of a model file into a plan, which is steps over named buffers. Each
+// Lowering: turns the blocks of a model file into a plan, which is nodes over named buffers. Each
 // kind of block has a file in this folder; lower.cc joins them.
 #ifndef KINGLET_RUNTIME_LOWER_LOWER_H_
 #define KINGLET_RUNTIME_LOWER_LOWER_H_
@@ -12,7 +12,7 @@
 namespace kinglet {
 
 // The name of the buffer of the decoder's output, which the output layers read; without them it is
-// the hidden state. Of a quantised decoder, the name of its reals.
+// the hidden state. Of a quantised decoder, the name of its floats.
 inline const char* DecodedName(const DenseLayers* output_layers) {
   return output_layers == nullptr ? "hidden" : "decoded";
 }

@@ -18,30 +18,30 @@ class MaskedLowering {
         stack_(block.stack),
         builder_(builder),
         qkv_size_(uint64_t{stack_.heads} * (2 * stack_.key_size + stack_.value_size)),
-        residual_(builder.Reals("text.hidden", stack_.width)),
-        other_(builder.Reals("text.segment", stack_.width)),
-        qkv_(builder.Reals("text.qkv", qkv_size_)),
+        residual_(builder.Floats("text.hidden", stack_.width)),
+        other_(builder.Floats("text.segment", stack_.width)),
+        qkv_(builder.Floats("text.qkv", qkv_size_)),
         residuals_(builder.OfSource(
-            builder.Reals("text.hidden.rows", uint64_t{stack_.width} * stack_.window))),
+            builder.Floats("text.hidden.rows", uint64_t{stack_.width} * stack_.window))),
         qkvs_(MakeQkvRows(stack_, "text.qkv.rows.", builder)) {}
 
   EncoderPlan Lower(const AdaptiveEmbedding& words, BufferId rows) {
     EncoderPlan plan{{}, builder_.plan().vocabulary_size, stack_.window};
     const auto pass = [&](bool of_segments, const auto& lower) {
-      const size_t begin = builder_.step_count();
+      const size_t begin = builder_.node_count();
       lower();
-      plan.passes.push_back({{begin, builder_.step_count()}, SourceOrder::kForward, of_segments});
+      plan.passes.push_back({{begin, builder_.node_count()}, SourceOrder::kForward, of_segments});
     };
     pass(false, [&] {
       LowerEmbedding(words, residual_, builder_);
-      builder_.AddStep("text.words.store", StoreRow{residual_, residuals_});
+      builder_.AddNode("text.words.store", StoreRow{residual_, residuals_});
     });
     pass(true, [&] {
       AdaptiveEmbedding segments = block_.segments;
       segments.name = "text.segments";  // in the file it is a part of the masked model
       LowerEmbedding(segments, other_, builder_);
-      builder_.AddStep("text.words.load", LoadRow{residuals_, residual_});
-      builder_.AddStep("text.segments.add", Add{other_, residual_});
+      builder_.AddNode("text.words.load", LoadRow{residuals_, residual_});
+      builder_.AddNode("text.segments.add", Add{other_, residual_});
       LowerPositions(stack_, "text.positions", residual_, builder_);
       AddNorm("text.norm", block_.norm_gain, block_.norm_bias);
       LowerQkv(0);
@@ -55,7 +55,7 @@ class MaskedLowering {
     pass(false, [&] {
       LowerRestOfLayer(stack_.layers.size() - 1);
       const BufferId result = builder_.QuantisedAs("text.result", residual_, stack_.output);
-      builder_.AddStep("text.store", StoreRow{result, rows});
+      builder_.AddNode("text.store", StoreRow{result, rows});
     });
     return plan;
   }
@@ -65,36 +65,36 @@ class MaskedLowering {
 
   static std::string LayerName(size_t index) { return "text.layers." + std::to_string(index); }
   void AddNorm(const std::string& name, TensorId gain, TensorId bias) {
-    builder_.AddStep(name, LayerNorm{residual_, gain, bias, stack_.epsilon, residual_});
+    builder_.AddNode(name, LayerNorm{residual_, gain, bias, stack_.epsilon, residual_});
   }
 
   void LowerQkv(size_t index) {
     const TransformerLayer& layer = stack_.layers[index];
     const std::string name = LayerName(index);
-    builder_.AddStep(name + ".hidden.store", StoreRow{residual_, residuals_});
+    builder_.AddNode(name + ".hidden.store", StoreRow{residual_, residuals_});
     const BufferId input =
         builder_.QuantisedAs(name + ".input1", residual_, At(layer, &Q::attention_input));
     builder_.AddProduct(name + ".qkv", MatVec{layer.qkv_weight, layer.qkv_bias, input, qkv_});
     layer_qkv_ = builder_.QuantisedAs(name + ".qkv", qkv_, At(layer, &Q::qkv));
-    builder_.AddStep(name + ".qkv.store", StoreRow{layer_qkv_, qkvs_[index]});
+    builder_.AddNode(name + ".qkv.store", StoreRow{layer_qkv_, qkvs_[index]});
   }
 
   void LowerRestOfLayer(size_t index) {
     const TransformerLayer& layer = stack_.layers[index];
     const std::string name = LayerName(index);
     builder_.BeginLayer();
-    builder_.AddStep(name + ".hidden.load", LoadRow{residuals_, residual_});
-    builder_.AddStep(name + ".qkv.load", LoadRow{qkvs_[index], layer_qkv_});
+    builder_.AddNode(name + ".hidden.load", LoadRow{residuals_, residual_});
+    builder_.AddNode(name + ".qkv.load", LoadRow{qkvs_[index], layer_qkv_});
     const BufferId attended =
         LowerSourceAttention(stack_, {qkvs_[index], stack_.window}, name, layer_qkv_,
                              At(layer, &Q::weights), At(layer, &Q::attended), builder_);
-    const BufferId out = builder_.Reals(name + ".out", stack_.width);
+    const BufferId out = builder_.Floats(name + ".out", stack_.width);
     builder_.AddProduct(name + ".out", MatVec{layer.out_weight, layer.out_bias, attended, out});
-    builder_.AddStep(name + ".residual1", Add{out, residual_});
+    builder_.AddNode(name + ".residual1", Add{out, residual_});
     AddNorm(name + ".norm1", *layer.attention_norm_gain, *layer.attention_norm_bias);
     const BufferId input =
         builder_.QuantisedAs(name + ".input2", residual_, At(layer, &Q::inner_input));
-    builder_.AddStep(name + ".residual2",
+    builder_.AddNode(name + ".residual2",
                      Add{LowerFeedForward(stack_, layer, name, input, builder_), residual_});
     AddNorm(name + ".norm2", *layer.inner_norm_gain, *layer.inner_norm_bias);
     builder_.EndLayer();
@@ -129,22 +129,22 @@ void LowerReading(const MaskedModel& block, BufferId rows, PlanBuilder& builder)
   const TailInput entering = block.stack.output ? TailInput::kFixedPoint15 : TailInput::kAsIs;
   const auto load = [&](const std::string& name) {
     const BufferId token = builder.Vector(name, block.stack.width, block.stack.output);
-    builder.AddStep(name + ".load", LoadRow{rows, token});
+    builder.AddNode(name + ".load", LoadRow{rows, token});
     return token;
   };
-  reading.pooling.begin = builder.step_count();
+  reading.pooling.begin = builder.node_count();
   if (block.pooler) {
-    reading.pooled = input = builder.Reals("pooled", OutputsOf(*block.pooler, builder));
+    reading.pooled = input = builder.Floats("pooled", OutputsOf(*block.pooler, builder));
     LowerDenseLayer(*block.pooler, entering, "pooler", load("pooler.input"), *input, builder);
   }
-  reading.scoring = {builder.step_count(), 0};
+  reading.scoring = {builder.node_count(), 0};
   reading.pooling.end = reading.scoring.begin;
   if (block.scores) {
     if (!input) input = load("scores.input");
-    reading.scores = builder.Reals("scores", OutputsOf(*block.scores, builder));
+    reading.scores = builder.Floats("scores", OutputsOf(*block.scores, builder));
     LowerDenseLayer(*block.scores, entering, "scores", *input, *reading.scores, builder);
   }
-  reading.scoring.end = builder.step_count();
+  reading.scoring.end = builder.node_count();
   builder.plan().reading = reading;
 }
 

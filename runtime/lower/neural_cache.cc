@@ -7,7 +7,7 @@ CacheBuffers LowerCacheAppend(const NeuralCache& block, BufferId hidden, PlanBui
   const Ring pairs{.slots = block.capacity, .lag = 1};
   const CacheBuffers buffers{builder.RowRingLike("cache.keys", width, pairs, hidden),
                              builder.Words("cache.words", pairs)};
-  builder.AddStep("cache.append", CacheAppend{hidden, buffers.keys, buffers.words, block.capacity});
+  builder.AddNode("cache.append", CacheAppend{hidden, buffers.keys, buffers.words, block.capacity});
   return buffers;
 }
 
@@ -17,14 +17,14 @@ void LowerCacheQuery(const NeuralCache& block, BufferId hidden, const CacheBuffe
   cache.capacity = block.capacity;
   cache.lambda = block.lambda;
   cache.words = buffers.words;
-  cache.weights = builder.Reals("cache.weights", block.capacity);
-  cache.total = builder.Reals("cache.total", 1);
-  cache.steps.begin = builder.step_count();
+  cache.weights = builder.Floats("cache.weights", block.capacity);
+  cache.total = builder.Floats("cache.total", 1);
+  cache.nodes.begin = builder.node_count();
   cache.first_position =
       block.start == CacheStart::kPastCapacity ? uint64_t{block.capacity} + 1 : 1;
-  builder.AddStep("cache.weights", CacheWeights{hidden, buffers.keys, block.capacity, block.theta,
+  builder.AddNode("cache.weights", CacheWeights{hidden, buffers.keys, block.capacity, block.theta,
                                                 cache.weights, cache.total, cache.first_position});
-  cache.steps.end = builder.step_count();
+  cache.nodes.end = builder.node_count();
   builder.plan().cache = cache;
 }
 

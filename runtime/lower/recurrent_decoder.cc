@@ -18,7 +18,7 @@ std::string LayerName(size_t index) { return "layers." + std::to_string(index); 
 }  // namespace
 
 void LowerQuantised(const std::string& name, const QuantisedVector& vector, PlanBuilder& builder) {
-  if (vector.codes != vector.reals) builder.AddStep(name, Quantise{vector.reals, vector.codes});
+  if (vector.codes != vector.floats) builder.AddNode(name, Quantise{vector.floats, vector.codes});
 }
 
 RecurrentLowering::RecurrentLowering(const RecurrentDecoder& block, const std::string& output,
@@ -27,25 +27,25 @@ RecurrentLowering::RecurrentLowering(const RecurrentDecoder& block, const std::s
   const size_t layers = block.layers.size();
   if (block.input_feed) {
     const uint64_t inputs = uint64_t{block.inputs} + block.layers.back().units;
-    embedded_ = builder.Reals("embedding", block.inputs);
+    embedded_ = builder.Floats("embedding", block.inputs);
     input_ = Make("embedded", inputs, false, false, block.input);
   } else {
     input_ =
         Make("embedded", block.inputs, false, ReadsPreviousInput(block.layers[0]), block.input);
-    embedded_ = input_.reals;
+    embedded_ = input_.floats;
   }
   for (size_t i = 0; i < layers; ++i) {
     const RecurrentLayer& layer = block.layers[i];
     const bool last = i + 1 == layers;
     const bool decodes = last && !block.attention;
     const bool kept = last || !IsQrnn(layer) || ReadsPreviousInput(block.layers[i + 1]);
-    // A GRU mixes its previous output, as reals, into the next one.
-    const bool reals_kept = layer.cell == RecurrentCell::kGru;
-    RecurrentState state{Make(decodes ? output : LayerName(i) + ".hidden", layer.units, reals_kept,
+    // A GRU mixes its previous output, as floats, into the next one.
+    const bool floats_kept = layer.cell == RecurrentCell::kGru;
+    RecurrentState state{Make(decodes ? output : LayerName(i) + ".hidden", layer.units, floats_kept,
                               kept, layer.output),
                          std::nullopt};
     if (layer.cell == RecurrentCell::kLstm || IsQrnn(layer)) {
-      state.cell = builder.Reals(LayerName(i) + ".cell", layer.units, true);
+      state.cell = builder.Floats(LayerName(i) + ".cell", layer.units, true);
     }
     states_.push_back(state);
   }
@@ -55,18 +55,18 @@ RecurrentLowering::RecurrentLowering(const RecurrentDecoder& block, const std::s
         Make(output, block.layers.back().units, block.input_feed, true, block.attention->output);
   }
   // Without attention the last layer starts as the encoder's states, what is fed as zeros.
-  fed_ = decoded_.reals;
+  fed_ = decoded_.floats;
   if (block.input_feed && !block.attention) {
-    fed_ = builder.Reals("fed", block.layers.back().units, true);
+    fed_ = builder.Floats("fed", block.layers.back().units, true);
   }
 }
 
 RecurrentLowering::Vector RecurrentLowering::Make(
-    const std::string& name, uint64_t count, bool reals_kept, bool codes_kept,
+    const std::string& name, uint64_t count, bool floats_kept, bool codes_kept,
     const std::optional<ActivationQuantiser>& quantiser) {
-  const BufferId reals = builder_.Reals(name, count, reals_kept || (codes_kept && !quantiser));
-  if (!quantiser) return {reals, reals};
-  return {reals, builder_.Codes(name + ".codes", count, *quantiser, codes_kept)};
+  const BufferId floats = builder_.Floats(name, count, floats_kept || (codes_kept && !quantiser));
+  if (!quantiser) return {floats, floats};
+  return {floats, builder_.Codes(name + ".codes", count, *quantiser, codes_kept)};
 }
 
 void RecurrentLowering::LowerPreviousProducts() {
@@ -76,7 +76,7 @@ void RecurrentLowering::LowerPreviousProducts() {
     if (!layer.recurrent_weight) continue;
     const BufferId left = IsQrnn(layer) ? InputOf(i).codes : states_[i].hidden.codes;
     const std::string name = LayerName(i) + ".recurrent";
-    previous_.back() = builder_.Reals(name, uint64_t{GatesOf(layer.cell)} * layer.units);
+    previous_.back() = builder_.Floats(name, uint64_t{GatesOf(layer.cell)} * layer.units);
     builder_.AddProduct(
         name, MatVec{*layer.recurrent_weight, layer.recurrent_bias, left, *previous_.back()});
   }
@@ -84,16 +84,16 @@ void RecurrentLowering::LowerPreviousProducts() {
 
 void RecurrentLowering::LowerLayers() {
   if (block_.input_feed) {
-    builder_.AddStep(
-        "input_feed",
-        Join{{{embedded_, 0, block_.inputs}, {fed_, 0, block_.layers.back().units}}, input_.reals});
+    builder_.AddNode("input_feed",
+                     Join{{{embedded_, 0, block_.inputs}, {fed_, 0, block_.layers.back().units}},
+                          input_.floats});
   }
   LowerQuantised("embedded.quantise", input_, builder_);
   for (size_t i = 0; i < block_.layers.size(); ++i) {
     const RecurrentLayer& layer = block_.layers[i];
     const std::string name = LayerName(i);
     const BufferId input =
-        builder_.Reals(name + ".input", uint64_t{GatesOf(layer.cell)} * layer.units);
+        builder_.Floats(name + ".input", uint64_t{GatesOf(layer.cell)} * layer.units);
     builder_.AddProduct(name + ".input",
                         MatVec{layer.input_weight, layer.input_bias, InputOf(i).codes, input});
     LowerGates(layer, name, input, previous_[i], states_[i], builder_);
@@ -102,16 +102,16 @@ void RecurrentLowering::LowerLayers() {
   if (block_.attention) {
     LowerGlobalAttention(*block_.attention, *memory_, states_.back().hidden, decoded_, builder_);
   }
-  if (fed_ != decoded_.reals) {
-    builder_.AddStep("fed", Join{{{decoded_.reals, 0, block_.layers.back().units}}, fed_});
+  if (fed_ != decoded_.floats) {
+    builder_.AddNode("fed", Join{{{decoded_.floats, 0, block_.layers.back().units}}, fed_});
   }
 }
 
 void LowerGates(const RecurrentLayer& layer, const std::string& name, BufferId input,
                 const std::optional<BufferId>& previous, const RecurrentState& state,
                 PlanBuilder& builder) {
-  const BufferId hidden = state.hidden.reals;
-  const auto add = [&](Op op) { builder.AddStep(name + ".gates", std::move(op)); };
+  const BufferId hidden = state.hidden.floats;
+  const auto add = [&](Op op) { builder.AddNode(name + ".gates", std::move(op)); };
   switch (layer.cell) {
     case RecurrentCell::kLstm:
       return add(LstmGates{input, *previous, *state.cell, hidden});

@@ -49,13 +49,13 @@ class RecurrentEncoderLowering {
   }
   QuantisedVector Make(const std::string& name, uint64_t count,
                        const std::optional<ActivationQuantiser>& quantiser) {
-    const BufferId reals = builder_.Reals(name, count);
-    return {reals, quantiser ? builder_.Codes(name + ".codes", count, *quantiser) : reals};
+    const BufferId floats = builder_.Floats(name, count);
+    return {floats, quantiser ? builder_.Codes(name + ".codes", count, *quantiser) : floats};
   }
   RecurrentState MakeState(const RecurrentLayer& layer, const std::string& name) {
     RecurrentState state{Make(name + ".hidden", layer.units, layer.output), std::nullopt};
     if (layer.cell == RecurrentCell::kLstm) {
-      state.cell = builder_.Reals(name + ".cell", layer.units);
+      state.cell = builder_.Floats(name + ".cell", layer.units);
     }
     return state;
   }
@@ -64,18 +64,18 @@ class RecurrentEncoderLowering {
     return builder_.Vector(name, spec.count * block_.window, spec.quantiser);
   }
 
-  template <class Steps>
-  void Pass(SourceOrder order, const Steps& lower) {
-    const size_t begin = builder_.step_count();
+  template <class Nodes>
+  void Pass(SourceOrder order, const Nodes& lower) {
+    const size_t begin = builder_.node_count();
     lower();
-    plan_.passes.push_back({{begin, builder_.step_count()}, order});
+    plan_.passes.push_back({{begin, builder_.node_count()}, order});
   }
 
   void ClearStates() {
     const auto clear = [&](const RecurrentState& state, const std::string& name) {
-      builder_.AddStep(name + ".hidden.clear", Join{{}, state.hidden.reals});
+      builder_.AddNode(name + ".hidden.clear", Join{{}, state.hidden.floats});
       LowerQuantised(name + ".hidden.clear.quantise", state.hidden, builder_);
-      if (state.cell) builder_.AddStep(name + ".cell.clear", Join{{}, *state.cell});
+      if (state.cell) builder_.AddNode(name + ".cell.clear", Join{{}, *state.cell});
     };
     for (size_t i = 0; i < forward_.size(); ++i) clear(forward_[i], DirectionName(i, true));
     for (size_t i = 0; i < backward_.size(); ++i) clear(backward_[i], DirectionName(i, false));
@@ -84,15 +84,15 @@ class RecurrentEncoderLowering {
   void LowerEmbedded() {
     AdaptiveEmbedding embedding = block_.embedding;
     embedding.name = "encoder.embedding";  // in the file it is a part of the encoder
-    LowerEmbedding(embedding, embedded_.reals, builder_);
+    LowerEmbedding(embedding, embedded_.floats, builder_);
     LowerQuantised("encoder.embedded.quantise", embedded_, builder_);
   }
 
   void LowerCell(const RecurrentLayer& layer, const std::string& name, BufferId input,
                  const RecurrentState& state) {
     const uint64_t rows = uint64_t{GatesOf(layer.cell)} * layer.units;
-    const BufferId of_input = builder_.Reals(name + ".input", rows);
-    const BufferId of_hidden = builder_.Reals(name + ".recurrent", rows);
+    const BufferId of_input = builder_.Floats(name + ".input", rows);
+    const BufferId of_hidden = builder_.Floats(name + ".recurrent", rows);
     builder_.AddProduct(name + ".input",
                         MatVec{layer.input_weight, layer.input_bias, input, of_input});
     builder_.AddProduct(name + ".recurrent", MatVec{*layer.recurrent_weight, layer.recurrent_bias,
@@ -118,34 +118,34 @@ class RecurrentEncoderLowering {
     if (first) inputs_ = Rows(name + ".input.rows", input.codes);
     const QuantisedVector& ahead = forward_[index].hidden;
     const QuantisedVector& back = backward_[index].hidden;
-    const BufferId ahead_rows = Rows(name + ".forward.rows", ahead.reals);
+    const BufferId ahead_rows = Rows(name + ".forward.rows", ahead.floats);
     Pass(SourceOrder::kForward, [&] {
       if (first) {
         LowerEmbedded();
-        builder_.AddStep(name + ".input.store", StoreRow{input.codes, inputs_});
+        builder_.AddNode(name + ".input.store", StoreRow{input.codes, inputs_});
       } else {
-        builder_.AddStep(name + ".input.load", LoadRow{inputs_, input.codes});
+        builder_.AddNode(name + ".input.load", LoadRow{inputs_, input.codes});
       }
       LowerCell(block_.forward[index], DirectionName(index, true), input.codes, forward_[index]);
-      builder_.AddStep(name + ".forward.store", StoreRow{ahead.reals, ahead_rows});
+      builder_.AddNode(name + ".forward.store", StoreRow{ahead.floats, ahead_rows});
     });
     Pass(SourceOrder::kBackward, [&] {
-      builder_.AddStep(name + ".backward.input.load", LoadRow{inputs_, input.codes});
+      builder_.AddNode(name + ".backward.input.load", LoadRow{inputs_, input.codes});
       LowerCell(block_.backward[index], DirectionName(index, false), input.codes, backward_[index]);
       // Not into the forward direction's own buffer, which holds its last state.
       const QuantisedVector& output = outputs_[index];
       const uint64_t units = block_.forward[index].units;
-      const BufferId of_token = builder_.Reals(name + ".forward.row", units);
-      builder_.AddStep(name + ".forward.load", LoadRow{ahead_rows, of_token});
-      builder_.AddStep(name + ".join",
-                       Join{{{of_token, 0, units}, {back.reals, 0, block_.backward[index].units}},
-                            output.reals});
+      const BufferId of_token = builder_.Floats(name + ".forward.row", units);
+      builder_.AddNode(name + ".forward.load", LoadRow{ahead_rows, of_token});
+      builder_.AddNode(name + ".join",
+                       Join{{{of_token, 0, units}, {back.floats, 0, block_.backward[index].units}},
+                            output.floats});
       LowerQuantised(name + ".output.quantise", output, builder_);
       if (last) {
         LowerMemory(output);
       } else {
         inputs_ = Rows(name + ".output.rows", output.codes);
-        builder_.AddStep(name + ".output.store", StoreRow{output.codes, inputs_});
+        builder_.AddNode(name + ".output.store", StoreRow{output.codes, inputs_});
       }
     });
   }
@@ -155,23 +155,24 @@ class RecurrentEncoderLowering {
     if (memory_ == nullptr) return;
     const GlobalAttention& attention = *decoder_.attention;
     if (!attention.memory_weight) {
-      builder_.AddStep("encoder.memory.store", StoreRow{output.codes, memory_->rows});
+      builder_.AddNode("encoder.memory.store", StoreRow{output.codes, memory_->rows});
       return;
     }
-    const uint64_t width = builder_.plan().buffer(output.reals).count;
-    const BufferId key = builder_.Reals("encoder.memory.key", width);
-    const BufferId row = builder_.Reals("encoder.memory", 2 * width);
+    const uint64_t width = builder_.plan().buffer(output.floats).count;
+    const BufferId key = builder_.Floats("encoder.memory.key", width);
+    const BufferId row = builder_.Floats("encoder.memory", 2 * width);
     builder_.AddProduct("encoder.memory.key",
                         MatVec{*attention.memory_weight, std::nullopt, output.codes, key});
-    builder_.AddStep("encoder.memory.join", Join{{{key, 0, width}, {output.reals, 0, width}}, row});
-    builder_.AddStep("encoder.memory.store", StoreRow{row, memory_->rows});
+    builder_.AddNode("encoder.memory.join",
+                     Join{{{key, 0, width}, {output.floats, 0, width}}, row});
+    builder_.AddNode("encoder.memory.store", StoreRow{row, memory_->rows});
   }
 
   // The last states of a kind, of all layers and directions in the order of EncoderBridge.
   std::vector<JoinPart> LastStates(bool cells) const {
     std::vector<JoinPart> parts;
     const auto add = [&](const RecurrentState& state, uint32_t units) {
-      parts.push_back({cells ? *state.cell : state.hidden.reals, 0, units});
+      parts.push_back({cells ? *state.cell : state.hidden.floats, 0, units});
     };
     for (size_t i = 0; i < forward_.size(); ++i) {
       add(forward_[i], block_.forward[i].units);
@@ -192,9 +193,9 @@ class RecurrentEncoderLowering {
     const size_t directions = both() ? 2 : 1;
     for (size_t i = 0; i < states.size(); ++i) {
       const std::string name = "layers." + std::to_string(i) + (cells ? ".cell" : ".hidden");
-      const BufferId to = cells ? *states[i].cell : states[i].hidden.reals;
+      const BufferId to = cells ? *states[i].cell : states[i].hidden.floats;
       const auto from = parts.begin() + static_cast<ptrdiff_t>(i * directions);
-      builder_.AddStep(name + ".start",
+      builder_.AddNode(name + ".start",
                        Join{{from, from + static_cast<ptrdiff_t>(directions)}, to});
       builder_.MarkByEncoder(to);
       if (cells) continue;
@@ -215,10 +216,10 @@ class RecurrentEncoderLowering {
     std::vector<JoinPart> mapped;
     for (size_t first = 0; first < parts.size(); first += layers) {
       const std::string row = name + "." + std::to_string(first / layers);
-      const BufferId x = builder_.Reals(row + ".input", width);
-      const BufferId y = builder_.Reals(row, width);
+      const BufferId x = builder_.Floats(row + ".input", width);
+      const BufferId y = builder_.Floats(row, width);
       const auto from = parts.begin() + static_cast<ptrdiff_t>(first);
-      builder_.AddStep(row + ".join", Join{{from, from + static_cast<ptrdiff_t>(layers)}, x});
+      builder_.AddNode(row + ".join", Join{{from, from + static_cast<ptrdiff_t>(layers)}, x});
       builder_.AddProduct(row, MatVec{weight, bias, x, y, 0, true, input});
       for (size_t i = 0; i < layers; ++i) mapped.push_back({y, i * units, units});
     }

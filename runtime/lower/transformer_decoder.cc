@@ -36,12 +36,12 @@ class DecoderLowering {
           "2", layer.inner_norm_gain, layer.inner_norm_bias, At(layer, &Q::inner_input),
           [&](BufferId input) { return LowerFeedForward(block_, layer, name_, input, builder_); });
       if (layer.end_epsilon) {
-        builder_.AddStep(name_ + ".norm",
+        builder_.AddNode(name_ + ".norm",
                          RootMeanSquareNorm{residual_, *layer.end_epsilon, residual_});
       }
     }
     if (!block_.final_norm_gain) return;
-    builder_.AddStep("final_norm",
+    builder_.AddNode("final_norm",
                      Norm(*block_.final_norm_gain, *block_.final_norm_bias, residual_, residual_));
   }
 
@@ -61,27 +61,27 @@ class DecoderLowering {
     const std::string norm_name = name_ + ".norm" + number;
     BufferId input = residual_;
     if (block_.norm_order == NormOrder::kPre) {
-      input = builder_.Reals(norm_name, block_.width);
-      builder_.AddStep(norm_name, Norm(*gain, *bias, residual_, input));
+      input = builder_.Floats(norm_name, block_.width);
+      builder_.AddNode(norm_name, Norm(*gain, *bias, residual_, input));
       input = builder_.Quantised(norm_name + ".quantise", input, quantiser);
     } else {
       input = builder_.QuantisedAs(name_ + ".input" + number, residual_, quantiser);
     }
-    builder_.AddStep(name_ + ".residual" + number, Add{function(input), residual_});
+    builder_.AddNode(name_ + ".residual" + number, Add{function(input), residual_});
     if (block_.norm_order == NormOrder::kPost) {
-      builder_.AddStep(norm_name, Norm(*gain, *bias, residual_, residual_));
+      builder_.AddNode(norm_name, Norm(*gain, *bias, residual_, residual_));
     }
   }
 
   BufferId LowerAttention(const TransformerLayer& layer, BufferId input) {
     const uint64_t heads = block_.heads;
     const uint64_t per_head = uint64_t{2} * block_.key_size + block_.value_size;
-    const BufferId reals = builder_.Reals(name_ + ".qkv", heads * per_head);
-    builder_.AddProduct(name_ + ".qkv", MatVec{layer.qkv_weight, layer.qkv_bias, input, reals});
+    const BufferId floats = builder_.Floats(name_ + ".qkv", heads * per_head);
+    builder_.AddProduct(name_ + ".qkv", MatVec{layer.qkv_weight, layer.qkv_bias, input, floats});
     if (layer.content_bias) {
-      builder_.AddStep(name_ + ".query_bias", AddQueryBias{*layer.content_bias, reals});
+      builder_.AddNode(name_ + ".query_bias", AddQueryBias{*layer.content_bias, floats});
     }
-    const BufferId qkv = builder_.Quantised(name_ + ".qkv.quantise", reals, At(layer, &Q::qkv));
+    const BufferId qkv = builder_.Quantised(name_ + ".qkv.quantise", floats, At(layer, &Q::qkv));
 
     const Ring window{.slots = block_.window};
     WindowAttention attention{};
@@ -117,13 +117,13 @@ class DecoderLowering {
     attention.restarts = IsAbsolute(block_.positions);
     attention.masked = masked_;
     attention.weights_quantiser = At(layer, &Q::weights);
-    attention.weights = builder_.Reals(name_ + ".attention_weights", heads * block_.window);
-    attention.out = builder_.Reals(name_ + ".attended", heads * block_.value_size);
-    builder_.AddStep(name_ + ".attention", attention);
+    attention.weights = builder_.Floats(name_ + ".attention_weights", heads * block_.window);
+    attention.out = builder_.Floats(name_ + ".attended", heads * block_.value_size);
+    builder_.AddNode(name_ + ".attention", attention);
     const BufferId attended =
         builder_.Quantised(name_ + ".attention.quantise", attention.out, At(layer, &Q::attended));
 
-    const BufferId out = builder_.Reals(name_ + ".out", block_.width);
+    const BufferId out = builder_.Floats(name_ + ".out", block_.width);
     builder_.AddProduct(name_ + ".out", MatVec{layer.out_weight, layer.out_bias, attended, out});
     return out;
   }
@@ -142,11 +142,11 @@ void LowerPositions(const TransformerDecoder& block, const std::string& name, Bu
                     PlanBuilder& builder) {
   std::visit(
       Overloaded{[&](const AbsoluteSinusoids& sinusoids) {
-                   builder.AddStep(name, AddSinusoids{sinusoids.frequencies, sinusoids.first,
+                   builder.AddNode(name, AddSinusoids{sinusoids.frequencies, sinusoids.first,
                                                       block.window, residual});
                  },
                  [&](const PositionTable& table) {
-                   builder.AddStep(name, AddPositionRow{table.table, block.window, residual});
+                   builder.AddNode(name, AddPositionRow{table.table, block.window, residual});
                  },
                  // Attention has these.
                  []<OneOf<SlotPositions, RelativeSinusoids> Scored>(const Scored&) {},
@@ -158,13 +158,13 @@ BufferId LowerFeedForward(const TransformerDecoder& block, const TransformerLaye
                           const std::string& name, BufferId input, PlanBuilder& builder) {
   using Q = TransformerLayerQuantisers;
   const BufferId inner =
-      builder.Reals(name + ".inner", Rows(builder.plan().weights[layer.inner_weight].shape));
+      builder.Floats(name + ".inner", Rows(builder.plan().weights[layer.inner_weight].shape));
   MatVec fc0{layer.inner_weight, layer.inner_bias, input, inner};
   fc0.relu = block.activation == Activation::kRelu;
   builder.AddProduct(name + ".fc0", fc0);
   if (!fc0.relu) LowerActivation(block.activation, name + ".fc0", inner, builder);
   const BufferId codes = builder.Quantised(name + ".fc0.quantise", inner, At(layer, &Q::inner));
-  const BufferId outer = builder.Reals(name + ".outer", block.width);
+  const BufferId outer = builder.Floats(name + ".outer", block.width);
   builder.AddProduct(name + ".fc3", MatVec{layer.outer_weight, layer.outer_bias, codes, outer});
   return builder.Quantised(name + ".fc3.quantise", outer, At(layer, &Q::outer));
 }

@@ -18,19 +18,19 @@ class EncoderLowering {
         stack_(block.stack),
         builder_(builder),
         qkv_size_(uint64_t{stack_.heads} * (2 * stack_.key_size + stack_.value_size)),
-        residual_(builder.Reals("encoder.hidden", stack_.width)),
-        norm_(builder.Reals("encoder.norm", stack_.width)),
-        qkv_(builder.Reals("encoder.qkv", qkv_size_)),
+        residual_(builder.Floats("encoder.hidden", stack_.width)),
+        norm_(builder.Floats("encoder.norm", stack_.width)),
+        qkv_(builder.Floats("encoder.qkv", qkv_size_)),
         residuals_(builder.OfSource(
-            builder.Reals("encoder.hidden.rows", uint64_t{stack_.width} * stack_.window))),
+            builder.Floats("encoder.hidden.rows", uint64_t{stack_.width} * stack_.window))),
         qkvs_(MakeQkvRows(stack_, "encoder.qkv.rows.", builder)) {}
 
   EncoderPlan Lower(const TransformerDecoder& decoder, std::span<const SourceMemory> memories) {
     EncoderPlan plan{{}, block_.vocabulary_size, stack_.window};
     const auto pass = [&](const auto& lower) {
-      const size_t begin = builder_.step_count();
+      const size_t begin = builder_.node_count();
       lower();
-      plan.passes.push_back({{begin, builder_.step_count()}, SourceOrder::kForward});
+      plan.passes.push_back({{begin, builder_.node_count()}, SourceOrder::kForward});
     };
     pass([&] {
       AdaptiveEmbedding embedding = block_.embedding;
@@ -57,7 +57,7 @@ class EncoderLowering {
 
   static std::string LayerName(size_t index) { return "encoder.layers." + std::to_string(index); }
   void AddNorm(const std::string& name, TensorId gain, TensorId bias) {
-    builder_.AddStep(name, LayerNorm{residual_, gain, bias, stack_.epsilon, norm_});
+    builder_.AddNode(name, LayerNorm{residual_, gain, bias, stack_.epsilon, norm_});
   }
 
   // Computes and stores the attention queries, keys and values of a layer, and stores the residual
@@ -65,30 +65,30 @@ class EncoderLowering {
   void LowerQkv(size_t index) {
     const TransformerLayer& layer = stack_.layers[index];
     const std::string name = LayerName(index);
-    builder_.AddStep(name + ".hidden.store", StoreRow{residual_, residuals_});
+    builder_.AddNode(name + ".hidden.store", StoreRow{residual_, residuals_});
     AddNorm(name + ".norm1", *layer.attention_norm_gain, *layer.attention_norm_bias);
     const BufferId input =
         builder_.QuantisedAs(name + ".norm1", norm_, At(layer, &Q::attention_input));
     builder_.AddProduct(name + ".qkv", MatVec{layer.qkv_weight, layer.qkv_bias, input, qkv_});
     layer_qkv_ = builder_.QuantisedAs(name + ".qkv", qkv_, At(layer, &Q::qkv));
-    builder_.AddStep(name + ".qkv.store", StoreRow{layer_qkv_, qkvs_[index]});
+    builder_.AddNode(name + ".qkv.store", StoreRow{layer_qkv_, qkvs_[index]});
   }
 
   void LowerRestOfLayer(size_t index) {
     const TransformerLayer& layer = stack_.layers[index];
     const std::string name = LayerName(index);
     builder_.BeginLayer();
-    builder_.AddStep(name + ".hidden.load", LoadRow{residuals_, residual_});
-    builder_.AddStep(name + ".qkv.load", LoadRow{qkvs_[index], layer_qkv_});
+    builder_.AddNode(name + ".hidden.load", LoadRow{residuals_, residual_});
+    builder_.AddNode(name + ".qkv.load", LoadRow{qkvs_[index], layer_qkv_});
     const BufferId attended =
         LowerSourceAttention(stack_, {qkvs_[index], stack_.window}, name, layer_qkv_,
                              At(layer, &Q::weights), At(layer, &Q::attended), builder_);
-    const BufferId out = builder_.Reals(name + ".out", stack_.width);
+    const BufferId out = builder_.Floats(name + ".out", stack_.width);
     builder_.AddProduct(name + ".out", MatVec{layer.out_weight, layer.out_bias, attended, out});
-    builder_.AddStep(name + ".residual1", Add{out, residual_});
+    builder_.AddNode(name + ".residual1", Add{out, residual_});
     AddNorm(name + ".norm2", *layer.inner_norm_gain, *layer.inner_norm_bias);
     const BufferId input = builder_.QuantisedAs(name + ".norm2", norm_, At(layer, &Q::inner_input));
-    builder_.AddStep(name + ".residual2",
+    builder_.AddNode(name + ".residual2",
                      Add{LowerFeedForward(stack_, layer, name, input, builder_), residual_});
     builder_.EndLayer();
   }
@@ -101,12 +101,12 @@ class EncoderLowering {
       const CrossAttention& cross = *decoder.layers[i].cross_attention;
       const std::string name = "layers." + std::to_string(i) + ".source";
       const uint64_t size = uint64_t{decoder.heads} * (decoder.key_size + decoder.value_size);
-      const BufferId row = builder_.Reals(name + ".key_value", size);
+      const BufferId row = builder_.Floats(name + ".key_value", size);
       builder_.AddProduct(name + ".key_value",
                           MatVec{cross.key_value_weight, cross.key_value_bias, encoded, row});
       const BufferId stored = builder_.QuantisedAs(name + ".key_value", row,
                                                    At(cross, &CrossAttentionQuantisers::key_value));
-      builder_.AddStep(name + ".key_value.store", StoreRow{stored, memories[i].rows});
+      builder_.AddNode(name + ".key_value.store", StoreRow{stored, memories[i].rows});
     }
   }
 

@@ -24,7 +24,7 @@ ClusterFunctions<double> FunctionsOf(const Model&) {
   return ref::kClusterFunctions<double>;
 }
 
-// The streams, by number, that need the next steps, and their frames side by side, as RunSteps
+// The streams, by number, that need the next nodes, and their frames side by side, as RunNodes
 // takes them.
 class NeedingStreams {
  public:
@@ -72,7 +72,7 @@ void Distribution<T>::CountWords(double words, double held) {
 
 template <class T>
 template <class Needs, class Take>
-Status Distribution<T>::Open(std::span<QueriedStream<T>> streams, StepRange steps, Logits logits,
+Status Distribution<T>::Open(std::span<QueriedStream<T>> streams, NodeRange nodes, Logits logits,
                              std::initializer_list<BufferId> results, const Needs& needs,
                              const Take& take) {
   NeedingStreams needing;
@@ -81,7 +81,7 @@ Status Distribution<T>::Open(std::span<QueriedStream<T>> streams, StepRange step
   }
   if (needing.empty()) return Status();
   const Distribution& any = *streams.front().distribution;
-  KINGLET_RETURN_IF_ERROR(RunSteps(any.model_, steps, needing.frames(), any.execution_));
+  KINGLET_RETURN_IF_ERROR(RunNodes(any.model_, nodes, needing.frames(), any.execution_));
   if (any.execution_.device) {
     KINGLET_RETURN_IF_ERROR(any.execution_.device->Fetch(needing.frames(), results));
   }
@@ -98,7 +98,7 @@ Status Distribution<T>::OpenCluster(std::span<QueriedStream<T>> streams, size_t 
                                     Logits logits) {
   const ClusterPlan& cluster = streams.front().distribution->plan().clusters[index];
   KINGLET_RETURN_IF_ERROR(Open(
-      streams, cluster.steps, logits,
+      streams, cluster.nodes, logits,
       {cluster.logits, cluster.normaliser, cluster.blocks.largest, cluster.blocks.sums},
       [index](const Distribution& stream) { return !stream.opened_.Contains(index); },
       [index, logits](Distribution& stream, const StreamFrame& frame) {
@@ -132,12 +132,12 @@ Result<const T*> Distribution<T>::OpenClusterAt(QueriedStream<T>& stream, size_t
       own.NeedLogits(frame, index, 0, own.plan().clusters[index].size);
       return logits;
     }
-    const StepRange steps = own.plan().clusters[index].steps;
+    const NodeRange nodes = own.plan().clusters[index].nodes;
     KINGLET_RETURN_IF_ERROR(
-        RunSteps(own.model_, {steps.begin, *maker}, {&stream.frame, 1}, own.execution_));
+        RunNodes(own.model_, {nodes.begin, *maker}, {&stream.frame, 1}, own.execution_));
     const auto& is_finite = own.model_.kernels()[*maker].has_finite_logits;
     if (!is_finite || !is_finite(stream.frame)) return in_frame();
-    KINGLET_RETURN_IF_ERROR(RunSteps(own.model_, {*maker, steps.end}, {&frame, 1}, own.execution_));
+    KINGLET_RETURN_IF_ERROR(RunNodes(own.model_, {*maker, nodes.end}, {&frame, 1}, own.execution_));
     KINGLET_RETURN_IF_ERROR(own.TakeCluster(frame, index, Logits::kDropped));
     return logits;
   }
@@ -158,7 +158,7 @@ Status Distribution<T>::TakeCluster(const StreamFrame& frame, size_t index, Logi
 template <class T>
 std::optional<size_t> Distribution<T>::MakerOfLogits(size_t index) const {
   if (execution_.device) return std::nullopt;
-  return kinglet::MakerOfLogits(model_.kernels(), plan().clusters[index].steps);
+  return kinglet::MakerOfLogits(model_.kernels(), plan().clusters[index].nodes);
 }
 
 template <class T>
@@ -201,7 +201,7 @@ Status Distribution<T>::ComputeCache(std::span<QueriedStream<T>> streams) {
   const auto& cache = streams.front().distribution->plan().cache;
   if (!cache) return Status();
   return Open(
-      streams, cache->steps, Logits::kKept, {cache->words, cache->weights, cache->total},
+      streams, cache->nodes, Logits::kKept, {cache->words, cache->weights, cache->total},
       [](const Distribution& stream) { return !stream.cache_.computed(); },
       [](Distribution& stream, const StreamFrame& frame) {
         return stream.cache_.TakeWeights(frame, stream.work_);

@@ -48,7 +48,7 @@ class Distribution {
   void Invalidate();
   // The same for the neural cache alone.
   void InvalidateCache() { cache_.Invalidate(); }
-  // Takes the cache's weights from a frame on which the caller ran its steps. KINGLET_NOT_FINITE.
+  // Takes the cache's weights from a frame on which the caller ran its nodes. KINGLET_NOT_FINITE.
   // REQUIRES: invalidated.
   Status TakeCache(const StreamFrame& frame) { return cache_.TakeWeights(frame, work_); }
 
@@ -117,10 +117,10 @@ class Distribution {
   Status TakeCancel() { return kinglet::TakeCancel(execution_, "query"); }
 
  private:
-  // Runs the steps on the streams of which needs(distribution) is true, brings what they left in
+  // Runs the nodes on the streams of which needs(distribution) is true, brings what they left in
   // the `results` from a device, and then calls take(distribution, frame) for each of them.
   template <class Needs, class Take>
-  static Status Open(std::span<QueriedStream<T>> streams, StepRange steps, Logits logits,
+  static Status Open(std::span<QueriedStream<T>> streams, NodeRange nodes, Logits logits,
                      std::initializer_list<BufferId> results, const Needs& needs, const Take& take);
   Status TakeCluster(const StreamFrame& frame, size_t index, Logits logits);
   // The step whose kernel makes dropped logits of a cluster again; none: they are not dropped.

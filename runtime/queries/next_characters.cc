@@ -10,7 +10,7 @@
 namespace kinglet {
 namespace {
 
-// In the byte order of words, those that go on with the same character follow each other, except
+// In the byte order of words, those that continue with the same character follow each other, except
 // where a byte that begins no character is also the first one of a character.
 uint32_t PartOf(std::string_view character, std::vector<NextCharacter>& characters) {
   const auto is_it = [character](const NextCharacter& known) { return known.text == character; };

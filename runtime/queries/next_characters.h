@@ -11,7 +11,7 @@ namespace kinglet {
 
 class Vocabulary;
 
-// One character and the probability of all words that go on with it.
+// One character and the probability of all words that continue with it.
 struct NextCharacter {
   // A code point in UTF-8, or one byte that begins none; empty: the word ends.
   std::string text;

@@ -32,10 +32,10 @@ std::optional<size_t> DrawClusterExactly(std::span<const MassBounds> masses, dou
 }
 
 // Removes the words of a sorted list.
-void LeaveOut(const std::vector<uint32_t>& left_out, std::vector<Candidate>& words) {
-  if (left_out.empty()) return;
+void RemoveExcluded(const std::vector<uint32_t>& excluded, std::vector<Candidate>& words) {
+  if (excluded.empty()) return;
   std::erase_if(words, [&](const Candidate& word) {
-    return std::binary_search(left_out.begin(), left_out.end(), word.id);
+    return std::binary_search(excluded.begin(), excluded.end(), word.id);
   });
 }
 
@@ -43,13 +43,13 @@ void LeaveOut(const std::vector<uint32_t>& left_out, std::vector<Candidate>& wor
 template <class T>
 class WordSampler {
  public:
-  // All references outlive it. `left_out` is sorted; `reference` is the largest log p of the words
+  // All references outlive it. `excluded` is sorted; `reference` is the largest log p of the words
   // that are not in it. REQUIRES: 1 / temperature is finite.
-  WordSampler(QueriedStream<T>& stream, const std::vector<uint32_t>& left_out, double reference,
+  WordSampler(QueriedStream<T>& stream, const std::vector<uint32_t>& excluded, double reference,
               uint64_t seed, T temperature)
       : stream_(stream),
         clusters_(stream.distribution->plan().clusters),
-        left_out_(left_out),
+        excluded_(excluded),
         reference_(static_cast<T>(reference)),
         temperature_(temperature),
         seed_(seed),
@@ -80,19 +80,19 @@ class WordSampler {
 
   // Among the fewest of all words that hold the share top_p of all weight.
   Result<uint32_t> SampleNucleus(double top_p) {
-    if (temperature_ == T{1} && left_out_.empty()) {  // the words of the query for the nucleus
+    if (temperature_ == T{1} && excluded_.empty()) {  // the words of the query for the nucleus
       KINGLET_ASSIGN_OR_RETURN(const std::vector<Candidate> best, FindTopP(stream_, top_p));
       AddUp(best);
       return DrawAmong(best, best.size());
     }
     KINGLET_RETURN_IF_ERROR(BoundMasses());
-    const size_t all = stream_.distribution->plan().vocabulary_size - left_out_.size();
+    const size_t all = stream_.distribution->plan().vocabulary_size - excluded_.size();
     std::vector<Candidate> best;
     for (size_t wanted = std::min(all, kFirstWords);; wanted = std::min(all, kMoreWords * wanted)) {
-      const auto words = static_cast<uint32_t>(wanted + left_out_.size());
+      const auto words = static_cast<uint32_t>(wanted + excluded_.size());
       KINGLET_RETURN_IF_ERROR(
           FindTopK(std::span(&stream_, 1), words, std::span(&best, 1), Logits::kKept));
-      LeaveOut(left_out_, best);
+      RemoveExcluded(excluded_, best);
       best.resize(std::min(best.size(), wanted));
       AddUp(best);
       Nucleus nucleus = FindNucleus(cumulative_, wanted == all, masses_, top_p);
@@ -116,8 +116,8 @@ class WordSampler {
 
   bool LeavesOutSomeOf(size_t cluster) const {
     const uint32_t first = clusters_[cluster].first;
-    const auto next = std::lower_bound(left_out_.begin(), left_out_.end(), first);
-    return next != left_out_.end() && *next - first < clusters_[cluster].size;
+    const auto next = std::lower_bound(excluded_.begin(), excluded_.end(), first);
+    return next != excluded_.end() && *next - first < clusters_[cluster].size;
   }
 
   // Masses of clusters that are computed, or that are not wholly drawn from, are known exactly.
@@ -151,8 +151,8 @@ class WordSampler {
     weights.resize(clusters_[cluster].size);
     WriteClusterWords(stream_, cluster, weights.data());
     const uint32_t first = clusters_[cluster].first;
-    for (auto next = std::lower_bound(left_out_.begin(), left_out_.end(), first);
-         next != left_out_.end() && *next - first < weights.size(); ++next) {
+    for (auto next = std::lower_bound(excluded_.begin(), excluded_.end(), first);
+         next != excluded_.end() && *next - first < weights.size(); ++next) {
       weights[*next - first] = -std::numeric_limits<T>::infinity();
     }
     WriteWeights(weights);
@@ -213,7 +213,7 @@ class WordSampler {
 
   QueriedStream<T>& stream_;
   const std::vector<ClusterPlan>& clusters_;
-  const std::vector<uint32_t>& left_out_;
+  const std::vector<uint32_t>& excluded_;
   const T reference_, temperature_;
   const uint64_t seed_;
   std::vector<MassBounds> masses_;
@@ -223,7 +223,7 @@ class WordSampler {
 };
 
 Status NoWordIsLeft() {
-  return Status::Refusal(KINGLET_INVALID_ARGUMENT, "session", "words left out",
+  return Status::Refusal(KINGLET_INVALID_ARGUMENT, "session", "words omitted",
                          "a word of some probability beside them", "none");
 }
 
@@ -232,9 +232,9 @@ Status NoWordIsLeft() {
 template <class T>
 Status DrawWord(std::span<QueriedStream<T>> streams, std::span<const uint64_t> seeds,
                 const DrawOptions& options, std::span<uint32_t> out) {
-  std::vector<uint32_t> left_out = options.left_out;
-  std::sort(left_out.begin(), left_out.end());
-  left_out.erase(std::unique(left_out.begin(), left_out.end()), left_out.end());
+  std::vector<uint32_t> excluded = options.excluded;
+  std::sort(excluded.begin(), excluded.end());
+  excluded.erase(std::unique(excluded.begin(), excluded.end()), excluded.end());
   const uint32_t words = streams.front().distribution->plan().vocabulary_size;
   const bool among_best = options.top_k > 0 && options.top_k < words;
   const size_t wanted = among_best ? options.top_k : 1;
@@ -243,17 +243,17 @@ Status DrawWord(std::span<QueriedStream<T>> streams, std::span<const uint64_t> s
   const bool is_greedy = std::isinf(T{1} / temperature);  // no other word has any weight
   std::array<std::vector<Candidate>, kLanesTogether> best;
   KINGLET_RETURN_IF_ERROR(
-      FindTopK(streams, static_cast<uint32_t>(std::min<size_t>(words, wanted + left_out.size())),
+      FindTopK(streams, static_cast<uint32_t>(std::min<size_t>(words, wanted + excluded.size())),
                std::span(best).first(streams.size()),
                is_greedy || among_best ? Logits::kDropped : Logits::kKept));
   std::array<uint32_t, kLanesTogether> drawn{};
   for (size_t i = 0; i < streams.size(); ++i) {
-    LeaveOut(left_out, best[i]);
+    RemoveExcluded(excluded, best[i]);
     best[i].resize(std::min(best[i].size(), wanted));
     if (best[i].empty() || std::isinf(best[i].front().log_probability)) return NoWordIsLeft();
     drawn[i] = best[i].front().id;
     if (is_greedy) continue;
-    WordSampler<T> sampler(streams[i], left_out, best[i].front().log_probability, seeds[i],
+    WordSampler<T> sampler(streams[i], excluded, best[i].front().log_probability, seeds[i],
                            temperature);
     if (among_best) {
       drawn[i] = sampler.SampleAmong(best[i], options.top_p);

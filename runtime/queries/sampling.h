@@ -17,7 +17,7 @@ namespace kinglet {
 
 // out[i] = a word drawn after stream i with seeds[i]. The definition is that of Session::Draw.
 // Errors: those of Distribution::OpenCluster and KINGLET_INVALID_ARGUMENT if every word that has a
-// probability is left out, after which no output has been written. Throws std::bad_alloc. REQUIRES:
+// probability is omitted, after which no output has been written. Throws std::bad_alloc. REQUIRES:
 // as many seeds and outputs as streams; options in their ranges, ids < vocabulary size.
 template <class T>
 Status DrawWord(std::span<QueriedStream<T>> streams, std::span<const uint64_t> seeds,

@@ -84,40 +84,41 @@ uint64_t ModelText::BytesOf(const ModelFile& file) {
          (Tokenizer::SizeOf(tables) + file.vocabulary()->size()) * sizeof(std::optional<uint32_t>);
 }
 
-Result<Cut> ModelText::Encode(std::string_view text) const {
+Result<TokenizedText> ModelText::Encode(std::string_view text) const {
   const std::string_view line = PlainLine(text);
   if (line.find('\n') == line.npos) {
-    KINGLET_ASSIGN_OR_RETURN(Cut cut, EncodePlain(line));
+    KINGLET_ASSIGN_OR_RETURN(TokenizedText tokenized, EncodePlain(line));
     const auto before = static_cast<uint32_t>(line.data() - text.data());
-    for (Cut::Token& token : cut.tokens) {
+    for (TokenizedText::Token& token : tokenized.tokens) {
       token.begin += before;
       token.end += before;
     }
-    return cut;
+    return tokenized;
   }
   const PlainText plain(text);
-  KINGLET_ASSIGN_OR_RETURN(Cut cut, EncodePlain(plain.text()));
-  for (Cut::Token& token : cut.tokens) {
+  KINGLET_ASSIGN_OR_RETURN(TokenizedText tokenized, EncodePlain(plain.text()));
+  for (TokenizedText::Token& token : tokenized.tokens) {
     const bool empty = token.begin == token.end;
     token.begin = static_cast<uint32_t>(plain.Begin(token.begin));
     token.end = empty ? token.begin : static_cast<uint32_t>(plain.End(token.end));
   }
-  return cut;
+  return tokenized;
 }
 
-Result<Cut> ModelText::EncodePlain(std::string_view text) const {
-  KINGLET_ASSIGN_OR_RETURN(Cut cut, tokenizer_->Encode(text, budget_));
-  for (Cut::Token& token : cut.tokens) {
-    const std::optional<uint32_t> word =
-        token.id == kNoPieceId ? vocabulary_->Find(cut.Piece(token)) : word_of_piece_[token.id];
+Result<TokenizedText> ModelText::EncodePlain(std::string_view text) const {
+  KINGLET_ASSIGN_OR_RETURN(TokenizedText tokenized, tokenizer_->Encode(text, budget_));
+  for (TokenizedText::Token& token : tokenized.tokens) {
+    const std::optional<uint32_t> word = token.id == kNoPieceId
+                                             ? vocabulary_->Find(tokenized.Piece(token))
+                                             : word_of_piece_[token.id];
     if (!word && !unknown_) {
       return Status::Refusal(KINGLET_UNKNOWN_WORD, "text", Numbered("byte", token.begin),
                              "a word of the vocabulary, which has no <unk>",
-                             Quoted(cut.Piece(token)));
+                             Quoted(tokenized.Piece(token)));
     }
     token.id = word ? *word : *unknown_;
   }
-  return cut;
+  return tokenized;
 }
 
 std::string ModelText::Decode(uint32_t id, TextDecoder& decoder) const {

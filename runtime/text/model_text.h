@@ -41,14 +41,14 @@ class ModelText {
   // its unknown word: the SentencePiece model's unknown piece, or <unk>. Errors: those of
   // Tokenizer::Encode, and KINGLET_UNKNOWN_WORD for such a piece where the vocabulary has no
   // unknown word.
-  Result<Cut> Encode(std::string_view text) const;
+  Result<TokenizedText> Encode(std::string_view text) const;
 
   // Whether the file says how text is cut.
   bool is_stated() const { return is_stated_; }
 
   std::optional<uint32_t> unknown_id() const { return unknown_; }
   // Whether tokens are parts of words, not words.
-  bool cuts_words() const { return tokenizer_->cuts_words(); }
+  bool splits_words() const { return tokenizer_->splits_words(); }
   // Whether a line may be cut at any space into lines that are cut alike.
   bool is_between_spaces() const { return tokenizer_->is_between_spaces(); }
   const Vocabulary& vocabulary() const { return *vocabulary_; }
@@ -65,7 +65,7 @@ class ModelText {
   ModelText() = default;
   static Result<std::shared_ptr<ModelText>> Make(const TextTables* tables,
                                                  const Vocabulary& vocabulary);
-  Result<Cut> EncodePlain(std::string_view text) const;
+  Result<TokenizedText> EncodePlain(std::string_view text) const;
 
   bool is_stated_ = true;
   std::shared_ptr<const Tokenizer> tokenizer_;

@@ -48,11 +48,11 @@ std::string_view PlainPieces::Finish() {
 }
 
 PlainText::PlainText(std::string_view original) {
-  size_t left_out = 0;
+  size_t excluded = 0;
   const auto leave_out = [&](size_t bytes) {
     if (bytes == 0) return;
-    left_out += bytes;
-    left_out_.emplace_back(text_.size(), left_out);
+    excluded += bytes;
+    excluded_.emplace_back(text_.size(), excluded);
   };
   for (size_t at = 0; at < original.size();) {
     const size_t end = std::min(original.find('\n', at), original.size());
@@ -71,9 +71,9 @@ PlainText::PlainText(std::string_view original) {
 
 size_t PlainText::Begin(size_t offset) const {
   const auto past =
-      std::upper_bound(left_out_.begin(), left_out_.end(), offset,
+      std::upper_bound(excluded_.begin(), excluded_.end(), offset,
                        [](size_t wanted, const auto& entry) { return wanted < entry.first; });
-  return offset + (past == left_out_.begin() ? 0 : std::prev(past)->second);
+  return offset + (past == excluded_.begin() ? 0 : std::prev(past)->second);
 }
 
 }  // namespace kinglet

@@ -44,8 +44,8 @@ class PlainText {
 
  private:
   std::string text_;
-  // From which offset of the text on how many bytes were left out before it; ascending.
-  std::vector<std::pair<size_t, size_t>> left_out_;
+  // From which offset of the text on how many bytes were omitted before it; ascending.
+  std::vector<std::pair<size_t, size_t>> excluded_;
 };
 
 }  // namespace kinglet

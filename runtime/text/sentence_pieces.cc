@@ -120,14 +120,14 @@ uint32_t SentencePieces::SymbolEnd(std::string_view text, uint32_t begin, bool& 
 }
 
 std::vector<SentencePieces::Span> SentencePieces::CutUnigram(std::string_view text) const {
-  struct Node {
+  struct Path {
     float score = 0;
     uint32_t start = kNowhere;  // of the best piece that ends here
     uint32_t id = 0;
   };
-  std::vector<Node> nodes(text.size() + 1);
+  std::vector<Path> nodes(text.size() + 1);
   const auto offer = [&](uint32_t start, size_t length, uint32_t id, double score) {
-    Node& end = nodes[start + length];
+    Path& end = nodes[start + length];
     const double candidate = score + static_cast<double>(nodes[start].score);
     if (end.start != kNowhere && candidate <= static_cast<double>(end.score)) return;
     end = {static_cast<float>(candidate), start, id};
@@ -278,31 +278,32 @@ std::vector<SentencePieces::Span> SentencePieces::CutNormalised(std::string_view
   return {};
 }
 
-Cut SentencePieces::EncodeNormalised(NormalisedText normalised) const {
+TokenizedText SentencePieces::EncodeNormalised(NormalisedText normalised) const {
   const std::vector<Span> spans = CutNormalised(normalised.text);
   const std::vector<uint32_t>& origins = normalised.origins;
-  Cut cut;
-  cut.spellings = std::move(normalised.text);
-  cut.tokens.reserve(spans.size());
+  TokenizedText tokenized;
+  tokenized.spellings = std::move(normalised.text);
+  tokenized.tokens.reserve(spans.size());
   bool after_unknown = false;
   for (const Span& span : spans) {
     const bool unknown = span.id == unknown_;
     const uint32_t begin = origins[span.begin], end = origins[span.end];
     if (unknown && tables_.byte_fallback) {
       for (uint32_t at = span.begin; at < span.end; ++at) {
-        const auto byte = static_cast<unsigned char>(cut.spellings[at]);
+        const auto byte = static_cast<unsigned char>(tokenized.spellings[at]);
         const uint32_t id = byte_ids_[byte];
-        AppendToken(id, begin, at + 1 == span.end ? end : begin, tables_.pieces[id].text, cut);
+        AppendToken(id, begin, at + 1 == span.end ? end : begin, tables_.pieces[id].text,
+                    tokenized);
       }
     } else if (unknown && after_unknown) {
-      cut.tokens.back().end = end;
-      cut.tokens.back().bytes += span.end - span.begin;
+      tokenized.tokens.back().end = end;
+      tokenized.tokens.back().bytes += span.end - span.begin;
     } else {
-      cut.tokens.push_back({span.id, begin, end, span.begin, span.end - span.begin});
+      tokenized.tokens.push_back({span.id, begin, end, span.begin, span.end - span.begin});
     }
     after_unknown = unknown;
   }
-  return cut;
+  return tokenized;
 }
 
 std::string SentencePieces::Denormalise(std::string text) const {

@@ -14,10 +14,10 @@
 
 #include "format/text_tables.h"
 #include "kinglet/status.h"
-#include "runtime/text/cut.h"
 #include "runtime/text/normaliser.h"
 #include "runtime/text/prefix_trie.h"
 #include "runtime/text/spelling.h"
+#include "runtime/text/tokenized_text.h"
 
 namespace kinglet {
 
@@ -36,8 +36,8 @@ class SentencePieces {
     return normaliser_->Normalise(text, most);
   }
   // Time and memory grow with the text's length, by n log n where algorithm is BPE.
-  Cut EncodeNormalised(NormalisedText normalised) const;
-  Result<Cut> Encode(std::string_view text) const {
+  TokenizedText EncodeNormalised(NormalisedText normalised) const;
+  Result<TokenizedText> Encode(std::string_view text) const {
     KINGLET_ASSIGN_OR_RETURN(NormalisedText normalised, Normalise(text, kMaxTextBytes));
     return EncodeNormalised(std::move(normalised));
   }
@@ -84,7 +84,7 @@ class SentencePieces {
   PrefixTrie kept_;                                          // user-defined pieces
   std::vector<uint32_t> ranks_;  // of the pieces' scores, the highest 0; equal scores, equal ranks
   uint32_t rank_count_ = 0;
-  bool cut_before_marks_ = false;  // BPE: no piece goes on across the beginning of a word
+  bool cut_before_marks_ = false;  // BPE: no piece continues across the beginning of a word
   double best_score_ = 0, unknown_score_ = 0;
   std::optional<Normaliser> normaliser_, denormaliser_;
 };

@@ -47,7 +47,7 @@ uint64_t BytesBesides(const MergeTables& tables) {
 
 uint64_t BytesBesides(const WordPieceTables& tables) {
   const std::vector<std::string_view> texts(tables.pieces.begin(), tables.pieces.end());
-  // The pieces that go on with a word once more, without their mark.
+  // The pieces that continue with a word once more, without their mark.
   return 2 * PrefixTrie::BytesOf(texts);
 }
 
@@ -87,43 +87,45 @@ Result<std::shared_ptr<const Tokenizer>> Tokenizer::Create(TextTables tables, Ma
   return std::shared_ptr<const Tokenizer>(new Tokenizer(std::move(tables), std::move(marks)));
 }
 
-Result<Cut> Tokenizer::EncodePlain(std::string_view text,
-                                   const std::shared_ptr<MemoryBudget>& budget) const {
+Result<TokenizedText> Tokenizer::EncodePlain(std::string_view text,
+                                             const std::shared_ptr<MemoryBudget>& budget) const {
   NormalisedText normalised;
   if (sentence_pieces_) {
     // As long as may be cut: its normalised form takes less than cutting it.
-    const uint64_t most = budget ? budget->left() / kCutBytes : kMaxTextBytes;
+    const uint64_t most = budget ? budget->left() / kTokenizerBytes : kMaxTextBytes;
     KINGLET_ASSIGN_OR_RETURN(normalised, sentence_pieces_->Normalise(text, most));
     text = normalised.text;
   }
   MemoryClaim memory;
   if (budget) {
     const uint64_t bytes =
-        text.size() * kCutBytes + (text.size() > MergeQueue::kFewPlaces ? queue_bytes_ : 0);
+        text.size() * kTokenizerBytes + (text.size() > MergeQueue::kFewPlaces ? queue_bytes_ : 0);
     if (!budget->Claim(bytes)) return RefuseTextMemory(text.size());
     memory = MemoryClaim(budget, bytes);
   }
-  Result<Cut> cut = sentence_pieces_ ? sentence_pieces_->EncodeNormalised(std::move(normalised))
-                    : word_merges_   ? word_merges_->Encode(text)
-                    : word_pieces_   ? word_pieces_->Encode(text)
-                                     : CutByRule(rule_.rule, text, marks_);
-  if (cut.ok()) cut->memory = std::move(memory);
-  return cut;
+  Result<TokenizedText> tokenized = sentence_pieces_
+                                        ? sentence_pieces_->EncodeNormalised(std::move(normalised))
+                                    : word_merges_ ? word_merges_->Encode(text)
+                                    : word_pieces_ ? word_pieces_->Encode(text)
+                                                   : SplitByRule(rule_.rule, text, marks_);
+  if (tokenized.ok()) tokenized->memory = std::move(memory);
+  return tokenized;
 }
 
-Result<Cut> Tokenizer::Encode(std::string_view text,
-                              const std::shared_ptr<MemoryBudget>& budget) const {
+Result<TokenizedText> Tokenizer::Encode(std::string_view text,
+                                        const std::shared_ptr<MemoryBudget>& budget) const {
   if (text.size() >= kMaxTextBytes) return RefuseLongText(text.size());
   // Before lower-casing, or normalising, it.
-  if (budget && budget->left() / kCutBytes < text.size()) return RefuseTextMemory(text.size());
+  if (budget && budget->left() / kTokenizerBytes < text.size())
+    return RefuseTextMemory(text.size());
   if (!lower_case_) return EncodePlain(text, budget);
   const NormalisedText lower = LowerCase(text, marks_);
-  KINGLET_ASSIGN_OR_RETURN(Cut cut, EncodePlain(lower.text, budget));
-  for (Cut::Token& token : cut.tokens) {
+  KINGLET_ASSIGN_OR_RETURN(TokenizedText tokenized, EncodePlain(lower.text, budget));
+  for (TokenizedText::Token& token : tokenized.tokens) {
     token.begin = lower.origins[token.begin];
     token.end = lower.origins[token.end];
   }
-  return cut;
+  return tokenized;
 }
 
 uint32_t Tokenizer::SizeOf(const TextTables& tables) {
@@ -152,7 +154,7 @@ std::optional<uint32_t> Tokenizer::unknown_piece() const {
 bool Tokenizer::WritesTogether(std::string_view piece) const {
   const bool wikitext = !sentence_pieces_ && !word_merges_ && !word_pieces_ &&
                         rule_.rule == WordRule::Rule::kWikiText;
-  return wikitext && IsCutFromWord(piece);
+  return wikitext && IsSplitFromWord(piece);
 }
 
 Spelling Tokenizer::Spell(uint32_t id) const {

@@ -9,10 +9,10 @@
 
 #include "format/text_tables.h"
 #include "kinglet/status.h"
-#include "runtime/text/cut.h"
 #include "runtime/text/marks.h"
 #include "runtime/text/sentence_pieces.h"
 #include "runtime/text/spelling.h"
+#include "runtime/text/tokenized_text.h"
 #include "runtime/text/word_merges.h"
 #include "runtime/text/word_pieces.h"
 #include "runtime/text/word_rules.h"
@@ -20,7 +20,7 @@
 namespace kinglet {
 
 // At most what cutting takes for each byte of a text, its normalised form and tokens included.
-inline constexpr uint64_t kCutBytes = 192;
+inline constexpr uint64_t kTokenizerBytes = 192;
 
 // Immutable; may be shared by threads.
 class Tokenizer {
@@ -33,12 +33,12 @@ class Tokenizer {
 
   // Takes any bytes. Ranges are those of `text`, also where it was lower-cased first. Marks keep
   // their case, and word rules do not cut them. `budget`, if not null: what cutting takes is
-  // claimed from it first, kCutBytes for each byte of the text as it is cut, and the answer holds
+  // claimed from it first, kTokenizerBytes for each byte of the text as it is cut, and the answer holds
   // the claim.
   // Errors: KINGLET_INVALID_ARGUMENT for a text that is too long, or that the normaliser's rules
   // make too long; KINGLET_OUT_OF_MEMORY.
-  Result<Cut> Encode(std::string_view text,
-                     const std::shared_ptr<MemoryBudget>& budget = nullptr) const;
+  Result<TokenizedText> Encode(std::string_view text,
+                               const std::shared_ptr<MemoryBudget>& budget = nullptr) const;
 
   // The number of pieces of such tables, whose ids count from 0; 0 where pieces have none.
   static uint32_t SizeOf(const TextTables& tables);
@@ -48,12 +48,14 @@ class Tokenizer {
   // The piece that stands for whatever is none; none where pieces have no ids.
   std::optional<uint32_t> unknown_piece() const;
   // Whether tokens may be parts of words: pieces or characters.
-  bool cuts_words() const {
+  bool splits_words() const {
     return sentence_pieces_ || word_merges_ || word_pieces_ ||
            rule_.rule == WordRule::Rule::kCharacters;
   }
   // Whether tokens are what stands between white space, and nothing else matters.
-  bool is_between_spaces() const { return !cuts_words() && rule_.rule == WordRule::Rule::kSpaces; }
+  bool is_between_spaces() const {
+    return !splits_words() && rule_.rule == WordRule::Rule::kSpaces;
+  }
   // Whether a piece is written without a space behind the one before, although a text that was cut
   // has one there: the 't of can't.
   bool WritesTogether(std::string_view piece) const;
@@ -73,7 +75,8 @@ class Tokenizer {
  private:
   friend class TextDecoder;
   Tokenizer(TextTables tables, Marks marks);
-  Result<Cut> EncodePlain(std::string_view text, const std::shared_ptr<MemoryBudget>& budget) const;
+  Result<TokenizedText> EncodePlain(std::string_view text,
+                                    const std::shared_ptr<MemoryBudget>& budget) const;
 
   bool lower_case_;
   uint64_t queue_bytes_ = 0;  // of what merges wait in where a text is long

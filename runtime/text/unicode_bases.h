@@ -1,4 +1,4 @@
-// Characters without their accents: Unicode 14's canonical decompositions, marks (Mn) left out.
+// Characters without their accents: Unicode 14's canonical decompositions, marks (Mn) omitted.
 #ifndef KINGLET_RUNTIME_TEXT_UNICODE_BASES_H_
 #define KINGLET_RUNTIME_TEXT_UNICODE_BASES_H_
 

@@ -1,4 +1,4 @@
-// White space as Python's str.split() has it, by which training codes split their texts.
+// White space as Python's str.split() has it, by which frameworks split their texts.
 #ifndef KINGLET_RUNTIME_TEXT_WHITE_SPACE_H_
 #define KINGLET_RUNTIME_TEXT_WHITE_SPACE_H_
 

@@ -151,7 +151,8 @@ void WordMerges::SplitUnknown(const std::string& token, bool last,
   }
 }
 
-void WordMerges::EncodeWord(std::string_view word, uint32_t offset, Cut& cut) const {
+void WordMerges::EncodeWord(std::string_view word, uint32_t offset,
+                            TokenizedText& tokenized) const {
   std::vector<std::string> tokens;
   if (UnitLength(word) == word.size()) {
     tokens.emplace_back(word);
@@ -170,22 +171,22 @@ void WordMerges::EncodeWord(std::string_view word, uint32_t offset, Cut& cut) co
     const auto end = offset + static_cast<uint32_t>(tokens[i].size());
     std::string spelling = std::move(tokens[i]);
     if (i + 1 < tokens.size()) spelling += kJoinMark;
-    AppendToken(kNoPieceId, offset, end, spelling, cut);
+    AppendToken(kNoPieceId, offset, end, spelling, tokenized);
     offset = end;
   }
 }
 
-Result<Cut> WordMerges::Encode(std::string_view text) const {
+Result<TokenizedText> WordMerges::Encode(std::string_view text) const {
   if (text.size() >= kMaxTextBytes) return RefuseLongText(text.size());
   static constexpr std::string_view kStripped = "\r\n ";
-  Cut cut;
+  TokenizedText tokenized;
   const size_t end = text.find_last_not_of(kStripped) + 1;
   for (size_t at = std::min(text.find_first_not_of(kStripped), end); at < end;) {
     const size_t stop = std::min(text.find(' ', at), end);
-    if (stop > at) EncodeWord(text.substr(at, stop - at), static_cast<uint32_t>(at), cut);
+    if (stop > at) EncodeWord(text.substr(at, stop - at), static_cast<uint32_t>(at), tokenized);
     at = stop + 1;
   }
-  return cut;
+  return tokenized;
 }
 
 }  // namespace kinglet

@@ -14,7 +14,7 @@
 
 #include "format/text_tables.h"
 #include "kinglet/status.h"
-#include "runtime/text/cut.h"
+#include "runtime/text/tokenized_text.h"
 
 namespace kinglet {
 
@@ -33,7 +33,7 @@ class WordMerges {
   // The text's ends lose "\r", "\n" and spaces; words stand between spaces (U+0020 only). A byte
   // that belongs to no character counts as one. Errors: KINGLET_INVALID_ARGUMENT for a text that is
   // too long.
-  Result<Cut> Encode(std::string_view text) const;
+  Result<TokenizedText> Encode(std::string_view text) const;
 
  private:
   struct Merge {
@@ -41,7 +41,7 @@ class WordMerges {
     uint32_t symbol;
   };
   uint32_t SymbolId(const std::string& symbol) const;
-  void EncodeWord(std::string_view word, uint32_t offset, Cut& cut) const;
+  void EncodeWord(std::string_view word, uint32_t offset, TokenizedText& tokenized) const;
   std::vector<std::string> MergeSymbols(std::string_view word) const;
   // The two tokens that the merge behind a token joins; nothing where no merge made it of two that
   // are not empty. `last`: it ends its word.

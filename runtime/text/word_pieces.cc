@@ -92,15 +92,16 @@ WordPieces::WordPieces(WordPieceTables tables) : tables_(std::move(tables)) {
   marks_ = PrefixTrie(std::move(marks));
 }
 
-void WordPieces::Put(uint32_t id, uint32_t begin, uint32_t end, Cut& cut) const {
-  AppendToken(id, begin, end, tables_.pieces[id], cut);
+void WordPieces::Put(uint32_t id, uint32_t begin, uint32_t end, TokenizedText& tokenized) const {
+  AppendToken(id, begin, end, tables_.pieces[id], tokenized);
 }
 
-void WordPieces::PutMark(std::optional<uint32_t> id, uint32_t place, Cut& cut) const {
-  if (id) Put(*id, place, place, cut);
+void WordPieces::PutMark(std::optional<uint32_t> id, uint32_t place,
+                         TokenizedText& tokenized) const {
+  if (id) Put(*id, place, place, tokenized);
 }
 
-void WordPieces::EncodeWord(const std::vector<Letter>& word, Cut& cut) const {
+void WordPieces::EncodeWord(const std::vector<Letter>& word, TokenizedText& tokenized) const {
   if (word.empty()) return;
   std::string spelling;
   std::vector<size_t> ends;  // of each letter in the spelling
@@ -110,7 +111,7 @@ void WordPieces::EncodeWord(const std::vector<Letter>& word, Cut& cut) const {
       ends.push_back(spelling.size());
     }
   }
-  const size_t tokens = cut.tokens.size(), bytes = cut.spellings.size();
+  const size_t tokens = tokenized.tokens.size(), bytes = tokenized.spellings.size();
   size_t letter = 0;
   for (size_t at = 0; at < spelling.size();) {
     const PrefixTrie& trie = at == 0 ? first_ : continued_;
@@ -119,12 +120,12 @@ void WordPieces::EncodeWord(const std::vector<Letter>& word, Cut& cut) const {
     const size_t from = letter;
     at += match.length;
     while (letter < ends.size() && ends[letter] <= at) letter += 1;
-    Put(match.value, word[from].begin, word[letter - 1].end, cut);
+    Put(match.value, word[from].begin, word[letter - 1].end, tokenized);
   }
   if (letter == word.size()) return;
-  cut.tokens.resize(tokens);
-  cut.spellings.resize(bytes);
-  Put(unknown_, word.front().begin, word.back().end, cut);
+  tokenized.tokens.resize(tokens);
+  tokenized.spellings.resize(bytes);
+  Put(unknown_, word.front().begin, word.back().end, tokenized);
 }
 
 void WordPieces::AddLetters(const Letter& letter, std::vector<Letter>& word) const {
@@ -138,10 +139,11 @@ void WordPieces::AddLetters(const Letter& letter, std::vector<Letter>& word) con
   ForEachBase(lower, [&](uint32_t code) { word.push_back({code, letter.begin, letter.end}); });
 }
 
-void WordPieces::EncodePlain(std::string_view text, uint32_t begin, uint32_t end, Cut& cut) const {
+void WordPieces::EncodePlain(std::string_view text, uint32_t begin, uint32_t end,
+                             TokenizedText& tokenized) const {
   std::vector<Letter> word, letters;
   const auto finish = [&] {
-    EncodeWord(word, cut);
+    EncodeWord(word, tokenized);
     word.clear();
   };
   for (uint32_t at = begin; at < end;) {
@@ -172,7 +174,8 @@ void WordPieces::EncodePlain(std::string_view text, uint32_t begin, uint32_t end
   finish();
 }
 
-void WordPieces::EncodePart(std::string_view text, uint32_t begin, uint32_t end, Cut& cut) const {
+void WordPieces::EncodePart(std::string_view text, uint32_t begin, uint32_t end,
+                            TokenizedText& tokenized) const {
   uint32_t plain = begin;
   for (uint32_t at = begin; at < end;) {
     const PrefixTrie::Match mark =
@@ -181,29 +184,29 @@ void WordPieces::EncodePart(std::string_view text, uint32_t begin, uint32_t end,
       at += 1;
       continue;
     }
-    EncodePlain(text, plain, at, cut);
+    EncodePlain(text, plain, at, tokenized);
     plain = at + static_cast<uint32_t>(mark.length);
-    Put(mark.value, at, plain, cut);
+    Put(mark.value, at, plain, tokenized);
     at = plain;
   }
-  EncodePlain(text, plain, end, cut);
+  EncodePlain(text, plain, end, tokenized);
 }
 
-Result<Cut> WordPieces::Encode(std::string_view text) const {
+Result<TokenizedText> WordPieces::Encode(std::string_view text) const {
   if (text.size() >= kMaxTextBytes) return RefuseLongText(text.size());
   const auto size = static_cast<uint32_t>(text.size());
   const size_t pair = text.find(kPairMark);
   const uint32_t end = pair == text.npos ? size : static_cast<uint32_t>(pair);
-  Cut cut;
-  PutMark(begin_mark_, 0, cut);
-  EncodePart(text, 0, end, cut);
-  PutMark(end_mark_, end, cut);
-  cut.segments.assign(cut.tokens.size(), 0);
-  if (pair == text.npos) return cut;
-  EncodePart(text, end + static_cast<uint32_t>(kPairMark.size()), size, cut);
-  PutMark(end_mark_, size, cut);
-  cut.segments.resize(cut.tokens.size(), 1);
-  return cut;
+  TokenizedText tokenized;
+  PutMark(begin_mark_, 0, tokenized);
+  EncodePart(text, 0, end, tokenized);
+  PutMark(end_mark_, end, tokenized);
+  tokenized.segments.assign(tokenized.tokens.size(), 0);
+  if (pair == text.npos) return tokenized;
+  EncodePart(text, end + static_cast<uint32_t>(kPairMark.size()), size, tokenized);
+  PutMark(end_mark_, size, tokenized);
+  tokenized.segments.resize(tokenized.tokens.size(), 1);
+  return tokenized;
 }
 
 }  // namespace kinglet

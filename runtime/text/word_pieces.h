@@ -11,8 +11,8 @@
 
 #include "format/text_tables.h"
 #include "kinglet/status.h"
-#include "runtime/text/cut.h"
 #include "runtime/text/prefix_trie.h"
+#include "runtime/text/tokenized_text.h"
 
 namespace kinglet {
 
@@ -30,22 +30,24 @@ class WordPieces {
   uint32_t unknown() const { return unknown_; }
 
   // "A" gives [CLS] A [SEP]; "A ||| B" gives [CLS] A [SEP] B [SEP], and segment 1 from B on. Marks
-  // that the vocabulary lacks are left out; in the text they are kept whole. A word without pieces,
+  // that the vocabulary lacks are omitted; in the text they are kept whole. A word without pieces,
   // or of more than 100 characters, is [UNK]. Errors: KINGLET_INVALID_ARGUMENT for a text that is
   // too long.
-  Result<Cut> Encode(std::string_view text) const;
+  Result<TokenizedText> Encode(std::string_view text) const;
 
  private:
   struct Letter {
     uint32_t code;
     uint32_t begin, end;  // in the text
   };
-  void EncodePart(std::string_view text, uint32_t begin, uint32_t end, Cut& cut) const;
-  void EncodePlain(std::string_view text, uint32_t begin, uint32_t end, Cut& cut) const;
-  void EncodeWord(const std::vector<Letter>& word, Cut& cut) const;
+  void EncodePart(std::string_view text, uint32_t begin, uint32_t end,
+                  TokenizedText& tokenized) const;
+  void EncodePlain(std::string_view text, uint32_t begin, uint32_t end,
+                   TokenizedText& tokenized) const;
+  void EncodeWord(const std::vector<Letter>& word, TokenizedText& tokenized) const;
   void AddLetters(const Letter& letter, std::vector<Letter>& word) const;
-  void Put(uint32_t id, uint32_t begin, uint32_t end, Cut& cut) const;
-  void PutMark(std::optional<uint32_t> id, uint32_t place, Cut& cut) const;
+  void Put(uint32_t id, uint32_t begin, uint32_t end, TokenizedText& tokenized) const;
+  void PutMark(std::optional<uint32_t> id, uint32_t place, TokenizedText& tokenized) const;
 
   WordPieceTables tables_;
   uint32_t unknown_ = 0;

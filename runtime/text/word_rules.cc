@@ -131,12 +131,12 @@ bool IsJoiner(std::string_view word) {
          UnitLength(word.substr(1)) == word.size() - 2;
 }
 
-class WikiTextCutter {
+class WikiTextSplitter {
  public:
-  WikiTextCutter(std::string_view text, const Marks& marks, Cut& cut)
-      : text_(text), marks_(marks), cut_(cut) {}
+  WikiTextSplitter(std::string_view text, const Marks& marks, TokenizedText& tokenized)
+      : text_(text), marks_(marks), tokenized_(tokenized) {}
 
-  void CutText() {
+  void TokenizeText() {
     const std::vector<Word> words = SplitAtSpaces(text_);
     const bool already = WasCut(words);
     size_t quotes_end = words.size();  // no word from here on closes a quotation
@@ -185,13 +185,13 @@ class WikiTextCutter {
   void Put(size_t begin, size_t end) {
     if (begin >= end) return;
     AppendToken(kNoPieceId, static_cast<uint32_t>(begin), static_cast<uint32_t>(end),
-                text_.substr(begin, end - begin), cut_);
+                text_.substr(begin, end - begin), tokenized_);
   }
 
   void PutJoiner(size_t at) {
     const std::array<char, 3> joiner = {'@', text_[at], '@'};
     AppendToken(kNoPieceId, static_cast<uint32_t>(at), static_cast<uint32_t>(at + 1),
-                std::string_view(joiner.data(), joiner.size()), cut_);
+                std::string_view(joiner.data(), joiner.size()), tokenized_);
   }
 
   // Whether a word ends with an apostrophe, but for marks behind it.
@@ -291,7 +291,7 @@ class WikiTextCutter {
 
   std::string_view text_;
   const Marks& marks_;
-  Cut& cut_;
+  TokenizedText& tokenized_;
   std::vector<Unit> units_;  // of the current word, which ends before end_
   size_t end_ = 0;
   bool may_open_ = false;  // an apostrophe before a word may open a quotation
@@ -299,19 +299,19 @@ class WikiTextCutter {
 
 }  // namespace
 
-Result<Cut> CutByRule(WordRule::Rule rule, std::string_view text, const Marks& marks) {
+Result<TokenizedText> SplitByRule(WordRule::Rule rule, std::string_view text, const Marks& marks) {
   if (text.size() >= kMaxTextBytes) return RefuseLongText(text.size());
-  Cut cut;
+  TokenizedText tokenized;
   const auto put = [&](size_t begin, size_t end) {
     AppendToken(kNoPieceId, static_cast<uint32_t>(begin), static_cast<uint32_t>(end),
-                text.substr(begin, end - begin), cut);
+                text.substr(begin, end - begin), tokenized);
   };
   switch (rule) {
     case WordRule::Rule::kSpaces:
       for (const Word& word : SplitAtSpaces(text)) put(word.begin, word.end);
       break;
     case WordRule::Rule::kWikiText:
-      WikiTextCutter(text, marks, cut).CutText();
+      WikiTextSplitter(text, marks, tokenized).TokenizeText();
       break;
     case WordRule::Rule::kCharacters:
       for (size_t at = 0; at < text.size();) {
@@ -321,10 +321,10 @@ Result<Cut> CutByRule(WordRule::Rule rule, std::string_view text, const Marks& m
       }
       break;
   }
-  return cut;
+  return tokenized;
 }
 
-bool IsCutFromWord(std::string_view word) {
+bool IsSplitFromWord(std::string_view word) {
   if (word.empty()) return false;
   const Unit first = UnitAt(word, {});
   return first.first == '\'' && first.end < word.size() &&

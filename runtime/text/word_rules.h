@@ -7,8 +7,8 @@
 
 #include "format/text_tables.h"
 #include "kinglet/status.h"
-#include "runtime/text/cut.h"
 #include "runtime/text/marks.h"
+#include "runtime/text/tokenized_text.h"
 
 namespace kinglet {
 
@@ -22,10 +22,11 @@ namespace kinglet {
 // cut text changes nothing. Moses writes some signs as entities (&apos; &quot; &#91; ..): these are
 // cut like what they stand for, and keep their spelling. A mark is cut like a word of letters.
 // Errors: KINGLET_INVALID_ARGUMENT for a text that is too long.
-Result<Cut> CutByRule(WordRule::Rule rule, std::string_view text, const Marks& marks = {});
+Result<TokenizedText> SplitByRule(WordRule::Rule rule, std::string_view text,
+                                  const Marks& marks = {});
 
 // Whether kWikiText makes the word only by cutting it from the one before: 't, 's, 'Brien.
-bool IsCutFromWord(std::string_view word);
+bool IsSplitFromWord(std::string_view word);
 
 }  // namespace kinglet
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The peers' networks of bench/peers compute what the training code computed.
+"""The peers' networks of bench/peers compute what the framework computed.
 
     peers_test.py BENCH_PEERS TEST_DATA
 

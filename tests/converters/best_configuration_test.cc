@@ -58,7 +58,7 @@ TEST(BestConfiguration, TakesNoMoreBytesThanTheRulesCharge) {
     if (view.quantised() && view.mask) packed += view.mask->bytes.size();
   }
   EXPECT_LE(static_cast<double>(packed), charged);
-  // Nothing is left out: at least nine bits for each non-zero entry, positions not counted.
+  // Nothing is omitted: at least nine bits for each non-zero entry, positions not counted.
   const uint64_t positions = 8 * 24 * 97;
   EXPECT_GE(packed, (nonzeros - positions) * 9 / 8);
   uint64_t sum = 0;

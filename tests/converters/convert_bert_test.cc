@@ -15,8 +15,8 @@
 #include <string>
 #include <vector>
 
+#include "converters/checkpoints/numpy_tensors.h"
 #include "converters/convert.h"
-#include "converters/sources/numpy_tensors.h"
 #include "converters/texts/token_file.h"
 #include "kernels/backend.h"
 #include "runtime/masked_text.h"
@@ -385,7 +385,7 @@ HiddenVectors HiddenOf(const MaskedText& text, size_t layers, Session& session) 
   EXPECT_NE(hidden, buffers.end());
   const Slot& slot = model.layout()[static_cast<BufferId>(hidden - buffers.begin())];
   HiddenVectors seen(layers + 1, std::vector<Numbers>(text.ids.size()));
-  session.set_observer([&](const Step& step, std::span<const StreamFrame> frames) {
+  session.set_observer([&](const Node& step, std::span<const StreamFrame> frames) {
     std::optional<size_t> layer;
     if (step.name == "text.store") layer = layers;
     for (size_t i = 0; i < layers; ++i) {
@@ -425,7 +425,7 @@ TEST(ConvertBertFiles, EachLayerGivesTheOriginalsVectors) {
         const std::string array = "item" + std::to_string(i) + ".hidden" + std::to_string(layer);
         const auto tensor =
             std::find_if(arrays->begin(), arrays->end(),
-                         [&](const SourceTensor& each) { return each.name == array; });
+                         [&](const CheckpointTensor& each) { return each.name == array; });
         ASSERT_NE(tensor, arrays->end()) << array;
         const std::vector<float> values = *tensor->values();  // rounded to float32
         double largest = 0;

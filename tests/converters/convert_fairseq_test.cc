@@ -12,9 +12,9 @@
 #include <string>
 #include <vector>
 
+#include "converters/checkpoints/checkpoint_file.h"
 #include "converters/convert.h"
 #include "converters/golden.h"
-#include "converters/sources/source_file.h"
 #include "converters/texts/token_file.h"
 #include "runtime/scored_stream.h"
 #include "runtime/session.h"
@@ -167,7 +167,7 @@ INSTANTIATE_TEST_SUITE_P(All, ConvertFairseq,
                          FolderTestName);
 
 // Tied projections are transposed by their flag, not by a shape that allows both.
-TEST(ConvertFairseqFiles, ParametersAreThoseOfTheTrainingCode) {
+TEST(ConvertFairseqFiles, ParametersAreThoseOfTheFramework) {
   const TemporaryFolder folder;
   ConvertOptions options =
       OptionsFor(KINGLET_TEST_DATA "/fairseq-variants/args-tied-legacy", folder.Path("model.kgl"));
@@ -187,10 +187,10 @@ TEST(ConvertFairseqFiles, RowsOfACharacterCnn) {
   if (!std::filesystem::exists(original)) GTEST_SKIP() << "KINGLET_CHECKPOINTS has no fairseq-char";
   const auto& [options, summary] = Converted(original);
   ASSERT_TRUE(summary.ok());
-  const auto rows = *OpenSourceFile(original + "/character_table.npz");
+  const auto rows = *OpenCheckpointFile(original + "/character_table.npz");
   const auto tensor = [&rows](const std::string& name) {
     return *std::find_if(rows.tensors.begin(), rows.tensors.end(),
-                         [&name](const SourceTensor& each) { return each.name == name; });
+                         [&name](const CheckpointTensor& each) { return each.name == name; });
   };
   const std::vector<int64_t> ids = *ReadIntegers(tensor("ids"));
   const std::vector<float> expected = *ReadFinite(tensor("rows"));
@@ -228,7 +228,7 @@ TEST(ConvertFairseqFiles, ACharacterTableInEveryEncoding) {
   }
 }
 
-// Another input in the place of the CNN: its tensors are put aside, and the recipe's codes are run.
+// Another input in the place of the CNN: its tensors are marked as unused, and the recipe's codes are run.
 TEST(ConvertFairseqFiles, ACharacterCnnIsReplaced) {
   const std::string source = KINGLET_TEST_DATA "/fairseq-variants/args-characters-adaptive";
   const TemporaryFolder folder;
@@ -238,7 +238,7 @@ TEST(ConvertFairseqFiles, ACharacterCnnIsReplaced) {
   const auto& words = original->tensors()[0];
   ASSERT_EQ(words.name, "decoder.embed_tokens.weight");
   TinyTensors tensors;
-  tensors.Reals("book", {4, words.shape[1] / 2});
+  tensors.Floats("book", {4, words.shape[1] / 2});
   tensors.Integers("codes", {words.shape[0], 2}, 4);
   folder.Write("tables", tensors.Safetensors());
   options.recipe = folder.Write("recipe.json", R"({"family": "fairseq",
@@ -249,7 +249,8 @@ TEST(ConvertFairseqFiles, ACharacterCnnIsReplaced) {
   const auto summary = Convert(options);
   ASSERT_TRUE(summary.ok()) << summary.status().message();
   ASSERT_EQ(summary->notes.size(), 1u);
-  EXPECT_NE(summary->notes[0].find("others are put aside"), std::string::npos) << summary->notes[0];
+  EXPECT_NE(summary->notes[0].find("others are marked as unused"), std::string::npos)
+      << summary->notes[0];
   const auto coded = *ModelFile::Open(options.output);
   EXPECT_NE(coded->tensors()[0].coded(), nullptr);
   const auto ids = *ReadIds(source + "/tokens.txt");

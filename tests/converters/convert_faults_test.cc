@@ -10,10 +10,10 @@
 #include <string>
 #include <vector>
 
+#include "converters/checkpoints/checkpoint_file.h"
 #include "converters/convert.h"
 #include "converters/planning/plan_recipe.h"
 #include "converters/recipe/recipe_skeleton.h"
-#include "converters/sources/source_file.h"
 #include "tests/converters/synthetic.h"
 #include "tests/support/fail_each_allocation.h"
 
@@ -161,7 +161,7 @@ void ExpectSafeText(const char* what, const Make& make) {
 TEST(RecipesWithoutMemory, ASkeleton) {
   for (const char* name : {"kinglet-torch/dpq-sx/model.pt", "kinglet-torch/full/model.pt"}) {
     ExpectSafeText(name, [name]() -> Result<std::string> {
-      KINGLET_ASSIGN_OR_RETURN(const SourceFile source, OpenSourceFile(Data(name)));
+      KINGLET_ASSIGN_OR_RETURN(const CheckpointFile source, OpenCheckpointFile(Data(name)));
       return RecipeSkeleton(source.tensors);
     });
   }

@@ -6,9 +6,9 @@
 #include <fstream>
 #include <optional>
 
+#include "converters/checkpoints/elements.h"
 #include "converters/convert.h"
 #include "converters/passes/prune.h"
-#include "converters/sources/elements.h"
 #include "tests/converters/synthetic.h"
 #include "tests/converters/transformer_xl_source.h"
 #include "tests/support/counted_memory.h"
@@ -21,9 +21,9 @@ namespace {
 constexpr uint64_t kWords = 16384, kWidth = 256;
 constexpr uint64_t kLargest = kWords * kWidth * sizeof(float);
 
-std::string WriteSafetensors(const TemporaryFolder& folder, const SourceWeights& weights) {
+std::string WriteSafetensors(const TemporaryFolder& folder, const CheckpointTensors& weights) {
   std::string header, data;
-  for (const SourceTensor& tensor : weights) {
+  for (const CheckpointTensor& tensor : weights) {
     const std::vector<float> values = *tensor.values();
     std::string shape;
     for (const uint64_t size : tensor.shape) {
@@ -99,9 +99,9 @@ INSTANTIATE_TEST_SUITE_P(All, ConvertMemory,
 TEST(RecipeMemory, TensorsAreReadOneByOne) {
   const TemporaryFolder folder;
   const auto tensor = [](const char* name, uint64_t rows) {
-    return SourceTensor{name, {rows, kWidth}, [rows]() -> Result<std::vector<float>> {
-                          return std::vector<float>(rows * kWidth, 0.5F);
-                        }};
+    return CheckpointTensor{name, {rows, kWidth}, [rows]() -> Result<std::vector<float>> {
+                              return std::vector<float>(rows * kWidth, 0.5F);
+                            }};
   };
   ConvertOptions options;
   options.checkpoint = WriteSafetensors(folder, {tensor("in", kWords), tensor("ih", 4 * kWidth),

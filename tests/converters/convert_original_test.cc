@@ -1,4 +1,4 @@
-// Conversion of checkpoints that the original training code wrote, against log-probabilities that
+// Conversion of checkpoints that the original framework wrote, against log-probabilities that
 // it computed. Folders: the two in tests/data, and every micronet-* folder in the folder that the
 // environment variable KINGLET_CHECKPOINTS names.
 #include <gtest/gtest.h>
@@ -14,10 +14,10 @@
 #include <string>
 #include <vector>
 
+#include "converters/checkpoints/checkpoint.h"
+#include "converters/checkpoints/checkpoint_path.h"
 #include "converters/convert.h"
 #include "converters/golden.h"
-#include "converters/sources/checkpoint.h"
-#include "converters/sources/checkpoint_path.h"
 #include "format/model_file.h"
 #include "runtime/model.h"
 #include "runtime/session.h"

@@ -1,6 +1,6 @@
 // Conversion of recurrent networks against log-probabilities that PyTorch and numpy computed in
 // float64: tests/data/recurrent-variants (make_variants.py and make_tensor_files.py there say how),
-// and the awd-lstm and pytorch-examples folders, written by the original training codes, in the
+// and the awd-lstm and pytorch-examples folders, written by the original frameworks, in the
 // folder that the environment variable KINGLET_CHECKPOINTS names.
 #include <gtest/gtest.h>
 
@@ -192,7 +192,7 @@ TEST(ConvertRecurrentFiles, TruncatedModules) {
   }
 }
 
-// A cache added to this family has CacheStart::kPastCapacity, as its training code has.
+// A cache added to this family has CacheStart::kPastCapacity, as its framework has.
 TEST(ConvertRecurrentFiles, TheCacheHasTheFamilysStart) {
   const TemporaryFolder folder;
   ConvertOptions options =

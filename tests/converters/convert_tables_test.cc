@@ -1,5 +1,5 @@
 // Recipes that replace the tables of a family's network. With the network's own tensors in place of
-// themselves, the answers that the training code's equations gave (tests/data) stay the same.
+// themselves, the answers that the framework's equations gave (tests/data) stay the same.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -127,7 +127,7 @@ TEST_P(OwnTables, ChangeNothing) {
 INSTANTIATE_TEST_SUITE_P(All, OwnTables, testing::ValuesIn(kOwn),
                          [](const auto& instance) { return std::string(instance.param.name); });
 
-// Networks that the original training code trained with other inputs, in the folder that
+// Networks that the original framework trained with other inputs, in the folder that
 // KINGLET_CHECKPOINTS names. tests/examples/table_recipes_test.cc has their golden values.
 class OriginalInput : public testing::TestWithParam<const char*> {};
 
@@ -179,14 +179,14 @@ class Replaced : public testing::Test {
     std::filesystem::copy(Data("transformer-xl-variants/kimi-base/model.pt"),
                           folder_.Path("model.pt"));
     TinyTensors tensors;
-    tensors.Reals("book", {8, 4});
-    tensors.Reals("wide", {8, 5});
+    tensors.Floats("book", {8, 4});
+    tensors.Floats("wide", {8, 5});
     tensors.Integers("codes", {51, 4}, 8);
     tensors.Integers("fewer", {50, 4}, 8);
-    tensors.Reals("query", {51, 16});
-    tensors.Reals("keys", {4, 3, 4});
-    tensors.Reals("mean", {12});
-    tensors.Reals("variance", {12}, 0.3, 1);
+    tensors.Floats("query", {51, 16});
+    tensors.Floats("keys", {4, 3, 4});
+    tensors.Floats("mean", {12});
+    tensors.Floats("variance", {12}, 0.3, 1);
     folder_.Write("tables", tensors.Safetensors());
     options_.checkpoint = folder_.Path("model.pt");
     options_.output = folder_.Path("model.kgl");
@@ -208,7 +208,7 @@ class Replaced : public testing::Test {
   ConvertOptions options_;
 };
 
-TEST_F(Replaced, TheDenseTableIsPutAsideOrStaysTheOutputs) {
+TEST_F(Replaced, TheDenseTableIsUnusedOrStaysTheOutputs) {
   for (const std::string name : {"word_emb", "word_emb.emb_layers.0.weight"}) {
     const auto summary = Converted("\"" + name + "\": " + Codes("book", "codes"));
     ASSERT_TRUE(summary.ok()) << summary.status().message();

@@ -1,6 +1,6 @@
 // Conversion of Transformer-XL networks against log-probabilities in float64:
 // tests/data/transformer-xl-variants (make_variants.py there says how), and the transformer-xl
-// folder, written by the original training code, in the folder that the environment variable
+// folder, written by the original framework, in the folder that the environment variable
 // KINGLET_CHECKPOINTS names.
 #include <gtest/gtest.h>
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "converters/sources/pickle.h"
+#include "converters/checkpoints/pickle.h"
 
 namespace kinglet {
 

@@ -195,7 +195,7 @@ uint64_t BitsOf(double log_probability) {
 }
 
 // Goes on from the state for kEvery tokens; the bits of log p of each next word.
-std::vector<uint64_t> GoOn(Session& session, std::span<const uint32_t> ids, size_t from) {
+std::vector<uint64_t> Continue(Session& session, std::span<const uint32_t> ids, size_t from) {
   std::vector<uint64_t> bits;
   for (size_t t = from; t < std::min(from + kEvery, ids.size() - 1); ++t) {
     EXPECT_TRUE(session.StepToken(ids[t]).ok());
@@ -205,7 +205,7 @@ std::vector<uint64_t> GoOn(Session& session, std::span<const uint32_t> ids, size
 }
 
 // The test below runs this one in a process of its own.
-TEST(AnotherProcess, DISABLED_GoesOnFromTheStatesInAFolder) {
+TEST(AnotherProcess, DISABLED_ContinuesFromTheStatesInAFolder) {
   const std::string folder = std::getenv("KINGLET_STATES");
   const auto model = OpenFile(std::getenv("KINGLET_STATES_MODEL"), "cpu");
   const auto ids = ReadRealText(*model->vocabulary());
@@ -217,13 +217,13 @@ TEST(AnotherProcess, DISABLED_GoesOnFromTheStatesInAFolder) {
     const auto state = State::ReadBlob(model, std::as_bytes(std::span<const char>(blob)));
     ASSERT_TRUE(state.ok()) << state.status().message();
     ASSERT_TRUE(session->Restore(*state).ok());
-    for (const uint64_t bits : GoOn(*session, std::span(ids).first(kTokens + 1), from)) {
+    for (const uint64_t bits : Continue(*session, std::span(ids).first(kTokens + 1), from)) {
       answers << bits << "\n";
     }
   }
 }
 
-TEST_P(RealText, SavedStatesGoOnInAnotherProcess) {
+TEST_P(RealText, SavedStatesContinueInAnotherProcess) {
   const TemporaryFolder folder;
   const std::string& file_of_model = Converted(GetParam());
   const auto model = OpenFile(file_of_model, "cpu");
@@ -238,7 +238,7 @@ TEST_P(RealText, SavedStatesGoOnInAnotherProcess) {
     std::ofstream file(folder.Path(std::to_string(from)), std::ios::binary);
     file.write(reinterpret_cast<const char*>(blob.data()),
                static_cast<std::streamsize>(blob.size()));
-    const auto bits = GoOn(*session, ids, from);
+    const auto bits = Continue(*session, ids, from);
     expected.insert(expected.end(), bits.begin(), bits.end());
   }
   ASSERT_EQ(expected.size(), kTokens);

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "converters/sources/source_weights.h"
+#include "converters/checkpoints/checkpoint_tensors.h"
 #include "tests/support/model_builder.h"
 
 namespace kinglet {
@@ -34,8 +34,8 @@ class RecurrentSource {
   std::vector<float>& Values(const std::string& name) { return values_.at(name); }
 
   // Refer to this object.
-  SourceWeights Weights() const {
-    SourceWeights weights;
+  CheckpointTensors Weights() const {
+    CheckpointTensors weights;
     for (const auto& [name, shape] : names_) {
       weights.push_back({name, shape, [this, name = name]() -> Result<std::vector<float>> {
                            return values_.at(name);

@@ -280,8 +280,8 @@ bool SyntheticMicronet::Has(std::string_view name) const {
                      [&](const SyntheticTensor& t) { return t.name == name; });
 }
 
-SourceWeights SyntheticMicronet::Weights() const {
-  SourceWeights weights;
+CheckpointTensors SyntheticMicronet::Weights() const {
+  CheckpointTensors weights;
   for (const SyntheticTensor& tensor : tensors) {
     weights.push_back({tensor.name, tensor.shape,
                        [&tensor]() -> Result<std::vector<float>> { return tensor.values; }});

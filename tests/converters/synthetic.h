@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "converters/checkpoints/checkpoint_tensors.h"
 #include "converters/families/micronet_config.h"
-#include "converters/sources/source_weights.h"
 
 namespace kinglet {
 
@@ -32,7 +32,7 @@ class SyntheticMicronet {
  public:
   explicit SyntheticMicronet(const SyntheticOptions& options = {});
 
-  // What the training code saves, in its order; tied tables occur twice. Tests edit it.
+  // What the framework saves, in its order; tied tables occur twice. Tests edit it.
   std::vector<SyntheticTensor> tensors;
   std::vector<std::string> config;  // lines of config.yaml; tests edit it
 
@@ -40,7 +40,7 @@ class SyntheticMicronet {
   void Remove(std::string_view name);
   bool Has(std::string_view name) const;
   // Refer to `tensors`.
-  SourceWeights Weights() const;
+  CheckpointTensors Weights() const;
   std::string ConfigText() const;
   // Writes the config to a file and reads it with ReadMicronetConfig.
   Result<MicronetConfig> Config(std::optional<int64_t> step = std::nullopt) const;

@@ -42,7 +42,7 @@ class FormsMaker {
         tensors_(tensors) {}
 
   std::vector<TableForm> Make() {
-    AddWhole("dense", Reals("dense", {words_, width_}));
+    AddWhole("dense", Floats("dense", {words_, width_}));
     AddCodes();
     AddTrained();
     AddHashed();
@@ -53,9 +53,9 @@ class FormsMaker {
   }
 
  private:
-  std::string Reals(const std::string& name, std::vector<uint64_t> shape, double scale = 0.5,
-                    double offset = 0) {
-    tensors_.Reals(side_ + name, std::move(shape), scale, offset);
+  std::string Floats(const std::string& name, std::vector<uint64_t> shape, double scale = 0.5,
+                     double offset = 0) {
+    tensors_.Floats(side_ + name, std::move(shape), scale, offset);
     return Named(name);
   }
   std::string Integers(const std::string& name, std::vector<uint64_t> shape, int64_t end) {
@@ -74,28 +74,29 @@ class FormsMaker {
     AddWhole("product-quantised",
              Form("codes",
                   R"("combine": "concatenate", "pools": "each", "indices": "pool", "codebook": )" +
-                      Reals("pq.book", {5 * parts_, width_ / parts_}) +
+                      Floats("pq.book", {5 * parts_, width_ / parts_}) +
                       ", \"codes\": " + Integers("pq.codes", {words_, parts_}, 5)));
-    AddWhole("slim", Form("codes", R"("combine": "concatenate", "pools": "one", "codebook": )" +
-                                       Reals("slim.book", {13, width_ / parts_}) + ", \"codes\": " +
-                                       Integers("slim.codes", {words_, parts_}, 13)));
+    AddWhole("slim",
+             Form("codes", R"("combine": "concatenate", "pools": "one", "codebook": )" +
+                               Floats("slim.book", {13, width_ / parts_}) +
+                               ", \"codes\": " + Integers("slim.codes", {words_, parts_}, 13)));
     AddWhole("shu",
              Form("codes", R"("combine": "sum", "pools": "each", "indices": "pool", "codebook": )" +
-                               Reals("shu.book", {3, 6, width_}, 0.3) +
+                               Floats("shu.book", {3, 6, width_}, 0.3) +
                                ", \"codes\": " + Integers("shu.codes", {words_, 3}, 6)));
     const std::string kd = R"("aggregator": "mean)";
     AddWhole("kd-mean", Form("kd", kd + R"(", "pools": "each", "codebook": )" +
-                                       Reals("kd.book", {12, width_}) +
+                                       Floats("kd.book", {12, width_}) +
                                        ", \"codes\": " + Integers("kd.codes", {words_, 2}, 6)));
     // The dense layer becomes a projection of the input; at the output it is in the codebook.
     const std::string linear =
         Form("kd", kd + R"(_linear", "epsilon": 0.001, "pools": "each", "codebook": )" +
-                       Reals("linear.book", {12, 5}, 1) +
+                       Floats("linear.book", {12, 5}, 1) +
                        ", \"codes\": " + Integers("linear.codes", {words_, 2}, 6) +
-                       ", \"kernel\": " + Reals("linear.kernel", {width_, 5}) +
-                       ", \"bias\": " + Reals("linear.bias", {width_}, 0.1) +
-                       ", \"mean\": " + Reals("linear.mean", {5}, 0.1) +
-                       ", \"variance\": " + Reals("linear.variance", {5}, 0.3, 1));
+                       ", \"kernel\": " + Floats("linear.kernel", {width_, 5}) +
+                       ", \"bias\": " + Floats("linear.bias", {width_}, 0.1) +
+                       ", \"mean\": " + Floats("linear.mean", {5}, 0.1) +
+                       ", \"variance\": " + Floats("linear.variance", {5}, 0.3, 1));
     forms_.push_back({"kd-linear", "\"table\": " + linear, "\"table\": " + linear, ""});
   }
 
@@ -104,24 +105,24 @@ class FormsMaker {
     const uint64_t part = width_ / parts_;
     const std::string positions = ", \"positions\": " + std::to_string(parts_);
     AddWhole("dpq-sx", Form("dpq", R"("method": "sx", "combine": "concatenate")" + positions +
-                                       ", \"query\": " + Reals("sx.query", {words_, width_}) +
-                                       ", \"keys\": " + Reals("sx.keys", {parts_, 6, part}) +
-                                       ", \"values\": " + Reals("sx.values", {parts_, 6, part}) +
+                                       ", \"query\": " + Floats("sx.query", {words_, width_}) +
+                                       ", \"keys\": " + Floats("sx.keys", {parts_, 6, part}) +
+                                       ", \"values\": " + Floats("sx.values", {parts_, 6, part}) +
                                        R"(, "batch_norm": "choices", "epsilon": 0.001, "mean": )" +
-                                       Reals("sx.mean", {6}, 0.1) +
-                                       ", \"variance\": " + Reals("sx.variance", {6}, 0.3, 1)));
+                                       Floats("sx.mean", {6}, 0.1) +
+                                       ", \"variance\": " + Floats("sx.variance", {6}, 0.3, 1)));
     AddWhole("dpq-vq-shared",
              Form("dpq", R"("method": "vq", "combine": "concatenate")" + positions +
-                             ", \"query\": " + Reals("vq.query", {words_, width_}) +
-                             ", \"keys\": " + Reals("vq.keys", {1, 6, part}) +
+                             ", \"query\": " + Floats("vq.query", {words_, width_}) +
+                             ", \"keys\": " + Floats("vq.keys", {1, 6, part}) +
                              R"(, "batch_norm": "responses", "epsilon": 1e-5, "mean": )" +
-                             Reals("vq.mean", {6 * parts_}, 0.1) +
-                             ", \"variance\": " + Reals("vq.variance", {6 * parts_}, 0.3, 1)));
+                             Floats("vq.mean", {6 * parts_}, 0.1) +
+                             ", \"variance\": " + Floats("vq.variance", {6 * parts_}, 0.3, 1)));
     AddWhole("dpq-sx-mean",
              Form("dpq", R"("method": "sx", "positions": 3, "combine": "mean", "query": )" +
-                             Reals("additive.query", {words_, 6}) +
-                             ", \"keys\": " + Reals("additive.keys", {3, 5, 2}) +
-                             ", \"values\": " + Reals("additive.values", {3, 5, width_}) +
+                             Floats("additive.query", {words_, 6}) +
+                             ", \"keys\": " + Floats("additive.keys", {3, 5, 2}) +
+                             ", \"values\": " + Floats("additive.values", {3, 5, width_}) +
                              R"(, "batch_norm": "none")"));
   }
 
@@ -129,37 +130,37 @@ class FormsMaker {
     const std::string words = ", \"words\": " + std::to_string(words_);
     AddWhole("hashed",
              Form("hashed", R"("combine": "concatenate", "pools": "one", "codebook": )" +
-                                Reals("hashed.book", {11, width_ / parts_}) + words +
+                                Floats("hashed.book", {11, width_ / parts_}) + words +
                                 ", \"positions\": " + std::to_string(parts_) + R"(, "seed": 7)"));
     AddWhole("hashnet",
              Form("hashed", R"("combine": "concatenate", "pools": "one", "codebook": )" +
-                                Reals("hashnet.book", {17, 1}) + words +
+                                Floats("hashnet.book", {17, 1}) + words +
                                 ", \"positions\": " + std::to_string(width_) + R"(, "seed": 8)"));
   }
 
   void AddNarrow() {
-    const std::string table = "\"table\": " + Reals("narrow.table", {words_, 3}, 1);
-    forms_.push_back({"low-rank", table + ", \"projection\": " + Reals("narrow.in", {width_, 3}),
-                      table + ", \"projection\": " + Reals("narrow.out", {3, width_}), ""});
+    const std::string table = "\"table\": " + Floats("narrow.table", {words_, 3}, 1);
+    forms_.push_back({"low-rank", table + ", \"projection\": " + Floats("narrow.in", {width_, 3}),
+                      table + ", \"projection\": " + Floats("narrow.out", {3, width_}), ""});
   }
 
   // A DeFINE unit whose map is narrower than the network: as a table, and kept. The output's table
   // is the map's, behind a projection (Mehta et al. 2020).
   void AddDefine() {
-    const std::string map = Reals("map.table", {words_, 4}, 1);
+    const std::string map = Floats("map.table", {words_, 4}, 1);
     const std::string layers =
         R"(, "entry_layers": 0, "every_layer": {"layout": "in_out", "residual": "none",
              "activation": "relu", "order": "input_first"},
            "layers": [{"groups": 2, "shuffle": "none", "weight": )" +
-        Reals("unit.0.weight", {2, 2, 5}) + ", \"bias\": " + Reals("unit.0.bias", {10}) +
+        Floats("unit.0.weight", {2, 2, 5}) + ", \"bias\": " + Floats("unit.0.bias", {10}) +
         R"(}, {"groups": 1, "skip": "mix", "activation": "gelu",
              "weight": )" +
-        Reals("unit.1.weight", {14, 12}) +
+        Floats("unit.1.weight", {14, 12}) +
         R"(}, {"layout": "out_in", "activation": "none", "weight": )" +
-        Reals("unit.2.weight", {width_, 12}) + ", \"bias\": " + Reals("unit.2.bias", {width_}) +
+        Floats("unit.2.weight", {width_, 12}) + ", \"bias\": " + Floats("unit.2.bias", {width_}) +
         "}]";
     const std::string output =
-        "\"table\": " + map + ", \"projection\": " + Reals("map.out", {4, width_});
+        "\"table\": " + map + ", \"projection\": " + Floats("map.out", {4, width_});
     const std::string unit = "\"map\": [{\"scale\": 1, \"table\": " + map + "}]" + layers;
     const std::string table = Form("define", unit);
     forms_.push_back({"define", "\"table\": " + table, output, table});
@@ -169,12 +170,12 @@ class FormsMaker {
     const uint64_t frequent = words_ / 2, rare = words_ - frequent;
     const std::string bands =
         Form("define",
-             "\"map\": [{\"scale\": 1, \"table\": " + Reals("bands.0", {frequent, 4}, 1) +
+             "\"map\": [{\"scale\": 1, \"table\": " + Floats("bands.0", {frequent, 4}, 1) +
                  R"(}, {"scale": 2, "table": {"codes": {"combine": "concatenate", "pools": "each",
                  "indices": "pool", "codebook": )" +
-                 Reals("bands.1.book", {6, 1}, 1) +
+                 Floats("bands.1.book", {6, 1}, 1) +
                  ", \"codes\": " + Integers("bands.1.codes", {rare, 2}, 3) +
-                 "}}, \"projection\": " + Reals("bands.1.projection", {4, 2}) + "}]" + layers +
+                 "}}, \"projection\": " + Floats("bands.1.projection", {4, 2}) + "}]" + layers +
                  ", \"cache_rows\": 3");
     forms_.push_back({"define-kept-bands", "\"table\": " + bands, output, ""});
   }
@@ -182,17 +183,17 @@ class FormsMaker {
   // Adaptive input and softmax: a dense band, and a coded one with a projection.
   void AddBands() {
     const uint64_t frequent = words_ / 2, rare = words_ - frequent;
-    const std::string head = "{\"table\": " + Reals("head", {frequent, width_});
+    const std::string head = "{\"table\": " + Floats("head", {frequent, width_});
     const std::string tail =
         R"({"table": {"codes": {"combine": "concatenate", "pools": "each", "indices": "pool",
              "codebook": )" +
-        Reals("tail.book", {10, 2}, 1) + ", \"codes\": " + Integers("tail.codes", {rare, 2}, 5) +
+        Floats("tail.book", {10, 2}, 1) + ", \"codes\": " + Integers("tail.codes", {rare, 2}, 5) +
         "}}, \"projection\": ";
     forms_.push_back(
-        {"adaptive", "\"bins\": [" + head + "}, " + tail + Reals("tail.in", {width_, 4}) + "}]",
+        {"adaptive", "\"bins\": [" + head + "}, " + tail + Floats("tail.in", {width_, 4}) + "}]",
          "\"head\": " + head + "}, \"clusters\": {\"order\": \"forward\", \"weight\": " +
-             Reals("clusters", {1, width_}) + "}, \"tails\": [" + tail +
-             Reals("tail.out", {4, width_}) + "}]",
+             Floats("clusters", {1, width_}) + "}, \"tails\": [" + tail +
+             Floats("tail.out", {4, width_}) + "}]",
          ""});
   }
 
@@ -205,8 +206,8 @@ class FormsMaker {
 
 }  // namespace
 
-void TinyTensors::Reals(const std::string& name, std::vector<uint64_t> shape, double scale,
-                        double offset) {
+void TinyTensors::Floats(const std::string& name, std::vector<uint64_t> shape, double scale,
+                         double offset) {
   SplitMix64 random(std::hash<std::string>()(name));
   std::string bytes;
   for (uint64_t i = 0; i < EntriesOf(shape); ++i) {

@@ -13,8 +13,8 @@ namespace kinglet {
 class TinyTensors {
  public:
   // Random numbers from offset - scale to offset + scale, which depend on the name.
-  void Reals(const std::string& name, std::vector<uint64_t> shape, double scale = 0.5,
-             double offset = 0);
+  void Floats(const std::string& name, std::vector<uint64_t> shape, double scale = 0.5,
+              double offset = 0);
   // Random integers below `end`.
   void Integers(const std::string& name, std::vector<uint64_t> shape, int64_t end);
   // The bytes of a safetensors file.

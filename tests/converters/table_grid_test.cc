@@ -22,7 +22,7 @@
 #include "format/model_file.h"
 #include "runtime/session.h"
 #include "tests/converters/converted_streams.h"
-#include "tests/converters/dense_twin.h"
+#include "tests/converters/dense_counterpart.h"
 #include "tests/converters/synthetic.h"
 #include "tests/converters/table_forms.h"
 
@@ -91,7 +91,7 @@ double Square(ConvertOptions options, Mode mode, const TemporaryFolder& folder,
     return *Model::Open(options.output, {.backend = backend});
   };
   EXPECT_EQ(Stream(opened("ref")), Stream(opened("cpu")));
-  const auto dense = Model::FromBytes(DenseTwin(options.output), {.backend = "ref64"});
+  const auto dense = Model::FromBytes(DenseCounterpart(options.output), {.backend = "ref64"});
   EXPECT_TRUE(dense.ok()) << dense.status().message();
   if (!dense.ok()) return NAN;
   return LargestDifference(Stream(opened("ref64")), Stream(*dense));
@@ -191,37 +191,37 @@ constexpr Context kContexts[] = {
 void AddContexts(TinyTensors& tensors) {
   for (const std::string layer : {"0", "1"}) {
     for (const char* norm : {".norm", ".norm2"}) {
-      tensors.Reals(layer + norm + ".gain", {kWidth}, 0.2, 1);
-      tensors.Reals(layer + norm + ".offset", {kWidth}, 0.2);
+      tensors.Floats(layer + norm + ".gain", {kWidth}, 0.2, 1);
+      tensors.Floats(layer + norm + ".offset", {kWidth}, 0.2);
     }
-    tensors.Reals(layer + ".qkv", {3 * kWidth, kWidth});
-    tensors.Reals(layer + ".qkv_bias", {3 * kWidth}, 0.1);
-    tensors.Reals(layer + ".out", {kWidth, kWidth});
-    tensors.Reals(layer + ".out_bias", {kWidth}, 0.1);
-    tensors.Reals(layer + ".inner", {12, kWidth});
-    tensors.Reals(layer + ".inner_bias", {12}, 0.1);
-    tensors.Reals(layer + ".outer", {kWidth, 12});
-    tensors.Reals(layer + ".outer_bias", {kWidth}, 0.1);
-    tensors.Reals(layer + ".relative", {kWidth, kWidth});
-    tensors.Reals(layer + ".slots", {kWidth / 2, 4});
+    tensors.Floats(layer + ".qkv", {3 * kWidth, kWidth});
+    tensors.Floats(layer + ".qkv_bias", {3 * kWidth}, 0.1);
+    tensors.Floats(layer + ".out", {kWidth, kWidth});
+    tensors.Floats(layer + ".out_bias", {kWidth}, 0.1);
+    tensors.Floats(layer + ".inner", {12, kWidth});
+    tensors.Floats(layer + ".inner_bias", {12}, 0.1);
+    tensors.Floats(layer + ".outer", {kWidth, 12});
+    tensors.Floats(layer + ".outer_bias", {kWidth}, 0.1);
+    tensors.Floats(layer + ".relative", {kWidth, kWidth});
+    tensors.Floats(layer + ".slots", {kWidth / 2, 4});
     for (const auto& [name, gates] :
          {std::pair("lstm", 4), std::pair("gru", 3), std::pair("rnn", 1)}) {
       const std::string module = std::string(name) + ".";
-      tensors.Reals(module + "weight_ih_l" + layer, {gates * kWidth, kWidth});
-      tensors.Reals(module + "weight_hh_l" + layer, {gates * kWidth, kWidth}, 0.3);
-      tensors.Reals(module + "bias_ih_l" + layer, {gates * kWidth}, 0.1);
-      tensors.Reals(module + "bias_hh_l" + layer, {gates * kWidth}, 0.1);
+      tensors.Floats(module + "weight_ih_l" + layer, {gates * kWidth, kWidth});
+      tensors.Floats(module + "weight_hh_l" + layer, {gates * kWidth, kWidth}, 0.3);
+      tensors.Floats(module + "bias_ih_l" + layer, {gates * kWidth}, 0.1);
+      tensors.Floats(module + "bias_hh_l" + layer, {gates * kWidth}, 0.1);
     }
   }
-  tensors.Reals("frequencies", {kWidth / 2}, 0.5, 0.5);
-  tensors.Reals("u", {2, kWidth / 2}, 0.2);
-  tensors.Reals("v", {2 * (kWidth / 2)}, 0.2);
-  tensors.Reals("positions", {24, 1, kWidth}, 0.2);
-  tensors.Reals("final.gain", {kWidth}, 0.2, 1);
-  tensors.Reals("final.offset", {kWidth}, 0.2);
-  tensors.Reals("qrnn.w", {3 * kWidth, kWidth});
-  tensors.Reals("qrnn.u", {3 * kWidth, kWidth});
-  tensors.Reals("qrnn.b", {3 * kWidth}, 0.1);
+  tensors.Floats("frequencies", {kWidth / 2}, 0.5, 0.5);
+  tensors.Floats("u", {2, kWidth / 2}, 0.2);
+  tensors.Floats("v", {2 * (kWidth / 2)}, 0.2);
+  tensors.Floats("positions", {24, 1, kWidth}, 0.2);
+  tensors.Floats("final.gain", {kWidth}, 0.2, 1);
+  tensors.Floats("final.offset", {kWidth}, 0.2);
+  tensors.Floats("qrnn.w", {3 * kWidth, kWidth});
+  tensors.Floats("qrnn.u", {3 * kWidth, kWidth});
+  tensors.Floats("qrnn.b", {3 * kWidth}, 0.1);
 }
 
 class TableGrid : public testing::TestWithParam<Context> {};

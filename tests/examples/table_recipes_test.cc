@@ -1,6 +1,6 @@
 // The recipes of examples/recipes that need no family for a Transformer, or that replace a family's
 // tables. Checkpoints: those in tests/data, and those of the folder that the environment variable
-// KINGLET_CHECKPOINTS names, which the original training codes wrote.
+// KINGLET_CHECKPOINTS names, which the original frameworks wrote.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -26,7 +26,7 @@ struct Blocks {
 
 class BlockRecipe : public testing::TestWithParam<Blocks> {};
 
-TEST_P(BlockRecipe, EqualsTheTrainingCodesEquations) {
+TEST_P(BlockRecipe, EqualsTheFrameworksEquations) {
   const CommandFolder folder;
   const std::string data = std::string(KINGLET_TEST_DATA "/") + GetParam().folder + "/";
   const Outcome converted =
@@ -114,7 +114,7 @@ class OriginalTables : public testing::TestWithParam<Original> {
   const CommandFolder folder_;
 };
 
-TEST_P(OriginalTables, EqualsTheTrainingCode) {
+TEST_P(OriginalTables, EqualsTheFramework) {
   const Outcome converted = folder_.Run(convert_ + " --golden " + golden_ + " --ids " + data_ +
                                         "tokens.txt --tolerance 1e-6");
   ASSERT_EQ(converted.exit_status, 0) << converted.error;

@@ -384,7 +384,7 @@ class Composition(WithSeed):
         with self.assertRaises(ValueError):
             language_model.LanguageModel(config)
 
-    def test_known_answers_of_the_fixtures(self):
+    def test_golden_values_of_the_fixtures(self):
         """A new PyTorch or a changed module must give what the checkpoints in tests/data were written with."""
         folders = sorted(path.parent for path in FIXTURES.glob("*/model.pt"))
         self.assertGreaterEqual(len(folders), 20)
@@ -401,7 +401,7 @@ class Composition(WithSeed):
         for checkpoint in sorted(FIXTURES.glob("*/model.pt")):
             with self.subTest(checkpoint.parent.name):
                 config = torch.load(checkpoint)["config"]
-                self.assertEqual(json.loads(recipe.path_beside(checkpoint).read_text()), recipe.recipe_of(config))
+                self.assertEqual(json.loads(recipe.path_next_to(checkpoint).read_text()), recipe.recipe_of(config))
 
     def test_saving_writes_a_recipe_beside_the_weights(self):
         config = {"vocabulary": 20, "scale": 2.5, "tied": ["table"], "input": {"kind": "full", "width": 4},

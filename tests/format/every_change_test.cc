@@ -25,7 +25,7 @@ size_t StrideOfPairs() {
   return std::getenv("KINGLET_EVERY_CHANGE") == nullptr ? kSampled : 1;
 }
 // With a sanitizer each open takes many times as long: every 7th bit, so that no bit of a byte is
-// left out, and every 5th length.
+// omitted, and every 5th length.
 size_t Stride([[maybe_unused]] size_t sampled) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   return std::getenv("KINGLET_EVERY_CHANGE") == nullptr ? sampled : 1;
@@ -114,7 +114,7 @@ TEST_P(EveryChange, OfABlock) {
     ExpectRefused("missing block " + std::to_string(i));
     bytes_ = original_;
   }
-  Report("blocks zeroed, repeated, left out");
+  Report("blocks zeroed, repeated, omitted");
 }
 
 TEST_P(EveryChange, OfTwoBlocks) {

@@ -33,9 +33,9 @@ TEST(RowReader, GivesTheRowsOfTheWholeDecodedTensor) {
           const std::vector<float> values = DecodedValues(view);
           const DecodedCodes decoded = DecodeCodes(view);
           for (uint64_t row = rows; row-- > 0;) {  // rows may be read in any order
-            std::vector<float> reals(cols);
-            reader.Reals(row, reals.data());
-            for (uint64_t i = 0; i < cols; ++i) ASSERT_EQ(reals[i], values[row * cols + i]);
+            std::vector<float> floats(cols);
+            reader.Floats(row, floats.data());
+            for (uint64_t i = 0; i < cols; ++i) ASSERT_EQ(floats[i], values[row * cols + i]);
             if (!view.quantised()) continue;
             std::vector<int16_t> codes(cols);
             reader.Codes(row, codes.data());
@@ -106,8 +106,8 @@ TEST(RowReader, ReadsNoStoredValuesButTheRowsOwn) {
         storage.reserve(2);
         const TensorView only = Only(view, reader.Memory(row, row + 1), storage);
         std::vector<float> expected(37), found(37);
-        reader.Reals(row, expected.data());
-        RowReader(only).Reals(row, found.data());
+        reader.Floats(row, expected.data());
+        RowReader(only).Floats(row, found.data());
         EXPECT_EQ(found, expected) << row;
       }
     }

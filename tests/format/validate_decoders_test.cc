@@ -83,9 +83,9 @@ editable::TransformerLayerQuantisers Quantisers(const editable::Quantiser& inner
 }
 
 TEST(ValidateDecoders, Quantisers) {
-  const auto set_inner = [](float max_abs, float step) {
-    return [max_abs, step](EditableFile& file) {
-      *file.Decoder().layers[1]->quantisers = Quantisers({max_abs, step});
+  const auto set_inner = [](float max_abs, float scale) {
+    return [max_abs, scale](EditableFile& file) {
+      *file.Decoder().layers[1]->quantisers = Quantisers({max_abs, scale});
     };
   };
   const HostileEdit edits[] = {

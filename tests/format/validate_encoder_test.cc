@@ -70,7 +70,7 @@ TEST(ValidateEncoder, AWholeModelIsReadAsWritten) {
 
 void ExpectEqual(const ActivationQuantiser& a, const ActivationQuantiser& b) {
   EXPECT_EQ(a.max_abs, b.max_abs);
-  EXPECT_EQ(a.step, b.step);
+  EXPECT_EQ(a.scale, b.scale);
 }
 
 TEST(ValidateEncoder, QuantisersAreReadAsWritten) {

@@ -321,7 +321,7 @@ TEST(WriterTest, RecurrentModelsAreReadAsWritten) {
       EXPECT_EQ(a.recurrent_bias, b.recurrent_bias);
       ASSERT_EQ(a.output.has_value(), quantised);
       if (quantised) {
-        EXPECT_EQ(a.output->step, b.output->step);
+        EXPECT_EQ(a.output->scale, b.output->scale);
       }
     }
     EXPECT_FALSE(read.layers[1].recurrent_weight.has_value());

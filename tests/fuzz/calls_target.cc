@@ -178,12 +178,12 @@ class Caller {
       case 15: {
         kinglet_draw_options options;
         kinglet_draw_options_init(&options, sizeof options);
-        const auto left_out = Ids();
+        const auto excluded = Ids();
         options.top_k = Id();
         options.top_p = bytes_.Byte() / 200.0;
         options.temperature = bytes_.Byte() / 60.0;
-        options.left_out = left_out.data();
-        options.left_out_count = left_out.size();
+        options.excluded = excluded.data();
+        options.excluded_count = excluded.size();
         return kinglet_session_draw(session_, lane, bytes_.Number(), &options, &count);
       }
       case 16: {

@@ -6,7 +6,7 @@
 A full disk: each write in turn, and all after it, fails with ENOSPC (the library FAULTS). A folder
 that may not be written to: every file that is to be created is refused with EROFS. Threads: the
 n-th and all later ones are refused with EAGAIN. Each run says so in one line and leaves nothing
-behind, or ends as ever. `sensitivity` and `filter -o` go on where they were: what they leave is a
+behind, or ends as ever. `sensitivity` and `filter -o` continue where they were: what they leave is a
 beginning of what they write.
 """
 

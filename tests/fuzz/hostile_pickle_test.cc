@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "converters/sources/pickle.h"
-#include "converters/sources/source_file.h"
+#include "converters/checkpoints/checkpoint_file.h"
+#include "converters/checkpoints/pickle.h"
 #include "converters/texts/pickled_vocabulary.h"
 #include "tests/fuzz/memory_file.h"
 #include "tests/fuzz/stored_zip.h"
@@ -169,7 +169,7 @@ void ExpectHarmless(const HostilePickle& pickle) {
   const std::vector<std::byte> zip = TorchZipOf(bytes);
   for (const auto file_bytes : {bytes, PickleBytesOf(legacy), std::span<const std::byte>(zip)}) {
     const MemoryFile file(file_bytes);
-    const auto source = OpenSourceFile(file.path());
+    const auto source = OpenCheckpointFile(file.path());
     EXPECT_FALSE(source.ok());
     EXPECT_NO_THROW(ExpectOneLine(source.status()));
     const auto words = ReadPickledVocabulary(file.path());
@@ -201,7 +201,7 @@ TEST(HostilePickle, AnArchiveHasOnePickle) {
     const auto zip = StoredZip(
         {{"archive/data.pkl", PickleBytesOf(first)}, {"archive/data.pkl", PickleBytesOf(second)}});
     const MemoryFile file(zip);
-    const auto source = OpenSourceFile(file.path());
+    const auto source = OpenCheckpointFile(file.path());
     EXPECT_FALSE(source.ok());
     EXPECT_NO_THROW(ExpectOneLine(source.status()));
   }

@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
+#include "converters/checkpoints/checkpoint_file.h"
+#include "converters/checkpoints/config_file.h"
 #include "converters/recipe/recipe_node.h"
-#include "converters/sources/config_file.h"
-#include "converters/sources/source_file.h"
 #include "format/model_file.h"
 #include "runtime/model.h"
 #include "runtime/session.h"
@@ -50,7 +50,7 @@ TEST_F(HostilePlaces, NamesInArchivesArePathsToNowhere) {
                            "", "archive/", "archive/data/../../../escaped", "\x1b[31m"}) {
     const auto zip = StoredZip({{name, content}, {"archive/data.pkl", content}, {name, content}});
     const std::string path = Write("in.pt", zip);
-    const auto source = OpenSourceFile(path);
+    const auto source = OpenCheckpointFile(path);
     EXPECT_NO_THROW(ExpectOneLine(source.status()));
     EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_), {}), 1) << name;
   }
@@ -64,7 +64,8 @@ TEST_F(HostilePlaces, FoldersPipesAndDevicesAreRefusedAtOnce) {
   std::filesystem::create_symlink(loop, loop);
   for (const std::string& path : {pipe, folder_.string(), std::string("/dev/zero"), loop,
                                   (folder_ / "missing").string(), std::string()}) {
-    for (const Status& status : {ModelFile::Open(path).status(), OpenSourceFile(path).status()}) {
+    for (const Status& status :
+         {ModelFile::Open(path).status(), OpenCheckpointFile(path).status()}) {
       EXPECT_FALSE(status.ok()) << path;
       EXPECT_NO_THROW(ExpectOneLine(status));
     }
@@ -91,7 +92,7 @@ TEST_F(HostilePlaces, ACheckpointThatShrinksWhileReadIsRefused) {
     const auto view = std::as_bytes(std::span(text));
     return std::vector<std::byte>(view.begin(), view.end());
   }());
-  const auto source = OpenSourceFile(path);
+  const auto source = OpenCheckpointFile(path);
   ASSERT_TRUE(source.ok()) << source.status().message();
   std::filesystem::resize_file(path, 80);
   const auto values = source->tensors.front().values();
@@ -104,7 +105,7 @@ TEST_F(HostilePlaces, MessagesHaveNoControlCharactersOfTheInput) {
   const std::string path =
       Write("\x1b]0;title\x07.yaml", std::as_bytes(std::span(yaml.data(), yaml.size())));
   for (const Status& status : {ConfigFile::Read(path).status(), RecipeNode::Read(path).status(),
-                               OpenSourceFile(path).status(), ModelFile::Open(path).status(),
+                               OpenCheckpointFile(path).status(), ModelFile::Open(path).status(),
                                Status(KINGLET_CORRUPT, "two\nlines\x7f")}) {
     EXPECT_FALSE(status.ok());
     EXPECT_NO_THROW(ExpectOneLine(status)) << status.message();

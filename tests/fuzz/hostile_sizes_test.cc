@@ -13,9 +13,9 @@
 #include <string>
 #include <vector>
 
+#include "converters/checkpoints/checkpoint_file.h"
+#include "converters/checkpoints/pickle.h"
 #include "converters/recipe/recipe_node.h"
-#include "converters/sources/pickle.h"
-#include "converters/sources/source_file.h"
 #include "format/vocabulary.h"
 #include "tests/fuzz/memory_file.h"
 #include "tests/fuzz/targets.h"
@@ -146,7 +146,7 @@ TEST(HostileSizes, TimeGrowsAsTheInputDoes) {
     std::memcpy(file.data(), &size, sizeof size);
     file += header;
     const MemoryFile place(std::as_bytes(std::span(file.data(), file.size())));
-    (void)OpenSourceFile(place.path());
+    (void)OpenCheckpointFile(place.path());
   });
   ExpectNoSquare("keys of a JSON object", [](int count) {
     std::string text = "{";

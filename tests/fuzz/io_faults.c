@@ -34,7 +34,7 @@ static int IsFile(int descriptor) {
   return descriptor > 2 && fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode);
 }
 
-// 0: go on; otherwise the error to fail with.
+// 0: continue; otherwise the error to fail with.
 static int Fault(int writes) {
   const char* kind = getenv("FAULT_KIND");
   const char* at = getenv("FAULT_AT");

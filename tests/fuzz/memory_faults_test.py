@@ -5,7 +5,7 @@
 
 The n-th allocation after main began fails (the library FAULTS), alone or with all later ones. Each
 run ends as ever or says so in one line, and leaves nothing under the name of what it writes, or,
-`sensitivity`, what it goes on from. About 30 places of a command are tried, or as many as
+`sensitivity`, what it continues from. About 30 places of a command are tried, or as many as
 KINGLET_FAULT_PLACES says ("all": each).
 """
 

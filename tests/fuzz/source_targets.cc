@@ -3,9 +3,9 @@
 #include <string>
 #include <vector>
 
-#include "converters/sources/npy.h"
-#include "converters/sources/pickle.h"
-#include "converters/sources/source_file.h"
+#include "converters/checkpoints/checkpoint_file.h"
+#include "converters/checkpoints/npy.h"
+#include "converters/checkpoints/pickle.h"
 #include "converters/texts/pickled_vocabulary.h"
 #include "tests/fuzz/memory_file.h"
 #include "tests/fuzz/stored_zip.h"
@@ -17,10 +17,10 @@ namespace {
 // Reads the values of every tensor that is not large.
 void ReadSource(Input bytes) {
   const MemoryFile file(bytes);
-  const auto source = OpenSourceFile(file.path());
+  const auto source = OpenCheckpointFile(file.path());
   ExpectOneLine(source.status());
   if (!source.ok()) return;
-  for (const SourceTensor& tensor : source->tensors) {
+  for (const CheckpointTensor& tensor : source->tensors) {
     uint64_t entries = 1;
     for (const uint64_t size : tensor.shape) {
       if (__builtin_mul_overflow(entries, size, &entries)) entries = UINT64_MAX;

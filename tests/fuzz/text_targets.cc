@@ -4,10 +4,10 @@
 #include <string>
 #include <vector>
 
+#include "converters/checkpoints/codes_file.h"
+#include "converters/checkpoints/config_file.h"
 #include "converters/recipe/recipe.h"
 #include "converters/recipe/recipe_node.h"
-#include "converters/sources/codes_file.h"
-#include "converters/sources/config_file.h"
 #include "converters/texts/pair_file.h"
 #include "converters/texts/text_reader.h"
 #include "converters/texts/token_file.h"
@@ -76,7 +76,7 @@ void ReadLists(const std::string&, Input input) {
 
 // Cuts a text with tables, and joins it again. A tokenizer gives each byte of the text as it is cut
 // to one token or a few, in order.
-void CutText(const TextTables& tables, std::string_view text) {
+void TokenizeText(const TextTables& tables, std::string_view text) {
   const auto packed = PackTextTables(tables);
   ExpectOneLine(packed.status());
   if (packed.ok()) {
@@ -86,20 +86,20 @@ void CutText(const TextTables& tables, std::string_view text) {
   const auto tokenizer = Tokenizer::Create(tables);
   ExpectOneLine(tokenizer.status());
   if (!tokenizer.ok()) return;
-  const auto cut = (*tokenizer)->Encode(text);
-  ExpectOneLine(cut.status());
-  if (!cut.ok()) return;
+  const auto tokenized = (*tokenizer)->Encode(text);
+  ExpectOneLine(tokenized.status());
+  if (!tokenized.ok()) return;
   const uint64_t most = kMaxTextGrowth * text.size() + kFreeTextBytes;
-  Expect(cut->tokens.size() <= most, "expected a token for each byte at most, found " +
-                                         std::to_string(cut->tokens.size()) + " of " +
-                                         std::to_string(text.size()));
+  Expect(tokenized->tokens.size() <= most, "expected a token for each byte at most, found " +
+                                               std::to_string(tokenized->tokens.size()) + " of " +
+                                               std::to_string(text.size()));
   TextDecoder decoder(**tokenizer);
   uint32_t place = 0;
-  for (const Cut::Token& token : cut->tokens) {
+  for (const TokenizedText::Token& token : tokenized->tokens) {
     Expect(token.begin <= token.end && token.end <= text.size() && token.begin >= place,
            "expected tokens in order inside the text");
     place = token.begin;
-    (void)(token.id == kNoPieceId ? decoder.Add(cut->Piece(token)) : decoder.Add(token.id));
+    (void)(token.id == kNoPieceId ? decoder.Add(tokenized->Piece(token)) : decoder.Add(token.id));
   }
   (void)decoder.Finish();
 }
@@ -109,7 +109,7 @@ void ReadCutter(const std::string& path, Input input) {
   choice.name = path;
   auto tables = ReadTokenizer(choice);
   ExpectOneLine(tables.status());
-  if (tables.ok()) CutText(*tables, TextOf(input));
+  if (tables.ok()) TokenizeText(*tables, TextOf(input));
   choice.known_tokens = path;
   choice.threshold = 1;
   tables = ReadTokenizer(choice);
@@ -122,7 +122,7 @@ void CutByRandomTables(const std::string&, Input input) {
   const TextTables tables = MakeRandomTables(bytes);
   std::string text;
   while (!bytes.ended()) text += RandomSymbol(bytes);
-  CutText(tables, text);
+  TokenizeText(tables, text);
 }
 
 void ReadMap(const std::string&, Input input) {

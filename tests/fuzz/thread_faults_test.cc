@@ -86,7 +86,7 @@ TEST(RefusedThreads, ATeamIsRefusedAndLeavesNoThread) {
 }
 
 // It starts no more threads than there are processors.
-TEST(RefusedThreads, ASessionIsRefusedAndTheModelGoesOn) {
+TEST(RefusedThreads, ASessionIsRefusedAndTheModelContinues) {
   const auto model = *Model::FromBytes(*SerialiseModel(TinyMicronet()), {});
   const int started = RefuseEachThread([&](int good) {
     SessionOptions options;

@@ -32,8 +32,8 @@ from datatrove.pipeline.writers import JsonlWriter
 from loguru import logger
 
 import kinglet
-from kinglet.plugs._documents import DocumentScorer
-from kinglet.plugs.datatrove import LocalExecutor, PerplexityFilter, WorkerDied
+from kinglet.integrations._documents import DocumentScorer
+from kinglet.integrations.datatrove import LocalExecutor, PerplexityFilter, WorkerDied
 
 
 class OtherProcessor:
@@ -128,7 +128,7 @@ def ray_data(path, source, out, folder):
     """Ray Data, two actors, one of them killed once."""
     import ray
 
-    from kinglet.plugs import ray as plug
+    from kinglet.integrations import ray as plug
 
     context = ray.data.DataContext.get_current()
     context.enable_progress_bars = False

@@ -1,5 +1,5 @@
 """datatrove with kinglet's filter, statistics and executor: however a job is cut, the same bits;
-whatever a document or a file is, the job of everybody else goes on.
+whatever a document or a file is, the job of everybody else continues.
 
     datatrove_test.py        (PYTHONPATH, KINGLET_LIBRARY, KINGLET_COMMAND: what is tested)
 """
@@ -30,8 +30,8 @@ from datatrove.pipeline.writers import JsonlWriter
 from loguru import logger
 
 import kinglet
-from kinglet.plugs import datatrove as plug
-from kinglet.plugs._documents import DocumentScorer
+from kinglet.integrations import datatrove as plug
+from kinglet.integrations._documents import DocumentScorer
 
 DOCUMENTS, SHARDS = 320, 64
 

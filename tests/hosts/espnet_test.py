@@ -23,7 +23,7 @@ from espnet.nets.batch_beam_search import BatchBeamSearch
 from espnet.nets.scorer_interface import BatchScorerInterface
 
 import kinglet
-from kinglet.plugs.espnet import LanguageModel
+from kinglet.integrations.espnet import LanguageModel
 
 
 class Acoustic(BatchScorerInterface):
@@ -67,7 +67,7 @@ def equal(lm, sentences):
             compared += len(row)
         order = [*order[1:], order[0]]  # hypotheses change places in a search
         if at == 2:
-            lm._session = None  # and a search may go on in another lane
+            lm._session = None  # and a search may continue in another lane
     begin_only = torch.tensor([begin])
     one, state = lm.score(begin_only, None, x[0])
     two, _ = lm.score(torch.tensor([begin, 5]), state, x[0])

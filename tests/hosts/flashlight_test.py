@@ -34,7 +34,7 @@ from flashlight.lib.text.decoder import (
 )
 
 import kinglet
-from kinglet.plugs.flashlight import LanguageModel
+from kinglet.integrations.flashlight import LanguageModel
 
 COUNT = 12
 INDEX = {label: at for at, label in enumerate(LABELS)}

@@ -28,7 +28,7 @@ from lm_eval.evaluator import simple_evaluate
 from lm_eval.tasks import TaskManager
 
 import kinglet
-from kinglet.plugs.lm_eval import TASKS, LanguageModel
+from kinglet.integrations.lm_eval import TASKS, LanguageModel
 
 CHOICES = """task: last_word
 dataset_path: json

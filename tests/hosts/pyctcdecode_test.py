@@ -26,7 +26,7 @@ from pyctcdecode.alphabet import Alphabet
 
 import kinglet
 from kinglet._histories import History
-from kinglet.plugs.pyctcdecode import LanguageModel
+from kinglet.integrations.pyctcdecode import LanguageModel
 
 COUNT = 12
 
@@ -53,7 +53,7 @@ def scores(lm, model, decoder, items):
 
 
 def ends(lm, decoder, items):
-    """After a space, or in silence, the end alone is scored; a stream goes on from a state."""
+    """After a space, or in silence, the end alone is scored; a stream continues from a state."""
     text, logits = items[0]
     space = numpy.full((2, len(LABELS)), -10, numpy.float32)
     space[:, 0] = 10
@@ -124,9 +124,9 @@ def refusals(lm, folder):
     lm.reset_params(alpha=0.5, score_boundary=True, beta=None)
     old = sys.modules["pyctcdecode.language_model"]
     sys.modules["pyctcdecode.language_model"] = types.ModuleType("pyctcdecode.language_model")
-    del sys.modules["kinglet.plugs.pyctcdecode"]
+    del sys.modules["kinglet.integrations.pyctcdecode"]
     try:
-        refused(ImportError, lambda: __import__("kinglet.plugs.pyctcdecode"),
+        refused(ImportError, lambda: __import__("kinglet.integrations.pyctcdecode"),
                 "AbstractLanguageModel", "pip install 'pyctcdecode==")
     finally:
         sys.modules["pyctcdecode.language_model"] = old

@@ -23,8 +23,8 @@ import numpy
 import ray
 
 import kinglet
-from kinglet.plugs import ray as plug
-from kinglet.plugs._documents import DocumentScorer
+from kinglet.integrations import ray as plug
+from kinglet.integrations._documents import DocumentScorer
 
 sys.path.insert(0, str(ROOT / "examples" / "corpus"))
 import make_corpus

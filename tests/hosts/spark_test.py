@@ -25,8 +25,8 @@ import pandas
 from pyspark.sql import SparkSession
 
 import kinglet
-from kinglet.plugs import spark as plug
-from kinglet.plugs._documents import DocumentScorer
+from kinglet.integrations import spark as plug
+from kinglet.integrations._documents import DocumentScorer
 
 sys.path.insert(0, str(ROOT / "examples" / "corpus"))
 import make_corpus

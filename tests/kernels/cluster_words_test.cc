@@ -132,7 +132,7 @@ template <class T>
 void NoLogitIsLost() {
   TestRandom random(10);
   const T infinity = std::numeric_limits<T>::infinity();
-  size_t left_out = 0;
+  size_t excluded = 0;
   for (int turn = 0; turn < 400; ++turn) {
     const T scale = std::ldexp(T{1}, static_cast<int>(random.Below(60)) - 30);
     const ClusterTerms<T> terms = {scale, T(9 * random.Signed()), T(-20 * random.Signed() - 20),
@@ -143,10 +143,10 @@ void NoLogitIsLost() {
       for (const T threshold : {value, std::nextafter(value, -infinity), -infinity}) {
         ASSERT_GE(logit, LeastLogit(terms, threshold)) << turn;
       }
-      if (logit < LeastLogit(terms, value + T{8})) ++left_out;
+      if (logit < LeastLogit(terms, value + T{8})) ++excluded;
     }
   }
-  EXPECT_GT(left_out, 1000u);
+  EXPECT_GT(excluded, 1000u);
   const T nan = std::numeric_limits<T>::quiet_NaN(), most = std::numeric_limits<T>::max();
   EXPECT_EQ(LeastLogit<T>({T{1}, T{2}, T{0}, -T{0}}, nan), -infinity);
   EXPECT_EQ(LeastLogit<T>({most, T{2}, most, -T{0}}, T{-1}), -infinity);

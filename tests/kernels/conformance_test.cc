@@ -157,7 +157,7 @@ OpCase WithoutWeights(const OpCase& op_case, std::vector<TensorView>& views,
     }
     // An embedding's codes say which rows are read, so they stay.
     auto* coded = std::get_if<CodedView>(&view.values);
-    if (coded && std::holds_alternative<CodedSums>(op_case.plan.steps[0].op)) blank(coded->codes);
+    if (coded && std::holds_alternative<CodedSums>(op_case.plan.nodes[0].op)) blank(coded->codes);
   }
   OpCase blanked = op_case;
   blanked.plan.weights = views;
@@ -221,7 +221,7 @@ bool Same(const std::vector<double>& a, const std::vector<double>& b) {
 TEST(Conformance, OperationsNameAllTheirOperands) {
   for (const auto& [op_case, layout, run] : AllExpected()) {
     Named named;
-    VisitOperands(op_case.plan, op_case.plan.steps[0].op, named);
+    VisitOperands(op_case.plan, op_case.plan.nodes[0].op, named);
     EXPECT_EQ(named.weights.size(), op_case.plan.weights.size()) << op_case.name;
     OpRun before(op_case, sizeof(float));
     before.Run(Kernel{});
@@ -303,8 +303,8 @@ void OffByOneUnit(const cpu::CodePanels& weight, const cpu::CodeVector* vectors,
   }
 }
 
-void WritesBeyond(const float* x, size_t n, float max_abs, float step, int16_t* codes) {
-  unbroken->quantise(x, n, max_abs, step, codes);
+void WritesBeyond(const float* x, size_t n, float max_abs, float node, int16_t* codes) {
+  unbroken->quantise(x, n, max_abs, node, codes);
   if (n % 32 != 0) codes[n] = 1;
 }
 

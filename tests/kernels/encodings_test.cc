@@ -20,7 +20,7 @@ namespace {
 // The bound between ref64 and the formula, relative to the sum of magnitudes.
 constexpr double kBound = 1e-12;
 
-OpRun RunSteps(const OpCase& op_case, size_t real_bytes,
+OpRun RunNodes(const OpCase& op_case, size_t real_bytes,
                const Result<std::vector<Kernel>>& kernels) {
   OpRun run(op_case, real_bytes);
   EXPECT_TRUE(kernels.ok()) << op_case.name;
@@ -34,7 +34,7 @@ struct Expected {
   Expected(const EncodingLine& line, TableUse use)
       : made(MakeTableCase(line, use)),
         layout(LayOut(made.op_case.plan, sizeof(float)).value()),
-        run(RunSteps(made.op_case, sizeof(float), ref::BindFloat(made.op_case.plan, layout))) {}
+        run(RunNodes(made.op_case, sizeof(float), ref::BindFloat(made.op_case.plan, layout))) {}
   Expected(const Expected&) = delete;  // `run` points into `made`
   const TableCase made;
   const BufferLayout layout;
@@ -62,7 +62,7 @@ TEST(Encodings, Ref64EqualsTheExpandedTable) {
     const TableCase& made = expected.made;
     const BufferLayout layout = LayOut(made.op_case.plan, sizeof(double)).value();
     const OpRun run =
-        RunSteps(made.op_case, sizeof(double), ref::BindDouble(made.op_case.plan, layout));
+        RunNodes(made.op_case, sizeof(double), ref::BindDouble(made.op_case.plan, layout));
     const std::vector<double> values = run.Values(made.out);
     ASSERT_EQ(values.size(), made.expected.size());
     double largest = 0;
@@ -78,7 +78,7 @@ TEST(Encodings, RefEqualsTheExpandedTableWithinFloatRounding) {
   ForEachLine([](const Expected& expected) {
     const TableCase& made = expected.made;
     const std::vector<double> values = expected.run.Values(made.out);
-    // Fixed point loses half a step of 1 / 16,383 in each element.
+    // Fixed point loses half a node of 1 / 16,383 in each element.
     for (size_t i = 0; i < values.size(); ++i) {
       if (made.exact) {
         ASSERT_EQ(values[i], double{static_cast<float>(made.expected[i])}) << i;
@@ -96,7 +96,7 @@ TEST(Encodings, EveryInstructionSetEqualsRef) {
     for (const cpu::Target target : cpu::SupportedTargets()) {
       const auto kernels =
           cpu::BindWith(cpu::FindVectorFunctions(target), made.op_case.plan, layout);
-      const OpRun run = RunSteps(made.op_case, sizeof(float), kernels);
+      const OpRun run = RunNodes(made.op_case, sizeof(float), kernels);
       ASSERT_EQ(run.Difference(ref_run), "") << cpu::TargetName(target);
       if (target == cpu::Target::kScalar) continue;
       const bool substituted =

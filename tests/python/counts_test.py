@@ -27,7 +27,7 @@ GIVEN = {
     "position": 0, "seed": 1, "index": 1, "segments": None, "out": None, "data": b"",
 }
 CALLED = {"index": "id"}  # in the message
-LISTS = {"ids", "lanes", "seeds", "allowed", "left_out", "parents", "segments"}
+LISTS = {"ids", "lanes", "seeds", "allowed", "excluded", "parents", "segments"}
 
 
 def made(path):

@@ -43,12 +43,12 @@ def shapes():
     return sizes
 
 
-def checkpoint(folder, left_out=()):
+def checkpoint(folder, excluded=()):
     """Writes config.json, vocab.txt and model.safetensors; returns the weights."""
     draw = random.Random(7)
     header, data, weights = {}, b"", {}
     for name, shape in shapes().items():
-        if name.startswith(tuple(left_out) or "no name"):
+        if name.startswith(tuple(excluded) or "no name"):
             continue
         centre = 1 if name.endswith("LayerNorm.weight") else 0
         values = struct.pack(f"<{math.prod(shape)}f",

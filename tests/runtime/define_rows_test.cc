@@ -123,7 +123,7 @@ TEST(DefineRows, ACancelledTokenChangesNothing) {
   for (const uint32_t id : ids) {
     for (size_t stop = 0; stop < model->plan().context.end; ++stop) {
       size_t step = 0;
-      cancelled->set_observer([&](const Step&, std::span<const StreamFrame>) {
+      cancelled->set_observer([&](const Node&, std::span<const StreamFrame>) {
         if (step++ == stop) cancelled->Cancel();
       });
       const Status status = cancelled->StepToken((id + 7) % 23);

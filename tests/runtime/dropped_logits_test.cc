@@ -192,7 +192,7 @@ TEST_P(DroppedLogits, ACancelledDistributionWritesNothing) {
     ASSERT_TRUE(session_->StepToken(ids_[0]).ok());
     ASSERT_TRUE(expected_->StepToken(ids_[0]).ok());
     done = 0;
-    session_->set_observer([&](const kinglet::Step&, std::span<const StreamFrame>) {
+    session_->set_observer([&](const kinglet::Node&, std::span<const StreamFrame>) {
       if (done++ == stop) session_->Cancel();
     });
     all = untouched;

@@ -145,7 +145,7 @@ TEST(Embedder, LanguageModelsGiveWhatTheirEmbeddingStepLeaves) {
       const auto session = Start(model);
       const auto embedder = std::move(*Embedder::Create(model));
       Doubles seen;
-      session->set_observer([&](const Step& step, std::span<const StreamFrame> frames) {
+      session->set_observer([&](const Node& step, std::span<const StreamFrame> frames) {
         const StreamFrame& frame = frames.front();
         const auto* row = std::get_if<EmbedRow>(&step.op);
         if (row == nullptr) return;

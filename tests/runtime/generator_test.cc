@@ -52,7 +52,7 @@ TEST(Generator, AStreamIsTheSameWhateverStreamsAreBesideIt) {
     options.tokens = 12;
     options.seed = 5;
     options.streams = 11;
-    options.draw = {.temperature = 1.2, .top_k = 30, .top_p = 0.95, .left_out = {2}};
+    options.draw = {.temperature = 1.2, .top_k = 30, .top_p = 0.95, .excluded = {2}};
     const Ids prompt = {3, 1, 4};
     const Streams together = Generate(model, options, prompt);
     ASSERT_EQ(together.size(), 11u);
@@ -134,7 +134,7 @@ TEST(Generator, AModelOfSentencesEndsWithItsEndToken) {
   // The start token comes before a prompt.
   options.tokens = 3;
   options.streams = 1;
-  options.draw.left_out = {1};
+  options.draw.excluded = {1};
   EXPECT_EQ(Generate(model, options, {5, 6})[0].ids,
             DrawAlone(model, options, {1, 5, 6}, options.seed));
 }

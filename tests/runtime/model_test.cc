@@ -29,7 +29,7 @@ TEST(Model, BindsOneKernelPerStepOnEveryBackend) {
     options.backend = std::string(backend.name);
     const auto model = Model::FromBytes(Bytes(), options);
     ASSERT_TRUE(model.ok()) << model.status().message();
-    EXPECT_EQ((*model)->kernels().size(), (*model)->plan().steps.size());
+    EXPECT_EQ((*model)->kernels().size(), (*model)->plan().nodes.size());
     EXPECT_EQ((*model)->backend().name, backend.name);
     for (const Kernel& kernel : (*model)->kernels()) EXPECT_TRUE(static_cast<bool>(kernel));
   }

@@ -1,4 +1,4 @@
-// fork(2) of a process with open sessions: the child goes on with them, and closes them.
+// fork(2) of a process with open sessions: the child continues with them, and closes them.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>

@@ -41,8 +41,8 @@ void Round(Vector& x, const std::optional<ActivationQuantiser>& quantiser) {
   for (double& value : x) {
     const double clamped =
         std::clamp<double>(value, -static_cast<double>(quantiser->max_abs), quantiser->max_abs);
-    value = std::nearbyint(clamped / static_cast<double>(quantiser->step)) *
-            static_cast<double>(quantiser->step);
+    value = std::nearbyint(clamped / static_cast<double>(quantiser->scale)) *
+            static_cast<double>(quantiser->scale);
   }
 }
 

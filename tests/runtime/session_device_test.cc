@@ -444,14 +444,14 @@ TEST_P(SessionDevice, ObserversSeeEveryStepAndChangeNothing) {
   ASSERT_NE(model, nullptr);
   const auto session = Start(model), expected = Start(Open(draft, "ref"));
   size_t before = 0, after = 0;
-  session->set_observer([&](const Step&, std::span<const StreamFrame>) { ++after; },
-                        [&](const Step&, std::span<const StreamFrame>) { ++before; });
+  session->set_observer([&](const Node&, std::span<const StreamFrame>) { ++after; },
+                        [&](const Node&, std::span<const StreamFrame>) { ++before; });
   for (const uint32_t id : Tokens(20, 40)) {
     ASSERT_TRUE(session->StepToken(id).ok());
     ASSERT_TRUE(expected->StepToken(id).ok());
     ASSERT_EQ(Full(*session), Full(*expected));
   }
-  EXPECT_EQ(before, 20 * model->plan().steps.size());
+  EXPECT_EQ(before, 20 * model->plan().nodes.size());
   EXPECT_EQ(after, before);
 }
 

@@ -48,7 +48,7 @@ std::vector<uint32_t> OrderOf(const std::vector<double>& all) {
 template <class T>
 uint32_t DrawByBruteForce(std::vector<double> all, const std::vector<ClusterPlan>& clusters,
                           uint64_t seed, uint64_t position, const DrawOptions& options) {
-  for (const uint32_t word : options.left_out) all[word] = kNever;
+  for (const uint32_t word : options.excluded) all[word] = kNever;
   const bool among_best = options.top_k > 0 && options.top_k < all.size();
   if (!among_best && options.top_p == 1) {
     return SampleByBruteForce<T>(all, clusters, seed, position, options.temperature);
@@ -166,7 +166,7 @@ TEST(SessionDraw, FrequenciesAreTheExactDistributions) {
     double kept = 0;
     std::vector<uint32_t> order;
     for (const uint32_t word : best) {
-      if (std::count(options.left_out.begin(), options.left_out.end(), word) > 0) continue;
+      if (std::count(options.excluded.begin(), options.excluded.end(), word) > 0) continue;
       if (options.top_k > 0 && order.size() == options.top_k) break;
       order.push_back(word);
       kept += std::exp(all[word] / options.temperature);
@@ -193,14 +193,14 @@ TEST(SessionDraw, FrequenciesAreTheExactDistributions) {
   }
 }
 
-TEST(SessionDraw, ColdIsTheMostProbableWordThatIsNotLeftOut) {
+TEST(SessionDraw, ColdIsTheMostProbableWordThatIsNotOmitted) {
   const auto session = Start(Open(TinyMicronet(WholeOptions(false)), "cpu"));
   for (const uint32_t id : {3u, 30u}) ASSERT_TRUE(session->StepToken(id).ok());
   const std::vector<uint32_t> best = OrderOf(Full(*session));
   for (const uint64_t seed : {uint64_t{0}, UINT64_MAX}) {
     EXPECT_EQ(*session->Draw(seed, {.temperature = 0}), best[0]);
     EXPECT_EQ(*session->Draw(seed, {.temperature = 0, .top_k = 5, .top_p = 0.5}), best[0]);
-    EXPECT_EQ(*session->Draw(seed, {.temperature = 0, .left_out = {best[1], best[0]}}), best[2]);
+    EXPECT_EQ(*session->Draw(seed, {.temperature = 0, .excluded = {best[1], best[0]}}), best[2]);
     EXPECT_EQ(*session->Draw(seed, {.top_k = 1}), best[0]);
     EXPECT_EQ(*session->Draw(seed, {.top_p = 5e-324}), best[0]);
     EXPECT_LT(*session->Draw(seed, {}), kWords);
@@ -208,8 +208,8 @@ TEST(SessionDraw, ColdIsTheMostProbableWordThatIsNotLeftOut) {
   }
   std::vector<uint32_t> all_but_one = best;
   std::erase(all_but_one, 37u);
-  EXPECT_EQ(*session->Draw(1, {.left_out = all_but_one}), 37u);
-  EXPECT_EQ(*session->Draw(1, {.top_p = 0.5, .left_out = all_but_one}), 37u);
+  EXPECT_EQ(*session->Draw(1, {.excluded = all_but_one}), 37u);
+  EXPECT_EQ(*session->Draw(1, {.top_p = 0.5, .excluded = all_but_one}), 37u);
 }
 
 TEST(SessionDraw, ImpossibleOptionsAreRefused) {
@@ -223,7 +223,7 @@ TEST(SessionDraw, ImpossibleOptionsAreRefused) {
     EXPECT_EQ(session->Draw(1, {.temperature = temperature}).status().code(),
               KINGLET_INVALID_ARGUMENT);
   }
-  EXPECT_EQ(session->Draw(1, {.left_out = {kWords}}).status().code(), KINGLET_ID_OUT_OF_RANGE);
+  EXPECT_EQ(session->Draw(1, {.excluded = {kWords}}).status().code(), KINGLET_ID_OUT_OF_RANGE);
   std::vector<uint32_t> all(kWords);
   std::iota(all.begin(), all.end(), 0);
   for (const double temperature : {0.0, 1.0}) {

@@ -122,7 +122,7 @@ TEST(SessionLanes, CancellationInTheMiddleOfAStepLeavesNoTrace) {
   const size_t steps = model->plan().context.end - model->plan().context.begin;
   for (size_t stop = 0; stop + 1 < steps; ++stop) {  // not after the last step
     size_t done = 0;
-    session->set_observer([&](const Step&, std::span<const StreamFrame>) {
+    session->set_observer([&](const Node&, std::span<const StreamFrame>) {
       if (done++ == stop) session->Cancel();
     });
     const Status status = session->StepLanes(both, std::vector<uint32_t>{5, 6});

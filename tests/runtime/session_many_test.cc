@@ -198,7 +198,7 @@ TEST(SessionMany, RefusesBeforeAnythingRuns) {
             KINGLET_NO_SOURCE_YET);
 }
 
-// Cancels before the n-th step for every n: whole blocks are processed, and the text goes on from
+// Cancels before the n-th step for every n: whole blocks are processed, and the text continues from
 // there with the same bits.
 TEST(SessionMany, CancelledInTheMiddleItGoesOnWithTheSameBits) {
   const auto model = Open(TinyMicronet({.quantised = true, .cache_capacity = 7}), "cpu");
@@ -208,7 +208,7 @@ TEST(SessionMany, CancelledInTheMiddleItGoesOnWithTheSameBits) {
   for (size_t n = 0; !ended; n += 1 + n / 8) {
     const auto session = Start(model);
     size_t steps = 0;
-    session->set_observer({}, [&](const Step&, std::span<const StreamFrame>) {
+    session->set_observer({}, [&](const Node&, std::span<const StreamFrame>) {
       if (steps++ == n) session->Cancel();
     });
     std::vector<double> out(ids.size());

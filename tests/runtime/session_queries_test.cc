@@ -186,18 +186,18 @@ TEST(DistributionLanes, AClusterIsComputedOnceForThoseThatNeedIt) {
   ids[0] = ids[4] = ids[5] = clusters[0].first;
   ids[3] = clusters[1].first;
   std::map<std::string, std::vector<size_t>> runs;  // frames of each run
-  session->set_observer([&](const Step& step, std::span<const StreamFrame> frames) {
+  session->set_observer([&](const Node& step, std::span<const StreamFrame> frames) {
     runs[step.name].push_back(frames.size());
   });
   std::vector<double> out(kLanesTogether);
   ASSERT_TRUE(session->LogProbabilityLanes(lanes, ids, out).ok());
   const std::vector<size_t> expected = {kLanesTogether, 1, kLanesTogether - 4};
   for (size_t index = 0; index < clusters.size(); ++index) {
-    for (size_t i = clusters[index].steps.begin; i < clusters[index].steps.end; ++i) {
-      const std::vector<size_t>& of_step = runs[model->plan().steps[i].name];
+    for (size_t i = clusters[index].nodes.begin; i < clusters[index].nodes.end; ++i) {
+      const std::vector<size_t>& of_step = runs[model->plan().nodes[i].name];
       EXPECT_TRUE(std::set<size_t>(of_step.begin(), of_step.end()) ==
                   std::set<size_t>{expected[index]})
-          << model->plan().steps[i].name;
+          << model->plan().nodes[i].name;
     }
   }
   runs.clear();

@@ -50,7 +50,7 @@ TEST(SessionSource, QuantisedModelsGiveTheSameBitsEverywhere) {
   const auto reference = Start(Open(draft, "ref")), fast = Start(Open(draft, "cpu"));
   const auto expected = Answers(*reference, kSource, target);
   EXPECT_EQ(Answers(*fast, kSource, target), expected);
-  // An encoded source is state, whether codes or reals: forks and other backends continue from it.
+  // An encoded source is state, whether codes or floats: forks and other backends continue from it.
   const auto lanes = Start(Open(draft, "cpu"), {.lanes = 2});
   ASSERT_TRUE(lanes->Encode(kSource, 1).ok());
   const State encoded = *lanes->Save(1);
@@ -104,13 +104,13 @@ TEST(SessionSource, CancelledAnywhereNothingHasHappened) {
   const State before = *session->Save();
   const std::vector<double> answers = Full(*session);
   size_t steps = 0;
-  session->set_observer([&](const Step&, std::span<const StreamFrame>) { ++steps; });
+  session->set_observer([&](const Node&, std::span<const StreamFrame>) { ++steps; });
   const std::vector<uint32_t> other = {4, 4, 11};
   ASSERT_TRUE(session->Encode(other).ok());
   ASSERT_TRUE(session->Restore(before).ok());
   for (size_t stop = 0; stop + 1 < steps; stop += 3) {
     size_t done = 0;
-    session->set_observer([&](const Step&, std::span<const StreamFrame>) {
+    session->set_observer([&](const Node&, std::span<const StreamFrame>) {
       if (done++ == stop) session->Cancel();
     });
     ASSERT_EQ(session->Encode(other).code(), KINGLET_CANCELLED) << stop;

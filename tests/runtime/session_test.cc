@@ -241,11 +241,11 @@ TEST(Session, TheObserverSeesEveryContextStepOnce) {
   const auto session = Start(Open(TinyMicronet(), "ref"));
   std::vector<std::string> names;
   session->set_observer(
-      [&](const Step& step, std::span<const StreamFrame>) { names.push_back(step.name); });
+      [&](const Node& step, std::span<const StreamFrame>) { names.push_back(step.name); });
   ASSERT_TRUE(session->StepToken(1).ok());
   const Plan& plan = session->model().plan();
   ASSERT_EQ(names.size(), plan.context.end - plan.context.begin);
-  for (size_t i = 0; i < names.size(); ++i) EXPECT_EQ(names[i], plan.steps[i].name);
+  for (size_t i = 0; i < names.size(); ++i) EXPECT_EQ(names[i], plan.nodes[i].name);
   session->set_observer({});
   ASSERT_TRUE(session->StepToken(1).ok());
   EXPECT_EQ(names.size(), plan.context.end - plan.context.begin);
@@ -256,31 +256,31 @@ TEST(Session, ObserversSurroundTheStepsOfTokensAndOfQueries) {
   options.cache_capacity = 4;
   const auto session = Start(Open(TinyMicronet(options), "ref"));
   const Plan& plan = session->model().plan();
-  const Step* running = nullptr;
-  std::vector<int> runs(plan.steps.size());
+  const Node* running = nullptr;
+  std::vector<int> runs(plan.nodes.size());
   session->set_observer(
-      [&](const Step& step, std::span<const StreamFrame>) {
+      [&](const Node& step, std::span<const StreamFrame>) {
         EXPECT_EQ(running, &step);
         running = nullptr;
-        ++runs[static_cast<size_t>(&step - plan.steps.data())];
+        ++runs[static_cast<size_t>(&step - plan.nodes.data())];
       },
-      [&](const Step& step, std::span<const StreamFrame>) {
+      [&](const Node& step, std::span<const StreamFrame>) {
         EXPECT_EQ(running, nullptr);
         running = &step;
       });
   ASSERT_TRUE(session->StepToken(1).ok());
   ASSERT_TRUE(session->LogProbability(0).ok());
-  std::vector<int> expected(plan.steps.size());
-  const auto expect = [&](StepRange range) {
+  std::vector<int> expected(plan.nodes.size());
+  const auto expect = [&](NodeRange range) {
     for (size_t i = range.begin; i < range.end; ++i) ++expected[i];
   };
   expect(plan.context);
-  expect(plan.clusters[0].steps);
-  expect(plan.cache->steps);
+  expect(plan.clusters[0].nodes);
+  expect(plan.cache->nodes);
   EXPECT_EQ(runs, expected);
   // What was computed before is not computed again.
   ASSERT_TRUE(session->ComputeAll().ok());
-  for (size_t i = 1; i < plan.clusters.size(); ++i) expect(plan.clusters[i].steps);
+  for (size_t i = 1; i < plan.clusters.size(); ++i) expect(plan.clusters[i].nodes);
   EXPECT_EQ(runs, expected);
   Full(*session);
   EXPECT_EQ(runs, expected);

@@ -259,7 +259,7 @@ TEST(State, ForgedContentIsRefusedWhereItWouldBeUsed) {
   }
 }
 
-TEST(State, RealsMustBeFinite) {
+TEST(State, FloatsMustBeFinite) {
   const auto model = Open(TinyMicronet(WholeOptions(false)), "ref");
   const auto session = Start(model);
   auto blob = Blob(After(*session, Tokens(3, 40)));

@@ -28,7 +28,7 @@ TEST(Stream, TokensWriteNothingOutsideTheirRingSlots) {
       for (const uint32_t id : Tokens(40, 40)) {
         StreamFrame frame = stream.Begin(id);
         const auto before = StateBytes(frame, *model);
-        ASSERT_TRUE(RunSteps(*model, model->plan().context, {&frame, 1}, alone).ok());
+        ASSERT_TRUE(RunNodes(*model, model->plan().context, {&frame, 1}, alone).ok());
         auto after = StateBytes(frame, *model);
         for (const StateRegion& region : model->layout().state_regions) {
           if (position < region.ring.lag) continue;
@@ -46,20 +46,20 @@ TEST(Stream, TokensWriteNothingOutsideTheirRingSlots) {
 
 TEST(Stream, UndoPutsEveryByteBackWhereverTheTokenStopped) {
   const auto model = Open(TinyMicronet(WholeOptions(true)), "cpu");
-  const StepRange context = model->plan().context;
+  const NodeRange context = model->plan().context;
   Stream stream(*model);
   const auto ids = Tokens(30, 40);
   for (size_t t = 0; t < ids.size(); ++t) {
     for (size_t end = context.begin; end <= context.end; end += 3) {
       StreamFrame frame = stream.Begin(ids[t]);
       const auto before = StateBytes(frame, *model);
-      ASSERT_TRUE(RunSteps(*model, {context.begin, end}, {&frame, 1}, alone).ok());
+      ASSERT_TRUE(RunNodes(*model, {context.begin, end}, {&frame, 1}, alone).ok());
       stream.Undo();
       ASSERT_EQ(StateBytes(frame, *model), before) << t << " " << end;
       ASSERT_EQ(stream.position(), t);
     }
     StreamFrame frame = stream.Begin(ids[t]);
-    ASSERT_TRUE(RunSteps(*model, context, {&frame, 1}, alone).ok());
+    ASSERT_TRUE(RunNodes(*model, context, {&frame, 1}, alone).ok());
     stream.Commit(ids[t]);
   }
 }
@@ -69,7 +69,7 @@ TEST(Stream, RestoreGivesTheSameBytesWhateverWasThere) {
   Stream a(*model), b(*model);
   const auto run = [&](Stream& stream, uint32_t id) {
     StreamFrame frame = stream.Begin(id);
-    ASSERT_TRUE(RunSteps(*model, model->plan().context, {&frame, 1}, alone).ok());
+    ASSERT_TRUE(RunNodes(*model, model->plan().context, {&frame, 1}, alone).ok());
     stream.Commit(id);
   };
   std::vector<State> states = {*a.Save(model)};

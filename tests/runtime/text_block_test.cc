@@ -23,7 +23,7 @@ TEST(TextBlock, TransformersReadWeightsOnceForABlock) {
     const auto model = Open(draft, "cpu");
     const auto session = Start(model);
     size_t most = 0;
-    session->set_observer([&](const Step& step, std::span<const StreamFrame> frames) {
+    session->set_observer([&](const Node& step, std::span<const StreamFrame> frames) {
       if (std::holds_alternative<MatVec>(step.op)) most = std::max(most, frames.size());
     });
     uint64_t processed = 0;
@@ -42,7 +42,7 @@ TEST(TextBlock, KernelsTakeOneStream) {
     const auto session =
         Start(Open(TinyMicronet({.quantised = true, .cache_capacity = 7}), backend));
     size_t attention = 0, cache = 0;
-    session->set_observer([&](const Step& step, std::span<const StreamFrame> frames) {
+    session->set_observer([&](const Node& step, std::span<const StreamFrame> frames) {
       if (std::holds_alternative<WindowAttention>(step.op)) {
         attention = std::max(attention, frames.size());
       }

@@ -62,7 +62,7 @@ bool IsSilent(const Model& model, uint32_t id) { return model.vocabulary()->Word
 double BruteForce(const std::shared_ptr<const Model>& model, const std::string& prefix,
                   uint64_t& counted, const Tokens& sequence = {}) {
   const std::vector<double> all = ProbabilitiesAfter(model, sequence);
-  // First what reaches the prefix's end, then what goes on.
+  // First what reaches the prefix's end, then what continues.
   double sum = 0;
   std::vector<double> rest;
   for (uint32_t id = 0; id < all.size(); ++id) {
@@ -241,7 +241,7 @@ TEST_F(TextPrefixTest, StepsAreBoundedAndStopped) {
   // Cancelled when the last query about the stream itself has run: stopped before the next token.
   const State state = session_->Save(1).value();
   uint64_t ran = 0, last = UINT64_MAX;
-  session_->set_observer([&](const Step&, std::span<const StreamFrame>) {
+  session_->set_observer([&](const Node&, std::span<const StreamFrame>) {
     if (++ran == last) session_->Cancel();
   });
   ASSERT_TRUE(session_->Restore(state, 1).ok());

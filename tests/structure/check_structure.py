@@ -11,7 +11,7 @@ Prints one line per violation and exits 1 if there is any. The rules:
   an include of the project's own names its folder ("format/reader.h", never "reader.h" or "../")
   kernels/ref, the readable specification, includes nothing of the fast backends
   only format/ and converters/ see what flatc generates
-  no name is defined in two files (check_structure_twins.py)
+  no name is defined in two files (check_structure_duplicates.py)
   nvcc's sources have no anonymous namespace, whose names would differ from folder to folder
     (scripts/reproducible)
   no line of C or C++ is wider than 100 columns, but what flatc generates
@@ -28,7 +28,7 @@ import re
 import subprocess
 import sys
 
-import check_structure_twins
+import check_structure_duplicates
 
 WIDEST_LINE = 100
 # A file may include files of its own layer and of lower ones.
@@ -222,7 +222,7 @@ def violations(root):
             found += document_violations(name, lines, set(names))
     found += circle_violations(includes, set(names))
     found += [f"{files[0]}: defines the {kind} {what}, and so does " + ", ".join(files[1:])
-              for kind, what, files in check_structure_twins.twins(sources)]
+              for kind, what, files in check_structure_duplicates.twins(sources)]
     return found
 
 

@@ -6,7 +6,7 @@ import tempfile
 import unittest
 
 import check_structure
-import check_structure_twins
+import check_structure_duplicates
 
 GOOD = {
     "include/kinglet/status.h": "#include <stdint.h>\n",
@@ -196,13 +196,13 @@ class TwinTest(unittest.TestCase):
     def test_twins_are_found(self):
         for first, second, (kind, name) in TWINS:
             with self.subTest(name):
-                found = check_structure_twins.twins({"a.h": first, "b.h": second})
+                found = check_structure_duplicates.twins({"a.h": first, "b.h": second})
                 self.assertEqual(found, [(kind, name, ["a.h", "b.h"])])
 
     def test_names_that_are_no_twins(self):
         for pair in NO_TWINS:
             with self.subTest(pair[0]):
-                self.assertEqual(check_structure_twins.twins(dict(zip("ab", pair))), [])
+                self.assertEqual(check_structure_duplicates.twins(dict(zip("ab", pair))), [])
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ namespace {
 
 struct AttentionShape {
   uint32_t heads, key_size, value_size, window;
-  int bits;  // 0: reals
+  int bits;  // 0: floats
   StreamStart start;
   uint64_t position;
   Fill fill = Fill::kRandom;
@@ -41,8 +41,8 @@ OpCase AttentionCase(const std::string& prefix, const AttentionShape& shape) {
   op.window = shape.window;
   op.start = shape.start;
   if (shape.bits != 0) op.weights_quantiser = QuantiserOf(shape.bits < 9 ? 9 : shape.bits, 1.0f);
-  op.weights = builder.Reals("weights", heads * shape.window, Fill::kRandom);
-  op.out = builder.Reals("out", heads * shape.value_size, Fill::kRandom);
+  op.weights = builder.Floats("weights", heads * shape.window, Fill::kRandom);
+  op.out = builder.Floats("out", heads * shape.value_size, Fill::kRandom);
   double tolerance = shape.bits == 0 ? 1e-9 : kRoundingTolerance;
   if (shape.fill != Fill::kRandom) tolerance = kNotComparable;
   return builder.Finish(op, tolerance, shape.position);
@@ -96,15 +96,15 @@ OpCase CacheWeightsCase(const std::string& prefix, uint64_t width, uint32_t capa
   op.keys = builder.CacheKeys(width, capacity, bits, fill);
   op.capacity = capacity;
   op.theta = 0.0095;
-  op.weights = builder.Reals("weights", capacity, Fill::kRandom);
-  op.total = builder.Reals("total", 1, Fill::kRandom);
+  op.weights = builder.Floats("weights", capacity, Fill::kRandom);
+  op.total = builder.Floats("total", 1, Fill::kRandom);
   return builder.Finish(op, fill == Fill::kRandom ? 1e-9 : kNotComparable, position);
 }
 
 // A query at a position before, or from, the first position at which the cache answers.
 OpCase LateCacheCase(uint64_t position) {
   OpCase late = CacheWeightsCase("CacheWeights/late", 20, 6, 0, position, Fill::kRandom);
-  std::get<CacheWeights>(late.plan.steps[0].op).first_position = 7;
+  std::get<CacheWeights>(late.plan.nodes[0].op).first_position = 7;
   return late;
 }
 

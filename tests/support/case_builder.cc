@@ -38,7 +38,7 @@ CaseBuilder::CaseBuilder(std::string name, uint64_t seed) : random_(seed) {
   case_.name = std::move(name);
 }
 
-std::vector<float> CaseBuilder::RandomReals(uint64_t count, Fill fill, float limit) {
+std::vector<float> CaseBuilder::RandomFloats(uint64_t count, Fill fill, float limit) {
   std::vector<float> values(count);
   for (float& value : values) {
     value = limit * random_.Signed();
@@ -59,8 +59,8 @@ BufferId CaseBuilder::Add(BufferSpec spec, InitialBuffer initial) {
   return static_cast<BufferId>(case_.plan.buffers.size() - 1);
 }
 
-BufferId CaseBuilder::Reals(const std::string& name, uint64_t count, Fill fill, bool state) {
-  return Add({name, Element::kReal, count, state}, {RandomReals(count, fill), {}});
+BufferId CaseBuilder::Floats(const std::string& name, uint64_t count, Fill fill, bool state) {
+  return Add({name, Element::kReal, count, state}, {RandomFloats(count, fill), {}});
 }
 
 BufferId CaseBuilder::Given(const std::string& name, std::vector<float> values) {
@@ -108,7 +108,7 @@ BufferId CaseBuilder::GivenWords(const std::string& name, std::vector<int32_t> w
 
 BufferId CaseBuilder::Vector(const std::string& name, uint64_t count, int bits, Fill fill,
                              bool state) {
-  return bits == 0 ? Reals(name, count, fill, state) : Codes(name, count, bits, fill, state);
+  return bits == 0 ? Floats(name, count, fill, state) : Codes(name, count, bits, fill, state);
 }
 
 WeightId CaseBuilder::Matrix(uint64_t rows, uint64_t cols, Storage storage, int bits, bool pruned,
@@ -116,7 +116,7 @@ WeightId CaseBuilder::Matrix(uint64_t rows, uint64_t cols, Storage storage, int 
   EncodedTensor tensor{"weight", {rows, cols}, DenseF32{}, pruned};
   const uint64_t count = rows * cols;
   if (storage == Storage::kF32 || storage == Storage::kF16) {
-    std::vector<float> values = RandomReals(count, fill, 0.25f);
+    std::vector<float> values = RandomFloats(count, fill, 0.25f);
     if (pruned) {
       for (float& value : values) value = random_.Below(3) == 0 ? value : 0.0f;
     }
@@ -156,7 +156,7 @@ WeightId CaseBuilder::Matrix(uint64_t rows, uint64_t cols, Storage storage, int 
 }
 
 WeightId CaseBuilder::DenseVector(uint64_t count) {
-  return pool_->Add({"vector", {count}, DenseF32{RandomReals(count, Fill::kRandom, 1.0f)}, false});
+  return pool_->Add({"vector", {count}, DenseF32{RandomFloats(count, Fill::kRandom, 1.0f)}, false});
 }
 
 WeightId CaseBuilder::DividedVector(uint64_t count, int bits) {
@@ -173,17 +173,17 @@ WeightId CaseBuilder::DividedVector(uint64_t count, int bits) {
 
 std::vector<double> CaseBuilder::Values(BufferId id) const {
   const InitialBuffer& initial = case_.contents[static_cast<size_t>(id)];
-  std::vector<double> values(initial.reals.begin(), initial.reals.end());
+  std::vector<double> values(initial.floats.begin(), initial.floats.end());
   const BufferSpec& buffer = case_.plan.buffer(id);
   for (const int32_t code : initial.integers)
-    values.push_back(code * double{buffer.quantiser->step});
+    values.push_back(code * double{buffer.quantiser->scale});
   return values;
 }
 
 OpCase CaseBuilder::Finish(Op op, double ref64_tolerance, uint64_t position, uint32_t token) {
   case_.tensors = pool_;
   case_.plan.weights = pool_->views();
-  case_.plan.steps = {{"step", std::move(op)}};
+  case_.plan.nodes = {{"step", std::move(op)}};
   case_.position = position;
   case_.token = token;
   case_.ref64_tolerance = ref64_tolerance;

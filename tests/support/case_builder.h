@@ -16,7 +16,7 @@ namespace kinglet {
 
 // How operands are filled.
 enum class Fill {
-  kRandom,   // reals in [-limit, limit), codes over their whole range
+  kRandom,   // floats in [-limit, limit), codes over their whole range
   kExtreme,  // every real +-limit, every code as large as possible
   kSpecial,  // a few NaN, infinities, denormals, signed zeros and huge values among random ones
   kZero,
@@ -45,8 +45,8 @@ class CaseBuilder {
  public:
   CaseBuilder(std::string name, uint64_t seed);
 
-  std::vector<float> RandomReals(uint64_t count, Fill fill, float limit = 4.0f);
-  BufferId Reals(const std::string& name, uint64_t count, Fill fill, bool state = false);
+  std::vector<float> RandomFloats(uint64_t count, Fill fill, float limit = 4.0f);
+  BufferId Floats(const std::string& name, uint64_t count, Fill fill, bool state = false);
   BufferId Given(const std::string& name, std::vector<float> values);
   // Codes of a quantiser of `bits` bits, stored in 32 bits where `bits` is above 16.
   BufferId Codes(const std::string& name, uint64_t count, int bits, Fill fill, bool state = false);
@@ -56,7 +56,7 @@ class CaseBuilder {
   BufferId CacheKeys(uint64_t width, uint64_t capacity, int bits, Fill fill);
   BufferId Words(uint64_t count);
   BufferId GivenWords(const std::string& name, std::vector<int32_t> words);
-  // `bits` 0: reals; otherwise codes of that many bits.
+  // `bits` 0: floats; otherwise codes of that many bits.
   BufferId Vector(const std::string& name, uint64_t count, int bits, Fill fill, bool state = false);
 
   WeightId Matrix(uint64_t rows, uint64_t cols, Storage storage, int bits, bool pruned = false,

@@ -108,7 +108,7 @@ TableCase MakeRowCase(CaseBuilder& builder, const EncodingLine& line, TableUse u
   TableCase made;
   const double* row = table.values.data() + kRow * kCols;
   if (use == TableUse::kEmbeddingRow) {
-    op.out = builder.Reals("out", kCols, Fill::kRandom);
+    op.out = builder.Floats("out", kCols, Fill::kRandom);
     for (uint64_t i = 0; i < kCols; ++i) {
       made.expected.push_back(row[i] * op.scale);
       made.magnitude.push_back(std::abs(row[i]) * op.scale);
@@ -120,7 +120,7 @@ TableCase MakeRowCase(CaseBuilder& builder, const EncodingLine& line, TableUse u
     const WeightId projection =
         builder.Matrix(kWidth, kCols, integers ? Storage::kPerRow : Storage::kF32, 9);
     op.bins[0].projection = op.bins[1].projection = projection;
-    op.out = builder.Reals("out", kWidth, Fill::kRandom);
+    op.out = builder.Floats("out", kWidth, Fill::kRandom);
     const std::vector<float> values = DecodedValues(builder.View(projection));
     const std::vector<double> entries(values.begin(), values.end());
     const std::vector<double> x(row, row + kCols);
@@ -137,7 +137,7 @@ TableCase MakeProductCase(CaseBuilder& builder, const EncodingLine& line, TableU
   op.weight = table.id;
   op.x = builder.Vector("x", kCols, use == TableUse::kProductWithCodes ? 9 : 0, Fill::kRandom);
   op.bias = builder.DenseVector(kRows);
-  op.y = builder.Reals("y", kRows, Fill::kRandom);
+  op.y = builder.Floats("y", kRows, Fill::kRandom);
   if (use == TableUse::kProductWithFixedPoint) op.input = TailInput::kFixedPoint15;
   TableCase made;
   made.out = op.y;
@@ -153,9 +153,9 @@ TableCase MakeProductCase(CaseBuilder& builder, const EncodingLine& line, TableU
     return made;
   }
   const CodingScheme& scheme = builder.View(table.id).coded()->scheme;
-  const BufferId partial = builder.Reals("partial", PartialCount(scheme), Fill::kRandom);
+  const BufferId partial = builder.Floats("partial", PartialCount(scheme), Fill::kRandom);
   made.op_case = builder.Finish(PartialProducts{table.id, op.x, partial, op.input}, kNotComparable);
-  made.op_case.plan.steps.push_back(
+  made.op_case.plan.nodes.push_back(
       {"sums", CodedSums{table.id, op.bias, partial, op.y, op.y_offset, op.relu}});
   return made;
 }
@@ -189,7 +189,7 @@ OpCase PartialCase(const PartialShape& shape) {
   PartialProducts op;
   op.table = AddCoded(builder, {3, cols}, scheme, false).id;
   op.x = builder.Vector("x", cols, shape.x_bits, shape.fill);
-  op.partial = builder.Reals("partial", PartialCount(scheme) + 3, Fill::kRandom);
+  op.partial = builder.Floats("partial", PartialCount(scheme) + 3, Fill::kRandom);
   op.input = shape.input;
   return builder.Finish(op, shape.fill == Fill::kRandom ? 1e-7 : kNotComparable);
 }
@@ -256,9 +256,9 @@ OpCase SumsCase(const SumsShape& shape) {
   CodedSums op;
   op.table = AddCoded(builder, {shape.words, cols}, scheme, shape.coding.hashed).id;
   if (shape.bias) op.bias = builder.DenseVector(shape.words);
-  op.partial = builder.Reals("partial", PartialCount(scheme), shape.fill);
+  op.partial = builder.Floats("partial", PartialCount(scheme), shape.fill);
   op.y_offset = shape.y_offset;
-  op.y = builder.Reals("y", shape.words + shape.y_offset + 2, Fill::kRandom);
+  op.y = builder.Floats("y", shape.words + shape.y_offset + 2, Fill::kRandom);
   op.relu = shape.relu;
   return builder.Finish(op, shape.fill == Fill::kRandom ? 1e-9 : kNotComparable);
 }
@@ -348,8 +348,8 @@ const std::vector<EncodingLine>& EncodingLines() {
 
 const std::vector<TableUse>& TableUses() {
   static const std::vector<TableUse> uses = {
-      TableUse::kEmbeddingRow,     TableUse::kProjectedRow,     TableUse::kProjectedByIntegers,
-      TableUse::kProductWithReals, TableUse::kProductWithCodes, TableUse::kProductWithFixedPoint,
+      TableUse::kEmbeddingRow,      TableUse::kProjectedRow,     TableUse::kProjectedByIntegers,
+      TableUse::kProductWithFloats, TableUse::kProductWithCodes, TableUse::kProductWithFixedPoint,
   };
   return uses;
 }
@@ -362,8 +362,8 @@ std::string UseName(TableUse use) {
       return "projected row";
     case TableUse::kProjectedByIntegers:
       return "row projected by integers";
-    case TableUse::kProductWithReals:
-      return "product with reals";
+    case TableUse::kProductWithFloats:
+      return "product with floats";
     case TableUse::kProductWithCodes:
       return "product with codes";
     case TableUse::kProductWithFixedPoint:

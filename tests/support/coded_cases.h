@@ -33,7 +33,7 @@ enum class TableUse {
   kEmbeddingRow,
   kProjectedRow,         // by a matrix of floats
   kProjectedByIntegers,  // by a 9-bit matrix
-  kProductWithReals,
+  kProductWithFloats,
   kProductWithCodes,
   kProductWithFixedPoint,
 };

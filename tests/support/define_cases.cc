@@ -16,9 +16,9 @@ OpCase Finished(CaseBuilder& builder, EmbedRow op, DefineRows define, uint32_t c
   const uint64_t width = OutputWidth(define.unit);
   const auto words = static_cast<uint32_t>(op.bins.back().first + op.bins.back().size);
   define.cache = RowCacheShape::Of(cache_rows, words);
-  op.out = builder.Reals("out", width, Fill::kRandom);
-  define.work = builder.Reals("work", DefineWork(define.unit).total, Fill::kZero);
-  define.rows = builder.Reals("rows", define.cache.rows() * width, Fill::kZero);
+  op.out = builder.Floats("out", width, Fill::kRandom);
+  define.work = builder.Floats("work", DefineWork(define.unit).total, Fill::kZero);
+  define.rows = builder.Floats("rows", define.cache.rows() * width, Fill::kZero);
   define.words = builder.GivenWords("words", std::vector<int32_t>(define.cache.memory_words()));
   op.define = std::move(define);
   return builder.Finish(op, tolerance, 0, token);

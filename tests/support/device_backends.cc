@@ -29,7 +29,7 @@ class PretendedLanes : public DeviceLanes {
   }
   ~PretendedLanes() override { bound_.device.memory_bytes += memory_.size() * sizeof(Unit); }
 
-  Status Run(StepRange range, std::span<const StreamFrame> frames) override {
+  Status Run(NodeRange range, std::span<const StreamFrame> frames) override {
     KINGLET_RETURN_IF_ERROR(Call());
     std::vector<StreamFrame> here(frames.begin(), frames.end());
     for (StreamFrame& frame : here) {

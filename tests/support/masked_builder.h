@@ -12,7 +12,7 @@ namespace kinglet {
 
 struct TinyMaskedOptions {
   int bits = 0;            // 0: dense float32; otherwise matrices are packed with a scale per row
-  bool quantised = false;  // activations as in the training code; needs bits
+  bool quantised = false;  // activations as in the framework; needs bits
   bool words = true;       // dense output layers and a softmax, which predict masked words
   bool pooler = true;      // REQUIRES: true with scores, but for spans
   bool vocabulary = true;  // "[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "t5", "t6", ..

@@ -26,7 +26,7 @@ struct MatVecShape {
   Storage storage = Storage::kPerRow;
   int bits = 9;
   bool pruned = false;
-  int x_bits = 0;  // 0: reals
+  int x_bits = 0;  // 0: floats
   TailInput input = TailInput::kAsIs;
   bool bias = true;
   bool relu = false;
@@ -48,7 +48,7 @@ OpCase MatVecCase(const std::string& prefix, const MatVecShape& shape) {
   }
   op.x = builder.Vector("x", shape.cols, shape.x_bits, shape.fill);
   op.y_offset = shape.rows % 3 == 0 ? 5 : 0;
-  op.y = builder.Reals("y", shape.rows + op.y_offset + 2, Fill::kRandom);
+  op.y = builder.Floats("y", shape.rows + op.y_offset + 2, Fill::kRandom);
   op.relu = shape.relu;
   op.input = shape.input;
   const bool comparable = shape.fill == Fill::kRandom || shape.fill == Fill::kZero;
@@ -145,7 +145,7 @@ struct EmbedShape {
   uint32_t width;
   std::array<uint32_t, 3> sizes, cols;
   Storage storage;
-  int bits, projection_bits;  // projection_bits 0: reals
+  int bits, projection_bits;  // projection_bits 0: floats
   bool pruned = false;
 };
 
@@ -169,7 +169,7 @@ OpCase EmbedCase(const std::string& prefix, const EmbedShape& shape, uint32_t to
     op.bins.push_back(bin);
     first += shape.sizes[i];
   }
-  op.out = builder.Reals("out", shape.width, Fill::kRandom);
+  op.out = builder.Floats("out", shape.width, Fill::kRandom);
   return builder.Finish(op, 1e-9, 0, token);
 }
 
@@ -195,7 +195,7 @@ void AddEmbedEdges(std::vector<OpCase>& cases) {
 
 OpCase LayerNormCase(const std::string& prefix, uint64_t n, Fill fill) {
   CaseBuilder builder(CaseName(prefix, {static_cast<int64_t>(n), static_cast<int>(fill)}), n);
-  const BufferId x = builder.Reals("x", n, fill), y = builder.Reals("y", n, Fill::kRandom);
+  const BufferId x = builder.Floats("x", n, fill), y = builder.Floats("y", n, Fill::kRandom);
   const WeightId gain = builder.DenseVector(n), bias = builder.DenseVector(n);
   const bool comparable = fill == Fill::kRandom && n > 1;
   return builder.Finish(LayerNorm{x, gain, bias, 1e-5, y}, comparable ? 1e-9 : kNotComparable);
@@ -204,7 +204,7 @@ OpCase LayerNormCase(const std::string& prefix, uint64_t n, Fill fill) {
 OpCase RootMeanSquareCase(uint64_t n, Fill fill) {
   CaseBuilder builder(
       CaseName("RootMeanSquareNorm", {static_cast<int64_t>(n), static_cast<int>(fill)}), n);
-  const BufferId x = builder.Reals("x", n, fill), y = builder.Reals("y", n, Fill::kRandom);
+  const BufferId x = builder.Floats("x", n, fill), y = builder.Floats("y", n, Fill::kRandom);
   return builder.Finish(RootMeanSquareNorm{x, 0.25, y},
                         fill == Fill::kRandom ? 1e-9 : kNotComparable);
 }
@@ -214,7 +214,7 @@ OpCase ActivationCase(uint64_t n, Activation activation, Fill fill) {
       CaseName("ApplyActivation",
                {static_cast<int64_t>(n), static_cast<int>(activation), static_cast<int>(fill)}),
       n);
-  const BufferId x = builder.Reals("x", n, fill);
+  const BufferId x = builder.Floats("x", n, fill);
   return builder.Finish(ApplyActivation{x, activation},
                         fill == Fill::kRandom ? 1e-9 : kNotComparable);
 }
@@ -222,7 +222,7 @@ OpCase ActivationCase(uint64_t n, Activation activation, Fill fill) {
 OpCase QuantiseCase(const std::string& prefix, uint64_t n, int bits, Fill fill) {
   CaseBuilder builder(CaseName(prefix, {static_cast<int64_t>(n), bits, static_cast<int>(fill)}), n);
   // Values up to twice the limit, so that half are clamped.
-  const BufferId x = builder.Given("x", builder.RandomReals(n, fill, 8.0f));
+  const BufferId x = builder.Given("x", builder.RandomFloats(n, fill, 8.0f));
   const BufferId codes = builder.Codes("codes", n, bits, Fill::kRandom);
   const bool comparable = fill == Fill::kRandom && n > 200;
   return builder.Finish(Quantise{x, codes}, comparable ? kRoundingTolerance : kNotComparable);
@@ -231,14 +231,14 @@ OpCase QuantiseCase(const std::string& prefix, uint64_t n, int bits, Fill fill) 
 OpCase AddCase(const std::string& prefix, uint64_t n, int x_bits, Fill fill) {
   CaseBuilder builder(CaseName(prefix, {static_cast<int64_t>(n), x_bits, static_cast<int>(fill)}),
                       n);
-  const BufferId x = builder.Vector("x", n, x_bits, fill), y = builder.Reals("y", n, fill);
+  const BufferId x = builder.Vector("x", n, x_bits, fill), y = builder.Floats("y", n, fill);
   return builder.Finish(Add{x, y}, fill == Fill::kRandom ? 1e-9 : kNotComparable);
 }
 
 // Writes to the middle third of y.
 OpCase AddScalarCase(const std::string& prefix, uint64_t n, Fill fill) {
   CaseBuilder builder(CaseName(prefix, {static_cast<int64_t>(n), static_cast<int>(fill)}), n);
-  const BufferId x = builder.Reals("x", 3, fill), y = builder.Reals("y", n, fill);
+  const BufferId x = builder.Floats("x", 3, fill), y = builder.Floats("y", n, fill);
   const auto first = static_cast<uint32_t>(n / 3);
   return builder.Finish(AddScalar{x, 1, y, first, static_cast<uint32_t>((n + 2) / 3)},
                         fill == Fill::kRandom ? 1e-9 : kNotComparable);
@@ -248,9 +248,9 @@ OpCase LogSumExpCase(const std::string& name, std::vector<float> values, double 
   CaseBuilder builder(name, 1);
   const uint64_t count = SumBlocks(values.size());
   const BufferId x = builder.Given("x", std::move(values));
-  const BufferId out = builder.Reals("out", 2, Fill::kRandom);
-  const LogitBlocks blocks = {builder.Reals("largest", count, Fill::kZero),
-                              builder.Reals("sums", count, Fill::kZero)};
+  const BufferId out = builder.Floats("out", 2, Fill::kRandom);
+  const LogitBlocks blocks = {builder.Floats("largest", count, Fill::kZero),
+                              builder.Floats("sums", count, Fill::kZero)};
   return builder.Finish(LogSumExp{x, out, blocks}, tolerance);
 }
 
@@ -273,7 +273,7 @@ void AddElementwiseEdges(std::vector<OpCase>& cases) {
       CaseBuilder values("", n);
       cases.push_back(LogSumExpCase(
           CaseName("LogSumExp", {static_cast<int64_t>(n), static_cast<int>(fill)}),
-          values.RandomReals(n, fill, 9.0f), fill == Fill::kRandom ? 1e-9 : kNotComparable));
+          values.RandomFloats(n, fill, 9.0f), fill == Fill::kRandom ? 1e-9 : kNotComparable));
     }
   }
   // Exactly half way between two codes.
@@ -361,7 +361,7 @@ std::vector<OpCase> RealisticOpCases() {
   cases.push_back(AddScalarCase("add_scalar.demo", 21278, Fill::kRandom));
   CaseBuilder values("", 1);
   cases.push_back(
-      LogSumExpCase("logsumexp.demo", values.RandomReals(9500, Fill::kRandom, 9.0f), 1e-9));
+      LogSumExpCase("logsumexp.demo", values.RandomFloats(9500, Fill::kRandom, 9.0f), 1e-9));
   return cases;
 }
 

@@ -35,7 +35,7 @@ class TensorPool {
 
 // The contents of a buffer before the step; only the vector of its element type is filled.
 struct InitialBuffer {
-  std::vector<float> reals;
+  std::vector<float> floats;
   std::vector<int32_t> integers;
 };
 
@@ -66,7 +66,7 @@ class OpRun {
   OpRun(OpCase&&, size_t) = delete;  // the case outlives the run
   const BufferLayout& layout() const { return layout_; }
   // What its frame says from now on.
-  void set_company(const Company& company) { company_ = company; }
+  void set_batch(const BatchInfo& batch) { batch_ = batch; }
   // Fills every buffer with its initial contents and runs the step.
   void Run(const Kernel& kernel);
   // Runs the step on whatever the buffers hold.
@@ -83,7 +83,7 @@ class OpRun {
     std::byte bytes[64];
   };
   StreamFrame FrameNow() const;
-  Company company_;
+  BatchInfo batch_;
   const OpCase* op_case_;  // outlives the run
   size_t real_bytes_;
   BufferLayout layout_;

@@ -103,7 +103,7 @@ StreamFrame OpRun::FrameNow() const {
           op_case_->token,
           op_case_->source_length,
           0,
-          company_};
+          batch_};
 }
 
 namespace {
@@ -129,11 +129,11 @@ void OpRun::Run(const Kernel& kernel) {
       StoreRows(op_case_->plan.buffers[id], initial.integers, slot.At<uint8_t>(frame));
       continue;
     }
-    for (size_t i = 0; i < initial.reals.size(); ++i) {
+    for (size_t i = 0; i < initial.floats.size(); ++i) {
       if (real_bytes_ == sizeof(double)) {
-        slot.At<double>(frame)[i] = initial.reals[i];
+        slot.At<double>(frame)[i] = initial.floats[i];
       } else {
-        slot.At<float>(frame)[i] = initial.reals[i];
+        slot.At<float>(frame)[i] = initial.floats[i];
       }
     }
     for (size_t i = 0; i < initial.integers.size(); ++i) {
@@ -177,7 +177,7 @@ namespace {
 
 // Attention's weights of window slots that are not visible.
 bool HasNoMeaning(const OpCase& op_case, BufferId id, size_t entry) {
-  const auto* attention = std::get_if<WindowAttention>(&op_case.plan.steps.front().op);
+  const auto* attention = std::get_if<WindowAttention>(&op_case.plan.nodes.front().op);
   return attention != nullptr && attention->weights == id &&
          entry % attention->window < FirstVisible(*attention, op_case.position);
 }

@@ -11,7 +11,7 @@ namespace {
 // `gates` blocks of n; pre-activations up to 8, where the functions are flat.
 BufferId PreActivations(CaseBuilder& builder, const std::string& name, uint64_t gates, uint64_t n,
                         Fill fill) {
-  return builder.Given(name, builder.RandomReals(gates * n, fill, 4.0f));
+  return builder.Given(name, builder.RandomFloats(gates * n, fill, 4.0f));
 }
 
 double Tolerance(Fill fill) {
@@ -23,8 +23,8 @@ OpCase LstmCase(const std::string& prefix, uint64_t n, Fill fill) {
   LstmGates op{};
   op.input = PreActivations(builder, "input", 4, n, fill);
   op.recurrent = PreActivations(builder, "recurrent", 4, n, Fill::kRandom);
-  op.cell = builder.Reals("cell", n, fill, true);
-  op.hidden = builder.Reals("hidden", n, Fill::kRandom, true);
+  op.cell = builder.Floats("cell", n, fill, true);
+  op.hidden = builder.Floats("hidden", n, Fill::kRandom, true);
   return builder.Finish(op, Tolerance(fill));
 }
 
@@ -33,7 +33,7 @@ OpCase GruCase(const std::string& prefix, uint64_t n, Fill fill) {
   GruGates op{};
   op.input = PreActivations(builder, "input", 3, n, Fill::kRandom);
   op.recurrent = PreActivations(builder, "recurrent", 3, n, fill);
-  op.hidden = builder.Reals("hidden", n, fill, true);
+  op.hidden = builder.Floats("hidden", n, fill, true);
   return builder.Finish(op, Tolerance(fill));
 }
 
@@ -42,7 +42,7 @@ OpCase RnnCase(const std::string& prefix, uint64_t n, bool relu, Fill fill) {
   RnnGates op{};
   op.input = PreActivations(builder, "input", 1, n, fill);
   op.recurrent = PreActivations(builder, "recurrent", 1, n, fill);
-  op.hidden = builder.Reals("hidden", n, Fill::kRandom, true);
+  op.hidden = builder.Floats("hidden", n, Fill::kRandom, true);
   op.relu = relu;
   return builder.Finish(op, Tolerance(fill));
 }
@@ -53,8 +53,8 @@ OpCase QrnnCase(const std::string& prefix, uint64_t n, bool previous, Fill fill)
   QrnnGates op{};
   op.input = PreActivations(builder, "input", 3, n, fill);
   if (previous) op.previous = PreActivations(builder, "previous", 3, n, Fill::kRandom);
-  op.cell = builder.Reals("cell", n, fill, true);
-  op.hidden = builder.Reals("hidden", n, Fill::kRandom);
+  op.cell = builder.Floats("cell", n, fill, true);
+  op.hidden = builder.Floats("hidden", n, Fill::kRandom);
   return builder.Finish(op, Tolerance(fill));
 }
 

@@ -27,7 +27,7 @@ struct Shape4 {
 
 struct AttentionOptions {
   Form form = Form::kRelative;
-  int bits = 0;  // of the buffers; 0: reals
+  int bits = 0;  // of the buffers; 0: floats
   StreamStart start = StreamStart::kMasked;
   bool start_row = false;
   std::optional<uint32_t> clamp = {};
@@ -82,8 +82,8 @@ OpCase AttentionCase(const std::string& prefix, const Shape4& shape, uint64_t po
   if (options.bits != 0) {
     op.weights_quantiser = QuantiserOf(options.bits < 9 ? 9 : options.bits, 1.0f);
   }
-  op.weights = builder.Reals("weights", heads * shape.window, Fill::kRandom);
-  op.out = builder.Reals("out", heads * shape.value_size, Fill::kRandom);
+  op.weights = builder.Floats("weights", heads * shape.window, Fill::kRandom);
+  op.out = builder.Floats("out", heads * shape.value_size, Fill::kRandom);
   const double tolerance = options.bits == 0 ? 1e-9 : 1e-3;
   return builder.Finish(op, options.fill == Fill::kRandom ? tolerance : kNotComparable, position,
                         1);
@@ -159,8 +159,8 @@ OpCase SourceAttentionCase(const std::string& prefix, const SourceShape& shape, 
   op.value_size = shape.value_size;
   op.window = shape.window;
   if (bits != 0) op.weights_quantiser = QuantiserOf(bits < 9 ? 9 : bits, 1.0f);
-  op.weights = builder.Reals("weights", uint64_t{shape.heads} * shape.window, Fill::kRandom);
-  op.out = builder.Reals("out", uint64_t{shape.heads} * shape.value_size, Fill::kRandom);
+  op.weights = builder.Floats("weights", uint64_t{shape.heads} * shape.window, Fill::kRandom);
+  op.out = builder.Floats("out", uint64_t{shape.heads} * shape.value_size, Fill::kRandom);
   const double tolerance = bits == 0 ? 1e-9 : 1e-3;
   OpCase made = builder.Finish(op, fill == Fill::kRandom ? tolerance : kNotComparable);
   made.source_length = shape.tokens;
@@ -183,8 +183,8 @@ OpCase GlobalAttentionCase(uint32_t n, uint32_t window, uint32_t tokens, int bit
   op.score = additive ? SourceScore::kAdditive : SourceScore::kDot;
   if (additive) op.score_weight = builder.Matrix(1, n, Storage::kF32, 0);
   if (bits != 0) op.weights_quantiser = QuantiserOf(bits < 9 ? 9 : bits, 1.0f);
-  op.weights = builder.Reals("weights", window, Fill::kRandom);
-  op.out = builder.Reals("out", n, Fill::kRandom);
+  op.weights = builder.Floats("weights", window, Fill::kRandom);
+  op.out = builder.Floats("out", n, Fill::kRandom);
   OpCase made = builder.Finish(op, bits == 0 ? 1e-9 : 1e-3);
   made.source_length = tokens;
   return made;
@@ -201,11 +201,11 @@ void AddGlobalAttention(std::vector<OpCase>& cases) {
     }
   }
   CaseBuilder join("Join", 1);
-  const BufferId a = join.Reals("a", 5, Fill::kRandom), b = join.Reals("b", 3, Fill::kRandom);
-  const BufferId y = join.Reals("y", 9, Fill::kRandom);
+  const BufferId a = join.Floats("a", 5, Fill::kRandom), b = join.Floats("b", 3, Fill::kRandom);
+  const BufferId y = join.Floats("y", 9, Fill::kRandom);
   cases.push_back(join.Finish(Join{{{a, 1, 4}, {b, 0, 3}}, y}, 1e-9));
   CaseBuilder clear("Join of nothing", 2);
-  const BufferId x = clear.Reals("x", 33, Fill::kRandom);
+  const BufferId x = clear.Floats("x", 33, Fill::kRandom);
   cases.push_back(clear.Finish(Join{{}, x}, 1e-9));
 }
 
@@ -241,7 +241,7 @@ void AddPositions(std::vector<OpCase>& cases) {
                                                     static_cast<int64_t>(position)};
       CaseBuilder sinusoids(CaseName("AddSinusoids", sizes), n);
       const AddSinusoids add{Frequencies(sinusoids, n), 2, 5,
-                             sinusoids.Reals("y", n, Fill::kRandom)};
+                             sinusoids.Floats("y", n, Fill::kRandom)};
       cases.push_back(sinusoids.Finish(add, 1e-9, position));
       for (const Storage storage : {Storage::kF32, Storage::kPerRow}) {
         CaseBuilder rows(
@@ -249,13 +249,13 @@ void AddPositions(std::vector<OpCase>& cases) {
                                         static_cast<int>(storage)}),
             n);
         const WeightId table = rows.Matrix(5, n, storage, storage == Storage::kF32 ? 0 : 7);
-        cases.push_back(rows.Finish(AddPositionRow{table, 5, rows.Reals("y", n, Fill::kRandom)},
+        cases.push_back(rows.Finish(AddPositionRow{table, 5, rows.Floats("y", n, Fill::kRandom)},
                                     1e-9, position));
       }
     }
     CaseBuilder bias(CaseName("AddQueryBias", {static_cast<int64_t>(n)}), n);
     const WeightId heads = bias.Matrix(3, n, Storage::kF32, 0);
-    cases.push_back(bias.Finish(AddQueryBias{heads, bias.Reals("y", 3 * (n + 7), Fill::kRandom)}));
+    cases.push_back(bias.Finish(AddQueryBias{heads, bias.Floats("y", 3 * (n + 7), Fill::kRandom)}));
   }
 }
 

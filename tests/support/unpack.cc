@@ -11,7 +11,7 @@ namespace {
 
 using EncodedValues = decltype(EncodedTensor::values);
 
-// The values of a view; entries that its mask left out are zero.
+// The values of a view; entries that its mask omitted are zero.
 EncodedValues UnpackedValues(const TensorView& view) {
   return std::visit(Overloaded{
                         [&](const DenseView& dense) -> EncodedValues {

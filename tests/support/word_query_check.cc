@@ -228,7 +228,7 @@ class Checker {
       for (uint32_t id = 0; id < words_; ++id) texts_.push_back(vocabulary->Word(id));
     }
     session_->set_observer(
-        [this](const Step&, std::span<const StreamFrame> frames) { frame_ = frames.front(); });
+        [this](const Node&, std::span<const StreamFrame> frames) { frame_ = frames.front(); });
   }
 
   Status Run(std::span<const uint32_t> text) {
@@ -337,7 +337,7 @@ class Checker {
     for (uint32_t n = 0; n < (every_word ? words_ : options_.words); ++n) {
       KINGLET_RETURN_IF_ERROR(CheckInterval(every_word ? n : AnyWord(), begins, Lane::kAsked));
     }
-    // The stream goes on from where it was.
+    // The stream continues from where it was.
     return session_->Restore(*state_);
   }
 

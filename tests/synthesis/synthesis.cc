@@ -122,7 +122,7 @@ class RandomStateDict {
   RandomStateDict(const SynthesisSpec& spec, const MicronetConfig& config)
       : spec_(spec), config_(config) {}
 
-  SourceWeights Make() {
+  CheckpointTensors Make() {
     for (size_t i = 0; i < config_.bins.size(); ++i) AddBin(i);
     for (uint32_t i = 0; i < config_.layers; ++i) {
       AddLayer("layers." + std::to_string(i) + ".");
@@ -194,7 +194,7 @@ class RandomStateDict {
   void AddQuantiser(const std::string& name, float range) {
     const ActivationQuantiser quantiser = QuantiserFor(range, *config_.bits);
     Give(name + ".max_abs", {1}, {quantiser.max_abs});
-    Give(name + ".inv_scale", {}, {quantiser.step});
+    Give(name + ".inv_scale", {}, {quantiser.scale});
   }
 
   // Cluster logits that give each cluster its bin's share, against head words with logits near 0.
@@ -215,7 +215,7 @@ class RandomStateDict {
 
   const SynthesisSpec& spec_;
   const MicronetConfig& config_;
-  SourceWeights weights_;
+  CheckpointTensors weights_;
 };
 
 uint64_t ZerosOf(double sparsity, const EncodedTensor& tensor) {
@@ -249,9 +249,9 @@ Result<std::vector<uint64_t>> ZerosByTensor(const SynthesisSpec& spec, const Loa
   return zeros;
 }
 
-Status CheckEntries(const SourceWeights& weights) {
+Status CheckEntries(const CheckpointTensors& weights) {
   uint64_t entries = 0;
-  for (const SourceTensor& tensor : weights) {
+  for (const CheckpointTensor& tensor : weights) {
     entries += tensor.shape.empty() ? 1 : Count(tensor.shape);  // each is below 2^52
     if (entries > kMaxSynthesisEntries) break;
   }
@@ -284,7 +284,7 @@ Result<LoadedModel> Load(const SynthesisSpec& spec) {
   KINGLET_RETURN_IF_ERROR(CheckShapes(spec));
   KINGLET_RETURN_IF_ERROR(CheckNumbers(spec));
   const MicronetConfig config = ConfigOf(spec);
-  const SourceWeights weights = RandomStateDict(spec, config).Make();
+  const CheckpointTensors weights = RandomStateDict(spec, config).Make();
   KINGLET_RETURN_IF_ERROR(CheckEntries(weights));
   KINGLET_ASSIGN_OR_RETURN(LoadedModel model, MicronetDraft(config, weights));
   SetFrequencies(spec, model.draft);

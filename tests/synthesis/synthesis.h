@@ -16,7 +16,7 @@
 
 namespace kinglet {
 
-// Tensor name in the training code's state dict -> share of its entries that are zero, in [0, 1].
+// Tensor name in the framework's state dict -> share of its entries that are zero, in [0, 1].
 using Sparsities = std::map<std::string, double, std::less<>>;
 
 // The defaults are the published network of 8.3 million parameters.
@@ -28,9 +28,9 @@ struct SynthesisSpec {
   uint32_t layers = 8, heads = 8, key_size = 24, value_size = 24, inner = 768;
   uint32_t window = 97;  // slots that attention sees, the token's own among them
   uint32_t cache = 0;    // words that the neural cache remembers; 0: no cache
-  double cache_theta = 0.016, cache_lambda = 0.07;  // where the training code starts
+  double cache_theta = 0.016, cache_lambda = 0.07;  // where the framework starts
   int bits = 0;  // 0: float32; otherwise weights and activations are quantised
-  // A tensor that is not listed has `other_sparsity` if the training code prunes it; otherwise it
+  // A tensor that is not listed has `other_sparsity` if the framework prunes it; otherwise it
   // is dense.
   Sparsities sparsities = {};
   double other_sparsity = 0;

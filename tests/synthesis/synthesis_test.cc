@@ -147,7 +147,7 @@ TEST(Synthesis, ZerosAreThoseAskedForWhateverTheBits) {
     EXPECT_EQ(zeros("layers.0.ln1.bias"), 16u);
     EXPECT_EQ(zeros("layers.0.qkv.weight"), 218u);  // another, of 2,176: 217.6
     EXPECT_EQ(zeros("loss.layers.0.weight"), 0u);   // named as dense
-    EXPECT_EQ(zeros("layers.0.pos_emb"), 0u);       // the training code does not prune it
+    EXPECT_EQ(zeros("layers.0.pos_emb"), 0u);       // the framework does not prune it
     EXPECT_EQ(zeros("layers.0.qkv.bias"), 0u);
   }
 }
@@ -255,7 +255,7 @@ TEST(Synthesis, QuantisersHaveTheRangesTheNetworkReaches) {
     const auto fits = [](const ActivationQuantiser& quantiser, float reached) {
       EXPECT_LE(reached, quantiser.max_abs);
       EXPECT_GE(reached, quantiser.max_abs / 2);
-      EXPECT_NEAR(quantiser.max_abs / quantiser.step, 255, 0.1);
+      EXPECT_NEAR(quantiser.max_abs / quantiser.scale, 255, 0.1);
     };
     fits(layer.quantisers->attention_input, most.attention_input);
     fits(layer.quantisers->qkv, most.qkv);

@@ -31,7 +31,7 @@ class SyntheticPlan {
   const Plan& plan() const { return plan_; }
   // By tensor; as synthesised until changed.
   std::vector<uint64_t> nonzeros;
-  // By its name in the training code's state dict.
+  // By its name in the framework's state dict.
   TensorId Find(std::string_view name) const;
   // Parameters of the tensors whose names begin so, as the command counts them.
   uint64_t ParametersOf(std::string_view prefix) const;

@@ -29,13 +29,14 @@ Outcome Parse(std::vector<const char*> line) {
   program.RequireSubcommand();
   program.AddVersion([] { return std::string("program 1.2"); });
   Arguments score = program.AddSubcommand("score", "Scores.");
-  score.Add("M.kgl", values.model, "the model").Required().Called("");
-  const Option block = score.Add("--block", values.block, "tokens").Between(1u, 64u).Called("N");
-  score.Add("--context", values.context, "tokens").Needs(block).Called("C").ShowDefault();
+  score.Add("M.kgl", values.model, "the model").Required().Placeholder("");
+  const Option block =
+      score.Add("--block", values.block, "tokens").Between(1u, 64u).Placeholder("N");
+  score.Add("--context", values.context, "tokens").Needs(block).Placeholder("C").ShowDefault();
   const Option json = score.AddFlag("--json", values.json, "lines");
   score.Add("-k,--kind", values.kind, "sort").OneOf({"plain", "coded"}).Excludes(json);
   score.Add("--fraction", values.fraction, "share").NonNegative();
-  score.Get("--kind").Says("another help");
+  score.Get("--kind").Help("another help");
   score.Footer("Example:\n  program score m");
   line.insert(line.begin(), "program");
   auto text = program.Parse(static_cast<int>(line.size()), line.data());
@@ -137,8 +138,8 @@ TEST(ArgumentsTest, WordsAreWhatTheySay) {
   std::vector<std::string> files, more;
   std::string name;
   std::optional<std::string> text;
-  run.Add("FILES", files, "files").Called("");
-  run.Add("--more", more, "more files").Called("FILES");
+  run.Add("FILES", files, "files").Placeholder("");
+  run.Add("--more", more, "more files").Placeholder("FILES");
   run.Add("-n,--name", name, "a name");
   run.Add("--text", text, "a text");
   const char* line[] = {"program", "run",          "[a,b]", "{}",      "%%",     "++",
@@ -171,9 +172,9 @@ TEST(ArgumentsTest, FactsAreThoseOfTheHelp) {
   double value = 0.5;
   std::string path;
   ArgumentParser program("About.", "program");
-  program.Add("M.kgl", path, "the model").Required().Called("");
-  program.Add("-v,--value", value, "a value").Called("X").ShowDefault();
-  program.Add("--text", path, "a text").Called(kFileOrStandardInput);
+  program.Add("M.kgl", path, "the model").Required().Placeholder("");
+  program.Add("-v,--value", value, "a value").Placeholder("X").ShowDefault();
+  program.Add("--text", path, "a text").Placeholder(kFileOrStandardInput);
   program.Add("--kind", path, "a kind").OneOf({"a", "b"});
   const ArgumentFacts facts = program.Facts();
   ASSERT_EQ(facts.operands.size(), 1u);

@@ -1,4 +1,4 @@
-// From the bundled checkpoint to numbers on standard output, against the original training code's.
+// From the bundled checkpoint to numbers on standard output, against the original framework's.
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -141,7 +141,7 @@ TEST_F(FilterTest, BadLinesAreNamedOrCounted) {
     EXPECT_EQ(skipped.exit_status, 0) << bad;
     EXPECT_EQ(skipped.out, "{\"body\":\"the\"}\n{\"body\":\"w5\"}\n") << bad;
     EXPECT_EQ(skipped.error,
-              "kinglet: 1 bad lines were left out\nkinglet: 2 of 2 documents were written\n");
+              "kinglet: 1 bad lines were omitted\nkinglet: 2 of 2 documents were written\n");
   }
 }
 
@@ -225,7 +225,7 @@ TEST_F(FilterTest, DocumentsWithoutWordsDoNotPass) {
   const Outcome kept = folder_.Run("filter m.kgl --max-ppl 1e9", text);
   EXPECT_EQ(kept.out, good + "\n" + good + " zz\n");
   EXPECT_EQ(kept.error,
-            "kinglet: 2 of 5 documents were written; left out: 2 for few tokens (--min-tokens 3), "
+            "kinglet: 2 of 5 documents were written; omitted: 2 for few tokens (--min-tokens 3), "
             "1 for unknown words (--max-oov 0.2)\n");
   EXPECT_EQ(folder_.Run("filter m.kgl --max-oov 0.1", text).out, good + "\n");
   EXPECT_EQ(folder_.Run("filter m.kgl --min-tokens 2 --max-oov 1", text).out, text.substr(1));
@@ -236,7 +236,7 @@ TEST_F(FilterTest, DocumentsWithoutWordsDoNotPass) {
   // Percentiles are those of the documents that stay.
   folder_.Write("c.txt", text);
   EXPECT_EQ(folder_.Run("filter m.kgl c.txt --percentile 100").out, kept.out);
-  // Without a bound nothing is left out.
+  // Without a bound nothing is omitted.
   EXPECT_EQ(folder_.Run("filter m.kgl --annotate", text).Json().size(), 5u);
   EXPECT_EQ(folder_.Run("filter m.kgl --annotate --max-oov 0", text).Json().size(), 1u);
 }
@@ -271,7 +271,7 @@ TEST_F(FilterTest, KilledAndStartedAgainNothingIsLost) {
   }
   const std::string run = "filter m.kgl" + files + " --max-ppl 24 --backend ref" + kAll;
   const std::string expected = folder_.Run(run).out;
-  // A tenth of a second holds several files here; each run goes on where the last was killed.
+  // A tenth of a second holds several files here; each run continues where the last was killed.
   for (int kill = 0; kill < 10; ++kill) {
     folder_.RunShell("timeout -s KILL 0.0" + std::to_string(2 + 3 * (kill % 3)) + " kinglet " +
                      run + " -o out 2> /dev/null");

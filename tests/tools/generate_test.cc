@@ -34,7 +34,7 @@ TEST_F(GenerateTest, WritesWhatTheLibraryDraws) {
     options.streams = 3;
     options.tokens = 9;
     options.seed = seed;
-    options.draw = {.temperature = 0.8, .top_k = 20, .top_p = 0.9, .left_out = {kUnknown}};
+    options.draw = {.temperature = 0.8, .top_k = 20, .top_p = 0.9, .excluded = {kUnknown}};
     Generator generator = std::move(*Generator::Create(model, options));
     ASSERT_TRUE(generator.Feed(Ids{0, 3}).ok());
     while (*generator.Next()) {

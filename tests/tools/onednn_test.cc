@@ -188,9 +188,9 @@ TEST_F(OnednnTest, ALibraryWithoutMemoryIsOneLine) {
   EXPECT_NE(score(least).error.find("position"), std::string::npos);
 }
 
-// The float32 models of other people's training codes, in the folder that the environment variable
+// The float32 models of other people's frameworks, in the folder that the environment variable
 // KINGLET_CHECKPOINTS names: near to ref64, which has their goldens.
-TEST_F(OnednnTest, ModelsOfOtherTrainingCodesAreNear) {
+TEST_F(OnednnTest, ModelsOfOtherFrameworksAreNear) {
   const char* place = std::getenv("KINGLET_CHECKPOINTS");
   if (place == nullptr) GTEST_SKIP() << "KINGLET_CHECKPOINTS names no folder of checkpoints";
   for (const std::string name :

@@ -25,7 +25,7 @@ import time
 SKIPPED = 77
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 TIMED = "60"  # steps of each mode
-MEASURED = {"us", "us_per_token", "tokens_per_s", "read_floor_us", "peak_rss_bytes", "ratio", "interrupted"}
+MEASURED = {"us", "us_per_token", "tokens_per_s", "roofline_us", "peak_rss_bytes", "ratio", "interrupted"}
 LEAST_CONTRAST = 4.5  # of text, by WCAG 2 (AA)
 
 

@@ -143,7 +143,7 @@ TEST_F(ReportTest, TimesAreOfTheTextWhereItIsLongEnough) {
     ASSERT_EQ(bench.size(), 3U);
     for (size_t mode = 0; mode < bench.size(); ++mode) {
       const auto& found = report["bench"][mode];
-      for (const char* key : {"mode", "read_floor_bytes", "tails_opened", "timed"}) {
+      for (const char* key : {"mode", "roofline_bytes", "tails_opened", "timed"}) {
         EXPECT_EQ(found[key], bench[mode][key]) << key;
       }
       ASSERT_EQ(found["steps"].size(), bench[mode]["steps"].size());

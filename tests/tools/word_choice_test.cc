@@ -10,9 +10,9 @@ namespace {
 TEST(WordChoice, IsNothingWhereAllWordsAreAllowed) {
   const auto model = *Model::FromBytes(*SerialiseModel(TinyMicronet()), {});
   EXPECT_FALSE(ChooseWords({}, *model)->has_value());
-  EXPECT_FALSE(ChooseWords({.left_out = 2}, *model)->has_value());
+  EXPECT_FALSE(ChooseWords({.excluded = 2}, *model)->has_value());
   EXPECT_EQ((*ChooseWords({.prefix = ""}, *model))->size(), 23u);
-  EXPECT_EQ((*ChooseWords({.prefix = "w1", .left_out = 10}, *model))->size(), 9u);
+  EXPECT_EQ((*ChooseWords({.prefix = "w1", .excluded = 10}, *model))->size(), 9u);
   EXPECT_EQ(ChooseWords({.allowed = "no/such/file"}, *model).status().code(), KINGLET_NOT_FOUND);
 }
 

@@ -227,39 +227,39 @@ Command AddBench(Arguments& program) {
   const auto options = std::make_shared<BenchOptions>();
   Arguments bench = program.AddSubcommand("bench", "Measure the time per token");
   AddRunOptions(bench, options->run);
-  bench.Get("--lanes").Says("run N streams that step together");
+  bench.Get("--lanes").Help("run N streams that step together");
   bench.Add("--ids", options->ids, "token ids to feed (default: random ids)")
-      .Called(kFileOrStandardInput);
+      .Placeholder(kFileOrStandardInput);
   bench
       .Add("--source-length", options->source_length,
            "for a model with an encoder: tokens of the random source (default: 20); for a masked "
            "model: of the random text (default: 128)")
-      .Called("N");
+      .Placeholder("N");
   bench
       .Add("--target-length", options->target_length,
            "for a model with an encoder: tokens of the target (default: 20)")
-      .Called("N");
+      .Placeholder("N");
   bench
       .Add("--mode", options->modes,
            "queries after each token, each measured separately; \"text\": a given text, each token "
            "of which is scored")
-      .Called("full,score,topk|text")
+      .Placeholder("full,score,topk|text")
       .ShowDefault();
   bench.Add("--top", options->top, "number of tokens that a topk query returns")
       .Between(uint32_t{1}, uint32_t{1} << 31)
-      .Called("K")
+      .Placeholder("K")
       .ShowDefault();
   bench.AddFlag("--no-skip", options->no_skip,
                 "compute all clusters in every query; for models with random weights");
   bench.Add("--tokens", options->tokens, "number of steps to time in each mode")
       .Between(uint64_t{1}, kMaxTokens)
-      .Called("N")
+      .Placeholder("N")
       .ShowDefault();
   bench.Add("--rounds", options->rounds, "divide the steps into at most N rounds (default: 20)")
       .Between(uint64_t{1}, kMaxTokens)
-      .Called("N");
+      .Placeholder("N");
   bench.Add("--steps", options->steps, "number of the slowest plan steps to print")
-      .Called("N")
+      .Placeholder("N")
       .ShowDefault();
   bench.Footer("Example:\n  kinglet bench model.kgl --ids ids.txt --json");
   return {bench, [options] { return ParseModes(options->modes).status(); },

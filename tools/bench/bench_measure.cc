@@ -10,9 +10,9 @@
 #include "runtime/accounting/meter.h"
 #include "runtime/accounting/traffic.h"
 #include "runtime/execute.h"
+#include "tools/bench/node_demands.h"
 #include "tools/bench/process_use.h"
-#include "tools/bench/read_floor.h"
-#include "tools/bench/step_demands.h"
+#include "tools/bench/roofline.h"
 
 namespace kinglet {
 namespace {
@@ -113,7 +113,7 @@ class BlankStreams {
       }
     }
     if (there_is) return streams;
-    return Status::Refusal(KINGLET_OUT_OF_MEMORY, "bench", "read floor",
+    return Status::Refusal(KINGLET_OUT_OF_MEMORY, "bench", "roofline",
                            "memory as large as the lanes'", "none left");
   }
   const StreamMemory& operator[](size_t lane) const { return memory_[lane]; }
@@ -148,13 +148,13 @@ KindMemory MemoryOf(const Model& model, const BenchQuery& query, const StepKind&
   const size_t real_bytes = model.backend().real_bytes;
   const QueryWords words = WordsOf(query.mode, kind.size());
   KindMemory memory;
-  memory.steps.resize(plan.steps.size() + 1);
+  memory.steps.resize(plan.nodes.size() + 1);
   const auto add = [](const std::vector<MemoryRange>& from, std::vector<MemoryRange>& to) {
     to.insert(to.end(), from.begin(), from.end());
   };
   for (size_t lane = 0; lane < kind.size(); ++lane) {
     const TokenPath& path = kind[lane];
-    std::vector<StepTraffic> traffic =
+    std::vector<NodeTraffic> traffic =
         TrafficOf(plan, model.layout(), real_bytes, model.kernels(), path, words);
     traffic.push_back(QueryTraffic(plan, model.layout(), real_bytes, model.kernels(), path, words));
     for (size_t i = 0; i < traffic.size(); ++i) {
@@ -171,8 +171,8 @@ KindMemory MemoryOf(const Model& model, const BenchQuery& query, const StepKind&
 }
 
 // Fills in the floor and the bytes of the steps: means over the kinds of steps that occurred.
-void MeasureFloor(const Model& model, const ModeRun& run, const BlankStreams& streams,
-                  ThreadTeam& team, BenchResult& result) {
+void MeasureRoofline(const Model& model, const ModeRun& run, const BlankStreams& streams,
+                     ThreadTeam& team, BenchResult& result) {
   std::vector<std::pair<uint64_t, const StepKind*>> kinds;
   for (const auto& [kind, count] : run.kinds) kinds.emplace_back(count, &kind);
   std::stable_sort(kinds.begin(), kinds.end(),
@@ -184,8 +184,8 @@ void MeasureFloor(const Model& model, const ModeRun& run, const BlankStreams& st
   for (const auto& [count, kind] : kinds) {
     const double share = static_cast<double>(count) / steps;
     const KindMemory memory = MemoryOf(model, run.query, *kind, streams, answers);
-    result.read_floor_us += share * 1e6 * FastestRead(memory.all, team, kPasses);
-    result.read_floor_bytes += share * static_cast<double>(TotalBytes(memory.all));
+    result.roofline_us += share * 1e6 * FastestRead(memory.all, team, kPasses);
+    result.roofline_bytes += share * static_cast<double>(TotalBytes(memory.all));
     for (size_t i = 0; i < memory.steps.size(); ++i) {
       result.steps[i].bytes += share * static_cast<double>(TotalBytes(memory.steps[i]));
     }
@@ -193,7 +193,7 @@ void MeasureFloor(const Model& model, const ModeRun& run, const BlankStreams& st
 }
 
 // A step's demands on a device as fractions of what the device could do in the same time.
-void AddDemand(const std::optional<StepDemand>& demand, double seconds, double steps,
+void AddDemand(const std::optional<NodeDemand>& demand, double seconds, double steps,
                const DevicePeaks& peaks, BenchStep& step) {
   if (!demand) return;
   step.bytes = demand->bytes / steps;
@@ -238,9 +238,9 @@ BenchResult ResultOf(const Model& model, const BenchSetup& setup, const ModeRun&
   // Sessions run in parallel: a second in each of them is one second of wall time.
   const double us_per_second = 1e6 / (tokens * static_cast<double>(sessions));
   const std::vector<OperationTally> operations =
-      CountSteps(plan, TraitsOf(model.backend()), run.trace);
-  for (size_t i = 0; i < plan.steps.size(); ++i) {
-    result.steps.push_back({plan.steps[i].name, run.streams.StepSeconds(i) * us_per_second, 0,
+      CountNodes(plan, TraitsOf(model.backend()), run.trace);
+  for (size_t i = 0; i < plan.nodes.size(); ++i) {
+    result.steps.push_back({plan.nodes[i].name, run.streams.StepSeconds(i) * us_per_second, 0,
                             operations[i].multiplications});
     if (result.device) {
       // All sessions share the device.
@@ -258,7 +258,7 @@ void LeaveOutEncoder(const Plan& plan, BenchResult& result) {
   if (!plan.encoder) return;
   const auto steps = result.steps.begin();
   result.steps.erase(steps + static_cast<ptrdiff_t>(plan.encoder->passes.front().begin),
-                     steps + static_cast<ptrdiff_t>(plan.steps.size()));
+                     steps + static_cast<ptrdiff_t>(plan.nodes.size()));
 }
 
 Result<std::vector<ModeRun>> StartModes(const std::shared_ptr<const Model>& model,
@@ -312,9 +312,9 @@ Result<std::vector<BenchResult>> Measure(const std::shared_ptr<const Model>& mod
   }
   const std::optional<uint64_t> peak = PeakResidentBytes();
   // The host cannot measure reads of device memory.
-  const bool has_floor = model->device() == nullptr;
+  const bool has_roofline = model->device() == nullptr;
   const std::vector<size_t> lanes =
-      has_floor ? runs.front().streams.LanesOfSessions() : std::vector<size_t>();
+      has_roofline ? runs.front().streams.LanesOfSessions() : std::vector<size_t>();
   KINGLET_ASSIGN_OR_RETURN(const BlankStreams streams, BlankStreams::Create(*model, lanes));
   KINGLET_ASSIGN_OR_RETURN(const std::unique_ptr<ThreadTeam> readers,
                            ThreadTeam::Create(setup.threads));
@@ -322,7 +322,7 @@ Result<std::vector<BenchResult>> Measure(const std::shared_ptr<const Model>& mod
   for (const ModeRun& run : runs) {
     results.push_back(ResultOf(*model, setup, run, team->size()));
     results.back().peak_rss_bytes = peak;
-    if (has_floor) MeasureFloor(*model, run, streams, *readers, results.back());
+    if (has_roofline) MeasureRoofline(*model, run, streams, *readers, results.back());
     LeaveOutEncoder(model->plan(), results.back());
     AddRemainder(results.back());
   }

@@ -5,9 +5,9 @@
 
 #include "runtime/accounting/meter.h"
 #include "runtime/session.h"
-#include "tools/bench/path_floor.h"
+#include "tools/bench/node_clock.h"
+#include "tools/bench/path_roofline.h"
 #include "tools/bench/process_use.h"
-#include "tools/bench/step_clock.h"
 
 namespace kinglet {
 namespace {
@@ -38,7 +38,7 @@ Result<BenchResult> MeasureReading(const std::shared_ptr<const Model>& model,
   result.text_length = setup.ids.size();
   const double tokens = static_cast<double>(setup.lanes * setup.ids.size());
   KINGLET_RETURN_IF_ERROR(ReadOnAllLanes(setup, *session));
-  StepClock clock(plan);
+  NodeClock clock(plan);
   std::vector<double> us;
   for (uint64_t i = 0; i < setup.texts; ++i) {
     const long before = Interruptions();
@@ -49,22 +49,22 @@ Result<BenchResult> MeasureReading(const std::shared_ptr<const Model>& model,
     us.push_back(1e6 * time.count() / tokens);
     clock.Attach(*session);
     const Status observed = ReadOnAllLanes(setup, *session);
-    StepClock::Detach(*session);
+    NodeClock::Detach(*session);
     KINGLET_RETURN_IF_ERROR(observed);
     progress(i + 1);
   }
   result.us_per_token = Summarise(std::move(us));
   const Trace trace = EncoderTrace(plan, setup.ids);
   const std::vector<OperationTally> operations =
-      CountSteps(plan, TraitsOf(model->backend()), trace);
+      CountNodes(plan, TraitsOf(model->backend()), trace);
   const double all_tokens = tokens * static_cast<double>(setup.texts);
-  for (size_t i = 0; i < plan.steps.size(); ++i) {
-    result.steps.push_back({plan.steps[i].name, 1e6 * clock.Seconds(i) / all_tokens, 0,
+  for (size_t i = 0; i < plan.nodes.size(); ++i) {
+    result.steps.push_back({plan.nodes[i].name, 1e6 * clock.Seconds(i) / all_tokens, 0,
                             operations[i].multiplications});
   }
   const size_t encoder = plan.encoder->passes.front().begin;
   KINGLET_RETURN_IF_ERROR(
-      MeasurePathFloor(*model, trace.paths.begin()->first, {}, setup.threads, result));
+      MeasurePathRoofline(*model, trace.paths.begin()->first, {}, setup.threads, result));
   // The other steps answer queries.
   result.steps.erase(result.steps.begin(), result.steps.begin() + static_cast<ptrdiff_t>(encoder));
   AddRemainder(result);

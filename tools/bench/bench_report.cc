@@ -124,11 +124,10 @@ std::string BenchJson(const BenchResult& result) {
   }
   line.Key("tokens_per_s").Number(result.TokensPerSecond());
   if (result.device) {
-    line.Key("read_floor_us").Null().Key("read_floor_bytes").Null();
+    line.Key("roofline_us").Null().Key("roofline_bytes").Null();
   } else {
-    line.Key("read_floor_us").Number(result.read_floor_us);
-    line.Key("read_floor_bytes")
-        .Integer(static_cast<uint64_t>(std::llround(result.read_floor_bytes)));
+    line.Key("roofline_us").Number(result.roofline_us);
+    line.Key("roofline_bytes").Integer(static_cast<uint64_t>(std::llround(result.roofline_bytes)));
   }
   line.Key("tails_opened").Number(result.tails_opened);
   line.Key("peak_rss_bytes");
@@ -202,7 +201,7 @@ std::string BenchText(const std::vector<BenchResult>& results, size_t steps) {
       text += Formatted("%9.1f %11.0f %11.0f ", device->launches, device->bytes_to_device,
                         device->bytes_to_host);
     } else {
-      text += Formatted("%9.2f %11.0f %6.2f ", result.read_floor_us, result.read_floor_bytes,
+      text += Formatted("%9.2f %11.0f %6.2f ", result.roofline_us, result.roofline_bytes,
                         result.Ratio());
     }
     text += Formatted("%6.3f\n", result.tails_opened);

@@ -56,8 +56,8 @@ struct BenchResult {
   std::optional<BenchEncode> encode;    // for a model with an encoder
   std::optional<uint64_t> text_length;  // of a text that is read whole: its tokens
   std::optional<BenchDevice> device;    // for a device backend, which has no floor
-  double read_floor_us = 0;             // for one step of all lanes, or for a whole text
-  double read_floor_bytes = 0;
+  double roofline_us = 0;               // for one step of all lanes, or for a whole text
+  double roofline_bytes = 0;
   double tails_opened = 0;                 // per token, mean
   std::optional<uint64_t> peak_rss_bytes;  // of the process, all modes
   std::vector<BenchStep> steps;            // their times add up to the mean
@@ -66,7 +66,7 @@ struct BenchResult {
   // Time of the median step divided by the floor.
   double Ratio() const {
     const auto tokens = static_cast<double>(lanes * text_length.value_or(1));
-    return us_per_token.p50 * tokens / read_floor_us;
+    return us_per_token.p50 * tokens / roofline_us;
   }
 };
 

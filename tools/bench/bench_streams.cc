@@ -58,14 +58,14 @@ Result<BenchStreams> BenchStreams::Create(const std::shared_ptr<const Model>& mo
     } else {
       share.floats.resize(model->vocabulary_size());
     }
-    StepClock::Recorder recorder;
+    NodeClock::Recorder recorder;
     if (model->device() != nullptr) {
-      share.demands = std::make_unique<StepDemands>(*model);
+      share.demands = std::make_unique<NodeDemands>(*model);
       recorder = [demands = share.demands.get()](size_t step, std::span<const StreamFrame> frames) {
         demands->Add(step, frames);
       };
     }
-    share.clock = std::make_unique<StepClock>(model->plan(), std::move(recorder));
+    share.clock = std::make_unique<NodeClock>(model->plan(), std::move(recorder));
     streams.shares_.push_back(std::move(share));
     first += count;
   }
@@ -237,7 +237,7 @@ void BenchStreams::Observe(bool observe) {
     if (observe) {
       share.clock->Attach(*share.session);
     } else {
-      StepClock::Detach(*share.session);
+      NodeClock::Detach(*share.session);
     }
   }
 }
@@ -248,11 +248,11 @@ double BenchStreams::StepSeconds(size_t i) const {
   return seconds;
 }
 
-std::optional<StepDemand> BenchStreams::DemandOf(size_t i) const {
-  std::optional<StepDemand> sum;
+std::optional<NodeDemand> BenchStreams::DemandOf(size_t i) const {
+  std::optional<NodeDemand> sum;
   for (const Share& share : shares_) {
     if (!share.demands || !(*share.demands)[i]) continue;
-    if (!sum) sum = StepDemand();
+    if (!sum) sum = NodeDemand();
     *sum += *(*share.demands)[i];
   }
   return sum;
@@ -263,7 +263,7 @@ double BenchStreams::QuerySeconds() const {
   double seconds = 0;
   for (const Share& share : shares_) {
     seconds += share.query_seconds;
-    for (size_t i = plan.context.end; i < plan.steps.size(); ++i) {
+    for (size_t i = plan.context.end; i < plan.nodes.size(); ++i) {
       seconds -= share.clock->Seconds(i) + share.clock->OverheadSeconds(i);
     }
   }

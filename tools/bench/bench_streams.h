@@ -16,8 +16,8 @@
 #include "runtime/model.h"
 #include "runtime/session.h"
 #include "tools/bench/bench_input.h"
-#include "tools/bench/step_clock.h"
-#include "tools/bench/step_demands.h"
+#include "tools/bench/node_clock.h"
+#include "tools/bench/node_demands.h"
 #include "tools/thread_team.h"
 
 namespace kinglet {
@@ -76,9 +76,9 @@ class BenchStreams {
   // queries without their steps.
   double StepSeconds(size_t i) const;
   double QuerySeconds() const;
-  // Demands of the observed runs of step i on a device; nullopt on the host, and where StepDemands
+  // Demands of the observed runs of step i on a device; nullopt on the host, and where NodeDemands
   // has none.
-  std::optional<StepDemand> DemandOf(size_t i) const;
+  std::optional<NodeDemand> DemandOf(size_t i) const;
 
   // The answer buffers of a full-distribution query, one per thread. Empty for other queries.
   std::vector<MemoryRange> Answers(const BenchQuery& query) const;
@@ -92,8 +92,8 @@ class BenchStreams {
     size_t first = 0;                  // index of the first lane among all lanes
     std::vector<float> floats;         // answers, in the backend's real type
     std::vector<double> doubles;
-    std::unique_ptr<StepDemands> demands;  // null on the host
-    std::unique_ptr<StepClock> clock;
+    std::unique_ptr<NodeDemands> demands;  // null on the host
+    std::unique_ptr<NodeClock> clock;
     double query_seconds = 0;  // observed queries, including their steps
     Status status;
   };

@@ -7,9 +7,9 @@
 
 #include "runtime/session.h"
 #include "runtime/text_block.h"
-#include "tools/bench/path_floor.h"
+#include "tools/bench/node_clock.h"
+#include "tools/bench/path_roofline.h"
 #include "tools/bench/process_use.h"
-#include "tools/bench/step_clock.h"
 
 namespace kinglet {
 
@@ -35,7 +35,7 @@ Result<BenchResult> MeasureText(const std::shared_ptr<const Model>& model, const
   result.timed = schedule.rounds;
   result.text_length = schedule.block;
   KINGLET_RETURN_IF_ERROR(read(0, schedule.warm_up));
-  StepClock clock(plan);
+  NodeClock clock(plan);
   std::vector<double> us;
   uint64_t at = schedule.warm_up;
   for (uint64_t round = 0; round < schedule.rounds; ++round) {
@@ -51,25 +51,25 @@ Result<BenchResult> MeasureText(const std::shared_ptr<const Model>& model, const
     KINGLET_RETURN_IF_ERROR(session->Restore(start));
     clock.Attach(*session);
     const Status observed = read(at, schedule.block);
-    StepClock::Detach(*session);
+    NodeClock::Detach(*session);
     KINGLET_RETURN_IF_ERROR(observed);
     at += schedule.block;
     progress(round + 1);
   }
   result.us_per_token = Summarise(std::move(us));
   const auto tokens = static_cast<double>(schedule.Timed());
-  for (size_t i = 0; i < plan.steps.size(); ++i) {
-    result.steps.push_back({plan.steps[i].name, 1e6 * clock.Seconds(i) / tokens});
+  for (size_t i = 0; i < plan.nodes.size(); ++i) {
+    result.steps.push_back({plan.nodes[i].name, 1e6 * clock.Seconds(i) / tokens});
   }
   ClusterSet every;
   for (size_t i = 0; i < plan.clusters.size(); ++i) every.Insert(i);
   const TokenPath path = PathOf(plan, SteadyPosition(plan), setup.ids.front(), every);
   KINGLET_RETURN_IF_ERROR(
-      MeasurePathFloor(*model, path, QueryWords::kNamed, setup.threads, result));
+      MeasurePathRoofline(*model, path, QueryWords::kNamed, setup.threads, result));
   // Each block reads that memory.
   const uint64_t together = TextBlock::TokensTogether(*model);
   const uint64_t blocks = (schedule.block + together - 1) / together;
-  result.read_floor_us *= static_cast<double>(blocks);
+  result.roofline_us *= static_cast<double>(blocks);
   result.tails_opened = static_cast<double>(plan.clusters.size()) - 1;
   AddRemainder(result);
   result.peak_rss_bytes = PeakResidentBytes();

@@ -33,7 +33,7 @@ std::string Capitals(std::string text) {
   return text;
 }
 
-// One fact, one line of the source: the date of a page is left out, so that builds repeat.
+// One fact, one line of the source: the date of a page is omitted, so that builds repeat.
 std::string Head(const std::string& name, const std::string& version, const std::string& about) {
   return ".TH " + Escaped(Capitals(name)) + " 1 \"\" \"kinglet " + version + "\" \"kinglet\"\n" +
          ".SH NAME\n" + Escaped(name) + " \\- " + Escaped(about) + "\n";

@@ -43,7 +43,7 @@ std::string Cross(double x, double y) {
          Number(x - 3.5) + " " + Number(y + 3.5) + "l7 -7\"/>";
 }
 
-std::string FloorMark(double x, double y) { return Rectangle("floor", x - 1.5, y - 7, 3, 14); }
+std::string RooflineMark(double x, double y) { return Rectangle("floor", x - 1.5, y - 7, 3, 14); }
 
 std::string Begin(std::string_view about, size_t rows) {
   const std::string height = Number(static_cast<double>(rows) * kRow + 2);
@@ -87,7 +87,7 @@ std::string TimeChart(std::string_view about, const std::vector<TimeRow>& rows, 
     svg += Heading(label, value, top);
     svg += Rectangle("track", kMargin, middle - 1, kWidth - 2 * kMargin, 2);
     svg += Rectangle("bar", low, middle - 1.5, high - low, 3);
-    if (floor) svg += FloorMark(Place(*floor, most), middle);
+    if (floor) svg += RooflineMark(Place(*floor, most), middle);
     svg += Diamond("mark", high, middle, 5) + Circle("ring", Place(us.p90, most), middle);
     svg += Circle("bar", low, middle) + Cross(Place(us.mean, most), middle) + "\n";
   }
@@ -127,7 +127,7 @@ std::string CurveChart(std::string_view about, const std::vector<std::string>& t
   svg += TextAt("end", kPlotLeft - 3, kPlotBase + 3, "0");
   constexpr int kDigits = 3;
   svg += TextAt("end", kPlotLeft - 3, kPlotTop + 3, Decimal(most, most < 1 ? kDigits : 1));
-  // Words that would touch their neighbours are left out.
+  // Words that would touch their neighbours are omitted.
   constexpr double kLeast = 34;
   const auto every = static_cast<size_t>(std::ceil(kLeast / step));
   for (size_t i = 0; i < ticks.size(); i += every) {
@@ -165,7 +165,7 @@ std::string TimeLegend() {
     return "<span><svg class=\"key\" aria-hidden=\"true\" viewBox=\"0 0 16 16\">" + mark +
            "</svg>" + name + "</span> ";
   };
-  return "<p class=\"legend\">" + entry(FloorMark(8, 8), "read floor") +
+  return "<p class=\"legend\">" + entry(RooflineMark(8, 8), "roofline") +
          entry(Circle("bar", 8, 8), "p50") + entry(Circle("ring", 8, 8), "p90") +
          entry(Diamond("mark", 8, 8, 5), "p99") + entry(Cross(8, 8), "mean") + "</p>";
 }

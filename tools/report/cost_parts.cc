@@ -114,8 +114,8 @@ std::vector<TimeRow> TimeRows(const ModelReport& report) {
                 "p50 " + MicrosecondsText(mode.us_per_token.p50) + " \u00b5s", mode.us_per_token,
                 std::nullopt};
     if (!mode.device) {
-      row.floor = mode.read_floor_us;
-      row.value += ", floor " + MicrosecondsText(mode.read_floor_us);
+      row.floor = mode.roofline_us;
+      row.value += ", floor " + MicrosecondsText(mode.roofline_us);
     }
     rows.push_back(row);
   }
@@ -124,14 +124,14 @@ std::vector<TimeRow> TimeRows(const ModelReport& report) {
 
 std::string TimesTable(const ModelReport& report) {
   HtmlTable table("Time of a token in microseconds",
-                  {"query", "p50", "p90", "p99", "mean", "read floor", "ratio", "tokens a second",
+                  {"query", "p50", "p90", "p99", "mean", "roofline", "ratio", "tokens a second",
                    "tails opened", "interrupted"});
   for (const BenchResult& mode : report.bench) {
     const LatencySummary& us = mode.us_per_token;
     const bool floor = !mode.device;
     table.Row({std::string(BenchModeName(mode.query.mode)), MicrosecondsText(us.p50),
                MicrosecondsText(us.p90), MicrosecondsText(us.p99), MicrosecondsText(us.mean),
-               floor ? MicrosecondsText(mode.read_floor_us) : "none",
+               floor ? MicrosecondsText(mode.roofline_us) : "none",
                floor ? Decimal(mode.Ratio(), 2) : "none", Whole(mode.TokensPerSecond()),
                Decimal(mode.tails_opened, 3),
                Grouped(mode.interrupted) + " of " + Grouped(mode.timed)});
@@ -173,7 +173,7 @@ Part TouchedPart(Reports reports) {
     for (const BenchStep& step : FullMode(report).steps) {
       table.Row({step.name, Whole(step.bytes), Whole(step.muls)});
     }
-    return Figure(bars(report)) + "<p>" + Whole(FullMode(report).read_floor_bytes) +
+    return Figure(bars(report)) + "<p>" + Whole(FullMode(report).roofline_bytes) +
            " different bytes a token; what two steps touch counts in both bars.</p>\n" +
            Details("Table of all steps", table.Finish());
   };
@@ -205,7 +205,7 @@ Part LatencyPart(Reports reports) {
                              "ids are made up.";
     const std::string interruptions = InterruptionsText(report.bench);
     if (!interruptions.empty()) note += " Note: " + interruptions + ".";
-    return Figure(TimeChart("Time of a token by query: percentiles, mean and read floor",
+    return Figure(TimeChart("Time of a token by query: percentiles, mean and roofline",
                             TimeRows(report), most),
                   TimeLegend()) +
            "<p class=\"soft\">" + HtmlText(note) + "</p>\n" +

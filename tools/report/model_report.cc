@@ -111,7 +111,10 @@ void AppendPassage(const ModelReport& report, JsonLine& line) {
     }
     line.EndArray();
     if (report.text.cache) {
-      line.Key("network").Number(word.gift.network).Key("cache_part").Number(word.gift.part);
+      line.Key("network")
+          .Number(word.contribution.network)
+          .Key("cache_part")
+          .Number(word.contribution.part);
     }
     line.EndObject();
   }

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "converters/checkpoints/text_input.h"
 #include "converters/output_path.h"
-#include "converters/sources/text_input.h"
 #include "format/write_file.h"
 #include "tools/bench/bench_input.h"
 #include "tools/commands.h"
@@ -63,24 +63,25 @@ Command AddReport(Arguments& program) {
   Arguments report =
       program.AddSubcommand("report", "Write a page about a model and a text, with pictures");
   AddModelOptions(report, options->run);
-  report.Add("SECOND.kgl", options->second, "another model, shown beside the first").Called("");
+  report.Add("SECOND.kgl", options->second, "another model, shown beside the first")
+      .Placeholder("");
   AddThreads(report, options->run.threads);
   report.Add("--text", options->text, "text; each line end becomes <eos>")
-      .Called(kFileOrStandardInput);
+      .Placeholder(kFileOrStandardInput);
   report.Add("--ids", options->ids, "token ids: text, separated by white space, or .npy")
-      .Called(kFileOrStandardInput);
-  report.Add("-o,--output", options->output, "page to write").Required().Called("REPORT.html");
+      .Placeholder(kFileOrStandardInput);
+  report.Add("-o,--output", options->output, "page to write").Required().Placeholder("REPORT.html");
   report.Add("--sensitivity", options->sensitivity, "show what `kinglet sensitivity` measured")
-      .Called("S.json");
+      .Placeholder("S.json");
   report.Add("--plan", options->plan, "show what a recipe of `kinglet plan` does to each tensor")
-      .Called("RECIPE.json");
+      .Placeholder("RECIPE.json");
   report.Add("--passage", options->passage, "number of words to show one by one, at most")
       .Between(uint64_t{0}, kMostPassage)
-      .Called("N")
+      .Placeholder("N")
       .ShowDefault();
   report.Add("--tokens", options->timed, "number of steps to time in each mode")
       .Between(uint64_t{1}, kMostTimed)
-      .Called("N")
+      .Placeholder("N")
       .ShowDefault();
   report.Footer(
       "The page needs no network and no script; --json prints its numbers too.\n\n"

@@ -12,10 +12,10 @@ constexpr uint32_t kBestWords = 5;
 
 }  // namespace
 
-void CachedLoss::Add(double log_probability, const CacheGift& gift) {
+void CachedLoss::Add(double log_probability, const CacheContribution& contribution) {
   ++tokens;
   mixed.Add(log_probability);
-  network.Add(gift.network);
+  network.Add(contribution.network);
 }
 
 TextMeasure::TextMeasure(std::shared_ptr<const Model> model, const Options& options)
@@ -77,12 +77,12 @@ Status TextMeasure::AddToken(uint32_t id, std::string_view typed) {
 
 Status TextMeasure::Score(uint32_t id, std::string_view typed) {
   KINGLET_ASSIGN_OR_RETURN(const double value, session_->LogProbability(id));
-  CacheGift gift{value, 0};
+  CacheContribution contribution{value, 0};
   if (figures_.cache) {
-    KINGLET_ASSIGN_OR_RETURN(gift, session_->CacheGiftOf(id));
+    KINGLET_ASSIGN_OR_RETURN(contribution, session_->CacheContributionOf(id));
   }
   if (figures_.passage.size() < options_.passage) {
-    PassageWord word{figures_.tokens, id, std::string(typed), value, 0, {}, gift};
+    PassageWord word{figures_.tokens, id, std::string(typed), value, 0, {}, contribution};
     KINGLET_ASSIGN_OR_RETURN(word.rank, session_->Rank(id));
     KINGLET_ASSIGN_OR_RETURN(word.best,
                              session_->TopK(std::min(kBestWords, model_->vocabulary_size())));
@@ -92,9 +92,9 @@ Status TextMeasure::Score(uint32_t id, std::string_view typed) {
   frequency_.Add(id, value);
   gaps_.Add(id, value);
   if (!figures_.cache) return Status();
-  network_gaps_.Add(id, gift.network);
-  figures_.cache->all.Add(value, gift);
-  (gift.part > 0 ? figures_.cache->hits : figures_.cache->misses).Add(value, gift);
+  network_gaps_.Add(id, contribution.network);
+  figures_.cache->all.Add(value, contribution);
+  (contribution.part > 0 ? figures_.cache->hits : figures_.cache->misses).Add(value, contribution);
   return Status();
 }
 

@@ -26,7 +26,7 @@ struct PassageWord {
   double log_probability = 0;
   uint32_t rank = 0;
   std::vector<Candidate> best;  // the words that were most probable there
-  CacheGift gift;
+  CacheContribution contribution;
 };
 
 // Losses of the same tokens with the neural cache and by the network alone.
@@ -34,7 +34,7 @@ struct CachedLoss {
   uint64_t tokens = 0;
   ExactSum mixed, network;  // log p
 
-  void Add(double log_probability, const CacheGift& gift);
+  void Add(double log_probability, const CacheContribution& contribution);
   // Means; NaN where there is no token.
   double nll() const { return (0.0 - mixed.Value()) / static_cast<double>(tokens); }
   double nll_network() const { return (0.0 - network.Value()) / static_cast<double>(tokens); }

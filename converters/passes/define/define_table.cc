@@ -5,8 +5,8 @@
 #include <string>
 #include <utility>
 
+#include "converters/checkpoints/entries.h"
 #include "converters/passes/define/define_layer.h"
-#include "converters/sources/entries.h"
 #include "converters/thread_shares.h"
 
 namespace kinglet {

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "converters/sources/entries.h"
+#include "converters/checkpoints/entries.h"
 
 namespace kinglet {
 

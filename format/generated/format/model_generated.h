@@ -865,23 +865,23 @@ struct Segment::Traits {
 FLATBUFFERS_MANUALLY_ALIGNED_STRUCT(4) Quantiser FLATBUFFERS_FINAL_CLASS {
  private:
   float max_abs_;
-  float step_;
+  float scale_;
 
  public:
   struct Traits;
   Quantiser()
       : max_abs_(0),
-        step_(0) {
+        scale_(0) {
   }
-  Quantiser(float _max_abs, float _step)
+  Quantiser(float _max_abs, float _scale)
       : max_abs_(flatbuffers::EndianScalar(_max_abs)),
-        step_(flatbuffers::EndianScalar(_step)) {
+        scale_(flatbuffers::EndianScalar(_scale)) {
   }
   float max_abs() const {
     return flatbuffers::EndianScalar(max_abs_);
   }
-  float step() const {
-    return flatbuffers::EndianScalar(step_);
+  float scale() const {
+    return flatbuffers::EndianScalar(scale_);
   }
 };
 FLATBUFFERS_STRUCT_END(Quantiser, 8);

@@ -32,7 +32,7 @@ RecurrentSource Qrnn() {
 }
 
 Result<LoadedModel> Load(const RecurrentSource& source, SavedModules modules = {}) {
-  const SourceWeights weights = source.Weights();
+  const CheckpointTensors weights = source.Weights();
   return LoadAwdLstm({"model.pt", "", std::nullopt, weights, modules});
 }
 

@@ -186,7 +186,7 @@ TEST(Bert, LeavesOutThePoolerBesideSpans) {
   const auto summary = ConvertChanged("question-answering-unused-pooler", folder, Unchanged);
   ASSERT_TRUE(summary.ok()) << summary.status().message();
   ASSERT_EQ(summary->notes.size(), 1U);
-  EXPECT_EQ(summary->notes[0], "bert.pooler.dense is left out: scores of spans do not use it");
+  EXPECT_EQ(summary->notes[0], "bert.pooler.dense is omitted: scores of spans do not use it");
   const auto file = *ModelFile::Open(folder.Path("m.kgl"));
   for (const TensorView& tensor : file->tensors()) {
     EXPECT_EQ(tensor.name.find("pooler"), std::string::npos) << tensor.name;

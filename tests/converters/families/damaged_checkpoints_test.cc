@@ -14,9 +14,9 @@
 #include <utility>
 #include <vector>
 
+#include "converters/checkpoints/checkpoint_file.h"
+#include "converters/checkpoints/checkpoint_path.h"
 #include "converters/families/families.h"
-#include "converters/sources/checkpoint_path.h"
-#include "converters/sources/source_file.h"
 #include "tests/converters/synthetic.h"
 
 namespace kinglet::damaged_checkpoints_test {
@@ -75,19 +75,19 @@ const char* const kFolders[] = {
 };
 
 struct Opened {
-  SourceFile source;
+  CheckpointFile source;
   const Family* family;
 };
 
 Result<Opened> Open(const std::string& folder) {
   KINGLET_ASSIGN_OR_RETURN(const std::string path, FindCheckpoint(folder));
-  KINGLET_ASSIGN_OR_RETURN(SourceFile source, OpenSourceFile(path));
+  KINGLET_ASSIGN_OR_RETURN(CheckpointFile source, OpenCheckpointFile(path));
   KINGLET_ASSIGN_OR_RETURN(const Family* family, ChooseFamily("", path, source.tensors));
   return Opened{std::move(source), family};
 }
 
-Status Load(const Opened& opened, const SourceWeights& weights) {
-  const SourceFile& source = opened.source;
+Status Load(const Opened& opened, const CheckpointTensors& weights) {
+  const CheckpointFile& source = opened.source;
   const PickleNode* root = source.checkpoint ? &source.checkpoint->root() : nullptr;
   KINGLET_ASSIGN_OR_RETURN(LoadedModel model, opened.family->load({source.path, "", source.step,
                                                                    weights, source.modules, root}));
@@ -106,7 +106,7 @@ void ExpectOneLine(const Status& status, const std::string& what) {
 }
 
 // The tensor with one value that is none.
-SourceTensor NotFinite(SourceTensor tensor) {
+CheckpointTensor NotFinite(CheckpointTensor tensor) {
   const auto damage = [](Result<std::vector<float>> values) {
     if (values.ok() && !values->empty()) {
       values->back() = std::numeric_limits<float>::quiet_NaN();
@@ -131,20 +131,20 @@ class DamagedCheckpoints : public testing::TestWithParam<const char*> {
 TEST_P(DamagedCheckpoints, TensorsAreAskedFor) {
   const auto opened = Open(folder());
   ASSERT_TRUE(opened.ok()) << opened.status().message();
-  const SourceWeights& whole = opened->source.tensors;
+  const CheckpointTensors& whole = opened->source.tensors;
   const Status sound = Load(*opened, whole);
   ASSERT_TRUE(sound.ok()) << sound.message();
   size_t refused = 0, named = 0, changes = 0;
   for (size_t i = 0; i < whole.size(); i += kEvery) {
     const std::string& name = whole[i].name;
-    const auto check = [&](const std::string& what, const SourceWeights& weights) {
+    const auto check = [&](const std::string& what, const CheckpointTensors& weights) {
       const Status status = Load(*opened, weights);
       ExpectOneLine(status, name + ", " + what);
       ++changes;
       refused += status.ok() ? 0 : 1;
       named += !status.ok() && status.message().find(name) != std::string::npos ? 1 : 0;
     };
-    SourceWeights changed = whole;
+    CheckpointTensors changed = whole;
     changed.erase(changed.begin() + static_cast<ptrdiff_t>(i));
     check("gone", changed);
     changed = whole;

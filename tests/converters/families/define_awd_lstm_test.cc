@@ -40,7 +40,7 @@ RecurrentSource Source() {
 }
 
 Result<LoadedModel> Load(const RecurrentSource& source) {
-  const SourceWeights weights = source.Weights();
+  const CheckpointTensors weights = source.Weights();
   return WithValues(LoadDefineAwdLstm({"model.pth", "", std::nullopt, weights}));
 }
 
@@ -81,7 +81,7 @@ TEST(DefineAwdLstm, TheBlocks) {
 // The unit stays in the model and reads the tables that the softmax has too.
 TEST(DefineAwdLstm, AUnitThatIsKept) {
   const RecurrentSource source = Source();
-  const SourceWeights weights = source.Weights();
+  const CheckpointTensors weights = source.Weights();
   FamilyInput input{"model.pth", "", std::nullopt, weights};
   input.define_cache_rows = 4;
   const auto loaded = WithValues(LoadDefineAwdLstm(input));
@@ -158,8 +158,8 @@ TEST(DefineAwdLstm, FaultsAreReportedTogether) {
 }
 
 TEST(DefineAwdLstm, EachTensorIsNeeded) {
-  const SourceWeights weights = Source().Weights();
-  for (const SourceTensor& tensor : weights) {
+  const CheckpointTensors weights = Source().Weights();
+  for (const CheckpointTensor& tensor : weights) {
     RecurrentSource source = Source();
     source.Remove(tensor.name);
     const auto loaded = Load(source);

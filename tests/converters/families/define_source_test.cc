@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "converters/sources/source_file.h"
+#include "converters/checkpoints/checkpoint_file.h"
 #include "tests/converters/passes/flat_fixture.h"
 
 namespace kinglet::define_source_test {
@@ -17,7 +17,7 @@ class Saved {
  public:
   explicit Saved(const std::string& name)
       : expected_(ReadDoubles("define/" + name + "_table.npy")) {
-    auto opened = OpenSourceFile(std::string(KINGLET_TEST_DATA) + "/define/" + name + ".pt");
+    auto opened = OpenCheckpointFile(std::string(KINGLET_TEST_DATA) + "/define/" + name + ".pt");
     EXPECT_TRUE(opened.ok()) << opened.status().message();
     if (opened.ok()) weights_ = std::move(opened->tensors);
   }
@@ -40,7 +40,7 @@ class Saved {
 
  private:
   std::vector<double> expected_;
-  SourceWeights weights_;
+  CheckpointTensors weights_;
 };
 
 TEST(DefineSource, AwdEqualsPyTorch) {
@@ -54,15 +54,15 @@ TEST(DefineSource, AwdEqualsPyTorch) {
 
 // The same unit as a module of a larger network.
 TEST(DefineSource, BehindAPrefix) {
-  auto opened = OpenSourceFile(std::string(KINGLET_TEST_DATA) + "/define/awd.pt");
+  auto opened = OpenCheckpointFile(std::string(KINGLET_TEST_DATA) + "/define/awd.pt");
   ASSERT_TRUE(opened.ok());
-  for (SourceTensor& tensor : opened->tensors) tensor.name = "encoder.0." + tensor.name;
+  for (CheckpointTensor& tensor : opened->tensors) tensor.name = "encoder.0." + tensor.name;
   DraftBuilder builder(opened->tensors);
   EXPECT_TRUE(HasDefine(builder, "encoder.0."));
   EXPECT_FALSE(HasDefine(builder, ""));
   const DefineSource source = ClaimDefine(builder, "encoder.0.");
   EXPECT_EQ(builder.CheckNames("a DeFINE input").message(), "");
-  const SourceTensor table = DefineTableTensor("table", source);
+  const CheckpointTensor table = DefineTableTensor("table", source);
   const std::vector<double> expected = ReadDoubles("define/awd_table.npy");
   EXPECT_EQ(table.shape, (Shape{source.Words(), source.width}));
   EXPECT_EQ(table.shape[0] * table.shape[1], expected.size());
@@ -74,12 +74,13 @@ class Shapes {
  public:
   void Add(const std::string& name, const Shape& shape) { weights_.push_back({name, shape, {}}); }
   void Replace(const std::string& name, const Shape& shape) {
-    for (SourceTensor& tensor : weights_) {
+    for (CheckpointTensor& tensor : weights_) {
       if (tensor.name == name) tensor.shape = shape;
     }
   }
   void Remove(const std::string& name) {
-    std::erase_if(weights_, [&name](const SourceTensor& tensor) { return tensor.name == name; });
+    std::erase_if(weights_,
+                  [&name](const CheckpointTensor& tensor) { return tensor.name == name; });
   }
 
   template <class Claim>
@@ -88,10 +89,10 @@ class Shapes {
     claim(builder);
     return builder.CheckNames("a DeFINE input").message();
   }
-  const SourceWeights& weights() const { return weights_; }
+  const CheckpointTensors& weights() const { return weights_; }
 
  private:
-  SourceWeights weights_;
+  CheckpointTensors weights_;
 };
 
 // WikiText-103 with the paper's setting R3: n 256, k 1024, N 3, m 256, bands of 20,000, 20,000,

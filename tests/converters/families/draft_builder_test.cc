@@ -13,10 +13,10 @@ TEST(DraftBuilder, TakesWholeTensorsAndParts) {
   RecurrentSource source;
   source.Add("matrix", {4, 3});
   source.Add("vector", {5});
-  const SourceWeights weights = source.Weights();
+  const CheckpointTensors weights = source.Weights();
   DraftBuilder builder(weights);
   builder.Add("matrix", {4, 3}, Role::kPrunedAlso);
-  const SourceTensor* matrix = builder.Find("matrix");
+  const CheckpointTensor* matrix = builder.Find("matrix");
   builder.Add("middle", {2, 2}, Role::kQuantised, matrix, {1, 1});
   builder.Add("end", {2}, Role::kKept, builder.Claim("vector", {5}), {0, 3});
   ASSERT_TRUE(builder.CheckNames("a test").ok());
@@ -34,9 +34,9 @@ TEST(DraftBuilder, TakesWholeTensorsAndParts) {
 TEST(DraftBuilder, MakesTensorsOfOthers) {
   RecurrentSource source;
   source.Add("matrix", {2, 3});
-  const SourceWeights weights = source.Weights();
+  const CheckpointTensors weights = source.Weights();
   DraftBuilder builder(weights);
-  const SourceTensor* matrix = builder.Claim("matrix", {2, 3});
+  const CheckpointTensor* matrix = builder.Claim("matrix", {2, 3});
   builder.AddMade("doubled", {2}, Role::kQuantised, matrix, [](const std::vector<float>& values) {
     return std::vector<float>{2 * values[1], 2 * values[5]};
   });
@@ -60,10 +60,10 @@ TEST(DraftBuilder, RefusesWhatIsNotTheTrainedWeight) {
   source.Add("m.weight_raw", {2, 3});
   source.Add("n.weight_g", {2, 1});
   source.Add("n.weight_v", {2, 3});
-  const SourceWeights weights = source.Weights();
+  const CheckpointTensors weights = source.Weights();
   const auto fault = [&](const std::string& claimed) {
     DraftBuilder builder(weights);
-    for (const SourceTensor& tensor : weights) builder.LeaveOut(tensor.name);
+    for (const CheckpointTensor& tensor : weights) builder.RemoveExcluded(tensor.name);
     builder.ClaimUnshaped(claimed);
     return builder.CheckNames("a test").message();
   };
@@ -78,11 +78,11 @@ TEST(DraftBuilder, RefusesWhatIsNotTheTrainedWeight) {
   }
 }
 
-// Neither tensor is a parameter of the training code.
+// Neither tensor is a parameter of the framework.
 TEST(DraftBuilder, TransposedAndComputedTensorsAreDerived) {
   RecurrentSource source;
   source.Add("matrix", {2, 3});
-  const SourceWeights weights = source.Weights();
+  const CheckpointTensors weights = source.Weights();
   DraftBuilder builder(weights);
   builder.Add("matrix", {2, 3}, Role::kQuantised);
   builder.AddTransposed("transposed", {3, 2}, Role::kQuantised, builder.Find("matrix"));
@@ -105,7 +105,7 @@ TEST(DraftBuilder, AllFaultsAreOneLine) {
   source.Add("a", {4, 3});
   source.Add("b", {2});
   source.Add("un\nused", {1});
-  const SourceWeights weights = source.Weights();
+  const CheckpointTensors weights = source.Weights();
   DraftBuilder builder(weights);
   EXPECT_EQ(builder.Claim("a", {3, 4}), nullptr);
   EXPECT_NE(builder.Claim("b", {2}), nullptr);
@@ -127,7 +127,7 @@ TEST(DraftBuilder, ValuesThatAreNotFinite) {
   RecurrentSource source;
   source.Add("a", {2, 2});
   source.Values("a")[3] = std::numeric_limits<float>::quiet_NaN();
-  const SourceWeights weights = source.Weights();
+  const CheckpointTensors weights = source.Weights();
   DraftBuilder builder(weights);
   builder.Add("a", {2, 2}, Role::kKept);
   ASSERT_TRUE(builder.CheckNames("a test").ok());

@@ -18,7 +18,7 @@ class EspnetConfigTest : public testing::Test {
     return ReadEspnetConfig({checkpoint, "", std::nullopt, none_}, "seq_rnn", kOptions);
   }
   TemporaryFolder folder_;
-  SourceWeights none_;
+  CheckpointTensors none_;
 };
 
 TEST_F(EspnetConfigTest, OptionsAndTheirDefaults) {

@@ -27,7 +27,7 @@ Result<LoadedModel> Load(const RecurrentSource& source, const std::string& optio
   const TemporaryFolder folder;
   const std::string config = folder.Write(
       "c.yaml", "lm: seq_rnn\nlm_conf: {" + options + "}\ntoken_list: [a, b, c, d, e]\n");
-  const SourceWeights weights = source.Weights();
+  const CheckpointTensors weights = source.Weights();
   return LoadEspnetRnn({"3epoch.pth", config, std::nullopt, weights});
 }
 

@@ -48,7 +48,7 @@ Result<LoadedModel> Load(const RecurrentSource& source, const std::string& optio
   const TemporaryFolder folder;
   const std::string config = folder.Write(
       "c.yaml", "lm: transformer\nlm_conf: {" + options + "}\ntoken_list: [a, b, c, d, e]\n");
-  const SourceWeights weights = source.Weights();
+  const CheckpointTensors weights = source.Weights();
   Result<LoadedModel> loaded =
       LoadEspnetTransformer({"3epoch.pth", config, std::nullopt, weights, {}, nullptr, 4});
   if (loaded.ok()) {
@@ -89,7 +89,7 @@ TEST(EspnetTransformer, SinusoidsAndTheNamesOfOldVersions) {
 TEST(EspnetTransformer, EachTensorIsNeeded) {
   EXPECT_TRUE(LooksLikeEspnetTransformer(Network().Weights()));
   EXPECT_FALSE(LooksLikeEspnetTransformer({}));
-  for (const SourceTensor& tensor : Network().Weights()) {
+  for (const CheckpointTensor& tensor : Network().Weights()) {
     RecurrentSource source = Network();
     source.Remove(tensor.name);
     EXPECT_EQ(Load(source, kSizes).status().code(), KINGLET_INVALID_CHECKPOINT) << tensor.name;

@@ -43,7 +43,7 @@ FairseqDictionary Dictionary() {
 }
 
 Result<LoadedModel> Load(const RecurrentSource& source, const FairseqConfig& config = Config()) {
-  const SourceWeights weights = source.Weights();
+  const CheckpointTensors weights = source.Weights();
   DraftBuilder builder(weights);
   AddCharacterTable(config, Dictionary(), builder);
   KINGLET_RETURN_IF_ERROR(builder.CheckNames("a test"));
@@ -105,7 +105,7 @@ TEST(FairseqCharacters, RowsOfWordsAndOfFairseqsOwn) {
 
 TEST(FairseqCharacters, NamesWhatIsAtFault) {
   const RecurrentSource whole = Network();
-  for (const SourceTensor& tensor : whole.Weights()) {
+  for (const CheckpointTensor& tensor : whole.Weights()) {
     RecurrentSource source = whole;
     source.Remove(tensor.name);
     ExpectRefused(Load(source).status(), "missing " + tensor.name);
@@ -135,7 +135,7 @@ TEST(FairseqCharacters, NamesWhatIsAtFault) {
 
 TEST(FairseqCharacters, TheDictionary) {
   const TemporaryFolder folder;
-  const SourceWeights none;
+  const CheckpointTensors none;
   FamilyInput input{folder.Path("model.pt"), "", std::nullopt, none};
   ExpectRefused(ReadFairseqDictionary(input).status(),
                 "dict.txt: expected fairseq's dict.txt there or as --vocab", KINGLET_NOT_FOUND);

@@ -52,7 +52,7 @@ struct Ends {
 Ends Describe(const FairseqConfig& config, const RecurrentSource& source,
               const FairseqDictionary& dictionary = {}) {
   Ends ends;
-  const SourceWeights weights = source.Weights();
+  const CheckpointTensors weights = source.Weights();
   DraftBuilder builder(weights);
   FairseqTables tables(config, dictionary, builder);
   ends.status = [&]() -> Status {
@@ -228,7 +228,7 @@ TEST(FairseqTables, WhatIsMissingIsNamedAndCrashesNothing) {
     config.tied_tables = config.tied_projections = tied;
     RecurrentSource complete = tied ? Tied() : AdaptiveInput();
     if (!tied) AddSoftmax(complete);
-    for (const SourceTensor& tensor : complete.Weights()) {
+    for (const CheckpointTensor& tensor : complete.Weights()) {
       RecurrentSource source = complete;
       source.Remove(tensor.name);
       EXPECT_EQ(Describe(config, source).status.code(), KINGLET_INVALID_CHECKPOINT) << tensor.name;

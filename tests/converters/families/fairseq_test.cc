@@ -239,7 +239,7 @@ TEST(Fairseq, TensorsThatSayNothing) {
 
 TEST(Fairseq, WhatIsMissingIsNamedAndCrashesNothing) {
   const RecurrentSource complete = Network();
-  for (const SourceTensor& tensor : complete.Weights()) {
+  for (const CheckpointTensor& tensor : complete.Weights()) {
     RecurrentSource source = complete;
     source.Remove(tensor.name);
     if (tensor.name != "decoder.version") {
@@ -267,7 +267,7 @@ TEST(Fairseq, IsRecognisedByItsNames) {
 
 TEST(Fairseq, HyperParametersComeFromTheCheckpoint) {
   const RecurrentSource source = Network();
-  const SourceWeights weights = source.Weights();
+  const CheckpointTensors weights = source.Weights();
   ExpectRefused(LoadFairseq({"model.safetensors", "", std::nullopt, weights}),
                 "model.safetensors: expected a file of torch.save with fairseq's 'args' or 'cfg'");
   FairseqNodes nodes;

@@ -8,8 +8,8 @@
 namespace kinglet::families_test {
 namespace {
 
-SourceWeights Named(const std::vector<std::string>& names) {
-  SourceWeights weights;
+CheckpointTensors Named(const std::vector<std::string>& names) {
+  CheckpointTensors weights;
   for (const std::string& name : names) weights.push_back({name, {1}, nullptr});
   return weights;
 }

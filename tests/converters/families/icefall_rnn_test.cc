@@ -23,7 +23,7 @@ RecurrentSource Network() {
 }
 
 Result<LoadedModel> Load(const RecurrentSource& source, const PickleNode* root = nullptr) {
-  const SourceWeights weights = source.Weights();
+  const CheckpointTensors weights = source.Weights();
   return LoadIcefallRnn({"/nowhere/epoch-1.pt", "", std::nullopt, weights, {}, root});
 }
 

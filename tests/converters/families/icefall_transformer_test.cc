@@ -46,7 +46,7 @@ RecurrentSource Network(int layers = 2) {
 }
 
 Result<LoadedModel> Load(const RecurrentSource& source, const PickleNode* root = nullptr) {
-  const SourceWeights weights = source.Weights();
+  const CheckpointTensors weights = source.Weights();
   Result<LoadedModel> loaded =
       LoadIcefallTransformer({"/nowhere/epoch-1.pt", "", std::nullopt, weights, {}, root});
   if (loaded.ok()) {
@@ -125,7 +125,7 @@ TEST(IcefallTransformer, SinesAreOneHalfOfThePositions) {
 TEST(IcefallTransformer, EachTensorIsNeeded) {
   const RecurrentSource whole = Network(1);
   EXPECT_TRUE(LooksLikeIcefallTransformer(whole.Weights()));
-  for (const SourceTensor& tensor : whole.Weights()) {
+  for (const CheckpointTensor& tensor : whole.Weights()) {
     RecurrentSource source = Network(1);
     source.Remove(tensor.name);
     EXPECT_EQ(Load(source).status().code(), KINGLET_INVALID_CHECKPOINT) << tensor.name;

@@ -1,4 +1,4 @@
-// Which training code a checkpoint's names fit, also for every checkpoint of the tests' data and,
+// Which framework a checkpoint's names fit, also for every checkpoint of the tests' data and,
 // where KINGLET_CHECKPOINTS names them, for the original codes' own.
 #include "converters/families/name_match.h"
 
@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "converters/sources/source_file.h"
+#include "converters/checkpoints/checkpoint_file.h"
 
 namespace kinglet::name_match_test {
 namespace {
@@ -18,14 +18,14 @@ namespace {
 using Names = std::vector<std::string>;
 using std::string_view_literals::operator""sv;
 
-SourceWeights Weights(const Names& names) {
-  SourceWeights weights;
+CheckpointTensors Weights(const Names& names) {
+  CheckpointTensors weights;
   for (const std::string& name : names) weights.push_back({name, {1}, nullptr});
   return weights;
 }
 
 NameMatch Match(std::span<const std::string_view> patterns, const Names& names) {
-  TrainingCode code;
+  Framework code;
   code.patterns = patterns;
   return MatchNames(code, Weights(names));
 }
@@ -187,7 +187,7 @@ TEST(NearestCodes, FitTheTestsCheckpoints) {
   EXPECT_GT(known.size(), 40u);
   for (const Known& one : known) {
     SCOPED_TRACE(one.path);
-    const auto source = OpenSourceFile(one.path);
+    const auto source = OpenCheckpointFile(one.path);
     if (!source.ok()) continue;  // a part of a checkpoint
     const auto nearest = NearestCodes(source->tensors);
     ASSERT_FALSE(nearest.empty());
@@ -199,7 +199,7 @@ TEST(NearestCodes, FitTheTestsCheckpoints) {
 }
 
 // Where a family converts a checkpoint, its names are all expected; where none does, the nearest
-// training code is named.
+// framework is named.
 TEST(NearestCodes, FitTheOriginalsCheckpoints) {
   const char* root = std::getenv("KINGLET_CHECKPOINTS");
   if (root == nullptr) GTEST_SKIP() << "KINGLET_CHECKPOINTS is not set";
@@ -240,7 +240,7 @@ TEST(NearestCodes, FitTheOriginalsCheckpoints) {
            Original{"reference-slim/model.pt", ""},
        }) {
     SCOPED_TRACE(original.file);
-    const auto source = OpenSourceFile(std::string(root) + "/" + original.file);
+    const auto source = OpenCheckpointFile(std::string(root) + "/" + original.file);
     if (!source.ok() && source.status().code() == KINGLET_NOT_FOUND) continue;
     ASSERT_TRUE(source.ok()) << source.status().message();
     const auto nearest = NearestCodes(source->tensors);

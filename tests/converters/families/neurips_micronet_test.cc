@@ -111,11 +111,11 @@ TEST(Micronet, BlocksOfTheQuantisedNetwork) {
   EXPECT_EQ(decoder.start, StreamStart::kZeros);
   ASSERT_TRUE(decoder.output.has_value());
   EXPECT_EQ(decoder.output->max_abs, model.Get("quant.max_abs").values[0]);
-  EXPECT_EQ(decoder.output->step, model.Get("quant.inv_scale").values[0]);
+  EXPECT_EQ(decoder.output->scale, model.Get("quant.inv_scale").values[0]);
   ASSERT_TRUE(decoder.layers[1].quantisers.has_value());
   const TransformerLayerQuantisers& quantisers = *decoder.layers[1].quantisers;
   EXPECT_EQ(quantisers.inner.max_abs, 3.5F);
-  EXPECT_EQ(quantisers.inner.step, 0.0625F);
+  EXPECT_EQ(quantisers.inner.scale, 0.0625F);
   const std::pair<const char*, const ActivationQuantiser&> named[] = {
       {"quant_ln1", quantisers.attention_input}, {"quant_qkv", quantisers.qkv},
       {"quant_attn", quantisers.weights},        {"quant_attnv", quantisers.attended},
@@ -127,7 +127,7 @@ TEST(Micronet, BlocksOfTheQuantisedNetwork) {
   EXPECT_EQ(BlockOf<AdaptiveSoftmax>(loaded).tail_input, TailInput::kFixedPoint15);
 }
 
-TEST(Micronet, WhatTheTrainingCodeQuantisesAndPrunes) {
+TEST(Micronet, WhatTheFrameworkQuantisesAndPrunes) {
   const LoadedModel loaded = Loaded(SyntheticMicronet());
   std::vector<std::string> pruned = {"loss.layers.0.weight",      "loss.layers.1.weight",
                                      "loss.layers.2.weight",      "embed.projections.0.weight",
@@ -244,7 +244,7 @@ TEST(Micronet, OneTableOfThePairIsEnough) {
   EXPECT_NE(Refusal(model).find("missing loss.layers.1.weight"), std::string::npos);
 }
 
-TEST(Micronet, AMisshapedTableIsNotReplacedByItsTwin) {
+TEST(Micronet, AMisshapedTableIsNotReplacedByItsCounterpart) {
   SyntheticMicronet model;
   model.Get("loss.layers.2.weight").shape = {2, 9};
   EXPECT_NE(Refusal(model).find("; found "), 0U);
@@ -287,7 +287,7 @@ TEST(Micronet, TrainedCacheParametersAreActivated) {
 
 TEST(Micronet, PrecedenceOfCacheNumbers) {
   SyntheticMicronet model({.trained_cache = true});
-  const SourceWeights weights = model.Weights();
+  const CheckpointTensors weights = model.Weights();
   MicronetConfig config = model.Config().value();
   // A trained number counts before a fixed one.
   config.cache->theta.fixed = 5.0;

@@ -1,7 +1,7 @@
 // Conversion of OpenNMT-py's recurrent models against answers computed in float64
 // (tests/data/opennmt-recurrent; make_fixtures.py there made them with PyTorch's modules). If the
 // environment variable KINGLET_CHECKPOINTS names a folder, its recurrent checkpoints, which the
-// original training code wrote, are converted too.
+// original framework wrote, are converted too.
 #include "converters/families/opennmt_recurrent.h"
 
 #include <gtest/gtest.h>

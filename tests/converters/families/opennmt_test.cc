@@ -16,8 +16,8 @@
 #include <string>
 #include <vector>
 
+#include "converters/checkpoints/checkpoint_file.h"
 #include "converters/convert.h"
-#include "converters/sources/source_file.h"
 #include "converters/texts/pair_file.h"
 #include "converters/texts/token_file.h"
 #include "runtime/accounting/trace.h"
@@ -229,7 +229,7 @@ TEST(OpenNmt, ARecipeDeclaresUnitsThatTheFamilyDoesNotKnow) {
 }
 
 TEST(OpenNmt, UnitsAreCheckedAgainstTheVocabulary) {
-  const auto source = OpenSourceFile(KINGLET_TEST_DATA "/opennmt/define/model_step_7.pt");
+  const auto source = OpenCheckpointFile(KINGLET_TEST_DATA "/opennmt/define/model_step_7.pt");
   ASSERT_TRUE(source.ok());
   const std::string unit = "encoder.embeddings.make_embedding.emb_luts.0.";
   const struct {
@@ -250,8 +250,8 @@ TEST(OpenNmt, UnitsAreCheckedAgainstTheVocabulary) {
       {"define.weights.1.weight", {8, 7}, "expected [out / groups, 20 / groups]"},
   };
   for (const auto& edit : edits) {
-    SourceWeights weights = source->tensors;
-    for (SourceTensor& tensor : weights) {
+    CheckpointTensors weights = source->tensors;
+    for (CheckpointTensor& tensor : weights) {
       if (tensor.name != unit + edit.tensor) continue;
       if (edit.shape.empty()) {
         tensor.name = "elsewhere";
@@ -395,58 +395,59 @@ TEST(OpenNmt, FewerPositionsTakeLessMemory) {
 }
 
 // The tensors of the fixture with one edit; the family converts them without the rest of `convert`.
-Status LoadEdited(const std::function<void(SourceWeights&)>& edit) {
-  const auto source = OpenSourceFile(KINGLET_TEST_DATA "/opennmt/plain/model_step_7.pt");
+Status LoadEdited(const std::function<void(CheckpointTensors&)>& edit) {
+  const auto source = OpenCheckpointFile(KINGLET_TEST_DATA "/opennmt/plain/model_step_7.pt");
   EXPECT_TRUE(source.ok());
-  SourceWeights weights = source->tensors;
+  CheckpointTensors weights = source->tensors;
   edit(weights);
   const FamilyInput input{"model.pt", "", std::nullopt, weights, {}, &source->checkpoint->root()};
   return LoadOpenNmt(input).status();
 }
 
-SourceTensor& Named(SourceWeights& weights, const std::string& name) {
-  const auto found = std::find_if(weights.begin(), weights.end(),
-                                  [&](const SourceTensor& tensor) { return tensor.name == name; });
+CheckpointTensor& Named(CheckpointTensors& weights, const std::string& name) {
+  const auto found =
+      std::find_if(weights.begin(), weights.end(),
+                   [&](const CheckpointTensor& tensor) { return tensor.name == name; });
   EXPECT_NE(found, weights.end()) << name;
   return *found;
 }
 
 TEST(OpenNmt, NamesAndShapesAreAllChecked) {
-  EXPECT_TRUE(LoadEdited([](SourceWeights&) {}).ok());
+  EXPECT_TRUE(LoadEdited([](CheckpointTensors&) {}).ok());
   const struct {
-    std::function<void(SourceWeights&)> edit;
+    std::function<void(CheckpointTensors&)> edit;
     const char* message;
   } edits[] = {
-      {[](SourceWeights& weights) {
+      {[](CheckpointTensors& weights) {
          Named(weights, "encoder.transformer.1.self_attn.linear_keys.bias").name = "x";
        },
        "missing encoder.transformer.1.self_attn.linear_keys.bias; unused 'x'"},
-      {[](SourceWeights& weights) {
+      {[](CheckpointTensors& weights) {
          Named(weights, "decoder.transformer_layers.2.context_attn.linear_query.weight").shape = {
              16, 15};
        },
        "linear_query.weight: expected [16, 16], found [16, 15]"},
-      {[](SourceWeights& weights) {
+      {[](CheckpointTensors& weights) {
          Named(weights, "decoder.transformer_layers.0.feed_forward.w_2.weight").shape = {16, 21};
        },
        "w_2.weight: expected [16, 20], found [16, 21]"},
-      {[](SourceWeights& weights) {
+      {[](CheckpointTensors& weights) {
          Named(weights, "generator.0.weight").shape = {22, 16};
        },
        "generator.0.weight: expected [23, 16]"},
-      {[](SourceWeights& weights) {
+      {[](CheckpointTensors& weights) {
          Named(weights, "encoder.embeddings.make_embedding.emb_luts.0.weight").shape = {18, 16};
        },
        "emb_luts.0.weight: expected [19, width]"},
-      {[](SourceWeights& weights) {
+      {[](CheckpointTensors& weights) {
          Named(weights, "decoder.embeddings.make_embedding.pe.pe").shape = {40, 16};
        },
        "pe.pe: expected [positions, 1, 16], found [40, 16]"},
-      {[](SourceWeights& weights) {
+      {[](CheckpointTensors& weights) {
          Named(weights, "decoder.embeddings.make_embedding.pe.pe").name = "y";
        },
        "missing decoder.embeddings.make_embedding.pe.pe"},
-      {[](SourceWeights& weights) {
+      {[](CheckpointTensors& weights) {
          Named(weights, "decoder.embeddings.make_embedding.emb_luts.0.weight").shape = {23, 18};
          Named(weights, "decoder.embeddings.make_embedding.pe.pe").shape = {40, 1, 18};
        },
@@ -458,7 +459,7 @@ TEST(OpenNmt, NamesAndShapesAreAllChecked) {
     EXPECT_NE(status.message().find(one.message), std::string::npos) << status.message();
   }
 
-  const FamilyInput alone{"model.safetensors", "", std::nullopt, SourceWeights{}};
+  const FamilyInput alone{"model.safetensors", "", std::nullopt, CheckpointTensors{}};
   EXPECT_NE(LoadOpenNmt(alone).status().message().find("'opt' and 'vocab'"), std::string::npos);
 }
 

@@ -26,7 +26,7 @@ RecurrentSource Network(uint64_t gates, int layers) {
 
 Result<LoadedModel> Load(const RecurrentSource& source, const PickleNode* network = nullptr,
                          const std::string& config = "") {
-  const SourceWeights weights = source.Weights();
+  const CheckpointTensors weights = source.Weights();
   return LoadPytorchExamples({"model.pt", config, std::nullopt, weights, {network, nullptr}});
 }
 

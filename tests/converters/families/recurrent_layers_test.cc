@@ -26,7 +26,7 @@ TEST(RecurrentLayers, UnitsComeFromTheShapes) {
   RecurrentSource source;
   AddLayer(source, "a", 4, 5, 7);
   AddLayer(source, "b", 4, 7, 3);
-  const SourceWeights weights = source.Weights();
+  const CheckpointTensors weights = source.Weights();
   DraftBuilder builder(weights);
   RecurrentLayers layers(builder, kLstm);
   layers.SetInputs(5);
@@ -49,7 +49,7 @@ TEST(RecurrentLayers, TheRowsTellTheCell) {
   for (const auto& [gates, cell] : {std::pair(3, RecurrentCell::kGru), std::pair(4, kLstm)}) {
     RecurrentSource source;
     AddLayer(source, "a", static_cast<uint64_t>(gates), 5, 7);
-    const SourceWeights weights = source.Weights();
+    const CheckpointTensors weights = source.Weights();
     DraftBuilder builder(weights);
     RecurrentLayers layers(builder, std::nullopt);
     layers.SetInputs(5);
@@ -65,7 +65,7 @@ TEST(RecurrentLayers, WhatCannotBeKnownIsNotReported) {
   AddLayer(source, "b", 4, 9, 3);  // would be at fault if the layer before were whole
   source.Add("a.h", {29, 7});
   source.Add("a.old", {1, 2, 3});
-  const SourceWeights weights = source.Weights();
+  const CheckpointTensors weights = source.Weights();
   DraftBuilder builder(weights);
   RecurrentLayers layers(builder, kLstm);
   layers.SetInputs(5);

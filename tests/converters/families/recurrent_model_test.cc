@@ -194,7 +194,7 @@ TEST(LoadRecurrent, EveryFaultIsNamedAtOnce) {
 // Each tensor in turn is missing, a scalar, of rank three, empty or transposed. The message is one
 // line.
 TEST(LoadRecurrent, AnyTensorMayBeWrong) {
-  const SourceWeights good = TwoLayers().Weights();
+  const CheckpointTensors good = TwoLayers().Weights();
   for (size_t i = 0; i < good.size(); ++i) {
     RecurrentSource source = TwoLayers();
     source.Remove(good[i].name);

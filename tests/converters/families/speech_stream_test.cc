@@ -19,7 +19,7 @@ TEST(SpeechStream, SentenceTokensAreWords) {
 }
 
 TEST(SpeechStream, TheWindowIsTheOptionsAndOtherwiseNoted) {
-  const SourceWeights none;
+  const CheckpointTensors none;
   std::vector<std::string> notes;
   FamilyInput input{"c.pt", "", std::nullopt, none};
   input.memory_length = 7;
@@ -42,7 +42,7 @@ TEST(SpeechStream, SinusoidsAreRoundedToFloat) {
 }
 
 TEST(SpeechStream, LayersAreCountedWithoutAGap) {
-  SourceWeights weights;
+  CheckpointTensors weights;
   for (const char* name : {"a.0.w", "a.1.w", "a.3.w"}) {
     weights.push_back({name, {1}, [] { return std::vector<float>{0}; }});
   }

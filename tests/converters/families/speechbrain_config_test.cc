@@ -19,7 +19,7 @@ class SpeechbrainConfigTest : public testing::Test {
   }
   std::string Refusal(const std::string& text) { return Read(text).status().message(); }
   TemporaryFolder folder_;
-  SourceWeights none_;
+  CheckpointTensors none_;
 };
 
 TEST_F(SpeechbrainConfigTest, ReferencesAnchorsAndClasses) {

@@ -35,7 +35,7 @@ Result<LoadedModel> Load(const RecurrentSource& source, const std::string& argum
                    "bos_index: 0\neos_index: 1\nm: !new:speechbrain.lobes.models.RNNLM.RNNLM\n"
                    "    output_neurons: 5\n" +
                        arguments);
-  const SourceWeights weights = source.Weights();
+  const CheckpointTensors weights = source.Weights();
   return LoadSpeechbrainRnn({"lm.ckpt", config, std::nullopt, weights});
 }
 
@@ -66,7 +66,7 @@ TEST(SpeechbrainRnn, DenseLayersAfterTheRecurrentOnes) {
 }
 
 TEST(SpeechbrainRnn, EachTensorIsNeeded) {
-  for (const SourceTensor& tensor : Network(4, 1).Weights()) {
+  for (const CheckpointTensor& tensor : Network(4, 1).Weights()) {
     RecurrentSource source = Network(4, 1);
     source.Remove(tensor.name);
     EXPECT_EQ(Load(source, "").status().code(), KINGLET_INVALID_CHECKPOINT) << tensor.name;

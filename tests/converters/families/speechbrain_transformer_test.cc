@@ -47,7 +47,7 @@ Result<LoadedModel> Load(const RecurrentSource& source, const std::string& argum
                     "!new:speechbrain.lobes.models.transformer.TransformerLM.TransformerLM\n"
                     "    vocab: 5\n" +
                     arguments);
-  const SourceWeights weights = source.Weights();
+  const CheckpointTensors weights = source.Weights();
   Result<LoadedModel> loaded =
       LoadSpeechbrainTransformer({"lm.ckpt", config, std::nullopt, weights, {}, nullptr, memory});
   if (loaded.ok()) {
@@ -104,7 +104,7 @@ TEST(SpeechbrainTransformer, ArgumentsOfOtherNetworks) {
 }
 
 TEST(SpeechbrainTransformer, EachTensorIsNeeded) {
-  for (const SourceTensor& tensor : Network(4).Weights()) {
+  for (const CheckpointTensor& tensor : Network(4).Weights()) {
     RecurrentSource source = Network(4);
     source.Remove(tensor.name);
     EXPECT_EQ(Load(source, "").status().code(), KINGLET_INVALID_CHECKPOINT) << tensor.name;

@@ -25,7 +25,7 @@ Result<LoadedModel> Load(const RecurrentSource& source, const Config& config) {
     text += (text.empty() ? "{\"" : ", \"") + key + "\": " + value;
   }
   const TemporaryFile file(text + "}\n", ".json");
-  const SourceWeights weights = source.Weights();
+  const CheckpointTensors weights = source.Weights();
   EXPECT_TRUE(LooksLikeTransfoXl(weights));
   return LoadTransfoXl({"pytorch_model.bin", file.path(), std::nullopt, weights});
 }
@@ -65,7 +65,7 @@ TEST(TransfoXl, TheConfigurationCounts) {
 }
 
 // Of tied tensors either one may be missing; of others neither.
-TEST(TransfoXl, TiedTablesMayBeLeftOut) {
+TEST(TransfoXl, TiedTablesMayBeOmitted) {
   for (const char* name :
        {"crit.out_layers.0.weight", "transformer.word_emb.emb_layers.0.weight"}) {
     RecurrentSource source = TransformerXlSource("transformer.");
@@ -138,7 +138,7 @@ TEST(TransfoXl, OptionsThatAreRefused) {
 
 TEST(TransfoXl, NamesAMissingConfiguration) {
   const RecurrentSource source = TransformerXlSource("transformer.");
-  const SourceWeights weights = source.Weights();
+  const CheckpointTensors weights = source.Weights();
   const Status status =
       LoadTransfoXl({"/nowhere/pytorch_model.bin", "", std::nullopt, weights}).status();
   EXPECT_EQ(status.message(),

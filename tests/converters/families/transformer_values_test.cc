@@ -11,7 +11,7 @@ namespace {
 // Of float32's rounding, a few units in the last place.
 constexpr double kRelative = 4e-7;
 
-TEST(Frequencies, AreThoseOfTheTrainingCodes) {
+TEST(Frequencies, AreThoseOfTheFrameworks) {
   for (const uint32_t width : {4U, 6U, 16U, 64U, 1024U}) {
     const std::vector<float> fairseq = FairseqFrequencies(width);
     const std::vector<float> transformer_xl = TransformerXlFrequencies(width);

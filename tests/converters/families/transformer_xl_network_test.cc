@@ -25,7 +25,7 @@ TransformerXlNetwork Small() {
 }
 
 Result<LoadedModel> Load(const TransformerXlNetwork& network, const RecurrentSource& source) {
-  const SourceWeights weights = source.Weights();
+  const CheckpointTensors weights = source.Weights();
   return WithValues(LoadTransformerXlNetwork(network, weights));
 }
 

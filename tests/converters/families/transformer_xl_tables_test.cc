@@ -62,7 +62,7 @@ RecurrentSource Undivided(uint64_t width) {
 }
 
 Result<Ends> Describe(const TransformerXlNetwork& network, const RecurrentSource& source) {
-  const SourceWeights weights = source.Weights();
+  const CheckpointTensors weights = source.Weights();
   DraftBuilder builder(weights);
   KINGLET_ASSIGN_OR_RETURN(auto tables, TransformerXlTables::Make(network, builder));
   tables.Claim();
@@ -125,9 +125,9 @@ TEST(TransformerXlTables, ProjectionsOfOneTable) {
   }
   source.Copy("p.word_emb.emb_projs.0", "crit.out_projs.0");
   source.Copy("p.word_emb.emb_projs.0", "crit.out_projs.2");
-  for (const bool left_out : {false, true}) {
+  for (const bool excluded : {false, true}) {
     TransformerXlNetwork network = Network(1, 6);
-    if (left_out) {
+    if (excluded) {
       network.tied_projections = {true, false, true};
       source.Remove("crit.out_projs.0");
       source.Remove("crit.out_projs.2");
@@ -162,7 +162,7 @@ TEST(TransformerXlTables, DividedTables) {
   EXPECT_EQ(ends->tensors[*ends->softmax.tails[1].projection].shape, (Shape{2, 4}));
 }
 
-TEST(TransformerXlTables, TiedTablesMayBeLeftOut) {
+TEST(TransformerXlTables, TiedTablesMayBeOmitted) {
   RecurrentSource source = Divided();
   source.Remove("crit.out_layers.0.weight");
   source.Remove("p.word_emb.emb_layers.2.weight");

@@ -12,7 +12,7 @@
 namespace kinglet::transformer_xl_test {
 namespace {
 
-// The attributes of the pickled objects, as the training code saves them; tests replace some.
+// The attributes of the pickled objects, as the framework saves them; tests replace some.
 class TransformerXlFamily : public testing::Test {
  protected:
   TransformerXlFamily() {
@@ -47,7 +47,7 @@ class TransformerXlFamily : public testing::Test {
   void SetInteger(const char* name, int64_t value) { integers_.at(name)->value = value; }
   Result<LoadedModel> Load(const std::string& config = "", bool whole = true,
                            std::optional<uint32_t> memory = std::nullopt) {
-    const SourceWeights weights = source_.Weights();
+    const CheckpointTensors weights = source_.Weights();
     EXPECT_TRUE(LooksLikeTransformerXl(weights));
     return LoadTransformerXl({"model.pt",
                               config,

@@ -31,7 +31,7 @@ RecurrentSource Network(uint64_t layers) {
 }
 
 Result<LoadedModel> Load(const RecurrentSource& source, const std::string& config = "") {
-  const SourceWeights weights = source.Weights();
+  const CheckpointTensors weights = source.Weights();
   return WithValues(LoadZaremba({"model.npz", config, std::nullopt, weights, {}}));
 }
 

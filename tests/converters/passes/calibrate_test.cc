@@ -63,29 +63,29 @@ TEST(AttentionWeightBits, GrowWithTheWindowAsLongAsSumsFit) {
   }
 }
 
-TEST(QuantiserFor, FollowsTheTrainingCodeForEveryWidth) {
+TEST(QuantiserFor, FollowsTheFrameworkForEveryWidth) {
   for (int bits = kMinBits; bits <= kMaxBits; ++bits) {
     for (const float range : {4.480917453765869F, 0.9487025141716003F, 11.143656730651855F}) {
       const ActivationQuantiser quantiser = QuantiserFor(range, bits);
       EXPECT_EQ(quantiser.max_abs, range);
       const double exact = double{range} / (std::pow(2.0, bits - 1) - 1);
-      EXPECT_LE(quantiser.step, exact * (1 + 1e-7));
-      EXPECT_GT(quantiser.step, exact * (1 - std::pow(2.0, bits - 23) - 1e-7));
-      EXPECT_EQ(std::bit_cast<uint32_t>(quantiser.step) % (1U << bits), 0U);
+      EXPECT_LE(quantiser.scale, exact * (1 + 1e-7));
+      EXPECT_GT(quantiser.scale, exact * (1 - std::pow(2.0, bits - 23) - 1e-7));
+      EXPECT_EQ(std::bit_cast<uint32_t>(quantiser.scale) % (1U << bits), 0U);
     }
   }
   // Two quantisers of the original 9-bit network in tests/data.
-  EXPECT_EQ(QuantiserFor(4.480917453765869F, 9).step, 0.017571449279785156F);
-  EXPECT_EQ(QuantiserFor(11.143656730651855F, 9).step, 0.04369926452636719F);
+  EXPECT_EQ(QuantiserFor(4.480917453765869F, 9).scale, 0.017571449279785156F);
+  EXPECT_EQ(QuantiserFor(11.143656730651855F, 9).scale, 0.04369926452636719F);
 }
 
 TEST(QuantiserFor, NothingMeasured) {
   for (int bits = kMinBits; bits <= kMaxBits; ++bits) {
     for (const float range : {0.0F, 1e-44F}) {
       EXPECT_EQ(QuantiserFor(range, bits).max_abs, 1e-6F);
-      EXPECT_GT(QuantiserFor(range, bits).step, 0.0F);
+      EXPECT_GT(QuantiserFor(range, bits).scale, 0.0F);
     }
-    EXPECT_GT(QuantiserFor(1e-29F, bits).step, 0.0F);
+    EXPECT_GT(QuantiserFor(1e-29F, bits).scale, 0.0F);
   }
 }
 
@@ -216,7 +216,7 @@ TEST(ReadCalibrationText, WordsOfLinesWithTheirEnds) {
   EXPECT_EQ(*tokens, (std::vector<uint32_t>{0, 3, 1, 1, 2, 1}));
 }
 
-TEST(ReadCalibration, AByteOrderMarkIsLeftOut) {
+TEST(ReadCalibration, AByteOrderMarkIsOmitted) {
   const TemporaryFolder folder;
   const ModelDraft draft = TinyMicronet({.bits = 9});
   const auto input = ReadCalibration(folder.Write("t", "\xEF\xBB\xBFthe"), draft.description,

@@ -11,7 +11,7 @@
 #include <variant>
 #include <vector>
 
-#include "converters/sources/npy.h"
+#include "converters/checkpoints/npy.h"
 
 namespace kinglet {
 

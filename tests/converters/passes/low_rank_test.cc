@@ -6,8 +6,8 @@
 #include <limits>
 #include <string>
 
+#include "converters/checkpoints/npy.h"
 #include "converters/passes/reconstruction.h"
-#include "converters/sources/npy.h"
 
 namespace kinglet::low_rank_test {
 namespace {
@@ -20,12 +20,12 @@ struct Fixture {
 
   // The relative error of the best approximation of a rank (Eckart & Young 1936).
   double ErrorOf(uint64_t rank) const {
-    double all = 0, left_out = 0;
+    double all = 0, excluded = 0;
     for (uint64_t i = 0; i < singular_values.size(); ++i) {
       all += singular_values[i] * singular_values[i];
-      if (i >= rank) left_out += singular_values[i] * singular_values[i];
+      if (i >= rank) excluded += singular_values[i] * singular_values[i];
     }
-    return std::sqrt(left_out / all);
+    return std::sqrt(excluded / all);
   }
 };
 

@@ -46,7 +46,7 @@ TEST(ClearLowMantissaBits, KeepsTheRest) {
   EXPECT_EQ(std::bit_cast<uint32_t>(ClearLowMantissaBits(-all_ones, 2)), 0xBFFFFFFCU);
 }
 
-TEST(QuantiseRows, FollowsTheTrainingCodeForEveryWidth) {
+TEST(QuantiseRows, FollowsTheFrameworkForEveryWidth) {
   const Shape shape = {7, 33};
   const std::vector<float> values = RandomValues(7 * 33, 3);
   for (int bits = kMinBits; bits <= kMaxBits; ++bits) {
@@ -182,7 +182,7 @@ TEST(QuantiseDivided, ByLeastSquares) {
   EXPECT_EQ(quantised.codes[0], 3);
 }
 
-TEST(QuantiseDivided, FollowsTheTrainingCodeForEveryWidth) {
+TEST(QuantiseDivided, FollowsTheFrameworkForEveryWidth) {
   const std::vector<float> values = RandomValues(101, 5);
   float largest = 0;
   for (const float value : values) largest = std::max(largest, std::abs(value));

@@ -12,7 +12,7 @@
 namespace kinglet::recover_test {
 namespace {
 
-// A scale whose low `bits` mantissa bits are zero, as the training code stores it.
+// A scale whose low `bits` mantissa bits are zero, as the framework stores it.
 float TruncatedScale(TestRandom& random, int bits) {
   const float scale = 0.01F + 0.009F * random.Signed();
   return std::bit_cast<float>(std::bit_cast<uint32_t>(scale) >> bits << bits);
@@ -111,7 +111,7 @@ TEST(RecoverDivided, GivesEveryBitBackForEveryWidth) {
   TestRandom random(4);
   for (int bits = kMinBits; bits <= kMaxBits; ++bits) {
     for (int round = 0; round < 20; ++round) {
-      // As the training code: the divisor comes from the float that was the largest.
+      // As the framework: the divisor comes from the float that was the largest.
       const float largest = 0.5F + 0.49F * random.Signed();
       const auto n = static_cast<float>((1 << (bits - 1)) - 1);
       const float divisor = n / largest;

@@ -87,7 +87,7 @@ TEST(RecordedContext, RunsLessTheLaterTheChange) {
       const RecordedContext* cut = recorder.Find(std::vector<WeightId>{id});
       size_t steps = 0;
       if (cut == nullptr) return model->plan().context.end;
-      for (const ContextCut::Run& run : cut->cut().runs) steps += run.end - run.begin;
+      for (const PartialContext::Run& run : cut->cut().runs) steps += run.end - run.begin;
       return steps;
     }
     ADD_FAILURE() << name;

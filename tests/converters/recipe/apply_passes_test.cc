@@ -19,16 +19,16 @@ namespace {
 
 // 12 words; an embedding with a projection, and a softmax of a head and a tail with a projection.
 LoadedModel Model() {
-  const SourceWeights weights = {RandomTensor("emb", {12, 4}),
-                                 RandomTensor("widen", {6, 4}),
-                                 RandomTensor("lstm.weight_ih_l0", {12, 6}),
-                                 RandomTensor("lstm.weight_hh_l0", {12, 3}),
-                                 RandomTensor("lstm.bias_ih_l0", {12}),
-                                 RandomTensor("lstm.bias_hh_l0", {12}),
-                                 RandomTensor("head", {5, 3}),
-                                 RandomTensor("clusters", {1, 3}),
-                                 RandomTensor("narrow", {2, 3}),
-                                 RandomTensor("tail", {7, 2})};
+  const CheckpointTensors weights = {RandomTensor("emb", {12, 4}),
+                                     RandomTensor("widen", {6, 4}),
+                                     RandomTensor("lstm.weight_ih_l0", {12, 6}),
+                                     RandomTensor("lstm.weight_hh_l0", {12, 3}),
+                                     RandomTensor("lstm.bias_ih_l0", {12}),
+                                     RandomTensor("lstm.bias_hh_l0", {12}),
+                                     RandomTensor("head", {5, 3}),
+                                     RandomTensor("clusters", {1, 3}),
+                                     RandomTensor("narrow", {2, 3}),
+                                     RandomTensor("tail", {7, 2})};
   auto model = WithValues(
       ModelFromRecipe(RecipeOf(R"({"embedding": {"scale": 1, "table": "emb", "projection": "widen"},
       "recurrent": {"cell": "lstm", "torch": "lstm", "layers": 1},
@@ -44,7 +44,7 @@ const std::string kFolder = ".";
 Status Apply(const std::string& json, LoadedModel& model, const std::string& folder = "",
              const std::function<void(const std::string&)>& progress = {}) {
   std::vector<PassRecipe> passes;
-  const RecipeNode list = Node(json);
+  const RecipeNode list = NodeOf(json);
   const std::vector<RecipeNode> items = *list.Items();
   for (const RecipeNode& item : items) {
     auto pass = ParsePass(item);

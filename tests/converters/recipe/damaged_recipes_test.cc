@@ -10,10 +10,10 @@
 #include <string>
 #include <vector>
 
+#include "converters/checkpoints/checkpoint_file.h"
 #include "converters/recipe/recipe.h"
 #include "converters/recipe/recipe_family.h"
 #include "converters/recipe/recipe_model.h"
-#include "converters/sources/source_file.h"
 
 namespace kinglet::damaged_recipes_test {
 namespace {
@@ -100,7 +100,7 @@ void Change(const Json& whole,
   }
 }
 
-Status Load(const Recipe& recipe, const SourceFile& source) {
+Status Load(const Recipe& recipe, const CheckpointFile& source) {
   if (recipe.embedding || recipe.recurrent || recipe.softmax) {
     return ModelFromRecipe(recipe, source.tensors, 1).status();
   }
@@ -110,7 +110,7 @@ Status Load(const Recipe& recipe, const SourceFile& source) {
 class DamagedRecipes : public testing::TestWithParam<Case> {};
 
 TEST_P(DamagedRecipes, NameTheirPlace) {
-  const auto source = OpenSourceFile(GetParam().checkpoint);
+  const auto source = OpenCheckpointFile(GetParam().checkpoint);
   ASSERT_TRUE(source.ok()) << source.status().message();
   std::ifstream file(GetParam().recipe);
   const Json whole = Json::parse(file);

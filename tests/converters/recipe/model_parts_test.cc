@@ -12,14 +12,14 @@ namespace {
 
 using Use = ModelParts::Use;
 
-SourceWeights Weights() {
+CheckpointTensors Weights() {
   return {FloatTensor("matrix", {2, 3}, {1, 2, 3, 4, 5, 6}), FloatTensor("vector", {3}, {7, 8, 9}),
           FloatTensor("book", {4, 2}, {0, 1, 2, 3, 4, 5, 6, 7})};
 }
 TensorRef Whole(const std::string& name) { return {name, {}, {}, false, false}; }
 
 TEST(ModelParts, ATensorIsStoredOnceForEachShapeItIsReadAs) {
-  const SourceWeights weights = Weights();
+  const CheckpointTensors weights = Weights();
   ModelParts parts(weights, 1);
   const TensorId first = *parts.AddRef("a", Whole("matrix"), Use::kMatrix);
   EXPECT_EQ(*parts.AddRef("b", Whole("matrix"), Use::kMatrix), first);
@@ -42,7 +42,7 @@ TEST(ModelParts, ATensorIsStoredOnceForEachShapeItIsReadAs) {
 }
 
 TEST(ModelParts, ACodedTableLeavesPassesItsCodebook) {
-  const SourceWeights weights = Weights();
+  const CheckpointTensors weights = Weights();
   ModelParts parts(weights, 1);
   const auto added = parts.AddTable(
       "t", TableOf(R"({"hashed": {"combine": "concatenate", "pools": "one", "codebook": "book",
@@ -58,7 +58,7 @@ TEST(ModelParts, ACodedTableLeavesPassesItsCodebook) {
 }
 
 TEST(ModelParts, Refusals) {
-  const SourceWeights weights = Weights();
+  const CheckpointTensors weights = Weights();
   ModelParts parts(weights, 1);
   EXPECT_EQ(parts.AddRef("a", Whole("vector"), Use::kMatrix).status().message(),
             "recipe: a: expected a matrix, found [3] of 'vector'");

@@ -42,12 +42,12 @@ std::string With(const std::string& key, const std::string& json) {
 
 Result<TransformerRecipe> Parsed(const std::string& json) {
   std::vector<std::string> references;
-  return ParseTransformer(Node(json), references);
+  return ParseTransformer(NodeOf(json), references);
 }
 
 TEST(ParseTransformer, PutsTheLayersNumberIntoNames) {
   std::vector<std::string> references;
-  const auto recipe = ParseTransformer(Node(With("", "")), references);
+  const auto recipe = ParseTransformer(NodeOf(With("", "")), references);
   ASSERT_TRUE(recipe.ok()) << recipe.status().message();
   ASSERT_EQ(recipe->layers.size(), 2u);
   EXPECT_EQ(recipe->layers[0].qkv[0].name, "0.qkv");

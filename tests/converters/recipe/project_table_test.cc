@@ -16,9 +16,9 @@ namespace {
 // 9 words whose table the embedding and the softmax share; the embedding's width is 4, or 6 with a
 // projection.
 LoadedModel Tied(const std::string& embedding, const std::string& softmax, uint64_t width) {
-  const SourceWeights weights = {RandomTensor("table", {9, 4}), RandomTensor("out", {6, 4}),
-                                 RandomTensor("in", {4, 4}), RandomTensor("ih", {16, width}),
-                                 RandomTensor("hh", {16, 4})};
+  const CheckpointTensors weights = {RandomTensor("table", {9, 4}), RandomTensor("out", {6, 4}),
+                                     RandomTensor("in", {4, 4}), RandomTensor("ih", {16, width}),
+                                     RandomTensor("hh", {16, 4})};
   auto model = WithValues(ModelFromRecipe(
       RecipeOf(R"({"embedding": {"scale": 1, "table": "table")" + embedding +
                R"(}, "recurrent": {"cell": "lstm", "gates": "ifgo", "forget_bias": 0,

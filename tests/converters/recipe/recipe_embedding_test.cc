@@ -22,13 +22,13 @@ std::vector<std::string> TensorNames(const LoadedModel& model) {
 const std::string kUnit = R"({"scale": 1, "table": {"define": {"map": [{"table": "e", "scale": 1}],
     "layers": [{"layout": "out_in", "weight": "w", "activation": "none", "residual": "none"}]}}})";
 
-SourceWeights Weights() {
+CheckpointTensors Weights() {
   return {RandomTensor("e", {4, 3}), RandomTensor("f", {5, 2}), RandomTensor("p", {3, 2}),
           RandomTensor("w", {6, 3})};
 }
 
 TEST(MakeEmbedding, NamesTensorsAfterItAndTheirBin) {
-  const SourceWeights weights = Weights();
+  const CheckpointTensors weights = Weights();
   ModelParts parts(weights, 1);
   const auto embedding = MakeEmbedding(
       EmbeddingOf(R"({"scale": 2, "bins": [{"table": "e"}, {"table": "f", "projection": "p"}]})"),
@@ -46,7 +46,7 @@ TEST(MakeEmbedding, NamesTensorsAfterItAndTheirBin) {
 }
 
 TEST(MakeEmbedding, AUnitStaysOnlyIfItIsAskedFor) {
-  const SourceWeights weights = Weights();
+  const CheckpointTensors weights = Weights();
   EmbeddingRecipe recipe = EmbeddingOf(kUnit);
   ModelParts table(weights, 1), kept(weights, 1);
   EXPECT_EQ(MakeEmbedding(recipe, "x", table)->width, 6u);
@@ -63,7 +63,7 @@ TEST(MakeEmbedding, AUnitStaysOnlyIfItIsAskedFor) {
 }
 
 TEST(MakeEmbedding, Refusals) {
-  const SourceWeights weights = Weights();
+  const CheckpointTensors weights = Weights();
   ModelParts parts(weights, 1);
   EXPECT_EQ(
       MakeEmbedding(EmbeddingOf(R"({"scale": 1, "bins": []})"), "x", parts).status().message(),

@@ -13,7 +13,7 @@ namespace kinglet::recipe_family_test {
 namespace {
 
 // Weights of a family whose input is "words.weight", or the module "words".
-SourceWeights Weights() {
+CheckpointTensors Weights() {
   return {FloatTensor("words.weight", {3, 2}, {9, 9, 9, 9, 9, 9}),
           FloatTensor("map", {3, 2}, {1, 2, 3, 4, 5, 6}),
           FloatTensor("other", {1}, {7}),
@@ -30,8 +30,8 @@ const std::string kCodes = R"({"codes": {"combine": "concatenate", "pools": "one
 Recipe InPlace(const std::string& name, const std::string& table, const std::string& more = "") {
   return RecipeOf(R"({"family": "f", "tables": {")" + name + "\": " + table + "}" + more + "}");
 }
-const SourceTensor* Find(const SourceWeights& weights, const std::string& name) {
-  for (const SourceTensor& tensor : weights) {
+const CheckpointTensor* Find(const CheckpointTensors& weights, const std::string& name) {
+  for (const CheckpointTensor& tensor : weights) {
     if (tensor.name == name) return &tensor;
   }
   return nullptr;
@@ -40,7 +40,7 @@ const SourceTensor* Find(const SourceWeights& weights, const std::string& name) 
 TEST(FamilyTables, TheFamilySeesADenseTable) {
   const auto tables = FamilyTables::Make(InPlace("words.weight", kDefine), Weights(), {}, 2);
   ASSERT_TRUE(tables.ok()) << tables.status().message();
-  const SourceTensor* made = Find(tables->weights(), "words.weight");
+  const CheckpointTensor* made = Find(tables->weights(), "words.weight");
   ASSERT_NE(made, nullptr);
   EXPECT_EQ(made->made, "words.weight");
   EXPECT_EQ(made->shape, (Shape{3, 2}));
@@ -48,7 +48,7 @@ TEST(FamilyTables, TheFamilySeesADenseTable) {
   EXPECT_EQ(*made->values(), (std::vector<float>{3, 4, 7, 8, 11, 12}));
   ASSERT_NE(made->replaced, nullptr);
   EXPECT_EQ(*made->replaced->values(), std::vector<float>(6, 9));
-  // What the table is made of may be left out; other tensors may not.
+  // What the table is made of may be omitted; other tensors may not.
   EXPECT_TRUE(Find(tables->weights(), "map")->spare);
   EXPECT_FALSE(Find(tables->weights(), "other")->spare);
 
@@ -67,13 +67,13 @@ TEST(FamilyTables, WithoutTablesNothingChanges) {
 }
 
 // A family that cuts its table in two, for two bins, and tells nobody else.
-LoadedModel Cut(const SourceWeights& weights, const std::string& name, bool in_two) {
+LoadedModel Cut(const CheckpointTensors& weights, const std::string& name, bool in_two) {
   DraftBuilder builder(weights);
   AdaptiveEmbedding embedding;
   embedding.name = "in";
   embedding.width = 2;
   embedding.scale = 3;
-  const SourceTensor* table = builder.Claim(name, {3, 2});
+  const CheckpointTensor* table = builder.Claim(name, {3, 2});
   if (in_two) {
     embedding.bins = {{0, 1, builder.Add("a", {1, 2}, Role::kPrunedAlso, table, {0, 0}), {}},
                       {1, 2, builder.Add("b", {2, 2}, Role::kPrunedAlso, table, {1, 0}), {}}};
@@ -139,12 +139,12 @@ TEST(FamilyTables, AnInputInPartsIsTheWholeInput) {
 }
 
 TEST(FamilyTables, Refusals) {
-  SourceWeights lacks = Weights();
+  CheckpointTensors lacks = Weights();
   lacks.erase(lacks.begin() + 1);
-  const SourceWeights extra = {FloatTensor("file", {1}, {1})};
-  const SourceWeights twice = {FloatTensor("other", {1}, {1})};
+  const CheckpointTensors extra = {FloatTensor("file", {1}, {1})};
+  const CheckpointTensors twice = {FloatTensor("other", {1}, {1})};
   const struct {
-    SourceWeights weights, sources;
+    CheckpointTensors weights, sources;
     const char* message;
   } cases[] = {{lacks, {}, "missing map"},
                {Weights(), extra, "unused 'file'"},
@@ -163,7 +163,7 @@ TEST(FamilyTables, Refusals) {
       {R"({"family": "f", "unused": ["x"]})", "none beside a family without \"tables\""},
       {R"({"family": "f", "tables": {"w": {"rows": "x"}}})", "/tables/w: expected only"}};
   for (const auto& [json, message] : texts) {
-    const Status status = ParseRecipe(Node(json)).status();
+    const Status status = ParseRecipe(NodeOf(json)).status();
     EXPECT_NE(status.message().find(message), std::string::npos) << status.message();
   }
 }

@@ -20,14 +20,14 @@ std::string TableOf(const Recipe& recipe) {
 }
 
 TEST(RecipeBeside, IsNamedAfterTheCheckpoint) {
-  EXPECT_EQ(RecipePathBeside("a.b/small.pt"), "a.b/small.recipe.json");
-  EXPECT_EQ(RecipePathBeside("model.safetensors"), "model.recipe.json");
-  EXPECT_EQ(RecipePathBeside("a.b/model"), "a.b/model.recipe.json");
+  EXPECT_EQ(RecipePathNextTo("a.b/small.pt"), "a.b/small.recipe.json");
+  EXPECT_EQ(RecipePathNextTo("model.safetensors"), "model.recipe.json");
+  EXPECT_EQ(RecipePathNextTo("a.b/model"), "a.b/model.recipe.json");
 }
 
 class ChosenRecipe : public testing::Test {
  protected:
-  void WriteBeside(const std::string& text) { folder_.Write("models/small.recipe.json", text); }
+  void WriteNextTo(const std::string& text) { folder_.Write("models/small.recipe.json", text); }
   Result<Recipe> Choose(const std::string& named) {
     return ChooseRecipe(checkpoint_, named.empty() ? "" : folder_.Write("other/named.json", named));
   }
@@ -36,7 +36,7 @@ class ChosenRecipe : public testing::Test {
 };
 
 TEST_F(ChosenRecipe, IsTheOneBesideTheCheckpoint) {
-  WriteBeside(kBlocks);
+  WriteNextTo(kBlocks);
   const auto recipe = Choose("");
   ASSERT_TRUE(recipe.ok()) << recipe.status().message();
   EXPECT_EQ(TableOf(*recipe), "beside");
@@ -46,7 +46,7 @@ TEST_F(ChosenRecipe, IsTheOneBesideTheCheckpoint) {
 
 // Only names in the recipe that the user gives are ever trusted.
 TEST_F(ChosenRecipe, KnowsWhoseNamesItHas) {
-  WriteBeside(kBlocks);
+  WriteNextTo(kBlocks);
   const std::string named = folder_.Write("other/named.json", kPasses);
   for (const bool trusted : {false, true}) {
     const auto passes = ChooseRecipe(checkpoint_, named, trusted);
@@ -61,7 +61,7 @@ TEST_F(ChosenRecipe, KnowsWhoseNamesItHas) {
 }
 
 TEST_F(ChosenRecipe, IsTheNamedOneIfThatHasBlocksOrAFamily) {
-  WriteBeside(kBlocks);
+  WriteNextTo(kBlocks);
   const auto blocks = Choose(kOtherBlocks);
   ASSERT_TRUE(blocks.ok()) << blocks.status().message();
   EXPECT_EQ(TableOf(*blocks), "named");
@@ -74,7 +74,7 @@ TEST_F(ChosenRecipe, IsTheNamedOneIfThatHasBlocksOrAFamily) {
 }
 
 TEST_F(ChosenRecipe, TakesThePassesOfANamedOneThatHasPassesAlone) {
-  WriteBeside(kBlocks);
+  WriteNextTo(kBlocks);
   const auto recipe = Choose(kPasses);
   ASSERT_TRUE(recipe.ok()) << recipe.status().message();
   EXPECT_EQ(TableOf(*recipe), "beside");
@@ -84,7 +84,7 @@ TEST_F(ChosenRecipe, TakesThePassesOfANamedOneThatHasPassesAlone) {
 }
 
 TEST_F(ChosenRecipe, TakesThePlaceOfANamedOne) {
-  WriteBeside(kBlocks);
+  WriteNextTo(kBlocks);
   const auto recipe = Choose(R"({"state_dict": "ema", "prefix": "lm."})");
   ASSERT_TRUE(recipe.ok()) << recipe.status().message();
   EXPECT_EQ(TableOf(*recipe), "beside");
@@ -107,7 +107,7 @@ TEST_F(ChosenRecipe, LeavesTheBlocksToAFamilyWhereNoneLiesBeside) {
 }
 
 TEST_F(ChosenRecipe, IsRefusedByTheNameOfItsFile) {
-  WriteBeside("{");
+  WriteNextTo("{");
   const auto beside = Choose("");
   EXPECT_EQ(beside.status().code(), KINGLET_INVALID_ARGUMENT);
   EXPECT_NE(beside.status().message().find(folder_.Path("models/small.recipe.json")),

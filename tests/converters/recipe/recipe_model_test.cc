@@ -14,7 +14,7 @@ namespace kinglet::recipe_model_test {
 namespace {
 
 // A network of 9 words: width 4, three units.
-SourceWeights Small() {
+CheckpointTensors Small() {
   return {RandomTensor("emb", {9, 4}),
           RandomTensor("lstm.weight_ih_l0", {12, 4}),
           RandomTensor("lstm.weight_hh_l0", {12, 3}),
@@ -26,11 +26,11 @@ SourceWeights Small() {
 }
 const std::string kLstm = R"("recurrent": {"cell": "lstm", "torch": "lstm", "layers": 1})";
 
-Result<LoadedModel> Made(const std::string& json, const SourceWeights& weights) {
+Result<LoadedModel> Made(const std::string& json, const CheckpointTensors& weights) {
   return WithValues(ModelFromRecipe(RecipeOf(json), weights, 2));
 }
 // The model as its file describes it, or the error on the way.
-Status Filed(const std::string& json, const SourceWeights& weights) {
+Status Filed(const std::string& json, const CheckpointTensors& weights) {
   const auto model = Made(json, weights);
   if (!model.ok()) return model.status();
   const auto bytes = SerialiseModel(model->draft);
@@ -73,7 +73,7 @@ TEST(ModelFromRecipe, NamesTensorsByTheirPlaceAndStoresEachOnce) {
 }
 
 TEST(ModelFromRecipe, ATensorThatTwoPlacesNameIsStoredOnce) {
-  SourceWeights weights = Small();
+  CheckpointTensors weights = Small();
   weights[0] = RandomTensor("emb", {9, 3});
   weights[1] = RandomTensor("lstm.weight_ih_l0", {12, 3});
   const auto model = Made(R"({"embedding": {"scale": 1, "table": "emb"}, )" + kLstm + R"(,
@@ -86,7 +86,7 @@ TEST(ModelFromRecipe, ATensorThatTwoPlacesNameIsStoredOnce) {
 }
 
 TEST(ModelFromRecipe, CodedTablesHaveTheirCodebookAsATensor) {
-  SourceWeights weights = Small();
+  CheckpointTensors weights = Small();
   weights.push_back(RandomTensor("book", {8, 2}));
   const auto model =
       Made(R"({"embedding": {"scale": 1, "table": {"hashed": {"codebook": "book", "words": 9,
@@ -105,7 +105,7 @@ TEST(ModelFromRecipe, CodedTablesHaveTheirCodebookAsATensor) {
 
 // The words take [E 0], the clusters [0 I] of [P; C] h.
 TEST(ModelFromRecipe, ClustersMayReadWhatTheHeadsProjectionDoesNot) {
-  SourceWeights weights = Small();
+  CheckpointTensors weights = Small();
   weights.push_back(FloatTensor("narrow", {1, 3}, {1, 2, 3}));
   weights.push_back(FloatTensor("head", {2, 1}, {5, 6}));
   weights[7] = FloatTensor("clusters", {1, 3}, {7, 8, 9});

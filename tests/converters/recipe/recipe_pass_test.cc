@@ -14,13 +14,13 @@ namespace {
 // The tests of ApplyRecipePasses (apply_passes_test.cc) go through every refusal.
 template <class Step>
 Step Parsed(const std::string& text) {
-  const auto pass = ParsePass(Node(text));
+  const auto pass = ParsePass(NodeOf(text));
   EXPECT_TRUE(pass.ok()) << pass.status().message();
   return pass.ok() ? std::get<Step>(pass->step) : Step{};
 }
 
 std::string RefusalOf(const std::string& text) {
-  const auto pass = ParsePass(Node(text));
+  const auto pass = ParsePass(NodeOf(text));
   return pass.ok() ? "no refusal" : pass.status().message();
 }
 
@@ -82,7 +82,7 @@ TEST(ParsePass, ReadsTheChoicesOfCodes) {
 }
 
 TEST(ParsePass, KeepsThePatternsOfTensors) {
-  const auto pass = ParsePass(Node(R"({"pass": "half", "tensors": ["a*", "b"]})"));
+  const auto pass = ParsePass(NodeOf(R"({"pass": "half", "tensors": ["a*", "b"]})"));
   ASSERT_TRUE(pass.ok());
   EXPECT_EQ(pass->tensors, (std::vector<std::string>{"a*", "b"}));
 }

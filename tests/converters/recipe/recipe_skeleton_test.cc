@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "converters/checkpoints/checkpoint_file.h"
 #include "converters/recipe/recipe.h"
 #include "converters/recipe/recipe_node.h"
-#include "converters/sources/source_file.h"
 
 namespace kinglet::recipe_skeleton_test {
 namespace {
@@ -22,7 +22,7 @@ struct Shaped {
 };
 
 Json Skeleton(const std::vector<Shaped>& tensors) {
-  SourceWeights weights;
+  CheckpointTensors weights;
   for (const Shaped& tensor : tensors) {
     weights.push_back({tensor.name, tensor.shape, nullptr});
     weights.back().type = tensor.type;

@@ -9,19 +9,19 @@
 #include <utility>
 #include <vector>
 
+#include "converters/checkpoints/checkpoint_tensors.h"
 #include "converters/recipe/recipe.h"
-#include "converters/sources/source_weights.h"
 #include "tests/support/model_builder.h"
 
 namespace kinglet {
 
-inline SourceTensor FloatTensor(std::string name, std::vector<uint64_t> shape,
-                                std::vector<float> values) {
+inline CheckpointTensor FloatTensor(std::string name, std::vector<uint64_t> shape,
+                                    std::vector<float> values) {
   return {std::move(name), std::move(shape),
           [values = std::move(values)]() -> Result<std::vector<float>> { return values; }};
 }
 // Random values, which depend on the name.
-inline SourceTensor RandomTensor(const std::string& name, std::vector<uint64_t> shape) {
+inline CheckpointTensor RandomTensor(const std::string& name, std::vector<uint64_t> shape) {
   uint64_t count = 1;
   for (const uint64_t dimension : shape) count *= dimension;
   TestRandom random(std::hash<std::string>()(name));
@@ -29,9 +29,9 @@ inline SourceTensor RandomTensor(const std::string& name, std::vector<uint64_t> 
   for (uint64_t i = 0; i < count; ++i) values.push_back(random.Signed());
   return FloatTensor(name, std::move(shape), std::move(values));
 }
-inline SourceTensor IntegerTensor(std::string name, std::vector<uint64_t> shape,
-                                  std::vector<int64_t> values) {
-  SourceTensor tensor =
+inline CheckpointTensor IntegerTensor(std::string name, std::vector<uint64_t> shape,
+                                      std::vector<int64_t> values) {
+  CheckpointTensor tensor =
       FloatTensor(std::move(name), std::move(shape), {values.begin(), values.end()});
   tensor.integers = [values = std::move(values)]() -> Result<std::vector<int64_t>> {
     return values;
@@ -39,13 +39,13 @@ inline SourceTensor IntegerTensor(std::string name, std::vector<uint64_t> shape,
   return tensor;
 }
 
-inline RecipeNode Node(const std::string& json) {
+inline RecipeNode NodeOf(const std::string& json) {
   auto node = RecipeNode::Parse("r", json);
   EXPECT_TRUE(node.ok()) << node.status().message();
   return *std::move(node);
 }
 inline Recipe RecipeOf(const std::string& json) {
-  auto recipe = ParseRecipe(Node(json));
+  auto recipe = ParseRecipe(NodeOf(json));
   EXPECT_TRUE(recipe.ok()) << recipe.status().message() << "\n" << json;
   return *std::move(recipe);
 }

@@ -20,7 +20,7 @@ class RecipeTableTest : public testing::Test {
     EXPECT_TRUE(table.ok()) << table.status().message();
     return table.ok() ? FullTable(*table) : std::vector<float>();
   }
-  const SourceWeights weights_ = {
+  const CheckpointTensors weights_ = {
       FloatTensor("dense", {2, 3}, {1, 2, 3, 4, 5, 6}),
       // Sub-vectors 0 to 3 of two numbers.
       FloatTensor("book", {4, 2}, {0, 1, 10, 11, 20, 21, 30, 31}),

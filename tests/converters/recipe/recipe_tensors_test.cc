@@ -14,7 +14,7 @@ namespace {
 class RecipeTensorsTest : public testing::Test {
  protected:
   // 3 x 4: entry (r, c) is 10 r + c.
-  const SourceWeights weights_ = {
+  const CheckpointTensors weights_ = {
       FloatTensor("m", {3, 4}, {0, 1, 2, 3, 10, 11, 12, 13, 20, 21, 22, 23}),
       FloatTensor("v", {3}, {5, 6, 7}), FloatTensor("scalar", {}, {1}),
       FloatTensor("nan", {2}, {1, NAN}),
@@ -105,8 +105,8 @@ TEST_F(RecipeTensorsTest, NamesOfBothSidesAreAccountedForTogether) {
 }
 
 TEST(RecipeTensors, TwoSourcesCannotHaveTensorsOfOneName) {
-  const SourceWeights weights = {FloatTensor("a", {1}, {1}), FloatTensor("b", {1}, {1}),
-                                 FloatTensor("a", {1}, {2})};
+  const CheckpointTensors weights = {FloatTensor("a", {1}, {1}), FloatTensor("b", {1}, {1}),
+                                     FloatTensor("a", {1}, {2})};
   Recipe recipe;
   recipe.references = {"a", "b"};
   EXPECT_EQ(RecipeTensors(weights).CheckNames(recipe).message(),

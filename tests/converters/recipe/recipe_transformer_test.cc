@@ -14,7 +14,7 @@ namespace kinglet::recipe_transformer_test {
 namespace {
 
 // Two heads with keys of one number and values of two; width 4.
-SourceWeights Tensors() {
+CheckpointTensors Tensors() {
   std::vector<float> rows;  // row r of qkv is (r, r, r, r)
   for (int r = 0; r < 8; ++r) rows.insert(rows.end(), 4, static_cast<float>(r));
   const auto part = [&](const std::string& name, int first, uint64_t count) {
@@ -55,7 +55,7 @@ const std::string kRelative =
 const std::string kBiases = R"(, "positions": "r", "content_bias": "u", "position_bias": "u")";
 
 Result<LoadedModel> Made(const std::string& json) {
-  const SourceWeights weights = Tensors();
+  const CheckpointTensors weights = Tensors();
   return WithValues(ModelFromRecipe(RecipeOf(json), weights, 1));
 }
 // The first column of a tensor.

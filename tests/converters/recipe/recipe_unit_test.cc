@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "converters/checkpoints/checkpoint_file.h"
 #include "converters/recipe/recipe_model.h"
-#include "converters/sources/source_file.h"
 #include "format/writer.h"
 #include "runtime/embedder.h"
 #include "tests/converters/passes/flat_fixture.h"
@@ -17,7 +17,7 @@ namespace kinglet::recipe_unit_test {
 namespace {
 
 TEST(ParseUnitLayer, ReadsEveryChoice) {
-  const auto parsed = ParseUnitLayer(Node(
+  const auto parsed = ParseUnitLayer(NodeOf(
       R"({"groups": 4, "weights": "shared", "layout": "out_in", "shuffle": "after_norm",
           "norm": "per_group", "epsilon": 0.5, "activation": "gelu", "skip": "mix",
           "order": "previous_first", "residual": "before_activation"})"));
@@ -34,7 +34,7 @@ TEST(ParseUnitLayer, ReadsEveryChoice) {
                              .residual = DefineLayer::Residual::kBeforeActivation};
   EXPECT_EQ(parsed->layer, expected);
   const auto plain =
-      ParseUnitLayer(Node(R"({"layout": "in_out", "activation": "none", "residual": "none"})"));
+      ParseUnitLayer(NodeOf(R"({"layout": "in_out", "activation": "none", "residual": "none"})"));
   ASSERT_TRUE(plain.ok());
   EXPECT_EQ(plain->layer, DefineLayer());
   EXPECT_EQ(plain->layout, DefineLayout::kInOut);
@@ -43,7 +43,7 @@ TEST(ParseUnitLayer, ReadsEveryChoice) {
 // What no shape tells must be said.
 TEST(ParseUnitLayer, DemandsWhatImplementationsDifferIn) {
   const auto refusal = [](const std::string& members) {
-    return ParseUnitLayer(Node("{" + members + "}")).status().message();
+    return ParseUnitLayer(NodeOf("{" + members + "}")).status().message();
   };
   const std::string layout = R"("layout": "in_out")", activation = R"("activation": "none")",
                     residual = R"("residual": "none")", both = layout + ", " + activation;
@@ -73,7 +73,7 @@ DefineRecipe UnitOf(const std::string& layers) {
 
 class ReadUnitTest : public testing::Test {
  protected:
-  const SourceWeights weights_ = {
+  const CheckpointTensors weights_ = {
       // Two matrices [2, 3], and their transposes.
       FloatTensor("in_out", {2, 2, 3}, {1, 2, 3, 4, 5, 6, 10, 20, 30, 40, 50, 60}),
       FloatTensor("out_in", {2, 3, 2}, {1, 4, 2, 5, 3, 6, 10, 40, 20, 50, 30, 60}),
@@ -140,7 +140,7 @@ class PublicUnit : public testing::TestWithParam<const char*> {};
 
 TEST_P(PublicUnit, EqualsPyTorchByARecipe) {
   const std::string name = GetParam(), path = KINGLET_TEST_DATA "/define/" + name;
-  const auto source = OpenSourceFile(path + ".pt");
+  const auto source = OpenCheckpointFile(path + ".pt");
   ASSERT_TRUE(source.ok()) << source.status().message();
   const auto node = RecipeNode::Read(path + ".json");
   ASSERT_TRUE(node.ok()) << node.status().message();
@@ -174,8 +174,8 @@ INSTANTIATE_TEST_SUITE_P(All, PublicUnit,
 
 // A unit stays only if it makes all vectors of the embedding.
 TEST(KeptUnitRecipe, IsTheEmbeddingsOneTable) {
-  const SourceWeights weights = {RandomTensor("t", {5, 4}), RandomTensor("w", {4, 3}),
-                                 RandomTensor("p", {2, 3})};
+  const CheckpointTensors weights = {RandomTensor("t", {5, 4}), RandomTensor("w", {4, 3}),
+                                     RandomTensor("p", {2, 3})};
   const std::string unit =
       R"({"define": {"map": [{"table": "t", "scale": 1}],
                      "layers": [{"weight": "w", "layout": "in_out", "activation": "none",

@@ -13,7 +13,7 @@ namespace kinglet::recurrent_gates_test {
 namespace {
 
 RecurrentGates Gates(const std::string& members, RecurrentCell cell) {
-  const auto gates = ParseRecurrentGates(Node("{" + members + "}"), cell);
+  const auto gates = ParseRecurrentGates(NodeOf("{" + members + "}"), cell);
   EXPECT_TRUE(gates.ok()) << gates.status().message();
   return gates.ok() ? *gates : RecurrentGates();
 }
@@ -110,16 +110,16 @@ TEST(RecurrentGates, NothingIsTakenForGranted) {
   };
   for (const auto& [members, cell, refusal] : cases) {
     const Status status =
-        ParseRecurrentGates(Node("{" + std::string(members) + "}"), cell).status();
+        ParseRecurrentGates(NodeOf("{" + std::string(members) + "}"), cell).status();
     EXPECT_EQ(status.code(), KINGLET_INVALID_ARGUMENT) << members;
     EXPECT_NE(status.message().find(refusal), std::string::npos) << status.message();
   }
 }
 
 TEST(RecurrentGates, AreNotSaidBesideAModule) {
-  EXPECT_TRUE(RefuseRecurrentGates(Node(R"({"cell": "lstm"})")).ok());
+  EXPECT_TRUE(RefuseRecurrentGates(NodeOf(R"({"cell": "lstm"})")).ok());
   for (const char* key : {"gates", "forget_bias", "weighs", "reset"}) {
-    const Status status = RefuseRecurrentGates(Node("{\"" + std::string(key) + "\": \"x\"}"));
+    const Status status = RefuseRecurrentGates(NodeOf("{\"" + std::string(key) + "\": \"x\"}"));
     EXPECT_NE(status.message().find("expected none beside \"torch\", which fixes it, found 'x'"),
               std::string::npos)
         << status.message();

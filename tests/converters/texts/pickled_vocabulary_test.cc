@@ -73,7 +73,7 @@ TEST(PickledVocabulary, IsRecognised) {
   EXPECT_FALSE(looks("", ""));
 }
 
-// A list; a dict of words and ids in either direction; objects of other training codes.
+// A list; a dict of words and ids in either direction; objects of other frameworks.
 TEST(PickledVocabulary, OtherForms) {
   const std::string list = "](" + Text("a") + Text("b") + "e";
   const std::string ids = "}(" + Text("b") + "K\x01" + Text("a") + "K" + std::string(1, '\0') + "u";

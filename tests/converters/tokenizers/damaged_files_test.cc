@@ -1,6 +1,6 @@
 // Damaged files of tokenizers and vocabularies are refused or harmless: every single bit flipped,
 // every truncation, and random changes. The environment variable KINGLET_MUTATIONS says how many of
-// the latter, and then nothing is left out; usually they are few.
+// the latter, and then nothing is omitted; usually they are few.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -93,17 +93,17 @@ std::vector<Sample> Vocabularies() {
           {"words.pkl", pickle, ""}};
 }
 
-void CheckCut(const Cut& cut, const Tokenizer& tokenizer, std::string_view text) {
+void CheckCut(const TokenizedText& tokenized, const Tokenizer& tokenizer, std::string_view text) {
   TextDecoder by_id(tokenizer), by_piece(tokenizer);
-  for (const Cut::Token& token : cut.tokens) {
+  for (const TokenizedText::Token& token : tokenized.tokens) {
     ASSERT_LE(token.begin, token.end);
     ASSERT_LE(token.end, text.size());
-    ASSERT_LE(size_t{token.piece} + token.bytes, cut.spellings.size());
+    ASSERT_LE(size_t{token.piece} + token.bytes, tokenized.spellings.size());
     if (tokenizer.size() > 0) {
       ASSERT_LT(token.id, tokenizer.size());
       by_id.Add(token.id);
     }
-    by_piece.Add(cut.Piece(token));
+    by_piece.Add(tokenized.Piece(token));
   }
   by_id.Finish();
   by_piece.Finish();
@@ -123,8 +123,8 @@ void TryTokenizer(const std::string& path, const std::string& known) {
   const auto tokenizer = Tokenizer::Create(std::move(tables).value());
   ASSERT_TRUE(tokenizer.ok()) << tokenizer.status().message();
   for (const std::string_view text : kTexts) {
-    const auto cut = (*tokenizer)->Encode(text);
-    if (cut.ok()) CheckCut(*cut, **tokenizer, text);
+    const auto tokenized = (*tokenizer)->Encode(text);
+    if (tokenized.ok()) CheckCut(*tokenized, **tokenizer, text);
   }
 }
 

@@ -45,21 +45,23 @@ std::shared_ptr<const Tokenizer> Open(const TokenizerChoice& choice) {
   return *Tokenizer::Create(*tables);
 }
 
-Json IdsOf(const Cut& cut) {
+Json IdsOf(const TokenizedText& tokenized) {
   Json ids = Json::array();
-  for (const Cut::Token& token : cut.tokens) ids.push_back(token.id);
+  for (const TokenizedText::Token& token : tokenized.tokens) ids.push_back(token.id);
   return ids;
 }
 
-Json PiecesOf(const Cut& cut) {
+Json PiecesOf(const TokenizedText& tokenized) {
   Json pieces = Json::array();
-  for (const Cut::Token& token : cut.tokens) pieces.push_back(std::string(cut.Piece(token)));
+  for (const TokenizedText::Token& token : tokenized.tokens)
+    pieces.push_back(std::string(tokenized.Piece(token)));
   return pieces;
 }
 
-Json RangesOf(const Cut& cut) {
+Json RangesOf(const TokenizedText& tokenized) {
   Json ranges = Json::array();
-  for (const Cut::Token& token : cut.tokens) ranges.push_back({token.begin, token.end});
+  for (const TokenizedText::Token& token : tokenized.tokens)
+    ranges.push_back({token.begin, token.end});
   return ranges;
 }
 
@@ -96,12 +98,12 @@ TEST_F(GoldenSegmentations, SentencePiece) {
       ASSERT_EQ(inputs.size(), golden.size());
       for (size_t i = 0; i < inputs.size(); ++i) {
         const Json wanted = Json::parse(golden[i]);
-        const auto cut = tokenizer->Encode(InputOf(Json::parse(inputs[i])));
-        ASSERT_TRUE(cut.ok());
-        ASSERT_EQ(IdsOf(*cut), wanted["ids"]) << model << part << " line " << i + 1;
-        ASSERT_EQ(PiecesOf(*cut), wanted["pieces"]) << model << part << " line " << i + 1;
+        const auto tokenized = tokenizer->Encode(InputOf(Json::parse(inputs[i])));
+        ASSERT_TRUE(tokenized.ok());
+        ASSERT_EQ(IdsOf(*tokenized), wanted["ids"]) << model << part << " line " << i + 1;
+        ASSERT_EQ(PiecesOf(*tokenized), wanted["pieces"]) << model << part << " line " << i + 1;
         if (part.empty() && i < spans.size()) {
-          ASSERT_EQ(RangesOf(*cut), Json::parse(spans[i])) << model << " line " << i + 1;
+          ASSERT_EQ(RangesOf(*tokenized), Json::parse(spans[i])) << model << " line " << i + 1;
         }
         ASSERT_EQ(Joined<uint32_t>(*tokenizer, wanted["ids"]), wanted["text"]);
         ASSERT_EQ(Joined<std::string>(*tokenizer, wanted["pieces"]),
@@ -147,12 +149,12 @@ TEST_F(GoldenSegmentations, WordPiece) {
     ASSERT_EQ(texts.size(), tokens.size());
     for (size_t i = 0; i < texts.size(); ++i) {
       if (texts[i] == "-") continue;
-      const auto cut = tokenizer->Encode(texts[i]);
-      ASSERT_TRUE(cut.ok());
+      const auto tokenized = tokenizer->Encode(texts[i]);
+      ASSERT_TRUE(tokenized.ok());
       std::vector<uint32_t> ids;
-      for (const Cut::Token& token : cut->tokens) ids.push_back(token.id);
+      for (const TokenizedText::Token& token : tokenized->tokens) ids.push_back(token.id);
       ASSERT_EQ(numbers(ids), tokens[i]) << name << " line " << i + 1;
-      ASSERT_EQ(numbers(cut->segments), segments[i]) << name << " line " << i + 1;
+      ASSERT_EQ(numbers(tokenized->segments), segments[i]) << name << " line " << i + 1;
     }
   }
 }

@@ -38,30 +38,30 @@ TEST(TokenizerFile, TellsFilesAndRulesApart) {
 
 TEST(TokenizerFile, OneBesideTheCheckpointIsFound) {
   namespace fs = std::filesystem;
-  const fs::path folder = fs::path(testing::TempDir()) / "tokenizer_beside";
+  const fs::path folder = fs::path(testing::TempDir()) / "tokenizer_next_to";
   fs::remove_all(folder);
   fs::create_directories(folder / "lang_bpe_500");
   const std::string checkpoint = (folder / "model.pt").string();
   const auto touch = [&](const char* name) { std::ofstream(folder / name) << "a b\n"; };
-  EXPECT_EQ(TokenizerBeside(checkpoint, "fairseq"), "");
+  EXPECT_EQ(TokenizerNextTo(checkpoint, "fairseq"), "");
   touch("bpecodes");
   touch("lang_bpe_500/bpe.model");
-  EXPECT_EQ(TokenizerBeside(checkpoint, "fairseq"), (folder / "bpecodes").string());
-  EXPECT_EQ(TokenizerBeside(checkpoint, "icefall-rnn-lm"),
+  EXPECT_EQ(TokenizerNextTo(checkpoint, "fairseq"), (folder / "bpecodes").string());
+  EXPECT_EQ(TokenizerNextTo(checkpoint, "icefall-rnn-lm"),
             (folder / "lang_bpe_500/bpe.model").string());
-  EXPECT_EQ(TokenizerBeside(checkpoint, "awd-lstm"), "");
+  EXPECT_EQ(TokenizerNextTo(checkpoint, "awd-lstm"), "");
   touch("code");
-  EXPECT_EQ(TokenizerBeside(checkpoint, "fairseq"), "");  // which?
+  EXPECT_EQ(TokenizerNextTo(checkpoint, "fairseq"), "");  // which?
   for (const auto& [family, file] : {std::pair("espnet-rnn-lm", "bpe.model"),
                                      {"espnet-transformer-lm", "bpe.model"},
                                      {"speechbrain-rnn-lm", "tokenizer.ckpt"}}) {
     touch(file);
-    EXPECT_EQ(TokenizerBeside(checkpoint, family), (folder / file).string());
+    EXPECT_EQ(TokenizerNextTo(checkpoint, family), (folder / file).string());
   }
   fs::remove(folder / "code");
   fs::remove(folder / "bpecodes");
   touch("sentencepiece.bpe.model");
-  EXPECT_EQ(TokenizerBeside(checkpoint, "fairseq"), (folder / "sentencepiece.bpe.model").string());
+  EXPECT_EQ(TokenizerNextTo(checkpoint, "fairseq"), (folder / "sentencepiece.bpe.model").string());
   fs::remove_all(folder);
 }
 

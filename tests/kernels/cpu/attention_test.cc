@@ -20,9 +20,9 @@ constexpr BufferId kWeights{3}, kOut{4};
 OpCase EvenAttention(StreamStart start, uint64_t position) {
   CaseBuilder builder("", 1);
   WindowAttention op;
-  op.qkv = builder.Reals("qkv", 2 * kKeySize + kValueSize, Fill::kZero);
-  op.keys = builder.Reals("keys", kWindow * kKeySize, Fill::kRandom, true);
-  op.values = builder.Reals("values", kWindow * kValueSize, Fill::kExtreme, true);
+  op.qkv = builder.Floats("qkv", 2 * kKeySize + kValueSize, Fill::kZero);
+  op.keys = builder.Floats("keys", kWindow * kKeySize, Fill::kRandom, true);
+  op.values = builder.Floats("values", kWindow * kValueSize, Fill::kExtreme, true);
   op.positions =
       SlotColumns{builder.Matrix(kKeySize, kWindow, Storage::kF32, 0, false, Fill::kZero)};
   op.heads = 1;
@@ -30,8 +30,8 @@ OpCase EvenAttention(StreamStart start, uint64_t position) {
   op.value_size = kValueSize;
   op.window = kWindow;
   op.start = start;
-  op.weights = builder.Reals("weights", kWindow, Fill::kRandom);
-  op.out = builder.Reals("out", kValueSize, Fill::kRandom);
+  op.weights = builder.Floats("weights", kWindow, Fill::kRandom);
+  op.out = builder.Floats("out", kValueSize, Fill::kRandom);
   return builder.Finish(op, 0, position);
 }
 
@@ -70,7 +70,7 @@ TEST(WindowAttention, TheTokensOwnValueIsStoredAndSeen) {
 
 using CacheWeightsTest = VectorFixture;
 
-TEST_F(CacheWeightsTest, VectorsServeRealsAndSumsOf31Bits) {
+TEST_F(CacheWeightsTest, VectorsServeFloatsAndSumsOf31Bits) {
   const auto served = [&](uint64_t width, int bits) {
     CaseBuilder builder("", 1);
     CacheWeights op;
@@ -78,8 +78,8 @@ TEST_F(CacheWeightsTest, VectorsServeRealsAndSumsOf31Bits) {
     op.keys = builder.Vector("keys", 2 * width, bits, Fill::kRandom, true);
     op.capacity = 2;
     op.theta = 1;
-    op.weights = builder.Reals("weights", 2, Fill::kZero);
-    op.total = builder.Reals("total", 1, Fill::kZero);
+    op.weights = builder.Floats("weights", 2, Fill::kZero);
+    op.total = builder.Floats("total", 1, Fill::kZero);
     const OpCase op_case = builder.Finish(op);
     const BufferLayout layout = LayOut(op_case.plan, sizeof(float)).value();
     WeightStore weights(op_case.plan, *functions_);

@@ -22,7 +22,7 @@ struct TableShape {
   bool hashed = false;
 };
 
-// The two steps of a product as separate cases.
+// The two scales of a product as separate cases.
 struct Steps {
   OpCase partial, sums;
 };
@@ -46,9 +46,9 @@ Steps StepsOf(const TableShape& shape) {
     }
     const uint64_t cols = shape.length * shape.positions;
     const WeightId table = builder.Tensor({"table", {shape.words, cols}, coded, false});
-    const BufferId partial = builder.Reals("partial", PartialCount(scheme), Fill::kRandom);
+    const BufferId partial = builder.Floats("partial", PartialCount(scheme), Fill::kRandom);
     if (sums) {
-      const BufferId y = builder.Reals("y", shape.words, Fill::kRandom);
+      const BufferId y = builder.Floats("y", shape.words, Fill::kRandom);
       return builder.Finish(CodedSums{table, std::nullopt, partial, y});
     }
     const BufferId x = builder.Vector("x", cols, shape.x_bits, Fill::kRandom);
@@ -60,7 +60,7 @@ Steps StepsOf(const TableShape& shape) {
 Kernel Bound(const OpCase& op_case, WeightStore& weights, const VectorFunctions& functions) {
   const BufferLayout layout = LayOut(op_case.plan, sizeof(float)).value();
   const BindContext context{op_case.plan, layout, functions, weights};
-  return std::visit([&](const auto& op) { return BindOp(op, context); }, op_case.plan.steps[0].op);
+  return std::visit([&](const auto& op) { return BindOp(op, context); }, op_case.plan.nodes[0].op);
 }
 
 using CodedProductsTest = VectorFixture;

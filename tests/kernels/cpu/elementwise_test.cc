@@ -11,7 +11,7 @@
 namespace kinglet::cpu::elementwise_test {
 namespace {
 
-// The elements of buffer `id` after the case's step.
+// The elements of buffer `id` after the case's scale.
 std::vector<double> ValuesAfter(const OpCase& op_case, Target target, BufferId id) {
   const BufferLayout layout = LayOut(op_case.plan, sizeof(float)).value();
   const auto kernels = BindWith(FindVectorFunctions(target), op_case.plan, layout);
@@ -28,7 +28,7 @@ TEST(LayerNorm, OfAlternatingSignsIsTheSigns) {
       for (size_t i = 0; i < n; ++i) input[i] = i % 2 == 0 ? 4.0f : -4.0f;
       CaseBuilder builder("", n);
       const BufferId x = builder.Given("x", input);
-      const BufferId y = builder.Reals("y", n, Fill::kZero);
+      const BufferId y = builder.Floats("y", n, Fill::kZero);
       const WeightId gain = builder.DenseVector(n), bias = builder.DenseVector(n);
       const OpCase op_case = builder.Finish(LayerNorm{x, gain, bias, 9.0, y});
       const std::vector<float> gains = DecodedValues(op_case.plan.weights[gain]);

@@ -20,13 +20,13 @@ OpCase EmbeddingCase(bool tied, bool pruned = false) {
   embed.scale = 1;
   const WeightId table = builder.Matrix(100, 24, Storage::kPerRow, 9, pruned);
   embed.bins = {{0, 100, table, std::nullopt}};
-  embed.out = builder.Reals("out", 24, Fill::kZero);
+  embed.out = builder.Floats("out", 24, Fill::kZero);
   MatVec product;
   product.weight = tied ? table : builder.Matrix(100, 24, Storage::kPerRow, 9);
   product.x = embed.out;
-  product.y = builder.Reals("y", 100, Fill::kZero);
+  product.y = builder.Floats("y", 100, Fill::kZero);
   OpCase op_case = builder.Finish(embed, kNotComparable, 0, 57);
-  op_case.plan.steps.push_back({"product", product});
+  op_case.plan.nodes.push_back({"product", product});
   return op_case;
 }
 
@@ -79,7 +79,7 @@ TEST_F(EmbedRowTest, LeavesSumsThatDoNotFitToTheReference) {
     embed.scale = 1;
     embed.bins = {{0, 9, builder.Matrix(9, 24, Storage::kPerRow, table_bits),
                    builder.Matrix(5, 24, Storage::kPerRow, projection_bits)}};
-    embed.out = builder.Reals("out", 5, Fill::kZero);
+    embed.out = builder.Floats("out", 5, Fill::kZero);
     const OpCase op_case = builder.Finish(embed);
     return Bind(functions_, op_case).kernels[0].is_substitute;
   };

@@ -1,4 +1,4 @@
-// A product that sums the blocks of its logits leaves what the reference's two steps leave.
+// A product that sums the blocks of its logits leaves what the reference's two nodes leave.
 #include "kernels/cpu/logit_blocks.h"
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ enum class Bias : uint8_t { kNone, kFloats, kIntegers9, kIntegers16 };
 
 struct Shape {
   uint64_t rows, cols;
-  int bits;  // 0: reals
+  int bits;  // 0: floats
   Bias bias;
 };
 
@@ -34,15 +34,15 @@ OpCase Cluster(const Shape& shape, uint64_t y_more = 0, bool real_x = false) {
   if (shape.bias == Bias::kIntegers9) product.bias = builder.DividedVector(shape.rows, 9);
   if (shape.bias == Bias::kIntegers16) product.bias = builder.DividedVector(shape.rows, 16);
   product.x = builder.Vector("x", shape.cols, shape.bits == 0 || real_x ? 0 : 9, Fill::kRandom);
-  product.y = builder.Reals("y", shape.rows + y_more, Fill::kRandom);
+  product.y = builder.Floats("y", shape.rows + y_more, Fill::kRandom);
   LogSumExp normaliser{};
   normaliser.x = product.y;
-  normaliser.out = builder.Reals("out", 2, Fill::kZero);
+  normaliser.out = builder.Floats("out", 2, Fill::kZero);
   const uint64_t blocks = SumBlocks(shape.rows + y_more);
-  normaliser.blocks = {builder.Reals("largest", blocks, Fill::kZero),
-                       builder.Reals("sums", blocks, Fill::kZero)};
+  normaliser.blocks = {builder.Floats("largest", blocks, Fill::kZero),
+                       builder.Floats("sums", blocks, Fill::kZero)};
   OpCase cluster = builder.Finish(product);
-  cluster.plan.steps.push_back({"normaliser", normaliser});
+  cluster.plan.nodes.push_back({"normaliser", normaliser});
   return cluster;
 }
 
@@ -142,7 +142,7 @@ TEST(LogitBlocks, OfAProductAreThoseOfTheReference) {
   }
 }
 
-TEST(LogitBlocks, OfAVectorOfRealsMayBeAnything) {
+TEST(LogitBlocks, OfAVectorOfFloatsMayBeAnything) {
   const OpCase cluster = Cluster({65536, 4, 9, Bias::kNone}, 0, true);
   const BufferLayout layout = LayOut(cluster.plan, sizeof(float)).value();
   for (const Target target : SupportedTargets()) {
@@ -156,23 +156,23 @@ TEST(LogitBlocks, OfAVectorOfRealsMayBeAnything) {
 TEST(SummedProducts, MakeAllLogitsOfTheStepAfterThem) {
   const Shape shape = {70000, 4, 9, Bias::kFloats};
   const OpCase whole = Cluster(shape);
-  const auto& product = std::get<MatVec>(whole.plan.steps[0].op);
+  const auto& product = std::get<MatVec>(whole.plan.nodes[0].op);
   EXPECT_EQ(SummedProducts(whole.plan).NormaliserOf(product),
-            std::get_if<LogSumExp>(&whole.plan.steps[1].op));
+            std::get_if<LogSumExp>(&whole.plan.nodes[1].op));
   const OpCase part = Cluster(shape, 1);
-  EXPECT_EQ(SummedProducts(part.plan).NormaliserOf(std::get<MatVec>(part.plan.steps[0].op)),
+  EXPECT_EQ(SummedProducts(part.plan).NormaliserOf(std::get<MatVec>(part.plan.nodes[0].op)),
             nullptr);
   OpCase changed = Cluster(shape);
-  changed.plan.steps.insert(changed.plan.steps.begin() + 1,
+  changed.plan.nodes.insert(changed.plan.nodes.begin() + 1,
                             {"more", AddScalar{product.y, 0, product.y, 0, 1}});
-  EXPECT_EQ(SummedProducts(changed.plan).NormaliserOf(std::get<MatVec>(changed.plan.steps[0].op)),
+  EXPECT_EQ(SummedProducts(changed.plan).NormaliserOf(std::get<MatVec>(changed.plan.nodes[0].op)),
             nullptr);
 }
 
 TEST(SummedProducts, TellNormalisersWhatIsDone) {
   const OpCase cluster = Cluster({70000, 4, 9, Bias::kFloats});
   SummedProducts products(cluster.plan);
-  const auto& normaliser = std::get<LogSumExp>(cluster.plan.steps[1].op);
+  const auto& normaliser = std::get<LogSumExp>(cluster.plan.nodes[1].op);
   EXPECT_FALSE(products.IsSummed(normaliser));
   products.SetSummed(normaliser);
   EXPECT_TRUE(products.IsSummed(normaliser));

@@ -19,7 +19,7 @@ OpCase ProductCase(uint64_t cols, int bits, int x_bits, Storage storage = Storag
   MatVec op;
   op.weight = builder.Matrix(3, cols, storage, bits, false, Fill::kExtreme);
   op.x = builder.Vector("x", cols, x_bits, Fill::kExtreme);
-  op.y = builder.Reals("y", 3, Fill::kZero);
+  op.y = builder.Floats("y", 3, Fill::kZero);
   return builder.Finish(op);
 }
 
@@ -39,8 +39,8 @@ TEST_F(MatVecTest, SumsBeyond31BitsAreExact) {
       const std::vector<float> scales = DecodeCodes(op_case.plan.weights[0]).scales;
       const std::vector<double> y = run.Values(BufferId{1});
       for (size_t row = 0; row < 3; ++row) {
-        const float step = op_case.plan.buffers[0].quantiser->step;
-        EXPECT_EQ(y[row], static_cast<float>(sum) * (scales[row] * step))
+        const float scale = op_case.plan.buffers[0].quantiser->scale;
+        EXPECT_EQ(y[row], static_cast<float>(sum) * (scales[row] * scale))
             << TargetName(target) << " " << cols;
       }
     }
@@ -98,7 +98,7 @@ TEST_F(MatVecTest, FramesTogetherGetWhatEachGetsAlone) {
       op.weight = builder.Matrix(300, form.cols, form.storage, form.bits, false, Fill::kRandom);
       op.bias = builder.DenseVector(300);
       op.x = builder.Vector("x", form.cols, form.x_bits, Fill::kZero);
-      op.y = builder.Reals("y", 305, Fill::kZero);
+      op.y = builder.Floats("y", 305, Fill::kZero);
       op.y_offset = 3;
       op.input = form.input;
       const OpCase op_case = builder.Finish(op);
@@ -128,7 +128,7 @@ TEST_F(MatVecTest, VectorsServeAllButWideCodesAndVeryLongRows) {
     const BufferLayout layout = LayOut(op_case.plan, sizeof(float)).value();
     WeightStore weights(op_case.plan, *functions_);
     const BindContext context{op_case.plan, layout, *functions_, weights};
-    return static_cast<bool>(BindOp(std::get<MatVec>(op_case.plan.steps[0].op), context));
+    return static_cast<bool>(BindOp(std::get<MatVec>(op_case.plan.nodes[0].op), context));
   };
   EXPECT_TRUE(served(ProductCase(8192, 16, 16)));
   EXPECT_TRUE(served(ProductCase(33, 9, 0)));

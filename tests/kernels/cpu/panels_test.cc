@@ -152,28 +152,28 @@ TEST_P(EveryTargetsPanels, RowsComeBack) {
   }
 }
 
-TEST_F(PanelsTest, RealsLieColumnByColumn) {
-  Panels panels = Panels::OfReals(19, 5);
+TEST_F(PanelsTest, FloatsLieColumnByColumn) {
+  Panels panels = Panels::OfFloats(19, 5);
   std::vector<float> values(5);
   for (uint64_t row = 0; row < 19; ++row) {
     for (uint64_t col = 0; col < 5; ++col) values[col] = static_cast<float>(row * 10 + col + 1);
-    panels.WriteReals(row, values.data());
+    panels.WriteFloats(row, values.data());
   }
-  const RealPanels reals = panels.real_panels();
-  ASSERT_TRUE(Aligned(reals.values));
+  const RealPanels floats = panels.real_panels();
+  ASSERT_TRUE(Aligned(floats.values));
   for (uint64_t row = 0; row < 32; ++row) {
     for (uint64_t col = 0; col < 5; ++col) {
-      EXPECT_EQ(reals.values[(row / 16 * 5 + col) * 16 + row % 16],
+      EXPECT_EQ(floats.values[(row / 16 * 5 + col) * 16 + row % 16],
                 row < 19 ? static_cast<float>(row * 10 + col + 1) : 0.0f);
     }
   }
-  panels.CopyReals(18, values.data());
+  panels.CopyFloats(18, values.data());
   EXPECT_EQ(values, (std::vector<float>{181, 182, 183, 184, 185}));
 }
 
 TEST_F(PanelsTest, NoRowsTakeNoMemory) {
   EXPECT_EQ(Total(Panels::OfIntegers(0, 5, 9).Memory()), 0u);
-  EXPECT_EQ(Total(Panels::OfReals(0, 5).Memory()), 0u);
+  EXPECT_EQ(Total(Panels::OfFloats(0, 5).Memory()), 0u);
 }
 
 // 40 rows are 3 panels of 16; 7 columns are 2 blocks of four, or 4 of two.
@@ -195,10 +195,10 @@ TEST_F(PanelsTest, MemoryIsTheWholeMatrixAndRowMemoryThePanelOfARow) {
       EXPECT_EQ(row[2].data(), all[2].data() + row[2].size());
     }
   }
-  const Panels reals = Panels::OfReals(40, 7);
-  EXPECT_EQ(Total(reals.Memory()), 3u * 16 * 7 * 4);
-  EXPECT_EQ(Total(reals.RowMemory(39)), 16u * 7 * 4);
-  EXPECT_EQ(reals.RowMemory(39)[0].data(), reals.Memory()[0].data() + 2 * 16 * 7 * 4);
+  const Panels floats = Panels::OfFloats(40, 7);
+  EXPECT_EQ(Total(floats.Memory()), 3u * 16 * 7 * 4);
+  EXPECT_EQ(Total(floats.RowMemory(39)), 16u * 7 * 4);
+  EXPECT_EQ(floats.RowMemory(39)[0].data(), floats.Memory()[0].data() + 2 * 16 * 7 * 4);
 }
 
 }  // namespace

@@ -36,7 +36,7 @@ TEST_F(AddPositionRowTest, RowsLongerThanTheStackIsGivenAreLeftToTheReference) {
   for (const uint64_t columns : {kMaxColumns, kMaxColumns + 1}) {
     CaseBuilder builder("", 1);
     const AddPositionRow op{builder.Matrix(2, columns, Storage::kF32, 0), 2,
-                            builder.Reals("y", columns, Fill::kZero)};
+                            builder.Floats("y", columns, Fill::kZero)};
     const OpCase op_case = builder.Finish(op);
     const BufferLayout layout = LayOut(op_case.plan, sizeof(float)).value();
     WeightStore weights(op_case.plan, *functions_);

@@ -27,49 +27,49 @@ TEST(ChunkPairs, IsTheMostThatCannotLeave31Bits) {
 
 TEST(ProductVector, PartsOfItStartWhereTheyAreAskedTo) {
   const int16_t codes[4] = {1, 2, 3, 4};
-  const float reals[4] = {1, 2, 3, 4};
-  const ProductVector integers{codes, 0.5f, nullptr}, floats{nullptr, 1.0f, reals};
+  const float values[4] = {1, 2, 3, 4};
+  const ProductVector integers{codes, 0.5f, nullptr}, floats{nullptr, 1.0f, values};
   EXPECT_EQ(integers.From(2).codes, codes + 2);
-  EXPECT_EQ(integers.From(2).step, 0.5f);
-  EXPECT_EQ(floats.From(3).reals, reals + 3);
+  EXPECT_EQ(integers.From(2).scale, 0.5f);
+  EXPECT_EQ(floats.From(3).floats, values + 3);
   EXPECT_EQ(floats.From(3).codes, nullptr);
 }
 
 using ProductInputTest = VectorFixture;
 
-TEST_F(ProductInputTest, MakesRealsOnlyWhereTheWeightIsReal) {
+TEST_F(ProductInputTest, MakesFloatsOnlyWhereTheWeightIsReal) {
   CaseBuilder builder("", 1);
-  const BufferId reals = builder.Given("reals", {3.0f, -6.0f, 1.5f});
+  const BufferId floats = builder.Given("floats", {3.0f, -6.0f, 1.5f});
   const BufferId codes = builder.Codes("codes", 3, 9, Fill::kRandom);
-  const OpCase op_case = builder.Finish(Add{reals, reals});
+  const OpCase op_case = builder.Finish(Add{floats, floats});
   const BufferLayout layout = LayOut(op_case.plan, sizeof(float)).value();
   WeightStore weights(op_case.plan, *functions_);
   const BindContext context{op_case.plan, layout, *functions_, weights};
   alignas(64) std::byte scratch[256] = {};
   const StreamFrame frame{scratch, nullptr, 0, 0};
   const float values[3] = {3.0f, -6.0f, 1.5f};
-  std::copy_n(values, 3, layout[reals].At<float>(frame));
+  std::copy_n(values, 3, layout[floats].At<float>(frame));
   const int16_t integers[3] = {7, -255, 0};
   std::copy_n(integers, 3, layout[codes].At<int16_t>(frame));
 
   ProductInput::Memory memory;
-  const ProductInput as_is(context, reals, TailInput::kAsIs, 3);
+  const ProductInput as_is(context, floats, TailInput::kAsIs, 3);
   EXPECT_EQ(as_is.Read(frame, true, memory, 0).codes, nullptr);
-  EXPECT_EQ(as_is.Read(frame, true, memory, 0).reals[1], -6.0f);
+  EXPECT_EQ(as_is.Read(frame, true, memory, 0).floats[1], -6.0f);
 
-  const ProductInput fixed(context, reals, TailInput::kFixedPoint15, 3);
+  const ProductInput fixed(context, floats, TailInput::kFixedPoint15, 3);
   const ProductVector rounded = fixed.Read(frame, true, memory, 0);
   ASSERT_NE(rounded.codes, nullptr);
-  EXPECT_EQ(rounded.step, 6.0f / 16383);
+  EXPECT_EQ(rounded.scale, 6.0f / 16383);
   EXPECT_EQ(rounded.codes[1], -16383);
   const ProductVector back = fixed.Read(frame, false, memory, 0);
   ASSERT_EQ(back.codes, nullptr);
-  EXPECT_EQ(back.reals[1], -16383 * (6.0f / 16383));
+  EXPECT_EQ(back.floats[1], -16383 * (6.0f / 16383));
 
   const ProductInput coded(context, codes, TailInput::kAsIs, 3);
   EXPECT_EQ(coded.Read(frame, true, memory, 0).codes[1], -255);
-  const float step = op_case.plan.buffer(codes).quantiser->step;
-  EXPECT_EQ(coded.Read(frame, false, memory, 0).reals[1], -255 * step);
+  const float scale = op_case.plan.buffer(codes).quantiser->scale;
+  EXPECT_EQ(coded.Read(frame, false, memory, 0).floats[1], -255 * scale);
 }
 
 }  // namespace

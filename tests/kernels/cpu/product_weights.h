@@ -26,7 +26,7 @@ struct ProductWeights {
   std::vector<int16_t> codes;  // [rows][cols]
   std::vector<float> scales, values;
   AlignedVector<float> bias;
-  Panels integers, reals;
+  Panels integers, floats;
 };
 
 inline ProductWeights MakeWeights(const ProductShape& shape, int bits,
@@ -36,7 +36,7 @@ inline ProductWeights MakeWeights(const ProductShape& shape, int bits,
                          {},
                          {},
                          Panels::OfIntegers(shape.rows, shape.cols, bits),
-                         Panels::OfReals(shape.rows, shape.cols)};
+                         Panels::OfFloats(shape.rows, shape.cols)};
   const int64_t half = int64_t{1} << (bits - 1);
   for (size_t row = 0; row < shape.rows; ++row) {
     std::vector<int16_t> codes(shape.cols);
@@ -46,7 +46,7 @@ inline ProductWeights MakeWeights(const ProductShape& shape, int bits,
       values[col] = random.Signed();
     }
     weights.scales.push_back(0.001f * static_cast<float>(row + 1));
-    weights.reals.WriteReals(row, values.data());
+    weights.floats.WriteFloats(row, values.data());
     weights.codes.insert(weights.codes.end(), codes.begin(), codes.end());
     weights.values.insert(weights.values.end(), values.begin(), values.end());
   }

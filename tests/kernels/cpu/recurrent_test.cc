@@ -12,7 +12,7 @@
 namespace kinglet::cpu::recurrent_test {
 namespace {
 
-// Runs the case's step.
+// Runs the case's scale.
 OpRun After(OpCase&&, Target) = delete;  // the case outlives the run
 OpRun After(const OpCase& op_case, Target target) {
   const BufferLayout layout = LayOut(op_case.plan, sizeof(float)).value();
@@ -37,7 +37,7 @@ TEST(LstmGates, OpenAndShutGatesCopyAndClear) {
       CaseBuilder builder("", n);
       LstmGates op{};
       op.recurrent = builder.Given("recurrent", Blocks({0, 0, 0, 0}, n));
-      op.hidden = builder.Reals("hidden", n, Fill::kRandom);
+      op.hidden = builder.Floats("hidden", n, Fill::kRandom);
       // The cell is kept: input closed, forget open, output closed.
       op.input = builder.Given("kept", Blocks({kClosed, kOpen, 3, kClosed}, n));
       op.cell = builder.Given("cell", std::vector<float>(n, 0.75f));
@@ -76,7 +76,7 @@ TEST(RnnGates, RectifiesOrSaturates) {
       RnnGates op{};
       op.input = builder.Given("input", std::vector<float>(kUnits, 100));
       op.recurrent = builder.Given("recurrent", std::vector<float>(kUnits, -300));
-      op.hidden = builder.Reals("hidden", kUnits, Fill::kRandom);
+      op.hidden = builder.Floats("hidden", kUnits, Fill::kRandom);
       op.relu = relu;
       const OpCase op_case = builder.Finish(op);
       const OpRun run = After(op_case, target);
@@ -95,7 +95,7 @@ TEST(QrnnGates, ThePreviousProductIsAdded) {
       const BufferId before = builder.Given("previous", Blocks({0, 2 * kOpen, 0}, kUnits));
       if (previous) op.previous = before;
       op.cell = builder.Given("cell", std::vector<float>(kUnits, 0.375f));
-      op.hidden = builder.Reals("hidden", kUnits, Fill::kRandom);
+      op.hidden = builder.Floats("hidden", kUnits, Fill::kRandom);
       const OpCase op_case = builder.Finish(op);
       const OpRun run = After(op_case, target);
       for (const double hidden : run.Values(op.hidden)) {

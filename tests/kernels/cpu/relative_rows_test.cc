@@ -56,7 +56,7 @@ TEST(RelativeRows, AreTheProjectedSinusoidsOldestFirst) {
         Doubles(builder.View(rows.projection)), Doubles(builder.View(rows.frequencies)),
         Doubles(builder.View(rows.content_bias)), Doubles(builder.View(rows.position_bias))};
     const OpCase op_case =
-        builder.Finish(AddQueryBias{rows.content_bias, builder.Reals("y", 3, Fill::kZero)});
+        builder.Finish(AddQueryBias{rows.content_bias, builder.Floats("y", 3, Fill::kZero)});
     const BufferLayout layout = LayOut(op_case.plan, sizeof(float)).value();
     for (const Target target : SupportedTargets()) {
       const VectorFunctions* functions = FindVectorFunctions(target);
@@ -108,7 +108,7 @@ TEST_F(RelativeRowsTest, InSeveralPartsAreThoseOfTheReference) {
   op.frequencies = builder.DenseVector(kManyWidth / 2);
   op.content_bias = builder.Matrix(kHeads, kKeySize, Storage::kF32, 0);
   op.position_bias = builder.Matrix(kHeads, kKeySize, Storage::kF32, 0);
-  const BufferId x = builder.Reals("x", 1, Fill::kRandom), y = builder.Reals("y", 1, Fill::kZero);
+  const BufferId x = builder.Floats("x", 1, Fill::kRandom), y = builder.Floats("y", 1, Fill::kZero);
   const OpCase op_case = builder.Finish(Add{x, y});
   const BufferLayout layout = LayOut(op_case.plan, sizeof(float)).value();
   uint64_t claimed = 0;

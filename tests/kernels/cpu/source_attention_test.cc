@@ -14,7 +14,7 @@ namespace {
 
 using CpuSourceAttention = VectorFixture;
 
-TEST_F(CpuSourceAttention, VectorsServeRealsAndSumsOf31Bits) {
+TEST_F(CpuSourceAttention, VectorsServeFloatsAndSumsOf31Bits) {
   const auto served = [&](uint32_t key_size, uint32_t window, int bits) {
     CaseBuilder builder("", 1);
     SourceAttention op{};
@@ -25,8 +25,8 @@ TEST_F(CpuSourceAttention, VectorsServeRealsAndSumsOf31Bits) {
     op.value_size = 3;
     op.window = window;
     if (bits != 0) op.weights_quantiser = QuantiserOf(bits, 1.0f);
-    op.weights = builder.Reals("weights", uint64_t{2} * window, Fill::kZero);
-    op.out = builder.Reals("out", 6, Fill::kZero);
+    op.weights = builder.Floats("weights", uint64_t{2} * window, Fill::kZero);
+    op.out = builder.Floats("out", 6, Fill::kZero);
     const OpCase op_case = builder.Finish(op);
     const BufferLayout layout = LayOut(op_case.plan, sizeof(float)).value();
     WeightStore weights(op_case.plan, *functions_);

@@ -24,9 +24,9 @@ struct Even {
 Even EvenAttention(StreamStart start, bool start_row, bool restarts, uint64_t position) {
   CaseBuilder builder("", 1);
   WindowAttention op{};
-  op.qkv = builder.Reals("qkv", kHeads * (2 * kKeySize + kValueSize), Fill::kZero);
-  op.keys = builder.Reals("keys", kWindow * kHeads * kKeySize, Fill::kRandom, true);
-  op.values = builder.Reals("values", kWindow * kHeads * kValueSize, Fill::kZero, true);
+  op.qkv = builder.Floats("qkv", kHeads * (2 * kKeySize + kValueSize), Fill::kZero);
+  op.keys = builder.Floats("keys", kWindow * kHeads * kKeySize, Fill::kRandom, true);
+  op.values = builder.Floats("values", kWindow * kHeads * kValueSize, Fill::kZero, true);
   op.heads = kHeads;
   op.key_size = kKeySize;
   op.value_size = kValueSize;
@@ -38,8 +38,8 @@ Even EvenAttention(StreamStart start, bool start_row, bool restarts, uint64_t po
     row.values.assign(kHeads * (kKeySize + kValueSize), 2.0f);
     op.start_row = builder.Tensor({"", {row.values.size()}, row, false});
   }
-  op.weights = builder.Reals("weights", kHeads * kWindow, Fill::kRandom);
-  op.out = builder.Reals("out", kHeads * kValueSize, Fill::kRandom);
+  op.weights = builder.Floats("weights", kHeads * kWindow, Fill::kRandom);
+  op.out = builder.Floats("out", kHeads * kValueSize, Fill::kRandom);
   return {builder.Finish(op, 0, position), op.weights, op.out};
 }
 
@@ -77,7 +77,7 @@ TEST_F(StreamedAttentionTest, VisibleSlotsShareTheWeight) {
   }
 }
 
-TEST_F(StreamedAttentionTest, VectorsServeRealsAndSumsOf31Bits) {
+TEST_F(StreamedAttentionTest, VectorsServeFloatsAndSumsOf31Bits) {
   const auto served = [&](uint32_t heads, uint32_t key_size, uint32_t value_size, uint32_t window,
                           int bits) {
     CaseBuilder builder("", 1);
@@ -90,8 +90,8 @@ TEST_F(StreamedAttentionTest, VectorsServeRealsAndSumsOf31Bits) {
     op.value_size = value_size;
     op.window = window;
     if (bits != 0) op.weights_quantiser = QuantiserOf(bits, 1.0f);
-    op.weights = builder.Reals("weights", heads * window, Fill::kZero);
-    op.out = builder.Reals("out", heads * value_size, Fill::kZero);
+    op.weights = builder.Floats("weights", heads * window, Fill::kZero);
+    op.out = builder.Floats("out", heads * value_size, Fill::kZero);
     const OpCase op_case = builder.Finish(op);
     const BufferLayout layout = LayOut(op_case.plan, sizeof(float)).value();
     WeightStore weights(op_case.plan, *functions_);

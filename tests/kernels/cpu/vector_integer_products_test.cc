@@ -54,7 +54,7 @@ TEST_P(ManyVectors, IntegerProductsAreExact) {
               for (size_t col = 0; col < shape.cols; ++col) {
                 sum += int64_t{weights.codes[row * shape.cols + col]} * x[i][col];
               }
-              float expected = static_cast<float>(sum) * (weights.scales[row] * vectors[i].step);
+              float expected = static_cast<float>(sum) * (weights.scales[row] * vectors[i].scale);
               if (finish.bias != nullptr) expected += finish.bias[row];
               if (finish.relu) expected = std::max(expected, 0.0f);
               ASSERT_EQ(y[i][row], expected) << bits << " bits, " << shape.rows << "x" << shape.cols
@@ -135,7 +135,7 @@ TEST_P(ManyVectors, IntegerBiasesAddWhatTheirFloatsAdd) {
           sum += int64_t{weights.codes[row * shape.cols + col]} * x[col];
         }
         for (size_t i = 0; i < count; ++i) {
-          const float product = static_cast<float>(sum) * (weights.scales[row] * vectors[i].step);
+          const float product = static_cast<float>(sum) * (weights.scales[row] * vectors[i].scale);
           const float sum_with_bias = product + static_cast<float>(integers[row]) / kDivisor;
           ASSERT_EQ(y[i][row], count % 2 == 1 ? std::max(sum_with_bias, 0.0f) : sum_with_bias)
               << "row " << row << ", " << shape.cols << " columns, " << i << " of " << count;

@@ -19,8 +19,8 @@ OpCase CaseOf(uint64_t rows, uint64_t cols, Storage storage, bool pruned) {
   CaseBuilder builder("", rows * 100 + cols);
   MatVec op;
   op.weight = builder.Matrix(rows, cols, storage, 9, pruned);
-  op.x = builder.Reals("x", cols, Fill::kRandom);
-  op.y = builder.Reals("y", rows, Fill::kRandom);
+  op.x = builder.Floats("x", cols, Fill::kRandom);
+  op.y = builder.Floats("y", rows, Fill::kRandom);
   return builder.Finish(op);
 }
 
@@ -48,11 +48,11 @@ TEST_F(WeightStoreTest, GivesIntegersAndScalesRowByRow) {
   }
 }
 
-TEST_F(WeightStoreTest, KeepsRealsAndDividedIntegersAsReals) {
+TEST_F(WeightStoreTest, KeepsFloatsAndDividedIntegersAsFloats) {
   for (const Storage storage : {Storage::kF32, Storage::kF16, Storage::kDivided}) {
     const OpCase op_case = CaseOf(19, 5, storage, false);
     WeightStore store(op_case.plan, *functions_);
-    const SharedPanels panels = store.Matrix(0), transposed = store.TransposedReals(0);
+    const SharedPanels panels = store.Matrix(0), transposed = store.TransposedFloats(0);
     store.LayOut();
     const std::vector<float> values = DecodedValues(op_case.plan.weights[0]);
     ASSERT_FALSE(panels->integer());
@@ -60,10 +60,10 @@ TEST_F(WeightStoreTest, KeepsRealsAndDividedIntegersAsReals) {
     EXPECT_EQ(transposed->cols(), 19u);
     std::vector<float> row(5), column(19);
     for (uint64_t r = 0; r < 19; ++r) {
-      panels->CopyReals(r, row.data());
+      panels->CopyFloats(r, row.data());
       for (uint64_t c = 0; c < 5; ++c) {
         EXPECT_EQ(row[c], values[r * 5 + c]);
-        transposed->CopyReals(c, column.data());
+        transposed->CopyFloats(c, column.data());
         EXPECT_EQ(column[r], values[r * 5 + c]);
       }
     }
@@ -110,8 +110,8 @@ TEST_F(WeightStoreTest, BiasesAreIntegersOnlyWhereThoseGiveTheSameFloats) {
       MatVec op;
       op.weight = builder.Matrix(35, 4, Storage::kPerRow, 9);
       op.bias = builder.Tensor({"bias", {35}, quantised, pruned});
-      op.x = builder.Reals("x", 4, Fill::kRandom);
-      op.y = builder.Reals("y", 35, Fill::kRandom);
+      op.x = builder.Floats("x", 4, Fill::kRandom);
+      op.y = builder.Floats("y", 35, Fill::kRandom);
       const OpCase op_case = builder.Finish(op);
       WeightStore store(op_case.plan, *functions_);
       const SharedBiases packed = store.BiasesOf(*op.bias, true),
@@ -145,8 +145,8 @@ TEST_F(WeightStoreTest, PadsVectorsToWholePanels) {
   LayerNorm op;
   op.gain = builder.DenseVector(17);
   op.bias = builder.DividedVector(16, 9);
-  op.x = builder.Reals("x", 17, Fill::kRandom);
-  op.y = builder.Reals("y", 17, Fill::kRandom);
+  op.x = builder.Floats("x", 17, Fill::kRandom);
+  op.y = builder.Floats("y", 17, Fill::kRandom);
   const OpCase op_case = builder.Finish(op);
   WeightStore store(op_case.plan, *functions_);
   const SharedVector gain = store.Vector(0), bias = store.Vector(1);
@@ -229,7 +229,7 @@ TEST_F(WeightStoreTest, ReadsNothingThatItHasGivenBack) {
                          rest = store.MatrixRows(0, 997, 1103);
       store.LayOut();
       std::vector<int16_t> codes(1001), wanted_codes(1001);
-      std::vector<float> reals(1001), wanted_reals(1001);
+      std::vector<float> floats(1001), wanted_floats(1001);
       for (uint64_t row = 0; row < 2100; ++row) {
         const SharedPanels& panels = row < 1005 ? first : rest;
         const uint64_t at = row < 1005 ? row : row - 997;
@@ -239,9 +239,9 @@ TEST_F(WeightStoreTest, ReadsNothingThatItHasGivenBack) {
           ASSERT_EQ(codes, wanted_codes) << row;
           ASSERT_EQ(panels->scale(at), expected->scale(row));
         } else {
-          expected->CopyReals(row, wanted_reals.data());
-          panels->CopyReals(at, reals.data());
-          ASSERT_EQ(reals, wanted_reals) << row;
+          expected->CopyFloats(row, wanted_floats.data());
+          panels->CopyFloats(at, floats.data());
+          ASSERT_EQ(floats, wanted_floats) << row;
         }
       }
     }

@@ -1,4 +1,4 @@
-// Which kinds of steps have a kernel of their own.
+// Which kinds of nodes have a kernel of their own.
 #include "kernels/cuda/alone_kernels.h"
 
 #include <gtest/gtest.h>
@@ -10,18 +10,18 @@ namespace {
 
 template <class... A>
 void ExpectKernels(ArgumentList<A...>) {
-  const auto check = [](const Step& step) {
-    EXPECT_EQ(FindAloneKernel(step) != nullptr, step.alone_from_lanes != UINT32_MAX) << step.kind;
+  const auto check = [](const Node& node) {
+    EXPECT_EQ(FindAloneKernel(node) != nullptr, node.alone_from_lanes != UINT32_MAX) << node.kind;
   };
-  (check(MakeStep(A{})), ...);
+  (check(MakeNode(A{})), ...);
 }
 
 TEST(AloneKernels, AreThereForEveryStepThatMayRunAlone) { ExpectKernels(Operations()); }
 
 TEST(AloneKernels, AreEachOfOneOperation) {
-  EXPECT_NE(FindAloneKernel(MakeStep(LargestOfProducts{})),
-            FindAloneKernel(MakeStep(TermsOfProducts{})));
-  EXPECT_EQ(FindAloneKernel(MakeStep(AddOne{})), nullptr);
+  EXPECT_NE(FindAloneKernel(MakeNode(LargestOfProducts{})),
+            FindAloneKernel(MakeNode(TermsOfProducts{})));
+  EXPECT_EQ(FindAloneKernel(MakeNode(AddOne{})), nullptr);
 }
 
 }  // namespace

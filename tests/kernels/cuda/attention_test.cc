@@ -18,7 +18,7 @@ enum class Positions : uint8_t { kNone, kColumns, kRows };
 
 struct Shape {
   uint32_t heads, key_size, value_size, window;
-  int bits;  // 0: reals
+  int bits;  // 0: floats
   Positions positions = Positions::kNone;
   StreamStart start = StreamStart::kMasked;
   bool start_row = false;
@@ -62,8 +62,8 @@ Streams WindowStreams(const Shape& shape) {
   op.restarts = shape.restarts;
   if (shape.start_row) op.start_row = builder.DenseVector(keys + values);
   if (shape.bits != 0) op.weights_quantiser = QuantiserOf(9, 1.0f);
-  op.weights = builder.Reals("weights", uint64_t{shape.heads} * shape.window, Fill::kRandom);
-  op.out = builder.Reals("out", values, Fill::kRandom);
+  op.weights = builder.Floats("weights", uint64_t{shape.heads} * shape.window, Fill::kRandom);
+  op.out = builder.Floats("out", values, Fill::kRandom);
   const BufferId input = op.qkv;
   return {builder.Finish(op), input};
 }
@@ -175,8 +175,8 @@ Streams SourceStreams(const SourceShape& shape) {
   op.value_size = shape.value_size;
   op.window = shape.window;
   if (shape.bits != 0) op.weights_quantiser = QuantiserOf(9, 1.0f);
-  op.weights = builder.Reals("weights", uint64_t{shape.heads} * shape.window, Fill::kRandom);
-  op.out = builder.Reals("out", uint64_t{shape.heads} * shape.value_size, Fill::kRandom);
+  op.weights = builder.Floats("weights", uint64_t{shape.heads} * shape.window, Fill::kRandom);
+  op.out = builder.Floats("out", uint64_t{shape.heads} * shape.value_size, Fill::kRandom);
   OpCase op_case = builder.Finish(op);
   return {op_case, op.memory};
 }
@@ -187,7 +187,7 @@ TEST(CudaSourceAttention, SourcesOfEveryLength) {
          {SourceShape{2, 8, 12, 70, 0, bits}, SourceShape{3, 33, 5, 70, 3, bits},
           SourceShape{1, 4, 20, 300, 4, bits}}) {
       const Streams streams = SourceStreams(shape);
-      const auto& op = std::get<SourceAttention>(streams.op_case.plan.steps[0].op);
+      const auto& op = std::get<SourceAttention>(streams.op_case.plan.nodes[0].op);
       Lanes lanes(streams.op_case, 7);
       lanes.Randomise(op.memory);
       std::vector<StreamPlace> places;

@@ -23,7 +23,7 @@ TEST(CudaBackend, RefusesPlansItCannotRunByName) {
   Plan plan;
   plan.buffers = {{.name = "wide", .element = Element::kCode32, .count = 4}};
   plan.buffers[0].quantiser.emplace();
-  plan.steps = {{"norm", Add{BufferId{0}, BufferId{0}}}};
+  plan.nodes = {{"norm", Add{BufferId{0}, BufferId{0}}}};
   const BufferLayout layout = LayOut(plan, sizeof(float)).value();
   const auto refused = BindTo(EmulatedDevice(), plan, layout, {});
   EXPECT_EQ(refused.status().code(), KINGLET_UNSUPPORTED);
@@ -34,7 +34,7 @@ TEST(CudaBackend, RefusesPlansItCannotRunByName) {
 TEST(CudaBackend, RefusesBlocksItHasNoKernelsFor) {
   Plan plan;
   plan.buffers = {{.name = "vector", .element = Element::kReal, .count = 4}};
-  plan.steps = {{"twice", Add{BufferId{0}, BufferId{0}}}};
+  plan.nodes = {{"twice", Add{BufferId{0}, BufferId{0}}}};
   const BufferLayout layout = LayOut(plan, sizeof(float)).value();
   const auto refusal = [&](const Plan& changed) {
     return BindTo(EmulatedDevice(), changed, layout, {}).status();

@@ -22,10 +22,10 @@ TEST(CudaBag, WordsAreAddedOneByOne) {
         for (const std::optional<uint32_t> padding : {std::optional<uint32_t>(), {3u}, {0u}}) {
           CaseBuilder builder("append", n);
           BagAppend op{};
-          op.embedded = builder.Reals("embedded", n, fill);
-          op.sum = builder.Reals("sum", n, fill, true);
+          op.embedded = builder.Floats("embedded", n, fill);
+          op.sum = builder.Floats("sum", n, fill, true);
           op.words = builder.GivenWords("words", {17});
-          if (has_largest) op.largest = builder.Reals("largest", n, fill, true);
+          if (has_largest) op.largest = builder.Floats("largest", n, fill, true);
           op.padding = padding;
           const std::vector<TokenAt> tokens = {{3, 0}, {3, 5}, {0, 0}, {0, 5}, {7, 0}, {7, 1}};
           ExpectLanesSameAsRef(builder.Finish(op), tokens, 3);
@@ -40,10 +40,10 @@ TEST(CudaBag, FeaturesAreTheMeanAndTheLargest) {
     for (const bool has_largest : {false, true}) {
       CaseBuilder builder("features", n);
       BagFeatures op{};
-      op.sum = builder.Reals("sum", n, Fill::kSpecial, true);
+      op.sum = builder.Floats("sum", n, Fill::kSpecial, true);
       op.words = builder.GivenWords("words", {3});
-      if (has_largest) op.largest = builder.Reals("largest", n, Fill::kSpecial, true);
-      op.out = builder.Reals("out", has_largest ? 2 * n : n, Fill::kZero);
+      if (has_largest) op.largest = builder.Floats("largest", n, Fill::kSpecial, true);
+      op.out = builder.Floats("out", has_largest ? 2 * n : n, Fill::kZero);
       ExpectLanesSameAsRef(builder.Finish(op), std::vector<TokenAt>(3));
     }
   }
@@ -54,8 +54,8 @@ TEST(CudaBag, ScaledShiftedRectified) {
     for (const bool in_place : {false, true}) {
       CaseBuilder builder("scale", n);
       ScaleShiftRelu op{};
-      op.x = builder.Reals("x", n, Fill::kSpecial);
-      op.y = in_place ? op.x : builder.Reals("y", n, Fill::kZero);
+      op.x = builder.Floats("x", n, Fill::kSpecial);
+      op.y = in_place ? op.x : builder.Floats("y", n, Fill::kZero);
       op.scale = builder.DenseVector(n);
       op.shift = builder.DenseVector(n);
       ExpectLanesSameAsRef(builder.Finish(op), std::vector<TokenAt>(3));

@@ -55,7 +55,7 @@ TEST_P(BestWordsTest, TheBestAreTakenInOrderAndTiesByTheLowerId) {
   }
 }
 
-TEST_P(BestWordsTest, WordsJoinThoseThatAreThereAndSomeAreLeftOut) {
+TEST_P(BestWordsTest, WordsJoinThoseThatAreThereAndSomeAreOmitted) {
   std::vector<RankedWord> of_warps(kMaxWarps);
   constexpr uint32_t kWords = 150, kBest = 12;
   for (int round = 0; round < 5; ++round) {
@@ -68,16 +68,16 @@ TEST_P(BestWordsTest, WordsJoinThoseThatAreThereAndSomeAreLeftOut) {
       best.Insert(known, kBest);
     }
     std::vector<float> values(kWords);
-    uint32_t left_out = 0;
+    uint32_t excluded = 0;
     for (uint32_t i = 0; i < kWords; ++i) {
       values[i] = -static_cast<float>(random_.Below(40));
       if (i % 3 == 0) {
-        ++left_out;
+        ++excluded;
       } else {
         all.push_back({values[i], 100 + i});
       }
     }
-    ASSERT_EQ(left_out, kWords / 3);
+    ASSERT_EQ(excluded, kWords / 3);
     std::sort(all.begin(), all.end(),
               [](const RankedWord& a, const RankedWord& b) { return a.IsBetterThan(b); });
     TakeBest(

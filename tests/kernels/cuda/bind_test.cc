@@ -1,4 +1,4 @@
-// What the backend refuses when it binds a plan, the error texts, and the steps of a product.
+// What the backend refuses when it binds a plan, the error texts, and the nodes of a product.
 #include "kernels/cuda/bind.h"
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@ namespace {
 
 class BindTest : public ::testing::Test {
  protected:
-  Result<std::vector<Step>> Bind(const OpCase& op_case) {
+  Result<std::vector<Node>> Bind(const OpCase& op_case) {
     const BufferLayout layout = LayOut(op_case.plan, sizeof(float)).value();
     const std::shared_ptr<Device> device = EmulatedDevice();
     const std::unique_ptr<Queue> queue = std::move(device->CreateQueue()).value();
@@ -28,7 +28,7 @@ class BindTest : public ::testing::Test {
 
 TEST_F(BindTest, RefusesCodesOf32Bits) {
   CaseBuilder builder("wide", 1);
-  const BufferId x = builder.Reals("x", 8, Fill::kRandom);
+  const BufferId x = builder.Floats("x", 8, Fill::kRandom);
   const BufferId codes = builder.Codes("codes", 8, 20, Fill::kZero);
   const auto bound = Bind(builder.Finish(Quantise{x, codes}));
   EXPECT_EQ(bound.status().code(), KINGLET_UNSUPPORTED);
@@ -42,7 +42,7 @@ TEST_F(BindTest, RefusesSumsThatBytesCannotAddUp) {
   CaseBuilder builder("long", 1);
   const WeightId weight = builder.Matrix(1, kColumns, Storage::kPerRow, 9);
   const BufferId x = builder.Codes("x", kColumns, 9, Fill::kRandom);
-  const BufferId y = builder.Reals("y", 1, Fill::kZero);
+  const BufferId y = builder.Floats("y", 1, Fill::kZero);
   const auto bound = Bind(builder.Finish(MatVec{weight, std::nullopt, x, y}));
   EXPECT_EQ(bound.status().code(), KINGLET_UNSUPPORTED);
   EXPECT_NE(bound.status().message().find("expected at most 32768 columns, found 40000"),
@@ -53,8 +53,8 @@ TEST_F(BindTest, RefusesSumsThatBytesCannotAddUp) {
 TEST_F(BindTest, AProductInFixedPointIsTwoSteps) {
   CaseBuilder builder("fixed", 1);
   const WeightId weight = builder.Matrix(5, 7, Storage::kPerRow, 9);
-  const BufferId x = builder.Reals("x", 7, Fill::kRandom);
-  const BufferId y = builder.Reals("y", 5, Fill::kZero);
+  const BufferId x = builder.Floats("x", 7, Fill::kRandom);
+  const BufferId y = builder.Floats("y", 5, Fill::kZero);
   MatVec product{weight, std::nullopt, x, y};
   product.input = TailInput::kFixedPoint15;
   const auto bound = Bind(builder.Finish(product));

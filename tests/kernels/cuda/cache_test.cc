@@ -16,12 +16,12 @@ namespace {
 struct Shape {
   uint64_t width;
   uint32_t capacity;
-  int bits;  // 0: reals
+  int bits;  // 0: floats
   uint64_t first_position = 1;
 };
 
-// A plan with a step that appends a pair and a step that computes the weights.
-OpCase CacheOfSteps(const Shape& shape, BufferId& hidden) {
+// A plan with a node that appends a pair and a node that computes the weights.
+OpCase CacheOfNodes(const Shape& shape, BufferId& hidden) {
   CaseBuilder builder("cache ", shape.width);
   CacheAppend append{};
   append.hidden = hidden = builder.Vector("hidden", shape.width, shape.bits, Fill::kRandom);
@@ -33,11 +33,11 @@ OpCase CacheOfSteps(const Shape& shape, BufferId& hidden) {
   ask.keys = append.keys;
   ask.capacity = shape.capacity;
   ask.theta = 0.01;
-  ask.weights = builder.Reals("weights", shape.capacity, Fill::kRandom);
-  ask.total = builder.Reals("total", 1, Fill::kRandom);
+  ask.weights = builder.Floats("weights", shape.capacity, Fill::kRandom);
+  ask.total = builder.Floats("total", 1, Fill::kRandom);
   ask.first_position = shape.first_position;
   OpCase made = builder.Finish(append);
-  made.plan.steps.push_back({"ask", ask});
+  made.plan.nodes.push_back({"ask", ask});
   return made;
 }
 
@@ -47,7 +47,7 @@ TEST(CudaCache, FilledFullAndOverwritten) {
         Shape{33, 65, 0, 40}, Shape{132, 40, 9}, Shape{130, 40, 9}, Shape{1, 1, 9}}) {
     for (const Order order : {Order::kForward, Order::kBackward}) {
       BufferId hidden{};
-      const OpCase op_case = CacheOfSteps(shape, hidden);
+      const OpCase op_case = CacheOfNodes(shape, hidden);
       const std::vector<uint64_t> begins = {0, 3, 2 * uint64_t{shape.capacity} + 1};
       Lanes lanes(op_case, begins.size(), {5, order});
       for (uint64_t i = 0; i < 3 * shape.capacity; ++i) {
@@ -67,9 +67,9 @@ TEST(CudaCache, FilledFullAndOverwritten) {
 TEST(CudaCache, LargeCaches) {
   for (const int bits : {0, 9}) {
     BufferId hidden{};
-    const OpCase op_case = CacheOfSteps({12, 3001, bits}, hidden);
+    const OpCase op_case = CacheOfNodes({12, 3001, bits}, hidden);
     Lanes lanes(op_case, 4);
-    lanes.Randomise(std::get<CacheAppend>(op_case.plan.steps[0].op).keys);
+    lanes.Randomise(std::get<CacheAppend>(op_case.plan.nodes[0].op).keys);
     for (uint64_t i = 0; i < 3; ++i) {
       lanes.Randomise(hidden);
       lanes.RunAt({{i + 30, 0, 1}, {i + 1023, 0, 2}, {i + 2999, 0, 3}, {i + 9000, 0, 4}});
@@ -81,10 +81,10 @@ TEST(CudaCache, LargeCaches) {
 TEST(CudaCache, OfManyLanes) {
   for (const int bits : {0, 9}) {
     BufferId hidden{};
-    const OpCase op_case = CacheOfSteps({12, 300, bits}, hidden);
+    const OpCase op_case = CacheOfNodes({12, 300, bits}, hidden);
     for (const Order order : {Order::kForward, Order::kBackward}) {
       Lanes lanes(op_case, kManyLanes, {7, order});
-      lanes.Randomise(std::get<CacheAppend>(op_case.plan.steps[0].op).keys);
+      lanes.Randomise(std::get<CacheAppend>(op_case.plan.nodes[0].op).keys);
       lanes.Randomise(hidden);
       std::vector<StreamPlace> places;
       for (uint32_t i = 0; i < kManyLanes; ++i) places.push_back({5 * i, 0, i});

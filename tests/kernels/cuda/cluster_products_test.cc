@@ -1,4 +1,4 @@
-// The two passes over logits that are not stored, against the steps over stored logits: whole and
+// The two passes over logits that are not stored, against the nodes over stored logits: whole and
 // partial tiles, and both ways to divide them among warps.
 #include "kernels/cuda/cluster_products.h"
 
@@ -41,7 +41,7 @@ class Cluster {
     product.matrix = {shape.rows,         shape.cols,          planes_.form,
                       planes_.low.data(), planes_.high.data(), scales_.data()};
     product.x.codes = true;
-    product.x.step = 0.25f;
+    product.x.scale = 0.25f;
     product.x_is_byte = shape.bytes;
     product.fits_int32 = product.fits_float = shape.fits_int32;
     product.finish.bias = shape.biased ? bias_.data() : nullptr;

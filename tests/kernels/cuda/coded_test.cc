@@ -38,8 +38,8 @@ TEST(CudaCoded, PackedCodesAreTheTables) {
         const WeightId table = AddTable(builder, rows, 3, pool, hashed);
         CodedSums op{};
         op.table = table;
-        op.partial = builder.Reals("partial", uint64_t{pool} * 3, Fill::kZero);
-        op.y = builder.Reals("y", rows, Fill::kZero);
+        op.partial = builder.Floats("partial", uint64_t{pool} * 3, Fill::kZero);
+        op.y = builder.Floats("y", rows, Fill::kZero);
         const OpCase op_case = builder.Finish(op);
         const std::shared_ptr<Device> device = EmulatedDevice();
         const std::unique_ptr<Queue> queue = std::move(device->CreateQueue()).value();
@@ -63,8 +63,8 @@ TEST(CudaCoded, LanesShareTheCodes) {
   CodedSums op{};
   op.table = AddTable(builder, 2051, 5, 19, false);
   op.bias = builder.DenseVector(2051);
-  op.partial = builder.Reals("partial", 19 * 5, Fill::kRandom);
-  op.y = builder.Reals("y", 2053, Fill::kRandom);
+  op.partial = builder.Floats("partial", 19 * 5, Fill::kRandom);
+  op.y = builder.Floats("y", 2053, Fill::kRandom);
   op.y_offset = 1;
   ExpectLanesSameAsRef(builder.Finish(op), std::vector<TokenAt>(13));
 }

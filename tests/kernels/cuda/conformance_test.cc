@@ -30,7 +30,7 @@ std::vector<OpCase> AllCases() {
   return cases;
 }
 
-// The program's only plan step as a kernel of the host. It runs on `copies` equal lanes per frame.
+// The program's only plan node as a kernel of the host. It runs on `copies` equal lanes per frame.
 Kernel AsKernel(std::shared_ptr<const Program> program, const BufferLayout& layout,
                 uint32_t copies) {
   return {EachFrame([program, layout, copies](const StreamFrame& frame) {
@@ -48,9 +48,9 @@ void ExpectSameAsRef(const std::shared_ptr<Device>& device, uint32_t copies, siz
     const auto program = Program::Bind(op_case.plan, layout, device, {});
     if (!program.ok()) {
       ASSERT_EQ(program.status().code(), KINGLET_UNSUPPORTED) << program.status().message();
-      const std::string name(OpName(op_case.plan.steps[0].op));
+      const std::string name(OpName(op_case.plan.nodes[0].op));
       EXPECT_TRUE(program.status().message() ==
-                      "cuda: step step: expected an operation that this backend has, found " +
+                      "cuda: node node: expected an operation that this backend has, found " +
                           name ||
                   program.status().message().ends_with("found codes of 32"))
           << program.status().message();

@@ -1,4 +1,4 @@
-// The demand of steps, against sizes counted by hand.
+// The demand of nodes, against sizes counted by hand.
 #include "kernels/cuda/demand.h"
 
 #include <gtest/gtest.h>
@@ -29,7 +29,7 @@ IntegerProduct NineBits() {
 TEST(CudaDemand, AProductReadsItsBitsOnceAndMakesWholeTilesOfProducts) {
   constexpr uint64_t kEntries = 7 * 16 * 3 * 32;
   const auto demand = [](const IntegerProduct& product, size_t lanes) {
-    return DemandOf(MakeStep(product), Lanes(lanes));
+    return DemandOf(MakeNode(product), Lanes(lanes));
   };
   IntegerProduct product = NineBits();
   for (const auto& [lanes, streams] : {std::pair(1, 8), {8, 8}, {9, 16}, {64, 64}, {65, 80}}) {
@@ -54,32 +54,32 @@ TEST(CudaDemand, ANarrowMatrixHasNoTilesAndNeedsNoTensorCores) {
   IntegerProduct product = NineBits();
   product.matrix.cols = 4;
   product.matrix.form = ByteForm::kNarrow;
-  EXPECT_EQ(DemandOf(MakeStep(product), Lanes(65)).weight_bytes, 100u * (4 * 2 + 4));
-  EXPECT_EQ(DemandOf(MakeStep(product), Lanes(65)).byte_products, 0u);
+  EXPECT_EQ(DemandOf(MakeNode(product), Lanes(65)).weight_bytes, 100u * (4 * 2 + 4));
+  EXPECT_EQ(DemandOf(MakeNode(product), Lanes(65)).byte_products, 0u);
 }
 
 TEST(CudaDemand, LanesWhoseTokensAreElsewhereAskForNothing) {
   IntegerProduct product = NineBits();
   product.tokens = {10, 5};
   std::vector<StreamFrame> lanes = Lanes(70, 0, 3);
-  EXPECT_EQ(DemandOf(MakeStep(product), lanes).weight_bytes, 0u);
-  EXPECT_EQ(DemandOf(MakeStep(product), lanes).byte_products, 0u);
+  EXPECT_EQ(DemandOf(MakeNode(product), lanes).weight_bytes, 0u);
+  EXPECT_EQ(DemandOf(MakeNode(product), lanes).byte_products, 0u);
   lanes[69].token = 12;  // in the last group of 16 lanes
-  EXPECT_EQ(DemandOf(MakeStep(product), lanes).byte_products, 7u * 16 * 3 * 32 * 4 * 16);
+  EXPECT_EQ(DemandOf(MakeNode(product), lanes).byte_products, 7u * 16 * 3 * 32 * 4 * 16);
 }
 
 TEST(CudaDemand, RealWeightsAreFourBytesEachAndNeedNoTensorCores) {
   RealProduct product{};
   product.rows = 30;
   product.cols = 50;
-  EXPECT_EQ(DemandOf(MakeStep(product), Lanes(3)).weight_bytes, 30u * 50 * 4);
-  EXPECT_EQ(DemandOf(MakeStep(product), Lanes(3)).byte_products, 0u);
+  EXPECT_EQ(DemandOf(MakeNode(product), Lanes(3)).weight_bytes, 30u * 50 * 4);
+  EXPECT_EQ(DemandOf(MakeNode(product), Lanes(3)).byte_products, 0u);
   const float gain[1] = {};
   NormaliseVector norm{};
   norm.count = 24;
   norm.gain = norm.bias = gain;
-  EXPECT_EQ(DemandOf(MakeStep(norm), Lanes(3)).weight_bytes, 2u * 24 * 4);
-  EXPECT_EQ(DemandOf(MakeStep(AddVector{}), Lanes(3)).weight_bytes, 0u);
+  EXPECT_EQ(DemandOf(MakeNode(norm), Lanes(3)).weight_bytes, 2u * 24 * 4);
+  EXPECT_EQ(DemandOf(MakeNode(AddVector{}), Lanes(3)).weight_bytes, 0u);
 }
 
 TEST(CudaDemand, PositionsAreReadAsFarAsALaneSees) {
@@ -90,19 +90,19 @@ TEST(CudaDemand, PositionsAreReadAsFarAsALaneSees) {
   attend.attention.window = 20;
   attend.attention.positions.rows = rows;
   attend.attention.positions.count = 20;
-  EXPECT_EQ(DemandOf(MakeStep(attend), Lanes(1, 4)).weight_bytes, 20u * 8 * 4);
+  EXPECT_EQ(DemandOf(MakeNode(attend), Lanes(1, 4)).weight_bytes, 20u * 8 * 4);
   attend.attention.masked = true;
-  EXPECT_EQ(DemandOf(MakeStep(attend), Lanes(3, 4)).weight_bytes, 5u * 8 * 4);
-  EXPECT_EQ(DemandOf(MakeStep(attend), Lanes(3, 44)).weight_bytes, 20u * 8 * 4);
+  EXPECT_EQ(DemandOf(MakeNode(attend), Lanes(3, 4)).weight_bytes, 5u * 8 * 4);
+  EXPECT_EQ(DemandOf(MakeNode(attend), Lanes(3, 44)).weight_bytes, 20u * 8 * 4);
   attend.attention.positions.of_heads = true;
   attend.attention.positions.constants = rows;
-  EXPECT_EQ(DemandOf(MakeStep(attend), Lanes(3, 44)).weight_bytes, 20u * 2 * (8 + 1) * 4);
+  EXPECT_EQ(DemandOf(MakeNode(attend), Lanes(3, 44)).weight_bytes, 20u * 2 * (8 + 1) * 4);
 }
 
 TEST(CudaDemand, EachLaneGathersARow) {
   GatherRow gather{};
   gather.least_row_bytes = 77;
-  EXPECT_EQ(DemandOf(MakeStep(gather), Lanes(5)).weight_bytes, 5u * 77);
+  EXPECT_EQ(DemandOf(MakeNode(gather), Lanes(5)).weight_bytes, 5u * 77);
   TableRows table;
   table.stored.cols = 64;
   table.stored.integers.form = ByteForm::kSigned9;

@@ -1,4 +1,4 @@
-// How device steps are divided into launches.
+// How device nodes are divided into launches.
 #include "kernels/cuda/device.h"
 
 #include <gtest/gtest.h>
@@ -10,17 +10,17 @@
 namespace kinglet::cuda::device_test {
 namespace {
 
-Step ProductOfRows(uint32_t rows) {
+Node ProductOfRows(uint32_t rows) {
   IntegerProduct product{};
   product.matrix.rows = rows;
   product.matrix.cols = 1;
-  return MakeStep(product);
+  return MakeNode(product);
 }
 
 TEST(PlanLaunches, SmallStepsShareOneAndBigOnesHaveTheirOwn) {
-  const std::vector<Step> steps = {MakeStep(AddVector{}), ProductOfRows(512), MakeStep(AddVector{}),
-                                   ProductOfRows(200000), MakeStep(AddVector{})};
-  const StepList list = {steps.data(), 5, steps.data()};
+  const std::vector<Node> nodes = {MakeNode(AddVector{}), ProductOfRows(512), MakeNode(AddVector{}),
+                                   ProductOfRows(200000), MakeNode(AddVector{})};
+  const NodeList list = {nodes.data(), 5, nodes.data()};
   const std::vector<Launch> launches = PlanLaunches(list, 1, 1000);
   ASSERT_EQ(launches.size(), 3u);
   EXPECT_EQ(launches[0].begin, 0u);
@@ -34,8 +34,8 @@ TEST(PlanLaunches, SmallStepsShareOneAndBigOnesHaveTheirOwn) {
 }
 
 TEST(PlanLaunches, ManyLanesMakeEveryStepBig) {
-  const std::vector<Step> steps = {MakeStep(AddVector{}), ProductOfRows(512)};
-  const std::vector<Launch> launches = PlanLaunches({steps.data(), 2, steps.data()}, 4096, 1056);
+  const std::vector<Node> nodes = {MakeNode(AddVector{}), ProductOfRows(512)};
+  const std::vector<Launch> launches = PlanLaunches({nodes.data(), 2, nodes.data()}, 4096, 1056);
   ASSERT_EQ(launches.size(), 2u);
   EXPECT_EQ(launches[0].blocks, 1056u);
 }

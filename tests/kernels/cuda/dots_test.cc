@@ -15,7 +15,7 @@ namespace {
 constexpr uint64_t kLengths[] = {0, 1, 3, 4, 15, 16, 31, 32, 33, 64, 100, 129, 1024, 1025, 4097};
 constexpr uint64_t kCounts[] = {0, 1, 7, 8, 33, 130};
 
-TEST(CudaDots, RealsAreSummedByTheRule) {
+TEST(CudaDots, FloatsAreSummedByTheRule) {
   TestRandom random(1);
   for (const uint64_t n : kLengths) {
     for (const uint64_t count : kCounts) {

@@ -15,7 +15,7 @@ namespace kinglet::cuda::embedding_test {
 namespace {
 
 // Bins of every kind side by side: words 0 .. 4 of quantised rows, 5 .. 11 projected by integers,
-// 12 .. 14 of reals, 15 .. 20 projected by reals, 21 .. 27 of coded rows that a real matrix
+// 12 .. 14 of floats, 15 .. 20 projected by floats, 21 .. 27 of coded rows that a real matrix
 // projects.
 OpCase BinsCase(uint32_t width) {
   CaseBuilder builder(CaseName("bins", {width}), width);
@@ -39,7 +39,7 @@ OpCase BinsCase(uint32_t width) {
   for (uint32_t i = 0; i < 7 * 3; ++i) codes.push_back(builder.Below(scheme.pools[i % 3]));
   add(7, builder.Tensor({"coded", {7, 12}, Coded{scheme, codes}}),
       builder.Matrix(width, 12, Storage::kPerRow, 9), 1);
-  op.out = builder.Reals("out", width, Fill::kRandom);
+  op.out = builder.Floats("out", width, Fill::kRandom);
   return builder.Finish(op);
 }
 
@@ -61,13 +61,13 @@ TEST(CudaEmbedding, ATiedTableIsOnTheDeviceOnce) {
   constexpr uint32_t kWords = 500, kWidth = 64;
   CaseBuilder builder("tied", 1);
   const WeightId table = builder.Matrix(kWords, kWidth, Storage::kPerRow, 8);
-  EmbedRow embed{{{0, kWords, table, std::nullopt}}, 1, builder.Reals("out", kWidth, Fill::kZero)};
+  EmbedRow embed{{{0, kWords, table, std::nullopt}}, 1, builder.Floats("out", kWidth, Fill::kZero)};
   MatVec product{};
   product.weight = table;
   product.x = builder.Codes("x", kWidth, 9, Fill::kRandom);
-  product.y = builder.Reals("y", kWords, Fill::kZero);
+  product.y = builder.Floats("y", kWords, Fill::kZero);
   OpCase op_case = builder.Finish(embed);
-  op_case.plan.steps.push_back({"product", product});
+  op_case.plan.nodes.push_back({"product", product});
   const BufferLayout layout = LayOut(op_case.plan, sizeof(float)).value();
   const auto program = Program::Bind(op_case.plan, layout, EmulatedDevice(), {});
   ASSERT_TRUE(program.ok()) << program.status().message();

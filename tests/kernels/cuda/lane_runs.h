@@ -1,4 +1,4 @@
-// Runs the device steps of a plan's first step on lanes whose memory is copied from the host and
+// Runs the device nodes of a plan's first node on lanes whose memory is copied from the host and
 // back.
 #ifndef KINGLET_TESTS_KERNELS_CUDA_LANE_RUNS_H_
 #define KINGLET_TESTS_KERNELS_CUDA_LANE_RUNS_H_

@@ -31,7 +31,7 @@ struct StreamPlace {
 
 class Lanes {
  public:
-  // `count` streams of the case's plan, which may have several steps. Memory begins as zeros,
+  // `count` streams of the case's plan, which may have several nodes. Memory begins as zeros,
   // whatever the case's contents are.
   Lanes(const OpCase& op_case, size_t count, const Emulation& emulation = {})
       : op_case_(op_case),
@@ -50,7 +50,7 @@ class Lanes {
     }
   }
 
-  // Fills a buffer of every stream with random elements: codes over their whole range, reals within
+  // Fills a buffer of every stream with random elements: codes over their whole range, floats within
   // [-4, 4].
   void Randomise(BufferId id) {
     const BufferSpec& buffer = op_case_.plan.buffer(id);
@@ -58,9 +58,9 @@ class Lanes {
       const Slot& slot = layout_[id];
       std::byte* const host = Bytes(slot.state ? stream.expected_state : stream.expected_scratch);
       if (buffer.element == Element::kReal) {
-        auto* const reals = reinterpret_cast<float*>(host + slot.offset);
+        auto* const floats = reinterpret_cast<float*>(host + slot.offset);
         for (size_t i = 0; i < slot.count; ++i) {
-          reals[i] = (static_cast<float>(random_.Below(2001)) - 1000.0f) / 250.0f;
+          floats[i] = (static_cast<float>(random_.Below(2001)) - 1000.0f) / 250.0f;
         }
       } else {
         const auto largest = static_cast<uint32_t>(LargestCode(*buffer.quantiser));
@@ -103,7 +103,7 @@ class Lanes {
     }
     const DeviceMemory of_lanes = Allocate(lanes.size() * sizeof(Lane));
     EXPECT_TRUE(queue_->Upload(of_lanes.data(), lanes.data(), lanes.size() * sizeof(Lane)).ok());
-    const StepList list = program_->List({0, op_case_.plan.steps.size()});
+    const NodeList list = program_->List({0, op_case_.plan.nodes.size()});
     EXPECT_TRUE(queue_
                     ->Run(list, reinterpret_cast<const Lane*>(of_lanes.data()),
                           static_cast<uint32_t>(lanes.size()))

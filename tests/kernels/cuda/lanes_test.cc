@@ -18,7 +18,7 @@ namespace kinglet::cuda::lanes_test {
 namespace {
 
 constexpr uint64_t kCount = 20;
-using Reals = std::array<float, kCount>;
+using Floats = std::array<float, kCount>;
 constexpr BufferId kKept{1}, kSum{2};
 
 // sum += kept.
@@ -27,14 +27,14 @@ Plan AddingPlan() {
   plan.buffers = {{.name = "unused", .element = Element::kReal, .count = 3},
                   {.name = "kept", .element = Element::kReal, .count = kCount, .state = true},
                   {.name = "sum", .element = Element::kReal, .count = kCount}};
-  plan.steps = {{"add", Add{kKept, kSum}}};
+  plan.nodes = {{"add", Add{kKept, kSum}}};
   return plan;
 }
 
-Reals Ramp(float first) {
-  Reals reals;
-  for (float& real : reals) real = first++;
-  return reals;
+Floats Ramp(float first) {
+  Floats floats;
+  for (float& real : floats) real = first++;
+  return floats;
 }
 
 class CudaLanes : public testing::Test {
@@ -43,12 +43,12 @@ class CudaLanes : public testing::Test {
     return BindTo(device, plan_, layout_, {}).value();
   }
   // The lane's buffer `sum`.
-  static Reals Sum(DeviceLanes& lanes, uint32_t lane, const BufferLayout& layout) {
+  static Floats Sum(DeviceLanes& lanes, uint32_t lane, const BufferLayout& layout) {
     std::vector<std::byte> scratch(layout.scratch_bytes), state(layout.state_bytes);
     StreamFrame frame{scratch.data(), state.data(), 0, 0};
     frame.lane = lane;
     EXPECT_TRUE(lanes.Fetch({&frame, 1}, std::array{kSum}).ok());
-    Reals sum;
+    Floats sum;
     std::copy_n(layout[kSum].At<float>(frame), kCount, sum.begin());
     return sum;
   }
@@ -65,7 +65,7 @@ class CudaLanes : public testing::Test {
 TEST_F(CudaLanes, StepsRunOnTheLanesThatAreNamed) {
   const auto program = Bind(EmulatedDevice());
   const auto lanes = std::move(program->CreateLanes(3)).value();
-  const Reals first = Ramp(1), third = Ramp(5);
+  const Floats first = Ramp(1), third = Ramp(5);
   ASSERT_TRUE(lanes->WriteState(0, 0, std::as_bytes(std::span(first))).ok());
   ASSERT_TRUE(lanes->WriteState(2, 0, std::as_bytes(std::span(third))).ok());
   for (const auto& named : {std::vector<uint32_t>{2, 0}, {2}, {}}) {
@@ -74,29 +74,29 @@ TEST_F(CudaLanes, StepsRunOnTheLanesThatAreNamed) {
     ASSERT_TRUE(lanes->Run({0, 1}, frames).ok());
   }
   EXPECT_EQ(Sum(*lanes, 0, layout_), first);
-  EXPECT_EQ(Sum(*lanes, 1, layout_), Reals{});
-  Reals twice = third;
+  EXPECT_EQ(Sum(*lanes, 1, layout_), Floats{});
+  Floats twice = third;
   for (float& real : twice) real *= 2;
   EXPECT_EQ(Sum(*lanes, 2, layout_), twice);
   const DeviceWork work = lanes->work();
   EXPECT_EQ(work.launches, 2u);
-  EXPECT_EQ(work.bytes_to_device, 2 * sizeof(Reals) + 3 * sizeof(Lane));
-  EXPECT_EQ(work.bytes_to_host, 3 * sizeof(Reals));
+  EXPECT_EQ(work.bytes_to_device, 2 * sizeof(Floats) + 3 * sizeof(Lane));
+  EXPECT_EQ(work.bytes_to_host, 3 * sizeof(Floats));
 }
 
 TEST_F(CudaLanes, StatesAreWrittenReadClearedAndCopied) {
   const auto program = Bind(EmulatedDevice());
   const auto lanes = std::move(program->CreateLanes(2)).value();
-  const Reals ramp = Ramp(1);
+  const Floats ramp = Ramp(1);
   ASSERT_TRUE(lanes->WriteState(0, 0, std::as_bytes(std::span(ramp))).ok());
   ASSERT_TRUE(lanes->CopyState(0, 1).ok());
   ASSERT_TRUE(lanes->ClearState(0, 4 * sizeof(float), 2 * sizeof(float)).ok());
   const auto read = [&](uint32_t lane) {
-    Reals reals{};
-    EXPECT_TRUE(lanes->ReadState(lane, 0, std::as_writable_bytes(std::span(reals))).ok());
-    return reals;
+    Floats floats{};
+    EXPECT_TRUE(lanes->ReadState(lane, 0, std::as_writable_bytes(std::span(floats))).ok());
+    return floats;
   };
-  Reals cleared = ramp;
+  Floats cleared = ramp;
   cleared[4] = cleared[5] = 0;
   EXPECT_EQ(read(0), cleared);
   EXPECT_EQ(read(1), ramp);
@@ -144,7 +144,7 @@ class BrokenDevice : public Device {
     Status Download(void*, const std::byte*, size_t) override { return Call(); }
     Status Copy(std::byte*, const std::byte*, size_t) override { return Call(); }
     Status Zero(std::byte*, size_t) override { return Call(); }
-    Status Run(const StepList&, const Lane*, uint32_t) override { return Call(); }
+    Status Run(const NodeList&, const Lane*, uint32_t) override { return Call(); }
     Status Wait() override { return Call(); }
 
    private:

@@ -15,11 +15,11 @@ namespace {
 
 TEST(CudaPositions, WindowsGoRoundForEachLane) {
   CaseBuilder builder("positions ", 1);
-  const BufferId y = builder.Reals("y", 34, Fill::kRandom);
+  const BufferId y = builder.Floats("y", 34, Fill::kRandom);
   const WeightId frequencies = builder.DenseVector(17),
                  table = builder.Matrix(5, 34, Storage::kF32, 0);
   OpCase op_case = builder.Finish(AddPositionRow{table, 5, y});
-  op_case.plan.steps.push_back({"sinusoids", AddSinusoids{frequencies, 2, 7, y}});
+  op_case.plan.nodes.push_back({"sinusoids", AddSinusoids{frequencies, 2, 7, y}});
   Lanes lanes(op_case, 3);
   for (uint64_t i = 0; i < 15; ++i) {
     lanes.Randomise(y);
@@ -34,7 +34,7 @@ TEST(CudaPositions, RowsOfASourceAreKept) {
     const BufferId rows = builder.Vector("rows", 6 * 300, bits, Fill::kRandom, true);
     const BufferId loaded = builder.Vector("loaded", 300, bits, Fill::kRandom);
     OpCase op_case = builder.Finish(StoreRow{x, rows});
-    op_case.plan.steps.push_back({"load", LoadRow{rows, loaded}});
+    op_case.plan.nodes.push_back({"load", LoadRow{rows, loaded}});
     Lanes lanes(op_case, 2);
     for (uint64_t i = 0; i < 6; ++i) {
       lanes.Randomise(x);

@@ -37,7 +37,7 @@ float ProductOfConstants(uint32_t cols, int bits, int16_t weight, int16_t code, 
   product.matrix.high = planes.high.data();
   product.matrix.scales = &scale;
   product.x.codes = true;
-  product.x.step = 1.0f;
+  product.x.scale = 1.0f;
   product.x_is_byte = code >= -127 && code <= 127;
   product.fits_int32 = fits_int32;
   product.y = {Space::kState, 0};
@@ -106,7 +106,7 @@ void ExpectPlainSums(const Shape& shape, Order order) {
   product.matrix = {rows, cols, planes.form, planes.low.data(), planes.high.data(), scales.data()};
   product.x.place.offset = misplaced * sizeof(int16_t);
   product.x.codes = true;
-  product.x.step = 0.25f;
+  product.x.scale = 0.25f;
   product.x_is_byte = bytes;
   product.fits_int32 = fits_int32;
   product.fits_float = fits_float;

@@ -1,4 +1,4 @@
-// Plans of several steps on the emulated device against `ref`: steps that share a launch, and steps
+// Plans of several nodes on the emulated device against `ref`: nodes that share a launch, and nodes
 // that are merged.
 #include "kernels/cuda/program.h"
 
@@ -42,7 +42,7 @@ class Chain {
     PlanBuilder builder(plan);
     const ActivationQuantiser quantiser = {2.0f, 2.0f / 255};
     x = builder.Codes("x", width, quantiser);
-    const BufferId inner = builder.Reals("inner", 3 * width), y = builder.Reals("y", width);
+    const BufferId inner = builder.Floats("inner", 3 * width), y = builder.Floats("y", width);
     DenseF32 gains;
     for (uint32_t i = 0; i < width; ++i)
       gains.values.push_back(0.5f + 0.01f * static_cast<float>(i));
@@ -54,11 +54,11 @@ class Chain {
     plan.weights = pool_.views();
     MatVec first{up, std::nullopt, x, inner};
     first.relu = true;
-    builder.AddStep("up", first);
+    builder.AddNode("up", first);
     const BufferId inner_codes = builder.Quantised("quantise", inner, quantiser);
-    builder.AddStep("down", MatVec{down, std::nullopt, inner_codes, y});
-    builder.AddStep("add", Add{x, y});
-    builder.AddStep("norm", LayerNorm{y, gain, gain, 1e-5, y});
+    builder.AddNode("down", MatVec{down, std::nullopt, inner_codes, y});
+    builder.AddNode("add", Add{x, y});
+    builder.AddNode("norm", LayerNorm{y, gain, gain, 1e-5, y});
     builder.Quantised("quantise.y", y, quantiser);
     layout = LayOut(plan, sizeof(float)).value();
   }
@@ -95,7 +95,7 @@ void ExpectSameAsRef(uint32_t width, uint32_t lane_count, Order order) {
     for (const Kernel& kernel : kernels) kernel.Run({&frame, 1});
     lanes.push_back({memory[n].data(), nullptr, temporary.data(), 0, 0, 0});
   }
-  const StepList list = (*bound)->List({0, chain.plan.steps.size()});
+  const NodeList list = (*bound)->List({0, chain.plan.nodes.size()});
   ASSERT_TRUE(queue->Run(list, lanes.data(), lane_count).ok());
   for (uint32_t n = 0; n < lane_count; ++n) {
     for (size_t id = 0; id < chain.plan.buffers.size(); ++id) {
@@ -127,12 +127,12 @@ TEST(CudaProgram, AProductQuantisesWhatTheNextStepWould) {
 TEST(CudaProgram, StepsOfALaneFollowWithoutWaiting) {
   const Chain chain(20);
   const auto bound = Program::Bind(chain.plan, chain.layout, EmulatedDevice(), {});
-  const StepList list = (*bound)->List({0, chain.plan.steps.size()});
+  const NodeList list = (*bound)->List({0, chain.plan.nodes.size()});
   ASSERT_EQ(list.count, 5u);
-  EXPECT_TRUE(NeedsBarrier(list.steps[0], list.steps[1]));   // product, product
-  EXPECT_TRUE(NeedsBarrier(list.steps[1], list.steps[2]));   // product, sum
-  EXPECT_FALSE(NeedsBarrier(list.steps[2], list.steps[3]));  // sum, norm
-  EXPECT_FALSE(NeedsBarrier(list.steps[3], list.steps[4]));  // norm, quantise
+  EXPECT_TRUE(NeedsBarrier(list.nodes[0], list.nodes[1]));   // product, product
+  EXPECT_TRUE(NeedsBarrier(list.nodes[1], list.nodes[2]));   // product, sum
+  EXPECT_FALSE(NeedsBarrier(list.nodes[2], list.nodes[3]));  // sum, norm
+  EXPECT_FALSE(NeedsBarrier(list.nodes[3], list.nodes[4]));  // norm, quantise
 }
 
 TEST(CudaProgram, RefusesWhatDoesNotFit) {

@@ -1,4 +1,4 @@
-// Which steps answer a query, for few lanes and for many. ranking_test.cc checks the answers.
+// Which nodes answer a query, for few lanes and for many. ranking_test.cc checks the answers.
 #include "kernels/cuda/queries.h"
 
 #include <gtest/gtest.h>
@@ -45,8 +45,8 @@ class QueriesTest : public ::testing::Test {
         std::move(Program::Bind(model_->plan(), model_->layout(), EmulatedDevice(), {})).value();
   }
   template <class T>
-  static bool Has(const StepList& list) {
-    return std::any_of(list.steps, list.steps + list.count, IsKind<T>);
+  static bool Has(const NodeList& list) {
+    return std::any_of(list.nodes, list.nodes + list.count, IsKind<T>);
   }
   std::shared_ptr<const Model> model_;
   std::shared_ptr<const Program> program_;
@@ -56,14 +56,14 @@ TEST_F(QueriesTest, ManyLanesMakeLogitsTwiceAndFewStoreThem) {
   const Queries& queries = program_->queries();
   ASSERT_TRUE(queries.can_rank());
   ASSERT_EQ(queries.clusters(), model_->plan().clusters.size());
-  const StepList few = queries.AllClusterSteps(kLanesWorthFusing - 1);
-  const StepList many = queries.AllClusterSteps(kLanesWorthFusing);
+  const NodeList few = queries.AllClusterNodes(kLeastFusedLanes - 1);
+  const NodeList many = queries.AllClusterNodes(kLeastFusedLanes);
   EXPECT_TRUE(Has<LargestOfBlocks>(few));
   EXPECT_FALSE(Has<LargestOfProducts>(few));
   EXPECT_TRUE(Has<LargestOfProducts>(many));
-  uint32_t steps = 0;
-  for (size_t i = 0; i < queries.clusters(); ++i) steps += queries.ClusterSteps(i, 1).count;
-  EXPECT_EQ(steps, few.count);
+  uint32_t nodes = 0;
+  for (size_t i = 0; i < queries.clusters(); ++i) nodes += queries.ClusterNodes(i, 1).count;
+  EXPECT_EQ(nodes, few.count);
 }
 
 // As on compute capability 7.5, whose blocks have less shared memory than this head needs.
@@ -72,13 +72,13 @@ TEST_F(QueriesTest, LogitsAreNotMadeTwiceWhereABlockHasTooLittleSharedMemory) {
   const auto model = ModelOf(512, 9);
   const auto ample = BindWith(*model, 98304).value(), scarce = BindWith(*model, kLittle).value();
   const auto fused = [](const Program& program, size_t cluster) {
-    return Has<LargestOfProducts>(program.queries().ClusterSteps(cluster, kLanesWorthFusing));
+    return Has<LargestOfProducts>(program.queries().ClusterNodes(cluster, kLeastFusedLanes));
   };
   EXPECT_TRUE(fused(*ample, 0));
   EXPECT_FALSE(fused(*scarce, 0));
   EXPECT_TRUE(fused(*scarce, 1));
-  const StepList all = scarce->queries().AllClusterSteps(kLanesWorthFusing);
-  for (const Step& step : std::span(all.steps, all.count)) EXPECT_LE(SharedBytesOf(step), kLittle);
+  const NodeList all = scarce->queries().AllClusterNodes(kLeastFusedLanes);
+  for (const Node& node : std::span(all.nodes, all.count)) EXPECT_LE(SharedBytesOf(node), kLittle);
 }
 
 TEST_F(QueriesTest, TheHostRanksWhereABlockHasTooLittleSharedMemory) {
@@ -94,7 +94,7 @@ TEST_F(QueriesTest, StepsThatNeedMoreSharedMemoryThanABlockHasAreRefused) {
   const auto refused = BindWith(*model_, 100);
   EXPECT_EQ(refused.status().code(), KINGLET_UNSUPPORTED);
   const std::string message = refused.status().message();
-  EXPECT_EQ(message.rfind("cuda: step ", 0), 0u) << message;
+  EXPECT_EQ(message.rfind("cuda: node ", 0), 0u) << message;
   EXPECT_NE(message.find("expected at most 100 bytes of a block's shared memory, found "),
             std::string::npos)
       << message;

@@ -58,7 +58,7 @@ class Network {
       const uint32_t words = shape.tail_words[i], projected_width = shape.width / (2 + i) + 1;
       ClusterPlan tail = Begin(builder, name, first, words, words);
       tail.parent_logit = shape.head_words + i;
-      const BufferId projected = builder.Reals(name + ".projected", projected_width);
+      const BufferId projected = builder.Floats(name + ".projected", projected_width);
       AddProduct(builder, projected_width, shape.width, shape.bits, hidden, projected, 0);
       AddProduct(builder, words, projected_width, shape.bits, projected, tail.logits, 0);
       End(builder, name, tail);
@@ -71,8 +71,8 @@ class Network {
       cache.first_position = 1;
       cache.lambda = 0.15;
       cache.words = builder.Words("words", {.slots = shape.cache_capacity, .lag = 1});
-      cache.weights = builder.Reals("weights", shape.cache_capacity);
-      cache.total = builder.Reals("total", 1);
+      cache.weights = builder.Floats("weights", shape.cache_capacity);
+      cache.total = builder.Floats("total", 1);
       plan.cache = cache;
     }
     plan.weights = pool_.views();
@@ -91,15 +91,15 @@ class Network {
     ClusterPlan cluster{};
     cluster.first = first;
     cluster.size = size;
-    cluster.logits = builder.Reals(name + ".logits", logits);
-    cluster.normaliser = builder.Reals(name + ".normaliser", 2);
-    cluster.steps.begin = builder.step_count();
+    cluster.logits = builder.Floats(name + ".logits", logits);
+    cluster.normaliser = builder.Floats(name + ".normaliser", 2);
+    cluster.nodes.begin = builder.node_count();
     return cluster;
   }
   void End(PlanBuilder& builder, const std::string& name, ClusterPlan cluster) {
     builder.AddNormaliser(name + ".normaliser", name + ".blocks", cluster.logits,
                           cluster.normaliser);
-    cluster.steps.end = builder.step_count();
+    cluster.nodes.end = builder.node_count();
     plan.clusters.push_back(cluster);
   }
   void AddProduct(PlanBuilder& builder, uint32_t rows, uint32_t cols, int bits, BufferId x,
@@ -123,7 +123,7 @@ class Network {
     MatVec product{weight_id, pool_.Add(added), x, y, offset};
     product.input = TailInput::kFixedPoint15;  // does nothing to codes
     plan.weights = pool_.views();
-    builder.AddStep("product", product);
+    builder.AddNode("product", product);
   }
 
   TestRandom random_;
@@ -256,7 +256,7 @@ class RankingTest : public ::testing::Test {
     }
   }
 
-  // Adds to tails_left_out_.
+  // Adds to tails_skipped_.
   void Check(const Shape& shape, uint32_t lane_count, uint32_t k, bool empty_is_normalised) {
     SCOPED_TRACE(std::to_string(shape.head_words) + " words, " + std::to_string(lane_count) +
                  " lanes");
@@ -279,12 +279,12 @@ class RankingTest : public ::testing::Test {
       words.push_back(i * 7919 % network.plan.vocabulary_size);
     }
     const RankedWordsPlan ranking = program.queries().Ranking(lane_count, empty_is_normalised);
-    const auto run = [&](const Step& step) {
-      return queue->Run({&step, 1, &step}, array, lane_count).ok();
+    const auto run = [&](const Node& node) {
+      return queue->Run({&node, 1, &node}, array, lane_count).ok();
     };
     const auto rank = [&](RankedPart part, std::vector<std::byte>& answers,
                           std::vector<uint64_t>& tails) {
-      return run(MakeStep(RankWords{ranking, k, part, answers.data(), tails.data()}));
+      return run(MakeNode(RankWords{ranking, k, part, answers.data(), tails.data()}));
     };
     const auto answer = [&](const std::vector<std::byte>& answers, uint32_t lane) {
       RankedWords found{};
@@ -295,28 +295,28 @@ class RankingTest : public ::testing::Test {
     std::vector<uint64_t> tails(lane_count, ~uint64_t{0});
     const size_t clusters = network.plan.clusters.size();
     for (size_t i = 1; i < clusters; ++i) Spoil(network, i, on, *queue);
-    ASSERT_TRUE(queue->Run(program.queries().ClusterSteps(0, lane_count), array, lane_count).ok());
+    ASSERT_TRUE(queue->Run(program.queries().ClusterNodes(0, lane_count), array, lane_count).ok());
     ASSERT_TRUE(rank(RankedPart::kHead, lazily, tails));
     for (uint32_t n = 0; n < lane_count; ++n) {
       ASSERT_EQ(tails[n] & 1, 0u);
       ASSERT_EQ(tails[n] & ~ranking.AllClusters(), 0u);
       for (size_t i = 1; i < clusters; ++i) {
         if ((tails[n] >> i & 1) == 0) {
-          ++tails_left_out_;
+          ++tails_skipped_;
           continue;
         }
-        ASSERT_TRUE(queue->Run(program.queries().ClusterSteps(i, 1), array + n, 1).ok());
+        ASSERT_TRUE(queue->Run(program.queries().ClusterNodes(i, 1), array + n, 1).ok());
       }
     }
     ASSERT_TRUE(rank(RankedPart::kTails, lazily, tails));
     // All clusters at once.
     for (size_t i = 0; i < clusters; ++i) {
       ASSERT_TRUE(
-          queue->Run(program.queries().ClusterSteps(i, lane_count), array, lane_count).ok());
+          queue->Run(program.queries().ClusterNodes(i, lane_count), array, lane_count).ok());
     }
     std::vector<uint64_t> unused;
     ASSERT_TRUE(rank(RankedPart::kAll, ranked, unused));
-    const Step score = MakeStep(WordLogProbability{ranking, words.data(), single.data(), 0});
+    const Node score = MakeNode(WordLogProbability{ranking, words.data(), single.data(), 0});
     ASSERT_TRUE(run(score));
     for (uint32_t n = 0; n < lane_count; ++n) {
       const std::vector<float> expected = Expected(network, lanes[n], empty_is_normalised);
@@ -340,7 +340,7 @@ class RankingTest : public ::testing::Test {
     }
   }
 
-  uint32_t tails_left_out_ = 0;  // tails of all lanes that were not computed for the lazy answer
+  uint32_t tails_skipped_ = 0;  // tails of all lanes that were not computed for the lazy answer
 };
 
 TEST_F(RankingTest, StoredLogitsAndOnesMadeTwiceGiveThePlainAnswer) {
@@ -351,7 +351,7 @@ TEST_F(RankingTest, StoredLogitsAndOnesMadeTwiceGiveThePlainAnswer) {
     Check({64, 1024, {500}, 17, 8}, lanes, 1, true);
     Check({40, 100, {77}, 20, 12}, lanes, 5, false);
   }
-  EXPECT_GT(tails_left_out_, 0u);
+  EXPECT_GT(tails_skipped_, 0u);
 }
 
 TEST_F(RankingTest, AsManyWordsAsThereAre) {

@@ -12,7 +12,7 @@
 namespace kinglet::cuda::recurrent_test {
 namespace {
 
-TEST(CudaRecurrent, StatesGoOnFromTokenToToken) {
+TEST(CudaRecurrent, StatesContinueFromTokenToToken) {
   std::vector<OpCase> cases;
   AddRecurrentEdges(cases);
   for (size_t i = 0; i < cases.size(); i += 7) {

@@ -29,8 +29,8 @@ void ExpectRows(const Shape& shape) {
   op.content_bias = builder.Matrix(shape.heads, shape.key_size, Storage::kF32, 0);
   op.position_bias = builder.Matrix(shape.heads, shape.key_size, Storage::kF32, 0);
   op.clamp = shape.clamp;
-  const BufferId x = builder.Reals("x", 1, Fill::kRandom);
-  const BufferId y = builder.Reals("y", 1, Fill::kRandom);
+  const BufferId x = builder.Floats("x", 1, Fill::kRandom);
+  const BufferId y = builder.Floats("y", 1, Fill::kRandom);
   const OpCase op_case = builder.Finish(Add{x, y});
   const BufferLayout layout = LayOut(op_case.plan, sizeof(float)).value();
   const std::shared_ptr<Device> device = EmulatedDevice();

@@ -1,4 +1,4 @@
-// The results of each of the three steps; the conformance test sees only the last.
+// The results of each of the three nodes; the conformance test sees only the last.
 #include "kernels/cuda/softmax.h"
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@ namespace {
 TEST(CudaSoftmax, EachStepLeavesWhatTheNextReads) {
   for (const uint32_t n : {1u, 31u, 32u, 1024u, 1025u, 5000u}) {
     CaseBuilder builder("logits", n);
-    const std::vector<float> x = builder.RandomReals(n, Fill::kRandom);
+    const std::vector<float> x = builder.RandomFloats(n, Fill::kRandom);
     const auto blocks = static_cast<uint32_t>(SumBlocks(n));
     std::vector<float> memory(n + 2 * blocks + 2);
     std::copy(x.begin(), x.end(), memory.begin());

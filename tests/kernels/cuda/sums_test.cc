@@ -34,7 +34,7 @@ INSTANTIATE_TEST_SUITE_P(Orders, SumsTest, ::testing::Values(Order::kForward, Or
 TEST_P(SumsTest, EqualTheReferencesBits) {
   for (const uint64_t n : {0, 1, 2, 15, 31, 32, 33, 1023, 1024, 1025, 2049, 5000, 9217}) {
     CaseBuilder builder("sum", n + 1);
-    const std::vector<float> x = builder.RandomReals(n, Fill::kRandom);
+    const std::vector<float> x = builder.RandomFloats(n, Fill::kRandom);
     EXPECT_EQ(SumOf(x), ref::Sum(x.data(), n)) << n;
   }
 }
@@ -42,7 +42,7 @@ TEST_P(SumsTest, EqualTheReferencesBits) {
 TEST_P(SumsTest, FoldNeighboursFirst) {
   for (uint64_t n = 1; n <= 70; ++n) {
     CaseBuilder builder("fold", n);
-    std::vector<float> x = builder.RandomReals(n, Fill::kRandom);
+    std::vector<float> x = builder.RandomFloats(n, Fill::kRandom);
     ref::PairwiseFold<float> expected;
     for (const float value : x) expected.Push(value);
     EXPECT_EQ(FoldBlocks(x.data(), n), expected.Total()) << n;
@@ -52,7 +52,7 @@ TEST_P(SumsTest, FoldNeighboursFirst) {
 TEST_P(SumsTest, LargestIsTheReferences) {
   for (const uint64_t n : {1, 2, 3, 255, 256, 257, 1000}) {
     CaseBuilder builder("largest", n);
-    const std::vector<float> x = builder.RandomReals(n, Fill::kRandom);
+    const std::vector<float> x = builder.RandomFloats(n, Fill::kRandom);
     EXPECT_EQ(LargestOf(x, true), ref::Largest(x.data(), n));
   }
 }

@@ -1,4 +1,4 @@
-// AddOne over several units, and rounding. The conformance test has the other steps on vectors.
+// AddOne over several units, and rounding. The conformance test has the other nodes on vectors.
 #include "kernels/cuda/vectors.h"
 
 #include <gtest/gtest.h>

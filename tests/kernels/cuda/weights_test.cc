@@ -58,7 +58,7 @@ TEST(CudaWeights, ATensorIsOnTheDeviceOnceAndLeavesTheFile) {
   CaseBuilder builder("weights", 1);
   const WeightId matrix = builder.Matrix(20, 30, Storage::kPerRow, 9, true);
   const BufferId x = builder.Codes("x", 30, 9, Fill::kRandom);
-  const BufferId y = builder.Reals("y", 20, Fill::kZero);
+  const BufferId y = builder.Floats("y", 20, Fill::kZero);
   const OpCase op_case = builder.Finish(MatVec{matrix, std::nullopt, x, y});
   const std::shared_ptr<Device> device = EmulatedDevice();
   const std::unique_ptr<Queue> queue = std::move(device->CreateQueue()).value();

@@ -46,7 +46,7 @@ TEST(OnednnBackend, IsNearToTheReferenceAndUsesTheLibrary) {
   const auto session = Start(Open(Wide(), "onednn"), {.lanes = kLanes});
   TestRandom random(3), same(3);
   bool differs = false;
-  for (int step = 0; step < 12; ++step) {
+  for (int node = 0; node < 12; ++node) {
     StepAll(*ours, random);
     StepAll(*session, same);
     for (const uint32_t lane : {0u, 17u, 63u}) {
@@ -66,7 +66,7 @@ TEST(OnednnBackend, QuantisedModelsAndSingleLanesAreOurs) {
     const auto ours = Start(Open(Wide(quantised), "cpu"), {.lanes = count});
     const auto session = Start(Open(Wide(quantised), "onednn"), {.lanes = count});
     TestRandom random(5), same(5);
-    for (int step = 0; step < 8; ++step) {
+    for (int node = 0; node < 8; ++node) {
       StepAll(*ours, random);
       StepAll(*session, same);
       ASSERT_EQ(Full(*ours, count - 1), Full(*session, count - 1));
@@ -81,7 +81,7 @@ TEST(OnednnBackend, ALanesBitsAreItsOwn) {
   const auto together = Start(model, {.lanes = kLanes});
   const auto alone = Start(model, {.lanes = kLanes, .threads = 2});
   TestRandom random(9);
-  for (int step = 0; step < 10; ++step) {
+  for (int node = 0; node < 10; ++node) {
     std::vector<uint32_t> ids(kLanes);
     for (uint32_t& id : ids) id = random.Below(kVocabulary);
     ASSERT_TRUE(together->StepLanes(AllLanes(), ids).ok());
@@ -94,8 +94,8 @@ TEST(OnednnBackend, ALanesBitsAreItsOwn) {
     ASSERT_EQ(*one, all[id]);
     const auto state = together->Save(37);
     ASSERT_TRUE(state.ok());
-    ASSERT_TRUE(alone->Restore(*state, step % 2 == 0 ? 5 : 61).ok());
-    ASSERT_EQ(Full(*alone, step % 2 == 0 ? 5 : 61), all);
+    ASSERT_TRUE(alone->Restore(*state, node % 2 == 0 ? 5 : 61).ok());
+    ASSERT_EQ(Full(*alone, node % 2 == 0 ? 5 : 61), all);
   }
 }
 

@@ -47,7 +47,7 @@ TEST(OnednnConformance, OperationsOfManyLanesEqualRefWithinTheTolerance) {
     std::optional<WorkMemory> memory;
     OpRun run(op_case, sizeof(float)), reference(op_case, sizeof(float));
     if (kernel.work_bytes > 0) memory.emplace(1, kernel.work_bytes);
-    run.set_company({memory ? &*memory : nullptr, 64});
+    run.set_batch({memory ? &*memory : nullptr, 64});
     run.Run(kernel);
     reference.Run(expected->front());
     if (!memory) {

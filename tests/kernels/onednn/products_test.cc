@@ -34,7 +34,7 @@ float NumberOf(uint64_t i) { return static_cast<float>(i * 37 % 129) / 64 - 1; }
 // A matrix, kMost vectors, a bias and relu.
 struct Case {
   Case(uint64_t rows, uint64_t cols)
-      : panels(std::make_shared<Panels>(Panels::OfReals(rows, cols))),
+      : panels(std::make_shared<Panels>(Panels::OfFloats(rows, cols))),
         weight(rows * cols),
         x(ManyProduct::kMost * cols),
         bias((rows + cpu::kPanelRows - 1) / cpu::kPanelRows * cpu::kPanelRows) {
@@ -42,7 +42,7 @@ struct Case {
     for (uint64_t i = 0; i < x.size(); ++i) x[i] = NumberOf(i * 5 + i / cols);
     for (uint64_t i = 0; i < rows; ++i) bias[i] = NumberOf(i + 3);
     product = products.AnyOf(panels);
-    for (uint64_t r = 0; r < rows; ++r) panels->WriteReals(r, weight.data() + r * cols);
+    for (uint64_t r = 0; r < rows; ++r) panels->WriteFloats(r, weight.data() + r * cols);
     products.LayOut();
     memory.emplace(2, product->WorkBytes());
   }
@@ -71,7 +71,7 @@ struct Case {
   std::optional<WorkMemory> memory;
 };
 
-TEST(OnednnProducts, EqualASumInDoubleAndNeverDependOnTheCompany) {
+TEST(OnednnProducts, EqualASumInDoubleAndNeverDependOnTheBatch) {
   for (const uint64_t rows : {1, 129, 300, 1100}) {
     for (const uint64_t cols : {1, 33, 128, 1000}) {
       Case test(rows, cols);
@@ -124,13 +124,13 @@ TEST(OnednnProducts, TilesGiveTheSameBitsAtEveryPlace) {
 
 TEST(OnednnProducts, SmallMatricesStayOurs) {
   Products products(TheLibrary());
-  EXPECT_EQ(products.Of(std::make_shared<Panels>(Panels::OfReals(60000, 4))), nullptr);
-  EXPECT_EQ(products.Of(std::make_shared<Panels>(Panels::OfReals(16, 256))), nullptr);
+  EXPECT_EQ(products.Of(std::make_shared<Panels>(Panels::OfFloats(60000, 4))), nullptr);
+  EXPECT_EQ(products.Of(std::make_shared<Panels>(Panels::OfFloats(16, 256))), nullptr);
 }
 
 TEST(OnednnProducts, AMatrixThatStepsShareIsLaidOutOnce) {
   Products products(TheLibrary());
-  const auto panels = std::make_shared<Panels>(Panels::OfReals(128, 128));
+  const auto panels = std::make_shared<Panels>(Panels::OfFloats(128, 128));
   EXPECT_EQ(products.Of(panels), products.Of(panels));
 }
 

@@ -44,7 +44,7 @@ std::vector<double> Row(const OpCase& op_case, size_t real_bytes) {
                                                     : ref::BindFloat(op_case.plan, layout);
   OpRun run(op_case, real_bytes);
   run.Run(kernels.value().front());
-  return run.Values(std::get<EmbedRow>(op_case.plan.steps[0].op).out);
+  return run.Values(std::get<EmbedRow>(op_case.plan.nodes[0].op).out);
 }
 
 TEST(DefineRow, EqualsPyTorchInDoublePrecision) {
@@ -66,7 +66,7 @@ TEST(DefineRow, IsTakenFromTheCache) {
   const NamedUnit named = DefineUnits()[4];
   const Example example = ReadExample(named);
   const OpCase op_case = DefineRowCase(named, example.map, example.layers, 2, 7);
-  const EmbedRow& op = std::get<EmbedRow>(op_case.plan.steps[0].op);
+  const EmbedRow& op = std::get<EmbedRow>(op_case.plan.nodes[0].op);
   const BufferLayout layout = LayOut(op_case.plan, sizeof(float)).value();
   const auto kernels = ref::BindFloat(op_case.plan, layout);
   OpRun run(op_case, sizeof(float));
@@ -78,7 +78,7 @@ TEST(DefineRow, IsTakenFromTheCache) {
   // The same cache with another row's values.
   OpCase cached = op_case;
   std::vector<float> planted(rows.size(), 0.25F);
-  cached.contents[static_cast<size_t>(op.define->rows)].reals = planted;
+  cached.contents[static_cast<size_t>(op.define->rows)].floats = planted;
   cached.contents[static_cast<size_t>(op.define->words)].integers = {8, 0, 0, 0};
   OpRun again(cached, sizeof(float));
   again.Run(kernels.value().front());

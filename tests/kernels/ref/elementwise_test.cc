@@ -18,7 +18,7 @@ TYPED_TEST_SUITE(RefElementwise, RealTypes);
 
 TYPED_TEST(RefElementwise, RootMeanSquareNormKeepsTheMean) {
   OneStep<TypeParam> one;
-  const BufferId x = one.Reals({1, -1, 3, 1});
+  const BufferId x = one.Floats({1, -1, 3, 1});
   one.Bind(RootMeanSquareNorm{x, 1, x});
   one.Run();
   // (1 + 1 + 9 + 1) / 4 + 1 = 4
@@ -39,7 +39,7 @@ TYPED_TEST(RefElementwise, ActivationsOfOneNumber) {
       {Activation::kDoubleSwish, -1 / (1 + e * e)}};
   for (const auto& [activation, expected] : of_minus_one) {
     OneStep<TypeParam> one;
-    const BufferId x = one.Reals({-1, std::numeric_limits<float>::quiet_NaN()});
+    const BufferId x = one.Floats({-1, std::numeric_limits<float>::quiet_NaN()});
     one.Bind(ApplyActivation{x, activation});
     one.Run();
     EXPECT_NEAR(double{one.template Values<TypeParam>(x)[0]}, expected, 1e-7);

@@ -16,7 +16,7 @@
 
 namespace kinglet::ref {
 
-// A plan of one step over float32 tensors, bound for T and run on memory of its own.
+// A plan of one node over float32 tensors, bound for T and run on memory of its own.
 template <class T>
 class OneStep {
  public:
@@ -27,13 +27,15 @@ class OneStep {
                       std::nullopt});
     return static_cast<WeightId>(views_.size() - 1);
   }
-  BufferId Reals(std::vector<T> values, bool state = false) {
-    const BufferId id = Buffer({"reals", Element::kReal, values.size(), state});
+  BufferId Floats(std::vector<T> values, bool state = false) {
+    const BufferId id = Buffer({"floats", Element::kReal, values.size(), state});
     initial_.push_back({id, std::vector<std::byte>(values.size() * sizeof(T))});
     std::memcpy(initial_.back().bytes.data(), values.data(), values.size() * sizeof(T));
     return id;
   }
-  BufferId Zeros(uint64_t count, bool state = false) { return Reals(std::vector<T>(count), state); }
+  BufferId Zeros(uint64_t count, bool state = false) {
+    return Floats(std::vector<T>(count), state);
+  }
   BufferId Codes(uint64_t count, ActivationQuantiser quantiser, bool state = false) {
     return Buffer({"codes", Element::kCode16, count, state, quantiser});
   }
@@ -41,7 +43,7 @@ class OneStep {
 
   void Bind(Op op) {
     plan_.weights = views_;
-    plan_.steps = {{"step", std::move(op)}};
+    plan_.nodes = {{"node", std::move(op)}};
     layout_ = *LayOut(plan_, sizeof(T));
     scratch_.resize(layout_.scratch_bytes / 8 + 8);
     state_.resize(layout_.state_bytes / 8 + 8);
@@ -50,7 +52,7 @@ class OneStep {
                   initial.bytes.size());
     }
     WeightStore store(plan_);
-    kernel_ = BindStep<T>(plan_.steps[0], plan_, layout_, store);
+    kernel_ = BindNode<T>(plan_.nodes[0], plan_, layout_, store);
   }
   void Run(uint64_t position = 0, uint32_t token = 0, uint64_t source_length = 0) {
     StreamFrame frame = FrameAt(position, token);

@@ -26,37 +26,37 @@ TEST(QuantisedCode, RoundsHalfToEvenAndClamps) {
 TEST(QuantisedCode, NaNHasOneAnswer) { EXPECT_EQ(QuantisedCode(kNaN, {2.0f, 0.5f}), -4); }
 
 TEST(QuantisedCode, MayExceedTheNominalRangeWhenTheStepIsTruncated) {
-  // 16 bits leave 7 mantissa bits of step, so max_abs / step can round to more than 32,767.
-  const float step = 1.0f / 32768.0f;
-  EXPECT_EQ(QuantisedCode(1.005f, {1.01f, step}), 32932);
+  // 16 bits leave 7 mantissa bits of scale, so max_abs / scale can round to more than 32,767.
+  const float scale = 1.0f / 32768.0f;
+  EXPECT_EQ(QuantisedCode(1.005f, {1.01f, scale}), 32932);
 }
 
 TEST(FixedPoint, CoversTheVectorExactly) {
   const std::vector<float> x = {0.5f, -1.0f, 0.25f};
-  const float step = FixedPointStep(x.data(), x.size());
-  EXPECT_EQ(step, 1.0f / 16383.0f);
-  EXPECT_EQ(FixedPointCode(x[1], step), -16383);
+  const float scale = FixedPointScale(x.data(), x.size());
+  EXPECT_EQ(scale, 1.0f / 16383.0f);
+  EXPECT_EQ(FixedPointCode(x[1], scale), -16383);
   for (float value : x)
-    EXPECT_NEAR(static_cast<float>(FixedPointCode(value, step)) * step, value, step / 2 + 1e-7f);
+    EXPECT_NEAR(static_cast<float>(FixedPointCode(value, scale)) * scale, value, scale / 2 + 1e-7f);
 }
 
 TEST(FixedPoint, ZerosAndTinyNumbersGiveZeros) {
   const std::vector<float> zeros(5, 0.0f);
-  EXPECT_EQ(FixedPointStep(zeros.data(), 5), 0.0f);
-  EXPECT_EQ(FixedPointStep(zeros.data(), 0), 0.0f);
+  EXPECT_EQ(FixedPointScale(zeros.data(), 5), 0.0f);
+  EXPECT_EQ(FixedPointScale(zeros.data(), 0), 0.0f);
   EXPECT_EQ(FixedPointCode(0.0f, 0.0f), 0);
-  // The largest magnitude is so small that the step underflows to 0.
+  // The largest magnitude is so small that the scale underflows to 0.
   const float tiny = std::numeric_limits<float>::denorm_min();
-  EXPECT_EQ(FixedPointStep(&tiny, 1), 0.0f);
+  EXPECT_EQ(FixedPointScale(&tiny, 1), 0.0f);
   EXPECT_EQ(FixedPointCode(tiny, 0.0f), 0);
 }
 
 TEST(FixedPoint, OverflowHasDefinedCodes) {
   const std::vector<float> x = {kInfinity, 1.0f, kNaN};
-  const float step = FixedPointStep(x.data(), x.size());
-  EXPECT_EQ(step, kInfinity);
-  EXPECT_EQ(FixedPointCode(1.0f, step), 0);
-  EXPECT_EQ(FixedPointCode(kInfinity, step), -16383);  // infinity / infinity is not a number
+  const float scale = FixedPointScale(x.data(), x.size());
+  EXPECT_EQ(scale, kInfinity);
+  EXPECT_EQ(FixedPointCode(1.0f, scale), 0);
+  EXPECT_EQ(FixedPointCode(kInfinity, scale), -16383);  // infinity / infinity is not a number
 }
 
 }  // namespace

@@ -22,7 +22,7 @@ TYPED_TEST(Ref, MatVecAddsTheBiasAndRectifies) {
   OneStep<TypeParam> one;
   const WeightId weight = one.Tensor({2, 3}, {1, 2, 3, -4, 5, -6});
   const WeightId bias = one.Tensor({2}, {0.5f, 1.0f});
-  const BufferId x = one.Reals({1, 10, 100}), y = one.Reals({7, 7, 7});
+  const BufferId x = one.Floats({1, 10, 100}), y = one.Floats({7, 7, 7});
   MatVec op{weight, bias, x, y};
   op.y_offset = 1;
   op.relu = true;
@@ -36,8 +36,8 @@ TYPED_TEST(Ref, MatVecAddsTheBiasAndRectifies) {
 TYPED_TEST(Ref, BagsAddWordsButPadding) {
   for (const bool largest : {false, true}) {
     OneStep<TypeParam> one;
-    const BufferId embedded = one.Zeros(2), sum = one.Reals({50, 60}, true), words = one.Words(1);
-    const BufferId most = one.Reals({70, 80}, true);
+    const BufferId embedded = one.Zeros(2), sum = one.Floats({50, 60}, true), words = one.Words(1);
+    const BufferId most = one.Floats({70, 80}, true);
     BagAppend op{embedded, sum, words, std::nullopt, 9};
     if (largest) op.largest = most;
     one.Bind(op);
@@ -72,8 +72,8 @@ TYPED_TEST(Ref, BagsAddWordsButPadding) {
 
 TYPED_TEST(Ref, FeaturesOfABagAreTheMeanAndTheMaximum) {
   OneStep<TypeParam> one;
-  const BufferId sum = one.Reals({3, -7}, true), words = one.Words(1);
-  const BufferId largest = one.Reals({5, -1}, true), out = one.Zeros(4);
+  const BufferId sum = one.Floats({3, -7}, true), words = one.Words(1);
+  const BufferId largest = one.Floats({5, -1}, true), out = one.Zeros(4);
   one.Bind(BagFeatures{sum, words, largest, out});
   *one.template Values<uint32_t>(words) = 2;
   one.Run();
@@ -85,7 +85,7 @@ TYPED_TEST(Ref, ScaleShiftRectifyMayWorkInPlace) {
   OneStep<TypeParam> one;
   const WeightId scale = one.Tensor({4}, {2, -1, 0, 1}), shift = one.Tensor({4}, {1, 1, 0.5, 0});
   const auto nan = std::numeric_limits<TypeParam>::quiet_NaN();
-  const BufferId x = one.Reals({3, 4, 100, nan});
+  const BufferId x = one.Floats({3, 4, 100, nan});
   one.Bind(ScaleShiftRelu{x, scale, shift, x});
   one.Run();
   const TypeParam* y = one.template Values<TypeParam>(x);
@@ -98,7 +98,7 @@ TYPED_TEST(Ref, ScaleShiftRectifyMayWorkInPlace) {
 TYPED_TEST(Ref, LayerNormUsesTheBiasedVariance) {
   OneStep<TypeParam> one;
   const WeightId gain = one.Tensor({4}, {1, 1, 2, 1}), bias = one.Tensor({4}, {0, 0, 0, 10});
-  const BufferId x = one.Reals({1, 2, 3, 6}), y = one.Zeros(4);
+  const BufferId x = one.Floats({1, 2, 3, 6}), y = one.Zeros(4);
   one.Bind(LayerNorm{x, gain, bias, 0.5, y});
   one.Run();
   // mean 3, variance (4 + 1 + 0 + 9) / 4 = 3.5, deviation sqrt(4) = 2
@@ -108,7 +108,7 @@ TYPED_TEST(Ref, LayerNormUsesTheBiasedVariance) {
 
 TYPED_TEST(Ref, QuantiseAndAddAreInverseUpToTheStep) {
   OneStep<TypeParam> one;
-  const BufferId x = one.Reals({0.3f, -5, 1.26f}), codes = one.Codes(3, {2, 0.5f});
+  const BufferId x = one.Floats({0.3f, -5, 1.26f}), codes = one.Codes(3, {2, 0.5f});
   one.Bind(Quantise{x, codes});
   one.Run();
   EXPECT_EQ(one.template Values<int16_t>(codes)[0], 1);
@@ -116,7 +116,7 @@ TYPED_TEST(Ref, QuantiseAndAddAreInverseUpToTheStep) {
   EXPECT_EQ(one.template Values<int16_t>(codes)[2], 3);
 
   OneStep<TypeParam> sum;
-  const BufferId added = sum.Codes(2, {2, 0.5f}), y = sum.Reals({1, 1});
+  const BufferId added = sum.Codes(2, {2, 0.5f}), y = sum.Floats({1, 1});
   sum.Bind(Add{added, y});
   sum.template Values<int16_t>(added)[0] = -3;
   sum.template Values<int16_t>(added)[1] = 4;
@@ -141,7 +141,7 @@ TYPED_TEST(Ref, EmbedRowProjectsAndScalesTheTokensOwnBin) {
 TYPED_TEST(Ref, LogSumExpOfEqualLogitsIsTheLogOfTheirNumber) {
   for (size_t n : {1, 2, 40, 3000}) {
     OneStep<TypeParam> one;
-    const BufferId x = one.Reals(std::vector<TypeParam>(n, TypeParam{-700})), out = one.Zeros(2);
+    const BufferId x = one.Floats(std::vector<TypeParam>(n, TypeParam{-700})), out = one.Zeros(2);
     one.Bind(LogSumExp{x, out, {one.Zeros(SumBlocks(n)), one.Zeros(SumBlocks(n))}});
     one.Run();
     EXPECT_EQ(one.template Values<TypeParam>(out)[0], -700);
@@ -188,7 +188,7 @@ TYPED_TEST(Ref, WindowAttentionSeesOnlyItsWindow) {
 TYPED_TEST(Ref, TheNeuralCacheRemembersPairsAndForgetsTheOldest) {
   constexpr uint32_t kCapacity = 2;
   OneStep<TypeParam> append;
-  const BufferId hidden = append.Reals({3}, true), keys = append.Zeros(kCapacity, true),
+  const BufferId hidden = append.Floats({3}, true), keys = append.Zeros(kCapacity, true),
                  words = append.Words(kCapacity);
   append.Bind(CacheAppend{hidden, keys, words, kCapacity});
   append.Run(0, 9);  // nothing before the first token
@@ -203,8 +203,8 @@ TYPED_TEST(Ref, TheNeuralCacheRemembersPairsAndForgetsTheOldest) {
   EXPECT_EQ(append.template Values<TypeParam>(keys)[0], 3);
 
   OneStep<TypeParam> query;
-  const BufferId h = query.Reals({2}, true), stored = query.Reals({3, 2}, true);
-  const BufferId weights = query.Reals({-1, -1}), total = query.Reals({-1});
+  const BufferId h = query.Floats({2}, true), stored = query.Floats({3, 2}, true);
+  const BufferId weights = query.Floats({-1, -1}), total = query.Floats({-1});
   query.Bind(CacheWeights{h, stored, kCapacity, 0.5, weights, total});
   query.Run(0);
   EXPECT_EQ(query.template Values<TypeParam>(total)[0], 0);
@@ -225,8 +225,8 @@ TYPED_TEST(Ref, LstmGates) {
   OneStep<TypeParam> one;
   const std::vector<TypeParam> in = {1, -2, 0.5, 3, -1, 0.25, 2, -0.5};
   const std::vector<TypeParam> back = {0.5, 1, -1, 0.75, 2, -1.25, -0.25, 1.5};
-  const BufferId input = one.Reals(in), recurrent = one.Reals(back);
-  const BufferId cell = one.Reals({0.5, -1.5}, true), hidden = one.Reals({9, 9});
+  const BufferId input = one.Floats(in), recurrent = one.Floats(back);
+  const BufferId cell = one.Floats({0.5, -1.5}, true), hidden = one.Floats({9, 9});
   one.Bind(LstmGates{input, recurrent, cell, hidden});
   one.Run();
   const double before[] = {0.5, -1.5};
@@ -244,8 +244,8 @@ TYPED_TEST(Ref, GruGatesKeepTheHiddenBiasInsideTheReset) {
   OneStep<TypeParam> one;
   const std::vector<TypeParam> in = {1, -2, 0.5, 3, -1, 0.25};
   const std::vector<TypeParam> back = {0.5, 1, -1, 0.75, 2, -1.25};
-  const BufferId input = one.Reals(in), recurrent = one.Reals(back);
-  const BufferId hidden = one.Reals({0.5, -1.5}, true);
+  const BufferId input = one.Floats(in), recurrent = one.Floats(back);
+  const BufferId hidden = one.Floats({0.5, -1.5}, true);
   one.Bind(GruGates{input, recurrent, hidden});
   one.Run();
   const double before[] = {0.5, -1.5};
@@ -260,8 +260,8 @@ TYPED_TEST(Ref, GruGatesKeepTheHiddenBiasInsideTheReset) {
 TYPED_TEST(Ref, RnnGates) {
   for (const bool relu : {false, true}) {
     OneStep<TypeParam> one;
-    const BufferId input = one.Reals({1, -2, 0.25}), recurrent = one.Reals({0.5, 1, -0.25});
-    const BufferId hidden = one.Reals({9, 9, 9});
+    const BufferId input = one.Floats({1, -2, 0.25}), recurrent = one.Floats({0.5, 1, -0.25});
+    const BufferId hidden = one.Floats({9, 9, 9});
     one.Bind(RnnGates{input, recurrent, hidden, relu});
     one.Run();
     const TypeParam* h = one.template Values<TypeParam>(hidden);
@@ -276,8 +276,8 @@ TYPED_TEST(Ref, QrnnGatesWithAndWithoutThePreviousToken) {
     OneStep<TypeParam> one;
     const std::vector<TypeParam> in = {1, -2, 0.5, 3, -1, 0.25};
     const std::vector<TypeParam> back = {0.5, 1, -1, 0.75, 2, -1.25};
-    const BufferId input = one.Reals(in), previous = one.Reals(back);
-    const BufferId cell = one.Reals({0.5, -1.5}, true), hidden = one.Reals({9, 9});
+    const BufferId input = one.Floats(in), previous = one.Floats(back);
+    const BufferId cell = one.Floats({0.5, -1.5}, true), hidden = one.Floats({9, 9});
     QrnnGates op{input, std::nullopt, cell, hidden};
     if (has_previous) op.previous = previous;
     one.Bind(op);
@@ -298,11 +298,11 @@ TYPED_TEST(Ref, QrnnGatesWithAndWithoutThePreviousToken) {
 TYPED_TEST(Ref, SourceAttentionIsASoftmaxOverTheSource) {
   using T = TypeParam;
   OneStep<T> one;
-  const BufferId query = one.Reals({1, 0, 0, 2});
-  const BufferId memory = one.Reals({9, 9, 1,  5,  10, 9, 9, 3,  4,  20,  //
-                                     9, 9, 2,  6,  30, 9, 9, 7,  8,  40,  //
-                                     9, 9, 50, 50, 99, 9, 9, 50, 50, 99});
-  const BufferId weights = one.Reals({7, 7, 7, 7, 7, 7}), out = one.Zeros(2);
+  const BufferId query = one.Floats({1, 0, 0, 2});
+  const BufferId memory = one.Floats({9, 9, 1,  5,  10, 9, 9, 3,  4,  20,  //
+                                      9, 9, 2,  6,  30, 9, 9, 7,  8,  40,  //
+                                      9, 9, 50, 50, 99, 9, 9, 50, 50, 99});
+  const BufferId weights = one.Floats({7, 7, 7, 7, 7, 7}), out = one.Zeros(2);
   one.Bind(SourceAttention{query, memory, 2, 2, 1, 3, std::nullopt, weights, out});
   one.Run(5, 0, 2);
   const double root = std::sqrt(2.0);
@@ -344,7 +344,7 @@ TYPED_TEST(Ref, SourceAttentionInIntegers) {
 TYPED_TEST(Ref, SourceAttentionOfProducts) {
   using T = TypeParam;
   OneStep<T> one;
-  const BufferId query = one.Reals({1, 2}), memory = one.Reals({3, 1, 4, -1});
+  const BufferId query = one.Floats({1, 2}), memory = one.Floats({3, 1, 4, -1});
   const BufferId weights = one.Zeros(2), out = one.Zeros(2);
   SourceAttention op{query, memory, 1, 2, 2, 2, std::nullopt, weights, out};
   op.score = SourceScore::kDot;
@@ -362,7 +362,7 @@ TYPED_TEST(Ref, SourceAttentionOfProducts) {
 TYPED_TEST(Ref, SourceAttentionOfSums) {
   using T = TypeParam;
   OneStep<T> one;
-  const BufferId query = one.Reals({1, -0.5}), memory = one.Reals({0.25, 1, 7, 8, -2, 3, 9, 4});
+  const BufferId query = one.Floats({1, -0.5}), memory = one.Floats({0.25, 1, 7, 8, -2, 3, 9, 4});
   const BufferId weights = one.Zeros(2), out = one.Zeros(2);
   SourceAttention op{query, memory, 1, 2, 2, 2, std::nullopt, weights, out};
   op.score = SourceScore::kAdditive;
@@ -378,8 +378,8 @@ TYPED_TEST(Ref, SourceAttentionOfSums) {
 TYPED_TEST(Ref, JoinPutsPartsInARow) {
   using T = TypeParam;
   OneStep<T> one;
-  const BufferId a = one.Reals({1, 2, 3}), b = one.Reals({4, 5});
-  const BufferId y = one.Reals({9, 9, 9, 9, 9});
+  const BufferId a = one.Floats({1, 2, 3}), b = one.Floats({4, 5});
+  const BufferId y = one.Floats({9, 9, 9, 9, 9});
   one.Bind(Join{{{b, 1, 1}, {a, 0, 2}}, y});
   one.Run(0, 0);
   const T* joined = one.template Values<T>(y);
@@ -389,14 +389,14 @@ TYPED_TEST(Ref, JoinPutsPartsInARow) {
 TYPED_TEST(Ref, RowsOfASourceAreStoredAndLoaded) {
   using T = TypeParam;
   OneStep<T> store;
-  const BufferId x = store.Reals({1, 2}), rows = store.Reals({7, 7, 7, 7, 7, 7});
+  const BufferId x = store.Floats({1, 2}), rows = store.Floats({7, 7, 7, 7, 7, 7});
   store.Bind(StoreRow{x, rows});
   store.Run(2, 0, 3);
   const T* stored = store.template Values<T>(rows);
   EXPECT_EQ((std::vector<T>(stored, stored + 6)), (std::vector<T>{7, 7, 7, 7, 1, 2}));
 
   OneStep<T> load;
-  const BufferId from = load.Reals({1, 2, 3, 4, 5, 6}), to = load.Zeros(2);
+  const BufferId from = load.Floats({1, 2, 3, 4, 5, 6}), to = load.Zeros(2);
   load.Bind(LoadRow{from, to});
   load.Run(1, 0, 3);
   EXPECT_EQ(load.template Values<T>(to)[0], 3);
@@ -419,7 +419,7 @@ TEST(FixedPointInput, RoundsInFloatAndIsExactInDouble) {
     using T = decltype(scalar);
     OneStep<T> one;
     const WeightId weight = one.Tensor({1, 2}, {1, 1});
-    const BufferId x = one.Reals({T{1}, static_cast<T>(0.3)}), y = one.Zeros(1);
+    const BufferId x = one.Floats({T{1}, static_cast<T>(0.3)}), y = one.Zeros(1);
     MatVec op{weight, std::nullopt, x, y};
     op.input = TailInput::kFixedPoint15;
     one.Bind(op);
@@ -429,7 +429,7 @@ TEST(FixedPointInput, RoundsInFloatAndIsExactInDouble) {
   EXPECT_EQ(run(double{}), 1.0 + 0.3);
   const double in_float = run(float{});
   EXPECT_NE(in_float, static_cast<double>(1.0f + 0.3f));
-  EXPECT_NEAR(in_float, 1.0 + 0.3, 0.5 / 16383 + 1e-6);  // half a step
+  EXPECT_NEAR(in_float, 1.0 + 0.3, 0.5 / 16383 + 1e-6);  // half a node
 }
 
 }  // namespace

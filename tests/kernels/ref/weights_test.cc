@@ -52,7 +52,7 @@ TEST(WeightStore, DividedBiasesAreNotIntegerOperands) {
   }
 }
 
-TEST(Weights, MemoryIsThatOfIntegersAndScalesOrOfReals) {
+TEST(Weights, MemoryIsThatOfIntegersAndScalesOrOfFloats) {
   Weights weights;
   weights.rows = 3;
   weights.cols = 5;
@@ -60,9 +60,9 @@ TEST(Weights, MemoryIsThatOfIntegersAndScalesOrOfReals) {
   weights.integer = true;
   weights.codes.resize(15);
   weights.scales.resize(3);
-  const std::vector<MemoryRange> reals = weights.Memory(false);
-  ASSERT_EQ(reals.size(), 1u);
-  EXPECT_EQ(reals[0].size(), 15u * 4);
+  const std::vector<MemoryRange> floats = weights.Memory(false);
+  ASSERT_EQ(floats.size(), 1u);
+  EXPECT_EQ(floats[0].size(), 15u * 4);
   const std::vector<MemoryRange> rows = weights.Memory(true, 1, 3);
   ASSERT_EQ(rows.size(), 2u);
   EXPECT_EQ(rows[0].size(), 2u * 5 * 2);

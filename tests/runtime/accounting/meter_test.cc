@@ -161,20 +161,20 @@ TEST(Meter, SessionsCountWhatTheyDo) {
       expected += OperationTally{2, 4, 4} * static_cast<double>(cached.size());
       ExpectTally(full->last_work().arithmetic, expected);
 
-      // The steps of all clusters and the cache, and that arithmetic: a token without its context
-      // steps.
+      // The nodes of all clusters and the cache, and that arithmetic: a token without its context
+      // nodes.
       const OperationTally query = QueryOperations(plan, kReference, t, full->last_work());
       Trace one;
       ++one.paths[PathOf(plan, t, kIds[t], kEvery)];
       const ExecutedCount token = CountExecuted(plan, CountNonzeros(plan.weights), kReference, one);
-      OperationTally steps;
+      OperationTally nodes;
       for (const Component& component : token.components) {
         if (component.name.starts_with("softmax.") || component.name.starts_with("cache.")) {
-          steps += component.operations;
+          nodes += component.operations;
         }
       }
-      steps += full->last_work().arithmetic;
-      ExpectTally(query, steps);
+      nodes += full->last_work().arithmetic;
+      ExpectTally(query, nodes);
 
       // One word of the last tail: log p of its cluster, of itself, and the cache's pairs.
       const uint32_t word = model->vocabulary_size() - 1;
@@ -376,21 +376,21 @@ TEST(Meter, StepsHaveTheOperationsOfTheirParts) {
   // One of four tokens computes no tail.
   const Trace paths = {{{{6, 1, kEvery}, 3}, {{6, 1, {0}}, 1}}, {}};
   const ExecutedCount count = CountExecuted(plan, CountNonzeros(plan.weights), kReference, paths);
-  const std::vector<OperationTally> steps = CountSteps(plan, kReference, paths);
-  ASSERT_EQ(steps.size(), plan.steps.size());
-  const auto step = [&](const std::string& name) {
+  const std::vector<OperationTally> nodes = CountNodes(plan, kReference, paths);
+  ASSERT_EQ(nodes.size(), plan.nodes.size());
+  const auto node = [&](const std::string& name) {
     size_t i = 0;
-    while (plan.steps.at(i).name != name) ++i;
-    return steps[i];
+    while (plan.nodes.at(i).name != name) ++i;
+    return nodes[i];
   };
   // Products and rescaling; query x keys, x positions, scale, rescaling, dequantised query, values.
-  EXPECT_EQ(step("layers.0.qkv").multiplications, 22 * 8 + 44);
-  EXPECT_EQ(step("layers.0.attention").multiplications, 36 + 36 + 12 + 44 + 6 + 60);
+  EXPECT_EQ(node("layers.0.qkv").multiplications, 22 * 8 + 44);
+  EXPECT_EQ(node("layers.0.attention").multiplications, 36 + 36 + 12 + 44 + 6 + 60);
   // 7 words with rows of 4, three times in four.
-  EXPECT_EQ(step("softmax.tail.1").multiplications, (28 + 14) * 0.75);
-  EXPECT_EQ(step("softmax.head").multiplications, 3 * 8 + 6);
+  EXPECT_EQ(node("softmax.tail.1").multiplications, (28 + 14) * 0.75);
+  EXPECT_EQ(node("softmax.head").multiplications, 3 * 8 + 6);
   OperationTally sum = Find(count, "distribution");
-  for (const OperationTally& tally : steps) sum += tally;
+  for (const OperationTally& tally : nodes) sum += tally;
   ExpectTally(sum, count.operations);
 }
 

@@ -38,8 +38,8 @@ TEST(EncoderTrace, TokensOfASourceTakeOnePathForEachBin) {
     EXPECT_TRUE(path.encodes);
     EXPECT_EQ(path.source_length, 5u);
     EXPECT_EQ(count, path.bin == 0 ? 3u : 2u);
-    // All steps of the encoder and no others.
-    for (size_t i = 0; i < plan.steps.size(); ++i) {
+    // All nodes of the encoder and no others.
+    for (size_t i = 0; i < plan.nodes.size(); ++i) {
       EXPECT_EQ(RunsOn(plan, path, i), i >= plan.encoder->passes.front().begin);
     }
   }
@@ -52,7 +52,7 @@ TEST(EncoderTrace, PassesThatRunOnce) {
   const Plan plan = *Lower(*file);
   const Trace trace = EncoderTrace(plan, std::vector<uint32_t>{3, 4, 12, 0});
   ASSERT_EQ(trace.paths.size(), 2u);
-  for (const EncoderPass& pass : plan.encoder->passes) {
+  for (const EncoderSweep& pass : plan.encoder->passes) {
     uint64_t runs = 0;
     for (const auto& [path, count] : trace.paths) {
       if (RunsOn(plan, path, pass.begin)) runs += count;
@@ -73,7 +73,7 @@ TEST(FullTrace, PathsBehindSourcesOfDifferentLengthsDiffer) {
   EXPECT_EQ(trace.distribution.additions, 3 * FullTrace(plan, target, 3).distribution.additions);
   const TokenPath& path = trace.paths.begin()->first;
   EXPECT_FALSE(path.encodes);
-  for (size_t i = 0; i < plan.steps.size(); ++i) {
+  for (size_t i = 0; i < plan.nodes.size(); ++i) {
     EXPECT_EQ(RunsOn(plan, path, i), i < plan.encoder->passes.front().begin);
   }
 }

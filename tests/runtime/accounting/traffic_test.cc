@@ -28,14 +28,14 @@ std::shared_ptr<const Model> Open(const TinyOptions& options, const std::string&
   return *Model::FromBytes(*SerialiseModel(TinyMicronet(options)), {.backend = backend});
 }
 
-std::vector<StepTraffic> Traffic(const Model& model, const TokenPath& path) {
+std::vector<NodeTraffic> Traffic(const Model& model, const TokenPath& path) {
   return TrafficOf(model.plan(), model.layout(), model.backend().real_bytes, model.kernels(), path);
 }
 
-const StepTraffic& Find(const Model& model, const std::vector<StepTraffic>& traffic,
+const NodeTraffic& Find(const Model& model, const std::vector<NodeTraffic>& traffic,
                         const std::string& name) {
   size_t i = 0;
-  while (model.plan().steps.at(i).name != name) ++i;
+  while (model.plan().nodes.at(i).name != name) ++i;
   return traffic[i];
 }
 
@@ -47,7 +47,7 @@ struct Blank {
   std::vector<std::byte> scratch, state;
 };
 
-uint64_t Distinct(const Model& model, const std::vector<StepTraffic>& traffic, size_t lanes = 1) {
+uint64_t Distinct(const Model& model, const std::vector<NodeTraffic>& traffic, size_t lanes = 1) {
   const std::vector<Blank> streams(lanes, Blank(model));
   std::vector<StreamMemory> memory;
   for (const Blank& stream : streams) memory.push_back(stream.memory());
@@ -97,7 +97,7 @@ struct WeightBytes {
   }
 };
 
-// With window and cache full, a full step touches all of a stream's memory.
+// With window and cache full, a full node touches all of a stream's memory.
 uint64_t StreamBytes() {
   const uint64_t state_of_layer = 2 * 97 * 4 * 32 * 9 / 8;  // keys and values, 9-bit codes
   const uint64_t layer = 128 * 4 + 128 * 2 +                // norm1 and its codes
@@ -117,8 +117,8 @@ uint64_t StreamBytes() {
   return 6 * (state_of_layer + layer) + hidden + cache + head + tails;
 }
 
-std::vector<StepTraffic> FullTraffic(const Model& model, const TokenPath& path) {
-  std::vector<StepTraffic> traffic = Traffic(model, path);
+std::vector<NodeTraffic> FullTraffic(const Model& model, const TokenPath& path) {
+  std::vector<NodeTraffic> traffic = Traffic(model, path);
   traffic.push_back(QueryTraffic(model.plan(), model.layout(), model.backend().real_bytes,
                                  model.kernels(), path, QueryWords::kEvery));
   return traffic;
@@ -128,19 +128,19 @@ TEST(Traffic, AStepsOwnBytesAreThoseItReadsAndThoseItWrites) {
   const auto model = Open(DemoShapes(), "ref");
   const Plan& plan = model->plan();
   const TokenPath path{50, 0, kEvery};
-  const std::vector<StepTraffic> traffic = Traffic(*model, path);
-  for (size_t i = 0; i < plan.steps.size(); ++i) {
+  const std::vector<NodeTraffic> traffic = Traffic(*model, path);
+  for (size_t i = 0; i < plan.nodes.size(); ++i) {
     uint64_t bytes = 0;
     for (const FrameRange& range : traffic[i].read) bytes += range.bytes;
     for (const FrameRange& range : traffic[i].written) bytes += range.bytes;
-    EXPECT_EQ(OwnBytes(plan, model->layout(), 4, i, path), bytes) << plan.steps[i].name;
+    EXPECT_EQ(OwnBytes(plan, model->layout(), 4, i, path), bytes) << plan.nodes[i].name;
   }
-  const auto* add = std::get_if<Add>(&plan.steps[0].op);
-  for (size_t i = 0; add == nullptr; ++i) add = std::get_if<Add>(&plan.steps[i].op);
+  const auto* add = std::get_if<Add>(&plan.nodes[0].op);
+  for (size_t i = 0; add == nullptr; ++i) add = std::get_if<Add>(&plan.nodes[i].op);
   const auto at = static_cast<size_t>(
-      std::find_if(plan.steps.begin(), plan.steps.end(),
-                   [&](const Step& step) { return std::get_if<Add>(&step.op) == add; }) -
-      plan.steps.begin());
+      std::find_if(plan.nodes.begin(), plan.nodes.end(),
+                   [&](const Node& node) { return std::get_if<Add>(&node.op) == add; }) -
+      plan.nodes.begin());
   // y += x, of 128 numbers: two are read, one written.
   const uint64_t x_bytes = plan.buffer(add->x).element == Element::kReal ? 4 : 2;
   EXPECT_EQ(OwnBytes(plan, model->layout(), 4, at, path), 128 * (x_bytes + 8));
@@ -148,7 +148,7 @@ TEST(Traffic, AStepsOwnBytesAreThoseItReadsAndThoseItWrites) {
 
 TEST(TrafficOf, AFullStepOfTheReferenceTouchesWhatTheShapesSay) {
   const auto model = Open(DemoShapes(), "ref");
-  // The reference reads the embedding row of a bin without projection as reals, apart from the
+  // The reference reads the embedding row of a bin without projection as floats, apart from the
   // codes that the head reads.
   const WeightBytes weights{1, 16};
   const uint64_t expected = weights.FullStep() + 128 * 4 + StreamBytes();
@@ -184,11 +184,11 @@ TEST(TrafficOf, LanesShareTheWeightsAndNothingElse) {
 // read, the cell and the output written.
 TEST(TrafficOf, RecurrentStepsReadBothProductsAndTheCell) {
   using Cell = RecurrentCell;
-  const auto bytes = [](const std::vector<Cell>& cells, const std::string& step, bool read) {
+  const auto bytes = [](const std::vector<Cell>& cells, const std::string& node, bool read) {
     const auto model =
         *Model::FromBytes(*SerialiseModel(TinyRecurrent({.cells = cells})), {.backend = "ref"});
     const auto traffic = Traffic(*model, {5, 0, kEvery});
-    const StepTraffic& found = Find(*model, traffic, step);
+    const NodeTraffic& found = Find(*model, traffic, node);
     uint64_t total = 0;
     for (const FrameRange& range : read ? found.read : found.written) total += range.bytes;
     return total;
@@ -207,9 +207,9 @@ TEST(TrafficOf, OnlyTheFilledPartOfWindowAndCacheIsRead) {
   TinyOptions options;  // float32, width 8, 2 heads, keys of 3, values of 5, window 6
   options.cache_capacity = 4;
   const auto model = Open(options, "ref");
-  const auto bytes = [&](const TokenPath& path, const std::string& step, bool read) {
+  const auto bytes = [&](const TokenPath& path, const std::string& node, bool read) {
     const auto traffic = Traffic(*model, path);
-    const StepTraffic& found = Find(*model, traffic, step);
+    const NodeTraffic& found = Find(*model, traffic, node);
     uint64_t total = 0;
     for (const FrameRange& range : read ? found.read : found.written) total += range.bytes;
     return total;
@@ -238,8 +238,8 @@ TEST(TrafficOf, AClusterThatStaysClosedTouchesNothing) {
   const auto model = Open({}, "ref");
   const auto traffic = Traffic(*model, {6, 0, {0, 2}});
   for (const std::string name : {"softmax.tail.1", "softmax.tail.1.projection"}) {
-    const StepTraffic& step = Find(*model, traffic, name);
-    EXPECT_TRUE(step.weights.empty() && step.read.empty() && step.written.empty()) << name;
+    const NodeTraffic& node = Find(*model, traffic, name);
+    EXPECT_TRUE(node.weights.empty() && node.read.empty() && node.written.empty()) << name;
   }
   EXPECT_FALSE(Find(*model, traffic, "softmax.tail.2").weights.empty());
   const auto query = [&](QueryWords words) {
@@ -292,19 +292,19 @@ TEST(QueryMemory, OnlyQueriesTouchItAndTheyTouchNothingElseButState) {
         TinyRecurrent(coded), TinyTransformer({}), TinyTranslation({})}) {
     const auto model = *Model::FromBytes(*SerialiseModel(draft), {.backend = "ref"});
     const Plan& plan = model->plan();
-    std::vector<bool> asks(plan.steps.size());
+    std::vector<bool> asks(plan.nodes.size());
     TokenPath path = {6, 0, ClusterSet::First(plan.clusters.size())};
     if (plan.encoder) path.source_length = 2;
-    const auto mark = [&](const StepRange& range) {
+    const auto mark = [&](const NodeRange& range) {
       for (size_t i = range.begin; i < range.end; ++i) asks[i] = true;
     };
-    for (const ClusterPlan& cluster : plan.clusters) mark(cluster.steps);
-    if (plan.cache) mark(plan.cache->steps);
-    const std::vector<StepTraffic> traffic = Traffic(*model, path);
+    for (const ClusterPlan& cluster : plan.clusters) mark(cluster.nodes);
+    if (plan.cache) mark(plan.cache->nodes);
+    const std::vector<NodeTraffic> traffic = Traffic(*model, path);
     for (size_t i = 0; i < traffic.size(); ++i) {
       for (const std::vector<FrameRange>* ranges : {&traffic[i].read, &traffic[i].written}) {
         for (const FrameRange& range : *ranges) {
-          EXPECT_TRUE(range.of_queries ? asks[i] : range.state || !asks[i]) << plan.steps[i].name;
+          EXPECT_TRUE(range.of_queries ? asks[i] : range.state || !asks[i]) << plan.nodes[i].name;
           if (!range.state && range.bytes > 0) {
             EXPECT_EQ(range.of_queries, range.offset >= model->layout().token_scratch_bytes);
           }

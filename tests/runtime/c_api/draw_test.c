@@ -6,7 +6,7 @@
 _Static_assert(offsetof(kinglet_draw_options, top_k) == 4, "fixed");
 _Static_assert(offsetof(kinglet_draw_options, temperature) == 8, "fixed");
 _Static_assert(offsetof(kinglet_draw_options, top_p) == 16, "fixed");
-_Static_assert(offsetof(kinglet_draw_options, left_out) == 24, "fixed");
+_Static_assert(offsetof(kinglet_draw_options, excluded) == 24, "fixed");
 
 enum { V = TEST_WORDS };
 
@@ -28,7 +28,7 @@ const char* TestDrawOptions(void) {
   EXPECT_OK(kinglet_draw_options_init(&newer.known, sizeof newer));
   EXPECT(newer.known.struct_size == sizeof newer && newer.unknown == 0);
   EXPECT(newer.known.top_k == 0 && newer.known.temperature == 1 && newer.known.top_p == 1);
-  EXPECT(newer.known.left_out == NULL && newer.known.left_out_count == 0);
+  EXPECT(newer.known.excluded == NULL && newer.known.excluded_count == 0);
 
   kinglet_session* session = StartTest(TEST_MODEL_CACHE, 1);
   EXPECT_OK(kinglet_session_step(session, 0, 4));
@@ -59,12 +59,12 @@ const char* TestDrawOptions(void) {
   kinglet_draw_options options = Defaults();
   uint32_t all[V];
   for (uint32_t id = 0; id < V; ++id) all[id] = id;
-  options.left_out_count = 1;
+  options.excluded_count = 1;
   EXPECT_INVALID(kinglet_session_draw(session, 0, 1, &options, &word));  // NULL
-  options.left_out = all;
-  options.left_out_count = UINT64_MAX;
+  options.excluded = all;
+  options.excluded_count = UINT64_MAX;
   EXPECT_INVALID(kinglet_session_draw(session, 0, 1, &options, &word));
-  options.left_out_count = V;
+  options.excluded_count = V;
   EXPECT_INVALID(kinglet_session_draw(session, 0, 1, &options, &word));
   all[0] = V;
   EXPECT(kinglet_session_draw(session, 0, 1, &options, &word) == KINGLET_ID_OUT_OF_RANGE);
@@ -99,8 +99,8 @@ const char* TestDraws(void) {
     EXPECT(word == best[0]);
     options = Defaults();
     options.temperature = 0;
-    options.left_out = best;
-    options.left_out_count = 3;
+    options.excluded = best;
+    options.excluded_count = 3;
     EXPECT_OK(kinglet_session_draw(session, 0, seeds[i], &options, &word));
     EXPECT(word == best[3]);
   }

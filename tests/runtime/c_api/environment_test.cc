@@ -111,7 +111,7 @@ constexpr Host kHosts[] = {{"the usual one", {}}};
 
 // Where any function may write its answer; compared as bytes.
 struct Buffers {
-  double reals[128];
+  double doubles[128];
   float floats[128];
   uint32_t ids[128], count;
   uint64_t numbers[128], needed;
@@ -222,7 +222,7 @@ void AskEmbedding(Caller& call, const kinglet_model* model) {
   CALL(kinglet_embedding_width, embedding, out.ids);
   CALL(kinglet_embedding_classes, embedding, out.ids);
   CALL(kinglet_embedding_vectors, embedding, kIds, 4U, out.floats, std::size(out.floats));
-  CALL(kinglet_embedding_classify, embedding, kIds, 4U, out.reals, out.reals + 60, 60U);
+  CALL(kinglet_embedding_classify, embedding, kIds, 4U, out.doubles, out.doubles + 60, 60U);
   CALL(kinglet_embedding_destroy, embedding);
 }
 
@@ -232,41 +232,43 @@ void AskAboutWords(Caller& call, kinglet_session* session, const kinglet_draw_op
   static constexpr uint32_t kLanes[] = {1, 0}, kSome[] = {1, 16, 3, 9, 3};
   static constexpr uint64_t kSeeds[] = {3, 4};
   CALL(kinglet_session_compute_lanes, session, kLanes, 2U);
-  CALL(kinglet_session_log_probability, session, 0U, 7U, out.reals);
+  CALL(kinglet_session_log_probability, session, 0U, 7U, out.doubles);
   CALL(kinglet_session_last_work, session, 0U, &out.work);
   CALL(kinglet_session_log_probabilities, session, 0U, out.floats, kRoom);
-  CALL(kinglet_session_log_probabilities_of, session, 0U, kSome, 5U, out.reals);
+  CALL(kinglet_session_log_probabilities_of, session, 0U, kSome, 5U, out.doubles);
   CALL(kinglet_session_probabilities, session, 0U, out.floats, kRoom);
-  CALL(kinglet_session_top_k, session, 0U, 9U, out.ids, out.reals, kRoom, &out.count);
-  CALL(kinglet_session_log_probability_lanes, session, kLanes, kSome, 2U, out.reals);
-  CALL(kinglet_session_top_k_lanes, session, kLanes, 2U, 9U, out.ids, out.reals, kRoom, &out.count);
+  CALL(kinglet_session_top_k, session, 0U, 9U, out.ids, out.doubles, kRoom, &out.count);
+  CALL(kinglet_session_log_probability_lanes, session, kLanes, kSome, 2U, out.doubles);
+  CALL(kinglet_session_top_k_lanes, session, kLanes, 2U, 9U, out.ids, out.doubles, kRoom,
+       &out.count);
   CALL(kinglet_session_draw_lanes, session, kLanes, kSeeds, 2U, &draw, out.ids);
   CALL(kinglet_session_sample_lanes, session, kLanes, kSeeds, 2U, 0.7, out.ids);
   for (uint64_t seed = 0; seed < 10; ++seed) {
     CALL(kinglet_session_draw, session, 0U, seed, &draw, out.ids);
     CALL(kinglet_session_sample, session, 0U, seed, 1.3, out.ids);
     CALL(kinglet_session_top_p, session, 0U, 0.09 * static_cast<double>(seed + 1), out.ids,
-         out.reals, kRoom, &out.count);
+         out.doubles, kRoom, &out.count);
     CALL(kinglet_session_rank, session, 0U, static_cast<uint32_t>(seed), out.ids);
     CALL(kinglet_session_interval, session, 0U, static_cast<uint32_t>(seed), out.numbers,
          out.numbers + 1);
     CALL(kinglet_session_word_at, session, 0U, static_cast<uint32_t>(seed) << 28, out.ids);
   }
-  CALL(kinglet_session_allowed_top_k, session, 0U, kSome, 5U, 3U, out.ids, out.reals, kRoom,
+  CALL(kinglet_session_allowed_top_k, session, 0U, kSome, 5U, 3U, out.ids, out.doubles, kRoom,
        &out.count);
-  CALL(kinglet_session_allowed_probability, session, 0U, kSome, 5U, out.reals);
-  CALL(kinglet_session_prefix_top_k, session, 0U, "w", 1U, 4U, out.ids, out.reals, kRoom,
+  CALL(kinglet_session_allowed_probability, session, 0U, kSome, 5U, out.doubles);
+  CALL(kinglet_session_prefix_top_k, session, 0U, "w", 1U, 4U, out.ids, out.doubles, kRoom,
        &out.count);
-  CALL(kinglet_session_prefix_probability, session, 0U, "w1", 2U, out.reals);
-  CALL(kinglet_session_next_characters, session, 0U, "w", 1U, out.ids, out.reals, kRoom,
+  CALL(kinglet_session_prefix_probability, session, 0U, "w1", 2U, out.doubles);
+  CALL(kinglet_session_next_characters, session, 0U, "w", 1U, out.ids, out.doubles, kRoom,
        &out.count);
   for (const char* text : kTexts) {
     const uint64_t length = std::strlen(text);
-    CALL(kinglet_session_text_probability, session, 0U, text, length, 200U, out.reals, out.numbers);
-    CALL(kinglet_session_text_next_characters, session, 0U, text, length, 200U, out.ids, out.reals,
-         kRoom, &out.count, out.numbers);
+    CALL(kinglet_session_text_probability, session, 0U, text, length, 200U, out.doubles,
+         out.numbers);
+    CALL(kinglet_session_text_next_characters, session, 0U, text, length, 200U, out.ids,
+         out.doubles, kRoom, &out.count, out.numbers);
     CALL(kinglet_session_text_words, session, 0U, text, length, 5U, 4U, 100U, out.text,
-         sizeof out.text, &out.needed, out.numbers + 1, out.reals, &out.count, out.numbers);
+         sizeof out.text, &out.needed, out.numbers + 1, out.doubles, &out.count, out.numbers);
   }
 }
 
@@ -308,19 +310,19 @@ void AskSession(Caller& call, const kinglet_model* model, const Kind& kind,
   for (const uint32_t id : kIds) CALL(kinglet_session_step, session, 0U, id);
   CALL(kinglet_session_fork, session, 0U, 1U);
   CALL(kinglet_session_step_lanes, session, kLanes, kIds, 2U);
-  CALL(kinglet_session_step_many, session, 1U, kIds, 7U, out.reals, out.numbers);
+  CALL(kinglet_session_step_many, session, 1U, kIds, 7U, out.doubles, out.numbers);
   CALL(kinglet_session_look_at, session, 0U, 2U);
   CALL(kinglet_session_look_at, session, 1U, 3U);
   CALL(kinglet_session_position, session, 1U, out.numbers);
   AskAboutWords(call, session, draw);
-  CALL(kinglet_session_pooled, session, 0U, out.reals, std::size(out.reals));
-  CALL(kinglet_session_scores, session, 0U, 0U, out.reals, std::size(out.reals));
+  CALL(kinglet_session_pooled, session, 0U, out.doubles, std::size(out.doubles));
+  CALL(kinglet_session_scores, session, 0U, 0U, out.doubles, std::size(out.doubles));
   AskState(call, model, session);
   CALL(kinglet_session_cancel, session);
   CALL(kinglet_session_step, session, 0U, 1U);
   CALL(kinglet_error_message);
   static constexpr uint32_t kParents[] = {KINGLET_NO_PARENT, 0, 1, 1, 0};
-  CALL(kinglet_session_score_tree, session, kParents, kIds, 5U, out.reals, out.numbers);
+  CALL(kinglet_session_score_tree, session, kParents, kIds, 5U, out.doubles, out.numbers);
   CALL(kinglet_session_reset, session, 0U);
   CALL(kinglet_session_destroy, session);
 }

@@ -35,8 +35,8 @@ const char* TestGeneration(void) {
   EXPECT_OK(kinglet_draw_options_init(&draw, sizeof draw));
   const uint32_t unknown = 2;
   draw.top_k = 15;
-  draw.left_out = &unknown;
-  draw.left_out_count = 1;
+  draw.excluded = &unknown;
+  draw.excluded_count = 1;
   kinglet_generation_options options = Options();
   options.streams = 2;
   options.tokens = TOKENS;

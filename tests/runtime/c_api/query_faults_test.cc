@@ -23,7 +23,7 @@ struct Answer {
   bool operator==(const Answer& other) const {
     return std::memcmp(this, &other, sizeof *this) == 0;
   }
-  double reals[3 * kWords];
+  double doubles[3 * kWords];
   float floats[3 * kWords];
   uint32_t ids[3 * kWords], count;
   uint64_t numbers[3 * kWords], needed;
@@ -60,20 +60,20 @@ std::vector<Query> QueriesOfWords() {
   static constexpr uint64_t kSeeds[] = {3, 4};
   return {
       {"log_probability",
-       [](auto* s, Answer& a) { return kinglet_session_log_probability(s, 0, 22, a.reals); }},
+       [](auto* s, Answer& a) { return kinglet_session_log_probability(s, 0, 22, a.doubles); }},
       {"log_probabilities",
        [](auto* s, Answer& a) {
          return kinglet_session_log_probabilities(s, 0, a.floats, kWords);
        }},
       {"log_probabilities_of",
        [](auto* s, Answer& a) {
-         return kinglet_session_log_probabilities_of(s, 0, kSome, 4, a.reals);
+         return kinglet_session_log_probabilities_of(s, 0, kSome, 4, a.doubles);
        }},
       {"probabilities",
        [](auto* s, Answer& a) { return kinglet_session_probabilities(s, 0, a.floats, kWords); }},
       {"top_k",
        [](auto* s, Answer& a) {
-         return kinglet_session_top_k(s, 0, 9, a.ids, a.reals, 9, &a.count);
+         return kinglet_session_top_k(s, 0, 9, a.ids, a.doubles, 9, &a.count);
        }},
       {"draw",
        [](auto* s, Answer& a) {
@@ -83,11 +83,11 @@ std::vector<Query> QueriesOfWords() {
       {"sample", [](auto* s, Answer& a) { return kinglet_session_sample(s, 0, 3, 0.7, a.ids); }},
       {"log_probability_lanes",
        [](auto* s, Answer& a) {
-         return kinglet_session_log_probability_lanes(s, kLanes, kIds, 2, a.reals);
+         return kinglet_session_log_probability_lanes(s, kLanes, kIds, 2, a.doubles);
        }},
       {"top_k_lanes",
        [](auto* s, Answer& a) {
-         return kinglet_session_top_k_lanes(s, kLanes, 2, 9, a.ids, a.reals, 18, &a.count);
+         return kinglet_session_top_k_lanes(s, kLanes, 2, 9, a.ids, a.doubles, 18, &a.count);
        }},
       {"draw_lanes",
        [](auto* s, Answer& a) {
@@ -101,7 +101,7 @@ std::vector<Query> QueriesOfWords() {
        [](auto* s, Answer&) { return kinglet_session_compute_lanes(s, kLanes, 2); }},
       {"top_p",
        [](auto* s, Answer& a) {
-         return kinglet_session_top_p(s, 0, 0.7, a.ids, a.reals, kWords, &a.count);
+         return kinglet_session_top_p(s, 0, 0.7, a.ids, a.doubles, kWords, &a.count);
        }},
       {"rank", [](auto* s, Answer& a) { return kinglet_session_rank(s, 0, 17, a.ids); }},
       {"interval",
@@ -112,23 +112,23 @@ std::vector<Query> QueriesOfWords() {
        [](auto* s, Answer& a) { return kinglet_session_word_at(s, 0, 1U << 31, a.ids); }},
       {"allowed_top_k",
        [](auto* s, Answer& a) {
-         return kinglet_session_allowed_top_k(s, 0, kSome, 4, 2, a.ids, a.reals, 2, &a.count);
+         return kinglet_session_allowed_top_k(s, 0, kSome, 4, 2, a.ids, a.doubles, 2, &a.count);
        }},
       {"allowed_probability",
        [](auto* s, Answer& a) {
-         return kinglet_session_allowed_probability(s, 0, kSome, 4, a.reals);
+         return kinglet_session_allowed_probability(s, 0, kSome, 4, a.doubles);
        }},
       {"prefix_top_k",
        [](auto* s, Answer& a) {
-         return kinglet_session_prefix_top_k(s, 0, "w", 1, 4, a.ids, a.reals, 4, &a.count);
+         return kinglet_session_prefix_top_k(s, 0, "w", 1, 4, a.ids, a.doubles, 4, &a.count);
        }},
       {"prefix_probability",
        [](auto* s, Answer& a) {
-         return kinglet_session_prefix_probability(s, 0, "w1", 2, a.reals);
+         return kinglet_session_prefix_probability(s, 0, "w1", 2, a.doubles);
        }},
       {"next_characters",
        [](auto* s, Answer& a) {
-         return kinglet_session_next_characters(s, 0, "w", 1, a.ids, a.reals, kWords, &a.count);
+         return kinglet_session_next_characters(s, 0, "w", 1, a.ids, a.doubles, kWords, &a.count);
        }},
   };
 }
@@ -137,17 +137,18 @@ std::vector<Query> QueriesOfText() {
   return {
       {"text_probability",
        [](auto* s, Answer& a) {
-         return kinglet_session_text_probability(s, 0, " w3 w4 w1", 9, 50, a.reals, a.numbers);
+         return kinglet_session_text_probability(s, 0, " w3 w4 w1", 9, 50, a.doubles, a.numbers);
        }},
       {"text_next_characters",
        [](auto* s, Answer& a) {
-         return kinglet_session_text_next_characters(s, 0, " w3 w1", 6, 50, a.ids, a.reals, kWords,
-                                                     &a.count, a.numbers);
+         return kinglet_session_text_next_characters(s, 0, " w3 w1", 6, 50, a.ids, a.doubles,
+                                                     kWords, &a.count, a.numbers);
        }},
       {"text_words",
        [](auto* s, Answer& a) {
          return kinglet_session_text_words(s, 0, " w3 w1", 6, 3, 4, 100, a.text, sizeof a.text,
-                                           &a.needed, a.numbers + 1, a.reals, &a.count, a.numbers);
+                                           &a.needed, a.numbers + 1, a.doubles, &a.count,
+                                           a.numbers);
        }},
   };
 }
@@ -235,7 +236,7 @@ TEST(CApi, ATreeWithoutMemoryLeavesEveryLaneReset) {
   const auto ask = [&](Answer& answer) {
     const kinglet_status status = lanes.Restore();
     if (status != KINGLET_OK) return status;
-    return kinglet_session_score_tree(lanes.session, kParents, kIds, 15, answer.reals,
+    return kinglet_session_score_tree(lanes.session, kParents, kIds, 15, answer.doubles,
                                       answer.numbers);
   };
   const Checked checked(ask);

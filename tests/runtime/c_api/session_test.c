@@ -194,7 +194,7 @@ const char* TestSessions(void) {
   EXPECT(PositionOf(session, 0) == 20 && PositionOf(session, 2) == 21);
   EXPECT(SameAnswers(session, 2, single, 0));
 
-  // A fork goes on as the one it was taken from, and then its own way.
+  // A fork continues as the one it was taken from, and then its own way.
   EXPECT_INVALID(kinglet_session_fork(NULL, 2, 1));
   EXPECT_INVALID(kinglet_session_fork(session, 3, 1));
   EXPECT_INVALID(kinglet_session_fork(session, 2, 3));

@@ -185,7 +185,7 @@ const char* TestStateErrors(void) {
   }
   EXPECT(untouched == NULL);
 
-  // Of the same file on a backend with other reals.
+  // Of the same file on a backend with other floats.
   const test_bytes file = TestModel(TEST_MODEL_CACHE);
   kinglet_model* in_double = NULL;
   kinglet_model_options options;

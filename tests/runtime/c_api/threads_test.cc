@@ -63,7 +63,7 @@ void Feed(kinglet_session* session, uint32_t lane, size_t text, uint32_t from, u
 }
 
 // What each thread does with the shared state of `text`: its own lane 0 goes through the text,
-// lane 1 goes on from the shared state, lane 2 is a fork of lane 1 that goes another way, and the
+// lane 1 continues from the shared state, lane 2 is a fork of lane 1 that goes another way, and the
 // state as bytes read again is the state.
 void Work(const kinglet_model* model, kinglet_session* session, const kinglet_state* shared,
           size_t text, Answers* answers) {
@@ -156,9 +156,9 @@ TEST(CApiThreads, ManyShareAModelAndStates) {
 }
 
 // A model of the thread's own, opened from the bytes that all share and closed before its last
-// session: a session with workers goes on with a state of the shared model, which another thread
+// session: a session with workers continues with a state of the shared model, which another thread
 // may be restoring, in all lanes at once. With `cancelled`, the number of calls that a canceller
-// has made, it goes on after the first of them: a quick thread would be done before the canceller
+// has made, it continues after the first of them: a quick thread would be done before the canceller
 // runs.
 void OpenAndClose(const std::vector<std::byte>& file, const kinglet_model* shared, size_t text,
                   std::atomic<kinglet_session*>* published, Answers* answers,

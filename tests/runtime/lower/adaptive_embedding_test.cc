@@ -22,7 +22,7 @@ TEST(LowerEmbedding, IsOneStepThatFillsTheResidualStream) {
   }
 }
 
-// A DeFINE unit is one step too; its memory is scratch, not state.
+// A DeFINE unit is one node too; its memory is scratch, not state.
 TEST(LowerEmbedding, AUnitComesWithItsCache) {
   const auto file = *ModelFile::FromBytes(*SerialiseModel(TinyDefine({.cache_rows = 5})));
   const auto* block = FindBlock<AdaptiveEmbedding>(file->description());

@@ -10,9 +10,9 @@ std::shared_ptr<const ModelFile> FileOf(const TinyClassifierOptions& options) {
   return *ModelFile::FromBytes(*SerialiseModel(TinyClassifier(options)));
 }
 
-std::vector<std::string> Names(const Plan& plan, StepRange range) {
+std::vector<std::string> Names(const Plan& plan, NodeRange range) {
   std::vector<std::string> names;
-  for (size_t i = range.begin; i < range.end; ++i) names.push_back(plan.steps[i].name);
+  for (size_t i = range.begin; i < range.end; ++i) names.push_back(plan.nodes[i].name);
   return names;
 }
 using Strings = std::vector<std::string>;
@@ -22,8 +22,8 @@ TEST(LowerClassifier, AnEmbeddingAloneIsOneStep) {
   const auto plan = Lower(*file);
   ASSERT_TRUE(plan.ok());
   EXPECT_EQ(Names(*plan, plan->context), Strings{"embedding"});
-  EXPECT_EQ(plan->steps.size(), 1U);
-  EXPECT_EQ(EmbeddingStep(*plan), 0U);
+  EXPECT_EQ(plan->nodes.size(), 1U);
+  EXPECT_EQ(EmbeddingNode(*plan), 0U);
   EXPECT_TRUE(plan->clusters.empty());
   EXPECT_FALSE(plan->classifier.has_value());
   for (const BufferSpec& buffer : plan->buffers) EXPECT_FALSE(buffer.state) << buffer.name;
@@ -34,10 +34,10 @@ TEST(LowerClassifier, WordsGoIntoTheBagOneByOne) {
   const auto plan = Lower(*file);
   ASSERT_TRUE(plan.ok());
   EXPECT_EQ(Names(*plan, plan->context), (Strings{"embedding", "bag"}));
-  EXPECT_EQ(Names(*plan, plan->classifier->steps),
+  EXPECT_EQ(Names(*plan, plan->classifier->nodes),
             (Strings{"bag.features", "classifier.input", "classifier.hidden",
                      "classifier.hidden.output", "classifier", "classifier.normaliser"}));
-  EXPECT_EQ(plan->classifier->steps.end, plan->steps.size());
+  EXPECT_EQ(plan->classifier->nodes.end, plan->nodes.size());
   EXPECT_EQ(plan->classifier->padding, 2U);
   EXPECT_EQ(plan->buffer(plan->classifier->logits).count, 4U);
   const BagAppend& append = *OpsOf<BagAppend>(*plan).at(0);
@@ -52,7 +52,7 @@ TEST(LowerClassifier, WithoutAHiddenLayerFeaturesGoIntoTheClasses) {
   const auto file = FileOf({});
   const auto plan = Lower(*file);
   ASSERT_TRUE(plan.ok());
-  EXPECT_EQ(Names(*plan, plan->classifier->steps),
+  EXPECT_EQ(Names(*plan, plan->classifier->nodes),
             (Strings{"bag.features", "classifier", "classifier.normaliser"}));
   EXPECT_FALSE(OpsOf<BagAppend>(*plan).at(0)->largest.has_value());
   const BufferId features = OpsOf<BagFeatures>(*plan).at(0)->out;

@@ -15,11 +15,11 @@ TEST(LowerCrossAttention, BetweenAttentionAndFeedForwardOfEachLayer) {
   const Plan plan = *Lower(*file);
   std::vector<std::string> names;
   for (size_t i = plan.context.begin; i < plan.context.end; ++i)
-    names.push_back(plan.steps[i].name);
+    names.push_back(plan.nodes[i].name);
   for (const char* layer : {"layers.0", "layers.1"}) {
-    const auto at = [&](const std::string& step) {
-      const auto found = std::find(names.begin(), names.end(), layer + step);
-      EXPECT_NE(found, names.end()) << layer << step;
+    const auto at = [&](const std::string& node) {
+      const auto found = std::find(names.begin(), names.end(), layer + node);
+      EXPECT_NE(found, names.end()) << layer << node;
       return found - names.begin();
     };
     const auto norm = at(".norm_source");

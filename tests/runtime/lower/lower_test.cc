@@ -15,8 +15,8 @@ TEST(Lower, NamesAreUniqueSoReportsCanBeReadAndBuffersFound) {
   const auto file = TinyFile(options);
   const auto plan = Lower(*file);
   ASSERT_TRUE(plan.ok());
-  std::set<std::string> steps, buffers;
-  for (const Step& step : plan->steps) EXPECT_TRUE(steps.insert(step.name).second) << step.name;
+  std::set<std::string> nodes, buffers;
+  for (const Node& node : plan->nodes) EXPECT_TRUE(nodes.insert(node.name).second) << node.name;
   for (const BufferSpec& buffer : plan->buffers)
     EXPECT_TRUE(buffers.insert(buffer.name).second) << buffer.name;
 }

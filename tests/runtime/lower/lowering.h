@@ -1,4 +1,4 @@
-// What the tests of this folder share: a tiny model's file, and functions that find steps of a
+// What the tests of this folder share: a tiny model's file, and functions that find nodes of a
 // plan.
 #ifndef KINGLET_TESTS_RUNTIME_LOWER_LOWERING_H_
 #define KINGLET_TESTS_RUNTIME_LOWER_LOWERING_H_
@@ -15,12 +15,12 @@ inline std::shared_ptr<const ModelFile> TinyFile(const TinyOptions& options) {
   return *ModelFile::FromBytes(*SerialiseModel(TinyMicronet(options)));
 }
 
-// The steps whose operation is a T, in order.
+// The nodes whose operation is a T, in order.
 template <class T>
 std::vector<const T*> OpsOf(const Plan& plan) {
   std::vector<const T*> found;
-  for (const Step& step : plan.steps) {
-    if (const T* op = std::get_if<T>(&step.op)) found.push_back(op);
+  for (const Node& node : plan.nodes) {
+    if (const T* op = std::get_if<T>(&node.op)) found.push_back(op);
   }
   return found;
 }

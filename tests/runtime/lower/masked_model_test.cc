@@ -26,38 +26,38 @@ TEST(LowerMaskedModel, AWordPassASegmentPassAndOneForEachLayer) {
   for (size_t i = 0; i < 5; ++i) {
     EXPECT_EQ(plan.encoder->passes[i].of_segments, i == 1);
     EXPECT_EQ(plan.encoder->passes[i].end,
-              i + 1 < 5 ? plan.encoder->passes[i + 1].begin : plan.steps.size());
+              i + 1 < 5 ? plan.encoder->passes[i + 1].begin : plan.nodes.size());
   }
   // Context, queries, reading, encoder.
   ASSERT_TRUE(plan.reading.has_value());
   EXPECT_EQ(plan.context.begin, 0u);
-  EXPECT_EQ(plan.reading->pooling.begin, plan.clusters.back().steps.end);
+  EXPECT_EQ(plan.reading->pooling.begin, plan.clusters.back().nodes.end);
   EXPECT_EQ(plan.reading->scoring.begin, plan.reading->pooling.end);
   EXPECT_EQ(plan.encoder->passes.front().begin, plan.reading->scoring.end);
   EXPECT_EQ(plan.reading->segments, 2u);
   EXPECT_EQ(plan.buffer(*plan.reading->pooled).count, 8u);
   EXPECT_EQ(plan.buffer(*plan.reading->scores).count, 3u);
 
-  std::set<std::string> steps, buffers;
-  for (const Step& step : plan.steps) EXPECT_TRUE(steps.insert(step.name).second) << step.name;
+  std::set<std::string> nodes, buffers;
+  for (const Node& node : plan.nodes) EXPECT_TRUE(nodes.insert(node.name).second) << node.name;
   for (const BufferSpec& buffer : plan.buffers) {
     EXPECT_TRUE(buffers.insert(buffer.name).second) << buffer.name;
   }
-  EXPECT_EQ(plan.steps[EmbeddingStep(plan)].name, "embed");
+  EXPECT_EQ(plan.nodes[EmbeddingNode(plan)].name, "embed");
 }
 
 // A pass must not read rows that it writes: a token would see other tokens in two different layers.
 TEST(LowerMaskedModel, PassesReadRowsOfThePassBefore) {
   const LoweredMasked lowered({.layers = 4});
-  for (const StepRange& pass : lowered.plan.encoder->passes) {
+  for (const NodeRange& pass : lowered.plan.encoder->passes) {
     std::set<uint32_t> written;
     for (size_t i = pass.begin; i < pass.end; ++i) {
-      if (const auto* store = std::get_if<StoreRow>(&lowered.plan.steps[i].op)) {
+      if (const auto* store = std::get_if<StoreRow>(&lowered.plan.nodes[i].op)) {
         written.insert(static_cast<uint32_t>(store->rows));
       }
     }
     for (size_t i = pass.begin; i < pass.end; ++i) {
-      if (const auto* attention = std::get_if<SourceAttention>(&lowered.plan.steps[i].op)) {
+      if (const auto* attention = std::get_if<SourceAttention>(&lowered.plan.nodes[i].op)) {
         EXPECT_FALSE(written.contains(static_cast<uint32_t>(attention->memory)));
       }
     }

@@ -12,7 +12,7 @@ TEST(LowerCache, TheCacheRemembersBeforeTheTokenIsRead) {
   const auto file = TinyFile(options);
   const auto plan = Lower(*file);
   ASSERT_TRUE(plan.ok());
-  EXPECT_TRUE(std::holds_alternative<CacheAppend>(plan->steps[plan->context.begin].op));
+  EXPECT_TRUE(std::holds_alternative<CacheAppend>(plan->nodes[plan->context.begin].op));
   ASSERT_TRUE(plan->cache.has_value());
   EXPECT_EQ(plan->cache->capacity, 3u);
 }

@@ -17,10 +17,10 @@ struct Lowered {
       : file(*ModelFile::FromBytes(*SerialiseModel(TinyRecurrent(options)))), plan(*Lower(*file)) {}
 
   size_t StepOf(const std::string& name) const {
-    for (size_t i = 0; i < plan.steps.size(); ++i) {
-      if (plan.steps[i].name == name) return i;
+    for (size_t i = 0; i < plan.nodes.size(); ++i) {
+      if (plan.nodes[i].name == name) return i;
     }
-    ADD_FAILURE() << "no step " << name;
+    ADD_FAILURE() << "no node " << name;
     return 0;
   }
   // The buffer's name if it is state.
@@ -44,8 +44,8 @@ TEST(LowerRecurrent, WhatThePreviousTokenLeftIsMultipliedFirst) {
     EXPECT_LT(lowered.StepOf(std::string(layer) + ".recurrent"), embedding);
     EXPECT_GT(lowered.StepOf(std::string(layer) + ".input"), embedding);
   }
-  std::set<std::string> steps, buffers;
-  for (const Step& step : lowered.plan.steps) EXPECT_TRUE(steps.insert(step.name).second);
+  std::set<std::string> nodes, buffers;
+  for (const Node& node : lowered.plan.nodes) EXPECT_TRUE(nodes.insert(node.name).second);
   for (const BufferSpec& buffer : lowered.plan.buffers) {
     EXPECT_TRUE(buffers.insert(buffer.name).second) << buffer.name;
   }
@@ -61,7 +61,7 @@ TEST(LowerRecurrent, StateIsWhatTheNextTokenReads) {
   // The first QRNN layer reads the previous embedding; the others only their own cells.
   EXPECT_EQ(Lowered({.cells = {Cell::kQrnn, Cell::kQrnn}}).States(),
             (Names{"embedded", "layers.0.cell", "layers.1.cell", "hidden"}));
-  // With quantisers products read codes; a GRU mixes its own output as reals.
+  // With quantisers products read codes; a GRU mixes its own output as floats.
   EXPECT_EQ(Lowered({.cells = {Cell::kGru, Cell::kLstm}, .quantised = true, .bits = 9}).States(),
             (Names{"layers.0.hidden", "layers.0.hidden.codes", "hidden.codes", "layers.1.cell"}));
   EXPECT_EQ(Lowered({.cells = {Cell::kQrnn}, .quantised = true, .bits = 9}).States(),

@@ -21,7 +21,7 @@ struct Lowered {
 
 std::vector<SourceOrder> OrdersOf(const Plan& plan) {
   std::vector<SourceOrder> orders;
-  for (const EncoderPass& pass : plan.encoder->passes) orders.push_back(pass.order);
+  for (const EncoderSweep& pass : plan.encoder->passes) orders.push_back(pass.order);
   return orders;
 }
 
@@ -42,14 +42,14 @@ TEST(LowerRecurrentEncoder, TwoPassesForALayerOfBothDirections) {
   for (const Plan* plan : {&both.plan, &one.plan}) {
     EXPECT_EQ(plan->encoder->window, 7u);
     EXPECT_EQ(plan->encoder->vocabulary_size, 13u);
-    size_t end = plan->clusters.back().steps.end;
-    for (const EncoderPass& pass : plan->encoder->passes) {
+    size_t end = plan->clusters.back().nodes.end;
+    for (const EncoderSweep& pass : plan->encoder->passes) {
       EXPECT_EQ(pass.begin, end);
       end = pass.end;
     }
-    EXPECT_EQ(end, plan->steps.size());
-    std::set<std::string> steps, buffers;
-    for (const Step& step : plan->steps) EXPECT_TRUE(steps.insert(step.name).second) << step.name;
+    EXPECT_EQ(end, plan->nodes.size());
+    std::set<std::string> nodes, buffers;
+    for (const Node& node : plan->nodes) EXPECT_TRUE(nodes.insert(node.name).second) << node.name;
     for (const BufferSpec& buffer : plan->buffers) {
       EXPECT_TRUE(buffers.insert(buffer.name).second) << buffer.name;
     }
@@ -58,18 +58,18 @@ TEST(LowerRecurrentEncoder, TwoPassesForALayerOfBothDirections) {
 
 // What the encoder leaves is state that is saved before the first target token too.
 TEST(LowerRecurrentEncoder, StatesThatTheEncoderFills) {
-  const Lowered reals({.layers = 1}), codes({.quantised = true, .layers = 1});
+  const Lowered floats({.layers = 1}), codes({.quantised = true, .layers = 1});
   const Lowered gru({.cell = RecurrentCell::kGru, .quantised = true, .layers = 1});
-  EXPECT_TRUE(BufferNamed(reals.plan, "layers.0.hidden").ring.by_encoder);
-  EXPECT_TRUE(BufferNamed(reals.plan, "layers.0.cell").ring.by_encoder);
-  EXPECT_TRUE(BufferNamed(reals.plan, "source").ring.of_source);
-  EXPECT_FALSE(BufferNamed(reals.plan, "hidden").ring.by_encoder);  // fed: it starts as zeros
-  EXPECT_TRUE(BufferNamed(reals.plan, "hidden").state);
+  EXPECT_TRUE(BufferNamed(floats.plan, "layers.0.hidden").ring.by_encoder);
+  EXPECT_TRUE(BufferNamed(floats.plan, "layers.0.cell").ring.by_encoder);
+  EXPECT_TRUE(BufferNamed(floats.plan, "source").ring.of_source);
+  EXPECT_FALSE(BufferNamed(floats.plan, "hidden").ring.by_encoder);  // fed: it starts as zeros
+  EXPECT_TRUE(BufferNamed(floats.plan, "hidden").state);
   EXPECT_FALSE(BufferNamed(codes.plan, "layers.0.hidden").ring.by_encoder);  // scratch
   EXPECT_TRUE(BufferNamed(codes.plan, "layers.0.hidden.codes").ring.by_encoder);
   EXPECT_TRUE(BufferNamed(gru.plan, "layers.0.hidden").ring.by_encoder);
   EXPECT_TRUE(BufferNamed(gru.plan, "layers.0.hidden.codes").ring.by_encoder);
-  for (const Lowered* lowered : {&reals, &codes, &gru}) {
+  for (const Lowered* lowered : {&floats, &codes, &gru}) {
     for (const BufferSpec& buffer : lowered->plan.buffers) {
       EXPECT_TRUE(buffer.state || !buffer.ring.by_encoder) << buffer.name;
     }
@@ -82,9 +82,9 @@ TEST(LowerRecurrentEncoder, PartsOfTheBridge) {
   const Lowered one({.both_directions = false, .bridge = true, .layers = 3});
   const auto products = [](const Plan& plan) {
     std::set<std::string> names;
-    for (const Step& step : plan.steps) {
-      if (std::holds_alternative<MatVec>(step.op) && step.name.starts_with("encoder.bridge")) {
-        names.insert(step.name);
+    for (const Node& node : plan.nodes) {
+      if (std::holds_alternative<MatVec>(node.op) && node.name.starts_with("encoder.bridge")) {
+        names.insert(node.name);
       }
     }
     return names;

@@ -13,11 +13,11 @@ TEST(LowerDecoder, AQuantisedLayerHasItsSevenQuantisersAndTheModelOneMore) {
   const auto file = TinyFile(options);
   const auto plan = Lower(*file);
   ASSERT_TRUE(plan.ok());
-  // Six quantisers are steps; that of the attention weights is part of the attention.
+  // Six quantisers are nodes; that of the attention weights is part of the attention.
   EXPECT_EQ(OpsOf<Quantise>(*plan).size(), 3u * 6 + 1);
   EXPECT_EQ(OpsOf<WindowAttention>(*plan).size(), 3u);
-  for (const Step& step : plan->steps) {
-    if (const auto* attention = std::get_if<WindowAttention>(&step.op)) {
+  for (const Node& node : plan->nodes) {
+    if (const auto* attention = std::get_if<WindowAttention>(&node.op)) {
       EXPECT_TRUE(attention->weights_quantiser.has_value());
     }
   }

@@ -24,35 +24,35 @@ TEST(LowerEncoder, APassForEachLayerAndOneBeforeThem) {
   EXPECT_EQ(plan.encoder->vocabulary_size, 13u);
   EXPECT_EQ(plan.encoder->window, 7u);
   ASSERT_EQ(plan.encoder->passes.size(), 4u);
-  // The passes come one after the other, after all other steps.
-  EXPECT_EQ(plan.encoder->passes.front().begin, plan.clusters.back().steps.end);
+  // The passes come one after the other, after all other nodes.
+  EXPECT_EQ(plan.encoder->passes.front().begin, plan.clusters.back().nodes.end);
   for (size_t i = 1; i < 4; ++i) {
     EXPECT_EQ(plan.encoder->passes[i].begin, plan.encoder->passes[i - 1].end);
   }
-  EXPECT_EQ(plan.encoder->passes.back().end, plan.steps.size());
+  EXPECT_EQ(plan.encoder->passes.back().end, plan.nodes.size());
 
-  std::set<std::string> steps, buffers;
-  for (const Step& step : plan.steps) EXPECT_TRUE(steps.insert(step.name).second) << step.name;
+  std::set<std::string> nodes, buffers;
+  for (const Node& node : plan.nodes) EXPECT_TRUE(nodes.insert(node.name).second) << node.name;
   for (const BufferSpec& buffer : plan.buffers) {
     EXPECT_TRUE(buffers.insert(buffer.name).second) << buffer.name;
   }
   // The embedding of the target comes first.
-  EXPECT_EQ(plan.steps[EmbeddingStep(plan)].name, "embed");
+  EXPECT_EQ(plan.nodes[EmbeddingNode(plan)].name, "embed");
 }
 
 // A pass must not read rows that it writes: a token would see other tokens in two different layers.
 TEST(LowerEncoder, PassesReadRowsOfThePassBefore) {
   const Lowered lowered({.encoder_layers = 4});
   const Plan& plan = lowered.plan;
-  for (const StepRange& pass : plan.encoder->passes) {
+  for (const NodeRange& pass : plan.encoder->passes) {
     std::set<uint32_t> written;
     for (size_t i = pass.begin; i < pass.end; ++i) {
-      if (const auto* store = std::get_if<StoreRow>(&plan.steps[i].op)) {
+      if (const auto* store = std::get_if<StoreRow>(&plan.nodes[i].op)) {
         written.insert(static_cast<uint32_t>(store->rows));
       }
     }
     for (size_t i = pass.begin; i < pass.end; ++i) {
-      if (const auto* attention = std::get_if<SourceAttention>(&plan.steps[i].op)) {
+      if (const auto* attention = std::get_if<SourceAttention>(&plan.nodes[i].op)) {
         EXPECT_FALSE(written.contains(static_cast<uint32_t>(attention->memory)));
       }
     }
@@ -68,18 +68,18 @@ TEST(LowerEncoder, QuantisedRowsAreCodesOfTheirLayer) {
   for (const BufferSpec& buffer : plan.buffers) {
     EXPECT_TRUE(names.insert(buffer.name).second) << buffer.name;
   }
-  for (const Step& step : plan.steps) {
-    if (const auto* product = std::get_if<MatVec>(&step.op)) {
-      EXPECT_TRUE(plan.buffer(product->x).quantiser.has_value()) << step.name;
-    } else if (const auto* attention = std::get_if<SourceAttention>(&step.op)) {
-      EXPECT_EQ(plan.buffer(attention->query).element, Element::kCode16) << step.name;
-      EXPECT_EQ(plan.buffer(attention->memory).element, Element::kCode16) << step.name;
-      EXPECT_TRUE(attention->weights_quantiser.has_value()) << step.name;
+  for (const Node& node : plan.nodes) {
+    if (const auto* product = std::get_if<MatVec>(&node.op)) {
+      EXPECT_TRUE(plan.buffer(product->x).quantiser.has_value()) << node.name;
+    } else if (const auto* attention = std::get_if<SourceAttention>(&node.op)) {
+      EXPECT_EQ(plan.buffer(attention->query).element, Element::kCode16) << node.name;
+      EXPECT_EQ(plan.buffer(attention->memory).element, Element::kCode16) << node.name;
+      EXPECT_TRUE(attention->weights_quantiser.has_value()) << node.name;
       ++attentions;
-    } else if (const auto* store = std::get_if<StoreRow>(&step.op)) {
-      EXPECT_EQ(plan.buffer(store->x).element, plan.buffer(store->rows).element) << step.name;
-    } else if (const auto* load = std::get_if<LoadRow>(&step.op)) {
-      EXPECT_EQ(plan.buffer(load->x).element, plan.buffer(load->rows).element) << step.name;
+    } else if (const auto* store = std::get_if<StoreRow>(&node.op)) {
+      EXPECT_EQ(plan.buffer(store->x).element, plan.buffer(store->rows).element) << node.name;
+    } else if (const auto* load = std::get_if<LoadRow>(&node.op)) {
+      EXPECT_EQ(plan.buffer(load->x).element, plan.buffer(load->rows).element) << node.name;
     }
   }
   EXPECT_EQ(attentions, 4u + 2u);
@@ -101,7 +101,7 @@ TEST(LowerEncoder, StateOfTheSourceIsWhatTheDecoderReads) {
   EXPECT_EQ(of_source, (std::set<std::string>{"layers.0.source", "layers.1.source"}));
 }
 
-// So steps can run on many tokens at once, each in memory of its own.
+// So nodes can run on many tokens at once, each in memory of its own.
 TEST(LowerEncoder, ItsStepsTouchNoScratchOfTheDecoder) {
   struct Named : OperandVisitor {
     std::set<BufferId> buffers;
@@ -112,9 +112,9 @@ TEST(LowerEncoder, ItsStepsTouchNoScratchOfTheDecoder) {
     const Lowered lowered({.bits = quantised ? 9 : 0, .quantised = quantised});
     const Plan& plan = lowered.plan;
     Named encoder, others;
-    for (size_t i = 0; i < plan.steps.size(); ++i) {
+    for (size_t i = 0; i < plan.nodes.size(); ++i) {
       const bool encodes = i >= plan.encoder->passes.front().begin;
-      VisitOperands(plan, plan.steps[i].op, encodes ? encoder : others);
+      VisitOperands(plan, plan.nodes[i].op, encodes ? encoder : others);
     }
     EXPECT_GT(encoder.buffers.size(), 8u);
     for (const BufferId id : encoder.buffers) {

@@ -33,13 +33,13 @@ TEST(ModelText, IdsAreTheVocabularys) {
                      "<sos/eos>"});
   const auto text = ModelText::Create(Pieces(), words.vocabulary);
   ASSERT_TRUE(text.ok());
-  const auto cut = (*text)->Encode("abq");
-  ASSERT_TRUE(cut.ok());
-  ASSERT_EQ(cut->tokens.size(), 3u);
-  EXPECT_EQ(cut->tokens[0].id, 3u);
-  EXPECT_EQ(cut->tokens[1].id, 2u);
-  EXPECT_EQ(cut->tokens[2].id, 1u);
-  EXPECT_EQ(cut->Piece(cut->tokens[2]), "q");
+  const auto tokenized = (*text)->Encode("abq");
+  ASSERT_TRUE(tokenized.ok());
+  ASSERT_EQ(tokenized->tokens.size(), 3u);
+  EXPECT_EQ(tokenized->tokens[0].id, 3u);
+  EXPECT_EQ(tokenized->tokens[1].id, 2u);
+  EXPECT_EQ(tokenized->tokens[2].id, 1u);
+  EXPECT_EQ(tokenized->Piece(tokenized->tokens[2]), "q");
   TextDecoder decoder((*text)->tokenizer());
   std::string joined;
   for (const uint32_t id : {4u, 3u, 2u, 0u}) joined += (*text)->Decode(id, decoder);
@@ -58,9 +58,9 @@ TEST(ModelText, AWordThatTheVocabularyLacksIsUnknownOrRefused) {
 // The tokens and where they stand, as "id:begin-end".
 std::string Tokens(const ModelText& text, std::string_view original) {
   std::string tokens;
-  const auto cut = text.Encode(original);
-  if (!cut.ok()) return cut.status().message();
-  for (const Cut::Token& token : cut->tokens) {
+  const auto tokenized = text.Encode(original);
+  if (!tokenized.ok()) return tokenized.status().message();
+  for (const TokenizedText::Token& token : tokenized->tokens) {
     tokens += (tokens.empty() ? "" : " ") + std::to_string(token.id) + ":" +
               std::to_string(token.begin) + "-" + std::to_string(token.end);
   }

@@ -22,12 +22,12 @@ SentencePieceTables Model(Algorithm algorithm, std::vector<SentencePieceTables::
   return tables;
 }
 
-std::string CutOf(const SentencePieces& pieces, std::string_view text) {
-  const auto cut = pieces.Encode(text);
-  EXPECT_TRUE(cut.ok());
+std::string TokensOf(const SentencePieces& pieces, std::string_view text) {
+  const auto tokenized = pieces.Encode(text);
+  EXPECT_TRUE(tokenized.ok());
   std::string out;
-  for (const Cut::Token& token : cut->tokens) {
-    out += (out.empty() ? "" : " ") + std::string(cut->Piece(token)) + ":" +
+  for (const TokenizedText::Token& token : tokenized->tokens) {
+    out += (out.empty() ? "" : " ") + std::string(tokenized->Piece(token)) + ":" +
            std::to_string(token.id) + "[" + std::to_string(token.begin) + "," +
            std::to_string(token.end) + ")";
   }
@@ -45,14 +45,14 @@ TEST(SentencePieces, UnigramTakesTheBestSumAndOfEqualOnesTheFirst) {
                                                           {"ba", -1},
                                                           {"xy", 0, Type::kUserDefined},
                                                           {"bb", 0, Type::kUnused}}));
-  EXPECT_EQ(CutOf(pieces, "ab"), MARK "a:6[0,1) b:4[1,2)");
-  EXPECT_EQ(CutOf(pieces, "aba"), MARK "a:6[0,1) ba:7[1,3)");
-  EXPECT_EQ(CutOf(pieces, "bb"), MARK ":2[0,0) b:4[0,1) b:4[1,2)");
-  EXPECT_EQ(CutOf(pieces, "q\xFFxy</s>"),
+  EXPECT_EQ(TokensOf(pieces, "ab"), MARK "a:6[0,1) b:4[1,2)");
+  EXPECT_EQ(TokensOf(pieces, "aba"), MARK "a:6[0,1) ba:7[1,3)");
+  EXPECT_EQ(TokensOf(pieces, "bb"), MARK ":2[0,0) b:4[0,1) b:4[1,2)");
+  EXPECT_EQ(TokensOf(pieces, "q\xFFxy</s>"),
             MARK ":2[0,0) q\xEF\xBF\xBD:0[0,2) xy:8[2,4) </s>:0[4,8)");
-  EXPECT_EQ(CutOf(pieces, "  "), "");
+  EXPECT_EQ(TokensOf(pieces, "  "), "");
   // "a" + "b" and "ab" have the same sum; the candidate that comes first stays.
-  EXPECT_EQ(CutOf(pieces, "xyab"), MARK ":2[0,0) xy:8[0,2) ab:5[2,4)");
+  EXPECT_EQ(TokensOf(pieces, "xyab"), MARK ":2[0,0) xy:8[0,2) ab:5[2,4)");
 }
 
 TEST(SentencePieces, BpeMergesTheBestPairAndSplitsUnusedPieces) {
@@ -60,16 +60,16 @@ TEST(SentencePieces, BpeMergesTheBestPairAndSplitsUnusedPieces) {
       {"ab", -1}, {"bc", -2}, {"abc", -3, Type::kUnused},   {"cc", -4}, {"a", -5},
       {"b", -6},  {"c", -7},  {"dd", 0, Type::kUserDefined}};
   const SentencePieces pieces(Model(Algorithm::kBpe, table));
-  EXPECT_EQ(CutOf(pieces, "abccc"), MARK ":0[0,0) ab:2[0,2) c:8[2,3) cc:5[3,5)");
-  EXPECT_EQ(CutOf(pieces, "abcabc"), MARK ":0[0,0) ab:2[0,2) c:8[2,3) ab:2[3,5) c:8[5,6)");
-  EXPECT_EQ(CutOf(pieces, "bcddq"), MARK ":0[0,0) bc:3[0,2) dd:9[2,4) q:0[4,5)");
+  EXPECT_EQ(TokensOf(pieces, "abccc"), MARK ":0[0,0) ab:2[0,2) c:8[2,3) cc:5[3,5)");
+  EXPECT_EQ(TokensOf(pieces, "abcabc"), MARK ":0[0,0) ab:2[0,2) c:8[2,3) ab:2[3,5) c:8[5,6)");
+  EXPECT_EQ(TokensOf(pieces, "bcddq"), MARK ":0[0,0) bc:3[0,2) dd:9[2,4) q:0[4,5)");
 }
 
 TEST(SentencePieces, WordsAndCharacters) {
   const std::vector<SentencePieceTables::Piece> table = {{MARK "ab", -1}, {"a", -2}, {"b", -3}};
-  EXPECT_EQ(CutOf(SentencePieces(Model(Algorithm::kWord, table)), "ab  b"),
+  EXPECT_EQ(TokensOf(SentencePieces(Model(Algorithm::kWord, table)), "ab  b"),
             MARK "ab:2[0,2) " MARK "b:0[2,5)");
-  EXPECT_EQ(CutOf(SentencePieces(Model(Algorithm::kCharacter, table)), "ab\xC3\xA9"),
+  EXPECT_EQ(TokensOf(SentencePieces(Model(Algorithm::kCharacter, table)), "ab\xC3\xA9"),
             MARK ":0[0,0) a:3[0,1) b:4[1,2) \xC3\xA9:0[2,4)");
 }
 
@@ -87,7 +87,7 @@ SentencePieceTables WithBytes() {
 
 TEST(SentencePieces, UnknownCharactersFallBackToBytes) {
   const SentencePieces pieces(WithBytes());
-  EXPECT_EQ(CutOf(pieces, "a\xC3\xA9"), MARK ":2[0,0) a:3[0,1) <0xC3>:199[1,1) <0xA9>:173[1,3)");
+  EXPECT_EQ(TokensOf(pieces, "a\xC3\xA9"), MARK ":2[0,0) a:3[0,1) <0xC3>:199[1,1) <0xA9>:173[1,3)");
   SentenceDecoder decoder(pieces);
   EXPECT_EQ(decoder.Add(2), "");
   EXPECT_EQ(decoder.Add(199), "");  // half a character
@@ -110,9 +110,9 @@ TEST(SentencePieces, LongTextsTakeTimeInProportion) {
   for (const Algorithm algorithm : {Algorithm::kUnigram, Algorithm::kBpe}) {
     const SentencePieces pieces(
         Model(algorithm, {{"a", -3}, {"aa", -2}, {"aaaa", -1}, {MARK, -9}}));
-    const auto cut = pieces.Encode(text);
-    ASSERT_TRUE(cut.ok());
-    EXPECT_EQ(cut->tokens.size(), 125'001u);
+    const auto tokenized = pieces.Encode(text);
+    ASSERT_TRUE(tokenized.ok());
+    EXPECT_EQ(tokenized->tokens.size(), 125'001u);
   }
 }
 

@@ -143,11 +143,11 @@ TEST(TextMemory, CuttingTakesNoMoreThanIsClaimed) {
 
 TEST(TextMemory, TheClaimIsTheAnswersAndRefusedFirst) {
   const auto tokenizer = *Tokenizer::Create({false, WordRule{WordRule::Rule::kSpaces}});
-  const auto budget = std::make_shared<MemoryBudget>(100 * kCutBytes);
+  const auto budget = std::make_shared<MemoryBudget>(100 * kTokenizerBytes);
   {
     const auto cut = tokenizer->Encode("a b", budget);
     ASSERT_TRUE(cut.ok());
-    EXPECT_EQ(budget->left(), 97 * kCutBytes);
+    EXPECT_EQ(budget->left(), 97 * kTokenizerBytes);
   }
   EXPECT_EQ(budget->left(), budget->limit());
   const CountedMemory memory;
@@ -170,7 +170,7 @@ TEST(TextMemory, RulesThatMultiplyAreRefused) {
   const auto refused = tokenizer->Encode(text);
   EXPECT_EQ(refused.status().code(), KINGLET_INVALID_ARGUMENT);
   EXPECT_LT(memory.Peak(), 32 * 20 * text.size());
-  const auto budget = std::make_shared<MemoryBudget>(text.size() * kCutBytes);
+  const auto budget = std::make_shared<MemoryBudget>(text.size() * kTokenizerBytes);
   const CountedMemory within;
   EXPECT_EQ(tokenizer->Encode(text, budget).status().code(), KINGLET_OUT_OF_MEMORY);
   EXPECT_LT(within.Peak(), budget->limit());

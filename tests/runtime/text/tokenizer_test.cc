@@ -17,15 +17,15 @@ std::string Joined(const Tokenizer& tokenizer, std::initializer_list<const char*
 TEST(Tokenizer, RangesAreOfTheTextBeforeItWasLowerCased) {
   const auto tokenizer = Tokenizer::Create({true, WordRule{WordRule::Rule::kSpaces}});
   ASSERT_TRUE(tokenizer.ok());
-  const auto cut = (*tokenizer)
-                       ->Encode(
-                           "\xE2\x84\xAA"
-                           "A B");
-  ASSERT_TRUE(cut.ok());
-  ASSERT_EQ(cut->tokens.size(), 2u);
-  EXPECT_EQ(cut->Piece(cut->tokens[0]), "ka");
-  EXPECT_EQ(cut->tokens[0].end, 4u);
-  EXPECT_EQ(cut->tokens[1].begin, 5u);
+  const auto tokenized = (*tokenizer)
+                             ->Encode(
+                                 "\xE2\x84\xAA"
+                                 "A B");
+  ASSERT_TRUE(tokenized.ok());
+  ASSERT_EQ(tokenized->tokens.size(), 2u);
+  EXPECT_EQ(tokenized->Piece(tokenized->tokens[0]), "ka");
+  EXPECT_EQ(tokenized->tokens[0].end, 4u);
+  EXPECT_EQ(tokenized->tokens[1].begin, 5u);
   EXPECT_EQ((*tokenizer)->size(), 0u);
 }
 
@@ -34,11 +34,11 @@ TEST(Tokenizer, MarksKeepTheirCase) {
   Marks marks;
   for (const char* word : {"<UNK>", "[MASK]"}) marks.Add(word);
   const auto pieces_of = [&](WordRule::Rule rule, std::string_view text) {
-    const auto cut = (*Tokenizer::Create({true, WordRule{rule}}, marks))->Encode(text);
+    const auto tokenized = (*Tokenizer::Create({true, WordRule{rule}}, marks))->Encode(text);
     std::string out;
-    for (const Cut::Token& token : cut->tokens) {
-      out += (out.empty() ? "" : " ") + std::string(cut->Piece(token));
-      EXPECT_EQ(token.end - token.begin, cut->Piece(token).size()) << text;
+    for (const TokenizedText::Token& token : tokenized->tokens) {
+      out += (out.empty() ? "" : " ") + std::string(tokenized->Piece(token));
+      EXPECT_EQ(token.end - token.begin, tokenized->Piece(token).size()) << text;
     }
     return out;
   };

@@ -5,35 +5,36 @@
 namespace kinglet::word_merges_test {
 namespace {
 
-std::string CutOf(const WordMerges& merges, std::string_view text) {
-  const auto cut = merges.Encode(text);
-  EXPECT_TRUE(cut.ok());
+std::string TokensOf(const WordMerges& merges, std::string_view text) {
+  const auto tokenized = merges.Encode(text);
+  EXPECT_TRUE(tokenized.ok());
   std::string out;
-  for (const Cut::Token& token : cut->tokens) {
+  for (const TokenizedText::Token& token : tokenized->tokens) {
     EXPECT_EQ(token.id, kNoPieceId);
-    EXPECT_TRUE(cut->Piece(token).starts_with(text.substr(token.begin, token.end - token.begin)));
-    out += (out.empty() ? "" : " ") + std::string(cut->Piece(token));
+    EXPECT_TRUE(
+        tokenized->Piece(token).starts_with(text.substr(token.begin, token.end - token.begin)));
+    out += (out.empty() ? "" : " ") + std::string(tokenized->Piece(token));
   }
   return out;
 }
 
 TEST(WordMerges, MergesOccurrencesOfTheBestPairFromTheLeft) {
   const WordMerges merges({false, {{"x", "x"}, {"xx", "x</w>"}, {"a", "b</w>"}, {"a", "b"}}, {}});
-  EXPECT_EQ(CutOf(merges, "xxx xxxx  ab aba \n"), "xxx xx@@ x@@ x ab ab@@ a");
-  EXPECT_EQ(CutOf(merges, "x \t q\xFF"), "x \t q@@ \xFF");
-  EXPECT_EQ(CutOf(merges, " \r\n"), "");
-  EXPECT_EQ(CutOf(merges, ""), "");
+  EXPECT_EQ(TokensOf(merges, "xxx xxxx  ab aba \n"), "xxx xx@@ x@@ x ab ab@@ a");
+  EXPECT_EQ(TokensOf(merges, "x \t q\xFF"), "x \t q@@ \xFF");
+  EXPECT_EQ(TokensOf(merges, " \r\n"), "");
+  EXPECT_EQ(TokensOf(merges, ""), "");
 }
 
 TEST(WordMerges, OldCodesHaveAnEndApart) {
   const WordMerges merges({true, {{"a", "b"}, {"ab", "</w>"}, {"c", "</w>"}}, {}});
-  EXPECT_EQ(CutOf(merges, "ab abc abd"), "ab ab@@ c ab@@ d");
+  EXPECT_EQ(TokensOf(merges, "ab abc abd"), "ab ab@@ c ab@@ d");
 }
 
 TEST(WordMerges, RareTokensAreSplitAgain) {
   const WordMerges merges(
       {false, {{"a", "b"}, {"ab", "c</w>"}, {"ab", "d</w>"}}, {"a@@", "abc", "d"}});
-  EXPECT_EQ(CutOf(merges, "abc abd"), "abc a@@ b@@ d");
+  EXPECT_EQ(TokensOf(merges, "abc abd"), "abc a@@ b@@ d");
 }
 
 // Merges of a stranger may join parts of the mark of the word's end. Each of these once gave back
@@ -41,12 +42,12 @@ TEST(WordMerges, RareTokensAreSplitAgain) {
 TEST(WordMerges, TokensAreSplitOnlyIntoPartsThatAreNotEmpty) {
   const MergeTables endless = {
       false, {{"a", "b</w>"}, {"b", "</w>"}, {"<", "/w>"}, {"b</", "w>"}}, {"x"}};
-  EXPECT_EQ(CutOf(WordMerges(endless), "ab b"), "a@@ b b");
+  EXPECT_EQ(TokensOf(WordMerges(endless), "ab b"), "a@@ b b");
   const MergeTables first_audit = {false, {{"a", "b</w>"}, {"b", "</w>"}, {"<", "/w>"}}, {"x"}};
-  EXPECT_EQ(CutOf(WordMerges(first_audit), "ab"), "a@@ b");
+  EXPECT_EQ(TokensOf(WordMerges(first_audit), "ab"), "a@@ b");
   // "b</w>" of two symbols that share the mark, and of a symbol and the mark alone.
-  EXPECT_EQ(CutOf(WordMerges({false, {{"a", "b</w>"}, {"b<", "/w>"}}, {"x"}}), "ab"), "a@@ b");
-  EXPECT_EQ(CutOf(WordMerges({true, {{"a", "b"}, {"ab", "</w>"}}, {"x"}}), "ab"), "ab");
+  EXPECT_EQ(TokensOf(WordMerges({false, {{"a", "b</w>"}, {"b<", "/w>"}}, {"x"}}), "ab"), "a@@ b");
+  EXPECT_EQ(TokensOf(WordMerges({true, {{"a", "b"}, {"ab", "</w>"}}, {"x"}}), "ab"), "ab");
 }
 
 }  // namespace

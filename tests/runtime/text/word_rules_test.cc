@@ -11,16 +11,16 @@
 namespace kinglet::word_rules_test {
 namespace {
 
-std::string CutOf(WordRule::Rule rule, std::string_view text) {
-  const auto cut = CutByRule(rule, text);
-  EXPECT_TRUE(cut.ok());
+std::string TokensOf(WordRule::Rule rule, std::string_view text) {
+  const auto tokenized = SplitByRule(rule, text);
+  EXPECT_TRUE(tokenized.ok());
   std::string out;
   uint32_t at = 0;
-  for (const Cut::Token& token : cut->tokens) {
+  for (const TokenizedText::Token& token : tokenized->tokens) {
     EXPECT_GE(token.begin, at);
     EXPECT_GT(token.end, token.begin);
     at = token.end;
-    out += (out.empty() ? "" : " ") + std::string(cut->Piece(token));
+    out += (out.empty() ? "" : " ") + std::string(tokenized->Piece(token));
   }
   return out;
 }
@@ -52,11 +52,12 @@ TEST(WordRules, WikiTextCutsPunctuationOnce) {
       {"-a- \xC3\xA9-b", "-a- \xC3\xA9 @-@ b"},
       {"", ""}};
   for (const auto& [text, wanted] : lines) {
-    EXPECT_EQ(CutOf(WordRule::Rule::kWikiText, text), wanted);
-    EXPECT_EQ(CutOf(WordRule::Rule::kWikiText, wanted), wanted);
+    EXPECT_EQ(TokensOf(WordRule::Rule::kWikiText, text), wanted);
+    EXPECT_EQ(TokensOf(WordRule::Rule::kWikiText, wanted), wanted);
   }
-  const char cut[] = " = Robert <unk> = \n He won 1 @,@ 000 , with Dr. No. 1 , 'tis said . ";
-  EXPECT_EQ(CutOf(WordRule::Rule::kWikiText, cut), CutOf(WordRule::Rule::kSpaces, cut));
+  const char tokenized[] = " = Robert <unk> = \n He won 1 @,@ 000 , with Dr. No. 1 , 'tis said . ";
+  EXPECT_EQ(TokensOf(WordRule::Rule::kWikiText, tokenized),
+            TokensOf(WordRule::Rule::kSpaces, tokenized));
 }
 
 // As Moses' tokenizer (mosesdecoder, scripts/tokenizer/tokenizer.perl) writes signs: cut like the
@@ -77,20 +78,20 @@ TEST(WordRules, EntitiesAreCutLikeTheirSigns) {
   for (const std::string text :
        {"I can't; it's \"R&B\" [sic].", "say 'hello' now", "can 't", "a | b , \" c", "x|y [1]",
         "'Twas O'Brien, in the 1990's, \"'so'\"", "the boys' toys - 3.", "a <b> c", "AT&T 's"}) {
-    EXPECT_EQ(CutOf(WordRule::Rule::kWikiText, escaped(text)),
-              escaped(CutOf(WordRule::Rule::kWikiText, text)));
+    EXPECT_EQ(TokensOf(WordRule::Rule::kWikiText, escaped(text)),
+              escaped(TokensOf(WordRule::Rule::kWikiText, text)));
   }
-  EXPECT_EQ(CutOf(WordRule::Rule::kWikiText, "don &apos;t say &bar; or &quot; here"),
+  EXPECT_EQ(TokensOf(WordRule::Rule::kWikiText, "don &apos;t say &bar; or &quot; here"),
             "don &apos;t say &bar; or &quot; here");
-  EXPECT_EQ(CutOf(WordRule::Rule::kWikiText, "R&Bs; &apostrophe;"), "R & Bs ; & apostrophe ;");
+  EXPECT_EQ(TokensOf(WordRule::Rule::kWikiText, "R&Bs; &apostrophe;"), "R & Bs ; & apostrophe ;");
 }
 
 TEST(WordRules, JoinersStayWhole) {
-  EXPECT_EQ(CutOf(WordRule::Rule::kWikiText, "1 @,@ 000 @/@ well @-@ known, 2 @.@ 5"),
+  EXPECT_EQ(TokensOf(WordRule::Rule::kWikiText, "1 @,@ 000 @/@ well @-@ known, 2 @.@ 5"),
             "1 @,@ 000 @/@ well @-@ known , 2 @.@ 5");
 }
 
-TEST(WordRules, CuttingACutTextChangesNothing) {
+TEST(WordRules, CuttingATokenizeTextChangesNothing) {
   const std::string_view parts[] = {"a",  "Be", "s", "1",      "'",    "'",      "-",     ".",
                                     ".",  ",",  "!", "\"",     "(",    "\u2019", "<unk>", "@-@",
                                     "Mr", "U",  "&", "\u00E9", "\xC3", "...",    " ",     " "};
@@ -99,17 +100,17 @@ TEST(WordRules, CuttingACutTextChangesNothing) {
     std::string text;
     for (size_t count = random() % 14; count > 0; --count)
       text += parts[random() % std::size(parts)];
-    const std::string once = CutOf(WordRule::Rule::kWikiText, text);
-    ASSERT_EQ(CutOf(WordRule::Rule::kWikiText, once), once) << text;
+    const std::string once = TokensOf(WordRule::Rule::kWikiText, text);
+    ASSERT_EQ(TokensOf(WordRule::Rule::kWikiText, once), once) << text;
   }
 }
 
 TEST(WordRules, SpacesAndCharacters) {
-  EXPECT_EQ(CutOf(WordRule::Rule::kSpaces,
-                  " a\t,b\x1C"
-                  "c\xC2\xA0 \u3000\xE3\x80"),
+  EXPECT_EQ(TokensOf(WordRule::Rule::kSpaces,
+                     " a\t,b\x1C"
+                     "c\xC2\xA0 \u3000\xE3\x80"),
             "a ,b c \xE3\x80");
-  EXPECT_EQ(CutOf(WordRule::Rule::kCharacters, "a\xC3\xA9\xC3"), "a \xC3\xA9 \xC3");
+  EXPECT_EQ(TokensOf(WordRule::Rule::kCharacters, "a\xC3\xA9\xC3"), "a \xC3\xA9 \xC3");
 }
 
 }  // namespace

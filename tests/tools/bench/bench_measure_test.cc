@@ -49,9 +49,9 @@ TEST(Measure, TimesAddUpAndPercentilesAscend) {
         EXPECT_GT(result.us_per_token.p50, 0);
         EXPECT_LE(result.us_per_token.p50, result.us_per_token.p90);
         EXPECT_LE(result.us_per_token.p90, result.us_per_token.p99);
-        EXPECT_GT(result.read_floor_us, 0);
+        EXPECT_GT(result.roofline_us, 0);
         // Each step of the plan, the distribution's work, and everything else.
-        ASSERT_EQ(result.steps.size(), model->plan().steps.size() + 2);
+        ASSERT_EQ(result.steps.size(), model->plan().nodes.size() + 2);
         double sum = 0;
         for (const BenchStep& step : result.steps) sum += step.us;
         EXPECT_NEAR(sum, result.us_per_token.mean, 1e-9 * result.us_per_token.mean);
@@ -74,11 +74,11 @@ TEST(Measure, ADeviceSaysWhatItWasAskedInPlaceOfAFloor) {
   EXPECT_EQ(result.device->name, "pretended device");
   EXPECT_EQ(result.device->bytes_per_lane, model->device()->BytesPerLane());
   // All lanes take each step together; the emulated device launches each step once.
-  EXPECT_EQ(result.device->launches, static_cast<double>(model->plan().steps.size()));
+  EXPECT_EQ(result.device->launches, static_cast<double>(model->plan().nodes.size()));
   EXPECT_GT(result.device->bytes_to_device, 0);
   // At least every word's logit of every lane.
   EXPECT_GE(result.device->bytes_to_host, 3 * 23 * 4);
-  EXPECT_EQ(result.read_floor_us, 0);
+  EXPECT_EQ(result.roofline_us, 0);
   EXPECT_EQ(device.memory_bytes, free);  // given back
   // Three modes of three lanes do not fit where eight lanes do.
   device.memory_bytes = 8 * model->device()->BytesPerLane();
@@ -107,9 +107,9 @@ TEST(Measure, ADevicesStepsSayHowNearTheyCameToItsPeaks) {
                             .front();
     EXPECT_EQ(result.device->peaks.byte_products_per_second, peaks.byte_products_per_second);
     size_t products = 0;
-    for (size_t i = 0; i < model->plan().steps.size(); ++i) {
+    for (size_t i = 0; i < model->plan().nodes.size(); ++i) {
       const BenchStep& step = result.steps[i];
-      const auto* product = std::get_if<MatVec>(&model->plan().steps[i].op);
+      const auto* product = std::get_if<MatVec>(&model->plan().nodes[i].op);
       if (product == nullptr || model->plan().buffer(product->x).element != Element::kCode16) {
         continue;
       }
@@ -178,7 +178,7 @@ TEST(Measure, TheFloorIsThatOfTheBytesTouched) {
     const uint64_t answers = 23 * real_bytes;
 
     const auto results = MeasureTiny(model, {{BenchMode::kFull}}, {1});
-    EXPECT_EQ(results[0].read_floor_bytes, static_cast<double>(all + answers)) << backend;
+    EXPECT_EQ(results[0].roofline_bytes, static_cast<double>(all + answers)) << backend;
     EXPECT_EQ(results[0].tails_opened, 2);
     for (size_t i = 0; i + 1 < traffic.size(); ++i) {
       EXPECT_EQ(results[0].steps[i].bytes,
@@ -188,16 +188,16 @@ TEST(Measure, TheFloorIsThatOfTheBytesTouched) {
     // Lanes have their own states, and one set of weights.
     uint64_t weights = 0;
     std::vector<MemoryRange> ranges;
-    for (const StepTraffic& step : traffic) {
+    for (const NodeTraffic& step : traffic) {
       ranges.insert(ranges.end(), step.weights.begin(), step.weights.end());
     }
     weights = TotalBytes(Merged(ranges));
     const auto three = MeasureTiny(model, {{BenchMode::kFull}}, {1}, 3);
-    EXPECT_EQ(three[0].read_floor_bytes,
+    EXPECT_EQ(three[0].roofline_bytes,
               static_cast<double>(weights + 3 * (all - weights) + answers));
     // Two threads have a place for answers each.
     const auto two = MeasureTiny(model, {{BenchMode::kFull}}, {1}, 3, 2);
-    EXPECT_EQ(two[0].read_floor_bytes, three[0].read_floor_bytes + static_cast<double>(answers));
+    EXPECT_EQ(two[0].roofline_bytes, three[0].roofline_bytes + static_cast<double>(answers));
   }
 }
 
@@ -208,8 +208,8 @@ TEST(Measure, LazyQueriesTouchAndCountLess) {
   const auto results = MeasureTiny(model, queries, {1});  // word 1 is in the head
   EXPECT_EQ(results[0].tails_opened, 0);
   EXPECT_EQ(results[1].tails_opened, 2);
-  EXPECT_LT(results[0].read_floor_bytes, results[1].read_floor_bytes);
-  EXPECT_EQ(results[1].read_floor_bytes + 23 * 4, results[2].read_floor_bytes);
+  EXPECT_LT(results[0].roofline_bytes, results[1].roofline_bytes);
+  EXPECT_EQ(results[1].roofline_bytes + 23 * 4, results[2].roofline_bytes);
 
   const auto path = [&](const ClusterSet& clusters) {
     return CountExecuted(model->plan(), CountNonzeros(model->plan().weights),

@@ -38,8 +38,8 @@ BenchResult Example() {
   result.backend = "cpu";
   result.timed = 1234;
   result.us_per_token = {100, 150, 200, 125};
-  result.read_floor_us = 160;
-  result.read_floor_bytes = 1000.6;
+  result.roofline_us = 160;
+  result.roofline_bytes = 1000.6;
   result.tails_opened = 0.25;
   result.peak_rss_bytes = 5000000;
   result.steps = {{"embed", 25, 100, 10}, {"softmax.head", 60, 300.5, 20}};
@@ -72,10 +72,10 @@ TEST(BenchReport, JsonHasTheContractsKeysInItsOrder) {
   ASSERT_GE(keys.size(), 10u);
   keys.resize(10);
   EXPECT_EQ(keys, (std::vector<std::string>{"mode", "lanes", "threads", "us_per_token",
-                                            "tokens_per_s", "read_floor_us", "read_floor_bytes",
+                                            "tokens_per_s", "roofline_us", "roofline_bytes",
                                             "tails_opened", "peak_rss_bytes", "steps"}));
   EXPECT_EQ(json["us_per_token"].dump(), R"({"p50":100,"p90":150,"p99":200,"mean":125})");
-  EXPECT_EQ(json["read_floor_bytes"], 1001);
+  EXPECT_EQ(json["roofline_bytes"], 1001);
   EXPECT_EQ(json["steps"][1].dump(), R"({"name":"softmax.head","us":60,"bytes":300.5,"muls":20})");
   EXPECT_EQ(json["top"], 7);
   result.peak_rss_bytes.reset();
@@ -90,7 +90,7 @@ TEST(BenchReport, ADeviceHasNoFloorButSaysWhatItWasAsked) {
   result.device = BenchDevice{"a device", 4000, 300, 2.5, 64, 1024, {250000, 0}};
   result.steps[0].memory_fraction = 0.25;
   const auto json = nlohmann::ordered_json::parse(BenchJson(result));
-  for (const char* key : {"read_floor_us", "read_floor_bytes", "ratio"}) {
+  for (const char* key : {"roofline_us", "roofline_bytes", "ratio"}) {
     EXPECT_TRUE(json[key].is_null()) << key;
   }
   EXPECT_EQ(json["device"].dump(),

@@ -57,12 +57,12 @@ TEST_F(BenchTest, NumbersAreConsistent) {
       // Nine digits of each number are printed.
       EXPECT_NEAR(sum, mean, 1e-6 * mean + 1e-6) << arguments;
       EXPECT_NEAR(number(line["tokens_per_s"]) * mean, 1e6, 1) << arguments;
-      EXPECT_GT(number(line["read_floor_us"]), 0);
-      EXPECT_GT(number(line["read_floor_bytes"]), 0);
-      EXPECT_NEAR(number(line["ratio"]),
-                  number(line["us_per_token"]["p50"]) * number(line["lanes"]) /
-                      number(line["read_floor_us"]),
-                  1e-6 * number(line["ratio"]));
+      EXPECT_GT(number(line["roofline_us"]), 0);
+      EXPECT_GT(number(line["roofline_bytes"]), 0);
+      EXPECT_NEAR(
+          number(line["ratio"]),
+          number(line["us_per_token"]["p50"]) * number(line["lanes"]) / number(line["roofline_us"]),
+          1e-6 * number(line["ratio"]));
       EXPECT_GT(number(line["peak_rss_bytes"]), 100000);
       const double tails = number(line["tails_opened"]);
       EXPECT_GE(tails, 0);
@@ -77,7 +77,7 @@ TEST_F(BenchTest, TheSameTokensTouchTheSameBytes) {
   for (const std::string arguments : {"--ids ids.txt", ""}) {
     const auto first = Report(arguments), second = Report(arguments);
     for (size_t i = 0; i < first.size(); ++i) {
-      EXPECT_EQ(first[i]["read_floor_bytes"], second[i]["read_floor_bytes"]);
+      EXPECT_EQ(first[i]["roofline_bytes"], second[i]["roofline_bytes"]);
       EXPECT_EQ(first[i]["tails_opened"], second[i]["tails_opened"]);
       for (size_t step = 0; step < first[i]["steps"].size(); ++step) {
         EXPECT_EQ(first[i]["steps"][step]["muls"], second[i]["steps"][step]["muls"]);
@@ -212,7 +212,7 @@ TEST(BenchText, AGivenTextIsReadByOneCall) {
     for (const Json& step : line["steps"]) sum += step["us"].get<double>();
     const double mean = line["us_per_token"]["mean"];
     EXPECT_NEAR(sum, mean, 1e-6 * mean + 1e-6);
-    EXPECT_GT(line["read_floor_us"].get<double>(), 0);
+    EXPECT_GT(line["roofline_us"].get<double>(), 0);
   }
   for (const std::string arguments : {"--lanes 2", "--mode text,score"}) {
     EXPECT_TRUE(folder.Run("bench m.kgl --mode text " + arguments).IsRefusal()) << arguments;
@@ -239,11 +239,11 @@ TEST(BenchMasked, WholeTextsAreRead) {
     }
     const double mean = line["us_per_token"]["mean"];
     EXPECT_NEAR(sum, mean, 1e-6 * mean + 1e-6);
-    EXPECT_GT(line["read_floor_bytes"].get<double>(), 4.0 * 2 * 8 * 24);
+    EXPECT_GT(line["roofline_bytes"].get<double>(), 4.0 * 2 * 8 * 24);
     const double text_us =
         line["us_per_token"]["p50"].get<double>() * line["text_length"].get<double>();
     EXPECT_NEAR(line["ratio"].get<double>(),
-                text_us * line["lanes"].get<double>() / line["read_floor_us"].get<double>(),
+                text_us * line["lanes"].get<double>() / line["roofline_us"].get<double>(),
                 1e-6 * line["ratio"].get<double>());
   }
   EXPECT_NE(folder.Run("bench m.kgl --rounds 1").out.find("texts of 9 tokens"), std::string::npos);

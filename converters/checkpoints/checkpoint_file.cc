@@ -1,0 +1,253 @@
+#include "converters/checkpoints/checkpoint_file.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <filesystem>
+#include <new>
+#include <optional>
+#include <span>
+#include <utility>
+
+#include "converters/checkpoints/checkpoint_path.h"
+#include "converters/checkpoints/codes_file.h"
+#include "converters/checkpoints/elements.h"
+#include "converters/checkpoints/foreign_file.h"
+#include "converters/checkpoints/input_file.h"
+#include "converters/checkpoints/named_file.h"
+#include "converters/checkpoints/numpy_tensors.h"
+#include "converters/checkpoints/quoted.h"
+#include "converters/checkpoints/safetensors.h"
+#include "converters/checkpoints/saved_network.h"
+#include "converters/checkpoints/shard_index.h"
+#include "converters/checkpoints/tensor_bundle.h"
+#include "converters/checkpoints/wrapped_names.h"
+#include "format/digest.h"
+
+namespace kinglet {
+namespace {
+
+// The output layer that OpenNMT-py saves beside its "model".
+Status AddGenerator(const PickleNode& root, const std::string& path, StateDict& tensors) {
+  const PickleNode* model = root.Find("model");
+  const PickleNode* generator = root.Find("generator");
+  if (model == nullptr || generator == nullptr || generator->As<PickleDict>() == nullptr) return {};
+  KINGLET_ASSIGN_OR_RETURN(const SavedNetwork more, FindNetwork(*generator, {}, path));
+  for (const NamedTensor& named : more.tensors) {
+    tensors.push_back({"generator." + named.name, named.tensor});
+  }
+  return {};
+}
+
+// Bounds the memory that views of one storage in a small file can ask for.
+Status CheckTotalEntries(const StateDict& tensors, const InputFile& file) {
+  const uint64_t limit = 2 * file.size();
+  uint64_t total = 0;
+  for (const NamedTensor& named : tensors) {
+    const uint64_t entries = CountEntries(named.tensor->shape);
+    if (entries > limit - total) {
+      return Status::Refusal(
+          KINGLET_INVALID_CHECKPOINT, "checkpoint", file.path(),
+          "at most " + std::to_string(limit) + " entries in all tensors, twice the file's bytes",
+          "more, up to tensor " + QuotedName(named.name));
+    }
+    total += entries;
+  }
+  return {};
+}
+
+// A text that is equal for tensors of equal shape that read the same elements.
+std::string PlaceOf(const InputFile& file, const PickleTensor& tensor) {
+  std::string place = file.path() + " " + tensor.storage_key + " " + std::to_string(tensor.offset);
+  for (const uint64_t stride : tensor.strides) place += " " + std::to_string(stride);
+  if (tensor.negated) place += " negated";
+  return place;
+}
+
+CheckpointTensor TorchTensor(const NamedTensor& named,
+                             const std::shared_ptr<const Checkpoint>& file) {
+  const PickleTensor& tensor = *named.tensor;  // the checkpoint's
+  CheckpointTensor source;
+  source.name = named.name;
+  source.shape = tensor.shape;
+  source.values = [file, &tensor] { return file->ReadFloats(tensor); };
+  source.integers = [file, &tensor] { return file->ReadIntegers(tensor); };
+  source.place = PlaceOf(file->file(), tensor);
+  source.type = tensor.type;
+  if (!tensor.shape.empty()) {
+    source.rows = [file, &tensor](uint64_t first, uint64_t count) {
+      const StridedView view = RowsOf({tensor.offset, tensor.shape, tensor.strides}, first, count);
+      PickleTensor part = tensor;
+      part.offset = view.offset;
+      part.shape = view.shape;
+      return file->ReadFloats(part);
+    };
+  }
+  return source;
+}
+
+// "'epoch' (int), 'vocab' (list), ...".
+std::string ListSome(const std::vector<std::string>& items) {
+  constexpr size_t kShown = 5;
+  std::string text;
+  for (size_t i = 0; i < std::min(kShown, items.size()); ++i) {
+    text += (i == 0 ? "" : ", ") + items[i];
+  }
+  return items.size() > kShown ? text + ", ..." : text;
+}
+
+Status ReadTorchFile(const std::shared_ptr<const InputFile>& file, const SourcePlace& place,
+                     CheckpointFile& source) {
+  KINGLET_ASSIGN_OR_RETURN(source.checkpoint, Checkpoint::Open(file));
+  const PickleNode& root = source.checkpoint->root();
+  KINGLET_ASSIGN_OR_RETURN(SavedNetwork network, FindNetwork(root, place.keys, file->path()));
+  source.modules = network.modules;
+  KINGLET_RETURN_IF_ERROR(AddGenerator(root, file->path(), network.tensors));
+  KINGLET_RETURN_IF_ERROR(CheckTotalEntries(network.tensors, *file));
+  for (const NamedTensor& named : network.tensors) {
+    source.tensors.push_back(TorchTensor(named, source.checkpoint));
+  }
+  if (!network.others.empty()) {
+    source.notes.push_back("the state dict's entries that are no tensors are not read: " +
+                           ListSome(network.others));
+  }
+  const PickleNode* step = network.path.empty() ? nullptr : root.Find("step");
+  if (step != nullptr && step->As<int64_t>() != nullptr) source.step = *step->As<int64_t>();
+  return {};
+}
+
+struct ContainerReader {
+  bool (*recognises)(const InputFile& file);
+  Result<CheckpointTensors> (*open)(const std::shared_ptr<const InputFile>& file);
+};
+// Containers that hold tensors only. Any zip archive that is not an .npz is tried as torch.save's.
+constexpr std::array<ContainerReader, 4> kContainers = {{{LooksLikeNpz, NpzTensors},
+                                                         {LooksLikeNpy, NpyTensors},
+                                                         {LooksLikeSafetensors, SafetensorsTensors},
+                                                         {LooksLikeCodes, CodesTensors}}};
+
+Status ReadContainer(const std::shared_ptr<const InputFile>& file, const SourcePlace& place,
+                     CheckpointFile& source) {
+  for (const ContainerReader& container : kContainers) {
+    if (!container.recognises(*file)) continue;
+    if (!place.keys.empty()) {
+      return Status::Refusal(KINGLET_INVALID_CHECKPOINT, "checkpoint", file->path(),
+                             "a file of torch.save, as the recipe names a \"state_dict\"",
+                             "another container");
+    }
+    Result<CheckpointTensors> tensors = container.open(file);
+    // An error of reading names the file already.
+    if (tensors.status().code() == KINGLET_IO_ERROR) return tensors.status();
+    if (!tensors.ok()) return InFile(file->path(), tensors.status());
+    source.tensors = std::move(tensors).value();
+    return {};
+  }
+  if (Checkpoint::Recognises(*file)) return ReadTorchFile(file, place, source);
+  return Status::Refusal(KINGLET_INVALID_CHECKPOINT, file->path(), "byte 0",
+                         "a file of torch.save, safetensors, numpy (.npz, .npy), a TensorFlow "
+                         "checkpoint's .index or a text of codes",
+                         DescribeForeign(*file));
+}
+
+Result<CheckpointFile> OpenOneFile(InputFile opened, const SourcePlace& place) {
+  const auto file = std::make_shared<const InputFile>(std::move(opened));
+  CheckpointFile source;
+  source.path = file->path();
+  source.bytes = file->size();
+  source.step = StepOf(source.path);
+  KINGLET_RETURN_IF_ERROR(ReadContainer(file, place, source));
+  KINGLET_ASSIGN_OR_RETURN(source.digest, DigestOf(*file));
+  return source;
+}
+
+Result<CheckpointFile> OpenBundle(InputFile index) {
+  CheckpointFile source;
+  source.path = index.path();
+  source.step = StepOf(source.path);
+  KINGLET_ASSIGN_OR_RETURN(TensorBundle bundle,
+                           OpenTensorBundle(std::make_shared<const InputFile>(std::move(index))));
+  source.tensors = std::move(bundle.tensors);
+  std::string digests;
+  for (const auto& file : bundle.files) {
+    source.bytes += file->size();
+    KINGLET_ASSIGN_OR_RETURN(const std::string digest, DigestOf(*file));
+    digests += digest;
+  }
+  source.digest = HexText(DigestOf(std::as_bytes(std::span<const char>(digests))));
+  return source;
+}
+
+Result<CheckpointFile> OpenShards(const InputFile& opened, const SourcePlace& place) {
+  KINGLET_ASSIGN_OR_RETURN(ShardIndex index, ReadShardIndex(opened));
+  CheckpointFile source;
+  source.path = opened.path();
+  const std::string folder = std::filesystem::path(source.path).parent_path().string();
+  std::string digests;
+  for (const std::string& name : index.files) {
+    const std::optional<std::string> path = FileInFolder(folder, name);
+    if (!path) {
+      return Status::Refusal(KINGLET_INVALID_CHECKPOINT, source.path, "file " + QuotedName(name),
+                             "one in the index's folder",
+                             "a link to somewhere else (copy the file there)");
+    }
+    KINGLET_ASSIGN_OR_RETURN(InputFile file, InputFile::Open(*path));
+    KINGLET_ASSIGN_OR_RETURN(CheckpointFile shard, OpenOneFile(std::move(file), place));
+    for (CheckpointTensor& tensor : shard.tensors) {
+      const auto at = index.file_of.find(tensor.name);
+      if (at == index.file_of.end() || at->second != name) {
+        return Status::Refusal(KINGLET_INVALID_CHECKPOINT, source.path, shard.path,
+                               "only tensors that the index puts there", QuotedName(tensor.name));
+      }
+      index.file_of.erase(at);
+      source.tensors.push_back(std::move(tensor));
+    }
+    source.bytes += shard.bytes;
+    source.notes.insert(source.notes.end(), shard.notes.begin(), shard.notes.end());
+    digests += shard.digest;
+  }
+  if (!index.file_of.empty()) {
+    const auto& [tensor, name] = *index.file_of.begin();
+    return Status::Refusal(KINGLET_INVALID_CHECKPOINT, source.path, "tensor " + QuotedName(tensor),
+                           "it in " + QuotedName(name) + " as the index says", "none");
+  }
+  source.digest = HexText(DigestOf(std::as_bytes(std::span<const char>(digests))));
+  return source;
+}
+
+// Gives the tensors the names of the network's own code.
+Status CleanNames(const SourcePlace& place, CheckpointFile& source) {
+  const std::vector<std::string> taken = UnwrapNames(source.tensors);
+  if (!taken.empty()) {
+    source.notes.push_back("taken out of the tensors' names: " + ListSome(taken));
+  }
+  // What DataParallel wraps is the network.
+  if (source.modules.network != nullptr && !taken.empty()) {
+    const NodeRef inner = Submodule(*source.modules.network, "module");
+    if (inner != nullptr && IsModule(*inner)) source.modules.network = inner;
+  }
+  if (place.prefix.empty()) return {};
+  return KeepPrefix(place.prefix, source.path, source.tensors);
+}
+
+}  // namespace
+
+Result<CheckpointFile> OpenCheckpointFile(const std::string& path, const SourcePlace& place) try {
+  Result<InputFile> named = InputFile::Open(path);
+  if (named.status().code() == KINGLET_NOT_FOUND) {
+    // The prefix of a TensorFlow checkpoint is the name of no file.
+    Result<InputFile> index = InputFile::Open(path + ".index");
+    if (index.ok() && LooksLikeTensorBundle(*index)) named = std::move(index);
+  }
+  if (!named.ok()) return named.status();
+  InputFile opened = std::move(named).value();
+  KINGLET_ASSIGN_OR_RETURN(CheckpointFile source,
+                           LooksLikeTensorBundle(opened) ? OpenBundle(std::move(opened))
+                           : LooksLikeShardIndex(opened) ? OpenShards(opened, place)
+                                                         : OpenOneFile(std::move(opened), place));
+  KINGLET_RETURN_IF_ERROR(CleanNames(place, source));
+  return source;
+} catch (const std::bad_alloc&) {
+  return Status::Refusal(KINGLET_OUT_OF_MEMORY, path, "opening", "memory for its names", "none");
+}
+
+}  // namespace kinglet

@@ -1,0 +1,59 @@
+// A file of named tensors that a framework wrote, in any container that the converters read:
+// torch.save (zip and legacy format), safetensors, NumPy's .npz and .npy, TensorFlow's checkpoints,
+// and code tables as text, recognised by content; or several such files with an index. No code in a
+// file is executed.
+#ifndef KINGLET_CONVERTERS_CHECKPOINTS_CHECKPOINT_FILE_H_
+#define KINGLET_CONVERTERS_CHECKPOINTS_CHECKPOINT_FILE_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "converters/checkpoints/checkpoint.h"
+#include "converters/checkpoints/checkpoint_tensors.h"
+#include "converters/checkpoints/saved_module.h"
+#include "kinglet/status.h"
+
+namespace kinglet {
+
+struct CheckpointFile {
+  std::string path;
+  // XXH3-128 of the whole file, in hexadecimal. With an index: of the concatenated digests of its
+  // files.
+  std::string digest;
+  uint64_t bytes = 0;         // size of the file; with an index, of all its files
+  CheckpointTensors tensors;  // they keep the file open and read values on demand
+  // The modules that torch.save wrote whole; none in other containers. They live as long as
+  // `checkpoint`.
+  SavedModules modules;
+  std::optional<int64_t> step;  // of the training, where the file or its name has it
+  std::shared_ptr<const Checkpoint> checkpoint;  // of a torch.save file; else null
+  std::vector<std::string> notes;                // what was omitted or renamed, for the user
+};
+
+// Where a file has its network, where that has to be said.
+struct SourcePlace {
+  std::vector<std::string> keys;  // of the dicts around the state dict, outermost first
+  std::string prefix;             // of the network's names; tensors of other names are omitted
+};
+
+// Opens the file at `path`.
+//
+// What torch.save may have written is in saved_network.h. A "generator" beside "model" is
+// OpenNMT-py's output layer; its names get the prefix "generator.". Tensors may share storages, as
+// tied tables do, but all tensors together may not have more entries than twice the bytes of the
+// file. Wrappers are taken out of the names (wrapped_names.h).
+//
+// A TensorFlow checkpoint (tensor_bundle.h) is named by its .index, or by its prefix, as TensorFlow
+// does.
+//
+// An index (shard_index.h) gives the tensors of all its files; each must be in the file that the
+// index names. Errors: KINGLET_NOT_FOUND, KINGLET_IO_ERROR, KINGLET_INVALID_CHECKPOINT,
+// KINGLET_OUT_OF_MEMORY.
+Result<CheckpointFile> OpenCheckpointFile(const std::string& path, const SourcePlace& place = {});
+
+}  // namespace kinglet
+
+#endif  // KINGLET_CONVERTERS_CHECKPOINTS_CHECKPOINT_FILE_H_

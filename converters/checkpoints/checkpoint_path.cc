@@ -1,0 +1,175 @@
+#include "converters/checkpoints/checkpoint_path.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <filesystem>
+#include <iterator>
+#include <set>
+#include <system_error>
+#include <vector>
+
+#include "converters/checkpoints/checkpoint.h"
+#include "converters/checkpoints/input_file.h"
+#include "converters/checkpoints/list_folder.h"
+#include "converters/checkpoints/numpy_tensors.h"
+#include "converters/checkpoints/quoted.h"
+#include "converters/checkpoints/safetensors.h"
+
+namespace kinglet {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr size_t kMostNamed = 20;
+constexpr std::array<const char*, 6> kOtherParts = {"optim", "sched", "rng",
+                                                    "jit",   "args",  "scaler"};
+
+// The folder's regular files, sorted by name. Of links to one file only the first is kept.
+Result<std::vector<fs::path>> FilesOf(const fs::path& folder) {
+  KINGLET_ASSIGN_OR_RETURN(std::vector<fs::path> files, ListFolder(folder));
+  std::erase_if(files, [](const fs::path& file) {
+    std::error_code unknown;
+    return !fs::is_regular_file(file, unknown);
+  });
+  std::set<fs::path> targets;
+  std::erase_if(files, [&](const fs::path& file) {
+    std::error_code unknown;
+    return !targets.insert(fs::canonical(file, unknown)).second;
+  });
+  return files;
+}
+
+// Names that frameworks give their checkpoints: "<begin>..<part>..<end>".
+struct NamePattern {
+  std::string_view begin, part, end;
+};
+constexpr std::array<NamePattern, 15> kCheckpointNames = {{{"epoch-", "", ".pt"},
+                                                           {"", "_step_", ".pt"},
+                                                           {"checkpoint-", "", ".pt"},
+                                                           {"checkpoint", "", ".pt"},
+                                                           {"best-", "-loss", ".pt"},
+                                                           {"pretrained", "", ".pt"},
+                                                           {"", "", "epoch.pth"},
+                                                           {"", ".ave", ".pth"},
+                                                           {"", "", ".best.pth"},
+                                                           {"checkpoint", "", ".pth"},
+                                                           {"latest", "", ".pth"},
+                                                           {"model", "", ".pth"},
+                                                           {"lm", "", ".ckpt"},
+                                                           {"model", "", ".ckpt"},
+                                                           {"model", "", ".npz"}}};
+
+constexpr NamePattern kTensorFlowName = {"model-", "", ".index"};
+
+bool Fits(const NamePattern& pattern, const std::string& name) {
+  const bool long_enough =
+      name.size() >= pattern.begin.size() + pattern.part.size() + pattern.end.size();
+  return long_enough && name.starts_with(pattern.begin) &&
+         name.find(pattern.part) != std::string::npos && name.ends_with(pattern.end);
+}
+
+bool IsCheckpointName(const std::string& name) {
+  return std::any_of(kCheckpointNames.begin(), kCheckpointNames.end(),
+                     [&name](const NamePattern& pattern) { return Fits(pattern, name); });
+}
+
+// The files with a checkpoint's name. Of model.pt and the forms in which Hugging Face's library
+// leaves one model, the first counts.
+std::vector<fs::path> NamedCandidates(const fs::path& folder, const std::vector<fs::path>& files) {
+  std::vector<fs::path> candidates;
+  for (const char* name : {"model.pt", "pytorch_model.bin", "model.safetensors",
+                           "pytorch_model.bin.index.json", "model.safetensors.index.json"}) {
+    std::error_code error;
+    if (!candidates.empty() || !fs::is_regular_file(folder / name, error)) continue;
+    candidates.push_back(folder / name);
+  }
+  for (const fs::path& file : files) {
+    if (IsCheckpointName(file.filename().string())) candidates.push_back(file);
+  }
+  return candidates;
+}
+
+// The files that begin like a container of tensors, but not those of a training's other parts.
+std::vector<fs::path> FilesOfTensors(const std::vector<fs::path>& files) {
+  std::vector<fs::path> candidates;
+  for (const fs::path& path : files) {
+    const std::string name = path.filename().string();
+    const bool other = std::any_of(kOtherParts.begin(), kOtherParts.end(), [&](const char* part) {
+      return name.find(part) != std::string::npos;
+    });
+    if (other) continue;
+    const Result<InputFile> file = InputFile::Open(path.string());
+    if (file.ok() &&
+        (LooksLikeNpz(*file) || LooksLikeSafetensors(*file) || Checkpoint::Recognises(*file))) {
+      candidates.push_back(path);
+    }
+  }
+  return candidates;
+}
+
+}  // namespace
+
+std::optional<int64_t> StepOf(std::string_view path) {
+  constexpr std::string_view kPrefix = "model-";
+  std::string_view name = path.substr(path.rfind('/') + 1);
+  if (!name.starts_with(kPrefix)) return std::nullopt;
+  name.remove_prefix(kPrefix.size());
+  int64_t step = 0;
+  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), step);
+  const std::string_view rest = name.substr(static_cast<size_t>(end - name.data()));
+  if (error != std::errc() || step < 0 || !(rest.starts_with('.') || rest.starts_with('-'))) {
+    return std::nullopt;
+  }
+  return step;
+}
+
+Result<std::string> FindCheckpoint(const std::string& path) {
+  std::error_code error;
+  if (!fs::is_directory(path, error)) return path;
+  const fs::path models = fs::path(path) / "models";
+  const fs::path folder = fs::is_directory(models, error) ? models : fs::path(path);
+  KINGLET_ASSIGN_OR_RETURN(const std::vector<fs::path> files, FilesOf(folder));
+  std::vector<fs::path> candidates = NamedCandidates(folder, files);
+  if (candidates.empty()) {
+    std::copy_if(
+        files.begin(), files.end(), std::back_inserter(candidates),
+        [](const fs::path& file) { return Fits(kTensorFlowName, file.filename().string()); });
+  }
+  if (candidates.empty()) candidates = FilesOfTensors(files);
+  if (candidates.size() == 1) return candidates.front().string();
+  if (candidates.empty()) {
+    return Status::Refusal(KINGLET_NOT_FOUND, "checkpoint", folder.string(),
+                           "a file named model-<step>.pth, <name>_step_<n>.pt, model.pt, "
+                           "epoch-<n>.pt, <n>epoch.pth, model.ckpt, pytorch_model.bin, "
+                           "model.safetensors, model-<step>.index or another one of tensors",
+                           "none (give the path of the checkpoint's file)");
+  }
+  std::string names;
+  for (size_t i = 0; i < candidates.size() && i < kMostNamed; ++i) {
+    names += (i == 0 ? "" : ", ") + candidates[i].filename().string();
+  }
+  if (candidates.size() > kMostNamed) names += ", ..";
+  return Status::Refusal(KINGLET_INVALID_ARGUMENT, "checkpoint", folder.string(),
+                         "one checkpoint (name the file instead of its folder)", names);
+}
+
+Result<std::string> FindConfig(const std::string& checkpoint, const std::string& name, int levels) {
+  std::error_code error;
+  const fs::path folder = fs::absolute(checkpoint, error).parent_path();
+  fs::path place = folder;
+  for (int level = 0; level <= levels; ++level, place = place.parent_path()) {
+    const fs::path config = place / name;
+    if (fs::exists(config, error)) return config.string();
+  }
+  const char* const up = levels == 1 ? " there or one folder up" : " there or up to two folders up";
+  return Status::Refusal(KINGLET_NOT_FOUND, "configuration", folder.string(),
+                         name + up + ", or one named by --config", "none");
+}
+
+std::string ConfigNextTo(const std::string& checkpoint) {
+  const Result<std::string> found = FindConfig(checkpoint, "config.yaml", 0);
+  return found.ok() ? *found : "";
+}
+
+}  // namespace kinglet

@@ -1,0 +1,91 @@
+// Tensors as files store them: element types, strided views of a run of elements, and reading a
+// view's entries as float32 or as exact integers.
+#ifndef KINGLET_CONVERTERS_CHECKPOINTS_ELEMENTS_H_
+#define KINGLET_CONVERTERS_CHECKPOINTS_ELEMENTS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "converters/checkpoints/input_file.h"
+#include "kinglet/status.h"
+
+namespace kinglet {
+
+// Little-endian; a bool is a byte, false when zero.
+enum class ElementType : uint8_t {
+  kF64,
+  kF32,
+  kF16,
+  kBF16,
+  kI64,
+  kI32,
+  kI16,
+  kI8,
+  kU32,
+  kU16,
+  kU8,
+  kBool
+};
+size_t ElementBytes(ElementType type);
+// "f32", "bf16", "i64", "bool": for people and scripts.
+std::string_view ElementName(ElementType type);
+
+// An element type under the name that a container gives it.
+struct NamedElementType {
+  std::string_view name;
+  ElementType type;
+};
+// The type of this name; none where `types` has no such name.
+std::optional<ElementType> FindElementType(std::span<const NamedElementType> types,
+                                           std::string_view name);
+// "F64, F32 or BOOL": for messages.
+std::string ListNames(std::span<const NamedElementType> types);
+
+// Passes the bytes [offset, offset + bytes) to `sink` piece by piece.
+using ByteSource = std::function<Status(uint64_t offset, uint64_t bytes, const ByteSink& sink)>;
+
+// Consecutive elements in a file.
+struct StoredElements {
+  std::string file;   // for messages
+  std::string where;  // "storage '10'": for messages
+  ElementType type;
+  uint64_t count;
+  ByteSource read;       // REQUIRES: gives count * ElementBytes(type) bytes from offset 0 on
+  bool negated = false;  // the values are those of the file with the other sign
+};
+
+// A tensor as a view of elements: entry [i0, i1, ..] is element offset + sum(i * stride).
+struct StridedView {
+  uint64_t offset;
+  std::vector<uint64_t> shape, strides;
+};
+
+// The number of entries of a tensor of this shape; 2^64 - 1 where it overflows.
+uint64_t CountEntries(const std::vector<uint64_t>& shape);
+
+// The view of a tensor whose last dimension varies fastest, or, in Fortran order, its first.
+// REQUIRES: CountEntries(shape) does not overflow.
+StridedView WholeView(const std::vector<uint64_t>& shape, bool fortran_order = false);
+
+// The rows [first, first + count) of a view of at least one dimension. REQUIRES: the range lies in
+// shape[0].
+StridedView RowsOf(StridedView view, uint64_t first, uint64_t count);
+
+// The view's entries as float32, row-major. Doubles, and integers above 2^24, are rounded to
+// nearest even; half and bfloat16 are exact. Memory holds the entries once, or twice where the view
+// repeats or interleaves elements. Errors: KINGLET_INVALID_CHECKPOINT for a view that reaches
+// beyond the elements or has more entries than there are elements, KINGLET_OUT_OF_MEMORY, and those
+// of `read`.
+Result<std::vector<float>> ReadFloats(const StoredElements& elements, const StridedView& view);
+// The same as exact integers; a bool is 0 or 1. Refuses elements of a float type.
+Result<std::vector<int64_t>> ReadIntegers(const StoredElements& elements, const StridedView& view);
+
+}  // namespace kinglet
+
+#endif  // KINGLET_CONVERTERS_CHECKPOINTS_ELEMENTS_H_

@@ -1,0 +1,120 @@
+// A Python pickle (protocols 0 to 5; pickle_opcodes.h names the specification) read as data. The
+// reader runs the pickle machine far enough to build containers, numbers, strings and torch
+// tensors; an instance of any other class is an opaque node that keeps its arguments and state. It
+// imports and calls nothing: a file can only describe a graph of nodes.
+//
+// Nodes refer to each other by pointer, may be shared and may form cycles. The graph owns them all.
+#ifndef KINGLET_CONVERTERS_CHECKPOINTS_PICKLE_H_
+#define KINGLET_CONVERTERS_CHECKPOINTS_PICKLE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "converters/checkpoints/elements.h"
+#include "kinglet/status.h"
+
+namespace kinglet {
+
+// The element type of torch's storage class ("FloatStorage"); none for an unknown class.
+std::optional<ElementType> StorageElementType(std::string_view name);
+
+// A view of a storage: element [i0, i1, ..] is storage element offset + sum(i * stride), with the
+// other sign where torch marks the view as negated.
+struct PickleTensor {
+  ElementType type;
+  std::string storage_key;
+  uint64_t storage_elements;  // as the pickle claims; Checkpoint compares it with the file
+  uint64_t offset;
+  std::vector<uint64_t> shape;
+  std::vector<uint64_t> strides;
+  bool negated = false;
+};
+
+struct PickleNode;
+using NodeRef = const PickleNode*;
+
+struct PickleNone {};
+struct PickleBytes {
+  std::string value;
+};
+struct PickleList {  // list, tuple and set (a set keeps repeated items)
+  std::vector<PickleNode*> items;
+};
+struct PickleDict {  // dict, OrderedDict, defaultdict, Counter; the last of equal keys counts
+  std::vector<std::pair<PickleNode*, PickleNode*>> items;
+};
+// A class or function by name; never imported.
+struct PickleGlobal {
+  std::string module, name;
+};
+// An instance of a class, or a result of a function, that the reader does not know: its arguments
+// and its state. An integer of over 64 bits is an object of class "int" whose arguments are its
+// little-endian two's complement as PickleBytes.
+struct PickleObject {
+  std::string class_name;  // "mem_transformer.MemTransformerLM"
+  PickleNode* arguments = nullptr;
+  PickleNode* state = nullptr;
+  // What SETITEM(S) gave the object, and with a null key what APPEND(S) gave it.
+  std::vector<std::pair<PickleNode*, PickleNode*>> items;
+};
+
+struct PickleNode {
+  std::variant<PickleNone, bool, int64_t, double, std::string, PickleBytes, PickleList, PickleDict,
+               PickleGlobal, PickleObject, PickleTensor>
+      value;
+
+  // The value if it is a T, else null.
+  template <class T>
+  const T* As() const {
+    return std::get_if<T>(&value);
+  }
+  template <class T>
+  T* As() {
+    return std::get_if<T>(&value);
+  }
+  // A dict's entry under a string key; null if there is none, or this is not a dict.
+  NodeRef Find(std::string_view key) const;
+  // "dict", "int", "tensor", "object of class argparse.Namespace": for messages.
+  std::string Describe() const;
+};
+
+// A torch storage that a persistent id of the pickle names.
+struct PickleStorage {
+  std::optional<ElementType> type;  // none: an unknown class
+  std::string class_name;           // "torch.FloatStorage"
+  uint64_t elements = 0;            // as the pickle claims
+};
+
+struct PickleGraph {
+  std::deque<PickleNode> nodes;
+  PickleNode* root = nullptr;
+  uint64_t bytes_read = 0;  // the pickle's length, up to and with its STOP opcode
+  std::unordered_map<std::string, PickleStorage> storages;  // by key
+};
+
+// Bytes that are read as needed: only its STOP opcode tells where a pickle ends.
+struct PickleSource {
+  uint64_t size = 0;  // the pickle has at most this many bytes
+  std::function<Status(uint64_t offset, std::span<std::byte> out)> read;
+};
+
+// Reads the pickle that starts at the first byte. `base` is the offset of that byte in its file,
+// for messages. Persistent ids of torch storages are resolved; others become opaque objects. Time
+// and memory are at most a fixed multiple of the bytes read, and memory is at most 1 GiB. Errors:
+// KINGLET_INVALID_CHECKPOINT with offset and opcode; KINGLET_OUT_OF_MEMORY.
+Result<PickleGraph> ReadPickle(std::span<const std::byte> bytes, uint64_t base);
+Result<PickleGraph> ReadPickle(const PickleSource& source, uint64_t base);
+
+}  // namespace kinglet
+
+#endif  // KINGLET_CONVERTERS_CHECKPOINTS_PICKLE_H_

@@ -1,0 +1,269 @@
+// Float products of panels with vectors (rule 4 of docs/NUMERICS.md).
+#if defined(KINGLET_KERNELS_CPU_FLOAT_MATVEC_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef KINGLET_KERNELS_CPU_FLOAT_MATVEC_INL_H_
+#undef KINGLET_KERNELS_CPU_FLOAT_MATVEC_INL_H_
+#else
+#define KINGLET_KERNELS_CPU_FLOAT_MATVEC_INL_H_
+#endif
+
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+#include "hwy/highway.h"
+#include "kernels/cpu/block_codes-inl.h"
+#include "kernels/cpu/finish-inl.h"
+#include "kernels/cpu/order-inl.h"
+#include "kernels/cpu/vector.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace kinglet::cpu::HWY_NAMESPACE {
+
+// Several vectors take turns with a part of the columns of kWidth rows, which stays in the
+// first-level cache. Between turns the sums of a vector are kept in memory.
+constexpr size_t kGroupFloats = 8;
+constexpr size_t kPartColumns = 128;  // a multiple of 16, of which a block of 1,024 is one
+
+// Calls done(i, sums) for each vector, with the result of OrderedColumns. prepare(base, count) is
+// called before the first of `count` <= kPartColumns columns from base on. REQUIRES: count <=
+// kGroupFloats.
+template <class D, class Prepare, class Column, class Done>
+HWY_INLINE void OrderedColumnsOfMany(D d, const RealVector* vectors, size_t count, size_t n,
+                                     const Prepare& prepare, const Column& column,
+                                     const Done& done) {
+  if (n < kShortSum) {
+    prepare(0, n);
+    for (size_t v = 0; v < count; ++v) {
+      done(v, OrderedColumns(d, vectors[v].x, n, column));
+    }
+    return;
+  }
+  constexpr size_t kVectorSize = hn::MaxLanes(D());
+  alignas(64) float waiting[kGroupFloats][kSumChains * kVectorSize];
+  PairwiseFold<D> blocks[kGroupFloats];
+  for (size_t begin = 0; begin < n; begin += kSumBlock) {
+    const size_t end = n - begin < kSumBlock ? n : begin + kSumBlock;
+    for (size_t part = begin; part < end; part += kPartColumns) {
+      const size_t part_end = end - part < kPartColumns ? end : part + kPartColumns;
+      prepare(part, part_end - part);
+      for (size_t v = 0; v < count; ++v) {
+        hn::Vec<D> chains[kSumChains];
+        for (size_t j = 0; j < kSumChains; ++j) {
+          chains[j] = part == begin ? hn::Zero(d) : hn::Load(d, waiting[v] + j * kVectorSize);
+        }
+        AddColumns(
+            d, vectors[v].x, part, part_end, [](size_t, size_t) {}, column, chains);
+        if (part_end == end) {
+          blocks[v].Push(FoldColumns(chains));
+        } else {
+          for (size_t j = 0; j < kSumChains; ++j)
+            hn::Store(chains[j], d, waiting[v] + j * kVectorSize);
+        }
+      }
+    }
+  }
+  for (size_t v = 0; v < count; ++v) done(v, blocks[v].Total());
+}
+
+// The decoded weights of kWidth rows, some columns at a time.
+template <CodeForm kForm>
+class DecodedRows {
+ public:
+  static constexpr size_t kCols = 2 * BlockCodes<kForm>::kPairs;
+  // The columns that Decode may write: those of kPartColumns, and the rest of the first and of the
+  // last block.
+  static constexpr size_t kMostColumns = kPartColumns + 2 * kCols;
+
+  // `columns` takes the decoded weights, [kMostColumns][kWidth].
+  HWY_INLINE DecodedRows(const CodePanels& weight, size_t row, float* columns)
+      : row_(row % kPanelRows), columns_(columns) {
+    const size_t first = row / kPanelRows * BlocksOf(kForm, weight.cols);
+    codes_ = weight.codes + first * kBlockBytes;
+    signs_ = SignsAfter<kForm>(weight.signs, first);
+    scales_ = weight.scales + row;
+  }
+  // Columns [base, base + count), and the others of their blocks.
+  HWY_INLINE void Decode(size_t base, size_t count) {
+    using Block = BlockCodes<kForm>;
+    const Floats d;
+    const Sums d32;
+    const auto scales = hn::Load(d, scales_);
+    base_ = base / kCols * kCols;
+    for (size_t at = base_ / kCols; at * kCols < base + count; ++at) {
+      const Block block(codes_ + at * kBlockBytes, SignsAfter<kForm>(signs_, at), row_);
+      float* out = columns_ + (at * kCols - base_) * kWidth;
+      ForEachPair(block, [&](size_t i, hn::Vec<Codes> offset_codes) HWY_ATTR {
+        const auto offset = static_cast<int16_t>(Block::OffsetOf(i));
+        const auto codes = hn::Sub(offset_codes, hn::Set(Codes(), offset));
+        const auto pair = hn::BitCast(d32, offset == 0 ? offset_codes : codes);
+        const auto even = hn::ShiftRight<16>(hn::ShiftLeft<16>(pair));
+        const auto odd = hn::ShiftRight<16>(pair);
+        hn::Store(hn::Mul(hn::ConvertTo(d, even), scales), d, out);
+        hn::Store(hn::Mul(hn::ConvertTo(d, odd), scales), d, out + kWidth);
+        out += 2 * kWidth;
+      });
+    }
+  }
+  HWY_INLINE hn::Vec<Floats> Column(size_t column) const {
+    return hn::Load(Floats(), columns_ + (column - base_) * kWidth);
+  }
+
+ private:
+  size_t row_;
+  size_t base_ = 0;
+  float* columns_;
+  const std::byte* codes_;
+  const uint64_t* signs_;
+  const float* scales_;
+};
+
+template <CodeForm kForm>
+void DecodedProductOfForm(const CodePanels& weight, const RealVector* vectors, size_t count,
+                          const Finish& finish) {
+  const Floats d;
+  alignas(64) float columns[DecodedRows<kForm>::kMostColumns * kWidth];
+  for (size_t row = 0; row < weight.rows; row += kWidth) {
+    DecodedRows<kForm> rows(weight, row, columns);
+    const auto decode = [&](size_t base, size_t n) HWY_ATTR { rows.Decode(base, n); };
+    const auto column = [&](size_t base, size_t offset)
+                            HWY_ATTR { return rows.Column(base + offset); };
+    if (count == 1) {
+      FinishRows(finish, OrderedColumns(d, vectors->x, weight.cols, decode, column), row,
+                 weight.rows, vectors->y);
+      continue;
+    }
+    for (size_t begin = 0; begin < count; begin += kGroupFloats) {
+      const size_t together = count - begin < kGroupFloats ? count - begin : kGroupFloats;
+      OrderedColumnsOfMany(d, vectors + begin, together, weight.cols, decode, column,
+                           [&](size_t v, hn::Vec<Floats> sums) HWY_ATTR {
+                             FinishRows(finish, sums, row, weight.rows, vectors[begin + v].y);
+                           });
+    }
+  }
+}
+
+void DecodedProduct(const CodePanels& weight, const RealVector* vectors, size_t count,
+                    const Finish& finish) {
+  switch (weight.form) {
+    case CodeForm::kFields2:
+      return DecodedProductOfForm<CodeForm::kFields2>(weight, vectors, count, finish);
+    case CodeForm::kFields3:
+      return DecodedProductOfForm<CodeForm::kFields3>(weight, vectors, count, finish);
+    case CodeForm::kFields4:
+      return DecodedProductOfForm<CodeForm::kFields4>(weight, vectors, count, finish);
+    case CodeForm::kFields5:
+      return DecodedProductOfForm<CodeForm::kFields5>(weight, vectors, count, finish);
+    case CodeForm::kBytes:
+      return DecodedProductOfForm<CodeForm::kBytes>(weight, vectors, count, finish);
+    case CodeForm::kPlanes:
+      return DecodedProductOfForm<CodeForm::kPlanes>(weight, vectors, count, finish);
+    case CodeForm::kWords:
+      return DecodedProductOfForm<CodeForm::kWords>(weight, vectors, count, finish);
+  }
+}
+
+// Products of a vector with kVectors SIMD vectors of neighbouring rows, which share its broadcasts.
+// `values` is the first panel.
+template <size_t kVectors>
+class FewColumns {
+ public:
+  using Totals = hn::Vec<Floats>[kVectors];
+
+  HWY_INLINE FewColumns(const float* values, size_t cols, const float* x)
+      : values_(values), cols_(cols), x_(x) {}
+
+  // The columns of fewer than 32, which are one chain.
+  HWY_INLINE void OneChain(Totals& totals) const { Chain(0, 1, cols_, totals); }
+
+  // The sum of chains j, j + kApart, j + 2 kApart and so on, of kPerChain columns each. Chains are
+  // added as soon as there are two, so few of them are held at a time.
+  template <size_t kPerChain, size_t kApart = 1>
+  HWY_INLINE void Chains(size_t j, Totals& totals) const {
+    if constexpr (kApart == kSumChains) {
+      Chain(j, kSumChains, kPerChain, totals);
+    } else {
+      Totals others;
+      Chains<kPerChain, 2 * kApart>(j, totals);
+      Chains<kPerChain, 2 * kApart>(j + kApart, others);
+      for (size_t v = 0; v < kVectors; ++v) totals[v] = hn::Add(totals[v], others[v]);
+    }
+  }
+
+ private:
+  HWY_INLINE void Chain(size_t first, size_t apart, size_t count, Totals& totals) const {
+    const Floats d;
+    for (auto& total : totals) total = hn::Zero(d);
+    for (size_t i = 0; i < count; ++i) {
+      const size_t col = first + i * apart;
+      const auto factor = hn::Set(d, x_[col]);
+      for (size_t v = 0; v < kVectors; ++v) {
+        const float* const at = values_ + (v / kGroups * cols_ + col) * kPanelRows;
+        totals[v] = hn::MulAdd(hn::Load(d, at + v % kGroups * kWidth), factor, totals[v]);
+      }
+    }
+  }
+
+  const float* values_;
+  size_t cols_;
+  const float* x_;
+};
+
+// Panels of few columns, several at a time, so that additions do not wait for each other.
+// kPerChain: columns of each of the 16 chains; 0: the columns are one chain.
+template <size_t kPerChain>
+HWY_INLINE void FewColumnsProduct(const RealPanels& weight, const RealVector* vectors, size_t count,
+                                  const Finish& finish) {
+  const size_t panels = (weight.rows + kPanelRows - 1) / kPanelRows;
+  size_t panel = 0;
+  const auto multiply = [&](auto together) HWY_ATTR {
+    constexpr size_t kVectors = decltype(together)::value * kGroups;
+    const float* const values = weight.values + panel * weight.cols * kPanelRows;
+    for (size_t i = 0; i < count; ++i) {
+      const FewColumns<kVectors> columns(values, weight.cols, vectors[i].x);
+      hn::Vec<Floats> totals[kVectors];
+      if constexpr (kPerChain == 0) {
+        columns.OneChain(totals);
+      } else {
+        columns.template Chains<kPerChain>(0, totals);
+      }
+      FinishAll(finish, totals, panel * kPanelRows, weight.rows, vectors[i].y);
+    }
+    panel += decltype(together)::value;
+  };
+  // Chains that are held together, five of each row, fit in the registers.
+  constexpr size_t kMost = kPerChain == 0 || kGroups == 1 ? 4 : 1;
+  while (panel + kMost <= panels) multiply(std::integral_constant<size_t, kMost>());
+  if (kMost > 2 && panel + 2 <= panels) multiply(std::integral_constant<size_t, 2>());
+  while (panel < panels) multiply(std::integral_constant<size_t, 1>());
+}
+
+void RealProduct(const RealPanels& weight, const RealVector* vectors, size_t count,
+                 const Finish& finish) {
+  if (weight.cols < kShortSum) return FewColumnsProduct<0>(weight, vectors, count, finish);
+  if (weight.cols == 2 * kSumChains) return FewColumnsProduct<2>(weight, vectors, count, finish);
+  if (weight.cols == 4 * kSumChains) return FewColumnsProduct<4>(weight, vectors, count, finish);
+  const Floats d;
+  for (size_t row = 0; row < weight.rows; row += kWidth) {
+    const float* values =
+        weight.values + row / kPanelRows * weight.cols * kPanelRows + row % kPanelRows;
+    const auto column = [&](size_t base, size_t offset)
+                            HWY_ATTR { return hn::Load(d, values + (base + offset) * kPanelRows); };
+    if (count == 1) {
+      FinishRows(finish, OrderedColumns(d, vectors->x, weight.cols, column), row, weight.rows,
+                 vectors->y);
+      continue;
+    }
+    for (size_t begin = 0; begin < count; begin += kGroupFloats) {
+      const size_t together = count - begin < kGroupFloats ? count - begin : kGroupFloats;
+      OrderedColumnsOfMany(
+          d, vectors + begin, together, weight.cols, [](size_t, size_t) {}, column,
+          [&](size_t v, hn::Vec<Floats> sums)
+              HWY_ATTR { FinishRows(finish, sums, row, weight.rows, vectors[begin + v].y); });
+    }
+  }
+}
+
+}  // namespace kinglet::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // KINGLET_KERNELS_CPU_FLOAT_MATVEC_INL_H_

@@ -1,0 +1,82 @@
+// Products of a matrix with a vector in floats. C++17.
+//
+// Half a warp computes a row: its 16 threads are the 16 chains of rule 4 of docs/NUMERICS.md, and a
+// butterfly of 4 shuffles folds them in the rule's order. No shared memory.
+#ifndef KINGLET_KERNELS_CUDA_FLOAT_PRODUCT_H_
+#define KINGLET_KERNELS_CUDA_FLOAT_PRODUCT_H_
+
+#include <cmath>
+#include <cstdint>
+
+#include "kernels/cuda/product.h"
+#include "kernels/cuda/sums.h"
+
+namespace kinglet::cuda {
+
+// y[rows] = finish(matrix * x). A unit is two rows per warp, of one lane.
+struct RealProduct {
+  const float* matrix = nullptr;  // [rows, cols]
+  uint32_t rows = 0, cols = 0;
+  Vector x;
+  Finish finish;
+  Place y;
+  TokenRange tokens;
+
+  KINGLET_HOST_DEVICE uint32_t RowUnits(uint32_t warps) const { return DivideUp(rows, 2 * warps); }
+  KINGLET_HOST_DEVICE uint32_t Units(uint32_t lanes, uint32_t warps) const {
+    return lanes * RowUnits(warps);
+  }
+  KINGLET_HOST_DEVICE uint64_t SharedBytes() const { return 0; }
+};
+
+// By one warp: the sums of rows `first` and `first` + 1, as far as they are below `rows`, each by
+// half of the warp. A sum has `cols` terms: term(partial, row, i) returns partial plus term i of
+// the row. Calls use(row, sum) once for each row.
+template <class Term, class Use>
+KINGLET_HOST_DEVICE void TwoRowSums(const Warp& warp, uint64_t first, uint64_t rows, uint64_t cols,
+                                    const Term& term, const Use& use) {
+  const auto row_of = [&](uint32_t thread) { return first + thread / kSumChains; };
+  PerThread<RunningFold> totals{};
+  for (uint64_t begin = 0; begin < cols; begin += kSumBlock) {
+    const uint64_t end = begin + Least(cols - begin, uint64_t{kSumBlock});
+    PerThread<float> chains;
+    warp.EachThread([&](uint32_t thread, uint32_t reg) {
+      chains[reg] = 0.0f;
+      const uint64_t row = row_of(thread);
+      if (row >= rows) return;
+      if (cols < kShortSum && thread % kSumChains != 0) return;
+      const uint32_t stride = cols < kShortSum ? 1 : kSumChains;
+      for (uint64_t i = begin + thread % kSumChains; i < end; i += stride) {
+        chains[reg] = term(chains[reg], row, i);
+      }
+    });
+    // A short sum is its first chain as it is.
+    if (cols >= kShortSum) {
+      warp.Reduce(chains, kSumChains / 2, 1, [](float a, float b) { return a + b; });
+    }
+    warp.EachThread([&](uint32_t, uint32_t reg) { totals[reg].Push(chains[reg]); });
+  }
+  warp.EachThread([&](uint32_t thread, uint32_t reg) {
+    if (thread % kSumChains != 0 || row_of(thread) >= rows) return;
+    use(row_of(thread), totals[reg].Total());
+  });
+}
+
+KINGLET_HOST_DEVICE inline void Run(const RealProduct& p, const Work& work) {
+  const LaneUnit unit(work, p.RowUnits(work.block.warps()));
+  const Lane& lane = work.lanes[unit.lane];
+  if (!p.tokens.Contains(lane.token)) return;
+  work.block.EachWarp([&](const Warp& warp) {
+    const uint64_t first = (uint64_t{unit.part} * work.block.warps() + warp.index()) * 2;
+    TwoRowSums(
+        warp, first, p.rows, p.cols,
+        [&](float sum, uint64_t row, uint64_t i) {
+          return fmaf(p.matrix[row * p.cols + i], work.Real(lane, p.x, i), sum);
+        },
+        [&](uint64_t row, float sum) { work.At<float>(lane, p.y)[row] = p.finish(sum, row); });
+  });
+}
+
+}  // namespace kinglet::cuda
+
+#endif  // KINGLET_KERNELS_CUDA_FLOAT_PRODUCT_H_

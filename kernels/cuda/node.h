@@ -1,0 +1,183 @@
+// Device nodes: what a GPU runs, as plain values. C++17.
+//
+// A plan node (kernels/plan.h) becomes one device node or several, run one after the other. A
+// device node has a kind and a struct of arguments; operands are places in a lane's memory and
+// addresses of weights in the device's memory. For each kind of node T there is
+//
+//   T::Units(lanes, warps)   how many units of work the node has for so many lanes, on blocks of so
+//                            many warps
+//   T::SharedBytes()         the shared memory that a block needs
+//   Run(arguments, work)     runs one unit, by all threads of one block
+//
+// Units are independent of each other: any block may run any of them, in any order. A lane is the
+// slot of one stream in a session's batch, here and everywhere.
+#ifndef KINGLET_KERNELS_CUDA_NODE_H_
+#define KINGLET_KERNELS_CUDA_NODE_H_
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+
+#include "kernels/cuda/block.h"
+
+namespace kinglet::cuda {
+
+// The memory of one lane on the device, and the token that its stream processes now. Not owned.
+struct Lane {
+  std::byte* scratch;
+  std::byte* state;
+  std::byte* temporary;  // values that one device node leaves for the next; not the plan's buffers
+  uint64_t position;
+  uint64_t source_length;
+  uint32_t token;
+};
+
+enum class Space : uint32_t { kScratch, kState, kTemporary };
+
+// An address within a lane: `offset` bytes into its memory of that kind.
+struct Place {
+  Space space = Space::kScratch;
+  uint64_t offset = 0;
+  KINGLET_HOST_DEVICE Place Plus(uint64_t bytes) const { return {space, offset + bytes}; }
+};
+
+// A vector of a lane: floats, or 16-bit codes, whose values are code * scale.
+struct Vector {
+  Place place;
+  uint32_t count = 0;
+  bool codes = false;
+  bool has_own_scale = false;  // each lane has a scale of its own, at scale_place
+  float scale = 1.0f;
+  Place scale_place;
+};
+
+// What a block works on: one unit of a node for the lanes [0, lane_count).
+struct Work {
+  const Lane* lanes;
+  uint32_t lane_count;
+  uint32_t unit;
+  const Block& block;
+
+  template <class T>
+  KINGLET_HOST_DEVICE T* At(const Lane& lane, const Place& place) const {
+    std::byte* const base = place.space == Space::kScratch
+                                ? lane.scratch
+                                : (place.space == Space::kState ? lane.state : lane.temporary);
+    return reinterpret_cast<T*>(base + place.offset);
+  }
+  // The scale of a vector of codes.
+  KINGLET_HOST_DEVICE float ScaleOf(const Lane& lane, const Vector& x) const {
+    return x.has_own_scale ? *At<float>(lane, x.scale_place) : x.scale;
+  }
+  // Element i of a vector as a real.
+  KINGLET_HOST_DEVICE float Real(const Lane& lane, const Vector& x, uint64_t i) const {
+    return x.codes ? static_cast<float>(At<int16_t>(lane, x.place)[i]) * ScaleOf(lane, x)
+                   : At<float>(lane, x.place)[i];
+  }
+};
+
+// Rounds floats to codes (kernels/ref/quantise.h).
+struct Rounding {
+  float max_abs, scale;
+  KINGLET_HOST_DEVICE int16_t operator()(float x) const {
+    const float clamped = x >= -max_abs ? (x <= max_abs ? x : max_abs) : -max_abs;
+    return static_cast<int16_t>(rintf(clamped / scale));
+  }
+};
+
+// Calls f with a zero of the vector's element type: int16_t for codes, float for floats.
+template <class F>
+KINGLET_HOST_DEVICE void WithElements(bool codes, const F& f) {
+  if (codes) {
+    f(int16_t{0});
+  } else {
+    f(0.0f);
+  }
+}
+
+// Which lane, and which part of its work, a unit is, where each lane has `each` units.
+struct LaneUnit {
+  uint32_t lane, part;
+  KINGLET_HOST_DEVICE LaneUnit(const Work& work, uint32_t each)
+      : lane(work.unit / each), part(work.unit % each) {}
+};
+
+// Base of nodes whose unit i is all the work of lane i. Block b of a launch runs lane b, b + grid
+// size, ... in every such node, so it continues to the next one without waiting for other blocks.
+struct ByLane {
+  static constexpr bool kByLane = true;
+  KINGLET_HOST_DEVICE uint32_t Units(uint32_t lanes, uint32_t) const { return lanes; }
+  KINGLET_HOST_DEVICE uint64_t SharedBytes() const { return 0; }
+};
+
+// A node that has such a range works only for lanes whose token lies in it.
+struct TokenRange {
+  uint32_t first = 0, size = UINT32_MAX;
+  KINGLET_HOST_DEVICE bool Contains(uint32_t token) const { return token - first < size; }
+};
+
+// From this many lanes on, a node that mostly reads and writes lanes' memory gets a launch and a
+// kernel of its own. That kernel uses no more registers than this node needs, so more blocks fit a
+// multiprocessor and hide each other's memory latency.
+inline constexpr uint32_t kManyLanes = 64;
+
+// A device node: the arguments of kind number `kind` in the list Operations (operations.h).
+struct Node {
+  static constexpr size_t kMaxBytes = 256, kAlignment = 8;
+  uint32_t kind;
+  bool by_lane;  // derived from ByLane
+  // For this many lanes or more the node is a launch of its own, by a kernel of its own.
+  uint32_t alone_from_lanes;
+  alignas(kAlignment) unsigned char arguments[kMaxBytes];
+};
+
+template <class... A>
+struct ArgumentList {};
+
+template <class T>
+KINGLET_HOST_DEVICE T ArgumentsOf(const Node& node) {
+  static_assert(std::is_trivially_copyable_v<T> && sizeof(T) <= Node::kMaxBytes);
+  static_assert(alignof(T) <= Node::kAlignment);
+#if KINGLET_CUDA_ON_DEVICE
+  // nvcc turns a memcpy into one load per byte, whatever it is told about the alignment.
+  return *reinterpret_cast<const T*>(node.arguments);
+#else
+  T arguments;
+  memcpy(&arguments, node.arguments, sizeof arguments);
+  return arguments;
+#endif
+}
+
+namespace internal {
+template <class T, class... A>
+KINGLET_HOST_DEVICE constexpr uint32_t KindIn(ArgumentList<A...>) {
+  uint32_t kind = 0, found = UINT32_MAX;
+  ((std::is_same_v<T, A> ? found = kind++ : kind++), ...);
+  return found;
+}
+template <class... A, class F>
+KINGLET_HOST_DEVICE void WithArguments(ArgumentList<A...>, const Node& node, const F& f) {
+  uint32_t kind = 0;
+  ((node.kind == kind++ ? f(ArgumentsOf<A>(node)) : void()), ...);
+}
+template <class T, class = void>
+constexpr bool kByLane = false;
+template <class T>
+constexpr bool kByLane<T, std::enable_if_t<T::kByLane>> = true;
+template <class T, class = void>
+constexpr uint32_t kAloneFromLanes = UINT32_MAX;
+template <class T>
+constexpr uint32_t kAloneFromLanes<T, std::enable_if_t<(T::kAloneFromLanes > 0)>> =
+    T::kAloneFromLanes;
+}  // namespace internal
+
+// Whether all blocks of a launch must wait for each other between two successive nodes.
+KINGLET_HOST_DEVICE inline bool NeedsBarrier(const Node& before, const Node& after) {
+  return !before.by_lane || !after.by_lane;
+}
+
+}  // namespace kinglet::cuda
+
+#endif  // KINGLET_KERNELS_CUDA_NODE_H_

@@ -1,0 +1,118 @@
+"""A kinglet model as a scorer of ESPnet's beam searches.
+
+    from kinglet.integrations.espnet import LanguageModel
+    search = BatchBeamSearch(.., scorers={"decoder": .., "lm": LanguageModel("lm.kgl", tokens)})
+
+The model must be one of the recogniser's tokens, as those that `kinglet convert` makes of ESPnet's
+own checkpoints are: give the token list, and the plug compares. All hypotheses are stepped at once,
+a lane for each. The search applies the weight.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+from kinglet.errors import InvalidArgument, Mismatch, Unsupported
+from kinglet.model import Model
+from kinglet.integrations._host import host
+from kinglet.session import Session
+from kinglet.state import State
+
+BatchScorerInterface: Any = host(
+    "espnet.nets.scorer_interface", "espnet", "202511", "BatchScorerInterface"
+).BatchScorerInterface
+_torch: Any = host("torch", "torch", "1.13", "empty", "Tensor")
+
+
+class LanguageModel(BatchScorerInterface):
+    """Log-probabilities of every token after each hypothesis.
+
+    `model` is a path or a Model, `token_list` the recogniser's tokens in their order.
+    """
+
+    def __init__(
+        self,
+        model: str | os.PathLike[str] | Model,
+        token_list: Sequence[str] | None = None,
+        threads: int = 1,
+    ) -> None:
+        self.model = model if isinstance(model, Model) else Model(model)
+        self.threads = threads
+        begin = self.model.vocabulary.begin
+        if begin is None:
+            raise Unsupported(f"kinglet: {self.model.path}: expected a token that begins a text, "
+                              "found none; convert a language model of sentences")
+        self.begin: int = begin
+        if token_list is not None:
+            self._compare(token_list)
+        self._session: Session | None = None
+
+    def _compare(self, tokens: Sequence[str]) -> None:
+        vocabulary = self.model.vocabulary
+        if len(tokens) != len(vocabulary):
+            raise Mismatch(f"kinglet: token_list: expected {len(vocabulary)} tokens, found "
+                           f"{len(tokens)}; the model must be trained on the recogniser's tokens")
+        if vocabulary.has_words:
+            for id, token in enumerate(tokens):
+                if vocabulary[id] != token:
+                    raise Mismatch(
+                        f"kinglet: token_list: token {id}: expected {vocabulary[id]!r}, found "
+                        f"{token!r}; the model must be trained on the recogniser's tokens")
+
+    def init_state(self, x: Any) -> None:
+        """None: nothing was read."""
+        return None
+
+    def batch_init_state(self, x: Any) -> None:
+        """None: nothing was read."""
+        return None
+
+    def select_state(self, state: Any, i: int, new_id: int | None = None) -> Any:
+        """The state of hypothesis i; of a single one, itself."""
+        return state[i] if isinstance(state, list) else state
+
+    def score(self, y: Any, state: State | None, x: Any) -> tuple[Any, State]:
+        """`batch_score` of one hypothesis."""
+        scores, states = self.batch_score(y[None], [state], x[None])
+        return scores[0], states[0]
+
+    def batch_score(
+        self, ys: Any, states: Sequence[State | None], xs: Any
+    ) -> tuple[Any, list[State]]:
+        """ln p of every token after each row of ys [n, length]: [n, tokens], and states.
+
+        states[i] is the one before ys[i, -1]; None before the first.
+        """
+        count = len(ys)
+        last = ys[:, -1].tolist()
+        session = self._lanes(count)
+        lanes = range(count)
+        for lane, state in enumerate(states):
+            if state is not None:
+                session.restore(state, lane)
+                continue
+            if ys.shape[1] != 1 or last[lane] != self.begin:
+                raise InvalidArgument(
+                    f"kinglet: sos: expected hypotheses to begin with {self.begin}, found "
+                    f"{ys[lane].tolist()} without a state; set sos to the model's begin token")
+            session.reset(lane)
+        session.step_lanes(lanes, last)
+        rows = _torch.empty((count, session.vocabulary_size), dtype=_torch.float32)
+        numbers = rows.numpy()  # the same memory
+        for lane in lanes:
+            session.log_probabilities(lane=lane, out=numbers[lane])
+        return rows.to(device=xs.device, dtype=xs.dtype), [session.save(lane) for lane in lanes]
+
+    def _lanes(self, count: int) -> Session:
+        if self._session is None or self._session.lanes < count:
+            self._session = self.model.session(
+                lanes=count, threads=self.threads, empty_cache="normalised")
+        return self._session
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_session": None}
+
+
+__all__ = ["LanguageModel"]

@@ -1,0 +1,23 @@
+// Functions that see each node of a plan run: for calibration, measuring and tests.
+#ifndef KINGLET_RUNTIME_NODE_OBSERVER_H_
+#define KINGLET_RUNTIME_NODE_OBSERVER_H_
+
+#include <functional>
+#include <span>
+
+namespace kinglet {
+
+struct Node;
+struct StreamFrame;
+
+// Called for each node, with the frames of all streams that take it together. On a device the node
+// has ended when the function is called, and the frames' memory is not what the node worked on.
+// Logits may not be in their buffer (StreamFrame::keeps_logits and logits). Must not throw.
+using NodeObserver = std::function<void(const Node& node, std::span<const StreamFrame> frames)>;
+struct NodeObservers {
+  NodeObserver before, after;  // an empty one is not called
+};
+
+}  // namespace kinglet
+
+#endif  // KINGLET_RUNTIME_NODE_OBSERVER_H_

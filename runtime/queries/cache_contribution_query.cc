@@ -1,0 +1,25 @@
+#include "runtime/queries/cache_contribution_query.h"
+
+namespace kinglet {
+
+template <class T>
+Result<CacheContribution> CacheContributionOfWord(QueriedStream<T>& stream, uint32_t id) {
+  Distribution<T>& distribution = *stream.distribution;
+  const std::span<QueriedStream<T>> alone(&stream, 1);
+  const size_t cluster = distribution.ClusterOf(id);
+  KINGLET_RETURN_IF_ERROR(Distribution<T>::OpenCluster(alone, 0));
+  KINGLET_RETURN_IF_ERROR(Distribution<T>::OpenCluster(alone, cluster));
+  KINGLET_RETURN_IF_ERROR(Distribution<T>::OpenCache(alone));
+  const NeuralCacheMix<T>& cache = distribution.cache();
+  CacheContribution contribution;
+  contribution.network =
+      static_cast<double>(distribution.View(stream.frame, cluster).SoftmaxLogProbability(id));
+  if (cache.Share() > 0) contribution.part = cache.PartOf(cache.WeightOf(id));
+  distribution.CountWords(1, contribution.part > 0 ? 1 : 0);
+  return contribution;
+}
+
+template Result<CacheContribution> CacheContributionOfWord(QueriedStream<float>&, uint32_t);
+template Result<CacheContribution> CacheContributionOfWord(QueriedStream<double>&, uint32_t);
+
+}  // namespace kinglet

@@ -1,0 +1,47 @@
+// What the cache gave a word, against the same model without a cache and against its log p.
+#include "runtime/queries/cache_contribution_query.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "tests/runtime/queries/tiny_session.h"
+
+namespace kinglet::cache_contribution_query_test {
+namespace {
+
+TEST(CacheContributions, AreTheNetworkAloneAndAShareOfTheCache) {
+  TinyOptions options = SmallCacheOptions();
+  const ModelDraft draft = TinyMicronet(options);
+  const double lambda = FindBlock<NeuralCache>(draft.description)->lambda;
+  const auto with = StartTiny(draft);
+  options.cache_capacity = 0;
+  const auto without = StartTiny(TinyMicronet(options));
+  for (const uint32_t fed : {3u, 20u, 39u, 3u, 3u, 7u, 20u, 20u, 1u, 2u}) {
+    ASSERT_TRUE(with->StepToken(fed).ok());
+    ASSERT_TRUE(without->StepToken(fed).ok());
+    const bool empty = with->position() < 2;
+    double parts = 0;
+    for (uint32_t id = 0; id < 40; ++id) {
+      const CacheContribution contribution = *with->CacheContributionOf(id);
+      parts += contribution.part;
+      EXPECT_EQ(contribution.network, *without->LogProbability(id)) << id;
+      EXPECT_EQ(without->CacheContributionOf(id)->network, contribution.network) << id;
+      EXPECT_EQ(without->CacheContributionOf(id)->part, 0) << id;
+      const double p =
+          (1 - lambda) * std::exp(contribution.network) + (empty ? 0 : lambda * contribution.part);
+      EXPECT_NEAR(*with->LogProbability(id), std::log(p), 1e-5) << id;
+    }
+    EXPECT_NEAR(parts, empty ? 0 : 1, 1e-6);
+  }
+}
+
+TEST(CacheContributions, OfUnknownIdsAndNewStreamsAreRefused) {
+  const auto session = StartTiny(TinyMicronet(SmallCacheOptions()));
+  EXPECT_EQ(session->CacheContributionOf(0).status().code(), KINGLET_NO_TOKEN_YET);
+  ASSERT_TRUE(session->StepToken(0).ok());
+  EXPECT_EQ(session->CacheContributionOf(40).status().code(), KINGLET_ID_OUT_OF_RANGE);
+}
+
+}  // namespace
+}  // namespace kinglet::cache_contribution_query_test

@@ -1,0 +1,25 @@
+// The time to read the memory of one token's path, for measurements in which tokens share it.
+#ifndef KINGLET_TOOLS_BENCH_PATH_ROOFLINE_H_
+#define KINGLET_TOOLS_BENCH_PATH_ROOFLINE_H_
+
+#include <cstddef>
+#include <optional>
+
+#include "runtime/accounting/trace.h"
+#include "runtime/accounting/traffic.h"
+#include "runtime/model.h"
+#include "tools/bench/bench_report.h"
+
+namespace kinglet {
+
+// Sets the result's floor to the time in which `threads` threads read what the steps of the path
+// and its query touch, of which weights are nearly all: tokens that go through the network together
+// cannot take less than these bytes take once. Sets the bytes of result.steps, the plan's steps.
+// KINGLET_OUT_OF_MEMORY.
+Status MeasurePathRoofline(const Model& model, const TokenPath& path,
+                           const std::optional<QueryWords>& query, size_t threads,
+                           BenchResult& result);
+
+}  // namespace kinglet
+
+#endif  // KINGLET_TOOLS_BENCH_PATH_ROOFLINE_H_
