@@ -87,7 +87,7 @@ class TableReader : private SchemaReader {
     }
     parts.resize(stored->size());
     for (size_t i = 0; i < parts.size(); ++i) {
-      ReadPart(where_ + ", " + Numbered(name, i), *stored->Get(static_cast<uint32_t>(i)), parts[i]);
+      ReadPart(where_ + ", " + ItemName(name, i), *stored->Get(static_cast<uint32_t>(i)), parts[i]);
     }
   }
   void Unit(const char* /*name*/, std::optional<KeptDefineUnit>& unit) {

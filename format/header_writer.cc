@@ -317,34 +317,18 @@ std::vector<std::byte> BuildHeader(const ModelDescription& description,
 namespace {
 
 // The tables of a block: a visitor of Fields.
-struct TableCounter {
+struct TableCounter : PartsVisitor<TableCounter> {
   uint64_t tables = 1;
 
-  template <class... T>
-  void Value(const char* /*name*/, const T&... /*value*/) {}
-  void Tensor(const char* /*name*/, const std::optional<TensorId>& /*id*/) {}
   template <class T>
-  void Quantiser(const char* /*name*/, const T& /*quantiser*/) {}
-  template <class T>
-  void Quantisers(const char* /*name*/, const T& /*quantisers*/) {}
-  template <class T>
-  void Part(const char* /*name*/, const T& part) {
+  void Part(const char* name, const T& part) {
     ++tables;
-    Fields(part, *this);
-  }
-  template <class T>
-  void Part(const char* name, const std::optional<T>& part) {
-    if (part) Part(name, *part);
-  }
-  template <class T>
-  void List(const char* name, const std::vector<T>& parts, size_t /*most*/) {
-    for (const T& part : parts) Part(name, part);
+    PartsVisitor::Part(name, part);
   }
   void Unit(const char* /*name*/, const std::optional<KeptDefineUnit>& unit) {
     if (unit) tables += 1 + unit->tensors.size();
   }
   void Positions(const kinglet::Positions& /*positions*/) { ++tables; }
-  void NoPositions(const kinglet::Positions& /*positions*/) {}
 };
 
 }  // namespace

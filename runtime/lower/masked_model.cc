@@ -54,7 +54,7 @@ class MaskedLowering {
     }
     pass(false, [&] {
       LowerRestOfLayer(stack_.layers.size() - 1);
-      const BufferId result = builder_.QuantisedAs("text.result", residual_, stack_.output);
+      const BufferId result = builder_.QuantisedAs("text.result", residual_, At(stack_.output));
       builder_.AddNode("text.store", StoreRow{result, rows});
     });
     return plan;
@@ -117,7 +117,8 @@ uint64_t OutputsOf(const DenseLayer& layer, PlanBuilder& builder) {
 }  // namespace
 
 BufferId MakeTokenRows(const MaskedModel& block, PlanBuilder& builder) {
-  return builder.SourceRows("text.rows", block.stack.width, block.stack.window, block.stack.output);
+  return builder.SourceRows("text.rows", block.stack.width, block.stack.window,
+                            builder.Applied(At(block.stack.output)));
 }
 
 void LowerReading(const MaskedModel& block, BufferId rows, PlanBuilder& builder) {
@@ -126,9 +127,10 @@ void LowerReading(const MaskedModel& block, BufferId rows, PlanBuilder& builder)
   reading.scores_spans = block.scored == ScoredPart::kSpans;
   std::optional<BufferId> input;
   // With codes the pooled vector too enters its product in fixed point.
-  const TailInput entering = block.stack.output ? TailInput::kFixedPoint15 : TailInput::kAsIs;
+  const auto quantiser = builder.Applied(At(block.stack.output));
+  const TailInput entering = quantiser ? TailInput::kFixedPoint15 : TailInput::kAsIs;
   const auto load = [&](const std::string& name) {
-    const BufferId token = builder.Vector(name, block.stack.width, block.stack.output);
+    const BufferId token = builder.Vector(name, block.stack.width, quantiser);
     builder.AddNode(name + ".load", LoadRow{rows, token});
     return token;
   };

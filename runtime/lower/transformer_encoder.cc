@@ -96,7 +96,7 @@ class EncoderLowering {
   // Computes what the cross-attention of each layer of the decoder reads.
   void LowerMemories(const TransformerDecoder& decoder, std::span<const SourceMemory> memories) {
     AddNorm("encoder.final_norm", *stack_.final_norm_gain, *stack_.final_norm_bias);
-    const BufferId encoded = builder_.QuantisedAs("encoder.final_norm", norm_, stack_.output);
+    const BufferId encoded = builder_.QuantisedAs("encoder.final_norm", norm_, At(stack_.output));
     for (size_t i = 0; i < decoder.layers.size(); ++i) {
       const CrossAttention& cross = *decoder.layers[i].cross_attention;
       const std::string name = "layers." + std::to_string(i) + ".source";
@@ -127,7 +127,7 @@ std::vector<BufferId> MakeQkvRows(const TransformerDecoder& stack, const std::st
   const uint64_t size = uint64_t{stack.heads} * (2 * stack.key_size + stack.value_size);
   std::vector<BufferId> rows;
   for (size_t i = 0; i < stack.layers.size(); ++i) {
-    const auto quantiser = At(stack.layers[i], &TransformerLayerQuantisers::qkv);
+    const auto quantiser = builder.Applied(At(stack.layers[i], &TransformerLayerQuantisers::qkv));
     rows.push_back(i >= 2 && !quantiser
                        ? rows[i - 2]
                        : builder.OfSource(builder.Vector(name + std::to_string(i),
@@ -143,10 +143,11 @@ std::vector<SourceMemory> MakeSourceMemories(const TransformerDecoder& decoder,
   const uint32_t window = encoder.stack.window;
   std::vector<SourceMemory> memories;
   for (size_t i = 0; i < decoder.layers.size(); ++i) {
-    memories.push_back({builder.SourceRows("layers." + std::to_string(i) + ".source", size, window,
-                                           At(*decoder.layers[i].cross_attention,
-                                              &CrossAttentionQuantisers::key_value)),
-                        window});
+    memories.push_back(
+        {builder.SourceRows("layers." + std::to_string(i) + ".source", size, window,
+                            builder.Applied(At(*decoder.layers[i].cross_attention,
+                                               &CrossAttentionQuantisers::key_value))),
+         window});
   }
   return memories;
 }
