@@ -71,11 +71,6 @@ BufferId LowerSourceAttention(const TransformerDecoder& block, const SourceMemor
                               const ActivationQuantiser* weights_quantiser,
                               const ActivationQuantiser* attended_quantiser, PlanBuilder& builder);
 
-// Adds the buffers between the passes of a stack whose tokens see the whole source: [window, ..], a
-// row of attention queries, keys and values for each token. Layers use two buffers in turn, except
-// that codes have a buffer for each layer's quantiser, "<name><layer>". Returns one for each layer.
-std::vector<BufferId> MakeQkvRows(const TransformerDecoder& stack, const std::string& name,
-                                  PlanBuilder& builder);
 // Adds state buffers for the keys and values of the source, one for each layer of the decoder.
 std::vector<SourceMemory> MakeSourceMemories(const TransformerDecoder& decoder,
                                              const TransformerEncoder& encoder,
