@@ -15,7 +15,7 @@ import threading
 import time
 
 import kinglet
-from kinglet import _turns
+from kinglet import _handle
 from support import refused, small
 
 INTERRUPTS = 10_000
@@ -149,7 +149,7 @@ def copies(path):
     state = session.save()
     # What has a handle is its own copy, or a class of the list above.
     owners = [one for one in gc.get_objects() if any(
-        isinstance(value, (_turns.Handle, _turns.Turn))
+        isinstance(value, (_handle.Handle, _handle.Turn))
         for value in getattr(one, "__dict__", {}).values())]
     kinds = {type(one) for one in owners if not inspect.isclass(one)}
     assert kinds >= {kinglet.Model, kinglet.State, kinglet.Session, kinglet.Embedding,
