@@ -1,6 +1,6 @@
-// Checks that a session of many lanes on one backend gives the bits that sessions of one lane give
-// on `cpu`: the ten best words after every token, and the states at the end. bench/gpu_check runs
-// it on the device, where other kernels work for more than 8, 31 and 128 lanes.
+// Checks that a session of many lanes on one backend gives the bits of sessions of one lane on
+// `cpu`: the ten best words after every token, and the states at the end. bench/gpu_check runs
+// the program on the device, where other kernels work for more than 8, 31 and 128 lanes.
 #include "tests/support/lane_check.h"
 
 #include <algorithm>
@@ -20,7 +20,7 @@ namespace {
 
 struct Options {
   std::string model, backend = "cuda";
-  uint32_t lanes = 0;  // 0: all of kLanes
+  uint32_t lanes = 0;  // 0 means all of kLanes
   bool launches = false;
   LaneCheck check;
 };
@@ -48,7 +48,7 @@ Status Compare(const Options& options, const std::shared_ptr<const Model>& found
   return Status();
 }
 
-// Every lane steps and is asked for its ten best words.
+// Every lane steps, then a query takes its ten best words.
 Status CountLaunches(const Options& options, const std::shared_ptr<const Model>& model) {
   for (const uint32_t count : LaneCounts(options)) {
     KINGLET_ASSIGN_OR_RETURN(const auto session, Session::Create(model, {.lanes = count}));

@@ -1,6 +1,6 @@
 // Times products of one matrix with the vectors of several lanes (streams), on every instruction
-// set of this machine, at the shapes of the best published MicroNet. Of its last tail also the sums
-// of blocks of logits: after the product, and block by block.
+// set of this machine, at the shapes of the best published MicroNet. For the last tail also the
+// sums of tiles of logits: after the product, and tile by tile.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
@@ -85,7 +85,7 @@ class Product {
   }
 
  private:
-  // So many blocks of logits at a time.
+  // Multiplies and sums `together` tiles of logits at a time.
   void MultiplyAndSum(size_t together) const {
     constexpr size_t kBlockPanels = kSumBlock / kPanelRows;
     std::vector<CodeVector> vectors = code_vectors_;

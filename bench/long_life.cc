@@ -1,4 +1,4 @@
-// A session that lives long (tests/support/long_life.h), with as many tokens as there is time for.
+// A session with a long life (tests/support/long_life.h), with as many tokens as time allows.
 #include "tests/support/long_life.h"
 
 #include <cstdio>

@@ -1,5 +1,5 @@
-// Prints the numbers of the five papers that follow from shapes beside those that kinglet's own
-// counting gives for the same shapes. No weight is needed, and none of the papers' are reachable.
+// Prints the figures of the five papers that follow from shapes next to those that kinglet counts
+// for the same shapes. No weights are needed; the papers' own are not available.
 #include <cstdio>
 #include <cstdlib>
 #include <optional>
@@ -32,7 +32,7 @@ MicronetCount CountOf(const char* preset) {
   return *CountMicronet2019(model.plan(), model.nonzeros, spec.bin_counts);
 }
 
-// A network of the tables 4 to 6. The paper rounds, but for one of its numbers.
+// A network of the tables 4 to 6. The paper rounds every figure but one, which it truncates.
 void ReportDense(const DenseTotal& row, PaperReport& report) {
   const MicronetCount count = CountOf(row.preset);
   const double operations = count.operations.WeightedTotal() / kMillion;
@@ -41,9 +41,9 @@ void ReportDense(const DenseTotal& row, PaperReport& report) {
                static_cast<double>(count.storage.total) / kMillion);
   }
   if (*row.millions == 0) return report.Ours(row.preset, "operations", operations);
-  const bool cut = row.preset == std::string("8.3M-cache2000");
+  const bool truncated = row.preset == std::string("8.3M-cache2000");
   report.Row(row.preset, "operations", row.millions, operations,
-             cut ? "the paper cuts this number and rounds its other ones" : "");
+             truncated ? "the paper truncates this number and rounds its other ones" : "");
 }
 
 void ReportMicronet(PaperReport& report) {
@@ -180,7 +180,7 @@ int Run(const std::string& only) {
 
 int main(int argc, char** argv) {
   kinglet::ArgumentParser program(
-      "Prints the papers' numbers that follow from shapes beside ours; fails if one that should "
+      "Prints the papers' numbers that follow from shapes next to ours; fails if one that should "
       "agree does not.",
       "papers");
   std::string only;

@@ -1,6 +1,6 @@
 // Times several memory layouts of 9-bit weights in products with 16-bit vectors, with AVX-512
 // VNNI. This measurement settled CodeForm::kPlanes (kernels/cpu/vector.h, docs/PERFORMANCE.md).
-// Tiles are a little quicker here, but not in a token: its weights are in the third-level cache.
+// Tiles are a little quicker here, but not in a token, whose weights are in the third-level cache.
 // Each layout is checked against plain sums and timed over whole matrices, four panels of 16 rows
 // at a time.
 //
@@ -51,10 +51,10 @@ struct Matrix {
   Lines<int16_t> words;           // [panel][pair of columns][row][2]
   Lines<uint8_t> pairs;           // low bytes as `words`
   Lines<uint8_t> halves;          // [panel][quad][row][2][pair of the quad]
-  Lines<uint8_t> interleaved;     // [panel][quad]: the blocks of CodeForm::kPlanes
+  Lines<uint8_t> interleaved;     // [panel][quad]: the tiles of CodeForm::kPlanes
   Lines<uint32_t> pair_signs;     // [panel][pair], bit 2 row + parity
   Lines<uint64_t> block_signs;    // [panel][quad], bit i is that of interleaved byte i
-  Lines<uint8_t> tiles;           // [two panels][16 columns]: a word of signs for each row, then
+  Lines<uint8_t> tiles;           // [two panels][16 columns]: 16 signs for each row, then
                                   // for each four columns the low bytes of 32 rows, four a row
   Lines<int8_t> digits;           // [quad][high, low][4]: x = 128 high + low
   Lines<int16_t> sign_sums;       // [quad][signs of the four columns]: the sum of their x
@@ -166,7 +166,7 @@ PLANES_AVX512 void Widened(Matrix& m, size_t panel) {
 }
 
 // kMaskedSums: instead of widening a code with its sign, adds x of negative codes to 16-bit sums,
-// which can hold 256 columns.
+// which cannot overflow in 256 columns.
 template <bool kVnni, bool kMaskedSums>
 PLANES_AVX512 void Halves(Matrix& m, size_t panel) {
   __m512i sums[kTogether] = {}, signed_x[kTogether] = {};
@@ -216,7 +216,7 @@ PLANES_AVX512 void Interleaved(Matrix& m, size_t panel) {
 }
 
 // Bytes are multiplied as they are, with two digits of x; a permutation looks up what the signs of
-// four columns subtract, for 32 rows at once. Sums of x in 16 bits hold 128 columns.
+// four columns subtract, for 32 rows at once. Sums of x in 16 bits cannot overflow in 128 columns.
 PLANES_AVX512 void Tiles(Matrix& m, size_t panel) {
   constexpr size_t kAhead = 8 * kTileBytes, kTilesOfSigns = 8;
   // Of functions without masks, GCC 12 warns that their results are uninitialised.
@@ -267,7 +267,7 @@ PLANES_AVX512 void Tiles(Matrix& m, size_t panel) {
   }
 }
 
-// The floor: reads both planes and computes nothing. Leaves `sums` unchanged.
+// The roofline: reads both planes and computes nothing. Leaves `sums` unchanged.
 PLANES_AVX512 void ReadPlanes(Matrix& m) {
   __m512i seen[kTogether] = {};
   const auto read = [&seen](const void* data, size_t bytes) PLANES_AVX512 {
@@ -294,7 +294,7 @@ bool Right(Matrix& m) {
   return true;
 }
 
-// Median over many passes, in nanoseconds.
+// Median over many runs, in nanoseconds.
 double Median(const std::function<void()>& pass) {
   std::vector<double> times;
   for (int i = 0; i < 301; ++i) {

@@ -1,14 +1,14 @@
-// Scores a random text in one way and writes every number; bench/same_bits_check compares it with
-// other ways. It is built without the converters too, for machines of another kind.
+// Scores a random text in one way and writes every score; bench/same_bits_check compares them with
+// other ways. The program is built without the converters too, for machines of another kind.
 //
 //   same_bits MODEL OUT [tokens=5000] [backend=cpu|ref|emulated|cuda] [threads=1] [lanes=1]
 //             [restore=0] [together=0]
 //
-// OUT gets doubles as they lie in memory: of each watched lane in turn (the first, the middle and
-// the last, which all have the same text) the log-probability of each next token, and of every word
-// after each 25th. restore=13: after every 13th token the stream is written as bytes and continues in
-// another session. together=50: the stream gets 50 tokens by one call (Session::StepMany), as long
-// as no full distribution is asked for.
+// OUT gets doubles as they lie in memory: for one watched lane after the other (the first, the
+// middle and the last, which all have the same text) the log-probability of each next token, and of
+// every word after each 25th. restore=13: after every 13th token the stream is written as bytes and
+// continues in another session. together=50: the stream gets 50 tokens by one call
+// (Session::StepMany), as long as no full distribution is due.
 #include <algorithm>
 #include <charconv>
 #include <cstdio>

@@ -44,7 +44,7 @@ TensorIds InputTables(const Plan& plan) {
   return ids;
 }
 
-// The weights of the clusters' steps: matrices, and tables with their codebooks.
+// The weights of the clusters' nodes: matrices, and tables with their codebooks.
 TensorIds OutputTables(const Plan& plan) {
   TensorIds ids;
   for (const ClusterPlan& cluster : plan.clusters) {

@@ -39,7 +39,7 @@ READERS = {
 # --- safetensors: a small BERT
 
 def safetensors_files():
-    """The harmless file, and what is done to it."""
+    """The harmless file, and its hostile variants."""
     base = (ROOT / "tests/data/bert/classifier-3/model.safetensors").read_bytes()
     size = struct.unpack("<Q", base[:8])[0]
     header, data = json.loads(base[8:8 + size]), base[8 + size:]
@@ -75,7 +75,7 @@ def safetensors_files():
         ("two tensors on the same bytes", with_entry(**header[other])),
         ("a hole between tensors", with_text(json.dumps({k: v for k, v in header.items() if k != name}))),
         ("a name twice", with_text(json.dumps(header)[:-1] + f', "{name}": {entry}}}')),
-        ("bytes behind the tensors", base + b"\0" * 64),
+        ("bytes after the tensors", base + b"\0" * 64),
         ("the last byte missing", base[:-1]),
     ]
 
@@ -131,7 +131,7 @@ def torch_files(mark):
         ("a class by extension code", archive(b"\x80\x02\x82\x01)R.")),
         ("a persistent id that is code", archive(name("os", "system") + text + b"\x85RQ.")),
         ("os.system without an archive", call),
-        ("os.system, then cut off", archive(call[:-1])),
+        ("os.system, then truncated", archive(call[:-1])),
         ("an archive with two pickles, one of them code", archive(good, again=call)),
         ("lists that double 40 times", archive(b"\x80\x02" + doubled + b".")),
         ("a text of 2^63 - 1 bytes", archive(b"\x80\x04\x8d" + struct.pack("<Q", (1 << 63) - 1) + b"a.")),
@@ -295,8 +295,8 @@ def main():
         bert = folder / "bert"
         bert.mkdir()
         source = ROOT / "tests/data/bert/classifier-3"
-        for beside in ("config.json", "vocab.txt"):
-            (bert / beside).write_bytes((source / beside).read_bytes())
+        for companion in ("config.json", "vocab.txt"):
+            (bert / companion).write_bytes((source / companion).read_bytes())
 
         def write(path, data):
             path.write_bytes(data)

@@ -4,7 +4,7 @@
     stream_litert.py export FOLDER weights.npz                    # in a Python with PyTorch
     stream_litert.py run weights.npz --ids tokens.txt [--weights int8|float32] [--threads 1] [--tokens 300]
 
-Two steps, because PyTorch and TensorFlow often want different Pythons: `export` writes the checkpoint's weights as NumPy arrays,
+Two commands, because PyTorch and TensorFlow often want different Pythons: `export` writes the checkpoint's weights as NumPy arrays,
 `run` needs TensorFlow, whose converter writes the LiteRT model and whose interpreter runs it. The model is one step with
 explicit state: embedding row, keys and values, mask -> probabilities, hidden state, keys and values. With int8 weights each large matrix has
 8 bits an entry and activations are quantised as they come ("dynamic range"). The embedding row and the neural cache stay outside, in NumPy.
@@ -23,7 +23,7 @@ SIZES = ("width", "heads", "key", "value", "window", "pairs")
 
 
 def export(folder: str, path: str):
-    """Writes the arrays that `run` reads: the names are Network's and Layer's of micronet.py, with a number behind a dot."""
+    """Writes the arrays that `run` reads: the names are Network's and Layer's of micronet.py, with a number after a dot."""
     from micronet import Network
     network = Network(folder)
     arrays = {"ends": network.ends, "head": network.head, "head_bias": network.head_bias,

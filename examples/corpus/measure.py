@@ -36,7 +36,7 @@ class Work(NamedTuple):
     busy: float  # processor seconds from then on
     began: float  # when that was
     ended: float
-    memory: float  # MB that are its own, its share of what processes have in common counted
+    memory: float  # MB of its own, plus its part of the memory that processes have in common
 
 
 def pss() -> float:
@@ -53,14 +53,14 @@ def work(path: str, texts: list[str], lanes: int, ready: Any, answers: Any) -> N
         ready.wait()
     before, began = time.process_time(), time.perf_counter()
     tokens = 0
-    for at in range(0, len(texts), 256):  # what a filter is given at a time
+    for at in range(0, len(texts), 256):  # a filter's batch
         tokens += sum(score.tokens for score in scorer.score(texts[at : at + 256]))
     answers.put(Work(tokens, start, time.process_time() - before, began, time.perf_counter(),
                      pss()))
 
 
 def run(path: str, texts: list[str], workers: int, lanes: int) -> list[Work]:
-    """So many processes, each with its share of the texts, from when all of them are ready."""
+    """Runs `workers` processes, each with its part of the texts, from when all of them are ready."""
     context = multiprocessing.get_context("spawn")
     ready, answers = context.Barrier(workers), context.Queue()
     processes = [context.Process(target=work, args=(path, texts[at::workers], lanes, ready,
@@ -94,7 +94,7 @@ def commands(path: str, texts: list[str], processes: int, folder: str) -> float:
     for at in range(processes):
         text, answers = (pathlib.Path(folder) / f"{at}.{kind}" for kind in ("txt", "json"))
         text.write_text("".join(line + "\n" for line in texts[at::processes]))
-        with open(answers, "w") as file:  # a pipe that nobody reads yet would stop the others
+        with open(answers, "w") as file:  # a pipe without a reader would stop the others
             running.append((answers, subprocess.Popen(
                 [kinglet.command_path(), "score", path, "--lines", "--lanes", "16",
                  "--threads", "1", "--json", "--text", str(text)],

@@ -38,7 +38,7 @@ class Trained:
             tokens = (BEGIN, *(word if word in words else UNKNOWN for word in sentence), END)
             for at in range(1, len(tokens)):
                 counts[order if at + 1 >= order else at + 1][tokens[max(0, at + 1 - order):at + 1]] += 1
-        # A shorter n-gram counts the words it was found behind; those that begin a sentence have none and count as they are.
+        # A shorter n-gram counts the words it was found after; n-grams that begin a sentence count their occurrences.
         for n in range(order, 1, -1):
             for gram in counts[n]:
                 counts[n - 1][gram[1:]] += 1
@@ -94,7 +94,7 @@ class Arpa:
         self.order = n
 
     def log10_of(self, gram: tuple) -> float:
-        """log10 p of the last word behind the others."""
+        """log10 p of the last word after the others."""
         found = self.entries.get(gram)
         if found is not None:
             return found[0]

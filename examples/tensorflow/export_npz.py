@@ -13,7 +13,7 @@ import numpy
 import tensorflow as tf
 
 
-TF2_SUFFIX = "/.ATTRIBUTES/VARIABLE_VALUE"  # what TensorFlow 2 puts behind the name of a variable
+TF2_SUFFIX = "/.ATTRIBUTES/VARIABLE_VALUE"  # what TensorFlow 2 appends to the name of a variable
 
 
 def main(checkpoint, output):

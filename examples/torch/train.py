@@ -123,7 +123,7 @@ def main():
     parser.add_argument("--weight-decay", type=float, default=0.05)
     parser.add_argument("--dropout", type=float, default=0.3)
     parser.add_argument("--prune", type=float, default=0.0, help="share of the LSTM's weights, from half the steps on")
-    parser.add_argument("--cache", type=int, default=0, help="pairs of the neural cache; 0: none")
+    parser.add_argument("--cache", type=int, default=0, help="pairs of the neural cache; 0 means no cache")
     parser.add_argument("--cache-theta", type=float, default=0.3)
     parser.add_argument("--cache-lambda", type=float, default=0.1)
     parser.add_argument("--seed", type=int, default=1)
