@@ -198,19 +198,19 @@ int Main(int argc, char** argv) {
   FillWithFloats(dense.x(), 7);
   CodedLayer floats(shape, 0, false), codes(shape, bits, false), fixed(shape, bits, true);
   const std::string n = std::to_string(bits) + "-bit";
-  const auto both = [](CodedLayer& layer) {
+  const auto run_layer = [](CodedLayer& layer) {
     layer.RunPartial();
     layer.RunSums();
   };
   volatile uint8_t sink = 0;
   std::vector<Contender> contenders = {
       {"dense float32", dense.weight().size_bytes(), [&] { dense.Run(); }},
-      {"coded float32", floats.bytes(), [&] { both(floats); }},
+      {"coded float32", floats.bytes(), [&] { run_layer(floats); }},
       {"  reading it", floats.bytes(), [&] { sink = floats.Read(); }},
       {"  its sums", 0, [&] { floats.RunSums(); }},
-      {"coded " + n + ", codes", codes.bytes(), [&] { both(codes); }},
+      {"coded " + n + ", codes", codes.bytes(), [&] { run_layer(codes); }},
       {"  reading it", codes.bytes(), [&] { sink = codes.Read(); }},
-      {"coded " + n + ", fixed point", fixed.bytes(), [&] { both(fixed); }},
+      {"coded " + n + ", fixed point", fixed.bytes(), [&] { run_layer(fixed); }},
   };
   std::printf("%u words, width %llu, %u positions; %s; one thread, %d rounds\n", shape.words,
               static_cast<unsigned long long>(shape.width), shape.positions,

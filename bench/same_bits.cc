@@ -56,9 +56,9 @@ std::vector<Part> MakeText(const Model& model, uint64_t tokens, uint64_t seed) {
   const uint64_t positions = PositionsOf(model.file().description()).value_or(tokens);
   SplitMix64 lengths(1), random(seed);
   std::vector<Part> parts;
-  for (uint64_t left = tokens; left > 0;) {
+  for (uint64_t remaining = tokens; remaining > 0;) {
     Part part;
-    uint64_t count = std::min(left, positions);
+    uint64_t count = std::min(remaining, positions);
     if (plan.encoder) {
       const uint32_t longest = std::min(plan.encoder->window, kLongestPart);
       const uint64_t source = 1 + lengths.Below(longest);
@@ -66,7 +66,7 @@ std::vector<Part> MakeText(const Model& model, uint64_t tokens, uint64_t seed) {
       count = std::min<uint64_t>(count, plan.reading ? source : kLongestPart);
     }
     part.tokens = RandomIds(random, count, model.vocabulary_size());
-    left -= count;
+    remaining -= count;
     parts.push_back(std::move(part));
   }
   return parts;

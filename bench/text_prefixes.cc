@@ -157,9 +157,10 @@ int Main(int argc, char** argv) {
     KINGLET_RETURN_IF_ERROR(check.Run(ids, options.states));
     return check.Print();
   };
-  const Result<bool> same = run();
-  if (!same.ok()) std::fprintf(stderr, "text_prefixes: %s\n", same.status().message().c_str());
-  return same.ok() && *same ? 0 : 1;
+  const Result<bool> all_equal = run();
+  if (!all_equal.ok())
+    std::fprintf(stderr, "text_prefixes: %s\n", all_equal.status().message().c_str());
+  return all_equal.ok() && *all_equal ? 0 : 1;
 }
 
 }  // namespace

@@ -74,9 +74,10 @@ int Main(int argc, char** argv) {
   program.AddFlag("--normalised", arguments.normalised, "an empty cache leaves the softmax alone");
   program.AddFlag("--brief", arguments.brief, "print the last line only");
   if (const std::optional<int> exit = program.ParseAndPrint(argc, argv)) return *exit;
-  const Result<bool> same = CheckAndPrint(arguments);
-  if (!same.ok()) std::fprintf(stderr, "word_queries: %s\n", same.status().message().c_str());
-  return same.ok() && *same ? 0 : 1;
+  const Result<bool> all_equal = CheckAndPrint(arguments);
+  if (!all_equal.ok())
+    std::fprintf(stderr, "word_queries: %s\n", all_equal.status().message().c_str());
+  return all_equal.ok() && *all_equal ? 0 : 1;
 }
 
 }  // namespace

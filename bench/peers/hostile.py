@@ -175,7 +175,7 @@ def onnx_model(dims=(4, 4), raw=None, initializers=1, nodes=None, extra=b"", nes
 
 
 class Kgl:
-    """A model file whose header is changed and whose digests are made right again."""
+    """A model file with a changed header and repaired digests."""
 
     def __init__(self, data):
         self.data = bytearray(data)
@@ -194,7 +194,7 @@ class Kgl:
         return self
 
     def segments(self, hashes):
-        """Makes the digests of segments right: entries of offset, size and digest."""
+        """Repairs the digests of segments: entries of offset, size and digest."""
         size = struct.unpack_from("<Q", self.data, 24)[0]
         for at in range(64, 64 + size - 23, 8):
             offset, count, _ = struct.unpack_from("<QQQ", self.data, at)
@@ -306,9 +306,9 @@ def main():
             return lambda path: [sys.executable, "-c", READERS[reader], str(path)]
 
         def pairs(kind, path, harmless, files, words):
-            here = Reader(words, write(path, harmless), options, mark)
-            there = Reader(python(kind), path, options, mark)
-            return [(what, here.outcome(write(path, data)), there.outcome(path)) for what, data in files]
+            kinglet_reader = Reader(words, write(path, harmless), options, mark)
+            peer_reader = Reader(python(kind), path, options, mark)
+            return [(what, kinglet_reader.outcome(write(path, data)), peer_reader.outcome(path)) for what, data in files]
 
         harmless, files = safetensors_files()
         out = str(folder / "out.kgl")
@@ -320,12 +320,12 @@ def main():
         subprocess.run([options.kinglet, "convert", str(source), "-o", out], check=True, stdout=subprocess.DEVNULL)
         harmless, files = model_files(pathlib.Path(out).read_bytes())
         ours, theirs = folder / "m.kgl", folder / "m.onnx"
-        here = Reader(lambda path: [options.kinglet, "verify", str(path)], write(ours, harmless[0]), options, mark)
-        there = Reader(python("onnxruntime"), write(theirs, harmless[1]), options, mark)
+        kinglet_reader = Reader(lambda path: [options.kinglet, "verify", str(path)], write(ours, harmless[0]), options, mark)
+        peer_reader = Reader(python("onnxruntime"), write(theirs, harmless[1]), options, mark)
         rows = []
         for what, kgl, onnx in files:
-            rows.append((what, here.outcome(write(ours, kgl)) if kgl is not None else "the format has none",
-                         there.outcome(write(theirs, onnx))))
+            rows.append((what, kinglet_reader.outcome(write(ours, kgl)) if kgl is not None else "the format has none",
+                         peer_reader.outcome(write(theirs, onnx))))
         table("model", "ONNX Runtime", rows)
 
 

@@ -53,7 +53,7 @@ class Weights:
         return self.arrays[name]
 
     def embedding(self, token: int) -> numpy.ndarray:
-        """[1, width], scaled."""
+        """The scaled embedding of a token, [1, width]."""
         i = next(i for i, end in enumerate(self.ends[1:]) if token < end)
         row = self[f"tables.{i}"][token - self.ends[i]]
         row = self[f"widen.{i - 1}"] @ row if i else row
@@ -121,8 +121,8 @@ def converted(weights: Weights, int8: bool) -> bytes:
 
 
 def runner_of(model: bytes, threads: int) -> tuple:
-    """What runs a step, and its name and version: the interpreter that comes with TensorFlow. That of the package ai-edge-litert
-    2.3.0 takes twice as long for the same model."""
+    """A function that runs a step, with its name and version: the interpreter that comes with TensorFlow. The interpreter of the
+    package ai-edge-litert 2.3.0 takes twice as long for the same model."""
     import tensorflow as tf
     found = tf.lite.Interpreter(model_content=model, num_threads=threads)
     return found.get_signature_runner(), found, f"LiteRT of TensorFlow {tf.__version__}"

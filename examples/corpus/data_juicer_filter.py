@@ -1,4 +1,4 @@
-"""A filter by perplexity for data-juicer. Written by the source of py-data-juicer 1.6.1.
+"""A filter by perplexity for data-juicer. Written from the source of py-data-juicer 1.6.1.
 
 Not run against the real library: its own installation takes gigabytes. In a recipe:
 

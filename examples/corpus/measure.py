@@ -29,7 +29,7 @@ import kinglet
 
 
 class Work(NamedTuple):
-    """What a worker did."""
+    """The measurements of a worker."""
 
     tokens: int
     start: float  # processor seconds until the first document
@@ -114,8 +114,8 @@ def cost(path: str, texts: list[str], lanes: int) -> tuple[float, float, float]:
         (found,) = run(path, texts[: int(share * len(texts))], 1, lanes)
         points.append((float(found.tokens), found.start + found.busy))
         memory = max(memory, found.memory)
-    fit = statistics.linear_regression([x for x, _ in points], [y for _, y in points])
-    return fit.intercept, fit.slope, memory
+    line = statistics.linear_regression([x for x, _ in points], [y for _, y in points])
+    return line.intercept, line.slope, memory
 
 
 def rows(options: argparse.Namespace, texts: list[str], folder: str) -> Iterator[str]:

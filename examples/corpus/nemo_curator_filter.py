@@ -1,4 +1,4 @@
-"""A filter by perplexity for NeMo Curator. Written by the source of nemo-curator 1.4.0.
+"""A filter by perplexity for NeMo Curator. Written from the source of nemo-curator 1.4.0.
 
     ScoreFilter(filter_obj=KingletPerplexity("m.kgl", most=600), text_field="text",
                 score_field="kinglet_perplexity")

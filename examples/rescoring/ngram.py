@@ -16,7 +16,7 @@ NEVER = -99.0  # log10 p of <s>, which is not predicted
 
 
 def discounts(counts) -> tuple:
-    """What is taken from n-grams that occurred once, twice, and more often."""
+    """The discounts of n-grams that occurred once, twice, and more often."""
     of = [0] * 5
     for count in counts:
         if count <= 4:
@@ -49,21 +49,21 @@ class Trained:
 
     def estimate(self, n: int, counts: dict, lower: dict, words: set) -> dict:
         discount = discounts(counts.values())
-        total, left = defaultdict(int), defaultdict(float)
+        total, reserved = defaultdict(int), defaultdict(float)
         for gram, count in counts.items():
             total[gram[:-1]] += count
-            left[gram[:-1]] += discount[min(count, 3)]
+            reserved[gram[:-1]] += discount[min(count, 3)]
         found = {}
         for gram, count in counts.items():
             context = gram[:-1]
             shorter = lower[gram[1:]] if n > 1 else lower[()]
-            found[gram] = (count - discount[min(count, 3)] + left[context] * shorter) / total[context]
+            found[gram] = (count - discount[min(count, 3)] + reserved[context] * shorter) / total[context]
         if n == 1:
             for word in words - {gram[0] for gram in counts}:
-                found[(word,)] = left[()] / total[()] * lower[()]
+                found[(word,)] = reserved[()] / total[()] * lower[()]
         for context in total:
             if context:
-                self.backoffs[n - 1][context] = math.log10(left[context] / total[context])
+                self.backoffs[n - 1][context] = math.log10(reserved[context] / total[context])
         self.probabilities[n] = {gram: math.log10(p) for gram, p in found.items()}
         return found
 

@@ -49,7 +49,7 @@ class LanguageModel(nn.Module):
             self.tie(name)
 
     def tie(self, name: str):
-        """Makes the softmax's parameters `name` those of the embedding, of DeFINE those of its map."""
+        """Ties the softmax's parameters `name` to those of the embedding, for DeFINE to those of its map."""
         source = self.input.map if self.config["input"]["kind"] == "define" else self.input
         shapes = [{key: value.shape for key, value in module.state_dict().items() if key.split(".")[0] == name}
                   for module in (source, self.output)]
