@@ -120,9 +120,9 @@ class CodedLayer {
   bool substituted() const { return kernels_[0].is_substitute || kernels_[1].is_substitute; }
 
  private:
-  void Run(size_t step) {
+  void Run(size_t node) {
     StreamFrame frame{scratch_.bytes().data(), nullptr, 0, 0};
-    kernels_[step].Run({&frame, 1});
+    kernels_[node].Run({&frame, 1});
   }
   std::span<std::byte> Keep(uint64_t size) {
     stored_.emplace_back(size);

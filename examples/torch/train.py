@@ -86,7 +86,7 @@ def train(model: LanguageModel, ids: torch.Tensor, options) -> None:
 
 @torch.no_grad()
 def perplexity(model: LanguageModel, ids: torch.Tensor) -> float:
-    """Of ids[1], ids[2], ..., without the cache."""
+    """The perplexity of ids[1], ids[2], .., without the cache."""
     model.eval()
     total, state = 0.0, None
     for window, targets in zip(ids[:-1].split(256), ids[1:].split(256)):
