@@ -50,7 +50,7 @@ void ReportMicronet(PaperReport& report) {
   report.Title(
       "MicroNet (Yan et al. 2020), tables 4 to 6: millions of parameters, operations of a token");
   for (const DenseTotal& row : kDenseTotals) ReportDense(row, report);
-  report.Title("MicroNet, table 2: millions of 32-bit words and of operations");
+  report.Title("MicroNet, table 2: millions of 32-bit values and of operations");
   for (const TableRow& row : kTable2) {
     const MicronetCount count = CountOf(row.preset);
     char size[16], operations[16];
@@ -64,16 +64,16 @@ void ReportMicronet(PaperReport& report) {
     const MicronetCount count = CountOf(row.preset);
     const bool best = row.preset == std::string("best");
     const double entries = best ? 1e-4 * row.nonzero : 5e-6 * row.total + 2;
-    const double words = entries * row.bits / 32;
+    const double size_tolerance = entries * row.bits / 32;
     const char* const why = best ? "training met the pruner's targets within 0.01 %"
                                  : "sparsities are printed with five digits";
     report.Near(row.preset, "not zero", row.nonzero, static_cast<double>(count.storage.nonzero),
                 entries, why);
-    report.Near(row.preset, "words", row.total_size, count.storage.TotalSize(), words, why);
+    report.Near(row.preset, "size", row.total_size, count.storage.TotalSize(), size_tolerance, why);
     report.Near(row.preset, "operations", row.operations, count.operations.WeightedTotal(),
-                entries + words, why);
+                entries + size_tolerance, why);
     report.Near(row.preset, "score", row.score, count.Score(),
-                words / 159e6 + (entries + words) / 318e6, why);
+                size_tolerance / 159e6 + (entries + size_tolerance) / 318e6, why);
   }
 }
 

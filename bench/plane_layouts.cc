@@ -320,13 +320,13 @@ bool Compare(size_t rows, size_t cols) {
                 products / time, note);
   };
   bool all = true;
-  for (const Way& way : {Way{"16-bit words", Words<false>},
-                         {"16-bit words, VNNI", Words<true>},
+  for (const Way& way : {Way{"16-bit values", Words<false>},
+                         {"16-bit values, VNNI", Words<true>},
                          {"widened, masked subtraction", Widened<false>},
                          {"widened, masked subtraction, VNNI", Widened<true>},
-                         {"halves of words, masked subtraction", Halves<false, false>},
-                         {"halves of words, masked subtraction, VNNI", Halves<true, false>},
-                         {"halves of words, masked sums of x, VNNI", Halves<true, true>},
+                         {"halves of 16 bits, masked subtraction", Halves<false, false>},
+                         {"halves of 16 bits, masked subtraction, VNNI", Halves<true, false>},
+                         {"halves of 16 bits, masked sums of x, VNNI", Halves<true, true>},
                          {"interleaved", Interleaved<false, 0>},
                          {"interleaved, VNNI", Interleaved<true, 0>},
                          {"interleaved, VNNI, 4096 bytes ahead", Interleaved<true, 4096>},
