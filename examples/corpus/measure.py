@@ -4,7 +4,7 @@
     measure.py MODEL.kgl [--rounds 5] [--documents 2000] [--many 16]
 
 Prints the cost of a worker as t = a + b tokens for several numbers of lanes; the gain from one to
-two workers beside that of two processes of the command, in turns, medians; and the processor time
+two workers and that from one to two processes of the command, interleaved, medians; and the processor time
 by token of many workers on these processors. Needs no host: what hosts add is in docs/SCALE.md.
 """
 
@@ -45,7 +45,7 @@ def pss() -> float:
 
 
 def work(path: str, texts: list[str], lanes: int, ready: Any, answers: Any) -> None:
-    from kinglet.plugs._documents import DocumentScorer
+    from kinglet.integrations._documents import DocumentScorer
 
     scorer = DocumentScorer(path, lanes)
     start = time.process_time()
@@ -88,7 +88,7 @@ def rate(found: list[Work]) -> float:
 
 
 def commands(path: str, texts: list[str], processes: int, folder: str) -> float:
-    """Tokens a second of so many `kinglet score --lines`, their start included."""
+    """Tokens a second of `processes` runs of `kinglet score --lines`, their start included."""
     running = []
     started = time.perf_counter()
     for at in range(processes):
