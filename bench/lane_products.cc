@@ -1,6 +1,6 @@
 // Times products of one matrix with the vectors of several lanes (streams), on every instruction
-// set of this machine, at the shapes of the best published MicroNet. For the last tail also the
-// sums of tiles of logits: after the product, and tile by tile.
+// set of this machine, at the shapes of the best published MicroNet. Of its last tail also the sums
+// of blocks of logits: after the product, and block by block.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
@@ -28,7 +28,7 @@ constexpr Matrix kMatrices[] = {{"qkv", 576, 256},
                                 {"tail2", 242735, 4}};
 constexpr size_t kLanes[] = {1, 2, 4, 8, 16};
 
-enum class Kind : uint8_t { kInteger, kDecoded, kReal, kSumsAfter, kSumsByTile };
+enum class Kind : uint8_t { kInteger, kDecoded, kReal, kSumsAfter, kSumsByBlock };
 
 // A matrix and the vectors of the lanes.
 class Product {
@@ -79,19 +79,19 @@ class Product {
         return vector_->real_product(panels_.real_panels(), real_vectors_.data(), lanes, Finish{});
       case Kind::kSumsAfter:
         return MultiplyAndSum(SumBlocks(panels_.rows()));
-      case Kind::kSumsByTile:
+      case Kind::kSumsByBlock:
         return MultiplyAndSum(1);
     }
   }
 
  private:
-  // Multiplies and sums `together` tiles of logits at a time.
+  // So many blocks of logits at a time.
   void MultiplyAndSum(size_t together) const {
-    constexpr size_t kTilePanels = kSumBlock / kPanelRows;
+    constexpr size_t kBlockPanels = kSumBlock / kPanelRows;
     std::vector<CodeVector> vectors = code_vectors_;
     std::vector<float> largest(vectors.size() * together), sums(together);
-    for (size_t panel = 0; panel < panels_.panels(); panel += together * kTilePanels) {
-      const size_t end = std::min(panel + together * kTilePanels, panels_.panels());
+    for (size_t panel = 0; panel < panels_.panels(); panel += together * kBlockPanels) {
+      const size_t end = std::min(panel + together * kBlockPanels, panels_.panels());
       const CodePanels part = panels_.code_panels({panel, end});
       for (size_t i = 0; i < vectors.size(); ++i) {
         vectors[i].y = code_vectors_[i].y + panel * kPanelRows;
@@ -150,7 +150,7 @@ int main(int argc, char** argv) {
     for (const size_t lanes : kinglet::cpu::kLanes) {
       const auto& last_tail = std::end(kinglet::cpu::kMatrices)[-1];
       kinglet::cpu::Register(last_tail, Kind::kSumsAfter, "sums_after", lanes, target);
-      kinglet::cpu::Register(last_tail, Kind::kSumsByTile, "sums_by_tile", lanes, target);
+      kinglet::cpu::Register(last_tail, Kind::kSumsByBlock, "sums_by_block", lanes, target);
     }
     for (const auto& matrix : kinglet::cpu::kMatrices) {
       for (const size_t lanes : kinglet::cpu::kLanes) {
