@@ -89,7 +89,7 @@ Status WriteClasses(const EmbedOptions& options, Embedder& embedder, Console& co
   return Status();
 }
 
-// A text's numbers under one or two keys.
+// A text's values under one or two keys.
 void WriteText(const EmbedOptions& options, const Model& model, uint64_t number,
                const std::vector<std::pair<const char*, std::vector<double>>>& parts,
                Console& console) {

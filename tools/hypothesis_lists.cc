@@ -37,7 +37,7 @@ std::optional<double> ParseScore(std::string_view text) {
   return score && std::isfinite(*score) ? score : std::nullopt;
 }
 
-// The text behind its first white space; empty: none.
+// Removes the first word of a line and returns it; "" if the line is blank.
 std::string_view CutFirstWord(std::string_view& line) {
   const auto begin = std::find_if_not(line.begin(), line.end(), IsAsciiSpace);
   const auto end = std::find_if(begin, line.end(), IsAsciiSpace);
@@ -62,7 +62,7 @@ std::optional<NumberedName> ParseName(std::string_view name) {
   return NumberedName{name.substr(0, dash), *number};
 }
 
-// A line of a file, before its hypothesis has a number.
+// A line of a file, before the hypothesis gets a number.
 struct ReadHypothesis {
   std::string utterance;
   std::optional<uint64_t> number;
@@ -70,7 +70,7 @@ struct ReadHypothesis {
   std::string text;
 };
 
-// An object with the members utt, text and perhaps score; what else is in it does not matter.
+// An object with the members utt, text and perhaps score; other members are ignored.
 class HypothesisObject final : public JsonEvents {
  public:
   std::optional<std::string> utterance, text;
@@ -112,7 +112,7 @@ class HypothesisObject final : public JsonEvents {
     bad = true;
     return false;
   }
-  // A value alone is no object.
+  // A value that is not inside an object is refused.
   bool AtTop() { return depth_ > 0 || Refuse(); }
   bool Enter(bool outermost) {
     if (!outermost && (depth_ == 0 || Is("utt") || Is("text") || Is("score"))) return Refuse();

@@ -101,11 +101,11 @@ class LinePrinter {
   const Model& model_;
   ScoreReport& report_;
   Console& console_;
-  TextSize size_;  // of what is scored
+  TextSize size_;  // of the scored text
   uint64_t lines_ = 0, tokens_ = 0;
 };
 
-// The tokens around each line, without those that the options leave out.
+// The tokens around each line, without those that the options omit.
 Result<SentenceFrame> ChooseFrame(const ScoreLinesOptions& options, const Model& model) {
   SentenceFrame frame = FrameOf(model.file().description(), model.vocabulary());
   const auto missing = [](const char* option) {

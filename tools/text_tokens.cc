@@ -19,12 +19,12 @@ Result<TokenSource> OpenTextTokens(const std::string& text, const std::string& i
                              ReadIdSequence(ids, file->description().vocabulary_size));
     return of_memory(std::move(sequence.ids));
   }
-  KINGLET_ASSIGN_OR_RETURN(std::shared_ptr<const ModelText> cutting, ModelText::Of(*file));
+  KINGLET_ASSIGN_OR_RETURN(std::shared_ptr<const ModelText> splitter, ModelText::Of(*file));
   std::vector<uint32_t> tokens;
   bool fits = true;
   const bool is_read_once = !RefusePipe("text", text).ok();
   KINGLET_RETURN_IF_ERROR(
-      ForEachTextPiece(text, cutting.get(), [&](const TokenSequence& piece) -> Status {
+      ForEachTextPiece(text, splitter.get(), [&](const TokenSequence& piece) -> Status {
         if (fits) tokens.insert(tokens.end(), piece.ids.begin(), piece.ids.end());
         if (tokens.size() <= kept || is_read_once) return {};
         fits = false;
@@ -32,8 +32,8 @@ Result<TokenSource> OpenTextTokens(const std::string& text, const std::string& i
         return {};
       }));
   if (fits) return of_memory(std::move(tokens));
-  return TokenSource([text, file, cutting = std::move(cutting)](const auto& take) {
-    return ForEachTextPiece(text, cutting.get(),
+  return TokenSource([text, file, splitter = std::move(splitter)](const auto& take) {
+    return ForEachTextPiece(text, splitter.get(),
                             [&](const TokenSequence& piece) { return take(piece.ids); });
   });
 }

@@ -10,7 +10,7 @@ Result<std::unique_ptr<ThreadTeam>> ThreadTeam::Create(size_t threads) {
   std::unique_ptr<ThreadTeam> team(new ThreadTeam(threads));
   team->workers_.reserve(threads - 1);
   size_t share = 1;
-  // Takes the threads that could not start out of the barrier; the destructor ends the others.
+  // Removes the threads that could not start from the barrier; the destructor ends the others.
   const auto give_up = [&] {
     for (; share < threads; ++share) team->barrier_.arrive_and_drop();
   };

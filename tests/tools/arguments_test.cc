@@ -123,7 +123,7 @@ TEST(ArgumentsTest, ARefusalSaysWhatWasExpectedAndFoundAndTheNextStep) {
   EXPECT_EQ(Refusal({"score", "m", "--blok", "3"}),
             "usage: score: expected one of its options, found \"--blok\". Did you mean --block?");
   EXPECT_EQ(Refusal({"score", "m", "--context", "3"}),
-            "usage: score: expected --block beside --context, found only the second. See "
+            "usage: score: expected --block with --context, found only the second. See "
             "`program score --help`.");
   EXPECT_EQ(Refusal({"score"}),
             "usage: score: expected M.kgl (the model), found none. See `program score --help`.");

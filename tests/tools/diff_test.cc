@@ -104,9 +104,10 @@ TEST_F(DiffTest, TextsThatCannotBeCompared) {
   ModelDraft started = TinyMicronet();
   started.description.start_token = 1;
   folder_.WriteModel("started.kgl", started);
-  ExpectRefused("a.kgl started.kgl --ids ids.txt",
-                "expected models that cut the text into equally many tokens, found 599 by a.kgl, "
-                "600 by started.kgl");
+  ExpectRefused(
+      "a.kgl started.kgl --ids ids.txt",
+      "expected models that split the text into the same number of tokens, found 599 by a.kgl, "
+      "600 by started.kgl");
 }
 
 }  // namespace

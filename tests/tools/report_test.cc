@@ -59,7 +59,7 @@ TEST_F(ReportTest, ShowsWhatWasMeasuredAndPlanned) {
             0);
   ASSERT_EQ(folder_.Run("plan s.json --sparsity 0.4 -o r.json").exit_status, 0);
   const std::string page = Page("m.kgl --ids ids.txt --sensitivity s.json --plan r.json");
-  EXPECT_TRUE(Has(page, "by share of zeros of one tensor")) << page;
+  EXPECT_TRUE(Has(page, "by fraction of zeros of one tensor")) << page;
   EXPECT_TRUE(Has(page, "by bits of one tensor"));
   EXPECT_FALSE(Has(page, "by codes of one tensor"));
   EXPECT_TRUE(Has(page, "*.fc.3.weight"));

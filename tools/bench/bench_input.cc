@@ -43,7 +43,7 @@ Result<BenchSchedule> MakeSchedule(uint64_t warm_up, uint64_t tokens, uint64_t i
     return BenchSchedule{warm_up, 1, 0, std::min(left, tokens)};
   }
   return BenchSchedule{warm_up, wanted.rounds, kSettle,
-                       std::min(wanted.block, left / wanted.rounds - kSettle)};
+                       std::min(wanted.timed, left / wanted.rounds - kSettle)};
 }
 
 BenchSchedule MakeTranslationSchedule(uint64_t length, uint64_t tokens) {

@@ -10,7 +10,7 @@
 namespace kinglet {
 namespace {
 
-// Where the next darker colour begins, in nats; there is a class k0, k1, ... of each.
+// Losses in nats where the next darker colour begins; each colour has a class k0, k1, ...
 constexpr std::array<double, 6> kSteps = {0.5, 1.5, 3, 4.5, 6.5, 9};
 
 size_t ColourOf(double loss) {

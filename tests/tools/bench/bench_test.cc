@@ -139,12 +139,12 @@ TEST_F(BenchTest, TextForPeople) {
   const Outcome outcome = folder_.Run("bench m.kgl --tokens 30 --ids ids.txt --steps 3");
   EXPECT_EQ(outcome.exit_status, 0) << outcome.error;
   EXPECT_EQ(outcome.error, "");
-  for (const char* expected : {"\nfull ", "\nscore ", "\ntopk 10 ", "floor us", " more "}) {
+  for (const char* expected : {"\nfull ", "\nscore ", "\ntopk 10 ", "roofline us", " more "}) {
     EXPECT_NE(outcome.out.find(expected), std::string::npos) << expected << "\n" << outcome.out;
   }
 }
 
-TEST(BenchTranslations, TheSourceIsEncodedBesideTheSteps) {
+TEST(BenchTranslations, TheSourceIsEncodedApartFromTheNodes) {
   const CommandFolder folder;
   folder.WriteModel("m.kgl", TinyTranslation({.bits = 9, .quantised = true}));
   const auto report = [&](const std::string& arguments) {
