@@ -50,7 +50,7 @@ TEST_F(FillTest, TheBestWordsOfEachMask) {
   EXPECT_TRUE(text.out.starts_with("1\t2\t")) << text.out;
 }
 
-// Lower-casing a text leaves [MASK] what it is.
+// Lower-casing a text does not change [MASK].
 TEST_F(FillTest, LowerCaseIsOfTheTextsLetters) {
   ModelDraft draft = TinyMasked();
   draft.tokenizer = TextTables{false, WordPieceTables{false, draft.vocabulary}};

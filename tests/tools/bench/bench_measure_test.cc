@@ -89,7 +89,7 @@ TEST(Measure, ADeviceReportsItsWorkInsteadOfARoofline) {
       << refused.status().message();
 }
 
-// A step's share of a peak, times the peak and the step's time, is the work that the step had to
+// A node's fraction of a peak, times the peak and the node's time, is the work that the node had to
 // do.
 TEST(Measure, ADevicesStepsSayHowNearTheyCameToItsPeaks) {
   cuda::Emulation emulation;
@@ -195,7 +195,7 @@ TEST(Measure, TheRooflineIsThatOfTheBytesTouched) {
     const auto three = MeasureTiny(model, {{BenchMode::kFull}}, {1}, 3);
     EXPECT_EQ(three[0].roofline_bytes,
               static_cast<double>(weights + 3 * (all - weights) + answers));
-    // Two threads have a place for answers each.
+    // Each of two threads has memory for answers.
     const auto two = MeasureTiny(model, {{BenchMode::kFull}}, {1}, 3, 2);
     EXPECT_EQ(two[0].roofline_bytes, three[0].roofline_bytes + static_cast<double>(answers));
   }

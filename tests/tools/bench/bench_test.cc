@@ -115,7 +115,7 @@ TEST_F(BenchTest, WhatCannotBeDoneIsRefused) {
   }
 }
 
-// Each mode has its own streams; one memory limit holds for all of them together.
+// Each mode has its own streams; one memory limit applies to all of them together.
 TEST_F(BenchTest, ModesShareTheMemoryLimit) {
   options_.cache_capacity = 10000;
   folder_.WriteModel("large.kgl", TinyMicronet(options_));
@@ -169,12 +169,12 @@ TEST(BenchTranslations, TheSourceIsEncodedApartFromTheNodes) {
       EXPECT_GT(products, 0);
     }
   }
-  // Without a number, as many tokens as fit; a round is never cut.
+  // Without a number, as many tokens as fit; a round is never truncated.
   const Json line = report("--mode score")[0];
   EXPECT_EQ(line["encode"]["source_length"], 7);
   EXPECT_EQ(line["encode"]["target_length"], 9);
   EXPECT_EQ(line["timed"], 36);
-  // A step's products equal those that `count` reports.
+  // A node's products equal those that `count` reports.
   const Json count = folder.Run("count m.kgl --lengths 5,6 --json").Json().at(0)["ops"]["muls"];
   double products = 0;
   const Json full = report("--mode full --source-length 5 --target-length 6")[0];
