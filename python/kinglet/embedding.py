@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Embedding:
-    """The vectors of a model's words and, with a classifier, its classes. One thread at a time."""
+    """The vectors of a model's words and its classifier, if any. Used by one thread at a time."""
 
     def __init__(self, model: Model) -> None:
         handle = Handle(lib.kinglet_embedding_destroy)

@@ -122,7 +122,7 @@ def arguments(path):
     for call in (model.score, model.tokenize, model.perplexity):
         refused(TypeError, lambda call=call: call(b"bytes"))
     refused(TypeError, lambda: model.vocabulary.id(b"the"), "decode")
-    refused(TypeError, lambda: model.score_lines("one text"), "cuts it")
+    refused(TypeError, lambda: model.score_lines("one text"), "splits it")
     refused(kinglet.UnknownWord, lambda: model.vocabulary.id("zzqx"))
     refused(kinglet.InvalidArgument, lambda: model.score("a \ud800 b"), "surrogate")
     invalid = b"the \xff\xfe film".decode("utf-8", "surrogateescape")
