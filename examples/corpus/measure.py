@@ -45,7 +45,7 @@ def pss() -> float:
 
 
 def work(path: str, texts: list[str], lanes: int, ready: Any, answers: Any) -> None:
-    from kinglet.plugs._documents import DocumentScorer
+    from kinglet.integrations._documents import DocumentScorer
 
     scorer = DocumentScorer(path, lanes)
     start = time.process_time()

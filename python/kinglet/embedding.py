@@ -6,8 +6,8 @@ from ctypes import addressof, c_uint32
 from typing import TYPE_CHECKING
 
 from kinglet._buffers import Floats, Ids, address, uint32s, zeros
-from kinglet._native import check, lib, number_of
 from kinglet._handle import Handle, Turn
+from kinglet._native import check, lib, number_of
 
 if TYPE_CHECKING:
     from kinglet.model import Model

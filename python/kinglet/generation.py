@@ -8,9 +8,9 @@ from ctypes import addressof, c_int32, c_uint32, c_uint64
 from typing import TYPE_CHECKING
 
 from kinglet._buffers import Ids, address, uint32s, utf8
+from kinglet._handle import Handle, Turn
 from kinglet._native import GenerationOptions, check, lib, number_of, text_of
 from kinglet._numbers import MAX_UINT64, integer
-from kinglet._handle import Handle, Turn
 from kinglet.queries import _seed, draw_options
 
 if TYPE_CHECKING:

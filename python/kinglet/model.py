@@ -13,9 +13,9 @@ from typing import Any
 
 from kinglet import scoring
 from kinglet._buffers import Ids, TextOrIds, address, uint32s, utf8, zeros
+from kinglet._handle import Handle, watch_forks
 from kinglet._native import ModelOptions, check, lib, number_of, text_of
 from kinglet._numbers import MAX_UINT64, integer
-from kinglet._handle import Handle, watch_forks
 from kinglet.embedding import Embedding
 from kinglet.errors import InvalidArgument, Mismatch, Unsupported, WrongOrder
 from kinglet.generation import Generation

@@ -8,9 +8,9 @@ from ctypes import addressof, c_double, c_uint32, c_uint64, c_void_p
 from typing import Any, NamedTuple
 
 from kinglet._buffers import Floats, Ids, Uint32s, address, uint32s, uint64s, utf8, zeros
+from kinglet._handle import LAST, Handle, Turn
 from kinglet._native import BUFFER_TOO_SMALL, DrawOptions, Work, check, lib, untyped
 from kinglet._numbers import MAX_UINT64, integer
-from kinglet._handle import LAST, Handle, Turn
 from kinglet.errors import InvalidArgument
 
 Words = list[tuple[int, float]]

@@ -8,9 +8,9 @@ from ctypes import addressof, c_uint32, c_uint64
 from typing import TYPE_CHECKING, Any
 
 from kinglet._buffers import Floats, Ids, address, uint32s, zeros
+from kinglet._handle import LAST, Handle, interruptible, watch_forks
 from kinglet._native import SessionOptions, check, lib, number_of, untyped
 from kinglet._numbers import MAX_UINT64, integer
-from kinglet._handle import LAST, Handle, interruptible, watch_forks
 from kinglet.errors import InvalidArgument
 from kinglet.queries import Queries, _lane, _pairs
 from kinglet.state import State

@@ -6,8 +6,8 @@ import ctypes
 from ctypes import c_int32, c_uint64
 from typing import TYPE_CHECKING
 
-from kinglet._native import check, lib, number_of
 from kinglet._handle import Handle
+from kinglet._native import check, lib, number_of
 
 if TYPE_CHECKING:
     from kinglet.model import Model

@@ -1,4 +1,4 @@
-"""What the tests of hosts share. A test is skipped, with a reason, where its host is missing."""
+"""Common code of the tests of hosts. A test without its host is skipped, with a reason."""
 
 import importlib
 import importlib.metadata
@@ -14,7 +14,7 @@ _module = importlib.util.module_from_spec(_python)
 _python.loader.exec_module(_module)
 DATA, DEMO, demo, refused = _module.DATA, _module.DEMO, _module.demo, _module.refused
 
-SKIPPED = 77  # what ctest takes for it
+SKIPPED = 77  # ctest's exit status for a skipped test
 PASSAGE = DEMO / "passage.txt"
 
 
@@ -29,7 +29,7 @@ def needs(*modules):
 
 
 def versions(*packages):
-    """What ran, for the reader of a log: names and versions."""
+    """The names and versions of the tested packages, for the log."""
     told = [f"Python {sys.version.split()[0]}"]
     for package in packages:
         try:
@@ -40,7 +40,7 @@ def versions(*packages):
 
 
 def checkpoint(name):
-    """A folder of the real checkpoints, or None: KINGLET_CHECKPOINTS says where they are."""
+    """A folder of the real checkpoints in KINGLET_CHECKPOINTS, or None."""
     place = os.environ.get("KINGLET_CHECKPOINTS")
     folder = pathlib.Path(place or ".") / name
     return folder if place and folder.exists() else None

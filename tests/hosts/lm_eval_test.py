@@ -6,7 +6,7 @@ printed digit, choices and generated text by the model's own sums.
 KINGLET_WIKITEXT2 names a folder of wiki.test.tokens to be compared too.
 """
 
-# ruff: noqa: E402  (a host is imported when it is known to be there)
+# ruff: noqa: E402  (a host is imported after the check that it is installed)
 
 import json
 import logging
@@ -77,7 +77,7 @@ def perplexities(path, text, folder):
 
 
 def commanded(path, folder):
-    """`python -m kinglet.lm_eval`, with nothing but the model's path and a task."""
+    """`python -m kinglet.lm_eval`, with the model's path and a task alone."""
     def run(*arguments):
         return subprocess.run(
             [sys.executable, "-m", "kinglet.lm_eval", *arguments, "--metadata",
@@ -94,7 +94,7 @@ def commanded(path, folder):
 
 
 def likelihoods(lm):
-    """Sums behind contexts, in the bits of the whole text read once; greedy words are greedy."""
+    """Sums after contexts, with the bits of the text read at once; greedy words are greedy."""
     model = lm.model
     text, rest = "the film was a", " great success"
     whole = model.score_details(text + rest, eos=False).log_probabilities
@@ -142,9 +142,9 @@ def tasks(lm, folder):
     lines = [line.split() for line in PASSAGE.read_text().splitlines() if len(line.split()) > 20]
     rows = []
     for words in lines:
-        cut = next(at for at in range(8, len(words)) if words[at].isalpha() and len(words[at]) > 3)
-        others = chance.sample([w for w in words if w.isalpha() and w != words[cut]], 3)
-        rows.append({"context": " ".join(words[:cut]), "choices": [*others, words[cut]],
+        last = next(at for at in range(8, len(words)) if words[at].isalpha() and len(words[at]) > 3)
+        others = chance.sample([w for w in words if w.isalpha() and w != words[last]], 3)
+        rows.append({"context": " ".join(words[:last]), "choices": [*others, words[last]],
                      "answer": 3})
     (pathlib.Path(folder) / "choices.jsonl").write_text("".join(json.dumps(r) + "\n" for r in rows))
     for name, text in (("choices", CHOICES), ("continued", CONTINUED)):

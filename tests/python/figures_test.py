@@ -48,7 +48,7 @@ def compare(path, ids, backend):
             told = kinglet.run_json("score", path, "--ids", file.name, "--lines", "--tokens",
                                     "--hex", "--backend", backend)
             same(told[:-2], model.score_details(ids), model)
-    with model.session() as session:  # step by step: the same again
+    with model.session() as session:  # step by step, for the same numbers
         stream = ids if model.start_token is None else [model.start_token, *ids]
         values = []
         for at in range(1, len(stream)):
@@ -83,7 +83,7 @@ def lines(path):
 
 
 def texts(path):
-    """Texts of other systems, and without a last line's end: what the command reads of a file."""
+    """Texts of other systems, and without a last line's end: read as the command reads a file."""
     model = kinglet.Model(path)
     words = [model.vocabulary[id] for id in range(3, 9)]
     plain = " ".join(words[:3]) + " zzqx\n\n" + " ".join(words[3:]) + "\n"

@@ -19,7 +19,7 @@ def lists(name):
 
 
 def greedy(session, source, end, most):
-    """The most probable word again and again."""
+    """Steps the most probable word each time."""
     session.encode(source)
     words = [START]
     while len(words) <= most and words[-1] != end:

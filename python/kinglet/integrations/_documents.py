@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 
 from kinglet._numbers import integer
 from kinglet.errors import Mismatch, Unsupported
-from kinglet.model import Model
 from kinglet.integrations._time_slices import long_time_slices
+from kinglet.model import Model
 from kinglet.scoring import score_streams
 from kinglet.session import Session
 

@@ -15,8 +15,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from kinglet.errors import InvalidArgument, Mismatch, Unsupported
-from kinglet.model import Model
 from kinglet.integrations._host import host
+from kinglet.model import Model
 from kinglet.session import Session
 from kinglet.state import State
 

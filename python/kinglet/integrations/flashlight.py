@@ -20,9 +20,9 @@ from typing import Any
 
 from kinglet._histories import History, Reader
 from kinglet.errors import IdOutOfRange, InvalidArgument
-from kinglet.model import Model
 from kinglet.integrations._host import host
 from kinglet.integrations._words import Words
+from kinglet.model import Model
 
 _decoder: Any = host("flashlight.lib.text.decoder", "flashlight-text", "0.0.7", "LM", "LMState")
 LM: Any = _decoder.LM

@@ -19,8 +19,8 @@ from typing import Any, NamedTuple
 from kinglet._buffers import utf8
 from kinglet._numbers import integer
 from kinglet.errors import Unsupported
-from kinglet.model import Model
 from kinglet.integrations._host import host
+from kinglet.model import Model
 from kinglet.session import Session
 
 LM: Any = host("lm_eval.api.model", "lm-eval", "0.4.13", "LM").LM

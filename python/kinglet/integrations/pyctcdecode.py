@@ -19,9 +19,9 @@ from typing import Any
 
 from kinglet._histories import History, Reader
 from kinglet.errors import InvalidArgument, Mismatch
-from kinglet.model import Model
 from kinglet.integrations._host import host
 from kinglet.integrations._words import Words
+from kinglet.model import Model
 
 AbstractLanguageModel: Any = host(
     "pyctcdecode.language_model", "pyctcdecode", "0.5.0", "AbstractLanguageModel"
