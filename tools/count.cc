@@ -141,8 +141,8 @@ Result<CountInput> ReadTranslations(const CountOptions& options,
   }
   Progress progress(progress_form);
   for (size_t i = 0; i < pairs.size(); ++i) {
-    const Status fits = CheckPair(pairs[i], *model);
-    if (!fits.ok()) return InSentence(i, fits);
+    const Status status = CheckPair(pairs[i], *model);
+    if (!status.ok()) return InSentence(i, status);
     input.encoder += EncoderTrace(plan, pairs[i].source);
     if (session) {
       KINGLET_ASSIGN_OR_RETURN(const Trace trace, RunPair(options, pairs[i], *session));
@@ -261,14 +261,14 @@ Result<CountInput> ReadInput(const CountOptions& options, const std::shared_ptr<
   }
   // Sums of counts stay exact in double.
   constexpr uint64_t kMaxCountedTokens = uint64_t{1} << 53;
-  uint64_t left = kMaxCountedTokens;
+  uint64_t remaining = kMaxCountedTokens;
   for (const uint64_t count : input.bin_counts) {
-    if (count > left) {
+    if (count > remaining) {
       return Status::Refusal(KINGLET_INVALID_ARGUMENT, "usage", "--bin-counts",
                              "at most " + std::to_string(kMaxCountedTokens) + " tokens in all",
                              options.bin_counts);
     }
-    left -= count;
+    remaining -= count;
   }
   const bool zero = std::all_of(input.bin_counts.begin(), input.bin_counts.end(),
                                 [](uint64_t count) { return count == 0; });

@@ -323,10 +323,10 @@ std::string DiffText(const Sides& sides, const std::vector<TensorDifference>& ch
     text += "  operations depend on the words: give a text\n";
   }
   if (first.text) {
-    const double left = std::exp(first.text->totals.nll());
-    const double right = std::exp(second.text->totals.nll());
-    text +=
-        Row("perplexity", Formatted("%.4f", left), Formatted("%.4f", right), Change(left, right));
+    const double first_perplexity = std::exp(first.text->totals.nll());
+    const double second_perplexity = std::exp(second.text->totals.nll());
+    text += Row("perplexity", Formatted("%.4f", first_perplexity),
+                Formatted("%.4f", second_perplexity), Change(first_perplexity, second_perplexity));
     text += "\n" + Grouped(first.text->totals.scored()) + " scored tokens of " + source + ":\n" +
             Verdict(Compare(first.text->blocks, second.text->blocks)) + "\n";
   }

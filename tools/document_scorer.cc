@@ -23,12 +23,12 @@ struct Stretch {
 // --block`.
 Stretch StretchAt(const std::vector<uint32_t>& stream, uint64_t at, uint64_t stride,
                   uint64_t context) {
-  const uint64_t back = std::min(at, context);
+  const uint64_t overlap = std::min(at, context);
   const uint64_t end = std::min<uint64_t>(stream.size(), at + stride + 1);
   const auto begin = stream.begin();
   return {
-      {begin + static_cast<std::ptrdiff_t>(at - back), begin + static_cast<std::ptrdiff_t>(end)},
-      static_cast<size_t>(back)};
+      {begin + static_cast<std::ptrdiff_t>(at - overlap), begin + static_cast<std::ptrdiff_t>(end)},
+      static_cast<size_t>(overlap)};
 }
 
 }  // namespace
@@ -96,7 +96,7 @@ Result<std::vector<DocumentLoss>> DocumentScorer::Score(const std::string& sourc
   uint64_t at = 0;
   std::vector<uint32_t> stream;
   Status read;
-  const auto next = [&](std::vector<uint32_t>& out) {
+  const auto next_stretch = [&](std::vector<uint32_t>& out) {
     while (read.ok()) {
       if (at == 0) {
         if (document == documents.size()) return false;
@@ -138,7 +138,7 @@ Result<std::vector<DocumentLoss>> DocumentScorer::Score(const std::string& sourc
   const auto name = [&](uint64_t index) {
     return source + ", " + Numbered("line", documents[owners[index].first].line_number);
   };
-  KINGLET_RETURN_IF_ERROR(scorer_.Run(next, sink, name));
+  KINGLET_RETURN_IF_ERROR(scorer_.Run(next_stretch, sink, name));
   KINGLET_RETURN_IF_ERROR(read);
   return losses;
 }

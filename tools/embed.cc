@@ -135,8 +135,8 @@ Status WriteTexts(const EmbedOptions& options, const std::shared_ptr<const Model
     }
     KINGLET_RETURN_IF_ERROR(options.classify ? session->Scores(numbers) : session->Pooled(numbers));
     const auto* block = FindBlock<MaskedModel>(model->file().description());
-    const bool next = block->scored == ScoredPart::kNextSentence;
-    const char* const key = !options.classify ? "vector" : next ? "next" : "scores";
+    const bool is_next_sentence = block->scored == ScoredPart::kNextSentence;
+    const char* const key = !options.classify ? "vector" : is_next_sentence ? "next" : "scores";
     WriteText(options, *model, number, {{key, numbers}}, console);
     return console.out.status();
   };

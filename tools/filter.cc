@@ -61,13 +61,13 @@ using DocumentSink = std::function<Status(const Document&, const DocumentLoss&)>
 Status ForEachDocument(const std::string& path, const DocumentFormat& format,
                        DocumentScorer& scorer, FilterCounts& counts, const DocumentSink& sink) {
   KINGLET_ASSIGN_OR_RETURN(DocumentReader reader, DocumentReader::Open(path, format));
-  bool more = true;
-  while (more) {
+  bool has_document = true;
+  while (has_document) {
     std::vector<Document> batch;
     for (size_t bytes = 0; bytes < kBatchBytes && batch.size() < kBatchDocuments;) {
       KINGLET_ASSIGN_OR_RETURN(std::optional<Document> document, reader.Next());
-      more = document.has_value();
-      if (!more) break;
+      has_document = document.has_value();
+      if (!has_document) break;
       bytes += document->line.size();
       batch.push_back(std::move(*document));
     }
@@ -209,8 +209,8 @@ class Filter {
     for (const std::string& file : options_.files) {
       KINGLET_ASSIGN_OR_RETURN(const FileIdentity state, IdentityOf(file));
       bool was_another = false;
-      KINGLET_ASSIGN_OR_RETURN(const bool done, parts.IsDone(file, state, was_another));
-      if (done) {
+      KINGLET_ASSIGN_OR_RETURN(const bool is_done, parts.IsDone(file, state, was_another));
+      if (is_done) {
         PrintNote(parts.PathOf(file) + " is done");
         continue;
       }

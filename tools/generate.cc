@@ -82,15 +82,15 @@ class StreamWriter {
     const bool as_it_comes = streams.size() == 1 && !options_.run.json;
     for (; next_ < streams.size(); ++next_, written_ = 0) {
       const Generator::Stream& stream = streams[next_];
-      const bool whole = stream.ended || done;
-      if (!whole && !as_it_comes) break;
+      const bool is_complete = stream.ended || done;
+      if (!is_complete && !as_it_comes) break;
       if (options_.run.json) {
         WriteJson(stream);
         continue;
       }
       if (streams.size() > 1) console_.out.Write("== stream " + std::to_string(next_) + "\n");
       WriteText(stream);
-      if (!whole) break;
+      if (!is_complete) break;
       console_.out.Write("\n");
     }
     return console_.out.Flush();
@@ -128,11 +128,11 @@ class StreamWriter {
 // The words that were drawn are written even if the next word cannot be.
 Status WriteStreams(Generator& generator, StreamWriter writer) {
   Status ran;
-  for (bool more = true; more && !Interrupted();) {
+  for (bool has_more = true; has_more && !Interrupted();) {
     const Result<bool> next = generator.Next();
     ran = next.status();
-    more = next.ok() && *next;
-    if (more) KINGLET_RETURN_IF_ERROR(writer.Write(generator.streams(), false));
+    has_more = next.ok() && *next;
+    if (has_more) KINGLET_RETURN_IF_ERROR(writer.Write(generator.streams(), false));
   }
   if (generator.streams().front().ids.empty()) return ran;
   KINGLET_RETURN_IF_ERROR(writer.Write(generator.streams(), true));

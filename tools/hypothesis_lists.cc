@@ -38,7 +38,7 @@ std::optional<double> ParseScore(std::string_view text) {
 }
 
 // Removes the first word of a line and returns it; "" if the line is blank.
-std::string_view CutFirstWord(std::string_view& line) {
+std::string_view TakeFirstWord(std::string_view& line) {
   const auto begin = std::find_if_not(line.begin(), line.end(), IsAsciiSpace);
   const auto end = std::find_if(begin, line.end(), IsAsciiSpace);
   const auto rest = std::find_if_not(end, line.end(), IsAsciiSpace);
@@ -128,7 +128,7 @@ class HypothesisObject final : public JsonEvents {
 };
 
 std::optional<ReadHypothesis> ParseKaldi(std::string_view line) {
-  const std::optional<NumberedName> name = ParseName(CutFirstWord(line));
+  const std::optional<NumberedName> name = ParseName(TakeFirstWord(line));
   if (!name) return std::nullopt;
   return ReadHypothesis{std::string(name->utterance), name->number, std::nullopt,
                         std::string(line)};
@@ -212,8 +212,8 @@ Status AddGivenScores(std::string_view text, const std::string& source,
     ++number;
     if (IsBlank(line)) continue;
     std::string_view rest = line;
-    const std::optional<NumberedName> name = ParseName(CutFirstWord(rest));
-    const std::optional<double> score = ParseScore(CutFirstWord(rest));
+    const std::optional<NumberedName> name = ParseName(TakeFirstWord(rest));
+    const std::optional<double> score = ParseScore(TakeFirstWord(rest));
     if (!name || !score || !rest.empty()) {
       return RefuseListLine(source, number, "\"UTTERANCE-NUMBER SCORE\"", line);
     }

@@ -99,9 +99,9 @@ std::string FamilyRows(const Readers& readers) {
 }
 
 std::string NextRow(const std::string& path, const Readers& readers) {
-  const bool fits = !readers.codes.empty() && readers.codes.front().fit == 1 &&
-                    readers.codes.front().family != nullptr;
-  if (fits) return "next: kinglet convert " + DisplayText(path) + " -o model.kgl\n";
+  const bool is_readable = !readers.codes.empty() && readers.codes.front().fit == 1 &&
+                           readers.codes.front().family != nullptr;
+  if (is_readable) return "next: kinglet convert " + DisplayText(path) + " -o model.kgl\n";
   return "next: kinglet inspect " + DisplayText(path) +
          " --recipe-skeleton > recipe.json, and complete it (docs/RECIPES.md)\n";
 }

@@ -103,12 +103,12 @@ double BestWeight(const Lists& lists, const ListWeights& weights, const Axis& ax
     return a.weight != b.weight ? a.weight < b.weight : a.errors < b.errors;
   });
   // Ranges without an end reach as far beyond the others as the others span together.
-  const double reach = 1 + changes.back().weight - changes.front().weight;
-  double begin = axis.negative_too ? changes.front().weight - reach : 0;
+  const double span = 1 + changes.back().weight - changes.front().weight;
+  double begin = axis.negative_too ? changes.front().weight - span : 0;
   double best = weights.*axis.weight, widest = 0;
   int64_t fewest = std::numeric_limits<int64_t>::max();
   for (size_t i = 0; i <= changes.size(); ++i) {
-    const double end = i < changes.size() ? changes[i].weight : changes.back().weight + reach;
+    const double end = i < changes.size() ? changes[i].weight : changes.back().weight + span;
     if (end > begin && (errors < fewest || (errors == fewest && end - begin > widest))) {
       fewest = errors;
       widest = end - begin;
@@ -122,8 +122,8 @@ double BestWeight(const Lists& lists, const ListWeights& weights, const Axis& ax
 
 ListWeights Climb(const Lists& lists, ListWeights weights, uint64_t& errors) {
   errors = ErrorsOfBest(weights, lists);
-  for (bool better = true; better;) {
-    better = false;
+  for (bool has_improved = true; has_improved;) {
+    has_improved = false;
     for (const Axis& axis : {kModelAxis, kLengthAxis}) {
       ListWeights next = weights;
       next.*axis.weight = BestWeight(lists, weights, axis);
@@ -131,7 +131,7 @@ ListWeights Climb(const Lists& lists, ListWeights weights, uint64_t& errors) {
       if (found >= errors) continue;
       errors = found;
       weights = next;
-      better = true;
+      has_improved = true;
     }
   }
   return weights;

@@ -71,8 +71,8 @@ Status ForEachMaskedLine(const MaskedInput& input, const Model& model, const Mas
   if (standard_input) {
     return ForEachInputLine([&](std::string_view line, bool) { return read(line); });
   }
-  KINGLET_ASSIGN_OR_RETURN(const std::string whole, ReadWholeText(input.text));
-  for (const std::string_view line : LinesOf(whole)) KINGLET_RETURN_IF_ERROR(read(line));
+  KINGLET_ASSIGN_OR_RETURN(const std::string content, ReadWholeText(input.text));
+  for (const std::string_view line : LinesOf(content)) KINGLET_RETURN_IF_ERROR(read(line));
   return {};
 }
 

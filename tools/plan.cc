@@ -47,9 +47,9 @@ struct MeasuredPlan {
 // two.
 std::optional<double> ErrorsOff(const MeasuredPlan& measured, double predicted_more) {
   constexpr double kMostErrors = 2;
-  const double off = std::fabs(measured.More() - predicted_more);
-  if (!measured.standard_error || !(off > kMostErrors * *measured.standard_error)) return {};
-  return off / *measured.standard_error;
+  const double difference = std::fabs(measured.More() - predicted_more);
+  if (!measured.standard_error || !(difference > kMostErrors * *measured.standard_error)) return {};
+  return difference / *measured.standard_error;
 }
 
 PlanTarget TargetOf(const PlanCommand& command) {
@@ -234,10 +234,11 @@ Status RunPlan(const PlanCommand& command, Console& console) {
     KINGLET_ASSIGN_OR_RETURN(measured, CheckPlan(command, file, console));
   }
   if (measured) {
-    const auto off = ErrorsOff(*measured, plan.nll - file.record.nll);
-    if (off) {
+    const auto errors = ErrorsOff(*measured, plan.nll - file.record.nll);
+    if (errors) {
       PrintNote("the plan loses " + PlanNumber("%+.6f nats", measured->More()) + ", predicted " +
-                PlanNumber("%+.6f", plan.nll - file.record.nll) + ": " + PlanNumber("%.1f", *off) +
+                PlanNumber("%+.6f", plan.nll - file.record.nll) + ": " +
+                PlanNumber("%.1f", *errors) +
                 " standard errors off. Trust the measured loss, or measure the sensitivities on "
                 "more text of the same kind");
     }

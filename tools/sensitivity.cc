@@ -311,10 +311,10 @@ class SensitivityRun {
 
   void SayDone(size_t index, size_t done, size_t all, SteadyClock::time_point start) {
     const double seconds = std::chrono::duration<double>(SteadyClock::now() - start).count();
-    const double left =
+    const double seconds_left =
         done == 0 ? 0 : seconds / static_cast<double>(done) * static_cast<double>(all - done);
     char time[40];
-    std::snprintf(time, sizeof time, "%.0f s left", left);
+    std::snprintf(time, sizeof time, "%.0f s left", seconds_left);
     progress_.Say(std::to_string(done) + " of " + std::to_string(all) + " changes, " +
                   groups_[trials_[index].group].name + " at " + ChangeText(trials_[index].change) +
                   ", " + (done == 0 ? "" : time));

@@ -346,14 +346,14 @@ Result<SensitivityWriter> SensitivityWriter::Open(const std::string& path,
   KINGLET_ASSIGN_OR_RETURN(const std::string text, ReadAll(path, descriptor));
   lines = WholeLines(text);
   const size_t last = text.rfind('\n');
-  const size_t whole = last == std::string::npos ? 0 : last + 1;
+  const size_t complete_size = last == std::string::npos ? 0 : last + 1;
   // The bytes of a file that no sensitivity run began are not truncated.
   static constexpr std::string_view kBegin = R"({"checkpoint":)";
-  if (whole == 0 && !text.starts_with(kBegin) && !kBegin.starts_with(text)) {
+  if (complete_size == 0 && !text.starts_with(kBegin) && !kBegin.starts_with(text)) {
     lines.push_back(text);
     return writer;
   }
-  if (::ftruncate(descriptor, static_cast<off_t>(whole)) != 0 ||
+  if (::ftruncate(descriptor, static_cast<off_t>(complete_size)) != 0 ||
       ::lseek(descriptor, 0, SEEK_END) < 0) {
     return RefuseIo(path, "write");
   }
@@ -368,11 +368,11 @@ SensitivityWriter::~SensitivityWriter() {
 }
 
 Status SensitivityWriter::Append(const std::string& line) {
-  std::string_view left = line;
-  while (!left.empty()) {
-    const ssize_t wrote = ::write(descriptor_, left.data(), left.size());
+  std::string_view rest = line;
+  while (!rest.empty()) {
+    const ssize_t wrote = ::write(descriptor_, rest.data(), rest.size());
     if (wrote > 0) {
-      left.remove_prefix(static_cast<size_t>(wrote));
+      rest.remove_prefix(static_cast<size_t>(wrote));
     } else if (wrote == 0 || errno != EINTR) {
       return RefuseIo(path_, "write");
     }

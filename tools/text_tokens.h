@@ -20,7 +20,7 @@ inline constexpr uint64_t kKeptTokens = uint64_t{1} << 24;
 // the file; KINGLET_UNSUPPORTED for a text and a model without words.
 Result<TokenSource> OpenTextTokens(const std::string& text, const std::string& ids,
                                    const std::shared_ptr<const ModelFile>& file,
-                                   uint64_t kept = kKeptTokens);
+                                   uint64_t max_kept = kKeptTokens);
 
 }  // namespace kinglet
 

@@ -179,13 +179,13 @@ bool NamesFile(const CLI::Option& option) {
 }
 
 const CLI::Option* MisplacedDash(const CLI::App& program) {
-  bool taken = false;
+  bool is_used = false;
   for (const CLI::Option* option : Chosen(program).get_options()) {
     if (!NamesFile(*option)) continue;
     for (const std::string& value : option->results()) {
       if (value != "-") continue;
-      if (taken || Placeholder(*option) != kFileOrStandardInput) return option;
-      taken = true;
+      if (is_used || Placeholder(*option) != kFileOrStandardInput) return option;
+      is_used = true;
     }
   }
   return nullptr;

@@ -148,9 +148,9 @@ Status BenchStreams::QueryPartition(Partition& partition, const BenchQuery& quer
   // Write the full distributions of a group while its logits are in the processor's caches. A
   // device that ranks words itself takes all lanes at once.
   const bool at_once = query.mode != BenchMode::kFull && RanksOnDevice(partition, query);
-  const size_t together = at_once ? partition.lanes.size() : kLanesTogether;
-  for (size_t first = 0; first < partition.lanes.size(); first += together) {
-    const size_t count = std::min(together, partition.lanes.size() - first);
+  const size_t group_size = at_once ? partition.lanes.size() : kLanesTogether;
+  for (size_t first = 0; first < partition.lanes.size(); first += group_size) {
+    const size_t count = std::min(group_size, partition.lanes.size() - first);
     KINGLET_RETURN_IF_ERROR(
         QueryGroup(partition, std::span(partition.lanes).subspan(first, count), query));
   }

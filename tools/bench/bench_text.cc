@@ -67,9 +67,9 @@ Result<BenchResult> MeasureText(const std::shared_ptr<const Model>& model, const
   KINGLET_RETURN_IF_ERROR(
       MeasurePathRoofline(*model, path, QueryWords::kNamed, setup.threads, result));
   // Tokens that the network reads together share one read of the memory.
-  const uint64_t together = TextBlock::TokensTogether(*model);
-  const uint64_t blocks = (schedule.timed + together - 1) / together;
-  result.roofline_us *= static_cast<double>(blocks);
+  const uint64_t tokens_per_read = TextBlock::TokensTogether(*model);
+  const uint64_t reads = (schedule.timed + tokens_per_read - 1) / tokens_per_read;
+  result.roofline_us *= static_cast<double>(reads);
   result.tails_opened = static_cast<double>(plan.clusters.size()) - 1;
   AddRemainder(result);
   result.peak_rss_bytes = PeakResidentBytes();

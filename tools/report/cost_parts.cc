@@ -51,18 +51,18 @@ std::vector<Bar> KindBars(const Amounts& parts, double total,
   std::stable_sort(sorted.begin(), sorted.end(),
                    [](const auto& a, const auto& b) { return a.second > b.second; });
   std::vector<Bar> bars;
-  double rest = 0;
+  double remainder = 0;
   for (size_t i = 0; i < sorted.size(); ++i) {
     const double amount = sorted[i].second;
     if (i + 1 >= kMostBars && sorted.size() > kMostBars) {
-      rest += amount;
+      remainder += amount;
       continue;
     }
     bars.push_back(ShareBar(sorted[i].first, amount, total, text));
   }
   if (sorted.size() > kMostBars) {
     bars.push_back(
-        ShareBar(std::to_string(sorted.size() + 1 - kMostBars) + " more", rest, total, text));
+        ShareBar(std::to_string(sorted.size() + 1 - kMostBars) + " more", remainder, total, text));
   }
   return bars;
 }

@@ -63,9 +63,9 @@ class PassageView {
   }
   std::string Cache(const PassageWord& word) const {
     if (!report_.text.cache) return "no cache";
-    const std::string alone = "network alone " + Chance(word.contribution.network);
-    if (word.contribution.part == 0) return alone + ", word not in the cache";
-    return alone + ", with the cache " + Chance(word.log_probability) + "; " +
+    const std::string network = "network alone " + Chance(word.contribution.network);
+    if (word.contribution.part == 0) return network + ", word not in the cache";
+    return network + ", with the cache " + Chance(word.log_probability) + "; " +
            Decimal(100 * word.contribution.part, 1) + " % of the cache's weight";
   }
   std::string Facts(const PassageWord& word) const {

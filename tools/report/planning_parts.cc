@@ -144,14 +144,14 @@ std::string PlanHtml(const std::vector<PlannedTensor>& plan) {
   HtmlTable table("What the plan does to each tensor", {"tensor", "zeros", "bits", "codes"});
   // Tensors with the most bits and all entries, such as biases, were not chosen for: only the table
   // shows them.
-  int rest = 0;
-  for (const PlannedTensor& tensor : plan) rest = std::max(rest, tensor.bits.value_or(0));
+  int most_bits = 0;
+  for (const PlannedTensor& tensor : plan) most_bits = std::max(most_bits, tensor.bits.value_or(0));
   double most = 0;
   for (const PlannedTensor& tensor : plan) {
     const double bits =
         (tensor.bits ? *tensor.bits : kFloatBits) * (1 - tensor.sparsity.value_or(0));
     most = std::max(most, bits);
-    if (tensor.sparsity || tensor.bits != rest)
+    if (tensor.sparsity || tensor.bits != most_bits)
       bars.push_back({tensor.name, ChoiceText(tensor), bits});
     table.Row({tensor.name, tensor.sparsity ? Decimal(100 * *tensor.sparsity, 1) + " %" : "",
                tensor.bits ? std::to_string(*tensor.bits) : "", tensor.codes});
@@ -161,8 +161,9 @@ std::string PlanHtml(const std::vector<PlannedTensor>& plan) {
       "Bits of each tensor, times the fraction of its entries that are not zero. "
       "<code>kinglet plan</code>",
       Figure(BarChart("Bits an entry by tensor", bars, most)) +
-          (rest > 0 ? "<p class=\"legend\">All others: " + std::to_string(rest) + " bits.</p>"
-                    : "") +
+          (most_bits > 0
+               ? "<p class=\"legend\">All others: " + std::to_string(most_bits) + " bits.</p>"
+               : "") +
           Details("Table of the plan", table.Finish()));
 }
 

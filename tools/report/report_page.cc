@@ -19,10 +19,10 @@ std::string NameOf(const std::string& path) { return path.substr(path.rfind('/')
 // The model's file name; the complete paths if both models have one name.
 std::string NameOf(const ModelReport& report, Reports reports) {
   const std::string name = NameOf(report.path);
-  const bool alone = std::all_of(reports.begin(), reports.end(), [&](const ModelReport& other) {
+  const bool is_unique = std::all_of(reports.begin(), reports.end(), [&](const ModelReport& other) {
     return &other == &report || NameOf(other.path) != name;
   });
-  return alone ? name : report.path;
+  return is_unique ? name : report.path;
 }
 
 // A section with the same part of each model in it.
