@@ -173,7 +173,7 @@ Command AddEmbed(Arguments& program) {
   AddModelOptions(embed, options->run);
   AddMaskedInput(embed, options->input);
   embed.AddFlag("--classify", options->classify,
-                "print the class of each list and the log-probabilities of all classes; of a "
+                "print the class of each list and the log-probabilities of all classes; for a "
                 "masked model the scores of each text");
   embed.Footer("Example:\n  kinglet embed model.kgl --ids ids.txt --json");
   return {embed, [options] { return CheckMaskedInput(options->input, "embed"); },

@@ -317,8 +317,8 @@ Command AddFilter(Arguments& program) {
       .Placeholder("N");
   filter
       .Add("--percentile", options->percentile,
-           "keep documents of at most the perplexity that P percent of the FILES' or the "
-           "reference's documents do not exceed")
+           "keep documents of at most the P-th percentile of the perplexities of the FILES or the "
+           "reference")
       .Between(0.0, 100.0)
       .Placeholder("P");
   filter
@@ -337,7 +337,7 @@ Command AddFilter(Arguments& program) {
            "folder with a result for each file; a run that was stopped is continued")
       .Placeholder("FOLDER");
   Option block = filter.Add("--block", options->blocks.block,
-                            "of a model with absolute positions: split documents into blocks of N "
+                            "for a model with absolute positions: split documents into blocks of N "
                             "tokens (default: the positions)");
   block.Between(uint64_t{1}, uint64_t{1} << 62).Placeholder("N");
   filter.Add("--context", options->blocks.context, "overlap of the blocks, scored once")

@@ -171,7 +171,7 @@ Command AddTokenize(Arguments& program) {
   Option known = tokenize.Add("--subword-vocabulary", choice.known_tokens,
                               "\"token count\" lines; rarer tokens are split again");
   known.Placeholder("FILE");
-  tokenize.Add("--threshold", choice.threshold, "the count that a token needs")
+  tokenize.Add("--threshold", choice.threshold, "smallest count of a token that is not split")
       .Placeholder("N")
       .Needs(known);
   tokenize.Footer("Example:\n  echo \"Hello world\" | kinglet tokenize bpe.model");

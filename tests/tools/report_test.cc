@@ -63,8 +63,8 @@ TEST_F(ReportTest, ShowsWhatWasMeasuredAndPlanned) {
   EXPECT_TRUE(Has(page, "by bits of one tensor"));
   EXPECT_FALSE(Has(page, "by codes of one tensor"));
   EXPECT_TRUE(Has(page, "*.fc.3.weight"));
-  EXPECT_TRUE(Has(page, "What the plan chose"));
-  EXPECT_FALSE(Has(Page("m.kgl --ids ids.txt --plan r.json"), "What each tensor can bear"));
+  EXPECT_TRUE(Has(page, "Choices of the plan"));
+  EXPECT_FALSE(Has(Page("m.kgl --ids ids.txt --plan r.json"), "Sensitivity of each tensor"));
   folder_.Write("other.json", "{\"passes\": []}");
   ExpectRefused("m.kgl --ids ids.txt --plan other.json -o x.html", "other.json");
   ExpectRefused("m.kgl --ids ids.txt --plan missing.json -o x.html", "missing.json");

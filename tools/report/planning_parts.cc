@@ -121,7 +121,7 @@ std::string SensitivityHtml(const SensitivityFile& file) {
                Decimal(change.found.standard_error, 6), Grouped(change.found.bytes)});
   }
   return PlanningSection(
-      " class=\"wide\"", "What each tensor can bear",
+      " class=\"wide\"", "Sensitivity of each tensor",
       "Mean loss on another text with one tensor changed and all others unchanged. "
       "<code>kinglet sensitivity</code>",
       "<p>" + Grouped(file.scored) + " scored tokens of " + HtmlText(file.text) + "; unchanged " +
@@ -135,13 +135,13 @@ std::string ChoiceText(const PlannedTensor& tensor) {
   const auto add = [&text](const std::string& part) { text += (text.empty() ? "" : ", ") + part; };
   if (tensor.bits) add(std::to_string(*tensor.bits) + " bits");
   if (tensor.sparsity) add(Decimal(100 * *tensor.sparsity, 1) + " % zeros");
-  return text.empty() ? "as it is" : text;
+  return text.empty() ? "unchanged" : text;
 }
 
 std::string PlanHtml(const std::vector<PlannedTensor>& plan) {
   constexpr double kFloatBits = 32;
   std::vector<Bar> bars;
-  HtmlTable table("What the plan does to each tensor", {"tensor", "zeros", "bits", "codes"});
+  HtmlTable table("Changes of the plan to each tensor", {"tensor", "zeros", "bits", "codes"});
   // Tensors with the most bits and all entries, such as biases, were not chosen for: only the table
   // shows them.
   int most_bits = 0;
@@ -157,7 +157,7 @@ std::string PlanHtml(const std::vector<PlannedTensor>& plan) {
                tensor.bits ? std::to_string(*tensor.bits) : "", tensor.codes});
   }
   return PlanningSection(
-      "", "What the plan chose",
+      "", "Choices of the plan",
       "Bits of each tensor, times the fraction of its entries that are not zero. "
       "<code>kinglet plan</code>",
       Figure(BarChart("Bits an entry by tensor", bars, most)) +
