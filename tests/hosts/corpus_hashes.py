@@ -103,8 +103,8 @@ def command(path, source, out):
     text = pathlib.Path(out) / "lines.txt"
     text.parent.mkdir()
     text.write_text("".join(row["text"] + "\n" for row in rows))
-    told = kinglet.run_json("score", path, "--lines", "--lanes", 16, "--text", text)[:-1]
-    return {row["id"]: f"{one['logprob']:.9g}" for row, one in zip(rows, told)}
+    printed = kinglet.run_json("score", path, "--lines", "--lanes", 16, "--text", text)[:-1]
+    return {row["id"]: f"{one['logprob']:.9g}" for row, one in zip(rows, printed)}
 
 
 def killed(path, source, out, id):
@@ -183,9 +183,9 @@ def table(folder, count, shards, with_ray=False):
         return found
 
     values = way("one process, no host", one_process)
-    told = command(path, source, f"{folder}/command")
-    assert told == {id: f"{float.fromhex(value):.9g}" for id, value in values.items()}
-    print(f"{'its nine digits':16} {len(told):6}           kinglet score --lines", flush=True)
+    printed = command(path, source, f"{folder}/command")
+    assert printed == {id: f"{float.fromhex(value):.9g}" for id, value in values.items()}
+    print(f"{'its nine digits':16} {len(printed):6}           kinglet score --lines", flush=True)
     way("datatrove: 64 tasks, 2 workers, 16 lanes", local)
     way(".. 1 worker", local, workers=1)
     for tasks in (1, 7):

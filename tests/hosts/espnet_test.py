@@ -114,30 +114,30 @@ def read(path):
 
 
 def main():
-    told = []
+    facts = []
     with tempfile.TemporaryDirectory() as folder:
         for name in ("espnet-rnn-lstm", "espnet-transformer"):
             source = DATA / "speech-lm-variants" / name
             kinglet.convert(source, f"{folder}/{name}.kgl")
             lm = LanguageModel(f"{folder}/{name}.kgl")
             sentences = [ids for ids in read(source / "sentences.txt") if len(ids) > 2]
-            told.append(f"{name}: {equal(lm, sentences)} values equal")
+            facts.append(f"{name}: {equal(lm, sentences)} values equal")
             refusals(lm)
         source = checkpoint("espnet-rnn-lm")
         if source is not None:
             kinglet.convert(source, f"{folder}/real.kgl")
             lm = LanguageModel(f"{folder}/real.kgl")
             sentences = read(source / "sentences.txt")
-            told.append(f"espnet-rnn-lm: {equal(lm, sentences)} values equal")
+            facts.append(f"espnet-rnn-lm: {equal(lm, sentences)} values equal")
             wrong = [sum(searched(lm, ids[:12], weight) for ids in sentences)
                      for weight in (0.0, 0.5)]
             assert wrong[1] < wrong[0], wrong
             count = sum(len(ids[:12]) for ids in sentences)
-            told.append(f"its search: {wrong[0]} of {count} tokens wrong without, {wrong[1]} with")
+            facts.append(f"its search: {wrong[0]} of {count} tokens wrong without, {wrong[1]} with")
         else:
             searched(lm, sentences[0], 0.3)
-            told.append("espnet-rnn-lm: not run: KINGLET_CHECKPOINTS has none")
-    print("; ".join([*told, versions("espnet", "torch")]))
+            facts.append("espnet-rnn-lm: not run: KINGLET_CHECKPOINTS has none")
+    print("; ".join([*facts, versions("espnet", "torch")]))
 
 
 if __name__ == "__main__":

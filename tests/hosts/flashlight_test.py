@@ -105,11 +105,11 @@ def free(model):
     options = LexiconFreeDecoderOptions(10, 5, 25.0, 0.2, 0.0, False, CriterionType.CTC)
     decoder = LexiconFreeDecoder(options, lm, SPACE, BLANK, [])
     best = decoded(decoder, logits_of("a film", 1))
-    heard = []
+    labels = []
     for before, at in zip([-1, *best.tokens], best.tokens):
         if at not in (before, BLANK):
-            heard.append(at)
-    assert 3 <= len(heard) <= 20 and best.lmScore < 0
+            labels.append(at)
+    assert 3 <= len(labels) <= 20 and best.lmScore < 0
 
 
 def torchaudio_decoder():
@@ -178,8 +178,8 @@ def main():
         free(model)
         refused(TypeError, lambda: pickle.dumps(decoder), "pickle")
         refused(kinglet.NotFound, lambda: LanguageModel(f"{folder}/none.kgl"), "none.kgl")
-        told = torchaudio(model, words, items, folder)
-    print(f"flashlight: {alone} of {count} words wrong without, {ours} with the model; {told}; "
+        report = torchaudio(model, words, items, folder)
+    print(f"flashlight: {alone} of {count} words wrong without, {ours} with the model; {report}; "
           + versions("flashlight-text", "numpy"))
 
 

@@ -30,13 +30,13 @@ def needs(*modules):
 
 def versions(*packages):
     """The names and versions of the tested packages, for the log."""
-    told = [f"Python {sys.version.split()[0]}"]
+    report = [f"Python {sys.version.split()[0]}"]
     for package in packages:
         try:
-            told.append(f"{package} {importlib.metadata.version(package)}")
+            report.append(f"{package} {importlib.metadata.version(package)}")
         except importlib.metadata.PackageNotFoundError:
-            told.append(f"{package} {getattr(sys.modules.get(package), '__version__', '?')}")
-    return ", ".join(told)
+            report.append(f"{package} {getattr(sys.modules.get(package), '__version__', '?')}")
+    return ", ".join(report)
 
 
 def checkpoint(name):

@@ -64,14 +64,14 @@ def perplexities(path, text, folder):
     stripped.write_text("".join(line + "\n" for line in lines))
     found = []
     for task, ends in (("kinglet_wikitext", ["--no-eos"]), ("kinglet_wikitext_ends", [])):
-        told = kinglet.run_json("score", path, "--lines", *ends, "--lanes", 64, "--text",
-                                stripped)[-1]["ppl_per_word"]
+        printed = kinglet.run_json("score", path, "--lines", *ends, "--lanes", 64, "--text",
+                                   stripped)[-1]["ppl_per_word"]
         got = simple_evaluate(
             model=LanguageModel(path, lanes=64), tasks=[task], bootstrap_iters=0,
             task_manager=TaskManager(include_path=TASKS, include_defaults=False,
                                      metadata={"text": str(text)}), log_samples=False)
         ours = got["results"][task]["word_perplexity,none"]
-        assert f"{ours:.9g}" == f"{told:.9g}", (task, ours, told)
+        assert f"{ours:.9g}" == f"{printed:.9g}", (task, ours, printed)
         found.append(f"{ours:.9g}")
     return len(lines), found
 
@@ -164,23 +164,23 @@ def tasks(lm, folder):
 
 def main():
     logging.disable(logging.WARNING)
-    told = []
+    report = []
     with tempfile.TemporaryDirectory() as folder:
         os.environ["HF_HOME"] = f"{folder}/cache"
         path = str(demo(folder))
         count, found = perplexities(path, PASSAGE, folder)
-        told.append(f"{count} lines: word perplexity {found[0]}, with ends {found[1]}")
+        report.append(f"{count} lines: word perplexity {found[0]}, with ends {found[1]}")
         assert f"{commanded(path, folder):.9g}" == found[0]
         lm = LanguageModel(path)
         likelihoods(lm)
         generated(lm)
-        told.append(tasks(lm, folder))
+        report.append(tasks(lm, folder))
         refused(kinglet.NotFound, lambda: LanguageModel(f"{folder}/none.kgl"), "none.kgl")
         whole = os.environ.get("KINGLET_WIKITEXT2")
         if whole:
             count, found = perplexities(path, pathlib.Path(whole) / "wiki.test.tokens", folder)
-            told.append(f"wiki.test.tokens, {count} lines: {found[0]}, with ends {found[1]}")
-    print("; ".join([*told, versions("lm_eval", "datasets")]))
+            report.append(f"wiki.test.tokens, {count} lines: {found[0]}, with ends {found[1]}")
+    print("; ".join([*report, versions("lm_eval", "datasets")]))
 
 
 if __name__ == "__main__":

@@ -109,8 +109,8 @@ def folders(lm, path, folder):
     assert again.score(again.get_start_state(), "the")[0] == lm.score(
         lm.get_start_state(), "the")[0]
     assert pickle.loads(pickle.dumps(again)).alpha == again.alpha
-    told = open(f"{folder}/saved/kinglet.json").read()
-    open(f"{folder}/saved/kinglet.json", "w").write(told.replace(kinglet.Model(path).digest, "0"))
+    saved = open(f"{folder}/saved/kinglet.json").read()
+    open(f"{folder}/saved/kinglet.json", "w").write(saved.replace(kinglet.Model(path).digest, "0"))
     refused(kinglet.Mismatch, lambda: LanguageModel.load_from_dir(f"{folder}/saved"), "digest 0")
 
 

@@ -50,13 +50,13 @@ def alone(path):
     """The actor's class without Ray."""
     actor = adapter.Perplexity(path)
     texts = numpy.array(["the film was a success", None, "a", 3.5], object)
-    told = actor({"id": numpy.arange(4), "text": texts})
+    scored = actor({"id": numpy.arange(4), "text": texts})
     model = kinglet.Model(path)
-    assert told["kinglet_hex"].tolist() == [model.score(texts[0]).hex(), "",
-                                            model.score("a").hex(), ""]
-    assert told["kinglet_error"][1].endswith("NoneType") and told["kinglet_error"][0] == ""
-    assert numpy.isnan(told["kinglet_log_probability"][[1, 3]]).all()
-    assert set(told["kinglet_digest"]) == {model.digest} and told["id"].tolist() == [0, 1, 2, 3]
+    assert scored["kinglet_hex"].tolist() == [model.score(texts[0]).hex(), "",
+                                              model.score("a").hex(), ""]
+    assert scored["kinglet_error"][1].endswith("NoneType") and scored["kinglet_error"][0] == ""
+    assert numpy.isnan(scored["kinglet_log_probability"][[1, 3]]).all()
+    assert set(scored["kinglet_digest"]) == {model.digest} and scored["id"].tolist() == [0, 1, 2, 3]
     refused(kinglet.InvalidArgument, lambda: actor({"words": texts}), "column", "words")
     assert adapter.share_of_processor(2, 3) == 1.0 and adapter.share_of_processor(2, 2) == 0.5
     assert adapter.share_of_processor(1, 1) == 0.0 and adapter.share_of_processor(3, 2) * 3 <= 1

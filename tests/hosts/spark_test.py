@@ -38,12 +38,13 @@ def alone(path):
     """The function for mapInPandas without Spark."""
     scorer = DocumentScorer(path)
     frame = pandas.DataFrame({"text": ["the film was a success", None, "a"], "n": [1, 2, 3]})
-    (told,) = adapter.scored_frames(scorer, "text", "k")([frame])
+    (scored,) = adapter.scored_frames(scorer, "text", "k")([frame])
     model = kinglet.Model(path)
-    assert told["k_hex"].tolist()[::2] == [model.score(text).hex()
-                                           for text in frame["text"].tolist()[::2]]
-    assert told["k_error"][1].startswith("text: expected str") and told["n"].tolist() == [1, 2, 3]
-    assert set(told["k_digest"]) == {model.digest}
+    assert scored["k_hex"].tolist()[::2] == [model.score(text).hex()
+                                             for text in frame["text"].tolist()[::2]]
+    assert scored["k_error"][1].startswith("text: expected str")
+    assert scored["n"].tolist() == [1, 2, 3]
+    assert set(scored["k_digest"]) == {model.digest}
 
 
 def killing(mark):

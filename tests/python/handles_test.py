@@ -71,10 +71,10 @@ class Interrupts:
         self.armed = False
         # Python prints a destructor's exception instead of raising it.
         sys.unraisablehook = lambda ignored: None
-        signal.signal(signal.SIGALRM, self.hear)
+        signal.signal(signal.SIGALRM, self.on_alarm)
         signal.setitimer(signal.ITIMER_REAL, interval, interval)
 
-    def hear(self, number, frame):
+    def on_alarm(self, number, frame):
         if self.armed:
             self.armed = False
             self.count += 1

@@ -120,12 +120,12 @@ def slices():
 def main():
     imports()
     if not slices():
-        print("time slices: not run: this system does not say how long they are")
+        print("time slices: not run: this system does not report their length")
     with tempfile.TemporaryDirectory() as folder:
         model = kinglet.Model(demo(folder))
         histories(model)
         words(model, folder)
-    print("integrations: what they share, and what they say without a host")
+    print("integrations: common parts, and errors without a host")
 
 
 if __name__ == "__main__":

@@ -133,11 +133,11 @@ def only_ours(path):
     m = ours.Model(path)
     splits_words(m, path)
     assert m.order == 127
-    with warnings.catch_warnings(record=True) as told:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         ours._warned = False
         assert m.score("the", bos=False) == m.score("the") == m.score("the", False)
-    assert len(told) == 1 and "bos=False" in str(told[0].message), told
+    assert len(caught) == 1 and "bos=False" in str(caught[0].message), caught
     # In place the score is that of two states; KenLM 0.3.0 answers p(film) there.
     a, b = ours.State(), ours.State()
     m.BeginSentenceWrite(a)

@@ -1,4 +1,4 @@
-// What a newcomer does wrong, and what the command says to it. The lines are in
+// The first mistakes of new users, and the command's messages. The lines are in
 // tests/data/mistakes/transcript.txt.
 #include <gtest/gtest.h>
 
