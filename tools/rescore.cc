@@ -29,7 +29,7 @@
 namespace kinglet {
 namespace {
 
-// Lists are scored together until they have this many nodes for each lane, so that lanes are
+// Lists are scored together until their tree has this many nodes for each lane, so that lanes are
 // seldom idle.
 constexpr size_t kNodesPerLane = 1024;
 

@@ -31,7 +31,7 @@ struct BenchOptions {
   uint32_t top = 10;
   uint64_t tokens = kUsualTimed;
   std::optional<uint64_t> rounds;
-  size_t steps = 12;
+  size_t nodes = 12;
   bool no_skip = false;
 };
 
@@ -70,7 +70,7 @@ Status PrintOne(const BenchOptions& options, uint64_t rounds, Console& console,
                              measure([&](uint64_t done) { shown.Report(done); }));
     results.push_back(std::move(result));
   }
-  console.out.Write(options.run.json ? BenchJson(results[0]) : BenchText(results, options.steps));
+  console.out.Write(options.run.json ? BenchJson(results[0]) : BenchText(results, options.nodes));
   return {};
 }
 
@@ -215,7 +215,7 @@ Status Bench(const BenchOptions& options, Console& console) {
                                               [&](uint64_t done) { shown.Report(done); }));
   }
   if (!options.run.json) {
-    console.out.Write(BenchText(results, options.steps));
+    console.out.Write(BenchText(results, options.nodes));
     return Status();
   }
   for (const BenchResult& result : results) console.out.Write(BenchJson(result));
@@ -259,7 +259,7 @@ Command AddBench(Arguments& program) {
   bench.Add("--rounds", options->rounds, "divide the steps into at most N rounds (default: 20)")
       .Between(uint64_t{1}, kMaxTokens)
       .Placeholder("N");
-  bench.Add("--steps", options->steps, "number of the slowest nodes of the plan to print")
+  bench.Add("--steps", options->nodes, "number of the slowest nodes of the plan to print")
       .Placeholder("N")
       .ShowDefault();
   bench.Footer("Example:\n  kinglet bench model.kgl --ids ids.txt --json");

@@ -11,10 +11,11 @@ namespace kinglet {
 namespace {
 
 // Losses in nats where the next darker colour begins; each colour has a class k0, k1, ...
-constexpr std::array<double, 6> kSteps = {0.5, 1.5, 3, 4.5, 6.5, 9};
+constexpr std::array<double, 6> kThresholds = {0.5, 1.5, 3, 4.5, 6.5, 9};
 
 size_t ColourOf(double loss) {
-  return static_cast<size_t>(std::upper_bound(kSteps.begin(), kSteps.end(), loss) - kSteps.begin());
+  return static_cast<size_t>(std::upper_bound(kThresholds.begin(), kThresholds.end(), loss) -
+                             kThresholds.begin());
 }
 
 class PassageView {
@@ -87,9 +88,9 @@ class PassageView {
 
 std::string LossScale() {
   std::string html = "<p class=\"scale soft\">Loss in nats: ";
-  for (size_t i = 0; i <= kSteps.size(); ++i) {
+  for (size_t i = 0; i <= kThresholds.size(); ++i) {
     const std::string text =
-        i == kSteps.size() ? "more" : "to " + Shortened(Decimal(kSteps[i], 1), 8);
+        i == kThresholds.size() ? "more" : "to " + Shortened(Decimal(kThresholds[i], 1), 8);
     html += "<span class=\"k" + std::to_string(i) + "\">" + text + "</span>";
   }
   return html + "</p>\n";
