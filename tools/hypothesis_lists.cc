@@ -183,16 +183,16 @@ Result<std::vector<HypothesisList>> ParseHypothesisLists(std::string_view text, 
                                                          const std::string& source) {
   const ListSyntax syntax = SyntaxOf(format);
   std::vector<HypothesisList> lists;
-  std::unordered_map<std::string, size_t> places;
+  std::unordered_map<std::string, size_t> indices;
   uint64_t number = 0;
   for (const std::string_view line : LinesOf(text)) {
     ++number;
     if (IsBlank(line)) continue;
     std::optional<ReadHypothesis> read = syntax.parse(line);
     if (!read) return RefuseListLine(source, number, syntax.expected, line);
-    const auto [place, is_new] = places.try_emplace(read->utterance, lists.size());
+    const auto [index, is_new] = indices.try_emplace(read->utterance, lists.size());
     if (is_new) lists.push_back({std::move(read->utterance), {}});
-    std::vector<Hypothesis>& hypotheses = lists[place->second].hypotheses;
+    std::vector<Hypothesis>& hypotheses = lists[index->second].hypotheses;
     hypotheses.push_back(
         {read->number.value_or(hypotheses.size() + 1), read->given, std::move(read->text)});
   }

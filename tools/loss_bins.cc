@@ -140,8 +140,8 @@ Result<std::vector<uint32_t>> RanksByCounts(const std::string& path, const Vocab
     }
     if (!id) continue;
     ++known;
-    const uint64_t room = std::numeric_limits<uint64_t>::max() - counts[*id];
-    counts[*id] += std::min(room, counted->count);
+    const uint64_t headroom = std::numeric_limits<uint64_t>::max() - counts[*id];
+    counts[*id] += std::min(headroom, counted->count);
   }
   if (number > 0 && known == 0) {
     return Status::Refusal(

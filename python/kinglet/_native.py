@@ -232,12 +232,12 @@ def _load() -> ctypes.CDLL:
     except AttributeError as error:
         raise ImportError(
             f"kinglet: {path}: expected the library of this package, found another: {error}; "
-            "unset KINGLET_LIBRARY or install the package anew"
+            "unset KINGLET_LIBRARY or install the package again"
         ) from None
     if version != ABI_VERSION:
         raise ImportError(
             f"kinglet: {path}: expected interface version {ABI_VERSION}, found {version}; "
-            "unset KINGLET_LIBRARY or install the package anew"
+            "unset KINGLET_LIBRARY or install the package again"
         )
     return library
 

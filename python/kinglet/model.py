@@ -191,18 +191,18 @@ class Model:
         data = utf8(text)
         needed = c_uint64()
         # A text rarely has more tokens than bytes, so one call is usually enough.
-        room = len(data) + 1
-        ids = zeros("I", room)
-        ranges = zeros("Q", 2 * room) if with_ranges else array.array("Q")
+        capacity = len(data) + 1
+        ids = zeros("I", capacity)
+        ranges = zeros("Q", 2 * capacity) if with_ranges else array.array("Q")
         call = lib.kinglet_model_tokenize
         status = call(self.handle, data, len(data), address(ids),
-                      address(ranges) if with_ranges else None, room, addressof(needed))
-        if needed.value > room:
-            room = needed.value
-            ids = zeros("I", room)
-            ranges = zeros("Q", 2 * room) if with_ranges else array.array("Q")
+                      address(ranges) if with_ranges else None, capacity, addressof(needed))
+        if needed.value > capacity:
+            capacity = needed.value
+            ids = zeros("I", capacity)
+            ranges = zeros("Q", 2 * capacity) if with_ranges else array.array("Q")
             status = call(self.handle, data, len(data), address(ids),
-                          address(ranges) if with_ranges else None, room, addressof(needed))
+                          address(ranges) if with_ranges else None, capacity, addressof(needed))
         check(status)
         return ids[: needed.value], ranges[: 2 * needed.value]
 

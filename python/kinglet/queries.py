@@ -55,7 +55,7 @@ class Queries:
         turn = self._turn
         turn.run(lambda: check(call(turn.handle, *arguments)))
 
-    def _room(self, count: int) -> tuple[Any, Any]:
+    def _buffers(self, count: int) -> tuple[Any, Any]:
         """The buffers, large enough for `count` words. Ctrl-C leaves both or neither changed."""
         if len(self._scratch[0]) < count:
             self._scratch = (c_uint32 * count)(), (c_double * count)()
@@ -63,7 +63,7 @@ class Queries:
 
     def _best(self, call: Callable[..., int], lane: int, k: int, *arguments: Any) -> Words:
         def best() -> Words:
-            ids, values = self._room(min(k, self.vocabulary_size))
+            ids, values = self._buffers(min(k, self.vocabulary_size))
             count = c_uint32()
             check(call(self._turn.handle, lane, *arguments, addressof(ids), addressof(values),
                        len(ids), addressof(count)))
@@ -186,11 +186,11 @@ class Queries:
         def characters() -> dict[str, float]:
             count = c_uint32(self.vocabulary_size)
             while True:
-                room = max(1, count.value)
-                codes, values = (c_uint32 * room)(), (c_double * room)()
+                capacity = max(1, count.value)
+                codes, values = (c_uint32 * capacity)(), (c_double * capacity)()
                 status = call(self._turn.handle, *arguments, addressof(codes), addressof(values),
-                              room, addressof(count))
-                if status != BUFFER_TOO_SMALL or count.value <= room:
+                              capacity, addressof(count))
+                if status != BUFFER_TOO_SMALL or count.value <= capacity:
                     break
             check(status)
             return {_character(codes[at]): values[at] for at in range(count.value)}
@@ -286,7 +286,7 @@ class Queries:
         where, k = uint32s(lanes, "lanes"), integer(k, "k")
 
         def best() -> list[Words]:
-            ids, values = self._room(max(1, len(where) * min(k, self.vocabulary_size)))
+            ids, values = self._buffers(max(1, len(where) * min(k, self.vocabulary_size)))
             count = c_uint32()
             check(lib.kinglet_session_top_k_lanes(
                 self._turn.handle, address(where), len(where), k, addressof(ids),

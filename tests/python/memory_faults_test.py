@@ -114,7 +114,7 @@ def main():
                 return ask()
             return call
 
-        places = sum(sweep(name, call) for name, call in {
+        points = sum(sweep(name, call) for name, call in {
             "open": lambda: len(kinglet.Model(path).vocabulary),
             "session": lambda: model.session(lanes=3).position(2),
             "step": after_step(lambda: session.step(7)),
@@ -133,7 +133,7 @@ def main():
         }.items())
         session.restore(state)
         assert session.save() == state
-        print(f"{places} places")
+        print(f"{points} points")
 
 
 if __name__ == "__main__":

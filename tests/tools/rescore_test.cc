@@ -39,13 +39,13 @@ TEST_F(RescoreTest, HypothesesAreScoredAsLinesAre) {
     const auto lines =
         folder_.Run("rescore m.kgl lists.tsv --all --json" + std::string(more)).Json();
     ASSERT_EQ(lines.size(), 5u + 1u);
-    const std::map<std::pair<std::string, int>, size_t> places = {
+    const std::map<std::pair<std::string, int>, size_t> indices = {
         {{"a", 1}, 0}, {{"a", 2}, 1}, {{"a", 3}, 2}, {{"b", 1}, 3}, {{"b", 2}, 4}};
     for (size_t i = 0; i < 5; ++i) {
       const auto& line = lines[i];
       EXPECT_EQ(line["utt"], i < 3 ? "a" : "b");
       EXPECT_EQ(line["rank"], i < 3 ? i + 1 : i - 2);
-      const auto& one = alone[places.at({line["utt"], line["hypothesis"]})];
+      const auto& one = alone[indices.at({line["utt"], line["hypothesis"]})];
       EXPECT_EQ(line["logprob"], one["logprob"]);
       EXPECT_EQ(line["tokens"], one["tokens"]);
       EXPECT_EQ(line["oov"], one["oov"]);

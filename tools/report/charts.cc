@@ -55,11 +55,11 @@ std::string Begin(std::string_view about, size_t rows) {
 
 // The line of text above a row's picture.
 std::string Heading(const std::string& label, const std::string& value, double top) {
-  const size_t room = kCharacters - std::min(value.size(), kCharacters - 8);
+  const size_t columns = kCharacters - std::min(value.size(), kCharacters - 8);
   const std::string y = Number(top + kLabelBase);
-  return "<text x=\"" + Number(kMargin) + "\" y=\"" + y + "\">" + HtmlText(Shortened(label, room)) +
-         "</text><text class=\"value\" x=\"" + Number(kWidth - kMargin) + "\" y=\"" + y + "\">" +
-         HtmlText(value) + "</text>";
+  return "<text x=\"" + Number(kMargin) + "\" y=\"" + y + "\">" +
+         HtmlText(Shortened(label, columns)) + "</text><text class=\"value\" x=\"" +
+         Number(kWidth - kMargin) + "\" y=\"" + y + "\">" + HtmlText(value) + "</text>";
 }
 
 }  // namespace

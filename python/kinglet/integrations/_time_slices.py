@@ -1,7 +1,7 @@
 """Long time slices for processes that share few processors.
 
 After a switch of processes the model is no longer in the processor's own cache. On Linux a time
-slice lasts about 1.5 ms, and reading the model anew takes a fifth of it when 16 workers share two
+slice lasts about 1.5 ms, and reading the model again takes a fifth of it when 16 workers share two
 processors. From Linux 6.12 on a thread may request longer slices, and then waits longer for each.
 """
 
