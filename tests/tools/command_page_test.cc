@@ -1,5 +1,5 @@
-// docs/COMMAND.md: its commands are run as they stand there, and the keys of what they print are
-// those of its tables.
+// docs/COMMAND.md: its commands are run unchanged, and the keys of their output are those of its
+// tables.
 #include <gtest/gtest.h>
 
 #include <filesystem>
