@@ -47,7 +47,7 @@ std::string FolderOf(const std::string& path) {
   return std::filesystem::path(path).parent_path().string();
 }
 
-// The tensors of the recipe's sources, files beside the checkpoint.
+// The tensors of the recipe's sources, files in the folder of the checkpoint.
 Result<CheckpointTensors> ReadSources(const Recipe& recipe) {
   CheckpointTensors tensors;
   for (const auto& [name, file] : recipe.sources) {
@@ -78,7 +78,7 @@ Result<LoadedModel> LoadByRecipe(Recipe recipe, const ConvertOptions& options,
   return ModelFromRecipe(recipe, tensors, MachineThreads());
 }
 
-// The blocks of the family that is named, or else of the one that recognises the tensors.
+// The blocks of the family that is named, or else of the family that recognises the tensors.
 Result<LoadedModel> LoadByFamily(Recipe recipe, const ConvertOptions& options,
                                  const CheckpointFile& source, std::string& family_name) {
   if (options.define_cache_rows) KeepUnit(*options.define_cache_rows, recipe);
@@ -165,9 +165,9 @@ Result<LoadedModel> LoadCheckpoint(const std::string& path, const ConvertOptions
   return model;
 }
 
-// The vocabulary that a framework leaves in the checkpoint's folder, if it has as many words as
-// the model: fairseq's dict.txt, Transformer-XL's vocab.pkl or vocab.bin. Families that have lists
-// of their own have read them already.
+// Reads the vocabulary that a framework writes to the checkpoint's folder, if it has as many words
+// as the model: fairseq's dict.txt, Transformer-XL's vocab.pkl or vocab.bin. Families that have
+// lists of their own have read them already.
 Status FindVocabulary(const std::string& checkpoint, const std::string& family, ModelDraft& draft,
                       std::vector<std::string>& notes) {
   if (!draft.vocabulary.empty()) return {};
@@ -185,14 +185,14 @@ Status FindVocabulary(const std::string& checkpoint, const std::string& family, 
   return {};
 }
 
-// The tokenizer that was given, or of a model with words the one beside the checkpoint. Its pieces
-// are the words of a model that was given no others.
+// Reads the tokenizer that was given or, of a model with words, the tokenizer in the folder of the
+// checkpoint. A model without a vocabulary gets the tokenizer's pieces as its words.
 Status ReadTextTokenizer(ConvertOptions options, const std::string& checkpoint,
                          const std::string& family, ModelDraft& draft,
                          std::vector<std::string>& notes) {
   if (options.tokenizer.empty() && !draft.vocabulary.empty()) {
     options.tokenizer = TokenizerNextTo(checkpoint, family);
-    if (!options.tokenizer.empty()) notes.push_back("text is cut by " + options.tokenizer);
+    if (!options.tokenizer.empty()) notes.push_back("text is tokenized by " + options.tokenizer);
   }
   if (options.tokenizer.empty()) return {};
   KINGLET_ASSIGN_OR_RETURN(draft.tokenizer,
@@ -205,7 +205,7 @@ Status ReadTextTokenizer(ConvertOptions options, const std::string& checkpoint,
                         },
                         [&](const WordPieceTables& tables) { draft.vocabulary = tables.pieces; },
                         [](const MergeTables&) {}, [](const WordRule&) {}},
-             draft.tokenizer->cutting);
+             draft.tokenizer->method);
   const uint32_t expected = draft.description.vocabulary_size;
   if (draft.vocabulary.size() != expected) {
     return Status::Refusal(
@@ -216,7 +216,7 @@ Status ReadTextTokenizer(ConvertOptions options, const std::string& checkpoint,
   return {};
 }
 
-// The passes that do not work tensor by tensor. A recipe's passes see tensors as read, with the
+// Applies the passes that do not work tensor by tensor. A recipe's passes get tensors as read, with the
 // integers of a quantised checkpoint recovered.
 Status ApplyPasses(const ConvertOptions& options, const Recipe& recipe, LoadedModel& model,
                    TensorPasses& tensor_passes) {
@@ -252,7 +252,7 @@ void SummariseFile(const ModelFile& file, ConvertSummary& summary) {
   }
 }
 
-// The golden values of a masked model's texts.
+// Reads the golden values of a masked model's texts.
 Result<std::vector<GoldenFile>> ReadMaskedAnswers(const ConvertOptions& options,
                                                   const ModelDraft& draft) {
   const auto mask = std::find(draft.vocabulary.begin(), draft.vocabulary.end(), "[MASK]");
@@ -271,7 +271,7 @@ Result<std::vector<GoldenFile>> ReadMaskedAnswers(const ConvertOptions& options,
                          static_cast<uint32_t>(mask - draft.vocabulary.begin()));
 }
 
-// The golden values of one stream, or, for a model with an encoder, of its pairs.
+// Reads the golden values of one stream or, for a model with an encoder, of its pairs.
 Result<std::vector<GoldenFile>> ReadAnswers(const ConvertOptions& options,
                                             const ModelDraft& draft) {
   const ModelDescription& description = draft.description;
@@ -294,8 +294,8 @@ void Report(const ConvertOptions& options, const std::string& text) {
 }
 
 // Packs the model into a temporary file. Each tensor is freed when it is packed, before the next
-// one is read. Integers are recovered (Read) before entries are pruned (Apply), which could remove
-// the largest one, from which a scale is found.
+// one is read. Integers are recovered (Read) before entries are pruned (Apply), because pruning
+// could remove the largest entry, from which a scale is found.
 Result<NewFile> WritePacked(ModelDraft draft, TensorPasses& passes, const ConvertOptions& options) {
   ModelPacker packer;
   for (TensorId id = 0; id < draft.tensors.size(); ++id) {
@@ -312,8 +312,8 @@ Result<NewFile> WritePacked(ModelDraft draft, TensorPasses& passes, const Conver
   return NewFile::Write(packed.Pieces(), options.output);
 }
 
-// The inputs of the model's matrices while it computes in floats, pruned as it will be. REQUIRES:
-// all tensors are read.
+// Measures the inputs of the model's matrices while it computes in floats. The model is pruned
+// first, as its file will be. REQUIRES: all tensors are read.
 Result<InputMoments> MeasureFloatInputs(const ConvertOptions& options, LoadedModel model,
                                         const CalibrationInput& calibration) {
   model.read = {};
@@ -325,8 +325,8 @@ Result<InputMoments> MeasureFloatInputs(const ConvertOptions& options, LoadedMod
   return MeasureInputs(written.temporary_path(), calibration);
 }
 
-// Runs the packed model on a text and writes it again, with quantisers of the ranges measured.
-// Memory never holds two models: first the running one, then the one that is copied.
+// Runs the packed model on a text and writes it again, with quantisers of the measured ranges.
+// Only one model is in memory at a time: first the running model, then the model that is copied.
 Result<NewFile> WriteCalibrated(const std::string& path, const CalibrationInput& input,
                                 const RangeRule& rule, const std::string& output) {
   KINGLET_ASSIGN_OR_RETURN(const ModelDescription description, Calibrated(path, input, rule));

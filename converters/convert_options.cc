@@ -82,7 +82,7 @@ Status CheckOptions(const ConvertOptions& options) {
     return RefuseOption("trust-recipe-paths", "--recipe, which it goes with", "none");
   }
   if (!options.recipe.empty() && !options.family.empty()) {
-    return RefuseOption("recipe", "no family beside it", options.family);
+    return RefuseOption("recipe", "no family with it", options.family);
   }
   if (options.define_cache_rows &&
       (*options.define_cache_rows == 0 || *options.define_cache_rows > kMaxDimension)) {
@@ -100,14 +100,14 @@ Status CheckOptions(const ConvertOptions& options) {
     return RefuseOption("segments", "--golden, which they go with", "none");
   }
   if (options.lower_case && options.tokenizer.empty()) {
-    return RefuseOption("lowercase", "--tokenizer beside it", "none");
+    return RefuseOption("lowercase", "--tokenizer with it", "none");
   }
   if (!(std::isfinite(options.tolerance) && options.tolerance >= 0)) {
     return RefuseOption("tolerance", "a number from 0", NumberText(options.tolerance));
   }
   KINGLET_RETURN_IF_ERROR(CheckCache(options));
   if (!options.vocabulary.empty() && !options.vocabulary_texts.empty()) {
-    return RefuseOption("vocab-from", "no vocabulary beside it", options.vocabulary);
+    return RefuseOption("vocab-from", "no vocabulary with it", options.vocabulary);
   }
   std::vector<const std::string*> inputs = {
       &options.checkpoint,       &options.config, &options.vocabulary,

@@ -21,7 +21,7 @@
 namespace kinglet {
 namespace {
 
-// The whole of `text` as a number.
+// Parses all of `text` as a number. Returns whether it is one.
 template <class Number>
 bool ReadNumber(std::string_view text, Number& number) {
   const std::optional<Number> parsed = ParseNumber<Number>(text);
@@ -104,8 +104,8 @@ Result<GoldenFile> ReadGolden(const std::string& golden, const std::string& ids)
 
 namespace {
 
-// Lines "stream<TAB>position<TAB>id<TAB>..<TAB>value" about these streams, in order. `what` they
-// are, for messages. Returns those with values.
+// Reads lines "stream<TAB>position<TAB>id<TAB>..<TAB>value" about `streams`, in order. `one` and
+// `all` name a stream and the streams in messages. Returns the streams with values.
 Result<std::vector<GoldenFile>> ReadGoldenOfStreams(const std::string& golden,
                                                     std::vector<GoldenFile> streams,
                                                     const std::string& one,
@@ -202,7 +202,7 @@ Status ReplayStream(const GoldenFile& golden, double tolerance, Session& session
   return {};
 }
 
-// Starts a stream; encodes its source, if it has one.
+// Starts a stream. Encodes the source, if there is one.
 Status Begin(std::span<const uint32_t> source, Session& session) {
   return source.empty() ? session.Reset() : session.Encode(source);
 }

@@ -69,7 +69,7 @@ Result<std::vector<uint32_t>> ReadCalibrationText(const std::string& path,
 }
 
 ActivationQuantiser QuantiserFor(float range, int bits) {
-  constexpr float kNothing = 1e-30F;  // smaller ranges would have steps that are no normal float32
+  constexpr float kNothing = 1e-30F;  // smaller ranges would have scales that are no normal float32
   constexpr float kSmallest = 1e-6F;
   const float max_abs = range > kNothing ? range : kSmallest;
   return {max_abs, ClearLowMantissaBits(max_abs / static_cast<float>(SymmetricLevels(bits)), bits)};
@@ -171,7 +171,7 @@ void SetBinFrequencies(std::span<const SentencePair> pairs, ModelDescription& de
 
 namespace {
 
-// The texts as they are, and with masks.
+// The texts unchanged, and with masks.
 Result<CalibrationInput> ReadMaskedCalibration(const std::string& path, const MaskedModel& masked,
                                                std::span<const std::string> vocabulary,
                                                const std::optional<TextTables>& tokenizer) {

@@ -21,7 +21,7 @@ struct Square {
   std::vector<double> values;
 };
 
-// The lower triangle L of a = L L^T; nothing unless `a` is positive definite.
+// The lower triangle L of a = L L^T. Returns nullopt unless `a` is positive definite.
 std::optional<Square> Cholesky(const Square& a) {
   Square lower(a.size);
   for (size_t row = 0; row < a.size; ++row) {

@@ -36,7 +36,7 @@ Status CheckSummed(std::span<const float> values, const Shape& shape,
   return {};
 }
 
-// The rows minus the code vectors chosen so far, and the table of these.
+// The rows minus the code vectors chosen so far, and the table of the code vectors.
 class Residual {
  public:
   Residual(std::span<const float> values, const Shape& shape, const SumQuantisation& options)

@@ -5,7 +5,7 @@
 namespace kinglet {
 namespace {
 
-// The form of least loss + slope * cost; of equal ones the cheaper.
+// The form of least loss + slope * cost; of equal forms the cheaper.
 size_t BestAt(const std::vector<Form>& forms, double slope) {
   size_t best = 0;
   for (size_t i = 1; i < forms.size(); ++i) {
@@ -39,8 +39,8 @@ std::vector<size_t> AllAt(std::span<const std::vector<Form>> tensors, double slo
   return chosen;
 }
 
-// Spends what is left: the affordable change that saves most loss for its cost, until there is
-// none.
+// Spends the rest of the budget on the affordable change that saves most loss for its cost, until no
+// change is affordable.
 void Spend(std::span<const std::vector<Form>> tensors, double left, std::vector<size_t>& chosen) {
   for (;;) {
     double best_gain = 0;

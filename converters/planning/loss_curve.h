@@ -1,6 +1,6 @@
-// The loss of a model against the share of a tensor's entries that are zero, and the rule of the
+// The loss of a model against the fraction of a tensor's entries that are zero, and the rule of the
 // MicroNet paper (Yan et al. 2020, section 4.2) for the sparsities of all tensors: each tensor gets
-// the largest one at which its loss is below a threshold that all share.
+// the largest sparsity at which its loss is below a threshold common to all tensors.
 #ifndef KINGLET_CONVERTERS_PLANNING_LOSS_CURVE_H_
 #define KINGLET_CONVERTERS_PLANNING_LOSS_CURVE_H_
 

@@ -19,9 +19,9 @@ namespace {
 // The base recipe's members; it was read and parsed before.
 Result<RecipeValue> BaseOf(const std::string& path) {
   if (path.empty()) return ObjectValue();
-  KINGLET_RETURN_IF_ERROR(RecipeNode::Read(path).status());  // says what is wrong, and where
+  KINGLET_RETURN_IF_ERROR(RecipeNode::Read(path).status());  // reports what is wrong, and where
   KINGLET_ASSIGN_OR_RETURN(const std::string text, ReadWholeFile(path));
-  // Read again: what is there now is another file if someone writes it meanwhile.
+  // The file is read again, and may have changed in the meantime.
   KINGLET_RETURN_IF_ERROR(RecipeNode::Parse(path, text).status());
   RecipeValue recipe = RecipeValueBuilder().Build(text);
   const auto calibrates = [](const RecipeValue& pass) {

@@ -69,7 +69,7 @@ Status TextReader::Add(std::string_view piece, TokenSequence& out) {
   }
   open_ += piece;
   if (open_.size() < kPartBytes) return {};
-  // A word may be of several pieces, which its size needs together.
+  // The size of a word of several pieces needs all its pieces together.
   const bool parts = text_.is_between_spaces() && marks_ == PieceMarks::kNone;
   const size_t space = parts ? piece.rfind(' ') : piece.npos;
   if (space != piece.npos) {

@@ -11,7 +11,7 @@ namespace {
 
 const char kForms[] = "an array of strings, or an object of words and their ids 0, 1, ..";
 
-// Reads either.
+// Reads an array of words, or an object of words and ids.
 class WordListReader final : public JsonEvents {
  public:
   explicit WordListReader(const std::string& path) : path_(path) {}

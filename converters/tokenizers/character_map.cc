@@ -1,5 +1,5 @@
-// Walks Darts' double array depth first. An array is a graph whose branches share their ends: those
-// that SentencePiece brings have 225,000 rules, and so many prefixes, in 45,000 units.
+// Walks Darts' double array depth first. An array is a graph whose branches share their ends: the
+// arrays that SentencePiece ships have 225,000 rules, and as many prefixes, in 45,000 units.
 #include "converters/tokenizers/character_map.h"
 
 #include <algorithm>
@@ -38,7 +38,7 @@ class MapReader {
     }
     std::vector<Visit> visits = {{root, 1}};
     std::string key;
-    // What falls: the visits that may still be made; in a visit, the labels that are left.
+    // The loop ends: the number of visits is bounded, and each visit has fewer labels left.
     while (!visits.empty()) {
       Visit& visit = visits.back();
       if (visit.label > kLabelBits) {

@@ -15,14 +15,14 @@
 namespace kinglet {
 namespace {
 
-constexpr uint64_t kPasses = 3;  // the old model, the trace, the new model
+constexpr uint64_t kRuns = 3;  // the old model, the trace, the new model
 
 Status RefuseTuning(StatusCode code, const std::string& where, const std::string& expected,
                     const std::string& found) {
   return Status::Refusal(code, "tune-cache", where, expected, found);
 }
 
-// 12 significant digits: enough to see what the tolerance says.
+// 12 significant digits: enough to show differences of the size of the tolerance.
 std::string LossText(double loss) {
   char text[40];
   std::snprintf(text, sizeof(text), "%.12g nats per token", loss);
@@ -99,8 +99,8 @@ Result<CacheSearch> Search(TextTrace trace, const NeuralCache& start, size_t thr
                       "one that the model can explain with some cache", "a token of probability 0");
 }
 
-// Checks the golden values on the old model and replaces them by those of the new one, which ref64
-// computes.
+// Checks the golden values on the old model and replaces them by the values that ref64 computes for
+// the new model.
 Status RenewGolden(const std::shared_ptr<const ModelFile>& old, ModelDescription& description) {
   if (!description.golden) return {};
   const GoldenVector golden = *description.golden;
@@ -163,6 +163,6 @@ Result<TunedCache> TuneCache(const std::shared_ptr<const ModelFile>& file,
   return RefuseTuning(KINGLET_OUT_OF_MEMORY, "memory", "room for what tuning keeps", "none left");
 }
 
-uint64_t TuningTokens(uint64_t ids) { return kPasses * ids; }
+uint64_t TuningTokens(uint64_t ids) { return kRuns * ids; }
 
 }  // namespace kinglet

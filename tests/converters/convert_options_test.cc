@@ -104,7 +104,7 @@ TEST_F(CheckOptionsTest, ARecipeNamesItsFamilyItself) {
   options_.recipe = "recipe.json";
   EXPECT_TRUE(CheckOptions(options_).ok());
   options_.family = "awd-lstm";
-  ExpectRefused("recipe: expected no family beside it");
+  ExpectRefused("recipe: expected no family with it");
 }
 
 TEST_F(CheckOptionsTest, OnlyARecipeThatIsNamedIsTrusted) {
