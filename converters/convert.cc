@@ -216,8 +216,8 @@ Status ReadTextTokenizer(ConvertOptions options, const std::string& checkpoint,
   return {};
 }
 
-// Applies the passes that do not work tensor by tensor. A recipe's passes get tensors as read, with the
-// integers of a quantised checkpoint recovered.
+// Applies the passes that do not work tensor by tensor. A recipe's passes get tensors as read, with
+// the integers of a quantised checkpoint recovered.
 Status ApplyPasses(const ConvertOptions& options, const Recipe& recipe, LoadedModel& model,
                    TensorPasses& tensor_passes) {
   ModelDraft& draft = model.draft;

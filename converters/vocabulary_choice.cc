@@ -29,7 +29,7 @@ Result<std::vector<std::string>> WordsOfTexts(const std::vector<std::string>& te
                                               std::vector<std::string>& notes) {
   const auto frameworks = Frameworks();
   const auto framework = std::find_if(frameworks.begin(), frameworks.end(),
-                                 [&](const Framework& known) { return known.name == family; });
+                                      [&](const Framework& known) { return known.name == family; });
   if (framework == frameworks.end() || framework->word_order == WordOrder::kUnknown) {
     return Status::Refusal(KINGLET_INVALID_ARGUMENT, "convert", "vocab-from",
                            "a model of " + OrderedFrameworks() +

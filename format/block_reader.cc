@@ -90,7 +90,7 @@ class BlockReader : private SchemaReader {
     return kept;
   }
 
-  // Leaves out `in`, which follows from the layers before it.
+  // Omits `in`, which follows from the layers before this one.
   Result<DefineLayer> ReadUnitLayer(const std::string& where,
                                     const schema::DefineLayer& stored) const {
     DefineLayer layer;
@@ -112,7 +112,7 @@ class BlockReader : private SchemaReader {
                  : shared                   ? DefineLayer::Bias::kShared
                                             : DefineLayer::Bias::kPerGroup;
     layer.norm_epsilon = stored.norm_epsilon();
-    // Without a norm these two mean nothing, and the validator refuses any tensor for it.
+    // Without a norm the gain and the offset mean nothing, and the validator refuses their tensors.
     const bool normless = layer.norm == DefineLayer::Norm::kNone;
     layer.norm_gain = normless || stored.norm_gain().has_value();
     layer.norm_offset = normless || stored.norm_offset().has_value();

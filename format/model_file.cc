@@ -84,7 +84,7 @@ Ledger MakeLedger(const FileFrame& frame, std::span<const StoredSegment> segment
   return ledger;
 }
 
-// What may still be taken of the limit on the file's bytes and its tables.
+// The rest of the limit on the memory of the file's bytes and its tables.
 class TableMemory {
  public:
   TableMemory(const std::string& source, uint64_t limit, uint64_t file_bytes)
@@ -106,7 +106,7 @@ class TableMemory {
 Result<std::optional<Vocabulary>> OpenVocabulary(TableMemory& memory,
                                                  const std::optional<StoredVocabulary>& stored) {
   if (!stored) return std::optional<Vocabulary>();
-  // As FromSegments refuses it: the shortest word takes two bytes.
+  // FromSegments would refuse more words too: the shortest word takes two bytes.
   const uint64_t words = std::min<uint64_t>(stored->size, stored->words.size() / 2);
   KINGLET_RETURN_IF_ERROR(memory.Take(Vocabulary::HeldBytes(words)));
   Result<Vocabulary> vocabulary =
@@ -147,7 +147,7 @@ struct ModelFile::Contents {
 };
 
 struct ModelFileBuilder {
-  // `bytes` holds `size` bytes, `limit` or fewer.
+  // `bytes` are `size` bytes, `limit` or fewer.
   static Result<std::shared_ptr<ModelFile>> Build(const std::string& source, PageMemory bytes,
                                                   uint64_t size, uint64_t limit) {
     const std::span<const std::byte> file = std::as_const(bytes).bytes().first(size);
@@ -248,7 +248,7 @@ uint64_t ModelFile::table_bytes() const { return contents_->table_bytes; }
 uint64_t ModelFile::held_bytes() const { return contents_->size - contents_->released; }
 void ModelFile::Release(TensorId tensor, std::span<const std::byte> bytes) {
   MarkReleased(contents_->tensors[tensor]);
-  // The last page is counted to its end, which the file need not reach.
+  // The last page counts completely, even if the file ends within it.
   contents_->released =
       std::min(contents_->size, contents_->released + contents_->bytes.Release(bytes));
 }

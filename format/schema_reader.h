@@ -12,7 +12,7 @@ namespace kinglet {
 // The base of the readers of the header and of its blocks.
 class SchemaReader {
  public:
-  // `source` begins the text of every refusal. REQUIRES: it outlives the reader.
+  // `source` begins the text of every refusal. REQUIRES: `source` outlives the reader.
   explicit SchemaReader(const std::string& source) : source_(source) {}
 
   Status Invalid(const std::string& where, const std::string& expected,

@@ -18,7 +18,7 @@
 namespace kinglet {
 namespace {
 
-// One tensor. `where_` is "tensor NAME".
+// Checks one tensor. `where_` is "tensor NAME".
 class TensorValidator {
  public:
   TensorValidator(const std::string& source, std::span<const TensorView> tensors,
@@ -46,8 +46,8 @@ class TensorValidator {
     return Status::Refusal(KINGLET_INVALID_MODEL, source_, where_ + ", " + part, expected, found);
   }
 
-  // `bytes` are exactly `count` fields of `bits` bits, and the unused bits of the last byte are
-  // zero.
+  // Checks that `bytes` are exactly `count` fields of `bits` bits, and that the unused bits of the
+  // last byte are zero.
   Status ValidatePackedBytes(const char* part, std::span<const std::byte> bytes, uint64_t count,
                              int bits) const {
     const uint64_t expected = PackedBytes(count, bits);
@@ -81,7 +81,7 @@ class TensorValidator {
     return ValidateFloats<uint16_t>(dense, 0x7C00, 0x7FFF);
   }
 
-  // `exponent` and `magnitude` are masks of the float type's word.
+  // `exponent` and `magnitude` are masks of the float type's bits.
   template <class Word>
   Status ValidateFloats(const DenseView& dense, Word exponent, Word magnitude) const {
     for (uint64_t i = 0; i < stored_; ++i) {
@@ -135,8 +135,8 @@ class TensorValidator {
     return zeros ? ValidateZeroScales(packed, values) : Status();
   }
 
-  // A scale of zero is allowed only where all its entries are zero. Under a mask stored codes are
-  // not zero, so there the mask must have no set bit.
+  // A scale of zero is allowed only where all its entries are zero. With a mask, stored codes are
+  // not zero, so the scale's part of the mask must have no set bit.
   Status ValidateZeroScales(const PackedView& packed, std::span<const float> scales) const {
     const auto bits = static_cast<uint64_t>(packed.bits);
     const auto& [bytes, width] =

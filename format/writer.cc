@@ -23,7 +23,7 @@ namespace {
 
 const char kSource[] = "model draft";
 
-// What is invalid in a file is an invalid argument in a draft.
+// Contents that are invalid in a file are an invalid argument in a draft.
 Status AsArgument(const Status& status) {
   return status.ok() ? status : Status(KINGLET_INVALID_ARGUMENT, status.message());
 }
@@ -114,7 +114,7 @@ class TensorPacker {
  public:
   explicit TensorPacker(std::vector<std::vector<std::byte>>& bytes) : bytes_(bytes) {}
 
-  // `rows`: the codes of the tensor's rows, where it is packed by them and not by its values.
+  // `rows`: the codes of the tensor's rows, if the codes are packed instead of the tensor's values.
   Result<TensorView> Pack(const EncodedTensor& tensor, const std::optional<RowCodes>& rows) {
     KINGLET_RETURN_IF_ERROR(CheckTensor(tensor));
     TensorView view;
@@ -228,8 +228,8 @@ class TensorPacker {
     return {};
   }
 
-  // Returns the number of stored entries: all or, where a mask is packed, those that are not zero.
-  // A negative zero counts as zero; it then decodes to +0, which gives the same sums.
+  // Returns the number of stored entries: all entries or, with a mask, the non-zero ones. A
+  // negative zero counts as zero and then decodes to +0, which gives the same sums.
   // `for_each(visit)` calls visit(is_zero) for each entry in order.
   template <class ForEach>
   uint64_t PackMask(const EncodedTensor& tensor, const ForEach& for_each, TensorView& view) {
@@ -373,14 +373,14 @@ Result<PackedModel> ModelPacker::Finish(const ModelDescription& description,
   KINGLET_ASSIGN_OR_RETURN(const std::optional<StoredVocabulary> source_words,
                            PackVocabulary("source vocabulary", source_vocabulary,
                                           SourceVocabularySize(description), bytes_));
-  std::optional<std::span<const std::byte>> cutting;
+  std::optional<std::span<const std::byte>> text_tables;
   if (tokenizer) {
-    if (!words) return RefuseDraft("tokenizer", "a vocabulary beside it", "none");
+    if (!words) return RefuseDraft("tokenizer", "a vocabulary with it", "none");
     KINGLET_ASSIGN_OR_RETURN(std::vector<std::byte> packed, PackTextTables(*tokenizer));
-    cutting = bytes_.emplace_back(std::move(packed));
+    text_tables = bytes_.emplace_back(std::move(packed));
   }
-  KINGLET_ASSIGN_OR_RETURN(
-      FileLayout layout, LayOutFile(kSource, {description, views_, words, source_words, cutting}));
+  KINGLET_ASSIGN_OR_RETURN(FileLayout layout, LayOutFile(kSource, {description, views_, words,
+                                                                   source_words, text_tables}));
   return PackedModel{std::move(bytes_), std::move(layout)};
 } catch (const std::bad_alloc&) {
   return NoMemory("room for the packed tensors");

@@ -21,8 +21,9 @@
 
 namespace kinglet {
 
-// The ids of a text, tokenized by `tokenizer` or split at white space. Errors: those of ReadTextFile
-// (converters/texts/text_reader.h); KINGLET_INVALID_ARGUMENT for a text without tokens.
+// The ids of a text, tokenized by `tokenizer` or split at white space. Errors: those of
+// ReadTextFile (converters/texts/text_reader.h); KINGLET_INVALID_ARGUMENT for a text without
+// tokens.
 Result<std::vector<uint32_t>> ReadCalibrationText(const std::string& path,
                                                   std::span<const std::string> vocabulary,
                                                   const std::optional<TextTables>& tokenizer);

@@ -34,7 +34,8 @@ struct HighwayLayer {
 
 // A spelling is the first `longest` bytes of a word, filled up with paddings. A feature is the
 // largest sum of a channel over all windows, including windows of paddings alone, and at least 0.
-// The F features of all filters, in their order, pass through the highway layers and the projection.
+// The F features of all filters, in their order, pass through the highway layers and the
+// projection.
 struct CharacterCnn {
   uint64_t longest = 0;
   uint64_t vector_width = 0;

@@ -16,13 +16,13 @@ namespace kinglet {
 // for other matrices (docs/QUANTISING.md).
 inline constexpr double kFeedbackDamping = 1;
 
-// QuantiseRows with codes that make the mean of ((w - scale q) . x)^2 small, instead of the error of
-// each entry. x has the second moments, to which `damping` times their mean diagonal is added on the
-// diagonal. Damping keeps entries near their own rounding, and serves vectors that the moments do
-// not cover: 1 suits a table whose rows are read as well as multiplied. Scales are QuantiseRows'.
-// Zeros stay zeros. Columns are rounded in the order of falling moments. Computed in float64; the
-// result does not depend on the number of threads. Without finite, positive moments: QuantiseRows.
-// REQUIRES: moments.width == Cols(shape); damping > 0; threads >= 1.
+// QuantiseRows with codes that make the mean of ((w - scale q) . x)^2 small, instead of the error
+// of each entry. x has the second moments, to which `damping` times their mean diagonal is added on
+// the diagonal. Damping keeps entries near their own rounding, and serves vectors that the moments
+// do not cover: 1 suits a table whose rows are read as well as multiplied. Scales are
+// QuantiseRows'. Zeros stay zeros. Columns are rounded in the order of falling moments. Computed in
+// float64; the result does not depend on the number of threads. Without finite, positive moments:
+// QuantiseRows. REQUIRES: moments.width == Cols(shape); damping > 0; threads >= 1.
 Quantised QuantiseWithFeedback(std::span<const float> values, const Shape& shape, int bits,
                                ScaleBy by, const SecondMoments& moments, double damping,
                                size_t threads);

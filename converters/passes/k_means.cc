@@ -264,7 +264,7 @@ class Restart {
   std::vector<float> centroids_;  // [clusters, length]
   std::vector<double> errors_;  // [count] weight times squared distance from the vector's centroid
   std::vector<double> tile_errors_;  // sums over kTileVectors vectors each
-  std::vector<uint32_t> codes_;       // [count]
+  std::vector<uint32_t> codes_;      // [count]
   double error_ = 0;
   uint64_t iterations_ = 0;
 };

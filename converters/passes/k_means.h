@@ -45,7 +45,8 @@ struct KMeansOptions {
 };
 
 // k-means++ looks at all vectors for each cluster. With more clusters than this bound k-means++
-// would take longer than many iterations, so a restart starts from distinct vectors drawn uniformly.
+// would take longer than many iterations, so a restart starts from distinct vectors drawn
+// uniformly.
 inline constexpr uint64_t kMaxSpreadClusters = 4096;
 
 struct Clustering {

@@ -12,7 +12,7 @@ namespace {
 
 constexpr uint64_t kVectorsOfPanel = 16;  // centroids of a panel: four SSE registers
 constexpr uint64_t kTogether = 2;         // vectors that share the loads of a panel
-constexpr uint64_t kTileVectors = 64;    // vectors that stay in the L2 cache for all panels
+constexpr uint64_t kTileVectors = 64;     // vectors that stay in the L2 cache for all panels
 
 using PanelScores = std::array<float, kVectorsOfPanel>;
 // For one vector: the best score so far in each column of a panel, and the panel of that score.

@@ -32,8 +32,8 @@ struct Reconstruction {
 uint64_t BytesOfCodes(const CodedTable& table);
 uint64_t BytesOf(const CodedTable& table);  // codes, and the codebook as float32
 uint64_t BytesOf(const LowRank& factors);   // table and projection as float32
-// Entries, or mask and entries if tensor.pruned; and the scales as the file packs them. REQUIRES: the
-// tensor is not coded, here and below.
+// Entries, or mask and entries if tensor.pruned; and the scales as the file packs them. REQUIRES:
+// the tensor is not coded, here and below.
 uint64_t BytesOf(const EncodedTensor& tensor);
 
 // Writes the float32 values of one row, with the same roundings as every backend: sub-vectors one

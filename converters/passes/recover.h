@@ -26,7 +26,8 @@ std::optional<Quantised> RecoverWhole(std::span<const float> values, int bits);
 std::optional<Quantised> RecoverDivided(std::span<const float> values, int bits);
 
 // Recovers a float32 tensor: a matrix by rows or by one scale, a vector by a divisor. A tensor that
-// cannot be recovered stays float32, and a note reports it. Tensors in other encodings do not change.
+// cannot be recovered stays float32, and a note reports it. Tensors in other encodings do not
+// change.
 void RecoverTensor(int bits, EncodedTensor& tensor, std::vector<std::string>& notes);
 
 }  // namespace kinglet

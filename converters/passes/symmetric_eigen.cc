@@ -27,8 +27,8 @@ void AddScaled(double factor, const double* from, double* to, size_t size) {
   for (size_t i = 0; i < size; ++i) to[i] += factor * from[i];
 }
 
-// A symmetric tridiagonal matrix with diagonal d and off-diagonal e: e[i] is at [i, i + 1]; the last
-// e is 0.
+// A symmetric tridiagonal matrix with diagonal d and off-diagonal e: e[i] is at [i, i + 1]; the
+// last e is 0.
 struct Tridiagonal {
   std::vector<double> d, e;  // [size]
 };

@@ -1,5 +1,5 @@
-// Vectors of a batch of words, computed together in double precision, from which the tables of DeFINE
-// units and of character CNNs are made.
+// Vectors of a batch of words, computed together in double precision, from which the tables of
+// DeFINE units and of character CNNs are made.
 #ifndef KINGLET_CONVERTERS_PASSES_WORD_BATCH_H_
 #define KINGLET_CONVERTERS_PASSES_WORD_BATCH_H_
 

@@ -39,8 +39,8 @@ std::vector<size_t> AllAt(std::span<const std::vector<Form>> tensors, double slo
   return chosen;
 }
 
-// Spends the rest of the budget on the affordable change that saves most loss for its cost, until no
-// change is affordable.
+// Spends the rest of the budget on the affordable change that saves most loss for its cost, until
+// no change is affordable.
 void Spend(std::span<const std::vector<Form>> tensors, double left, std::vector<size_t>& chosen) {
   for (;;) {
     double best_gain = 0;

@@ -18,8 +18,8 @@ struct Form {
 // The index of the form of each tensor: the form of least loss + slope * cost at the least slope
 // that keeps the budget, found by bisection. The rest of the budget is then spent on one change
 // after the other, each the change that saves most loss for its cost. Of equal forms the first.
-// Returns nullopt if the cheapest forms are over the budget. REQUIRES: a form of each tensor; finite
-// costs, no loss NaN.
+// Returns nullopt if the cheapest forms are over the budget. REQUIRES: a form of each tensor;
+// finite costs, no loss NaN.
 std::optional<std::vector<size_t>> CheapestForms(std::span<const std::vector<Form>> tensors,
                                                  double budget);
 

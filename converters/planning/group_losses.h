@@ -22,8 +22,8 @@ struct NoisyLoss {
 // their errors. The error of the prediction is taken to be half of the larger of the two losses.
 std::vector<double> SteadiedLosses(const std::vector<NoisyLoss>& points);
 
-// The estimated loss of a change in a model that has other changes too. Losses add up while they are
-// small; a change of large squared error costs more together with others than alone.
+// The estimated loss of a change in a model that has other changes too. Losses add up while they
+// are small; a change of large squared error costs more together with others than alone.
 double LossAmongOthers(double alone, double squared_error);
 
 class GroupLosses {

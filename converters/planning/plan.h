@@ -75,8 +75,8 @@ struct CompressionPlan {
   double sparsity = 0;            // of the groups' entries
   std::optional<double> operations, threshold;
 };
-// Errors: KINGLET_INVALID_ARGUMENT for a target that no plan reaches, naming the nearest target that
-// a plan reaches, and for a record without the changes that the target needs.
+// Errors: KINGLET_INVALID_ARGUMENT for a target that no plan reaches, naming the nearest target
+// that a plan reaches, and for a record without the changes that the target needs.
 Result<CompressionPlan> MakePlan(const SensitivityRecord& record, const PlanTarget& target);
 
 }  // namespace kinglet

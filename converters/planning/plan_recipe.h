@@ -21,8 +21,8 @@ struct PlanQuantisers {
 };
 
 // The JSON of a recipe whose passes carry out the plan, with a newline at its end: prune, code,
-// quantise, and, with a calibration text, calibrate, by these quantisers. If the plan quantises, the
-// record's other quantisable tensors and codebooks get its rest_bits.
+// quantise, and, with a calibration text, calibrate, by these quantisers. If the plan quantises,
+// the record's other quantisable tensors and codebooks get its rest_bits.
 // `base`: path of the recipe that the sensitivities were measured with, whose passes come first;
 // may be empty. Errors: those of reading it; KINGLET_INVALID_ARGUMENT if it calibrates already.
 Result<std::string> PlanRecipe(const SensitivityRecord& record, const CompressionPlan& plan,

@@ -82,8 +82,9 @@ void ContextRecorder::KeepWithinMemory() {
 const RecordedContext* ContextRecorder::Find(std::span<const WeightId> changed) const {
   if (records_.empty()) return nullptr;
   const PartialContext wanted = MakePartialContext(*plan_, *layout_, real_bytes_, changed);
-  const auto found = std::find_if(records_.begin(), records_.end(),
-                                  [&](const RecordedContext& record) { return record.partial() == wanted; });
+  const auto found =
+      std::find_if(records_.begin(), records_.end(),
+                   [&](const RecordedContext& record) { return record.partial() == wanted; });
   return found == records_.end() ? nullptr : &*found;
 }
 

@@ -1,5 +1,5 @@
-// Records what the nodes below a change compute in the unchanged model, token by token, so that a run
-// of a changed model need not compute them again (runtime/partial_context.h).
+// Records what the nodes below a change compute in the unchanged model, token by token, so that a
+// run of a changed model need not compute them again (runtime/partial_context.h).
 #ifndef KINGLET_CONVERTERS_PLANNING_RECORDED_CONTEXT_H_
 #define KINGLET_CONVERTERS_PLANNING_RECORDED_CONTEXT_H_
 

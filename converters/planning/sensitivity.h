@@ -3,8 +3,8 @@
 //
 // Work that is reused: the model is converted once; for a change only the changed tensor is packed
 // again, and the other tensors' packed bytes and the vocabulary are the baseline's. Nodes below the
-// changed tensor are not run again: their outputs are kept (recorded_context.h). A sparsity that the
-// tensor has already is not run.
+// changed tensor are not run again: their outputs are kept (recorded_context.h). A sparsity that
+// the tensor has already is not run.
 #ifndef KINGLET_CONVERTERS_PLANNING_SENSITIVITY_H_
 #define KINGLET_CONVERTERS_PLANNING_SENSITIVITY_H_
 
@@ -92,8 +92,8 @@ class Sensitivity {
   // tensor. KINGLET_INVALID_ARGUMENT for a pattern that names no float32 tensor.
   Result<std::vector<TensorGroup>> Groups(const std::vector<std::string>& patterns,
                                           const std::vector<std::string>& names) const;
-  // Measures the loss of the unchanged model; to be called before Measure. Keeps what nodes below the
-  // changes of these groups compute for Measure, as far as `most_bytes` allow.
+  // Measures the loss of the unchanged model; to be called before Measure. Keeps what nodes below
+  // the changes of these groups compute for Measure, as far as `most_bytes` allow.
   Status MeasureBaseline(const TokenSource& source, std::span<const TensorGroup> groups,
                          const std::function<void(uint64_t)>& progress,
                          uint64_t most_bytes = ContextRecorder::kMostBytes);

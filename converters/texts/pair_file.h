@@ -1,4 +1,5 @@
-// Source sentences with their translations, as token ids, on which a translation model is evaluated.
+// Source sentences with their translations, as token ids, on which a translation model is
+// evaluated.
 #ifndef KINGLET_CONVERTERS_TEXTS_PAIR_FILE_H_
 #define KINGLET_CONVERTERS_TEXTS_PAIR_FILE_H_
 

@@ -32,7 +32,8 @@ const PickleNode& AttributesOf(const PickleNode& node) {
 constexpr std::string_view kHint = " (write the words as a JSON array of strings, by id)";
 // The attributes whose value is another object with the words.
 constexpr std::array kHolders = {"vocab"sv, "dictionary"sv};
-// The attributes with the words by id: Transformer-XL's, torchtext's and fastai's, pytorch/examples'.
+// The attributes with the words by id: Transformer-XL's, torchtext's and fastai's,
+// pytorch/examples'.
 constexpr std::array kByIds = {"idx2sym"sv, "itos"sv, "idx2word"sv};
 
 // The words of a list, of a dict from words to ids, or of a dict from ids to words.

@@ -49,11 +49,11 @@ class TextReader {
   TextReader(const ModelText& text, std::string source);
 
   // Appends the tokens of the text's next bytes, and at each line's end its word: the first of
-  // <eos>, </s>, <sos/eos> and a newline that the vocabulary has, if it has one. A line is read when
-  // it has ended, or, for words between spaces, when it is long. Sizes of a text that is split into
-  // pieces already are sizes of the text before that. Errors: KINGLET_UNKNOWN_WORD, naming word and
-  // line, for a vocabulary without an unknown word; KINGLET_OUT_OF_MEMORY above 2^30 tokens; those
-  // of ModelText::Encode.
+  // <eos>, </s>, <sos/eos> and a newline that the vocabulary has, if it has one. A line is read
+  // when it has ended, or, for words between spaces, when it is long. Sizes of a text that is split
+  // into pieces already are sizes of the text before that. Errors: KINGLET_UNKNOWN_WORD, naming
+  // word and line, for a vocabulary without an unknown word; KINGLET_OUT_OF_MEMORY above 2^30
+  // tokens; those of ModelText::Encode.
   Status Add(std::string_view piece, TokenSequence& out);
   // To be called when the text has ended: a last line may have no newline.
   Status Finish(TokenSequence& out);

@@ -134,7 +134,8 @@ struct NumberedLines {
 
 using LineSplitter = std::optional<LineColumns> (*)(std::string_view line);
 
-std::optional<NumberedLines> SplitLines(const ListLines& lines, LineSplitter splitter, bool number_first) {
+std::optional<NumberedLines> SplitLines(const ListLines& lines, LineSplitter splitter,
+                                        bool number_first) {
   NumberedLines numbered;
   for (const std::string_view line : lines) {
     const std::optional<LineColumns> columns = splitter(line);

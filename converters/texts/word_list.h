@@ -47,9 +47,9 @@ size_t DropDisambiguation(uint64_t most, std::vector<std::string>& words);
 // Reads a fairseq dictionary as fairseq does: lines "word count", where the count follows the last
 // space, perhaps with " #fairseq:overwrite". Ids 0 to 3 are <s> <pad> </s> <unk>. With the flag a
 // word gets another id, which texts use; the word of the old id is then named "word (id 4)", which
-// no text contains. For </s> and <unk>, the ids of ends of lines and of unknown words stay the same,
-// and the new id is named "word (id 4)", with a note. Errors: KINGLET_INVALID_CHECKPOINT, naming the
-// line.
+// no text contains. For </s> and <unk>, the ids of ends of lines and of unknown words stay the
+// same, and the new id is named "word (id 4)", with a note. Errors: KINGLET_INVALID_CHECKPOINT,
+// naming the line.
 Result<WordList> ReadFairseqList(const std::string& path, std::string_view text);
 
 // Whether a line has the flag, or all lines have fairseq's form.

@@ -10,9 +10,9 @@
 
 namespace kinglet {
 
-// All rules of the map, ascending. An empty map has no rules. Errors: KINGLET_INVALID_CHECKPOINT for
-// an array that leads outside itself, is too deep, or gives far more rules than real maps of its
-// size.
+// All rules of the map, ascending. An empty map has no rules. Errors: KINGLET_INVALID_CHECKPOINT
+// for an array that leads outside itself, is too deep, or gives far more rules than real maps of
+// its size.
 Result<std::vector<NormaliserTables::Rule>> ReadCharacterMap(std::string_view bytes);
 
 }  // namespace kinglet

@@ -37,7 +37,8 @@ Result<MergeTables> ReadCodes(const TokenizerChoice& choice, std::string_view by
 
 struct LeftNextTo {
   std::string_view family;  // the beginning of the family's name
-  // The beginning of the name of a folder next to the checkpoint. Empty: the checkpoint's own folder.
+  // The beginning of the name of a folder next to the checkpoint. Empty: the checkpoint's own
+  // folder.
   std::string_view folder;
   std::string_view file;
 };

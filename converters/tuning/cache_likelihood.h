@@ -2,9 +2,9 @@
 // theta, without running the network again.
 //
 // Products of a hidden state with the cache's keys depend neither on lambda nor on theta, nor does
-// the softmax, so they are computed once. A new theta costs exponentials, a new lambda one logarithm
-// per token. Products that do not fit into memory, at the text's end, are computed again for each
-// theta, with the same bits.
+// the softmax, so they are computed once. A new theta costs exponentials, a new lambda one
+// logarithm per token. Products that do not fit into memory, at the text's end, are computed again
+// for each theta, with the same bits.
 #ifndef KINGLET_CONVERTERS_TUNING_CACHE_LIKELIHOOD_H_
 #define KINGLET_CONVERTERS_TUNING_CACHE_LIKELIHOOD_H_
 
@@ -68,8 +68,8 @@ class CacheLikelihood {
   size_t threads_;
   const cpu::VectorFunctions* vector_;  // nullptr: the reference functions are used
   std::vector<double> probabilities_;   // of the softmax
-  std::vector<uint32_t> previous_;      // [n]: the last earlier position of the same id, or kNowhere
-  std::unique_ptr<float[]> products_;   // of predictions below stored_
+  std::vector<uint32_t> previous_;     // [n]: the last earlier position of the same id, or kNowhere
+  std::unique_ptr<float[]> products_;  // of predictions below stored_
   uint64_t stored_ = 0;
   std::array<Shares, 3> recent_;  // a turn of the search needs a theta and its two neighbours
   uint64_t asked_ = 0;

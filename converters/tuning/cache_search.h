@@ -39,8 +39,8 @@ struct CacheSearch {
 // strictly better than the best point; of equal losses, the lower point. An interval begins as 1/20
 // of its parameter, grows by 1.2 after a turn that succeeds and is halved after a turn that fails.
 // The search ends when both intervals are below 1/200 of their parameters, or after 200 rounds,
-// which only an objective without a minimum takes. Unlike the published search, SearchCache does not
-// evaluate points outside the range of CacheParameters. REQUIRES: start is in that range.
+// which only an objective without a minimum takes. Unlike the published search, SearchCache does
+// not evaluate points outside the range of CacheParameters. REQUIRES: start is in that range.
 CacheSearch SearchCache(const CacheParameters& start, const CacheObjective& objective);
 
 }  // namespace kinglet

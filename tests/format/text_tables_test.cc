@@ -69,7 +69,7 @@ TEST(TextTables, DamagedBytesAreRefusedOrMeanSomething) {
 TEST(TextTables, RulesThatGrowTooMuchAreRefused) {
   for (const int rules : {100, 4000}) {
     TextTables tables = Pieces();
-    auto& list = std::get<SentencePieceTables>(tables.cutting).normaliser.rules;
+    auto& list = std::get<SentencePieceTables>(tables.method).normaliser.rules;
     list.clear();
     for (int i = 0; i < rules; ++i) {
       const char last[] = {static_cast<char>('a' + i / 676), static_cast<char>('a' + i / 26 % 26),
@@ -82,7 +82,7 @@ TEST(TextTables, RulesThatGrowTooMuchAreRefused) {
   }
   // The same in a segment, of which a rule takes four bytes.
   TextTables one = Pieces();
-  auto& list = std::get<SentencePieceTables>(one.cutting).normaliser.rules;
+  auto& list = std::get<SentencePieceTables>(one.method).normaliser.rules;
   list = {{std::string(250, 'x'), std::string(255, 'y')}};
   std::vector<std::byte> bytes = *PackTextTables(one);
   const auto is_count = [&](size_t at) {
@@ -115,7 +115,7 @@ TEST(TextTables, RulesThatGrowTooMuchAreRefused) {
 TEST(TextTables, SenselessTablesAreRefused) {
   const auto refused = [](const auto& edit) {
     TextTables tables = Pieces();
-    edit(std::get<SentencePieceTables>(tables.cutting));
+    edit(std::get<SentencePieceTables>(tables.method));
     return !CheckTextTables(KINGLET_INVALID_ARGUMENT, tables).ok() && !PackTextTables(tables).ok();
   };
   EXPECT_TRUE(refused([](auto& tables) { tables.pieces.clear(); }));

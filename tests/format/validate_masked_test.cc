@@ -112,7 +112,7 @@ TEST(ValidateMasked, Refusals) {
        [](ModelDraft& draft) { Masked(draft).scored = ScoredPart::kSpans; }},
       {"block text, scores, rows of weight: expected 2, found 3",
        [](ModelDraft& draft) { Masked(draft).scored = ScoredPart::kNextSentence; }},
-      {"blocks: expected no decoder, encoder, cache or input layers beside a masked model, found "
+      {"blocks: expected no decoder, encoder, cache or input layers in a masked model, found "
        "some",
        [](ModelDraft& draft) {
          draft.description.blocks.emplace_back(NeuralCache{"cache", 5, 0.5, 0.5});

@@ -1,5 +1,5 @@
-// Records replace the nodes below a change: losses and states have the bits of a run of the complete
-// changed model, for every tensor of models of every kind.
+// Records replace the nodes below a change: losses and states have the bits of a run of the
+// complete changed model, for every tensor of models of every kind.
 #include "converters/planning/recorded_context.h"
 
 #include <gtest/gtest.h>
