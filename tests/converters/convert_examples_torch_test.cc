@@ -1,6 +1,5 @@
-// Conversion of examples/torch's checkpoints by the recipes saved beside them, against those
-// modules' own float64 answers (tests/data/kinglet-torch, written by
-// examples/torch/make_fixtures.py).
+// Conversion of examples/torch's checkpoints by the recipes saved with them, against the modules'
+// own float64 outputs (tests/data/kinglet-torch, written by examples/torch/make_fixtures.py).
 #include <gtest/gtest.h>
 
 #include <string>

@@ -40,7 +40,7 @@ class ConvertTest : public testing::Test {
     EXPECT_TRUE(file.ok()) << file.status().message();
     return file.ok() ? std::move(file).value() : nullptr;
   }
-  // A failure leaves nothing behind, neither the model nor a temporary file.
+  // A failure leaves neither the model nor a temporary file.
   std::string ExpectRefused(StatusCode code) {
     const Status status = Convert(options_).status();
     EXPECT_EQ(status.code(), code) << status.message();

@@ -145,7 +145,7 @@ class FormsMaker {
   }
 
   // A DeFINE unit whose map is narrower than the network: as a table, and kept. The output's table
-  // is the map's, behind a projection (Mehta et al. 2020).
+  // is the map's, after a projection (Mehta et al. 2020).
   void AddDefine() {
     const std::string map = Floats("map.table", {words_, 4}, 1);
     const std::string layers =
@@ -199,7 +199,7 @@ class FormsMaker {
 
   const std::string side_, prefix_;
   const uint64_t words_, width_;
-  const uint64_t parts_;  // into how many sub-vectors a row is cut
+  const uint64_t parts_;  // number of sub-vectors of a row
   TinyTensors& tensors_;
   std::vector<TableForm> forms_;
 };

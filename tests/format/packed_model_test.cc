@@ -15,7 +15,7 @@ std::vector<std::byte> Joined(const Result<PackedModel>& packed) {
   return packed.ok() ? packed->layout.Bytes() : std::vector<std::byte>();
 }
 
-// Packed in pieces or as a whole, the bytes are the same in every encoding.
+// Packing in pieces and at once gives the same bytes in every encoding.
 TEST(PackModel, PackedPiecesAreTheFile) {
   for (const TinyOptions& options :
        {TinyOptions{}, TinyOptions{.quantised = true, .bits = 9, .pruned = true},
@@ -42,7 +42,7 @@ TEST(PackModel, PackedPiecesAreTheFile) {
   EXPECT_EQ(ModelPacker().Add(bad).code(), KINGLET_INVALID_ARGUMENT);
 }
 
-// Codes that are made row by row give the same file as codes that are given at once.
+// Codes that are computed row by row give the same file as codes that are given at once.
 TEST(PackModel, RowsOfCodesAreTheFile) {
   for (const bool pruned : {false, true}) {
     const ModelDraft draft = TinyMicronet({.quantised = true, .bits = 9, .pruned = pruned});

@@ -66,7 +66,7 @@ TEST(VocabularyTest, LongWordsAndLongPrefixes) {
   ExpectRoundTrip(words);
 }
 
-// What takes all words apart takes memory in proportion to the file.
+// The memory to decode all words is proportional to the file.
 TEST(VocabularyTest, AllWordsAreAtMost32TimesTheirSegment) {
   std::vector<std::string> words;
   for (int i = 0; i < 200; ++i) words.push_back(std::string(60000, 'x') + std::to_string(1000 + i));

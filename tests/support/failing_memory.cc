@@ -37,7 +37,8 @@ bool MaySucceed() {
   return fails_once.load(std::memory_order_relaxed) ? before != 0 : before > 0;
 }
 
-// Not inlined, nor is the rest, or the compiler sees memory from malloc given to operator delete.
+// Not inlined, like the functions below: otherwise the compiler sees that operator delete gets
+// memory from malloc.
 [[gnu::noinline]] void* TryAllocate(size_t bytes, size_t alignment) noexcept {
   made_by_new.fetch_add(1, std::memory_order_relaxed);
   if (!MaySucceed()) return nullptr;

@@ -18,7 +18,7 @@ struct TinyOptions {
   // positions stay float32, as in MicroNet.
   int bits = 0;
   // Matrices and biases of the tails and the decoder have a mask; about 60 % of their entries and
-  // the whole last row of matrices with more than 4 rows are zero.
+  // the complete last row of matrices with more than 4 rows are zero.
   bool pruned = false;
   bool vocabulary = true;       // words "the", "<eos>", "<unk>", "w3", "w4", ...
   uint32_t cache_capacity = 0;  // 0: no neural cache

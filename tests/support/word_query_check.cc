@@ -77,7 +77,7 @@ double ProbabilityByBruteForce(const AllWords& all, const std::vector<bool>& in_
   return sum;
 }
 
-// The first character of a text, or its first byte if that begins none.
+// The first character of a text, or its first byte if that begins no character.
 std::string FirstCharacter(const std::string& text) {
   if (text.empty()) return "";
   const auto byte = [&](size_t i) {
@@ -108,7 +108,7 @@ std::map<std::string, double> NextByBruteForce(const AllWords& all,
 }
 
 // Every word's begin and then 2^32, by the definition in runtime/queries/intervals.h, from the
-// buffers that the softmax's and the cache's steps left.
+// buffers that the softmax's and the cache's nodes wrote.
 template <class T>
 std::vector<uint64_t> BeginsByBruteForce(const Model& model, const StreamFrame& frame) {
   const Plan& plan = model.plan();
@@ -249,8 +249,8 @@ class Checker {
   }
 
  private:
-  // Compares the answer of `query`. Its work is measured if it is asked of a lane that was asked
-  // nothing else about this token.
+  // Compares the answer of `query`. The work is measured if the lane has answered no other query
+  // about this token.
   enum class Lane : uint8_t { kFresh, kAsked };
   template <class Query>
   Status Check(const std::string& kind, const std::string& what, const Query& query,
@@ -337,7 +337,7 @@ class Checker {
     for (uint32_t n = 0; n < (every_word ? words_ : options_.words); ++n) {
       KINGLET_RETURN_IF_ERROR(CheckInterval(every_word ? n : AnyWord(), begins, Lane::kAsked));
     }
-    // The stream continues from where it was.
+    // The stream continues from its last position.
     return session_->Restore(*state_);
   }
 

@@ -91,7 +91,7 @@ TEST(MeasureInputs, OfPairsAndWhatTheyRefuse) {
   ASSERT_TRUE(moments.ok()) << moments.status().message();
   EXPECT_TRUE(moments->contains(
       FindBlock<TransformerEncoder>(draft.description)->stack.layers[0].qkv_weight));
-  // A masked model: whatever answers, at masks and about the whole text.
+  // A masked model: all matrices that queries use, at masks and about the complete text.
   const ModelDraft masked = TinyMasked({.scores = 3});
   const auto read = Measure(masked, {.texts = {{{2, 9, 8, 3}, {0, 0, 1, 1}}, {{2, 3}, {}}}});
   ASSERT_TRUE(read.ok()) << read.status().message();

@@ -206,7 +206,7 @@ TEST(QuantiseDivided, ZerosHaveTheDivisorOne) {
   }
 }
 
-// Decoded values differ by at most half a step, plus, by rows, the effect of the truncated scale.
+// Decoded values differ by at most half a scale, plus, by rows, the effect of the truncated scale.
 TEST(QuantiseRows, ErrorsOfATableAtEveryWidth) {
   const Shape shape = {200, 17};
   const std::vector<float> values = RandomValues(200 * 17, 9);

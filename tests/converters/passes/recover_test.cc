@@ -67,7 +67,7 @@ TEST(RecoverRows, TheLargestMagnitudeMayBeTheLowestCode) {
   ASSERT_TRUE(recovered.has_value());
   EXPECT_EQ(recovered->codes, (std::vector<int16_t>{-8, 1, 7, -2}));
   EXPECT_EQ(recovered->scales, std::vector<float>{0.25F});
-  // The same magnitude above zero is out of range.
+  // A value of equal magnitude above zero is out of range.
   EXPECT_FALSE(RecoverRows(std::vector<float>{2.0F, 0.25F, 1.75F}, {1, 3}, 4).has_value());
 }
 

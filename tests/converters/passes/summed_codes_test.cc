@@ -104,7 +104,7 @@ TEST(QuantiseToSums, MorePositionsAndSweepsAreNeverWorse) {
   }
 }
 
-// With one position it is k-means of whole rows, like product quantisation with one position.
+// With one position, summed codes are k-means of complete rows, like product quantisation.
 TEST(QuantiseToSums, OnePositionIsClustering) {
   const std::vector<float> values = RandomValues(90 * 5, 4);
   const CodedTable sums = Quantised(values, {90, 5}, Options(1, 9, 0));
@@ -168,9 +168,9 @@ TEST(QuantiseToSums, RefusesWhatDoesNotFit) {
             what + "positions: expected 1 to 8192, found 8193");
   EXPECT_EQ(refusal(12, {4, 3}, Options(2, 0, 1)), what + "choices: expected 1 to 4, found 0");
   EXPECT_EQ(refusal(12, {4, 3}, Options(2, 5, 1)), what + "choices: expected 1 to 4, found 5");
-  SumQuantisation none = Options(2, 4, 1);
-  none.clustering.restarts = 0;
-  EXPECT_NE(refusal(12, {4, 3}, none).find("restarts"), std::string::npos);
+  SumQuantisation no_restarts = Options(2, 4, 1);
+  no_restarts.clustering.restarts = 0;
+  EXPECT_NE(refusal(12, {4, 3}, no_restarts).find("restarts"), std::string::npos);
   const std::vector<float> infinite(12, INFINITY);
   EXPECT_EQ(QuantiseToSums(infinite, {4, 3}, Options(2, 4, 1)).status().code(), KINGLET_NOT_FINITE);
 }

@@ -9,7 +9,7 @@
 namespace kinglet::word_batch_test {
 namespace {
 
-// Sizes around the tiles and panels that the product is cut into.
+// Sizes around the tiles and panels that the product is split into.
 TEST(MultiplyBatch, EqualsAPlainSumInOrderBitForBit) {
   TestRandom random(1);
   for (const uint64_t rows : {1, 3, 4, 5, 9}) {

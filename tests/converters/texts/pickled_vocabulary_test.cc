@@ -111,7 +111,7 @@ TEST(PickledVocabulary, NamesWhatIsMissing) {
             ": entry 0 of idx2sym: expected a word, found an empty one" + kHint);
 }
 
-TEST(PickledVocabulary, CutAndChangedFiles) {
+TEST(PickledVocabulary, TruncatedAndChangedFiles) {
   const std::string whole = Content(kVariants + "hf-published-omitted-safetensors/vocab.pkl");
   for (size_t size = 0; size < whole.size(); size += 7) {
     const TemporaryFile file(whole.substr(0, size), ".pkl");

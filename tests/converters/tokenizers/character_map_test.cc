@@ -9,8 +9,8 @@
 namespace kinglet::character_map_test {
 namespace {
 
-// The double array of the keys "a" -> "A" and "ab" -> "", laid out by hand: the root's children lie
-// at place 256, those of "a" at 512.
+// The double array of the keys "a" -> "A" and "ab" -> "", laid out by hand: the root's children are
+// at unit 256, those of "a" at 512.
 std::string Map() {
   std::vector<uint32_t> units(1024, 0);
   const auto offset = [](uint32_t places) { return places << 10; };
@@ -52,8 +52,8 @@ TEST(CharacterMap, ArraysThatLeadNowhereAreRefused) {
   EXPECT_FALSE(with(256 ^ 'a', 0x61 << 10 | 'a').ok());
 }
 
-// Branches that share their ends, as SentencePiece's do: level by level two labels lead to the same
-// place, so that 2^levels keys lie in few units.
+// Branches that share their ends, as in SentencePiece's maps: level by level two labels lead to the
+// same unit, so that few units contain 2^levels keys.
 std::string SharedMap(int levels) {
   std::vector<uint32_t> units(1024, 0);
   const auto offset = [](uint32_t places) { return places << 10; };
