@@ -63,8 +63,8 @@ struct ConvertOptions {
   // nullopt: as the recipe states; without a recipe the unit is replaced by the table that it
   // computes.
   std::optional<uint32_t> define_cache_rows;
-  // How many earlier tokens a token sees (mem_len), in place of the checkpoint's value. Not all
-  // families can change it.
+  // How many earlier tokens a token attends to (mem_len), in place of the checkpoint's value. Not
+  // all families can change it.
   std::optional<uint32_t> memory_length;
   // Options of the checkpoint that are missing from the family's table of options, and that do not
   // change the network.

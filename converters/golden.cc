@@ -36,9 +36,9 @@ std::string Exact(double number) {
   return text;
 }
 
-// Parses one line. Refuses positions below `least`.
+// Parses one line. Refuses positions below `first_position`.
 Result<GoldenValue> ParseLine(std::string_view line, const std::string& where,
-                              std::span<const uint32_t> ids, uint64_t least) {
+                              std::span<const uint32_t> ids, uint64_t first_position) {
   const auto refuse = [&](const std::string& expected, std::string_view found) {
     return Status::Refusal(KINGLET_INVALID_ARGUMENT, "golden values", where, expected,
                            QuotedName(found));
@@ -48,9 +48,9 @@ Result<GoldenValue> ParseLine(std::string_view line, const std::string& where,
   if (second == line.npos) return refuse("position, id and value with tabs between them", line);
   GoldenValue value;
   const std::string_view position = line.substr(0, first);
-  if (!ReadNumber(position, value.position) || value.position < least ||
+  if (!ReadNumber(position, value.position) || value.position < first_position ||
       value.position >= ids.size()) {
-    return refuse("a position from " + std::to_string(least) + " and below the " +
+    return refuse("a position from " + std::to_string(first_position) + " and below the " +
                       std::to_string(ids.size()) + " ids",
                   position);
   }
@@ -94,8 +94,9 @@ Result<GoldenFile> ReadGolden(const std::string& golden, const std::string& ids)
   KINGLET_ASSIGN_OR_RETURN(file.ids, ReadIds(ids));
   KINGLET_RETURN_IF_ERROR(
       ForEachLine(golden, [&](std::string_view line, const std::string& where) -> Status {
-        const uint64_t least = file.values.empty() ? 0 : file.values.back().position + 1;
-        KINGLET_ASSIGN_OR_RETURN(const GoldenValue value, ParseLine(line, where, file.ids, least));
+        const uint64_t first_position = file.values.empty() ? 0 : file.values.back().position + 1;
+        KINGLET_ASSIGN_OR_RETURN(const GoldenValue value,
+                                 ParseLine(line, where, file.ids, first_position));
         file.values.push_back(value);
         return {};
       }));
@@ -123,10 +124,10 @@ Result<std::vector<GoldenFile>> ReadGoldenOfStreams(const std::string& golden,
         }
         stream = index;
         GoldenFile& file = streams[index];
-        const uint64_t least = file.values.empty() ? 0 : file.values.back().position + 1;
-        KINGLET_ASSIGN_OR_RETURN(
-            const GoldenValue value,
-            ParseLine(line.substr(std::min(tab + 1, line.size())), where, file.ids, least));
+        const uint64_t first_position = file.values.empty() ? 0 : file.values.back().position + 1;
+        KINGLET_ASSIGN_OR_RETURN(const GoldenValue value,
+                                 ParseLine(line.substr(std::min(tab + 1, line.size())), where,
+                                           file.ids, first_position));
         file.values.push_back(value);
         return {};
       }));

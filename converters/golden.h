@@ -1,5 +1,5 @@
-// Golden values: log-probabilities that the original framework computed. They are replayed on
-// the converted model in double precision.
+// Golden values: log-probabilities that the original framework computed, to be replayed on the
+// converted model in double precision.
 #ifndef KINGLET_CONVERTERS_GOLDEN_H_
 #define KINGLET_CONVERTERS_GOLDEN_H_
 

@@ -1,5 +1,5 @@
 // The passes that change one tensor of a model at a time: its integers are recovered, its small
-// entries pruned, the rest quantised, and the smaller stored form chosen. These passes run tensor
+// entries pruned, the rest quantised, and the smaller stored form chosen. Tensor passes run tensor
 // by tensor while the file is packed, so that only one unpacked tensor is in memory. Recipe passes,
 // which need all tensors at once, have all of them read before.
 #ifndef KINGLET_CONVERTERS_TENSOR_PASSES_H_

@@ -15,9 +15,9 @@ void ForEachField(std::span<const std::byte> bytes, int bits, uint64_t first, ui
   const auto width = static_cast<uint64_t>(bits);
   // A field starts at most 7 bits into its first byte and has at most 32 bits, so it is within
   // eight bytes.
-  const uint64_t whole = bytes.size() < 8 ? 0 : std::min(end, (bytes.size() - 8) * 8 / width);
+  const uint64_t complete = bytes.size() < 8 ? 0 : std::min(end, (bytes.size() - 8) * 8 / width);
   uint64_t i = first;
-  for (; i < whole; ++i) {
+  for (; i < complete; ++i) {
     const uint64_t bit = i * width;
     take(i, LoadLittle<uint64_t>(bytes.data() + bit / 8) >> (bit % 8));
   }
@@ -58,9 +58,9 @@ bool HasZeroField(std::span<const std::byte> bytes, int bits, uint64_t count) {
   const uint64_t tops = ones << (width - 1);
   // Only complete 64-bit values are read here; ForEachField below reads the last few fields.
   const uint64_t readable = bytes.size() < 8 ? 0 : (bytes.size() - 8) * 8 / width;
-  const uint64_t whole = std::min(count, readable) / at_once * at_once;
+  const uint64_t complete = std::min(count, readable) / at_once * at_once;
   uint64_t i = 0, found = 0;
-  for (; i < whole; i += at_once) {
+  for (; i < complete; i += at_once) {
     const uint64_t value = LoadLittle<uint64_t>(bytes.data() + i * width / 8) >> (i * width % 8);
     found |= (value - ones) & ~value & tops;
   }

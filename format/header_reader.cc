@@ -104,9 +104,9 @@ class Reader : private SchemaReader {
         return Corrupt(where + ", offset", std::to_string(expected),
                        std::to_string(segment->offset()));
       }
-      const uint64_t left = expected > file_.size() ? 0 : file_.size() - expected;
-      if (expected > file_.size() || segment->size() > left) {
-        return Corrupt(where + ", size", "at most " + std::to_string(left) + " bytes",
+      const uint64_t max_size = expected > file_.size() ? 0 : file_.size() - expected;
+      if (expected > file_.size() || segment->size() > max_size) {
+        return Corrupt(where + ", size", "at most " + std::to_string(max_size) + " bytes",
                        std::to_string(segment->size()));
       }
       position = expected + segment->size();

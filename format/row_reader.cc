@@ -41,8 +41,8 @@ int RowReader::IntegerBits(const TensorView& view) {
 uint64_t RowReader::StoredBefore(uint64_t row) const {
   if (!view_.mask) return row * cols_;
   if (row == rows_) return view_.mask->nonzeros;
-  const uint64_t known = row / kMaskRows;
-  return starts_[known] + CountSetBits(view_.mask->bytes, known * kMaskRows * cols_, row * cols_);
+  const uint64_t group = row / kMaskRows;
+  return starts_[group] + CountSetBits(view_.mask->bytes, group * kMaskRows * cols_, row * cols_);
 }
 
 // Moves the row's `stored` entries from the front of `out` to the positions of the mask's set bits,
@@ -78,8 +78,8 @@ void RowReader::Codes(uint64_t row, int16_t* out) const {
 
 float RowReader::Scale(uint64_t row) const {
   const ScalesView& scales = view_.packed()->scales;
-  const uint32_t word = LoadField(scales.bytes, scales.bits, scales.count == 1 ? 0 : row);
-  return std::bit_cast<float>(word << scales.shift);
+  const uint32_t field = LoadField(scales.bytes, scales.bits, scales.count == 1 ? 0 : row);
+  return std::bit_cast<float>(field << scales.shift);
 }
 
 void RowReader::Floats(uint64_t row, float* out) const {
@@ -132,8 +132,8 @@ std::vector<std::span<const std::byte>> RowReader::Memory(uint64_t begin, uint64
              },
              view_.values);
   if (view_.mask) {
-    const uint64_t known = begin / kMaskRows * kMaskRows;
-    memory.push_back(BytesOfFields(view_.mask->bytes, 1, known * cols_, end * cols_));
+    const uint64_t first_row = begin / kMaskRows * kMaskRows;
+    memory.push_back(BytesOfFields(view_.mask->bytes, 1, first_row * cols_, end * cols_));
   }
   return memory;
 }

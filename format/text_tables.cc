@@ -31,9 +31,9 @@ Status RefuseTables(StatusCode code, const std::string& where, const std::string
 }
 
 Status CheckTableText(StatusCode code, const std::string& where, std::string_view text,
-                      size_t least, size_t most) {
-  if (text.size() < least || text.size() > most) {
-    return RefuseTables(code, where, std::to_string(least) + " to " + BytesText(most),
+                      size_t min_bytes, size_t max_bytes) {
+  if (text.size() < min_bytes || text.size() > max_bytes) {
+    return RefuseTables(code, where, std::to_string(min_bytes) + " to " + BytesText(max_bytes),
                         BytesText(text.size()));
   }
   if (!IsUtf8(text)) return RefuseTables(code, where, "UTF-8", Quoted(text));
@@ -59,10 +59,10 @@ Status CheckRules(StatusCode code, const std::string& name, const NormaliserTabl
 
 // `expanded`: the bytes of all rules, which take `stored` bytes of the segment.
 Status CheckRuleGrowth(StatusCode code, size_t expanded, size_t stored) {
-  const size_t most = kMaxRuleGrowth * stored + kFreeRuleBytes;
-  if (expanded <= most) return {};
+  const size_t max_bytes = kMaxRuleGrowth * stored + kFreeRuleBytes;
+  if (expanded <= max_bytes) return {};
   return RefuseTables(code, "rules",
-                      "at most " + BytesText(most) + ", " + std::to_string(kMaxRuleGrowth) +
+                      "at most " + BytesText(max_bytes) + ", " + std::to_string(kMaxRuleGrowth) +
                           " for each that they take here",
                       "more");
 }

@@ -65,12 +65,12 @@ class DecoderValidator : private BlockChecks {
     const uint64_t columns =
         std::max(uint64_t{decoder.heads} * decoder.key_size, kLeastRelativeExtent);
     const uint64_t width = std::max<uint64_t>(decoder.width, kLeastRelativeExtent);
-    const uint64_t most =
+    const uint64_t max_products =
         std::min(kRelativeProducts + kRelativeProductsPerByte * stored_bytes, kMaxRelativeProducts);
-    if (rows * columns > most / width / decoder.layers.size()) {  // below 2^61
+    if (rows * columns > max_products / width / decoder.layers.size()) {  // below 2^61
       return InvalidPart(
           "window",
-          "at most " + std::to_string(most) +
+          "at most " + std::to_string(max_products) +
               " multiplications for the rows of its distances, with tensors of " +
               BytesText(stored_bytes),
           std::to_string(rows) + " rows of " + std::to_string(decoder.layers.size()) + " layers");

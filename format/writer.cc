@@ -274,7 +274,7 @@ class TensorPacker {
                                  [&](const DenseF16& half) {
                                    PackDense<uint16_t, uint16_t>(
                                        tensor, FloatType::kF16, half.words,
-                                       [](uint16_t word) { return (word & 0x7FFF) == 0; }, view);
+                                       [](uint16_t value) { return (value & 0x7FFF) == 0; }, view);
                                    return Status();
                                  },
                                  [&](const Quantised& quantised) {

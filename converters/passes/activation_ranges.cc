@@ -263,7 +263,7 @@ Status Measure(const SharedModel& model, const RangeRule& rule, Points points,
     }
   });
   KINGLET_RETURN_IF_ERROR(run(*session));
-  // Two directions of a layer, say, have one quantiser.
+  // Several points may have one quantiser, for example the two directions of a layer.
   std::unordered_map<float*, Magnitudes> seen;
   for (const auto& [node, of_node] : points) {
     for (const Point& point : of_node) seen[point.range].Add(point.seen);

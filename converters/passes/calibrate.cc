@@ -77,11 +77,11 @@ ActivationQuantiser QuantiserFor(float range, int bits) {
 
 int AttentionWeightBits(uint32_t window, int bits) {
   constexpr uint64_t kTrained = 257;
-  int more = 0;
-  while (window > kTrained << more && bits + more < kMaxBits) ++more;
-  // A sum of such products is at most 2^slots * 2^(bits - 1 + more) * 2^(bits - 1).
+  int extra_bits = 0;
+  while (window > kTrained << extra_bits && bits + extra_bits < kMaxBits) ++extra_bits;
+  // A sum of such products is at most 2^slots * 2^(bits - 1 + extra_bits) * 2^(bits - 1).
   const int slots = static_cast<int>(std::bit_width(window - 1U));
-  return bits + std::max(0, std::min(more, 30 - slots - 2 * (bits - 1)));
+  return bits + std::max(0, std::min(extra_bits, 30 - slots - 2 * (bits - 1)));
 }
 
 void SetQuantisers(const ActivationRanges& ranges, int bits, ModelDescription& description) {

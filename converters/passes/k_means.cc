@@ -186,17 +186,17 @@ class Restart {
   // Draws a vector with a probability in proportion to errors_.
   uint64_t Draw(SplitMix64& random) const {
     const double total = std::accumulate(tile_errors_.begin(), tile_errors_.end(), 0.0);
-    double left = random.Unit() * total;
+    double remainder = random.Unit() * total;
     uint64_t tile = 0;
-    while (tile + 1 < tile_errors_.size() && left >= tile_errors_[tile]) {
-      left -= tile_errors_[tile++];
+    while (tile + 1 < tile_errors_.size() && remainder >= tile_errors_[tile]) {
+      remainder -= tile_errors_[tile++];
     }
     const uint64_t end = std::min(vectors_.count, (tile + 1) * kTileVectors);
     uint64_t drawn = tile * kTileVectors, last_possible = drawn;
     for (; drawn < end; ++drawn) {
       if (errors_[drawn] > 0) last_possible = drawn;
-      if (left < errors_[drawn]) return drawn;
-      left -= errors_[drawn];
+      if (remainder < errors_[drawn]) return drawn;
+      remainder -= errors_[drawn];
     }
     return last_possible;  // rounding used up the sum
   }

@@ -18,7 +18,7 @@ namespace kinglet {
 Result<std::vector<uint32_t>> CodesFromLogits(std::span<const float> logits, uint64_t choices);
 
 // How a word's D code vectors become its vector. The paper's code has more aggregators (mean_fnn,
-// fnn, cnn, rnn). Those are nonlinear functions of all codes of a word, so a model with one of them
+// fnn, cnn, rnn), which are nonlinear functions of all codes of a word: a model with one of them
 // can only be stored as a decoded table.
 enum class KdAggregator : uint8_t {
   kMean,        // their mean

@@ -140,11 +140,11 @@ Result<LowRank> Truncate(std::span<const float> values, uint64_t rows, uint64_t 
 }
 
 // The smallest rank whose omitted singular values are at most `error` of the norm.
-uint64_t RankForError(const std::vector<double>& singular_values, uint64_t most, double error) {
+uint64_t RankForError(const std::vector<double>& singular_values, uint64_t max_rank, double error) {
   double all = 0, excluded = 0;
   for (const double value : singular_values) all += value * value;
   const double allowed = error * error * all;
-  uint64_t rank = most;
+  uint64_t rank = max_rank;
   while (rank > 1) {
     const double value = singular_values[rank - 1];
     excluded += value * value;
@@ -159,9 +159,9 @@ uint64_t RankForError(const std::vector<double>& singular_values, uint64_t most,
 Result<LowRank> FactoriseToRank(std::span<const float> values, const Shape& shape, uint64_t rank,
                                 size_t threads) {
   KINGLET_RETURN_IF_ERROR(CheckMatrix(values, shape, threads));
-  const uint64_t rows = Rows(shape), cols = Cols(shape), most = std::min(rows, cols);
-  if (rank == 0 || rank > most) {
-    return RefuseLowRank("rank", "1 to " + std::to_string(most), std::to_string(rank));
+  const uint64_t rows = Rows(shape), cols = Cols(shape), max_rank = std::min(rows, cols);
+  if (rank == 0 || rank > max_rank) {
+    return RefuseLowRank("rank", "1 to " + std::to_string(max_rank), std::to_string(rank));
   }
   KINGLET_ASSIGN_OR_RETURN(RightFactors factors,
                            DecomposeGram(GramOf(values, rows, cols, threads), cols));

@@ -87,17 +87,17 @@ float Magnitudes::LeastSquares(int bits) const {
   // From the largest magnitude down to a 32nd of it, 24 ranges an octave.
   constexpr double kNext = 0.9715319411536059;  // 2^(-1/24)
   constexpr int kRanges = 5 * 24;
-  double range = double{largest_}, best = range, least = 0;
+  double range = double{largest_}, best_range = range, least_error = 0;
   for (int i = 0; i <= kRanges; ++i, range *= kNext) {
     const double scale = range / SymmetricLevels(bits);
     double error = 0;
     for (const Bin& bin : bins) error += bin.count * SquaredError(bin, range, scale);
-    if (i == 0 || error < least) {
-      least = error;
-      best = range;
+    if (i == 0 || error < least_error) {
+      least_error = error;
+      best_range = range;
     }
   }
-  return static_cast<float>(best);
+  return static_cast<float>(best_range);
 }
 
 }  // namespace kinglet

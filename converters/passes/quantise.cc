@@ -92,7 +92,7 @@ float QuantiseRow(std::span<const float> row, int bits, ScaleBy by, std::span<in
     std::fill(codes.begin(), codes.end(), int16_t{0});
     return 0;
   }
-  // The framework's codes are those of the scale before bits of it are cleared.
+  // The framework computes codes with the scale before its low bits are cleared.
   Round(row, inverse, bits, codes);
   return ClearLowMantissaBits(1.0F / inverse, bits);
 }

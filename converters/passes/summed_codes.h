@@ -1,5 +1,5 @@
-// A matrix -> summed codes: each row is the sum of code vectors as wide as the row. These are the
-// compositional codes of Shu & Nakayama (ICLR 2018, "Compressing Word Embeddings via Deep
+// A matrix -> summed codes: each row is the sum of code vectors as wide as the row. Summed codes
+// are the compositional codes of Shu & Nakayama (ICLR 2018, "Compressing Word Embeddings via Deep
 // Compositional Code Learning"), found here by clustering instead of training.
 #ifndef KINGLET_CONVERTERS_PASSES_SUMMED_CODES_H_
 #define KINGLET_CONVERTERS_PASSES_SUMMED_CODES_H_

@@ -28,7 +28,7 @@ double LossAmongOthers(double alone, double squared_error);
 
 class GroupLosses {
  public:
-  // REQUIRES: the record outlives this.
+  // REQUIRES: the record outlives the object.
   GroupLosses(const SensitivityRecord& record, size_t group);
 
   const std::string& name() const { return group_->name; }

@@ -41,7 +41,8 @@ struct Threshold {
   double mean = 0;         // of `at`, by the weights
 };
 // The least threshold at which the mean of LargestAt is at least `wanted`, by bisection to the last
-// bit. None if no threshold reaches it. REQUIRES: weights above 0, one for each curve; a curve.
+// bit. Returns nullopt if no threshold reaches it. REQUIRES: weights above 0, one for each curve; a
+// curve.
 std::optional<Threshold> FindThreshold(std::span<const LossCurve> curves,
                                        std::span<const double> weights, double wanted);
 

@@ -187,7 +187,7 @@ class Planner {
   Result<CompressionPlan> Chosen(double GroupPlan::*wanted, double GroupPlan::*limited,
                                  double budget, const Refuse& refuse) const {
     std::vector<std::vector<Form>> forms;
-    double least = 0;
+    double least_cost = 0;
     for (const std::vector<GroupPlan>& of_group : forms_) {
       forms.emplace_back();
       double cheapest = INFINITY;
@@ -195,10 +195,10 @@ class Planner {
         forms.back().push_back({form.*wanted, form.*limited});
         cheapest = std::min(cheapest, form.*limited);
       }
-      least += cheapest;
+      least_cost += cheapest;
     }
     const auto chosen = CheapestForms(forms, budget);
-    if (!chosen) return refuse(least);
+    if (!chosen) return refuse(least_cost);
     CompressionPlan plan;
     for (size_t i = 0; i < chosen->size(); ++i) plan.groups.push_back(forms_[i][(*chosen)[i]]);
     Finish(quantised_, plan);
@@ -212,7 +212,7 @@ class Planner {
     }
     std::vector<std::vector<GroupPlan>> plans;
     std::vector<std::vector<Form>> forms;
-    double least = *record_.operations.executed;
+    double least_cost = *record_.operations.executed;
     for (size_t i = 0; i < losses_.size(); ++i) {
       plans.push_back({{{}, {}, {}, 0, losses_[i].BytesOf({}, {})}});
       forms.push_back({{0, 0}});
@@ -228,12 +228,12 @@ class Planner {
         forms.back().push_back({plans.back().back().loss, cost});
         cheapest = std::min(cheapest, cost);
       }
-      least += cheapest;
+      least_cost += cheapest;
     }
     const auto chosen = CheapestForms(forms, target.operations - *record_.operations.executed);
     if (!chosen) {
       return RefusePlan("operations",
-                        "at least " + NumberText(least) +
+                        "at least " + NumberText(least_cost) +
                             ": under the executed rules only codes change the count, not "
                             "sparsities or bits",
                         NumberText(target.operations));

@@ -52,10 +52,11 @@ PieceMarks PieceMarksOf(const Vocabulary& vocabulary) {
       ++marked[static_cast<size_t>(PieceMarks::kInside)];
     }
   }
-  const auto most = std::max_element(marked.begin(), marked.end());
+  const auto commonest = std::max_element(marked.begin(), marked.end());
   constexpr uint64_t kShare = 20;
-  return *most * kShare > vocabulary.size() ? static_cast<PieceMarks>(most - marked.begin())
-                                            : PieceMarks::kNone;
+  return *commonest * kShare > vocabulary.size()
+             ? static_cast<PieceMarks>(commonest - marked.begin())
+             : PieceMarks::kNone;
 }
 
 TextSize SizeOfPieces(std::string_view line, PieceMarks marks) {

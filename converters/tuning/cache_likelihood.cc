@@ -83,8 +83,8 @@ CacheLikelihood::CacheLikelihood(TextTrace trace, uint32_t capacity, size_t thre
   for (Shares& shares : recent_) shares.values.resize(predictions());
 
   const uint64_t needed = TuningBytes(trace_.ids.size(), trace_.width);
-  const uint64_t left = memory > needed ? (memory - needed) / sizeof(float) : 0;
-  while (stored_ < predictions() && Offset(stored_ + 1) <= left) ++stored_;
+  const uint64_t max_products = memory > needed ? (memory - needed) / sizeof(float) : 0;
+  while (stored_ < predictions() && Offset(stored_ + 1) <= max_products) ++stored_;
   products_ = std::make_unique_for_overwrite<float[]>(Offset(stored_));
   ForRanges(stored_, [this](uint64_t first, uint64_t last, float* /*scratch*/) {
     for (uint64_t t = first; t < last; ++t) ComputeProducts(t, products_.get() + Offset(t));

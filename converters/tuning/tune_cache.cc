@@ -36,13 +36,13 @@ std::optional<NeuralCache> CacheOf(const ModelFile& file) {
 
 // The cache that the search starts from. Its capacity does not change.
 Result<NeuralCache> StartOf(const ModelFile& file, std::optional<uint32_t> capacity) {
-  const auto* own = FindBlock<NeuralCache>(file.description());
-  if (own == nullptr && !capacity) {
+  const auto* cache = FindBlock<NeuralCache>(file.description());
+  if (cache == nullptr && !capacity) {
     return RefuseTuning(KINGLET_INVALID_ARGUMENT, "cache",
                         "a model that has one, or its capacity (--cache)", "neither");
   }
-  NeuralCache start = own != nullptr
-                          ? *own
+  NeuralCache start = cache != nullptr
+                          ? *cache
                           : NeuralCache{"cache", 0, kPublishedStart.theta, kPublishedStart.lambda,
                                         StartOfNewCache(file.description())};
   start.capacity = capacity.value_or(start.capacity);
@@ -58,11 +58,12 @@ Status CheckText(const ModelFile& file, uint64_t tokens) {
   }
   const auto* softmax = FindBlock<AdaptiveSoftmax>(file.description());
   const uint64_t width = softmax == nullptr ? kMaxExtent : softmax->width;
-  const uint64_t most = kTuningMemory / TuningBytes(1, width);
-  if (tokens <= most) return {};
+  const uint64_t max_tokens = kTuningMemory / TuningBytes(1, width);
+  if (tokens <= max_tokens) return {};
   return RefuseTuning(KINGLET_OUT_OF_MEMORY, "text",
-                      "at most " + std::to_string(most) + " tokens, whose hidden states take " +
-                          std::to_string(kTuningMemory) + " bytes",
+                      "at most " + std::to_string(max_tokens) +
+                          " tokens, whose hidden states take " + std::to_string(kTuningMemory) +
+                          " bytes",
                       std::to_string(tokens));
 }
 
