@@ -114,7 +114,7 @@ bool HasUnit(const ModelDescription& description) {
 Status CheckAgainstModel(const ConvertOptions& options, const LoadedModel& model) {
   if (options.define_cache_rows && !HasUnit(model.draft.description)) {
     return Status::Refusal(KINGLET_INVALID_ARGUMENT, "convert", "keep-define",
-                           "a DeFINE unit that is the whole input", "none");
+                           "a DeFINE unit that is the complete input", "none");
   }
   if (!options.segments.empty() && !IsMaskedModel(model.draft.description)) {
     return Status::Refusal(KINGLET_INVALID_ARGUMENT, "convert", "segments",
@@ -259,7 +259,7 @@ Result<std::vector<GoldenFile>> ReadMaskedAnswers(const ConvertOptions& options,
   if (mask == draft.vocabulary.end()) {
     return Status::Refusal(KINGLET_INVALID_ARGUMENT, "convert", "golden",
                            "a vocabulary with [MASK] (--vocab vocab.txt)",
-                           draft.vocabulary.empty() ? "ids only" : "one without it");
+                           draft.vocabulary.empty() ? "ids only" : "a vocabulary without [MASK]");
   }
   if (FindBlock<AdaptiveSoftmax>(draft.description) == nullptr) {
     return Status::Refusal(KINGLET_INVALID_ARGUMENT, "convert", "golden",

@@ -251,7 +251,7 @@ class Reader : private SchemaReader {
     KINGLET_RETURN_IF_ERROR(CheckLength(where + ", pools", pools, kMaxPositions));
     if (pools > pools_left_) {
       return Invalid(where + ", pools", "pools that do not overlap",
-                     "more of them than the header has bytes for");
+                     "more pools than the header has bytes for");
     }
     pools_left_ -= pools;
     coded.scheme.pools.assign(stored.pools()->begin(), stored.pools()->end());

@@ -325,7 +325,8 @@ class TableReader {
     std::string text = before.substr(0, shared);
     text.append(reinterpret_cast<const char*>(raw.data()), raw.size());
     if (SharedBytes(text, before) != shared) {
-      Refuse("what a text shares with the one before it", std::to_string(shared) + " bytes");
+      Refuse("the length of the prefix that a text shares with the text before",
+             std::to_string(shared) + " bytes");
       return {};
     }
     at_ += size;

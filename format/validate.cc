@@ -445,12 +445,13 @@ class DescriptionValidator : private BlockChecks {
                      std::to_string(golden.segments.size()));
     }
     KINGLET_RETURN_IF_ERROR(ValidateIds("segment", golden.segments, SegmentsOf(model)));
-    if (golden.positions.empty()) return Invalid("golden vector, positions", "some", "none");
+    if (golden.positions.empty())
+      return Invalid("golden vector, positions", "at least one", "none");
     KINGLET_RETURN_IF_ERROR(
         ValidateIds("position", golden.positions, static_cast<uint32_t>(tokens)));
     if (std::adjacent_find(golden.positions.begin(), golden.positions.end(),
                            std::greater_equal<>()) != golden.positions.end()) {
-      return Invalid("golden vector, positions", "ascending ones", "others");
+      return Invalid("golden vector, positions", "ascending positions", "others");
     }
     if (!golden.mask || *golden.mask >= description_.vocabulary_size) {
       return Invalid("golden vector, mask",

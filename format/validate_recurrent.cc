@@ -175,7 +175,7 @@ Status ValidateGlobalAttention(const BlockChecks& checks, const RecurrentDecoder
       checks.ValidateEnumerator("attention, score", attention.score, AttentionScore::kMlp));
   const bool additive = attention.score == AttentionScore::kMlp;
   const bool queries = attention.score != AttentionScore::kDot;
-  const char* const reason = "its score is computed so";
+  const char* const reason = "its kind of score decides";
   const struct {
     const char* name;
     bool present, needed;

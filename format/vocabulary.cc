@@ -186,11 +186,11 @@ Status Vocabulary::ReadWords() {
     const bool head = rank % kBucketWords == 0;
     if (head) {
       if (entry->prefix != 0) {
-        return refuse("a whole word at the start of a bucket",
+        return refuse("a complete word at the start of a bucket",
                       Numbered("a shared prefix of length", entry->prefix));
       }
       if (entry->rest <= std::string_view(previous) && rank > 0) {
-        return refuse("a word above the one before", Quoted(entry->rest));
+        return refuse("a word above the word before", Quoted(entry->rest));
       }
       bucket_offsets_.push_back(static_cast<uint32_t>(at));
     } else {
@@ -203,7 +203,7 @@ Status Vocabulary::ReadWords() {
       if (entry->prefix < previous.size() &&
           static_cast<unsigned char>(entry->rest[0]) <=
               static_cast<unsigned char>(previous[entry->prefix])) {
-        return refuse("a word above the one before, with the longest shared prefix",
+        return refuse("a word above the word before, with the longest shared prefix",
                       Quoted(entry->rest));
       }
     }

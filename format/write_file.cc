@@ -182,7 +182,7 @@ Result<NewFile> NewFile::Write(std::span<const std::span<const std::byte>> piece
 Status NewFile::Commit() {
   const std::string& path = contents_->path;
   if (const int reason = contents_->file.RenameTo(contents_->target)) {
-    return WriteFailed(path, "rename", "the new file in place", reason);
+    return WriteFailed(path, "rename", "the new file at its path", reason);
   }
   // Some file systems cannot synchronise a folder; fsync then fails with EINVAL.
   if (SynchroniseFile(contents_->folder_descriptor) != 0 && errno != EINVAL) {

@@ -177,7 +177,7 @@ Result<CalibrationInput> ReadMaskedCalibration(const std::string& path, const Ma
                                                const std::optional<TextTables>& tokenizer) {
   if (!tokenizer) {
     return Status::Refusal(KINGLET_INVALID_ARGUMENT, "calibration", "tokenizer",
-                           "one to read the text with, by --tokenizer vocab.txt", "none");
+                           "a tokenizer for the text (--tokenizer vocab.txt)", "none");
   }
   const uint32_t window = masked.stack.window;
   KINGLET_ASSIGN_OR_RETURN(MaskedLines lines,
@@ -209,7 +209,7 @@ Result<CalibrationInput> ReadCalibration(const std::string& path,
   }
   if (vocabulary.empty()) {
     return Status::Refusal(KINGLET_INVALID_ARGUMENT, "calibration", "vocabulary",
-                           "one to read the text with, by --vocab", "none");
+                           "a vocabulary for the text (--vocab)", "none");
   }
   KINGLET_ASSIGN_OR_RETURN(input.tokens, ReadCalibrationText(path, vocabulary, tokenizer));
   return input;

@@ -234,7 +234,7 @@ Result<std::vector<float>> CharacterTable(const CharacterCnn& cnn,
   return RefuseCnn(
       KINGLET_NOT_FINITE,
       "word " + std::to_string(at / cnn.width) + ", feature " + std::to_string(at % cnn.width),
-      "a number that float32 can hold", std::isnan(*entry) ? "NaN" : "infinity");
+      "a finite float32", std::isnan(*entry) ? "NaN" : "infinity");
 }
 
 }  // namespace kinglet

@@ -64,7 +64,7 @@ Result<std::string> PlanRecipe(const SensitivityRecord& record, const Compressio
                                const PlanQuantisers& quantisers, const std::string& base) {
   if (!IsUtf8(quantisers.calibration)) {
     return Status::Refusal(KINGLET_INVALID_ARGUMENT, "plan", quantisers.calibration,
-                           "a path in UTF-8, which JSON can hold", "other bytes");
+                           "a path in UTF-8, as JSON needs", "other bytes");
   }
   KINGLET_ASSIGN_OR_RETURN(RecipeValue recipe, BaseOf(base));
   const RecipeValue* const before = recipe.Find("passes");

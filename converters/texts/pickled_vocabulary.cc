@@ -76,7 +76,7 @@ class WordsOfNode {
     const auto* word = node.As<std::string>();
     if (word == nullptr || word->empty()) {
       return Refuse("entry " + std::to_string(words_.size()) + " of " + where_, "a word",
-                    word == nullptr ? node.Describe() : "an empty one");
+                    word == nullptr ? node.Describe() : "an empty string");
     }
     words_.push_back(*word);
     return {};

@@ -94,7 +94,7 @@ Status CheckWords(const std::string& path, const std::vector<std::string>& words
     return Status::Refusal(
         KINGLET_INVALID_CHECKPOINT, path, Numbered("word", i), "a word of its own",
         Quoted(words[i]) + " again, as in word " + std::to_string(place->second) +
-            " (rename the one that no text should get)");
+            " (rename the word that no text should contain)");
   }
   return {};
 }

@@ -65,7 +65,7 @@ Status CheckLines(const std::string& path, const ListLines& lines) {
     if (lines[i].empty()) {
       return RefuseListLine(
           path, i, "a word",
-          "an empty line (take it out; a JSON array of strings can hold a newline)");
+          "an empty line (remove it; a JSON array of strings can hold a newline)");
     }
     if (lines[i].find('\r') != std::string_view::npos) {
       return RefuseListLine(
@@ -223,7 +223,7 @@ class ListReader {
     if (rest.size() < 2 || lines_.front().find(',') == std::string_view::npos) return {};
     if (!SplitLines(rest, AtLastComma, false) && !SplitLines(rest, AtFirstComma, true)) return {};
     return RefuseListLine(path_, 0, "a word and a number, as in the other lines",
-                          Quoted(lines_.front()) + " (take the names of the columns off)");
+                          Quoted(lines_.front()) + " (remove the names of the columns)");
   }
 
   Result<WordList> FromNumbers(const std::optional<NumberedLines>& word_first,
@@ -261,7 +261,7 @@ class ListReader {
 
   Status RefuseAll(const std::string& forms) const {
     return RefuseListLine(
-        path_, 0, "lines of one meaning",
+        path_, 0, "lines that fit one form",
         "all lines fit " + forms + " (write one word a line, in the order of the ids)");
   }
 

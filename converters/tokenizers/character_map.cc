@@ -34,7 +34,7 @@ class MapReader {
   Result<std::vector<NormaliserTables::Rule>> Read() {
     const uint64_t root = Offset(Unit(0));
     if (root >= size()) {
-      return RefuseMap("root", "a place below " + std::to_string(size()), std::to_string(root));
+      return RefuseMap("root", "a unit below " + std::to_string(size()), std::to_string(root));
     }
     std::vector<Visit> visits = {{root, 1}};
     std::string key;
@@ -80,7 +80,7 @@ class MapReader {
 
   Status AddRule(const std::string& key, uint64_t place) {
     if (place >= size()) {
-      return RefuseMap("value", "a place below " + std::to_string(size()), std::to_string(place));
+      return RefuseMap("value", "a unit below " + std::to_string(size()), std::to_string(place));
     }
     const uint64_t begin = Unit(place) & ~kLeafBit;
     const size_t end = replacements_.find('\0', begin);

@@ -95,7 +95,7 @@ Result<std::vector<std::string>> ReadKnownTokens(std::string_view text, uint64_t
   }
   if (known.empty()) {
     return Status::Refusal(KINGLET_INVALID_CHECKPOINT, kWhat, "tokens",
-                           "one that occurs " + std::to_string(threshold) + " times or more",
+                           "a token that occurs " + std::to_string(threshold) + " times or more",
                            "none");
   }
   return std::vector<std::string>(known.begin(), known.end());

@@ -68,7 +68,7 @@ class ProtoReader {
 
   Status Broken(const std::string& expected) const {
     const auto at = static_cast<uint64_t>(rest_.data() - file_.data());
-    return RefuseProto(Numbered("byte", at), expected, "bytes that are none");
+    return RefuseProto(Numbered("byte", at), expected, "other bytes");
   }
 
  private:

@@ -39,7 +39,7 @@ Result<NeuralCache> StartOf(const ModelFile& file, std::optional<uint32_t> capac
   const auto* cache = FindBlock<NeuralCache>(file.description());
   if (cache == nullptr && !capacity) {
     return RefuseTuning(KINGLET_INVALID_ARGUMENT, "cache",
-                        "a model that has one, or its capacity (--cache)", "neither");
+                        "a model with a cache, or a capacity (--cache)", "neither");
   }
   NeuralCache start = cache != nullptr
                           ? *cache
@@ -97,7 +97,8 @@ Result<CacheSearch> Search(TextTrace trace, const NeuralCache& start, size_t thr
       [&likelihood](const CacheParameters& point) { return likelihood.MeanLoss(point); });
   if (std::isfinite(search.loss)) return search;
   return RefuseTuning(KINGLET_INVALID_ARGUMENT, "text",
-                      "one that the model can explain with some cache", "a token of probability 0");
+                      "a text with a probability above 0 under some cache",
+                      "a token of probability 0");
 }
 
 // Checks the golden values on the old model and replaces them by the values that ref64 computes for

@@ -334,7 +334,7 @@ TEST(ConvertBertFiles, GoldenValuesAreReplayedAndCarried) {
   options.golden.clear();
   options.ids.clear();
   options.segments = folder + "/segments.txt";
-  refused("segments: expected --golden, which they go with, found none");
+  refused("segments: expected --golden with them, found none");
 }
 
 TEST(ConvertBertFiles, TextsThatTheModelCannotRead) {

@@ -119,8 +119,9 @@ TEST(KingletTorchNetworks, WithoutAUnitHaveNoneToKeep) {
   options.define_cache_rows = 5;
   for (const char* name : {"full", "everything"}) {  // the latter's is one of two bins
     options.checkpoint = kNetworks + name + "/model.pt";
-    EXPECT_EQ(Convert(options).status().message(),
-              "convert: keep-define: expected a DeFINE unit that is the whole input, found none");
+    EXPECT_EQ(
+        Convert(options).status().message(),
+        "convert: keep-define: expected a DeFINE unit that is the complete input, found none");
   }
   options.define_cache_rows = 0;
   EXPECT_EQ(Convert(options).status().message(),

@@ -142,11 +142,11 @@ TEST(ValidateMasked, Refusals) {
        [](ModelDraft& draft) { Golden(draft).segments[4] = 2; }},
       {"golden vector, position 1: expected a number below 5, found 5",
        [](ModelDraft& draft) { Golden(draft).positions[1] = 5; }},
-      {"golden vector, positions: expected ascending ones, found others",
+      {"golden vector, positions: expected ascending positions, found others",
        [](ModelDraft& draft) {
          Golden(draft).positions = {3, 3};
        }},
-      {"golden vector, positions: expected some, found none",
+      {"golden vector, positions: expected at least one, found none",
        [](ModelDraft& draft) {
          Golden(draft).positions.clear();
          Golden(draft).log_probabilities.clear();

@@ -159,7 +159,7 @@ Result<std::vector<float>> DefineTable(const DefineMap& map, const DefineUnit& u
   return Status::Refusal(
       KINGLET_NOT_FINITE, "define table",
       "word " + std::to_string(at / width) + ", feature " + std::to_string(at % width),
-      "a number that float32 can hold", std::isnan(*entry) ? "NaN" : "infinity");
+      "a finite float32", std::isnan(*entry) ? "NaN" : "infinity");
 }
 
 }  // namespace kinglet

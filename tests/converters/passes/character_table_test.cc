@@ -214,8 +214,7 @@ TEST(CharacterTable, RefusesWhatDoesNotFit) {
           std::fill(filter.bias.begin(), filter.bias.end(), 100.0F);
         }
       },
-      "word 0, feature 0: expected a number that float32 can hold, found infinity",
-      KINGLET_NOT_FINITE);
+      "word 0, feature 0: expected a finite float32, found infinity", KINGLET_NOT_FINITE);
 }
 
 }  // namespace

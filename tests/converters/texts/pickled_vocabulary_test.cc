@@ -108,7 +108,7 @@ TEST(PickledVocabulary, NamesWhatIsMissing) {
   EXPECT_EQ(Refusal(with(Text("a") + "K\x05")),
             ": entry 1 of idx2sym: expected a word, found int" + kHint);
   EXPECT_EQ(Refusal(with(Text(""))),
-            ": entry 0 of idx2sym: expected a word, found an empty one" + kHint);
+            ": entry 0 of idx2sym: expected a word, found an empty string" + kHint);
 }
 
 TEST(PickledVocabulary, TruncatedAndChangedFiles) {

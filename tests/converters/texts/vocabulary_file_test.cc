@@ -100,9 +100,10 @@ TEST(ReadVocabularyFile, DisambiguationSymbolsAreNoWords) {
 
 // Refused as by class Vocabulary, with the file's name.
 TEST(ReadVocabularyFile, NamesRepeatedAndUnreadableWords) {
-  EXPECT_EQ(Refusal("a\nb\na\n"),
-            ": word 2: expected a word of its own, found \"a\" again, as in word 0 (rename the one "
-            "that no text should get)");
+  EXPECT_EQ(
+      Refusal("a\nb\na\n"),
+      ": word 2: expected a word of its own, found \"a\" again, as in word 0 (rename the word "
+      "that no text should contain)");
   EXPECT_EQ(Refusal("the\ncaf\xe9\n"),
             ": line 2: expected a text in UTF-8, found \"caf?\" in another encoding (of Latin-1, "
             "`iconv -f latin1 -t utf-8` makes UTF-8)");
