@@ -64,7 +64,7 @@ Result<CheckpointTensors> ReadSources(const Recipe& recipe) {
 
 // The blocks that a recipe describes.
 Result<LoadedModel> LoadByRecipe(Recipe recipe, const ConvertOptions& options,
-                                 const CheckpointFile& source) {
+                                 const CheckpointFile& file) {
   if (options.memory_length) {
     return Status::Refusal(KINGLET_UNSUPPORTED, "convert", "mem-len",
                            "none with a recipe that names its own blocks",
@@ -72,7 +72,7 @@ Result<LoadedModel> LoadByRecipe(Recipe recipe, const ConvertOptions& options,
   }
   KINGLET_RETURN_IF_ERROR(CheckAllMet({options.ignored_options}));
   if (options.define_cache_rows) KeepUnit(*options.define_cache_rows, recipe);
-  CheckpointTensors tensors = source.tensors;
+  CheckpointTensors tensors = file.tensors;
   KINGLET_ASSIGN_OR_RETURN(const CheckpointTensors more, ReadSources(recipe));
   tensors.insert(tensors.end(), more.begin(), more.end());
   return ModelFromRecipe(recipe, tensors, MachineThreads());
@@ -80,24 +80,24 @@ Result<LoadedModel> LoadByRecipe(Recipe recipe, const ConvertOptions& options,
 
 // The blocks of the family that is named, or else of the family that recognises the tensors.
 Result<LoadedModel> LoadByFamily(Recipe recipe, const ConvertOptions& options,
-                                 const CheckpointFile& source, std::string& family_name) {
+                                 const CheckpointFile& file, std::string& family_name) {
   if (options.define_cache_rows) KeepUnit(*options.define_cache_rows, recipe);
   KINGLET_ASSIGN_OR_RETURN(const CheckpointTensors more, ReadSources(recipe));
   KINGLET_ASSIGN_OR_RETURN(const FamilyTables tables,
-                           FamilyTables::Make(recipe, source.tensors, more, MachineThreads()));
+                           FamilyTables::Make(recipe, file.tensors, more, MachineThreads()));
   KINGLET_ASSIGN_OR_RETURN(const Family* family,
                            ChooseFamily(recipe.family.empty() ? options.family : recipe.family,
-                                        source.path, tables.weights()));
+                                        file.path, tables.weights()));
   KINGLET_RETURN_IF_ERROR(CheckMemoryLength(*family, options.memory_length));
   family_name = family->name;
-  const PickleNode* root = source.checkpoint ? &source.checkpoint->root() : nullptr;
+  const PickleNode* root = file.checkpoint ? &file.checkpoint->root() : nullptr;
   IgnoredOptions ignored{options.ignored_options};
   const Status modules =
-      CheckPickledModules(family->modules == nullptr ? nullptr : &family->modules(), source.modules,
-                          family->name, source.path, &ignored);
+      CheckPickledModules(family->modules == nullptr ? nullptr : &family->modules(), file.modules,
+                          family->name, file.path, &ignored);
   if (!modules.ok()) return WithNextStep(modules, tables.weights());
   Result<LoadedModel> model = family->load(
-      {source.path, options.config, source.step, tables.weights(), source.modules, root,
+      {file.path, options.config, file.step, tables.weights(), file.modules, root,
        options.memory_length, options.define_cache_rows, options.vocabulary, &ignored});
   if (!model.ok()) return WithNextStep(model.status(), tables.weights());
   KINGLET_RETURN_IF_ERROR(CheckAllMet(ignored));
@@ -145,22 +145,22 @@ Result<CheckpointFile> OpenCheckpoints(const std::string& path, const ConvertOpt
 
 Result<LoadedModel> LoadCheckpoint(const std::string& path, const ConvertOptions& options,
                                    const Recipe& recipe, ConvertSummary& summary) {
-  KINGLET_ASSIGN_OR_RETURN(const CheckpointFile source, OpenCheckpoints(path, options, recipe));
-  summary.checkpoint_bytes = source.bytes;
+  KINGLET_ASSIGN_OR_RETURN(const CheckpointFile file, OpenCheckpoints(path, options, recipe));
+  summary.checkpoint_bytes = file.bytes;
   LoadedModel model;
   if (recipe.embedding) {
     summary.family = kRecipeFamily;
-    KINGLET_ASSIGN_OR_RETURN(model, LoadByRecipe(recipe, options, source));
+    KINGLET_ASSIGN_OR_RETURN(model, LoadByRecipe(recipe, options, file));
   } else {
-    KINGLET_ASSIGN_OR_RETURN(model, LoadByFamily(recipe, options, source, summary.family));
+    KINGLET_ASSIGN_OR_RETURN(model, LoadByFamily(recipe, options, file, summary.family));
   }
   KINGLET_RETURN_IF_ERROR(CheckAgainstModel(options, model));
-  model.notes.insert(model.notes.begin(), source.notes.begin(), source.notes.end());
+  model.notes.insert(model.notes.begin(), file.notes.begin(), file.notes.end());
   Provenance& provenance = model.draft.description.provenance;
   provenance.producer = "kinglet " KINGLET_VERSION;
   provenance.family = summary.family;
   provenance.source = std::filesystem::path(path).filename().string();
-  provenance.source_digest = source.digest;
+  provenance.source_digest = file.digest;
   provenance.options = ShapingOptions(options);
   return model;
 }

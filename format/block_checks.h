@@ -30,9 +30,9 @@ struct BlockQuantiser {
 
 class BlockChecks {
  public:
-  // REQUIRES: source and tensors outlive the checks.
-  BlockChecks(const std::string& source, std::span<const TensorView> tensors)
-      : tensors_(tensors), source_(source) {}
+  // REQUIRES: origin and tensors outlive the checks.
+  BlockChecks(const std::string& origin, std::span<const TensorView> tensors)
+      : tensors_(tensors), origin_(origin) {}
 
   // From now on InvalidPart names this block.
   void EnterBlock(const std::string& name) { where_ = "block " + name + ", "; }
@@ -40,7 +40,7 @@ class BlockChecks {
   // A refusal of the complete model.
   Status Invalid(const std::string& where, const std::string& expected,
                  const std::string& found) const {
-    return Status::Refusal(KINGLET_INVALID_MODEL, source_, where, expected, found);
+    return Status::Refusal(KINGLET_INVALID_MODEL, origin_, where, expected, found);
   }
   // A refusal of a part of the block that was entered; before any, of the model.
   Status InvalidPart(const std::string& part, const std::string& expected,
@@ -49,7 +49,7 @@ class BlockChecks {
   }
   // `fault` is "PART: expected X, found Y".
   Status InvalidPart(const std::string& fault) const {
-    return Status(KINGLET_INVALID_MODEL, source_ + ": " + where_ + fault);
+    return Status(KINGLET_INVALID_MODEL, origin_ + ": " + where_ + fault);
   }
 
   Status ValidateRange(const std::string& part, uint64_t value, uint64_t least,
@@ -134,7 +134,7 @@ class BlockChecks {
 
  protected:
   const std::span<const TensorView> tensors_;
-  const std::string& source_;
+  const std::string& origin_;
 
  private:
   std::string where_;  // "block NAME, "

@@ -14,7 +14,7 @@ namespace {
 
 class BlockReader : private SchemaReader {
  public:
-  explicit BlockReader(const std::string& source) : SchemaReader(source) {}
+  explicit BlockReader(const std::string& origin) : SchemaReader(origin) {}
 
   // The block's name is left empty.
   Result<Block> Read(const std::string& where, const schema::Block& block) const {
@@ -390,10 +390,10 @@ class BlockReader : private SchemaReader {
 
 }  // namespace
 
-Result<Block> ReadBlock(const std::string& source, const std::string& name,
+Result<Block> ReadBlock(const std::string& origin, const std::string& name,
                         const schema::Block& stored) {
   KINGLET_ASSIGN_OR_RETURN(Block block,
-                           BlockReader(source).Read("block " + Printable(name), stored));
+                           BlockReader(origin).Read("block " + Printable(name), stored));
   std::visit([&](auto& value) { value.name = name; }, block);
   return block;
 }

@@ -35,8 +35,8 @@ struct FileLayout {
 };
 
 // Checks the meaning of the contents (format/validate.h), so that the file will open. Errors:
-// KINGLET_INVALID_ARGUMENT; their text starts with `source`. May throw std::bad_alloc.
-Result<FileLayout> LayOutFile(const std::string& source, const FileContents& contents);
+// KINGLET_INVALID_ARGUMENT; their text starts with `origin`. May throw std::bad_alloc.
+Result<FileLayout> LayOutFile(const std::string& origin, const FileContents& contents);
 
 // The layout of a file's tensors and words under another description. REQUIRES: no tensor of the
 // file is released; the file outlives the layout.

@@ -37,8 +37,8 @@ std::array<std::byte, kFrameBytes> EncodeFrame(const FileFrame& frame);
 
 // Reads and checks the frame of a file of `actual_size` bytes that starts with `start`. Afterwards
 // frame and header lie inside the file and file_size == actual_size. Errors: KINGLET_CORRUPT,
-// KINGLET_UNSUPPORTED_VERSION; the text starts with `source`.
-Result<FileFrame> DecodeFrame(const std::string& source, std::span<const std::byte> start,
+// KINGLET_UNSUPPORTED_VERSION; the text starts with `origin`.
+Result<FileFrame> DecodeFrame(const std::string& origin, std::span<const std::byte> start,
                               uint64_t actual_size);
 
 }  // namespace kinglet

@@ -18,9 +18,9 @@ namespace {
 
 class Reader : private SchemaReader {
  public:
-  Reader(const std::string& source, std::span<const std::byte> file,
+  Reader(const std::string& origin, std::span<const std::byte> file,
          std::span<const std::byte> header)
-      : SchemaReader(source),
+      : SchemaReader(origin),
         file_(file),
         header_(header),
         strings_left_(header.size()),
@@ -44,7 +44,7 @@ class Reader : private SchemaReader {
  private:
   Status Corrupt(const std::string& where, const std::string& expected,
                  const std::string& found) const {
-    return Status::Refusal(KINGLET_CORRUPT, source_, where, expected, found);
+    return Status::Refusal(KINGLET_CORRUPT, origin_, where, expected, found);
   }
 
   Status CheckStructure() {
@@ -89,7 +89,7 @@ class Reader : private SchemaReader {
       if (!names.empty()) names += ", ";
       names += Printable(name->string_view());
     }
-    return Status::Refusal(KINGLET_UNSUPPORTED_VERSION, source_, "header, features",
+    return Status::Refusal(KINGLET_UNSUPPORTED_VERSION, origin_, "header, features",
                            "only features this version has (none)", names);
   }
 
@@ -338,7 +338,7 @@ class Reader : private SchemaReader {
     KINGLET_RETURN_IF_ERROR(
         CheckLength(place + ", bytes of its name", block.name()->size(), kMaxNameBytes));
     KINGLET_ASSIGN_OR_RETURN(const std::string name, Copy(place, *block.name()));
-    KINGLET_ASSIGN_OR_RETURN(Block read, kinglet::ReadBlock(source_, name, block));
+    KINGLET_ASSIGN_OR_RETURN(Block read, kinglet::ReadBlock(origin_, name, block));
     blocks.push_back(std::move(read));
     return {};
   }
@@ -353,9 +353,9 @@ class Reader : private SchemaReader {
 
 }  // namespace
 
-Result<Header> ReadHeader(const std::string& source, std::span<const std::byte> file,
+Result<Header> ReadHeader(const std::string& origin, std::span<const std::byte> file,
                           std::span<const std::byte> header) {
-  return Reader(source, file, header).Read();
+  return Reader(origin, file, header).Read();
 }
 
 }  // namespace kinglet

@@ -41,7 +41,7 @@ struct Header {
 // Checks the FlatBuffers structure, the features, the segment table, the segments' digests and the
 // padding, in this order. Memory used is a small multiple of the file's size. Errors:
 // KINGLET_CORRUPT, KINGLET_UNSUPPORTED_VERSION, KINGLET_INVALID_MODEL.
-Result<Header> ReadHeader(const std::string& source, std::span<const std::byte> file,
+Result<Header> ReadHeader(const std::string& origin, std::span<const std::byte> file,
                           std::span<const std::byte> header);
 
 }  // namespace kinglet

@@ -23,16 +23,16 @@ namespace {
 
 class DescriptionValidator : private BlockChecks {
  public:
-  DescriptionValidator(const std::string& source, const ModelDescription& description,
+  DescriptionValidator(const std::string& origin, const ModelDescription& description,
                        std::span<const TensorView> tensors)
-      : BlockChecks(source, tensors), description_(description) {}
+      : BlockChecks(origin, tensors), description_(description) {}
 
   Status Validate() {
     KINGLET_RETURN_IF_ERROR(
         ValidateRange("vocabulary size", description_.vocabulary_size, 1, kMaxDimension));
     for (size_t i = 0; i < description_.blocks.size(); ++i) {
       KINGLET_RETURN_IF_ERROR(
-          ValidateName(source_, Numbered("block", i) + ", name", NameOf(description_.blocks[i])));
+          ValidateName(origin_, Numbered("block", i) + ", name", NameOf(description_.blocks[i])));
     }
     KINGLET_RETURN_IF_ERROR(ValidateKinds());
     for (const Block& block : description_.blocks) {
@@ -491,9 +491,9 @@ class DescriptionValidator : private BlockChecks {
 
 }  // namespace
 
-Status ValidateDescription(const std::string& source, const ModelDescription& description,
+Status ValidateDescription(const std::string& origin, const ModelDescription& description,
                            std::span<const TensorView> tensors) {
-  return DescriptionValidator(source, description, tensors).Validate();
+  return DescriptionValidator(origin, description, tensors).Validate();
 }
 
 }  // namespace kinglet

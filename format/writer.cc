@@ -21,7 +21,7 @@
 namespace kinglet {
 namespace {
 
-const char kSource[] = "model draft";
+const char kOrigin[] = "model draft";
 
 // Contents that are invalid in a file are an invalid argument in a draft.
 Status AsArgument(const Status& status) {
@@ -30,7 +30,7 @@ Status AsArgument(const Status& status) {
 
 Status RefuseDraft(const std::string& where, const std::string& expected,
                    const std::string& found) {
-  return Status::Refusal(KINGLET_INVALID_ARGUMENT, kSource, where, expected, found);
+  return Status::Refusal(KINGLET_INVALID_ARGUMENT, kOrigin, where, expected, found);
 }
 
 // ReadsAs: whether the readers that the runtime uses read `view` as the values that were packed.
@@ -101,12 +101,12 @@ bool ReadsAs(const EncodedTensor& tensor, const TensorView& view) {
 Status CheckPacked(const EncodedTensor& tensor, const std::optional<RowCodes>& rows,
                    const TensorView& view) {
   if (rows ? ReadsAs(*rows, view) : ReadsAs(tensor, view)) return {};
-  return Status::Refusal(KINGLET_INTERNAL, kSource, "tensor " + tensor.name,
+  return Status::Refusal(KINGLET_INTERNAL, kOrigin, "tensor " + tensor.name,
                          "the values that were packed", "others");
 }
 
 Status NoMemory(const char* wanted) {
-  return Status::Refusal(KINGLET_OUT_OF_MEMORY, kSource, "memory", wanted, "no free memory");
+  return Status::Refusal(KINGLET_OUT_OF_MEMORY, kOrigin, "memory", wanted, "no free memory");
 }
 
 // Packs tensors; the bytes of their segments are appended to `bytes`.
@@ -135,7 +135,7 @@ class TensorPacker {
 
   // Checks what packing relies on; LayOutFile checks the rest (format/validate.h).
   static Status CheckTensor(const EncodedTensor& tensor) {
-    KINGLET_RETURN_IF_ERROR(AsArgument(ValidateShape(kSource, tensor.name, tensor.shape)));
+    KINGLET_RETURN_IF_ERROR(AsArgument(ValidateShape(kOrigin, tensor.name, tensor.shape)));
     return std::visit(
         Overloaded{
             [&](const DenseF32& dense) {
@@ -204,7 +204,7 @@ class TensorPacker {
 
   static Status CheckCoded(const EncodedTensor& tensor, const Coded& coded) {
     KINGLET_RETURN_IF_ERROR(
-        AsArgument(ValidateScheme(kSource, tensor.name, tensor.shape, coded.scheme)));
+        AsArgument(ValidateScheme(kOrigin, tensor.name, tensor.shape, coded.scheme)));
     if (tensor.pruned) return RefuseDraft("tensor " + tensor.name + ", mask", "none", "one");
     return std::visit(Overloaded{[&](const std::vector<uint32_t>& codes) {
                                    return CheckCodes(tensor, coded.scheme, codes);
@@ -344,7 +344,7 @@ Result<std::optional<StoredVocabulary>> PackVocabulary(const std::string& name,
   Result<VocabularySegments> packed = Vocabulary::Pack(words);
   if (!packed.ok()) {
     const Status status = packed.status();
-    return Status(status.code(), std::string(kSource) + ": " + status.message());
+    return Status(status.code(), std::string(kOrigin) + ": " + status.message());
   }
   StoredVocabulary stored;
   stored.size = size;
@@ -379,7 +379,7 @@ Result<PackedModel> ModelPacker::Finish(const ModelDescription& description,
     KINGLET_ASSIGN_OR_RETURN(std::vector<std::byte> packed, PackTextTables(*tokenizer));
     text_tables = bytes_.emplace_back(std::move(packed));
   }
-  KINGLET_ASSIGN_OR_RETURN(FileLayout layout, LayOutFile(kSource, {description, views_, words,
+  KINGLET_ASSIGN_OR_RETURN(FileLayout layout, LayOutFile(kOrigin, {description, views_, words,
                                                                    source_words, text_tables}));
   return PackedModel{std::move(bytes_), std::move(layout)};
 } catch (const std::bad_alloc&) {

@@ -14,7 +14,7 @@
 namespace kinglet {
 namespace {
 
-constexpr double kSparsityStep = 0.05;
+constexpr double kSparsityGrid = 0.05;
 constexpr double kNoWeight = 1e-12;
 // Masks and codebooks that the reference file lacks take bytes in the planned file's header.
 constexpr double kHeaderMargin = 1024;
@@ -35,8 +35,8 @@ std::vector<GroupPlan> FormsOf(const GroupLosses& losses) {
   const auto add_pruned = [&](std::optional<int> bits) {
     if (!losses.has_sparsities()) return;
     const double last = losses.sparsities().last();
-    for (int step = 1; step * kSparsityStep <= last + 1e-9; ++step) {
-      const double sparsity = std::round(step * kSparsityStep * 100) / 100;
+    for (int i = 1; i * kSparsityGrid <= last + 1e-9; ++i) {
+      const double sparsity = std::round(i * kSparsityGrid * 100) / 100;
       if (sparsity <= losses.ZerosAt(bits)) continue;
       forms.push_back(
           {sparsity, bits, {}, losses.LossOf(sparsity, bits), losses.BytesOf(sparsity, bits)});

@@ -6,14 +6,15 @@
 namespace kinglet {
 
 std::byte* RecordedContext::Add() {
-  const uint64_t within = tokens_ % EachBlock();
-  if (within == 0) blocks_.push_back(std::make_unique<std::byte[]>(EachBlock() * Size()));
+  const uint64_t within = tokens_ % TokensPerTile();
+  if (within == 0) tiles_.push_back(std::make_unique<std::byte[]>(TokensPerTile() * TokenBytes()));
   ++tokens_;
-  return blocks_.back().get() + within * Size();
+  return tiles_.back().get() + within * TokenBytes();
 }
 
 std::span<const std::byte> RecordedContext::At(uint64_t token) const {
-  return {blocks_[token / EachBlock()].get() + token % EachBlock() * Size(), partial_.kept_bytes};
+  return {tiles_[token / TokensPerTile()].get() + token % TokensPerTile() * TokenBytes(),
+          partial_.kept_bytes};
 }
 
 ContextRecorder::ContextRecorder(const Model& model, std::span<const std::vector<WeightId>> changed,
@@ -49,13 +50,13 @@ void ContextRecorder::Before(const Node& node, const StreamFrame& frame) {
   if (index < plan_->context.begin || index >= plan_->context.end) return;
   if (index == plan_->context.begin) {
     KeepWithinMemory();
-    now_.clear();
-    for (RecordedContext& record : records_) now_.push_back(record.Add());
+    current_.clear();
+    for (RecordedContext& record : records_) current_.push_back(record.Add());
   }
   for (size_t i = 0; i < records_.size(); ++i) {
     const PartialContext& partial = records_[i].partial();
     for (size_t run = 0; run < partial.runs.size(); ++run) {
-      if (partial.runs[run].begin == index) CopyKept(partial, run, *layout_, frame, now_[i]);
+      if (partial.runs[run].begin == index) CopyKept(partial, run, *layout_, frame, current_[i]);
     }
   }
 }
@@ -63,7 +64,8 @@ void ContextRecorder::Before(const Node& node, const StreamFrame& frame) {
 void ContextRecorder::After(const Node& node, const StreamFrame& frame) {
   if (&node - plan_->nodes.data() + 1 != static_cast<ptrdiff_t>(plan_->context.end)) return;
   for (size_t i = 0; i < records_.size(); ++i) {
-    CopyKept(records_[i].partial(), records_[i].partial().runs.size(), *layout_, frame, now_[i]);
+    CopyKept(records_[i].partial(), records_[i].partial().runs.size(), *layout_, frame,
+             current_[i]);
   }
 }
 

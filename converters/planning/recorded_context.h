@@ -21,20 +21,20 @@ class RecordedContext {
   explicit RecordedContext(PartialContext partial) : partial_(std::move(partial)) {}
 
   const PartialContext& partial() const { return partial_; }
-  uint64_t bytes() const { return blocks_.size() * kBlockBytes; }
+  uint64_t bytes() const { return tiles_.size() * kTileBytes; }
   // Space for the record of the next token, to be filled in. Throws std::bad_alloc.
   std::byte* Add();
   // The record of a token that was added.
   std::span<const std::byte> At(uint64_t token) const;
 
  private:
-  static constexpr uint64_t kBlockBytes = uint64_t{1} << 20;
-  uint64_t EachBlock() const { return std::max<uint64_t>(1, kBlockBytes / Size()); }
-  uint64_t Size() const { return std::max<uint64_t>(1, partial_.kept_bytes); }
+  static constexpr uint64_t kTileBytes = uint64_t{1} << 20;
+  uint64_t TokensPerTile() const { return std::max<uint64_t>(1, kTileBytes / TokenBytes()); }
+  uint64_t TokenBytes() const { return std::max<uint64_t>(1, partial_.kept_bytes); }
 
   PartialContext partial_;
   uint64_t tokens_ = 0;
-  std::vector<std::unique_ptr<std::byte[]>> blocks_;  // of EachBlock tokens
+  std::vector<std::unique_ptr<std::byte[]>> tiles_;  // of TokensPerTile tokens
 };
 
 // Records several partial contexts in one run of the unchanged model, as far as memory allows.
@@ -65,7 +65,8 @@ class ContextRecorder {
   size_t real_bytes_;
   uint64_t most_bytes_;
   std::vector<RecordedContext> records_;
-  std::vector<std::byte*> now_;  // for each record: the space of the token that is being computed
+  std::vector<std::byte*>
+      current_;  // for each record: the space of the token that is being computed
 };
 
 }  // namespace kinglet

@@ -44,9 +44,9 @@ struct TokenSequence {
 
 class TextReader {
  public:
-  // Lines are tokenized by `text`. `source` names the text in messages. REQUIRES: `text` outlives
+  // Lines are tokenized by `text`. `origin` names the text in messages. REQUIRES: `text` outlives
   // the reader.
-  TextReader(const ModelText& text, std::string source);
+  TextReader(const ModelText& text, std::string origin);
 
   // Appends the tokens of the text's next bytes, and at each line's end its word: the first of
   // <eos>, </s>, <sos/eos> and a newline that the vocabulary has, if it has one. A line is read
@@ -73,7 +73,7 @@ class TextReader {
   Status InLine(const Status& status) const;
 
   const ModelText& text_;
-  const std::string source_;
+  const std::string origin_;
   const std::optional<uint32_t> end_of_line_, unknown_;
   const PieceMarks marks_;   // of a text that is split into pieces already
   std::string open_;         // the current line's bytes that are not read yet

@@ -108,8 +108,8 @@ void Activate(DefineLayer::Activation activation, std::span<double> values) {
 }
 
 void AddFeatures(const FeatureBatch& from, uint64_t features, FeatureBatch& to) {
-  const double* source = from.Feature(0);
-  std::transform(source, source + features * kBatchWords, to.Feature(0), to.Feature(0),
+  const double* addends = from.Feature(0);
+  std::transform(addends, addends + features * kBatchWords, to.Feature(0), to.Feature(0),
                  [](double a, double b) { return a + b; });
 }
 
