@@ -37,7 +37,7 @@ struct ConvertOptions {
   std::string family;      // empty: recognised by the tensors' names
   std::string config;      // empty: the file that the family's framework writes, if there is one
   std::string vocabulary;  // empty: the file that the family's framework writes, or ids only
-  // In place of a vocabulary: the texts whose words the framework numbered.
+  // The texts whose words the framework numbered, in place of a vocabulary.
   std::vector<std::string> vocabulary_texts;
   // How the model tokenizes text: a file or a rule (converters/tokenizers/tokenizer_file.h). Empty:
   // at white space. Without `vocabulary` the words are a SentencePiece model's pieces.
@@ -73,7 +73,7 @@ struct ConvertOptions {
   std::optional<uint32_t> cache_capacity;  // 0 removes the cache
   std::optional<double> cache_theta, cache_lambda;
   std::string golden;  // file of golden values (converters/golden.h)
-  // What the golden values belong to: a file of token ids, of pairs (converters/texts/pair_file.h),
+  // The texts of the golden values: a file of token ids, of pairs (converters/texts/pair_file.h),
   // or of a masked model's texts, which may have segment numbers (converters/texts/masked_file.h).
   std::string ids, segments;
   double tolerance = 1e-4;
@@ -82,7 +82,7 @@ struct ConvertOptions {
   std::function<void(const std::string& text)> progress;
 };
 
-// What a conversion did, for the user to read.
+// The report of a conversion, for the user.
 struct ConvertSummary {
   std::string family;
   uint64_t tensors = 0;

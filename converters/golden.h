@@ -29,7 +29,7 @@ struct GoldenFile {
   std::vector<uint32_t> ids;
   std::vector<GoldenValue> values;        // at least one, in order of position
   std::vector<uint32_t> source_ids = {};  // what a model with an encoder encodes first
-  // Of a masked model: segment numbers of the ids (empty: all 0), and the id of [MASK].
+  // Only for a masked model: segment numbers of the ids (empty: all 0), and the id of [MASK].
   std::vector<uint32_t> segments = {};
   std::optional<uint32_t> mask = {};
 };

@@ -1,5 +1,5 @@
-// What a model is made of: the block axis of the library (embeddings, decoders, softmax, neural
-// cache, classifier, encoder). A file stores blocks, not operations, so lowering (runtime/lower)
+// The parts of a model: the block axis of the library (embeddings, decoders, softmax, neural cache,
+// classifier, encoder). A file stores blocks, not operations, so lowering (runtime/lower)
 // can improve without converting again. Blocks are plain values: converters fill them for the
 // writer, the reader fills them from a verified file.
 //
@@ -25,7 +25,7 @@
 
 namespace kinglet {
 
-// What attention reads in window slots older than the first token of a stream.
+// The contents of attention's window slots that are older than the first token of a stream.
 enum class StreamStart : uint8_t {
   kMasked = 0,  // nothing: a mask excludes those slots from the softmax
   // Keys and values that are part of the softmax: those of `TransformerLayer::start`, or zeros
@@ -362,7 +362,7 @@ T* FindBlock(ModelDescription& description) {
   return const_cast<T*>(FindBlock<T>(static_cast<const ModelDescription&>(description)));
 }
 
-// What every kind of encoder has.
+// The properties that every kind of encoder has.
 struct SourceSide {
   uint32_t vocabulary_size;            // words of the source
   const AdaptiveEmbedding* embedding;  // of these words

@@ -20,7 +20,7 @@ enum class TailInput : uint8_t {
   kFixedPoint15 = 1,  // rounded to 15-bit fixed point, except in ref64 (docs/NUMERICS.md, rule 2)
 };
 
-// What a dense layer does to its product before the activation.
+// The normalisation of a dense layer's product.
 enum class DenseNorm : uint8_t {
   kNone = 0,
   kLayer = 1,           // layer normalisation

@@ -9,7 +9,7 @@
 
 namespace kinglet {
 
-// What a range of bytes is for.
+// The purpose of a range of bytes.
 enum class LedgerPart : uint8_t {
   kFrame,       // the fixed 64 bytes at the start
   kHeader,      // the FlatBuffers header

@@ -12,8 +12,8 @@
 
 namespace kinglet {
 
-// What a recurrent layer computes from its input x, its own previous output h and its cell state c;
-// s is the logistic sigmoid, W and U the input and recurrent weights, b and d their biases. A
+// The function of a recurrent layer's input x, its own previous output h and its cell state c; s is
+// the logistic sigmoid, W and U the input and recurrent weights, b and d their biases. A
 // weight has a group of rows for each gate, in the order in which the gates are named here.
 enum class RecurrentCell : uint8_t {
   kLstm = 0,  // i, f, g, o: a = W x + b + U h + d; c = s(f) c + s(i) tanh(g); h = s(o) tanh(c)

@@ -211,7 +211,7 @@ Result<std::vector<float>> CharacterTable(const CharacterCnn& cnn,
 
   std::vector<float> table(spellings.size() * cnn.width);
   const uint64_t batches = (spellings.size() + kBatchWords - 1) / kBatchWords;
-  // What threads need is allocated before they start: they must not throw.
+  // Memory for threads is allocated before they start, because threads must not throw.
   threads = std::clamp<size_t>(batches, 1, threads);
   std::vector<SpellingBatch> shares;
   shares.reserve(threads);

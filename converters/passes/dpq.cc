@@ -51,7 +51,7 @@ Status CheckDpqTraining(const DpqTraining& training) {
   return CheckVariances(kDpq, training.variance, training.epsilon);
 }
 
-// What all responses need in addition to the query, computed once.
+// Values that all responses need in addition to the query, computed once.
 struct Prepared {
   std::vector<double> key_squares;      // [subspaces * choices]
   std::vector<double> key_norms;        // their roots

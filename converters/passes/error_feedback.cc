@@ -63,8 +63,8 @@ Square InverseOf(const Square& lower) {
   return product;
 }
 
-// What a column's error adds to the later columns: row j of the upper triangle U, in the columns'
-// order, where U^T U is the inverse of the damped moments.
+// The factors by which a column's error is added to the later columns: row j of the upper triangle
+// U, in the columns' order, where U^T U is the inverse of the damped moments.
 struct Feedback {
   std::vector<size_t> order;  // of the columns
   Square upper;

@@ -16,7 +16,7 @@
 
 namespace kinglet {
 
-// Where scales come from.
+// How scales are chosen.
 enum class ScaleBy : uint8_t {
   kLargest,      // the largest entry: nothing is clipped
   kLeastSquares  // the smallest sum of squared errors: rare large entries are clipped to n

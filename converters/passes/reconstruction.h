@@ -1,4 +1,4 @@
-// What a compressing pass reports: how much the compressed matrix differs from the original, and
+// The report of a compressing pass: how much the compressed matrix differs from the original, and
 // the bytes of both.
 #ifndef KINGLET_CONVERTERS_PASSES_RECONSTRUCTION_H_
 #define KINGLET_CONVERTERS_PASSES_RECONSTRUCTION_H_

@@ -1,4 +1,4 @@
-// What the changes of one tensor or group cost: losses, estimated from measurements, and bytes.
+// The cost of the changes of one tensor or group: losses, estimated from measurements, and bytes.
 #ifndef KINGLET_CONVERTERS_PLANNING_GROUP_LOSSES_H_
 #define KINGLET_CONVERTERS_PLANNING_GROUP_LOSSES_H_
 

@@ -15,12 +15,12 @@ struct CurvePoint {
   double loss = 0;  // above the unchanged model's
 };
 
-// Never falls; straight between its points. Its first point has loss 0.
+// A curve that never falls, straight between its points. The first point has loss 0.
 class LossCurve {
  public:
-  // Of measured points in any order. `start`: where the unchanged tensor is. Points that would make
-  // the curve fall are replaced by their means (pool adjacent violators), losses below 0 by 0, and
-  // points at or before the start are omitted.
+  // Takes measured points in any order. `start`: the unchanged tensor's sparsity. Points that would
+  // make the curve fall are replaced by their means (pool adjacent violators), losses below 0 by 0,
+  // and points at or before the start are omitted.
   LossCurve(double start, std::vector<CurvePoint> measured);
 
   std::span<const CurvePoint> points() const { return points_; }

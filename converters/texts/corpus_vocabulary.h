@@ -14,7 +14,7 @@ namespace kinglet {
 // How a framework numbers the words of its texts. kEndOfLine (word_splitter.h) is a word.
 enum class WordOrder : uint8_t {
   kUnknown,  // the framework keeps its vocabulary in a file
-  // As words appear, text after text (pytorch/examples, AWD-LSTM).
+  // In order of appearance, text after text (pytorch/examples, AWD-LSTM).
   kFirstAppearance,
   // kEndOfLine, then by falling count, words of one count as they appear (Transformer-XL).
   kByCount,

@@ -22,7 +22,7 @@ enum class WordNumbers : uint8_t {
   kEither,   // by the number of words
 };
 
-// What is known about the model that the words are for.
+// Known properties of the model that the words are for.
 struct VocabularyUse {
   WordNumbers numbers = WordNumbers::kByLine;
   uint64_t words = 0;  // the size of the model's vocabulary; 0: unknown

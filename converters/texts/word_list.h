@@ -1,4 +1,4 @@
-// What the lines of a list of words mean: words alone, or words with a number, in the forms that
+// Recognises the meaning of a list of words: words alone, or words with a number, in the forms that
 // programs write. A form is recognised only if all lines have it and no other form fits.
 #ifndef KINGLET_CONVERTERS_TEXTS_WORD_LIST_H_
 #define KINGLET_CONVERTERS_TEXTS_WORD_LIST_H_

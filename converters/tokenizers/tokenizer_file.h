@@ -1,4 +1,4 @@
-// What `--tokenizer` names: a file of another program, or a rule by its name.
+// The tokenizer of `--tokenizer`: a file of another program, or a rule by its name.
 #ifndef KINGLET_CONVERTERS_TOKENIZERS_TOKENIZER_FILE_H_
 #define KINGLET_CONVERTERS_TOKENIZERS_TOKENIZER_FILE_H_
 

@@ -35,9 +35,9 @@ class CacheLikelihood {
   CacheLikelihood(TextTrace trace, uint32_t capacity, size_t threads,
                   uint64_t memory = kTuningMemory, CacheStart start = CacheStart::kFirstPair);
 
-  // In nats per token. Products, exponentials and their sums are computed as by the float backends
-  // (docs/NUMERICS.md), the mixture and the mean in double. The bits do not depend on threads and
-  // memory. REQUIRES: the parameters are in CacheParameters' range.
+  // The mean loss in nats per token. Products, exponentials and their sums are computed as by the
+  // float backends (docs/NUMERICS.md), the mixture and the mean in double. The bits do not depend
+  // on threads and memory. REQUIRES: the parameters are in CacheParameters' range.
   double MeanLoss(const CacheParameters& parameters);
 
  private:
@@ -51,7 +51,7 @@ class CacheLikelihood {
   uint64_t predictions() const { return trace_.log_probabilities.size(); }
   // The number of pairs in the cache at prediction t: those of the tokens just before it.
   uint64_t Pairs(uint64_t t) const { return t < capacity_ ? t : capacity_; }
-  // Where t's products begin: the sum of Pairs over all predictions before t.
+  // The offset of t's products: the sum of Pairs over all predictions before t.
   uint64_t Offset(uint64_t t) const;
   // h_t . key for each pair in the cache at t.
   void ComputeProducts(uint64_t t, float* out) const;

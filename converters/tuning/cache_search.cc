@@ -7,7 +7,7 @@
 namespace kinglet {
 namespace {
 
-// As fractions of the parameter that an interval changes.
+// Intervals as fractions of their parameter.
 constexpr double kFirstInterval = 1.0 / 20;
 constexpr double kSmallInterval = 1.0 / 200;
 constexpr double kGrowth = 1.2, kShrinkage = 0.5;

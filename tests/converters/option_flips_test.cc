@@ -86,7 +86,7 @@ std::string WithYamlOption(const std::string& text, const std::string& section,
   return place < lines.size() ? changed : changed + added;
 }
 
-// As WithYamlOption, of either kind of file; a JSON file's value is JSON.
+// Like WithYamlOption, for either kind of file; a JSON file's value is JSON.
 std::string WithOption(const Configuration& where, const std::string& text, const std::string& name,
                        const std::string& value) {
   if (!std::string(where.file).ends_with(".json")) {

@@ -170,7 +170,7 @@ TEST(VocabularyTest, RefusesHostileWords) {
     return out;
   };
   EXPECT_EQ(message(text({0x00, 'a', 0x00, 'b'})), "");
-  // Not sorted, repeated, or with a shared prefix that is not the longest.
+  // Words that are not sorted, repeated, or stored with a shared prefix that is not the longest.
   EXPECT_NE(message(text({0x00, 'b', 0x00, 'a'})), "");
   EXPECT_NE(message(text({0x00, 'a', 0x00, 'a'})), "");
   EXPECT_NE(message(text({0x00, 'a', 0x01, 'a', 'b'})), "");

@@ -17,7 +17,7 @@
 namespace kinglet::fuzz {
 namespace {
 
-// What every backend must answer after each token.
+// The results that every backend must give after each token.
 struct Answers {
   StatusCode code = KINGLET_OK;
   std::vector<float> log_probabilities;

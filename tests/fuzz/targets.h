@@ -28,7 +28,7 @@ struct Target {
   void (*repair)(std::span<std::byte> input);
 };
 
-// In the order of docs/RELIABILITY.md.
+// All targets, in the order of docs/RELIABILITY.md.
 std::span<const Target> Targets();
 // Returns nullptr for an unknown name.
 const Target* FindTarget(std::string_view name);

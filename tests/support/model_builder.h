@@ -11,8 +11,8 @@
 namespace kinglet {
 
 struct TinyOptions {
-  // As in MicroNet's quantised network: activation quantisers in every layer, StreamStart::kZeros
-  // and fixed-point tails. Needs integer weights, so bits 0 counts as 9.
+  // Whether to quantise like MicroNet's quantised network: activation quantisers in every layer,
+  // StreamStart::kZeros and fixed-point tails. Needs integer weights, so bits 0 counts as 9.
   bool quantised = false;
   // 0: dense float32. Otherwise matrices have a scale per row and biases one divisor; norms and
   // positions stay float32, as in MicroNet.

@@ -130,7 +130,7 @@ Result<std::vector<float>> DefineTable(const DefineMap& map, const DefineUnit& u
   }
 
   std::vector<float> table(words * width);
-  // What threads need is allocated before they start: they must not throw.
+  // Memory for threads is allocated before they start, because threads must not throw.
   threads = std::min<size_t>(threads, words / kBatchWords + 1);
   std::vector<WordBatch> batches;
   batches.reserve(threads);

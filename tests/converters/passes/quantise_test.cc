@@ -123,7 +123,7 @@ double SquaredError(std::span<const float> row, double scale, int bits) {
   return sum;
 }
 
-// Against every one of 4,000 scales.
+// Compared with every one of 4,000 scales.
 TEST(LeastSquaresScale, IsAsGoodAsTheBestOfManyScales) {
   for (const int bits : {2, 3, 4, 6, 9}) {
     std::vector<float> row = RandomValues(61, static_cast<uint64_t>(bits));

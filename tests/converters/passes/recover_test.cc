@@ -111,7 +111,7 @@ TEST(RecoverDivided, GivesEveryBitBackForEveryWidth) {
   TestRandom random(4);
   for (int bits = kMinBits; bits <= kMaxBits; ++bits) {
     for (int round = 0; round < 20; ++round) {
-      // As the framework: the divisor comes from the float that was the largest.
+      // As in the framework, the divisor comes from the float that was the largest.
       const float largest = 0.5F + 0.49F * random.Signed();
       const auto n = static_cast<float>((1 << (bits - 1)) - 1);
       const float divisor = n / largest;

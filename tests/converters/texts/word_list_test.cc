@@ -115,7 +115,7 @@ TEST(WordList, OtherLinesAreRefused) {
 
 TEST(WordList, FairseqDictionaries) {
   const auto read = [](std::string_view text) { return ReadFairseqList("f", text); };
-  // What fairseq's Dictionary makes of these lines: rstrip, rsplit(" ", 1), any int.
+  // The words that fairseq's Dictionary reads: rstrip, rsplit(" ", 1), any int.
   EXPECT_EQ(read("the 38337\n, -0\nmadeupword0000 0 \na b 3\n1234 +2\nx  1")->words,
             (Strings{"<s>", "<pad>", "</s>", "<unk>", "the", ",", "madeupword0000", "a b", "1234",
                      "x "}));
