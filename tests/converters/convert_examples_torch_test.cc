@@ -64,7 +64,7 @@ TEST_P(KingletTorch, StatesAndLanesKeepEveryBit) {
 INSTANTIATE_TEST_SUITE_P(All, KingletTorch, testing::ValuesIn(CheckpointFolders("kinglet-torch")),
                          FolderTestName);
 
-// Networks whose whole input is a DeFINE unit: group linear transformations, with the mixer,
+// Networks whose complete input is a DeFINE unit: group linear transformations, with the mixer,
 // concatenated or residual, with norms, a shuffle, shared matrices and several kinds of Map layer.
 // The unit stays in the model.
 class KeptUnit : public testing::TestWithParam<std::string> {

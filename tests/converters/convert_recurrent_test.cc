@@ -1,5 +1,5 @@
 // Conversion of recurrent networks against log-probabilities that PyTorch and numpy computed in
-// float64: tests/data/recurrent-variants (make_variants.py and make_tensor_files.py there say how),
+// float64: tests/data/recurrent-variants (made by its make_variants.py and make_tensor_files.py),
 // and the awd-lstm and pytorch-examples folders, written by the original frameworks, in the
 // folder that the environment variable KINGLET_CHECKPOINTS names.
 #include <gtest/gtest.h>

@@ -65,7 +65,7 @@ class FormsMaker {
   // A reference in JSON.
   std::string Named(const std::string& name) const { return "\"" + prefix_ + side_ + name + "\""; }
 
-  // A table that can stand anywhere.
+  // A table that every part of a recipe accepts.
   void AddWhole(const std::string& name, const std::string& table) {
     forms_.push_back({name, "\"table\": " + table, "\"table\": " + table, table});
   }

@@ -37,7 +37,7 @@ uint32_t WordAt(size_t t, uint32_t words) {
   return static_cast<uint32_t>((t * t * 7 + 3 * t) % words);
 }
 
-// All log-probabilities after each of some tokens, more than any window holds.
+// All log-probabilities after each of some tokens, which are more than any window.
 std::vector<std::vector<double>> Stream(const std::shared_ptr<const Model>& model) {
   constexpr size_t kTokens = 11;
   const auto session = *Session::Create(model);

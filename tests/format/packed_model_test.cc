@@ -28,14 +28,14 @@ TEST(PackModel, PackedPiecesAreTheFile) {
       for (const float value : dense->values) half.words.push_back(FloatToHalf(value));
       tensor.values = half;
     }
-    const auto whole = SerialiseModel(draft);
-    ASSERT_TRUE(whole.ok()) << whole.status().message();
+    const auto at_once = SerialiseModel(draft);
+    ASSERT_TRUE(at_once.ok()) << at_once.status().message();
     ModelPacker packer;
     for (EncodedTensor& tensor : draft.tensors) {
       ASSERT_TRUE(packer.Add(tensor).ok());
       tensor = {};  // freed
     }
-    EXPECT_TRUE(Joined(packer.Finish(draft.description, draft.vocabulary, {})) == *whole);
+    EXPECT_TRUE(Joined(packer.Finish(draft.description, draft.vocabulary, {})) == *at_once);
   }
   EncodedTensor bad = TinyMicronet().tensors[3];
   std::get<DenseF32>(bad.values).values.pop_back();
@@ -46,7 +46,7 @@ TEST(PackModel, PackedPiecesAreTheFile) {
 TEST(PackModel, RowsOfCodesAreTheFile) {
   for (const bool pruned : {false, true}) {
     const ModelDraft draft = TinyMicronet({.quantised = true, .bits = 9, .pruned = pruned});
-    const auto whole = SerialiseModel(draft);
+    const auto at_once = SerialiseModel(draft);
     ModelPacker packer;
     size_t of_rows = 0;
     for (const EncodedTensor& tensor : draft.tensors) {
@@ -65,7 +65,7 @@ TEST(PackModel, RowsOfCodesAreTheFile) {
                              }};
       ASSERT_TRUE(packer.Add(floats, rows).ok());
     }
-    EXPECT_TRUE(Joined(packer.Finish(draft.description, draft.vocabulary, {})) == *whole);
+    EXPECT_TRUE(Joined(packer.Finish(draft.description, draft.vocabulary, {})) == *at_once);
     EXPECT_GT(of_rows, 0U);
   }
 }

@@ -18,7 +18,7 @@
 namespace kinglet::fuzz {
 namespace {
 
-using namespace std::string_literals;  // NOLINT: pickles hold NUL
+using namespace std::string_literals;  // NOLINT: pickles contain NUL
 
 struct HostilePickle {
   std::string name, bytes;

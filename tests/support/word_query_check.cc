@@ -113,10 +113,10 @@ template <class T>
 std::vector<uint64_t> BeginsByBruteForce(const Model& model, const StreamFrame& frame) {
   const Plan& plan = model.plan();
   const auto buffer = [&](BufferId id) { return model.layout()[id].At<T>(frame); };
-  const auto share = [](uint64_t n, double part, double whole) {
-    return whole > 0 ? static_cast<uint64_t>(
-                           std::floor(static_cast<double>(n) * (std::min(part, whole) / whole)))
-                     : 0;
+  const auto share = [](uint64_t n, double part, double sum) {
+    return sum > 0 ? static_cast<uint64_t>(
+                         std::floor(static_cast<double>(n) * (std::min(part, sum) / sum)))
+                   : 0;
   };
   // E of every cluster.
   std::vector<std::vector<double>> sums;
@@ -172,7 +172,7 @@ std::vector<uint64_t> BeginsByBruteForce(const Model& model, const StreamFrame& 
     all += softmax[c];
   }
   std::vector<std::vector<double>> mass;
-  double whole = 0;
+  double total_mass = 0;
   for (size_t c = 0; c < plan.clusters.size(); ++c) {
     const double s = (1 - lambda) * (softmax[c] / all);
     uint64_t upto = 0;
@@ -186,13 +186,13 @@ std::vector<uint64_t> BeginsByBruteForce(const Model& model, const StreamFrame& 
                         lambda * (static_cast<double>(upto) / 0x1p52));
       if (!ends) upto += units(plan.clusters[c].first + i);
     }
-    whole += mass[c].back();
+    total_mass += mass[c].back();
   }
   std::vector<uint64_t> begins, of_clusters;
   const uint64_t spare = (uint64_t{1} << 32) - plan.vocabulary_size;
   double before = 0;
   for (size_t c = 0; c < plan.clusters.size(); ++c) {
-    of_clusters.push_back(plan.clusters[c].first + share(spare, before, whole));
+    of_clusters.push_back(plan.clusters[c].first + share(spare, before, total_mass));
     before += mass[c].back();
   }
   of_clusters.push_back(uint64_t{1} << 32);

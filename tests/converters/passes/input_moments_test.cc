@@ -31,7 +31,7 @@ const std::vector<float>& ValuesOf(const ModelDraft& draft, TensorId id) {
   return std::get<DenseF32>(draft.tensors[id].values).values;
 }
 
-// The first layer's input is the embedding's row, whatever the rest of the network does.
+// The first layer's input is the embedding's row, independently of the other layers.
 TEST(MeasureInputs, OfTheFirstLayerAreTheEmbeddedWords) {
   const ModelDraft draft = TinyRecurrent();
   const std::vector<uint32_t> tokens = {3, 7, 3, 11, 0};

@@ -267,7 +267,8 @@ TEST(QuantiseTensor, MatricesByRowsAndVectorsByOneDivisor) {
   EXPECT_TRUE(std::holds_alternative<DenseF16>(half.values));
 }
 
-// Codes made row by row equal those of the whole matrix, also for rows of zeros or tiny values.
+// Codes made row by row equal the codes of the complete matrix, also for rows of zeros or tiny
+// values.
 TEST(QuantisedRows, AreTheRowsOfTheMatrix) {
   std::vector<float> values = RandomValues(7 * 33, 11);
   std::fill_n(values.begin() + 33, 33, 0.0F);

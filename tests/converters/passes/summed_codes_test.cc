@@ -96,11 +96,13 @@ TEST(QuantiseToSums, MorePositionsAndSweepsAreNeverWorse) {
   const std::vector<float> values = RandomValues(200 * 8, 3);
   double before = std::numeric_limits<double>::infinity();
   for (const uint64_t positions : {1, 2, 4, 8}) {
-    const double none = SquaredError(values, Quantised(values, {200, 8}, Options(positions, 8, 0)));
-    const double some = SquaredError(values, Quantised(values, {200, 8}, Options(positions, 8, 8)));
-    EXPECT_LT(none, before);
-    EXPECT_LE(some, none * (1 + 1e-6));
-    before = none;
+    const double unswept =
+        SquaredError(values, Quantised(values, {200, 8}, Options(positions, 8, 0)));
+    const double swept =
+        SquaredError(values, Quantised(values, {200, 8}, Options(positions, 8, 8)));
+    EXPECT_LT(unswept, before);
+    EXPECT_LE(swept, unswept * (1 + 1e-6));
+    before = unswept;
   }
 }
 

@@ -36,13 +36,13 @@ TEST(CharacterMap, ListsItsRulesInOrder) {
 }
 
 TEST(CharacterMap, ArraysThatLeadNowhereAreRefused) {
-  const std::string whole = Map();
+  const std::string original = Map();
   for (const size_t size :
-       {size_t{1}, size_t{4}, size_t{100}, whole.size() - 3, whole.size() - 1}) {
-    EXPECT_FALSE(ReadCharacterMap(whole.substr(0, size)).ok()) << size;
+       {size_t{1}, size_t{4}, size_t{100}, original.size() - 3, original.size() - 1}) {
+    EXPECT_FALSE(ReadCharacterMap(original.substr(0, size)).ok()) << size;
   }
   const auto with = [&](size_t place, uint32_t unit) {
-    std::string changed = whole;
+    std::string changed = original;
     std::memcpy(changed.data() + 4 + 4 * place, &unit, 4);
     return ReadCharacterMap(changed);
   };

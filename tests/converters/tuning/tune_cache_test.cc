@@ -125,7 +125,7 @@ TEST(TuneCache, NothingElseOfTheFileChanges) {
     const NeuralCache* own = FindBlock<NeuralCache>(draft.description);
     ASSERT_TRUE(ChangeCache({.theta = own->theta, .lambda = own->lambda}, undone.description).ok());
     EXPECT_EQ(BytesOf(undone), bytes);
-    // Tuned again, it says so once.
+    // The options of a model that was tuned twice mention tuning once.
     const auto again = TuneCache(file, BurstyIds(200), {});
     ASSERT_TRUE(again.ok());
     EXPECT_EQ(FileOf(again->bytes)->description().provenance.options, "bits 9, cache tuned");
