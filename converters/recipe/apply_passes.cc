@@ -85,16 +85,16 @@ bool HoldsFloats(const EncodedTensor& tensor) {
       tensor.values);
 }
 
-double FractionOf(const PruneStep& step, const std::string& tensor) {
-  for (const auto& [pattern, fraction] : step.fractions) {
+double FractionOf(const PrunePass& pass, const std::string& tensor) {
+  for (const auto& [pattern, fraction] : pass.fractions) {
     if (MatchesPattern(pattern, tensor)) return fraction;
   }
-  return step.fraction;
+  return pass.fraction;
 }
 
 // The pass with what it says about tensors in a file of its own, and with the patterns there.
 Result<PassRecipe> WithFractions(PassRecipe pass, size_t index, const RecipeFolder& folder) {
-  auto* prune = std::get_if<PruneStep>(&pass.step);
+  auto* prune = std::get_if<PrunePass>(&pass.form);
   if (prune == nullptr) return pass;
   if (!prune->fractions_file.empty()) {
     KINGLET_ASSIGN_OR_RETURN(
@@ -107,7 +107,7 @@ Result<PassRecipe> WithFractions(PassRecipe pass, size_t index, const RecipeFold
   return pass;
 }
 
-// One pass over a model; a visitor of its step.
+// One pass over a model; a visitor of its pass.
 class PassRunner {
  public:
   PassRunner(const PassRecipe& pass, size_t index, const PassSurroundings& around,
@@ -118,39 +118,39 @@ class PassRunner {
         around_(around),
         model_(model) {}
 
-  Status operator()(const PruneStep& step) {
+  Status operator()(const PrunePass& pass) {
     return ForEach(model_.prunable, "prune", [&](TensorId id) -> Status {
       EncodedTensor& tensor = model_.draft.tensors[id];
       const std::vector<float> before = DecodedValues(tensor);
-      PruneTensor(FractionOf(step, tensor.name), tensor);
+      PruneTensor(FractionOf(pass, tensor.name), tensor);
       tensor.pruned = true;
       Note(tensor, "pruned", before);
       return {};
     });
   }
 
-  Status operator()(const QuantiseStep& step) {
+  Status operator()(const QuantisePass& pass) {
     return ForEach(model_.quantisable, "quantise", [&](TensorId id) -> Status {
       EncodedTensor& tensor = model_.draft.tensors[id];
       KINGLET_ASSIGN_OR_RETURN(const std::vector<float> before, Float32Values(tensor));
       // Vectors wait too: the text is run in floats.
-      if (step.round_by == RoundBy::kFeedback) {
-        model_.rounded_with_feedback[id] = {step.bits, step.scale_by};
+      if (pass.round_by == RoundBy::kFeedback) {
+        model_.rounded_with_feedback[id] = {pass.bits, pass.scale_by};
         return {};
       }
       if (tensor.shape.size() == 1) {
-        tensor.values = QuantiseDivided(before, step.bits, step.scale_by);
-      } else if (step.per_tensor) {
-        tensor.values = QuantiseWhole(before, step.bits, step.scale_by);
+        tensor.values = QuantiseDivided(before, pass.bits, pass.scale_by);
+      } else if (pass.per_tensor) {
+        tensor.values = QuantiseWhole(before, pass.bits, pass.scale_by);
       } else {
-        tensor.values = QuantiseRows(before, tensor.shape, step.bits, step.scale_by);
+        tensor.values = QuantiseRows(before, tensor.shape, pass.bits, pass.scale_by);
       }
-      Note(tensor, std::to_string(step.bits) + " bits", before);
+      Note(tensor, std::to_string(pass.bits) + " bits", before);
       return {};
     });
   }
 
-  Status operator()(const HalveStep&) {
+  Status operator()(const HalvePass&) {
     return ForEach({}, "half", [&](TensorId id) -> Status {
       EncodedTensor& tensor = model_.draft.tensors[id];
       KINGLET_ASSIGN_OR_RETURN(const std::vector<float> before, Float32Values(tensor));
@@ -166,14 +166,14 @@ class PassRunner {
     });
   }
 
-  Status operator()(const CodeStep& step) {
+  Status operator()(const CodePass& pass) {
     return ForEach({}, "code", [&](TensorId id) -> Status {
       const EncodedTensor& tensor = model_.draft.tensors[id];
       KINGLET_ASSIGN_OR_RETURN(const std::vector<float> before, Float32Values(tensor));
-      Result<CodedTable> made = MakeCodes(step, tensor.name, before, tensor.shape);
+      Result<CodedTable> made = MakeCodes(pass, tensor.name, before, tensor.shape);
       if (!made.ok()) return Placed(tensor.name, made.status());
       CodedTable coded = std::move(made).value();
-      const bool hashed = step.mapping == CodeStep::Mapping::kHashed;
+      const bool hashed = pass.mapping == CodePass::Mapping::kHashed;
       Reconstruction found = Compare(before, tensor.shape, coded);
       if (hashed) found.bytes_after -= BytesOfCodes(coded);
       model_.notes.push_back(Report(
@@ -181,19 +181,19 @@ class PassRunner {
           std::to_string(coded.positions) + (hashed ? " hashed codes" : " codes") + " a row, " +
               std::to_string(coded.codebook.size() / coded.length) + " sub-vectors",
           found));
-      Replace(id, std::move(coded), hashed ? std::optional(step.seed) : std::nullopt);
+      Replace(id, std::move(coded), hashed ? std::optional(pass.seed) : std::nullopt);
       return {};
     });
   }
 
-  Status operator()(const LowRankStep& step) {
+  Status operator()(const LowRankPass& pass) {
     return ForEach({}, "low_rank", [&](TensorId id) -> Status {
       const EncodedTensor& tensor = model_.draft.tensors[id];
       if (tensor.shape.size() != 2) return Refuse(tensor.name, "a matrix", "a vector");
       KINGLET_ASSIGN_OR_RETURN(const std::vector<float> before, Float32Values(tensor));
       Result<LowRank> made =
-          step.rank ? FactoriseToRank(before, tensor.shape, *step.rank, around_.threads)
-                    : FactoriseToError(before, tensor.shape, step.error, around_.threads);
+          pass.rank ? FactoriseToRank(before, tensor.shape, *pass.rank, around_.threads)
+                    : FactoriseToError(before, tensor.shape, pass.error, around_.threads);
       if (!made.ok()) return Placed(tensor.name, made.status());
       Reconstruction found = Compare(before, tensor.shape, *made);
       const std::string name = tensor.name;
@@ -204,7 +204,7 @@ class PassRunner {
     });
   }
 
-  Status operator()(const CalibrateStep& step) {
+  Status operator()(const CalibratePass& pass) {
     for (const TensorId id : model_.quantisable) {
       const EncodedTensor& tensor = model_.draft.tensors[id];
       if (HoldsFloats(tensor) && !model_.rounded_with_feedback.contains(id)) {
@@ -213,8 +213,8 @@ class PassRunner {
     }
     KINGLET_ASSIGN_OR_RETURN(
         std::string path,
-        around_.folder.File("/passes/" + std::to_string(index_) + "/text", step.text));
-    model_.calibration = LoadedModel::Calibration{std::move(path), step.rule};
+        around_.folder.File("/passes/" + std::to_string(index_) + "/text", pass.text));
+    model_.calibration = LoadedModel::Calibration{std::move(path), pass.rule};
     return {};
   }
 
@@ -272,51 +272,51 @@ class PassRunner {
     reports_.Add(tensor.name, what, Compare(before, tensor));
   }
 
-  Result<CodedTable> MakeCodes(const CodeStep& step, const std::string& tensor,
+  Result<CodedTable> MakeCodes(const CodePass& pass, const std::string& tensor,
                                std::span<const float> values, const Shape& shape) const {
     KMeansOptions clustering;
-    clustering.seed = step.seed;
-    clustering.iterations = step.iterations;
-    clustering.restarts = step.restarts;
+    clustering.seed = pass.seed;
+    clustering.iterations = pass.iterations;
+    clustering.restarts = pass.restarts;
     clustering.threads = around_.threads;
-    if (step.sum) {
+    if (pass.sum) {
       SumQuantisation options;
-      options.positions = step.positions;
-      options.choices = step.sub_vectors / step.positions;
-      options.sweeps = step.sweeps;
+      options.positions = pass.positions;
+      options.choices = pass.sub_vectors / pass.positions;
+      options.sweeps = pass.sweeps;
       options.clustering = std::move(clustering);
-      options.progress = ClusteringProgress(step, tensor, step.positions);
+      options.progress = ClusteringProgress(pass, tensor, pass.positions);
       return QuantiseToSums(values, shape, options);
     }
-    std::vector<uint32_t> pools = step.pools == CodeStep::Pools::kOne
-                                      ? std::vector{static_cast<uint32_t>(step.sub_vectors)}
-                                      : EvenPools(step.sub_vectors, step.positions);
-    if (step.mapping == CodeStep::Mapping::kClustered) {
+    std::vector<uint32_t> pools = pass.pools == CodePass::Pools::kOne
+                                      ? std::vector{static_cast<uint32_t>(pass.sub_vectors)}
+                                      : EvenPools(pass.sub_vectors, pass.positions);
+    if (pass.mapping == CodePass::Mapping::kClustered) {
       ProductQuantisation options;
-      options.positions = step.positions;
+      options.positions = pass.positions;
       options.pools = std::move(pools);
       options.clustering = std::move(clustering);
-      options.progress = ClusteringProgress(step, tensor, options.pools.size());
+      options.progress = ClusteringProgress(pass, tensor, options.pools.size());
       return ProductQuantise(values, shape, options);
     }
-    const auto mapping = step.mapping == CodeStep::Mapping::kHashed ? HashedCodes : ShuffledCodes;
+    const auto mapping = pass.mapping == CodePass::Mapping::kHashed ? HashedCodes : ShuffledCodes;
     KINGLET_ASSIGN_OR_RETURN(std::vector<uint32_t> codes,
-                             mapping(shape, step.positions, pools, step.seed));
-    return FitSubVectors(values, shape, step.positions, std::move(pools), std::move(codes),
+                             mapping(shape, pass.positions, pools, pass.seed));
+    return FitSubVectors(values, shape, pass.positions, std::move(pools), std::move(codes),
                          around_.threads);
   }
 
-  std::function<void(uint64_t, const KMeansStep&)> ClusteringProgress(const CodeStep& step,
+  std::function<void(uint64_t, const KMeansStep&)> ClusteringProgress(const CodePass& pass,
                                                                       const std::string& tensor,
                                                                       uint64_t pools) const {
     if (!around_.progress) return {};
-    return [this, step, tensor, pools](uint64_t pool, const KMeansStep& done) {
+    return [this, pass, tensor, pools](uint64_t pool, const KMeansStep& done) {
       const auto of = [](uint64_t number, uint64_t total) {
         return std::to_string(number + 1) + " of " + std::to_string(total);
       };
       around_.progress(where_ + ", " + tensor + ": pool " + of(pool, pools) + ", restart " +
-                       of(done.restart, step.restarts) + ", iteration " +
-                       of(done.iteration, step.iterations) + ", squared error " +
+                       of(done.restart, pass.restarts) + ", iteration " +
+                       of(done.iteration, pass.iterations) + ", squared error " +
                        NumberAs(done.error, "%.6g"));
     };
   }
@@ -354,7 +354,7 @@ Status ApplyRecipePasses(const std::vector<PassRecipe>& passes, const PassSurrou
                              "none after calibrate, which runs the finished model", "one");
     }
     KINGLET_ASSIGN_OR_RETURN(const PassRecipe pass, WithFractions(passes[i], i, around.folder));
-    KINGLET_RETURN_IF_ERROR(std::visit(PassRunner(pass, i, around, model), pass.step));
+    KINGLET_RETURN_IF_ERROR(std::visit(PassRunner(pass, i, around, model), pass.form));
   }
   if (model.rounded_with_feedback.empty() || model.calibration) return {};
   const TensorId id = model.rounded_with_feedback.begin()->first;

@@ -19,23 +19,23 @@
 namespace kinglet {
 
 // The smallest entries become zero (converters/passes/prune.h).
-struct PruneStep {
+struct PrunePass {
   double fraction = 0;
   // In its place: patterns of tensors and the fraction of each; the first that fits counts.
   std::vector<std::pair<std::string, double>> fractions = {};
   std::string fractions_file = {};  // holds them; found from the recipe's folder
 };
 // float32 -> integers and scales (converters/passes/quantise.h).
-struct QuantiseStep {
+struct QuantisePass {
   int bits = 0;
   bool per_tensor = false;  // a matrix has one scale, not one for each row
   ScaleBy scale_by = ScaleBy::kLargest;
   RoundBy round_by = RoundBy::kNearest;  // kFeedback: of matrices; needs a calibrate pass
 };
-struct HalveStep {};  // float32 -> float16
+struct HalvePass {};  // float32 -> float16
 // A table becomes coded. Its rows are made of sub-vectors that are concatenated, or of whole
 // vectors that are added up (`sum`).
-struct CodeStep {
+struct CodePass {
   bool sum = false;
   enum class Mapping : uint8_t {
     kClustered,  // product quantisation: k-means finds sub-vectors and codes
@@ -56,23 +56,23 @@ struct CodeStep {
 };
 // A table becomes a narrower table and a projection; a projection that it has already takes the
 // second factor in. For tables of the embedding, of tails, and of a softmax without tails.
-struct LowRankStep {
+struct LowRankPass {
   std::optional<uint64_t> rank;
   double error = 0;  // without a rank: the largest relative error
 };
 // The activation quantisers come from running the model on a text (converters/passes/calibrate.h).
 // It is the last pass, because it runs the model as the file will hold it.
-struct CalibrateStep {
+struct CalibratePass {
   std::string text;  // a file, found from the recipe's folder
   RangeRule rule;
 };
 
 struct PassRecipe {
-  using Step =
-      std::variant<PruneStep, QuantiseStep, HalveStep, CodeStep, LowRankStep, CalibrateStep>;
-  Step step;
-  // Patterns of the tensors' names. Empty: all tensors that framework prunes (PruneStep) or
-  // quantises (QuantiseStep); the other steps need patterns.
+  using Form =
+      std::variant<PrunePass, QuantisePass, HalvePass, CodePass, LowRankPass, CalibratePass>;
+  Form form;
+  // Patterns of the tensors' names. Empty: all tensors that framework prunes (PrunePass) or
+  // quantises (QuantisePass); the other steps need patterns.
   std::vector<std::string> tensors;
 };
 

@@ -40,7 +40,7 @@ TEST_F(ChosenRecipe, IsTheOneBesideTheCheckpoint) {
   const auto recipe = Choose("");
   ASSERT_TRUE(recipe.ok()) << recipe.status().message();
   EXPECT_EQ(TableOf(*recipe), "beside");
-  EXPECT_TRUE(std::holds_alternative<PruneStep>(recipe->passes.at(0).step));
+  EXPECT_TRUE(std::holds_alternative<PrunePass>(recipe->passes.at(0).form));
   EXPECT_EQ(recipe->folder.path, folder_.Path("models"));
 }
 
@@ -79,7 +79,7 @@ TEST_F(ChosenRecipe, TakesThePassesOfANamedOneThatHasPassesAlone) {
   ASSERT_TRUE(recipe.ok()) << recipe.status().message();
   EXPECT_EQ(TableOf(*recipe), "beside");
   ASSERT_EQ(recipe->passes.size(), 1u);
-  EXPECT_TRUE(std::holds_alternative<QuantiseStep>(recipe->passes[0].step));
+  EXPECT_TRUE(std::holds_alternative<QuantisePass>(recipe->passes[0].form));
   EXPECT_EQ(recipe->folder.path, folder_.Path("other"));
 }
 
@@ -90,7 +90,7 @@ TEST_F(ChosenRecipe, TakesThePlaceOfANamedOne) {
   EXPECT_EQ(TableOf(*recipe), "beside");
   EXPECT_EQ(recipe->state_dict, std::vector<std::string>{"ema"});
   EXPECT_EQ(recipe->prefix, "lm.");
-  EXPECT_TRUE(std::holds_alternative<PruneStep>(recipe->passes.at(0).step));
+  EXPECT_TRUE(std::holds_alternative<PrunePass>(recipe->passes.at(0).form));
   EXPECT_EQ(recipe->folder.path, folder_.Path("models"));
 }
 
