@@ -92,7 +92,7 @@ double FractionOf(const PrunePass& pass, const std::string& tensor) {
   return pass.fraction;
 }
 
-// The pass with what it says about tensors in a file of its own, and with the patterns there.
+// The pass with the fractions of its file, if it names one, and with their patterns.
 Result<PassRecipe> WithFractions(PassRecipe pass, size_t index, const RecipeFolder& folder) {
   auto* prune = std::get_if<PrunePass>(&pass.form);
   if (prune == nullptr) return pass;
@@ -107,7 +107,7 @@ Result<PassRecipe> WithFractions(PassRecipe pass, size_t index, const RecipeFold
   return pass;
 }
 
-// One pass over a model; a visitor of its pass.
+// Applies one pass to a model; a visitor of PassRecipe::form.
 class PassRunner {
  public:
   PassRunner(const PassRecipe& pass, size_t index, const PassSurroundings& around,
@@ -133,7 +133,7 @@ class PassRunner {
     return ForEach(model_.quantisable, "quantise", [&](TensorId id) -> Status {
       EncodedTensor& tensor = model_.draft.tensors[id];
       KINGLET_ASSIGN_OR_RETURN(const std::vector<float> before, Float32Values(tensor));
-      // Vectors wait too: the text is run in floats.
+      // Vectors are rounded later too, because calibration runs the text in floats.
       if (pass.round_by == RoundBy::kFeedback) {
         model_.rounded_with_feedback[id] = {pass.bits, pass.scale_by};
         return {};
@@ -158,7 +158,7 @@ class PassRunner {
       for (const float value : before) half.words.push_back(FloatToHalf(value));
       const auto infinite = [](uint16_t word) { return (word & 0x7C00) == 0x7C00; };
       if (std::any_of(half.words.begin(), half.words.end(), infinite)) {
-        return Refuse(tensor.name, "values that float16 can hold", "larger ones");
+        return Refuse(tensor.name, "values up to 65504, the largest float16", "larger ones");
       }
       tensor.values = std::move(half);
       Note(tensor, "float16", before);
@@ -208,7 +208,8 @@ class PassRunner {
     for (const TensorId id : model_.quantisable) {
       const EncodedTensor& tensor = model_.draft.tensors[id];
       if (HoldsFloats(tensor) && !model_.rounded_with_feedback.contains(id)) {
-        return Refuse("calibrate, " + tensor.name, "integers, by a quantise pass before", "floats");
+        return Refuse("calibrate, " + tensor.name, "integers (put a quantise pass before)",
+                      "floats");
       }
     }
     KINGLET_ASSIGN_OR_RETURN(
@@ -219,7 +220,7 @@ class PassRunner {
   }
 
  private:
-  // The error of a pass, with pass and tensor in front.
+  // The error of a pass, after the names of pass and tensor.
   Status Placed(const std::string& tensor, const Status& status) const {
     return Status(status.code(), "recipe: " + where_ + ", " + tensor + ": " + status.message());
   }
@@ -229,7 +230,7 @@ class PassRunner {
                            found);
   }
 
-  // A matrix that waits to be rounded by feedback is not changed in between.
+  // Refuses a matrix that is rounded by feedback later: no pass may change it in between.
   Result<std::vector<float>> Float32Values(const EncodedTensor& tensor) const {
     const auto& waiting = model_.rounded_with_feedback;
     if (std::any_of(waiting.begin(), waiting.end(), [&](const auto& entry) {
@@ -238,7 +239,9 @@ class PassRunner {
       return Refuse(tensor.name, "a float32 tensor", "one that an earlier pass quantises");
     }
     const auto* dense = std::get_if<DenseF32>(&tensor.values);
-    if (dense == nullptr) return Refuse(tensor.name, "a float32 tensor", "another");
+    if (dense == nullptr) {
+      return Refuse(tensor.name, "a float32 tensor", "one that an earlier pass encoded");
+    }
     return dense->values;
   }
 
@@ -254,9 +257,9 @@ class PassRunner {
         any = true;
         if (std::find(chosen.begin(), chosen.end(), id) == chosen.end()) chosen.push_back(id);
       }
-      if (!any) return Refuse(what, "a tensor that " + QuotedName(pattern) + " names", "none");
+      if (!any) return Refuse(what, "a tensor whose name fits " + QuotedName(pattern), "none");
     }
-    if (chosen.empty()) return Refuse(what, "tensors", "none named");
+    if (chosen.empty()) return Refuse(what, "\"tensors\", patterns of names", "none");
     for (const TensorId id : chosen) {
       if (model_.draft.tensors[id].coded() && pass_.tensors.empty()) continue;
       if (model_.draft.tensors[id].coded()) {
@@ -351,7 +354,8 @@ Status ApplyRecipePasses(const std::vector<PassRecipe>& passes, const PassSurrou
   for (size_t i = 0; i < passes.size(); ++i) {
     if (model.calibration) {
       return Status::Refusal(KINGLET_INVALID_ARGUMENT, "recipe", "pass " + std::to_string(i),
-                             "none after calibrate, which runs the finished model", "one");
+                             "calibrate as the last pass, as it runs the finished model",
+                             "a pass after it");
     }
     KINGLET_ASSIGN_OR_RETURN(const PassRecipe pass, WithFractions(passes[i], i, around.folder));
     KINGLET_RETURN_IF_ERROR(std::visit(PassRunner(pass, i, around, model), pass.form));
@@ -359,7 +363,7 @@ Status ApplyRecipePasses(const std::vector<PassRecipe>& passes, const PassSurrou
   if (model.rounded_with_feedback.empty() || model.calibration) return {};
   const TensorId id = model.rounded_with_feedback.begin()->first;
   return Status::Refusal(KINGLET_INVALID_ARGUMENT, "recipe", model.draft.tensors[id].name,
-                         "a calibrate pass, whose text rounding by feedback runs", "none");
+                         "a calibrate pass, on whose text rounding by feedback runs", "none");
 }
 
 void RoundWithFeedback(const InputMoments& moments, size_t threads, LoadedModel& model) {

@@ -15,7 +15,7 @@ using std::string_view_literals::operator""sv;
 // Names of enumerators, in their order (ReadEnum).
 constexpr std::array kMappings = {"clustered"sv, "shuffled"sv, "hashed"sv};
 constexpr std::array kPassPools = {"one"sv, "each"sv};
-// Names of choices that are a truth value: the second one means true.
+// The names of two values of a bool, false first.
 constexpr std::array kScales = {"row"sv, "tensor"sv};
 constexpr std::array kPassCombines = {"concatenate"sv, "sum"sv};
 
@@ -67,15 +67,16 @@ Result<PassForm> ParseQuantise(const RecipeNode& node) {
       node.CheckKeys({"pass", "tensors", "bits", "scale", "scale_by", "round_by"}));
   QuantisePass pass;
   KINGLET_ASSIGN_OR_RETURN(pass.bits, ReadBits(node));
-  // Whether each row of a matrix has a scale, or the whole matrix has one.
+  // Whether each row of a matrix has a scale, or the matrix has one.
   KINGLET_ASSIGN_OR_RETURN(const size_t scale, node.ChoiceOr("scale", kScales, 0));
   pass.per_tensor = scale == 1;
   // Whether scales come from the largest entry or by least squared error.
   KINGLET_RETURN_IF_ERROR(ReadEnum(node, "scale_by", kScaleByNames, pass.scale_by));
-  // Whether each entry becomes the nearest integer, or so that products on a text change least.
+  // Whether each entry is rounded to the nearest integer, or so that products on a text change
+  // least.
   KINGLET_RETURN_IF_ERROR(ReadEnum(node, "round_by", kRoundByNames, pass.round_by));
   if (pass.per_tensor && pass.round_by == RoundBy::kFeedback) {
-    return node.Refuse("\"scale\": \"row\" beside \"round_by\": \"feedback\"", "\"tensor\"");
+    return node.Refuse("\"scale\": \"row\" with \"round_by\": \"feedback\"", "\"tensor\"");
   }
   return PassForm(pass);
 }
@@ -110,23 +111,25 @@ Result<PassForm> ParseCode(const RecipeNode& node) {
   }
   // The seed of k-means, of the shuffled mapping or of the hash.
   KINGLET_ASSIGN_OR_RETURN(pass.seed, node.CountOr("seed", pass.seed));
-  // The most rounds of k-means, and how often it starts anew; the best result is kept.
+  // The maximum number of iterations of k-means, and the number of restarts; the best result is
+  // kept.
   KINGLET_ASSIGN_OR_RETURN(pass.iterations, node.CountOr("iterations", pass.iterations));
   KINGLET_ASSIGN_OR_RETURN(pass.restarts, node.CountOr("restarts", pass.restarts));
-  // Whether the sub-vectors are parts of a row or whole vectors to add up.
+  // Whether the sub-vectors are parts of a row or complete vectors to add up.
   KINGLET_ASSIGN_OR_RETURN(const size_t combine, node.ChoiceOr("combine", kPassCombines, 0));
   pass.sum = combine == 1;
-  // Of sums: how often every position chooses its code anew.
+  // For sums: how often every position chooses its code again.
   if (!pass.sum) {
     if (const auto sweeps = node.Find("sweeps")) {
-      return sweeps->Refuse("none without \"combine\": \"sum\"", sweeps->Outline());
+      return sweeps->Refuse("\"sweeps\" only with \"combine\": \"sum\" (delete it, or add that)",
+                            sweeps->Outline());
     }
     return PassForm(pass);
   }
   KINGLET_ASSIGN_OR_RETURN(pass.sweeps, node.CountOr("sweeps", pass.sweeps));
   for (const std::string_view other : {"mapping"sv, "pools"sv}) {
     if (node.Find(other)) {
-      return node.Refuse("sums, or \"" + std::string(other) + "\"", "both");
+      return node.Refuse("\"combine\": \"sum\" or \"" + std::string(other) + "\"", "both");
     }
   }
   if (pass.sub_vectors % pass.positions != 0) {
@@ -142,7 +145,7 @@ Result<PassForm> ParseLowRank(const RecipeNode& node) {
   // How many columns the narrower table has.
   if (const auto rank = node.Find("rank")) {
     KINGLET_ASSIGN_OR_RETURN(pass.rank, rank->Count());
-    if (node.Find("error")) return node.Refuse("a rank or an error", "both");
+    if (node.Find("error")) return node.Refuse("\"rank\" or \"error\"", "both");
     return PassForm(pass);
   }
   // The relative error that the smallest sufficient rank may have.
@@ -161,7 +164,8 @@ Result<PassForm> ParseCalibrate(const RecipeNode& node) {
   // The percentile: how many percent of the magnitudes lie within a range.
   if (const auto percentile = node.Find("percentile")) {
     if (pass.rule.by != RangeRule::By::kPercentile) {
-      return percentile->Refuse("none without \"range_by\": \"percentile\"", percentile->Outline());
+      return percentile->Refuse("\"percentile\" only with \"range_by\": \"percentile\"",
+                                percentile->Outline());
     }
     KINGLET_ASSIGN_OR_RETURN(pass.rule.percentile, percentile->Number());
     if (!(pass.rule.percentile > 0 && pass.rule.percentile <= 100)) {
@@ -202,7 +206,7 @@ Result<PassRecipe> ParsePass(const RecipeNode& node) {
   KINGLET_ASSIGN_OR_RETURN(const RecipeNode named, node.Get("pass"));
   KINGLET_ASSIGN_OR_RETURN(const size_t index, named.Choice(names));
   PassRecipe pass;
-  // Patterns of the tensors that it changes.
+  // Patterns of the tensors that the pass changes.
   if (const auto tensors = node.Find("tensors")) {
     KINGLET_ASSIGN_OR_RETURN(pass.tensors, tensors->Texts());
   }

@@ -1,6 +1,6 @@
 // Recipes with one value changed at a time: another kind of value, a number out of range, a member
-// that is gone or one too many. Each is refused in one line that names the place in the JSON, or
-// parsed; with the tensors that it is for, it then makes a model or is refused in one line.
+// that is missing or unknown. Each recipe is refused in one line that names the location in the
+// JSON, or parsed; then, with its tensors, it makes a model or is refused in one line.
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -18,7 +18,7 @@
 namespace kinglet::damaged_recipes_test {
 namespace {
 
-// Sanitizers see every kind of damage, at fewer places.
+// With sanitizers, every kind of damage at fewer locations.
 #ifdef KINGLET_SANITIZED
 constexpr size_t kEvery = 29;
 #else
@@ -54,7 +54,7 @@ std::vector<Case> Cases() {
   return cases;
 }
 
-// Calls `use` with the place that changed and the changed text.
+// Calls `use` with the location that changed and the changed text.
 void Change(const Json& whole,
             const std::function<void(const std::string& place, const std::string& text)>& use) {
   const Json values[] = {nullptr,
@@ -146,7 +146,7 @@ TEST_P(DamagedRecipes, NameTheirPlace) {
   });
   EXPECT_GT(unreadable, 0u);
   EXPECT_GT(accepted + refused, 0u);
-  // A value may be at fault because of another's, which is then named.
+  // The refusal may name another value that does not fit the changed one.
   EXPECT_GT(named * 10, unreadable * 8) << named << " of " << unreadable;
 }
 

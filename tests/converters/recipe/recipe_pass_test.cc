@@ -53,8 +53,8 @@ TEST(ParsePass, ReadsHowScalesAndRangesAreFound) {
   EXPECT_EQ(rule.by, RangeRule::By::kPercentile);
   EXPECT_EQ(rule.percentile, 99.5);
   EXPECT_EQ(RefusalOf(calibrate + R"("mse", "percentile": 99})"),
-            "recipe: r, line 1, column 84, /percentile: expected none without \"range_by\": "
-            "\"percentile\", found 99");
+            "recipe: r, line 1, column 84, /percentile: expected \"percentile\" only with "
+            "\"range_by\": \"percentile\", found 99");
   EXPECT_EQ(RefusalOf(calibrate + R"("percentile", "percentile": 0})"),
             "recipe: r, line 1, column 91, /percentile: expected above 0, at most 100, found 0");
   EXPECT_EQ(RefusalOf(R"({"pass": "quantise", "bits": 4, "scale_by": "least"})"),

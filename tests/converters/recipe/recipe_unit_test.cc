@@ -40,7 +40,7 @@ TEST(ParseUnitLayer, ReadsEveryChoice) {
   EXPECT_EQ(plain->layout, DefineLayout::kInOut);
 }
 
-// What no shape tells must be said.
+// A recipe must state what no shape shows.
 TEST(ParseUnitLayer, DemandsWhatImplementationsDifferIn) {
   const auto refusal = [](const std::string& members) {
     return ParseUnitLayer(NodeOf("{" + members + "}")).status().message();
@@ -189,7 +189,8 @@ TEST(KeptUnitRecipe, IsTheEmbeddingsOneTable) {
   EXPECT_NE(message(R"({"unused": ["p"], "embedding": {"scale": 1, "table": )" + unit + "0}}}}")
                 .find("embedding, cache_rows: expected 1 to 2147483647, found 0"),
             std::string::npos);
-  const std::string elsewhere = "define, cache_rows: expected none, unless the unit makes all";
+  const std::string elsewhere =
+      "define, cache_rows: expected no \"cache_rows\", unless the unit makes all";
   EXPECT_NE(message(R"({"embedding": {"scale": 1, "projection": "p", "table": )" + unit + "4}}}}")
                 .find(elsewhere),
             std::string::npos);
