@@ -107,7 +107,8 @@ class OpenNmtRecurrentLoader {
                            "columns for every unit", std::to_string(width_));
   }
 
-  // The words' table of one side, or what a recipe makes of it. `columns`: of its rows; 0: unknown.
+  // The words' table of one side, or what a recipe makes of it. `columns`: the rows' width; 0:
+  // unknown.
   const CheckpointTensor* ClaimWords(const std::string& side, uint64_t words, uint64_t columns) {
     const std::string whole = side + kWordTable, table = whole + ".weight";
     if (!builder_.IsMade(whole)) return builder_.ClaimIf(columns > 0, table, {words, columns});

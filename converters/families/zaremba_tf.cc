@@ -57,7 +57,7 @@ uint64_t LayerOf(std::string_view name) {
   return layer;
 }
 
-// The framework's configurations and flags, which no checkpoint holds.
+// The framework's configurations and flags, which no checkpoint stores.
 constexpr std::array<FixedOption, 1> kFixedOfZaremba = {{{"rnn_mode", "'basic'|'block'"}}};
 constexpr OptionTable kZarembaConfig = {
     "`config.yaml`, `--config`",
@@ -91,7 +91,7 @@ std::vector<float> GateRows(std::span<const float> kernel, uint64_t units) {
   return out;
 }
 
-// A DPQ embedding in place of the full one.
+// The tensors of a DPQ embedding, which replaces the full one.
 struct DpqTensors {
   const CheckpointTensor* query = nullptr;
   const CheckpointTensor* keys = nullptr;
@@ -105,7 +105,7 @@ struct DpqInput {
   DpqTensors tensors;
 };
 
-// What a configuration says, if there is one.
+// The settings of a configuration, if there is one.
 struct ZarembaSettings {
   std::optional<double> forget_bias;
   std::string path;
@@ -239,7 +239,7 @@ class ZarembaLoader {
       builder_.NoteMisshaped(tensors.values == nullptr ? *tensors.keys : *tensors.values,
                              "[" + std::to_string(keys[0]) + ", " + std::to_string(choices) +
                                  ", n] with n = " + std::to_string(network) + " or, of each of " +
-                                 std::to_string(positions) + " positions, its share");
+                                 std::to_string(positions) + " positions, its part");
       width_ = 0;
       return;
     }
@@ -408,8 +408,9 @@ Result<LoadedModel> LoadZaremba(const FamilyInput& input) {
   KINGLET_ASSIGN_OR_RETURN(LoadedModel model, ZarembaLoader(input.weights, settings).Load());
   if (!settings.forget_bias) {
     model.notes.emplace_back(
-        "the file does not say the cells' forget bias: it is taken to be 0, as in ptb_word_lm.py; "
-        "config.yaml beside it, or --config, with forget_bias says another");
+        "the file does not state the cells' forget bias, which is assumed to be 0, as in "
+        "ptb_word_lm.py; forget_bias in config.yaml next to it, or in a --config file, sets "
+        "another");
   }
   return model;
 }

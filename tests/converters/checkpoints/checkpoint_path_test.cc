@@ -124,7 +124,7 @@ TEST(FindCheckpoint, AnyFileOfTensorsIfItIsTheOnlyOne) {
   EXPECT_EQ(FindCheckpoint(folder.path()).status().code(), KINGLET_INVALID_ARGUMENT);
 }
 
-TEST(FindConfig, TwoFoldersUpWhereTheFamilySaysSo) {
+TEST(FindConfig, TwoFoldersUpIfTheFamilyAllowsIt) {
   const TemporaryFolder folder;
   const std::string checkpoint = folder.Write("save/CKPT+1/model.ckpt", "");
   const std::string config = folder.Write("hyperparams.yaml", "");
@@ -132,7 +132,7 @@ TEST(FindConfig, TwoFoldersUpWhereTheFamilySaysSo) {
   EXPECT_FALSE(FindConfig(checkpoint, "hyperparams.yaml").ok());
 }
 
-TEST(FindConfig, BesideOrOneFolderUp) {
+TEST(FindConfig, NextToTheCheckpointOrOneFolderUp) {
   const TemporaryFolder folder;
   const std::string checkpoint = folder.Write("run/models/model-1.pth", "");
   folder.Write("config.yaml", "");  // two folders up

@@ -1,6 +1,6 @@
-// Checkpoints of every family, damaged in one place at a time: a tensor that is gone, of another
-// shape or not finite, an entry of a configuration that is gone or of another kind. Each is loaded
-// or refused in one line that names a file.
+// Checkpoints of every family, with one damage at a time: a tensor that is missing, of another
+// shape or not finite, an entry of a configuration that is missing or of another kind. Each is
+// loaded or refused in one line that names a file.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -22,7 +22,7 @@
 namespace kinglet::damaged_checkpoints_test {
 namespace {
 
-// Sanitizers see every kind of damage, at fewer places.
+// With sanitizers, every kind of damage at fewer locations.
 #ifdef KINGLET_SANITIZED
 constexpr size_t kEvery = 7;
 #else
@@ -105,7 +105,7 @@ void ExpectOneLine(const Status& status, const std::string& what) {
       << what << ": " << status.message();
 }
 
-// The tensor with one value that is none.
+// The tensor with one value that is not finite.
 CheckpointTensor NotFinite(CheckpointTensor tensor) {
   const auto damage = [](Result<std::vector<float>> values) {
     if (values.ok() && !values->empty()) {
@@ -169,7 +169,7 @@ TEST_P(DamagedCheckpoints, TensorsAreAskedFor) {
   EXPECT_GT(named * 2, refused) << named << " of " << refused;
 }
 
-// --- what torch.save wrote beside the tensors
+// --- what torch.save wrote next to the tensors
 
 using Node = PickleNode;
 using Change = std::function<void(Node&)>;
@@ -199,7 +199,7 @@ TEST_P(DamagedCheckpoints, SavedOptionsAreAskedFor) {
   const auto opened = Open(folder());
   ASSERT_TRUE(opened.ok()) << opened.status().message();
   if (!opened->source.checkpoint) GTEST_SKIP() << "not written by torch.save";
-  // The nodes belong to the checkpoint, which is this test's own.
+  // The nodes belong to a checkpoint that only this test uses.
   auto& root = const_cast<Node&>(opened->source.checkpoint->root());
   std::set<const Node*> seen;
   std::vector<Node*> scalars;
@@ -259,7 +259,7 @@ void ChangeJson(const Json& whole, const std::function<void(const std::string&)>
   }
 }
 
-// The same for YAML, line by line.
+// Every YAML text with one line changed.
 void ChangeYaml(const std::string& whole, const std::function<void(const std::string&)>& use) {
   const char* const values[] = {"",      " -1",    " 0",      " 3",      " 1000000000000000000",
                                 " true", " other", " [1, x]", " {a: 1}", " !ref <nothing>"};

@@ -78,7 +78,7 @@ TEST(DefineAwdLstm, TheBlocks) {
   EXPECT_FALSE(softmax->tails[1].bias);
 }
 
-// The unit stays in the model and reads the tables that the softmax has too.
+// The unit stays in the model and shares its tables with the softmax.
 TEST(DefineAwdLstm, AUnitThatIsKept) {
   const RecurrentSource source = Source();
   const CheckpointTensors weights = source.Weights();

@@ -53,7 +53,7 @@ TEST(DraftBuilder, MakesTensorsOfOthers) {
   EXPECT_EQ(builder.ReadValues().code(), KINGLET_IO_ERROR);
 }
 
-// A copy is not read in place of the trained tensor, nor a part of a weight in place of the weight.
+// A copy is not read instead of the trained tensor, nor a part of a weight instead of the weight.
 TEST(DraftBuilder, RefusesWhatIsNotTheTrainedWeight) {
   RecurrentSource source;
   source.Add("m.weight", {2, 3});

@@ -52,7 +52,7 @@ TEST(EspnetRnn, Refusals) {
   EXPECT_NE(Load(Network(4, 2), "nlayers: 3")
                 .status()
                 .message()
-                .find("nlayers: expected 2 as the checkpoint has, found 3"),
+                .find("nlayers: expected 2, as the checkpoint has, found 3"),
             std::string::npos);
   EXPECT_FALSE(Load(Network(3, 2), "").ok());
 }

@@ -67,10 +67,9 @@ TEST(FairseqCharacters, RowsOfWordsAndOfFairseqsOwn) {
   EXPECT_EQ(model->draft.tensors[0].shape, (Shape{9, kWidth}));
   EXPECT_EQ(model->prunable.size(), 1u);
   EXPECT_EQ(model->quantisable.size(), 1u);
-  EXPECT_EQ(model->notes,
-            (std::vector<std::string>{
-                "the character CNN, 926 parameters, becomes its table of 9 x 6",
-                "words longer than 50 bytes, which are spelled by their first 50: 1"}));
+  EXPECT_EQ(model->notes, (std::vector<std::string>{
+                              "the character CNN, 926 parameters, becomes its table of 9 x 6",
+                              "words longer than 50 bytes, of which only the first 50 count: 1"}));
   const std::vector<float> table = DecodedValues(model->draft.tensors[0]);
 
   CharacterCnn cnn;
@@ -145,7 +144,7 @@ TEST(FairseqCharacters, TheDictionary) {
   EXPECT_EQ(dictionary->words,
             (std::vector<std::string>{"<s>", "<pad>", "</s>", "<unk>", "the", "a b"}));
   EXPECT_EQ(dictionary->path, folder.Path("dict.txt"));
-  // What the user gives comes first.
+  // The user's dictionary comes first.
   input.vocabulary = folder.Write("vocab.txt", "<s>\n<pad>\n</s>\n<unk>\nfive\n");
   dictionary = ReadFairseqDictionary(input);
   ASSERT_TRUE(dictionary.ok()) << dictionary.status().message();

@@ -186,7 +186,7 @@ TEST(FairseqTables, TheLastCutoffMayBeTheVocabulary) {
   ExpectRefused(Describe(config, source), "adaptive_softmax_cutoff: expected words up to 40");
   config.output = {{12, 26}, 17};
   ExpectRefused(Describe(config, source),
-                "adaptive_softmax_cutoff: expected rows of at least one number in every band, "
+                "adaptive_softmax_cutoff: expected at least one column in every band, "
                 "found none in band 1");
 }
 
@@ -245,7 +245,7 @@ TEST(FairseqTables, WhatIsMissingIsNamedAndCrashesNothing) {
 
 // The head and the clusters read the projected state; each tail's projection is multiplied with the
 // projection before it.
-TEST(FairseqTables, AnAdaptiveSoftmaxBehindAProjection) {
+TEST(FairseqTables, AnAdaptiveSoftmaxAfterAProjection) {
   FairseqConfig config = Adaptive();
   config.output_width = 8;
   RecurrentSource source = AdaptiveInput();
@@ -278,7 +278,7 @@ TEST(FairseqTables, AnAdaptiveSoftmaxBehindAProjection) {
 TEST(FairseqTables, ACharacterTableHasTheSoftmaxsWords) {
   FairseqConfig config;
   config.width = config.output_width = 16;
-  config.input_width = 5;  // plays no part
+  config.input_width = 5;  // has no effect
   config.characters = FairseqCharacters{2, {{1, 3}}, 0};
   RecurrentSource source;
   const std::string name = "decoder.embed_tokens.";

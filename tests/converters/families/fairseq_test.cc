@@ -127,7 +127,7 @@ TEST(Fairseq, FrequenciesOfTheSinusoids) {
   EXPECT_TRUE(model->draft.tensors[positions->frequencies].derived);
 }
 
-TEST(Fairseq, TrainedPositionsBeginBehindThePadding) {
+TEST(Fairseq, TrainedPositionsBeginAfterThePadding) {
   RecurrentSource source = Network();
   source.Add("decoder.embed_positions.weight", {11, kWidth});
   FairseqConfig config = Config();

@@ -61,8 +61,8 @@ TEST(IcefallRnn, TheFilesTokensWin) {
   }
 }
 
-// What icefall saves with the state dict: training's options change nothing, the network's must be
-// those of the tensors.
+// What icefall saves with the state dict: options of training change nothing; options of the
+// network must agree with the tensors.
 TEST(IcefallRnn, OptionsOfTheFile) {
   const auto refusal = [](const std::string& name, decltype(PickleNode::value) value) {
     ModuleNodes nodes;
@@ -79,7 +79,7 @@ TEST(IcefallRnn, OptionsOfTheFile) {
     EXPECT_EQ(refusal(name, int64_t{size}), "");
     EXPECT_NE(refusal(name, int64_t{size + 1})
                   .find(std::string(name) + ": expected " + std::to_string(size) +
-                        " as the checkpoint has, found " + std::to_string(size + 1)),
+                        ", as the checkpoint has, found " + std::to_string(size + 1)),
               std::string::npos);
     EXPECT_NE(refusal(name, std::string("many")).find(": expected an integer, found 'many'"),
               std::string::npos);

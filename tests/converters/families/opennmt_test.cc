@@ -1,7 +1,7 @@
 // Conversion of OpenNMT-py's Transformers against answers that PyTorch computed in float64
 // (tests/data/opennmt; make_fixtures.py there made them). If the environment variable
-// KINGLET_CHECKPOINTS names a folder, its folder opennmt-transformer, which the original training
-// code wrote, is converted too.
+// KINGLET_CHECKPOINTS names a folder, its folder opennmt-transformer, which the original framework
+// wrote, is converted too.
 #include "converters/families/opennmt.h"
 
 #include <gtest/gtest.h>
@@ -93,7 +93,7 @@ TEST(OpenNmt, TheAnswersOfTheOriginal) {
     EXPECT_EQ(summary->golden_positions, answers.size());
     EXPECT_LE(summary->golden_largest_difference, golden.tolerance);
 
-    // The model file holds the first sentence's answers, for `kinglet verify`.
+    // The model file stores the first sentence's answers, for `kinglet verify`.
     const auto file = ModelFile::Open(path);
     ASSERT_TRUE((*file)->description().golden.has_value());
     EXPECT_FALSE((*file)->description().golden->source_ids.empty());

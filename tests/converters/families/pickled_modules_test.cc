@@ -120,8 +120,8 @@ TEST_F(PickledModulesTest, OtherCriteria) {
 
 TEST_F(PickledModulesTest, AFamilyThatReadsNoModules) {
   EXPECT_EQ(CheckPickledModules(nullptr, {model_, nullptr}, "bert", "m.pt", nullptr).message(),
-            "checkpoint: m.pt: expected a state dict, as the family bert saves, found a module "
-            "pickled whole (save its state_dict() with torch.save)");
+            "checkpoint: m.pt: expected a state dict, as the family bert saves, found a pickled "
+            "module (save its state_dict() with torch.save)");
   EXPECT_TRUE(CheckPickledModules(nullptr, {}, "bert", "m.pt", nullptr).ok());
 }
 

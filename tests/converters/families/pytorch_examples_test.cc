@@ -96,7 +96,7 @@ TEST(PytorchExamples, AConfigurationThatDiffersFromTheTensors) {
     return Load(source, nullptr, folder.Write("c.yaml", text)).status().message();
   };
   EXPECT_EQ(refusal("model: LSTM\nemsize: 6\nnhid: 6\nnlayers: 2\ntied: false\nlr: 20\n"), "");
-  EXPECT_NE(refusal("nhid: 7\n").find("nhid: expected 6 as the checkpoint has, found 7"),
+  EXPECT_NE(refusal("nhid: 7\n").find("nhid: expected 6, as the checkpoint has, found 7"),
             std::string::npos);
   EXPECT_NE(refusal("nlayers: 1\n").find("nlayers: expected 2"), std::string::npos);
   EXPECT_NE(refusal("emsize: 5\n").find("emsize: expected 6"), std::string::npos);

@@ -62,7 +62,7 @@ TEST(RecurrentLayers, TheRowsTellTheCell) {
 TEST(RecurrentLayers, WhatCannotBeKnownIsNotReported) {
   RecurrentSource source;
   AddLayer(source, "a", 4, 5, 7);
-  AddLayer(source, "b", 4, 9, 3);  // would be at fault if the layer before were whole
+  AddLayer(source, "b", 4, 9, 3);  // would be faulty if the previous layer were complete
   source.Add("a.h", {29, 7});
   source.Add("a.old", {1, 2, 3});
   const CheckpointTensors weights = source.Weights();

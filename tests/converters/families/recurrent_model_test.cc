@@ -66,7 +66,7 @@ TEST(LoadRecurrent, BlocksOfAnUntiedNetwork) {
   const auto* softmax = FindBlock<AdaptiveSoftmax>(description);
   EXPECT_NE(embedding->bins[0].table, softmax->head_table);
   EXPECT_TRUE(softmax->tails.empty());
-  // Every tensor is there once, with the checkpoint's values.
+  // Every tensor is stored once, with the checkpoint's values.
   EXPECT_EQ(loaded.draft.tensors.size(), 11u);
   for (const EncodedTensor& tensor : loaded.draft.tensors) {
     EXPECT_EQ(DecodedValues(tensor), source.Values(tensor.name)) << tensor.name;
@@ -124,7 +124,7 @@ TEST(LoadRecurrent, TailsAreSlicesInReverseOrderOfTheirVectors) {
   }
 }
 
-TEST(LoadRecurrent, AQrnnsWeightIsCutInTwo) {
+TEST(LoadRecurrent, AQrnnsWeightIsSplitInTwo) {
   RecurrentSource source;
   source.Add("encoder.weight", {20, 6});
   source.Add("w0", {24, 12});

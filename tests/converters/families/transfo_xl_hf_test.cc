@@ -119,7 +119,8 @@ TEST(TransfoXl, KeysThatAreMissingOrNotKnown) {
   EXPECT_NE(status.message().find("attn_type: expected 0"), std::string::npos);
 }
 
-// What makes another network, and what other versions of the library read otherwise.
+// Options that make another network, and options that other versions of the library read
+// differently.
 TEST(TransfoXl, OptionsThatAreRefused) {
   const std::pair<const char*, const char*> cases[] = {
       {"ext_len", "2"},      {"sample_softmax", "100"}, {"model_type", "\"gpt2\""},
@@ -129,7 +130,7 @@ TEST(TransfoXl, OptionsThatAreRefused) {
     Config config = Small();
     config[key] = value;
     const Status status = Load(TransformerXlSource("transformer."), config).status();
-    std::string sign = key;  // or the tensor that says otherwise
+    std::string sign = key;  // or the tensor that contradicts the key
     if (sign == "d_inner") sign = "CoreNet.0.bias";
     if (sign == "untie_r") sign = "dec_attn.r_w_bias";
     EXPECT_NE(status.message().find(sign), std::string::npos) << key << ": " << status.message();

@@ -20,7 +20,7 @@ struct Ends {
   std::vector<float> ValuesOf(TensorId id) const { return DecodedValues(tensors[id]); }
 };
 
-// 10 words, width 4, rows of 4 numbers; cutoffs at 3 and 7 with `divisor`.
+// 10 words, width 4, rows of 4 entries; cutoffs at 3 and 7 with `divisor`.
 TransformerXlNetwork Network(int64_t divisor, int64_t embedding_width) {
   TransformerXlNetwork network;
   network.family = "test";
@@ -212,7 +212,7 @@ TEST(TransformerXlTables, BinsThatCannotBe) {
   }
   TransformerXlNetwork network = Network(3, 8);  // 8, 2, 0
   EXPECT_EQ(Refusal(network, Divided()),
-            "checkpoint: div_val: expected a row of at least one number in every bin, found 3 for "
+            "checkpoint: div_val: expected at least one column in every bin, found 3 for "
             "bin 2");
   network.cutoffs.assign(1 << 20, 1);
   EXPECT_NE(Refusal(network, Divided()).find("fewer than 4096"), std::string::npos);

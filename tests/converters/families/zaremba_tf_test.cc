@@ -77,7 +77,7 @@ TEST(ZarembaTf, TurnsKernelsIntoGates) {
             (std::vector<float>{0,  7, 14, 1,  8, 15, 2,  9, 16, 3, 10,
                                 17, 4, 11, 18, 5, 12, 19, 6, 13, 20}));
   ASSERT_EQ(model->notes.size(), 1U);
-  EXPECT_NE(model->notes[0].find("forget bias: it is taken to be 0"), std::string::npos);
+  EXPECT_NE(model->notes[0].find("forget bias, which is assumed to be 0"), std::string::npos);
 }
 
 TEST(ZarembaTf, ForgetBiasesBecomePartOfTheBias) {
@@ -244,7 +244,7 @@ TEST(ZarembaTf, DpqEmbeddingsThatDoNotFit) {
   };
   expect(refusal(DpqNetwork(3, 6, 2, false, 3)),
          "shape Model/kdq_emb/centroids_v: expected [3, 4, n] with n = 6 or, of each of 3 "
-         "positions, its share, found [3, 4, 3]");
+         "positions, its part, found [3, 4, 3]");
   expect(refusal(DpqNetwork(3, 7, 2, true, 0)),
          "shape Model/kdq_emb/centroids_k: expected [1, 4, n]");
   RecurrentSource source = DpqNetwork(3, 6, 2, false, 2);
@@ -275,8 +275,8 @@ TEST(ZarembaTf, DpqEmbeddingsThatDoNotFit) {
   expect(refusal(source), "unused 'Model/full_emb/embedding'");
 }
 
-// Words whose codes float32 might choose otherwise are counted and said.
-TEST(ZarembaTf, NearCodesAreSaid) {
+// Words whose codes float32 might choose differently are counted and reported.
+TEST(ZarembaTf, NearCodesAreReported) {
   RecurrentSource source = DpqNetwork(3, 6, 2, true, 2);
   for (float& entry : source.Values(kKdq + "centroids_k")) entry = 1;
   for (float& entry : source.Values(kKdq + "batch_normalization/moving_mean")) entry = 0;
