@@ -37,7 +37,7 @@ class Checkpoint {
 
   const InputFile& file() const;
 
-  // The saved object. Nodes live as long as the Checkpoint.
+  // The saved object. Its nodes live as long as the Checkpoint.
   const PickleNode& root() const;
 
   // The tensor's values, row-major whatever its strides; elements.h says how types are converted.

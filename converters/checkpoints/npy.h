@@ -29,7 +29,7 @@ struct NpyArray {
                std::vector<std::string>>
       values;
 
-  // The values if they are integers or strings, else null.
+  // The values if they are integers or strings, otherwise nullptr.
   const std::vector<int64_t>* integers() const {
     return std::get_if<std::vector<int64_t>>(&values);
   }
@@ -38,7 +38,7 @@ struct NpyArray {
 
 bool LooksLikeNpy(std::span<const std::byte> bytes);
 
-// Parses the header, which `bytes` starts with; the values need not be there. Errors:
+// Parses the header, with which `bytes` starts; the values may be missing. Errors:
 // KINGLET_INVALID_CHECKPOINT.
 Result<NpyHeader> ParseNpyHeader(std::span<const std::byte> bytes);
 

@@ -8,7 +8,7 @@ namespace kinglet {
 namespace {
 
 constexpr uint64_t kWindowBytes = uint64_t{64} << 10;
-// Lines hold names and numbers; only protocol 0 also writes strings as lines.
+// Lines contain names and numbers; only protocol 0 also writes strings as lines.
 constexpr uint64_t kLongestLine = uint64_t{16} << 20;
 
 }  // namespace
@@ -26,7 +26,7 @@ Status PickleInput::Load(uint64_t count) {
         std::to_string(count) + " more bytes", "the end at byte " + std::to_string(base_ + size_));
   }
   if (Ahead().size() >= count) return Status();
-  // Bytes in memory never get here: their window holds all that remains.
+  // Bytes in memory never get here: their window contains all that remains.
   std::vector<std::byte> loaded(std::min(std::max(count, kWindowBytes), remaining()));
   KINGLET_RETURN_IF_ERROR(source_->read(position_, loaded));
   buffer_ = std::move(loaded);

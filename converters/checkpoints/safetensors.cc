@@ -55,11 +55,12 @@ struct Description {
 
 // Reads the header, {name: {"dtype": text, "shape": [..], "data_offsets": [begin, end]}, ..} with
 // at most one "__metadata__": {text: text, ..}. Refuses everything else at once, so that a hostile
-// header cannot make it keep more.
+// header cannot make the reader keep more.
 class SafetensorsHeader final : public JsonEvents {
  public:
   bool BeginObject() override {
-    if (list_ != nullptr || level_ == 2) return Fail("no object inside a tensor's entry", "one");
+    if (list_ != nullptr || level_ == 2)
+      return Fail("no object inside a tensor's entry", "an object");
     if (level_ == 1 && !metadata_) tensors_.push_back({key_, {}, {}, {}});
     ++level_;
     return true;
@@ -116,8 +117,8 @@ class SafetensorsHeader final : public JsonEvents {
   bool Boolean() override { return Unexpected("a bool"); }
   bool Null() override { return Unexpected("null"); }
   void Broken(size_t byte) override {
-    status_ =
-        RefuseSafetensors("byte " + std::to_string(kLengthBytes + byte), "JSON", "something else");
+    status_ = RefuseSafetensors("byte " + std::to_string(kLengthBytes + byte), "JSON",
+                                "another character");
   }
 
   const Status& status() const { return status_; }
@@ -181,7 +182,7 @@ Status CheckCover(std::vector<std::pair<Place, std::string_view>> places, uint64
     if (place.begin != covered) {
       return RefuseSafetensors(
           "tensor " + QuotedName(name),
-          "data from byte " + std::to_string(covered) + ", where the one before ends",
+          "data from byte " + std::to_string(covered) + ", where the previous one ends",
           "from byte " + std::to_string(place.begin));
     }
     covered = place.end;

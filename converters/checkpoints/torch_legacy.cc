@@ -48,7 +48,8 @@ bool TorchLegacyArchive::Recognises(const InputFile& file) {
   const std::span<std::byte> head(bytes.data(), std::min<uint64_t>(bytes.size(), file.size()));
   if (!file.ReadAt(0, head).ok()) return false;
   const Result<PickleGraph> magic = ReadPickle(head, 0);
-  if (magic.status().code() == KINGLET_OUT_OF_MEMORY) throw std::bad_alloc();  // it may be one
+  if (magic.status().code() == KINGLET_OUT_OF_MEMORY)
+    throw std::bad_alloc();  // the object may be the magic number
   return magic.ok() && IsMagic(*magic->root);
 }
 
@@ -101,7 +102,7 @@ Status TorchLegacyArchive::LocateStorages(const PickleNode& keys, uint64_t begin
       return RefuseLegacy(at, "a storage the pickle mentions", name);
     }
     if (!claimed->second.type) {
-      // The storage's size, and so the place of the next one, is unknown.
+      // The storage's size, and so the offset of the next one, is unknown.
       return RefuseLegacy(at, name + " of a class whose element size is known",
                           QuotedName(claimed->second.class_name));
     }

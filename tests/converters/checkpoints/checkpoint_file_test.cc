@@ -91,7 +91,7 @@ TEST(CheckpointFile, TellsTheStep) {
 // {"config": .., "model": state dict}, as many training scripts write.
 TEST(CheckpointFile, FindsTheStateDictInsideADict) {
   const SyntheticMicronet model;
-  const std::string content = model.LegacyFile();  // under "net", beside step 7
+  const std::string content = model.LegacyFile();  // under "net", next to step 7
   const TemporaryFolder folder;
   for (const std::string key : {"net", "model", "state_dict", "other"}) {
     std::string changed = content;
@@ -126,7 +126,7 @@ TEST(CheckpointFile, OpensATensorFlowCheckpointByIndexAndByPrefix) {
   }
   EXPECT_EQ(by_index->bytes, by_prefix->bytes);
   EXPECT_GT(by_index->bytes, 4u * 41 * 12);
-  // Without its .index, a prefix is nothing.
+  // Without its .index, a prefix names no file.
   EXPECT_EQ(OpenCheckpointFile(prefix + "5").status().code(), KINGLET_NOT_FOUND);
   EXPECT_NE(Refusal(prefix + ".data-00000-of-00002").find("a TensorFlow checkpoint's .index"),
             std::string::npos);
@@ -150,7 +150,7 @@ TEST(CheckpointFile, RefusesFilesOfOtherKinds) {
   EXPECT_EQ(OpenCheckpointFile(testing::TempDir()).status().code(), KINGLET_IO_ERROR);
 }
 
-// Names as the network's own code has them, and which tensors a recipe's place leaves.
+// Names as in the network's own code, and the tensors that a recipe's state_dict and prefix select.
 TEST(CheckpointFile, UnwrapsNames) {
   const std::string forms = KINGLET_TEST_DATA "/checkpoint-forms/";
   const auto names = [](const Result<CheckpointFile>& source) {
@@ -174,10 +174,10 @@ TEST(CheckpointFile, UnwrapsNames) {
   EXPECT_EQ(names(OpenCheckpointFile(forms + "parallel.safetensors", {{"ema"}, ""})),
             "checkpoint: " + forms +
                 "parallel.safetensors: expected a file of torch.save, as the recipe names a "
-                "\"state_dict\", found another container");
+                "\"state_dict\", found another format");
 }
 
-// torch keeps the sign of a view apart from its numbers; so a view and its negation differ.
+// torch stores the sign of a view apart from its values, so a view and its negation differ.
 TEST(CheckpointFile, NegatedViews) {
   const std::string forms = KINGLET_TEST_DATA "/checkpoint-forms/";
   const auto plain = OpenCheckpointFile(forms + "state_dict.pt");
@@ -210,7 +210,7 @@ TEST(CheckpointFile, TellsTypes) {
   EXPECT_EQ(ElementName(*Named(npz->tensors, "BOOL").type), "bool");
 }
 
-// A shard is in the index's folder; a link to somewhere else is not.
+// A shard must be in the index's folder; a link to another folder is refused.
 TEST(CheckpointFile, ShardsStayInTheirFolder) {
   const TemporaryFolder folder;
   const std::string shard = KINGLET_TEST_DATA "/checkpoint-forms/parallel.safetensors";
@@ -220,8 +220,8 @@ TEST(CheckpointFile, ShardsStayInTheirFolder) {
   std::filesystem::create_symlink("../shard", folder.Path("home/shard"));
   EXPECT_EQ(OpenCheckpointFile(index).status().message(),
             index +
-                ": file 'shard': expected one in the index's folder, found a link to somewhere "
-                "else (copy the file there)");
+                ": file 'shard': expected a file in the index's folder, found a link to another "
+                "folder (copy the file)");
 }
 
 // Each refusal names the file once.
@@ -239,7 +239,7 @@ TEST(CheckpointFile, RefusalsNameTheFile) {
                 .status()
                 .message()
                 .find("expected a state dict, alone or as 'net', 'model' or 'state_dict' of a "
-                      "dict, or a whole module, alone "
+                      "dict, or a pickled module, alone "
                       "or first in a list, found dict with object"),
             std::string::npos);
 }

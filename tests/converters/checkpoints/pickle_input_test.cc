@@ -13,7 +13,7 @@ std::string Text(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-// A source over a string that counts how far it was read.
+// A PickleSource of a string that counts how far it was read.
 PickleSource SourceOf(const std::string& content, uint64_t* furthest) {
   return {content.size(), [&content, furthest](uint64_t offset, std::span<std::byte> out) {
             EXPECT_LE(offset + out.size(), content.size());

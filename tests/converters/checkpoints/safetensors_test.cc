@@ -53,15 +53,18 @@ TEST(Safetensors, RefusesTensorsThatDoNotCoverTheData) {
         File("{" + Entry("a", "U8", "[2]", a) + "," + Entry("b", "U8", "[2]", b) + "}", data));
   };
   EXPECT_EQ(two("[0,2]", "[2,4]", "wxyz"), "accepted");
-  EXPECT_EQ(two("[0,2]", "[1,3]", "xyz"),
-            "safetensors: tensor 'b': expected data from byte 2, where the one before ends, found "
-            "from byte 1");
-  EXPECT_EQ(two("[0,2]", "[3,5]", "vwxyz"),
-            "safetensors: tensor 'b': expected data from byte 2, where the one before ends, found "
-            "from byte 3");
-  EXPECT_EQ(two("[1,3]", "[3,5]", "vwxyz"),
-            "safetensors: tensor 'a': expected data from byte 0, where the one before ends, found "
-            "from byte 1");
+  EXPECT_EQ(
+      two("[0,2]", "[1,3]", "xyz"),
+      "safetensors: tensor 'b': expected data from byte 2, where the previous one ends, found "
+      "from byte 1");
+  EXPECT_EQ(
+      two("[0,2]", "[3,5]", "vwxyz"),
+      "safetensors: tensor 'b': expected data from byte 2, where the previous one ends, found "
+      "from byte 3");
+  EXPECT_EQ(
+      two("[1,3]", "[3,5]", "vwxyz"),
+      "safetensors: tensor 'a': expected data from byte 0, where the previous one ends, found "
+      "from byte 1");
   EXPECT_EQ(two("[0,2]", "[2,4]", "vwxyz"),
             "safetensors: data: expected 4 bytes as in the header, found 5");
   EXPECT_EQ(
