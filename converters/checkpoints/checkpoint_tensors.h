@@ -37,8 +37,8 @@ struct CheckpointTensor {
   std::shared_ptr<const CheckpointTensor> replaced = {};
   // Whether a family may leave the tensor unclaimed, because the recipe reads it.
   bool spare = false;
-  std::optional<ElementType> type =
-      {};  // of the entries in the file; nullopt if unknown or computed
+  // Of the entries in the file; nullopt if unknown or computed.
+  std::optional<ElementType> type = {};
 };
 // In the file's order; names are unique.
 using CheckpointTensors = std::vector<CheckpointTensor>;

@@ -29,7 +29,7 @@ class ConfigFile {
   const std::string& path() const { return path_; }
   // A section of this file without keys.
   ConfigFile Empty() const { return ConfigFile(path_, std::make_shared<const Values>()); }
-  // Whether there is a value for the key that is not null.
+  // Whether the key has a value that is not null.
   bool Has(const std::string& key) const;
   std::vector<std::string> Keys() const;
   // The tag of a key's value: "!new:package.Class"; empty if it has none.

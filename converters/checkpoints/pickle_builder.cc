@@ -95,7 +95,7 @@ Status PickleBuilder::Charge(uint64_t bytes) {
 }
 
 Result<PickleNode*> PickleBuilder::Add(decltype(PickleNode::value) value, uint64_t extra_bytes) {
-  // The second summand is the reference on the stack.
+  // The node, and the reference to it on the stack.
   KINGLET_RETURN_IF_ERROR(Charge(sizeof(PickleNode) + kGrowingReferenceBytes));
   KINGLET_RETURN_IF_ERROR(Charge(extra_bytes));
   return &graph_.nodes.emplace_back(PickleNode{std::move(value)});

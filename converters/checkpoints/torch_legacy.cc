@@ -48,8 +48,8 @@ bool TorchLegacyArchive::Recognises(const InputFile& file) {
   const std::span<std::byte> head(bytes.data(), std::min<uint64_t>(bytes.size(), file.size()));
   if (!file.ReadAt(0, head).ok()) return false;
   const Result<PickleGraph> magic = ReadPickle(head, 0);
-  if (magic.status().code() == KINGLET_OUT_OF_MEMORY)
-    throw std::bad_alloc();  // the object may be the magic number
+  // Without memory, the file may still be one of this format.
+  if (magic.status().code() == KINGLET_OUT_OF_MEMORY) throw std::bad_alloc();
   return magic.ok() && IsMagic(*magic->root);
 }
 

@@ -187,9 +187,9 @@ TEST(NearestCodes, FitTheTestsCheckpoints) {
   EXPECT_GT(known.size(), 40u);
   for (const Known& one : known) {
     SCOPED_TRACE(one.path);
-    const auto source = OpenCheckpointFile(one.path);
-    if (!source.ok()) continue;  // a part of a checkpoint
-    const auto nearest = NearestCodes(source->tensors);
+    const auto opened = OpenCheckpointFile(one.path);
+    if (!opened.ok()) continue;  // a part of a checkpoint
+    const auto nearest = NearestCodes(opened->tensors);
     ASSERT_FALSE(nearest.empty());
     EXPECT_EQ(nearest.front().code->name, one.code);
     EXPECT_EQ(nearest.front().fit, 1);
@@ -240,10 +240,10 @@ TEST(NearestCodes, FitTheOriginalsCheckpoints) {
            Original{"reference-slim/model.pt", ""},
        }) {
     SCOPED_TRACE(original.file);
-    const auto source = OpenCheckpointFile(std::string(root) + "/" + original.file);
-    if (!source.ok() && source.status().code() == KINGLET_NOT_FOUND) continue;
-    ASSERT_TRUE(source.ok()) << source.status().message();
-    const auto nearest = NearestCodes(source->tensors);
+    const auto opened = OpenCheckpointFile(std::string(root) + "/" + original.file);
+    if (!opened.ok() && opened.status().code() == KINGLET_NOT_FOUND) continue;
+    ASSERT_TRUE(opened.ok()) << opened.status().message();
+    const auto nearest = NearestCodes(opened->tensors);
     ASSERT_EQ(nearest.empty(), std::string_view(original.code).empty());
     if (nearest.empty()) continue;
     EXPECT_EQ(nearest.front().code->name, original.code);

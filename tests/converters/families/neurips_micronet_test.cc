@@ -95,9 +95,9 @@ TEST(Micronet, EveryTensorHasTheCheckpointsValues) {
   SyntheticMicronet model({.bits = 9});
   const LoadedModel loaded = Loaded(model);
   for (const EncodedTensor& tensor : loaded.draft.tensors) {
-    const SyntheticTensor& source = model.Get(tensor.name);
-    EXPECT_EQ(tensor.shape, source.shape) << tensor.name;
-    EXPECT_EQ(DecodedValues(tensor), source.values) << tensor.name;
+    const SyntheticTensor& original = model.Get(tensor.name);
+    EXPECT_EQ(tensor.shape, original.shape) << tensor.name;
+    EXPECT_EQ(DecodedValues(tensor), original.values) << tensor.name;
   }
 }
 

@@ -100,23 +100,23 @@ void Change(const Json& whole,
   }
 }
 
-Status Load(const Recipe& recipe, const CheckpointFile& source) {
+Status Load(const Recipe& recipe, const CheckpointFile& opened) {
   if (recipe.embedding || recipe.recurrent || recipe.softmax) {
-    return ModelFromRecipe(recipe, source.tensors, 1).status();
+    return ModelFromRecipe(recipe, opened.tensors, 1).status();
   }
-  return FamilyTables::Make(recipe, source.tensors, {}, 1).status();
+  return FamilyTables::Make(recipe, opened.tensors, {}, 1).status();
 }
 
 class DamagedRecipes : public testing::TestWithParam<Case> {};
 
 TEST_P(DamagedRecipes, NameTheirPlace) {
-  const auto source = OpenCheckpointFile(GetParam().checkpoint);
-  ASSERT_TRUE(source.ok()) << source.status().message();
+  const auto opened = OpenCheckpointFile(GetParam().checkpoint);
+  ASSERT_TRUE(opened.ok()) << opened.status().message();
   std::ifstream file(GetParam().recipe);
   const Json whole = Json::parse(file);
   const auto sound = ParseRecipe(*RecipeNode::Parse("r", whole.dump()));
   ASSERT_TRUE(sound.ok()) << sound.status().message();
-  const Status made = Load(*sound, *source);
+  const Status made = Load(*sound, *opened);
   ASSERT_TRUE(made.ok()) << made.message();
 
   size_t unreadable = 0, named = 0, refused = 0, accepted = 0;
@@ -124,7 +124,7 @@ TEST_P(DamagedRecipes, NameTheirPlace) {
     const auto node = RecipeNode::Parse("r", text);
     ASSERT_TRUE(node.ok()) << node.status().message();
     const auto recipe = ParseRecipe(*node);
-    const Status status = recipe.ok() ? Load(*recipe, *source) : recipe.status();
+    const Status status = recipe.ok() ? Load(*recipe, *opened) : recipe.status();
     ++(!recipe.ok() ? unreadable : status.ok() ? accepted : refused);
     if (status.ok()) return;
     const std::string& message = status.message();

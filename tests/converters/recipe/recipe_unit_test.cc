@@ -140,20 +140,20 @@ class PublicUnit : public testing::TestWithParam<const char*> {};
 
 TEST_P(PublicUnit, EqualsPyTorchByARecipe) {
   const std::string name = GetParam(), path = KINGLET_TEST_DATA "/define/" + name;
-  const auto source = OpenCheckpointFile(path + ".pt");
-  ASSERT_TRUE(source.ok()) << source.status().message();
+  const auto opened = OpenCheckpointFile(path + ".pt");
+  ASSERT_TRUE(opened.ok()) << opened.status().message();
   const auto node = RecipeNode::Read(path + ".json");
   ASSERT_TRUE(node.ok()) << node.status().message();
   auto recipe = ParseRecipe(*node);
   ASSERT_TRUE(recipe.ok()) << recipe.status().message();
   const std::vector<double> expected = ReadDoubles("define/" + name + "_table.npy");
-  const auto table = WithValues(ModelFromRecipe(*recipe, source->tensors, 1));
+  const auto table = WithValues(ModelFromRecipe(*recipe, opened->tensors, 1));
   ASSERT_TRUE(table.ok()) << table.status().message();
   // The difference of one rounding to float32.
   EXPECT_LT(LargestDifference(DecodedValues(table->draft.tensors[0]), expected), 6.1e-8);
 
   KeepUnit(4, *recipe);
-  const auto kept = WithValues(ModelFromRecipe(*recipe, source->tensors, 1));
+  const auto kept = WithValues(ModelFromRecipe(*recipe, opened->tensors, 1));
   ASSERT_TRUE(kept.ok()) << kept.status().message();
   const auto bytes = SerialiseModel(kept->draft);
   ASSERT_TRUE(bytes.ok()) << bytes.status().message();
