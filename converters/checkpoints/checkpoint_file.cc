@@ -209,7 +209,8 @@ Result<CheckpointFile> OpenShards(const InputFile& opened, const SourcePlace& pl
   if (!index.file_of.empty()) {
     const auto& [tensor, name] = *index.file_of.begin();
     return Status::Refusal(KINGLET_INVALID_CHECKPOINT, result.path, "tensor " + QuotedName(tensor),
-                           "a tensor of " + QuotedName(name) + ", as the index lists it", "none");
+                           "a tensor of " + QuotedName(name) + ", as the index lists it",
+                           "none (copy or download the files again)");
   }
   result.digest = HexText(DigestOf(std::as_bytes(std::span<const char>(digests))));
   return result;

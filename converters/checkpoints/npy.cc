@@ -14,6 +14,7 @@
 #include "converters/checkpoints/pickle.h"
 #include "converters/checkpoints/pickle_text.h"
 #include "converters/checkpoints/quoted.h"
+#include "converters/checkpoints/refuse_checkpoint.h"
 #include "format/little_endian.h"
 
 namespace kinglet {
@@ -142,7 +143,8 @@ Result<uint64_t> CountOf(const NpyHeader& header, uint64_t item_bytes, uint64_t 
   if (overflow) return RefuseNpy("shape", "fewer than 2^64 bytes", "more");
   if (needed != bytes) {
     return RefuseNpy("byte " + std::to_string(header.data_begin),
-                     std::to_string(needed) + " bytes of values", std::to_string(bytes));
+                     std::to_string(needed) + " bytes of values",
+                     std::to_string(bytes) + kCopyAgain);
   }
   return count;
 }

@@ -4,6 +4,8 @@
 #include <cstring>
 #include <string>
 
+#include "converters/checkpoints/refuse_checkpoint.h"
+
 namespace kinglet {
 namespace {
 
@@ -21,9 +23,10 @@ PickleInput::PickleInput(const PickleSource& source, uint64_t base)
 
 Status PickleInput::Load(uint64_t count) {
   if (count > remaining()) {
-    return Status::Refusal(
-        KINGLET_INVALID_CHECKPOINT, "pickle", "byte " + std::to_string(base_ + position_),
-        std::to_string(count) + " more bytes", "the end at byte " + std::to_string(base_ + size_));
+    return Status::Refusal(KINGLET_INVALID_CHECKPOINT, "pickle",
+                           "byte " + std::to_string(base_ + position_),
+                           std::to_string(count) + " more bytes",
+                           "the end at byte " + std::to_string(base_ + size_) + kCopyAgain);
   }
   if (Ahead().size() >= count) return Status();
   // Bytes in memory never get here: their window contains all that remains.
@@ -58,7 +61,7 @@ Result<std::string_view> PickleInput::TakeLine() {
     if (searched == kLongestLine || ahead.size() == remaining()) {
       return Status::Refusal(KINGLET_INVALID_CHECKPOINT, "pickle",
                              "byte " + std::to_string(base_ + position_), "a line that ends",
-                             "no newline in " + std::to_string(searched) + " bytes");
+                             "no newline in " + std::to_string(searched) + " bytes" + kCopyAgain);
     }
     wanted = std::min(2 * static_cast<uint64_t>(ahead.size()), remaining());
   }

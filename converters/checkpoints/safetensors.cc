@@ -15,6 +15,7 @@
 #include "converters/checkpoints/elements.h"
 #include "converters/checkpoints/json_events.h"
 #include "converters/checkpoints/quoted.h"
+#include "converters/checkpoints/refuse_checkpoint.h"
 #include "format/little_endian.h"
 
 namespace kinglet {
@@ -160,8 +161,9 @@ Result<Place> CheckTensor(const Description& tensor, uint64_t data_bytes) {
   if (place.size() != 2 || place[0] > place[1] || place[1] > data_bytes) {
     return RefuseSafetensors(
         where, "data_offsets inside the " + std::to_string(data_bytes) + " bytes of data",
-        place.size() != 2 ? std::to_string(place.size()) + " numbers"
-                          : "[" + std::to_string(place[0]) + ", " + std::to_string(place[1]) + "]");
+        place.size() != 2
+            ? std::to_string(place.size()) + " numbers"
+            : "[" + std::to_string(place[0]) + ", " + std::to_string(place[1]) + "]" + kCopyAgain);
   }
   uint64_t bytes = 0;
   if (__builtin_mul_overflow(CountEntries(*tensor.shape), ElementBytes(*type), &bytes) ||
@@ -188,8 +190,8 @@ Status CheckCover(std::vector<std::pair<Place, std::string_view>> places, uint64
     covered = place.end;
   }
   if (covered == data_bytes) return {};
-  return RefuseSafetensors("data", std::to_string(covered) + " bytes as in the header",
-                           std::to_string(data_bytes));
+  return RefuseSafetensors("data", std::to_string(covered) + " bytes, as in the header",
+                           std::to_string(data_bytes) + kCopyAgain);
 }
 
 Result<std::vector<Description>> ReadHeader(const InputFile& file, uint64_t bytes) {
@@ -220,7 +222,7 @@ Result<CheckpointTensors> SafetensorsTensors(const std::shared_ptr<const InputFi
                              "a header of at most " +
                                  std::to_string(std::min(kMaxSafetensorsHeaderBytes, remaining)) +
                                  " bytes",
-                             std::to_string(header_bytes));
+                             std::to_string(header_bytes) + kCopyAgain);
   }
   const uint64_t data_begin = kLengthBytes + header_bytes;
   const uint64_t data_bytes = file->size() - data_begin;

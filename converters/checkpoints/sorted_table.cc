@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "converters/checkpoints/crc32c.h"
+#include "converters/checkpoints/refuse_checkpoint.h"
 #include "converters/checkpoints/varint_reader.h"
 #include "format/little_endian.h"
 
@@ -89,7 +90,8 @@ class SortedTableReader {
     crc.Add(std::as_bytes(std::span(summed)));
     VarintReader trailer(file_.substr(handle.offset + handle.bytes + 1, sizeof(uint32_t)));
     if (crc.masked() != *trailer.Fixed32()) {
-      return RefuseTable(handle.offset, "a block with its checksum", "another checksum");
+      return RefuseTable(handle.offset, "a block with its checksum",
+                         std::string("another checksum") + kCopyAgain);
     }
     const auto compression = static_cast<unsigned char>(summed.back());
     if (compression != 0) {

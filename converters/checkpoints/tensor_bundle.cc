@@ -12,6 +12,7 @@
 #include "converters/checkpoints/crc32c.h"
 #include "converters/checkpoints/elements.h"
 #include "converters/checkpoints/quoted.h"
+#include "converters/checkpoints/refuse_checkpoint.h"
 #include "converters/checkpoints/sorted_table.h"
 #include "converters/checkpoints/varint_reader.h"
 
@@ -154,7 +155,7 @@ Status CheckPlaces(const std::vector<Variable>& variables,
     if (variable.offset > size || variable.bytes > size - variable.offset) {
       return RefuseBundle(
           variable.Where(), "bytes inside the " + std::to_string(size) + " of its data file",
-          std::to_string(variable.bytes) + " from " + std::to_string(variable.offset));
+          std::to_string(variable.bytes) + " from " + std::to_string(variable.offset) + kCopyAgain);
     }
     if (variable.bytes > 0) order.push_back(&variable);
   }
@@ -191,7 +192,8 @@ Result<CheckpointTensor> BundleTensor(const Variable& variable,
       file->ReadInPieces(variable.offset, variable.bytes,
                          [&crc](std::span<const std::byte> piece) { crc.Add(piece); }));
   if (crc.masked() != variable.crc) {
-    return RefuseBundle(variable.Where(), "bytes with their checksum", "another checksum");
+    return RefuseBundle(variable.Where(), "bytes with their checksum",
+                        std::string("another checksum") + kCopyAgain);
   }
   StoredElements elements = {
       file->path(), variable.Where(), *type, count,

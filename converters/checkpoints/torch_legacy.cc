@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "converters/checkpoints/quoted.h"
+#include "converters/checkpoints/refuse_checkpoint.h"
 #include "format/little_endian.h"
 
 namespace kinglet {
@@ -109,7 +110,7 @@ Status TorchLegacyArchive::LocateStorages(const PickleNode& keys, uint64_t begin
     std::array<std::byte, sizeof(uint64_t)> word{};
     if (file_->size() - at < word.size()) {
       return RefuseLegacy(at, "the element count of " + name,
-                          "the end at " + std::to_string(file_->size()));
+                          "the end at " + std::to_string(file_->size()) + kCopyAgain);
     }
     KINGLET_RETURN_IF_ERROR(file_->ReadAt(at, word));
     const auto elements = LoadLittle<uint64_t>(word.data());
@@ -124,7 +125,7 @@ Status TorchLegacyArchive::LocateStorages(const PickleNode& keys, uint64_t begin
     const uint64_t remaining = file_->size() - at;
     if (elements > remaining / element_bytes) {
       return RefuseLegacy(at, std::to_string(elements) + " elements of " + name,
-                          std::to_string(remaining) + " bytes to the end");
+                          std::to_string(remaining) + " bytes to the end" + kCopyAgain);
     }
     const Storage storage = {at, elements * element_bytes};
     if (!storages_.emplace(*key, storage).second) {

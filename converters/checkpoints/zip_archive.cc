@@ -10,6 +10,7 @@
 #include <span>
 
 #include "converters/checkpoints/quoted.h"
+#include "converters/checkpoints/refuse_checkpoint.h"
 
 namespace kinglet {
 namespace {
@@ -69,8 +70,7 @@ Result<ZipArchive> ZipArchive::Open(const InputFile& file) {
       ~Error() { zip_error_fini(&error); }
     } failure;
     zip_error_init_with_code(&failure.error, error);
-    return ZipFailure(&failure.error, "directory", "a zip archive",
-                      " (the file is truncated or damaged: copy or download it again)");
+    return ZipFailure(&failure.error, "directory", "a zip archive", kCopyAgain);
   }
   return result;
 }

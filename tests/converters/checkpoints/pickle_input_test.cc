@@ -31,9 +31,11 @@ TEST(PickleInput, TakesBytesAndLinesFromMemory) {
   EXPECT_EQ(input.position(), 8U);
   EXPECT_EQ(input.remaining(), 4U);
   EXPECT_EQ(input.TakeLine().status().message(),
-            "pickle: byte 108: expected a line that ends, found no newline in 4 bytes");
+            "pickle: byte 108: expected a line that ends, found no newline in 4 bytes "
+            "(the file is truncated or damaged: copy or download it again)");
   EXPECT_EQ(input.Take(5).status().message(),
-            "pickle: byte 108: expected 5 more bytes, found the end at byte 112");
+            "pickle: byte 108: expected 5 more bytes, found the end at byte 112 "
+            "(the file is truncated or damaged: copy or download it again)");
   EXPECT_EQ(input.Take(~uint64_t{0}).status().code(), KINGLET_INVALID_CHECKPOINT);
   EXPECT_EQ(Text(*input.Take(4)), "rest");
   EXPECT_EQ(Text(*input.Take(0)), "");

@@ -169,7 +169,9 @@ TEST(Pickle, ReadsAFileOnlyToTheEndOfThePickle) {
 }
 
 TEST(Pickle, NamesTheOffsetAndTheOperation) {
-  EXPECT_EQ(Refusal(""), "pickle: byte 1000: expected 1 more bytes, found the end at byte 1000");
+  EXPECT_EQ(Refusal(""),
+            "pickle: byte 1000: expected 1 more bytes, found the end at byte 1000 "
+            "(the file is truncated or damaged: copy or download it again)");
   EXPECT_EQ(Refusal("\x80\x02}\xfe."),
             "pickle: byte 1003, opcode 0xfe: expected an opcode of pickle protocols 0 to 5, "
             "found another byte");

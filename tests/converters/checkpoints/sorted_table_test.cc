@@ -75,7 +75,9 @@ TEST(SortedTable, RefusalsSayWhereAndWhat) {
   }
   std::string damaged = sound;
   damaged[3] ^= 1;
-  EXPECT_EQ(Refused(damaged), "byte 0: expected a block with its checksum, found another checksum");
+  EXPECT_EQ(Refused(damaged),
+            "byte 0: expected a block with its checksum, found another checksum "
+            "(the file is truncated or damaged: copy or download it again)");
   const std::pair<std::string, std::string> cases[] = {
       {OneBlockTable({{"b", ""}, {"a", ""}}), "keys in ascending order, found another order"},
       {OneBlockTable({{"a", ""}, {"a", ""}}), "keys in ascending order"},

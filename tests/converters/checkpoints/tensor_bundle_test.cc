@@ -128,7 +128,7 @@ TEST_F(TensorBundleTest, RefusalsNameTheVariable) {
   data_[0] ^= 1;
   EXPECT_EQ(Refused(),
             "tensor bundle: variable 'w': expected bytes with their checksum, found another "
-            "checksum");
+            "checksum (the file is truncated or damaged: copy or download it again)");
   data_[0] ^= 1;
   const auto with = [&](const BundleEntry& entry) {
     entries_["w"] = entry;
