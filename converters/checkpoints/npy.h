@@ -15,14 +15,14 @@
 namespace kinglet {
 
 struct NpyHeader {
-  std::string type;            // NumPy's name of it, as in the file: "<f4"
+  std::string type;            // NumPy's name of the type, as in the file: "<f4"
   bool fortran_order = false;  // the first dimension varies fastest
   std::vector<uint64_t> shape;
   uint64_t data_begin = 0;  // offset of the first value, in bytes
 };
 
 struct NpyArray {
-  std::string type;             // NumPy's name of it, as in the file: "<f4"
+  std::string type;             // NumPy's name of the type, as in the file: "<f4"
   std::vector<uint64_t> shape;  // empty: a scalar
   // Row-major. Integers of 8 to 64 bits become int64_t; strings are UTF-8.
   std::variant<std::vector<int64_t>, std::vector<float>, std::vector<double>,

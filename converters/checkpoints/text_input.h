@@ -15,7 +15,7 @@ namespace kinglet {
 
 // Which bytes are removed, and which kinds of file are allowed.
 enum class InputForm : uint8_t {
-  kText,   // as runtime/text/plain_text.h says
+  kText,   // text as in runtime/text/plain_text.h
   kLines,  // text, all of whose bytes are returned
   kBytes,  // as kLines, or a NumPy array
 };

@@ -95,7 +95,7 @@ class DraftBuilder {
   // Adds the transpose of a matrix that is another tensor's parameter; `shape` is the result's.
   TensorId AddTransposed(const std::string& name, const Shape& shape, Role role,
                          const CheckpointTensor* tensor);
-  // Adds a vector that the framework computes and does not store. It stays float32.
+  // Adds a vector that the framework computes and does not store; the vector stays float32.
   TensorId AddComputed(const std::string& name, std::vector<float> values);
   // Like AddComputed above, for any shape. REQUIRES: the shape has as many entries as there are
   // values.
@@ -105,8 +105,8 @@ class DraftBuilder {
   // Marks a tensor whose entries are not parameters of its own (EncodedTensor::derived).
   void MarkDerived(TensorId id) { model.draft.tensors[id].derived = true; }
 
-  // Refuses missing, unused and mis-shaped tensors, and claimed ones that are not the weight which
-  // their network computes with (DerivedWeights), all in one message: KINGLET_INVALID_CHECKPOINT.
+  // Refuses missing, unused and mis-shaped tensors, and claimed ones that are not the weight with
+  // which the network computes (DerivedWeights), all in one message: KINGLET_INVALID_CHECKPOINT.
   // `network` names the network whose tensors were expected.
   Status CheckNames(const std::string& network) const;
   // Sets LoadedModel::read, which reads the tensors later, one by one. Call last. REQUIRES:

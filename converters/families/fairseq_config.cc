@@ -179,7 +179,7 @@ std::optional<std::vector<int64_t>> IntegersOf(const PickleNode& node) {
 
 class FairseqConfigReader {
  public:
-  // Hyper-parameters are looked for in `model`, then in `task`, which may be null.
+  // Hyper-parameters are looked for in `model`, then in `task`, which may be nullptr.
   FairseqConfigReader(std::string where, const PickleNode& model, const PickleNode* task)
       : where_(std::move(where)), model_(model), task_(task) {}
 

@@ -78,7 +78,7 @@ struct FamilyInput {
   // Path of the user's vocabulary (ReadVocabularyFile); empty if the user gives none. For models
   // that compute with the words' characters.
   std::string vocabulary = {};
-  IgnoredOptions* ignored = nullptr;  // may be null
+  IgnoredOptions* ignored = nullptr;  // may be nullptr
 };
 
 struct Family {

@@ -1,5 +1,5 @@
-// The names that frameworks give their tensors. They tell which framework wrote a checkpoint, and
-// what the checkpoint lacks. Some frameworks have no family yet.
+// The names that frameworks give their tensors. The names tell which framework wrote a checkpoint,
+// and what the checkpoint lacks. Some frameworks have no family yet.
 #ifndef KINGLET_CONVERTERS_FAMILIES_FRAMEWORKS_H_
 #define KINGLET_CONVERTERS_FAMILIES_FRAMEWORKS_H_
 

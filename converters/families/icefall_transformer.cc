@@ -88,7 +88,7 @@ class IcefallTransformerLoader {
   }
 
  private:
-  // A dimension of a tensor, which Claim checks later; 0 where it has none.
+  // A dimension of a tensor, which Claim checks later; 0 if the tensor lacks it.
   uint32_t Dimension(const std::string& name, size_t axis) const {
     const CheckpointTensor* tensor = builder_.Find(name);
     const bool has =

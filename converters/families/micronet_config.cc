@@ -154,7 +154,7 @@ class MicronetConfigReader {
     return {};
   }
 
-  // The framework takes a starting value of 0 for none.
+  // The framework ignores a starting value of 0.
   Result<bool> IsTrained(const std::string& name) const {
     if (!file_.Has(name + "_init")) return false;
     KINGLET_ASSIGN_OR_RETURN(const double start, file_.Number(name + "_init"));

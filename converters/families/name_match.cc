@@ -129,7 +129,7 @@ class Matcher {
   }
 
  private:
-  // By alternative and number (0 where the pattern has none), the tensors that match.
+  // By alternative and number (0 if the pattern has no number), the tensors that match.
   using Found = std::vector<std::map<uint64_t, std::vector<size_t>>>;
 
   Found Places(const Expected& expected) const {

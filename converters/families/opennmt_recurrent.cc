@@ -80,7 +80,7 @@ class OpenNmtRecurrentLoader {
   }
 
  private:
-  // The columns of a matrix; 0: there is none.
+  // The columns of a matrix; 0 if the tensor is missing or not a matrix.
   uint64_t Columns(const std::string& name) const {
     const CheckpointTensor* found = builder_.Find(name);
     return found != nullptr && found->shape.size() == 2 ? found->shape[1] : 0;

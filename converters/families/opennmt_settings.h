@@ -1,4 +1,4 @@
-// The hyper-parameters and vocabularies of an OpenNMT-py checkpoint. They are pickled objects,
+// The hyper-parameters and vocabularies of an OpenNMT-py checkpoint. Both are pickled objects,
 // which are read as data and never executed.
 #ifndef KINGLET_CONVERTERS_FAMILIES_OPENNMT_SETTINGS_H_
 #define KINGLET_CONVERTERS_FAMILIES_OPENNMT_SETTINGS_H_

@@ -95,7 +95,7 @@ std::vector<float> GateRows(std::span<const float> kernel, uint64_t units) {
 struct DpqTensors {
   const CheckpointTensor* query = nullptr;
   const CheckpointTensor* keys = nullptr;
-  const CheckpointTensor* values = nullptr;  // null: the keys
+  const CheckpointTensor* values = nullptr;  // nullptr: the keys
   const CheckpointTensor* mean = nullptr;
   const CheckpointTensor* variance = nullptr;
 };
@@ -294,7 +294,7 @@ class ZarembaLoader {
     if (layer.kernel != nullptr) {
       const Shape& shape = layer.kernel->shape;
       const uint64_t units = shape.size() == 2 && shape[1] % kGates == 0 ? shape[1] / kGates : 0;
-      // inputs == 0: the previous layer is at fault, so its units are unknown.
+      // inputs == 0: the previous layer is faulty, so its units are unknown.
       if (units > 0 && shape[0] > units &&
           (layer.inputs == 0 || shape[0] - units == layer.inputs)) {
         width_ = layer.units = units;
@@ -380,7 +380,7 @@ class ZarembaLoader {
   double forget_bias_;
   uint64_t words_ = 0;
   uint64_t width_ = 0;                           // of the previous layer's output; 0: unknown
-  const CheckpointTensor* embedding_ = nullptr;  // null: a DPQ embedding
+  const CheckpointTensor* embedding_ = nullptr;  // nullptr: a DPQ embedding
   const CheckpointTensor* softmax_weight_ = nullptr;
   const CheckpointTensor* softmax_bias_ = nullptr;
   std::optional<DpqInput> dpq_;

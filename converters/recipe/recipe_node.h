@@ -83,7 +83,7 @@ class RecipeNode {
   std::shared_ptr<const Document> document_;
   const RecipeValue* value_;  // the document's
   std::string where_;
-  std::shared_ptr<const RecipeNode> defaults_;  // may be null
+  std::shared_ptr<const RecipeNode> defaults_;  // may be nullptr
 };
 
 // Reads an enumeration whose enumerators are numbered in the order of `names`; `value` stays as it

@@ -115,7 +115,7 @@ class Skeleton {
     size_t index;
   };
 
-  // The tensor that the layer's part ("weight_hh") is trained in; empty where there is none.
+  // The tensor that the layer's part ("weight_hh") is trained in; empty if there is none.
   std::string Part(const Layer& layer, const char* part) const {
     std::string name = layer.module + "." + part + "_l" + std::to_string(layer.index);
     name = TrainedName(name, [this](const std::string& other) { return Find(other) != nullptr; });

@@ -90,7 +90,7 @@ Result<DefineRecipe::Layer> ParseUnitLayer(const RecipeNode& node) {
   // Whether features of all groups are interleaved, and when.
   KINGLET_RETURN_IF_ERROR(layer.groups > 1 ? ReadStated(node, "shuffle", kShuffles, layer.shuffle)
                                            : ReadEnum(node, "shuffle", kShuffles, layer.shuffle));
-  // Whether a layer norm follows, over the whole output or over each group.
+  // Whether a layer norm follows, over the entire output or over each group.
   KINGLET_RETURN_IF_ERROR(ReadEnum(node, "norm", kNorms, layer.norm));
   // What the layer norm adds to the variance.
   if (layer.norm != DefineLayer::Norm::kNone) {
