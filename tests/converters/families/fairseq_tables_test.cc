@@ -313,7 +313,7 @@ TEST(FairseqTables, ACharacterTableHasTheSoftmaxsWords) {
     FairseqDictionary other = dictionary;
     other.words.push_back("c");
     ExpectRefused(Describe(config, both, other),
-                  "dictionary: dict.txt: expected 6 words as the softmax has");
+                  "dictionary: dict.txt: expected 6 words, as many as the softmax has");
     both.Remove(adaptive ? kSoftmax + "tail.0.2.weight" : "decoder.output_projection.weight");
     ExpectRefused(Describe(config, both, dictionary), "missing decoder.");
   }
