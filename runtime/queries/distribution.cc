@@ -24,7 +24,7 @@ ClusterFunctions<double> FunctionsOf(const Model&) {
   return ref::kClusterFunctions<double>;
 }
 
-// The streams, by number, that need the next nodes, and their frames side by side, as RunNodes
+// The indices of the streams that need the next nodes, and their frames in one array, as RunNodes
 // takes them.
 class NeedingStreams {
  public:
@@ -62,8 +62,8 @@ void Distribution<T>::Invalidate() {
 }
 
 // A word takes two differences, a comparison and the sum with the cluster's own log p. Then a sum
-// with the share that the cache leaves, or, if the cache holds the word, two products, a sum, a
-// quotient, an exponential and a logarithm.
+// with log(1 - lambda), or, if the cache holds the word, two products, a sum, a quotient, an
+// exponential and a logarithm.
 template <class T>
 void Distribution<T>::CountWords(double words, double held) {
   const double kept = cache_.is_in_model() ? words - held : 0;
