@@ -90,7 +90,7 @@ Status Embedder::CheckIds(std::span<const uint32_t> ids) const {
   return Status();
 }
 
-// Only a device returns errors here.
+// Returns errors of a device; on the host nothing can fail.
 Status Embedder::Run(NodeRange range, uint64_t position, uint32_t token) {
   StreamFrame frame{scratch_.get(), state_.get(), position, token};
   return RunNodes(*model_, range, {&frame, 1}, execution_);

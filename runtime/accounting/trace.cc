@@ -17,10 +17,10 @@ size_t BinOf(const EmbedRow& embedding, uint32_t id) {
   return static_cast<size_t>(after - embedding.bins.begin()) - 1;
 }
 
-// The arithmetic of a full distribution, as runtime/queries counts it for a query. Of words: two
-// differences, a comparison and the sum with the cluster's own log p, which takes two differences
-// for each tail, and the share that the cache leaves; the cache's pairs are added up word by word.
-// Of classes: two differences each.
+// The arithmetic of a full distribution, as runtime/queries counts it for a query. A word takes two
+// differences, a comparison, the sum with the cluster's own log p, which takes two differences for
+// each tail, and the sum with log(1 - lambda); the cache's pairs are added up word by word. A class
+// takes two differences.
 OperationTally FullDistribution(const Plan& plan, uint64_t position) {
   OperationTally tally;
   for (size_t i = 0; i < plan.clusters.size(); ++i) {
@@ -41,7 +41,8 @@ bool HasPassForOnce(const EncoderPlan& encoder) {
                      [](const EncoderSweep& pass) { return pass.order == SourceOrder::kOnce; });
 }
 
-// Whether a token of the source runs a node of the encoder: a pass for one token runs on the first.
+// Whether a token of the source runs a node of the encoder. A sweep for one token runs on the
+// first.
 bool RunsOnSource(const Plan& plan, const TokenPath& path, size_t node) {
   if (path.position == 0) return true;
   return std::none_of(
