@@ -20,7 +20,8 @@ Status CheckLength(const char* where, uint64_t expected, uint64_t found) {
   return InvalidInput(where, std::to_string(expected) + " elements", std::to_string(found));
 }
 
-// Whether the values are finite as the caller's type Out, whose range may be smaller than T's.
+// KINGLET_NOT_FINITE unless the values are finite in the caller's type Out, whose range may be
+// smaller than that of T.
 template <class Out, class T>
 Status CheckFinite(const char* where, std::span<const T> values) {
   const bool finite = std::all_of(values.begin(), values.end(),
