@@ -41,7 +41,7 @@ Status CheckTree(std::span<const uint32_t> parents, std::span<const uint32_t> id
   return {};
 }
 
-// The children of every node, in the order of their numbers.
+// The children of every node, in ascending order.
 class ChildLists {
  public:
   explicit ChildLists(std::span<const uint32_t> parents)

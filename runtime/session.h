@@ -150,7 +150,7 @@ class Session {
   Status Scores(std::span<double> out, uint64_t position = 0, uint32_t lane = 0);
 
   // --- queries about the token that follows. Errors of all: KINGLET_NO_TOKEN_YET before the lane's
-  // first step; KINGLET_NOT_FINITE if the model's own numbers overflowed; KINGLET_CANCELLED;
+  // first step; KINGLET_NOT_FINITE if the model's own values overflowed; KINGLET_CANCELLED;
   // KINGLET_OUT_OF_MEMORY.
 
   // log p(id). Computes the head and, if the token is in a tail, that tail.

@@ -1,4 +1,4 @@
-// What a session consists of, for the files of runtime/session.h.
+// The members of a session, for the files that implement runtime/session.h.
 #ifndef KINGLET_RUNTIME_SESSION_CONTENTS_H_
 #define KINGLET_RUNTIME_SESSION_CONTENTS_H_
 

@@ -42,7 +42,7 @@ class TextPrefix {
  public:
   // KINGLET_UNSUPPORTED for a model of ids only, or with an encoder.
   static Result<TextPrefix> Create(const Model& model);
-  // For a model without an encoder, whose spellings these are.
+  // Queries of a model with these spellings. REQUIRES: the model has no encoder.
   explicit TextPrefix(std::shared_ptr<const Spellings> spellings)
       : spellings_(std::move(spellings)) {}
 

@@ -185,7 +185,7 @@ Status WriteDistribution(QueriedStream<T>& stream, Scale scale, std::span<Out> o
   const auto part_of = [&](size_t index) {
     return out.subspan(clusters[index].first, clusters[index].size);
   };
-  // Where a cluster's words are computed: in the output, if it has this type.
+  // The memory in which a cluster's words are computed: the output, if it has the type T.
   const auto words_of = [&](size_t index) {
     if constexpr (std::is_same_v<Out, T>) {
       return part_of(index).data();
@@ -209,7 +209,8 @@ Status WriteDistribution(QueriedStream<T>& stream, Scale scale, std::span<Out> o
     if (index != in_answer) KINGLET_RETURN_IF_ERROR(Distribution<T>::OpenCluster(alone, index));
   }
   KINGLET_RETURN_IF_ERROR(Distribution<T>::OpenCache(alone));
-  // Nothing after the last cluster's logits can fail: the output is written wholly or not at all.
+  // Nothing after the last cluster's logits can fail, so the output is written completely or not at
+  // all.
   if (in_answer) {
     KINGLET_ASSIGN_OR_RETURN(const T* const logits, Distribution<T>::OpenClusterAt(
                                                         stream, *in_answer, words_of(*in_answer)));
