@@ -8,9 +8,9 @@
 namespace kinglet::session_many_lanes_test {
 namespace {
 
-// More than 128 lanes of a model whose clusters have several sum blocks, and whose tails have
-// tables of 4 and 2 columns. Both ways to divide a pass over a cluster's logits among warps: one
-// for a device that so many lanes keep busy, one for a larger device.
+// More than 128 lanes of a model whose clusters have several tiles of sums, and whose tails have
+// tables of 4 and 2 columns. Tests both ways to divide a cluster's logits among warps: one for a
+// device that these lanes keep busy, one for a larger device.
 TEST(SessionManyLanes, EqualSingleLanesHoweverAClusterIsDividedAmongWarps) {
   for (const bool quantised : {true, false}) {
     TinyOptions options = WholeOptions(quantised);

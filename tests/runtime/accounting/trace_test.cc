@@ -46,8 +46,8 @@ TEST(EncoderTrace, TokensOfASourceTakeOnePathForEachBin) {
   EXPECT_EQ(EncoderTrace(plan, {}).tokens(), 0u);
 }
 
-// What a recurrent encoder does once for a source is counted with its first token.
-TEST(EncoderTrace, PassesThatRunOnce) {
+// The sweeps that a recurrent encoder makes once for a source are counted with its first token.
+TEST(EncoderTrace, SweepsThatRunOnce) {
   const auto file = *ModelFile::FromBytes(*SerialiseModel(TinyRecurrentTranslation()));
   const Plan plan = *Lower(*file);
   const Trace trace = EncoderTrace(plan, std::vector<uint32_t>{3, 4, 12, 0});
@@ -61,7 +61,7 @@ TEST(EncoderTrace, PassesThatRunOnce) {
   }
 }
 
-TEST(FullTrace, PathsBehindSourcesOfDifferentLengthsDiffer) {
+TEST(FullTrace, PathsAfterSourcesOfDifferentLengthsDiffer) {
   const auto file = *ModelFile::FromBytes(*SerialiseModel(TinyTranslation()));
   const Plan plan = *Lower(*file);
   const std::vector<uint32_t> target = {2, 5};

@@ -16,7 +16,7 @@ struct LoweredMasked {
   Plan plan;
 };
 
-TEST(LowerMaskedModel, AWordPassASegmentPassAndOneForEachLayer) {
+TEST(LowerMaskedModel, AWordSweepASegmentSweepAndOneForEachLayer) {
   const LoweredMasked lowered({.scores = 3, .layers = 3});
   const Plan& plan = lowered.plan;
   ASSERT_TRUE(plan.encoder.has_value());
@@ -46,8 +46,9 @@ TEST(LowerMaskedModel, AWordPassASegmentPassAndOneForEachLayer) {
   EXPECT_EQ(plan.nodes[EmbeddingNode(plan)].name, "embed");
 }
 
-// A pass must not read rows that it writes: a token would see other tokens in two different layers.
-TEST(LowerMaskedModel, PassesReadRowsOfThePassBefore) {
+// A sweep must not read rows that it writes: a token would see other tokens in two different
+// layers.
+TEST(LowerMaskedModel, SweepsReadRowsOfTheSweepBefore) {
   const LoweredMasked lowered({.layers = 4});
   for (const NodeRange& pass : lowered.plan.encoder->passes) {
     std::set<uint32_t> written;

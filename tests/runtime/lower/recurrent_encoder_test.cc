@@ -1,4 +1,4 @@
-// The passes of recurrent encoders (runtime/lower/recurrent_encoder.cc).
+// The sweeps of recurrent encoders (runtime/lower/recurrent_encoder.cc).
 #include <gtest/gtest.h>
 
 #include <set>
@@ -33,7 +33,7 @@ const BufferSpec& BufferNamed(const Plan& plan, const std::string& name) {
   return plan.buffers[0];
 }
 
-TEST(LowerRecurrentEncoder, TwoPassesForALayerOfBothDirections) {
+TEST(LowerRecurrentEncoder, TwoSweepsForALayerOfBothDirections) {
   using enum SourceOrder;
   const Lowered both({.layers = 2}), one({.both_directions = false, .layers = 3});
   EXPECT_EQ(OrdersOf(both.plan),
@@ -56,7 +56,7 @@ TEST(LowerRecurrentEncoder, TwoPassesForALayerOfBothDirections) {
   }
 }
 
-// What the encoder leaves is state that is saved before the first target token too.
+// The results of the encoder are state that is saved before the first target token too.
 TEST(LowerRecurrentEncoder, StatesThatTheEncoderFills) {
   const Lowered floats({.layers = 1}), codes({.quantised = true, .layers = 1});
   const Lowered gru({.cell = RecurrentCell::kGru, .quantised = true, .layers = 1});

@@ -17,14 +17,14 @@ struct Lowered {
   Plan plan;
 };
 
-TEST(LowerEncoder, APassForEachLayerAndOneBeforeThem) {
+TEST(LowerEncoder, ASweepForEachLayerAndOneBeforeThem) {
   const Lowered lowered({.encoder_layers = 3, .decoder_layers = 2});
   const Plan& plan = lowered.plan;
   ASSERT_TRUE(plan.encoder.has_value());
   EXPECT_EQ(plan.encoder->vocabulary_size, 13u);
   EXPECT_EQ(plan.encoder->window, 7u);
   ASSERT_EQ(plan.encoder->passes.size(), 4u);
-  // The passes come one after the other, after all other nodes.
+  // The sweeps come one after the other, after all other nodes.
   EXPECT_EQ(plan.encoder->passes.front().begin, plan.clusters.back().nodes.end);
   for (size_t i = 1; i < 4; ++i) {
     EXPECT_EQ(plan.encoder->passes[i].begin, plan.encoder->passes[i - 1].end);
@@ -40,8 +40,9 @@ TEST(LowerEncoder, APassForEachLayerAndOneBeforeThem) {
   EXPECT_EQ(plan.nodes[EmbeddingNode(plan)].name, "embed");
 }
 
-// A pass must not read rows that it writes: a token would see other tokens in two different layers.
-TEST(LowerEncoder, PassesReadRowsOfThePassBefore) {
+// A sweep must not read rows that it writes: a token would see other tokens in two different
+// layers.
+TEST(LowerEncoder, SweepsReadRowsOfTheSweepBefore) {
   const Lowered lowered({.encoder_layers = 4});
   const Plan& plan = lowered.plan;
   for (const NodeRange& pass : plan.encoder->passes) {
@@ -101,8 +102,8 @@ TEST(LowerEncoder, StateOfTheSourceIsWhatTheDecoderReads) {
   EXPECT_EQ(of_source, (std::set<std::string>{"layers.0.source", "layers.1.source"}));
 }
 
-// So nodes can run on many tokens at once, each in memory of its own.
-TEST(LowerEncoder, ItsStepsTouchNoScratchOfTheDecoder) {
+// Nodes can then run on many tokens at once, each in memory of its own.
+TEST(LowerEncoder, ItsNodesTouchNoScratchOfTheDecoder) {
   struct Named : OperandVisitor {
     std::set<BufferId> buffers;
     void Reads(BufferId id) { buffers.insert(id); }

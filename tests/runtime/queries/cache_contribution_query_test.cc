@@ -1,4 +1,4 @@
-// What the cache gave a word, against the same model without a cache and against its log p.
+// Compares the cache's contribution to a word with the same model without a cache, and with log p.
 #include "runtime/queries/cache_contribution_query.h"
 
 #include <gtest/gtest.h>
