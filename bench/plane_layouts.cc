@@ -1,6 +1,6 @@
 // Times several memory layouts of 9-bit weights in products with 16-bit vectors, with AVX-512
 // VNNI. This measurement settled CodeForm::kPlanes (kernels/cpu/vector.h, docs/PERFORMANCE.md).
-// Tiles are a little quicker here, but not in a token: its weights are in the third-level cache.
+// Tiles are a little quicker here, but not in a token, whose weights are in the third-level cache.
 // Each layout is checked against plain sums and timed over whole matrices, four panels of 16 rows
 // at a time.
 //
@@ -166,7 +166,7 @@ PLANES_AVX512 void Widened(Matrix& m, size_t panel) {
 }
 
 // kMaskedSums: instead of widening a code with its sign, adds x of negative codes to 16-bit sums,
-// which can hold 256 columns.
+// which cannot overflow in 256 columns.
 template <bool kVnni, bool kMaskedSums>
 PLANES_AVX512 void Halves(Matrix& m, size_t panel) {
   __m512i sums[kTogether] = {}, signed_x[kTogether] = {};
@@ -216,7 +216,7 @@ PLANES_AVX512 void Interleaved(Matrix& m, size_t panel) {
 }
 
 // Bytes are multiplied as they are, with two digits of x; a permutation looks up what the signs of
-// four columns subtract, for 32 rows at once. Sums of x in 16 bits hold 128 columns.
+// four columns subtract, for 32 rows at once. Sums of x in 16 bits cannot overflow in 128 columns.
 PLANES_AVX512 void Tiles(Matrix& m, size_t panel) {
   constexpr size_t kAhead = 8 * kTileBytes, kTilesOfSigns = 8;
   // Of functions without masks, GCC 12 warns that their results are uninitialised.
@@ -267,7 +267,7 @@ PLANES_AVX512 void Tiles(Matrix& m, size_t panel) {
   }
 }
 
-// The floor: reads both planes and computes nothing. Leaves `sums` unchanged.
+// The roofline: reads both planes and computes nothing. Leaves `sums` unchanged.
 PLANES_AVX512 void ReadPlanes(Matrix& m) {
   __m512i seen[kTogether] = {};
   const auto read = [&seen](const void* data, size_t bytes) PLANES_AVX512 {
@@ -294,7 +294,7 @@ bool Right(Matrix& m) {
   return true;
 }
 
-// Median over many passes, in nanoseconds.
+// Median over many runs, in nanoseconds.
 double Median(const std::function<void()>& pass) {
   std::vector<double> times;
   for (int i = 0; i < 301; ++i) {
@@ -320,13 +320,13 @@ bool Compare(size_t rows, size_t cols) {
                 products / time, note);
   };
   bool all = true;
-  for (const Way& way : {Way{"16-bit words", Words<false>},
-                         {"16-bit words, VNNI", Words<true>},
+  for (const Way& way : {Way{"16-bit values", Words<false>},
+                         {"16-bit values, VNNI", Words<true>},
                          {"widened, masked subtraction", Widened<false>},
                          {"widened, masked subtraction, VNNI", Widened<true>},
-                         {"halves of words, masked subtraction", Halves<false, false>},
-                         {"halves of words, masked subtraction, VNNI", Halves<true, false>},
-                         {"halves of words, masked sums of x, VNNI", Halves<true, true>},
+                         {"halves of 16 bits, masked subtraction", Halves<false, false>},
+                         {"halves of 16 bits, masked subtraction, VNNI", Halves<true, false>},
+                         {"halves of 16 bits, masked sums of x, VNNI", Halves<true, true>},
                          {"interleaved", Interleaved<false, 0>},
                          {"interleaved, VNNI", Interleaved<true, 0>},
                          {"interleaved, VNNI, 4096 bytes ahead", Interleaved<true, 4096>},

@@ -183,7 +183,7 @@ std::vector<double> CaseBuilder::Values(BufferId id) const {
 OpCase CaseBuilder::Finish(Op op, double ref64_tolerance, uint64_t position, uint32_t token) {
   case_.tensors = pool_;
   case_.plan.weights = pool_->views();
-  case_.plan.nodes = {{"step", std::move(op)}};
+  case_.plan.nodes = {{"node", std::move(op)}};
   case_.position = position;
   case_.token = token;
   case_.ref64_tolerance = ref64_tolerance;

@@ -50,7 +50,7 @@ Status TextMeasure::Add(const TokenSequence& piece) {
   return Status();
 }
 
-// Without what is fed, but not scored.
+// Adds the size of a piece without the tokens that are fed, but not scored.
 void TextMeasure::AddSize(const TokenSequence& piece) {
   if (!piece.size) return;
   if (!figures_.size) figures_.size.emplace();
