@@ -37,7 +37,7 @@ constexpr auto kBindCpu = BindRef<ref::BindFloat>;
 constexpr auto kClusterFunctionsCpu = ClusterFunctionsRef;
 #endif
 
-// What a buffer consists of: an element, or a row of kCode9.
+// What a buffer is divided into: elements, or rows of kCode9.
 struct BufferUnit {
   uint64_t elements, bytes;
 };

@@ -80,9 +80,9 @@ struct QrnnGates {
 };
 
 // Adds the vector of one word of a list to the features of a bag of words: the sum, the number of
-// words and the element-wise maximum. Position 0 of a list resets them first. The padding word
-// counts as a vector of zeros for the maximum, and not at all for the sum and the number. The sum
-// is one chain in list order.
+// words and the element-wise maximum. Position 0 of a list first resets the features. The padding
+// word counts as a vector of zeros for the maximum, and not at all for the sum and the number. The
+// sum is one chain in list order.
 struct BagAppend {
   static constexpr std::string_view kName = "BagAppend";
   BufferId embedded;                // [n] of floats
@@ -102,7 +102,7 @@ struct BagAppend {
   }
 };
 
-// out = sum / words, followed by the maximum where there is one. REQUIRES: at least one word was
+// out = sum / words, followed by the maximum if the bag has one. REQUIRES: at least one word was
 // not padding.
 struct BagFeatures {
   static constexpr std::string_view kName = "BagFeatures";
