@@ -21,9 +21,9 @@ namespace kinglet::cpu::HWY_NAMESPACE {
 using Sums = hn::CappedTag<int32_t, kPanelRows>;
 using Codes = hn::Repartition<int16_t, Sums>;
 
-// VectorFunctions::sign_place. AVX2 has no masks of bits. There, in each 32 bits of signs, bit
-// 8 p + l has the sign of entry 4 l + p. Copies of the 32 bits for every four entries, a selection
-// of one bit a byte and a comparison spread them.
+// VectorFunctions::sign_place. AVX2 has no bit masks. There, in each 32 bits of signs, bit 8 p + l
+// is the sign of entry 4 l + p. Copies of the 32 bits for every four entries, a selection of one
+// bit a byte and a comparison spread them.
 inline constexpr bool kSignsByColumn = HWY_TARGET == HWY_AVX2;
 inline size_t SignPlace(size_t entry) {
   return kSignsByColumn ? entry / 32 * 32 + entry % 4 * 8 + entry % 32 / 4 : entry;
@@ -45,22 +45,22 @@ HWY_INLINE hn::Vec<D8> SpreadSigns(D8 d8, const uint64_t* signs, size_t row) {
   }
 }
 
-// The signs of the block `blocks` further. Other forms than kPlanes have none: their pointer is
-// null, from which even an unused offset is undefined.
+// The signs of the block `blocks` blocks after that of `signs`. Only kPlanes has signs: for other
+// forms the pointer is null, to which not even an unused offset may be added.
 template <CodeForm kForm>
 HWY_INLINE const uint64_t* SignsAfter(const uint64_t* signs, size_t blocks) {
   if constexpr (kForm == CodeForm::kPlanes) return signs + blocks;
   return signs;
 }
 
-// The codes of kWidth rows, from `row` of their panel on, in one block: Pair<i>() has those of the
-// pair of columns i, plus OffsetOf(i). The order of entries suits interleaving instructions, which
+// The codes of kWidth rows, from `row` of their panel on, in one block: Pair<i>() returns the codes
+// of column pair i, plus OffsetOf(i). The order of entries suits interleaving instructions, which
 // work within 128 bits. Products are exact modulo 2^32, so what offsets add to a sum may be
 // subtracted before or after.
 //
-// This one is of fields, which are found by a shift and a mask. Rest<i>() needs no mask: it has
-// field i and those above it, r(i) = f(i) + 2^kBits r(i + 1). So the sum of f(i) x(i) is that of
-// r(i) (x(i) - 2^kBits x(i - 1)), where x(-1) is 0.
+// The primary template is for fields, which are extracted by a shift and a mask. Rest<i>() needs no
+// mask: it returns field i and those above it, r(i) = f(i) + 2^kBits r(i + 1). So the sum of f(i)
+// x(i) is that of r(i) (x(i) - 2^kBits x(i - 1)), where x(-1) is 0.
 template <CodeForm kForm>
 class BlockCodes {
  public:

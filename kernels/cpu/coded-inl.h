@@ -18,11 +18,11 @@
 HWY_BEFORE_NAMESPACE();
 namespace kinglet::cpu::HWY_NAMESPACE {
 
-// How many blocks are processed together, position by position, so that a position's partial
-// products stay in the second-level cache.
+// How many blocks of words are processed together, position by position, so that a position's
+// partial products stay in the second-level cache.
 constexpr size_t kBlocksTogether = 128;
 
-// The codes of kWidth words, which begin at bit `bit` of their columns (CodeBlocks).
+// The codes of kWidth words, from bit `bit` of their columns on (CodeBlocks).
 HWY_INLINE hn::Vec<hn::RebindToSigned<Floats>> UnpackCodes(const uint32_t* streams, size_t bit,
                                                            int bits) {
   const hn::RebindToUnsigned<Floats> d32;
@@ -37,7 +37,7 @@ HWY_INLINE hn::Vec<hn::RebindToSigned<Floats>> UnpackCodes(const uint32_t* strea
 }
 
 // Adds the partial products of one position to the sums of one block's words in y; position 0 sets
-// them. The sums of words beyond the last whole panel are in `tail`.
+// the sums. `tail` has the sums of words beyond the last full panel.
 HWY_INLINE void AddPosition(const CodeBlocks& codes, size_t block, size_t position,
                             const float* partial, float divisor, const Finish& finish, float* y,
                             float* tail) {

@@ -1,5 +1,5 @@
-// Products with coded tables: partial products of each pool, then for each word the sum of those
-// that its codes select.
+// Products with coded tables: partial products of each pool, then for each word the sum of the
+// products that its codes select.
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -55,7 +55,8 @@ class PartialProductsKernel {
       }
     }
   }
-  // Positions; where all positions share one vector, rows of the codebook.
+  // A chunk is a position; if all positions have one vector in common, a chunk is rows of the
+  // codebook.
   size_t chunks() const {
     if (parts_.size() == 1) return ProductChunks(*parts_[0].pool).count();
     return (parts_.size() + parts_of_chunk_ - 1) / parts_of_chunk_;
@@ -74,7 +75,7 @@ class PartialProductsKernel {
  private:
   struct Part {
     SharedPanels pool;
-    uint64_t x_first;  // where its part of x begins
+    uint64_t x_first;  // where the position's part of x begins
     uint64_t partial_first;
   };
 
@@ -132,7 +133,7 @@ class CodedSumsKernel {
   const VectorFunctions* vector_;
   SharedCodes codes_;
   SharedVector bias_;
-  std::vector<uint64_t> firsts_;  // by position: its first partial product
+  std::vector<uint64_t> firsts_;  // index of each position's first partial product
   Slot partial_, y_;
   size_t y_offset_;
   float divisor_ = 1.0f;
@@ -140,9 +141,9 @@ class CodedSumsKernel {
   size_t blocks_of_chunk_ = 1;
 };
 
-// Hashed codes are computed once and kept where they are few compared with the entries of the
-// codebook. Otherwise they would take most of the model's memory, so they are computed for each
-// token.
+// Hashed codes are computed once and kept if they are few compared with the entries of the
+// codebook. Otherwise the codes would take most of the model's memory, so they are computed for
+// each token.
 bool KeepsHashedCodes(const TensorView& table, const TensorView& codebook) {
   const CodingScheme& scheme = table.coded()->scheme;
   const int entry_bits = RowReader::IntegerBits(codebook);
@@ -174,8 +175,8 @@ Kernel BindOp(const CodedSums& op, const BindContext& context) {
   if (table.coded()->seed && !KeepsHashedCodes(table, context.plan.weights[scheme.codebook])) {
     return {};
   }
-  // A few rows with many codes each, padded to a whole block, would take far more memory than in
-  // the file.
+  // A few rows with many codes each, padded to a full block, would take far more memory than in the
+  // file.
   constexpr uint32_t kFewPositions = 64;
   if (Rows(table.shape) < kBlockWords && scheme.positions > kFewPositions) return {};
   context.weights.Claim(BytesOfPositions(table));

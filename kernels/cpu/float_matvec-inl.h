@@ -19,8 +19,9 @@
 HWY_BEFORE_NAMESPACE();
 namespace kinglet::cpu::HWY_NAMESPACE {
 
-// Several vectors take turns with a part of the columns of kWidth rows, which stays in the
-// first-level cache. Between turns the sums of a vector are kept in memory.
+// Several vectors are multiplied, one after the other, with a part of the columns of kWidth rows,
+// which stays in the first-level cache. From one part to the next the sums of a vector are kept in
+// memory.
 constexpr size_t kGroupFloats = 8;
 constexpr size_t kPartColumns = 128;  // a multiple of 16, of which a block of 1,024 is one
 
@@ -70,11 +71,11 @@ template <CodeForm kForm>
 class DecodedRows {
  public:
   static constexpr size_t kCols = 2 * BlockCodes<kForm>::kPairs;
-  // The columns that Decode may write: those of kPartColumns, and the rest of the first and of the
-  // last block.
+  // How many columns Decode may write: kPartColumns, and the rest of the first and of the last
+  // block.
   static constexpr size_t kMostColumns = kPartColumns + 2 * kCols;
 
-  // `columns` takes the decoded weights, [kMostColumns][kWidth].
+  // `columns` receives the decoded weights, [kMostColumns][kWidth].
   HWY_INLINE DecodedRows(const CodePanels& weight, size_t row, float* columns)
       : row_(row % kPanelRows), columns_(columns) {
     const size_t first = row / kPanelRows * BlocksOf(kForm, weight.cols);
@@ -82,7 +83,7 @@ class DecodedRows {
     signs_ = SignsAfter<kForm>(weight.signs, first);
     scales_ = weight.scales + row;
   }
-  // Columns [base, base + count), and the others of their blocks.
+  // Decodes all blocks that contain columns [base, base + count).
   HWY_INLINE void Decode(size_t base, size_t count) {
     using Block = BlockCodes<kForm>;
     const Floats d;
@@ -172,11 +173,11 @@ class FewColumns {
   HWY_INLINE FewColumns(const float* values, size_t cols, const float* x)
       : values_(values), cols_(cols), x_(x) {}
 
-  // The columns of fewer than 32, which are one chain.
+  // The product of a matrix of fewer than 32 columns, which is one chain.
   HWY_INLINE void OneChain(Totals& totals) const { Chain(0, 1, cols_, totals); }
 
   // The sum of chains j, j + kApart, j + 2 kApart and so on, of kPerChain columns each. Chains are
-  // added as soon as there are two, so few of them are held at a time.
+  // added as soon as there are two, so few of them take registers at a time.
   template <size_t kPerChain, size_t kApart = 1>
   HWY_INLINE void Chains(size_t j, Totals& totals) const {
     if constexpr (kApart == kSumChains) {
@@ -208,8 +209,8 @@ class FewColumns {
   const float* x_;
 };
 
-// Panels of few columns, several at a time, so that additions do not wait for each other.
-// kPerChain: columns of each of the 16 chains; 0: the columns are one chain.
+// Panels of few columns, several at a time, so that additions do not wait for each other. kPerChain
+// is the columns of each of the 16 chains, or 0 if the columns are one chain.
 template <size_t kPerChain>
 HWY_INLINE void FewColumnsProduct(const RealPanels& weight, const RealVector* vectors, size_t count,
                                   const Finish& finish) {
@@ -230,7 +231,7 @@ HWY_INLINE void FewColumnsProduct(const RealPanels& weight, const RealVector* ve
     }
     panel += decltype(together)::value;
   };
-  // Chains that are held together, five of each row, fit in the registers.
+  // How many panels have chains that fit in the registers together, five for each row.
   constexpr size_t kMost = kPerChain == 0 || kGroups == 1 ? 4 : 1;
   while (panel + kMost <= panels) multiply(std::integral_constant<size_t, kMost>());
   if (kMost > 2 && panel + 2 <= panels) multiply(std::integral_constant<size_t, 2>());

@@ -11,7 +11,7 @@
 namespace kinglet::cpu {
 namespace {
 
-// What follows the blocks' sums.
+// Combines the blocks' largest logits and sums into the normaliser.
 class FoldBlocks {
  public:
   FoldBlocks(const LogSumExp& op, const BindContext& context)
@@ -42,7 +42,7 @@ class FoldBlocks {
   Slot out_, largest_, sums_;
 };
 
-// Of a chunk.
+// Blocks of a chunk.
 constexpr size_t kChunkBlocks = 2;
 
 }  // namespace

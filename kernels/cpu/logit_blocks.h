@@ -25,7 +25,7 @@ class BlockSums {
         sums_(layout[op.blocks.sums]) {}
 
   size_t count() const { return sums_.count; }
-  // Of blocks [begin, end), whose logits are in the frame.
+  // Computes the largest logits and the sums of blocks [begin, end), whose logits are in the frame.
   void Sum(const StreamFrame& frame, size_t begin, size_t end) const {
     for (size_t block = begin; block < end; ++block) {
       const float* const logits = x_.At<float>(frame) + block * kSumBlock;
@@ -33,7 +33,7 @@ class BlockSums {
       SumOne(frame, block, logits, {});
     }
   }
-  // Of one block with these logits. LargestOf has its largest one.
+  // Computes the sum of one block with these logits. REQUIRES: LargestOf contains the largest.
   void SumOne(const StreamFrame& frame, size_t block, const float* logits,
               const LinesAhead& ahead) const {
     vector_->sum_logit_blocks(logits, CountOf(block), x_.count < kShortSum, LargestOf(frame, block),
@@ -52,17 +52,18 @@ class BlockSums {
   Slot x_, largest_, sums_;
 };
 
-// Products that make all logits of the normaliser after them. Their kernels sum each block while
-// its logits are in the first-level cache: of a large vocabulary and many lanes, all logits
-// together fit no cache.
+// Products that compute all logits of the normaliser after them. A product's kernel sums each block
+// while the block's logits are in the first-level cache: for a large vocabulary and many lanes, all
+// logits together fit no cache.
 class SummedProducts {
  public:
   explicit SummedProducts(const Plan& plan);
-  // The normaliser of the logits that `product`, a node of the plan, makes alone; null: there is
-  // none.
+  // The normaliser whose logits all come from `product`, a node of the plan. Null if there is no
+  // such normaliser.
   const LogSumExp* NormaliserOf(const MatVec& product) const;
 
-  // Whether a product's kernel sums the blocks, which the normaliser's kernel then does not.
+  // Records that a product's kernel sums the normaliser's blocks, so that the normaliser's kernel
+  // need not.
   void SetSummed(const LogSumExp& normaliser) { summed_.insert(&normaliser); }
   bool IsSummed(const LogSumExp& normaliser) const { return summed_.contains(&normaliser); }
 

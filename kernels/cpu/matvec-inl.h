@@ -29,7 +29,7 @@ namespace kinglet::cpu::HWY_NAMESPACE {
 template <class Block>
 struct BlockInput {
   static constexpr size_t kCols = 2 * Block::kPairs;
-  // The columns of a block that are stored with an offset, the same for all; the others have none.
+  // The columns of a block that are stored with an offset, which is one value for all of them.
   static constexpr size_t kOffsetCols = Block::OffsetOf(0) == 0 ? 0 : kCols - 2;
   HWY_INLINE void Cut(const CodeVector& vector, size_t cols) {
     x = vector.x;
@@ -40,7 +40,7 @@ struct BlockInput {
     blocks = (cols + kCols - 1) / kCols;
     offset_sum = OffsetSum(0, blocks);
   }
-  // What offsets add to the sum of blocks [begin, end), modulo 2^32.
+  // What the offsets add to the sum over blocks [begin, end), modulo 2^32.
   uint32_t OffsetSum(size_t begin, size_t end) const {
     if constexpr (kOffsetCols == 0) return 0;
     uint32_t total = 0;
@@ -53,8 +53,8 @@ struct BlockInput {
   const int16_t* x;
   float scale;
   float* y;
-  size_t whole;              // blocks that lie in x
-  size_t blocks;             // all of them
+  size_t whole;              // blocks that lie in x entirely
+  size_t blocks;             // all blocks
   uint32_t offset_sum;       // of all blocks
   int16_t last[kCols] = {};  // the part of the last block, padded with zeros
 };
@@ -68,7 +68,7 @@ HWY_INLINE void ForEachIndex(const Call& call, std::index_sequence<kIndex...>) {
 // The product of kPanels neighbouring panels with kInputs vectors. Panels share the broadcast of x,
 // vectors share the decoded codes, and together they hide the latency of additions.
 //
-// kRests: fields are read by BlockCodes::Rest. That takes one vector whose codes are small
+// With kRests, fields are read by BlockCodes::Rest, for one vector whose codes are small
 // (AreSmall). For several vectors a mask is cheaper than a difference for each.
 template <class Products, CodeForm kForm, size_t kPanels, size_t kInputs, bool kRests = false>
 struct IntegerPanels {
@@ -77,18 +77,19 @@ struct IntegerPanels {
   static constexpr size_t kCols = 2 * kPairs;
   static constexpr size_t kVectors = kPanels * kGroups;
   // How many blocks ahead to prefetch, so that a line has arrived from the third-level cache when
-  // it is needed. One vector: 64 lines, of all panels. Several vectors take longer for a block.
+  // it is needed. For one vector, 64 lines of all panels; several vectors take longer for a block.
   static constexpr size_t kAhead = kInputs == 1 ? 64 / kPanels : 16;
   static constexpr bool kIsOfFields = FieldBits(kForm) != 0;
   static_assert(!kRests || (kIsOfFields && kInputs == 1));
-  // Where a panel is several SIMD vectors, its sums with several vectors take too many registers.
+  // If a panel is several SIMD vectors, its sums with several vectors need too many registers.
   static constexpr bool kGroupByGroup = kGroups > 1 && kInputs > 1;
   static_assert(!kGroupByGroup || kPanels == 1);
-  // Where a panel is one SIMD vector, eight vectors leave no registers for their columns.
+  // If a panel is one SIMD vector, the sums of eight vectors leave no registers for the vectors'
+  // columns.
   static constexpr bool kDecodesFirst = kGroups == 1 && kInputs == 8;
   using Inputs = const BlockInput<Block>*;  // kInputs of them
   static constexpr size_t kSums = kInputs * kVectors;
-  using Accumulators = hn::Vec<Sums>[kSums];  // those of one input after those of another
+  using Accumulators = hn::Vec<Sums>[kSums];  // input after input
 
   // `codes` and `signs` point to a block of the first panel; the next panel's block lies `stride`
   // blocks further. Prefetches `ahead` blocks further.
@@ -118,7 +119,7 @@ struct IntegerPanels {
     }
   }
 
-  // The same, with the codes of all panels in registers.
+  // AddBlock for kDecodesFirst: the codes of all panels stay in registers while inputs are read.
   static HWY_INLINE void AddDecoded(const std::byte* codes, const uint64_t* signs, size_t stride,
                                     size_t ahead, const int16_t* const (&x)[kInputs],
                                     Accumulators& sums) {
@@ -143,7 +144,8 @@ struct IntegerPanels {
     }
   }
 
-  // The same pair by pair, because 32 registers have no room for all pairs of several vectors.
+  // AddBlock for fields and several inputs: pair by pair, because 32 registers have no room for all
+  // pairs of several inputs.
   static HWY_INLINE void AddFields(const std::byte* codes, size_t stride, size_t ahead,
                                    const int16_t* const (&x)[kInputs], Accumulators& sums) {
     const Sums d32;
@@ -168,7 +170,7 @@ struct IntegerPanels {
     ForEachIndex(add_pair, std::make_index_sequence<kPairs>());
   }
 
-  // The same of one vector without masks.
+  // AddBlock for kRests: one input, fields without masks.
   static HWY_INLINE void AddRests(const std::byte* codes, size_t stride, size_t ahead,
                                   const int16_t* x, Accumulators& sums) {
     const Sums d32;
@@ -230,7 +232,7 @@ struct IntegerPanels {
     for (size_t i = 0; i < kInputs; ++i) sums[i * kVectors + g] = of_group[i];
   }
 
-  // What makes up for the offsets of the codes.
+  // Starts the sums at values that compensate for the offsets of the codes.
   static HWY_INLINE void StartSums(Inputs inputs, size_t begin, size_t end, Accumulators& sums) {
     for (size_t i = 0; i < kInputs; ++i) {
       const bool all = begin == 0 && end == inputs[i].blocks;
@@ -250,7 +252,7 @@ struct IntegerPanels {
       AddPanels(weight, panel, inputs, begin, end, sums);
     }
   }
-  // The same for all groups at once.
+  // Adds blocks [begin, end) of kPanels panels from `panel` on, all groups at once.
   static HWY_INLINE void AddPanels(const CodePanels& weight, size_t panel, Inputs inputs,
                                    size_t begin, size_t end, Accumulators& sums) {
     const size_t stride = BlocksOf(kForm, weight.cols);
@@ -264,7 +266,7 @@ struct IntegerPanels {
       const int16_t* x[kInputs];
       for (size_t i = 0; i < kInputs; ++i) x[i] = inputs[i].x + block * kCols;
       const size_t ahead = block < turn ? kAhead : beyond;
-      // A line of signs is eight blocks of one panel: one panel's after another's will do.
+      // A line of signs is eight blocks of one panel, so one panel's line is prefetched at a time.
       if constexpr (kForm == CodeForm::kPlanes) {
         hwy::Prefetch(signs + block % kPanels * stride + block + ahead);
       }
@@ -327,11 +329,10 @@ struct IntegerPanels {
   }
 };
 
-// Vectors of a group, which are all multiplied with a few panels while those are in the first-level
-// cache.
+// Vectors of a group. A few panels are multiplied with all of them while these panels are in the
+// first-level cache.
 constexpr size_t kGroupInputs = 16;
-// Several groups are all multiplied with this many panels while those are in the second-level
-// cache.
+// How many panels are multiplied with all groups while these panels are in the second-level cache.
 constexpr size_t kTurnPanels = 32;
 
 template <class Products, CodeForm kForm>
@@ -340,13 +341,13 @@ struct FormProduct {
   static constexpr bool kOfBytes = kForm == CodeForm::kBytes || kForm == CodeForm::kPlanes;
   static_assert(!kOfBytes || Input::kCols == kNarrowCols);
 
-  // kPanels panels from `panel` on.
+  // Multiplies kPanels panels from `panel` on.
   template <size_t kPanels>
   static HWY_INLINE void Multiply(const CodePanels& weight, size_t panel, const Input* inputs,
                                   size_t count, size_t chunk, const Finish& finish) {
     size_t i = 0;
-    // Eight vectors with two panels need as many sums as four with four, but bytes are decoded half
-    // as often. Fields and words take few instructions or none.
+    // Eight vectors with two panels need as many sums as four with four, but decode bytes half as
+    // often. Decoding fields and 16-bit values takes few instructions or none.
     constexpr size_t kOfEight = kGroups > 1 ? 1 : 2;  // panels
     if constexpr (kPanels % kOfEight == 0 && (kGroups > 1 || kOfBytes)) {
       for (size_t p = 0; p < kPanels; p += kOfEight) {
@@ -376,8 +377,8 @@ struct FormProduct {
   static constexpr size_t kPanelsOfOne =
       HWY_TARGET == HWY_AVX2 && kForm == CodeForm::kPlanes ? 1 : kPanelsTogether;
 
-  // Panels [panel, end). One vector and several vectors have separate functions, so that the
-  // compiler allocates registers for each alone.
+  // Multiplies panels [panel, end) with one vector. A separate function from that for several
+  // vectors, so that the compiler allocates registers for each alone.
   template <bool kRests>
   static HWY_NOINLINE void MultiplyOne(const CodePanels& weight, size_t panel, size_t end,
                                        const CodeVector& vector, size_t chunk,
@@ -400,7 +401,7 @@ struct FormProduct {
   static HWY_NOINLINE void MultiplyMany(const CodePanels& weight, size_t panel, size_t end,
                                         const CodeVector* vectors, size_t count, size_t chunk,
                                         const Finish& finish) {
-    // As many sums as 32 registers have room for, or 16 registers.
+    // Panels whose sums fit in 32 registers, or in 16.
     constexpr size_t kTogether = kGroups == 1 ? kPanelsTogether : 1;
     Input inputs[kGroupInputs];
     for (size_t i = 0; i < count; ++i) inputs[i].Cut(vectors[i], weight.cols);

@@ -22,7 +22,7 @@ class MatVecKernel {
   MatVecKernel(const MatVec& op, const BindContext& context, const ProductInput& x)
       : vector_(&context.vector),
         weight_(context.weights.Matrix(op.weight)),
-        // A bias is a third of what a product of few columns reads for a row.
+        // Biases as integers: for few columns, a float bias is a third of the bytes read for a row.
         biases_(op.bias ? context.weights.BiasesOf(
                               *op.bias, weight_->integer() && weight_->cols() <= kNarrowCols)
                         : nullptr),
@@ -65,8 +65,8 @@ class MatVecKernel {
   bool can_bound_logits() const {
     return can_drop_logits() && weight_->integer() && x_.gives_codes();
   }
-  // Kernel::has_finite_logits, if the above is true. A logit is a sum of products of integers,
-  // times both scales, and a bias.
+  // Kernel::has_finite_logits. REQUIRES: can_drop_logits(). A logit is a sum of products of
+  // integers, times both scales, and a bias.
   bool HasFiniteLogits(StreamFrame frame) const {
     ProductInput::Memory memory;
     const ProductVector x = x_.Read(frame, true, memory, 0);
@@ -74,7 +74,7 @@ class MatVecKernel {
     const double largest_sum = static_cast<double>(weight_->cols()) * largest_product;
     const double largest =
         largest_sum * weight_->largest_scale() * x.scale + (biases_ ? biases_->largest : 0);
-    return largest < FLT_MAX / 2;  // half: for what the sums are rounded by. Never of a NaN.
+    return largest < FLT_MAX / 2;  // half, for the rounding of sums; false for NaN
   }
   size_t chunks() const { return chunks_.count(); }
   std::vector<MemoryRange> WeightMemory() const {
@@ -88,10 +88,10 @@ class MatVecKernel {
   static constexpr size_t kBlockPanels = kSumBlock / kPanelRows;
   // Fewer logits stay in the second-level cache anyway, and are too few chunks for the threads.
   static constexpr size_t kLeastBlocks = 64;
-  // Of a wider matrix, to make logits again would cost more than to write and read them.
+  // Computing the logits of a wider matrix again would cost more than writing and reading them.
   static constexpr size_t kDroppedCols = 64;
-  // Vectors whose logits of a block fit in the first-level cache, which they would not do if they
-  // all began at the same place of 4,096 bytes.
+  // Vectors whose logits of a block fit in the first-level cache together. The stride keeps these
+  // logits from beginning at equal offsets modulo 4,096 bytes, where they would evict each other.
   static constexpr size_t kDroppedTogether = 8;
   static constexpr size_t kDroppedStride = kSumBlock + 16;
 
@@ -115,7 +115,7 @@ class MatVecKernel {
     }
     return batch;
   }
-  // `drops`: the logits are not stored in the frames.
+  // With `drops` the logits are not stored in the frames.
   void MultiplyAndSum(ProductBatch& batch, std::span<const StreamFrame> frames, PanelRange panels,
                       bool drops) const {
     alignas(64) float dropped[kDroppedTogether * kDroppedStride];
@@ -133,7 +133,8 @@ class MatVecKernel {
       }
     }
   }
-  // What the product of the block from this panel on reads, if a panel's codes are one line.
+  // The memory that the product of the block from `panel` on reads, if a panel's codes are one
+  // line.
   LinesAhead LinesOf(size_t panel) const {
     if (!weight_->integer() || panel + kBlockPanels > weight_->panels()) return {};
     const CodePanels part = weight_->code_panels({panel, panel + kBlockPanels});
@@ -151,7 +152,7 @@ class MatVecKernel {
     if (context.many_products == nullptr || weight_->integer() || !x_.as_is()) return nullptr;
     return context.many_products->Of(weight_);
   }
-  // By what the frames' session is, not by how many of them there are.
+  // Decided by the frames' session, not by how many frames a call has.
   bool HasMany(std::span<const StreamFrame> frames) const {
     if (!many_ || frames.empty()) return false;
     const BatchInfo& batch = frames.front().batch;

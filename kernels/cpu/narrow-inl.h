@@ -54,7 +54,7 @@ struct NarrowPanels {
     size_t row = 0;
     const uint64_t* signs = weight.signs;
     // For each kWidth rows of the panel at `row` and `signs`, finish = of_rows(first row) and then
-    // finish(products, vector) for each vector. Goes on to the next panel.
+    // finish(products, vector) for each vector. Then moves on to the next panel.
     const auto multiply = [&](const auto& of_rows) HWY_ATTR {
       const std::byte* const codes = all_codes + row * kRowBytes;
       for (size_t g = 0; g < kGroups; ++g) {
@@ -74,8 +74,8 @@ struct NarrowPanels {
     hn::Vec<Floats> largest[kInputs];
     for (auto& of_vector : largest) of_vector = LeastFloats();
     const size_t rows = weight.rows;
-    // Whole panels. `biases` has the numbers from which bias_at(row) makes those of kWidth rows,
-    // once for all vectors.
+    // Multiplies all panels. From `biases`, bias_at(row) computes the biases of kWidth rows once
+    // for all vectors.
     const auto multiply_panels = [&](const auto* biases, const auto& bias_at) HWY_ATTR {
       while (row + kPanelRows <= rows) {
         const size_t ahead = row + kAhead * kPanelRows;
@@ -129,8 +129,8 @@ HWY_INLINE void MultiplyNarrow(const CodePanels& weight, const CodeVector* vecto
   }
 }
 
-// Several groups of vectors are all multiplied with a block of rows while that is in the
-// first-level cache. Its integer biases become floats once for all of them.
+// A block of rows is multiplied with several groups of vectors while it is in the first-level
+// cache. The block's integer biases become floats once for all groups.
 template <class Products, CodeForm kForm>
 HWY_NOINLINE void MultiplyNarrowByBlocks(const CodePanels& weight, const CodeVector* vectors,
                                          size_t count, const Finish& finish) {
@@ -144,7 +144,7 @@ HWY_NOINLINE void MultiplyNarrowByBlocks(const CodePanels& weight, const CodeVec
     block.scales += first;
     Finish of_block = finish.From(first);
     if (const int16_t* const integers = of_block.integer_bias.integers; integers != nullptr) {
-      // Whole panels: their last rows are padding.
+      // Full panels, whose last rows may be padding.
       for (size_t row = 0; row < block.rows; row += kPanelRows) {
         hwy::Prefetch(integers + kSumBlock + row);
         for (size_t g = 0; g < kPanelRows; g += kWidth) {

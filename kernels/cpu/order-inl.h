@@ -1,7 +1,8 @@
-// Rule 4 of docs/NUMERICS.md for vectors of any width, and the loops every other -inl.h file uses.
-// The -inl.h files are included once per instruction set (target) by kernels/cpu/vector_*.cc. Their
-// functions take and return plain values only. Otherwise a template, std::vector for example, would
-// be compiled for one instruction set and linked into code that runs on every machine.
+// Rule 4 of docs/NUMERICS.md for vectors of any width, and the loops that every other -inl.h file
+// uses. The -inl.h files are included once per instruction set (target) by kernels/cpu/vector_*.cc.
+// The files' functions take and return plain values only. Otherwise a template, std::vector for
+// example, would be compiled for one instruction set and linked into code that runs on every
+// machine.
 #if defined(KINGLET_KERNELS_CPU_ORDER_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef KINGLET_KERNELS_CPU_ORDER_INL_H_
 #undef KINGLET_KERNELS_CPU_ORDER_INL_H_
@@ -36,7 +37,7 @@ HWY_INLINE V InRegister(V loaded) {
   return loaded;
 }
 
-// Runs body(d, i) over [begin, n): whole vectors, then single elements.
+// Runs body(d, i) over [begin, n): full vectors, then single elements.
 template <class Body>
 HWY_INLINE void ForEach(size_t begin, size_t n, const Body& body) {
   size_t i = begin;
@@ -44,7 +45,7 @@ HWY_INLINE void ForEach(size_t begin, size_t n, const Body& body) {
   for (; i < n; ++i) body(Real(), i);
 }
 
-// The same over [0, width), but the last vector overlaps the one before, where there is one.
+// Runs body(d, i) over [0, width). The last vector overlaps the one before, if there is one.
 // REQUIRES: computing an element twice is harmless, so the body reads nothing that it writes.
 template <class Body>
 HWY_INLINE void ForEachOverlapping(size_t width, const Body& body) {
@@ -66,8 +67,8 @@ HWY_INLINE float FoldChains(const float* chains) {
   return hn::GetLane(hn::Add(two, hn::Shuffle2301(two)));
 }
 
-// Block results, folded pairwise as they come: after n blocks the stack holds one partial sum per
-// set bit of n. Each element of the vectors is a sum of its own.
+// Block results, folded pairwise as they come: after n blocks the stack contains one partial sum
+// per set bit of n. Each element of the vectors is a sum of its own.
 template <class D>
 class PairwiseFold {
  public:
@@ -87,7 +88,8 @@ class PairwiseFold {
 
  private:
   HWY_INLINE float* At(size_t i) { return stack_ + i * hn::MaxLanes(D()); }
-  // 2^54 blocks of 1,024 elements are all a size_t can count. Written before it is read.
+  // A size_t can count at most 2^54 blocks of 1,024 elements. Elements are written before they are
+  // read.
   HWY_ALIGN float stack_[56 * hn::MaxLanes(D())];
   size_t depth_ = 0;
   size_t count_ = 0;
@@ -132,7 +134,7 @@ HWY_INLINE void ForEachBlockSum(size_t first, size_t n, const Accumulate& accumu
   }
 }
 
-// The sum over i < n of the same.
+// The rule-4 sum over i < n.
 template <class Accumulate>
 HWY_INLINE float OrderedSum(size_t first, size_t n, const Accumulate& accumulate) {
   PairwiseFold<Real> blocks;

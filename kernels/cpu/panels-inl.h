@@ -20,7 +20,7 @@ namespace kinglet::cpu::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 // For each byte of a mask: where the bytes of eight 16-bit results come from, and how many of the
-// results are stored ones. A source of 0x80 gives zero.
+// results are stored codes. An index of 0x80 gives zero.
 struct SpreadTables {
   alignas(16) uint8_t sources[256][16];
   uint8_t counts[256];

@@ -11,7 +11,8 @@ uint64_t PanelsOf(uint64_t rows) { return (rows + kPanelRows - 1) / kPanelRows; 
 
 bool IsOfWords(CodeForm form) { return form == CodeForm::kWords || FieldBits(form) != 0; }
 
-// The entry or word (kernels/cpu/vector.h) of a row and a column of a block.
+// The index in a block (kernels/cpu/vector.h) of the entry of a row and a column, or of its 16-bit
+// value.
 uint64_t EntryOf(CodeForm form, uint64_t r, uint64_t col) {
   const uint64_t entry = r % kPanelRows * 2 + col % 2;
   if (IsOfWords(form)) return entry;
@@ -19,12 +20,12 @@ uint64_t EntryOf(CodeForm form, uint64_t r, uint64_t col) {
   return entry / 8 * 16 + col / 2 % 2 * 8 + entry % 8;
 }
 
-// Place of entry (row, col) of a real matrix.
+// The index of entry (row, col) of a real matrix.
 uint64_t RealAt(uint64_t cols, uint64_t row, uint64_t col) {
   return (row / kPanelRows * cols + col) * kPanelRows + row % kPanelRows;
 }
 
-// The low `bits` bits of two neighbouring codes, each in a word of its own.
+// The low `bits` bits of two neighbouring codes, each in 16 bits of its own.
 uint32_t LowBitsOf(const int16_t* pair, int bits) {
   const uint32_t field = (uint32_t{1} << bits) - 1;
   uint32_t codes = 0;
@@ -35,7 +36,7 @@ uint32_t LowBitsOf(const int16_t* pair, int bits) {
 // The block that begins at `codes`, rows of which lie `stride` codes apart.
 void WriteFieldsBlock(const int16_t* codes, uint64_t stride, CodeForm form, std::byte* block) {
   const int bits = FieldBits(form), last = LastField(form);
-  // Adding half of the range to an integer of two's complement turns its highest bit.
+  // Adding half of the range to an integer in two's complement flips its highest bit.
   const auto turned = static_cast<uint32_t>(FieldOffset(form)) * 0x10001;
   for (uint64_t r = 0; r < kPanelRows; ++r, codes += stride, block += sizeof(uint32_t)) {
     uint32_t words = 0;
@@ -79,7 +80,7 @@ Panels Panels::OfFloats(uint64_t rows, uint64_t cols) {
 Panels Panels::FromCodes(uint64_t rows, uint64_t cols, int bits, std::span<const int16_t> codes,
                          std::span<const float> scales, const VectorFunctions& vector) {
   Panels panels = OfIntegers(rows, cols, bits);
-  // WriteCodes reads whole panels and may read beyond them.
+  // WriteCodes reads full panels and may read beyond them.
   std::vector<int16_t> padded(codes.begin(), codes.end());
   padded.resize(panels.panels() * kPanelRows * cols + BlockCols(panels.form_));
   std::vector<float> padded_scales(scales.begin(), scales.end());

@@ -101,7 +101,7 @@ void Tangents(const float* x, size_t n, float* out) {
   });
 }
 
-// Element i of block b of the two products, added.
+// input + recurrent, element i of gate b.
 template <class D>
 HWY_INLINE hn::Vec<D> Gate(D d, const float* input, const float* recurrent, size_t at) {
   return hn::Add(hn::LoadU(d, input + at), hn::LoadU(d, recurrent + at));

@@ -12,7 +12,7 @@ namespace {
 
 constexpr size_t kSinusoidBytes = size_t{8} << 20;
 
-// keys[row] = projection . sinusoids[row] for rows [begin, end), whose sinusoids these are. A panel
+// keys[row] = projection . sinusoids[row] for rows [begin, end), whose sinusoids are given. A panel
 // of the projection is multiplied with all of them while it is in the cache, so that the projection
 // is read once.
 void Project(const TensorView& projection, size_t begin, size_t end,
@@ -56,7 +56,7 @@ std::shared_ptr<const RelativeTable> MakeRelativeTable(const RelativeRows& op, s
 
   const std::vector<float> frequencies = DecodedValues(weights[op.frequencies]);
   const size_t width = 2 * frequencies.size();
-  // So many at a time that their memory is small next to a model's.
+  // Rows are computed in parts, so that their sinusoids take little memory compared with a model.
   const size_t together =
       std::clamp<size_t>(kSinusoidBytes / (width * sizeof(float)), 1, table->rows);
   AlignedVector<float> sinusoids(together * width);

@@ -18,7 +18,7 @@ namespace {
 uint64_t RoundedUp(uint64_t n, uint64_t to) { return (n + to - 1) / to * to; }
 uint64_t PaddedRows(uint64_t rows) { return RoundedUp(rows, kPanelRows); }
 
-// Writes rows of a tensor to their places in the panels.
+// Writes rows of a tensor to the panels.
 class PanelWriter {
  public:
   PanelWriter(const RowReader& reader, const VectorFunctions& vector, Panels& panels)
@@ -62,20 +62,21 @@ class PanelWriter {
   std::vector<float> values_;
 };
 
-// Releases a tensor's bytes in chunks large enough to be worth a call to the system.
+// Releases a tensor's bytes in chunks, large enough to keep system calls few.
 class Releaser {
  public:
   Releaser(const ReleaseBytes* release, WeightId id, uint64_t row_bytes)
       : release_(release), id_(id), rows_(std::max<uint64_t>(1, kChunk / (row_bytes + 1))) {}
 
-  // Rows below `row` will not be read again; memory(begin, end) holds rows [begin, end).
+  // Rows below `row` will not be read again; memory(begin, end) are the ranges of rows [begin,
+  // end).
   template <class Memory>
   void ReachedRow(uint64_t row, bool last, const Memory& memory) {
     if (release_ == nullptr) return;
     const uint64_t done = last ? row : row / RowReader::kMaskRows * RowReader::kMaskRows;
     if (done < released_ || (!last && done - released_ < rows_)) return;
     for (const MemoryRange& range : memory(released_, done)) {
-      // The last byte may hold the beginning of the next row.
+      // The last byte may contain the beginning of the next row.
       (*release_)(id_, last || range.empty() ? range : range.first(range.size() - 1));
     }
     released_ = done;
@@ -89,7 +90,7 @@ class Releaser {
   uint64_t released_ = 0;
 };
 
-// Whether the biases' unit gives the floats of the file for every integer of so many bits.
+// Whether the biases' unit gives the floats of the file for every integer of `bits` bits.
 bool IsExact(const Biases& biases, int bits, float divisor) {
   for (int integer = -(1 << (bits - 1)); integer < 1 << (bits - 1); ++integer) {
     const auto exact = static_cast<float>(integer);
@@ -99,8 +100,8 @@ bool IsExact(const Biases& biases, int bits, float divisor) {
   return true;
 }
 
-// Biases as the integers that the file has. False, and no integers: it has none, or they would give
-// other floats.
+// Stores biases as the file's integers. Returns false, and stores none, if the file has no integers
+// or if they would give other floats.
 template <class Claim>
 bool TakeIntegers(const TensorView& view, const Claim& claim, Biases& biases) {
   const PackedView* const packed = view.packed();
@@ -222,7 +223,8 @@ void WeightStore::LayOutMatrix(WeightId id) {
   const bool gives_back = memory_.release && kept_.count(id) == 0;
   Releaser releaser(gives_back ? &memory_.release : nullptr, id, reader.cols() * sizeof(float));
   const auto memory = [&](uint64_t begin, uint64_t end) { return reader.Memory(begin, end); };
-  // In order of their first rows, so that rows below the next one's first are not needed again.
+  // Matrices of a tensor are sorted by their first rows: rows below the next matrix's first row are
+  // not needed again.
   const auto end = matrices_.upper_bound({id, UINT64_MAX, UINT64_MAX});
   for (auto at = matrices_.lower_bound({id, 0, 0}); at != end; ++at) {
     const uint64_t first = std::get<1>(at->first);

@@ -1,6 +1,6 @@
 // Weights in the layout of the `cpu` kernels: matrices in 16-row panels (kernels/cpu/panels.h),
-// vectors padded to whole panels, codes of coded tables in blocks. Each tensor is laid out once per
-// plan, and all kernels that use it share it.
+// vectors padded to full panels, codes of coded tables in blocks. Each tensor is laid out once per
+// plan, for all kernels that use it.
 //
 // Matrices and codes are laid out row by row after every node is bound, and the file's bytes are
 // released at the same time, so that a model is never in memory twice.
@@ -46,10 +46,10 @@ using SharedCodes = std::shared_ptr<const BlockedCodes>;
 
 // The biases of a product's rows.
 struct Biases {
-  SharedVector values;              // as Finish::bias, or
+  SharedVector values;              // as Finish::bias; empty if `integers` is used
   AlignedVector<int16_t> integers;  // as IntegerBiases
   float unit = 0, rest = 0;
-  float largest = 0;  // magnitude of a bias
+  float largest = 0;  // the largest magnitude of a bias
 
   Finish finish(bool relu) const {
     return {values != nullptr ? values->data() : nullptr,
@@ -66,31 +66,33 @@ using SharedBiases = std::shared_ptr<const Biases>;
 // Throws std::bad_alloc.
 class WeightStore {
  public:
-  // `plan` and `vector` outlive it.
+  // `plan` and `vector` outlive the store.
   WeightStore(const Plan& plan, const VectorFunctions& vector, WeightMemory memory = {});
 
-  // Before anything else is allocated that outlives a node's binding.
+  // Call before any other memory is allocated that outlives a node's binding.
   void Claim(uint64_t bytes) const { ClaimFrom(memory_.claim, bytes); }
   const ClaimBytes& claim() const { return memory_.claim; }
 
-  // Integers where the tensor is quantised with multiplying scales, as in kernels/ref/weights.h.
-  // The memory of these two is allocated at once, but has its contents only after LayOut().
+  // A matrix of integers if the tensor is quantised with multiplying scales, as in
+  // kernels/ref/weights.h. Matrices and codes are allocated at once, but are filled only by
+  // LayOut().
   SharedPanels Matrix(WeightId id) { return MatrixRows(id, 0, Rows(plan_.weights[id].shape)); }
   SharedPanels MatrixRows(WeightId id, uint64_t first, uint64_t count);
   SharedCodes Codes(WeightId id);  // of a coded table
-  // The transpose as floats: panel rows are the tensor's columns.
+  // The transpose, as floats: panel rows are the tensor's columns.
   SharedPanels TransposedFloats(WeightId id);
   SharedVector Vector(WeightId id);
-  // A vector as biases: as integers where `prefers_integers` is true, the tensor has one divisor,
-  // and the integers give the same floats, bit by bit. That takes half the memory, but more
-  // instructions.
+  // A vector as biases. They are integers if `prefers_integers` is true, the tensor has one
+  // divisor, and the integers give the tensor's floats bit for bit. Integers take half the memory,
+  // but more instructions.
   SharedBiases BiasesOf(WeightId id, bool prefers_integers);
 
-  // Whether some node multiplies with the whole matrix, so that its panels exist in any case.
+  // Whether some node multiplies with the entire matrix, so that its panels exist in any case.
   bool Multiplied(WeightId id) const { return multiplied_.count(id) != 0; }
-  // A kernel reads the tensor in the file's memory: its bytes are not released.
+  // Declares that a kernel reads the tensor in the file's memory, so that its bytes are not
+  // released.
   void Keep(WeightId id) { kept_.insert(id); }
-  // A node has computed what it needs from the tensor and will not read it again.
+  // Declares that a node has computed what it needs from the tensor and will not read it again.
   void Consume(WeightId id) { consumed_.insert(id); }
 
   // Fills all matrices and codes. Called once, after all nodes are bound.
