@@ -120,7 +120,7 @@ class DeviceLanes {
  private:
   static Status CannotRank() {
     return Status::Refusal(KINGLET_UNSUPPORTED, "device", "query", "a device that ranks words",
-                           "one that does not");
+                           "a device that does not");
   }
 };
 

@@ -12,8 +12,8 @@ namespace kinglet {
 // a vector is its largest magnitude divided by this.
 inline constexpr int32_t kFixedPointLimit = 16383;
 
-// Rule 3: whether int32_t holds every sum of n products of integers up to a and b in magnitude.
-// REQUIRES: 0 <= a, b < 2^31.
+// Rule 3: whether int32_t can represent every sum of n products of integers up to a and b in
+// magnitude. REQUIRES: 0 <= a, b < 2^31.
 KINGLET_HOST_DEVICE constexpr bool SumFitsInt32(uint64_t n, int64_t a, int64_t b) {
   const int64_t product = a * b;
   return product == 0 || n <= static_cast<uint64_t>(INT32_MAX / product);
@@ -24,7 +24,7 @@ KINGLET_HOST_DEVICE constexpr bool SumFitsInt32(uint64_t n, int64_t a, int64_t b
 inline constexpr uint32_t kShortSum = 32;
 inline constexpr uint32_t kSumChains = 16;
 inline constexpr uint32_t kSumBlock = 1024;
-// Blocks of a sum of n numbers.
+// How many blocks a sum of n terms has.
 KINGLET_HOST_DEVICE constexpr uint64_t SumBlocks(uint64_t n) {
   return (n + kSumBlock - 1) / kSumBlock;
 }

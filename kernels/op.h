@@ -98,7 +98,8 @@ struct EmbedRow {
   }
 };
 
-// y = (x - mean) / sqrt(variance + epsilon) * gain + bias, biased variance, two passes.
+// y = (x - mean) / sqrt(variance + epsilon) * gain + bias, with the biased variance, which a second
+// read of x gives.
 struct LayerNorm {
   static constexpr std::string_view kName = "LayerNorm";
   BufferId x;  // [n] of floats

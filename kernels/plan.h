@@ -18,7 +18,7 @@
 
 namespace kinglet {
 
-// kReal is float, or double in ref64. Codes are integers with one quantiser for the whole buffer;
+// kReal is float, or double in ref64. Codes are integers with one quantiser for the entire buffer;
 // Codes take 16 bits unless the quantiser's largest code is over 32,767. kCode9 is rows of codes
 // that fit in 9 bits (kernels/nine_bit_row.h).
 enum class Element : uint8_t { kReal, kCode9, kCode16, kCode32, kWord };
@@ -59,9 +59,9 @@ struct ClusterPlan {
   NodeRange nodes;        // fill logits and normaliser from the hidden state
   uint32_t first, size;   // words
   uint32_t parent_logit;  // index of a tail's logit in the head; unused for the head
-  BufferId logits;      // [size] of floats; the head has one logit per tail after its words
-  BufferId normaliser;  // [2] of floats: max, log sum exp(x - max)
-  LogitBlocks blocks;   // of `logits`
+  BufferId logits;        // [size] of floats; the head has one logit per tail after its words
+  BufferId normaliser;    // [2] of floats: max, log sum exp(x - max)
+  LogitBlocks blocks;     // of `logits`
 };
 
 struct CachePlan {

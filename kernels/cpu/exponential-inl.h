@@ -38,7 +38,7 @@ HWY_INLINE V ScaleByPower(V y, V n) {
 }
 #endif
 
-// From here on exp(x) = y * 2^n is a normal number: y >= 0.7, n >= -125.
+// For x from kSmallestNormal on, exp(x) = y * 2^n is a normal number: y >= 0.7, n >= -125.
 constexpr float kSmallestNormal = -86.0f;
 
 // exp(x) for x that is not above zero, or is NaN: the sequence of kernels/functions.h, element

@@ -156,17 +156,17 @@ HWY_INLINE void NineBitDotsOf(const NineBitRows& rows, const CodeDots* vectors, 
   }
 }
 
-// Codes are decoded once for up to kDotVectors vectors.
+// Codes are decoded once for up to kMost vectors.
 template <class Products>
 HWY_INLINE void NineBitDotsWith(const NineBitRows& rows, const CodeDots* vectors, size_t count,
                                 float scale, float factor) {
   constexpr size_t kMost = HWY_TARGET == HWY_AVX3 ? 8 : 4;
-  const size_t fit = NineBitRow::kMostCodes / rows.row.Padded();
+  const size_t max_vectors = NineBitRow::kMostCodes / rows.row.Padded();
   size_t v = 0;
-  for (; kMost <= fit && v + kMost <= count; v += kMost) {
+  for (; kMost <= max_vectors && v + kMost <= count; v += kMost) {
     NineBitDotsOf<Products, kMost>(rows, vectors + v, scale, factor);
   }
-  for (; 2 <= fit && v + 2 <= count; v += 2) {
+  for (; 2 <= max_vectors && v + 2 <= count; v += 2) {
     NineBitDotsOf<Products, 2>(rows, vectors + v, scale, factor);
   }
   for (; v < count; ++v) NineBitDotsOf<Products, 1>(rows, vectors + v, scale, factor);

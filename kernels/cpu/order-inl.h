@@ -21,7 +21,7 @@ namespace kinglet::cpu::HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// A vector of at most 16 floats, the chains of rule 4. kGroups of them hold all 16 chains.
+// A vector of at most 16 floats, the chains of rule 4. kGroups such vectors contain all 16 chains.
 using Floats = hn::CappedTag<float, kSumChains>;
 using Real = hn::CappedTag<float, 1>;
 constexpr size_t kWidth = hn::MaxLanes(Floats());

@@ -4,10 +4,11 @@
 #include "kernels/cuda/operations.h"
 
 namespace kinglet::cuda {
-// Named, though only this file uses it: nvcc names what is anonymous after the folder it lies in.
+// Named, though only this file uses the namespace: nvcc names an anonymous namespace after the
+// source's folder.
 inline namespace alone {
 
-// At least so many blocks must fit the registers of a multiprocessor (__launch_bounds__), so that
+// At least this many blocks must fit the registers of a multiprocessor (__launch_bounds__), so that
 // one computes while another waits for memory. On devices without the tensor core instruction the
 // threads compute the products of tiles themselves (byte_product.h), which takes all registers.
 #if KINGLET_CUDA_ON_DEVICE && __CUDA_ARCH__ < 800

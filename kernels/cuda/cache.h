@@ -19,7 +19,7 @@
 
 namespace kinglet::cuda {
 
-// The keys of the pairs: [capacity, width], elements as the hidden state's or codes in 9 bits.
+// The keys of the pairs: [capacity, width], with the hidden state's elements or codes in 9 bits.
 struct Keys {
   Place place;
   bool nine_bits;
@@ -67,10 +67,10 @@ struct CacheArguments {
   uint32_t capacity;
   uint64_t first_position;
   float theta;
-  float product_scale;  // of codes: the value of a product of two codes is code * product_scale
-  CodeRows rows;        // of codes: how hidden state and keys are multiplied
+  float product_scale;  // for codes: what a product of two codes is multiplied by
+  CodeRows rows;        // for codes: how hidden state and keys are multiplied
 
-  // Pairs that take part.
+  // How many pairs take part.
   KINGLET_HOST_DEVICE uint32_t Stored(const Lane& lane) const {
     return CachePairs(lane.position, capacity, first_position);
   }

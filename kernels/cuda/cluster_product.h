@@ -19,13 +19,14 @@ struct ClusterProduct {
 
   static constexpr uint32_t kStreamTiles = 8;  // of a unit
   static constexpr uint32_t kStreams = kStreamTiles * kTileStreams;
-  // Stream tiles of a warp: half of the unit's, or one if the device would have too few units.
+  // Stream tiles of a warp: half of the unit's stream tiles, or one if the device would have too
+  // few units.
   static constexpr uint32_t kMaxTilesOfWarp = 4, kLeastTilesOfWarp = 1;
   KINGLET_HOST_DEVICE uint32_t TilesOfWarp(uint32_t lanes, uint32_t warps) const {
     const bool enough = UnitsOf(kMaxTilesOfWarp, lanes, warps) >= enough_units;
     return enough ? kMaxTilesOfWarp : kLeastTilesOfWarp;
   }
-  // Units of 64 lanes, with so many stream tiles for a warp. `warps`: a multiple of 8.
+  // The units for 64 lanes, if a warp has `tiles` stream tiles. `warps` is a multiple of 8.
   KINGLET_HOST_DEVICE uint32_t BlockUnits(uint32_t tiles, uint32_t warps) const {
     const uint32_t together = warps * tiles / kStreamTiles;
     return DivideUp(logits.Blocks(), together);
@@ -39,10 +40,10 @@ struct ClusterProduct {
   KINGLET_HOST_DEVICE uint32_t PaddedColumns() const {
     return product.matrix.col_tiles() * kTileDepth;
   }
-  // Rows of each sum block of a narrow matrix that are in shared memory at a time, and most sum
+  // Rows of each sum block of a narrow matrix that are in shared memory at a time, and the most sum
   // blocks of a unit.
   static constexpr uint32_t kNarrowRows = 128, kMostSumBlocks = 4;
-  // Two planes of all columns of x.
+  // Bytes of two planes of all columns of x.
   KINGLET_HOST_DEVICE uint64_t SharedBytes() const {
     if (product.matrix.narrow()) {
       constexpr uint64_t kRows = uint64_t{kMostSumBlocks} * kNarrowRows;

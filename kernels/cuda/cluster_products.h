@@ -2,17 +2,17 @@
 // C++17.
 //
 // The logits are a product of the output table with the hidden states. For many lanes, computing
-// that product twice costs less than writing the logits to memory and reading them back. So there
-// are two passes over the product: LargestOfProducts finds the largest logit of every sum block
-// (1,024 logits), and TermsOfProducts the sum of SoftmaxTerm(x - that) over it. Both passes visit
-// the logits of a sum in order, and the sums are those of LargestOfBlocks and TermsOfBlocks
+// that product twice costs less than writing the logits to memory and reading them back. So the
+// product is computed twice: LargestOfProducts finds the largest logit of every sum block (1,024
+// logits), and TermsOfProducts adds SoftmaxTerm(x - largest) over the sum block. Both visit the
+// logits of a sum in order, and their results are those of LargestOfBlocks and TermsOfBlocks
 // (softmax.h) over stored logits, bit for bit.
 //
 // A warp has a sum block for up to 4 stream tiles (32 lanes). In a tile of 16 rows, row j belongs
 // to chain j of rule 4, so a thread adds its chains in registers; at the end a butterfly of
 // shuffles folds the 16 chains. Shared memory: all columns of x of 64 lanes.
 //
-// A narrow matrix has passes of its own (narrow_cluster.h).
+// narrow_cluster.h does this work for narrow matrices.
 #ifndef KINGLET_KERNELS_CUDA_CLUSTER_PRODUCTS_H_
 #define KINGLET_KERNELS_CUDA_CLUSTER_PRODUCTS_H_
 
@@ -25,8 +25,8 @@ namespace kinglet::cuda {
 
 namespace internal {
 
-// A value for each sum of a thread, in kTiles tiles of 16 rows and 8 lanes; and a value for each
-// lane of a thread's sums, the same for all rows.
+// TileFloats: a value for each sum of a thread, in kTiles tiles of 16 rows and 8 lanes.
+// StreamFloats: a value for each lane of a thread's sums, whatever the row.
 template <uint32_t kTiles>
 struct TileFloats {
   float values[kTiles][4];
@@ -41,7 +41,7 @@ struct LaneRange {
   uint32_t first, count;
 };
 
-// By one warp: value(lane) of each of its lanes, for the threads that hold the lane's sums.
+// By one warp: value(lane) of each of its lanes, for the threads that have the lane's sums.
 template <uint32_t kTiles, class Value>
 KINGLET_HOST_DEVICE void LoadOfStreams(const Warp& warp, const Work& work, const LaneRange& lanes,
                                        PerThread<StreamFloats<kTiles>>& to, const Value& value) {
@@ -72,7 +72,7 @@ struct RowTerms {
     }
     return terms;
   }
-  // The logit of sum i. The same as ProductOf for sums that fit 32 bits, without ReLU.
+  // The logit of sum i: ProductOf for sums that fit 32 bits, without ReLU.
   KINGLET_HOST_DEVICE float LogitOf(const IntegerProduct& p, const PlaneSums& sums, uint32_t i,
                                     float x_scale) const {
     const float product = static_cast<float>(SumModulo(sums, i)) * (scales[i / 2] * x_scale);
@@ -80,9 +80,10 @@ struct RowTerms {
   }
 };
 
-// Block-wide: runs a pass. On every warp that has work it calls begin(warp, sum block, its lanes);
-// then use(warp, stream tile, reg, i, logit) for sum i of a thread (PerThread element `reg`), for
-// each logit of the sum block, those of one chain in order; then end(warp, sum block, its lanes).
+// Block-wide: computes the logits of a unit. On every warp that has work it calls begin(warp, sum
+// block, its lanes); then use(warp, stream tile, reg, i, logit) for sum i of a thread (PerThread
+// element `reg`), for each logit of the sum block, those of one chain in order; then end(warp, sum
+// block, its lanes).
 template <uint32_t kTiles, class Begin, class Use, class End>
 KINGLET_HOST_DEVICE void ForEachLogit(const ClusterProduct& p, const Work& work, const Begin& begin,
                                       const Use& use, const End& end) {
@@ -183,7 +184,7 @@ KINGLET_HOST_DEVICE void FoldRows(const Warp& warp, PerThread<TileFloats<kTiles>
   }
 }
 
-// By one warp: write(lane, value) for each lane, with what FoldRows left.
+// By one warp: write(lane, value) for each lane, with the results of FoldRows.
 template <uint32_t kTiles, class Write>
 KINGLET_HOST_DEVICE void WriteRows(const Warp& warp, PerThread<TileFloats<kTiles>>& of_warp,
                                    const Work& work, const LaneRange& lanes, const Write& write) {
@@ -223,7 +224,7 @@ KINGLET_HOST_DEVICE void WithTiles(const ClusterProduct& p, const Work& work, co
 
 }  // namespace internal
 
-// Base of both passes. A unit is some sum blocks for 64 lanes.
+// Base of LargestOfProducts and TermsOfProducts. A unit is some sum blocks for 64 lanes.
 struct ClusterPass {
   ClusterProduct cluster;
   static constexpr uint32_t kAloneFromLanes = 1;
@@ -234,7 +235,7 @@ struct ClusterPass {
 };
 
 // logits.largest[b] = the largest logit of sum block b. NaNs are skipped; the sum of exponentials
-// is not finite then, which is detected there.
+// is not finite then, and the caller detects that.
 struct LargestOfProducts : ClusterPass {};
 
 namespace internal {

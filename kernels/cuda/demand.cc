@@ -82,7 +82,7 @@ class NodeDemand {
   }
   DeviceDemand operator()(const AttendHead& p) const { return OfPositions(p.attention); }
   DeviceDemand operator()(const ScoreSlots& p) const { return OfPositions(p.attention); }
-  // The lanes may all be at one position, and then read one row.
+  // The lanes may all be at one position, and then read the same row.
   DeviceDemand operator()(const AddRowOfPosition& p) const { return {RealBytes(p.count)}; }
   DeviceDemand operator()(const AddToHeads& p) const {
     return {RealBytes(uint64_t{p.heads} * p.size)};
@@ -95,7 +95,7 @@ class NodeDemand {
     return std::any_of(lanes.begin(), lanes.end(),
                        [&](const StreamFrame& lane) { return tokens.Contains(lane.token); });
   }
-  // The rows of all distances up to that of the lane with the most visible slots.
+  // The rows of all distances, up to the largest distance of the lane with the most visible slots.
   DeviceDemand OfPositions(const Attention& p) const {
     if (p.positions.rows == nullptr) return {};
     uint64_t slots = 0;

@@ -66,7 +66,7 @@ class EmulatedQueue : public Queue {
   // The units of one block.
   void RunNode(const Node& node, uint32_t first, uint32_t blocks, const LaneArray& lanes) const {
     // Allocated for each node, so that a sanitizer sees accesses beyond it, and filled with a
-    // pattern, so that no node finds what an earlier one left.
+    // pattern, so that no node finds the results of an earlier node.
     std::vector<SharedUnit> shared(SharedBytesOf(node) / sizeof(SharedUnit) + 1);
     std::memset(shared.data(), 0xA5, shared.size() * sizeof(SharedUnit));
     const Block block(kBlockThreads, reinterpret_cast<std::byte*>(shared.data()), emulation_.order);

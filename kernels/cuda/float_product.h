@@ -29,7 +29,7 @@ struct RealProduct {
   KINGLET_HOST_DEVICE uint64_t SharedBytes() const { return 0; }
 };
 
-// By one warp: the sums of rows `first` and `first` + 1, as far as they are below `rows`, each by
+// By one warp: the sums of those of rows `first` and `first` + 1 that are below `rows`, each by
 // half of the warp. A sum has `cols` terms: term(partial, row, i) returns partial plus term i of
 // the row. Calls use(row, sum) once for each row.
 template <class Term, class Use>
@@ -50,7 +50,7 @@ KINGLET_HOST_DEVICE void TwoRowSums(const Warp& warp, uint64_t first, uint64_t r
         chains[reg] = term(chains[reg], row, i);
       }
     });
-    // A short sum is its first chain as it is.
+    // A short sum is its first chain.
     if (cols >= kShortSum) {
       warp.Reduce(chains, kSumChains / 2, 1, [](float a, float b) { return a + b; });
     }

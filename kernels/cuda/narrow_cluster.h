@@ -1,11 +1,11 @@
-// A pass over the logits of a cluster whose output table has at most four columns, such as the last
-// tail of the best MicroNet (242,735 x 4): the work of cluster_products.h without tensor cores,
-// whose tiles would be seven eighths empty. C++17.
+// The work of cluster_products.h for a cluster whose output table has at most four columns, such as
+// the last tail of the best MicroNet (242,735 x 4): without tensor cores, whose tiles would be
+// seven eighths empty. C++17.
 //
-// The work is divided as there: a warp has a sum block (1,024 logits) for up to 32 lanes. A thread
-// has a lane and some of the 16 chains of rule 4, and computes their logits by float multiply-adds,
-// which are exact (IntegerProduct::fits_float). Shared memory: some rows as floats, for all lanes
-// of the unit.
+// The work is divided as in cluster_products.h: a warp has a sum block (1,024 logits) for up to 32
+// lanes. A thread has a lane and some of the 16 chains of rule 4, and computes their logits by
+// float multiply-adds, which are exact (IntegerProduct::fits_float). Shared memory: some rows as
+// floats, which all lanes of the unit use.
 #ifndef KINGLET_KERNELS_CUDA_NARROW_CLUSTER_H_
 #define KINGLET_KERNELS_CUDA_NARROW_CLUSTER_H_
 
@@ -15,19 +15,19 @@
 
 namespace kinglet::cuda::internal {
 
-// How the 32 threads of a warp share the 8 * kTiles lanes of a sum block of a narrow matrix. Thread
-// t has lane t % kLanes, and chains t / kLanes, t / kLanes + kGroups, ...
+// How the 8 * kTiles lanes of a sum block of a narrow matrix are divided among the 32 threads of a
+// warp. Thread t has lane t % kLanes, and chains t / kLanes, t / kLanes + kGroups, ...
 template <uint32_t kTiles>
 struct NarrowShare {
   static constexpr uint32_t kLanes = kTiles * kTileStreams, kGroups = kWarpThreads / kLanes;
   static constexpr uint32_t kChains = kSumChains / kGroups;  // of a thread
-  float values[kChains];                                     // one for each chain
+  float values[kChains];                                     // a value for each chain
 };
 
 // Rows of a narrow matrix in shared memory.
 struct StagedRows {
   float* codes;  // [sum blocks of the unit, kNarrowRows, kNarrowColumns]
-  float* terms;  // [the same rows, 2]: scale and bias
+  float* terms;  // [sum blocks of the unit, kNarrowRows, 2]: scale and bias
 };
 
 // Block-wide: copies rows `begin`, begin + 1, ... of each of the unit's sum blocks.
@@ -49,10 +49,10 @@ KINGLET_HOST_DEVICE inline void StageRows(const ClusterProduct& p, const Block& 
   });
 }
 
-// Block-wide: runs a pass over a narrow matrix: accumulate(value, logit, `largest`) for each
-// logit of a chain, in order; then the chains of each lane are folded with combine, and
-// write(lane, sum block, value). `start` is a chain's first value; with `loads` the largest logit
-// of the lane's sum block is loaded. REQUIRES: fits_float, and no ReLU.
+// Block-wide: computes the logits of a unit of a narrow matrix. Calls accumulate(value, logit,
+// `largest`) for each logit of a chain, in order; then folds the chains of each lane with combine,
+// and calls write(lane, sum block, value). `start` is a chain's first value; with `loads`, the
+// largest logit of the lane's sum block is loaded. REQUIRES: fits_float, and no ReLU.
 template <uint32_t kTiles, class Accumulate, class Combine, class Write>
 KINGLET_HOST_DEVICE void RunNarrowPass(const ClusterProduct& p, const Work& work, float start,
                                        bool loads, const Accumulate& accumulate,
@@ -112,7 +112,7 @@ KINGLET_HOST_DEVICE void RunNarrowPass(const ClusterProduct& p, const Work& work
         };
         const uint32_t plain = Least(p.product.matrix.rows, p.logits.count);
         if (first_row + ClusterProduct::kNarrowRows <= plain) {
-          // Nearly all rows: no test for single logits.
+          // Nearly all rows take this branch, without a test for single logits.
 #if KINGLET_CUDA_ON_DEVICE
 #pragma unroll 1
 #endif

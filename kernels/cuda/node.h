@@ -1,11 +1,11 @@
 // Device nodes: what a GPU runs, as plain values. C++17.
 //
 // A plan node (kernels/plan.h) becomes one device node or several, run one after the other. A
-// device node has a kind and a struct of arguments; operands are places in a lane's memory and
-// addresses of weights in the device's memory. For each kind of node T there is
+// device node has a kind and a struct of arguments; operands are locations in a lane's memory and
+// addresses of weights in the device's memory. Each kind of node T has
 //
-//   T::Units(lanes, warps)   how many units of work the node has for so many lanes, on blocks of so
-//                            many warps
+//   T::Units(lanes, warps)   how many units the node has for `lanes` lanes, on blocks of `warps`
+//                            warps
 //   T::SharedBytes()         the shared memory that a block needs
 //   Run(arguments, work)     runs one unit, by all threads of one block
 //
@@ -28,7 +28,8 @@ namespace kinglet::cuda {
 struct Lane {
   std::byte* scratch;
   std::byte* state;
-  std::byte* temporary;  // values that one device node leaves for the next; not the plan's buffers
+  std::byte* temporary;  // values that device nodes leave for the next node, outside the plan's
+                         // buffers
   uint64_t position;
   uint64_t source_length;
   uint32_t token;
@@ -36,7 +37,7 @@ struct Lane {
 
 enum class Space : uint32_t { kScratch, kState, kTemporary };
 
-// An address within a lane: `offset` bytes into its memory of that kind.
+// An address within a lane: `offset` bytes into the lane's memory of that kind.
 struct Place {
   Space space = Space::kScratch;
   uint64_t offset = 0;
@@ -97,7 +98,7 @@ KINGLET_HOST_DEVICE void WithElements(bool codes, const F& f) {
   }
 }
 
-// Which lane, and which part of its work, a unit is, where each lane has `each` units.
+// Which lane, and which part of the lane's work, a unit is, if each lane has `each` units.
 struct LaneUnit {
   uint32_t lane, part;
   KINGLET_HOST_DEVICE LaneUnit(const Work& work, uint32_t each)
@@ -112,14 +113,14 @@ struct ByLane {
   KINGLET_HOST_DEVICE uint64_t SharedBytes() const { return 0; }
 };
 
-// A node that has such a range works only for lanes whose token lies in it.
+// A node with a token range works only for lanes whose token lies in the range.
 struct TokenRange {
   uint32_t first = 0, size = UINT32_MAX;
   KINGLET_HOST_DEVICE bool Contains(uint32_t token) const { return token - first < size; }
 };
 
 // From this many lanes on, a node that mostly reads and writes lanes' memory gets a launch and a
-// kernel of its own. That kernel uses no more registers than this node needs, so more blocks fit a
+// kernel of its own. The kernel uses no more registers than the node needs, so more blocks fit a
 // multiprocessor and hide each other's memory latency.
 inline constexpr uint32_t kManyLanes = 64;
 
@@ -141,7 +142,7 @@ KINGLET_HOST_DEVICE T ArgumentsOf(const Node& node) {
   static_assert(std::is_trivially_copyable_v<T> && sizeof(T) <= Node::kMaxBytes);
   static_assert(alignof(T) <= Node::kAlignment);
 #if KINGLET_CUDA_ON_DEVICE
-  // nvcc turns a memcpy into one load per byte, whatever it is told about the alignment.
+  // nvcc turns a memcpy into one load per byte, whatever alignment the code promises.
   return *reinterpret_cast<const T*>(node.arguments);
 #else
   T arguments;

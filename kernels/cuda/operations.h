@@ -49,7 +49,7 @@ bool IsKind(const Node& node) {
   return node.kind == internal::KindIn<T>(Operations());
 }
 
-// The units of the node for so many lanes, on blocks of so many warps.
+// The units of the node for `lanes` lanes, on blocks of `warps` warps.
 KINGLET_HOST_DEVICE inline uint32_t UnitsOf(const Node& node, uint32_t lanes, uint32_t warps) {
   uint32_t units = 0;
   internal::WithArguments(Operations(), node,
@@ -95,9 +95,9 @@ void RunAlone(ArgumentList<A...>, const Node& node, const Work& work) {
 }
 }  // namespace internal
 
-// Runs a unit in the kernel that has all kinds of nodes. Kinds that always have a kernel of their
-// own are omitted, and so are products for many lanes, of which more blocks fit a multiprocessor
-// in a kernel of their own.
+// Runs a unit in the kernel that has all kinds of nodes. The kernel omits kinds that always have a
+// kernel of their own, and products for many lanes, since more blocks of a kernel of their own fit
+// a multiprocessor.
 KINGLET_HOST_DEVICE inline void RunUnitAmongOthers(const Node& node, const Work& work) {
   internal::RunAmong(Operations(), node, work);
 }

@@ -6,7 +6,7 @@
 namespace kinglet::cuda {
 namespace {
 
-constexpr uint64_t kMostColumns = 32768;  // the sum of so many products of bytes is below 2^31
+constexpr uint64_t kMostColumns = 32768;  // the sum of kMostColumns products of bytes is below 2^31
 constexpr int64_t kLargestByte = 127;
 constexpr int64_t kLargestExactFloat = 1 << 24;  // all integers up to it are floats
 

@@ -11,8 +11,8 @@
 namespace kinglet::cuda {
 namespace {
 
-// Lets an integer product quantise its own result where the next plan node would do that, which
-// then has no device nodes. Each saves a barrier of all blocks.
+// Lets an integer product quantise its own result if the next plan node would quantise it; that
+// plan node then has no device nodes. Each merged node saves a barrier of all blocks.
 void JoinQuantisers(const Plan& plan, std::vector<std::vector<Node>>& bound) {
   for (size_t i = 1; i < plan.nodes.size(); ++i) {
     const auto* product = std::get_if<MatVec>(&plan.nodes[i - 1].op);

@@ -142,7 +142,8 @@ Result<Queries> Queries::Bind(const Plan& plan, const std::vector<std::vector<No
       std::vector<Node>& to = queries.fused_.nodes;
       const bool normalises = Writes(plan.nodes[i].op, cluster.normaliser);
       if (product && i == product->plan_node) {
-        to.insert(to.end(), nodes.begin(), nodes.end() - 1);  // those that compute its vector
+        // The last node computes the product, the others its vector.
+        to.insert(to.end(), nodes.begin(), nodes.end() - 1);
       } else if (!product || !normalises) {
         to.insert(to.end(), nodes.begin(), nodes.end());
       }
@@ -189,7 +190,7 @@ Result<Queries> Queries::Bind(const Plan& plan, const std::vector<std::vector<No
                       ranking.blocks <= RankedWordsPlan::kMaxBlocks &&
                       ranking.cache.capacity <= RankedWordsPlan::kMaxPairs &&
                       SharedBytesOfAnswers(ranking) <= max_shared_bytes;
-  // At least so many words have a log-probability above minus infinity, since each pair of the
+  // How many words, at least, have a log-probability above minus infinity, since each pair of the
   // cache changes one word.
   const uint32_t outside = plan.vocabulary_size > ranking.cache.capacity
                                ? plan.vocabulary_size - ranking.cache.capacity

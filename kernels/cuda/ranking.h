@@ -3,17 +3,17 @@
 // runtime/queries/distribution.h, bit for bit. C++17.
 //
 // One block per lane. The inputs are each cluster's normaliser and the largest logit of every sum
-// block (1,024 logits). No word of a sum block is more probable than its largest logit says, so the
-// block searches the sum blocks of a cluster in the order of that bound, until none can hold a word
-// better than the k-th best so far. Words that the neural cache holds are skipped there; they come
-// afterwards, each with a bound of its own.
+// block (1,024 logits). The largest logit bounds the probability of every word of its sum block, so
+// the block searches the sum blocks of a cluster in the order of that bound, until no sum block can
+// contain a word better than the k-th best so far. The search skips words that the neural cache
+// contains; they come afterwards, each with a bound of its own.
 //
-// No word of a tail is more probable than the tail itself, whose probability the head knows. So the
-// head can be ranked first; it says which tails could still hold one of the k best words, and only
-// those have to be computed.
+// No word of a tail is more probable than the tail itself, whose probability is in the head. So the
+// head can be ranked first: it bounds which tails could still contain one of the k best words, and
+// only those have to be computed.
 //
-// Shared memory: that of LaneWords and SortedCache, a bound for every sum block, a value for every
-// pair of the cache, and the best words.
+// Shared memory: the memory of LaneWords and SortedCache, a bound for every sum block, a value for
+// every pair of the cache, and the best words.
 #ifndef KINGLET_KERNELS_CUDA_RANKING_H_
 #define KINGLET_KERNELS_CUDA_RANKING_H_
 
@@ -25,7 +25,7 @@
 
 namespace kinglet::cuda {
 
-// The answer of RankWords for one lane. A query for k words has memory for only k of `words`.
+// The answer of RankWords for one lane. A query for k words allocates only the first k of `words`.
 struct RankedWords {
   static constexpr uint32_t kMost = internal::BestWords::kMost;
   struct Word {
@@ -33,9 +33,10 @@ struct RankedWords {
     float log_probability;
   };
   uint32_t count;
-  // 0, or 1 + the first cluster whose logits are not finite; 1 + cluster_count: the cache.
+  // 0 if all logits are finite, or 1 + the first cluster whose logits are not; 1 + cluster_count
+  // stands for the cache.
   uint32_t not_finite;
-  uint32_t looked_into;  // words outside the cache whose log-probability was computed
+  uint32_t looked_into;  // how many log-probabilities of words outside the cache were computed
   Word words[kMost];     // most probable first
 
   KINGLET_HOST_DEVICE static constexpr uint64_t BytesFor(uint32_t k) {
@@ -46,8 +47,8 @@ struct RankedWords {
 // Which clusters RankWords ranks.
 enum class RankedPart : uint32_t {
   kAll,
-  kHead,  // the head; writes to `tails` which tails could hold one of the k best words
-  kTails  // those in `tails`, which have been computed since; continues from kHead's answer
+  kHead,  // the head; writes to `tails` which tails could contain one of the k best words
+  kTails  // the clusters in `tails`, computed since; continues from kHead's answer
 };
 
 // The k most probable words. A unit is a lane.
@@ -70,7 +71,7 @@ struct RankWords {
 // The answer of WordLogProbability for one lane.
 struct WordAnswer {
   float log_probability;
-  uint32_t not_finite;  // as RankedWords'
+  uint32_t not_finite;  // as RankedWords::not_finite
 };
 // answers[lane] = log p(words[lane]). A unit is a lane.
 struct WordLogProbability {
@@ -108,7 +109,8 @@ class LaneRanking {
            SharedMemory::Bytes<uint64_t>(kMaxWarps) + SharedMemory::Bytes<BestWords>(1);
   }
 
-  // Starts a search in these clusters (a bit each), from the best words of `known`, or from none.
+  // Starts a search in these clusters (a bit each), from the best words of `known`, or without any
+  // if it is null.
   KINGLET_HOST_DEVICE void Begin(uint64_t clusters, const RankedWords* known) {
     words_.ReadTerms(clusters);
     looked_into_ = known == nullptr ? 0 : known->looked_into;
@@ -125,7 +127,7 @@ class LaneRanking {
     return words_.terms(cluster).AreFinite();
   }
 
-  // The tails (a bit each) that could hold one of the k best words, by the bounds that
+  // The tails (a bit each) that could contain one of the k best words, by the bounds that
   // runtime/queries/distribution.h uses: the tail's own log p, and for each cached word of the tail
   // that log p mixed with the word's weight, as if the word had all of the tail's probability.
   KINGLET_HOST_DEVICE uint64_t TailsThatCould() const {
@@ -200,8 +202,8 @@ class LaneRanking {
     }
   }
 
-  // Words that the cache holds, one thread each. The word's sum block bounds it; only if that is
-  // good enough is the word's own logit computed.
+  // Adds words that the cache contains, one thread each. The word's sum block bounds its
+  // probability; only if the bound is good enough is the word's own logit computed.
   KINGLET_HOST_DEVICE void LookIntoCached(uint32_t index) {
     const RankedCluster& cluster = p_.plan.clusters[index];
     const RankedTerms& terms = words_.terms(index);
@@ -218,7 +220,7 @@ class LaneRanking {
       if (!best_.CouldTake(Above(Above(mixed(largest[row / kSumBlock]))), p_.k)) return;
       of_cached_[i] = mixed(LogitOf(cluster, row));
     });
-    // WordAt rises with the place.
+    // WordAt rises with its index.
     TakeBest(
         work_.block, cache_.size(), of_cached_, p_.k, of_warps_, best_,
         [&](uint32_t i) { return cache_.WordAt(i); }, [](uint32_t) { return false; });
@@ -265,8 +267,7 @@ KINGLET_HOST_DEVICE inline void Run(const RankWords& p, const Work& work) {
     ranking.Begin(tails, &answer);
     for (uint32_t i = 1; i < clusters; ++i) {
       if ((tails >> i & 1) == 0) continue;
-      // Words of an earlier tail may rule this one out; then it does not matter if it is not
-      // finite.
+      // Words of an earlier tail may rule this tail out. Then its logits need not be finite.
       if ((ranking.TailsThatCould() >> i & 1) == 0) continue;
       if (!ranking.IsFinite(i)) {
         block.ForEach(1, [&](uint64_t) { answer.not_finite = 1 + i; });

@@ -2,9 +2,9 @@
 // docs/NUMERICS.md. C++17.
 //
 // Three nodes: the largest logit of every sum block (1,024 logits), the sum of SoftmaxTerm(x -
-// that) over every sum block, and what follows the blocks. In the first two a unit is a sum block
-// of a lane, by one thread block; in the third it is a lane. Shared memory: 256 partial maxima,
-// 1,024 terms, 16 chains. The chains and folds are those of rule 4, so the bits are too.
+// largest) over every sum block, and the normaliser from all sum blocks. In the first two a unit is
+// a sum block of a lane, by one thread block; in the third it is a lane. Shared memory: 256 partial
+// maxima, 1,024 terms, 16 chains. The chains and folds are those of rule 4, and so are the bits.
 #ifndef KINGLET_KERNELS_CUDA_SOFTMAX_H_
 #define KINGLET_KERNELS_CUDA_SOFTMAX_H_
 
@@ -24,7 +24,7 @@ struct Logits {
   Place sums;
   Place normaliser;  // [2] of floats
 
-  // Sum blocks, and the logits of one.
+  // How many sum blocks there are, and how many logits sum block `block` has.
   KINGLET_HOST_DEVICE uint32_t Blocks() const { return static_cast<uint32_t>(SumBlocks(count)); }
   KINGLET_HOST_DEVICE uint32_t BlockSize(uint32_t block) const {
     return Least(count - block * kSumBlock, uint32_t{kSumBlock});
@@ -86,8 +86,8 @@ KINGLET_HOST_DEVICE inline void Run(const TermsOfBlocks& p, const Work& work) {
   });
 }
 
-// normaliser[0] = the largest logit of all; sums[b] *= exp(largest[b] - that); normaliser[1] = the
-// log of the sum of all blocks. A unit is a lane.
+// normaliser[0] = the largest logit of all; sums[b] *= exp(largest[b] - normaliser[0]);
+// normaliser[1] = the log of the sum of all sums[b]. A unit is a lane.
 struct LogOfSum : ByLane {
   static constexpr uint32_t kAloneFromLanes = kManyLanes;
   Logits logits;

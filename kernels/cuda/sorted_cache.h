@@ -12,7 +12,7 @@
 namespace kinglet::cuda::internal {
 
 // The pairs are in order of (word, slot): a word's weights are added in the order of their slots,
-// as docs/NUMERICS.md says.
+// as docs/NUMERICS.md requires.
 class SortedCache {
  public:
   KINGLET_HOST_DEVICE SortedCache(const RankedWordsPlan& plan, SharedMemory& shared)
@@ -26,7 +26,7 @@ class SortedCache {
     return SharedMemory::Bytes<uint64_t>(Room(plan));
   }
 
-  // Block-wide. Pairs of weight 0, which change nothing, are omitted.
+  // Block-wide: sorts the pairs. Pairs of weight 0, which change nothing, are omitted.
   KINGLET_HOST_DEVICE void Sort(const Work& work, const Lane& lane) {
     const uint32_t pairs = cache_.Pairs(lane.position);
     if (pairs == 0) {
@@ -56,16 +56,16 @@ class SortedCache {
       }
     }
   }
-  // Places, some at the end of which may be empty.
+  // How many entries there are; some at the end may be empty.
   KINGLET_HOST_DEVICE uint32_t size() const { return size_; }
-  // Whether a word begins at place i; the word at place i.
+  // Whether a word begins at entry i; WordAt: the word of entry i.
   KINGLET_HOST_DEVICE bool IsFirst(uint64_t i) const {
     return keys_[i] != kNone && (i == 0 || keys_[i - 1] >> 32 != keys_[i] >> 32);
   }
   KINGLET_HOST_DEVICE uint32_t WordAt(uint64_t i) const {
     return static_cast<uint32_t>(keys_[i] >> 32);
   }
-  // The weights of the word that begins at place i, added in the order of their slots.
+  // The weights of the word that begins at entry i, added in the order of their slots.
   KINGLET_HOST_DEVICE float WeightAt(uint64_t i) const {
     const uint64_t word = keys_[i] >> 32;
     float weight = 0.0f;

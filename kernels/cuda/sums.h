@@ -1,10 +1,10 @@
 // Float sums and maxima by the threads of a block: rule 4 of docs/NUMERICS.md. C++17.
 //
-// A sum of at least 32 terms is cut into sum blocks of 1,024 terms, and each of those into 16
+// A sum of at least 32 terms is split into sum blocks of 1,024 terms, and each sum block into 16
 // chains: chain j adds terms j, j + 16, ... in order. The chains are the independent work: one
 // thread computes a chain. Then the 16 chains of a sum block are folded by halves, and the sums of
-// the blocks pairwise. kernels/ref/sum.h adds the same numbers in the same order, so the bits are
-// the same however many threads share the work.
+// the sum blocks pairwise. kernels/ref/sum.h adds the same terms in the same order, so the bits do
+// not depend on the number of threads.
 #ifndef KINGLET_KERNELS_CUDA_SUMS_H_
 #define KINGLET_KERNELS_CUDA_SUMS_H_
 
@@ -52,7 +52,7 @@ KINGLET_HOST_DEVICE inline float FoldBlocks(float* sums, uint64_t n) {
   return sums[0];
 }
 
-// The same, of up to 2^30 block sums that come one by one (kernels/ref/sum.h).
+// FoldBlocks for up to 2^30 block sums that come one by one (kernels/ref/sum.h).
 class RunningFold {
  public:
   KINGLET_HOST_DEVICE void Push(float value) {
@@ -73,7 +73,7 @@ class RunningFold {
   uint32_t depth_ = 0, count_ = 0;
 };
 
-// The whole sum by one thread.
+// The complete sum by one thread.
 template <class Accumulate>
 KINGLET_HOST_DEVICE float ThreadSum(uint64_t n, const Accumulate& accumulate) {
   if (n < kShortSum) return ChainSum(n, 0, accumulate);
@@ -92,7 +92,8 @@ KINGLET_HOST_DEVICE constexpr uint64_t BlockSumFloats(uint64_t n) {
 }
 
 // Block-wide: the sum of n terms, returned to every thread. `chains` is shared memory of
-// BlockSumFloats(n); it may be reused after one more barrier, when all threads have read the sum.
+// BlockSumFloats(n) floats, which may be reused after one more barrier, when all threads have read
+// the sum.
 template <class Team, class Accumulate>
 KINGLET_HOST_DEVICE float BlockSum(const Team& block, uint64_t n, float* chains,
                                    const Accumulate& accumulate) {
@@ -108,7 +109,7 @@ KINGLET_HOST_DEVICE float BlockSum(const Team& block, uint64_t n, float* chains,
   return chains[0];
 }
 
-// Threads that share the work of BlockLargest, of a block of so many.
+// How many threads of a block work on BlockLargest.
 inline constexpr uint32_t kLargestParts = 256;
 KINGLET_HOST_DEVICE constexpr uint32_t LargestParts(uint32_t threads) {
   return Least(threads, uint32_t{kLargestParts});

@@ -1,8 +1,8 @@
 // Nodes on one vector of a lane: norms, activation functions, quantisation, additions
 // (kernels/op.h, LayerNorm, RootMeanSquareNorm, ApplyActivation, Quantise, Add, AddScalar). C++17.
 //
-// A block has a whole vector (ByLane) or 1,024 elements of it (ByElement); a thread has an element.
-// Only norms need shared memory, for the chains of their sums, which follow rule 4 of
+// A block has a complete vector (ByLane) or 1,024 elements of a vector (ByElement); a thread has an
+// element. Only norms need shared memory, for the chains of their sums, which follow rule 4 of
 // docs/NUMERICS.md.
 #ifndef KINGLET_KERNELS_CUDA_VECTORS_H_
 #define KINGLET_KERNELS_CUDA_VECTORS_H_
@@ -53,8 +53,8 @@ struct NormaliseVector : ByLane {
   }
 };
 
-// Block-wide: y = (x - mean) / sqrt(variance + epsilon), times gain and plus bias where these are
-// not null. y may be x. `sums` and `squares` are shared memory of BlockSumFloats(n) each.
+// Block-wide: y = (x - mean) / sqrt(variance + epsilon), times gain and plus bias if these are not
+// null. y may be x. `sums` and `squares` are shared memory of BlockSumFloats(n) each.
 KINGLET_HOST_DEVICE inline void Normalise(const Block& block, const float* x, uint32_t n,
                                           float epsilon, const float* gain, const float* bias,
                                           float* y, float* sums, float* squares) {
@@ -122,7 +122,7 @@ KINGLET_HOST_DEVICE inline void Run(const ActivateVector& p, const Work& work) {
   });
 }
 
-// codes = round(clamp(x) / node). A unit is a lane.
+// codes = round(clamp(x) / scale). A unit is a lane.
 struct QuantiseVector : ByLane {
   static constexpr uint32_t kAloneFromLanes = kManyLanes;
   Place x;      // [count] of floats

@@ -11,7 +11,7 @@
 namespace kinglet::onednn {
 namespace {
 
-// Smaller ones wait for the calls of the library.
+// For smaller matrices the calls of the library take longer than the products.
 constexpr uint64_t kLeastRows = 48, kLeastCols = 32;
 
 constexpr std::array<size_t, 6> kTiles = {64, 32, 16, 8, 4, 1};
@@ -19,8 +19,9 @@ constexpr size_t kMost = cpu::ManyProduct::kMost, kMostTile = kTiles.front();
 static_assert(kMost % kMostTile == 0);
 
 // A block of rows is multiplied by one call: enough rows that the call costs little, few enough
-// that their weights stay in a second-level cache while vectors take turns, and that threads can
-// share a matrix. The library's kernels for AVX-512 take 48 rows at a time, those for AVX2 24.
+// that their weights stay in a second-level cache while one vector after the other is multiplied,
+// and that a matrix can be divided among threads. The library's kernels for AVX-512 take 48 rows at
+// a time, those for AVX2 24.
 constexpr size_t kPanelsOfKernel = 3, kPanelsOfBlock = 12;
 constexpr size_t kPanelsOfNarrowBlock = 24;  // short rows make short calls
 constexpr uint64_t kColsOfNarrowBlock = 64;
@@ -28,10 +29,11 @@ constexpr size_t kMostBlockRows = kPanelsOfNarrowBlock * cpu::kPanelRows;
 constexpr uint64_t kMostBlockBytes = 1200 << 10;
 
 size_t PanelsOfBlock(const cpu::Panels& weight) {
-  const uint64_t fit = kMostBlockBytes / (cpu::kPanelRows * weight.cols() * sizeof(float));
-  const size_t wanted = weight.cols() <= kColsOfNarrowBlock ? kPanelsOfNarrowBlock : kPanelsOfBlock;
-  const size_t most =
-      std::clamp<uint64_t>(fit / kPanelsOfKernel * kPanelsOfKernel, kPanelsOfKernel, wanted);
+  const uint64_t max_panels = kMostBlockBytes / (cpu::kPanelRows * weight.cols() * sizeof(float));
+  const size_t preferred =
+      weight.cols() <= kColsOfNarrowBlock ? kPanelsOfNarrowBlock : kPanelsOfBlock;
+  const size_t most = std::clamp<uint64_t>(max_panels / kPanelsOfKernel * kPanelsOfKernel,
+                                           kPanelsOfKernel, preferred);
   const size_t blocks = (weight.panels() + most - 1) / most;
   const size_t each = (weight.panels() + blocks - 1) / blocks;
   return (each + kPanelsOfKernel - 1) / kPanelsOfKernel * kPanelsOfKernel;
@@ -61,7 +63,7 @@ void FinishRow(const float* sums, size_t rows, const cpu::Finish& finish, float*
   }
 }
 
-// Numbers of both signs in which sums of another order have other bits.
+// Fills with numbers of both signs, whose sums in another order have other bits.
 void FillWithNumbers(std::span<float> numbers) {
   uint32_t state = 1;
   for (float& number : numbers) {
@@ -70,7 +72,7 @@ void FillWithNumbers(std::span<float> numbers) {
   }
 }
 
-// A product of kMostTile vectors with a matrix of numbers, in tiles of one size or another.
+// A trial product of kMostTile vectors with a matrix, which may be divided into tiles of any size.
 class Trial {
  public:
   Trial(const Library& library, size_t rows, size_t cols)
@@ -78,7 +80,7 @@ class Trial {
     FillWithNumbers(weight_);
     FillWithNumbers(x_);
   }
-  // y [kMostTile][rows], of vectors that begin with number `first`, and go round.
+  // y [kMostTile][rows], of the vectors in cyclic order from vector `first` on.
   std::vector<float> Run(size_t tile, size_t first) const {
     std::vector<float> x(x_), y(kMostTile * rows_);
     std::rotate(x.begin(), x.begin() + static_cast<ptrdiff_t>(first * cols_), x.end());
@@ -107,7 +109,8 @@ std::vector<size_t> TilesOf(const Library& library, size_t rows, size_t cols) {
   std::vector<float> expected;
   for (const size_t tile : kTiles) {
     std::vector<float> found = trial.Run(tile, 0);
-    // Every place agrees with the next one, so all do.
+    // Every position in a tile gives the bits of the next position, so all positions give the same
+    // bits.
     if (found != trial.Run(tile, 1)) continue;
     if (expected.empty()) expected = found;
     if (found == expected) tiles.push_back(tile);
@@ -123,14 +126,14 @@ class Products::Product : public cpu::ManyProduct {
         block_rows_(PanelsOfBlock(*panels_) * cpu::kPanelRows),
         weight_(panels_->panels() * cpu::kPanelRows * panels_->cols()) {}
 
-  // Rows of all blocks but the last, and of the last.
+  // Rows of every block but the last, and of the last block.
   std::array<size_t, 2> BlockRows() const {
     const size_t all = panels_->panels() * cpu::kPanelRows;
     return {std::min(block_rows_, all), (all - 1) % block_rows_ + 1};
   }
   void set_tiles(std::vector<size_t> tiles) { tiles_ = std::move(tiles); }
 
-  // Blocks of rows one after the other, each [cols][rows], padded with zeros to whole panels.
+  // Blocks of rows one after the other, each [cols][rows], padded with zeros to full panels.
   void LayOut() {
     const uint64_t cols = panels_->cols();
     std::vector<float> row(cols);
@@ -182,7 +185,7 @@ class Products::Product : public cpu::ManyProduct {
   uint64_t RowsOfBlockAt(uint64_t first) const {
     return std::min<uint64_t>(block_rows_, panels_->panels() * cpu::kPanelRows - first);
   }
-  // The largest tile that `count` vectors fill, or the smallest.
+  // The largest tile that `count` vectors fill, or the smallest tile.
   size_t TileFor(size_t count) const {
     for (const size_t tile : tiles_) {
       if (tile <= count) return tile;

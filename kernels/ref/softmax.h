@@ -12,7 +12,8 @@
 
 namespace kinglet::ref {
 
-// REQUIRES: n > 0. NaN never wins a comparison, so it is returned only from x[0].
+// The largest x[i]. REQUIRES: n > 0. NaN never wins a comparison, so it is returned only if x[0] is
+// NaN.
 template <class T>
 T Largest(const T* x, size_t n) {
   T largest = x[0];

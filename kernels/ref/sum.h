@@ -17,7 +17,7 @@
 
 namespace kinglet::ref {
 
-// chains[0] + ... by halves. Destroys them.
+// chains[0] + ... by halves. Overwrites the chains.
 template <class T>
 T FoldChains(std::array<T, kSumChains>& chains) {
   for (size_t half = kSumChains / 2; half > 0; half /= 2) {
@@ -26,8 +26,8 @@ T FoldChains(std::array<T, kSumChains>& chains) {
   return chains[0];
 }
 
-// Folds block results pairwise as they come: after n blocks the stack holds one partial sum per set
-// bit of n.
+// Folds block results pairwise as they come: after n blocks the stack contains one partial sum per
+// set bit of n.
 template <class T>
 class PairwiseFold {
  public:
@@ -76,13 +76,13 @@ T OrderedSum(size_t n, Accumulate accumulate) {
   return blocks.Total();
 }
 
-// sum of x[i].
+// The sum of x[i].
 template <class T>
 T Sum(const T* x, size_t n) {
   return OrderedSum<T>(n, [x](T total, size_t i) { return total + x[i]; });
 }
 
-// sum of a(i) * b(i), fused in the chain.
+// The sum of a(i) * b(i), fused in the chain.
 template <class T, class A, class B>
 T Dot(size_t n, A a, B b) {
   return OrderedSum<T>(n, [&](T total, size_t i) { return std::fma(a(i), b(i), total); });

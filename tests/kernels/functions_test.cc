@@ -1,6 +1,6 @@
 // exp, log, sigmoid, tanh and gelu of kernels/functions.h against the C library in double
 // precision, and the vector forms against the scalar ones. Every KINGLET_FUNCTIONS_STRIDE-th float
-// is tested; 1 tests all of them.
+// is tested; a stride of 1 tests all floats.
 #include "kernels/functions.h"
 
 #include <gtest/gtest.h>
@@ -66,7 +66,7 @@ TEST(Exp, IsWithin1Point1UlpAndMonotone) {
     }
   }
   EXPECT_LE(worst, 1.1) << worst_at;
-  EXPECT_GT(worst, 0.5);  // a float function cannot do better; a measurement that could is wrong
+  EXPECT_GT(worst, 0.5);  // no float function has less; a measurement below is wrong
 }
 
 TEST(Exp, HasExactSpecialValues) {
@@ -178,8 +178,8 @@ TEST(Sigmoid, HasExactSpecialValues) {
   EXPECT_DOUBLE_EQ(Sigmoid(-1.0), 0.26894142136999512075);
 }
 
-// Where it is small against its number, which then goes into a sum with larger ones, it may be some
-// units in the last place off.
+// Gelu(x) may be some units in the last place off where it is small compared with x: such a result
+// is added to larger ones.
 TEST(Gelu, IsWithinAFewUlps) {
   const uint32_t stride = 7 * Stride();
   double worst = 0, worst_of_negative = 0;

@@ -22,7 +22,7 @@ struct TableShape {
   bool hashed = false;
 };
 
-// The two scales of a product as separate cases.
+// The two nodes of a product with a coded table, as separate cases.
 struct Steps {
   OpCase partial, sums;
 };
@@ -91,12 +91,12 @@ TEST_F(CodedProductsTest, EachPoolIsLaidOutOnceInPanelsOfItsOwn) {
     }
     return total;
   };
-  EXPECT_EQ(bytes({.pools = {17}}), 32u * 4 * 4);  // all positions share it
+  EXPECT_EQ(bytes({.pools = {17}}), 32u * 4 * 4);  // one pool for all positions
   EXPECT_EQ(bytes({.pools = {17, 1, 16}}), (32u + 16 + 16) * 4 * 4);
   EXPECT_EQ(bytes({.pools = {17}, .x_bits = 9}), 32u * 4 * 9 / 8 + 32 * 4);
 }
 
-// Column l of 16 holds words l, l + 16, ...: the blocked form, read bit by bit.
+// Column l of 16 contains the codes of words l, l + 16, ...: the layout in blocks, read bit by bit.
 TEST_F(CodedProductsTest, CodesLieInBlocksOfLanes) {
   for (const uint32_t pool : {1u, 2u, 5u, 300u, 70000u}) {
     for (const uint64_t words : {1u, 16u, 17u, 511u, 513u, 1100u}) {

@@ -11,7 +11,7 @@
 namespace kinglet::cpu::elementwise_test {
 namespace {
 
-// The elements of buffer `id` after the case's scale.
+// The elements of buffer `id` after the case's node.
 std::vector<double> ValuesAfter(const OpCase& op_case, Target target, BufferId id) {
   const BufferLayout layout = LayOut(op_case.plan, sizeof(float)).value();
   const auto kernels = BindWith(FindVectorFunctions(target), op_case.plan, layout);
@@ -47,7 +47,7 @@ TEST(Add, OfCodesAddsMultiplesOfTheStep) {
       CaseBuilder builder("", 1);
       const BufferId x = builder.Codes("x", 37, bits, Fill::kExtreme);
       const BufferId y = builder.Given("y", std::vector<float>(37, 10.0f));
-      // The largest code stands for the quantiser's limit, 4, up to rounding.
+      // The largest code represents the quantiser's limit, 4, up to rounding.
       for (const double value : ValuesAfter(builder.Finish(Add{x, y}), target, y)) {
         EXPECT_NEAR(value, 6.0, 1e-5) << TargetName(target);
       }

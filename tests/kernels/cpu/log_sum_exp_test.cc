@@ -10,7 +10,7 @@
 namespace kinglet::cpu::log_sum_exp_test {
 namespace {
 
-// The elements of buffer `id` after the case's scale.
+// The elements of buffer `id` after the case's node.
 std::vector<double> ValuesAfter(const OpCase& op_case, Target target, BufferId id) {
   const BufferLayout layout = LayOut(op_case.plan, sizeof(float)).value();
   const auto kernels = BindWith(FindVectorFunctions(target), op_case.plan, layout);

@@ -81,8 +81,8 @@ TEST_F(MatVecTest, FramesTogetherGetWhatEachGetsAlone) {
     TailInput input;
     uint64_t cols;
   };
-  // Codes, fixed point, and dequantised codes; few columns, and so many that frames take turns with
-  // the memory for them.
+  // Codes, fixed point, and dequantised codes; few columns, and enough that the memory for vectors
+  // fits only some frames at a time.
   const std::vector<Form> forms = {{9, 9, Storage::kPerRow, TailInput::kAsIs, 77},
                                    {13, 9, Storage::kPerRow, TailInput::kAsIs, 40},
                                    {9, 0, Storage::kPerRow, TailInput::kAsIs, 77},

@@ -24,7 +24,7 @@ uint64_t Total(const std::vector<MemoryRange>& ranges) {
   return bytes;
 }
 
-// Includes the smallest, the largest and zero.
+// Random entries, among them the smallest, the largest and zero.
 int16_t Entry(int bits, uint64_t row, uint64_t col) {
   const auto span = int64_t{1} << bits;
   const auto value = static_cast<int64_t>((row * 7919 + col * 104729) * 31 % (span + 2));
@@ -42,7 +42,7 @@ Panels Filled(uint64_t rows, uint64_t cols, int bits, const VectorFunctions& vec
   return Panels::FromCodes(rows, cols, bits, codes, scales, vector);
 }
 
-// Numbers behind the last row may be read, but have no meaning.
+// Codes after the last row may be read, but have no meaning.
 TEST_F(PanelsTest, WhatIsReadBehindAPanelLeavesNoTrace) {
   for (const uint64_t cols : {1u, 2u, 3u, 5u, 6u, 7u}) {
     for (const int bits : {3, 8, 9, 12}) {
@@ -78,7 +78,7 @@ int64_t Stored(const CodePanels& panels, bool by_column, uint64_t row, uint64_t 
     uint16_t words[32];
     std::memcpy(words, panels.codes + (row / 16 * blocks + col / cols) * 64, 64);
     const uint64_t word = words[2 * r + col % 2], field = col % cols / 2;
-    // The last one has all bits that are left.
+    // The last field has all bits that are left.
     if (field == 16 / bits - 1) return static_cast<int16_t>(word) >> (field * bits);
     return static_cast<int64_t>((word >> (field * bits)) % (1u << bits)) - (1 << (bits - 1));
   }

@@ -1,4 +1,4 @@
-// Recurrent cells where the answer is known without computing it, on every instruction set of this
+// Recurrent cells whose results are known without computing them, on every instruction set of this
 // machine. conformance_test.cc compares every element with ref.
 #include <gtest/gtest.h>
 
@@ -12,7 +12,7 @@
 namespace kinglet::cpu::recurrent_test {
 namespace {
 
-// Runs the case's scale.
+// Runs the case's node.
 OpRun After(OpCase&&, Target) = delete;  // the case outlives the run
 OpRun After(const OpCase& op_case, Target target) {
   const BufferLayout layout = LayOut(op_case.plan, sizeof(float)).value();
@@ -22,7 +22,7 @@ OpRun After(const OpCase& op_case, Target target) {
   return run;
 }
 
-// `count` copies of each block's value.
+// `count` copies of each gate's value.
 std::vector<float> Blocks(const std::vector<float>& values, size_t count) {
   std::vector<float> all;
   for (const float value : values) all.insert(all.end(), count, value);

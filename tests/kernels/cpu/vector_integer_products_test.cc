@@ -70,9 +70,9 @@ TEST_P(ManyVectors, IntegerProductsAreExact) {
   }
 }
 
-// Weights of up to 5 bits have two products with one vector. The quicker one needs codes so small
-// that differences of neighbours fit in 16 bits. Here are codes at its limit and beyond, with the
-// largest differences and weights.
+// Weights of up to 5 bits have two products with one vector. The faster product needs codes so
+// small that differences of neighbours fit in 16 bits. The test has codes at that limit and beyond,
+// with the largest differences and weights.
 TEST_P(ManyVectors, IntegerProductsAreExactAtTheLimitOfSmallCodes) {
   constexpr size_t kRows = 40, kCols = 37;
   for (const int bits : {2, 3, 4, 5}) {
@@ -145,7 +145,7 @@ TEST_P(ManyVectors, IntegerBiasesAddWhatTheirFloatsAdd) {
   }
 }
 
-// Of a matrix of four columns the largest element is found while the product is made.
+// For a matrix of four columns, the product also finds the largest element.
 TEST_P(ManyVectors, LargestElementIsThatOfTheReference) {
   constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
   constexpr float kInfinity = std::numeric_limits<float>::infinity();

@@ -41,7 +41,7 @@ using VectorMembers = MemberList<
     &VectorFunctions::spread_codes, &VectorFunctions::interleave_codes,
     &VectorFunctions::sign_place, &VectorFunctions::read_lines>;
 static_assert(VectorMembers::kCount * sizeof(void (*)()) == sizeof(VectorFunctions),
-              "each function of the table stands in the list");
+              "the list contains each function of the table");
 
 // The member's name, for messages.
 template <auto kMember>

@@ -204,7 +204,7 @@ TEST_F(WeightStoreTest, GivesBackWhatAStepHasConsumedUnlessSomebodyReadsIt) {
     Released once;
     WeightStore other(op_case.plan, *functions_, {once.Function()});
     other.Consume(0);
-    if (laid_out) other.Matrix(0);  // which gives it back itself
+    if (laid_out) other.Matrix(0);  // laying out gives it back
     if (!laid_out) other.Keep(0);
     other.LayOut();
     EXPECT_EQ(once.chunks.empty(), !laid_out);
@@ -212,7 +212,7 @@ TEST_F(WeightStoreTest, GivesBackWhatAStepHasConsumedUnlessSomebodyReadsIt) {
   }
 }
 
-// A byte that is released before it is read for the last time gives a wrong entry.
+// A byte that is released before its last read gives a wrong entry.
 TEST_F(WeightStoreTest, ReadsNothingThatItHasGivenBack) {
   for (const Storage storage : {Storage::kF32, Storage::kF16, Storage::kPerRow}) {
     for (const bool pruned : {false, true}) {

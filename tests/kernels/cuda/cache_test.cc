@@ -16,7 +16,7 @@ namespace {
 struct Shape {
   uint64_t width;
   uint32_t capacity;
-  int bits;  // 0: floats
+  int bits;  // 0 for floats
   uint64_t first_position = 1;
 };
 

@@ -1,5 +1,5 @@
-// The two passes over logits that are not stored, against the nodes over stored logits: whole and
-// partial tiles, and both ways to divide them among warps.
+// LargestOfProducts and TermsOfProducts, which do not store logits, against the nodes for stored
+// logits: full and partial tiles, and both ways to divide them among warps.
 #include "kernels/cuda/cluster_products.h"
 
 #include <gtest/gtest.h>
@@ -55,7 +55,8 @@ class Cluster {
     logits.normaliser = logits.sums.Plus(logits.Blocks() * sizeof(float));
     for (uint32_t i = 0; i < shape.lanes; ++i) {
       std::vector<int16_t>& x = x_.emplace_back(shape.cols);
-      // Of four columns at most so large that the sums of narrow matrices fit floats.
+      // With at most four columns, codes are small enough that the sums of narrow matrices fit
+      // floats.
       const uint32_t largest = shape.cols <= kNarrowColumns ? 16383 : 32767;
       for (int16_t& code : x) code = code_below(shape.bytes ? 127 : largest);
       std::vector<float>& made = made_.emplace_back(count + 2 * logits.Blocks() + 2);

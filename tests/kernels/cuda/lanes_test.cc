@@ -109,13 +109,13 @@ TEST_F(CudaLanes, MemoryIsTheDevices) {
   emulation.memory_bytes = 10'000;
   const auto device = EmulatedDevice(emulation);
   const auto program = Bind(device);
-  const uint64_t fit = program->FreeBytes() / program->BytesPerLane();
-  ASSERT_GT(fit, 1u);
-  EXPECT_EQ(program->CreateLanes(static_cast<uint32_t>(fit) + 1).status().code(),
+  const uint64_t max_lanes = program->FreeBytes() / program->BytesPerLane();
+  ASSERT_GT(max_lanes, 1u);
+  EXPECT_EQ(program->CreateLanes(static_cast<uint32_t>(max_lanes) + 1).status().code(),
             KINGLET_OUT_OF_MEMORY);
   const uint64_t before = program->FreeBytes();
   {
-    const auto lanes = program->CreateLanes(static_cast<uint32_t>(fit));
+    const auto lanes = program->CreateLanes(static_cast<uint32_t>(max_lanes));
     EXPECT_TRUE(lanes.ok()) << lanes.status().message();
     EXPECT_LT(program->FreeBytes(), program->BytesPerLane());
   }
@@ -149,7 +149,7 @@ class BrokenDevice : public Device {
 
    private:
     Status Call() {
-      // Only once: it is DeviceLanes that makes all later calls fail.
+      // Only once: DeviceLanes itself makes all later calls fail.
       return calls_-- == 0 ? Status(KINGLET_INTERNAL, "cuda: broken") : Status();
     }
     int calls_;

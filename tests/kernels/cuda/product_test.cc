@@ -58,7 +58,7 @@ float ProductOfConstants(uint32_t cols, int bits, int16_t weight, int16_t code, 
 TEST(IntegerProduct, OfTheLargestCodesIsExact) {
   for (const uint32_t lanes : {1u, 9u}) {
     for (const uint32_t cols : {1u, 31u, 1025u, 32768u}) {
-      if (cols > 2000 && lanes > 1) continue;  // the emulation takes its time
+      if (cols > 2000 && lanes > 1) continue;  // the emulation is slow
       for (const int16_t code : {int16_t{127}, int16_t{255}, int16_t{-16383}, int16_t{-32768}}) {
         const auto sum = [&](int64_t weight) { return static_cast<float>(weight * code * cols); };
         EXPECT_EQ(ProductOfConstants(cols, 8, -128, code, false, lanes), sum(-128));
@@ -133,8 +133,8 @@ void ExpectPlainSums(const Shape& shape, Order order) {
   }
 }
 
-// Warps share the columns: more warps than column tiles, as many, and a number of tiles that is no
-// multiple of the warps. Some units have several tiles of rows.
+// Several warps divide the columns: more warps than column tiles, as many, and a number of tiles
+// that is no multiple of the warps. Some units have several tiles of rows.
 TEST(IntegerProduct, OfFewLanesIsTheSameHoweverItsColumnsAreDivided) {
   for (const Order order : {Order::kForward, Order::kBackward}) {
     for (const uint32_t cols : {1u, 33u, 63u, 256u, 257u, 1001u}) {
@@ -165,8 +165,8 @@ TEST(IntegerProduct, OfManyLanesIsThatOfEach) {
       ExpectPlainSums({17, 259, lanes, 8, lanes == 64, false, lanes == 9 ? 1u : 0u}, order);
     }
     ExpectPlainSums({130, 64, 10, 16, false, false}, order);
-    // More columns than fit, shared by eight warps; columns shared by four warps, by two, and by
-    // none, with units of several tiles of rows, of which the last one is not full.
+    // More columns than fit, divided among eight warps; columns divided among four warps, two, and
+    // not divided, with units of several tiles of rows, of which the last one is not full.
     ExpectPlainSums({20, 1061, 33, 9, false, false}, order);
     ExpectPlainSums({40, 100, 20, 9, false, true}, order);
     ExpectPlainSums({600, 40, 20, 9, true, true}, order);
@@ -202,7 +202,7 @@ TEST(IntegerProduct, OfNarrowMatricesReachesTheLastExactFloat) {
 }
 
 // A product with few rows has about one unit for each block of a small launch, or, for more than 8
-// lanes, about as many as keep a device busy.
+// lanes, about as many units as keep a device busy.
 TEST(IntegerProduct, HasAUnitForEveryBlock) {
   const auto units = [](uint32_t rows, uint32_t cols, uint32_t lanes) {
     IntegerProduct product{};

@@ -18,7 +18,7 @@
 namespace kinglet::cuda::queries_test {
 namespace {
 
-// A MicroNet with a head and two tails, and a neural cache of so many pairs.
+// A MicroNet with a head and two tails, and a neural cache of `pairs` pairs.
 std::shared_ptr<const Model> ModelOf(uint32_t width, uint32_t pairs) {
   TinyOptions options;
   options.quantised = true;
@@ -26,11 +26,11 @@ std::shared_ptr<const Model> ModelOf(uint32_t width, uint32_t pairs) {
   options.vocabulary_size = 400;
   options.width = width;
   ModelOptions on_ref;
-  on_ref.backend = "ref";  // it keeps the file's weights, which BindWith reads
+  on_ref.backend = "ref";  // which keeps the file's weights, as BindWith needs
   return Model::FromBytes(SerialiseModel(TinyMicronet(options)).value(), on_ref).value();
 }
 
-// Binds to a device whose blocks have so much shared memory.
+// Binds to a device whose blocks have `shared_bytes` of shared memory.
 Result<std::shared_ptr<const Program>> BindWith(const Model& model, uint64_t shared_bytes) {
   Emulation emulation;
   emulation.shared_bytes = shared_bytes;

@@ -1,4 +1,5 @@
-// Sessions of many lanes on the backend `onednn`: near to `cpu`, and each lane's bits its own.
+// Sessions of many lanes on the backend `onednn`: close to `cpu`, and each lane's bits do not
+// depend on other lanes.
 #include "kernels/onednn/backend.h"
 
 #include <gtest/gtest.h>
@@ -113,7 +114,7 @@ TEST(OnednnBackend, ItsMemoryIsLimited) {
       EXPECT_EQ(model.status().code(), KINGLET_OUT_OF_MEMORY);
     }
   };
-  // The weights are there twice.
+  // The weights are in memory twice.
   EXPECT_GT(least("onednn"), least("cpu") + 40000);
 }
 

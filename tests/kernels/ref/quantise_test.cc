@@ -56,7 +56,7 @@ TEST(FixedPoint, OverflowHasDefinedCodes) {
   const float scale = FixedPointScale(x.data(), x.size());
   EXPECT_EQ(scale, kInfinity);
   EXPECT_EQ(FixedPointCode(1.0f, scale), 0);
-  EXPECT_EQ(FixedPointCode(kInfinity, scale), -16383);  // infinity / infinity is not a number
+  EXPECT_EQ(FixedPointCode(kInfinity, scale), -16383);  // infinity / infinity is NaN
 }
 
 }  // namespace

@@ -174,12 +174,12 @@ TYPED_TEST(Ref, WindowAttentionSeesOnlyItsWindow) {
       one.Run(position);
       return static_cast<double>(one.template Values<TypeParam>(out)[0]);
     };
-    // The first token: alone, or with a slot of zeros that has a share of the weight.
+    // The first token: alone, or with a slot of zeros that has part of the weight.
     const double alone = start == StreamStart::kMasked ? 10 : 10 * std::exp(1) / (std::exp(1) + 1);
     EXPECT_NEAR(feed(0, 1), alone, 1e-5);
     const double a = std::exp(2 * 1), b = std::exp(2 * 2);
     EXPECT_NEAR(feed(1, 2), (10 * a + 20 * b) / (a + b), 1e-5);
-    // Slot 0 is used again: the first token is evicted.
+    // Slot 0 is reused: the first token is evicted.
     const double c = std::exp(0.5 * 2), d = std::exp(0.5 * 0.5);
     EXPECT_NEAR(feed(2, 0.5), (20 * c + 5 * d) / (c + d), 1e-5);
   }
@@ -198,7 +198,7 @@ TYPED_TEST(Ref, TheNeuralCacheRemembersPairsAndForgetsTheOldest) {
     append.Run(position, static_cast<uint32_t>(10 * position));
   }
   EXPECT_EQ(append.template Values<uint32_t>(words)[0],
-            30u);  // the third pair took the first one's slot
+            30u);  // the third pair replaced the first
   EXPECT_EQ(append.template Values<uint32_t>(words)[1], 20u);
   EXPECT_EQ(append.template Values<TypeParam>(keys)[0], 3);
 
@@ -208,7 +208,7 @@ TYPED_TEST(Ref, TheNeuralCacheRemembersPairsAndForgetsTheOldest) {
   query.Bind(CacheWeights{h, stored, kCapacity, 0.5, weights, total});
   query.Run(0);
   EXPECT_EQ(query.template Values<TypeParam>(total)[0], 0);
-  EXPECT_EQ(query.template Values<TypeParam>(weights)[0], -1);  // left alone
+  EXPECT_EQ(query.template Values<TypeParam>(weights)[0], -1);  // unchanged
   query.Run(1);
   EXPECT_EQ(query.template Values<TypeParam>(total)[0], 1);
   query.Run(5);
@@ -219,8 +219,9 @@ TYPED_TEST(Ref, TheNeuralCacheRemembersPairsAndForgetsTheOldest) {
 
 double Sigma(double x) { return 1 / (1 + std::exp(-x)); }
 
-// Two units, so that blocks of gates and units cannot be mistaken for each other. Expected values:
-// the equations of the cells (PyTorch's documentation of LSTM, GRU and RNN; Bradbury et al. 2016).
+// Two hidden elements, so that gates and elements cannot be mistaken for each other. Expected
+// values: the equations of the cells (PyTorch's documentation of LSTM, GRU and RNN; Bradbury et al.
+// 2016).
 TYPED_TEST(Ref, LstmGates) {
   OneStep<TypeParam> one;
   const std::vector<TypeParam> in = {1, -2, 0.5, 3, -1, 0.25, 2, -0.5};
@@ -340,7 +341,7 @@ TYPED_TEST(Ref, SourceAttentionInIntegers) {
   EXPECT_EQ(one.template Values<T>(out)[0], 20);
 }
 
-// Two slots of which the second is beyond the source, then both; a slot is key and value at once.
+// Two slots of which the second is beyond the source, then both; a slot is both key and value.
 TYPED_TEST(Ref, SourceAttentionOfProducts) {
   using T = TypeParam;
   OneStep<T> one;
@@ -358,7 +359,7 @@ TYPED_TEST(Ref, SourceAttentionOfProducts) {
   EXPECT_NEAR(one.template Values<T>(out)[1], first - (1 - first), 1e-6);
 }
 
-// Slots hold a key and then a value.
+// A slot is a key followed by a value.
 TYPED_TEST(Ref, SourceAttentionOfSums) {
   using T = TypeParam;
   OneStep<T> one;
@@ -429,7 +430,7 @@ TEST(FixedPointInput, RoundsInFloatAndIsExactInDouble) {
   EXPECT_EQ(run(double{}), 1.0 + 0.3);
   const double in_float = run(float{});
   EXPECT_NE(in_float, static_cast<double>(1.0f + 0.3f));
-  EXPECT_NEAR(in_float, 1.0 + 0.3, 0.5 / 16383 + 1e-6);  // half a node
+  EXPECT_NEAR(in_float, 1.0 + 0.3, 0.5 / 16383 + 1e-6);  // half of the scale
 }
 
 }  // namespace

@@ -8,7 +8,7 @@
 namespace kinglet::ref::sum_test {
 namespace {
 
-// The rule implemented a second time from docs/NUMERICS.md, with levels of a tree instead of a
+// The rule, implemented a second time from docs/NUMERICS.md with levels of a tree instead of a
 // stack.
 float SumByTheWords(const std::vector<float>& x) {
   if (x.size() < 32) {
