@@ -28,8 +28,8 @@ void LayerNormalise(const float* x, size_t n, const float* gain, const float* bi
   const float deviation = hn::GetLane(hn::Sqrt(hn::Set(Real(), variance + epsilon)));
   ForEach(0, n, [&](auto d, size_t i) HWY_ATTR {
     const auto centred = hn::Sub(hn::LoadU(d, x + i), hn::Set(d, mean));
-    const auto unit = hn::Div(centred, hn::Set(d, deviation));
-    const auto scaled = hn::Mul(unit, hn::LoadU(d, gain + i));
+    const auto normalised = hn::Div(centred, hn::Set(d, deviation));
+    const auto scaled = hn::Mul(normalised, hn::LoadU(d, gain + i));
     hn::StoreU(hn::Add(scaled, hn::LoadU(d, bias + i)), d, y + i);
   });
 }

@@ -23,7 +23,7 @@ HWY_INLINE hn::Vec<Floats> BiasesAt(const IntegerBiases& biases, size_t row) {
   const hn::Rebind<int16_t, Floats> d16;
   const auto integers = hn::ConvertTo(d, hn::PromoteTo(d32, hn::Load(d16, biases.integers + row)));
   const auto rest = hn::Mul(integers, hn::Set(d, biases.rest));
-  return hn::MulAdd(integers, hn::Set(d, biases.unit), rest);
+  return hn::MulAdd(integers, hn::Set(d, biases.scale), rest);
 }
 
 // Adds the bias, applies ReLU and stores kWidth rows from `row` on.

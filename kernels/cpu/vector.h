@@ -111,11 +111,11 @@ struct CodeBlocks {
   const uint32_t* codes;
 };
 
-// Biases that are integers times a unit: bias i is integers[i] * unit + integers[i] * rest, where
-// only the second product and the sum are rounded. `unit` and `rest` together are 1 / divisor.
+// Biases that are integers times a scale: bias i is integers[i] * scale + integers[i] * rest, where
+// only the second product and the sum are rounded. `scale` and `rest` together are 1 / divisor.
 struct IntegerBiases {
   const int16_t* integers = nullptr;  // [rows], padded to a full panel, 32-byte aligned
-  float unit = 0, rest = 0;
+  float scale = 0, rest = 0;
 };
 
 // What is added to each row's product, and whether it is rectified, before it is stored in y[row].
@@ -202,8 +202,8 @@ struct VectorFunctions {
   // Products of one matrix with `count` vectors, with the same results as a call for each vector;
   // the matrix is fetched and decoded once for several vectors. No y overlaps another y or an x.
   //
-  // y[row] = float(sum of integer products) * (scales[row] * scale) and the finish. Sums are held in
-  // 32 bits for `chunk_pairs` pairs of columns (at least those of a block), at most
+  // y[row] = float(sum of integer products) * (scales[row] * scale) and the finish. Sums are held
+  // in 32 bits for `chunk_pairs` pairs of columns (at least those of a block), at most
   // ChunkPairs(bits of the weights, largest code of x). If the matrix has more columns, chunks are
   // added in 64 bits.
   void (*integer_product)(const CodePanels& weight, const CodeVector* vectors, size_t count,

@@ -90,11 +90,11 @@ class Releaser {
   uint64_t released_ = 0;
 };
 
-// Whether the biases' unit gives the floats of the file for every integer of `bits` bits.
+// Whether the biases' scale gives the floats of the file for every integer of `bits` bits.
 bool IsExact(const Biases& biases, int bits, float divisor) {
   for (int integer = -(1 << (bits - 1)); integer < 1 << (bits - 1); ++integer) {
     const auto exact = static_cast<float>(integer);
-    const float value = std::fma(exact, biases.unit, exact * biases.rest);
+    const float value = std::fma(exact, biases.scale, exact * biases.rest);
     if (std::bit_cast<uint32_t>(value) != std::bit_cast<uint32_t>(exact / divisor)) return false;
   }
   return true;
@@ -108,9 +108,9 @@ bool TakeIntegers(const TensorView& view, const Claim& claim, Biases& biases) {
   if (packed == nullptr || packed->rule != ScaleRule::kDividePerTensor) return false;
   const RowReader reader(view);
   const float divisor = reader.Scale(0);
-  const double unit = 1 / static_cast<double>(divisor);
-  biases.unit = static_cast<float>(unit);
-  biases.rest = static_cast<float>(unit - static_cast<double>(biases.unit));
+  const double scale = 1 / static_cast<double>(divisor);
+  biases.scale = static_cast<float>(scale);
+  biases.rest = static_cast<float>(scale - static_cast<double>(biases.scale));
   if (!IsExact(biases, packed->bits, divisor)) return false;
   claim(PaddedRows(reader.cols()) * sizeof(int16_t));
   biases.integers.resize(PaddedRows(reader.cols()));

@@ -48,13 +48,13 @@ using SharedCodes = std::shared_ptr<const BlockedCodes>;
 struct Biases {
   SharedVector values;              // as Finish::bias; empty if `integers` is used
   AlignedVector<int16_t> integers;  // as IntegerBiases
-  float unit = 0, rest = 0;
+  float scale = 0, rest = 0;
   float largest = 0;  // the largest magnitude of a bias
 
   Finish finish(bool relu) const {
     return {values != nullptr ? values->data() : nullptr,
             relu,
-            {integers.empty() ? nullptr : integers.data(), unit, rest}};
+            {integers.empty() ? nullptr : integers.data(), scale, rest}};
   }
   MemoryRange Memory() const {
     return values != nullptr ? std::as_bytes(std::span(*values))

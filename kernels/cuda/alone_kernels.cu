@@ -28,9 +28,9 @@ __global__ void __launch_bounds__(kBlockThreads, kBlocksTogether<Operation>)
     RunAlone(const Node* node, const Lane* lanes, uint32_t lane_count) {
   const Block block(kBlockThreads);
   const auto arguments = ArgumentsOf<Operation>(*node);
-  const uint32_t units = arguments.Units(lane_count, kBlockWarps);
-  for (uint32_t unit = blockIdx.x; unit < units; unit += gridDim.x) {
-    Run(arguments, Work{lanes, lane_count, unit, block});
+  const uint32_t items = arguments.WorkItems(lane_count, kBlockWarps);
+  for (uint32_t item = blockIdx.x; item < items; item += gridDim.x) {
+    Run(arguments, Work{lanes, lane_count, item, block});
   }
 }
 

@@ -35,7 +35,7 @@ struct AppendToCache : ByLane {
 };
 
 KINGLET_HOST_DEVICE inline void Run(const AppendToCache& p, const Work& work) {
-  const Lane& lane = work.lanes[work.unit];
+  const Lane& lane = work.lanes[work.item];
   if (lane.position == 0) return;
   const uint64_t slot = RingSlot(lane.position - 1, p.capacity), width = p.hidden.count;
   work.block.ForEach(1, [&](uint64_t) { work.At<uint32_t>(lane, p.words)[slot] = lane.token; });
@@ -76,19 +76,19 @@ struct CacheArguments {
   }
 };
 
-// weights[i] = theta * (hidden . key[i]). A unit is PairsOfUnit pairs of a lane. Shared memory: the
-// hidden state.
+// weights[i] = theta * (hidden . key[i]). A work item is PairsOfItem pairs of a lane. Shared
+// memory: the hidden state.
 struct CacheProducts {
   static constexpr uint32_t kAloneFromLanes = kManyLanes;
   CacheArguments pairs;
 
-  KINGLET_HOST_DEVICE static uint32_t PairsOfUnit(uint32_t lanes) {
+  KINGLET_HOST_DEVICE static uint32_t PairsOfItem(uint32_t lanes) {
     return lanes < kManyLanes ? 32 : 128;
   }
   KINGLET_HOST_DEVICE uint32_t Parts(uint32_t lanes) const {
-    return DivideUp(pairs.capacity, PairsOfUnit(lanes));
+    return DivideUp(pairs.capacity, PairsOfItem(lanes));
   }
-  KINGLET_HOST_DEVICE uint32_t Units(uint32_t lanes, uint32_t) const {
+  KINGLET_HOST_DEVICE uint32_t WorkItems(uint32_t lanes, uint32_t) const {
     return lanes * Parts(lanes);
   }
   KINGLET_HOST_DEVICE uint64_t SharedBytes() const {
@@ -101,10 +101,10 @@ namespace internal {
 template <class T>
 KINGLET_HOST_DEVICE void CacheProductsOf(const CacheProducts& p, const Work& work) {
   const CacheArguments& pairs = p.pairs;
-  const LaneUnit unit(work, p.Parts(work.lane_count));
-  const Lane& lane = work.lanes[unit.lane];
-  const uint32_t most = CacheProducts::PairsOfUnit(work.lane_count);
-  const uint32_t first = unit.part * most, stored = pairs.Stored(lane);
+  const LaneItem item(work, p.Parts(work.lane_count));
+  const Lane& lane = work.lanes[item.lane];
+  const uint32_t most = CacheProducts::PairsOfItem(work.lane_count);
+  const uint32_t first = item.part * most, stored = pairs.Stored(lane);
   if (first >= stored) return;
   const uint32_t count = Least(stored - first, most);
   const uint32_t width = pairs.hidden.count;
@@ -144,7 +144,7 @@ KINGLET_HOST_DEVICE inline void Run(const CacheProducts& p, const Work& work) {
                [&](auto zero) { internal::CacheProductsOf<decltype(zero)>(p, work); });
 }
 
-// weights = exp(weights - max), total = their sum. A unit is a lane: one block computes a few
+// weights = exp(weights - max), total = their sum. A work item is a lane: one block computes a few
 // thousand exponentials in less time than two more barriers of all blocks would take.
 struct CacheTotal : ByLane {
   static constexpr uint32_t kAloneFromLanes = kManyLanes;
@@ -158,7 +158,7 @@ struct CacheTotal : ByLane {
 
 KINGLET_HOST_DEVICE inline void Run(const CacheTotal& p, const Work& work) {
   const CacheArguments& pairs = p.pairs;
-  const Lane& lane = work.lanes[work.unit];
+  const Lane& lane = work.lanes[work.item];
   const uint32_t stored = pairs.Stored(lane);
   float* const total = work.At<float>(lane, pairs.total);
   if (stored == 0) {

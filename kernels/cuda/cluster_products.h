@@ -80,16 +80,16 @@ struct RowTerms {
   }
 };
 
-// Block-wide: computes the logits of a unit. On every warp that has work it calls begin(warp, sum
-// block, its lanes); then use(warp, stream tile, reg, i, logit) for sum i of a thread (PerThread
-// element `reg`), for each logit of the sum block, those of one chain in order; then end(warp, sum
-// block, its lanes).
+// Block-wide: computes the logits of a work item. On every warp that has work it calls begin(warp,
+// sum block, its lanes); then use(warp, stream tile, reg, i, logit) for sum i of a thread
+// (PerThread element `reg`), for each logit of the sum block, those of one chain in order; then
+// end(warp, sum block, its lanes).
 template <uint32_t kTiles, class Begin, class Use, class End>
 KINGLET_HOST_DEVICE void ForEachLogit(const ClusterProduct& p, const Work& work, const Begin& begin,
                                       const Use& use, const End& end) {
   constexpr uint32_t kParts = ClusterProduct::kStreamTiles / kTiles;
-  const uint32_t units = p.BlockUnits(kTiles, work.block.warps());
-  const uint32_t first_lane = work.unit / units * ClusterProduct::kStreams;
+  const uint32_t items = p.ItemsOfLaneGroup(kTiles, work.block.warps());
+  const uint32_t first_lane = work.item / items * ClusterProduct::kStreams;
   const uint32_t lanes = Least(work.lane_count - first_lane, uint32_t{ClusterProduct::kStreams});
   const uint32_t padded = p.PaddedColumns();
   const ByteMatrix& matrix = p.product.matrix;
@@ -99,7 +99,7 @@ KINGLET_HOST_DEVICE void ForEachLogit(const ClusterProduct& p, const Work& work,
                x);
   work.block.EachWarp([&](const Warp& warp) {
     const uint32_t logit_block =
-        work.unit % units * (work.block.warps() / kParts) + warp.index() / kParts;
+        work.item % items * (work.block.warps() / kParts) + warp.index() / kParts;
     const uint32_t first_stream = warp.index() % kParts * kTiles * kTileStreams;
     if (logit_block >= p.logits.Blocks() || first_stream >= lanes) return;
     const LaneRange own = {first_lane + first_stream,
@@ -224,12 +224,12 @@ KINGLET_HOST_DEVICE void WithTiles(const ClusterProduct& p, const Work& work, co
 
 }  // namespace internal
 
-// Base of LargestOfProducts and TermsOfProducts. A unit is some sum blocks for 64 lanes.
+// Base of LargestOfProducts and TermsOfProducts. A work item is some sum blocks for 64 lanes.
 struct ClusterPass {
   ClusterProduct cluster;
   static constexpr uint32_t kAloneFromLanes = 1;
-  KINGLET_HOST_DEVICE uint32_t Units(uint32_t lanes, uint32_t warps) const {
-    return cluster.Units(lanes, warps);
+  KINGLET_HOST_DEVICE uint32_t WorkItems(uint32_t lanes, uint32_t warps) const {
+    return cluster.WorkItems(lanes, warps);
   }
   KINGLET_HOST_DEVICE uint64_t SharedBytes() const { return cluster.SharedBytes(); }
 };

@@ -57,7 +57,7 @@ struct SumOfParts {
   bool mean;
   Finish finish;
 
-  KINGLET_HOST_DEVICE uint32_t Units(uint32_t lanes, uint32_t) const {
+  KINGLET_HOST_DEVICE uint32_t WorkItems(uint32_t lanes, uint32_t) const {
     return lanes * ElementParts(codes.rows);
   }
   KINGLET_HOST_DEVICE uint64_t SharedBytes() const { return 0; }

@@ -47,10 +47,10 @@ __global__ void __launch_bounds__(kBlockThreads, 2)
   const Block block(kBlockThreads);
   for (uint32_t i = 0; i < count; ++i) {
     // The node's arguments do not depend on the node before, so they are read before the barrier.
-    const uint32_t units = UnitsOf(nodes[i], lane_count, kBlockWarps);
+    const uint32_t items = WorkItemsOf(nodes[i], lane_count, kBlockWarps);
     if (i > 0 && NeedsBarrier(nodes[i - 1], nodes[i])) SyncBlocks(barrier);
-    for (uint32_t unit = blockIdx.x; unit < units; unit += gridDim.x) {
-      RunUnitAmongOthers(nodes[i], Work{lanes, lane_count, unit, block});
+    for (uint32_t item = blockIdx.x; item < items; item += gridDim.x) {
+      RunItemAmongOthers(nodes[i], Work{lanes, lane_count, item, block});
     }
   }
 }
@@ -350,7 +350,9 @@ class CudaDevice : public Device {
                                                                     : 0;
   }
   uint64_t SharedBytesOfBlock() const override { return limits_.shared_bytes; }
-  uint32_t EnoughUnits() const override { return static_cast<uint32_t>(limits_.multiprocessors); }
+  uint32_t EnoughWorkItems() const override {
+    return static_cast<uint32_t>(limits_.multiprocessors);
+  }
   DevicePeaks peaks() const override { return peaks_; }
   Result<std::byte*> Allocate(size_t bytes) override {
     return OnDevice(device_, [&]() -> Result<std::byte*> {

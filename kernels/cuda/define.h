@@ -234,7 +234,7 @@ KINGLET_HOST_DEVICE inline const float* ApplyUnit(const ComputeDefineRow& p, con
 }  // namespace internal
 
 KINGLET_HOST_DEVICE inline void Run(const ComputeDefineRow& p, const Work& work) {
-  const Lane& lane = work.lanes[work.unit];
+  const Lane& lane = work.lanes[work.item];
   const Block& block = work.block;
   SharedMemory shared(block);
   float* const sums = shared.Take<float>(p.max_chains);

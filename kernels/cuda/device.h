@@ -30,17 +30,18 @@ struct NodeList {
   bool may_repeat = true;
 };
 
-// Nodes [begin, end) of a list as one kernel launch. The units of each node are divided among the
-// blocks. Between two nodes all blocks wait for each other, unless NeedsBarrier returns false.
+// Nodes [begin, end) of a list as one kernel launch. The work items of each node are divided among
+// the blocks. Between two nodes all blocks wait for each other, unless NeedsBarrier returns false.
 struct Launch {
   uint32_t begin, end;
   uint32_t blocks;
 };
 // Few blocks wait for each other fast, and many blocks read memory fast. So successive nodes of at
-// most kFewUnits units share a launch of kFewBlocks blocks. Every other node is a launch of its own
-// of up to `max_blocks`, and so is a node that has a kernel of its own for that many lanes.
+// most kFewWorkItems work items share a launch of kFewBlocks blocks. Every other node is a launch
+// of its own of up to `max_blocks`, and so is a node that has a kernel of its own for that many
+// lanes.
 inline constexpr uint32_t kFewBlocks = 16;
-inline constexpr uint32_t kFewUnits = 64;
+inline constexpr uint32_t kFewWorkItems = 64;
 std::vector<Launch> PlanLaunches(const NodeList& list, uint32_t lanes, uint32_t max_blocks);
 
 // The work that a queue has been given since it was created.
@@ -85,8 +86,8 @@ class Device {
   virtual uint64_t FreeBytes() const = 0;
   // The most shared memory that a block may have.
   virtual uint64_t SharedBytesOfBlock() const = 0;
-  // Units of a node that keep the device busy: one for each multiprocessor.
-  virtual uint32_t EnoughUnits() const = 0;
+  // Work items of a node that keep the device busy: one for each multiprocessor.
+  virtual uint32_t EnoughWorkItems() const = 0;
   virtual DevicePeaks peaks() const { return {}; }
   // Aligned to 256 bytes. KINGLET_OUT_OF_MEMORY.
   virtual Result<std::byte*> Allocate(size_t bytes) = 0;

@@ -61,8 +61,8 @@ struct GatheredBin {
   KINGLET_HOST_DEVICE bool Contains(uint32_t token) const { return tokens.Contains(token); }
 };
 
-// Writes the row of the first bin that contains the token, or nothing if no bin contains it. A unit
-// is a lane.
+// Writes the row of the first bin that contains the token, or nothing if no bin contains it. A work
+// item is a lane.
 struct GatherRow : ByLane {
   const GatheredBin* bins;  // [count]
   uint32_t count;
@@ -97,7 +97,7 @@ KINGLET_HOST_DEVICE inline void Gather(const GatheredBin& bin, const Work& work,
 }
 
 KINGLET_HOST_DEVICE inline void Run(const GatherRow& p, const Work& work) {
-  const Lane& lane = work.lanes[work.unit];
+  const Lane& lane = work.lanes[work.item];
   const GatheredBin* const bin = BinOf(p.bins, p.count, lane.token);
   if (bin != nullptr) Gather(*bin, work, lane);
 }

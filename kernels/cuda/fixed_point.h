@@ -30,7 +30,7 @@ struct FixedPoint : ByLane {
 
 KINGLET_HOST_DEVICE inline void Run(const FixedPoint& p, const Work& work) {
   constexpr auto kLimit = static_cast<float>(kFixedPointLimit);
-  const Lane& lane = work.lanes[work.unit];
+  const Lane& lane = work.lanes[work.item];
   const float* x = work.At<float>(lane, p.x);
   float* const parts = SharedMemory(work.block).Take<float>(kLargestParts);
   const float largest = BlockLargest(work.block, p.count, false, parts, [&](uint64_t i) {

@@ -95,11 +95,11 @@ KINGLET_HOST_DEVICE inline float Above(float x) {
   return kinglet::internal::FloatFromBits(x > 0.0f ? bits + 1 : bits - 1);
 }
 
-// The words of lane work.unit. All members with a void or pointer result are block-wide.
+// The words of lane work.item. All members with a void or pointer result are block-wide.
 class LaneWords {
  public:
   KINGLET_HOST_DEVICE LaneWords(const RankedWordsPlan& plan, const Work& work, SharedMemory& shared)
-      : plan_(plan), work_(work), lane_(work.lanes[work.unit]) {
+      : plan_(plan), work_(work), lane_(work.lanes[work.item]) {
     terms_ = shared.Take<RankedTerms>(plan.cluster_count);
     not_finite_ = shared.Take<uint32_t>(1);
     x_ = shared.Take<int16_t>(RankedWordsPlan::kMostColumns);

@@ -5,7 +5,7 @@
 // The work is divided as in cluster_products.h: a warp has a sum block (1,024 logits) for up to 32
 // lanes. A thread has a lane and some of the 16 chains of rule 4, and computes their logits by
 // float multiply-adds, which are exact (IntegerProduct::fits_float). Shared memory: some rows as
-// floats, which all lanes of the unit use.
+// floats, which all lanes of the work item use.
 #ifndef KINGLET_KERNELS_CUDA_NARROW_CLUSTER_H_
 #define KINGLET_KERNELS_CUDA_NARROW_CLUSTER_H_
 
@@ -26,11 +26,11 @@ struct NarrowShare {
 
 // Rows of a narrow matrix in shared memory.
 struct StagedRows {
-  float* codes;  // [sum blocks of the unit, kNarrowRows, kNarrowColumns]
-  float* terms;  // [sum blocks of the unit, kNarrowRows, 2]: scale and bias
+  float* codes;  // [sum blocks of the work item, kNarrowRows, kNarrowColumns]
+  float* terms;  // [sum blocks of the work item, kNarrowRows, 2]: scale and bias
 };
 
-// Block-wide: copies rows `begin`, begin + 1, ... of each of the unit's sum blocks.
+// Block-wide: copies rows `begin`, begin + 1, ... of each of the work item's sum blocks.
 KINGLET_HOST_DEVICE inline void StageRows(const ClusterProduct& p, const Block& block,
                                           uint32_t first_block, uint32_t blocks, uint32_t begin,
                                           const StagedRows& to) {
@@ -49,7 +49,7 @@ KINGLET_HOST_DEVICE inline void StageRows(const ClusterProduct& p, const Block& 
   });
 }
 
-// Block-wide: computes the logits of a unit of a narrow matrix. Calls accumulate(value, logit,
+// Block-wide: computes the logits of a work item of a narrow matrix. Calls accumulate(value, logit,
 // `largest`) for each logit of a chain, in order; then folds the chains of each lane with combine,
 // and calls write(lane, sum block, value). `start` is a chain's first value; with `loads`, the
 // largest logit of the lane's sum block is loaded. REQUIRES: fits_float, and no ReLU.
@@ -65,10 +65,10 @@ KINGLET_HOST_DEVICE void RunNarrowPass(const ClusterProduct& p, const Work& work
   };
   constexpr uint32_t kParts = ClusterProduct::kStreamTiles / kTiles;
   const Block& block = work.block;
-  const uint32_t units = p.BlockUnits(kTiles, block.warps()), blocks = block.warps() / kParts;
-  const uint32_t first_lane = work.unit / units * ClusterProduct::kStreams;
+  const uint32_t items = p.ItemsOfLaneGroup(kTiles, block.warps()), blocks = block.warps() / kParts;
+  const uint32_t first_lane = work.item / items * ClusterProduct::kStreams;
   const uint32_t lanes = Least(work.lane_count - first_lane, uint32_t{ClusterProduct::kStreams});
-  const uint32_t first_block = work.unit % units * blocks;
+  const uint32_t first_block = work.item % items * blocks;
   SharedMemory shared(block);
   constexpr uint32_t kStaged = ClusterProduct::kMostSumBlocks * ClusterProduct::kNarrowRows;
   const StagedRows rows = {shared.Take<float>(kStaged * kNarrowColumns),

@@ -4,13 +4,13 @@
 // device node has a kind and a struct of arguments; operands are locations in a lane's memory and
 // addresses of weights in the device's memory. Each kind of node T has
 //
-//   T::Units(lanes, warps)   how many units the node has for `lanes` lanes, on blocks of `warps`
-//                            warps
-//   T::SharedBytes()         the shared memory that a block needs
-//   Run(arguments, work)     runs one unit, by all threads of one block
+//   T::WorkItems(lanes, warps)   how many work items the node has for `lanes` lanes, on blocks of
+//                                `warps` warps
+//   T::SharedBytes()             the shared memory that a block needs
+//   Run(arguments, work)         runs one work item, by all threads of one block
 //
-// Units are independent of each other: any block may run any of them, in any order. A lane is the
-// slot of one stream in a session's batch, here and everywhere.
+// Work items are independent of each other: any block may run any of them, in any order. A lane is
+// the slot of one stream in a session's batch, here and everywhere.
 #ifndef KINGLET_KERNELS_CUDA_NODE_H_
 #define KINGLET_KERNELS_CUDA_NODE_H_
 
@@ -54,11 +54,11 @@ struct Vector {
   Place scale_place;
 };
 
-// What a block works on: one unit of a node for the lanes [0, lane_count).
+// What a block works on: one work item of a node for the lanes [0, lane_count).
 struct Work {
   const Lane* lanes;
   uint32_t lane_count;
-  uint32_t unit;
+  uint32_t item;
   const Block& block;
 
   template <class T>
@@ -98,18 +98,20 @@ KINGLET_HOST_DEVICE void WithElements(bool codes, const F& f) {
   }
 }
 
-// Which lane, and which part of the lane's work, a unit is, if each lane has `each` units.
-struct LaneUnit {
+// Which lane, and which part of the lane's work, a work item is, if each lane has `each` work
+// items.
+struct LaneItem {
   uint32_t lane, part;
-  KINGLET_HOST_DEVICE LaneUnit(const Work& work, uint32_t each)
-      : lane(work.unit / each), part(work.unit % each) {}
+  KINGLET_HOST_DEVICE LaneItem(const Work& work, uint32_t each)
+      : lane(work.item / each), part(work.item % each) {}
 };
 
-// Base of nodes whose unit i is all the work of lane i. Block b of a launch runs lane b, b + grid
-// size, ... in every such node, so it continues to the next one without waiting for other blocks.
+// Base of nodes whose work item i is all the work of lane i. Block b of a launch runs lane b, b +
+// grid size, ... in every such node, so it continues to the next one without waiting for other
+// blocks.
 struct ByLane {
   static constexpr bool kByLane = true;
-  KINGLET_HOST_DEVICE uint32_t Units(uint32_t lanes, uint32_t) const { return lanes; }
+  KINGLET_HOST_DEVICE uint32_t WorkItems(uint32_t lanes, uint32_t) const { return lanes; }
   KINGLET_HOST_DEVICE uint64_t SharedBytes() const { return 0; }
 };
 

@@ -11,9 +11,9 @@ constexpr int64_t kLargestByte = 127;
 constexpr int64_t kLargestExactFloat = 1 << 24;  // all integers up to it are floats
 
 // IntegerProduct divides its work for the launches and blocks of device.h.
-static_assert(IntegerProduct::kUnitsOfSmallLaunch == kFewBlocks);
-static_assert(IntegerProduct::kTilesOfLargeLaunch == kFewUnits * kBlockWarps);
-static_assert(IntegerProduct::kMaxWarpsOfUnit == kBlockWarps);
+static_assert(IntegerProduct::kItemsOfSmallLaunch == kFewBlocks);
+static_assert(IntegerProduct::kTilesOfLargeLaunch == kFewWorkItems * kBlockWarps);
+static_assert(IntegerProduct::kMaxWarpsOfItem == kBlockWarps);
 // Three blocks (alone_kernels.cu) fit a multiprocessor with 100 KB of shared memory, of which each
 // block reserves one (compute capability 8.6).
 static_assert(3 * (IntegerProduct::SharedBytes() + 1024) <= 100 * 1024);

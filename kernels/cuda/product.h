@@ -7,12 +7,12 @@
 // of 256 and added. All sums are exact integers, so their order does not matter: a row's result is
 // one conversion to float, one multiplication by the two scales, and the bias.
 //
-// A unit has one stream tile for up to 8 lanes (RunForFewLanes), else two (Run), and some tiles of
-// rows. If units are few, several warps divide the columns of a tile of rows among themselves.
-// Their partial sums are added in shared memory.
+// A work item has one stream tile for up to 8 lanes (RunForFewLanes), else two (Run), and some
+// tiles of rows. If work items are few, several warps divide the columns of a tile of rows among
+// themselves. Their partial sums are added in shared memory.
 //
 // A matrix of at most four columns (ByteForm::kNarrow) would leave most of a tile empty. For such a
-// matrix a thread has a row, for all lanes of the unit.
+// matrix a thread has a row, for all lanes of the work item.
 //
 // Shared memory: the vectors' planes, up to 1,024 columns of 8 lanes or 512 columns of 16 lanes at
 // a time; after the last columns the partial sums.
@@ -39,7 +39,7 @@ struct Finish {
   }
 };
 
-// y[rows] = finish(matrix * x). A unit is some tiles of rows for 8 lanes, or for 16.
+// y[rows] = finish(matrix * x). A work item is some tiles of rows for 8 lanes, or for 16.
 struct IntegerProduct {
   ByteMatrix matrix;
   Vector x;         // codes, [cols]
@@ -62,37 +62,37 @@ struct IntegerProduct {
     return lanes > kTileStreams ? kStreamTilesOfMany : 1;
   }
   // How many warps divide the columns of a tile of rows among themselves, a power of 2: as many as
-  // possible without more units than a small launch has blocks (device.h) or, for more than 8
+  // possible without more work items than a small launch has blocks (device.h) or, for more than 8
   // lanes, than keep a device busy. For up to 8 lanes a large launch has two, so that its last
-  // units are short.
-  static constexpr uint32_t kNarrowRows = 512;  // of a unit
-  static constexpr uint32_t kUnitsOfSmallLaunch = 16;
-  static constexpr uint32_t kUnitsOfManyLanes = 256;
+  // work items are short.
+  static constexpr uint32_t kNarrowRows = 512;  // of a work item
+  static constexpr uint32_t kItemsOfSmallLaunch = 16;
+  static constexpr uint32_t kItemsOfManyLanes = 256;
   static constexpr uint32_t kTilesOfLargeLaunch = 512;
   KINGLET_HOST_DEVICE static uint32_t WarpsOfTile(const ByteMatrix& matrix, uint32_t lanes,
                                                   uint32_t warps) {
     const bool few = lanes <= kTileStreams;
-    // Tiles of rows, each counted once for every unit's lanes.
+    // Tiles of rows, each counted once for every work item's lanes.
     const uint32_t tiles = matrix.row_tiles() * DivideUp(lanes, StreamTiles(lanes) * kTileStreams);
     if (few && tiles > kTilesOfLargeLaunch) return Least(Least(2u, warps), matrix.col_tiles());
-    const uint32_t most = (few ? kUnitsOfSmallLaunch : kUnitsOfManyLanes) * warps;
+    const uint32_t most = (few ? kItemsOfSmallLaunch : kItemsOfManyLanes) * warps;
     uint32_t together = warps;
     while (together > 1 && (together > matrix.col_tiles() || tiles * together > most)) {
       together /= 2;
     }
     return together;
   }
-  // Units of all rows: a unit has a tile of rows for every WarpsOfTile warps.
-  KINGLET_HOST_DEVICE static uint32_t RowUnits(const ByteMatrix& matrix, uint32_t lanes,
+  // Work items of all rows: a work item has a tile of rows for every WarpsOfTile warps.
+  KINGLET_HOST_DEVICE static uint32_t RowItems(const ByteMatrix& matrix, uint32_t lanes,
                                                uint32_t warps) {
     if (matrix.narrow()) return DivideUp(matrix.rows, uint32_t{kNarrowRows});
     const uint32_t tiles = warps / WarpsOfTile(matrix, lanes, warps);
     return DivideUp(matrix.row_tiles(), tiles);
   }
   // `warps`: a power of 2.
-  KINGLET_HOST_DEVICE uint32_t Units(uint32_t lanes, uint32_t warps) const {
+  KINGLET_HOST_DEVICE uint32_t WorkItems(uint32_t lanes, uint32_t warps) const {
     const uint32_t together = StreamTiles(lanes) * kTileStreams;
-    return DivideUp(lanes, together) * RowUnits(matrix, lanes, warps);
+    return DivideUp(lanes, together) * RowItems(matrix, lanes, warps);
   }
   // Bytes from one lane's row of a plane in shared memory to the next: 16 more than a multiple of
   // 128, so that the threads of a warp, which read 8 lanes, have no bank conflicts.
@@ -104,7 +104,7 @@ struct IntegerProduct {
                                                             uint32_t columns) {
     const uint64_t vectors = 2 * stream_tiles * kTileStreams * Stride(columns);
     const uint64_t sums =
-        SharedMemory::Bytes<int64_t>(kMaxWarpsOfUnit * stream_tiles * kPartialSums);
+        SharedMemory::Bytes<int64_t>(kMaxWarpsOfItem * stream_tiles * kPartialSums);
     return vectors < sums ? sums : vectors;
   }
   KINGLET_HOST_DEVICE static constexpr uint64_t SharedBytes() {
@@ -112,7 +112,7 @@ struct IntegerProduct {
     const uint64_t many = SharedBytes(kStreamTilesOfMany, kColumnsOfMany);
     return few < many ? many : few;
   }
-  static constexpr uint32_t kMaxWarpsOfUnit = 8;
+  static constexpr uint32_t kMaxWarpsOfItem = 8;
 };
 
 namespace internal {
@@ -223,7 +223,7 @@ KINGLET_HOST_DEVICE inline void AddTileProducts(const Warp& warp, const ByteMatr
 // By one warp: adds the products of a tile of rows with stream tiles of an IntegerProduct. The
 // matrix's form is tested once here, not once for every tile.
 template <uint32_t kStreamTiles, class StreamOf>
-KINGLET_HOST_DEVICE inline void AddProductsOfUnit(const Warp& warp, const IntegerProduct& p,
+KINGLET_HOST_DEVICE inline void AddProductsOfItem(const Warp& warp, const IntegerProduct& p,
                                                   uint64_t from, const ColumnTiles& tiles,
                                                   const StreamBytes& x, const StreamOf& stream_of,
                                                   TileSums<kStreamTiles>& sums) {
@@ -345,13 +345,13 @@ KINGLET_HOST_DEVICE inline float NarrowSum(const IntegerProduct& p, const Narrow
   return static_cast<float>(sum);
 }
 
-// A unit of a narrow matrix.
+// A work item of a narrow matrix.
 KINGLET_HOST_DEVICE inline void RunNarrow(const IntegerProduct& p, const Work& work) {
   const Block& block = work.block;
   const uint32_t together = IntegerProduct::StreamTiles(work.lane_count) * kTileStreams;
-  const uint32_t row_units = IntegerProduct::RowUnits(p.matrix, work.lane_count, block.warps());
-  const uint32_t first_lane = work.unit / row_units * together;
-  const uint32_t first_row = work.unit % row_units * IntegerProduct::kNarrowRows;
+  const uint32_t row_items = IntegerProduct::RowItems(p.matrix, work.lane_count, block.warps());
+  const uint32_t first_lane = work.item / row_items * together;
+  const uint32_t first_row = work.item % row_items * IntegerProduct::kNarrowRows;
   const uint32_t lanes = Least(work.lane_count - first_lane, together);
   if (!AnyTakesPart(p, work, first_lane, lanes)) return;
   NarrowVector* const x = SharedMemory(block).Take<NarrowVector>(together);
@@ -374,18 +374,18 @@ KINGLET_HOST_DEVICE constexpr uint32_t PaddedColumns(uint32_t left, uint32_t mos
   return DivideUp(Least(left, most), uint32_t{kTileDepth}) * kTileDepth;
 }
 
-// Row unit `row_unit` for lanes [first_lane, first_lane + lanes), which fit kStreamTiles stream
-// tiles.
+// Work item `row_item` of those for all rows, for lanes [first_lane, first_lane + lanes), which fit
+// kStreamTiles stream tiles.
 template <uint32_t kStreamTiles>
 KINGLET_HOST_DEVICE inline void RunTiles(const IntegerProduct& p, const Work& work,
-                                         uint32_t first_lane, uint32_t lanes, uint32_t row_unit) {
+                                         uint32_t first_lane, uint32_t lanes, uint32_t row_item) {
   constexpr uint32_t kPartialSums = kStreamTiles * IntegerProduct::kPartialSums;
   const Block& block = work.block;
   const uint32_t cols = p.matrix.cols;
   const uint32_t warps_of_tile =
       IntegerProduct::WarpsOfTile(p.matrix, work.lane_count, block.warps());
   const uint32_t tiles = block.warps() / warps_of_tile;
-  const uint32_t first_tile = row_unit * tiles;
+  const uint32_t first_tile = row_item * tiles;
   if (!AnyTakesPart(p, work, first_lane, lanes)) return;
 
   // Fewer than 8 lanes have the shared memory of 8, so each has more columns there.
@@ -406,7 +406,7 @@ KINGLET_HOST_DEVICE inline void RunTiles(const IntegerProduct& p, const Work& wo
         return Least(s * kTileStreams + thread / 4, lanes - 1);
       };
       const uint64_t from = uint64_t{row_tile} * p.matrix.col_tiles() + begin / kTileDepth;
-      AddProductsOfUnit(warp, p, from, own, x, stream_of, sums[warp]);
+      AddProductsOfItem(warp, p, from, own, x, stream_of, sums[warp]);
     });
   }
 
@@ -444,28 +444,28 @@ KINGLET_HOST_DEVICE inline void RunTiles(const IntegerProduct& p, const Work& wo
 
 }  // namespace internal
 
-// A unit for at most 8 lanes (see the top of this file).
+// A work item for at most 8 lanes (see the top of this file).
 KINGLET_HOST_DEVICE inline void RunForFewLanes(const IntegerProduct& p, const Work& work) {
   if (p.matrix.narrow()) {
     internal::RunNarrow(p, work);
   } else {
-    internal::RunTiles<1>(p, work, 0, work.lane_count, work.unit);
+    internal::RunTiles<1>(p, work, 0, work.lane_count, work.item);
   }
 }
 
-// A unit for more than 8 lanes.
+// A work item for more than 8 lanes.
 KINGLET_HOST_DEVICE inline void Run(const IntegerProduct& p, const Work& work) {
   if (p.matrix.narrow()) {
     internal::RunNarrow(p, work);
     return;
   }
   constexpr uint32_t kStreams = IntegerProduct::kStreamTilesOfMany * kTileStreams;
-  const uint32_t row_units =
-      IntegerProduct::RowUnits(p.matrix, work.lane_count, work.block.warps());
-  const uint32_t first_lane = work.unit / row_units * kStreams;
+  const uint32_t row_items =
+      IntegerProduct::RowItems(p.matrix, work.lane_count, work.block.warps());
+  const uint32_t first_lane = work.item / row_items * kStreams;
   internal::RunTiles<IntegerProduct::kStreamTilesOfMany>(
       p, work, first_lane, Least(work.lane_count - first_lane, uint32_t{kStreams}),
-      work.unit % row_units);
+      work.item % row_items);
 }
 
 }  // namespace kinglet::cuda

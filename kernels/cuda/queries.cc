@@ -149,7 +149,7 @@ Result<Queries> Queries::Bind(const Plan& plan, const std::vector<std::vector<No
       }
     }
     if (product) {
-      const ClusterProduct both = {product->product, logits, device.EnoughUnits()};
+      const ClusterProduct both = {product->product, logits, device.EnoughWorkItems()};
       for (const Node& node : {MakeNode(LargestOfProducts{{both}}),
                                MakeNode(TermsOfProducts{{both}}), MakeNode(LogOfSum{{}, logits})}) {
         queries.fused_.nodes.push_back(node);

@@ -51,7 +51,7 @@ enum class RankedPart : uint32_t {
   kTails  // the clusters in `tails`, computed since; continues from kHead's answer
 };
 
-// The k most probable words. A unit is a lane.
+// The k most probable words. A work item is a lane.
 struct RankWords {
   RankedWordsPlan plan;
   uint32_t k;  // at most RankedWords::kMost
@@ -64,7 +64,7 @@ struct RankWords {
   KINGLET_HOST_DEVICE RankedWords& Answer(uint32_t lane) const {
     return *reinterpret_cast<RankedWords*>(answers + lane * RankedWords::BytesFor(k));
   }
-  KINGLET_HOST_DEVICE uint32_t Units(uint32_t lanes, uint32_t) const { return lanes; }
+  KINGLET_HOST_DEVICE uint32_t WorkItems(uint32_t lanes, uint32_t) const { return lanes; }
   KINGLET_HOST_DEVICE uint64_t SharedBytes() const;
 };
 
@@ -73,7 +73,7 @@ struct WordAnswer {
   float log_probability;
   uint32_t not_finite;  // as RankedWords::not_finite
 };
-// answers[lane] = log p(words[lane]). A unit is a lane.
+// answers[lane] = log p(words[lane]). A work item is a lane.
 struct WordLogProbability {
   RankedWordsPlan plan;
   const uint32_t* words;  // device memory, [lanes]
@@ -82,13 +82,13 @@ struct WordLogProbability {
 
   static constexpr uint32_t kAloneFromLanes = 1;
 
-  KINGLET_HOST_DEVICE uint32_t Units(uint32_t lanes, uint32_t) const { return lanes; }
+  KINGLET_HOST_DEVICE uint32_t WorkItems(uint32_t lanes, uint32_t) const { return lanes; }
   KINGLET_HOST_DEVICE uint64_t SharedBytes() const;
 };
 
 namespace internal {
 
-// The search for the best words of lane work.unit. All public members but the constructor are
+// The search for the best words of lane work.item. All public members but the constructor are
 // block-wide.
 class LaneRanking {
  public:
@@ -258,11 +258,11 @@ KINGLET_HOST_DEVICE inline uint64_t RankWords::SharedBytes() const {
 KINGLET_HOST_DEVICE inline void Run(const RankWords& p, const Work& work) {
   const Block& block = work.block;
   const uint32_t clusters = p.plan.cluster_count;
-  RankedWords& answer = p.Answer(work.unit);
+  RankedWords& answer = p.Answer(work.item);
   SharedMemory shared(block);
   internal::LaneRanking ranking(p, work, shared);
   if (p.part == RankedPart::kTails) {
-    const uint64_t tails = p.tails[work.unit];
+    const uint64_t tails = p.tails[work.item];
     if (tails == 0) return;
     ranking.Begin(tails, &answer);
     for (uint32_t i = 1; i < clusters; ++i) {
@@ -284,14 +284,14 @@ KINGLET_HOST_DEVICE inline void Run(const RankWords& p, const Work& work) {
   block.ForEach(1, [&](uint64_t) {
     answer.count = answer.looked_into = 0;
     answer.not_finite = not_finite;
-    if (!all) p.tails[work.unit] = 0;
+    if (!all) p.tails[work.item] = 0;
   });
   if (not_finite != 0 || p.k == 0) return;
   for (uint32_t i = 0; i < (all ? clusters : 1); ++i) ranking.LookInto(i);
   ranking.Write(answer);
   if (all) return;
   const uint64_t tails = ranking.TailsThatCould();
-  block.ForEach(1, [&](uint64_t) { p.tails[work.unit] = tails; });
+  block.ForEach(1, [&](uint64_t) { p.tails[work.item] = tails; });
 }
 
 KINGLET_HOST_DEVICE inline uint64_t WordLogProbability::SharedBytes() const {
@@ -306,7 +306,7 @@ KINGLET_HOST_DEVICE inline void Run(const WordLogProbability& p, const Work& wor
   const uint32_t pairs = p.plan.cache.Pairs(words.lane().position);
   const uint32_t marks = (pairs + 31) / 32;
   auto* const marked = shared.Take<uint32_t>(marks);
-  const uint32_t id = p.words[work.unit];
+  const uint32_t id = p.words[work.item];
   const uint32_t index = p.plan.ClusterOf(id);
   words.ReadTerms(uint64_t{1} << index | p.also_finite);
   const uint32_t row = id - p.plan.clusters[index].first;
@@ -334,7 +334,7 @@ KINGLET_HOST_DEVICE inline void Run(const WordLogProbability& p, const Work& wor
     }
     const internal::RankedTerms& terms = words.terms(index);
     const float before = terms.BeforeCache(logits[row % kTileRows]);
-    p.answers[work.unit] = {
+    p.answers[work.item] = {
         weight == 0.0f ? before + terms.keep
                        : internal::MixedWithCache(before, weight, words.total(), p.plan.cache),
         words.not_finite()};

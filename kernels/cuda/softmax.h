@@ -2,9 +2,10 @@
 // docs/NUMERICS.md. C++17.
 //
 // Three nodes: the largest logit of every sum block (1,024 logits), the sum of SoftmaxTerm(x -
-// largest) over every sum block, and the normaliser from all sum blocks. In the first two a unit is
-// a sum block of a lane, by one thread block; in the third it is a lane. Shared memory: 256 partial
-// maxima, 1,024 terms, 16 chains. The chains and folds are those of rule 4, and so are the bits.
+// largest) over every sum block, and the normaliser from all sum blocks. In the first two a work
+// item is a sum block of a lane, by one thread block; in the third it is a lane. Shared memory: 256
+// partial maxima, 1,024 terms, 16 chains. The chains and folds are those of rule 4, and so are the
+// bits.
 #ifndef KINGLET_KERNELS_CUDA_SOFTMAX_H_
 #define KINGLET_KERNELS_CUDA_SOFTMAX_H_
 
@@ -34,7 +35,7 @@ struct Logits {
 // largest[b] = the largest logit of sum block b.
 struct LargestOfBlocks {
   Logits logits;
-  KINGLET_HOST_DEVICE uint32_t Units(uint32_t lanes, uint32_t) const {
+  KINGLET_HOST_DEVICE uint32_t WorkItems(uint32_t lanes, uint32_t) const {
     return lanes * logits.Blocks();
   }
   KINGLET_HOST_DEVICE uint64_t SharedBytes() const {
@@ -43,21 +44,21 @@ struct LargestOfBlocks {
 };
 
 KINGLET_HOST_DEVICE inline void Run(const LargestOfBlocks& p, const Work& work) {
-  const LaneUnit unit(work, p.logits.Blocks());
-  const Lane& lane = work.lanes[unit.lane];
-  const float* x = work.At<float>(lane, p.logits.x) + uint64_t{unit.part} * kSumBlock;
+  const LaneItem item(work, p.logits.Blocks());
+  const Lane& lane = work.lanes[item.lane];
+  const float* x = work.At<float>(lane, p.logits.x) + uint64_t{item.part} * kSumBlock;
   float* const parts = SharedMemory(work.block).Take<float>(kLargestParts);
-  const float largest = BlockLargest(work.block, p.logits.BlockSize(unit.part), true, parts,
+  const float largest = BlockLargest(work.block, p.logits.BlockSize(item.part), true, parts,
                                      [&](uint64_t i) { return x[i]; });
   work.block.ForEach(
-      1, [&](uint64_t) { work.At<float>(lane, p.logits.largest)[unit.part] = largest; });
+      1, [&](uint64_t) { work.At<float>(lane, p.logits.largest)[item.part] = largest; });
 }
 
 // sums[b] = the sum of SoftmaxTerm(x - largest[b]) over sum block b. Fewer than 32 logits are one
 // chain.
 struct TermsOfBlocks {
   Logits logits;
-  KINGLET_HOST_DEVICE uint32_t Units(uint32_t lanes, uint32_t) const {
+  KINGLET_HOST_DEVICE uint32_t WorkItems(uint32_t lanes, uint32_t) const {
     return lanes * logits.Blocks();
   }
   KINGLET_HOST_DEVICE uint64_t SharedBytes() const {
@@ -66,11 +67,11 @@ struct TermsOfBlocks {
 };
 
 KINGLET_HOST_DEVICE inline void Run(const TermsOfBlocks& p, const Work& work) {
-  const LaneUnit unit(work, p.logits.Blocks());
-  const Lane& lane = work.lanes[unit.lane];
-  const uint32_t n = p.logits.BlockSize(unit.part);
-  const float* x = work.At<float>(lane, p.logits.x) + uint64_t{unit.part} * kSumBlock;
-  const float reference = BlockReference(work.At<float>(lane, p.logits.largest)[unit.part]);
+  const LaneItem item(work, p.logits.Blocks());
+  const Lane& lane = work.lanes[item.lane];
+  const uint32_t n = p.logits.BlockSize(item.part);
+  const float* x = work.At<float>(lane, p.logits.x) + uint64_t{item.part} * kSumBlock;
+  const float reference = BlockReference(work.At<float>(lane, p.logits.largest)[item.part]);
   SharedMemory shared(work.block);
   float* const terms = shared.Take<float>(kSumBlock);
   float* const chains = shared.Take<float>(kSumChains);
@@ -82,12 +83,12 @@ KINGLET_HOST_DEVICE inline void Run(const TermsOfBlocks& p, const Work& work) {
     for (uint64_t i = j; i < n; i += stride) chains[j] += terms[i];
   });
   work.block.ForEach(1, [&](uint64_t) {
-    work.At<float>(lane, p.logits.sums)[unit.part] = one_chain ? chains[0] : FoldChains(chains);
+    work.At<float>(lane, p.logits.sums)[item.part] = one_chain ? chains[0] : FoldChains(chains);
   });
 }
 
 // normaliser[0] = the largest logit of all; sums[b] *= exp(largest[b] - normaliser[0]);
-// normaliser[1] = the log of the sum of all sums[b]. A unit is a lane.
+// normaliser[1] = the log of the sum of all sums[b]. A work item is a lane.
 struct LogOfSum : ByLane {
   static constexpr uint32_t kAloneFromLanes = kManyLanes;
   Logits logits;
@@ -97,7 +98,7 @@ struct LogOfSum : ByLane {
 };
 
 KINGLET_HOST_DEVICE inline void Run(const LogOfSum& p, const Work& work) {
-  const Lane& lane = work.lanes[work.unit];
+  const Lane& lane = work.lanes[work.item];
   const float* of_blocks = work.At<float>(lane, p.logits.largest);
   float* const stored = work.At<float>(lane, p.logits.sums);
   SharedMemory shared(work.block);

@@ -107,8 +107,8 @@ TEST_P(ManyVectors, IntegerProductsAreExactAtTheLimitOfSmallCodes) {
   }
 }
 
-// Integers times a unit and a rest are the same biases as their floats. Rows are more than a block,
-// and vectors more than one group.
+// Integers times a scale and a rest are the same biases as their floats. Rows are more than a
+// block, and vectors more than one group.
 TEST_P(ManyVectors, IntegerBiasesAddWhatTheirFloatsAdd) {
   constexpr float kDivisor = 37.0f, kUnit = 1 / kDivisor;
   const auto rest = static_cast<float>(1 / double{kDivisor} - double{kUnit});

@@ -76,7 +76,7 @@ std::vector<float> Values(const Biases& biases, size_t count) {
   if (biases.values != nullptr) values.assign(biases.values->begin(), biases.values->end());
   for (const int16_t integer : biases.integers) {
     const auto exact = static_cast<float>(integer);
-    values.push_back(std::fma(exact, biases.unit, exact * biases.rest));
+    values.push_back(std::fma(exact, biases.scale, exact * biases.rest));
   }
   EXPECT_EQ(values.size(), (count + 15) / 16 * 16);
   for (size_t i = count; i < values.size(); ++i) EXPECT_EQ(values[i], 0.0f);
@@ -94,7 +94,8 @@ TEST_F(WeightStoreTest, BiasesAreIntegersOnlyWhereThoseGiveTheSameFloats) {
                      {3.7f, 9, ScaleRule::kDividePerTensor, true},
                      {1e-30f, 16, ScaleRule::kDividePerTensor, true},
                      {127.3f, 2, ScaleRule::kDividePerTensor, true},
-                     {2e38f, 9, ScaleRule::kDividePerTensor, false},  // the unit is not normal
+                     {2e38f, 9, ScaleRule::kDividePerTensor, false},  // the scale is not a normal
+                                                                      // number
                      {0.01f, 9, ScaleRule::kMultiplyPerTensor, false}};
   for (const auto& one : cases) {
     Quantised quantised;

@@ -136,7 +136,7 @@ TEST(CudaWindowAttention, ManyLanesHaveAWarpForEachHead) {
   ExpectSameAsRef({1, 8, 800, 13, 9, Positions::kNone}, begins, 2);
 }
 
-// Windows whose heads are divided among several units.
+// Windows whose heads are divided among several work items.
 TEST(CudaWindowAttention, LongWindows) {
   for (const int bits : {0, 9}) {
     ExpectSameAsRef({2, 8, 36, 257, bits, Positions::kRows}, {0, 200, 255, 256, 500}, 20);

@@ -77,7 +77,7 @@ TEST(CudaCache, LargeCaches) {
   }
 }
 
-// Many lanes have larger units.
+// Many lanes have larger work items.
 TEST(CudaCache, OfManyLanes) {
   for (const int bits : {0, 9}) {
     BufferId hidden{};

@@ -89,17 +89,17 @@ class Cluster {
         std::max({cluster.SharedBytes(), TermsOfBlocks{logits}.SharedBytes(),
                   LargestOfBlocks{logits}.SharedBytes()}));
     const Block block(kThreads, shared.data(), order);
-    const auto each = [&](uint32_t units, const std::vector<Lane>& lanes, const auto& run) {
-      for (uint32_t i = 0; i < units; ++i) {
+    const auto each = [&](uint32_t items, const std::vector<Lane>& lanes, const auto& run) {
+      for (uint32_t i = 0; i < items; ++i) {
         std::fill(shared.begin(), shared.end(), std::byte{0xA5});
-        const uint32_t unit = order == Order::kForward ? i : units - 1 - i;
-        run(Work{lanes.data(), shape_.lanes, unit, block});
+        const uint32_t item = order == Order::kForward ? i : items - 1 - i;
+        run(Work{lanes.data(), shape_.lanes, item, block});
       }
     };
-    const uint32_t units = cluster.UnitsOf(kTiles, shape_.lanes, block.warps());
-    each(units, lanes_,
+    const uint32_t items = cluster.WorkItemsOf(kTiles, shape_.lanes, block.warps());
+    each(items, lanes_,
          [&](const Work& work) { internal::RunPass<kTiles>(LargestOfProducts{{cluster}}, work); });
-    each(units, lanes_,
+    each(items, lanes_,
          [&](const Work& work) { internal::RunPass<kTiles>(TermsOfProducts{{cluster}}, work); });
     const uint32_t all = shape_.lanes * logits.Blocks();
     each(all, stored_lanes_, [&](const Work& work) { Run(LargestOfBlocks{logits}, work); });
@@ -164,15 +164,15 @@ TEST(ClusterProducts, OfSumsOf64BitsAndRectifiedOnes) {
   ExpectSame({80, 0, 40, 64, 9, false, true, true, true});
 }
 
-// A head of 8 sum blocks and 4,096 lanes: units of 8 sum blocks would leave half of a large device
-// idle.
-TEST(ClusterProducts, AreDividedIntoAsManyUnitsAsADeviceNeeds) {
+// A head of 8 sum blocks and 4,096 lanes: work items of 8 sum blocks would leave half of a large
+// device idle.
+TEST(ClusterProducts, AreDividedIntoAsManyWorkItemsAsADeviceNeeds) {
   ClusterProduct head{};
   head.logits.count = 8 * kSumBlock;
-  head.enough_units = 128;
-  EXPECT_EQ(head.Units(4096, 8), 128u);
-  EXPECT_EQ(head.Units(2048, 8), 256u);
-  EXPECT_EQ(head.Units(64, 8), 8u);
+  head.enough_work_items = 128;
+  EXPECT_EQ(head.WorkItems(4096, 8), 128u);
+  EXPECT_EQ(head.WorkItems(2048, 8), 256u);
+  EXPECT_EQ(head.WorkItems(64, 8), 8u);
 }
 
 }  // namespace

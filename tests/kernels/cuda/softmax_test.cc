@@ -29,11 +29,11 @@ TEST(CudaSoftmax, EachStepLeavesWhatTheNextReads) {
     logits.normaliser = logits.sums.Plus(blocks * sizeof(float));
     std::vector<std::byte> shared(65536);
     const Block block(64, shared.data(), Order::kBackward);
-    for (uint32_t unit = 0; unit < blocks; ++unit) {
-      cuda::Run(LargestOfBlocks{logits}, Work{&lane, 1, unit, block});
+    for (uint32_t item = 0; item < blocks; ++item) {
+      cuda::Run(LargestOfBlocks{logits}, Work{&lane, 1, item, block});
     }
-    for (uint32_t unit = blocks; unit-- > 0;) {
-      cuda::Run(TermsOfBlocks{logits}, Work{&lane, 1, unit, block});
+    for (uint32_t item = blocks; item-- > 0;) {
+      cuda::Run(TermsOfBlocks{logits}, Work{&lane, 1, item, block});
     }
     cuda::Run(LogOfSum{{}, logits}, Work{&lane, 1, 0, block});
     const float largest = ref::Largest(x.data(), n);
