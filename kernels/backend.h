@@ -140,7 +140,7 @@ struct Kernel {
   // Weight memory that a run at one position of a stream reads in addition; may be empty.
   std::function<std::vector<MemoryRange>(uint64_t position)> position_weights = {};
   // Computes logits [first, first + count) of a frame again and stores them. The kernel has run on
-  // that frame, summed the blocks of its logits (LogitBlocks), and stored none of them, because the
+  // that frame, summed the tiles of its logits (LogitTiles), and stored none of them, because the
   // frame does not keep logits. Null if the kernel always stores its logits.
   std::function<void(const StreamFrame& frame, uint64_t first, uint64_t count)> make_logits = {};
   // Whether all logits that the kernel will compute for this frame are certain to be finite, so

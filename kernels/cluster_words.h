@@ -35,8 +35,8 @@ T LeastLogit(const ClusterTerms<T>& terms, T threshold) {
   return std::isfinite(least) ? least : -std::numeric_limits<T>::infinity();
 }
 
-// Mixes a neural cache into the log-probabilities of the words that it contains: log(keep * exp(log
-// p) + lambda * (weight / total)), keep = 1 - lambda.
+// Mixes a neural cache into the log-probabilities of the words that it contains:
+//   log(keep * exp(log p) + lambda * (weight / total)), keep = 1 - lambda.
 template <class T>
 struct CacheTerms {
   T keep, lambda;

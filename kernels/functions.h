@@ -269,10 +269,10 @@ inline double Sigmoid(double x) {
 }
 inline double Tanh(double x) { return std::tanh(x); }
 
-// What is subtracted from a block's logits in its sum of SoftmaxTerm: its largest logit. Minus
+// What is subtracted from a tile's logits in its sum of SoftmaxTerm: its largest logit. Minus
 // infinity minus itself would be NaN, so the least float replaces it.
 template <class T>
-KINGLET_HOST_DEVICE inline T BlockReference(T largest) {
+KINGLET_HOST_DEVICE inline T TileReference(T largest) {
   return largest < internal::kLowest<T> ? internal::kLowest<T> : largest;
 }
 

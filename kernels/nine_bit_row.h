@@ -9,20 +9,20 @@
 
 namespace kinglet {
 
-// A row of `count` codes from -256 to 255, padded with zeros to a multiple of kBlock. First comes
+// A row of `count` codes from -256 to 255, padded with zeros to a multiple of kPadding. First comes
 // the low byte of each code, then the sign bits, eight codes a byte, the first in the lowest bit:
 //   code i = low[i] - 256 * sign[i]
 // So a row's low bytes and sign bits are both read in full 64-bit values, and a part of the row
 // that begins and ends at a multiple of 8 codes has no byte in common with the rest.
 struct NineBitRow {
-  static constexpr uint64_t kBlock = 64;
+  static constexpr uint64_t kPadding = 64;
   static constexpr int64_t kLargest = 255;  // in magnitude, which quantisers limit
   // Products keep a complete vector on the stack, so longer rows are not made (runtime/lower).
   static constexpr uint64_t kMostCodes = 8192;
   uint64_t count;
 
   KINGLET_HOST_DEVICE constexpr uint64_t Padded() const {
-    return (count + kBlock - 1) / kBlock * kBlock;
+    return (count + kPadding - 1) / kPadding * kPadding;
   }
   KINGLET_HOST_DEVICE constexpr uint64_t Bytes() const { return Padded() + Padded() / 8; }
 

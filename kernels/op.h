@@ -283,27 +283,27 @@ struct AddScalar {
   }
 };
 
-// What is kept for each block of kSumBlock logits: buffers of [SumBlocks(n)] floats.
-struct LogitBlocks {
+// What is kept for each tile of kSumTile logits: buffers of [SumTiles(n)] floats.
+struct LogitTiles {
   BufferId largest;  // the largest logit
-  BufferId sums;     // the sum of exp(x - max), max being the largest of all blocks
+  BufferId sums;     // the sum of exp(x - max), max being the largest of all tiles
 };
 
-// out[0] = max x, out[1] = log of the sum of exp(x - max); `blocks` gets the largest logit and the
-// sum of each block. Each block is first summed relative to its own largest logit, so that logits
-// are read once (docs/NUMERICS.md, rule 5): sums[b] = (sum over block b of SoftmaxTerm(x -
-// largest[b])) * exp(largest[b] - max)
+// out[0] = max x, out[1] = log of the sum of exp(x - max); `tiles` gets the largest logit and the
+// sum of each tile. Each tile is first summed relative to its own largest logit, so that logits
+// are read once (docs/NUMERICS.md, rule 5):
+//   sums[b] = (sum over tile b of SoftmaxTerm(x - largest[b])) * exp(largest[b] - max)
 struct LogSumExp {
   static constexpr std::string_view kName = "LogSumExp";
   BufferId x;    // [n] of floats
   BufferId out;  // [2] of floats
-  LogitBlocks blocks;
+  LogitTiles tiles;
 
   void Operands(auto&& visit) const {
     visit.Reads(x);
     visit.Writes(out);
-    visit.Writes(blocks.largest);
-    visit.Writes(blocks.sums);
+    visit.Writes(tiles.largest);
+    visit.Writes(tiles.sums);
   }
 };
 

@@ -61,7 +61,7 @@ struct ClusterPlan {
   uint32_t parent_logit;  // index of a tail's logit in the head; unused for the head
   BufferId logits;        // [size] of floats; the head has one logit per tail after its words
   BufferId normaliser;    // [2] of floats: max, log sum exp(x - max)
-  LogitBlocks blocks;     // of `logits`
+  LogitTiles tiles;       // of `logits`
 };
 
 struct CachePlan {

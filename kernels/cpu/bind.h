@@ -8,7 +8,7 @@
 #include <cstdint>
 
 #include "kernels/backend.h"
-#include "kernels/cpu/logit_blocks.h"
+#include "kernels/cpu/logit_tiles.h"
 #include "kernels/cpu/many_product.h"
 #include "kernels/cpu/vector.h"
 #include "kernels/cpu/weights.h"
@@ -23,7 +23,7 @@ struct BindContext {
   const VectorFunctions& vector;  // outlives every kernel
   WeightStore& weights;
   ManyProducts* many_products = nullptr;      // null if all products are our own
-  SummedProducts* summed_products = nullptr;  // null if no product sums the blocks of its logits
+  SummedProducts* summed_products = nullptr;  // null if no product sums the tiles of its logits
 };
 
 // Kernels keep short-lived vectors on the stack, so that running one never allocates.

@@ -109,18 +109,18 @@ class CodedSumsKernel {
     const CodingScheme& scheme = context.plan.weights[op.table].coded()->scheme;
     firsts_ = PartialFirsts(scheme);
     if (scheme.combine == Combine::kMean) divisor_ = static_cast<float>(scheme.positions);
-    const uint64_t block_bytes = kBlockWords * (scheme.positions + sizeof(float));
-    blocks_of_chunk_ = (kPhaseChunkBytes + block_bytes - 1) / block_bytes;
+    const uint64_t tile_bytes = kTileWords * (scheme.positions + sizeof(float));
+    tiles_of_chunk_ = (kPhaseChunkBytes + tile_bytes - 1) / tile_bytes;
   }
 
   void operator()(StreamFrame& frame, Chunks chunks) const {
-    const size_t end = std::min(chunks.end * blocks_of_chunk_, Blocks());
-    const size_t begin = chunks.begin * blocks_of_chunk_, first = begin * kBlockWords;
+    const size_t end = std::min(chunks.end * tiles_of_chunk_, Tiles());
+    const size_t begin = chunks.begin * tiles_of_chunk_, first = begin * kTileWords;
     const Finish part = finish_.From(first);
-    vector_->coded_sums(codes_->blocks(begin, end), firsts_.data(), partial_.At<float>(frame),
+    vector_->coded_sums(codes_->tiles(begin, end), firsts_.data(), partial_.At<float>(frame),
                         divisor_, part, y_.At<float>(frame) + y_offset_ + first);
   }
-  size_t chunks() const { return (Blocks() + blocks_of_chunk_ - 1) / blocks_of_chunk_; }
+  size_t chunks() const { return (Tiles() + tiles_of_chunk_ - 1) / tiles_of_chunk_; }
   std::vector<MemoryRange> WeightMemory() const {
     std::vector<MemoryRange> memory = {std::as_bytes(std::span(codes_->codes))};
     if (bias_) memory.push_back(std::as_bytes(std::span(*bias_)));
@@ -128,7 +128,7 @@ class CodedSumsKernel {
   }
 
  private:
-  size_t Blocks() const { return (codes_->words + kBlockWords - 1) / kBlockWords; }
+  size_t Tiles() const { return (codes_->words + kTileWords - 1) / kTileWords; }
 
   const VectorFunctions* vector_;
   SharedCodes codes_;
@@ -138,7 +138,7 @@ class CodedSumsKernel {
   size_t y_offset_;
   float divisor_ = 1.0f;
   Finish finish_;
-  size_t blocks_of_chunk_ = 1;
+  size_t tiles_of_chunk_ = 1;
 };
 
 // Hashed codes are computed once and kept if they are few compared with the entries of the
@@ -175,10 +175,10 @@ Kernel BindOp(const CodedSums& op, const BindContext& context) {
   if (table.coded()->seed && !KeepsHashedCodes(table, context.plan.weights[scheme.codebook])) {
     return {};
   }
-  // A few rows with many codes each, padded to a full block, would take far more memory than in the
+  // A few rows with many codes each, padded to a full tile, would take far more memory than in the
   // file.
   constexpr uint32_t kFewPositions = 64;
-  if (Rows(table.shape) < kBlockWords && scheme.positions > kFewPositions) return {};
+  if (Rows(table.shape) < kTileWords && scheme.positions > kFewPositions) return {};
   context.weights.Claim(BytesOfPositions(table));
   CodedSumsKernel kernel(op, context);
   std::vector<MemoryRange> memory = kernel.WeightMemory();

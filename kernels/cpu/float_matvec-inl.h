@@ -11,9 +11,9 @@
 #include <type_traits>
 
 #include "hwy/highway.h"
-#include "kernels/cpu/block_codes-inl.h"
 #include "kernels/cpu/finish-inl.h"
 #include "kernels/cpu/order-inl.h"
+#include "kernels/cpu/tile_codes-inl.h"
 #include "kernels/cpu/vector.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -23,7 +23,7 @@ namespace kinglet::cpu::HWY_NAMESPACE {
 // which stays in the first-level cache. From one part to the next the sums of a vector are kept in
 // memory.
 constexpr size_t kGroupFloats = 8;
-constexpr size_t kPartColumns = 128;  // a multiple of 16, of which a block of 1,024 is one
+constexpr size_t kPartColumns = 128;  // a multiple of 16, of which a tile of 1,024 is one
 
 // Calls done(i, sums) for each vector, with the result of OrderedColumns. prepare(base, count) is
 // called before the first of `count` <= kPartColumns columns from base on. REQUIRES: count <=
@@ -41,9 +41,9 @@ HWY_INLINE void OrderedColumnsOfMany(D d, const RealVector* vectors, size_t coun
   }
   constexpr size_t kVectorSize = hn::MaxLanes(D());
   alignas(64) float waiting[kGroupFloats][kSumChains * kVectorSize];
-  PairwiseFold<D> blocks[kGroupFloats];
-  for (size_t begin = 0; begin < n; begin += kSumBlock) {
-    const size_t end = n - begin < kSumBlock ? n : begin + kSumBlock;
+  PairwiseFold<D> tiles[kGroupFloats];
+  for (size_t begin = 0; begin < n; begin += kSumTile) {
+    const size_t end = n - begin < kSumTile ? n : begin + kSumTile;
     for (size_t part = begin; part < end; part += kPartColumns) {
       const size_t part_end = end - part < kPartColumns ? end : part + kPartColumns;
       prepare(part, part_end - part);
@@ -55,7 +55,7 @@ HWY_INLINE void OrderedColumnsOfMany(D d, const RealVector* vectors, size_t coun
         AddColumns(
             d, vectors[v].x, part, part_end, [](size_t, size_t) {}, column, chains);
         if (part_end == end) {
-          blocks[v].Push(FoldColumns(chains));
+          tiles[v].Push(FoldColumns(chains));
         } else {
           for (size_t j = 0; j < kSumChains; ++j)
             hn::Store(chains[j], d, waiting[v] + j * kVectorSize);
@@ -63,38 +63,38 @@ HWY_INLINE void OrderedColumnsOfMany(D d, const RealVector* vectors, size_t coun
       }
     }
   }
-  for (size_t v = 0; v < count; ++v) done(v, blocks[v].Total());
+  for (size_t v = 0; v < count; ++v) done(v, tiles[v].Total());
 }
 
 // The decoded weights of kWidth rows, some columns at a time.
 template <CodeForm kForm>
 class DecodedRows {
  public:
-  static constexpr size_t kCols = 2 * BlockCodes<kForm>::kPairs;
+  static constexpr size_t kCols = 2 * TileCodes<kForm>::kPairs;
   // How many columns Decode may write: kPartColumns, and the rest of the first and of the last
-  // block.
+  // tile.
   static constexpr size_t kMostColumns = kPartColumns + 2 * kCols;
 
   // `columns` receives the decoded weights, [kMostColumns][kWidth].
   HWY_INLINE DecodedRows(const CodePanels& weight, size_t row, float* columns)
       : row_(row % kPanelRows), columns_(columns) {
-    const size_t first = row / kPanelRows * BlocksOf(kForm, weight.cols);
-    codes_ = weight.codes + first * kBlockBytes;
+    const size_t first = row / kPanelRows * TilesOf(kForm, weight.cols);
+    codes_ = weight.codes + first * kTileBytes;
     signs_ = SignsAfter<kForm>(weight.signs, first);
     scales_ = weight.scales + row;
   }
-  // Decodes all blocks that contain columns [base, base + count).
+  // Decodes all tiles that contain columns [base, base + count).
   HWY_INLINE void Decode(size_t base, size_t count) {
-    using Block = BlockCodes<kForm>;
+    using Tile = TileCodes<kForm>;
     const Floats d;
     const Sums d32;
     const auto scales = hn::Load(d, scales_);
     base_ = base / kCols * kCols;
     for (size_t at = base_ / kCols; at * kCols < base + count; ++at) {
-      const Block block(codes_ + at * kBlockBytes, SignsAfter<kForm>(signs_, at), row_);
+      const Tile tile(codes_ + at * kTileBytes, SignsAfter<kForm>(signs_, at), row_);
       float* out = columns_ + (at * kCols - base_) * kWidth;
-      ForEachPair(block, [&](size_t i, hn::Vec<Codes> offset_codes) HWY_ATTR {
-        const auto offset = static_cast<int16_t>(Block::OffsetOf(i));
+      ForEachPair(tile, [&](size_t i, hn::Vec<Codes> offset_codes) HWY_ATTR {
+        const auto offset = static_cast<int16_t>(Tile::OffsetOf(i));
         const auto codes = hn::Sub(offset_codes, hn::Set(Codes(), offset));
         const auto pair = hn::BitCast(d32, offset == 0 ? offset_codes : codes);
         const auto even = hn::ShiftRight<16>(hn::ShiftLeft<16>(pair));

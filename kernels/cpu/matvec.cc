@@ -11,7 +11,7 @@
 
 #include "format/row_reader.h"
 #include "kernels/cpu/bind.h"
-#include "kernels/cpu/logit_blocks.h"
+#include "kernels/cpu/logit_tiles.h"
 #include "kernels/cpu/product.h"
 
 namespace kinglet::cpu {
@@ -34,7 +34,7 @@ class MatVecKernel {
         many_(ManyOf(context)),
         sums_(SumsOf(op, context)),
         chunks_(*weight_, many_   ? many_->PanelsTogether()
-                          : sums_ ? kBlockPanels
+                          : sums_ ? kTilePanels
                                   : 1) {}
 
   void operator()(std::span<StreamFrame> frames, Chunks chunks) const {
@@ -85,22 +85,22 @@ class MatVecKernel {
   const ManyProduct* many() const { return many_.get(); }
 
  private:
-  static constexpr size_t kBlockPanels = kSumBlock / kPanelRows;
+  static constexpr size_t kTilePanels = kSumTile / kPanelRows;
   // Fewer logits stay in the second-level cache anyway, and are too few chunks for the threads.
-  static constexpr size_t kLeastBlocks = 64;
+  static constexpr size_t kLeastTiles = 64;
   // Computing the logits of a wider matrix again would cost more than writing and reading them.
   static constexpr size_t kDroppedCols = 64;
-  // Vectors whose logits of a block fit in the first-level cache together. The stride keeps these
+  // Vectors whose logits of a tile fit in the first-level cache together. The stride keeps these
   // logits from beginning at equal offsets modulo 4,096 bytes, where they would evict each other.
   static constexpr size_t kDroppedTogether = 8;
-  static constexpr size_t kDroppedStride = kSumBlock + 16;
+  static constexpr size_t kDroppedStride = kSumTile + 16;
 
-  std::optional<BlockSums> SumsOf(const MatVec& op, const BindContext& context) const {
+  std::optional<LogitTileSums> SumsOf(const MatVec& op, const BindContext& context) const {
     if (context.summed_products == nullptr || many_) return {};
     const LogSumExp* const normaliser = context.summed_products->NormaliserOf(op);
-    if (normaliser == nullptr || SumBlocks(weight_->rows()) < kLeastBlocks) return {};
+    if (normaliser == nullptr || SumTiles(weight_->rows()) < kLeastTiles) return {};
     context.summed_products->SetSummed(*normaliser);
-    return BlockSums(*normaliser, context.layout, context.vector);
+    return LogitTileSums(*normaliser, context.layout, context.vector);
   }
   // Where a query wants the logits instead of in the frame, or null.
   float* AnswerOf(const StreamFrame& frame) const {
@@ -119,32 +119,32 @@ class MatVecKernel {
   void MultiplyAndSum(ProductBatch& batch, std::span<const StreamFrame> frames, PanelRange panels,
                       bool drops) const {
     alignas(64) float dropped[kDroppedTogether * kDroppedStride];
-    for (size_t begin = panels.begin; begin < panels.end; begin += kBlockPanels) {
-      const size_t end = std::min(begin + kBlockPanels, panels.end), block = begin / kBlockPanels;
+    for (size_t begin = panels.begin; begin < panels.end; begin += kTilePanels) {
+      const size_t end = std::min(begin + kTilePanels, panels.end), tile = begin / kTilePanels;
       if (drops) batch.MoveOutputs(dropped, kDroppedStride, begin * kPanelRows);
       for (size_t i = 0; i < frames.size(); ++i) {
-        batch.KeepLargest(i, sums_->LargestOf(frames[i], block));
+        batch.KeepLargest(i, sums_->LargestOf(frames[i], tile));
       }
       batch.Multiply(*vector_, *weight_, {begin, end}, chunk_pairs_, finish_);
       for (size_t i = 0; i < frames.size(); ++i) {
         const bool is_last = i + 1 == frames.size();
-        sums_->SumOne(frames[i], block, batch.Output(i, begin * kPanelRows),
+        sums_->SumOne(frames[i], tile, batch.Output(i, begin * kPanelRows),
                       is_last ? LinesOf(end) : LinesAhead{});
       }
     }
   }
-  // The memory that the product of the block from `panel` on reads, if a panel's codes are one
+  // The memory that the product of the tile from `panel` on reads, if a panel's codes are one
   // line.
   LinesAhead LinesOf(size_t panel) const {
-    if (!weight_->integer() || panel + kBlockPanels > weight_->panels()) return {};
-    const CodePanels part = weight_->code_panels({panel, panel + kBlockPanels});
-    if (BlocksOf(part.form, part.cols) != 1) return {};
+    if (!weight_->integer() || panel + kTilePanels > weight_->panels()) return {};
+    const CodePanels part = weight_->code_panels({panel, panel + kTilePanels});
+    if (TilesOf(part.form, part.cols) != 1) return {};
     const auto line = [](const auto* numbers) {
       return std::as_bytes(std::span(numbers, 1)).data();
     };
     const Finish finish = finish_.From(panel * kPanelRows);
     const std::byte* biases = line(finish.bias != nullptr ? finish.bias : part.scales);
-    // Half a line for each panel: the other lines are the next block's.
+    // Half a line for each panel: the other lines are the next tile's.
     if (finish.integer_bias.integers != nullptr) biases = line(finish.integer_bias.integers);
     return {{part.codes, line(part.scales), biases}};
   }
@@ -182,7 +182,7 @@ class MatVecKernel {
   size_t chunk_pairs_;
   Finish finish_;
   std::shared_ptr<const ManyProduct> many_;
-  std::optional<BlockSums> sums_;  // of the blocks of y, if this product makes them
+  std::optional<LogitTileSums> sums_;  // of the tiles of y, if this product makes them
   ProductChunks chunks_;
 };
 

@@ -20,7 +20,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace kinglet::cpu::HWY_NAMESPACE {
 
-using LowBytes = hn::CappedTag<uint8_t, NineBitRow::kBlock>;
+using LowBytes = hn::CappedTag<uint8_t, NineBitRow::kPadding>;
 using RowCodes = hn::Repartition<int16_t, LowBytes>;
 using RowSums = hn::Repartition<int32_t, LowBytes>;
 

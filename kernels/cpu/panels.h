@@ -87,8 +87,8 @@ class Panels {
  private:
   Panels(uint64_t rows, uint64_t cols, int bits);
 
-  // WriteCodes for a panel of fields, whose blocks begin at `blocks`.
-  void WriteFields(const int16_t* codes, std::byte* blocks) const;
+  // WriteCodes for a panel of fields, whose tiles begin at `tiles`.
+  void WriteFields(const int16_t* codes, std::byte* tiles) const;
 
   uint64_t rows_, cols_;
   int bits_;

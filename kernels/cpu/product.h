@@ -56,7 +56,7 @@ class ProductBatch {
     return (integer_ ? codes_[i].y : floats_[i].y) + (row - first_row_);
   }
   // From the next Multiply on, `largest` receives the largest element of vector i's product.
-  // REQUIRES: Multiply gets at most kSumBlock rows.
+  // REQUIRES: Multiply gets at most kSumTile rows.
   void KeepLargest(size_t i, float* largest) { largest_[i] = largest; }
   // y = finish(weight * x) for each vector, in the rows of these panels. Products are integer where
   // weight and x both are, `chunk_pairs` at a time. REQUIRES: x is real if the weight is.

@@ -211,13 +211,13 @@ class StreamedAttentionKernel {
     const size_t window = op_.window, columns = count * op_.value_size;
     const size_t chains = window < kShortSum ? 1 : kSumChains;
     alignas(64) float sums[kSumChains * kPassColumns];
-    // Results of blocks, folded pairwise as they come.
-    constexpr size_t kDepth = 12;  // 2^20 slots are 2^10 blocks
+    // Results of tiles, folded pairwise as they come.
+    constexpr size_t kDepth = 12;  // 2^20 slots are 2^10 tiles
     alignas(64) float folded[kDepth * kPassColumns];
-    size_t depth = 0, blocks = 0;
-    for (size_t begin = 0; begin < window; begin += kSumBlock, ++blocks) {
-      const size_t end = std::min(window, begin + kSumBlock);
-      // A block of zeros sums to +0 with any number of chains.
+    size_t depth = 0, tiles = 0;
+    for (size_t begin = 0; begin < window; begin += kSumTile, ++tiles) {
+      const size_t end = std::min(window, begin + kSumTile);
+      // A tile of zeros sums to +0 with any number of chains.
       const size_t used = end <= first ? 1 : chains;
       std::fill_n(sums, used * columns, 0.0f);
       ForEachChunk(runs, begin, end, head, count, [&](const HeadRows<T>& rows, size_t from) {
@@ -226,7 +226,7 @@ class StreamedAttentionKernel {
       for (size_t half = used / 2; half > 0; half /= 2) {
         vector_->add(sums + half * columns, half * columns, sums);
       }
-      for (size_t merged = blocks; (merged & 1) != 0; merged >>= 1) {
+      for (size_t merged = tiles; (merged & 1) != 0; merged >>= 1) {
         vector_->add(folded + --depth * columns, columns, sums);
       }
       std::copy_n(sums, columns, folded + depth++ * columns);

@@ -18,19 +18,19 @@ namespace kinglet::cpu {
 
 inline constexpr size_t kPanelRows = 16;
 inline constexpr size_t kPanelsTogether = 4;  // that most products read at once
-// Integer matrices of up to kNarrowCols columns, which are one block of bytes, have a product of
+// Integer matrices of up to kNarrowCols columns, which are one tile of bytes, have a product of
 // their own.
 inline constexpr size_t kNarrowCols = 4;
 
-// The layout of integer weights: codes[panel][block], a block being 64 bytes with some columns of
+// The layout of integer weights: codes[panel][tile], a tile being 64 bytes with some columns of
 // 16 rows. Rows and columns are padded with zeros.
 //
-// In blocks of 16-bit values, the code of row r and column c is in value 2 r + c mod 2. Codes of up
+// In tiles of 16-bit values, the code of row r and column c is in value 2 r + c mod 2. Codes of up
 // to 5 bits are fields of a value, the lowest first: field f is column 2 f or 2 f + 1. The last
 // field is the value's highest bits and contains the code, in two's complement; the other fields
 // contain code + FieldOffset.
 //
-// In a block of bytes, which are four columns, four rows of the first two columns alternate with
+// In a tile of bytes, which are four columns, four rows of the first two columns alternate with
 // the same four rows of the last two: entry 16 (r / 4) + 8 (c / 2) + 2 (r mod 4) + c mod 2.
 enum class CodeForm : uint8_t {
   kFields2,  // 2 bits: eight fields a value, 16 columns
@@ -39,7 +39,7 @@ enum class CodeForm : uint8_t {
   kFields5,  // 5 bits: three fields, six columns
   kBytes,    // 6 to 8 bits, and fewer where fields save nothing: int8, four columns
   kPlanes,   // 9 bits: the low 8 of them, four columns; the sign of entry i is bit sign_place(i) of
-             // signs[panel][block]
+             // signs[panel][tile]
   kWords,    // 10 to 16 bits: int16, two columns
 };
 constexpr int FieldBits(CodeForm form) {  // 0 without fields
@@ -50,21 +50,21 @@ constexpr int FieldOffset(CodeForm form) {
 }
 // REQUIRES: the form has fields.
 constexpr int LastField(CodeForm form) { return 16 / FieldBits(form) - 1; }
-inline constexpr size_t kBlockBytes = 64;
-constexpr size_t BlockCols(CodeForm form) {
+inline constexpr size_t kTileBytes = 64;
+constexpr size_t TileCols(CodeForm form) {
   if (FieldBits(form) != 0) return 2 * (16 / static_cast<size_t>(FieldBits(form)));
   return form == CodeForm::kWords ? 2 : 4;
 }
-constexpr size_t BlocksOf(CodeForm form, size_t cols) {
-  return (cols + BlockCols(form) - 1) / BlockCols(form);
+constexpr size_t TilesOf(CodeForm form, size_t cols) {
+  return (cols + TileCols(form) - 1) / TileCols(form);
 }
 
 // How a matrix of this many columns is stored. Fields cost no less than bytes in a matrix of up to
-// four columns, whose row is one block either way.
+// four columns, whose row is one tile either way.
 constexpr CodeForm CodeFormOf(int bits, size_t cols) {
   if (bits > 9) return CodeForm::kWords;
   if (bits == 9) return CodeForm::kPlanes;
-  if (bits > 5 || cols <= BlockCols(CodeForm::kBytes)) return CodeForm::kBytes;
+  if (bits > 5 || cols <= TileCols(CodeForm::kBytes)) return CodeForm::kBytes;
   return static_cast<CodeForm>(bits - 2);
 }
 
@@ -99,12 +99,12 @@ struct RealPanels {
   const float* values;
 };
 
-// Codes of a coded table in blocks of 512 words: codes[block][position][32-bit value][column].
-// Column l of 16 contains, packed at `bits` bits, the codes of words l, l + 16, ... of the block,
-// so that one shift unpacks a vector of codes. The last block is padded with zeros. 64-byte
+// Codes of a coded table in tiles of 512 words: codes[tile][position][32-bit value][column].
+// Column l of 16 contains, packed at `bits` bits, the codes of words l, l + 16, ... of the tile,
+// so that one shift unpacks a vector of codes. The last tile is padded with zeros. 64-byte
 // aligned.
-inline constexpr size_t kBlockWords = 32 * kPanelRows;
-struct CodeBlocks {
+inline constexpr size_t kTileWords = 32 * kPanelRows;
+struct CodeTiles {
   uint64_t words;
   uint32_t positions;
   int bits;
@@ -139,7 +139,7 @@ struct CodeVector {
   const int16_t* x;
   float scale;
   float* y;
-  // Receives VectorFunctions::largest of y; null if it is not needed. REQUIRES: 1 to kSumBlock
+  // Receives VectorFunctions::largest of y; null if it is not needed. REQUIRES: 1 to kSumTile
   // rows.
   float* largest;
 };
@@ -203,7 +203,7 @@ struct VectorFunctions {
   // the matrix is fetched and decoded once for several vectors. No y overlaps another y or an x.
   //
   // y[row] = float(sum of integer products) * (scales[row] * scale) and the finish. Sums are held
-  // in 32 bits for `chunk_pairs` pairs of columns (at least those of a block), at most
+  // in 32 bits for `chunk_pairs` pairs of columns (at least those of a tile), at most
   // ChunkPairs(bits of the weights, largest code of x). If the matrix has more columns, chunks are
   // added in 64 bits.
   void (*integer_product)(const CodePanels& weight, const CodeVector* vectors, size_t count,
@@ -216,7 +216,7 @@ struct VectorFunctions {
 
   // y[word] = sum over positions j of partial[firsts[j] + code(word, j)], added in order of j,
   // divided by `divisor` unless that is 1, and the finish. REQUIRES: an index fits in 31 bits.
-  void (*coded_sums)(const CodeBlocks& codes, const uint64_t* firsts, const float* partial,
+  void (*coded_sums)(const CodeTiles& codes, const uint64_t* firsts, const float* partial,
                      float divisor, const Finish& finish, float* y);
 
   // For each vector: out[r] = factor * (float(rows[r] . x) * scale). REQUIRES: the sums fit in 31
@@ -276,11 +276,11 @@ struct VectorFunctions {
                           size_t count, size_t width, float* out);
 
   float (*largest)(const float* x, size_t n);  // REQUIRES: n > 0
-  // For each block b of x, whose largest element is largest[b]: sums[b] = sum of
-  // SoftmaxTerm(x[i] - largest[b]), the part of LogSumExp (kernels/op.h) that needs no other block.
+  // For each tile b of x, whose largest element is largest[b]: sums[b] = sum of
+  // SoftmaxTerm(x[i] - largest[b]), the part of LogSumExp (kernels/op.h) that needs no other tile.
   // `one_chain`: x is all logits, and they are fewer than kShortSum.
-  void (*sum_logit_blocks)(const float* x, size_t n, bool one_chain, const float* largest,
-                           const LinesAhead& ahead, float* sums);
+  void (*sum_logit_tiles)(const float* x, size_t n, bool one_chain, const float* largest,
+                          const LinesAhead& ahead, float* sums);
   // Replaces x[i] by exp(x[i] - largest) and returns the sum, by rule 4.
   float (*exponentiate)(float* x, size_t n, float largest);
   void (*exponentials)(const float* x, size_t n, float* out);  // out[i] = exp(x[i])
@@ -322,10 +322,10 @@ struct VectorFunctions {
   // eight values more than the mask has set bits, and writes up to seven more than n.
   void (*spread_codes)(const std::byte* mask, uint64_t first, size_t n, const int16_t* stored,
                        int16_t* out);
-  // Writes a panel's rows, codes [16][cols] and up to three values more, to blocks of four columns.
+  // Writes a panel's rows, codes [16][cols] and up to three values more, to tiles of four columns.
   // `signs` is null unless the form is kPlanes.
-  void (*interleave_codes)(const int16_t* codes, size_t cols, std::byte* blocks, uint64_t* signs);
-  // The bit of a block's signs that is the sign of this entry. Each instruction set has the order
+  void (*interleave_codes)(const int16_t* codes, size_t cols, std::byte* tiles, uint64_t* signs);
+  // The bit of a tile's signs that is the sign of this entry. Each instruction set has the order
   // that it spreads quickest, so panels are read by the functions that wrote them.
   size_t (*sign_place)(size_t entry);
 

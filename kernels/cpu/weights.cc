@@ -144,19 +144,19 @@ SharedPanels WeightStore::MatrixRows(WeightId id, uint64_t first, uint64_t count
 }
 
 SharedCodes WeightStore::Codes(WeightId id) {
-  std::shared_ptr<BlockedCodes>& shared = codes_[id];
+  std::shared_ptr<TiledCodes>& shared = codes_[id];
   if (shared) return shared;
   const TensorView& view = plan_.weights[id];
   const CodingScheme& scheme = view.coded()->scheme;
-  auto blocked = std::make_shared<BlockedCodes>();
-  blocked->words = Rows(view.shape);
-  blocked->positions = scheme.positions;
-  blocked->bits = scheme.CodeBits();
-  const uint64_t words = RoundedUp(blocked->words, kBlockWords) / kBlockWords * scheme.positions *
-                         static_cast<uint64_t>(blocked->bits) * kPanelRows;
+  auto tiled = std::make_shared<TiledCodes>();
+  tiled->words = Rows(view.shape);
+  tiled->positions = scheme.positions;
+  tiled->bits = scheme.CodeBits();
+  const uint64_t words = RoundedUp(tiled->words, kTileWords) / kTileWords * scheme.positions *
+                         static_cast<uint64_t>(tiled->bits) * kPanelRows;
   Claim(words * sizeof(uint32_t));
-  blocked->codes.resize(words);
-  shared = std::move(blocked);
+  tiled->codes.resize(words);
+  shared = std::move(tiled);
   return shared;
 }
 
@@ -210,7 +210,7 @@ void WeightStore::LayOut() {
   std::set<WeightId> ids;
   for (const auto& [range, panels] : matrices_) ids.insert(std::get<0>(range));
   for (const WeightId id : ids) LayOutMatrix(id);
-  for (const auto& [id, blocked] : codes_) LayOutCodes(id, *blocked);
+  for (const auto& [id, tiled] : codes_) LayOutCodes(id, *tiled);
   for (const WeightId id : consumed_) {
     if (!memory_.release || kept_.count(id) != 0 || ids.count(id) != 0) continue;
     const RowReader reader(plan_.weights[id]);
@@ -241,28 +241,28 @@ void WeightStore::LayOutMatrix(WeightId id) {
   releaser.ReachedRow(reader.rows(), true, memory);
 }
 
-void WeightStore::LayOutCodes(WeightId id, BlockedCodes& blocked) {
+void WeightStore::LayOutCodes(WeightId id, TiledCodes& tiled) {
   const CodedRows rows(plan_.weights[id]);
   const bool gives_back = memory_.release && kept_.count(id) == 0;
   Releaser releaser(gives_back ? &memory_.release : nullptr, id, rows.Memory(0).size());
-  const auto bits = static_cast<uint64_t>(blocked.bits);
-  const uint64_t block_size = blocked.positions * bits * kPanelRows;
-  std::vector<uint32_t> codes(blocked.positions);
-  for (uint64_t word = 0; word < blocked.words; ++word) {
-    if (word % kBlockWords == 0) {
-      std::fill_n(&blocked.codes[word / kBlockWords * block_size], block_size, 0u);
+  const auto bits = static_cast<uint64_t>(tiled.bits);
+  const uint64_t tile_size = tiled.positions * bits * kPanelRows;
+  std::vector<uint32_t> codes(tiled.positions);
+  for (uint64_t word = 0; word < tiled.words; ++word) {
+    if (word % kTileWords == 0) {
+      std::fill_n(&tiled.codes[word / kTileWords * tile_size], tile_size, 0u);
     }
     rows.Codes(word, codes.data());
     const uint64_t column = word % kPanelRows;
-    const uint64_t bit = word % kBlockWords / kPanelRows * bits;  // of the column
-    for (uint32_t j = 0; j < blocked.positions; ++j) {
-      const uint64_t stream = (word / kBlockWords * blocked.positions + j) * bits;
-      uint32_t* at = &blocked.codes[(stream + bit / 32) * kPanelRows + column];
+    const uint64_t bit = word % kTileWords / kPanelRows * bits;  // of the column
+    for (uint32_t j = 0; j < tiled.positions; ++j) {
+      const uint64_t stream = (word / kTileWords * tiled.positions + j) * bits;
+      uint32_t* at = &tiled.codes[(stream + bit / 32) * kPanelRows + column];
       const uint64_t field = uint64_t{codes[j]} << (bit % 32);
       *at |= static_cast<uint32_t>(field);
       if (bit % 32 + bits > 32) at[kPanelRows] |= static_cast<uint32_t>(field >> 32);
     }
-    releaser.ReachedRow(word + 1, word + 1 == blocked.words, [&](uint64_t begin, uint64_t end) {
+    releaser.ReachedRow(word + 1, word + 1 == tiled.words, [&](uint64_t begin, uint64_t end) {
       return std::vector<MemoryRange>{rows.Memory(begin, end)};
     });
   }

@@ -1,5 +1,5 @@
 // Weights in the layout of the `cpu` kernels: matrices in 16-row panels (kernels/cpu/panels.h),
-// vectors padded to full panels, codes of coded tables in blocks. Each tensor is laid out once per
+// vectors padded to full panels, codes of coded tables in tiles. Each tensor is laid out once per
 // plan, for all kernels that use it.
 //
 // Matrices and codes are laid out row by row after every node is bound, and the file's bytes are
@@ -24,25 +24,25 @@
 
 namespace kinglet::cpu {
 
-// A coded table's codes, laid out as CodeBlocks::codes.
-struct BlockedCodes {
+// A coded table's codes, laid out as CodeTiles::codes.
+struct TiledCodes {
   uint64_t words = 0;
   uint32_t positions = 0;
   int bits = 0;
   AlignedVector<uint32_t> codes;
 
-  CodeBlocks blocks() const { return blocks(0, (words + kBlockWords - 1) / kBlockWords); }
-  // Blocks [begin, end).
-  CodeBlocks blocks(size_t begin, size_t end) const {
-    const uint64_t first = begin * kBlockWords;
-    return {std::min<uint64_t>(end * kBlockWords, words) - first, positions, bits,
+  CodeTiles tiles() const { return tiles(0, (words + kTileWords - 1) / kTileWords); }
+  // Tiles [begin, end).
+  CodeTiles tiles(size_t begin, size_t end) const {
+    const uint64_t first = begin * kTileWords;
+    return {std::min<uint64_t>(end * kTileWords, words) - first, positions, bits,
             codes.data() + begin * positions * static_cast<uint64_t>(bits) * kPanelRows};
   }
 };
 
 using SharedPanels = std::shared_ptr<const Panels>;
 using SharedVector = std::shared_ptr<const AlignedVector<float>>;
-using SharedCodes = std::shared_ptr<const BlockedCodes>;
+using SharedCodes = std::shared_ptr<const TiledCodes>;
 
 // The biases of a product's rows.
 struct Biases {
@@ -102,14 +102,14 @@ class WeightStore {
   using RowRange = std::tuple<WeightId, uint64_t, uint64_t>;  // first row, rows
 
   void LayOutMatrix(WeightId id);
-  void LayOutCodes(WeightId id, BlockedCodes& blocked);
+  void LayOutCodes(WeightId id, TiledCodes& tiled);
 
   const Plan& plan_;
   const VectorFunctions& vector_;
   WeightMemory memory_;
   std::set<WeightId> multiplied_, kept_, consumed_;
   std::map<RowRange, std::shared_ptr<Panels>> matrices_;
-  std::map<WeightId, std::shared_ptr<BlockedCodes>> codes_;
+  std::map<WeightId, std::shared_ptr<TiledCodes>> codes_;
   std::map<WeightId, SharedPanels> transposed_;
   std::map<WeightId, SharedVector> vectors_;
   std::map<std::pair<WeightId, bool>, SharedBiases> biases_;

@@ -307,13 +307,13 @@ KINGLET_HOST_DEVICE void WeighFloats(const AttentionHead<float>& of, const Team&
     block.ForEach(n, [&](uint64_t column) {
       float total = chains[column];
       if (count > 1) {
-        RunningFold blocks;
+        RunningFold tiles;
         for (uint64_t chain = 0; chain < count; chain += kSumChains) {
-          float of_block[kSumChains];
-          for (uint32_t j = 0; j < kSumChains; ++j) of_block[j] = chains[(chain + j) * n + column];
-          blocks.Push(FoldChains(of_block));
+          float of_tile[kSumChains];
+          for (uint32_t j = 0; j < kSumChains; ++j) of_tile[j] = chains[(chain + j) * n + column];
+          tiles.Push(FoldChains(of_tile));
         }
-        total = blocks.Total();
+        total = tiles.Total();
       }
       of.Out()[begin + done + column] = total;
     });

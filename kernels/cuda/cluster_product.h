@@ -29,7 +29,7 @@ struct ClusterProduct {
   // The work items for 64 lanes, if a warp has `tiles` stream tiles. `warps` is a multiple of 8.
   KINGLET_HOST_DEVICE uint32_t ItemsOfLaneGroup(uint32_t tiles, uint32_t warps) const {
     const uint32_t together = warps * tiles / kStreamTiles;
-    return DivideUp(logits.Blocks(), together);
+    return DivideUp(logits.TileCount(), together);
   }
   KINGLET_HOST_DEVICE uint32_t WorkItemsOf(uint32_t tiles, uint32_t lanes, uint32_t warps) const {
     return DivideUp(lanes, uint32_t{kStreams}) * ItemsOfLaneGroup(tiles, warps);
@@ -40,13 +40,13 @@ struct ClusterProduct {
   KINGLET_HOST_DEVICE uint32_t PaddedColumns() const {
     return product.matrix.col_tiles() * kTileDepth;
   }
-  // Rows of each sum block of a narrow matrix that are in shared memory at a time, and the most sum
-  // blocks of a work item.
-  static constexpr uint32_t kNarrowRows = 128, kMostSumBlocks = 4;
+  // Rows of each sum tile of a narrow matrix that are in shared memory at a time, and the most sum
+  // tiles of a work item.
+  static constexpr uint32_t kNarrowRows = 128, kMostSumTiles = 4;
   // Bytes of two planes of all columns of x.
   KINGLET_HOST_DEVICE uint64_t SharedBytes() const {
     if (product.matrix.narrow()) {
-      constexpr uint64_t kRows = uint64_t{kMostSumBlocks} * kNarrowRows;
+      constexpr uint64_t kRows = uint64_t{kMostSumTiles} * kNarrowRows;
       return SharedMemory::Bytes<float>(kRows * kNarrowColumns) +
              SharedMemory::Bytes<float>(kRows * 2);
     }

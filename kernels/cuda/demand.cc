@@ -30,8 +30,8 @@ class NodeDemand {
   DeviceDemand operator()(const ActivateVector&) const { return {}; }
   DeviceDemand operator()(const AddOne&) const { return {}; }
   DeviceDemand operator()(const FixedPoint&) const { return {}; }
-  DeviceDemand operator()(const LargestOfBlocks&) const { return {}; }
-  DeviceDemand operator()(const TermsOfBlocks&) const { return {}; }
+  DeviceDemand operator()(const LargestOfTiles&) const { return {}; }
+  DeviceDemand operator()(const TermsOfTiles&) const { return {}; }
   DeviceDemand operator()(const LogOfSum&) const { return {}; }
   DeviceDemand operator()(const WeighValues&) const { return {}; }
   DeviceDemand operator()(const AppendToCache&) const { return {}; }

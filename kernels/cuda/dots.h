@@ -119,7 +119,7 @@ KINGLET_HOST_DEVICE void GroupTotals(const Team& block, uint64_t count, uint32_t
 template <class Team, class RowOf, class Use>
 KINGLET_HOST_DEVICE void RealDots(const Team& block, uint64_t count, uint64_t n, const float* q,
                                   const RowOf& row_of, const Use& use) {
-  if (n < kShortSum || n > kSumBlock) {
+  if (n < kShortSum || n > kSumTile) {
     // One chain, or more chains than a group has threads: a thread for each row.
     block.ForEach(count, [&](uint64_t row) {
       const float* x = row_of(row);

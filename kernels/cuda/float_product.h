@@ -37,8 +37,8 @@ KINGLET_HOST_DEVICE void TwoRowSums(const Warp& warp, uint64_t first, uint64_t r
                                     const Term& term, const Use& use) {
   const auto row_of = [&](uint32_t thread) { return first + thread / kSumChains; };
   PerThread<RunningFold> totals{};
-  for (uint64_t begin = 0; begin < cols; begin += kSumBlock) {
-    const uint64_t end = begin + Least(cols - begin, uint64_t{kSumBlock});
+  for (uint64_t begin = 0; begin < cols; begin += kSumTile) {
+    const uint64_t end = begin + Least(cols - begin, uint64_t{kSumTile});
     PerThread<float> chains;
     warp.EachThread([&](uint32_t thread, uint32_t reg) {
       chains[reg] = 0.0f;

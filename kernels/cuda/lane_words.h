@@ -47,7 +47,7 @@ struct RankedCache {
 struct RankedWordsPlan {
   const RankedCluster* clusters;
   uint32_t cluster_count;
-  uint32_t blocks;  // sum blocks (1,024 logits) of all clusters' words together
+  uint32_t sum_tiles;  // of kSumTile (1,024 logits) of all clusters' words together
   RankedCache cache;
 
   // A bit for each cluster.
@@ -59,7 +59,7 @@ struct RankedWordsPlan {
   }
 
   static constexpr uint32_t kMaxClusters = 64;
-  static constexpr uint32_t kMaxBlocks = 2048;  // about 2,000,000 words
+  static constexpr uint32_t kMaxSumTiles = 2048;  // about 2,000,000 words
   static constexpr uint32_t kMaxPairs = 4096;
   static constexpr uint32_t kMostColumns = 4096;  // of `product` if logits are not stored
 };
@@ -103,12 +103,12 @@ class LaneWords {
     terms_ = shared.Take<RankedTerms>(plan.cluster_count);
     not_finite_ = shared.Take<uint32_t>(1);
     x_ = shared.Take<int16_t>(RankedWordsPlan::kMostColumns);
-    tile_ = shared.Take<float>(kSumBlock);
+    tile_ = shared.Take<float>(kSumTile);
   }
   KINGLET_HOST_DEVICE static uint64_t Bytes(const RankedWordsPlan& plan) {
     return SharedMemory::Bytes<RankedTerms>(plan.cluster_count) + SharedMemory::Bytes<uint32_t>(1) +
            SharedMemory::Bytes<int16_t>(RankedWordsPlan::kMostColumns) +
-           SharedMemory::Bytes<float>(kSumBlock);
+           SharedMemory::Bytes<float>(kSumTile);
   }
 
   // Block-wide: reads the terms of these clusters (a bit each) and of the head and the cache, and
@@ -168,9 +168,9 @@ class LaneWords {
     return tile_;
   }
 
-  // How many sum blocks a cluster's words have.
-  KINGLET_HOST_DEVICE static uint32_t BlocksOf(const RankedCluster& cluster) {
-    return static_cast<uint32_t>(SumBlocks(cluster.size));
+  // How many sum tiles a cluster's words have.
+  KINGLET_HOST_DEVICE static uint32_t TilesOf(const RankedCluster& cluster) {
+    return static_cast<uint32_t>(SumTiles(cluster.size));
   }
 
  private:

@@ -2,7 +2,7 @@
 // the last tail of the best MicroNet (242,735 x 4): without tensor cores, whose tiles would be
 // seven eighths empty. C++17.
 //
-// The work is divided as in cluster_products.h: a warp has a sum block (1,024 logits) for up to 32
+// The work is divided as in cluster_products.h: a warp has a sum tile (1,024 logits) for up to 32
 // lanes. A thread has a lane and some of the 16 chains of rule 4, and computes their logits by
 // float multiply-adds, which are exact (IntegerProduct::fits_float). Shared memory: some rows as
 // floats, which all lanes of the work item use.
@@ -15,7 +15,7 @@
 
 namespace kinglet::cuda::internal {
 
-// How the 8 * kTiles lanes of a sum block of a narrow matrix are divided among the 32 threads of a
+// How the 8 * kTiles lanes of a sum tile of a narrow matrix are divided among the 32 threads of a
 // warp. Thread t has lane t % kLanes, and chains t / kLanes, t / kLanes + kGroups, ...
 template <uint32_t kTiles>
 struct NarrowShare {
@@ -26,18 +26,18 @@ struct NarrowShare {
 
 // Rows of a narrow matrix in shared memory.
 struct StagedRows {
-  float* codes;  // [sum blocks of the work item, kNarrowRows, kNarrowColumns]
-  float* terms;  // [sum blocks of the work item, kNarrowRows, 2]: scale and bias
+  float* codes;  // [sum tiles of the work item, kNarrowRows, kNarrowColumns]
+  float* terms;  // [sum tiles of the work item, kNarrowRows, 2]: scale and bias
 };
 
-// Block-wide: copies rows `begin`, begin + 1, ... of each of the work item's sum blocks.
+// Block-wide: copies rows `begin`, begin + 1, ... of each of the work item's sum tiles.
 KINGLET_HOST_DEVICE inline void StageRows(const ClusterProduct& p, const Block& block,
-                                          uint32_t first_block, uint32_t blocks, uint32_t begin,
-                                          const StagedRows& to) {
+                                          uint32_t first_sum_tile, uint32_t sum_tiles,
+                                          uint32_t begin, const StagedRows& to) {
   constexpr uint32_t kRows = ClusterProduct::kNarrowRows;
-  block.ForEach(uint64_t{blocks} * kRows, [&](uint64_t item) {
+  block.ForEach(uint64_t{sum_tiles} * kRows, [&](uint64_t item) {
     const auto i = static_cast<uint32_t>(item);
-    const uint32_t row = (first_block + i / kRows) * kSumBlock + begin + i % kRows;
+    const uint32_t row = (first_sum_tile + i / kRows) * kSumTile + begin + i % kRows;
     if (row >= p.product.matrix.rows) return;
     const NarrowRow codes = NarrowRow::Load(p.product.matrix, row);
     for (uint32_t c = 0; c < kNarrowColumns; ++c) {
@@ -51,8 +51,8 @@ KINGLET_HOST_DEVICE inline void StageRows(const ClusterProduct& p, const Block& 
 
 // Block-wide: computes the logits of a work item of a narrow matrix. Calls accumulate(value, logit,
 // `largest`) for each logit of a chain, in order; then folds the chains of each lane with combine,
-// and calls write(lane, sum block, value). `start` is a chain's first value; with `loads`, the
-// largest logit of the lane's sum block is loaded. REQUIRES: fits_float, and no ReLU.
+// and calls write(lane, sum tile, value). `start` is a chain's first value; with `loads`, the
+// largest logit of the lane's sum tile is loaded. REQUIRES: fits_float, and no ReLU.
 template <uint32_t kTiles, class Accumulate, class Combine, class Write>
 KINGLET_HOST_DEVICE void RunNarrowPass(const ClusterProduct& p, const Work& work, float start,
                                        bool loads, const Accumulate& accumulate,
@@ -65,15 +65,16 @@ KINGLET_HOST_DEVICE void RunNarrowPass(const ClusterProduct& p, const Work& work
   };
   constexpr uint32_t kParts = ClusterProduct::kStreamTiles / kTiles;
   const Block& block = work.block;
-  const uint32_t items = p.ItemsOfLaneGroup(kTiles, block.warps()), blocks = block.warps() / kParts;
+  const uint32_t items = p.ItemsOfLaneGroup(kTiles, block.warps()),
+                 sum_tiles = block.warps() / kParts;
   const uint32_t first_lane = work.item / items * ClusterProduct::kStreams;
   const uint32_t lanes = Least(work.lane_count - first_lane, uint32_t{ClusterProduct::kStreams});
-  const uint32_t first_block = work.item % items * blocks;
+  const uint32_t first_sum_tile = work.item % items * sum_tiles;
   SharedMemory shared(block);
-  constexpr uint32_t kStaged = ClusterProduct::kMostSumBlocks * ClusterProduct::kNarrowRows;
+  constexpr uint32_t kStaged = ClusterProduct::kMostSumTiles * ClusterProduct::kNarrowRows;
   const StagedRows rows = {shared.Take<float>(kStaged * kNarrowColumns),
                            shared.Take<float>(kStaged * 2)};
-  const auto sum_block = [&](const Warp& warp) { return first_block + warp.index() / kParts; };
+  const auto sum_tile = [&](const Warp& warp) { return first_sum_tile + warp.index() / kParts; };
   const auto lane_of = [&](const Warp& warp, uint32_t thread) {
     return warp.index() % kParts * Share::kLanes + thread % Share::kLanes;
   };
@@ -85,20 +86,20 @@ KINGLET_HOST_DEVICE void RunNarrowPass(const ClusterProduct& p, const Work& work
       if (lane_of(warp, thread) >= lanes) return;
       const Lane& lane = work.lanes[first_lane + lane_of(warp, thread)];
       own.x = NarrowVector::Load(p.product, work, lane);
-      if (!loads || sum_block(warp) >= p.logits.Blocks()) return;
-      own.largest = BlockReference(work.At<float>(lane, p.logits.largest)[sum_block(warp)]);
+      if (!loads || sum_tile(warp) >= p.logits.TileCount()) return;
+      own.largest = TileReference(work.At<float>(lane, p.logits.largest)[sum_tile(warp)]);
     });
   });
-  for (uint32_t begin = 0; begin < kSumBlock; begin += ClusterProduct::kNarrowRows) {
-    if (first_block * kSumBlock + begin >= p.logits.count) break;
-    StageRows(p, block, first_block, blocks, begin, rows);
+  for (uint32_t begin = 0; begin < kSumTile; begin += ClusterProduct::kNarrowRows) {
+    if (first_sum_tile * kSumTile + begin >= p.logits.count) break;
+    StageRows(p, block, first_sum_tile, sum_tiles, begin, rows);
     block.EachWarp([&](const Warp& warp) {
-      if (sum_block(warp) >= p.logits.Blocks()) return;
+      if (sum_tile(warp) >= p.logits.TileCount()) return;
       warp.EachThread([&](uint32_t thread, uint32_t reg) {
         if (lane_of(warp, thread) >= lanes) return;
         OfThread& own = of_warps[warp][reg];
         const uint32_t staged = warp.index() / kParts * ClusterProduct::kNarrowRows;
-        const uint32_t first_row = sum_block(warp) * kSumBlock + begin;
+        const uint32_t first_row = sum_tile(warp) * kSumTile + begin;
         const uint32_t first = thread / Share::kLanes;
         const auto computed = [&](uint32_t at) {
           const float* const codes = rows.codes + (staged + at) * kNarrowColumns;
@@ -143,7 +144,7 @@ KINGLET_HOST_DEVICE void RunNarrowPass(const ClusterProduct& p, const Work& work
     });
   }
   block.EachWarp([&](const Warp& warp) {
-    if (sum_block(warp) >= p.logits.Blocks()) return;
+    if (sum_tile(warp) >= p.logits.TileCount()) return;
     PerThread<float> folded;
     warp.EachThread([&](uint32_t, uint32_t reg) {
       float(&values)[Share::kChains] = of_warps[warp][reg].chains.values;
@@ -158,7 +159,7 @@ KINGLET_HOST_DEVICE void RunNarrowPass(const ClusterProduct& p, const Work& work
     warp.Reduce(folded, kWarpThreads / 2, uint32_t{Share::kLanes}, combine);
     warp.EachThread([&](uint32_t thread, uint32_t reg) {
       if (thread >= Share::kLanes || lane_of(warp, thread) >= lanes) return;
-      write(work.lanes[first_lane + lane_of(warp, thread)], sum_block(warp), folded[reg]);
+      write(work.lanes[first_lane + lane_of(warp, thread)], sum_tile(warp), folded[reg]);
     });
   });
 }

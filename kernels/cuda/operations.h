@@ -24,7 +24,7 @@ namespace kinglet::cuda {
 // Node::kind is an index into this list.
 using Operations =
     ArgumentList<NormaliseVector, QuantiseVector, AddVector, AddOne, FixedPoint, IntegerProduct,
-                 RealProduct, LargestOfBlocks, TermsOfBlocks, LogOfSum, LargestOfProducts,
+                 RealProduct, LargestOfTiles, TermsOfTiles, LogOfSum, LargestOfProducts,
                  TermsOfProducts, RankWords, WordLogProbability, AttendHead, ScoreSlots,
                  WeighValues, AppendToCache, CacheProducts, CacheTotal, AddRowOfPosition,
                  AddToHeads, CopyRow, GatherRow, PartProducts, SumOfParts, LstmCell, GruCell,

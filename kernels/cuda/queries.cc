@@ -42,7 +42,7 @@ bool Writes(const Op& op, BufferId id) {
                                         is_of({p.keys, p.values, p.weights, p.out});
                                },
                                [&](const LogSumExp& p) {
-                                 return is_of({p.out, p.blocks.largest, p.blocks.sums});
+                                 return is_of({p.out, p.tiles.largest, p.tiles.sums});
                                },
                                [&](const CacheWeights& p) {
                                  return is_of({p.weights, p.total});
@@ -170,7 +170,7 @@ Result<Queries> Queries::Bind(const Plan& plan, const std::vector<std::vector<No
   RankedWordsPlan& ranking = queries.plan_;
   ranking.cluster_count = static_cast<uint32_t>(stored.size());
   for (const RankedCluster& cluster : stored) {
-    ranking.blocks += internal::LaneWords::BlocksOf(cluster);
+    ranking.sum_tiles += internal::LaneWords::TilesOf(cluster);
   }
   if (plan.cache) {
     queries.cache_nodes_ = plan.cache->nodes;
@@ -187,7 +187,7 @@ Result<Queries> Queries::Bind(const Plan& plan, const std::vector<std::vector<No
     cache.log_keep = Log(cache.keep);
   }
   queries.can_rank_ = ranking.cluster_count <= RankedWordsPlan::kMaxClusters &&
-                      ranking.blocks <= RankedWordsPlan::kMaxBlocks &&
+                      ranking.sum_tiles <= RankedWordsPlan::kMaxSumTiles &&
                       ranking.cache.capacity <= RankedWordsPlan::kMaxPairs &&
                       SharedBytesOfAnswers(ranking) <= max_shared_bytes;
   // How many words, at least, have a log-probability above minus infinity, since each pair of the

@@ -3,8 +3,8 @@
 // runtime/queries/distribution.h, bit for bit. C++17.
 //
 // One block per lane. The inputs are each cluster's normaliser and the largest logit of every sum
-// block (1,024 logits). The largest logit bounds the probability of every word of its sum block, so
-// the block searches the sum blocks of a cluster in the order of that bound, until no sum block can
+// tile (1,024 logits). The largest logit bounds the probability of every word of its sum tile, so
+// the block searches the sum tiles of a cluster in the order of that bound, until no sum tile can
 // contain a word better than the k-th best so far. The search skips words that the neural cache
 // contains; they come afterwards, each with a bound of its own.
 //
@@ -12,7 +12,7 @@
 // head can be ranked first: it bounds which tails could still contain one of the k best words, and
 // only those have to be computed.
 //
-// Shared memory: the memory of LaneWords and SortedCache, a bound for every sum block, a value for
+// Shared memory: the memory of LaneWords and SortedCache, a bound for every sum tile, a value for
 // every pair of the cache, and the best words.
 #ifndef KINGLET_KERNELS_CUDA_RANKING_H_
 #define KINGLET_KERNELS_CUDA_RANKING_H_
@@ -98,14 +98,14 @@ class LaneRanking {
         words_(p.plan, work, shared),
         cache_(p.plan, shared),
         of_cached_(shared.Take<float>(SortedCache::Room(p.plan))),
-        bounds_(shared.Take<float>(p.plan.blocks)),
+        bounds_(shared.Take<float>(p.plan.sum_tiles)),
         of_warps_(shared.Take<RankedWord>(kMaxWarps)),
         bits_of_warps_(shared.Take<uint64_t>(kMaxWarps)),
         best_(*shared.Take<BestWords>(1)) {}
   KINGLET_HOST_DEVICE static uint64_t Bytes(const RankedWordsPlan& plan) {
     return LaneWords::Bytes(plan) + SortedCache::Bytes(plan) +
            SharedMemory::Bytes<float>(SortedCache::Room(plan)) +
-           SharedMemory::Bytes<float>(plan.blocks) + SharedMemory::Bytes<RankedWord>(kMaxWarps) +
+           SharedMemory::Bytes<float>(plan.sum_tiles) + SharedMemory::Bytes<RankedWord>(kMaxWarps) +
            SharedMemory::Bytes<uint64_t>(kMaxWarps) + SharedMemory::Bytes<BestWords>(1);
   }
 
@@ -152,7 +152,7 @@ class LaneRanking {
 
   // Adds the words of a cluster that are good enough. REQUIRES: Begin named the cluster.
   KINGLET_HOST_DEVICE void LookInto(uint32_t index) {
-    LookIntoBlocks(index);
+    LookIntoTiles(index);
     LookIntoCached(index);
   }
 
@@ -168,29 +168,29 @@ class LaneRanking {
   }
 
  private:
-  // The largest logits of a cluster's sum blocks. The head's last one may be a tail's logit, which
+  // The largest logits of a cluster's sum tiles. The head's last one may be a tail's logit, which
   // is a valid bound, too.
   KINGLET_HOST_DEVICE const float* LargestOf(const RankedCluster& cluster) const {
     return work_.At<float>(words_.lane(), cluster.logits.largest);
   }
 
-  KINGLET_HOST_DEVICE void LookIntoBlocks(uint32_t index) {
+  KINGLET_HOST_DEVICE void LookIntoTiles(uint32_t index) {
     const Block& block = work_.block;
     const RankedCluster& cluster = p_.plan.clusters[index];
     const RankedTerms& terms = words_.terms(index);
-    const uint32_t blocks = LaneWords::BlocksOf(cluster);
+    const uint32_t tiles = LaneWords::TilesOf(cluster);
     const float* largest = LargestOf(cluster);
-    block.ForEach(blocks, [&](uint64_t i) { bounds_[i] = terms.OutsideCache(largest[i]); });
+    block.ForEach(tiles, [&](uint64_t i) { bounds_[i] = terms.OutsideCache(largest[i]); });
     while (true) {
-      const RankedWord next = BlockBest(block, blocks, of_warps_, [&](uint32_t i) {
+      const RankedWord next = BlockBest(block, tiles, of_warps_, [&](uint32_t i) {
         return RankedWord{bounds_[i], i};
       });
       const bool ends = next.id == UINT32_MAX || !(next.value > RankedWord::None().value) ||
                         !best_.CouldTake(next.value, p_.k);
       block.Barrier();
       if (ends) return;
-      const uint32_t first = next.id * kSumBlock, left = cluster.size - first;
-      const uint32_t size = left < kSumBlock ? left : kSumBlock;
+      const uint32_t first = next.id * kSumTile, left = cluster.size - first;
+      const uint32_t size = left < kSumTile ? left : kSumTile;
       looked_into_ += size;
       float* const logits = words_.LogitsOf(index, first, size);
       block.ForEach(size, [&](uint64_t i) { logits[i] = terms.OutsideCache(logits[i]); });
@@ -202,7 +202,7 @@ class LaneRanking {
     }
   }
 
-  // Adds words that the cache contains, one thread each. The word's sum block bounds its
+  // Adds words that the cache contains, one thread each. The word's sum tile bounds its
   // probability; only if the bound is good enough is the word's own logit computed.
   KINGLET_HOST_DEVICE void LookIntoCached(uint32_t index) {
     const RankedCluster& cluster = p_.plan.clusters[index];
@@ -217,7 +217,7 @@ class LaneRanking {
       const auto mixed = [&](float logit) {
         return MixedWithCache(terms.BeforeCache(logit), weight, words_.total(), p_.plan.cache);
       };
-      if (!best_.CouldTake(Above(Above(mixed(largest[row / kSumBlock]))), p_.k)) return;
+      if (!best_.CouldTake(Above(Above(mixed(largest[row / kSumTile]))), p_.k)) return;
       of_cached_[i] = mixed(LogitOf(cluster, row));
     });
     // WordAt rises with its index.

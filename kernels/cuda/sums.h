@@ -1,9 +1,9 @@
 // Float sums and maxima by the threads of a block: rule 4 of docs/NUMERICS.md. C++17.
 //
-// A sum of at least 32 terms is split into sum blocks of 1,024 terms, and each sum block into 16
+// A sum of at least 32 terms is split into sum tiles of 1,024 terms, and each sum tile into 16
 // chains: chain j adds terms j, j + 16, ... in order. The chains are the independent work: one
-// thread computes a chain. Then the 16 chains of a sum block are folded by halves, and the sums of
-// the sum blocks pairwise. kernels/ref/sum.h adds the same terms in the same order, so the bits do
+// thread computes a chain. Then the 16 chains of a sum tile are folded by halves, and the sums of
+// the sum tiles pairwise. kernels/ref/sum.h adds the same terms in the same order, so the bits do
 // not depend on the number of threads.
 #ifndef KINGLET_KERNELS_CUDA_SUMS_H_
 #define KINGLET_KERNELS_CUDA_SUMS_H_
@@ -17,7 +17,7 @@ namespace kinglet::cuda {
 
 // Chains of a sum of n terms.
 KINGLET_HOST_DEVICE constexpr uint64_t SumChains(uint64_t n) {
-  return n < kShortSum ? 1 : SumBlocks(n) * kSumChains;
+  return n < kShortSum ? 1 : SumTiles(n) * kSumChains;
 }
 
 // Chain `chain` of a sum of n terms; accumulate(partial, i) returns partial plus term i.
@@ -28,13 +28,13 @@ KINGLET_HOST_DEVICE float ChainSum(uint64_t n, uint64_t chain, const Accumulate&
     for (uint64_t i = 0; i < n; ++i) sum = accumulate(sum, i);
     return sum;
   }
-  const uint64_t begin = chain / kSumChains * kSumBlock;
-  const uint64_t end = Least(n, begin + kSumBlock);
+  const uint64_t begin = chain / kSumChains * kSumTile;
+  const uint64_t end = Least(n, begin + kSumTile);
   for (uint64_t i = begin + chain % kSumChains; i < end; i += kSumChains) sum = accumulate(sum, i);
   return sum;
 }
 
-// The sum of a sum block from its 16 chains, which are overwritten.
+// The sum of a sum tile from its 16 chains, which are overwritten.
 KINGLET_HOST_DEVICE inline float FoldChains(float* chains) {
   for (uint32_t apart = kSumChains / 2; apart > 0; apart /= 2) {
     for (uint32_t j = 0; j < apart; ++j) chains[j] += chains[j + apart];
@@ -42,8 +42,8 @@ KINGLET_HOST_DEVICE inline float FoldChains(float* chains) {
   return chains[0];
 }
 
-// The sum of n > 0 block sums: neighbours first, an odd last one carried up. Overwrites `sums`.
-KINGLET_HOST_DEVICE inline float FoldBlocks(float* sums, uint64_t n) {
+// The sum of n > 0 tile sums: neighbours first, an odd last one carried up. Overwrites `sums`.
+KINGLET_HOST_DEVICE inline float FoldTiles(float* sums, uint64_t n) {
   while (n > 1) {
     for (uint64_t i = 0; i + 1 < n; i += 2) sums[i / 2] = sums[i] + sums[i + 1];
     if (n % 2 != 0) sums[n / 2] = sums[n - 1];
@@ -52,7 +52,7 @@ KINGLET_HOST_DEVICE inline float FoldBlocks(float* sums, uint64_t n) {
   return sums[0];
 }
 
-// FoldBlocks for up to 2^30 block sums that come one by one (kernels/ref/sum.h).
+// FoldTiles for up to 2^30 tile sums that come one by one (kernels/ref/sum.h).
 class RunningFold {
  public:
   KINGLET_HOST_DEVICE void Push(float value) {
@@ -77,13 +77,13 @@ class RunningFold {
 template <class Accumulate>
 KINGLET_HOST_DEVICE float ThreadSum(uint64_t n, const Accumulate& accumulate) {
   if (n < kShortSum) return ChainSum(n, 0, accumulate);
-  RunningFold blocks;
+  RunningFold tiles;
   for (uint64_t first = 0; first < SumChains(n); first += kSumChains) {
     float chains[kSumChains];
     for (uint32_t j = 0; j < kSumChains; ++j) chains[j] = ChainSum(n, first + j, accumulate);
-    blocks.Push(FoldChains(chains));
+    tiles.Push(FoldChains(chains));
   }
-  return blocks.Total();
+  return tiles.Total();
 }
 
 // Floats of shared memory that BlockSum needs.
@@ -102,9 +102,9 @@ KINGLET_HOST_DEVICE float BlockSum(const Team& block, uint64_t n, float* chains,
   block.ForEach(1, [&](uint64_t) {
     if (count == 0) chains[0] = 0.0f;
     if (count <= 1) return;
-    const uint64_t blocks = count / kSumChains;
-    for (uint64_t b = 0; b < blocks; ++b) chains[b] = FoldChains(chains + b * kSumChains);
-    FoldBlocks(chains, blocks);
+    const uint64_t tiles = count / kSumChains;
+    for (uint64_t b = 0; b < tiles; ++b) chains[b] = FoldChains(chains + b * kSumChains);
+    FoldTiles(chains, tiles);
   });
   return chains[0];
 }

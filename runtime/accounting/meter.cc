@@ -189,9 +189,9 @@ class NodeMeter {
   void operator()(const LogSumExp& op) const {
     const uint64_t count = plan_.buffer(op.x).count;
     OperationTally tally = Exponentials(Real(count));
-    // What each block's sum is multiplied with, and the logarithm.
-    const double blocks = Real(SumBlocks(count));
-    tally += {blocks, blocks, blocks + 1};
+    // What each tile's sum is multiplied with, and the logarithm.
+    const double tiles = Real(SumTiles(count));
+    tally += {tiles, tiles, tiles + 1};
     Add("", tally);
   }
 

@@ -38,7 +38,7 @@ uint64_t OwnBytes(const Plan& plan, const BufferLayout& layout, size_t real_byte
 // The words of computed clusters that a query looks at.
 enum class QueryWords : uint8_t {
   kNamed,   // given words
-  kLikely,  // the words of blocks whose largest logit says that they can be among the best
+  kLikely,  // the words of tiles whose largest logit says that they can be among the best
   kEvery,   // all words, whose clusters were computed for several streams together before
   kAnswer   // all words of one stream, written where ClusterMadeInAnswer has its logits made
 };
@@ -52,8 +52,8 @@ std::vector<NodeTraffic> TrafficOf(const Plan& plan, const BufferLayout& layout,
                                    QueryWords words = QueryWords::kEvery);
 
 // What a query touches besides its nodes and its answer: the words of the neural cache with their
-// weights, and the largest logits of blocks or every logit once more. For kLikely only those of
-// blocks count: which blocks are looked at depends on the values of the weights.
+// weights, and the largest logits of tiles or every logit once more. For kLikely only those of
+// tiles count: which tiles are looked at depends on the values of the weights.
 NodeTraffic QueryTraffic(const Plan& plan, const BufferLayout& layout, size_t real_bytes,
                          std::span<const Kernel> kernels, const TokenPath& path, QueryWords words);
 

@@ -14,10 +14,10 @@ namespace kinglet {
 template <class T>
 struct ClusterView {
   size_t index;
-  uint32_t first, size;    // its words are [first, first + size)
-  const T* logits;         // [size]
-  const T* block_largest;  // LogitBlocks (kernels/op.h), [SumBlocks(size)]
-  const T* block_sums;
+  uint32_t first, size;   // its words are [first, first + size)
+  const T* logits;        // [size]
+  const T* tile_largest;  // LogitTiles (kernels/op.h), [SumTiles(size)]
+  const T* tile_sums;
   ClusterTerms<T> terms;  // turn a logit into a log-probability
 
   // log p of a word of the cluster before the neural cache is mixed in.

@@ -18,62 +18,62 @@ uint64_t ShareOf(uint64_t points, double part, double whole) {
   return static_cast<uint64_t>(std::floor(static_cast<double>(points) * (part / whole)));
 }
 
-// E of the definition, for one open cluster. Keeps the sums of one block.
+// E of the definition, for one open cluster. Keeps the sums of one tile.
 template <class T>
 class ExponentialSums {
  public:
   ExponentialSums(Distribution<T>& distribution, const ClusterView<T>& cluster)
       : distribution_(distribution), cluster_(cluster) {
-    const size_t blocks = SumBlocks(cluster.size);
-    upto_blocks_.resize(blocks + 1);
-    for (size_t i = 0; i < blocks; ++i) {
-      upto_blocks_[i + 1] = upto_blocks_[i] + static_cast<double>(cluster.block_sums[i]);
+    const size_t tiles = SumTiles(cluster.size);
+    upto_tiles_.resize(tiles + 1);
+    for (size_t i = 0; i < tiles; ++i) {
+      upto_tiles_[i + 1] = upto_tiles_[i] + static_cast<double>(cluster.tile_sums[i]);
     }
-    distribution.work().arithmetic.additions += static_cast<double>(blocks);
+    distribution.work().arithmetic.additions += static_cast<double>(tiles);
   }
 
-  // The words of a block: all that it has, although the head's last one has logits of clusters too.
-  uint32_t WordsOf(size_t block) const {
-    return std::min(kSumBlock, cluster_.size - static_cast<uint32_t>(block) * kSumBlock);
+  // The words of a tile: all that it has, although the head's last one has logits of clusters too.
+  uint32_t WordsOf(size_t tile) const {
+    return std::min(kSumTile, cluster_.size - static_cast<uint32_t>(tile) * kSumTile);
   }
-  // E at the first word of a block.
-  double AtBlock(size_t block) const { return upto_blocks_[block]; }
-  // Computes what Upto needs for words of the block.
-  void ReadBlock(size_t block) {
-    if (block_ == block) return;
-    block_ = block;
-    const uint32_t n = WordsOf(block);
-    const T* const logits = cluster_.logits + block * kSumBlock;
+  // E at the first word of a tile.
+  double AtTile(size_t tile) const { return upto_tiles_[tile]; }
+  // Computes what Upto needs for words of the tile.
+  void ReadTile(size_t tile) {
+    if (tile_ == tile) return;
+    tile_ = tile;
+    const uint32_t n = WordsOf(tile);
+    const T* const logits = cluster_.logits + tile * kSumTile;
     std::vector<T>& terms = distribution_.memory().words;
     terms.resize(n);
     for (uint32_t i = 0; i < n; ++i) terms[i] = logits[i] - cluster_.terms.largest;
     distribution_.functions().exponentials(terms.data(), n, terms.data());
-    in_block_.resize(n + 1);
+    in_tile_.resize(n + 1);
     for (uint32_t i = 0; i < n; ++i) {
-      in_block_[i + 1] = in_block_[i] + static_cast<double>(terms[i]);
+      in_tile_[i + 1] = in_tile_[i] + static_cast<double>(terms[i]);
     }
-    const double most = static_cast<double>(cluster_.block_sums[block]);
-    for (double& sum : in_block_) sum = std::min(sum, most);
+    const double most = static_cast<double>(cluster_.tile_sums[tile]);
+    for (double& sum : in_tile_) sum = std::min(sum, most);
     distribution_.work().arithmetic += {0, 2.0 * n, 1.0 * n};
   }
-  // E at the i-th word of the block that was read last, or, for i = WordsOf, behind it.
-  double Upto(uint32_t i) const { return upto_blocks_[block_] + in_block_[i]; }
+  // E at the i-th word of the tile that was read last, or, for i = WordsOf, behind it.
+  double Upto(uint32_t i) const { return upto_tiles_[tile_] + in_tile_[i]; }
 
  private:
   Distribution<T>& distribution_;
   const ClusterView<T>& cluster_;
-  std::vector<double> upto_blocks_, in_block_;
-  size_t block_ = SIZE_MAX;
+  std::vector<double> upto_tiles_, in_tile_;
+  size_t tile_ = SIZE_MAX;
 };
 
-// E behind the last word of an open cluster. The sum of the head's last block counts logits of
+// E behind the last word of an open cluster. The sum of the head's last tile counts logits of
 // clusters too.
 template <class T>
 double AllExponentials(ExponentialSums<T>& sums, const ClusterView<T>& cluster, bool is_whole) {
-  const size_t blocks = SumBlocks(cluster.size);
-  if (is_whole || blocks == 0 || cluster.size % kSumBlock == 0) return sums.AtBlock(blocks);
-  sums.ReadBlock(blocks - 1);
-  return sums.Upto(sums.WordsOf(blocks - 1));
+  const size_t tiles = SumTiles(cluster.size);
+  if (is_whole || tiles == 0 || cluster.size % kSumTile == 0) return sums.AtTile(tiles);
+  sums.ReadTile(tiles - 1);
+  return sums.Upto(sums.WordsOf(tiles - 1));
 }
 
 // The parts of the definition that all clusters share. Opens the head and the cache.
@@ -168,11 +168,11 @@ class ClusterIntervals {
         index_(index),
         cluster_(stream.distribution->View(stream.frame, index)),
         sums_(*stream.distribution, cluster_),
-        units_upto_(SumBlocks(cluster_.size) + 1) {
+        units_upto_(SumTiles(cluster_.size) + 1) {
     exponentials_ = index == 0 ? all.head_exponentials() : AllExponentials(sums_, cluster_, true);
     double held = 0;
     all.ForEachHeld(index, [&](uint32_t id, uint64_t units) {
-      units_upto_[(id - cluster_.first) / kSumBlock + 1] += units;
+      units_upto_[(id - cluster_.first) / kSumTile + 1] += units;
       ++held;
     });
     for (size_t i = 1; i < units_upto_.size(); ++i) units_upto_[i] += units_upto_[i - 1];
@@ -180,28 +180,28 @@ class ClusterIntervals {
   }
 
   uint32_t first() const { return cluster_.first; }
-  size_t blocks() const { return SumBlocks(cluster_.size); }
-  uint32_t WordsOf(size_t block) const { return sums_.WordsOf(block); }
-  // Where the first word of a block begins.
-  uint64_t BeginOfBlock(size_t block) const {
-    return Begin(block * kSumBlock, sums_.AtBlock(block), units_upto_[block]);
+  size_t tiles() const { return SumTiles(cluster_.size); }
+  uint32_t WordsOf(size_t tile) const { return sums_.WordsOf(tile); }
+  // Where the first word of a tile begins.
+  uint64_t BeginOfTile(size_t tile) const {
+    return Begin(tile * kSumTile, sums_.AtTile(tile), units_upto_[tile]);
   }
-  void ReadBlock(size_t block) {
-    sums_.ReadBlock(block);
-    block_ = block;
-    units_in_.assign(WordsOf(block) + 1, 0);
-    const uint32_t begin = cluster_.first + static_cast<uint32_t>(block) * kSumBlock;
+  void ReadTile(size_t tile) {
+    sums_.ReadTile(tile);
+    tile_ = tile;
+    units_in_.assign(WordsOf(tile) + 1, 0);
+    const uint32_t begin = cluster_.first + static_cast<uint32_t>(tile) * kSumTile;
     all_.ForEachHeld(index_, [&](uint32_t id, uint64_t units) {
-      if (id >= begin && id - begin < WordsOf(block)) units_in_[id - begin + 1] += units;
+      if (id >= begin && id - begin < WordsOf(tile)) units_in_[id - begin + 1] += units;
     });
     for (size_t i = 1; i < units_in_.size(); ++i) units_in_[i] += units_in_[i - 1];
   }
-  // Where the i-th word of the block that was read last begins, or, for i = WordsOf, the next one.
-  uint64_t BeginInBlock(uint32_t i) const {
-    if (i == WordsOf(block_)) {
-      return block_ + 1 < blocks() ? BeginOfBlock(block_ + 1) : all_.BeginOf(index_ + 1);
+  // Where the i-th word of the tile that was read last begins, or, for i = WordsOf, the next one.
+  uint64_t BeginInTile(uint32_t i) const {
+    if (i == WordsOf(tile_)) {
+      return tile_ + 1 < tiles() ? BeginOfTile(tile_ + 1) : all_.BeginOf(index_ + 1);
     }
-    return Begin(block_ * kSumBlock + i, sums_.Upto(i), units_upto_[block_] + units_in_[i]);
+    return Begin(tile_ * kSumTile + i, sums_.Upto(i), units_upto_[tile_] + units_in_[i]);
   }
 
  private:
@@ -219,9 +219,9 @@ class ClusterIntervals {
   const ClusterView<T> cluster_;
   ExponentialSums<T> sums_;
   double exponentials_ = 0;
-  std::vector<uint64_t> units_upto_;  // U at the begin of each block
-  size_t block_ = 0;
-  std::vector<uint64_t> units_in_;  // of the block read last: U without that at its begin
+  std::vector<uint64_t> units_upto_;  // U at the begin of each tile
+  size_t tile_ = 0;
+  std::vector<uint64_t> units_in_;  // of the tile read last: U without that at its begin
 };
 
 }  // namespace
@@ -234,8 +234,8 @@ Result<Interval> IntervalOfWord(QueriedStream<T>& stream, uint32_t id) {
   KINGLET_RETURN_IF_ERROR(Distribution<T>::OpenCluster({&stream, 1}, index));
   ClusterIntervals<T> words(stream, all, index);
   const uint32_t place = id - words.first();
-  words.ReadBlock(place / kSumBlock);
-  return Interval{words.BeginInBlock(place % kSumBlock), words.BeginInBlock(place % kSumBlock + 1)};
+  words.ReadTile(place / kSumTile);
+  return Interval{words.BeginInTile(place % kSumTile), words.BeginInTile(place % kSumTile + 1)};
 }
 
 template <class T>
@@ -245,20 +245,20 @@ Result<uint32_t> WordOfPoint(QueriedStream<T>& stream, uint32_t point) {
   const size_t index = all.ClusterOfPoint(point);
   KINGLET_RETURN_IF_ERROR(Distribution<T>::OpenCluster({&stream, 1}, index));
   ClusterIntervals<T> words(stream, all, index);
-  // The last block, and in it the last word, that begins at the point or before. Begins increase.
-  size_t block = 0;
-  while (block + 1 < words.blocks() && words.BeginOfBlock(block + 1) <= point) ++block;
-  words.ReadBlock(block);
-  uint32_t low = 0, high = words.WordsOf(block);
+  // The last tile, and in it the last word, that begins at the point or before. Begins increase.
+  size_t tile = 0;
+  while (tile + 1 < words.tiles() && words.BeginOfTile(tile + 1) <= point) ++tile;
+  words.ReadTile(tile);
+  uint32_t low = 0, high = words.WordsOf(tile);
   while (high - low > 1) {
     const uint32_t middle = low + (high - low) / 2;
-    if (words.BeginInBlock(middle) <= point) {
+    if (words.BeginInTile(middle) <= point) {
       low = middle;
     } else {
       high = middle;
     }
   }
-  return words.first() + static_cast<uint32_t>(block) * kSumBlock + low;
+  return words.first() + static_cast<uint32_t>(tile) * kSumTile + low;
 }
 
 template Result<Interval> IntervalOfWord(QueriedStream<float>&, uint32_t);

@@ -6,8 +6,8 @@
 // y) = floor(n * (x / y)) in double, 0 if y = 0. All sums are in double.
 //
 //   Of a cluster of n logits, E(i) is the sum of exp(logit - max) over its words before word i:
-//     whole blocks of kSumBlock logits by the sums that made the softmax's normaliser, then word by
-//     word; the latter part is at most the sum of the block.
+//     whole tiles of kSumTile logits by the sums that made the softmax's normaliser, then word by
+//     word; the latter part is at most the sum of the tile.
 //   s = E(n) of the head, or exp(logit of the cluster - max) of a tail, divided by the sum of
 //     these over all clusters: the softmax's share of a cluster.
 //   U(i) is the sum of floor(2^52 m(w)) over its words w before word i, m(w) being the part of the
@@ -19,7 +19,7 @@
 //   Its word i begins at (begin of the cluster) + i + Share(r, F(i), F(n)), and ends where the next
 //     begins.
 //
-// So a word's interval needs the head and its cluster only, and of these one block.
+// So a word's interval needs the head and its cluster only, and of these one tile.
 #ifndef KINGLET_RUNTIME_QUERIES_INTERVALS_H_
 #define KINGLET_RUNTIME_QUERIES_INTERVALS_H_
 

@@ -69,7 +69,7 @@ class NeuralCacheMix {
   size_t MixHeldWords(const ClusterView<T>& cluster, const ClusterFunctions<T>& functions,
                       QueryMemory<T>& memory) const;
   // The same with upper bounds, which need no logits: as if each word had the largest logit of its
-  // block.
+  // tile.
   size_t BoundHeldWords(const ClusterView<T>& cluster, const ClusterFunctions<T>& functions,
                         QueryMemory<T>& memory) const;
   // The largest weight in the cache of a word of the cluster, or 0. Adds its comparisons to

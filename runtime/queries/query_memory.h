@@ -30,7 +30,7 @@ struct QueryMemory {
   // session would have to come from memory, one after the other, for every token.
   std::vector<Table> tables;
   std::vector<T> words;          // a number for each word of one cluster
-  std::vector<uint32_t> places;  // of words in a block of logits
+  std::vector<uint32_t> places;  // of words in a tile of logits
   // Room for the words of one cluster that the neural cache holds: ids, weights in the cache, and
   // log p with the cache mixed in.
   std::vector<uint32_t> held_ids;

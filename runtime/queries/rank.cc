@@ -16,9 +16,9 @@ uint32_t CountLogits(Distribution<T>& distribution, const ClusterView<T>& cluste
                      uint32_t last, T cut) {
   uint32_t count = 0, n = 0;
   for (uint32_t begin = first; begin < last; begin += n) {
-    n = std::min<uint32_t>(kSumBlock - begin % kSumBlock, last - begin);
+    n = std::min<uint32_t>(kSumTile - begin % kSumTile, last - begin);
     distribution.work().arithmetic.others += 1;
-    if (cluster.block_largest[begin / kSumBlock] < cut) continue;
+    if (cluster.tile_largest[begin / kSumTile] < cut) continue;
     const T* const logits = cluster.logits + begin;
     for (uint32_t i = 0; i < n; ++i) count += logits[i] >= cut ? 1 : 0;
     distribution.work().arithmetic.others += n;

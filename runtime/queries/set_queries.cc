@@ -66,10 +66,10 @@ Status OfferWordsOfSet(QueriedStream<T>& stream, size_t index, const WordSet& se
   raise();
   uint32_t words = 0, compared = 0, n = 0;
   for (uint32_t begin = 0; begin < cluster.size; begin += n) {
-    n = std::min(kSumBlock, cluster.size - begin);
+    n = std::min(kSumTile, cluster.size - begin);
     if (least_logit != lowest) {
       ++compared;
-      if (cluster.block_largest[begin / kSumBlock] < least_logit) continue;
+      if (cluster.tile_largest[begin / kSumTile] < least_logit) continue;
     }
     KINGLET_RETURN_IF_ERROR(distribution.TakeCancel());
     set.ForEachOf(cluster.first + begin, n, [&](uint32_t id) {

@@ -80,8 +80,8 @@ Status OfferWords(QueriedStream<T>& stream, size_t index, BestCandidates& best) 
   T least = LeastLogit(cluster.terms, threshold());
   uint32_t looked_into = 0, n = 0;
   for (uint32_t begin = 0; begin < cluster.size; begin += n) {
-    n = std::min<uint32_t>(kSumBlock - begin % kSumBlock, cluster.size - begin);
-    if (cluster.block_largest[begin / kSumBlock] < least) continue;
+    n = std::min<uint32_t>(kSumTile - begin % kSumTile, cluster.size - begin);
+    if (cluster.tile_largest[begin / kSumTile] < least) continue;
     KINGLET_RETURN_IF_ERROR(distribution.TakeCancel());
     if (std::isinf(threshold())) n = std::min(n, kFirstWords);
     looked_into += n;
@@ -101,9 +101,9 @@ Status OfferWords(QueriedStream<T>& stream, size_t index, BestCandidates& best) 
   distribution.CountWords(looked_into, 0);
   OperationTally& arithmetic = distribution.work().arithmetic;
   if (index > 0) arithmetic += {0, 2, 0};  // log p of the cluster
-  // Each of these, and each block, is compared with the k-th best.
+  // Each of these, and each tile, is compared with the k-th best.
   arithmetic.others +=
-      looked_into + static_cast<double>(SumBlocks(cluster.size)) + static_cast<double>(held);
+      looked_into + static_cast<double>(SumTiles(cluster.size)) + static_cast<double>(held);
   return Status();
 }
 

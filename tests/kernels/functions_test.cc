@@ -269,7 +269,7 @@ TEST(VectorExp, EqualsTheScalarOne) {
   ExpectVectorsEqual(&cpu::VectorFunctions::exponentials, [](float x) { return Exp(x); });
 }
 
-// Blocks of 0 and of 1,023 numbers of one size: their sums, of which each chain is a sum of up to
+// Tiles of 0 and of 1,023 numbers of one size: their sums, of which each chain is a sum of up to
 // 64 equal terms, show the bits of the term.
 TEST(VectorSoftmaxTerm, EqualsTheScalarOne) {
   std::vector<float> x(1024);
@@ -287,7 +287,7 @@ TEST(VectorSoftmaxTerm, EqualsTheScalarOne) {
       if (functions == nullptr) continue;
       const float largest = 0;
       float sum = 0;
-      functions->sum_logit_blocks(x.data(), x.size(), false, &largest, {}, &sum);
+      functions->sum_logit_tiles(x.data(), x.size(), false, &largest, {}, &sum);
       ASSERT_EQ(sum, chains[0]) << cpu::TargetName(target) << " at " << x[1];
     }
   }

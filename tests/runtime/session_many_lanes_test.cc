@@ -8,7 +8,7 @@
 namespace kinglet::session_many_lanes_test {
 namespace {
 
-// More than 128 lanes of a model whose clusters have several sum blocks, and whose tails have
+// More than 128 lanes of a model whose clusters have several sum tiles, and whose tails have
 // tables of 4 and 2 columns. Both ways to divide a pass over a cluster's logits among warps: one
 // for a device that so many lanes keep busy, one for a larger device.
 TEST(SessionManyLanes, EqualSingleLanesHoweverAClusterIsDividedAmongWarps) {

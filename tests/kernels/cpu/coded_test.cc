@@ -96,17 +96,17 @@ TEST_F(CodedProductsTest, EachPoolIsLaidOutOnceInPanelsOfItsOwn) {
   EXPECT_EQ(bytes({.pools = {17}, .x_bits = 9}), 32u * 4 * 9 / 8 + 32 * 4);
 }
 
-// Column l of 16 contains the codes of words l, l + 16, ...: the layout in blocks, read bit by bit.
-TEST_F(CodedProductsTest, CodesLieInBlocksOfLanes) {
+// Column l of 16 contains the codes of words l, l + 16, ...: the layout in tiles, read bit by bit.
+TEST_F(CodedProductsTest, CodesLieInTilesOfLanes) {
   for (const uint32_t pool : {1u, 2u, 5u, 300u, 70000u}) {
     for (const uint64_t words : {1u, 16u, 17u, 511u, 513u, 1100u}) {
       const OpCase op_case = StepsOf({.words = words, .pools = {pool}}).sums;
       WeightStore store(op_case.plan, *functions_);
       const SharedCodes codes = store.Codes(1);
       store.LayOut();
-      const CodeBlocks blocks = codes->blocks();
-      const auto bits = static_cast<uint64_t>(blocks.bits);
-      ASSERT_EQ(blocks.words, words);
+      const CodeTiles tiles = codes->tiles();
+      const auto bits = static_cast<uint64_t>(tiles.bits);
+      ASSERT_EQ(tiles.words, words);
       ASSERT_EQ(codes->codes.size(), (words + 511) / 512 * 3 * bits * 16);
       const CodedRows rows(op_case.plan.weights[1]);
       for (uint64_t word = 0; word < words; ++word) {

@@ -216,15 +216,15 @@ TEST_P(Vector, SumsOfPowersOfTwoAreExact) {
   // exp(0) = 1 exactly, so a sum of n of them is n however it is ordered.
   for (const size_t n : {0u, 1u, 31u, 32u, 33u, 1024u, 1025u, 5000u}) {
     std::vector<float> x(n, 3.0f);
-    std::vector<float> largest(SumBlocks(n)), sums(SumBlocks(n));
+    std::vector<float> largest(SumTiles(n)), sums(SumTiles(n));
     for (size_t b = 0; b < largest.size(); ++b) {
-      const size_t first = b * kSumBlock;
-      largest[b] = functions_->largest(&x[first], std::min<size_t>(n - first, kSumBlock));
+      const size_t first = b * kSumTile;
+      largest[b] = functions_->largest(&x[first], std::min<size_t>(n - first, kSumTile));
     }
-    functions_->sum_logit_blocks(x.data(), n, n < kShortSum, largest.data(), {}, sums.data());
+    functions_->sum_logit_tiles(x.data(), n, n < kShortSum, largest.data(), {}, sums.data());
     for (size_t b = 0; b < sums.size(); ++b) {
       EXPECT_EQ(largest[b], 3.0f);
-      EXPECT_EQ(sums[b], static_cast<float>(std::min<uint64_t>(n - b * kSumBlock, kSumBlock)));
+      EXPECT_EQ(sums[b], static_cast<float>(std::min<uint64_t>(n - b * kSumTile, kSumTile)));
     }
     EXPECT_EQ(functions_->exponentiate(x.data(), n, 3.0f), static_cast<float>(n));
     EXPECT_EQ(std::accumulate(x.begin(), x.end(), 0.0f), static_cast<float>(n));

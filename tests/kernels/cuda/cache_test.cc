@@ -63,7 +63,7 @@ TEST(CudaCache, FilledFullAndOverwritten) {
   }
 }
 
-// More pairs than a sum block has terms.
+// More pairs than a sum tile has terms.
 TEST(CudaCache, LargeCaches) {
   for (const int bits : {0, 9}) {
     BufferId hidden{};

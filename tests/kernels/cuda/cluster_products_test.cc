@@ -51,15 +51,15 @@ class Cluster {
     logits.count = count;
     logits.x = {Space::kState, 0};
     logits.largest = logits.x.Plus(count * sizeof(float));
-    logits.sums = logits.largest.Plus(logits.Blocks() * sizeof(float));
-    logits.normaliser = logits.sums.Plus(logits.Blocks() * sizeof(float));
+    logits.sums = logits.largest.Plus(logits.TileCount() * sizeof(float));
+    logits.normaliser = logits.sums.Plus(logits.TileCount() * sizeof(float));
     for (uint32_t i = 0; i < shape.lanes; ++i) {
       std::vector<int16_t>& x = x_.emplace_back(shape.cols);
       // With at most four columns, codes are small enough that the sums of narrow matrices fit
       // floats.
       const uint32_t largest = shape.cols <= kNarrowColumns ? 16383 : 32767;
       for (int16_t& code : x) code = code_below(shape.bytes ? 127 : largest);
-      std::vector<float>& made = made_.emplace_back(count + 2 * logits.Blocks() + 2);
+      std::vector<float>& made = made_.emplace_back(count + 2 * logits.TileCount() + 2);
       std::vector<float>& stored = stored_.emplace_back(made.size());
       for (uint32_t row = 0; row < count; ++row) {
         if (row >= shape.rows) {
@@ -86,8 +86,8 @@ class Cluster {
     const ClusterProduct& cluster = cluster_;
     const Logits& logits = cluster.logits;
     std::vector<std::byte> shared(
-        std::max({cluster.SharedBytes(), TermsOfBlocks{logits}.SharedBytes(),
-                  LargestOfBlocks{logits}.SharedBytes()}));
+        std::max({cluster.SharedBytes(), TermsOfTiles{logits}.SharedBytes(),
+                  LargestOfTiles{logits}.SharedBytes()}));
     const Block block(kThreads, shared.data(), order);
     const auto each = [&](uint32_t items, const std::vector<Lane>& lanes, const auto& run) {
       for (uint32_t i = 0; i < items; ++i) {
@@ -101,9 +101,9 @@ class Cluster {
          [&](const Work& work) { internal::RunPass<kTiles>(LargestOfProducts{{cluster}}, work); });
     each(items, lanes_,
          [&](const Work& work) { internal::RunPass<kTiles>(TermsOfProducts{{cluster}}, work); });
-    const uint32_t all = shape_.lanes * logits.Blocks();
-    each(all, stored_lanes_, [&](const Work& work) { Run(LargestOfBlocks{logits}, work); });
-    each(all, stored_lanes_, [&](const Work& work) { Run(TermsOfBlocks{logits}, work); });
+    const uint32_t all = shape_.lanes * logits.TileCount();
+    each(all, stored_lanes_, [&](const Work& work) { Run(LargestOfTiles{logits}, work); });
+    each(all, stored_lanes_, [&](const Work& work) { Run(TermsOfTiles{logits}, work); });
     for (uint32_t i = 0; i < shape_.lanes; ++i) {
       for (size_t at = logits.count; at < made_[i].size() - 1; ++at) {
         ASSERT_EQ(made_[i][at], stored_[i][at])
@@ -145,7 +145,7 @@ TEST(ClusterProducts, OfWholeTiles) {
 }
 
 // Matrices of at most four columns, whose lanes are threads: sums up to 2^24; logits beyond the
-// product's rows; partial sum blocks.
+// product's rows; partial sum tiles.
 TEST(ClusterProducts, OfNarrowMatrices) {
   ExpectSame({1024, 0, 4, 64, 9, false, true, true, false});
   ExpectSame({4099, 0, 4, 70, 9, false, true, true, false});
@@ -164,11 +164,11 @@ TEST(ClusterProducts, OfSumsOf64BitsAndRectifiedOnes) {
   ExpectSame({80, 0, 40, 64, 9, false, true, true, true});
 }
 
-// A head of 8 sum blocks and 4,096 lanes: work items of 8 sum blocks would leave half of a large
+// A head of 8 sum tiles and 4,096 lanes: work items of 8 sum tiles would leave half of a large
 // device idle.
 TEST(ClusterProducts, AreDividedIntoAsManyWorkItemsAsADeviceNeeds) {
   ClusterProduct head{};
-  head.logits.count = 8 * kSumBlock;
+  head.logits.count = 8 * kSumTile;
   head.enough_work_items = 128;
   EXPECT_EQ(head.WorkItems(4096, 8), 128u);
   EXPECT_EQ(head.WorkItems(2048, 8), 256u);

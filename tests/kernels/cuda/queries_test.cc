@@ -58,7 +58,7 @@ TEST_F(QueriesTest, ManyLanesMakeLogitsTwiceAndFewStoreThem) {
   ASSERT_EQ(queries.clusters(), model_->plan().clusters.size());
   const NodeList few = queries.AllClusterNodes(kLeastFusedLanes - 1);
   const NodeList many = queries.AllClusterNodes(kLeastFusedLanes);
-  EXPECT_TRUE(Has<LargestOfBlocks>(few));
+  EXPECT_TRUE(Has<LargestOfTiles>(few));
   EXPECT_FALSE(Has<LargestOfProducts>(few));
   EXPECT_TRUE(Has<LargestOfProducts>(many));
   uint32_t nodes = 0;

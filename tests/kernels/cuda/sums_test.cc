@@ -45,7 +45,7 @@ TEST_P(SumsTest, FoldNeighboursFirst) {
     std::vector<float> x = builder.RandomFloats(n, Fill::kRandom);
     ref::PairwiseFold<float> expected;
     for (const float value : x) expected.Push(value);
-    EXPECT_EQ(FoldBlocks(x.data(), n), expected.Total()) << n;
+    EXPECT_EQ(FoldTiles(x.data(), n), expected.Total()) << n;
   }
 }
 

@@ -142,7 +142,7 @@ TYPED_TEST(Ref, LogSumExpOfEqualLogitsIsTheLogOfTheirNumber) {
   for (size_t n : {1, 2, 40, 3000}) {
     OneStep<TypeParam> one;
     const BufferId x = one.Floats(std::vector<TypeParam>(n, TypeParam{-700})), out = one.Zeros(2);
-    one.Bind(LogSumExp{x, out, {one.Zeros(SumBlocks(n)), one.Zeros(SumBlocks(n))}});
+    one.Bind(LogSumExp{x, out, {one.Zeros(SumTiles(n)), one.Zeros(SumTiles(n))}});
     one.Run();
     EXPECT_EQ(one.template Values<TypeParam>(out)[0], -700);
     EXPECT_NEAR(one.template Values<TypeParam>(out)[1], std::log(static_cast<double>(n)), 1e-6);

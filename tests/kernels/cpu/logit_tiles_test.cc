@@ -1,5 +1,5 @@
-// A product that sums the blocks of its logits gives the results of the reference's two nodes.
-#include "kernels/cpu/logit_blocks.h"
+// A product that sums the tiles of its logits gives the results of the reference's two nodes.
+#include "kernels/cpu/logit_tiles.h"
 
 #include <gtest/gtest.h>
 
@@ -12,7 +12,7 @@
 #include "kernels/ref/ref.h"
 #include "tests/support/case_builder.h"
 
-namespace kinglet::cpu::logit_blocks_test {
+namespace kinglet::cpu::logit_tiles_test {
 namespace {
 
 // How the file stores a product's biases: floats, or integers with one divisor.
@@ -38,9 +38,9 @@ OpCase Cluster(const Shape& shape, uint64_t y_more = 0, bool real_x = false) {
   LogSumExp normaliser{};
   normaliser.x = product.y;
   normaliser.out = builder.Floats("out", 2, Fill::kZero);
-  const uint64_t blocks = SumBlocks(shape.rows + y_more);
-  normaliser.blocks = {builder.Floats("largest", blocks, Fill::kZero),
-                       builder.Floats("sums", blocks, Fill::kZero)};
+  const uint64_t tiles = SumTiles(shape.rows + y_more);
+  normaliser.tiles = {builder.Floats("largest", tiles, Fill::kZero),
+                      builder.Floats("sums", tiles, Fill::kZero)};
   OpCase cluster = builder.Finish(product);
   cluster.plan.nodes.push_back({"normaliser", normaliser});
   return cluster;
@@ -108,7 +108,7 @@ std::vector<std::vector<float>> Results(const OpCase& cluster, const BufferLayou
   return results;
 }
 
-TEST(LogitBlocks, OfAProductAreThoseOfTheReference) {
+TEST(LogitTiles, OfAProductAreThoseOfTheReference) {
   const std::vector<Shape> shapes = {
       {65536, 4, 9, Bias::kFloats},    {65537, 4, 9, Bias::kFloats},
       {70001, 3, 8, Bias::kNone},      {66000, 1, 9, Bias::kFloats},
@@ -117,7 +117,7 @@ TEST(LogitBlocks, OfAProductAreThoseOfTheReference) {
       {65559, 3, 5, Bias::kIntegers9}, {65550, 4, 12, Bias::kIntegers9},
       {65570, 4, 0, Bias::kIntegers9}, {65541, 6, 9, Bias::kIntegers9},
       {65537, 65, 9, Bias::kFloats},      // too wide to compute logits again
-      {63 * 1024, 4, 9, Bias::kFloats}};  // the last has too few blocks
+      {63 * 1024, 4, 9, Bias::kFloats}};  // the last has too few tiles
   for (const Shape& shape : shapes) {
     const OpCase cluster = Cluster(shape);
     const BufferLayout layout = LayOut(cluster.plan, sizeof(float)).value();
@@ -142,7 +142,7 @@ TEST(LogitBlocks, OfAProductAreThoseOfTheReference) {
   }
 }
 
-TEST(LogitBlocks, OfAVectorOfFloatsMayBeAnything) {
+TEST(LogitTiles, OfAVectorOfFloatsMayBeAnything) {
   const OpCase cluster = Cluster({65536, 4, 9, Bias::kNone}, 0, true);
   const BufferLayout layout = LayOut(cluster.plan, sizeof(float)).value();
   for (const Target target : SupportedTargets()) {
@@ -179,4 +179,4 @@ TEST(SummedProducts, TellNormalisersWhatIsDone) {
 }
 
 }  // namespace
-}  // namespace kinglet::cpu::logit_blocks_test
+}  // namespace kinglet::cpu::logit_tiles_test
