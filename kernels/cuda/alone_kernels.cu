@@ -8,9 +8,10 @@ namespace kinglet::cuda {
 // source's folder.
 inline namespace alone {
 
-// At least this many blocks must fit the registers of a multiprocessor (__launch_bounds__), so that
-// one computes while another waits for memory. On devices without the tensor core instruction the
-// threads compute the products of tiles themselves (byte_product.h), which takes all registers.
+// At least this many thread blocks must fit the registers of a multiprocessor (__launch_bounds__),
+// so that one computes while another waits for memory. On devices without the tensor core
+// instruction the threads compute the products of tiles themselves (byte_product.h), which takes
+// all registers.
 #if KINGLET_CUDA_ON_DEVICE && __CUDA_ARCH__ < 800
 constexpr uint32_t kBlocksOfPass = 1, kBlocksOfProduct = 1;
 #else

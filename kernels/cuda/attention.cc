@@ -20,7 +20,7 @@
 namespace kinglet::cuda {
 namespace {
 
-// The heads of longer windows are divided among blocks.
+// The heads of longer windows are divided among thread blocks.
 constexpr uint32_t kLongWindow = 256;
 
 static_assert(AttendHead::kThreads == kBlockThreads);

@@ -4,14 +4,17 @@
 //   score[s] = (q . k[s] + position term) * key_size^-1/2,   weights = softmax(score),
 //   out = sum over s of weights[s] v[s]
 //
-// Short windows: one node, AttendHead. A block, or for many lanes a warp, computes a head of a
-// lane: it reads keys and values once, and keeps scores and weights in shared memory. A head takes
-// 34 barriers, which a warp need not do for the entire block, and many lanes have enough heads for
-// all warps. Long windows: one block would take as long as one multiprocessor needs to read
-// hundreds of kilobytes, so there are two nodes of several work items each. ScoreSlots divides a
-// head's slots among blocks and writes the scores to the lane's memory. WeighValues divides the
-// columns of the values; each of its blocks computes the softmax again. attention_head.h has the
-// work of one block or warp.
+// Short windows: one node, AttendHead. A thread block, or for many lanes a warp, computes a head of
+// a lane: it reads keys and values once, and keeps scores and weights in shared memory. A head
+// takes 34 barriers, which a warp need not do for the entire thread block, and many lanes have
+// enough heads for all warps.
+//
+// Long windows: one thread block would take as long as one multiprocessor needs to read hundreds of
+// kilobytes, so there are two nodes of several work items each. ScoreSlots divides a head's slots
+// among thread blocks and writes the scores to the lane's memory. WeighValues divides the columns
+// of the values; each of its thread blocks computes the softmax again.
+//
+// attention_head.h has the work of one thread block or warp.
 #ifndef KINGLET_KERNELS_CUDA_ATTENTION_H_
 #define KINGLET_KERNELS_CUDA_ATTENTION_H_
 

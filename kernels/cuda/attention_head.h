@@ -1,5 +1,5 @@
 // One head of attention (attention.h): where its slots are in memory, its scores, weights and
-// weighted sum, computed by a block or a warp. C++17.
+// weighted sum, computed by a thread block or a warp. C++17.
 //
 // Groups of threads compute dot products (dots.h); for the weighted sum of codes a thread has a few
 // columns of every n-th slot. Sums of codes are integers, exact in any order. Sums of floats and of
@@ -168,8 +168,9 @@ KINGLET_HOST_DEVICE inline float RealOf(int16_t code, float scale) {
   return static_cast<float>(code) * scale;
 }
 
-// Block-wide: scores[s] of the visible slots s in [begin, end). The block that has the newest slot
-// also stores the token's own key and value in the ring. Takes QueryBytes() of shared memory.
+// Block-wide: scores[s] of the visible slots s in [begin, end). The thread block that has the
+// newest slot also stores the token's own key and value in the ring. Takes QueryBytes() of shared
+// memory.
 template <class T, class Team>
 KINGLET_HOST_DEVICE void Score(const AttentionHead<T>& of, const Team& block, uint32_t begin,
                                uint32_t end, SharedMemory& shared, float* scores) {
@@ -200,8 +201,8 @@ KINGLET_HOST_DEVICE void Score(const AttentionHead<T>& of, const Team& block, ui
                     uint64_t{of.head} * p.value_size, of.ValueRow(newest));
     }
   }
-  // Every head's block gets the newest slot's token from the lane; the first head's block stores it
-  // in the ring.
+  // Every head's thread block gets the newest slot's token from the lane; the first head's thread
+  // block stores it in the ring.
   if (stores && p.masks_token && of.head == 0) {
     block.ForEach(1, [&](uint64_t) { of.Words()[of.window.newest] = of.lane.token; });
   }

@@ -1,4 +1,4 @@
-// The best of many values, found by a block: part of ranking words (ranking.h). C++17.
+// The best of many values, found by a thread block: part of ranking words (ranking.h). C++17.
 //
 // Every thread reads some of the values, every warp finds its best by a butterfly of shuffles, and
 // one thread combines the warps' results from shared memory. Comparisons are exact and ties go to

@@ -5,11 +5,11 @@
 // machine can check what a kernel computes and which memory it reads and writes. Only a GPU shows
 // data races between two barriers, the GPU's own instructions, and speed.
 //
-// A kernel is a sequence of block-wide functions, such as Block::ForEach. Every thread of the block
-// calls each of them, and each ends with a barrier (__syncthreads), so no thread begins the next
-// one before all threads have finished the last. Values that live across a barrier are in shared
-// memory, or in registers (PerWarp). A function whose comment begins with "Block-wide" is made of
-// such functions, and has the same rules.
+// A kernel is a sequence of block-wide functions, such as Block::ForEach. Every thread of
+// the thread block calls each of them, and each ends with a barrier (__syncthreads), so no thread
+// begins the next one before all threads have finished the last. Values that live across a barrier
+// are in shared memory, or in registers (PerWarp). A function whose comment begins with
+// "Block-wide" is made of such functions, and has the same rules.
 #ifndef KINGLET_KERNELS_CUDA_BLOCK_H_
 #define KINGLET_KERNELS_CUDA_BLOCK_H_
 
@@ -116,8 +116,8 @@ class PerWarp {
 #endif
 };
 
-// In which order the emulated threads of a block run between two barriers. A kernel whose threads
-// depend on each other there gives different results in the two orders.
+// In which order the emulated threads of a thread block run between two barriers. A kernel whose
+// threads depend on each other there gives different results in the two orders.
 enum class Order : uint8_t { kForward, kBackward };
 
 #if KINGLET_CUDA_ON_DEVICE
@@ -126,8 +126,8 @@ extern __shared__ __align__(16) unsigned char launch_shared_memory[];
 
 class Block {
  public:
-  // `shared`: shared memory of an emulated block, aligned to 16 bytes. A GPU's block has the
-  // dynamic shared memory of its launch.
+  // `shared`: shared memory of an emulated thread block, aligned to 16 bytes. A GPU's thread block
+  // has the dynamic shared memory of its launch.
   KINGLET_HOST_DEVICE explicit Block(uint32_t threads, std::byte* shared = nullptr,
                                      Order order = Order::kForward)
       : threads_(threads), shared_(shared), order_(order) {}
@@ -181,12 +181,12 @@ class Block {
   Order order_;
 };
 
-// One warp as a block of its own: its 32 threads run the block-wide functions (ForEach, EachWarp,
-// and functions made of these, whose parameter is a `Team`), and a barrier is the warp's
-// (__syncwarp), which costs a few cycles. Constructed by every thread of the warp.
+// One warp as a thread block of its own: its 32 threads run the block-wide functions
+// (ForEach, EachWarp, and functions made of these, whose parameter is a `Team`), and a barrier is
+// the warp's (__syncwarp), which costs a few cycles. Constructed by every thread of the warp.
 class WarpTeam {
  public:
-  // `shared`: this warp's part of the block's shared memory.
+  // `shared`: this warp's part of the thread block's shared memory.
   KINGLET_HOST_DEVICE WarpTeam(std::byte* shared, Order order) : shared_(shared), order_(order) {}
 
   KINGLET_HOST_DEVICE uint32_t threads() const { return kWarpThreads; }
@@ -214,7 +214,7 @@ class WarpTeam {
   Order order_;
 };
 
-// Hands out the shared memory of a block or a warp. Each SharedMemory object starts at the
+// Hands out the shared memory of a thread block or a warp. Each SharedMemory object starts at the
 // beginning.
 class SharedMemory {
  public:

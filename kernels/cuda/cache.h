@@ -2,9 +2,10 @@
 //
 //   weights[i] = exp(theta * (hidden . key[i]) - max over all pairs),   total = sum of the weights
 //
-// CacheProducts divides a lane's pairs among blocks, so several multiprocessors read its keys at
-// once; groups of threads compute the dot products (dots.h). CacheTotal then takes one block per
-// lane. Products of codes are integers and exact; sums of floats follow rule 4 of docs/NUMERICS.md.
+// CacheProducts divides a lane's pairs among thread blocks, so several multiprocessors read its
+// keys at once; groups of threads compute the dot products (dots.h). CacheTotal then takes one
+// thread block per lane. Products of codes are integers and exact; sums of floats follow rule 4 of
+// docs/NUMERICS.md.
 #ifndef KINGLET_KERNELS_CUDA_CACHE_H_
 #define KINGLET_KERNELS_CUDA_CACHE_H_
 
@@ -144,8 +145,8 @@ KINGLET_HOST_DEVICE inline void Run(const CacheProducts& p, const Work& work) {
                [&](auto zero) { internal::CacheProductsOf<decltype(zero)>(p, work); });
 }
 
-// weights = exp(weights - max), total = their sum. A work item is a lane: one block computes a few
-// thousand exponentials in less time than two more barriers of all blocks would take.
+// weights = exp(weights - max), total = their sum. A work item is a lane: one thread block computes
+// a few thousand exponentials in less time than two more barriers of all thread blocks would take.
 struct CacheTotal : ByLane {
   static constexpr uint32_t kAloneFromLanes = kManyLanes;
   CacheArguments pairs;

@@ -39,8 +39,8 @@ __device__ void SyncBlocks(LaunchBarrier barrier) {
 }
 
 // Runs device nodes one after the other. The kind of barrier is no template parameter, since the
-// compiler takes long enough for one such kernel. Two blocks must fit a multiprocessor, so that for
-// few lanes one block loads weights while the other waits.
+// compiler takes long enough for one such kernel. Two thread blocks must fit a multiprocessor, so
+// that for few lanes one thread block loads weights while the other waits.
 __global__ void __launch_bounds__(kBlockThreads, 2)
     RunNodes(const Node* nodes, uint32_t count, const Lane* lanes, uint32_t lane_count,
              LaunchBarrier barrier) {
@@ -80,8 +80,8 @@ struct LaunchConfig {
   cudaLaunchAttribute attribute{};
 };
 
-// Whether a launch failed because its blocks cannot all be resident at once, as the barrier needs,
-// on the device or on the part of it that this process may use.
+// Whether a launch failed because its thread blocks cannot all be resident at once, as the barrier
+// needs, on the device or on the part of it that this process may use.
 bool IsOfTooManyBlocks(cudaError_t error) {
   return error == cudaErrorInvalidClusterSize || error == cudaErrorCooperativeLaunchTooLarge ||
          error == cudaErrorLaunchOutOfResources || error == cudaErrorInvalidConfiguration;
@@ -90,7 +90,7 @@ bool IsOfTooManyBlocks(cudaError_t error) {
 // Limits of a device.
 struct Limits {
   int multiprocessors = 0;
-  uint64_t shared_bytes = 0;  // of a block
+  uint64_t shared_bytes = 0;  // of a thread block
   LaunchBarriers barriers;
 };
 
@@ -255,7 +255,8 @@ class CudaQueue : public Queue {
     }
     return Status();
   }
-  // Whether the blocks of the launch, with `shared` bytes of shared memory, can have this barrier.
+  // Whether the thread blocks of the launch, with `shared` bytes of shared memory, can have this
+  // barrier.
   bool CanSync(const Launch& launch, uint64_t shared, LaunchBarrier barrier) {
     if (!limits_.barriers.Has(barrier)) return false;
     const auto [found, is_new] = can_sync_.try_emplace({barrier, shared}, true);
@@ -302,11 +303,11 @@ class CudaQueue : public Queue {
   }
   Status CheckSharedBytes(uint64_t shared) const {
     if (shared <= limits_.shared_bytes) return Status();
-    return Status::Refusal(KINGLET_UNSUPPORTED, "cuda", "shared memory of a block",
+    return Status::Refusal(KINGLET_UNSUPPORTED, "cuda", "shared memory of a thread block",
                            "at most " + std::to_string(limits_.shared_bytes) + " bytes",
                            std::to_string(shared));
   }
-  // Call once for each kernel. Allows the kernel all of a block's shared memory, and large
+  // Call once for each kernel. Allows the kernel all of a thread block's shared memory, and large
   // thread-block clusters.
   Status Prepare(const void* kernel) {
     if (!prepared_.insert(kernel).second) return Status();
@@ -314,7 +315,7 @@ class CudaQueue : public Queue {
         cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                              static_cast<int>(limits_.shared_bytes)),
         "asking for shared memory");
-    // Not every device has thread-block clusters of more than 8 blocks.
+    // Not every device has thread-block clusters of more than 8 thread blocks.
     if (limits_.barriers.cluster &&
         cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1) !=
             cudaSuccess) {

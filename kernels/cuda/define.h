@@ -1,11 +1,12 @@
 // Embedding rows that a DeFINE unit computes (kernels/op.h, DefineRows; Mehta et al. 2020), and the
 // lane's cache of rows. C++17.
 //
-// One block does all work for a lane. For most tokens it only copies a row from the cache.
+// One thread block does all work for a lane. For most tokens it only copies a row from the cache.
 // Otherwise it computes the Map layer's row and runs the unit layer by layer: half a warp computes
-// an output of a group linear transformation (TwoRowSums), and the block computes normalisation and
-// activation. Shared memory: the chains of two sums (sums.h), and the cache slot that one thread
-// found. The sums follow rule 4 of docs/NUMERICS.md, so a row has the reference's bits.
+// an output of a group linear transformation (TwoRowSums), and the thread block computes
+// normalisation and activation. Shared memory: the chains of two sums (sums.h), and the cache slot
+// that one thread found. The sums follow rule 4 of docs/NUMERICS.md, so a row has the reference's
+// bits.
 #ifndef KINGLET_KERNELS_CUDA_DEFINE_H_
 #define KINGLET_KERNELS_CUDA_DEFINE_H_
 

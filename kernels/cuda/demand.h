@@ -12,8 +12,8 @@
 namespace kinglet::cuda {
 
 // The demand of one run of the node for these lanes. Weights count once, however many lanes and
-// blocks read them; rows that are looked up count for each lane. A DeFINE unit's weights do not
-// count, since a row from the unit's cache needs no weights. Products count as the tensor cores
+// thread blocks read them; rows that are looked up count for each lane. A DeFINE unit's weights do
+// not count, since a row from the unit's cache needs no weights. Products count as the tensor cores
 // compute them: of full tiles, and of every plane.
 DeviceDemand DemandOf(const Node& node, std::span<const StreamFrame> lanes);
 

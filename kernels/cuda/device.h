@@ -16,7 +16,7 @@
 
 namespace kinglet::cuda {
 
-// Every block has this many threads.
+// Every thread block has this many threads.
 inline constexpr uint32_t kBlockThreads = 256;
 inline constexpr uint32_t kBlockWarps = kBlockThreads / kWarpThreads;
 
@@ -31,15 +31,16 @@ struct NodeList {
 };
 
 // Nodes [begin, end) of a list as one kernel launch. The work items of each node are divided among
-// the blocks. Between two nodes all blocks wait for each other, unless NeedsBarrier returns false.
+// the thread blocks. Between two nodes all thread blocks wait for each other, unless NeedsBarrier
+// returns false.
 struct Launch {
   uint32_t begin, end;
   uint32_t blocks;
 };
-// Few blocks wait for each other fast, and many blocks read memory fast. So successive nodes of at
-// most kFewWorkItems work items share a launch of kFewBlocks blocks. Every other node is a launch
-// of its own of up to `max_blocks`, and so is a node that has a kernel of its own for that many
-// lanes.
+// Few thread blocks wait for each other fast, and many thread blocks read memory fast. So
+// successive nodes of at most kFewWorkItems work items share a launch of kFewBlocks thread blocks.
+// Every other node is a launch of its own of up to `max_blocks`, and so is a node that has a kernel
+// of its own for that many lanes.
 inline constexpr uint32_t kFewBlocks = 16;
 inline constexpr uint32_t kFewWorkItems = 64;
 std::vector<Launch> PlanLaunches(const NodeList& list, uint32_t lanes, uint32_t max_blocks);
@@ -84,7 +85,7 @@ class Device {
   virtual const std::string& name() const = 0;
   // Free memory, less kReservedBytes.
   virtual uint64_t FreeBytes() const = 0;
-  // The most shared memory that a block may have.
+  // The most shared memory that a thread block may have.
   virtual uint64_t SharedBytesOfBlock() const = 0;
   // Work items of a node that keep the device busy: one for each multiprocessor.
   virtual uint32_t EnoughWorkItems() const = 0;

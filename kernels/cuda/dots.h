@@ -1,4 +1,4 @@
-// Dot products of one vector q with many rows, computed by a block or a warp (a `Team`), for
+// Dot products of one vector q with many rows, computed by a thread block or a warp (a `Team`), for
 // attention scores and for the neural cache's keys times the hidden state. C++17.
 //
 // A group of neighbouring threads of a warp computes the dot product of one row, so its loads are

@@ -1,8 +1,8 @@
 // A token's embedding row, decoded from a table in any encoding, of the bin that contains the
 // token. C++17.
 //
-// One block per lane; a thread decodes an element. Elements are single products, sums of a few
-// sub-vectors in order of position, or integers, so they have the bits of the reference's.
+// One thread block per lane; a thread decodes an element. Elements are single products, sums of a
+// few sub-vectors in order of position, or integers, so they have the bits of the reference's.
 #ifndef KINGLET_KERNELS_CUDA_EMBEDDING_H_
 #define KINGLET_KERNELS_CUDA_EMBEDDING_H_
 

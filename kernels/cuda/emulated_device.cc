@@ -34,7 +34,7 @@ class EmulatedQueue : public Queue {
   Status Run(const NodeList& list, const Lane* lanes, uint32_t lane_count) override {
     for (const Launch& launch : PlanLaunches(list, lane_count, emulation_.max_blocks)) {
       ++work_.launches;
-      // Between two barriers a block may be any number of nodes ahead of another.
+      // Between two barriers a thread block may be any number of nodes ahead of another.
       for (uint32_t i = launch.begin; i < launch.end;) {
         uint32_t end = i + 1;
         while (end < launch.end && !NeedsBarrier(list.nodes[end - 1], list.nodes[end])) ++end;
@@ -63,7 +63,7 @@ class EmulatedQueue : public Queue {
       for (uint32_t i = 0; i < count; ++i) RunNode(nodes[i], block, blocks, lanes);
     }
   }
-  // The work items of one block.
+  // The work items of one thread block.
   void RunNode(const Node& node, uint32_t first, uint32_t blocks, const LaneArray& lanes) const {
     // Allocated for each node, so that a sanitizer sees accesses beyond it, and filled with a
     // pattern, so that no node finds the results of an earlier node.

@@ -2,8 +2,8 @@
 //
 //   scale = max |x| / 16383,  codes[i] = round half to even(x[i] / scale)
 //
-// One block computes it for a lane: it finds the largest magnitude, then rounds each element. A
-// maximum is exact in any order.
+// One thread block computes it for a lane: it finds the largest magnitude, then rounds each
+// element. A maximum is exact in any order.
 #ifndef KINGLET_KERNELS_CUDA_FIXED_POINT_H_
 #define KINGLET_KERNELS_CUDA_FIXED_POINT_H_
 

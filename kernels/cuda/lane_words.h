@@ -1,8 +1,8 @@
-// The words of a lane, as a block reads them to answer a query: the terms that turn logits into
-// log-probabilities (rule 5 of docs/NUMERICS.md, kernels/cluster_words.h), and the logits, which
-// are loaded if they are stored and else computed again. C++17.
+// The words of a lane, as a thread block reads them to answer a query: the terms that turn logits
+// into log-probabilities (rule 5 of docs/NUMERICS.md, kernels/cluster_words.h), and the logits,
+// which are loaded if they are stored and else computed again. C++17.
 //
-// One block per lane. Shared memory: the terms of every cluster, one hidden state, and 1,024
+// One thread block per lane. Shared memory: the terms of every cluster, one hidden state, and 1,024
 // logits. Integer products on tensor cores are exact, so computing a logit again gives the same
 // bits.
 #ifndef KINGLET_KERNELS_CUDA_LANE_WORDS_H_

@@ -1,4 +1,5 @@
-// How the blocks of a launch of several nodes wait for each other, and which ways a device has.
+// How the thread blocks of a launch of several nodes wait for each other, and which ways a device
+// has.
 #ifndef KINGLET_KERNELS_CUDA_LAUNCH_BARRIER_H_
 #define KINGLET_KERNELS_CUDA_LAUNCH_BARRIER_H_
 
@@ -8,15 +9,15 @@
 
 namespace kinglet::cuda {
 
-// The barrier of all blocks of a launch between two nodes: kNone for launches of one node, kGrid
-// for a cooperative launch, kCluster for a thread-block cluster.
+// The barrier of all thread blocks of a launch between two nodes: kNone for launches of one node,
+// kGrid for a cooperative launch, kCluster for a thread-block cluster.
 enum class LaunchBarrier : uint8_t { kNone, kGrid, kCluster };
 
-// Whether a kernel's blocks can wait for their thread-block cluster. `device_major` is the device's
-// compute capability. `ptx_version` is cudaFuncAttributes::ptxVersion, the virtual architecture
-// that the kernel's source was compiled for (90 for compute_90). The device alone does not decide:
-// code compiled for 8.0 also runs on a device of 9.0, by way of PTX, but its source was compiled
-// without the wait.
+// Whether a kernel's thread blocks can wait for their thread-block cluster. `device_major` is the
+// device's compute capability. `ptx_version` is cudaFuncAttributes::ptxVersion, the virtual
+// architecture that the kernel's source was compiled for (90 for compute_90). The device alone does
+// not decide: code compiled for 8.0 also runs on a device of 9.0, by way of PTX, but its source was
+// compiled without the wait.
 constexpr bool HasClusterBarrier(int device_major, int ptx_version) {
   return device_major >= 9 && ptx_version >= 90;
 }

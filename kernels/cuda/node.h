@@ -4,13 +4,13 @@
 // device node has a kind and a struct of arguments; operands are locations in a lane's memory and
 // addresses of weights in the device's memory. Each kind of node T has
 //
-//   T::WorkItems(lanes, warps)   how many work items the node has for `lanes` lanes, on blocks of
-//                                `warps` warps
-//   T::SharedBytes()             the shared memory that a block needs
-//   Run(arguments, work)         runs one work item, by all threads of one block
+//   T::WorkItems(lanes, warps)   how many work items the node has for `lanes` lanes, on
+//                                thread blocks of `warps` warps
+//   T::SharedBytes()             the shared memory that a thread block needs
+//   Run(arguments, work)         runs one work item, by all threads of one thread block
 //
-// Work items are independent of each other: any block may run any of them, in any order. A lane is
-// the slot of one stream in a session's batch, here and everywhere.
+// Work items are independent of each other: any thread block may run any of them, in any order. A
+// lane is the slot of one stream in a session's batch, here and everywhere.
 #ifndef KINGLET_KERNELS_CUDA_NODE_H_
 #define KINGLET_KERNELS_CUDA_NODE_H_
 
@@ -54,7 +54,7 @@ struct Vector {
   Place scale_place;
 };
 
-// What a block works on: one work item of a node for the lanes [0, lane_count).
+// What a thread block works on: one work item of a node for the lanes [0, lane_count).
 struct Work {
   const Lane* lanes;
   uint32_t lane_count;
@@ -106,9 +106,9 @@ struct LaneItem {
       : lane(work.item / each), part(work.item % each) {}
 };
 
-// Base of nodes whose work item i is all the work of lane i. Block b of a launch runs lane b, b +
-// grid size, ... in every such node, so it continues to the next one without waiting for other
-// blocks.
+// Base of nodes whose work item i is all the work of lane i. Thread block b of a launch runs lane
+// b, b + grid size, ... in every such node, so it continues to the next one without waiting for
+// other thread blocks.
 struct ByLane {
   static constexpr bool kByLane = true;
   KINGLET_HOST_DEVICE uint32_t WorkItems(uint32_t lanes, uint32_t) const { return lanes; }
@@ -122,8 +122,8 @@ struct TokenRange {
 };
 
 // From this many lanes on, a node that mostly reads and writes lanes' memory gets a launch and a
-// kernel of its own. The kernel uses no more registers than the node needs, so more blocks fit a
-// multiprocessor and hide each other's memory latency.
+// kernel of its own. The kernel uses no more registers than the node needs, so more thread blocks
+// fit a multiprocessor and hide each other's memory latency.
 inline constexpr uint32_t kManyLanes = 64;
 
 // A device node: the arguments of kind number `kind` in the list Operations (operations.h).
@@ -176,7 +176,7 @@ constexpr uint32_t kAloneFromLanes<T, std::enable_if_t<(T::kAloneFromLanes > 0)>
     T::kAloneFromLanes;
 }  // namespace internal
 
-// Whether all blocks of a launch must wait for each other between two successive nodes.
+// Whether all thread blocks of a launch must wait for each other between two successive nodes.
 KINGLET_HOST_DEVICE inline bool NeedsBarrier(const Node& before, const Node& after) {
   return !before.by_lane || !after.by_lane;
 }

@@ -1,4 +1,4 @@
-// The list of all kinds of device nodes, and how a block runs a node of any kind. C++17.
+// The list of all kinds of device nodes, and how a thread block runs a node of any kind. C++17.
 #ifndef KINGLET_KERNELS_CUDA_OPERATIONS_H_
 #define KINGLET_KERNELS_CUDA_OPERATIONS_H_
 
@@ -49,7 +49,7 @@ bool IsKind(const Node& node) {
   return node.kind == internal::KindIn<T>(Operations());
 }
 
-// The work items of the node for `lanes` lanes, on blocks of `warps` warps.
+// The work items of the node for `lanes` lanes, on thread blocks of `warps` warps.
 KINGLET_HOST_DEVICE inline uint32_t WorkItemsOf(const Node& node, uint32_t lanes, uint32_t warps) {
   uint32_t items = 0;
   internal::WithArguments(Operations(), node,
@@ -96,8 +96,8 @@ void RunAlone(ArgumentList<A...>, const Node& node, const Work& work) {
 }  // namespace internal
 
 // Runs a work item in the kernel that has all kinds of nodes. The kernel omits kinds that always
-// have a kernel of their own, and products for many lanes, since more blocks of a kernel of their
-// own fit a multiprocessor.
+// have a kernel of their own, and products for many lanes, since more thread blocks of a kernel of
+// their own fit a multiprocessor.
 KINGLET_HOST_DEVICE inline void RunItemAmongOthers(const Node& node, const Work& work) {
   internal::RunAmong(Operations(), node, work);
 }

@@ -1,7 +1,7 @@
 // Rows by the token's position: position rows that are added to a vector, biases of the attention
 // queries, and rows of an encoded source that are stored and loaded (kernels/op.h). C++17.
 //
-// One block per lane; a thread has an element. Each element is one addition, or a copy.
+// One thread block per lane; a thread has an element. Each element is one addition, or a copy.
 #ifndef KINGLET_KERNELS_CUDA_POSITIONS_H_
 #define KINGLET_KERNELS_CUDA_POSITIONS_H_
 

@@ -62,9 +62,9 @@ struct IntegerProduct {
     return lanes > kTileStreams ? kStreamTilesOfMany : 1;
   }
   // How many warps divide the columns of a tile of rows among themselves, a power of 2: as many as
-  // possible without more work items than a small launch has blocks (device.h) or, for more than 8
-  // lanes, than keep a device busy. For up to 8 lanes a large launch has two, so that its last
-  // work items are short.
+  // possible without more work items than a small launch has thread blocks (device.h) or, for more
+  // than 8 lanes, than keep a device busy. For up to 8 lanes a large launch has two, so that its
+  // last work items are short.
   static constexpr uint32_t kNarrowRows = 512;  // of a work item
   static constexpr uint32_t kItemsOfSmallLaunch = 16;
   static constexpr uint32_t kItemsOfManyLanes = 256;

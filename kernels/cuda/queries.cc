@@ -13,7 +13,8 @@
 namespace kinglet::cuda {
 namespace {
 
-// Shared memory of a block whose logits are computed twice: two such blocks fit a multiprocessor.
+// Shared memory of a thread block whose logits are computed twice: two such thread blocks fit a
+// multiprocessor.
 constexpr uint64_t kMaxSharedBytes = 98304;
 
 // Whether the operation writes to the buffer.
@@ -100,7 +101,7 @@ std::optional<FusedProduct> FindProduct(const Plan& plan, const ClusterPlan& clu
   return fits ? found : std::nullopt;
 }
 
-// Shared memory of a block that answers a query.
+// Shared memory of a thread block that answers a query.
 uint64_t SharedBytesOfAnswers(const RankedWordsPlan& plan) {
   RankWords best{};
   WordLogProbability given{};

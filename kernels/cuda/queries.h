@@ -26,7 +26,7 @@ class Queries {
                               const Device& device, Binder& binder);
 
   // False if the model has no clusters, or more clusters, words or cache pairs than ranking.h
-  // supports or than fit a block's shared memory. Then the host answers queries.
+  // supports or than fit a thread block's shared memory. Then the host answers queries.
   bool can_rank() const { return can_rank_; }
   // The nodes of clusters [begin, end), of one cluster, and of all clusters, for `lanes` lanes.
   NodeList ClusterNodes(size_t begin, size_t end, uint32_t lanes) const;

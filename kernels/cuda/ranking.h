@@ -2,11 +2,11 @@
 // log-probability of one word (WordLogProbability). The results are those of
 // runtime/queries/distribution.h, bit for bit. C++17.
 //
-// One block per lane. The inputs are each cluster's normaliser and the largest logit of every sum
-// tile (1,024 logits). The largest logit bounds the probability of every word of its sum tile, so
-// the block searches the sum tiles of a cluster in the order of that bound, until no sum tile can
-// contain a word better than the k-th best so far. The search skips words that the neural cache
-// contains; they come afterwards, each with a bound of its own.
+// One thread block per lane. The inputs are each cluster's normaliser and the largest logit of
+// every sum tile (1,024 logits). The largest logit bounds the probability of every word of its sum
+// tile, so the thread block searches the sum tiles of a cluster in the order of that bound, until
+// no sum tile can contain a word better than the k-th best so far. The search skips words that the
+// neural cache contains; they come afterwards, each with a bound of its own.
 //
 // No word of a tail is more probable than the tail itself, whose probability is in the head. So the
 // head can be ranked first: it bounds which tails could still contain one of the k best words, and

@@ -1,7 +1,8 @@
-// The words of a lane's neural cache in sorted order, so that a block finds them fast. C++17.
+// The words of a lane's neural cache in sorted order, so that a thread block finds them fast.
+// C++17.
 //
-// A block sorts the pairs (word, slot) by a bitonic sort in shared memory, 8 bytes a pair; each
-// thread compares and swaps one pair of keys between two barriers.
+// A thread block sorts the pairs (word, slot) by a bitonic sort in shared memory, 8 bytes a pair;
+// each thread compares and swaps one pair of keys between two barriers.
 #ifndef KINGLET_KERNELS_CUDA_SORTED_CACHE_H_
 #define KINGLET_KERNELS_CUDA_SORTED_CACHE_H_
 

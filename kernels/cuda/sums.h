@@ -1,4 +1,4 @@
-// Float sums and maxima by the threads of a block: rule 4 of docs/NUMERICS.md. C++17.
+// Float sums and maxima by the threads of a thread block: rule 4 of docs/NUMERICS.md. C++17.
 //
 // A sum of at least 32 terms is split into sum tiles of 1,024 terms, and each sum tile into 16
 // chains: chain j adds terms j, j + 16, ... in order. The chains are the independent work: one
@@ -109,7 +109,7 @@ KINGLET_HOST_DEVICE float BlockSum(const Team& block, uint64_t n, float* chains,
   return chains[0];
 }
 
-// How many threads of a block work on BlockLargest.
+// How many threads of a thread block work on BlockLargest.
 inline constexpr uint32_t kLargestParts = 256;
 KINGLET_HOST_DEVICE constexpr uint32_t LargestParts(uint32_t threads) {
   return Least(threads, uint32_t{kLargestParts});

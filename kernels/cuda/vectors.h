@@ -1,9 +1,9 @@
 // Nodes on one vector of a lane: norms, activation functions, quantisation, additions
 // (kernels/op.h, LayerNorm, RootMeanSquareNorm, ApplyActivation, Quantise, Add, AddScalar). C++17.
 //
-// A block has a complete vector (ByLane) or 1,024 elements of a vector (ByElement); a thread has an
-// element. Only norms need shared memory, for the chains of their sums, which follow rule 4 of
-// docs/NUMERICS.md.
+// A thread block has a complete vector (ByLane) or 1,024 elements of a vector (ByElement); a thread
+// has an element. Only norms need shared memory, for the chains of their sums, which follow rule 4
+// of docs/NUMERICS.md.
 #ifndef KINGLET_KERNELS_CUDA_VECTORS_H_
 #define KINGLET_KERNELS_CUDA_VECTORS_H_
 

@@ -121,7 +121,7 @@ TEST(CudaWindowAttention, RingsOfNineBits) {
 }
 
 // Enough lanes for a head per warp; and heads so wide that the heads of eight warps do not fit a
-// block's shared memory.
+// thread block's shared memory.
 TEST(CudaWindowAttention, ManyLanesHaveAWarpForEachHead) {
   std::vector<uint64_t> begins;
   for (uint64_t i = 0; i < kManyLanes + 1; ++i) begins.push_back(i % 29);

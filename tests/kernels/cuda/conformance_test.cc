@@ -1,5 +1,5 @@
 // Every operation of the CUDA backend against `ref`, one at a time: on the emulated device, in both
-// orders of its threads and blocks, and on the machine's device if there is one.
+// orders of its threads and thread blocks, and on the machine's device if there is one.
 #include <gtest/gtest.h>
 
 #include <cstdint>

@@ -202,8 +202,8 @@ TEST(IntegerProduct, OfNarrowMatricesReachesTheLastExactFloat) {
   }
 }
 
-// A product with few rows has about one work item for each block of a small launch, or, for more
-// than 8 lanes, about as many work items as keep a device busy.
+// A product with few rows has about one work item for each thread block of a small launch, or, for
+// more than 8 lanes, about as many work items as keep a device busy.
 TEST(IntegerProduct, HasAWorkItemForEveryBlock) {
   const auto items = [](uint32_t rows, uint32_t cols, uint32_t lanes) {
     IntegerProduct product{};

@@ -30,7 +30,7 @@ std::shared_ptr<const Model> ModelOf(uint32_t width, uint32_t pairs) {
   return Model::FromBytes(SerialiseModel(TinyMicronet(options)).value(), on_ref).value();
 }
 
-// Binds to a device whose blocks have `shared_bytes` of shared memory.
+// Binds to a device whose thread blocks have `shared_bytes` of shared memory.
 Result<std::shared_ptr<const Program>> BindWith(const Model& model, uint64_t shared_bytes) {
   Emulation emulation;
   emulation.shared_bytes = shared_bytes;
@@ -66,7 +66,7 @@ TEST_F(QueriesTest, ManyLanesMakeLogitsTwiceAndFewStoreThem) {
   EXPECT_EQ(nodes, few.count);
 }
 
-// As on compute capability 7.5, whose blocks have less shared memory than this head needs.
+// As on compute capability 7.5, whose thread blocks have less shared memory than this head needs.
 TEST_F(QueriesTest, LogitsAreNotMadeTwiceWhereABlockHasTooLittleSharedMemory) {
   constexpr uint64_t kLittle = 65536;
   const auto model = ModelOf(512, 9);
@@ -95,7 +95,7 @@ TEST_F(QueriesTest, StepsThatNeedMoreSharedMemoryThanABlockHasAreRefused) {
   EXPECT_EQ(refused.status().code(), KINGLET_UNSUPPORTED);
   const std::string message = refused.status().message();
   EXPECT_EQ(message.rfind("cuda: node ", 0), 0u) << message;
-  EXPECT_NE(message.find("expected at most 100 bytes of a block's shared memory, found "),
+  EXPECT_NE(message.find("expected at most 100 bytes of a thread block's shared memory, found "),
             std::string::npos)
       << message;
 }

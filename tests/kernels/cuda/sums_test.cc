@@ -1,4 +1,4 @@
-// Rule 4 by the threads of a block against kernels/ref/sum.h, in both orders of the threads.
+// Rule 4 by the threads of a thread block against kernels/ref/sum.h, in both orders of the threads.
 #include "kernels/cuda/sums.h"
 
 #include <gtest/gtest.h>
