@@ -100,7 +100,7 @@ struct EncoderSweep : NodeRange {
 // Encodes the source of a translation into the buffers that the decoder's attention reads, or the
 // text of a masked model into the vectors of its tokens. A sweep ends before the next sweep begins.
 struct EncoderPlan {
-  std::vector<EncoderSweep> passes;
+  std::vector<EncoderSweep> sweeps;
   uint32_t vocabulary_size;  // of the source
   uint32_t window;           // tokens of the longest source
 };

@@ -298,8 +298,8 @@ Status Session::Encode(std::span<const uint32_t> source, std::span<const uint32_
 
 Status Session::Contents::RunEncoder(std::span<const uint32_t> source,
                                      std::span<const uint32_t> segments, Lane& lane) {
-  const auto token_of = [&](const EncoderSweep& pass, size_t i) {
-    if (!pass.of_segments) return source[i];
+  const auto token_of = [&](const EncoderSweep& sweep, size_t i) {
+    if (!sweep.of_segments) return source[i];
     return segments.empty() ? 0 : segments[i];
   };
   const EncoderPlan& encoder = *model->plan().encoder;
@@ -307,19 +307,19 @@ Status Session::Contents::RunEncoder(std::span<const uint32_t> source,
   constexpr size_t kPairsTogether = size_t{1} << 19;
   const size_t together = std::clamp<size_t>(kPairsTogether / source.size(), 1,
                                              std::max<size_t>(SourceTokensTogether(*model), 1));
-  for (const EncoderSweep& pass : encoder.passes) {
-    const size_t tokens = pass.order == SourceOrder::kOnce ? 1 : source.size();
+  for (const EncoderSweep& sweep : encoder.sweeps) {
+    const size_t tokens = sweep.order == SourceOrder::kOnce ? 1 : source.size();
     for (size_t first = 0; first < tokens; first += together) {
       frames.clear();
       for (size_t turn = first; turn < std::min(first + together, tokens); ++turn) {
-        const size_t i = pass.order == SourceOrder::kBackward ? tokens - 1 - turn : turn;
+        const size_t i = sweep.order == SourceOrder::kBackward ? tokens - 1 - turn : turn;
         std::byte* const own =
             source_scratch.get() + (turn - first) * model->layout().source_token_bytes;
-        const uint32_t token = token_of(pass, i);
+        const uint32_t token = token_of(sweep, i);
         frames.push_back(source_scratch ? lane.stream.SourceFrame(i, token, own, encoder.window)
                                         : lane.stream.SourceFrame(i, token));
       }
-      KINGLET_RETURN_IF_ERROR(RunNodes(*model, pass, frames, execution));
+      KINGLET_RETURN_IF_ERROR(RunNodes(*model, sweep, frames, execution));
     }
   }
   return Status();

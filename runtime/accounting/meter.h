@@ -45,7 +45,7 @@ BackendTraits TraitsOf(const Backend& backend);
 
 struct ExecutedCount {
   // In the plan's order, then the queries' own arithmetic ("distribution"); of an encoder's trace
-  // only the encoder's passes.
+  // only the encoder's sweeps.
   std::vector<Component> components;
   OperationTally operations;  // their sum
   double useful_multiplications = 0;

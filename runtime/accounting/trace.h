@@ -30,13 +30,13 @@ std::vector<uint64_t> BinCounts(const Plan& plan, std::span<const uint32_t> ids)
 // Everything that can make the path of one token differ from another's.
 struct TokenPath {
   // Tokens before it, which fill the window and the cache. Of a token of the source 0, or 1 if it
-  // is not the first and a pass of the encoder runs for the first alone.
+  // is not the first and a sweep of the encoder runs for the first alone.
   uint64_t position = 0;
   size_t bin = 0;              // of the token's embedding
   ClusterSet clusters;         // computed by the queries about it
   bool row_is_cached = false;  // its row of the embedding is in the DeFINE unit's cache
   uint64_t source_length = 0;  // tokens of the encoded source
-  bool encodes = false;        // a token of the source, which runs all passes of the encoder
+  bool encodes = false;        // a token of the source, which runs all sweeps of the encoder
 
   bool operator==(const TokenPath&) const = default;
   bool operator<(const TokenPath& other) const {

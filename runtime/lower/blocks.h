@@ -23,7 +23,8 @@ std::optional<ActivationQuantiser> At(const Quantised& layer, Member member) {
   return (*layer.quantisers).*member;
 }
 
-// A buffer with one row for each source token, which attention reads: [window, ..], floats or codes.
+// A buffer with one row for each source token, which attention reads: [window, ..], floats or
+// codes.
 struct SourceMemory {
   BufferId rows;
   uint32_t window;
@@ -32,8 +33,8 @@ struct SourceMemory {
 // Adds the node that writes the token's vector to `residual`, [width] of floats.
 void LowerEmbedding(const AdaptiveEmbedding& block, BufferId residual, PlanBuilder& builder);
 
-// Adds the nodes that compute the dense layers from `x`, floats or codes, to `y`, floats of the last
-// layer's width. The nodes of layer i are named "<block's name>.<i>" and what follows it.
+// Adds the nodes that compute the dense layers from `x`, floats or codes, to `y`, floats of the
+// last layer's width. The nodes of layer i are named "<block's name>.<i>" and what follows it.
 void LowerDenseLayers(const DenseLayers& block, BufferId x, BufferId y, PlanBuilder& builder);
 // Adds the nodes of one layer, "<name>" and what follows it.
 void LowerDenseLayer(const DenseLayer& layer, TailInput input, const std::string& name, BufferId x,
@@ -71,7 +72,7 @@ BufferId LowerSourceAttention(const TransformerDecoder& block, const SourceMemor
                               const std::optional<ActivationQuantiser>& attended_quantiser,
                               PlanBuilder& builder);
 
-// Adds the buffers between the passes of a stack whose tokens see the whole source: [window, ..], a
+// Adds the buffers between the sweeps of a stack whose tokens see the whole source: [window, ..], a
 // row of attention queries, keys and values for each token. Layers use two buffers in turn, except
 // that codes have a buffer for each layer's quantiser, "<name><layer>". Returns one for each layer.
 std::vector<BufferId> MakeQkvRows(const TransformerDecoder& stack, const std::string& name,
@@ -80,7 +81,7 @@ std::vector<BufferId> MakeQkvRows(const TransformerDecoder& stack, const std::st
 std::vector<SourceMemory> MakeSourceMemories(const TransformerDecoder& decoder,
                                              const TransformerEncoder& encoder,
                                              PlanBuilder& builder);
-// Adds the encoder's passes, which fill the memories, and sets plan.encoder.
+// Adds the encoder's sweeps, which fill the memories, and sets plan.encoder.
 void LowerEncoder(const TransformerEncoder& block, const TransformerDecoder& decoder,
                   std::span<const SourceMemory> memories, PlanBuilder& builder);
 
@@ -88,7 +89,7 @@ void LowerEncoder(const TransformerEncoder& block, const TransformerDecoder& dec
 BufferId MakeTokenRows(const MaskedModel& block, PlanBuilder& builder);
 // Adds the nodes that make the pooled vector and the scores from those rows; sets plan.reading.
 void LowerReading(const MaskedModel& block, BufferId rows, PlanBuilder& builder);
-// Adds the passes that fill the rows; sets plan.encoder.
+// Adds the sweeps that fill the rows; sets plan.encoder.
 void LowerMaskedModel(const MaskedModel& block, const AdaptiveEmbedding& words, BufferId rows,
                       PlanBuilder& builder);
 
@@ -112,7 +113,7 @@ void LowerGates(const RecurrentLayer& layer, const std::string& name, BufferId i
 // Adds the state buffer that a recurrent decoder's attention reads. REQUIRES: there is attention.
 SourceMemory MakeSourceMemory(const RecurrentDecoder& decoder, const RecurrentEncoder& encoder,
                               PlanBuilder& builder);
-// Adds the encoder's passes, which fill the memory, null without attention, and the states of the
+// Adds the encoder's sweeps, which fill the memory, null without attention, and the states of the
 // decoder's layers; sets plan.encoder.
 void LowerEncoder(const RecurrentEncoder& block, const RecurrentDecoder& decoder,
                   const SourceMemory* memory, std::span<const RecurrentState> states,

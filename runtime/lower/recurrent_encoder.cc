@@ -8,9 +8,9 @@
 namespace kinglet {
 namespace {
 
-// With one direction a single pass runs all layers. With two, a layer has two passes: the forward
+// With one direction a single sweep runs all layers. With two, a layer has two sweeps: the forward
 // one keeps its input and output of each token, and the backward one joins both directions'
-// outputs, which are the next layer's input. The states of the layers are scratch, so a pass for
+// outputs, which are the next layer's input. The states of the layers are scratch, so a sweep for
 // one token clears them first, and another one hands the last ones to the decoder.
 class RecurrentEncoderLowering {
  public:
@@ -68,7 +68,7 @@ class RecurrentEncoderLowering {
   void Pass(SourceOrder order, const Nodes& lower) {
     const size_t begin = builder_.node_count();
     lower();
-    plan_.passes.push_back({{begin, builder_.node_count()}, order});
+    plan_.sweeps.push_back({{begin, builder_.node_count()}, order});
   }
 
   void ClearStates() {

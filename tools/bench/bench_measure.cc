@@ -257,7 +257,7 @@ BenchResult ResultOf(const Model& model, const BenchSetup& setup, const ModeRun&
 void LeaveOutEncoder(const Plan& plan, BenchResult& result) {
   if (!plan.encoder) return;
   const auto steps = result.steps.begin();
-  result.steps.erase(steps + static_cast<ptrdiff_t>(plan.encoder->passes.front().begin),
+  result.steps.erase(steps + static_cast<ptrdiff_t>(plan.encoder->sweeps.front().begin),
                      steps + static_cast<ptrdiff_t>(plan.nodes.size()));
 }
 

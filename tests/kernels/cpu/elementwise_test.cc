@@ -41,7 +41,7 @@ TEST(LayerNorm, OfAlternatingSignsIsTheSigns) {
   }
 }
 
-TEST(Add, OfCodesAddsMultiplesOfTheStep) {
+TEST(Add, OfCodesAddsMultiplesOfTheScale) {
   for (const Target target : SupportedTargets()) {
     for (const int bits : {9, 18}) {
       CaseBuilder builder("", 1);
@@ -55,7 +55,7 @@ TEST(Add, OfCodesAddsMultiplesOfTheStep) {
   }
 }
 
-TEST(CacheAppend, StoresThePreviousStepsPairInTurn) {
+TEST(CacheAppend, StoresThePreviousTokensPairInTurn) {
   for (const Target target : SupportedTargets()) {
     for (const uint64_t position : {0u, 1u, 3u, 4u, 9u}) {
       CaseBuilder builder("", 1);

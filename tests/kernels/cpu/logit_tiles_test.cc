@@ -153,7 +153,7 @@ TEST(LogitTiles, OfAVectorOfFloatsMayBeAnything) {
   }
 }
 
-TEST(SummedProducts, MakeAllLogitsOfTheStepAfterThem) {
+TEST(SummedProducts, MakeAllLogitsOfTheNodeAfterThem) {
   const Shape shape = {70000, 4, 9, Bias::kFloats};
   const OpCase whole = Cluster(shape);
   const auto& product = std::get<MatVec>(whole.plan.nodes[0].op);

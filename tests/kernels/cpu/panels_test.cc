@@ -43,7 +43,7 @@ Panels Filled(uint64_t rows, uint64_t cols, int bits, const VectorFunctions& vec
 }
 
 // Codes after the last row may be read, but have no meaning.
-TEST_F(PanelsTest, WhatIsReadBehindAPanelLeavesNoTrace) {
+TEST_F(PanelsTest, WhatIsReadAfterAPanelLeavesNoTrace) {
   for (const uint64_t cols : {1u, 2u, 3u, 5u, 6u, 7u}) {
     for (const int bits : {3, 8, 9, 12}) {
       std::vector<int16_t> codes(16 * cols + 3, 1);

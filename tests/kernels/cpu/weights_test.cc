@@ -170,7 +170,7 @@ struct Released {
   }
 };
 
-TEST_F(WeightStoreTest, GivesBackWhatItHasLaidOutUnlessSomebodyReadsIt) {
+TEST_F(WeightStoreTest, GivesBackWhatItHasLaidOutUnlessAKernelReadsIt) {
   // Rows of 4,000 columns at 9 bits: 1,000 of them are more than one chunk.
   for (const bool pruned : {false, true}) {
     const OpCase op_case = CaseOf(1000, 4000, Storage::kPerRow, pruned);
@@ -192,7 +192,7 @@ TEST_F(WeightStoreTest, GivesBackWhatItHasLaidOutUnlessSomebodyReadsIt) {
   }
 }
 
-TEST_F(WeightStoreTest, GivesBackWhatAStepHasConsumedUnlessSomebodyReadsIt) {
+TEST_F(WeightStoreTest, GivesBackWhatANodeHasConsumedUnlessAKernelReadsIt) {
   const OpCase op_case = CaseOf(100, 400, Storage::kPerRow, false);
   Released released;
   WeightStore store(op_case.plan, *functions_, {released.Function()});

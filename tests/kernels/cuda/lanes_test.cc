@@ -62,7 +62,7 @@ class CudaLanes : public testing::Test {
   const BufferLayout layout_ = LayOut(plan_, sizeof(float)).value();
 };
 
-TEST_F(CudaLanes, StepsRunOnTheLanesThatAreNamed) {
+TEST_F(CudaLanes, NodesRunOnTheLanesThatAreNamed) {
   const auto program = Bind(EmulatedDevice());
   const auto lanes = std::move(program->CreateLanes(3)).value();
   const Floats first = Ramp(1), third = Ramp(5);

@@ -90,7 +90,7 @@ TEST_F(QueriesTest, TheHostRanksWhereABlockHasTooLittleSharedMemory) {
   EXPECT_FALSE(BindWith(*model, needed - 1).value()->queries().can_rank());
 }
 
-TEST_F(QueriesTest, StepsThatNeedMoreSharedMemoryThanABlockHasAreRefused) {
+TEST_F(QueriesTest, NodesThatNeedMoreSharedMemoryThanABlockHasAreRefused) {
   const auto refused = BindWith(*model_, 100);
   EXPECT_EQ(refused.status().code(), KINGLET_UNSUPPORTED);
   const std::string message = refused.status().message();

@@ -13,7 +13,7 @@
 namespace kinglet::cuda::softmax_test {
 namespace {
 
-TEST(CudaSoftmax, EachStepLeavesWhatTheNextReads) {
+TEST(CudaSoftmax, EachNodeLeavesWhatTheNextReads) {
   for (const uint32_t n : {1u, 31u, 32u, 1024u, 1025u, 5000u}) {
     CaseBuilder builder("logits", n);
     const std::vector<float> x = builder.RandomFloats(n, Fill::kRandom);

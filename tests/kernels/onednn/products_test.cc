@@ -128,7 +128,7 @@ TEST(OnednnProducts, SmallMatricesStayOurs) {
   EXPECT_EQ(products.Of(std::make_shared<Panels>(Panels::OfFloats(16, 256))), nullptr);
 }
 
-TEST(OnednnProducts, AMatrixThatStepsShareIsLaidOutOnce) {
+TEST(OnednnProducts, AMatrixThatNodesShareIsLaidOutOnce) {
   Products products(TheLibrary());
   const auto panels = std::make_shared<Panels>(Panels::OfFloats(128, 128));
   EXPECT_EQ(products.Of(panels), products.Of(panels));

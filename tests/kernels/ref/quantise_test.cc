@@ -25,7 +25,7 @@ TEST(QuantisedCode, RoundsHalfToEvenAndClamps) {
 
 TEST(QuantisedCode, NaNHasOneAnswer) { EXPECT_EQ(QuantisedCode(kNaN, {2.0f, 0.5f}), -4); }
 
-TEST(QuantisedCode, MayExceedTheNominalRangeWhenTheStepIsTruncated) {
+TEST(QuantisedCode, MayExceedTheNominalRangeWhenTheScaleIsTruncated) {
   // 16 bits leave 7 mantissa bits of scale, so max_abs / scale can round to more than 32,767.
   const float scale = 1.0f / 32768.0f;
   EXPECT_EQ(QuantisedCode(1.005f, {1.01f, scale}), 32932);

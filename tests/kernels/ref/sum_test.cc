@@ -10,7 +10,7 @@ namespace {
 
 // The rule, implemented a second time from docs/NUMERICS.md with levels of a tree instead of a
 // stack.
-float SumByTheWords(const std::vector<float>& x) {
+float SumByTheRule(const std::vector<float>& x) {
   if (x.size() < 32) {
     float total = 0;
     for (float value : x) total = total + value;
@@ -53,7 +53,7 @@ TEST(OrderedSum, FollowsTheRuleAtEveryLengthWhereItsShapeChanges) {
        {0,    1,    2,    15,   16,   17,   31,   32,   33,   63,   1023,      1024,
         1025, 1040, 2047, 2048, 2049, 3072, 3073, 5000, 7168, 7169, 11 * 1024, 11 * 1024 + 5}) {
     const std::vector<float> x = Numbers(n);
-    EXPECT_EQ(Sum(x.data(), n), SumByTheWords(x)) << n;
+    EXPECT_EQ(Sum(x.data(), n), SumByTheRule(x)) << n;
   }
 }
 
