@@ -166,16 +166,17 @@ struct Kernel {
   // after it. Returns false, with a part of the work done, once stop() is true between two pieces.
   template <class Stop>
   bool Run(std::span<StreamFrame> frames, const Stop& stop) const {
-    const bool together = phases.size() == 1 || (AreOfOneStream(frames) && TakesOneStream()) ||
-                          std::any_of(phases.begin(), phases.end(),
-                                      [](const Phase& phase) { return phase.frames_share_memory; });
-    const size_t each = together ? frames.size() : 1;
-    for (size_t first = 0; first < frames.size(); first += each) {
+    const bool runs_all_frames =
+        phases.size() == 1 || (AreOfOneStream(frames) && TakesOneStream()) ||
+        std::any_of(phases.begin(), phases.end(),
+                    [](const Phase& phase) { return phase.frames_share_memory; });
+    const size_t frames_at_once = runs_all_frames ? frames.size() : 1;
+    for (size_t first = 0; first < frames.size(); first += frames_at_once) {
       for (const Phase& phase : phases) {
         for (size_t begin = 0; begin < phase.chunks;) {
-          const Chunks piece = NextPiece(phase.chunks, begin, each);
+          const Chunks piece = NextPiece(phase.chunks, begin, frames_at_once);
           if (piece.begin + first > 0 && stop()) return false;
-          phase.run(frames.subspan(first, each), piece);
+          phase.run(frames.subspan(first, frames_at_once), piece);
           begin = piece.end;
         }
       }

@@ -39,11 +39,11 @@ class PartialProductsKernel {
 
   void operator()(std::span<StreamFrame> frames, Chunks chunks) const {
     const bool integers = parts_[0].pool->integer();
-    const size_t together = x_.Together(integers);
+    const size_t group_size = x_.Capacity(integers);
     ProductInput::Memory memory;
     std::array<ProductVector, ProductBatch::kMost> x;
-    for (size_t first = 0; first < frames.size(); first += together) {
-      const auto group = frames.subspan(first, std::min(together, frames.size() - first));
+    for (size_t first = 0; first < frames.size(); first += group_size) {
+      const auto group = frames.subspan(first, std::min(group_size, frames.size() - first));
       for (size_t i = 0; i < group.size(); ++i) x[i] = x_.Read(group[i], integers, memory, i);
       if (parts_.size() == 1) {
         MultiplyPart(parts_[0], ProductChunks(*parts_[0].pool).PanelsOf(chunks), group, x);

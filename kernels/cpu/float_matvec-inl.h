@@ -134,8 +134,8 @@ void DecodedProductOfForm(const CodePanels& weight, const RealVector* vectors, s
       continue;
     }
     for (size_t begin = 0; begin < count; begin += kGroupFloats) {
-      const size_t together = count - begin < kGroupFloats ? count - begin : kGroupFloats;
-      OrderedColumnsOfMany(d, vectors + begin, together, weight.cols, decode, column,
+      const size_t group_size = count - begin < kGroupFloats ? count - begin : kGroupFloats;
+      OrderedColumnsOfMany(d, vectors + begin, group_size, weight.cols, decode, column,
                            [&](size_t v, hn::Vec<Floats> sums) HWY_ATTR {
                              FinishRows(finish, sums, row, weight.rows, vectors[begin + v].y);
                            });
@@ -191,11 +191,11 @@ class FewColumns {
   }
 
  private:
-  HWY_INLINE void Chain(size_t first, size_t apart, size_t count, Totals& totals) const {
+  HWY_INLINE void Chain(size_t first, size_t stride, size_t count, Totals& totals) const {
     const Floats d;
     for (auto& total : totals) total = hn::Zero(d);
     for (size_t i = 0; i < count; ++i) {
-      const size_t col = first + i * apart;
+      const size_t col = first + i * stride;
       const auto factor = hn::Set(d, x_[col]);
       for (size_t v = 0; v < kVectors; ++v) {
         const float* const at = values_ + (v / kGroups * cols_ + col) * kPanelRows;
@@ -216,8 +216,8 @@ HWY_INLINE void FewColumnsProduct(const RealPanels& weight, const RealVector* ve
                                   const Finish& finish) {
   const size_t panels = (weight.rows + kPanelRows - 1) / kPanelRows;
   size_t panel = 0;
-  const auto multiply = [&](auto together) HWY_ATTR {
-    constexpr size_t kVectors = decltype(together)::value * kGroups;
+  const auto multiply = [&](auto panel_count) HWY_ATTR {
+    constexpr size_t kVectors = decltype(panel_count)::value * kGroups;
     const float* const values = weight.values + panel * weight.cols * kPanelRows;
     for (size_t i = 0; i < count; ++i) {
       const FewColumns<kVectors> columns(values, weight.cols, vectors[i].x);
@@ -229,7 +229,7 @@ HWY_INLINE void FewColumnsProduct(const RealPanels& weight, const RealVector* ve
       }
       FinishAll(finish, totals, panel * kPanelRows, weight.rows, vectors[i].y);
     }
-    panel += decltype(together)::value;
+    panel += decltype(panel_count)::value;
   };
   // How many panels have chains that fit in the registers together, five for each row.
   constexpr size_t kMost = kPerChain == 0 || kGroups == 1 ? 4 : 1;
@@ -255,9 +255,9 @@ void RealProduct(const RealPanels& weight, const RealVector* vectors, size_t cou
       continue;
     }
     for (size_t begin = 0; begin < count; begin += kGroupFloats) {
-      const size_t together = count - begin < kGroupFloats ? count - begin : kGroupFloats;
+      const size_t group_size = count - begin < kGroupFloats ? count - begin : kGroupFloats;
       OrderedColumnsOfMany(
-          d, vectors + begin, together, weight.cols, [](size_t, size_t) {}, column,
+          d, vectors + begin, group_size, weight.cols, [](size_t, size_t) {}, column,
           [&](size_t v, hn::Vec<Floats> sums)
               HWY_ATTR { FinishRows(finish, sums, row, weight.rows, vectors[begin + v].y); });
     }

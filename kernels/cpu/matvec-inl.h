@@ -436,8 +436,8 @@ struct FormProduct {
     for (size_t panel = 0; panel < panels; panel += turn) {
       const size_t end = panels - panel < turn ? panels : panel + turn;
       for (size_t begin = 0; begin < count; begin += kGroupInputs) {
-        const size_t together = count - begin < kGroupInputs ? count - begin : kGroupInputs;
-        if (together == 1) {
+        const size_t group_size = count - begin < kGroupInputs ? count - begin : kGroupInputs;
+        if (group_size == 1) {
           if constexpr (FieldBits(kForm) != 0) {
             if (IntegerPanels<Products, kForm, 1, 1>::AreSmall(chunk_pairs)) {
               MultiplyOne<true>(weight, panel, end, vectors[begin], chunk, finish);
@@ -446,7 +446,7 @@ struct FormProduct {
           }
           MultiplyOne<false>(weight, panel, end, vectors[begin], chunk, finish);
         } else {
-          MultiplyMany(weight, panel, end, vectors + begin, together, chunk, finish);
+          MultiplyMany(weight, panel, end, vectors + begin, group_size, chunk, finish);
         }
       }
     }

@@ -42,11 +42,11 @@ class MatVecKernel {
     if (HasMany(frames)) return MultiplyMany(frames, panels);
     const bool drops = can_drop_logits() && !frames.empty() && !frames.front().keeps_logits &&
                        AnswerOf(frames.front()) == nullptr;
-    const size_t most = x_.Together(weight_->integer());
-    const size_t together = drops ? std::min(most, kDroppedTogether) : most;
+    const size_t max_vectors = x_.Capacity(weight_->integer());
+    const size_t group_size = drops ? std::min(max_vectors, kDroppedTogether) : max_vectors;
     ProductInput::Memory memory;
-    for (size_t first = 0; first < frames.size(); first += together) {
-      const auto group = frames.subspan(first, std::min(together, frames.size() - first));
+    for (size_t first = 0; first < frames.size(); first += group_size) {
+      const auto group = frames.subspan(first, std::min(group_size, frames.size() - first));
       ProductBatch batch = BatchOf(group, memory);
       if (sums_) {
         MultiplyAndSum(batch, group, panels, drops);

@@ -30,8 +30,8 @@ struct ProductVector {
 // Divides a product's rows into chunks (kernels/backend.h) of full panels.
 class ProductChunks {
  public:
-  // Each chunk but the last has a multiple of `together` panels.
-  explicit ProductChunks(const Panels& weight, size_t together = 1);
+  // Each chunk but the last has a multiple of `multiple` panels.
+  explicit ProductChunks(const Panels& weight, size_t multiple = 1);
   size_t count() const { return (panels_ + each_ - 1) / each_; }
   PanelRange PanelsOf(Chunks chunks) const;
 
@@ -100,7 +100,7 @@ class ProductInput {
   };
   // How many vectors one Memory has room for, at most ProductBatch::kMost. `integers` is whether
   // the weight is integer.
-  size_t Together(bool integers) const;
+  size_t Capacity(bool integers) const;
   ProductVector Read(const StreamFrame& frame, bool integers, Memory& memory, size_t place) const;
 
  private:

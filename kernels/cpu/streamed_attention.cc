@@ -77,9 +77,9 @@ class StreamedAttentionKernel {
     for (size_t head = 0; head < op_.heads; ++head) {
       vector_->softmax(weights + head * op_.window, first, op_.window);
     }
-    const size_t together = std::max<size_t>(1, kPassColumns / op_.value_size);
-    for (size_t head = 0; head < op_.heads; head += together) {
-      SumValues(runs, weights, first, head, std::min<size_t>(together, op_.heads - head),
+    const size_t head_count = std::max<size_t>(1, kPassColumns / op_.value_size);
+    for (size_t head = 0; head < op_.heads; head += head_count) {
+      SumValues(runs, weights, first, head, std::min<size_t>(head_count, op_.heads - head),
                 out_.At<float>(frame));
     }
   }

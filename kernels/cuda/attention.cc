@@ -25,7 +25,7 @@ constexpr uint32_t kLongWindow = 256;
 
 static_assert(AttendHead::kThreads == kBlockThreads);
 
-constexpr bool Together(std::initializer_list<uint64_t> lengths) {
+constexpr bool AreAligned(std::initializer_list<uint64_t> lengths) {
   for (const uint64_t length : lengths) {
     if (length % kCodesTogether != 0) return false;
   }
@@ -154,8 +154,8 @@ Nodes BindOp(const WindowAttention& op, Binder& binder) {
   if (made.key_row != 0 && made.scores.wide) {
     return binder.Refuse("scores of at most 31 bits if keys have 9", "longer scores");
   }
-  made.scores.together = Together({op.key_size});
-  made.weighted.together = Together({uint64_t{op.heads} * op.key_size, op.value_size});
+  made.scores.aligned = AreAligned({op.key_size});
+  made.weighted.aligned = AreAligned({uint64_t{op.heads} * op.key_size, op.value_size});
   KINGLET_ASSIGN_OR_RETURN(
       made.positions,
       std::visit(Overloaded{[](std::monostate) -> Result<PositionRows> { return PositionRows(); },
@@ -187,8 +187,8 @@ Nodes BindOp(const SourceAttention& op, Binder& binder) {
   made.keys = made.keys.Plus(key_at * bytes);
   made.values = made.values.Plus(value_at * bytes);
   made.key_stride = made.value_stride = stride;
-  made.scores.together = Together({stride, key_at, op.key_size});
-  made.weighted.together = Together({stride, value_at, op.value_size});
+  made.scores.aligned = AreAligned({stride, key_at, op.key_size});
+  made.weighted.aligned = AreAligned({stride, value_at, op.value_size});
   return NodesOf(made, binder);
 }
 

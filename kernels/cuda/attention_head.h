@@ -351,11 +351,11 @@ KINGLET_HOST_DEVICE void Weigh(const AttentionHead<T>& of, const Team& block, co
   } else {
     int64_t* const sums = shared.Take<int64_t>(p.PartialSums(block.threads()));
     int32_t* const narrow = reinterpret_cast<int32_t*>(sums);
-    if (p.weighted.wide && p.weighted.together) {
+    if (p.weighted.wide && p.weighted.aligned) {
       WeighCodes<int64_t, kCodesTogether>(of, block, begin, columns, codes, sums);
     } else if (p.weighted.wide) {
       WeighCodes<int64_t, 1>(of, block, begin, columns, codes, sums);
-    } else if (p.weighted.together) {
+    } else if (p.weighted.aligned) {
       WeighCodes<int32_t, kCodesTogether>(of, block, begin, columns, codes, narrow);
     } else {
       WeighCodes<int32_t, 1>(of, block, begin, columns, codes, narrow);

@@ -43,9 +43,9 @@ KINGLET_HOST_DEVICE void WarpBests(const Block& block, uint32_t n, RankedWord* o
         take(reg, at(i));
       }
     });
-    for (uint32_t apart = kWarpThreads / 2; apart > 0; apart /= 2) {
-      const PerThread<float> other_values = warp.Exchanged(values, apart);
-      const PerThread<uint32_t> other_ids = warp.Exchanged(ids, apart);
+    for (uint32_t distance = kWarpThreads / 2; distance > 0; distance /= 2) {
+      const PerThread<float> other_values = warp.Exchanged(values, distance);
+      const PerThread<uint32_t> other_ids = warp.Exchanged(ids, distance);
       warp.EachThread([&](uint32_t, uint32_t reg) {
         take(reg, {other_values[reg], other_ids[reg]});
       });

@@ -28,8 +28,8 @@ struct ClusterProduct {
   }
   // The work items for 64 lanes, if a warp has `tiles` stream tiles. `warps` is a multiple of 8.
   KINGLET_HOST_DEVICE uint32_t ItemsOfLaneGroup(uint32_t tiles, uint32_t warps) const {
-    const uint32_t together = warps * tiles / kStreamTiles;
-    return DivideUp(logits.TileCount(), together);
+    const uint32_t tiles_of_item = warps * tiles / kStreamTiles;
+    return DivideUp(logits.TileCount(), tiles_of_item);
   }
   KINGLET_HOST_DEVICE uint32_t WorkItemsOf(uint32_t tiles, uint32_t lanes, uint32_t warps) const {
     return DivideUp(lanes, uint32_t{kStreams}) * ItemsOfLaneGroup(tiles, warps);

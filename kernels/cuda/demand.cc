@@ -54,11 +54,11 @@ class NodeDemand {
   }
   DeviceDemand operator()(const IntegerProduct& p) const {
     const auto count = static_cast<uint32_t>(lanes_.size());
-    const uint32_t together = IntegerProduct::StreamTiles(count) * kTileStreams;
+    const uint32_t lanes_of_item = IntegerProduct::StreamTiles(count) * kTileStreams;
     uint64_t streams = 0;
-    for (uint32_t first = 0; first < count; first += together) {
-      if (AnyIn(p.tokens, lanes_.subspan(first, std::min(together, count - first)))) {
-        streams += together;
+    for (uint32_t first = 0; first < count; first += lanes_of_item) {
+      if (AnyIn(p.tokens, lanes_.subspan(first, std::min(lanes_of_item, count - first)))) {
+        streams += lanes_of_item;
       }
     }
     if (streams == 0) return {};

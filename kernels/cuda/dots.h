@@ -80,9 +80,9 @@ KINGLET_HOST_DEVICE void GroupTotals(const Team& block, uint64_t count, uint32_t
   block.EachWarp([&](const Warp& warp) {
     const uint32_t groups = kWarpThreads / group;  // groups of a warp; neighbouring groups have
                                                    // neighbouring rows
-    const uint64_t together = uint64_t{groups} * kRowsTogether;
-    for (uint64_t first = warp.index() * together; first < count;
-         first += block.warps() * together) {
+    const uint64_t rows_of_warp = uint64_t{groups} * kRowsTogether;
+    for (uint64_t first = warp.index() * rows_of_warp; first < count;
+         first += block.warps() * rows_of_warp) {
       PerThread<T> totals[kRowsTogether];
       warp.EachThread([&](uint32_t thread, uint32_t reg) {
         uint64_t rows[kRowsTogether];
@@ -95,9 +95,9 @@ KINGLET_HOST_DEVICE void GroupTotals(const Team& block, uint64_t count, uint32_t
         add(thread % group, rows, sums);
         for (uint32_t u = 0; u < kRowsTogether; ++u) totals[u][reg] = sums[u];
       });
-      for (uint32_t apart = group / 2; apart > 0; apart /= 2) {
+      for (uint32_t distance = group / 2; distance > 0; distance /= 2) {
         for (uint32_t u = 0; u < kRowsTogether; ++u) {
-          const PerThread<T> other = warp.Exchanged(totals[u], apart);
+          const PerThread<T> other = warp.Exchanged(totals[u], distance);
           warp.EachThread([&](uint32_t, uint32_t reg) { totals[u][reg] += other[reg]; });
         }
       }
@@ -169,16 +169,16 @@ KINGLET_HOST_DEVICE void CodeDots(const Team& block, uint64_t count, uint64_t n,
 
 // How rows of codes are multiplied.
 struct CodeRows {
-  bool wide;      // a sum may need more than 32 bits
-  bool together;  // n, and where q and each row begin, are multiples of kCodesTogether
+  bool wide;     // a sum may need more than 32 bits
+  bool aligned;  // n, and where q and each row begin, are multiples of kCodesTogether
 };
 
 // Block-wide: use(row, q . row) for each row < count. The sum is exact, of type Sum: int64_t, or
 // int32_t. REQUIRES: int32_t can represent every sum.
 template <class Sum, class Team, class RowOf, class Use>
-KINGLET_HOST_DEVICE void CodeDots(const Team& block, uint64_t count, uint64_t n, bool together,
+KINGLET_HOST_DEVICE void CodeDots(const Team& block, uint64_t count, uint64_t n, bool aligned,
                                   const int16_t* q, const RowOf& row_of, const Use& use) {
-  if (together) {
+  if (aligned) {
     internal::CodeDots<Sum, kCodesTogether>(block, count, n, q, row_of, use);
   } else {
     internal::CodeDots<Sum, 1>(block, count, n, q, row_of, use);
@@ -191,9 +191,9 @@ KINGLET_HOST_DEVICE void CodeDots(const Team& block, uint64_t count, uint64_t n,
                                   const CodeRows& rows, const int16_t* q, const RowOf& row_of,
                                   const Use& use) {
   if (rows.wide) {
-    CodeDots<int64_t>(block, count, n, rows.together, q, row_of, use);
+    CodeDots<int64_t>(block, count, n, rows.aligned, q, row_of, use);
   } else {
-    CodeDots<int32_t>(block, count, n, rows.together, q, row_of, use);
+    CodeDots<int32_t>(block, count, n, rows.aligned, q, row_of, use);
   }
 }
 

@@ -18,7 +18,7 @@ namespace kinglet::cuda::internal {
 // How the 8 * kTiles lanes of a sum tile of a narrow matrix are divided among the 32 threads of a
 // warp. Thread t has lane t % kLanes, and chains t / kLanes, t / kLanes + kGroups, ...
 template <uint32_t kTiles>
-struct NarrowShare {
+struct NarrowPartition {
   static constexpr uint32_t kLanes = kTiles * kTileStreams, kGroups = kWarpThreads / kLanes;
   static constexpr uint32_t kChains = kSumChains / kGroups;  // of a thread
   float values[kChains];                                     // a value for each chain
@@ -57,11 +57,11 @@ template <uint32_t kTiles, class Accumulate, class Combine, class Write>
 KINGLET_HOST_DEVICE void RunNarrowPass(const ClusterProduct& p, const Work& work, float start,
                                        bool loads, const Accumulate& accumulate,
                                        const Combine& combine, const Write& write) {
-  using Share = NarrowShare<kTiles>;
+  using Partition = NarrowPartition<kTiles>;
   struct OfThread {
     NarrowVector x;
     float largest;
-    Share chains;
+    Partition chains;
   };
   constexpr uint32_t kParts = ClusterProduct::kStreamTiles / kTiles;
   const Block& block = work.block;
@@ -76,7 +76,7 @@ KINGLET_HOST_DEVICE void RunNarrowPass(const ClusterProduct& p, const Work& work
                            shared.Take<float>(kStaged * 2)};
   const auto sum_tile = [&](const Warp& warp) { return first_sum_tile + warp.index() / kParts; };
   const auto lane_of = [&](const Warp& warp, uint32_t thread) {
-    return warp.index() % kParts * Share::kLanes + thread % Share::kLanes;
+    return warp.index() % kParts * Partition::kLanes + thread % Partition::kLanes;
   };
   PerWarp<PerThread<OfThread>> of_warps;
   block.EachWarp([&](const Warp& warp) {
@@ -100,7 +100,7 @@ KINGLET_HOST_DEVICE void RunNarrowPass(const ClusterProduct& p, const Work& work
         OfThread& own = of_warps[warp][reg];
         const uint32_t staged = warp.index() / kParts * ClusterProduct::kNarrowRows;
         const uint32_t first_row = sum_tile(warp) * kSumTile + begin;
-        const uint32_t first = thread / Share::kLanes;
+        const uint32_t first = thread / Partition::kLanes;
         const auto computed = [&](uint32_t at) {
           const float* const codes = rows.codes + (staged + at) * kNarrowColumns;
           const float* const terms = rows.terms + (staged + at) * 2;
@@ -121,7 +121,8 @@ KINGLET_HOST_DEVICE void RunNarrowPass(const ClusterProduct& p, const Work& work
 #if KINGLET_CUDA_ON_DEVICE
 #pragma unroll
 #endif
-            for (uint32_t c = 0; c < Share::kChains; ++c) add(c, computed(at + c * Share::kGroups));
+            for (uint32_t c = 0; c < Partition::kChains; ++c)
+              add(c, computed(at + c * Partition::kGroups));
           }
           return;
         }
@@ -134,8 +135,8 @@ KINGLET_HOST_DEVICE void RunNarrowPass(const ClusterProduct& p, const Work& work
 #if KINGLET_CUDA_ON_DEVICE
 #pragma unroll
 #endif
-          for (uint32_t c = 0; c < Share::kChains; ++c) {
-            const uint32_t i = at + c * Share::kGroups, row = first_row + i;
+          for (uint32_t c = 0; c < Partition::kChains; ++c) {
+            const uint32_t i = at + c * Partition::kGroups, row = first_row + i;
             if (row >= p.logits.count) continue;
             add(c, row < p.product.matrix.rows ? computed(i) : stored[row]);
           }
@@ -147,18 +148,19 @@ KINGLET_HOST_DEVICE void RunNarrowPass(const ClusterProduct& p, const Work& work
     if (sum_tile(warp) >= p.logits.TileCount()) return;
     PerThread<float> folded;
     warp.EachThread([&](uint32_t, uint32_t reg) {
-      float(&values)[Share::kChains] = of_warps[warp][reg].chains.values;
+      float(&values)[Partition::kChains] = of_warps[warp][reg].chains.values;
 #if KINGLET_CUDA_ON_DEVICE
 #pragma unroll
 #endif
-      for (uint32_t apart = Share::kChains / 2; apart > 0; apart /= 2) {
-        for (uint32_t c = 0; c < apart; ++c) values[c] = combine(values[c], values[c + apart]);
+      for (uint32_t distance = Partition::kChains / 2; distance > 0; distance /= 2) {
+        for (uint32_t c = 0; c < distance; ++c)
+          values[c] = combine(values[c], values[c + distance]);
       }
       folded[reg] = values[0];
     });
-    warp.Reduce(folded, kWarpThreads / 2, uint32_t{Share::kLanes}, combine);
+    warp.Reduce(folded, kWarpThreads / 2, uint32_t{Partition::kLanes}, combine);
     warp.EachThread([&](uint32_t thread, uint32_t reg) {
-      if (thread >= Share::kLanes || lane_of(warp, thread) >= lanes) return;
+      if (thread >= Partition::kLanes || lane_of(warp, thread) >= lanes) return;
       write(work.lanes[first_lane + lane_of(warp, thread)], sum_tile(warp), folded[reg]);
     });
   });

@@ -76,11 +76,11 @@ struct IntegerProduct {
     const uint32_t tiles = matrix.row_tiles() * DivideUp(lanes, StreamTiles(lanes) * kTileStreams);
     if (few && tiles > kTilesOfLargeLaunch) return Least(Least(2u, warps), matrix.col_tiles());
     const uint32_t most = (few ? kItemsOfSmallLaunch : kItemsOfManyLanes) * warps;
-    uint32_t together = warps;
-    while (together > 1 && (together > matrix.col_tiles() || tiles * together > most)) {
-      together /= 2;
+    uint32_t tile_warps = warps;
+    while (tile_warps > 1 && (tile_warps > matrix.col_tiles() || tiles * tile_warps > most)) {
+      tile_warps /= 2;
     }
-    return together;
+    return tile_warps;
   }
   // Work items of all rows: a work item has a tile of rows for every WarpsOfTile warps.
   KINGLET_HOST_DEVICE static uint32_t RowItems(const ByteMatrix& matrix, uint32_t lanes,
@@ -91,8 +91,8 @@ struct IntegerProduct {
   }
   // `warps`: a power of 2.
   KINGLET_HOST_DEVICE uint32_t WorkItems(uint32_t lanes, uint32_t warps) const {
-    const uint32_t together = StreamTiles(lanes) * kTileStreams;
-    return DivideUp(lanes, together) * RowItems(matrix, lanes, warps);
+    const uint32_t lanes_of_item = StreamTiles(lanes) * kTileStreams;
+    return DivideUp(lanes, lanes_of_item) * RowItems(matrix, lanes, warps);
   }
   // Bytes from one lane's row of a plane in shared memory to the next: 16 more than a multiple of
   // 128, so that the threads of a warp, which read 8 lanes, have no bank conflicts.
@@ -348,13 +348,13 @@ KINGLET_HOST_DEVICE inline float NarrowSum(const IntegerProduct& p, const Narrow
 // A work item of a narrow matrix.
 KINGLET_HOST_DEVICE inline void RunNarrow(const IntegerProduct& p, const Work& work) {
   const Block& block = work.block;
-  const uint32_t together = IntegerProduct::StreamTiles(work.lane_count) * kTileStreams;
+  const uint32_t lanes_of_item = IntegerProduct::StreamTiles(work.lane_count) * kTileStreams;
   const uint32_t row_items = IntegerProduct::RowItems(p.matrix, work.lane_count, block.warps());
-  const uint32_t first_lane = work.item / row_items * together;
+  const uint32_t first_lane = work.item / row_items * lanes_of_item;
   const uint32_t first_row = work.item % row_items * IntegerProduct::kNarrowRows;
-  const uint32_t lanes = Least(work.lane_count - first_lane, together);
+  const uint32_t lanes = Least(work.lane_count - first_lane, lanes_of_item);
   if (!AnyTakesPart(p, work, first_lane, lanes)) return;
-  NarrowVector* const x = SharedMemory(block).Take<NarrowVector>(together);
+  NarrowVector* const x = SharedMemory(block).Take<NarrowVector>(lanes_of_item);
   block.ForEach(
       lanes, [&](uint64_t i) { x[i] = NarrowVector::Load(p, work, work.lanes[first_lane + i]); });
   const uint32_t rows = Least(p.matrix.rows - first_row, uint32_t{IntegerProduct::kNarrowRows});

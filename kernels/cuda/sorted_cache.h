@@ -43,11 +43,11 @@ class SortedCache {
       keys_[i] = counts ? uint64_t{words[i]} << 32 | i : kNone;
     });
     for (uint32_t run = 2; run <= size_; run *= 2) {
-      for (uint32_t apart = run / 2; apart > 0; apart /= 2) {
+      for (uint32_t distance = run / 2; distance > 0; distance /= 2) {
         work.block.ForEach(size_ / 2, [&](uint64_t i) {
-          // 2 pair - pair % apart; `apart` is a power of 2.
+          // 2 pair - pair % distance; `distance` is a power of 2.
           const auto pair = static_cast<uint32_t>(i);
-          const uint32_t low = 2 * pair - (pair & (apart - 1)), high = low + apart;
+          const uint32_t low = 2 * pair - (pair & (distance - 1)), high = low + distance;
           const bool ascending = (low & run) == 0;
           if ((keys_[low] > keys_[high]) != ascending) return;
           const uint64_t key = keys_[low];

@@ -36,8 +36,8 @@ KINGLET_HOST_DEVICE float ChainSum(uint64_t n, uint64_t chain, const Accumulate&
 
 // The sum of a sum tile from its 16 chains, which are overwritten.
 KINGLET_HOST_DEVICE inline float FoldChains(float* chains) {
-  for (uint32_t apart = kSumChains / 2; apart > 0; apart /= 2) {
-    for (uint32_t j = 0; j < apart; ++j) chains[j] += chains[j + apart];
+  for (uint32_t distance = kSumChains / 2; distance > 0; distance /= 2) {
+    for (uint32_t j = 0; j < distance; ++j) chains[j] += chains[j + distance];
   }
   return chains[0];
 }
@@ -133,9 +133,9 @@ KINGLET_HOST_DEVICE float BlockLargest(const Team& block, uint64_t n, bool from_
     parts[part] = largest;
   });
   for (uint64_t left = count; left > 1; left = (left + 1) / 2) {
-    const uint64_t apart = (left + 1) / 2;
-    block.ForEach(left - apart,
-                  [&](uint64_t i) { parts[i] = larger(parts[i], parts[i + apart], i == 0); });
+    const uint64_t distance = (left + 1) / 2;
+    block.ForEach(left - distance,
+                  [&](uint64_t i) { parts[i] = larger(parts[i], parts[i + distance], i == 0); });
   }
   return parts[0];
 }

@@ -23,8 +23,8 @@ float SumByTheRule(const std::vector<float>& x) {
       for (size_t i = begin + chain; i < std::min(x.size(), begin + 1024); i += 16)
         chains[chain] += x[i];
     }
-    for (size_t node : {8, 4, 2, 1}) {
-      for (size_t chain = 0; chain < node; ++chain) chains[chain] += chains[chain + node];
+    for (size_t distance : {8, 4, 2, 1}) {
+      for (size_t chain = 0; chain < distance; ++chain) chains[chain] += chains[chain + distance];
     }
     level.push_back(chains[0]);
   }
