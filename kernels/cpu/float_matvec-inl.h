@@ -158,8 +158,8 @@ void DecodedProduct(const CodePanels& weight, const RealVector* vectors, size_t 
       return DecodedProductOfForm<CodeForm::kBytes>(weight, vectors, count, finish);
     case CodeForm::kPlanes:
       return DecodedProductOfForm<CodeForm::kPlanes>(weight, vectors, count, finish);
-    case CodeForm::kWords:
-      return DecodedProductOfForm<CodeForm::kWords>(weight, vectors, count, finish);
+    case CodeForm::kInt16:
+      return DecodedProductOfForm<CodeForm::kInt16>(weight, vectors, count, finish);
   }
 }
 

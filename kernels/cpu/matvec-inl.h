@@ -475,8 +475,8 @@ HWY_INLINE void IntegerProductWith(const CodePanels& weight, const CodeVector* v
     case CodeForm::kPlanes:
       return FormProduct<Products, CodeForm::kPlanes>::Run(weight, vectors, count, chunk_pairs,
                                                            finish);
-    case CodeForm::kWords:
-      return FormProduct<Products, CodeForm::kWords>::Run(weight, vectors, count, chunk_pairs,
+    case CodeForm::kInt16:
+      return FormProduct<Products, CodeForm::kInt16>::Run(weight, vectors, count, chunk_pairs,
                                                           finish);
   }
 }

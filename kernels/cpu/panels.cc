@@ -9,13 +9,13 @@ namespace {
 
 uint64_t PanelsOf(uint64_t rows) { return (rows + kPanelRows - 1) / kPanelRows; }
 
-bool IsOfWords(CodeForm form) { return form == CodeForm::kWords || FieldBits(form) != 0; }
+bool IsOf16Bits(CodeForm form) { return form == CodeForm::kInt16 || FieldBits(form) != 0; }
 
 // The index in a tile (kernels/cpu/vector.h) of the entry of a row and a column, or of its 16-bit
 // value.
 uint64_t EntryOf(CodeForm form, uint64_t r, uint64_t col) {
   const uint64_t entry = r % kPanelRows * 2 + col % 2;
-  if (IsOfWords(form)) return entry;
+  if (IsOf16Bits(form)) return entry;
   // Eight entries of the first two columns, then eight of the last two, for the same four rows.
   return entry / 8 * 16 + col / 2 % 2 * 8 + entry % 8;
 }
@@ -99,7 +99,7 @@ void Panels::WriteCodes(uint64_t panel, const int16_t* codes, const float* scale
   const uint64_t first = panel * TilesOf(form_, cols_);
   std::byte* tiles = &codes_[first * kTileBytes];
   if (FieldBits(form_) != 0) return WriteFields(codes, tiles);
-  if (form_ != CodeForm::kWords) {
+  if (form_ != CodeForm::kInt16) {
     vector.interleave_codes(codes, cols_, tiles, signs_.empty() ? nullptr : &signs_[first]);
     return;
   }
@@ -139,7 +139,7 @@ void Panels::CopyCodes(uint64_t row, const VectorFunctions& vector, int16_t* out
   for (uint64_t col = 0; col < cols_; ++col) {
     const uint64_t tile = first + col / tile_cols, entry = EntryOf(form_, row, col);
     const std::byte* at = codes_.data() + tile * kTileBytes;
-    if (IsOfWords(form_)) {
+    if (IsOf16Bits(form_)) {
       int16_t word = 0;
       std::memcpy(&word, at + entry * sizeof(int16_t), sizeof(int16_t));
       if (const int bits = FieldBits(form_); bits != 0) {

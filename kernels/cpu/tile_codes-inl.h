@@ -138,7 +138,7 @@ class TileCodes<CodeForm::kPlanes> {
 };
 
 template <>
-class TileCodes<CodeForm::kWords> {
+class TileCodes<CodeForm::kInt16> {
  public:
   static constexpr size_t kPairs = 1;
   static constexpr int OffsetOf(size_t) { return 0; }

@@ -40,7 +40,7 @@ enum class CodeForm : uint8_t {
   kBytes,    // 6 to 8 bits, and fewer where fields save nothing: int8, four columns
   kPlanes,   // 9 bits: the low 8 of them, four columns; the sign of entry i is bit sign_place(i) of
              // signs[panel][tile]
-  kWords,    // 10 to 16 bits: int16, two columns
+  kInt16,    // 10 to 16 bits: int16, two columns
 };
 constexpr int FieldBits(CodeForm form) {  // 0 without fields
   return form < CodeForm::kBytes ? static_cast<int>(form) + 2 : 0;
@@ -53,7 +53,7 @@ constexpr int LastField(CodeForm form) { return 16 / FieldBits(form) - 1; }
 inline constexpr size_t kTileBytes = 64;
 constexpr size_t TileCols(CodeForm form) {
   if (FieldBits(form) != 0) return 2 * (16 / static_cast<size_t>(FieldBits(form)));
-  return form == CodeForm::kWords ? 2 : 4;
+  return form == CodeForm::kInt16 ? 2 : 4;
 }
 constexpr size_t TilesOf(CodeForm form, size_t cols) {
   return (cols + TileCols(form) - 1) / TileCols(form);
@@ -62,7 +62,7 @@ constexpr size_t TilesOf(CodeForm form, size_t cols) {
 // How a matrix of this many columns is stored. Fields cost no less than bytes in a matrix of up to
 // four columns, whose row is one tile either way.
 constexpr CodeForm CodeFormOf(int bits, size_t cols) {
-  if (bits > 9) return CodeForm::kWords;
+  if (bits > 9) return CodeForm::kInt16;
   if (bits == 9) return CodeForm::kPlanes;
   if (bits > 5 || cols <= TileCols(CodeForm::kBytes)) return CodeForm::kBytes;
   return static_cast<CodeForm>(bits - 2);

@@ -67,7 +67,7 @@ TEST_F(PanelsTest, WhatIsReadAfterAPanelLeavesNoTrace) {
 // The entry's integer, or padding, from the bytes.
 int64_t Stored(const CodePanels& panels, bool by_column, uint64_t row, uint64_t col) {
   const uint64_t r = row % 16;
-  if (panels.form == CodeForm::kWords) {
+  if (panels.form == CodeForm::kInt16) {
     const uint64_t tiles = (panels.cols + 1) / 2;
     int16_t words[32];
     std::memcpy(words, panels.codes + (row / 16 * tiles + col / 2) * 64, 64);
