@@ -166,16 +166,17 @@ struct Kernel {
   // after it. Returns false, with a part of the work done, once stop() is true between two pieces.
   template <class Stop>
   bool Run(std::span<StreamFrame> frames, const Stop& stop) const {
-    const bool together = phases.size() == 1 || (AreOfOneStream(frames) && TakesOneStream()) ||
-                          std::any_of(phases.begin(), phases.end(),
-                                      [](const Phase& phase) { return phase.frames_share_memory; });
-    const size_t each = together ? frames.size() : 1;
-    for (size_t first = 0; first < frames.size(); first += each) {
+    const bool runs_all_frames =
+        phases.size() == 1 || (AreOfOneStream(frames) && TakesOneStream()) ||
+        std::any_of(phases.begin(), phases.end(),
+                    [](const Phase& phase) { return phase.frames_share_memory; });
+    const size_t frames_at_once = runs_all_frames ? frames.size() : 1;
+    for (size_t first = 0; first < frames.size(); first += frames_at_once) {
       for (const Phase& phase : phases) {
         for (size_t begin = 0; begin < phase.chunks;) {
-          const Chunks piece = NextPiece(phase.chunks, begin, each);
+          const Chunks piece = NextPiece(phase.chunks, begin, frames_at_once);
           if (piece.begin + first > 0 && stop()) return false;
-          phase.run(frames.subspan(first, each), piece);
+          phase.run(frames.subspan(first, frames_at_once), piece);
           begin = piece.end;
         }
       }
@@ -264,7 +265,7 @@ inline void ClaimFrom(const ClaimBytes& claim, uint64_t bytes) {
   if (claim) claim(bytes);
 }
 
-// How a backend takes memory for weights.
+// How a backend takes and gives back memory for weights.
 struct WeightMemory {
   ReleaseBytes release = {};
   ClaimBytes claim = {};
@@ -273,7 +274,7 @@ struct WeightMemory {
 class DeviceProgram;  // kernels/device_program.h
 using DeviceBinding = Result<std::shared_ptr<const DeviceProgram>>;
 
-// Computes on the host (`bind` is set) or on a device (`bind_device` is set).
+// A backend computes on the host (`bind` is set) or on a device (`bind_device` is set).
 struct Backend {
   std::string_view name;
   size_t real_bytes;  // 4 for float, 8 for double

@@ -37,8 +37,8 @@ OperationTally FullDistribution(const Plan& plan, uint64_t position) {
 }
 
 bool HasPassForOnce(const EncoderPlan& encoder) {
-  return std::any_of(encoder.passes.begin(), encoder.passes.end(),
-                     [](const EncoderSweep& pass) { return pass.order == SourceOrder::kOnce; });
+  return std::any_of(encoder.sweeps.begin(), encoder.sweeps.end(),
+                     [](const EncoderSweep& sweep) { return sweep.order == SourceOrder::kOnce; });
 }
 
 // Whether a token of the source runs a node of the encoder. A sweep for one token runs on the
@@ -46,8 +46,8 @@ bool HasPassForOnce(const EncoderPlan& encoder) {
 bool RunsOnSource(const Plan& plan, const TokenPath& path, size_t node) {
   if (path.position == 0) return true;
   return std::none_of(
-      plan.encoder->passes.begin(), plan.encoder->passes.end(), [&](const EncoderSweep& pass) {
-        return pass.order == SourceOrder::kOnce && node >= pass.begin && node < pass.end;
+      plan.encoder->sweeps.begin(), plan.encoder->sweeps.end(), [&](const EncoderSweep& sweep) {
+        return sweep.order == SourceOrder::kOnce && node >= sweep.begin && node < sweep.end;
       });
 }
 
@@ -58,13 +58,13 @@ const EmbedRow& EmbeddingOf(const Plan& plan) {
 }
 
 const EmbedRow& SourceEmbeddingOf(const Plan& plan) {
-  size_t node = plan.encoder->passes.front().begin;
+  size_t node = plan.encoder->sweeps.front().begin;
   while (!std::holds_alternative<EmbedRow>(plan.nodes[node].op)) ++node;
   return std::get<EmbedRow>(plan.nodes[node].op);
 }
 
 bool IsOfEncoder(const Plan& plan, size_t node) {
-  return plan.encoder && node >= plan.encoder->passes.front().begin;
+  return plan.encoder && node >= plan.encoder->sweeps.front().begin;
 }
 
 uint64_t SteadyPosition(const Plan& plan) {

@@ -233,7 +233,7 @@ NodeTraffic QueryTraffic(const Plan& plan, const BufferLayout& layout, size_t re
   for (const ClusterPlan& cluster : plan.clusters) {
     if (!RunsOn(plan, path, cluster.nodes.begin)) continue;
     traffic.read.push_back(buffers.Range(cluster.normaliser));
-    if (words == QueryWords::kLikely) traffic.read.push_back(buffers.Range(cluster.blocks.largest));
+    if (words == QueryWords::kLikely) traffic.read.push_back(buffers.Range(cluster.tiles.largest));
     if (LooksAtAll(words) && cluster.logits != in_answer) {
       traffic.read.push_back(buffers.Range(cluster.logits));
     }

@@ -65,8 +65,8 @@ class SoftmaxLowering {
     return cluster;
   }
   void End(const std::string& name, ClusterPlan cluster) {
-    cluster.blocks = builder_.AddNormaliser("softmax." + name + ".normaliser", name + ".blocks",
-                                            cluster.logits, cluster.normaliser);
+    cluster.tiles = builder_.AddNormaliser("softmax." + name + ".normaliser", name + ".blocks",
+                                           cluster.logits, cluster.normaliser);
     cluster.nodes.end = builder_.node_count();
     builder_.plan().clusters.push_back(cluster);
   }

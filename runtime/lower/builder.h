@@ -120,10 +120,10 @@ class PlanBuilder {
 
   // Adds the node `name`, which computes the normaliser of a softmax over `logits`. Returns new
   // buffers, whose names begin with `blocks`.
-  LogitBlocks AddNormaliser(const std::string& name, const std::string& blocks, BufferId logits,
-                            BufferId normaliser) {
-    const uint64_t count = SumBlocks(plan_.buffer(logits).count);
-    const LogitBlocks made = {Floats(blocks + ".largest", count), Floats(blocks + ".sums", count)};
+  LogitTiles AddNormaliser(const std::string& name, const std::string& tiles, BufferId logits,
+                           BufferId normaliser) {
+    const uint64_t count = SumTiles(plan_.buffer(logits).count);
+    const LogitTiles made = {Floats(tiles + ".largest", count), Floats(tiles + ".sums", count)};
     AddNode(name, LogSumExp{logits, normaliser, made});
     return made;
   }

@@ -30,7 +30,7 @@ class MaskedLowering {
     const auto add_sweep = [&](bool of_segments, const auto& lower) {
       const size_t begin = builder_.node_count();
       lower();
-      plan.passes.push_back({{begin, builder_.node_count()}, SourceOrder::kForward, of_segments});
+      plan.sweeps.push_back({{begin, builder_.node_count()}, SourceOrder::kForward, of_segments});
     };
     add_sweep(false, [&] {
       LowerEmbedding(words, residual_, builder_);

@@ -69,7 +69,7 @@ class RecurrentEncoderLowering {
   void AddSweep(SourceOrder order, const Nodes& lower) {
     const size_t begin = builder_.node_count();
     lower();
-    plan_.passes.push_back({{begin, builder_.node_count()}, order});
+    plan_.sweeps.push_back({{begin, builder_.node_count()}, order});
   }
 
   void ClearStates() {

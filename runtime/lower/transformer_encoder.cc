@@ -30,7 +30,7 @@ class EncoderLowering {
     const auto add_sweep = [&](const auto& lower) {
       const size_t begin = builder_.node_count();
       lower();
-      plan.passes.push_back({{begin, builder_.node_count()}, SourceOrder::kForward});
+      plan.sweeps.push_back({{begin, builder_.node_count()}, SourceOrder::kForward});
     };
     add_sweep([&] {
       AdaptiveEmbedding embedding = block_.embedding;

@@ -169,11 +169,11 @@ class ClusterIntervals {
         index_(index),
         cluster_(stream.distribution->View(stream.frame, index)),
         sums_(*stream.distribution, cluster_),
-        units_upto_(SumBlocks(cluster_.size) + 1) {
+        units_upto_(SumTiles(cluster_.size) + 1) {
     exponentials_ = index == 0 ? all.head_exponentials() : AllExponentials(sums_, cluster_, true);
     double held = 0;
     all.ForEachHeld(index, [&](uint32_t id, uint64_t units) {
-      units_upto_[(id - cluster_.first) / kSumBlock + 1] += units;
+      units_upto_[(id - cluster_.first) / kSumTile + 1] += units;
       ++held;
     });
     for (size_t i = 1; i < units_upto_.size(); ++i) units_upto_[i] += units_upto_[i - 1];

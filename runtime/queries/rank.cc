@@ -16,7 +16,7 @@ uint32_t CountLogits(Distribution<T>& distribution, const ClusterView<T>& cluste
                      uint32_t last, T threshold) {
   uint32_t count = 0, n = 0;
   for (uint32_t begin = first; begin < last; begin += n) {
-    n = std::min<uint32_t>(kSumBlock - begin % kSumBlock, last - begin);
+    n = std::min<uint32_t>(kSumTile - begin % kSumTile, last - begin);
     distribution.work().arithmetic.others += 1;
     if (cluster.tile_largest[begin / kSumBlock] < threshold) continue;
     const T* const logits = cluster.logits + begin;

@@ -66,7 +66,7 @@ Status OfferWordsOfSet(QueriedStream<T>& stream, size_t index, const WordSet& se
   raise();
   uint32_t words = 0, compared = 0, n = 0;
   for (uint32_t begin = 0; begin < cluster.size; begin += n) {
-    n = std::min(kSumBlock, cluster.size - begin);
+    n = std::min(kSumTile, cluster.size - begin);
     if (least_logit != lowest) {
       ++compared;
       if (cluster.tile_largest[begin / kSumBlock] < least_logit) continue;

@@ -105,7 +105,7 @@ Status OfferWords(QueriedStream<T>& stream, size_t index, BestCandidates& best) 
   if (index > 0) arithmetic += {0, 2, 0};  // log p of the cluster
   // Each of these words, and each tile, is compared with the k-th best.
   arithmetic.others +=
-      looked_into + static_cast<double>(SumBlocks(cluster.size)) + static_cast<double>(held);
+      looked_into + static_cast<double>(SumTiles(cluster.size)) + static_cast<double>(held);
   return Status();
 }
 

@@ -16,15 +16,16 @@ TEST(SessionManyLanes, EqualSingleLanesHoweverAClusterIsDividedAmongWarps) {
     TinyOptions options = WholeOptions(quantised);
     options.vocabulary_size = 3 * 1100;
     const ModelDraft draft = TinyMicronet(options);
-    for (const uint32_t enough_units : {1u, 10000u}) {
+    for (const uint32_t enough_work_items : {1u, 10000u}) {
       cuda::Emulation emulation;
-      emulation.enough_units = enough_units;
+      emulation.enough_work_items = enough_work_items;
       const Backend backend = EmulatedCuda(emulation);
       ModelOptions on_device;
       on_device.own_backend = &backend;
       const auto found = Model::FromBytes(SerialiseModel(draft).value(), on_device).value();
       for (const uint32_t lanes : {129u, 33u}) {
-        EXPECT_EQ(CompareLanes(found, Open(draft, "ref"), {lanes, 3}).value(), "") << enough_units;
+        EXPECT_EQ(CompareLanes(found, Open(draft, "ref"), {lanes, 3}).value(), "")
+            << enough_work_items;
       }
       if (!quantised) break;  // its logits are stored
     }

@@ -40,7 +40,7 @@ TEST(EncoderTrace, TokensOfASourceTakeOnePathForEachBin) {
     EXPECT_EQ(count, path.bin == 0 ? 3u : 2u);
     // All nodes of the encoder and no others.
     for (size_t i = 0; i < plan.nodes.size(); ++i) {
-      EXPECT_EQ(RunsOn(plan, path, i), i >= plan.encoder->passes.front().begin);
+      EXPECT_EQ(RunsOn(plan, path, i), i >= plan.encoder->sweeps.front().begin);
     }
   }
   EXPECT_EQ(EncoderTrace(plan, {}).tokens(), 0u);
@@ -52,12 +52,12 @@ TEST(EncoderTrace, SweepsThatRunOnce) {
   const Plan plan = *Lower(*file);
   const Trace trace = EncoderTrace(plan, std::vector<uint32_t>{3, 4, 12, 0});
   ASSERT_EQ(trace.paths.size(), 2u);
-  for (const EncoderSweep& pass : plan.encoder->passes) {
+  for (const EncoderSweep& sweep : plan.encoder->sweeps) {
     uint64_t runs = 0;
     for (const auto& [path, count] : trace.paths) {
-      if (RunsOn(plan, path, pass.begin)) runs += count;
+      if (RunsOn(plan, path, sweep.begin)) runs += count;
     }
-    EXPECT_EQ(runs, pass.order == SourceOrder::kOnce ? 1u : 4u);
+    EXPECT_EQ(runs, sweep.order == SourceOrder::kOnce ? 1u : 4u);
   }
 }
 
@@ -74,7 +74,7 @@ TEST(FullTrace, PathsAfterSourcesOfDifferentLengthsDiffer) {
   const TokenPath& path = trace.paths.begin()->first;
   EXPECT_FALSE(path.encodes);
   for (size_t i = 0; i < plan.nodes.size(); ++i) {
-    EXPECT_EQ(RunsOn(plan, path, i), i < plan.encoder->passes.front().begin);
+    EXPECT_EQ(RunsOn(plan, path, i), i < plan.encoder->sweeps.front().begin);
   }
 }
 

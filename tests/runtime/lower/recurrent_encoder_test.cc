@@ -21,7 +21,7 @@ struct Lowered {
 
 std::vector<SourceOrder> OrdersOf(const Plan& plan) {
   std::vector<SourceOrder> orders;
-  for (const EncoderSweep& pass : plan.encoder->passes) orders.push_back(pass.order);
+  for (const EncoderSweep& sweep : plan.encoder->sweeps) orders.push_back(sweep.order);
   return orders;
 }
 
@@ -43,9 +43,9 @@ TEST(LowerRecurrentEncoder, TwoSweepsForALayerOfBothDirections) {
     EXPECT_EQ(plan->encoder->window, 7u);
     EXPECT_EQ(plan->encoder->vocabulary_size, 13u);
     size_t end = plan->clusters.back().nodes.end;
-    for (const EncoderSweep& pass : plan->encoder->passes) {
-      EXPECT_EQ(pass.begin, end);
-      end = pass.end;
+    for (const EncoderSweep& sweep : plan->encoder->sweeps) {
+      EXPECT_EQ(sweep.begin, end);
+      end = sweep.end;
     }
     EXPECT_EQ(end, plan->nodes.size());
     std::set<std::string> nodes, buffers;
