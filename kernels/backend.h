@@ -142,7 +142,7 @@ struct Kernel {
   std::function<std::vector<MemoryRange>(uint64_t position)> position_weights = {};
   // Stores logits [first, first + count) of a frame on which the kernel ran without storing them
   // (StreamFrame::keeps_logits). Null for a kernel that always stores its logits. A kernel that has
-  // this function sums the tiles of its logits while it computes them (LogitBlocks).
+  // this function sums the tiles of its logits while it computes them (LogitTiles).
   std::function<void(const StreamFrame& frame, uint64_t first, uint64_t count)> make_logits = {};
   // Whether every logit of the frame is certain to be finite, so that no node of the logits'
   // cluster can fail. Asked before the kernel runs, once the nodes before it have run on the frame.
@@ -166,17 +166,16 @@ struct Kernel {
   // after it. Returns false, with a part of the work done, once stop() is true between two pieces.
   template <class Stop>
   bool Run(std::span<StreamFrame> frames, const Stop& stop) const {
-    const bool runs_all_frames =
-        phases.size() == 1 || (AreOfOneStream(frames) && TakesOneStream()) ||
-        std::any_of(phases.begin(), phases.end(),
-                    [](const Phase& phase) { return phase.frames_share_memory; });
-    const size_t frames_at_once = runs_all_frames ? frames.size() : 1;
-    for (size_t first = 0; first < frames.size(); first += frames_at_once) {
+    const bool together = phases.size() == 1 || (AreOfOneStream(frames) && TakesOneStream()) ||
+                          std::any_of(phases.begin(), phases.end(),
+                                      [](const Phase& phase) { return phase.frames_share_memory; });
+    const size_t each = together ? frames.size() : 1;
+    for (size_t first = 0; first < frames.size(); first += each) {
       for (const Phase& phase : phases) {
         for (size_t begin = 0; begin < phase.chunks;) {
-          const Chunks piece = NextPiece(phase.chunks, begin, frames_at_once);
+          const Chunks piece = NextPiece(phase.chunks, begin, each);
           if (piece.begin + first > 0 && stop()) return false;
-          phase.run(frames.subspan(first, frames_at_once), piece);
+          phase.run(frames.subspan(first, each), piece);
           begin = piece.end;
         }
       }
@@ -265,7 +264,7 @@ inline void ClaimFrom(const ClaimBytes& claim, uint64_t bytes) {
   if (claim) claim(bytes);
 }
 
-// How a backend takes and gives back memory for weights.
+// How a backend takes memory for weights.
 struct WeightMemory {
   ReleaseBytes release = {};
   ClaimBytes claim = {};
@@ -274,7 +273,7 @@ struct WeightMemory {
 class DeviceProgram;  // kernels/device_program.h
 using DeviceBinding = Result<std::shared_ptr<const DeviceProgram>>;
 
-// A backend computes on the host (`bind` is set) or on a device (`bind_device` is set).
+// Computes on the host (`bind` is set) or on a device (`bind_device` is set).
 struct Backend {
   std::string_view name;
   size_t real_bytes;  // 4 for float, 8 for double

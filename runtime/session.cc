@@ -308,7 +308,7 @@ Status Session::Contents::RunEncoder(std::span<const uint32_t> source,
   constexpr size_t kPairsTogether = size_t{1} << 19;
   const size_t together = std::clamp<size_t>(kPairsTogether / source.size(), 1,
                                              std::max<size_t>(SourceTokensTogether(*model), 1));
-  for (const EncoderSweep& sweep : encoder.passes) {
+  for (const EncoderSweep& sweep : encoder.sweeps) {
     const size_t tokens = sweep.order == SourceOrder::kOnce ? 1 : source.size();
     for (size_t first = 0; first < tokens; first += together) {
       frames.clear();

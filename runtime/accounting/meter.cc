@@ -190,8 +190,8 @@ class NodeMeter {
     const uint64_t count = plan_.buffer(op.x).count;
     OperationTally tally = Exponentials(Real(count));
     // The factor of each tile's sum, and the logarithm.
-    const double blocks = Real(SumBlocks(count));
-    tally += {blocks, blocks, blocks + 1};
+    const double tiles = Real(SumTiles(count));
+    tally += {tiles, tiles, tiles + 1};
     Add("", tally);
   }
 

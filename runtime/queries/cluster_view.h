@@ -16,9 +16,9 @@ struct ClusterView {
   size_t index;
   uint32_t first, size;   // its words are [first, first + size)
   const T* logits;        // [size]
-  const T* tile_largest;  // the largest logit of each tile (LogitBlocks, kernels/op.h),
-                          // [SumBlocks(size)]
-  const T* tile_sums;     // the sum of exp(logit - largest) of each tile, [SumBlocks(size)]
+  const T* tile_largest;  // the largest logit of each tile (LogitTiles, kernels/op.h),
+                          // [SumTiles(size)]
+  const T* tile_sums;     // the sum of exp(logit - largest) of each tile, [SumTiles(size)]
   ClusterTerms<T> terms;  // turn a logit into a log-probability
 
   // log p of a word of the cluster before the neural cache is mixed in.

@@ -25,7 +25,7 @@ class ExponentialSums {
  public:
   ExponentialSums(Distribution<T>& distribution, const ClusterView<T>& cluster)
       : distribution_(distribution), cluster_(cluster) {
-    const size_t tiles = SumBlocks(cluster.size);
+    const size_t tiles = SumTiles(cluster.size);
     upto_tiles_.resize(tiles + 1);
     for (size_t i = 0; i < tiles; ++i) {
       upto_tiles_[i + 1] = upto_tiles_[i] + static_cast<double>(cluster.tile_sums[i]);
@@ -35,7 +35,7 @@ class ExponentialSums {
 
   // The number of words in a tile. The head's last tile also contains logits of clusters.
   uint32_t WordsOf(size_t tile) const {
-    return std::min(kSumBlock, cluster_.size - static_cast<uint32_t>(tile) * kSumBlock);
+    return std::min(kSumTile, cluster_.size - static_cast<uint32_t>(tile) * kSumTile);
   }
   // E at the first word of a tile.
   double AtTile(size_t tile) const { return upto_tiles_[tile]; }
@@ -44,7 +44,7 @@ class ExponentialSums {
     if (tile_ == tile) return;
     tile_ = tile;
     const uint32_t n = WordsOf(tile);
-    const T* const logits = cluster_.logits + tile * kSumBlock;
+    const T* const logits = cluster_.logits + tile * kSumTile;
     std::vector<T>& terms = distribution_.memory().words;
     terms.resize(n);
     for (uint32_t i = 0; i < n; ++i) terms[i] = logits[i] - cluster_.terms.largest;
@@ -71,8 +71,8 @@ class ExponentialSums {
 // clusters, which the sum of the last tile counts too.
 template <class T>
 double AllExponentials(ExponentialSums<T>& sums, const ClusterView<T>& cluster, bool only_words) {
-  const size_t tiles = SumBlocks(cluster.size);
-  if (only_words || tiles == 0 || cluster.size % kSumBlock == 0) return sums.AtTile(tiles);
+  const size_t tiles = SumTiles(cluster.size);
+  if (only_words || tiles == 0 || cluster.size % kSumTile == 0) return sums.AtTile(tiles);
   sums.ReadTile(tiles - 1);
   return sums.Upto(sums.WordsOf(tiles - 1));
 }
@@ -181,17 +181,17 @@ class ClusterIntervals {
   }
 
   uint32_t first() const { return cluster_.first; }
-  size_t tiles() const { return SumBlocks(cluster_.size); }
+  size_t tiles() const { return SumTiles(cluster_.size); }
   uint32_t WordsOf(size_t tile) const { return sums_.WordsOf(tile); }
   // Where the first word of a tile begins.
   uint64_t BeginOfTile(size_t tile) const {
-    return Begin(tile * kSumBlock, sums_.AtTile(tile), units_upto_[tile]);
+    return Begin(tile * kSumTile, sums_.AtTile(tile), units_upto_[tile]);
   }
   void ReadTile(size_t tile) {
     sums_.ReadTile(tile);
     tile_ = tile;
     units_in_.assign(WordsOf(tile) + 1, 0);
-    const uint32_t begin = cluster_.first + static_cast<uint32_t>(tile) * kSumBlock;
+    const uint32_t begin = cluster_.first + static_cast<uint32_t>(tile) * kSumTile;
     all_.ForEachHeld(index_, [&](uint32_t id, uint64_t units) {
       if (id >= begin && id - begin < WordsOf(tile)) units_in_[id - begin + 1] += units;
     });
@@ -202,7 +202,7 @@ class ClusterIntervals {
     if (i == WordsOf(tile_)) {
       return tile_ + 1 < tiles() ? BeginOfTile(tile_ + 1) : all_.BeginOf(index_ + 1);
     }
-    return Begin(tile_ * kSumBlock + i, sums_.Upto(i), units_upto_[tile_] + units_in_[i]);
+    return Begin(tile_ * kSumTile + i, sums_.Upto(i), units_upto_[tile_] + units_in_[i]);
   }
 
  private:
@@ -235,8 +235,8 @@ Result<Interval> IntervalOfWord(QueriedStream<T>& stream, uint32_t id) {
   KINGLET_RETURN_IF_ERROR(Distribution<T>::OpenCluster({&stream, 1}, index));
   ClusterIntervals<T> words(stream, all, index);
   const uint32_t word = id - words.first();
-  words.ReadTile(word / kSumBlock);
-  return Interval{words.BeginInTile(word % kSumBlock), words.BeginInTile(word % kSumBlock + 1)};
+  words.ReadTile(word / kSumTile);
+  return Interval{words.BeginInTile(word % kSumTile), words.BeginInTile(word % kSumTile + 1)};
 }
 
 template <class T>
@@ -259,7 +259,7 @@ Result<uint32_t> WordOfPoint(QueriedStream<T>& stream, uint32_t point) {
       high = middle;
     }
   }
-  return words.first() + static_cast<uint32_t>(tile) * kSumBlock + low;
+  return words.first() + static_cast<uint32_t>(tile) * kSumTile + low;
 }
 
 template Result<Interval> IntervalOfWord(QueriedStream<float>&, uint32_t);

@@ -6,7 +6,7 @@
 // words. Share(n, x, y) = floor(n * (x / y)) in double, 0 if y = 0. All sums are in double.
 //
 //   Of a cluster of n logits, E(i) is the sum of exp(logit - max) over its words before word i:
-//     complete tiles of kSumBlock logits by the sums that made the softmax's normaliser, then word
+//     complete tiles of kSumTile logits by the sums that made the softmax's normaliser, then word
 //     by word; the latter part is at most the sum of the tile.
 //   s = E(n) of the head, or exp(logit of the cluster - max) of a tail, divided by the sum of
 //     these over all clusters: the softmax's probability of a cluster.

@@ -118,7 +118,7 @@ size_t NeuralCacheMix<T>::BoundHeldWords(const ClusterView<T>& cluster,
                                          const ClusterFunctions<T>& functions,
                                          QueryMemory<T>& memory) const {
   return MixHeld(cluster, functions, memory, [&](uint32_t id) {
-    const T largest = cluster.tile_largest[(id - cluster.first) / kSumBlock];
+    const T largest = cluster.tile_largest[(id - cluster.first) / kSumTile];
     return ref::SoftmaxLogProbability(largest, cluster.terms);
   });
 }

@@ -18,7 +18,7 @@ uint32_t CountLogits(Distribution<T>& distribution, const ClusterView<T>& cluste
   for (uint32_t begin = first; begin < last; begin += n) {
     n = std::min<uint32_t>(kSumTile - begin % kSumTile, last - begin);
     distribution.work().arithmetic.others += 1;
-    if (cluster.tile_largest[begin / kSumBlock] < threshold) continue;
+    if (cluster.tile_largest[begin / kSumTile] < threshold) continue;
     const T* const logits = cluster.logits + begin;
     for (uint32_t i = 0; i < n; ++i) count += logits[i] >= threshold ? 1 : 0;
     distribution.work().arithmetic.others += n;

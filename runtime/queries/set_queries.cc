@@ -69,7 +69,7 @@ Status OfferWordsOfSet(QueriedStream<T>& stream, size_t index, const WordSet& se
     n = std::min(kSumTile, cluster.size - begin);
     if (least_logit != lowest) {
       ++compared;
-      if (cluster.tile_largest[begin / kSumBlock] < least_logit) continue;
+      if (cluster.tile_largest[begin / kSumTile] < least_logit) continue;
     }
     KINGLET_RETURN_IF_ERROR(distribution.TakeCancel());
     set.ForEachOf(cluster.first + begin, n, [&](uint32_t id) {

@@ -82,8 +82,8 @@ Status OfferWords(QueriedStream<T>& stream, size_t index, BestCandidates& best) 
   T least = LeastLogit(cluster.terms, threshold());
   uint32_t looked_into = 0, n = 0;
   for (uint32_t begin = 0; begin < cluster.size; begin += n) {
-    n = std::min<uint32_t>(kSumBlock - begin % kSumBlock, cluster.size - begin);
-    if (cluster.tile_largest[begin / kSumBlock] < least) continue;
+    n = std::min<uint32_t>(kSumTile - begin % kSumTile, cluster.size - begin);
+    if (cluster.tile_largest[begin / kSumTile] < least) continue;
     KINGLET_RETURN_IF_ERROR(distribution.TakeCancel());
     if (std::isinf(threshold())) n = std::min(n, kFirstWords);
     looked_into += n;
