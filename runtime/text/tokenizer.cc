@@ -58,14 +58,14 @@ uint64_t BytesBesides(const WordRule&) { return 0; }
 uint64_t Tokenizer::BytesOf(const TextTables& tables) {
   constexpr uint64_t kOwn = 4096;
   return kOwn + HeldBytes(tables) +
-         std::visit([](const auto& cutting) { return BytesBesides(cutting); }, tables.cutting);
+         std::visit([](const auto& method) { return BytesBesides(method); }, tables.method);
 }
 
 Tokenizer::Tokenizer(TextTables tables, Marks marks)
     : lower_case_(tables.lower_case), marks_(std::move(marks)) {
-  if (const auto* merges = std::get_if<MergeTables>(&tables.cutting)) {
+  if (const auto* merges = std::get_if<MergeTables>(&tables.method)) {
     queue_bytes_ = MergeQueue::BytesOf(merges->merges.size());
-  } else if (const auto* pieces = std::get_if<SentencePieceTables>(&tables.cutting)) {
+  } else if (const auto* pieces = std::get_if<SentencePieceTables>(&tables.method)) {
     queue_bytes_ = MergeQueue::BytesOf(pieces->pieces.size());
   }
   std::visit(Overloaded{[this](SentencePieceTables& pieces) {
@@ -78,7 +78,7 @@ Tokenizer::Tokenizer(TextTables tables, Marks marks)
                           word_pieces_ = std::make_unique<WordPieces>(std::move(pieces));
                         },
                         [this](WordRule& rule) { rule_ = rule; }},
-             tables.cutting);
+             tables.method);
   for (uint32_t id = 0; id < size(); ++id) marks_.Add(Piece(id));
 }
 
@@ -130,11 +130,11 @@ Result<TokenizedText> Tokenizer::Encode(std::string_view text,
 }
 
 uint32_t Tokenizer::SizeOf(const TextTables& tables) {
-  return static_cast<uint32_t>(std::visit(
-      Overloaded{[](const SentencePieceTables& cutting) { return cutting.pieces.size(); },
-                 [](const WordPieceTables& cutting) { return cutting.pieces.size(); },
-                 [](const auto&) { return size_t{0}; }},
-      tables.cutting));
+  return static_cast<uint32_t>(
+      std::visit(Overloaded{[](const SentencePieceTables& method) { return method.pieces.size(); },
+                            [](const WordPieceTables& method) { return method.pieces.size(); },
+                            [](const auto&) { return size_t{0}; }},
+                 tables.method));
 }
 
 uint32_t Tokenizer::size() const {

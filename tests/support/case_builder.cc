@@ -76,7 +76,7 @@ BufferId CaseBuilder::Codes(const std::string& name, uint64_t count, int bits, F
   for (int32_t& code : codes) {
     const int64_t random = int64_t{random_.Below(static_cast<uint64_t>(2 * largest + 1))};
     code = static_cast<int32_t>(random - largest);
-    // All of one sign, so that sums grow as large as possible.
+    // Values of one sign, so that sums grow as large as possible.
     if (fill == Fill::kExtreme) code = static_cast<int32_t>(-largest);
     if (fill == Fill::kZero) code = 0;
   }

@@ -16,7 +16,7 @@
 namespace kinglet {
 namespace {
 
-// ref64 does not round the fixed-point input: up to half a step of 1/16383 in each element.
+// ref64 does not round the fixed-point input: up to half of 1/16383 in each element.
 constexpr double kFixedPointTolerance = 1e-7;
 
 // --- matrix-vector products
@@ -307,7 +307,7 @@ void AddElementwiseEdges(std::vector<OpCase>& cases) {
       with(-kInf, at, -kInf);
     }
   }
-  // A tile that begins with a NaN and has the largest number.
+  // A tile that begins with a NaN and contains the largest number.
   std::vector<float> hidden(25000, 1.0f);
   hidden[8192] = kNaN;
   hidden[8200] = 3.0f;

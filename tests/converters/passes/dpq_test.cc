@@ -133,8 +133,8 @@ TEST(AssignDpqCodes, TheFirstOfEqualResponsesWinsAndIsReported) {
   EXPECT_EQ(NearCodesNote(*single, "q"), "");
 }
 
-// Large terms cancel, so float32 loses what double still tells: the bound has to see that, where a
-// share of the responses themselves would not.
+// Large terms cancel, so float32 loses what double resolves: the bound has to cover that, where a
+// fraction of the responses themselves would not.
 TEST(AssignDpqCodes, NearnessKnowsOfCancellation) {
   const std::vector<float> query = {1000}, keys = {1000.0001F, 999.9998F};
   DpqTraining training = Declared(Response::kEuclidean, true, BatchNorm::kNone, false, 1, 1);

@@ -39,7 +39,7 @@ TextTables PiecesOf(Pieces::Algorithm algorithm, uint32_t count, size_t bytes, P
 
 TextTables Rules(uint32_t count) {
   TextTables tables = PiecesOf(Pieces::Algorithm::kUnigram, 10, 1, Pieces::Type::kNormal);
-  auto& rules = std::get<Pieces>(tables.cutting).normaliser.rules;
+  auto& rules = std::get<Pieces>(tables.method).normaliser.rules;
   for (uint32_t i = 0; i < count; ++i) {
     const std::string digits = std::to_string(1000000 + i);
     rules.push_back({digits, Text(i, 3)});
@@ -119,10 +119,10 @@ TEST(TextMemory, TokenizingTakesNoMoreThanIsClaimed) {
     tables.push_back({true, WordRule{rule}});
   }
   TextTables bytes = PiecesOf(Pieces::Algorithm::kCharacter, 0, 1, Pieces::Type::kNormal);
-  std::get<Pieces>(bytes.cutting).byte_fallback = true;
+  std::get<Pieces>(bytes.method).byte_fallback = true;
   for (int value = 0; value < 256; ++value) {
     static constexpr char kDigits[] = "0123456789ABCDEF";
-    std::get<Pieces>(bytes.cutting)
+    std::get<Pieces>(bytes.method)
         .pieces.push_back({std::string("<0x") + kDigits[value / 16] + kDigits[value % 16] + ">", 0,
                            Pieces::Type::kByte});
   }
@@ -161,7 +161,7 @@ TEST(TextMemory, TheClaimIsTheAnswersAndRefusedFirst) {
 // Rules that make 255 spaces, each of three bytes, of every byte.
 TEST(TextMemory, RulesThatMultiplyAreRefused) {
   TextTables tables = PiecesOf(Pieces::Algorithm::kUnigram, 10, 1, Pieces::Type::kNormal);
-  auto& normaliser = std::get<Pieces>(tables.cutting).normaliser;
+  auto& normaliser = std::get<Pieces>(tables.method).normaliser;
   normaliser.escape = true;
   normaliser.rules.push_back({"a", std::string(255, ' ')});
   const auto tokenizer = *Tokenizer::Create(tables);
