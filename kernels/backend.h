@@ -239,8 +239,7 @@ struct StateRegion {
 struct BufferLayout {
   std::vector<Slot> slots;  // by BufferId
   uint64_t scratch_bytes = 0;
-  uint64_t token_scratch_bytes = 0;  // of the buffers that come first; the others are
-                                     // BufferSpec::of_queries
+  uint64_t token_scratch_bytes = 0;  // the first ones, without BufferSpec::of_queries
   uint64_t source_token_bytes = 0;   // of the first of these buffers: SourceUse::kEachToken
   uint64_t state_bytes = 0;
   uint64_t own_state_bytes = 0;            // of the buffers that have Slot::own_offset
