@@ -24,7 +24,7 @@ class WorkMemory {
           static_cast<std::byte*>(::operator new (bytes, std::align_val_t{kAlignment})));
     }
   }
-  // What the constructor allocates.
+  // How many bytes the constructor allocates.
   static uint64_t Bytes(size_t threads, uint64_t bytes) {
     return threads * (bytes + sizeof(Memory) + sizeof(std::atomic<bool>));
   }

@@ -322,8 +322,8 @@ class CacheWeightsKernel {
   }
 
   // The ring contains the pairs that the first token sees. A later token also sees pairs that the
-  // tokens since then have yet to append: the key of such a pair is the hidden state of the token
-  // before.
+  // tokens since then have yet to append. The key of such a pair is the previous token's hidden
+  // state.
   void LogitsOfTokens(std::span<StreamFrame> tokens, Chunks chunks) const {
     for (size_t begin = chunks.begin * kChunkSlots; begin < chunks.end * kChunkSlots;
          begin += kChunkSlots) {

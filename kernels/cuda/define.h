@@ -83,14 +83,12 @@ struct UnitLayer {
   uint32_t in, out, groups;
   bool shared;                    // one matrix for all groups
   bool shuffles, shuffles_first;  // shuffles_first: before the normalisation
-  uint32_t norm_parts;            // parts that are normalised each by itself; 0 without
-                                  // normalisation
+  uint32_t norm_parts;            // each is normalised by itself; 0 if nothing is
   float norm_epsilon;
   const float* norm_gain;    // [out / norm_parts], or null
   const float* norm_offset;  // [out / norm_parts], or null
   Activation activation;
-  uint32_t joined_chunks;  // chunks of e and of the previous output, interleaved; 0 if e is no
-                           // input
+  uint32_t joined_chunks;  // of e and of the previous output, interleaved; 0 without e
   bool input_first;
   bool adds_before, adds_after;  // the previous output, before or after the activation
 };

@@ -78,8 +78,7 @@ template <class T, class Team, class Add, class Use>
 KINGLET_HOST_DEVICE void GroupTotals(const Team& block, uint64_t count, uint32_t group,
                                      const Add& add, const Use& use) {
   block.EachWarp([&](const Warp& warp) {
-    const uint32_t groups = kWarpThreads / group;  // groups of a warp; neighbouring groups have
-                                                   // neighbouring rows
+    const uint32_t groups = kWarpThreads / group;  // of a warp; neighbours have neighbouring rows
     const uint64_t rows_of_warp = uint64_t{groups} * kRowsTogether;
     for (uint64_t first = warp.index() * rows_of_warp; first < count;
          first += block.warps() * rows_of_warp) {

@@ -20,11 +20,9 @@ namespace kinglet::cuda {
 // A cluster of the vocabulary (kernels/plan.h, ClusterPlan).
 struct RankedCluster {
   uint32_t first, size;  // words
-  Logits logits;         // of the cluster's words; the head's also contain one for each tail after
-                         // them
+  Logits logits;         // of the cluster's words; in the head, tails follow
   Place parent;          // a tail's own logit, in the head's logits
-  bool stored;           // all logits are stored at logits.x; otherwise the first are rows of
-                         // `product`
+  bool stored;           // at logits.x; else the first logits are rows of `product`
   IntegerProduct product;
 };
 

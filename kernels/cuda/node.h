@@ -28,8 +28,7 @@ namespace kinglet::cuda {
 struct Lane {
   std::byte* scratch;
   std::byte* state;
-  std::byte* temporary;  // values that device nodes leave for the next node, outside the plan's
-                         // buffers
+  std::byte* temporary;  // values for the next device node, outside the plan's buffers
   uint64_t position;
   uint64_t source_length;
   uint32_t token;

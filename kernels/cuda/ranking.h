@@ -226,7 +226,7 @@ class LaneRanking {
         [&](uint32_t i) { return cache_.WordAt(i); }, [](uint32_t) { return false; });
   }
 
-  // By one thread.
+  // By one thread: the logit of row `row` of the cluster.
   KINGLET_HOST_DEVICE float LogitOf(const RankedCluster& cluster, uint32_t row) const {
     const Lane& lane = words_.lane();
     const IntegerProduct& product = cluster.product;

@@ -94,8 +94,7 @@ TEST_F(WeightStoreTest, BiasesAreIntegersOnlyWhereThoseGiveTheSameFloats) {
                      {3.7f, 9, ScaleRule::kDividePerTensor, true},
                      {1e-30f, 16, ScaleRule::kDividePerTensor, true},
                      {127.3f, 2, ScaleRule::kDividePerTensor, true},
-                     {2e38f, 9, ScaleRule::kDividePerTensor, false},  // the scale is not a normal
-                                                                      // number
+                     {2e38f, 9, ScaleRule::kDividePerTensor, false},  // the scale is denormal
                      {0.01f, 9, ScaleRule::kMultiplyPerTensor, false}};
   for (const auto& one : cases) {
     Quantised quantised;
