@@ -73,7 +73,7 @@ Result<std::vector<Group>> GroupsOf(const std::vector<std::string>& models) {
   for (const std::string& path : models) {
     KINGLET_ASSIGN_OR_RETURN(const auto model, Model::Open(path, ModelOptions{}));
     const Plan& plan = model->plan();
-    const size_t encoder = plan.encoder ? plan.encoder->passes.front().begin : plan.nodes.size();
+    const size_t encoder = plan.encoder ? plan.encoder->sweeps.front().begin : plan.nodes.size();
     const std::string name = std::filesystem::path(path).stem().string();
     groups.push_back(GroupOf(name, plan, {0, encoder}));
     if (plan.encoder) {

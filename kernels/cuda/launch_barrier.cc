@@ -25,7 +25,8 @@ Result<LaunchBarriers> LaunchBarriers::Allowed(const char* asked) const {
 Status LaunchBarriers::MayGoWithout() const {
   if (!required) return {};
   return Status::Refusal(KINGLET_UNSUPPORTED, "cuda", kLaunchVariable,
-                         "nodes whose blocks can wait for each other so", "too many blocks");
+                         "a launch whose thread blocks can wait for each other in this way",
+                         "too many thread blocks");
 }
 
 }  // namespace kinglet::cuda

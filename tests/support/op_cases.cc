@@ -246,12 +246,12 @@ OpCase AddScalarCase(const std::string& prefix, uint64_t n, Fill fill) {
 
 OpCase LogSumExpCase(const std::string& name, std::vector<float> values, double tolerance) {
   CaseBuilder builder(name, 1);
-  const uint64_t count = SumBlocks(values.size());
+  const uint64_t count = SumTiles(values.size());
   const BufferId x = builder.Given("x", std::move(values));
   const BufferId out = builder.Floats("out", 2, Fill::kRandom);
-  const LogitBlocks blocks = {builder.Floats("largest", count, Fill::kZero),
-                              builder.Floats("sums", count, Fill::kZero)};
-  return builder.Finish(LogSumExp{x, out, blocks}, tolerance);
+  const LogitTiles tiles = {builder.Floats("largest", count, Fill::kZero),
+                            builder.Floats("sums", count, Fill::kZero)};
+  return builder.Finish(LogSumExp{x, out, tiles}, tolerance);
 }
 
 void AddElementwiseEdges(std::vector<OpCase>& cases) {

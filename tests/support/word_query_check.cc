@@ -122,23 +122,23 @@ std::vector<uint64_t> BeginsByBruteForce(const Model& model, const StreamFrame& 
   std::vector<std::vector<double>> sums;
   for (const ClusterPlan& cluster : plan.clusters) {
     const T* const logits = buffer(cluster.logits);
-    const T* const blocks = buffer(cluster.blocks.sums);
+    const T* const tiles = buffer(cluster.tiles.sums);
     const T largest = buffer(cluster.normaliser)[0];
     std::vector<double> upto;
     double before = 0, within = 0;
     for (uint32_t i = 0; i < cluster.size; ++i) {
-      if (i > 0 && i % kSumBlock == 0) {
-        before += static_cast<double>(blocks[i / kSumBlock - 1]);
+      if (i > 0 && i % kSumTile == 0) {
+        before += static_cast<double>(tiles[i / kSumTile - 1]);
         within = 0;
       }
-      const auto most = static_cast<double>(blocks[i / kSumBlock]);
+      const auto most = static_cast<double>(tiles[i / kSumTile]);
       upto.push_back(before + std::min(within, most));
       within += static_cast<double>(Exp(logits[i] - largest));
-      const bool block_ends =
-          (i + 1) % kSumBlock == 0 ||
+      const bool tile_ends =
+          (i + 1) % kSumTile == 0 ||
           (i + 1 == cluster.size && (plan.clusters.size() == 1 || &cluster != &plan.clusters[0]));
       if (i + 1 == cluster.size)
-        upto.push_back(before + (block_ends ? most : std::min(within, most)));
+        upto.push_back(before + (tile_ends ? most : std::min(within, most)));
     }
     if (cluster.size == 0) upto.push_back(0);
     sums.push_back(upto);

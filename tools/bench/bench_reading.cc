@@ -62,7 +62,7 @@ Result<BenchResult> MeasureReading(const std::shared_ptr<const Model>& model,
     result.nodes.push_back({plan.nodes[i].name, 1e6 * clock.Seconds(i) / all_tokens, 0,
                             operations[i].multiplications});
   }
-  const size_t encoder = plan.encoder->passes.front().begin;
+  const size_t encoder = plan.encoder->sweeps.front().begin;
   KINGLET_RETURN_IF_ERROR(
       MeasurePathRoofline(*model, trace.paths.begin()->first, {}, setup.threads, result));
   // The other nodes answer queries.

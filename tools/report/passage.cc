@@ -64,10 +64,11 @@ class PassageView {
   }
   std::string Cache(const PassageWord& word) const {
     if (!report_.text.cache) return "no cache";
-    const std::string network = "network alone " + Chance(word.contribution.network);
-    if (word.contribution.part == 0) return network + ", word not in the cache";
+    const std::string network =
+        "network alone " + Chance(word.contribution.network_log_probability);
+    if (word.contribution.cache_share == 0) return network + ", word not in the cache";
     return network + ", with the cache " + Chance(word.log_probability) + "; " +
-           Decimal(100 * word.contribution.part, 1) + " % of the cache's weight";
+           Decimal(100 * word.contribution.cache_share, 1) + " % of the cache's weight";
   }
   std::string Facts(const PassageWord& word) const {
     const std::string known = word.typed.empty() ? "" : ", scored as " + Word(word.id);

@@ -1,4 +1,5 @@
-// What tables and texts take, counted allocation by allocation, against what is claimed before.
+// The memory of tables and texts, counted allocation by allocation, against the memory claimed
+// first.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -106,7 +107,7 @@ TEST(TextMemory, ReadingTablesTakesNoMoreThanTheyHold) {
   }
 }
 
-TEST(TextMemory, CuttingTakesNoMoreThanIsClaimed) {
+TEST(TextMemory, TokenizingTakesNoMoreThanIsClaimed) {
   std::vector<std::string> texts = {std::string(20000, 'a'), std::string(20000, ' ')};
   for (const char* unit : {"ab ", "a b c d ", "q\xC3\xA9", "\xF0\x9F\x98\x80", "\xFF", "aab?!, "}) {
     std::string& text = texts.emplace_back();
@@ -131,8 +132,8 @@ TEST(TextMemory, CuttingTakesNoMoreThanIsClaimed) {
     for (const std::string& text : texts) {
       const auto budget = std::make_shared<MemoryBudget>(uint64_t{1} << 30);
       const CountedMemory memory;
-      const auto cut = tokenizer->Encode(text, budget);
-      ASSERT_TRUE(cut.ok());
+      const auto tokenized = tokenizer->Encode(text, budget);
+      ASSERT_TRUE(tokenized.ok());
       const uint64_t claimed = budget->limit() - budget->left();
       EXPECT_GE(claimed, memory.Peak())
           << TextTablesName(of) << ", " << Tokenizer::SizeOf(of) << " pieces, " << text.substr(0, 9)
@@ -145,8 +146,8 @@ TEST(TextMemory, TheClaimIsTheAnswersAndRefusedFirst) {
   const auto tokenizer = *Tokenizer::Create({false, WordRule{WordRule::Rule::kSpaces}});
   const auto budget = std::make_shared<MemoryBudget>(100 * kTokenizerBytes);
   {
-    const auto cut = tokenizer->Encode("a b", budget);
-    ASSERT_TRUE(cut.ok());
+    const auto tokenized = tokenizer->Encode("a b", budget);
+    ASSERT_TRUE(tokenized.ok());
     EXPECT_EQ(budget->left(), 97 * kTokenizerBytes);
   }
   EXPECT_EQ(budget->left(), budget->limit());
