@@ -24,8 +24,8 @@ namespace {
 class TableReader : private SchemaReader {
  public:
   // `where` names the part in refusals.
-  TableReader(const std::string& source, std::string where, const flatbuffers::Table& table)
-      : SchemaReader(source), where_(std::move(where)), table_(table) {}
+  TableReader(const std::string& origin, std::string where, const flatbuffers::Table& table)
+      : SchemaReader(origin), where_(std::move(where)), table_(table) {}
 
   template <class T>
   Status Read(T& part) {
@@ -134,7 +134,7 @@ class TableReader : private SchemaReader {
 
   template <class T>
   void ReadPart(std::string where, const flatbuffers::Table& stored, T& part) {
-    if (status_.ok()) status_ = TableReader(source_, std::move(where), stored).Read(part);
+    if (status_.ok()) status_ = TableReader(origin_, std::move(where), stored).Read(part);
   }
 
   void AddPositions(kinglet::Positions read, kinglet::Positions& positions) {
@@ -168,7 +168,7 @@ class TableReader : private SchemaReader {
     return kept;
   }
 
-  // Leaves out `in`, which follows from the layers before it.
+  // Omits `in`, which follows from the layers before this one.
   Result<DefineLayer> ReadUnitLayer(const std::string& where,
                                     const schema::DefineLayer& stored) const {
     DefineLayer layer;
@@ -190,7 +190,7 @@ class TableReader : private SchemaReader {
                  : shared                   ? DefineLayer::Bias::kShared
                                             : DefineLayer::Bias::kPerGroup;
     layer.norm_epsilon = stored.norm_epsilon();
-    // Without a norm these two mean nothing, and the validator refuses any tensor for it.
+    // Without a norm the gain and the offset mean nothing, and the validator refuses their tensors.
     const bool normless = layer.norm == DefineLayer::Norm::kNone;
     layer.norm_gain = normless || stored.norm_gain().has_value();
     layer.norm_offset = normless || stored.norm_offset().has_value();
@@ -206,7 +206,7 @@ class TableReader : private SchemaReader {
 
 }  // namespace
 
-Result<Block> ReadBlock(const std::string& source, const std::string& name,
+Result<Block> ReadBlock(const std::string& origin, const std::string& name,
                         const schema::Block& stored) {
   // The schema's Block has the name, then a field for each kind, in the order of the variant.
   const auto& table = reinterpret_cast<const flatbuffers::Table&>(stored);
@@ -220,14 +220,14 @@ Result<Block> ReadBlock(const std::string& source, const std::string& name,
     if (kind == nullptr || ++kinds > 1) return;
     auto& value = block.emplace<kKind>();
     value.name = name;
-    status = TableReader(source, where, *kind).Read(value);
+    status = TableReader(origin, where, *kind).Read(value);
   };
   [&]<size_t... kKinds>(std::index_sequence<kKinds...>) {
     (read.template operator()<kKinds>(), ...);
   }
   (std::make_index_sequence<std::variant_size_v<Block>>());
   if (kinds != 1) {
-    return Status::Refusal(KINGLET_INVALID_MODEL, source, where, "one kind", std::to_string(kinds));
+    return Status::Refusal(KINGLET_INVALID_MODEL, origin, where, "one kind", std::to_string(kinds));
   }
   KINGLET_RETURN_IF_ERROR(status);
   return block;

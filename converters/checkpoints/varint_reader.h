@@ -11,8 +11,8 @@
 
 namespace kinglet {
 
-// A view: the bytes must outlive it. Each read gives none where the bytes end too early or a varint
-// has more than 64 bits; what is read afterwards means nothing.
+// A view: the bytes must outlive the reader. Each read returns nullopt if the bytes end too early
+// or a varint has more than 64 bits; later reads are meaningless.
 class VarintReader {
  public:
   explicit VarintReader(std::string_view bytes) : bytes_(bytes) {}

@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The places where a tokens.txt may lie, in order.
+// The paths of possible token lists, in order.
 std::vector<fs::path> TokenLists(const std::string& checkpoint) {
   std::error_code error;
   fs::path folder = fs::absolute(checkpoint, error).parent_path();
@@ -62,7 +62,7 @@ Result<std::vector<std::string>> FindTokenList(const std::string& checkpoint, ui
     if (pieces->size() != words || *pieces == chosen) continue;
     if (!chosen.empty()) {
       return Status::Refusal(KINGLET_INVALID_CHECKPOINT, "token list", checkpoint,
-                             "one that fits, or one named by --vocab",
+                             "one list that fits (name it with --vocab)",
                              path + " and " + place.string());
     }
     chosen = std::move(*pieces);
@@ -91,9 +91,9 @@ Result<std::vector<std::string>> ReadSentencePieces(const std::string& path) {
 
 Result<std::vector<std::string>> FindSentencePieces(const std::string& checkpoint,
                                                     const std::string& config, uint64_t words) {
-  for (const std::string& beside : {checkpoint, config}) {
+  for (const std::string& neighbour : {checkpoint, config}) {
     std::error_code error;
-    const fs::path path = fs::absolute(beside, error).parent_path() / "tokenizer.ckpt";
+    const fs::path path = fs::absolute(neighbour, error).parent_path() / "tokenizer.ckpt";
     if (!fs::is_regular_file(path, error)) continue;
     KINGLET_ASSIGN_OR_RETURN(std::vector<std::string> pieces, ReadSentencePieces(path.string()));
     if (pieces.size() == words) return pieces;

@@ -33,8 +33,7 @@ Status ForEachField(std::string_view message, std::string_view file, const Field
   }
   if (!reader.failed()) return {};
   const auto at = static_cast<uint64_t>(message.data() + message.size() - file.data());
-  return RefuseProto(Numbered("byte", at - reader.left()), reader.expected(),
-                     "bytes that are none");
+  return RefuseProto(Numbered("byte", at - reader.left()), reader.expected(), "other bytes");
 }
 
 class ModelReader {
@@ -115,9 +114,9 @@ class ModelReader {
 
 Result<SentencePieceTables> ReadSentencePieceModel(std::string_view bytes) {
   KINGLET_ASSIGN_OR_RETURN(SentencePieceTables tables, ModelReader(bytes).Read());
-  TextTables whole{false, std::move(tables)};
-  KINGLET_RETURN_IF_ERROR(CheckTextTables(KINGLET_INVALID_CHECKPOINT, whole));
-  return std::get<SentencePieceTables>(std::move(whole.cutting));
+  TextTables tables_of_file{false, std::move(tables)};
+  KINGLET_RETURN_IF_ERROR(CheckTextTables(KINGLET_INVALID_CHECKPOINT, tables_of_file));
+  return std::get<SentencePieceTables>(std::move(tables_of_file.method));
 }
 
 }  // namespace kinglet

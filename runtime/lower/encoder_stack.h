@@ -43,7 +43,7 @@ class EncoderStack {
   void Sweep(EncoderPlan& plan, const Nodes& lower, bool of_segments = false) {
     const size_t begin = builder_.node_count();
     lower();
-    plan.passes.push_back({{begin, builder_.node_count()}, SourceOrder::kForward, of_segments});
+    plan.sweeps.push_back({{begin, builder_.node_count()}, SourceOrder::kForward, of_segments});
   }
   // Adds the sweeps between the first one, which ends with BeginLayers, and the last one, which
   // begins with EndLayers.

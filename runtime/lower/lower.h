@@ -13,8 +13,8 @@
 
 namespace kinglet {
 
-// The name of the buffer of the decoder's output, which the output layers read; without them it is
-// the hidden state. Of a quantised decoder, the name of its floats.
+// The name of the buffer of the decoder's output (in floats, for a quantised decoder), which the
+// output layers read. Without output layers it is the hidden state.
 inline const char* DecodedName(const DenseLayers* output_layers) {
   return output_layers == nullptr ? "hidden" : "decoded";
 }
@@ -27,7 +27,7 @@ inline const char* DecodedName(const DenseLayers* output_layers) {
 // quantisers then count for nothing, and the plan is that of the model without any.
 Result<Plan> Lower(const ModelDescription& description, std::span<const TensorView> tensors,
                    std::vector<QuantiserPoint>* points = nullptr);
-// The same for a file, which must outlive the plan.
+// Lowers a file, which must outlive the plan.
 Result<Plan> Lower(const ModelFile& file);
 
 }  // namespace kinglet

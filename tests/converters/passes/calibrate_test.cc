@@ -210,7 +210,7 @@ TEST(CalibratedRanges, IdsOutOfTheVocabulary) {
             KINGLET_ID_OUT_OF_RANGE);
 }
 
-// The same for an encoder-decoder: every activation is a bias that the test has chosen.
+// In an encoder-decoder too every activation is a bias that the test has chosen.
 TEST(CalibratedRanges, OfEachPointOfATranslationModel) {
   ModelDraft draft = TinyTranslation();
   for (EncodedTensor& tensor : draft.tensors) {
@@ -264,7 +264,7 @@ TEST(CalibratedRanges, OfEachPointOfATranslationModel) {
                   1.0F / 3);
 }
 
-// The same for a masked model, whose norms come last: an input is what the norm before left.
+// A masked model. Norms come last: an input is what the norm before left.
 TEST(CalibratedRanges, OfEachPointOfAMaskedModel) {
   ModelDraft draft = TinyMasked();
   for (EncodedTensor& tensor : draft.tensors) {
@@ -486,7 +486,7 @@ TEST(ReadCalibration, AByteOrderMarkIsOmitted) {
   EXPECT_EQ(input->tokens, (std::vector<uint32_t>{0, 1}));
 }
 
-TEST(ReadCalibrationText, CutAsTheModelCutsIt) {
+TEST(ReadCalibrationText, TokenizedAsByTheModel) {
   const TemporaryFolder folder;
   const std::vector<std::string> words = {"the", "<eos>", "<unk>", "cat", ","};
   const std::string path = folder.Write("t", "the cat, the dog\n");
@@ -502,7 +502,7 @@ TEST(ReadCalibrationText, LinesOfADictionaryOfFairseq) {
             (std::vector<uint32_t>{4, 3, 2, 2}));
 }
 
-// The ranges include the activations of the start token: a text behind a start token gives the same
+// The ranges include the activations of the start token: a text after a start token gives the same
 // ranges as a text that begins with that token.
 TEST(Calibrate, AStartTokenIsFedBeforeTheText) {
   ModelDraft draft = TinyMicronet({.bits = 9});
