@@ -4,7 +4,7 @@
                 score_field="kinglet_perplexity")
 
 Not run in a pipeline of the real library; its base class alone was loaded, and this run over it.
-Documents are scored one by one, which takes one lane: on large corpora use kinglet.integrations.ray.
+Documents are scored one by one, which takes one lane: large corpora need kinglet.integrations.ray.
 """
 
 from __future__ import annotations

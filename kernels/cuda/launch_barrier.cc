@@ -7,7 +7,7 @@ namespace kinglet::cuda {
 Result<LaunchBarriers> LaunchBarriers::Allowed(const char* asked) const {
   const std::string name = asked == nullptr ? "" : asked;
   if (name.empty()) return *this;
-  if (name == "node") return LaunchBarriers{};
+  if (name == "step") return LaunchBarriers{};
   const auto refusal = [](const std::string& expected, const std::string& found) {
     return Status::Refusal(KINGLET_UNSUPPORTED, "cuda", kLaunchVariable, expected, found);
   };
@@ -19,7 +19,7 @@ Result<LaunchBarriers> LaunchBarriers::Allowed(const char* asked) const {
     if (grid) return LaunchBarriers{false, true, true};
     return refusal("a device with cooperative launches", "grid");
   }
-  return refusal("cluster, grid or node", "\"" + name + "\"");
+  return refusal("cluster, grid or step", "\"" + name + "\"");
 }
 
 Status LaunchBarriers::MayGoWithout() const {

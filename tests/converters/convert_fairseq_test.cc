@@ -289,7 +289,7 @@ TEST(ConvertFairseqFiles, AnUnknownOption) {
   EXPECT_EQ(
       Convert(options).status().message(),
       "convert: ignore-option: expected options of the checkpoint that kinglet does not know, "
-      "found 'dropout' (leave it out)");
+      "found 'dropout' (remove it from --ignore-option)");
 }
 
 // Every truncated file is refused, without a crash and without output.

@@ -319,7 +319,7 @@ TEST_F(ConvertTest, WhatIsNoMicronet) {
   options_.checkpoint = std::string(KINGLET_TEST_DATA) + "/converters/legacy_not_tensors.pth";
   EXPECT_NE(ExpectRefused(KINGLET_INVALID_CHECKPOINT)
                 .find("expected a state dict, alone or as 'net', 'model' or 'state_dict' of a "
-                      "dict, or a whole module, "
+                      "dict, or a pickled module, "
                       "alone or first in a list, found "),
             std::string::npos);
 }

@@ -262,7 +262,7 @@ TEST(HonouredOptions, WhatTheTensorsContradict) {
       {3, "d_inner", "23", "CoreNet"},
       {3, "tie_projs", "[true, true, true]", "as tie_projs is true"},
       {3, "untie_r", "false", "as untie_r is false"},
-      {5, "hidden_size", "13", "hidden_size: expected 12 as the checkpoint has, found 13"},
+      {5, "hidden_size", "13", "hidden_size: expected 12, as the checkpoint has, found 13"},
       {5, "num_layers", "1", "num_layers: expected 2"},
       {5, "vocab_size", "44", "vocab_size: expected 43"},
       {6, "intermediate_size", "21", "intermediate.dense"},

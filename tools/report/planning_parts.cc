@@ -23,26 +23,26 @@ namespace {
 
 class PlanReader {
  public:
-  void Read(const PassRecipe& pass) {
+  void Read(const PassRecipe& recipe) {
     std::visit(
-        Overloaded{[&](const PruneStep& step) {
-                     for (const auto& [name, fraction] : step.fractions) {
+        Overloaded{[&](const PrunePass& pass) {
+                     for (const auto& [name, fraction] : pass.fractions) {
                        Of(name).sparsity = fraction;
                      }
-                     for (const std::string& name : pass.tensors) {
-                       Of(name).sparsity = step.fraction;
+                     for (const std::string& name : recipe.tensors) {
+                       Of(name).sparsity = pass.fraction;
                      }
                    },
-                   [&](const QuantiseStep& step) {
-                     for (const std::string& name : pass.tensors) Of(name).bits = step.bits;
+                   [&](const QuantisePass& pass) {
+                     for (const std::string& name : recipe.tensors) Of(name).bits = pass.bits;
                    },
-                   [&](const CodeStep& step) {
-                     for (const std::string& name : pass.tensors) {
-                       Of(name).codes = ChangeText(CodesChange{step.positions, step.sub_vectors});
+                   [&](const CodePass& pass) {
+                     for (const std::string& name : recipe.tensors) {
+                       Of(name).codes = ChangeText(CodesChange{pass.positions, pass.sub_vectors});
                      }
                    },
-                   [](const HalveStep&) {}, [](const LowRankStep&) {}, [](const CalibrateStep&) {}},
-        pass.step);
+                   [](const HalvePass&) {}, [](const LowRankPass&) {}, [](const CalibratePass&) {}},
+        recipe.form);
   }
   std::vector<PlannedTensor> Take() && { return std::move(tensors_); }
 

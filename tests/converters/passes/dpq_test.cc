@@ -187,8 +187,8 @@ TEST(AssignDpqCodes, RefusesWhatDoesNotFit) {
             "dpq: batch norm epsilon: expected a number of at least 0, found -1.000000");
   const std::vector<float> negative = {1, 1, -1, 1, 1, 1, 1, 1};
   EXPECT_EQ(refusal([&](DpqTraining& training) { training.variance = negative; }),
-            "dpq: batch norm variance, entry 2: expected at least 0, and above 0 with epsilon, "
-            "found -1.000000");
+            "dpq: batch norm variance, entry 2: expected at least 0, and above 0 with epsilon "
+            "added, found -1.000000");
   std::vector<float> query = example.query;
   query[7] = NAN;
   EXPECT_EQ(refusal([&](DpqTraining& training) { training.query = query; }),
