@@ -145,7 +145,7 @@ class PlanBuilder {
   }
 
   // Adds the node `name`, which computes the normaliser of a softmax over `logits`. Returns new
-  // buffers, whose names begin with `blocks`.
+  // buffers, whose names begin with `tiles`.
   LogitTiles AddNormaliser(const std::string& name, const std::string& tiles, BufferId logits,
                            BufferId normaliser) {
     const uint64_t count = SumTiles(plan_.buffer(logits).count);
