@@ -15,7 +15,7 @@ import threading
 import time
 
 import kinglet
-from kinglet import _turns
+from kinglet import _handle
 from support import refused, small
 
 INTERRUPTS = 10_000
@@ -124,7 +124,7 @@ def long_calls(path):
     """An interrupted long call is over before another one begins, and leaves no cancel behind."""
     model = kinglet.Model(path)
     session = model.session()
-    ids = [at % 50 for at in range(400)]
+    ids = [at % 20 for at in range(400)]
     source = Interrupts(0)
     cancelled = 0
     for at in range(300):
@@ -139,6 +139,21 @@ def long_calls(path):
     assert cancelled > 0
 
 
+def given_up(path):
+    """A long call that is interrupted before its thread runs does not take the turn of a later one."""
+    session = kinglet.Model(path).session()
+    turn, worked, taken = session._turn, [], []
+    turn.pop = lambda place: taken.append(place) or turn.free.pop(place)
+    call = _handle._LongCall(turn, worked.append)
+    assert not call.give_up(), "expected a call that has not begun"
+    call.run()
+    assert call.failed is None and not worked and not taken, "expected that the turn is not taken"
+    call = _handle._LongCall(turn, lambda handle: worked.append(call.give_up()) or 0)
+    call.run()
+    assert call.failed is None and worked[0] and taken, "expected a call that has begun"
+    assert call.ended.is_set() and not turn.taken(), "expected a call that has ended"
+
+
 def copies(path):
     model = kinglet.Model(path)
     session, embedding, generation = model.session(), model.embedding(), model.generate(tokens=4)
@@ -149,7 +164,7 @@ def copies(path):
     state = session.save()
     # What has a handle is its own copy, or a class of the list above.
     owners = [one for one in gc.get_objects() if any(
-        isinstance(value, (_turns.Handle, _turns.Turn))
+        isinstance(value, (_handle.Handle, _handle.Turn))
         for value in getattr(one, "__dict__", {}).values())]
     kinds = {type(one) for one in owners if not inspect.isclass(one)}
     assert kinds >= {kinglet.Model, kinglet.State, kinglet.Session, kinglet.Embedding,
@@ -194,6 +209,7 @@ def main():
         memory(path)
         interrupts(path)
         long_calls(path)
+        given_up(path)
 
 
 if __name__ == "__main__":
