@@ -92,7 +92,7 @@ KINGLET_API kinglet_status kinglet_session_next_characters(kinglet_session* sess
 // the call steps streams of its own, forked from the lane; the lane stays as it is, and
 // kinglet_session_cancel stops the call between two steps, and between two bytes of the prefix
 // while it is planned. The streams' memory is kept for the next call. That, the spellings of the
-// words and 48 bytes for each byte of a prefix count towards the model's memory limit; words of
+// words and 168 bytes for each byte of a prefix count towards the model's memory limit; words of
 // more than 64 MiB together are KINGLET_UNSUPPORTED.
 
 // The probability that the text which follows begins with the `length` bytes at `prefix`: exactly
