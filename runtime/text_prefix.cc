@@ -229,7 +229,7 @@ class TextPrefix::Walk {
                                " sequences of pieces that spell its beginnings",
                            "more");
       }
-      if (from.pieces > kMostPieces) return RefusePieces("more");
+      if (here.pieces > kMostPieces) return RefusePieces("more");
     }
     return Status();
   }
