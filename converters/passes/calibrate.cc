@@ -170,7 +170,7 @@ struct SeenValues {
 };
 using Seen = std::unordered_map<const ActivationQuantiser*, SeenValues>;
 
-// Sets each quantiser by what was seen, and takes away those that have no point. Notes the first one
+// Sets each quantiser by what was seen, and resets those without a point. Notes the first quantiser
 // whose range is not finite.
 class QuantiserSetter : public PartsVisitor<QuantiserSetter> {
  public:
