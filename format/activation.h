@@ -1,4 +1,4 @@
-// Activation functions: functions of one number that networks apply to each element of a vector.
+// Activation functions, which networks apply to each element of a vector.
 // C++17: nvcc compiles this file too.
 #ifndef KINGLET_FORMAT_ACTIVATION_H_
 #define KINGLET_FORMAT_ACTIVATION_H_

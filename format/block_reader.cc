@@ -14,7 +14,7 @@ namespace {
 
 class BlockReader : private SchemaReader {
  public:
-  explicit BlockReader(const std::string& source) : SchemaReader(source) {}
+  explicit BlockReader(const std::string& origin) : SchemaReader(origin) {}
 
   // The block's name is left empty.
   Result<Block> Read(const std::string& where, const schema::Block& block) const {
@@ -90,7 +90,7 @@ class BlockReader : private SchemaReader {
     return kept;
   }
 
-  // Leaves out `in`, which follows from the layers before it.
+  // Omits `in`, which follows from the layers before this one.
   Result<DefineLayer> ReadUnitLayer(const std::string& where,
                                     const schema::DefineLayer& stored) const {
     DefineLayer layer;
@@ -112,7 +112,7 @@ class BlockReader : private SchemaReader {
                  : shared                   ? DefineLayer::Bias::kShared
                                             : DefineLayer::Bias::kPerGroup;
     layer.norm_epsilon = stored.norm_epsilon();
-    // Without a norm these two mean nothing, and the validator refuses any tensor for it.
+    // Without a norm the gain and the offset mean nothing, and the validator refuses their tensors.
     const bool normless = layer.norm == DefineLayer::Norm::kNone;
     layer.norm_gain = normless || stored.norm_gain().has_value();
     layer.norm_offset = normless || stored.norm_offset().has_value();
@@ -390,10 +390,10 @@ class BlockReader : private SchemaReader {
 
 }  // namespace
 
-Result<Block> ReadBlock(const std::string& source, const std::string& name,
+Result<Block> ReadBlock(const std::string& origin, const std::string& name,
                         const schema::Block& stored) {
   KINGLET_ASSIGN_OR_RETURN(Block block,
-                           BlockReader(source).Read("block " + Printable(name), stored));
+                           BlockReader(origin).Read("block " + Printable(name), stored));
   std::visit([&](auto& value) { value.name = name; }, block);
   return block;
 }

@@ -333,7 +333,7 @@ class HeaderBuilder {
                                      static_cast<schema::CacheStart>(cache.start));
   }
 
-  // A quantiser as the builder takes it: a pointer, null if there is none.
+  // A quantiser in the builder's form: a pointer, nullptr for nullopt.
   class OptionalQuantiser {
    public:
     explicit OptionalQuantiser(const std::optional<ActivationQuantiser>& quantiser) {
@@ -413,8 +413,8 @@ std::vector<std::byte> BuildHeader(const ModelDescription& description,
 
 uint64_t HeaderEstimate(const ModelDescription& description, std::span<const PlacedTensor> tensors,
                         size_t segments) {
-  // No table takes more than 256 bytes with its vtable. A tensor is at most four tables, a block
-  // three and those of its parts.
+  // No table takes more than 256 bytes with its vtable. A tensor has at most four tables, a block
+  // three and the tables of its parts.
   constexpr uint64_t kTable = 256;
   const Provenance& provenance = description.provenance;
   uint64_t bytes = 16 * kTable + 24 * uint64_t{segments} + provenance.producer.size() +

@@ -87,7 +87,8 @@ struct TextOfValues {
   }
 };
 
-// Adds a ledger entry to the tensor part it is about; frame, header and padding have no tensor.
+// Adds a ledger entry to the tensor part that it accounts for; frame, header and padding have no
+// tensor.
 void AddBytes(const LedgerEntry& entry, TensorFacts& tensor) {
   switch (entry.part) {
     case LedgerPart::kValues:

@@ -11,8 +11,8 @@
 
 namespace kinglet {
 
-// A view: the bytes must outlive it. Each read gives none where the bytes end too early or a varint
-// has more than 64 bits; what is read afterwards means nothing.
+// A view: the bytes must outlive the reader. Each read returns nullopt if the bytes end too early
+// or a varint has more than 64 bits; later reads are meaningless.
 class VarintReader {
  public:
   explicit VarintReader(std::string_view bytes) : bytes_(bytes) {}
@@ -35,7 +35,7 @@ struct ProtoField {
   uint64_t value = 0;      // of a varint or a fixed number; else 0
   std::string_view bytes;  // of a text, bytes or an inner message; else empty
 };
-// The fields in their order; none where the bytes are no message or use the group encoding.
+// The fields in their order; nullopt if the bytes are not a message or use the group encoding.
 std::optional<std::vector<ProtoField>> ProtoFields(std::string_view message);
 
 }  // namespace kinglet

@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The places where a tokens.txt may lie, in order.
+// The paths of possible token lists, in order.
 std::vector<fs::path> TokenLists(const std::string& checkpoint) {
   std::error_code error;
   fs::path folder = fs::absolute(checkpoint, error).parent_path();
@@ -46,7 +46,7 @@ class ProtobufFields {
     uint64_t number = 0;
     std::string_view bytes;  // of a length-delimited field
   };
-  // False at the end, or where the bytes are no message (failed()).
+  // False at the end, or if the bytes are not a message (failed()).
   bool Next(Field& field) {
     if (at_ == bytes_.size()) return false;
     uint64_t key = 0;
@@ -120,7 +120,7 @@ Result<std::vector<std::string>> FindTokenList(const std::string& checkpoint, ui
     if (pieces->size() != words || *pieces == chosen) continue;
     if (!chosen.empty()) {
       return Status::Refusal(KINGLET_INVALID_CHECKPOINT, "token list", checkpoint,
-                             "one that fits, or one named by --vocab",
+                             "one list that fits (name it with --vocab)",
                              path + " and " + place.string());
     }
     chosen = std::move(*pieces);
@@ -150,9 +150,9 @@ Result<std::vector<std::string>> ReadSentencePieces(const std::string& path) {
 
 Result<std::vector<std::string>> FindSentencePieces(const std::string& checkpoint,
                                                     const std::string& config, uint64_t words) {
-  for (const std::string& beside : {checkpoint, config}) {
+  for (const std::string& neighbour : {checkpoint, config}) {
     std::error_code error;
-    const fs::path path = fs::absolute(beside, error).parent_path() / "tokenizer.ckpt";
+    const fs::path path = fs::absolute(neighbour, error).parent_path() / "tokenizer.ckpt";
     if (!fs::is_regular_file(path, error)) continue;
     KINGLET_ASSIGN_OR_RETURN(std::vector<std::string> pieces, ReadSentencePieces(path.string()));
     if (pieces.size() == words) return pieces;

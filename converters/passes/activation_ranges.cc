@@ -20,7 +20,7 @@
 namespace kinglet {
 namespace {
 
-// A buffer of floats to read when a step has run, and the range that its values have in the end.
+// A buffer of floats that is read when a node has run, and the range of all values read.
 struct Point {
   Slot slot;
   float* range;
@@ -29,9 +29,9 @@ struct Point {
 };
 using Points = std::unordered_map<const Node*, std::vector<Point>>;
 
-// A point by name: the step, and the buffer that it writes.
+// A point by name: the node, and the buffer that the node writes.
 struct NamedPoint {
-  std::string step, buffer;
+  std::string node, buffer;
   float& range;
 };
 
@@ -39,7 +39,7 @@ class PointFinder {
  public:
   PointFinder(const Model& model, int bits) : bits_(bits) {
     const Plan& plan = model.plan();
-    for (const Node& step : plan.nodes) steps_[step.name] = &step;
+    for (const Node& node : plan.nodes) nodes_[node.name] = &node;
     for (size_t i = 0; i < plan.buffers.size(); ++i) {
       if (plan.buffers[i].element == Element::kReal) {
         slots_[plan.buffers[i].name] = model.layout().slots[i];
@@ -49,37 +49,37 @@ class PointFinder {
 
   Status Add(const NamedPoint& point, Points& points) const { return Add(point, bits_, points); }
   Status Add(const NamedPoint& point, int bits, Points& points) const {
-    const auto step = steps_.find(point.step);
+    const auto node = nodes_.find(point.node);
     const auto slot = slots_.find(point.buffer);
-    if (step == steps_.end() || slot == slots_.end()) {
+    if (node == nodes_.end() || slot == slots_.end()) {
       return Status::Refusal(KINGLET_INTERNAL, "calibration", "plan",
-                             "step " + point.step + " and buffer " + point.buffer, "none");
+                             "node " + point.node + " and buffer " + point.buffer, "none");
     }
-    points[step->second].push_back({slot->second, &point.range, bits, {}});
+    points[node->second].push_back({slot->second, &point.range, bits, {}});
     return {};
   }
 
  private:
   int bits_;
-  std::unordered_map<std::string_view, const Node*> steps_;
+  std::unordered_map<std::string_view, const Node*> nodes_;
   std::unordered_map<std::string_view, Slot> slots_;
 };
 
-// The step of a layer that leaves the inner layer's output. A ReLU is part of the product.
-std::string InnerStep(const TransformerDecoder& decoder) {
+// The node of a layer that writes the inner layer's output. A ReLU is part of the product.
+std::string InnerNode(const TransformerDecoder& decoder) {
   const bool apart =
       decoder.activation != Activation::kRelu && decoder.activation != Activation::kNone;
   return apart ? "fc0.activation" : "fc0";
 }
 
-// The step after which the decoder's first layer reads its input: absolute positions, dense layers
-// or the embedding come last.
-const std::string& InputStep(const Model& model) {
-  const std::vector<Node>& steps = model.plan().nodes;
-  size_t step = EmbeddingNode(model.plan());
+// The node after which the decoder's first layer reads its input: the last of embedding, dense
+// layers and absolute positions.
+const std::string& InputNode(const Model& model) {
+  const std::vector<Node>& nodes = model.plan().nodes;
+  size_t node = EmbeddingNode(model.plan());
   const auto* dense = FindDenseLayers(model.file().description(), DensePlace::kInput);
-  while (dense != nullptr && steps[step + 1].name.starts_with(dense->name + ".")) ++step;
-  return steps[steps[step + 1].name == "positions" ? step + 1 : step].name;
+  while (dense != nullptr && nodes[node + 1].name.starts_with(dense->name + ".")) ++node;
+  return nodes[nodes[node + 1].name == "positions" ? node + 1 : node].name;
 }
 
 // The buffer of the decoder's output as floats.
@@ -88,7 +88,7 @@ std::string DecodedBuffer(const Model& model) {
 }
 
 // With pre-norm a sublayer's input is the norm's output, a buffer of its own. Otherwise it is the
-// residual stream after the step before the sublayer.
+// residual stream after the node before the sublayer.
 Result<Points> FindPoints(const Model& model, const TransformerDecoder& decoder,
                           const RangeRule& rule, ActivationRanges& ranges) {
   PointFinder finder(model, rule.bits);
@@ -97,7 +97,7 @@ Result<Points> FindPoints(const Model& model, const TransformerDecoder& decoder,
   const bool pre = decoder.norm_order == NormOrder::kPre;
   const bool end = decoder.norm_order == NormOrder::kEnd;
   const std::string residual = DecodedBuffer(model);
-  std::string before = InputStep(model);
+  std::string before = InputNode(model);
   for (size_t i = 0; i < ranges.layers.size(); ++i) {
     const std::string layer = "layers." + std::to_string(i) + ".";
     LayerRanges& range = ranges.layers[i];
@@ -109,7 +109,7 @@ Result<Points> FindPoints(const Model& model, const TransformerDecoder& decoder,
                   : end ? "residual1"
                         : "norm1"),
          pre ? layer + "norm2" : residual, range.inner_input},
-        {layer + InnerStep(decoder), layer + "inner", range.inner},
+        {layer + InnerNode(decoder), layer + "inner", range.inner},
         {layer + "fc3", layer + "outer", range.outer},
     };
     for (const NamedPoint& point : wanted) KINGLET_RETURN_IF_ERROR(finder.Add(point, points));
@@ -142,7 +142,7 @@ Status FindSourcePoints(const Model& model, const RangeRule& rule, TranslationRa
         {layer + "qkv", "encoder.qkv", range.qkv},
         {layer + "attention", first + "attended", range.attended},
         {layer + "norm2", "encoder.norm", range.inner_input},
-        {layer + InnerStep(stack), first + "inner", range.inner},
+        {layer + InnerNode(stack), first + "inner", range.inner},
         {layer + "fc3", first + "outer", range.outer},
     }));
     KINGLET_RETURN_IF_ERROR(
@@ -180,7 +180,7 @@ Result<Points> FindMaskedPoints(const Model& model, const TransformerDecoder& st
         {layer + "qkv", "text.qkv", range.qkv},
         {layer + "attention", first + "attended", range.attended},
         {layer + "norm1", residual, range.inner_input},
-        {layer + InnerStep(stack), first + "inner", range.inner},
+        {layer + InnerNode(stack), first + "inner", range.inner},
         {layer + "fc3", first + "outer", range.outer},
     };
     for (const NamedPoint& point : wanted) KINGLET_RETURN_IF_ERROR(finder.Add(point, points));
@@ -203,7 +203,7 @@ Result<Points> FindPoints(const Model& model, const RecurrentDecoder& decoder,
   PointFinder finder(model, rule.bits);
   Points points;
   KINGLET_RETURN_IF_ERROR(finder.Add(
-      {decoder.input_feed ? "input_feed" : InputStep(model), "embedded", ranges.input}, points));
+      {decoder.input_feed ? "input_feed" : InputNode(model), "embedded", ranges.input}, points));
   for (size_t i = 0; i < ranges.outputs.size(); ++i) {
     const std::string layer = "layers." + std::to_string(i);
     KINGLET_RETURN_IF_ERROR(
@@ -249,13 +249,12 @@ Status FindSourcePoints(const Model& model, const RecurrentEncoder& encoder,
   return {};
 }
 
-// Calls `run` with a new session, reads the points after each step of its tokens, and sets their
-// ranges.
+// Calls `run` with a new session, reads each point after its node, and sets the points' ranges.
 Status Measure(const SharedModel& model, const RangeRule& rule, Points points,
                const std::function<Status(Session&)>& run) {
   KINGLET_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Create(model));
-  session->set_observer([&points](const Node& step, std::span<const StreamFrame> frames) {
-    const auto found = points.find(&step);
+  session->set_observer([&points](const Node& node, std::span<const StreamFrame> frames) {
+    const auto found = points.find(&node);
     if (found == points.end()) return;
     for (Point& point : found->second) {
       for (const StreamFrame& frame : frames) {
@@ -264,13 +263,13 @@ Status Measure(const SharedModel& model, const RangeRule& rule, Points points,
     }
   });
   KINGLET_RETURN_IF_ERROR(run(*session));
-  // Two directions of a layer, say, have one quantiser.
+  // Several points may have one quantiser, for example the two directions of a layer.
   std::unordered_map<float*, Magnitudes> seen;
-  for (const auto& [step, of_step] : points) {
-    for (const Point& point : of_step) seen[point.range].Add(point.seen);
+  for (const auto& [node, of_node] : points) {
+    for (const Point& point : of_node) seen[point.range].Add(point.seen);
   }
-  for (const auto& [step, of_step] : points) {
-    for (const Point& point : of_step) {
+  for (const auto& [node, of_node] : points) {
+    for (const Point& point : of_node) {
       *point.range = seen[point.range].Range(rule, point.bits);
     }
   }
@@ -287,7 +286,7 @@ std::function<Status(Session&)> Feeding(const Model& model, std::span<const uint
   };
 }
 
-// The same for pairs.
+// A function that feeds all pairs.
 std::function<Status(Session&)> FeedingPairs(std::span<const SentencePair> pairs) {
   return [pairs](Session& session) -> Status {
     for (size_t i = 0; i < pairs.size(); ++i) {

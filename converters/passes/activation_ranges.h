@@ -1,4 +1,4 @@
-// Measures activation ranges: from the absolute values that a model trained in floats computes on a
+// Measures activation ranges from the absolute values that a model trained in floats computes on a
 // text, at the points where activations may be quantised.
 #ifndef KINGLET_CONVERTERS_PASSES_ACTIVATION_RANGES_H_
 #define KINGLET_CONVERTERS_PASSES_ACTIVATION_RANGES_H_
@@ -33,7 +33,7 @@ struct CrossRanges {
 };
 // Ranges of an encoder-decoder.
 struct TranslationRanges {
-  ActivationRanges encoder, decoder;  // encoder.output is that of the encoded source
+  ActivationRanges encoder, decoder;  // encoder.output is the range of the encoded source
   std::vector<CrossRanges> cross;     // [layers of the decoder]
 };
 
@@ -47,7 +47,7 @@ struct RecurrentRanges {
 struct AttentionRanges {
   float query = 0, weights = 0, joined = 0, output = 0;
 };
-// Ranges of a recurrent encoder-decoder. `encoder.outputs` are those of both directions.
+// Ranges of a recurrent encoder-decoder. `encoder.outputs` are ranges of both directions.
 struct RecurrentTranslationRanges {
   RecurrentRanges encoder, decoder;
   AttentionRanges attention;
@@ -63,12 +63,12 @@ Result<ActivationRanges> MeasureRanges(const SharedModel& model, std::span<const
 Result<RecurrentRanges> MeasureRecurrentRanges(const SharedModel& model,
                                                std::span<const uint32_t> tokens,
                                                const RangeRule& rule = {});
-// The same for a masked model, over texts, as they are and with masks (ReadMasked).
+// Like MeasureRanges, for a masked model over texts, each unchanged and with masks (ReadMasked).
 Result<ActivationRanges> MeasureMaskedRanges(const SharedModel& model,
                                              std::span<const MaskedText> texts,
                                              const RangeRule& rule = {});
-// The same for a model with an encoder, over pairs, each in a stream of its own as `kinglet score`
-// runs them. Errors name the pair.
+// Like MeasureRanges, for a model with an encoder over pairs, each in a stream of its own as
+// `kinglet score` runs them. Errors name the pair.
 Result<TranslationRanges> MeasureTranslationRanges(const SharedModel& model,
                                                    std::span<const SentencePair> pairs,
                                                    const RangeRule& rule = {});

@@ -69,7 +69,7 @@ Result<std::vector<uint32_t>> ReadCalibrationText(const std::string& path,
 }
 
 ActivationQuantiser QuantiserFor(float range, int bits) {
-  constexpr float kNothing = 1e-30F;  // smaller ranges would have steps that are no normal float32
+  constexpr float kNothing = 1e-30F;  // smaller ranges would have scales that are no normal float32
   constexpr float kSmallest = 1e-6F;
   const float max_abs = range > kNothing ? range : kSmallest;
   return {max_abs, ClearLowMantissaBits(max_abs / static_cast<float>(SymmetricLevels(bits)), bits)};
@@ -77,11 +77,11 @@ ActivationQuantiser QuantiserFor(float range, int bits) {
 
 int AttentionWeightBits(uint32_t window, int bits) {
   constexpr uint64_t kTrained = 257;
-  int more = 0;
-  while (window > kTrained << more && bits + more < kMaxBits) ++more;
-  // A sum of such products is at most 2^slots * 2^(bits - 1 + more) * 2^(bits - 1).
+  int extra_bits = 0;
+  while (window > kTrained << extra_bits && bits + extra_bits < kMaxBits) ++extra_bits;
+  // A sum of such products is at most 2^slots * 2^(bits - 1 + extra_bits) * 2^(bits - 1).
   const int slots = static_cast<int>(std::bit_width(window - 1U));
-  return bits + std::max(0, std::min(more, 30 - slots - 2 * (bits - 1)));
+  return bits + std::max(0, std::min(extra_bits, 30 - slots - 2 * (bits - 1)));
 }
 
 void SetQuantisers(const ActivationRanges& ranges, int bits, ModelDescription& description) {
@@ -171,13 +171,13 @@ void SetBinFrequencies(std::span<const SentencePair> pairs, ModelDescription& de
 
 namespace {
 
-// The texts as they are, and with masks.
+// The texts unchanged, and with masks.
 Result<CalibrationInput> ReadMaskedCalibration(const std::string& path, const MaskedModel& masked,
                                                std::span<const std::string> vocabulary,
                                                const std::optional<TextTables>& tokenizer) {
   if (!tokenizer) {
     return Status::Refusal(KINGLET_INVALID_ARGUMENT, "calibration", "tokenizer",
-                           "one to read the text with, by --tokenizer vocab.txt", "none");
+                           "a tokenizer for the text (--tokenizer vocab.txt)", "none");
   }
   const uint32_t window = masked.stack.window;
   KINGLET_ASSIGN_OR_RETURN(MaskedLines lines,
@@ -209,7 +209,7 @@ Result<CalibrationInput> ReadCalibration(const std::string& path,
   }
   if (vocabulary.empty()) {
     return Status::Refusal(KINGLET_INVALID_ARGUMENT, "calibration", "vocabulary",
-                           "one to read the text with, by --vocab", "none");
+                           "a vocabulary for the text (--vocab)", "none");
   }
   KINGLET_ASSIGN_OR_RETURN(input.tokens, ReadCalibrationText(path, vocabulary, tokenizer));
   return input;

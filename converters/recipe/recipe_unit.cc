@@ -81,7 +81,7 @@ Result<DefineWeights> ReadLayer(const DefineRecipe::Layer& from, const RecipeTen
 Result<DefineRecipe::Layer> ParseUnitLayer(const RecipeNode& node) {
   DefineRecipe::Layer parsed;
   DefineLayer& layer = parsed.layer;
-  // Into how many chunks the input is cut; each has a matrix.
+  // Into how many chunks the input is split; each has a matrix.
   KINGLET_ASSIGN_OR_RETURN(layer.groups, node.CountOr("groups", 1));
   // Whether each group has weights of its own.
   KINGLET_RETURN_IF_ERROR(ReadEnum(node, "weights", kWeights, layer.weights));
@@ -90,7 +90,7 @@ Result<DefineRecipe::Layer> ParseUnitLayer(const RecipeNode& node) {
   // Whether features of all groups are interleaved, and when.
   KINGLET_RETURN_IF_ERROR(layer.groups > 1 ? ReadStated(node, "shuffle", kShuffles, layer.shuffle)
                                            : ReadEnum(node, "shuffle", kShuffles, layer.shuffle));
-  // Whether a layer norm follows, over the whole output or over each group.
+  // Whether a layer norm follows, over the entire output or over each group.
   KINGLET_RETURN_IF_ERROR(ReadEnum(node, "norm", kNorms, layer.norm));
   // What the layer norm adds to the variance.
   if (layer.norm != DefineLayer::Norm::kNone) {
@@ -98,10 +98,10 @@ Result<DefineRecipe::Layer> ParseUnitLayer(const RecipeNode& node) {
   }
   // The activation function.
   KINGLET_RETURN_IF_ERROR(ReadStated(node, "activation", kActivations, layer.activation));
-  // Whether the layer reads the unit's input beside the previous output, whole or chunk by chunk
-  // (the mixer of the paper).
+  // Whether the layer also reads the unit's input: after the previous output, or chunk by chunk in
+  // alternation with it (the mixer of the paper).
   KINGLET_RETURN_IF_ERROR(ReadEnum(node, "skip", kSkips, layer.skip));
-  // Which of the two comes first.
+  // Which of the two inputs comes first.
   if (layer.skip != DefineLayer::Skip::kNone) {
     KINGLET_RETURN_IF_ERROR(ReadStated(node, "order", kGltOrders, layer.order));
   }

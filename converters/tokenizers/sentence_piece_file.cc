@@ -1,4 +1,4 @@
-// Protobuf's wire format, as far as a ModelProto has it.
+// Protobuf's wire format, as far as a ModelProto uses it.
 #include "converters/tokenizers/sentence_piece_file.h"
 
 #include <bit>
@@ -68,7 +68,7 @@ class ProtoReader {
 
   Status Broken(const std::string& expected) const {
     const auto at = static_cast<uint64_t>(rest_.data() - file_.data());
-    return RefuseProto(Numbered("byte", at), expected, "bytes that are none");
+    return RefuseProto(Numbered("byte", at), expected, "other bytes");
   }
 
  private:
@@ -186,9 +186,9 @@ class ModelReader {
 
 Result<SentencePieceTables> ReadSentencePieceModel(std::string_view bytes) {
   KINGLET_ASSIGN_OR_RETURN(SentencePieceTables tables, ModelReader(bytes).Read());
-  TextTables whole{false, std::move(tables)};
-  KINGLET_RETURN_IF_ERROR(CheckTextTables(KINGLET_INVALID_CHECKPOINT, whole));
-  return std::get<SentencePieceTables>(std::move(whole.cutting));
+  TextTables tables_of_file{false, std::move(tables)};
+  KINGLET_RETURN_IF_ERROR(CheckTextTables(KINGLET_INVALID_CHECKPOINT, tables_of_file));
+  return std::get<SentencePieceTables>(std::move(tables_of_file.method));
 }
 
 }  // namespace kinglet

@@ -3,7 +3,7 @@
 #include <cstddef>
 
 #include "kernels/cpu/bind.h"
-#include "kernels/cpu/logit_blocks.h"
+#include "kernels/cpu/logit_tiles.h"
 #include "kernels/functions.h"
 #include "kernels/ref/softmax.h"
 #include "kernels/ref/sum.h"
@@ -11,14 +11,14 @@
 namespace kinglet::cpu {
 namespace {
 
-// What follows the blocks' sums.
-class FoldBlocks {
+// Combines the tiles' largest logits and sums into the normaliser.
+class FoldTiles {
  public:
-  FoldBlocks(const LogSumExp& op, const BindContext& context)
+  FoldTiles(const LogSumExp& op, const BindContext& context)
       : vector_(&context.vector),
         out_(context.layout[op.out]),
-        largest_(context.layout[op.blocks.largest]),
-        sums_(context.layout[op.blocks.sums]) {}
+        largest_(context.layout[op.tiles.largest]),
+        sums_(context.layout[op.tiles.sums]) {}
 
   void operator()(StreamFrame& frame) const {
     const float* const largest = largest_.At<float>(frame);
@@ -30,7 +30,7 @@ class FoldBlocks {
     for (size_t begin = 0; begin < sums_.count; begin += kTogether) {
       const size_t n = std::min(kTogether, sums_.count - begin);
       float factors[kTogether];
-      for (size_t i = 0; i < n; ++i) factors[i] = BlockReference(largest[begin + i]) - out[0];
+      for (size_t i = 0; i < n; ++i) factors[i] = TileReference(largest[begin + i]) - out[0];
       vector_->exponentials(factors, n, factors);
       for (size_t i = 0; i < n; ++i) total.Push(sums[begin + i] *= factors[i]);
     }
@@ -42,18 +42,18 @@ class FoldBlocks {
   Slot out_, largest_, sums_;
 };
 
-// Of a chunk.
-constexpr size_t kChunkBlocks = 2;
+// Tiles of a chunk.
+constexpr size_t kChunkTiles = 2;
 
 }  // namespace
 
 Kernel BindOp(const LogSumExp& op, const BindContext& context) {
-  const FoldBlocks fold(op, context);
+  const FoldTiles fold(op, context);
   if (context.summed_products != nullptr && context.summed_products->IsSummed(op)) {
     return {EachFrame(fold)};
   }
-  const BlockSums sums(op, context.layout, context.vector);
-  const size_t chunks = (sums.count() + kChunkBlocks - 1) / kChunkBlocks;
+  const LogitTileSums sums(op, context.layout, context.vector);
+  const size_t chunks = (sums.count() + kChunkTiles - 1) / kChunkTiles;
   if (chunks == 1) {
     return {EachFrame([sums, fold](StreamFrame& frame) {
       sums.Sum(frame, 0, sums.count());
@@ -61,7 +61,7 @@ Kernel BindOp(const LogSumExp& op, const BindContext& context) {
     })};
   }
   const auto sum = [sums](StreamFrame& frame, Chunks part) {
-    sums.Sum(frame, part.begin * kChunkBlocks, std::min(part.end * kChunkBlocks, sums.count()));
+    sums.Sum(frame, part.begin * kChunkTiles, std::min(part.end * kChunkTiles, sums.count()));
   };
   return {{FramePhase(sum, chunks), FramePhase(fold)}};
 }

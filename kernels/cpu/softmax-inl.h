@@ -31,9 +31,9 @@ float Largest(const float* x, size_t n) { return LargestElement(x, n); }
 template <bool kFetches>
 HWY_INLINE void SumAndFetch(const float* x, size_t n, bool one_chain, const float* largest,
                             const LinesAhead& ahead, float* sums) {
-  for (size_t begin = 0; begin < n; begin += kSumBlock) {
-    const size_t end = n - begin < kSumBlock ? n : begin + kSumBlock;
-    const float reference = BlockReference(*largest++);
+  for (size_t begin = 0; begin < n; begin += kSumTile) {
+    const size_t end = n - begin < kSumTile ? n : begin + kSumTile;
+    const float reference = TileReference(*largest++);
     const auto add = [&](auto d, auto partial, size_t i) HWY_ATTR {
       if (kFetches && i % kPanelRows == 0) {
         for (const std::byte* const lines : ahead.lines) {
@@ -43,12 +43,12 @@ HWY_INLINE void SumAndFetch(const float* x, size_t n, bool one_chain, const floa
       const auto shifted = hn::Sub(hn::LoadU(d, x + i), hn::Set(d, reference));
       return hn::Add(partial, SoftmaxTermVector(d, shifted));
     };
-    *sums++ = one_chain ? ShortSum(begin, end, add) : BlockSum(begin, end, add);
+    *sums++ = one_chain ? ShortSum(begin, end, add) : TileSum(begin, end, add);
   }
 }
 
-void SumLogitBlocks(const float* x, size_t n, bool one_chain, const float* largest,
-                    const LinesAhead& ahead, float* sums) {
+void SumLogitTiles(const float* x, size_t n, bool one_chain, const float* largest,
+                   const LinesAhead& ahead, float* sums) {
   if (ahead.lines[0] != nullptr) {
     SumAndFetch<true>(x, n, one_chain, largest, ahead, sums);
   } else {

@@ -15,37 +15,38 @@ namespace kinglet::cuda {
 struct ClusterProduct {
   IntegerProduct product;
   Logits logits;
-  uint32_t enough_units;  // Device::EnoughUnits
+  uint32_t enough_work_items;  // Device::EnoughWorkItems
 
-  static constexpr uint32_t kStreamTiles = 8;  // of a unit
+  static constexpr uint32_t kStreamTiles = 8;  // of a work item
   static constexpr uint32_t kStreams = kStreamTiles * kTileStreams;
-  // Stream tiles of a warp: half of the unit's, or one if the device would have too few units.
+  // Stream tiles of a warp: half of the work item's stream tiles, or one if the device would have
+  // too few work items.
   static constexpr uint32_t kMaxTilesOfWarp = 4, kLeastTilesOfWarp = 1;
   KINGLET_HOST_DEVICE uint32_t TilesOfWarp(uint32_t lanes, uint32_t warps) const {
-    const bool enough = UnitsOf(kMaxTilesOfWarp, lanes, warps) >= enough_units;
+    const bool enough = WorkItemsOf(kMaxTilesOfWarp, lanes, warps) >= enough_work_items;
     return enough ? kMaxTilesOfWarp : kLeastTilesOfWarp;
   }
-  // Units of 64 lanes, with so many stream tiles for a warp. `warps`: a multiple of 8.
-  KINGLET_HOST_DEVICE uint32_t BlockUnits(uint32_t tiles, uint32_t warps) const {
-    const uint32_t together = warps * tiles / kStreamTiles;
-    return DivideUp(logits.Blocks(), together);
+  // The work items for 64 lanes, if a warp has `tiles` stream tiles. `warps` is a multiple of 8.
+  KINGLET_HOST_DEVICE uint32_t ItemsOfLaneGroup(uint32_t tiles, uint32_t warps) const {
+    const uint32_t tiles_of_item = warps * tiles / kStreamTiles;
+    return DivideUp(logits.TileCount(), tiles_of_item);
   }
-  KINGLET_HOST_DEVICE uint32_t UnitsOf(uint32_t tiles, uint32_t lanes, uint32_t warps) const {
-    return DivideUp(lanes, uint32_t{kStreams}) * BlockUnits(tiles, warps);
+  KINGLET_HOST_DEVICE uint32_t WorkItemsOf(uint32_t tiles, uint32_t lanes, uint32_t warps) const {
+    return DivideUp(lanes, uint32_t{kStreams}) * ItemsOfLaneGroup(tiles, warps);
   }
-  KINGLET_HOST_DEVICE uint32_t Units(uint32_t lanes, uint32_t warps) const {
-    return UnitsOf(TilesOfWarp(lanes, warps), lanes, warps);
+  KINGLET_HOST_DEVICE uint32_t WorkItems(uint32_t lanes, uint32_t warps) const {
+    return WorkItemsOf(TilesOfWarp(lanes, warps), lanes, warps);
   }
   KINGLET_HOST_DEVICE uint32_t PaddedColumns() const {
     return product.matrix.col_tiles() * kTileDepth;
   }
-  // Rows of each sum block of a narrow matrix that are in shared memory at a time, and most sum
-  // blocks of a unit.
-  static constexpr uint32_t kNarrowRows = 128, kMostSumBlocks = 4;
-  // Two planes of all columns of x.
+  // Rows of each sum tile of a narrow matrix that are in shared memory at a time, and the most sum
+  // tiles of a work item.
+  static constexpr uint32_t kNarrowRows = 128, kMostSumTiles = 4;
+  // Bytes of two planes of all columns of x.
   KINGLET_HOST_DEVICE uint64_t SharedBytes() const {
     if (product.matrix.narrow()) {
-      constexpr uint64_t kRows = uint64_t{kMostSumBlocks} * kNarrowRows;
+      constexpr uint64_t kRows = uint64_t{kMostSumTiles} * kNarrowRows;
       return SharedMemory::Bytes<float>(kRows * kNarrowColumns) +
              SharedMemory::Bytes<float>(kRows * 2);
     }

@@ -2,17 +2,17 @@
 // C++17.
 //
 // The logits are a product of the output table with the hidden states. For many lanes, computing
-// that product twice costs less than writing the logits to memory and reading them back. So there
-// are two passes over the product: LargestOfProducts finds the largest logit of every sum block
-// (1,024 logits), and TermsOfProducts the sum of SoftmaxTerm(x - that) over it. Both passes visit
-// the logits of a sum in order, and the sums are those of LargestOfBlocks and TermsOfBlocks
+// that product twice costs less than writing the logits to memory and reading them back. So the
+// product is computed twice: LargestOfProducts finds the largest logit of every sum tile (1,024
+// logits), and TermsOfProducts adds SoftmaxTerm(x - largest) over the sum tile. Both visit the
+// logits of a sum in order, and their results are those of LargestOfTiles and TermsOfTiles
 // (softmax.h) over stored logits, bit for bit.
 //
-// A warp has a sum block for up to 4 stream tiles (32 lanes). In a tile of 16 rows, row j belongs
+// A warp has a sum tile for up to 4 stream tiles (32 lanes). In a tile of 16 rows, row j belongs
 // to chain j of rule 4, so a thread adds its chains in registers; at the end a butterfly of
 // shuffles folds the 16 chains. Shared memory: all columns of x of 64 lanes.
 //
-// A narrow matrix has passes of its own (narrow_cluster.h).
+// narrow_cluster.h does this work for narrow matrices.
 #ifndef KINGLET_KERNELS_CUDA_CLUSTER_PRODUCTS_H_
 #define KINGLET_KERNELS_CUDA_CLUSTER_PRODUCTS_H_
 
@@ -25,8 +25,8 @@ namespace kinglet::cuda {
 
 namespace internal {
 
-// A value for each sum of a thread, in kTiles tiles of 16 rows and 8 lanes; and a value for each
-// lane of a thread's sums, the same for all rows.
+// TileFloats: a value for each sum of a thread, in kTiles tiles of 16 rows and 8 lanes.
+// StreamFloats: a value for each lane of a thread's sums, whatever the row.
 template <uint32_t kTiles>
 struct TileFloats {
   float values[kTiles][4];
@@ -41,7 +41,7 @@ struct LaneRange {
   uint32_t first, count;
 };
 
-// By one warp: value(lane) of each of its lanes, for the threads that hold the lane's sums.
+// By one warp: value(lane) of each of its lanes, for the threads that have the lane's sums.
 template <uint32_t kTiles, class Value>
 KINGLET_HOST_DEVICE void LoadOfStreams(const Warp& warp, const Work& work, const LaneRange& lanes,
                                        PerThread<StreamFloats<kTiles>>& to, const Value& value) {
@@ -72,7 +72,7 @@ struct RowTerms {
     }
     return terms;
   }
-  // The logit of sum i. The same as ProductOf for sums that fit 32 bits, without ReLU.
+  // The logit of sum i: ProductOf for sums that fit 32 bits, without ReLU.
   KINGLET_HOST_DEVICE float LogitOf(const IntegerProduct& p, const PlaneSums& sums, uint32_t i,
                                     float x_scale) const {
     const float product = static_cast<float>(SumModulo(sums, i)) * (scales[i / 2] * x_scale);
@@ -80,15 +80,16 @@ struct RowTerms {
   }
 };
 
-// Block-wide: runs a pass. On every warp that has work it calls begin(warp, sum block, its lanes);
-// then use(warp, stream tile, reg, i, logit) for sum i of a thread (PerThread element `reg`), for
-// each logit of the sum block, those of one chain in order; then end(warp, sum block, its lanes).
+// Block-wide: computes the logits of a work item. On every warp that has work it calls begin(warp,
+// sum tile, its lanes); then use(warp, stream tile, reg, i, logit) for sum i of a thread
+// (PerThread element `reg`), for each logit of the sum tile, those of one chain in order; then
+// end(warp, sum tile, its lanes).
 template <uint32_t kTiles, class Begin, class Use, class End>
 KINGLET_HOST_DEVICE void ForEachLogit(const ClusterProduct& p, const Work& work, const Begin& begin,
                                       const Use& use, const End& end) {
   constexpr uint32_t kParts = ClusterProduct::kStreamTiles / kTiles;
-  const uint32_t units = p.BlockUnits(kTiles, work.block.warps());
-  const uint32_t first_lane = work.unit / units * ClusterProduct::kStreams;
+  const uint32_t items = p.ItemsOfLaneGroup(kTiles, work.block.warps());
+  const uint32_t first_lane = work.item / items * ClusterProduct::kStreams;
   const uint32_t lanes = Least(work.lane_count - first_lane, uint32_t{ClusterProduct::kStreams});
   const uint32_t padded = p.PaddedColumns();
   const ByteMatrix& matrix = p.product.matrix;
@@ -97,20 +98,20 @@ KINGLET_HOST_DEVICE void ForEachLogit(const ClusterProduct& p, const Work& work,
   StageStreams(work, p.product.x, p.product.x_is_byte, first_lane, lanes, 0, matrix.cols, padded,
                x);
   work.block.EachWarp([&](const Warp& warp) {
-    const uint32_t logit_block =
-        work.unit % units * (work.block.warps() / kParts) + warp.index() / kParts;
+    const uint32_t sum_tile =
+        work.item % items * (work.block.warps() / kParts) + warp.index() / kParts;
     const uint32_t first_stream = warp.index() % kParts * kTiles * kTileStreams;
-    if (logit_block >= p.logits.Blocks() || first_stream >= lanes) return;
+    if (sum_tile >= p.logits.TileCount() || first_stream >= lanes) return;
     const LaneRange own = {first_lane + first_stream,
                            Least(lanes - first_stream, kTiles * kTileStreams)};
-    begin(warp, logit_block, own);
+    begin(warp, sum_tile, own);
     PerThread<StreamFloats<kTiles>> scales;
     LoadOfStreams(warp, work, own, scales,
                   [&](const Lane& lane) { return work.ScaleOf(lane, p.product.x); });
     const bool plain = p.product.fits_int32 && !p.product.finish.relu;
     const uint32_t plain_rows = plain ? Least(matrix.rows, p.logits.count) : 0;
-    for (uint32_t tile = 0; tile * kTileRows < p.logits.BlockSize(logit_block); ++tile) {
-      const uint32_t row_tile = logit_block * (kSumBlock / kTileRows) + tile;
+    for (uint32_t tile = 0; tile * kTileRows < p.logits.TileSize(sum_tile); ++tile) {
+      const uint32_t row_tile = sum_tile * (kSumTile / kTileRows) + tile;
       PerThread<RowTerms> rows;
       warp.EachThread([&](uint32_t thread, uint32_t reg) {
         rows[reg] = RowTerms::Load(p.product, row_tile, thread);
@@ -154,7 +155,7 @@ KINGLET_HOST_DEVICE void ForEachLogit(const ClusterProduct& p, const Work& work,
         });
       }
     }
-    end(warp, logit_block, own);
+    end(warp, sum_tile, own);
   });
 }
 
@@ -183,7 +184,7 @@ KINGLET_HOST_DEVICE void FoldRows(const Warp& warp, PerThread<TileFloats<kTiles>
   }
 }
 
-// By one warp: write(lane, value) for each lane, with what FoldRows left.
+// By one warp: write(lane, value) for each lane, with the results of FoldRows.
 template <uint32_t kTiles, class Write>
 KINGLET_HOST_DEVICE void WriteRows(const Warp& warp, PerThread<TileFloats<kTiles>>& of_warp,
                                    const Work& work, const LaneRange& lanes, const Write& write) {
@@ -223,18 +224,18 @@ KINGLET_HOST_DEVICE void WithTiles(const ClusterProduct& p, const Work& work, co
 
 }  // namespace internal
 
-// Base of both passes. A unit is some sum blocks for 64 lanes.
+// Base of LargestOfProducts and TermsOfProducts. A work item is some sum tiles for 64 lanes.
 struct ClusterPass {
   ClusterProduct cluster;
   static constexpr uint32_t kAloneFromLanes = 1;
-  KINGLET_HOST_DEVICE uint32_t Units(uint32_t lanes, uint32_t warps) const {
-    return cluster.Units(lanes, warps);
+  KINGLET_HOST_DEVICE uint32_t WorkItems(uint32_t lanes, uint32_t warps) const {
+    return cluster.WorkItems(lanes, warps);
   }
   KINGLET_HOST_DEVICE uint64_t SharedBytes() const { return cluster.SharedBytes(); }
 };
 
-// logits.largest[b] = the largest logit of sum block b. NaNs are skipped; the sum of exponentials
-// is not finite then, which is detected there.
+// logits.largest[b] = the largest logit of sum tile b. NaNs are skipped; the sum of exponentials
+// is not finite then, and the caller detects that.
 struct LargestOfProducts : ClusterPass {};
 
 namespace internal {
@@ -246,8 +247,8 @@ KINGLET_HOST_DEVICE void RunPass(const LargestOfProducts& p, const Work& work) {
     RunNarrowPass<kTiles>(
         cluster, work, -kinglet::internal::FloatFromBits(0x7f800000u), false,
         [&](float largest, float logit, float) { return larger(largest, logit); }, larger,
-        [&](const Lane& lane, uint32_t logit_block, float value) {
-          work.At<float>(lane, cluster.logits.largest)[logit_block] = value;
+        [&](const Lane& lane, uint32_t sum_tile, float value) {
+          work.At<float>(lane, cluster.logits.largest)[sum_tile] = value;
         });
     return;
   }
@@ -261,10 +262,10 @@ KINGLET_HOST_DEVICE void RunPass(const LargestOfProducts& p, const Work& work) {
         float& own = largest[warp][reg].values[s][i];
         own = larger(own, logit);
       },
-      [&](const Warp& warp, uint32_t logit_block, const LaneRange& lanes) {
+      [&](const Warp& warp, uint32_t sum_tile, const LaneRange& lanes) {
         FoldRows(warp, largest[warp], larger);
         WriteRows(warp, largest[warp], work, lanes, [&](const Lane& lane, float value) {
-          work.At<float>(lane, cluster.logits.largest)[logit_block] = value;
+          work.At<float>(lane, cluster.logits.largest)[sum_tile] = value;
         });
       });
 }
@@ -275,7 +276,7 @@ KINGLET_HOST_DEVICE inline void Run(const LargestOfProducts& p, const Work& work
                       [&](auto tiles) { internal::RunPass<decltype(tiles)::value>(p, work); });
 }
 
-// logits.sums[b] = the sum of SoftmaxTerm(x - largest[b]) over sum block b, by the chains of rule
+// logits.sums[b] = the sum of SoftmaxTerm(x - largest[b]) over sum tile b, by the chains of rule
 // 4. REQUIRES: at least 32 logits.
 struct TermsOfProducts : ClusterPass {};
 
@@ -288,8 +289,8 @@ KINGLET_HOST_DEVICE void RunPass(const TermsOfProducts& p, const Work& work) {
         cluster, work, 0.0f, true,
         [](float sum, float logit, float largest) { return sum + SoftmaxTerm(logit - largest); },
         [](float a, float b) { return a + b; },
-        [&](const Lane& lane, uint32_t logit_block, float value) {
-          work.At<float>(lane, cluster.logits.sums)[logit_block] = value;
+        [&](const Lane& lane, uint32_t sum_tile, float value) {
+          work.At<float>(lane, cluster.logits.sums)[sum_tile] = value;
         });
     return;
   }
@@ -297,19 +298,19 @@ KINGLET_HOST_DEVICE void RunPass(const TermsOfProducts& p, const Work& work) {
   PerWarp<PerThread<StreamFloats<kTiles>>> largest;
   ForEachLogit<kTiles>(
       cluster, work,
-      [&](const Warp& warp, uint32_t logit_block, const LaneRange& lanes) {
+      [&](const Warp& warp, uint32_t sum_tile, const LaneRange& lanes) {
         Fill(warp, chains[warp], 0.0f);
         LoadOfStreams(warp, work, lanes, largest[warp], [&](const Lane& lane) {
-          return BlockReference(work.At<float>(lane, cluster.logits.largest)[logit_block]);
+          return TileReference(work.At<float>(lane, cluster.logits.largest)[sum_tile]);
         });
       },
       [&](const Warp& warp, uint32_t s, uint32_t reg, uint32_t i, float logit) {
         chains[warp][reg].values[s][i] += SoftmaxTerm(logit - largest[warp][reg].values[s][i % 2]);
       },
-      [&](const Warp& warp, uint32_t logit_block, const LaneRange& lanes) {
+      [&](const Warp& warp, uint32_t sum_tile, const LaneRange& lanes) {
         FoldRows(warp, chains[warp], [](float a, float b) { return a + b; });
         WriteRows(warp, chains[warp], work, lanes, [&](const Lane& lane, float value) {
-          work.At<float>(lane, cluster.logits.sums)[logit_block] = value;
+          work.At<float>(lane, cluster.logits.sums)[sum_tile] = value;
         });
       });
 }

@@ -9,7 +9,7 @@
 namespace kinglet {
 namespace {
 
-// The results of the context nodes that queries read. The next token's CacheAppend reads the hidden
+// The buffers of context nodes that queries read. The next token's CacheAppend reads the hidden
 // state too, so the buffer of the hidden state, or of its codes, is a state buffer.
 struct Context {
   BufferId hidden;
@@ -23,7 +23,7 @@ std::optional<CacheBuffers> AppendTo(const NeuralCache* cache, BufferId hidden,
   return LowerCacheAppend(*cache, hidden, builder);
 }
 
-// The blocks around the decoder; null where the model has none.
+// The blocks around the decoder; null for a block that the model lacks.
 struct Surroundings {
   const AdaptiveEmbedding& embedding;
   const DenseLayers* input_layers;
@@ -31,7 +31,8 @@ struct Surroundings {
   const NeuralCache* cache;
 };
 
-// The hidden state: what the output layers compute, or, without them, the decoder's output.
+// The hidden state: the result of the output layers, or, without output layers, the decoder's
+// output.
 BufferId HiddenOf(const Surroundings& around, BufferId decoded, PlanBuilder& builder) {
   if (around.output_layers == nullptr) return decoded;
   const TensorId last = around.output_layers->layers.back().weight;

@@ -11,8 +11,8 @@
 
 namespace kinglet {
 
-// The name of the buffer of the decoder's output, which the output layers read; without them it is
-// the hidden state. Of a quantised decoder, the name of its floats.
+// The name of the buffer of the decoder's output (in floats, for a quantised decoder), which the
+// output layers read. Without output layers it is the hidden state.
 inline const char* DecodedName(const DenseLayers* output_layers) {
   return output_layers == nullptr ? "hidden" : "decoded";
 }
@@ -21,7 +21,7 @@ inline const char* DecodedName(const DenseLayers* output_layers) {
 // The plan refers to the directory, which must outlive it. Errors: KINGLET_INVALID_MODEL if a block
 // is missing.
 Result<Plan> Lower(const ModelDescription& description, std::span<const TensorView> tensors);
-// The same for a file, which must outlive the plan.
+// Lowers the description of a file. REQUIRES: the file outlives the plan.
 Result<Plan> Lower(const ModelFile& file);
 
 }  // namespace kinglet

@@ -8,9 +8,9 @@ namespace kinglet {
 namespace {
 
 // As in the encoder of a translation (transformer_encoder.cc), attention needs the keys and values
-// of all tokens, so the model makes passes over the text: pass l runs the rest of layer l - 1 and
-// computes the attention queries, keys and values of layer l. The words come first, in a pass of
-// their own, because the segments that follow are looked up by other numbers.
+// of all tokens, so the model makes sweeps over the text: sweep l runs the rest of layer l - 1 and
+// computes the attention queries, keys and values of layer l. The words are embedded first, in a
+// sweep of their own, because segments are looked up by other ids.
 class MaskedLowering {
  public:
   MaskedLowering(const MaskedModel& block, PlanBuilder& builder)
@@ -27,16 +27,16 @@ class MaskedLowering {
 
   EncoderPlan Lower(const AdaptiveEmbedding& words, BufferId rows) {
     EncoderPlan plan{{}, builder_.plan().vocabulary_size, stack_.window};
-    const auto pass = [&](bool of_segments, const auto& lower) {
+    const auto add_sweep = [&](bool of_segments, const auto& lower) {
       const size_t begin = builder_.node_count();
       lower();
-      plan.passes.push_back({{begin, builder_.node_count()}, SourceOrder::kForward, of_segments});
+      plan.sweeps.push_back({{begin, builder_.node_count()}, SourceOrder::kForward, of_segments});
     };
-    pass(false, [&] {
+    add_sweep(false, [&] {
       LowerEmbedding(words, residual_, builder_);
       builder_.AddNode("text.words.store", StoreRow{residual_, residuals_});
     });
-    pass(true, [&] {
+    add_sweep(true, [&] {
       AdaptiveEmbedding segments = block_.segments;
       segments.name = "text.segments";  // in the file it is a part of the masked model
       LowerEmbedding(segments, other_, builder_);
@@ -47,12 +47,12 @@ class MaskedLowering {
       LowerQkv(0);
     });
     for (size_t i = 0; i + 1 < stack_.layers.size(); ++i) {
-      pass(false, [&] {
+      add_sweep(false, [&] {
         LowerRestOfLayer(i);
         LowerQkv(i + 1);
       });
     }
-    pass(false, [&] {
+    add_sweep(false, [&] {
       LowerRestOfLayer(stack_.layers.size() - 1);
       const BufferId result = builder_.QuantisedAs("text.result", residual_, stack_.output);
       builder_.AddNode("text.store", StoreRow{result, rows});
@@ -107,7 +107,7 @@ class MaskedLowering {
   const BufferId residual_, other_, qkv_;
   const BufferId residuals_;          // [window, width]
   const std::vector<BufferId> qkvs_;  // [window, qkv_size_], by layer
-  BufferId layer_qkv_{};              // [qkv_size_], of the layer whose pass is next
+  BufferId layer_qkv_{};              // [qkv_size_], of the layer whose sweep is next
 };
 
 uint64_t OutputsOf(const DenseLayer& layer, PlanBuilder& builder) {

@@ -8,7 +8,7 @@ namespace {
 
 bool IsQrnn(const RecurrentLayer& layer) { return layer.cell == RecurrentCell::kQrnn; }
 
-// Whether the layer multiplies what its input was at the previous token.
+// Whether the layer has a product with its input at the previous token.
 bool ReadsPreviousInput(const RecurrentLayer& layer) {
   return IsQrnn(layer) && layer.recurrent_weight.has_value();
 }
@@ -54,7 +54,8 @@ RecurrentLowering::RecurrentLowering(const RecurrentDecoder& block, const std::s
     decoded_ =
         Make(output, block.layers.back().units, block.input_feed, true, block.attention->output);
   }
-  // Without attention the last layer starts as the encoder's states, what is fed as zeros.
+  // Without attention the last layer starts with the encoder's states, and the fed vector with
+  // zeros.
   fed_ = decoded_.floats;
   if (block.input_feed && !block.attention) {
     fed_ = builder.Floats("fed", block.layers.back().units, true);

@@ -8,10 +8,11 @@
 namespace kinglet {
 namespace {
 
-// With one direction a single pass runs all layers. With two, a layer has two passes: the forward
-// one keeps its input and output of each token, and the backward one joins both directions'
-// outputs, which are the next layer's input. The states of the layers are scratch, so a pass for
-// one token clears them first, and another one hands the last ones to the decoder.
+// With one direction a single sweep runs all layers. With two directions a layer has two sweeps:
+// the forward one stores its input and output of each token, and the backward one joins both
+// directions' outputs, which are the next layer's input. The states of the layers are scratch, so a
+// sweep for one token clears them first, and another such sweep passes the last states to the
+// decoder.
 class RecurrentEncoderLowering {
  public:
   RecurrentEncoderLowering(const RecurrentEncoder& block, const RecurrentDecoder& decoder,
@@ -31,13 +32,13 @@ class RecurrentEncoderLowering {
   EncoderPlan Lower(std::span<const RecurrentState> states) {
     plan_.vocabulary_size = block_.vocabulary_size;
     plan_.window = block_.window;
-    Pass(SourceOrder::kOnce, [&] { ClearStates(); });
+    AddSweep(SourceOrder::kOnce, [&] { ClearStates(); });
     if (both()) {
       for (size_t i = 0; i < block_.forward.size(); ++i) LowerBothDirections(i);
     } else {
-      Pass(SourceOrder::kForward, [&] { LowerForward(); });
+      AddSweep(SourceOrder::kForward, [&] { LowerForward(); });
     }
-    Pass(SourceOrder::kOnce, [&] { LowerStates(states); });
+    AddSweep(SourceOrder::kOnce, [&] { LowerStates(states); });
     return std::move(plan_);
   }
 
@@ -65,10 +66,10 @@ class RecurrentEncoderLowering {
   }
 
   template <class Nodes>
-  void Pass(SourceOrder order, const Nodes& lower) {
+  void AddSweep(SourceOrder order, const Nodes& lower) {
     const size_t begin = builder_.node_count();
     lower();
-    plan_.passes.push_back({{begin, builder_.node_count()}, order});
+    plan_.sweeps.push_back({{begin, builder_.node_count()}, order});
   }
 
   void ClearStates() {
@@ -119,7 +120,7 @@ class RecurrentEncoderLowering {
     const QuantisedVector& ahead = forward_[index].hidden;
     const QuantisedVector& back = backward_[index].hidden;
     const BufferId ahead_rows = Rows(name + ".forward.rows", ahead.floats);
-    Pass(SourceOrder::kForward, [&] {
+    AddSweep(SourceOrder::kForward, [&] {
       if (first) {
         LowerEmbedded();
         builder_.AddNode(name + ".input.store", StoreRow{input.codes, inputs_});
@@ -129,10 +130,10 @@ class RecurrentEncoderLowering {
       LowerCell(block_.forward[index], DirectionName(index, true), input.codes, forward_[index]);
       builder_.AddNode(name + ".forward.store", StoreRow{ahead.floats, ahead_rows});
     });
-    Pass(SourceOrder::kBackward, [&] {
+    AddSweep(SourceOrder::kBackward, [&] {
       builder_.AddNode(name + ".backward.input.load", LoadRow{inputs_, input.codes});
       LowerCell(block_.backward[index], DirectionName(index, false), input.codes, backward_[index]);
-      // Not into the forward direction's own buffer, which holds its last state.
+      // A separate buffer, because the forward direction's own buffer contains its last state.
       const QuantisedVector& output = outputs_[index];
       const uint64_t units = block_.forward[index].units;
       const BufferId of_token = builder_.Floats(name + ".forward.row", units);
@@ -150,7 +151,7 @@ class RecurrentEncoderLowering {
     });
   }
 
-  // Stores what the decoder attends to. A score of kMlp needs a product with it too.
+  // Stores the rows to which the decoder attends. A score of kMlp also needs a product with them.
   void LowerMemory(const QuantisedVector& output) {
     if (memory_ == nullptr) return;
     const GlobalAttention& attention = *decoder_.attention;
@@ -204,7 +205,7 @@ class RecurrentEncoderLowering {
     }
   }
 
-  // The parts of the vectors that the bridge maps the given parts to.
+  // The parts of the vectors to which the bridge maps the given parts.
   std::vector<JoinPart> Bridged(const std::vector<JoinPart>& parts, bool cells) {
     const EncoderBridge& bridge = *block_.bridge;
     const std::string name = cells ? "encoder.bridge.cell" : "encoder.bridge.hidden";

@@ -8,8 +8,8 @@ namespace kinglet {
 namespace {
 
 // The attention of layer l needs the keys and values of all source tokens in that layer. So the
-// encoder makes passes over the source: pass l runs the rest of layer l - 1 and computes the
-// attention queries, keys and values of layer l. Between passes, buffers hold two rows for each
+// encoder makes sweeps over the source: sweep l runs the rest of layer l - 1 and computes the
+// attention queries, keys and values of layer l. Between sweeps, buffers contain two rows for each
 // token: its residual stream, and its attention queries, keys and values.
 class EncoderLowering {
  public:
@@ -27,12 +27,12 @@ class EncoderLowering {
 
   EncoderPlan Lower(const TransformerDecoder& decoder, std::span<const SourceMemory> memories) {
     EncoderPlan plan{{}, block_.vocabulary_size, stack_.window};
-    const auto pass = [&](const auto& lower) {
+    const auto add_sweep = [&](const auto& lower) {
       const size_t begin = builder_.node_count();
       lower();
-      plan.passes.push_back({{begin, builder_.node_count()}, SourceOrder::kForward});
+      plan.sweeps.push_back({{begin, builder_.node_count()}, SourceOrder::kForward});
     };
-    pass([&] {
+    add_sweep([&] {
       AdaptiveEmbedding embedding = block_.embedding;
       embedding.name = "encoder.embedding";  // in the file it is a part of the encoder
       LowerEmbedding(embedding, residual_, builder_);
@@ -40,12 +40,12 @@ class EncoderLowering {
       LowerQkv(0);
     });
     for (size_t i = 0; i + 1 < stack_.layers.size(); ++i) {
-      pass([&] {
+      add_sweep([&] {
         LowerRestOfLayer(i);
         LowerQkv(i + 1);
       });
     }
-    pass([&] {
+    add_sweep([&] {
       LowerRestOfLayer(stack_.layers.size() - 1);
       LowerMemories(decoder, memories);
     });
@@ -61,7 +61,7 @@ class EncoderLowering {
   }
 
   // Computes and stores the attention queries, keys and values of a layer, and stores the residual
-  // stream, for the next pass.
+  // stream, for the next sweep.
   void LowerQkv(size_t index) {
     const TransformerLayer& layer = stack_.layers[index];
     const std::string name = LayerName(index);
@@ -93,7 +93,7 @@ class EncoderLowering {
     builder_.EndLayer();
   }
 
-  // Computes what the cross-attention of each layer of the decoder reads.
+  // Computes the rows that the cross-attention of each layer of the decoder reads.
   void LowerMemories(const TransformerDecoder& decoder, std::span<const SourceMemory> memories) {
     AddNorm("encoder.final_norm", *stack_.final_norm_gain, *stack_.final_norm_bias);
     const BufferId encoded = builder_.QuantisedAs("encoder.final_norm", norm_, stack_.output);
@@ -117,7 +117,7 @@ class EncoderLowering {
   const BufferId residual_, norm_, qkv_;
   const BufferId residuals_;          // [window, width]
   const std::vector<BufferId> qkvs_;  // [window, qkv_size_], by layer
-  BufferId layer_qkv_{};              // [qkv_size_], of the layer whose pass is next
+  BufferId layer_qkv_{};              // [qkv_size_], of the layer whose sweep is next
 };
 
 }  // namespace

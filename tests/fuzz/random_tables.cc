@@ -165,17 +165,17 @@ TextTables MakeRandomTables(ByteReader& bytes, SymbolMaker& symbols) {
   switch (bytes.Between(0, 5)) {
     case 0:
     case 1:
-      tables.cutting = RandomMerges(bytes, symbols);
+      tables.method = RandomMerges(bytes, symbols);
       break;
     case 2:
     case 3:
-      tables.cutting = RandomPieces(bytes, symbols);
+      tables.method = RandomPieces(bytes, symbols);
       break;
     case 4:
-      tables.cutting = RandomWordPieces(bytes, symbols);
+      tables.method = RandomWordPieces(bytes, symbols);
       break;
     default:
-      tables.cutting = WordRule{static_cast<WordRule::Rule>(bytes.Between(0, 2))};
+      tables.method = WordRule{static_cast<WordRule::Rule>(bytes.Between(0, 2))};
   }
   return tables;
 }

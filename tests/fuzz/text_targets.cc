@@ -129,7 +129,7 @@ void TokenizeText(const TextTables& tables, std::string_view text, Marks marks =
     (void)(token.id == kNoPieceId ? decoder.Add(tokenized->Piece(token)) : decoder.Add(token.id));
   }
   (void)decoder.Finish();
-  if (std::holds_alternative<MergeTables>(tables.cutting) && !tables.lower_case) {
+  if (std::holds_alternative<MergeTables>(tables.method) && !tables.lower_case) {
     ExpectWordsTokenized(text, *tokenized);
   }
 }
@@ -244,8 +244,8 @@ void ReadRunningText(const std::string& path, Input input) {
   const auto packed = Vocabulary::Pack(words);
   const auto vocabulary = Vocabulary::FromSegments(4, packed->words, packed->ranks);
   TokenSequence sequence;
-  const auto cutting = ModelText::Of(nullptr, *vocabulary);
-  TextReader reader(**cutting, "text");
+  const auto model_text = ModelText::Of(nullptr, *vocabulary);
+  TextReader reader(**model_text, "text");
   ExpectOneLine(reader.Add(TextOf(input), sequence));
   ExpectOneLine(reader.Finish(sequence));
   for (const uint32_t id : sequence.ids) Expect(id < 4, "expected ids of the vocabulary");

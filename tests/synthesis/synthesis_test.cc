@@ -65,7 +65,7 @@ std::vector<uint32_t> RandomIds(size_t count, const SynthesisSpec& spec) {
   return ids;
 }
 
-// After each token the probabilities sum to 1, and no word has nearly all of it.
+// After each token the probabilities sum to 1, and no word has nearly all of the mass.
 void ExpectPlausible(const SynthesisSpec& spec, size_t tokens, double largest) {
   const auto model = Model::FromBytes(BytesOf(spec), {});
   ASSERT_TRUE(model.ok()) << model.status().message();
@@ -194,7 +194,7 @@ TEST(Synthesis, ThePublishedNetworksOutputsAreProbabilities) {
   ExpectPlausible(FindPreset("8.3M")->spec, 6, 0.5);
 }
 
-// With bin counts a cluster gets about its bin's share.
+// With bin counts a cluster gets about its bin's probability.
 TEST(Synthesis, ClustersAreAsProbableAsTheirBins) {
   const SynthesisSpec spec = FindPreset("best")->spec;
   const auto session = *Session::Create(*Model::FromBytes(BytesOf(spec), {}));

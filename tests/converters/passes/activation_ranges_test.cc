@@ -169,7 +169,7 @@ TEST(MeasureRanges, IdsOutOfTheVocabulary) {
             KINGLET_ID_OUT_OF_RANGE);
 }
 
-// The same for an encoder-decoder: every activation is a bias that the test has chosen.
+// In the encoder-decoder, too, every activation is a bias that the test has chosen.
 TEST(MeasureTranslationRanges, FindsEachPoint) {
   ModelDraft draft = TinyTranslation();
   for (EncodedTensor& tensor : draft.tensors) {
@@ -223,7 +223,7 @@ TEST(MeasureTranslationRanges, FindsEachPoint) {
   EXPECT_FLOAT_EQ(even->encoder.layers[0].weights, 1.0F / 3);
 }
 
-// The same for a masked model, whose norms come last: an input is what the norm before left.
+// In the masked model, whose norms come last, a layer's input is the output of the norm before.
 TEST(MeasureMaskedRanges, FindsEachPoint) {
   ModelDraft draft = TinyMasked();
   for (EncodedTensor& tensor : draft.tensors) {
@@ -258,7 +258,7 @@ TEST(MeasureMaskedRanges, FindsEachPoint) {
   EXPECT_EQ(MeasureMaskedRanges(Opened(draft), foreign).status().code(), KINGLET_ID_OUT_OF_RANGE);
 }
 
-// Steps run on several source tokens at once, and each of them counts.
+// Nodes run on several source tokens at once, and every token counts.
 TEST(MeasureTranslationRanges, EverySourceTokenCounts) {
   ModelDraft draft = TinyTranslation();
   for (EncodedTensor& tensor : draft.tensors) {

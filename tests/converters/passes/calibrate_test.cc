@@ -225,7 +225,7 @@ TEST(ReadCalibration, AByteOrderMarkIsOmitted) {
   EXPECT_EQ(input->tokens, (std::vector<uint32_t>{0, 1}));
 }
 
-TEST(ReadCalibrationText, CutAsTheModelCutsIt) {
+TEST(ReadCalibrationText, TokenizedAsByTheModel) {
   const TemporaryFolder folder;
   const std::vector<std::string> words = {"the", "<eos>", "<unk>", "cat", ","};
   const std::string path = folder.Write("t", "the cat, the dog\n");
@@ -241,7 +241,7 @@ TEST(ReadCalibrationText, LinesOfADictionaryOfFairseq) {
             (std::vector<uint32_t>{4, 3, 2, 2}));
 }
 
-// The ranges include the activations of the start token: a text behind a start token gives the same
+// The ranges include the activations of the start token: a text after a start token gives the same
 // ranges as a text that begins with that token.
 TEST(Calibrate, AStartTokenIsFedBeforeTheText) {
   ModelDraft draft = TinyMicronet({.bits = 9});
