@@ -9,9 +9,11 @@
 #define KINGLET_FORMAT_BLOCKS_H_
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -32,6 +34,9 @@ enum class StreamStart : uint8_t {
   // (MicroNet's quantised network, the zero memory of TransfoXL).
   kZeros = 1,
 };
+constexpr std::array<std::string_view, 2> NamesOf(StreamStart /*kind*/) {
+  return {"masked", "zeros"};
+}
 
 // Where a layer normalises its input x; f is the attention, then the inner layer (feed-forward).
 enum class NormOrder : uint8_t {
@@ -41,6 +46,9 @@ enum class NormOrder : uint8_t {
   // (icefall's BasicNorm); y is x after both sums.
   kEnd = 2,
 };
+constexpr std::array<std::string_view, 3> NamesOf(NormOrder /*kind*/) {
+  return {"pre", "post", "end"};
+}
 
 // The alternatives of Positions define how the position of a token enters the computation. t: index
 // of the token in its stream; D: distance, by how many tokens a key is older than the attention
@@ -194,6 +202,9 @@ enum class ScoredPart : uint8_t {
   kNextSentence = 1,  // by the pooled vector: 0: the second text follows the first; 1: it does not
   kSpans = 2,         // by each token's vector: whether an answer starts there, and ends there
 };
+constexpr std::array<std::string_view, 3> NamesOf(ScoredPart /*kind*/) {
+  return {"classes", "next_sentence", "spans"};
+}
 
 // A masked language model (Devlin et al. 2019, "BERT"), which reads a complete text at once. The
 // vector of token t is LN(word + segment + position t), with the words of the model's embedding;
@@ -223,6 +234,9 @@ enum class Normalisation : uint8_t {
   // itself not part of the softmax.
   kWhole = 1,
 };
+constexpr std::array<std::string_view, 2> NamesOf(Normalisation /*kind*/) {
+  return {"per_cluster", "whole"};
+}
 
 // A tail cluster, words [first, first + size). Their logits are table * (projection * h) + bias.
 struct SoftmaxTail {
@@ -258,6 +272,9 @@ enum class CacheStart : uint8_t {
   kFirstPair = 0,     // with its first pair (MicroNet); a session option is for the empty cache
   kPastCapacity = 1,  // after more than `capacity` pairs; before that the softmax alone (AWD-LSTM)
 };
+constexpr std::array<std::string_view, 2> NamesOf(CacheStart /*kind*/) {
+  return {"first_pair", "past_capacity"};
+}
 
 // Neural cache (continuous cache, Grave et al. 2016): p = (1 - lambda) softmax + lambda cache. The
 // cache contains the last `capacity` (hidden state, next word) pairs, weighted with

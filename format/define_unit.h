@@ -10,8 +10,10 @@
 #ifndef KINGLET_FORMAT_DEFINE_UNIT_H_
 #define KINGLET_FORMAT_DEFINE_UNIT_H_
 
+#include <array>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "format/activation.h"
@@ -69,6 +71,26 @@ struct DefineLayer {
 
   bool operator==(const DefineLayer&) const = default;
 };
+
+// The names of the enumerators in recipes and in JSON.
+constexpr std::array<std::string_view, 2> NamesOf(DefineLayer::Weights /*kind*/) {
+  return {"per_group", "shared"};
+}
+constexpr std::array<std::string_view, 3> NamesOf(DefineLayer::Shuffle /*kind*/) {
+  return {"none", "before_norm", "after_norm"};
+}
+constexpr std::array<std::string_view, 3> NamesOf(DefineLayer::Norm /*kind*/) {
+  return {"none", "whole", "per_group"};
+}
+constexpr std::array<std::string_view, 3> NamesOf(DefineLayer::Skip /*kind*/) {
+  return {"none", "concatenate", "mix"};
+}
+constexpr std::array<std::string_view, 2> NamesOf(DefineLayer::Order /*kind*/) {
+  return {"input_first", "previous_first"};
+}
+constexpr std::array<std::string_view, 3> NamesOf(DefineLayer::Residual /*kind*/) {
+  return {"none", "before_activation", "after_activation"};
+}
 
 struct DefineUnit {
   uint64_t map_width = 0;  // n: features of Map's output

@@ -18,11 +18,14 @@
 #ifndef KINGLET_FORMAT_ENCODING_H_
 #define KINGLET_FORMAT_ENCODING_H_
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
+#include <type_traits>
 #include <variant>
 #include <vector>
 
@@ -40,6 +43,9 @@ enum class ScaleRule : uint8_t {
   kMultiplyPerTensor = 1,  // value = q * scale[0]
   kDividePerTensor = 2,    // value = q / scale[0]; MicroNet's framework writes biases by this rule
 };
+constexpr std::array<std::string_view, 3> NamesOf(ScaleRule /*kind*/) {
+  return {"row", "tensor", "divisor"};
+}
 
 // How the sub-vectors of a coded row become the row. Stored in files: do not renumber.
 enum class Combine : uint8_t {
@@ -47,6 +53,14 @@ enum class Combine : uint8_t {
   kSum = 1,          // the sum of the sub-vectors, added in order of position
   kMean = 2,         // the sum divided by their number
 };
+constexpr std::array<std::string_view, 3> NamesOf(Combine /*kind*/) {
+  return {"concatenate", "sum", "mean"};
+}
+
+// The name of an enumerator in JSON, from the names that its enumeration has.
+template <class Enum>
+requires std::is_enum_v<Enum>
+constexpr std::string_view NameOf(Enum value) { return NamesOf(value)[static_cast<size_t>(value)]; }
 
 // Indexes a model's tensors.
 using TensorId = uint32_t;

@@ -2,9 +2,11 @@
 #ifndef KINGLET_FORMAT_RECURRENT_BLOCKS_H_
 #define KINGLET_FORMAT_RECURRENT_BLOCKS_H_
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "format/embedding_blocks.h"
@@ -24,6 +26,9 @@ enum class RecurrentCell : uint8_t {
   // h = s(o) c (Bradbury et al. 2016)
   kQrnn = 4,
 };
+constexpr std::array<std::string_view, 5> NamesOf(RecurrentCell /*kind*/) {
+  return {"lstm", "gru", "tanh", "relu", "qrnn"};
+}
 
 // Rows of the weights for each unit.
 inline uint32_t GatesOf(RecurrentCell cell) {
@@ -61,6 +66,9 @@ enum class AttentionScore : uint8_t {
   kGeneral = 1,  // m . (W q)
   kMlp = 2,      // v . tanh(W q + b + U m)
 };
+constexpr std::array<std::string_view, 3> NamesOf(AttentionScore /*kind*/) {
+  return {"dot", "general", "mlp"};
+}
 
 // Global attention (Luong et al. 2015) of a recurrent decoder's output q to the vectors m of an
 // encoded source, of the same width n. With c = sum of softmax(scores) m, the hidden state is

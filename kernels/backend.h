@@ -30,9 +30,9 @@ namespace kinglet {
 
 class WorkMemory;  // kernels/work_memory.h
 
-// The largest batch that a frame can be part of, the same in all frames of a session. A kernel may
-// choose the algorithm of a product by this size, although the choice changes the product's bits
-// (`onednn`), but never by the number of frames of one run.
+// The largest batch that a frame can be part of. A kernel may choose the algorithm of a product by
+// this size, although the choice changes the product's bits (`onednn`), but never by the number of
+// frames of one run.
 struct BatchInfo {
   WorkMemory* memory = nullptr;  // the session's; null if no kernel needs work memory
   uint64_t vectors = 1;          // lanes of the session, or tokens of the longest source

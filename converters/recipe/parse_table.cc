@@ -12,7 +12,6 @@ namespace {
 using std::string_view_literals::operator""sv;
 
 // Names of enumerators, in their order (ReadEnum).
-constexpr std::array kCombineNames = {"concatenate"sv, "sum"sv, "mean"sv};
 constexpr std::array kPoolNames = {"one"sv, "each"sv};
 constexpr std::array kResponseNames = {"sx"sv, "vq"sv};
 constexpr std::array kBatchNormNames = {"none"sv, "choices"sv, "responses"sv};
@@ -165,7 +164,7 @@ Result<CodesRecipe> TableParser::Codes(const RecipeNode& node) {
       node.CheckKeys({"combine", "pools", "codebook", "codes", "logits", "indices"}));
   CodesRecipe codes;
   // Whether the sub-vectors are concatenated, added up, or averaged.
-  KINGLET_RETURN_IF_ERROR(ReadStated(node, "combine", kCombineNames, codes.combine));
+  KINGLET_RETURN_IF_ERROR(ReadStated(node, "combine", codes.combine));
   // The rows of the codebook that each position chooses from.
   KINGLET_ASSIGN_OR_RETURN(codes.pools, ParsePools(node));
   KINGLET_RETURN_IF_ERROR(ReadCodebookAndCodes(node, codes));
@@ -198,7 +197,7 @@ Result<HashedRecipe> TableParser::Hashed(const RecipeNode& node) {
   KINGLET_RETURN_IF_ERROR(
       node.CheckKeys({"combine", "pools", "codebook", "words", "positions", "seed"}));
   HashedRecipe hashed;
-  KINGLET_RETURN_IF_ERROR(ReadStated(node, "combine", kCombineNames, hashed.combine));
+  KINGLET_RETURN_IF_ERROR(ReadStated(node, "combine", hashed.combine));
   KINGLET_ASSIGN_OR_RETURN(hashed.pools, ParsePools(node));
   KINGLET_ASSIGN_OR_RETURN(hashed.codebook, Ref(node, "codebook"));
   // How many words the table has.

@@ -21,7 +21,6 @@ constexpr std::array kTensorKeys = {"sources"sv, "unused"sv};
 
 // Names of enumerators, in their order (ReadEnum).
 constexpr std::array kCellNames = {"lstm"sv, "gru"sv, "rnn_tanh"sv, "rnn_relu"sv, "qrnn"sv};
-constexpr std::array kStartNames = {"first_pair"sv, "past_capacity"sv};
 // The names of two values of a bool, false first.
 constexpr std::array kClusterOrders = {"forward"sv, "reversed"sv};
 constexpr std::array kClusterInputs = {"projected"sv, "hidden"sv};
@@ -382,7 +381,7 @@ class RecipeParser {
     // The cache's weight in the mixture.
     KINGLET_ASSIGN_OR_RETURN(cache.lambda, node.NumberAt("lambda"));
     // Whether the cache counts from its first pair on, or only after more pairs than its capacity.
-    KINGLET_RETURN_IF_ERROR(ReadStated(node, "start", kStartNames, cache.start));
+    KINGLET_RETURN_IF_ERROR(ReadStated(node, "start", cache.start));
     return cache;
   }
 

@@ -15,6 +15,7 @@
 #include "converters/recipe/model_parts.h"
 #include "converters/recipe/recipe_embedding.h"
 #include "converters/recipe/recipe_tensors.h"
+#include "format/block_fields.h"
 #include "format/hashed_codes.h"
 #include "format/overloaded.h"
 
@@ -202,22 +203,9 @@ class FamilyTables::Placer {
         coded->scheme.codebook = ids[coded->scheme.codebook];
       }
     }
-    const auto renumber = [&ids](std::optional<TensorId>& tensor) {
-      if (tensor) tensor = ids[*tensor];
-    };
     embedding.bins = from.bins;
-    for (EmbeddingBin& bin : embedding.bins) {
-      bin.table = ids[bin.table];
-      renumber(bin.projection);
-    }
     embedding.define = from.define;
-    if (!embedding.define) return;
-    for (DefineTensors& layer : embedding.define->tensors) {
-      layer.weight = ids[layer.weight];
-      for (std::optional<TensorId>* part : {&layer.bias, &layer.norm_gain, &layer.norm_offset}) {
-        renumber(*part);
-      }
-    }
+    ForEachTensor(embedding, [&ids](TensorId& tensor) { tensor = ids[tensor]; });
   }
 
   // Adds a tensor of the table after the model's.

@@ -97,6 +97,12 @@ Status ReadEnum(const RecipeNode& node, std::string_view key,
   return {};
 }
 
+// Likewise, by the names that NamesOf gives the enumerators.
+template <class Enum>
+Status ReadEnum(const RecipeNode& node, std::string_view key, Enum& value) {
+  return ReadEnum(node, key, NamesOf(value), value);
+}
+
 // Like ReadEnum, for a member that must be present, because frameworks differ in it.
 template <class Enum, size_t kCount>
 Status ReadStated(const RecipeNode& node, std::string_view key,
@@ -104,6 +110,10 @@ Status ReadStated(const RecipeNode& node, std::string_view key,
   KINGLET_ASSIGN_OR_RETURN(const size_t index, node.ChoiceAt(key, names));
   value = static_cast<Enum>(index);
   return {};
+}
+template <class Enum>
+Status ReadStated(const RecipeNode& node, std::string_view key, Enum& value) {
+  return ReadStated(node, key, NamesOf(value), value);
 }
 
 }  // namespace kinglet

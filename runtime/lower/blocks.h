@@ -15,12 +15,13 @@
 
 namespace kinglet {
 
-// The quantiser of a layer, or of its cross-attention, at one point. Returns nullopt for a layer
-// that is not quantised.
+// The quantiser of a layer, or of its cross-attention, at one point; null if it has none there.
 template <class Quantised, class Member>
-std::optional<ActivationQuantiser> At(const Quantised& layer, Member member) {
-  if (!layer.quantisers) return std::nullopt;
-  return (*layer.quantisers).*member;
+const ActivationQuantiser* At(const Quantised& layer, Member member) {
+  return layer.quantisers ? &((*layer.quantisers).*member) : nullptr;
+}
+inline const ActivationQuantiser* At(const std::optional<ActivationQuantiser>& quantiser) {
+  return quantiser ? &*quantiser : nullptr;
 }
 
 // A buffer with one row for each source token, which attention reads: [window, ..], floats or
@@ -68,16 +69,9 @@ BufferId LowerCrossAttention(const TransformerDecoder& block, const CrossAttenti
 // sum.
 BufferId LowerSourceAttention(const TransformerDecoder& block, const SourceMemory& memory,
                               const std::string& name, BufferId query,
-                              const std::optional<ActivationQuantiser>& weights_quantiser,
-                              const std::optional<ActivationQuantiser>& attended_quantiser,
-                              PlanBuilder& builder);
+                              const ActivationQuantiser* weights_quantiser,
+                              const ActivationQuantiser* attended_quantiser, PlanBuilder& builder);
 
-// Adds the buffers between the sweeps of a stack whose tokens see the complete source: [window,
-// ..], a row of attention queries, keys and values for each token. Layers alternate between two
-// buffers, except that codes have a buffer for each layer's quantiser, "<name><layer>". Returns a
-// buffer for each layer.
-std::vector<BufferId> MakeQkvRows(const TransformerDecoder& stack, const std::string& name,
-                                  PlanBuilder& builder);
 // Adds state buffers for the keys and values of the source, one for each layer of the decoder.
 std::vector<SourceMemory> MakeSourceMemories(const TransformerDecoder& decoder,
                                              const TransformerEncoder& encoder,
@@ -98,6 +92,7 @@ void LowerMaskedModel(const MaskedModel& block, const AdaptiveEmbedding& words, 
 // A vector as floats and as codes; without a quantiser both are the same buffer.
 struct QuantisedVector {
   BufferId floats, codes;
+  const ActivationQuantiser* quantiser = nullptr;  // what LowerQuantised notes
 };
 // The vectors that a recurrent layer keeps from token to token.
 struct RecurrentState {
@@ -149,7 +144,7 @@ class RecurrentLowering {
  private:
   using Vector = QuantisedVector;
   Vector Make(const std::string& name, uint64_t count, bool floats_kept, bool codes_kept,
-              const std::optional<ActivationQuantiser>& quantiser);
+              const ActivationQuantiser* quantiser);
   const Vector& InputOf(size_t layer) const {
     return layer == 0 ? input_ : states_[layer - 1].hidden;
   }

@@ -15,9 +15,31 @@
 
 namespace kinglet {
 
+// What a quantiser of a block is for: the values of a buffer when a node has run.
+struct QuantiserPoint {
+  const ActivationQuantiser* quantiser;
+  size_t node;
+  BufferId buffer;
+  uint32_t slots;  // of the window, for attention weights; else 0
+};
+
 class PlanBuilder {
  public:
-  explicit PlanBuilder(Plan& plan) : plan_(plan) {}
+  // `points`: see Lower; may be null.
+  explicit PlanBuilder(Plan& plan, std::vector<QuantiserPoint>* points = nullptr)
+      : plan_(plan), points_(points) {}
+
+  // What the plan quantises with: nothing where it computes in floats and notes the points.
+  std::optional<ActivationQuantiser> Applied(const ActivationQuantiser* quantiser) const {
+    if (quantiser == nullptr || points_ != nullptr) return std::nullopt;
+    return *quantiser;
+  }
+  // Notes that the quantiser is for `floats` as the last node left them. `slots`: of a window, for
+  // attention weights; else 0.
+  void Note(const ActivationQuantiser* quantiser, BufferId floats, uint32_t slots = 0) {
+    if (quantiser == nullptr || points_ == nullptr) return;
+    points_->push_back({quantiser, node_count() - 1, floats, slots});
+  }
 
   // Scratch buffers that are added between these two calls belong to queries
   // (BufferSpec::of_queries).
@@ -86,7 +108,9 @@ class PlanBuilder {
   }
   // The buffer itself, or, with a quantiser, a new buffer of codes and the node that fills it.
   BufferId Quantised(const std::string& node_name, BufferId floats,
-                     const std::optional<ActivationQuantiser>& quantiser, bool state = false) {
+                     const ActivationQuantiser* applied, bool state = false) {
+    Note(applied, floats);
+    const std::optional<ActivationQuantiser> quantiser = Applied(applied);
     if (!quantiser) return floats;
     const BufferSpec source = plan_.buffer(floats);
     const BufferId codes = Codes(source.name + ".codes", source.count, *quantiser, state);
@@ -97,7 +121,9 @@ class PlanBuilder {
   // Like Quantised, for a buffer of floats that several vectors use one after the other: the buffer
   // of codes and the node are named after `name`.
   BufferId QuantisedAs(const std::string& name, BufferId floats,
-                       const std::optional<ActivationQuantiser>& quantiser) {
+                       const ActivationQuantiser* applied) {
+    Note(applied, floats);
+    const std::optional<ActivationQuantiser> quantiser = Applied(applied);
     if (!quantiser) return floats;
     const BufferId codes = Codes(name + ".codes", plan_.buffer(floats).count, *quantiser);
     AddNode(name + ".quantise", Quantise{floats, codes});
@@ -119,7 +145,7 @@ class PlanBuilder {
   }
 
   // Adds the node `name`, which computes the normaliser of a softmax over `logits`. Returns new
-  // buffers, whose names begin with `blocks`.
+  // buffers, whose names begin with `tiles`.
   LogitTiles AddNormaliser(const std::string& name, const std::string& tiles, BufferId logits,
                            BufferId normaliser) {
     const uint64_t count = SumTiles(plan_.buffer(logits).count);
@@ -164,8 +190,9 @@ class PlanBuilder {
     return id;
   }
   Plan& plan_;
-  std::vector<BufferId> of_layers_;  // the last layer's buffers, in the order of calls
-  std::optional<size_t> place_;      // the index of a layer's next buffer; nullopt between layers
+  std::vector<QuantiserPoint>* points_;
+  std::vector<BufferId> of_layers_;  // the last layer's buffers, by place
+  std::optional<size_t> place_;      // of a layer's next buffer
   bool of_queries_ = false;
   SourceUse source_ = SourceUse::kNone;
 };

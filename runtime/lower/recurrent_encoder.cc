@@ -18,14 +18,15 @@ class RecurrentEncoderLowering {
   RecurrentEncoderLowering(const RecurrentEncoder& block, const RecurrentDecoder& decoder,
                            const SourceMemory* memory, PlanBuilder& builder)
       : block_(block), decoder_(decoder), memory_(memory), builder_(builder) {
-    embedded_ = Make("encoder.embedded", block.embedding.width, block.input);
+    embedded_ = Make("encoder.embedded", block.embedding.width, At(block.input));
     for (size_t i = 0; i < block.forward.size(); ++i) {
       forward_.push_back(MakeState(block.forward[i], DirectionName(i, true)));
       if (!both()) continue;
       backward_.push_back(MakeState(block.backward[i], DirectionName(i, false)));
       outputs_.push_back(Make(LayerName(i) + ".output",
                               uint64_t{block.forward[i].units} + block.backward[i].units,
-                              block.forward[i].output));
+                              At(block.forward[i].output)));
+      outputs_.back().quantiser = nullptr;  // noted where each direction ends
     }
   }
 
@@ -49,12 +50,13 @@ class RecurrentEncoderLowering {
     return LayerName(index) + (forward ? ".forward" : ".backward");
   }
   QuantisedVector Make(const std::string& name, uint64_t count,
-                       const std::optional<ActivationQuantiser>& quantiser) {
+                       const ActivationQuantiser* quantiser) {
     const BufferId floats = builder_.Floats(name, count);
-    return {floats, quantiser ? builder_.Codes(name + ".codes", count, *quantiser) : floats};
+    const auto applied = builder_.Applied(quantiser);
+    return {floats, applied ? builder_.Codes(name + ".codes", count, *applied) : floats, quantiser};
   }
   RecurrentState MakeState(const RecurrentLayer& layer, const std::string& name) {
-    RecurrentState state{Make(name + ".hidden", layer.units, layer.output), std::nullopt};
+    RecurrentState state{Make(name + ".hidden", layer.units, At(layer.output)), std::nullopt};
     if (layer.cell == RecurrentCell::kLstm) {
       state.cell = builder_.Floats(name + ".cell", layer.units);
     }
@@ -75,7 +77,8 @@ class RecurrentEncoderLowering {
   void ClearStates() {
     const auto clear = [&](const RecurrentState& state, const std::string& name) {
       builder_.AddNode(name + ".hidden.clear", Join{{}, state.hidden.floats});
-      LowerQuantised(name + ".hidden.clear.quantise", state.hidden, builder_);
+      LowerQuantised(name + ".hidden.clear.quantise", {state.hidden.floats, state.hidden.codes},
+                     builder_);
       if (state.cell) builder_.AddNode(name + ".cell.clear", Join{{}, *state.cell});
     };
     for (size_t i = 0; i < forward_.size(); ++i) clear(forward_[i], DirectionName(i, true));
@@ -213,7 +216,8 @@ class RecurrentEncoderLowering {
     const auto& bias = cells ? bridge.cell_bias : bridge.hidden_bias;
     const size_t layers = block_.forward.size();
     const uint64_t units = block_.forward[0].units, width = units * layers;
-    const TailInput input = block_.input ? TailInput::kFixedPoint15 : TailInput::kAsIs;
+    const TailInput input =
+        builder_.Applied(At(block_.input)) ? TailInput::kFixedPoint15 : TailInput::kAsIs;
     std::vector<JoinPart> mapped;
     for (size_t first = 0; first < parts.size(); first += layers) {
       const std::string row = name + "." + std::to_string(first / layers);
@@ -244,7 +248,7 @@ SourceMemory MakeSourceMemory(const RecurrentDecoder& decoder, const RecurrentEn
                               PlanBuilder& builder) {
   const bool additive = decoder.attention->score == AttentionScore::kMlp;
   const uint64_t width = decoder.layers.back().units;
-  const auto quantiser = additive ? std::nullopt : encoder.forward.back().output;
+  const auto quantiser = builder.Applied(additive ? nullptr : At(encoder.forward.back().output));
   return {builder.SourceRows("source", additive ? 2 * width : width, encoder.window, quantiser),
           encoder.window};
 }

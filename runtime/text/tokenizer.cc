@@ -22,7 +22,7 @@ uint64_t BytesOfRules(const NormaliserTables& tables) {
   return PrefixTrie::BytesOf(std::move(keys));
 }
 
-uint64_t BytesBesides(const SentencePieceTables& tables) {
+uint64_t IndexBytes(const SentencePieceTables& tables) {
   std::vector<std::string_view> texts, kept;
   texts.reserve(tables.pieces.size());
   for (const auto& piece : tables.pieces) {
@@ -38,27 +38,27 @@ uint64_t BytesBesides(const SentencePieceTables& tables) {
 }
 
 // Each merge may add three symbols: its two parts, and the symbol that it makes.
-uint64_t BytesBesides(const MergeTables& tables) {
+uint64_t IndexBytes(const MergeTables& tables) {
   uint64_t bytes =
       tables.merges.size() * 4 * kStringEntryBytes + tables.known.size() * kStringEntryBytes;
   for (const auto& [left, right] : tables.merges) bytes += 2 * (left.size() + right.size()) + 64;
   return bytes;
 }
 
-uint64_t BytesBesides(const WordPieceTables& tables) {
+uint64_t IndexBytes(const WordPieceTables& tables) {
   const std::vector<std::string_view> texts(tables.pieces.begin(), tables.pieces.end());
   // Twice, because pieces inside words are stored again without their mark.
   return 2 * PrefixTrie::BytesOf(texts);
 }
 
-uint64_t BytesBesides(const WordRule&) { return 0; }
+uint64_t IndexBytes(const WordRule&) { return 0; }
 
 }  // namespace
 
 uint64_t Tokenizer::BytesOf(const TextTables& tables) {
   constexpr uint64_t kOwn = 4096;
   return kOwn + HeldBytes(tables) +
-         std::visit([](const auto& method) { return BytesBesides(method); }, tables.method);
+         std::visit([](const auto& method) { return IndexBytes(method); }, tables.method);
 }
 
 Tokenizer::Tokenizer(TextTables tables, Marks marks)

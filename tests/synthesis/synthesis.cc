@@ -25,7 +25,9 @@ constexpr uint64_t kMaxSynthesisEntries = uint64_t{1} << 30;
 
 // The largest activations that networks of these weights reach, rounded up: measured at the 8.3 M
 // shapes, which a test repeats. They cannot overflow, as activations beyond them are clamped.
-constexpr LayerRanges kLayerRanges = {6, 6, 1, 4, 6, 6, 2};
+constexpr struct {
+  float attention_input, qkv, weights, attended, inner_input, inner, outer;
+} kLayerRanges = {6, 6, 1, 4, 6, 6, 2};
 constexpr float kOutputRange = 10;
 
 Status Refuse(const std::string& where, const std::string& expected, const std::string& found) {

@@ -258,7 +258,7 @@ BenchResult ResultOf(const Model& model, const BenchSetup& setup, const ModeRun&
 void LeaveOutEncoder(const Plan& plan, BenchResult& result) {
   if (!plan.encoder) return;
   const auto nodes = result.nodes.begin();
-  result.nodes.erase(nodes + static_cast<ptrdiff_t>(plan.encoder->passes.front().begin),
+  result.nodes.erase(nodes + static_cast<ptrdiff_t>(plan.encoder->sweeps.front().begin),
                      nodes + static_cast<ptrdiff_t>(plan.nodes.size()));
 }
 

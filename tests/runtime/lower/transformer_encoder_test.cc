@@ -23,9 +23,9 @@ TEST(LowerEncoder, ASweepForEachLayerAndOneBeforeThem) {
   ASSERT_TRUE(plan.encoder.has_value());
   EXPECT_EQ(plan.encoder->vocabulary_size, 13u);
   EXPECT_EQ(plan.encoder->window, 7u);
-  ASSERT_EQ(plan.encoder->passes.size(), 4u);
+  ASSERT_EQ(plan.encoder->sweeps.size(), 4u);
   // The sweeps come one after the other, after all other nodes.
-  EXPECT_EQ(plan.encoder->passes.front().begin, plan.clusters.back().nodes.end);
+  EXPECT_EQ(plan.encoder->sweeps.front().begin, plan.clusters.back().nodes.end);
   for (size_t i = 1; i < 4; ++i) {
     EXPECT_EQ(plan.encoder->sweeps[i].begin, plan.encoder->sweeps[i - 1].end);
   }
