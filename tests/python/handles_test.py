@@ -140,7 +140,7 @@ def long_calls(path):
 
 
 def given_up(path):
-    """A long call that is interrupted before its thread runs does not take the turn of a later one."""
+    """A call that is interrupted before its thread runs does not take the turn of a later one."""
     session = kinglet.Model(path).session()
     turn, worked, taken = session._turn, [], []
     turn.pop = lambda place: taken.append(place) or turn.free.pop(place)
@@ -155,7 +155,7 @@ def given_up(path):
 
 
 def interrupted_at_each_line(path):
-    """Ctrl-C at any line that a long call runs in the main thread is KeyboardInterrupt and nothing else."""
+    """Ctrl-C at any line of a long call in the main thread is KeyboardInterrupt, nothing else."""
     session = kinglet.Model(path).session()
     ids = [at % 20 for at in range(400)]
     lines = 0
