@@ -137,9 +137,9 @@ class PartReader : private SchemaReader {
     if (status_.ok()) status_ = PartReader(origin_, std::move(where), stored).Read(part);
   }
 
-  void AddPositions(kinglet::Positions read, kinglet::Positions& positions) {
+  void AddPositions(const kinglet::Positions& read, kinglet::Positions& positions) {
     ++kinds_of_positions_;
-    positions = std::move(read);
+    positions = read;
   }
 
   static std::optional<TensorId> OptionalId(flatbuffers::Optional<uint32_t> id) {

@@ -59,7 +59,7 @@ constexpr std::array kTorchClasses = {
                   "ignore_index label_smoothing reduce reduction size_average"}},
 };
 
-bool IsDigit(char c) { return c >= '0' && c <= '9'; }
+bool IsIndexDigit(char c) { return c >= '0' && c <= '9'; }
 
 // The first component of a path, which is taken off.
 std::string_view TakeComponent(std::string_view& path) {
@@ -71,7 +71,7 @@ std::string_view TakeComponent(std::string_view& path) {
 bool FitsPlace(std::string_view pattern, std::string_view path) {
   while (!pattern.empty() && !path.empty()) {
     const std::string_view wanted = TakeComponent(pattern), found = TakeComponent(path);
-    if (wanted == "*" ? !std::all_of(found.begin(), found.end(), IsDigit) : wanted != found) {
+    if (wanted == "*" ? !std::all_of(found.begin(), found.end(), IsIndexDigit) : wanted != found) {
       return false;
     }
   }

@@ -19,7 +19,7 @@ constexpr char kCannotCluster[] = "cannot cluster";
 
 // Vectors per tile. Each tile keeps its own sum of distances, so that a draw looks at the sums and
 // one tile, not at all vectors.
-constexpr uint64_t kTileVectors = 1024;
+constexpr uint64_t kKMeansTile = 1024;
 
 // 16 partial sums, which GCC vectorises.
 float SquaredDistance(const float* a, const float* b, uint64_t length) {
@@ -159,7 +159,7 @@ class Restart {
     SplitMix64 random(seed);
     // Weights for the first draw, weighted distances for the others.
     for (uint64_t v = 0; v < vectors_.count; ++v) errors_[v] = WeightOf(v);
-    tile_errors_.assign((vectors_.count + kTileVectors - 1) / kTileVectors, 0.0);
+    tile_errors_.assign((vectors_.count + kKMeansTile - 1) / kKMeansTile, 0.0);
     for (uint64_t tile = 0; tile < tile_errors_.size(); ++tile) SumTile(tile);
     for (uint64_t c = 0; c < clusters_; ++c) {
       const float* drawn = vectors_[Draw(random)];
@@ -191,8 +191,8 @@ class Restart {
     while (tile + 1 < tile_errors_.size() && remainder >= tile_errors_[tile]) {
       remainder -= tile_errors_[tile++];
     }
-    const uint64_t end = std::min(vectors_.count, (tile + 1) * kTileVectors);
-    uint64_t drawn = tile * kTileVectors, last_possible = drawn;
+    const uint64_t end = std::min(vectors_.count, (tile + 1) * kKMeansTile);
+    uint64_t drawn = tile * kKMeansTile, last_possible = drawn;
     for (; drawn < end; ++drawn) {
       if (errors_[drawn] > 0) last_possible = drawn;
       if (remainder < errors_[drawn]) return drawn;
@@ -204,8 +204,8 @@ class Restart {
   void LowerErrors(const float* centroid, bool first) {
     RunRanges(tile_errors_.size(), threads_, [&](uint64_t begin, uint64_t end) {
       for (uint64_t tile = begin; tile < end; ++tile) {
-        const uint64_t last = std::min(vectors_.count, (tile + 1) * kTileVectors);
-        for (uint64_t v = tile * kTileVectors; v < last; ++v) {
+        const uint64_t last = std::min(vectors_.count, (tile + 1) * kKMeansTile);
+        for (uint64_t v = tile * kKMeansTile; v < last; ++v) {
           const double error =
               WeightOf(v) * double{SquaredDistance(vectors_[v], centroid, vectors_.length)};
           errors_[v] = first ? error : std::min(errors_[v], error);
@@ -216,10 +216,9 @@ class Restart {
   }
 
   void SumTile(uint64_t tile) {
-    const uint64_t end = std::min(vectors_.count, (tile + 1) * kTileVectors);
-    tile_errors_[tile] =
-        std::accumulate(errors_.begin() + static_cast<int64_t>(tile * kTileVectors),
-                        errors_.begin() + static_cast<int64_t>(end), 0.0);
+    const uint64_t end = std::min(vectors_.count, (tile + 1) * kKMeansTile);
+    tile_errors_[tile] = std::accumulate(errors_.begin() + static_cast<int64_t>(tile * kKMeansTile),
+                                         errors_.begin() + static_cast<int64_t>(end), 0.0);
   }
 
   void Assign() {
@@ -263,7 +262,7 @@ class Restart {
 
   std::vector<float> centroids_;  // [clusters, length]
   std::vector<double> errors_;  // [count] weight times squared distance from the vector's centroid
-  std::vector<double> tile_errors_;  // sums over kTileVectors vectors each
+  std::vector<double> tile_errors_;  // sums over kKMeansTile vectors each
   std::vector<uint32_t> codes_;      // [count]
   double error_ = 0;
   uint64_t iterations_ = 0;
