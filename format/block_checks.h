@@ -125,9 +125,9 @@ class BlockChecks {
     }
     const double levels = double{quantiser.max_abs} / double{quantiser.scale};
     if (levels > kMaxQuantiserLevels) {
-      return InvalidPart(part,
-                         "at most " + NumberText(kMaxQuantiserLevels) + " scales up to the maximum",
-                         NumberText(levels));
+      return InvalidPart(
+          part, "a maximum of at most " + NumberText(kMaxQuantiserLevels) + " times the scale",
+          NumberText(levels));
     }
     return {};
   }

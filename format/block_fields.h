@@ -24,13 +24,14 @@
 
 #include "format/blocks.h"
 #include "format/limits.h"
+#include "format/message_text.h"
 
 namespace kinglet {
 
 // The name of a part in a list, for messages: "layer 0" of "layers".
 inline std::string ItemName(std::string_view list, size_t index) {
   if (list.ends_with('s')) list.remove_suffix(1);
-  return std::string(list) + " " + std::to_string(index);
+  return Numbered(list, index);
 }
 
 // T or const T.

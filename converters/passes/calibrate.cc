@@ -229,6 +229,11 @@ void CopyShared(ModelDescription& description) {
   }
 }
 
+bool IsEncoder(const Block& block) {
+  return std::holds_alternative<TransformerEncoder>(block) ||
+         std::holds_alternative<RecurrentEncoder>(block);
+}
+
 // Feeds the input as `kinglet score` does.
 Status Feed(const CalibrationInput& input, const ModelDescription& description, Session& session) {
   if (HasEncoder(description)) {
@@ -292,13 +297,18 @@ Result<ModelDescription> Calibrated(const SharedModel& model, const CalibrationI
   }
   ShareQuantisers(description, points);
   KINGLET_ASSIGN_OR_RETURN(const Seen seen, Measure(model, points, input, rule.bits));
-  // An overflow in an encoder, whose block is the last one, reaches the decoder.
-  for (auto block = description.blocks.rbegin(); block != description.blocks.rend(); ++block) {
-    QuantiserSetter setter(seen, rule, "block " + NameOf(*block));
-    std::visit([&](auto& value) { Fields(value, setter); }, *block);
-    if (setter.overflow().empty()) continue;
-    return Status::Refusal(KINGLET_NOT_FINITE, "calibration", setter.overflow(),
-                           "finite activations", "infinity or NaN");
+  std::string overflow;
+  for (Block& block : description.blocks) {
+    QuantiserSetter setter(seen, rule, "block " + NameOf(block));
+    std::visit([&](auto& value) { Fields(value, setter); }, block);
+    // An overflow in an encoder reaches the decoder.
+    if (overflow.empty() || (IsEncoder(block) && !setter.overflow().empty())) {
+      overflow = setter.overflow();
+    }
+  }
+  if (!overflow.empty()) {
+    return Status::Refusal(KINGLET_NOT_FINITE, "calibration", overflow, "finite activations",
+                           "infinity or NaN");
   }
   CopyShared(description);
   UseFixedPointInputs(description);
