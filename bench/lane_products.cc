@@ -85,7 +85,7 @@ class Product {
   }
 
  private:
-  // So many tiles of logits at a time.
+  // Tiles of logits at a time.
   void MultiplyAndSum(size_t together) const {
     constexpr size_t kTilePanels = kSumTile / kPanelRows;
     std::vector<CodeVector> vectors = code_vectors_;

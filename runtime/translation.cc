@@ -48,7 +48,7 @@ class BeamSearch {
       }
       best_ended_ = best_ended_ || kept.front().id == options_.end_token;
       const bool last = length == options_.max_length;
-      if (last) Cut(open);
+      if (last) Truncate(open);
       if (open.empty() || last || (best_ended_ && finished_.size() >= options_.n_best)) {
         return Results();
       }
@@ -90,7 +90,7 @@ class BeamSearch {
   }
 
   // Counts the unfinished sequences as finished, without an end token.
-  void Cut(const std::vector<Extension>& open) {
+  void Truncate(const std::vector<Extension>& open) {
     for (const Extension& extension : open) {
       std::vector<uint32_t> ids = live_[extension.hypothesis].ids;
       ids.push_back(extension.id);

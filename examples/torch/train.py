@@ -5,7 +5,7 @@
     train.py --input adaptive --output adaptive --tied tables projections -o model.pt
     train.py --input binned --output slim --prune 0.4 --cache 200 -o everything.pt
 
-Text is split at white space, each line ends with <eos>. Words that the training text has only once are <unk>. Beside
+Text is split at white space, each line ends with <eos>. Words that the training text has only once are <unk>. Next to
 the checkpoint, MODEL.vocab.txt gets the vocabulary: the most frequent word first, one a line; MODEL.tokens.txt gets
 the first ids of the validation text, for evaluate.py.
 """

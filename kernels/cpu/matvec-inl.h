@@ -31,7 +31,7 @@ struct TileInput {
   static constexpr size_t kCols = 2 * Tile::kPairs;
   // The columns of a tile that are stored with an offset, which is one value for all of them.
   static constexpr size_t kOffsetCols = Tile::OffsetOf(0) == 0 ? 0 : kCols - 2;
-  HWY_INLINE void Cut(const CodeVector& vector, size_t cols) {
+  HWY_INLINE void Split(const CodeVector& vector, size_t cols) {
     x = vector.x;
     scale = vector.scale;
     y = vector.y;
@@ -383,7 +383,7 @@ struct FormProduct {
                                        const CodeVector& vector, size_t chunk,
                                        const Finish& finish) {
     Input input;
-    input.Cut(vector, weight.cols);
+    input.Split(vector, weight.cols);
     for (; panel + kPanelsOfOne <= end; panel += kPanelsOfOne) {
       IntegerPanels<Products, kForm, kPanelsOfOne, 1, kRests>::Multiply(weight, panel, &input,
                                                                         chunk, finish);
@@ -403,7 +403,7 @@ struct FormProduct {
     // Panels whose sums fit in 32 registers, or in 16.
     constexpr size_t kTogether = kGroups == 1 ? kPanelsTogether : 1;
     Input inputs[kGroupInputs];
-    for (size_t i = 0; i < count; ++i) inputs[i].Cut(vectors[i], weight.cols);
+    for (size_t i = 0; i < count; ++i) inputs[i].Split(vectors[i], weight.cols);
     if constexpr (kTogether > 1) {
       for (; panel + kTogether <= end; panel += kTogether) {
         Multiply<kTogether>(weight, panel, inputs, count, chunk, finish);

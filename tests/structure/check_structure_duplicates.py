@@ -5,7 +5,7 @@ enum, alias, concept), a constant or variable, or a function with the same param
 C++ only as long as no program contains both files, and even then a reader must ask which is meant.
 
 This is no compiler: it reads tokens, follows namespaces, classes and braces, and skips function
-bodies. Left out on purpose: anonymous namespaces and `static` (names of one file), forward
+bodies. Omitted on purpose: anonymous namespaces and `static` (names of one file), forward
 declarations, specialisations of templates, overloads, `main`, and whatever a macro expands to. Of a
 conditional group (#if .. #else .. #endif) only the first branch is read. An inline namespace counts
 as part of the name, so the classes of kinglet.hpp have names of their own.

@@ -12,7 +12,7 @@ import re
 import subprocess
 import sys
 
-# A word, as a regular expression, and a better one.
+# A word, as a regular expression, and a better one. Small letters stand for capitals too.
 WORDS = [
     (r"\b(company|companies)\b", "batch"),
     (r"\bgifts?\b", "contribution"),
@@ -36,8 +36,10 @@ WORDS = [
     (r"\b(house|rooms)\b", "codebase, modules"),
     (r"\bplant(s|ed)\b", "seed"),
     (r"\bknown answers\b", "golden values"),
-    (r"[;:,] none\b(?=[.;)]|$)|\bNone: |\b(0|null): none\b", "returns nullopt if .., 0 means .."),
+    (r"(?-i:[;:,] none\b(?=[.;)]|$)|\bNone: |\b(0|null): none\b)", "returns nullopt if .., 0 means .."),
 ]
+WORDS = [(re.compile(word, re.IGNORECASE), better) for word, better in WORDS]
+ANY_WORD = re.compile("|".join(word.pattern for word, _ in WORDS), re.IGNORECASE)
 OPENINGS = re.compile(r"(It|This|That|These|Those|They|Such|There|None|The same)\b")
 # What others wrote, and what quotes them.
 UNREAD = ["tests/data/*", "examples/wikitext2/*", "examples/corpus/*", "examples/rescoring/*", "examples/tensorflow/*",
@@ -74,8 +76,10 @@ def faults(path, text):
     for number, line in enumerate(lines, 1):
         if any(fnmatch.fnmatch(path, name) and part in line for name, part in QUOTED):
             continue
+        if not ANY_WORD.search(line):
+            continue
         for word, better in WORDS:
-            for found in re.finditer(word, line, re.IGNORECASE if word.startswith(r"\b(") else 0):
+            for found in word.finditer(line):
                 yield f"{path}:{number}: \"{found[0].strip()}\": better: {better}"
     mark = COMMENT.get(pathlib.PurePath(path).suffix)
     if mark:

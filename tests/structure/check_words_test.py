@@ -13,7 +13,8 @@ class WordsTest(unittest.TestCase):
         for text, better in [("the company of frames", "batch"), ("cut the text", "tokenize"), ("nobody asks", "no caller"),
                              ("a plug for Ray", "adapter"), ("a vector of reals", "floats"), ("lies beside it", "next to"),
                              ("measured in turns", "interleaved"), ("the step; none", "returns nullopt"),
-                             ("null: none", "returns nullopt"), ("twins", "duplicate"), ("the read floor", "roofline")]:
+                             ("null: none", "returns nullopt"), ("twins", "duplicate"), ("the read floor", "roofline"),
+                             ("Beside it", "next to"), ("So many lanes", "that many"), ("Cut(text)", "tokenize")]:
             with self.subTest(text=text):
                 [fault] = self.found("a.md", text)
                 self.assertIn(better, fault)
