@@ -305,7 +305,7 @@ struct LogSumExp {
 };
 
 // Over the m = min(position, capacity) stored pairs, in storage order:
-//   logit[i] = theta * (hidden . key[i]); weights[i] = exp(logit[i] - max)
+//   logit[i] = theta * (hidden . key[i]); weights[i] = CacheWeight(exp(logit[i] - max))
 //   total[0] = sum of weights
 // Slots >= m have no meaning. Before token `first_position` of a stream, total[0] = 0 and no weight
 // has.

@@ -276,8 +276,9 @@ struct VectorFunctions {
   // `one_chain`: x is all logits, and they are fewer than kShortSum.
   void (*sum_logit_blocks)(const float* x, size_t n, bool one_chain, const float* largest,
                            const LinesAhead& ahead, float* sums);
-  // Leaves exp(x[i] - largest) in x and returns the sum, rule 4.
-  float (*exponentiate)(float* x, size_t n, float largest);
+  // Leaves CacheWeight(exp(x[i] - largest of x)) in x and returns the sum (kernels/cache_weight.h).
+  // REQUIRES: n > 0.
+  float (*cache_weights)(float* x, size_t n);
   void (*exponentials)(const float* x, size_t n, float* out);  // out[i] = exp(x[i])
 
   void (*layer_norm)(const float* x, size_t n, const float* gain, const float* bias, float epsilon,

@@ -144,7 +144,7 @@ std::vector<uint64_t> BeginsByBruteForce(const Model& model, const StreamFrame& 
     sums.push_back(upto);
   }
   // m of every word.
-  std::vector<T> weights(plan.vocabulary_size);
+  std::vector<double> sums_of_weights(plan.vocabulary_size);
   double lambda = 0;
   T total{0};
   if (plan.cache) {
@@ -152,12 +152,15 @@ std::vector<uint64_t> BeginsByBruteForce(const Model& model, const StreamFrame& 
     const uint32_t* const words = model.layout()[plan.cache->words].At<uint32_t>(frame);
     const uint64_t pairs =
         CachePairs(frame.position, plan.cache->capacity, plan.cache->first_position);
-    for (uint64_t i = 0; i < pairs; ++i) weights[words[i]] += buffer(plan.cache->weights)[i];
+    for (uint64_t i = 0; i < pairs; ++i) {
+      sums_of_weights[words[i]] += static_cast<double>(buffer(plan.cache->weights)[i]);
+    }
     lambda = total > T{0} ? plan.cache->lambda : 0;
   }
   const auto units = [&](uint32_t id) {
-    return total > T{0} ? static_cast<uint64_t>(std::floor(static_cast<double>(weights[id]) /
-                                                           static_cast<double>(total) * 0x1p52))
+    return total > T{0} ? static_cast<uint64_t>(
+                              std::floor(static_cast<double>(static_cast<T>(sums_of_weights[id])) /
+                                         static_cast<double>(total) * 0x1p52))
                         : 0;
   };
   // F of every cluster.
