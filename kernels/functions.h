@@ -141,9 +141,9 @@ KINGLET_HOST_DEVICE inline float Exp(float x) {
   return e.y * s1 * s2;
 }
 
-// e^x for x <= 0, as a term of a softmax's normaliser (docs/NUMERICS.md, rule 5): about two thirds
-// of the instructions of Exp, and a relative error of at most 2.5e-7 + 1.4e-8 |x|, which in a sum
-// with e^0 is next to nothing. Below -87 it is e^-87, not 0. NaN stays NaN.
+// e^x for x <= 64, as a term of a softmax's normaliser (docs/NUMERICS.md, rule 5): about two thirds
+// of the instructions of Exp, and a relative error of at most 2.5e-7 + 1.4e-8 |x|. Below -87 it is
+// e^-87, not 0. NaN stays NaN.
 KINGLET_HOST_DEVICE inline float SoftmaxTerm(float x) {
   using C = SoftmaxTermConstants;
   const float at_least = x < C::kLeast ? C::kLeast : x;
@@ -269,11 +269,17 @@ inline double Sigmoid(double x) {
 }
 inline double Tanh(double x) { return std::tanh(x); }
 
-// What the logits of a block are compared with in its sum of SoftmaxTerm: its largest one. Minus
-// infinity minus itself would be NaN, so it counts as the least float.
+// What is subtracted from logits before their exponentials are summed, from the largest of them: 0
+// where no exponential is far from 1, so that most sums need no maximum first; else the largest.
+template <class T>
+KINGLET_HOST_DEVICE inline T SoftmaxReference(T largest) {
+  return largest >= T{-64} && largest <= T{64} ? T{0} : largest;
+}
+// Of a block, for its sum of SoftmaxTerm. Minus infinity minus itself would be NaN, so it counts
+// as the least float.
 template <class T>
 KINGLET_HOST_DEVICE inline T BlockReference(T largest) {
-  return largest < internal::kLowest<T> ? internal::kLowest<T> : largest;
+  return largest < internal::kLowest<T> ? internal::kLowest<T> : SoftmaxReference(largest);
 }
 
 }  // namespace kinglet

@@ -284,16 +284,19 @@ struct AddScalar {
 // What is kept of each kSumBlock logits: buffers of [SumBlocks(n)] floats.
 struct LogitBlocks {
   BufferId largest;  // the largest logit
-  BufferId sums;     // the sum of exp(x - max), max being the largest of all blocks
+  BufferId sums;     // the sum of exp(x - reference), with the reference of all blocks
 };
 
-// out[0] = max x, out[1] = log of the sum of exp(x - max), and the same of each block. Each block
-// is summed with its own largest logit, so that it is read once (docs/NUMERICS.md, rule 5):
-// sums[b] = (sum over block b of SoftmaxTerm(x - largest[b])) * exp(largest[b] - max)
+// out[0] = SoftmaxReference(max x), out[1] = log of the sum of exp(x - out[0]), out[2] = max x, and
+// the same of each block. A block is summed with its own reference, so that it is read once
+// (docs/NUMERICS.md, rule 5):
+// sums[b] = (sum over block b of SoftmaxTerm(x - reference[b])) * exp(reference[b] - out[0]) with
+// reference[b] = BlockReference(largest[b])
 struct LogSumExp {
   static constexpr std::string_view kName = "LogSumExp";
   BufferId x;    // [n] of floats
-  BufferId out;  // [2] of floats
+  BufferId out;  // [kCount] of floats
+  static constexpr uint64_t kCount = 3;
   LogitBlocks blocks;
 
   void Operands(auto&& visit) const {

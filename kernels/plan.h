@@ -60,7 +60,7 @@ struct ClusterPlan {
   uint32_t first, size;   // words
   uint32_t parent_logit;  // of a tail: the index of its logit in the head; unused for the head
   BufferId logits;      // [size] of floats; the head's also hold one logit per tail after its words
-  BufferId normaliser;  // [2] of floats: max, log sum exp(x - max)
+  BufferId normaliser;  // LogSumExp::out
   LogitBlocks blocks;   // of `logits`
 };
 
@@ -81,7 +81,7 @@ struct ClassifierPlan {
   NodeRange nodes;  // fill logits and normaliser from the bag
   std::optional<uint32_t> padding;
   BufferId logits;      // [classes] of floats
-  BufferId normaliser;  // [2] of floats: max, log sum exp(x - max)
+  BufferId normaliser;  // LogSumExp::out
 };
 
 // Which source tokens a pass runs for, and in which order.

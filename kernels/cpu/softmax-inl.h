@@ -35,16 +35,23 @@ HWY_INLINE void SumAndFetch(const float* x, size_t n, bool one_chain, const floa
   for (size_t begin = 0; begin < n; begin += kSumBlock) {
     const size_t end = n - begin < kSumBlock ? n : begin + kSumBlock;
     const float reference = BlockReference(*largest++);
-    const auto add = [&](auto d, auto partial, size_t i) HWY_ATTR {
-      if (kFetches && i % kPanelRows == 0) {
-        for (const std::byte* const lines : ahead.lines) {
-          hwy::Prefetch(lines + i / kPanelRows * kLineBytes);
+    const auto sum = [&](const auto& logit) HWY_ATTR {
+      const auto add = [&](auto d, auto partial, size_t i) HWY_ATTR {
+        if (kFetches && i % kPanelRows == 0) {
+          for (const std::byte* const lines : ahead.lines) {
+            hwy::Prefetch(lines + i / kPanelRows * kLineBytes);
+          }
         }
-      }
-      const auto shifted = hn::Sub(hn::LoadU(d, x + i), hn::Set(d, reference));
-      return hn::Add(partial, SoftmaxTermVector(d, shifted));
+        return hn::Add(partial, SoftmaxTermVector(d, logit(d, i)));
+      };
+      return one_chain ? ShortSum(begin, end, add) : BlockSum(begin, end, add);
     };
-    *sums++ = one_chain ? ShortSum(begin, end, add) : BlockSum(begin, end, add);
+    if (reference == 0.0f) {
+      *sums++ = sum([&](auto d, size_t i) HWY_ATTR { return hn::LoadU(d, x + i); });
+    } else {
+      *sums++ = sum([&](auto d, size_t i)
+                        HWY_ATTR { return hn::Sub(hn::LoadU(d, x + i), hn::Set(d, reference)); });
+    }
   }
 }
 

@@ -271,8 +271,8 @@ struct VectorFunctions {
                           size_t count, size_t width, float* out);
 
   float (*largest)(const float* x, size_t n);  // REQUIRES: n > 0
-  // For each block b of x, whose largest element is largest[b]: sums[b] = sum of
-  // SoftmaxTerm(x[i] - largest[b]), the part of LogSumExp (kernels/op.h) that needs no other block.
+  // sums[b] = sum of SoftmaxTerm(x[i] - BlockReference(largest[b])) over each block b of x, whose
+  // largest element is largest[b]: the part of LogSumExp (kernels/op.h) that needs no other block.
   // `one_chain`: x is all logits, and they are fewer than kShortSum.
   void (*sum_logit_blocks)(const float* x, size_t n, bool one_chain, const float* largest,
                            const LinesAhead& ahead, float* sums);

@@ -10,7 +10,7 @@
 
 namespace kinglet::cuda {
 
-// Arguments of both passes: the first logits are rows of `product`, the others are stored at
+// Arguments of a pass: the first logits are rows of `product`, the others are stored at
 // logits.x.
 struct ClusterProduct {
   IntegerProduct product;
@@ -42,8 +42,11 @@ struct ClusterProduct {
   // Rows of each sum block of a narrow matrix that are in shared memory at a time, and most sum
   // blocks of a unit.
   static constexpr uint32_t kNarrowRows = 128, kMostSumBlocks = 4;
-  // Two planes of all columns of x.
+  // Whether there is a second pass, and two planes of all columns of x.
   KINGLET_HOST_DEVICE uint64_t SharedBytes() const {
+    return SharedMemory::Bytes<uint32_t>(1) + BytesOfVectors();
+  }
+  KINGLET_HOST_DEVICE uint64_t BytesOfVectors() const {
     if (product.matrix.narrow()) {
       constexpr uint64_t kRows = uint64_t{kMostSumBlocks} * kNarrowRows;
       return SharedMemory::Bytes<float>(kRows * kNarrowColumns) +
@@ -52,6 +55,35 @@ struct ClusterProduct {
     return 2 * SharedMemory::Bytes<uint8_t>(kStreams * IntegerProduct::Stride(PaddedColumns()));
   }
 };
+
+namespace internal {
+
+// What a pass over a cluster's logits leaves of every sum block: its largest logit and the sum of
+// SoftmaxTerm(x - reference). The first pass takes the reference 0, and sets `*again` where a
+// block's is another (BlockReference); a second one then takes the blocks' own. NaNs are no largest
+// logit; the sum is one then.
+struct LogitSums {
+  Logits logits;
+  bool own_references;
+  uint32_t* again;  // in shared memory
+
+  KINGLET_HOST_DEVICE static float Least() {
+    return -kinglet::internal::FloatFromBits(0x7f800000u);
+  }
+  KINGLET_HOST_DEVICE static float Larger(float a, float b) { return b > a ? b : a; }
+  KINGLET_HOST_DEVICE static float Sum(float a, float b) { return a + b; }
+  KINGLET_HOST_DEVICE float Reference(const Work& work, const Lane& lane, uint32_t block) const {
+    return own_references ? BlockReference(work.At<float>(lane, logits.largest)[block]) : 0.0f;
+  }
+  KINGLET_HOST_DEVICE void Write(const Work& work, const Lane& lane, uint32_t block, float sum,
+                                 float largest) const {
+    work.At<float>(lane, logits.sums)[block] = sum;
+    work.At<float>(lane, logits.largest)[block] = largest;
+    if (BlockReference(largest) != 0.0f) *again = 1;
+  }
+};
+
+}  // namespace internal
 
 }  // namespace kinglet::cuda
 

@@ -21,7 +21,6 @@ template <uint32_t kTiles>
 struct NarrowShare {
   static constexpr uint32_t kLanes = kTiles * kTileStreams, kGroups = kWarpThreads / kLanes;
   static constexpr uint32_t kChains = kSumChains / kGroups;  // of a thread
-  float values[kChains];                                     // one for each chain
 };
 
 // Rows of a narrow matrix in shared memory.
@@ -49,19 +48,15 @@ KINGLET_HOST_DEVICE inline void StageRows(const ClusterProduct& p, const Block& 
   });
 }
 
-// Block-wide: runs a pass over a narrow matrix: accumulate(value, logit, `largest`) for each
-// logit of a chain, in order; then the chains of each lane are folded with combine, and
-// write(lane, sum block, value). `start` is a chain's first value; with `loads` the largest logit
-// of the lane's sum block is loaded. REQUIRES: fits_float, and no ReLU.
-template <uint32_t kTiles, class Accumulate, class Combine, class Write>
-KINGLET_HOST_DEVICE void RunNarrowPass(const ClusterProduct& p, const Work& work, float start,
-                                       bool loads, const Accumulate& accumulate,
-                                       const Combine& combine, const Write& write) {
+// Block-wide: SumLogits (cluster_products.h) of a narrow matrix. REQUIRES: fits_float, and no ReLU.
+template <uint32_t kTiles>
+KINGLET_HOST_DEVICE void SumNarrowLogits(const ClusterProduct& p, const Work& work,
+                                         SharedMemory shared, const LogitSums& sums) {
   using Share = NarrowShare<kTiles>;
   struct OfThread {
     NarrowVector x;
-    float largest;
-    Share chains;
+    float reference;
+    float sums[Share::kChains], largest[Share::kChains];  // one for each chain
   };
   constexpr uint32_t kParts = ClusterProduct::kStreamTiles / kTiles;
   const Block& block = work.block;
@@ -69,7 +64,6 @@ KINGLET_HOST_DEVICE void RunNarrowPass(const ClusterProduct& p, const Work& work
   const uint32_t first_lane = work.unit / units * ClusterProduct::kStreams;
   const uint32_t lanes = Least(work.lane_count - first_lane, uint32_t{ClusterProduct::kStreams});
   const uint32_t first_block = work.unit % units * blocks;
-  SharedMemory shared(block);
   constexpr uint32_t kStaged = ClusterProduct::kMostSumBlocks * ClusterProduct::kNarrowRows;
   const StagedRows rows = {shared.Take<float>(kStaged * kNarrowColumns),
                            shared.Take<float>(kStaged * 2)};
@@ -81,12 +75,13 @@ KINGLET_HOST_DEVICE void RunNarrowPass(const ClusterProduct& p, const Work& work
   block.EachWarp([&](const Warp& warp) {
     warp.EachThread([&](uint32_t thread, uint32_t reg) {
       OfThread& own = of_warps[warp][reg];
-      for (float& value : own.chains.values) value = start;
+      for (float& sum : own.sums) sum = 0.0f;
+      for (float& largest : own.largest) largest = LogitSums::Least();
       if (lane_of(warp, thread) >= lanes) return;
       const Lane& lane = work.lanes[first_lane + lane_of(warp, thread)];
       own.x = NarrowVector::Load(p.product, work, lane);
-      if (!loads || sum_block(warp) >= p.logits.Blocks()) return;
-      own.largest = BlockReference(work.At<float>(lane, p.logits.largest)[sum_block(warp)]);
+      if (sum_block(warp) >= p.logits.Blocks()) return;
+      own.reference = sums.Reference(work, lane, sum_block(warp));
     });
   });
   for (uint32_t begin = 0; begin < kSumBlock; begin += ClusterProduct::kNarrowRows) {
@@ -108,7 +103,8 @@ KINGLET_HOST_DEVICE void RunNarrowPass(const ClusterProduct& p, const Work& work
           return sum * (terms[0] * own.x.scale) * p.product.finish.scale + terms[1];
         };
         const auto add = [&](uint32_t c, float logit) {
-          own.chains.values[c] = accumulate(own.chains.values[c], logit, own.largest);
+          own.sums[c] += SoftmaxTerm(logit - own.reference);
+          own.largest[c] = LogitSums::Larger(own.largest[c], logit);
         };
         const uint32_t plain = Least(p.product.matrix.rows, p.logits.count);
         if (first_row + ClusterProduct::kNarrowRows <= plain) {
@@ -144,21 +140,27 @@ KINGLET_HOST_DEVICE void RunNarrowPass(const ClusterProduct& p, const Work& work
   }
   block.EachWarp([&](const Warp& warp) {
     if (sum_block(warp) >= p.logits.Blocks()) return;
-    PerThread<float> folded;
+    PerThread<float> sum, largest;
     warp.EachThread([&](uint32_t, uint32_t reg) {
-      float(&values)[Share::kChains] = of_warps[warp][reg].chains.values;
+      OfThread& own = of_warps[warp][reg];
 #if KINGLET_CUDA_ON_DEVICE
 #pragma unroll
 #endif
       for (uint32_t apart = Share::kChains / 2; apart > 0; apart /= 2) {
-        for (uint32_t c = 0; c < apart; ++c) values[c] = combine(values[c], values[c + apart]);
+        for (uint32_t c = 0; c < apart; ++c) {
+          own.sums[c] += own.sums[c + apart];
+          own.largest[c] = LogitSums::Larger(own.largest[c], own.largest[c + apart]);
+        }
       }
-      folded[reg] = values[0];
+      sum[reg] = own.sums[0];
+      largest[reg] = own.largest[0];
     });
-    warp.Reduce(folded, kWarpThreads / 2, uint32_t{Share::kLanes}, combine);
+    warp.Reduce(sum, kWarpThreads / 2, uint32_t{Share::kLanes}, LogitSums::Sum);
+    warp.Reduce(largest, kWarpThreads / 2, uint32_t{Share::kLanes}, LogitSums::Larger);
     warp.EachThread([&](uint32_t thread, uint32_t reg) {
       if (thread >= Share::kLanes || lane_of(warp, thread) >= lanes) return;
-      write(work.lanes[first_lane + lane_of(warp, thread)], sum_block(warp), folded[reg]);
+      const Lane& lane = work.lanes[first_lane + lane_of(warp, thread)];
+      sums.Write(work, lane, sum_block(warp), sum[reg], largest[reg]);
     });
   });
 }

@@ -11,8 +11,7 @@ Nodes BindOp(const LogSumExp& op, Binder& binder) {
   logits.sums = binder.At(op.blocks.sums);
   logits.normaliser = binder.At(op.out);
   binder.SetLogits(op.out, logits);
-  return std::vector<Node>{MakeNode(LargestOfBlocks{logits}), MakeNode(TermsOfBlocks{logits}),
-                           MakeNode(LogOfSum{{}, logits})};
+  return std::vector<Node>{MakeNode(SumsOfBlocks{logits}), MakeNode(LogOfSum{{}, logits})};
 }
 
 }  // namespace kinglet::cuda

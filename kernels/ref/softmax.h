@@ -53,7 +53,8 @@ class LogSumExpKernel {
       return sum + SoftmaxTerm(x[i] - BlockReference(largest[block]));
     };
     ForEachBlockSum<T>(x_.count, add, [&](T sum) { sums[block++] = sum; });
-    out[0] = Largest(largest, largest_.count);
+    out[2] = Largest(largest, largest_.count);
+    out[0] = SoftmaxReference(out[2]);
     PairwiseFold<T> total;
     for (size_t b = 0; b < largest_.count; ++b) {
       sums[b] *= Exp(BlockReference(largest[b]) - out[0]);

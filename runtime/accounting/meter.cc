@@ -187,12 +187,10 @@ class NodeMeter {
   }
 
   void operator()(const LogSumExp& op) const {
-    const uint64_t count = plan_.buffer(op.x).count;
-    OperationTally tally = Exponentials(Real(count));
-    // What each block's sum is multiplied with, and the logarithm.
-    const double blocks = Real(SumBlocks(count));
-    tally += {blocks, blocks, blocks + 1};
-    Add("", tally);
+    // The sum of n exponentials, the maximum and the logarithm. References are 0, except of extreme
+    // logits.
+    const double n = Real(plan_.buffer(op.x).count);
+    Add("", {0, n - 1, 2 * n});
   }
 
   void operator()(const CacheWeights& op) const {

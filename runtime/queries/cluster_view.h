@@ -18,6 +18,7 @@ struct ClusterView {
   const T* logits;         // [size]
   const T* block_largest;  // LogitBlocks (kernels/op.h), [SumBlocks(size)]
   const T* block_sums;
+  T largest;              // logit
   ClusterTerms<T> terms;  // turn a logit into a log-probability
 
   // log p of a word of the cluster before the neural cache is mixed in.
@@ -25,7 +26,7 @@ struct ClusterView {
     return ref::SoftmaxLogProbability(logits[id - first], terms);
   }
   // The same for the cluster's most probable word.
-  T LargestLogProbability() const { return ref::SoftmaxLogProbability(terms.largest, terms); }
+  T LargestLogProbability() const { return ref::SoftmaxLogProbability(largest, terms); }
 };
 
 }  // namespace kinglet

@@ -5,10 +5,10 @@
 // Definition. R = 2^32 - V integers are shared out beyond one for each of the V words; Share(n, x,
 // y) = floor(n * (x / y)) in double, 0 if y = 0. All sums are in double.
 //
-//   Of a cluster of n logits, E(i) is the sum of exp(logit - max) over its words before word i:
+//   Of a cluster of n logits, E(i) is the sum of exp(logit - reference) over words before word i:
 //     whole blocks of kSumBlock logits by the sums that made the softmax's normaliser, then word by
 //     word; the latter part is at most the sum of the block.
-//   s = E(n) of the head, or exp(logit of the cluster - max) of a tail, divided by the sum of
+//   s = E(n) of the head, or exp(logit of the cluster - reference) of a tail, divided by the sum of
 //     these over all clusters: the softmax's share of a cluster.
 //   U(i) is the sum of floor(2^52 m(w)) over its words w before word i, m(w) being the part of the
 //     neural cache's weights that is on w; lambda is 0 if the cache is empty or there is none.

@@ -36,19 +36,19 @@ T OfOrder(Bits<T> order) {
 
 }  // namespace logit_threshold
 
-// Of the logits up to the cluster's largest one: the word of logit x, neural cache apart, has log p
+// Of the logits up to `largest`, the cluster's: the word of logit x, neural cache apart, has log p
 // >= threshold exactly if x >= the cut; infinity if no word has. log p does not decrease with the
 // logit, because none of its operations does, however they are rounded. Adds the operations of the
 // search to `tally`. REQUIRES: the terms and the threshold are no NaN.
 template <class T>
-T LogitThreshold(const ClusterTerms<T>& terms, T threshold, OperationTally& tally) {
+T LogitThreshold(T largest, const ClusterTerms<T>& terms, T threshold, OperationTally& tally) {
   using logit_threshold::Bits;
   double tried = 0;
   const auto reaches = [&](Bits<T> order) {
     ++tried;
     return ref::WordLogProbability(logit_threshold::OfOrder<T>(order), terms) >= threshold;
   };
-  Bits<T> high = logit_threshold::Order(terms.largest);
+  Bits<T> high = logit_threshold::Order(largest);
   T cut = std::numeric_limits<T>::infinity();
   if (reaches(high)) {
     // No word below the bound reaches the threshold, and the cut is not far from it.

@@ -123,7 +123,7 @@ std::vector<uint64_t> BeginsByBruteForce(const Model& model, const StreamFrame& 
   for (const ClusterPlan& cluster : plan.clusters) {
     const T* const logits = buffer(cluster.logits);
     const T* const blocks = buffer(cluster.blocks.sums);
-    const T largest = buffer(cluster.normaliser)[0];
+    const T reference = buffer(cluster.normaliser)[0];
     std::vector<double> upto;
     double before = 0, within = 0;
     for (uint32_t i = 0; i < cluster.size; ++i) {
@@ -133,7 +133,7 @@ std::vector<uint64_t> BeginsByBruteForce(const Model& model, const StreamFrame& 
       }
       const auto most = static_cast<double>(blocks[i / kSumBlock]);
       upto.push_back(before + std::min(within, most));
-      within += static_cast<double>(Exp(logits[i] - largest));
+      within += static_cast<double>(Exp(logits[i] - reference));
       const bool block_ends =
           (i + 1) % kSumBlock == 0 ||
           (i + 1 == cluster.size && (plan.clusters.size() == 1 || &cluster != &plan.clusters[0]));
@@ -166,12 +166,12 @@ std::vector<uint64_t> BeginsByBruteForce(const Model& model, const StreamFrame& 
   // F of every cluster.
   std::vector<double> softmax = {sums[0].back()};
   const T* const head = buffer(plan.clusters[0].logits);
-  const T largest = buffer(plan.clusters[0].normaliser)[0];
+  const T reference = buffer(plan.clusters[0].normaliser)[0];
   double all = softmax[0];
   for (size_t c = 1; c < plan.clusters.size(); ++c) {
     const ClusterPlan& cluster = plan.clusters[c];
     softmax.push_back(
-        cluster.size > 0 ? static_cast<double>(Exp(head[cluster.parent_logit] - largest)) : 0);
+        cluster.size > 0 ? static_cast<double>(Exp(head[cluster.parent_logit] - reference)) : 0);
     all += softmax[c];
   }
   std::vector<std::vector<double>> mass;

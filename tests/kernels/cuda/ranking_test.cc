@@ -93,7 +93,7 @@ class Network {
     cluster.first = first;
     cluster.size = size;
     cluster.logits = builder.Floats(name + ".logits", logits);
-    cluster.normaliser = builder.Floats(name + ".normaliser", 2);
+    cluster.normaliser = builder.Floats(name + ".normaliser", LogSumExp::kCount);
     cluster.nodes.begin = builder.node_count();
     return cluster;
   }

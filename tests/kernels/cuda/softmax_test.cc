@@ -16,9 +16,12 @@ namespace {
 TEST(CudaSoftmax, EachStepLeavesWhatTheNextReads) {
   for (const uint32_t n : {1u, 31u, 32u, 1024u, 1025u, 5000u}) {
     CaseBuilder builder("logits", n);
-    const std::vector<float> x = builder.RandomFloats(n, Fill::kRandom);
+    std::vector<float> x = builder.RandomFloats(n, Fill::kRandom);
+    if (n % 2 == 1) {
+      for (float& logit : x) logit += 90;
+    }
     const auto blocks = static_cast<uint32_t>(SumBlocks(n));
-    std::vector<float> memory(n + 2 * blocks + 2);
+    std::vector<float> memory(n + 2 * blocks + LogSumExp::kCount);
     std::copy(x.begin(), x.end(), memory.begin());
     Lane lane{};
     lane.scratch = reinterpret_cast<std::byte*>(memory.data());
@@ -30,10 +33,7 @@ TEST(CudaSoftmax, EachStepLeavesWhatTheNextReads) {
     std::vector<std::byte> shared(65536);
     const Block block(64, shared.data(), Order::kBackward);
     for (uint32_t unit = 0; unit < blocks; ++unit) {
-      cuda::Run(LargestOfBlocks{logits}, Work{&lane, 1, unit, block});
-    }
-    for (uint32_t unit = blocks; unit-- > 0;) {
-      cuda::Run(TermsOfBlocks{logits}, Work{&lane, 1, unit, block});
+      cuda::Run(SumsOfBlocks{logits}, Work{&lane, 1, unit, block});
     }
     cuda::Run(LogOfSum{{}, logits}, Work{&lane, 1, 0, block});
     const float largest = ref::Largest(x.data(), n);
@@ -41,12 +41,14 @@ TEST(CudaSoftmax, EachStepLeavesWhatTheNextReads) {
       const uint32_t size = std::min(n - b * kSumBlock, kSumBlock);
       EXPECT_EQ(memory[n + b], ref::Largest(x.data() + b * kSumBlock, size));
     }
-    EXPECT_EQ(memory[n + 2 * blocks], largest);
+    const float reference = SoftmaxReference(largest);
+    EXPECT_EQ(memory[n + 2 * blocks], reference);
+    EXPECT_EQ(memory[n + 2 * blocks + 2], largest);
     double total = 0;
     for (uint32_t b = 0; b < blocks; ++b) {
       double sum = 0;
       for (uint32_t i = b * kSumBlock; i < std::min(n, (b + 1) * kSumBlock); ++i) {
-        sum += std::exp(static_cast<double>(x[i]) - static_cast<double>(largest));
+        sum += std::exp(static_cast<double>(x[i]) - static_cast<double>(reference));
       }
       EXPECT_NEAR(memory[n + blocks + b], sum, 1e-6 * sum) << n << " " << b;
       total += sum;
