@@ -1,7 +1,7 @@
 // Compares a coded output layer, computed as partial products and sums, with the dense float32
 // layer of the same shape on oneDNN: slim embeddings' output layer (Li et al. 2018) at the size of
-// the One Billion Word benchmark. One thread each, in turns, medians. Weights are random; time
-// does not depend on their values.
+// the One Billion Word benchmark. One thread each, interleaved runs, medians. Weights are random:
+// the time does not depend on their values.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -43,11 +43,11 @@ void FillWithFloats(std::span<float> values, uint64_t seed) {
   for (float& value : values) value = 0.02f * random.Signed();
 }
 
-// The layer as a plan of two steps on the `cpu` backend. Each weight is in memory once.
+// The layer as a plan of two nodes on the `cpu` backend. Each weight is in memory once.
 class CodedLayer {
  public:
-  // `bits` 0: pools of float32 and an x of floats. Otherwise pools of n-bit integers with a scale
-  // for each row, and an x of 9-bit codes or, where `fixed_point`, of 15-bit fixed point.
+  // With `bits` 0 pools are float32 and x is floats. Otherwise pools are n-bit integers with a
+  // scale for each row, and x is 9-bit codes or, if `fixed_point`, 15-bit fixed point.
   CodedLayer(const Shape& shape, int bits, bool fixed_point) {
     const CodingScheme scheme = SchemeOf(shape);
     const uint64_t length = shape.width / shape.positions, rows = scheme.PoolTotal();
@@ -62,7 +62,7 @@ class CodedLayer {
       for (std::byte& byte : codes) byte = static_cast<std::byte>(random.Below(256));
       const std::span<std::byte> scales = Keep(rows * sizeof(float));
       FillWithFloats({reinterpret_cast<float*>(scales.data()), rows}, 3);
-      // Scales are stored as 31-bit words (the bits of a positive float).
+      // Scales are stored as 31-bit values (the bits of a positive float).
       views_[0].values =
           PackedView{bits, ScaleRule::kMultiplyPerRow, codes, ScalesView{rows, 31, 0, scales}};
     }
@@ -120,9 +120,9 @@ class CodedLayer {
   bool substituted() const { return kernels_[0].is_substitute || kernels_[1].is_substitute; }
 
  private:
-  void Run(size_t step) {
+  void Run(size_t node) {
     StreamFrame frame{scratch_.bytes().data(), nullptr, 0, 0};
-    kernels_[step].Run({&frame, 1});
+    kernels_[node].Run({&frame, 1});
   }
   std::span<std::byte> Keep(uint64_t size) {
     stored_.emplace_back(size);
@@ -198,19 +198,19 @@ int Main(int argc, char** argv) {
   FillWithFloats(dense.x(), 7);
   CodedLayer floats(shape, 0, false), codes(shape, bits, false), fixed(shape, bits, true);
   const std::string n = std::to_string(bits) + "-bit";
-  const auto both = [](CodedLayer& layer) {
+  const auto run_layer = [](CodedLayer& layer) {
     layer.RunPartial();
     layer.RunSums();
   };
   volatile uint8_t sink = 0;
   std::vector<Contender> contenders = {
       {"dense float32", dense.weight().size_bytes(), [&] { dense.Run(); }},
-      {"coded float32", floats.bytes(), [&] { both(floats); }},
+      {"coded float32", floats.bytes(), [&] { run_layer(floats); }},
       {"  reading it", floats.bytes(), [&] { sink = floats.Read(); }},
       {"  its sums", 0, [&] { floats.RunSums(); }},
-      {"coded " + n + ", codes", codes.bytes(), [&] { both(codes); }},
+      {"coded " + n + ", codes", codes.bytes(), [&] { run_layer(codes); }},
       {"  reading it", codes.bytes(), [&] { sink = codes.Read(); }},
-      {"coded " + n + ", fixed point", fixed.bytes(), [&] { both(fixed); }},
+      {"coded " + n + ", fixed point", fixed.bytes(), [&] { run_layer(fixed); }},
   };
   std::printf("%u words, width %llu, %u positions; %s; one thread, %d rounds\n", shape.words,
               static_cast<unsigned long long>(shape.width), shape.positions,

@@ -15,7 +15,7 @@
 namespace kinglet {
 namespace {
 
-constexpr double kLeastExpected = 20;  // draws of a bin; rarer words share one
+constexpr double kLeastExpected = 20;  // draws of a bin; rarer words are counted in one bin
 
 struct FrequencyArguments {
   std::string model, ids, backend = "cpu";
@@ -27,7 +27,7 @@ struct DrawKind {
   DrawOptions options;
 };
 
-// The share of the draws that each word is to get, by id.
+// The expected fraction of the draws for each word, by id.
 Result<std::vector<double>> SharesOf(Session& session, const std::vector<double>& all,
                                      const DrawOptions& options) {
   std::vector<uint32_t> order(all.size());
@@ -49,7 +49,7 @@ Result<std::vector<double>> SharesOf(Session& session, const std::vector<double>
 struct ChiSquare {
   double value = 0;
   size_t bins = 0;
-  uint64_t impossible = 0;  // draws of words that must not be drawn
+  uint64_t impossible = 0;  // draws of excluded words
   // How far above its mean, in standard deviations of the normal distribution (Wilson and Hilferty
   // 1931).
   double deviations() const {
@@ -76,7 +76,7 @@ ChiSquare Compare(const std::vector<double>& shares, const std::vector<uint64_t>
     expected += static_cast<double>(draws) * shares[id];
     found += drawn[id];
     rest -= shares[id];
-    // The last bin takes what would not fill one of its own.
+    // Words that would not fill a bin of their own go into the last bin.
     if (expected < kLeastExpected || static_cast<double>(draws) * rest < kLeastExpected) continue;
     const double off = static_cast<double>(found) - expected;
     result.value += off * off / expected;

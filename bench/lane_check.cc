@@ -1,6 +1,6 @@
-// Checks that a session of many lanes on one backend gives the bits that sessions of one lane give
-// on `cpu`: the ten best words after every token, and the states at the end. bench/gpu_check runs
-// it on the device, where other kernels work for more than 8, 31 and 128 lanes.
+// Checks that a session of many lanes on one backend gives the bits of sessions of one lane on
+// `cpu`: the ten best words after every token, and the states at the end. bench/gpu_check runs
+// the program on the device, where other kernels work for more than 8, 31 and 128 lanes.
 #include "tests/support/lane_check.h"
 
 #include <algorithm>
@@ -20,7 +20,7 @@ namespace {
 
 struct Options {
   std::string model, backend = "cuda";
-  uint32_t lanes = 0;  // 0: all of kLanes
+  uint32_t lanes = 0;  // 0 means all of kLanes
   bool launches = false;
   LaneCheck check;
 };
@@ -33,13 +33,13 @@ std::vector<uint32_t> LaneCounts(const Options& options) {
   return {std::begin(kLanes), std::end(kLanes)};
 }
 
-Status Compare(const Options& options, const std::shared_ptr<const Model>& found, bool& same) {
+Status Compare(const Options& options, const std::shared_ptr<const Model>& found, bool& all_equal) {
   KINGLET_ASSIGN_OR_RETURN(const auto expected, Model::Open(options.model, ModelOptions()));
   for (const uint32_t lanes : LaneCounts(options)) {
     LaneCheck check = options.check;
     check.lanes = lanes;
     KINGLET_ASSIGN_OR_RETURN(const std::string difference, CompareLanes(found, expected, check));
-    same &= difference.empty();
+    all_equal &= difference.empty();
     std::printf("%5u lanes, %u tokens, %u lanes compared: %s\n", lanes, check.tokens,
                 std::min(check.sampled, lanes),
                 difference.empty() ? "no bit differs" : difference.c_str());
@@ -48,7 +48,7 @@ Status Compare(const Options& options, const std::shared_ptr<const Model>& found
   return Status();
 }
 
-// Every lane steps and is asked for its ten best words.
+// Every lane steps, then a query takes its ten best words.
 Status CountLaunches(const Options& options, const std::shared_ptr<const Model>& model) {
   for (const uint32_t count : LaneCounts(options)) {
     KINGLET_ASSIGN_OR_RETURN(const auto session, Session::Create(model, {.lanes = count}));
@@ -67,13 +67,13 @@ Status CountLaunches(const Options& options, const std::shared_ptr<const Model>&
   return Status();
 }
 
-Status Run(const Options& options, bool& same) {
+Status Run(const Options& options, bool& all_equal) {
   const Backend emulated = EmulatedCuda();
   ModelOptions on_backend;
   on_backend.backend = options.backend;
   if (options.backend == "emulated") on_backend.own_backend = &emulated;
   KINGLET_ASSIGN_OR_RETURN(const auto found, Model::Open(options.model, on_backend));
-  return options.launches ? CountLaunches(options, found) : Compare(options, found, same);
+  return options.launches ? CountLaunches(options, found) : Compare(options, found, all_equal);
 }
 
 int Main(int argc, char** argv) {
@@ -88,10 +88,10 @@ int Main(int argc, char** argv) {
   program.Add("--tokens", options.check.tokens, "tokens of each lane").ShowDefault();
   program.Add("--sampled", options.check.sampled, "lanes that are compared").ShowDefault();
   if (const auto exit = program.ParseAndPrint(argc, argv)) return *exit;
-  bool same = true;
-  const Status status = Run(options, same);
+  bool all_equal = true;
+  const Status status = Run(options, all_equal);
   if (!status.ok()) std::fprintf(stderr, "lane_check: %s\n", status.message().c_str());
-  return status.ok() && same ? 0 : 1;
+  return status.ok() && all_equal ? 0 : 1;
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 // Times products of one matrix with the vectors of several lanes (streams), on every instruction
 // set of this machine, at the shapes of the best published MicroNet. Of its last tail also the sums
-// of blocks of logits: after the product, and block by block.
+// of tiles of logits: after the product, and tile by tile.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
@@ -28,7 +28,7 @@ constexpr Matrix kMatrices[] = {{"qkv", 576, 256},
                                 {"tail2", 242735, 4}};
 constexpr size_t kLanes[] = {1, 2, 4, 8, 16};
 
-enum class Kind : uint8_t { kInteger, kDecoded, kReal, kSumsAfter, kSumsByBlock };
+enum class Kind : uint8_t { kInteger, kDecoded, kReal, kSumsAfter, kSumsByTile };
 
 // A matrix and the vectors of the lanes.
 class Product {
@@ -78,20 +78,20 @@ class Product {
       case Kind::kReal:
         return vector_->real_product(panels_.real_panels(), real_vectors_.data(), lanes, Finish{});
       case Kind::kSumsAfter:
-        return MultiplyAndSum(SumBlocks(panels_.rows()));
-      case Kind::kSumsByBlock:
+        return MultiplyAndSum(SumTiles(panels_.rows()));
+      case Kind::kSumsByTile:
         return MultiplyAndSum(1);
     }
   }
 
  private:
-  // So many blocks of logits at a time.
+  // So many tiles of logits at a time.
   void MultiplyAndSum(size_t together) const {
-    constexpr size_t kBlockPanels = kSumBlock / kPanelRows;
+    constexpr size_t kTilePanels = kSumTile / kPanelRows;
     std::vector<CodeVector> vectors = code_vectors_;
     std::vector<float> largest(vectors.size() * together), sums(together);
-    for (size_t panel = 0; panel < panels_.panels(); panel += together * kBlockPanels) {
-      const size_t end = std::min(panel + together * kBlockPanels, panels_.panels());
+    for (size_t panel = 0; panel < panels_.panels(); panel += together * kTilePanels) {
+      const size_t end = std::min(panel + together * kTilePanels, panels_.panels());
       const CodePanels part = panels_.code_panels({panel, end});
       for (size_t i = 0; i < vectors.size(); ++i) {
         vectors[i].y = code_vectors_[i].y + panel * kPanelRows;
@@ -102,11 +102,11 @@ class Product {
       for (size_t i = 0; i < vectors.size(); ++i) {
         const float* const y = vectors[i].y;
         float* const of_vector = &largest[i * together];
-        for (size_t row = 0; together > 1 && row < part.rows; row += kSumBlock) {
-          of_vector[row / kSumBlock] =
-              vector_->largest(y + row, std::min<size_t>(kSumBlock, part.rows - row));
+        for (size_t row = 0; together > 1 && row < part.rows; row += kSumTile) {
+          of_vector[row / kSumTile] =
+              vector_->largest(y + row, std::min<size_t>(kSumTile, part.rows - row));
         }
-        vector_->sum_logit_blocks(y, part.rows, false, of_vector, {}, sums.data());
+        vector_->sum_logit_tiles(y, part.rows, false, of_vector, {}, sums.data());
       }
     }
   }
@@ -150,7 +150,7 @@ int main(int argc, char** argv) {
     for (const size_t lanes : kinglet::cpu::kLanes) {
       const auto& last_tail = std::end(kinglet::cpu::kMatrices)[-1];
       kinglet::cpu::Register(last_tail, Kind::kSumsAfter, "sums_after", lanes, target);
-      kinglet::cpu::Register(last_tail, Kind::kSumsByBlock, "sums_by_block", lanes, target);
+      kinglet::cpu::Register(last_tail, Kind::kSumsByTile, "sums_by_tile", lanes, target);
     }
     for (const auto& matrix : kinglet::cpu::kMatrices) {
       for (const size_t lanes : kinglet::cpu::kLanes) {

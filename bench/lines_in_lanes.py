@@ -4,7 +4,7 @@
     bench/lines_in_lanes.py KINGLET MODEL.kgl TEXT [--lanes 64] [--lines 2000] [--pairs 5]
 
 Takes TEXT's first lines that are not empty. In each pair both score them once, in an order that changes from pair to pair; the figure is
-the median over the pairs of the ratio of their times. Exits with 1 if the two print anything else.
+the median over the pairs of the ratio of their times. Exits with 1 if the two print different texts.
 """
 import argparse
 import statistics

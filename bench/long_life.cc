@@ -1,4 +1,4 @@
-// A session that lives long (tests/support/long_life.h), with as many tokens as there is time for.
+// A session with a long life (tests/support/long_life.h), with as many tokens as time allows.
 #include "tests/support/long_life.h"
 
 #include <cstdio>
@@ -25,7 +25,7 @@ void Print(const LongLifeReport& report) {
   std::fflush(stdout);
 }
 
-Status Run(const std::string& backend, const LongLife& life, bool& same) {
+Status Run(const std::string& backend, const LongLife& life, bool& unchanged) {
   TinyOptions options;
   options.quantised = true;
   options.cache_capacity = 4;
@@ -35,9 +35,9 @@ Status Run(const std::string& backend, const LongLife& life, bool& same) {
   KINGLET_ASSIGN_OR_RETURN(const auto model, Model::FromBytes(bytes, on_backend));
   KINGLET_ASSIGN_OR_RETURN(const LongLifeReport report, LiveLong(model, life, Print));
   Print(report);
-  same = report.difference.empty();
+  unchanged = report.difference.empty();
   std::printf("a stream of %llu tokens never reset: %s\n", Count{report.longest},
-              same ? "no bit differs" : report.difference.c_str());
+              unchanged ? "no bit differs" : report.difference.c_str());
   return Status();
 }
 
@@ -50,10 +50,10 @@ int Main(int argc, char** argv) {
   program.Add("--seed", life.seed, "of everything random").ShowDefault();
   program.Add("--backend", backend, "what computes").OneOf({"cpu", "ref"}).ShowDefault();
   if (const auto exit = program.ParseAndPrint(argc, argv)) return *exit;
-  bool same = true;
-  const Status status = Run(backend, life, same);
+  bool unchanged = true;
+  const Status status = Run(backend, life, unchanged);
   if (!status.ok()) std::fprintf(stderr, "long_life: %s\n", status.message().c_str());
-  return status.ok() && same ? 0 : 1;
+  return status.ok() && unchanged ? 0 : 1;
 }
 
 }  // namespace

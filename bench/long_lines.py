@@ -1,4 +1,4 @@
-"""How the time to cut one line grows with its length: 500 kB and 5 MB, with and without spaces.
+"""How the time to tokenize one line grows with its length: 500 kB and 5 MB, with and without spaces.
 
     long_lines.py KINGLET TEXT TOKENIZER...
 

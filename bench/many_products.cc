@@ -1,6 +1,6 @@
 // Times float32 products of one matrix with the vectors of many lanes: the product of the backend
-// `cpu` and oneDNN's, in turns, at the shapes of models, or at small ones where one takes over from
-// the other. Both on one thread, whose time on a processor counts. KINGLET_CPU=avx2 and
+// `cpu` and oneDNN's, interleaved, at the shapes of models, or at small ones where one takes over
+// from the other. Both on one thread, whose time on a processor counts. KINGLET_CPU=avx2 and
 // ONEDNN_MAX_CPU_ISA=AVX2 hold both to AVX2.
 #include <time.h>
 
@@ -33,7 +33,7 @@ struct Shape {
   uint64_t rows, cols;
   auto operator<=>(const Shape&) const = default;
 };
-// The matrices of one step and all queries, or of an encoder, as often as it has each.
+// The matrices of one step with all queries, or of an encoder, each with its number of uses.
 struct Group {
   std::string name;
   std::vector<std::pair<Shape, size_t>> shapes;
@@ -48,7 +48,7 @@ Group SmallShapes() {
   return group;
 }
 
-// In order of the first step that has the shape. Quantised matrices count as if they were float32.
+// In order of the first node that has the shape. Quantised matrices count as if they were float32.
 Group GroupOf(const std::string& name, const Plan& plan, NodeRange range) {
   Group group = {name, {}};
   for (size_t i = range.begin; i < range.end; ++i) {
@@ -73,7 +73,7 @@ Result<std::vector<Group>> GroupsOf(const std::vector<std::string>& models) {
   for (const std::string& path : models) {
     KINGLET_ASSIGN_OR_RETURN(const auto model, Model::Open(path, ModelOptions{}));
     const Plan& plan = model->plan();
-    const size_t encoder = plan.encoder ? plan.encoder->passes.front().begin : plan.nodes.size();
+    const size_t encoder = plan.encoder ? plan.encoder->sweeps.front().begin : plan.nodes.size();
     const std::string name = std::filesystem::path(path).stem().string();
     groups.push_back(GroupOf(name, plan, {0, encoder}));
     if (plan.encoder) {

@@ -1,6 +1,6 @@
-// Times sessions of many lanes and encoders on the backends `cpu` and `onednn` in turns: steps of
-// all lanes, steps with full distributions, steps of a few lanes, and sources. KINGLET_CPU=avx2 and
-// ONEDNN_MAX_CPU_ISA=AVX2 hold both to AVX2.
+// Times sessions of many lanes and encoders on the backends `cpu` and `onednn`, interleaved: steps
+// of all lanes, steps with full distributions, steps of a few lanes, and sources. KINGLET_CPU=avx2
+// and ONEDNN_MAX_CPU_ISA=AVX2 hold both to AVX2.
 #include <time.h>
 
 #include <algorithm>
@@ -87,8 +87,8 @@ Result<std::vector<Bytes>> Synthesised(const Options& options) {
 
 // --- times ---
 
-// Of the calling thread on a processor, so that other work on the machine disturbs less; with
-// several threads, of a clock on the wall. Microseconds.
+// Microseconds: processor time of the calling thread, so that other work on the machine disturbs
+// less; with several threads, time on the wall clock.
 double Now(const Options& options) {
   timespec now = {};
   clock_gettime(options.threads == 1 ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC, &now);
@@ -101,7 +101,7 @@ double Median(std::vector<double> times) {
   return *middle;
 }
 
-// Prints the medians of the times of `run` on both backends, in turns, and of their ratios.
+// Runs `run` on both backends, interleaved, and prints the medians of the times and their ratios.
 Status Compare(const std::string& what, const Options& options,
                const std::function<Status(size_t backend)>& run) {
   std::array<std::vector<double>, 2> times;
@@ -113,7 +113,7 @@ Status Compare(const std::string& what, const Options& options,
       KINGLET_RETURN_IF_ERROR(run(backend));
       taken[backend] = Now(options) - start;
     }
-    if (round < 0) continue;  // nothing was in the caches
+    if (round < 0) continue;  // the caches were empty
     for (size_t backend = 0; backend < kBackends.size(); ++backend) {
       times[backend].push_back(taken[backend]);
     }

@@ -101,7 +101,7 @@ int Main(int argc, char** argv) {
   int bits = 0;
   Arguments make = program.AddSubcommand("make", "write a model");
   make.Add("--preset", preset).OneOf({"dpq", "slim"});
-  make.Add("--bits", bits, "0: float32").Between(0, 16);
+  make.Add("--bits", bits, "0 means float32").Between(0, 16);
   make.Add("-o,--output", path).Required();
   Arguments open = program.AddSubcommand("open", "open a model and measure its memory");
   open.Add("FILE", path).Required();

@@ -1,5 +1,5 @@
 // Times single operations at the sizes of real models, on every backend and every instruction set
-// of this machine: the same cases that tests/kernels/conformance_test.cc compares bit for bit.
+// of this machine, in the cases that tests/kernels/conformance_test.cc compares bit for bit.
 #include <benchmark/benchmark.h>
 
 #include <cstdio>
@@ -18,8 +18,8 @@
 namespace kinglet {
 namespace {
 
-// Bytes of the operands as the model file and the frame hold them: what the operation has to read
-// or write at least once. 0 for an embedding row, which touches one row of its table.
+// Bytes of the operands as the model file and the frame store them: the operation reads or writes
+// them at least once. 0 for an embedding row, which touches one row of its table.
 int64_t OperandBytes(const OpCase& op_case, const BufferLayout& layout) {
   if (std::holds_alternative<EmbedRow>(op_case.plan.nodes.front().op)) return 0;
   return static_cast<int64_t>(op_case.tensors->bytes() + layout.scratch_bytes + layout.state_bytes);

@@ -17,7 +17,7 @@
 namespace kinglet {
 namespace {
 
-// Milliseconds, one number per round. `model` includes `file`.
+// Milliseconds, one value per round. `model` includes `file`.
 struct Times {
   std::vector<double> file, model, session, token, all;
 };

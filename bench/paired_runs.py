@@ -1,4 +1,4 @@
-"""What `kinglet bench` prints, and two programs measured in turns: for the scripts beside this file."""
+"""What `kinglet bench` prints, and interleaved measurements of two programs, for the scripts in this folder."""
 import json
 import statistics
 import subprocess
@@ -13,7 +13,7 @@ def measured(command: str, model: str, options: list, environment: dict | None =
 
 
 def interleaved(old: Callable[[], dict], new: Callable[[], dict], pairs: int) -> tuple[list, list]:
-    """What each gave in each pair. The order changes from pair to pair, so that a change of the machine's speed meets both alike."""
+    """What each side returned in each pair. The order changes from pair to pair, so that the machine's speed affects both alike."""
     found: tuple[list, list] = ([], [])
     for pair in range(pairs):
         for side, ask in list(enumerate((old, new)))[::1 if pair % 2 else -1]:
@@ -27,6 +27,6 @@ def times(found: list) -> list:
 
 
 def ratios(old: list, new: list) -> str:
-    """Of two lists of times: the median of the pairs' ratios new / old, the least and the largest."""
+    """The median of the ratios new / old of two lists of times, the least and the largest."""
     found = [after / before for before, after in zip(old, new)]
     return f"{statistics.median(found):.4f} (from {min(found):.3f} to {max(found):.3f})"

@@ -1,4 +1,4 @@
-// A table of published numbers beside ours, for bench/papers.
+// A table of published figures next to kinglet's, for bench/papers.
 #ifndef KINGLET_BENCH_PAPER_REPORT_H_
 #define KINGLET_BENCH_PAPER_REPORT_H_
 
@@ -6,18 +6,18 @@
 
 namespace kinglet {
 
-// Collects lines, and how many numbers agree. Numbers are printed as the paper has them: the number
-// of decimals says how exact they are.
+// Collects lines, and counts the figures that agree. A figure is printed as in the paper: its
+// decimals tell how exact it is.
 class PaperReport {
  public:
   void Title(const std::string& title);
-  // Ours must have the printed digits, unless a reason says why it cannot.
+  // Our figure must have the printed digits, unless a reason tells why it cannot.
   void Row(const std::string& row, const char* quantity, const std::string& printed, double ours,
            const std::string& reason = "");
-  // Ours must be within `tolerance`, which the reason explains.
+  // Our figure must be within `tolerance`, which the reason explains.
   void Near(const std::string& row, const char* quantity, double printed, double ours,
             double tolerance, const std::string& reason);
-  // A number of ours that the paper does not have.
+  // A figure of ours that the paper does not print.
   void Ours(const std::string& row, const char* quantity, double ours);
   void Line(const std::string& text) { text_ += text + "\n"; }
 

@@ -1,5 +1,5 @@
-// Prints the numbers of the five papers that follow from shapes beside those that kinglet's own
-// counting gives for the same shapes. No weight is needed, and none of the papers' are reachable.
+// Prints the figures of the five papers that follow from shapes next to those that kinglet counts
+// for the same shapes. No weights are needed; the papers' own are not available.
 #include <cstdio>
 #include <cstdlib>
 #include <optional>
@@ -32,7 +32,7 @@ MicronetCount CountOf(const char* preset) {
   return *CountMicronet2019(model.plan(), model.nonzeros, spec.bin_counts);
 }
 
-// A network of the tables 4 to 6. The paper rounds, but for one of its numbers.
+// A network of the tables 4 to 6. The paper rounds every figure but one, which it truncates.
 void ReportDense(const DenseTotal& row, PaperReport& report) {
   const MicronetCount count = CountOf(row.preset);
   const double operations = count.operations.WeightedTotal() / kMillion;
@@ -41,16 +41,16 @@ void ReportDense(const DenseTotal& row, PaperReport& report) {
                static_cast<double>(count.storage.total) / kMillion);
   }
   if (*row.millions == 0) return report.Ours(row.preset, "operations", operations);
-  const bool cut = row.preset == std::string("8.3M-cache2000");
+  const bool truncated = row.preset == std::string("8.3M-cache2000");
   report.Row(row.preset, "operations", row.millions, operations,
-             cut ? "the paper cuts this number and rounds its other ones" : "");
+             truncated ? "the paper truncates this number and rounds its other ones" : "");
 }
 
 void ReportMicronet(PaperReport& report) {
   report.Title(
       "MicroNet (Yan et al. 2020), tables 4 to 6: millions of parameters, operations of a token");
   for (const DenseTotal& row : kDenseTotals) ReportDense(row, report);
-  report.Title("MicroNet, table 2: millions of 32-bit words and of operations");
+  report.Title("MicroNet, table 2: millions of 32-bit values and of operations");
   for (const TableRow& row : kTable2) {
     const MicronetCount count = CountOf(row.preset);
     char size[16], operations[16];
@@ -64,16 +64,16 @@ void ReportMicronet(PaperReport& report) {
     const MicronetCount count = CountOf(row.preset);
     const bool best = row.preset == std::string("best");
     const double entries = best ? 1e-4 * row.nonzero : 5e-6 * row.total + 2;
-    const double words = entries * row.bits / 32;
+    const double size_tolerance = entries * row.bits / 32;
     const char* const why = best ? "training met the pruner's targets within 0.01 %"
                                  : "sparsities are printed with five digits";
     report.Near(row.preset, "not zero", row.nonzero, static_cast<double>(count.storage.nonzero),
                 entries, why);
-    report.Near(row.preset, "words", row.total_size, count.storage.TotalSize(), words, why);
+    report.Near(row.preset, "size", row.total_size, count.storage.TotalSize(), size_tolerance, why);
     report.Near(row.preset, "operations", row.operations, count.operations.WeightedTotal(),
-                entries + words, why);
+                entries + size_tolerance, why);
     report.Near(row.preset, "score", row.score, count.Score(),
-                words / 159e6 + (entries + words) / 318e6, why);
+                size_tolerance / 159e6 + (entries + size_tolerance) / 318e6, why);
   }
 }
 
@@ -180,7 +180,7 @@ int Run(const std::string& only) {
 
 int main(int argc, char** argv) {
   kinglet::ArgumentParser program(
-      "Prints the papers' numbers that follow from shapes beside ours; fails if one that should "
+      "Prints the papers' numbers that follow from shapes next to ours; fails if one that should "
       "agree does not.",
       "papers");
   std::string only;

@@ -1,6 +1,6 @@
 // Times several memory layouts of 9-bit weights in products with 16-bit vectors, with AVX-512
 // VNNI. This measurement settled CodeForm::kPlanes (kernels/cpu/vector.h, docs/PERFORMANCE.md).
-// Tiles are a little quicker here, but not in a token: its weights are in the third-level cache.
+// Tiles are a little quicker here, but not in a token, whose weights are in the third-level cache.
 // Each layout is checked against plain sums and timed over whole matrices, four panels of 16 rows
 // at a time.
 //
@@ -47,17 +47,17 @@ constexpr size_t kSignBytes = kTileRows * kTileCols / 8;
 // One matrix in every layout. REQUIRES: cols is a multiple of 16, rows of 64.
 struct Matrix {
   size_t rows, cols;
-  std::vector<int16_t> x, codes;  // x [cols], codes [rows, cols]
-  Lines<int16_t> words;           // [panel][pair of columns][row][2]
-  Lines<uint8_t> pairs;           // low bytes as `words`
-  Lines<uint8_t> halves;          // [panel][quad][row][2][pair of the quad]
-  Lines<uint8_t> interleaved;     // [panel][quad]: the blocks of CodeForm::kPlanes
-  Lines<uint32_t> pair_signs;     // [panel][pair], bit 2 row + parity
-  Lines<uint64_t> block_signs;    // [panel][quad], bit i is that of interleaved byte i
-  Lines<uint8_t> tiles;           // [two panels][16 columns]: a word of signs for each row, then
-                                  // for each four columns the low bytes of 32 rows, four a row
-  Lines<int8_t> digits;           // [quad][high, low][4]: x = 128 high + low
-  Lines<int16_t> sign_sums;       // [quad][signs of the four columns]: the sum of their x
+  std::vector<int16_t> x, codes;      // x [cols], codes [rows, cols]
+  Lines<int16_t> words;               // [panel][pair of columns][row][2]
+  Lines<uint8_t> pairs;               // low bytes as `words`
+  Lines<uint8_t> halves;              // [panel][quad][row][2][pair of the quad]
+  Lines<uint8_t> interleaved;         // [panel][quad]: the tiles of CodeForm::kPlanes
+  Lines<uint32_t> pair_signs;         // [panel][pair], bit 2 row + parity
+  Lines<uint64_t> interleaved_signs;  // [panel][quad], bit i is that of interleaved byte i
+  Lines<uint8_t> tiles;      // [two panels][16 columns]: a word of signs for each row, then
+                             // for each four columns the low bytes of 32 rows, four a row
+  Lines<int8_t> digits;      // [quad][high, low][4]: x = 128 high + low
+  Lines<int16_t> sign_sums;  // [quad][signs of the four columns]: the sum of their x
   Lines<int32_t> sums;
 
   Matrix(size_t row_count, size_t col_count)
@@ -70,7 +70,7 @@ struct Matrix {
         halves(rows * cols),
         interleaved(rows * cols),
         pair_signs(rows * cols / 32),
-        block_signs(rows * cols / 64),
+        interleaved_signs(rows * cols / 64),
         tiles(rows * cols / (kTileRows * kTileCols) * kTileBytes),
         digits(cols * 2),
         sign_sums(cols * 4),
@@ -113,7 +113,7 @@ struct Matrix {
     if (code >= 0) return;
     tile[2 * tile_row + tile_col / 8] |= static_cast<uint8_t>(1 << (tile_col % 8));
     pair_signs.data()[pair] |= uint32_t{1} << (2 * r + col % 2);
-    block_signs.data()[quad] |= uint64_t{1} << entry;
+    interleaved_signs.data()[quad] |= uint64_t{1} << entry;
   }
 };
 
@@ -166,7 +166,7 @@ PLANES_AVX512 void Widened(Matrix& m, size_t panel) {
 }
 
 // kMaskedSums: instead of widening a code with its sign, adds x of negative codes to 16-bit sums,
-// which can hold 256 columns.
+// which cannot overflow in 256 columns.
 template <bool kVnni, bool kMaskedSums>
 PLANES_AVX512 void Halves(Matrix& m, size_t panel) {
   __m512i sums[kTogether] = {}, signed_x[kTogether] = {};
@@ -203,11 +203,11 @@ PLANES_AVX512 void Interleaved(Matrix& m, size_t panel) {
   for (size_t i = 0; i < quads; ++i) {
     const __m512i first = Pair(&m.x[4 * i]), second = Pair(&m.x[4 * i + 2]);
     for (size_t p = 0; p < kTogether; ++p) {
-      const size_t block = (panel + p) * quads + i;
-      const uint8_t* at = m.interleaved.data() + block * 64;
+      const size_t quad = (panel + p) * quads + i;
+      const uint8_t* at = m.interleaved.data() + quad * 64;
       const __m512i bytes = _mm512_load_si512(at);
       if constexpr (kAhead != 0) _mm_prefetch(at + kAhead, _MM_HINT_T0);
-      const __m512i signs = _mm512_movm_epi8(m.block_signs.data()[block]);
+      const __m512i signs = _mm512_movm_epi8(m.interleaved_signs.data()[quad]);
       sums[p] = AddProducts<kVnni>(sums[p], _mm512_unpacklo_epi8(bytes, signs), first);
       sums[p] = AddProducts<kVnni>(sums[p], _mm512_unpackhi_epi8(bytes, signs), second);
     }
@@ -216,7 +216,7 @@ PLANES_AVX512 void Interleaved(Matrix& m, size_t panel) {
 }
 
 // Bytes are multiplied as they are, with two digits of x; a permutation looks up what the signs of
-// four columns subtract, for 32 rows at once. Sums of x in 16 bits hold 128 columns.
+// four columns subtract, for 32 rows at once. Sums of x in 16 bits cannot overflow in 128 columns.
 PLANES_AVX512 void Tiles(Matrix& m, size_t panel) {
   constexpr size_t kAhead = 8 * kTileBytes, kTilesOfSigns = 8;
   // Of functions without masks, GCC 12 warns that their results are uninitialised.
@@ -267,7 +267,7 @@ PLANES_AVX512 void Tiles(Matrix& m, size_t panel) {
   }
 }
 
-// The floor: reads both planes and computes nothing. Leaves `sums` unchanged.
+// The roofline: reads both planes and computes nothing. Leaves `sums` unchanged.
 PLANES_AVX512 void ReadPlanes(Matrix& m) {
   __m512i seen[kTogether] = {};
   const auto read = [&seen](const void* data, size_t bytes) PLANES_AVX512 {
@@ -279,7 +279,7 @@ PLANES_AVX512 void ReadPlanes(Matrix& m) {
     }
   };
   read(m.interleaved.data(), m.rows * m.cols);
-  read(m.block_signs.data(), m.rows * m.cols / 8);
+  read(m.interleaved_signs.data(), m.rows * m.cols / 8);
   const __m512i all =
       _mm512_xor_si512(_mm512_xor_si512(seen[0], seen[1]), _mm512_xor_si512(seen[2], seen[3]));
   [[maybe_unused]] volatile int sink = _mm512_test_epi64_mask(all, all);
@@ -294,7 +294,7 @@ bool Right(Matrix& m) {
   return true;
 }
 
-// Median over many passes, in nanoseconds.
+// Median over many runs, in nanoseconds.
 double Median(const std::function<void()>& pass) {
   std::vector<double> times;
   for (int i = 0; i < 301; ++i) {
@@ -320,13 +320,13 @@ bool Compare(size_t rows, size_t cols) {
                 products / time, note);
   };
   bool all = true;
-  for (const Way& way : {Way{"16-bit words", Words<false>},
-                         {"16-bit words, VNNI", Words<true>},
+  for (const Way& way : {Way{"16-bit values", Words<false>},
+                         {"16-bit values, VNNI", Words<true>},
                          {"widened, masked subtraction", Widened<false>},
                          {"widened, masked subtraction, VNNI", Widened<true>},
-                         {"halves of words, masked subtraction", Halves<false, false>},
-                         {"halves of words, masked subtraction, VNNI", Halves<true, false>},
-                         {"halves of words, masked sums of x, VNNI", Halves<true, true>},
+                         {"halves of 16 bits, masked subtraction", Halves<false, false>},
+                         {"halves of 16 bits, masked subtraction, VNNI", Halves<true, false>},
+                         {"halves of 16 bits, masked sums of x, VNNI", Halves<true, true>},
                          {"interleaved", Interleaved<false, 0>},
                          {"interleaved, VNNI", Interleaved<true, 0>},
                          {"interleaved, VNNI, 4096 bytes ahead", Interleaved<true, 4096>},

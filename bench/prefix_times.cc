@@ -1,6 +1,6 @@
-// Times the query for the best words with a prefix, in turns with the full distribution and with
-// what a program does that has no such query: all log-probabilities, then one pass over all words'
-// texts. Each is asked on a lane of its own, all of which hold the same text.
+// Times the query for the best words with a prefix, alternating with the full distribution and with
+// the work of a program that lacks the query: all log-probabilities, then a loop over all words'
+// texts. Each query has a lane of its own; all lanes have read the same text.
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -41,7 +41,7 @@ class Timer {
       const std::array<uint32_t, kWays> lanes = {0, 1, 2, 3, 4, 5, 6};
       const std::vector<uint32_t> same(kWays, ids[t]);
       KINGLET_RETURN_IF_ERROR(session_->StepLanes(lanes, same));
-      // In any order: what was asked before decides what is in the processor's caches.
+      // In random order: the previous query decides what is in the processor's caches.
       std::array<uint32_t, kWays> order = lanes;
       for (uint32_t i = kWays - 1; i > 0; --i) std::swap(order[i], order[random_.Below(i + 1)]);
       for (const uint32_t next : order) {
@@ -96,7 +96,7 @@ class Timer {
     return Status();
   }
 
-  // The program's one pass.
+  // The program's loop.
   void FindBest(const std::string& prefix, std::vector<uint32_t>& best) const {
     best.clear();
     for (uint32_t id = 0; id < texts_.size(); ++id) {

@@ -1,14 +1,14 @@
-// Scores a random text in one way and writes every number; bench/same_bits_check compares it with
-// other ways. It is built without the converters too, for machines of another kind.
+// Scores a random text in one way and writes every score; bench/same_bits_check compares them with
+// other ways. The program is built without the converters too, for machines of another kind.
 //
 //   same_bits MODEL OUT [tokens=5000] [backend=cpu|ref|emulated|cuda] [threads=1] [lanes=1]
 //             [restore=0] [together=0]
 //
-// OUT gets doubles as they lie in memory: of each watched lane in turn (the first, the middle and
-// the last, which all have the same text) the log-probability of each next token, and of every word
-// after each 25th. restore=13: after every 13th token the stream is written as bytes and continues in
-// another session. together=50: the stream gets 50 tokens by one call (Session::StepMany), as long
-// as no full distribution is asked for.
+// OUT gets doubles as they lie in memory: for one watched lane after the other (the first, the
+// middle and the last, which all have the same text) the log-probability of each next token, and of
+// every word after each 25th. restore=13: after every 13th token the stream is written as bytes and
+// continues in another session. together=50: the stream gets 50 tokens by one call
+// (Session::StepMany), as long as no full distribution is due.
 #include <algorithm>
 #include <charconv>
 #include <cstdio>
@@ -56,9 +56,9 @@ std::vector<Part> MakeText(const Model& model, uint64_t tokens, uint64_t seed) {
   const uint64_t positions = PositionsOf(model.file().description()).value_or(tokens);
   SplitMix64 lengths(1), random(seed);
   std::vector<Part> parts;
-  for (uint64_t left = tokens; left > 0;) {
+  for (uint64_t remaining = tokens; remaining > 0;) {
     Part part;
-    uint64_t count = std::min(left, positions);
+    uint64_t count = std::min(remaining, positions);
     if (plan.encoder) {
       const uint32_t longest = std::min(plan.encoder->window, kLongestPart);
       const uint64_t source = 1 + lengths.Below(longest);
@@ -66,7 +66,7 @@ std::vector<Part> MakeText(const Model& model, uint64_t tokens, uint64_t seed) {
       count = std::min<uint64_t>(count, plan.reading ? source : kLongestPart);
     }
     part.tokens = RandomIds(random, count, model.vocabulary_size());
-    left -= count;
+    remaining -= count;
     parts.push_back(std::move(part));
   }
   return parts;
@@ -95,7 +95,7 @@ class Run {
     return Status();
   }
 
-  std::map<uint32_t, std::vector<double>> Numbers() && { return std::move(numbers_); }
+  std::map<uint32_t, std::vector<double>> Scores() && { return std::move(scores_); }
 
  private:
   Status CreateSession() {
@@ -113,7 +113,7 @@ class Run {
       uint64_t processed = 0;
       KINGLET_RETURN_IF_ERROR(
           session_->StepMany(std::span(tokens).subspan(at, count), of_tokens, processed));
-      numbers_[0].insert(numbers_[0].end(), of_tokens.begin() + 1, of_tokens.end());
+      scores_[0].insert(scores_[0].end(), of_tokens.begin() + 1, of_tokens.end());
       asked_ += count - 1;
       at += count;
       KINGLET_RETURN_IF_ERROR(Ask({tokens[at % tokens.size()]}));
@@ -156,11 +156,11 @@ class Run {
     const bool full = asked_++ % kFullEvery == 0;
     KINGLET_RETURN_IF_ERROR(session_->LogProbabilityLanes(lanes_, next, one));
     for (const uint32_t lane : watched_) {
-      std::vector<double>& numbers = numbers_[lane];
-      numbers.push_back(one[lane]);
+      std::vector<double>& scores = scores_[lane];
+      scores.push_back(one[lane]);
       if (!full) continue;
       KINGLET_RETURN_IF_ERROR(session_->LogProbabilities(std::span<double>(all), lane));
-      numbers.insert(numbers.end(), all.begin(), all.end());
+      scores.insert(scores.end(), all.begin(), all.end());
     }
     return Status();
   }
@@ -172,7 +172,7 @@ class Run {
   std::vector<std::vector<Part>> texts_;  // of each lane
   std::unique_ptr<Session> session_;
   uint64_t asked_ = 0, since_restored_ = 0;
-  std::map<uint32_t, std::vector<double>> numbers_;  // of each watched lane
+  std::map<uint32_t, std::vector<double>> scores_;  // of each watched lane
 };
 
 Status ScoreAndWrite(const std::string& path, const std::string& out, const Way& way) {
@@ -187,9 +187,9 @@ Status ScoreAndWrite(const std::string& path, const std::string& out, const Way&
   Run run(std::move(model), way);
   KINGLET_RETURN_IF_ERROR(run.Score());
   std::ofstream file(out, std::ios::binary);
-  for (const auto& [lane, numbers] : std::move(run).Numbers()) {
-    file.write(reinterpret_cast<const char*>(numbers.data()),
-               static_cast<std::streamsize>(numbers.size() * sizeof(double)));
+  for (const auto& [lane, scores] : std::move(run).Scores()) {
+    file.write(reinterpret_cast<const char*>(scores.data()),
+               static_cast<std::streamsize>(scores.size() * sizeof(double)));
   }
   return file.flush() ? Status() : Status(KINGLET_IO_ERROR, out + ": expected to write it");
 }

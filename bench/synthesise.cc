@@ -1,5 +1,5 @@
 // Writes a model with random weights: a published MicroNet configuration or coded model, with
-// changed numbers if options say so. bench/README.md shows its use.
+// parameters changed by options. bench/README.md shows its use.
 #include <cstdio>
 #include <exception>
 #include <fstream>

@@ -26,8 +26,8 @@ void Take(const Plan& plan, TensorId id, TensorIds& ids) {
 
 TensorIds InputTables(const Plan& plan) {
   TensorIds ids;
-  for (const Node& step : plan.nodes) {
-    const auto* row = std::get_if<EmbedRow>(&step.op);
+  for (const Node& node : plan.nodes) {
+    const auto* row = std::get_if<EmbedRow>(&node.op);
     if (row == nullptr) continue;
     for (const EmbeddingBin& bin : row->bins) {
       Take(plan, bin.table, ids);
@@ -44,7 +44,7 @@ TensorIds InputTables(const Plan& plan) {
   return ids;
 }
 
-// The weights of the clusters' steps: matrices, and tables with their codebooks.
+// The weights of the clusters' nodes: matrices, and tables with their codebooks.
 TensorIds OutputTables(const Plan& plan) {
   TensorIds ids;
   for (const ClusterPlan& cluster : plan.clusters) {

@@ -26,7 +26,7 @@ struct TechniqueMeasurement {
   TableBytes tables;
   std::vector<CodedTableFacts> coded;
   uint64_t file_bytes = 0;
-  // On `cpu`; the first word of the text is scored only behind a start token.
+  // On `cpu`; the first word of the text is scored only after a start token.
   double perplexity = 0;
 };
 

@@ -78,7 +78,7 @@ ConvertOptions OptionsOf(const TechniqueRow& row, const TechniqueFolders& folder
   if (row.base == Base::kDemo) {
     options.checkpoint = demo;
     options.vocabulary = demo + "/vocab.txt";
-    options.cache_capacity = 0;  // its pairs would hide the tables' share of the perplexity
+    options.cache_capacity = 0;  // its pairs would hide the tables' part of the perplexity
   } else if (row.base == Base::kTransformer) {
     // `convert` finds the configuration and the words in the folder.
     options.checkpoint = folders.checkpoints + "/" + std::string(row.checkpoint);

@@ -19,8 +19,8 @@ enum class TechniqueBase : uint8_t {
   kFull,     // `full` of examples/torch/train_all.sh, 1,137 words, changed after training
   kTrained,  // models of the same script, trained with the technique; compared with `full`
   // Transformers that other people's frameworks wrote, each with its own text; compared with
-  // the first row of the same checkpoint. A first row with a recipe has nothing to be compared
-  // with: its tables were trained as they are.
+  // the first row of the same checkpoint. A first row with a recipe has no reference:
+  // its tables were trained as they are.
   kTransformer,
 };
 
@@ -31,10 +31,10 @@ struct TechniqueRow {
   std::string_view method;
   TechniqueBase base;
   TechniqueTables tables;
-  // A name of train_all.sh; of kTransformer a folder with tokens.txt; empty: the demo model.
+  // A name of train_all.sh; for kTransformer a folder with tokens.txt. Empty means the demo model.
   std::string_view checkpoint;
-  std::string_view recipe;  // in examples/recipes; empty: none
-  // For the whole network; 0: none. Only the demo model has a text to calibrate activations with.
+  std::string_view recipe;  // in examples/recipes; empty means no recipe
+  // For the whole network; 0 means float32. Only the demo model has a text to calibrate with.
   int bits = 0;
   double prune = 0;
 };
@@ -45,8 +45,8 @@ std::span<const TechniqueRow> TechniqueRows();
 
 struct TechniqueFolders {
   std::string examples;     // of the source tree
-  std::string models;       // that train_all.sh filled
-  std::string checkpoints;  // with those of kTransformer
+  std::string models;       // filled by train_all.sh
+  std::string checkpoints;  // with the checkpoints of kTransformer
 };
 ConvertOptions OptionsOf(const TechniqueRow& row, const TechniqueFolders& folders,
                          const std::string& output);

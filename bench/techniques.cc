@@ -101,7 +101,7 @@ std::string PublishedRatios(const TechniqueMeasurement& found) {
   return text.empty() ? "-" : text;
 }
 
-// `before` may be null: there is nothing to compare with.
+// `before` is null if there is nothing to compare with.
 void PrintRow(const TechniqueRow& row, const TechniqueMeasurement* before,
               const TechniqueMeasurement& after) {
   const uint64_t table_after = BytesOf(after.tables, row.tables);
@@ -131,7 +131,7 @@ void PrintTitles(TechniqueBase base) {
       TitleOf(base));
 }
 
-// Whether the user says where the models of a base are.
+// Whether an option names the folder of the models of a base.
 bool IsAtHand(const TechniqueFolders& folders, TechniqueBase base) {
   switch (base) {
     case TechniqueBase::kDemo:

@@ -34,7 +34,7 @@ class Check {
     for (size_t i = 0; i + kAhead < ids.size(); ++i) {
       KINGLET_RETURN_IF_ERROR(session_->StepToken(ids[i]));
       if (i < first) continue;
-      // As much of the text as decides what is dropped at the beginning of a line.
+      // The part of the text that decides what is dropped at the beginning of a line.
       before_.assign(ids.begin() + static_cast<std::ptrdiff_t>(i > kBefore ? i - kBefore : 0),
                      ids.begin() + static_cast<std::ptrdiff_t>(i) + 1);
       const std::string ahead = TextOf({ids.begin() + static_cast<std::ptrdiff_t>(i) + 1,
@@ -109,7 +109,7 @@ class Check {
     for (const uint32_t id : sequence) KINGLET_RETURN_IF_ERROR(forks_->StepToken(id));
     std::vector<double> all(model_->vocabulary_size());
     KINGLET_RETURN_IF_ERROR(forks_->Probabilities(std::span<double>(all)));
-    // First what reaches the prefix's end, then what continues.
+    // First the tokens that reach the prefix's end, then the sequences to continue.
     double sum = 0;
     std::vector<std::pair<uint32_t, std::vector<uint32_t>>> further;
     const std::string before = TextOf(sequence);
@@ -117,7 +117,7 @@ class Check {
       std::vector<uint32_t> longer = sequence;
       longer.push_back(id);
       const std::string text = TextOf(longer);
-      // What spells nothing. The unknown piece may be the end of a line, too.
+      // Skips tokens that spell nothing. The unknown piece may be the end of a line, too.
       if (text == before || (IsUnknown(id) && !text.ends_with('\n'))) continue;
       if (text.starts_with(prefix)) {
         sum += all[id];
@@ -147,7 +147,8 @@ int Main(int argc, char** argv) {
   ArgumentParser program("Compare text prefixes with brute force", "text_prefixes");
   program.Add("M.kgl", options.model, "model file with its tokenizer").Required().Placeholder("");
   program.Add("IDS", options.ids, "file of token ids").Required().Placeholder("");
-  program.Add("--states", options.states, "the last so many tokens are asked after").ShowDefault();
+  program.Add("--states", options.states, "number of last tokens after which prefixes are queried")
+      .ShowDefault();
   if (const std::optional<int> exit = program.ParseAndPrint(argc, argv)) return *exit;
   const auto run = [&]() -> Result<bool> {
     KINGLET_ASSIGN_OR_RETURN(auto model, Model::Open(options.model, ModelOptions()));
@@ -156,9 +157,10 @@ int Main(int argc, char** argv) {
     KINGLET_RETURN_IF_ERROR(check.Run(ids, options.states));
     return check.Print();
   };
-  const Result<bool> same = run();
-  if (!same.ok()) std::fprintf(stderr, "text_prefixes: %s\n", same.status().message().c_str());
-  return same.ok() && *same ? 0 : 1;
+  const Result<bool> all_equal = run();
+  if (!all_equal.ok())
+    std::fprintf(stderr, "text_prefixes: %s\n", all_equal.status().message().c_str());
+  return all_equal.ok() && *all_equal ? 0 : 1;
 }
 
 }  // namespace

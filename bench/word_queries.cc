@@ -23,7 +23,7 @@ Result<bool> CheckAndPrint(CheckArguments arguments) {
   opening.backend = arguments.backend;
   KINGLET_ASSIGN_OR_RETURN(const auto model, Model::Open(arguments.model, opening));
   KINGLET_ASSIGN_OR_RETURN(std::vector<uint32_t> ids, ReadIds(arguments.ids));
-  // A text that is too short is read again: its words, but other states.
+  // A text that is too short is read again: the same words, with other states.
   const size_t text = ids.size();
   while (text > 0 && ids.size() < arguments.options.states) {
     ids.push_back(ids[ids.size() - text]);
@@ -59,7 +59,9 @@ int Main(int argc, char** argv) {
                          "word_queries");
   program.Add("M.kgl", arguments.model, "model file").Required().Placeholder("");
   program.Add("IDS", arguments.ids, "file of token ids").Required().Placeholder("");
-  program.Add("--states", arguments.options.states, "the last so many tokens are asked after")
+  program
+      .Add("--states", arguments.options.states,
+           "number of last tokens after which words are queried")
       .ShowDefault();
   program
       .Add("--every-word", arguments.options.every_word,
@@ -72,9 +74,10 @@ int Main(int argc, char** argv) {
   program.AddFlag("--normalised", arguments.normalised, "an empty cache leaves the softmax alone");
   program.AddFlag("--brief", arguments.brief, "print the last line only");
   if (const std::optional<int> exit = program.ParseAndPrint(argc, argv)) return *exit;
-  const Result<bool> same = CheckAndPrint(arguments);
-  if (!same.ok()) std::fprintf(stderr, "word_queries: %s\n", same.status().message().c_str());
-  return same.ok() && *same ? 0 : 1;
+  const Result<bool> all_equal = CheckAndPrint(arguments);
+  if (!all_equal.ok())
+    std::fprintf(stderr, "word_queries: %s\n", all_equal.status().message().c_str());
+  return all_equal.ok() && *all_equal ? 0 : 1;
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 # Flags every target of the project is compiled with.
 #
-# -ffp-contract=off: a fused multiply-add happens only where the source says so (docs/NUMERICS.md, rule 7).
+# -ffp-contract=off: a fused multiply-add happens only where the source has one (docs/NUMERICS.md, rule 7).
 # -fno-math-errno: lets sqrt and rint be single instructions; nothing reads errno.
 add_library(kinglet_flags INTERFACE)
 target_compile_options(kinglet_flags INTERFACE
@@ -9,7 +9,7 @@ target_compile_options(kinglet_flags INTERFACE
 # g++ 12 sees an overlap in std::string's operator+ that is not there (GCC bug 105651).
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   target_compile_options(kinglet_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict>)
-  # For AArch64 it doubts that an optional's vector was set where the optional is empty.
+  # For AArch64 g++ 12 doubts that an optional's vector was set where the optional is empty.
   if(CMAKE_CROSSCOMPILING)
     target_compile_options(kinglet_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-maybe-uninitialized>)
   endif()
@@ -31,14 +31,14 @@ if(KINGLET_SANITIZE)
         -fno-omit-frame-pointer -g1 -UNDEBUG>
     # Optimising test code takes as long as the rest of a sanitizer's build together.
     $<$<COMPILE_LANGUAGE:C,CXX>:$<IF:$<BOOL:$<TARGET_PROPERTY:KINGLET_IS_TEST>>,-O0,-O1>>)
-  # What sanitizers add between a value and its use hides from g++ 12 that the value was set.
+  # The code that sanitizers add between a value and its use hides from g++ 12 that the value was set.
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     target_compile_options(kinglet_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-maybe-uninitialized>)
   endif()
   target_link_options(kinglet_flags INTERFACE -fsanitize=${KINGLET_SANITIZE})
 endif()
 if(KINGLET_COVERAGE)
-  # What checks the program itself is omitted, as in the product: no test takes its branches. Nothing is
+  # Assertions of the program about itself are omitted, as in the product: no test takes their branches. Nothing is
   # inlined before the counters are set, so that branches are the source's and not the standard library's.
   target_compile_options(kinglet_flags INTERFACE
     $<$<COMPILE_LANGUAGE:C,CXX>:--coverage -DNDEBUG -fno-early-inlining
@@ -46,10 +46,10 @@ if(KINGLET_COVERAGE)
   target_link_options(kinglet_flags INTERFACE --coverage)
 endif()
 # Hardening (tests/install/hardening_test.py). A buffer on the stack that overflows ends the program instead of
-# returning to where a stranger says. No folder's name is in what is built, so that builds in two folders are
+# returning to an address that an attacker chose. No folder's name is in what is built, so that builds in two folders are
 # the same bytes (scripts/reproducible). Where relocations lie is read-only once a program runs, and no stack
-# is executable. The command is a position-independent executable. Test programs, which nobody ships, are
-# compiled without; counters of coverage need the folder's name.
+# is executable. The command is a position-independent executable. Test programs, which are not shipped, are
+# compiled without these flags; counters of coverage need the folder's name.
 set(shipped "$<AND:$<COMPILE_LANGUAGE:C,CXX>,$<NOT:$<BOOL:$<TARGET_PROPERTY:KINGLET_IS_TEST>>>>")
 target_compile_options(kinglet_flags INTERFACE $<${shipped}:-fstack-protector-strong>)
 # A frame larger than a page touches each of its pages in order, so that it cannot jump over the guard page.

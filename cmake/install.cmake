@@ -5,7 +5,7 @@ include(cmake/product.cmake)
 include(CMakePackageConfigHelpers)
 
 if(SKBUILD)
-  # Archives hold no links, so the library's name has no version.
+  # Archives cannot store links, so the library's name has no version.
   set_property(TARGET kinglet PROPERTY VERSION)
   set_property(TARGET kinglet PROPERTY SOVERSION)
   install(TARGETS kinglet LIBRARY DESTINATION kinglet COMPONENT python)
@@ -24,7 +24,7 @@ install(EXPORT kingletTargets NAMESPACE kinglet:: DESTINATION ${package_dir} COM
 
 configure_package_config_file(cmake/kingletConfig.cmake.in ${PROJECT_BINARY_DIR}/kingletConfig.cmake
   INSTALL_DESTINATION ${package_dir})
-# Before 1.0 a minor version may change what it wants.
+# Before 1.0 a minor version may change anything.
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/kingletConfigVersion.cmake
   COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/kingletConfig.cmake ${PROJECT_BINARY_DIR}/kingletConfigVersion.cmake

@@ -1,5 +1,5 @@
 # The product: one library with the C interface. Shared, it exports that interface and nothing else. Static,
-# one archive holds the objects of the project's own libraries, and the packages name what it needs beside.
+# one archive has the objects of the project's own libraries, and the packages name what else must be linked.
 file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/runtime/c_api/*.cc)
 if(BUILD_SHARED_LIBS)
   add_library(kinglet SHARED ${sources})
@@ -22,7 +22,7 @@ target_include_directories(kinglet PUBLIC
 set_target_properties(kinglet PROPERTIES
   VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR})
 
-# What a program that links the archive needs beside it. Its own compiler may be C's.
+# The other libraries of a program that links the archive. The program's compiler may be C's.
 set(KINGLET_DEPENDENCIES "")  # of the CMake package
 set(KINGLET_PC_REQUIRES "")
 set(KINGLET_PC_LIBS "")

@@ -47,7 +47,7 @@ std::string FolderOf(const std::string& path) {
   return std::filesystem::path(path).parent_path().string();
 }
 
-// The tensors of the recipe's sources, files beside the checkpoint.
+// The tensors of the recipe's sources, files in the folder of the checkpoint.
 Result<CheckpointTensors> ReadSources(const Recipe& recipe) {
   CheckpointTensors tensors;
   for (const auto& [name, file] : recipe.sources) {
@@ -64,7 +64,7 @@ Result<CheckpointTensors> ReadSources(const Recipe& recipe) {
 
 // The blocks that a recipe describes.
 Result<LoadedModel> LoadByRecipe(Recipe recipe, const ConvertOptions& options,
-                                 const CheckpointFile& source) {
+                                 const CheckpointFile& file) {
   if (options.memory_length) {
     return Status::Refusal(KINGLET_UNSUPPORTED, "convert", "mem-len",
                            "none with a recipe that names its own blocks",
@@ -72,32 +72,32 @@ Result<LoadedModel> LoadByRecipe(Recipe recipe, const ConvertOptions& options,
   }
   KINGLET_RETURN_IF_ERROR(CheckAllMet({options.ignored_options}));
   if (options.define_cache_rows) KeepUnit(*options.define_cache_rows, recipe);
-  CheckpointTensors tensors = source.tensors;
+  CheckpointTensors tensors = file.tensors;
   KINGLET_ASSIGN_OR_RETURN(const CheckpointTensors more, ReadSources(recipe));
   tensors.insert(tensors.end(), more.begin(), more.end());
   return ModelFromRecipe(recipe, tensors, MachineThreads());
 }
 
-// The blocks of the family that is named, or else of the one that recognises the tensors.
+// The blocks of the family that is named, or else of the family that recognises the tensors.
 Result<LoadedModel> LoadByFamily(Recipe recipe, const ConvertOptions& options,
-                                 const CheckpointFile& source, std::string& family_name) {
+                                 const CheckpointFile& file, std::string& family_name) {
   if (options.define_cache_rows) KeepUnit(*options.define_cache_rows, recipe);
   KINGLET_ASSIGN_OR_RETURN(const CheckpointTensors more, ReadSources(recipe));
   KINGLET_ASSIGN_OR_RETURN(const FamilyTables tables,
-                           FamilyTables::Make(recipe, source.tensors, more, MachineThreads()));
+                           FamilyTables::Make(recipe, file.tensors, more, MachineThreads()));
   KINGLET_ASSIGN_OR_RETURN(const Family* family,
                            ChooseFamily(recipe.family.empty() ? options.family : recipe.family,
-                                        source.path, tables.weights()));
+                                        file.path, tables.weights()));
   KINGLET_RETURN_IF_ERROR(CheckMemoryLength(*family, options.memory_length));
   family_name = family->name;
-  const PickleNode* root = source.checkpoint ? &source.checkpoint->root() : nullptr;
+  const PickleNode* root = file.checkpoint ? &file.checkpoint->root() : nullptr;
   IgnoredOptions ignored{options.ignored_options};
   const Status modules =
-      CheckPickledModules(family->modules == nullptr ? nullptr : &family->modules(), source.modules,
-                          family->name, source.path, &ignored);
+      CheckPickledModules(family->modules == nullptr ? nullptr : &family->modules(), file.modules,
+                          family->name, file.path, &ignored);
   if (!modules.ok()) return WithNextStep(modules, tables.weights());
   Result<LoadedModel> model = family->load(
-      {source.path, options.config, source.step, tables.weights(), source.modules, root,
+      {file.path, options.config, file.step, tables.weights(), file.modules, root,
        options.memory_length, options.define_cache_rows, options.vocabulary, &ignored});
   if (!model.ok()) return WithNextStep(model.status(), tables.weights());
   KINGLET_RETURN_IF_ERROR(CheckAllMet(ignored));
@@ -114,7 +114,7 @@ bool HasUnit(const ModelDescription& description) {
 Status CheckAgainstModel(const ConvertOptions& options, const LoadedModel& model) {
   if (options.define_cache_rows && !HasUnit(model.draft.description)) {
     return Status::Refusal(KINGLET_INVALID_ARGUMENT, "convert", "keep-define",
-                           "a DeFINE unit that is the whole input", "none");
+                           "a DeFINE unit that is the complete input", "none");
   }
   if (!options.segments.empty() && !IsMaskedModel(model.draft.description)) {
     return Status::Refusal(KINGLET_INVALID_ARGUMENT, "convert", "segments",
@@ -145,29 +145,29 @@ Result<CheckpointFile> OpenCheckpoints(const std::string& path, const ConvertOpt
 
 Result<LoadedModel> LoadCheckpoint(const std::string& path, const ConvertOptions& options,
                                    const Recipe& recipe, ConvertSummary& summary) {
-  KINGLET_ASSIGN_OR_RETURN(const CheckpointFile source, OpenCheckpoints(path, options, recipe));
-  summary.checkpoint_bytes = source.bytes;
+  KINGLET_ASSIGN_OR_RETURN(const CheckpointFile file, OpenCheckpoints(path, options, recipe));
+  summary.checkpoint_bytes = file.bytes;
   LoadedModel model;
   if (recipe.embedding) {
     summary.family = kRecipeFamily;
-    KINGLET_ASSIGN_OR_RETURN(model, LoadByRecipe(recipe, options, source));
+    KINGLET_ASSIGN_OR_RETURN(model, LoadByRecipe(recipe, options, file));
   } else {
-    KINGLET_ASSIGN_OR_RETURN(model, LoadByFamily(recipe, options, source, summary.family));
+    KINGLET_ASSIGN_OR_RETURN(model, LoadByFamily(recipe, options, file, summary.family));
   }
   KINGLET_RETURN_IF_ERROR(CheckAgainstModel(options, model));
-  model.notes.insert(model.notes.begin(), source.notes.begin(), source.notes.end());
+  model.notes.insert(model.notes.begin(), file.notes.begin(), file.notes.end());
   Provenance& provenance = model.draft.description.provenance;
   provenance.producer = "kinglet " KINGLET_VERSION;
   provenance.family = summary.family;
   provenance.source = std::filesystem::path(path).filename().string();
-  provenance.source_digest = source.digest;
+  provenance.source_digest = file.digest;
   provenance.options = ShapingOptions(options);
   return model;
 }
 
-// The vocabulary that a framework leaves in the checkpoint's folder, if it has as many words as
-// the model: fairseq's dict.txt, Transformer-XL's vocab.pkl or vocab.bin. Families that have lists
-// of their own have read them already.
+// Reads the vocabulary that a framework writes to the checkpoint's folder, if it has as many words
+// as the model: fairseq's dict.txt, Transformer-XL's vocab.pkl or vocab.bin. Families that have
+// lists of their own have read them already.
 Status FindVocabulary(const std::string& checkpoint, const std::string& family, ModelDraft& draft,
                       std::vector<std::string>& notes) {
   if (!draft.vocabulary.empty()) return {};
@@ -185,14 +185,14 @@ Status FindVocabulary(const std::string& checkpoint, const std::string& family, 
   return {};
 }
 
-// The tokenizer that was given, or of a model with words the one beside the checkpoint. Its pieces
-// are the words of a model that was given no others.
+// Reads the tokenizer that was given or, of a model with words, the tokenizer in the folder of the
+// checkpoint. A model without a vocabulary gets the tokenizer's pieces as its words.
 Status ReadTextTokenizer(ConvertOptions options, const std::string& checkpoint,
                          const std::string& family, ModelDraft& draft,
                          std::vector<std::string>& notes) {
   if (options.tokenizer.empty() && !draft.vocabulary.empty()) {
     options.tokenizer = TokenizerNextTo(checkpoint, family);
-    if (!options.tokenizer.empty()) notes.push_back("text is cut by " + options.tokenizer);
+    if (!options.tokenizer.empty()) notes.push_back("text is tokenized by " + options.tokenizer);
   }
   if (options.tokenizer.empty()) return {};
   KINGLET_ASSIGN_OR_RETURN(draft.tokenizer,
@@ -205,7 +205,7 @@ Status ReadTextTokenizer(ConvertOptions options, const std::string& checkpoint,
                         },
                         [&](const WordPieceTables& tables) { draft.vocabulary = tables.pieces; },
                         [](const MergeTables&) {}, [](const WordRule&) {}},
-             draft.tokenizer->cutting);
+             draft.tokenizer->method);
   const uint32_t expected = draft.description.vocabulary_size;
   if (draft.vocabulary.size() != expected) {
     return Status::Refusal(
@@ -216,8 +216,8 @@ Status ReadTextTokenizer(ConvertOptions options, const std::string& checkpoint,
   return {};
 }
 
-// The passes that do not work tensor by tensor. A recipe's passes see tensors as read, with the
-// integers of a quantised checkpoint recovered.
+// Applies the passes that do not work tensor by tensor. A recipe's passes get tensors as read, with
+// the integers of a quantised checkpoint recovered.
 Status ApplyPasses(const ConvertOptions& options, const Recipe& recipe, LoadedModel& model,
                    TensorPasses& tensor_passes) {
   ModelDraft& draft = model.draft;
@@ -252,14 +252,14 @@ void SummariseFile(const ModelFile& file, ConvertSummary& summary) {
   }
 }
 
-// The golden values of a masked model's texts.
+// Reads the golden values of a masked model's texts.
 Result<std::vector<GoldenFile>> ReadMaskedAnswers(const ConvertOptions& options,
                                                   const ModelDraft& draft) {
   const auto mask = std::find(draft.vocabulary.begin(), draft.vocabulary.end(), "[MASK]");
   if (mask == draft.vocabulary.end()) {
     return Status::Refusal(KINGLET_INVALID_ARGUMENT, "convert", "golden",
                            "a vocabulary with [MASK] (--vocab vocab.txt)",
-                           draft.vocabulary.empty() ? "ids only" : "one without it");
+                           draft.vocabulary.empty() ? "ids only" : "a vocabulary without [MASK]");
   }
   if (FindBlock<AdaptiveSoftmax>(draft.description) == nullptr) {
     return Status::Refusal(KINGLET_INVALID_ARGUMENT, "convert", "golden",
@@ -271,7 +271,7 @@ Result<std::vector<GoldenFile>> ReadMaskedAnswers(const ConvertOptions& options,
                          static_cast<uint32_t>(mask - draft.vocabulary.begin()));
 }
 
-// The golden values of one stream, or, for a model with an encoder, of its pairs.
+// Reads the golden values of one stream or, for a model with an encoder, of its pairs.
 Result<std::vector<GoldenFile>> ReadAnswers(const ConvertOptions& options,
                                             const ModelDraft& draft) {
   const ModelDescription& description = draft.description;
@@ -294,8 +294,8 @@ void Report(const ConvertOptions& options, const std::string& text) {
 }
 
 // Packs the model into a temporary file. Each tensor is freed when it is packed, before the next
-// one is read. Integers are recovered (Read) before entries are pruned (Apply), which could remove
-// the largest one, from which a scale is found.
+// one is read. Integers are recovered (Read) before entries are pruned (Apply), because pruning
+// could remove the largest entry, from which a scale is found.
 Result<NewFile> WritePacked(ModelDraft draft, TensorPasses& passes, const ConvertOptions& options) {
   ModelPacker packer;
   for (TensorId id = 0; id < draft.tensors.size(); ++id) {
@@ -312,8 +312,8 @@ Result<NewFile> WritePacked(ModelDraft draft, TensorPasses& passes, const Conver
   return NewFile::Write(packed.Pieces(), options.output);
 }
 
-// The inputs of the model's matrices while it computes in floats, pruned as it will be. REQUIRES:
-// all tensors are read.
+// Measures the inputs of the model's matrices while it computes in floats. The model is pruned
+// first, as its file will be. REQUIRES: all tensors are read.
 Result<InputMoments> MeasureFloatInputs(const ConvertOptions& options, LoadedModel model,
                                         const CalibrationInput& calibration) {
   model.read = {};
@@ -325,8 +325,8 @@ Result<InputMoments> MeasureFloatInputs(const ConvertOptions& options, LoadedMod
   return MeasureInputs(written.temporary_path(), calibration);
 }
 
-// Runs the packed model on a text and writes it again, with quantisers of the ranges measured.
-// Memory never holds two models: first the running one, then the one that is copied.
+// Runs the packed model on a text and writes it again, with quantisers of the measured ranges.
+// Only one model is in memory at a time: first the running model, then the model that is copied.
 Result<NewFile> WriteCalibrated(const std::string& path, const CalibrationInput& input,
                                 const RangeRule& rule, const std::string& output) {
   KINGLET_ASSIGN_OR_RETURN(const ModelDescription description, Calibrated(path, input, rule));

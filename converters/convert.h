@@ -3,15 +3,15 @@
 //   2. a family or recipe maps tensor names to blocks
 //   3. recipe passes change the model; they need all tensors
 //   4. loop over the tensors: read, prune, quantise, pack, free
-//   5. write a temporary file beside the output path
+//   5. write a temporary file in the output path's folder
 //   6. if calibrated: run that file on a text, and write it again with the quantisers found
 //   7. reopen it with the runtime's reader, and replay golden values on ref64
 //   8. rename it to the output path
-// Nothing is left at the output path unless every step succeeded. Peak memory is the output plus
-// 1.2 times the largest tensor as float32. It is more where recipe passes need all tensors, tables
-// are made of several tensors, a checkpoint holds integers (half a tensor more), golden values are
-// replayed, or the model is calibrated (the model as the runtime lays it out, and a stream's
-// state).
+// The output path gets a file only if every stage succeeded. Peak memory is the output plus
+// 1.2 times the largest tensor as float32. Peak memory is higher where recipe passes need all
+// tensors, tables are made of several tensors, a checkpoint contains integers (half a tensor more),
+// golden values are replayed, or the model is calibrated (the model as the runtime lays it out, and
+// a stream's state).
 #ifndef KINGLET_CONVERTERS_CONVERT_H_
 #define KINGLET_CONVERTERS_CONVERT_H_
 
@@ -35,52 +35,54 @@ struct ConvertOptions {
   std::vector<std::string> averaged;
   std::string output;
   std::string family;      // empty: recognised by the tensors' names
-  std::string config;      // empty: where the family's framework puts it, if anywhere
-  std::string vocabulary;  // empty: what the family's framework leaves beside it, or ids only
-  // In place of a vocabulary: the texts whose words the framework numbered.
+  std::string config;      // empty: the file that the family's framework writes, if there is one
+  std::string vocabulary;  // empty: the file that the family's framework writes, or ids only
+  // The texts whose words the framework numbered, in place of a vocabulary.
   std::vector<std::string> vocabulary_texts;
-  // How the model cuts text: a file or a rule (converters/tokenizers/tokenizer_file.h). Empty: at
-  // white space. Without `vocabulary` the words are a SentencePiece model's pieces.
+  // How the model tokenizes text: a file or a rule (converters/tokenizers/tokenizer_file.h). Empty:
+  // at white space. Without `vocabulary` the words are a SentencePiece model's pieces.
   std::string tokenizer;
-  bool lower_case = false;  // before that; needs `tokenizer`
+  bool lower_case = false;  // before tokenization; needs `tokenizer`
   std::optional<int> bits;
   ScaleBy scale_by = ScaleBy::kLargest;  // kLeastSquares needs bits
   std::string calibration_text;          // for ReadCalibration; needs bits
-  // Of matrices. kFeedback needs a calibration text; all tensors are then in memory, twice.
+  // How matrices are rounded. kFeedback needs a calibration text, and memory for all tensors twice.
   RoundBy round_by = RoundBy::kNearest;
-  // Of the activations; each needs a calibration text. Bits: none means `bits`. The percentile:
-  // none means RangeRule's; needs kPercentile.
+  // How activations are quantised; each option needs a calibration text. activation_bits defaults
+  // to `bits`, percentile to RangeRule's. percentile needs kPercentile.
   std::optional<int> activation_bits;
   RangeRule::By calibrate_by = RangeRule::By::kLargest;
   std::optional<double> percentile;
-  // JSON (docs/RECIPES.md): in place of a family, or after it. Empty: the recipe that lies beside
+  // JSON (docs/RECIPES.md): in place of a family, or after it. Empty: the recipe in the folder of
   // the checkpoint (converters/recipe/recipe_file.h), unless a family is given.
   std::string recipe;
-  // Names of files in `recipe` may leave its folder and the checkpoint's. Names in a recipe that
-  // was found never do.
+  // Whether file names in `recipe` may lead out of its folder and the checkpoint's. File names in a
+  // recipe that was found never may.
   bool trust_recipe_paths = false;
   // Keeps the embedding's DeFINE unit in the model and caches this many of its rows per stream.
-  // None: as the recipe says; without a recipe the unit is replaced by the table that it computes.
+  // nullopt: as the recipe states; without a recipe the unit is replaced by the table that it
+  // computes.
   std::optional<uint32_t> define_cache_rows;
-  // How many earlier tokens a token sees (mem_len), in place of the checkpoint's number. Not all
-  // families can change it.
+  // How many earlier tokens a token attends to (mem_len), in place of the checkpoint's value. Not
+  // all families can change it.
   std::optional<uint32_t> memory_length;
-  // Options of the checkpoint that no table of a family has and that do not change the network.
+  // Options of the checkpoint that are missing from the family's table of options, and that do not
+  // change the network.
   std::vector<std::string> ignored_options;
   std::optional<double> prune;  // fraction of zeros wanted in each prunable tensor, [0, 1)
   std::optional<uint32_t> cache_capacity;  // 0 removes the cache
   std::optional<double> cache_theta, cache_lambda;
   std::string golden;  // file of golden values (converters/golden.h)
-  // Their token ids, pairs (converters/texts/pair_file.h), or a masked model's texts, with the
-  // segment numbers of these (converters/texts/masked_file.h).
+  // The texts of the golden values: a file of token ids, of pairs (converters/texts/pair_file.h),
+  // or of a masked model's texts, which may have segment numbers (converters/texts/masked_file.h).
   std::string ids, segments;
   double tolerance = 1e-4;
-  // Called for each tensor, before a run of the model, and now and then by passes that take long:
+  // Called for each tensor, before a run of the model, and now and then by slow passes:
   // "pass 2, embedding.table: pool 3 of 8, ...". May be empty.
   std::function<void(const std::string& text)> progress;
 };
 
-// What a conversion did, for the user to read.
+// The report of a conversion, for the user.
 struct ConvertSummary {
   std::string family;
   uint64_t tensors = 0;
@@ -88,14 +90,14 @@ struct ConvertSummary {
   uint64_t nonzero_parameters = 0;
   uint64_t checkpoint_bytes = 0;
   uint64_t file_bytes = 0;
-  // The ledger's parts (format/ledger.h) in order; they sum to file_bytes.
+  // The ledger's parts (format/ledger.h) in order; their sum is file_bytes.
   std::vector<std::pair<std::string, uint64_t>> bytes_by_part;
   // "embed.layers.0.weight differs from loss.layers.0.weight; the latter is used"
   std::vector<std::string> notes;
   std::optional<uint64_t> golden_positions;  // golden values that were replayed
   double golden_largest_difference = 0;
   std::string digest;
-  // Names of the tensors that passes without patterns take, and that were left in the file.
+  // Names of the tensors that passes without patterns change, and that the file contains.
   std::vector<std::string> quantisable, prunable;
 };
 

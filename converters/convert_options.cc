@@ -24,7 +24,7 @@ Status CheckCache(const ConvertOptions& options) {
                         std::to_string(*options.cache_capacity));
   }
   if (options.cache_capacity == 0 && (options.cache_theta || options.cache_lambda)) {
-    return RefuseOption("cache", "no theta and lambda for a cache of 0", "them");
+    return RefuseOption("cache", "no theta or lambda with a capacity of 0", "theta or lambda");
   }
   if (options.cache_theta && !(std::isfinite(*options.cache_theta) && *options.cache_theta > 0)) {
     return RefuseOption("cache theta", "a number above 0", NumberText(*options.cache_theta));
@@ -56,20 +56,20 @@ Status CheckQuantisation(const ConvertOptions& options) {
   KINGLET_RETURN_IF_ERROR(checked_bits("bits", options.bits));
   KINGLET_RETURN_IF_ERROR(checked_bits("activation-bits", options.activation_bits));
   if (options.scale_by != ScaleBy::kLargest && !options.bits) {
-    return RefuseOption("scale-by", "bits, which it goes with", "none");
+    return RefuseOption("scale-by", "--bits with it", "none");
   }
   if (options.calibration_text.empty()) {
     const char* option = options.round_by == RoundBy::kFeedback            ? "round-by"
                          : options.activation_bits                         ? "activation-bits"
                          : options.calibrate_by != RangeRule::By::kLargest ? "calibrate-by"
                                                                            : nullptr;
-    if (option != nullptr) return RefuseOption(option, "--calibrate, which it goes with", "none");
+    if (option != nullptr) return RefuseOption(option, "--calibrate with it", "none");
   } else if (!options.bits) {
-    return RefuseOption("calibrate", "bits, which it goes with", "none");
+    return RefuseOption("calibrate", "--bits with it", "none");
   }
   if (!options.percentile) return {};
   if (options.calibrate_by != RangeRule::By::kPercentile) {
-    return RefuseOption("percentile", "--calibrate-by percentile, which it goes with", "none");
+    return RefuseOption("percentile", "--calibrate-by percentile with it", "none");
   }
   if (*options.percentile > 0 && *options.percentile <= 100) return {};
   return RefuseOption("percentile", "above 0, at most 100", NumberText(*options.percentile));
@@ -79,10 +79,10 @@ Status CheckOptions(const ConvertOptions& options) {
   if (options.checkpoint.empty()) return RefuseOption("checkpoint", "a path", "none");
   KINGLET_RETURN_IF_ERROR(CheckQuantisation(options));
   if (options.trust_recipe_paths && options.recipe.empty()) {
-    return RefuseOption("trust-recipe-paths", "--recipe, which it goes with", "none");
+    return RefuseOption("trust-recipe-paths", "--recipe with it", "none");
   }
   if (!options.recipe.empty() && !options.family.empty()) {
-    return RefuseOption("recipe", "no family beside it", options.family);
+    return RefuseOption("recipe", "no --family with it", options.family);
   }
   if (options.define_cache_rows &&
       (*options.define_cache_rows == 0 || *options.define_cache_rows > kMaxDimension)) {
@@ -97,17 +97,17 @@ Status CheckOptions(const ConvertOptions& options) {
                         options.golden.empty() ? "ids only" : "golden values only");
   }
   if (!options.segments.empty() && options.golden.empty()) {
-    return RefuseOption("segments", "--golden, which they go with", "none");
+    return RefuseOption("segments", "--golden with them", "none");
   }
   if (options.lower_case && options.tokenizer.empty()) {
-    return RefuseOption("lowercase", "--tokenizer beside it", "none");
+    return RefuseOption("lowercase", "--tokenizer with it", "none");
   }
   if (!(std::isfinite(options.tolerance) && options.tolerance >= 0)) {
     return RefuseOption("tolerance", "a number from 0", NumberText(options.tolerance));
   }
   KINGLET_RETURN_IF_ERROR(CheckCache(options));
   if (!options.vocabulary.empty() && !options.vocabulary_texts.empty()) {
-    return RefuseOption("vocab-from", "no vocabulary beside it", options.vocabulary);
+    return RefuseOption("vocab-from", "no --vocab with it", options.vocabulary);
   }
   std::vector<const std::string*> inputs = {
       &options.checkpoint,       &options.config, &options.vocabulary,

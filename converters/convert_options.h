@@ -13,10 +13,10 @@ namespace kinglet {
 // Errors: KINGLET_INVALID_ARGUMENT, and those of CheckOutputPath.
 Status CheckOptions(const ConvertOptions& options);
 
-// The part of CheckOptions about bits and what goes with them.
+// The part of CheckOptions about bits and the options that need bits.
 Status CheckQuantisation(const ConvertOptions& options);
 
-// The same checkpoint without quantisation: no bits, and nothing that goes with them.
+// The options without quantisation: no bits, and none of the options that need bits.
 ConvertOptions InFloats(ConvertOptions options);
 
 // The options that change the model, as text for its provenance: "bits 9, calibrated".

@@ -21,7 +21,7 @@
 namespace kinglet {
 namespace {
 
-// The whole of `text` as a number.
+// Parses all of `text` as a number. Returns whether it is one.
 template <class Number>
 bool ReadNumber(std::string_view text, Number& number) {
   const std::optional<Number> parsed = ParseNumber<Number>(text);
@@ -36,9 +36,9 @@ std::string Exact(double number) {
   return text;
 }
 
-// Parses one line. Refuses positions below `least`.
+// Parses one line. Refuses positions below `first_position`.
 Result<GoldenValue> ParseLine(std::string_view line, const std::string& where,
-                              std::span<const uint32_t> ids, uint64_t least) {
+                              std::span<const uint32_t> ids, uint64_t first_position) {
   const auto refuse = [&](const std::string& expected, std::string_view found) {
     return Status::Refusal(KINGLET_INVALID_ARGUMENT, "golden values", where, expected,
                            QuotedName(found));
@@ -48,9 +48,9 @@ Result<GoldenValue> ParseLine(std::string_view line, const std::string& where,
   if (second == line.npos) return refuse("position, id and value with tabs between them", line);
   GoldenValue value;
   const std::string_view position = line.substr(0, first);
-  if (!ReadNumber(position, value.position) || value.position < least ||
+  if (!ReadNumber(position, value.position) || value.position < first_position ||
       value.position >= ids.size()) {
-    return refuse("a position from " + std::to_string(least) + " and below the " +
+    return refuse("a position from " + std::to_string(first_position) + " and below the " +
                       std::to_string(ids.size()) + " ids",
                   position);
   }
@@ -94,8 +94,9 @@ Result<GoldenFile> ReadGolden(const std::string& golden, const std::string& ids)
   KINGLET_ASSIGN_OR_RETURN(file.ids, ReadIds(ids));
   KINGLET_RETURN_IF_ERROR(
       ForEachLine(golden, [&](std::string_view line, const std::string& where) -> Status {
-        const uint64_t least = file.values.empty() ? 0 : file.values.back().position + 1;
-        KINGLET_ASSIGN_OR_RETURN(const GoldenValue value, ParseLine(line, where, file.ids, least));
+        const uint64_t first_position = file.values.empty() ? 0 : file.values.back().position + 1;
+        KINGLET_ASSIGN_OR_RETURN(const GoldenValue value,
+                                 ParseLine(line, where, file.ids, first_position));
         file.values.push_back(value);
         return {};
       }));
@@ -104,8 +105,8 @@ Result<GoldenFile> ReadGolden(const std::string& golden, const std::string& ids)
 
 namespace {
 
-// Lines "stream<TAB>position<TAB>id<TAB>..<TAB>value" about these streams, in order. `what` they
-// are, for messages. Returns those with values.
+// Reads lines "stream<TAB>position<TAB>id<TAB>..<TAB>value" about `streams`, in order. `one` and
+// `all` name a stream and the streams in messages. Returns the streams with values.
 Result<std::vector<GoldenFile>> ReadGoldenOfStreams(const std::string& golden,
                                                     std::vector<GoldenFile> streams,
                                                     const std::string& one,
@@ -123,10 +124,10 @@ Result<std::vector<GoldenFile>> ReadGoldenOfStreams(const std::string& golden,
         }
         stream = index;
         GoldenFile& file = streams[index];
-        const uint64_t least = file.values.empty() ? 0 : file.values.back().position + 1;
-        KINGLET_ASSIGN_OR_RETURN(
-            const GoldenValue value,
-            ParseLine(line.substr(std::min(tab + 1, line.size())), where, file.ids, least));
+        const uint64_t first_position = file.values.empty() ? 0 : file.values.back().position + 1;
+        KINGLET_ASSIGN_OR_RETURN(const GoldenValue value,
+                                 ParseLine(line.substr(std::min(tab + 1, line.size())), where,
+                                           file.ids, first_position));
         file.values.push_back(value);
         return {};
       }));
@@ -202,7 +203,7 @@ Status ReplayStream(const GoldenFile& golden, double tolerance, Session& session
   return {};
 }
 
-// Starts a stream; encodes its source, if it has one.
+// Starts a stream. Encodes the source, if there is one.
 Status Begin(std::span<const uint32_t> source, Session& session) {
   return source.empty() ? session.Reset() : session.Encode(source);
 }

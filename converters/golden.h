@@ -1,5 +1,5 @@
-// Golden values: log-probabilities that the original framework computed. They are replayed on
-// the converted model in double precision.
+// Golden values: log-probabilities that the original framework computed, to be replayed on the
+// converted model in double precision.
 #ifndef KINGLET_CONVERTERS_GOLDEN_H_
 #define KINGLET_CONVERTERS_GOLDEN_H_
 
@@ -29,7 +29,7 @@ struct GoldenFile {
   std::vector<uint32_t> ids;
   std::vector<GoldenValue> values;        // at least one, in order of position
   std::vector<uint32_t> source_ids = {};  // what a model with an encoder encodes first
-  // Of a masked model: segment numbers of the ids (empty: all 0), and the id of [MASK].
+  // Only for a masked model: segment numbers of the ids (empty: all 0), and the id of [MASK].
   std::vector<uint32_t> segments = {};
   std::optional<uint32_t> mask = {};
 };
@@ -39,16 +39,17 @@ struct GoldenFile {
 // KINGLET_INVALID_ARGUMENT naming the line.
 Result<GoldenFile> ReadGolden(const std::string& golden, const std::string& ids);
 
-// The same for a model with an encoder: a GoldenFile for each pair of `pairs`
+// Like ReadGolden, for a model with an encoder: a GoldenFile for each pair of `pairs`
 // (converters/texts/pair_file.h) that has golden values. Lines of `golden` are
 // "sentence<TAB>position<TAB>id<TAB>..<TAB>value": the sentence is a line number of `pairs`, from
 // 0, and position 0 follows the start token. Errors: those of ReadGolden and ReadPairs.
 Result<std::vector<GoldenFile>> ReadGoldenPairs(const std::string& golden, const std::string& pairs,
                                                 uint32_t start_token);
 
-// The same for a masked model: a GoldenFile for each of `texts` that has golden values. Lines of
-// `golden` are "line<TAB>position<TAB>id<TAB>..<TAB>value": the number of the text, from 0; the
-// value is ln p of the token at that position when [MASK], whose id is `mask`, stands there.
+// Like ReadGolden, for a masked model: a GoldenFile for each of `texts` that has golden values.
+// Lines of `golden` are "line<TAB>position<TAB>id<TAB>..<TAB>value". The line is the number of the
+// text, from 0. The value is ln p of the token at that position when it is replaced by [MASK],
+// whose id is `mask`.
 Result<std::vector<GoldenFile>> ReadGoldenTexts(const std::string& golden,
                                                 std::span<const MaskedText> texts, uint32_t mask);
 
@@ -62,11 +63,11 @@ struct GoldenReplay {
 // errors of running the model.
 Result<GoldenReplay> ReplayGolden(std::shared_ptr<const ModelFile> file, const GoldenFile& golden,
                                   double tolerance);
-// The same of several streams, one after the other.
+// Like ReplayGolden of one stream, for several streams, one after the other.
 Result<GoldenReplay> ReplayGolden(std::shared_ptr<const ModelFile> file,
                                   std::span<const GoldenFile> streams, double tolerance);
 
-// The golden values that a model file carries, as a GoldenFile.
+// The golden values that a model file contains, as a GoldenFile.
 GoldenFile AsGoldenFile(const GoldenVector& vector);
 
 // Golden values for a model that was changed on purpose: the ids and tolerance of `golden`, with
@@ -75,10 +76,10 @@ GoldenFile AsGoldenFile(const GoldenVector& vector);
 Result<GoldenVector> RecomputeGolden(std::shared_ptr<const ModelFile> file,
                                      const GoldenVector& golden);
 
-// The first golden values, to be carried in the model file: those at positions `first`, first + 1,
+// The first golden values, to be stored in the model file: those at positions `first`, first + 1,
 // ... without a gap, below position 64. `first` is FirstPredicted of the model
-// (runtime/scored_stream.h). None if position `first` has no value. Of a masked model, which reads
-// a whole text for each value, the first 16 of the first text.
+// (runtime/scored_stream.h). Returns nullopt if position `first` has no value. Of a masked model,
+// which reads a complete text for each value, the first 16 of the first text.
 std::optional<GoldenVector> LeadingGolden(const GoldenFile& golden, uint64_t first,
                                           double tolerance);
 

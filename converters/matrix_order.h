@@ -13,8 +13,7 @@ namespace kinglet {
 std::vector<float> Transposed(std::span<const float> values, uint64_t rows, uint64_t columns);
 
 // Interleaves the rows of `parts` matrices [heads * size, columns] (attention queries, keys,
-// values) by head: for each head in turn, its `size` rows of the first matrix, of the second, and
-// so on.
+// values) by head: for each head, its `size` rows of the first matrix, of the second, and so on.
 // REQUIRES: parts * heads divides the number of values.
 std::vector<float> RowsByHead(std::span<const float> values, uint64_t parts, uint64_t heads);
 

@@ -38,7 +38,7 @@ Status TensorPasses::Read(TensorId id, EncodedTensor& tensor) {
   return {};
 }
 
-// Whether the tensor is a matrix with moments, which is now quantised.
+// Quantises the tensor if it is a matrix with moments. Returns whether it is.
 bool TensorPasses::QuantiseWithMoments(TensorId id, EncodedTensor& tensor) const {
   const auto moments = moments_.find(id);
   const auto* dense = std::get_if<DenseF32>(&tensor.values);

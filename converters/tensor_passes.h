@@ -1,7 +1,7 @@
-// The passes that look at one tensor of a model at a time: its integers are recovered, its small
-// entries pruned, the rest quantised, and the smaller stored form chosen. They run tensor by tensor
-// while the file is packed, so that memory holds one unpacked tensor; only recipe passes, which
-// need all tensors at once, have them all read before.
+// The passes that change one tensor of a model at a time: its integers are recovered, its small
+// entries pruned, the rest quantised, and the smaller stored form chosen. Tensor passes run tensor
+// by tensor while the file is packed, so that only one unpacked tensor is in memory. Recipe passes,
+// which need all tensors at once, have all of them read before.
 #ifndef KINGLET_CONVERTERS_TENSOR_PASSES_H_
 #define KINGLET_CONVERTERS_TENSOR_PASSES_H_
 
@@ -20,8 +20,8 @@ namespace kinglet {
 class TensorPasses {
  public:
   struct Options {
-    std::optional<double> prune;  // fraction of zeros, [0, 1); none: no tensor is pruned
-    std::optional<int> bits;      // none: no tensor is quantised
+    std::optional<double> prune;  // fraction of zeros, [0, 1); nullopt: no tensor is pruned
+    std::optional<int> bits;      // nullopt: no tensor is quantised
     ScaleBy scale_by = ScaleBy::kLargest;
   };
   struct Counts {
@@ -29,8 +29,8 @@ class TensorPasses {
     uint64_t nonzero_parameters = 0;  // of tensors that are not derived
   };
 
-  // Keeps a reference to the model. Its lists of prunable and quantisable tensors must not change
-  // once Apply has been called.
+  // Keeps a reference to the model. The model's lists of prunable and quantisable tensors must not
+  // change once Apply has been called.
   TensorPasses(const Options& options, LoadedModel& model) : options_(options), model_(model) {}
 
   // Reads all tensors of the draft and recovers their integers; Read then does nothing.
@@ -43,9 +43,9 @@ class TensorPasses {
   // (converters/passes/error_feedback.h).
   void UseMoments(InputMoments moments) { moments_ = std::move(moments); }
 
-  // Prunes the tensor, quantises it and chooses whether it is stored with a mask, and counts it. A
-  // float32 matrix that is to be quantised keeps its floats; the codes of its rows are returned
-  // instead, and refer to them.
+  // Prunes, quantises and counts the tensor, and chooses whether it is stored with a mask. A
+  // float32 matrix that is to be quantised keeps its floats; the codes of its rows, which refer to
+  // the floats, are returned instead.
   std::optional<RowCodes> Apply(TensorId id, EncodedTensor& tensor);
 
   const Counts& counts() const { return counts_; }  // of the tensors that Apply was called for

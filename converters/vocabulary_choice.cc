@@ -14,12 +14,12 @@
 namespace kinglet {
 namespace {
 
-// "awd-lstm, pytorch-examples": the codes that number words by their texts.
-std::string OrderedCodes() {
+// "awd-lstm, pytorch-examples": the frameworks that number words by their texts.
+std::string OrderedFrameworks() {
   std::string names;
-  for (const Framework& code : Frameworks()) {
-    if (code.word_order == WordOrder::kUnknown) continue;
-    names += (names.empty() ? "" : ", ") + std::string(code.name);
+  for (const Framework& framework : Frameworks()) {
+    if (framework.word_order == WordOrder::kUnknown) continue;
+    names += (names.empty() ? "" : ", ") + std::string(framework.name);
   }
   return names;
 }
@@ -27,20 +27,20 @@ std::string OrderedCodes() {
 Result<std::vector<std::string>> WordsOfTexts(const std::vector<std::string>& texts,
                                               const std::string& family,
                                               std::vector<std::string>& notes) {
-  const auto codes = Frameworks();
-  const auto code = std::find_if(codes.begin(), codes.end(),
-                                 [&](const Framework& known) { return known.name == family; });
-  if (code == codes.end() || code->word_order == WordOrder::kUnknown) {
+  const auto frameworks = Frameworks();
+  const auto framework = std::find_if(frameworks.begin(), frameworks.end(),
+                                      [&](const Framework& known) { return known.name == family; });
+  if (framework == frameworks.end() || framework->word_order == WordOrder::kUnknown) {
     return Status::Refusal(KINGLET_INVALID_ARGUMENT, "convert", "vocab-from",
-                           "a model of " + OrderedCodes() +
+                           "a model of " + OrderedFrameworks() +
                                ", which number words by their texts (--vocab reads a file)",
                            family);
   }
-  if (code->word_order == WordOrder::kByCountThenCharacters && texts.size() > 1) {
+  if (framework->word_order == WordOrder::kByCountThenCharacters && texts.size() > 1) {
     notes.push_back("the words are those of " + texts.front() +
                     ", as in the framework, which makes no word of the other texts");
   }
-  return VocabularyFromTexts(texts, code->word_order);
+  return VocabularyFromTexts(texts, framework->word_order);
 }
 
 }  // namespace

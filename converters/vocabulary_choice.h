@@ -13,17 +13,18 @@
 
 namespace kinglet {
 
-// What provenance calls a model that a recipe describes.
+// The family in the provenance of a model that a recipe describes.
 inline constexpr std::string_view kRecipeFamily = "recipe";
 
 // How the vocabulary of a model of this family is to be read.
 VocabularyUse UseOf(const std::string& family, const ModelDraft& draft);
 
-// Gives the draft the words of options.vocabulary, or those that options.vocabulary_texts make in
-// the order of the family's framework; without both the draft stays as it is. Adds notes for
-// the user: what was taken off the file, and what a vocabulary without a word for the end of a line
-// or for unknown words means. Errors: KINGLET_INVALID_ARGUMENT for another number of words than the
-// model's, and for texts where the code does not number words by them; those of the readers.
+// Gives the draft the words of options.vocabulary, or those of options.vocabulary_texts in the
+// order of the family's framework; without both the draft does not change. Adds notes for the user:
+// which entries of the file were dropped, and what a vocabulary without a word for the end of a
+// line or for unknown words means. Errors: KINGLET_INVALID_ARGUMENT for another number of words
+// than the model's, and for texts where the framework does not number words by texts; those of the
+// readers.
 Status ChooseVocabulary(const ConvertOptions& options, const std::string& family, ModelDraft& draft,
                         std::vector<std::string>& notes);
 

@@ -1,9 +1,11 @@
-// Activation functions: functions of one number that networks apply to each element of a vector.
+// Activation functions, which networks apply to each element of a vector.
 // C++17: nvcc compiles this file too.
 #ifndef KINGLET_FORMAT_ACTIVATION_H_
 #define KINGLET_FORMAT_ACTIVATION_H_
 
+#include <array>
 #include <cstdint>
+#include <string_view>
 
 namespace kinglet {
 
@@ -18,6 +20,9 @@ enum class Activation : uint8_t {
   kLeakyRelu = 6,    // x, or kLeakySlope x where x < 0
   kDoubleSwish = 7,  // x sigmoid(x - 1) (icefall)
 };
+constexpr std::array<std::string_view, 8> NamesOf(Activation /*kind*/) {
+  return {"none", "relu", "gelu", "swish", "tanh", "sigmoid", "leaky_relu", "double_swish"};
+}
 
 inline constexpr double kLeakySlope = 0.01;  // PyTorch's default
 

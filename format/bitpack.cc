@@ -1,4 +1,4 @@
-// Fields are read in 64-bit words at any byte offset.
+// Fields are read in 64-bit values at any byte offset.
 #include "format/bitpack.h"
 
 #include <algorithm>
@@ -7,16 +7,17 @@
 namespace kinglet {
 namespace {
 
-// Calls take(i, word) for fields i in [first, end) with field i in the low bits of `word`; the bits
-// above are whatever follows.
+// Calls take(i, value) for fields i in [first, end) with field i in the low bits of `value`. The
+// bits above the field are arbitrary.
 template <class Take>
 void ForEachField(std::span<const std::byte> bytes, int bits, uint64_t first, uint64_t end,
                   Take&& take) {
   const auto width = static_cast<uint64_t>(bits);
-  // A field starts at most 7 bits into its first byte and has at most 32, so eight bytes hold it.
-  const uint64_t whole = bytes.size() < 8 ? 0 : std::min(end, (bytes.size() - 8) * 8 / width);
+  // A field starts at most 7 bits into its first byte and has at most 32 bits, so it is within
+  // eight bytes.
+  const uint64_t complete = bytes.size() < 8 ? 0 : std::min(end, (bytes.size() - 8) * 8 / width);
   uint64_t i = first;
-  for (; i < whole; ++i) {
+  for (; i < complete; ++i) {
     const uint64_t bit = i * width;
     take(i, LoadLittle<uint64_t>(bytes.data() + bit / 8) >> (bit % 8));
   }
@@ -33,8 +34,8 @@ void UnpackGroups(const std::byte* bytes, uint64_t first, uint64_t n, int16_t* o
   const std::byte* group = bytes + first / 8 * kBits;
   for (uint64_t i = 0; i < n; ++i, group += kBits, out += 8) {
     for (int j = 0; j < 8; ++j) {
-      const auto word = LoadLittle<uint32_t>(group + j * kBits / 8) >> (j * kBits % 8);
-      const auto top = static_cast<int32_t>(word << (32 - kBits));
+      const auto value = LoadLittle<uint32_t>(group + j * kBits / 8) >> (j * kBits % 8);
+      const auto top = static_cast<int32_t>(value << (32 - kBits));
       out[j] = static_cast<int16_t>(top >> (32 - kBits));
     }
   }
@@ -46,35 +47,35 @@ constexpr UnpackGroupsOf kUnpackGroups[] = {
     UnpackGroups<10>, UnpackGroups<11>, UnpackGroups<12>, UnpackGroups<13>, UnpackGroups<14>,
     UnpackGroups<15>, UnpackGroups<16>};
 
-// Whether one of the fields [0, count) is zero. Looks at several fields of a word at once:
-// subtracting 1 from each sets the top bit of a zero field, and can disturb only fields above a
-// zero one.
+// Whether one of the fields [0, count) is zero. Tests several fields of a 64-bit value at once:
+// subtracting 1 from each field sets the top bit of a zero field, and can disturb only fields above
+// a zero field.
 bool HasZeroField(std::span<const std::byte> bytes, int bits, uint64_t count) {
   const auto width = static_cast<uint64_t>(bits);
-  const uint64_t at_once = 57 / width;  // fields that a word holds after up to 7 skipped bits
+  const uint64_t at_once = 57 / width;  // complete fields in 64 bits after up to 7 skipped bits
   uint64_t ones = 0;
   for (uint64_t i = 0; i < at_once; ++i) ones |= uint64_t{1} << (i * width);
   const uint64_t tops = ones << (width - 1);
-  // Only whole words are read here; the last few fields are left to ForEachField below.
+  // Only complete 64-bit values are read here; ForEachField below reads the last few fields.
   const uint64_t readable = bytes.size() < 8 ? 0 : (bytes.size() - 8) * 8 / width;
-  const uint64_t whole = std::min(count, readable) / at_once * at_once;
+  const uint64_t complete = std::min(count, readable) / at_once * at_once;
   uint64_t i = 0, found = 0;
-  for (; i < whole; i += at_once) {
-    const uint64_t word = LoadLittle<uint64_t>(bytes.data() + i * width / 8) >> (i * width % 8);
-    found |= (word - ones) & ~word & tops;
+  for (; i < complete; i += at_once) {
+    const uint64_t value = LoadLittle<uint64_t>(bytes.data() + i * width / 8) >> (i * width % 8);
+    found |= (value - ones) & ~value & tops;
   }
   const uint64_t mask = (uint64_t{1} << width) - 1;
   ForEachField(bytes, bits, i, count,
-               [&](uint64_t, uint64_t word) { found |= (word & mask) == 0 ? 1 : 0; });
+               [&](uint64_t, uint64_t value) { found |= (value & mask) == 0 ? 1 : 0; });
   return found != 0;
 }
 
-// Counts set bits. std::popcount would call a function per word where the baseline lacks popcnt.
-uint64_t SetBits(uint64_t word) {
-  word -= word >> 1 & 0x5555555555555555;
-  word = (word & 0x3333333333333333) + (word >> 2 & 0x3333333333333333);
-  word = (word + (word >> 4)) & 0x0F0F0F0F0F0F0F0F;
-  return word * 0x0101010101010101 >> 56;
+// Counts set bits. std::popcount would call a function per value where the baseline lacks popcnt.
+uint64_t SetBits(uint64_t value) {
+  value -= value >> 1 & 0x5555555555555555;
+  value = (value & 0x3333333333333333) + (value >> 2 & 0x3333333333333333);
+  value = (value + (value >> 4)) & 0x0F0F0F0F0F0F0F0F;
+  return value * 0x0101010101010101 >> 56;
 }
 
 }  // namespace
@@ -107,21 +108,21 @@ void UnpackUnsigned(std::span<const std::byte> bytes, int bits, std::span<uint32
   }
   const uint64_t mask = (uint64_t{1} << bits) - 1;
   ForEachField(bytes, bits, 0, out.size(),
-               [&](uint64_t i, uint64_t word) { out[i] = static_cast<uint32_t>(word & mask); });
+               [&](uint64_t i, uint64_t value) { out[i] = static_cast<uint32_t>(value & mask); });
 }
 
 void UnpackSigned(std::span<const std::byte> bytes, int bits, std::span<int16_t> out,
                   uint64_t first) {
   const uint64_t end = first + out.size();
-  // Fields are read as 32-bit words, so a group may read up to three bytes behind its last field.
+  // Fields are read as 32-bit values, so a group may read up to three bytes after its last field.
   const auto width = static_cast<uint64_t>(bits);
   const uint64_t readable = bytes.size() < 4 ? 0 : (bytes.size() - 4) / width * 8;
   const uint64_t begin = std::min((first + 7) / 8 * 8, end);
   const uint64_t groups = (std::max(std::min(end, readable), begin) - begin) / 8;
   const int unused = 32 - bits;
-  const auto take = [&](uint64_t i, uint64_t word) {
-    // Shifting the field to the top of a signed word and back extends its sign.
-    const auto top = static_cast<int32_t>(static_cast<uint32_t>(word) << unused);
+  const auto take = [&](uint64_t i, uint64_t value) {
+    // Shifting the field to the top of a signed integer and back extends its sign.
+    const auto top = static_cast<int32_t>(static_cast<uint32_t>(value) << unused);
     out[i - first] = static_cast<int16_t>(top >> unused);
   };
   ForEachField(bytes, bits, first, begin, take);
@@ -133,8 +134,8 @@ uint64_t FindZeroField(std::span<const std::byte> bytes, int bits, uint64_t coun
   if (!HasZeroField(bytes, bits, count)) return count;
   const uint64_t mask = (uint64_t{1} << bits) - 1;
   uint64_t first = count;
-  ForEachField(bytes, bits, 0, count, [&](uint64_t i, uint64_t word) {
-    if ((word & mask) == 0) first = std::min(first, i);
+  ForEachField(bytes, bits, 0, count, [&](uint64_t i, uint64_t value) {
+    if ((value & mask) == 0) first = std::min(first, i);
   });
   return first;
 }
@@ -142,12 +143,12 @@ uint64_t FindZeroField(std::span<const std::byte> bytes, int bits, uint64_t coun
 uint64_t CountSetBits(std::span<const std::byte> bytes, uint64_t begin, uint64_t end) {
   uint64_t total = 0;
   while (begin < end) {
-    // The word starts at a byte, so its first begin % 8 bits are skipped.
+    // The 64 bits start at a byte, so the first begin % 8 bits are skipped.
     const uint64_t offset = begin % 8;
     const uint64_t taken = std::min(end - begin, 64 - offset);
-    uint64_t word = LoadWord(bytes, begin / 8) >> offset;
-    if (taken < 64) word &= (uint64_t{1} << taken) - 1;
-    total += SetBits(word);
+    uint64_t value = LoadWord(bytes, begin / 8) >> offset;
+    if (taken < 64) value &= (uint64_t{1} << taken) - 1;
+    total += SetBits(value);
     begin += taken;
   }
   return total;

@@ -6,7 +6,7 @@
 //
 //   byte              0                                1
 //   bit       7  6  5  4  3  2  1  0           7  6  5  4  3  2  1  0
-//   holds    b2 b1 b0 a4 a3 a2 a1 a0           - c4 c3 c2 c1 c0 b4 b3
+//   contains b2 b1 b0 a4 a3 a2 a1 a0           - c4 c3 c2 c1 c0 b4 b3
 //
 // The unused bits of the last byte are zero. Signed fields are two's complement. A mask is a stream
 // of 1-bit fields.
@@ -67,14 +67,14 @@ inline uint64_t LoadWord(std::span<const std::byte> bytes, uint64_t at) {
   return LoadLittle<uint64_t>(padded);
 }
 
-// Field `index` alone. REQUIRES: it lies in `bytes`; 1 <= bits <= 32.
+// Field `index` alone. REQUIRES: `bytes` contain the field; 1 <= bits <= 32.
 inline uint32_t LoadField(std::span<const std::byte> bytes, int bits, uint64_t index) {
   const uint64_t bit = index * static_cast<uint64_t>(bits);
-  const uint64_t word = LoadWord(bytes, bit / 8) >> (bit % 8);
-  return static_cast<uint32_t>(word & ((uint64_t{1} << bits) - 1));
+  const uint64_t value = LoadWord(bytes, bit / 8) >> (bit % 8);
+  return static_cast<uint32_t>(value & ((uint64_t{1} << bits) - 1));
 }
 
-// The bytes that hold fields [begin, end).
+// The bytes that contain fields [begin, end).
 inline std::span<const std::byte> BytesOfFields(std::span<const std::byte> bytes, int bits,
                                                 uint64_t begin, uint64_t end) {
   const uint64_t first = begin * static_cast<uint64_t>(bits) / 8;
@@ -86,9 +86,10 @@ inline std::span<const std::byte> BytesOfFields(std::span<const std::byte> bytes
 template <class Visit>
 void ForEachSetBit(std::span<const std::byte> bytes, uint64_t count, Visit&& visit) {
   for (uint64_t base = 0; base < count; base += 64) {
-    uint64_t word = LoadWord(bytes, base / 8);
-    if (count - base < 64) word &= (uint64_t{1} << (count - base)) - 1;
-    for (; word != 0; word &= word - 1) visit(base + static_cast<uint64_t>(std::countr_zero(word)));
+    uint64_t value = LoadWord(bytes, base / 8);
+    if (count - base < 64) value &= (uint64_t{1} << (count - base)) - 1;
+    for (; value != 0; value &= value - 1)
+      visit(base + static_cast<uint64_t>(std::countr_zero(value)));
   }
 }
 

@@ -16,11 +16,11 @@
 
 namespace kinglet {
 
-// A tensor that a block may have, by the name that refusals give it.
+// A tensor that a block may have, by its name in refusals.
 struct BlockTensor {
   const char* name;
   std::optional<TensorId> id;
-  Shape shape;  // that it must have
+  Shape shape;  // the shape that the tensor must have
 };
 
 struct BlockQuantiser {
@@ -30,17 +30,17 @@ struct BlockQuantiser {
 
 class BlockChecks {
  public:
-  // REQUIRES: source and tensors outlive it.
-  BlockChecks(const std::string& source, std::span<const TensorView> tensors)
-      : tensors_(tensors), source_(source) {}
+  // REQUIRES: origin and tensors outlive the checks.
+  BlockChecks(const std::string& origin, std::span<const TensorView> tensors)
+      : tensors_(tensors), origin_(origin) {}
 
   // From now on InvalidPart names this block.
   void EnterBlock(const std::string& name) { where_ = "block " + name + ", "; }
 
-  // A refusal of the model as a whole.
+  // A refusal of the complete model.
   Status Invalid(const std::string& where, const std::string& expected,
                  const std::string& found) const {
-    return Status::Refusal(KINGLET_INVALID_MODEL, source_, where, expected, found);
+    return Status::Refusal(KINGLET_INVALID_MODEL, origin_, where, expected, found);
   }
   // A refusal of a part of the block that was entered; before any, of the model.
   Status InvalidPart(const std::string& part, const std::string& expected,
@@ -49,7 +49,7 @@ class BlockChecks {
   }
   // `fault` is "PART: expected X, found Y".
   Status InvalidPart(const std::string& fault) const {
-    return Status(KINGLET_INVALID_MODEL, source_ + ": " + where_ + fault);
+    return Status(KINGLET_INVALID_MODEL, origin_ + ": " + where_ + fault);
   }
 
   Status ValidateRange(const std::string& part, uint64_t value, uint64_t least,
@@ -62,7 +62,8 @@ class BlockChecks {
     return ValidateRange(part, value, 1, kMaxExtent);
   }
 
-  // Enumerations count from 0 to `last`. Readers check them; drafts come from anywhere.
+  // Enumerations count from 0 to `last`. Readers check enumerators, but nothing has checked those
+  // of a draft.
   template <class Enumeration>
   Status ValidateEnumerator(const std::string& part, Enumeration value, Enumeration last) const {
     if (value <= last) return {};
@@ -75,7 +76,7 @@ class BlockChecks {
     return InvalidPart(part, "a finite number above 0", NumberText(value));
   }
 
-  // Whether a part is present exactly if it is needed; `reason` says why that is so.
+  // Checks that a part is present exactly if it is needed. `reason` states why.
   Status ValidatePresence(const std::string& part, bool present, bool needed,
                           const char* reason) const {
     if (present == needed) return {};
@@ -97,8 +98,7 @@ class BlockChecks {
                           const Shape& expected) const {
     return id ? ValidateTensorShape(part, *id, expected) : Status();
   }
-  // Kernels index some tensors directly; rows of sub-vectors will not do there. REQUIRES: the id is
-  // in range.
+  // Refuses a coded tensor, for tensors that kernels index directly. REQUIRES: the id is in range.
   Status ValidateNotCoded(const std::string& part, TensorId id) const {
     if (tensors_[id].coded() == nullptr) return {};
     return InvalidPart(part, "a tensor that is not coded", "coded tensor " + tensors_[id].name);
@@ -134,7 +134,7 @@ class BlockChecks {
 
  protected:
   const std::span<const TensorView> tensors_;
-  const std::string& source_;
+  const std::string& origin_;
 
  private:
   std::string where_;  // "block NAME, "

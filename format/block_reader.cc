@@ -1,9 +1,16 @@
 #include "format/block_reader.h"
 
+#include <algorithm>
+#include <bit>
+#include <cstring>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <utility>
+#include <variant>
+#include <vector>
 
+#include "format/block_fields.h"
 #include "format/limits.h"
 #include "format/message_text.h"
 #include "format/model_generated.h"
@@ -12,60 +19,131 @@
 namespace kinglet {
 namespace {
 
-class BlockReader : private SchemaReader {
+// Reads a table as a part of a block: a visitor of Fields (format/block_fields.h). The first fault
+// ends it.
+class TableReader : private SchemaReader {
  public:
-  explicit BlockReader(const std::string& source) : SchemaReader(source) {}
+  // `where` names the part in refusals.
+  TableReader(const std::string& origin, std::string where, const flatbuffers::Table& table)
+      : SchemaReader(origin), where_(std::move(where)), table_(table) {}
 
-  // The block's name is left empty.
-  Result<Block> Read(const std::string& where, const schema::Block& block) const {
-    int kinds = 0;
-    Result<Block> read = Block();
-    const auto add = [&](const auto* stored, auto reader) {
-      if (stored == nullptr) return;
-      if (++kinds == 1) read = AsBlock((this->*reader)(where, *stored));
-    };
-    add(block.adaptive_embedding(), &BlockReader::ReadEmbedding);
-    add(block.transformer_decoder(), &BlockReader::ReadDecoder);
-    add(block.adaptive_softmax(), &BlockReader::ReadSoftmax);
-    add(block.neural_cache(), &BlockReader::ReadCache);
-    add(block.recurrent_decoder(), &BlockReader::ReadRecurrent);
-    add(block.bag_classifier(), &BlockReader::ReadClassifier);
-    add(block.transformer_encoder(), &BlockReader::ReadEncoder);
-    add(block.dense_layers(), &BlockReader::ReadDense);
-    add(block.recurrent_encoder(), &BlockReader::ReadRecurrentEncoder);
-    add(block.masked_model(), &BlockReader::ReadMasked);
-    if (kinds != 1) return Invalid(where, "one kind", std::to_string(kinds));
-    return read;
+  template <class T>
+  Status Read(T& part) {
+    Fields(part, *this);
+    return std::move(status_);
+  }
+
+  template <class T>
+  void Value(const char* name, T& value, T otherwise = {}) {
+    const flatbuffers::voffset_t slot = Slot();
+    if constexpr (std::is_enum_v<T>) {
+      using Stored = std::underlying_type_t<T>;
+      const auto stored = table_.GetField(slot, static_cast<Stored>(otherwise));
+      const size_t last = NamesOf(T{}).size() - 1;
+      if (stored > last) {
+        return Fail(
+            Invalid(Named(name), "a number up to " + std::to_string(last), std::to_string(stored)));
+      }
+      value = static_cast<T>(stored);
+    } else if constexpr (std::is_same_v<T, bool>) {
+      value = table_.GetField<uint8_t>(slot, otherwise ? 1 : 0) != 0;
+    } else {
+      value = table_.GetField(slot, otherwise);
+    }
+  }
+  template <class T>
+  void Value(const char* /*name*/, std::optional<T>& value) {
+    const auto stored = table_.GetOptional<T, T>(Slot());
+    value = stored.has_value() ? std::optional<T>(*stored) : std::nullopt;
+  }
+  void Tensor(const char* name, TensorId& id) { Value(name, id); }
+  void Tensor(const char* name, std::optional<TensorId>& id) { Value(name, id); }
+  template <class T>
+  void Quantisers(const char* /*name*/, std::optional<T>& quantisers) {
+    static_assert(std::endian::native == std::endian::little);
+    if (const auto* stored = table_.GetStruct<const std::byte*>(Slot())) {
+      std::memcpy(&quantisers.emplace(), stored, sizeof(T));
+    }
+  }
+  void Quantiser(const char* name, std::optional<ActivationQuantiser>& quantiser) {
+    Quantisers(name, quantiser);
+  }
+  template <class T>
+  void Part(const char* name, T& part) {
+    ReadPart(Named(name), *table_.GetPointer<const flatbuffers::Table*>(Slot()), part);
+  }
+  template <class T>
+  void Part(const char* name, std::optional<T>& part) {
+    const auto* const stored = table_.GetPointer<const flatbuffers::Table*>(Slot());
+    if (stored != nullptr) ReadPart(Named(name), *stored, part.emplace());
+  }
+  template <class T>
+  void List(const char* name, std::vector<T>& parts, size_t most) {
+    using Stored = flatbuffers::Vector<flatbuffers::Offset<flatbuffers::Table>>;
+    const auto* const stored = table_.GetPointer<const Stored*>(Slot());
+    if (stored == nullptr) return;
+    if (Status length = CheckLength(Named(name), stored->size(), most); !length.ok()) {
+      return Fail(std::move(length));
+    }
+    parts.resize(stored->size());
+    for (size_t i = 0; i < parts.size(); ++i) {
+      ReadPart(where_ + ", " + ItemName(name, i), *stored->Get(static_cast<uint32_t>(i)), parts[i]);
+    }
+  }
+  void Unit(const char* /*name*/, std::optional<KeptDefineUnit>& unit) {
+    const auto* const stored = table_.GetPointer<const schema::DefineUnit*>(Slot());
+    if (stored == nullptr) return;
+    Result<KeptDefineUnit> read = ReadUnit(where_ + ", unit", *stored);
+    if (!read.ok()) return Fail(read.status());
+    unit = std::move(read).value();
+  }
+  void Positions(kinglet::Positions& positions) {
+    if (const auto* stored = table_.GetPointer<const schema::RelativeSinusoids*>(Slot())) {
+      AddPositions(
+          RelativeSinusoids{stored->frequencies(), OptionalId(stored->clamp()), stored->rounded()},
+          positions);
+    }
+    if (const auto* stored = table_.GetPointer<const schema::AbsoluteSinusoids*>(Slot())) {
+      AddPositions(AbsoluteSinusoids{stored->frequencies(), stored->first()}, positions);
+    }
+    if (const auto* stored = table_.GetPointer<const schema::PositionTable*>(Slot())) {
+      AddPositions(PositionTable{stored->rows()}, positions);
+    }
+  }
+  void NoPositions(kinglet::Positions& positions) {
+    bool absent = false;
+    Value("no_positions", absent);
+    if (absent) AddPositions(kinglet::NoPositions{}, positions);
+    if (kinds_of_positions_ > 1) {
+      Fail(Invalid(Named("positions"), "at most one kind", std::to_string(kinds_of_positions_)));
+    }
   }
 
  private:
-  template <class Kind>
-  static Result<Block> AsBlock(Result<Kind> read) {
-    if (!read.ok()) return read.status();
-    return Block(std::move(read).value());
+  flatbuffers::voffset_t Slot() { return flatbuffers::FieldIndexToOffset(next_++); }
+
+  std::string Named(const char* name) const {
+    std::string where = where_ + ", " + name;
+    std::replace(where.end() - static_cast<ptrdiff_t>(std::strlen(name)), where.end(), '_', ' ');
+    return where;
   }
 
-  static std::optional<TensorId> Optional(flatbuffers::Optional<uint32_t> id) {
+  void Fail(Status status) {
+    if (status_.ok()) status_ = std::move(status);
+  }
+
+  template <class T>
+  void ReadPart(std::string where, const flatbuffers::Table& stored, T& part) {
+    if (status_.ok()) status_ = TableReader(origin_, std::move(where), stored).Read(part);
+  }
+
+  void AddPositions(kinglet::Positions read, kinglet::Positions& positions) {
+    ++kinds_of_positions_;
+    positions = std::move(read);
+  }
+
+  static std::optional<TensorId> OptionalId(flatbuffers::Optional<uint32_t> id) {
     return id.has_value() ? std::optional<TensorId>(*id) : std::nullopt;
-  }
-  static ActivationQuantiser ToQuantiser(const schema::Quantiser& stored) {
-    return {stored.max_abs(), stored.scale()};
-  }
-
-  Result<AdaptiveEmbedding> ReadEmbedding(const std::string& where,
-                                          const schema::AdaptiveEmbedding& stored) const {
-    KINGLET_RETURN_IF_ERROR(CheckLength(where + ", bins", stored.bins()->size(), kMaxBins));
-    AdaptiveEmbedding embedding;
-    embedding.width = stored.width();
-    embedding.scale = stored.scale();
-    for (const schema::EmbeddingBin* bin : *stored.bins()) {
-      embedding.bins.push_back({bin->first(), bin->size(), bin->rows(), Optional(bin->projection()),
-                                bin->tokens(), bin->scale()});
-    }
-    if (stored.define() != nullptr) {
-      KINGLET_ASSIGN_OR_RETURN(embedding.define, ReadUnit(where + ", unit", *stored.define()));
-    }
-    return embedding;
   }
 
   Result<KeptDefineUnit> ReadUnit(const std::string& where,
@@ -84,13 +162,13 @@ class BlockReader : private SchemaReader {
       layer.in = InputWidth(layer, e_width, previous);
       previous = layer.out;
       kept.unit.layers.push_back(layer);
-      kept.tensors.push_back({from->weight(), Optional(from->bias()), Optional(from->norm_gain()),
-                              Optional(from->norm_offset())});
+      kept.tensors.push_back({from->weight(), OptionalId(from->bias()),
+                              OptionalId(from->norm_gain()), OptionalId(from->norm_offset())});
     }
     return kept;
   }
 
-  // Leaves out `in`, which follows from the layers before it.
+  // Omits `in`, which follows from the layers before this one.
   Result<DefineLayer> ReadUnitLayer(const std::string& where,
                                     const schema::DefineLayer& stored) const {
     DefineLayer layer;
@@ -112,289 +190,46 @@ class BlockReader : private SchemaReader {
                  : shared                   ? DefineLayer::Bias::kShared
                                             : DefineLayer::Bias::kPerGroup;
     layer.norm_epsilon = stored.norm_epsilon();
-    // Without a norm these two mean nothing, and the validator refuses any tensor for it.
+    // Without a norm the gain and the offset mean nothing, and the validator refuses their tensors.
     const bool normless = layer.norm == DefineLayer::Norm::kNone;
     layer.norm_gain = normless || stored.norm_gain().has_value();
     layer.norm_offset = normless || stored.norm_offset().has_value();
     return layer;
   }
 
-  Result<TransformerDecoder> ReadDecoder(const std::string& where,
-                                         const schema::TransformerDecoder& stored) const {
-    KINGLET_RETURN_IF_ERROR(CheckLength(where + ", layers", stored.layers()->size(), kMaxLayers));
-    TransformerDecoder decoder;
-    decoder.width = stored.width();
-    decoder.heads = stored.heads();
-    decoder.key_size = stored.key_size();
-    decoder.value_size = stored.value_size();
-    decoder.window = stored.window();
-    KINGLET_RETURN_IF_ERROR(ReadEnumerator(where + ", start", stored.start(), decoder.start));
-    KINGLET_RETURN_IF_ERROR(
-        ReadEnumerator(where + ", norm order", stored.norm_order(), decoder.norm_order));
-    decoder.epsilon = stored.epsilon();
-    KINGLET_ASSIGN_OR_RETURN(decoder.positions, ReadPositions(where, stored));
-    for (const schema::TransformerLayer* layer : *stored.layers()) {
-      decoder.layers.push_back(ToLayer(*layer, decoder.norm_order));
-    }
-    decoder.final_norm_gain = Optional(stored.final_norm_gain());
-    decoder.final_norm_bias = Optional(stored.final_norm_bias());
-    if (stored.output() != nullptr) decoder.output = ToQuantiser(*stored.output());
-    KINGLET_RETURN_IF_ERROR(
-        ReadEnumerator(where + ", activation", stored.activation(), decoder.activation));
-    decoder.masked_token = Optional(stored.masked_token());
-    return decoder;
-  }
-
-  Result<DenseLayers> ReadDense(const std::string& where, const schema::DenseLayers& stored) const {
-    KINGLET_RETURN_IF_ERROR(CheckLength(where + ", layers", stored.layers()->size(), kMaxLayers));
-    DenseLayers dense;
-    KINGLET_RETURN_IF_ERROR(ReadEnumerator(where + ", place", stored.place(), dense.place));
-    KINGLET_RETURN_IF_ERROR(ReadEnumerator(where + ", input", stored.input(), dense.input));
-    for (const schema::DenseLayer* from : *stored.layers()) {
-      const std::string part = where + ", " + Numbered("layer", dense.layers.size());
-      KINGLET_ASSIGN_OR_RETURN(const DenseLayer layer, ReadDenseLayer(part, *from));
-      dense.layers.push_back(layer);
-    }
-    return dense;
-  }
-
-  Result<DenseLayer> ReadDenseLayer(const std::string& where,
-                                    const schema::DenseLayer& stored) const {
-    DenseLayer layer{stored.weight(), Optional(stored.bias())};
-    KINGLET_RETURN_IF_ERROR(ReadEnumerator(where + ", norm", stored.norm(), layer.norm));
-    layer.norm_gain = Optional(stored.norm_gain());
-    layer.norm_bias = Optional(stored.norm_bias());
-    layer.epsilon = stored.epsilon();
-    KINGLET_RETURN_IF_ERROR(
-        ReadEnumerator(where + ", activation", stored.activation(), layer.activation));
-    layer.norm_last = stored.norm_last();
-    return layer;
-  }
-  Result<std::optional<DenseLayer>> ReadOptionalLayer(const std::string& where,
-                                                      const schema::DenseLayer* stored) const {
-    if (stored == nullptr) return std::optional<DenseLayer>();
-    KINGLET_ASSIGN_OR_RETURN(const DenseLayer layer, ReadDenseLayer(where, *stored));
-    return std::optional(layer);
-  }
-
-  Result<MaskedModel> ReadMasked(const std::string& where,
-                                 const schema::MaskedModel& stored) const {
-    MaskedModel model{};
-    KINGLET_ASSIGN_OR_RETURN(model.segments, ReadEmbedding(where, *stored.segments()));
-    model.norm_gain = stored.norm_gain();
-    model.norm_bias = stored.norm_bias();
-    KINGLET_ASSIGN_OR_RETURN(model.stack, ReadDecoder(where, *stored.stack()));
-    KINGLET_ASSIGN_OR_RETURN(model.pooler, ReadOptionalLayer(where + ", pooler", stored.pooler()));
-    KINGLET_ASSIGN_OR_RETURN(model.scores, ReadOptionalLayer(where + ", scores", stored.scores()));
-    KINGLET_RETURN_IF_ERROR(ReadEnumerator(where + ", scored", stored.scored(), model.scored));
-    return model;
-  }
-
-  Result<TransformerEncoder> ReadEncoder(const std::string& where,
-                                         const schema::TransformerEncoder& stored) const {
-    TransformerEncoder encoder;
-    encoder.vocabulary_size = stored.vocabulary_size();
-    KINGLET_ASSIGN_OR_RETURN(encoder.embedding, ReadEmbedding(where, *stored.embedding()));
-    KINGLET_ASSIGN_OR_RETURN(encoder.stack, ReadDecoder(where, *stored.stack()));
-    return encoder;
-  }
-
-  Result<Positions> ReadPositions(const std::string& where,
-                                  const schema::TransformerDecoder& stored) const {
-    const auto* relative = stored.relative_sinusoids();
-    const auto* absolute = stored.absolute_sinusoids();
-    const auto* table = stored.position_table();
-    const int kinds = (relative != nullptr) + (absolute != nullptr) + (table != nullptr) +
-                      static_cast<int>(stored.no_positions());
-    if (kinds > 1) {
-      return Invalid(where + ", positions", "at most one kind", std::to_string(kinds));
-    }
-    if (relative != nullptr) {
-      return Positions(RelativeSinusoids{relative->frequencies(), Optional(relative->clamp()),
-                                         relative->rounded()});
-    }
-    if (absolute != nullptr) {
-      return Positions(AbsoluteSinusoids{absolute->frequencies(), absolute->first()});
-    }
-    if (table != nullptr) return Positions(PositionTable{table->rows()});
-    if (stored.no_positions()) return Positions(NoPositions{});
-    return Positions(SlotPositions{});
-  }
-
-  static TransformerLayer ToLayer(const schema::TransformerLayer& stored, NormOrder order) {
-    TransformerLayer layer{};
-    if (order != NormOrder::kEnd) {
-      layer.attention_norm_gain = stored.attention_norm_gain();
-      layer.attention_norm_bias = stored.attention_norm_bias();
-      layer.inner_norm_gain = stored.inner_norm_gain();
-      layer.inner_norm_bias = stored.inner_norm_bias();
-    }
-    if (const auto epsilon = stored.end_epsilon()) layer.end_epsilon = *epsilon;
-    layer.qkv_weight = stored.qkv_weight();
-    layer.qkv_bias = Optional(stored.qkv_bias());
-    layer.positions = Optional(stored.positions());
-    layer.content_bias = Optional(stored.content_bias());
-    layer.position_bias = Optional(stored.position_bias());
-    layer.start = Optional(stored.start());
-    layer.out_weight = stored.out_weight();
-    layer.out_bias = Optional(stored.out_bias());
-    layer.inner_weight = stored.inner_weight();
-    layer.inner_bias = stored.inner_bias();
-    layer.outer_weight = stored.outer_weight();
-    layer.outer_bias = stored.outer_bias();
-    if (const schema::TransformerLayerQuantisers* quantisers = stored.quantisers()) {
-      layer.quantisers = TransformerLayerQuantisers{ToQuantiser(quantisers->attention_input()),
-                                                    ToQuantiser(quantisers->qkv()),
-                                                    ToQuantiser(quantisers->weights()),
-                                                    ToQuantiser(quantisers->attended()),
-                                                    ToQuantiser(quantisers->inner_input()),
-                                                    ToQuantiser(quantisers->inner()),
-                                                    ToQuantiser(quantisers->outer())};
-    }
-    if (const schema::CrossAttention* cross = stored.cross_attention()) {
-      layer.cross_attention = CrossAttention{cross->norm_gain(),
-                                             cross->norm_bias(),
-                                             cross->query_weight(),
-                                             Optional(cross->query_bias()),
-                                             cross->key_value_weight(),
-                                             Optional(cross->key_value_bias()),
-                                             cross->out_weight(),
-                                             Optional(cross->out_bias()),
-                                             std::nullopt};
-      if (const schema::CrossAttentionQuantisers* quantisers = cross->quantisers()) {
-        layer.cross_attention->quantisers = CrossAttentionQuantisers{
-            ToQuantiser(quantisers->input()), ToQuantiser(quantisers->query()),
-            ToQuantiser(quantisers->key_value()), ToQuantiser(quantisers->weights()),
-            ToQuantiser(quantisers->attended())};
-      }
-    }
-    return layer;
-  }
-
-  Result<AdaptiveSoftmax> ReadSoftmax(const std::string& where,
-                                      const schema::AdaptiveSoftmax& stored) const {
-    KINGLET_RETURN_IF_ERROR(CheckLength(where + ", tails", stored.tails()->size(), kMaxBins - 1));
-    AdaptiveSoftmax softmax;
-    softmax.width = stored.width();
-    softmax.head_size = stored.head_size();
-    softmax.head_projection = Optional(stored.head_projection());
-    softmax.head_table = Optional(stored.head_rows());
-    softmax.head_bias = Optional(stored.head_bias());
-    softmax.cluster_weight = Optional(stored.cluster_weight());
-    softmax.cluster_bias = Optional(stored.cluster_bias());
-    KINGLET_RETURN_IF_ERROR(
-        ReadEnumerator(where + ", tail input", stored.tail_input(), softmax.tail_input));
-    KINGLET_RETURN_IF_ERROR(
-        ReadEnumerator(where + ", normalisation", stored.normalisation(), softmax.normalisation));
-    for (const schema::SoftmaxTail* tail : *stored.tails()) {
-      softmax.tails.push_back({tail->first(), tail->size(), tail->cluster_row(),
-                               Optional(tail->projection()), tail->rows(), Optional(tail->bias())});
-    }
-    return softmax;
-  }
-
-  static std::optional<ActivationQuantiser> Optional(const schema::Quantiser* stored) {
-    return stored == nullptr ? std::nullopt : std::optional(ToQuantiser(*stored));
-  }
-
-  Result<RecurrentDecoder> ReadRecurrent(const std::string& where,
-                                         const schema::RecurrentDecoder& stored) const {
-    RecurrentDecoder decoder;
-    decoder.inputs = stored.inputs();
-    decoder.input = Optional(stored.input());
-    KINGLET_ASSIGN_OR_RETURN(decoder.layers, ReadRecurrentLayers(where, "layer", stored.layers()));
-    decoder.input_feed = stored.input_feed();
-    if (const schema::GlobalAttention* from = stored.attention()) {
-      GlobalAttention attention{};
-      KINGLET_RETURN_IF_ERROR(
-          ReadEnumerator(where + ", attention, score", from->score(), attention.score));
-      attention.query_weight = Optional(from->query_weight());
-      attention.query_bias = Optional(from->query_bias());
-      attention.memory_weight = Optional(from->memory_weight());
-      attention.score_weight = Optional(from->score_weight());
-      attention.out_weight = from->out_weight();
-      attention.out_bias = Optional(from->out_bias());
-      attention.query = Optional(from->query());
-      attention.weights = Optional(from->weights());
-      attention.joined = Optional(from->joined());
-      attention.output = Optional(from->output());
-      decoder.attention = attention;
-    }
-    return decoder;
-  }
-
-  Result<RecurrentEncoder> ReadRecurrentEncoder(const std::string& where,
-                                                const schema::RecurrentEncoder& stored) const {
-    RecurrentEncoder encoder;
-    encoder.vocabulary_size = stored.vocabulary_size();
-    KINGLET_ASSIGN_OR_RETURN(encoder.embedding, ReadEmbedding(where, *stored.embedding()));
-    encoder.window = stored.window();
-    encoder.input = Optional(stored.input());
-    KINGLET_ASSIGN_OR_RETURN(encoder.forward,
-                             ReadRecurrentLayers(where, "forward layer", stored.forward()));
-    if (stored.backward() != nullptr) {
-      KINGLET_ASSIGN_OR_RETURN(encoder.backward,
-                               ReadRecurrentLayers(where, "backward layer", stored.backward()));
-    }
-    if (const schema::EncoderBridge* bridge = stored.bridge()) {
-      encoder.bridge =
-          EncoderBridge{bridge->hidden_weight(), Optional(bridge->hidden_bias()),
-                        Optional(bridge->cell_weight()), Optional(bridge->cell_bias())};
-    }
-    return encoder;
-  }
-
-  using StoredLayers = flatbuffers::Vector<flatbuffers::Offset<schema::RecurrentLayer>>;
-  Result<std::vector<RecurrentLayer>> ReadRecurrentLayers(const std::string& where,
-                                                          const char* kind,
-                                                          const StoredLayers* stored) const {
-    KINGLET_RETURN_IF_ERROR(CheckLength(where + ", " + kind + "s", stored->size(), kMaxLayers));
-    std::vector<RecurrentLayer> layers;
-    for (const schema::RecurrentLayer* from : *stored) {
-      RecurrentLayer layer{};
-      KINGLET_RETURN_IF_ERROR(ReadEnumerator(where + ", cell of " + Numbered(kind, layers.size()),
-                                             from->cell(), layer.cell));
-      layer.units = from->units();
-      layer.input_weight = from->input_weight();
-      layer.input_bias = Optional(from->input_bias());
-      layer.recurrent_weight = Optional(from->recurrent_weight());
-      layer.recurrent_bias = Optional(from->recurrent_bias());
-      layer.output = Optional(from->output());
-      layers.push_back(layer);
-    }
-    return layers;
-  }
-
-  Result<BagClassifier> ReadClassifier(const std::string&,
-                                       const schema::BagClassifier& stored) const {
-    BagClassifier classifier{};
-    classifier.classes = stored.classes();
-    classifier.padding = Optional(stored.padding());
-    classifier.max_pool = stored.max_pool();
-    if (const schema::BagHiddenLayer* hidden = stored.hidden()) {
-      classifier.hidden =
-          BagHiddenLayer{hidden->input_scale(),    hidden->input_shift(),  hidden->weight(),
-                         Optional(hidden->bias()), hidden->output_scale(), hidden->output_shift()};
-    }
-    classifier.weight = stored.weight();
-    classifier.bias = Optional(stored.bias());
-    return classifier;
-  }
-
-  Result<NeuralCache> ReadCache(const std::string& where, const schema::NeuralCache& stored) const {
-    NeuralCache cache{"", stored.capacity(), stored.theta(), stored.lambda()};
-    KINGLET_RETURN_IF_ERROR(ReadEnumerator(where + ", start", stored.start(), cache.start));
-    return cache;
-  }
+  std::string where_;
+  const flatbuffers::Table& table_;
+  flatbuffers::voffset_t next_ = 0;
+  int kinds_of_positions_ = 0;
+  Status status_;
 };
 
 }  // namespace
 
-Result<Block> ReadBlock(const std::string& source, const std::string& name,
+Result<Block> ReadBlock(const std::string& origin, const std::string& name,
                         const schema::Block& stored) {
-  KINGLET_ASSIGN_OR_RETURN(Block block,
-                           BlockReader(source).Read("block " + Printable(name), stored));
-  std::visit([&](auto& value) { value.name = name; }, block);
+  // The schema's Block has the name, then a field for each kind, in the order of the variant.
+  const auto& table = reinterpret_cast<const flatbuffers::Table&>(stored);
+  const std::string where = "block " + Printable(name);
+  Block block;
+  int kinds = 0;
+  Status status;
+  const auto read = [&]<size_t kKind>() {
+    const auto* const kind =
+        table.GetPointer<const flatbuffers::Table*>(flatbuffers::FieldIndexToOffset(1 + kKind));
+    if (kind == nullptr || ++kinds > 1) return;
+    auto& value = block.emplace<kKind>();
+    value.name = name;
+    status = TableReader(origin, where, *kind).Read(value);
+  };
+  [&]<size_t... kKinds>(std::index_sequence<kKinds...>) {
+    (read.template operator()<kKinds>(), ...);
+  }
+  (std::make_index_sequence<std::variant_size_v<Block>>());
+  if (kinds != 1) {
+    return Status::Refusal(KINGLET_INVALID_MODEL, origin, where, "one kind", std::to_string(kinds));
+  }
+  KINGLET_RETURN_IF_ERROR(status);
   return block;
 }
 

@@ -13,10 +13,10 @@ namespace schema {
 struct Block;
 }
 
-// Errors: KINGLET_INVALID_MODEL, naming `source` and the block, for a block of no kind or of
-// several, a list that is too long and a number that no enumerator has. format/validate.h checks
+// Errors: KINGLET_INVALID_MODEL, naming `origin` and the block, for a block of no kind or of
+// several, a list that is too long and a number that is no enumerator's. format/validate.h checks
 // the rest.
-Result<Block> ReadBlock(const std::string& source, const std::string& name,
+Result<Block> ReadBlock(const std::string& origin, const std::string& name,
                         const schema::Block& stored);
 
 }  // namespace kinglet

@@ -1,17 +1,19 @@
-// What a model is made of: the block axis of the library (embeddings, decoders, softmax, neural
-// cache, classifier, encoder). A file stores blocks, not operations, so lowering (runtime/lower)
+// The parts of a model: the block axis of the library (embeddings, decoders, softmax, neural cache,
+// classifier, encoder). A file stores blocks, not operations, so lowering (runtime/lower)
 // can improve without converting again. Blocks are plain values: converters fill them for the
 // writer, the reader fills them from a verified file.
 //
 // A TensorId indexes the file's tensor directory. The reader checks every id, shape and relation
-// that the comments below state, so code that gets blocks from it may rely on them.
+// that the comments below state, so code that gets blocks from the reader may rely on them.
 #ifndef KINGLET_FORMAT_BLOCKS_H_
 #define KINGLET_FORMAT_BLOCKS_H_
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -25,25 +27,32 @@
 
 namespace kinglet {
 
-// What attention sees in window slots older than the first token of a stream.
+// The contents of attention's window slots that are older than the first token of a stream.
 enum class StreamStart : uint8_t {
-  kMasked = 0,  // nothing: a mask takes those slots out of the softmax
-  // Keys and values that take part in the softmax: those of `TransformerLayer::start`, or zeros
+  kMasked = 0,  // nothing: a mask excludes those slots from the softmax
+  // Keys and values that are part of the softmax: those of `TransformerLayer::start`, or zeros
   // (MicroNet's quantised network, the zero memory of TransfoXL).
   kZeros = 1,
 };
+constexpr std::array<std::string_view, 2> NamesOf(StreamStart /*kind*/) {
+  return {"masked", "zeros"};
+}
 
 // Where a layer normalises its input x; f is the attention, then the inner layer (feed-forward).
 enum class NormOrder : uint8_t {
   kPre = 0,   // x + f(LN(x))
   kPost = 1,  // LN(x + f(x))
-  // No norm but one at the layer's end, y / sqrt(mean of y^2 + epsilon) with an epsilon of the
-  // layer's own (icefall's BasicNorm); y is x after both sums.
+  // One norm at the layer's end, y / sqrt(mean of y^2 + epsilon) with an epsilon of the layer's own
+  // (icefall's BasicNorm); y is x after both sums.
   kEnd = 2,
 };
+constexpr std::array<std::string_view, 3> NamesOf(NormOrder /*kind*/) {
+  return {"pre", "post", "end"};
+}
 
-// The alternatives of Positions say how the position of a token enters the computation. t: index of
-// the token in its stream; D: distance, by how many tokens a key is older than the attention query.
+// The alternatives of Positions define how the position of a token enters the computation. t: index
+// of the token in its stream; D: distance, by how many tokens a key is older than the attention
+// query.
 
 // Each layer has a trained column for each window slot, shared by all heads:
 // score += q . column / sqrt(key_size) (Yan et al. 2020).
@@ -55,7 +64,7 @@ struct SlotPositions {};
 // R(D), R(D) = [sin(D f_0), .., sin(D f_n), cos(D f_0), .., cos(D f_n)], f = frequencies.
 struct RelativeSinusoids {
   TensorId frequencies;           // [width / 2], float32, each in [0, kMaxFrequency]
-  std::optional<uint32_t> clamp;  // a larger D counts as this
+  std::optional<uint32_t> clamp;  // the largest D; larger distances count as `clamp`
   // Angles and R(D) are rounded to float32 also in ref64, as in icefall's table.
   bool rounded = false;
 };
@@ -72,7 +81,7 @@ struct PositionTable {
   TensorId table;  // [window, width]
 };
 
-// Attention and embedding know nothing of positions but which tokens are in the window (ESPnet).
+// Positions have no effect, except that attention reads only the tokens in the window (ESPnet).
 struct NoPositions {};
 
 using Positions =
@@ -108,9 +117,9 @@ struct CrossAttentionQuantisers {
   ActivationQuantiser attended;   // weighted values, input of `out`
 };
 
-// Attention of a decoder's layer over the encoded source (encoder-decoder attention). It stands
-// between the layer's self-attention and its inner layer and has the same norm order. Letters as
-// for TransformerLayer; e = the encoder's width.
+// Attention of a decoder's layer over the encoded source (encoder-decoder attention), between the
+// layer's self-attention and its inner layer, with the layer's norm order. Letters as for
+// TransformerLayer; e = the encoder's width.
 struct CrossAttention {
   TensorId norm_gain, norm_bias;       // [d]
   TensorId query_weight;               // [H key_size, d]
@@ -125,7 +134,7 @@ struct CrossAttention {
 // One layer of a TransformerDecoder: self-attention, then the inner (feed-forward) layer. d =
 // width, H = heads, i = rows of inner_weight.
 struct TransformerLayer {
-  // [d]; absent with NormOrder::kEnd, like those of the inner layer.
+  // [d]; absent with NormOrder::kEnd, like the inner layer's norm.
   std::optional<TensorId> attention_norm_gain, attention_norm_bias;
   TensorId qkv_weight;               // [H (2 key_size + value_size), d]: per head
                                      // rows of q, of k, of v
@@ -135,7 +144,7 @@ struct TransformerLayer {
   std::optional<TensorId> positions;
   // u and w of RelativeSinusoids, [H, key_size]; absent for all others. Layers may share them.
   std::optional<TensorId> content_bias, position_bias;
-  // What slots before the stream's first token hold: keys [H, key_size], then values
+  // The contents of slots before the stream's first token: keys [H, key_size], then values
   // [H, value_size]. Only with StreamStart::kZeros, NormOrder::kPre and RelativeSinusoids, where
   // the norm turns a memory of zeros into its bias. Absent: zeros.
   std::optional<TensorId> start;                             // [H (key_size + value_size)]
@@ -144,21 +153,21 @@ struct TransformerLayer {
   std::optional<TensorId> inner_norm_gain, inner_norm_bias;  // [d]
   TensorId inner_weight, inner_bias;                     // [i, d], [i]; the activation after them
   TensorId outer_weight, outer_bias;                     // [d, i], [d]
-  std::optional<TransformerLayerQuantisers> quantisers;  // all layers have them or none has
+  std::optional<TransformerLayerQuantisers> quantisers;  // in all layers or in none
   // Present iff the model has an encoder, then in every layer of the decoder.
   std::optional<CrossAttention> cross_attention;
   std::optional<double> end_epsilon = {};  // of the norm of NormOrder::kEnd; absent for all others
 };
 
-// A stack of attention and feed-forward layers that sees a window of tokens: Transformer-XL,
+// A stack of attention and feed-forward layers that reads a window of tokens: Transformer-XL,
 // MicroNet's decoder (Yan et al. 2020, "MicroNet for Efficient Language Modeling"), fairseq's and
 // OpenNMT's decoders.
 struct TransformerDecoder {
   std::string name;
   uint32_t width, heads, key_size, value_size;
-  // Slots that a token attends to; it is itself in the last one. With absolute positions also their
-  // number (max_positions): the token after the last starts again with position 0 and an empty
-  // window.
+  // Slots that a token attends to; the token itself is in the last slot. With absolute positions
+  // also the number of positions (max_positions): the token after the last position starts again
+  // with position 0 and an empty window.
   uint32_t window;
   StreamStart start;  // absolute positions: kMasked
   NormOrder norm_order;
@@ -166,19 +175,20 @@ struct TransformerDecoder {
   Positions positions;
   std::vector<TransformerLayer> layers;
   std::optional<TensorId> final_norm_gain, final_norm_bias;  // [d], both or none
-  // Of the final hidden state; present iff the layers' are.
+  // Quantiser of the final hidden state; present iff the layers have quantisers.
   std::optional<ActivationQuantiser> output;
   Activation activation = Activation::kRelu;  // of every layer's inner layer
-  // No token attends to tokens with this id; where all that it could attend to have it, as if none
-  // had. Only with StreamStart::kMasked.
+  // No token attends to tokens with this id, unless all tokens in its window have this id: then
+  // nothing is masked. Only with StreamStart::kMasked.
   std::optional<uint32_t> masked_token = {};
 };
 
-// The encoder of a translation model (Vaswani et al. 2017). It runs over the source before the
-// first target token. The stack's layers are a decoder's, but each token sees the whole source. The
-// stack's window is the longest source; it has NormOrder::kPre, a final norm, a PositionTable and
-// no cross-attention. It has quantisers iff the decoder has; its output quantiser then applies to
-// the vectors that the decoder's cross-attention computes keys and values from.
+// The encoder of a translation model (Vaswani et al. 2017), which runs over the source before the
+// first target token. The stack's layers are a decoder's, but each token attends to the complete
+// source. The stack's window is the longest source; it has NormOrder::kPre, a final norm, a
+// PositionTable and no cross-attention. The encoder has quantisers iff the decoder has; its output
+// quantiser then applies to the vectors that the decoder's cross-attention computes keys and values
+// from.
 struct TransformerEncoder {
   std::string name;
   uint32_t vocabulary_size;     // words of the source language
@@ -186,26 +196,29 @@ struct TransformerEncoder {
   TransformerDecoder stack;
 };
 
-// What the scores of a masked model say.
+// The meaning of a masked model's scores.
 enum class ScoredPart : uint8_t {
   kClasses = 0,       // the class of the text, by its pooled vector
   kNextSentence = 1,  // by the pooled vector: 0: the second text follows the first; 1: it does not
   kSpans = 2,         // by each token's vector: whether an answer starts there, and ends there
 };
+constexpr std::array<std::string_view, 3> NamesOf(ScoredPart /*kind*/) {
+  return {"classes", "next_sentence", "spans"};
+}
 
-// A masked language model (Devlin et al. 2019, "BERT"), which reads a whole text at once. The
+// A masked language model (Devlin et al. 2019, "BERT"), which reads a complete text at once. The
 // vector of token t is LN(word + segment + position t), with the words of the model's embedding;
-// the stack's layers follow, in which each token sees all others. With dense output layers and a
-// softmax the vector of a token gives the distribution of its word. The stack's window is the
-// longest text; it has NormOrder::kPost, a PositionTable, no final norm and no cross-attention. Its
-// output quantiser is that of the tokens' vectors.
+// the stack's layers follow, in which each token attends to all others. With dense output layers
+// and a softmax the vector of a token gives the distribution of its word. The stack's window is the
+// longest text; it has NormOrder::kPost, a PositionTable, no final norm and no cross-attention. The
+// stack's output quantiser quantises the tokens' vectors.
 struct MaskedModel {
   std::string name;
   AdaptiveEmbedding segments;     // rows of the segment numbers: 0 for the first text of a pair
-  TensorId norm_gain, norm_bias;  // [d], d = width of the stack, which has the epsilon
+  TensorId norm_gain, norm_bias;  // [d], d = width of the stack; epsilon is the stack's
   TransformerDecoder stack;
-  std::optional<DenseLayer> pooler;  // [p, d]: makes the pooled vector of the first token's
-  // [n, p], or [2, d] for spans; not without a pooler, but for spans.
+  std::optional<DenseLayer> pooler;  // [p, d]: first token's vector -> pooled vector
+  // [n, p], which needs a pooler; or [2, d] for spans.
   std::optional<DenseLayer> scores;
   ScoredPart scored = ScoredPart::kClasses;
 };
@@ -221,6 +234,9 @@ enum class Normalisation : uint8_t {
   // itself not part of the softmax.
   kWhole = 1,
 };
+constexpr std::array<std::string_view, 2> NamesOf(Normalisation /*kind*/) {
+  return {"per_cluster", "whole"};
+}
 
 // A tail cluster, words [first, first + size). Their logits are table * (projection * h) + bias.
 struct SoftmaxTail {
@@ -251,14 +267,17 @@ struct AdaptiveSoftmax {
   std::vector<SoftmaxTail> tails;
 };
 
-// When a cache begins to take part in the distribution.
+// When a cache begins to contribute to the distribution.
 enum class CacheStart : uint8_t {
-  kFirstPair = 0,  // with its first pair (MicroNet); a session option says what an empty cache does
+  kFirstPair = 0,     // with its first pair (MicroNet); a session option is for the empty cache
   kPastCapacity = 1,  // after more than `capacity` pairs; before that the softmax alone (AWD-LSTM)
 };
+constexpr std::array<std::string_view, 2> NamesOf(CacheStart /*kind*/) {
+  return {"first_pair", "past_capacity"};
+}
 
 // Neural cache (continuous cache, Grave et al. 2016): p = (1 - lambda) softmax + lambda cache. The
-// cache holds the last `capacity` (hidden state, next word) pairs, weighted with
+// cache contains the last `capacity` (hidden state, next word) pairs, weighted with
 // softmax(theta * h . hidden state).
 struct NeuralCache {
   std::string name;
@@ -285,7 +304,7 @@ struct BagHiddenLayer {
 struct BagClassifier {
   std::string name;
   uint32_t classes;
-  // The word that pads lists: the mean leaves it out, the maximum counts it as a vector of zeros.
+  // The word that pads lists: omitted from the mean, a vector of zeros for the maximum.
   std::optional<uint32_t> padding;
   bool max_pool;
   std::optional<BagHiddenLayer> hidden;
@@ -297,7 +316,7 @@ using Block = std::variant<AdaptiveEmbedding, TransformerDecoder, AdaptiveSoftma
                            RecurrentDecoder, BagClassifier, TransformerEncoder, DenseLayers,
                            RecurrentEncoder, MaskedModel>;
 
-// Where the file came from. Free text that nothing interprets.
+// Where the file came from: free text that no code interprets.
 struct Provenance {
   std::string producer;       // "kinglet 0.1.0"
   std::string family;         // "neurips-micronet"
@@ -306,23 +325,24 @@ struct Provenance {
   std::string options;        // the converter's options that shaped the model: "bits 9, calibrated"
 };
 
-// Known answers that the file carries; `kinglet verify` replays them in double precision and
+// Golden values that the file contains; `kinglet verify` replays them in double precision and
 // compares within `tolerance`. Feeding ids[0..i] gives log p(ids[i+1]) = log_probabilities[i]. In a
-// model with a start token, feeding that and then ids[0..i-1] gives log p(ids[i]) =
-// log_probabilities[i]. A masked model that reads the ids with `mask` in place of the one at
+// model with a start token, feeding the start token and then ids[0..i-1] gives log p(ids[i]) =
+// log_probabilities[i]. A masked model that reads the ids with `mask` in place of the id at
 // positions[i] gives log p(ids[positions[i]]) = log_probabilities[i].
 struct GoldenVector {
   std::vector<uint32_t> ids;              // n >= 2; with a start token, or masked, n >= 1
   std::vector<double> log_probabilities;  // n - 1; with a start token n; each <= 0
   double tolerance;
-  // Source tokens that are encoded first; at least one iff there is a translation's encoder.
+  // Source tokens that are encoded first; at least one iff the model has an encoder.
   std::vector<uint32_t> source_ids = {};
-  // Of masked models alone: [n] or empty, which is all 0; one for each value, ascending; [MASK].
+  // Only for masked models. segments: [n], or empty if all are 0. positions: one for each value,
+  // ascending. mask: the id of [MASK].
   std::vector<uint32_t> segments = {}, positions = {};
   std::optional<uint32_t> mask = {};
 };
 
-// A whole model without the tensors' values and the vocabularies' strings.
+// A complete model without the tensors' values and the vocabularies' strings.
 struct ModelDescription {
   Provenance provenance;
   uint32_t vocabulary_size = 0;
@@ -331,7 +351,7 @@ struct ModelDescription {
   // translation models must.
   std::optional<uint32_t> start_token;
   // The token that training predicted at the end of every text or sentence. Only language models
-  // may have one. Absent: the framework has none, or the file does not say.
+  // may have one. Absent: the framework has none, or the file does not state it.
   std::optional<uint32_t> end_token;
   // One of: a language model (exactly one embedding, decoder and softmax, at most one cache); a
   // translation model (one embedding and softmax, and either TransformerEncoder and
@@ -346,7 +366,7 @@ inline const std::string& NameOf(const Block& block) {
   return std::visit([](const auto& kind) -> const std::string& { return kind.name; }, block);
 }
 
-// The block of type T, or null.
+// The block of type T, or nullptr.
 template <class T>
 const T* FindBlock(const ModelDescription& description) {
   for (const Block& block : description.blocks) {
@@ -359,13 +379,13 @@ T* FindBlock(ModelDescription& description) {
   return const_cast<T*>(FindBlock<T>(static_cast<const ModelDescription&>(description)));
 }
 
-// What every kind of encoder has.
+// The properties that every kind of encoder has.
 struct SourceSide {
   uint32_t vocabulary_size;            // words of the source
   const AdaptiveEmbedding* embedding;  // of these words
   uint32_t window;                     // tokens of the longest source
 };
-// Nothing in a model without an encoder.
+// Returns nullopt for a model without an encoder.
 inline std::optional<SourceSide> FindSource(const ModelDescription& description) {
   if (const auto* encoder = FindBlock<TransformerEncoder>(description)) {
     return SourceSide{encoder->vocabulary_size, &encoder->embedding, encoder->stack.window};
@@ -386,15 +406,14 @@ inline uint32_t SourceVocabularySize(const ModelDescription& description) {
 }
 
 // max_positions: how many tokens a stream has positions for before it starts again at 0
-// (TransformerDecoder::window). None: no limit.
+// (TransformerDecoder::window). nullopt: no limit.
 inline std::optional<uint32_t> PositionsOf(const ModelDescription& description) {
   const auto* decoder = FindBlock<TransformerDecoder>(description);
   if (decoder == nullptr || !IsAbsolute(decoder->positions)) return std::nullopt;
   return decoder->window;
 }
 
-// Whether the model reads whole texts and predicts the words that are masked in them, or scores
-// them.
+// Whether the model reads complete texts, and predicts their masked words or scores the texts.
 inline bool IsMaskedModel(const ModelDescription& description) {
   return FindBlock<MaskedModel>(description) != nullptr;
 }
@@ -417,7 +436,7 @@ inline bool IsLanguageModel(const ModelDescription& description) {
   });
 }
 
-// The dense layers in this place, or null.
+// The dense layers of `place`, or nullptr.
 inline const DenseLayers* FindDenseLayers(const ModelDescription& description, DensePlace place) {
   for (const Block& block : description.blocks) {
     const auto* layers = std::get_if<DenseLayers>(&block);

@@ -21,9 +21,9 @@ class CodedRows {
   // out[positions()]. In a file that is not verified yet a stored code may be beyond its pool, but
   // is below 2^CodeBits().
   void Codes(uint64_t row, uint32_t* out) const;
-  // The same as row numbers of the codebook.
+  // Like Codes, but as row numbers of the codebook.
   void CodebookRows(uint64_t row, uint32_t* out) const;
-  // The stored bytes that hold the codes of rows [begin, end), or of one row; empty where codes are
+  // The stored bytes with the codes of rows [begin, end), or of one row; empty where codes are
   // computed.
   std::span<const std::byte> Memory(uint64_t begin, uint64_t end) const;
   std::span<const std::byte> Memory(uint64_t row) const { return Memory(row, row + 1); }

@@ -8,7 +8,7 @@
 namespace kinglet {
 namespace {
 
-// Longer lists of faults are cut, so that a hostile declaration cannot make an endless line.
+// Longer lists of faults are truncated, so that a hostile declaration cannot make an endless line.
 constexpr size_t kMaxFaults = 20;
 
 class Faults {

@@ -1,6 +1,6 @@
 // A DeFINE unit as a list of layers (Mehta et al., "DeFINE: Deep Factorized Input Token
-// Embeddings", ICLR 2020, section 3). What the paper leaves open is a field here. A recipe's JSON
-// object for a layer has the fields of DefineLayer, and so has a layer in a model file.
+// Embeddings", ICLR 2020, section 3). Choices that the paper leaves open are fields. A recipe's
+// JSON object for a layer has the fields of DefineLayer, and so has a layer in a model file.
 //
 // The Map layer gives a word's vector e, group linear transformations (GLT) widen it (Expand), and
 // a last layer without groups narrows it (Reduce). Reduce is an ordinary layer of the list, so it
@@ -10,8 +10,10 @@
 #ifndef KINGLET_FORMAT_DEFINE_UNIT_H_
 #define KINGLET_FORMAT_DEFINE_UNIT_H_
 
+#include <array>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "format/activation.h"
@@ -19,14 +21,14 @@
 
 namespace kinglet {
 
-// One group linear transformation (GLT). Its input, which is the previous layer's output and, as
-// `skip` says, e, is cut into `groups` adjacent chunks. Each chunk is multiplied by its group's
-// matrix, [out / groups, in / groups], and the products are concatenated. Bias, normalisation and
-// activation follow in this order; the values of `shuffle` and `residual` say where these two
-// stand.
+// One group linear transformation (GLT). Its input, which is the previous layer's output, joined
+// with e as `skip` defines, is split into `groups` adjacent chunks. Each chunk is multiplied by its
+// group's matrix, [out / groups, in / groups], and the products are concatenated. Bias,
+// normalisation and activation follow in this order; `shuffle` and `residual` define where shuffle
+// and residual are applied.
 struct DefineLayer {
   enum class Weights : uint8_t {
-    kPerGroup,  // a matrix per group (Mehta et al. 2018); their rows lie one group after the other
+    kPerGroup,  // a matrix per group (Mehta et al. 2018), stored one group after the other
     kShared,    // one matrix for all groups (DeFINE, appendix A.1)
   };
   enum class Bias : uint8_t {
@@ -47,21 +49,21 @@ struct DefineLayer {
   enum class Skip : uint8_t {
     kNone,
     kConcatenate,  // the two vectors one after the other (Fig. 5d)
-    kMix,          // for each group j, chunk j of one and then chunk j of the other (Fig. 2)
+    kMix,          // for each group j, chunk j of the one, then chunk j of the other (Fig. 2)
   };
-  // Which of the two a skip puts first: e (the unit's input) or the previous layer's output.
+  // Which vector a skip puts first: e (the unit's input) or the previous layer's output.
   enum class Order : uint8_t { kInputFirst, kPreviousFirst };
   // The previous layer's output is added (Fig. 5b); the widths must agree.
   enum class Residual : uint8_t { kNone, kBeforeActivation, kAfterActivation };
 
-  uint64_t in = 0, out = 0;  // features; with a skip `in` includes those of e
+  uint64_t in = 0, out = 0;  // features; with a skip `in` includes e's features
   uint64_t groups = 1;
   Weights weights = Weights::kPerGroup;
   Bias bias = Bias::kPerGroup;
   Shuffle shuffle = Shuffle::kNone;
   Norm norm = Norm::kNone;
   double norm_epsilon = 1e-5;
-  bool norm_gain = true, norm_offset = true;  // whether the norm has them
+  bool norm_gain = true, norm_offset = true;  // whether the norm has a gain, an offset
   Activation activation = Activation::kNone;
   Skip skip = Skip::kNone;
   Order order = Order::kInputFirst;
@@ -69,6 +71,26 @@ struct DefineLayer {
 
   bool operator==(const DefineLayer&) const = default;
 };
+
+// The names of the enumerators in recipes and in JSON.
+constexpr std::array<std::string_view, 2> NamesOf(DefineLayer::Weights /*kind*/) {
+  return {"per_group", "shared"};
+}
+constexpr std::array<std::string_view, 3> NamesOf(DefineLayer::Shuffle /*kind*/) {
+  return {"none", "before_norm", "after_norm"};
+}
+constexpr std::array<std::string_view, 3> NamesOf(DefineLayer::Norm /*kind*/) {
+  return {"none", "whole", "per_group"};
+}
+constexpr std::array<std::string_view, 3> NamesOf(DefineLayer::Skip /*kind*/) {
+  return {"none", "concatenate", "mix"};
+}
+constexpr std::array<std::string_view, 2> NamesOf(DefineLayer::Order /*kind*/) {
+  return {"input_first", "previous_first"};
+}
+constexpr std::array<std::string_view, 3> NamesOf(DefineLayer::Residual /*kind*/) {
+  return {"none", "before_activation", "after_activation"};
+}
 
 struct DefineUnit {
   uint64_t map_width = 0;  // n: features of Map's output
@@ -83,14 +105,14 @@ struct DefineUnit {
 // The widest vector that a unit may have; the paper's widest is 4,096.
 inline constexpr uint64_t kLargestDefineWidth = uint64_t{1} << 16;
 
-// The shapes of a layer's tensors; empty: it has no such tensor. Widths that the groups do not
-// divide are rounded down. REQUIRES: groups > 0.
+// The shapes of a layer's tensors, each empty if the layer has no such tensor. Widths that the
+// groups do not divide are rounded down. REQUIRES: groups > 0.
 struct DefineShapes {
   Shape weight, bias, norm_gain, norm_offset;
 };
 DefineShapes ShapesOf(const DefineLayer& layer);
 
-// Features of the layer's input where e has `e_width` features and the previous output `previous`.
+// Features of the layer's input if e has `e_width` features and the previous output `previous`.
 uint64_t InputWidth(const DefineLayer& layer, uint64_t e_width, uint64_t previous);
 
 // m: the width of the unit's output.
@@ -105,11 +127,11 @@ struct DefineWidths {
 };
 DefineWidths WidestOf(const DefineUnit& unit);
 
-// Parameters of the layers, without those of Map.
+// Number of parameters of the layers, without Map's.
 uint64_t ParameterCount(const DefineUnit& unit);
 
 // Every inconsistency of the unit as one line of bounded length, "layer 1, groups: expected ..,
-// found ..; .."; empty where there is none.
+// found ..; .."; empty for a consistent unit.
 std::string FaultsOf(const DefineUnit& unit);
 
 }  // namespace kinglet

@@ -1,4 +1,4 @@
-// XXH3 digests. They find accidental damage, not attacks: safety against hostile files rests on
+// XXH3 digests, which find accidental damage, not attacks: safety against hostile files rests on
 // format/validate.h.
 #ifndef KINGLET_FORMAT_DIGEST_H_
 #define KINGLET_FORMAT_DIGEST_H_
@@ -14,7 +14,7 @@ namespace kinglet {
 // XXH3-64 with seed 0.
 uint64_t Digest64(std::span<const std::byte> bytes);
 
-// XXH3-128 with seed 0. As bytes in a file: low word, then high word, both little-endian.
+// XXH3-128 with seed 0. As bytes in a file: low half, then high half, both little-endian.
 struct Digest128 {
   uint64_t low = 0;
   uint64_t high = 0;

@@ -12,8 +12,8 @@
 
 namespace kinglet {
 
-// y = round_half_even(clamp(x, -max_abs, max_abs) / scale) * scale. Both numbers are finite and > 0
-// (docs/NUMERICS.md, "Activations"). Source: distiller's symmetric linear quantiser as MicroNet
+// y = round_half_even(clamp(x, -max_abs, max_abs) / scale) * scale. Both values are finite and > 0
+// (docs/NUMERICS.md, "Activations"). Origin: distiller's symmetric linear quantiser as MicroNet
 // uses it.
 struct ActivationQuantiser {
   float max_abs;
@@ -28,20 +28,21 @@ struct EmbeddingBin {
   uint32_t size;
   TensorId table;                      // [size, e]
   std::optional<TensorId> projection;  // [bins' width, e]; absent: e is the bins' width
-  // How many tokens of a typical text lie in the bin, so that measurements can make up realistic
+  // How many tokens of a typical text are in the bin, so that benchmarks can generate realistic
   // ids; 0 in every bin: not known. Affects no result.
   uint64_t tokens = 0;
   double scale = 1;  // multiplies the (projected) row
 };
 
-// The tensors of one layer of a DeFINE unit; ShapesOf(layer) says which there are and their shapes.
+// The tensors of one layer of a DeFINE unit. ShapesOf(layer) gives which are present, and their
+// shapes.
 struct DefineTensors {
   TensorId weight;  // not coded
   std::optional<TensorId> bias, norm_gain, norm_offset;
 };
 
-// A DeFINE unit that the file keeps instead of a table of its outputs: a stream computes the output
-// for a word when it first needs it, and keeps it in a cache of its own.
+// A DeFINE unit that the file stores instead of a table of the unit's outputs: a stream computes
+// the output for a word when it first needs it, and keeps the output in a cache of its own.
 struct KeptDefineUnit {
   DefineUnit unit;
   std::vector<DefineTensors> tensors;  // of the unit's layers

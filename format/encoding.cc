@@ -35,7 +35,7 @@ std::vector<float> Scaled(ScaleRule rule, std::span<const int16_t> codes,
   return values;
 }
 
-// Stored entry k goes to the place of the mask's k-th set bit; the other places stay zero.
+// Moves stored entry k to the position of the mask's k-th set bit; the other entries stay zero.
 template <class T>
 std::vector<T> Spread(std::span<const T> stored, const MaskView& mask, uint64_t count) {
   std::vector<T> out(count);
@@ -127,7 +127,7 @@ uint64_t CountNonzeros(const EncodedTensor& tensor) {
                         },
                         [&](const DenseF16& dense) {
                           return count_if(dense.words,
-                                          [](uint16_t word) { return (word & 0x7FFF) != 0; });
+                                          [](uint16_t half) { return (half & 0x7FFF) != 0; });
                         },
                         [&](const Quantised& quantised) {
                           return count_if(quantised.codes, [](int16_t code) { return code != 0; });
@@ -138,9 +138,9 @@ uint64_t CountNonzeros(const EncodedTensor& tensor) {
 }
 
 uint16_t FloatToHalf(float value) {
-  const auto word = std::bit_cast<uint32_t>(value);
-  const auto sign = static_cast<uint16_t>((word >> 16) & 0x8000);
-  const uint32_t magnitude = word & 0x7FFFFFFF;
+  const auto bits = std::bit_cast<uint32_t>(value);
+  const auto sign = static_cast<uint16_t>((bits >> 16) & 0x8000);
+  const uint32_t magnitude = bits & 0x7FFFFFFF;
   if (magnitude > 0x7F800000) return sign | 0x7E00;   // NaN
   if (magnitude >= 0x477FF000) return sign | 0x7C00;  // 65,520 and above round to infinity
   if (magnitude < 0x38800000) {
@@ -149,17 +149,17 @@ uint16_t FloatToHalf(float value) {
     const float sum = std::bit_cast<float>(magnitude) + 0.5f;
     return static_cast<uint16_t>(sign | (std::bit_cast<uint32_t>(sum) - 0x3F000000));
   }
-  // Rebias the exponent from 127 to 15, then drop 13 mantissa bits, rounding to nearest even; a
-  // carry out of the mantissa raises the exponent, as it should.
+  // Rebias the exponent from 127 to 15, then drop 13 mantissa bits, rounding to nearest even. A
+  // carry out of the mantissa correctly raises the exponent.
   const uint32_t rebiased = magnitude - (uint32_t{112} << 23);
   const uint32_t rounded = rebiased + 0x0FFF + ((rebiased >> 13) & 1);
   return static_cast<uint16_t>(sign | (rounded >> 13));
 }
 
-float HalfToFloat(uint16_t word) {
-  const uint32_t sign = static_cast<uint32_t>(word & 0x8000) << 16;
-  const uint32_t exponent = (word >> 10) & 0x1F;
-  const uint32_t mantissa = word & 0x3FF;
+float HalfToFloat(uint16_t bits) {
+  const uint32_t sign = static_cast<uint32_t>(bits & 0x8000) << 16;
+  const uint32_t exponent = (bits >> 10) & 0x1F;
+  const uint32_t mantissa = bits & 0x3FF;
   if (exponent == 0x1F) return std::bit_cast<float>(sign | 0x7F800000 | (mantissa << 13));
   if (exponent == 0) {
     const float magnitude = static_cast<float>(mantissa) * 0x1p-24f;
@@ -208,11 +208,11 @@ uint64_t Parameters(const EncodedTensor& tensor) {
 }
 
 std::vector<float> DecodeScales(const ScalesView& view) {
-  std::vector<uint32_t> words(view.count);
-  UnpackUnsigned(view.bytes, view.bits, words);
+  std::vector<uint32_t> fields(view.count);
+  UnpackUnsigned(view.bytes, view.bits, fields);
   std::vector<float> scales(view.count);
-  std::transform(words.begin(), words.end(), scales.begin(),
-                 [&](uint32_t word) { return std::bit_cast<float>(word << view.shift); });
+  std::transform(fields.begin(), fields.end(), scales.begin(),
+                 [&](uint32_t field) { return std::bit_cast<float>(field << view.shift); });
   return scales;
 }
 

@@ -10,19 +10,22 @@
 //   packed      an n-bit integer q, two's complement in [-2^(n-1), 2^(n-1) - 1], and a float32
 //               scale: q * scale (one scale per row or per tensor) or q / scale (one per tensor),
 //               rounded once
-//   coded       a row is combined from sub-vectors of a codebook that all rows share; codes say
-//               which. DPQ (the codebook is its value matrix), product quantisation, KD codes, slim
+//   coded       a row is combined from sub-vectors of a codebook that all rows share, chosen by
+//               codes. DPQ (the codebook is its value matrix), product quantisation, KD codes, slim
 //               embeddings, HashNets (codes computed by hashing), Shu & Nakayama's summed codes
-// Pruning goes with dense and packed: a mask with one bit per entry (row-major, bit i % 8 of byte
-// i / 8) says which entries are stored; the others are zero.
+// Dense and packed tensors may be pruned: a mask with one bit per entry (row-major, bit i % 8 of
+// byte i / 8) marks the entries that are stored; the others are zero.
 #ifndef KINGLET_FORMAT_ENCODING_H_
 #define KINGLET_FORMAT_ENCODING_H_
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
+#include <type_traits>
 #include <variant>
 #include <vector>
 
@@ -38,15 +41,26 @@ enum class FloatType : uint8_t { kF32 = 0, kF16 = 1 };
 enum class ScaleRule : uint8_t {
   kMultiplyPerRow = 0,     // value = q * scale[row]; shape must have rank 2
   kMultiplyPerTensor = 1,  // value = q * scale[0]
-  kDividePerTensor = 2,    // value = q / scale[0]; how MicroNet's framework writes biases
+  kDividePerTensor = 2,    // value = q / scale[0]; MicroNet's framework writes biases by this rule
 };
+constexpr std::array<std::string_view, 3> NamesOf(ScaleRule /*kind*/) {
+  return {"row", "tensor", "divisor"};
+}
 
 // How the sub-vectors of a coded row become the row. Stored in files: do not renumber.
 enum class Combine : uint8_t {
-  kConcatenate = 0,  // the row is the sub-vectors one after the other
-  kSum = 1,          // their sum, added in order of position
+  kConcatenate = 0,  // the sub-vectors one after the other
+  kSum = 1,          // the sum of the sub-vectors, added in order of position
   kMean = 2,         // the sum divided by their number
 };
+constexpr std::array<std::string_view, 3> NamesOf(Combine /*kind*/) {
+  return {"concatenate", "sum", "mean"};
+}
+
+// The name of an enumerator in JSON, from the names that its enumeration has.
+template <class Enum>
+requires std::is_enum_v<Enum>
+constexpr std::string_view NameOf(Enum value) { return NamesOf(value)[static_cast<size_t>(value)]; }
 
 // Indexes a model's tensors.
 using TensorId = uint32_t;
@@ -73,14 +87,15 @@ struct Quantised {
   std::vector<float> scales;   // [rows] or [1]; finite and > 0, or 0 for a row of zeros
 };
 
-// How the rows of a coded table are made. A row has D positions, each with a code and a pool, the
+// How the rows of a coded table are made. A row has D positions, each with a code and a pool: the
 // codebook rows that the code chooses from. Row w combines the codebook rows
 // PoolFirsts()[j] + code(w, j) over all positions j.
 struct CodingScheme {
   Combine combine = Combine::kConcatenate;
   uint32_t positions = 1;  // D: sub-vectors per row
-  // Sizes of the pools (K of a product quantiser). One entry: every position chooses from the whole
-  // codebook. Otherwise one entry per position; the pools lie one after the other in the codebook.
+  // Sizes of the pools (K of a product quantiser). One entry: every position chooses from the
+  // complete codebook. Otherwise one entry per position; the codebook contains the pools one after
+  // the other.
   std::vector<uint32_t> pools;
   // [sum of pools, length], in any encoding but coded; length: SubVectorLength.
   TensorId codebook = 0;
@@ -88,7 +103,7 @@ struct CodingScheme {
   uint32_t PoolSize(uint32_t position) const { return pools[pools.size() == 1 ? 0 : position]; }
   std::vector<uint64_t> PoolFirsts() const;  // where each position's pool begins in the codebook
   uint64_t PoolTotal() const;                // rows of the codebook
-  int CodeBits() const;  // bits that hold every code: ceil(log2(largest pool)), at least 1
+  int CodeBits() const;                      // bits of a code: ceil(log2(largest pool)), at least 1
 };
 // Entries of a sub-vector of a table with `cols` columns: cols / D where rows are concatenated.
 inline uint64_t SubVectorLength(const CodingScheme& scheme, uint64_t cols) {
@@ -117,8 +132,9 @@ struct EncodedTensor {
   bool coded() const { return std::holds_alternative<Coded>(values); }
 };
 
-// How float32 scales are packed: the low `bits` bits of (word >> shift) each (ScalesView). Fewer
-// than 32 bits hold a scale, because scales have no sign and converters clear low mantissa bits.
+// How float32 scales are packed: as the low `bits` of each scale's bits >> shift (ScalesView). A
+// scale needs fewer than 32 bits, because scales have no sign and converters clear low mantissa
+// bits.
 struct ScalePacking {
   int bits;
   int shift;
@@ -131,7 +147,7 @@ std::vector<float> DecodedValues(const EncodedTensor& tensor);
 uint64_t CountNonzeros(const EncodedTensor& tensor);
 // float32 -> binary16, rounded to nearest even (overflow gives infinity), and back, which is exact.
 uint16_t FloatToHalf(float value);
-float HalfToFloat(uint16_t word);
+float HalfToFloat(uint16_t bits);
 
 // --- views into a verified file ---
 
@@ -139,7 +155,7 @@ struct DenseView {
   FloatType type;
   std::span<const std::byte> bytes;  // 4 or 2 bytes per entry, little-endian
 };
-// `count` words of `bits` bits; scale i is the float32 with the bits word i << shift. Scales are
+// `count` fields of `bits` bits; scale i is the float32 whose bits are field i << shift. Scales are
 // not negative, so bits <= 31.
 struct ScalesView {
   uint64_t count;
@@ -167,12 +183,12 @@ struct TensorView {
   std::string name;
   Shape shape;
   std::variant<DenseView, PackedView, CodedView> values;
-  std::optional<MaskView> mask;  // present: `values` hold only the entries whose bit is set
+  std::optional<MaskView> mask;  // present: `values` are only the entries whose bit is set
   bool derived = false;          // as EncodedTensor::derived
-  // The bytes were given back (ModelFile::Release): reading entries ends the program.
+  // Whether the bytes were released (ModelFile::Release): reading entries then ends the program.
   bool released = false;
 
-  // The view of this encoding, or null.
+  // The view of this encoding, or nullptr.
   const PackedView* packed() const { return std::get_if<PackedView>(&values); }
   const CodedView* coded() const { return std::get_if<CodedView>(&values); }
   bool quantised() const { return packed() != nullptr; }
@@ -188,12 +204,13 @@ struct DecodedCodes {
 
 // Removes the view's bytes; shape and encoding stay.
 void MarkReleased(TensorView& view);
-// Aborts the program if the view is released: only a bug can cause that, no input can.
+// Aborts the program if the view is released, which only a bug can cause, not an input.
 void RequireHeld(const TensorView& view);
 
 // The bytes of its values, codes, scales and mask in the file.
 uint64_t StoredBytes(const TensorView& view);
-// Trained entries: 0 for a coded table, whose codebook has them, and for a derived tensor.
+// Number of trained entries: 0 for a derived tensor and for a coded table, whose codebook is
+// counted instead.
 uint64_t Parameters(const TensorView& view);
 uint64_t Parameters(const EncodedTensor& tensor);
 // The exact float32 values, [rows, cols]. REQUIRES: the tensor is not coded.

@@ -57,16 +57,16 @@ class SegmentList {
   std::vector<std::span<const std::byte>> segments_;
 };
 
-Status CheckMeaning(const std::string& source, const FileContents& contents) {
-  Status status = ValidateTensors(source, contents.tensors);
-  if (status.ok()) status = ValidateDescription(source, contents.description, contents.tensors);
+Status CheckMeaning(const std::string& origin, const FileContents& contents) {
+  Status status = ValidateTensors(origin, contents.tensors);
+  if (status.ok()) status = ValidateDescription(origin, contents.description, contents.tensors);
   return status.ok() ? status : Status(KINGLET_INVALID_ARGUMENT, status.message());
 }
 
 }  // namespace
 
-Result<FileLayout> LayOutFile(const std::string& source, const FileContents& contents) {
-  KINGLET_RETURN_IF_ERROR(CheckMeaning(source, contents));
+Result<FileLayout> LayOutFile(const std::string& origin, const FileContents& contents) {
+  KINGLET_RETURN_IF_ERROR(CheckMeaning(origin, contents));
   SegmentList list;
   std::vector<PlacedTensor> tensors;
   for (const TensorView& view : contents.tensors) tensors.push_back(list.Place(view));
@@ -78,7 +78,7 @@ Result<FileLayout> LayOutFile(const std::string& source, const FileContents& con
   layout.segments = std::move(list.segments());
   const uint64_t estimate = HeaderEstimate(contents.description, tensors, layout.segments.size());
   if (estimate > kMaxHeaderBytes) {
-    return Status::Refusal(KINGLET_INVALID_ARGUMENT, source, "header",
+    return Status::Refusal(KINGLET_INVALID_ARGUMENT, origin, "header",
                            "at most " + BytesText(kMaxHeaderBytes), BytesText(estimate));
   }
 
@@ -98,7 +98,7 @@ Result<FileLayout> LayOutFile(const std::string& source, const FileContents& con
   }
   const std::vector<std::byte> bytes = header();
   if (bytes.size() != header_size) {
-    return Status::Refusal(KINGLET_INTERNAL, source, "header", BytesText(header_size),
+    return Status::Refusal(KINGLET_INTERNAL, origin, "header", BytesText(header_size),
                            BytesText(bytes.size()));
   }
   const auto frame = EncodeFrame({position, header_size, DigestOf(bytes)});

@@ -17,7 +17,7 @@
 
 namespace kinglet {
 
-// What a file holds, packed. REQUIRES: description and bytes outlive it.
+// The packed contents of a file. REQUIRES: description and bytes outlive the contents.
 struct FileContents {
   const ModelDescription& description;
   std::span<const TensorView> tensors;
@@ -29,14 +29,14 @@ struct FileLayout {
   std::vector<std::byte> head;                       // frame and header
   std::vector<std::span<const std::byte>> segments;  // each at the next multiple of 64 bytes
 
-  // The file's bytes, padding included; valid while this and the segments' bytes live.
+  // The file's bytes, padding included; valid while the layout and the segments' bytes live.
   std::vector<std::span<const std::byte>> Pieces() const;
   std::vector<std::byte> Bytes() const;  // the pieces, copied one after the other
 };
 
-// Checks what the contents mean (format/validate.h), so that the file will open. Errors:
-// KINGLET_INVALID_ARGUMENT; their text starts with `source`. May throw std::bad_alloc.
-Result<FileLayout> LayOutFile(const std::string& source, const FileContents& contents);
+// Checks the meaning of the contents (format/validate.h), so that the file will open. Errors:
+// KINGLET_INVALID_ARGUMENT; their text starts with `origin`. May throw std::bad_alloc.
+Result<FileLayout> LayOutFile(const std::string& origin, const FileContents& contents);
 
 // The layout of a file's tensors and words under another description. REQUIRES: no tensor of the
 // file is released; the file outlives the layout.

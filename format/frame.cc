@@ -45,11 +45,11 @@ std::array<std::byte, kFrameBytes> EncodeFrame(const FileFrame& frame) {
   return bytes;
 }
 
-Result<FileFrame> DecodeFrame(const std::string& source, std::span<const std::byte> start,
+Result<FileFrame> DecodeFrame(const std::string& origin, std::span<const std::byte> start,
                               uint64_t actual_size) {
   const auto corrupt = [&](const std::string& where, const std::string& expected,
                            const std::string& found) {
-    return Status::Refusal(KINGLET_CORRUPT, source, where, expected, found);
+    return Status::Refusal(KINGLET_CORRUPT, origin, where, expected, found);
   };
   const auto magic = start.first(std::min(start.size(), sizeof(kMagic)));
   const auto expected_magic = std::as_bytes(std::span(kMagic));
@@ -69,7 +69,7 @@ Result<FileFrame> DecodeFrame(const std::string& source, std::span<const std::by
   }
   const auto version = LoadLittle<uint32_t>(&start[kVersionAt]);
   if (version != kFormatVersion) {
-    return Status::Refusal(KINGLET_UNSUPPORTED_VERSION, source, "frame, byte 8",
+    return Status::Refusal(KINGLET_UNSUPPORTED_VERSION, origin, "frame, byte 8",
                            "format version " + std::to_string(kFormatVersion),
                            std::to_string(version));
   }

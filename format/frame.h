@@ -1,5 +1,5 @@
-// The frame, the fixed 64 bytes at the start of a model file, and where the parts after it lie
-// (docs/FORMAT.md, "Frame"). The frame's layout never changes, so every reader can tell a file's
+// The frame, the fixed 64 bytes at the start of a model file, and where the parts after it begin
+// (docs/FORMAT.md, "Frame"). The frame's layout never changes, so every reader can read a file's
 // version.
 #ifndef KINGLET_FORMAT_FRAME_H_
 #define KINGLET_FORMAT_FRAME_H_
@@ -16,10 +16,10 @@
 namespace kinglet {
 
 inline constexpr uint64_t kFrameBytes = 64;
-// The header starts at kFrameBytes; segments start at multiples of this.
+// The header starts at kFrameBytes; segments start at multiples of kSegmentAlignment.
 inline constexpr uint64_t kSegmentAlignment = 64;
 inline constexpr uint32_t kFormatVersion = 1;
-// FlatBuffers offsets are signed 32-bit numbers.
+// FlatBuffers offsets are signed 32-bit integers.
 inline constexpr uint64_t kMaxHeaderBytes = (uint64_t{1} << 31) - 64;
 
 // REQUIRES: position <= 2^64 - 64.
@@ -37,8 +37,8 @@ std::array<std::byte, kFrameBytes> EncodeFrame(const FileFrame& frame);
 
 // Reads and checks the frame of a file of `actual_size` bytes that starts with `start`. Afterwards
 // frame and header lie inside the file and file_size == actual_size. Errors: KINGLET_CORRUPT,
-// KINGLET_UNSUPPORTED_VERSION; the text starts with `source`.
-Result<FileFrame> DecodeFrame(const std::string& source, std::span<const std::byte> start,
+// KINGLET_UNSUPPORTED_VERSION; the text starts with `origin`.
+Result<FileFrame> DecodeFrame(const std::string& origin, std::span<const std::byte> start,
                               uint64_t actual_size);
 
 }  // namespace kinglet

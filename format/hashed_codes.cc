@@ -1,4 +1,4 @@
-// xxHash is compiled into this file, as it is into digest.cc.
+// xxHash is compiled into this file, as into digest.cc.
 #include "format/hashed_codes.h"
 
 #define XXH_INLINE_ALL

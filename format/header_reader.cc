@@ -18,9 +18,9 @@ namespace {
 
 class Reader : private SchemaReader {
  public:
-  Reader(const std::string& source, std::span<const std::byte> file,
+  Reader(const std::string& origin, std::span<const std::byte> file,
          std::span<const std::byte> header)
-      : SchemaReader(source),
+      : SchemaReader(origin),
         file_(file),
         header_(header),
         strings_left_(header.size()),
@@ -44,16 +44,16 @@ class Reader : private SchemaReader {
  private:
   Status Corrupt(const std::string& where, const std::string& expected,
                  const std::string& found) const {
-    return Status::Refusal(KINGLET_CORRUPT, source_, where, expected, found);
+    return Status::Refusal(KINGLET_CORRUPT, origin_, where, expected, found);
   }
 
   Status CheckStructure() {
     flatbuffers::Verifier::Options options;
     // The deepest nesting is Model, block, encoder, stack, layer, cross-attention.
     options.max_depth = 8;
-    // A table takes 4 bytes and the reference to it 4 more, so a header without shared tables has
-    // no more than this. Our writer shares none; hostile nested sharing would make the verifier's
-    // work quadratic.
+    // A table takes 4 bytes and the reference to it 4 more, which bounds the tables of a header
+    // without shared tables. Kinglet's writer shares no tables; hostile nested sharing would make
+    // the verifier's work quadratic.
     options.max_tables = static_cast<flatbuffers::uoffset_t>(header_.size() / 8 + 1);
     const auto* bytes = reinterpret_cast<const uint8_t*>(header_.data());
     flatbuffers::Verifier verifier(bytes, header_.size(), options);
@@ -89,7 +89,7 @@ class Reader : private SchemaReader {
       if (!names.empty()) names += ", ";
       names += Printable(name->string_view());
     }
-    return Status::Refusal(KINGLET_UNSUPPORTED_VERSION, source_, "header, features",
+    return Status::Refusal(KINGLET_UNSUPPORTED_VERSION, origin_, "header, features",
                            "only features this version has (none)", names);
   }
 
@@ -104,9 +104,9 @@ class Reader : private SchemaReader {
         return Corrupt(where + ", offset", std::to_string(expected),
                        std::to_string(segment->offset()));
       }
-      const uint64_t left = expected > file_.size() ? 0 : file_.size() - expected;
-      if (expected > file_.size() || segment->size() > left) {
-        return Corrupt(where + ", size", "at most " + std::to_string(left) + " bytes",
+      const uint64_t max_size = expected > file_.size() ? 0 : file_.size() - expected;
+      if (expected > file_.size() || segment->size() > max_size) {
+        return Corrupt(where + ", size", "at most " + std::to_string(max_size) + " bytes",
                        std::to_string(segment->size()));
       }
       position = expected + segment->size();
@@ -143,7 +143,7 @@ class Reader : private SchemaReader {
     return {};
   }
 
-  // The bytes of a segment, which from now on belongs to `owner`.
+  // Returns the bytes of a segment and marks it as owned by `owner`.
   Result<std::span<const std::byte>> Use(const std::string& where, uint32_t index,
                                          const std::string& owner, LedgerPart part) {
     if (index >= out_.segments.size()) {
@@ -173,8 +173,8 @@ class Reader : private SchemaReader {
 
   Status ReadTensors() {
     const auto& tensors = *model_->tensors();
-    // Each tensor has a segment of its own, or is a table with computed codes, whose codebook has
-    // one; this bounds the memory allocated here.
+    // Each tensor has a segment of its own, or is a table with computed codes, whose codebook has a
+    // segment. The number of segments thus bounds the memory allocated here.
     KINGLET_RETURN_IF_ERROR(CheckLength("tensors", tensors.size(), 2 * out_.segments.size()));
     out_.tensors.reserve(tensors.size());
     for (const schema::Tensor* tensor : tensors) {
@@ -246,12 +246,12 @@ class Reader : private SchemaReader {
     KINGLET_RETURN_IF_ERROR(
         ReadEnumerator(where + ", combine", stored.combine(), coded.scheme.combine));
     coded.scheme.positions = stored.positions();
-    // Vectors may overlap as strings may (see Copy), so they have a budget, too.
+    // Vectors may overlap like strings (see Copy), so they have a budget, too.
     const uint64_t pools = stored.pools()->size();
     KINGLET_RETURN_IF_ERROR(CheckLength(where + ", pools", pools, kMaxPositions));
     if (pools > pools_left_) {
       return Invalid(where + ", pools", "pools that do not overlap",
-                     "more of them than the header has bytes for");
+                     "more pools than the header has bytes for");
     }
     pools_left_ -= pools;
     coded.scheme.pools.assign(stored.pools()->begin(), stored.pools()->end());
@@ -260,7 +260,7 @@ class Reader : private SchemaReader {
       coded.seed = stored.seed();
       return coded;
     }
-    if (stored.seed() != 0) return Invalid(where + ", seed", "none beside stored codes", "one");
+    if (stored.seed() != 0) return Invalid(where + ", seed", "none with stored codes", "one");
     KINGLET_ASSIGN_OR_RETURN(coded.codes,
                              Use(where + ", codes", *stored.codes(), owner, LedgerPart::kCodes));
     return coded;
@@ -274,7 +274,7 @@ class Reader : private SchemaReader {
                                             SourceVocabularySize(out_.description)));
     const auto segment = model_->tokenizer();
     if (!segment) return {};
-    if (!out_.vocabulary) return Invalid("tokenizer", "a vocabulary beside it", "none");
+    if (!out_.vocabulary) return Invalid("tokenizer", "a vocabulary with it", "none");
     KINGLET_ASSIGN_OR_RETURN(out_.tokenizer,
                              Use("tokenizer", *segment, "tokenizer", LedgerPart::kTokenizer));
     return {};
@@ -338,7 +338,7 @@ class Reader : private SchemaReader {
     KINGLET_RETURN_IF_ERROR(
         CheckLength(place + ", bytes of its name", block.name()->size(), kMaxNameBytes));
     KINGLET_ASSIGN_OR_RETURN(const std::string name, Copy(place, *block.name()));
-    KINGLET_ASSIGN_OR_RETURN(Block read, kinglet::ReadBlock(source_, name, block));
+    KINGLET_ASSIGN_OR_RETURN(Block read, kinglet::ReadBlock(origin_, name, block));
     blocks.push_back(std::move(read));
     return {};
   }
@@ -353,9 +353,9 @@ class Reader : private SchemaReader {
 
 }  // namespace
 
-Result<Header> ReadHeader(const std::string& source, std::span<const std::byte> file,
+Result<Header> ReadHeader(const std::string& origin, std::span<const std::byte> file,
                           std::span<const std::byte> header) {
-  return Reader(source, file, header).Read();
+  return Reader(origin, file, header).Read();
 }
 
 }  // namespace kinglet

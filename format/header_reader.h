@@ -1,6 +1,6 @@
 // FlatBuffers header -> plain values. The values are well-formed (every enumerator, rank and
-// segment index is in range, every segment is used exactly once). format/validate.h checks what
-// they mean.
+// segment index is in range, every segment is used exactly once). format/validate.h checks their
+// meaning.
 #ifndef KINGLET_FORMAT_HEADER_READER_H_
 #define KINGLET_FORMAT_HEADER_READER_H_
 
@@ -37,11 +37,11 @@ struct Header {
   std::vector<StoredSegment> segments;  // in file order
 };
 
-// `file` is the whole file, 64-byte aligned; `header` is the part of it that holds the FlatBuffer.
+// `file` is the complete file, 64-byte aligned; `header` is its part with the FlatBuffer.
 // Checks the FlatBuffers structure, the features, the segment table, the segments' digests and the
 // padding, in this order. Memory used is a small multiple of the file's size. Errors:
 // KINGLET_CORRUPT, KINGLET_UNSUPPORTED_VERSION, KINGLET_INVALID_MODEL.
-Result<Header> ReadHeader(const std::string& source, std::span<const std::byte> file,
+Result<Header> ReadHeader(const std::string& origin, std::span<const std::byte> file,
                           std::span<const std::byte> header);
 
 }  // namespace kinglet

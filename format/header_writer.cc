@@ -1,8 +1,15 @@
 // Builds the FlatBuffer. flatc's types stay in this file.
 #include "format/header_writer.h"
 
+#include <algorithm>
+#include <bit>
+#include <functional>
+#include <type_traits>
+#include <utility>
 #include <variant>
+#include <vector>
 
+#include "format/block_fields.h"
 #include "format/model_generated.h"
 #include "format/overloaded.h"
 
@@ -13,9 +20,171 @@ flatbuffers::Optional<uint32_t> Optional(const std::optional<uint32_t>& id) {
   return id ? flatbuffers::Optional<uint32_t>(*id) : flatbuffers::nullopt;
 }
 
-schema::Quantiser ToSchema(const ActivationQuantiser& quantiser) {
-  return {quantiser.max_abs, quantiser.scale};
+// The place of a field in its table's vtable.
+flatbuffers::voffset_t FieldSlot(size_t number) {
+  return flatbuffers::FieldIndexToOffset(static_cast<flatbuffers::voffset_t>(number));
 }
+
+// Writes a part of a block as a table: a visitor of Fields (format/block_fields.h).
+class TableWriter {
+ public:
+  using Table = flatbuffers::Offset<flatbuffers::Table>;
+
+  explicit TableWriter(flatbuffers::FlatBufferBuilder& builder) : builder_(builder) {}
+
+  template <class T>
+  Table Write(const T& part) {
+    Fields(part, *this);
+    if (add_positions_) add_positions_();
+    const flatbuffers::uoffset_t start = builder_.StartTable();
+    // Large fields first, as flatc does, so that nothing needs padding.
+    std::sort(fields_.begin(), fields_.end(), [](const Field& a, const Field& b) {
+      return std::pair(a.size, a.number) > std::pair(b.size, b.number);
+    });
+    for (const Field& field : fields_) field.add(FieldSlot(field.number));
+    return Table(builder_.EndTable(start));
+  }
+
+  template <class T>
+  void Value(const char* /*name*/, const T& value, T otherwise = {}) {
+    const auto stored = Stored(value);
+    Put(next_++, sizeof stored, [this, stored, otherwise](flatbuffers::voffset_t slot) {
+      builder_.AddElement(slot, stored, Stored(otherwise));
+    });
+  }
+  template <class T>
+  void Value(const char* /*name*/, const std::optional<T>& value) {
+    if (!value) return Skip();
+    Put(next_++, sizeof(T),
+        [this, value](flatbuffers::voffset_t slot) { builder_.AddElement(slot, *value); });
+  }
+  void Tensor(const char* name, const TensorId& id) { Value(name, id); }
+  void Tensor(const char* name, const std::optional<TensorId>& id) { Value(name, id); }
+  template <class T>
+  void Quantisers(const char* /*name*/, const std::optional<T>& quantisers) {
+    static_assert(sizeof(T) % sizeof(ActivationQuantiser) == 0 &&
+                  std::endian::native == std::endian::little);
+    if (!quantisers) return Skip();
+    Put(next_++, sizeof(flatbuffers::uoffset_t), [this, quantisers](flatbuffers::voffset_t slot) {
+      builder_.AddStruct(slot, &*quantisers);
+    });
+  }
+  void Quantiser(const char* name, const std::optional<ActivationQuantiser>& quantiser) {
+    Quantisers(name, quantiser);
+  }
+  template <class T>
+  void Part(const char* /*name*/, const T& part) {
+    PutOffset(TableWriter(builder_).Write(part));
+  }
+  template <class T>
+  void Part(const char* name, const std::optional<T>& part) {
+    if (!part) return Skip();
+    Part(name, *part);
+  }
+  template <class T>
+  void List(const char* /*name*/, const std::vector<T>& parts, size_t /*most*/) {
+    std::vector<Table> tables;
+    for (const T& part : parts) tables.push_back(TableWriter(builder_).Write(part));
+    PutOffset(builder_.CreateVector(tables));
+  }
+  void Unit(const char* /*name*/, const std::optional<KeptDefineUnit>& unit) {
+    if (!unit) return Skip();
+    PutOffset(Add(*unit));
+  }
+  void Positions(const kinglet::Positions& positions) {
+    const size_t first = next_;
+    next_ += 3;
+    // After the tables of the layers.
+    add_positions_ = [this, first, &positions] {
+      std::visit(
+          Overloaded{[](const SlotPositions&) {},  // the layers have them
+                     [&](const RelativeSinusoids& relative) {
+                       PutOffset(schema::CreateRelativeSinusoids(builder_, relative.frequencies,
+                                                                 Optional(relative.clamp),
+                                                                 relative.rounded),
+                                 first);
+                     },
+                     [&](const AbsoluteSinusoids& absolute) {
+                       PutOffset(schema::CreateAbsoluteSinusoids(builder_, absolute.frequencies,
+                                                                 absolute.first),
+                                 first + 1);
+                     },
+                     [&](const PositionTable& table) {
+                       PutOffset(schema::CreatePositionTable(builder_, table.table), first + 2);
+                     },
+                     [](const kinglet::NoPositions&) {}},
+          positions);
+    };
+  }
+  void NoPositions(const kinglet::Positions& positions) {
+    Value("no_positions", std::holds_alternative<kinglet::NoPositions>(positions));
+  }
+
+ private:
+  // A value as the wire has it.
+  template <class T>
+  static constexpr auto Stored(T value) {
+    if constexpr (std::is_enum_v<T>) {
+      return static_cast<std::underlying_type_t<T>>(value);
+    } else if constexpr (std::is_same_v<T, bool>) {
+      return static_cast<uint8_t>(value);
+    } else {
+      return value;
+    }
+  }
+
+  using AddField = std::function<void(flatbuffers::voffset_t slot)>;
+
+  void Skip() { ++next_; }
+  void Put(size_t number, size_t size, AddField add) {
+    fields_.push_back({number, size, std::move(add)});
+  }
+  template <class T>
+  void PutOffset(flatbuffers::Offset<T> offset) {
+    PutOffset(offset, next_++);
+  }
+  template <class T>
+  void PutOffset(flatbuffers::Offset<T> offset, size_t number) {
+    Put(number, sizeof(flatbuffers::uoffset_t),
+        [this, offset](flatbuffers::voffset_t slot) { builder_.AddOffset(slot, offset); });
+  }
+
+  flatbuffers::Offset<schema::DefineUnit> Add(const KeptDefineUnit& kept) {
+    std::vector<flatbuffers::Offset<schema::DefineLayer>> layers;
+    for (size_t i = 0; i < kept.unit.layers.size(); ++i) {
+      layers.push_back(Add(kept.unit.layers[i], kept.tensors[i]));
+    }
+    return schema::CreateDefineUnit(builder_, static_cast<uint32_t>(kept.unit.map_width),
+                                    static_cast<uint32_t>(kept.unit.entry_layers),
+                                    builder_.CreateVector(layers), kept.cache_rows);
+  }
+
+  flatbuffers::Offset<schema::DefineLayer> Add(const DefineLayer& layer,
+                                               const DefineTensors& tensors) {
+    const auto sharing = [](bool shared) {
+      return shared ? schema::DefineSharing::Shared : schema::DefineSharing::PerGroup;
+    };
+    return schema::CreateDefineLayer(
+        builder_, static_cast<uint32_t>(layer.out), static_cast<uint32_t>(layer.groups),
+        tensors.weight, sharing(layer.weights == DefineLayer::Weights::kShared),
+        Optional(tensors.bias), sharing(layer.bias == DefineLayer::Bias::kShared),
+        static_cast<schema::DefineShuffle>(layer.shuffle),
+        static_cast<schema::DefineNorm>(layer.norm), layer.norm_epsilon,
+        Optional(tensors.norm_gain), Optional(tensors.norm_offset),
+        static_cast<schema::DefineActivation>(layer.activation),
+        static_cast<schema::DefineSkip>(layer.skip), static_cast<schema::DefineOrder>(layer.order),
+        static_cast<schema::DefineResidual>(layer.residual));
+  }
+
+  struct Field {
+    size_t number, size;
+    AddField add;
+  };
+  flatbuffers::FlatBufferBuilder& builder_;
+  size_t next_ = 0;
+  std::vector<Field> fields_;
+  std::function<void()> add_positions_;
+};
 
 class HeaderBuilder {
  public:
@@ -62,17 +231,15 @@ class HeaderBuilder {
                                 tensor.view.derived);
   }
 
+  // The schema's Block has the name, then a field for each kind, in the order of the variant.
   flatbuffers::Offset<schema::Block> Add(const Block& block) {
-    return std::visit(
-        [this](const auto& value) {
-          const auto name = builder_.CreateString(value.name);
-          const auto stored = Add(value);
-          schema::BlockBuilder built(builder_);
-          SetKind(built, stored);
-          built.add_name(name);
-          return built.Finish();
-        },
-        block);
+    const auto name = builder_.CreateString(NameOf(block));
+    const auto stored =
+        std::visit([this](const auto& value) { return TableWriter(builder_).Write(value); }, block);
+    schema::BlockBuilder built(builder_);
+    builder_.AddOffset(FieldSlot(1 + block.index()), stored);
+    built.add_name(name);
+    return built.Finish();
   }
 
   flatbuffers::Offset<schema::Provenance> Add(const Provenance& provenance) {
@@ -135,270 +302,6 @@ class HeaderBuilder {
     return schema::CreateVocabulary(builder_, size, vocabulary->words, vocabulary->ranks);
   }
 
-  // The field of a block for each of its kinds.
-  static void SetKind(schema::BlockBuilder& block,
-                      flatbuffers::Offset<schema::AdaptiveEmbedding> kind) {
-    block.add_adaptive_embedding(kind);
-  }
-  static void SetKind(schema::BlockBuilder& block,
-                      flatbuffers::Offset<schema::TransformerDecoder> kind) {
-    block.add_transformer_decoder(kind);
-  }
-  static void SetKind(schema::BlockBuilder& block,
-                      flatbuffers::Offset<schema::AdaptiveSoftmax> kind) {
-    block.add_adaptive_softmax(kind);
-  }
-  static void SetKind(schema::BlockBuilder& block, flatbuffers::Offset<schema::NeuralCache> kind) {
-    block.add_neural_cache(kind);
-  }
-  static void SetKind(schema::BlockBuilder& block,
-                      flatbuffers::Offset<schema::RecurrentDecoder> kind) {
-    block.add_recurrent_decoder(kind);
-  }
-  static void SetKind(schema::BlockBuilder& block,
-                      flatbuffers::Offset<schema::BagClassifier> kind) {
-    block.add_bag_classifier(kind);
-  }
-  static void SetKind(schema::BlockBuilder& block,
-                      flatbuffers::Offset<schema::TransformerEncoder> kind) {
-    block.add_transformer_encoder(kind);
-  }
-
-  static void SetKind(schema::BlockBuilder& block, flatbuffers::Offset<schema::DenseLayers> kind) {
-    block.add_dense_layers(kind);
-  }
-
-  static void SetKind(schema::BlockBuilder& block,
-                      flatbuffers::Offset<schema::RecurrentEncoder> kind) {
-    block.add_recurrent_encoder(kind);
-  }
-  static void SetKind(schema::BlockBuilder& block, flatbuffers::Offset<schema::MaskedModel> kind) {
-    block.add_masked_model(kind);
-  }
-
-  flatbuffers::Offset<schema::MaskedModel> Add(const MaskedModel& model) {
-    const auto segments = Add(model.segments);
-    const auto stack = Add(model.stack);
-    flatbuffers::Offset<schema::DenseLayer> pooler, scores;
-    if (model.pooler) pooler = Add(*model.pooler);
-    if (model.scores) scores = Add(*model.scores);
-    return schema::CreateMaskedModel(builder_, segments, model.norm_gain, model.norm_bias, stack,
-                                     pooler, scores, static_cast<schema::ScoredPart>(model.scored));
-  }
-
-  flatbuffers::Offset<schema::DenseLayers> Add(const DenseLayers& dense) {
-    const auto layers = AddAll<schema::DenseLayer>(dense.layers);
-    return schema::CreateDenseLayers(builder_, static_cast<schema::DensePlace>(dense.place),
-                                     static_cast<schema::TailInput>(dense.input), layers);
-  }
-
-  flatbuffers::Offset<schema::DenseLayer> Add(const DenseLayer& layer) {
-    return schema::CreateDenseLayer(
-        builder_, layer.weight, Optional(layer.bias), static_cast<schema::DenseNorm>(layer.norm),
-        Optional(layer.norm_gain), Optional(layer.norm_bias), layer.epsilon,
-        static_cast<schema::Activation>(layer.activation), layer.norm_last);
-  }
-
-  flatbuffers::Offset<schema::AdaptiveEmbedding> Add(const AdaptiveEmbedding& embedding) {
-    const auto bins = AddAll<schema::EmbeddingBin>(embedding.bins);
-    flatbuffers::Offset<schema::DefineUnit> unit;
-    if (embedding.define) unit = Add(*embedding.define);
-    return schema::CreateAdaptiveEmbedding(builder_, embedding.width, embedding.scale, bins, unit);
-  }
-
-  flatbuffers::Offset<schema::DefineUnit> Add(const KeptDefineUnit& kept) {
-    std::vector<flatbuffers::Offset<schema::DefineLayer>> layers;
-    for (size_t i = 0; i < kept.unit.layers.size(); ++i) {
-      layers.push_back(Add(kept.unit.layers[i], kept.tensors[i]));
-    }
-    return schema::CreateDefineUnit(builder_, static_cast<uint32_t>(kept.unit.map_width),
-                                    static_cast<uint32_t>(kept.unit.entry_layers),
-                                    builder_.CreateVector(layers), kept.cache_rows);
-  }
-
-  flatbuffers::Offset<schema::DefineLayer> Add(const DefineLayer& layer,
-                                               const DefineTensors& tensors) {
-    const auto sharing = [](bool shared) {
-      return shared ? schema::DefineSharing::Shared : schema::DefineSharing::PerGroup;
-    };
-    return schema::CreateDefineLayer(
-        builder_, static_cast<uint32_t>(layer.out), static_cast<uint32_t>(layer.groups),
-        tensors.weight, sharing(layer.weights == DefineLayer::Weights::kShared),
-        Optional(tensors.bias), sharing(layer.bias == DefineLayer::Bias::kShared),
-        static_cast<schema::DefineShuffle>(layer.shuffle),
-        static_cast<schema::DefineNorm>(layer.norm), layer.norm_epsilon,
-        Optional(tensors.norm_gain), Optional(tensors.norm_offset),
-        static_cast<schema::DefineActivation>(layer.activation),
-        static_cast<schema::DefineSkip>(layer.skip), static_cast<schema::DefineOrder>(layer.order),
-        static_cast<schema::DefineResidual>(layer.residual));
-  }
-
-  flatbuffers::Offset<schema::EmbeddingBin> Add(const EmbeddingBin& bin) {
-    return schema::CreateEmbeddingBin(builder_, bin.first, bin.size, bin.table,
-                                      Optional(bin.projection), bin.tokens, bin.scale);
-  }
-
-  flatbuffers::Offset<schema::TransformerEncoder> Add(const TransformerEncoder& encoder) {
-    const auto embedding = Add(encoder.embedding);
-    const auto stack = Add(encoder.stack);
-    return schema::CreateTransformerEncoder(builder_, encoder.vocabulary_size, embedding, stack);
-  }
-
-  flatbuffers::Offset<schema::TransformerDecoder> Add(const TransformerDecoder& decoder) {
-    const auto layers = AddAll<schema::TransformerLayer>(decoder.layers);
-    flatbuffers::Offset<schema::RelativeSinusoids> relative;
-    flatbuffers::Offset<schema::AbsoluteSinusoids> absolute;
-    flatbuffers::Offset<schema::PositionTable> table;
-    std::visit(
-        Overloaded{
-            [](const SlotPositions&) {},  // the layers have them
-            [&](const RelativeSinusoids& positions) {
-              relative = schema::CreateRelativeSinusoids(
-                  builder_, positions.frequencies, Optional(positions.clamp), positions.rounded);
-            },
-            [&](const AbsoluteSinusoids& positions) {
-              absolute =
-                  schema::CreateAbsoluteSinusoids(builder_, positions.frequencies, positions.first);
-            },
-            [&](const PositionTable& positions) {
-              table = schema::CreatePositionTable(builder_, positions.table);
-            },
-            [](const NoPositions&) {},
-        },
-        decoder.positions);
-    const schema::Quantiser output =
-        decoder.output ? ToSchema(*decoder.output) : schema::Quantiser();
-    return schema::CreateTransformerDecoder(
-        builder_, decoder.width, decoder.heads, decoder.key_size, decoder.value_size,
-        decoder.window, static_cast<schema::StreamStart>(decoder.start),
-        static_cast<schema::NormOrder>(decoder.norm_order), decoder.epsilon, relative, absolute,
-        table, layers, Optional(decoder.final_norm_gain), Optional(decoder.final_norm_bias),
-        decoder.output ? &output : nullptr, static_cast<schema::Activation>(decoder.activation),
-        Optional(decoder.masked_token), std::holds_alternative<NoPositions>(decoder.positions));
-  }
-
-  flatbuffers::Offset<schema::TransformerLayer> Add(const TransformerLayer& layer) {
-    schema::TransformerLayerQuantisers quantisers;
-    if (layer.quantisers) {
-      const TransformerLayerQuantisers& from = *layer.quantisers;
-      quantisers = {ToSchema(from.attention_input),
-                    ToSchema(from.qkv),
-                    ToSchema(from.weights),
-                    ToSchema(from.attended),
-                    ToSchema(from.inner_input),
-                    ToSchema(from.inner),
-                    ToSchema(from.outer)};
-    }
-    flatbuffers::Offset<schema::CrossAttention> cross_attention;
-    if (const auto& cross = layer.cross_attention) {
-      schema::CrossAttentionQuantisers source_quantisers;
-      if (const auto& from = cross->quantisers) {
-        source_quantisers = {ToSchema(from->input), ToSchema(from->query),
-                             ToSchema(from->key_value), ToSchema(from->weights),
-                             ToSchema(from->attended)};
-      }
-      cross_attention = schema::CreateCrossAttention(
-          builder_, cross->norm_gain, cross->norm_bias, cross->query_weight,
-          Optional(cross->query_bias), cross->key_value_weight, Optional(cross->key_value_bias),
-          cross->out_weight, Optional(cross->out_bias),
-          cross->quantisers ? &source_quantisers : nullptr);
-    }
-    return schema::CreateTransformerLayer(
-        builder_, layer.attention_norm_gain.value_or(0), layer.attention_norm_bias.value_or(0),
-        layer.qkv_weight, Optional(layer.qkv_bias), Optional(layer.positions),
-        Optional(layer.content_bias), Optional(layer.position_bias), Optional(layer.start),
-        layer.out_weight, Optional(layer.out_bias), layer.inner_norm_gain.value_or(0),
-        layer.inner_norm_bias.value_or(0), layer.inner_weight, layer.inner_bias, layer.outer_weight,
-        layer.outer_bias, layer.quantisers ? &quantisers : nullptr, cross_attention,
-        layer.end_epsilon ? flatbuffers::Optional<double>(*layer.end_epsilon)
-                          : flatbuffers::nullopt);
-  }
-
-  flatbuffers::Offset<schema::AdaptiveSoftmax> Add(const AdaptiveSoftmax& softmax) {
-    const auto tails = AddAll<schema::SoftmaxTail>(softmax.tails);
-    return schema::CreateAdaptiveSoftmax(
-        builder_, softmax.width, softmax.head_size, Optional(softmax.head_projection),
-        Optional(softmax.head_table), Optional(softmax.head_bias), Optional(softmax.cluster_weight),
-        Optional(softmax.cluster_bias), static_cast<schema::TailInput>(softmax.tail_input),
-        static_cast<schema::Normalisation>(softmax.normalisation), tails);
-  }
-
-  flatbuffers::Offset<schema::SoftmaxTail> Add(const SoftmaxTail& tail) {
-    return schema::CreateSoftmaxTail(builder_, tail.first, tail.size, tail.cluster_row,
-                                     Optional(tail.projection), tail.table, Optional(tail.bias));
-  }
-
-  flatbuffers::Offset<schema::NeuralCache> Add(const NeuralCache& cache) {
-    return schema::CreateNeuralCache(builder_, cache.capacity, cache.theta, cache.lambda,
-                                     static_cast<schema::CacheStart>(cache.start));
-  }
-
-  // A quantiser as the builder takes it: a pointer, null if there is none.
-  class OptionalQuantiser {
-   public:
-    explicit OptionalQuantiser(const std::optional<ActivationQuantiser>& quantiser) {
-      if (quantiser) stored_ = ToSchema(*quantiser);
-    }
-    const schema::Quantiser* get() const { return stored_ ? &*stored_ : nullptr; }
-
-   private:
-    std::optional<schema::Quantiser> stored_;
-  };
-
-  flatbuffers::Offset<schema::RecurrentDecoder> Add(const RecurrentDecoder& decoder) {
-    const auto layers = AddAll<schema::RecurrentLayer>(decoder.layers);
-    flatbuffers::Offset<schema::GlobalAttention> attention;
-    if (decoder.attention) attention = Add(*decoder.attention);
-    return schema::CreateRecurrentDecoder(builder_, decoder.inputs,
-                                          OptionalQuantiser(decoder.input).get(), layers,
-                                          decoder.input_feed, attention);
-  }
-
-  flatbuffers::Offset<schema::GlobalAttention> Add(const GlobalAttention& attention) {
-    return schema::CreateGlobalAttention(
-        builder_, static_cast<schema::AttentionScore>(attention.score),
-        Optional(attention.query_weight), Optional(attention.query_bias),
-        Optional(attention.memory_weight), Optional(attention.score_weight), attention.out_weight,
-        Optional(attention.out_bias), OptionalQuantiser(attention.query).get(),
-        OptionalQuantiser(attention.weights).get(), OptionalQuantiser(attention.joined).get(),
-        OptionalQuantiser(attention.output).get());
-  }
-
-  flatbuffers::Offset<schema::RecurrentEncoder> Add(const RecurrentEncoder& encoder) {
-    const auto embedding = Add(encoder.embedding);
-    const auto forward = AddAll<schema::RecurrentLayer>(encoder.forward);
-    const auto backward = AddAll<schema::RecurrentLayer>(encoder.backward);
-    flatbuffers::Offset<schema::EncoderBridge> bridge;
-    if (const auto& from = encoder.bridge) {
-      bridge =
-          schema::CreateEncoderBridge(builder_, from->hidden_weight, Optional(from->hidden_bias),
-                                      Optional(from->cell_weight), Optional(from->cell_bias));
-    }
-    return schema::CreateRecurrentEncoder(builder_, encoder.vocabulary_size, embedding,
-                                          encoder.window, OptionalQuantiser(encoder.input).get(),
-                                          forward, backward, bridge);
-  }
-
-  flatbuffers::Offset<schema::BagClassifier> Add(const BagClassifier& classifier) {
-    flatbuffers::Offset<schema::BagHiddenLayer> hidden;
-    if (const auto& layer = classifier.hidden) {
-      hidden = schema::CreateBagHiddenLayer(builder_, layer->input_scale, layer->input_shift,
-                                            layer->weight, Optional(layer->bias),
-                                            layer->output_scale, layer->output_shift);
-    }
-    return schema::CreateBagClassifier(builder_, classifier.classes, Optional(classifier.padding),
-                                       classifier.max_pool, hidden, classifier.weight,
-                                       Optional(classifier.bias));
-  }
-
-  flatbuffers::Offset<schema::RecurrentLayer> Add(const RecurrentLayer& layer) {
-    const schema::Quantiser output = layer.output ? ToSchema(*layer.output) : schema::Quantiser();
-    return schema::CreateRecurrentLayer(
-        builder_, static_cast<schema::RecurrentCell>(layer.cell), layer.units, layer.input_weight,
-        Optional(layer.input_bias), Optional(layer.recurrent_weight),
-        Optional(layer.recurrent_bias), layer.output ? &output : nullptr);
-  }
-
   flatbuffers::FlatBufferBuilder builder_;
 };
 
@@ -411,10 +314,29 @@ std::vector<std::byte> BuildHeader(const ModelDescription& description,
   return HeaderBuilder().Build(description, tensors, vocabularies, segments);
 }
 
+namespace {
+
+// The tables of a block: a visitor of Fields.
+struct TableCounter : PartsVisitor<TableCounter> {
+  uint64_t tables = 1;
+
+  template <class T>
+  void Part(const char* name, const T& part) {
+    ++tables;
+    PartsVisitor::Part(name, part);
+  }
+  void Unit(const char* /*name*/, const std::optional<KeptDefineUnit>& unit) {
+    if (unit) tables += 1 + unit->tensors.size();
+  }
+  void Positions(const kinglet::Positions& /*positions*/) { ++tables; }
+};
+
+}  // namespace
+
 uint64_t HeaderEstimate(const ModelDescription& description, std::span<const PlacedTensor> tensors,
                         size_t segments) {
   // No table takes more than 256 bytes with its vtable. A tensor is at most four tables, a block
-  // three and those of its parts.
+  // one, that of its kind and those of its parts.
   constexpr uint64_t kTable = 256;
   const Provenance& provenance = description.provenance;
   uint64_t bytes = 16 * kTable + 24 * uint64_t{segments} + provenance.producer.size() +
@@ -425,31 +347,9 @@ uint64_t HeaderEstimate(const ModelDescription& description, std::span<const Pla
     if (const CodedView* coded = tensor.view.coded()) bytes += 4 * coded->scheme.pools.size();
   }
   for (const Block& block : description.blocks) {
-    const uint64_t tables = std::visit(
-        Overloaded{
-            [](const AdaptiveEmbedding& embedding) -> uint64_t {
-              const auto& define = embedding.define;
-              return embedding.bins.size() + (define ? 1 + define->tensors.size() : 0);
-            },
-            [](const TransformerDecoder& decoder) -> uint64_t { return 2 * decoder.layers.size(); },
-            [](const AdaptiveSoftmax& softmax) -> uint64_t { return softmax.tails.size(); },
-            [](const NeuralCache&) -> uint64_t { return 0; },
-            [](const RecurrentDecoder& decoder) -> uint64_t { return decoder.layers.size() + 1; },
-            [](const BagClassifier&) -> uint64_t { return 0; },
-            [](const TransformerEncoder& encoder) -> uint64_t {
-              return encoder.stack.layers.size() + encoder.embedding.bins.size() + 4;
-            },
-            [](const DenseLayers& dense) -> uint64_t { return dense.layers.size(); },
-            [](const RecurrentEncoder& encoder) -> uint64_t {
-              return encoder.forward.size() + encoder.backward.size() +
-                     encoder.embedding.bins.size() + 4;
-            },
-            [](const MaskedModel& model) -> uint64_t {
-              return model.stack.layers.size() + model.segments.bins.size() + 6;
-            },
-        },
-        block);
-    bytes += kTable * (3 + tables) + NameOf(block).size();
+    TableCounter counter;
+    std::visit([&](const auto& value) { Fields(value, counter); }, block);
+    bytes += kTable * (2 + counter.tables) + NameOf(block).size();
   }
   if (const auto& golden = description.golden) {
     bytes += 12 * uint64_t{golden->ids.size()} + 4 * uint64_t{golden->source_ids.size()} +

@@ -13,7 +13,7 @@
 
 namespace kinglet {
 
-// A tensor with the indexes of the segments that hold its parts; 0 for a part that it has not.
+// A tensor with the indexes of the segments of its parts; 0 for a part that the tensor lacks.
 struct PlacedTensor {
   TensorView view;
   uint32_t values = 0;  // or codes
@@ -27,7 +27,7 @@ struct PlacedVocabulary {
 };
 
 // The vocabularies of the words that a model predicts and of an encoder's source, and the segment
-// that says how text is cut, where the model has them.
+// of the tokenizer, each if the model has it.
 struct PlacedVocabularies {
   std::optional<PlacedVocabulary> target, source;
   std::optional<uint32_t> tokenizer = std::nullopt;
@@ -39,8 +39,8 @@ struct PlacedSegment {
   uint64_t digest = 0;
 };
 
-// The header's bytes. The same values always give the same bytes; the number of bytes does not
-// depend on the segments' offsets and digests. REQUIRES: the values pass format/validate.h and
+// The header's bytes. Equal values always give equal bytes; the number of bytes does not depend on
+// the segments' offsets and digests. REQUIRES: the values pass format/validate.h and
 // HeaderEstimate(..) <= kMaxHeaderBytes. May throw std::bad_alloc.
 std::vector<std::byte> BuildHeader(const ModelDescription& description,
                                    std::span<const PlacedTensor> tensors,

@@ -1,5 +1,5 @@
 // The ledger: what each byte of a model file is for. Entries are adjacent, the first starts at 0
-// and the last ends at the file's size, so they account for every byte once.
+// and the last ends at the file's size, so that they count every byte once.
 #ifndef KINGLET_FORMAT_LEDGER_H_
 #define KINGLET_FORMAT_LEDGER_H_
 
@@ -9,7 +9,7 @@
 
 namespace kinglet {
 
-// What a range of bytes is for.
+// The purpose of a range of bytes.
 enum class LedgerPart : uint8_t {
   kFrame,       // the fixed 64 bytes at the start
   kHeader,      // the FlatBuffers header
@@ -18,7 +18,7 @@ enum class LedgerPart : uint8_t {
   kScales,      // scales of packed integers
   kMask,        // which entries are stored
   kVocabulary,  // words and ranks
-  kTokenizer,   // how text is cut
+  kTokenizer,   // tables of the tokenizer
   kPadding,     // zeros up to the next multiple of 64
 };
 const char* LedgerPartName(LedgerPart part);  // "codes"

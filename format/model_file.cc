@@ -37,14 +37,14 @@ class FileDescriptor {
   int descriptor_;
 };
 
-Status OutOfMemory(const std::string& source, const std::string& purpose) {
-  return Status::Refusal(KINGLET_OUT_OF_MEMORY, source, "memory", "room for " + purpose,
+Status OutOfMemory(const std::string& origin, const std::string& purpose) {
+  return Status::Refusal(KINGLET_OUT_OF_MEMORY, origin, "memory", "room for " + purpose,
                          "no free memory");
 }
 
-Status CheckLimit(const std::string& source, uint64_t size, uint64_t limit) {
+Status CheckLimit(const std::string& origin, uint64_t size, uint64_t limit) {
   if (size <= limit) return Status();
-  return Status::Refusal(KINGLET_OUT_OF_MEMORY, source, "size",
+  return Status::Refusal(KINGLET_OUT_OF_MEMORY, origin, "size",
                          "at most " + std::to_string(limit) + " bytes, the memory limit",
                          std::to_string(size));
 }
@@ -84,36 +84,36 @@ Ledger MakeLedger(const FileFrame& frame, std::span<const StoredSegment> segment
   return ledger;
 }
 
-// What may still be taken of the limit on the file's bytes and its tables.
+// The rest of the limit on the memory of the file's bytes and its tables.
 class TableMemory {
  public:
-  TableMemory(const std::string& source, uint64_t limit, uint64_t file_bytes)
-      : source_(source), limit_(limit), taken_(file_bytes) {}
+  TableMemory(const std::string& origin, uint64_t limit, uint64_t file_bytes)
+      : origin_(origin), limit_(limit), taken_(file_bytes) {}
 
-  const std::string& source() const { return source_; }
+  const std::string& origin() const { return origin_; }
   uint64_t left() const { return limit_ - taken_; }
   Status Take(uint64_t bytes) {
-    KINGLET_RETURN_IF_ERROR(CheckLimit(source_, taken_ + bytes, limit_));
+    KINGLET_RETURN_IF_ERROR(CheckLimit(origin_, taken_ + bytes, limit_));
     taken_ += bytes;
     return {};
   }
 
  private:
-  const std::string& source_;
+  const std::string& origin_;
   uint64_t limit_, taken_;
 };
 
 Result<std::optional<Vocabulary>> OpenVocabulary(TableMemory& memory,
                                                  const std::optional<StoredVocabulary>& stored) {
   if (!stored) return std::optional<Vocabulary>();
-  // As FromSegments refuses it: the shortest word takes two bytes.
+  // FromSegments would refuse more words too: the shortest word takes two bytes.
   const uint64_t words = std::min<uint64_t>(stored->size, stored->words.size() / 2);
   KINGLET_RETURN_IF_ERROR(memory.Take(Vocabulary::HeldBytes(words)));
   Result<Vocabulary> vocabulary =
       Vocabulary::FromSegments(stored->size, stored->words, stored->ranks);
   if (!vocabulary.ok()) {
     const Status status = vocabulary.status();
-    return Status(status.code(), memory.source() + ": " + status.message());
+    return Status(status.code(), memory.origin() + ": " + status.message());
   }
   return std::optional(std::move(vocabulary).value());
 }
@@ -124,7 +124,7 @@ Result<std::optional<TextTables>> OpenTextTables(
   Result<TextTables> tables = ReadTextTables(*stored, memory.left());
   if (!tables.ok()) {
     const Status status = tables.status();
-    return Status(status.code(), memory.source() + ": " + status.message());
+    return Status(status.code(), memory.origin() + ": " + status.message());
   }
   KINGLET_RETURN_IF_ERROR(memory.Take(HeldBytes(*tables)));
   return std::optional(std::move(tables).value());
@@ -147,24 +147,24 @@ struct ModelFile::Contents {
 };
 
 struct ModelFileBuilder {
-  // `bytes` holds `size` bytes, `limit` or fewer.
-  static Result<std::shared_ptr<ModelFile>> Build(const std::string& source, PageMemory bytes,
+  // `bytes` are `size` bytes, `limit` or fewer.
+  static Result<std::shared_ptr<ModelFile>> Build(const std::string& origin, PageMemory bytes,
                                                   uint64_t size, uint64_t limit) {
     const std::span<const std::byte> file = std::as_const(bytes).bytes().first(size);
-    KINGLET_ASSIGN_OR_RETURN(const FileFrame frame, DecodeFrame(source, file, size));
+    KINGLET_ASSIGN_OR_RETURN(const FileFrame frame, DecodeFrame(origin, file, size));
     const auto header_bytes = file.subspan(kFrameBytes, frame.header_size);
     const Digest128 digest = DigestOf(header_bytes);
     if (digest != frame.header_digest) {
-      return Status::Refusal(KINGLET_CORRUPT, source, "header, byte 64",
+      return Status::Refusal(KINGLET_CORRUPT, origin, "header, byte 64",
                              "digest " + HexText(frame.header_digest), HexText(digest));
     }
-    KINGLET_ASSIGN_OR_RETURN(Header header, ReadHeader(source, file, header_bytes));
-    KINGLET_RETURN_IF_ERROR(ValidateTensors(source, header.tensors));
-    KINGLET_RETURN_IF_ERROR(ValidateDescription(source, header.description, header.tensors));
+    KINGLET_ASSIGN_OR_RETURN(Header header, ReadHeader(origin, file, header_bytes));
+    KINGLET_RETURN_IF_ERROR(ValidateTensors(origin, header.tensors));
+    KINGLET_RETURN_IF_ERROR(ValidateDescription(origin, header.description, header.tensors));
 
     std::shared_ptr<ModelFile> model(new ModelFile);
     ModelFile::Contents& contents = *model->contents_;
-    TableMemory memory(source, limit, size);
+    TableMemory memory(origin, limit, size);
     KINGLET_ASSIGN_OR_RETURN(contents.vocabulary, OpenVocabulary(memory, header.vocabulary));
     KINGLET_ASSIGN_OR_RETURN(contents.source_vocabulary,
                              OpenVocabulary(memory, header.source_vocabulary));
@@ -217,13 +217,13 @@ Result<std::shared_ptr<ModelFile>> ModelFile::Open(const std::string& path, uint
 
 Result<std::shared_ptr<ModelFile>> ModelFile::FromBytes(std::span<const std::byte> given,
                                                         uint64_t limit) try {
-  const std::string source = "model in memory";
-  KINGLET_RETURN_IF_ERROR(DecodeFrame(source, given, given.size()).status());
-  KINGLET_RETURN_IF_ERROR(CheckLimit(source, given.size(), limit));
+  const std::string origin = "model in memory";
+  KINGLET_RETURN_IF_ERROR(DecodeFrame(origin, given, given.size()).status());
+  KINGLET_RETURN_IF_ERROR(CheckLimit(origin, given.size(), limit));
   PageMemory bytes(given.size());
-  if (!bytes.valid()) return OutOfMemory(source, BytesText(given.size()));
+  if (!bytes.valid()) return OutOfMemory(origin, BytesText(given.size()));
   std::memcpy(bytes.bytes().data(), given.data(), given.size());
-  return ModelFileBuilder::Build(source, std::move(bytes), given.size(), limit);
+  return ModelFileBuilder::Build(origin, std::move(bytes), given.size(), limit);
 } catch (const std::bad_alloc&) {
   return OutOfMemory("model in memory", "the tables of the model");
 }
@@ -248,7 +248,7 @@ uint64_t ModelFile::table_bytes() const { return contents_->table_bytes; }
 uint64_t ModelFile::held_bytes() const { return contents_->size - contents_->released; }
 void ModelFile::Release(TensorId tensor, std::span<const std::byte> bytes) {
   MarkReleased(contents_->tensors[tensor]);
-  // The last page is counted to its end, which the file need not reach.
+  // The last page counts completely, even if the file ends within it.
   contents_->released =
       std::min(contents_->size, contents_->released + contents_->bytes.Release(bytes));
 }

@@ -4,8 +4,8 @@
 // segment table, every segment's digest, zero padding, and then the meaning: every integer used as
 // an index, a count or a size (format/validate.h). There is no unverified path. The bytes are
 // copied into page-aligned memory that the ModelFile owns, so a caller's buffer may be misaligned
-// or freed, and later changes of the file on disk do no harm. A const ModelFile is immutable and
-// may be shared by threads; its owner may release parts of it before sharing it.
+// or freed, and later changes of the file on disk have no effect. A const ModelFile is immutable
+// and may be shared by threads; its owner may release parts of it before sharing it.
 #ifndef KINGLET_FORMAT_MODEL_FILE_H_
 #define KINGLET_FORMAT_MODEL_FILE_H_
 
@@ -44,23 +44,23 @@ class ModelFile {
 
   const ModelDescription& description() const;
   std::span<const TensorView> tensors() const;
-  const Vocabulary* vocabulary() const;         // null: the model has ids only
-  const Vocabulary* source_vocabulary() const;  // of an encoder's source; null: ids only
-  const TextTables* text_tables() const;        // how text is cut; null: the file does not say
-  std::optional<std::span<const std::byte>> stored_tokenizer() const;  // their bytes
+  const Vocabulary* vocabulary() const;         // nullptr: the model has ids only
+  const Vocabulary* source_vocabulary() const;  // of an encoder's source; nullptr: ids only
+  const TextTables* text_tables() const;        // the tokenizer; nullptr: the file has no tokenizer
+  std::optional<std::span<const std::byte>> stored_tokenizer() const;  // bytes of text_tables()
   const Ledger& ledger() const;
   uint64_t file_size() const;
   // Memory that vocabularies and text tables take beyond the file's bytes.
   uint64_t table_bytes() const;
-  // Bytes of the file that are still in memory: the file's size without what was released.
+  // Bytes of the file that are still in memory: the file's size minus the released bytes.
   uint64_t held_bytes() const;
-  // Gives the whole pages within `bytes` back to the system. From the first call on the tensor
+  // Returns the complete pages within `bytes` to the system. From the first call on the tensor
   // counts as released: its view has no bytes, and decoding it aborts the program. A copy of the
-  // view made before may still read bytes that were not given back. REQUIRES: `bytes` are stored
+  // view made before may still read bytes that were not released. REQUIRES: `bytes` are stored
   // bytes of that tensor; the file is not shared yet.
   void Release(TensorId tensor, std::span<const std::byte> bytes);
-  // XXH3-128 of the header, 32 hexadecimal digits. The header holds every segment's digest, so this
-  // names the whole file.
+  // XXH3-128 of the header, 32 hexadecimal digits. The header contains every segment's digest, so
+  // its digest identifies the complete file.
   const std::string& digest() const;
 
  private:

@@ -5,7 +5,7 @@
 //              tensor.values);
 //
 // A new alternative does not compile until every visit handles it, so no visit has a generic case.
-// One case may serve several alternatives, which it names:
+// A case for several alternatives names them:
 //
 //   []<OneOf<DenseView, CodedView> View>(const View&) { ... }
 #ifndef KINGLET_FORMAT_OVERLOADED_H_

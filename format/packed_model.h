@@ -18,9 +18,9 @@
 
 namespace kinglet {
 
-// The integer codes of a matrix, computed row by row each time they are needed, so that memory does
-// not hold them beside the floats that they are computed from. The packer needs them two or three
-// times: for the mask (if pruned), for the codes, and to compare these with what was packed.
+// The integer codes of a matrix, computed from its floats row by row each time they are needed, so
+// that codes and floats are not in memory at once. The packer needs the codes two or three times:
+// for the mask (if pruned), to pack them, and to compare them with the packed bytes.
 struct RowCodes {
   int bits = 0;
   // Writes the codes of a row, [cols], and returns the row's scale (kMultiplyPerRow).
@@ -31,7 +31,7 @@ struct PackedModel {
   std::vector<std::vector<std::byte>> bytes;  // of the segments
   FileLayout layout;
 
-  // The file, padding included; valid while this lives and is not changed.
+  // The file, padding included; valid while the model lives and is not changed.
   std::vector<std::span<const std::byte>> Pieces() const { return layout.Pieces(); }
 };
 
@@ -45,25 +45,25 @@ struct PackedModel {
 // time.
 class ModelPacker {
  public:
-  // Packs the tensor's values, or, where given, the codes of its rows, and reads them back row by
-  // row. Keeps the packed bytes only: the caller may free the tensor. Errors: also KINGLET_INTERNAL
-  // for a form that reads otherwise than it was packed.
+  // Packs the tensor's values, or, if given, the codes of its rows, and reads them back row by row.
+  // Keeps the packed bytes only: the caller may free the tensor. Errors: also KINGLET_INTERNAL for
+  // a packed tensor that reads as other values.
   Status Add(const EncodedTensor& tensor, const std::optional<RowCodes>& rows = std::nullopt);
 
-  // The packed tensors, in the order of Add; valid until the next one is added, their bytes as long
-  // as the packer lives.
+  // The packed tensors, in the order of Add; valid until the next tensor is added, their bytes as
+  // long as the packer lives.
   std::span<const TensorView> views() const { return views_; }
 
-  // The file of the tensors that were added, of the words (index = id; empty: none) and of how text
-  // is cut, which needs words. Tensor ids
-  // in the description count the calls of Add. The last call.
+  // The file of the tensors that were added, of the words (index = id; empty: the model has ids
+  // only) and of the tokenizer, which needs words. Tensor ids in the description count the calls of
+  // Add. No call may follow.
   Result<PackedModel> Finish(const ModelDescription& description,
                              const std::vector<std::string>& vocabulary,
                              const std::vector<std::string>& source_vocabulary,
                              const std::optional<TextTables>& tokenizer = std::nullopt);
 
  private:
-  // Views point into the inner vectors' bytes, which stay where they are as the outer one grows.
+  // Views point into the inner vectors' bytes, which do not move when the outer vector grows.
   std::vector<std::vector<std::byte>> bytes_;
   std::vector<TensorView> views_;
 };

@@ -1,4 +1,4 @@
-// Memory that can be given back to the system a page at a time.
+// Memory that can be returned to the system a page at a time.
 #ifndef KINGLET_FORMAT_PAGE_MEMORY_H_
 #define KINGLET_FORMAT_PAGE_MEMORY_H_
 
@@ -25,8 +25,8 @@ class PageMemory {
   bool valid() const { return bytes_.data() != nullptr; }
   std::span<std::byte> bytes() { return bytes_; }
   std::span<const std::byte> bytes() const { return bytes_; }
-  // Gives the pages that lie wholly within `part` back to the system; they then read as zeros.
-  // Returns their size in bytes. REQUIRES: `part` lies in bytes().
+  // Returns the pages that are completely within `part` to the system; they then read as zeros.
+  // Returns their size in bytes. REQUIRES: `part` is within bytes().
   uint64_t Release(std::span<const std::byte> part);
 
  private:

@@ -2,9 +2,11 @@
 #ifndef KINGLET_FORMAT_RECURRENT_BLOCKS_H_
 #define KINGLET_FORMAT_RECURRENT_BLOCKS_H_
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "format/embedding_blocks.h"
@@ -12,9 +14,9 @@
 
 namespace kinglet {
 
-// What a recurrent layer computes from its input x, its own previous output h and its cell state c;
-// s is the logistic sigmoid, W and U the input and recurrent weights, b and d their biases. A
-// weight has one block of rows for each gate, in the order in which the gates are named here.
+// The function of a recurrent layer's input x, its own previous output h and its cell state c; s is
+// the logistic sigmoid, W and U the input and recurrent weights, b and d their biases. A
+// weight has a group of rows for each gate, in the order in which the gates are named here.
 enum class RecurrentCell : uint8_t {
   kLstm = 0,  // i, f, g, o: a = W x + b + U h + d; c = s(f) c + s(i) tanh(g); h = s(o) tanh(c)
   kGru = 1,   // r, z, m: m = tanh(W x + b + s(r) (U h + d)); h = (1 - s(z)) m + s(z) h
@@ -24,6 +26,9 @@ enum class RecurrentCell : uint8_t {
   // h = s(o) c (Bradbury et al. 2016)
   kQrnn = 4,
 };
+constexpr std::array<std::string_view, 5> NamesOf(RecurrentCell /*kind*/) {
+  return {"lstm", "gru", "tanh", "relu", "qrnn"};
+}
 
 // Rows of the weights for each unit.
 inline uint32_t GatesOf(RecurrentCell cell) {
@@ -49,8 +54,8 @@ struct RecurrentLayer {
   // U: [G n, n]; of a QRNN [G n, m], absent where its window (filter width) is one token.
   std::optional<TensorId> recurrent_weight;
   std::optional<TensorId> recurrent_bias;  // [G n]; a QRNN has none
-  // Quantises the layer's output where it enters matrix products. All layers and the decoder's
-  // input have one, or none has.
+  // Quantises the layer's output where it enters matrix products. Either all layers and the
+  // decoder's input have a quantiser, or no layer and not the input.
   std::optional<ActivationQuantiser> output;
 };
 
@@ -61,60 +66,65 @@ enum class AttentionScore : uint8_t {
   kGeneral = 1,  // m . (W q)
   kMlp = 2,      // v . tanh(W q + b + U m)
 };
+constexpr std::array<std::string_view, 3> NamesOf(AttentionScore /*kind*/) {
+  return {"dot", "general", "mlp"};
+}
 
 // Global attention (Luong et al. 2015) of a recurrent decoder's output q to the vectors m of an
 // encoded source, of the same width n. With c = sum of softmax(scores) m, the hidden state is
 // tanh(out_weight [c ; q] + out_bias), without the tanh for kMlp.
 struct GlobalAttention {
   AttentionScore score;
-  std::optional<TensorId> query_weight;   // W: [n, n]; kDot has none
+  std::optional<TensorId> query_weight;   // W: [n, n]; absent for kDot
   std::optional<TensorId> query_bias;     // b: [n]; kMlp only
-  std::optional<TensorId> memory_weight;  // U: [n, n]; kMlp has one, no other
-  std::optional<TensorId> score_weight;   // v: [1, n], not coded; kMlp has one, no other
+  std::optional<TensorId> memory_weight;  // U: [n, n]; kMlp only
+  std::optional<TensorId> score_weight;   // v: [1, n], not coded; kMlp only
   TensorId out_weight;                    // [n, 2 n]
   std::optional<TensorId> out_bias;       // [n]
-  // Of W q (kGeneral), of the softmax (kDot and kGeneral), of [c ; q] and of the hidden state. The
-  // decoder's layers have quantisers iff these have. kMlp scores and adds in floats.
+  // Quantisers of W q (kGeneral), of the softmax (kDot and kGeneral), of [c ; q] and of the hidden
+  // state, present iff the decoder's layers have quantisers. kMlp scores and adds in floats.
   std::optional<ActivationQuantiser> query = {}, weights = {}, joined = {}, output = {};
 };
 
-// Recurrent layers (LSTM, GRU, QRNN, Elman). Each reads the output of the one before, the first the
-// embedding. All states start as zeros, or beside a RecurrentEncoder as its last ones. The last
-// layer's output is the model's hidden state, unless there is attention.
+// Recurrent layers (LSTM, GRU, QRNN, Elman). Each layer reads the output of the layer before, the
+// first layer the embedding. All states start as zeros, or, in a model with a RecurrentEncoder, as
+// the encoder's last states. The last layer's output is the model's hidden state, unless there is
+// attention.
 struct RecurrentDecoder {
   std::string name;
   uint32_t inputs;                           // the embedding's width
   std::optional<ActivationQuantiser> input;  // of the first layer's input
   std::vector<RecurrentLayer> layers;
   // The first layer's input is the embedding and then the previous token's hidden state, for the
-  // first token zeros (input feeding, Luong et al. 2015, section 3.3). Only beside an encoder.
+  // first token zeros (input feeding, Luong et al. 2015, section 3.3). Only with an encoder.
   bool input_feed = false;
-  std::optional<GlobalAttention> attention = {};  // only beside an encoder
+  std::optional<GlobalAttention> attention = {};  // only with an encoder
 };
 
-// Maps the last states of all layers and directions, each of n numbers, to others: they lie in a
-// row, layer by layer, forward before backward. The row is cut into as many equal parts x as there
-// are directions, and each becomes max(weight x + bias, 0). With L layers a part has n L numbers.
+// Maps the encoder's last states to the decoder's first states. The last states of all layers and
+// directions, each of n elements, are concatenated layer by layer, forward before backward. The
+// vector is split into as many equal parts x as there are directions, and each part becomes
+// max(weight x + bias, 0). With L layers a part has n L elements.
 struct EncoderBridge {
   TensorId hidden_weight;                          // [n L, n L]
   std::optional<TensorId> hidden_bias;             // [n L]
-  std::optional<TensorId> cell_weight, cell_bias;  // of LSTM cells; absent for all others
+  std::optional<TensorId> cell_weight, cell_bias;  // LSTM cells only
 };
 
 // The encoder of a recurrent translation model (Bahdanau et al. 2015, Luong et al. 2015). Its
 // layers run over the source before the first target token, in one direction or in both, each with
 // states that start as zeros. The output of a layer is [forward ; backward], the next layer's
-// input; the last layer's outputs are what the decoder attends to. [forward ; backward] of a
-// layer's last states, those of the last and the first source token, is where the decoder's layer
-// starts: both have the same number of layers, cells and units.
+// input; the decoder attends to the last layer's outputs. The first state of a decoder's layer is
+// [forward ; backward] of the encoder's layer's last states, after the last and after the first
+// source token. Encoder and decoder therefore have the same number of layers, cells and units.
 struct RecurrentEncoder {
   std::string name;
   uint32_t vocabulary_size;                  // words of the source language
   AdaptiveEmbedding embedding;               // of these words
   uint32_t window;                           // tokens of the longest source
   std::optional<ActivationQuantiser> input;  // of the embedding; present iff the decoder has one
-  // Both directions of a layer have the same cell, units and quantiser; that of the last layer
-  // quantises what the decoder attends to. No QRNN. `backward` may be empty.
+  // Both directions of a layer have the same cell, units and quantiser; the last layer's quantises
+  // the vectors that the decoder attends to. No QRNN. `backward` may be empty.
   std::vector<RecurrentLayer> forward, backward;
   std::optional<EncoderBridge> bridge;
 };

@@ -10,8 +10,8 @@
 namespace kinglet {
 namespace {
 
-// The value if is_kept is 1, +0 if it is 0. Without a branch: masks are irregular, so a processor
-// would often predict it wrong.
+// The value if is_kept is 1, +0 if is_kept is 0. Without a branch: masks are irregular, so a
+// processor would often mispredict it.
 int16_t ValueOrZero(int16_t value, uint64_t is_kept) {
   return static_cast<int16_t>(value & -static_cast<int>(is_kept));
 }
@@ -41,16 +41,16 @@ int RowReader::IntegerBits(const TensorView& view) {
 uint64_t RowReader::StoredBefore(uint64_t row) const {
   if (!view_.mask) return row * cols_;
   if (row == rows_) return view_.mask->nonzeros;
-  const uint64_t known = row / kMaskRows;
-  return starts_[known] + CountSetBits(view_.mask->bytes, known * kMaskRows * cols_, row * cols_);
+  const uint64_t group = row / kMaskRows;
+  return starts_[group] + CountSetBits(view_.mask->bytes, group * kMaskRows * cols_, row * cols_);
 }
 
-// Moves the row's `stored` entries from the front of `out` to the places of the mask's set bits,
-// from the last to the first, and puts zeros between them.
+// Moves the row's `stored` entries from the front of `out` to the positions of the mask's set bits,
+// from the last to the first, and writes zeros between them.
 template <class T>
 void RowReader::Spread(uint64_t row, uint64_t stored, T* out) const {
   if (!view_.mask) return;
-  // A 64-bit word starts at a byte, so after up to 7 skipped bits it holds 57 bits of the mask.
+  // A 64-bit value starts at a byte, so after up to 7 skipped bits it has 57 bits of the mask.
   constexpr uint64_t kAtOnce = 56;
   for (uint64_t end = cols_; end > 0;) {
     const uint64_t begin = (end - 1) / kAtOnce * kAtOnce;
@@ -78,15 +78,15 @@ void RowReader::Codes(uint64_t row, int16_t* out) const {
 
 float RowReader::Scale(uint64_t row) const {
   const ScalesView& scales = view_.packed()->scales;
-  const uint32_t word = LoadField(scales.bytes, scales.bits, scales.count == 1 ? 0 : row);
-  return std::bit_cast<float>(word << scales.shift);
+  const uint32_t field = LoadField(scales.bytes, scales.bits, scales.count == 1 ? 0 : row);
+  return std::bit_cast<float>(field << scales.shift);
 }
 
 void RowReader::Floats(uint64_t row, float* out) const {
   const uint64_t first = StoredBefore(row), count = StoredBefore(row + 1) - first;
   std::visit(Overloaded{
                  [&](const PackedView& packed) {
-                   // A few at a time, so that rows may be of any length.
+                   // A few codes at a time, so that rows may be of any length.
                    int16_t codes[256];
                    const float scale = Scale(row);
                    const bool divide = packed.rule == ScaleRule::kDividePerTensor;
@@ -132,8 +132,8 @@ std::vector<std::span<const std::byte>> RowReader::Memory(uint64_t begin, uint64
              },
              view_.values);
   if (view_.mask) {
-    const uint64_t known = begin / kMaskRows * kMaskRows;
-    memory.push_back(BytesOfFields(view_.mask->bytes, 1, known * cols_, end * cols_));
+    const uint64_t first_row = begin / kMaskRows * kMaskRows;
+    memory.push_back(BytesOfFields(view_.mask->bytes, 1, first_row * cols_, end * cols_));
   }
   return memory;
 }

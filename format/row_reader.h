@@ -1,4 +1,4 @@
-// Reads single rows of a tensor where they lie in a model file, without decoding the rest.
+// Reads single rows of a tensor directly from a model file, without decoding the rest.
 #ifndef KINGLET_FORMAT_ROW_READER_H_
 #define KINGLET_FORMAT_ROW_READER_H_
 
@@ -16,15 +16,15 @@ namespace kinglet {
 // outlive it.
 class RowReader {
  public:
-  // For every so many rows of a mask the number of entries stored before them is kept.
+  // The number of entries stored before every kMaskRows-th row of a mask is kept.
   static constexpr uint64_t kMaskRows = 16;
 
   explicit RowReader(const TensorView& view);
 
   uint64_t rows() const { return rows_; }
   uint64_t cols() const { return cols_; }
-  // Bits of the integers that products may use directly, which are those of a quantised tensor with
-  // multiplying scales; 0: products need the floats.
+  // Bits of the integers that products may use directly: the codes of a quantised tensor with
+  // multiplying scales. 0: products need the floats.
   static int IntegerBits(const TensorView& view);
   int integer_bits() const { return IntegerBits(view_); }
   // The exact float32 values of a row, as DecodedValues gives them, to out[cols()].
@@ -33,10 +33,10 @@ class RowReader {
   // REQUIRES: the tensor is quantised.
   void Codes(uint64_t row, int16_t* out) const;
   float Scale(uint64_t row) const;
-  // The stored integers of `count` rows from `row` on, without the zeros that a mask leaves out;
-  // returns their number. Fastest where `row` is a multiple of kMaskRows.
+  // The stored integers of `count` rows from `row` on, without the zeros that a mask omits; returns
+  // their number. Fastest where `row` is a multiple of kMaskRows.
   uint64_t StoredCodes(uint64_t row, uint64_t count, int16_t* out) const;
-  // Bit row * cols() + column says whether that entry is stored. Null: all are.
+  // Bit row * cols() + column is set if that entry is stored. nullptr: all entries are stored.
   const MaskView* mask() const { return view_.mask ? &*view_.mask : nullptr; }
   // The stored bytes that reading rows [begin, end) touches; of a mask also those of the rows
   // before, back to a multiple of kMaskRows.

@@ -12,12 +12,12 @@ namespace kinglet {
 // The base of the readers of the header and of its blocks.
 class SchemaReader {
  public:
-  // `source` begins the text of every refusal. REQUIRES: it outlives the reader.
-  explicit SchemaReader(const std::string& source) : source_(source) {}
+  // `origin` begins the text of every refusal. REQUIRES: `origin` outlives the reader.
+  explicit SchemaReader(const std::string& origin) : origin_(origin) {}
 
   Status Invalid(const std::string& where, const std::string& expected,
                  const std::string& found) const {
-    return Status::Refusal(KINGLET_INVALID_MODEL, source_, where, expected, found);
+    return Status::Refusal(KINGLET_INVALID_MODEL, origin_, where, expected, found);
   }
 
   // Every enumeration of the schema counts from 0 without gaps, and so does the value type `To`.
@@ -37,7 +37,7 @@ class SchemaReader {
   }
 
  protected:
-  const std::string& source_;
+  const std::string& origin_;
 };
 
 }  // namespace kinglet

@@ -31,9 +31,9 @@ Status RefuseTables(StatusCode code, const std::string& where, const std::string
 }
 
 Status CheckTableText(StatusCode code, const std::string& where, std::string_view text,
-                      size_t least, size_t most) {
-  if (text.size() < least || text.size() > most) {
-    return RefuseTables(code, where, std::to_string(least) + " to " + BytesText(most),
+                      size_t min_bytes, size_t max_bytes) {
+  if (text.size() < min_bytes || text.size() > max_bytes) {
+    return RefuseTables(code, where, std::to_string(min_bytes) + " to " + BytesText(max_bytes),
                         BytesText(text.size()));
   }
   if (!IsUtf8(text)) return RefuseTables(code, where, "UTF-8", Quoted(text));
@@ -44,7 +44,7 @@ Status CheckRules(StatusCode code, const std::string& name, const NormaliserTabl
   for (size_t i = 0; i < tables.rules.size(); ++i) {
     const NormaliserTables::Rule& rule = tables.rules[i];
     const std::string where = name + ", " + Numbered("rule", i);
-    // A rule's left side may be a part of a character: rules stand in a file as bytes.
+    // A rule's left side may be a part of a character: a file stores rules as bytes.
     if (rule.from.empty() || rule.from.size() > kMaxRuleBytes) {
       return RefuseTables(code, where, "1 to " + BytesText(kMaxRuleBytes),
                           BytesText(rule.from.size()));
@@ -59,10 +59,10 @@ Status CheckRules(StatusCode code, const std::string& name, const NormaliserTabl
 
 // `expanded`: the bytes of all rules, which take `stored` bytes of the segment.
 Status CheckRuleGrowth(StatusCode code, size_t expanded, size_t stored) {
-  const size_t most = kMaxRuleGrowth * stored + kFreeRuleBytes;
-  if (expanded <= most) return {};
+  const size_t max_bytes = kMaxRuleGrowth * stored + kFreeRuleBytes;
+  if (expanded <= max_bytes) return {};
   return RefuseTables(code, "rules",
-                      "at most " + BytesText(most) + ", " + std::to_string(kMaxRuleGrowth) +
+                      "at most " + BytesText(max_bytes) + ", " + std::to_string(kMaxRuleGrowth) +
                           " for each that they take here",
                       "more");
 }
@@ -83,7 +83,7 @@ Status CheckDistinct(StatusCode code, const char* what, std::span<const std::str
   return RefuseTables(code, what, "each once", Quoted(*twice) + " twice");
 }
 
-// The value of "<0x41>"; nothing for any other text.
+// The value of "<0x41>". Returns nullopt for any other text.
 std::optional<size_t> ByteOfPiece(std::string_view text) {
   static constexpr std::string_view kDigits = "0123456789ABCDEF";
   if (text.size() != 6 || !text.starts_with("<0x") || text[5] != '>') return std::nullopt;
@@ -166,7 +166,7 @@ Status CheckWordPieces(StatusCode code, const WordPieceTables& tables) {
   return RefuseTables(code, "pieces", "[UNK] among them", "none");
 }
 
-// What a text takes beyond itself, and what an entry of a list does while lists are checked.
+// Memory of a text in addition to its bytes, and of an entry of a list while lists are checked.
 constexpr uint64_t kPerText = 24, kPerEntry = 32;
 uint64_t BytesOfText(size_t size) { return size <= std::string().capacity() ? 0 : size + kPerText; }
 uint64_t BytesOfText(const std::string& text) { return BytesOfText(text.size()); }
@@ -182,7 +182,7 @@ uint64_t BytesOfRules(const NormaliserTables& tables) {
   return bytes;
 }
 
-// How many bytes two texts begin with alike.
+// Length of the common prefix of two texts, in bytes.
 size_t SharedBytes(std::string_view a, std::string_view b) {
   const auto [end, other] = std::mismatch(a.begin(), a.end(), b.begin(), b.end());
   return static_cast<size_t>(end - a.begin());
@@ -202,7 +202,7 @@ class TableWriter {
     const auto raw = std::as_bytes(std::span(text));
     bytes_.insert(bytes_.end(), raw.begin(), raw.end());
   }
-  // A text of at most 255 bytes, without what it shares with the text before it.
+  // A text of at most 255 bytes, without the prefix that it shares with the text before.
   void Rest(std::string_view text, std::string_view before) {
     const size_t shared = SharedBytes(text, before);
     Byte(shared);
@@ -275,7 +275,7 @@ class TableWriter {
 // Reads what TableWriter wrote. After the first fault everything reads as zero.
 class TableReader {
  public:
-  // Refuses tables that would take more than `limit` bytes, before they take them.
+  // Refuses tables that would take more than `limit` bytes, before allocating memory for them.
   TableReader(std::span<const std::byte> bytes, uint64_t limit) : bytes_(bytes), left_(limit) {}
 
   // A byte up to `largest`.
@@ -297,7 +297,8 @@ class TableReader {
     return value;
   }
 
-  // The length of a list whose entries take `least` bytes or more here, and `held` of memory.
+  // The length of a list whose entries take at least `least` bytes of the segment, and `held` bytes
+  // of memory.
   size_t Size(size_t least, size_t held) {
     const size_t count = Word();
     if (count > (bytes_.size() - at_) / least) {
@@ -324,7 +325,8 @@ class TableReader {
     std::string text = before.substr(0, shared);
     text.append(reinterpret_cast<const char*>(raw.data()), raw.size());
     if (SharedBytes(text, before) != shared) {
-      Refuse("what a text shares with the one before it", std::to_string(shared) + " bytes");
+      Refuse("the length of the prefix that a text shares with the text before",
+             std::to_string(shared) + " bytes");
       return {};
     }
     at_ += size;
@@ -431,9 +433,9 @@ class TableReader {
   Status status_;
 };
 
-template <class Cutting>
+template <class Method>
 void ReadTokenizer(TableReader& reader, TextTables& tables) {
-  reader.Read(tables.cutting.emplace<Cutting>());
+  reader.Read(tables.method.emplace<Method>());
 }
 
 }  // namespace
@@ -465,7 +467,7 @@ const char* TextTablesName(const TextTables& tables) {
                                  }
                                  return "unknown";
                                }},
-                    tables.cutting);
+                    tables.method);
 }
 
 Status CheckTextTables(StatusCode code, const TextTables& tables) {
@@ -475,15 +477,15 @@ Status CheckTextTables(StatusCode code, const TextTables& tables) {
           [&](const MergeTables& merges) { return CheckMerges(code, merges); },
           [&](const WordPieceTables& pieces) { return CheckWordPieces(code, pieces); },
           [](const WordRule&) { return Status(); }},
-      tables.cutting);
+      tables.method);
 }
 
 Result<std::vector<std::byte>> PackTextTables(const TextTables& tables) {
   KINGLET_RETURN_IF_ERROR(CheckTextTables(KINGLET_INVALID_ARGUMENT, tables));
   TableWriter writer;
-  writer.Byte(tables.cutting.index());
+  writer.Byte(tables.method.index());
   writer.Byte(tables.lower_case ? 1 : 0);
-  std::visit([&](const auto& cutting) { writer.Add(cutting); }, tables.cutting);
+  std::visit([&](const auto& method) { writer.Add(method); }, tables.method);
   KINGLET_RETURN_IF_ERROR(writer.status());
   return writer.Finish();
 }
@@ -508,13 +510,13 @@ uint64_t HeldBytes(const TextTables& tables) {
                  },
                  [](const WordPieceTables& pieces) { return BytesOfTexts(pieces.pieces); },
                  [](const WordRule&) { return uint64_t{0}; }},
-      tables.cutting);
+      tables.method);
 }
 
 Result<TextTables> ReadTextTables(std::span<const std::byte> bytes, uint64_t limit) {
   TableReader reader(bytes, limit);
   TextTables tables;
-  const size_t kind = reader.Byte(std::variant_size_v<decltype(tables.cutting)> - 1);
+  const size_t kind = reader.Byte(std::variant_size_v<decltype(tables.method)> - 1);
   tables.lower_case = reader.Byte(1) != 0;
   if (kind == 0) ReadTokenizer<SentencePieceTables>(reader, tables);
   if (kind == 1) ReadTokenizer<MergeTables>(reader, tables);

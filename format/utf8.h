@@ -1,4 +1,4 @@
-// Characters of UTF-8 text, well formed as Unicode says: no overlong form, no surrogate, at most
+// Characters of UTF-8 text, well formed by Unicode's rules: no overlong form, no surrogate, at most
 // U+10FFFF.
 #ifndef KINGLET_FORMAT_UTF8_H_
 #define KINGLET_FORMAT_UTF8_H_
@@ -33,7 +33,7 @@ inline size_t CharacterLength(std::string_view text) {
   return 0;
 }
 
-// The same; a byte that starts no character counts as a character of one byte.
+// Like CharacterLength, but a byte that starts no character counts as a character of one byte.
 inline size_t UnitLength(std::string_view text) {
   const size_t length = CharacterLength(text);
   return length == 0 ? 1 : length;

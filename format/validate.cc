@@ -23,16 +23,16 @@ namespace {
 
 class DescriptionValidator : private BlockChecks {
  public:
-  DescriptionValidator(const std::string& source, const ModelDescription& description,
+  DescriptionValidator(const std::string& origin, const ModelDescription& description,
                        std::span<const TensorView> tensors)
-      : BlockChecks(source, tensors), description_(description) {}
+      : BlockChecks(origin, tensors), description_(description) {}
 
   Status Validate() {
     KINGLET_RETURN_IF_ERROR(
         ValidateRange("vocabulary size", description_.vocabulary_size, 1, kMaxDimension));
     for (size_t i = 0; i < description_.blocks.size(); ++i) {
       KINGLET_RETURN_IF_ERROR(
-          ValidateName(source_, Numbered("block", i) + ", name", NameOf(description_.blocks[i])));
+          ValidateName(origin_, Numbered("block", i) + ", name", NameOf(description_.blocks[i])));
     }
     KINGLET_RETURN_IF_ERROR(ValidateKinds());
     for (const Block& block : description_.blocks) {
@@ -78,7 +78,7 @@ class DescriptionValidator : private BlockChecks {
     if (masked > 0) {
       KINGLET_RETURN_IF_ERROR(check("masked model", masked, false));
       if (decoders + encoders + caches + classifiers + inputs > 0) {
-        return Invalid("blocks", "no decoder, encoder, cache or input layers beside a masked model",
+        return Invalid("blocks", "no decoder, encoder, cache or input layers in a masked model",
                        "some");
       }
       KINGLET_RETURN_IF_ERROR(check("block of dense output layers", outputs, true));
@@ -89,7 +89,7 @@ class DescriptionValidator : private BlockChecks {
     }
     if (!IsLanguageModel(description_)) return check("bag classifier", classifiers, true);
     if (classifiers > 0) {
-      return Invalid("blocks", "no classifier beside a decoder, a softmax or a cache",
+      return Invalid("blocks", "no classifier with a decoder, a softmax or a cache",
                      std::to_string(classifiers));
     }
     KINGLET_RETURN_IF_ERROR(check("decoder", decoders, false));
@@ -106,24 +106,25 @@ class DescriptionValidator : private BlockChecks {
     const bool recurrent = FindBlock<RecurrentEncoder>(description_) != nullptr;
     if ((decoder == nullptr) != recurrent) {
       return Invalid("blocks",
-                     recurrent ? "a recurrent decoder beside a recurrent encoder"
-                               : "a Transformer decoder beside an encoder",
+                     recurrent ? "a recurrent decoder with a recurrent encoder"
+                               : "a Transformer decoder with an encoder",
                      "another decoder");
     }
     if (decoder != nullptr && decoder->norm_order == NormOrder::kEnd) {
-      return Invalid("blocks", "a decoder whose parts have norms beside an encoder", "another");
+      return Invalid("blocks", "a decoder with a norm for each part, as the model has an encoder",
+                     "another");
     }
     if (FindBlock<DenseLayers>(description_) != nullptr) {
-      return Invalid("blocks", "no dense layers beside an encoder", "some");
+      return Invalid("blocks", "no dense layers with an encoder", "some");
     }
     if (FindBlock<NeuralCache>(description_) != nullptr) {
-      return Invalid("blocks", "no cache beside an encoder", "one");
+      return Invalid("blocks", "no cache with an encoder", "one");
     }
     if (description_.start_token) return {};
-    return Invalid("start token", "one, beside an encoder", "none");
+    return Invalid("start token", "one, as the model has an encoder", "none");
   }
 
-  // A table of `size` words and what maps between its columns and the width. `inward`: the
+  // A table of `size` words and the projection between its columns and the width. `inward`: the
   // projection is [columns, width], otherwise [width, columns].
   Status ValidateTable(const std::string& part, TensorId table, uint64_t size,
                        const std::optional<TensorId>& projection, uint64_t width,
@@ -180,7 +181,8 @@ class DescriptionValidator : private BlockChecks {
     }
     return widths;
   }
-  // `other`: the width of what is next to the block, the decoder's unless dense layers are between.
+  // `other`: the width of the neighbouring block, which is the decoder unless dense layers are
+  // between.
   Status ValidateWidth(uint64_t width, uint64_t other, DensePlace place) const {
     KINGLET_RETURN_IF_ERROR(ValidateExtent("width", width));
     if (width == other || FindDenseLayers(description_, place) != nullptr) return {};
@@ -199,8 +201,8 @@ class DescriptionValidator : private BlockChecks {
   }
 
   Status ValidateBlock(const AdaptiveEmbedding& embedding) const {
-    const bool beside = IsLanguageModel(description_) || IsMaskedModel(description_);
-    KINGLET_RETURN_IF_ERROR(beside
+    const bool has_layers = IsLanguageModel(description_) || IsMaskedModel(description_);
+    KINGLET_RETURN_IF_ERROR(has_layers
                                 ? ValidateWidth(embedding.width, Widths().input, DensePlace::kInput)
                                 : ValidateExtent("width", embedding.width));
     return ValidateEmbedding(embedding, description_.vocabulary_size);
@@ -235,7 +237,7 @@ class DescriptionValidator : private BlockChecks {
     return ValidateEmbedding(model.segments, SegmentsOf(model));
   }
 
-  // Everything but the width; `words`: size of the vocabulary that the bins must cover.
+  // Checks all but the width. `words`: size of the vocabulary that the bins must cover.
   Status ValidateEmbedding(const AdaptiveEmbedding& embedding, uint64_t words) const {
     KINGLET_RETURN_IF_ERROR(ValidatePositive("scale", embedding.scale));
     KINGLET_RETURN_IF_ERROR(ValidateRange("bins", embedding.bins.size(), 1, kMaxBins));
@@ -427,7 +429,7 @@ class DescriptionValidator : private BlockChecks {
     return {};
   }
 
-  // What a masked model reads.
+  // Checks the ids, segments and positions that a masked model reads.
   Status ValidateGoldenText(const GoldenVector& golden) const {
     const auto& model = *FindBlock<MaskedModel>(description_);
     const size_t tokens = golden.ids.size();
@@ -443,12 +445,13 @@ class DescriptionValidator : private BlockChecks {
                      std::to_string(golden.segments.size()));
     }
     KINGLET_RETURN_IF_ERROR(ValidateIds("segment", golden.segments, SegmentsOf(model)));
-    if (golden.positions.empty()) return Invalid("golden vector, positions", "some", "none");
+    if (golden.positions.empty())
+      return Invalid("golden vector, positions", "at least one", "none");
     KINGLET_RETURN_IF_ERROR(
         ValidateIds("position", golden.positions, static_cast<uint32_t>(tokens)));
     if (std::adjacent_find(golden.positions.begin(), golden.positions.end(),
                            std::greater_equal<>()) != golden.positions.end()) {
-      return Invalid("golden vector, positions", "ascending ones", "others");
+      return Invalid("golden vector, positions", "ascending positions", "others");
     }
     if (!golden.mask || *golden.mask >= description_.vocabulary_size) {
       return Invalid("golden vector, mask",
@@ -488,9 +491,9 @@ class DescriptionValidator : private BlockChecks {
 
 }  // namespace
 
-Status ValidateDescription(const std::string& source, const ModelDescription& description,
+Status ValidateDescription(const std::string& origin, const ModelDescription& description,
                            std::span<const TensorView> tensors) {
-  return DescriptionValidator(source, description, tensors).Validate();
+  return DescriptionValidator(origin, description, tensors).Validate();
 }
 
 }  // namespace kinglet

@@ -65,12 +65,12 @@ class DecoderValidator : private BlockChecks {
     const uint64_t columns =
         std::max(uint64_t{decoder.heads} * decoder.key_size, kLeastRelativeExtent);
     const uint64_t width = std::max<uint64_t>(decoder.width, kLeastRelativeExtent);
-    const uint64_t most =
+    const uint64_t max_products =
         std::min(kRelativeProducts + kRelativeProductsPerByte * stored_bytes, kMaxRelativeProducts);
-    if (rows * columns > most / width / decoder.layers.size()) {  // below 2^61
+    if (rows * columns > max_products / width / decoder.layers.size()) {  // below 2^61
       return InvalidPart(
           "window",
-          "at most " + std::to_string(most) +
+          "at most " + std::to_string(max_products) +
               " multiplications for the rows of its distances, with tensors of " +
               BytesText(stored_bytes),
           std::to_string(rows) + " rows of " + std::to_string(decoder.layers.size()) + " layers");
@@ -89,7 +89,7 @@ class DecoderValidator : private BlockChecks {
   }
   Status ValidatePositions(const TransformerDecoder& decoder,
                            const AbsoluteSinusoids& positions) const {
-    // Added to the window this stays below 2^24, so a float32 holds every position exactly.
+    // The sum with the window stays below 2^24, so every position is an exact float32.
     KINGLET_RETURN_IF_ERROR(ValidateRange("first position", positions.first, 0, kMaxExtent));
     return ValidateFrequencies(decoder, positions.frequencies);
   }
@@ -122,7 +122,8 @@ class DecoderValidator : private BlockChecks {
     return {};
   }
 
-  // A tensor of a layer that only some kinds of positions have; shape empty: this kind has none.
+  // A tensor of a layer that only some kinds of positions have; an empty shape: the tensor must be
+  // absent.
   Status ValidatePositionTensor(const std::string& part, const std::optional<TensorId>& id,
                                 const Shape& shape) const {
     KINGLET_RETURN_IF_ERROR(ValidatePresence(
@@ -136,7 +137,7 @@ class DecoderValidator : private BlockChecks {
   Status ValidateLayer(const TransformerDecoder& decoder, const std::string& part,
                        const TransformerLayer& layer) const {
     const uint64_t d = decoder.width, heads = decoder.heads;
-    // Each factor is at most 2^20, so these stay below 2^64.
+    // Each factor is at most 2^20, so the products stay below 2^64.
     const uint64_t qkv = heads * (2 * uint64_t{decoder.key_size} + decoder.value_size);
     const uint64_t attended = heads * decoder.value_size;
     if (layer.inner_weight >= tensors_.size()) {

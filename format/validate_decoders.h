@@ -8,8 +8,8 @@
 
 namespace kinglet {
 
-// All rules but those about the widths of embedding and softmax and about cross-attention. Errors:
-// KINGLET_INVALID_MODEL naming the block that `checks` has entered.
+// Checks all rules but those about the widths of embedding and softmax and about cross-attention.
+// Errors: KINGLET_INVALID_MODEL naming the block that `checks` has entered.
 Status ValidateDecoder(const BlockChecks& checks, const TransformerDecoder& decoder);
 
 }  // namespace kinglet

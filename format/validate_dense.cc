@@ -24,7 +24,7 @@ class DenseValidator : private BlockChecks {
     return InvalidPart("rows of the last weight", std::to_string(output), std::to_string(columns));
   }
 
-  // `columns`: the layer's inputs; becomes its outputs.
+  // `columns`: the layer's inputs; set to its outputs.
   Status ValidateLayer(const std::string& part, const DenseLayer& layer, uint64_t& columns) const {
     if (layer.weight >= tensors_.size()) {
       return ValidateTensorShape(part + ", weight", layer.weight, {});

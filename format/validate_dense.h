@@ -11,11 +11,11 @@
 
 namespace kinglet {
 
-// `columns`: the layer's inputs; becomes its outputs. Errors as below.
+// Checks one layer. `columns`: the layer's inputs; set to its outputs. Errors: as ValidateDense.
 Status ValidateDenseLayer(const BlockChecks& checks, const std::string& part,
                           const DenseLayer& layer, uint64_t& columns);
-// The layers must map vectors of `input` numbers to `output` numbers. Errors: KINGLET_INVALID_MODEL
-// naming the block that `checks` has entered.
+// Checks that the layers map vectors of `input` elements to `output` elements. Errors:
+// KINGLET_INVALID_MODEL naming the block that `checks` has entered.
 Status ValidateDense(const BlockChecks& checks, const DenseLayers& dense, uint64_t input,
                      uint64_t output);
 

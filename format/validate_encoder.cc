@@ -12,7 +12,7 @@ namespace {
 Status ValidateCrossTensors(const BlockChecks& checks, const std::string& part,
                             const TransformerDecoder& decoder, const CrossAttention& cross,
                             uint64_t encoder_width) {
-  // Each factor is at most 2^20, so these stay below 2^64.
+  // Each factor is at most 2^20, so the products stay below 2^64.
   const uint64_t d = decoder.width, heads = decoder.heads;
   const uint64_t queries = heads * decoder.key_size, attended = heads * decoder.value_size;
   const BlockTensor tensors[] = {

@@ -8,12 +8,12 @@
 
 namespace kinglet {
 
-// All rules but those about the embedding. Errors, here and below: KINGLET_INVALID_MODEL naming the
+// Checks all rules but the embedding's. Errors, here and below: KINGLET_INVALID_MODEL naming the
 // block that `checks` has entered.
 Status ValidateEncoder(const BlockChecks& checks, const TransformerEncoder& encoder);
 
-// Every layer of the decoder has cross-attention to `encoder`; null: none has. REQUIRES: the
-// decoder passes ValidateDecoder.
+// Checks that every layer of the decoder has cross-attention to `encoder`, or, if `encoder` is
+// nullptr, that no layer has cross-attention. REQUIRES: the decoder passes ValidateDecoder.
 Status ValidateCrossAttention(const BlockChecks& checks, const TransformerDecoder& decoder,
                               const TransformerEncoder* encoder);
 

@@ -11,7 +11,7 @@
 namespace kinglet {
 namespace {
 
-// `pooled`: elements of the pooled vector; 0: there is none.
+// `pooled`: elements of the pooled vector; 0: the model has no pooled vector.
 Status ValidateScores(const BlockChecks& checks, const MaskedModel& model, uint64_t pooled) {
   const bool spans = model.scored == ScoredPart::kSpans;
   if (!model.scores) return {};

@@ -8,8 +8,8 @@
 
 namespace kinglet {
 
-// All rules but those about the segments' embedding. Errors: KINGLET_INVALID_MODEL naming the block
-// that `checks` has entered.
+// Checks all rules but those of the segments' embedding. Errors: KINGLET_INVALID_MODEL naming the
+// block that `checks` has entered.
 Status ValidateMasked(const BlockChecks& checks, const MaskedModel& model);
 
 }  // namespace kinglet

@@ -38,7 +38,7 @@ Status ValidateRecurrentLayer(const BlockChecks& checks, const std::string& part
   return checks.ValidateQuantiser(part + ", output quantiser", *layer.output);
 }
 
-// The output quantisers of layers are there iff the input's is.
+// Checks that the layers have output quantisers iff the input has one.
 Status ValidateOutputQuantiser(const BlockChecks& checks, const std::string& part,
                                const RecurrentLayer& layer, bool needed) {
   return checks.ValidatePresence(part + ", output quantiser", layer.output.has_value(), needed,
@@ -90,7 +90,7 @@ Status ValidateBridge(const BlockChecks& checks, const EncoderBridge& bridge, bo
   return checks.ValidateTensors("bridge", tensors);
 }
 
-// The layers of both directions, and of the decoder, whose states come from them.
+// Checks the layers of both directions, and of the decoder, whose first states they give.
 Status ValidateEncoderLayers(const BlockChecks& checks, const RecurrentEncoder& encoder,
                              const RecurrentDecoder& decoder) {
   const bool both = !encoder.backward.empty();
@@ -175,7 +175,7 @@ Status ValidateGlobalAttention(const BlockChecks& checks, const RecurrentDecoder
       checks.ValidateEnumerator("attention, score", attention.score, AttentionScore::kMlp));
   const bool additive = attention.score == AttentionScore::kMlp;
   const bool queries = attention.score != AttentionScore::kDot;
-  const char* const reason = "its score is computed so";
+  const char* const reason = "its kind of score decides";
   const struct {
     const char* name;
     bool present, needed;

@@ -8,17 +8,17 @@
 
 namespace kinglet {
 
-// All rules but those about the widths of embedding and softmax, and about what is beside an
+// Checks all rules but those about the widths of embedding and softmax, and about models with an
 // encoder. Errors, here and below: KINGLET_INVALID_MODEL naming the block that `checks` has
 // entered.
 Status ValidateDecoder(const BlockChecks& checks, const RecurrentDecoder& decoder);
 
-// Attention and input feeding; `encoder` null: the model has none. REQUIRES: the decoder passes
-// ValidateDecoder.
+// Checks attention and input feeding. `encoder` is nullptr for a model without an encoder.
+// REQUIRES: the decoder passes ValidateDecoder.
 Status ValidateGlobalAttention(const BlockChecks& checks, const RecurrentDecoder& decoder,
                                const RecurrentEncoder* encoder);
 
-// All rules but those about the embedding's own parts. The decoder may be invalid.
+// Checks all rules but those of the embedding's own parts. The decoder may be invalid.
 Status ValidateEncoder(const BlockChecks& checks, const RecurrentEncoder& encoder,
                        const RecurrentDecoder& decoder);
 

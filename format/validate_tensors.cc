@@ -18,15 +18,15 @@
 namespace kinglet {
 namespace {
 
-// One tensor. `where_` is "tensor NAME".
+// Checks one tensor. `where_` is "tensor NAME".
 class TensorValidator {
  public:
-  TensorValidator(const std::string& source, std::span<const TensorView> tensors,
+  TensorValidator(const std::string& origin, std::span<const TensorView> tensors,
                   const TensorView& tensor)
-      : source_(source), tensors_(tensors), tensor_(tensor), where_("tensor " + tensor.name) {}
+      : origin_(origin), tensors_(tensors), tensor_(tensor), where_("tensor " + tensor.name) {}
 
   Status Validate() {
-    KINGLET_RETURN_IF_ERROR(ValidateShape(source_, tensor_.name, tensor_.shape));
+    KINGLET_RETURN_IF_ERROR(ValidateShape(origin_, tensor_.name, tensor_.shape));
     count_ = Count(tensor_.shape);
     stored_ = count_;
     if (tensor_.mask) {
@@ -43,11 +43,11 @@ class TensorValidator {
  private:
   Status Invalid(const std::string& part, const std::string& expected,
                  const std::string& found) const {
-    return Status::Refusal(KINGLET_INVALID_MODEL, source_, where_ + ", " + part, expected, found);
+    return Status::Refusal(KINGLET_INVALID_MODEL, origin_, where_ + ", " + part, expected, found);
   }
 
-  // `bytes` are exactly `count` fields of `bits` bits, and the unused bits of the last byte are
-  // zero.
+  // Checks that `bytes` are exactly `count` fields of `bits` bits, and that the unused bits of the
+  // last byte are zero.
   Status ValidatePackedBytes(const char* part, std::span<const std::byte> bytes, uint64_t count,
                              int bits) const {
     const uint64_t expected = PackedBytes(count, bits);
@@ -81,7 +81,7 @@ class TensorValidator {
     return ValidateFloats<uint16_t>(dense, 0x7C00, 0x7FFF);
   }
 
-  // `exponent` and `magnitude` are masks of the float type's word.
+  // `exponent` and `magnitude` are masks of the float type's bits.
   template <class Word>
   Status ValidateFloats(const DenseView& dense, Word exponent, Word magnitude) const {
     for (uint64_t i = 0; i < stored_; ++i) {
@@ -135,8 +135,8 @@ class TensorValidator {
     return zeros ? ValidateZeroScales(packed, values) : Status();
   }
 
-  // A scale of zero is allowed only where all its entries are zero. Under a mask stored codes are
-  // not zero, so there the mask must have no set bit.
+  // A scale of zero is allowed only where all its entries are zero. With a mask, stored codes are
+  // not zero, so the scale's part of the mask must have no set bit.
   Status ValidateZeroScales(const PackedView& packed, std::span<const float> scales) const {
     const auto bits = static_cast<uint64_t>(packed.bits);
     const auto& [bytes, width] =
@@ -152,7 +152,7 @@ class TensorValidator {
 
   Status ValidateCoded(const CodedView& coded) const {
     const CodingScheme& scheme = coded.scheme;
-    KINGLET_RETURN_IF_ERROR(ValidateScheme(source_, tensor_.name, tensor_.shape, scheme));
+    KINGLET_RETURN_IF_ERROR(ValidateScheme(origin_, tensor_.name, tensor_.shape, scheme));
     if (scheme.codebook >= tensors_.size()) {
       return Invalid("codebook", "a tensor id below " + std::to_string(tensors_.size()),
                      std::to_string(scheme.codebook));
@@ -199,7 +199,7 @@ class TensorValidator {
     return {};
   }
 
-  const std::string& source_;
+  const std::string& origin_;
   const std::span<const TensorView> tensors_;
   const TensorView& tensor_;
   const std::string where_;
@@ -209,15 +209,15 @@ class TensorValidator {
 
 }  // namespace
 
-Status ValidateName(const std::string& source, const std::string& where, const std::string& name) {
+Status ValidateName(const std::string& origin, const std::string& where, const std::string& name) {
   if (name.size() > kMaxNameBytes) {
-    return Status::Refusal(KINGLET_INVALID_MODEL, source, where,
+    return Status::Refusal(KINGLET_INVALID_MODEL, origin, where,
                            "at most " + BytesText(kMaxNameBytes), BytesText(name.size()));
   }
   for (size_t at = 0; at < name.size(); ++at) {
     const std::string_view rest = std::string_view(name).substr(at);
     if (const size_t length = internal::ControlLength(rest); length > 0) {
-      return Status::Refusal(KINGLET_INVALID_MODEL, source, where, "no control characters",
+      return Status::Refusal(KINGLET_INVALID_MODEL, origin, where, "no control characters",
                              Numbered("character", CodePointOf(rest.substr(0, length))) + " at " +
                                  Numbered("byte", at));
     }
@@ -225,9 +225,9 @@ Status ValidateName(const std::string& source, const std::string& where, const s
   return {};
 }
 
-Status ValidateShape(const std::string& source, const std::string& name, const Shape& shape) {
+Status ValidateShape(const std::string& origin, const std::string& name, const Shape& shape) {
   const auto invalid = [&](const std::string& expected, const std::string& found) {
-    return Status::Refusal(KINGLET_INVALID_MODEL, source, "tensor " + name + ", shape", expected,
+    return Status::Refusal(KINGLET_INVALID_MODEL, origin, "tensor " + name + ", shape", expected,
                            found);
   };
   if (shape.size() != 1 && shape.size() != 2) {
@@ -244,11 +244,11 @@ Status ValidateShape(const std::string& source, const std::string& name, const S
   return {};
 }
 
-Status ValidateScheme(const std::string& source, const std::string& name, const Shape& shape,
+Status ValidateScheme(const std::string& origin, const std::string& name, const Shape& shape,
                       const CodingScheme& scheme) {
   const auto invalid = [&](const char* part, const std::string& expected,
                            const std::string& found) {
-    return Status::Refusal(KINGLET_INVALID_MODEL, source, "tensor " + name + ", " + part, expected,
+    return Status::Refusal(KINGLET_INVALID_MODEL, origin, "tensor " + name + ", " + part, expected,
                            found);
   };
   if (shape.size() != 2) return invalid("shape", "a matrix for a coded table", ShapeText(shape));
@@ -282,7 +282,7 @@ Status ValidateScheme(const std::string& source, const std::string& name, const 
   return {};
 }
 
-Status ValidateTensors(const std::string& source, std::span<const TensorView> tensors) {
+Status ValidateTensors(const std::string& origin, std::span<const TensorView> tensors) {
   std::unordered_set<std::string_view> names;
   uint64_t parameters = 0;
   for (size_t i = 0; i < tensors.size(); ++i) {
@@ -290,18 +290,18 @@ Status ValidateTensors(const std::string& source, std::span<const TensorView> te
     const std::string& name = tensor.name;
     const std::string where = Numbered("tensor", i) + ", name";
     if (name.empty()) {
-      return Status::Refusal(KINGLET_INVALID_MODEL, source, where, "at least 1 byte", "0 bytes");
+      return Status::Refusal(KINGLET_INVALID_MODEL, origin, where, "at least 1 byte", "0 bytes");
     }
-    KINGLET_RETURN_IF_ERROR(ValidateName(source, where, name));
+    KINGLET_RETURN_IF_ERROR(ValidateName(origin, where, name));
     if (!names.insert(name).second) {
-      return Status::Refusal(KINGLET_INVALID_MODEL, source, where, "a name of its own",
+      return Status::Refusal(KINGLET_INVALID_MODEL, origin, where, "a name of its own",
                              name + " again");
     }
-    KINGLET_RETURN_IF_ERROR(TensorValidator(source, tensors, tensor).Validate());
+    KINGLET_RETURN_IF_ERROR(TensorValidator(origin, tensors, tensor).Validate());
     parameters += Count(tensor.shape);
     if (parameters > kMaxParameters) {
       return Status::Refusal(
-          KINGLET_INVALID_MODEL, source, "tensor " + name,
+          KINGLET_INVALID_MODEL, origin, "tensor " + name,
           "at most " + std::to_string(kMaxParameters) + " entries in all tensors",
           std::to_string(parameters));
     }

@@ -15,7 +15,7 @@ namespace {
 
 constexpr uint32_t kBucketWords = 32;
 constexpr size_t kMaxWordBytes = 65535;
-// A nibble of this value says that the rest of the number follows the entry's first byte.
+// A nibble of this value means that the rest of the number follows the entry's first byte.
 constexpr size_t kNibbleEnd = 15;
 constexpr uint32_t kNone = std::numeric_limits<uint32_t>::max();
 
@@ -25,7 +25,7 @@ std::string_view AsText(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-// One word as stored: the length of the prefix it shares with the word before, and the rest.
+// One stored word: the length of the prefix that it shares with the word before, and the rest.
 struct Entry {
   size_t prefix;
   std::string_view rest;  // never empty
@@ -33,8 +33,8 @@ struct Entry {
 };
 
 // Reads a variable-length number below 2^21: 7-bit groups, least significant first; the top bit of
-// a byte says that another follows. Only zero itself may end with a zero byte, so each number has
-// one form.
+// a byte is set if another byte follows. Only zero itself may end with a zero byte, so each number
+// has one form.
 std::optional<size_t> ReadVarint(std::span<const std::byte> bytes, size_t& at) {
   size_t value = 0;
   for (int shift = 0; shift <= 14; shift += 7) {
@@ -54,7 +54,8 @@ void AppendVarint(size_t value, std::vector<std::byte>& bytes) {
   bytes.push_back(static_cast<std::byte>(value));
 }
 
-// The entry at `at`, or nothing if it does not fit the bytes or is not written the shortest way.
+// The entry at `at`. Returns nullopt for an entry that goes beyond the bytes or is not in its
+// shortest form.
 std::optional<Entry> ReadEntry(std::span<const std::byte> bytes, size_t at) {
   if (at >= bytes.size()) return std::nullopt;
   const auto lengths = static_cast<size_t>(bytes[at++]);
@@ -70,7 +71,7 @@ std::optional<Entry> ReadEntry(std::span<const std::byte> bytes, size_t at) {
     if (!more) return std::nullopt;
     rest += *more;
   }
-  rest += 1;  // a word is never a prefix of the one before it
+  rest += 1;  // a word is never a prefix of the word before
   if (prefix + rest > kMaxWordBytes || rest > bytes.size() - at) return std::nullopt;
   return Entry{prefix, AsText(bytes.subspan(at, rest)), at + rest};
 }
@@ -185,11 +186,11 @@ Status Vocabulary::ReadWords() {
     const bool head = rank % kBucketWords == 0;
     if (head) {
       if (entry->prefix != 0) {
-        return refuse("a whole word at the start of a bucket",
+        return refuse("a complete word at the start of a bucket",
                       Numbered("a shared prefix of length", entry->prefix));
       }
       if (entry->rest <= std::string_view(previous) && rank > 0) {
-        return refuse("a word above the one before", Quoted(entry->rest));
+        return refuse("a word above the word before", Quoted(entry->rest));
       }
       bucket_offsets_.push_back(static_cast<uint32_t>(at));
     } else {
@@ -197,12 +198,12 @@ Status Vocabulary::ReadWords() {
         return refuse("a shared prefix of at most " + BytesText(previous.size()),
                       std::to_string(entry->prefix));
       }
-      // With the longest possible shared prefix, the word is above the one before exactly if its
-      // first byte after the prefix is.
+      // With the longest possible shared prefix, the word is above the word before exactly if its
+      // first byte after the prefix is above the other's.
       if (entry->prefix < previous.size() &&
           static_cast<unsigned char>(entry->rest[0]) <=
               static_cast<unsigned char>(previous[entry->prefix])) {
-        return refuse("a word above the one before, with the longest shared prefix",
+        return refuse("a word above the word before, with the longest shared prefix",
                       Quoted(entry->rest));
       }
     }
@@ -269,7 +270,7 @@ std::string Vocabulary::Word(uint32_t id) const {
 }
 
 uint32_t Vocabulary::RankOf(std::string_view text) const {
-  // The first bucket whose first word is not below `text`: the word is in the one before.
+  // The first bucket whose first word is not below `text`: the word is in the bucket before.
   size_t low = 0, high = bucket_offsets_.size();
   while (low < high) {
     const size_t middle = low + (high - low) / 2;
@@ -290,8 +291,8 @@ uint32_t Vocabulary::RankOf(std::string_view text) const {
 
 std::span<const uint32_t> Vocabulary::WithPrefix(std::string_view prefix) const {
   const uint32_t first = RankOf(prefix);
-  // The least text that is above all that begin with the prefix: its last byte that can be raised
-  // is, and those after it are dropped.
+  // The least text that is above all texts with the prefix: the prefix with its last byte below 255
+  // raised by 1, without the bytes after that byte.
   std::string above(prefix);
   while (!above.empty() && above.back() == '\xFF') above.pop_back();
   uint32_t last = size();
@@ -327,8 +328,8 @@ std::optional<uint32_t> Vocabulary::Find(std::string_view word) const {
   for (uint64_t rank = begin; rank < end; ++rank) {
     const Entry entry = CheckedEntry(stored_.words, at);
     at = entry.end;
-    // The word before matched `shared` bytes and was below `word`. An entry that keeps more than
-    // those is still below it; one that keeps fewer has passed it.
+    // The entry before matched `shared` bytes and was below `word`. An entry that keeps more than
+    // those bytes is still below `word`; an entry that keeps fewer is above `word`.
     if (entry.prefix > shared) continue;
     if (entry.prefix < shared) return std::nullopt;
     const std::string_view wanted = word.substr(shared);

@@ -3,8 +3,8 @@
 // In the file the V words are sorted by bytes and front-coded in buckets: each word is stored as
 // the length of the prefix it shares with the word before, and the rest. A table of ceil(log2
 // V)-bit integers gives each id's rank in that order. In memory the words stay front-coded; a
-// look-up is a binary search over buckets and decodes at most one. Words are byte strings, usually
-// UTF-8; none is empty and no two are equal. Immutable; may be shared by threads.
+// look-up is a binary search over buckets and decodes at most one bucket. Words are byte strings,
+// usually UTF-8; no word is empty and no two are equal. Immutable; may be shared by threads.
 #ifndef KINGLET_FORMAT_VOCABULARY_H_
 #define KINGLET_FORMAT_VOCABULARY_H_
 
@@ -20,13 +20,13 @@
 
 namespace kinglet {
 
-// The two segments of the file that hold a vocabulary.
+// The two segments of a vocabulary, as bytes of their own.
 struct VocabularySegments {
   std::vector<std::byte> words;  // front-coded buckets
   std::vector<std::byte> ranks;  // id -> rank in byte order, packed
 };
 
-// The same where they lie.
+// The two segments of a vocabulary, as views into a file's bytes.
 struct StoredVocabulary {
   uint32_t size;  // words
   std::span<const std::byte> words;
@@ -50,14 +50,16 @@ class Vocabulary {
 
   uint32_t size() const { return static_cast<uint32_t>(rank_of_id_.size()); }
   const StoredVocabulary& stored() const { return stored_; }
-  // Of all words together: at most 32 times the segment, which has one whole word in each bucket.
+  // Bytes of all words together: at most 32 times the segment, which has one complete word in each
+  // bucket.
   uint64_t word_bytes() const { return word_bytes_; }
   std::string Word(uint32_t id) const;  // REQUIRES: id < size()
   std::optional<uint32_t> Find(std::string_view word) const;
-  // The ids of the words that begin with these bytes, in the byte order of the words. Every word
-  // begins with no bytes.
+  // The ids of the words that begin with `prefix`, in the byte order of the words. An empty prefix
+  // gives all ids.
   std::span<const uint32_t> WithPrefix(std::string_view prefix) const;
-  // Calls f(id, word) for the same words in the same order; `word` is valid during the call only.
+  // Calls f(id, word) for the words of WithPrefix in their order; `word` is valid during the call
+  // only.
   template <class F>
   void ForEachWithPrefix(std::string_view prefix, const F& f) const;
 

@@ -26,7 +26,7 @@ Status WriteFailed(const std::string& path, const std::string& where, const std:
   return Status::Refusal(KINGLET_IO_ERROR, path, where, expected, std::strerror(reason));
 }
 
-// Returns 0 or errno; `written` grows by what was written.
+// Returns 0 or errno; adds the bytes written to `written`.
 int WriteAll(int descriptor, std::span<const std::byte> bytes, uint64_t& written) {
   while (!bytes.empty()) {
     const ssize_t done = ::write(descriptor, bytes.data(), std::min(kPieceBytes, bytes.size()));
@@ -151,8 +151,8 @@ Result<NewFile> NewFile::Write(std::span<const std::span<const std::byte>> piece
   std::optional<mode_t> mode;
   KINGLET_RETURN_IF_ERROR(ResolveTarget(path, contents->target, mode));
   const std::string& folder = contents->folder = FolderOf(contents->target);
-  // Opened before anything is written, so that a folder that cannot be opened for synchronising is
-  // refused while the old file is still in place.
+  // Opened before anything is written, so that a folder that cannot be opened for synchronisation
+  // is refused while the old file still has its path.
   contents->folder_descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (contents->folder_descriptor < 0) {
     return WriteFailed(path, "folder " + folder, "a readable folder", errno);
@@ -182,9 +182,9 @@ Result<NewFile> NewFile::Write(std::span<const std::span<const std::byte>> piece
 Status NewFile::Commit() {
   const std::string& path = contents_->path;
   if (const int reason = contents_->file.RenameTo(contents_->target)) {
-    return WriteFailed(path, "rename", "the new file in place", reason);
+    return WriteFailed(path, "rename", "the new file at its path", reason);
   }
-  // Some file systems cannot synchronise a folder and say so with EINVAL.
+  // Some file systems cannot synchronise a folder; fsync then fails with EINVAL.
   if (SynchroniseFile(contents_->folder_descriptor) != 0 && errno != EINVAL) {
     return WriteFailed(path, "folder " + contents_->folder, "the new name on the disk", errno);
   }

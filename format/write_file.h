@@ -1,4 +1,4 @@
-// Writes a file atomically: at any moment a reader sees the old file or the whole new one.
+// Writes a file atomically: at any moment a reader sees the old file or the complete new file.
 #ifndef KINGLET_FORMAT_WRITE_FILE_H_
 #define KINGLET_FORMAT_WRITE_FILE_H_
 
@@ -11,9 +11,9 @@
 
 namespace kinglet {
 
-// A file that is whole and on the disk, still under a temporary name in its final folder, so that
-// it can be checked before it takes its place. If it is destroyed without Commit, it is removed and
-// nothing has changed.
+// A complete file on the disk, still under a temporary name in its final folder, so that it can be
+// checked before it is renamed. A NewFile that is destroyed without Commit removes its file and
+// changes nothing else.
 class NewFile {
  public:
   // Writes the pieces one after the other. A file at `path` will be replaced and its permissions
@@ -27,8 +27,8 @@ class NewFile {
   ~NewFile();
 
   const std::string& temporary_path() const;
-  // Renames the file to its place. REQUIRES: the first call. Errors: KINGLET_IO_ERROR; if only the
-  // last step fails, synchronising the folder, the file is in place but might not survive a crash.
+  // Renames the file to its path. REQUIRES: the first call. Errors: KINGLET_IO_ERROR. If only the
+  // synchronisation of the folder fails, the file has its path but might not survive a crash.
   Status Commit();
 
  private:
@@ -38,7 +38,7 @@ class NewFile {
   std::unique_ptr<Contents> contents_;
 };
 
-// fsync, again where a signal interrupts it. Returns 0, or -1 and sets errno.
+// fsync, repeated if a signal interrupts it. Returns 0, or -1 and sets errno.
 int SynchroniseFile(int descriptor);
 
 // NewFile::Write of one piece, and Commit.

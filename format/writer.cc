@@ -21,16 +21,16 @@
 namespace kinglet {
 namespace {
 
-const char kSource[] = "model draft";
+const char kOrigin[] = "model draft";
 
-// What is invalid in a file is an invalid argument in a draft.
+// Contents that are invalid in a file are an invalid argument in a draft.
 Status AsArgument(const Status& status) {
   return status.ok() ? status : Status(KINGLET_INVALID_ARGUMENT, status.message());
 }
 
 Status RefuseDraft(const std::string& where, const std::string& expected,
                    const std::string& found) {
-  return Status::Refusal(KINGLET_INVALID_ARGUMENT, kSource, where, expected, found);
+  return Status::Refusal(KINGLET_INVALID_ARGUMENT, kOrigin, where, expected, found);
 }
 
 // ReadsAs: whether the readers that the runtime uses read `view` as the values that were packed.
@@ -101,12 +101,12 @@ bool ReadsAs(const EncodedTensor& tensor, const TensorView& view) {
 Status CheckPacked(const EncodedTensor& tensor, const std::optional<RowCodes>& rows,
                    const TensorView& view) {
   if (rows ? ReadsAs(*rows, view) : ReadsAs(tensor, view)) return {};
-  return Status::Refusal(KINGLET_INTERNAL, kSource, "tensor " + tensor.name,
+  return Status::Refusal(KINGLET_INTERNAL, kOrigin, "tensor " + tensor.name,
                          "the values that were packed", "others");
 }
 
 Status NoMemory(const char* wanted) {
-  return Status::Refusal(KINGLET_OUT_OF_MEMORY, kSource, "memory", wanted, "no free memory");
+  return Status::Refusal(KINGLET_OUT_OF_MEMORY, kOrigin, "memory", wanted, "no free memory");
 }
 
 // Packs tensors; the bytes of their segments are appended to `bytes`.
@@ -114,7 +114,7 @@ class TensorPacker {
  public:
   explicit TensorPacker(std::vector<std::vector<std::byte>>& bytes) : bytes_(bytes) {}
 
-  // `rows`: the codes of the tensor's rows, where it is packed by them and not by its values.
+  // `rows`: the codes of the tensor's rows, if the codes are packed instead of the tensor's values.
   Result<TensorView> Pack(const EncodedTensor& tensor, const std::optional<RowCodes>& rows) {
     KINGLET_RETURN_IF_ERROR(CheckTensor(tensor));
     TensorView view;
@@ -135,7 +135,7 @@ class TensorPacker {
 
   // Checks what packing relies on; LayOutFile checks the rest (format/validate.h).
   static Status CheckTensor(const EncodedTensor& tensor) {
-    KINGLET_RETURN_IF_ERROR(AsArgument(ValidateShape(kSource, tensor.name, tensor.shape)));
+    KINGLET_RETURN_IF_ERROR(AsArgument(ValidateShape(kOrigin, tensor.name, tensor.shape)));
     return std::visit(
         Overloaded{
             [&](const DenseF32& dense) {
@@ -204,7 +204,7 @@ class TensorPacker {
 
   static Status CheckCoded(const EncodedTensor& tensor, const Coded& coded) {
     KINGLET_RETURN_IF_ERROR(
-        AsArgument(ValidateScheme(kSource, tensor.name, tensor.shape, coded.scheme)));
+        AsArgument(ValidateScheme(kOrigin, tensor.name, tensor.shape, coded.scheme)));
     if (tensor.pruned) return RefuseDraft("tensor " + tensor.name + ", mask", "none", "one");
     return std::visit(Overloaded{[&](const std::vector<uint32_t>& codes) {
                                    return CheckCodes(tensor, coded.scheme, codes);
@@ -228,8 +228,8 @@ class TensorPacker {
     return {};
   }
 
-  // Returns the number of stored entries: all or, where a mask is packed, those that are not zero.
-  // A negative zero counts as zero; it then decodes to +0, which gives the same sums.
+  // Returns the number of stored entries: all entries or, with a mask, the non-zero ones. A
+  // negative zero counts as zero and then decodes to +0, which gives the same sums.
   // `for_each(visit)` calls visit(is_zero) for each entry in order.
   template <class ForEach>
   uint64_t PackMask(const EncodedTensor& tensor, const ForEach& for_each, TensorView& view) {
@@ -274,7 +274,7 @@ class TensorPacker {
                                  [&](const DenseF16& half) {
                                    PackDense<uint16_t, uint16_t>(
                                        tensor, FloatType::kF16, half.words,
-                                       [](uint16_t word) { return (word & 0x7FFF) == 0; }, view);
+                                       [](uint16_t value) { return (value & 0x7FFF) == 0; }, view);
                                    return Status();
                                  },
                                  [&](const Quantised& quantised) {
@@ -344,7 +344,7 @@ Result<std::optional<StoredVocabulary>> PackVocabulary(const std::string& name,
   Result<VocabularySegments> packed = Vocabulary::Pack(words);
   if (!packed.ok()) {
     const Status status = packed.status();
-    return Status(status.code(), std::string(kSource) + ": " + status.message());
+    return Status(status.code(), std::string(kOrigin) + ": " + status.message());
   }
   StoredVocabulary stored;
   stored.size = size;
@@ -373,14 +373,14 @@ Result<PackedModel> ModelPacker::Finish(const ModelDescription& description,
   KINGLET_ASSIGN_OR_RETURN(const std::optional<StoredVocabulary> source_words,
                            PackVocabulary("source vocabulary", source_vocabulary,
                                           SourceVocabularySize(description), bytes_));
-  std::optional<std::span<const std::byte>> cutting;
+  std::optional<std::span<const std::byte>> text_tables;
   if (tokenizer) {
-    if (!words) return RefuseDraft("tokenizer", "a vocabulary beside it", "none");
+    if (!words) return RefuseDraft("tokenizer", "a vocabulary with it", "none");
     KINGLET_ASSIGN_OR_RETURN(std::vector<std::byte> packed, PackTextTables(*tokenizer));
-    cutting = bytes_.emplace_back(std::move(packed));
+    text_tables = bytes_.emplace_back(std::move(packed));
   }
-  KINGLET_ASSIGN_OR_RETURN(
-      FileLayout layout, LayOutFile(kSource, {description, views_, words, source_words, cutting}));
+  KINGLET_ASSIGN_OR_RETURN(FileLayout layout, LayOutFile(kOrigin, {description, views_, words,
+                                                                   source_words, text_tables}));
   return PackedModel{std::move(bytes_), std::move(layout)};
 } catch (const std::bad_alloc&) {
   return NoMemory("room for the packed tensors");

@@ -1,4 +1,4 @@
-// Values -> the bytes of a model file. format/packed_model.h does the same tensor by tensor.
+// Values -> the bytes of a model file. format/packed_model.h packs a model tensor by tensor.
 #ifndef KINGLET_FORMAT_WRITER_H_
 #define KINGLET_FORMAT_WRITER_H_
 
@@ -15,20 +15,19 @@
 
 namespace kinglet {
 
-// Everything a model file holds. Converters fill it, passes edit it, the writer packs it. Tensor
-// ids in the blocks index `tensors`.
+// The complete contents of a model file. Converters fill a draft, passes edit it, the writer packs
+// it. Tensor ids in the blocks index `tensors`.
 struct ModelDraft {
   ModelDescription description;
   std::vector<EncodedTensor> tensors;
-  std::vector<std::string> vocabulary;         // index = id; empty: the model has ids only
-  std::vector<std::string> source_vocabulary;  // of an encoder's source; likewise
-  std::optional<TextTables> tokenizer =
-      std::nullopt;  // how text is cut into words of the vocabulary
+  std::vector<std::string> vocabulary;                 // index = id; empty: the model has ids only
+  std::vector<std::string> source_vocabulary;          // of an encoder's source; likewise
+  std::optional<TextTables> tokenizer = std::nullopt;  // gives words of the vocabulary
 };
 
 // The file's bytes. Errors: KINGLET_INVALID_ARGUMENT, naming the tensor and entry, for values that
-// no file may hold (a non-finite float or scale, a code out of its bits' range, counts that do not
-// match the shape); KINGLET_OUT_OF_MEMORY.
+// no file may contain (a non-finite float or scale, a code out of its bits' range, counts that do
+// not match the shape); KINGLET_OUT_OF_MEMORY.
 Result<std::vector<std::byte>> SerialiseModel(const ModelDraft& draft);
 
 }  // namespace kinglet

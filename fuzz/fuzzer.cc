@@ -16,7 +16,7 @@ const kinglet::fuzz::Target& FuzzedTarget() {
 }
 
 #ifdef KINGLET_FUZZ_REPAIRS
-// Writes a telling number at a multiple of its width: where fields of the formats lie.
+// Writes an edge value at a multiple of its width, where fields of the formats are.
 void ChangeField(std::byte* data, size_t size, unsigned random) {
   constexpr uint64_t kTelling[] = {0,          1,          2,          0x7F,
                                    0xFF,       0xFFFF,     0x7FFFFFFF, 0x80000000,

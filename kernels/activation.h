@@ -1,5 +1,5 @@
-// The activation functions of format/activation.h, for every backend. C++17: nvcc compiles this
-// file too.
+// The activation functions of format/activation.h, for every backend. C++17, because nvcc compiles
+// this file too.
 #ifndef KINGLET_KERNELS_ACTIVATION_H_
 #define KINGLET_KERNELS_ACTIVATION_H_
 

@@ -83,13 +83,14 @@ struct RelativeRows {
   }
 };
 
-// Keys of one token are not attended to (ESPnet, SpeechBrain: padding). Every layer of a decoder
-// stores the token in the same ring.
+// One token's keys are not attended to (ESPnet and SpeechBrain call that padding). Every layer of a
+// decoder stores the tokens in the same ring.
 struct MaskedToken {
   BufferId words;  // state, [window] of kWord: the tokens in the ring's slots
   uint32_t token;
 };
-// The score of a slot with that token: its weight is 0, unless all visible slots have it.
+// The score of a slot with the masked token. The slot's weight is then 0, unless all visible slots
+// have the masked token.
 inline constexpr float kMaskedScore = -1e30f;
 
 // One token of sliding-window attention. For each head h:
@@ -99,13 +100,14 @@ inline constexpr float kMaskedScore = -1e30f;
 struct WindowAttention {
   static constexpr std::string_view kName = "WindowAttention";
   BufferId qkv;  // [heads, 2 key_size + value_size]: floats or codes
-  // State, [window, heads, key_size] and [window, heads, value_size] of the element of qkv; or rows
-  // of 9 bits, one in each slot, of heads that have a multiple of 8 codes.
+  // State, [window, heads, key_size] and [window, heads, value_size] of the element of qkv; or one
+  // row of 9-bit codes (kCode9) for each slot, if a head has a multiple of 8 codes.
   BufferId keys, values;
   std::variant<std::monostate, SlotColumns, RelativeRows> positions;
   uint32_t heads, key_size, value_size, window;
   StreamStart start;
-  // With kZeros: the key and value of slots before the stream, quantised like qkv. Nothing: zeros.
+  // With kZeros: the key and value of slots before the stream, quantised like qkv. Zeros without
+  // it.
   std::optional<WeightId> start_row;  // [heads * key_size + heads * value_size]
   // Every `window` tokens the window empties: a token sees only slots since the last multiple of
   // `window`.
@@ -150,14 +152,14 @@ inline RingWindow WindowOf(const WindowAttention& op, uint64_t position) {
 inline uint64_t FirstVisible(const WindowAttention& op, uint64_t position) {
   return op.start == StreamStart::kZeros ? 0 : WindowOf(op, position).FirstFilled();
 }
-// key_size^-1/2, rounded once.
+// What scores are multiplied by: key_size^-1/2, rounded once.
 template <class T>
 T AttentionScale(uint32_t key_size) {
   return static_cast<T>(1.0 / std::sqrt(static_cast<double>(key_size)));
 }
 
 // The following operations are for models with an encoder (kernels/plan.h, EncoderPlan). In an
-// encoder's pass StreamFrame::position is the index of a source token. StreamFrame::source_length
+// encoder's sweep StreamFrame::position is the index of a source token. StreamFrame::source_length
 // is the number of source tokens, at least 1 and at most the window.
 
 // rows[position] = x.
@@ -187,14 +189,14 @@ struct LoadRow {
 // How attention to the source scores its tokens.
 enum class SourceScore : uint8_t {
   kScaled,    // (q . k[s]) * key_size^-1/2
-  kDot,       // q . k[s], and v is k itself: a slot ends with it once
+  kDot,       // q . k[s]; v is k itself, which a slot stores once, at its end
   kAdditive,  // score_weight . tanh(q + k[s]), in floats
 };
 
 // Attention to all tokens s of the source. For each head:
 //   weights = softmax(score); out = sum_s weights[s] v[s]
-// A head's part of the query begins with q, and its part of a slot ends with k and then v. So a row
-// of query, key and value together can be both.
+// A head's part of the query begins with q, and its part of a slot ends with k and then v. So one
+// row of query, key and value can serve as query and as slot.
 struct SourceAttention {
   static constexpr std::string_view kName = "SourceAttention";
   BufferId query;   // [heads, key_size or more]: floats or codes
@@ -218,7 +220,7 @@ struct SourceAttention {
 inline uint64_t KeyFromEnd(const SourceAttention& op) {
   return op.score == SourceScore::kDot ? op.value_size : uint64_t{op.key_size} + op.value_size;
 }
-// By what scores are multiplied.
+// What scores are multiplied by.
 template <class T>
 T ScoreScale(const SourceAttention& op) {
   return op.score == SourceScore::kScaled ? AttentionScale<T>(op.key_size) : T{1};

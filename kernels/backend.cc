@@ -37,11 +37,11 @@ constexpr auto kBindCpu = BindRef<ref::BindFloat>;
 constexpr auto kClusterFunctionsCpu = ClusterFunctionsRef;
 #endif
 
-// What a buffer consists of: an element, or a row of kCode9.
-struct BufferUnit {
+// What a buffer is divided into: elements, or rows of kCode9.
+struct BufferPart {
   uint64_t elements, bytes;
 };
-BufferUnit UnitOf(const BufferSpec& buffer, size_t real_bytes) {
+BufferPart PartOf(const BufferSpec& buffer, size_t real_bytes) {
   switch (buffer.element) {
     case Element::kReal:
       return {1, real_bytes};
@@ -59,8 +59,8 @@ BufferUnit UnitOf(const BufferSpec& buffer, size_t real_bytes) {
 }  // namespace
 
 uint64_t BytesOf(const BufferSpec& buffer, uint64_t count, size_t real_bytes) {
-  const BufferUnit unit = UnitOf(buffer, real_bytes);
-  return count / unit.elements * unit.bytes;
+  const BufferPart part = PartOf(buffer, real_bytes);
+  return count / part.elements * part.bytes;
 }
 
 Result<BufferLayout> LayOut(const Plan& plan, size_t real_bytes) {
@@ -71,14 +71,14 @@ Result<BufferLayout> LayOut(const Plan& plan, size_t real_bytes) {
   const auto lay_out = [&](size_t i) -> Status {
     const BufferSpec& buffer = plan.buffers[i];
     uint64_t& total = buffer.state ? layout.state_bytes : layout.scratch_bytes;
-    const BufferUnit unit = UnitOf(buffer, real_bytes);
-    const uint64_t units = buffer.count / unit.elements;
-    if (units > kLimit / unit.bytes || units * unit.bytes > kLimit - total) {
+    const BufferPart part = PartOf(buffer, real_bytes);
+    const uint64_t parts = buffer.count / part.elements;
+    if (parts > kLimit / part.bytes || parts * part.bytes > kLimit - total) {
       return Status::Refusal(KINGLET_OUT_OF_MEMORY, "plan", "buffer " + buffer.name,
                              "a size that can be addressed",
                              std::to_string(buffer.count) + " elements");
     }
-    const uint64_t bytes = units * unit.bytes;
+    const uint64_t bytes = parts * part.bytes;
     const uint64_t padded = (bytes + kAlignment - 1) / kAlignment * kAlignment;
     layout.slots[i] = {buffer.state, total, buffer.count, buffer.source == SourceUse::kAllTokens};
     if (buffer.state) {

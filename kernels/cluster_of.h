@@ -1,4 +1,4 @@
-// Which cluster of the vocabulary holds a word. C++17, for the device too.
+// Which cluster of the vocabulary contains a word. C++17, for the device too.
 #ifndef KINGLET_KERNELS_CLUSTER_OF_H_
 #define KINGLET_KERNELS_CLUSTER_OF_H_
 
@@ -9,8 +9,8 @@
 namespace kinglet {
 
 // The last of the clusters 0 .. clusters - 1 that begins at `word` or before it. first_of(i) is the
-// first word of cluster i; it never decreases, and first_of(0) is 0. A cluster without words begins
-// where the next one does, so it is never the answer. REQUIRES: clusters > 0.
+// first word of cluster i; first_of never decreases, and first_of(0) is 0. A cluster without words
+// begins where the next cluster does, so it is never the answer. REQUIRES: clusters > 0.
 template <class FirstOf>
 KINGLET_HOST_DEVICE constexpr uint32_t ClusterOf(uint32_t word, uint32_t clusters,
                                                  const FirstOf& first_of) {

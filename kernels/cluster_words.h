@@ -1,6 +1,6 @@
 // From the logits of a head or tail cluster to its words' log-probabilities: rule 5 of
-// docs/NUMERICS.md, the inner loops of runtime/queries. They are no nodes of the plan, because they
-// write to the memory of whoever asks.
+// docs/NUMERICS.md, the inner loops of runtime/queries. These functions are no nodes of the plan,
+// because they write to the caller's memory.
 #ifndef KINGLET_KERNELS_CLUSTER_WORDS_H_
 #define KINGLET_KERNELS_CLUSTER_WORDS_H_
 
@@ -18,14 +18,14 @@ template <class T>
 struct ClusterTerms {
   T reference, log_sum;  // of the cluster's logits (kernels/op.h, LogSumExp)
   T parent;              // log p of the cluster itself; 0 for the head
-  T keep;  // log of the share that a neural cache leaves to the softmax; where none is
-           // mixed in, -0, which changes no bit
+  T keep;                // log of the probability mass that a neural cache leaves to the softmax;
+                         // without a cache -0, which changes no bit
 };
 
 // A lower bound of the logits whose words reach the threshold: no word with a smaller logit is as
-// probable. Minus infinity where there is no bound. Why: log p is made of four operations, none of
-// them decreasing in the logit. Each is off by at most 2^-24 of numbers no larger than `sizes`, and
-// so are the operations that make the bound.
+// probable. Minus infinity if there is no bound. Why the bound is valid: log p is made of four
+// operations, each of which never decreases as the logit grows. Each is off by at most 2^-24 of
+// values no larger than `sizes`, and so are the operations that compute the bound.
 template <class T>
 T LeastLogit(const ClusterTerms<T>& terms, T threshold) {
   const T logit = threshold - terms.keep - terms.parent + terms.log_sum + terms.reference;
@@ -35,25 +35,25 @@ T LeastLogit(const ClusterTerms<T>& terms, T threshold) {
   return std::isfinite(least) ? least : -std::numeric_limits<T>::infinity();
 }
 
-// Mixes a neural cache into the log-probabilities of words that it holds:
-// log(keep * exp(log p) + lambda * (weight / total)), keep = 1 - lambda.
+// Mixes a neural cache into the log-probabilities of the words that it contains:
+//   log(keep * exp(log p) + lambda * (weight / total)), keep = 1 - lambda.
 template <class T>
 struct CacheTerms {
   T keep, lambda;
   T total;  // sum of the weights of all stored pairs, > 0
 };
 
-// A backend's functions for this; all backends give the same bits. Logits are finite.
+// A backend's functions on a cluster's words; all backends give the same bits. Logits are finite.
 template <class T>
 struct ClusterFunctions {
   // out[i] = log p of word i; out may be logits.
   void (*log_probabilities)(const T* logits, size_t n, const ClusterTerms<T>& terms, T* out);
-  // The i with log p >= threshold, ascending, to `places`, which has room for n + 16; returns their
-  // number.
+  // Writes the i with log p >= threshold, ascending, to `places`, which has room for n + 16.
+  // Returns how many there are.
   size_t (*at_least)(const T* logits, size_t n, const ClusterTerms<T>& terms, T threshold,
                      uint32_t* places);
-  // log_probabilities[i], of a word whose weight in the cache is weights[i] > 0, becomes the mixed
-  // one.
+  // Replaces log_probabilities[i], of a word whose weight in the cache is weights[i] > 0, by the
+  // mixed log-probability.
   void (*mix)(const T* weights, size_t n, const CacheTerms<T>& terms, T* log_probabilities);
   // out[i] = exp(x[i]); out may be x.
   void (*exponentials)(const T* x, size_t n, T* out);

@@ -5,7 +5,7 @@
 namespace kinglet {
 
 struct DevicePeaks {
-  double bytes_per_second = 0;          // of device memory; 0: unknown, here and below
+  double bytes_per_second = 0;          // of device memory; 0 if unknown, here and below
   double byte_products_per_second = 0;  // multiply-adds of two bytes on the tensor cores
 };
 

@@ -3,8 +3,8 @@
 // batch.
 //
 // The host sees the lanes' memory only through copies that it asks for. Queries that the host
-// answers work on such copies (StreamFrame::scratch and StreamFrame::state), so the code that
-// answers them is the same for every backend.
+// answers work on these copies (StreamFrame::scratch and StreamFrame::state), so the code that
+// answers queries is the same for every backend.
 #ifndef KINGLET_KERNELS_DEVICE_PROGRAM_H_
 #define KINGLET_KERNELS_DEVICE_PROGRAM_H_
 
@@ -41,10 +41,10 @@ struct DeviceWork {
   }
 };
 
-// The work of one run of a plan node, besides reading and writing the lanes' buffers.
+// The work of one run of a plan node, not counting reads and writes of the lanes' buffers.
 struct DeviceDemand {
-  uint64_t weight_bytes = 0;   // that are read; some may come from the device's caches
-  uint64_t byte_products = 0;  // of two bytes, on its tensor cores
+  uint64_t weight_bytes = 0;   // of weights that are read, some perhaps from the device's caches
+  uint64_t byte_products = 0;  // products of two bytes on the tensor cores
 
   DeviceDemand& operator+=(const DeviceDemand& more) {
     weight_bytes += more.weight_bytes;
@@ -68,9 +68,9 @@ struct DeviceAnswer {
     float log_probability;
   };
   std::vector<Word> words;   // the most probable first, or the word that the query named
-  uint32_t looked_into = 0;  // words whose log-probability was computed to find these
-  uint64_t clusters = 0;     // that were computed for the answer, a bit each; at most 64 exist
-  // The first cluster whose logits are not finite; the number of clusters: the cache.
+  uint32_t looked_into = 0;  // how many log-probabilities were computed to find `words`
+  uint64_t clusters = 0;     // clusters computed for the answer, a bit each; at most 64 exist
+  // The first cluster whose logits are not finite. The number of clusters stands for the cache.
   std::optional<uint32_t> not_finite;
 };
 
@@ -82,16 +82,16 @@ class DeviceLanes {
  public:
   virtual ~DeviceLanes() = default;
 
-  // Runs plan nodes on the lanes StreamFrame::lane, each of which occurs once. The frames' own
-  // memory is not touched.
+  // Runs plan nodes on the lanes that the frames name (StreamFrame::lane), each at most once. The
+  // frames' own memory is not touched.
   virtual Status Run(NodeRange range, std::span<const StreamFrame> frames) = 0;
   // Copies buffers of the lanes to the frames' own memory.
   virtual Status Fetch(std::span<const StreamFrame> frames, std::span<const BufferId> buffers) = 0;
 
-  // Queries that the device answers itself. It computes the clusters that the answers may need, and
-  // copies only the answers back.
+  // Queries that the device answers itself. The device computes the clusters that the answers may
+  // need, and copies only the answers back.
 
-  // The largest k of RankWords; 0: the device answers no queries, so the host does.
+  // The largest k of RankWords. 0 means that the device answers no queries, so the host does.
   virtual uint32_t max_ranked_words() const { return 0; }
   // The k most probable words of each lane. REQUIRES: max_ranked_words() >= k, and, here and below,
   // max_ranked_words() > 0.
@@ -110,17 +110,17 @@ class DeviceLanes {
   virtual Status ReadState(uint32_t lane, uint64_t offset, std::span<std::byte> to) = 0;
   virtual Status WriteState(uint32_t lane, uint64_t offset, std::span<const std::byte> from) = 0;
   virtual Status ClearState(uint32_t lane, uint64_t offset, uint64_t bytes) = 0;
-  // Copies the whole state of a lane to another one.
+  // Copies the entire state of a lane to another lane.
   virtual Status CopyState(uint32_t from, uint32_t to) = 0;
 
-  // Returns when everything is done.
+  // Returns when all work is done.
   virtual Status Wait() = 0;
   virtual DeviceWork work() const = 0;
 
  private:
   static Status CannotRank() {
     return Status::Refusal(KINGLET_UNSUPPORTED, "device", "query", "a device that ranks words",
-                           "one that does not");
+                           "a device that does not");
   }
 };
 
@@ -131,13 +131,13 @@ class DeviceProgram {
   virtual ~DeviceProgram() = default;
   virtual const std::string& device_name() const = 0;
   virtual uint64_t weight_bytes() const = 0;
-  // Device memory that a lane takes, and that is free for lanes now.
+  // Bytes of device memory that a lane takes, and that are free for lanes now.
   virtual uint64_t BytesPerLane() const = 0;
   virtual uint64_t FreeBytes() const = 0;
   // Peak rates of the device.
   virtual DevicePeaks peaks() const { return {}; }
-  // The demand of one run of plan node `node` for these lanes (their memory is not read). Nothing
-  // if it is not known, or if another node does all of the node's work.
+  // The demand of one run of plan node `node` for these lanes (their memory is not read). Returns
+  // nullopt if the demand is not known, or if another node does all of the node's work.
   virtual std::optional<DeviceDemand> DemandOf(size_t /*node*/,
                                                std::span<const StreamFrame> /*lanes*/) const {
     return std::nullopt;

@@ -1,6 +1,7 @@
 // Rule 7 of docs/NUMERICS.md: every computation rounds to nearest, keeps denormals and raises no
 // signal, whatever the caller's thread has set. The functions of the C interface and the command
-// hold one; threads inherit it from the one that starts them.
+// construct one FloatEnvironment each; threads inherit the environment of the thread that starts
+// them.
 #ifndef KINGLET_KERNELS_FLOAT_ENVIRONMENT_H_
 #define KINGLET_KERNELS_FLOAT_ENVIRONMENT_H_
 
@@ -16,10 +17,11 @@
 
 namespace kinglet {
 
-// The destructor restores what the thread had: rounding, traps, treatment of denormals, precision,
-// and the flags of exceptions. A compiler may move arithmetic across both, so what computes is a
-// function of its own that is not inlined. Written without <cfenv> where processors are known: its
-// functions take 200 ns, reading the registers takes 30.
+// The constructor sets the environment, and the destructor restores what the thread had: rounding,
+// traps, treatment of denormals, precision, and the flags of exceptions. A compiler may move
+// arithmetic across either, so computations are functions of their own that are not inlined.
+// Written without <cfenv> for known processors: its functions take 200 ns, reading the registers
+// takes 30.
 class FloatEnvironment {
  public:
   FloatEnvironment(const FloatEnvironment&) = delete;
@@ -47,7 +49,7 @@ class FloatEnvironment {
   }
 
  private:
-  // As a new process has it: nearest, no traps, denormals; x87 in 64 bits.
+  // The environment of a new process: to nearest, no traps, denormals kept; x87 with 64 bits.
   static constexpr uint32_t kSseFlags = 0x3F, kSseDefault = 0x1F80;
   static constexpr uint16_t kX87Default = 0x037F;
   struct X87Environment {  // what fnstenv writes

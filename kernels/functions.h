@@ -71,7 +71,7 @@ struct TanhConstants {
 };
 
 struct GeluConstants {
-  static constexpr float kFar = 16.0f;  // beyond it the rest of the distribution is 0 in floats
+  static constexpr float kFar = 16.0f;  // beyond kFar the rest of the distribution is 0 in floats
   static constexpr float kCentre = 3.0f;
   // R(a) = e^(a^2 / 2) erfc(a / sqrt 2) / 2 = c0 + c1 v + ... + c9 v^9 with v = (a - 3) / (a + 3),
   // for a up to 14.5: fitted with weights that make the largest relative error least, 9.4e-9 before
@@ -109,7 +109,7 @@ struct ExpFactors {
 };
 KINGLET_HOST_DEVICE inline ExpFactors FactorsOfExp(float x) {
   using C = ExpConstants;
-  // n = round(x / ln 2); r = x - n ln 2 in two nodes.
+  // n = round(x / ln 2); r = x - n ln 2 in two subtractions.
   const float n = fmaf(x, C::kLog2E, C::kRound) - C::kRound;
   float r = fmaf(n, -C::kLn2High, x);
   r = fmaf(n, -C::kLn2Low, r);
@@ -141,9 +141,9 @@ KINGLET_HOST_DEVICE inline float Exp(float x) {
   return e.y * s1 * s2;
 }
 
-// e^x for x <= 64, as a term of a softmax's normaliser (docs/NUMERICS.md, rule 5): about two thirds
-// of the instructions of Exp, and a relative error of at most 2.5e-7 + 1.4e-8 |x|. Below -87 it is
-// e^-87, not 0. NaN stays NaN.
+// e^x for x <= 0, as a term of a softmax's normaliser (docs/NUMERICS.md, rule 5): about two thirds
+// of the instructions of Exp, and a relative error of at most 2.5e-7 + 1.4e-8 |x|, which in a sum
+// with e^0 is next to nothing. Below -87 it is e^-87, not 0. NaN stays NaN.
 KINGLET_HOST_DEVICE inline float SoftmaxTerm(float x) {
   using C = SoftmaxTermConstants;
   const float at_least = x < C::kLeast ? C::kLeast : x;
@@ -191,7 +191,7 @@ KINGLET_HOST_DEVICE inline float Log(float x) {
   p = fmaf(p, z, C::kC5);
   p = fmaf(p, z, C::kC3);
   p = p * z;
-  // log m = f - (f^2/2 - s (f^2/2 + p)); the exponent's share is added in two parts.
+  // log m = f - (f^2/2 - s (f^2/2 + p)); the exponent's term is added in two parts.
   const float half_square = 0.5f * f * f;
   const float e = static_cast<float>(exponent);
   const float low = fmaf(s, half_square + p, e * C::kLn2Low);
@@ -233,9 +233,9 @@ KINGLET_HOST_DEVICE inline float Tanh(float x) {
 }
 
 // Gaussian error linear unit: x Phi(x), Phi being the normal distribution function (Hendrycks &
-// Gimpel 2016). With a = |x|, the share of the distribution beyond a is e^(-a^2 / 2) R(a), which
-// keeps its digits where it is small; R is a polynomial of (a - 3) / (a + 3). NaN stays NaN, and
-// -infinity becomes NaN as in the formula.
+// Gimpel 2016). With a = |x|, the probability beyond a is e^(-a^2 / 2) R(a), which keeps its digits
+// where it is small; R is a polynomial of (a - 3) / (a + 3). NaN stays NaN, and -infinity becomes
+// NaN as in the formula.
 KINGLET_HOST_DEVICE inline float Gelu(float x) {
   using C = GeluConstants;
   const float magnitude = fabsf(x);
@@ -275,10 +275,10 @@ template <class T>
 KINGLET_HOST_DEVICE inline T SoftmaxReference(T largest) {
   return largest >= T{-64} && largest <= T{64} ? T{0} : largest;
 }
-// Of a block, for its sum of SoftmaxTerm. Minus infinity minus itself would be NaN, so it counts
-// as the least float.
+// SoftmaxReference of a tile, for its sum of SoftmaxTerm. Minus infinity minus itself would be NaN,
+// so the least float replaces it.
 template <class T>
-KINGLET_HOST_DEVICE inline T BlockReference(T largest) {
+KINGLET_HOST_DEVICE inline T TileReference(T largest) {
   return largest < internal::kLowest<T> ? internal::kLowest<T> : SoftmaxReference(largest);
 }
 

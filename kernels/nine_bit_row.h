@@ -1,5 +1,5 @@
-// Rows of codes that take 9 bits each: what a stream keeps of many tokens. C++17, for the device
-// too.
+// Rows of codes that take 9 bits each, as a stream keeps them for many tokens. C++17, for the
+// device too.
 #ifndef KINGLET_KERNELS_NINE_BIT_ROW_H_
 #define KINGLET_KERNELS_NINE_BIT_ROW_H_
 
@@ -9,24 +9,24 @@
 
 namespace kinglet {
 
-// A row of `count` codes from -256 to 255, padded with zeros to a multiple of kBlock. First comes
+// A row of `count` codes from -256 to 255, padded with zeros to a multiple of kPadding. First comes
 // the low byte of each code, then the sign bits, eight codes a byte, the first in the lowest bit:
 //   code i = low[i] - 256 * sign[i]
-// So a row's low bytes and sign bits are both read in whole words, and a part of it that begins and
-// ends at a multiple of 8 codes shares no byte with the rest.
+// So a row's low bytes and sign bits are both read in full 64-bit values, and a part of the row
+// that begins and ends at a multiple of 8 codes has no byte in common with the rest.
 struct NineBitRow {
-  static constexpr uint64_t kBlock = 64;
+  static constexpr uint64_t kPadding = 64;
   static constexpr int64_t kLargest = 255;  // in magnitude, which quantisers limit
-  // Products keep a whole vector on the stack, so longer rows are not made (runtime/lower).
+  // Products keep a complete vector on the stack, so longer rows are not made (runtime/lower).
   static constexpr uint64_t kMostCodes = 8192;
   uint64_t count;
 
   KINGLET_HOST_DEVICE constexpr uint64_t Padded() const {
-    return (count + kBlock - 1) / kBlock * kBlock;
+    return (count + kPadding - 1) / kPadding * kPadding;
   }
   KINGLET_HOST_DEVICE constexpr uint64_t Bytes() const { return Padded() + Padded() / 8; }
 
-  // The byte that has the sign of code i, in bit i % 8.
+  // The byte that contains the sign of code i, in bit i % 8.
   KINGLET_HOST_DEVICE constexpr uint64_t SignByte(uint64_t i) const { return Padded() + i / 8; }
 
   // Code i < Padded() of a row.
@@ -52,8 +52,8 @@ struct NineBitRow {
     row[i] = static_cast<uint8_t>(code & 0xFF);
     signs = static_cast<uint8_t>(code < 0 ? signs | sign : signs & ~sign);
   }
-  // A part of n codes has PartBytes(n) bytes; where byte k of the part from code `first` on lies in
-  // the row. REQUIRES: n and first are multiples of 8.
+  // The size of a part of n codes, and the index in the row of byte k of the part that begins at
+  // code `first`. REQUIRES: n and first are multiples of 8.
   KINGLET_HOST_DEVICE static constexpr uint64_t PartBytes(uint64_t n) { return n + n / 8; }
   KINGLET_HOST_DEVICE constexpr uint64_t PartByteAt(uint64_t first, uint64_t n, uint64_t k) const {
     return k < n ? first + k : SignByte(first) + (k - n);

@@ -1,7 +1,7 @@
-// What can be computed: one small struct per operation, with named operands. An operation says what
-// is computed, never how; a backend binds each one to a kernel once, at load (kernels/backend.h).
-// The readable definition of every operation is its function in kernels/ref/, which all other
-// backends equal bit for bit on quantised models.
+// What can be computed: one small struct per operation, with named operands. An operation describes
+// what is computed, never how; a backend binds each one to a kernel once, at load
+// (kernels/backend.h). The readable definition of every operation is its function in kernels/ref/,
+// which all other backends equal bit for bit on quantised models.
 #ifndef KINGLET_KERNELS_OP_H_
 #define KINGLET_KERNELS_OP_H_
 
@@ -21,12 +21,12 @@
 
 namespace kinglet {
 
-// The neural cache (Grave et al. 2017) stores the pair (hidden state of the previous token, this
-// token), before the token is processed. Does nothing at position 0. Slot (position - 1) mod
-// capacity of `keys` gets `hidden`, the same slot of `words` gets the token.
+// The neural cache (Grave et al. 2017) stores the pair (hidden state of the previous token, current
+// token) before the current token is processed. Does nothing at position 0. Slot (position - 1) mod
+// capacity of `keys` gets `hidden`, and that slot of `words` gets the token.
 struct CacheAppend {
   static constexpr std::string_view kName = "CacheAppend";
-  BufferId hidden;  // [width], the previous scale's: floats, or codes
+  BufferId hidden;  // [width], of the previous token: floats, or codes
   BufferId keys;    // state, [capacity, width]: floats or codes as hidden, codes perhaps in 9 bits
   BufferId words;   // state, [capacity] of kWord
   uint32_t capacity;
@@ -38,7 +38,7 @@ struct CacheAppend {
   }
 };
 
-// The layers of a DeFINE unit (Mehta et al. 2020), and where a stream keeps the rows it has
+// The layers of a DeFINE unit (Mehta et al. 2020), and where a stream keeps the rows it has already
 // computed.
 struct DefineRows {
   DefineUnit unit;
@@ -77,9 +77,9 @@ struct DefineWork {
 };
 
 // out = scale * row, where row = bin scale * (projection * table[token - first]) for the bin that
-// holds the token. With a DeFINE unit, that row is its input and its output is the row. The row of
-// a coded table is computed in floats, from the first position to the last. A cached row is not
-// computed again.
+// contains the token. With a DeFINE unit, that row is the unit's input, and the unit's output
+// replaces it. The row of a coded table is computed in floats, from the first position to the last.
+// A cached row is not computed again.
 struct EmbedRow {
   static constexpr std::string_view kName = "EmbedRow";
   std::vector<EmbeddingBin> bins;
@@ -98,7 +98,8 @@ struct EmbedRow {
   }
 };
 
-// y = (x - mean) / sqrt(variance + epsilon) * gain + bias, biased variance, two passes.
+// y = (x - mean) / sqrt(variance + epsilon) * gain + bias, with the biased variance, which a second
+// read of x gives.
 struct LayerNorm {
   static constexpr std::string_view kName = "LayerNorm";
   BufferId x;  // [n] of floats
@@ -150,7 +151,7 @@ struct MatVec {
   BufferId y;                    // floats; rows go to y[y_offset, y_offset + rows)
   uint32_t y_offset = 0;
   bool relu = false;
-  // kFixedPoint15: x (floats) is rounded to 15-bit fixed point first, so that products with a
+  // With kFixedPoint15, x (floats) is first rounded to 15-bit fixed point, so that products with a
   // quantised weight are integer products. Only ref64 keeps x exact.
   TailInput input = TailInput::kAsIs;
 
@@ -204,7 +205,7 @@ struct CodedSums {
   }
 };
 
-// Whether all positions share one pool, but each multiplies it with its own part of x.
+// Whether all positions have one pool in common, but each multiplies it with its own part of x.
 inline bool SharesPoolOfParts(const CodingScheme& scheme) {
   return scheme.combine == Combine::kConcatenate && scheme.pools.size() == 1;
 }
@@ -216,7 +217,8 @@ inline std::vector<uint64_t> PartialFirsts(const CodingScheme& scheme) {
   }
   return firsts;
 }
-// At most what a kernel keeps of the positions of a coded table: pools, places, ranges of memory.
+// An upper bound of the bytes that a kernel keeps for the positions of a coded table: pools,
+// offsets, ranges of memory.
 inline uint64_t BytesOfPositions(const TensorView& table) {
   return table.coded()->scheme.positions * uint64_t{128};
 }
@@ -250,7 +252,7 @@ struct Add {
   }
 };
 
-// y = the parts one after the other, and then zeros.
+// y = the parts one after the other, followed by zeros.
 struct JoinPart {
   BufferId x;  // floats
   uint64_t first, count;
@@ -258,7 +260,7 @@ struct JoinPart {
 struct Join {
   static constexpr std::string_view kName = "Join";
   std::vector<JoinPart> parts;  // may be empty
-  BufferId y;                   // [sum of counts or more] of floats; none of the parts'
+  BufferId y;                   // [sum of counts or more] of floats; not the buffer of a part
 
   void Operands(auto&& visit) const {
     for (const JoinPart& part : parts) visit.Reads(part.x);
@@ -281,29 +283,29 @@ struct AddScalar {
   }
 };
 
-// What is kept of each kSumBlock logits: buffers of [SumBlocks(n)] floats.
-struct LogitBlocks {
+// What is kept for each tile of kSumTile logits: buffers of [SumTiles(n)] floats.
+struct LogitTiles {
   BufferId largest;  // the largest logit
-  BufferId sums;     // the sum of exp(x - reference), with the reference of all blocks
+  BufferId sums;     // the sum of exp(x - reference), with the reference of all tiles
 };
 
-// out[0] = SoftmaxReference(max x), out[1] = log of the sum of exp(x - out[0]), out[2] = max x, and
-// the same of each block. A block is summed with its own reference, so that it is read once
-// (docs/NUMERICS.md, rule 5):
-// sums[b] = (sum over block b of SoftmaxTerm(x - reference[b])) * exp(reference[b] - out[0]) with
-// reference[b] = BlockReference(largest[b])
+// out[0] = SoftmaxReference(max x), out[1] = log of the sum of exp(x - out[0]), out[2] = max x;
+// `tiles` gets the largest logit and the sum of each tile. A tile is first summed relative to its
+// own reference, so that logits are read once (docs/NUMERICS.md, rule 5):
+//   sums[b] = (sum over tile b of SoftmaxTerm(x - reference[b])) * exp(reference[b] - out[0]) with
+//   reference[b] = TileReference(largest[b])
 struct LogSumExp {
   static constexpr std::string_view kName = "LogSumExp";
   BufferId x;    // [n] of floats
   BufferId out;  // [kCount] of floats
   static constexpr uint64_t kCount = 3;
-  LogitBlocks blocks;
+  LogitTiles tiles;
 
   void Operands(auto&& visit) const {
     visit.Reads(x);
     visit.Writes(out);
-    visit.Writes(blocks.largest);
-    visit.Writes(blocks.sums);
+    visit.Writes(tiles.largest);
+    visit.Writes(tiles.sums);
   }
 };
 
@@ -311,7 +313,7 @@ struct LogSumExp {
 //   logit[i] = theta * (hidden . key[i]); weights[i] = CacheWeight(exp(logit[i] - max))
 //   total[0] = sum of weights
 // Slots >= m have no meaning. Before token `first_position` of a stream, total[0] = 0 and no weight
-// has.
+// has a meaning.
 struct CacheWeights {
   static constexpr std::string_view kName = "CacheWeights";
   BufferId hidden;  // [width]: floats or codes

@@ -1,6 +1,6 @@
 // What operations (kernels/op.h) compute with: buffers of a plan, and tensors of its model file.
 //
-// Each operation has its name, and Operands(visit), which calls
+// Each operation has a name, and a function Operands(visit), which calls
 //   visit.Reads(id), visit.Writes(id)   for each buffer of which it reads or writes anything,
 //   visit.Weight(id)                    for each tensor that it names, of which it reads anything,
 //   visit.Codes(id)                     for each table whose codes, where it is coded, it looks up.
@@ -17,7 +17,7 @@ namespace kinglet {
 enum class BufferId : uint32_t {};
 using WeightId = TensorId;
 
-// For visitors that are interested in some kinds of operands: they derive from it and hide those.
+// A base for visitors that need only some kinds of operands: they hide the functions for these.
 struct OperandVisitor {
   void Reads(BufferId) {}
   void Writes(BufferId) {}

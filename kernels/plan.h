@@ -18,28 +18,28 @@
 
 namespace kinglet {
 
-// kReal is float, or double in ref64. Codes are integers with one quantiser for the whole buffer;
-// 16 bits hold them unless the quantiser's largest code is over 32,767. kCode9: rows of codes that
-// fit in 9 bits (kernels/nine_bit_row.h).
+// kReal is float, or double in ref64. Codes are integers with one quantiser for the entire buffer;
+// Codes take 16 bits unless the quantiser's largest code is over 32,767. kCode9 is rows of codes
+// that fit in 9 bits (kernels/nine_bit_row.h).
 enum class Element : uint8_t { kReal, kCode9, kCode16, kCode32, kWord };
 
-// The largest code a quantiser can give: round_half_even(max_abs / node).
+// The largest code a quantiser can give: round_half_even(max_abs / scale).
 int64_t LargestCode(const ActivationQuantiser& quantiser);
 
-// What the encoder's nodes do with a scratch buffer. They run on several tokens of the source at
-// once: a buffer is each token's own, or has a row for each token.
+// What the encoder's nodes do with a scratch buffer. The nodes run on several tokens of the source
+// at once: each token has a buffer of its own, or all have one with a row for each token.
 enum class SourceUse : uint8_t { kNone, kEachToken, kAllTokens };
 
 struct BufferSpec {
   std::string name;
   Element element;
   uint64_t count;
-  // Kept from token to token. Every buffer starts as zeros. A buffer that is no state may hold what
-  // saves a later token work (cached rows), but never changes a bit of its results.
+  // Kept from token to token. Every buffer starts as zeros. A buffer that is not state may keep
+  // what saves a later token work (cached rows), but never changes a bit of that token's results.
   bool state = false;
   std::optional<ActivationQuantiser> quantiser = std::nullopt;  // present iff the element is a code
   Ring ring = {};                                               // of a state buffer
-  uint64_t row = 0;  // of kCode9: codes in a row, which divides `count`
+  uint64_t row = 0;  // codes in a row of kCode9, which divides `count`
   // Scratch of the nodes that answer queries; the nodes of context and encoder do not touch it.
   bool of_queries = false;
   SourceUse source = SourceUse::kNone;
@@ -54,21 +54,22 @@ struct NodeRange {
   size_t begin = 0, end = 0;
 };
 
-// A group of words that share one softmax: the head (cluster 0) or a tail.
+// A group of words with a common softmax: the head (cluster 0) or a tail.
 struct ClusterPlan {
   NodeRange nodes;        // fill logits and normaliser from the hidden state
   uint32_t first, size;   // words
-  uint32_t parent_logit;  // of a tail: the index of its logit in the head; unused for the head
-  BufferId logits;      // [size] of floats; the head's also hold one logit per tail after its words
-  BufferId normaliser;  // LogSumExp::out
-  LogitBlocks blocks;   // of `logits`
+  uint32_t parent_logit;  // index of a tail's logit in the head; unused for the head
+  BufferId logits;        // [size] of floats; the head has one logit per tail after its words
+  BufferId normaliser;    // LogSumExp::out
+  LogitTiles tiles;       // of `logits`
 };
 
 struct CachePlan {
   NodeRange nodes;  // fill weights and total
   uint32_t capacity;
-  // The total is 0 before this token of a stream. If it is above 1, the softmax alone gives the
-  // distribution of earlier tokens; if it is 1, the session chooses what an empty cache does.
+  // The total is 0 before this token of a stream. If first_position is above 1, the softmax alone
+  // gives the distribution of earlier tokens; if it is 1, the session chooses what an empty cache
+  // does.
   uint64_t first_position;
   double lambda;
   BufferId words;    // state, [capacity] of kWord
@@ -84,11 +85,11 @@ struct ClassifierPlan {
   BufferId normaliser;  // LogSumExp::out
 };
 
-// Which source tokens a pass runs for, and in which order.
+// Which source tokens a sweep of the encoder runs for, and in which order.
 enum class SourceOrder : uint8_t {
   kForward,   // every token
   kBackward,  // every token, the last one first
-  kOnce,      // the first one alone
+  kOnce,      // the first token alone
 };
 struct EncoderSweep : NodeRange {
   SourceOrder order = SourceOrder::kForward;
@@ -97,20 +98,20 @@ struct EncoderSweep : NodeRange {
 };
 
 // Encodes the source of a translation into the buffers that the decoder's attention reads, or the
-// text of a masked model into the vectors of its tokens. A pass ends before the next one begins.
+// text of a masked model into the vectors of its tokens. A sweep ends before the next sweep begins.
 struct EncoderPlan {
-  std::vector<EncoderSweep> passes;
+  std::vector<EncoderSweep> sweeps;
   uint32_t vocabulary_size;  // of the source
   uint32_t window;           // tokens of the longest source
 };
 
-// How a masked model answers about an encoded text. The context nodes, with the index of a token as
-// the frame's position, make the hidden state of that token from its vector.
+// How a masked model answers queries about an encoded text. The context nodes, with the index of a
+// token as the frame's position, compute the hidden state of that token from its vector.
 struct Reading {
   uint32_t segments;  // segment numbers are below this
-  NodeRange pooling;  // the same for the pooled vector of the text, at position 0; may be empty
+  NodeRange pooling;  // compute the pooled vector of the text, at position 0; may be empty
   std::optional<BufferId> pooled;  // of floats
-  NodeRange scoring;  // after `pooling` or, for scores of spans, at the position of any token
+  NodeRange scoring;  // run after `pooling` or, for scores of spans, at the position of any token
   std::optional<BufferId> scores;  // of floats
   bool scores_spans = false;       // scores are [start, end] of each token
 };
@@ -123,7 +124,7 @@ struct Plan {
   NodeRange context;        // run for every token
   BufferId hidden{};        // the context's result, which all queries read: floats, or codes
   std::vector<ClusterPlan>
-      clusters;  // head first, then tails in word order; no language model: none
+      clusters;  // head first, then tails in word order; empty without a language model
   std::optional<CachePlan> cache;
   std::optional<ClassifierPlan> classifier;
   std::optional<EncoderPlan> encoder;
@@ -133,8 +134,8 @@ struct Plan {
   const BufferSpec& buffer(BufferId id) const { return buffers[static_cast<size_t>(id)]; }
 };
 
-// Calls visit (kernels/operands.h) for all that an operation of the plan computes with: what it
-// names, and the codebook of each coded table among that.
+// Calls visit (kernels/operands.h) for all operands of an operation of the plan: those that the
+// operation names, and the codebook of each coded table among them.
 template <class Visit>
 void VisitOperands(const Plan& plan, const Op& op, Visit&& visit) {
   struct WithCodebooks {
@@ -152,8 +153,8 @@ void VisitOperands(const Plan& plan, const Op& op, Visit&& visit) {
   std::visit([&](const auto& each) { each.Operands(all); }, op);
 }
 
-// The node that makes a token's vector: the first EmbedRow. Every plan has one; a model with an
-// encoder has another, for the words of the source.
+// The node that makes a token's vector: the first EmbedRow. Every plan has such a node; a model
+// with an encoder has a second EmbedRow, for the source's tokens.
 size_t EmbeddingNode(const Plan& plan);
 
 }  // namespace kinglet

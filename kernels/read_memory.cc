@@ -13,7 +13,7 @@ namespace {
 
 constexpr size_t kLine = 64;
 
-// Exclusive or of the 64-bit words of `lines` lines.
+// Exclusive or of the 64-bit values of `lines` lines.
 using ReadLines = uint64_t (*)(const std::byte* lines, size_t count);
 
 uint64_t ReadLinesWithoutVectors(const std::byte* lines, size_t count) {

@@ -9,8 +9,8 @@
 namespace kinglet {
 
 // The exclusive or of all bytes, read 64 at a time from aligned addresses with the widest vectors
-// of this machine; what lies before the first and after the last whole line is read byte by byte.
-// The answer depends on every byte, so that no read can be omitted.
+// of this machine; bytes before the first and after the last complete line are read one by one. The
+// answer depends on every byte, so that no read can be omitted.
 uint8_t ReadMemory(MemoryRange range);
 
 }  // namespace kinglet

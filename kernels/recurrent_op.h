@@ -11,10 +11,10 @@
 namespace kinglet {
 
 // The element-wise part of recurrent cells, after their matrix products, for one token. `input` and
-// `recurrent` are the two products of the cell, biases included: a block of n rows for each gate. s
+// `recurrent` are the two products of the cell, biases included: n rows for each gate. s
 // is the logistic sigmoid. Sums and products are rounded one by one, from left to right.
 
-// Blocks i, f, g, o with a = input + recurrent:
+// Gates i, f, g, o with a = input + recurrent:
 //   cell = s(a_f) * cell + s(a_i) * tanh(a_g); hidden = s(a_o) * tanh(cell)
 struct LstmGates {
   static constexpr std::string_view kName = "LstmGates";
@@ -31,7 +31,7 @@ struct LstmGates {
   }
 };
 
-// Blocks r, z, m:
+// Gates r, z, m:
 //   r = s(input_r + recurrent_r); z = s(input_z + recurrent_z)
 //   m = tanh(input_m + r * recurrent_m); hidden = (1 - z) * m + z * hidden
 struct GruGates {
@@ -61,7 +61,7 @@ struct RnnGates {
   }
 };
 
-// Blocks z, f, o with a = input, or input + previous:
+// Gates z, f, o with a = input, or input + previous:
 //   cell = s(a_f) * tanh(a_z) + (1 - s(a_f)) * cell; hidden = s(a_o) * cell
 struct QrnnGates {
   static constexpr std::string_view kName = "QrnnGates";
@@ -80,9 +80,9 @@ struct QrnnGates {
 };
 
 // Adds the vector of one word of a list to the features of a bag of words: the sum, the number of
-// words and the element-wise maximum. Position 0 of a list resets them first. The padding word
-// counts as a vector of zeros for the maximum, and not at all for the sum and the number. The sum
-// is one chain in list order.
+// words and the element-wise maximum. Position 0 of a list first resets the features. The padding
+// word counts as a vector of zeros for the maximum, and not at all for the sum and the number. The
+// sum is one chain in list order.
 struct BagAppend {
   static constexpr std::string_view kName = "BagAppend";
   BufferId embedded;                // [n] of floats
@@ -102,7 +102,7 @@ struct BagAppend {
   }
 };
 
-// out = sum / words, followed by the maximum where there is one. REQUIRES: at least one word was
+// out = sum / words, followed by the maximum if the bag has one. REQUIRES: at least one word was
 // not padding.
 struct BagFeatures {
   static constexpr std::string_view kName = "BagFeatures";

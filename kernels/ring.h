@@ -15,8 +15,9 @@ KINGLET_HOST_DEVICE constexpr uint64_t RingSlot(uint64_t row, uint64_t slots) {
 }
 
 // A state buffer as equal slots of which a token writes one: the token at `position` writes
-// Slot(position), or nothing if position < lag, and every other slot keeps its bytes. What copies,
-// saves or undoes a token's writes goes by this. One slot: the whole buffer.
+// Slot(position), or nothing if position < lag, and every other slot keeps its bytes. Code that
+// copies, saves or undoes a token's writes relies on this description. One slot is the entire
+// buffer.
 struct Ring {
   uint64_t slots = 1;  // divides the buffer's count
   uint64_t lag = 0;
@@ -25,7 +26,7 @@ struct Ring {
   // Encoding a source fills the buffer, which target tokens then overwrite.
   bool by_encoder = false;
 
-  // Every token writes the whole buffer.
+  // Every token overwrites the entire buffer.
   constexpr bool IsWhole() const { return slots == 1 && lag == 0 && !of_source; }
   // REQUIRES: position >= lag, and not of_source.
   constexpr uint64_t Slot(uint64_t position) const { return RingSlot(position - lag, slots); }
@@ -37,14 +38,14 @@ struct Ring {
   }
 };
 
-// The window of the token at `position`: the last `size` tokens, this one included. Window slot s
-// (0 .. size - 1) counts from the oldest of them to the newest; ring slots hold them.
+// The window of the token at `position`: the last `size` tokens up to and including that token.
+// Window slots 0 .. size - 1 are the tokens from the oldest to the newest, which ring slots store.
 struct RingWindow {
   uint32_t size;
   uint32_t newest;  // ring slot of the token at `position`
-  uint32_t filled;  // tokens that the window holds: ring slots [0, filled), the last window slots
+  uint32_t filled;  // tokens in the window: ring slots [0, filled), the last window slots
 
-  // `restarts`: every `size` tokens a stream starts anew, and the window holds only later ones.
+  // With `restarts` a stream starts anew every `size` tokens, and the window has only later tokens.
   KINGLET_HOST_DEVICE constexpr RingWindow(uint64_t position, uint32_t window_size, bool restarts)
       : size(window_size),
         newest(static_cast<uint32_t>(RingSlot(position, window_size))),
@@ -59,7 +60,7 @@ struct RingWindow {
     const uint32_t slot = Oldest() + s;
     return slot < size ? slot : slot - size;
   }
-  // Window slots [FirstFilled(), size) hold tokens.
+  // The first window slot that has a token; all later slots have one.
   KINGLET_HOST_DEVICE constexpr uint32_t FirstFilled() const { return size - filled; }
 };
 

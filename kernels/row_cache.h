@@ -1,6 +1,6 @@
-// The index of a cache of rows: which token's row each slot holds. Its memory, which is only 32-bit
-// words, belongs to the caller; the rows themselves lie elsewhere. Its contents depend on nothing
-// but the sequence of tokens that were asked for.
+// The index of a cache of rows: which token's row each slot contains. The index is an array of
+// 32-bit values that belongs to the caller; the rows themselves lie elsewhere. The contents depend
+// on nothing but the sequence of tokens that were asked for.
 #ifndef KINGLET_KERNELS_ROW_CACHE_H_
 #define KINGLET_KERNELS_ROW_CACHE_H_
 
@@ -12,8 +12,8 @@
 namespace kinglet {
 
 // A set-associative cache: token t belongs to set t mod `sets`, which has `ways` slots. A new row
-// evicts the least recently used of its set. So a look-up takes at most `ways` comparisons, however
-// large the cache is.
+// evicts the least recently used of its set. So a look-up takes at most `ways` comparisons,
+// whatever the size of the cache.
 struct RowCacheShape {
   static constexpr uint32_t kWays = 8;
   uint32_t sets = 0, ways = 0;
@@ -26,13 +26,14 @@ struct RowCacheShape {
     return {rows / ways, ways};
   }
   uint64_t rows() const { return uint64_t{sets} * ways; }
-  // Words of memory that the cache needs: two for each row. All zeros: it is empty.
+  // How many 32-bit values of memory the cache needs: two for each row. All zeros are an empty
+  // cache.
   uint64_t memory_words() const { return 2 * rows(); }
 };
 
 class RowCache {
  public:
-  // `memory` holds shape.memory_words() and outlives it.
+  // `memory` has shape.memory_words() values and outlives the cache.
   RowCache(const RowCacheShape& shape, uint32_t* memory) : shape_(shape), memory_(memory) {}
 
   // The slot of the token's row, which becomes the most recently used.
@@ -65,9 +66,9 @@ class RowCache {
 
  private:
   uint64_t FirstSlot(uint32_t token) const { return uint64_t{token % shape_.sets} * shape_.ways; }
-  // The token whose row is in the slot, plus 1; 0: the slot is empty.
+  // The token whose row is in the slot, plus 1; 0 if the slot is empty.
   uint32_t& Holder(uint64_t slot) const { return memory_[2 * slot]; }
-  // How many of the set's other rows have been used since this one was.
+  // How many of the set's other rows have been used since the slot's row was.
   uint32_t& Age(uint64_t slot) const { return memory_[2 * slot + 1]; }
 
   // Makes the slot the most recently used: rows of the set younger than `age` grow older by one.

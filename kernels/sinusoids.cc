@@ -13,14 +13,14 @@ struct Reduced {
 
 Reduced Reduce(double x) {
   constexpr double kTwoOverPi = 0x1.45f306dc9c883p-1;
-  // pi/2 in three parts of 30 bits, whose products with a number of 23 bits are exact, and the
+  // pi/2 in three parts of 30 bits, whose products with an integer of 23 bits are exact, and the
   // rest.
   constexpr double kPart1 = 0x1.921fb54p+0;
   constexpr double kPart2 = 0x1.10b46118p-30;
   constexpr double kPart3 = 0x1.313198a000000p-61;
   constexpr double kPart4 = 0x1.701b839a25205p-92;
   const double quarters = std::floor(x * kTwoOverPi + 0.5);
-  // Each difference, and its rounding error.
+  // The differences, each with its rounding error.
   const double first = x - quarters * kPart1;  // exact: both are near each other, or quarters is 0
   const double part2 = quarters * kPart2, part3 = quarters * kPart3;
   const double second = first - part2;

@@ -9,7 +9,8 @@
 
 namespace kinglet {
 
-// Made of additions, multiplications and a rounding only; error below 1 ulp. REQUIRES: |x| < 2^23.
+// The sine, from additions, multiplications and a rounding only; error below 1 ulp. REQUIRES: |x| <
+// 2^23.
 double Sine(double x);
 double Cosine(double x);
 

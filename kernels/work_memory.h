@@ -1,5 +1,5 @@
-// Memory of a session in which kernels put the vectors of many lanes side by side: a part for each
-// thread that may run them at the same time, allocated with the session.
+// Memory of a session in which kernels gather the vectors of many lanes: a part for each thread
+// that may run kernels at the same time, allocated with the session.
 #ifndef KINGLET_KERNELS_WORK_MEMORY_H_
 #define KINGLET_KERNELS_WORK_MEMORY_H_
 
@@ -18,18 +18,18 @@ class WorkMemory {
 
   // `threads` parts of `bytes` bytes, 64-byte aligned and not initialised. Throws std::bad_alloc.
   WorkMemory(size_t threads, uint64_t bytes) : taken_(threads) {
-    parts_.reserve(threads);  // so that no part is without an owner when memory runs out
+    parts_.reserve(threads);  // so that every part has an owner when memory runs out
     for (size_t i = 0; i < threads; ++i) {
       parts_.emplace_back(
           static_cast<std::byte*>(::operator new (bytes, std::align_val_t{kAlignment})));
     }
   }
-  // What the constructor allocates.
+  // How many bytes the constructor allocates.
   static uint64_t Bytes(size_t threads, uint64_t bytes) {
     return threads * (bytes + sizeof(Memory) + sizeof(std::atomic<bool>));
   }
 
-  // A part that is the caller's until it is destroyed.
+  // A part of the memory, which the caller owns until the object is destroyed.
   class Part {
    public:
     Part(const Part&) = delete;
@@ -43,7 +43,7 @@ class WorkMemory {
     std::byte* data_;
     std::atomic<bool>& taken_;
   };
-  // Any thread may call this. Throws std::bad_alloc if more threads hold parts than there are.
+  // Any thread may call Take. Throws std::bad_alloc if all parts are taken.
   Part Take() {
     for (size_t i = 0; i < parts_.size(); ++i) {
       if (!taken_[i].exchange(true, std::memory_order_acquire)) {

@@ -1,5 +1,5 @@
-// Which rows of a DeFINE unit a stream's cache holds, from the stream's tokens alone: what a token
-// costs depends on it (runtime/accounting).
+// Which rows of a DeFINE unit a stream's row cache contains, computed from the stream's tokens
+// alone. The cost of a token depends on the cache (runtime/accounting).
 #ifndef KINGLET_RUNTIME_CACHED_ROWS_H_
 #define KINGLET_RUNTIME_CACHED_ROWS_H_
 
@@ -17,15 +17,15 @@ class CachedRows {
   // The empty cache of a new stream. REQUIRES: a plan of Lower.
   explicit CachedRows(const Plan& plan)
       : CachedRows(std::get<EmbedRow>(plan.nodes[EmbeddingNode(plan)].op)) {}
-  // The same for an encoder's embedding.
+  // The empty cache of the embedding `embedding`, such as an encoder's.
   explicit CachedRows(const EmbedRow& embedding) {
     if (!embedding.define) return;
     shape_ = embedding.define->cache;
     words_.resize(shape_.memory_words());
   }
 
-  // The stream processes the token. Returns whether it takes the row from the cache; false in a
-  // plan without one.
+  // Records that the stream processes the token. Returns whether the token's row is in the cache;
+  // always false in a plan without a row cache.
   bool Step(uint32_t token) {
     if (words_.empty()) return false;
     RowCache cache(shape_, words_.data());
@@ -36,7 +36,7 @@ class CachedRows {
 
  private:
   RowCacheShape shape_;
-  std::vector<uint32_t> words_;  // none: the plan has no cache
+  std::vector<uint32_t> words_;  // empty if the plan has no cache
 };
 
 }  // namespace kinglet

@@ -20,7 +20,8 @@ Status CheckLength(const char* where, uint64_t expected, uint64_t found) {
   return InvalidInput(where, std::to_string(expected) + " elements", std::to_string(found));
 }
 
-// Whether the values are finite as the caller's type Out, whose range may be smaller than T's.
+// KINGLET_NOT_FINITE unless the values are finite in the caller's type Out, whose range may be
+// smaller than that of T.
 template <class Out, class T>
 Status CheckFinite(const char* where, std::span<const T> values) {
   const bool finite = std::all_of(values.begin(), values.end(),
@@ -90,7 +91,7 @@ Status Embedder::CheckIds(std::span<const uint32_t> ids) const {
   return Status();
 }
 
-// Only a device returns errors here.
+// Returns errors of a device; on the host nothing can fail.
 Status Embedder::Run(NodeRange range, uint64_t position, uint32_t token) {
   StreamFrame frame{scratch_.get(), state_.get(), position, token};
   return RunNodes(*model_, range, {&frame, 1}, execution_);

@@ -24,7 +24,7 @@ class Embedder {
  public:
   // Errors: KINGLET_OUT_OF_MEMORY, also beyond the limits of the model's options.
   static Result<std::unique_ptr<Embedder>> Create(std::shared_ptr<const Model> model);
-  // The bytes that it allocates.
+  // The bytes that an embedder allocates.
   static uint64_t Bytes(const Model& model);
   Embedder(const Embedder&) = delete;
   Embedder& operator=(const Embedder&) = delete;
@@ -38,16 +38,16 @@ class Embedder {
   // KINGLET_ID_OUT_OF_RANGE unless every id is below the vocabulary size.
   Status CheckIds(std::span<const uint32_t> ids) const;
 
-  // Writes the word's vector, exactly as the plan's embedding step computes it; out.size() ==
+  // Writes the word's vector, exactly as the plan's embedding node computes it; out.size() ==
   // width(). On ref64 the float form rounds. Errors: KINGLET_ID_OUT_OF_RANGE; KINGLET_NOT_FINITE if
-  // the model's own numbers overflowed; KINGLET_OUT_OF_MEMORY.
+  // the model's own values overflowed; KINGLET_OUT_OF_MEMORY.
   Status Vector(uint32_t id, std::span<double> out);
   Status Vector(uint32_t id, std::span<float> out);
 
   // Writes the scores of each class for a list of words: logits, and log p = logit - log sum
-  // exp(logits). Each output has classes() elements, or none, and is then not computed. Sums over
+  // exp(logits). Each output has classes() elements, or is empty and then not written. Sums over
   // words are taken in list order. Errors: KINGLET_UNSUPPORTED without a classifier;
-  // KINGLET_INVALID_ARGUMENT for a list of no words or of padding only; KINGLET_ID_OUT_OF_RANGE;
+  // KINGLET_INVALID_ARGUMENT for an empty list or one of padding only; KINGLET_ID_OUT_OF_RANGE;
   // KINGLET_NOT_FINITE; KINGLET_OUT_OF_MEMORY.
   Status Classify(std::span<const uint32_t> ids, std::span<double> logits,
                   std::span<double> log_probabilities);
@@ -65,8 +65,8 @@ class Embedder {
 
   std::shared_ptr<const Model> model_;
   MemoryClaim memory_;
-  size_t embedding_;  // the plan's embedding step
-  BufferId vector_;   // its output
+  size_t embedding_;  // the plan's embedding node
+  BufferId vector_;   // the embedding node's output
   AlignedMemory scratch_, state_;
   Execution execution_;
 };

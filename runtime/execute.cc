@@ -5,40 +5,40 @@
 namespace kinglet {
 namespace {
 
-// Runs a phase divided by frames and, within them, by chunks: unit f * chunks + p is chunk p on
-// frame f.
-void RunUnits(const Phase& phase, std::span<StreamFrame> frames, Chunks units) {
-  for (size_t unit = units.begin; unit < units.end;) {
-    const size_t frame = unit / phase.chunks, first = unit % phase.chunks;
-    const size_t whole = (units.end - unit) / phase.chunks;
-    if (first == 0 && whole > 0) {
-      phase.run(frames.subspan(frame, whole), {0, phase.chunks});
-      unit += whole * phase.chunks;
+// Runs a phase divided by frames and, within them, by chunks: work item f * chunks + p is chunk p
+// on frame f.
+void RunItems(const Phase& phase, std::span<StreamFrame> frames, Chunks items) {
+  for (size_t item = items.begin; item < items.end;) {
+    const size_t frame = item / phase.chunks, first = item % phase.chunks;
+    const size_t complete_frames = (items.end - item) / phase.chunks;
+    if (first == 0 && complete_frames > 0) {
+      phase.run(frames.subspan(frame, complete_frames), {0, phase.chunks});
+      item += complete_frames * phase.chunks;
     } else {
-      const size_t last = std::min(phase.chunks, first + (units.end - unit));
+      const size_t last = std::min(phase.chunks, first + (items.end - item));
       phase.run(frames.subspan(frame, 1), {first, last});
-      unit += last - first;
+      item += last - first;
     }
   }
 }
 
-// How much work a kernel is on so many frames, in chunks of kPhaseChunkBytes. A phase of one chunk
-// is less than that, but there is one for each frame.
+// The work of a kernel on `frames` frames, in chunks of kPhaseChunkBytes. The only chunk of a phase
+// counts as a quarter of one, because it may be small.
 size_t WorkOf(const Kernel& kernel, size_t frames) {
   constexpr size_t kUndivided = 4;
-  size_t worth = 0;
+  size_t work = 0;
   for (const Phase& phase : kernel.phases) {
-    if (phase.chunks > 1) worth += phase.chunks * frames;
-    if (phase.chunks == 1 && frames > 1) worth += frames / kUndivided;
+    if (phase.chunks > 1) work += phase.chunks * frames;
+    if (phase.chunks == 1 && frames > 1) work += frames / kUndivided;
   }
-  return worth;
+  return work;
 }
 
 bool ShouldWake(std::span<const Kernel> kernels, size_t frames) {
-  size_t worth = 0;
+  size_t work = 0;
   for (const Kernel& kernel : kernels) {
-    worth += WorkOf(kernel, frames);
-    if (worth >= kLeastChunksToWake) return true;
+    work += WorkOf(kernel, frames);
+    if (work >= kLeastChunksToWake) return true;
   }
   return false;
 }
@@ -83,7 +83,7 @@ bool RunPhase(const Phase& phase, std::span<StreamFrame> frames, WorkerTeam& tea
       if (together) {
         phase.run(frames, chunks);
       } else {
-        RunUnits(phase, frames, chunks);
+        RunItems(phase, frames, chunks);
       }
     });
     begin = piece.end;
@@ -93,7 +93,7 @@ bool RunPhase(const Phase& phase, std::span<StreamFrame> frames, WorkerTeam& tea
 
 namespace {
 
-// False: `cancel`, which may be null, was set, and a part of the work is done.
+// Returns false, with a part of the work done, if `cancel` is not null and was set.
 bool RunKernel(const Kernel& kernel, std::span<StreamFrame> frames, WorkerTeam* team,
                const CancelFlag* cancel) {
   if (team == nullptr) {
@@ -121,14 +121,14 @@ Status RunNodes(const Model& model, NodeRange range, std::span<StreamFrame> fram
       ShouldWake(model.kernels().subspan(range.begin, range.end - range.begin), frames.size())) {
     team->Wake();
   }
-  const bool is_whole = !frames.empty() && frames.front().logits != nullptr;
+  const bool all_or_none = !frames.empty() && frames.front().logits != nullptr;
   for (size_t i = range.begin; i < range.end; ++i) {
-    if ((i == range.begin || !is_whole) && execution.cancel.load(std::memory_order_relaxed)) {
+    if ((i == range.begin || !all_or_none) && execution.cancel.load(std::memory_order_relaxed)) {
       return TakeCancel(execution, "node " + model.plan().nodes[i].name);
     }
     if (observers.before) observers.before(model.plan().nodes[i], frames);
     const Kernel& kernel = model.kernels()[i];
-    if (!RunKernel(kernel, frames, team, is_whole ? nullptr : &execution.cancel)) {
+    if (!RunKernel(kernel, frames, team, all_or_none ? nullptr : &execution.cancel)) {
       return TakeCancel(execution, "node " + model.plan().nodes[i].name);
     }
     if (observers.after) observers.after(model.plan().nodes[i], frames);

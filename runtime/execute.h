@@ -19,37 +19,38 @@
 
 namespace kinglet {
 
-// Any thread sets it; the call that it cancels clears it.
+// A flag that any thread may set, and that the cancelled call clears.
 using CancelFlag = std::atomic<bool>;
 
 // How a session runs nodes: what may cancel and observe them, and which threads or device run them.
 struct Execution {
   CancelFlag cancel{false};
   NodeObservers observers;
-  std::unique_ptr<WorkerTeam> team;  // null: the calling thread does everything
-  // The streams' memory on a device; null: they are in the host's memory.
+  std::unique_ptr<WorkerTeam> team;  // null if the calling thread does all work
+  // The streams' memory on a device; null if the streams are in the host's memory.
   std::unique_ptr<DeviceLanes> device;
 };
 
 // Runs the nodes, each on all frames before the next one. Wakes the team's workers if there is
-// enough work for them, and leaves them awake. KINGLET_CANCELLED if `cancel` was set: the nodes
-// before are done, perhaps a part of the next one, and no others; frames with StreamFrame::logits
-// get all nodes or none. A device runs all nodes or none, and may still be running after the call.
-// Throws std::bad_alloc: reference kernels allocate.
+// enough work for them, and leaves them awake. KINGLET_CANCELLED if `cancel` was set: only the
+// nodes before have run, and perhaps a part of the next one; on frames with StreamFrame::logits all
+// nodes run or no node does. A device runs all nodes or no node, and may still be running after the
+// call. Throws std::bad_alloc: reference kernels allocate.
 Status RunNodes(const Model& model, NodeRange range, std::span<StreamFrame> frames,
                 Execution& execution);
 
-// KINGLET_CANCELLED if `cancel` was set, which it clears. `what` is what was about to run.
+// Clears `cancel` and returns KINGLET_CANCELLED if the flag was set. `what` names what was about to
+// run, for the message.
 Status TakeCancel(Execution& execution, const std::string& what);
 
 // Runs a phase on all frames, divided among the team. If the frames share memory and there are
 // chunks enough for the team, each chunk runs on all frames at once; otherwise the work is divided
 // by frames and chunks. Returns false, with a part of the work done, if `cancel` is not null and
-// was set between two pieces of it. REQUIRES: at least one frame.
+// was set between two pieces (NextPiece). REQUIRES: at least one frame.
 bool RunPhase(const Phase& phase, std::span<StreamFrame> frames, WorkerTeam& team,
               const CancelFlag* cancel = nullptr);
 
-// Held by every call that computes: workers go back to sleep at its end.
+// The scope of a call that computes. Workers go back to sleep at its end.
 class ComputingCall {
  public:
   explicit ComputingCall(const Execution& execution) : team_(execution.team.get()) {}
@@ -63,14 +64,14 @@ class ComputingCall {
   WorkerTeam* team_;
 };
 
-// The number of chunks that is worth waking workers for. Waking costs the caller about 10 us if the
-// other processor has halted, and the workers start 20 us later; this many chunks take one thread
-// about 80 us.
+// The least number of chunks for which workers are woken. Waking costs the caller about 10 us if
+// the other processor has halted, and the workers start 20 us later; one thread takes about 80 us
+// for this number of chunks.
 inline constexpr size_t kLeastChunksToWake = 256;
 
 // Calls work(Chunks) for parts of chunks [0, count), each about as much work as a kernel's chunk.
-// The team does it, woken if there is enough work, or the caller if `team` is null. REQUIRES: as
-// WorkerTeam::Run.
+// The team's threads make the calls, woken if there is enough work, or the caller if `team` is
+// null. REQUIRES: as WorkerTeam::Run.
 template <class Work>
 void RunChunks(size_t count, const Work& work, WorkerTeam* team) {
   if (team == nullptr) return work(Chunks{0, count});
@@ -78,8 +79,8 @@ void RunChunks(size_t count, const Work& work, WorkerTeam* team) {
   team->Run(count, work);
 }
 
-// 64-byte-aligned memory of zeros; null if the system has none. The system provides the pages of a
-// large block when they are first written, so what a stream never uses takes no memory.
+// 64-byte-aligned memory of zeros; null if the system has too little. The system provides the pages
+// of a large allocation when they are first written, so what a stream never uses takes no memory.
 struct AlignedDelete {
   void* block = nullptr;  // from calloc; the memory begins at its first multiple of 64
   void operator()(std::byte*) const { std::free(block); }

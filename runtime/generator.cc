@@ -37,7 +37,7 @@ Status Generator::Feed(std::span<const uint32_t> prompt) {
   return Status();
 }
 
-// Makes every stream one after the prompt.
+// Copies the stream after the prompt to every lane.
 Status Generator::Begin() {
   if (session_->position() == 0) {
     const std::optional<uint32_t> begin = SpecialWordsOf(session_->model()).begin;
@@ -79,16 +79,16 @@ Result<bool> Generator::Next() {
   words_.resize(lanes_.size());
   KINGLET_RETURN_IF_ERROR(session_->DrawLanes(lanes_, seeds, options_.draw, words_));
   stepped_ = false;
-  size_t going_on = 0;
+  size_t continuing = 0;
   for (size_t i = 0; i < lanes_.size(); ++i) {
     Take(lanes_[i], words_[i]);
     if (streams_[lanes_[i]].ended) continue;
-    lanes_[going_on] = lanes_[i];
-    words_[going_on++] = words_[i];
+    lanes_[continuing] = lanes_[i];
+    words_[continuing++] = words_[i];
   }
-  lanes_.resize(going_on);
-  words_.resize(going_on);
-  return going_on > 0;
+  lanes_.resize(continuing);
+  words_.resize(continuing);
+  return continuing > 0;
 }
 
 }  // namespace kinglet

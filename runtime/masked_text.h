@@ -1,5 +1,5 @@
-// What a masked model says of a text's words: each of them in turn is replaced by [MASK], and the
-// model reads the text again. Nothing is kept between these readings, as every vector depends on
+// Scores a text's words with a masked model: each word in turn is replaced by [MASK], and the model
+// reads the text again. No result is kept between these readings, because every vector depends on
 // every word.
 #ifndef KINGLET_RUNTIME_MASKED_TEXT_H_
 #define KINGLET_RUNTIME_MASKED_TEXT_H_
@@ -15,20 +15,21 @@
 
 namespace kinglet {
 
-// The ids of a text with [CLS] and [SEP] in it, and the segment number of each; none: all 0.
+// The ids of a text, [CLS] and [SEP] included, and the segment number of each id. Without segments
+// all are 0.
 struct MaskedText {
   std::vector<uint32_t> ids, segments;
 };
 
-// The text that a tokenizer of BERT's makes, whose cut has [CLS], [SEP] and the segments.
+// A text from a BERT tokenizer, which adds [CLS], [SEP] and the segments.
 MaskedText MaskedTextOf(const TokenizedText& tokenized);
 
 // The words of BERT's vocabularies that stand for no text.
 struct MaskWords {
   uint32_t mask, begin, separator;  // [MASK], [CLS], [SEP]
 };
-// KINGLET_UNSUPPORTED, on behalf of `asker`, for a model that predicts no masked words or lacks one
-// of these.
+// The model's MaskWords. KINGLET_UNSUPPORTED, on behalf of `asker`, for a model that predicts no
+// masked words or lacks one of these words.
 Result<MaskWords> MaskWordsOf(const Model& model, const std::string& asker);
 
 // Whether a text's token takes part in its pseudo-log-likelihood: not [CLS] and [SEP].
@@ -36,8 +37,9 @@ inline bool IsScored(uint32_t id, const MaskWords& words) {
   return id != words.begin && id != words.separator;
 }
 
-// ln p of the token at `position` when [MASK] stands there (Salazar et al. 2020, "Masked Language
-// Model Scoring", equation 1: their sum is the pseudo-log-likelihood). The lane's text is replaced.
+// ln p of the token at `position`, predicted from the text with [MASK] at this position. The sum
+// over all positions is the pseudo-log-likelihood (Salazar et al. 2020, "Masked Language Model
+// Scoring", equation 1). The lane's text is replaced.
 // Errors: those of Session::Encode, Session::LookAt and queries.
 Result<double> MaskedLogProbability(const MaskedText& text, uint64_t position, uint32_t mask,
                                     Session& session, uint32_t lane = 0);

@@ -1,4 +1,4 @@
-// The limit on the memory that a model and its sessions hold together, and how much of it is used.
+// The limit on the memory that a model and its sessions take together, and how much of it is used.
 // Sizes are in bytes.
 #ifndef KINGLET_RUNTIME_MEMORY_BUDGET_H_
 #define KINGLET_RUNTIME_MEMORY_BUDGET_H_
@@ -14,7 +14,7 @@
 
 namespace kinglet {
 
-// Any number of threads may use one at the same time.
+// A limit and the bytes claimed from it. Any number of threads may use a budget at the same time.
 class MemoryBudget {
  public:
   static constexpr uint64_t kNoLimit = std::numeric_limits<uint64_t>::max();
@@ -39,7 +39,7 @@ class MemoryBudget {
   std::atomic<uint64_t> used_{0};
 };
 
-// Holds bytes claimed from a budget, and releases them when it is destroyed.
+// Owns bytes claimed from a budget, and releases them when it is destroyed.
 class MemoryClaim {
  public:
   MemoryClaim() = default;

@@ -15,7 +15,8 @@ namespace kinglet {
 
 namespace {
 
-// At most the memory of the plan and its kernels without their weights, before any of it is made.
+// A bound of the memory of the plan and its kernels without their weights, from the description
+// alone.
 uint64_t BytesOfPlan(const ModelDescription& description) {
   constexpr uint64_t kOwn = 65536, kLayer = 32768, kBin = 4096;
   uint64_t layers = 0, bins = 0;
@@ -94,7 +95,7 @@ Result<std::shared_ptr<const Model>> Model::FromFile(std::shared_ptr<const Model
   return Bind(std::move(file), {}, options);
 }
 
-// What opening has taken of the budget, or of what it may take where there is no limit.
+// The memory that opening has taken from the budget, or from what it may take without a limit.
 class Model::Opening {
  public:
   Opening(MemoryBudget& budget, const ModelFile& file)
@@ -103,7 +104,7 @@ class Model::Opening {
         left_(limited_ ? budget.left() : kOpeningBytes + kOpeningBytesPerByte * file.file_size()) {}
 
   uint64_t left() const { return left_; }
-  // Before `bytes` are taken for `what`.
+  // Claims `bytes` for `what`. Call before the memory is allocated.
   Status Claim(const char* what, uint64_t bytes) {
     if (bytes > left_ || !budget_.Claim(bytes)) return Refuse(what, bytes);
     left_ -= bytes;
@@ -131,7 +132,7 @@ class Model::Opening {
 
 Status Model::BindToHost(const ReleaseBytes& release, Opening& opening) {
   uint64_t weights = 0;
-  // The file's bytes that are released while weights are laid out make room for them.
+  // Bytes of the file that are released while weights are laid out make room for weights.
   const uint64_t most = opening.left() + (release ? file_->file_size() : 0);
   const auto claim = [&](uint64_t bytes) {
     weights += bytes;

@@ -23,23 +23,23 @@ namespace kinglet {
 
 enum class LogLevel : int32_t { kInfo = 1, kWarning = 2 };
 
-// Takes one line of text about the model or a session of it. Called by whichever thread uses the
-// library, several at once. Must not call the library.
+// Takes one line of text about the model or a session of it. Any thread that uses the library may
+// call the function, several threads at once. The function must not call the library.
 using LogFunction = std::function<void(LogLevel, const std::string& message)>;
 
 struct ModelOptions {
   std::string backend = "cpu";  // the name of one of Backends() or DeviceBackends()
-  // If not null, used instead of `backend`. It outlives the model.
+  // If not null, used instead of `backend`. REQUIRES: outlives the model.
   const Backend* own_backend = nullptr;
-  // The most bytes that the file, its tables of words and text, the weights as the backend lays
-  // them out and all live sessions may hold together, and the pages of states (runtime/state.h),
-  // each counted once however many states and lanes share it, and texts while they are cut; more is
-  // KINGLET_OUT_OF_MEMORY. Without a limit, opening takes at most kOpeningBytes and
+  // The most bytes that these may take together: the file, its tables of words and text, the
+  // weights as the backend lays them out, all live sessions, texts while they are tokenized, and
+  // the pages of states (runtime/state.h), each counted once however many states and lanes share
+  // it. More is KINGLET_OUT_OF_MEMORY. Without a limit, opening takes at most kOpeningBytes and
   // kOpeningBytesPerByte for each byte of the file.
   uint64_t memory_limit = MemoryBudget::kNoLimit;
   // The most bytes that the lanes of one session may allocate; more is KINGLET_OUT_OF_MEMORY.
   uint64_t session_memory_limit = uint64_t{4} << 30;
-  LogFunction log = {};  // empty: no log
+  LogFunction log = {};  // empty for no log
 };
 
 // Far more than any real model takes: 32 bits for the bit that a pruned weight has in the file, and
@@ -48,7 +48,7 @@ inline constexpr uint64_t kOpeningBytes = uint64_t{64} << 20, kOpeningBytesPerBy
 
 class Model {
  public:
-  // Opening verifies the whole file. Errors: those of ModelFile::Open; KINGLET_UNSUPPORTED for a
+  // Opening verifies the complete file. Errors: those of ModelFile::Open; KINGLET_UNSUPPORTED for a
   // backend that does not exist or cannot run a block; KINGLET_OUT_OF_MEMORY. Weights that the
   // backend copies into a layout of its own are released from the file's memory, except with
   // FromFile, whose file others may read too.
@@ -61,7 +61,7 @@ class Model {
 
   const ModelFile& file() const { return *file_; }
   const Vocabulary* vocabulary() const { return file_->vocabulary(); }
-  // How the model cuts text; null as ModelText::Of says.
+  // How the model tokenizes text; null as ModelText::Of documents.
   const ModelText* text() const { return text_.get(); }
   uint32_t vocabulary_size() const { return plan_.vocabulary_size; }
   const Backend& backend() const { return *backend_; }

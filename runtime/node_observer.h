@@ -10,12 +10,12 @@ namespace kinglet {
 struct Node;
 struct StreamFrame;
 
-// Called for each node, with the frames of all streams that take it together. On a device the node
+// Called for each node, with the frames of all streams on which the node runs. On a device the node
 // has ended when the function is called, and the frames' memory is not what the node worked on.
 // Logits may not be in their buffer (StreamFrame::keeps_logits and logits). Must not throw.
 using NodeObserver = std::function<void(const Node& node, std::span<const StreamFrame> frames)>;
 struct NodeObservers {
-  NodeObserver before, after;  // an empty one is not called
+  NodeObserver before, after;  // empty functions are not called
 };
 
 }  // namespace kinglet

@@ -6,7 +6,7 @@
 namespace kinglet {
 namespace {
 
-// What a node reads and writes.
+// The buffers that a node reads and writes, and its weights.
 struct NodeOperands : OperandVisitor {
   void Reads(BufferId id) { reads.push_back(id); }
   void Writes(BufferId id) { writes.push_back(id); }
@@ -38,29 +38,30 @@ class ContextSplitter {
   }
 
   PartialContext Make(const BufferLayout& layout, size_t real_bytes) const {
-    PartialContext cut;
-    // Whether memory has the buffer's value of the nodes so far; scratch nobody wrote needs none.
-    std::vector<uint8_t> is_there(plan_.buffers.size(), 1);
+    PartialContext partial;
+    // By buffer: whether the frame has the value that the nodes so far compute. Scratch that no
+    // node has written counts as present.
+    std::vector<uint8_t> is_present(plan_.buffers.size(), 1);
     const auto keep = [&](BufferId id) {
       const auto buffer = static_cast<size_t>(id);
-      if (HasRing(id) || is_there[buffer] != 0) return;
-      is_there[buffer] = 1;
+      if (HasRing(id) || is_present[buffer] != 0) return;
+      is_present[buffer] = 1;
       const uint64_t bytes = BytesOf(plan_.buffer(id), layout[id].count, real_bytes);
-      cut.kept.push_back({cut.runs.size(), id, bytes});
-      cut.kept_bytes += bytes;
+      partial.kept.push_back({partial.runs.size(), id, bytes});
+      partial.kept_bytes += bytes;
     };
     for (size_t i = plan_.context.begin; i < plan_.context.end;) {
       if (runs_[i] == 0) {
-        for (const BufferId id : nodes_[i].writes) is_there[static_cast<size_t>(id)] = 0;
+        for (const BufferId id : nodes_[i].writes) is_present[static_cast<size_t>(id)] = 0;
         ++i;
         continue;
       }
       PartialContext::Run run = {i, i};
       for (; run.end < plan_.context.end && runs_[run.end] != 0; ++run.end) {
         for (const BufferId id : nodes_[run.end].reads) keep(id);
-        for (const BufferId id : nodes_[run.end].writes) is_there[static_cast<size_t>(id)] = 1;
+        for (const BufferId id : nodes_[run.end].writes) is_present[static_cast<size_t>(id)] = 1;
       }
-      cut.runs.push_back(run);
+      partial.runs.push_back(run);
       i = run.end;
     }
     for (size_t i = plan_.context.end; i < nodes_.size(); ++i) {
@@ -68,22 +69,22 @@ class ContextSplitter {
         if (!plan_.buffer(id).of_queries) keep(id);
       }
     }
-    // What the next token finds.
+    // The next token reads the states.
     for (size_t buffer = 0; buffer < plan_.buffers.size(); ++buffer) {
       if (plan_.buffers[buffer].state) keep(static_cast<BufferId>(buffer));
     }
-    return cut;
+    return partial;
   }
 
  private:
-  // A state buffer of several slots, of which a token writes one. Every other buffer is written as
-  // a whole.
+  // Whether the buffer is a state of several slots, of which a token writes one. Every other buffer
+  // is written completely.
   bool HasRing(BufferId id) const {
     return plan_.buffer(id).state && plan_.buffer(id).ring.slots > 1;
   }
 
-  // Nodes whose results change: they read a changed weight or what such a node wrote, for this
-  // token or, in a state buffer, for an earlier one.
+  // Finds the nodes whose results change: those that read a changed weight, or a result of a node
+  // that changes, for this token or, in a state buffer, for an earlier one.
   void FindChanged(std::span<const WeightId> changed) {
     std::vector<uint8_t> state(plan_.buffers.size());
     for (bool again = true; again;) {
@@ -98,7 +99,7 @@ class ContextSplitter {
               return std::find(changed.begin(), changed.end(), id) != changed.end();
             });
         if (!reads) {
-          // What it writes, and does not read, no longer has a changed value.
+          // A buffer that the node overwrites no longer has a changed value.
           for (const BufferId id : node.writes) {
             if (!HasRing(id)) other[static_cast<size_t>(id)] = 0;
           }
@@ -117,7 +118,7 @@ class ContextSplitter {
     }
   }
 
-  // Lets run what writes a ring that a running node reads. Whether there was any.
+  // Adds the nodes that write a ring which a running node reads. Returns whether there was one.
   bool AddWritersOfStates() {
     std::vector<uint8_t> is_read(plan_.buffers.size());
     for (size_t i = 0; i < nodes_.size(); ++i) {
@@ -143,10 +144,10 @@ class ContextSplitter {
 };
 
 template <class Copy>
-void ForEachKept(const PartialContext& cut, size_t run, const BufferLayout& layout,
+void ForEachKept(const PartialContext& partial, size_t run, const BufferLayout& layout,
                  const StreamFrame& frame, const Copy& copy) {
   uint64_t at = 0;
-  for (const PartialContext::Kept& kept : cut.kept) {
+  for (const PartialContext::Kept& kept : partial.kept) {
     if (kept.before_run == run) copy(layout[kept.buffer].At<std::byte>(frame), at, kept.bytes);
     at += kept.bytes;
   }
@@ -172,16 +173,17 @@ bool HaveTheSameNodes(const Plan& a, const Plan& b) {
                     same_buffer);
 }
 
-void CopyKept(const PartialContext& cut, size_t run, const BufferLayout& layout,
+void CopyKept(const PartialContext& partial, size_t run, const BufferLayout& layout,
               const StreamFrame& frame, std::byte* memory) {
-  ForEachKept(cut, run, layout, frame, [&](const std::byte* buffer, uint64_t at, uint64_t bytes) {
-    std::memcpy(memory + at, buffer, bytes);
-  });
+  ForEachKept(partial, run, layout, frame,
+              [&](const std::byte* buffer, uint64_t at, uint64_t bytes) {
+                std::memcpy(memory + at, buffer, bytes);
+              });
 }
 
-void RestoreKept(const PartialContext& cut, size_t run, const BufferLayout& layout,
+void RestoreKept(const PartialContext& partial, size_t run, const BufferLayout& layout,
                  const std::byte* memory, const StreamFrame& frame) {
-  ForEachKept(cut, run, layout, frame, [&](std::byte* buffer, uint64_t at, uint64_t bytes) {
+  ForEachKept(partial, run, layout, frame, [&](std::byte* buffer, uint64_t at, uint64_t bytes) {
     std::memcpy(buffer, memory + at, bytes);
   });
 }

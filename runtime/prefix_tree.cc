@@ -41,7 +41,7 @@ Status CheckTree(std::span<const uint32_t> parents, std::span<const uint32_t> id
   return {};
 }
 
-// The children of every node, in the order of their numbers.
+// The children of every node, in ascending order.
 class ChildLists {
  public:
   explicit ChildLists(std::span<const uint32_t> parents)
@@ -104,8 +104,8 @@ class TreeWalk {
     uint32_t node;
   };
 
-  // Gives lanes that are free the node that was found last, or else the next beginning: few at a
-  // time, so that branches of these can fill lanes too, and few states wait.
+  // Gives free lanes the branch that was found last, or else the next beginning of a stream. Few
+  // beginnings start at a time, so that their branches can fill lanes too, and few states wait.
   Status FillLanes() {
     lanes_.clear();
     size_t roots = 1 + next_.size() / 8;
@@ -134,8 +134,8 @@ class TreeWalk {
     return false;
   }
 
-  // The values of the children of nodes_[begin, end). The first children are asked for together;
-  // others mostly find what that has computed.
+  // Sets the values of the children of nodes_[begin, end). The query for all first children
+  // computes most of what the queries for the others need.
   Status Ask(size_t begin, size_t end) {
     words_.clear();
     for (size_t i = begin; i < end; ++i) words_.push_back(ids_[children_.Of(nodes_[i]).front()]);
@@ -157,7 +157,7 @@ class TreeWalk {
     return {};
   }
 
-  // The first child that others stand behind continues in the lane; the rest wait.
+  // The first child with children continues in the lane; the other ones with children wait.
   Status Branch(uint32_t lane) {
     const auto children = children_.Of(*next_[lane]);
     next_[lane].reset();
@@ -190,7 +190,7 @@ class TreeWalk {
   std::vector<double> answers_;
 };
 
-// The first error of a lane, if any.
+// Resets every lane. Returns the first error, if any.
 Status ResetLanes(Session& session) {
   Status first;
   for (uint32_t lane = 0; lane < session.lanes(); ++lane) {
@@ -205,7 +205,7 @@ Result<uint64_t> Walk(std::span<const uint32_t> parents, std::span<const uint32_
   try {
     return TreeWalk(parents, ids, session, values).Run();
   } catch (const std::bad_alloc&) {
-    static_cast<void>(ResetLanes(session));  // they have tokens that nobody knows of
+    static_cast<void>(ResetLanes(session));  // lanes have tokens that the caller does not know
     throw;
   }
 }

@@ -1,5 +1,5 @@
-// Scores sequences that share beginnings, such as a recogniser's hypotheses of an utterance: each
-// shared token is processed once, and its stream forked where the sequences part.
+// Scores sequences that share beginnings, such as a recogniser's hypotheses of an utterance. Each
+// shared token is processed once, and its stream is forked where the sequences diverge.
 #ifndef KINGLET_RUNTIME_PREFIX_TREE_H_
 #define KINGLET_RUNTIME_PREFIX_TREE_H_
 
@@ -17,20 +17,20 @@ namespace kinglet {
 
 inline constexpr uint32_t kNoParent = std::numeric_limits<uint32_t>::max();
 
-// Nodes are tokens: node n is word ids[n] behind node parents[n] < n. A node of kNoParent begins a
-// stream of its own; any number may.
+// A tree whose nodes are tokens: node n is word ids[n] after node parents[n] < n. A node whose
+// parent is kNoParent begins a stream, and any number of nodes may.
 struct PrefixTree {
   std::vector<uint32_t> parents, ids;
 
   size_t size() const { return ids.size(); }
 };
 
-// Puts sequences into a tree, each beginning that two of them share once.
+// Builds a tree from sequences. A beginning that several sequences share is stored once.
 class PrefixTreeBuilder {
  public:
-  // What follows shares nothing with the sequences before.
+  // Separates the sequences that follow from those before: they share no nodes.
   void BeginRoot() { children_.clear(); }
-  // The sequence's nodes, in order. REQUIRES: fewer than 2^32 - 1 nodes in all.
+  // Adds a sequence and returns its nodes, in order. REQUIRES: fewer than 2^32 - 1 nodes in all.
   std::vector<uint32_t> Add(std::span<const uint32_t> sequence);
 
   const PrefixTree& tree() const { return tree_; }
@@ -40,15 +40,15 @@ class PrefixTreeBuilder {
   std::unordered_map<uint64_t, uint32_t> children_;  // by parent and id
 };
 
-// values[n] = log p of node n's word behind the nodes that lead to it, 0 for one of kNoParent: the
-// bits of a stream that processes these tokens alone, with any number of lanes and threads. Returns
-// the number of tokens that were processed: nodes that others stand behind.
+// values[n] = log p of node n's word after the nodes that lead to node n, or 0 if its parent is
+// kNoParent: the bits of a stream that processes these tokens alone, with any number of lanes and
+// threads. Returns the number of tokens that were processed, one for each node that is a parent.
 //
 // The streams of the session's lanes are replaced; afterwards, also after an error, every lane is
-// reset. Where branches wait for a lane the state before them is kept; the deepest go first, so
-// that few do. Errors: KINGLET_INVALID_ARGUMENT unless parents, ids and values have one length and
-// each parent stands before its node; KINGLET_ID_OUT_OF_RANGE, naming the node; those of stepping
-// and querying a session. Throws std::bad_alloc, with every lane reset.
+// reset. While a branch waits for a lane, the state before the branch is kept; the deepest branches
+// go first, so that few wait. Errors: KINGLET_INVALID_ARGUMENT unless parents, ids and values have
+// one length and each parent is before its node; KINGLET_ID_OUT_OF_RANGE, naming the node; those of
+// stepping and querying a session. Throws std::bad_alloc, with every lane reset.
 Result<uint64_t> ScoreTree(std::span<const uint32_t> parents, std::span<const uint32_t> ids,
                            Session& session, std::span<double> values);
 

@@ -1,4 +1,4 @@
-// How many numbers a masked model gives about a text that it has read.
+// The number of values that a masked model computes about a text that it has read.
 #ifndef KINGLET_RUNTIME_READING_WIDTHS_H_
 #define KINGLET_RUNTIME_READING_WIDTHS_H_
 
@@ -14,7 +14,7 @@ inline uint32_t PooledWidth(const Plan& plan) {
   return static_cast<uint32_t>(plan.buffer(*plan.reading->pooled).count);
 }
 
-// Scores of a text or, for spans, of each token; 0 if there are none.
+// Scores of a text or, in a model that scores spans, of each token; 0 for a model without scores.
 inline uint32_t ScoreCount(const Plan& plan) {
   if (!plan.reading || !plan.reading->scores) return 0;
   return static_cast<uint32_t>(plan.buffer(*plan.reading->scores).count);

@@ -1,4 +1,4 @@
-// How a text becomes the tokens of one stream, for everything that scores texts: golden answers,
+// How a text becomes the tokens of one stream, for all code that scores texts: golden answers,
 // tuning, calibration and the command.
 #ifndef KINGLET_RUNTIME_SCORED_STREAM_H_
 #define KINGLET_RUNTIME_SCORED_STREAM_H_
@@ -12,7 +12,7 @@
 namespace kinglet {
 
 // The model's start token, if it has one, followed by the text. The first token is input only;
-// every other one is predicted from those before it.
+// every other token is predicted from those before.
 std::vector<uint32_t> ScoredStream(const ModelDescription& description,
                                    std::span<const uint32_t> text);
 

@@ -1,4 +1,4 @@
-// A token of a text as the distribution that predicted it sees it.
+// A token of a text, and where it is in the distribution that predicted it.
 #ifndef KINGLET_RUNTIME_SCORED_TOKEN_H_
 #define KINGLET_RUNTIME_SCORED_TOKEN_H_
 
@@ -11,14 +11,14 @@
 
 namespace kinglet {
 
-// Where the token is in the distribution, as far as that was asked for.
+// The token's rank and interval in the distribution, if they were asked for.
 struct TokenPlace {
   std::optional<uint32_t> rank;
   std::optional<Interval> interval;
   bool operator==(const TokenPlace&) const = default;
 };
 
-// What is asked for.
+// Which members of a TokenPlace are asked for.
 struct PlaceQuestions {
   bool rank = false, interval = false;
 };

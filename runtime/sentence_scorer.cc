@@ -8,7 +8,7 @@
 namespace kinglet {
 namespace {
 
-// A lane's stream, and what is known of it.
+// A lane's stream, and the tokens scored so far.
 struct RunningSentence {
   uint64_t index = 0;
   std::vector<uint32_t> stream;
@@ -18,7 +18,7 @@ struct RunningSentence {
   uint32_t predicted() const { return stream[scored.size() + 1]; }
 };
 
-// Hands on results in the order of the streams.
+// Passes results to the sink in the order of the streams.
 class InOrder {
  public:
   explicit InOrder(const SentenceScorer::Sink& sink) : sink_(sink) {}
@@ -83,7 +83,7 @@ Status SentenceScorer::Run(const Next& next, const Sink& sink,
   InOrder results(sink);
   uint64_t taken = 0;
   bool more = true;
-  // Names the stream that a call for all lanes was refused for.
+  // Finds the stream for which a call for all lanes was refused, and names it.
   const auto in_first = [&](const Status& status) {
     for (const uint32_t lane : lanes) {
       const Result<double> one = session_->LogProbability(sentences[lane].predicted(), lane);

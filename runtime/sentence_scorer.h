@@ -17,17 +17,18 @@
 
 namespace kinglet {
 
-// What stands before and behind a sentence.
+// The tokens before and after a sentence.
 struct SentenceFrame {
   std::optional<uint32_t> begin;  // fed first, not scored
   std::optional<uint32_t> end;    // scored last
 };
 
-// The family's own tokens: the model's end token or else the vocabulary's <eos> or </s>; the
-// model's start token or else the end token. Either may be missing. `vocabulary` may be null.
+// The frame of the model's family. `end` is the model's end token or else the vocabulary's <eos> or
+// </s>; `begin` is the model's start token or else the end token. Either may be missing.
+// `vocabulary` may be null.
 SentenceFrame FrameOf(const ModelDescription& description, const Vocabulary* vocabulary);
 
-// The stream of a sentence: its first token is input only, each other one is predicted.
+// The stream of a sentence, of which the first token is input only and each other one is predicted.
 std::vector<uint32_t> Framed(const SentenceFrame& frame, std::span<const uint32_t> sentence);
 
 class SentenceScorer {
@@ -38,12 +39,12 @@ class SentenceScorer {
 
   // Fills in the next stream; returns false after the last.
   using Next = std::function<bool(std::vector<uint32_t>& stream)>;
-  // Takes each token of a stream but the first, streams in order from 0 on.
+  // Takes the tokens of a stream without the first, streams in order from 0 on.
   using Sink = std::function<Status(uint64_t index, std::span<const ScoredToken> tokens)>;
 
-  // Values do not depend on the number of lanes or on the streams beside. A stream of fewer than
-  // two tokens has none. Places have what `questions` ask for. Errors: those of stepping and
-  // querying a session, naming the stream by `name(index)`; those of `sink`.
+  // Scores all streams that `next` gives. Values depend neither on the number of lanes nor on the
+  // other streams. A stream of fewer than two tokens has no scored tokens. Errors: those of
+  // stepping and querying a session, naming the stream by `name(index)`; those of `sink`.
   Status Run(const Next& next, const Sink& sink,
              const std::function<std::string(uint64_t index)>& name,
              const PlaceQuestions& questions = {});

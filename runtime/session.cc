@@ -28,15 +28,14 @@ std::variant<QueryMemory<float>, QueryMemory<double>> MakeQueryMemory(const Mode
   return QueryMemory<float>(model, lanes);
 }
 
-// `fit` lanes fit the limit.
-Status RefuseLanes(const SessionOptions& options, uint64_t fit, const std::string& limit,
-                   uint64_t each) {
+Status RefuseLanes(const SessionOptions& options, uint64_t max_lanes, const std::string& limit,
+                   uint64_t bytes_per_lane) {
   return Status::Refusal(KINGLET_OUT_OF_MEMORY, "session", std::to_string(options.lanes) + " lanes",
-                         "at most " + std::to_string(fit) + ", for " + limit,
-                         std::to_string(each) + " bytes for each lane");
+                         "at most " + std::to_string(max_lanes) + ", for " + limit,
+                         std::to_string(bytes_per_lane) + " bytes for each lane");
 }
 
-// What each thread of a session needs besides its lanes.
+// Bytes of work memory for each thread of a session.
 uint64_t WorkBytesOf(const Model& model, uint32_t lanes) {
   uint64_t bytes = 0;
   if (lanes == 1 && !model.plan().encoder) return bytes;
@@ -44,13 +43,12 @@ uint64_t WorkBytesOf(const Model& model, uint32_t lanes) {
   return bytes;
 }
 
-// `count`: tokens of the text.
-Status CheckSegments(const Plan& plan, std::span<const uint32_t> segments, size_t count) {
+Status CheckSegments(const Plan& plan, std::span<const uint32_t> segments, size_t tokens) {
   if (!plan.reading) {
     return Status::Refusal(KINGLET_UNSUPPORTED, "session", "segments", "a masked model",
                            "a translation model");
   }
-  KINGLET_RETURN_IF_ERROR(CheckSize("segments", segments.size(), count));
+  KINGLET_RETURN_IF_ERROR(CheckSize("segments", segments.size(), tokens));
   for (const uint32_t segment : segments) {
     if (segment >= plan.reading->segments) {
       return Status::Refusal(KINGLET_ID_OUT_OF_RANGE, "session", "segment",
@@ -77,25 +75,26 @@ Result<std::unique_ptr<Session>> Session::Create(std::shared_ptr<const Model> mo
   if (options.threads == 0) return Invalid("threads", "at least 1", "0");
   const MemoryPlan plan = MemoryPlan::Of(*model, options.lanes);
   const size_t threads = std::min<size_t>(options.threads, UsableProcessors());
-  const uint64_t work = WorkBytesOf(*model, options.lanes);  // for each thread
+  const uint64_t work_bytes = WorkBytesOf(*model, options.lanes);  // for each thread
   const uint64_t source_scratch = SourceTokensTogether(*model) * model->layout().source_token_bytes;
-  const uint64_t beside = source_scratch + (work > 0 ? WorkMemory::Bytes(threads, work) : 0);
+  const uint64_t overhead =
+      source_scratch + (work_bytes > 0 ? WorkMemory::Bytes(threads, work_bytes) : 0);
   const uint64_t limit = std::min(model->session_memory_limit(), model->budget()->left());
-  const uint64_t fit = LanesThatFit(*model, limit - std::min(limit, beside));
+  const uint64_t max_lanes = LanesThatFit(*model, limit - std::min(limit, overhead));
   const uint64_t bytes =
-      options.lanes <= fit ? options.lanes * plan.each + plan.shared + beside : 0;
-  if (options.lanes > fit || !model->budget()->Claim(bytes)) {
-    return RefuseLanes(options, fit, std::to_string(limit) + " bytes in all", plan.each);
+      options.lanes <= max_lanes ? options.lanes * plan.each + plan.shared + overhead : 0;
+  if (options.lanes > max_lanes || !model->budget()->Claim(bytes)) {
+    return RefuseLanes(options, max_lanes, std::to_string(limit) + " bytes in all", plan.each);
   }
   MemoryClaim memory(model->budget(), bytes);
   try {
     auto contents = std::make_unique<Contents>(MakeQueryMemory(*model, options.lanes));
     if (const DeviceProgram* const program = model->device(); program != nullptr) {
-      const uint64_t free = program->FreeBytes(), there = program->BytesPerLane();
-      if (options.lanes > free / there) {
-        return RefuseLanes(options, free / there,
-                           std::to_string(free) + " free bytes of " + program->device_name(),
-                           there);
+      const uint64_t free_bytes = program->FreeBytes(), bytes_per_lane = program->BytesPerLane();
+      if (options.lanes > free_bytes / bytes_per_lane) {
+        return RefuseLanes(options, free_bytes / bytes_per_lane,
+                           std::to_string(free_bytes) + " free bytes of " + program->device_name(),
+                           bytes_per_lane);
       }
       KINGLET_ASSIGN_OR_RETURN(contents->execution.device, program->CreateLanes(options.lanes));
     }
@@ -110,8 +109,8 @@ Result<std::unique_ptr<Session>> Session::Create(std::shared_ptr<const Model> mo
            Distribution<T>(*model, options.empty_cache, contents->execution, shared)});
     };
     for (uint32_t i = 0; i < options.lanes; ++i) std::visit(add_lane, contents->query_memory);
-    if (work > 0) {
-      WorkMemory& memory_of_threads = contents->work_memory.emplace(threads, work);
+    if (work_bytes > 0) {
+      WorkMemory& memory_of_threads = contents->work_memory.emplace(threads, work_bytes);
       for (Lane& lane : contents->lanes) {
         lane.stream.set_batch({&memory_of_threads, options.lanes});
       }
@@ -174,7 +173,8 @@ Status Session::Contents::CheckLanes(std::span<const uint32_t> numbers) {
   return Invalid("lanes", "each of them once", std::to_string(numbers[good]) + " again");
 }
 
-// Calls run(frames), a step of tokens on these lanes. After an error no lane has processed one.
+// Calls run(frames), which processes a token on each of these lanes. After an error no lane has
+// processed its token.
 template <class Run>
 Status Session::Contents::Step(std::span<const uint32_t> numbers, std::span<const uint32_t> ids,
                                const Run& run) {
@@ -184,7 +184,7 @@ Status Session::Contents::Step(std::span<const uint32_t> numbers, std::span<cons
     frames.push_back(lanes[numbers[i]].stream.Begin(ids[i]));
   }
   Status status;
-  // Not a Status yet: its text needs memory too, and the lanes must be restored first.
+  // A flag rather than a Status, whose text needs memory too: the lanes must be restored first.
   bool out_of_memory = false;
   try {
     status = run(std::span(frames));
@@ -238,17 +238,17 @@ Status Session::LookAt(uint64_t position, uint32_t lane) {
   });
 }
 
-Status Session::StepTokenAfter(uint32_t id, const PartialContext& cut,
+Status Session::StepTokenAfter(uint32_t id, const PartialContext& partial,
                                std::span<const std::byte> kept) {
   KINGLET_RETURN_IF_ERROR(CheckId(id, model().vocabulary_size()));
   const uint32_t lane = 0;
   return contents_->Step({&lane, 1}, {&id, 1}, [&](std::span<StreamFrame> frames) -> Status {
-    for (size_t run = 0; run < cut.runs.size(); ++run) {
-      RestoreKept(cut, run, model().layout(), kept.data(), frames.front());
-      KINGLET_RETURN_IF_ERROR(RunNodes(model(), {cut.runs[run].begin, cut.runs[run].end}, frames,
-                                       contents_->execution));
+    for (size_t run = 0; run < partial.runs.size(); ++run) {
+      RestoreKept(partial, run, model().layout(), kept.data(), frames.front());
+      KINGLET_RETURN_IF_ERROR(RunNodes(model(), {partial.runs[run].begin, partial.runs[run].end},
+                                       frames, contents_->execution));
     }
-    RestoreKept(cut, cut.runs.size(), model().layout(), kept.data(), frames.front());
+    RestoreKept(partial, partial.runs.size(), model().layout(), kept.data(), frames.front());
     return {};
   });
 }
@@ -278,8 +278,8 @@ Status Session::Encode(std::span<const uint32_t> source, std::span<const uint32_
 
   const ComputingCall call(contents_->execution);
   std::optional<State> before;
-  // Only a device can fail here; every later call then returns the same error.
-  const auto go_back = [&] { static_cast<void>(found->stream.Restore(*before)); };
+  // Restoring can fail on a device only, and every later call then returns the same error.
+  const auto restore = [&] { static_cast<void>(found->stream.Restore(*before)); };
   try {
     KINGLET_ASSIGN_OR_RETURN(before, found->stream.Save(contents_->model));
     KINGLET_RETURN_IF_ERROR(found->stream.BeginSource(source.size()));
@@ -287,39 +287,40 @@ Status Session::Encode(std::span<const uint32_t> source, std::span<const uint32_
     if (status.ok()) {
       found->Invalidate();
     } else {
-      go_back();
+      restore();
     }
     return status;
   } catch (const std::bad_alloc&) {  // reference kernels allocate
-    if (before) go_back();
+    if (before) restore();
     return OutOfMemory();
   }
 }
 
 Status Session::Contents::RunEncoder(std::span<const uint32_t> source,
                                      std::span<const uint32_t> segments, Lane& lane) {
-  const auto token_of = [&](const EncoderSweep& pass, size_t i) {
-    if (!pass.of_segments) return source[i];
+  const auto token_of = [&](const EncoderSweep& sweep, size_t i) {
+    if (!sweep.of_segments) return source[i];
     return segments.empty() ? 0 : segments[i];
   };
   const EncoderPlan& encoder = *model->plan().encoder;
-  // Fewer of a long source, of which each looks at all: a call that is cancelled waits for them.
+  // In a long source fewer tokens go together, because each attends to all and a call that is
+  // cancelled waits for the tokens that go together.
   constexpr size_t kPairsTogether = size_t{1} << 19;
   const size_t together = std::clamp<size_t>(kPairsTogether / source.size(), 1,
                                              std::max<size_t>(SourceTokensTogether(*model), 1));
-  for (const EncoderSweep& pass : encoder.passes) {
-    const size_t tokens = pass.order == SourceOrder::kOnce ? 1 : source.size();
+  for (const EncoderSweep& sweep : encoder.sweeps) {
+    const size_t tokens = sweep.order == SourceOrder::kOnce ? 1 : source.size();
     for (size_t first = 0; first < tokens; first += together) {
       frames.clear();
       for (size_t turn = first; turn < std::min(first + together, tokens); ++turn) {
-        const size_t i = pass.order == SourceOrder::kBackward ? tokens - 1 - turn : turn;
+        const size_t i = sweep.order == SourceOrder::kBackward ? tokens - 1 - turn : turn;
         std::byte* const own =
             source_scratch.get() + (turn - first) * model->layout().source_token_bytes;
-        const uint32_t token = token_of(pass, i);
+        const uint32_t token = token_of(sweep, i);
         frames.push_back(source_scratch ? lane.stream.SourceFrame(i, token, own, encoder.window)
                                         : lane.stream.SourceFrame(i, token));
       }
-      KINGLET_RETURN_IF_ERROR(RunNodes(*model, pass, frames, execution));
+      KINGLET_RETURN_IF_ERROR(RunNodes(*model, sweep, frames, execution));
     }
   }
   return Status();

@@ -1,13 +1,13 @@
 // A session: one or more streams of tokens through a model, each in a lane of its own. A step runs
 // the plan's context nodes in the project's one execution loop (runtime/execute.h) and leaves the
 // stream's hidden state in its memory. A query then computes only what it needs (the softmax's
-// head, one tail, the neural cache) and remembers it until the lane's next step, or, in a session
-// of many lanes, until other lanes have been queried (LanesRemembered). A lane's answers are those
-// of a session with this stream alone, to the last bit.
+// head, one tail, the neural cache) and remembers the results until the lane's next step, or, in a
+// session of many lanes, until other lanes have been queried (LanesRemembered). A lane's answers
+// are those of a session with this stream alone, to the last bit.
 //
 // One thread at a time may use a session, except for Cancel. After an error the session is as it
 // was before the call, and outputs are untouched. Only an error of a device, KINGLET_INTERNAL or
-// KINGLET_OUT_OF_MEMORY, stays: every later call returns it too.
+// KINGLET_OUT_OF_MEMORY, stays: every later call returns that error too.
 #ifndef KINGLET_RUNTIME_SESSION_H_
 #define KINGLET_RUNTIME_SESSION_H_
 
@@ -40,28 +40,28 @@ enum class Scale : uint8_t;  // runtime/queries/word_probabilities.h
 struct SessionOptions {
   EmptyCache empty_cache = EmptyCache::kReference;
   uint32_t lanes = 1;
-  // Threads that share the work of a call: the caller's, and workers of the session's own, which
-  // sleep between calls. No more than there are processors to run on.
+  // Threads among which the work of a call is divided: the caller's, and workers of the session's
+  // own, which sleep between calls. The session starts no more than there are processors.
   uint32_t threads = 1;
 };
 
 class Session {
  public:
   // Every lane is at the start of a stream. Errors: KINGLET_UNSUPPORTED for a model that predicts
-  // nothing (runtime/embedder.h serves it); KINGLET_INVALID_ARGUMENT for 0 lanes or threads;
+  // nothing (use runtime/embedder.h); KINGLET_INVALID_ARGUMENT for 0 lanes or threads;
   // KINGLET_OUT_OF_MEMORY, with the number of lanes that fit, if all lanes together need more than
   // the model's limits leave or than the device has, or if the system has no more threads.
   static Result<std::unique_ptr<Session>> Create(std::shared_ptr<const Model> model,
                                                  const SessionOptions& options = {});
   // The most bytes of the host's memory that creation allocates for each lane. With many lanes each
   // takes less, because they share the memory of queries (runtime/queries/query_frames.h). Not
-  // included: a few numbers for each word of the largest cluster, once, and what a lane keeps after
+  // included: a few values for each token of the largest cluster, once, and what a lane keeps after
   // its state was saved, restored or forked, at most as many bytes again as its state.
   static uint64_t BytesPerLane(const Model& model);
-  // How many lanes of one session `bytes` of the host's memory are enough for.
+  // The most lanes of one session for which `bytes` of the host's memory are enough.
   static uint64_t LanesThatFit(const Model& model, uint64_t bytes);
   // For how many lanes at a time a session of `lanes` lanes remembers what queries computed: for
-  // all of them, or for those queried last.
+  // all lanes, or for those queried last.
   static uint64_t LanesRemembered(const Model& model, uint64_t lanes);
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
@@ -72,15 +72,16 @@ class Session {
 
   // --- tokens. KINGLET_INVALID_ARGUMENT, here and below, if there is no such lane.
 
-  // Starts a new stream in the lane and encodes its source, the tokens of a text to translate.
-  // Target tokens follow, the model's start token first. This takes the time of the whole source;
-  // any number of forks share it. Errors: KINGLET_UNSUPPORTED for a model without an encoder;
-  // KINGLET_INVALID_ARGUMENT for a source that is empty or longer than the encoder's window;
-  // KINGLET_ID_OUT_OF_RANGE if an id >= size of the source's vocabulary; KINGLET_CANCELLED.
+  // Starts a new stream in the lane and encodes its source, the tokens of a sentence to translate.
+  // Target tokens follow, the model's start token first. The call takes the time of the complete
+  // source; any number of forks share the result. Errors: KINGLET_UNSUPPORTED for a model without
+  // an encoder; KINGLET_INVALID_ARGUMENT for a source that is empty or longer than the encoder's
+  // window; KINGLET_ID_OUT_OF_RANGE if an id >= size of the source's vocabulary; KINGLET_CANCELLED.
   Status Encode(std::span<const uint32_t> source, uint32_t lane = 0);
-  // The same for a masked model: reads a whole text, [CLS] and [SEP] in it. segments[i] is the
-  // segment number of token i: empty: all 0. Errors also: KINGLET_ID_OUT_OF_RANGE for a segment
-  // that the model does not have; KINGLET_INVALID_ARGUMENT for another number of them;
+  // Starts a new stream in the lane and encodes its source, which for a masked model is a complete
+  // text with [CLS] and [SEP]. segments[i] is the segment number of token i; no segments mean that
+  // all are 0. Errors: those of Encode without segments; KINGLET_ID_OUT_OF_RANGE for a segment that
+  // the model does not have; KINGLET_INVALID_ARGUMENT if source and segments differ in length;
   // KINGLET_UNSUPPORTED for segments of a translation's source.
   Status Encode(std::span<const uint32_t> source, std::span<const uint32_t> segments,
                 uint32_t lane);
@@ -88,139 +89,148 @@ class Session {
   // if id >= vocabulary size; KINGLET_NO_SOURCE_YET if the model has an encoder and the lane no
   // source; KINGLET_CANCELLED.
   Status StepToken(uint32_t id, uint32_t lane = 0);
-  // The same where an unchanged model computed the token before: `kept` has what the cut keeps of
-  // it (runtime/partial_context.h), and only the cut's runs run. REQUIRES: a cut of this plan, on the
-  // host; no encoder.
-  Status StepTokenAfter(uint32_t id, const PartialContext& cut, std::span<const std::byte> kept);
+  // Processes one token that a model with unchanged weights has processed before: runs only the
+  // nodes of `partial` (runtime/partial_context.h), and takes what the other nodes computed from
+  // `kept`. Lane 0. Errors: those of StepToken. REQUIRES: `partial` is of this plan, on the host;
+  // no encoder.
+  Status StepTokenAfter(uint32_t id, const PartialContext& partial,
+                        std::span<const std::byte> kept);
   // Processes ids[i] on lanes[i] for every i; no lane occurs twice. After an error no lane has
   // processed its token.
   Status StepLanes(std::span<const uint32_t> lanes, std::span<const uint32_t> ids);
   // Processes the given tokens of one stream, in order, with the bits of StepToken for each, and
-  // writes the log-probability of each one after those before it to `log_probabilities`, unless
-  // that is empty; the first token of a stream gets a quiet NaN. Where the model allows it
-  // (TextBlock), each weight is read once for several tokens. Errors: those of StepToken and
-  // LogProbability. All ids are checked first. After an error in the middle the lane has processed
-  // the first `processed` tokens, whose log-probabilities are written.
+  // writes the log-probability of each after those before it to `log_probabilities`, unless that
+  // span is empty; the first token of a stream gets a quiet NaN. If the model allows (TextBlock),
+  // each weight is read once for several tokens. Errors: those of StepToken and LogProbability. All
+  // ids are checked first. After an error in the middle the lane has processed the first
+  // `processed` tokens, whose log-probabilities are written.
   Status StepMany(std::span<const uint32_t> ids, std::span<double> log_probabilities,
                   uint64_t& processed, uint32_t lane = 0, Computing computing = Computing::kNeeded);
   // The number of tokens that the lane's stream has processed. REQUIRES: lane < lanes().
   uint64_t position(uint32_t lane = 0) const;
   // Starts a new stream in the lane, without a source.
   Status Reset(uint32_t lane = 0);
-  // From now on calls `after` when a step has run, of a token or of a query, and `before` when one
-  // is about to, with the frames of the lanes that take it. Empty functions are not called.
+  // From now on calls `before` when a node of a token or of a query is about to run, and `after`
+  // when the node has run, with the frames of the lanes on which it runs. Empty functions are not
+  // called.
   void set_observer(NodeObserver after, NodeObserver before = {});
 
   // The token that the lane processed last. REQUIRES: position(lane) > 0.
   uint32_t last_token(uint32_t lane = 0) const;
   // KINGLET_INVALID_ARGUMENT if there is no such lane; KINGLET_NO_TOKEN_YET before its first step.
   Status CheckHasToken(uint32_t lane) const;
-  // Another session of the same model with so many lanes, one thread, and these options otherwise.
+  // Another session of the same model with this number of lanes, one thread, and the same options
+  // otherwise.
   Result<std::unique_ptr<Session>> CreateAlike(uint32_t lanes) const;
 
-  // Stops the call that is running before its next step, or else the next call that computes
-  // something; that one returns KINGLET_CANCELLED. Later calls run normally. Any thread may call
-  // this. One step may be the end of a query for all words; on a device, a whole token or query.
+  // Stops the call that is running before its next piece of a node (NextPiece), or else the next
+  // call that computes something; the stopped call returns KINGLET_CANCELLED. Later calls run
+  // normally. Any thread may call this function. A query for all tokens may run to its end once it
+  // writes its answer, and a device always runs a complete token or query.
   void Cancel();
-  // For calls made of several sessions' calls: KINGLET_CANCELLED if Cancel was called since the
-  // last call that it stopped.
+  // For functions that call several sessions: KINGLET_CANCELLED if Cancel was called since the last
+  // call that it stopped. `what` names the function, for the message.
   Status TakeCancellation(const std::string& what);
 
-  // --- masked models. Errors of all: KINGLET_UNSUPPORTED for another model, or one without the
-  // part that answers; KINGLET_NO_SOURCE_YET before a text was read; KINGLET_INVALID_ARGUMENT for a
-  // position that the text does not have; KINGLET_NOT_FINITE; KINGLET_CANCELLED.
+  // --- masked models. Errors of LookAt, Pooled and Scores: KINGLET_UNSUPPORTED for another model,
+  // or for one without the part that answers; KINGLET_NO_SOURCE_YET before a text was read;
+  // KINGLET_INVALID_ARGUMENT for a position beyond the text; KINGLET_NOT_FINITE; KINGLET_CANCELLED.
 
-  // From now on the queries below are about the token at this position of the text that the lane
-  // has read: which word the model expects there.
+  // Directs the lane's queries, from now on, to one position of the text that the lane has read:
+  // they predict the token there.
   Status LookAt(uint64_t position, uint32_t lane = 0);
-  // Elements of the pooled vector, and scores of a text or, for spans, of a token; 0: none.
+  // Elements of a text's pooled vector; 0 for a model without a pooler.
   uint32_t pooled_width() const;
+  // Scores of a text or, in a model that scores spans, of a token; 0 for a model without scores.
   uint32_t scores() const;
-  // The text's pooled vector, made of its first token's; out.size() == pooled_width().
+  // The text's pooled vector, computed from its first token's; out.size() == pooled_width().
   Status Pooled(std::span<double> out, uint32_t lane = 0);
-  // The text's scores, without a softmax; out.size() == scores(). With spans: the scores [start,
-  // end] of the token at `position`, which is otherwise 0.
+  // The text's scores, without a softmax; out.size() == scores(). In a model that scores spans: the
+  // scores [start, end] of the token at `position`, which is otherwise 0.
   Status Scores(std::span<double> out, uint64_t position = 0, uint32_t lane = 0);
 
   // --- queries about the token that follows. Errors of all: KINGLET_NO_TOKEN_YET before the lane's
-  // first step; KINGLET_NOT_FINITE if the model's own numbers overflowed; KINGLET_CANCELLED;
+  // first step; KINGLET_NOT_FINITE if the model's own values overflowed; KINGLET_CANCELLED;
   // KINGLET_OUT_OF_MEMORY.
 
-  // log p(id). Computes the head and, if the word is in a tail, that tail.
+  // log p(id). Computes the head and, if the token is in a tail, that tail.
   Result<double> LogProbability(uint32_t id, uint32_t lane = 0);
   // out[i] = log p(ids[i]); an id may occur more than once. out.size() == ids.size().
   Status LogProbabilitiesOf(std::span<const uint32_t> ids, std::span<double> out,
                             uint32_t lane = 0);
-  // The k most probable words, the most probable first, equal ones by lower id; all words if k
-  // exceeds the vocabulary. Does not compute tails that cannot hold one of them; the answer equals
-  // the full computation's bit for bit.
+  // The k most probable tokens, the most probable first, equal ones by lower id; all tokens if k
+  // exceeds the vocabulary. Does not compute tails that cannot contain one of them; the answer
+  // equals the full computation's bit for bit.
   Result<std::vector<Candidate>> TopK(uint32_t k, uint32_t lane = 0);
-  // Draws a word at random, as DrawOptions says. The word depends on the stream's state, the seed
-  // and the options alone: it is the same on any lane, and after save and restore.
-  // KINGLET_INVALID_ARGUMENT for options out of their ranges, and if every word that has a
-  // probability is omitted; KINGLET_ID_OUT_OF_RANGE if a word omitted is none.
+  // Draws a token at random, as DrawOptions documents. The token depends on the stream's state, the
+  // seed and the options alone, and so is the same on any lane, and after save and restore.
+  // KINGLET_INVALID_ARGUMENT for options out of their ranges, and if every token with a probability
+  // is excluded; KINGLET_ID_OUT_OF_RANGE for an excluded id beyond the vocabulary.
   //
   // With w_i = exp((log p_i - r) / temperature), computed in the backend's real type, where r is
-  // the largest log p of the words that are not omitted, and sums in double:
-  //   All words: the cluster drawn is the first one, head first, whose cumulative weight exceeds
-  //   UniformDraw(seed, position - 1, 0) times the total; words are added up by id, then clusters
-  //   in order. The word drawn is the first in it whose cumulative weight exceeds
+  // the largest log p of the tokens that are not excluded, and sums in double:
+  //   All tokens: the cluster drawn is the first one, head first, whose cumulative weight exceeds
+  //   UniformDraw(seed, position - 1, 0) times the total; tokens are added up by id, then clusters
+  //   in order. The token drawn is the first in that cluster whose cumulative weight exceeds
   //   UniformDraw(seed, position - 1, 1) times the cluster's.
-  //   With top_k or top_p: the words that remain are added up in their order; they end with the
+  //   With top_k or top_p: the tokens that remain are added up in their order, and end with the
   //   first whose cumulative weight is at least top_p times the total (of the top_k, or of all
-  //   words as above). At temperature 1, with no top_k and no word omitted, they are those of
-  //   TopP(top_p). The word drawn is the first whose cumulative weight exceeds UniformDraw(seed,
-  //   position - 1, 0) times the last one.
-  // A tail is computed only where its probability leaves the choice open, or for a word omitted.
+  //   tokens as above). At temperature 1, with no top_k and no token excluded, they are those of
+  //   TopP(top_p). The token drawn is the first whose cumulative weight exceeds UniformDraw(seed,
+  //   position - 1, 0) times the last one's.
+  // A tail is computed only where its probability leaves the choice open, or for an excluded token.
   Result<uint32_t> Draw(uint64_t seed, const DrawOptions& options, uint32_t lane = 0);
-  // Draw from all words.
+  // Draws a token from all tokens: Draw with this temperature and the defaults of other options.
   Result<uint32_t> Sample(uint64_t seed, double temperature, uint32_t lane = 0);
-  // out[id] = log p of every word; out.size() == vocabulary size. On ref64 the float form rounds.
+  // out[id] = log p of every token; out.size() == vocabulary size. On ref64 the float form rounds.
   Status LogProbabilities(std::span<double> out, uint32_t lane = 0);
   Status LogProbabilities(std::span<float> out, uint32_t lane = 0);
-  // out[id] = p of every word: exp of the above, computed in the backend's real type.
+  // out[id] = p of every token: exp(log p), computed in the backend's real type; out.size() ==
+  // vocabulary size. On ref64 the float form rounds.
   Status Probabilities(std::span<double> out, uint32_t lane = 0);
   Status Probabilities(std::span<float> out, uint32_t lane = 0);
-  // Computes everything that a query about this token can need; queries then only read it.
+  // Computes everything that a query about this token can need; queries then only read the results.
   Status ComputeAll(uint32_t lane = 0);
 
-  // --- queries of programs that look for words (session_words.cc). Each computes the clusters that
-  // its answer needs, and equals what all log-probabilities say, bit for bit; sums of probabilities
-  // are of exp(log p), as Probabilities gives them, in double in the order of ids.
+  // --- queries of programs that look for tokens (session_words.cc). Each computes the clusters
+  // that its answer needs, and equals, bit for bit, what follows from all log-probabilities. Sums
+  // of probabilities add up exp(log p), as Probabilities gives them, in double in the order of ids.
 
-  // The nucleus: the fewest words, the most probable first and equal ones by lower id, whose
-  // probabilities, added up in that order, are at least `share` of the sum of all words', which is
-  // 1, or 1 - lambda while a reference neural cache is empty; all words for a share of 1, and where
-  // rounding leaves less. KINGLET_INVALID_ARGUMENT unless 0 < share <= 1.
+  // The nucleus: the fewest tokens, the most probable first and equal ones by lower id, whose
+  // probabilities, added up in that order, reach the fraction `share` of the sum of all tokens',
+  // which is 1, or 1 - lambda while a reference neural cache is empty; all tokens for a fraction of
+  // 1, and where rounding leaves less. KINGLET_INVALID_ARGUMENT unless 0 < share <= 1.
   Result<std::vector<Candidate>> TopP(double share, uint32_t lane = 0);
-  // The word's place in the order of TopK, from 1.
+  // The token's rank in the order of TopK, from 1.
   Result<uint32_t> Rank(uint32_t id, uint32_t lane = 0);
-  // What the word's probability is made of: the network's alone, and the neural cache's part.
+  // The two terms of the token's probability: the network's own, and the neural cache's.
   Result<CacheContribution> CacheContributionOf(uint32_t id, uint32_t lane = 0);
-  // The words of the vocabulary that begin with these bytes. KINGLET_UNSUPPORTED if the model file
-  // has ids only.
+  // The tokens of the vocabulary whose texts begin with these bytes. KINGLET_UNSUPPORTED if the
+  // model file contains ids only.
   Result<WordSet> WithPrefix(std::string_view prefix) const;
-  // The k most probable words of the set, as TopK orders them; all of them if there are fewer.
-  // KINGLET_INVALID_ARGUMENT, here and below, if the set is of another number of words.
+  // The k most probable tokens of the set, as TopK orders them; all of them if there are fewer.
+  // KINGLET_INVALID_ARGUMENT, here and below, if the set is of a vocabulary of another size.
   Result<std::vector<Candidate>> TopKOf(const WordSet& set, uint32_t k, uint32_t lane = 0);
-  // The sum of the probabilities of the set's words, which is 0 for the empty set.
+  // The sum of the probabilities of the set's tokens, which is 0 for the empty set.
   Result<double> ProbabilityOf(const WordSet& set, uint32_t lane = 0);
-  // The same for disjoint parts of the set: the word `id` adds to sums[part_of[id]]. REQUIRES:
-  // part_of has an element for each word of the vocabulary, below sums.size() for those of the set.
+  // Like ProbabilityOf, for disjoint parts of the set: adds the probability of each token `id` of
+  // the set to sums[part_of[id]]. REQUIRES: part_of has an element for each token of the
+  // vocabulary, below sums.size() for those of the set.
   Status AddProbabilities(const WordSet& set, std::span<const uint32_t> part_of,
                           std::span<double> sums, uint32_t lane = 0);
-  // For each character that follows the prefix in some word, in byte order, the probability of all
-  // words that begin with both. KINGLET_UNSUPPORTED as for WithPrefix.
+  // For each character that follows the prefix in the text of some token, in byte order, the
+  // probability of all tokens that begin with both. KINGLET_UNSUPPORTED as for WithPrefix.
   Result<std::vector<NextCharacter>> NextCharacters(std::string_view prefix, uint32_t lane = 0);
-  // The word's interval of the integers below 2^32 (runtime/queries/intervals.h), in proportion to
-  // its probability divided by the sum of all, and the word whose interval has a point.
+  // The token's interval of the integers below 2^32 (runtime/queries/intervals.h), in proportion to
+  // its probability divided by the sum of all.
   Result<Interval> IntervalOf(uint32_t id, uint32_t lane = 0);
+  // The token whose interval (IntervalOf) contains the point.
   Result<uint32_t> WordAt(uint32_t point, uint32_t lane = 0);
 
-  // --- some of the queries for several lanes, none of them twice; answer i is for lanes[i].
+  // --- queries of several lanes at once, each lane at most once; answer i is that of lanes[i].
   // Answers, what each lane remembers and the work that it reports are those of a query of that
-  // lane alone. A cluster's weights are read once for the lanes that need it, up to kLanesTogether
-  // of them at a time, so that their logits stay in the processor's caches.
+  // lane alone. A cluster's weights are read once for the lanes that need the cluster, up to
+  // kLanesTogether of them at a time, so that their logits stay in the processor's caches.
   // KINGLET_INVALID_ARGUMENT if a lane occurs twice. An error of one lane is the answer to all.
 
   Status LogProbabilityLanes(std::span<const uint32_t> lanes, std::span<const uint32_t> ids,
@@ -231,24 +241,24 @@ class Session {
                    const DrawOptions& options, std::span<uint32_t> out);
   Status SampleLanes(std::span<const uint32_t> lanes, std::span<const uint64_t> seeds,
                      double temperature, std::span<uint32_t> out);
-  // Call it before queries for the full distributions of several lanes.
+  // ComputeAll for several lanes. Useful before queries for the full distributions of these lanes.
   Status ComputeAllLanes(std::span<const uint32_t> lanes);
 
-  // What the lane's last query computed, without what earlier ones about the same token had;
-  // nothing after a step, a reset or a restore. A call that was refused because of its arguments
-  // does not count as a query. REQUIRES: lane < lanes().
+  // What the lane's last query computed, without what earlier queries about the same token had
+  // computed; nothing after a step, a reset or a restore. A call that was refused because of its
+  // arguments does not count as a query. REQUIRES: lane < lanes().
   const QueryWork& last_work(uint32_t lane = 0) const;
-  // The clusters that queries have computed since the lane's last step, or since the memory that
-  // they are answered in was last given to other lanes. REQUIRES: lane < lanes().
+  // The clusters that queries have computed since the lane's last step, or since the memory in
+  // which the lane's queries are answered was given to other lanes. REQUIRES: lane < lanes().
   const ClusterSet& clusters_opened(uint32_t lane = 0) const;
 
-  // Whether a device itself finds the k most probable words and the log-probability of one. It then
-  // chooses the tails of a top-k by what the head alone says, perhaps more than the host would, and
-  // remembers nothing of them for later queries. Not while there is an observer, who is to see
-  // every step.
+  // Whether a device itself finds the k most probable tokens and the log-probability of a token.
+  // The device then chooses the tails of a top-k by the head's logits alone, perhaps more tails
+  // than the host would, and remembers nothing of them for later queries. False while there is an
+  // observer, which is to see every node.
   bool ranks_on_device(uint32_t k) const;
-  // Waits until a device has done all work; on the host there is none to wait for. Queries need no
-  // call of this.
+  // Waits until a device has done all work; returns at once on the host. Queries do not need this
+  // call.
   Status Wait();
   // What the device was asked to do since the session was created; nothing on the host.
   DeviceWork device_work() const;
@@ -257,7 +267,7 @@ class Session {
 
   // The state of the lane's stream.
   Result<State> Save(uint32_t lane = 0);
-  // Makes the lane's stream the one that the state was taken from. KINGLET_MISMATCH if the state is
+  // Makes the lane's stream the one that was saved as the state. KINGLET_MISMATCH if the state is
   // of another model or real type.
   Status Restore(const State& state, uint32_t lane = 0);
   // Makes the stream in lane `to` a copy of the one in lane `from`.

@@ -1,4 +1,4 @@
-// How a session runs a query, for the files that have its queries.
+// How a session runs a query, for the files that implement its queries.
 #ifndef KINGLET_RUNTIME_SESSION_ASK_H_
 #define KINGLET_RUNTIME_SESSION_ASK_H_
 
@@ -15,9 +15,9 @@
 
 namespace kinglet {
 
-// Gives the frame of a stream that is about to be queried the memory in which that is done, with
-// what was computed about the stream's last token. Where other lanes have used that memory since,
-// nothing has been computed.
+// Gives the frame of a stream that is about to be queried the memory in which queries are answered.
+// If other lanes have used that memory since, the stream's results are invalidated, or, on a
+// device, fetched again.
 template <class T>
 Status Session::Contents::FindPlace(Distribution<T>& distribution, StreamFrame& frame) {
   if (!query_frames) return Status();
@@ -27,7 +27,7 @@ Status Session::Contents::FindPlace(Distribution<T>& distribution, StreamFrame& 
   return Status();
 }
 
-// Runs query(streams, number of the first of them in `numbers`) for at most kLanesTogether lanes at
+// Calls query(streams, index of the first of them in `numbers`) for at most kLanesTogether lanes at
 // a time.
 template <class Query>
 Status Session::Contents::Ask(std::span<const uint32_t> numbers, const Query& query) {

@@ -1,4 +1,4 @@
-// What a session consists of, for the files of runtime/session.h.
+// The members of a session, for the files that implement runtime/session.h.
 #ifndef KINGLET_RUNTIME_SESSION_CONTENTS_H_
 #define KINGLET_RUNTIME_SESSION_CONTENTS_H_
 
@@ -25,7 +25,7 @@ struct Session::Lane {
   Stream stream;
   std::variant<Distribution<float>, Distribution<double>> distribution;
 
-  // Another token is the stream's last one.
+  // Forgets the results of queries. Call after each step of the stream.
   void Invalidate() {
     const auto invalidate = [](auto& queries) {
       queries.Invalidate();
@@ -35,16 +35,17 @@ struct Session::Lane {
   }
 };
 
-// How many source tokens a session's encoder steps run on at once.
+// The number of source tokens on which the encoder's nodes run at once; 0 if they run on one token
+// at a time.
 size_t SourceTokensTogether(const Model& model);
 
 // How a session of a given number of lanes uses the host's memory (session_memory.cc).
 struct Session::MemoryPlan {
   Stream::Queries queries;
   QueryFrames::States states;
-  uint64_t places;  // of QueryFrames; 0: each lane answers queries in its own memory
-  uint64_t each;    // bytes of every lane
-  uint64_t shared;  // bytes of all lanes together
+  uint64_t places;  // of QueryFrames; 0 if each lane answers queries in its own memory
+  uint64_t each;    // bytes of each lane
+  uint64_t shared;  // bytes of the memory that all lanes share
 
   static MemoryPlan Of(const Model& model, uint64_t lanes);
 };
@@ -59,10 +60,10 @@ struct Session::Contents {
   Status CheckLanes(std::span<const uint32_t> numbers);
   template <class Run>
   Status Step(std::span<const uint32_t> numbers, std::span<const uint32_t> ids, const Run& run);
-  // As Session::StepToken refuses.
+  // The errors of Session::StepToken, except KINGLET_CANCELLED.
   Status CheckStep(uint32_t id, const Lane& lane, uint32_t number) const;
-  // Makes room for tokens that go together, unless there is none within the model's limit.
-  // Throws std::bad_alloc.
+  // Makes text_block, unless the model's limit leaves too little memory for one. Throws
+  // std::bad_alloc.
   void MakeTextBlock();
   // Runs the encoder on the source of the lane's stream.
   Status RunEncoder(std::span<const uint32_t> source, std::span<const uint32_t> segments,
@@ -70,15 +71,15 @@ struct Session::Contents {
 
   // --- masked models (session_reading.cc)
 
-  // The lane, if it has a text with a token at the position, and the model is a masked one.
+  // The lane, if the model is a masked one and the lane's text has a token at the position.
   Result<Lane*> FindToken(uint64_t position, uint32_t lane);
-  // Runs steps about the token at the position and copies the buffer's numbers to `out`.
+  // Runs two ranges of nodes on the token at the position and copies the buffer's values to `out`.
   Status Read(NodeRange first, NodeRange second, BufferId buffer, uint64_t position,
               std::span<double> out, Lane& lane);
 
   // --- queries (session_queries.cc)
 
-  // As CheckLanes, and KINGLET_NO_TOKEN_YET.
+  // The errors of CheckLanes, and KINGLET_NO_TOKEN_YET.
   Status CheckQueriedLanes(std::span<const uint32_t> numbers);
   template <class Query>
   Status Ask(std::span<const uint32_t> numbers, const Query& query);
@@ -93,18 +94,18 @@ struct Session::Contents {
   std::shared_ptr<const Model> model;
   MemoryClaim memory;
   Execution execution;
-  std::optional<WorkMemory> work_memory;  // none where no kernel needs any
-  // Memory for source tokens, one after the other; null without an encoder or on a device.
+  std::optional<WorkMemory> work_memory;  // nullopt if no kernel needs work memory
+  // Scratch of source tokens, one after the other; null without an encoder or on a device.
   AlignedMemory source_scratch;
   QueryMemories query_memory;
   std::vector<Lane> lanes;
-  // Where queries are answered, if not in each lane's own memory: of a model on a device, or with
-  // many lanes.
+  // The memory in which queries are answered, for a device or many lanes; nullopt if queries are
+  // answered in each lane's own memory.
   std::optional<QueryFrames> query_frames;
-  // Of StepMany, from its first call on; null where tokens go one by one.
+  // The memory of StepMany, from its first call on; null if tokens go one by one.
   std::unique_ptr<TextBlock> text_block;
   bool empty_cache_is_normalised = false;
-  std::vector<StreamFrame> frames;  // that a step runs on; reserved for all lanes
+  std::vector<StreamFrame> frames;  // the frames of a step; reserved for all lanes
   std::vector<uint8_t> is_named;    // by lane: scratch of CheckLanes, all 0 between calls
 };
 

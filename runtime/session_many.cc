@@ -49,7 +49,7 @@ Status Session::StepMany(std::span<const uint32_t> ids, std::span<double> log_pr
       KINGLET_RETURN_IF_ERROR(
           LogProbabilityLanes({&lane, 1}, ids.first(1), log_probabilities.first(1), computing));
     }
-    uint64_t alone = 0;  // so many of the next tokens go one by one
+    uint64_t alone = 0;  // the number of next tokens that go one by one
     while (processed < ids.size()) {
       TextBlock* const block = alone > 0 ? nullptr : contents_->text_block.get();
       const uint64_t most = block == nullptr ? 1 : block->MostTokens(found->stream);
@@ -72,7 +72,7 @@ Status Session::StepMany(std::span<const uint32_t> ids, std::span<double> log_pr
       const ComputingCall call(contents_->execution);
       const Status status = block->Process(tokens, next, out, computing, found->stream);
       if (status.code() == KINGLET_NOT_FINITE) {
-        alone = count;  // to find the token where that is
+        alone = count;  // to find the token that overflows
         continue;
       }
       KINGLET_RETURN_IF_ERROR(status);

@@ -1,4 +1,4 @@
-// How much of the host's memory a session's lanes take, and which of it they share.
+// How much of the host's memory a session's lanes take, and which part of it they share.
 #include <algorithm>
 
 #include "runtime/session_contents.h"
@@ -14,13 +14,13 @@ uint64_t QueryBytes(const Model& model) {
 }  // namespace
 
 size_t SourceTokensTogether(const Model& model) {
-  // As many vectors as a product of many takes in one call, in memory that a cache can hold.
+  // As many vectors as one call of a matrix product takes, in memory that fits a processor cache.
   constexpr uint64_t kMost = 128, kMostBytes = uint64_t{16} << 20;
   const std::optional<EncoderPlan>& encoder = model.plan().encoder;
-  // A recurrent encoder has no buffers of single tokens: they run one after the other.
+  // A recurrent encoder has no buffers of single tokens; its nodes run on one token at a time.
   if (!encoder || model.device() != nullptr || model.layout().source_token_bytes == 0) return 0;
-  const uint64_t fit = kMostBytes / std::max<uint64_t>(model.layout().source_token_bytes, 1);
-  return std::clamp<uint64_t>(fit, 1, std::min<uint64_t>(encoder->window, kMost));
+  const uint64_t tokens = kMostBytes / std::max<uint64_t>(model.layout().source_token_bytes, 1);
+  return std::clamp<uint64_t>(tokens, 1, std::min<uint64_t>(encoder->window, kMost));
 }
 
 uint64_t Session::BytesPerLane(const Model& model) {

@@ -32,8 +32,8 @@ Status Session::CheckHasToken(uint32_t lane) const {
   return contents_->CheckQueriedLanes({&lane, 1});
 }
 
-// Runs query(streams, number of the first, their part of the answers), which writes its part wholly
-// or not at all; and so does this `out`.
+// Calls query(streams, index of the first, their part of the answers), which writes its part
+// completely or not at all. `out` is also written completely or not at all.
 template <class Answer, class Query>
 Status Session::Contents::AskEach(std::span<const uint32_t> numbers, std::span<Answer> out,
                                   const Query& query) {
@@ -53,7 +53,7 @@ Status Session::Contents::AskEach(std::span<const uint32_t> numbers, std::span<A
   }
 }
 
-// Runs call(device, frames, query) and adds what the device did to the lanes' work.
+// Calls device_call(device, frames, query) and adds what the device computed to the lanes' work.
 template <class DeviceCall>
 Result<std::vector<DeviceAnswer>> Session::Contents::AskDevice(std::span<const uint32_t> numbers,
                                                                Computing computing,
@@ -67,7 +67,7 @@ Result<std::vector<DeviceAnswer>> Session::Contents::AskDevice(std::span<const u
     const auto distribution = [&](size_t i) -> Distribution<float>& {
       return std::get<Distribution<float>>(lanes[numbers[i]].distribution);
     };
-    // Before anything can fail: no lane keeps the work of an older query.
+    // No lane may keep the work of an older query, even if this one fails.
     for (size_t i = 0; i < numbers.size(); ++i) distribution(i).ResetWork();
     KINGLET_RETURN_IF_ERROR(TakeCancel(execution, "query"));
     const DeviceQuery query = {empty_cache_is_normalised, computing == Computing::kAll};
@@ -85,8 +85,8 @@ Result<std::vector<DeviceAnswer>> Session::Contents::AskDevice(std::span<const u
 
 namespace {
 
-// Every cluster and the cache's weights, if that is what the caller wants computed. For queries
-// that read few logits.
+// Computes every cluster and the cache's weights if the caller wants all of them computed
+// (Computing::kAll). For queries that read few logits.
 template <class T>
 Status ComputeFirst(std::span<QueriedStream<T>> streams, Computing computing) {
   if (computing != Computing::kAll) return Status();
@@ -100,7 +100,7 @@ bool Session::ranks_on_device(uint32_t k) const {
   const DeviceLanes* const device = contents_->execution.device.get();
   const NodeObservers& observers = contents_->execution.observers;
   if (device == nullptr || observers.before || observers.after) return false;
-  const uint32_t most = device->max_ranked_words();  // 0: it ranks nothing, not even no words
+  const uint32_t most = device->max_ranked_words();  // 0 if the device ranks nothing
   return most > 0 && k <= most;
 }
 

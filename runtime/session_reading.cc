@@ -1,4 +1,4 @@
-// What a session says about a text that a masked model has read.
+// The queries of a session about a text that a masked model has read.
 #include <algorithm>
 #include <cmath>
 #include <new>

@@ -13,7 +13,7 @@ namespace kinglet {
 
 using session::CheckId;
 
-// query(stream), which gives a Result, for one lane.
+// Calls query(stream), which returns a Result, for one lane.
 template <class Answer, class Query>
 Result<Answer> Session::AskLane(uint32_t lane, const Query& query) {
   Answer answer{};

@@ -1,5 +1,5 @@
-// The words of a vocabulary that are no text: what stands for an unknown word, and what comes
-// before a text and after a line.
+// The words of a vocabulary that are no text: the one for an unknown word, and those before a text
+// and after a line.
 #ifndef KINGLET_RUNTIME_SPECIAL_WORDS_H_
 #define KINGLET_RUNTIME_SPECIAL_WORDS_H_
 
@@ -14,24 +14,24 @@
 
 namespace kinglet {
 
-// The unknown piece of the tokenizer or, without one, <unk>. `text` may be null.
+// The unknown piece of the tokenizer or, without a tokenizer (`text` is null), <unk>.
 std::optional<uint32_t> UnknownWord(const Vocabulary& vocabulary, const ModelText* text);
 // The first of <eos> (frameworks), </s> (fairseq, OpenNMT), <sos/eos> (speech toolkits) and a
 // newline (models of characters).
 std::optional<uint32_t> WordForLineEnd(const Vocabulary& vocabulary);
 
-// Ids of what the model predicts. Any of them may be missing.
+// Ids of the vocabulary that the model predicts. Any of them may be missing.
 struct SpecialWords {
   std::optional<uint32_t> unknown;
-  // What is fed before the first word: the model's start token or else the end of a line.
+  // Fed before the first word: the model's start token or else the end of a line.
   std::optional<uint32_t> begin;
   // The model's end token or else the word for the end of a line.
   std::optional<uint32_t> end_of_line;
 };
 SpecialWords SpecialWordsOf(const Model& model);
 
-// The unknown word; nothing if the vocabulary has none. KINGLET_UNSUPPORTED, on behalf of `asker`,
-// for a model that has ids only: which of them it is cannot be known.
+// The unknown word. Returns nullopt if the vocabulary has no unknown word. KINGLET_UNSUPPORTED, on
+// behalf of `asker`, for a model of ids only, in which the unknown word cannot be told.
 Result<std::optional<uint32_t>> UnknownWordOf(const Model& model, const std::string& asker);
 
 }  // namespace kinglet

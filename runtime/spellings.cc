@@ -21,7 +21,7 @@ Result<Spellings> Spellings::Of(const Model& model) {
                            "words of at most " + std::to_string(kMostBytes) + " bytes together",
                            std::to_string(vocabulary.word_bytes()));
   }
-  // A spelling is a word, or less. The lists of ids may have grown to twice their size.
+  // A spelling is at most a word. The lists of ids may have grown to twice their size.
   constexpr uint64_t kEach = sizeof(Spelling) + sizeof(Before) + 4 * sizeof(uint32_t) + 24;
   Spellings made;
   KINGLET_ASSIGN_OR_RETURN(
@@ -43,7 +43,7 @@ Result<Spellings> Spellings::Of(const Model& model) {
       spelling = model.text() == nullptr ? Spelling{vocabulary.Word(id), false, false}
                                          : model.text()->Spell(id);
       if (id == special.unknown) spelling.text.clear();
-      // People write what a word rule cuts from a word together with it.
+      // People write a part that a word rule splits off a word together with that word.
       if (model.text() != nullptr && model.text()->tokenizer().WritesTogether(spelling.text)) {
         spelling.joins_before = true;
       }
@@ -78,14 +78,14 @@ std::string Spellings::Text(uint32_t id, Before before) const {
   return spelling.text.substr(Drops(before) && spelling.text.starts_with(' ') ? 1 : 0);
 }
 
-// Narrows the order byte by byte to the tokens that begin as `spelled` does. Those that end there
-// come first.
+// Narrows the order byte by byte to the tokens that begin with the bytes of `spelled` so far.
+// Tokens that end there come first.
 void Spellings::Find(const Order& order, std::string_view spelled, int more,
                      Beginnings& found) const {
   const auto text = [this](uint32_t id) -> std::string_view { return spellings_[id].text; };
   auto first = order.begin(), last = order.end();
   for (size_t at = 0; at < spelled.size() && first != last; ++at) {
-    // Below all bytes where the token ends.
+    // The token's byte at this index; -1, below all bytes, where the token has ended.
     const auto byte = [&](uint32_t id) {
       return text(id).size() > at ? static_cast<unsigned char>(text(id)[at]) : -1;
     };
@@ -98,7 +98,7 @@ void Spellings::Find(const Order& order, std::string_view spelled, int more,
     }
     if (at + 1 == spelled.size()) break;
     const auto added = static_cast<uint32_t>(static_cast<int64_t>(at) + 1 + more);
-    if (added == 0 && drops_spaces_) continue;  // it changes nothing, again and again
+    if (added == 0 && drops_spaces_) continue;  // a dropped space could repeat without end
     for (auto ends = first; ends != last && text(*ends).size() == at + 1; ++ends) {
       found.parts.push_back({*ends, added});
     }

@@ -1,4 +1,4 @@
-// What every token of a model adds to a text, and which tokens can begin a given text.
+// The text that every token of a model adds, and the tokens that can begin a given text.
 #ifndef KINGLET_RUNTIME_SPELLINGS_H_
 #define KINGLET_RUNTIME_SPELLINGS_H_
 
@@ -14,52 +14,54 @@
 
 namespace kinglet {
 
-// What stands before a token: the beginning of a line, a token with which a space is due, or one
-// that joins it.
+// The context before a token: the beginning of a line, a token that is followed by a space, or a
+// token that joins the next one.
 enum class Before : uint8_t { kLineStart, kWord, kJoined };
 
-// A token adds its spelling, and a space before it after kWord unless it joins. Where spaces are
-// parts of spellings (SentencePiece), the first one of a line is dropped if the tokenizer does so.
-// The end of a line adds a newline. The unknown word, the beginning of a text, and words that are
-// no pieces of the tokenizer spell nothing. Immutable; may be shared by threads.
+// The spellings of a vocabulary. A token adds its spelling, after kWord with a space before unless
+// the token joins. If spaces are parts of spellings (SentencePiece), the first space of a line is
+// dropped if the tokenizer does so. The end of a line adds a newline. The unknown word, the
+// beginning of a text, and words that are no pieces of the tokenizer spell nothing. Immutable; may
+// be shared by threads.
 class Spellings {
  public:
-  // The most bytes that a vocabulary's texts may have together. A file stores the beginning that a
-  // word shares with the word before once, so its size does not bound them.
+  // The most bytes that a vocabulary's texts may have together. The file's size does not bound the
+  // texts, because a file stores a beginning that consecutive words share only once.
   static constexpr uint64_t kMostBytes = uint64_t{64} << 20;
 
-  // Claims its memory from the model's limit. KINGLET_UNSUPPORTED if the model has ids only, or
-  // words of more bytes than kMostBytes; KINGLET_OUT_OF_MEMORY. Throws std::bad_alloc.
+  // Claims its memory from the model's limit. KINGLET_UNSUPPORTED for a model of ids only, or of
+  // more than kMostBytes of text; KINGLET_OUT_OF_MEMORY. Throws std::bad_alloc.
   static Result<Spellings> Of(const Model& model);
 
   size_t longest() const { return longest_; }  // bytes of a token's spelling
   bool SpellsNothing(uint32_t id) const { return spellings_[id].text.empty(); }
-  // What the token after it finds.
+  // The context of the token that follows token `id`.
   Before After(uint32_t id) const { return after_[id]; }
-  // What stands before the first letter of a new word: a space, or nothing.
+  // The text before the first letter of a new word: a space, or nothing.
   std::string WordStart(Before before) const {
     return before == Before::kWord || (marks_spaces_ && !Drops(before)) ? " " : "";
   }
   std::string Text(uint32_t id, Before before) const;
 
-  // The tokens that a text can begin with, by what they add.
+  // A token that adds only a beginning of a given text.
   struct Part {
     uint32_t id;
-    uint32_t length;  // of what it adds, in bytes; 0: a space that is dropped
+    uint32_t length;  // bytes that the token adds; 0 for a space that is dropped
   };
+  // The tokens with which a given text can begin.
   struct Beginnings {
-    std::vector<Part> parts;      // add less than the text, a beginning of it; in the order of ids
-    std::vector<uint32_t> whole;  // add all of the text, or more that begins with it
+    std::vector<Part> parts;      // add a beginning of the text; in the order of ids
+    std::vector<uint32_t> whole;  // add the complete text, or a text that begins with it
   };
-  // All tokens add all of an empty text: `whole` is then empty. Takes time in proportion to the
-  // longest spelling and to what is found.
+  // The tokens with which `text` can begin. For an empty text `whole` is empty and stands for all
+  // tokens. Takes time in proportion to the longest spelling and to the number of tokens found.
   Beginnings Of(std::string_view text, Before before) const;
 
  private:
   // Tokens in the byte order of their spellings, without the space before.
   using Order = std::vector<uint32_t>;
-  // Tokens whose spelling begins `spelled`, or is a beginning of it. They add so many bytes more to
-  // the text than they spell.
+  // Adds to `found` the tokens whose spelling begins with `spelled` or is a beginning of `spelled`.
+  // Each of these tokens adds `more` bytes to the text beyond its spelling.
   void Find(const Order& order, std::string_view spelled, int more, Beginnings& found) const;
   bool Drops(Before before) const { return drops_space_ && before == Before::kLineStart; }
 
@@ -67,11 +69,11 @@ class Spellings {
   std::vector<Spelling> spellings_;
   std::vector<Before> after_;
   Order joining_, spaced_;     // joins_before or not; tokens that spell nothing are in neither
-  Order single_spaces_;        // tokens of joining_ that spell one
-  size_t longest_ = 0;         // bytes of a spelling
+  Order single_spaces_;        // tokens of joining_ whose spelling is a space
+  size_t longest_ = 0;         // bytes of the longest spelling
   bool marks_spaces_ = false;  // spaces are parts of spellings
-  bool drops_space_ = false;   // the first one of a line,
-  bool drops_spaces_ = false;  // or all of them
+  bool drops_space_ = false;   // the first space of a line is dropped
+  bool drops_spaces_ = false;  // all spaces at the beginning of a line are dropped
 };
 
 }  // namespace kinglet

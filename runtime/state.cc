@@ -20,7 +20,7 @@ constexpr uint32_t kVersion = 4;
 constexpr uint64_t kDigestDigits = 32;
 constexpr uint64_t kHeaderBytes = 4 * sizeof(uint32_t) + 2 * sizeof(uint64_t) + kDigestDigits;
 constexpr uint64_t kChecksumBytes = sizeof(uint64_t);
-// No text is so long, and sums with it do not overflow.
+// More than the tokens of any text; sums with this position do not overflow.
 constexpr uint64_t kMaxPosition = uint64_t{1} << 62;
 
 uint64_t PayloadBytes(const Model& model, uint64_t tokens, uint64_t source_length) {
@@ -70,8 +70,8 @@ Status ForEach(std::span<const std::byte> bytes, const Check& check) {
   return Status();
 }
 
-// The same for the codes of rows in 9 bits, after which zeros pad each row. `padded(index)` refuses
-// a row for what follows its last code.
+// Calls check(index, code) for each code of rows of 9-bit codes, after which zeros pad each row. If
+// the padding of a row is not zero, returns padded(index of the row's last code).
 template <class Check, class Padded>
 Status CheckNineBitRows(const NineBitRow& row, std::span<const std::byte> bytes, const Check& check,
                         const Padded& padded) {
@@ -88,7 +88,7 @@ Status CheckNineBitRows(const NineBitRow& row, std::span<const std::byte> bytes,
   return Status();
 }
 
-// Checks what kernels rely on: words are indices, and sums of codes must not overflow.
+// Checks what kernels rely on: ids are indices of tables, and sums of codes must not overflow.
 Status CheckEntries(const Model& model, const BufferSpec& buffer,
                     std::span<const std::byte> bytes) {
   const auto code = [&, largest = buffer.quantiser ? LargestCode(*buffer.quantiser) : 0](
@@ -277,7 +277,7 @@ Result<State> State::ReadBlob(std::shared_ptr<const Model> model, std::span<cons
   if (Take<uint64_t>(checksum) != Digest64(blob.first(blob.size() - kChecksumBytes))) {
     return Refuse(KINGLET_CORRUPT, "checksum",
                   "the digest of its " + std::to_string(blob.size()) + " bytes",
-                  "another: cut short or damaged");
+                  "another: truncated or damaged");
   }
   if (digest != model->file().digest()) {
     return Refuse(KINGLET_MISMATCH, "model digest", model->file().digest(), "\"" + digest + "\"");
@@ -318,7 +318,7 @@ Result<State> State::ReadBlob(std::shared_ptr<const Model> model, std::span<cons
     KINGLET_ASSIGN_OR_RETURN(const std::shared_ptr<PageTable> table, MakePageTable(*model));
     // Regions are in order of offset, so pages are filled one after the other.
     std::array<std::byte, StatePage::kBytes> page = {};
-    uint64_t filled = 0;  // which of them `page` is
+    uint64_t filled = 0;  // the index of `page`
     const auto finish = [&]() -> Status {
       KINGLET_ASSIGN_OR_RETURN(table->pages[filled], MakePage(page, model->budget()));
       page.fill(std::byte{0});

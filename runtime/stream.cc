@@ -73,7 +73,7 @@ void Stream::BeginTogether(uint64_t tokens, std::byte* kept) const {
   });
 }
 
-// Tokens that write to the same slot kept the same bytes: those from before the first of them.
+// Tokens that write to the same slot kept the same bytes, from before the first of these tokens.
 void Stream::UndoTogether(uint64_t tokens, const std::byte* kept) {
   ForEachWrite(tokens, kept, [](std::byte* state, const std::byte* from, uint64_t bytes) {
     std::memcpy(state, from, bytes);
@@ -179,7 +179,7 @@ Result<State> Stream::Save(const std::shared_ptr<const Model>& model) {
     }
     for (size_t i = part.begin; i < part.end; ++i) {
       const size_t within = (i - part.begin) * StatePage::kBytes;
-      // The page that it takes the place of is given back first, if nobody else has it.
+      // Frees the old page first, unless a state shares it.
       pages_[i] = nullptr;
       is_written_[i] = 1;
       KINGLET_ASSIGN_OR_RETURN(

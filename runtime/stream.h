@@ -1,5 +1,5 @@
-// The memory of one stream: the buffers that kernels work on, what undoes a token that was not
-// finished, and the stream's state, saved and restored page by page.
+// The memory of one stream: the buffers that kernels work on, a copy of what an unfinished token
+// overwrites, and the stream's state, saved and restored page by page.
 #ifndef KINGLET_RUNTIME_STREAM_H_
 #define KINGLET_RUNTIME_STREAM_H_
 
@@ -20,33 +20,34 @@ class Stream {
  public:
   // Whether queries work in the stream's own memory, or in memory that streams share (QueryFrames).
   enum class Queries : uint8_t { kOwn, kShared };
-  // A new stream. If `device` is not null, it is lane `lane` of the device and its memory is there;
-  // `device` outlives it. Throws std::bad_alloc.
+  // A new stream. If `device` is not null, the stream is lane `lane` of the device and its memory
+  // is there. Throws std::bad_alloc. REQUIRES: `device` outlives the stream.
   explicit Stream(const Model& model, Queries queries = Queries::kOwn,
                   DeviceLanes* device = nullptr, uint32_t lane = 0);
   // The bytes of the host's memory that a stream of `model` allocates.
   static uint64_t Bytes(const Model& model, Queries queries = Queries::kOwn);
 
   uint64_t position() const { return position_; }            // tokens processed
-  uint64_t source_length() const { return source_length_; }  // tokens encoded; 0: no source
+  uint64_t source_length() const { return source_length_; }  // tokens encoded; 0 without a source
 
   uint32_t last_token() const { return last_token_; }  // REQUIRES: position() > 0
 
-  // What the frames of the stream say about its session from now on.
+  // Sets the BatchInfo of all frames of the stream from now on.
   void set_batch(const BatchInfo& batch) { batch_ = batch; }
 
   // The frame of the last token, for queries. REQUIRES: position() > 0.
   StreamFrame LastFrame() { return FrameAt(position_ - 1, last_token_); }
-  // Begins a token: keeps a copy of what it will overwrite, and returns its frame. Commit or Undo
-  // ends it. On a device nothing is copied, since the steps of a token run all or not at all.
+  // Begins a token: keeps a copy of the state that the token will overwrite, and returns its frame.
+  // Commit or Undo ends the token. On a device nothing is copied, because all nodes of a token run
+  // or no node does.
   StreamFrame Begin(uint32_t token);
   void Commit(uint32_t token);
   void Undo();
 
-  // The same for tokens that go through the network together, on the host. What they overwrite is
-  // kept in BytesTogether(model, tokens) bytes at `kept`. CopyOwnState copies the buffers that
-  // every token writes whole to a token's own memory, and CommitTogether from that of the last
-  // token.
+  // Begin, Commit and Undo for tokens that go through the network together, on the host. The state
+  // that the tokens overwrite is kept in BytesTogether(model, tokens) bytes at `kept`. CopyOwnState
+  // copies the buffers that every token writes completely to a token's own memory, and
+  // CommitTogether copies them back from that of the last token.
   static uint64_t BytesTogether(const Model& model, uint64_t tokens);
   void CopyOwnState(std::byte* own_state) const;
   void BeginTogether(uint64_t tokens, std::byte* kept) const;
@@ -60,15 +61,16 @@ class Stream {
   void CommitTogether(std::span<const uint32_t> tokens, const std::byte* own_state);
   void UndoTogether(uint64_t tokens, const std::byte* kept);
 
-  // --- The functions below return an error only on a device, which then returns it for ever.
+  // --- Functions that return an error only on a device, whose later calls then all return it.
 
-  // Starts a new stream with a source of `tokens` tokens, which is then to be encoded. REQUIRES:
+  // Starts a new stream with a source of `tokens` tokens, which the caller then encodes. REQUIRES:
   // the model has an encoder, and the source fits its window.
   Status BeginSource(uint64_t tokens);
   // The frame of a source token. REQUIRES: index < source_length().
   StreamFrame SourceFrame(uint64_t index, uint32_t token) { return FrameAt(index, token); }
-  // The same in memory of the token's own, BufferLayout::source_token_bytes at `scratch`, so that
-  // steps can run on several source tokens at once: up to `most` in all.
+  // The frame of a source token with scratch memory of the token's own,
+  // BufferLayout::source_token_bytes at `scratch`, so that nodes can run on several source tokens
+  // at once: up to `most` in all.
   StreamFrame SourceFrame(uint64_t index, uint32_t token, std::byte* scratch, uint64_t most) {
     StreamFrame frame = FrameAt(index, token);
     frame.source_rows = frame.scratch;
@@ -80,9 +82,9 @@ class Stream {
   // Starts a new stream without a source.
   Status Reset();
   // The stream's state. Copies the pages that were written since the last Save or Restore, and
-  // shares the others. Throws std::bad_alloc; the stream is then as it was.
+  // shares the others. Throws std::bad_alloc, and then leaves the stream unchanged.
   Result<State> Save(const std::shared_ptr<const Model>& model);
-  // Makes the stream the one that the state was taken from. Copies the pages in which they differ.
+  // Makes the stream the one that was saved as the state. Copies the pages in which they differ.
   // REQUIRES: state.Fits(model).
   Status Restore(const State& state);
   // Makes the stream a copy of the other one, within the device. REQUIRES: `other` is another lane
@@ -93,7 +95,7 @@ class Stream {
   struct PageRange {
     size_t begin, end;
   };
-  // Where the token at `position` writes in a region. 0 bytes: it does not.
+  // The part of a region that the token at a position writes; 0 bytes if the token writes nothing.
   struct Write {
     uint64_t offset, bytes;
   };
@@ -101,11 +103,11 @@ class Stream {
   StreamFrame FrameAt(uint64_t position, uint32_t token) {
     return {scratch_.get(), state_.get(), position, token, source_length_, lane_, batch_};
   }
-  // Calls copy(place in the state, place in `kept`, bytes) for what each of the next tokens writes.
+  // Calls copy(address in the state, address in `kept`, bytes) for each write of the next tokens.
   template <class Byte, class Copy>
   void ForEachWrite(uint64_t tokens, Byte* kept, const Copy& copy) const;
   void MarkWritten(const Write& write);
-  // Marks what the tokens since the last call wrote.
+  // Marks the pages that the tokens since the last call wrote.
   void MarkTokens();
   // The first run of adjacent pages, from page `from` on, for which needs(i) is true: at most
   // kPagesTogether; an empty range if there is no such page.
@@ -117,7 +119,7 @@ class Stream {
   Status SetPages(const Pages& pages);
 
   const BufferLayout* layout_;  // the model's
-  DeviceLanes* device_;         // null: the memory is the stream's own
+  DeviceLanes* device_;         // null if the memory is the stream's own
   uint32_t lane_;
   BatchInfo batch_;
   AlignedMemory scratch_, state_;

@@ -11,7 +11,7 @@ namespace {
 
 constexpr size_t kLongestCharacter = 4;  // bytes, in UTF-8
 
-// How many bytes at the end of the text begin a character that later bytes may complete.
+// The number of bytes at the end of the text that begin a character which later bytes may complete.
 size_t UnfinishedBytes(std::string_view text) {
   for (size_t count = 1; count < kLongestCharacter && count <= text.size(); ++count) {
     const auto byte = static_cast<unsigned char>(text[text.size() - count]);
@@ -23,7 +23,7 @@ size_t UnfinishedBytes(std::string_view text) {
   return 0;
 }
 
-// The length of the longest end of the text with which `stop` begins, but is not finished.
+// The length of the longest end of the text that is a proper prefix of `stop`.
 size_t BeginningOf(std::string_view stop, std::string_view text) {
   size_t length = stop.empty() ? 0 : std::min(stop.size() - 1, text.size());
   while (!text.ends_with(stop.substr(0, length))) --length;

@@ -11,24 +11,24 @@
 
 namespace kinglet {
 
-// Tokens become text as the model's tokenizer joins them; without one, words with a space between
-// them; without a vocabulary, no text. The word for the end of a line becomes a newline. What Add
-// returns never ends inside a character and is never taken back.
+// The text of a stream. The model's tokenizer joins tokens; without a tokenizer, words are joined
+// with spaces; without a vocabulary there is no text. The word for the end of a line becomes a
+// newline. Text that Add has returned never ends inside a character and never changes.
 class StreamText {
  public:
-  // The stream's text ends before the first occurrence of `stop`, wherever tokens begin and end;
-  // "": nothing stops it.
+  // The stream's text ends before the first occurrence of `stop`, which may begin and end inside
+  // tokens; "" means no stop text.
   StreamText(std::shared_ptr<const Model> model, std::string stop);
 
-  // Tokens before the text: they print nothing and stop nothing, but whether a space follows them
-  // is known from them.
+  // Adds a token before the text, such as one of the prompt. The token prints nothing and stops
+  // nothing, but decides whether the text begins with a space.
   void Skip(uint32_t id);
-  // What is known of the text from this token on: perhaps "", if it may belong to the stop text or
-  // to an unfinished character. REQUIRES: !stopped().
+  // Adds a token, and returns the text that is now known: "" while the text may belong to the stop
+  // text or to an unfinished character. REQUIRES: !stopped().
   std::string Add(uint32_t id);
-  // The text has stopped: nothing more comes.
+  // Whether the stop text was reached, after which no text follows.
   bool stopped() const { return stopped_; }
-  // What was kept back. The stream has ended.
+  // Returns the text that was kept back, once the stream has ended.
   std::string Finish();
 
  private:
@@ -38,8 +38,8 @@ class StreamText {
   std::shared_ptr<const Model> model_;
   std::string stop_;
   std::optional<uint32_t> end_of_line_;
-  std::optional<TextDecoder> decoder_;  // none: the model has ids only
-  std::string held_;                    // the beginning of the stop text or of a character, perhaps
+  std::optional<TextDecoder> decoder_;  // nullopt for a model of ids only
+  std::string held_;  // text that may begin the stop text, or an unfinished character
   bool stopped_ = false;
 };
 

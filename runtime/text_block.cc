@@ -15,11 +15,11 @@ namespace {
 constexpr uint64_t kMostTokens = 32;
 constexpr uint64_t kMostScratchBytes = uint64_t{16} << 20;
 
-// What a node does with the state that tokens of one stream share.
+// How a node uses the state of a stream.
 struct StateUse {
   const Plan& plan;
-  bool writes_ring = false;             // a slot of a ring of several
-  std::vector<BufferId> reads_whole{};  // buffers that every token writes whole
+  bool writes_ring = false;             // writes a slot of a ring of several slots
+  std::vector<BufferId> reads_whole{};  // buffers that every token writes completely
   std::vector<BufferId> writes_whole{};
 
   void Weight(WeightId) {}
@@ -54,7 +54,7 @@ bool KeepsRows(const Plan& plan) {
   });
 }
 
-// Whether a context node reads what the token before left.
+// Whether a context node reads results of the token before.
 bool IsRecurrent(const Plan& plan) {
   std::vector<BufferId> written;
   for (size_t i = plan.context.begin; i < plan.context.end; ++i) {
@@ -141,8 +141,8 @@ TextBlock::TextBlock(const Model& model, uint64_t tokens, EmptyCache empty_cache
   frames_.reserve(tokens);
 }
 
-// Masked tokens lie in a ring that all layers share. The first layer stores those of the whole
-// block, so none of them may take the slot of a token that another one still sees.
+// Masked tokens lie in a ring that all layers share. The first layer stores the masks of all tokens
+// of the text block, so no token may take the slot of one that another token still sees.
 uint64_t TextBlock::MostTokens(const Stream& stream) const {
   uint64_t most = tokens_;
   const Plan& plan = model_.plan();
@@ -176,14 +176,14 @@ Status TextBlock::RunContext(std::span<StreamFrame> frames) {
   return Status();
 }
 
-// Of token `first` + i, the i-th of those that are asked together.
+// The frame of token `first` + i, the i-th of the tokens that are asked together.
 StreamFrame TextBlock::QueryFrame(size_t first, size_t i) {
   StreamFrame frame = frames_[first + i];
   frame.scratch = query_scratch_.get() + i * layout_.scratch_bytes;
   return frame;
 }
 
-// The pair of a token has the hidden state of the token before.
+// A token's pair contains the hidden state of the token before.
 Status TextBlock::AppendToCache(size_t token) {
   if (!append_) return Status();
   StreamFrame frame = frames_[token];
@@ -191,7 +191,7 @@ Status TextBlock::AppendToCache(size_t token) {
   return RunNodes(model_, {*append_, *append_ + 1}, {&frame, 1}, execution_);
 }
 
-// The weights of the cache after each of the tokens, to the memory of their queries.
+// Computes the weights of the cache after each of the tokens, in the memory of their queries.
 Status TextBlock::ComputeCache(size_t token, size_t count) {
   KINGLET_RETURN_IF_ERROR(AppendToCache(token));
   std::array<StreamFrame, kLanesTogether> frames;

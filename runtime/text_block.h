@@ -1,16 +1,16 @@
-// Tokens of one stream, all given, that go through the network together, so that each weight is
-// read once for all of them. Every state, ring slot and log-probability has the bits that tokens
-// one by one give:
+// A text block: given tokens of one stream that go through the network together, so that each
+// weight is read once for all of them. Every state, ring slot and log-probability has the bits that
+// tokens one by one give:
 //
 // * Nodes that keep nothing from token to token run on all tokens at once, as on lanes.
-// * Attention writes its keys and values token by token, each after the token before read those of
-//   its window. A kernel that takes one stream (Phase::takes_one_stream) does so for all tokens in
-//   one run, head by head.
+// * Attention writes the keys and values of a token after the token before has read those of its
+//   window. A kernel that takes one stream (Phase::takes_one_stream) does so for all tokens in one
+//   run, head by head.
 // * A pair of the neural cache is stored after the query for the token before. The cache's weights
 //   are computed token by token, or, by a kernel that takes one stream, for tokens together: each
 //   key is read once for them.
-// * A recurrent network reads what the token before left: its context nodes run token by token, and
-//   only its softmax is shared.
+// * A recurrent network reads the states of the token before: its context nodes run token by token,
+//   and only its softmax runs on all tokens.
 #ifndef KINGLET_RUNTIME_TEXT_BLOCK_H_
 #define KINGLET_RUNTIME_TEXT_BLOCK_H_
 
@@ -31,32 +31,32 @@ namespace kinglet {
 
 class TextBlock {
  public:
-  // How many tokens of a text go together at most; 1: none. Not on a device, nor with a DeFINE unit
-  // that keeps rows, whose memory belongs to one stream.
+  // The most tokens of a text that go together; 1 if tokens go one by one: on a device, and with a
+  // DeFINE unit that keeps rows, whose memory belongs to one stream.
   static uint64_t TokensTogether(const Model& model);
-  // The bytes that a block of so many tokens allocates.
+  // The bytes that a text block of `tokens` tokens allocates.
   static uint64_t Bytes(const Model& model, uint64_t tokens);
 
-  // `claim` covers Bytes(model, tokens). `memory` is the session's. The others outlive it. Throws
-  // std::bad_alloc.
+  // `claim` covers Bytes(model, tokens). Throws std::bad_alloc. REQUIRES: the session's `model`,
+  // `execution` and `memory` outlive the text block.
   template <class T>
   TextBlock(const Model& model, uint64_t tokens, EmptyCache empty_cache, Execution& execution,
             QueryMemory<T>& memory, MemoryClaim claim);
 
-  // How many of the next tokens of the stream may go together.
+  // The most of the stream's next tokens that may go together.
   uint64_t MostTokens(const Stream& stream) const;
 
-  // Processes the tokens, and writes to out[i] the log-probability of next[i] after token i, for as
-  // many as `next` has. After an error the stream is as it was. Throws std::bad_alloc likewise.
+  // Processes the tokens, and writes the log-probability of next[i] after token i to out[i] for
+  // each element of `next`. After an error, or std::bad_alloc, the stream is unchanged.
   // REQUIRES: 1 to MostTokens(stream) tokens; at most as many in `next`; out.size() == next.size().
   Status Process(std::span<const uint32_t> tokens, std::span<const uint32_t> next,
                  std::span<double> out, Computing computing, Stream& stream);
 
  private:
-  // Context nodes that run alike.
+  // A range of context nodes that run in the same way.
   struct Part {
     NodeRange nodes;
-    bool in_turn;  // each token runs all of them before the next one
+    bool in_turn;  // each token runs all of these nodes before the next token
   };
   static std::vector<Part> PartsOf(const Model& model);
 
@@ -77,10 +77,10 @@ class TextBlock {
   std::vector<Part> parts_;
   std::optional<size_t> append_;  // the node that stores a pair of the neural cache
   bool is_recurrent_;
-  bool cache_takes_tokens_;             // together
+  bool cache_takes_tokens_;             // the cache's kernels take several tokens at once
   AlignedMemory scratch_, own_states_;  // of each token
   AlignedMemory undo_;                  // Stream::BytesTogether
-  // Of kLanesTogether tokens that are asked together.
+  // The query memory of kLanesTogether tokens that are asked together.
   AlignedMemory query_scratch_;
   std::variant<std::vector<Distribution<float>>, std::vector<Distribution<double>>> distributions_;
   std::vector<StreamFrame> frames_;

@@ -34,7 +34,7 @@ Result<TextPrefix> TextPrefix::Create(const Model& model) {
 
 Result<Session*> TextPrefix::StreamsFor(Session& session, uint32_t lane, uint32_t lanes) {
   if (streams_ == nullptr || streams_->lanes() < lanes) {
-    streams_.reset();  // its memory first
+    streams_.reset();  // frees its memory first
     KINGLET_ASSIGN_OR_RETURN(streams_, session.CreateAlike(lanes));
   }
   KINGLET_ASSIGN_OR_RETURN(const State state, session.Save(lane));
@@ -42,29 +42,29 @@ Result<Session*> TextPrefix::StreamsFor(Session& session, uint32_t lane, uint32_
   return streams_.get();
 }
 
-// Visits every sequence of pieces that spells a beginning of the prefix, depth first: a stream for
-// each depth.
+// Visits every sequence of pieces that spells a beginning of the prefix, depth first, with a stream
+// for each depth.
 class TextPrefix::Walk {
  public:
-  // After such a sequence: the stream, how many bytes of the prefix it spells, and what the next
-  // token finds before it.
+  // The end of a sequence of pieces: its stream, the bytes of the prefix that it spells, and the
+  // context of the next token.
   struct Node {
     Session& session;
     uint32_t lane;
     size_t at;
     Before before;
   };
-  // Probabilities by what they are of.
+  // Probabilities by what follows the prefix.
   using Totals = std::map<std::string, double>;
-  // Those of the tokens that lead to no other node.
+  // Gives the totals of the tokens after a node that lead to no other node.
   using Visitor = std::function<Result<Totals>(const Node&)>;
 
-  // `to_the_end`: visits those that spell all of the prefix, too.
+  // With `to_the_end` the walk also visits sequences that spell the complete prefix.
   Walk(TextPrefix& texts, std::string_view prefix, bool to_the_end)
       : texts_(texts), prefix_(prefix), to_the_end_(to_the_end) {}
 
-  // The totals of a node: its own, and then, in the order of ids, the probability of each token
-  // that leads to another node times that node's totals.
+  // The totals of the prefix. A node's totals are those of the visitor and, added in the order of
+  // ids, the probability of each token that leads to another node times that node's totals.
   Result<Totals> Run(Session& session, uint32_t lane, uint64_t most_steps, const Visitor& visit) {
     texts_.steps_ = 0;
     visit_ = &visit;
@@ -81,17 +81,17 @@ class TextPrefix::Walk {
   std::string_view Rest(const Node& node) const { return prefix_.substr(node.at); }
 
  private:
-  // Of a sequence: each has a stream.
+  // The most pieces of a sequence, because each has a stream.
   static constexpr uint32_t kMostPieces = 1024;
   static constexpr size_t kStandings = 3;  // values of Before
 
-  // A place in the prefix with what stands before it, and what the sequences from there to the
-  // prefix's end are.
+  // A position in the prefix and the context there, with facts about the sequences from there to
+  // the prefix's end.
   struct Place {
-    uint64_t steps = 0;    // of all of them together
-    uint32_t pieces = 0;   // of the longest
-    bool reached = false;  // from the beginning
-    bool ends = false;     // there is one
+    uint64_t steps = 0;    // tokens of all these sequences together
+    uint32_t pieces = 0;   // pieces of the longest sequence
+    bool reached = false;  // whether a sequence from the prefix's beginning leads here
+    bool ends = false;     // whether a sequence from here leads to the prefix's end
   };
   Place& PlaceAt(size_t at, Before before) {
     return places_[at * kStandings + static_cast<size_t>(before)];
@@ -100,7 +100,8 @@ class TextPrefix::Walk {
     return PlaceAt(at + part.length, texts_.spellings_->After(part.id));
   }
 
-  // The tokens that lead to another place, in the order of ids; and whether some reach the end.
+  // The tokens that lead to another place, in the order of ids, and whether a token reaches the
+  // prefix's end.
   struct Follow {
     std::vector<Spellings::Part> parts;
     bool reaches_end;
@@ -138,9 +139,9 @@ class TextPrefix::Walk {
         std::to_string(bytes) + " for a prefix of " + std::to_string(prefix_.size()));
   }
 
-  // Finds the places, first those that are reached and then, from the end, what leads on from
-  // them: a sequence of one is a part of a sequence of the beginning, so what is too much for one
-  // is too much.
+  // Fills in the places: forward, which are reached, and then backward, the sequences from each to
+  // the prefix's end. Those are parts of sequences from the beginning, so a place that exceeds a
+  // limit shows that the prefix does.
   Status Plan(Before before, uint64_t most_steps) {
     if (prefix_.size() / kMostPieces > texts_.spellings_->longest()) {
       return RefusePieces(std::to_string(prefix_.size()) + " bytes");
@@ -157,29 +158,29 @@ class TextPrefix::Walk {
       KINGLET_RETURN_IF_ERROR(asked_->TakeCancellation("text prefix"));
       const auto [at, standing] = place(i);
       for (const Spellings::Part& part : From(at, standing).parts) {
-        PlaceAfter(at, part).reached = true;  // a later one
+        PlaceAfter(at, part).reached = true;  // always a later place
       }
     }
     for (uint64_t i = places; i-- > 0;) {
-      Place& here = places_[i];
-      if (!here.reached) continue;
+      Place& from = places_[i];
+      if (!from.reached) continue;
       KINGLET_RETURN_IF_ERROR(asked_->TakeCancellation("text prefix"));
       const auto [at, standing] = place(i);
       const Follow follow = From(at, standing);
-      here.ends = follow.reaches_end;
+      from.ends = follow.reaches_end;
       for (const Spellings::Part& part : follow.parts) {
         const Place& next = PlaceAfter(at, part);
         if (!next.ends) continue;
-        here.ends = true;
-        here.steps = SumUpToMost(here.steps, SumUpToMost(next.steps, 1));
-        here.pieces = std::max(here.pieces, next.pieces + 1);
+        from.ends = true;
+        from.steps = SumUpToMost(from.steps, SumUpToMost(next.steps, 1));
+        from.pieces = std::max(from.pieces, next.pieces + 1);
       }
-      if (here.steps > most_steps) {
+      if (from.steps > most_steps) {
         return RefuseSteps("at most " + std::to_string(most_steps) +
                                " sequences of pieces that spell its beginnings",
                            "more");
       }
-      if (here.pieces > kMostPieces) return RefusePieces("more");
+      if (from.pieces > kMostPieces) return RefusePieces("more");
     }
     return Status();
   }
@@ -262,7 +263,7 @@ Result<std::vector<NextCharacter>> TextPrefix::NextCharacters(Session& session, 
     const auto add = [&](uint32_t id) {
       const std::string text =
           spellings_->SpellsNothing(id) ? "" : spellings_->Text(id, node.before);
-      // Leads to a node of its own.
+      // A token that spells exactly the rest leads to another node.
       if (text.size() == rest && (rest > 0 || !spellings_->SpellsNothing(id))) return;
       const std::string_view after = std::string_view(text).substr(rest);
       const std::string unit(after.substr(0, after.empty() ? 0 : UnitLength(after)));
@@ -286,7 +287,7 @@ Result<std::vector<NextCharacter>> TextPrefix::NextCharacters(Session& session, 
   return characters;
 }
 
-// Beginnings of words, a stream for each; after a piece the best of those that continue with it.
+// A beam search over beginnings of words, with a stream for each beginning.
 class TextPrefix::Beam {
  public:
   Beam(TextPrefix& texts, std::string_view prefix, const CompletionOptions& options)
@@ -331,7 +332,8 @@ class TextPrefix::Beam {
   }
 
  private:
-  // What pieces spell: so many bytes of the prefix, and what follows all of it. In byte order.
+  // The text that pieces spell: the number of bytes of the prefix, and the bytes after the prefix.
+  // Ordered by bytes.
   struct Spelled {
     size_t of_prefix = 0;
     std::string after;
@@ -360,9 +362,9 @@ class TextPrefix::Beam {
     double log_probability;
   };
 
-  // The tokens that continue with a word, and those before which it ends.
+  // The tokens that continue a word, and the tokens before which a word ends.
   struct WordParts {
-    WordSet goes_on, ends;
+    WordSet continuing, ends;
   };
   const WordParts& PartsOf(Before before, uint32_t vocabulary) {
     const auto [found, is_new] =
@@ -372,35 +374,36 @@ class TextPrefix::Beam {
     const Spellings& spellings = *texts_.spellings_;
     for (uint32_t id = 0; id < vocabulary; ++id) {
       const bool ends = spellings.SpellsNothing(id) || BeginsWithSpace(spellings.Text(id, before));
-      (ends ? parts.ends : parts.goes_on).Add(id);
+      (ends ? parts.ends : parts.continuing).Add(id);
     }
     return parts;
   }
 
-  // The best pieces that a beginning continues with; and the word that it is if it ends here.
+  // Adds the best pieces that continue a beginning to `next`, and the word that ends here to
+  // words_.
   Status Extend(const Beginning& beginning, size_t index, std::vector<Extension>& next) {
     const Spellings& spellings = *texts_.spellings_;
     const uint32_t vocabulary = beginning.session->model().vocabulary_size();
-    WordSet goes_on(vocabulary);
+    WordSet continuing(vocabulary);
     if (beginning.text.of_prefix < prefix_.size()) {
       const auto found = spellings.Of(prefix_.substr(beginning.text.of_prefix), beginning.before);
-      for (const Spellings::Part& part : found.parts) goes_on.Add(part.id);
-      for (const uint32_t id : found.whole) goes_on.Add(id);
+      for (const Spellings::Part& part : found.parts) continuing.Add(part.id);
+      for (const uint32_t id : found.whole) continuing.Add(id);
     } else {
       const WordParts& parts = PartsOf(beginning.before, vocabulary);
-      goes_on = parts.goes_on;
+      continuing = parts.continuing;
       if (beginning.text != Spelled()) {
         KINGLET_ASSIGN_OR_RETURN(const double p,
                                  beginning.session->ProbabilityOf(parts.ends, beginning.lane));
         words_[beginning.text.after] += std::exp(beginning.log_probability) * p;
       } else {  // no prefix: any beginning, also of the next word, with its space
         for (uint32_t id = 0; id < vocabulary; ++id) {
-          if (!spellings.SpellsNothing(id)) goes_on.Add(id);
+          if (!spellings.SpellsNothing(id)) continuing.Add(id);
         }
       }
     }
     KINGLET_ASSIGN_OR_RETURN(const std::vector<Candidate> best,
-                             beginning.session->TopKOf(goes_on, options_.beam, beginning.lane));
+                             beginning.session->TopKOf(continuing, options_.beam, beginning.lane));
     for (const Candidate& word : best) {
       next.push_back({index, word.id,
                       With(beginning.text, spellings.Text(word.id, beginning.before)),
@@ -409,7 +412,7 @@ class TextPrefix::Beam {
     return Status();
   }
 
-  // Leaves the best, of those that may still become one of the words wanted.
+  // Keeps the best extensions, and of these only those that may still become one of the best words.
   void Prune(std::vector<Extension>& next) const {
     double least = -std::numeric_limits<double>::infinity();
     if (words_.size() >= options_.count) {

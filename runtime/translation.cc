@@ -14,13 +14,13 @@
 namespace kinglet {
 namespace {
 
-// An unfinished sequence. Its stream is in the lane whose number is its index among them.
+// An unfinished sequence. Hypothesis i has its stream in lane i.
 struct Hypothesis {
   std::vector<uint32_t> ids;
   double log_probability = 0;
 };
 
-// A hypothesis and one more word.
+// A hypothesis and one more token.
 struct Extension {
   size_t hypothesis;
   uint32_t id;
@@ -61,8 +61,8 @@ class BeamSearch {
     return log_probability / std::pow(static_cast<double>(words), options_.length_penalty);
   }
 
-  // The best extensions of all hypotheses, as many as the beam is wide, most probable first. The
-  // best `beam_` words of each hypothesis are enough to find them.
+  // The `beam_` best extensions of all hypotheses, most probable first. The best `beam_` tokens
+  // after each hypothesis are enough to find these extensions.
   Result<std::vector<Extension>> BestExtensions() {
     std::vector<Extension> extensions;
     std::vector<uint32_t> lanes(live_.size());
@@ -89,7 +89,7 @@ class BeamSearch {
         {ids, extension.log_probability, Score(extension.log_probability, ids.size() + 1), true});
   }
 
-  // Takes the sequences as they are, without an end.
+  // Counts the unfinished sequences as finished, without an end token.
   void Cut(const std::vector<Extension>& open) {
     for (const Extension& extension : open) {
       std::vector<uint32_t> ids = live_[extension.hypothesis].ids;

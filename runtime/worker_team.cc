@@ -15,8 +15,8 @@
 namespace kinglet {
 namespace {
 
-// Waits a moment: at first by spinning, later by yielding the processor, which the thread that is
-// waited for may need where threads outnumber processors.
+// Waits a moment: at first by spinning, later by yielding the processor, because the thread that is
+// waited for may need the processor if threads outnumber processors.
 class Patience {
  public:
   void Wait() {
@@ -38,8 +38,8 @@ class Patience {
 
 uint64_t Packed(uint64_t begin, uint64_t end) { return begin | end << 32; }
 
-// Blocks all signals in this thread, and in those that it starts meanwhile: the host program's own
-// threads handle them.
+// Blocks all signals in this thread and in threads that it starts meanwhile, because signals are
+// for the host program's own threads.
 class SignalsBlocked {
  public:
   SignalsBlocked() {
@@ -74,7 +74,8 @@ Result<std::unique_ptr<WorkerTeam>> WorkerTeam::Create(size_t threads) {
 WorkerTeam::~WorkerTeam() {
   if (workers_ == nullptr) return;
   if (getpid() != process_) {
-    // There is no thread to wait for, and a std::thread may not be destroyed without waiting.
+    // In a child process no thread exists to wait for, but a std::thread may not be destroyed
+    // unless it was waited for.
     static_cast<void>(workers_.release());
     return;
   }
@@ -96,7 +97,7 @@ std::optional<Chunks> WorkerTeam::Claim(End from) {
   for (;;) {
     const uint64_t begin = word & UINT32_MAX, end = word >> 32, left = end - begin;
     if (left == 0) return std::nullopt;
-    // One thread's share of what is left: few exchanges, and little to wait for at the end.
+    // One thread's part of the chunks left: few exchanges, and little to wait for at the end.
     const uint64_t taken = (left + size() - 1) / size();
     const bool front = from == End::kFront;
     const uint64_t rest = front ? Packed(begin + taken, end) : Packed(begin, end - taken);

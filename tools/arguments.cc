@@ -29,8 +29,8 @@ std::string KindOf() {
   return std::is_integral_v<T> ? "a whole number" : "a number";
 }
 
-// Reads a number as CLI11 will. Of whole numbers only the plain form is taken: CLI11 would read -1
-// and 2^64 as others, and 010 as 8.
+// Reads a number as CLI11 will. Whole numbers are accepted in the plain form alone: CLI11 would
+// read -1 and 2^64 as other numbers, and 010 as 8.
 template <class T>
 bool ReadNumber(const std::string& text, T& value) {
   if (!CLI::detail::lexical_cast(text, value)) return false;
@@ -43,7 +43,8 @@ bool ReadNumber(const std::string& text, T& value) {
   return true;
 }
 
-// What is expected besides if the text is a whole number that its type does not hold: "".
+// The range to add to "expected" if the text is a whole number that its type cannot hold; otherwise
+// "".
 template <class T>
 std::string LimitOf(const std::string& text) {
   if constexpr (std::is_integral_v<T>) {
@@ -57,9 +58,9 @@ std::string LimitOf(const std::string& text) {
   return "";
 }
 
-// Words that CLI11 would take for something else than they say: a list in brackets, an option whose
-// value is empty, an end of a subcommand. A zero byte behind them, which no argument can have,
-// keeps them as they are until their variable is set.
+// Arguments that CLI11 would not take as plain text: a list in brackets, an option whose value is
+// empty, an end of a subcommand. An appended zero byte, which no argument can contain, keeps them
+// unchanged until their variable is set.
 constexpr char kWhole = '\0';
 
 std::string Guarded(std::string word) {
@@ -73,8 +74,8 @@ std::string Unguarded(std::string word) {
   return word;
 }
 
-// Texts become the variable's value as they are: CLI11's own conversion has words of its own ("{}"
-// is no file, "%%" separates).
+// Texts become the variable's value unchanged: CLI11's own conversion gives some texts a meaning
+// ("{}" is no file, "%%" separates).
 void SetTexts(const CLI::results_t& words, std::string& value) { value = Unguarded(words.back()); }
 void SetTexts(const CLI::results_t& words, std::optional<std::string>& value) {
   value = Unguarded(words.back());
@@ -90,7 +91,8 @@ std::string DefaultText(const std::vector<std::string>& value) {
   return CLI::detail::join(value, " ");
 }
 
-// Checks have an empty description: CLI11 would add one to the value's placeholder in the help.
+// The descriptions of checks are empty: CLI11 would add them to the value's placeholder in the
+// help.
 template <class T, class Accepts>
 std::function<std::string(std::string&)> NumberCheck(const std::string& expected, Accepts accepts,
                                                      bool says_most = false) {

@@ -50,7 +50,7 @@ class Option {
 // that names a file refuses "-".
 inline constexpr const char* kFileOrStandardInput = "FILE|-";
 
-// What the help of a command says: for manual pages and shell completions.
+// The contents of a command's help: for manual pages and shell completions.
 struct ArgumentFacts {
   struct Item {
     std::vector<std::string> names;  // "-o", "--output"; an operand has one: "M.kgl"
@@ -106,8 +106,8 @@ class ArgumentParser : public Arguments {
   // For --help and --version, returns the text to print; the program then ends. Otherwise nullopt.
   // KINGLET_INVALID_ARGUMENT for a wrong command line.
   Result<std::optional<std::string>> Parse(int argc, const char* const* argv);
-  // The same, and prints the text or the error. Returns the exit status if the program should end:
-  // 0, or 2 for a wrong command line.
+  // Parse, which also prints the text or the error. Returns the exit status if the program should
+  // end: 0, or 2 for a wrong command line.
   std::optional<int> ParseAndPrint(int argc, const char* const* argv);
 
  private:

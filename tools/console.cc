@@ -58,7 +58,7 @@ Status Output::Flush() {
     } else if (errno != EINTR || Interrupted()) {
       reader_left_ = errno == EPIPE;
       status_ = Status::Refusal(KINGLET_IO_ERROR, "output", "standard output",
-                                "a place to write to", std::strerror(errno));
+                                "a file that can be written", std::strerror(errno));
     }
   }
   buffer_.clear();
@@ -81,8 +81,8 @@ Console DescribeConsole(Output& out) {
 void ProtectStandardDescriptors() {
   for (const int descriptor : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (::fcntl(descriptor, F_GETFD) >= 0 || errno != EBADF) continue;
-    // open() returns the lowest free number, which is this one. The access mode is deliberately the
-    // wrong one, so that using the descriptor fails.
+    // open() returns the lowest free number, which is `descriptor`. The access mode is deliberately
+    // the wrong one, so that using the descriptor fails.
     const int access = descriptor == STDIN_FILENO ? O_WRONLY : O_RDONLY;
     if (::open("/dev/null", access) != descriptor) std::_Exit(1);
   }

@@ -13,8 +13,8 @@
 
 namespace kinglet {
 
-// Buffered output to a descriptor that it does not own. After a failure it drops all further text
-// and status() has the error, so callers may check it rarely.
+// Buffered output to a descriptor that the caller owns. After a failure all further text is dropped
+// and status() returns the error, so callers may check it rarely.
 class Output {
  public:
   explicit Output(int descriptor) : descriptor_(descriptor) {}
@@ -24,7 +24,7 @@ class Output {
   void Write(std::string_view text);
   Status Flush();
   const Status& status() const { return status_; }
-  // Whether the failure is that the reader of a pipe closed it, which nobody needs to be told.
+  // Whether the failure is a pipe that its reader closed, which needs no message.
   bool reader_left() const { return reader_left_; }
 
  private:
@@ -34,15 +34,15 @@ class Output {
   bool reader_left_ = false;
 };
 
-// Where the results of a command go, and the properties of that output.
+// The output of a command, and the properties of its terminal, if there is one.
 struct Console {
   Output& out;
   bool out_is_terminal = false;
-  bool errors_are_terminal = false;  // one that can redraw a line: TERM is not dumb
+  bool errors_are_terminal = false;  // a terminal that can redraw a line: TERM is not dumb
   bool input_is_terminal = false;
-  bool colours = false;  // a terminal that has them, and NO_COLOR is not set (no-color.org)
+  bool colours = false;  // a terminal with colours, and NO_COLOR is not set (no-color.org)
   bool utf8 = false;     // the locale's characters are UTF-8
-  size_t columns = 0;    // of the terminal; 0: no limit
+  size_t columns = 0;    // of the terminal; 0 means no limit
 };
 Console DescribeConsole(Output& out);
 
@@ -50,9 +50,9 @@ Console DescribeConsole(Output& out);
 // could get such a number, and then the text of the command.
 void ProtectStandardDescriptors();
 
-// How progress is told on standard error: not at all, on a line of the terminal that is redrawn at
-// most five times a second, or as JSON Lines, {"progress":TEXT}: all that is said, and reports once
-// a second.
+// How progress is shown on standard error: not at all, on a line of the terminal that is redrawn at
+// most five times a second, or as JSON Lines, {"progress":TEXT}: each text of Say, and once a
+// second the tokens done.
 enum class ProgressForm { kNone, kLine, kJson };
 
 class Progress {
@@ -81,8 +81,7 @@ void PrintError(const Status& status);
 // `kinglet: ` and a hint, as one line on standard error.
 void PrintNote(std::string_view note);
 
-// A fact on a line of its own: the name in a column of 14 characters, then the value as DisplayText
-// has it.
+// A line with one fact: the name in a column of 14 characters, then DisplayText of the value.
 std::string FactLine(const char* name, const std::string& value);
 
 // 1234567 -> "1,234,567".

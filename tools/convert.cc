@@ -51,9 +51,9 @@ std::string JsonSummary(const ConvertSummary& summary) {
 }
 
 // Conversion allocates and frees tensors one by one. After the first, glibc's adaptive threshold
-// takes them from its heap, where a freed block below a live one does not return to the system: at
-// a MicroNet's shapes that doubles the memory. A fixed threshold keeps each tensor in a mapping of
-// its own, which is unmapped when freed.
+// takes them from its heap, where freed memory below a live allocation does not return to the
+// system: at a MicroNet's shapes that doubles the memory. A fixed threshold gives each tensor a
+// mapping of its own, which is unmapped when freed.
 void MapLargeBlocks() {
 #ifdef __GLIBC__
   constexpr int kLarge = 1 << 17;  // glibc's initial threshold

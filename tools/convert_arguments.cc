@@ -26,7 +26,7 @@ void AddCheckpointOptions(Arguments& command, CheckpointChoice& choice, ConvertO
       .Placeholder("NAME");
   command
       .Add("--config", convert.config,
-           "training configuration (default: the file beside the checkpoint)")
+           "training configuration (default: the file next to the checkpoint)")
       .Placeholder("FILE");
   command.AddFlag("--average", choice.average, "average the values of several checkpoints");
 }
@@ -39,12 +39,13 @@ void AddWordOptions(Arguments& command, ConvertOptions& convert) {
   vocabulary.Placeholder("FILE");
   command
       .Add("--vocab-from", convert.vocabulary_texts,
-           "make the vocabulary of the texts that the framework numbered its words by")
+           "build the vocabulary from the texts by whose words the framework numbered its ids")
       .Excludes(vocabulary)
       .Placeholder("FILES");
   command
       .Add("--tokenizer", convert.tokenizer,
-           "how the model cuts text: a SentencePiece model, byte-pair codes, or spaces, wikitext "
+           "how the model tokenizes text: a SentencePiece model, byte-pair codes, or spaces, "
+           "wikitext "
            "or characters")
       .Placeholder("FILE");
   command.AddFlag("--lowercase", convert.lower_case, "lower-case text first (with --tokenizer)");
@@ -54,10 +55,10 @@ void AddNetworkOptions(Arguments& command, ConvertOptions& convert) {
   command
       .Add("--recipe", convert.recipe,
            "JSON file that names blocks, tensors and passes, see docs/RECIPES.md (default: "
-           "model.recipe.json beside model.pt)")
+           "model.recipe.json next to model.pt)")
       .Placeholder("FILE");
   command.AddFlag("--trust-recipe-paths", convert.trust_recipe_paths,
-                  "files that the recipe of --recipe names may lie outside its folder");
+                  "let the recipe of --recipe name files outside its folder");
   command
       .Add("--keep-define", convert.define_cache_rows,
            "keep a DeFINE unit in the model and cache N of its rows")
@@ -75,7 +76,8 @@ void AddNetworkOptions(Arguments& command, ConvertOptions& convert) {
 
 void AddCacheOptions(Arguments& command, ConvertOptions& convert) {
   command
-      .Add("--cache", convert.cache_capacity, "capacity of the neural cache in pairs; 0: no cache")
+      .Add("--cache", convert.cache_capacity,
+           "capacity of the neural cache in pairs; 0 means no cache")
       .Placeholder("N");
   command.Add("--cache-theta", convert.cache_theta, "theta of the neural cache: sharpness")
       .Placeholder("T");

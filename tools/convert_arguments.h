@@ -16,7 +16,8 @@ struct CheckpointChoice {
   bool average = false;
 };
 
-// What is declared outlives the parsing, here and below. --family, --config, --average.
+// --family, --config, --average. Here and below, the arguments that options are stored in outlive
+// the parsing.
 void AddCheckpointOptions(Arguments& command, CheckpointChoice& choice, ConvertOptions& convert);
 // --vocab, --vocab-from, --tokenizer, --lowercase.
 void AddWordOptions(Arguments& command, ConvertOptions& convert);
@@ -37,8 +38,7 @@ void AddRangeOptions(Arguments& command, QuantiserChoice& choice, ConvertOptions
 // REQUIRES: the names were parsed by these options.
 void TakeQuantisers(const QuantiserChoice& choice, ConvertOptions& convert);
 
-// Puts the checkpoints into the options. A usage error unless their number suits --average.
-// `command`: "convert".
+// A usage error unless the number of checkpoints suits --average. `command`: "convert".
 Status CheckAverage(const std::string& command, const CheckpointChoice& choice);
 void TakeCheckpoints(const CheckpointChoice& choice, ConvertOptions& convert);
 

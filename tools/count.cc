@@ -50,7 +50,7 @@ Result<std::vector<uint64_t>> ParseCounts(const char* option, std::string_view t
                          "whole numbers separated by commas", "\"" + std::string(text) + "\"");
 }
 
-// What the rules count over: micronet-2019 counts bins, executed counts the paths of tokens.
+// The input that is counted: micronet-2019 counts bins, executed counts the paths of tokens.
 struct CountInput {
   std::vector<uint64_t> bin_counts;
   Trace trace;
@@ -60,7 +60,7 @@ struct CountInput {
 };
 
 // Runs the tokens and makes the query of --mode after each. Mode score queries the following token,
-// so it leaves out the last one.
+// so it omits the last one.
 Result<Trace> RunTokens(const CountOptions& options, const std::shared_ptr<const Model>& model,
                         std::span<const uint32_t> ids, ProgressForm progress_form) {
   const bool score = options.mode == "score";
@@ -80,7 +80,7 @@ Result<Trace> RunTokens(const CountOptions& options, const std::shared_ptr<const
   return trace;
 }
 
-// A made-up sentence pair of the lengths in --lengths. Its ids do not change the count.
+// A random sentence pair of the lengths in --lengths. Its ids do not change the count.
 Result<std::vector<SentencePair>> PairOfLengths(const CountOptions& options, const Model& model) {
   KINGLET_ASSIGN_OR_RETURN(const std::vector<uint64_t> lengths,
                            ParseCounts("--lengths", options.lengths));
@@ -141,8 +141,8 @@ Result<CountInput> ReadTranslations(const CountOptions& options,
   }
   Progress progress(progress_form);
   for (size_t i = 0; i < pairs.size(); ++i) {
-    const Status fits = CheckPair(pairs[i], *model);
-    if (!fits.ok()) return InSentence(i, fits);
+    const Status status = CheckPair(pairs[i], *model);
+    if (!status.ok()) return InSentence(i, status);
     input.encoder += EncoderTrace(plan, pairs[i].source);
     if (session) {
       KINGLET_ASSIGN_OR_RETURN(const Trace trace, RunPair(options, pairs[i], *session));
@@ -203,7 +203,7 @@ Result<std::vector<std::vector<uint32_t>>> ReadTexts(const CountOptions& options
 }
 
 // A masked model reads each text once, and then answers: it predicts one word, makes the pooled
-// vector and scores the text, as far as it can; scores of spans are of every token.
+// vector and scores the text, if it can; scores of spans are of every token.
 Result<CountInput> ReadMaskedTexts(const CountOptions& options, const Model& model) {
   const Plan& plan = model.plan();
   KINGLET_ASSIGN_OR_RETURN(const std::vector<std::vector<uint32_t>> texts,
@@ -261,14 +261,14 @@ Result<CountInput> ReadInput(const CountOptions& options, const std::shared_ptr<
   }
   // Sums of counts stay exact in double.
   constexpr uint64_t kMaxCountedTokens = uint64_t{1} << 53;
-  uint64_t left = kMaxCountedTokens;
+  uint64_t remaining = kMaxCountedTokens;
   for (const uint64_t count : input.bin_counts) {
-    if (count > left) {
+    if (count > remaining) {
       return Status::Refusal(KINGLET_INVALID_ARGUMENT, "usage", "--bin-counts",
                              "at most " + std::to_string(kMaxCountedTokens) + " tokens in all",
                              options.bin_counts);
     }
-    left -= count;
+    remaining -= count;
   }
   const bool zero = std::all_of(input.bin_counts.begin(), input.bin_counts.end(),
                                 [](uint64_t count) { return count == 0; });
@@ -285,7 +285,7 @@ Result<CountInput> ReadInput(const CountOptions& options, const std::shared_ptr<
   return input;
 }
 
-// Of masked models: what they read, and rules that have no part for it.
+// For masked models, refuses rules and inputs that have no meaning for them.
 Status CheckMaskedCount(const CountOptions& options) {
   if (options.ids.empty() && options.lengths.empty()) {
     return Status::Refusal(

@@ -17,14 +17,14 @@
 
 namespace kinglet {
 
-// The encoder's operations per source token, for translations. The rest of the report is per target
-// token. Of a masked model: per token of a text, and per answer about it.
+// The encoder's operations per source token, for translations; the rest of the report is per target
+// token. For a masked model: operations per token of a text and per answer about the text.
 struct EncoderCount {
   uint64_t sentences = 0, source_tokens = 0, target_tokens = 0;
   std::vector<Component> components;
   OperationTally operations;  // their sum
   double total = 0;           // weighted as the rules say
-  bool masked = false;        // tokens of texts, and answers about them
+  bool masked = false;        // a masked model: tokens of texts, and answers about them
   // Mean operations of a sentence pair, if a target token takes `target_total`.
   double PerSentence(double target_total) const {
     return (total * static_cast<double>(source_tokens) +
@@ -33,7 +33,7 @@ struct EncoderCount {
   }
 };
 
-// Where the numbers of the report come from.
+// The input and backend that the numbers of the report are for.
 struct CountSource {
   std::string backend;
   std::string paths;  // "1,400 tokens of ids.txt from a fresh stream, ..."
@@ -53,7 +53,7 @@ std::string StreamPathsText(uint64_t tokens, const std::string& source, const st
 struct ExecutedStorage {
   uint64_t nonzero = 0, total = 0;            // parameters
   uint64_t values = 0, mask = 0, scales = 0;  // bytes; values: codes and floats
-  uint64_t file_size = 0;                     // values, mask, scales, header, words, padding
+  uint64_t file_size = 0;                     // values, mask, scales, header, vocabulary, padding
   uint64_t Other() const { return file_size - values - mask - scales; }
 };
 ExecutedStorage ExecutedStorageOf(const Ledger& ledger, uint64_t nonzero, uint64_t total);

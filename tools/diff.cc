@@ -1,5 +1,5 @@
-// kinglet diff: what two model files have in common, what each takes, and which one is better on a
-// text.
+// kinglet diff: the parts that two model files have in common, the costs of each, and which is
+// better on a text.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -50,7 +50,7 @@ struct Side {
   std::string path;
   std::shared_ptr<const Model> model;
   ModelFacts facts;
-  std::optional<double> operations;  // of a token; none: it depends on a text
+  std::optional<double> operations;  // per token; nullopt: depends on a text
   std::optional<ScoredText> text;
 };
 
@@ -116,8 +116,8 @@ Status ScoreText(const DiffOptions& options, const Console& console,
   return Status();
 }
 
-// Without a text: a token's operations with window and cache full, the words as frequent as the
-// file says (where it matters).
+// Without a text: a token's operations with window and cache full, for words as frequent as the
+// file records (where frequency matters).
 std::optional<double> SteadyOperations(const Model& model, std::span<const uint64_t> nonzeros) {
   const Plan& plan = model.plan();
   if (plan.encoder) return std::nullopt;
@@ -147,7 +147,8 @@ Result<Side> Measure(const DiffOptions& options, const std::string& path, const 
 
 using Sides = std::array<Side, 2>;
 
-// Losses are compared token by token, so both models must cut the text into equally many.
+// Losses are compared token by token, so both models must split the text into the same number of
+// tokens.
 Status CheckSameTokens(const DiffOptions& options, const Sides& sides) {
   const auto& [first, second] = sides;
   if (!first.text || first.text->totals.scored() == second.text->totals.scored()) return Status();
@@ -155,7 +156,7 @@ Status CheckSameTokens(const DiffOptions& options, const Sides& sides) {
     return Grouped(side.text->totals.scored()) + " by " + side.path;
   };
   return Status::Refusal(KINGLET_INVALID_ARGUMENT, "diff", options.source(),
-                         "models that cut the text into equally many tokens",
+                         "models that split the text into the same number of tokens",
                          tokens(first) + ", " + tokens(second) +
                              "; compare perplexities per word of score --lines instead");
 }
@@ -286,7 +287,7 @@ std::string BlocksText(const Sides& sides) {
   return "\nblocks\n" + lines[0] + lines[1];
 }
 
-// Which of the two is better, as far as the text can tell.
+// The better one of the two, as far as the text can tell.
 std::string Verdict(const PairedDifference& found) {
   const std::string mean =
       Formatted("%+.5f", found.mean) + " nats a token from the first to the second";
@@ -322,10 +323,10 @@ std::string DiffText(const Sides& sides, const std::vector<TensorDifference>& ch
     text += "  operations depend on the words: give a text\n";
   }
   if (first.text) {
-    const double left = std::exp(first.text->totals.nll());
-    const double right = std::exp(second.text->totals.nll());
-    text +=
-        Row("perplexity", Formatted("%.4f", left), Formatted("%.4f", right), Change(left, right));
+    const double first_perplexity = std::exp(first.text->totals.nll());
+    const double second_perplexity = std::exp(second.text->totals.nll());
+    text += Row("perplexity", Formatted("%.4f", first_perplexity),
+                Formatted("%.4f", second_perplexity), Change(first_perplexity, second_perplexity));
     text += "\n" + Grouped(first.text->totals.scored()) + " scored tokens of " + source + ":\n" +
             Verdict(Compare(first.text->blocks, second.text->blocks)) + "\n";
   }
@@ -364,7 +365,8 @@ Command AddDiff(Arguments& program) {
   AddThreads(diff, options->run.threads);
   diff.Add("--text", options->text, "compare the losses on this text; each line end becomes <eos>")
       .Placeholder("FILE");
-  diff.Add("--ids", options->ids, "the same on token ids: text, separated by white space, or .npy")
+  diff.Add("--ids", options->ids,
+           "compare the losses on token ids: text, separated by white space, or .npy")
       .Placeholder("FILE");
   diff.Footer("Example:\n  kinglet diff 9bit.kgl 4bit.kgl --text test.txt");
   return {diff, [options] { return CheckDiff(*options); },

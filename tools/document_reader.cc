@@ -11,7 +11,7 @@
 namespace kinglet {
 namespace {
 
-// The top level of a JSON object: one member's text.
+// The text of one member in the top level of a JSON object.
 class MemberReader final : public JsonEvents {
  public:
   explicit MemberReader(const std::string& field) : field_(field) {}
@@ -100,12 +100,12 @@ Status DocumentReader::FindText(Document& document) const {
                            Numbered("line", document.line_number), expected, found);
   };
   if (reader.broken || !reader.is_object) {
-    return refuse("a JSON object (--skip-bad leaves such lines out)",
+    return refuse("a JSON object (--skip-bad omits other lines)",
                   Quoted(json.substr(0, std::min<size_t>(json.size(), 64))));
   }
   if (!reader.text) {
     return refuse("an object with a text \"" + format_.field +
-                      "\" (--field names another, --skip-bad leaves such lines out)",
+                      "\" (--field names another, --skip-bad omits lines without it)",
                   Quoted(json.substr(0, std::min<size_t>(json.size(), 64))));
   }
   if (format_.annotated && reader.annotated) {

@@ -14,14 +14,14 @@
 namespace kinglet {
 
 struct DocumentFormat {
-  std::string field;       // of JSON Lines: the name of the member that is the text; "": plain text
+  std::string field;       // the JSON member with the text; "" means plain text
   bool annotated = false;  // lines will get a member "kinglet", which they may not have
   bool skip_bad = false;   // lines that cannot be read are counted, not refused
 };
 
 struct Document {
   uint64_t line_number = 0;  // from 1
-  std::string line;          // all its bytes but "\n"
+  std::string line;          // all bytes of the line but "\n"
   std::string text;          // the document itself (runtime/text/plain_text.h)
   bool has_members = false;  // of a JSON object: whether it is not {}
 };
@@ -31,7 +31,7 @@ class DocumentReader {
   // "-" is standard input. Errors: those of TextInput.
   static Result<DocumentReader> Open(const std::string& path, const DocumentFormat& format);
 
-  // The next document; none at the end. Errors: those of TextInput; KINGLET_OUT_OF_MEMORY for a
+  // The next document; nullopt at the end. Errors: those of TextInput; KINGLET_OUT_OF_MEMORY for a
   // line of more than kMaxLineBytes; KINGLET_INVALID_ARGUMENT, naming file and line, for a line
   // that is no JSON object or lacks the field as a string.
   static constexpr size_t kMaxLineBytes = size_t{1} << 28;
@@ -49,7 +49,7 @@ class DocumentReader {
   TextInput input_;
   DocumentFormat format_;
   std::string buffer_;
-  size_t begin_ = 0;  // in buffer_, of what was not taken yet
+  size_t begin_ = 0;  // in buffer_: the first byte that was not returned yet
   bool ended_ = false;
   uint64_t lines_ = 0, bad_lines_ = 0;
 };

@@ -13,21 +13,22 @@
 namespace kinglet {
 namespace {
 
-// A stretch of a document's stream that is run from a fresh state.
+// A part of a document's stream that is run from a fresh state.
 struct Stretch {
   std::vector<uint32_t> stream;
-  size_t context = 0;  // values at the front that another one has
+  size_t context = 0;  // values at the front that another stretch has too
 };
 
-// The stretch whose first new input is the stream's token `at`, as `score --block` cuts a text.
+// The stretch whose first new input is the stream's token `at`. Stretches are those of `score
+// --block`.
 Stretch StretchAt(const std::vector<uint32_t>& stream, uint64_t at, uint64_t stride,
                   uint64_t context) {
-  const uint64_t back = std::min(at, context);
+  const uint64_t overlap = std::min(at, context);
   const uint64_t end = std::min<uint64_t>(stream.size(), at + stride + 1);
   const auto begin = stream.begin();
   return {
-      {begin + static_cast<std::ptrdiff_t>(at - back), begin + static_cast<std::ptrdiff_t>(end)},
-      static_cast<size_t>(back)};
+      {begin + static_cast<std::ptrdiff_t>(at - overlap), begin + static_cast<std::ptrdiff_t>(end)},
+      static_cast<size_t>(overlap)};
 }
 
 }  // namespace
@@ -51,24 +52,24 @@ Result<DocumentScorer> DocumentScorer::Create(const std::shared_ptr<const Model>
                            "none, as this model takes documents of any length",
                            std::to_string(*blocks.block));
   }
-  DocumentBlocks cut = blocks;
-  if (positions && !cut.block) cut.block = *positions;
-  if (positions && *cut.block > *positions) {
+  DocumentBlocks chosen = blocks;
+  if (positions && !chosen.block) chosen.block = *positions;
+  if (positions && *chosen.block > *positions) {
     return Status::Refusal(KINGLET_INVALID_ARGUMENT, "filter", "--block",
                            "at most " + std::to_string(*positions) + ", the model's positions",
-                           std::to_string(*cut.block));
+                           std::to_string(*chosen.block));
   }
-  if (cut.block && cut.context >= *cut.block) {
+  if (chosen.block && chosen.context >= *chosen.block) {
     return Status::Refusal(KINGLET_INVALID_ARGUMENT, "filter", "--context",
-                           "less than the block's " + std::to_string(*cut.block) + " tokens",
-                           std::to_string(cut.context));
+                           "less than the block's " + std::to_string(*chosen.block) + " tokens",
+                           std::to_string(chosen.context));
   }
   SessionOptions options;
   options.empty_cache = EmptyCache::kNormalised;
   options.lanes = static_cast<uint32_t>(run.lanes);
   options.threads = static_cast<uint32_t>(run.threads);
   KINGLET_ASSIGN_OR_RETURN(SentenceScorer scorer, SentenceScorer::Create(model, options));
-  return DocumentScorer(model, std::move(scorer), cut);
+  return DocumentScorer(model, std::move(scorer), chosen);
 }
 
 Result<std::vector<uint32_t>> DocumentScorer::StreamOf(const std::string& source,
@@ -88,14 +89,14 @@ Result<std::vector<uint32_t>> DocumentScorer::StreamOf(const std::string& source
 Result<std::vector<DocumentLoss>> DocumentScorer::Score(const std::string& source,
                                                         std::span<const Document> documents) {
   std::vector<DocumentLoss> losses(documents.size());
-  // Of the stretches that lanes run, by their number; one is made when a lane is free.
+  // document, context; indexed by the stretch that a lane runs
   std::vector<std::pair<size_t, size_t>> owners;  // document, context
   std::vector<std::vector<uint32_t>> predicted;
   size_t document = 0;
   uint64_t at = 0;
   std::vector<uint32_t> stream;
   Status read;
-  const auto next = [&](std::vector<uint32_t>& out) {
+  const auto next_stretch = [&](std::vector<uint32_t>& out) {
     while (read.ok()) {
       if (at == 0) {
         if (document == documents.size()) return false;
@@ -137,7 +138,7 @@ Result<std::vector<DocumentLoss>> DocumentScorer::Score(const std::string& sourc
   const auto name = [&](uint64_t index) {
     return source + ", " + Numbered("line", documents[owners[index].first].line_number);
   };
-  KINGLET_RETURN_IF_ERROR(scorer_.Run(next, sink, name));
+  KINGLET_RETURN_IF_ERROR(scorer_.Run(next_stretch, sink, name));
   KINGLET_RETURN_IF_ERROR(read);
   return losses;
 }

@@ -1,4 +1,5 @@
-// The loss of documents, each a stream of its own, many at once in the lanes of one session.
+// The loss of documents. Each document is a stream of its own, and a session's lanes score many at
+// once.
 #ifndef KINGLET_TOOLS_DOCUMENT_SCORER_H_
 #define KINGLET_TOOLS_DOCUMENT_SCORER_H_
 
@@ -18,17 +19,17 @@ namespace kinglet {
 
 struct DocumentLoss {
   uint64_t scored = 0;   // tokens that have a log-probability
-  uint64_t unknown = 0;  // of them, those that are the unknown word
+  uint64_t unknown = 0;  // scored tokens that are the unknown word
   double sum = 0;        // of negative log-probabilities
-  double nll() const { return sum / static_cast<double>(scored); }  // the mean; NaN for none
+  double nll() const { return sum / static_cast<double>(scored); }  // NaN if nothing was scored
   double perplexity() const;
 };
 
-// How documents are cut that a model with absolute positions has no positions for: blocks of
-// `block` tokens with a fresh state, of which the first `context` are not scored again, as `score
-// --block --context` has it.
+// How documents are split for a model with absolute positions: text blocks of `block` tokens with a
+// fresh state, of which the first `context` are not scored again, as with `score --block
+// --context`.
 struct DocumentBlocks {
-  std::optional<uint64_t> block;  // none: the model's positions
+  std::optional<uint64_t> block;  // nullopt means the model's positions
   uint64_t context = 0;
 };
 

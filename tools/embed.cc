@@ -89,7 +89,7 @@ Status WriteClasses(const EmbedOptions& options, Embedder& embedder, Console& co
   return Status();
 }
 
-// A text's numbers under one or two keys.
+// A text's values under one or two keys.
 void WriteText(const EmbedOptions& options, const Model& model, uint64_t number,
                const std::vector<std::pair<const char*, std::vector<double>>>& parts,
                Console& console) {
@@ -135,8 +135,8 @@ Status WriteTexts(const EmbedOptions& options, const std::shared_ptr<const Model
     }
     KINGLET_RETURN_IF_ERROR(options.classify ? session->Scores(numbers) : session->Pooled(numbers));
     const auto* block = FindBlock<MaskedModel>(model->file().description());
-    const bool next = block->scored == ScoredPart::kNextSentence;
-    const char* const key = !options.classify ? "vector" : next ? "next" : "scores";
+    const bool is_next_sentence = block->scored == ScoredPart::kNextSentence;
+    const char* const key = !options.classify ? "vector" : is_next_sentence ? "next" : "scores";
     WriteText(options, *model, number, {{key, numbers}}, console);
     return console.out.status();
   };
@@ -173,7 +173,7 @@ Command AddEmbed(Arguments& program) {
   AddModelOptions(embed, options->run);
   AddMaskedInput(embed, options->input);
   embed.AddFlag("--classify", options->classify,
-                "print the class of each list and the log-probabilities of all classes; of a "
+                "print the class of each list and the log-probabilities of all classes; for a "
                 "masked model the scores of each text");
   embed.Footer("Example:\n  kinglet embed model.kgl --ids ids.txt --json");
   return {embed, [options] { return CheckMaskedInput(options->input, "embed"); },

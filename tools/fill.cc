@@ -1,5 +1,5 @@
-// kinglet fill: the words that a masked model expects where [MASK] stands, and what it thinks of
-// each word of a text.
+// kinglet fill: the words that a masked model expects at [MASK], and its score of each word of a
+// text.
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>

@@ -27,7 +27,7 @@ constexpr size_t kBatchBytes = size_t{1} << 20;
 constexpr size_t kBatchDocuments = 4096;
 
 // A closed vocabulary gives all unknown words one probability, and a text of few tokens is little
-// more than its end: neither has a perplexity that says what the text is like.
+// more than its end: neither has a perplexity that describes the text.
 constexpr double kMostUnknown = 0.2;
 constexpr uint64_t kLeastTokens = 3;
 
@@ -52,7 +52,7 @@ struct FilterOptions {
 
 struct FilterCounts {
   uint64_t documents = 0, written = 0, bad_lines = 0;
-  uint64_t unknown = 0, few_tokens = 0, perplexity = 0;  // that were omitted, by the first reason
+  uint64_t unknown = 0, few_tokens = 0, perplexity = 0;  // omitted documents, by the first reason
 };
 
 using DocumentSink = std::function<Status(const Document&, const DocumentLoss&)>;
@@ -61,13 +61,13 @@ using DocumentSink = std::function<Status(const Document&, const DocumentLoss&)>
 Status ForEachDocument(const std::string& path, const DocumentFormat& format,
                        DocumentScorer& scorer, FilterCounts& counts, const DocumentSink& sink) {
   KINGLET_ASSIGN_OR_RETURN(DocumentReader reader, DocumentReader::Open(path, format));
-  bool more = true;
-  while (more) {
+  bool has_document = true;
+  while (has_document) {
     std::vector<Document> batch;
     for (size_t bytes = 0; bytes < kBatchBytes && batch.size() < kBatchDocuments;) {
       KINGLET_ASSIGN_OR_RETURN(std::optional<Document> document, reader.Next());
-      more = document.has_value();
-      if (!more) break;
+      has_document = document.has_value();
+      if (!has_document) break;
       bytes += document->line.size();
       batch.push_back(std::move(*document));
     }
@@ -154,7 +154,7 @@ class Filter {
            (options_.min_perplexity && !(perplexity >= *options_.min_perplexity));
   }
 
-  // Counts the document where it belongs.
+  // Whether the document is kept. Counts the document, or the reason to omit it.
   bool Passes(const DocumentLoss& loss) {
     uint64_t& count = HasFewTokens(loss)           ? counts_.few_tokens
                       : HasManyUnknown(loss)       ? counts_.unknown
@@ -186,7 +186,7 @@ class Filter {
         });
   }
 
-  // Everything that decides which bytes are written.
+  // All options that determine the bytes written.
   std::string RunLine() const {
     JsonLine line(std::numeric_limits<double>::max_digits10);
     line.Key("digest").Text(model_.file().digest()).Key("backend").Text(model_.backend().name);
@@ -209,8 +209,8 @@ class Filter {
     for (const std::string& file : options_.files) {
       KINGLET_ASSIGN_OR_RETURN(const FileIdentity state, IdentityOf(file));
       bool was_another = false;
-      KINGLET_ASSIGN_OR_RETURN(const bool done, parts.IsDone(file, state, was_another));
-      if (done) {
+      KINGLET_ASSIGN_OR_RETURN(const bool is_done, parts.IsDone(file, state, was_another));
+      if (is_done) {
         PrintNote(parts.PathOf(file) + " is done");
         continue;
       }
@@ -279,7 +279,8 @@ Status CheckFilter(const FilterOptions& options) {
     if (!options.folder.empty() && file != "-") KINGLET_RETURN_IF_ERROR(RefusePipe("-o", file));
   }
   if (options.reference == "-" && reads_input) {
-    return UsageError("--reference", "standard input once", "- beside FILES that are read from it");
+    return UsageError("--reference", "standard input once",
+                      "- together with FILES that are read from it");
   }
   if (options.folder.empty()) return {};
   if (reads_input) return UsageError("--output", "FILES", "standard input");
@@ -307,7 +308,7 @@ Command AddFilter(Arguments& program) {
       .Placeholder("Y");
   filter
       .Add("--max-oov", options->max_oov,
-           "keep documents of at most this share of unknown words (default: 0.2)")
+           "keep documents of at most this fraction of unknown words (default: 0.2)")
       .Between(0.0, 1.0)
       .Placeholder("S");
   filter
@@ -316,11 +317,13 @@ Command AddFilter(Arguments& program) {
       .Placeholder("N");
   filter
       .Add("--percentile", options->percentile,
-           "keep documents of at most the perplexity that P percent of the FILES' or the "
-           "reference's documents do not exceed")
+           "keep documents of at most the P-th percentile of the perplexities of the FILES or the "
+           "reference")
       .Between(0.0, 100.0)
       .Placeholder("P");
-  filter.Add("--reference", options->reference, "where --percentile looks (default: FILES)")
+  filter
+      .Add("--reference", options->reference,
+           "documents whose perplexities --percentile ranks (default: FILES)")
       .Placeholder(kFileOrStandardInput);
   filter.Add("--field", options->field, "read JSON Lines; the member NAME is the document")
       .Placeholder("NAME");
@@ -328,13 +331,13 @@ Command AddFilter(Arguments& program) {
                  "write JSON Lines with {\"kinglet\":{\"ppl\":..,\"nll\":..,\"tokens\":..,"
                  "\"oov\":..}} added");
   filter.AddFlag("--skip-bad", options->skip_bad,
-                 "leave out lines that are not JSON or lack the member, and count them");
+                 "omit lines that are not JSON or lack the member, and count them");
   filter
       .Add("-o,--output", options->folder,
-           "folder for one result a file; a run that was stopped continues where it was")
+           "folder with a result for each file; a run that was stopped is continued")
       .Placeholder("FOLDER");
   Option block = filter.Add("--block", options->blocks.block,
-                            "of a model with absolute positions: cut documents into blocks of N "
+                            "for a model with absolute positions: split documents into blocks of N "
                             "tokens (default: the positions)");
   block.Between(uint64_t{1}, uint64_t{1} << 62).Placeholder("N");
   filter.Add("--context", options->blocks.context, "overlap of the blocks, scored once")

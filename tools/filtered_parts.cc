@@ -25,7 +25,7 @@ constexpr const char* kStateFile = "kinglet-filter.json";
 constexpr int kReadableByAll = 0644;
 
 Status WriteError(const std::string& path, int error) {
-  return Status::Refusal(KINGLET_IO_ERROR, "filter", path, "a place to write to",
+  return Status::Refusal(KINGLET_IO_ERROR, "filter", path, "a file that can be written",
                          std::strerror(error));
 }
 
@@ -34,7 +34,7 @@ Status RefuseFolder(const std::string& path, const std::string& expected,
   return Status::Refusal(KINGLET_INVALID_ARGUMENT, "filter", path, expected, found);
 }
 
-// The beginning of a result's line, which says what the result is.
+// The beginning of a result's line: the result's name and identity.
 std::string ResultText(const std::string& name, const FileIdentity& result) {
   JsonLine line;
   line.Key("result").Text(name).Key("bytes").Integer(result.bytes);
@@ -83,8 +83,8 @@ Result<FilteredParts> FilteredParts::Open(const std::string& folder, const std::
   }
   fs::create_directories(folder, error);
   if (error) {
-    return Status::Refusal(KINGLET_IO_ERROR, "filter", folder, "a folder, or a place for one",
-                           error.message());
+    return Status::Refusal(KINGLET_IO_ERROR, "filter", folder,
+                           "a folder, or a path where one can be made", error.message());
   }
   if (!fs::exists(parts.StatePath(), error)) {
     KINGLET_RETURN_IF_ERROR(
@@ -124,7 +124,7 @@ Result<bool> FilteredParts::IsDone(const std::string& input, const FileIdentity&
     const auto found = results_.lower_bound(text);
     return found != results_.end() && found->starts_with(text);
   };
-  // Another process may have put it there meanwhile.
+  // Another process may have written the result meanwhile.
   if (!is_known()) KINGLET_RETURN_IF_ERROR(ReadState(run_));
   if (!is_known()) {
     return RefuseFolder(PathOf(input), "no file, or the result that a run of this folder wrote",
@@ -136,7 +136,8 @@ Result<bool> FilteredParts::IsDone(const std::string& input, const FileIdentity&
 
 Status FilteredParts::Keep(const std::string& input, const FileIdentity& state, PartFile part) {
   KINGLET_ASSIGN_OR_RETURN(const FileIdentity result, part.Finish());
-  // First the state: a result without its line would be another program's file.
+  // The state is written before the rename: a result without its line would count as another
+  // program's file.
   const std::string line = ResultLine(ResultName(input), result, state);
   const int descriptor = ::open(StatePath().c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
   if (descriptor < 0) return WriteError(StatePath(), errno);

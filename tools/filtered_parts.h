@@ -1,5 +1,5 @@
-// A folder of filtered files: each is written under another name and then renamed, so that a run
-// that was killed can be started again and does what is left.
+// A folder of filtered files. Each is written under another name and then renamed, so that a run
+// that was killed can be started again and filters the remaining files.
 #ifndef KINGLET_TOOLS_FILTERED_PARTS_H_
 #define KINGLET_TOOLS_FILTERED_PARTS_H_
 
@@ -14,10 +14,10 @@
 
 namespace kinglet {
 
-// The name of an input file's result: its own, without an end .gz or .zst.
+// The name of an input file's result: the input's name without an end .gz or .zst.
 std::string ResultName(const std::string& input);
 
-// What tells one state of a file from another.
+// Identifies one state of a file's contents.
 struct FileIdentity {
   uint64_t bytes = 0;
   std::string digest;
@@ -25,8 +25,8 @@ struct FileIdentity {
 // Errors: those of InputFile.
 Result<FileIdentity> IdentityOf(const std::string& path);
 
-// The result of one file, under another name in its folder until Commit. If it is destroyed before,
-// it is removed.
+// The result of one file, under another name in its folder until Commit. The destructor removes a
+// result that was not committed.
 class PartFile {
  public:
   static Result<PartFile> Create(const std::string& path);
@@ -35,9 +35,9 @@ class PartFile {
   ~PartFile();
 
   Status Write(std::string_view text);
-  // All of it is on the disk; what it is.
+  // Writes everything to the disk. Returns the identity of the result.
   Result<FileIdentity> Finish();
-  // Gives it its name. REQUIRES: Finish; the last call.
+  // Renames the file to its final name. REQUIRES: Finish; no call follows.
   Status Commit();
 
  private:
@@ -46,23 +46,23 @@ class PartFile {
   std::unique_ptr<Contents> contents_;
 };
 
-// The folder's state is kept in kinglet-filter.json: a line that says what is done to the files,
-// then one for each result, which says of which file it is.
+// The folder's state is kept in kinglet-filter.json: a line with the arguments of the run, then a
+// line for each result with the identity of its input file.
 class FilteredParts {
  public:
-  // Makes the folder if it is not there. Errors: KINGLET_IO_ERROR; KINGLET_INVALID_ARGUMENT for a
-  // folder that another kind of run began, and for inputs of which a result would lie where an
-  // input, or the folder's state, lies.
+  // Makes the folder if it does not exist. Errors: KINGLET_IO_ERROR; KINGLET_INVALID_ARGUMENT for a
+  // folder that another kind of run began, and for inputs of which a result would replace an input
+  // or the folder's state.
   static Result<FilteredParts> Open(const std::string& folder, const std::string& run,
                                     const std::vector<std::string>& inputs);
 
-  // Where the result of an input file lies.
+  // The path of an input file's result.
   std::string PathOf(const std::string& input) const;
-  // Whether the result of the input as it is now lies there. `was_another` becomes true if that of
-  // another state of it does. Errors: KINGLET_INVALID_ARGUMENT for a file that no run of this
-  // folder wrote.
+  // Whether the result of the input's present state exists. `was_another` becomes true if the
+  // result of another state of the input exists. Errors: KINGLET_INVALID_ARGUMENT for a file that
+  // no run of this folder wrote.
   Result<bool> IsDone(const std::string& input, const FileIdentity& state, bool& was_another);
-  // Gives the result its place.
+  // Renames the result to its final name and records it.
   Status Keep(const std::string& input, const FileIdentity& state, PartFile part);
 
  private:

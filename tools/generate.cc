@@ -41,13 +41,13 @@ Status CheckGenerateOptions(const GenerateOptions& options) {
     return refuse("--temperature", "a finite number of at least 0", NumberText(draw.temperature));
   }
   if (!(draw.top_p > 0 && draw.top_p <= 1)) {
-    return refuse("--top-p", "a share above 0, at most 1", NumberText(draw.top_p));
+    return refuse("--top-p", "a probability above 0, at most 1", NumberText(draw.top_p));
   }
   if (options.stop && options.stop->empty()) return refuse("--stop", "a text", "an empty one");
   return Status();
 }
 
-// The tokens of the prompt: no end is put after its last line.
+// The tokens of the prompt, without an end after its last line.
 Result<std::vector<uint32_t>> ReadPrompt(const GenerateOptions& options, const Model& model) {
   TokenSequence prompt;
   if (!options.ids.empty()) {
@@ -76,21 +76,21 @@ class StreamWriter {
   StreamWriter(const GenerateOptions& options, const Model& model, Console& console)
       : options_(options), has_words_(model.vocabulary() != nullptr), console_(console) {}
 
-  // What can be written of the streams so far; everything if they are `done`. The text of one
-  // stream alone is written as it comes.
+  // Writes what is known of the streams so far; everything if they are `done`. The text of a single
+  // stream is written as it is generated.
   Status Write(const std::vector<Generator::Stream>& streams, bool done) {
     const bool as_it_comes = streams.size() == 1 && !options_.run.json;
     for (; next_ < streams.size(); ++next_, written_ = 0) {
       const Generator::Stream& stream = streams[next_];
-      const bool whole = stream.ended || done;
-      if (!whole && !as_it_comes) break;
+      const bool is_complete = stream.ended || done;
+      if (!is_complete && !as_it_comes) break;
       if (options_.run.json) {
         WriteJson(stream);
         continue;
       }
       if (streams.size() > 1) console_.out.Write("== stream " + std::to_string(next_) + "\n");
       WriteText(stream);
-      if (!whole) break;
+      if (!is_complete) break;
       console_.out.Write("\n");
     }
     return console_.out.Flush();
@@ -122,17 +122,17 @@ class StreamWriter {
   const bool has_words_;
   Console& console_;
   size_t next_ = 0;     // the stream that is written
-  size_t written_ = 0;  // how much of it: bytes, or ids
+  size_t written_ = 0;  // its bytes, or ids, that were written
 };
 
-// What was drawn is written even if the next word cannot be.
+// The words that were drawn are written even if the next word cannot be.
 Status WriteStreams(Generator& generator, StreamWriter writer) {
   Status ran;
-  for (bool more = true; more && !Interrupted();) {
+  for (bool has_more = true; has_more && !Interrupted();) {
     const Result<bool> next = generator.Next();
     ran = next.status();
-    more = next.ok() && *next;
-    if (more) KINGLET_RETURN_IF_ERROR(writer.Write(generator.streams(), false));
+    has_more = next.ok() && *next;
+    if (has_more) KINGLET_RETURN_IF_ERROR(writer.Write(generator.streams(), false));
   }
   if (generator.streams().front().ids.empty()) return ran;
   KINGLET_RETURN_IF_ERROR(writer.Write(generator.streams(), true));
@@ -178,7 +178,7 @@ Command AddGenerate(Arguments& program) {
   generate.Add("--ids", options->ids, "token ids to continue from")
       .Placeholder(kFileOrStandardInput)
       .Excludes(prompt);
-  generate.Add("--tokens", generation.tokens, "the most tokens of a stream")
+  generate.Add("--tokens", generation.tokens, "most tokens of a text")
       .Between(uint64_t{1}, UINT64_MAX)
       .Placeholder("N")
       .ShowDefault();
@@ -186,24 +186,27 @@ Command AddGenerate(Arguments& program) {
       .Between(uint32_t{1}, kMaxStreams)
       .Placeholder("S")
       .ShowDefault();
-  generate.Add("--seed", generation.seed, "chooses the text; the same on every machine")
+  generate
+      .Add("--seed", generation.seed,
+           "seed of the random draws; equal seeds give equal texts on every machine")
       .Between(uint64_t{0}, UINT64_MAX)
       .Placeholder("N")
       .ShowDefault();
   generate
       .Add("--temperature", generation.draw.temperature,
-           "below 1: likelier words; 0: the most probable word")
+           "temperature; below 1 draws likelier words, 0 takes the most probable word")
       .Placeholder("T")
       .ShowDefault();
-  generate.Add("--top-k", generation.draw.top_k, "among the K most probable words; 0: all")
+  generate
+      .Add("--top-k", generation.draw.top_k, "draw among the K most probable words; 0 means all")
       .Placeholder("K")
       .ShowDefault();
   generate
       .Add("--top-p", generation.draw.top_p,
-           "among the fewest words that together have probability P")
+           "draw among the fewest words that together have probability P")
       .Placeholder("P")
       .ShowDefault();
-  generate.Add("--stop", options->stop, "end a text before this").Placeholder("TEXT");
+  generate.Add("--stop", options->stop, "end a text before this text").Placeholder("TEXT");
   generate.AddFlag("--no-unk", options->no_unk, "never write the unknown word");
   generate.Footer(
       "Words are omitted, then weighed by the temperature, then --top-k, then --top-p apply.\n"

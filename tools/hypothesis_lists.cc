@@ -37,8 +37,8 @@ std::optional<double> ParseScore(std::string_view text) {
   return score && std::isfinite(*score) ? score : std::nullopt;
 }
 
-// The text behind its first white space; empty: none.
-std::string_view CutFirstWord(std::string_view& line) {
+// Removes the first word of a line and returns it; "" if the line is blank.
+std::string_view TakeFirstWord(std::string_view& line) {
   const auto begin = std::find_if_not(line.begin(), line.end(), IsAsciiSpace);
   const auto end = std::find_if(begin, line.end(), IsAsciiSpace);
   const auto rest = std::find_if_not(end, line.end(), IsAsciiSpace);
@@ -62,7 +62,7 @@ std::optional<NumberedName> ParseName(std::string_view name) {
   return NumberedName{name.substr(0, dash), *number};
 }
 
-// A line of a file, before its hypothesis has a number.
+// A line of a file, before the hypothesis gets a number.
 struct ReadHypothesis {
   std::string utterance;
   std::optional<uint64_t> number;
@@ -70,7 +70,7 @@ struct ReadHypothesis {
   std::string text;
 };
 
-// An object with the members utt, text and perhaps score; what else is in it does not matter.
+// An object with the members utt, text and perhaps score; other members are ignored.
 class HypothesisObject final : public JsonEvents {
  public:
   std::optional<std::string> utterance, text;
@@ -112,7 +112,7 @@ class HypothesisObject final : public JsonEvents {
     bad = true;
     return false;
   }
-  // A value alone is no object.
+  // A value that is not inside an object is refused.
   bool AtTop() { return depth_ > 0 || Refuse(); }
   bool Enter(bool outermost) {
     if (!outermost && (depth_ == 0 || Is("utt") || Is("text") || Is("score"))) return Refuse();
@@ -128,7 +128,7 @@ class HypothesisObject final : public JsonEvents {
 };
 
 std::optional<ReadHypothesis> ParseKaldi(std::string_view line) {
-  const std::optional<NumberedName> name = ParseName(CutFirstWord(line));
+  const std::optional<NumberedName> name = ParseName(TakeFirstWord(line));
   if (!name) return std::nullopt;
   return ReadHypothesis{std::string(name->utterance), name->number, std::nullopt,
                         std::string(line)};
@@ -183,16 +183,16 @@ Result<std::vector<HypothesisList>> ParseHypothesisLists(std::string_view text, 
                                                          const std::string& source) {
   const ListSyntax syntax = SyntaxOf(format);
   std::vector<HypothesisList> lists;
-  std::unordered_map<std::string, size_t> places;
+  std::unordered_map<std::string, size_t> indices;
   uint64_t number = 0;
   for (const std::string_view line : LinesOf(text)) {
     ++number;
     if (IsBlank(line)) continue;
     std::optional<ReadHypothesis> read = syntax.parse(line);
     if (!read) return RefuseListLine(source, number, syntax.expected, line);
-    const auto [place, is_new] = places.try_emplace(read->utterance, lists.size());
+    const auto [index, is_new] = indices.try_emplace(read->utterance, lists.size());
     if (is_new) lists.push_back({std::move(read->utterance), {}});
-    std::vector<Hypothesis>& hypotheses = lists[place->second].hypotheses;
+    std::vector<Hypothesis>& hypotheses = lists[index->second].hypotheses;
     hypotheses.push_back(
         {read->number.value_or(hypotheses.size() + 1), read->given, std::move(read->text)});
   }
@@ -212,8 +212,8 @@ Status AddGivenScores(std::string_view text, const std::string& source,
     ++number;
     if (IsBlank(line)) continue;
     std::string_view rest = line;
-    const std::optional<NumberedName> name = ParseName(CutFirstWord(rest));
-    const std::optional<double> score = ParseScore(CutFirstWord(rest));
+    const std::optional<NumberedName> name = ParseName(TakeFirstWord(rest));
+    const std::optional<double> score = ParseScore(TakeFirstWord(rest));
     if (!name || !score || !rest.empty()) {
       return RefuseListLine(source, number, "\"UTTERANCE-NUMBER SCORE\"", line);
     }

@@ -1,4 +1,4 @@
-// N-best lists: for each utterance the texts that a recogniser proposes, as files hold them.
+// N-best lists: the texts that a recogniser proposes for each utterance, and files of them.
 #ifndef KINGLET_TOOLS_HYPOTHESIS_LISTS_H_
 #define KINGLET_TOOLS_HYPOTHESIS_LISTS_H_
 
@@ -14,7 +14,7 @@
 namespace kinglet {
 
 struct Hypothesis {
-  uint64_t number = 0;          // Kaldi's, or its place in the list, from 1
+  uint64_t number = 0;          // Kaldi's, or the position in the list, from 1
   std::optional<double> given;  // the recogniser's score; finite; higher is better
   std::string text;
 };
@@ -28,11 +28,11 @@ struct HypothesisList {
 enum class ListFormat : uint8_t {
   kKaldi,  // "UTTERANCE-3 TEXT", as Kaldi and ESPnet write them
   kTabs,   // "UTTERANCE<tab>SCORE<tab>TEXT"
-  // {"utt":"..","score":-1.5,"text":".."}; the score may be missing, other members do not matter
+  // {"utt":"..","score":-1.5,"text":".."}; the score may be missing, other members are ignored
   kJson,
 };
 
-// What the first line that is not empty looks like: "{" begins an object, two tabs make fields.
+// Guesses from the first line that is not empty: "{" begins an object, two tabs separate fields.
 ListFormat GuessListFormat(std::string_view text);
 
 // The lists of a file, utterances in the order of their first hypotheses. `source` names the file
@@ -40,13 +40,13 @@ ListFormat GuessListFormat(std::string_view text);
 Result<std::vector<HypothesisList>> ParseHypothesisLists(std::string_view text, ListFormat format,
                                                          const std::string& source);
 
-// Adds the scores of another file, lines "UTTERANCE-3 SCORE". Every hypothesis must have one, and
-// each line its hypothesis. Errors: KINGLET_INVALID_ARGUMENT, naming the line or the hypothesis.
+// Adds the scores of another file, lines "UTTERANCE-3 SCORE". Every hypothesis must have a score,
+// and each score a hypothesis. Errors: KINGLET_INVALID_ARGUMENT, naming the line or the hypothesis.
 Status AddGivenScores(std::string_view text, const std::string& source,
                       std::vector<HypothesisList>& lists);
 
-// What was said, by utterance: lines "UTTERANCE<tab>TEXT". Errors: KINGLET_INVALID_ARGUMENT, naming
-// the line.
+// Reference transcripts by utterance: lines "UTTERANCE<tab>TEXT". Errors: KINGLET_INVALID_ARGUMENT,
+// naming the line.
 Result<std::map<std::string, std::string>> ParseReferences(std::string_view text,
                                                            const std::string& source);
 

@@ -29,7 +29,7 @@ std::string TypeName(const CheckpointTensor& tensor) {
   return tensor.type ? std::string(ElementName(*tensor.type)) : "unknown";
 }
 
-// What reads the checkpoint.
+// Families and frameworks whose names match the checkpoint's.
 struct Readers {
   std::vector<NameMatch> codes;       // NearestCodes
   std::optional<PrefixMatch> prefix;  // FittingPrefix
@@ -67,7 +67,7 @@ std::string CheckpointJson(const CheckpointFile& source, const Readers& readers)
   return line.Finish();
 }
 
-// One line of names, cut.
+// One line of names; only the first few of many.
 std::string NameRow(const char* what, const std::vector<std::string>& names) {
   constexpr size_t kShown = 8;
   if (names.empty()) return "";
@@ -92,16 +92,16 @@ std::string FamilyRows(const Readers& readers) {
     if (match.family == nullptr) {
       text += match.fit == 1 ? "; " + NoFamilyText(*match.code) : " (no family of this build)";
     }
-    text += "\n" + NameRow("misses ", match.missing) + NameRow("has no place for ", match.unused);
+    text += "\n" + NameRow("misses ", match.missing) + NameRow("does not read ", match.unused);
   }
   if (!readers.prefix && readers.codes.empty()) text += "  none\n";
   return text;
 }
 
 std::string NextRow(const std::string& path, const Readers& readers) {
-  const bool fits = !readers.codes.empty() && readers.codes.front().fit == 1 &&
-                    readers.codes.front().family != nullptr;
-  if (fits) return "next: kinglet convert " + DisplayText(path) + " -o model.kgl\n";
+  const bool is_readable = !readers.codes.empty() && readers.codes.front().fit == 1 &&
+                           readers.codes.front().family != nullptr;
+  if (is_readable) return "next: kinglet convert " + DisplayText(path) + " -o model.kgl\n";
   return "next: kinglet inspect " + DisplayText(path) +
          " --recipe-skeleton > recipe.json, and complete it (docs/RECIPES.md)\n";
 }
@@ -145,7 +145,7 @@ bool IsCheckpointPath(const std::string& path) {
   if (path.ends_with(kModelExtension)) return false;
   const Result<InputFile> file = InputFile::Open(path);
   std::array<char, kModelMark.size()> head{};
-  // What cannot be opened is refused the same way as either.
+  // A file that cannot be opened is refused alike as checkpoint and as model.
   if (!file.ok()) return true;
   if (file->size() < head.size() || !file->ReadAt(0, std::as_writable_bytes(std::span(head))).ok())
     return true;

@@ -1,4 +1,4 @@
-// What `kinglet inspect` says about a checkpoint: its tensors, and which families read it.
+// The report of `kinglet inspect` about a checkpoint: its tensors, and which families read it.
 #ifndef KINGLET_TOOLS_INSPECT_CHECKPOINT_H_
 #define KINGLET_TOOLS_INSPECT_CHECKPOINT_H_
 

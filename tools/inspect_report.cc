@@ -72,12 +72,11 @@ struct BlockText {
            (block.start == CacheStart::kPastCapacity ? ", past its capacity" : "");
   }
   std::string operator()(const RecurrentDecoder& block) const {
-    static constexpr const char* kScores[] = {"dot", "general", "mlp"};
     std::string text = "recurrent decoder   inputs " + std::to_string(block.inputs);
     if (block.input_feed) text += " with input feeding";
     text += ", layers " + Cells(block.layers);
     if (block.attention) {
-      text += ", attention " + std::string(kScores[static_cast<size_t>(block.attention->score)]);
+      text += ", attention " + std::string(NameOf(block.attention->score));
     }
     return text + (block.input ? ", activations quantised" : ", float activations");
   }

@@ -1,4 +1,4 @@
-// What `kinglet inspect` says about a model file, for programs and for people.
+// The report of `kinglet inspect` about a model file, for programs and for people.
 #ifndef KINGLET_TOOLS_INSPECT_REPORT_H_
 #define KINGLET_TOOLS_INSPECT_REPORT_H_
 
@@ -11,7 +11,7 @@
 
 namespace kinglet {
 
-// The line of `inspect --json`.
+// The line that `inspect --json` prints.
 std::string InspectJson(const ModelFile& file);
 
 // Names and values for people: digest, family, source, vocabulary, parameters.

@@ -1,5 +1,5 @@
-// A pipe wakes whoever waits for input: a signal between a look at the flag and read(2) would
-// otherwise be noticed after the next input only.
+// A pipe wakes a read that waits for input. Otherwise a signal between the check of the flag and
+// read(2) would be noticed after the next input only.
 #include "tools/interrupt.h"
 
 #include <fcntl.h>

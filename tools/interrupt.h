@@ -1,5 +1,5 @@
-// Ctrl-C in commands that answer while their input comes: what was answered is written, then the
-// program ends as the signal ends programs.
+// Ctrl-C in commands that answer while their input arrives: the answers so far are written, then
+// the program ends as the signal ends programs.
 #ifndef KINGLET_TOOLS_INTERRUPT_H_
 #define KINGLET_TOOLS_INTERRUPT_H_
 
@@ -7,17 +7,17 @@
 
 namespace kinglet {
 
-// From now on the first SIGINT is noted; a second one ends the program as if this had not been
-// called. To be called once, before threads start.
+// Handles SIGINT: the first one is noted, a second one ends the program as without this call. Call
+// once, before threads start.
 void NoteInterrupts();
 
 // Whether a SIGINT was noted.
 bool Interrupted();
-// KINGLET_CANCELLED if one was.
+// KINGLET_CANCELLED if a SIGINT was noted.
 Status CheckInterrupt();
 
-// Waits until the descriptor can be read. KINGLET_CANCELLED once a SIGINT was noted. Returns at
-// once without NoteInterrupts.
+// Waits until the descriptor can be read. KINGLET_CANCELLED once a SIGINT was noted. Returns
+// immediately without NoteInterrupts.
 Status WaitForInput(int descriptor);
 
 // Ends the program by SIGINT: a shell sees status 130, a parent the signal. Returns only where the

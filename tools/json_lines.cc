@@ -18,7 +18,7 @@ void AppendEscape(uint32_t code, std::string& text) {
 
 }  // namespace
 
-// A value or key follows another one exactly if what stands before is the end of a value.
+// A comma is needed exactly if the previous text is the end of a value.
 void JsonLine::Separate() {
   const char last = text_.back();
   if (last != '{' && last != '[' && last != ':') text_ += ',';

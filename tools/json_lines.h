@@ -17,8 +17,9 @@ class JsonLine {
   explicit JsonLine(int digits = 9) : digits_(digits) {}
 
   JsonLine& Key(std::string_view key);
-  // A string. What a terminal would obey, or some readers end a line at, is written as \uXXXX.
-  // Bytes that are not UTF-8 are \u00XX; the caller says so (Token does).
+  // A string. Characters that a terminal would obey, or that some readers take for line ends, are
+  // written as \uXXXX. Bytes that are not UTF-8 become \u00XX; the caller marks such a text (as
+  // Token does).
   JsonLine& Text(std::string_view text);
   // JSON has only finite numbers, so others become null. Minus zero becomes zero.
   JsonLine& Number(double number);
@@ -32,7 +33,7 @@ class JsonLine {
   JsonLine& BeginArray();
   JsonLine& EndArray();
 
-  // "token":"cat"; for a word that is not UTF-8 every byte above 0x7F is written as \u00XX and
+  // "token":"cat". If the word is not UTF-8, every byte above 0x7F is written as \u00XX and
   // "bytes":true follows. A word that was typed otherwise (`typed` not empty) gets "text":"cats".
   JsonLine& Token(std::string_view word, std::string_view typed = {});
   // "logprob":-3.25; minus infinity is null, and "impossible":true follows.
@@ -52,7 +53,8 @@ class JsonLine {
   std::string text_ = "{";
 };
 
-// A finished line of JSON for a terminal: what that would obey, in strings, is written as \uXXXX.
+// A finished line of JSON for a terminal: characters in strings that the terminal would obey are
+// written as \uXXXX.
 std::string TerminalJson(std::string_view line);
 
 }  // namespace kinglet

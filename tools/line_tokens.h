@@ -1,4 +1,4 @@
-// The tokens of lines that come one by one.
+// The tokens of lines that arrive one by one.
 #ifndef KINGLET_TOOLS_LINE_TOKENS_H_
 #define KINGLET_TOOLS_LINE_TOKENS_H_
 
@@ -13,16 +13,17 @@
 
 namespace kinglet {
 
-// Cuts lines as TextReader does; in a model without a vocabulary they are ids.
+// Tokenizes lines as TextReader does; for a model without a vocabulary lines are ids.
 class LineTokens {
  public:
-  // `model` must outlive this. `source` names the text in messages.
+  // `model` must outlive the object. `source` names the text in messages.
   LineTokens(const Model& model, std::string_view source);
 
-  // Appends the ids of the next line and, if it has `ended`, the word for its end; the line after
-  // one that has not ended is the same line's rest. After an error `sequence` has the tokens that
-  // stand before it, as far as they can be known. Errors: those of TextReader; of ids
-  // KINGLET_ID_OUT_OF_RANGE and KINGLET_INVALID_ARGUMENT (none), with the number of the line.
+  // Appends the ids of the next line and, if the line has `ended`, the token for its end. After a
+  // line that has not ended, the next one is its rest. After an error `sequence` contains the
+  // tokens before the error, as far as they can be known. Errors: those of TextReader; of ids
+  // KINGLET_ID_OUT_OF_RANGE and KINGLET_INVALID_ARGUMENT (not a number), with the number of the
+  // line.
   Status Append(std::string_view line, bool ended, TokenSequence& sequence);
 
  private:
@@ -30,7 +31,7 @@ class LineTokens {
 
   const std::string source_;
   const uint32_t vocabulary_size_;
-  std::optional<TextReader> reader_;  // none: ids
+  std::optional<TextReader> reader_;  // nullopt means ids
   uint64_t line_ = 1;                 // of ids
 };
 

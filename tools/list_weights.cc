@@ -38,7 +38,7 @@ struct Axis {
 constexpr Axis kModelAxis = {&ListWeights::model, &ScoreParts::logprob, false};
 constexpr Axis kLengthAxis = {&ListWeights::length, &ScoreParts::tokens, true};
 
-// An impossible hypothesis is the worst of any list, and stays it.
+// An impossible hypothesis is the worst of any list, whatever the weights.
 constexpr double kImpossible = -1e9;
 
 // A hypothesis's score as a function of one weight.
@@ -47,7 +47,7 @@ struct ScoreLine {
   uint64_t errors;
 };
 
-// From this weight on a list's best hypothesis has so many errors more than before.
+// From this weight on a list's best hypothesis has `errors` more errors than before.
 struct ErrorChange {
   double weight;
   int64_t errors;
@@ -55,12 +55,12 @@ struct ErrorChange {
 
 // Appends the changes of one list for weights from `least` on, and returns the errors there.
 int64_t AddChanges(std::vector<ScoreLine> lines, double least, std::vector<ErrorChange>& changes) {
-  // The lines that are highest somewhere, from left to right: of equal slopes the highest, of equal
-  // lines the first.
+  // The lines that are highest for some weight, from left to right; the highest of equal slopes,
+  // the first of equal lines.
   std::stable_sort(lines.begin(), lines.end(), [](const ScoreLine& a, const ScoreLine& b) {
     return a.slope != b.slope ? a.slope < b.slope : a.start > b.start;
   });
-  std::vector<std::pair<double, const ScoreLine*>> hull;  // where it begins to be highest
+  std::vector<std::pair<double, const ScoreLine*>> hull;  // first weight where the line is highest
   for (const ScoreLine& line : lines) {
     if (!hull.empty() && hull.back().second->slope == line.slope) continue;
     double from = -std::numeric_limits<double>::infinity();
@@ -83,8 +83,8 @@ int64_t AddChanges(std::vector<ScoreLine> lines, double least, std::vector<Error
   return static_cast<int64_t>(hull[first].second->errors);
 }
 
-// The middle of the widest range of this weight with the fewest errors, the others being as they
-// are.
+// The middle of the widest range of one weight with the fewest errors, while the others do not
+// change.
 double BestWeight(const Lists& lists, const ListWeights& weights, const Axis& axis) {
   const double least = axis.negative_too ? -std::numeric_limits<double>::infinity() : 0;
   ListWeights others = weights;
@@ -102,13 +102,13 @@ double BestWeight(const Lists& lists, const ListWeights& weights, const Axis& ax
   std::sort(changes.begin(), changes.end(), [](const ErrorChange& a, const ErrorChange& b) {
     return a.weight != b.weight ? a.weight < b.weight : a.errors < b.errors;
   });
-  // Ranges without an end go as far beyond the others as those reach.
-  const double reach = 1 + changes.back().weight - changes.front().weight;
-  double begin = axis.negative_too ? changes.front().weight - reach : 0;
+  // Ranges without an end reach as far beyond the others as the others span together.
+  const double span = 1 + changes.back().weight - changes.front().weight;
+  double begin = axis.negative_too ? changes.front().weight - span : 0;
   double best = weights.*axis.weight, widest = 0;
   int64_t fewest = std::numeric_limits<int64_t>::max();
   for (size_t i = 0; i <= changes.size(); ++i) {
-    const double end = i < changes.size() ? changes[i].weight : changes.back().weight + reach;
+    const double end = i < changes.size() ? changes[i].weight : changes.back().weight + span;
     if (end > begin && (errors < fewest || (errors == fewest && end - begin > widest))) {
       fewest = errors;
       widest = end - begin;
@@ -122,8 +122,8 @@ double BestWeight(const Lists& lists, const ListWeights& weights, const Axis& ax
 
 ListWeights Climb(const Lists& lists, ListWeights weights, uint64_t& errors) {
   errors = ErrorsOfBest(weights, lists);
-  for (bool better = true; better;) {
-    better = false;
+  for (bool has_improved = true; has_improved;) {
+    has_improved = false;
     for (const Axis& axis : {kModelAxis, kLengthAxis}) {
       ListWeights next = weights;
       next.*axis.weight = BestWeight(lists, weights, axis);
@@ -131,7 +131,7 @@ ListWeights Climb(const Lists& lists, ListWeights weights, uint64_t& errors) {
       if (found >= errors) continue;
       errors = found;
       weights = next;
-      better = true;
+      has_improved = true;
     }
   }
   return weights;
@@ -141,7 +141,7 @@ ListWeights Climb(const Lists& lists, ListWeights weights, uint64_t& errors) {
 
 uint64_t WordErrors(std::string_view hypothesis, std::string_view reference) {
   const std::vector<std::string_view> found = WordsOf(hypothesis), wanted = WordsOf(reference);
-  std::vector<uint64_t> row(wanted.size() + 1);  // errors of what was found so far
+  std::vector<uint64_t> row(wanted.size() + 1);  // errors of the words so far
   std::iota(row.begin(), row.end(), uint64_t{0});
   for (const std::string_view word : found) {
     uint64_t diagonal = row[0]++;
@@ -198,7 +198,7 @@ ListWeights TuneListWeights(const Lists& lists, bool has_given) {
   };
   for (const double model : {1.0, 0.3, 3.0, 0.1, 10.0, 0.0}) climb_from({given, model, 0});
   if (has_given) climb_from({0, 1, 0});
-  // Without the given score the model's weight decides nothing but the length's.
+  // Without the given score, the model's weight only determines that of the length.
   if (best.given == 0 && best.model > 0) {
     best.length /= best.model;
     best.model = 1;

@@ -25,7 +25,7 @@ struct CountedWord {
   uint64_t count = 0;
 };
 
-// "word count", with the count after the last white space; a word may hold a space.
+// "word count", with the count after the last white space; a word may contain a space.
 std::optional<CountedWord> ParseCount(std::string_view line) {
   while (!line.empty() && IsAsciiSpace(line.back())) line.remove_suffix(1);
   const auto digits = std::find_if(line.rbegin(), line.rend(), IsAsciiSpace);
@@ -140,12 +140,13 @@ Result<std::vector<uint32_t>> RanksByCounts(const std::string& path, const Vocab
     }
     if (!id) continue;
     ++known;
-    const uint64_t room = std::numeric_limits<uint64_t>::max() - counts[*id];
-    counts[*id] += std::min(room, counted->count);
+    const uint64_t headroom = std::numeric_limits<uint64_t>::max() - counts[*id];
+    counts[*id] += std::min(headroom, counted->count);
   }
   if (number > 0 && known == 0) {
-    return Status::Refusal(KINGLET_UNKNOWN_WORD, path, "words", "at least one of the model's",
-                           "none (count the words of a text that is cut as the model's are)");
+    return Status::Refusal(
+        KINGLET_UNKNOWN_WORD, path, "words", "at least one of the model's",
+        "none (count the words of a text that is tokenized as the model's texts are)");
   }
   std::vector<uint32_t> ids(counts.size());
   std::iota(ids.begin(), ids.end(), 0U);

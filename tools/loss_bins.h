@@ -1,6 +1,6 @@
-// The loss of a text's tokens, divided into bins by how frequent their words are, or by how far
-// back they occurred last: figures of the MicroNet and Adaptive Input papers (Yan et al. 2020;
-// Baevski and Auli 2019).
+// The loss of a text's tokens, divided into bins by the frequency of their words, or by the
+// distance to the word's last occurrence: figures of the MicroNet and Adaptive Input papers (Yan et
+// al. 2020; Baevski and Auli 2019).
 #ifndef KINGLET_TOOLS_LOSS_BINS_H_
 #define KINGLET_TOOLS_LOSS_BINS_H_
 
@@ -19,20 +19,20 @@ namespace kinglet {
 
 struct LossBin {
   uint64_t from = 0;
-  std::optional<uint64_t> to;  // the last one of the bin; none: no end
+  std::optional<uint64_t> to;  // the bin's last value; nullopt means no end
   uint64_t tokens = 0;
   ExactSum logprob;
 
-  // Mean loss of its tokens.
+  // Mean loss of the bin's tokens.
   double nll() const { return (0.0 - logprob.Value()) / static_cast<double>(tokens); }
   // For people: "4-7", "never before".
   std::string Range() const;
 };
 
-// The line of `score --by BY --json`.
+// The line that `score --by BY --json` prints.
 std::string LossBinJson(const std::string& by, const LossBin& bin, int digits);
 
-// Bins of equally many tokens by the rank of their word, from 0 for the most frequent.
+// Bins of about equally many tokens by the rank of their word, from 0 for the most frequent.
 class FrequencyBins {
  public:
   static constexpr uint64_t kBins = 10;
@@ -43,9 +43,9 @@ class FrequencyBins {
   // REQUIRES: id < V.
   void Add(uint32_t id, double logprob);
 
-  // A word is in one bin: the one of its tenth of all tokens, in which the tokens of more frequent
-  // words end. So a bin may be larger than a tenth, and the next ones smaller or none. The bins
-  // together have all ranks.
+  // All tokens of a word are in one bin: that of the tenth of all tokens in which the tokens of
+  // more frequent words end. So a bin may be larger than a tenth, and the next ones smaller or
+  // empty. The bins together have all ranks.
   std::vector<LossBin> Bins() const;
 
  private:
@@ -58,13 +58,13 @@ class FrequencyBins {
 };
 
 // Bins by the distance to the word's last occurrence in its text: 1, 2-3, 4-7, and so on; last, for
-// words that did not occur yet, one without an end, which begins beyond the others. Bins without
-// tokens are omitted.
+// words that did not occur before, a bin without an end, which begins beyond the others. Bins
+// without tokens are omitted.
 class GapBins {
  public:
   explicit GapBins(uint32_t vocabulary_size) : last_(vocabulary_size) {}
 
-  // What follows is a text of its own.
+  // Begins another text.
   void BeginText() { text_begin_ = position_; }
   // A token of the text that is not scored. REQUIRES, here and below: id < vocabulary size.
   void Skip(uint32_t id) { last_[id] = ++position_; }
@@ -76,19 +76,19 @@ class GapBins {
     uint64_t tokens = 0;
     ExactSum logprob;
   };
-  std::vector<uint64_t> last_;  // by id: its last position, from 1 over all texts; 0: none
+  std::vector<uint64_t> last_;  // by id: last position, from 1 over all texts; 0 means never
   uint64_t position_ = 0, text_begin_ = 0;
   std::array<Bin, 64> bins_;  // by the logarithm of the distance
   Bin never_;
 };
 
-// The rank of each id: its number, as in vocabularies sorted by frequency.
+// The rank of each id is its number, as in vocabularies sorted by frequency.
 std::vector<uint32_t> RanksByOrder(uint32_t vocabulary_size);
 
 // The rank of each id in the order of the counts in the file at `path`, lines "word count". Of
-// equal ones, and of words without a count, the lower id is first. Words that the vocabulary lacks
-// are omitted, and the counts of a word that occurs again are added up. Errors: those of reading
-// the file; KINGLET_INVALID_ARGUMENT naming the line that has another form.
+// equal counts, and of words without a count, the lower id is first. Words that the vocabulary
+// lacks are omitted, and the counts of a word that occurs again are added up. Errors: those of
+// reading the file; KINGLET_INVALID_ARGUMENT naming the line that has another form.
 Result<std::vector<uint32_t>> RanksByCounts(const std::string& path, const Vocabulary& vocabulary);
 
 }  // namespace kinglet

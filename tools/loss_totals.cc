@@ -8,7 +8,7 @@
 namespace kinglet {
 namespace {
 
-// A larger share of unknown words is worth a warning: perplexity counts all of them as one word.
+// The fraction of unknown words that gets a warning: perplexity counts all of them as one word.
 constexpr double kManyUnknown = 0.05;
 
 }  // namespace
@@ -68,14 +68,15 @@ Status RequireScored(const LossTotals& totals, const std::string& source) {
                          "none");
 }
 
-void WarnOfUnknown(const LossTotals& totals, const std::string& source, bool cuts) {
+void WarnOfUnknown(const LossTotals& totals, const std::string& source, bool has_tokenizer) {
   if (totals.unknown_share() <= kManyUnknown) return;
   char share[32];
   std::snprintf(share, sizeof(share), "%.1f", 100 * totals.unknown_share());
-  // A model that knows how its text is cut has cut this one so.
+  // A model with a tokenizer of its own has tokenized the text with it.
   const char* const advice =
-      cuts ? "The model's own texts have fewer if they are of another language or kind"
-           : "If the model's own texts have fewer, it cuts text otherwise: see convert --tokenizer";
+      has_tokenizer ? "The model's own texts have fewer if they are of another language or kind"
+                    : "If the model's own texts have fewer, it tokenizes text otherwise: see "
+                      "convert --tokenizer";
   PrintNote(source + ": " + share + " % of the scored tokens are unknown words, which count as " +
             "one word; perplexity without them is printed too. " + advice);
 }

@@ -1,4 +1,4 @@
-// What the scored tokens of a text add up to, and how a summary says it.
+// The sums over the scored tokens of a text, and their members of a summary.
 #ifndef KINGLET_TOOLS_LOSS_TOTALS_H_
 #define KINGLET_TOOLS_LOSS_TOTALS_H_
 
@@ -27,7 +27,7 @@ class LossTotals {
   // Mean losses; NaN where there is no token.
   double nll() const;
   double nll_without_unknown() const;
-  // The whole loss divided by `count`.
+  // The total loss divided by `count`.
   double LossPer(uint64_t count) const;
 
  private:
@@ -37,8 +37,8 @@ class LossTotals {
 
 double InBits(double nats);
 
-// Members of a summary: "oov", "oov_share"; the last ones, from "ppl_without_oov" on. `size` is
-// that of what was scored, if the text is known.
+// Members of a summary: "oov" and "oov_share"; the last ones, from "ppl_without_oov" on. `size` is
+// the size of the scored text, if the text is known.
 void AppendUnknown(const LossTotals& totals, JsonLine& line);
 void EndSummary(const LossTotals& totals, const std::optional<TextSize>& size,
                 const std::string& protocol, std::string_view backend, JsonLine& line);
@@ -47,8 +47,8 @@ void BeginStreamSummary(uint64_t tokens, const LossTotals& totals, JsonLine& lin
 
 // KINGLET_INVALID_ARGUMENT, naming `source`, if nothing was scored.
 Status RequireScored(const LossTotals& totals, const std::string& source);
-// Says on standard error if many words are unknown. `cuts`: the model says how its text is cut.
-void WarnOfUnknown(const LossTotals& totals, const std::string& source, bool cuts);
+// Warns on standard error if many words are unknown.
+void WarnOfUnknown(const LossTotals& totals, const std::string& source, bool has_tokenizer);
 
 }  // namespace kinglet
 

@@ -61,7 +61,8 @@ int Fail(const Status& status, int exit_status) {
   return exit_status;
 }
 
-// What became of the output. A reader that left is a failure in silence.
+// The exit status after writing the output. If the reader of a pipe has left, the command fails
+// without a message.
 int Written(Output& out, const Status& ran) {
   const Status flushed = out.Flush();
   if (Interrupted()) {
@@ -123,7 +124,7 @@ int main(int argc, char** argv) {
       kinglet::PrintError(kinglet::Status(KINGLET_INTERNAL, error.what()));
     }
   } catch (const std::bad_alloc&) {
-    // There may be no memory for the message either.
+    // Memory for the message may be missing too.
     constexpr std::string_view kLine =
         "kinglet: memory: command: expected enough memory, found none left\n";
     static_cast<void>(::write(2, kLine.data(), kLine.size()) < 0);

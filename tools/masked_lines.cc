@@ -45,8 +45,8 @@ Status CheckMaskedInput(const MaskedInput& input, const std::string& command) {
                            "--ids FILE, --text FILE or standard input", "both files");
   }
   if (input.segments.empty() || !input.ids.empty()) return {};
-  return Status::Refusal(KINGLET_INVALID_ARGUMENT, "usage", command, "--segments beside --ids FILE",
-                         "none beside it");
+  return Status::Refusal(KINGLET_INVALID_ARGUMENT, "usage", command, "--segments with --ids FILE",
+                         "--segments alone");
 }
 
 Status ForEachMaskedLine(const MaskedInput& input, const Model& model, const MaskedLineSink& sink) {
@@ -54,8 +54,7 @@ Status ForEachMaskedLine(const MaskedInput& input, const Model& model, const Mas
   const ModelText* const text = model.text();
   if (text == nullptr) {
     return Status::Refusal(KINGLET_UNSUPPORTED, "text", "model",
-                           "one that says how text is cut (convert --tokenizer vocab.txt), or "
-                           "--ids FILE",
+                           "one with a tokenizer (convert --tokenizer vocab.txt), or --ids FILE",
                            "another");
   }
   const bool standard_input = input.text.empty() || input.text == "-";
@@ -72,8 +71,8 @@ Status ForEachMaskedLine(const MaskedInput& input, const Model& model, const Mas
   if (standard_input) {
     return ForEachInputLine([&](std::string_view line, bool) { return read(line); });
   }
-  KINGLET_ASSIGN_OR_RETURN(const std::string whole, ReadWholeText(input.text));
-  for (const std::string_view line : LinesOf(whole)) KINGLET_RETURN_IF_ERROR(read(line));
+  KINGLET_ASSIGN_OR_RETURN(const std::string content, ReadWholeText(input.text));
+  for (const std::string_view line : LinesOf(content)) KINGLET_RETURN_IF_ERROR(read(line));
   return {};
 }
 

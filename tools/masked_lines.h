@@ -19,15 +19,15 @@ struct MaskedInput {
 
 // Declares --text, --ids and --segments. `input` outlives the parsing.
 void AddMaskedInput(Arguments& arguments, MaskedInput& input);
-// Refuses files that do not go together.
+// Refuses files that exclude each other.
 Status CheckMaskedInput(const MaskedInput& input, const std::string& command);
 
-// `number` is from 1. A line without tokens has none here either.
+// `number` is from 1. A line without tokens is a text without tokens.
 using MaskedLineSink = std::function<Status(uint64_t number, const MaskedText& text)>;
 
 // Calls `sink` with every line. Errors: KINGLET_UNSUPPORTED for text and a model without a
 // tokenizer; KINGLET_INVALID_ARGUMENT for files of ids and segments of other lengths; those of
-// reading, cutting and `sink`, with the number of the line.
+// reading, tokenizing and `sink`, with the number of the line.
 Status ForEachMaskedLine(const MaskedInput& input, const Model& model, const MaskedLineSink& sink);
 
 }  // namespace kinglet

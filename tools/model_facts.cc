@@ -8,52 +8,14 @@
 namespace kinglet {
 namespace {
 
-const char* ScaleName(ScaleRule rule) {
-  switch (rule) {
-    case ScaleRule::kMultiplyPerRow:
-      return "row";
-    case ScaleRule::kMultiplyPerTensor:
-      return "tensor";
-    case ScaleRule::kDividePerTensor:
-      return "divisor";
-  }
-  return "unknown";
-}
-
 const char* ScaleText(ScaleRule rule) {
-  switch (rule) {
-    case ScaleRule::kMultiplyPerRow:
-      return "a scale per row";
-    case ScaleRule::kMultiplyPerTensor:
-      return "one scale";
-    case ScaleRule::kDividePerTensor:
-      return "one divisor";
-  }
-  return "unknown scales";
-}
-
-const char* CombineName(Combine combine) {
-  switch (combine) {
-    case Combine::kConcatenate:
-      return "concatenate";
-    case Combine::kSum:
-      return "sum";
-    case Combine::kMean:
-      return "mean";
-  }
-  return "unknown";
+  static constexpr const char* kTexts[] = {"a scale per row", "one scale", "one divisor"};
+  return kTexts[static_cast<size_t>(rule)];
 }
 
 const char* CombineText(Combine combine) {
-  switch (combine) {
-    case Combine::kConcatenate:
-      return "one after the other";
-    case Combine::kSum:
-      return "added";
-    case Combine::kMean:
-      return "averaged";
-  }
-  return "combined";
+  static constexpr const char* kTexts[] = {"one after the other", "added", "averaged"};
+  return kTexts[static_cast<size_t>(combine)];
 }
 
 struct NameOfValues {
@@ -61,14 +23,14 @@ struct NameOfValues {
     return dense.type == FloatType::kF16 ? "f16" : "f32";
   }
   std::string operator()(const PackedView& packed) const {
-    return "packed" + std::to_string(packed.bits) + "/" + ScaleName(packed.rule);
+    return "packed" + std::to_string(packed.bits) + "/" + std::string(NameOf(packed.rule));
   }
   std::string operator()(const CodedView& coded) const {
     const CodingScheme& scheme = coded.scheme;
     const std::string codes = std::to_string(scheme.positions);
     return (coded.seed ? "hashed" + codes
                        : "coded" + codes + "x" + std::to_string(scheme.CodeBits())) +
-           "/" + CombineName(scheme.combine);
+           "/" + std::string(NameOf(scheme.combine));
   }
 };
 
@@ -87,7 +49,8 @@ struct TextOfValues {
   }
 };
 
-// Adds a ledger entry to the tensor part it is about; frame, header and padding have no tensor.
+// Adds a ledger entry to the tensor part that it accounts for; frame, header and padding have no
+// tensor.
 void AddBytes(const LedgerEntry& entry, TensorFacts& tensor) {
   switch (entry.part) {
     case LedgerPart::kValues:

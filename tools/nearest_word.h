@@ -1,4 +1,4 @@
-// "Did you mean": the word of a list that a misspelt one is nearest to.
+// "Did you mean": the word of a list that is nearest to a misspelt one.
 #ifndef KINGLET_TOOLS_NEAREST_WORD_H_
 #define KINGLET_TOOLS_NEAREST_WORD_H_
 
@@ -9,7 +9,7 @@
 namespace kinglet {
 
 // The word of `known` that `wrong` becomes with the fewest insertions, deletions, replacements and
-// swaps of neighbours; of equals the first. Dashes at the front and capital letters do not count.
+// swaps of neighbours; the first of equals. Dashes at the front and capital letters do not count.
 // Empty if the nearest one differs in more than a third of its letters, or `wrong` is too long to
 // be a slip.
 std::string NearestWord(std::string_view wrong, const std::vector<std::string>& known);

@@ -35,15 +35,15 @@ double StudentsT(uint64_t freedom) {
 PairedDifference Compare(const BlockLosses& first, const BlockLosses& second) {
   constexpr uint64_t kMostBlocks = 200, kLeastBlocks = 10;
   const size_t small = first.sums().size();
-  const size_t together = (small + kMostBlocks - 1) / kMostBlocks;
+  const size_t group_size = (small + kMostBlocks - 1) / kMostBlocks;
   PairedDifference found;
-  found.block_tokens = together * BlockLosses::kTokens;
-  found.blocks = (small + together - 1) / together;
+  found.block_tokens = group_size * BlockLosses::kTokens;
+  found.blocks = (small + group_size - 1) / group_size;
   const auto tokens = static_cast<double>(first.tokens());
   std::vector<double> differences(found.blocks), sizes(found.blocks);
   for (size_t i = 0; i < small; ++i) {
-    differences[i / together] += second.sums()[i] - first.sums()[i];
-    sizes[i / together] += static_cast<double>(
+    differences[i / group_size] += second.sums()[i] - first.sums()[i];
+    sizes[i / group_size] += static_cast<double>(
         std::min(BlockLosses::kTokens, first.tokens() - i * BlockLosses::kTokens));
   }
   found.mean = std::accumulate(differences.begin(), differences.end(), 0.0) / tokens;
@@ -51,8 +51,8 @@ PairedDifference Compare(const BlockLosses& first, const BlockLosses& second) {
   // The variance of a ratio of sums: differences over tokens.
   double squares = 0;
   for (size_t i = 0; i < found.blocks; ++i) {
-    const double rest = differences[i] - found.mean * sizes[i];
-    squares += rest * rest;
+    const double residual = differences[i] - found.mean * sizes[i];
+    squares += residual * residual;
   }
   const auto blocks = static_cast<double>(found.blocks);
   const double error = std::sqrt(blocks / (blocks - 1) * squares) / tokens;

@@ -9,10 +9,10 @@
 
 namespace kinglet {
 
-// Sums of losses over neighbouring scored tokens.
+// Sums of losses over text blocks: neighbouring scored tokens.
 class BlockLosses {
  public:
-  static constexpr uint64_t kTokens = 50;  // of a block; the last one may have fewer
+  static constexpr uint64_t kTokens = 50;  // of a text block; the last one may have fewer
 
   void Add(double loss);
   uint64_t tokens() const { return tokens_; }
@@ -27,9 +27,9 @@ class BlockLosses {
 // The second model's mean loss minus the first one's, in nats a token.
 struct PairedDifference {
   double mean = 0;
-  // The 95 % confidence interval. Losses of neighbouring tokens go together, so blocks of text are
-  // what is independent: the differences of at most 200 blocks, weighted by their tokens, with
-  // Student's t. None with fewer than 10 blocks, of which no variance can be told, or if a loss is
+  // The 95 % confidence interval. Losses of neighbouring tokens are correlated, so text blocks are
+  // taken as independent: the differences of at most 200 blocks, weighted by their tokens, with
+  // Student's t. Absent with fewer than 10 blocks, which give no variance, or if a loss is
   // infinite.
   struct Interval {
     double low = 0, high = 0;

@@ -43,12 +43,13 @@ struct MeasuredPlan {
   double More() const { return nll - baseline_nll; }
 };
 
-// By how many standard errors the measured loss lies from the predicted one, if by more than two.
+// By how many standard errors the measured loss differs from the predicted one, if by more than
+// two.
 std::optional<double> ErrorsOff(const MeasuredPlan& measured, double predicted_more) {
   constexpr double kMostErrors = 2;
-  const double off = std::fabs(measured.More() - predicted_more);
-  if (!measured.standard_error || !(off > kMostErrors * *measured.standard_error)) return {};
-  return off / *measured.standard_error;
+  const double difference = std::fabs(measured.More() - predicted_more);
+  if (!measured.standard_error || !(difference > kMostErrors * *measured.standard_error)) return {};
+  return difference / *measured.standard_error;
 }
 
 PlanTarget TargetOf(const PlanCommand& command) {
@@ -58,14 +59,14 @@ PlanTarget TargetOf(const PlanCommand& command) {
   return PerplexityTarget{*command.perplexity};
 }
 
-// The calibration text as the recipe's folder has it.
+// The path of the calibration text relative to the recipe's folder.
 std::string CalibrationFrom(const std::string& text, const std::string& recipe) {
   if (text.empty()) return text;
   const std::filesystem::path folder = std::filesystem::absolute(recipe).parent_path();
   return std::filesystem::absolute(text).lexically_proximate(folder).string();
 }
 
-// How the sensitivities were quantised.
+// The quantisers of the sensitivities.
 PlanQuantisers QuantisersOf(const ConvertOptions& convert, const std::string& recipe) {
   PlanQuantisers quantisers;
   quantisers.calibration = CalibrationFrom(convert.calibration_text, recipe);
@@ -76,17 +77,17 @@ PlanQuantisers QuantisersOf(const ConvertOptions& convert, const std::string& re
   return quantisers;
 }
 
-// Converts as the first line and a recipe say; without one, as the sensitivities' baseline was.
-// The file is gone when it was read.
+// Converts with the options of the sensitivity file and a recipe; without a recipe, as the
+// sensitivities' baseline. Removes the converted file and returns the open model.
 Result<std::shared_ptr<const ModelFile>> CheckedModel(const SensitivityFile& file,
                                                       const std::string& recipe,
-                                                      const std::string& beside) {
+                                                      const std::string& output) {
   ConvertOptions convert = InFloats(file.convert);
   if (!recipe.empty()) {
     convert.recipe = recipe;
-    convert.trust_recipe_paths = true;  // it was written a moment ago
+    convert.trust_recipe_paths = true;  // the recipe was written by this run
   }
-  convert.output = beside + ".check.kgl";
+  convert.output = output + ".check.kgl";
   KINGLET_RETURN_IF_ERROR(Convert(convert).status());
   Result<std::shared_ptr<ModelFile>> model = ModelFile::Open(convert.output);
   std::error_code ignored;
@@ -109,7 +110,7 @@ Result<MeasuredPlan> CheckPlan(const PlanCommand& command, const SensitivityFile
   KINGLET_ASSIGN_OR_RETURN(const auto planned, CheckedModel(file, command.output, command.output));
   measured.bytes = planned->file_size();
   progress.Say("the loss of the planned model");
-  // Both models cut the text alike.
+  // Both models have the same tokenizer.
   KINGLET_ASSIGN_OR_RETURN(const TokenSource tokens,
                            OpenTextTokens(command.check, command.check_ids, planned));
   KINGLET_ASSIGN_OR_RETURN(const TextLoss of_plan, CheckedLoss(tokens, planned));
@@ -233,12 +234,13 @@ Status RunPlan(const PlanCommand& command, Console& console) {
     KINGLET_ASSIGN_OR_RETURN(measured, CheckPlan(command, file, console));
   }
   if (measured) {
-    const auto off = ErrorsOff(*measured, plan.nll - file.record.nll);
-    if (off) {
+    const auto errors = ErrorsOff(*measured, plan.nll - file.record.nll);
+    if (errors) {
       PrintNote("the plan loses " + PlanNumber("%+.6f nats", measured->More()) + ", predicted " +
-                PlanNumber("%+.6f", plan.nll - file.record.nll) + ": " + PlanNumber("%.1f", *off) +
-                " standard errors off. Go by what was measured, or measure the sensitivities on "
-                "more of such a text");
+                PlanNumber("%+.6f", plan.nll - file.record.nll) + ": " +
+                PlanNumber("%.1f", *errors) +
+                " standard errors off. Trust the measured loss, or measure the sensitivities on "
+                "more text of the same kind");
     }
   }
   if (command.json) {
@@ -277,7 +279,7 @@ Command AddPlan(Arguments& program) {
   const auto options = std::make_shared<PlanCommand>();
   Arguments command = program.AddSubcommand(
       "plan", "Choose sparsities, bits and codes from a sensitivity file, for a target");
-  command.Add("S.json", options->sensitivities, "what `kinglet sensitivity` wrote")
+  command.Add("S.json", options->sensitivities, "file that `kinglet sensitivity` wrote")
       .Required()
       .Placeholder("");
   command.Add("-o,--output", options->output, "recipe to write")
@@ -285,12 +287,10 @@ Command AddPlan(Arguments& program) {
       .Placeholder("RECIPE.json");
   command
       .Add("--sparsity", options->sparsity,
-           "this fraction of zeros in the tensors together, by one threshold of loss for all")
+           "fraction of zeros in all tensors together, by one threshold of loss")
       .Placeholder("R");
-  command.Add("--size", options->size, "a model file of at most so many bytes")
-      .Placeholder("BYTES");
-  Option operations =
-      command.Add("--operations", options->operations, "at most so many operations a token");
+  command.Add("--size", options->size, "largest model file").Placeholder("BYTES");
+  Option operations = command.Add("--operations", options->operations, "most operations per token");
   operations.Placeholder("N");
   command
       .Add("--rules", options->rules,
@@ -301,11 +301,13 @@ Command AddPlan(Arguments& program) {
       .ShowDefault();
   command
       .Add("--ppl", options->perplexity,
-           "the smallest model whose perplexity on the file's text is at most so much higher")
+           "smallest model whose perplexity on the file's text rises by at most X")
       .Placeholder("+X");
   command.Add("--check", options->check, "convert by the plan and measure it on this text")
       .Placeholder(kFileOrStandardInput);
-  command.Add("--check-ids", options->check_ids, "the same with token ids")
+  command
+      .Add("--check-ids", options->check_ids,
+           "convert by the plan and measure it on these token ids")
       .Placeholder(kFileOrStandardInput);
   command.AddFlag("--json", options->json, "print JSON Lines");
   AddProgress(command, options->progress);

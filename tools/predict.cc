@@ -1,5 +1,5 @@
-// kinglet predict: the most probable next tokens after each token of a text, line by line as it
-// comes.
+// kinglet predict: the most probable next tokens after each token of a text, line by line as the
+// text arrives.
 #include <memory>
 #include <optional>
 #include <string>
@@ -32,24 +32,24 @@ struct PredictOptions {
   bool no_unk = false;
 };
 
-// How many words are printed if the command line does not say.
+// The number of words that are printed by default.
 constexpr uint32_t kTop = 5;
 
-// Answers each line of standard input when it has come. A line without an end is asked about as it
-// is: no end is put after it.
+// Answers each line of standard input when it arrives. A line without an end gets no token for its
+// end.
 Status PredictLines(Predictor& predictor, const Model& model, const Console& console) {
   LineTokens tokens(model, kStandardInput);
   return ForEachInputLine([&](std::string_view line, bool ended) -> Status {
     TokenSequence sequence;
     const Status read = tokens.Append(line, ended, sequence);
-    const Status fed = predictor.Feed(sequence);  // what stands before a bad word is answered too
+    const Status fed = predictor.Feed(sequence);  // the tokens before a bad word are answered too
     KINGLET_RETURN_IF_ERROR(read.ok() ? fed : read);
     return console.input_is_terminal ? predictor.ShowPending() : Status();
   });
 }
 
-// Whether the next word may be several tokens: pieces, or what the model's tokenizer makes of words
-// that begin so (didn', well-). What follows the prefix decides how it is cut.
+// Whether the next word may be several tokens: pieces, or the tokens that the model's tokenizer
+// makes of words with this beginning (didn', well-). Text after the prefix changes its tokens.
 bool SpansTokens(const ModelText& text, const std::string& prefix) {
   if (text.splits_words()) return true;
   for (const char* const follows : {"", "a", "0"}) {
@@ -113,8 +113,8 @@ Status Predict(const PredictOptions& options, Console& console) {
 
 Status CheckPredict(const PredictOptions& options) {
   if (!options.top_p || (*options.top_p > 0 && *options.top_p <= 1)) return Status();
-  return Status::Refusal(KINGLET_INVALID_ARGUMENT, "usage", "--top-p", "a share above 0, at most 1",
-                         NumberText(*options.top_p));
+  return Status::Refusal(KINGLET_INVALID_ARGUMENT, "usage", "--top-p",
+                         "a probability above 0, at most 1", NumberText(*options.top_p));
 }
 
 }  // namespace
@@ -129,24 +129,26 @@ Command AddPredict(Arguments& program) {
            "number of next tokens to print, at most (default: 5; with --top-p all of them)")
       .Between(uint32_t{1}, UINT32_MAX)
       .Placeholder("K");
-  Option top_p = predict.Add(
-      "--top-p", options->top_p,
-      "print the fewest words that together have this share of all probability, above 0 to 1");
+  Option top_p =
+      predict.Add("--top-p", options->top_p,
+                  "print the fewest words that together have this probability, above 0 to 1");
   top_p.Placeholder("P");
-  Option prefix = predict.Add("--prefix", options->prefix,
-                              "only words that begin so, and with --json their probability");
+  Option prefix =
+      predict.Add("--prefix", options->prefix,
+                  "only words that begin with LETTERS, and with --json their probability");
   prefix.Placeholder("LETTERS").Excludes(top_p);
-  predict.AddFlag("--next", options->next, "and, with --json, that of each next character")
+  predict
+      .AddFlag("--next", options->next, "and, with --json, the probability of each next character")
       .Needs(prefix);
   predict.Add("--allowed", options->allowed, "only the words in this file, one a line")
       .Placeholder("FILE")
       .Excludes(top_p);
   predict.Add("--ids", options->ids, "token ids (default: text from standard input)")
       .Placeholder(kFileOrStandardInput);
-  predict.AddFlag("--no-unk", options->no_unk, "leave the unknown word out");
+  predict.AddFlag("--no-unk", options->no_unk, "omit the unknown word");
   predict.Footer(
-      "A line is answered when it has come. The end of a line is a token; a last line without "
-      "it\nis asked about as it stands.\n\n"
+      "Each line is answered when it arrives. The end of a line is a token; a last line without "
+      "an\nend is not given that token.\n\n"
       "Example:\n  printf \"the president of the\" | kinglet predict model.kgl --top 3");
   return {predict, [options] { return CheckPredict(*options); },
           [options](Console& console) { return Predict(*options, console); }};

@@ -22,7 +22,7 @@ struct ObservedToken {
   uint64_t position;
   uint32_t id;
   std::optional<double> log_probability;  // nullopt for the first token, which has no prediction
-  std::string_view typed = {};            // how an unknown word was typed; empty: as its word
+  std::string_view typed = {};            // how an unknown word was typed; may be empty
 };
 
 // Statistics of the predictions so far.
@@ -38,19 +38,19 @@ struct PredictionTally {
   void Add(const ObservedToken& token, const std::vector<Candidate>& predicted_words);
 };
 
-// The index of `id` in the prediction, if it is there.
+// The index of `id` in the prediction; nullopt if the prediction lacks it.
 std::optional<size_t> RankOf(uint32_t id, const std::vector<Candidate>& prediction);
 
 class PredictionView {
  public:
-  // `console` and `vocabulary` (null: ids are shown) must outlive this.
+  // `console` and `vocabulary` must outlive the view. With a null vocabulary ids are shown.
   PredictionView(const Console& console, const Vocabulary* vocabulary)
       : console_(console), vocabulary_(vocabulary) {}
 
   std::string TokenLine(const ObservedToken& token, const std::vector<Candidate>& prediction) const;
   // A prediction whose token is not known yet.
   std::string PendingLine(const std::vector<Candidate>& prediction) const;
-  // The same for words that several tokens spell.
+  // Like PendingLine, for words that several tokens spell.
   std::string CompletionsLine(const std::vector<TextCompletion>& words) const;
   std::string Summary(const PredictionTally& tally) const;
 

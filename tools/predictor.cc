@@ -17,7 +17,7 @@ namespace {
 // kCandidates.
 constexpr size_t kReadChunk = 64;
 constexpr size_t kCandidates = size_t{1} << 20;
-// Of words that begin with a prefix, in models of pieces.
+// Most words with a prefix that are printed, in models of pieces.
 constexpr uint32_t kMostBeginnings = 64;
 constexpr uint64_t kMostSteps = 10000;
 

@@ -25,32 +25,33 @@ namespace kinglet {
 
 struct PredictionOptions {
   uint32_t top = 5;             // next tokens to print
-  std::optional<double> top_p;  // only as many as have this share of all probability
+  std::optional<double> top_p;  // at most as many as have this much probability together
   bool json = false;
   size_t lanes = 1;
-  std::optional<uint32_t> excluded;  // a word that is not among them
-  std::optional<WordSet> words;      // only these, of which the word omitted is none
-  // Print the probability of all words that begin so, which `words` are, and of each character that
-  // can follow. With `spellings` words are sequences of tokens (runtime/text_prefix.h).
+  std::optional<uint32_t> excluded;  // a word that must not be among them
+  std::optional<WordSet> words;      // only these words, without `excluded`
+  // Print the probability of all words with this beginning, which `words` are, and of each
+  // character that can follow. With `spellings` words are sequences of tokens
+  // (runtime/text_prefix.h).
   std::optional<std::string> prefix;
   std::shared_ptr<const Spellings> spellings = nullptr;
   bool next_characters = false;
 };
 
-// What one lane says about a token of the text and the next one.
+// The answer of one lane about a token of the text and the next one.
 struct PredictionAnswer {
-  std::optional<double> log_probability;  // of the token itself; none for the first
+  std::optional<double> log_probability;  // of the token itself; nullopt for the first
   std::vector<Candidate> next;
-  // Instead, with PredictionOptions::spellings; without the space before them.
+  // Replaces `next` with PredictionOptions::spellings; without the space before the words.
   std::vector<TextCompletion> completions;
-  uint64_t steps = 0;  // that those took
+  uint64_t steps = 0;  // steps that the completions took
   double prefix_probability = 0;
   std::vector<NextCharacter> characters;  // that can follow the prefix
 };
 
 class Predictor {
  public:
-  // All references must outlive this.
+  // All references must outlive the predictor.
   Predictor(const PredictionOptions& options, const Model& model, Replicas& replicas,
             Console& console);
 
@@ -82,7 +83,7 @@ class Predictor {
   const size_t chunk_;                       // tokens that are fed before their answers are shown
   uint64_t position_ = 0;                    // tokens fed
   std::vector<Candidate> pending_;           // for the next token
-  std::vector<TextCompletion> completions_;  // the same
+  std::vector<TextCompletion> completions_;  // for the next word, with spellings
   PredictionTally tally_;
 };
 

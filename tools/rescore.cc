@@ -29,7 +29,7 @@
 namespace kinglet {
 namespace {
 
-// Lists are scored together until they have this many nodes for each lane, so that lanes are
+// Lists are scored together until their tree has this many nodes for each lane, so that lanes are
 // seldom idle.
 constexpr size_t kNodesPerLane = 1024;
 
@@ -40,10 +40,10 @@ struct RescoreOptions {
   bool all = false;
 };
 
-// What the model says of a hypothesis.
+// The model's score of a hypothesis.
 struct ModelScore {
   double logprob = 0;
-  uint64_t tokens = 0, unknown = 0;  // scored tokens, the end included; unknown words among them
+  uint64_t tokens = 0, unknown = 0;  // scored tokens, the end included; unknown words
 };
 
 struct ScoredLists {
@@ -60,7 +60,7 @@ Result<SentenceFrame> RequireFrame(const Model& model) {
                          "none");
 }
 
-// The hypotheses of several utterances in one tree, each utterance with a beginning of its own.
+// The hypotheses of several utterances in one tree. Each utterance has a beginning of its own.
 class ListScorer {
  public:
   ListScorer(const Model& model, const SentenceFrame& frame, const std::string& source,
@@ -157,7 +157,7 @@ struct WordErrorCounts {
   uint64_t best = 0, given = 0, model = 0, oracle = 0;  // errors of each choice
 };
 
-// What is compared, and printed.
+// The results that are compared and printed.
 class Rescored {
  public:
   Rescored(const RescoreOptions& options, const Model& model, std::vector<HypothesisList> lists,
@@ -229,7 +229,7 @@ class Rescored {
     console.out.Write(line.Finish());
   }
 
-  // For people, who get the lists alone on standard output.
+  // The summary for people; standard output has only the lists.
   std::string Facts() const {
     std::string text = Grouped(lists_.size()) + " utterances, " + Grouped(scored_.tokens) +
                        " tokens, of which " + Grouped(scored_.stepped) + " were processed";
@@ -364,7 +364,7 @@ Status CheckInputs(const RescoreOptions& options) {
                                    {"--tune", options.tune}}) {
     if (file != "-" || options.lists != "-") continue;
     return Status::Refusal(KINGLET_INVALID_ARGUMENT, "usage", name, "standard input once",
-                           "- beside LISTS that are read from it");
+                           "- together with LISTS that are read from it");
   }
   return {};
 }
@@ -374,7 +374,7 @@ Status CheckInputs(const RescoreOptions& options) {
 Command AddRescore(Arguments& program) {
   const auto options = std::make_shared<RescoreOptions>();
   Arguments rescore = program.AddSubcommand(
-      "rescore", "The best hypothesis of each list, by given score, model and length");
+      "rescore", "Print the best hypothesis of each list, by given score, model and length");
   AddModelOptions(rescore, options->run);
   AddTeamOptions(rescore, options->run, "step N hypotheses at once");
   rescore.Add("LISTS", options->lists, "hypotheses, one a line (default: standard input)")
@@ -382,7 +382,7 @@ Command AddRescore(Arguments& program) {
   rescore
       .Add("--format", options->format,
            "lines of the lists: \"utt-3 TEXT\", \"utt<tab>SCORE<tab>TEXT\" or objects with utt, "
-           "score and text (default: what the first line looks like)")
+           "score and text (default: guessed from the first line)")
       .OneOf({"kaldi", "tsv", "jsonl"});
   rescore.Add("--scores", options->scores, "given scores of kaldi lists: lines \"utt-3 SCORE\"")
       .Placeholder(kFileOrStandardInput);
@@ -392,13 +392,13 @@ Command AddRescore(Arguments& program) {
   rescore.Add("--given-weight", options->weights.given, "weight of the given score")
       .Placeholder("G")
       .ShowDefault();
-  rescore.Add("--length-weight", options->weights.length, "what each token adds")
+  rescore.Add("--length-weight", options->weights.length, "score that each token adds")
       .Placeholder("L")
       .ShowDefault();
   rescore.AddFlag("--all", options->all, "print all hypotheses, best first");
   Option references =
       rescore.Add("--references", options->references,
-                  "what was said, lines \"utt<tab>TEXT\": word error rates in the summary");
+                  "reference transcripts, lines \"utt<tab>TEXT\": word error rates in the summary");
   references.Placeholder(kFileOrStandardInput);
   rescore
       .Add("--tune", options->tune,

@@ -37,18 +37,18 @@ ProgressForm ProgressFormOf(const std::string& progress, const Console& console)
 void AddRunOptions(Arguments& arguments, RunOptions& options);
 
 Result<std::shared_ptr<const Model>> OpenModel(const RunOptions& options);
-// The same, with every weight of the file kept in memory, for callers that read the weights.
+// Like OpenModel, with every weight of the file kept in memory, for callers that read the weights.
 Result<std::shared_ptr<const Model>> OpenWholeModel(const RunOptions& options);
 
 // KINGLET_UNSUPPORTED for a model with an encoder, which needs a source, and for a masked model,
-// which reads whole texts: `command` reads a stream of words.
+// which reads complete texts: `command` reads a stream of tokens.
 Status RequireNoSource(const Model& model, const std::string& command);
 
 // Significant digits that distinguish all values of the backend's real type: 9 or 17.
 int NumberDigits(const Model& model);
 // The number with NumberDigits significant digits.
 std::string NumberText(double number, const Model& model);
-// Stands for the file name in messages about standard input.
+// Replaces the file name in messages about standard input.
 inline constexpr std::string_view kStandardInput = "standard input";
 // The exact bits of a log-probability in the backend's real type, in hexadecimal.
 std::string HexBits(double value, const Model& model);

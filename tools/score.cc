@@ -40,16 +40,16 @@ struct ScoreOptions {
   std::string by, counts;
 
   const std::string& path() const { return !ids.empty() ? ids : !text.empty() ? text : pairs; }
-  // For messages.
+  // The name of the text in messages.
   std::string source() const { return path() == "-" ? std::string(kStandardInput) : path(); }
-  // Of lines, each has a line of its own; otherwise tokens are what --json prints.
+  // --lines prints a line of JSON for each line of text; otherwise --json prints each token.
   ScoreReportOptions report() const {
     const bool all = tokens || hex || places.rank || places.interval || (run.json && !lines);
     return {run.json, all, hex, log10, by, counts};
   }
 };
 
-// A difference between lanes names its position itself.
+// A difference between lanes already names its position.
 Status AtPosition(uint64_t position, const Status& status) {
   if (status.code() == KINGLET_MISMATCH) return status;
   return Status(status.code(), "position " + std::to_string(position) + ": " + status.message());
@@ -72,7 +72,7 @@ class Scorer {
 
   Status Run(Replicas& replicas) {
     const uint64_t end = stream_.size();
-    // A progress line would run through tokens printed on the same terminal.
+    // A progress line would mix with tokens that are printed on the same terminal.
     const bool tokens_on_terminal = console_.out_is_terminal && options_.report().tokens;
     Progress progress(tokens_on_terminal ? ProgressForm::kNone : ProgressFormOf("", console_), end);
     if (first_predicted_ > 0) report_.Skip(stream_[0]);
@@ -105,8 +105,8 @@ class Scorer {
   // Position in the text of a predicted token of the stream.
   uint64_t TextPosition(uint64_t at) const { return at - 1 + first_predicted_; }
 
-  // The first token that is fed before the stream's token at `at` is predicted, if others were fed
-  // before. A block's first token is predicted from the token before it, as in fairseq
+  // The first token to be fed before the stream's token at `at` can be predicted, if others were
+  // fed before. A block's first token is predicted from the token before it, as in fairseq
   // (TokenBlockDataset); the rest of its context is fed too (LMContextWindowDataset).
   Result<uint64_t> BeginFeeding(Replicas& replicas, uint64_t at) const {
     const uint64_t fed = at - 1;
@@ -116,7 +116,7 @@ class Scorer {
   }
   uint64_t BlockStep() const { return *options_.block - options_.context; }
 
-  // The token of the stream at `at`, after those before it.
+  // Scores the token of the stream at `at`, after those before it.
   Result<ScoredToken> ScorePosition(Replicas& replicas, uint64_t at) {
     ScoredToken token;
     if (!options_.places.rank && !options_.places.interval) {
@@ -160,7 +160,7 @@ class Scorer {
   const std::vector<uint32_t> stream_;
   const uint64_t first_predicted_;
   const TokenSequence& sequence_;
-  std::optional<TextSize> size_;  // of what is scored
+  std::optional<TextSize> size_;  // of the scored text
   ScoreReport& report_;
   Console& console_;
   // Log-probabilities of the stream's tokens from known_first_ on that were read ahead.

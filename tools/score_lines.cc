@@ -101,11 +101,11 @@ class LinePrinter {
   const Model& model_;
   ScoreReport& report_;
   Console& console_;
-  TextSize size_;  // of what is scored
+  TextSize size_;  // of the scored text
   uint64_t lines_ = 0, tokens_ = 0;
 };
 
-// The tokens around each line, without those that the options leave out.
+// The tokens around each line, without those that the options omit.
 Result<SentenceFrame> ChooseFrame(const ScoreLinesOptions& options, const Model& model) {
   SentenceFrame frame = FrameOf(model.file().description(), model.vocabulary());
   const auto missing = [](const char* option) {
@@ -144,11 +144,11 @@ Status ScoreLines(const RunOptions& run, const ScoreLinesOptions& options,
                              : options.text == "-" ? std::string(kStandardInput)
                                                    : options.text;
   LinePrinter printer(run, options, frame, *model, report, console);
-  size_t taken = 0;
+  size_t begun = 0;
   KINGLET_RETURN_IF_ERROR(scorer.Run(
       [&](std::vector<uint32_t>& stream) {
-        if (taken == sentences.size()) return false;
-        stream = Framed(frame, sentences[taken++].ids);
+        if (begun == sentences.size()) return false;
+        stream = Framed(frame, sentences[begun++].ids);
         return true;
       },
       [&](uint64_t index, std::span<const ScoredToken> tokens) {

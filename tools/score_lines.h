@@ -17,8 +17,8 @@ struct ScoreLinesOptions {
   std::string ids;   // path of a file with a sentence of ids on each line; empty: `text`
   std::string text;  // path of a text, "-": standard input
   std::string empty_cache = "normalised";
-  bool begin = true, end = true;  // whether the family's own tokens stand around a sentence
-  bool log10 = false;             // what the protocol says of the report's unit
+  bool begin = true, end = true;  // whether the family's own tokens surround a sentence
+  bool log10 = false;             // the unit that the protocol names
   PlaceQuestions places;          // of each token
 };
 

@@ -14,7 +14,7 @@
 namespace kinglet {
 namespace {
 
-// Appends the tokens of the target after the source, all lanes alike.
+// Scores the tokens of the target after the source, with identical results from all lanes.
 Status ScorePair(const SentencePair& pair, const PlaceQuestions& places, Replicas& replicas,
                  std::vector<ScoredToken>& scored) {
   KINGLET_RETURN_IF_ERROR(CheckPair(pair, replicas.model()));

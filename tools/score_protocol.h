@@ -10,13 +10,13 @@
 
 namespace kinglet {
 
-// The end of every protocol: "; digest ...", and before it how exact the backend's numbers are, if
-// they are not `ref`'s to the last bit.
+// The end of every protocol: "; digest ...", and before the digest how exact the backend's numbers
+// are, if they are not `ref`'s to the last bit.
 std::string ProtocolEnd(const Model& model);
 
-// What another program must do to get the same numbers. `block`, `context`: tokens of blocks with a
-// fresh state each, and those of them that are fed again; without blocks the state is carried.
-// `empty_cache`: "reference" or "normalised".
+// What another program must do to get the same numbers. `block`, `context`: the tokens of text
+// blocks with a fresh state each, and the number of them that are fed again; without blocks the
+// state is carried. `empty_cache`: "reference" or "normalised".
 std::string StreamProtocol(const Model& model, const std::optional<uint64_t>& block,
                            uint64_t context, const std::string& empty_cache);
 

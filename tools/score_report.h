@@ -1,4 +1,5 @@
-// What the ways of scoring a text print alike: tokens, bins, and the summary's perplexities.
+// The output that the ways of scoring a text have in common: tokens, bins, and the summary's
+// perplexities.
 #ifndef KINGLET_TOOLS_SCORE_REPORT_H_
 #define KINGLET_TOOLS_SCORE_REPORT_H_
 
@@ -24,7 +25,7 @@ struct ScoreReportOptions {
   bool tokens = false;  // print each token
   bool hex = false;     // with its exact bits
   bool log10 = false;   // the unit of the log-probabilities that are printed, but not of the bits
-  std::string by;       // "frequency" or "gap": print bins; empty: none
+  std::string by;       // "frequency" or "gap": print bins; empty: no bins
   std::string counts;   // path of the words' counts; empty: the vocabulary's order
 };
 
@@ -35,10 +36,10 @@ class ScoreReport {
   static Result<ScoreReport> Create(const ScoreReportOptions& options, const Model& model,
                                     Console& console);
 
-  // What follows is a text of its own, from a fresh state. `name` and `number` ("line", 3) stand
-  // before its tokens.
+  // Begins another text, with a fresh state. `name` and `number` ("line", 3) are printed before its
+  // tokens.
   void BeginText(const char* name, uint64_t number);
-  // A token of the text that was fed, but not scored; not one that stands before a text.
+  // A token of the text that was fed, but not scored; not a token that precedes every text.
   void Skip(uint32_t id);
   // The token at `position` of the text. `typed`: how an unknown word was typed.
   void Add(uint64_t position, uint32_t id, const ScoredToken& token, std::string_view typed = {});
@@ -46,17 +47,17 @@ class ScoreReport {
   const LossTotals& text() const { return text_; }  // since BeginText
   const LossTotals& all() const { return all_; }
 
-  // In the unit that is printed.
+  // `logprob` in the unit that is printed.
   double InUnit(double logprob) const;
   JsonLine NewLine() const { return JsonLine(digits_); }
   int digits() const { return digits_; }
 
   // Prints the bins, the summary that `line` begins, and a warning on standard error if many words
-  // are unknown. `size` is that of what was scored, if the text is known. KINGLET_INVALID_ARGUMENT,
-  // naming `source`, if nothing could be scored; then nothing is printed.
+  // are unknown. `size` is the size of the scored text, if the text is known.
+  // KINGLET_INVALID_ARGUMENT, naming `source`, if nothing could be scored; then nothing is printed.
   Status Finish(JsonLine& line, const std::string& source, const std::optional<TextSize>& size,
                 const std::string& protocol) const;
-  // The same for people: the facts in `head`, then the summary.
+  // Finish for people: prints the facts in `head`, then the summary.
   Status Finish(const std::string& head, const std::string& source,
                 const std::optional<TextSize>& size, const std::string& protocol) const;
 

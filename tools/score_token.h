@@ -1,4 +1,4 @@
-// How the ways of scoring a text ask for a token.
+// The queries about one token that all ways of scoring a text make.
 #ifndef KINGLET_TOOLS_SCORE_TOKEN_H_
 #define KINGLET_TOOLS_SCORE_TOKEN_H_
 
@@ -10,7 +10,7 @@ namespace kinglet {
 // Replicas finds this overload by argument-dependent lookup.
 inline bool SameBits(const TokenPlace& a, const TokenPlace& b) { return a == b; }
 
-// The token that follows, at `position` of the text.
+// Queries for the token `id` that follows, at `position` of the text.
 inline Result<ScoredToken> ScoreToken(const PlaceQuestions& questions, uint32_t id,
                                       uint64_t position, Replicas& replicas) {
   ScoredToken token;

@@ -108,11 +108,11 @@ Result<std::vector<TensorChange>> ReadChanges(const SensitivityCommand& command)
   return RefuseList("sensitivity", "--sparsities, --bits or --codes", "");
 }
 
-// Converts into a file beside the output, which is gone when it was read.
+// Converts into a file next to the output, removes the file and returns the open model.
 Result<std::shared_ptr<const ModelFile>> ConvertedNextTo(ConvertOptions convert,
-                                                         const std::string& beside,
+                                                         const std::string& output,
                                                          ConvertSummary& summary) {
-  convert.output = beside + ".unfinished.kgl";
+  convert.output = output + ".unfinished.kgl";
   KINGLET_ASSIGN_OR_RETURN(summary, Convert(convert));
   Result<std::shared_ptr<ModelFile>> file = ModelFile::Open(convert.output);
   std::error_code ignored;
@@ -150,7 +150,7 @@ class SensitivityRun {
   }
 
  private:
-  // What the first line says.
+  // Prepares everything that the first line records.
   Status Prepare() {
     progress_.Say("converting " + command_.convert.checkpoint);
     const ConvertOptions convert = InFloats(command_.convert);
@@ -221,7 +221,7 @@ class SensitivityRun {
     return {};
   }
 
-  // The file whose other tensors, and activations, have rest_bits.
+  // Opens the model whose other tensors, and activations, have rest_bits.
   Status PrepareRest(const ConvertSummary& summary) {
     SensitivityRecord& record = file_.record;
     record.rest_bits = command_.rest_bits;
@@ -253,7 +253,7 @@ class SensitivityRun {
     return {};
   }
 
-  // The file that is there is the beginning of this one.
+  // Refuses unless the lines of the existing file are the beginning of this run's.
   Status CheckLines(const std::vector<std::string>& lines) const {
     const auto refuse = [this](size_t line) {
       return Status::Refusal(KINGLET_INVALID_ARGUMENT, "sensitivity",
@@ -273,7 +273,7 @@ class SensitivityRun {
     return {};
   }
 
-  // Measures the changes from the first one on, several at a time, and writes them in their order.
+  // Measures the changes from number `first` on, several at a time, and writes them in their order.
   Status MeasureFrom(size_t first, SensitivityWriter& writer) {
     std::vector<std::optional<MeasuredChange>> done(trials_.size());
     std::atomic<size_t> next{first};
@@ -311,10 +311,10 @@ class SensitivityRun {
 
   void SayDone(size_t index, size_t done, size_t all, SteadyClock::time_point start) {
     const double seconds = std::chrono::duration<double>(SteadyClock::now() - start).count();
-    const double left =
+    const double seconds_left =
         done == 0 ? 0 : seconds / static_cast<double>(done) * static_cast<double>(all - done);
     char time[40];
-    std::snprintf(time, sizeof time, "%.0f s left", left);
+    std::snprintf(time, sizeof time, "%.0f s left", seconds_left);
     progress_.Say(std::to_string(done) + " of " + std::to_string(all) + " changes, " +
                   groups_[trials_[index].group].name + " at " + ChangeText(trials_[index].change) +
                   ", " + (done == 0 ? "" : time));
@@ -349,7 +349,7 @@ class SensitivityRun {
   size_t not_run_ = 0;
 };
 
-// As the model of the rest will be converted.
+// Checks the quantisers as the conversion of the rest's model will.
 Status CheckQuantisers(const SensitivityCommand& command) {
   ConvertOptions convert = command.convert;
   convert.bits = command.rest_bits;
@@ -416,7 +416,7 @@ Command AddSensitivity(Arguments& program) {
       .Placeholder("FILE");
   command
       .Add("--rest-bits", options->rest_bits,
-           "bits of activations and of tensors that are not measured, in the plan")
+           "the plan's bits of activations and of tensors that are not measured")
       .Between(kMinBits, kMaxBits)
       .Placeholder("N")
       .ShowDefault();

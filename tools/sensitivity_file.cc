@@ -47,7 +47,7 @@ void AddOperations(const OperationCounts& counts, JsonLine& line) {
   line.EndObject();
 }
 
-// The options that are set.
+// Appends the options that are set.
 void AddOptions(const ConvertOptions& convert, JsonLine& line) {
   line.Key("options").BeginObject();
   const auto add = [&line](const char* key, const std::string& value) {
@@ -63,7 +63,7 @@ void AddOptions(const ConvertOptions& convert, JsonLine& line) {
   add("recipe", convert.recipe);
   if (convert.trust_recipe_paths) line.Key("trust-recipe-paths").Boolean(true);
   add("calibrate", convert.calibration_text);
-  // What is not the default.
+  // Appends a choice that is not the default.
   const auto add_name = [&](const char* key, const auto& names, auto value) {
     if (static_cast<size_t>(value) != 0) {
       line.Key(key).Text(std::string(names[static_cast<size_t>(value)]));
@@ -101,14 +101,14 @@ Result<std::optional<uint32_t>> CountIf(const RecipeNode& node, std::string_view
   }
   return std::optional(static_cast<uint32_t>(count));
 }
-// A number, or none for null or no member.
+// A number; nullopt for null or a missing member.
 Result<std::optional<double>> NumberIf(const RecipeNode& node, std::string_view key) {
   const auto member = node.Find(key);
   if (!member || member->Outline() == "null") return std::optional<double>();
   KINGLET_ASSIGN_OR_RETURN(const double number, member->Number());
   return std::optional(number);
 }
-// A loss; null is an infinite one.
+// A loss; null means infinity.
 Result<double> LossAt(const RecipeNode& node, std::string_view key) {
   KINGLET_RETURN_IF_ERROR(node.Get(key).status());
   KINGLET_ASSIGN_OR_RETURN(const std::optional<double> loss, NumberIf(node, key));
@@ -229,7 +229,7 @@ Status ReadChanged(const RecipeNode& node, const std::map<std::string, size_t>& 
   return {};
 }
 
-// A line's error, with the file's line in place of the JSON reader's.
+// A line's error, with the number of the file's line instead of the JSON reader's.
 Status InLine(const std::string& path, size_t number, const Status& status) {
   static constexpr std::string_view kBegin = "recipe: line, line 1, ";
   std::string_view text = status.message();
@@ -238,7 +238,7 @@ Status InLine(const std::string& path, size_t number, const Status& status) {
                                    ", " + std::string(text));
 }
 
-// What the descriptor holds, from its beginning.
+// All bytes of the descriptor's file.
 Result<std::string> ReadAll(const std::string& path, int descriptor) {
   std::string text;
   char piece[1 << 16];
@@ -346,14 +346,14 @@ Result<SensitivityWriter> SensitivityWriter::Open(const std::string& path,
   KINGLET_ASSIGN_OR_RETURN(const std::string text, ReadAll(path, descriptor));
   lines = WholeLines(text);
   const size_t last = text.rfind('\n');
-  const size_t whole = last == std::string::npos ? 0 : last + 1;
-  // Another file without a newline is not cut off.
+  const size_t complete_size = last == std::string::npos ? 0 : last + 1;
+  // The bytes of a file that no sensitivity run began are not truncated.
   static constexpr std::string_view kBegin = R"({"checkpoint":)";
-  if (whole == 0 && !text.starts_with(kBegin) && !kBegin.starts_with(text)) {
+  if (complete_size == 0 && !text.starts_with(kBegin) && !kBegin.starts_with(text)) {
     lines.push_back(text);
     return writer;
   }
-  if (::ftruncate(descriptor, static_cast<off_t>(whole)) != 0 ||
+  if (::ftruncate(descriptor, static_cast<off_t>(complete_size)) != 0 ||
       ::lseek(descriptor, 0, SEEK_END) < 0) {
     return RefuseIo(path, "write");
   }
@@ -368,11 +368,11 @@ SensitivityWriter::~SensitivityWriter() {
 }
 
 Status SensitivityWriter::Append(const std::string& line) {
-  std::string_view left = line;
-  while (!left.empty()) {
-    const ssize_t wrote = ::write(descriptor_, left.data(), left.size());
+  std::string_view rest = line;
+  while (!rest.empty()) {
+    const ssize_t wrote = ::write(descriptor_, rest.data(), rest.size());
     if (wrote > 0) {
-      left.remove_prefix(static_cast<size_t>(wrote));
+      rest.remove_prefix(static_cast<size_t>(wrote));
     } else if (wrote == 0 || errno != EINTR) {
       return RefuseIo(path_, "write");
     }

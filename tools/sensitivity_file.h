@@ -1,6 +1,6 @@
 // The file that `kinglet sensitivity` writes and `kinglet plan` reads: JSON Lines, the run and its
-// baseline first, then a line for each change (docs/COMMAND.md). Each line is written whole or is
-// without its newline, so that a run that was killed can be continued.
+// baseline first, then a line for each change (docs/COMMAND.md). A line without its newline is
+// incomplete, so that a run that was killed can be continued.
 #ifndef KINGLET_TOOLS_SENSITIVITY_FILE_H_
 #define KINGLET_TOOLS_SENSITIVITY_FILE_H_
 
@@ -17,30 +17,30 @@
 namespace kinglet {
 
 struct SensitivityFile {
-  ConvertOptions convert;  // checkpoint, what it is converted with, and the text to calibrate with
+  ConvertOptions convert;  // checkpoint, its options, and the calibration text
   std::string digest;      // of the unchanged model
   std::string text, protocol;
-  // Of the text's ids, and of the files that the model in floats does not depend on: what they are
-  // for, and the digest. Another text of the same name is another run.
+  // Purpose and digest of the text's ids, and of the files that the model in floats does not depend
+  // on. Another text of the same name is another run.
   std::vector<std::pair<std::string, std::string>> digests;
   uint64_t tokens = 0, scored = 0;
   std::vector<uint64_t> bin_counts;
   SensitivityRecord record;
 };
 
-// The first line.
+// The line of the run and its baseline.
 std::string FirstLine(const SensitivityFile& file);
 std::string ChangeLine(const MeasuredGroup& group, const MeasuredChange& change);
 
-// Reads a whole file, or the whole lines of an unfinished one. Errors: those of ReadWholeText;
-// KINGLET_INVALID_ARGUMENT naming the line.
+// Reads a complete file, or the complete lines of an unfinished one. Errors: those of
+// ReadWholeText; KINGLET_INVALID_ARGUMENT naming the line.
 Result<SensitivityFile> ReadSensitivityFile(const std::string& path);
 
-// Appends lines to a file that may hold the first of them already.
+// Appends lines to a file that may contain the first of them already.
 class SensitivityWriter {
  public:
-  // Opens or creates the file and takes away what follows its last newline. `lines` become the
-  // whole lines that it has. KINGLET_IO_ERROR.
+  // Opens or creates the file and removes what follows its last newline. `lines` become the
+  // complete lines of the file. KINGLET_IO_ERROR.
   static Result<SensitivityWriter> Open(const std::string& path, std::vector<std::string>& lines);
   SensitivityWriter(SensitivityWriter&& other) noexcept;
   SensitivityWriter& operator=(SensitivityWriter&&) = delete;

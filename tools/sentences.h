@@ -12,15 +12,16 @@
 
 namespace kinglet {
 
-// A sequence for each line, without the line's end. Those of a text have sizes, also empty ones.
+// A sequence for each line, without the line's end. Sequences of a text have sizes, also empty
+// ones.
 using Sentences = std::vector<TokenSequence>;
 
 // A sentence of ids a line. Errors: those of ReadIdLines; KINGLET_ID_OUT_OF_RANGE.
 Result<Sentences> ReadIdSentences(const std::string& path, uint32_t vocabulary_size);
 
-// A sentence a line, cut as the model cuts text, or else at white space; "-" is standard input.
-// Errors: those of reading the file; KINGLET_UNSUPPORTED for a model that has ids only;
-// KINGLET_UNKNOWN_WORD, naming the line.
+// A sentence a line, tokenized as the model tokenizes text, or otherwise at white space; "-" is
+// standard input. Errors: those of reading the file; KINGLET_UNSUPPORTED for a model that has ids
+// only; KINGLET_UNKNOWN_WORD, naming the line.
 Result<Sentences> ReadTextSentences(const std::string& path, const Model& model);
 
 }  // namespace kinglet

@@ -1,4 +1,4 @@
-// What differs between the tensors of two model files.
+// The differences between the tensors of two model files.
 #ifndef KINGLET_TOOLS_TENSOR_DIFFERENCES_H_
 #define KINGLET_TOOLS_TENSOR_DIFFERENCES_H_
 
@@ -17,14 +17,14 @@ struct TensorDifference {
   std::string name;
   std::optional<size_t> first, second;  // indices into ModelFacts::tensors
   // |second - first| / |first| of the values (Frobenius norms), infinite if only the first is all
-  // zero. None unless both files have the tensor, in one shape, and neither codes it.
+  // zero. nullopt unless both files have the tensor, in one shape, and neither codes it.
   std::optional<double> relative_error;
-  // The same values in the same encoding. Of coded tables: the same codes and the same scheme.
+  // Whether values and encoding are equal. For coded tables: codes and scheme.
   bool same = false;
 };
 
 // The first file's tensors in its order, then those that only the second has. REQUIRES: the files'
-// bytes are held.
+// bytes are in memory.
 std::vector<TensorDifference> CompareTensors(const ModelFile& first, const ModelFile& second);
 
 }  // namespace kinglet

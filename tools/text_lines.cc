@@ -89,19 +89,19 @@ std::optional<std::string> BytesOfHex(std::string_view digits) {
 
 Status ForEachInputLine(const LineSink& sink) {
   const bool hands_over = EditsLines(STDIN_FILENO);
-  std::string open;  // of the current line
+  std::string line;
   const auto take = [&](std::string_view piece) -> Status {
     for (size_t end = piece.find('\n'); end != piece.npos; end = piece.find('\n')) {
-      open += piece.substr(0, end);
-      KINGLET_RETURN_IF_ERROR(sink(open, true));
-      open.clear();
+      line += piece.substr(0, end);
+      KINGLET_RETURN_IF_ERROR(sink(line, true));
+      line.clear();
       piece.remove_prefix(end + 1);
     }
-    open += piece;
-    if (open.size() >= kMaxTextBytes) return RefuseLongText(open.size());
-    if (open.empty() || !hands_over) return {};
-    KINGLET_RETURN_IF_ERROR(sink(open, false));
-    open.clear();
+    line += piece;
+    if (line.size() >= kMaxTextBytes) return RefuseLongText(line.size());
+    if (line.empty() || !hands_over) return {};
+    KINGLET_RETURN_IF_ERROR(sink(line, false));
+    line.clear();
     return {};
   };
   KINGLET_ASSIGN_OR_RETURN(TextInput input, OpenText("-"));
@@ -110,7 +110,7 @@ Status ForEachInputLine(const LineSink& sink) {
     if (piece.empty()) break;
     KINGLET_RETURN_IF_ERROR(take(piece));
   }
-  return open.empty() ? Status() : sink(open, false);
+  return line.empty() ? Status() : sink(line, false);
 }
 
 Result<std::string> ParseTextLine(std::string_view line) {

@@ -1,4 +1,4 @@
-// The lines of standard input, and what `kinglet tokenize` finds in them.
+// The lines of standard input, and the parts of a line for `kinglet tokenize`.
 #ifndef KINGLET_TOOLS_TEXT_LINES_H_
 #define KINGLET_TOOLS_TEXT_LINES_H_
 
@@ -13,12 +13,13 @@
 
 namespace kinglet {
 
-// Takes a line without its "\n". `ended`: there was one.
+// Takes a line without its "
+// ". `ended`: whether the line had one.
 using LineSink = std::function<Status(std::string_view line, bool ended)>;
 
-// Calls `sink` with each line of standard input as soon as it has come. A last line without "\n"
-// counts, an empty one does not. A terminal that edits lines hands over what was typed so far when
-// Ctrl-D is pressed inside a line: that is an unended line, and what follows is another one.
+// Calls `sink` with each line of standard input as soon as the line arrives. A last line without "
+// " counts, an empty one does not. A terminal that edits lines delivers the text typed so far when
+// Ctrl-D is pressed inside a line: such a text is an unended line, and the next line follows.
 Status ForEachInputLine(const LineSink& sink);
 
 using Ids = std::vector<uint32_t>;

@@ -9,7 +9,8 @@
 namespace kinglet {
 
 Result<TokenSource> OpenTextTokens(const std::string& text, const std::string& ids,
-                                   const std::shared_ptr<const ModelFile>& file, uint64_t kept) {
+                                   const std::shared_ptr<const ModelFile>& file,
+                                   uint64_t max_kept) {
   const auto of_memory = [](std::vector<uint32_t> tokens) {
     const auto shared = std::make_shared<const std::vector<uint32_t>>(std::move(tokens));
     return TokenSource([shared](const auto& take) { return take(*shared); });
@@ -19,21 +20,21 @@ Result<TokenSource> OpenTextTokens(const std::string& text, const std::string& i
                              ReadIdSequence(ids, file->description().vocabulary_size));
     return of_memory(std::move(sequence.ids));
   }
-  KINGLET_ASSIGN_OR_RETURN(std::shared_ptr<const ModelText> cutting, ModelText::Of(*file));
+  KINGLET_ASSIGN_OR_RETURN(std::shared_ptr<const ModelText> splitter, ModelText::Of(*file));
   std::vector<uint32_t> tokens;
-  bool fits = true;
+  bool is_kept = true;
   const bool is_read_once = !RefusePipe("text", text).ok();
   KINGLET_RETURN_IF_ERROR(
-      ForEachTextPiece(text, cutting.get(), [&](const TokenSequence& piece) -> Status {
-        if (fits) tokens.insert(tokens.end(), piece.ids.begin(), piece.ids.end());
-        if (tokens.size() <= kept || is_read_once) return {};
-        fits = false;
+      ForEachTextPiece(text, splitter.get(), [&](const TokenSequence& piece) -> Status {
+        if (is_kept) tokens.insert(tokens.end(), piece.ids.begin(), piece.ids.end());
+        if (tokens.size() <= max_kept || is_read_once) return {};
+        is_kept = false;
         tokens = {};
         return {};
       }));
-  if (fits) return of_memory(std::move(tokens));
-  return TokenSource([text, file, cutting = std::move(cutting)](const auto& take) {
-    return ForEachTextPiece(text, cutting.get(),
+  if (is_kept) return of_memory(std::move(tokens));
+  return TokenSource([text, file, splitter = std::move(splitter)](const auto& take) {
+    return ForEachTextPiece(text, splitter.get(),
                             [&](const TokenSequence& piece) { return take(piece.ids); });
   });
 }

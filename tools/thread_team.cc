@@ -9,14 +9,14 @@ namespace kinglet {
 Result<std::unique_ptr<ThreadTeam>> ThreadTeam::Create(size_t threads) {
   std::unique_ptr<ThreadTeam> team(new ThreadTeam(threads));
   team->workers_.reserve(threads - 1);
-  size_t share = 1;
-  // Takes the threads that could not start out of the barrier; the destructor ends the others.
+  size_t part = 1;
+  // Removes the threads that could not start from the barrier; the destructor ends the others.
   const auto give_up = [&] {
-    for (; share < threads; ++share) team->barrier_.arrive_and_drop();
+    for (; part < threads; ++part) team->barrier_.arrive_and_drop();
   };
   try {
-    for (; share < threads; ++share) {
-      team->workers_.emplace_back(&ThreadTeam::WorkAlong, team.get(), share);
+    for (; part < threads; ++part) {
+      team->workers_.emplace_back(&ThreadTeam::WorkAlong, team.get(), part);
     }
   } catch (const std::system_error&) {
     give_up();
@@ -35,11 +35,11 @@ ThreadTeam::~ThreadTeam() {
   for (std::thread& worker : workers_) worker.join();
 }
 
-void ThreadTeam::WorkAlong(size_t share) {
+void ThreadTeam::WorkAlong(size_t part) {
   for (;;) {
     barrier_.arrive_and_wait();
     if (work_ == nullptr) return;
-    (*work_)(share);
+    (*work_)(part);
     barrier_.arrive_and_wait();
   }
 }

@@ -25,14 +25,14 @@ class ThreadTeam {
   size_t size() const { return workers_.size() + 1; }
   // Calls work(0), ..., work(size() - 1), each in its own thread, and returns when all of them have
   // returned. `work` does not throw.
-  void Run(const std::function<void(size_t share)>& work);
+  void Run(const std::function<void(size_t part)>& work);
 
  private:
   explicit ThreadTeam(size_t threads) : barrier_(static_cast<std::ptrdiff_t>(threads)) {}
-  void WorkAlong(size_t share);
+  void WorkAlong(size_t part);
 
   std::barrier<> barrier_;                             // passed when work begins and when it ends
-  const std::function<void(size_t)>* work_ = nullptr;  // null: the threads end
+  const std::function<void(size_t)>* work_ = nullptr;  // null ends the threads
   std::vector<std::thread> workers_;
 };
 

@@ -49,8 +49,8 @@ std::string FittedText(std::string_view text, size_t columns) {
   size_t used = 0;
   for (; !rest.empty() && used < columns; ++used) {
     const std::string_view character = rest.substr(0, CharacterLength(rest));
-    const bool cut = used + 1 == columns && character.size() < rest.size();
-    out += cut ? std::string_view("~") : character;
+    const bool truncated = used + 1 == columns && character.size() < rest.size();
+    out += truncated ? std::string_view("~") : character;
     rest.remove_prefix(character.size());
   }
   out.append(columns - used, ' ');

@@ -1,4 +1,4 @@
-// kinglet tokenize: text to tokens as a model cuts it, and tokens to text.
+// kinglet tokenize: text to tokens as a model tokenizes it, and tokens to text.
 #include <array>
 #include <cstddef>
 #include <cstring>
@@ -29,7 +29,7 @@ struct TokenizeOptions {
 // A tokenizer alone, or with a model's words.
 struct TextSplitter {
   std::shared_ptr<const ModelFile> file;
-  std::shared_ptr<const ModelText> model;  // null: no model
+  std::shared_ptr<const ModelText> model;  // null without a model
   std::shared_ptr<const Tokenizer> tokenizer;
 
   uint32_t size() const { return model ? model->vocabulary().size() : tokenizer->size(); }
@@ -59,10 +59,10 @@ Result<TextSplitter> OpenCutter(const TokenizerChoice& choice) {
   KINGLET_ASSIGN_OR_RETURN(splitter.file, ModelFile::Open(choice.name));
   KINGLET_ASSIGN_OR_RETURN(splitter.model, ModelText::Of(*splitter.file));
   if (splitter.model == nullptr) {
-    return Status::Refusal(KINGLET_UNSUPPORTED, choice.name, "tokenizer",
-                           "a model with words, or a masked model that says how text is cut "
-                           "(convert --vocab, --tokenizer)",
-                           "one without");
+    return Status::Refusal(
+        KINGLET_UNSUPPORTED, choice.name, "tokenizer",
+        "a model with words, or a masked model with a tokenizer (convert --vocab, --tokenizer)",
+        "one without");
   }
   splitter.tokenizer = {splitter.model, &splitter.model->tokenizer()};
   return splitter;
@@ -155,7 +155,7 @@ Status TokenizeInput(const TokenizeOptions& options, Console& console) {
 Command AddTokenize(Arguments& program) {
   const auto options = std::make_shared<TokenizeOptions>();
   Arguments tokenize = program.AddSubcommand(
-      "tokenize", "Cut the lines of standard input into tokens, or join tokens to text");
+      "tokenize", "Split the lines of standard input into tokens, or join tokens to text");
   TokenizerChoice& choice = options->tokenizer;
   tokenize
       .Add("TOKENIZER", choice.name,
@@ -167,11 +167,11 @@ Command AddTokenize(Arguments& program) {
   tokenize.AddFlag("--jsonl", options->jsonl,
                    "each line is a JSON string, or {\"hex\":\"..\"} for any bytes");
   tokenize.AddFlag("--decode", options->decode,
-                   "each line has ids, {\"ids\":[..]} or {\"pieces\":[..]}; print their text");
+                   "each line contains ids, {\"ids\":[..]} or {\"pieces\":[..]}; print their text");
   Option known = tokenize.Add("--subword-vocabulary", choice.known_tokens,
                               "\"token count\" lines; rarer tokens are split again");
   known.Placeholder("FILE");
-  tokenize.Add("--threshold", choice.threshold, "the count that a token needs")
+  tokenize.Add("--threshold", choice.threshold, "smallest count of a token that is not split")
       .Placeholder("N")
       .Needs(known);
   tokenize.Footer("Example:\n  echo \"Hello world\" | kinglet tokenize bpe.model");

@@ -30,7 +30,7 @@ struct TranslateOptions {
   uint32_t beam = 1;
   uint32_t max_length = 100;
   double length_penalty = 0;
-  uint32_t n_best = 0;  // 0: the best one alone, in the form without ranks
+  uint32_t n_best = 0;  // 0 prints the best one alone, without its rank
 };
 
 class Translator {
@@ -87,7 +87,7 @@ class Translator {
     return Shown(line);
   }
 
-  // One line: on a terminal as DisplayText has it, elsewhere the text's own bytes.
+  // One line: DisplayText on a terminal, elsewhere the text's own bytes.
   std::string Shown(const std::string& text) const {
     if (console_.out_is_terminal || text.find('\n') != text.npos) return DisplayText(text);
     return text;
@@ -127,16 +127,16 @@ class Translator {
   const TranslationOptions& search_;
   Session& session_;
   Console& console_;
-  const Vocabulary* const words_;  // null: ids are printed
+  const Vocabulary* const words_;  // null prints ids
   uint64_t sentence_ = 0;
 };
 
-// Translates each line as soon as it is read. Both sides are cut by the same rules, each into words
-// of its own.
+// Translates each line as soon as it is read. Source and target have the same tokenizer and a
+// vocabulary each.
 Status TranslateText(const std::string& path, const ModelFile& file, Translator& translator) {
-  KINGLET_ASSIGN_OR_RETURN(const auto cutting,
+  KINGLET_ASSIGN_OR_RETURN(const auto splitter,
                            ModelText::Of(file.text_tables(), *file.source_vocabulary()));
-  TextReader reader(*cutting, SourceName(path));
+  TextReader reader(*splitter, SourceName(path));
   const auto translate = [&](std::string_view line, bool /*ended*/ = true) -> Status {
     TokenSequence sequence;
     KINGLET_RETURN_IF_ERROR(reader.AddLine(line, sequence));
@@ -210,7 +210,7 @@ Command AddTranslate(Arguments& program) {
       .Placeholder(kFileOrStandardInput);
   translate.Add("--text", options->text, "text, one sentence per line (default: standard input)")
       .Placeholder(kFileOrStandardInput);
-  translate.Add("--beam", options->beam, "width of the beam search; 1: greedy search")
+  translate.Add("--beam", options->beam, "width of the beam search; 1 means greedy search")
       .Between(uint32_t{1}, kWidestBeam)
       .Placeholder("N")
       .ShowDefault();

@@ -10,12 +10,12 @@
 namespace kinglet {
 namespace {
 
-// Stands between the halves of a refused value's text, which CLI11 carries through.
+// Separates the halves of a refused value's text, which CLI11 passes on.
 constexpr char kSeparator = '\x1f';
 
 struct Problem {
   std::string expected, found;
-  std::string next;  // a sentence; empty: where everything is listed
+  std::string next;  // a sentence; empty: where to find all options
 };
 
 // The subcommand on the line, or the program itself.
@@ -24,7 +24,7 @@ const CLI::App& Chosen(const CLI::App& program) {
   return subcommands.empty() ? program : *subcommands.front();
 }
 
-// What the help calls the value; of an operand its name says it, unless it may be standard input.
+// The help's name of the value. The name of an operand is enough, unless it may be standard input.
 std::string Placeholder(const CLI::Option& option) {
   const std::string type = option.get_type_name();
   return option.get_positional() && type != kFileOrStandardInput ? option.get_name() : type;
@@ -57,7 +57,7 @@ std::string LastOperand(const CLI::App& app) {
   return last;
 }
 
-// The subcommand that has an option which another lacks.
+// The subcommand that has an option which the line's subcommand lacks.
 std::string OptionOfAnother(const CLI::App& program, const std::string& name) {
   for (const CLI::App* other : program.get_subcommands([](const CLI::App*) { return true; })) {
     const std::vector<std::string> names = OptionNames(*other);
@@ -67,7 +67,8 @@ std::string OptionOfAnother(const CLI::App& program, const std::string& name) {
   return "";
 }
 
-// What no option or operand takes. An option goes first: what follows may be its value.
+// The first argument that no option or operand takes. Options are looked for first: what follows
+// may be their value.
 std::optional<Problem> SurplusArgument(const CLI::App& program) {
   const CLI::App& app = Chosen(program);
   const std::vector<std::string> extras = app.remaining(true);
@@ -93,13 +94,13 @@ std::optional<Problem> MissingOption(const CLI::App& app) {
   return std::nullopt;
 }
 
-// Options that must or must not stand together.
+// Options that exclude or need each other.
 std::optional<Problem> ConflictingOptions(const CLI::App& app) {
   for (const CLI::Option* option : app.get_options()) {
     if (option->count() == 0) continue;
     for (const CLI::Option* needed : option->get_needs()) {
       if (needed->count() > 0) continue;
-      return Problem{needed->get_name() + " beside " + option->get_name(), "only the second", ""};
+      return Problem{needed->get_name() + " with " + option->get_name(), "only the second", ""};
     }
     for (const CLI::Option* excluded : option->get_excludes()) {
       if (excluded->count() == 0) continue;
@@ -143,7 +144,7 @@ std::optional<Problem> RefusedText(const std::string& text) {
                  HasDecimalComma(found) ? "Write numbers with a decimal point, as in 0.5." : ""};
 }
 
-// What CLI11 says where this file knows no better.
+// CLI11's own message, for errors that the other functions do not know.
 Problem OtherProblem(const CLI::ParseError& error) {
   std::string text = error.what();
   while (text.ends_with("\n") || text.ends_with(".")) text.pop_back();
@@ -178,13 +179,13 @@ bool NamesFile(const CLI::Option& option) {
 }
 
 const CLI::Option* MisplacedDash(const CLI::App& program) {
-  bool taken = false;
+  bool is_used = false;
   for (const CLI::Option* option : Chosen(program).get_options()) {
     if (!NamesFile(*option)) continue;
     for (const std::string& value : option->results()) {
       if (value != "-") continue;
-      if (taken || Placeholder(*option) != kFileOrStandardInput) return option;
-      taken = true;
+      if (is_used || Placeholder(*option) != kFileOrStandardInput) return option;
+      is_used = true;
     }
   }
   return nullptr;
@@ -195,8 +196,8 @@ Status DashRefusal(const CLI::App& program, const CLI::Option& option) {
   return Placeholder(option) == kFileOrStandardInput
              ? Refusal(program, {"standard input once", "- a second time at " + name, ""})
              : Refusal(program, {"a file's name as " + name, Quoted("-"),
-                                 "Only what the help calls FILE|- can be standard input; a file of "
-                                 "this name is ./-."});
+                                 "Only values that the help names FILE|- can be standard input; a "
+                                 "file named - is ./-."});
 }
 
 Status UsageRefusal(const CLI::App& program, const CLI::ParseError& error) {

@@ -20,7 +20,7 @@ struct VerifyOptions {
 
 struct VerifyFacts {
   std::string digest;
-  GoldenReplay golden;  // no positions: the file has no golden values
+  GoldenReplay golden;  // no positions if the file has no golden values
 };
 
 Result<VerifyFacts> CheckModel(const std::string& path) {

@@ -13,13 +13,13 @@
 namespace kinglet {
 
 struct WordChoice {
-  std::optional<std::string> prefix = std::nullopt;  // words begin so
-  std::string allowed = {};  // path of a file that names them, one a line; empty: all
-  std::optional<uint32_t> excluded = std::nullopt;  // not this one
+  std::optional<std::string> prefix = std::nullopt;  // the beginning of the words
+  std::string allowed = {};  // path of a file with the words, one a line; empty: all
+  std::optional<uint32_t> excluded = std::nullopt;  // a word that is never chosen
 };
 
-// Nothing if all words are. Errors: KINGLET_UNSUPPORTED for a model of ids; KINGLET_NOT_FOUND and
-// KINGLET_IO_ERROR of the file; KINGLET_UNKNOWN_WORD, naming its line.
+// nullopt if the choice is all words. Errors: KINGLET_UNSUPPORTED for a model of ids;
+// KINGLET_NOT_FOUND and KINGLET_IO_ERROR of the file; KINGLET_UNKNOWN_WORD, naming its line.
 Result<std::optional<WordSet>> ChooseWords(const WordChoice& choice, const Model& model);
 
 }  // namespace kinglet

@@ -1,4 +1,4 @@
-// Token ids from text or number files, or from standard input as it is typed.
+// Token ids from text files and files of ids, or from standard input as it is typed.
 #ifndef KINGLET_TOOLS_WORDS_H_
 #define KINGLET_TOOLS_WORDS_H_
 
@@ -15,8 +15,8 @@
 
 namespace kinglet {
 
-// KINGLET_UNSUPPORTED, naming `source`, for a null `text`, of a model that has ids only: it cannot
-// read text.
+// KINGLET_UNSUPPORTED, naming `source`, if `text` is null: a model that has ids only cannot read
+// text.
 Status RequireWords(const std::string& source, const ModelText* text);
 
 // Opens a text; waiting for its bytes ends with KINGLET_CANCELLED after Ctrl-C (tools/interrupt.h).
@@ -30,8 +30,8 @@ Result<TokenSequence> ReadIdSequence(const std::string& path, uint32_t vocabular
 // the piece's size. Otherwise as ReadTextSequence.
 Status ForEachTextPiece(const std::string& path, const ModelText* text,
                         const std::function<Status(const TokenSequence&)>& sink);
-// Ids of a text file; "-" is standard input. Lines are cut as `text` says (TextReader). Refuses a
-// null `text`: a model that has ids only cannot read text.
+// Ids of a text file; "-" is standard input. Lines are tokenized as `text` specifies (TextReader).
+// Refuses a null `text`: a model that has ids only cannot read text.
 Result<TokenSequence> ReadTextSequence(const std::string& path, const ModelText* text);
 
 // KINGLET_ID_OUT_OF_RANGE unless id < vocabulary_size. `where`: "position 3".

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Reading a text with BERT-base (Devlin et al. 2019: 12 layers of 768, 12 heads, 3,072; random weights, a word table
-coded as DPQ's): PyTorch in float32 beside `kinglet bench` in float32 (`cpu` and `onednn`) and with 9-bit weights and
+coded as DPQ's): PyTorch in float32 and `kinglet bench` in float32 (`cpu` and `onednn`) and with 9-bit weights and
 activations, one thread.
 
     bert.py KINGLET [--tokens 128] [--rounds 5] [--folder DIR]
 
-The programs take turns; the medians of the rounds and their ratios are printed. Reading the model is not in them.
+The programs run alternately; the medians of the rounds and their ratios are printed. The times exclude reading the model.
 PyTorch's vectors and kinglet's pooled vector are compared. Needs PyTorch (Debian: python3-torch), which takes
 whichever BLAS the system has: install libopenblas0-pthread for the quicker one.
 """
@@ -72,7 +72,7 @@ class Bert(torch.nn.Module):
         return x
 
     def state(self):
-        """By the names of Hugging Face's BertModel, without the word table."""
+        """The tensors under the names of Hugging Face's BertModel, without the word table."""
         names = {"query": "attention.self.query", "key": "attention.self.key", "value": "attention.self.value",
                  "out": "attention.output.dense", "norm1": "attention.output.LayerNorm", "inner": "intermediate.dense",
                  "outer": "output.dense", "norm2": "output.LayerNorm"}

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""kinglet and each installed peer on the same network, weights and tokens, in turns; prints a table.
+"""kinglet and each installed peer on the same network, weights and tokens, interleaved; prints a table.
 
     bench/peers/compare.py --kinglet build/release/bin/kinglet --work FOLDER [--rounds 5] [--only best,demo]
     bench/peers/compare.py --kinglet build/release/bin/kinglet --work FOLDER --only demo,best --figures docs/figures.json
@@ -44,7 +44,7 @@ class Bench:
         return os.path.join(self.work, *names)
 
     def python(self, script: str, *arguments: str, python: str = sys.executable) -> str:
-        # A BLAS of its own threads is not told by torch.set_num_threads.
+        # A BLAS with threads of its own ignores torch.set_num_threads.
         threads = arguments[arguments.index("--threads") + 1] if "--threads" in arguments else "1"
         return subprocess.run([python, os.path.join(HERE, script), *arguments], check=True, text=True,
                               env=self.environment | {"OPENBLAS_NUM_THREADS": threads},
@@ -68,12 +68,12 @@ class Bench:
         return output
 
     def quantised(self, checkpoint: str, stem: str, vocabulary: str, text: str, bits: int) -> str:
-        """Its file with calibrated weights of so many bits, and activations of 9."""
+        """The file with calibrated weights of `bits` bits, and activations of 9."""
         return self.convert(checkpoint, self.path(f"{stem}.{bits}bit.kgl"), "--vocab", vocabulary, "--bits", str(bits),
                             "--activation-bits", "9", "--calibrate", text)
 
     def models(self, checkpoint: str, stem: str, vocabulary: str, text: str) -> tuple:
-        """Its float32 and its calibrated 9-bit file."""
+        """The float32 and the calibrated 9-bit file."""
         return (self.convert(checkpoint, self.path(stem + ".float32.kgl")),
                 self.quantised(checkpoint, stem, vocabulary, text, 9))
 
@@ -84,11 +84,11 @@ class Bench:
         def run() -> dict:
             out = subprocess.run([self.kinglet, *arguments], check=True, text=True, stdout=subprocess.PIPE).stdout
             found = json.loads(out.splitlines()[0])
-            return {"us": found["us_per_token"]["p50"], "floor": found["roofline_us"] / lanes, "model": model, "ids": ids}
+            return {"us": found["us_per_token"]["p50"], "roofline": found["roofline_us"] / lanes, "model": model, "ids": ids}
         return name, run
 
     def nll(self, model: str, ids: str, scored: int) -> float:
-        """What kinglet's file gives to the tokens that the peers scored."""
+        """The mean negative log-probability that kinglet's file gives to the tokens that the peers scored."""
         with open(ids) as whole, open(self.path("scored.txt"), "w") as part:
             part.write(" ".join(whole.read().split()[:scored + 1]))
         out = subprocess.run([self.kinglet, "score", model, "--ids", part.name, "--json"], check=True, text=True,
@@ -199,15 +199,15 @@ def compare(bench: Bench, title: str, rows: list, rounds: int) -> list:
             found[name].append(run())
     first = statistics.median(one["us"] for one in found[rows[0][0]])
     scored = {one[0]["scored"] for one in found.values() if one[0].get("scored")}
-    print(f"\n{title}\n\n| | us per token | times the first | roofline, us | times its floor | nll |\n|---|--:|--:|--:|--:|--:|")
+    print(f"\n{title}\n\n| | us per token | times the first | roofline, us | times its roofline | nll |\n|---|--:|--:|--:|--:|--:|")
     for name, results in found.items():
         us = statistics.median(one["us"] for one in results)
-        floors = [one["floor"] for one in results if "floor" in one]
-        floor = statistics.median(floors) if floors else None
+        rooflines = [one["roofline"] for one in results if "roofline" in one]
+        roofline = statistics.median(rooflines) if rooflines else None
         nll = results[0].get("nll")
         if nll is None and len(scored) == 1:
             nll = bench.nll(results[0]["model"], results[0]["ids"], next(iter(scored)))
-        print(f"| {name} | {us:,.1f} | {us / first:.2f} | " + (f"{floor:,.1f} | {us / floor:.2f}" if floor else "- | -") +
+        print(f"| {name} | {us:,.1f} | {us / first:.2f} | " + (f"{roofline:,.1f} | {us / roofline:.2f}" if roofline else "- | -") +
               " | " + (f"{nll:.6f}" if nll else "-") + " |", flush=True)
     return [{"name": name, "us": round(statistics.median(one["us"] for one in results), 1),
              "rounds": [round(one["us"], 1) for one in results], "version": results[0].get("peer")}
@@ -239,7 +239,7 @@ def main():
     parser.add_argument("--figures", help="also write the medians to this file; for docs/figures.json with --only demo,best")
     parser.add_argument("--reference-blas", action="store_true", help="compare even if that is the slow reference BLAS")
     parser.add_argument("--recomputed-tokens", type=int, default=4,
-                        help="tokens of Transformer-XL as its framework streams, seconds each; 0: leave the row out")
+                        help="tokens of Transformer-XL as its framework streams, seconds each; 0 omits the row")
     options = parser.parse_args()
     os.makedirs(options.work, exist_ok=True)
     bench = Bench(os.path.abspath(options.kinglet), options.work, options.blas, options.recomputed_tokens,

@@ -2,7 +2,7 @@
 """Draws docs/peers.svg and writes the sentence about it in README.md, from the figures that the benchmarks printed.
 
     bench/peers/draw.py             # after docs/figures.json or docs/TECHNIQUES.md has changed
-    bench/peers/draw.py --check     # exits with 1 where the picture or README.md says anything else
+    bench/peers/draw.py --check     # exits with 1 if the picture or README.md is stale
 
 docs/figures.json: `bench/peers/compare.py --only demo,best --figures docs/figures.json` writes it (microseconds a token).
 docs/TECHNIQUES.md: its first table is printed by `bench/techniques` (bytes and perplexity of the demo model).
@@ -107,7 +107,7 @@ def draw() -> str:
         right += ROW
     bottom = max(y, right) + 4
     picture.text(24, bottom, f"Times: {measured['machine']}, {measured['date']}.", "note")
-    return picture.whole(bottom + 18, "kinglet beside LiteRT, ONNX Runtime and PyTorch; bytes beside perplexity")
+    return picture.whole(bottom + 18, "kinglet next to LiteRT, ONNX Runtime and PyTorch; bytes and perplexity")
 
 
 def sentence() -> list:
@@ -116,8 +116,8 @@ def sentence() -> list:
     lines = []
     for (case, _), what in zip(CASES, ("the bundled model", "a network of the best MicroNet's shapes")):
         ours, others = measured["cases"][case][0][1], measured["cases"][case][1:]
-        beside = [f"{RUNTIMES[name]} {us:,.0f} ({us / ours:.1f} times)" for name, us in others]
-        lines.append(f"On {what} a token takes kinglet {ours:,.0f} us, " + ", ".join(beside[:-1]) + f" and {beside[-1]}.")
+        other_texts = [f"{RUNTIMES[name]} {us:,.0f} ({us / ours:.1f} times)" for name, us in others]
+        lines.append(f"On {what} a token takes kinglet {ours:,.0f} us, " + ", ".join(other_texts[:-1]) + f" and {other_texts[-1]}.")
     lines.append(f"Measured on {measured['machine']}, one thread, {measured['date']}.")
     return textwrap.wrap(" ".join(lines), COLUMNS, break_on_hyphens=False)
 

@@ -39,7 +39,7 @@ READERS = {
 # --- safetensors: a small BERT
 
 def safetensors_files():
-    """The harmless file, and what is done to it."""
+    """The harmless file, and its hostile variants."""
     base = (ROOT / "tests/data/bert/classifier-3/model.safetensors").read_bytes()
     size = struct.unpack("<Q", base[:8])[0]
     header, data = json.loads(base[8:8 + size]), base[8 + size:]
@@ -75,7 +75,7 @@ def safetensors_files():
         ("two tensors on the same bytes", with_entry(**header[other])),
         ("a hole between tensors", with_text(json.dumps({k: v for k, v in header.items() if k != name}))),
         ("a name twice", with_text(json.dumps(header)[:-1] + f', "{name}": {entry}}}')),
-        ("bytes behind the tensors", base + b"\0" * 64),
+        ("bytes after the tensors", base + b"\0" * 64),
         ("the last byte missing", base[:-1]),
     ]
 
@@ -131,7 +131,7 @@ def torch_files(mark):
         ("a class by extension code", archive(b"\x80\x02\x82\x01)R.")),
         ("a persistent id that is code", archive(name("os", "system") + text + b"\x85RQ.")),
         ("os.system without an archive", call),
-        ("os.system, then cut off", archive(call[:-1])),
+        ("os.system, then truncated", archive(call[:-1])),
         ("an archive with two pickles, one of them code", archive(good, again=call)),
         ("lists that double 40 times", archive(b"\x80\x02" + doubled + b".")),
         ("a text of 2^63 - 1 bytes", archive(b"\x80\x04\x8d" + struct.pack("<Q", (1 << 63) - 1) + b"a.")),
@@ -175,7 +175,7 @@ def onnx_model(dims=(4, 4), raw=None, initializers=1, nodes=None, extra=b"", nes
 
 
 class Kgl:
-    """A model file whose header is changed and whose digests are made right again."""
+    """A model file with a changed header and repaired digests."""
 
     def __init__(self, data):
         self.data = bytearray(data)
@@ -194,7 +194,7 @@ class Kgl:
         return self
 
     def segments(self, hashes):
-        """Makes the digests of segments right: entries of offset, size and digest."""
+        """Repairs the digests of segments: entries of offset, size and digest."""
         size = struct.unpack_from("<Q", self.data, 24)[0]
         for at in range(64, 64 + size - 23, 8):
             offset, count, _ = struct.unpack_from("<QQQ", self.data, at)
@@ -295,8 +295,8 @@ def main():
         bert = folder / "bert"
         bert.mkdir()
         source = ROOT / "tests/data/bert/classifier-3"
-        for beside in ("config.json", "vocab.txt"):
-            (bert / beside).write_bytes((source / beside).read_bytes())
+        for companion in ("config.json", "vocab.txt"):
+            (bert / companion).write_bytes((source / companion).read_bytes())
 
         def write(path, data):
             path.write_bytes(data)
@@ -306,9 +306,9 @@ def main():
             return lambda path: [sys.executable, "-c", READERS[reader], str(path)]
 
         def pairs(kind, path, harmless, files, words):
-            here = Reader(words, write(path, harmless), options, mark)
-            there = Reader(python(kind), path, options, mark)
-            return [(what, here.outcome(write(path, data)), there.outcome(path)) for what, data in files]
+            kinglet_reader = Reader(words, write(path, harmless), options, mark)
+            peer_reader = Reader(python(kind), path, options, mark)
+            return [(what, kinglet_reader.outcome(write(path, data)), peer_reader.outcome(path)) for what, data in files]
 
         harmless, files = safetensors_files()
         out = str(folder / "out.kgl")
@@ -320,12 +320,12 @@ def main():
         subprocess.run([options.kinglet, "convert", str(source), "-o", out], check=True, stdout=subprocess.DEVNULL)
         harmless, files = model_files(pathlib.Path(out).read_bytes())
         ours, theirs = folder / "m.kgl", folder / "m.onnx"
-        here = Reader(lambda path: [options.kinglet, "verify", str(path)], write(ours, harmless[0]), options, mark)
-        there = Reader(python("onnxruntime"), write(theirs, harmless[1]), options, mark)
+        kinglet_reader = Reader(lambda path: [options.kinglet, "verify", str(path)], write(ours, harmless[0]), options, mark)
+        peer_reader = Reader(python("onnxruntime"), write(theirs, harmless[1]), options, mark)
         rows = []
         for what, kgl, onnx in files:
-            rows.append((what, here.outcome(write(ours, kgl)) if kgl is not None else "the format has none",
-                         there.outcome(write(theirs, onnx))))
+            rows.append((what, kinglet_reader.outcome(write(ours, kgl)) if kgl is not None else "the format has none",
+                         peer_reader.outcome(write(theirs, onnx))))
         table("model", "ONNX Runtime", rows)
 
 

@@ -3,8 +3,8 @@
 
     make_published.py transfo-xl-wt103 FOLDER [--ids 200]
 
-FOLDER gets the checkpoint, what belongs beside it, ids.txt and made.json, which says where the checkpoint is and how many
-bytes its largest tensor takes as float32.
+FOLDER gets the checkpoint, the files that belong with it, ids.txt and made.json, which has the checkpoint's path and the
+bytes that its largest tensor takes as float32.
 """
 import argparse
 import json

@@ -77,19 +77,19 @@ class Network:
             self.share = torch.sigmoid(weights["loss.cache_lambda_inv_sigmoid"]).item()
 
     def embedding(self, token: int) -> torch.Tensor:
-        """[width], scaled."""
+        """The scaled embedding of a token, [width]."""
         i = next(i for i, end in enumerate(self.ends[1:]) if token < end)
         row = self.tables[i][token - self.ends[i]]
         return (self.widen[i - 1] @ row if i else row) * math.sqrt(self.width)
 
     def embeddings(self, tokens: torch.Tensor) -> torch.Tensor:
-        """[lanes, width], scaled."""
+        """The scaled embeddings of a token of each lane, [lanes, width]."""
         rows = torch.empty(len(tokens), self.width)
         for i, (first, end) in enumerate(zip(self.ends, self.ends[1:])):
-            here = ((tokens >= first) & (tokens < end)).nonzero()[:, 0]
-            if len(here):
-                found = self.tables[i][tokens[here] - first]
-                rows[here] = found @ self.widen[i - 1].t() if i else found
+            in_bin = ((tokens >= first) & (tokens < end)).nonzero()[:, 0]
+            if len(in_bin):
+                found = self.tables[i][tokens[in_bin] - first]
+                rows[in_bin] = found @ self.widen[i - 1].t() if i else found
         return rows * math.sqrt(self.width)
 
     def empty_memory(self) -> tuple:
@@ -117,7 +117,7 @@ class Network:
         return x, torch.stack(new_keys), torch.stack(new_values)
 
     def log_softmax(self, hidden: torch.Tensor) -> torch.Tensor:
-        """[vocabulary], natural logarithms, without the cache."""
+        """The log-probabilities of all words without the cache, [vocabulary]."""
         head = torch.log_softmax(affine(self.head_bias, self.head, hidden), 0)
         parts = [head[:self.ends[1]]]
         for i in range(1, len(self.tables)):

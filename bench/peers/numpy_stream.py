@@ -11,7 +11,7 @@ import numpy
 def stream(shape, step, ids: list, tokens: int, memory: tuple, masked: float) -> dict:
     """The scored loss and the time of the last `tokens` steps, after window and cache are full if `ids` allow it.
 
-    shape: has window, width, pairs, theta and share (the cache's; pairs 0: none).
+    shape: has window, width, pairs, theta and share (the cache's; pairs 0 means no cache).
     step(token, keys, values, mask) -> (probabilities, hidden, keys, values), numpy arrays; mask [window] is 0 where a slot
     holds a token and `masked` elsewhere; memory: the first keys and values.
     """

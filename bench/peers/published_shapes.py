@@ -19,7 +19,7 @@ import sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 MOST_OF_CHECKPOINT, MOST_MEMORY = 0.30, 1.2
 
-# Parameters are sums over the published shapes: embeddings and softmax, then so many layers. Baevski & Auli (2019) print
+# Parameters are sums over the published shapes: embeddings and softmax, then N layers. Baevski & Auli (2019) print
 # 247M, Dai et al. (2019) 151M for their base.
 PARAMETERS = {
     "transfo-xl-wt103": (20000 * 1024 + 20000 * 256 + 160000 * 64 + 67735 * 16 + 1024 * (1024 + 256 + 64 + 16)
@@ -43,7 +43,7 @@ class Kinglet:
         return subprocess.run([self.program, *arguments], check=True, text=True, stdout=subprocess.PIPE).stdout
 
     def peak(self, *arguments: str) -> int:
-        """Runs it; the most resident bytes it had (or this small process, from which it was forked)."""
+        """Runs a command; returns its peak resident bytes (or those of this small process, from which it was forked)."""
         child = subprocess.Popen([self.program, *arguments], stdout=subprocess.DEVNULL)
         _, status, usage = os.wait4(child.pid, 0)
         child.returncode = os.waitstatus_to_exitcode(status)
@@ -52,7 +52,7 @@ class Kinglet:
         return usage.ru_maxrss * 1024
 
     def convert(self, checkpoint: str, model: str, *options: str) -> int:
-        """The most resident bytes beyond an empty process."""
+        """Peak resident bytes beyond an empty process."""
         return self.peak("convert", checkpoint, "-o", model, *options) - self.empty
 
 

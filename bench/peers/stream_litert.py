@@ -4,7 +4,7 @@
     stream_litert.py export FOLDER weights.npz                    # in a Python with PyTorch
     stream_litert.py run weights.npz --ids tokens.txt [--weights int8|float32] [--threads 1] [--tokens 300]
 
-Two steps, because PyTorch and TensorFlow often want different Pythons: `export` writes the checkpoint's weights as NumPy arrays,
+Two commands, because PyTorch and TensorFlow often want different Pythons: `export` writes the checkpoint's weights as NumPy arrays,
 `run` needs TensorFlow, whose converter writes the LiteRT model and whose interpreter runs it. The model is one step with
 explicit state: embedding row, keys and values, mask -> probabilities, hidden state, keys and values. With int8 weights each large matrix has
 8 bits an entry and activations are quantised as they come ("dynamic range"). The embedding row and the neural cache stay outside, in NumPy.
@@ -23,7 +23,7 @@ SIZES = ("width", "heads", "key", "value", "window", "pairs")
 
 
 def export(folder: str, path: str):
-    """Writes the arrays that `run` reads: the names are Network's and Layer's of micronet.py, with a number behind a dot."""
+    """Writes the arrays that `run` reads: the names are Network's and Layer's of micronet.py, with a number after a dot."""
     from micronet import Network
     network = Network(folder)
     arrays = {"ends": network.ends, "head": network.head, "head_bias": network.head_bias,
@@ -53,7 +53,7 @@ class Weights:
         return self.arrays[name]
 
     def embedding(self, token: int) -> numpy.ndarray:
-        """[1, width], scaled."""
+        """The scaled embedding of a token, [1, width]."""
         i = next(i for i, end in enumerate(self.ends[1:]) if token < end)
         row = self[f"tables.{i}"][token - self.ends[i]]
         row = self[f"widen.{i - 1}"] @ row if i else row
@@ -121,8 +121,8 @@ def converted(weights: Weights, int8: bool) -> bytes:
 
 
 def runner_of(model: bytes, threads: int) -> tuple:
-    """What runs a step, and its name and version: the interpreter that comes with TensorFlow. That of the package ai-edge-litert
-    2.3.0 takes twice as long for the same model."""
+    """A function that runs a step, with its name and version: the interpreter that comes with TensorFlow. The interpreter of the
+    package ai-edge-litert 2.3.0 takes twice as long for the same model."""
     import tensorflow as tf
     found = tf.lite.Interpreter(model_content=model, num_threads=threads)
     return found.get_signature_runner(), found, f"LiteRT of TensorFlow {tf.__version__}"

@@ -6,7 +6,7 @@
 PyTorch exports one step with explicit state: embedding row, keys and values, mask -> probabilities, hidden state, keys and
 values. The embedding row and the neural cache stay outside, in numpy, where nothing has to be copied. With int8 weights
 onnxruntime.quantization quantises each large matrix, with one scale or one for each row (which needs the package onnx),
-and ONNX Runtime quantises activations as they come. Constants are folded first: otherwise it finds nothing to quantise.
+and ONNX Runtime quantises activations as they come. Constants are folded first: otherwise there is nothing to quantise.
 """
 import argparse
 import json
@@ -43,7 +43,7 @@ def quantised(path: str, per_channel: bool) -> str:
 
 
 def session_of(network: Network, threads: int, weights: str) -> tuple:
-    """What runs a step, and the bytes of its file."""
+    """A function that runs a step, and the bytes of its file."""
     keys, values = network.empty_memory()
     names = ["x", "keys", "values", "mask"]
     with tempfile.TemporaryDirectory() as folder:

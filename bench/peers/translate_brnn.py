@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """Translation by a recurrent model of the shapes in DPQ's slides (IWSLT15 En-Vi: 2 x 512 units, vocabularies of
 17,191 and 7,709 words; random weights, OpenNMT-py's brnn with general attention and input feeding), beam 5, 30 steps a
-sentence, one thread: PyTorch, which steps the beam as one batch, beside `kinglet translate` in float32 and in 9 bits.
+sentence, one thread: PyTorch, which steps the beam as one batch, and `kinglet translate` in float32 and in 9 bits.
 
     translate_brnn.py KINGLET [--sentences 100] [--rounds 3] [--folder DIR]
 
-The programs take turns; the medians of the rounds are printed. Times are processor time, which other work on the
-machine disturbs less than the clock. Reading the model is not in them. PyTorch's answers
+The programs run alternately; the medians of the rounds are printed. Times are processor time, which other work on the
+machine disturbs less than the wall clock, and exclude reading the model. PyTorch's answers
 and kinglet's in float32 are compared. Needs PyTorch (Debian: python3-torch).
 """
 import argparse

@@ -19,7 +19,7 @@ namespace {
 // One tensor in all files.
 using Copies = std::vector<CheckpointTensor>;
 
-// The mean of the vectors that `read(copy)` gives.
+// The mean of the vectors that `read(copy)` returns.
 template <class Read>
 Result<std::vector<float>> MeanOf(const Copies& copies, const Read& read) {
   std::vector<double> sums;
@@ -40,7 +40,8 @@ Result<std::vector<int64_t>> EqualIntegers(const Copies& copies) {
     KINGLET_ASSIGN_OR_RETURN(const std::vector<int64_t> others, ReadIntegers(copy));
     if (others == integers) continue;
     return Status::Refusal(KINGLET_INVALID_CHECKPOINT, "average", "tensor " + copy.name,
-                           "equal integers in all checkpoints, as they have no mean", "others");
+                           "equal integers in all checkpoints, as they have no mean",
+                           "other integers (give checkpoints of one training)");
   }
   return integers;
 }

@@ -10,12 +10,12 @@
 
 namespace kinglet {
 
-// One file's worth of tensors whose values are the means of those of all files: the float32 values
-// are summed in double in the order of the files, divided by their number and rounded once.
-// Integers (counts, codes) must be equal in all files when they are read. All else (configuration,
-// modules, step, path) is the first file's. `bytes` are the first file's too; the digest is that of
-// all digests. Errors: KINGLET_INVALID_CHECKPOINT for a tensor that a file lacks, that only a later
-// one has, or that has another shape. REQUIRES: at least one file.
+// The tensors of one file, with the means of the values of all files: the float32 values are summed
+// in double in the order of the files, divided by the number of files and rounded once. Integers
+// (counts, codes) must be equal in all files when they are read. Configuration, modules, step and
+// path are the first file's. `bytes` are the first file's too; the digest is that of all digests.
+// Errors: KINGLET_INVALID_CHECKPOINT for a tensor that a file lacks, that only a later one has, or
+// that has another shape. REQUIRES: at least one file.
 Result<CheckpointFile> AverageOf(std::vector<CheckpointFile> files);
 
 }  // namespace kinglet

@@ -112,7 +112,7 @@ Result<StateDict> AsStateDict(const PickleNode& node) {
       }
       const auto* tensor = value->As<PickleTensor>();
       if (tensor == nullptr) return refuse(QuotedName(*name), "a tensor", value->Describe());
-      // As in Python, a repeated name keeps its place and takes the later value.
+      // As in Python, a repeated name keeps its position and takes the later value.
       const auto [place, added] = places.try_emplace(*name, tensors.size());
       if (added) {
         tensors.push_back(NamedTensor{*name, tensor});

@@ -37,11 +37,11 @@ class Checkpoint {
 
   const InputFile& file() const;
 
-  // The saved object. Nodes live as long as the Checkpoint.
+  // The saved object. Its nodes live as long as the Checkpoint.
   const PickleNode& root() const;
 
-  // The tensor's values, row-major whatever its strides; elements.h says how types are converted.
-  // Refuses a storage that is missing or whose size is not the pickle's.
+  // The tensor's values, row-major whatever its strides; elements.h documents how types are
+  // converted. Refuses a storage that is missing or whose size is not the pickle's.
   Result<std::vector<float>> ReadFloats(const PickleTensor& tensor) const;
   Result<std::vector<int64_t>> ReadIntegers(const PickleTensor& tensor) const;
 

@@ -27,7 +27,7 @@
 namespace kinglet {
 namespace {
 
-// The output layer that OpenNMT-py saves beside its "model".
+// The output layer that OpenNMT-py saves next to its "model".
 Status AddGenerator(const PickleNode& root, const std::string& path, StateDict& tensors) {
   const PickleNode* model = root.Find("model");
   const PickleNode* generator = root.Find("generator");
@@ -67,15 +67,15 @@ std::string PlaceOf(const InputFile& file, const PickleTensor& tensor) {
 CheckpointTensor TorchTensor(const NamedTensor& named,
                              const std::shared_ptr<const Checkpoint>& file) {
   const PickleTensor& tensor = *named.tensor;  // the checkpoint's
-  CheckpointTensor source;
-  source.name = named.name;
-  source.shape = tensor.shape;
-  source.values = [file, &tensor] { return file->ReadFloats(tensor); };
-  source.integers = [file, &tensor] { return file->ReadIntegers(tensor); };
-  source.place = PlaceOf(file->file(), tensor);
-  source.type = tensor.type;
+  CheckpointTensor opened;
+  opened.name = named.name;
+  opened.shape = tensor.shape;
+  opened.values = [file, &tensor] { return file->ReadFloats(tensor); };
+  opened.integers = [file, &tensor] { return file->ReadIntegers(tensor); };
+  opened.place = PlaceOf(file->file(), tensor);
+  opened.type = tensor.type;
   if (!tensor.shape.empty()) {
-    source.rows = [file, &tensor](uint64_t first, uint64_t count) {
+    opened.rows = [file, &tensor](uint64_t first, uint64_t count) {
       const StridedView view = RowsOf({tensor.offset, tensor.shape, tensor.strides}, first, count);
       PickleTensor part = tensor;
       part.offset = view.offset;
@@ -83,7 +83,7 @@ CheckpointTensor TorchTensor(const NamedTensor& named,
       return file->ReadFloats(part);
     };
   }
-  return source;
+  return opened;
 }
 
 // "'epoch' (int), 'vocab' (list), ...".
@@ -97,22 +97,22 @@ std::string ListSome(const std::vector<std::string>& items) {
 }
 
 Status ReadTorchFile(const std::shared_ptr<const InputFile>& file, const SourcePlace& place,
-                     CheckpointFile& source) {
-  KINGLET_ASSIGN_OR_RETURN(source.checkpoint, Checkpoint::Open(file));
-  const PickleNode& root = source.checkpoint->root();
+                     CheckpointFile& result) {
+  KINGLET_ASSIGN_OR_RETURN(result.checkpoint, Checkpoint::Open(file));
+  const PickleNode& root = result.checkpoint->root();
   KINGLET_ASSIGN_OR_RETURN(SavedNetwork network, FindNetwork(root, place.keys, file->path()));
-  source.modules = network.modules;
+  result.modules = network.modules;
   KINGLET_RETURN_IF_ERROR(AddGenerator(root, file->path(), network.tensors));
   KINGLET_RETURN_IF_ERROR(CheckTotalEntries(network.tensors, *file));
   for (const NamedTensor& named : network.tensors) {
-    source.tensors.push_back(TorchTensor(named, source.checkpoint));
+    result.tensors.push_back(TorchTensor(named, result.checkpoint));
   }
   if (!network.others.empty()) {
-    source.notes.push_back("the state dict's entries that are no tensors are not read: " +
+    result.notes.push_back("entries of the state dict that are not tensors are not read: " +
                            ListSome(network.others));
   }
   const PickleNode* step = network.path.empty() ? nullptr : root.Find("step");
-  if (step != nullptr && step->As<int64_t>() != nullptr) source.step = *step->As<int64_t>();
+  if (step != nullptr && step->As<int64_t>() != nullptr) result.step = *step->As<int64_t>();
   return {};
 }
 
@@ -127,22 +127,22 @@ constexpr std::array<ContainerReader, 4> kContainers = {{{LooksLikeNpz, NpzTenso
                                                          {LooksLikeCodes, CodesTensors}}};
 
 Status ReadContainer(const std::shared_ptr<const InputFile>& file, const SourcePlace& place,
-                     CheckpointFile& source) {
+                     CheckpointFile& result) {
   for (const ContainerReader& container : kContainers) {
     if (!container.recognises(*file)) continue;
     if (!place.keys.empty()) {
       return Status::Refusal(KINGLET_INVALID_CHECKPOINT, "checkpoint", file->path(),
                              "a file of torch.save, as the recipe names a \"state_dict\"",
-                             "another container");
+                             "another format");
     }
     Result<CheckpointTensors> tensors = container.open(file);
     // An error of reading names the file already.
     if (tensors.status().code() == KINGLET_IO_ERROR) return tensors.status();
     if (!tensors.ok()) return InFile(file->path(), tensors.status());
-    source.tensors = std::move(tensors).value();
+    result.tensors = std::move(tensors).value();
     return {};
   }
-  if (Checkpoint::Recognises(*file)) return ReadTorchFile(file, place, source);
+  if (Checkpoint::Recognises(*file)) return ReadTorchFile(file, place, result);
   return Status::Refusal(KINGLET_INVALID_CHECKPOINT, file->path(), "byte 0",
                          "a file of torch.save, safetensors, numpy (.npz, .npy), a TensorFlow "
                          "checkpoint's .index or a text of codes",
@@ -151,82 +151,84 @@ Status ReadContainer(const std::shared_ptr<const InputFile>& file, const SourceP
 
 Result<CheckpointFile> OpenOneFile(InputFile opened, const SourcePlace& place) {
   const auto file = std::make_shared<const InputFile>(std::move(opened));
-  CheckpointFile source;
-  source.path = file->path();
-  source.bytes = file->size();
-  source.step = StepOf(source.path);
-  KINGLET_RETURN_IF_ERROR(ReadContainer(file, place, source));
-  KINGLET_ASSIGN_OR_RETURN(source.digest, DigestOf(*file));
-  return source;
+  CheckpointFile result;
+  result.path = file->path();
+  result.bytes = file->size();
+  result.step = StepOf(result.path);
+  KINGLET_RETURN_IF_ERROR(ReadContainer(file, place, result));
+  KINGLET_ASSIGN_OR_RETURN(result.digest, DigestOf(*file));
+  return result;
 }
 
 Result<CheckpointFile> OpenBundle(InputFile index) {
-  CheckpointFile source;
-  source.path = index.path();
-  source.step = StepOf(source.path);
+  CheckpointFile result;
+  result.path = index.path();
+  result.step = StepOf(result.path);
   KINGLET_ASSIGN_OR_RETURN(TensorBundle bundle,
                            OpenTensorBundle(std::make_shared<const InputFile>(std::move(index))));
-  source.tensors = std::move(bundle.tensors);
+  result.tensors = std::move(bundle.tensors);
   std::string digests;
   for (const auto& file : bundle.files) {
-    source.bytes += file->size();
+    result.bytes += file->size();
     KINGLET_ASSIGN_OR_RETURN(const std::string digest, DigestOf(*file));
     digests += digest;
   }
-  source.digest = HexText(DigestOf(std::as_bytes(std::span<const char>(digests))));
-  return source;
+  result.digest = HexText(DigestOf(std::as_bytes(std::span<const char>(digests))));
+  return result;
 }
 
 Result<CheckpointFile> OpenShards(const InputFile& opened, const SourcePlace& place) {
   KINGLET_ASSIGN_OR_RETURN(ShardIndex index, ReadShardIndex(opened));
-  CheckpointFile source;
-  source.path = opened.path();
-  const std::string folder = std::filesystem::path(source.path).parent_path().string();
+  CheckpointFile result;
+  result.path = opened.path();
+  const std::string folder = std::filesystem::path(result.path).parent_path().string();
   std::string digests;
   for (const std::string& name : index.files) {
     const std::optional<std::string> path = FileInFolder(folder, name);
     if (!path) {
-      return Status::Refusal(KINGLET_INVALID_CHECKPOINT, source.path, "file " + QuotedName(name),
-                             "one in the index's folder",
-                             "a link to somewhere else (copy the file there)");
+      return Status::Refusal(KINGLET_INVALID_CHECKPOINT, result.path, "file " + QuotedName(name),
+                             "a file in the index's folder",
+                             "a link to another folder (copy the file)");
     }
     KINGLET_ASSIGN_OR_RETURN(InputFile file, InputFile::Open(*path));
     KINGLET_ASSIGN_OR_RETURN(CheckpointFile shard, OpenOneFile(std::move(file), place));
     for (CheckpointTensor& tensor : shard.tensors) {
       const auto at = index.file_of.find(tensor.name);
       if (at == index.file_of.end() || at->second != name) {
-        return Status::Refusal(KINGLET_INVALID_CHECKPOINT, source.path, shard.path,
-                               "only tensors that the index puts there", QuotedName(tensor.name));
+        return Status::Refusal(KINGLET_INVALID_CHECKPOINT, result.path, shard.path,
+                               "only tensors that the index lists for this file",
+                               QuotedName(tensor.name));
       }
       index.file_of.erase(at);
-      source.tensors.push_back(std::move(tensor));
+      result.tensors.push_back(std::move(tensor));
     }
-    source.bytes += shard.bytes;
-    source.notes.insert(source.notes.end(), shard.notes.begin(), shard.notes.end());
+    result.bytes += shard.bytes;
+    result.notes.insert(result.notes.end(), shard.notes.begin(), shard.notes.end());
     digests += shard.digest;
   }
   if (!index.file_of.empty()) {
     const auto& [tensor, name] = *index.file_of.begin();
-    return Status::Refusal(KINGLET_INVALID_CHECKPOINT, source.path, "tensor " + QuotedName(tensor),
-                           "it in " + QuotedName(name) + " as the index says", "none");
+    return Status::Refusal(KINGLET_INVALID_CHECKPOINT, result.path, "tensor " + QuotedName(tensor),
+                           "a tensor of " + QuotedName(name) + ", as the index lists it",
+                           "none (copy or download the files again)");
   }
-  source.digest = HexText(DigestOf(std::as_bytes(std::span<const char>(digests))));
-  return source;
+  result.digest = HexText(DigestOf(std::as_bytes(std::span<const char>(digests))));
+  return result;
 }
 
 // Gives the tensors the names of the network's own code.
-Status CleanNames(const SourcePlace& place, CheckpointFile& source) {
-  const std::vector<std::string> taken = UnwrapNames(source.tensors);
+Status CleanNames(const SourcePlace& place, CheckpointFile& result) {
+  const std::vector<std::string> taken = UnwrapNames(result.tensors);
   if (!taken.empty()) {
-    source.notes.push_back("taken out of the tensors' names: " + ListSome(taken));
+    result.notes.push_back("removed from the tensors' names: " + ListSome(taken));
   }
-  // What DataParallel wraps is the network.
-  if (source.modules.network != nullptr && !taken.empty()) {
-    const NodeRef inner = Submodule(*source.modules.network, "module");
-    if (inner != nullptr && IsModule(*inner)) source.modules.network = inner;
+  // The network is the module inside DataParallel.
+  if (result.modules.network != nullptr && !taken.empty()) {
+    const NodeRef inner = Submodule(*result.modules.network, "module");
+    if (inner != nullptr && IsModule(*inner)) result.modules.network = inner;
   }
   if (place.prefix.empty()) return {};
-  return KeepPrefix(place.prefix, source.path, source.tensors);
+  return KeepPrefix(place.prefix, result.path, result.tensors);
 }
 
 }  // namespace
@@ -234,18 +236,18 @@ Status CleanNames(const SourcePlace& place, CheckpointFile& source) {
 Result<CheckpointFile> OpenCheckpointFile(const std::string& path, const SourcePlace& place) try {
   Result<InputFile> named = InputFile::Open(path);
   if (named.status().code() == KINGLET_NOT_FOUND) {
-    // The prefix of a TensorFlow checkpoint is the name of no file.
+    // A TensorFlow checkpoint's prefix is not the name of a file.
     Result<InputFile> index = InputFile::Open(path + ".index");
     if (index.ok() && LooksLikeTensorBundle(*index)) named = std::move(index);
   }
   if (!named.ok()) return named.status();
   InputFile opened = std::move(named).value();
-  KINGLET_ASSIGN_OR_RETURN(CheckpointFile source,
+  KINGLET_ASSIGN_OR_RETURN(CheckpointFile result,
                            LooksLikeTensorBundle(opened) ? OpenBundle(std::move(opened))
                            : LooksLikeShardIndex(opened) ? OpenShards(opened, place)
                                                          : OpenOneFile(std::move(opened), place));
-  KINGLET_RETURN_IF_ERROR(CleanNames(place, source));
-  return source;
+  KINGLET_RETURN_IF_ERROR(CleanNames(place, result));
+  return result;
 } catch (const std::bad_alloc&) {
   return Status::Refusal(KINGLET_OUT_OF_MEMORY, path, "opening", "memory for its names", "none");
 }

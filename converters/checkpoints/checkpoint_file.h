@@ -20,20 +20,19 @@ namespace kinglet {
 
 struct CheckpointFile {
   std::string path;
-  // XXH3-128 of the whole file, in hexadecimal. With an index: of the concatenated digests of its
-  // files.
+  // XXH3-128 of the file, in hexadecimal. With an index: of the concatenated digests of its files.
   std::string digest;
   uint64_t bytes = 0;         // size of the file; with an index, of all its files
   CheckpointTensors tensors;  // they keep the file open and read values on demand
-  // The modules that torch.save wrote whole; none in other containers. They live as long as
-  // `checkpoint`.
+  // The pickled modules of a torch.save file; nullptrs for other containers. The modules live as
+  // long as `checkpoint`.
   SavedModules modules;
-  std::optional<int64_t> step;  // of the training, where the file or its name has it
-  std::shared_ptr<const Checkpoint> checkpoint;  // of a torch.save file; else null
+  std::optional<int64_t> step;                   // of training, if the file or its name states it
+  std::shared_ptr<const Checkpoint> checkpoint;  // of a torch.save file; otherwise nullptr
   std::vector<std::string> notes;                // what was omitted or renamed, for the user
 };
 
-// Where a file has its network, where that has to be said.
+// Where a file stores its network, if the recipe states it.
 struct SourcePlace {
   std::vector<std::string> keys;  // of the dicts around the state dict, outermost first
   std::string prefix;             // of the network's names; tensors of other names are omitted
@@ -41,10 +40,10 @@ struct SourcePlace {
 
 // Opens the file at `path`.
 //
-// What torch.save may have written is in saved_network.h. A "generator" beside "model" is
-// OpenNMT-py's output layer; its names get the prefix "generator.". Tensors may share storages, as
-// tied tables do, but all tensors together may not have more entries than twice the bytes of the
-// file. Wrappers are taken out of the names (wrapped_names.h).
+// saved_network.h lists the forms in which torch.save stores a network. A "generator" next to
+// "model" is OpenNMT-py's output layer; its names get the prefix "generator.". Tensors may share
+// storages, as tied tables do, but all tensors together may not have more entries than twice the
+// bytes of the file. Wrappers are removed from the names (wrapped_names.h).
 //
 // A TensorFlow checkpoint (tensor_bundle.h) is named by its .index, or by its prefix, as TensorFlow
 // does.

@@ -90,7 +90,7 @@ std::vector<fs::path> NamedCandidates(const fs::path& folder, const std::vector<
   return candidates;
 }
 
-// The files that begin like a container of tensors, but not those of a training's other parts.
+// The files that begin like a container of tensors, except those of other parts of training.
 std::vector<fs::path> FilesOfTensors(const std::vector<fs::path>& files) {
   std::vector<fs::path> candidates;
   for (const fs::path& path : files) {
@@ -142,7 +142,7 @@ Result<std::string> FindCheckpoint(const std::string& path) {
     return Status::Refusal(KINGLET_NOT_FOUND, "checkpoint", folder.string(),
                            "a file named model-<step>.pth, <name>_step_<n>.pt, model.pt, "
                            "epoch-<n>.pt, <n>epoch.pth, model.ckpt, pytorch_model.bin, "
-                           "model.safetensors, model-<step>.index or another one of tensors",
+                           "model.safetensors, model-<step>.index or another file of tensors",
                            "none (give the path of the checkpoint's file)");
   }
   std::string names;

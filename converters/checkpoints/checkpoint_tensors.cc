@@ -85,7 +85,7 @@ Result<std::vector<float>> ReadFiniteRows(const CheckpointTensor& tensor, uint64
 
 Result<std::vector<float>> ReadFiniteTransposed(const CheckpointTensor& tensor) {
   const uint64_t rows = tensor.shape[0], columns = tensor.shape[1];
-  // A tensor that cannot be read in parts is read once as a whole.
+  // A tensor that cannot be read in parts is read once, completely.
   const uint64_t together = tensor.rows ? std::max<uint64_t>(1, rows / 8) : rows;
   std::vector<float> transposed(rows * columns);
   for (uint64_t first = 0; first < rows; first += together) {
@@ -115,7 +115,7 @@ Status CheckStatedTie(const std::string& option, const CheckpointTensor& embeddi
   if (same || !embedding.made.empty() || !output.made.empty()) return {};
   return Status::Refusal(KINGLET_INVALID_CHECKPOINT, "checkpoint", "tensor " + output.name,
                          "the values of " + embedding.name + ", as " + option + " is true",
-                         "others (if both were trained: set " + option + " to false)");
+                         "other values (if both were trained: set " + option + " to false)");
 }
 
 Result<std::vector<int64_t>> ReadIntegers(const CheckpointTensor& tensor) {

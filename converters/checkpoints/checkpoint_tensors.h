@@ -1,5 +1,5 @@
-// A checkpoint's named tensors, whatever container they come from: names and shapes at once, values
-// on demand through functions. Families map these tensors to a model's blocks.
+// A checkpoint's named tensors, from any container: names and shapes at once, values on demand
+// through functions. Families map these tensors to a model's blocks.
 #ifndef KINGLET_CONVERTERS_CHECKPOINTS_CHECKPOINT_TENSORS_H_
 #define KINGLET_CONVERTERS_CHECKPOINTS_CHECKPOINT_TENSORS_H_
 
@@ -21,10 +21,11 @@ struct CheckpointTensor {
   std::string name;
   std::vector<uint64_t> shape;                         // empty: a scalar
   std::function<Result<std::vector<float>>()> values;  // row-major
-  // The same entries as exact integers (float32 is exact up to 2^24). Returns an error for a tensor
-  // of a float type. Empty: the tensor has no integers.
+  // The entries as exact integers (float32 is exact up to 2^24). Returns an error for a tensor of a
+  // float type. Empty: the tensor has no integers.
   std::function<Result<std::vector<int64_t>>()> integers = {};
-  // Names the bytes in the file: tensors of equal shape and place are one tensor. Empty: unknown.
+  // A name of the bytes in the file: tensors of equal shape and `place` are one tensor. Empty:
+  // unknown.
   std::string place = {};
   // The rows [first, first + count) of a matrix, or those entries of a vector, without reading the
   // others. Empty: only all values can be read. REQUIRES: the range lies in shape[0].
@@ -34,9 +35,10 @@ struct CheckpointTensor {
   // tensor of the checkpoint.
   std::string made = {};
   std::shared_ptr<const CheckpointTensor> replaced = {};
-  // The recipe reads it, so a family may leave it out.
+  // Whether a family may leave the tensor unclaimed, because the recipe reads it.
   bool spare = false;
-  std::optional<ElementType> type = {};  // of the entries in the file; none: unknown, or computed
+  // Of the entries in the file; nullopt if unknown or computed.
+  std::optional<ElementType> type = {};
 };
 // In the file's order; names are unique.
 using CheckpointTensors = std::vector<CheckpointTensor>;
@@ -52,7 +54,7 @@ CheckpointTensor StoredTensor(std::string name, StoredElements elements, Strided
 // index of the entry that is not finite; those of the tensor's `values`.
 Result<std::vector<float>> ReadFinite(const CheckpointTensor& tensor);
 
-// The same for the rows [first, first + count) (see CheckpointTensor::rows).
+// Like ReadFinite, for the rows [first, first + count) (CheckpointTensor::rows).
 Result<std::vector<float>> ReadFiniteRows(const CheckpointTensor& tensor, uint64_t first,
                                           uint64_t count);
 
@@ -60,12 +62,12 @@ Result<std::vector<float>> ReadFiniteRows(const CheckpointTensor& tensor, uint64
 // matrix once and an eighth of it twice. REQUIRES: the shape has two dimensions.
 Result<std::vector<float>> ReadFiniteTransposed(const CheckpointTensor& tensor);
 
-// Whether two tensors of a checkpoint are one (tied) parameter: they have the same place, or equal
-// values. A table that a recipe makes is never another tensor too. Compares 128-bit digests of the
-// values, so that memory holds one tensor at a time. Errors: those of ReadFinite.
+// Whether two tensors of a checkpoint are one (tied) parameter: they have the same `place`, or
+// equal values. A table that a recipe makes is never tied. Compares 128-bit digests of the values,
+// so that memory holds one tensor at a time. Errors: those of ReadFinite.
 Result<bool> SameParameter(const CheckpointTensor& a, const CheckpointTensor& b);
-// Refuses two tensors that are not the same (as SameParameter says) although an option of the
-// checkpoint is true that makes them one. Tables that a recipe makes may differ. Errors:
+// Refuses two tensors that are not one parameter (`same`, from SameParameter) although a true
+// `option` of the checkpoint ties them. Tables that a recipe makes may differ. Errors:
 // KINGLET_INVALID_CHECKPOINT.
 Status CheckStatedTie(const std::string& option, const CheckpointTensor& embedding,
                       const CheckpointTensor& output, bool same);

@@ -31,7 +31,7 @@ class CodesReader {
       in_code_ = true;
       if (code_ > kMaxCode) Refuse("an integer below 2^32", "a larger one");
     } else if (c == '-' && !in_code_ && !negative_) {
-      negative_ = true;  // refused when the whole number is known
+      negative_ = true;  // refused when all digits are read
     } else if (c == '\n') {
       EndLine();
     } else if (IsBlank(c)) {

@@ -16,8 +16,8 @@ namespace kinglet {
 bool LooksLikeCodes(const InputFile& file);
 
 // One tensor [words, M], named as the file without folder and extension, which keeps the file open.
-// Checks the whole text: integers from 0 to 2^32 - 1, the same number of them in each line.
-// Errors: KINGLET_INVALID_CHECKPOINT naming line and column (from 1), KINGLET_IO_ERROR.
+// Checks the text: integers from 0 to 2^32 - 1, equally many in each line. Errors:
+// KINGLET_INVALID_CHECKPOINT naming line and column (from 1), KINGLET_IO_ERROR.
 Result<CheckpointTensors> CodesTensors(const std::shared_ptr<const InputFile>& file);
 
 }  // namespace kinglet

@@ -22,7 +22,7 @@ namespace {
 // Configurations have a few hundred bytes, or a list of all tokens; the parser's tree is many times
 // larger than its text.
 constexpr uint64_t kMaxConfigBytes = uint64_t{1} << 22;
-// Aliases can make a small text a tree without end.
+// Aliases can turn a small text into an endless tree.
 constexpr size_t kMaxConfigValues = size_t{1} << 20;
 constexpr int kMaxConfigLevels = 16;
 constexpr int kMaxReferences = 16;  // one after the other
@@ -69,8 +69,8 @@ struct ConfigFileReader {
   const std::string& path;
   size_t values_left = kMaxConfigValues;
 
-  // A tag as it is written; none for what the library itself adds: "?" to a plain value, "!" to a
-  // quoted one.
+  // A tag as it is written; empty for the tags that the library adds: "?" to a plain value, "!" to
+  // a quoted one.
   static std::string TagOf(const YAML::Node& node) {
     return node.Tag().size() > 1 ? node.Tag() : std::string();
   }

@@ -29,13 +29,13 @@ class ConfigFile {
   const std::string& path() const { return path_; }
   // A section of this file without keys.
   ConfigFile Empty() const { return ConfigFile(path_, std::make_shared<const Values>()); }
-  // False also for a key whose value is null.
+  // Whether the key has a value that is not null.
   bool Has(const std::string& key) const;
   std::vector<std::string> Keys() const;
-  // The tag of a key's value: "!new:package.Class"; empty where it has none.
+  // The tag of a key's value: "!new:package.Class"; empty if it has none.
   std::string Tag(const std::string& key) const;
   // The value of a key as Python would write it: None, True, 3, 0.1, 'text', [1, 2], {}; a float
-  // without a fraction as an integer; of longer values what they are. REQUIRES: Keys() has the key.
+  // without a fraction as an integer; longer values by their kind. REQUIRES: Keys() has the key.
   std::string PythonText(const std::string& key) const;
 
   // The value of a key. Errors: KINGLET_INVALID_CHECKPOINT for a missing key or a value of another
@@ -50,9 +50,9 @@ class ConfigFile {
   // The mapping that is the value of a key.
   Result<ConfigFile> Section(const std::string& key) const;
 
-  // This section with the value of `root`'s key in place of each reference "!ref <key>". Errors:
-  // KINGLET_INVALID_CHECKPOINT for other references (to a part of a value, with arithmetic), and
-  // for those that name no key or themselves.
+  // Returns the section with each reference "!ref <key>" replaced by the value of `root`'s key.
+  // Errors: KINGLET_INVALID_CHECKPOINT for other references (to a part of a value, with
+  // arithmetic), and for those that name no key or themselves.
   Result<ConfigFile> WithReferences(const ConfigFile& root) const;
 
  private:

@@ -14,7 +14,8 @@ class Crc32c {
  public:
   void Add(std::span<const std::byte> bytes);
   uint32_t value() const { return ~state_; }
-  // The form in which both store it, so that a checksum of data that holds checksums stays one.
+  // The form in which both formats store it, so that a checksum of data that contains checksums
+  // stays useful.
   uint32_t masked() const { return ((value() >> 15U) | (value() << 17U)) + 0xa282ead8U; }
 
  private:

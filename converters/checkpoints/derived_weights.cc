@@ -12,7 +12,7 @@ namespace {
 constexpr std::string_view kRaw = "_raw";
 constexpr std::string_view kParametrizations = ".parametrizations.";
 
-// "m.weight" of "m.module.weight"; empty where the last module has another name.
+// "m.weight" of "m.module.weight"; empty if the last module has another name.
 std::string WithoutModule(const std::string& name) {
   static constexpr std::string_view kModule = ".module.";
   const size_t dot = name.rfind('.');

@@ -18,8 +18,8 @@ struct DerivedWeight {
   std::vector<std::string> trained;  // the tensors that it is computed from, all in the checkpoint
   // Whether the only trained tensor is the weight itself: weight drop changes it in training alone.
   bool dropped = false;
-  // What it is, and what to do: "'m.weight' is computed from 'm.weight_g' and 'm.weight_v' by
-  // weight norm (..)".
+  // How the weight is computed, and what to do: "'m.weight' is computed from 'm.weight_g' and
+  // 'm.weight_v' by weight norm (..)".
   std::string text;
 };
 
@@ -27,7 +27,7 @@ struct DerivedWeight {
 std::vector<DerivedWeight> DerivedWeights(std::span<const CheckpointTensor> weights);
 
 // The name under which weight drop keeps the trained form of the weight `name`: "m.weight_raw" of
-// "m.weight" (Salesforce's AWD-LSTM), or of "m.module.weight" (fastai). `name` itself where the
+// "m.weight" (Salesforce's AWD-LSTM), or of "m.module.weight" (fastai). `name` itself if the
 // checkpoint, whose names `has` knows, has neither.
 std::string TrainedName(const std::string& name,
                         const std::function<bool(const std::string& name)>& has);

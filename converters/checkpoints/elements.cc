@@ -22,7 +22,7 @@ struct Extent {
   bool contiguous;  // its entries are consecutive elements, in row-major order
 };
 
-// None where the numbers overflow.
+// Returns nullopt if a size overflows.
 std::optional<Extent> ExtentOf(const StridedView& view) {
   Extent extent = {1, 1, true};
   if (std::find(view.shape.begin(), view.shape.end(), 0U) != view.shape.end()) {
@@ -45,7 +45,7 @@ std::optional<Extent> ExtentOf(const StridedView& view) {
 // Visits a view's entries in the order of their elements in the file.
 class ElementOrder {
  public:
-  // None where an element belongs to several entries, or the dimensions interleave.
+  // Returns nullopt if an element belongs to several entries, or dimensions interleave.
   static std::optional<ElementOrder> Of(const StridedView& view) {
     ElementOrder order;
     uint64_t step = 1;
@@ -163,7 +163,7 @@ void DecodeElements(const StoredElements& stored, std::span<const std::byte> byt
   if (stored.negated) std::transform(out.begin(), out.end(), out.begin(), std::negate<>());
 }
 
-// Reads a view's elements once, front to back, and puts each into its entry's place.
+// Reads a view's elements once, front to back, and stores each at its entry's index.
 template <class Value, class Read>
 Result<std::vector<Value>> Scatter(const StoredElements& stored, ElementOrder order, uint64_t count,
                                    const Read& read) {
@@ -296,7 +296,7 @@ StridedView RowsOf(StridedView view, uint64_t first, uint64_t count) {
   uint64_t skipped = 0;
   if (__builtin_mul_overflow(first, view.strides[0], &skipped) ||
       __builtin_add_overflow(view.offset, skipped, &view.offset)) {
-    view.offset = UINT64_MAX;  // outside all elements: reading refuses it
+    view.offset = UINT64_MAX;  // outside all elements: reading refuses the view
   }
   view.shape[0] = count;
   return view;

@@ -41,14 +41,15 @@ struct NamedElementType {
   std::string_view name;
   ElementType type;
 };
-// The type of this name; none where `types` has no such name.
+// The type of this name; nullopt if `types` does not have the name.
 std::optional<ElementType> FindElementType(std::span<const NamedElementType> types,
                                            std::string_view name);
 // "F64, F32 or BOOL": for messages.
 std::string ListNames(std::span<const NamedElementType> types);
 
 // Passes the bytes [offset, offset + bytes) to `sink` piece by piece.
-using ByteSource = std::function<Status(uint64_t offset, uint64_t bytes, const ByteSink& sink)>;
+using ByteRangeReader =
+    std::function<Status(uint64_t offset, uint64_t bytes, const ByteSink& sink)>;
 
 // Consecutive elements in a file.
 struct StoredElements {
@@ -56,8 +57,8 @@ struct StoredElements {
   std::string where;  // "storage '10'": for messages
   ElementType type;
   uint64_t count;
-  ByteSource read;       // REQUIRES: gives count * ElementBytes(type) bytes from offset 0 on
-  bool negated = false;  // the values are those of the file with the other sign
+  ByteRangeReader read;  // REQUIRES: has count * ElementBytes(type) bytes
+  bool negated = false;  // values have the opposite sign of those in the file
 };
 
 // A tensor as a view of elements: entry [i0, i1, ..] is element offset + sum(i * stride).
@@ -83,7 +84,7 @@ StridedView RowsOf(StridedView view, uint64_t first, uint64_t count);
 // beyond the elements or has more entries than there are elements, KINGLET_OUT_OF_MEMORY, and those
 // of `read`.
 Result<std::vector<float>> ReadFloats(const StoredElements& elements, const StridedView& view);
-// The same as exact integers; a bool is 0 or 1. Refuses elements of a float type.
+// The view's entries as exact integers; a bool is 0 or 1. Refuses elements of a float type.
 Result<std::vector<int64_t>> ReadIntegers(const StoredElements& elements, const StridedView& view);
 
 }  // namespace kinglet

@@ -54,9 +54,9 @@ Status CheckVariances(const std::string& what, std::span<const float> variances,
   }
   for (size_t i = 0; i < variances.size(); ++i) {
     if (variances[i] >= 0 && variances[i] + epsilon > 0) continue;
-    return Status::Refusal(KINGLET_INVALID_CHECKPOINT, what,
-                           "batch norm variance, entry " + std::to_string(i),
-                           "at least 0, and above 0 with epsilon", std::to_string(variances[i]));
+    return Status::Refusal(
+        KINGLET_INVALID_CHECKPOINT, what, "batch norm variance, entry " + std::to_string(i),
+        "at least 0, and above 0 with epsilon added", std::to_string(variances[i]));
   }
   return {};
 }

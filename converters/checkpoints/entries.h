@@ -21,7 +21,7 @@ Status CheckEntries(const std::string& what, const std::string& where, const Sha
 Status CheckFinite(const std::string& what, const std::string& where,
                    std::span<const float> entries, uint64_t first = 0);
 
-// Both checks.
+// CheckEntries and CheckFinite.
 Status CheckArray(const std::string& what, const std::string& where, const Shape& shape,
                   std::span<const float> entries);
 

@@ -41,7 +41,7 @@ constexpr std::array kKinds = {
     Kind{"\x28\xb5\x2f\xfd"sv, "a zstd file", "unpack it", "`zstd -dc F > text.txt` unpacks it"},
     Kind{"KGL1"sv, "a model file that is converted already", "`kinglet inspect` shows it",
          "`kinglet inspect` shows it"},
-    Kind{"GGUF"sv, "a GGUF file of llama.cpp", "convert the checkpoint that it was made of",
+    Kind{"GGUF"sv, "a GGUF file of llama.cpp", "convert the checkpoint that it was made from",
          kNoText},
     Kind{"\x89HDF"sv, "an HDF5 file", "save the weights as .npz or safetensors", kNoText},
     Kind{"\x80\x02"sv, kPickle, kSave, kNoText},
@@ -49,7 +49,7 @@ constexpr std::array kKinds = {
     Kind{"\x80\x04"sv, kPickle, kSave, kNoText},
     Kind{"\x80\x05"sv, kPickle, kSave, kNoText},
 };
-// Files that hold texts, but are none.
+// Files that contain texts, but are not text.
 constexpr std::array kDocuments = {
     Kind{"PK\x03\x04"sv, "a zip archive", "", "`unzip -p F > text.txt` unpacks its texts"},
     Kind{"PK\x05\x06"sv, "an empty zip archive", "", kNoText},
@@ -74,7 +74,7 @@ constexpr std::array kDocuments = {
     Kind{"\x7f"
          "ELF"sv,
          "a program", "", kNoText},
-    Kind{"\x93NUMPY"sv, "a NumPy array", "", "token ids are read by --ids"},
+    Kind{"\x93NUMPY"sv, "a NumPy array", "", "--ids reads token ids"},
     Kind{"\xff\xfe\x00\x00"sv, "text in UTF-32", "",
          "`iconv -f UTF-32 -t UTF-8 F > text.txt` rewrites it"},
     Kind{"\x00\x00\xfe\xff"sv, "text in UTF-32", "",
@@ -93,10 +93,10 @@ constexpr size_t kUtf16Bytes = 4;  // two characters of ASCII
 constexpr std::string_view kBzip2Block = "1AY&SY";
 constexpr size_t kBzip2BlockAt = 4;
 
-// Of letters with which no text begins by chance.
+// The length of names in ASCII with which no text begins by chance.
 constexpr size_t kLongName = 6;
 
-// A byte that no text has, to tell a file from a text that begins with its letters.
+// A byte that no text contains, to tell a file from a text that begins with the same letters.
 bool IsControl(char c) {
   const auto byte = static_cast<unsigned char>(c);
   return byte < 0x20 && !(byte >= '\t' && byte <= '\r') && byte < 0x1b;
@@ -106,7 +106,7 @@ bool IsPrintable(std::string_view text) {
   return std::all_of(text.begin(), text.end(), [](char c) { return c >= ' ' && c <= '~'; });
 }
 
-// Whether bytes that begin as the kind's do are one, not a text about it.
+// Whether bytes that begin like the kind's are a file of the kind, not a text about it.
 bool IsFileOfKind(const Kind& kind, std::string_view head) {
   if (kind.begins == "BZh") {
     return head.substr(std::min(head.size(), kBzip2BlockAt)).starts_with(kBzip2Block);

@@ -1,4 +1,4 @@
-// Files that people give in place of a checkpoint or a text, and what to do about each.
+// Files that users give instead of a checkpoint or a text, with a next step for each.
 #ifndef KINGLET_CONVERTERS_CHECKPOINTS_FOREIGN_FILE_H_
 #define KINGLET_CONVERTERS_CHECKPOINTS_FOREIGN_FILE_H_
 
@@ -10,15 +10,16 @@
 
 namespace kinglet {
 
-// What the file is, by its first bytes, and the next step, for the end of a message: "a Git LFS
-// pointer (run `git lfs pull`)". Of a file that is not known, its first bytes.
+// The kind of a file, by its first bytes, and the next step, for the end of a message: "a Git LFS
+// pointer (run `git lfs pull`)". The first bytes of an unknown file.
 std::string DescribeForeign(const InputFile& file);
 
-// What bytes that begin so are, if they are no text, and the command that makes a text of the file
-// `name`: "an xz file (`xz -dc a.xz > text.txt` unpacks it)". "": they may be text.
+// The kind of a file that begins with `head` and is not text, and the command that makes a text of
+// the file `name`: "an xz file (`xz -dc a.xz > text.txt` unpacks it)". Empty if the bytes may be
+// text.
 std::string DescribeNoText(std::string_view head, const std::string& name);
-// How many first bytes DescribeNoText reads, and whether more of them than `head` might change its
-// answer "" to another.
+// The number of first bytes that DescribeNoText reads, and whether more bytes than `head` may turn
+// an empty result into another.
 inline constexpr size_t kNoTextHead = 512;
 bool MayBeNoText(std::string_view head);
 

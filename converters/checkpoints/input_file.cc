@@ -32,7 +32,7 @@ Result<InputFile> InputFile::Open(const std::string& path) {
   const auto refuse_kind = [&] {
     return Status::Refusal(KINGLET_IO_ERROR, path, "open", "a regular file", KindOf(info.st_mode));
   };
-  // A pipe's writer must not see a reader that leaves at once.
+  // A pipe's writer must not see a reader that closes at once.
   if (::stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode)) return refuse_kind();
   // Without O_NONBLOCK opening a pipe would wait for its writer.
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);

@@ -1,5 +1,5 @@
 // Regular files, read in pieces. Folders, pipes and devices are refused, so that reading cannot
-// block or continue for ever.
+// block or never end.
 #ifndef KINGLET_CONVERTERS_CHECKPOINTS_INPUT_FILE_H_
 #define KINGLET_CONVERTERS_CHECKPOINTS_INPUT_FILE_H_
 

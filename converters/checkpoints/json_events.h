@@ -24,14 +24,14 @@ class JsonEvents {
   virtual bool EndList() = 0;
 
   virtual bool Text(std::string& text) = 0;
-  // The number, if it is an integer from 0 to 2^64 - 1; none for all others, which come through
+  // The number, if it is an integer from 0 to 2^64 - 1; nullopt for all others, which come through
   // Real.
   virtual bool Number(std::optional<uint64_t> number) = 0;
   virtual bool Real(double /*number*/) { return Number(std::nullopt); }
   virtual bool Boolean() = 0;
   virtual bool Null() = 0;
 
-  // The text stops being JSON at this byte, counted from 1. No event follows.
+  // The text is not JSON from this byte on, counted from 1. No event follows.
   virtual void Broken(size_t byte) = 0;
 
  protected:
@@ -41,7 +41,7 @@ class JsonEvents {
 };
 
 // Reads one JSON value and the white space around it. Nesting takes no stack: `events` has to bound
-// it where that matters.
+// it if necessary.
 void ReadJson(std::string_view text, JsonEvents& events);
 
 }  // namespace kinglet

@@ -1,5 +1,5 @@
-// The names in a folder. std::filesystem::directory_iterator of GNU's library ends the process
-// where memory runs out.
+// The names in a folder. std::filesystem::directory_iterator of GNU's library ends the process if
+// memory runs out.
 #ifndef KINGLET_CONVERTERS_CHECKPOINTS_LIST_FOLDER_H_
 #define KINGLET_CONVERTERS_CHECKPOINTS_LIST_FOLDER_H_
 
@@ -10,7 +10,7 @@
 
 namespace kinglet {
 
-// The paths of what is in the folder, "." and ".." excepted, sorted. An empty `folder` is the
+// The paths of all entries of the folder except "." and "..", sorted. An empty `folder` is the
 // current one. Errors: KINGLET_IO_ERROR. Throws std::bad_alloc.
 Result<std::vector<std::filesystem::path>> ListFolder(const std::filesystem::path& folder);
 

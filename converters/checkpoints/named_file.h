@@ -1,6 +1,6 @@
 // Files that another file names: recipes, and indexes of shards. A stranger may have written the
-// file with the names, and the file that it names is read with the user's rights. So a name stays
-// in one folder.
+// file with the names, but the named files are read with the user's rights. So names may not leave
+// one folder.
 #ifndef KINGLET_CONVERTERS_CHECKPOINTS_NAMED_FILE_H_
 #define KINGLET_CONVERTERS_CHECKPOINTS_NAMED_FILE_H_
 
@@ -9,9 +9,9 @@
 
 namespace kinglet {
 
-// The path of the file `name` in `folder` ("": the current one) or in a folder below it. None for a
-// name that leaves the folder: an absolute one, one with "..", and a link to somewhere else. A link
-// from snapshots/*/ into blobs/, as the cache of huggingface_hub lays its folders out, stays.
+// The path of the file `name` in `folder` ("": the current one) or in a folder below it. Returns
+// nullopt for a name that leaves the folder: an absolute one, one with "..", and a link to another
+// folder. A link from snapshots/*/ into blobs/, as in the cache of huggingface_hub, is allowed.
 std::optional<std::string> FileInFolder(const std::string& folder, const std::string& name);
 
 }  // namespace kinglet

@@ -14,6 +14,7 @@
 #include "converters/checkpoints/pickle.h"
 #include "converters/checkpoints/pickle_text.h"
 #include "converters/checkpoints/quoted.h"
+#include "converters/checkpoints/refuse_checkpoint.h"
 #include "format/little_endian.h"
 
 namespace kinglet {
@@ -22,7 +23,7 @@ namespace {
 constexpr std::string_view kNpyMagic = "\x93NUMPY";
 // Strings may take this many times the bytes of the file: a pickle can repeat one string.
 constexpr uint64_t kMaxCopies = 64;
-// Far more than any array of a checkpoint has; NumPy 1 allows as many.
+// Far more than any array of a checkpoint has, and the limit of NumPy 1.
 constexpr size_t kMaxNpyDimensions = 32;
 
 Status RefuseNpy(const std::string& where, const std::string& expected, const std::string& found) {
@@ -74,7 +75,7 @@ class LiteralReader {
       const auto [end, error] = std::from_chars(begin, text_.data() + text_.size(), item);
       if (error != std::errc() || items.size() == kMaxNpyDimensions) return std::nullopt;
       at_ += static_cast<size_t>(end - begin);
-      Accept('L');  // Python 2 writes long integers so
+      Accept('L');  // the suffix of long integers in Python 2
       items.push_back(item);
       if (Accept(',')) continue;
       if (!Accept(')')) return std::nullopt;
@@ -142,7 +143,8 @@ Result<uint64_t> CountOf(const NpyHeader& header, uint64_t item_bytes, uint64_t 
   if (overflow) return RefuseNpy("shape", "fewer than 2^64 bytes", "more");
   if (needed != bytes) {
     return RefuseNpy("byte " + std::to_string(header.data_begin),
-                     std::to_string(needed) + " bytes of values", std::to_string(bytes));
+                     std::to_string(needed) + " bytes of values",
+                     std::to_string(bytes) + kCopyAgain);
   }
   return count;
 }
@@ -183,7 +185,7 @@ Result<NpyArray> Strings(const NpyHeader& header, std::span<const std::byte> dat
   return NpyArray{header.type, header.shape, std::move(values)};
 }
 
-// The items of a pickled list, tuple or NumPy array of objects; null for anything else.
+// The items of a pickled list, tuple or NumPy array of objects; nullptr for anything else.
 const PickleList* ItemsOf(const PickleNode& root) {
   if (const auto* list = root.As<PickleList>()) return list;
   const auto* object = root.As<PickleObject>();
@@ -216,8 +218,8 @@ Result<NpyArray> Objects(const NpyHeader& header, std::span<const std::byte> dat
     }
     bytes += text->size();
     if (bytes / kMaxCopies > data.size()) {
-      return RefuseNpy("entry " + std::to_string(values.size()), "strings that the file holds",
-                       "one string again and again");
+      return RefuseNpy("entry " + std::to_string(values.size()), "strings that the file can store",
+                       "one string repeated many times");
     }
     values.push_back(*text);
   }
@@ -258,8 +260,7 @@ bool LooksLikeNpy(std::span<const std::byte> bytes) {
 }
 
 Result<NpyHeader> ParseNpyHeader(std::span<const std::byte> bytes) {
-  if (!LooksLikeNpy(bytes))
-    return RefuseNpy("byte 0", "the magic string of .npy", "something else");
+  if (!LooksLikeNpy(bytes)) return RefuseNpy("byte 0", "the magic string of .npy", "other bytes");
   constexpr size_t kVersion = 6;
   if (bytes.size() < kVersion + 2) return RefuseNpy("byte 6", "a version", "the end");
   const auto major = static_cast<unsigned>(bytes[kVersion]);

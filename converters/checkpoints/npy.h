@@ -15,21 +15,21 @@
 namespace kinglet {
 
 struct NpyHeader {
-  std::string type;            // NumPy's name of it, as in the file: "<f4"
+  std::string type;            // NumPy's name of the type, as in the file: "<f4"
   bool fortran_order = false;  // the first dimension varies fastest
   std::vector<uint64_t> shape;
   uint64_t data_begin = 0;  // offset of the first value, in bytes
 };
 
 struct NpyArray {
-  std::string type;             // NumPy's name of it, as in the file: "<f4"
+  std::string type;             // NumPy's name of the type, as in the file: "<f4"
   std::vector<uint64_t> shape;  // empty: a scalar
   // Row-major. Integers of 8 to 64 bits become int64_t; strings are UTF-8.
   std::variant<std::vector<int64_t>, std::vector<float>, std::vector<double>,
                std::vector<std::string>>
       values;
 
-  // The values if they are integers or strings, else null.
+  // The values if they are integers or strings, otherwise nullptr.
   const std::vector<int64_t>* integers() const {
     return std::get_if<std::vector<int64_t>>(&values);
   }
@@ -38,7 +38,7 @@ struct NpyArray {
 
 bool LooksLikeNpy(std::span<const std::byte> bytes);
 
-// Parses the header, which `bytes` starts with; the values need not be there. Errors:
+// Parses the header, with which `bytes` starts; the values may be missing. Errors:
 // KINGLET_INVALID_CHECKPOINT.
 Result<NpyHeader> ParseNpyHeader(std::span<const std::byte> bytes);
 

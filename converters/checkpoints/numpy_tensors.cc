@@ -37,9 +37,9 @@ constexpr auto kNumpyTypes = std::to_array<NamedElementType>({{"|i1", ElementTyp
                                                               {"<f4", ElementType::kF32},
                                                               {"<f8", ElementType::kF64}});
 
-// The tensor in a .npy file of `bytes` bytes, which `read` gives.
+// The tensor in a .npy file of `bytes` bytes, which `read` reads.
 Result<CheckpointTensor> TensorOf(const std::string& file, const std::string& name, uint64_t bytes,
-                                  const ByteSource& read) {
+                                  const ByteRangeReader& read) {
   const std::string where = "array " + QuotedName(name);
   std::vector<std::byte> head;
   KINGLET_RETURN_IF_ERROR(
@@ -110,9 +110,9 @@ Result<CheckpointTensors> NpzTensors(const std::shared_ptr<const InputFile>& fil
   for (uint64_t i = 0; i < archive->entries(); ++i) {
     KINGLET_ASSIGN_OR_RETURN(const ZipArchive::Entry entry, archive->At(i));
     const std::string where = "entry " + QuotedName(entry.name);
-    if (!entry.name.ends_with(kExtension)) return refuse(where, "a name NAME.npy", "another");
+    if (!entry.name.ends_with(kExtension)) return refuse(where, "a name NAME.npy", "another name");
     const std::string name = entry.name.substr(0, entry.name.size() - kExtension.size());
-    if (!names.insert(name).second) return refuse(where, "each name once", "it again");
+    if (!names.insert(name).second) return refuse(where, "each name once", "the name again");
     // Entries that share bytes could claim far more than the file has.
     stored += entry.stored;
     if (stored > file->size()) {

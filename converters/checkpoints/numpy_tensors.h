@@ -18,7 +18,7 @@ bool LooksLikeNpz(const InputFile& file);
 
 // Both keep the file open and take types |i1 |u1 |b1 <i2 <u2 <i4 <u4 <i8 <f2 <f4 <f8, in C or
 // Fortran order. An array of another type is refused only when its values are read: an archive may
-// hold a list of words beside the tables. Errors: KINGLET_INVALID_CHECKPOINT, KINGLET_IO_ERROR.
+// contain a list of words next to the tables. Errors: KINGLET_INVALID_CHECKPOINT, KINGLET_IO_ERROR.
 //
 // One tensor, named as the file without folder and extension: "emb.codebook" for emb.codebook.npy.
 Result<CheckpointTensors> NpyTensors(const std::shared_ptr<const InputFile>& file);

@@ -9,9 +9,9 @@
 
 namespace kinglet {
 
-// The number that the whole text spells, as std::from_chars reads it (no spaces, no leading "+");
-// `base` is its last argument, if any. None where the text spells no number, or one that Number
-// cannot hold.
+// The number that the text spells, as std::from_chars reads it (no spaces, no leading "+"); `base`
+// is its last argument, if any. Returns nullopt if the text is not a number, or not one of type
+// Number.
 template <class Number, class... Base>
 std::optional<Number> ParseNumber(std::string_view text, Base... base) {
   Number value{};

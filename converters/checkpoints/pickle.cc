@@ -20,7 +20,7 @@ constexpr uint64_t kMaxMemory = uint64_t{1} << 30;
 // make a tensor or store a reference take more than one byte.
 constexpr uint64_t kMemoryPerByte = 256;
 constexpr uint64_t kMemoryOfSmallPickles = uint64_t{1} << 20;
-// An upper bound of what an entry of the memo takes.
+// An upper bound of the bytes of a memo entry.
 constexpr uint64_t kMemoBytes = 64;
 constexpr uint64_t kHighestProtocol = 5;
 

@@ -1,7 +1,7 @@
 // A Python pickle (protocols 0 to 5; pickle_opcodes.h names the specification) read as data. The
 // reader runs the pickle machine far enough to build containers, numbers, strings and torch
-// tensors; an instance of any other class is an opaque node that keeps its arguments and state. It
-// imports and calls nothing: a file can only describe a graph of nodes.
+// tensors; an instance of any other class is an opaque node that keeps its arguments and state. The
+// reader imports and calls nothing: a file can only describe a graph of nodes.
 //
 // Nodes refer to each other by pointer, may be shared and may form cycles. The graph owns them all.
 #ifndef KINGLET_CONVERTERS_CHECKPOINTS_PICKLE_H_
@@ -25,11 +25,11 @@
 
 namespace kinglet {
 
-// The element type of torch's storage class ("FloatStorage"); none for an unknown class.
+// The element type of torch's storage class ("FloatStorage"); nullopt for an unknown class.
 std::optional<ElementType> StorageElementType(std::string_view name);
 
 // A view of a storage: element [i0, i1, ..] is storage element offset + sum(i * stride), with the
-// other sign where torch marks the view as negated.
+// opposite sign if torch marks the view as negated.
 struct PickleTensor {
   ElementType type;
   std::string storage_key;
@@ -64,7 +64,7 @@ struct PickleObject {
   std::string class_name;  // "mem_transformer.MemTransformerLM"
   PickleNode* arguments = nullptr;
   PickleNode* state = nullptr;
-  // What SETITEM(S) gave the object, and with a null key what APPEND(S) gave it.
+  // Items that SETITEM(S) gave the object, and with a nullptr key those of APPEND(S).
   std::vector<std::pair<PickleNode*, PickleNode*>> items;
 };
 
@@ -73,7 +73,7 @@ struct PickleNode {
                PickleGlobal, PickleObject, PickleTensor>
       value;
 
-  // The value if it is a T, else null.
+  // The value if it is a T, otherwise nullptr.
   template <class T>
   const T* As() const {
     return std::get_if<T>(&value);
@@ -82,7 +82,7 @@ struct PickleNode {
   T* As() {
     return std::get_if<T>(&value);
   }
-  // A dict's entry under a string key; null if there is none, or this is not a dict.
+  // A dict's entry under a string key; nullptr if there is none, or the node is not a dict.
   NodeRef Find(std::string_view key) const;
   // "dict", "int", "tensor", "object of class argparse.Namespace": for messages.
   std::string Describe() const;
@@ -90,7 +90,7 @@ struct PickleNode {
 
 // A torch storage that a persistent id of the pickle names.
 struct PickleStorage {
-  std::optional<ElementType> type;  // none: an unknown class
+  std::optional<ElementType> type;  // nullopt: an unknown class
   std::string class_name;           // "torch.FloatStorage"
   uint64_t elements = 0;            // as the pickle claims
 };
@@ -102,7 +102,7 @@ struct PickleGraph {
   std::unordered_map<std::string, PickleStorage> storages;  // by key
 };
 
-// Bytes that are read as needed: only its STOP opcode tells where a pickle ends.
+// Bytes that are read as needed, because only the STOP opcode tells where a pickle ends.
 struct PickleSource {
   uint64_t size = 0;  // the pickle has at most this many bytes
   std::function<Status(uint64_t offset, std::span<std::byte> out)> read;

@@ -8,7 +8,7 @@
 namespace kinglet {
 namespace {
 
-// What calling a known class or function gives; kOpaque for unknown ones.
+// The result of calling a known class or function; kOpaque for unknown ones.
 enum class Callable { kOpaque, kDict, kDefaultDict, kSequence, kTensor, kSameAsFirst, kInstance };
 
 Callable CallableOf(const PickleGlobal& global) {
@@ -57,7 +57,7 @@ bool IsFloat(ElementType type) {
 
 std::string FullName(const PickleGlobal& global) { return global.module + "." + global.name; }
 
-// What a vector takes for each reference at most: its capacity doubles as it grows.
+// The most bytes that a vector takes for each reference: its capacity doubles as it grows.
 constexpr uint64_t kGrowingReferenceBytes = 2 * sizeof(void*);
 // Far more than any model's tensors have.
 constexpr size_t kMaxTorchDimensions = 16;
@@ -95,7 +95,7 @@ Status PickleBuilder::Charge(uint64_t bytes) {
 }
 
 Result<PickleNode*> PickleBuilder::Add(decltype(PickleNode::value) value, uint64_t extra_bytes) {
-  // And the reference that the stack gets.
+  // The node, and the reference to it on the stack.
   KINGLET_RETURN_IF_ERROR(Charge(sizeof(PickleNode) + kGrowingReferenceBytes));
   KINGLET_RETURN_IF_ERROR(Charge(extra_bytes));
   return &graph_.nodes.emplace_back(PickleNode{std::move(value)});

@@ -24,7 +24,7 @@ class PickleBuilder {
   void SetPlace(uint64_t offset, PickleOpcode opcode);
   Status Refuse(const std::string& expected, const std::string& found) const;
 
-  // Counts `bytes` against the limit. The functions below count what they take.
+  // Counts `bytes` against the limit. The functions below count the memory that they take.
   Status Charge(uint64_t bytes);
 
   PickleNode* none() { return none_; }

@@ -4,11 +4,13 @@
 #include <cstring>
 #include <string>
 
+#include "converters/checkpoints/refuse_checkpoint.h"
+
 namespace kinglet {
 namespace {
 
 constexpr uint64_t kWindowBytes = uint64_t{64} << 10;
-// Lines hold names and numbers; only protocol 0 also writes strings as lines.
+// Lines contain names and numbers; only protocol 0 also writes strings as lines.
 constexpr uint64_t kLongestLine = uint64_t{16} << 20;
 
 }  // namespace
@@ -21,12 +23,13 @@ PickleInput::PickleInput(const PickleSource& source, uint64_t base)
 
 Status PickleInput::Load(uint64_t count) {
   if (count > remaining()) {
-    return Status::Refusal(
-        KINGLET_INVALID_CHECKPOINT, "pickle", "byte " + std::to_string(base_ + position_),
-        std::to_string(count) + " more bytes", "the end at byte " + std::to_string(base_ + size_));
+    return Status::Refusal(KINGLET_INVALID_CHECKPOINT, "pickle",
+                           "byte " + std::to_string(base_ + position_),
+                           std::to_string(count) + " more bytes",
+                           "the end at byte " + std::to_string(base_ + size_) + kCopyAgain);
   }
   if (Ahead().size() >= count) return Status();
-  // Bytes in memory never get here: their window holds all that remains.
+  // Bytes in memory never get here: their window contains all that remains.
   std::vector<std::byte> loaded(std::min(std::max(count, kWindowBytes), remaining()));
   KINGLET_RETURN_IF_ERROR(source_->read(position_, loaded));
   buffer_ = std::move(loaded);
@@ -58,7 +61,7 @@ Result<std::string_view> PickleInput::TakeLine() {
     if (searched == kLongestLine || ahead.size() == remaining()) {
       return Status::Refusal(KINGLET_INVALID_CHECKPOINT, "pickle",
                              "byte " + std::to_string(base_ + position_), "a line that ends",
-                             "no newline in " + std::to_string(searched) + " bytes");
+                             "no newline in " + std::to_string(searched) + " bytes" + kCopyAgain);
     }
     wanted = std::min(2 * static_cast<uint64_t>(ahead.size()), remaining());
   }

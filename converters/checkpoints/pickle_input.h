@@ -22,18 +22,18 @@ class PickleInput {
   uint64_t position() const { return position_; }
   uint64_t remaining() const { return size_ - position_; }
 
-  // The next `count` bytes; valid until the next call. Errors: KINGLET_INVALID_CHECKPOINT where
-  // fewer are left, and those of the source.
+  // The next `count` bytes; valid until the next call. Errors: KINGLET_INVALID_CHECKPOINT if fewer
+  // are left, and those of PickleSource::read.
   Result<std::span<const std::byte>> Take(uint64_t count);
-  // The next bytes up to a newline, without it; valid until the next call. Errors: the same.
+  // The next bytes up to a newline, without it; valid until the next call. Errors: those of Take.
   Result<std::string_view> TakeLine();
 
  private:
-  // Makes window_ hold at least `count` bytes from position_ on.
+  // Makes window_ contain at least `count` bytes from position_ on.
   Status Load(uint64_t count);
   std::span<const std::byte> Ahead() const { return window_.subspan(position_ - window_begin_); }
 
-  const PickleSource* source_ = nullptr;  // null: window_ is the whole pickle
+  const PickleSource* source_ = nullptr;  // nullptr: window_ is the entire pickle
   std::vector<std::byte> buffer_;
   std::span<const std::byte> window_;
   uint64_t window_begin_ = 0;

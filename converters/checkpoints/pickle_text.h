@@ -10,14 +10,14 @@
 namespace kinglet {
 
 // A Python string literal in single or double quotes, with the escapes \\, \', \", \n, \r, \t and
-// \xNN resolved. None where the text is no such literal.
+// \xNN resolved. Returns nullopt if the text is not a literal.
 std::optional<std::string> ParseQuotedString(std::string_view text);
-// Python's raw-unicode-escape (Latin-1 bytes, \uXXXX and \UXXXXXXXX) as UTF-8. None where an escape
-// is broken.
+// Python's raw-unicode-escape (Latin-1 bytes, \uXXXX and \UXXXXXXXX) as UTF-8. Returns nullopt if
+// an escape is broken.
 std::optional<std::string> ParseUnicodeEscapes(std::string_view text);
 
-// Appends `code_point` as UTF-8. False, and nothing appended, for a surrogate or a number above
-// 0x10ffff.
+// Appends `code_point` as UTF-8. Returns false and appends nothing for a surrogate or a number
+// above 0x10ffff.
 bool AppendUtf8(uint32_t code_point, std::string* out);
 
 }  // namespace kinglet

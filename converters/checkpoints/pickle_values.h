@@ -16,7 +16,8 @@ namespace kinglet {
 Result<uint64_t> ReadUnsigned(PickleInput* input, size_t bytes);
 
 // Reads the value that follows `opcode`. A length is checked against the remaining bytes before
-// memory is allocated. Errors: KINGLET_INVALID_CHECKPOINT. REQUIRES: an opcode of such a value.
+// memory is allocated. Errors: KINGLET_INVALID_CHECKPOINT. REQUIRES: an opcode of a number, string
+// or bytes value.
 Result<PickleNode*> ReadPickleValue(PickleOpcode opcode, PickleInput* input, PickleBuilder* build);
 
 }  // namespace kinglet

@@ -11,8 +11,8 @@ namespace kinglet {
 // Two hexadecimal digits.
 std::string HexByte(std::byte byte);
 
-// `text` in single quotes, cut to 80 bytes, with control characters as \xNN. Bytes of 0x80 and
-// above stay as they are: names are UTF-8.
+// `text` in single quotes, truncated to 80 bytes, with control characters as \xNN. Bytes of 0x80
+// and above stay as they are: names are UTF-8.
 std::string QuotedName(std::string_view text);
 
 }  // namespace kinglet

@@ -8,6 +8,10 @@
 
 namespace kinglet {
 
+// The next step for a file with missing or wrong bytes, for the end of a message.
+inline constexpr const char* kCopyAgain =
+    " (the file is truncated or damaged: copy or download it again)";
+
 // "checkpoint: WHERE: expected EXPECTED, found FOUND" as KINGLET_INVALID_CHECKPOINT.
 inline Status RefuseCheckpoint(const std::string& where, const std::string& expected,
                                const std::string& found) {

@@ -15,6 +15,7 @@
 #include "converters/checkpoints/elements.h"
 #include "converters/checkpoints/json_events.h"
 #include "converters/checkpoints/quoted.h"
+#include "converters/checkpoints/refuse_checkpoint.h"
 #include "format/little_endian.h"
 
 namespace kinglet {
@@ -55,11 +56,12 @@ struct Description {
 
 // Reads the header, {name: {"dtype": text, "shape": [..], "data_offsets": [begin, end]}, ..} with
 // at most one "__metadata__": {text: text, ..}. Refuses everything else at once, so that a hostile
-// header cannot make it keep more.
+// header cannot make the reader keep more.
 class SafetensorsHeader final : public JsonEvents {
  public:
   bool BeginObject() override {
-    if (list_ != nullptr || level_ == 2) return Fail("no object inside a tensor's entry", "one");
+    if (list_ != nullptr || level_ == 2)
+      return Fail("no object inside a tensor's entry", "an object");
     if (level_ == 1 && !metadata_) tensors_.push_back({key_, {}, {}, {}});
     ++level_;
     return true;
@@ -116,8 +118,8 @@ class SafetensorsHeader final : public JsonEvents {
   bool Boolean() override { return Unexpected("a bool"); }
   bool Null() override { return Unexpected("null"); }
   void Broken(size_t byte) override {
-    status_ =
-        RefuseSafetensors("byte " + std::to_string(kLengthBytes + byte), "JSON", "something else");
+    status_ = RefuseSafetensors("byte " + std::to_string(kLengthBytes + byte), "JSON",
+                                "another character");
   }
 
   const Status& status() const { return status_; }
@@ -159,8 +161,9 @@ Result<Place> CheckTensor(const Description& tensor, uint64_t data_bytes) {
   if (place.size() != 2 || place[0] > place[1] || place[1] > data_bytes) {
     return RefuseSafetensors(
         where, "data_offsets inside the " + std::to_string(data_bytes) + " bytes of data",
-        place.size() != 2 ? std::to_string(place.size()) + " numbers"
-                          : "[" + std::to_string(place[0]) + ", " + std::to_string(place[1]) + "]");
+        place.size() != 2
+            ? std::to_string(place.size()) + " numbers"
+            : "[" + std::to_string(place[0]) + ", " + std::to_string(place[1]) + "]" + kCopyAgain);
   }
   uint64_t bytes = 0;
   if (__builtin_mul_overflow(CountEntries(*tensor.shape), ElementBytes(*type), &bytes) ||
@@ -181,14 +184,14 @@ Status CheckCover(std::vector<std::pair<Place, std::string_view>> places, uint64
     if (place.begin != covered) {
       return RefuseSafetensors(
           "tensor " + QuotedName(name),
-          "data from byte " + std::to_string(covered) + ", where the one before ends",
+          "data from byte " + std::to_string(covered) + ", where the previous one ends",
           "from byte " + std::to_string(place.begin));
     }
     covered = place.end;
   }
   if (covered == data_bytes) return {};
-  return RefuseSafetensors("data", std::to_string(covered) + " bytes as in the header",
-                           std::to_string(data_bytes));
+  return RefuseSafetensors("data", std::to_string(covered) + " bytes, as in the header",
+                           std::to_string(data_bytes) + kCopyAgain);
 }
 
 Result<std::vector<Description>> ReadHeader(const InputFile& file, uint64_t bytes) {
@@ -219,7 +222,7 @@ Result<CheckpointTensors> SafetensorsTensors(const std::shared_ptr<const InputFi
                              "a header of at most " +
                                  std::to_string(std::min(kMaxSafetensorsHeaderBytes, remaining)) +
                                  " bytes",
-                             std::to_string(header_bytes));
+                             std::to_string(header_bytes) + kCopyAgain);
   }
   const uint64_t data_begin = kLengthBytes + header_bytes;
   const uint64_t data_bytes = file->size() - data_begin;

@@ -1,5 +1,5 @@
 // The safetensors container, specified in the README of huggingface/safetensors: the header's
-// length (eight bytes), a JSON header with every tensor's type, shape and place, and the tensors'
+// length (eight bytes), a JSON header with every tensor's type, shape and offsets, and the tensors'
 // bytes without gaps.
 #ifndef KINGLET_CONVERTERS_CHECKPOINTS_SAFETENSORS_H_
 #define KINGLET_CONVERTERS_CHECKPOINTS_SAFETENSORS_H_

@@ -8,8 +8,8 @@
 namespace kinglet {
 namespace {
 
-// Far more than any network has. A hostile file can share modules, so that a walk of them all would
-// not end.
+// Far more than any network has. A hostile file can share modules, so that a walk of all of them
+// would not end.
 constexpr int kMaxModuleLevels = 64;
 constexpr size_t kMaxModuleEntries = 1'000'000;
 constexpr size_t kMaxModuleNameBytes = 1024;
@@ -26,7 +26,7 @@ std::optional<T> AttributeAs(const PickleNode& module, std::string_view name) {
   return value == nullptr ? std::nullopt : std::optional<T>(*value);
 }
 
-// One dict of a module's state; null where it is absent.
+// One dict of a module's state; nullptr if it is absent.
 const PickleDict* ModulePart(const PickleNode& module, std::string_view name) {
   const NodeRef part = ModuleAttribute(module, name);
   return part == nullptr ? nullptr : part->As<PickleDict>();
@@ -54,7 +54,7 @@ class ModuleWalk {
   StateDict Take() { return std::move(tensors_); }
 
  private:
-  // `prefix` and the key. Counts every entry, so that the walk ends.
+  // The key after `prefix`. Counts every entry, so that the walk ends.
   Result<std::string> NameOf(const PickleNode& key, const std::string& prefix) {
     const auto* name = key.As<std::string>();
     if (name == nullptr) return RefuseModule(QuotedName(prefix), "names as str", key.Describe());

@@ -1,5 +1,5 @@
-// A torch.nn.Module that was pickled whole (torch.save(model)), read as data: its tensors under
-// their state dict names, and its plain attributes.
+// A pickled torch.nn.Module (torch.save(model)), read as data: its tensors under their state dict
+// names, and its plain attributes.
 #ifndef KINGLET_CONVERTERS_CHECKPOINTS_SAVED_MODULE_H_
 #define KINGLET_CONVERTERS_CHECKPOINTS_SAVED_MODULE_H_
 
@@ -15,8 +15,8 @@
 
 namespace kinglet {
 
-// The modules that a checkpoint holds whole, for attributes that are not tensors; null where it has
-// none. They live as long as the checkpoint.
+// The pickled modules of a checkpoint, for attributes that are not tensors; nullptr if it has none.
+// The modules live as long as the checkpoint.
 struct SavedModules {
   const PickleNode* network = nullptr;
   const PickleNode* criterion = nullptr;
@@ -30,19 +30,19 @@ bool IsModule(const PickleNode& node);
 // that are not tensors, submodules that are not modules, and modules that nest without end.
 Result<StateDict> ModuleTensors(const PickleNode& module, const std::string& prefix);
 
-// An attribute of the module, or null. REQUIRES: IsModule(module).
+// An attribute of the module, or nullptr. REQUIRES: IsModule(module).
 NodeRef ModuleAttribute(const PickleNode& module, std::string_view name);
-// The same as a C++ value; none where the attribute is missing or of another type. An integer is a
-// number too.
+// An attribute as a C++ value; nullopt if it is missing or of another type. An integer is a number
+// too.
 std::optional<std::string> TextAttribute(const PickleNode& module, std::string_view name);
 std::optional<int64_t> IntegerAttribute(const PickleNode& module, std::string_view name);
 std::optional<double> NumberAttribute(const PickleNode& module, std::string_view name);
 std::optional<std::vector<int64_t>> IntegersAttribute(const PickleNode& module,
                                                       std::string_view name);
-// Of a bool, or of a number, which is true unless it is 0.
+// An attribute that is a bool, or a number, which is true unless it is 0.
 std::optional<bool> BooleanAttribute(const PickleNode& module, std::string_view name);
 
-// The submodule at a path like "rnns.0.module", or null.
+// The submodule at a path like "rnns.0.module", or nullptr.
 NodeRef Submodule(const PickleNode& module, std::string_view path);
 
 }  // namespace kinglet

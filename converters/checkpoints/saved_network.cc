@@ -21,7 +21,7 @@ constexpr std::array kNetworkKeys = {"net"sv,
                                      "net_state_dict"sv,
                                      "network"sv,
                                      "module"sv};
-// More wrappers than anybody uses; a hostile file can nest them without end.
+// More wrappers than anyone uses; a hostile file can nest them without end.
 constexpr int kMaxWrappers = 4;
 constexpr size_t kMaxShownEntries = 8;
 // How many entries of a dict are looked at for a message.
@@ -46,7 +46,7 @@ bool HoldsNetwork(const PickleNode& node, int wrappers) {
   });
 }
 
-// The text keys of a dict for which `wanted(value)` holds: "'a', 'b'". None: empty.
+// The text keys of a dict for which `wanted(value)` is true: "'a', 'b'"; empty if there are none.
 std::string KeysOf(const PickleNode& node, bool (*wanted)(const PickleNode& value)) {
   const auto* dict = node.As<PickleDict>();
   if (dict == nullptr) return "";
@@ -78,7 +78,7 @@ std::string DescribeOther(const PickleNode& node) {
            " (a recipe's \"state_dict\" names the entry that is the network)";
   }
   if (node.Find("param_groups") != nullptr) {
-    return "the state of an optimiser alone (the network's state dict is another one)";
+    return "the state of an optimiser alone (give the file of the network's state dict)";
   }
   for (const auto& [key, value] : dict->items) {
     const auto* name = key->As<std::string>();
@@ -101,7 +101,7 @@ class NetworkFinder {
       const NodeRef inside = node->Find(key);
       if (inside == nullptr) {
         const std::string keys = KeysOf(*node, [](const PickleNode&) { return true; });
-        return Refuse("an entry " + QuotedName(key) + ", as the recipe's \"state_dict\" says",
+        return Refuse("an entry " + QuotedName(key) + ", as in the recipe's \"state_dict\"",
                       keys.empty() ? node->Describe() : "entries " + keys);
       }
       found_.path.push_back(key);
@@ -133,7 +133,7 @@ class NetworkFinder {
     return Status::Refusal(KINGLET_INVALID_CHECKPOINT, "checkpoint", file_, expected, found);
   }
 
-  // The entry of a dict that holds a network; none: empty.
+  // The key of a dict under which a network is stored; empty if there is none.
   Result<std::string_view> NetworkKey(const PickleNode& node, int wrappers) const {
     std::string_view chosen;
     for (const std::string_view key : kNetworkKeys) {
@@ -165,7 +165,8 @@ class NetworkFinder {
       const auto* dict = node.As<PickleDict>();
       if (dict != nullptr && dict->items.empty()) return std::move(found_);
       return Refuse(
-          "a state dict, alone or as 'net', 'model' or 'state_dict' of a dict, or a whole module, "
+          "a state dict, alone or as 'net', 'model' or 'state_dict' of a dict, or a pickled "
+          "module, "
           "alone or first in a list",
           DescribeOther(node));
     }

@@ -1,5 +1,5 @@
-// Where a torch.save file keeps its network: training scripts wrap the state dict in dicts and
-// lists of their own, beside steps, configurations and optimisers.
+// Where a torch.save file stores its network: training scripts wrap the state dict in dicts and
+// lists of their own, together with steps, configurations and optimisers.
 #ifndef KINGLET_CONVERTERS_CHECKPOINTS_SAVED_NETWORK_H_
 #define KINGLET_CONVERTERS_CHECKPOINTS_SAVED_NETWORK_H_
 
@@ -16,17 +16,17 @@ namespace kinglet {
 
 struct SavedNetwork {
   StateDict tensors;
-  SavedModules modules;           // null where a state dict was saved
+  SavedModules modules;           // nullptr if a state dict was saved
   std::vector<std::string> path;  // the keys of the dicts that the network is in, outermost first
-  // Entries of the state dict that are no tensors: "'epoch' (int)".
+  // Entries of the state dict that are not tensors: "'epoch' (int)".
   std::vector<std::string> others;
 };
 
-// The network that `root` is or wraps. It is
+// The network that `root` is or wraps. A network is
 // - a state dict: a dict with a tensor in it, whose other entries are not read;
-// - a whole module, alone or first in a list; a module second in the list is its criterion, whose
+// - a pickled module, alone or first in a list; a second module in the list is its criterion, whose
 //   names get the prefix "criterion.";
-// - first in a list, or an entry of a dict, and of these kinds itself. Of a dict, only the entries
+// - one of these, first in a list or as an entry of a dict. Of a dict, only the entries
 //   that training scripts use for a network ("model", "state_dict", ..) are looked at.
 // With `path`, the network is below these keys. `file` names the file in errors:
 // KINGLET_INVALID_CHECKPOINT, also where several entries of a dict hold networks. The nodes live as

@@ -16,7 +16,7 @@ namespace {
 constexpr uint64_t kMaxIndexBytes = 100'000'000;
 constexpr int kMaxIndexLevels = 16;  // of lists and objects; an index has two
 
-// Keeps what is under "weight_map" and skips the rest.
+// Keeps the content of "weight_map" and skips the rest.
 class ShardIndexReader final : public JsonEvents {
  public:
   explicit ShardIndexReader(const std::string& path) : path_(path) {}
@@ -44,11 +44,11 @@ class ShardIndexReader final : public JsonEvents {
   bool Text(std::string& text) override {
     if (!InMap()) return Scalar("a text");
     if (text.empty() || text.find('/') != std::string::npos || text == "..") {
-      return Fail("tensor " + QuotedName(tensor_), "the name of a file beside the index",
+      return Fail("tensor " + QuotedName(tensor_), "the name of a file in the index's folder",
                   QuotedName(text));
     }
     if (!index_.file_of.emplace(tensor_, text).second) {
-      return Fail("tensor " + QuotedName(tensor_), "each tensor once", "it again");
+      return Fail("tensor " + QuotedName(tensor_), "each tensor once", "the name again");
     }
     files_.insert(std::move(text));
     return true;
@@ -65,13 +65,14 @@ class ShardIndexReader final : public JsonEvents {
   bool Boolean() override { return Scalar("a bool"); }
   bool Null() override { return Scalar("null"); }
   void Broken(size_t byte) override {
-    Fail("byte " + std::to_string(byte), "JSON", "something else");
+    Fail("byte " + std::to_string(byte), "JSON", "another character");
   }
 
   Result<ShardIndex> Take() {
     if (!status_.ok()) return status_;
     if (files_.empty()) {
-      Fail("weight_map", "an object of tensors' names and files", has_map_ ? "none in it" : "none");
+      Fail("weight_map", "an object of tensors' names and files",
+           has_map_ ? "an empty one" : "none");
       return status_;
     }
     index_.files.assign(files_.begin(), files_.end());
@@ -84,7 +85,7 @@ class ShardIndexReader final : public JsonEvents {
     if (++level_ <= kMaxIndexLevels) return true;
     return Fail("index", "at most " + std::to_string(kMaxIndexLevels) + " levels", "more");
   }
-  // A value to skip, unless it is in place of the index or of a file's name.
+  // A value to skip; refused as the index itself or as a file's name.
   bool Scalar(const std::string& found) {
     if (InMap()) return FailInMap(found);
     return level_ > 0 || Fail("index", "an object", found);

@@ -1,5 +1,5 @@
 // The index of a sharded checkpoint, whose tensors are spread over several files. Hugging Face
-// transformers writes it beside them as pytorch_model.bin.index.json or
+// transformers writes it next to them as pytorch_model.bin.index.json or
 // model.safetensors.index.json: a JSON object whose "weight_map" maps each tensor's name to its
 // file.
 #ifndef KINGLET_CONVERTERS_CHECKPOINTS_SHARD_INDEX_H_

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "converters/checkpoints/crc32c.h"
+#include "converters/checkpoints/refuse_checkpoint.h"
 #include "converters/checkpoints/varint_reader.h"
 #include "format/little_endian.h"
 
@@ -35,7 +36,7 @@ std::string CompressionName(unsigned char type) {
   return "compression " + std::to_string(type);
 }
 
-// Where a block lies; its trailer follows.
+// The location of a block; its trailer follows.
 struct BlockHandle {
   uint64_t offset, bytes;
 };
@@ -55,14 +56,14 @@ class SortedTableReader {
     VarintReader reader(file_.substr(footer, kFooterBytes - sizeof(kTableMagic)));
     const auto unused_meta = ReadHandle(reader);
     const auto index = ReadHandle(reader);
-    if (!unused_meta || !index) return RefuseTable(footer, "the places of two blocks", "fewer");
-    // The index block's values are places of data blocks.
+    if (!unused_meta || !index) return RefuseTable(footer, "the locations of two blocks", "fewer");
+    // The index block's values are the locations of data blocks.
     KINGLET_ASSIGN_OR_RETURN(const std::vector<SortedTableEntry> blocks, Block(*index, footer));
     std::vector<SortedTableEntry> entries;
     for (const SortedTableEntry& block : blocks) {
       VarintReader value(block.value);
       const auto handle = ReadHandle(value);
-      if (!handle) return RefuseTable(index->offset, "the places of data blocks", "something else");
+      if (!handle) return RefuseTable(index->offset, "the locations of data blocks", "other bytes");
       KINGLET_ASSIGN_OR_RETURN(std::vector<SortedTableEntry> more, Block(*handle, index->offset));
       if (more.empty()) return RefuseTable(handle->offset, "a block with an entry", "none");
       if (!entries.empty() && more.front().key <= entries.back().key) {
@@ -75,7 +76,7 @@ class SortedTableReader {
   }
 
  private:
-  // The entries of a block; `named_at` is where its place was read.
+  // The entries of a block; `named_at` is where its location was read.
   Result<std::vector<SortedTableEntry>> Block(BlockHandle handle, uint64_t named_at) {
     const uint64_t end = file_.size() - kFooterBytes;
     if (handle.offset > end || end - handle.offset < kTrailerBytes ||
@@ -89,7 +90,8 @@ class SortedTableReader {
     crc.Add(std::as_bytes(std::span(summed)));
     VarintReader trailer(file_.substr(handle.offset + handle.bytes + 1, sizeof(uint32_t)));
     if (crc.masked() != *trailer.Fixed32()) {
-      return RefuseTable(handle.offset, "a block with its checksum", "another checksum");
+      return RefuseTable(handle.offset, "a block with its checksum",
+                         std::string("another checksum") + kCopyAgain);
     }
     const auto compression = static_cast<unsigned char>(summed.back());
     if (compression != 0) {
@@ -99,7 +101,8 @@ class SortedTableReader {
     return Entries(summed.substr(0, handle.bytes), handle.offset);
   }
 
-  // A block ends in the offsets of its restart points, at which a key is whole, and their count.
+  // A block ends with the offsets of its restart points, at which a key is complete, and their
+  // count.
   Result<std::vector<SortedTableEntry>> Entries(std::string_view block, uint64_t at) {
     const auto refuse = [at](const std::string& expected, const std::string& found) {
       return RefuseTable(at, expected, found);
@@ -115,14 +118,14 @@ class SortedTableReader {
     VarintReader reader(block.substr(0, block.size() - tail));
     while (!reader.empty()) {
       const auto shared = reader.Varint(), unshared = reader.Varint(), length = reader.Varint();
-      if (!shared || !unshared || !length) return refuse("entries in a block", "half of one");
+      if (!shared || !unshared || !length) return refuse("entries in a block", "a truncated one");
       if (*shared > key.size()) {
         return refuse("a key that shares at most " + std::to_string(key.size()) + " bytes",
                       std::to_string(*shared));
       }
       const auto rest = reader.Bytes(*unshared);
       const auto value = rest ? reader.Bytes(*length) : std::nullopt;
-      if (!rest || !value) return refuse("entries in a block", "half of one");
+      if (!rest || !value) return refuse("entries in a block", "a truncated one");
       if (*shared + rest->size() > kMaxKeyBytes) {
         return refuse("keys of at most " + std::to_string(kMaxKeyBytes) + " bytes",
                       std::to_string(*shared + rest->size()));
@@ -165,7 +168,8 @@ Result<std::vector<SortedTableEntry>> ReadSortedTable(const InputFile& file) {
         std::to_string(file.size()));
   }
   if (!LooksLikeSortedTable(file)) {
-    return RefuseTable(file.size() - sizeof(kTableMagic), "the mark of a sorted table", "another");
+    return RefuseTable(file.size() - sizeof(kTableMagic), "the mark of a sorted table",
+                       "other bytes");
   }
   std::string bytes(file.size(), '\0');
   KINGLET_RETURN_IF_ERROR(file.ReadAt(0, std::as_writable_bytes(std::span<char>(bytes))));

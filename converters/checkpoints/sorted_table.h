@@ -15,7 +15,7 @@ struct SortedTableEntry {
   std::string key, value;
 };
 
-// Whether the file ends like one.
+// Whether the file ends like a sorted table.
 bool LooksLikeSortedTable(const InputFile& file);
 
 // All entries, keys ascending. Refuses compressed blocks, by the compression's name, files over

@@ -12,6 +12,7 @@
 #include "converters/checkpoints/crc32c.h"
 #include "converters/checkpoints/elements.h"
 #include "converters/checkpoints/quoted.h"
+#include "converters/checkpoints/refuse_checkpoint.h"
 #include "converters/checkpoints/sorted_table.h"
 #include "converters/checkpoints/varint_reader.h"
 
@@ -19,7 +20,7 @@ namespace kinglet {
 namespace {
 
 constexpr std::string_view kIndexSuffix = ".index";
-// What TensorFlow 2 adds to the variables: a description of the objects that own them.
+// The entry that TensorFlow 2 adds to the variables: a description of the objects that own them.
 constexpr std::string_view kObjectGraph = "_CHECKPOINTABLE_OBJECT_GRAPH";
 constexpr uint64_t kMaxShards = 512;
 constexpr size_t kMaxDimensions = 32;
@@ -70,7 +71,7 @@ struct Variable {
 
 Result<uint64_t> ReadBundleHeader(std::string_view message) {
   const auto fields = ProtoFields(message);
-  if (!fields) return RefuseBundle("header", "a message", "something else");
+  if (!fields) return RefuseBundle("header", "a message", "other bytes");
   uint64_t shards = 0;
   for (const ProtoField& field : *fields) {
     if (field.number == kHeaderShards) shards = field.value;
@@ -79,7 +80,7 @@ Result<uint64_t> ReadBundleHeader(std::string_view message) {
     }
     if (field.number != kHeaderVersion) continue;
     const auto version = ProtoFields(field.bytes);
-    if (!version) return RefuseBundle("header", "a version", "something else");
+    if (!version) return RefuseBundle("header", "a version", "other bytes");
     for (const ProtoField& part : *version) {
       if (part.number != kVersionMinConsumer || part.value <= kReadableVersion) continue;
       return RefuseBundle("header", "a file for readers of version 1",
@@ -93,14 +94,14 @@ Result<uint64_t> ReadBundleHeader(std::string_view message) {
 
 Status ReadShape(std::string_view message, Variable& variable) {
   const auto fields = ProtoFields(message);
-  if (!fields) return RefuseBundle(variable.Where(), "a shape", "something else");
+  if (!fields) return RefuseBundle(variable.Where(), "a shape", "other bytes");
   for (const ProtoField& field : *fields) {
     if (field.number == kShapeUnknownRank && field.value != 0) {
       return RefuseBundle(variable.Where(), "a shape", "an unknown one");
     }
     if (field.number != kShapeDimension) continue;
     const auto dimension = ProtoFields(field.bytes);
-    if (!dimension) return RefuseBundle(variable.Where(), "a shape", "something else");
+    if (!dimension) return RefuseBundle(variable.Where(), "a shape", "other bytes");
     uint64_t size = 0;
     for (const ProtoField& part : *dimension) {
       if (part.number == kDimensionSize) size = part.value;
@@ -118,7 +119,7 @@ Result<Variable> ReadVariable(const SortedTableEntry& entry, uint64_t shards) {
   Variable variable;
   variable.name = entry.key;
   const auto fields = ProtoFields(entry.value);
-  if (!fields) return RefuseBundle(variable.Where(), "a message", "something else");
+  if (!fields) return RefuseBundle(variable.Where(), "a message", "other bytes");
   for (const ProtoField& field : *fields) {
     if (field.number == kEntryType) variable.type = field.value;
     if (field.number == kEntryShard) variable.shard = field.value;
@@ -127,7 +128,7 @@ Result<Variable> ReadVariable(const SortedTableEntry& entry, uint64_t shards) {
     if (field.number == kEntryCrc) variable.crc = field.value;
     if (field.number == kEntryShape) KINGLET_RETURN_IF_ERROR(ReadShape(field.bytes, variable));
     if (field.number == kEntrySlices) {
-      return RefuseBundle(variable.Where(), "a whole variable", "one saved in slices");
+      return RefuseBundle(variable.Where(), "a variable in one piece", "one saved in slices");
     }
   }
   if (variable.shard < shards) return variable;
@@ -144,8 +145,8 @@ std::string ShardPath(const std::string& index_path, uint64_t shard, uint64_t sh
   return index_path.substr(0, index_path.size() - kIndexSuffix.size()) + suffix.data();
 }
 
-// Every variable inside its data file, and no byte in two of them, so that all variables together
-// are no larger than the files.
+// Checks that every variable is inside its data file, and that no two share a byte, so that all
+// variables together are no larger than the files.
 Status CheckPlaces(const std::vector<Variable>& variables,
                    const std::vector<std::shared_ptr<const InputFile>>& shards) {
   std::vector<const Variable*> order;
@@ -154,7 +155,7 @@ Status CheckPlaces(const std::vector<Variable>& variables,
     if (variable.offset > size || variable.bytes > size - variable.offset) {
       return RefuseBundle(
           variable.Where(), "bytes inside the " + std::to_string(size) + " of its data file",
-          std::to_string(variable.bytes) + " from " + std::to_string(variable.offset));
+          std::to_string(variable.bytes) + " from " + std::to_string(variable.offset) + kCopyAgain);
     }
     if (variable.bytes > 0) order.push_back(&variable);
   }
@@ -169,7 +170,7 @@ Status CheckPlaces(const std::vector<Variable>& variables,
   return {};
 }
 
-// The variable as a tensor, whose bytes are what was written.
+// The variable as a tensor. Checks the checksum of its bytes.
 Result<CheckpointTensor> BundleTensor(const Variable& variable,
                                       const std::shared_ptr<const InputFile>& file) {
   const std::optional<ElementType> type = TypeOf(variable.type);
@@ -191,7 +192,8 @@ Result<CheckpointTensor> BundleTensor(const Variable& variable,
       file->ReadInPieces(variable.offset, variable.bytes,
                          [&crc](std::span<const std::byte> piece) { crc.Add(piece); }));
   if (crc.masked() != variable.crc) {
-    return RefuseBundle(variable.Where(), "bytes with their checksum", "another checksum");
+    return RefuseBundle(variable.Where(), "bytes with their checksum",
+                        std::string("another checksum") + kCopyAgain);
   }
   StoredElements elements = {
       file->path(), variable.Where(), *type, count,
@@ -214,7 +216,7 @@ Result<TensorBundle> OpenTensorBundle(std::shared_ptr<const InputFile> index) {
   };
   const Result<std::vector<SortedTableEntry>> entries = ReadSortedTable(*index);
   if (!entries.ok()) return in_index(entries.status());
-  // The header's key is the empty one, which is first.
+  // The header's key is empty, so it comes first.
   if (entries->empty() || !entries->front().key.empty()) {
     return in_index(RefuseBundle("header", "one", "none"));
   }

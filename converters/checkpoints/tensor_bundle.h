@@ -1,6 +1,7 @@
 // TensorFlow's checkpoints (tf.train.Saver, format V2: tensor bundles). PREFIX.index is a sorted
-// table of the variables' types, shapes and places (tensorflow/core/protobuf/tensor_bundle.proto);
-// PREFIX.data-00000-of-00001 and so on hold their values. PREFIX.meta, the graph, is not needed.
+// table of the variables' types, shapes and locations
+// (tensorflow/core/protobuf/tensor_bundle.proto); PREFIX.data-00000-of-00001 and so on contain
+// their values. PREFIX.meta, the graph, is not needed.
 #ifndef KINGLET_CONVERTERS_CHECKPOINTS_TENSOR_BUNDLE_H_
 #define KINGLET_CONVERTERS_CHECKPOINTS_TENSOR_BUNDLE_H_
 
@@ -22,7 +23,7 @@ struct TensorBundle {
 // Whether the file is called *.index and ends like a sorted table.
 bool LooksLikeTensorBundle(const InputFile& index);
 
-// Opens the data files beside the index and compares every variable's bytes with its checksum. A
+// Opens the data files next to the index and compares every variable's bytes with its checksum. A
 // variable of a type that no tensor has (texts, complex numbers) is refused only when its values
 // are read; the graph of objects that TensorFlow 2 adds is omitted. Refuses variables that were
 // saved in slices, bytes that two variables share, and big-endian files. Errors:

@@ -30,7 +30,7 @@ std::string SystemText(int error) { return std::generic_category().message(error
 
 bool IsPipe(mode_t mode) { return S_ISFIFO(mode) || S_ISSOCK(mode); }
 
-// What reading of would not end, or is no text; "" for anything else.
+// The kind of an input that never ends or is not text; "" for anything else.
 std::string WrongPlace(int descriptor, const struct stat& info) {
   if (S_ISDIR(info.st_mode)) return "a folder";
   if (S_ISBLK(info.st_mode)) return "a device";
@@ -40,8 +40,8 @@ std::string WrongPlace(int descriptor, const struct stat& info) {
   return is_empty ? "" : "a device";
 }
 
-// Whether the process has not read this pipe before. One that was read to its end would look like
-// an empty text.
+// Whether the process reads this pipe for the first time. A pipe that was read to its end would
+// look like an empty text.
 bool IsFirstReading(const struct stat& info) {
   static std::mutex mutex;
   static std::set<std::pair<dev_t, ino_t>> pipes;
@@ -68,14 +68,14 @@ struct TextInput::Contents {
   int descriptor = -1;
 
   std::vector<char> read = std::vector<char>(kReadBytes);
-  std::string head;  // what was read to know what it is
+  std::string head;  // the bytes that were read to determine the kind
   uint64_t offset = 0;
   bool begun = false, ended = false;
 
-  std::unique_ptr<Unpacker> unpacker;  // null: the bytes are plain
+  std::unique_ptr<Unpacker> unpacker;  // nullptr: the bytes are plain
   std::string_view packed;             // in `read` or `head`
   std::vector<char> unpacked;
-  bool may_have_more = false;  // the unpacker filled its room
+  bool may_have_more = false;  // the unpacker filled its buffer
   bool is_checked = false;     // the unpacked bytes may be text
 
   PlainPieces plain;
@@ -110,7 +110,7 @@ struct TextInput::Contents {
                            "text in UTF-8, plain or packed by gzip or zstd", found);
   }
 
-  // Reads enough to know what the bytes are.
+  // Reads enough to determine the kind of the bytes.
   Status Begin() {
     begun = true;
     do {
@@ -132,7 +132,7 @@ struct TextInput::Contents {
     return Status(status.code(), source + ": " + status.message());
   }
 
-  // The next bytes before anything is taken off them; "" at the end.
+  // The next bytes before unpacking; "" at the end.
   Result<std::string_view> NextBytes() {
     if (!begun) {
       KINGLET_RETURN_IF_ERROR(Begin());
@@ -160,7 +160,7 @@ struct TextInput::Contents {
       if (unpacker->at_end()) return bytes;
       return Status::Refusal(KINGLET_CORRUPT, source, "byte " + std::to_string(offset),
                              "more " + unpacker->name() + " data",
-                             "the end (the file is not whole: copy or make it again)");
+                             "the end (the file is truncated: copy or make it again)");
     }
   }
 };
@@ -231,7 +231,7 @@ Result<std::string> ReadWholeText(const std::string& name, InputForm form) {
     KINGLET_ASSIGN_OR_RETURN(TextInput input, TextInput::Open(name, form));
     struct stat info = {};
     const bool is_file = name != "-" && ::stat(name.c_str(), &info) == 0 && S_ISREG(info.st_mode);
-    // A plain file has as many bytes as it says.
+    // The size of a plain file is known.
     const uint64_t limit =
         std::max(kMaxWholeBytes, is_file ? static_cast<uint64_t>(info.st_size) : 0);
     std::string whole;

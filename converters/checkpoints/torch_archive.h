@@ -16,7 +16,7 @@ class TorchArchive {
   virtual ~TorchArchive() = default;
 
   const PickleGraph& graph() const { return graph_; }
-  // The size of a storage. Errors: KINGLET_INVALID_CHECKPOINT where the file lacks it.
+  // The size of a storage. Errors: KINGLET_INVALID_CHECKPOINT if the file lacks it.
   virtual Result<uint64_t> StorageBytes(const std::string& key) const = 0;
   // Passes bytes of a storage to `sink` piece by piece. REQUIRES: the range lies in StorageBytes().
   virtual Status ReadStorage(const std::string& key, uint64_t offset, uint64_t bytes,

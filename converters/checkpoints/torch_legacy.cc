@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "converters/checkpoints/quoted.h"
+#include "converters/checkpoints/refuse_checkpoint.h"
 #include "format/little_endian.h"
 
 namespace kinglet {
@@ -48,7 +49,8 @@ bool TorchLegacyArchive::Recognises(const InputFile& file) {
   const std::span<std::byte> head(bytes.data(), std::min<uint64_t>(bytes.size(), file.size()));
   if (!file.ReadAt(0, head).ok()) return false;
   const Result<PickleGraph> magic = ReadPickle(head, 0);
-  if (magic.status().code() == KINGLET_OUT_OF_MEMORY) throw std::bad_alloc();  // it may be one
+  // Without memory, the file may still be one of this format.
+  if (magic.status().code() == KINGLET_OUT_OF_MEMORY) throw std::bad_alloc();
   return magic.ok() && IsMagic(*magic->root);
 }
 
@@ -101,14 +103,14 @@ Status TorchLegacyArchive::LocateStorages(const PickleNode& keys, uint64_t begin
       return RefuseLegacy(at, "a storage the pickle mentions", name);
     }
     if (!claimed->second.type) {
-      // The storage's size, and so the place of the next one, is unknown.
+      // The storage's size, and so the offset of the next one, is unknown.
       return RefuseLegacy(at, name + " of a class whose element size is known",
                           QuotedName(claimed->second.class_name));
     }
     std::array<std::byte, sizeof(uint64_t)> word{};
     if (file_->size() - at < word.size()) {
       return RefuseLegacy(at, "the element count of " + name,
-                          "the end at " + std::to_string(file_->size()));
+                          "the end at " + std::to_string(file_->size()) + kCopyAgain);
     }
     KINGLET_RETURN_IF_ERROR(file_->ReadAt(at, word));
     const auto elements = LoadLittle<uint64_t>(word.data());
@@ -123,7 +125,7 @@ Status TorchLegacyArchive::LocateStorages(const PickleNode& keys, uint64_t begin
     const uint64_t remaining = file_->size() - at;
     if (elements > remaining / element_bytes) {
       return RefuseLegacy(at, std::to_string(elements) + " elements of " + name,
-                          std::to_string(remaining) + " bytes to the end");
+                          std::to_string(remaining) + " bytes to the end" + kCopyAgain);
     }
     const Storage storage = {at, elements * element_bytes};
     if (!storages_.emplace(*key, storage).second) {

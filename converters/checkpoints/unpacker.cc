@@ -14,16 +14,16 @@ using std::string_view_literals::operator""sv;
 
 constexpr std::string_view kGzipMagic = "\x1f\x8b"sv;
 constexpr std::string_view kZstdMagic = "\x28\xb5\x2f\xfd"sv;
-// Frames of anything else, which may stand before those of a text: 0x184D2A50 to 0x184D2A5F.
+// Frames of other data, which may precede those of a text: 0x184D2A50 to 0x184D2A5F.
 constexpr std::string_view kSkippedMagicEnd = "\x2a\x4d\x18"sv;
 constexpr int kGzipOnly = 16 + MAX_WBITS;  // of inflateInit2
 
 Status Damaged(const std::string& kind, const std::string& found) {
-  return Status::Refusal(KINGLET_CORRUPT, kind, "unpacking", "whole " + kind + " data",
+  return Status::Refusal(KINGLET_CORRUPT, kind, "unpacking", "complete " + kind + " data",
                          found + " (the file is damaged: copy or make it again)");
 }
 
-// Members follow each other, or zeros, as tape drives leave them.
+// Members follow each other; zeros may follow the last one, as tape drives add them.
 class GzipUnpacker final : public Unpacker {
  public:
   GzipUnpacker() {

@@ -14,16 +14,16 @@ namespace kinglet {
 
 class Unpacker {
  public:
-  // One for bytes that begin so; null for any others.
+  // The unpacker for bytes that begin with `head`; nullptr if they are not packed.
   static std::unique_ptr<Unpacker> For(std::string_view head);
   virtual ~Unpacker() = default;
 
-  // Unpacks into `out` and takes what it has read off the front of `packed`; both are left with
-  // room or bytes only if the other has none. Returns the number of bytes in `out`. After "" of
-  // `packed` more may come: all members and frames are read. Errors: KINGLET_CORRUPT, with the next
-  // step.
+  // Unpacks into `out` and removes the bytes that it has read from the front of `packed`, until
+  // `packed` is empty or `out` is full. Returns the number of bytes in `out`. After an empty
+  // `packed`, more bytes may follow: all members and frames are read. Errors: KINGLET_CORRUPT, with
+  // the next step.
   virtual Result<size_t> Unpack(std::string_view& packed, std::span<char> out) = 0;
-  // Whether the bytes may end here.
+  // Whether the packed bytes may end here.
   virtual bool at_end() const = 0;
   // "gzip" or "zstd".
   virtual std::string name() const = 0;

@@ -1,5 +1,7 @@
 #include "converters/checkpoints/varint_reader.h"
 
+#include <utility>
+
 #include "format/little_endian.h"
 
 namespace kinglet {
@@ -46,30 +48,50 @@ std::optional<std::string_view> VarintReader::Bytes(uint64_t count) {
   return taken;
 }
 
+std::optional<ProtoField> ProtoReader::Next() {
+  if (reader_.empty() || failed()) return std::nullopt;
+  const auto fail = [this](const char* expected) {
+    expected_ = expected;
+    return std::nullopt;
+  };
+  const std::optional<uint64_t> key = reader_.Varint();
+  if (!key || *key >> 3U == 0) return fail("a field");
+  ProtoField field;
+  field.number = *key >> 3U;
+  std::optional<uint64_t> value;
+  switch (*key & 7U) {
+    case kVarintField:
+    case kBytesField:
+      value = reader_.Varint();
+      if (!value) return fail("a varint");
+      break;
+    case kFixed64Field:
+      value = reader_.Fixed64();
+      if (!value) return fail("eight bytes");
+      break;
+    case kFixed32Field:
+      value = reader_.Fixed32();
+      if (!value) return fail("four bytes");
+      break;
+    default:
+      return fail("a wire type of 0, 1, 2 or 5");
+  }
+  field.delimited = (*key & 7U) == kBytesField;
+  if (!field.delimited) {
+    field.value = *value;
+    return field;
+  }
+  const auto bytes = reader_.Bytes(*value);
+  if (!bytes) return fail("a field inside its message");
+  field.bytes = *bytes;
+  return field;
+}
+
 std::optional<std::vector<ProtoField>> ProtoFields(std::string_view message) {
   std::vector<ProtoField> fields;
-  VarintReader reader(message);
-  while (!reader.empty()) {
-    const std::optional<uint64_t> key = reader.Varint();
-    if (!key) return std::nullopt;
-    ProtoField field;
-    field.number = *key >> 3U;
-    const uint64_t type = *key & 7U;
-    std::optional<uint64_t> value;
-    if (type == kVarintField || type == kBytesField) value = reader.Varint();
-    if (type == kFixed64Field) value = reader.Fixed64();
-    if (type == kFixed32Field) value = reader.Fixed32();
-    if (!value) return std::nullopt;
-    if (type == kBytesField) {
-      const auto bytes = reader.Bytes(*value);
-      if (!bytes) return std::nullopt;
-      field.bytes = *bytes;
-    } else {
-      field.value = *value;
-    }
-    fields.push_back(field);
-  }
-  return fields;
+  ProtoReader reader(message);
+  while (const std::optional<ProtoField> field = reader.Next()) fields.push_back(*field);
+  return reader.failed() ? std::nullopt : std::optional(std::move(fields));
 }
 
 }  // namespace kinglet

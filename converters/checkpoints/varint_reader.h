@@ -11,8 +11,8 @@
 
 namespace kinglet {
 
-// A view: the bytes must outlive it. Each read gives none where the bytes end too early or a varint
-// has more than 64 bits; what is read afterwards means nothing.
+// A view: the bytes must outlive the reader. Each read returns nullopt if the bytes end too early
+// or a varint has more than 64 bits; later reads are meaningless.
 class VarintReader {
  public:
   explicit VarintReader(std::string_view bytes) : bytes_(bytes) {}
@@ -34,8 +34,27 @@ struct ProtoField {
   uint64_t number = 0;
   uint64_t value = 0;      // of a varint or a fixed number; else 0
   std::string_view bytes;  // of a text, bytes or an inner message; else empty
+  bool delimited = false;  // whether `bytes` counts
 };
-// The fields in their order; none where the bytes are no message or use the group encoding.
+
+// The fields of a message, one by one. A view: the bytes must outlive it.
+class ProtoReader {
+ public:
+  explicit ProtoReader(std::string_view message) : reader_(message) {}
+
+  // The next field. nullopt at the end, and where the bytes are no message or use the group
+  // encoding: then failed() is true, and expected() says what should be there.
+  std::optional<ProtoField> Next();
+  bool failed() const { return expected_ != nullptr; }
+  const char* expected() const { return expected_; }
+  size_t left() const { return reader_.left(); }
+
+ private:
+  VarintReader reader_;
+  const char* expected_ = nullptr;
+};
+
+// All fields in their order; nullopt where ProtoReader fails.
 std::optional<std::vector<ProtoField>> ProtoFields(std::string_view message);
 
 }  // namespace kinglet

@@ -21,7 +21,7 @@ bool IsNextToNetwork(std::string_view name) {
   return name.starts_with("criterion.") || name.starts_with("generator.") || name == kAverageCount;
 }
 
-// Takes `wrapper` out of the name wherever a component begins with it.
+// Removes `wrapper` from the beginning of all components of the name.
 bool TakeOut(std::string_view wrapper, std::string& name) {
   bool taken = false;
   for (size_t at = name.find(wrapper); at != name.npos; at = name.find(wrapper, at)) {
@@ -35,7 +35,7 @@ bool TakeOut(std::string_view wrapper, std::string& name) {
   return taken;
 }
 
-// Takes "module." off all names, as often as all have it. False: nothing was changed.
+// Removes "module." from all names, as often as all have it. Returns false if nothing changed.
 bool TakeParallelOff(std::vector<std::string>& names) {
   bool taken = false;
   while (true) {
@@ -86,7 +86,7 @@ Status KeepPrefix(std::string_view prefix, const std::string& file, CheckpointTe
   if (kept.empty()) {
     return Status::Refusal(
         KINGLET_INVALID_CHECKPOINT, "checkpoint", file,
-        "names that begin with " + QuotedName(prefix) + ", as the recipe's \"prefix\" says",
+        "names that begin with " + QuotedName(prefix) + ", the recipe's \"prefix\"",
         tensors.empty() ? "no tensors" : QuotedName(tensors.front().name));
   }
   tensors = std::move(kept);

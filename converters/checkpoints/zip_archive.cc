@@ -10,6 +10,7 @@
 #include <span>
 
 #include "converters/checkpoints/quoted.h"
+#include "converters/checkpoints/refuse_checkpoint.h"
 
 namespace kinglet {
 namespace {
@@ -21,7 +22,7 @@ struct EntryCloser {
   void operator()(zip_file_t* file) const { zip_fclose(file); }
 };
 
-// What libzip says: that memory ran out, or what is wrong with the archive.
+// The error that libzip reports: that memory ran out, or what is wrong with the archive.
 Status ZipFailure(zip_error_t* error, const std::string& where, const std::string& expected,
                   const std::string& after = "") {
   const bool by_system = zip_error_system_type(error) == ZIP_ET_SYS;
@@ -60,7 +61,7 @@ Result<ZipArchive> ZipArchive::Open(const InputFile& file) {
   int error = 0;
   errno = 0;
   result.archive_.reset(zip_fdopen(descriptor, 0, &error));
-  // Where libzip has no memory for the directory, it says that there is none.
+  // If libzip has no memory for the directory, it reports that there is no directory.
   if (result.archive_ == nullptr && errno == ENOMEM) error = ZIP_ER_MEMORY;
   if (result.archive_ == nullptr) {
     ::close(descriptor);
@@ -69,8 +70,7 @@ Result<ZipArchive> ZipArchive::Open(const InputFile& file) {
       ~Error() { zip_error_fini(&error); }
     } failure;
     zip_error_init_with_code(&failure.error, error);
-    return ZipFailure(&failure.error, "directory", "a zip archive",
-                      " (the file is cut off or damaged: copy or download it again)");
+    return ZipFailure(&failure.error, "directory", "a zip archive", kCopyAgain);
   }
   return result;
 }
@@ -86,7 +86,7 @@ std::string_view ZipArchive::name(uint64_t index) const {
 
 std::optional<uint64_t> ZipArchive::Find(const std::string& name) const {
   const zip_int64_t index = zip_name_locate(archive_.get(), name.c_str(), ZIP_FL_ENC_RAW);
-  // libzip would cut a name at a zero byte and find another entry.
+  // libzip would truncate a name at a zero byte and find another entry.
   if (index < 0 || name.find('\0') != std::string::npos) return std::nullopt;
   return static_cast<uint64_t>(index);
 }

@@ -1,5 +1,6 @@
 // Zip archives (PKWARE's APPNOTE.TXT) as containers of checkpoints: entries by name, read in
-// pieces. Entries are stored or deflated. No entry may claim more content than its bytes can hold.
+// pieces. Entries are stored or deflated. No entry may claim more content than its bytes can
+// encode.
 #ifndef KINGLET_CONVERTERS_CHECKPOINTS_ZIP_ARCHIVE_H_
 #define KINGLET_CONVERTERS_CHECKPOINTS_ZIP_ARCHIVE_H_
 
@@ -42,10 +43,10 @@ class ZipArchive {
   uint64_t entries() const;
   std::string_view name(uint64_t index) const;
 
-  // The index of the entry of this name; none where there is no such entry.
+  // The index of the entry of this name; nullopt if there is none.
   std::optional<uint64_t> Find(const std::string& name) const;
   // Errors: KINGLET_INVALID_CHECKPOINT for other compressions, and for more content than the
-  // entry's bytes can hold.
+  // entry's bytes can encode.
   Result<Entry> At(uint64_t index) const;
 
   // Passes bytes of the content to `sink` piece by piece. Compares the CRC-32 when the range ends

@@ -14,7 +14,7 @@ namespace {
 // The framework splits the softmax of larger vocabularies.
 constexpr uint64_t kMaxWordsUnsplit = 75'000;
 
-// A dropout that is variational drops weights in evaluation too.
+// A variational dropout drops weights in evaluation too.
 constexpr std::array<FixedOption, 1> kFixedOfWeightDrop = {{{"variational", "False"}}};
 // Zoneout scales gates in evaluation; a layer that does not keep the previous input takes zeros at
 // the start of each part of a text.
@@ -88,8 +88,8 @@ RecurrentLayerNames LayerNames(const Names& names, const std::string& prefix, bo
   return layer;
 }
 
-// The first words of the tails. The criterion's list has 0 before them and a number above all words
-// behind them.
+// The first words of the tails. The criterion's list also has 0 at the front and a number above all
+// words at the end.
 Result<std::vector<uint64_t>> SplitsOf(const FamilyInput& input) {
   std::vector<uint64_t> splits;
   const PickleNode* criterion = input.modules.criterion;
@@ -141,7 +141,7 @@ Result<LoadedModel> LoadAwdLstm(const FamilyInput& input) {
   const uint32_t words = model.draft.description.vocabulary_size;
   if (input.modules.criterion == nullptr && words > kMaxWordsUnsplit) {
     model.notes.push_back("the checkpoint has no criterion: the softmax over " +
-                          std::to_string(words) + " words is taken to be unsplit");
+                          std::to_string(words) + " words is assumed to be unsplit");
   }
   return model;
 }

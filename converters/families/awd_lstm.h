@@ -1,13 +1,13 @@
 // The family `awd-lstm`: AWD-LSTM language models (Merity et al. 2017, "Regularizing and Optimizing
 // LSTM Language Models") of LSTM, GRU or QRNN layers.
-// Framework: salesforce/awd-lstm-lm. Files: model.pt, which holds [model, criterion,
-// optimizer]; also a whole model or its state dict.
+// Framework: salesforce/awd-lstm-lm. Files: model.pt, a pickled list [model, criterion, optimizer];
+// also a pickled model or its state dict.
 // Peculiarities:
 //   - weight drop keeps the trained weight as <name>_raw; the tensor <name> is a dropped-out copy
-//   - over 75,000 words the softmax is split (splitcross.py); the criterion holds the cluster rows
+//   - over 75,000 words the softmax is split (splitcross.py); the criterion has the cluster rows
 //     ("tail vectors"), in reverse order of the tails
 //   - a QRNN layer has one weight, for the token and, in the first layer, also the previous one
-//   - the neural cache takes part only after more pairs than its capacity were seen
+//   - the neural cache counts only after more pairs than its capacity
 #ifndef KINGLET_CONVERTERS_FAMILIES_AWD_LSTM_H_
 #define KINGLET_CONVERTERS_FAMILIES_AWD_LSTM_H_
 
@@ -26,7 +26,7 @@ inline constexpr std::string_view kAwdLstmFamily = "awd-lstm";
 
 bool LooksLikeAwdLstm(std::span<const CheckpointTensor> weights);
 
-// The network pickled whole, and its criterion.
+// The pickled network and its criterion.
 const PickledNetwork& AwdLstmModules();
 std::span<const OptionTable> AwdLstmOptions();
 

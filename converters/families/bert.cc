@@ -38,7 +38,7 @@ constexpr std::array<FixedOption, 10> kFixedOfBert = {{
     {"pruned_heads", "{}"},
     {"per_layer_config", "{}"},
     {"quantization_config", ""},
-    {"auto_map", ""},  // the network is another code's
+    {"auto_map", ""},  // the network's code is not part of the library
 }};
 constexpr OptionTable kBertOptions = {
     "`config.json`",
@@ -49,7 +49,7 @@ constexpr OptionTable kBertOptions = {
     {},
     "layer_norm_eps tie_word_embeddings model_type position_embedding_type"};
 
-// What config.json says.
+// The settings of config.json.
 struct BertSettings {
   uint64_t width = 0, layers = 0, heads = 0, inner = 0, positions = 0, segments = 0, words = 0;
   double epsilon = 1e-12;
@@ -105,7 +105,7 @@ Result<BertSettings> ReadSettings(const ConfigFile& file) {
   return settings;
 }
 
-// The oldest files have no model_type; the class that wrote them tells it.
+// The oldest files have no model_type, but name the class that wrote them.
 Status CheckClasses(const ConfigFile& file) {
   if (file.Has("model_type") || !file.Has("architectures")) return {};
   KINGLET_ASSIGN_OR_RETURN(const std::vector<std::string> classes, file.Texts("architectures"));
@@ -147,7 +147,7 @@ class BertLoader {
       return Status::Refusal(
           KINGLET_INVALID_CHECKPOINT, "checkpoint", "state dict",
           pooler + ".weight, as scores of texts are of the pooled vector",
-          "none: scores of each token (BertForTokenClassification) are not read");
+          "none (scores of each token, BertForTokenClassification, are not read)");
     }
     KINGLET_RETURN_IF_ERROR(builder_.CheckNames("a BERT of " + std::to_string(settings_.layers) +
                                                 " layers of " + std::to_string(d)));
@@ -310,13 +310,13 @@ class BertLoader {
   Pair Queries(const std::string& attention) {
     const uint64_t d = settings_.width;
     const auto join = [&](const std::string& what, const Shape& shape, Role role) {
-      std::vector<const CheckpointTensor*> sources;
+      std::vector<const CheckpointTensor*> tensors;
       for (const char* part : {"query.", "key.", "value."}) {
-        sources.push_back(builder_.Claim(attention + part + what, shape));
+        tensors.push_back(builder_.Claim(attention + part + what, shape));
       }
       Shape all = shape;
-      all[0] *= sources.size();
-      return builder_.AddMade(attention + "qkv." + what, all, role, sources,
+      all[0] *= tensors.size();
+      return builder_.AddMade(attention + "qkv." + what, all, role, tensors,
                               [heads = settings_.heads](const std::vector<float>& values) {
                                 return RowsByHead(values, 3, heads);
                               });

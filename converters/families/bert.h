@@ -5,10 +5,10 @@
 // Peculiarities:
 //   - names begin with "bert." except in a BertModel
 //   - files of 2018 and 2019 call a norm's weight and bias gamma and beta
-//   - model.safetensors leaves out the decoder's weight and bias where they are the word table and
+//   - model.safetensors omits the decoder's weight and bias where they are the word table and
 //     cls.predictions.bias; pytorch_model.bin stores both
-//   - position_ids are counted, not trained, and are omitted
-//   - files of 2018 and 2019 have a pooler also where it is not used, beside qa_outputs: omitted
+//   - position_ids, which are not trained, are not read
+//   - files of 2018 and 2019 with qa_outputs have a pooler, which is not used and not read
 #ifndef KINGLET_CONVERTERS_FAMILIES_BERT_H_
 #define KINGLET_CONVERTERS_FAMILIES_BERT_H_
 

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "converters/families/define_source.h"
+#include "converters/families/claimed_define.h"
 #include "converters/families/draft_builder.h"
 #include "converters/families/recurrent_layers.h"
 #include "format/limits.h"
@@ -18,10 +18,10 @@ constexpr const char* kReduce = "define.finalProj.weight";
 
 std::string LayerPrefix(size_t index) { return "lstms." + std::to_string(index) + ".module."; }
 
-// The transpose of a matrix. REQUIRES: the source has two dimensions.
-CheckpointTensor TransposedTensor(const CheckpointTensor& source) {
-  return {source.name + ".transposed", {source.shape[1], source.shape[0]}, [source] {
-            return ReadFiniteTransposed(source);
+// The transpose of a matrix. REQUIRES: the matrix has two dimensions.
+CheckpointTensor TransposedTensor(const CheckpointTensor& matrix) {
+  return {matrix.name + ".transposed", {matrix.shape[1], matrix.shape[0]}, [matrix] {
+            return ReadFiniteTransposed(matrix);
           }};
 }
 
@@ -72,7 +72,7 @@ class Loader {
       return Status::Refusal(KINGLET_INVALID_CHECKPOINT, "checkpoint", where, expected,
                              std::to_string(found));
     };
-    for (const DefineSource::Band& band : define_.bands) {
+    for (const ClaimedDefine::Band& band : define_.bands) {
       words_ += band.table->shape[0];
       if (words_ > kMaxDimension) {
         return refuse("tensor " + band.table->name,
@@ -117,7 +117,7 @@ class Loader {
   // The table of a band's words, which the softmax uses too.
   TensorId TableOf(size_t band) {
     if (tables_.empty()) {
-      for (const DefineSource::Band& from : define_.bands) {
+      for (const ClaimedDefine::Band& from : define_.bands) {
         tables_.push_back(builder_.AddWhole(*from.table, Role::kPrunedAlso));
       }
     }
@@ -131,7 +131,7 @@ class Loader {
     softmax.normalisation = Normalisation::kWhole;
     uint32_t first = 0;
     for (size_t i = 0; i < define_.bands.size(); ++i) {
-      const DefineSource::Band& band = define_.bands[i];
+      const ClaimedDefine::Band& band = define_.bands[i];
       const auto size = static_cast<uint32_t>(band.table->shape[0]);
       const TensorId table = TableOf(i);
       if (i == 0) {
@@ -154,7 +154,7 @@ class Loader {
 
   DraftBuilder builder_;
   RecurrentLayers layers_;
-  DefineSource define_;
+  ClaimedDefine define_;
   const CheckpointTensor* classes_ = nullptr;
   const CheckpointTensor* class_bias_ = nullptr;
   uint64_t words_ = 0;

@@ -10,7 +10,7 @@
 namespace kinglet {
 namespace {
 
-// Longer lists of names are cut, so that a hostile file cannot make an endless line.
+// Longer lists of names are truncated, so that a hostile file cannot make an endless line.
 constexpr size_t kMaxListed = 1000;
 
 std::string Joined(const std::string& what, const std::vector<std::string>& items,
@@ -103,18 +103,18 @@ void DraftBuilder::NoteMisshaped(const CheckpointTensor& tensor, const std::stri
 }
 
 TensorId DraftBuilder::Add(const std::string& name, const Shape& shape, Role role,
-                           const CheckpointTensor* source, Origin origin) {
-  const TensorId id = AddSource(name, shape, role, {source, origin, {}});
-  if (source != nullptr && !source->made.empty()) {
-    model.stand_ins.push_back({id, source->made, origin.row});
+                           const CheckpointTensor* tensor, Origin origin) {
+  const TensorId id = AddInput(name, shape, role, {tensor, origin, {}});
+  if (tensor != nullptr && !tensor->made.empty()) {
+    model.stand_ins.push_back({id, tensor->made, origin.row});
   }
   return id;
 }
 
-TensorId DraftBuilder::AddSource(const std::string& name, const Shape& shape, Role role,
-                                 Source source) {
-  const auto id = static_cast<TensorId>(sources_.size());
-  sources_.push_back(std::move(source));
+TensorId DraftBuilder::AddInput(const std::string& name, const Shape& shape, Role role,
+                                Input input) {
+  const auto id = static_cast<TensorId>(inputs_.size());
+  inputs_.push_back(std::move(input));
   model.draft.tensors.push_back({name, shape, DenseF32{}, false});
   if (role != Role::kKept) model.quantisable.push_back(id);
   if (role == Role::kPrunedAlso) model.prunable.push_back(id);
@@ -122,19 +122,19 @@ TensorId DraftBuilder::AddSource(const std::string& name, const Shape& shape, Ro
 }
 
 TensorId DraftBuilder::AddMade(const std::string& name, const Shape& shape, Role role,
-                               const CheckpointTensor* source, Make make) {
-  return AddSource(name, shape, role, {source, {}, std::move(make)});
+                               const CheckpointTensor* tensor, Make make) {
+  return AddInput(name, shape, role, {tensor, {}, std::move(make)});
 }
 
 TensorId DraftBuilder::AddMade(const std::string& name, const Shape& shape, Role role,
-                               const std::vector<const CheckpointTensor*>& sources, Make make) {
+                               const std::vector<const CheckpointTensor*>& tensors, Make make) {
   std::vector<CheckpointTensor> others;
-  for (size_t i = 1; i < sources.size(); ++i) {
-    // A missing one ends the loading before anything is made.
-    if (sources[i] != nullptr) others.push_back(*sources[i]);
+  for (size_t i = 1; i < tensors.size(); ++i) {
+    // A missing tensor ends the conversion before values are made.
+    if (tensors[i] != nullptr) others.push_back(*tensors[i]);
   }
   return AddMade(
-      name, shape, role, sources.front(),
+      name, shape, role, tensors.front(),
       [others, make = std::move(make)](std::vector<float> values) -> Result<std::vector<float>> {
         uint64_t count = values.size();
         for (const CheckpointTensor& other : others) count += CountEntries(other.shape);
@@ -148,9 +148,9 @@ TensorId DraftBuilder::AddMade(const std::string& name, const Shape& shape, Role
 }
 
 TensorId DraftBuilder::AddTransposed(const std::string& name, const Shape& shape, Role role,
-                                     const CheckpointTensor* source) {
+                                     const CheckpointTensor* tensor) {
   const TensorId id =
-      AddMade(name, shape, role, source,
+      AddMade(name, shape, role, tensor,
               [rows = shape[1], columns = shape[0]](const std::vector<float>& values) {
                 return Transposed(values, rows, columns);
               });
@@ -215,27 +215,27 @@ Status DraftBuilder::CheckNames(const std::string& network) const {
                          "the tensors of " + network, Joined("", faults, "; "));
 }
 
-// Reads one tensor of the draft at a time. It outlives the builder and owns what it needs.
+// Reads one tensor of the draft at a time. A reader outlives the builder and owns what it needs.
 class DraftBuilder::Reader {
  public:
-  explicit Reader(const std::vector<Source>& sources) {
-    for (const Source& source : sources) {
-      parts_.push_back({source.tensor == nullptr ? CheckpointTensor() : *source.tensor,
-                        source.origin, source.make});
+  explicit Reader(const std::vector<Input>& inputs) {
+    for (const Input& input : inputs) {
+      parts_.push_back(
+          {input.tensor == nullptr ? CheckpointTensor() : *input.tensor, input.origin, input.make});
     }
   }
 
   Status operator()(TensorId id, EncodedTensor& tensor) const {
-    const auto& [source, origin, make] = parts_[id];
-    if (!source.values) return {};  // computed
+    const auto& [stored, origin, make] = parts_[id];
+    if (!stored.values) return {};  // computed
     std::vector<float> values;
     if (make) {
-      KINGLET_ASSIGN_OR_RETURN(values, ReadFinite(source));
+      KINGLET_ASSIGN_OR_RETURN(values, ReadFinite(stored));
       KINGLET_ASSIGN_OR_RETURN(values, make(std::move(values)));
-    } else if (tensor.shape == source.shape) {
-      KINGLET_ASSIGN_OR_RETURN(values, ReadFinite(source));
+    } else if (tensor.shape == stored.shape) {
+      KINGLET_ASSIGN_OR_RETURN(values, ReadFinite(stored));
     } else {
-      KINGLET_ASSIGN_OR_RETURN(values, ReadPart(source, origin, tensor.shape));
+      KINGLET_ASSIGN_OR_RETURN(values, ReadPart(stored, origin, tensor.shape));
     }
     tensor.values = DenseF32{std::move(values)};
     return {};
@@ -243,16 +243,16 @@ class DraftBuilder::Reader {
 
  private:
   struct Part {
-    CheckpointTensor source;
+    CheckpointTensor stored;
     Origin origin;
     Make make;
   };
 
-  static Result<std::vector<float>> ReadPart(const CheckpointTensor& source, const Origin& origin,
+  static Result<std::vector<float>> ReadPart(const CheckpointTensor& stored, const Origin& origin,
                                              const Shape& shape) {
-    if (source.shape.size() == 1) return ReadFiniteRows(source, origin.column, Count(shape));
-    const uint64_t rows = Rows(shape), columns = Cols(shape), width = Cols(source.shape);
-    KINGLET_ASSIGN_OR_RETURN(std::vector<float> values, ReadFiniteRows(source, origin.row, rows));
+    if (stored.shape.size() == 1) return ReadFiniteRows(stored, origin.column, Count(shape));
+    const uint64_t rows = Rows(shape), columns = Cols(shape), width = Cols(stored.shape);
+    KINGLET_ASSIGN_OR_RETURN(std::vector<float> values, ReadFiniteRows(stored, origin.row, rows));
     if (columns == width) return values;
     std::vector<float> part;
     part.reserve(rows * columns);
@@ -266,7 +266,7 @@ class DraftBuilder::Reader {
   std::vector<Part> parts_;  // by tensor id
 };
 
-void DraftBuilder::DeferValues() { model.read = Reader(sources_); }
+void DraftBuilder::DeferValues() { model.read = Reader(inputs_); }
 
 Status DraftBuilder::ReadValues() {
   DeferValues();

@@ -16,7 +16,8 @@ constexpr const char* kLmOptions = "lm_conf";
 
 constexpr std::array<FixedOption, 3> kFixedOfEspnet = {
     {{"model", "'lm'"}, {"use_adapter", "False"}, {"use_lora", "False"}}};
-// Options of the task around the network. How text is cut into tokens is the tokenizer's.
+// Options of the task around the network. The tokenizer splits text, so its options do not matter
+// here.
 constexpr OptionTable kEspnetTask = {
     "`config.yaml`",
     "lm lm_conf token_list",
@@ -73,11 +74,11 @@ Result<EspnetConfig> ReadEspnetConfig(const FamilyInput& input, std::string_view
     KINGLET_ASSIGN_OR_RETURN(const std::string lm, file.Text("lm"));
     if (lm != type) {
       return Status::Refusal(KINGLET_INVALID_CHECKPOINT, path, "lm", QuotedName(type),
-                             QuotedName(lm));
+                             QuotedName(lm) + " (give the checkpoint's own file with --config)");
     }
   }
   KINGLET_ASSIGN_OR_RETURN(std::vector<std::string> tokens, file.Texts("token_list"));
-  // A model of defaults has "lm_conf: {}", or none.
+  // A model with default options has "lm_conf: {}" or no lm_conf.
   Result<ConfigFile> options = file.Has(kLmOptions) ? file.Section(kLmOptions) : file.Empty();
   if (!options.ok()) return options.status();
   KINGLET_RETURN_IF_ERROR(
@@ -90,7 +91,7 @@ Status SetEspnetTokens(const EspnetConfig& config, LoadedModel& model) {
   const uint64_t words = description.vocabulary_size;
   if (config.tokens.size() != words) {
     return Status::Refusal(KINGLET_INVALID_CHECKPOINT, config.lm.path(), "token_list",
-                           std::to_string(words) + " tokens as the tables have",
+                           std::to_string(words) + " tokens, as many as the tables have rows",
                            std::to_string(config.tokens.size()));
   }
   model.draft.vocabulary = config.tokens;

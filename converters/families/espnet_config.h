@@ -1,4 +1,4 @@
-// The configuration of an ESPnet language model: config.yaml beside the checkpoint.
+// The configuration of an ESPnet language model: config.yaml next to the checkpoint.
 #ifndef KINGLET_CONVERTERS_FAMILIES_ESPNET_CONFIG_H_
 #define KINGLET_CONVERTERS_FAMILIES_ESPNET_CONFIG_H_
 
@@ -14,20 +14,20 @@
 
 namespace kinglet {
 
-// "lm_conf", which has only what the user set, and the tokens.
+// "lm_conf", which has only the options that the user set, and the tokens.
 struct EspnetConfig {
   ConfigFile lm;
   std::vector<std::string> tokens;  // [words]
 
   // The option of lm_conf, or its default if it is absent or null. Errors: as ConfigFile's.
   Result<int64_t> Integer(const std::string& name, int64_t otherwise) const;
-  // The same in lower case.
+  // An option of lm_conf in lower case, or its default if it is absent or null.
   Result<std::string> Text(const std::string& name, const std::string& otherwise) const;
   Status RefuseOption(const std::string& name, const std::string& expected,
                       const std::string& found) const;
 };
 
-// Of the file, but for those in lm_conf, which are the network's.
+// The options of the file, without those in lm_conf, which are the network's.
 OptionTable EspnetTaskOptions();
 
 // Reads the file that --config names, or config.yaml in the checkpoint's folder or one up. Errors:

@@ -104,7 +104,7 @@ class EspnetTransformerLoader {
   }
 
  private:
-  // Tables of positions, which some versions store and none reads.
+  // Tables of positions that some versions store and no version reads.
   void ClaimPositions() {
     for (const CheckpointTensor& tensor : input_.weights) {
       if (tensor.name.ends_with(".pe")) builder_.ClaimUnshaped(tensor.name, false);
@@ -198,12 +198,12 @@ class EspnetTransformerLoader {
                        Role role) {
     Shape all = shape;
     all[0] *= 3;
-    std::vector<const CheckpointTensor*> sources;
+    std::vector<const CheckpointTensor*> tensors;
     for (const char* projection : {"linear_q.", "linear_k.", "linear_v."}) {
-      sources.push_back(builder_.Claim(attention + projection + part, shape));
+      tensors.push_back(builder_.Claim(attention + projection + part, shape));
     }
     return builder_.AddMade(
-        attention + "qkv." + part, all, role, sources,
+        attention + "qkv." + part, all, role, tensors,
         [heads = sizes_.heads](const std::vector<float>& values) -> Result<std::vector<float>> {
           return RowsByHead(values, 3, heads);
         });

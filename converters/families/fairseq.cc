@@ -59,7 +59,7 @@ class FairseqLoader {
     return {};
   }
 
-  // Tensors that the network does not use; some of them hold uninitialised memory.
+  // Tensors that the network does not use; some of them contain uninitialised memory.
   void ClaimLeftovers() {
     for (const char* name :
          {"embed_tokens._float_tensor", "embed_positions._float_tensor", "embed_positions.weights",
@@ -128,7 +128,7 @@ class FairseqLoader {
     layer.qkv_bias = DescribeProjections(attention, "bias", {d}, Role::kQuantised);
     layer.out_weight = builder_.Add(attention + "out_proj.weight", {d, d}, Role::kPrunedAlso);
     layer.out_bias = builder_.Add(attention + "out_proj.bias", {d}, Role::kQuantised);
-    // There is no encoder to attend to, so the second norm is the last.
+    // Without attention to an encoder, the second norm is the last.
     std::tie(layer.inner_norm_gain, layer.inner_norm_bias) =
         norm({"final_layer_norm", "layer_norms.1", "layer_norms.2"});
     layer.inner_weight = builder_.Add(prefix + "fc1.weight", {inner, d}, Role::kPrunedAlso);
@@ -152,11 +152,11 @@ class FairseqLoader {
     if (builder_.Has(joined)) {
       return builder_.AddMade(name, all, role, builder_.Claim(joined, all), by_head);
     }
-    std::vector<const CheckpointTensor*> sources;
+    std::vector<const CheckpointTensor*> tensors;
     for (const char* projection : {"q_proj.", "k_proj.", "v_proj."}) {
-      sources.push_back(builder_.Claim(attention + projection + part, shape));
+      tensors.push_back(builder_.Claim(attention + projection + part, shape));
     }
-    return builder_.AddMade(name, all, role, sources, by_head);
+    return builder_.AddMade(name, all, role, tensors, by_head);
   }
 
   const FairseqConfig& config_;
@@ -180,9 +180,10 @@ Result<LoadedModel> FairseqDraft(const FairseqConfig& config,
 
 Result<LoadedModel> LoadFairseq(const FamilyInput& input) {
   if (input.root == nullptr) {
-    return Status::Refusal(KINGLET_INVALID_CHECKPOINT, "checkpoint", input.checkpoint,
-                           "a file of torch.save with fairseq's 'args' or 'cfg'",
-                           "tensors without hyper-parameters");
+    return Status::Refusal(
+        KINGLET_INVALID_CHECKPOINT, "checkpoint", input.checkpoint,
+        "a file of torch.save with fairseq's 'args' or 'cfg'",
+        "tensors without hyper-parameters (convert the file that fairseq saved)");
   }
   KINGLET_ASSIGN_OR_RETURN(const FairseqConfig config,
                            ReadFairseqConfig(*input.root, input.ignored));

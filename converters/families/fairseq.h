@@ -7,7 +7,7 @@
 //   - positions count from 2, one above the id of the padding word; they are sinusoids, and the
 //     frequencies' exponents are divided by one less than half the width
 //   - the input may be a character CNN, whose table is computed from the dictionary's spellings
-//   - older files hold queries, keys and values in one tensor and number the norms
+//   - older files store queries, keys and values in one tensor and number the norms
 //   - norms come first, with one at the end, or last without it
 #ifndef KINGLET_CONVERTERS_FAMILIES_FAIRSEQ_H_
 #define KINGLET_CONVERTERS_FAMILIES_FAIRSEQ_H_
@@ -34,8 +34,8 @@ Result<LoadedModel> FairseqDraft(const FairseqConfig& config,
                                  std::span<const CheckpointTensor> weights,
                                  const FairseqDictionary& dictionary = {});
 
-// The same with the hyper-parameters of the checkpoint, and the dictionary beside it. Errors: also
-// those of ReadFairseqConfig and ReadFairseqDictionary.
+// FairseqDraft with the hyper-parameters of the checkpoint and the dictionary next to it. Errors:
+// also those of ReadFairseqConfig and ReadFairseqDictionary.
 Result<LoadedModel> LoadFairseq(const FamilyInput& input);
 
 }  // namespace kinglet

@@ -19,7 +19,7 @@ namespace {
 constexpr std::array<std::string_view, 4> kSpecials = {"<s>", "<pad>", "</s>", "<unk>"};
 constexpr uint64_t kPaddingId = 1, kSentenceEndId = 2, kUnknownId = 3;
 
-// Cuts the values of several tensors, one after the other, into the tensors.
+// Splits concatenated values into the values of each tensor.
 class Splitter {
  public:
   explicit Splitter(const std::vector<float>& values) : values_(values) {}
@@ -71,9 +71,10 @@ std::vector<CharacterTensor> CharacterTensors(const FairseqCharacters& character
   return tensors;
 }
 
-// The CNN of the tensors' values, in the order of CharacterTensors; what follows is left.
-CharacterCnn CutCnn(const FairseqCharacters& characters, uint64_t width, uint64_t features,
-                    Splitter& values) {
+// The CNN of the tensors' values, in the order of CharacterTensors; later values stay in the
+// splitter.
+CharacterCnn SplitCnn(const FairseqCharacters& characters, uint64_t width, uint64_t features,
+                      Splitter& values) {
   CharacterCnn cnn;
   cnn.longest = FairseqCharacters::kLongest;
   cnn.vector_width = characters.vector_width;
@@ -126,7 +127,7 @@ Result<FairseqDictionary> ReadFairseqDictionary(const FamilyInput& input) {
     if (present && dictionary.words[id] == kSpecials[id]) continue;
     return Status::Refusal(KINGLET_INVALID_CHECKPOINT, "dictionary", dictionary.path,
                            QuotedName(kSpecials[id]) + " as word " + std::to_string(id) +
-                               ", or fairseq's dict.txt, which leaves it out",
+                               ", or fairseq's dict.txt, which omits it",
                            present ? QuotedName(dictionary.words[id]) : "none");
   }
   return dictionary;
@@ -135,31 +136,30 @@ Result<FairseqDictionary> ReadFairseqDictionary(const FamilyInput& input) {
 TensorId AddCharacterTable(const FairseqConfig& config, const FairseqDictionary& dictionary,
                            DraftBuilder& builder) {
   const uint64_t width = config.width, words = dictionary.words.size();
-  std::vector<const CheckpointTensor*> sources;
+  std::vector<const CheckpointTensor*> tensors;
   uint64_t parameters = 0;
   for (const auto& [name, shape] : CharacterTensors(*config.characters, width)) {
-    sources.push_back(builder.Claim(name, shape));
+    tensors.push_back(builder.Claim(name, shape));
     parameters += CountEntries(shape);
   }
-  const auto cut = std::count_if(
+  const auto long_words = std::count_if(
       dictionary.words.begin(), dictionary.words.end(),
       [](const std::string& word) { return word.size() > FairseqCharacters::kLongest; });
   builder.model.notes.push_back("the character CNN, " + std::to_string(parameters) +
                                 " parameters, becomes its table of " + std::to_string(words) +
                                 " x " + std::to_string(width));
-  if (cut > 0) {
+  if (long_words > 0) {
     const std::string most = std::to_string(FairseqCharacters::kLongest);
-    builder.model.notes.push_back("words longer than " + most +
-                                  " bytes, which are spelled by their first " + most + ": " +
-                                  std::to_string(cut));
+    builder.model.notes.push_back("words longer than " + most + " bytes, of which only the first " +
+                                  most + " count: " + std::to_string(long_words));
   }
   return builder.AddMade(
-      "decoder.embed_tokens.weight", {words, width}, Role::kPrunedAlso, sources,
+      "decoder.embed_tokens.weight", {words, width}, Role::kPrunedAlso, tensors,
       [characters = *config.characters, width, features = FeaturesOf(*config.characters),
        spellings = Spellings(dictionary.words)](
           const std::vector<float>& values) -> Result<std::vector<float>> {
         Splitter splitter(values);
-        const CharacterCnn cnn = CutCnn(characters, width, features, splitter);
+        const CharacterCnn cnn = SplitCnn(characters, width, features, splitter);
         KINGLET_ASSIGN_OR_RETURN(std::vector<float> table,
                                  CharacterTable(cnn, spellings, MachineThreads()));
         const auto row = [&table, width](uint64_t id) {
@@ -173,7 +173,7 @@ TensorId AddCharacterTable(const FairseqConfig& config, const FairseqDictionary&
       });
 }
 
-void PutCharactersAside(const FairseqConfig& config, DraftBuilder& builder) {
+void MarkCharactersUnused(const FairseqConfig& config, DraftBuilder& builder) {
   std::vector<std::string> names;
   for (const CharacterTensor& tensor : CharacterTensors(*config.characters, config.width)) {
     names.push_back(tensor.name);

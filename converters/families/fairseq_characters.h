@@ -1,6 +1,6 @@
 // The character CNN that a fairseq language model may have in place of its embedding's table
 // (--character-embeddings, CharacterTokenEmbedder): the table that it amounts to, computed from the
-// words' spellings. The checkpoint does not hold these: they follow from the dictionary.
+// words' spellings, which follow from the dictionary and are not in the checkpoint.
 #ifndef KINGLET_CONVERTERS_FAMILIES_FAIRSEQ_CHARACTERS_H_
 #define KINGLET_CONVERTERS_FAMILIES_FAIRSEQ_CHARACTERS_H_
 
@@ -20,7 +20,7 @@ struct FairseqDictionary {
   std::vector<std::string> words;  // by id, <s>, <pad>, </s> and <unk> first
 };
 
-// The words of FamilyInput::vocabulary, or else of the dict.txt beside the checkpoint. Errors:
+// The words of FamilyInput::vocabulary, or else of the dict.txt next to the checkpoint. Errors:
 // KINGLET_NOT_FOUND if there is neither; KINGLET_INVALID_CHECKPOINT for a file of words that does
 // not begin with fairseq's four; those of ReadVocabularyFile.
 Result<FairseqDictionary> ReadFairseqDictionary(const FamilyInput& input);
@@ -28,12 +28,12 @@ Result<FairseqDictionary> ReadFairseqDictionary(const FamilyInput& input);
 // Claims the CNN's tensors and adds the table, [words, width], as decoder.embed_tokens.weight, the
 // name of a table that is trained as such. Its values are computed when it is read: the row of
 // <pad> is zero, those of </s> and <unk> are trained (symbol_embeddings), and that of <s> is the
-// CNN's of paddings alone. Notes for the user say what was computed and how many words are longer
-// than a spelling. REQUIRES: config.characters; at least four words.
+// CNN's of paddings alone. Notes for the user report what was computed and how many words are
+// longer than a spelling. REQUIRES: config.characters; at least four words.
 TensorId AddCharacterTable(const FairseqConfig& config, const FairseqDictionary& dictionary,
                            DraftBuilder& builder);
-// Leaves the CNN's tensors out, because a recipe makes the input. REQUIRES: config.characters.
-void PutCharactersAside(const FairseqConfig& config, DraftBuilder& builder);
+// Marks the CNN's tensors as unused, because a recipe makes the input. REQUIRES: config.characters.
+void MarkCharactersUnused(const FairseqConfig& config, DraftBuilder& builder);
 
 }  // namespace kinglet
 

@@ -16,13 +16,13 @@
 namespace kinglet {
 namespace {
 
-// The longest block of tokens, for checkpoints that give none.
+// The number of positions of checkpoints that state none.
 constexpr uint32_t kDefaultPositions = 1024;
 
 constexpr const char* kArgs = "args";
 
-// The network's part of the options stands in fairseq's transformer_lm and its task
-// language_modeling; the others are those of its trainer, optimisers, criterions and data.
+// The network's options are those of fairseq's transformer_lm and its task language_modeling; the
+// others are those of its trainer, optimisers, criterions and data.
 constexpr FixedOption kFixedOptions[] = {
     {"arch", "'transformer_lm*'", true},
     {"_name", "'transformer_lm*'", true},
@@ -119,8 +119,8 @@ const PickleNode* Entry(const PickleNode* options, std::string_view name) {
   return found == nullptr || found->As<PickleNone>() != nullptr ? nullptr : found;
 }
 
-// The numbers of "20000,60000", as the command line takes them, also in brackets. None for any
-// other text.
+// The numbers of "20000,60000", as the command line takes them, also in brackets. Returns nullopt
+// for any other text.
 std::optional<std::vector<int64_t>> ParseIntegers(std::string text) {
   std::erase_if(text,
                 [](char c) { return std::string_view(" []()").find(c) != std::string::npos; });
@@ -139,7 +139,7 @@ std::optional<std::vector<int64_t>> ParseIntegers(std::string text) {
 }
 
 // The pairs of "[(1, 64), (2, 128)]", as the command line takes filters: Python's text of a list or
-// tuple of pairs. None for any other text.
+// tuple of pairs. Returns nullopt for any other text.
 std::optional<std::vector<std::vector<int64_t>>> ParsePairs(std::string text) {
   std::erase(text, ' ');
   std::replace(text.begin(), text.end(), '[', '(');
@@ -164,7 +164,7 @@ std::optional<std::vector<std::vector<int64_t>>> ParsePairs(std::string text) {
   return pairs;
 }
 
-// The integers of a list; none if an item is something else.
+// The integers of a list; nullopt if an item is not an integer.
 std::optional<std::vector<int64_t>> IntegersOf(const PickleNode& node) {
   const auto* list = node.As<PickleList>();
   if (list == nullptr) return std::nullopt;
@@ -179,7 +179,7 @@ std::optional<std::vector<int64_t>> IntegersOf(const PickleNode& node) {
 
 class FairseqConfigReader {
  public:
-  // Hyper-parameters are looked for in `model`, then in `task`, which may be null.
+  // Hyper-parameters are looked for in `model`, then in `task`, which may be nullptr.
   FairseqConfigReader(std::string where, const PickleNode& model, const PickleNode* task)
       : where_(std::move(where)), model_(model), task_(task) {}
 
@@ -208,7 +208,7 @@ class FairseqConfigReader {
     return found != nullptr ? found : Entry(task_, name);
   }
 
-  // False if it is absent.
+  // False if the option is absent.
   Result<bool> Truth(std::string_view name) const {
     const PickleNode* node = Find(name);
     if (node == nullptr) return false;
@@ -242,7 +242,7 @@ class FairseqConfigReader {
     if (*number == std::floor(*number) && std::abs(*number) <= kMaxExtent) {
       return InRange(name, static_cast<int64_t>(*number), kMaxExtent);
     }
-    return Refuse(name, "a whole number", OptionText(*node));
+    return Refuse(name, "an integer", OptionText(*node));
   }
 
   Status CheckNetwork(IgnoredOptions* ignored) const {
@@ -294,7 +294,7 @@ class FairseqConfigReader {
                   std::to_string(config_.heads));
   }
 
-  // The longest block. The oldest files name one length for sources and targets.
+  // The number of positions. The oldest files have one length for sources and targets.
   Status ReadPositions() {
     const char* name = "tokens_per_sample";
     if (Find("max_positions") != nullptr) name = "max_positions";
@@ -306,7 +306,7 @@ class FairseqConfigReader {
     return {};
   }
 
-  // Versions that save `args` put the norms first and always say it. Newer versions have
+  // Versions that save `args` have the norms first and always state it. Newer versions have
   // no_decoder_final_norm, older ones decoder_final_norm, and those with no_tie_adaptive_proj had
   // no final norm.
   Status ReadNorms() {
@@ -314,7 +314,8 @@ class FairseqConfigReader {
     if (Find(order) != nullptr) {
       KINGLET_ASSIGN_OR_RETURN(config_.norm_first, Truth(order));
     } else if (where_ != kArgs) {
-      return Refuse(order, "True or False", "none, and versions of fairseq have either by default");
+      return Refuse(order, "True or False",
+                    "none (the default differs between versions of fairseq)");
     }
     KINGLET_ASSIGN_OR_RETURN(const bool none, Truth("no_decoder_final_norm"));
     config_.final_norm = !none && Find("no_tie_adaptive_proj") == nullptr;
@@ -487,7 +488,7 @@ Result<FairseqConfig> ReadFairseqConfig(const PickleNode& root, IgnoredOptions* 
     return FairseqConfigReader("cfg.model", *model, Entry(config, "task")).Read(ignored);
   }
   return Status::Refusal(KINGLET_INVALID_CHECKPOINT, "checkpoint", "hyper-parameters",
-                         "'args' or 'cfg' with 'model' beside the state dict, as fairseq saves",
+                         "'args' or 'cfg' with 'model' next to the state dict, as fairseq saves",
                          config != nullptr ? "'cfg' without 'model'" : "neither");
 }
 

@@ -1,5 +1,5 @@
 // The hyper-parameters of a fairseq language model (facebookresearch/fairseq, transformer_lm),
-// which its checkpoints hold as `args`, an argparse.Namespace, or as `cfg`, nested dicts with the
+// which its checkpoints store as `args`, an argparse.Namespace, or as `cfg`, nested dicts with the
 // model's under "model" and the task's under "task".
 #ifndef KINGLET_CONVERTERS_FAMILIES_FAIRSEQ_CONFIG_H_
 #define KINGLET_CONVERTERS_FAMILIES_FAIRSEQ_CONFIG_H_
@@ -21,7 +21,7 @@ struct FairseqBands {
   // The first words of all bands but the first; the size of the vocabulary may follow them.
   // Ascending, above 0. Empty: not adaptive.
   std::vector<uint32_t> cutoffs;
-  uint32_t factor = 4;  // rows of band b have floor(width / factor^b) numbers
+  uint32_t factor = 4;  // rows of band b have floor(width / factor^b) entries
 };
 
 // A character CNN in place of the embedding's table (character_embeddings). Its paddings fill a
@@ -52,28 +52,27 @@ struct FairseqConfig {
   bool norm_first = true;                     // decoder_normalize_before
   bool final_norm = true;                     // norm_first, and not no_decoder_final_norm
   Activation activation = Activation::kRelu;  // activation_fn
-  // quant_noise_pq: a matrix of its own stands behind a plain embedding; noise is added in training
-  // only.
+  // quant_noise_pq: a matrix of its own follows a plain embedding; noise is added in training only.
   bool noise_matrix = false;
   FairseqBands input;             // adaptive_input, adaptive_input_cutoff, adaptive_input_factor
   FairseqBands output;            // adaptive_softmax_cutoff, adaptive_softmax_factor
   bool tied_tables = false;       // of bands: tie_adaptive_weights; otherwise
                                   // share_decoder_input_output_embed
   bool tied_projections = false;  // tie_adaptive_proj; only if the tables are tied
-  // If set, adaptive_input and decoder_input_dim count for nothing, and no tables are tied.
+  // If set, adaptive_input and decoder_input_dim are ignored, and no tables are tied.
   std::optional<FairseqCharacters> characters;
 };
 
-// All options of fairseq's language models, from 0.6 to 0.12 and of the branch moe, and what is
-// made of them.
+// All options of fairseq's language models, from 0.6 to 0.12 and of the branch moe, and how
+// conversion treats them.
 std::span<const OptionTable> FairseqOptions();
 
 // `root` is what torch.save wrote. A hyper-parameter that is absent or None has the default of all
-// of fairseq's versions; a configuration (cfg) must say decoder_normalize_before, of which versions
-// have two. The names of older versions (no_tie_adaptive_proj, decoder_final_norm) are read as
-// fairseq reads them. `ignored` may be null. Errors: KINGLET_INVALID_CHECKPOINT naming the
-// hyper-parameter; KINGLET_UNSUPPORTED for one that makes another network (NormFormer's scales, ..)
-// or that no table has.
+// of fairseq's versions; a configuration (cfg) must state decoder_normalize_before, whose default
+// differs between versions. The names of older versions (no_tie_adaptive_proj, decoder_final_norm)
+// are read as fairseq reads them. `ignored` may be null. Errors: KINGLET_INVALID_CHECKPOINT naming
+// the hyper-parameter; KINGLET_UNSUPPORTED for one that makes another network (NormFormer's scales,
+// ..) or that no table has.
 Result<FairseqConfig> ReadFairseqConfig(const PickleNode& root, IgnoredOptions* ignored = nullptr);
 
 }  // namespace kinglet

@@ -63,7 +63,7 @@ Result<std::vector<FairseqTables::Band>> FairseqTables::BandsOf(const FairseqBan
   uint64_t first = 0, columns = width;
   for (const uint64_t end : ends) {
     if (columns == 0) {
-      return RefuseCheckpoint(name, "rows of at least one number in every band",
+      return RefuseCheckpoint(name, "at least one column in every band",
                               "none in band " + std::to_string(found.size()));
     }
     found.push_back({first, end - first, columns});
@@ -79,8 +79,8 @@ Status FairseqTables::DescribeCharacterEmbedding(AdaptiveEmbedding& embedding) {
   if (const std::optional<uint64_t> words = OutputWords(); words && *words != words_) {
     return Status::Refusal(KINGLET_INVALID_CHECKPOINT, "dictionary", dictionary_.path,
                            std::to_string(*words) +
-                               " words as the softmax has, those of fairseq's "
-                               "own among them; --vocab FILE names another dictionary",
+                               " words, as many as the softmax has, fairseq's own "
+                               "included (--vocab FILE names another dictionary)",
                            std::to_string(words_));
   }
   bins_.push_back({0, words(), AddCharacterTable(config_, dictionary_, builder_), std::nullopt});
@@ -212,7 +212,7 @@ Result<AdaptiveSoftmax> FairseqTables::DescribeSoftmax() {
 
 void FairseqTables::MarkInputUnused() {
   if (config_.characters) {
-    PutCharactersAside(config_, builder_);
+    MarkCharactersUnused(config_, builder_);
     return;
   }
   std::vector<std::string> names = {kInput + "weight", "decoder.project_in_dim.weight",
@@ -248,7 +248,7 @@ void FairseqTables::DescribeHead(AdaptiveSoftmax& softmax, uint64_t size, uint64
     if (tails > 0) {
       softmax.cluster_weight = builder_.Add(name, clusters, Role::kQuantised);
     } else {
-      builder_.Claim(name, clusters, false);  // a matrix without rows says nothing
+      builder_.Claim(name, clusters, false);  // a matrix without rows
     }
     return;
   }
@@ -333,7 +333,7 @@ TensorId FairseqTables::SoftmaxTable(const std::string& copy, const Shape& shape
   return builder_.Add(shared ? original : copy, shape, Role::kPrunedAlso);
 }
 
-// The same for a projection, which the softmax multiplies by transposed.
+// The projection of a band that the embedding shares. The softmax multiplies by the transpose.
 const CheckpointTensor* FairseqTables::SoftmaxProjection(const std::string& copy,
                                                          const Shape& shape, size_t band) {
   if (!replaced_) {
@@ -344,7 +344,7 @@ const CheckpointTensor* FairseqTables::SoftmaxProjection(const std::string& copy
   return builder_.Claim(shared ? ProjectionName(band) : copy, shape);
 }
 
-// A file may hold a tied tensor a second time, under the softmax's name.
+// A file may store a tied tensor a second time, under the softmax's name.
 void FairseqTables::NoteTie(const std::string& copy, const Shape& shape,
                             const CheckpointTensor* original) {
   const CheckpointTensor* found = builder_.Claim(copy, shape, false);
@@ -357,7 +357,7 @@ Status FairseqTables::CheckTies() const {
     if (same) continue;
     return RefuseCheckpoint(
         "tensor " + copy->name,
-        "the values of " + original->name + ", as the hyper-parameters tie them", "others");
+        "the values of " + original->name + ", as the hyper-parameters tie them", "other values");
   }
   return {};
 }

@@ -19,15 +19,15 @@
 
 namespace kinglet {
 
-// The module that is the whole input; a recipe may make it.
+// The module that is the entire input; a recipe may make it.
 inline constexpr std::string_view kFairseqInput = "decoder.embed_tokens";
 
-// Claims tensors and describes the blocks at once. Parts that depend on a tensor at fault are left
-// out. Call the functions in their order.
+// Claims tensors and describes the blocks at once. Omits parts that depend on a faulty tensor. Call
+// the functions in their order.
 class FairseqTables {
  public:
   // The dictionary is for config.characters, unless a recipe makes the input. REQUIRES: all three
-  // outlive it.
+  // outlive the object.
   FairseqTables(const FairseqConfig& config, const FairseqDictionary& dictionary,
                 DraftBuilder& builder)
       : config_(config), dictionary_(dictionary), builder_(builder) {}
@@ -44,7 +44,7 @@ class FairseqTables {
   uint32_t words() const { return static_cast<uint32_t>(words_); }  // 0: unknown
 
  private:
-  // Words [first, first + size); their rows have `columns` numbers.
+  // Words [first, first + size); their rows have `columns` entries.
   struct Band {
     uint64_t first, size, columns;
   };

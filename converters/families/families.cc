@@ -27,7 +27,7 @@
 namespace kinglet {
 namespace {
 
-// What a state dict holds, for messages: how many tensors, and the names of the first ones.
+// An outline of a state dict, for messages: how many tensors, and the names of the first ones.
 std::string Outline(std::span<const CheckpointTensor> weights) {
   constexpr size_t kShown = 5;
   std::string text = "a state dict of " + std::to_string(weights.size()) + " tensors";
@@ -122,10 +122,10 @@ Result<const Family*> ChooseFamily(std::string_view name, const std::string& che
   }
   if (!recognises(*chosen)) {
     if (const std::string fitting = NamesOf(recognises); !fitting.empty()) {
-      return Status::Refusal(KINGLET_INVALID_CHECKPOINT, "checkpoint", checkpoint,
-                             "tensors of the family " + QuotedName(name),
-                             "those of " + fitting + ": " + Outline(weights) +
-                                 " (leave --family out, or name that one)");
+      return Status::Refusal(
+          KINGLET_INVALID_CHECKPOINT, "checkpoint", checkpoint,
+          "tensors of the family " + QuotedName(name),
+          "those of " + fitting + ": " + Outline(weights) + " (omit --family, or name that one)");
     }
   }
   return &*chosen;
@@ -135,9 +135,8 @@ Status CheckMemoryLength(const Family& family, std::optional<uint32_t> memory_le
   if (!memory_length || family.takes_memory_length) return {};
   return Status::Refusal(
       KINGLET_UNSUPPORTED, "convert", "mem-len",
-      "none for " + std::string(family.name) + " (the memory of " +
-          NamesOf([](const Family& other) { return other.takes_memory_length; }) +
-          " may have another length)",
+      "no --mem-len for " + std::string(family.name) + " (families with it: " +
+          NamesOf([](const Family& other) { return other.takes_memory_length; }) + ")",
       std::to_string(*memory_length));
 }
 

@@ -37,8 +37,8 @@ struct LoadedModel {
   // Set if the checkpoint is quantised already: its weights are integers of this many bits times
   // scales, and it has activation quantisers.
   std::optional<int> bits;
-  // Tensors of the draft that a recipe's tables stand for (CheckpointTensor::made): the table's name,
-  // and which of its rows is the tensor's first one.
+  // Tensors of the draft that a recipe's tables replace (CheckpointTensor::made): the table's name,
+  // and the table's row that is the tensor's first.
   struct StandIn {
     TensorId id;
     std::string table;
@@ -62,22 +62,23 @@ struct LoadedModel {
 };
 
 struct FamilyInput {
-  std::string checkpoint;  // path; families look for other files beside it
-  std::string config;      // path; empty: where the family's framework puts it, if anywhere
+  std::string checkpoint;  // path; families look for other files next to it
+  std::string
+      config;  // path; empty: the file that the framework saves next to the checkpoint, if any
   std::optional<int64_t> step;
   // Names of a criterion's tensors start with "criterion.".
   const CheckpointTensors& weights;
   SavedModules modules = {};
-  // All that torch.save wrote; null for other containers. Lives as long as the weights.
+  // The root of what torch.save wrote; nullptr for other containers. Lives as long as the weights.
   const PickleNode* root = nullptr;
-  // How many earlier tokens a token sees, in place of the checkpoint's number.
+  // How many earlier tokens a token attends to, instead of the checkpoint's number.
   std::optional<uint32_t> memory_length = {};
   // If set, a DeFINE unit stays in the model, and each stream caches this many of its rows.
   std::optional<uint32_t> define_cache_rows = {};
-  // Path of the words that the user gives (ReadVocabularyFile); empty: none. For models that
-  // compute with the words' characters.
+  // Path of the user's vocabulary (ReadVocabularyFile); empty if the user gives none. For models
+  // that compute with the words' characters.
   std::string vocabulary = {};
-  IgnoredOptions* ignored = nullptr;  // may be null
+  IgnoredOptions* ignored = nullptr;  // may be nullptr
 };
 
 struct Family {
@@ -85,9 +86,10 @@ struct Family {
   bool (*recognises)(std::span<const CheckpointTensor> weights);
   Result<LoadedModel> (*load)(const FamilyInput& input);
   bool takes_memory_length = false;  // false: FamilyInput::memory_length is never set
-  // The options of its framework, a table for each kind of configuration; null: none are read.
+  // The options of its framework, a table for each kind of configuration; nullptr if the family
+  // reads none.
   std::span<const OptionTable> (*options)() = nullptr;
-  // Its networks pickled whole; null: it reads none.
+  // The pickled networks that the family reads; nullptr if it reads none.
   const PickledNetwork& (*modules)() = nullptr;
 };
 
@@ -97,7 +99,7 @@ std::span<const Family> Families();
 Status ReadTensors(LoadedModel& model);
 
 // The family called `name`; if `name` is empty, the one that recognises the weights. Errors:
-// KINGLET_UNSUPPORTED for an unknown name or weights that no family recognises, with what was found
+// KINGLET_UNSUPPORTED for an unknown name or weights that no family recognises, naming some tensors
 // and the families of this build; KINGLET_INVALID_CHECKPOINT if only another family recognises the
 // weights.
 Result<const Family*> ChooseFamily(std::string_view name, const std::string& checkpoint,

@@ -1,7 +1,7 @@
-// The names that frameworks give their tensors, for telling which code wrote a checkpoint and
-// what it lacks: one table, of codes with a family and of codes that no family reads yet.
-#ifndef KINGLET_CONVERTERS_FAMILIES_TRAINING_CODES_H_
-#define KINGLET_CONVERTERS_FAMILIES_TRAINING_CODES_H_
+// The names that frameworks give their tensors. The names tell which framework wrote a checkpoint,
+// and what the checkpoint lacks. Some frameworks have no family yet.
+#ifndef KINGLET_CONVERTERS_FAMILIES_FRAMEWORKS_H_
+#define KINGLET_CONVERTERS_FAMILIES_FRAMEWORKS_H_
 
 #include <span>
 #include <string_view>
@@ -12,7 +12,7 @@ namespace kinglet {
 
 struct Framework {
   std::string_view name;  // of the family that reads it, if there is one
-  // What to say about a checkpoint where this build has no family of that name.
+  // The message about a checkpoint if this build has no family of that name.
   std::string_view unread;
   // The names of the tensors, one a pattern:
   //   #    a number; where it is above 0, tensors of all lower numbers are expected too
@@ -28,4 +28,4 @@ std::span<const Framework> Frameworks();
 
 }  // namespace kinglet
 
-#endif  // KINGLET_CONVERTERS_FAMILIES_TRAINING_CODES_H_
+#endif  // KINGLET_CONVERTERS_FAMILIES_FRAMEWORKS_H_

@@ -1,4 +1,4 @@
-// What Hugging Face's transformers keep in config.json of any model.
+// Options that Hugging Face's transformers write to the config.json of any model.
 #ifndef KINGLET_CONVERTERS_FAMILIES_HUGGING_FACE_OPTIONS_H_
 #define KINGLET_CONVERTERS_FAMILIES_HUGGING_FACE_OPTIONS_H_
 
@@ -6,7 +6,7 @@
 
 namespace kinglet {
 
-// Options of training, of generation, of the form of answers and of how the library computes, that
+// Options of training, of generation, of output formats and of the library's implementation that
 // the families' networks share. "dpq" describes a table that a recipe makes.
 inline constexpr std::string_view kHuggingFaceIgnored =
     "_attn_implementation* _commit_hash _name_or_path _num_labels adaptive architectures "

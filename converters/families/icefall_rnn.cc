@@ -58,7 +58,7 @@ bool IcefallTies(const FamilyInput& input) {
   return ties != nullptr && *ties;
 }
 
-// A negative number becomes one that no vocabulary has.
+// A negative id becomes one that no vocabulary has.
 SentenceTokens IcefallSentenceTokens(const FamilyInput& input) {
   return {static_cast<uint64_t>(IcefallInteger(input, "sos_id").value_or(kIcefallSentence)),
           static_cast<uint64_t>(IcefallInteger(input, "eos_id").value_or(kIcefallSentence))};

@@ -1,9 +1,9 @@
 // The family `icefall-rnn-lm`: an embedding, one nn.LSTM of several layers, and a softmax, perhaps
 // tied.
 // Framework: icefall, rnn_lm (RnnLmModel). Files: epoch-N.pt and others with the state dict as
-// "model" beside the optimiser's state; pretrained.pt.
-// Peculiarities: a sentence begins and ends with <sos/eos>, id 1 unless the file's "sos_id" and
-// "eos_id" say otherwise. tokens.txt of the language folder has the pieces.
+// "model" next to the optimiser's state; pretrained.pt. Peculiarities: a sentence begins and ends
+// with <sos/eos>, id 1 unless the file's "sos_id" and "eos_id" set others. tokens.txt of the
+// language folder has the pieces.
 #ifndef KINGLET_CONVERTERS_FAMILIES_ICEFALL_RNN_H_
 #define KINGLET_CONVERTERS_FAMILIES_ICEFALL_RNN_H_
 
@@ -29,7 +29,7 @@ Result<LoadedModel> LoadIcefallRnn(const FamilyInput& input);
 
 std::span<const OptionTable> IcefallRnnOptions();
 
-// What icefall saves with the state dict and what no network depends on.
+// Options that icefall saves with the state dict and that no network depends on.
 inline constexpr std::string_view kIcefallIgnored =
     "average_period base_lr batch_idx_train batch_size best_* blank_id cur_batch_idx cur_epoch "
     "dropout emb_dropout_rate env_info exp_dir grad_scaler inf_check keep_last_k lm_data "
@@ -41,10 +41,10 @@ inline constexpr std::string_view kIcefallIgnored =
 Status CheckIcefallOptions(const OptionTable& table, const FamilyInput& input);
 // An integer that the checkpoint states.
 std::optional<int64_t> IcefallInteger(const FamilyInput& input, std::string_view name);
-// Whether the checkpoint says that both tables are one.
+// Whether the checkpoint states that both tables are one.
 bool IcefallTies(const FamilyInput& input);
 
-// The numbers "sos_id" and "eos_id" of what icefall saved; 1 where there is none.
+// The ids "sos_id" and "eos_id" that icefall saved; 1 where one is missing.
 SentenceTokens IcefallSentenceTokens(const FamilyInput& input);
 
 }  // namespace kinglet

@@ -28,15 +28,15 @@ constexpr OptionTable kIcefallTransformerOptions = {
     "sos_id eos_id vocab_size embedding_dim encoder_dim dim_feedforward nhead num_layers "
     "tie_weights"};
 
-// The values that come before the last one, which is the logarithm of their scale, times that.
+// All values but the last, times exp of the last, which is the logarithm of their scale.
 std::vector<float> Rescaled(std::vector<float> values, double factor = 1) {
   const double scale = std::exp(double{values.back()});
   values.pop_back();
   return ScaledBy(factor * scale, std::move(values));
 }
 
-// Columns in the order of the framework's table, sine and cosine in turn, to all sines and then
-// all cosines.
+// Reorders columns: the framework's table alternates sines and cosines; the result has all sines,
+// then all cosines.
 std::vector<float> SinesFirst(const std::vector<float>& values, uint64_t columns) {
   std::vector<float> ordered(values.size());
   for (size_t i = 0; i < values.size(); ++i) {
@@ -88,7 +88,7 @@ class IcefallTransformerLoader {
   }
 
  private:
-  // A dimension of a tensor, which Claim checks later; 0 where it has none.
+  // A dimension of a tensor, which Claim checks later; 0 if the tensor lacks it.
   uint32_t Dimension(const std::string& name, size_t axis) const {
     const CheckpointTensor* tensor = builder_.Find(name);
     const bool has =
@@ -130,7 +130,7 @@ class IcefallTransformerLoader {
       if (stated == size) continue;
       return Status::Refusal(
           KINGLET_INVALID_CHECKPOINT, input_.checkpoint, name,
-          std::to_string(size) + " as the tensors have it",
+          std::to_string(size) + ", as the tensors have",
           std::to_string(stated) + " (save the file again with the options of its network)");
     }
     return {};
@@ -170,7 +170,7 @@ class IcefallTransformerLoader {
     decoder.window = AttentionWindow(input_, builder_.model.notes);
     decoder.start = StreamStart::kMasked;
     decoder.norm_order = NormOrder::kEnd;
-    decoder.epsilon = 1;  // of no norm
+    decoder.epsilon = 1;  // unused: there are no norms
     decoder.activation = Activation::kDoubleSwish;
     RelativeSinusoids positions{
         builder_.AddComputed("encoder.encoder_pos.frequencies", SinusoidFrequencies(width_)),

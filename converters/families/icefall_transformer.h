@@ -1,7 +1,6 @@
 // The family `icefall-transformer-lm`: a Transformer with relative positions.
 // Framework: icefall, transformer_lm (TransformerLM). Files: epoch-N.pt and others with the
-// state dict as "model" beside the optimiser's state; pretrained.pt.
-// Peculiarities:
+// state dict as "model" next to the optimiser's state; pretrained.pt. Peculiarities:
 //   * linear layers are stored without their scales: weight and bias are multiplied by exp of
 //     "weight_scale" and "bias_scale", and rounded to float32 once
 //   * BasicNorm divides by the root mean square; its epsilon is stored as a logarithm; a layer has

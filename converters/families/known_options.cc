@@ -23,7 +23,7 @@ bool Names(std::string_view names, std::string_view name) {
                      [&](std::string_view pattern) { return FitsPattern(pattern, name); });
 }
 
-// A value such as 'transformer_lm*' keeps its quote behind the star.
+// A value such as 'transformer_lm*' has its closing quote after the star.
 bool FitsValue(std::string_view pattern, std::string_view value) {
   if (!pattern.ends_with("*'")) return pattern == value;
   return value.ends_with('\'') &&
@@ -109,7 +109,7 @@ Status CheckAllMet(const IgnoredOptions& ignored) {
     if (std::find(ignored.met.begin(), ignored.met.end(), name) != ignored.met.end()) continue;
     return Status::Refusal(KINGLET_INVALID_ARGUMENT, "convert", "ignore-option",
                            "options of the checkpoint that kinglet does not know",
-                           QuotedName(name) + " (leave it out)");
+                           QuotedName(name) + " (remove it from --ignore-option)");
   }
   return {};
 }

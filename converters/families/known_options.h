@@ -1,6 +1,6 @@
-// What a family makes of the options that its framework saves with a network: one table for each
-// kind of configuration. An option that changes the network and is in no table is refused, because
-// the network that kinglet would run without it is another one.
+// How a family treats the options that its framework saves with a network: one table for each kind
+// of configuration. An option that changes the network and is in no table is refused, because
+// kinglet would run another network without it.
 #ifndef KINGLET_CONVERTERS_FAMILIES_KNOWN_OPTIONS_H_
 #define KINGLET_CONVERTERS_FAMILIES_KNOWN_OPTIONS_H_
 
@@ -16,29 +16,31 @@ namespace kinglet {
 // An option that changes the network and that kinglet runs with some values only.
 struct FixedOption {
   std::string_view name;
-  // As OptionText writes them, separated by "|"; "*" at the end of a text stands for any rest. None
-  // is one of them, as is an option that is absent, unless the table says never_none.
+  // As OptionText writes them, separated by "|"; "*" at the end of a text stands for any rest.
+  // None, and an absent option, count as one of them, unless never_none lists the option.
   std::string_view values;
-  // The value names a network and does not describe it: a user who knows it may ignore the option.
+  // The value only names a network and does not describe it: a user who knows the network may
+  // ignore the option.
   bool a_name = false;
 };
 
 // Names are separated by spaces and classified once.
 struct OptionTable {
-  std::string_view holds;     // the configuration, for the page: "args, cfg.model, cfg.task"
+  std::string_view
+      holds;  // the configuration that has the options, for the documentation: "args, cfg.model"
   std::string_view honoured;  // read by the family, which refuses values that it cannot run
   std::span<const FixedOption> fixed;
   // Options that cannot change the network's output. "*" at one end stands for any text.
   std::string_view ignored;
   // Options whose values the names and shapes of the tensors tell: sizes, what is shared.
   std::string_view by_tensors = {};
-  // Options for which None is not the same as none: frameworks do something else, or fail.
+  // Options for which None differs from absence: the framework behaves differently, or fails.
   std::string_view never_none = {};
 };
 
 // The names of a list.
 std::vector<std::string_view> OptionNames(std::string_view names);
-// Whether a pattern with a "*" at one end, or without one, stands for the text.
+// Whether the text fits a pattern, which may have a "*" at one end.
 bool FitsPattern(std::string_view pattern, std::string_view text);
 
 // An option of a checkpoint. The value is as Python writes it: None, True, 3, 0.1, 'text'; a float

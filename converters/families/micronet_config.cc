@@ -19,7 +19,7 @@ constexpr std::array<FixedOption, 4> kFixedOfMicronet = {{
     {"pos_emb", "'trained'"},
     {"model", "'model.Transformer'|'quantize.Transformer'"},
     {"run_mode", "'explicit'"},  // as evaluation has it
-    {"gen_soft", "False"},       // writes probabilities in place of answers
+    {"gen_soft", "False"},       // writes probabilities instead of answers
 }};
 constexpr OptionTable kMicronetConfig = {
     "`config.yaml`",
@@ -123,8 +123,8 @@ class MicronetConfigReader {
       if (ends[i] <= first || ends[i] > config_.vocabulary_size) {
         return Refuse(
             "cutoffs",
-            "growing numbers between 0 and n_vocab, " + std::to_string(config_.vocabulary_size),
-            std::to_string(i + 1 < ends.size() ? ends[i] : first) + " in place " +
+            "ascending numbers between 0 and n_vocab, " + std::to_string(config_.vocabulary_size),
+            std::to_string(i + 1 < ends.size() ? ends[i] : first) + " at index " +
                 std::to_string(i + 1 < ends.size() ? i : i - 1));
       }
       MicronetBin bin;
@@ -136,7 +136,7 @@ class MicronetConfigReader {
       first = ends[i];
     }
     if (config_.bins[0].width != config_.width) {
-      return Refuse("n_embeds", "n_embed, " + std::to_string(config_.width) + ", in place 0",
+      return Refuse("n_embeds", "n_embed, " + std::to_string(config_.width) + ", at index 0",
                     std::to_string(config_.bins[0].width));
     }
     return {};
@@ -154,14 +154,15 @@ class MicronetConfigReader {
     return {};
   }
 
-  // The framework takes a starting value of 0 for none.
+  // The framework ignores a starting value of 0.
   Result<bool> IsTrained(const std::string& name) const {
     if (!file_.Has(name + "_init")) return false;
     KINGLET_ASSIGN_OR_RETURN(const double start, file_.Number(name + "_init"));
     return start != 0;
   }
 
-  // The number `name` of the cache; trained if the configuration has a starting value, NAME_init.
+  // The parameter `name` of the cache; trained if the configuration has a starting value,
+  // NAME_init.
   Result<MicronetCacheNumber> CacheNumber(const std::string& name) const {
     MicronetCacheNumber number;
     KINGLET_ASSIGN_OR_RETURN(number.trained, IsTrained(name));

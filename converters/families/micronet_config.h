@@ -1,5 +1,5 @@
 // The configuration of one MicroNet network: config.yaml of mit-han-lab/neurips-micronet, and the
-// file that its search for cache parameters writes beside it.
+// file that its search for cache parameters writes next to it.
 #ifndef KINGLET_CONVERTERS_FAMILIES_MICRONET_CONFIG_H_
 #define KINGLET_CONVERTERS_FAMILIES_MICRONET_CONFIG_H_
 
@@ -13,14 +13,14 @@
 
 namespace kinglet {
 
-// Words [first, first + size) have embeddings of `width` numbers.
+// Words [first, first + size) have embeddings of `width` entries.
 struct MicronetBin {
   uint32_t first = 0;
   uint32_t size = 0;
   uint32_t width = 0;
 };
 
-// One number of the neural cache. `trained`: the state dict's parameter, if it has one, is used.
+// A parameter of the neural cache. `trained`: the state dict's parameter, if it has one, is used.
 struct MicronetCacheNumber {
   bool trained = false;
   std::optional<double> fixed;
@@ -44,16 +44,16 @@ struct MicronetConfig {
   uint32_t context = 0;           // n_seq: earlier tokens that attention sees
   std::optional<int> bits;        // quantize.Transformer
   std::optional<MicronetCache> cache;
-  // The configuration gives starting values of cache parameters, so the state dict may hold
-  // trained ones.
+  // The configuration gives starting values of cache parameters, so the state dict may have trained
+  // ones.
   bool trains_cache = false;
 };
 
 std::span<const OptionTable> MicronetOptions();
 
-// If `cache_step<step>_n<n_cache>.yaml` lies beside the configuration, its cache numbers replace
-// all others, as in the original evaluation, unless use_cache_search is false. `ignored` may be
-// null. Errors: those of ConfigFile, naming file and key, and of CheckOptions.
+// If `cache_step<step>_n<n_cache>.yaml` lies next to the configuration, its cache parameters
+// replace all others, as in the original evaluation, unless use_cache_search is false. `ignored`
+// may be null. Errors: those of ConfigFile, naming file and key, and of CheckOptions.
 Result<MicronetConfig> ReadMicronetConfig(const ConfigFile& file, std::optional<int64_t> step,
                                           IgnoredOptions* ignored = nullptr);
 

@@ -12,7 +12,7 @@
 namespace kinglet {
 namespace {
 
-// The worst fit that is still worth showing.
+// The worst fit that is shown.
 constexpr double kNearFit = 0.5;
 // Names of higher numbers do not make the numbers below them expected: no network has more layers.
 constexpr uint64_t kMaxSeries = 4096;
@@ -23,7 +23,7 @@ constexpr size_t kMaxTensors = 100'000;
 
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
-// Whether the pattern (with # and *, see Framework) is the whole name; the number at #.
+// Whether the pattern (with # and *, see Framework) matches the entire name, and the number at #.
 bool MatchPattern(std::string_view pattern, std::string_view name,
                   std::optional<uint64_t>& number) {
   while (!pattern.empty()) {
@@ -60,7 +60,7 @@ std::string Replaced(std::string text, std::string_view what, std::string_view w
   return text;
 }
 
-// One pattern of a code, without its signs for "optional" and "weight and bias".
+// A pattern of a framework, without its marks for "optional" and "weight and bias".
 struct Expected {
   std::vector<std::string> alternatives;
   bool required = true;
@@ -82,10 +82,10 @@ Expected ParsePattern(std::string_view pattern) {
   }
 }
 
-std::vector<Expected> ParsePatterns(const Framework& code) {
+std::vector<Expected> ParsePatterns(const Framework& framework) {
   constexpr std::string_view kBoth = ".%";
   std::vector<Expected> all;
-  for (const std::string_view pattern : code.patterns) {
+  for (const std::string_view pattern : framework.patterns) {
     if (pattern.find(kBoth) == pattern.npos) {
       all.push_back(ParsePattern(pattern));
       continue;
@@ -105,10 +105,10 @@ std::string_view SeriesOf(std::string_view pattern) {
 
 class Matcher {
  public:
-  Matcher(const Framework& code, std::span<const CheckpointTensor> weights)
-      : weights_(weights), expected_(ParsePatterns(code)), claimed_(weights.size(), false) {
+  Matcher(const Framework& framework, std::span<const CheckpointTensor> weights)
+      : weights_(weights), expected_(ParsePatterns(framework)), claimed_(weights.size(), false) {
     for (const Expected& expected : expected_) places_.push_back(Places(expected));
-    match_.code = &code;
+    match_.code = &framework;
   }
 
   NameMatch Match() {
@@ -129,7 +129,7 @@ class Matcher {
   }
 
  private:
-  // By alternative and number (0 where the pattern has none), the tensors that match.
+  // By alternative and number (0 if the pattern has no number), the tensors that match.
   using Found = std::vector<std::map<uint64_t, std::vector<size_t>>>;
 
   Found Places(const Expected& expected) const {
@@ -222,19 +222,21 @@ std::string SomeNames(const std::vector<std::string>& names) {
 
 }  // namespace
 
-std::string NoFamilyText(const Framework& code) { return "it " + std::string(code.unread); }
+std::string NoFamilyText(const Framework& framework) {
+  return "it " + std::string(framework.unread);
+}
 
-NameMatch MatchNames(const Framework& code, std::span<const CheckpointTensor> weights) {
-  NameMatch match = Matcher(code, weights).Match();
-  match.family = FamilyNamed(code.name);
+NameMatch MatchNames(const Framework& framework, std::span<const CheckpointTensor> weights) {
+  NameMatch match = Matcher(framework, weights).Match();
+  match.family = FamilyNamed(framework.name);
   return match;
 }
 
 std::vector<NameMatch> NearestCodes(std::span<const CheckpointTensor> weights) {
   std::vector<NameMatch> matches;
   if (weights.size() > kMaxTensors) return matches;
-  for (const Framework& code : Frameworks()) {
-    NameMatch match = MatchNames(code, weights);
+  for (const Framework& framework : Frameworks()) {
+    NameMatch match = MatchNames(framework, weights);
     if (match.fit >= kNearFit) matches.push_back(std::move(match));
   }
   std::stable_sort(matches.begin(), matches.end(), [](const NameMatch& a, const NameMatch& b) {
@@ -250,14 +252,14 @@ std::vector<NameMatch> NearestCodes(std::span<const CheckpointTensor> weights) {
 std::string FamiliesByFit(std::span<const CheckpointTensor> weights) {
   std::vector<NameMatch> matches;
   if (weights.size() > kMaxTensors) return FamilyNames();
-  for (const Framework& code : Frameworks()) {
-    NameMatch match = MatchNames(code, weights);
+  for (const Framework& framework : Frameworks()) {
+    NameMatch match = MatchNames(framework, weights);
     if (match.family != nullptr) matches.push_back(std::move(match));
   }
   std::stable_sort(matches.begin(), matches.end(),
                    [](const NameMatch& a, const NameMatch& b) { return a.fit > b.fit; });
   std::string names;
-  std::vector<std::string_view> listed;  // a family may have several codes
+  std::vector<std::string_view> listed;  // a family may read several frameworks
   for (const NameMatch& match : matches) {
     const std::string_view name = match.family->name;
     if (std::find(listed.begin(), listed.end(), name) != listed.end()) continue;
@@ -322,7 +324,7 @@ std::string NearestText(std::span<const CheckpointTensor> weights) {
   if (nearest.family == nullptr) text += " (no family of this build)";
   if (!nearest.missing.empty()) text += ", which misses " + SomeNames(nearest.missing);
   if (!nearest.unused.empty()) {
-    text += std::string(nearest.missing.empty() ? ", which" : " and") + " has no place for " +
+    text += std::string(nearest.missing.empty() ? ", which" : " and") + " does not read " +
             SomeNames(nearest.unused);
   }
   return text;

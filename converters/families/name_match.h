@@ -15,43 +15,44 @@ namespace kinglet {
 
 struct NameMatch {
   const Framework* code = nullptr;
-  const Family* family = nullptr;  // null: no family of this build reads the code's checkpoints
-  // Names that the code expects and the checkpoint lacks, and the checkpoint's names that the code
-  // does not know; at most kMaxListedNames of each.
+  const Family* family = nullptr;  // nullptr if no family of this build reads its checkpoints
+  // Names that the framework expects and the checkpoint lacks, and names of the checkpoint that the
+  // framework does not know; at most kMaxListedNames of each.
   std::vector<std::string> missing, unused;
   // Known names among all that are known, missing or unused: 1 where all is as expected.
   double fit = 0;
 };
 inline constexpr size_t kMaxListedNames = 1000;
 
-NameMatch MatchNames(const Framework& code, std::span<const CheckpointTensor> weights);
+NameMatch MatchNames(const Framework& framework, std::span<const CheckpointTensor> weights);
 
-// The codes that the names fit, or, where there is none, nearly fit. The best first; of equal ones
-// a code with a family.
+// The frameworks that the names fit, or, if there are none, nearly fit. The best first; of equal
+// ones a framework with a family first.
 std::vector<NameMatch> NearestCodes(std::span<const CheckpointTensor> weights);
 
-// A part before the names, up to a dot, without which a family's names fit, as training frameworks
-// put one before all names of a network ("model."). None where the names fit as they are.
+// The part of the names up to a dot without which they fit a family: trainers put a prefix like
+// "model." before all names of a network. FittingPrefix returns nullopt if the names fit as they
+// are.
 struct PrefixMatch {
   std::string prefix;
   NameMatch match;
 };
 std::optional<PrefixMatch> FittingPrefix(std::span<const CheckpointTensor> weights);
 
-// "it has an encoder and a decoder: no family reads fairseq's translation models": of a code
+// "it has an encoder and a decoder: no family reads fairseq's translation models": for a framework
 // without a family.
-std::string NoFamilyText(const Framework& code);
+std::string NoFamilyText(const Framework& framework);
 
 // The names of all families, those whose frameworks fit best first.
 std::string FamiliesByFit(std::span<const CheckpointTensor> weights);
 
-// A family's refusal and the next step: a recipe, or none where all names fit a code without a
-// family, which is named (some codes name tensors as a family's code does). A refusal for a file
-// that cannot be found or read says itself what to do, and stays as it is.
+// A family's refusal with the next step: a recipe. If all names fit a framework without a family,
+// that framework is named instead (some frameworks name tensors as a family's does). A refusal of a
+// file that cannot be found or read has its own next step and stays as it is.
 Status WithNextStep(const Status& refusal, std::span<const CheckpointTensor> weights);
 
-// The best match for a message: "nearest is transformer-xl, which misses 'a' and has no place for
-// 'b'". Empty where none is near.
+// The best match for a message: "nearest is transformer-xl, which misses 'a' and does not read
+// 'b'". Empty if no framework is near.
 std::string NearestText(std::span<const CheckpointTensor> weights);
 
 }  // namespace kinglet

@@ -97,9 +97,9 @@ class MicronetLoader {
       const std::string outward = "loss.layers." + number + ".weight";
       const std::string inward = "embed.layers." + number + ".weight";
       const Shape shape = {bin.size, bin.width};
-      // Where a recipe makes the whole input, the input's own table is marked as unused.
-      const bool aside = builder_.IsMade("embed") && builder_.Has(outward);
-      const bool has_inward = builder_.Has(inward) && !aside;
+      // If a recipe makes the entire input, the input's own table is marked as unused.
+      const bool is_unused = builder_.IsMade("embed") && builder_.Has(outward);
+      const bool has_inward = builder_.Has(inward) && !is_unused;
       const CheckpointTensor* used = builder_.Claim(outward, shape, !has_inward);
       const CheckpointTensor* other = has_inward ? builder_.Claim(inward, shape) : nullptr;
       const bool made = other != nullptr && !other->made.empty();
@@ -142,7 +142,7 @@ class MicronetLoader {
     return embedding;
   }
 
-  // The embedding that a recipe makes, in place of all bins and projections.
+  // The embedding that a recipe makes, instead of all bins and projections.
   AdaptiveEmbedding DescribeMade(AdaptiveEmbedding embedding) {
     const uint32_t words = config_.bins.back().first + config_.bins.back().size;
     embedding.bins.push_back(
@@ -263,7 +263,7 @@ class MicronetLoader {
                           CacheNumber(config_.cache->theta, theta, softplus).value_or(0),
                           CacheNumber(config_.cache->lambda, lambda, sigmoid).value_or(0)};
     }
-    // The state dict may also hold trained parameters that a search file or `use_cache: false`
+    // The state dict may also have trained parameters that a search file or `use_cache: false`
     // overrules.
     for (const std::string& name : {theta, lambda}) {
       if (config_.trains_cache && builder_.Has(name) && !builder_.Claimed(name)) {
@@ -286,7 +286,7 @@ class MicronetLoader {
     return {};
   }
 
-  // If the checkpoint holds a table twice with different values, the user gets a note.
+  // If the checkpoint stores a table twice with different values, the user gets a note.
   Status CompareTiedTables() {
     for (const TiedTable& tied : tied_) {
       KINGLET_ASSIGN_OR_RETURN(const bool same, SameParameter(*tied.used, *tied.other));
@@ -312,9 +312,9 @@ class MicronetLoader {
   const MicronetConfig& config_;
   std::span<const CheckpointTensor> order_;
   DraftBuilder builder_;
-  Status value_error_;            // of the first number that cannot be used
+  Status value_error_;            // of the first value that cannot be used
   std::vector<TensorId> tables_;  // by bin
-  // By bin, the embedding's tables that a recipe makes; empty: it makes none.
+  // By bin, the embedding's tables that a recipe makes; empty if it makes none.
   std::vector<std::optional<TensorId>> inward_tables_;
   std::vector<TiedTable> tied_;
 };

@@ -3,7 +3,7 @@
 // also used a Hebbian softmax and distillation, which the checkpoint does not show.
 // Framework: mit-han-lab/neurips-micronet. Files: models/model-<step>.pth and config.yaml.
 // Peculiarities:
-//   - input and output tables are one parameter; if the file holds both, the output's is used,
+//   - input and output tables are one parameter; if the file stores both, the output's is used,
 //     because the original loads it last
 //   - rows of loss.clusters are in reverse order of the tails
 //   - the quantised network attends to zero keys before the stream's start, the float one does not
@@ -30,8 +30,8 @@ bool LooksLikeMicronet(std::span<const CheckpointTensor> weights);
 Result<LoadedModel> MicronetDraft(const MicronetConfig& config,
                                   std::span<const CheckpointTensor> weights);
 
-// The same with the configuration of the given file, or of config.yaml beside the checkpoint or one
-// folder up.
+// MicronetDraft with the configuration of the given file, or of config.yaml next to the checkpoint
+// or one folder up.
 Result<LoadedModel> LoadMicronet(const FamilyInput& input);
 
 }  // namespace kinglet

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "converters/families/define_source.h"
+#include "converters/families/claimed_define.h"
 #include "converters/families/draft_builder.h"
 #include "converters/families/opennmt_recurrent.h"
 #include "converters/families/opennmt_settings.h"
@@ -69,12 +69,12 @@ class OpenNmtLoader {
   }
 
  private:
-  // The embedding of the encoder or the decoder. Missing tensors are null.
+  // The embedding of the encoder or the decoder. Missing tensors are nullptr.
   struct Side {
     const CheckpointTensor* words;      // [vocabulary, width]
     const CheckpointTensor* positions;  // [most tokens, 1, width]
     uint64_t width = 0;                 // 0: unknown
-    std::optional<DefineSource> unit;   // makes the words' vectors, in place of a table
+    std::optional<ClaimedDefine> unit;  // makes the words' vectors, instead of a table
   };
 
   Side ClaimSide(const std::string& prefix) {
@@ -125,7 +125,7 @@ class OpenNmtLoader {
   }
 
   void ClaimUnit(const std::string& module, uint64_t words, Side& side) {
-    DefineSource unit = ClaimDefine(builder_, module);
+    ClaimedDefine unit = ClaimDefine(builder_, module);
     if (unit.width == 0) return;
     if (unit.Words() != words) {
       builder_.NoteMisshaped(*unit.bands.back().table,
@@ -273,14 +273,14 @@ class OpenNmtLoader {
   Pair Projections(const std::string& attention, const std::string& name,
                    const std::vector<std::string>& parts, uint64_t d) {
     const auto join = [&](const std::string& what, const Shape& shape, Role role) {
-      std::vector<const CheckpointTensor*> sources;
+      std::vector<const CheckpointTensor*> tensors;
       for (const std::string& part : parts) {
-        sources.push_back(builder_.Claim(attention + part + "." + what, shape));
+        tensors.push_back(builder_.Claim(attention + part + "." + what, shape));
       }
       Shape all = shape;
       all[0] *= parts.size();
       return builder_.AddMade(
-          attention + name + "." + what, all, role, sources,
+          attention + name + "." + what, all, role, tensors,
           [count = parts.size(), heads = settings_.heads](const std::vector<float>& values) {
             return RowsByHead(values, count, heads);
           });
@@ -320,7 +320,7 @@ Result<LoadedModel> LoadOpenNmt(const FamilyInput& input) {
   if (input.root == nullptr) {
     return Status::Refusal(KINGLET_INVALID_CHECKPOINT, "checkpoint", input.checkpoint,
                            "a file of torch.save with OpenNMT's 'opt' and 'vocab'",
-                           "tensors alone");
+                           "tensors alone (convert the file that OpenNMT-py saved)");
   }
   KINGLET_ASSIGN_OR_RETURN(OpenNmtSettings settings,
                            ReadOpenNmtSettings(*input.root, input.ignored));

@@ -80,7 +80,7 @@ class OpenNmtRecurrentLoader {
   }
 
  private:
-  // The columns of a matrix; 0: there is none.
+  // The columns of a matrix; 0 if the tensor is missing or not a matrix.
   uint64_t Columns(const std::string& name) const {
     const CheckpointTensor* found = builder_.Find(name);
     return found != nullptr && found->shape.size() == 2 ? found->shape[1] : 0;
@@ -107,7 +107,8 @@ class OpenNmtRecurrentLoader {
                            "columns for every unit", std::to_string(width_));
   }
 
-  // The words' table of one side, or what a recipe makes of it. `columns`: of its rows; 0: unknown.
+  // The words' table of one side, or what a recipe makes of it. `columns`: the rows' width; 0:
+  // unknown.
   const CheckpointTensor* ClaimWords(const std::string& side, uint64_t words, uint64_t columns) {
     const std::string whole = side + kWordTable, table = whole + ".weight";
     if (!builder_.IsMade(whole)) return builder_.ClaimIf(columns > 0, table, {words, columns});

@@ -1,9 +1,9 @@
 // The recurrent models of the family `opennmt`: LSTM or GRU encoders of one direction or both, and
 // a decoder with global attention (Luong et al. 2015; Bahdanau et al. 2015), input feeding, and a
 // full softmax.
-// Framework: OpenNMT-py 1.0, encoder_type rnn and brnn. Files as opennmt.h says.
+// Framework: OpenNMT-py 1.0, encoder_type rnn and brnn. Files as for opennmt.h.
 // Peculiarities:
-//   - nothing in the options' sizes is trusted: the tensors' shapes say them
+//   - sizes follow from the tensors' shapes, not from the options
 //   - the output of attention has a tanh, and no bias, unless its score is an mlp
 //   - a bridge of several layers mixed the sentences of a batch with each other in training; a
 //     stream is a batch of one

@@ -148,7 +148,7 @@ Result<Value> Choose(const PickleNode& options, std::string_view option,
   return RefuseCheckpoint("option " + std::string(option), expected, OptionText(*found));
 }
 
-// An option that is a truth or, in the framework's own files, the number 0 or 1.
+// An option that is a bool or, in the framework's own files, the number 0 or 1.
 Result<bool> ReadTruth(const PickleNode& options, std::string_view option, bool absent) {
   const NodeRef found = PickledOption(options, option);
   if (found == nullptr) return absent;
@@ -255,7 +255,7 @@ std::span<const OptionTable> OpenNmtOptions() { return kOptionTables; }
 Result<OpenNmtSettings> ReadOpenNmtSettings(const PickleNode& root, IgnoredOptions* ignored) {
   const NodeRef options = root.Find("opt"), vocabularies = root.Find("vocab");
   if (options == nullptr || vocabularies == nullptr) {
-    return RefuseCheckpoint("entries", "OpenNMT's 'opt' and 'vocab' beside 'model'",
+    return RefuseCheckpoint("entries", "OpenNMT's 'opt' and 'vocab' next to 'model'",
                             options == nullptr ? "no 'opt'" : "no 'vocab'");
   }
   KINGLET_ASSIGN_OR_RETURN(

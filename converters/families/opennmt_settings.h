@@ -1,4 +1,4 @@
-// The hyper-parameters and vocabularies of an OpenNMT-py checkpoint. They are pickled objects,
+// The hyper-parameters and vocabularies of an OpenNMT-py checkpoint. Both are pickled objects,
 // which are read as data and never executed.
 #ifndef KINGLET_CONVERTERS_FAMILIES_OPENNMT_SETTINGS_H_
 #define KINGLET_CONVERTERS_FAMILIES_OPENNMT_SETTINGS_H_
@@ -17,13 +17,13 @@
 
 namespace kinglet {
 
-// What only the options of a recurrent model say.
+// Settings of a recurrent model that only its options state.
 struct OpenNmtRecurrent {
   RecurrentCell cell = RecurrentCell::kLstm;
   bool both_directions = false;  // of the encoder (brnn)
   bool bridge = false;
   bool input_feed = true;
-  std::optional<AttentionScore> attention = AttentionScore::kGeneral;  // nothing: none
+  std::optional<AttentionScore> attention = AttentionScore::kGeneral;  // nullopt: no attention
 };
 
 struct OpenNmtSettings {
@@ -34,13 +34,13 @@ struct OpenNmtSettings {
   uint32_t start_token = 0;                             // <s> of the target
 };
 
-// All options of OpenNMT-py 0.2 to 3.5, and what is made of them: in a Transformer, in a recurrent
-// model.
+// All options of OpenNMT-py 0.2 to 3.5, and how conversion treats them in a Transformer and in a
+// recurrent model.
 std::span<const OptionTable> OpenNmtOptions();
 
-// `root` is all that torch.save wrote. `ignored` may be null. Errors: KINGLET_INVALID_CHECKPOINT
-// naming the option or the vocabulary; KINGLET_UNSUPPORTED for an option that makes another network
-// or that no table has.
+// `root` is the root of what torch.save wrote. `ignored` may be null. Errors:
+// KINGLET_INVALID_CHECKPOINT naming the option or the vocabulary; KINGLET_UNSUPPORTED for an option
+// that makes another network or that no table has.
 Result<OpenNmtSettings> ReadOpenNmtSettings(const PickleNode& root,
                                             IgnoredOptions* ignored = nullptr);
 

@@ -10,9 +10,9 @@ namespace kinglet {
 namespace {
 
 constexpr std::string_view kTorchPackage = "torch.nn.";
-// Holds other modules and tensors, and computes nothing itself, wherever it stands.
+// A class that only contains modules and tensors, at any path, and computes nothing itself.
 constexpr std::string_view kBareModule = "Module";
-// What torch.nn.Module itself keeps of every module.
+// The state that torch.nn.Module itself keeps for every module.
 constexpr std::string_view kModuleState =
     "training _parameters _buffers _non_persistent_buffers_set _modules _backward_hooks "
     "_backward_pre_hooks _is_full_backward_hook _state_dict_hooks _state_dict_pre_hooks "
@@ -123,7 +123,7 @@ class ModuleChecker {
     KINGLET_RETURN_IF_ERROR(CheckAttributes(module, *known, where));
     for (const auto& [key, value] : ModuleAttribute(module, "_modules")->As<PickleDict>()->items) {
       const auto* below = key->As<std::string>();
-      if (below == nullptr || !IsModule(*value)) continue;  // ModuleTensors refuses what is neither
+      if (below == nullptr || !IsModule(*value)) continue;  // ModuleTensors refuses other values
       KINGLET_RETURN_IF_ERROR(
           Check(*value, places, start, path + (path.empty() ? "" : ".") + *below));
     }
@@ -141,7 +141,8 @@ class ModuleChecker {
     for (const std::string_view hook : kHooks) {
       const NodeRef functions = ModuleAttribute(module, hook);
       if (functions == nullptr || IsEmpty(*functions)) continue;
-      return Refuse(where + ", " + std::string(hook), "none", "functions that run with the module");
+      return Refuse(where + ", " + std::string(hook), "no functions",
+                    "functions that run with the module");
     }
     std::vector<StatedOption> stated = PickledOptions(module);
     const std::vector<std::string_view> common = OptionNames(kModuleState);
@@ -155,8 +156,7 @@ class ModuleChecker {
                 const std::string& found) const {
     return Status::Refusal(
         KINGLET_UNSUPPORTED, checkpoint_, where, expected,
-        found +
-            " (save the network's state_dict(), if its tensors are such a network's all the same)");
+        found + " (save the network's state_dict(), if it is a network of this family anyway)");
   }
 
   const PickledNetwork& known_;
@@ -181,7 +181,7 @@ Status CheckPickledModules(const PickledNetwork* known, const SavedModules& modu
   if (known == nullptr) {
     return Status::Refusal(KINGLET_UNSUPPORTED, "checkpoint", checkpoint,
                            "a state dict, as the family " + std::string(family) + " saves",
-                           "a module pickled whole (save its state_dict() with torch.save)");
+                           "a pickled module (save its state_dict() with torch.save)");
   }
   const ModuleChecker checker(*known, checkpoint, ignored);
   KINGLET_RETURN_IF_ERROR(checker.Check(*modules.network, known->places, "network", ""));

@@ -1,7 +1,7 @@
-// What a network pickled whole says of itself: the classes of its modules and their attributes. The
-// code of these classes, which PyTorch runs, is not in the file. So a family lists the classes that
-// it knows, where they stand and what their attributes may say. Anything else could change the
-// network and is refused by name.
+// Checks of a pickled network: the classes of its modules and their attributes. The code of these
+// classes, which PyTorch runs, is not in the file. So a family lists the classes that it knows, the
+// paths where they may occur, and the values that their attributes may have. Anything else could
+// change the network and is refused by name.
 #ifndef KINGLET_CONVERTERS_FAMILIES_PICKLED_MODULES_H_
 #define KINGLET_CONVERTERS_FAMILIES_PICKLED_MODULES_H_
 
@@ -22,28 +22,28 @@ struct PickledClass {
   OptionTable attributes;
 };
 
-// Where modules of some classes may stand.
+// A path where modules of some classes may occur.
 struct PickledPlace {
   std::string_view path;     // "layers.*.pos_ff", where * is a number; empty: the network itself
   std::string_view classes;  // names, separated by spaces
 };
 
-// The networks that a family reads when they are pickled whole. REQUIRES of all spans: they live as
-// long as the program.
+// The pickled networks that a family reads. REQUIRES of all spans: they live as long as the
+// program.
 struct PickledNetwork {
   std::span<const PickledPlace> places;     // of the network
   std::span<const PickledPlace> criterion;  // of the module that is second in a list
   std::span<const PickledClass> classes;    // of the framework's own files
 };
 
-// The classes of torch.nn that any family may name in its places.
+// The classes of torch.nn that any family may name in PickledNetwork::places.
 std::span<const PickledClass> TorchClasses();
 
 // The tables of the framework's own classes.
 std::vector<OptionTable> ClassOptions(const PickledNetwork& known);
 
-// Refuses a class, an attribute or a hook that `known` does not have; null: the family reads no
-// modules pickled whole. `checkpoint` names the file. `ignored` may be null. Errors:
+// Refuses a class, an attribute or a hook that `known` does not have. `known` is nullptr if the
+// family reads no pickled modules. `checkpoint` names the file. `ignored` may be null. Errors:
 // KINGLET_UNSUPPORTED.
 Status CheckPickledModules(const PickledNetwork* known, const SavedModules& modules,
                            std::string_view family, const std::string& checkpoint,

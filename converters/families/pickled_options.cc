@@ -6,7 +6,7 @@
 namespace kinglet {
 namespace {
 
-// The dict that holds the options; null where there is none.
+// The dict that contains the options; nullptr if there is none.
 NodeRef OptionDict(const PickleNode& options) {
   const auto* object = options.As<PickleObject>();
   return object == nullptr ? &options : object->state;

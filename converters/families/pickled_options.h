@@ -1,4 +1,4 @@
-// Options that a framework saved beside its tensors, as a dict or as an object with attributes.
+// Options that a framework saved next to its tensors, as a dict or as an object with attributes.
 #ifndef KINGLET_CONVERTERS_FAMILIES_PICKLED_OPTIONS_H_
 #define KINGLET_CONVERTERS_FAMILIES_PICKLED_OPTIONS_H_
 
@@ -11,14 +11,14 @@
 
 namespace kinglet {
 
-// The entry of a dict, or the attribute of an object; null if there is none.
+// The entry of a dict, or the attribute of an object; nullptr if there is none.
 NodeRef PickledOption(const PickleNode& options, std::string_view name);
 
-// All of them, in the order of the file. A key that is not a text has its value's text as name.
+// All options, in the order of the file. The name of a key that is not a text is its OptionText.
 std::vector<StatedOption> PickledOptions(const PickleNode& options);
 
-// A value as StatedOption has it; lists of numbers and texts in brackets; of other values what they
-// are.
+// A value in the form of StatedOption; lists of numbers and texts in brackets; the kind of any
+// other value.
 std::string OptionText(const PickleNode& value);
 
 }  // namespace kinglet

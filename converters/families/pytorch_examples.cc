@@ -52,7 +52,7 @@ Result<RecurrentCell> CellOf(const std::string& where, const std::string& type) 
                          "LSTM, GRU, RNN_TANH or RNN_RELU", QuotedName(type));
 }
 
-// What PyTorch runs is the inner module's mode; rnn_type names it too. Empty if no module is there.
+// PyTorch runs the inner module's mode; rnn_type names it too. Empty if the file has no module.
 Result<std::optional<RecurrentCell>> CellOfModule(const FamilyInput& input) {
   const PickleNode* module = input.modules.network;
   if (module == nullptr) return std::optional<RecurrentCell>();
@@ -133,8 +133,8 @@ Result<LoadedModel> LoadPytorchExamples(const FamilyInput& input) {
         weight->shape[0] == weight->shape[1]) {
       return Status::Refusal(
           KINGLET_INVALID_CHECKPOINT, "checkpoint", input.checkpoint,
-          "a whole module, or config.yaml beside it or another --config with rnn_type "
-          "RNN_TANH or RNN_RELU",
+          "a pickled module, or rnn_type RNN_TANH or RNN_RELU in config.yaml next to it or in "
+          "a --config file",
           "the tensors of a plain RNN, which do not tell its function");
     }
   }

@@ -1,8 +1,8 @@
 // The family `pytorch-examples`: recurrent language models of an embedding, one nn.LSTM, nn.GRU or
 // nn.RNN of several layers, and a softmax.
-// Framework: pytorch/examples, word_language_model. Files: model.pt, the whole module; also its
-// state dict.
-// Peculiarities: words are numbered in order of first appearance; encoder and decoder may be tied.
+// Framework: pytorch/examples, word_language_model. Files: model.pt, the pickled module; also its
+// state dict. Peculiarities: words are numbered in order of first appearance; encoder and decoder
+// may be tied.
 #ifndef KINGLET_CONVERTERS_FAMILIES_PYTORCH_EXAMPLES_H_
 #define KINGLET_CONVERTERS_FAMILIES_PYTORCH_EXAMPLES_H_
 
@@ -21,7 +21,7 @@ inline constexpr std::string_view kPytorchExamplesFamily = "pytorch-examples";
 
 bool LooksLikePytorchExamples(std::span<const CheckpointTensor> weights);
 
-// The network pickled whole.
+// The pickled network.
 const PickledNetwork& PytorchExamplesModules();
 std::span<const OptionTable> PytorchExamplesOptions();
 

@@ -28,7 +28,7 @@ std::vector<RecurrentLayerNames> TorchLayers(const std::string& module,
 }
 
 void RecurrentLayers::Claim(const RecurrentLayerNames& names) {
-  Sources layer;
+  ClaimedLayer layer;
   layer.inputs = width_;
   for (const std::string& leftover : names.leftovers) builder_.RemoveExcluded(leftover);
   if (cell_ == RecurrentCell::kQrnn) {
@@ -40,7 +40,7 @@ void RecurrentLayers::Claim(const RecurrentLayerNames& names) {
   layers_.push_back(layer);
 }
 
-void RecurrentLayers::ClaimRecurrent(const RecurrentLayerNames& names, Sources& layer) {
+void RecurrentLayers::ClaimRecurrent(const RecurrentLayerNames& names, ClaimedLayer& layer) {
   layer.recurrent_weight = builder_.ClaimUnshaped(names.recurrent_weight);
   if (layer.recurrent_weight != nullptr) FindCell(layer);
   const uint64_t rows = GatesOf(layer.cell) * layer.units;
@@ -54,7 +54,7 @@ void RecurrentLayers::ClaimRecurrent(const RecurrentLayerNames& names, Sources& 
 
 // Finds the units, and the cell if the family does not know it, from the recurrent weight
 // [gates * n, n].
-void RecurrentLayers::FindCell(Sources& layer) {
+void RecurrentLayers::FindCell(ClaimedLayer& layer) {
   const CheckpointTensor& weight = *layer.recurrent_weight;
   const auto gates = [&](RecurrentCell cell) {
     return IsMatrix(weight) && weight.shape[1] <= kMaxExtent &&
@@ -76,7 +76,7 @@ void RecurrentLayers::FindCell(Sources& layer) {
 
 // A QRNN has one weight: for the token alone [3 n, inputs], or for it and the previous one
 // [3 n, 2 inputs].
-void RecurrentLayers::ClaimQrnn(const RecurrentLayerNames& names, Sources& layer) {
+void RecurrentLayers::ClaimQrnn(const RecurrentLayerNames& names, ClaimedLayer& layer) {
   layer.cell = RecurrentCell::kQrnn;
   layer.input_weight = builder_.ClaimUnshaped(names.input_weight);
   if (layer.input_weight != nullptr) {
@@ -95,7 +95,7 @@ void RecurrentLayers::ClaimQrnn(const RecurrentLayerNames& names, Sources& layer
   layer.input_bias = builder_.ClaimIf(layer.units > 0, names.input_bias, {3 * layer.units});
 }
 
-RecurrentLayer RecurrentLayers::DescribeLayer(const Sources& from) {
+RecurrentLayer RecurrentLayers::DescribeLayer(const ClaimedLayer& from) {
   RecurrentLayer layer{};
   layer.cell = from.cell;
   layer.units = static_cast<uint32_t>(from.units);
@@ -121,14 +121,14 @@ RecurrentLayer RecurrentLayers::DescribeLayer(const Sources& from) {
 
 std::vector<uint64_t> RecurrentLayers::Units() const {
   std::vector<uint64_t> units;
-  for (const Sources& layer : layers_) units.push_back(layer.units);
+  for (const ClaimedLayer& layer : layers_) units.push_back(layer.units);
   return units;
 }
 
 RecurrentDecoder RecurrentLayers::Describe() {
   RecurrentDecoder decoder;
   decoder.inputs = static_cast<uint32_t>(inputs_);
-  for (const Sources& layer : layers_) decoder.layers.push_back(DescribeLayer(layer));
+  for (const ClaimedLayer& layer : layers_) decoder.layers.push_back(DescribeLayer(layer));
   return decoder;
 }
 

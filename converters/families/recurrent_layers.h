@@ -15,7 +15,7 @@
 
 namespace kinglet {
 
-// A forget bias, which a cell adds when it runs, is far smaller than this in size.
+// An upper bound of the magnitude of a forget bias, which a cell adds when it runs.
 inline constexpr double kLargestForgetBias = 1000;
 
 struct RecurrentLayerNames {
@@ -36,21 +36,21 @@ class RecurrentLayers {
   RecurrentLayers(DraftBuilder& builder, std::optional<RecurrentCell> cell)
       : builder_(builder), cell_(cell) {}
 
-  // Sets the embedding's width. To be called before any layer is claimed, if the width is known.
+  // Sets the embedding's width. Call before claiming a layer, if the width is known.
   void SetInputs(uint64_t inputs) { inputs_ = width_ = inputs; }
-  // Claims the next layer's tensors. A size that is unknown, because the tensor that it follows
-  // from is at fault, is not checked.
+  // Claims the next layer's tensors. Sizes that follow from a faulty tensor are unknown and not
+  // checked.
   void Claim(const RecurrentLayerNames& names);
   // The units of the last layer claimed, or, before the first, the embedding's width. 0: unknown.
   uint64_t width() const { return width_; }
-  // Of each layer claimed.
+  // The units of each claimed layer.
   std::vector<uint64_t> Units() const;
   // The block, without a name; its tensors go to the draft. REQUIRES: CheckNames found nothing.
   RecurrentDecoder Describe();
 
  private:
-  // A layer's tensors. Null: the layer has none, or it is at fault.
-  struct Sources {
+  // A layer's tensors; nullptr if the layer has none or the tensor is faulty.
+  struct ClaimedLayer {
     RecurrentCell cell = RecurrentCell::kLstm;
     uint64_t units = 0, inputs = 0;
     bool previous_input = false;  // a QRNN whose window is two tokens
@@ -60,16 +60,16 @@ class RecurrentLayers {
     const CheckpointTensor* recurrent_bias = nullptr;
   };
 
-  void ClaimRecurrent(const RecurrentLayerNames& names, Sources& layer);
-  void FindCell(Sources& layer);
-  void ClaimQrnn(const RecurrentLayerNames& names, Sources& layer);
-  RecurrentLayer DescribeLayer(const Sources& from);
+  void ClaimRecurrent(const RecurrentLayerNames& names, ClaimedLayer& layer);
+  void FindCell(ClaimedLayer& layer);
+  void ClaimQrnn(const RecurrentLayerNames& names, ClaimedLayer& layer);
+  RecurrentLayer DescribeLayer(const ClaimedLayer& from);
 
   DraftBuilder& builder_;
   std::optional<RecurrentCell> cell_;
   uint64_t inputs_ = 0;
   uint64_t width_ = 0;
-  std::vector<Sources> layers_;
+  std::vector<ClaimedLayer> layers_;
 };
 
 }  // namespace kinglet

@@ -15,8 +15,7 @@ class RecurrentLoader {
       : names_(names), builder_(weights), layers_(builder_, names.cell) {}
 
   // The vocabulary's size and the first layer's inputs follow from the encoder, a layer's units
-  // from its recurrent weight. A size that is unknown, because its tensor is at fault, is not
-  // checked.
+  // from its recurrent weight. Sizes that follow from a faulty tensor are unknown and not checked.
   Result<LoadedModel> Load() {
     ClaimEncoder();
     for (const RecurrentLayerNames& layer : names_.layers) layers_.Claim(layer);
@@ -45,7 +44,7 @@ class RecurrentLoader {
       layers_.SetInputs(inputs_);
       return;
     }
-    // The name of the module stands for the same as that of its one tensor.
+    // The module's name means its only tensor.
     const std::string module = names_.embedding.substr(0, names_.embedding.rfind('.'));
     const bool replaced = builder_.IsMade(module);
     encoder_ = builder_.ClaimUnshaped(replaced ? module : names_.embedding);
@@ -110,7 +109,7 @@ class RecurrentLoader {
     return {};
   }
 
-  // The sizes that the tensors have of what an option states; all are one if the option holds.
+  // The sizes of the tensors that an option states; the option is right if all of them equal it.
   std::vector<uint64_t> SizesOf(StatedSize::What what) const {
     std::vector<uint64_t> sizes;
     switch (what) {
@@ -134,7 +133,7 @@ class RecurrentLoader {
       for (const uint64_t size : SizesOf(stated.what)) {
         if (std::to_string(size) == std::to_string(stated.value)) continue;
         return Status::Refusal(KINGLET_INVALID_CHECKPOINT, names_.configuration, stated.option,
-                               std::to_string(size) + " as the checkpoint has",
+                               std::to_string(size) + ", as the checkpoint has",
                                std::to_string(stated.value) + " (use this checkpoint's own file)");
       }
     }
@@ -222,7 +221,7 @@ class RecurrentLoader {
     TensorId table;
   };
 
-  // A dense layer's tensors; null: missing or at fault.
+  // A dense layer's tensors; nullptr if missing or faulty.
   struct Dense {
     const CheckpointTensor* weight = nullptr;
     const CheckpointTensor* bias = nullptr;
@@ -236,7 +235,7 @@ class RecurrentLoader {
   uint64_t words_ = 0, inputs_ = 0;
   uint64_t width_ = 0;  // of what the softmax reads; 0: unknown
   std::vector<Dense> dense_;
-  const CheckpointTensor* encoder_ = nullptr;  // null: a coded table
+  const CheckpointTensor* encoder_ = nullptr;  // nullptr: a coded table
   const CheckpointTensor* decoder_ = nullptr;
   const CheckpointTensor* decoder_bias_ = nullptr;
   const CheckpointTensor* tail_vectors_ = nullptr;

@@ -38,11 +38,11 @@ struct RecurrentNames {
   std::string embedding = "encoder.weight";
   std::string softmax_weight = "decoder.weight", softmax_bias = "decoder.bias";
   std::vector<RecurrentLayerNames> layers;
-  // The cell of all layers. None: the shape of each recurrent weight tells LSTM from GRU.
+  // The cell of all layers. If nullopt, the shape of each recurrent weight tells LSTM from GRU.
   std::optional<RecurrentCell> cell;
   // The words at which tails begin, ascending. The cluster rows are in reverse order of the tails.
   std::vector<uint64_t> splits;
-  // The input's vectors, if they are not the tensor "encoder.weight".
+  // The input's vectors, if they are not the tensor `embedding`.
   std::optional<CodedTable> coded_input;
   std::vector<DenseLayerNames> dense;  // epsilon of their norms: PyTorch's 1e-5
   std::string configuration;           // the file that states sizes, for messages
@@ -53,7 +53,7 @@ struct RecurrentNames {
 // Reads the tables and the layers' tensors; with splits also "criterion.tail_vectors" and
 // "criterion.tail_bias". Tables with equal values become one. Errors: KINGLET_INVALID_CHECKPOINT
 // for missing, unused and mis-shaped tensors (all in one message), for values that are not finite,
-// by tensor and index, and for options that say something else than the tensors.
+// by tensor and index, and for options that contradict the tensors.
 Result<LoadedModel> LoadRecurrent(const RecurrentNames& names,
                                   std::span<const CheckpointTensor> weights);
 

@@ -13,7 +13,7 @@
 
 namespace kinglet {
 
-// The tokens that begin and end a sentence; neither is in a text.
+// The tokens that begin and end a sentence; neither occurs in a text.
 struct SentenceTokens {
   uint64_t start = 0, end = 0;
 };
@@ -24,7 +24,7 @@ Status SetSentenceTokens(const SentenceTokens& tokens, const std::string& where,
                          ModelDescription& description);
 
 // How many tokens a Transformer without a limit of its own attends to: the option's, or 1,024,
-// which a note for the user then says.
+// which a note for the user then reports.
 uint32_t AttentionWindow(const FamilyInput& input, std::vector<std::string>& notes);
 
 // w_a = 10000^(-2a / width) for 2a < width, rounded as PyTorch rounds

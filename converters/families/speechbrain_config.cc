@@ -17,7 +17,7 @@ using std::string_view_literals::operator""sv;
 
 constexpr std::string_view kNameTag = "!name:", kNewTag = "!new:";
 
-// An object by the key that has it.
+// An object and its key.
 struct TaggedSection {
   std::string key;
   ConfigFile section;
@@ -71,7 +71,7 @@ Result<std::string> SpeechbrainConfig::ClassName(const std::string& name,
   const std::string tag = arguments.Tag(name);
   if (tag.empty()) {
     if (!arguments.Has(name)) return otherwise;
-    return RefuseArgument(name, "a class: !name:package.Class", "another value");
+    return RefuseArgument(name, "a class: !name:package.Class", "a value that is no class");
   }
   const Result<ConfigFile> section = arguments.Section(name);
   if (section.ok() && !section->Keys().empty()) {

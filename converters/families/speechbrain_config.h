@@ -1,5 +1,5 @@
-// The configuration of a SpeechBrain language model: hyperparams.yaml beside the checkpoint, in
-// HyperPyYAML as its author wrote it or as a training saved it.
+// The configuration of a SpeechBrain language model: hyperparams.yaml next to the checkpoint, in
+// HyperPyYAML as its author wrote it or as training saved it.
 #ifndef KINGLET_CONVERTERS_FAMILIES_SPEECHBRAIN_CONFIG_H_
 #define KINGLET_CONVERTERS_FAMILIES_SPEECHBRAIN_CONFIG_H_
 
@@ -26,8 +26,8 @@ struct SpeechbrainConfig {
   Result<int64_t> Integer(const std::string& name, int64_t otherwise) const;
   Result<bool> Boolean(const std::string& name, bool otherwise) const;
   // The last part of the name of the class that is the argument: "GELU" of !name:torch.nn.GELU;
-  // `otherwise` if it is absent. Refuses arguments of its own, and classes of other packages than
-  // these.
+  // `otherwise` if it is absent. Refuses a class with arguments of its own, and classes outside
+  // `packages`.
   Result<std::string> ClassName(const std::string& name, const std::string& otherwise,
                                 std::span<const std::string_view> packages) const;
   // The argument "activation".

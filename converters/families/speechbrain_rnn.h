@@ -1,9 +1,9 @@
 // The family `speechbrain-rnn-lm`: an embedding, recurrent layers, dense layers with layer
 // normalisation, and a softmax.
 // Framework: SpeechBrain, lobes.models.RNNLM. Files: model.ckpt of a training, lm.ckpt as
-// published, with hyperparams.yaml beside or up to two folders up.
-// Peculiarities: the names of dense layers have no number, _0, _1, ..; "bos_index" and "eos_index"
-// begin and end a sentence; tokenizer.ckpt is a SentencePiece model.
+// published, with hyperparams.yaml in the same folder or up to two folders up. Peculiarities: the
+// names of dense layers have no number, _0, _1, ..; "bos_index" and "eos_index" begin and end a
+// sentence; tokenizer.ckpt is a SentencePiece model.
 #ifndef KINGLET_CONVERTERS_FAMILIES_SPEECHBRAIN_RNN_H_
 #define KINGLET_CONVERTERS_FAMILIES_SPEECHBRAIN_RNN_H_
 

@@ -37,7 +37,7 @@ constexpr OptionTable kSpeechbrainTransformerOptions = {
     "vocab d_model nhead num_encoder_layers d_ffn max_length activation normalize_before "
     "num_decoder_layers positional_encoding causal attention_type"};
 
-// What the shapes do not say.
+// Options that do not follow from the shapes.
 struct SpeechbrainOptions {
   uint32_t heads = 8;
   bool norm_first = false;
@@ -55,7 +55,8 @@ Result<SpeechbrainOptions> ReadOptions(const SpeechbrainConfig& config) {
   KINGLET_ASSIGN_OR_RETURN(options.norm_first, config.Boolean("normalize_before", false));
   KINGLET_ASSIGN_OR_RETURN(options.activation, config.ActivationOf("ReLU"));
   if (config.tokens.start == kSpeechbrainPadding) {
-    return config.RefuseArgument("bos_index", "another token than 0, to which none attends", "0");
+    return config.RefuseArgument("bos_index", "a token other than 0, which no token attends to",
+                                 "0");
   }
   return options;
 }
@@ -65,7 +66,7 @@ class SpeechbrainTransformerLoader {
   SpeechbrainTransformerLoader(const FamilyInput& input, const SpeechbrainOptions& options)
       : input_(input), options_(options), builder_(input.weights) {}
 
-  // Compares the sizes that the arguments state with the tensors'. To be called first.
+  // Compares the sizes that the arguments state with the tensors'. Call first.
   Status CheckStated(const SpeechbrainConfig& config) {
     KINGLET_RETURN_IF_ERROR(FindSizes());
     const std::pair<const char*, uint32_t> sizes[] = {
@@ -75,7 +76,7 @@ class SpeechbrainTransformerLoader {
       KINGLET_ASSIGN_OR_RETURN(const int64_t stated, config.Integer(name, size));
       if (stated == size) continue;
       return config.RefuseArgument(
-          name, std::to_string(size) + " as the checkpoint has",
+          name, std::to_string(size) + ", as the checkpoint has",
           std::to_string(stated) + " (use this checkpoint's own hyperparams.yaml)");
     }
     return {};
@@ -114,7 +115,7 @@ class SpeechbrainTransformerLoader {
   }
 
  private:
-  // A dimension of a tensor, which Claim checks later; 0 where it has none.
+  // A dimension of a tensor, which Claim checks later; 0 if the tensor lacks it.
   uint32_t Dimension(const std::string& name, size_t axis) const {
     const CheckpointTensor* tensor = builder_.Find(name);
     const bool has =

@@ -10,6 +10,7 @@
 #include "converters/checkpoints/input_file.h"
 #include "converters/checkpoints/list_folder.h"
 #include "converters/checkpoints/text_input.h"
+#include "converters/checkpoints/varint_reader.h"
 #include "converters/texts/word_list.h"
 
 namespace kinglet {
@@ -17,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The places where a tokens.txt may lie, in order.
+// The paths of possible token lists, in order.
 std::vector<fs::path> TokenLists(const std::string& checkpoint) {
   std::error_code error;
   fs::path folder = fs::absolute(checkpoint, error).parent_path();
@@ -37,70 +38,11 @@ std::vector<fs::path> TokenLists(const std::string& checkpoint) {
   return places;
 }
 
-// The fields of a protobuf message, read as data.
-class ProtobufFields {
- public:
-  explicit ProtobufFields(std::string_view bytes) : bytes_(bytes) {}
-
-  struct Field {
-    uint64_t number = 0;
-    std::string_view bytes;  // of a length-delimited field
-  };
-  // False at the end, or where the bytes are no message (failed()).
-  bool Next(Field& field) {
-    if (at_ == bytes_.size()) return false;
-    uint64_t key = 0;
-    if (!Varint(key)) return Fail();
-    field = {key >> 3, {}};
-    uint64_t length = 0;
-    switch (key & 7) {
-      case 0:
-        return Varint(length) || Fail();
-      case 1:
-        length = 8;
-        break;
-      case 2:
-        if (!Varint(length)) return Fail();
-        break;
-      case 5:
-        length = 4;
-        break;
-      default:
-        return Fail();
-    }
-    if (length > bytes_.size() - at_) return Fail();
-    field.bytes = bytes_.substr(at_, length);
-    at_ += length;
-    return true;
-  }
-  bool failed() const { return failed_; }
-
- private:
-  bool Fail() {
-    failed_ = true;
-    return false;
-  }
-  bool Varint(uint64_t& value) {
-    value = 0;
-    for (int shift = 0; shift < 64 && at_ < bytes_.size(); shift += 7) {
-      const auto byte = static_cast<unsigned char>(bytes_[at_++]);
-      value |= uint64_t{byte & 0x7FU} << shift;
-      if (byte < 0x80) return true;
-    }
-    return false;
-  }
-
-  std::string_view bytes_;
-  size_t at_ = 0;
-  bool failed_ = false;
-};
-
 // The first length-delimited field 1 of a piece: its text.
 std::optional<std::string> PieceText(std::string_view piece) {
-  ProtobufFields fields(piece);
-  ProtobufFields::Field field;
-  while (fields.Next(field)) {
-    if (field.number == 1 && !field.bytes.empty()) return std::string(field.bytes);
+  ProtoReader fields(piece);
+  while (const std::optional<ProtoField> field = fields.Next()) {
+    if (field->number == 1 && !field->bytes.empty()) return std::string(field->bytes);
   }
   return std::nullopt;
 }
@@ -120,7 +62,7 @@ Result<std::vector<std::string>> FindTokenList(const std::string& checkpoint, ui
     if (pieces->size() != words || *pieces == chosen) continue;
     if (!chosen.empty()) {
       return Status::Refusal(KINGLET_INVALID_CHECKPOINT, "token list", checkpoint,
-                             "one that fits, or one named by --vocab",
+                             "one list that fits (name it with --vocab)",
                              path + " and " + place.string());
     }
     chosen = std::move(*pieces);
@@ -136,11 +78,10 @@ Result<std::vector<std::string>> ReadSentencePieces(const std::string& path) {
                            "a SentencePiece model", found);
   };
   std::vector<std::string> pieces;
-  ProtobufFields fields(bytes);
-  ProtobufFields::Field field;
-  while (fields.Next(field)) {
-    if (field.number != 1) continue;
-    std::optional<std::string> text = PieceText(field.bytes);
+  ProtoReader fields(bytes);
+  while (const std::optional<ProtoField> field = fields.Next()) {
+    if (field->number != 1) continue;
+    std::optional<std::string> text = PieceText(field->bytes);
     if (!text) return refuse(pieces.size(), "no text");
     pieces.push_back(std::move(*text));
   }
@@ -150,9 +91,9 @@ Result<std::vector<std::string>> ReadSentencePieces(const std::string& path) {
 
 Result<std::vector<std::string>> FindSentencePieces(const std::string& checkpoint,
                                                     const std::string& config, uint64_t words) {
-  for (const std::string& beside : {checkpoint, config}) {
+  for (const std::string& neighbour : {checkpoint, config}) {
     std::error_code error;
-    const fs::path path = fs::absolute(beside, error).parent_path() / "tokenizer.ckpt";
+    const fs::path path = fs::absolute(neighbour, error).parent_path() / "tokenizer.ckpt";
     if (!fs::is_regular_file(path, error)) continue;
     KINGLET_ASSIGN_OR_RETURN(std::vector<std::string> pieces, ReadSentencePieces(path.string()));
     if (pieces.size() == words) return pieces;

@@ -21,7 +21,7 @@ constexpr std::array<FixedOption, 7> kFixedOfTransfoXl = {{
     {"sample_softmax", "-1|0"},
     {"is_encoder_decoder", "False"},
     {"quantization_config", ""},
-    {"auto_map", ""},  // the network is another code's
+    {"auto_map", ""},  // the network's code is not part of the library
 }};
 constexpr OptionTable kTransfoXlOptions = {
     "`config.json`",
@@ -45,7 +45,7 @@ Result<bool> BooleanOr(const ConfigFile& file, const char* key, bool otherwise) 
   return file.Boolean(key);
 }
 
-// Older versions have `tie_weight` in place of `tie_word_embeddings`, and one flag that tells
+// Older versions have `tie_weight` instead of `tie_word_embeddings`, and one flag that tells
 // whether all projections but the first are tied.
 Status ReadTies(const ConfigFile& file, TransformerXlNetwork& network) {
   KINGLET_ASSIGN_OR_RETURN(const bool tied, BooleanOr(file, "tie_weight", true));

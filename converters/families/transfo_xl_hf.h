@@ -23,7 +23,7 @@ bool LooksLikeTransfoXl(std::span<const CheckpointTensor> weights);
 
 std::span<const OptionTable> TransfoXlOptions();
 
-// The configuration is the given file, or config.json beside the checkpoint. Errors: those of
+// The configuration is the given file, or config.json next to the checkpoint. Errors: those of
 // LoadTransformerXlNetwork, CheckOptions and ConfigFile; KINGLET_NOT_FOUND without a configuration.
 Result<LoadedModel> LoadTransfoXl(const FamilyInput& input);
 

@@ -117,7 +117,7 @@ class Settings {
     if (Configured(name)) return config_->Boolean(name);
     const NodeRef object = Object(module);
     const auto value = object == nullptr ? std::nullopt : BooleanAttribute(*object, name);
-    if (!value) return Missing(module, name, "a truth value");
+    if (!value) return Missing(module, name, "true or false");
     return *value;
   }
   Result<std::vector<int64_t>> Integers(const std::string& module, const std::string& name) const {
@@ -132,7 +132,7 @@ class Settings {
     return config_ != nullptr && config_->Has(name);
   }
   bool HasModule(const std::string& path) const { return Object(path) != nullptr; }
-  // Refuses a number or truth value of a pickled object that is another one.
+  // Refuses a number or bool of a pickled object that is not `expected`.
   Status Agrees(const std::string& module, const std::string& name, double expected) const {
     const NodeRef object = Object(module);
     if (object == nullptr || Configured(name)) return {};
@@ -144,7 +144,7 @@ class Settings {
     if (!value || std::fabs(*value - expected) <= tolerance) return {};
     return Status::Refusal(
         KINGLET_UNSUPPORTED, input_->checkpoint, "attribute " + module + "." + name,
-        NumberText(expected) + ", as the network's other modules have it",
+        NumberText(expected) + ", as the network's other modules have",
         NumberText(*value) + " (a network whose modules differ needs a --recipe)");
   }
   double EpsilonOf(const std::string& norm, double otherwise) const {
@@ -166,15 +166,15 @@ class Settings {
     if (input_->modules.network == nullptr) {
       return Status::Refusal(KINGLET_INVALID_CHECKPOINT, input_->checkpoint, where,
                              expected +
-                                 " of the model pickled whole, or in config.yaml beside it or "
-                                 "another --config file",
+                                 " in the pickled model, in config.yaml next to it or in a "
+                                 "--config file",
                              "a state dict, which has none");
     }
     return Status::Refusal(KINGLET_INVALID_CHECKPOINT, input_->checkpoint, where, expected, "none");
   }
 
   const FamilyInput* input_;
-  std::unique_ptr<const ConfigFile> config_;  // null: none was given
+  std::unique_ptr<const ConfigFile> config_;  // nullptr if none was given
 };
 
 // The modules of a network have copies of its settings, which PyTorch reads.
@@ -184,7 +184,7 @@ Status CheckCopies(const Settings& settings, const TransformerXlNetwork& network
   KINGLET_RETURN_IF_ERROR(settings.Agrees("word_emb", "div_val", divisor));
   KINGLET_RETURN_IF_ERROR(
       settings.Agrees("word_emb", "emb_scale", std::sqrt(static_cast<double>(network.width))));
-  // As many layers as there are: the number that the network states is not checked yet.
+  // Counts the layers that exist, because the stated number is not checked yet.
   for (size_t i = 0; settings.HasModule("layers." + std::to_string(i)); ++i) {
     const std::string layer = "layers." + std::to_string(i), attention = layer + ".dec_attn";
     KINGLET_RETURN_IF_ERROR(settings.Agrees(attention, "scale", scale));

@@ -1,7 +1,6 @@
 // The family `transformer-xl`: Transformer-XL (Dai et al. 2019, "Transformer-XL: Attentive Language
 // Models beyond a Fixed-Length Context").
-// Framework: kimiyoung/transformer-xl, PyTorch. Files: model.pt, the model pickled whole.
-// Peculiarities:
+// Framework: kimiyoung/transformer-xl, PyTorch. Files: model.pt, the pickled model. Peculiarities:
 //   - attributes of the pickled objects tell how the network runs; a --config file may replace
 //     mem_len, clamp_len and same_length, as the framework's eval.py does, or give all of them
 //     if only a state dict was saved
@@ -25,9 +24,9 @@ inline constexpr std::string_view kTransformerXlFamily = "transformer-xl";
 
 bool LooksLikeTransformerXl(std::span<const CheckpointTensor> weights);
 
-// The network pickled whole.
+// The pickled network.
 const PickledNetwork& TransformerXlModules();
-// Of configurations, and of the classes.
+// The options of configurations, and of the classes.
 std::span<const OptionTable> TransformerXlOptions();
 
 // Errors: those of LoadTransformerXlNetwork, ConfigFile and CheckOptions;

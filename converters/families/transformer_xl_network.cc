@@ -100,8 +100,8 @@ class TransformerXlLoader {
     return builder_.Claim(attention + name, shape);
   }
 
-  // Refuses layers with biases of their own where the configuration says that all layers share
-  // them. REQUIRES: CheckNames found nothing.
+  // Refuses layers with biases of their own if the configuration states that all layers share them.
+  // REQUIRES: CheckNames found nothing.
   Status CheckSharedBiases() const {
     if (network_.own_query_biases.value_or(true)) return {};
     const Layer& first = layers_.front();
@@ -110,10 +110,10 @@ class TransformerXlLoader {
                                          std::pair(layer.position_bias, first.position_bias)}) {
         KINGLET_ASSIGN_OR_RETURN(const bool same, SameParameter(*bias, *shared));
         if (same) continue;
-        return RefuseCheckpoint("tensor " + bias->name,
-                                "the values of " + shared->name + ", as untie_r is false",
-                                "others (if each layer was trained with its own: set untie_r to "
-                                "true)");
+        return RefuseCheckpoint(
+            "tensor " + bias->name, "the values of " + shared->name + ", as untie_r is false",
+            "other values (if each layer was trained with its own: set untie_r to "
+            "true)");
       }
     }
     return {};
@@ -210,11 +210,11 @@ class TransformerXlLoader {
   }
 
   // Adds a query bias once, however many layers share it.
-  TensorId AddQueryBias(const CheckpointTensor* source) {
+  TensorId AddQueryBias(const CheckpointTensor* tensor) {
     for (const auto& [known, id] : query_biases_) {
-      if (known == source) return id;
+      if (known == tensor) return id;
     }
-    query_biases_.emplace_back(source, builder_.AddWhole(*source, Role::kKept));
+    query_biases_.emplace_back(tensor, builder_.AddWhole(*tensor, Role::kKept));
     return query_biases_.back().second;
   }
 

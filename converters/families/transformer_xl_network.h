@@ -16,7 +16,7 @@
 
 namespace kinglet {
 
-// The comments give the framework's names. Numbers are the checkpoint's, not yet checked.
+// The comments give the framework's names. Values are the checkpoint's, not yet checked.
 struct TransformerXlNetwork {
   std::string family;
   std::string prefix;                // of all tensors' names but the softmax's
@@ -27,18 +27,18 @@ struct TransformerXlNetwork {
   int64_t layers = 0;                // n_layer
   int64_t inner = 0;                 // d_inner; 0: as many as the tensors have
   std::vector<int64_t> cutoffs;      // first words of all bins but the first
-  // div_val: the rows of bin b have embedding_width / divisor^b numbers. 1: one table for all bins,
+  // div_val: the rows of bin b have embedding_width / divisor^b entries. 1: one table for all bins,
   // and projections only where embedding_width != width.
   int64_t divisor = 1;
   int64_t memory_length = 0;  // mem_len
-  // same_length: a token sees memory_length tokens, itself among them; otherwise one more.
+  // same_length: a token attends to memory_length tokens, itself included; otherwise to one more.
   bool same_length = false;
   int64_t clamp_length = 0;  // clamp_len: larger distances count as this one; 0 or less: no limit
   bool pre_norm = false;     // pre_lnorm
   double epsilon = 1e-5;     // of all layer norms
   bool zero_memory = false;  // memory starts as zeros that attention sees
   bool forward_clusters = false;  // rows of cluster_weight are in the order of the bins
-  // untie_r: whether each layer has query biases of its own, where the configuration says it.
+  // untie_r: whether each layer has query biases of its own, if the configuration states it.
   std::optional<bool> own_query_biases = {};
   // Tensors of the softmax that may be missing because the embedding has them: all tables, and the
   // projections by bin.

@@ -32,7 +32,7 @@ Result<std::vector<TransformerXlTables::Bin>> TransformerXlTables::BinsOf(
                               std::to_string(end));
     }
     if (width == 0) {
-      return RefuseCheckpoint("div_val", "a row of at least one number in every bin",
+      return RefuseCheckpoint("div_val", "at least one column in every bin",
                               std::to_string(network.divisor) + " for bin " + std::to_string(b));
     }
     bins.push_back({static_cast<uint32_t>(first), static_cast<uint32_t>(end - first), width});
@@ -169,18 +169,18 @@ TensorId TransformerXlTables::AddBias(size_t bin) {
 // The softmax multiplies by the transpose. Bins may share a projection.
 std::optional<TensorId> TransformerXlTables::AddOutwardProjection(size_t bin) {
   if (!projected_) return std::nullopt;
-  const CheckpointTensor& source = *projections_[bin].outward;
+  const CheckpointTensor& tensor = *projections_[bin].outward;
   for (const auto& [known, id] : transposed_) {
-    if (known == &source) return id;
+    if (known == &tensor) return id;
   }
   const uint64_t columns = bins_[bin].width;
   const TensorId id = builder_.AddMade("crit.out_projs." + std::to_string(bin) + ".transposed",
-                                       {columns, width_}, Role::kQuantised, &source,
+                                       {columns, width_}, Role::kQuantised, &tensor,
                                        [rows = width_, columns](const std::vector<float>& values) {
                                          return Transposed(values, rows, columns);
                                        });
   if (projections_[bin].tied) builder_.MarkDerived(id);  // the embedding's projection again
-  transposed_.emplace_back(&source, id);
+  transposed_.emplace_back(&tensor, id);
   return id;
 }
 

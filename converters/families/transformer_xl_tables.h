@@ -33,7 +33,7 @@ class TransformerXlTables {
   AdaptiveEmbedding DescribeEmbedding();
 
  private:
-  // Words [first, first + size); their rows have `width` numbers.
+  // Words [first, first + size); their rows have `width` entries.
   struct Bin {
     uint32_t first, size;
     uint64_t width;
@@ -53,7 +53,7 @@ class TransformerXlTables {
   void ClaimTables();
   void ClaimProjections();
   void ClaimClusters();
-  // Whether the configuration says that a bin's projection of the softmax is the embedding's.
+  // Whether the configuration states that a bin's projection of the softmax is the embedding's.
   bool IsTiedProjection(size_t bin) const {
     return bin < network_.tied_projections.size() && network_.tied_projections[bin];
   }
@@ -71,7 +71,7 @@ class TransformerXlTables {
   const CheckpointTensor* made_ = nullptr;       // its rows, [words, width]
   std::vector<Pair> tables_;                     // one, or one for each bin
   std::vector<const CheckpointTensor*> biases_;  // one for each table
-  std::vector<Pair> projections_;                // by bin; empty: none
+  std::vector<Pair> projections_;                // by bin; empty if there are none
   const CheckpointTensor* cluster_weight_ = nullptr;
   const CheckpointTensor* cluster_bias_ = nullptr;
   std::vector<TensorId> outward_rows_;  // by bin

@@ -57,7 +57,7 @@ uint64_t LayerOf(std::string_view name) {
   return layer;
 }
 
-// The framework's configurations and flags, which no checkpoint holds.
+// The framework's configurations and flags, which no checkpoint stores.
 constexpr std::array<FixedOption, 1> kFixedOfZaremba = {{{"rnn_mode", "'basic'|'block'"}}};
 constexpr OptionTable kZarembaConfig = {
     "`config.yaml`, `--config`",
@@ -91,11 +91,11 @@ std::vector<float> GateRows(std::span<const float> kernel, uint64_t units) {
   return out;
 }
 
-// A DPQ embedding in place of the full one.
+// The tensors of a DPQ embedding, which replaces the full one.
 struct DpqTensors {
   const CheckpointTensor* query = nullptr;
   const CheckpointTensor* keys = nullptr;
-  const CheckpointTensor* values = nullptr;  // null: the keys
+  const CheckpointTensor* values = nullptr;  // nullptr: the keys
   const CheckpointTensor* mean = nullptr;
   const CheckpointTensor* variance = nullptr;
 };
@@ -105,7 +105,7 @@ struct DpqInput {
   DpqTensors tensors;
 };
 
-// What a configuration says, if there is one.
+// The settings of a configuration, if there is one.
 struct ZarembaSettings {
   std::optional<double> forget_bias;
   std::string path;
@@ -239,7 +239,7 @@ class ZarembaLoader {
       builder_.NoteMisshaped(tensors.values == nullptr ? *tensors.keys : *tensors.values,
                              "[" + std::to_string(keys[0]) + ", " + std::to_string(choices) +
                                  ", n] with n = " + std::to_string(network) + " or, of each of " +
-                                 std::to_string(positions) + " positions, its share");
+                                 std::to_string(positions) + " positions, its part");
       width_ = 0;
       return;
     }
@@ -294,7 +294,7 @@ class ZarembaLoader {
     if (layer.kernel != nullptr) {
       const Shape& shape = layer.kernel->shape;
       const uint64_t units = shape.size() == 2 && shape[1] % kGates == 0 ? shape[1] / kGates : 0;
-      // inputs == 0: the previous layer is at fault, so its units are unknown.
+      // inputs == 0: the previous layer is faulty, so its units are unknown.
       if (units > 0 && shape[0] > units &&
           (layer.inputs == 0 || shape[0] - units == layer.inputs)) {
         width_ = layer.units = units;
@@ -380,7 +380,7 @@ class ZarembaLoader {
   double forget_bias_;
   uint64_t words_ = 0;
   uint64_t width_ = 0;                           // of the previous layer's output; 0: unknown
-  const CheckpointTensor* embedding_ = nullptr;  // null: a DPQ embedding
+  const CheckpointTensor* embedding_ = nullptr;  // nullptr: a DPQ embedding
   const CheckpointTensor* softmax_weight_ = nullptr;
   const CheckpointTensor* softmax_bias_ = nullptr;
   std::optional<DpqInput> dpq_;
@@ -408,8 +408,9 @@ Result<LoadedModel> LoadZaremba(const FamilyInput& input) {
   KINGLET_ASSIGN_OR_RETURN(LoadedModel model, ZarembaLoader(input.weights, settings).Load());
   if (!settings.forget_bias) {
     model.notes.emplace_back(
-        "the file does not say the cells' forget bias: it is taken to be 0, as in ptb_word_lm.py; "
-        "config.yaml beside it, or --config, with forget_bias says another");
+        "the file does not state the cells' forget bias, which is assumed to be 0, as in "
+        "ptb_word_lm.py; forget_bias in config.yaml next to it, or in a --config file, sets "
+        "another");
   }
   return model;
 }

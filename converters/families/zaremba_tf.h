@@ -6,7 +6,7 @@
 // Peculiarities:
 //   - a kernel [inputs + units, 4 units] multiplies the row [x; h]; its column blocks are in the
 //     order i, j (candidate), f, o
-//   - the cell adds its forget bias when it runs; the checkpoint does not hold it
+//   - the cell adds its forget bias when it runs; the checkpoint does not store it
 //   - the softmax weight is [units, words] and not tied to the embedding
 //   - the options of a DPQ embedding (kdq_emb) are not in the file and follow from the shapes
 //   - the file also holds the optimiser's slots and scalars (steps, learning rates)

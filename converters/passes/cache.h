@@ -11,19 +11,19 @@
 
 namespace kinglet {
 
-// Numbers that are not given stay as they are.
+// Values that are not given do not change.
 struct CacheChange {
   std::optional<uint32_t> capacity = std::nullopt;  // 0 removes the cache
   std::optional<double> theta = std::nullopt;
   std::optional<double> lambda = std::nullopt;
 };
 
-// When a new cache begins to take part: in a recurrent network past its capacity, as AWD-LSTM's, in
-// others with its first pair.
+// When a new cache begins to contribute: in a recurrent network past its capacity, like AWD-LSTM's
+// cache, in other networks with its first pair.
 CacheStart StartOfNewCache(const ModelDescription& description);
 
-// Errors: KINGLET_INVALID_ARGUMENT if the model has no cache and not all three numbers are given.
-// REQUIRES: the numbers are in the ranges that NeuralCache states.
+// Errors: KINGLET_INVALID_ARGUMENT if the model has no cache and not all three values are given.
+// REQUIRES: the values are in the ranges that NeuralCache documents.
 Status ChangeCache(const CacheChange& change, ModelDescription& description);
 
 }  // namespace kinglet

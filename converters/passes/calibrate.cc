@@ -2,34 +2,24 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <memory>
+#include <unordered_map>
 #include <utility>
 #include <variant>
 
 #include "converters/passes/quantise.h"
 #include "converters/texts/text_reader.h"
 #include "converters/texts/token_file.h"
+#include "format/block_fields.h"
+#include "format/message_text.h"
+#include "runtime/lower/lower.h"
 #include "runtime/model.h"
+#include "runtime/scored_stream.h"
+#include "runtime/session.h"
 
 namespace kinglet {
 namespace {
-
-void QuantiseStack(const ActivationRanges& ranges, int bits, TransformerDecoder& stack) {
-  const auto make = [bits](float range) { return QuantiserFor(range, bits); };
-  const int weight_bits = AttentionWeightBits(stack.window, bits);
-  for (size_t i = 0; i < stack.layers.size(); ++i) {
-    const LayerRanges& range = ranges.layers[i];
-    stack.layers[i].quantisers =
-        TransformerLayerQuantisers{make(range.attention_input),
-                                   make(range.qkv),
-                                   QuantiserFor(range.weights, weight_bits),
-                                   make(range.attended),
-                                   make(range.inner_input),
-                                   make(range.inner),
-                                   make(range.outer)};
-  }
-  stack.output = make(ranges.output);
-}
 
 // Tails and dense layers then multiply integers: the hidden state's codes, not its floats.
 void UseFixedPointInputs(ModelDescription& description) {
@@ -51,6 +41,26 @@ void CountBins(std::span<const uint32_t> tokens, AdaptiveEmbedding& embedding) {
   }
 }
 
+// Records how many of the tokens that the model reads lie in each bin of the embeddings. A decoder
+// with an encoder reads the start token and the target without its last token.
+void CountBins(const CalibrationInput& input, ModelDescription& description) {
+  std::vector<uint32_t> tokens = input.tokens, sources;
+  for (const MaskedText& text : input.texts) {
+    tokens.insert(tokens.end(), text.ids.begin(), text.ids.end());
+  }
+  for (const SentencePair& pair : input.pairs) {
+    sources.insert(sources.end(), pair.source.begin(), pair.source.end());
+    tokens.push_back(*description.start_token);
+    tokens.insert(tokens.end(), pair.target.begin(), pair.target.end() - 1);
+  }
+  if (auto* words = FindBlock<AdaptiveEmbedding>(description)) CountBins(tokens, *words);
+  if (auto* encoder = FindBlock<TransformerEncoder>(description)) {
+    CountBins(sources, encoder->embedding);
+  } else if (auto* recurrent = FindBlock<RecurrentEncoder>(description)) {
+    CountBins(sources, recurrent->embedding);
+  }
+}
+
 }  // namespace
 
 Result<std::vector<uint32_t>> ReadCalibrationText(const std::string& path,
@@ -69,7 +79,7 @@ Result<std::vector<uint32_t>> ReadCalibrationText(const std::string& path,
 }
 
 ActivationQuantiser QuantiserFor(float range, int bits) {
-  constexpr float kNothing = 1e-30F;  // smaller ranges would have steps that are no normal float32
+  constexpr float kNothing = 1e-30F;  // smaller ranges would have scales that are no normal float32
   constexpr float kSmallest = 1e-6F;
   const float max_abs = range > kNothing ? range : kSmallest;
   return {max_abs, ClearLowMantissaBits(max_abs / static_cast<float>(SymmetricLevels(bits)), bits)};
@@ -77,107 +87,22 @@ ActivationQuantiser QuantiserFor(float range, int bits) {
 
 int AttentionWeightBits(uint32_t window, int bits) {
   constexpr uint64_t kTrained = 257;
-  int more = 0;
-  while (window > kTrained << more && bits + more < kMaxBits) ++more;
-  // A sum of such products is at most 2^slots * 2^(bits - 1 + more) * 2^(bits - 1).
+  int extra_bits = 0;
+  while (window > kTrained << extra_bits && bits + extra_bits < kMaxBits) ++extra_bits;
+  // A sum of such products is at most 2^slots * 2^(bits - 1 + extra_bits) * 2^(bits - 1).
   const int slots = static_cast<int>(std::bit_width(window - 1U));
-  return bits + std::max(0, std::min(more, 30 - slots - 2 * (bits - 1)));
-}
-
-void SetQuantisers(const ActivationRanges& ranges, int bits, ModelDescription& description) {
-  if (auto* decoder = FindBlock<TransformerDecoder>(description)) {
-    QuantiseStack(ranges, bits, *decoder);
-  }
-  UseFixedPointInputs(description);
-}
-
-void SetQuantisers(const RecurrentRanges& ranges, int bits, ModelDescription& description) {
-  if (auto* decoder = FindBlock<RecurrentDecoder>(description)) {
-    decoder->input = QuantiserFor(ranges.input, bits);
-    for (size_t i = 0; i < decoder->layers.size(); ++i) {
-      decoder->layers[i].output = QuantiserFor(ranges.outputs[i], bits);
-    }
-  }
-  UseFixedPointInputs(description);
-}
-
-void SetQuantisers(const TranslationRanges& ranges, int bits, ModelDescription& description) {
-  auto& encoder = *FindBlock<TransformerEncoder>(description);
-  QuantiseStack(ranges.encoder, bits, encoder.stack);
-  SetQuantisers(ranges.decoder, bits, description);
-  const auto make = [bits](float range) { return QuantiserFor(range, bits); };
-  const int weight_bits = AttentionWeightBits(encoder.stack.window, bits);
-  auto& decoder = *FindBlock<TransformerDecoder>(description);
-  for (size_t i = 0; i < decoder.layers.size(); ++i) {
-    const CrossRanges& range = ranges.cross[i];
-    decoder.layers[i].cross_attention->quantisers =
-        CrossAttentionQuantisers{make(range.input), make(range.query), make(range.key_value),
-                                 QuantiserFor(range.weights, weight_bits), make(range.attended)};
-  }
-}
-
-void SetQuantisers(const RecurrentTranslationRanges& ranges, int bits,
-                   ModelDescription& description) {
-  SetQuantisers(ranges.decoder, bits, description);
-  const auto make = [bits](float range) { return QuantiserFor(range, bits); };
-  auto& encoder = *FindBlock<RecurrentEncoder>(description);
-  encoder.input = make(ranges.encoder.input);
-  for (size_t i = 0; i < encoder.forward.size(); ++i) {
-    const ActivationQuantiser output = make(ranges.encoder.outputs[i]);
-    encoder.forward[i].output = output;
-    if (!encoder.backward.empty()) encoder.backward[i].output = output;
-  }
-  auto& attention = FindBlock<RecurrentDecoder>(description)->attention;
-  if (!attention) return;
-  const AttentionRanges& range = ranges.attention;
-  attention->joined = make(range.joined);
-  attention->output = make(range.output);
-  if (attention->score == AttentionScore::kMlp) return;
-  attention->weights = QuantiserFor(range.weights, AttentionWeightBits(encoder.window, bits));
-  if (attention->score == AttentionScore::kGeneral) attention->query = make(range.query);
-}
-
-void SetMaskedQuantisers(const ActivationRanges& ranges, int bits, ModelDescription& description) {
-  QuantiseStack(ranges, bits, FindBlock<MaskedModel>(description)->stack);
-  UseFixedPointInputs(description);
-}
-
-void SetBinFrequencies(std::span<const MaskedText> texts, ModelDescription& description) {
-  std::vector<uint32_t> tokens;
-  for (const MaskedText& text : texts) {
-    tokens.insert(tokens.end(), text.ids.begin(), text.ids.end());
-  }
-  SetBinFrequencies(tokens, description);
-}
-
-void SetBinFrequencies(std::span<const uint32_t> tokens, ModelDescription& description) {
-  if (auto* embedding = FindBlock<AdaptiveEmbedding>(description)) CountBins(tokens, *embedding);
-}
-
-void SetBinFrequencies(std::span<const SentencePair> pairs, ModelDescription& description) {
-  std::vector<uint32_t> sources, targets;
-  for (const SentencePair& pair : pairs) {
-    sources.insert(sources.end(), pair.source.begin(), pair.source.end());
-    targets.push_back(*description.start_token);
-    targets.insert(targets.end(), pair.target.begin(), pair.target.end() - 1);
-  }
-  SetBinFrequencies(targets, description);
-  if (auto* encoder = FindBlock<TransformerEncoder>(description)) {
-    CountBins(sources, encoder->embedding);
-  } else if (auto* recurrent = FindBlock<RecurrentEncoder>(description)) {
-    CountBins(sources, recurrent->embedding);
-  }
+  return bits + std::max(0, std::min(extra_bits, 30 - slots - 2 * (bits - 1)));
 }
 
 namespace {
 
-// The texts as they are, and with masks.
+// The texts unchanged, and with masks.
 Result<CalibrationInput> ReadMaskedCalibration(const std::string& path, const MaskedModel& masked,
                                                std::span<const std::string> vocabulary,
                                                const std::optional<TextTables>& tokenizer) {
   if (!tokenizer) {
     return Status::Refusal(KINGLET_INVALID_ARGUMENT, "calibration", "tokenizer",
-                           "one to read the text with, by --tokenizer vocab.txt", "none");
+                           "a tokenizer for the text (--tokenizer vocab.txt)", "none");
   }
   const uint32_t window = masked.stack.window;
   KINGLET_ASSIGN_OR_RETURN(MaskedLines lines,
@@ -209,7 +134,7 @@ Result<CalibrationInput> ReadCalibration(const std::string& path,
   }
   if (vocabulary.empty()) {
     return Status::Refusal(KINGLET_INVALID_ARGUMENT, "calibration", "vocabulary",
-                           "one to read the text with, by --vocab", "none");
+                           "a vocabulary for the text (--vocab)", "none");
   }
   KINGLET_ASSIGN_OR_RETURN(input.tokens, ReadCalibrationText(path, vocabulary, tokenizer));
   return input;
@@ -224,41 +149,166 @@ Result<SharedModel> OpenInFloats(const std::string& path) {
   return Model::Open(path, options);
 }
 
+namespace {
+
+// Gives the description every quantiser that it could have.
+struct QuantiserMaker : PartsVisitor<QuantiserMaker> {
+  template <class T>
+  void Quantiser(const char* /*name*/, std::optional<T>& quantiser) {
+    quantiser.emplace();
+  }
+  template <class T>
+  void Quantisers(const char* /*name*/, std::optional<T>& quantisers) {
+    quantisers.emplace();
+  }
+};
+
+// What a quantiser will quantise.
+struct SeenValues {
+  Magnitudes magnitudes;
+  int bits = 0;
+};
+using Seen = std::unordered_map<const ActivationQuantiser*, SeenValues>;
+
+// Sets each quantiser by what was seen, and takes away those that have no point. Notes the first one
+// whose range is not finite.
+class QuantiserSetter : public PartsVisitor<QuantiserSetter> {
+ public:
+  QuantiserSetter(const Seen& seen, const RangeRule& rule, std::string where)
+      : seen_(seen), rule_(rule), where_(std::move(where)) {}
+
+  const std::string& overflow() const { return overflow_; }
+
+  void Quantiser(const char* name, ActivationQuantiser& quantiser) {
+    const SeenValues& seen = seen_.at(&quantiser);
+    const float range = seen.magnitudes.Range(rule_, seen.bits);
+    if (!std::isfinite(range) && overflow_.empty()) overflow_ = where_ + ", " + name;
+    quantiser = QuantiserFor(range, seen.bits);
+  }
+  void Quantiser(const char* name, std::optional<ActivationQuantiser>& quantiser) {
+    if (seen_.contains(&*quantiser)) {
+      Quantiser(name, *quantiser);
+    } else {
+      quantiser.reset();
+    }
+  }
+  template <class T>
+  void Quantisers(const char* /*name*/, std::optional<T>& quantisers) {
+    Fields(*quantisers, *this);
+  }
+  void Part(const char* name, auto& part) {
+    const std::string outer = std::exchange(where_, where_ + ", " + name);
+    PartsVisitor::Part(name, part);
+    where_ = outer;
+  }
+  void List(const char* name, auto& parts, size_t /*most*/) {
+    for (size_t i = 0; i < parts.size(); ++i) Part(ItemName(name, i).c_str(), parts[i]);
+  }
+
+ private:
+  const Seen& seen_;
+  const RangeRule& rule_;
+  std::string where_, overflow_;
+};
+
+// Both directions of a layer have one quantiser, that of the forward one.
+void ShareQuantisers(const ModelDescription& description, std::vector<QuantiserPoint>& points) {
+  const auto* encoder = FindBlock<RecurrentEncoder>(description);
+  for (size_t i = 0; encoder != nullptr && i < encoder->backward.size(); ++i) {
+    for (QuantiserPoint& point : points) {
+      if (point.quantiser == &*encoder->backward[i].output) {
+        point.quantiser = &*encoder->forward[i].output;
+      }
+    }
+  }
+}
+void CopyShared(ModelDescription& description) {
+  auto* encoder = FindBlock<RecurrentEncoder>(description);
+  for (size_t i = 0; encoder != nullptr && i < encoder->backward.size(); ++i) {
+    encoder->backward[i].output = encoder->forward[i].output;
+  }
+}
+
+// Feeds the input as `kinglet score` does.
+Status Feed(const CalibrationInput& input, const ModelDescription& description, Session& session) {
+  if (HasEncoder(description)) {
+    for (size_t i = 0; i < input.pairs.size(); ++i) {
+      const Status status = FeedPair(input.pairs[i], session, [](uint32_t) { return Status(); });
+      if (!status.ok()) return InSentence(i, status);
+    }
+    return {};
+  }
+  if (IsMaskedModel(description)) {
+    return ReadMasked(input.texts, session, [](const MaskedText&) { return Status(); });
+  }
+  for (const uint32_t token : ScoredStream(description, input.tokens)) {
+    KINGLET_RETURN_IF_ERROR(session.StepToken(token));
+  }
+  return {};
+}
+
+Result<Seen> Measure(const SharedModel& model, const std::vector<QuantiserPoint>& points,
+                     const CalibrationInput& input, int bits) {
+  Seen seen;
+  std::unordered_map<const Node*, std::vector<std::pair<Slot, Magnitudes*>>> of_nodes;
+  for (const QuantiserPoint& point : points) {
+    SeenValues& values = seen[point.quantiser];
+    values.bits = point.slots > 0 ? AttentionWeightBits(point.slots, bits) : bits;
+    of_nodes[&model->plan().nodes[point.node]].emplace_back(
+        model->layout().slots[static_cast<size_t>(point.buffer)], &values.magnitudes);
+  }
+  KINGLET_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Create(model));
+  session->set_observer([&of_nodes](const Node& node, std::span<const StreamFrame> frames) {
+    const auto found = of_nodes.find(&node);
+    if (found == of_nodes.end()) return;
+    for (const auto& [slot, magnitudes] : found->second) {
+      for (const StreamFrame& frame : frames) {
+        magnitudes->Add({slot.At<float>(frame), slot.count});
+      }
+    }
+  });
+  KINGLET_RETURN_IF_ERROR(Feed(input, model->file().description(), *session));
+  return seen;
+}
+
+}  // namespace
+
+Result<ModelDescription> Calibrated(const SharedModel& model, const CalibrationInput& input,
+                                    const RangeRule& rule) {
+  ModelDescription description = model->file().description();
+  for (Block& block : description.blocks) {
+    std::visit(
+        [](auto& value) {
+          QuantiserMaker maker;
+          Fields(value, maker);
+        },
+        block);
+  }
+  std::vector<QuantiserPoint> points;
+  KINGLET_RETURN_IF_ERROR(Lower(description, model->file().tensors(), &points).status());
+  if (points.empty()) {
+    return Status::Refusal(KINGLET_UNSUPPORTED, "calibration", "model", "a decoder or an encoder",
+                           "none");
+  }
+  ShareQuantisers(description, points);
+  KINGLET_ASSIGN_OR_RETURN(const Seen seen, Measure(model, points, input, rule.bits));
+  for (Block& block : description.blocks) {
+    QuantiserSetter setter(seen, rule, "block " + NameOf(block));
+    std::visit([&](auto& value) { Fields(value, setter); }, block);
+    if (setter.overflow().empty()) continue;
+    return Status::Refusal(KINGLET_NOT_FINITE, "calibration", setter.overflow(),
+                           "finite activations", "infinity or NaN");
+  }
+  CopyShared(description);
+  UseFixedPointInputs(description);
+  CountBins(input, description);
+  return description;
+}
+
 Result<ModelDescription> Calibrated(const std::string& path, const CalibrationInput& input,
                                     const RangeRule& rule) {
   KINGLET_ASSIGN_OR_RETURN(const SharedModel model, OpenInFloats(path));
-  ModelDescription description = model->file().description();
-  if (FindBlock<RecurrentEncoder>(description) != nullptr) {
-    KINGLET_ASSIGN_OR_RETURN(const RecurrentTranslationRanges ranges,
-                             MeasureRecurrentTranslationRanges(model, input.pairs, rule));
-    SetBinFrequencies(input.pairs, description);
-    SetQuantisers(ranges, rule.bits, description);
-    return description;
-  }
-  if (HasEncoder(description)) {
-    KINGLET_ASSIGN_OR_RETURN(const TranslationRanges ranges,
-                             MeasureTranslationRanges(model, input.pairs, rule));
-    SetBinFrequencies(input.pairs, description);
-    SetQuantisers(ranges, rule.bits, description);
-    return description;
-  }
-  if (FindBlock<MaskedModel>(description) != nullptr) {
-    KINGLET_ASSIGN_OR_RETURN(const ActivationRanges ranges,
-                             MeasureMaskedRanges(model, input.texts, rule));
-    SetBinFrequencies(input.texts, description);
-    SetMaskedQuantisers(ranges, rule.bits, description);
-    return description;
-  }
-  SetBinFrequencies(input.tokens, description);
-  if (FindBlock<RecurrentDecoder>(description) != nullptr) {
-    KINGLET_ASSIGN_OR_RETURN(const RecurrentRanges ranges,
-                             MeasureRecurrentRanges(model, input.tokens, rule));
-    SetQuantisers(ranges, rule.bits, description);
-    return description;
-  }
-  KINGLET_ASSIGN_OR_RETURN(const ActivationRanges ranges, MeasureRanges(model, input.tokens, rule));
-  SetQuantisers(ranges, rule.bits, description);
-  return description;
+  return Calibrated(model, input, rule);
 }
 
 }  // namespace kinglet

@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "converters/checkpoints/entries.h"
-#include "converters/passes/word_block.h"
+#include "converters/passes/word_batch.h"
 #include "converters/thread_shares.h"
 #include "format/limits.h"
 
@@ -13,8 +13,8 @@ namespace kinglet {
 namespace {
 
 constexpr const char* kCharacterCnn = "character CNN";
-// Sums of one character at one place of a filter, over all filters: 1 GiB. Baevski & Auli's have
-// 3.4 million.
+// Sums of one character at one position of a filter, over all filters: 1 GiB. Baevski & Auli's
+// model has 3.4 million.
 constexpr uint64_t kMostCharacterSums = uint64_t{1} << 27;
 
 Status RefuseCnn(StatusCode code, const std::string& where, const std::string& expected,
@@ -75,7 +75,7 @@ Status CheckCnn(const CharacterCnn& cnn) {
 }
 
 // A filter with its products summed over the entries of a character's vector: what each character
-// adds to each channel at each place of the window. A spelling then takes additions only.
+// adds to each channel at each position of the window. A spelling then takes additions only.
 class SummedFilter {
  public:
   SummedFilter(const CharacterFilter& filter, const CharacterCnn& cnn)
@@ -100,7 +100,7 @@ class SummedFilter {
   // The features of `spelling`, into `largest`, [channels]; `window` is work space of that size.
   void Apply(std::string_view spelling, uint64_t longest, double* window, double* largest) const {
     std::fill_n(largest, channels_, 0.0);
-    // Windows behind the spelling's end all read paddings alone: one of them is enough.
+    // Windows after the spelling's end all read paddings alone: one of them is enough.
     const uint64_t last = std::min<uint64_t>(spelling.size(), longest - width_);
     for (uint64_t first = 0; first <= last; ++first) {
       std::copy_n(bias_.data(), channels_, window);
@@ -123,11 +123,10 @@ class SummedFilter {
   std::vector<double> sums_;  // [width][257][channels]
 };
 
-// The vectors of one block of words on their way through the CNN. REQUIRES: `cnn` and `filters`
-// outlive it.
-class BlockOfSpellings {
+// Computes the vectors of one batch of words. REQUIRES: `cnn` and `filters` outlive the object.
+class SpellingBatch {
  public:
-  BlockOfSpellings(const CharacterCnn& cnn, std::span<const SummedFilter> filters)
+  SpellingBatch(const CharacterCnn& cnn, std::span<const SummedFilter> filters)
       : cnn_(cnn),
         filters_(filters),
         features_(cnn.Features()),
@@ -140,13 +139,13 @@ class BlockOfSpellings {
     largest_.resize(widest);
   }
 
-  // Writes the rows of the table. False where one is not finite. REQUIRES: at most kBlockWords
-  // spellings.
+  // Writes the rows of the table. Returns false if a row is not finite. REQUIRES: at most
+  // kBatchWords spellings.
   bool Compute(std::span<const std::string> spellings, float* rows) {
-    std::fill_n(x_.Feature(0), features_ * kBlockWords, 0.0);
+    std::fill_n(x_.Feature(0), features_ * kBatchWords, 0.0);
     for (size_t word = 0; word < spellings.size(); ++word) Convolve(spellings[word], word);
     for (const HighwayLayer& layer : cnn_.highway) ApplyHighway(layer);
-    MultiplyBlock(cnn_.projection.data(), cnn_.width, features_, x_.Feature(0), output_.Feature(0));
+    MultiplyBatch(cnn_.projection.data(), cnn_.width, features_, x_.Feature(0), output_.Feature(0));
     bool finite = true;
     for (size_t word = 0; word < spellings.size(); ++word) {
       for (uint64_t i = 0; i < cnn_.width; ++i, ++rows) {
@@ -170,13 +169,13 @@ class BlockOfSpellings {
   }
 
   void ApplyHighway(const HighwayLayer& layer) {
-    MultiplyBlock(layer.weight.data(), 2 * features_, features_, x_.Feature(0),
+    MultiplyBatch(layer.weight.data(), 2 * features_, features_, x_.Feature(0),
                   highway_.Feature(0));
     for (uint64_t feature = 0; feature < features_; ++feature) {
       const double* proposals = highway_.Feature(feature);
       const double* gates = highway_.Feature(features_ + feature);
       double* x = x_.Feature(feature);
-      for (size_t word = 0; word < kBlockWords; ++word) {
+      for (size_t word = 0; word < kBatchWords; ++word) {
         const double proposal = std::max(proposals[word] + layer.bias[feature], 0.0);
         const double gate = 1 / (1 + std::exp(-(gates[word] + layer.bias[features_ + feature])));
         x[word] = gate * x[word] + (1 - gate) * proposal;
@@ -187,7 +186,7 @@ class BlockOfSpellings {
   const CharacterCnn& cnn_;
   std::span<const SummedFilter> filters_;
   uint64_t features_;
-  FeatureBlock x_, highway_, output_;
+  FeatureBatch x_, highway_, output_;
   std::vector<double> window_, largest_;
 };
 
@@ -211,17 +210,17 @@ Result<std::vector<float>> CharacterTable(const CharacterCnn& cnn,
   for (const CharacterFilter& filter : cnn.filters) filters.emplace_back(filter, cnn);
 
   std::vector<float> table(spellings.size() * cnn.width);
-  const uint64_t blocks = (spellings.size() + kBlockWords - 1) / kBlockWords;
-  // What threads need is allocated before they start: they must not throw.
-  threads = std::clamp<size_t>(blocks, 1, threads);
-  std::vector<BlockOfSpellings> shares;
+  const uint64_t batches = (spellings.size() + kBatchWords - 1) / kBatchWords;
+  // Memory for threads is allocated before they start, because threads must not throw.
+  threads = std::clamp<size_t>(batches, 1, threads);
+  std::vector<SpellingBatch> shares;
   shares.reserve(threads);
   for (size_t share = 0; share < threads; ++share) shares.emplace_back(cnn, filters);
   std::vector<char> finite(threads, 1);
   RunShares(threads, [&](size_t share) {
-    for (uint64_t block = share; block < blocks; block += threads) {
-      const uint64_t first = block * kBlockWords;
-      const uint64_t count = std::min<uint64_t>(kBlockWords, spellings.size() - first);
+    for (uint64_t batch = share; batch < batches; batch += threads) {
+      const uint64_t first = batch * kBatchWords;
+      const uint64_t count = std::min<uint64_t>(kBatchWords, spellings.size() - first);
       if (!shares[share].Compute(spellings.subspan(first, count),
                                  table.data() + first * cnn.width)) {
         finite[share] = 0;
@@ -235,7 +234,7 @@ Result<std::vector<float>> CharacterTable(const CharacterCnn& cnn,
   return RefuseCnn(
       KINGLET_NOT_FINITE,
       "word " + std::to_string(at / cnn.width) + ", feature " + std::to_string(at % cnn.width),
-      "a number that float32 can hold", std::isnan(*entry) ? "NaN" : "infinity");
+      "a finite float32", std::isnan(*entry) ? "NaN" : "infinity");
 }
 
 }  // namespace kinglet

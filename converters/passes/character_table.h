@@ -15,7 +15,7 @@
 
 namespace kinglet {
 
-// The padding behind a spelling, then the 256 bytes.
+// The padding after a spelling, then the 256 bytes.
 inline constexpr uint64_t kCharacterSymbols = 257;
 
 // One filter of the convolution over a spelling, without padding of its own, stride 1.
@@ -33,8 +33,9 @@ struct HighwayLayer {
 };
 
 // A spelling is the first `longest` bytes of a word, filled up with paddings. A feature is the
-// largest sum that a channel has anywhere, at least 0; windows of paddings alone take part. The F
-// features of all filters, in their order, pass through the highway layers and the projection.
+// largest sum of a channel over all windows, including windows of paddings alone, and at least 0.
+// The F features of all filters, in their order, pass through the highway layers and the
+// projection.
 struct CharacterCnn {
   uint64_t longest = 0;
   uint64_t vector_width = 0;
@@ -51,12 +52,12 @@ struct CharacterCnn {
 // Entries of the largest table that is computed.
 inline constexpr uint64_t kLargestCharacterTable = uint64_t{1} << 32;
 
-// The table [spellings, width]: every vector in double precision, rounded once to float32. The same
-// bits for any number of threads. Beside the table, memory holds 257 numbers for each weight of the
-// filters divided by vector_width, and each thread a block of words. Errors:
+// The table [spellings, width]: every vector in double precision, rounded once to float32. The bits
+// do not depend on the number of threads. Memory in addition to the table: 257 values for each
+// weight of the filters divided by vector_width, and a batch of words for each thread. Errors:
 // KINGLET_INVALID_CHECKPOINT for sizes and arrays that do not fit each other and values that are
 // not finite, KINGLET_UNSUPPORTED for sizes above the bounds; KINGLET_NOT_FINITE, naming the word,
-// for a vector that float32 cannot hold. REQUIRES: threads >= 1.
+// for a vector that overflows float32. REQUIRES: threads >= 1.
 Result<std::vector<float>> CharacterTable(const CharacterCnn& cnn,
                                           std::span<const std::string> spellings, size_t threads);
 

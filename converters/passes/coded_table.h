@@ -1,6 +1,6 @@
 // A table whose rows are made of shared sub-vectors: the common form of DPQ, product quantisation,
-// KD codes, slim embeddings, hashing and summed codes (Shu & Nakayama). Passes make it; the writer
-// packs it (format/encoding.h).
+// KD codes, slim embeddings, hashing and summed codes (Shu & Nakayama). Passes make coded tables;
+// the writer packs them (format/encoding.h).
 #ifndef KINGLET_CONVERTERS_PASSES_CODED_TABLE_H_
 #define KINGLET_CONVERTERS_PASSES_CODED_TABLE_H_
 
@@ -30,13 +30,13 @@ inline uint64_t Cols(const CodedTable& table) {
   return table.combine == Combine::kConcatenate ? table.positions * table.length : table.length;
 }
 
-// The table as a draft holds it, and its codebook, which is another tensor.
+// The table in the form of a draft, and its codebook, which is a tensor of its own.
 struct DraftTable {
   Coded table;  // the caller sets table.scheme.codebook, the codebook's id
   Shape codebook_shape;
   DenseF32 codebook;
 };
-// With a seed, only the seed is stored: the table's codes must be those that it gives
+// With a seed, only the seed is stored: the table's codes must be the codes that the seed gives
 // (format/hashed_codes.h).
 DraftTable ForDraft(CodedTable table, std::optional<uint64_t> seed);
 

@@ -51,7 +51,7 @@ Status CheckDpqTraining(const DpqTraining& training) {
   return CheckVariances(kDpq, training.variance, training.epsilon);
 }
 
-// What all responses need beside the query, computed once.
+// Values that all responses need in addition to the query, computed once.
 struct Prepared {
   std::vector<double> key_squares;      // [subspaces * choices]
   std::vector<double> key_norms;        // their roots
@@ -84,7 +84,7 @@ double ErrorBound(const DpqTraining& training, double query, double key) {
   return (static_cast<double>(training.key_length) + 2) * kUnitRoundoff * magnitude;
 }
 
-// How near the choices of some words were to each other.
+// How near to each other the choices of some words were.
 struct Nearness {
   uint64_t codes = 0, words = 0;
   double smallest_gap = INFINITY;
@@ -104,8 +104,8 @@ void AssignWord(const DpqTraining& training, const Prepared& prepared, const flo
     for (uint64_t i = 0; i < length; ++i) square += static_cast<double>(q[i]) * q[i];
     const double norm = std::sqrt(square);
     const uint64_t subspace = training.shared ? 0 : position;
-    // The largest response, how far float32 may see it from there, and the largest that it may see
-    // of any other.
+    // The largest response, how far float32 may be from it, and the largest value that float32 may
+    // have for another response.
     double best = -INFINITY, best_error = 0, second = -INFINITY, rival = -INFINITY;
     for (uint64_t choice = 0; choice < training.choices; ++choice) {
       const uint64_t row = subspace * training.choices + choice;

@@ -20,7 +20,7 @@ namespace kinglet {
 //   dot        <q_j, key_jk>                                     (DPQ-SX, by softmax)
 //   euclidean  -|q_j|^2 + 2 <q_j, key_jk> - |key_jk|^2           (DPQ-VQ, by vector quantisation)
 // Batch norm then normalises responses with its running statistics, (r - mean) / sqrt(variance +
-// epsilon). That shifts and scales choices differently, so leaving it out would change codes.
+// epsilon). Batch norm shifts and scales choices differently, so omitting it would change codes.
 struct DpqTraining {
   enum class Response : uint8_t { kDot, kEuclidean };
   enum class BatchNorm : uint8_t {
@@ -45,15 +45,16 @@ struct DpqTraining {
 
 struct DpqCodes {
   CodedTable table;
-  // Codes whose response is so near another choice's that framework, which computes in float32,
-  // may have chosen that one, and the words that have such codes. "So near" is what rounding can
-  // add up to at most (Higham, Accuracy and Stability of Numerical Algorithms, section 3.1).
+  // Codes whose response is near enough to another choice's that the framework, which computes in
+  // float32, may have chosen the other choice; and the words with near codes. "Near" is what
+  // rounding can add up to at most (Higham, Accuracy and Stability of Numerical Algorithms,
+  // section 3.1).
   uint64_t near_codes = 0, near_words = 0;
   // The smallest difference between the two largest responses of any word and position.
   double smallest_gap = std::numeric_limits<double>::infinity();
 };
 
-// The sentence about near codes for the user; empty if there are none. `query` names the tensor.
+// The sentence about near codes for the user; empty without near codes. `query` names the tensor.
 std::string NearCodesNote(const DpqCodes& codes, const std::string& query);
 
 // The code at a position is the choice with the largest response, of equal ones the first;

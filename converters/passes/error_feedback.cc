@@ -21,7 +21,7 @@ struct Square {
   std::vector<double> values;
 };
 
-// The lower triangle L of a = L L^T; nothing unless `a` is positive definite.
+// The lower triangle L of a = L L^T. Returns nullopt unless `a` is positive definite.
 std::optional<Square> Cholesky(const Square& a) {
   Square lower(a.size);
   for (size_t row = 0; row < a.size; ++row) {
@@ -63,8 +63,8 @@ Square InverseOf(const Square& lower) {
   return product;
 }
 
-// What a column's error adds to the later columns: row j of the upper triangle U, in the columns'
-// order, where U^T U is the inverse of the damped moments.
+// The factors by which a column's error is added to the later columns: row j of the upper triangle
+// U, in the columns' order, where U^T U is the inverse of the damped moments.
 struct Feedback {
   std::vector<size_t> order;  // of the columns
   Square upper;

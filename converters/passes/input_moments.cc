@@ -17,7 +17,7 @@
 namespace kinglet {
 namespace {
 
-// The sums of one matrix: the lower triangle is added up, and mirrored in the end.
+// The sums of one matrix: the lower triangle is summed, and mirrored in the end.
 struct Sums {
   Slot input;
   SecondMoments* moments;
@@ -48,8 +48,8 @@ Status Finish(uint64_t vectors, SecondMoments& moments) {
   return {};
 }
 
-// Reads the texts of a masked model, and asks for whatever it answers: the distribution at each
-// mask, the pooled vector, the scores of the text or of each token.
+// Reads the texts of a masked model, and asks for all that the model computes: the distribution at
+// each mask, the pooled vector, the scores of the text or of each token.
 Status RunOnTexts(const CalibrationInput& input, Session& session) {
   const Model& model = session.model();
   const Result<MaskWords> words = MaskWordsOf(model, "calibration");
@@ -97,18 +97,18 @@ Result<InputMoments> MeasureInputs(const std::string& path, const CalibrationInp
   InputMoments moments;
   std::map<TensorId, uint64_t> vectors;
   std::unordered_map<const Node*, Sums> products;
-  for (const Node& step : plan.nodes) {
-    const auto* product = std::get_if<MatVec>(&step.op);
+  for (const Node& node : plan.nodes) {
+    const auto* product = std::get_if<MatVec>(&node.op);
     if (product == nullptr || plan.buffer(product->x).element != Element::kReal) continue;
     const Slot slot = model->layout().slots[static_cast<size_t>(product->x)];
     SecondMoments& found = moments[product->weight];
     found.width = slot.count;
     found.mean.resize(slot.count * slot.count);
-    products[&step] = {slot, &found, &vectors[product->weight]};
+    products[&node] = {slot, &found, &vectors[product->weight]};
   }
   KINGLET_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Create(model));
-  session->set_observer([&products](const Node& step, std::span<const StreamFrame> frames) {
-    const auto found = products.find(&step);
+  session->set_observer([&products](const Node& node, std::span<const StreamFrame> frames) {
+    const auto found = products.find(&node);
     if (found == products.end()) return;
     const auto& [input_slot, sums, count] = found->second;
     for (const StreamFrame& frame : frames) {

@@ -17,11 +17,11 @@ namespace {
 
 constexpr char kCannotCluster[] = "cannot cluster";
 
-// Vectors per block. Each block keeps its own sum of distances, so that a draw looks at the sums
-// and one block, not at all vectors.
-constexpr uint64_t kKMeansBlock = 1024;
+// Vectors per tile. Each tile keeps its own sum of distances, so that a draw looks at the sums and
+// one tile, not at all vectors.
+constexpr uint64_t kTileVectors = 1024;
 
-// In 16 chains, which GCC turns into vectors.
+// 16 partial sums, which GCC vectorises.
 float SquaredDistance(const float* a, const float* b, uint64_t length) {
   constexpr uint64_t kChains = 16;
   std::array<float, kChains> sums = {};
@@ -81,7 +81,7 @@ Status CheckClustering(const VectorsView& vectors, uint64_t clusters,
 // The vectors with their mean subtracted and their largest entry scaled to 1.
 struct Normalised {
   std::vector<float> values;  // [count, length]
-  double scale = 1;           // distances between `values` are the vectors' own times this
+  double scale = 1;           // distances between `values` are `scale` times the vectors' own
 };
 
 Normalised NormaliseVectors(const VectorsView& vectors, size_t threads) {
@@ -159,8 +159,8 @@ class Restart {
     SplitMix64 random(seed);
     // Weights for the first draw, weighted distances for the others.
     for (uint64_t v = 0; v < vectors_.count; ++v) errors_[v] = WeightOf(v);
-    block_errors_.assign((vectors_.count + kKMeansBlock - 1) / kKMeansBlock, 0.0);
-    for (uint64_t block = 0; block < block_errors_.size(); ++block) SumBlock(block);
+    tile_errors_.assign((vectors_.count + kTileVectors - 1) / kTileVectors, 0.0);
+    for (uint64_t tile = 0; tile < tile_errors_.size(); ++tile) SumTile(tile);
     for (uint64_t c = 0; c < clusters_; ++c) {
       const float* drawn = vectors_[Draw(random)];
       AddCentroid(drawn);
@@ -185,40 +185,40 @@ class Restart {
 
   // Draws a vector with a probability in proportion to errors_.
   uint64_t Draw(SplitMix64& random) const {
-    const double total = std::accumulate(block_errors_.begin(), block_errors_.end(), 0.0);
-    double left = random.Unit() * total;
-    uint64_t block = 0;
-    while (block + 1 < block_errors_.size() && left >= block_errors_[block]) {
-      left -= block_errors_[block++];
+    const double total = std::accumulate(tile_errors_.begin(), tile_errors_.end(), 0.0);
+    double remainder = random.Unit() * total;
+    uint64_t tile = 0;
+    while (tile + 1 < tile_errors_.size() && remainder >= tile_errors_[tile]) {
+      remainder -= tile_errors_[tile++];
     }
-    const uint64_t end = std::min(vectors_.count, (block + 1) * kKMeansBlock);
-    uint64_t drawn = block * kKMeansBlock, last_possible = drawn;
+    const uint64_t end = std::min(vectors_.count, (tile + 1) * kTileVectors);
+    uint64_t drawn = tile * kTileVectors, last_possible = drawn;
     for (; drawn < end; ++drawn) {
       if (errors_[drawn] > 0) last_possible = drawn;
-      if (left < errors_[drawn]) return drawn;
-      left -= errors_[drawn];
+      if (remainder < errors_[drawn]) return drawn;
+      remainder -= errors_[drawn];
     }
-    return last_possible;  // rounding left nothing of the sum
+    return last_possible;  // rounding used up the sum
   }
 
   void LowerErrors(const float* centroid, bool first) {
-    RunRanges(block_errors_.size(), threads_, [&](uint64_t begin, uint64_t end) {
-      for (uint64_t block = begin; block < end; ++block) {
-        const uint64_t last = std::min(vectors_.count, (block + 1) * kKMeansBlock);
-        for (uint64_t v = block * kKMeansBlock; v < last; ++v) {
+    RunRanges(tile_errors_.size(), threads_, [&](uint64_t begin, uint64_t end) {
+      for (uint64_t tile = begin; tile < end; ++tile) {
+        const uint64_t last = std::min(vectors_.count, (tile + 1) * kTileVectors);
+        for (uint64_t v = tile * kTileVectors; v < last; ++v) {
           const double error =
               WeightOf(v) * double{SquaredDistance(vectors_[v], centroid, vectors_.length)};
           errors_[v] = first ? error : std::min(errors_[v], error);
         }
-        SumBlock(block);
+        SumTile(tile);
       }
     });
   }
 
-  void SumBlock(uint64_t block) {
-    const uint64_t end = std::min(vectors_.count, (block + 1) * kKMeansBlock);
-    block_errors_[block] =
-        std::accumulate(errors_.begin() + static_cast<int64_t>(block * kKMeansBlock),
+  void SumTile(uint64_t tile) {
+    const uint64_t end = std::min(vectors_.count, (tile + 1) * kTileVectors);
+    tile_errors_[tile] =
+        std::accumulate(errors_.begin() + static_cast<int64_t>(tile * kTileVectors),
                         errors_.begin() + static_cast<int64_t>(end), 0.0);
   }
 
@@ -263,8 +263,8 @@ class Restart {
 
   std::vector<float> centroids_;  // [clusters, length]
   std::vector<double> errors_;  // [count] weight times squared distance from the vector's centroid
-  std::vector<double> block_errors_;  // sums over kKMeansBlock vectors each
-  std::vector<uint32_t> codes_;       // [count]
+  std::vector<double> tile_errors_;  // sums over kTileVectors vectors each
+  std::vector<uint32_t> codes_;      // [count]
   double error_ = 0;
   uint64_t iterations_ = 0;
 };

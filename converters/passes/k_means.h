@@ -1,6 +1,6 @@
 // k-means clustering, started by k-means++ (Arthur & Vassilvitskii 2007) and improved by Lloyd's
 // iterations. Seeded; the result does not depend on the number of threads. Product quantisation,
-// slim embeddings by clustering and summed codes are built on it.
+// slim embeddings by clustering and summed codes are built on k-means.
 #ifndef KINGLET_CONVERTERS_PASSES_K_MEANS_H_
 #define KINGLET_CONVERTERS_PASSES_K_MEANS_H_
 
@@ -26,7 +26,7 @@ struct VectorsView {
   const float* operator[](uint64_t index) const { return first + index * stride; }
 };
 
-// One iteration of one restart is done.
+// Progress: one iteration of one restart is done.
 struct KMeansStep {
   uint64_t restart = 0;
   uint64_t iteration = 0;
@@ -38,14 +38,15 @@ struct KMeansOptions {
   uint64_t restarts = 1;     // the best one is kept, so more never give a larger error
   uint64_t iterations = 25;  // of each restart, at most
   // A restart ends when no vector changes its cluster, or when an iteration lowers the error by
-  // less than this part of it.
+  // less than this fraction of the error.
   double tolerance = 1e-4;
   size_t threads = 1;
   std::function<void(const KMeansStep&)> progress;  // called in the caller's thread; may be empty
 };
 
-// k-means++ looks at all vectors for each cluster. With more clusters than this it would take
-// longer than many iterations, so a restart then starts from distinct vectors drawn uniformly.
+// k-means++ looks at all vectors for each cluster. With more clusters than this bound k-means++
+// would take longer than many iterations, so a restart starts from distinct vectors drawn
+// uniformly.
 inline constexpr uint64_t kMaxSpreadClusters = 4096;
 
 struct Clustering {
@@ -69,8 +70,8 @@ struct Clustering {
 // Cost: about count * clusters * length multiply-adds for each restart's start and each iteration;
 // memory: a second copy of the vectors.
 // Errors: KINGLET_INVALID_ARGUMENT for no vectors, clusters, restarts, iterations or threads, for a
-// tolerance that is not in [0, 1), and for weights whose number differs from the vectors', that are
-// negative or all zero; KINGLET_NOT_FINITE for entries or weights that are infinite or NaN.
+// tolerance that is not in [0, 1), and for weights that are negative, all zero, or not as many as
+// the vectors; KINGLET_NOT_FINITE for entries or weights that are infinite or NaN.
 Result<Clustering> KMeans(const VectorsView& vectors, uint64_t clusters,
                           std::span<const float> weights, const KMeansOptions& options);
 

@@ -16,7 +16,7 @@ constexpr char kCannotFactorise[] = "cannot factorise";
 constexpr uint64_t kWidenedRows = 256;
 // Rows of the Gram matrix that a thread computes together.
 constexpr uint64_t kGramRows = 64;
-// Products that are added up before their sum goes to memory.
+// Products that are summed before the sum goes to memory.
 constexpr uint64_t kSummedTogether = 4;
 
 Status RefuseLowRank(const std::string& where, const std::string& expected,
@@ -48,7 +48,7 @@ Status CheckMatrix(std::span<const float> values, const Shape& shape, size_t thr
 }
 
 // out[j] += sum over k < terms of factor(k) * row(k)[j], for j < size. Adds four products at a
-// time, so that `out` goes through memory once for all four; their order is always the same.
+// time, so that `out` goes through memory once for all four. The order of the sums is fixed.
 template <class Factor, class Row>
 void AddProducts(uint64_t terms, const Factor& factor, const Row& row, uint64_t size, double* out) {
   uint64_t k = 0;
@@ -64,8 +64,8 @@ void AddProducts(uint64_t terms, const Factor& factor, const Row& row, uint64_t 
   }
 }
 
-// The upper triangle of values^T values, [cols, cols]. Threads take blocks of its rows in turn;
-// each block adds up the matrix's rows in order, so the sums do not depend on the threads.
+// The upper triangle of values^T values, [cols, cols]. Threads take tiles of its rows one by one;
+// each tile sums the matrix's rows in order, so the sums do not depend on the number of threads.
 std::vector<double> GramOf(std::span<const float> values, uint64_t rows, uint64_t cols,
                            size_t threads) {
   std::vector<double> gram(cols * cols);
@@ -139,12 +139,12 @@ Result<LowRank> Truncate(std::span<const float> values, uint64_t rows, uint64_t 
   return result;
 }
 
-// The smallest rank whose singular values leave no more than `error` of the norm out.
-uint64_t RankForError(const std::vector<double>& singular_values, uint64_t most, double error) {
+// The smallest rank whose omitted singular values are at most `error` of the norm.
+uint64_t RankForError(const std::vector<double>& singular_values, uint64_t max_rank, double error) {
   double all = 0, excluded = 0;
   for (const double value : singular_values) all += value * value;
   const double allowed = error * error * all;
-  uint64_t rank = most;
+  uint64_t rank = max_rank;
   while (rank > 1) {
     const double value = singular_values[rank - 1];
     excluded += value * value;
@@ -159,9 +159,9 @@ uint64_t RankForError(const std::vector<double>& singular_values, uint64_t most,
 Result<LowRank> FactoriseToRank(std::span<const float> values, const Shape& shape, uint64_t rank,
                                 size_t threads) {
   KINGLET_RETURN_IF_ERROR(CheckMatrix(values, shape, threads));
-  const uint64_t rows = Rows(shape), cols = Cols(shape), most = std::min(rows, cols);
-  if (rank == 0 || rank > most) {
-    return RefuseLowRank("rank", "1 to " + std::to_string(most), std::to_string(rank));
+  const uint64_t rows = Rows(shape), cols = Cols(shape), max_rank = std::min(rows, cols);
+  if (rank == 0 || rank > max_rank) {
+    return RefuseLowRank("rank", "1 to " + std::to_string(max_rank), std::to_string(rank));
   }
   KINGLET_ASSIGN_OR_RETURN(RightFactors factors,
                            DecomposeGram(GramOf(values, rows, cols, threads), cols));

@@ -13,7 +13,7 @@ namespace {
 constexpr int kBinShift = 16;
 constexpr size_t kBins = size_t{1} << (31 - kBinShift);  // the sign is gone
 
-// The least magnitude of a bin. That of the next one is where the bin ends.
+// The least magnitude of a bin. The bin ends at the least magnitude of the next bin.
 double BinStart(size_t bin) {
   return double{std::bit_cast<float>(static_cast<uint32_t>(bin) << kBinShift)};
 }
@@ -22,12 +22,12 @@ struct Bin {
   double middle, width, count;
 };
 
-// The mean squared error of one magnitude of a bin under a quantiser of a range and step. Where a
-// bin is wider than a step, its magnitudes fall anywhere between two codes.
-double SquaredError(const Bin& bin, double range, double step) {
+// The mean squared error of one magnitude of a bin under a quantiser of a range and scale. Where a
+// bin is wider than the scale, its magnitudes are spread evenly between two codes.
+double SquaredError(const Bin& bin, double range, double scale) {
   if (bin.middle > range) return (bin.middle - range) * (bin.middle - range);
-  if (bin.width >= step) return step * step / 12;
-  const double error = bin.middle - std::nearbyint(bin.middle / step) * step;
+  if (bin.width >= scale) return scale * scale / 12;
+  const double error = bin.middle - std::nearbyint(bin.middle / scale) * scale;
   return error * error;
 }
 
@@ -37,7 +37,7 @@ void Magnitudes::Add(std::span<const float> values) {
   if (bins_.empty()) bins_.resize(kBins);
   for (const float value : values) {
     const float magnitude = std::fabs(value);
-    // Once the largest is NaN it stays NaN.
+    // A largest magnitude of NaN stays NaN.
     if (!(magnitude <= largest_) && !std::isnan(largest_)) largest_ = magnitude;
     ++bins_[std::bit_cast<uint32_t>(magnitude) >> kBinShift];
   }
@@ -63,7 +63,7 @@ float Magnitudes::Range(const RangeRule& rule, int bits) const {
   return largest_;
 }
 
-// The end of the bin in which the percentile lies.
+// The end of the bin that contains the percentile.
 float Magnitudes::Percentile(double percent) const {
   double total = 0;
   for (const uint64_t count : bins_) total += static_cast<double>(count);
@@ -87,17 +87,17 @@ float Magnitudes::LeastSquares(int bits) const {
   // From the largest magnitude down to a 32nd of it, 24 ranges an octave.
   constexpr double kNext = 0.9715319411536059;  // 2^(-1/24)
   constexpr int kRanges = 5 * 24;
-  double range = double{largest_}, best = range, least = 0;
+  double range = double{largest_}, best_range = range, least_error = 0;
   for (int i = 0; i <= kRanges; ++i, range *= kNext) {
-    const double step = range / SymmetricLevels(bits);
+    const double scale = range / SymmetricLevels(bits);
     double error = 0;
-    for (const Bin& bin : bins) error += bin.count * SquaredError(bin, range, step);
-    if (i == 0 || error < least) {
-      least = error;
-      best = range;
+    for (const Bin& bin : bins) error += bin.count * SquaredError(bin, range, scale);
+    if (i == 0 || error < least_error) {
+      least_error = error;
+      best_range = range;
     }
   }
-  return static_cast<float>(best);
+  return static_cast<float>(best_range);
 }
 
 }  // namespace kinglet

@@ -10,7 +10,7 @@
 
 namespace kinglet {
 
-// How ranges come from magnitudes. Values beyond a quantiser's range are clipped to it.
+// How a range is computed from magnitudes. Values beyond a quantiser's range are clipped to it.
 struct RangeRule {
   int bits = 9;
   enum class By : uint8_t {
@@ -20,24 +20,24 @@ struct RangeRule {
   } by = By::kLargest;
   double percentile = 99.99;  // (0, 100]
 };
-// What options and recipes call them, in their order.
+// The names of RangeRule::By in options and recipes, in the order of the enum.
 inline constexpr std::array<std::string_view, 3> kRangeRuleNames = {"max", "percentile", "mse"};
 
 class Magnitudes {
  public:
   void Add(std::span<const float> values);
-  // What another one has seen.
+  // Adds all values that `other` has counted.
   void Add(const Magnitudes& other);
 
-  // The largest one so far, 0 of none; NaN once a value was NaN.
+  // The largest magnitude so far: 0 before the first value, NaN once a value was NaN.
   float largest() const { return largest_; }
   // The range of a quantiser of `bits`, in place of the rule's. Not finite if `largest` is not.
   // Never above `largest`.
   float Range(const RangeRule& rule, int bits) const;
 
  private:
-  // By their upper 16 bits, which are exponent and seven bits of mantissa: a bin is at most 1/128
-  // of its magnitude wide, and bins need no range in advance. 256 kB.
+  // Counts of magnitudes by their upper 16 bits, which are exponent and seven bits of mantissa. A
+  // bin is at most 1/128 of its magnitude wide, and bins need no range in advance. 256 kB.
   std::vector<uint64_t> bins_;
   float largest_ = 0;
 

@@ -12,10 +12,10 @@ namespace {
 
 constexpr uint64_t kVectorsOfPanel = 16;  // centroids of a panel: four SSE registers
 constexpr uint64_t kTogether = 2;         // vectors that share the loads of a panel
-constexpr uint64_t kNearestBlock = 64;    // vectors that stay in the L2 cache for all panels
+constexpr uint64_t kTileVectors = 64;     // vectors that stay in the L2 cache for all panels
 
 using PanelScores = std::array<float, kVectorsOfPanel>;
-// For one vector: the best score so far at each place in a panel, and the panel it came from.
+// For one vector: the best score so far in each column of a panel, and the panel of that score.
 struct Best {
   PanelScores score;
   std::array<uint32_t, kVectorsOfPanel> panel;
@@ -95,24 +95,24 @@ NearestCentroids::NearestCentroids(std::span<const float> centroids, uint64_t co
 
 void NearestCentroids::FindRange(const float* vectors, std::span<uint32_t> codes) const {
   const uint64_t panels = half_squares_.size() / kVectorsOfPanel;
-  std::array<Best, kNearestBlock> best;
-  for (uint64_t begin = 0; begin < codes.size(); begin += kNearestBlock) {
-    const uint64_t count = std::min(kNearestBlock, codes.size() - begin);
+  std::array<Best, kTileVectors> best;
+  for (uint64_t begin = 0; begin < codes.size(); begin += kTileVectors) {
+    const uint64_t count = std::min(kTileVectors, codes.size() - begin);
     for (uint64_t v = 0; v < count; ++v) {
       best[v].score.fill(std::numeric_limits<float>::infinity());
       best[v].panel.fill(0);
     }
-    const float* block = vectors + begin * length_;
+    const float* tile = vectors + begin * length_;
     for (uint64_t p = 0; p < panels; ++p) {
       const float* panel = panels_.data() + p * length_ * kVectorsOfPanel;
       const float* half_squares = half_squares_.data() + p * kVectorsOfPanel;
       const auto number = static_cast<uint32_t>(p);
       uint64_t v = 0;
       for (; v + kTogether <= count; v += kTogether) {
-        VisitPanel<kTogether>(block + v * length_, length_, panel, half_squares, number, &best[v]);
+        VisitPanel<kTogether>(tile + v * length_, length_, panel, half_squares, number, &best[v]);
       }
       for (; v < count; ++v) {
-        VisitPanel<1>(block + v * length_, length_, panel, half_squares, number, &best[v]);
+        VisitPanel<1>(tile + v * length_, length_, panel, half_squares, number, &best[v]);
       }
     }
     for (uint64_t v = 0; v < count; ++v) codes[begin + v] = FirstOfBest(best[v]);

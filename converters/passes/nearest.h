@@ -16,7 +16,7 @@ class NearestCentroids {
   NearestCentroids(std::span<const float> centroids, uint64_t count, uint64_t length);
 
   // Sets codes[v] to the centroid c with the smallest |c|^2 / 2 - x.c, of equal ones the first, for
-  // each vector x of [codes.size(), length]. Up to float32 rounding that is the nearest centroid.
+  // each vector x of [codes.size(), length]. Up to float32 rounding, c is the nearest centroid.
   // The codes do not depend on the number of vectors or threads.
   void Find(const float* vectors, std::span<uint32_t> codes, size_t threads) const;
 
@@ -25,7 +25,7 @@ class NearestCentroids {
 
   uint64_t length_;
   // Panels of 16 adjacent centroids, [panels, length, 16], and |c|^2 / 2 of each centroid; infinite
-  // at the places of the last panel that have none.
+  // in the unused columns of the last panel.
   std::vector<float> panels_;
   std::vector<float> half_squares_;
 };

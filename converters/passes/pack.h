@@ -1,5 +1,5 @@
-// Chooses for each tensor whether it is stored with a mask: a bit per entry and the non-zero
-// entries, or all entries, whichever takes fewer bytes.
+// Chooses the smaller stored form of each tensor: all entries, or a mask with a bit per entry and
+// the non-zero entries.
 #ifndef KINGLET_CONVERTERS_PASSES_PACK_H_
 #define KINGLET_CONVERTERS_PASSES_PACK_H_
 
@@ -20,8 +20,8 @@ struct EntryBytes {
 EntryBytes BytesOfEntries(const EncodedTensor& tensor);
 
 // Sets `pruned` if a mask makes the tensor smaller, and clears it otherwise. `rows`: the codes that
-// the tensor will be packed by, if not by its values. Returns the number of entries that are not
-// zero; 0 for a coded table, which is left as it is.
+// are packed instead of the tensor's values. Returns the number of entries that are not zero; 0 for
+// a coded table, which does not change.
 uint64_t ChooseMask(EncodedTensor& tensor, const std::optional<RowCodes>& rows = std::nullopt);
 
 }  // namespace kinglet

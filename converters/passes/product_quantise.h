@@ -22,9 +22,9 @@ struct ProductQuantisation {
   // input layer), or one size for each position: {K, K, ...} for product quantisation, EvenPools(M,
   // D) for slim's output layer.
   std::vector<uint32_t> pools = {256};
-  // How often each row counts, for example its word's frequency; empty: all count once.
+  // How often each row counts, for example its word's frequency; empty: all rows count once.
   std::vector<float> row_weights;
-  KMeansOptions clustering;  // its `progress` is not called; this one is:
+  KMeansOptions clustering;                                             // its `progress` is ignored
   std::function<void(uint64_t pool, const KMeansStep& step)> progress;  // may be empty
 };
 

@@ -12,48 +12,48 @@
 namespace kinglet {
 namespace {
 
-// The bits of |value|. As integers they have the order of the magnitudes.
-uint32_t MagnitudeWord(float value) { return std::bit_cast<uint32_t>(value) & 0x7FFFFFFF; }
+// The bits of |value|, whose order as integers is the order of the magnitudes.
+uint32_t MagnitudeBits(float value) { return std::bit_cast<uint32_t>(value) & 0x7FFFFFFF; }
 
-// Which entries become zero: those whose word is below `limit`, and the first `equal` of those
-// whose word is `limit`.
-struct Cut {
+// Which entries become zero: those whose bits are below `limit`, and the first `equal` of those
+// whose bits are `limit`.
+struct Threshold {
   uint32_t limit;
   uint64_t equal;
 };
 
-// Finds the word of rank `count`: first its upper 16 bits, then the lower ones, by counting how
-// often each value of these bits occurs. REQUIRES: count < entries.
-template <class WordOf>
-Cut FindCut(uint64_t entries, uint64_t count, const WordOf& word_of) {
+// Finds the bits of rank `count`: first the upper 16, then the lower 16, by counting how often each
+// value of 16 bits occurs. REQUIRES: count < entries.
+template <class BitsOf>
+Threshold FindThreshold(uint64_t entries, uint64_t count, const BitsOf& bits_of) {
   constexpr int kHalf = 16;
   uint32_t limit = 0, known = 0;  // `known`: mask of the bits of `limit` that are found
   uint64_t rank = count;          // among the entries that have these bits
   for (int shift = kHalf; shift >= 0; shift -= kHalf) {
-    std::vector<uint64_t> numbers(size_t{1} << kHalf);
+    std::vector<uint64_t> counts(size_t{1} << kHalf);
     for (uint64_t i = 0; i < entries; ++i) {
-      const uint32_t word = word_of(i);
-      if ((word & known) == limit) ++numbers[(word >> shift) & 0xFFFF];
+      const uint32_t bits = bits_of(i);
+      if ((bits & known) == limit) ++counts[(bits >> shift) & 0xFFFF];
     }
     uint32_t half = 0;
-    while (rank >= numbers[half]) rank -= numbers[half++];
+    while (rank >= counts[half]) rank -= counts[half++];
     limit |= half << shift;
     known |= uint32_t{0xFFFF} << shift;
   }
   return {limit, rank};
 }
 
-// `word_of(i)` is the magnitude word of entry i; `clear(i)` makes the entry zero.
-template <class WordOf, class Clear>
-void Prune(double fraction, uint64_t entries, const WordOf& word_of, const Clear& clear) {
+// `bits_of(i)` are the magnitude bits of entry i; `clear(i)` makes the entry zero.
+template <class BitsOf, class Clear>
+void Prune(double fraction, uint64_t entries, const BitsOf& bits_of, const Clear& clear) {
   const auto count = static_cast<uint64_t>(std::floor(fraction * static_cast<double>(entries)));
   if (count == 0) return;
-  Cut cut = FindCut(entries, count, word_of);
+  Threshold threshold = FindThreshold(entries, count, bits_of);
   for (uint64_t i = 0; i < entries; ++i) {
-    const uint32_t word = word_of(i);
-    const bool tied = word == cut.limit && cut.equal > 0;
-    if (tied) --cut.equal;
-    if (tied || word < cut.limit) clear(i);
+    const uint32_t bits = bits_of(i);
+    const bool tied = bits == threshold.limit && threshold.equal > 0;
+    if (tied) --threshold.equal;
+    if (tied || bits < threshold.limit) clear(i);
   }
 }
 
@@ -62,7 +62,7 @@ void Prune(double fraction, uint64_t entries, const WordOf& word_of, const Clear
 void PruneTensor(double fraction, EncodedTensor& tensor) {
   const auto prune = [fraction](auto& values, const auto& value_of) {
     Prune(
-        fraction, values.size(), [&](uint64_t i) { return MagnitudeWord(value_of(i)); },
+        fraction, values.size(), [&](uint64_t i) { return MagnitudeBits(value_of(i)); },
         [&](uint64_t i) { values[i] = 0; });
   };
   std::visit(Overloaded{[&](DenseF32& dense) {

@@ -7,8 +7,8 @@
 namespace kinglet {
 
 // Zeroes the floor(fraction * entries) entries of the smallest magnitude; of equal ones, those with
-// the lower index. Entries that are already zero count among them. A quantised tensor keeps its
-// scales. A coded table is left as it is. The memory needed does not grow with the tensor.
+// the lower index. Entries that are already zero are counted. A quantised tensor keeps its scales.
+// A coded table does not change. The memory needed does not grow with the tensor.
 // REQUIRES: 0 <= fraction < 1.
 void PruneTensor(double fraction, EncodedTensor& tensor);
 

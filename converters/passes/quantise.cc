@@ -41,8 +41,8 @@ float InverseOfLargest(std::span<const float> row, int bits) {
   return std::isfinite(inverse) && std::isnormal(1.0F / inverse) ? inverse : 0;
 }
 
-// Sums over a row and its codes at one scale. Eight partial sums each, in an order of their own, so
-// that the loop is quick and its bits are the same everywhere.
+// Sums over a row and its codes at one scale, each as eight partial sums in a fixed order, so that
+// the loop is fast and its bits are the same on every machine.
 struct FitSums {
   double error = 0;     // of (w - scale * q)^2
   double products = 0;  // of w * q
@@ -92,7 +92,7 @@ float QuantiseRow(std::span<const float> row, int bits, ScaleBy by, std::span<in
     std::fill(codes.begin(), codes.end(), int16_t{0});
     return 0;
   }
-  // The framework's codes are those of the scale before bits of it are cleared.
+  // The framework computes codes with the scale before its low bits are cleared.
   Round(row, inverse, bits, codes);
   return ClearLowMantissaBits(1.0F / inverse, bits);
 }
@@ -110,7 +110,7 @@ float LeastSquaresScale(std::span<const float> row, int bits) {
   FitSums sums = SumsAt(row, best, bits);
   const auto improve = [&](float scale) {
     scale = ClearLowMantissaBits(scale, bits);
-    // An inverse that is too large would overflow the rounding; no such scale is the best.
+    // An inverse that is too large would overflow the rounding; its scale is never the best.
     if (!std::isnormal(scale)) return false;
     const FitSums found = SumsAt(row, scale, bits);
     if (!(found.error < sums.error)) return false;
@@ -118,7 +118,7 @@ float LeastSquaresScale(std::span<const float> row, int bits) {
     sums = found;
     return true;
   };
-  // Neighbours differ by 6 %, the twelfth root of 2; the turns below find what is between.
+  // Neighbours differ by 6 %, the twelfth root of 2; the iterations below find the scales between.
   constexpr float kNext = 0.94387431F;
   constexpr int kScales = 36;
   float tried = best;

@@ -1,4 +1,4 @@
-// What a compressing pass reports: how much the compressed matrix differs from the original, and
+// The report of a compressing pass: how much the compressed matrix differs from the original, and
 // the bytes of both.
 #ifndef KINGLET_CONVERTERS_PASSES_RECONSTRUCTION_H_
 #define KINGLET_CONVERTERS_PASSES_RECONSTRUCTION_H_
@@ -28,13 +28,12 @@ struct Reconstruction {
   }
 };
 
-// Bytes of a table's codes at CodingScheme::CodeBits. Hashed codes, which are not stored, count
-// too.
+// Bytes of a table's codes at CodingScheme::CodeBits, including hashed codes, which are not stored.
 uint64_t BytesOfCodes(const CodedTable& table);
 uint64_t BytesOf(const CodedTable& table);  // codes, and the codebook as float32
 uint64_t BytesOf(const LowRank& factors);   // table and projection as float32
-// Entries, or mask and entries, as tensor.pruned says; and the scales as the file packs them.
-// REQUIRES: not coded, here and below.
+// Entries, or mask and entries if tensor.pruned; and the scales as the file packs them. REQUIRES:
+// the tensor is not coded, here and below.
 uint64_t BytesOf(const EncodedTensor& tensor);
 
 // Writes the float32 values of one row, with the same roundings as every backend: sub-vectors one
@@ -46,11 +45,11 @@ std::vector<float> ExpandedTable(const CodedTable& table);  // [rows, Cols(table
 // Writes one row of the reconstructed matrix.
 using RowWriter = std::function<void(uint64_t row, std::span<float> values)>;
 
-// Compares row by row, so that the whole reconstruction is never in memory. REQUIRES: values [rows,
-// cols].
+// Compares row by row, so that the complete reconstruction is never in memory. REQUIRES: values
+// [rows, cols].
 Reconstruction Compare(std::span<const float> values, const Shape& shape,
                        const RowWriter& reconstructed, uint64_t bytes_after);
-// The same for the results of passes. REQUIRES: the shapes are equal.
+// Compares with the result of a pass. REQUIRES: the shapes are equal.
 Reconstruction Compare(std::span<const float> values, const Shape& shape, const CodedTable& table);
 Reconstruction Compare(std::span<const float> values, const Shape& shape, const LowRank& factors);
 Reconstruction Compare(std::span<const float> values, const EncodedTensor& tensor);

@@ -13,10 +13,10 @@
 namespace kinglet {
 namespace {
 
-constexpr int32_t kNeighbours = 16;  // float32 steps each way
+constexpr int32_t kNeighbours = 16;  // float32 neighbours on each side
 
 // Fills `codes` so that decode(codes[i]) equals values[i] exactly; +0 equals -0. The code tried is
-// the integer nearest to guess(values[i]). False if a value has no such code.
+// the integer nearest to guess(values[i]). Returns false if a value has no exact code.
 template <class Guess, class Decode>
 bool FindCodes(std::span<const float> values, int bits, Guess guess, Decode decode,
                std::span<int16_t> codes) {
@@ -31,7 +31,7 @@ bool FindCodes(std::span<const float> values, int bits, Guess guess, Decode deco
   return true;
 }
 
-// The scale with which code * scale gives all values, and the codes; 0 if all values are 0.
+// Returns the scale with which code * scale gives all values, or 0 if all values are 0.
 std::optional<float> FindScale(std::span<const float> values, int bits, std::span<int16_t> codes) {
   const float largest = LargestMagnitude(values);
   if (largest == 0) return 0.0F;
@@ -77,7 +77,7 @@ std::optional<Quantised> RecoverDivided(std::span<const float> values, int bits)
   if (largest == 0) return quantised;
   const float middle = static_cast<float>(SymmetricLevels(bits)) / largest;
   if (!std::isnormal(middle)) return std::nullopt;
-  // Nearest first. Neighbouring words are neighbouring floats.
+  // Nearest first. Adjacent bit patterns are adjacent floats.
   for (int32_t i = 0; i <= 2 * kNeighbours; ++i) {
     const int32_t offset = (i + 1) / 2 * (i % 2 == 0 ? 1 : -1);
     const auto scale = std::bit_cast<float>(std::bit_cast<int32_t>(middle) + offset);

@@ -13,20 +13,21 @@
 
 namespace kinglet {
 
-// Each function returns nothing if no scale of its kind gives every value back.
+// Each function returns nullopt if no scale of its kind gives every value back.
 
 // Value = code * scale of the row. The row's largest magnitude is tried as code n = 2^(bits-1) - 1,
 // then as n + 1, the largest magnitude of a negative code.
 std::optional<Quantised> RecoverRows(std::span<const float> values, const Shape& shape, int bits);
-// Value = code * one scale, found in the same way.
+// Value = code * one scale, found as by RecoverRows.
 std::optional<Quantised> RecoverWhole(std::span<const float> values, int bits);
 // Value = code / one scale. The framework's scale is near n / max|values|, but not equal,
-// because the saved values are rounded: that quotient and 16 float32 neighbours on each side are
+// because the saved values are rounded: the quotient and 16 float32 neighbours on each side are
 // tried.
 std::optional<Quantised> RecoverDivided(std::span<const float> values, int bits);
 
-// Recovers a float32 tensor: a matrix by rows or as a whole, a vector by a divisor. A tensor that
-// cannot be recovered stays float32, which a note says. Tensors in other encodings do not change.
+// Recovers a float32 tensor: a matrix by rows or by one scale, a vector by a divisor. A tensor that
+// cannot be recovered stays float32, and a note reports it. Tensors in other encodings do not
+// change.
 void RecoverTensor(int bits, EncodedTensor& tensor, std::vector<std::string>& notes);
 
 }  // namespace kinglet

@@ -1,7 +1,7 @@
 // Slim embeddings (Li et al., AAAI 2018, "Slim Embedding Layers for Recurrent Neural Language
 // Models", section 3): mappings from the positions of rows to shared sub-vectors that are chosen at
 // random or by hashing, before the values are known, and the sub-vectors that fit a matrix best
-// under such a mapping. ProductQuantise (product_quantise.h) chooses mappings by the values.
+// under a given mapping. ProductQuantise (product_quantise.h) chooses mappings by the values.
 #ifndef KINGLET_CONVERTERS_PASSES_SLIM_MAPPING_H_
 #define KINGLET_CONVERTERS_PASSES_SLIM_MAPPING_H_
 
@@ -20,8 +20,8 @@ namespace kinglet {
 // each draw from the pool (in order of rows, then positions) is filled with 0, 1, ..., pool - 1, 0,
 // 1, ..., so that all sub-vectors occur equally often, give or take one. Then it is shuffled: for i
 // = entries - 1 down to 1, entry i is swapped with entry random.Below(i + 1), where `random` is one
-// SplitMix64(seed) for all pools. The paper does not say which generator it uses, so a checkpoint
-// must come with its mapping.
+// SplitMix64(seed) for all pools. The paper does not name its generator, so a checkpoint must
+// contain its mapping.
 // Errors: as CheckPools; KINGLET_INVALID_ARGUMENT for 2^32 draws or more from one pool.
 Result<std::vector<uint32_t>> ShuffledCodes(const Shape& shape, uint64_t positions,
                                             std::span<const uint32_t> pools, uint64_t seed);

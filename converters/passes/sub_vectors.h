@@ -1,5 +1,5 @@
-// How the rows of a matrix are cut into sub-vectors, and which of these share a pool: the common
-// part of product quantisation and slim embeddings. Pools are as in CodedTable: one that all
+// How the rows of a matrix are split into sub-vectors, and which sub-vectors share a pool: the
+// common part of product quantisation and slim embeddings. Pools are as in CodedTable: one that all
 // positions share, or one for each position.
 #ifndef KINGLET_CONVERTERS_PASSES_SUB_VECTORS_H_
 #define KINGLET_CONVERTERS_PASSES_SUB_VECTORS_H_
@@ -19,7 +19,8 @@ namespace kinglet {
 // REQUIRES: positions >= 1; sub_vectors < 2^32.
 std::vector<uint32_t> EvenPools(uint64_t sub_vectors, uint64_t positions);
 
-// Checks that a matrix of this shape can be made of such sub-vectors. `what` begins the message.
+// Checks that a matrix of this shape can be made of sub-vectors of these pools. `what` begins the
+// message.
 // Errors: KINGLET_INVALID_ARGUMENT for a matrix that is empty or above the limits of
 // format/limits.h, positions that do not divide its columns, a number of pools that is neither 1
 // nor the number of positions, and a pool that is empty or has more sub-vectors than draws.

@@ -29,20 +29,21 @@ Status CheckSummed(std::span<const float> values, const Shape& shape,
     return refuse("positions", "1 to " + std::to_string(kMaxPositions),
                   std::to_string(options.positions));
   }
-  const uint64_t most = std::min<uint64_t>(Rows(shape), kMaxDimension / options.positions);
-  if (options.choices == 0 || options.choices > most) {
-    return refuse("choices", "1 to " + std::to_string(most), std::to_string(options.choices));
+  const uint64_t max_choices = std::min<uint64_t>(Rows(shape), kMaxDimension / options.positions);
+  if (options.choices == 0 || options.choices > max_choices) {
+    return refuse("choices", "1 to " + std::to_string(max_choices),
+                  std::to_string(options.choices));
   }
   return {};
 }
 
-// The rows minus the code vectors chosen so far, and the table of these.
+// The rows minus the code vectors chosen so far, and the table of the code vectors.
 class Residual {
  public:
   Residual(std::span<const float> values, const Shape& shape, const SumQuantisation& options)
       : options_(options),
         rows_(Rows(shape)),
-        left_(values.begin(), values.end()),
+        residuals_(values.begin(), values.end()),
         threads_(options.clustering.threads) {
     table_.combine = Combine::kSum;
     table_.rows = rows_;
@@ -84,7 +85,7 @@ class Residual {
   CodedTable TakeTable() { return std::move(table_); }
 
  private:
-  VectorsView Vectors() const { return {left_.data(), rows_, table_.length, table_.length}; }
+  VectorsView Vectors() const { return {residuals_.data(), rows_, table_.length, table_.length}; }
   float* Vector(uint64_t position, uint64_t choice) {
     return table_.codebook.data() + (position * options_.choices + choice) * table_.length;
   }
@@ -96,7 +97,8 @@ class Residual {
     AddCodeVectors(position, 1);
     std::vector<uint32_t> codes(rows_);
     const std::span<const float> vectors(Vector(position, 0), options_.choices * table_.length);
-    NearestCentroids(vectors, options_.choices, table_.length).Find(left_.data(), codes, threads_);
+    NearestCentroids(vectors, options_.choices, table_.length)
+        .Find(residuals_.data(), codes, threads_);
     const std::vector<float> means =
         MeansOfClusters(Vectors(), codes, {}, options_.choices, threads_);
     std::copy(means.begin(), means.end(), Vector(position, 0));
@@ -108,21 +110,21 @@ class Residual {
     RunRanges(rows_, threads_, [&](uint64_t first, uint64_t end) {
       for (uint64_t row = first; row < end; ++row) {
         const float* vector = Vector(position, Code(row, position));
-        float* left = left_.data() + row * table_.length;
-        for (uint64_t i = 0; i < table_.length; ++i) left[i] += sign * vector[i];
+        float* residual = residuals_.data() + row * table_.length;
+        for (uint64_t i = 0; i < table_.length; ++i) residual[i] += sign * vector[i];
       }
     });
   }
 
   double Error() const {
     double sum = 0;
-    for (const float value : left_) sum += double{value} * double{value};
+    for (const float value : residuals_) sum += double{value} * double{value};
     return sum;
   }
 
   const SumQuantisation& options_;
   uint64_t rows_;
-  std::vector<float> left_;  // [rows, length] the residual
+  std::vector<float> residuals_;  // [rows, length]
   size_t threads_;
   CodedTable table_;
 };

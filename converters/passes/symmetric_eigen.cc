@@ -10,7 +10,7 @@
 namespace kinglet {
 namespace {
 
-// In 8 chains, which GCC turns into vectors.
+// 8 partial sums, which GCC vectorises.
 double DotOf(const double* a, const double* b, size_t size) {
   constexpr size_t kDotChains = 8;
   std::array<double, kDotChains> sums = {};
@@ -27,13 +27,14 @@ void AddScaled(double factor, const double* from, double* to, size_t size) {
   for (size_t i = 0; i < size; ++i) to[i] += factor * from[i];
 }
 
-// A symmetric matrix with diagonal d and, beside it, e: e[i] is at [i, i + 1]; the last e is 0.
+// A symmetric tridiagonal matrix with diagonal d and off-diagonal e: e[i] is at [i, i + 1]; the
+// last e is 0.
 struct Tridiagonal {
   std::vector<double> d, e;  // [size]
 };
 
 // matrix = Q * tridiagonal * Q^T. Q is the product of reflections H_k = I - scales[k] v_k v_k^T,
-// whose v_k replaces row k of the matrix behind the diagonal.
+// whose v_k replaces row k of the matrix right of the diagonal.
 Tridiagonal Reduce(std::vector<double>& matrix, size_t size, std::vector<double>& scales) {
   Tridiagonal reduced = {std::vector<double>(size), std::vector<double>(size)};
   scales.assign(size, 0.0);
@@ -98,8 +99,9 @@ void Rotate(double cosine, double sine, size_t i, size_t size, std::vector<doubl
   }
 }
 
-// One implicit QL step on the block first .. last, whose e are not 0: a shift near the eigenvalue
-// at `first`, and a chain of rotations from the block's end to its start. `rows` turn along.
+// One implicit QL iteration on the submatrix first .. last, whose e are not 0: a shift near the
+// eigenvalue at `first`, and a chain of rotations from the submatrix's end to its start. `rows` get
+// the same rotations.
 void Step(size_t first, size_t last, size_t size, Tridiagonal& t, std::vector<double>& rows) {
   const double half = (t.d[first + 1] - t.d[first]) / (2 * t.e[first]);
   const double shift_to = half + std::copysign(std::hypot(half, 1.0), half);
@@ -109,7 +111,7 @@ void Step(size_t first, size_t last, size_t size, Tridiagonal& t, std::vector<do
     const double f = sine * t.e[i], b = cosine * t.e[i];
     const double norm = std::hypot(f, bulge);
     t.e[i + 1] = norm;
-    if (norm == 0) {  // the block falls apart here
+    if (norm == 0) {  // the submatrix splits here
       t.d[i + 1] -= moved;
       t.e[last] = 0;
       return;
@@ -128,12 +130,12 @@ void Step(size_t first, size_t last, size_t size, Tridiagonal& t, std::vector<do
   t.e[last] = 0;
 }
 
-// Makes e zero; d then are the eigenvalues. False if that takes too long.
+// Makes e zero, so that d are the eigenvalues. Returns false if the iterations do not converge.
 bool Diagonalise(size_t size, Tridiagonal& t, std::vector<double>& rows) {
   constexpr int kMostSteps = 60;  // two or so are usual
   const auto couples = [&t](size_t i) {
-    const double beside = std::fabs(t.d[i]) + std::fabs(t.d[i + 1]);
-    return !(std::fabs(t.e[i]) <= std::numeric_limits<double>::epsilon() * beside);
+    const double diagonal = std::fabs(t.d[i]) + std::fabs(t.d[i + 1]);
+    return !(std::fabs(t.e[i]) <= std::numeric_limits<double>::epsilon() * diagonal);
   };
   for (size_t first = 0; first < size; ++first) {
     for (int steps = 0;; ++steps) {

@@ -1,6 +1,6 @@
 // Eigenvalues and eigenvectors of a symmetric matrix: Householder reflections make it tridiagonal,
-// implicit QL iterations with Wilkinson's shift make that diagonal (Golub & Van Loan, "Matrix
-// Computations", 8.3).
+// implicit QL iterations with Wilkinson's shift make the tridiagonal matrix diagonal (Golub & Van
+// Loan, "Matrix Computations", 8.3).
 #ifndef KINGLET_CONVERTERS_PASSES_SYMMETRIC_EIGEN_H_
 #define KINGLET_CONVERTERS_PASSES_SYMMETRIC_EIGEN_H_
 

@@ -5,7 +5,7 @@
 namespace kinglet {
 namespace {
 
-// The form of least loss + slope * cost; of equal ones the cheaper.
+// The form of least loss + slope * cost; of equal forms the cheaper.
 size_t BestAt(const std::vector<Form>& forms, double slope) {
   size_t best = 0;
   for (size_t i = 1; i < forms.size(); ++i) {
@@ -39,19 +39,19 @@ std::vector<size_t> AllAt(std::span<const std::vector<Form>> tensors, double slo
   return chosen;
 }
 
-// Spends what is left: the affordable change that saves most loss for its cost, until there is
-// none.
-void Spend(std::span<const std::vector<Form>> tensors, double left, std::vector<size_t>& chosen) {
+// Spends the rest of the budget on the affordable change that saves most loss for its cost, until
+// no change is affordable.
+void Spend(std::span<const std::vector<Form>> tensors, double budget, std::vector<size_t>& chosen) {
   for (;;) {
     double best_gain = 0;
     size_t tensor = 0, form = 0;
     for (size_t t = 0; t < tensors.size(); ++t) {
-      const Form& now = tensors[t][chosen[t]];
+      const Form& current = tensors[t][chosen[t]];
       for (size_t i = 0; i < tensors[t].size(); ++i) {
-        const double saved = now.loss - tensors[t][i].loss;
-        const double more = tensors[t][i].cost - now.cost;
-        if (!(saved > 0) || more > left) continue;
-        const double gain = more > 0 ? saved / more : INFINITY;
+        const double saved = current.loss - tensors[t][i].loss;
+        const double extra_cost = tensors[t][i].cost - current.cost;
+        if (!(saved > 0) || extra_cost > budget) continue;
+        const double gain = extra_cost > 0 ? saved / extra_cost : INFINITY;
         if (gain > best_gain) {
           best_gain = gain;
           tensor = t;
@@ -60,7 +60,7 @@ void Spend(std::span<const std::vector<Form>> tensors, double left, std::vector<
       }
     }
     if (best_gain == 0) return;
-    left -= tensors[tensor][form].cost - tensors[tensor][chosen[tensor]].cost;
+    budget -= tensors[tensor][form].cost - tensors[tensor][chosen[tensor]].cost;
     chosen[tensor] = form;
   }
 }
@@ -72,7 +72,7 @@ std::optional<std::vector<size_t>> CheapestForms(std::span<const std::vector<For
   std::vector<size_t> chosen;
   for (const std::vector<Form>& forms : tensors) chosen.push_back(Cheapest(forms));
   if (CostOf(tensors, chosen) > budget) return std::nullopt;
-  if (std::vector<size_t> free = AllAt(tensors, 0); CostOf(tensors, free) <= budget) return free;
+  if (std::vector<size_t> best = AllAt(tensors, 0); CostOf(tensors, best) <= budget) return best;
   // Bisects the logarithm of the slope: losses are nats, costs bytes or operations.
   constexpr double kLeast = -100, kMost = 100;
   constexpr int kHalvings = 200;

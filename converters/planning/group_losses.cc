@@ -68,13 +68,13 @@ OfKind<Kind> AmongOthers(OfKind<Kind> kind) {
 
 double LossAmongOthers(double alone, double squared_error) {
   // On the bundled model 2 bits (relative errors of 0.35 to 0.45) lose 3 times as much among other
-  // changes, half of the entries pruned (0.3) 2 times (docs/PLANNING.md).
+  // changes as alone, half of the entries pruned (0.3) 2 times (docs/PLANNING.md).
   constexpr double kGrowth = 12;
   return alone > 0 ? alone * (1 + kGrowth * squared_error) : alone;
 }
 
 std::vector<double> SteadiedLosses(const std::vector<NoisyLoss>& points) {
-  constexpr double kLeastError = 1e-6;  // nats: of rounding, and of texts of one block
+  constexpr double kLeastError = 1e-6;  // nats: of rounding, and of texts of one text block
   constexpr double kFactorError = 0.5;  // of a loss that the squared error predicts
   constexpr int kRounds = 20;
   const auto variance = [](const NoisyLoss& point) {
@@ -100,7 +100,7 @@ std::vector<double> SteadiedLosses(const std::vector<NoisyLoss>& points) {
   std::vector<double> losses;
   for (const NoisyLoss& point : points) {
     const double expected = factor * point.squared_error;
-    // A measurement far above what is expected is a loss that grows faster, not noise.
+    // A measurement far above the expected loss is a loss that grows faster, not noise.
     const double off = kFactorError * std::max(expected, point.loss);
     const double of_expected = off * off + kLeastError * kLeastError;
     losses.push_back((point.loss * of_expected + expected * variance(point)) /

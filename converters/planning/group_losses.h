@@ -1,4 +1,4 @@
-// What the changes of one tensor or group cost: losses estimated from what was measured, and bytes.
+// The cost of the changes of one tensor or group: losses, estimated from measurements, and bytes.
 #ifndef KINGLET_CONVERTERS_PLANNING_GROUP_LOSSES_H_
 #define KINGLET_CONVERTERS_PLANNING_GROUP_LOSSES_H_
 
@@ -12,23 +12,23 @@
 
 namespace kinglet {
 
-// A loss that was measured, the standard error of that, and the squared error of the weights.
+// A measured loss, its standard error, and the squared error of the weights.
 struct NoisyLoss {
   double loss = 0, standard_error = 0, squared_error = 0;
 };
 // Better estimates of the losses of one tensor under changes of one kind. The loss grows about as
-// the squared error, with a factor that all points together give (weighted least squares through
-// 0); each estimate is the mean of its measurement and of that, weighted by how sure they are: what
-// the factor gives is taken to be wrong by half of it or, if that is more, of what was measured.
+// the squared error, with a factor fitted to all points (weighted least squares through 0). Each
+// estimate is the mean of the measured loss and of the loss that the factor predicts, weighted by
+// their errors. The error of the prediction is taken to be half of the larger of the two losses.
 std::vector<double> SteadiedLosses(const std::vector<NoisyLoss>& points);
 
-// What a change is taken to cost in a model that has others too. Losses add up while they are
-// small; one that changes its tensor much costs more beside others than alone.
+// The estimated loss of a change in a model that has other changes too. Losses add up while they
+// are small; a change of large squared error costs more together with others than alone.
 double LossAmongOthers(double alone, double squared_error);
 
 class GroupLosses {
  public:
-  // REQUIRES: the record outlives this.
+  // REQUIRES: the record outlives the object.
   GroupLosses(const SensitivityRecord& record, size_t group);
 
   const std::string& name() const { return group_->name; }
@@ -36,14 +36,15 @@ class GroupLosses {
   const LossCurve& sparsities() const { return sparsities_; }  // alone
   const std::vector<int>& bits() const { return bits_; }       // ascending
   const std::vector<MeasuredChange>& codes() const { return codes_; }
-  // The share of zeros when quantised to so many bits; none: as floats.
+  // The fraction of zeros when quantised to `bits`; nullopt: as floats.
   double ZerosAt(std::optional<int> bits) const;
-  // Among others, also of codes.
+  // The loss among other changes; LossOfCodes likewise.
   double LossOf(std::optional<double> sparsity, std::optional<int> bits) const;
   double LossOfCodes(const MeasuredChange& change) const;
-  // Bytes in the file: all entries, or a mask and those that are not zero; and the scales.
+  // Bytes in the file: all entries, or a mask and the non-zero entries; and the scales.
   double BytesOf(std::optional<double> sparsity, std::optional<int> bits) const;
-  // Operations by micronet-2019 for each share of the entries that becomes zero; below 0.
+  // The change of operations by micronet-2019 if all entries became zero; below 0. Proportional to
+  // the fraction of entries that become zero.
   double micronet_slope() const { return micronet_slope_; }
 
  private:

@@ -82,7 +82,7 @@ std::optional<Threshold> FindThreshold(std::span<const LossCurve> curves,
   for (const LossCurve& curve : curves) high = std::max(high, curve.points().back().loss);
   Threshold best = AtThreshold(curves, weights, high);
   if (best.mean < wanted) return std::nullopt;
-  if (Threshold none = AtThreshold(curves, weights, low); none.mean >= wanted) return none;
+  if (Threshold least = AtThreshold(curves, weights, low); least.mean >= wanted) return least;
   for (;;) {  // below the wanted mean at `low`, not at `high`
     const double middle = low + (high - low) / 2;
     if (middle <= low || middle >= high) return best;

@@ -1,6 +1,6 @@
-// The loss of a model against the share of a tensor's entries that are zero, and the rule of the
+// The loss of a model against the fraction of a tensor's entries that are zero, and the rule of the
 // MicroNet paper (Yan et al. 2020, section 4.2) for the sparsities of all tensors: each tensor gets
-// the largest one at which its loss is below a threshold that all share.
+// the largest sparsity at which its loss is below a threshold common to all tensors.
 #ifndef KINGLET_CONVERTERS_PLANNING_LOSS_CURVE_H_
 #define KINGLET_CONVERTERS_PLANNING_LOSS_CURVE_H_
 
@@ -15,12 +15,12 @@ struct CurvePoint {
   double loss = 0;  // above the unchanged model's
 };
 
-// Never falls; straight between its points. Its first point has loss 0.
+// A curve that never falls, straight between its points. The first point has loss 0.
 class LossCurve {
  public:
-  // Of measured points in any order. `start`: where the unchanged tensor is. Points that would make
-  // the curve fall are replaced by their means (pool adjacent violators), losses below 0 by 0, and
-  // points at or before the start are omitted.
+  // Takes measured points in any order. `start`: the unchanged tensor's sparsity. Points that would
+  // make the curve fall are replaced by their means (pool adjacent violators), losses below 0 by 0,
+  // and points at or before the start are omitted.
   LossCurve(double start, std::vector<CurvePoint> measured);
 
   std::span<const CurvePoint> points() const { return points_; }
@@ -41,7 +41,8 @@ struct Threshold {
   double mean = 0;         // of `at`, by the weights
 };
 // The least threshold at which the mean of LargestAt is at least `wanted`, by bisection to the last
-// bit. None if no threshold reaches it. REQUIRES: weights above 0, one for each curve; a curve.
+// bit. Returns nullopt if no threshold reaches it. REQUIRES: weights above 0, one for each curve; a
+// curve.
 std::optional<Threshold> FindThreshold(std::span<const LossCurve> curves,
                                        std::span<const double> weights, double wanted);
 

@@ -14,9 +14,9 @@
 namespace kinglet {
 namespace {
 
-constexpr double kSparsityStep = 0.05;
+constexpr double kSparsityGrid = 0.05;
 constexpr double kNoWeight = 1e-12;
-// Masks and codebooks that the reference file lacks take places in the planned file's header.
+// Masks and codebooks that the reference file lacks take bytes in the planned file's header.
 constexpr double kHeaderMargin = 1024;
 
 Status RefusePlan(const std::string& where, const std::string& expected, const std::string& found) {
@@ -29,14 +29,14 @@ double TotalOf(const CompressionPlan& plan, double GroupPlan::*part) {
   return sum;
 }
 
-// The forms that a group can take. The first is the unchanged one, where the record has no bits.
+// The forms that a group can take. If the record has no bits, the first form is the unchanged one.
 std::vector<GroupPlan> FormsOf(const GroupLosses& losses) {
   std::vector<GroupPlan> forms;
   const auto add_pruned = [&](std::optional<int> bits) {
     if (!losses.has_sparsities()) return;
     const double last = losses.sparsities().last();
-    for (int step = 1; step * kSparsityStep <= last + 1e-9; ++step) {
-      const double sparsity = std::round(step * kSparsityStep * 100) / 100;
+    for (int i = 1; i * kSparsityGrid <= last + 1e-9; ++i) {
+      const double sparsity = std::round(i * kSparsityGrid * 100) / 100;
       if (sparsity <= losses.ZerosAt(bits)) continue;
       forms.push_back(
           {sparsity, bits, {}, losses.LossOf(sparsity, bits), losses.BytesOf(sparsity, bits)});
@@ -125,7 +125,7 @@ class Planner {
     if (any) return curves;
     return RefusePlan("changes", "sparsities measured (--sparsities)", "none");
   }
-  // Entries; of a group without sparsities, such as a bias, so little that it does not count.
+  // Entries; for a group without sparsities, such as a bias, too small to matter.
   std::vector<double> Weights() const {
     std::vector<double> weights;
     for (size_t i = 0; i < losses_.size(); ++i) {
@@ -152,7 +152,7 @@ class Planner {
     return bytes;
   }
 
-  // Floats, pruned as the paper's rule says.
+  // Floats, pruned by the paper's rule.
   CompressionPlan PrunedAt(const Threshold& threshold) const {
     CompressionPlan plan;
     for (size_t i = 0; i < losses_.size(); ++i) {
@@ -182,12 +182,12 @@ class Planner {
     plan.sparsity = zeros / entries;
   }
 
-  // The forms of least `wanted`, whose `limited` together are at most `budget`.
+  // The forms of least `wanted` whose sum of `limited` is at most `budget`.
   template <class Refuse>
   Result<CompressionPlan> Chosen(double GroupPlan::*wanted, double GroupPlan::*limited,
                                  double budget, const Refuse& refuse) const {
     std::vector<std::vector<Form>> forms;
-    double least = 0;
+    double least_cost = 0;
     for (const std::vector<GroupPlan>& of_group : forms_) {
       forms.emplace_back();
       double cheapest = INFINITY;
@@ -195,24 +195,24 @@ class Planner {
         forms.back().push_back({form.*wanted, form.*limited});
         cheapest = std::min(cheapest, form.*limited);
       }
-      least += cheapest;
+      least_cost += cheapest;
     }
     const auto chosen = CheapestForms(forms, budget);
-    if (!chosen) return refuse(least);
+    if (!chosen) return refuse(least_cost);
     CompressionPlan plan;
     for (size_t i = 0; i < chosen->size(); ++i) plan.groups.push_back(forms_[i][(*chosen)[i]]);
     Finish(quantised_, plan);
     return plan;
   }
 
-  // Under the executed rules zeros and bits run all the same; codes do not.
+  // Under the executed rules neither zeros nor fewer bits save operations; codes do.
   Result<CompressionPlan> ByExecuted(const OperationsTarget& target) const {
     if (!record_.operations.executed) {
       return RefusePlan("operations", "a model that the executed rules count", "another");
     }
     std::vector<std::vector<GroupPlan>> plans;
     std::vector<std::vector<Form>> forms;
-    double least = *record_.operations.executed;
+    double least_cost = *record_.operations.executed;
     for (size_t i = 0; i < losses_.size(); ++i) {
       plans.push_back({{{}, {}, {}, 0, losses_[i].BytesOf({}, {})}});
       forms.push_back({{0, 0}});
@@ -228,12 +228,12 @@ class Planner {
         forms.back().push_back({plans.back().back().loss, cost});
         cheapest = std::min(cheapest, cost);
       }
-      least += cheapest;
+      least_cost += cheapest;
     }
     const auto chosen = CheapestForms(forms, target.operations - *record_.operations.executed);
     if (!chosen) {
       return RefusePlan("operations",
-                        "at least " + NumberText(least) +
+                        "at least " + NumberText(least_cost) +
                             ": under the executed rules only codes change the count, not "
                             "sparsities or bits",
                         NumberText(target.operations));
@@ -249,8 +249,8 @@ class Planner {
     return plan;
   }
 
-  // What the sparsities save, by those measured: the count is linear in the entries that are not
-  // zero.
+  // The operations that the sparsities save, from the measured ones: the count is linear in the
+  // non-zero entries.
   double MicronetAt(const Threshold& threshold) const {
     double operations = *record_.operations.micronet;
     for (size_t i = 0; i < losses_.size(); ++i) {
@@ -264,7 +264,7 @@ class Planner {
       return RefusePlan("operations", "a model that the rules of micronet-2019 count", "another");
     }
     KINGLET_ASSIGN_OR_RETURN(const auto curves, Curves());
-    // The share of zeros takes the place of the operations in the bisection.
+    // The fraction of zeros replaces the operations in the bisection.
     std::vector<double> weights;
     double first = 0, weight = 0;
     for (const GroupLosses& losses : losses_) {

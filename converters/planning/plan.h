@@ -1,11 +1,11 @@
 // Chooses how much each tensor of a model is pruned, quantised or coded, from the losses that a
 // sensitivity run measured (converters/planning/sensitivity.h), for one target.
 //
-// Losses of several changes are taken to add up. What a tensor loses to a change is estimated from
-// its measurement and from the others of its kind, whose losses grow as the squared error of the
+// Losses of several changes are taken to add up. The loss of a change is estimated from its
+// measurement and from the other changes of its kind, whose losses grow as the squared error of the
 // weights: a small difference of two losses is mostly noise, whose size is measured too. A tensor
 // that is pruned and quantised loses what its bits cost and what pruning costs beyond the zeros
-// that so few bits make anyway.
+// that quantisation to few bits makes anyway.
 #ifndef KINGLET_CONVERTERS_PLANNING_PLAN_H_
 #define KINGLET_CONVERTERS_PLANNING_PLAN_H_
 
@@ -21,7 +21,7 @@
 
 namespace kinglet {
 
-// A tensor, or several that a pattern names, of a sensitivity run.
+// A tensor of a sensitivity run, or several tensors that a pattern names.
 struct MeasuredGroup {
   std::string name;
   std::vector<std::string> tensors;
@@ -75,8 +75,8 @@ struct CompressionPlan {
   double sparsity = 0;            // of the groups' entries
   std::optional<double> operations, threshold;
 };
-// Errors: KINGLET_INVALID_ARGUMENT for a target that no plan reaches, with the nearest one that is
-// reached, and for a record without the changes that the target needs.
+// Errors: KINGLET_INVALID_ARGUMENT for a target that no plan reaches, naming the nearest target
+// that a plan reaches, and for a record without the changes that the target needs.
 Result<CompressionPlan> MakePlan(const SensitivityRecord& record, const PlanTarget& target);
 
 }  // namespace kinglet

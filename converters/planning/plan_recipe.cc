@@ -19,9 +19,9 @@ namespace {
 // The base recipe's members; it was read and parsed before.
 Result<RecipeValue> BaseOf(const std::string& path) {
   if (path.empty()) return ObjectValue();
-  KINGLET_RETURN_IF_ERROR(RecipeNode::Read(path).status());  // says what is wrong, and where
+  KINGLET_RETURN_IF_ERROR(RecipeNode::Read(path).status());  // reports what is wrong, and where
   KINGLET_ASSIGN_OR_RETURN(const std::string text, ReadWholeFile(path));
-  // Read again: what is there now is another file if someone writes it meanwhile.
+  // The file is read again, and may have changed in the meantime.
   KINGLET_RETURN_IF_ERROR(RecipeNode::Parse(path, text).status());
   RecipeValue recipe = RecipeValueBuilder().Build(text);
   const auto calibrates = [](const RecipeValue& pass) {
@@ -64,7 +64,7 @@ Result<std::string> PlanRecipe(const SensitivityRecord& record, const Compressio
                                const PlanQuantisers& quantisers, const std::string& base) {
   if (!IsUtf8(quantisers.calibration)) {
     return Status::Refusal(KINGLET_INVALID_ARGUMENT, "plan", quantisers.calibration,
-                           "a path in UTF-8, which JSON can hold", "other bytes");
+                           "a path in UTF-8, as JSON needs", "other bytes");
   }
   KINGLET_ASSIGN_OR_RETURN(RecipeValue recipe, BaseOf(base));
   const RecipeValue* const before = recipe.Find("passes");

@@ -13,16 +13,16 @@
 namespace kinglet {
 
 struct PlanQuantisers {
-  std::string calibration;  // a text's path as the recipe's folder has it; empty: none
+  std::string calibration;  // a text's path, relative to the recipe's folder; empty: no calibration
   ScaleBy scale_by = ScaleBy::kLargest;
   RoundBy round_by = RoundBy::kNearest;
   RangeRule::By range_by = RangeRule::By::kLargest;
   std::optional<double> percentile = std::nullopt;
 };
 
-// The JSON of a recipe whose passes do what the plan says, with a newline at its end: prune, code,
-// quantise, and, with a calibration text, calibrate, by these quantisers. Where
-// the plan quantises, the record's other quantisable tensors and codebooks get its rest_bits.
+// The JSON of a recipe whose passes carry out the plan, with a newline at its end: prune, code,
+// quantise, and, with a calibration text, calibrate, by these quantisers. If the plan quantises,
+// the record's other quantisable tensors and codebooks get its rest_bits.
 // `base`: path of the recipe that the sensitivities were measured with, whose passes come first;
 // may be empty. Errors: those of reading it; KINGLET_INVALID_ARGUMENT if it calibrates already.
 Result<std::string> PlanRecipe(const SensitivityRecord& record, const CompressionPlan& plan,

@@ -6,14 +6,15 @@
 namespace kinglet {
 
 std::byte* RecordedContext::Add() {
-  const uint64_t within = tokens_ % EachBlock();
-  if (within == 0) blocks_.push_back(std::make_unique<std::byte[]>(EachBlock() * Size()));
+  const uint64_t within = tokens_ % TokensPerTile();
+  if (within == 0) tiles_.push_back(std::make_unique<std::byte[]>(TokensPerTile() * TokenBytes()));
   ++tokens_;
-  return blocks_.back().get() + within * Size();
+  return tiles_.back().get() + within * TokenBytes();
 }
 
 std::span<const std::byte> RecordedContext::At(uint64_t token) const {
-  return {blocks_[token / EachBlock()].get() + token % EachBlock() * Size(), cut_.kept_bytes};
+  return {tiles_[token / TokensPerTile()].get() + token % TokensPerTile() * TokenBytes(),
+          partial_.kept_bytes};
 }
 
 ContextRecorder::ContextRecorder(const Model& model, std::span<const std::vector<WeightId>> changed,
@@ -24,19 +25,19 @@ ContextRecorder::ContextRecorder(const Model& model, std::span<const std::vector
       most_bytes_(most_bytes) {
   if (plan_->encoder || model.device() != nullptr) return;
   for (const std::vector<WeightId>& weights : changed) {
-    PartialContext cut = MakePartialContext(*plan_, *layout_, real_bytes_, weights);
-    size_t run = 0;
-    for (const PartialContext::Run& part : cut.runs) run += part.end - part.begin;
-    const bool is_there =
-        std::any_of(cuts_.begin(), cuts_.end(),
-                    [&](const RecordedContext& other) { return other.cut() == cut; });
-    if (run < plan_->context.end - plan_->context.begin && !is_there)
-      cuts_.emplace_back(std::move(cut));
+    PartialContext partial = MakePartialContext(*plan_, *layout_, real_bytes_, weights);
+    size_t run_nodes = 0;
+    for (const PartialContext::Run& part : partial.runs) run_nodes += part.end - part.begin;
+    const bool is_recorded =
+        std::any_of(records_.begin(), records_.end(),
+                    [&](const RecordedContext& other) { return other.partial() == partial; });
+    if (run_nodes < plan_->context.end - plan_->context.begin && !is_recorded)
+      records_.emplace_back(std::move(partial));
   }
 }
 
 void ContextRecorder::Watch(Session& session) {
-  if (cuts_.empty()) return;
+  if (records_.empty()) return;
   session.set_observer([this](const Node& node,
                               std::span<const StreamFrame> frames) { After(node, frames.front()); },
                        [this](const Node& node, std::span<const StreamFrame> frames) {
@@ -49,21 +50,22 @@ void ContextRecorder::Before(const Node& node, const StreamFrame& frame) {
   if (index < plan_->context.begin || index >= plan_->context.end) return;
   if (index == plan_->context.begin) {
     KeepWithinMemory();
-    now_.clear();
-    for (RecordedContext& cut : cuts_) now_.push_back(cut.Add());
+    current_.clear();
+    for (RecordedContext& record : records_) current_.push_back(record.Add());
   }
-  for (size_t i = 0; i < cuts_.size(); ++i) {
-    const PartialContext& cut = cuts_[i].cut();
-    for (size_t run = 0; run < cut.runs.size(); ++run) {
-      if (cut.runs[run].begin == index) CopyKept(cut, run, *layout_, frame, now_[i]);
+  for (size_t i = 0; i < records_.size(); ++i) {
+    const PartialContext& partial = records_[i].partial();
+    for (size_t run = 0; run < partial.runs.size(); ++run) {
+      if (partial.runs[run].begin == index) CopyKept(partial, run, *layout_, frame, current_[i]);
     }
   }
 }
 
 void ContextRecorder::After(const Node& node, const StreamFrame& frame) {
   if (&node - plan_->nodes.data() + 1 != static_cast<ptrdiff_t>(plan_->context.end)) return;
-  for (size_t i = 0; i < cuts_.size(); ++i) {
-    CopyKept(cuts_[i].cut(), cuts_[i].cut().runs.size(), *layout_, frame, now_[i]);
+  for (size_t i = 0; i < records_.size(); ++i) {
+    CopyKept(records_[i].partial(), records_[i].partial().runs.size(), *layout_, frame,
+             current_[i]);
   }
 }
 
@@ -73,18 +75,19 @@ void ContextRecorder::KeepWithinMemory() {
   };
   for (;;) {
     uint64_t bytes = 0;
-    for (const RecordedContext& cut : cuts_) bytes += cut.bytes();
+    for (const RecordedContext& record : records_) bytes += record.bytes();
     if (bytes <= most_bytes_) return;
-    cuts_.erase(std::max_element(cuts_.begin(), cuts_.end(), less));
+    records_.erase(std::max_element(records_.begin(), records_.end(), less));
   }
 }
 
 const RecordedContext* ContextRecorder::Find(std::span<const WeightId> changed) const {
-  if (cuts_.empty()) return nullptr;
+  if (records_.empty()) return nullptr;
   const PartialContext wanted = MakePartialContext(*plan_, *layout_, real_bytes_, changed);
-  const auto found = std::find_if(cuts_.begin(), cuts_.end(),
-                                  [&](const RecordedContext& cut) { return cut.cut() == wanted; });
-  return found == cuts_.end() ? nullptr : &*found;
+  const auto found =
+      std::find_if(records_.begin(), records_.end(),
+                   [&](const RecordedContext& record) { return record.partial() == wanted; });
+  return found == records_.end() ? nullptr : &*found;
 }
 
 }  // namespace kinglet

@@ -1,5 +1,5 @@
-// What the nodes below a change computed in the unchanged model, token by token, so that a run of a
-// changed model need not compute it again (runtime/partial_context.h).
+// Records what the nodes below a change compute in the unchanged model, token by token, so that a
+// run of a changed model need not compute them again (runtime/partial_context.h).
 #ifndef KINGLET_CONVERTERS_PLANNING_RECORDED_CONTEXT_H_
 #define KINGLET_CONVERTERS_PLANNING_RECORDED_CONTEXT_H_
 
@@ -15,43 +15,44 @@
 
 namespace kinglet {
 
-// Of one cut.
+// The record of one partial context.
 class RecordedContext {
  public:
-  explicit RecordedContext(PartialContext cut) : cut_(std::move(cut)) {}
+  explicit RecordedContext(PartialContext partial) : partial_(std::move(partial)) {}
 
-  const PartialContext& cut() const { return cut_; }
-  uint64_t bytes() const { return blocks_.size() * kBlockBytes; }
-  // What is kept of the next token, to be filled in. Throws std::bad_alloc.
+  const PartialContext& partial() const { return partial_; }
+  uint64_t bytes() const { return tiles_.size() * kTileBytes; }
+  // Space for the record of the next token, to be filled in. Throws std::bad_alloc.
   std::byte* Add();
-  // Of a token that was added.
+  // The record of a token that was added.
   std::span<const std::byte> At(uint64_t token) const;
 
  private:
-  static constexpr uint64_t kBlockBytes = uint64_t{1} << 20;
-  uint64_t EachBlock() const { return std::max<uint64_t>(1, kBlockBytes / Size()); }
-  uint64_t Size() const { return std::max<uint64_t>(1, cut_.kept_bytes); }
+  static constexpr uint64_t kTileBytes = uint64_t{1} << 20;
+  uint64_t TokensPerTile() const { return std::max<uint64_t>(1, kTileBytes / TokenBytes()); }
+  uint64_t TokenBytes() const { return std::max<uint64_t>(1, partial_.kept_bytes); }
 
-  PartialContext cut_;
+  PartialContext partial_;
   uint64_t tokens_ = 0;
-  std::vector<std::unique_ptr<std::byte[]>> blocks_;  // of EachBlock tokens
+  std::vector<std::unique_ptr<std::byte[]>> tiles_;  // of TokensPerTile tokens
 };
 
-// Records several cuts in one run of the unchanged model, as far as memory allows.
+// Records several partial contexts in one run of the unchanged model, as far as memory allows.
 class ContextRecorder {
  public:
   static constexpr uint64_t kMostBytes = uint64_t{512} << 20;
 
-  // Of each set of changed weights the cut, unless nothing would be saved; equal cuts once.
-  // Nothing is recorded for a model with an encoder.
+  // Records the partial context of each set of changed weights if it saves nodes. Equal partial
+  // contexts are recorded once. Nothing is recorded for a model with an encoder.
   ContextRecorder(const Model& model, std::span<const std::vector<WeightId>> changed,
                   uint64_t most_bytes = kMostBytes);
 
-  // Observes the session, which must not be asked to observe anything else; call it before its
-  // first token. If memory runs short, the cut of most bytes is dropped and counts no more.
+  // Becomes the session's only observer; to be called before the session's first token. If memory
+  // runs short, the record of most bytes is dropped.
   void Watch(Session& session);
 
-  // The cut for these weights; null: none was recorded. It lives as long as this.
+  // The record for these weights, or nullptr if nothing was recorded for them. The record lives as
+  // long as the recorder.
   const RecordedContext* Find(std::span<const WeightId> changed) const;
 
  private:
@@ -63,8 +64,9 @@ class ContextRecorder {
   const BufferLayout* layout_;
   size_t real_bytes_;
   uint64_t most_bytes_;
-  std::vector<RecordedContext> cuts_;
-  std::vector<std::byte*> now_;  // by cut: of the token that is computed
+  std::vector<RecordedContext> records_;
+  std::vector<std::byte*>
+      current_;  // for each record: the space of the token that is being computed
 };
 
 }  // namespace kinglet

@@ -42,7 +42,7 @@ uint64_t BytesOfView(const TensorView& view) {
                     view.values);
 }
 
-// The tables that a coded form can take the place of.
+// The tables that can be replaced by a coded form.
 std::vector<TensorId> TablesOf(const ModelDescription& description) {
   std::vector<TensorId> tables;
   if (const auto* embedding = FindBlock<AdaptiveEmbedding>(description)) {
@@ -55,7 +55,7 @@ std::vector<TensorId> TablesOf(const ModelDescription& description) {
   return tables;
 }
 
-// The packed parts of changed tensors, and the views of a model that has them.
+// The packed parts of changed tensors, and the views of a model with those tensors.
 struct ChangedModel {
   ModelPacker packer;
   std::vector<TensorView> views;
@@ -126,7 +126,7 @@ Result<TextLoss> LossAfter(const RecordedContext& recorded,
   KINGLET_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Create(model));
   uint64_t token = 0;
   return LossBySteps(*session, source, progress, [&](uint32_t id) {
-    return session->StepTokenAfter(id, recorded.cut(), recorded.At(token++));
+    return session->StepTokenAfter(id, recorded.partial(), recorded.At(token++));
   });
 }
 
@@ -290,7 +290,7 @@ Result<Measurement> Sensitivity::Measure(const TensorGroup& group, const TensorC
     }
   }
   found.relative_error = weight > 0 ? std::sqrt(error / weight) : 0;
-  // The same numbers in the same form. In another form they may enter other sums.
+  // Equal values in an equal form change nothing. Another form may sum them in another order.
   if (found.relative_error == 0 && std::holds_alternative<SparsityChange>(change)) {
     if (progress) progress(baseline_.tokens);
     found.ran = false;
@@ -314,7 +314,7 @@ Result<Measurement> Sensitivity::Measure(const TensorGroup& group, const TensorC
                            Model::FromFile(std::move(file), ModelOptions{}));
   const RecordedContext* recorded = recorder_ ? recorder_->Find(group.tensors) : nullptr;
   if (recorded != nullptr && !HaveTheSameNodes(unchanged_->plan(), model->plan())) {
-    recorded = nullptr;  // such as codes in the place of a matrix
+    recorded = nullptr;  // for example, codes that replace a matrix
   }
   KINGLET_ASSIGN_OR_RETURN(const TextLoss loss, recorded != nullptr
                                                     ? LossAfter(*recorded, model, source, progress)

@@ -1,10 +1,10 @@
 // How much the mean loss on a text changes when one tensor of a model is pruned, quantised or coded
 // and everything else stays (the MicroNet paper, Yan et al. 2020, section 4.2).
 //
-// What is reused: the model is converted once; for a change only the changed tensor is packed
-// again, and the other tensors' packed bytes and the vocabulary are the baseline's. Steps below the
-// changed tensor are not run again: what they computed is kept (recorded_context.h). A sparsity
-// that the tensor has already is not run.
+// Work that is reused: the model is converted once; for a change only the changed tensor is packed
+// again, and the other tensors' packed bytes and the vocabulary are the baseline's. Nodes below the
+// changed tensor are not run again: their outputs are kept (recorded_context.h). A sparsity that
+// the tensor has already is not run.
 #ifndef KINGLET_CONVERTERS_PLANNING_SENSITIVITY_H_
 #define KINGLET_CONVERTERS_PLANNING_SENSITIVITY_H_
 
@@ -30,29 +30,29 @@ namespace kinglet {
 using TokenSource =
     std::function<Status(const std::function<Status(std::span<const uint32_t>)>& take)>;
 
-// The losses of a text in blocks of kLossBlock scored tokens, so that two runs can be compared
-// pair by pair; they take one double for each block.
+// The losses of a text in text blocks of kLossBlock scored tokens, so that two runs can be compared
+// pair by pair. Each text block takes one double.
 inline constexpr uint64_t kLossBlock = 64;
 struct TextLoss {
   uint64_t tokens = 0, scored = 0;
   double nll = 0;              // the mean, as `kinglet score` gives it
-  std::vector<double> blocks;  // the mean of each block
+  std::vector<double> blocks;  // the mean of each text block
   std::vector<uint64_t> bin_counts;
 };
 // Errors: those of the source and of running the model; KINGLET_INVALID_ARGUMENT for a text without
 // a scored token. `progress` is called now and then with the tokens that were done since.
 Result<TextLoss> LossOfText(const std::shared_ptr<const Model>& model, const TokenSource& source,
                             const std::function<void(uint64_t)>& progress);
-// The same, and what the context's steps computed goes to the recorder.
+// Like LossOfText; the recorder records what the context's nodes compute.
 Result<TextLoss> RecordedLoss(const std::shared_ptr<const Model>& model, const TokenSource& source,
                               const std::function<void(uint64_t)>& progress,
                               ContextRecorder& recorder);
-// The same where only what follows a recorded cut runs. REQUIRES: the same text was recorded, from
-// a model with the same steps.
+// Like LossOfText, but runs only the nodes that `recorded` lacks. REQUIRES: the same text was
+// recorded, from a model with the same nodes.
 Result<TextLoss> LossAfter(const RecordedContext& recorded,
                            const std::shared_ptr<const Model>& model, const TokenSource& source,
                            const std::function<void(uint64_t)>& progress);
-// The standard error of the difference of two means over the same text, from its blocks.
+// The standard error of the difference of two means over the same text, from its text blocks.
 double DifferenceError(const TextLoss& a, const TextLoss& b);
 
 struct TensorGroup {
@@ -65,7 +65,7 @@ struct Trial {
   TensorChange change;
 };
 
-// Operations a token; none where the rules do not count the model.
+// Operations a token; nullopt where the rules do not count the model.
 struct OperationCounts {
   std::optional<double> executed, micronet;
 };
@@ -92,8 +92,8 @@ class Sensitivity {
   // tensor. KINGLET_INVALID_ARGUMENT for a pattern that names no float32 tensor.
   Result<std::vector<TensorGroup>> Groups(const std::vector<std::string>& patterns,
                                           const std::vector<std::string>& names) const;
-  // The loss of the unchanged model. Comes first. What steps below the changes of these groups
-  // compute is kept for Measure, as far as `most_bytes` allow.
+  // Measures the loss of the unchanged model; to be called before Measure. Keeps what nodes below
+  // the changes of these groups compute for Measure, as far as `most_bytes` allow.
   Status MeasureBaseline(const TokenSource& source, std::span<const TensorGroup> groups,
                          const std::function<void(uint64_t)>& progress,
                          uint64_t most_bytes = ContextRecorder::kMostBytes);
@@ -103,11 +103,11 @@ class Sensitivity {
   uint64_t BytesOf(const TensorGroup& group) const;
   uint64_t EntriesOf(const TensorGroup& group) const;
   uint64_t NonzerosOf(const TensorGroup& group) const;
-  // Whether the model has a place for the change: codes are for tables, sparsities for matrices.
+  // Whether the model can have the change: codes are for tables, sparsities for matrices.
   bool Takes(const TensorGroup& group, const TensorChange& change) const;
-  // The group's bytes when it is quantised to so many bits; the model does not run.
+  // The group's bytes when it is quantised to `bits`. Does not run the model.
   Result<uint64_t> BytesAtBits(const TensorGroup& group, int bits) const;
-  // Several threads may call it at once.
+  // Several threads may call Measure at once.
   Result<Measurement> Measure(const TensorGroup& group, const TensorChange& change,
                               const TokenSource& source,
                               const std::function<void(uint64_t)>& progress) const;

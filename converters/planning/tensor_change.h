@@ -1,5 +1,5 @@
-// What a sensitivity run does to one tensor, everything else untouched: one of the recipe passes
-// prune, quantise and code, with their defaults.
+// The change that a sensitivity run makes to one tensor: one of the recipe passes prune, quantise
+// and code, with its defaults.
 #ifndef KINGLET_CONVERTERS_PLANNING_TENSOR_CHANGE_H_
 #define KINGLET_CONVERTERS_PLANNING_TENSOR_CHANGE_H_
 
@@ -36,8 +36,8 @@ struct ChangedTensor {
   double relative_error = 0;         // |changed - original| / |original|, Frobenius norms
   uint64_t nonzeros = 0;             // entries that are not zero; of codes, of the codebook
 };
-// Applies the change. A codebook's id is `codebook`; `scale_by` is of bits. REQUIRES: a dense
-// float32 tensor. Errors: those of ProductQuantise.
+// Applies the change. A codebook's id is `codebook`; `scale_by` is for BitsChange. REQUIRES: a
+// dense float32 tensor. Errors: those of ProductQuantise.
 Result<ChangedTensor> Changed(const EncodedTensor& tensor, const TensorChange& change,
                               TensorId codebook, ScaleBy scale_by = ScaleBy::kLargest);
 

@@ -85,16 +85,16 @@ bool HoldsFloats(const EncodedTensor& tensor) {
       tensor.values);
 }
 
-double FractionOf(const PruneStep& step, const std::string& tensor) {
-  for (const auto& [pattern, fraction] : step.fractions) {
+double FractionOf(const PrunePass& pass, const std::string& tensor) {
+  for (const auto& [pattern, fraction] : pass.fractions) {
     if (MatchesPattern(pattern, tensor)) return fraction;
   }
-  return step.fraction;
+  return pass.fraction;
 }
 
-// The pass with what it says about tensors in a file of its own, and with the patterns there.
+// The pass with the fractions of its file, if it names one, and with their patterns.
 Result<PassRecipe> WithFractions(PassRecipe pass, size_t index, const RecipeFolder& folder) {
-  auto* prune = std::get_if<PruneStep>(&pass.step);
+  auto* prune = std::get_if<PrunePass>(&pass.form);
   if (prune == nullptr) return pass;
   if (!prune->fractions_file.empty()) {
     KINGLET_ASSIGN_OR_RETURN(
@@ -107,7 +107,7 @@ Result<PassRecipe> WithFractions(PassRecipe pass, size_t index, const RecipeFold
   return pass;
 }
 
-// One pass over a model; a visitor of its step.
+// Applies one pass to a model; a visitor of PassRecipe::form.
 class PassRunner {
  public:
   PassRunner(const PassRecipe& pass, size_t index, const PassSurroundings& around,
@@ -118,39 +118,39 @@ class PassRunner {
         around_(around),
         model_(model) {}
 
-  Status operator()(const PruneStep& step) {
+  Status operator()(const PrunePass& pass) {
     return ForEach(model_.prunable, "prune", [&](TensorId id) -> Status {
       EncodedTensor& tensor = model_.draft.tensors[id];
       const std::vector<float> before = DecodedValues(tensor);
-      PruneTensor(FractionOf(step, tensor.name), tensor);
+      PruneTensor(FractionOf(pass, tensor.name), tensor);
       tensor.pruned = true;
       Note(tensor, "pruned", before);
       return {};
     });
   }
 
-  Status operator()(const QuantiseStep& step) {
+  Status operator()(const QuantisePass& pass) {
     return ForEach(model_.quantisable, "quantise", [&](TensorId id) -> Status {
       EncodedTensor& tensor = model_.draft.tensors[id];
       KINGLET_ASSIGN_OR_RETURN(const std::vector<float> before, Float32Values(tensor));
-      // Vectors wait too: the text is run in floats.
-      if (step.round_by == RoundBy::kFeedback) {
-        model_.rounded_with_feedback[id] = {step.bits, step.scale_by};
+      // Vectors are rounded later too, because calibration runs the text in floats.
+      if (pass.round_by == RoundBy::kFeedback) {
+        model_.rounded_with_feedback[id] = {pass.bits, pass.scale_by};
         return {};
       }
       if (tensor.shape.size() == 1) {
-        tensor.values = QuantiseDivided(before, step.bits, step.scale_by);
-      } else if (step.per_tensor) {
-        tensor.values = QuantiseWhole(before, step.bits, step.scale_by);
+        tensor.values = QuantiseDivided(before, pass.bits, pass.scale_by);
+      } else if (pass.per_tensor) {
+        tensor.values = QuantiseWhole(before, pass.bits, pass.scale_by);
       } else {
-        tensor.values = QuantiseRows(before, tensor.shape, step.bits, step.scale_by);
+        tensor.values = QuantiseRows(before, tensor.shape, pass.bits, pass.scale_by);
       }
-      Note(tensor, std::to_string(step.bits) + " bits", before);
+      Note(tensor, std::to_string(pass.bits) + " bits", before);
       return {};
     });
   }
 
-  Status operator()(const HalveStep&) {
+  Status operator()(const HalvePass&) {
     return ForEach({}, "half", [&](TensorId id) -> Status {
       EncodedTensor& tensor = model_.draft.tensors[id];
       KINGLET_ASSIGN_OR_RETURN(const std::vector<float> before, Float32Values(tensor));
@@ -158,7 +158,7 @@ class PassRunner {
       for (const float value : before) half.words.push_back(FloatToHalf(value));
       const auto infinite = [](uint16_t word) { return (word & 0x7C00) == 0x7C00; };
       if (std::any_of(half.words.begin(), half.words.end(), infinite)) {
-        return Refuse(tensor.name, "values that float16 can hold", "larger ones");
+        return Refuse(tensor.name, "values up to 65504, the largest float16", "larger ones");
       }
       tensor.values = std::move(half);
       Note(tensor, "float16", before);
@@ -166,14 +166,14 @@ class PassRunner {
     });
   }
 
-  Status operator()(const CodeStep& step) {
+  Status operator()(const CodePass& pass) {
     return ForEach({}, "code", [&](TensorId id) -> Status {
       const EncodedTensor& tensor = model_.draft.tensors[id];
       KINGLET_ASSIGN_OR_RETURN(const std::vector<float> before, Float32Values(tensor));
-      Result<CodedTable> made = MakeCodes(step, tensor.name, before, tensor.shape);
+      Result<CodedTable> made = MakeCodes(pass, tensor.name, before, tensor.shape);
       if (!made.ok()) return Placed(tensor.name, made.status());
       CodedTable coded = std::move(made).value();
-      const bool hashed = step.mapping == CodeStep::Mapping::kHashed;
+      const bool hashed = pass.mapping == CodePass::Mapping::kHashed;
       Reconstruction found = Compare(before, tensor.shape, coded);
       if (hashed) found.bytes_after -= BytesOfCodes(coded);
       model_.notes.push_back(Report(
@@ -181,19 +181,19 @@ class PassRunner {
           std::to_string(coded.positions) + (hashed ? " hashed codes" : " codes") + " a row, " +
               std::to_string(coded.codebook.size() / coded.length) + " sub-vectors",
           found));
-      Replace(id, std::move(coded), hashed ? std::optional(step.seed) : std::nullopt);
+      Replace(id, std::move(coded), hashed ? std::optional(pass.seed) : std::nullopt);
       return {};
     });
   }
 
-  Status operator()(const LowRankStep& step) {
+  Status operator()(const LowRankPass& pass) {
     return ForEach({}, "low_rank", [&](TensorId id) -> Status {
       const EncodedTensor& tensor = model_.draft.tensors[id];
       if (tensor.shape.size() != 2) return Refuse(tensor.name, "a matrix", "a vector");
       KINGLET_ASSIGN_OR_RETURN(const std::vector<float> before, Float32Values(tensor));
       Result<LowRank> made =
-          step.rank ? FactoriseToRank(before, tensor.shape, *step.rank, around_.threads)
-                    : FactoriseToError(before, tensor.shape, step.error, around_.threads);
+          pass.rank ? FactoriseToRank(before, tensor.shape, *pass.rank, around_.threads)
+                    : FactoriseToError(before, tensor.shape, pass.error, around_.threads);
       if (!made.ok()) return Placed(tensor.name, made.status());
       Reconstruction found = Compare(before, tensor.shape, *made);
       const std::string name = tensor.name;
@@ -204,22 +204,23 @@ class PassRunner {
     });
   }
 
-  Status operator()(const CalibrateStep& step) {
+  Status operator()(const CalibratePass& pass) {
     for (const TensorId id : model_.quantisable) {
       const EncodedTensor& tensor = model_.draft.tensors[id];
       if (HoldsFloats(tensor) && !model_.rounded_with_feedback.contains(id)) {
-        return Refuse("calibrate, " + tensor.name, "integers, by a quantise pass before", "floats");
+        return Refuse("calibrate, " + tensor.name, "integers (put a quantise pass before)",
+                      "floats");
       }
     }
     KINGLET_ASSIGN_OR_RETURN(
         std::string path,
-        around_.folder.File("/passes/" + std::to_string(index_) + "/text", step.text));
-    model_.calibration = LoadedModel::Calibration{std::move(path), step.rule};
+        around_.folder.File("/passes/" + std::to_string(index_) + "/text", pass.text));
+    model_.calibration = LoadedModel::Calibration{std::move(path), pass.rule};
     return {};
   }
 
  private:
-  // The error of a pass, with pass and tensor in front.
+  // The error of a pass, after the names of pass and tensor.
   Status Placed(const std::string& tensor, const Status& status) const {
     return Status(status.code(), "recipe: " + where_ + ", " + tensor + ": " + status.message());
   }
@@ -229,7 +230,7 @@ class PassRunner {
                            found);
   }
 
-  // A matrix that waits to be rounded by feedback is not changed in between.
+  // Refuses a matrix that is rounded by feedback later: no pass may change it in between.
   Result<std::vector<float>> Float32Values(const EncodedTensor& tensor) const {
     const auto& waiting = model_.rounded_with_feedback;
     if (std::any_of(waiting.begin(), waiting.end(), [&](const auto& entry) {
@@ -238,7 +239,9 @@ class PassRunner {
       return Refuse(tensor.name, "a float32 tensor", "one that an earlier pass quantises");
     }
     const auto* dense = std::get_if<DenseF32>(&tensor.values);
-    if (dense == nullptr) return Refuse(tensor.name, "a float32 tensor", "another");
+    if (dense == nullptr) {
+      return Refuse(tensor.name, "a float32 tensor", "one that an earlier pass encoded");
+    }
     return dense->values;
   }
 
@@ -254,9 +257,9 @@ class PassRunner {
         any = true;
         if (std::find(chosen.begin(), chosen.end(), id) == chosen.end()) chosen.push_back(id);
       }
-      if (!any) return Refuse(what, "a tensor that " + QuotedName(pattern) + " names", "none");
+      if (!any) return Refuse(what, "a tensor whose name fits " + QuotedName(pattern), "none");
     }
-    if (chosen.empty()) return Refuse(what, "tensors", "none named");
+    if (chosen.empty()) return Refuse(what, "\"tensors\", patterns of names", "none");
     for (const TensorId id : chosen) {
       if (model_.draft.tensors[id].coded() && pass_.tensors.empty()) continue;
       if (model_.draft.tensors[id].coded()) {
@@ -272,51 +275,51 @@ class PassRunner {
     reports_.Add(tensor.name, what, Compare(before, tensor));
   }
 
-  Result<CodedTable> MakeCodes(const CodeStep& step, const std::string& tensor,
+  Result<CodedTable> MakeCodes(const CodePass& pass, const std::string& tensor,
                                std::span<const float> values, const Shape& shape) const {
     KMeansOptions clustering;
-    clustering.seed = step.seed;
-    clustering.iterations = step.iterations;
-    clustering.restarts = step.restarts;
+    clustering.seed = pass.seed;
+    clustering.iterations = pass.iterations;
+    clustering.restarts = pass.restarts;
     clustering.threads = around_.threads;
-    if (step.sum) {
+    if (pass.sum) {
       SumQuantisation options;
-      options.positions = step.positions;
-      options.choices = step.sub_vectors / step.positions;
-      options.sweeps = step.sweeps;
+      options.positions = pass.positions;
+      options.choices = pass.sub_vectors / pass.positions;
+      options.sweeps = pass.sweeps;
       options.clustering = std::move(clustering);
-      options.progress = ClusteringProgress(step, tensor, step.positions);
+      options.progress = ClusteringProgress(pass, tensor, pass.positions);
       return QuantiseToSums(values, shape, options);
     }
-    std::vector<uint32_t> pools = step.pools == CodeStep::Pools::kOne
-                                      ? std::vector{static_cast<uint32_t>(step.sub_vectors)}
-                                      : EvenPools(step.sub_vectors, step.positions);
-    if (step.mapping == CodeStep::Mapping::kClustered) {
+    std::vector<uint32_t> pools = pass.pools == CodePass::Pools::kOne
+                                      ? std::vector{static_cast<uint32_t>(pass.sub_vectors)}
+                                      : EvenPools(pass.sub_vectors, pass.positions);
+    if (pass.mapping == CodePass::Mapping::kClustered) {
       ProductQuantisation options;
-      options.positions = step.positions;
+      options.positions = pass.positions;
       options.pools = std::move(pools);
       options.clustering = std::move(clustering);
-      options.progress = ClusteringProgress(step, tensor, options.pools.size());
+      options.progress = ClusteringProgress(pass, tensor, options.pools.size());
       return ProductQuantise(values, shape, options);
     }
-    const auto mapping = step.mapping == CodeStep::Mapping::kHashed ? HashedCodes : ShuffledCodes;
+    const auto mapping = pass.mapping == CodePass::Mapping::kHashed ? HashedCodes : ShuffledCodes;
     KINGLET_ASSIGN_OR_RETURN(std::vector<uint32_t> codes,
-                             mapping(shape, step.positions, pools, step.seed));
-    return FitSubVectors(values, shape, step.positions, std::move(pools), std::move(codes),
+                             mapping(shape, pass.positions, pools, pass.seed));
+    return FitSubVectors(values, shape, pass.positions, std::move(pools), std::move(codes),
                          around_.threads);
   }
 
-  std::function<void(uint64_t, const KMeansStep&)> ClusteringProgress(const CodeStep& step,
+  std::function<void(uint64_t, const KMeansStep&)> ClusteringProgress(const CodePass& pass,
                                                                       const std::string& tensor,
                                                                       uint64_t pools) const {
     if (!around_.progress) return {};
-    return [this, step, tensor, pools](uint64_t pool, const KMeansStep& done) {
+    return [this, pass, tensor, pools](uint64_t pool, const KMeansStep& done) {
       const auto of = [](uint64_t number, uint64_t total) {
         return std::to_string(number + 1) + " of " + std::to_string(total);
       };
       around_.progress(where_ + ", " + tensor + ": pool " + of(pool, pools) + ", restart " +
-                       of(done.restart, step.restarts) + ", iteration " +
-                       of(done.iteration, step.iterations) + ", squared error " +
+                       of(done.restart, pass.restarts) + ", iteration " +
+                       of(done.iteration, pass.iterations) + ", squared error " +
                        NumberAs(done.error, "%.6g"));
     };
   }
@@ -351,15 +354,16 @@ Status ApplyRecipePasses(const std::vector<PassRecipe>& passes, const PassSurrou
   for (size_t i = 0; i < passes.size(); ++i) {
     if (model.calibration) {
       return Status::Refusal(KINGLET_INVALID_ARGUMENT, "recipe", "pass " + std::to_string(i),
-                             "none after calibrate, which runs the finished model", "one");
+                             "calibrate as the last pass, as it runs the finished model",
+                             "a pass after it");
     }
     KINGLET_ASSIGN_OR_RETURN(const PassRecipe pass, WithFractions(passes[i], i, around.folder));
-    KINGLET_RETURN_IF_ERROR(std::visit(PassRunner(pass, i, around, model), pass.step));
+    KINGLET_RETURN_IF_ERROR(std::visit(PassRunner(pass, i, around, model), pass.form));
   }
   if (model.rounded_with_feedback.empty() || model.calibration) return {};
   const TensorId id = model.rounded_with_feedback.begin()->first;
   return Status::Refusal(KINGLET_INVALID_ARGUMENT, "recipe", model.draft.tensors[id].name,
-                         "a calibrate pass, whose text rounding by feedback runs", "none");
+                         "a calibrate pass, on whose text rounding by feedback runs", "none");
 }
 
 void RoundWithFeedback(const InputMoments& moments, size_t threads, LoadedModel& model) {

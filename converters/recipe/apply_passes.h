@@ -16,7 +16,7 @@
 namespace kinglet {
 
 struct PassSurroundings {
-  RecipeFolder folder;  // where the passes find their files
+  RecipeFolder folder;  // where the passes find the files that they name
   size_t threads = 1;
   std::function<void(const std::string& text)> progress;  // as ConvertOptions::progress
 };
@@ -24,14 +24,13 @@ struct PassSurroundings {
 // Applies the passes in order. A calibrate pass only sets LoadedModel::calibration, for the caller
 // to run once the model is packed. Tensors that are rounded by feedback stay floats, in
 // LoadedModel::rounded_with_feedback, until the caller has the moments for RoundWithFeedback. Notes
-// tell the user what each pass did to each tensor: error, bytes, ratio. Errors:
-// KINGLET_INVALID_ARGUMENT naming pass and tensor, and those of the passes. REQUIRES: all tensors
-// of the model are read.
+// report what each pass did to each tensor: error, bytes, ratio. Errors: KINGLET_INVALID_ARGUMENT
+// naming pass and tensor, and those of the passes. REQUIRES: all tensors of the model are read.
 Status ApplyRecipePasses(const std::vector<PassRecipe>& passes, const PassSurroundings& around,
                          LoadedModel& model);
 
-// Quantises the tensors of LoadedModel::rounded_with_feedback and says so in notes; vectors, and
-// matrices without moments, are rounded to the nearest integers.
+// Quantises the tensors of LoadedModel::rounded_with_feedback and reports them in notes. Vectors,
+// and matrices without moments, are rounded to the nearest integers.
 void RoundWithFeedback(const InputMoments& moments, size_t threads, LoadedModel& model);
 
 }  // namespace kinglet

@@ -1,4 +1,4 @@
-// Arithmetic that brings parts of a network, as frameworks have them, into a model file's form.
+// Arithmetic that brings parts of a network, as frameworks store them, into a model file's form.
 #ifndef KINGLET_CONVERTERS_RECIPE_FOLDED_PARTS_H_
 #define KINGLET_CONVERTERS_RECIPE_FOLDED_PARTS_H_
 
@@ -13,8 +13,8 @@ namespace kinglet {
 struct ScaleAndShift {
   std::vector<float> scale, shift;
 };
-// Gain and offset may be empty: 1 and 0. None where a variance is not above 0 with epsilon added.
-// Computed in double and rounded once. REQUIRES: equal sizes.
+// Empty gains are 1, empty offsets 0. Computed in double and rounded once. Returns nullopt if a
+// variance plus epsilon is not above 0. REQUIRES: equal sizes.
 std::optional<ScaleAndShift> FoldBatchNorm(std::span<const float> mean,
                                            std::span<const float> variance,
                                            std::span<const float> gain,

@@ -24,17 +24,18 @@ namespace kinglet {
 // KINGLET_INVALID_CHECKPOINT, "recipe: WHERE: expected .., found ..".
 Status RefuseModel(const std::string& where, const std::string& expected, const std::string& found);
 
-// Errors of all functions: KINGLET_INVALID_CHECKPOINT naming the place or the checkpoint's tensor.
+// Errors of all functions: KINGLET_INVALID_CHECKPOINT naming the part of the recipe or the
+// checkpoint's tensor.
 class ModelParts {
  public:
-  // REQUIRES: the weights outlive it; threads >= 1.
+  // REQUIRES: the weights outlive the object; threads >= 1.
   ModelParts(std::span<const CheckpointTensor> weights, size_t threads)
       : tensors_(weights), threads_(threads) {}
 
   const RecipeTensors& tensors() const { return tensors_; }
 
-  // What a tensor is to passes: tables and matrices are pruned and quantised, vectors are
-  // quantised, and what is kept (the parameters of norms, positions) stays as it is.
+  // How passes treat a tensor: tables and matrices are pruned and quantised, vectors are quantised,
+  // and what is kept (the parameters of norms, positions) stays as it is.
   enum class Use : uint8_t { kTable, kMatrix, kVector, kKept };
 
   TensorId AddTensor(std::string name, Shape shape, decltype(EncodedTensor::values) values,
@@ -50,7 +51,8 @@ class ModelParts {
   Result<std::optional<TensorId>> AddOptionalRef(const std::string& name,
                                                  const std::optional<TensorRef>& ref, Use use,
                                                  const GateChange& change = {});
-  // The same of any shape, stored with the shape given, which has as many entries.
+  // Like AddRef, for a tensor of any shape that has as many entries as `shape`, with which it is
+  // stored.
   Result<TensorId> AddRefAs(const std::string& name, const TensorRef& ref, const Shape& shape,
                             Use use);
 
@@ -59,14 +61,14 @@ class ModelParts {
     std::optional<TensorId> projection;  // [width, columns], of KD codes with a dense layer
     uint32_t words;
   };
-  // `folded`: a projection of the table's own is multiplied into its codebook, because this place
-  // of the model has no projection, or another one.
+  // `folded`: a projection of the table's own is multiplied into its codebook, because the block
+  // that reads the table has no projection, or another one.
   Result<AddedTable> AddTable(const std::string& name, const TableRecipe& recipe, bool folded);
 
   const Shape& ShapeOf(TensorId id) const { return model.draft.tensors[id].shape; }
   static Status CheckWords(const std::string& where, uint64_t words);
 
-  // The last call.
+  // Returns the model. Call last.
   LoadedModel Finish();
 
   LoadedModel model;
@@ -74,7 +76,8 @@ class ModelParts {
  private:
   Result<AddedTable> CheckedTable(const std::string& name, TensorId id,
                                   std::optional<TensorId> projection) const;
-  // The tensor that a part of the checkpoint is stored as already, if it is.
+  // The tensor of the model that stores this part of the checkpoint already; nullopt if there is
+  // none.
   std::optional<TensorId> Known(const TensorRef& ref, const Shape& shape,
                                 const std::string& change) const;
 

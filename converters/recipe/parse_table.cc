@@ -12,11 +12,10 @@ namespace {
 using std::string_view_literals::operator""sv;
 
 // Names of enumerators, in their order (ReadEnum).
-constexpr std::array kCombineNames = {"concatenate"sv, "sum"sv, "mean"sv};
 constexpr std::array kPoolNames = {"one"sv, "each"sv};
 constexpr std::array kResponseNames = {"sx"sv, "vq"sv};
 constexpr std::array kBatchNormNames = {"none"sv, "choices"sv, "responses"sv};
-// Names of choices that are a truth value: the second one means true.
+// The names of two values of a bool, false first.
 constexpr std::array kDpqCombineNames = {"concatenate"sv, "mean"sv};
 constexpr std::array kIndexNames = {"pool"sv, "absolute"sv};
 constexpr std::array kAggregatorNames = {"mean"sv, "mean_linear"sv};
@@ -31,7 +30,11 @@ Result<std::optional<TensorRef::Range>> ParseRange(const RecipeNode& node, std::
   TensorRef::Range range;
   KINGLET_ASSIGN_OR_RETURN(range.begin, ends[0].Count());
   KINGLET_ASSIGN_OR_RETURN(range.end, ends[1].Count());
-  if (range.begin >= range.end) return member->Refuse("[begin, end] with begin < end", "another");
+  if (range.begin >= range.end) {
+    return member->Refuse(
+        "[begin, end] with begin < end",
+        "[" + std::to_string(range.begin) + ", " + std::to_string(range.end) + "]");
+  }
   return std::optional(range);
 }
 
@@ -47,7 +50,7 @@ Result<PoolsRecipe> ParsePools(const RecipeNode& node) {
   if (!member) {
     return node.Refuse(
         "\"pools\", the codebook's rows that a position chooses from: \"one\" (all), \"each\" (an "
-        "equal share) or the sizes of the shares",
+        "equal part) or the sizes of the parts",
         "none");
   }
   if (!member->IsArray()) {
@@ -78,7 +81,7 @@ Result<double> BatchNormEpsilonAt(const RecipeNode& node) {
   if (node.Find("epsilon")) return node.NumberAt("epsilon");
   return node.Refuse(
       "\"epsilon\", what the batch norm adds to the variance: 1e-05 (PyTorch) or 0.001 "
-      "(TensorFlow, Keras), unless the program says another",
+      "(TensorFlow, Keras), unless the program sets another",
       "none");
 }
 
@@ -97,10 +100,10 @@ Result<TensorRef> TableParser::Ref(const RecipeNode& node) {
     KINGLET_RETURN_IF_ERROR(node.CheckKeys({"tensor", "rows", "columns", "transpose"}));
     // The tensor's name in the checkpoint.
     KINGLET_ASSIGN_OR_RETURN(ref.name, node.TextAt("tensor"));
-    // [begin, end]: the rows and columns of the tensor that are meant; none: all.
+    // [begin, end]: the selected rows and columns; all if the key is absent.
     KINGLET_ASSIGN_OR_RETURN(ref.rows, ParseRange(node, "rows"));
     KINGLET_ASSIGN_OR_RETURN(ref.columns, ParseRange(node, "columns"));
-    // Whether the part is transposed after it was cut out.
+    // Whether the part is transposed after it was selected.
     KINGLET_ASSIGN_OR_RETURN(ref.transpose, node.TruthOr("transpose", false));
     ref.oriented = node.Find("transpose").has_value();
   }
@@ -161,15 +164,16 @@ Result<CodesRecipe> TableParser::Codes(const RecipeNode& node) {
       node.CheckKeys({"combine", "pools", "codebook", "codes", "logits", "indices"}));
   CodesRecipe codes;
   // Whether the sub-vectors are concatenated, added up, or averaged.
-  KINGLET_RETURN_IF_ERROR(ReadStated(node, "combine", kCombineNames, codes.combine));
+  KINGLET_RETURN_IF_ERROR(ReadStated(node, "combine", codes.combine));
   // The rows of the codebook that each position chooses from.
   KINGLET_ASSIGN_OR_RETURN(codes.pools, ParsePools(node));
   KINGLET_RETURN_IF_ERROR(ReadCodebookAndCodes(node, codes));
-  // Whether codes count from the first row of their pool, or of the whole codebook. Logits have no
-  // such choice.
+  // Whether codes count from the first row of their pool, or of the codebook. Logits have no such
+  // option.
   if (codes.logits || codes.pools.kind == PoolsRecipe::Kind::kOne) {
     if (const auto indices = node.Find("indices")) {
-      return indices->Refuse("none for logits or one pool", indices->Outline());
+      return indices->Refuse("\"indices\" only for codes in several pools (delete it)",
+                             indices->Outline());
     }
     return codes;
   }
@@ -193,7 +197,7 @@ Result<HashedRecipe> TableParser::Hashed(const RecipeNode& node) {
   KINGLET_RETURN_IF_ERROR(
       node.CheckKeys({"combine", "pools", "codebook", "words", "positions", "seed"}));
   HashedRecipe hashed;
-  KINGLET_RETURN_IF_ERROR(ReadStated(node, "combine", kCombineNames, hashed.combine));
+  KINGLET_RETURN_IF_ERROR(ReadStated(node, "combine", hashed.combine));
   KINGLET_ASSIGN_OR_RETURN(hashed.pools, ParsePools(node));
   KINGLET_ASSIGN_OR_RETURN(hashed.codebook, Ref(node, "codebook"));
   // How many words the table has.
@@ -219,7 +223,7 @@ Result<DpqRecipe> TableParser::Dpq(const RecipeNode& node) {
     // What the batch norm adds to the variance.
     KINGLET_ASSIGN_OR_RETURN(dpq.epsilon, BatchNormEpsilonAt(node));
   } else if (const auto epsilon = node.Find("epsilon")) {
-    return epsilon->Refuse("none without a batch norm", epsilon->Outline());
+    return epsilon->Refuse("\"epsilon\" only with a batch norm (delete it)", epsilon->Outline());
   }
   // Whether a row concatenates its values or is their mean.
   KINGLET_ASSIGN_OR_RETURN(const size_t combine, node.ChoiceAt("combine", kDpqCombineNames));
@@ -250,13 +254,14 @@ Result<TableRecipe> TableParser::Kd(const RecipeNode& node) {
                       "gain", "offset", "mean", "variance", "epsilon"}));
   KdRecipe kd;
   const bool linear = node.Find("kernel").has_value();
-  // The original code's name for how the sub-vectors are combined; checks that a kernel is given
-  // exactly where it needs one.
+  // How the sub-vectors are combined, by the original code's name; must agree with whether there is
+  // a kernel.
   KINGLET_ASSIGN_OR_RETURN(const size_t aggregator,
                            node.ChoiceOr("aggregator", kAggregatorNames, linear ? 1 : 0));
   if ((aggregator == 1) != linear) {
-    return node.Refuse(linear ? "no kernel for a mean alone" : "the kernel of mean_linear",
-                       linear ? "one" : "none");
+    return node.Refuse(linear ? "\"aggregator\": \"mean_linear\", as there is a kernel"
+                              : "\"kernel\", which \"mean_linear\" needs",
+                       linear ? "\"mean\"" : "none");
   }
   kd.codes.combine = Combine::kMean;
   KINGLET_ASSIGN_OR_RETURN(kd.codes.pools, ParsePools(node));
@@ -264,7 +269,9 @@ Result<TableRecipe> TableParser::Kd(const RecipeNode& node) {
   if (!linear) {
     for (const char* key : {"bias", "gain", "offset", "mean", "variance", "epsilon"}) {
       if (const auto found = node.Find(key)) {
-        return found->Refuse("none without a kernel", found->Outline());
+        return found->Refuse(
+            "\"" + std::string(key) + "\" only with \"kernel\" (delete it, or add the kernel)",
+            found->Outline());
       }
     }
     return TableRecipe{std::move(kd.codes)};
@@ -281,7 +288,7 @@ Result<TableRecipe> TableParser::Kd(const RecipeNode& node) {
   if (kd.mean || kd.variance || kd.gain || kd.offset) {
     KINGLET_ASSIGN_OR_RETURN(kd.epsilon, BatchNormEpsilonAt(node));
   } else if (const auto epsilon = node.Find("epsilon")) {
-    return epsilon->Refuse("none without a batch norm", epsilon->Outline());
+    return epsilon->Refuse("\"epsilon\" only with a batch norm (delete it)", epsilon->Outline());
   }
   return TableRecipe{std::move(kd)};
 }
@@ -291,7 +298,8 @@ Result<DefineRecipe> TableParser::Define(const RecipeNode& node) {
   KINGLET_RETURN_IF_ERROR(
       node.CheckKeys({"map", "entry_layers", "every_layer", "layers", "cache_rows"}));
   DefineRecipe define;
-  // How many rows a stream caches of a unit that stays in the model; none: it becomes a table.
+  // How many rows a stream caches of a unit that stays in the model; without the key, the unit
+  // becomes a table.
   if (const auto rows = node.Find("cache_rows")) {
     KINGLET_ASSIGN_OR_RETURN(define.cache_rows, rows->Count());
   }
@@ -301,7 +309,7 @@ Result<DefineRecipe> TableParser::Define(const RecipeNode& node) {
     KINGLET_ASSIGN_OR_RETURN(DefineRecipe::Band parsed, Band(band));
     define.map.push_back(std::move(parsed));
   }
-  // What all layers have in common, unless one says otherwise.
+  // Defaults of all layers.
   const auto every = node.Find("every_layer");
   if (every) {
     KINGLET_RETURN_IF_ERROR(every->CheckKeys({"weights", "layout", "shuffle", "norm", "epsilon",
@@ -338,9 +346,9 @@ Result<DefineRecipe::Band> TableParser::Band(const RecipeNode& node) {
     return node.Find("table")->Refuse("a table of another form than \"define\"", "\"define\"");
   }
   band.table.push_back(std::move(table));
-  // A matrix that widens them to the Map layer's width.
+  // A matrix that widens the vectors to the Map layer's width.
   KINGLET_ASSIGN_OR_RETURN(band.projection, OptionalRef(node, "projection"));
-  // A number that multiplies them, before the projection.
+  // A number that multiplies the vectors, before the projection.
   KINGLET_ASSIGN_OR_RETURN(band.scale, ScaleAt(node));
   return band;
 }
@@ -355,7 +363,7 @@ Result<DefineRecipe::Layer> TableParser::Layer(const RecipeNode& node) {
   KINGLET_ASSIGN_OR_RETURN(parsed.norm_gain, OptionalRef(node, "gain"));
   KINGLET_ASSIGN_OR_RETURN(parsed.norm_offset, OptionalRef(node, "offset"));
   if (parsed.layer.norm == DefineLayer::Norm::kNone && (parsed.norm_gain || parsed.norm_offset)) {
-    return node.Refuse("\"norm\", as there are a gain or an offset", "none");
+    return node.Refuse("\"norm\", as the layer has a gain or an offset", "none");
   }
   parsed.layer.norm_gain = parsed.norm_gain.has_value();
   parsed.layer.norm_offset = parsed.norm_offset.has_value();

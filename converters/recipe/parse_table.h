@@ -13,14 +13,15 @@
 
 namespace kinglet {
 
-// "scale", a number that multiplies vectors: Transformers have the root of the width, other
-// networks 1.
+// "scale", a number that multiplies vectors: the root of the width in Transformers, 1 in other
+// networks.
 Result<double> ScaleAt(const RecipeNode& node);
 // "epsilon", what a batch norm adds to the variance.
 Result<double> BatchNormEpsilonAt(const RecipeNode& node);
 
-// Appends the name of every tensor that it meets to `references`, which must outlive it. Errors of
-// all functions: KINGLET_INVALID_ARGUMENT naming the place in the JSON.
+// Parses references and tables, and appends the name of every tensor to `references`, which must
+// outlive the parser. Errors of all functions: KINGLET_INVALID_ARGUMENT naming the location in the
+// JSON.
 class TableParser {
  public:
   explicit TableParser(std::vector<std::string>& references) : references_(references) {}

@@ -17,7 +17,7 @@ using std::string_view_literals::operator""sv;
 constexpr std::array kStreamStarts = {"masked"sv, "zeros"sv, "zero_memory"sv};
 constexpr std::array kNormOrders = {"pre"sv, "post"sv};
 constexpr std::array kDivisors = {"half"sv, "half_minus_one"sv};
-// The second one means true.
+// The names of two values of a bool, false first.
 constexpr std::array kMatrixLayouts = {"out_in"sv, "in_out"sv};
 constexpr std::array kRowOrders = {"parts"sv, "heads"sv};
 constexpr std::array kSlots = {"slots"sv};
@@ -54,7 +54,8 @@ class TransformerParser {
                         "positions", "layers", "layer", "final_norm"}));
     // Into how many parts attention is divided.
     KINGLET_ASSIGN_OR_RETURN(recipe_.heads, node.CountAt("heads"));
-    // How many tokens a token sees, itself among them; with absolute positions, how many there are.
+    // How many tokens a token attends to, itself included; with absolute positions, how many
+    // positions there are.
     KINGLET_ASSIGN_OR_RETURN(recipe_.window, node.CountAt("window"));
     // What attention sees where the stream has no tokens yet.
     KINGLET_RETURN_IF_ERROR(Enumerator(node, "start", kStreamStarts, recipe_.start));
@@ -70,7 +71,7 @@ class TransformerParser {
     KINGLET_RETURN_IF_ERROR(ParseLayers(node));
     for (TransformerRecipe::Layer& layer : recipe_.layers) Orient(in_out, layer);
     KINGLET_RETURN_IF_ERROR(ParseRowOrder(node));
-    // The norm behind the last layer.
+    // The norm after the last layer.
     if (node.Find("final_norm")) {
       KINGLET_ASSIGN_OR_RETURN(recipe_.final_norm, Norm(parse_, node, "final_norm"));
     }
@@ -78,7 +79,7 @@ class TransformerParser {
   }
 
  private:
-  // A member that has to be there.
+  // Reads a required member.
   template <class Enum, size_t kCount>
   static Status Enumerator(const RecipeNode& node, std::string_view key,
                            const std::array<std::string_view, kCount>& names, Enum& value) {
@@ -88,7 +89,7 @@ class TransformerParser {
     return {};
   }
 
-  // Says which way round the matrices are that do not say it themselves.
+  // Sets the orientation of the matrices whose references do not state it.
   void Orient(bool in_out, TransformerRecipe::Layer& layer) const {
     std::vector<TensorRef*> matrices = {&layer.out, &layer.inner, &layer.outer};
     for (TensorRef& part : layer.qkv) matrices.push_back(&part);
@@ -105,7 +106,8 @@ class TransformerParser {
     KINGLET_RETURN_IF_ERROR(node.CheckKeys({"relative", "sinusoids", "table"}));
     KINGLET_ASSIGN_OR_RETURN(const std::vector<std::string> kinds, node.Keys());
     if (kinds.size() != 1) {
-      return node.Refuse("\"slots\" or one kind of positions", std::to_string(kinds.size()));
+      return node.Refuse("\"slots\" or one kind of positions",
+                         std::to_string(kinds.size()) + " kinds");
     }
     const RecipeNode kind = *node.Find(kinds[0]);
     if (kinds[0] == "table") {
@@ -140,7 +142,7 @@ class TransformerParser {
   Status ParseFrequencies(const RecipeNode& node, TransformerRecipe::Frequencies& frequencies) {
     KINGLET_ASSIGN_OR_RETURN(frequencies.tensor, parse_.OptionalRef(node, "frequencies"));
     if (const auto divisor = node.Find("divisor"); divisor && frequencies.tensor) {
-      return divisor->Refuse("none beside frequencies", divisor->Outline());
+      return node.Refuse("\"frequencies\" or \"divisor\"", "both");
     }
     if (frequencies.tensor) return {};
     // What the exponents of the frequencies are divided by: half the width, or one less.
@@ -162,7 +164,9 @@ class TransformerParser {
     KINGLET_ASSIGN_OR_RETURN(const RecipeNode layers, node.Get("layers"));
     if (layers.IsArray()) {
       if (const auto pattern = node.Find("layer")) {
-        return pattern->Refuse("none beside an array of layers", pattern->Outline());
+        return pattern->Refuse(
+            "\"layer\" only with a number of \"layers\", not with an array (delete it)",
+            pattern->Outline());
       }
       KINGLET_ASSIGN_OR_RETURN(const std::vector<RecipeNode> items, layers.Items());
       for (const RecipeNode& item : items) {
@@ -174,7 +178,7 @@ class TransformerParser {
     KINGLET_ASSIGN_OR_RETURN(const uint64_t count, layers.Count());
     KINGLET_RETURN_IF_ERROR(CheckCount(layers, count));
     KINGLET_ASSIGN_OR_RETURN(const RecipeNode pattern, node.Get("layer"));
-    std::vector<std::string> patterns;  // the names before the number is put in
+    std::vector<std::string> patterns;  // the names before the layer's number is inserted
     TableParser parse(patterns);
     KINGLET_ASSIGN_OR_RETURN(const TransformerRecipe::Layer common, Layer(pattern, parse));
     for (uint64_t i = 0; i < count; ++i) {
@@ -211,14 +215,14 @@ class TransformerParser {
                      std::to_string(layer.qkv_bias.size()));
       }
     }
-    // Of relative positions and of slots, and the two biases of attention queries.
+    // The tensor of relative positions or of slots, and the two biases of attention queries.
     KINGLET_ASSIGN_OR_RETURN(layer.positions, parse.OptionalRef(node, "positions"));
     KINGLET_ASSIGN_OR_RETURN(layer.content_bias, parse.OptionalRef(node, "content_bias"));
     KINGLET_ASSIGN_OR_RETURN(layer.position_bias, parse.OptionalRef(node, "position_bias"));
-    // Weight and bias behind the attention.
+    // Weight and bias after the attention.
     KINGLET_ASSIGN_OR_RETURN(layer.out, parse.Ref(node, "out"));
     KINGLET_ASSIGN_OR_RETURN(layer.out_bias, parse.OptionalRef(node, "out_bias"));
-    // The feed-forward layer: its norm, weight and bias before the ReLU and behind it.
+    // The feed-forward layer: its norm, weight and bias before and after the ReLU.
     KINGLET_ASSIGN_OR_RETURN(layer.inner_norm, Norm(parse, node, "inner_norm"));
     KINGLET_ASSIGN_OR_RETURN(layer.inner, parse.Ref(node, "inner"));
     KINGLET_ASSIGN_OR_RETURN(layer.inner_bias, parse.Ref(node, "inner_bias"));
@@ -260,7 +264,9 @@ class TransformerParser {
     }
     if (joined) return Enumerator(node, "qkv_rows", kRowOrders, recipe_.by_head);
     const auto order = node.Find("qkv_rows");
-    return order ? order->Refuse("none, as qkv has three tensors", order->Outline()) : Status();
+    return order ? order->Refuse("no \"qkv_rows\", as qkv has three tensors (delete it)",
+                                 order->Outline())
+                 : Status();
   }
 
   TransformerRecipe recipe_;

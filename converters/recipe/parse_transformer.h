@@ -11,8 +11,8 @@
 
 namespace kinglet {
 
-// Appends the name of every tensor that it meets to `references`. Errors:
-// KINGLET_INVALID_ARGUMENT naming the place in the JSON.
+// Appends the name of every tensor to `references`. Errors: KINGLET_INVALID_ARGUMENT naming the
+// location in the JSON.
 Result<TransformerRecipe> ParseTransformer(const RecipeNode& node,
                                            std::vector<std::string>& references);
 

@@ -97,7 +97,8 @@ Status ProjectTable(TensorId id, LowRank factors, const std::string& where, Load
   const uint64_t columns = Cols(draft.tensors[id].shape), rank = factors.rank;
   found.bytes_after = sizeof(float) * rank * rows;
   const std::vector<TableUse> uses = UsesOf(draft);
-  std::vector<TensorId> folded;  // projections that have V in them; several uses may name one
+  std::vector<TensorId>
+      folded;  // projections that V is multiplied into; several uses may share one
   bool serves = false;
   const auto project = [&](std::optional<TensorId>& projection, bool outward) -> Status {
     serves = true;
@@ -108,7 +109,8 @@ Status ProjectTable(TensorId id, LowRank factors, const std::string& where, Load
       EncodedTensor& tensor = draft.tensors[*projection];
       const auto* dense = std::get_if<DenseF32>(&tensor.values);
       if (dense == nullptr || !ProjectsAlone(uses, *projection, id)) {
-        return refuse(tensor.name, "float32 entries that project this table alone", "others");
+        return refuse(tensor.name, "a float32 projection of this table alone",
+                      "another form, or one that other tables share");
       }
       const uint64_t width = Count(tensor.shape) / columns;
       tensor.values = DenseF32{Folded(dense->values, factors, columns, width, outward)};
@@ -141,7 +143,9 @@ Status ProjectTable(TensorId id, LowRank factors, const std::string& where, Load
     }
     KINGLET_RETURN_IF_ERROR(project(*use.projection, use.outward));
   }
-  if (!serves) return refuse(name, "a table of the embedding or the softmax", "none");
+  if (!serves) {
+    return refuse(name, "a table of the embedding or the softmax", "a tensor of another kind");
+  }
   draft.tensors[id].shape = {rows, rank};
   draft.tensors[id].values = DenseF32{std::move(factors.table)};
   draft.tensors[id].pruned = false;

@@ -12,12 +12,12 @@
 
 namespace kinglet {
 
-// Replaces tensor `id` by the narrow table of `factors`, wherever it serves as a table: in the
-// embedding, in tails, and in a softmax without tails. A projection that the table has takes the
-// second factor in. Otherwise the table gets one, called NAME.projection, or NAME.projection_in in
-// a softmax. `found` gets the bytes of both tensors if there were two. Errors:
-// KINGLET_INVALID_ARGUMENT, "recipe: WHERE, TENSOR: ..". REQUIRES: the tensor is float32, and the
-// factors are its own.
+// Replaces tensor `id` by the narrow table of `factors` in every block that reads it as a table:
+// the embedding, tails, and a softmax without tails. The second factor is multiplied into the
+// projection that the table has; otherwise the table gets a projection, called NAME.projection, or
+// NAME.projection_in in a softmax. `found` gets the bytes of both tensors if there were two.
+// Errors: KINGLET_INVALID_ARGUMENT, "recipe: WHERE, TENSOR: ..". REQUIRES: the tensor is float32,
+// and the factors are its own.
 Status ProjectTable(TensorId id, LowRank factors, const std::string& where, LoadedModel& model,
                     Reconstruction& found);
 

@@ -16,13 +16,12 @@ using std::string_view_literals::operator""sv;
 // The keys of a recipe that names its own blocks; a recipe with a family has none of them.
 constexpr std::array kBlockKeys = {"embedding"sv, "recurrent"sv,  "transformer"sv, "softmax"sv,
                                    "cache"sv,     "classifier"sv, "start_token"sv};
-// Keys that say more about a checkpoint's tensors, for blocks or tables that read them.
+// Keys about the checkpoint's tensors, for recipes whose blocks or tables read them.
 constexpr std::array kTensorKeys = {"sources"sv, "unused"sv};
 
 // Names of enumerators, in their order (ReadEnum).
 constexpr std::array kCellNames = {"lstm"sv, "gru"sv, "rnn_tanh"sv, "rnn_relu"sv, "qrnn"sv};
-constexpr std::array kStartNames = {"first_pair"sv, "past_capacity"sv};
-// Names of choices that are a truth value: the second one means true.
+// The names of two values of a bool, false first.
 constexpr std::array kClusterOrders = {"forward"sv, "reversed"sv};
 constexpr std::array kClusterInputs = {"projected"sv, "hidden"sv};
 
@@ -31,7 +30,7 @@ constexpr uint64_t kMaxRecipeLayers = 4096;
 class RecipeParser {
  public:
   Result<Recipe> Parse(const RecipeNode& root) {
-    // "comment" is for people: it is not read.
+    // "comment" is for people and is not read.
     KINGLET_RETURN_IF_ERROR(root.CheckKeys(
         {"comment", "state_dict", "prefix", "sources", "family", "tables", "embedding", "recurrent",
          "transformer", "softmax", "cache", "classifier", "start_token", "passes", "unused"}));
@@ -43,7 +42,7 @@ class RecipeParser {
       if (recipe_.family.empty()) return family->Refuse("the name of a family", "none");
     }
     KINGLET_RETURN_IF_ERROR(ParseBlocks(root));
-    // What is done to the tensors, in order.
+    // Changes of the tensors, in order.
     if (const auto passes = root.Find("passes")) {
       KINGLET_ASSIGN_OR_RETURN(const std::vector<RecipeNode> items, passes->Items());
       for (const RecipeNode& item : items) {
@@ -59,8 +58,8 @@ class RecipeParser {
   }
 
  private:
-  // "state_dict" and "prefix": where a file of torch.save has the network, and what its names begin
-  // with.
+  // "state_dict" and "prefix": where a torch.save file stores the network, and the prefix of its
+  // names.
   Status ParsePlace(const RecipeNode& root) {
     if (const auto keys = root.Find("state_dict")) {
       if (keys->IsText()) {
@@ -91,19 +90,24 @@ class RecipeParser {
     if (!recipe_.family.empty()) {
       for (const std::string_view key : kBlockKeys) {
         if (const auto found = root.Find(key)) {
-          return found->Refuse("none beside a family, which names the blocks", found->Outline());
+          return found->Refuse("no \"" + std::string(key) +
+                                   "\" with \"family\", which names the blocks (delete one)",
+                               found->Outline());
         }
       }
       for (const std::string_view key : kTensorKeys) {
         const auto found = root.Find(key);
         if (found && !root.Find("tables")) {
-          return found->Refuse("none beside a family without \"tables\"", found->Outline());
+          return found->Refuse(
+              "no \"" + std::string(key) + "\" with \"family\", unless \"tables\" read its tensors",
+              found->Outline());
         }
       }
       return ParseTables(root);
     }
     if (const auto tables = root.Find("tables")) {
-      return tables->Refuse("none without a family, which asks for them", tables->Outline());
+      return tables->Refuse("\"tables\" only with \"family\", whose tables they replace",
+                            tables->Outline());
     }
     if (LeavesBlocks(root)) return {};
     KINGLET_ASSIGN_OR_RETURN(const RecipeNode embedding, root.Get("embedding"));
@@ -114,14 +118,14 @@ class RecipeParser {
                           root.Find("cache") || root.Find("start_token");
     if (classifier) {
       if (predicts) {
-        return classifier->Refuse("none beside layers, softmax, cache or start token",
+        return classifier->Refuse("no \"classifier\" with layers, softmax, cache or start token",
                                   classifier->Outline());
       }
       KINGLET_ASSIGN_OR_RETURN(recipe_.classifier, ParseClassifier(*classifier));
     }
     if (!predicts) return {};
     if (const auto recurrent = root.Find("recurrent"); recurrent && transformer) {
-      return recurrent->Refuse("none beside a transformer", recurrent->Outline());
+      return root.Refuse("\"recurrent\" or \"transformer\"", "both");
     }
     KINGLET_ASSIGN_OR_RETURN(const RecipeNode layers,
                              root.Get(transformer ? "transformer" : "recurrent"));
@@ -142,7 +146,7 @@ class RecipeParser {
     return {};
   }
 
-  // Whether the recipe leaves the blocks to a family or to the recipe beside the weights.
+  // Whether the recipe leaves the blocks to a family or to the recipe next to the weights.
   static bool LeavesBlocks(const RecipeNode& root) {
     const auto given = [&root](std::string_view key) { return root.Find(key).has_value(); };
     return (given("passes") || given("state_dict") || given("prefix")) &&
@@ -150,8 +154,8 @@ class RecipeParser {
            std::none_of(kTensorKeys.begin(), kTensorKeys.end(), given);
   }
 
-  // "tables": by the names of the family's tensors and modules, what stands in their place: a table
-  // of any form, or an input in parts, as "embedding" has it.
+  // "tables": replacements of the family's tensors and modules, by their names: a table of any
+  // form, or an input in the form of "embedding".
   Status ParseTables(const RecipeNode& root) {
     const auto tables = root.Find("tables");
     if (!tables) return {};
@@ -161,7 +165,7 @@ class RecipeParser {
       TableInPlace table;
       if (node.Find("table") || node.Find("bins")) {
         KINGLET_ASSIGN_OR_RETURN(table.input.bins, ParseBins(node));
-        // A number that multiplies the vectors, in place of the network's own.
+        // A number that multiplies the vectors, instead of the network's own.
         if (node.Find("scale")) {
           KINGLET_ASSIGN_OR_RETURN(table.scale, ScaleAt(node));
         }
@@ -221,7 +225,10 @@ class RecipeParser {
       KINGLET_ASSIGN_OR_RETURN(const std::string name, torch->Text());
       KINGLET_RETURN_IF_ERROR(RefuseRecurrentGates(node));
       if (recurrent.cell == RecurrentCell::kQrnn) {
-        return torch->Refuse("none for a QRNN, which torch.nn does not have", torch->Outline());
+        return torch->Refuse(
+            "no \"torch\" for a QRNN, which torch.nn does not have (list its tensors in "
+            "\"layers\")",
+            torch->Outline());
       }
       KINGLET_ASSIGN_OR_RETURN(const uint64_t count, layers.Count());
       if (count == 0 || count > kMaxRecipeLayers) {
@@ -247,8 +254,8 @@ class RecipeParser {
     return recurrent;
   }
 
-  // The parameters of layer `index` of torch.nn.LSTM or its like. "{}" in the module's name stands
-  // for the index, where each layer is a module of its own.
+  // The parameters of layer `index` of a torch.nn.LSTM, GRU or RNN. "{}" in the module's name
+  // stands for the index, where each layer is a module of its own.
   RecurrentRecipe::Layer TorchLayer(std::string module, uint64_t index) {
     std::string number = std::to_string(index);
     if (const size_t at = module.find("{}"); at != std::string::npos) {
@@ -269,7 +276,7 @@ class RecipeParser {
     SoftmaxRecipe::Part part;
     // The words' rows, whose products with the hidden state are the logits.
     KINGLET_ASSIGN_OR_RETURN(part.table, parse_.Table(node, "table"));
-    // A matrix that the hidden state goes through before.
+    // A matrix that multiplies the hidden state first.
     KINGLET_ASSIGN_OR_RETURN(part.projection, parse_.OptionalRef(node, "projection"));
     // What is added to the logits.
     KINGLET_ASSIGN_OR_RETURN(part.bias, parse_.OptionalRef(node, "bias"));
@@ -286,11 +293,11 @@ class RecipeParser {
       return softmax;
     }
     KINGLET_RETURN_IF_ERROR(node.CheckKeys({"head", "clusters", "tails"}));
-    // The most frequent words, whose logits stand beside those of the clusters.
+    // The most frequent words, whose logits share one softmax with those of the clusters.
     if (const auto head = node.Find("head")) {
       KINGLET_ASSIGN_OR_RETURN(softmax.head, ParsePart(*head));
     }
-    // A row for each tail, whose logit gives the probability of the whole tail.
+    // A row for each tail, whose logit gives the total probability of the tail.
     KINGLET_ASSIGN_OR_RETURN(const RecipeNode clusters, node.Get("clusters"));
     KINGLET_RETURN_IF_ERROR(clusters.CheckKeys({"weight", "bias", "order", "reads"}));
     KINGLET_ASSIGN_OR_RETURN(softmax.cluster_weight, parse_.Ref(clusters, "weight"));
@@ -303,7 +310,8 @@ class RecipeParser {
       KINGLET_ASSIGN_OR_RETURN(const size_t reads, clusters.ChoiceAt("reads", kClusterInputs));
       softmax.clusters_read_hidden = reads == 1;
     } else if (const auto reads = clusters.Find("reads")) {
-      return reads->Refuse("none, as the head has no projection", reads->Outline());
+      return reads->Refuse("no \"reads\", as the head has no projection (delete it)",
+                           reads->Outline());
     }
     KINGLET_ASSIGN_OR_RETURN(const std::vector<RecipeNode> items, tails->Items());
     for (const RecipeNode& tail : items) {
@@ -327,7 +335,7 @@ class RecipeParser {
   }
 
   static Result<std::optional<uint64_t>> PaddingAt(const RecipeNode& node) {
-    const std::string expected = "the number of the word that fills lists up, or \"none\"";
+    const std::string expected = "the id of the word that pads lists, or \"none\"";
     const auto padding = node.Find("padding");
     if (!padding) return node.Refuse("\"padding\": " + expected, "none");
     if (!padding->IsText()) {
@@ -342,7 +350,7 @@ class RecipeParser {
   Result<ClassifierRecipe> ParseClassifier(const RecipeNode& node) {
     KINGLET_RETURN_IF_ERROR(node.CheckKeys({"padding", "max_pool", "hidden", "weight", "bias"}));
     ClassifierRecipe classifier;
-    // The word that fills lists up and is omitted of the mean.
+    // The word that pads lists and is excluded from the mean.
     KINGLET_ASSIGN_OR_RETURN(classifier.padding, PaddingAt(node));
     // Whether the largest entries of each dimension follow the mean.
     KINGLET_ASSIGN_OR_RETURN(classifier.max_pool, node.TruthOr("max_pool", false));
@@ -366,14 +374,14 @@ class RecipeParser {
   static Result<CacheRecipe> ParseCache(const RecipeNode& node) {
     KINGLET_RETURN_IF_ERROR(node.CheckKeys({"capacity", "theta", "lambda", "start"}));
     CacheRecipe cache;
-    // How many pairs of hidden state and next word it holds.
+    // How many pairs of hidden state and next word the cache stores.
     KINGLET_ASSIGN_OR_RETURN(cache.capacity, node.CountAt("capacity"));
-    // How sharply it prefers similar hidden states.
+    // How sharply the cache prefers similar hidden states.
     KINGLET_ASSIGN_OR_RETURN(cache.theta, node.NumberAt("theta"));
-    // Its share of the probability.
+    // The cache's weight in the mixture.
     KINGLET_ASSIGN_OR_RETURN(cache.lambda, node.NumberAt("lambda"));
-    // Whether it takes part from its first pair on, or only after more pairs than it holds.
-    KINGLET_RETURN_IF_ERROR(ReadStated(node, "start", kStartNames, cache.start));
+    // Whether the cache counts from its first pair on, or only after more pairs than its capacity.
+    KINGLET_RETURN_IF_ERROR(ReadStated(node, "start", cache.start));
     return cache;
   }
 

@@ -1,7 +1,7 @@
-// A recipe as values: which blocks a model has, which of a checkpoint's tensors each block is made
-// of, and which passes change the tensors afterwards, in order. Recipes convert checkpoints whose
-// tensor names no family knows, and add passes to a family's models.
-// docs/RECIPES.md is the manual of the JSON.
+// A parsed recipe: which blocks a model has, which tensors of the checkpoint make each block, and
+// which passes change the tensors afterwards, in order. Recipes convert checkpoints whose tensor
+// names no family knows, and add passes to a family's models. docs/RECIPES.md is the manual of the
+// JSON.
 #ifndef KINGLET_CONVERTERS_RECIPE_RECIPE_H_
 #define KINGLET_CONVERTERS_RECIPE_RECIPE_H_
 
@@ -23,8 +23,8 @@
 
 namespace kinglet {
 
-// A tensor of the checkpoint or a part of it. Rows and columns are cut out first (a vector has
-// columns only), then the part is transposed.
+// A tensor of the checkpoint, or a part: rows and columns are selected first (a vector has columns
+// only), then transposed.
 struct TensorRef {
   struct Range {
     uint64_t begin = 0, end = 0;
@@ -33,10 +33,10 @@ struct TensorRef {
   std::string name;
   std::optional<Range> rows, columns;
   bool transpose = false;
-  // Whether the recipe says which way round the part is. A square matrix fits both ways.
+  // Whether the recipe states the orientation. A square matrix fits both ways.
   bool oriented = false;
 
-  // Whether both mean the same part.
+  // Whether both select the same part; `oriented` does not count.
   bool operator==(const TensorRef& other) const {
     return name == other.name && rows == other.rows && columns == other.columns &&
            transpose == other.transpose;
@@ -52,15 +52,15 @@ struct DenseRecipe {
 // How a codebook is divided into pools. The code at a position selects one row of its pool.
 struct PoolsRecipe {
   enum class Kind : uint8_t {
-    kOne,    // all positions share the whole codebook
-    kEach,   // each position has an equal share of the codebook
+    kOne,    // all positions share the entire codebook
+    kEach,   // each position has an equal part of the codebook
     kSizes,  // `sizes` rows, position by position
   };
   Kind kind = Kind::kOne;
   std::vector<uint32_t> sizes;  // of kSizes; else empty
 };
 
-// Codes that the checkpoint holds: product quantisation, slim embeddings (Li et al. 2018),
+// Codes that the checkpoint stores: product quantisation, slim embeddings (Li et al. 2018),
 // compositional codes (Shu & Nakayama 2018).
 struct CodesRecipe {
   Combine combine = Combine::kConcatenate;
@@ -74,7 +74,7 @@ struct CodesRecipe {
 };
 
 // Codes computed from a seed (format/hashed_codes.h): HashedNets (Chen et al. 2015), slim
-// embeddings with a hashed mapping. The checkpoint holds no codes, so the recipe says how many
+// embeddings with a hashed mapping. The checkpoint stores no codes, so the recipe states how many
 // words and positions there are.
 struct HashedRecipe {
   Combine combine = Combine::kConcatenate;
@@ -91,9 +91,10 @@ struct DpqRecipe {
   double epsilon = 0;     // of the batch norm
   bool additive = false;  // a row is the mean of its sub-vectors, not their concatenation
   uint64_t positions = 0;
-  TensorRef query;                  // [words, positions * key length]
-  TensorRef keys;                   // [positions or 1, choices, key length]
-  std::optional<TensorRef> values;  // [positions or 1, choices, length]; none: the keys (DPQ-VQ)
+  TensorRef query;  // [words, positions * key length]
+  TensorRef keys;   // [positions or 1, choices, key length]
+  std::optional<TensorRef>
+      values;  // [positions or 1, choices, length]; nullopt means the keys (DPQ-VQ)
   std::optional<TensorRef> mean, variance;  // the batch norm's statistics
 };
 
@@ -125,15 +126,15 @@ struct DefineRecipe {
   std::vector<Band> map;
   uint64_t entry_layers = 0;  // the first layers, whose output is what later layers' skips read
   std::vector<Layer> layers;
-  // The unit stays in the model, and each stream caches this many of its rows. None: conversion
-  // computes the unit for every word, which gives a dense table.
+  // If set, the unit stays in the model, and each stream caches this many of its rows. Otherwise
+  // conversion computes the unit for every word, which gives a dense table.
   std::optional<uint64_t> cache_rows;
 };
 
 struct TableRecipe {
   std::variant<DenseRecipe, CodesRecipe, HashedRecipe, DpqRecipe, KdRecipe, DefineRecipe> form;
 
-  // The form, if it is this one; otherwise null.
+  // The form that each name states; nullptr if the table has another one.
   const DenseRecipe* dense() const { return std::get_if<DenseRecipe>(&form); }
   const HashedRecipe* hashed() const { return std::get_if<HashedRecipe>(&form); }
   const DefineRecipe* define() const { return std::get_if<DefineRecipe>(&form); }
@@ -184,7 +185,7 @@ struct TransformerRecipe {
       kHalf,          // f_j = 10000^(-j / (width / 2)): Transformer-XL
       kHalfMinusOne,  // f_j = 10000^(-j / (width / 2 - 1)): fairseq
     };
-    std::optional<TensorRef> tensor;  // [width / 2]; none: computed
+    std::optional<TensorRef> tensor;  // [width / 2]; computed if nullopt
     Divisor divisor = Divisor::kHalf;
   };
   struct Relative {
@@ -232,12 +233,12 @@ struct SoftmaxRecipe {
 
 // Batch normalisation with the statistics that training left.
 struct BatchNormRecipe {
-  std::optional<TensorRef> gain, offset;  // none: 1 and 0
+  std::optional<TensorRef> gain, offset;  // nullopt means 1 and 0
   TensorRef mean, variance;
   double epsilon = 0;
 };
 
-// Classes of a list of words (format/blocks.h, BagClassifier).
+// Classifies a list of words (format/blocks.h, BagClassifier).
 struct ClassifierRecipe {
   struct Hidden {
     BatchNormRecipe input_norm, output_norm;
@@ -258,10 +259,10 @@ struct CacheRecipe {
   CacheStart start = CacheStart::kFirstPair;
 };
 
-// A table, or a whole input, in place of one that a family's network has.
+// A table, or an entire input, that replaces one of a family's network.
 struct TableInPlace {
   EmbeddingRecipe input;  // its scale does not count
-  // Multiplies every vector, in place of the number that the network has there.
+  // Replaces the network's factor of every vector.
   std::optional<double> scale;
 };
 
@@ -272,31 +273,31 @@ struct TableInPlace {
 // - a family, which names the blocks itself;
 // - passes alone: the blocks come from elsewhere (converters/recipe/recipe_file.h).
 struct Recipe {
-  RecipeFolder folder;         // of the recipe's file; passes find their files from there
+  RecipeFolder folder;         // the recipe's; passes find their files from there
   RecipeFolder source_folder;  // the checkpoint's, where `sources` are
-  // Where the checkpoint has the network, if it has to be said (SourcePlace).
+  // Where the checkpoint stores the network, if the recipe states it (SourcePlace).
   std::vector<std::string> state_dict;
   std::string prefix;
   std::map<std::string, std::string> sources;  // name -> file, in source_folder
-  std::string family;                          // empty: none
-  // With a family: what stands in place of a tensor of the network, by that tensor's name, or in
-  // place of its whole input, by the name of that module.
+  std::string family;                          // empty: the recipe names no family
+  // With a family: replacements of the network's tensors, by the tensor's name, or of its entire
+  // input, by the module's name.
   std::map<std::string, TableInPlace> tables;
   std::optional<EmbeddingRecipe> embedding;
-  std::optional<RecurrentRecipe> recurrent;  // not beside a Transformer
+  std::optional<RecurrentRecipe> recurrent;  // not together with a Transformer
   std::optional<TransformerRecipe> transformer;
   std::optional<SoftmaxRecipe> softmax;
   std::optional<CacheRecipe> cache;
   std::optional<ClassifierRecipe> classifier;
-  std::optional<uint64_t> start_token;  // that is fed before every text (ModelDescription)
+  std::optional<uint64_t> start_token;  // fed before every text (ModelDescription)
   std::vector<PassRecipe> passes;
-  // Patterns of tensors that the recipe leaves out on purpose (MatchesPattern).
+  // Patterns of tensors that the recipe excludes on purpose (MatchesPattern).
   std::vector<std::string> unused;
   // The names of all tensors that the blocks and tables read, in the order of the JSON.
   std::vector<std::string> references;
 };
 
-// Errors: KINGLET_INVALID_ARGUMENT naming the place in the JSON.
+// Errors: KINGLET_INVALID_ARGUMENT naming the location in the JSON.
 Result<Recipe> ParseRecipe(const RecipeNode& root);
 
 }  // namespace kinglet

@@ -10,7 +10,7 @@
 namespace kinglet {
 namespace {
 
-// The DeFINE unit that makes all vectors of the embedding; null if another table or a projection
+// The DeFINE unit that makes all vectors of the embedding; nullptr if another table or a projection
 // takes part. `Embedding` is an EmbeddingRecipe, const or not.
 template <class Embedding>
 auto* OnlyUnit(Embedding& recipe) {

@@ -15,6 +15,7 @@
 #include "converters/recipe/model_parts.h"
 #include "converters/recipe/recipe_embedding.h"
 #include "converters/recipe/recipe_tensors.h"
+#include "format/block_fields.h"
 #include "format/hashed_codes.h"
 #include "format/overloaded.h"
 
@@ -50,8 +51,8 @@ bool IsTable(ModelDescription& description, TensorId id) {
                       [id](const SoftmaxTail& tail) { return tail.table == id; }));
 }
 
-// The rows [first, first + count) of a coded table of a draft. Hashed codes of a table that is cut
-// are computed, because a word's hash depends on its number in the table.
+// The rows [first, first + count) of a coded table of a draft. Hashed codes of a part of a table
+// are computed, because a word's hash depends on its row in the entire table.
 std::variant<std::vector<uint32_t>, HashSeed> CodesOfRows(const Coded& table, uint64_t first,
                                                           uint64_t count, uint64_t rows) {
   const uint64_t positions = table.scheme.positions;
@@ -85,7 +86,7 @@ struct FamilyTables::Table {
   const AdaptiveEmbedding& embedding() const {
     return *FindBlock<AdaptiveEmbedding>(model.draft.description);
   }
-  // Whether the embedding is one table alone, which can stand where a family has any table.
+  // Whether the embedding is a single table, which can replace any table of a family.
   bool alone() const {
     return embedding().bins.size() == 1 && !embedding().bins[0].projection && !embedding().define;
   }
@@ -95,7 +96,7 @@ struct FamilyTables::Table {
   Result<std::vector<float>> Rows() const {
     if (!alone()) {
       return RefuseModel("tables, " + QuotedName(name),
-                         "one table without parts where it is not the whole input",
+                         "a single table, as it does not replace the entire input",
                          "projections, bins or a DeFINE unit that stays");
     }
     EncodedTensor tensor = table();
@@ -113,7 +114,7 @@ struct FamilyTables::Table {
     whole.codebook = DecodedValues(model.draft.tensors[coded->scheme.codebook]);
     Coded stored = *coded;
     if (std::holds_alternative<HashSeed>(stored.codes)) {
-      // As rows of a larger table, they are computed.
+      // A table of one more row makes these rows a part, whose codes are computed.
       stored.codes = CodesOfRows(*coded, 0, whole.rows, whole.rows + 1);
     }
     whole.codes = std::get<std::vector<uint32_t>>(std::move(stored.codes));
@@ -130,8 +131,9 @@ class FamilyTables::Placer {
     AdaptiveEmbedding* embedding = WholeInput(at.id);
     if (table.scale) {
       if (embedding == nullptr) {
-        return RefuseModel("tables, " + QuotedName(table.name),
-                           "no scale where it is not the whole input", "one");
+        return RefuseModel(
+            "tables, " + QuotedName(table.name),
+            "no \"scale\", as the table does not replace the entire input (delete it)", "one");
       }
       embedding->scale = *table.scale;
     }
@@ -141,7 +143,7 @@ class FamilyTables::Placer {
     return {};
   }
 
-  // The values of placed tensors are not the family's to read.
+  // Replaces the family's reader for the tensors that were placed.
   void Finish() {
     model_.read = [family = std::move(model_.read), readers = std::move(readers_)](
                       TensorId id, EncodedTensor& tensor) -> Status {
@@ -153,7 +155,7 @@ class FamilyTables::Placer {
  private:
   using Reader = std::function<Status(EncodedTensor& tensor)>;
 
-  // The embedding that consists of this table alone; null if there is none.
+  // The embedding that consists of this table alone; nullptr if there is none.
   AdaptiveEmbedding* WholeInput(TensorId id) {
     for (AdaptiveEmbedding* embedding : EmbeddingsOf(model_.draft.description)) {
       const std::vector<EmbeddingBin>& bins = embedding->bins;
@@ -164,7 +166,7 @@ class FamilyTables::Placer {
     return nullptr;
   }
 
-  // The same table may stand at several places, each with some of its rows.
+  // A table may replace several tensors, each with a range of its rows.
   Status PlaceRows(const Table& table, const LoadedModel::StandIn& at) {
     const EncodedTensor& from = table.table();
     const auto* coded = std::get_if<Coded>(&from.values);
@@ -184,7 +186,7 @@ class FamilyTables::Placer {
     return {};
   }
 
-  // All tensors of the table; the first bin's takes the place that the family gave it.
+  // Adds all tensors of the table; the first bin's replaces the family's tensor.
   void PlaceParts(const Table& table, TensorId id, AdaptiveEmbedding& embedding) {
     const AdaptiveEmbedding& from = table.embedding();
     const std::vector<EncodedTensor>& tensors = table.model.draft.tensors;
@@ -201,25 +203,12 @@ class FamilyTables::Placer {
         coded->scheme.codebook = ids[coded->scheme.codebook];
       }
     }
-    const auto renumber = [&ids](std::optional<TensorId>& tensor) {
-      if (tensor) tensor = ids[*tensor];
-    };
     embedding.bins = from.bins;
-    for (EmbeddingBin& bin : embedding.bins) {
-      bin.table = ids[bin.table];
-      renumber(bin.projection);
-    }
     embedding.define = from.define;
-    if (!embedding.define) return;
-    for (DefineTensors& layer : embedding.define->tensors) {
-      layer.weight = ids[layer.weight];
-      for (std::optional<TensorId>* part : {&layer.bias, &layer.norm_gain, &layer.norm_offset}) {
-        renumber(*part);
-      }
-    }
+    ForEachTensor(embedding, [&ids](TensorId& tensor) { tensor = ids[tensor]; });
   }
 
-  // A tensor of the table, behind the model's.
+  // Adds a tensor of the table after the model's.
   TensorId Append(const Table& table, TensorId from, const std::string& name) {
     const auto id = static_cast<TensorId>(model_.draft.tensors.size());
     model_.draft.tensors.push_back(table.model.draft.tensors[from]);
@@ -228,7 +217,7 @@ class FamilyTables::Placer {
     return id;
   }
 
-  // Reads tensor `id` as tensor `from` of the table, and gives it to the same passes.
+  // Tensor `id` is read, and changed by passes, like tensor `from` of the table.
   void Adopt(const Table& table, TensorId from, TensorId id) {
     readers_[id] = [read = table.model.read, from](EncodedTensor& tensor) {
       return read(from, tensor);
@@ -236,7 +225,7 @@ class FamilyTables::Placer {
     const auto has = [from](const std::vector<TensorId>& ids) {
       return std::find(ids.begin(), ids.end(), from) != ids.end();
     };
-    // What training quantised already are the checkpoint's tensors.
+    // A model that training quantised is not quantised again.
     if (has(table.model.quantisable) && !model_.bits) model_.quantisable.push_back(id);
     if (has(table.model.prunable)) model_.prunable.push_back(id);
   }
@@ -252,14 +241,14 @@ class FamilyTables::Placer {
 };
 
 Result<FamilyTables> FamilyTables::Make(const Recipe& recipe, const CheckpointTensors& checkpoint,
-                                        const CheckpointTensors& sources, size_t threads) {
+                                        const CheckpointTensors& others, size_t threads) {
   FamilyTables made;
   if (recipe.tables.empty()) {
     made.weights_ = checkpoint;
     return made;
   }
   CheckpointTensors all = checkpoint;
-  all.insert(all.end(), sources.begin(), sources.end());
+  all.insert(all.end(), others.begin(), others.end());
   KINGLET_RETURN_IF_ERROR(RecipeTensors(all).CheckTableNames(recipe, checkpoint.size()));
 
   std::unordered_map<std::string_view, const CheckpointTensor*> own;
@@ -284,7 +273,7 @@ Result<FamilyTables> FamilyTables::Make(const Recipe& recipe, const CheckpointTe
     CheckpointTensor seen = {name, {words, width}, [table] { return table->Rows(); }};
     seen.made = name;
     if (const auto found = own.find(name); found != own.end()) {
-      // What the recipe itself reads is not the family's table.
+      // A tensor that the recipe itself reads is not the family's table.
       if (!used.contains(name))
         seen.replaced = std::make_shared<const CheckpointTensor>(*found->second);
     }

@@ -1,5 +1,5 @@
 // Checkpoints of a family whose network has other tables than the family knows: DPQ codes, DeFINE
-// units and so on. The recipe says what they are made of; all else is the family's.
+// units and so on. The recipe states how to make these tables; the family does the rest.
 #ifndef KINGLET_CONVERTERS_RECIPE_RECIPE_FAMILY_H_
 #define KINGLET_CONVERTERS_RECIPE_RECIPE_FAMILY_H_
 
@@ -15,27 +15,28 @@
 
 namespace kinglet {
 
-// The family sees a dense table under each name that the recipe gives (CheckpointTensor::made): of a
-// tensor, in place of the checkpoint's own one, or of the module that is the network's input, in
-// place of all its tables and projections. In the model that it makes, Place puts the recipe's form
-// where the table came to stand.
+// The family sees a dense table under each name that the recipe gives (CheckpointTensor::made): the
+// name of a tensor, whose values in the checkpoint it replaces, or of the module that is the
+// network's input, all of whose tables and projections it replaces. Place then puts the recipe's
+// form into the family's model, at the location of the dense table.
 class FamilyTables {
  public:
-  // `checkpoint`: the family's tensors; `sources`: those of the recipe's other files. Errors:
-  // KINGLET_INVALID_CHECKPOINT for names that both lack, and for sources that no table reads; those
-  // of MakeEmbedding. REQUIRES: threads >= 1.
+  // `checkpoint` has the family's tensors, `others` those of the recipe's other files. Errors:
+  // KINGLET_INVALID_CHECKPOINT for names that both lack, and for tensors of `others` that no table
+  // reads; those of MakeEmbedding. REQUIRES: threads >= 1.
   static Result<FamilyTables> Make(const Recipe& recipe, const CheckpointTensors& checkpoint,
-                                   const CheckpointTensors& sources, size_t threads);
+                                   const CheckpointTensors& others, size_t threads);
 
-  // What the family loads. Tensors that the recipe reads are still there, but may be omitted.
+  // The tensors that the family loads. Those that the recipe reads are among them, but the family
+  // need not claim them.
   const CheckpointTensors& weights() const { return weights_; }
 
-  // Errors: KINGLET_INVALID_CHECKPOINT where a table in parts (with a projection, in bins, a DeFINE
-  // unit that stays) does not stand for the whole input.
+  // Errors: KINGLET_INVALID_CHECKPOINT where a table of several tensors (with a projection, in
+  // bins, a DeFINE unit that stays) does not replace the entire input.
   Status Place(LoadedModel& model) const;
 
  private:
-  // An embedding alone, and how its one table may stand elsewhere.
+  // An embedding; if it is a single table, that table may replace any other.
   struct Table;
   class Placer;
 

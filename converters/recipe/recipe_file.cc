@@ -33,16 +33,16 @@ Result<Recipe> ChooseRecipe(const std::string& checkpoint, const std::string& pa
     KINGLET_ASSIGN_OR_RETURN(named, ReadRecipe(path, checkpoint, trusted));
     if (named.embedding || !named.family.empty()) return named;
   }
-  const std::string beside = RecipePathNextTo(checkpoint);
+  const std::string default_path = RecipePathNextTo(checkpoint);
   std::error_code ignored;
-  if (!std::filesystem::exists(beside, ignored)) return named;
-  KINGLET_ASSIGN_OR_RETURN(Recipe recipe, ReadRecipe(beside, checkpoint, false));
-  const bool place = !named.state_dict.empty() || !named.prefix.empty();
-  if (place) {
+  if (!std::filesystem::exists(default_path, ignored)) return named;
+  KINGLET_ASSIGN_OR_RETURN(Recipe recipe, ReadRecipe(default_path, checkpoint, false));
+  const bool names_place = !named.state_dict.empty() || !named.prefix.empty();
+  if (names_place) {
     recipe.state_dict = std::move(named.state_dict);
     recipe.prefix = std::move(named.prefix);
   }
-  if (!path.empty() && (!place || !named.passes.empty())) {
+  if (!path.empty() && (!names_place || !named.passes.empty())) {
     recipe.passes = std::move(named.passes);
     recipe.folder = std::move(named.folder);
   }

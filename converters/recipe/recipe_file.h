@@ -1,4 +1,4 @@
-// Which recipe describes a checkpoint: the one that the user names, or the one beside the weights.
+// Which recipe describes a checkpoint: the one that the user names, or the one next to the weights.
 #ifndef KINGLET_CONVERTERS_RECIPE_RECIPE_FILE_H_
 #define KINGLET_CONVERTERS_RECIPE_RECIPE_FILE_H_
 
@@ -9,19 +9,19 @@
 
 namespace kinglet {
 
-// "models/small.recipe.json" for "models/small.pt": where framework that can describe its own
-// networks (examples/torch) saves the recipe with the weights.
+// "models/small.recipe.json" for "models/small.pt": where a framework that can describe its own
+// networks (examples/torch) saves the recipe of the weights.
 std::string RecipePathNextTo(const std::string& checkpoint);
 
 // The recipe that converts `checkpoint`:
 // - `path`, if that recipe names blocks or a family;
 // - the file at RecipePathNextTo, if there is one. A recipe `path` without blocks replaces its
-//   passes, and says where the checkpoint has the network;
+//   passes, and states where the checkpoint stores the network;
 // - otherwise `path` as it is, or, where `path` is empty, an empty recipe: a family has to
 //   recognise the checkpoint.
-// `trusted`: names in the recipe `path` may leave its folder and the checkpoint's; those in the
-// recipe beside the weights never do. Errors: KINGLET_NOT_FOUND, KINGLET_IO_ERROR;
-// KINGLET_INVALID_ARGUMENT naming the place in the JSON.
+// `trusted`: names in the recipe `path` may leave its folder and the checkpoint's; names in the
+// recipe next to the weights never may. Errors: KINGLET_NOT_FOUND, KINGLET_IO_ERROR;
+// KINGLET_INVALID_ARGUMENT naming the location in the JSON.
 Result<Recipe> ChooseRecipe(const std::string& checkpoint, const std::string& path,
                             bool trusted = false);
 

@@ -14,7 +14,7 @@ Result<std::string> RecipeFolder::File(const std::string& where, const std::stri
   return Status::Refusal(KINGLET_INVALID_ARGUMENT, "recipe", where,
                          "the name of a file in " + (path.empty() ? "this folder" : path),
                          QuotedName(name) +
-                             ", which leaves it (copy the file there, or give the recipe with "
+                             ", which is outside (copy the file there, or give the recipe with "
                              "--recipe and --trust-recipe-paths)");
 }
 

@@ -1,4 +1,4 @@
-// Where a recipe finds the files that it names.
+// The folder in which a recipe finds the files that it names.
 #ifndef KINGLET_CONVERTERS_RECIPE_RECIPE_FOLDER_H_
 #define KINGLET_CONVERTERS_RECIPE_RECIPE_FOLDER_H_
 
@@ -14,7 +14,7 @@ struct RecipeFolder {
   bool trusted = false;
 
   // The path of the file `name`. Errors: KINGLET_INVALID_ARGUMENT for a name that leaves the folder
-  // (FileInFolder); `where` is the place in the recipe.
+  // (FileInFolder); `where` is the location in the recipe.
   Result<std::string> File(const std::string& where, const std::string& name) const;
 };
 

@@ -83,7 +83,7 @@ class ModelMaker : private ModelParts {
     const GateChange biased = ArrangedGates(recipe.gates, recipe.cell, true);
     for (const RecurrentRecipe::Layer& from : recipe.layers) {
       const std::string name = "recurrent." + std::to_string(decoder.layers.size()) + ".";
-      // Where a forget bias becomes a part of a bias.
+      // Whether the forget bias is added to the recurrent bias, for lack of an input bias.
       const bool in_recurrent = !from.input_bias && from.recurrent_bias;
       const auto add_bias = [&](const char* part, const std::optional<TensorRef>& ref,
                                 const GateChange& change) {
@@ -132,7 +132,7 @@ class ModelMaker : private ModelParts {
   Status AddHeadNextToClusters(const SoftmaxRecipe& recipe, AdaptiveSoftmax& softmax) {
     const DenseRecipe* dense = recipe.head->table.dense();
     if (dense == nullptr) {
-      return RefuseModel("softmax.head.table", "a tensor where clusters read the hidden state",
+      return RefuseModel("softmax.head.table", "a dense table, as clusters read the hidden state",
                          "codes");
     }
     KINGLET_ASSIGN_OR_RETURN(const TensorValues<float> table, tensors().Read(dense->values));
@@ -141,8 +141,9 @@ class ModelMaker : private ModelParts {
     KINGLET_ASSIGN_OR_RETURN(const TensorValues<float> clusters,
                              tensors().Read(*recipe.cluster_weight));
     for (const TensorValues<float>* matrix : {&table, &projection, &clusters}) {
-      if (matrix->shape.size() != 2 || matrix->shape[1] == 0)
-        return RefuseModel("softmax.head", "matrices", "another tensor");
+      if (matrix->shape.size() != 2 || matrix->shape[1] == 0) {
+        return RefuseModel("softmax.head", "matrices", ShapeText(matrix->shape));
+      }
     }
     KINGLET_RETURN_IF_ERROR(CheckOriented(*recipe.head->projection, projection.shape));
     const uint64_t words = table.shape[0], columns = table.shape[1], rows = clusters.shape[0];
@@ -228,7 +229,7 @@ class ModelMaker : private ModelParts {
     KINGLET_ASSIGN_OR_RETURN(const std::vector<float> offset, ReadOptional(norm.offset, shape));
     auto folded = FoldBatchNorm(mean.values, variance, gain, offset, norm.epsilon);
     if (!folded) {
-      return RefuseModel(name, "variances that are above 0 with epsilon", "another");
+      return RefuseModel(name, "variances that are above 0 with epsilon added", "a smaller one");
     }
     const TensorId scale =
         AddTensor(name + ".scale", shape, DenseF32{std::move(folded->scale)}, Use::kKept);

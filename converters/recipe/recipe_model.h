@@ -1,4 +1,4 @@
-// Makes the model that a recipe describes of a checkpoint's tensors.
+// Makes the model that a recipe describes from a checkpoint's tensors.
 #ifndef KINGLET_CONVERTERS_RECIPE_RECIPE_MODEL_H_
 #define KINGLET_CONVERTERS_RECIPE_RECIPE_MODEL_H_
 
@@ -12,18 +12,18 @@
 
 namespace kinglet {
 
-// The model before any pass. The draft's tensors are named after their place: "embedding.table" (or
+// The model before any pass. The draft's tensors are named after their block: "embedding.table" (or
 // "embedding.1.table" if there are several bins) and its codebook "embedding.table.codebook",
-// "recurrent.0.input_weight", "softmax.head.bias", "softmax.tails.0.table". A tensor that two
-// places name is stored once, under the first name. Tensors that the checkpoint holds as they are
-// get their values later (LoadedModel::read); tensors made of several have them at once. Errors:
-// KINGLET_INVALID_CHECKPOINT, with all missing and unused tensors in one message, and those of the
-// passes that make tables. REQUIRES: the recipe names blocks, threads >= 1.
+// "recurrent.0.input_weight", "softmax.head.bias", "softmax.tails.0.table". A tensor that the
+// recipe names twice is stored once, under the first name. Tensors that are stored as in the
+// checkpoint get their values later (LoadedModel::read); computed tensors have them at once.
+// Errors: KINGLET_INVALID_CHECKPOINT, with all missing and unused tensors in one message, and those
+// of the passes that make tables. REQUIRES: the recipe names blocks, threads >= 1.
 Result<LoadedModel> ModelFromRecipe(const Recipe& recipe, std::span<const CheckpointTensor> weights,
                                     size_t threads);
 
-// If a DeFINE unit makes all vectors of the embedding, or of a table beside a family, it stays in
-// the model, and each stream caches `cache_rows` of its rows. Otherwise nothing changes.
+// If a DeFINE unit makes all vectors of the embedding, or of a table for a family, it stays in the
+// model, and each stream caches `cache_rows` of its rows. Otherwise nothing changes.
 void KeepUnit(uint32_t cache_rows, Recipe& recipe);
 
 }  // namespace kinglet

@@ -33,7 +33,7 @@ std::string Listed(std::span<const std::string_view> names) {
 // parser, which follows TextCheck.
 constexpr size_t kMaxDepth = 32;
 
-// The place of an object's member, "/embedding/table"; a key with unusual characters is quoted.
+// The path of an object's member, "/embedding/table"; a key with unusual characters is quoted.
 std::string KeyPath(const std::string& where, std::string_view key) {
   const std::string quoted = QuotedName(key);
   const bool plain = quoted.size() == key.size() + 2;
@@ -41,7 +41,7 @@ std::string KeyPath(const std::string& where, std::string_view key) {
 }
 
 // "line 3, column 14" of a byte of the text.
-std::string PlaceText(std::string_view text, size_t offset) {
+std::string LocationText(std::string_view text, size_t offset) {
   size_t line = 1, column = 1;
   for (const char c : text.substr(0, offset)) {
     const bool continues = (static_cast<unsigned char>(c) & 0xC0U) == 0x80U;  // in UTF-8
@@ -55,15 +55,15 @@ std::string PlaceText(std::string_view text, size_t offset) {
   return "line " + std::to_string(line) + ", column " + std::to_string(column);
 }
 
-Status RefuseAt(const std::string& source, std::string_view text, size_t offset,
+Status RefuseAt(const std::string& name, std::string_view text, size_t offset,
                 const std::string& where, const std::string& expected, const std::string& found) {
   return Status::Refusal(
       KINGLET_INVALID_ARGUMENT, "recipe",
-      source + ", " + PlaceText(text, offset) + (where.empty() ? "" : ", " + where), expected,
+      name + ", " + LocationText(text, offset) + (where.empty() ? "" : ", " + where), expected,
       found);
 }
 
-// An iterator over the text that tells how many characters the parser has taken, because its events
+// An iterator over the text that counts the characters that the parser has read, because its events
 // do not.
 class CountedChars {
  public:
@@ -97,7 +97,7 @@ class CountedChars {
 // occurs twice in an object (the library would drop one of the two silently), and deep nesting.
 class TextCheck : public nlohmann::json_sax<JsonValue> {
  public:
-  TextCheck(const std::string& source, std::string_view text) : source_(source), text_(text) {}
+  TextCheck(const std::string& name, std::string_view text) : name_(name), text_(text) {}
 
   Status Check() {
     const char* begin = text_.data();
@@ -130,9 +130,9 @@ class TextCheck : public nlohmann::json_sax<JsonValue> {
     const bool ended = position > text_.size();
     return Refuse(position == 0 ? 0 : std::min(position - 1, text_.size()),
                   number ? "numbers that a double can hold" : "JSON",
-                  number  ? "a larger one that ends here"
+                  number  ? "a larger one, which ends here"
                   : ended ? "the end of the file"
-                          : "something else");
+                          : "another character");
   }
 
  private:
@@ -159,7 +159,7 @@ class TextCheck : public nlohmann::json_sax<JsonValue> {
     open_.pop_back();
     return Value();
   }
-  // Where the text whose closing quote was taken last begins.
+  // The offset of the string whose closing quote was read last.
   size_t StartOfText() const {
     size_t at = taken_ - 1;
     bool escaped = true;
@@ -171,7 +171,7 @@ class TextCheck : public nlohmann::json_sax<JsonValue> {
     }
     return at;
   }
-  // The place of the value that is being read.
+  // The path of the value that is being read.
   std::string Where() const {
     std::string where;
     for (const Level& level : open_) {
@@ -180,34 +180,35 @@ class TextCheck : public nlohmann::json_sax<JsonValue> {
     return where;
   }
   bool Refuse(size_t offset, const std::string& expected, const std::string& found) {
-    status_ = RefuseAt(source_, text_, offset, Where(), expected, found);
+    status_ = RefuseAt(name_, text_, offset, Where(), expected, found);
     return false;
   }
 
-  const std::string& source_;
+  const std::string& name_;
   const std::string_view text_;
   size_t taken_ = 0;
   std::vector<Level> open_;
   Status status_;
 };
 
-// Finds where a value, or the name of a member, begins in a text that was parsed. It follows text
-// and values together, so no value has to keep its place.
-class PlaceFinder {
+// Finds where a value, or the name of a member, begins in a text that was parsed. Follows text and
+// values together, so that no value has to store its location.
+class LocationFinder {
  public:
-  PlaceFinder(std::string_view text, const RecipeValue& wanted, bool its_name)
+  LocationFinder(std::string_view text, const RecipeValue& wanted, bool its_name)
       : text_(text), wanted_(wanted), its_name_(its_name) {
     if (text_.starts_with("\xEF\xBB\xBF")) at_ = 3;  // a byte order mark
   }
 
-  // The offset in the text. REQUIRES: `value` is what the text holds; `wanted` is in it.
+  // The offset in the text. REQUIRES: `value` is the root of the text's values; `wanted` is one of
+  // them.
   size_t Find(const RecipeValue& value) {
     Look(value);
     return at_;
   }
 
  private:
-  // True if the wanted place was found, at at_.
+  // True if the wanted location was found, at at_.
   bool Look(const RecipeValue& value) {
     SkipSpace();
     if (!its_name_ && &value == &wanted_) return true;
@@ -271,12 +272,12 @@ class PlaceFinder {
 }  // namespace
 
 struct RecipeNode::Document {
-  std::string source, text;
+  std::string name, text;
   RecipeValue root;
 
   Status Refuse(const RecipeValue& value, bool its_name, const std::string& where,
                 const std::string& expected, const std::string& found) const {
-    return RefuseAt(source, text, PlaceFinder(text, value, its_name).Find(root), where, expected,
+    return RefuseAt(name, text, LocationFinder(text, value, its_name).Find(root), where, expected,
                     found);
   }
 };
@@ -292,10 +293,10 @@ Result<RecipeNode> RecipeNode::Read(const std::string& path) {
   return Parse(path, text);
 }
 
-Result<RecipeNode> RecipeNode::Parse(const std::string& source, std::string_view text) {
-  KINGLET_RETURN_IF_ERROR(TextCheck(source, text).Check());
+Result<RecipeNode> RecipeNode::Parse(const std::string& name, std::string_view text) {
+  KINGLET_RETURN_IF_ERROR(TextCheck(name, text).Check());
   const auto document = std::make_shared<const Document>(
-      Document{source, std::string(text), RecipeValueBuilder().Build(text)});
+      Document{name, std::string(text), RecipeValueBuilder().Build(text)});
   return RecipeNode(document, document->root, "");
 }
 
@@ -378,7 +379,7 @@ Status RecipeNode::CheckKeys(std::initializer_list<std::string_view> known) cons
   for (const std::string& key : keys) {
     if (std::find(known.begin(), known.end(), key) != known.end()) continue;
     const std::vector<std::string_view> names(known.begin(), known.end());
-    return document_->Refuse(*value_->Find(key), true, where_, "only " + Listed(names),
+    return document_->Refuse(*value_->Find(key), true, where_, "a key " + Listed(names),
                              QuotedName(key));
   }
   return {};

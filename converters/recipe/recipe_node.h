@@ -1,4 +1,4 @@
-// A value in a recipe's JSON that knows its place, so that every refusal can name it. Only
+// A value in a recipe's JSON that knows its location, so that every refusal can name it. Only
 // recipe_node.cc includes the JSON library, which is slow to compile.
 #ifndef KINGLET_CONVERTERS_RECIPE_RECIPE_NODE_H_
 #define KINGLET_CONVERTERS_RECIPE_RECIPE_NODE_H_
@@ -21,18 +21,18 @@ namespace kinglet {
 
 struct RecipeValue;
 
-// Cheap to copy; the document lives as long as any of its nodes. Errors of all functions:
-// KINGLET_INVALID_ARGUMENT,
-// "recipe: FILE, line 3, column 14, /embedding/bins/0: expected .., found ..". Lines and columns
-// count from 1, columns in characters; of a value they say where it begins.
+// Nodes are cheap to copy; the document lives as long as any of its nodes. Errors of all functions:
+// KINGLET_INVALID_ARGUMENT, "recipe: FILE, line 3, column 14, /embedding/bins/0: expected .., found
+// ..". Lines and columns count from 1, columns in characters, and point to the value's first
+// character.
 class RecipeNode {
  public:
-  // The root of the document in a file, or in `text`, which messages call `source`. Errors of Read:
+  // The root of the document in a file, or in `text`, which messages call `name`. Errors of Read:
   // also KINGLET_NOT_FOUND, KINGLET_IO_ERROR.
   static Result<RecipeNode> Read(const std::string& path);
-  static Result<RecipeNode> Parse(const std::string& source, std::string_view text);
+  static Result<RecipeNode> Parse(const std::string& name, std::string_view text);
 
-  // The error that names this value's place.
+  // The error that names this value's location.
   Status Refuse(const std::string& expected, const std::string& found) const;
   // The value as an error shows it after "found": "an object", "3.5", "'lstm'".
   std::string Outline() const;
@@ -48,13 +48,14 @@ class RecipeNode {
   // The index of the value's text in `choices`.
   Result<size_t> Choice(std::span<const std::string_view> choices) const;
 
-  // Refuses a value that is no object, and an object with a key that is not in `known`.
+  // Refuses a value that is not an object, and an object with a key outside `known`.
   Status CheckKeys(std::initializer_list<std::string_view> known) const;
   Result<std::vector<std::string>> Keys() const;  // of an object, sorted
-  // The same object with the members of `other` where it has none itself; they keep their places.
-  // Keys and CheckKeys see its own members only.
+  // The object with the members of `other` as defaults; messages name their locations in `other`.
+  // Keys and CheckKeys see only the members of this object.
   RecipeNode WithDefaults(const RecipeNode& other) const;
-  // The member of that name; Find gives none if there is none or the value is no object.
+  // The member of that name. Find returns nullopt if there is no such member or the value is not an
+  // object.
   std::optional<RecipeNode> Find(std::string_view key) const;
   Result<RecipeNode> Get(std::string_view key) const;
   Result<std::string> TextAt(std::string_view key) const;
@@ -76,17 +77,17 @@ class RecipeNode {
   RecipeNode(std::shared_ptr<const Document> document, const RecipeValue& value, std::string where)
       : document_(std::move(document)), value_(&value), where_(std::move(where)) {}
 
-  // A value inside this one, at the place `where`.
+  // A value inside this one, at the path `where`.
   RecipeNode Inner(const RecipeValue& value, const std::string& where) const;
 
   std::shared_ptr<const Document> document_;
   const RecipeValue* value_;  // the document's
   std::string where_;
-  std::shared_ptr<const RecipeNode> defaults_;  // may be null
+  std::shared_ptr<const RecipeNode> defaults_;  // may be nullptr
 };
 
 // Reads an enumeration whose enumerators are numbered in the order of `names`; `value` stays as it
-// is if there is no member. For choices that no network can be wrong about.
+// is if there is no member. For choices whose default suits every network.
 template <class Enum, size_t kCount>
 Status ReadEnum(const RecipeNode& node, std::string_view key,
                 const std::array<std::string_view, kCount>& names, Enum& value) {
@@ -96,13 +97,23 @@ Status ReadEnum(const RecipeNode& node, std::string_view key,
   return {};
 }
 
-// The same where the member must be there, because frameworks differ in it.
+// Likewise, by the names that NamesOf gives the enumerators.
+template <class Enum>
+Status ReadEnum(const RecipeNode& node, std::string_view key, Enum& value) {
+  return ReadEnum(node, key, NamesOf(value), value);
+}
+
+// Like ReadEnum, for a member that must be present, because frameworks differ in it.
 template <class Enum, size_t kCount>
 Status ReadStated(const RecipeNode& node, std::string_view key,
                   const std::array<std::string_view, kCount>& names, Enum& value) {
   KINGLET_ASSIGN_OR_RETURN(const size_t index, node.ChoiceAt(key, names));
   value = static_cast<Enum>(index);
   return {};
+}
+template <class Enum>
+Status ReadStated(const RecipeNode& node, std::string_view key, Enum& value) {
+  return ReadStated(node, key, NamesOf(value), value);
 }
 
 }  // namespace kinglet

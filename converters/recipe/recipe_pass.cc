@@ -15,7 +15,7 @@ using std::string_view_literals::operator""sv;
 // Names of enumerators, in their order (ReadEnum).
 constexpr std::array kMappings = {"clustered"sv, "shuffled"sv, "hashed"sv};
 constexpr std::array kPassPools = {"one"sv, "each"sv};
-// Names of choices that are a truth value: the second one means true.
+// The names of two values of a bool, false first.
 constexpr std::array kScales = {"row"sv, "tensor"sv};
 constexpr std::array kPassCombines = {"concatenate"sv, "sum"sv};
 
@@ -36,149 +36,153 @@ Result<double> ReadFraction(const RecipeNode& node, std::string_view key) {
   return fraction;
 }
 
-using PassStep = PassRecipe::Step;
+using PassForm = PassRecipe::Form;
 
-Result<PassStep> ParsePrune(const RecipeNode& node) {
+Result<PassForm> ParsePrune(const RecipeNode& node) {
   KINGLET_RETURN_IF_ERROR(node.CheckKeys({"pass", "tensors", "fraction", "fractions"}));
-  // The share of each tensor: an object, or the name of a file that holds one.
+  // The fraction of each tensor: an object, or the name of a file that contains one.
   if (const auto fractions = node.Find("fractions")) {
     for (const std::string_view other : {"fraction"sv, "tensors"sv}) {
       if (node.Find(other)) {
         return node.Refuse("\"fractions\" or \"" + std::string(other) + "\"", "both");
       }
     }
-    PruneStep step;
+    PrunePass pass;
     if (fractions->IsText()) {
-      KINGLET_ASSIGN_OR_RETURN(step.fractions_file, fractions->Text());
+      KINGLET_ASSIGN_OR_RETURN(pass.fractions_file, fractions->Text());
     } else {
-      KINGLET_ASSIGN_OR_RETURN(step.fractions, ParseFractions(*fractions));
+      KINGLET_ASSIGN_OR_RETURN(pass.fractions, ParseFractions(*fractions));
     }
-    return PassStep(std::move(step));
+    return PassForm(std::move(pass));
   }
-  // The share of the entries that become zero.
+  // The fraction of the entries that become zero.
   KINGLET_ASSIGN_OR_RETURN(const double fraction, ReadFraction(node, "fraction"));
-  PruneStep step;
-  step.fraction = fraction;
-  return PassStep(std::move(step));
+  PrunePass pass;
+  pass.fraction = fraction;
+  return PassForm(std::move(pass));
 }
 
-Result<PassStep> ParseQuantise(const RecipeNode& node) {
+Result<PassForm> ParseQuantise(const RecipeNode& node) {
   KINGLET_RETURN_IF_ERROR(
       node.CheckKeys({"pass", "tensors", "bits", "scale", "scale_by", "round_by"}));
-  QuantiseStep step;
-  KINGLET_ASSIGN_OR_RETURN(step.bits, ReadBits(node));
-  // Whether each row of a matrix has a scale, or the whole matrix has one.
+  QuantisePass pass;
+  KINGLET_ASSIGN_OR_RETURN(pass.bits, ReadBits(node));
+  // Whether each row of a matrix has a scale, or the matrix has one.
   KINGLET_ASSIGN_OR_RETURN(const size_t scale, node.ChoiceOr("scale", kScales, 0));
-  step.per_tensor = scale == 1;
+  pass.per_tensor = scale == 1;
   // Whether scales come from the largest entry or by least squared error.
-  KINGLET_RETURN_IF_ERROR(ReadEnum(node, "scale_by", kScaleByNames, step.scale_by));
-  // Whether each entry becomes the nearest integer, or so that products on a text change least.
-  KINGLET_RETURN_IF_ERROR(ReadEnum(node, "round_by", kRoundByNames, step.round_by));
-  if (step.per_tensor && step.round_by == RoundBy::kFeedback) {
-    return node.Refuse("\"scale\": \"row\" beside \"round_by\": \"feedback\"", "\"tensor\"");
+  KINGLET_RETURN_IF_ERROR(ReadEnum(node, "scale_by", kScaleByNames, pass.scale_by));
+  // Whether each entry is rounded to the nearest integer, or so that products on a text change
+  // least.
+  KINGLET_RETURN_IF_ERROR(ReadEnum(node, "round_by", kRoundByNames, pass.round_by));
+  if (pass.per_tensor && pass.round_by == RoundBy::kFeedback) {
+    return node.Refuse("\"scale\": \"row\" with \"round_by\": \"feedback\"", "\"tensor\"");
   }
-  return PassStep(step);
+  return PassForm(pass);
 }
 
-Result<PassStep> ParseHalf(const RecipeNode& node) {
+Result<PassForm> ParseHalf(const RecipeNode& node) {
   KINGLET_RETURN_IF_ERROR(node.CheckKeys({"pass", "tensors"}));
-  return PassStep(HalveStep{});
+  return PassForm(HalvePass{});
 }
 
-Result<PassStep> ParseCode(const RecipeNode& node) {
+Result<PassForm> ParseCode(const RecipeNode& node) {
   KINGLET_RETURN_IF_ERROR(
       node.CheckKeys({"pass", "tensors", "combine", "mapping", "positions", "pools", "sub_vectors",
                       "seed", "iterations", "restarts", "sweeps"}));
-  CodeStep step;
+  CodePass pass;
   // How the codes are found.
-  KINGLET_RETURN_IF_ERROR(ReadEnum(node, "mapping", kMappings, step.mapping));
+  KINGLET_RETURN_IF_ERROR(ReadEnum(node, "mapping", kMappings, pass.mapping));
   // How many codes a row has.
   KINGLET_ASSIGN_OR_RETURN(const RecipeNode positions, node.Get("positions"));
-  KINGLET_ASSIGN_OR_RETURN(step.positions, positions.Count());
-  if (step.positions == 0 || step.positions > kMaxExtent) {
+  KINGLET_ASSIGN_OR_RETURN(pass.positions, positions.Count());
+  if (pass.positions == 0 || pass.positions > kMaxExtent) {
     return positions.Refuse("1 to " + std::to_string(kMaxExtent), positions.Outline());
   }
   // Whether the positions share their sub-vectors.
-  KINGLET_RETURN_IF_ERROR(ReadEnum(node, "pools", kPassPools, step.pools));
+  KINGLET_RETURN_IF_ERROR(ReadEnum(node, "pools", kPassPools, pass.pools));
   // How many sub-vectors all pools have together.
   KINGLET_ASSIGN_OR_RETURN(const RecipeNode sub_vectors, node.Get("sub_vectors"));
-  KINGLET_ASSIGN_OR_RETURN(step.sub_vectors, sub_vectors.Count());
-  const uint64_t least = step.pools == CodeStep::Pools::kEach ? step.positions : 1;
-  if (step.sub_vectors < least || step.sub_vectors > kMaxDimension) {
+  KINGLET_ASSIGN_OR_RETURN(pass.sub_vectors, sub_vectors.Count());
+  const uint64_t least = pass.pools == CodePass::Pools::kEach ? pass.positions : 1;
+  if (pass.sub_vectors < least || pass.sub_vectors > kMaxDimension) {
     return sub_vectors.Refuse(std::to_string(least) + " to " + std::to_string(kMaxDimension),
                               sub_vectors.Outline());
   }
   // The seed of k-means, of the shuffled mapping or of the hash.
-  KINGLET_ASSIGN_OR_RETURN(step.seed, node.CountOr("seed", step.seed));
-  // The most rounds of k-means, and how often it starts anew; the best result is kept.
-  KINGLET_ASSIGN_OR_RETURN(step.iterations, node.CountOr("iterations", step.iterations));
-  KINGLET_ASSIGN_OR_RETURN(step.restarts, node.CountOr("restarts", step.restarts));
-  // Whether the sub-vectors are parts of a row or whole vectors to add up.
+  KINGLET_ASSIGN_OR_RETURN(pass.seed, node.CountOr("seed", pass.seed));
+  // The maximum number of iterations of k-means, and the number of restarts; the best result is
+  // kept.
+  KINGLET_ASSIGN_OR_RETURN(pass.iterations, node.CountOr("iterations", pass.iterations));
+  KINGLET_ASSIGN_OR_RETURN(pass.restarts, node.CountOr("restarts", pass.restarts));
+  // Whether the sub-vectors are parts of a row or complete vectors to add up.
   KINGLET_ASSIGN_OR_RETURN(const size_t combine, node.ChoiceOr("combine", kPassCombines, 0));
-  step.sum = combine == 1;
-  // Of sums: how often every position chooses its code anew.
-  if (!step.sum) {
+  pass.sum = combine == 1;
+  // For sums: how often every position chooses its code again.
+  if (!pass.sum) {
     if (const auto sweeps = node.Find("sweeps")) {
-      return sweeps->Refuse("none without \"combine\": \"sum\"", sweeps->Outline());
+      return sweeps->Refuse("\"sweeps\" only with \"combine\": \"sum\" (delete it, or add that)",
+                            sweeps->Outline());
     }
-    return PassStep(step);
+    return PassForm(pass);
   }
-  KINGLET_ASSIGN_OR_RETURN(step.sweeps, node.CountOr("sweeps", step.sweeps));
+  KINGLET_ASSIGN_OR_RETURN(pass.sweeps, node.CountOr("sweeps", pass.sweeps));
   for (const std::string_view other : {"mapping"sv, "pools"sv}) {
     if (node.Find(other)) {
-      return node.Refuse("sums, or \"" + std::string(other) + "\"", "both");
+      return node.Refuse("\"combine\": \"sum\" or \"" + std::string(other) + "\"", "both");
     }
   }
-  if (step.sub_vectors % step.positions != 0) {
-    return sub_vectors.Refuse("a multiple of the positions, " + std::to_string(step.positions),
+  if (pass.sub_vectors % pass.positions != 0) {
+    return sub_vectors.Refuse("a multiple of the positions, " + std::to_string(pass.positions),
                               sub_vectors.Outline());
   }
-  return PassStep(step);
+  return PassForm(pass);
 }
 
-Result<PassStep> ParseLowRank(const RecipeNode& node) {
+Result<PassForm> ParseLowRank(const RecipeNode& node) {
   KINGLET_RETURN_IF_ERROR(node.CheckKeys({"pass", "tensors", "rank", "error"}));
-  LowRankStep step;
+  LowRankPass pass;
   // How many columns the narrower table has.
   if (const auto rank = node.Find("rank")) {
-    KINGLET_ASSIGN_OR_RETURN(step.rank, rank->Count());
-    if (node.Find("error")) return node.Refuse("a rank or an error", "both");
-    return PassStep(step);
+    KINGLET_ASSIGN_OR_RETURN(pass.rank, rank->Count());
+    if (node.Find("error")) return node.Refuse("\"rank\" or \"error\"", "both");
+    return PassForm(pass);
   }
   // The relative error that the smallest sufficient rank may have.
-  KINGLET_ASSIGN_OR_RETURN(step.error, ReadFraction(node, "error"));
-  return PassStep(step);
+  KINGLET_ASSIGN_OR_RETURN(pass.error, ReadFraction(node, "error"));
+  return PassForm(pass);
 }
 
-Result<PassStep> ParseCalibrate(const RecipeNode& node) {
+Result<PassForm> ParseCalibrate(const RecipeNode& node) {
   KINGLET_RETURN_IF_ERROR(node.CheckKeys({"pass", "text", "bits", "range_by", "percentile"}));
-  CalibrateStep step;
+  CalibratePass pass;
   // The file with the text that the model runs on.
-  KINGLET_ASSIGN_OR_RETURN(step.text, node.TextAt("text"));
-  KINGLET_ASSIGN_OR_RETURN(step.rule.bits, ReadBits(node));
+  KINGLET_ASSIGN_OR_RETURN(pass.text, node.TextAt("text"));
+  KINGLET_ASSIGN_OR_RETURN(pass.rule.bits, ReadBits(node));
   // Whether ranges are the largest magnitudes, a percentile of them, or of least squared error.
-  KINGLET_RETURN_IF_ERROR(ReadEnum(node, "range_by", kRangeRuleNames, step.rule.by));
+  KINGLET_RETURN_IF_ERROR(ReadEnum(node, "range_by", kRangeRuleNames, pass.rule.by));
   // The percentile: how many percent of the magnitudes lie within a range.
   if (const auto percentile = node.Find("percentile")) {
-    if (step.rule.by != RangeRule::By::kPercentile) {
-      return percentile->Refuse("none without \"range_by\": \"percentile\"", percentile->Outline());
+    if (pass.rule.by != RangeRule::By::kPercentile) {
+      return percentile->Refuse("\"percentile\" only with \"range_by\": \"percentile\"",
+                                percentile->Outline());
     }
-    KINGLET_ASSIGN_OR_RETURN(step.rule.percentile, percentile->Number());
-    if (!(step.rule.percentile > 0 && step.rule.percentile <= 100)) {
+    KINGLET_ASSIGN_OR_RETURN(pass.rule.percentile, percentile->Number());
+    if (!(pass.rule.percentile > 0 && pass.rule.percentile <= 100)) {
       return percentile->Refuse("above 0, at most 100", percentile->Outline());
     }
   }
-  return PassStep(std::move(step));
+  return PassForm(std::move(pass));
 }
 
-struct PassForm {
+struct PassParser {
   std::string_view name;
-  Result<PassStep> (*parse)(const RecipeNode& node);
+  Result<PassForm> (*parse)(const RecipeNode& node);
 };
-constexpr std::array kPassForms = {
-    PassForm{"prune", ParsePrune},      PassForm{"quantise", ParseQuantise},
-    PassForm{"half", ParseHalf},        PassForm{"code", ParseCode},
-    PassForm{"low_rank", ParseLowRank}, PassForm{"calibrate", ParseCalibrate},
+constexpr std::array kPassParsers = {
+    PassParser{"prune", ParsePrune},      PassParser{"quantise", ParseQuantise},
+    PassParser{"half", ParseHalf},        PassParser{"code", ParseCode},
+    PassParser{"low_rank", ParseLowRank}, PassParser{"calibrate", ParseCalibrate},
 };
 
 }  // namespace
@@ -195,18 +199,18 @@ Result<std::vector<std::pair<std::string, double>>> ParseFractions(const RecipeN
 }
 
 Result<PassRecipe> ParsePass(const RecipeNode& node) {
-  std::array<std::string_view, kPassForms.size()> names;
-  std::transform(kPassForms.begin(), kPassForms.end(), names.begin(),
-                 [](const PassForm& form) { return form.name; });
+  std::array<std::string_view, kPassParsers.size()> names;
+  std::transform(kPassParsers.begin(), kPassParsers.end(), names.begin(),
+                 [](const PassParser& parser) { return parser.name; });
   // What the pass does.
   KINGLET_ASSIGN_OR_RETURN(const RecipeNode named, node.Get("pass"));
-  KINGLET_ASSIGN_OR_RETURN(const size_t form, named.Choice(names));
+  KINGLET_ASSIGN_OR_RETURN(const size_t index, named.Choice(names));
   PassRecipe pass;
-  // Patterns of the tensors that it changes.
+  // Patterns of the tensors that the pass changes.
   if (const auto tensors = node.Find("tensors")) {
     KINGLET_ASSIGN_OR_RETURN(pass.tensors, tensors->Texts());
   }
-  KINGLET_ASSIGN_OR_RETURN(pass.step, kPassForms[form].parse(node));
+  KINGLET_ASSIGN_OR_RETURN(pass.form, kPassParsers[index].parse(node));
   return pass;
 }
 

@@ -1,5 +1,5 @@
-// The passes of a recipe as values: what is done to a model's tensors after they are loaded.
-// converters/recipe/apply_passes.h does it.
+// The parsed passes of a recipe: changes of a model's tensors after they are loaded.
+// converters/recipe/apply_passes.h applies them.
 #ifndef KINGLET_CONVERTERS_RECIPE_RECIPE_PASS_H_
 #define KINGLET_CONVERTERS_RECIPE_RECIPE_PASS_H_
 
@@ -19,28 +19,30 @@
 namespace kinglet {
 
 // The smallest entries become zero (converters/passes/prune.h).
-struct PruneStep {
+struct PrunePass {
   double fraction = 0;
-  // In its place: patterns of tensors and the fraction of each; the first that fits counts.
+  // Instead of `fraction`: patterns of tensors and the fraction of each; the first that fits
+  // counts.
   std::vector<std::pair<std::string, double>> fractions = {};
-  std::string fractions_file = {};  // holds them; found from the recipe's folder
+  std::string fractions_file =
+      {};  // a file that contains `fractions`, found from the recipe's folder
 };
 // float32 -> integers and scales (converters/passes/quantise.h).
-struct QuantiseStep {
+struct QuantisePass {
   int bits = 0;
   bool per_tensor = false;  // a matrix has one scale, not one for each row
   ScaleBy scale_by = ScaleBy::kLargest;
   RoundBy round_by = RoundBy::kNearest;  // kFeedback: of matrices; needs a calibrate pass
 };
-struct HalveStep {};  // float32 -> float16
+struct HalvePass {};  // float32 -> float16
 // A table becomes coded. Its rows are made of sub-vectors that are concatenated, or of whole
 // vectors that are added up (`sum`).
-struct CodeStep {
+struct CodePass {
   bool sum = false;
   enum class Mapping : uint8_t {
     kClustered,  // product quantisation: k-means finds sub-vectors and codes
     kShuffled,   // codes are drawn first, evenly, then sub-vectors are fitted (slim embedding)
-    kHashed,     // the same with codes that a hash gives and no file stores (HashedNets)
+    kHashed,     // like kShuffled, with codes that a hash gives and no file stores (HashedNets)
   };
   Mapping mapping = Mapping::kClustered;  // not of sums
   uint64_t positions = 1;
@@ -54,35 +56,36 @@ struct CodeStep {
   uint64_t iterations = 25, restarts = 1;  // of k-means
   uint64_t sweeps = 8;                     // of sums (converters/passes/summed_codes.h)
 };
-// A table becomes a narrower table and a projection; a projection that it has already takes the
-// second factor in. For tables of the embedding, of tails, and of a softmax without tails.
-struct LowRankStep {
+// A table becomes a narrower table and a projection; if it has a projection already, the second
+// factor is multiplied into that one. For tables of the embedding, of tails, and of a softmax
+// without tails.
+struct LowRankPass {
   std::optional<uint64_t> rank;
   double error = 0;  // without a rank: the largest relative error
 };
 // The activation quantisers come from running the model on a text (converters/passes/calibrate.h).
-// It is the last pass, because it runs the model as the file will hold it.
-struct CalibrateStep {
+// Must be the last pass, because it runs the model as the file will store it.
+struct CalibratePass {
   std::string text;  // a file, found from the recipe's folder
   RangeRule rule;
 };
 
 struct PassRecipe {
-  using Step =
-      std::variant<PruneStep, QuantiseStep, HalveStep, CodeStep, LowRankStep, CalibrateStep>;
-  Step step;
-  // Patterns of the tensors' names. Empty: all tensors that framework prunes (PruneStep) or
-  // quantises (QuantiseStep); the other steps need patterns.
+  using Form =
+      std::variant<PrunePass, QuantisePass, HalvePass, CodePass, LowRankPass, CalibratePass>;
+  Form form;
+  // Patterns of the tensors' names. Empty: all tensors that the framework prunes (PrunePass) or
+  // quantises (QuantisePass); the other passes need patterns.
   std::vector<std::string> tensors;
 };
 
 // Patterns and fractions, of an object {pattern: fraction}. Errors, also below:
-// KINGLET_INVALID_ARGUMENT naming the place in the JSON.
+// KINGLET_INVALID_ARGUMENT naming the location in the JSON.
 Result<std::vector<std::pair<std::string, double>>> ParseFractions(const RecipeNode& node);
 
 Result<PassRecipe> ParsePass(const RecipeNode& node);
 
-// Whether `name` fits `pattern`, in which * stands for any text, also an empty one.
+// Whether `name` fits `pattern`, in which * matches any text, also an empty one.
 bool MatchesPattern(std::string_view pattern, std::string_view name);
 
 }  // namespace kinglet

@@ -26,12 +26,12 @@ using std::string_view_literals::operator""sv;
 constexpr const char* kToFill = "?";
 RecipeValue ToFill() { return {.scalar = kToFill}; }
 
-// A family that fits less is no place to begin.
+// A family that fits less is no useful start.
 constexpr double kNearFamily = 0.5;
-// Parts of names of tables that words go in by, and come out by.
+// Parts of the names of input tables and of output tables.
 constexpr std::array kInputWords = {"emb"sv, "inp"sv, "enc"sv, "wte"sv};
 constexpr std::array kOutputWords = {"out"sv, "dec"sv, "soft"sv, "head"sv, "logit"sv};
-// What "dropout" has of them.
+// A name that contains "out" and is no output table's.
 constexpr std::string_view kNoWord = "dropout";
 constexpr std::string_view kRecurrentMark = ".weight_ih_l0";
 // The parts of a torch.nn layer, and a recipe's keys for them.
@@ -76,7 +76,7 @@ class Skeleton {
   }
 
  private:
-  // Tensors that the family lacks are tables that other tensors make.
+  // Tensors that the family expects and the checkpoint lacks become tables that other tensors make.
   void AddFamily(const NameMatch& match, RecipeValue& recipe) {
     recipe.Set("family", std::string(match.code->name));
     const std::set<std::string_view> unused(match.unused.begin(), match.unused.end());
@@ -88,7 +88,7 @@ class Skeleton {
     if (!match.missing.empty()) recipe.Set("tables", std::move(tables));
   }
 
-  // The table that tensors below the missing one's module make.
+  // The table that the tensors of the missing tensor's module make.
   RecipeValue TableFor(const std::string& missing) {
     for (const DpqNames& names : FindDpq()) {
       const std::string module = names.module.substr(0, names.module.rfind('.'));
@@ -115,14 +115,14 @@ class Skeleton {
     size_t index;
   };
 
-  // The tensor that the layer's part ("weight_hh") is trained in; empty where there is none.
+  // The tensor that the layer's part ("weight_hh") is trained in; empty if there is none.
   std::string Part(const Layer& layer, const char* part) const {
     std::string name = layer.module + "." + part + "_l" + std::to_string(layer.index);
     name = TrainedName(name, [this](const std::string& other) { return Find(other) != nullptr; });
     return Find(name) == nullptr ? std::string() : name;
   }
 
-  // A weight that is computed of several tensors is there too, and none of them.
+  // A layer exists also if its weight is computed from several tensors.
   bool HasLayer(const Layer& layer) const {
     return !Part(layer, "weight_ih").empty() ||
            computed_.contains(layer.module + ".weight_ih_l" + std::to_string(layer.index));
@@ -199,7 +199,7 @@ class Skeleton {
       written.Append(std::move(parts));
     }
     if (plain) return recurrent.Set("torch", name).Set("layers", layers.size());
-    // What "torch" would say of the gates.
+    // The gates that "torch" implies.
     if (cell == "lstm") recurrent.Set("gates", "ifgo").Set("forget_bias", uint64_t{0});
     if (cell == "gru") recurrent.Set("gates", "rzn").Set("weighs", "old").Set("reset", "after");
     return recurrent.Set("layers", std::move(written));
@@ -307,7 +307,7 @@ class Skeleton {
     return made.Set("codes", std::move(codes));
   }
 
-  // Whether the tensor is one of several with numbers, as the bands of an adaptive table are.
+  // Whether another tensor's name differs only in a number, as with the bands of an adaptive table.
   bool IsBand(const std::string& name) const {
     for (size_t at = name.find('.'); at != name.npos; at = name.find('.', at + 1)) {
       const size_t end = name.find('.', at + 1);
@@ -322,7 +322,7 @@ class Skeleton {
   }
 
   // The matrix whose name has one of the words and that no key names yet: of several the one with
-  // codes, or else the one of most rows. None where that one is a band.
+  // codes, or else the one with most rows. nullptr if that one is a band.
   const CheckpointTensor* TableNamed(std::span<const std::string_view> words) const {
     const CheckpointTensor* best = nullptr;
     for (const CheckpointTensor& tensor : weights_) {
@@ -380,7 +380,7 @@ class Skeleton {
 
   RecipeValue Comment() const {
     RecipeValue comment = ObjectValue(), unnamed = ObjectValue();
-    comment.Set("next", "put a name, a number or an object for each \"?\" (docs/RECIPES.md)");
+    comment.Set("next", "replace each \"?\" by a name, a number or an object (docs/RECIPES.md)");
     for (const CheckpointTensor& tensor : weights_) {
       if (named_.contains(tensor.name)) continue;
       const std::string type =
@@ -398,8 +398,8 @@ class Skeleton {
 
   std::span<const CheckpointTensor> weights_;
   const std::vector<DerivedWeight> derived_;
-  // Weights that are computed; they, and what those are computed from that have no values of a
-  // weight.
+  // Names of computed weights. not_read_ also has the tensors that they are computed from, unless
+  // the only one is the weight itself (DerivedWeight::dropped).
   std::set<std::string, std::less<>> computed_, not_read_;
   std::unordered_map<std::string_view, const CheckpointTensor*> by_name_;
   std::set<std::string> named_;  // by the recipe, or by its family

@@ -1,4 +1,4 @@
-// A recipe to begin with, for a checkpoint that no family reads as it is.
+// An incomplete recipe for a checkpoint that no family reads as it is.
 #ifndef KINGLET_CONVERTERS_RECIPE_RECIPE_SKELETON_H_
 #define KINGLET_CONVERTERS_RECIPE_RECIPE_SKELETON_H_
 
@@ -9,8 +9,8 @@
 
 namespace kinglet {
 
-// JSON for a person to complete. What names and shapes tell is filled in: the nearest family, torch
-// modules of recurrent layers, tables of words, DPQ's tensors. What they do not tell is "?", which
+// JSON for a person to complete. What follows from names and shapes is filled in: the nearest
+// family, torch modules of recurrent layers, tables of words, DPQ's tensors. All else is "?", which
 // `convert` refuses. The tensors that no key names are listed in "comment".
 std::string RecipeSkeleton(std::span<const CheckpointTensor> weights);
 

@@ -22,7 +22,7 @@ bool HasRank(const Shape& shape, size_t rank) {
 // A codebook [.., length] as a matrix of its sub-vectors.
 struct Codebook {
   uint64_t rows = 0, length = 0;
-  uint64_t choices = 0;  // rows of one position, where the tensor has such a dimension; else rows
+  uint64_t choices = 0;  // rows of one position, if the tensor has that dimension; otherwise `rows`
   std::vector<float> values;
 };
 
@@ -43,7 +43,7 @@ Result<Codebook> ReadCodebook(const TensorRef& ref, const RecipeTensors& tensors
   return Codebook{rows, length, choices, std::move(read.values)};
 }
 
-// The sizes of the pools, which divide the codebook among them.
+// The sizes of the pools, whose sum is the number of the codebook's rows.
 Result<std::vector<uint32_t>> PoolsOf(const PoolsRecipe& pools, const TensorRef& codebook,
                                       const Codebook& book, uint64_t positions) {
   const uint64_t rows = book.rows;
@@ -60,10 +60,10 @@ Result<std::vector<uint32_t>> PoolsOf(const PoolsRecipe& pools, const TensorRef&
                             std::to_string(rows / book.choices));
       }
       if (rows % positions != 0) {
-        return RefuseTensor(
-            codebook,
-            "an equal share of sub-vectors for each of " + std::to_string(positions) + " positions",
-            std::to_string(rows) + " sub-vectors");
+        return RefuseTensor(codebook,
+                            "a multiple of " + std::to_string(positions) +
+                                " sub-vectors, as many for each position",
+                            std::to_string(rows) + " sub-vectors");
       }
       return std::vector<uint32_t>(positions, static_cast<uint32_t>(rows / positions));
     case PoolsRecipe::Kind::kSizes:
@@ -258,9 +258,10 @@ class TableMaker {
 
   Result<RecipeTable> operator()(const DefineRecipe& recipe) const {
     if (recipe.cache_rows) {
-      return Status::Refusal(KINGLET_INVALID_CHECKPOINT, "recipe", "define, cache_rows",
-                             "none, unless the unit makes all vectors of the embedding",
-                             std::to_string(*recipe.cache_rows));
+      return Status::Refusal(
+          KINGLET_INVALID_CHECKPOINT, "recipe", "define, cache_rows",
+          "no \"cache_rows\", unless the unit makes all vectors of the embedding",
+          std::to_string(*recipe.cache_rows));
     }
     DefineMap map;
     for (const DefineRecipe::Band& from : recipe.map) {
@@ -281,7 +282,7 @@ class TableMaker {
   }
 
  private:
-  // As many statistics as the kind of batch norm has.
+  // Refuses statistics whose number does not fit the kind of batch norm.
   static Status CheckStatistics(const DpqRecipe& recipe, uint64_t choices,
                                 const TensorValues<float>& mean) {
     const uint64_t responses = recipe.positions * choices, found = mean.values.size();
@@ -333,7 +334,7 @@ class TableMaker {
 
   Result<DefineBand> Band(const DefineRecipe::Band& from) const {
     KINGLET_ASSIGN_OR_RETURN(const RecipeTable table, MakeTable(from.table[0], tensors_, threads_));
-    // Of hashed codes no tensor limits the number of words, and the band holds every row.
+    // No tensor limits the number of words of hashed codes, and the band stores every row.
     const HashedRecipe* hashed = from.table[0].hashed();
     if (hashed != nullptr && Count(table.shape) > kMaxDimension) {
       return RefuseTensor(hashed->codebook,

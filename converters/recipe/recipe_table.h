@@ -20,7 +20,7 @@ struct RecipeTable {
   Shape shape;               // [words, columns]
   std::vector<float> dense;  // [words, columns]; empty of a coded table
   std::optional<CodedTable> coded;
-  std::optional<uint64_t> seed;   // of hashed codes, which `coded` leaves out
+  std::optional<uint64_t> seed;   // of hashed codes, which `coded` does not store
   std::vector<float> projection;  // [width, columns], of KD codes with a dense layer; else empty
   std::string note;               // for the user; may be empty
 };

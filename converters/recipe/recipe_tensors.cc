@@ -18,7 +18,7 @@ Status CheckRefRange(const TensorRef& ref, const char* what,
                      const std::optional<TensorRef::Range>& range, uint64_t size) {
   if (!range || range->end <= size) return {};
   return RefuseTensor(ref, std::string(what) + " " + RangeText(*range),
-                      std::to_string(size) + " of them");
+                      std::to_string(size) + " " + what);
 }
 
 bool IsWhole(const TensorRef& ref) { return !ref.rows && !ref.columns && !ref.transpose; }
@@ -91,8 +91,8 @@ Status RecipeTensors::CheckUnique() const {
   for (const CheckpointTensor& tensor : weights_) {
     if (by_name_.at(tensor.name) == &tensor) continue;
     return Status::Refusal(KINGLET_INVALID_CHECKPOINT, "checkpoint",
-                           "tensor " + QuotedName(tensor.name), "one of this name",
-                           "another of the recipe's sources");
+                           "tensor " + QuotedName(tensor.name), "one of this name in all files",
+                           "another in the recipe's \"sources\"");
   }
   return {};
 }

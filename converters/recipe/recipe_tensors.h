@@ -26,25 +26,25 @@ struct TensorValues {
 // KINGLET_INVALID_CHECKPOINT, "checkpoint: tensor NAME: expected .., found ..".
 Status RefuseTensor(const TensorRef& ref, const std::string& expected, const std::string& found);
 
-// Whether the recipe leaves a tensor of this name out on purpose.
+// Whether the recipe excludes a tensor of this name on purpose.
 bool LeavesOut(const Recipe& recipe, std::string_view name);
 
-// Refuses a square matrix whose reference does not say which way round it is: frameworks store
+// Refuses a square matrix whose reference does not state its orientation: frameworks store
 // [outputs, inputs] or [inputs, outputs], and both fit. `shape` is the referenced part's.
 Status CheckOriented(const TensorRef& ref, const Shape& shape);
 
 class RecipeTensors {
  public:
-  // REQUIRES: the weights outlive it.
+  // REQUIRES: the weights outlive the object.
   explicit RecipeTensors(std::span<const CheckpointTensor> weights);
 
   // Refuses names that the checkpoint lacks and tensors that neither a name nor a pattern of
-  // `unused` covers, all in one message: KINGLET_INVALID_CHECKPOINT.
+  // `unused` covers, all in one message (KINGLET_INVALID_CHECKPOINT).
   Status CheckNames(const Recipe& recipe) const;
 
-  // For a recipe's tables in a family's network: refuses names that the weights lack, a name that
-  // two of them have, and, of those from `extra` on (which are not the family's), tensors that
-  // neither a name nor a pattern of `unused` covers.
+  // For a recipe's tables in a family's network. Refuses names that the weights lack, names that
+  // two weights have, and weights from index `extra` on (which are not the family's) that neither a
+  // name nor a pattern of `unused` covers.
   Status CheckTableNames(const Recipe& recipe, size_t extra) const;
 
   // The tensor, or the part of it that the reference selects. Errors: KINGLET_INVALID_CHECKPOINT
@@ -57,7 +57,7 @@ class RecipeTensors {
     std::function<Result<std::vector<float>>()> read;
   };
   Result<Deferred> Defer(const TensorRef& ref) const;
-  // As Read; refuses another shape.
+  // Like Read, and refuses any shape but `shape`.
   Result<std::vector<float>> Read(const TensorRef& ref, const Shape& shape) const;
 
  private:

@@ -1,4 +1,4 @@
-// Writes a recipe's values as JSON. Nothing here allocates where it is destroyed (recipe_value.h).
+// Writes a recipe's values as JSON. No destructor here allocates (recipe_value.h).
 #ifndef KINGLET_CONVERTERS_RECIPE_RECIPE_TEXT_H_
 #define KINGLET_CONVERTERS_RECIPE_RECIPE_TEXT_H_
 
@@ -8,8 +8,8 @@
 
 namespace kinglet {
 
-// With a newline at its end; inner values on lines of their own, `indent` more spaces a level.
-// Bytes that are not UTF-8 become U+FFFD.
+// The JSON, with a newline at its end; inner values on lines of their own, indented by `indent`
+// spaces a level. Bytes that are not UTF-8 become U+FFFD.
 std::string RecipeText(const RecipeValue& value, size_t indent);
 
 }  // namespace kinglet

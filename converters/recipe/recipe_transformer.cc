@@ -15,10 +15,10 @@
 namespace kinglet {
 namespace {
 
-// Rows of queries, keys and values, which a model file has head by head.
+// Rows of queries, keys and values, which a model file stores head by head.
 struct HeadRows {
   uint64_t heads, key_size, value_size;
-  bool by_head;  // how the checkpoint has them; else all queries, all keys, all values
+  bool by_head;  // the order in the checkpoint; if false, all queries, all keys, all values
 
   uint64_t Size(size_t part) const { return part == 2 ? value_size : key_size; }
   uint64_t PerHead() const { return 2 * key_size + value_size; }
@@ -110,19 +110,19 @@ class TransformerMaker {
                        std::to_string(value));
   }
 
-  // The first layer's norm tells how wide the network is.
+  // The first layer's norm has the network's width.
   Status CheckWidth() const {
     const TensorRef& gain = recipe_.layers[0].attention_norm.gain;
     KINGLET_ASSIGN_OR_RETURN(const RecipeTensors::Deferred norm, parts_.tensors().Defer(gain));
     if (norm.shape == Shape{width_}) return {};
     const std::string width = std::to_string(CountEntries(norm.shape));
     return RefuseModel("embedding",
-                       "vectors of " + width + " numbers, as " + QuotedName(gain.name) +
+                       "vectors of " + width + " values, as " + QuotedName(gain.name) +
                            " has, or a projection [" + width + ", " + std::to_string(width_) + "]",
                        std::to_string(width_));
   }
 
-  // The first layer's tensors tell how wide a head is.
+  // The sizes of a head follow from the first layer's tensors.
   Status FindHeadSizes() {
     const TransformerRecipe::Layer& first = recipe_.layers[0];
     const RecipeTensors& tensors = parts_.tensors();
@@ -143,8 +143,9 @@ class TransformerMaker {
     }
     if (rows <= attended || (rows - attended) % (2 * heads) != 0) {
       return RefuseTensor(first.qkv[0],
-                          "queries and keys for " + std::to_string(heads) + " heads beside " +
-                              std::to_string(attended) + " rows of values",
+                          "queries and keys for " + std::to_string(heads) +
+                              " heads in addition to " + std::to_string(attended) +
+                              " rows of values",
                           std::to_string(rows) + " rows in all");
     }
     rows_ = {heads, (rows - attended) / (2 * heads), attended / heads, recipe_.by_head};
@@ -321,8 +322,8 @@ class TransformerMaker {
     for (const auto& tensor : tensors) {
       if (tensor.ref.has_value() != tensor.wanted) {
         return RefuseModel(name_ + tensor.what,
-                           tensor.wanted ? "one, as positions of this kind need it"
-                                         : "none, as positions of this kind have none",
+                           tensor.wanted ? "a tensor, which positions of this kind need"
+                                         : "no tensor, as positions of this kind have none",
                            tensor.wanted ? "none" : QuotedName(tensor.ref->name));
       }
       if (!tensor.wanted) continue;

@@ -12,7 +12,7 @@
 namespace kinglet {
 
 // Adds the tensors, called transformer.0.qkv_weight and so on, of a decoder that reads vectors of
-// `width` numbers. Errors: those of ModelParts. REQUIRES: the recipe has a layer.
+// `width` values. Errors: those of ModelParts. REQUIRES: the recipe has a layer.
 Result<TransformerDecoder> MakeTransformer(const TransformerRecipe& recipe, uint32_t width,
                                            ModelParts& parts);
 

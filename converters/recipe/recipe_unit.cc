@@ -14,15 +14,9 @@ namespace {
 
 using std::string_view_literals::operator""sv;
 
-constexpr std::array kWeights = {"per_group"sv, "shared"sv};
 constexpr std::array kLayouts = {"in_out"sv, "out_in"sv};
-constexpr std::array kShuffles = {"none"sv, "before_norm"sv, "after_norm"sv};
-constexpr std::array kNorms = {"none"sv, "whole"sv, "per_group"sv};
 constexpr std::array kActivations = {"none"sv,  "relu"sv, "gelu"sv,
                                      "swish"sv, "tanh"sv, "sigmoid"sv};
-constexpr std::array kSkips = {"none"sv, "concatenate"sv, "mix"sv};
-constexpr std::array kGltOrders = {"input_first"sv, "previous_first"sv};
-constexpr std::array kResiduals = {"none"sv, "before_activation"sv, "after_activation"sv};
 
 Result<double> LayerNormEpsilonAt(const RecipeNode& node) {
   if (node.Find("epsilon")) return node.NumberAt("epsilon");
@@ -81,32 +75,32 @@ Result<DefineWeights> ReadLayer(const DefineRecipe::Layer& from, const RecipeTen
 Result<DefineRecipe::Layer> ParseUnitLayer(const RecipeNode& node) {
   DefineRecipe::Layer parsed;
   DefineLayer& layer = parsed.layer;
-  // Into how many chunks the input is cut; each has a matrix.
+  // Into how many chunks the input is split; each has a matrix.
   KINGLET_ASSIGN_OR_RETURN(layer.groups, node.CountOr("groups", 1));
   // Whether each group has weights of its own.
-  KINGLET_RETURN_IF_ERROR(ReadEnum(node, "weights", kWeights, layer.weights));
+  KINGLET_RETURN_IF_ERROR(ReadEnum(node, "weights", layer.weights));
   // Whether the checkpoint stores a matrix as [inputs, outputs] or [outputs, inputs].
   KINGLET_RETURN_IF_ERROR(ReadStated(node, "layout", kLayouts, parsed.layout));
   // Whether features of all groups are interleaved, and when.
-  KINGLET_RETURN_IF_ERROR(layer.groups > 1 ? ReadStated(node, "shuffle", kShuffles, layer.shuffle)
-                                           : ReadEnum(node, "shuffle", kShuffles, layer.shuffle));
-  // Whether a layer norm follows, over the whole output or over each group.
-  KINGLET_RETURN_IF_ERROR(ReadEnum(node, "norm", kNorms, layer.norm));
+  KINGLET_RETURN_IF_ERROR(layer.groups > 1 ? ReadStated(node, "shuffle", layer.shuffle)
+                                           : ReadEnum(node, "shuffle", layer.shuffle));
+  // Whether a layer norm follows, over the entire output or over each group.
+  KINGLET_RETURN_IF_ERROR(ReadEnum(node, "norm", layer.norm));
   // What the layer norm adds to the variance.
   if (layer.norm != DefineLayer::Norm::kNone) {
     KINGLET_ASSIGN_OR_RETURN(layer.norm_epsilon, LayerNormEpsilonAt(node));
   }
   // The activation function.
   KINGLET_RETURN_IF_ERROR(ReadStated(node, "activation", kActivations, layer.activation));
-  // Whether the layer reads the unit's input beside the previous output, whole or chunk by chunk
-  // (the mixer of the paper).
-  KINGLET_RETURN_IF_ERROR(ReadEnum(node, "skip", kSkips, layer.skip));
-  // Which of the two comes first.
+  // Whether the layer also reads the unit's input: after the previous output, or chunk by chunk in
+  // alternation with it (the mixer of the paper).
+  KINGLET_RETURN_IF_ERROR(ReadEnum(node, "skip", layer.skip));
+  // Which of the two inputs comes first.
   if (layer.skip != DefineLayer::Skip::kNone) {
-    KINGLET_RETURN_IF_ERROR(ReadStated(node, "order", kGltOrders, layer.order));
+    KINGLET_RETURN_IF_ERROR(ReadStated(node, "order", layer.order));
   }
   // Whether the previous output is added, and when.
-  KINGLET_RETURN_IF_ERROR(ReadStated(node, "residual", kResiduals, layer.residual));
+  KINGLET_RETURN_IF_ERROR(ReadStated(node, "residual", layer.residual));
   return parsed;
 }
 

@@ -14,8 +14,8 @@
 
 namespace kinglet {
 
-// The choices of a layer. Its tensors, and the widths that follow from them, are not set. Errors:
-// KINGLET_INVALID_ARGUMENT naming the place in the JSON.
+// The options of a layer; its tensors, and the widths that follow from them, are not set. Errors:
+// KINGLET_INVALID_ARGUMENT naming the location in the JSON.
 Result<DefineRecipe::Layer> ParseUnitLayer(const RecipeNode& node);
 
 struct RecipeUnit {

@@ -14,25 +14,25 @@
 
 namespace kinglet {
 
-// The JSON library's own containers are not used: they allocate where they are destroyed, and
-// end the process if there is none.
+// Replaces the JSON library's own containers, whose destructors allocate and end the process if
+// memory runs out.
 struct RecipeValue {
   enum class Kind : uint8_t { kScalar, kArray, kObject };
 
   Kind kind = Kind::kScalar;
-  nlohmann::json scalar{};           // no array and no object
+  nlohmann::json scalar{};           // of kScalar
   std::vector<RecipeValue> items{};  // of an array, or an object's members, in the text's order
   std::vector<std::string> names{};  // of the members
 
   bool is_array() const { return kind == Kind::kArray; }
   bool is_object() const { return kind == Kind::kObject; }
-  // The member of that name, or null.
+  // The member of that name; nullptr if there is none.
   const RecipeValue* Find(std::string_view name) const {
     const auto found = std::find(names.begin(), names.end(), name);
     return found != names.end() ? &items[static_cast<size_t>(found - names.begin())] : nullptr;
   }
-  // Sets a member of an object; one of that name is replaced. A value that is no RecipeValue is a
-  // scalar of the JSON library.
+  // Sets a member of an object and replaces one of that name. A value that is not a RecipeValue is
+  // a scalar of the JSON library.
   template <class Value>
   RecipeValue& Set(std::string_view name, Value value) {
     kind = Kind::kObject;
@@ -67,7 +67,7 @@ struct RecipeValue {
 inline RecipeValue ObjectValue() { return {.kind = RecipeValue::Kind::kObject}; }
 inline RecipeValue ArrayValue() { return {.kind = RecipeValue::Kind::kArray}; }
 
-// Builds the values of a text that is JSON and nests no deeper than a recipe may.
+// Builds the values of a JSON text that nests no deeper than a recipe may.
 class RecipeValueBuilder : public nlohmann::json_sax<nlohmann::json> {
  public:
   RecipeValue Build(std::string_view text) {
@@ -106,7 +106,7 @@ class RecipeValueBuilder : public nlohmann::json_sax<nlohmann::json> {
       open_.back()->items.push_back(std::move(value));
       place = &open_.back()->items.back();
     }
-    // Stays where it is: while it is open, nothing is added to what holds it.
+    // The pointer stays valid: while a value is open, nothing is added to the one that contains it.
     if (opens) open_.push_back(place);
     return true;
   }

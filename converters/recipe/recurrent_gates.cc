@@ -20,11 +20,11 @@ constexpr std::array kWeighs = {"old"sv, "new"sv};
 constexpr std::array kResets = {"after"sv, "before"sv};
 constexpr size_t kForgetGate = 1;  // of an LSTM
 
-// What a recipe says about the gates of a cell.
+// What a recipe states about the gates of a cell.
 struct CellForm {
   // The letters of each gate of the model, in its order; the first is this project's name.
   std::vector<std::string_view> letters;
-  std::string_view orders;  // for messages: which order who has
+  std::string_view orders;  // for messages: the frameworks' orders
   // The gate that weighs the old state against the new value, and whether the model's weighs the
   // old one (RecurrentCell).
   std::optional<size_t> weighing;
@@ -41,7 +41,7 @@ CellForm FormOf(RecurrentCell cell) {
     case RecurrentCell::kGru:
       return {{"r", "zu", "nhcm"}, "\"rzn\" (PyTorch) or \"zrn\" (Keras)", 1, true};
     case RecurrentCell::kQrnn:
-      return {{"z", "f", "o"}, "\"zfo\" (torchqrnn) or another one of z, f and o", 1, false};
+      return {{"z", "f", "o"}, "\"zfo\" (torchqrnn) or another order of z, f and o", 1, false};
     case RecurrentCell::kTanh:
     case RecurrentCell::kRelu:
       break;
@@ -49,7 +49,8 @@ CellForm FormOf(RecurrentCell cell) {
   return {};
 }
 
-// Which block of rows each gate is, from "ijfo" or the like; empty if a gate is not named once.
+// The index of each gate's group of rows, from an order like "ijfo"; empty if a gate is missing or
+// repeated.
 std::vector<size_t> BlocksOf(const CellForm& form, std::string_view order) {
   std::vector<size_t> blocks;
   if (order.size() != form.letters.size()) return blocks;
@@ -77,7 +78,7 @@ Result<double> ParseForgetBias(const RecipeNode& node) {
   if (!member) {
     return node.Refuse(
         "\"forget_bias\", what the cell adds to f when it runs: 0 (PyTorch, Keras) or 1 "
-        "(TensorFlow's LSTM cells, unless their program says another)",
+        "(TensorFlow's LSTM cells, unless their program sets another)",
         "none");
   }
   KINGLET_ASSIGN_OR_RETURN(const double bias, member->Number());
@@ -108,7 +109,7 @@ Status CheckReset(const RecipeNode& node) {
   if (!member) return node.Refuse("\"reset\": " + expected, "none");
   KINGLET_ASSIGN_OR_RETURN(const size_t reset, member->Choice(kResets));
   if (reset == 0) return {};
-  return member->Refuse(expected, "'before', which no model file can hold");
+  return member->Refuse(expected, "'before', which no model file can store");
 }
 
 Status RefuseKeys(const RecipeNode& node, const std::string& expected,
@@ -146,11 +147,11 @@ void AddForgetBias(const RecurrentGates& gates, std::vector<float>& bias) {
 }  // namespace
 
 Status RefuseRecurrentGates(const RecipeNode& node) {
-  return RefuseKeys(node, "none beside \"torch\", which fixes it", {});
+  return RefuseKeys(node, "no such key with \"torch\", which fixes the gates (delete it)", {});
 }
 
 Result<RecurrentGates> ParseRecurrentGates(const RecipeNode& node, RecurrentCell cell) {
-  const std::string none = "none for this cell";
+  const std::string none = "no such key for this cell (delete it)";
   const CellForm form = FormOf(cell);
   RecurrentGates gates;
   if (form.letters.empty()) {
@@ -161,7 +162,7 @@ Result<RecurrentGates> ParseRecurrentGates(const RecipeNode& node, RecurrentCell
   KINGLET_ASSIGN_OR_RETURN(gates.block_of, ParseOrder(node, form));
   if (!form.weighing) {
     KINGLET_RETURN_IF_ERROR(RefuseKeys(node, none, {"gates", "forget_bias"}));
-    // A constant that the cell adds to the forget gate and no tensor holds.
+    // A constant that the cell adds to the forget gate and no tensor stores.
     KINGLET_ASSIGN_OR_RETURN(gates.forget_bias, ParseForgetBias(node));
     return gates;
   }

@@ -1,5 +1,5 @@
-// How a checkpoint stacks the gates of a recurrent layer's weights, which frameworks and papers do
-// differently with the same shapes. Conversion brings them into the model's form
+// The order in which a checkpoint stacks the gates of a recurrent layer's weights. Frameworks and
+// papers differ, with the same shapes. Conversion brings the gates into the model's form
 // (format/blocks.h, RecurrentCell).
 #ifndef KINGLET_CONVERTERS_RECIPE_RECURRENT_GATES_H_
 #define KINGLET_CONVERTERS_RECIPE_RECURRENT_GATES_H_
@@ -17,34 +17,36 @@
 namespace kinglet {
 
 struct RecurrentGates {
-  // By gate of the model: which block of the checkpoint's rows it is. Empty: the same one.
+  // By gate of the model: the index of its group of rows in the checkpoint. Empty: both orders are
+  // the same.
   std::vector<size_t> block_of;
-  double forget_bias = 0;  // what an LSTM adds to f when it runs
-  // The gate of the model whose sigmoid weighs the other one of old state and new value, so that
-  // its rows change their sign: s(-a) = 1 - s(a).
+  double forget_bias = 0;  // added to f when an LSTM runs
+  // The gate whose sigmoid weighs the old state in the checkpoint and the new value in the model,
+  // or the other way round. Its rows change their sign: s(-a) = 1 - s(a).
   std::optional<size_t> negated;
 
   bool operator==(const RecurrentGates&) const = default;
 };
 
 // Reads "gates", "forget_bias", "weighs" and "reset" of a recurrent block whose layers are listed.
-// Each is demanded of the cells that have it and refused of the others. Errors:
-// KINGLET_INVALID_ARGUMENT naming the place in the JSON.
+// Each key is required for the cells that have it and refused for the others. Errors:
+// KINGLET_INVALID_ARGUMENT naming the location in the JSON.
 Result<RecurrentGates> ParseRecurrentGates(const RecipeNode& node, RecurrentCell cell);
 
-// Refuses all of them beside "torch": a torch.nn module has one form.
+// Refuses the keys of ParseRecurrentGates next to "torch": a torch.nn module has one form.
 Status RefuseRecurrentGates(const RecipeNode& node);
 
-// What happens to the values of a layer's weight [G n, ..] or bias [G n] when they are read; G =
-// GatesOf(cell). Values of another number stay as they are.
+// A change of the values of a layer's weight [G n, ..] or bias [G n] when they are read; G =
+// GatesOf(cell). Values whose number is not a multiple of G stay as they are.
 struct GateChange {
-  std::string name;  // equal names: equal changes of a layer's tensors; empty: nothing happens
+  std::string name;  // equal names mean equal changes; empty: no change
   std::function<void(std::vector<float>& values)> apply;
 };
-// Brings rows into the model's form. `with_forget_bias`: of the bias that takes the forget bias in.
+// Brings rows into the model's form. `with_forget_bias`: the rows are a bias, and the forget bias
+// is added.
 GateChange ArrangedGates(const RecurrentGates& gates, RecurrentCell cell, bool with_forget_bias);
 
-// The bias of a layer that has none but the forget bias.
+// The bias of a layer that has only a forget bias.
 std::vector<float> ForgetBiasAlone(const RecurrentGates& gates, size_t units);
 
 }  // namespace kinglet

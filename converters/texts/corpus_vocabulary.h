@@ -1,5 +1,5 @@
-// A vocabulary made from the texts that a network was trained on, as the framework made it:
-// many codes save the network and not the words' numbers.
+// A vocabulary made from the texts that a network was trained on, as the framework made it: many
+// frameworks save the network and not the words' numbers.
 #ifndef KINGLET_CONVERTERS_TEXTS_CORPUS_VOCABULARY_H_
 #define KINGLET_CONVERTERS_TEXTS_CORPUS_VOCABULARY_H_
 
@@ -13,8 +13,8 @@ namespace kinglet {
 
 // How a framework numbers the words of its texts. kEndOfLine (word_splitter.h) is a word.
 enum class WordOrder : uint8_t {
-  kUnknown,  // the code keeps its vocabulary in a file
-  // As words appear, text after text (pytorch/examples, AWD-LSTM).
+  kUnknown,  // the framework keeps its vocabulary in a file
+  // In order of appearance, text after text (pytorch/examples, AWD-LSTM).
   kFirstAppearance,
   // kEndOfLine, then by falling count, words of one count as they appear (Transformer-XL).
   kByCount,

@@ -17,29 +17,29 @@ namespace kinglet {
 
 class Session;
 
-// A text for each line of `ids` (ReadIdLines), [CLS] and [SEP] in it. `segments`: a file with the
-// segment number of each id; empty: all are 0. Errors: those of ReadIdLines;
+// A text for each line of `ids` (ReadIdLines), including [CLS] and [SEP]. `segments`: a file with
+// the segment number of each id; empty: all are 0. Errors: those of ReadIdLines;
 // KINGLET_INVALID_ARGUMENT for files of other lengths, naming the line.
 Result<std::vector<MaskedText>> ReadMaskedIds(const std::string& ids, const std::string& segments);
 
 // Lines of text for a model of `window` positions.
 struct MaskedLines {
   std::vector<MaskedText> texts;  // at least one; without empty lines
-  // Lines of more tokens, which keep their first ones and the [SEP] at the end.
+  // Lines of more tokens than the window, which keep their first tokens and the [SEP] at the end.
   uint64_t shortened = 0;
 };
-// Each line of `path`, cut as `tokenizer` says into words of the vocabulary; "A ||| B" is a pair.
-// Errors: those of reading and cutting, naming the line; KINGLET_INVALID_ARGUMENT for a file
+// Each line of `path`, tokenized by `tokenizer` into words of the vocabulary; "A ||| B" is a pair.
+// Errors: those of reading and tokenization, naming the line; KINGLET_INVALID_ARGUMENT for a file
 // without text.
 Result<MaskedLines> ReadMaskedLines(const std::string& path, const TextTables& tokenizer,
                                     std::span<const std::string> vocabulary, uint32_t window);
 
-// The text with [MASK] in place of every seventh token that is scored, beginning with one that
-// depends on `line`: about as often as in training (Devlin et al. 2019 mask 15 %).
+// The text with [MASK] in place of every seventh scored token. The first masked token depends on
+// `line`. Masks are about as frequent as in training (Devlin et al. 2019 mask 15 %).
 MaskedText WithMasks(const MaskedText& text, const MaskWords& words, uint64_t line);
 
-// Reads each text on the session's lane 0, as it is and, if the model predicts words, with masks;
-// `read` is called after each, with what the lane has read. Errors: those of Session and `read`,
+// Reads each text on the session's lane 0, unchanged and, if the model predicts words, with masks.
+// `read` is called with each text after the lane has read it. Errors: those of Session and `read`,
 // with the number of the text.
 Status ReadMasked(std::span<const MaskedText> texts, Session& session,
                   const std::function<Status(const MaskedText& text)>& read);

@@ -54,7 +54,7 @@ Result<std::vector<SentencePair>> ReadPairs(const std::string& path, uint32_t st
   return Status::Refusal(KINGLET_INVALID_ARGUMENT, "pairs", SourceName(path), "at least one line",
                          "an empty file");
 } catch (const std::bad_alloc&) {
-  return Status::Refusal(KINGLET_OUT_OF_MEMORY, path, "pairs", "memory for them", "none left");
+  return Status::Refusal(KINGLET_OUT_OF_MEMORY, path, "pairs", "memory for the pairs", "none left");
 }
 
 Status CheckPair(const SentencePair& pair, const Model& model) {

@@ -1,4 +1,5 @@
-// Source sentences with their translations, as token ids: what a translation model is evaluated on.
+// Source sentences with their translations, as token ids, on which a translation model is
+// evaluated.
 #ifndef KINGLET_CONVERTERS_TEXTS_PAIR_FILE_H_
 #define KINGLET_CONVERTERS_TEXTS_PAIR_FILE_H_
 
@@ -25,15 +26,15 @@ struct SentencePair {
 // naming the line, also for a file without pairs.
 Result<std::vector<SentencePair>> ReadPairs(const std::string& path, uint32_t start_token);
 
-// Checks that the model can take the pair: ids inside the vocabularies, a source that fits the
+// Checks that the model can read the pair: ids inside the vocabularies, a source that fits the
 // encoder's window, and no more target ids than the decoder has positions (after that many tokens
 // a stream starts again from an empty state). Errors: KINGLET_ID_OUT_OF_RANGE,
 // KINGLET_INVALID_ARGUMENT. REQUIRES: a model with an encoder.
 Status CheckPair(const SentencePair& pair, const Model& model);
 
 // Encodes the source on the session's lane 0, then feeds the start token and all target ids but the
-// last. After each of these steps `expected` is called with the target id that should follow, so
-// that it can query the session about that id. Errors: those of CheckPair, Session and `expected`.
+// last. After each step `expected` is called with the target id that should follow, so that it can
+// query the session about that id. Errors: those of CheckPair, Session and `expected`.
 // REQUIRES: a model with an encoder.
 Status FeedPair(const SentencePair& pair, Session& session,
                 const std::function<Status(uint32_t id)>& expected);

@@ -23,19 +23,20 @@ using std::string_view_literals::operator""sv;
 constexpr std::array kStarts = {"\x80"sv, "ccopy_reg\n_reconstructor\n"sv, "(lp0\n"sv, "(dp0\n"sv};
 constexpr uint64_t kLongestStart = 32;
 
-// An object's attributes, or a dict as it is.
+// An object's attributes, or a dict itself.
 const PickleNode& AttributesOf(const PickleNode& node) {
   const auto* object = node.As<PickleObject>();
   return object != nullptr && object->state != nullptr ? *object->state : node;
 }
 
 constexpr std::string_view kHint = " (write the words as a JSON array of strings, by id)";
-// The attributes that hold another object with the words.
+// The attributes whose value is another object with the words.
 constexpr std::array kHolders = {"vocab"sv, "dictionary"sv};
-// Those that hold the words by id: Transformer-XL's, torchtext's and fastai's, pytorch/examples'.
+// The attributes with the words by id: Transformer-XL's, torchtext's and fastai's,
+// pytorch/examples'.
 constexpr std::array kByIds = {"idx2sym"sv, "itos"sv, "idx2word"sv};
 
-// The words of a list; those of a dict of words to ids or of ids to words.
+// The words of a list, of a dict from words to ids, or of a dict from ids to words.
 class WordsOfNode {
  public:
   WordsOfNode(const std::string& path, std::string where) : path_(path), where_(std::move(where)) {}
@@ -75,7 +76,7 @@ class WordsOfNode {
     const auto* word = node.As<std::string>();
     if (word == nullptr || word->empty()) {
       return Refuse("entry " + std::to_string(words_.size()) + " of " + where_, "a word",
-                    word == nullptr ? node.Describe() : "an empty one");
+                    word == nullptr ? node.Describe() : "an empty string");
     }
     words_.push_back(*word);
     return {};

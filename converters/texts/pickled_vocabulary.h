@@ -1,5 +1,5 @@
-// Pickled vocabularies: a list of words, a dict of words and ids, or the object that holds them,
-// alone or inside the framework's corpus: kimiyoung/transformer-xl's Vocab (also its
+// Pickled vocabularies: a list of words, a dict of words and ids, or an object with such a list or
+// dict, alone or inside the framework's corpus: kimiyoung/transformer-xl's Vocab (also its
 // attributes, which Hugging Face transformers writes as vocab.pkl or vocab.bin), torchtext's Vocab,
 // the Dictionary of pytorch/examples.
 #ifndef KINGLET_CONVERTERS_TEXTS_PICKLED_VOCABULARY_H_

@@ -32,9 +32,9 @@ std::string_view TypedWords::At(uint64_t position) const {
   return std::string_view(text_).substr(place->begin, place->bytes);
 }
 
-TextReader::TextReader(const ModelText& text, std::string source)
+TextReader::TextReader(const ModelText& text, std::string origin)
     : text_(text),
-      source_(std::move(source)),
+      origin_(std::move(origin)),
       end_of_line_(WordForLineEnd(text.vocabulary())),
       unknown_(text.unknown_id()),
       marks_(text.is_between_spaces() ? PieceMarksOf(text.vocabulary()) : PieceMarks::kNone) {}
@@ -42,7 +42,7 @@ TextReader::TextReader(const ModelText& text, std::string source)
 Status TextReader::AddToken(uint32_t id, bool unknown, std::string_view typed,
                             TokenSequence& out) const {
   if (out.ids.size() >= kMaxSequenceTokens) {
-    return Status::Refusal(KINGLET_OUT_OF_MEMORY, source_, Numbered("line", line_),
+    return Status::Refusal(KINGLET_OUT_OF_MEMORY, origin_, Numbered("line", line_),
                            "at most " + std::to_string(kMaxSequenceTokens) + " tokens", "more");
   }
   if (out.ids.empty()) out.first_size = SizeOfPieces(typed, marks_);
@@ -56,7 +56,7 @@ Status TextReader::AddToken(uint32_t id, bool unknown, std::string_view typed,
 
 Status TextReader::InLine(const Status& status) const {
   if (status.ok()) return status;
-  return Status(status.code(), source_ + ": " + Numbered("line", line_) + ": " + status.message());
+  return Status(status.code(), origin_ + ": " + Numbered("line", line_) + ": " + status.message());
 }
 
 Status TextReader::Add(std::string_view piece, TokenSequence& out) {
@@ -69,7 +69,7 @@ Status TextReader::Add(std::string_view piece, TokenSequence& out) {
   }
   open_ += piece;
   if (open_.size() < kPartBytes) return {};
-  // A word may be of several pieces, which its size needs together.
+  // The size of a word of several pieces needs all its pieces together.
   const bool parts = text_.is_between_spaces() && marks_ == PieceMarks::kNone;
   const size_t space = parts ? piece.rfind(' ') : piece.npos;
   if (space != piece.npos) {

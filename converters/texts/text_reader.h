@@ -1,4 +1,4 @@
-// Text as ids of a model's vocabulary. Every command and pass that reads a text reads it here.
+// Text as ids of a model's vocabulary. Every command and pass that reads a text uses TextReader.
 #ifndef KINGLET_CONVERTERS_TEXTS_TEXT_READER_H_
 #define KINGLET_CONVERTERS_TEXTS_TEXT_READER_H_
 
@@ -19,7 +19,7 @@ namespace kinglet {
 // How unknown words were typed.
 class TypedWords {
  public:
-  // REQUIRES: `position` is above those added before.
+  // REQUIRES: `position` is above all positions added before.
   void Add(uint64_t position, std::string_view text);
   // Empty where the token is a word of the vocabulary.
   std::string_view At(uint64_t position) const;
@@ -36,52 +36,52 @@ class TypedWords {
 struct TokenSequence {
   std::vector<uint32_t> ids;  // each below the vocabulary's size
   uint64_t unknown = 0;       // tokens for which the vocabulary has no word
-  TypedWords typed;           // what those were
-  // Of the text, with ends of lines where they are tokens; and of its first token. None: the text
-  // is not known.
+  TypedWords typed;           // the texts of the unknown tokens
+  // Size of the text, including ends of lines that are tokens; and of its first token. nullopt: the
+  // text is not known.
   std::optional<TextSize> size, first_size;
 };
 
 class TextReader {
  public:
-  // Lines are cut as `text` says. `source` names the text in messages. REQUIRES: `text` outlives
-  // this.
-  TextReader(const ModelText& text, std::string source);
+  // Lines are tokenized by `text`. `origin` names the text in messages. REQUIRES: `text` outlives
+  // the reader.
+  TextReader(const ModelText& text, std::string origin);
 
   // Appends the tokens of the text's next bytes, and at each line's end its word: the first of
-  // <eos>, </s>, <sos/eos> and a newline that the vocabulary has, or nothing. A line is read when
-  // it has ended, or, between spaces, when it is long. Sizes of a text that was cut into pieces
-  // before are those of the text without the cuts. Errors: KINGLET_UNKNOWN_WORD, naming word
-  // and line, without an unknown word; KINGLET_OUT_OF_MEMORY above 2^30 tokens; those of
-  // ModelText::Encode.
+  // <eos>, </s>, <sos/eos> and a newline that the vocabulary has, if it has one. A line is read
+  // when it has ended, or, for words between spaces, when it is long. Sizes of a text that is split
+  // into pieces already are sizes of the text before that. Errors: KINGLET_UNKNOWN_WORD, naming
+  // word and line, for a vocabulary without an unknown word; KINGLET_OUT_OF_MEMORY above 2^30
+  // tokens; those of ModelText::Encode.
   Status Add(std::string_view piece, TokenSequence& out);
   // To be called when the text has ended: a last line may have no newline.
   Status Finish(TokenSequence& out);
 
-  // Lines that were taken apart elsewhere: the tokens of one. Then follows the word for its end
-  // (EndLine), or the next line without it (NextLine).
+  // For a caller that splits lines itself: appends the tokens of one line. Then call EndLine, which
+  // appends the word for the line's end, or NextLine, which appends nothing.
   Status AddLine(std::string_view line, TokenSequence& out);
   Status EndLine(TokenSequence& out);
   void NextLine();
 
  private:
-  // `typed`: what stood there.
+  // `typed`: the token's text.
   Status AddToken(uint32_t id, bool unknown, std::string_view typed, TokenSequence& out) const;
-  // A line, or a part of one that is long.
+  // Adds a line, or a part of a long line.
   Status AddPart(std::string_view line, TokenSequence& out);
   Status AddOpen(TokenSequence& out);
   Status InLine(const Status& status) const;
 
   const ModelText& text_;
-  const std::string source_;
+  const std::string origin_;
   const std::optional<uint32_t> end_of_line_, unknown_;
-  const PieceMarks marks_;   // of a text that was cut before
-  std::string open_;         // the current line's bytes
-  bool was_parted_ = false;  // earlier ones were read already
+  const PieceMarks marks_;   // of a text that is split into pieces already
+  std::string open_;         // the current line's bytes that are not read yet
+  bool was_parted_ = false;  // earlier bytes of the current line were read already
   uint64_t line_ = 1;
 };
 
-// Reads a whole file. Errors: those of TextInput and TextReader.
+// Reads a complete file. Errors: those of TextInput and TextReader.
 Result<TokenSequence> ReadTextFile(const std::string& path, const ModelText& text);
 
 }  // namespace kinglet

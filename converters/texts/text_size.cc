@@ -45,17 +45,18 @@ PieceMarks PieceMarksOf(const Vocabulary& vocabulary) {
   for (uint32_t id = 0; id < vocabulary.size(); ++id) {
     const std::string word(vocabulary.Word(id));
     if (word.size() > kJoinMark.size() && word.ends_with(kJoinMark)) {
-      ++marked[static_cast<size_t>(PieceMarks::kGoesOn)];
+      ++marked[static_cast<size_t>(PieceMarks::kJoinsNext)];
     } else if (word.starts_with(kWordStartMark)) {
       ++marked[static_cast<size_t>(PieceMarks::kWordStart)];
     } else if (word.size() > kContinues.size() && word.starts_with(kContinues)) {
       ++marked[static_cast<size_t>(PieceMarks::kInside)];
     }
   }
-  const auto most = std::max_element(marked.begin(), marked.end());
+  const auto commonest = std::max_element(marked.begin(), marked.end());
   constexpr uint64_t kShare = 20;
-  return *most * kShare > vocabulary.size() ? static_cast<PieceMarks>(most - marked.begin())
-                                            : PieceMarks::kNone;
+  return *commonest * kShare > vocabulary.size()
+             ? static_cast<PieceMarks>(commonest - marked.begin())
+             : PieceMarks::kNone;
 }
 
 TextSize SizeOfPieces(std::string_view line, PieceMarks marks) {
@@ -73,12 +74,12 @@ TextSize SizeOfPieces(std::string_view line, PieceMarks marks) {
       return;
     }
     const bool continues = marks == PieceMarks::kInside && piece.starts_with(kContinues);
-    const bool goes_on = marks == PieceMarks::kGoesOn && piece.ends_with(kJoinMark);
+    const bool joins_next = marks == PieceMarks::kJoinsNext && piece.ends_with(kJoinMark);
     if (!joins && !continues) text += ' ';
     if (continues) piece.remove_prefix(kContinues.size());
-    if (goes_on) piece.remove_suffix(kJoinMark.size());
+    if (joins_next) piece.remove_suffix(kJoinMark.size());
     text += piece;
-    joins = goes_on;
+    joins = joins_next;
   });
   // SentencePiece puts a space before the first word.
   const bool spaced = marks == PieceMarks::kWordStart && text.starts_with(' ');

@@ -91,7 +91,7 @@ Result<std::vector<std::vector<uint32_t>>> ReadIdLines(const std::string& path) 
   }
   return lines;
 } catch (const std::bad_alloc&) {
-  return Status::Refusal(KINGLET_OUT_OF_MEMORY, path, "ids", "memory for them", "none left");
+  return Status::Refusal(KINGLET_OUT_OF_MEMORY, path, "ids", "memory for the ids", "none left");
 }
 
 Status ForEachWord(const std::string& path, const std::function<Status(std::string_view)>& word) {

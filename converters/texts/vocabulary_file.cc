@@ -54,7 +54,7 @@ Result<WordList> ListOfLines(const std::string& path, std::string_view text,
   const bool ids = list.ok() && list->form == WordList::Form::kIds;
   Result<WordList> dictionary = ReadFairseqList(path, text);
   if (use.numbers == WordNumbers::kFairseq) {
-    // fairseq's own words in the list show that it is none of fairseq's dictionaries.
+    // A list that contains fairseq's own words is not one of fairseq's dictionaries.
     return dictionary.ok() || !ids ? std::move(dictionary) : std::move(list);
   }
   const bool fits = dictionary.ok() && dictionary->words.size() == use.words &&
@@ -73,14 +73,14 @@ Result<std::vector<std::string>> WordsOfLines(const std::string& path, std::stri
   if (list.form == WordList::Form::kIds && use.words > 0) {
     const size_t dropped = DropDisambiguation(use.words, list.words);
     if (dropped > 0) {
-      notes.push_back(path + ": the disambiguation symbols behind the model's words (" +
+      notes.push_back(path + ": the disambiguation symbols after the model's words (" +
                       std::to_string(dropped) + ") are omitted");
     }
   }
   return std::move(list.words);
 }
 
-// Vocabulary would refuse it too, and not know the file.
+// Class Vocabulary refuses these words too, but cannot name the file.
 Status CheckWords(const std::string& path, const std::vector<std::string>& words) {
   std::unordered_map<std::string_view, size_t> seen;
   for (size_t i = 0; i < words.size(); ++i) {
@@ -94,7 +94,7 @@ Status CheckWords(const std::string& path, const std::vector<std::string>& words
     return Status::Refusal(
         KINGLET_INVALID_CHECKPOINT, path, Numbered("word", i), "a word of its own",
         Quoted(words[i]) + " again, as in word " + std::to_string(place->second) +
-            " (rename the one that no text should get)");
+            " (rename the word that no text should contain)");
   }
   return {};
 }

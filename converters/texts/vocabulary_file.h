@@ -12,7 +12,7 @@ namespace kinglet {
 
 struct VocabularyFile {
   std::vector<std::string> words;  // in id order
-  std::vector<std::string> notes;  // what was taken off, for the user
+  std::vector<std::string> notes;  // for the user: what was dropped
 };
 
 // How a model's framework numbers the words of lines "word count".
@@ -22,17 +22,17 @@ enum class WordNumbers : uint8_t {
   kEither,   // by the number of words
 };
 
-// What is known of the model that the words are for.
+// Known properties of the model that the words are for.
 struct VocabularyUse {
   WordNumbers numbers = WordNumbers::kByLine;
-  uint64_t words = 0;  // how many it has; 0: unknown
+  uint64_t words = 0;  // the size of the model's vocabulary; 0: unknown
 };
 
 // Reads one of
 //   text      a list of words (word_list.h), without the byte order mark that may begin the file;
-//             a fairseq dictionary where the use says so, or where it has fairseq's flag.
-//             Disambiguation symbols behind the model's words are omitted of lists with ids
-//   JSON      an array of strings, for words that hold a blank or a newline, or an object of words
+//             a fairseq dictionary if `use` asks for it, or if the text has fairseq's flag.
+//             Disambiguation symbols after the model's words are omitted from lists with ids
+//   JSON      an array of strings, for words with a blank or a newline, or an object of words
 //             and ids (vocabulary_json.h)
 //   .npy      a NumPy array of strings
 //   .pkl or a torch.save file: a pickled vocabulary (converters/texts/pickled_vocabulary.h)

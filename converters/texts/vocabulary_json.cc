@@ -11,7 +11,7 @@ namespace {
 
 const char kForms[] = "an array of strings, or an object of words and their ids 0, 1, ..";
 
-// Reads either.
+// Reads an array of words, or an object of words and ids.
 class WordListReader final : public JsonEvents {
  public:
   explicit WordListReader(const std::string& path) : path_(path) {}
@@ -70,7 +70,7 @@ class WordListReader final : public JsonEvents {
   // Ends the reading.
   bool Refuse(const std::string& found) {
     if (!open_) {
-      status_ = Refusal("JSON", kForms, found + " (write the words so)");
+      status_ = Refusal("JSON", kForms, found + " (write the words in such a form)");
     } else if (object_) {
       status_ = Refusal(words_.empty() ? "JSON" : "entry " + Quoted(words_.back()), "an id",
                         found +

@@ -20,7 +20,7 @@ using ListLines = std::vector<std::string_view>;
 constexpr std::string_view kBlanks = " \t";
 constexpr std::string_view kOverwrite = "#fairseq:overwrite";
 constexpr std::array<std::string_view, 4> kFairseqWords = {"<s>", "<pad>", "</s>", "<unk>"};
-constexpr size_t kSentenceEndId = 2;  // of kFairseqWords; it and those behind it keep their words
+constexpr size_t kSentenceEndId = 2;  // the first of kFairseqWords that keeps its word
 
 Status RefuseListLine(const std::string& path, size_t line, const std::string& expected,
                       const std::string& found) {
@@ -32,7 +32,7 @@ std::string_view WithoutTail(std::string_view line, std::string_view what) {
   return line.substr(0, line.find_last_not_of(what) + 1);
 }
 
-// Takes the ends of lines of other systems off.
+// Drops the ends of lines of other systems.
 void TakeReturnsOff(const std::string& path, ListLines& lines, std::vector<std::string>& notes) {
   size_t found = 0;
   for (std::string_view& line : lines) {
@@ -57,7 +57,7 @@ void TakeBlanksOff(const std::string& path, ListLines& lines, std::vector<std::s
   notes.push_back(path + ": every line ends with a blank, which is taken off");
 }
 
-// What no form may have.
+// Refuses what is invalid in every form.
 Status CheckLines(const std::string& path, const ListLines& lines) {
   if (lines.empty())
     return RefuseListLine(path, 0, "a word", "an empty file (write one word a line)");
@@ -65,7 +65,7 @@ Status CheckLines(const std::string& path, const ListLines& lines) {
     if (lines[i].empty()) {
       return RefuseListLine(
           path, i, "a word",
-          "an empty line (take it out; a JSON array of strings can hold a newline)");
+          "an empty line (remove it; a JSON array of strings can hold a newline)");
     }
     if (lines[i].find('\r') != std::string_view::npos) {
       return RefuseListLine(
@@ -84,7 +84,7 @@ Status CheckLines(const std::string& path, const ListLines& lines) {
   return {};
 }
 
-// `"a ""b"""` as a CSV file writes `a "b"`; none if it is not quoted so.
+// `a "b"` for `"a ""b"""`, as CSV files quote. Returns nullopt for a text that is not quoted.
 std::optional<std::string> Unquoted(std::string_view text) {
   if (text.size() < 2 || text.front() != '"' || text.back() != '"') return std::nullopt;
   std::string word;
@@ -100,7 +100,7 @@ struct LineColumns {
   std::string_view first, second;
 };
 
-// Between them is one run of blanks; more may end the line.
+// Splits a line at its one run of blanks. Blanks at the end of the line are ignored.
 std::optional<LineColumns> AtBlanks(std::string_view line) {
   line = WithoutTail(line, kBlanks);
   const size_t end = line.find_first_of(kBlanks);
@@ -132,12 +132,13 @@ struct NumberedLines {
   std::vector<uint64_t> integers;  // empty: some number has a sign, a point or an exponent
 };
 
-using Cut = std::optional<LineColumns> (*)(std::string_view line);
+using LineSplitter = std::optional<LineColumns> (*)(std::string_view line);
 
-std::optional<NumberedLines> CutLines(const ListLines& lines, Cut cut, bool number_first) {
+std::optional<NumberedLines> SplitLines(const ListLines& lines, LineSplitter splitter,
+                                        bool number_first) {
   NumberedLines numbered;
   for (const std::string_view line : lines) {
-    const std::optional<LineColumns> columns = cut(line);
+    const std::optional<LineColumns> columns = splitter(line);
     if (!columns) return std::nullopt;
     const auto [word, number] = number_first ? std::pair(columns->second, columns->first)
                                              : std::pair(columns->first, columns->second);
@@ -174,9 +175,9 @@ class ListReader {
     const bool blanks = lines_.front().find_first_of(kBlanks) != std::string_view::npos &&
                         lines_.front().size() > 1;
     for (const auto& [after, before] :
-         {std::pair<Cut, Cut>{AtBlanks, AtBlanks}, {AtLastComma, AtFirstComma}}) {
-      const auto word_first = CutLines(lines_, after, false);
-      const auto word_last = CutLines(lines_, before, true);
+         {std::pair<LineSplitter, LineSplitter>{AtBlanks, AtBlanks}, {AtLastComma, AtFirstComma}}) {
+      const auto word_first = SplitLines(lines_, after, false);
+      const auto word_last = SplitLines(lines_, before, true);
       if (word_first || word_last) return FromNumbers(word_first, word_last, after == AtLastComma);
     }
     if (blanks) return RefuseBroken();
@@ -201,15 +202,15 @@ class ListReader {
             "JSON array of strings, which can hold blanks)");
   }
 
-  // Names the first line that has not the columns of the first one.
+  // Names the first line whose columns differ from the first line's.
   Status RefuseBroken() const {
     const ListLines first(lines_.begin(), lines_.begin() + 1);
-    const bool word_first = CutLines(first, AtBlanks, false).has_value();
-    if (!word_first && !CutLines(first, AtBlanks, true)) {
+    const bool word_first = SplitLines(first, AtBlanks, false).has_value();
+    if (!word_first && !SplitLines(first, AtBlanks, true)) {
       return Refuse(0, "a word without blanks, or a word and a number");
     }
     for (size_t i = 1; i < lines_.size(); ++i) {
-      if (CutLines({lines_[i]}, AtBlanks, !word_first)) continue;
+      if (SplitLines({lines_[i]}, AtBlanks, !word_first)) continue;
       return Refuse(i, word_first ? "a word and a number, as the lines before"
                                   : "a number and a word, as the lines before");
     }
@@ -220,9 +221,9 @@ class ListReader {
   Status RefuseHeader() const {
     const ListLines rest(lines_.begin() + 1, lines_.end());
     if (rest.size() < 2 || lines_.front().find(',') == std::string_view::npos) return {};
-    if (!CutLines(rest, AtLastComma, false) && !CutLines(rest, AtFirstComma, true)) return {};
+    if (!SplitLines(rest, AtLastComma, false) && !SplitLines(rest, AtFirstComma, true)) return {};
     return RefuseListLine(path_, 0, "a word and a number, as in the other lines",
-                          Quoted(lines_.front()) + " (take the names of the columns off)");
+                          Quoted(lines_.front()) + " (remove the names of the columns)");
   }
 
   Result<WordList> FromNumbers(const std::optional<NumberedLines>& word_first,
@@ -260,11 +261,11 @@ class ListReader {
 
   Status RefuseAll(const std::string& forms) const {
     return RefuseListLine(
-        path_, 0, "lines of one meaning",
+        path_, 0, "lines that fit one form",
         "all lines fit " + forms + " (write one word a line, in the order of the ids)");
   }
 
-  // Of one column only if all words are quoted, of several where a word is.
+  // In a list of one column only if all words are quoted, in a list of several each quoted word.
   void TakeQuotesOff(WordList& list) const {
     std::vector<std::string> words;
     for (const std::string& word : list.words) {
@@ -363,8 +364,8 @@ class FairseqReader {
 
   const std::string& path_;
   WordList list_;
-  std::unordered_map<std::string_view, size_t> id_of_;  // what a text gets
-  std::map<size_t, size_t> moved_;  // the last id that fairseq gives the word of a special one
+  std::unordered_map<std::string_view, size_t> id_of_;  // the id in texts
+  std::map<size_t, size_t> moved_;  // from the id of a special word to the last id of that word
 };
 
 }  // namespace
@@ -395,7 +396,7 @@ std::optional<std::vector<std::string>> WordsByIds(std::string_view text) {
   std::vector<std::string> notes;
   TakeReturnsOff("", lines, notes);
   if (!CheckLines("", lines).ok()) return std::nullopt;
-  const std::optional<NumberedLines> numbered = CutLines(lines, AtBlanks, false);
+  const std::optional<NumberedLines> numbered = SplitLines(lines, AtBlanks, false);
   return numbered ? InIdOrder(numbered->words, numbered->integers) : std::nullopt;
 }
 

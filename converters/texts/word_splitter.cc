@@ -11,7 +11,7 @@ namespace {
 
 using std::string_view_literals::operator""sv;
 
-// How the white space beyond ASCII begins in UTF-8, and what its first bytes are.
+// The first bytes of white space beyond ASCII in UTF-8.
 constexpr std::array kSpaceBeginnings = {"\xC2"sv,     "\xE1"sv,     "\xE2"sv,     "\xE3"sv,
                                          "\xE1\x9A"sv, "\xE2\x80"sv, "\xE2\x81"sv, "\xE3\x80"sv};
 
@@ -33,7 +33,7 @@ Status WordSplitter::EndWord(std::string_view tail, const WordSink& sink) {
   return sink(word, line_);
 }
 
-size_t WordSplitter::CutBytes(std::string_view piece) const {
+size_t WordSplitter::OpenSpaceBytes(std::string_view piece) const {
   for (size_t count = std::min<size_t>(kLongestSpace - 1, piece.size()); count > 0; --count) {
     const std::string_view end = piece.substr(piece.size() - count);
     if (kSpaceBeginnings.end() !=
@@ -46,13 +46,13 @@ size_t WordSplitter::CutBytes(std::string_view piece) const {
 
 Status WordSplitter::Add(std::string_view piece, const WordSink& sink) {
   std::string joined;
-  if (!cut_.empty()) {
-    joined = std::exchange(cut_, std::string()).append(piece);
+  if (!open_space_.empty()) {
+    joined = std::exchange(open_space_, std::string()).append(piece);
     piece = joined;
   }
-  const size_t cut = CutBytes(piece);
-  cut_ = piece.substr(piece.size() - cut);
-  piece.remove_suffix(cut);
+  const size_t open_bytes = OpenSpaceBytes(piece);
+  open_space_ = piece.substr(piece.size() - open_bytes);
+  piece.remove_suffix(open_bytes);
   if (piece.empty()) return Status();
   return Split(piece, sink);
 }
@@ -77,8 +77,8 @@ Status WordSplitter::Split(std::string_view piece, const WordSink& sink) {
 }
 
 Status WordSplitter::Finish(const WordSink& sink) {
-  // What was cut did not continue as a character that matters.
-  const std::string rest = std::exchange(cut_, std::string());
+  // The text has ended, so these bytes are no white space.
+  const std::string rest = std::exchange(open_space_, std::string());
   KINGLET_RETURN_IF_ERROR(Split(rest, sink));
   KINGLET_RETURN_IF_ERROR(EndWord("", sink));
   if (!std::exchange(open_line_, false)) return Status();

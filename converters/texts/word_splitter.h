@@ -18,7 +18,7 @@ namespace kinglet {
 inline constexpr std::string_view kEndOfLine = "<eos>";
 inline constexpr std::string_view kSentenceEnd = "</s>";
 
-// `text` without the byte order mark that it may begin with.
+// `text` without the byte order mark at its start, if there is one.
 std::string_view WithoutByteOrderMark(std::string_view text);
 
 // Takes one word and the number of its line, from 1. The word is valid during the call.
@@ -32,7 +32,7 @@ class WordSplitter {
  public:
   static constexpr size_t kLongestWord = 65'535;  // bytes of a word in a vocabulary
   // Only the first `kept` bytes of a word are kept, which bounds the memory. The default is one
-  // byte more than any vocabulary's word has, so that a cut word is in no vocabulary.
+  // byte more than any vocabulary's word has, so that a truncated word is in no vocabulary.
   explicit WordSplitter(size_t kept = kLongestWord + 1) : kept_(kept) {}
 
   // The first error of `sink` ends the call and is returned.
@@ -41,17 +41,17 @@ class WordSplitter {
   Status Finish(const WordSink& sink);
 
  private:
-  // Bytes at the end of a piece that may be the beginning of a character that the splitter has to
-  // know as a whole.
-  size_t CutBytes(std::string_view piece) const;
+  // The number of bytes at the end of a piece that may be the beginning of a white space character,
+  // which the splitter needs complete.
+  size_t OpenSpaceBytes(std::string_view piece) const;
   Status Split(std::string_view piece, const WordSink& sink);
   void Keep(std::string_view text);
-  // The current word ends with `tail`; without any letter there is none.
+  // Passes the current word, which ends with `tail`, to `sink` unless the word is empty.
   Status EndWord(std::string_view tail, const WordSink& sink);
 
   size_t kept_;
-  std::string word_;        // what earlier pieces held of the current word
-  std::string cut_;         // CutBytes of the last piece
+  std::string word_;        // the bytes of the current word from earlier pieces
+  std::string open_space_;  // the OpenSpaceBytes of the last piece
   bool open_line_ = false;  // something follows the last newline
   uint64_t line_ = 1;
 };

@@ -1,5 +1,5 @@
-// Walks Darts' double array depth first. An array is a graph whose branches share their ends: those
-// that SentencePiece brings have 225,000 rules, and so many prefixes, in 45,000 units.
+// Walks Darts' double array depth first. An array is a graph whose branches share their ends: the
+// arrays that SentencePiece ships have 225,000 rules, and as many prefixes, in 45,000 units.
 #include "converters/tokenizers/character_map.h"
 
 #include <algorithm>
@@ -34,11 +34,11 @@ class MapReader {
   Result<std::vector<NormaliserTables::Rule>> Read() {
     const uint64_t root = Offset(Unit(0));
     if (root >= size()) {
-      return RefuseMap("root", "a place below " + std::to_string(size()), std::to_string(root));
+      return RefuseMap("root", "a unit below " + std::to_string(size()), std::to_string(root));
     }
     std::vector<Visit> visits = {{root, 1}};
     std::string key;
-    // What falls: the visits that may still be made; in a visit, the labels that are left.
+    // The loop ends: the number of visits is bounded, and each visit has fewer labels left.
     while (!visits.empty()) {
       Visit& visit = visits.back();
       if (visit.label > kLabelBits) {
@@ -80,7 +80,7 @@ class MapReader {
 
   Status AddRule(const std::string& key, uint64_t place) {
     if (place >= size()) {
-      return RefuseMap("value", "a place below " + std::to_string(size()), std::to_string(place));
+      return RefuseMap("value", "a unit below " + std::to_string(size()), std::to_string(place));
     }
     const uint64_t begin = Unit(place) & ~kLeafBit;
     const size_t end = replacements_.find('\0', begin);

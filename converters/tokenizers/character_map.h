@@ -10,8 +10,9 @@
 
 namespace kinglet {
 
-// All rules of the map, ascending; none of an empty one. Errors: KINGLET_INVALID_CHECKPOINT for an
-// array that leads outside itself, too deep, or to far more rules than its bytes give real maps.
+// All rules of the map, ascending. An empty map has no rules. Errors: KINGLET_INVALID_CHECKPOINT
+// for an array that leads outside itself, is too deep, or gives far more rules than real maps of
+// its size.
 Result<std::vector<NormaliserTables::Rule>> ReadCharacterMap(std::string_view bytes);
 
 }  // namespace kinglet

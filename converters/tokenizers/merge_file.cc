@@ -76,9 +76,9 @@ Result<MergeTables> ReadMerges(std::string_view text) {
     if (!seen.emplace(columns[0], columns[1]).second) continue;
     tables.merges.emplace_back(columns[0], columns[1]);
   }
-  TextTables whole{false, std::move(tables)};
-  KINGLET_RETURN_IF_ERROR(CheckTextTables(KINGLET_INVALID_CHECKPOINT, whole));
-  return std::get<MergeTables>(std::move(whole.cutting));
+  TextTables tables_of_file{false, std::move(tables)};
+  KINGLET_RETURN_IF_ERROR(CheckTextTables(KINGLET_INVALID_CHECKPOINT, tables_of_file));
+  return std::get<MergeTables>(std::move(tables_of_file.method));
 }
 
 Result<std::vector<std::string>> ReadKnownTokens(std::string_view text, uint64_t threshold) {
@@ -95,7 +95,7 @@ Result<std::vector<std::string>> ReadKnownTokens(std::string_view text, uint64_t
   }
   if (known.empty()) {
     return Status::Refusal(KINGLET_INVALID_CHECKPOINT, kWhat, "tokens",
-                           "one that occurs " + std::to_string(threshold) + " times or more",
+                           "a token that occurs " + std::to_string(threshold) + " times or more",
                            "none");
   }
   return std::vector<std::string>(known.begin(), known.end());

@@ -18,7 +18,7 @@ namespace kinglet {
 Result<MergeTables> ReadMerges(std::string_view text);
 
 // The tokens of "token count" lines that occurred `threshold` times or more, in ascending order.
-// Errors: KINGLET_INVALID_CHECKPOINT, also where none did.
+// Errors: KINGLET_INVALID_CHECKPOINT, also if no token did.
 Result<std::vector<std::string>> ReadKnownTokens(std::string_view text, uint64_t threshold);
 
 }  // namespace kinglet

@@ -9,7 +9,7 @@
 
 namespace kinglet {
 
-// Unknown fields are passed over, as protobuf's readers do. Errors: KINGLET_INVALID_CHECKPOINT.
+// Unknown fields are skipped, as by protobuf's readers. Errors: KINGLET_INVALID_CHECKPOINT.
 Result<SentencePieceTables> ReadSentencePieceModel(std::string_view bytes);
 
 }  // namespace kinglet

@@ -36,8 +36,10 @@ Result<MergeTables> ReadCodes(const TokenizerChoice& choice, std::string_view by
 }
 
 struct LeftNextTo {
-  std::string_view family;  // what its name begins with
-  std::string_view folder;  // what the name of a folder beside the checkpoint begins with; or none
+  std::string_view family;  // the beginning of the family's name
+  // The beginning of the name of a folder next to the checkpoint. Empty: the checkpoint's own
+  // folder.
+  std::string_view folder;
   std::string_view file;
 };
 constexpr std::array<LeftNextTo, 6> kLeftNextTo = {{{"fairseq", "", "bpecodes"},
@@ -64,7 +66,7 @@ std::string TokenizerNextTo(const std::string& checkpoint, const std::string& fa
       continue;
     }
     const auto entries = ListFolder(folder);
-    if (!entries.ok()) continue;  // not there
+    if (!entries.ok()) continue;  // no such folder
     for (const fs::path& entry : *entries) {
       if (entry.filename().string().starts_with(left.folder)) look(entry / left.file);
     }
@@ -77,9 +79,9 @@ Result<TextTables> ReadTokenizer(const TokenizerChoice& choice) {
   tables.lower_case = choice.lower_case;
   const bool spaces = choice.name == "spaces" || choice.name == "words";
   if (spaces || choice.name == "wikitext" || choice.name == "characters") {
-    tables.cutting = WordRule{spaces                      ? WordRule::Rule::kSpaces
-                              : choice.name == "wikitext" ? WordRule::Rule::kWikiText
-                                                          : WordRule::Rule::kCharacters};
+    tables.method = WordRule{spaces                      ? WordRule::Rule::kSpaces
+                             : choice.name == "wikitext" ? WordRule::Rule::kWikiText
+                                                         : WordRule::Rule::kCharacters};
     return tables;
   }
   KINGLET_ASSIGN_OR_RETURN(const std::string bytes, ReadWholeText(choice.name, InputForm::kBytes));
@@ -93,15 +95,15 @@ Result<TextTables> ReadTokenizer(const TokenizerChoice& choice) {
     }
     Result<WordPieceTables> pieces = ReadWordPieces(bytes, text);
     if (!pieces.ok()) return InFile(choice.name, pieces.status());
-    tables.cutting = std::move(pieces).value();
+    tables.method = std::move(pieces).value();
   } else if (LooksLikeProtobuf(bytes)) {
     Result<SentencePieceTables> pieces = ReadSentencePieceModel(bytes);
     if (!pieces.ok()) return InFile(choice.name, pieces.status());
-    tables.cutting = std::move(pieces).value();
+    tables.method = std::move(pieces).value();
   } else {
     Result<MergeTables> merges = ReadCodes(choice, bytes);
     if (!merges.ok()) return InFile(choice.name, merges.status());
-    tables.cutting = std::move(merges).value();
+    tables.method = std::move(merges).value();
   }
   return tables;
 }

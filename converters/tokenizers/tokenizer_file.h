@@ -1,4 +1,4 @@
-// What `--tokenizer` names: a file of another program, or a rule by its name.
+// The tokenizer of `--tokenizer`: a file of another program, or a rule by its name.
 #ifndef KINGLET_CONVERTERS_TOKENIZERS_TOKENIZER_FILE_H_
 #define KINGLET_CONVERTERS_TOKENIZERS_TOKENIZER_FILE_H_
 
@@ -14,7 +14,7 @@ struct TokenizerChoice {
   std::string name;  // a path, or spaces (also words), wikitext, characters
   bool lower_case = false;
   // subword-nmt's --vocabulary and --vocabulary-threshold; for byte-pair codes only.
-  std::string known_tokens;  // a path; empty: none
+  std::string known_tokens;  // a path; empty: every token is known
   uint64_t threshold = 0;
 };
 
@@ -22,9 +22,9 @@ struct TokenizerChoice {
 // and KINGLET_INVALID_ARGUMENT; the text starts with the path.
 Result<TextTables> ReadTokenizer(const TokenizerChoice& choice);
 
-// The tokenizer that `family`'s framework leaves beside its checkpoint, where there is one:
-// fairseq's bpecodes, code or sentencepiece.bpe.model, icefall's lang_bpe_*/bpe.model, ESPnet's
-// bpe.model, SpeechBrain's tokenizer.ckpt. Empty: none, or several.
+// The tokenizer that `family`'s framework writes to the folder of its checkpoint: fairseq's
+// bpecodes, code or sentencepiece.bpe.model, icefall's lang_bpe_*/bpe.model, ESPnet's bpe.model,
+// SpeechBrain's tokenizer.ckpt. Empty if there is no such file, or several.
 std::string TokenizerNextTo(const std::string& checkpoint, const std::string& family);
 
 }  // namespace kinglet

@@ -1,4 +1,4 @@
-// Lines, and one word of JSON.
+// Reads lines, and one value of a JSON file.
 #include "converters/tokenizers/word_piece_file.h"
 
 #include <algorithm>
@@ -16,8 +16,8 @@ std::string_view WithoutReturn(std::string_view line) {
   return line;
 }
 
-// Whether the settings have "do_lower_case": false. The file has one object; nothing else in it
-// matters here.
+// Whether the settings have "do_lower_case": false. The file is one object, whose other members do
+// not matter here.
 bool KeepsLetters(std::string_view settings) {
   static constexpr std::string_view kName = "\"do_lower_case\"";
   const size_t name = settings.find(kName);
@@ -46,9 +46,9 @@ Result<WordPieceTables> ReadWordPieces(std::string_view text, std::string_view s
     }
     tables.pieces.emplace_back(piece);
   }
-  TextTables whole{false, std::move(tables)};
-  KINGLET_RETURN_IF_ERROR(CheckTextTables(KINGLET_INVALID_CHECKPOINT, whole));
-  return std::get<WordPieceTables>(std::move(whole.cutting));
+  TextTables tables_of_file{false, std::move(tables)};
+  KINGLET_RETURN_IF_ERROR(CheckTextTables(KINGLET_INVALID_CHECKPOINT, tables_of_file));
+  return std::get<WordPieceTables>(std::move(tables_of_file.method));
 }
 
 }  // namespace kinglet

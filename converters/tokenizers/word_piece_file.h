@@ -12,8 +12,9 @@ namespace kinglet {
 // Whether one of the lines is [UNK].
 bool LooksLikeWordPieces(std::string_view text);
 
-// `settings` is the text of the tokenizer_config.json beside it, or empty: letters are lower-cased
-// and lose their accents unless it says "do_lower_case": false. Errors: KINGLET_INVALID_CHECKPOINT.
+// `settings` is the text of the tokenizer_config.json next to vocab.txt, or empty: letters are
+// lower-cased and lose their accents unless it has "do_lower_case": false. Errors:
+// KINGLET_INVALID_CHECKPOINT.
 Result<WordPieceTables> ReadWordPieces(std::string_view text, std::string_view settings);
 
 }  // namespace kinglet

@@ -17,8 +17,8 @@ namespace {
 
 constexpr uint32_t kNowhere = std::numeric_limits<uint32_t>::max();
 
-// The vector functions of the cpu backend. Null where there is none: then the reference functions
-// are used, which give the same bits.
+// The vector functions of the cpu backend. Returns nullptr if this machine has no such functions:
+// the reference functions, which give the same bits, are then used.
 const cpu::VectorFunctions* Vector() {
 #if defined(KINGLET_HAVE_CPU_BACKEND)
   const Result<cpu::Target> target = cpu::ChosenTarget();
@@ -42,12 +42,12 @@ void Dots(const cpu::VectorFunctions* vector, const float* rows, uint64_t count,
   }
 }
 
-// Leaves the weights of logits x in x and returns their sum.
+// Replaces the logits x by their weights and returns the sum.
 float Weigh(const cpu::VectorFunctions* vector, float* x, uint64_t count) {
   return vector != nullptr ? vector->cache_weights(x, count) : ref::WeighPairs(x, count);
 }
 
-// For each position, the position where the same id occurred before, or kNowhere.
+// For each position, the last earlier position of the same id, or kNowhere.
 std::vector<uint32_t> PreviousOccurrences(const std::vector<uint32_t>& ids) {
   std::vector<uint32_t> previous(ids.size(), kNowhere);
   const uint32_t largest = *std::max_element(ids.begin(), ids.end());
@@ -62,7 +62,7 @@ std::vector<uint32_t> PreviousOccurrences(const std::vector<uint32_t>& ids) {
 }  // namespace
 
 uint64_t TuningBytes(uint64_t tokens, uint64_t width) {
-  // id, previous occurrence, log-probability, probability, three shares, hidden state
+  // id, previous occurrence, log-probability, probability, three fractions, hidden state
   return tokens * (4 + 4 + 8 + 8 + 3 * 4 + width * sizeof(float));
 }
 
@@ -79,8 +79,8 @@ CacheLikelihood::CacheLikelihood(TextTrace trace, uint32_t capacity, size_t thre
   for (Shares& shares : recent_) shares.values.resize(predictions());
 
   const uint64_t needed = TuningBytes(trace_.ids.size(), trace_.width);
-  const uint64_t left = memory > needed ? (memory - needed) / sizeof(float) : 0;
-  while (stored_ < predictions() && Offset(stored_ + 1) <= left) ++stored_;
+  const uint64_t max_products = memory > needed ? (memory - needed) / sizeof(float) : 0;
+  while (stored_ < predictions() && Offset(stored_ + 1) <= max_products) ++stored_;
   products_ = std::make_unique_for_overwrite<float[]>(Offset(stored_));
   ForRanges(stored_, [this](uint64_t first, uint64_t last, float* /*scratch*/) {
     for (uint64_t t = first; t < last; ++t) ComputeProducts(t, products_.get() + Offset(t));
@@ -103,7 +103,7 @@ void CacheLikelihood::ComputeProducts(uint64_t t, float* out) const {
 }
 
 // softmax(theta * product) over the pairs, with the operations of CacheWeights (kernels/op.h). Pair i
-// holds the word after token i.
+// contains the word after token i.
 float CacheLikelihood::ShareOfNext(uint64_t t, float theta, float* weights) const {
   const uint64_t pairs = Pairs(t), first = t - pairs;
   if (pairs == 0) return 0;
@@ -124,7 +124,7 @@ float CacheLikelihood::ShareOfNext(uint64_t t, float theta, float* weights) cons
 
 template <class Work>
 void CacheLikelihood::ForRanges(uint64_t end, const Work& work) const {
-  // Threads take small ranges in turn, because the text's beginning has fewer pairs.
+  // Threads take small ranges one by one, because the text's beginning has fewer pairs.
   constexpr uint64_t kRange = 256;
   const size_t threads = std::min<uint64_t>(threads_, end / kRange + 1);
   const uint64_t row = (std::min(capacity_, predictions()) + 15) / 16 * 16;

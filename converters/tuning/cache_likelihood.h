@@ -1,10 +1,10 @@
 // The mean negative log-probability of a traced text under a neural cache with any lambda and
 // theta, without running the network again.
 //
-// Products of a hidden state with the cache's keys depend on neither number, nor does the softmax,
-// so they are computed once. A new theta costs exponentials, a new lambda one logarithm per token.
-// Products that memory has no room for, those of the text's end, are computed again for each theta,
-// with the same bits.
+// Products of a hidden state with the cache's keys depend neither on lambda nor on theta, nor does
+// the softmax, so they are computed once. A new theta costs exponentials, a new lambda one
+// logarithm per token. Products that do not fit into memory, at the text's end, are computed again
+// for each theta, with the same bits.
 #ifndef KINGLET_CONVERTERS_TUNING_CACHE_LIKELIHOOD_H_
 #define KINGLET_CONVERTERS_TUNING_CACHE_LIKELIHOOD_H_
 
@@ -35,13 +35,13 @@ class CacheLikelihood {
   CacheLikelihood(TextTrace trace, uint32_t capacity, size_t threads,
                   uint64_t memory = kTuningMemory, CacheStart start = CacheStart::kFirstPair);
 
-  // In nats per token. Products, exponentials and their sums are computed as by the float backends
-  // (docs/NUMERICS.md), the mixture and the mean in double. The bits do not depend on threads and
-  // memory. REQUIRES: the parameters are in CacheParameters' range.
+  // The mean loss in nats per token. Products, exponentials and their sums are computed as by the
+  // float backends (docs/NUMERICS.md), the mixture and the mean in double. The bits do not depend
+  // on threads and memory. REQUIRES: the parameters are in CacheParameters' range.
   double MeanLoss(const CacheParameters& parameters);
 
  private:
-  // For each prediction, the share of the cache's weight that lies on pairs with the next word.
+  // For each prediction, the fraction of the cache's weight on pairs with the next word.
   struct Shares {
     double theta = 0;   // > 0 once computed
     uint64_t used = 0;  // the value of asked_ when it was last used
@@ -51,7 +51,7 @@ class CacheLikelihood {
   uint64_t predictions() const { return trace_.log_probabilities.size(); }
   // The number of pairs in the cache at prediction t: those of the tokens just before it.
   uint64_t Pairs(uint64_t t) const { return t < capacity_ ? t : capacity_; }
-  // Where t's products begin: the sum of Pairs over all predictions before t.
+  // The offset of t's products: the sum of Pairs over all predictions before t.
   uint64_t Offset(uint64_t t) const;
   // h_t . key for each pair in the cache at t.
   void ComputeProducts(uint64_t t, float* out) const;
@@ -64,14 +64,14 @@ class CacheLikelihood {
 
   TextTrace trace_;
   uint64_t capacity_;
-  uint64_t alone_;  // so many predictions are the softmax's alone
+  uint64_t alone_;  // number of predictions to which the cache does not contribute
   size_t threads_;
-  const cpu::VectorFunctions* vector_;  // null: the reference functions
+  const cpu::VectorFunctions* vector_;  // nullptr: the reference functions are used
   std::vector<double> probabilities_;   // of the softmax
-  std::vector<uint32_t> previous_;      // [n]: where the same id occurred before, or kNowhere
-  std::unique_ptr<float[]> products_;   // of predictions below stored_
+  std::vector<uint32_t> previous_;     // [n]: the last earlier position of the same id, or kNowhere
+  std::unique_ptr<float[]> products_;  // of predictions below stored_
   uint64_t stored_ = 0;
-  std::array<Shares, 3> recent_;  // one turn of the search needs a theta and its two neighbours
+  std::array<Shares, 3> recent_;  // a turn of the search needs a theta and its two neighbours
   uint64_t asked_ = 0;
 };
 

@@ -7,9 +7,9 @@
 namespace kinglet {
 namespace {
 
-// As parts of the number that a step changes.
-constexpr double kFirstStep = 1.0 / 20;
-constexpr double kSmallStep = 1.0 / 200;
+// Intervals as fractions of their parameter.
+constexpr double kFirstInterval = 1.0 / 20;
+constexpr double kSmallInterval = 1.0 / 200;
 constexpr double kGrowth = 1.2, kShrinkage = 0.5;
 constexpr int kMaxRounds = 200;
 
@@ -17,18 +17,18 @@ bool InRange(const CacheParameters& point) {
   return point.lambda > 0 && point.lambda < 1 && point.theta > 0 && std::isfinite(point.theta);
 }
 
-// One of the two numbers with its step.
+// One of the two parameters with its interval.
 struct Coordinate {
   double CacheParameters::*number;
-  double step;
+  double interval;
 
-  bool Small(const CacheParameters& at) const { return step < kSmallStep * (at.*number); }
+  bool Small(const CacheParameters& at) const { return interval < kSmallInterval * (at.*number); }
 };
 
 void TakeTurn(Coordinate& coordinate, const CacheObjective& objective, CacheSearch& search) {
   const CacheParameters centre = search.best;
   std::optional<size_t> better;  // index of the better neighbour in the path
-  for (const double change : {-coordinate.step, coordinate.step}) {
+  for (const double change : {-coordinate.interval, coordinate.interval}) {
     CacheParameters neighbour = centre;
     neighbour.*coordinate.number += change;
     if (!InRange(neighbour)) continue;
@@ -41,7 +41,7 @@ void TakeTurn(Coordinate& coordinate, const CacheObjective& objective, CacheSear
     search.path.push_back({neighbour, loss, false});
   }
   if (better) search.path[*better].accepted = true;
-  coordinate.step *= better ? kGrowth : kShrinkage;
+  coordinate.interval *= better ? kGrowth : kShrinkage;
 }
 
 }  // namespace
@@ -51,8 +51,8 @@ CacheSearch SearchCache(const CacheParameters& start, const CacheObjective& obje
   search.best = start;
   search.loss = objective(start);
   search.path.push_back({start, search.loss, true});
-  Coordinate lambda{&CacheParameters::lambda, start.lambda * kFirstStep};
-  Coordinate theta{&CacheParameters::theta, start.theta * kFirstStep};
+  Coordinate lambda{&CacheParameters::lambda, start.lambda * kFirstInterval};
+  Coordinate theta{&CacheParameters::theta, start.theta * kFirstInterval};
   for (int round = 0; round < kMaxRounds; ++round) {
     TakeTurn(lambda, objective, search);
     TakeTurn(theta, objective, search);

@@ -1,4 +1,4 @@
-// The local search for the two numbers of a neural cache, lambda and theta. Deterministic.
+// The local search for the two parameters of a neural cache, lambda and theta. Deterministic.
 #ifndef KINGLET_CONVERTERS_TUNING_CACHE_SEARCH_H_
 #define KINGLET_CONVERTERS_TUNING_CACHE_SEARCH_H_
 
@@ -14,11 +14,11 @@ struct CacheParameters {
   bool operator==(const CacheParameters&) const = default;
 };
 
-// Where the published search starts; used for a model that has no cache.
+// The start of the published search; used for a model that has no cache.
 inline constexpr CacheParameters kPublishedStart = {0.1, 0.016};
 
-// The function to minimise: the mean negative log-probability of a text. It may return NaN or
-// infinity; such points are never chosen.
+// The function to minimise: the mean negative log-probability of a text. Points where the function
+// returns NaN or infinity are never chosen.
 using CacheObjective = std::function<double(const CacheParameters&)>;
 
 struct SearchedPoint {
@@ -35,12 +35,12 @@ struct CacheSearch {
 
 // Coordinate descent as published with MicroNet (Yan et al. 2020, appendix F, and the cache search
 // of its code). Each round has a turn for lambda and a turn for theta. A turn evaluates the points
-// one step below and above the best point, and accepts the better one if it is strictly better; of
-// equal losses, the lower point. A step begins as 1/20 of its number, grows by 1.2 after a turn
-// that succeeds and is halved after one that fails. The search ends when both steps are below 1/200
-// of their numbers, or after 200 rounds, which only an objective without a minimum takes. Unlike
-// the published search, it does not evaluate points outside the range of CacheParameters.
-// REQUIRES: start is in that range.
+// at one interval below and above the best point, and accepts the better of the two if it is
+// strictly better than the best point; of equal losses, the lower point. An interval begins as 1/20
+// of its parameter, grows by 1.2 after a turn that succeeds and is halved after a turn that fails.
+// The search ends when both intervals are below 1/200 of their parameters, or after 200 rounds,
+// which only an objective without a minimum takes. Unlike the published search, SearchCache does
+// not evaluate points outside the range of CacheParameters. REQUIRES: start is in that range.
 CacheSearch SearchCache(const CacheParameters& start, const CacheObjective& objective);
 
 }  // namespace kinglet

@@ -69,8 +69,8 @@ Result<TextTrace> TraceText(std::shared_ptr<const ModelFile> file, std::span<con
   trace.hidden.reserve((ids.size() - 1) * slot.count);
   trace.log_probabilities.reserve(ids.size() - 1);
   const Node* last = &plan.nodes[plan.context.end - 1];
-  session->set_observer([&](const Node& step, std::span<const StreamFrame> frames) {
-    if (&step == last) AppendHidden(spec, slot, frames.front(), trace.hidden);
+  session->set_observer([&](const Node& node, std::span<const StreamFrame> frames) {
+    if (&node == last) AppendHidden(spec, slot, frames.front(), trace.hidden);
   });
   KINGLET_RETURN_IF_ERROR(Run(*session, ids, progress, [&trace](double log_probability) {
     trace.log_probabilities.push_back(log_probability);

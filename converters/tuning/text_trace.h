@@ -1,5 +1,5 @@
-// Runs of a model over a text for tuning: the trace that tuning starts from, and the score that
-// judges its result. No other file of tuning uses sessions.
+// Runs of a model over a text for tuning: the trace that tuning starts from, and the score of its
+// result. No other file of tuning uses sessions.
 #ifndef KINGLET_CONVERTERS_TUNING_TEXT_TRACE_H_
 #define KINGLET_CONVERTERS_TUNING_TEXT_TRACE_H_
 
@@ -23,12 +23,12 @@ struct TextTrace {
   std::vector<double> log_probabilities;  // [n - 1]: of ids[t + 1] after ids[0 .. t]
   uint64_t width = 0;                     // of a hidden state
   std::vector<float> hidden;              // [n - 1, width]: floats, or codes widened exactly
-  // Factor of hidden[s] . hidden[t]: 1 for floats, the squared step of the quantiser for codes.
+  // Factor of hidden[s] . hidden[t]: 1 for floats, the squared scale of the quantiser for codes.
   float product_scale = 1;
 };
 
-// Runs the model over ids. REQUIRES: it has no neural cache, so that log-probabilities are those of
-// the softmax; two ids or more. Errors: those of opening and running a model.
+// Runs the model over ids. REQUIRES: the model has no neural cache, so that log-probabilities are
+// those of the softmax; two ids or more. Errors: those of opening and running a model.
 Result<TextTrace> TraceText(std::shared_ptr<const ModelFile> file, std::span<const uint32_t> ids,
                             const RunProgress& progress);
 

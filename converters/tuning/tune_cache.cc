@@ -15,14 +15,14 @@
 namespace kinglet {
 namespace {
 
-constexpr uint64_t kPasses = 3;  // the old model, the trace, the new model
+constexpr uint64_t kRuns = 3;  // the old model, the trace, the new model
 
 Status RefuseTuning(StatusCode code, const std::string& where, const std::string& expected,
                     const std::string& found) {
   return Status::Refusal(code, "tune-cache", where, expected, found);
 }
 
-// 12 significant digits: enough to see what the tolerance says.
+// 12 significant digits: enough to show differences of the size of the tolerance.
 std::string LossText(double loss) {
   char text[40];
   std::snprintf(text, sizeof(text), "%.12g nats per token", loss);
@@ -36,13 +36,13 @@ std::optional<NeuralCache> CacheOf(const ModelFile& file) {
 
 // The cache that the search starts from. Its capacity does not change.
 Result<NeuralCache> StartOf(const ModelFile& file, std::optional<uint32_t> capacity) {
-  const auto* own = FindBlock<NeuralCache>(file.description());
-  if (own == nullptr && !capacity) {
+  const auto* cache = FindBlock<NeuralCache>(file.description());
+  if (cache == nullptr && !capacity) {
     return RefuseTuning(KINGLET_INVALID_ARGUMENT, "cache",
-                        "a model that has one, or its capacity (--cache)", "neither");
+                        "a model with a cache, or a capacity (--cache)", "neither");
   }
-  NeuralCache start = own != nullptr
-                          ? *own
+  NeuralCache start = cache != nullptr
+                          ? *cache
                           : NeuralCache{"cache", 0, kPublishedStart.theta, kPublishedStart.lambda,
                                         StartOfNewCache(file.description())};
   start.capacity = capacity.value_or(start.capacity);
@@ -58,11 +58,12 @@ Status CheckText(const ModelFile& file, uint64_t tokens) {
   }
   const auto* softmax = FindBlock<AdaptiveSoftmax>(file.description());
   const uint64_t width = softmax == nullptr ? kMaxExtent : softmax->width;
-  const uint64_t most = kTuningMemory / TuningBytes(1, width);
-  if (tokens <= most) return {};
+  const uint64_t max_tokens = kTuningMemory / TuningBytes(1, width);
+  if (tokens <= max_tokens) return {};
   return RefuseTuning(KINGLET_OUT_OF_MEMORY, "text",
-                      "at most " + std::to_string(most) + " tokens, whose hidden states take " +
-                          std::to_string(kTuningMemory) + " bytes",
+                      "at most " + std::to_string(max_tokens) +
+                          " tokens, whose hidden states take " + std::to_string(kTuningMemory) +
+                          " bytes",
                       std::to_string(tokens));
 }
 
@@ -96,11 +97,12 @@ Result<CacheSearch> Search(TextTrace trace, const NeuralCache& start, size_t thr
       [&likelihood](const CacheParameters& point) { return likelihood.MeanLoss(point); });
   if (std::isfinite(search.loss)) return search;
   return RefuseTuning(KINGLET_INVALID_ARGUMENT, "text",
-                      "one that the model can explain with some cache", "a token of probability 0");
+                      "a text with a probability above 0 under some cache",
+                      "a token of probability 0");
 }
 
-// Checks the golden values on the old model and replaces them by those of the new one, which ref64
-// computes.
+// Checks the golden values on the old model and replaces them by the values that ref64 computes for
+// the new model.
 Status RenewGolden(const std::shared_ptr<const ModelFile>& old, ModelDescription& description) {
   if (!description.golden) return {};
   const GoldenVector golden = *description.golden;
@@ -163,6 +165,6 @@ Result<TunedCache> TuneCache(const std::shared_ptr<const ModelFile>& file,
   return RefuseTuning(KINGLET_OUT_OF_MEMORY, "memory", "room for what tuning keeps", "none left");
 }
 
-uint64_t TuningTokens(uint64_t ids) { return kPasses * ids; }
+uint64_t TuningTokens(uint64_t ids) { return kRuns * ids; }
 
 }  // namespace kinglet

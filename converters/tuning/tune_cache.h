@@ -1,5 +1,5 @@
 // Tunes a model's neural cache to a text: finds lambda and theta by local search
-// (converters/tuning/cache_search.h) and changes nothing else.
+// (converters/tuning/cache_search.h). The rest of the model does not change.
 #ifndef KINGLET_CONVERTERS_TUNING_TUNE_CACHE_H_
 #define KINGLET_CONVERTERS_TUNING_TUNE_CACHE_H_
 
@@ -20,7 +20,7 @@
 namespace kinglet {
 
 struct TuneCacheOptions {
-  std::optional<uint32_t> capacity;  // none: the model's own
+  std::optional<uint32_t> capacity;  // nullopt: the model's own
   size_t threads = 1;                // >= 1; the result does not depend on it
   RunProgress progress;              // counts up to TuningTokens(ids.size()) tokens
 };
@@ -46,9 +46,9 @@ inline constexpr double kTuningTolerance = 1e-5;
 // The search starts at the model's own lambda and theta, or, for a model without a cache, at
 // kPublishedStart. Golden values are replayed on the old model and recomputed for the new one.
 // Errors: KINGLET_INVALID_ARGUMENT for a text without a scored token, a capacity of 0 or above the
-// limit, no capacity for a model without a cache, and a text that has probability 0 whatever the
+// limit, no capacity for a model without a cache, and a text that has probability 0 with every
 // cache; KINGLET_OUT_OF_MEMORY for a text that needs more than kTuningMemory; KINGLET_MISMATCH if
-// the old model does not give its golden values, or the new one's loss is not within
+// the old model does not give its golden values, or the new model's loss is not within
 // kTuningTolerance of the search's; those of running the model. REQUIRES: each id < vocabulary
 // size.
 Result<TunedCache> TuneCache(const std::shared_ptr<const ModelFile>& file,

@@ -1,4 +1,4 @@
-"""A filter by perplexity for data-juicer. Written by the source of py-data-juicer 1.6.1.
+"""A filter by perplexity for data-juicer. Written from the source of py-data-juicer 1.6.1.
 
 Not run against the real library: its own installation takes gigabytes. In a recipe:
 
@@ -16,7 +16,7 @@ from typing import Any
 from data_juicer.ops.base_op import OPERATORS, Filter
 from data_juicer.utils.constant import Fields
 
-from kinglet.plugs._documents import DocumentScorer
+from kinglet.integrations._documents import DocumentScorer
 
 NAME = "kinglet_perplexity_filter"
 

@@ -4,7 +4,7 @@
     measure.py MODEL.kgl [--rounds 5] [--documents 2000] [--many 16]
 
 Prints the cost of a worker as t = a + b tokens for several numbers of lanes; the gain from one to
-two workers beside that of two processes of the command, in turns, medians; and the processor time
+two workers and that from one to two processes of the command, interleaved, medians; and the processor time
 by token of many workers on these processors. Needs no host: what hosts add is in docs/SCALE.md.
 """
 
@@ -29,14 +29,14 @@ import kinglet
 
 
 class Work(NamedTuple):
-    """What a worker did."""
+    """The measurements of a worker."""
 
     tokens: int
     start: float  # processor seconds until the first document
     busy: float  # processor seconds from then on
     began: float  # when that was
     ended: float
-    memory: float  # MB that are its own, its share of what processes have in common counted
+    memory: float  # MB of its own, plus its part of the memory that processes have in common
 
 
 def pss() -> float:
@@ -45,7 +45,7 @@ def pss() -> float:
 
 
 def work(path: str, texts: list[str], lanes: int, ready: Any, answers: Any) -> None:
-    from kinglet.plugs._documents import DocumentScorer
+    from kinglet.integrations._documents import DocumentScorer
 
     scorer = DocumentScorer(path, lanes)
     start = time.process_time()
@@ -53,14 +53,14 @@ def work(path: str, texts: list[str], lanes: int, ready: Any, answers: Any) -> N
         ready.wait()
     before, began = time.process_time(), time.perf_counter()
     tokens = 0
-    for at in range(0, len(texts), 256):  # what a filter is given at a time
+    for at in range(0, len(texts), 256):  # a filter's batch
         tokens += sum(score.tokens for score in scorer.score(texts[at : at + 256]))
     answers.put(Work(tokens, start, time.process_time() - before, began, time.perf_counter(),
                      pss()))
 
 
 def run(path: str, texts: list[str], workers: int, lanes: int) -> list[Work]:
-    """So many processes, each with its share of the texts, from when all of them are ready."""
+    """Runs `workers` processes, each with its part of the texts, from when all of them are ready."""
     context = multiprocessing.get_context("spawn")
     ready, answers = context.Barrier(workers), context.Queue()
     processes = [context.Process(target=work, args=(path, texts[at::workers], lanes, ready,
@@ -88,13 +88,13 @@ def rate(found: list[Work]) -> float:
 
 
 def commands(path: str, texts: list[str], processes: int, folder: str) -> float:
-    """Tokens a second of so many `kinglet score --lines`, their start included."""
+    """Tokens a second of `processes` runs of `kinglet score --lines`, their start included."""
     running = []
     started = time.perf_counter()
     for at in range(processes):
         text, answers = (pathlib.Path(folder) / f"{at}.{kind}" for kind in ("txt", "json"))
         text.write_text("".join(line + "\n" for line in texts[at::processes]))
-        with open(answers, "w") as file:  # a pipe that nobody reads yet would stop the others
+        with open(answers, "w") as file:  # a pipe without a reader would stop the others
             running.append((answers, subprocess.Popen(
                 [kinglet.command_path(), "score", path, "--lines", "--lanes", "16",
                  "--threads", "1", "--json", "--text", str(text)],
@@ -114,8 +114,8 @@ def cost(path: str, texts: list[str], lanes: int) -> tuple[float, float, float]:
         (found,) = run(path, texts[: int(share * len(texts))], 1, lanes)
         points.append((float(found.tokens), found.start + found.busy))
         memory = max(memory, found.memory)
-    fit = statistics.linear_regression([x for x, _ in points], [y for _, y in points])
-    return fit.intercept, fit.slope, memory
+    line = statistics.linear_regression([x for x, _ in points], [y for _, y in points])
+    return line.intercept, line.slope, memory
 
 
 def rows(options: argparse.Namespace, texts: list[str], folder: str) -> Iterator[str]:

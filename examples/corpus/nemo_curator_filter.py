@@ -1,17 +1,17 @@
-"""A filter by perplexity for NeMo Curator. Written by the source of nemo-curator 1.4.0.
+"""A filter by perplexity for NeMo Curator. Written from the source of nemo-curator 1.4.0.
 
     ScoreFilter(filter_obj=KingletPerplexity("m.kgl", most=600), text_field="text",
                 score_field="kinglet_perplexity")
 
 Not run in a pipeline of the real library; its base class alone was loaded, and this run over it.
-Documents are scored one by one, which takes one lane: on large corpora kinglet.plugs.ray is faster.
+Documents are scored one by one, which takes one lane: large corpora need kinglet.integrations.ray.
 """
 
 from __future__ import annotations
 
 from nemo_curator.stages.text.filters.doc_filter import DocumentFilter
 
-from kinglet.plugs._documents import DocumentScorer
+from kinglet.integrations._documents import DocumentScorer
 
 
 class KingletPerplexity(DocumentFilter):  # type: ignore[misc]

@@ -17,7 +17,7 @@ from typing import Any
 
 from datatrove.pipeline.writers import JsonlWriter
 
-from kinglet.plugs.datatrove import LocalExecutor, PerplexityFilter, Utf8JsonlReader
+from kinglet.integrations.datatrove import LocalExecutor, PerplexityFilter, Utf8JsonlReader
 
 
 def pipeline(options: argparse.Namespace) -> list[Any]:
@@ -63,7 +63,7 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--lanes", type=int, default=16)
     parser.add_argument("--most", type=float, default=600.0, help="perplexity by token")
-    parser.add_argument("--most-oov", type=float, default=0.3, help="share of unknown words")
+    parser.add_argument("--most-oov", type=float, default=0.3, help="fraction of unknown words")
     parser.add_argument("--memory", type=float, default=0.5, help="GB a processor, Ray and Slurm")
     parser.add_argument("--partition", default="debug", help="Slurm's")
     parser.add_argument("--time", default="01:00:00", help="Slurm's limit of a task")

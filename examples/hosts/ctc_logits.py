@@ -1,10 +1,10 @@
-"""What an acoustic model would have said of a text: CTC logits with deterministic noise.
+"""The output of an acoustic model for a text: CTC logits with deterministic noise.
 
     texts(lines, 500)            runs of 5 to 12 lower-case words
     logits_of(text, seed)        float32 [frames, labels], not normalised
     logits_of(text, seed, 0.3, 1.5)    harder to hear: twice as many wrong letters, and more noise
 
-Each letter is held for one to three frames between blanks. Some letters are heard as a neighbour of
+Each letter lasts one to three frames between blanks. Some letters are heard as a neighbour of
 theirs, with more weight than themselves, so that only a language model can repair the word.
 """
 
@@ -21,7 +21,7 @@ LABELS = [" ", *string.ascii_lowercase, ""]  # pyctcdecode's form: "" is CTC's b
 SPACE, BLANK = 0, len(LABELS) - 1
 _PAIRS = "ae", "ei", "ou", "bp", "dt", "mn", "sz", "fv", "gk", "ck", "lr"
 _HEARD_AS = {pair[at]: pair[1 - at] for pair in _PAIRS for at in (0, 1)}
-WRONG, NOISE = 0.15, 1.0  # the share of letters that are heard as another; deviation of the noise
+WRONG, NOISE = 0.15, 1.0  # the fraction of letters that are heard as another; deviation of the noise
 _LOUD, _LOUDER, _FAINT = 7.0, 7.7, 4.0  # the letter; the wrong one; the neighbour that is not heard
 
 
@@ -76,9 +76,9 @@ def log_softmax(logits: Any, boundary: bool = False) -> Any:
 
 def word_errors(reference: str, hypothesis: str) -> int:
     """Words to insert, delete or replace."""
-    said, heard = reference.split(), hypothesis.split()
+    spoken, heard = reference.split(), hypothesis.split()
     row = list(range(len(heard) + 1))
-    for i, a in enumerate(said, 1):
+    for i, a in enumerate(spoken, 1):
         above, row[0] = row[0], i
         for j, b in enumerate(heard, 1):
             above, row[j] = row[j], min(row[j] + 1, row[j - 1] + 1, above + (a != b))

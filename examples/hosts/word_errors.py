@@ -191,9 +191,9 @@ def main() -> None:
             before, started = time.process_time(), time.perf_counter()
             wrong = errors(decode, test)
             cpu, wall = time.process_time() - before, time.perf_counter() - started
-            told = ", ".join(f"{n} {w:g}" for n, w in zip(host.weights, weights))
+            weights_text = ", ".join(f"{n} {w:g}" for n, w in zip(host.weights, weights))
             print(f"{kind.__name__:12} {name:18} {100 * wrong / words:6.2f} %  ({wrong} words "
-                  f"wrong; {told if host.tuned else 'nothing to tune'}; {cpu:.1f} s of "
+                  f"wrong; {weights_text if host.tuned else 'nothing to tune'}; {cpu:.1f} s of "
                   f"processor, {wall:.1f} s)", flush=True)
 
 

@@ -6,7 +6,7 @@
 
 writes OUT.tsv.gz ("utt<tab>score<tab>text", the score being the natural log-probability of the n-gram model, best first) and
 OUT.ref.tsv. In each list some words have other ones of the vocabulary that are spelt alike, short words are missing or doubled, and up
-to 100 of the combinations are in the list. In one list of ten what was said is not.
+to 100 of the combinations are in the list. In one list of ten the spoken sentence is not.
 """
 import argparse
 import gzip

@@ -16,7 +16,7 @@ NEVER = -99.0  # log10 p of <s>, which is not predicted
 
 
 def discounts(counts) -> tuple:
-    """What is taken from n-grams that occurred once, twice, and more often."""
+    """The discounts of n-grams that occurred once, twice, and more often."""
     of = [0] * 5
     for count in counts:
         if count <= 4:
@@ -38,7 +38,7 @@ class Trained:
             tokens = (BEGIN, *(word if word in words else UNKNOWN for word in sentence), END)
             for at in range(1, len(tokens)):
                 counts[order if at + 1 >= order else at + 1][tokens[max(0, at + 1 - order):at + 1]] += 1
-        # A shorter n-gram counts the words it was found behind; those that begin a sentence have none and count as they are.
+        # A shorter n-gram counts the words it was found after; n-grams that begin a sentence count their occurrences.
         for n in range(order, 1, -1):
             for gram in counts[n]:
                 counts[n - 1][gram[1:]] += 1
@@ -49,21 +49,21 @@ class Trained:
 
     def estimate(self, n: int, counts: dict, lower: dict, words: set) -> dict:
         discount = discounts(counts.values())
-        total, left = defaultdict(int), defaultdict(float)
+        total, reserved = defaultdict(int), defaultdict(float)
         for gram, count in counts.items():
             total[gram[:-1]] += count
-            left[gram[:-1]] += discount[min(count, 3)]
+            reserved[gram[:-1]] += discount[min(count, 3)]
         found = {}
         for gram, count in counts.items():
             context = gram[:-1]
             shorter = lower[gram[1:]] if n > 1 else lower[()]
-            found[gram] = (count - discount[min(count, 3)] + left[context] * shorter) / total[context]
+            found[gram] = (count - discount[min(count, 3)] + reserved[context] * shorter) / total[context]
         if n == 1:
             for word in words - {gram[0] for gram in counts}:
-                found[(word,)] = left[()] / total[()] * lower[()]
+                found[(word,)] = reserved[()] / total[()] * lower[()]
         for context in total:
             if context:
-                self.backoffs[n - 1][context] = math.log10(left[context] / total[context])
+                self.backoffs[n - 1][context] = math.log10(reserved[context] / total[context])
         self.probabilities[n] = {gram: math.log10(p) for gram, p in found.items()}
         return found
 
@@ -94,7 +94,7 @@ class Arpa:
         self.order = n
 
     def log10_of(self, gram: tuple) -> float:
-        """log10 p of the last word behind the others."""
+        """log10 p of the last word after the others."""
         found = self.entries.get(gram)
         if found is not None:
             return found[0]

@@ -13,7 +13,7 @@ import numpy
 import tensorflow as tf
 
 
-TF2_SUFFIX = "/.ATTRIBUTES/VARIABLE_VALUE"  # what TensorFlow 2 puts behind the name of a variable
+TF2_SUFFIX = "/.ATTRIBUTES/VARIABLE_VALUE"  # what TensorFlow 2 appends to the name of a variable
 
 
 def main(checkpoint, output):
@@ -22,7 +22,7 @@ def main(checkpoint, output):
     for name in sorted(reader.get_variable_to_shape_map()):
         value = numpy.asarray(reader.get_tensor(name))
         if value.dtype.kind not in "fiub":  # TensorFlow 2's descriptions of its objects
-            print("left out:", name, value.dtype)
+            print("omitted:", name, value.dtype)
             continue
         if name.endswith(TF2_SUFFIX):
             name = name[:-len(TF2_SUFFIX)]

@@ -17,7 +17,7 @@ from techniques.neural_cache import NeuralCache
 
 @torch.no_grad()
 def log_probabilities(model: LanguageModel, ids: list) -> list:
-    """Of ids[1], ids[2], ... each given all before it. Zero states at the start."""
+    """The log-probabilities of ids[1], ids[2], .., each given all before it. Zero states at the start."""
     cache, values, state = None, [], None
     if "cache" in model.config:
         settings = model.config["cache"]

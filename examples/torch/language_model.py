@@ -1,4 +1,4 @@
-"""A recurrent language model of an embedding, LSTM layers and a softmax, as its config says; README.md has the keys."""
+"""A recurrent language model of an embedding, LSTM layers and a softmax, as its config describes; README.md has the keys."""
 import torch
 from torch import nn
 
@@ -49,7 +49,7 @@ class LanguageModel(nn.Module):
             self.tie(name)
 
     def tie(self, name: str):
-        """Makes the softmax's parameters `name` those of the embedding, of DeFINE those of its map."""
+        """Ties the softmax's parameters `name` to those of the embedding, for DeFINE to those of its map."""
         source = self.input.map if self.config["input"]["kind"] == "define" else self.input
         shapes = [{key: value.shape for key, value in module.state_dict().items() if key.split(".")[0] == name}
                   for module in (source, self.output)]
@@ -58,7 +58,7 @@ class LanguageModel(nn.Module):
         setattr(self.output, name, getattr(source, name))
 
     def forward(self, ids, state=None):
-        """ids [tokens, batch] -> hidden states [tokens, batch, width], and the state to continue with (None: zeros)."""
+        """ids [tokens, batch] -> hidden states [tokens, batch, width], and the state to continue with; None means zeros."""
         x = self.dropout(self.config["scale"] * self.input(ids))
         after = []
         for layer, before in zip(self.lstm, state or [None] * len(self.lstm)):
@@ -69,13 +69,13 @@ class LanguageModel(nn.Module):
 
 
 def save(model: LanguageModel, path: str):
-    """Config and weights, from which `load` makes the model again, and the recipe for `kinglet convert` beside them."""
+    """Writes config and weights, from which `load` makes the model again, and next to them the recipe for `kinglet convert`."""
     torch.save({"format": FORMAT, "config": model.config, "model": model.state_dict()}, path)
     recipe.write_next_to(path, model.config)
 
 
 def load(path: str) -> LanguageModel:
-    """In eval mode."""
+    """The model of a checkpoint, in eval mode."""
     checkpoint = torch.load(path, map_location="cpu")
     if checkpoint.get("format") != FORMAT:
         raise ValueError(f"{path}: expected format {FORMAT!r}, found {checkpoint.get('format')!r}")

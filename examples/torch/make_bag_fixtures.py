@@ -51,7 +51,7 @@ def recipe(table, hidden, max_pool, padding):
 
 
 def word_lists(padding):
-    """One word; one word again and again; lists with padding behind, before and between, and without; a long one."""
+    """One word; one word again and again; lists with padding after, before and between, and without; a long one."""
     numbers = random.Random(7)
     lists = [[5], [99] * 3, [1, padding], [padding, padding, 3], [8, padding, 8, 21]]
     for length in (2, 7, 20, 33, 64):

@@ -172,7 +172,7 @@ def fill(model: LanguageModel, random_numbers: torch.Generator):
 
 
 def widen_margins(model: LanguageModel, random_numbers: torch.Generator):
-    """Codes must not hang on rounding: draws the queries again whose best response is hardly above the second best."""
+    """Codes must not depend on rounding: draws the queries again whose best response is hardly above the second best."""
     for module in model.modules():
         while isinstance(module, DpqEmbedding):
             best = module.responses(module.queries(torch.arange(len(module.query)))).topk(2).values

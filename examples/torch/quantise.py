@@ -24,7 +24,7 @@ from techniques.full import FullEmbedding
 
 
 def pruned(matrix, share: float):
-    """Without its smallest magnitudes, floor(share * size) of them; of equal ones the first go first."""
+    """The tensor without its floor(share * size) smallest magnitudes; of equal ones the first go first."""
     order = numpy.argsort(numpy.abs(matrix), axis=None, kind="stable")
     kept = matrix.copy().reshape(-1)
     kept[order[:math.floor(share * matrix.size)]] = 0

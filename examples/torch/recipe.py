@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The recipe (docs/RECIPES.md) of a network of `language_model.py`: which blocks `kinglet convert` makes of which tensors.
 
-`language_model.save` writes it beside the weights: model.recipe.json beside model.pt, where `convert` looks for it. As a
+`language_model.save` writes it next to the weights: model.recipe.json next to model.pt, where `convert` looks for it. As a
 script it writes the recipes of checkpoints that were saved without one:
 
     recipe.py model.pt ...
@@ -16,7 +16,7 @@ def path_next_to(checkpoint) -> pathlib.Path:
 
 
 def recipe_of(config: dict) -> dict:
-    """Of the config of a `LanguageModel` (README.md)."""
+    """The recipe of the config of a `LanguageModel` (README.md)."""
     source = "input.map." if config["input"]["kind"] == "define" else "input."
     softmax = Softmax(config["vocabulary"], config["tied"], source)
     recipe = {"embedding": {"scale": config["scale"], "bins": bins_of(config["input"], "input.", config["vocabulary"])},
@@ -69,7 +69,7 @@ def bins_of(config: dict, prefix: str, words: int) -> list:
 
 
 def matrix(name: str) -> dict:
-    """[outputs, inputs]; said even where the shape says it."""
+    """A matrix [outputs, inputs]; `transpose` is explicit even where the shape decides it."""
     return {"tensor": name, "transpose": False}
 
 

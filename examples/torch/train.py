@@ -86,7 +86,7 @@ def train(model: LanguageModel, ids: torch.Tensor, options) -> None:
 
 @torch.no_grad()
 def perplexity(model: LanguageModel, ids: torch.Tensor) -> float:
-    """Of ids[1], ids[2], ..., without the cache."""
+    """The perplexity of ids[1], ids[2], .., without the cache."""
     model.eval()
     total, state = 0.0, None
     for window, targets in zip(ids[:-1].split(256), ids[1:].split(256)):
@@ -123,7 +123,7 @@ def main():
     parser.add_argument("--weight-decay", type=float, default=0.05)
     parser.add_argument("--dropout", type=float, default=0.3)
     parser.add_argument("--prune", type=float, default=0.0, help="share of the LSTM's weights, from half the steps on")
-    parser.add_argument("--cache", type=int, default=0, help="pairs of the neural cache; 0: none")
+    parser.add_argument("--cache", type=int, default=0, help="pairs of the neural cache; 0 means no cache")
     parser.add_argument("--cache-theta", type=float, default=0.3)
     parser.add_argument("--cache-lambda", type=float, default=0.1)
     parser.add_argument("--seed", type=int, default=1)

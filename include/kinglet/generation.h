@@ -1,4 +1,5 @@
-// Text that a model makes: a part of kinglet.h, which includes it and whose rules hold here.
+// Text that a model generates: a part of kinglet.h, which includes this file and whose rules apply
+// here.
 #ifndef KINGLET_GENERATION_H_
 #define KINGLET_GENERATION_H_
 
@@ -14,24 +15,24 @@ extern "C" {
 
 typedef struct kinglet_model kinglet_model;
 
-// Streams of drawn words that continue from one prompt, with a session of their own. A generation may
-// be used by one thread at a time.
+// Streams of drawn tokens that continue from one prompt, with a session of their own. One thread at
+// a time may use a generation.
 typedef struct kinglet_generation kinglet_generation;
 
-// What to generate. 0 or NULL in a field means its default. A longer structure is accepted as for
-// kinglet_model_options. What it points to is read during the call only.
+// What to generate. 0 or NULL in a field means the field's default. A longer structure is accepted
+// as for kinglet_model_options. What the pointers point to is read during the call only.
 typedef struct kinglet_generation_options {
   uint32_t struct_size;  // set by kinglet_generation_options_init
-  uint32_t streams;      // number of texts; 0: 1
-  uint64_t tokens;       // the most that are drawn for a stream; 0: 100
+  uint32_t streams;      // number of texts; 0 means 1
+  uint64_t tokens;       // the most tokens that are drawn for a stream; 0 means 100
   // Any number. Stream 0 draws with this seed, stream i with the XXH3-64 of the seed and i, two
-  // little-endian 64-bit integers: what it draws does not depend on how many streams there are.
+  // little-endian 64-bit integers, so that no stream depends on the number of streams.
   uint64_t seed;
-  const kinglet_draw_options* draw;  // NULL: the defaults of kinglet_draw_options_init
-  const char* stop;                  // a stream's text ends before these bytes; NULL: nowhere
-  uint64_t stop_length;              // of them
-  uint32_t threads;                  // that compute, as for kinglet_session_options; 0: 1
-  uint32_t reserved;                 // zero
+  const kinglet_draw_options* draw;  // NULL means the defaults of kinglet_draw_options_init
+  const char* stop;      // a stream's text ends before these bytes; NULL means no such text
+  uint64_t stop_length;  // bytes of `stop`
+  uint32_t threads;      // number of threads, as for kinglet_session_options; 0 means 1
+  uint32_t reserved;     // zero
 } kinglet_generation_options;
 
 // Sets every field of `options` to its default. `struct_size` is
@@ -40,12 +41,12 @@ typedef struct kinglet_generation_options {
 KINGLET_API kinglet_status kinglet_generation_options_init(kinglet_generation_options* options,
                                                            uint32_t struct_size);
 
-// Feeds a prompt to a session: the model's start token, if it has one, and the `count` tokens of
-// `prompt`, which may be NULL if there are none. A model without a start token then begins after
-// the end of a line. `options` may be NULL. On success the caller owns *out and destroys it with
-// kinglet_generation_destroy.
+// Creates a generation, and feeds its session the model's start token, if the model has one, and
+// the `count` tokens of `prompt`. `prompt` may be NULL if `count` is 0; a model without a start
+// token then begins after the end of a line. `options` may be NULL. On success the caller owns *out
+// and destroys it with kinglet_generation_destroy.
 // Errors: those of kinglet_session_create and kinglet_session_step; KINGLET_INVALID_ARGUMENT
-// (invalid options), KINGLET_UNSUPPORTED (a stop text, but the model has ids only).
+// (invalid options), KINGLET_UNSUPPORTED (a stop text for a model of ids only).
 KINGLET_API kinglet_status kinglet_generation_create(const kinglet_model* model,
                                                      const kinglet_generation_options* options,
                                                      const uint32_t* prompt, uint64_t count,
@@ -54,12 +55,12 @@ KINGLET_API kinglet_status kinglet_generation_create(const kinglet_model* model,
 // Destroys the handle.
 KINGLET_API void kinglet_generation_destroy(kinglet_generation* generation);
 
-// Draws a word for every stream that has not ended. *more becomes 1 if any continues, else 0, also
-// when all had ended before. A stream ends after as many tokens as wanted, with the model's end
-// token, and where its text reaches the stop text.
-// Errors: those of kinglet_session_draw and kinglet_session_step; KINGLET_INVALID_ARGUMENT (nothing
-// was fed, and no word begins a text of this model). After KINGLET_OUT_OF_MEMORY streams may lack a
-// word: destroy the generation.
+// Draws a token for every stream that has not ended. *more becomes 1 if a stream continues, else 0,
+// also when all streams had ended before. A stream ends after the number of tokens in the options,
+// with the model's end token, and where its text reaches the stop text.
+// Errors: those of kinglet_session_draw and kinglet_session_step; KINGLET_INVALID_ARGUMENT (an
+// empty prompt for a model in which no token begins a text). After KINGLET_OUT_OF_MEMORY streams
+// may lack a token: destroy the generation.
 KINGLET_API kinglet_status kinglet_generation_next(kinglet_generation* generation, int32_t* more);
 
 // *out becomes 1 if the stream has ended, else 0.
@@ -67,18 +68,18 @@ KINGLET_API kinglet_status kinglet_generation_next(kinglet_generation* generatio
 KINGLET_API kinglet_status kinglet_generation_ended(const kinglet_generation* generation,
                                                     uint32_t stream, int32_t* out);
 
-// The words that were drawn for a stream, in order, an end token included. `ids` has room for
-// `capacity` of them, and may be NULL, to ask for their number only: `*needed`, which may be NULL.
-// Errors: KINGLET_INVALID_ARGUMENT (no such stream), KINGLET_BUFFER_TOO_SMALL.
+// The ids of the tokens that were drawn for a stream, in order, an end token included. `ids` has
+// room for `capacity` elements, or is NULL. `*needed`, if `needed` is not NULL, becomes the number
+// of tokens. Errors: KINGLET_INVALID_ARGUMENT (no such stream), KINGLET_BUFFER_TOO_SMALL.
 KINGLET_API kinglet_status kinglet_generation_ids(const kinglet_generation* generation,
                                                   uint32_t stream, uint32_t* ids, uint64_t capacity,
                                                   uint64_t* needed);
 
-// The text of these words as far as it is known: up to the stop text, and until the stream has
-// ended without what may belong to one or to an unfinished character. It continues from the prompt: a
-// word that stands alone begins with a space. The end of a line is a newline, the end token that
-// ends the stream is nothing. A model that has ids only has no text. `buffer`, `capacity` and
-// `needed` as for kinglet_model_token_text.
+// The text that the tokens of a stream spell, up to the stop text; while the stream continues,
+// without a last part that may belong to the stop text or to an unfinished character. The text
+// continues from the prompt: a word that stands alone begins with a space. The end of a line is a
+// newline; an end token that ends the stream adds nothing. The text is empty for a model of ids
+// only. `buffer`, `capacity` and `needed` as for kinglet_model_token_text.
 // Errors: KINGLET_INVALID_ARGUMENT (no such stream), KINGLET_BUFFER_TOO_SMALL.
 KINGLET_API kinglet_status kinglet_generation_text(const kinglet_generation* generation,
                                                    uint32_t stream, char* buffer, uint64_t capacity,

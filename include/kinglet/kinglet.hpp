@@ -1,14 +1,15 @@
 // The C interface as C++17 classes: handles that destroy themselves, errors as Status and Result
 // (kinglet/status.h), answers as vectors and strings. Each method is a line or two over the
-// function of kinglet.h with the corresponding name. kinglet.h says what it does, which errors it
-// returns and which threads may call it.
+// function of kinglet.h with the corresponding name: Session::StepMany calls
+// kinglet_session_step_many. The comment of that function documents what the method does, which
+// errors it returns and which threads may call it.
 //
 //   kinglet::Result<kinglet::Model> model = kinglet::Model::Open("model.kgl");
 //   if (!model.ok()) return model.status();
 //   kinglet::Result<kinglet::Session> session = kinglet::Session::Create(*model);
 //
-// kinglet itself throws nothing; vectors and strings throw std::bad_alloc as they do everywhere. An
-// object that was moved from is empty: its methods return KINGLET_INVALID_ARGUMENT.
+// kinglet itself throws nothing; vectors and strings throw std::bad_alloc as they do everywhere.
+// The methods of an object that was moved from return KINGLET_INVALID_ARGUMENT.
 //
 // The classes are in an inline namespace, so that a program can link these and the library's own
 // classes of the same names.
@@ -45,14 +46,15 @@ struct DrawOptions : kinglet_draw_options {
   }
 };
 
-// A word and its natural log-probability.
+// A token and its natural log-probability.
 struct Candidate {
   uint32_t id;
   double log_probability;
 };
 
-// One or more streams through a model, one in each lane. Move-only. One thread at a time may use
-// it, except for Cancel. With SessionOptions::threads above 1 it has worker threads of its own.
+// One or more streams through a model, one in each lane. Move-only. One thread at a time may use a
+// session, except for Cancel. With SessionOptions::threads above 1 a session has worker threads of
+// its own.
 class Session : public TextQueries<Session> {
  public:
   static Result<Session> Create(const Model& model, const SessionOptions& options = {}) {
@@ -76,8 +78,9 @@ class Session : public TextQueries<Session> {
   Status StepLanes(const uint32_t* lanes, const uint32_t* ids, size_t count) {
     return StatusOf(kinglet_session_step_lanes(get(), lanes, ids, count));
   }
-  // A given text of one stream. `log_probabilities` has `count` elements or is null; *processed,
-  // unless null, tells after an error how many tokens were processed.
+  // Processes the `count` tokens `ids` of one stream, quicker than one by one. `log_probabilities`
+  // has `count` elements or is null; *processed, unless null, becomes the number of tokens that
+  // were processed, also after an error.
   Status StepMany(const uint32_t* ids, size_t count, double* log_probabilities = nullptr,
                   uint64_t* processed = nullptr, uint32_t lane = 0) {
     return StatusOf(
@@ -86,20 +89,24 @@ class Session : public TextQueries<Session> {
   Status Encode(const uint32_t* source, size_t count, uint32_t lane = 0) {
     return StatusOf(kinglet_session_encode(get(), lane, source, count));
   }
-  // Of a masked model: reads a text, looks at a position of it, and what is said of the whole.
-  // `segments` may be null. `position` matters to scores of spans alone.
+  // Masked models: reads a text of `count` tokens. `segments` has `count` elements, or is null,
+  // which means that all are 0.
   Status Read(const uint32_t* ids, const uint32_t* segments, size_t count, uint32_t lane = 0) {
     return StatusOf(kinglet_session_read(get(), lane, ids, segments, count));
   }
+  // Masked models: directs the lane's queries to a position of its text.
   Status LookAt(uint64_t position, uint32_t lane = 0) {
     return StatusOf(kinglet_session_look_at(get(), lane, position));
   }
+  // Masked models: the pooled vector of the lane's text; Model::PooledWidth elements.
   Result<std::vector<double>> Pooled(uint32_t lane = 0) {
     std::vector<double> out(pooled_width_ + size_t{1});
     const kinglet_status status = kinglet_session_pooled(get(), lane, out.data(), out.size());
     out.resize(pooled_width_);
     return ResultOf(status, std::move(out));
   }
+  // Masked models: the scores of the lane's text, or, in a model that finds answers, of the token
+  // at `position`, which is otherwise 0; Model::ScoreCount elements.
   Result<std::vector<double>> Scores(uint64_t position = 0, uint32_t lane = 0) {
     std::vector<double> out(score_count_ + size_t{1});
     const kinglet_status status =
@@ -116,7 +123,8 @@ class Session : public TextQueries<Session> {
   Status Fork(uint32_t from, uint32_t to) {
     return StatusOf(kinglet_session_fork(get(), from, to));
   }
-  // Any thread may call this.
+  // Stops the running call, or else the next one, with KINGLET_CANCELLED. Any thread may call this
+  // method.
   Status Cancel() { return StatusOf(kinglet_session_cancel(get())); }
 
   Result<double> LogProbability(uint32_t id, uint32_t lane = 0) {
@@ -125,7 +133,7 @@ class Session : public TextQueries<Session> {
         kinglet_session_log_probability(get(), lane, id, &log_probability);
     return ResultOf(status, log_probability);
   }
-  // Element i is the log-probability of word ids[i].
+  // Element i of the answer is the log-probability of token ids[i].
   Result<std::vector<double>> LogProbabilitiesOf(const uint32_t* ids, size_t count,
                                                  uint32_t lane = 0) {
     std::vector<double> out(count);
@@ -133,27 +141,31 @@ class Session : public TextQueries<Session> {
         kinglet_session_log_probabilities_of(get(), lane, ids, count, out.data());
     return ResultOf(status, std::move(out));
   }
-  // Element `id` is the log-probability of word `id`.
+  // Element `id` of the answer is the log-probability of token `id`.
   Result<std::vector<float>> LogProbabilities(uint32_t lane = 0) {
     std::vector<float> out(vocabulary_size_);
     const kinglet_status status =
         kinglet_session_log_probabilities(get(), lane, out.data(), out.size());
     return ResultOf(status, std::move(out));
   }
-  // The same, written to the caller's memory. Errors: KINGLET_BUFFER_TOO_SMALL.
+  // Writes the log-probability of each token to out[id], in the caller's memory. Errors:
+  // KINGLET_BUFFER_TOO_SMALL if `capacity` is less than the vocabulary size.
   Status LogProbabilities(float* out, size_t capacity, uint32_t lane = 0) {
     return StatusOf(kinglet_session_log_probabilities(get(), lane, out, capacity));
   }
+  // Element `id` of the answer is the probability of token `id`.
   Result<std::vector<float>> Probabilities(uint32_t lane = 0) {
     std::vector<float> out(vocabulary_size_);
     const kinglet_status status =
         kinglet_session_probabilities(get(), lane, out.data(), out.size());
     return ResultOf(status, std::move(out));
   }
+  // Writes the probability of each token to out[id], in the caller's memory. Errors:
+  // KINGLET_BUFFER_TOO_SMALL if `capacity` is less than the vocabulary size.
   Status Probabilities(float* out, size_t capacity, uint32_t lane = 0) {
     return StatusOf(kinglet_session_probabilities(get(), lane, out, capacity));
   }
-  // The most probable word first.
+  // The k most probable tokens, the most probable first.
   Result<std::vector<Candidate>> TopK(uint32_t k, uint32_t lane = 0) {
     const uint32_t wanted = k < vocabulary_size_ ? k : vocabulary_size_;
     std::vector<uint32_t> ids(wanted);
@@ -173,11 +185,12 @@ class Session : public TextQueries<Session> {
     const kinglet_status status = kinglet_session_sample(get(), lane, seed, temperature, &id);
     return ResultOf(status, id);
   }
-  // --- queries that look for words (words.h). A prefix is any bytes.
+  // --- queries that look for tokens and words (words.h). A prefix is any bytes.
 
-  // The fewest words that have the share of all probability, the most probable first.
+  // The fewest tokens whose probabilities reach the fraction `share` of the sum of all, the most
+  // probable first.
   Result<std::vector<Candidate>> TopP(double share, uint32_t lane = 0) {
-    // The number of words is known when all have been looked at.
+    // The number of tokens is known only after the search, and may be that of all tokens.
     std::vector<uint32_t> ids(vocabulary_size_);
     std::vector<double> log_probabilities(vocabulary_size_);
     uint32_t count = 0;
@@ -185,13 +198,13 @@ class Session : public TextQueries<Session> {
         get(), lane, share, ids.data(), log_probabilities.data(), vocabulary_size_, &count);
     return ResultOf(status, CandidatesOf(ids, log_probabilities, count));
   }
-  // 1 for the most probable word.
+  // The rank of a token; 1 for the most probable one.
   Result<uint32_t> Rank(uint32_t id, uint32_t lane = 0) {
     uint32_t rank = 0;
     const kinglet_status status = kinglet_session_rank(get(), lane, id, &rank);
     return ResultOf(status, rank);
   }
-  // The k most probable of these words, and the sum of their probabilities.
+  // The k most probable of the `allowed_count` tokens `allowed`, the most probable first.
   Result<std::vector<Candidate>> TopKAllowed(const uint32_t* allowed, size_t allowed_count,
                                              uint32_t k, uint32_t lane = 0) {
     const uint32_t wanted = k < vocabulary_size_ ? k : vocabulary_size_;
@@ -203,6 +216,8 @@ class Session : public TextQueries<Session> {
                                       log_probabilities.data(), wanted, &count);
     return ResultOf(status, CandidatesOf(ids, log_probabilities, count));
   }
+  // The sum of the probabilities of the `allowed_count` tokens `allowed`; a repeated token counts
+  // once.
   Result<double> ProbabilityAllowed(const uint32_t* allowed, size_t allowed_count,
                                     uint32_t lane = 0) {
     double probability = 0;
@@ -210,7 +225,7 @@ class Session : public TextQueries<Session> {
         kinglet_session_allowed_probability(get(), lane, allowed, allowed_count, &probability);
     return ResultOf(status, probability);
   }
-  // The same for the words that begin with the prefix.
+  // The k most probable tokens whose texts begin with the prefix, the most probable first.
   Result<std::vector<Candidate>> TopKWithPrefix(std::string_view prefix, uint32_t k,
                                                 uint32_t lane = 0) {
     const uint32_t wanted = k < vocabulary_size_ ? k : vocabulary_size_;
@@ -222,14 +237,15 @@ class Session : public TextQueries<Session> {
                                      log_probabilities.data(), wanted, &count);
     return ResultOf(status, CandidatesOf(ids, log_probabilities, count));
   }
+  // The sum of the probabilities of the tokens whose texts begin with the prefix.
   Result<double> ProbabilityOfPrefix(std::string_view prefix, uint32_t lane = 0) {
     double probability = 0;
     const kinglet_status status =
         kinglet_session_prefix_probability(get(), lane, prefix.data(), prefix.size(), &probability);
     return ResultOf(status, probability);
   }
-  // Each character that follows the prefix in some word, or what kinglet_next_character says, with
-  // the probability of the words that continue with it.
+  // Each character that follows the prefix in the text of some token, or a value of
+  // kinglet_next_character, with the probability of the tokens that continue so.
   Result<std::vector<std::pair<uint32_t, double>>> NextCharacters(std::string_view prefix,
                                                                   uint32_t lane = 0) {
     std::vector<uint32_t> characters(vocabulary_size_);
@@ -244,20 +260,24 @@ class Session : public TextQueries<Session> {
     }
     return ResultOf(status, std::move(next));
   }
-  // [first, second) of the integers below 2^32, for entropy coders; and the word that has a point.
+  // For entropy coders: the interval [first, second) of the integers below 2^32 that belongs to a
+  // token.
   Result<std::pair<uint64_t, uint64_t>> Interval(uint32_t id, uint32_t lane = 0) {
     std::pair<uint64_t, uint64_t> interval(0, 0);
     const kinglet_status status =
         kinglet_session_interval(get(), lane, id, &interval.first, &interval.second);
     return ResultOf(status, interval);
   }
+  // For entropy coders: the token whose interval contains the integer `point`.
   Result<uint32_t> WordAt(uint32_t point, uint32_t lane = 0) {
     uint32_t id = 0;
     const kinglet_status status = kinglet_session_word_at(get(), lane, point, &id);
     return ResultOf(status, id);
   }
 
-  // Some of the queries for `count` lanes at once: element i answers for lane lanes[i].
+  // --- queries of `count` lanes at once: element i of the answer is that of lane lanes[i].
+
+  // The log-probability of token ids[i] in lane lanes[i].
   Result<std::vector<double>> LogProbabilityLanes(const uint32_t* lanes, const uint32_t* ids,
                                                   size_t count) {
     std::vector<double> out(count);
@@ -265,6 +285,7 @@ class Session : public TextQueries<Session> {
         kinglet_session_log_probability_lanes(get(), lanes, ids, count, out.data());
     return ResultOf(status, std::move(out));
   }
+  // The k most probable tokens of each lane, the most probable first.
   Result<std::vector<std::vector<Candidate>>> TopKLanes(const uint32_t* lanes, size_t count,
                                                         uint32_t k) {
     const size_t wanted = k < vocabulary_size_ ? k : vocabulary_size_;
@@ -278,6 +299,7 @@ class Session : public TextQueries<Session> {
     }
     return ResultOf(status, std::move(best));
   }
+  // The token that Draw draws on lane lanes[i] with seed seeds[i].
   Result<std::vector<uint32_t>> DrawLanes(const uint32_t* lanes, const uint64_t* seeds,
                                           size_t count, const DrawOptions& options = {}) {
     std::vector<uint32_t> out(count);
@@ -285,6 +307,7 @@ class Session : public TextQueries<Session> {
         kinglet_session_draw_lanes(get(), lanes, seeds, count, &options, out.data());
     return ResultOf(status, std::move(out));
   }
+  // The token that Sample draws on lane lanes[i] with seed seeds[i].
   Result<std::vector<uint32_t>> SampleLanes(const uint32_t* lanes, const uint64_t* seeds,
                                             size_t count, double temperature = 1) {
     std::vector<uint32_t> out(count);
@@ -292,7 +315,7 @@ class Session : public TextQueries<Session> {
         kinglet_session_sample_lanes(get(), lanes, seeds, count, temperature, out.data());
     return ResultOf(status, std::move(out));
   }
-  // The log-probability of each of a tree's `count` nodes; see kinglet_session_score_tree.
+  // The log-probability of each of the `count` nodes of a tree (kinglet_session_score_tree).
   Result<std::vector<double>> ScoreTree(const uint32_t* parents, const uint32_t* ids,
                                         size_t count) {
     std::vector<double> out(count);
@@ -300,7 +323,7 @@ class Session : public TextQueries<Session> {
         kinglet_session_score_tree(get(), parents, ids, count, out.data(), nullptr);
     return ResultOf(status, std::move(out));
   }
-  // Computes what later queries about these lanes will read; see kinglet_session_compute_lanes.
+  // Computes what later queries about these lanes will read (kinglet_session_compute_lanes).
   Status ComputeLanes(const uint32_t* lanes, size_t count) {
     return StatusOf(kinglet_session_compute_lanes(get(), lanes, count));
   }
@@ -353,8 +376,8 @@ struct GenerationOptions : kinglet_generation_options {
   }
 };
 
-// Text that continues from a prompt, in one or more streams. Move-only. One thread at a time may use
-// it.
+// Text that continues from a prompt, in one or more streams. Move-only. One thread at a time may
+// use a generation.
 class Generation {
  public:
   static Result<Generation> Create(const Model& model, const std::vector<uint32_t>& prompt,
@@ -365,7 +388,7 @@ class Generation {
     return ResultOf(status, Generation(generation));
   }
 
-  // Whether any stream continues.
+  // Draws a token for every stream that has not ended; true if a stream continues.
   Result<bool> Next() {
     int32_t more = 0;
     const kinglet_status status = kinglet_generation_next(get(), &more);
@@ -403,12 +426,13 @@ class Generation {
   std::unique_ptr<kinglet_generation, Destroy> generation_;
 };
 
-// The scores of a list of words, one for each class.
+// The scores of a list of tokens, one for each class.
 struct ClassScores {
   std::vector<double> logits, log_probabilities;
 };
 
-// Gives vectors of words and scores of lists of words. Move-only. One thread at a time may use it.
+// Gives vectors of tokens and class scores of lists of tokens. Move-only. One thread at a time may
+// use an embedding.
 class Embedding {
  public:
   static Result<Embedding> Create(const Model& model) {
@@ -429,7 +453,8 @@ class Embedding {
     return ResultOf(status, classes);
   }
   Result<std::vector<float>> Vector(uint32_t id) { return Vectors(&id, 1); }
-  // The words' vectors one after the other: element i * width + j is element j of that of ids[i].
+  // The vectors of `count` tokens, one after the other: element i * width + j of the answer is
+  // element j of the vector of token ids[i].
   Result<std::vector<float>> Vectors(const uint32_t* ids, size_t count) {
     const Result<uint32_t> width = Width();
     if (!width.ok()) return width.status();

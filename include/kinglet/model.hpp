@@ -1,5 +1,5 @@
 // Models, and how answers of the C interface become values: a part of kinglet.hpp, which includes
-// it.
+// this file.
 #ifndef KINGLET_MODEL_HPP_
 #define KINGLET_MODEL_HPP_
 
@@ -22,7 +22,7 @@ struct ModelOptions : kinglet_model_options {
   ModelOptions() : kinglet_model_options() { struct_size = sizeof(kinglet_model_options); }
 };
 
-// A token of a text and its bytes there, [begin, end).
+// A token of a text, which is bytes [begin, end) of the text.
 struct TextToken {
   uint32_t id;
   uint64_t begin, end;
@@ -41,8 +41,8 @@ Result<T> ResultOf(kinglet_status status, T value) {
   return value;
 }
 
-// The text that write(buffer, capacity, needed) writes as kinglet_model_token_text does: called
-// twice, for the size and for the text.
+// The text that write(buffer, capacity, needed) writes as kinglet_model_token_text does. `write` is
+// called twice: for the size, then for the text.
 template <class Write>
 Result<std::string> TextOf(const Write& write) {
   uint64_t needed = 0;
@@ -95,7 +95,7 @@ class Model {
       return kinglet_model_token_text(get(), id, buffer, capacity, needed);
     });
   }
-  // The texts of all words; element i is that of word i.
+  // The texts of all tokens; element i of the answer is that of token i.
   Result<std::vector<std::string>> TokenTexts() const {
     uint64_t needed = 0;
     const Result<uint32_t> words = VocabularySize();
@@ -124,7 +124,7 @@ class Model {
     const kinglet_status status = kinglet_model_find_token(get(), bytes, text.size(), &id);
     return ResultOf(status, id);
   }
-  // The tokens of a text, as kinglet_model_tokenize cuts it.
+  // The tokens of a text, as kinglet_model_tokenize splits it.
   Result<std::vector<TextToken>> Tokenize(std::string_view text) const {
     const char* const bytes = text.empty() ? "" : text.data();
     uint64_t count = 0;
@@ -149,7 +149,7 @@ class Model {
       return kinglet_model_detokenize(get(), first, ids.size(), buffer, capacity, needed);
     });
   }
-  // The segment of each token that Tokenize makes of the text: "A ||| B" for a pair.
+  // The segment of each token that Tokenize makes of the text; "A ||| B" is a pair of texts.
   Result<std::vector<uint32_t>> TextSegments(std::string_view text) const {
     const char* const bytes = text.empty() ? "" : text.data();
     uint64_t count = 0;
@@ -162,24 +162,26 @@ class Model {
         get(), bytes, text.size(), segments.empty() ? &none : segments.data(), count, nullptr);
     return ResultOf(status, std::move(segments));
   }
-  // The most tokens of a source, or of a masked model's text; 0 for any other model.
+  // The most tokens of a source to translate, or of a masked model's text; 0 for any other model.
   Result<uint32_t> LongestSource() const {
     uint32_t tokens = 0;
     const kinglet_status status = kinglet_model_longest_source(get(), &tokens);
     return ResultOf(status, tokens);
   }
-  // Of a masked model: elements of a text's pooled vector, and its scores; 0: none.
+  // Masked models: the number of elements of a text's pooled vector; 0 for a model without a
+  // pooler.
   Result<uint32_t> PooledWidth() const {
     uint32_t width = 0;
     const kinglet_status status = kinglet_model_pooled_width(get(), &width);
     return ResultOf(status, width);
   }
+  // Masked models: the number of scores of a text or token; 0 for a model without scores.
   Result<uint32_t> ScoreCount() const {
     uint32_t count = 0;
     const kinglet_status status = kinglet_model_score_count(get(), &count);
     return ResultOf(status, count);
   }
-  // 0 for a model without an encoder.
+  // The size of the source's vocabulary; 0 for a model without an encoder.
   Result<uint32_t> SourceVocabularySize() const {
     uint32_t size = 0;
     const kinglet_status status = kinglet_model_source_vocabulary_size(get(), &size);

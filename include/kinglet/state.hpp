@@ -1,4 +1,4 @@
-// A part of kinglet.hpp: what a stream remembers, as a value.
+// The saved state of a stream, as a value: a part of kinglet.hpp, which includes this file.
 #ifndef KINGLET_STATE_HPP_
 #define KINGLET_STATE_HPP_
 
@@ -16,7 +16,7 @@ namespace kinglet {
 inline namespace api {
 
 // Everything that a stream remembers. Copies share one immutable state, which any number of threads
-// may use at the same time.
+// may use at the same time. kinglet.h documents kinglet_state.
 class State {
  public:
   static Result<State> Read(const Model& model, const void* bytes, size_t size) {

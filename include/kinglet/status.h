@@ -1,8 +1,8 @@
 // Status codes shared by the C and the C++ interface, and the C++ value types that carry them.
 //
-// Codes are stable numbers, grouped by kind in steps of 100, so a caller may switch on the exact
-// code or on `code / 100`. Every code but KINGLET_OK comes with a text that names the place, what
-// was expected and what was found.
+// Codes are stable numbers in groups of 100, so a caller may switch on the exact code or on `code /
+// 100`. Every code but KINGLET_OK comes with a text that reports where the error occurred, what was
+// expected and what was found.
 #ifndef KINGLET_STATUS_H_
 #define KINGLET_STATUS_H_
 
@@ -60,10 +60,10 @@ using StatusCode = kinglet_status_code;
 
 namespace internal {
 
-// The bytes of the UTF-8 character that `text` starts with if a terminal obeys it and does not show
-// it: controls (U+0000 to U+001F, U+007F to U+009F), what ends a line (U+2028, U+2029) and what
-// changes the order in which text is shown (U+061C, U+200E, U+200F, U+202A to U+202E, U+2066 to
-// U+2069). 0 for any other.
+// The number of bytes of the UTF-8 character with which `text` starts if a terminal obeys that
+// character instead of showing it: controls (U+0000 to U+001F, U+007F to U+009F), ends of lines
+// (U+2028, U+2029) and changes of the order in which text is shown (U+061C, U+200E, U+200F, U+202A
+// to U+202E, U+2066 to U+2069). 0 for any other character.
 inline size_t ControlLength(std::string_view text) {
   const auto byte = [text](size_t i) -> unsigned {
     return i < text.size() ? static_cast<unsigned char>(text[i]) : 0;
@@ -81,9 +81,10 @@ inline size_t ControlLength(std::string_view text) {
 
 }  // namespace internal
 
-// Success, or a code with one line of text. Success costs one null pointer. A Status is a value: it
-// may be copied, moved and kept; it is never thrown. Messages quote names and words of files that
-// strangers wrote, and are printed on terminals: what a terminal would obey becomes "?".
+// Success, or a code with one line of text. Success costs one null pointer. A Status is a value: a
+// caller may copy, move and keep one, and the library never throws one. Messages quote names and
+// words of files that strangers wrote, and are printed on terminals: what a terminal would obey
+// becomes "?".
 class [[nodiscard]] Status {
  public:
   Status() = default;
@@ -119,7 +120,7 @@ class [[nodiscard]] Status {
   std::shared_ptr<const Error> error_;
 };
 
-// A value, or the Status that says why there is none.
+// A value, or the Status that reports why there is no value.
 template <class T>
 class [[nodiscard]] Result {
  public:
@@ -148,8 +149,8 @@ class [[nodiscard]] Result {
   std::variant<T, Status> state_;
 };
 
-// For functions that return Status or Result: return the Status of an expression that failed;
-// KINGLET_ASSIGN_OR_RETURN declares or assigns the value of one that did not.
+// For functions that return Status or Result. Both macros return the Status of an expression that
+// failed; KINGLET_ASSIGN_OR_RETURN declares or assigns the value of one that succeeded.
 #define KINGLET_RETURN_IF_ERROR(expression)                                        \
   do {                                                                             \
     if (::kinglet::Status kinglet_status_ = (expression); !kinglet_status_.ok()) { \

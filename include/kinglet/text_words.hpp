@@ -1,5 +1,6 @@
-// The part of kinglet.hpp's Session that asks about the text which follows, for models whose tokens
-// are pieces of words: kinglet_session_text_probability and its neighbours in words.h.
+// Queries of a Session about the text that follows, for models whose tokens are pieces of words
+// (kinglet_session_text_probability and the functions after it in words.h): a part of kinglet.hpp,
+// which includes this file.
 #ifndef KINGLET_TEXT_WORDS_HPP_
 #define KINGLET_TEXT_WORDS_HPP_
 
@@ -17,17 +18,17 @@
 namespace kinglet {
 inline namespace api {
 
-// A word with the space before it, as the text continues.
+// A word with which a text continues, with the space before the word.
 struct TextWord {
   std::string text;
   double log_probability;
 };
 
-// Base of Session.
+// The base of Session. In each query `most_steps` bounds the tokens that are stepped.
 template <class SessionClass>
 class TextQueries {
  public:
-  // That the text which follows begins so; `most_steps` bounds the tokens that are stepped.
+  // The probability that the text which follows begins with the prefix.
   Result<double> ProbabilityOfText(std::string_view prefix, uint64_t most_steps,
                                    uint32_t lane = 0) {
     double probability = 0;
@@ -35,8 +36,8 @@ class TextQueries {
         session(), lane, prefix.data(), prefix.size(), most_steps, &probability, nullptr);
     return ResultOf(status, probability);
   }
-  // Each character that may follow the prefix, or what kinglet_next_character says, with the
-  // probability of the prefix and the character.
+  // Each character that may follow the prefix, or a value of kinglet_next_character, with the
+  // probability of the prefix and that character.
   Result<std::vector<std::pair<uint32_t, double>>> NextCharactersOfText(std::string_view prefix,
                                                                         uint64_t most_steps,
                                                                         uint32_t lane = 0) {
@@ -60,10 +61,10 @@ class TextQueries {
     }
     return ResultOf(status, std::move(next));
   }
-  // The k most probable words that begin so, found by a beam of this width.
+  // The k most probable words that begin with the prefix, found by a beam search of width `beam`.
   Result<std::vector<TextWord>> WordsOfText(std::string_view prefix, uint32_t k, uint32_t beam,
                                             uint64_t most_steps, uint32_t lane = 0) {
-    // No more words are found than tokens are stepped, and one.
+    // The search finds at most one word for each token that is stepped, and one more.
     const size_t most = k <= most_steps ? k : static_cast<size_t>(most_steps) + 1;
     std::vector<double> log_probabilities(most);
     std::vector<uint64_t> offsets(most + 1);

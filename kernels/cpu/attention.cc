@@ -56,19 +56,20 @@ class WindowAttentionKernel {
   std::vector<MemoryRange> WeightMemory() const { return positions_->Memory(); }
 
  private:
-  // A head of a token; and the codes of the head in all ring slots, where they were decoded.
+  // A head of a token, and its keys and values in all ring slots if these were decoded from 9 bits.
   struct Part {
     StreamFrame* frame;
     size_t head;
     const T* keys = nullptr;
     const T* values = nullptr;
   };
-  // Parts are computed so many at a time, stage by stage: the stages of one part wait for each
-  // other, those of several overlap in the processor.
+  // Parts are computed several at a time, stage by stage: the stages of one part wait for each
+  // other, but those of different parts overlap in the processor.
   static constexpr size_t kMostTogether = 8;
 
-  // Each token's key is stored after the token before read the keys of its window, and its value
-  // after that one read the values. A head's rows stay in the first-level cache for all tokens.
+  // A token's key is stored once the previous token has read the keys of its window, and a token's
+  // value once the previous token has read the values. A head's rows stay in the first-level cache
+  // for all tokens.
   void AttendInTurn(std::span<StreamFrame> tokens, Chunks heads) const {
     for (size_t head = heads.begin; head < heads.end; ++head) {
       const Chunks alone = {head, head + 1};
@@ -90,8 +91,8 @@ class WindowAttentionKernel {
     }
   }
 
-  // The codes of a head in all slots of a ring that has 9 bits for each: several tokens decode them
-  // once. Nothing where the ring has other elements, or too many for the stack.
+  // The codes of a head in all slots of a ring of 9-bit codes, decoded once for several tokens.
+  // Empty if the ring has other elements, or too many for the stack.
   class Decoded {
    public:
     Decoded(const WindowAttentionKernel& kernel, const Operand& ring, size_t size, const Part& part)
@@ -145,26 +146,26 @@ class WindowAttentionKernel {
     }
   }
 
-  // The elements of a ring slot, as codes of 9 bits where they are kept so.
+  // The layout of a ring slot of 9-bit codes.
   NineBitRow RowOf(const Operand& ring) const { return {ring.slot.count / op_.window}; }
   size_t SlotBytes(const Operand& ring) const {
     const NineBitRow row = RowOf(ring);
     return ring.element == Element::kCode9 ? row.Bytes() : row.count * sizeof(T);
   }
-  // Where window slots are masked, those that are not are the ring's first ones.
+  // If some window slots are masked, the visible ones are the ring's first slots.
   MemoryRange VisibleSlots(const Operand& ring, const StreamFrame& frame) const {
     const size_t visible = op_.window - FirstVisible(op_, frame.position);
     return {ring.slot.template At<std::byte>(frame), visible * SlotBytes(ring)};
   }
-  // A head's part of the first `count` ring slots, `size` elements of each. `decoded`: those of all
-  // slots, or null.
+  // A head's part of the first `count` ring slots, `size` elements of each. `decoded` points to the
+  // decoded part of all slots, or is null.
   StridedRows<T> Rows(const Operand& ring, const Part& part, const T* decoded, size_t size,
                       size_t count) const {
     if (decoded != nullptr) return {decoded, size, count};
     const size_t stride = op_.heads * size;
     return {ring.slot.template At<T>(*part.frame) + part.head * size, stride, count};
   }
-  // The same where the ring keeps codes of 9 bits; a part is a multiple of 8 codes (runtime/lower).
+  // Like Rows, for a ring of 9-bit codes. `size` is a multiple of 8 (runtime/lower).
   NineBitParts CodedRows(const Operand& ring, const Part& part, size_t size, size_t count) const {
     const NineBitRow row = RowOf(ring);
     const uint8_t* const slot = ring.slot.template At<uint8_t>(*part.frame);
@@ -174,12 +175,12 @@ class WindowAttentionKernel {
   const T* Query(const Part& part) const {
     return qkv_.slot.At<T>(*part.frame) + part.head * (2 * op_.key_size + op_.value_size);
   }
-  // Scores, and then weights, of the window slots.
+  // The scores of the window slots, which later become their weights.
   float* Weights(const Part& part) const {
     return weights_.At<float>(*part.frame) + part.head * op_.window;
   }
 
-  // dots[i] = q . key of ring slot i, for those that hold a visible window slot.
+  // dots[i] = q . key of ring slot i, for ring slots that are visible window slots.
   void KeyDots(const Part& part, float* dots) const {
     const size_t n = op_.key_size, count = op_.window - FirstVisible(op_, part.frame->position);
     if constexpr (std::is_same_v<T, float>) {
@@ -197,7 +198,7 @@ class WindowAttentionKernel {
 
   // weights[s] = (q . key of window slot s + q . position s) * key_size^-1/2 for the slots that are
   // visible. Window slot s is ring slot (oldest + s) mod window; masked slots are the first ones.
-  // `dots`: of each part, as KeyDots leaves them.
+  // `dots` are the results of KeyDots for each part.
   void AddPositions(std::span<const Part> parts, const float* dots) const {
     float positions[kMaxWindow], floats[kMaxKeySize];
     RealVector vectors[kMostTogether];
@@ -249,7 +250,7 @@ class WindowAttentionKernel {
       const auto quantise = [&](size_t slot, size_t count, int16_t* to) {
         vector_->quantise(weights + slot, count, quantiser.max_abs, quantiser.scale, to);
       };
-      // Integers may be added in any order, so in the order of the ring.
+      // Integers may be added in any order, so the ring's order will do.
       if (first > 0) {
         quantise(first, op_.window - first, codes);
       } else {
@@ -274,7 +275,7 @@ class WindowAttentionKernel {
   SharedPanels positions_;
   Slot weights_, out_;
   float scale_;
-  size_t together_;  // as many parts as AddPositions has memory for
+  size_t together_;  // how many parts AddPositions has memory for
 };
 
 template <class T>
@@ -290,7 +291,7 @@ class CacheWeightsKernel {
         first_position_(op.first_position),
         theta_(static_cast<float>(op.theta)) {}
 
-  // Slots that hold no pair yet are in the last chunks.
+  // Slots without a pair yet are in the last chunks.
   std::vector<Phase> Phases() && {
     const size_t chunks = (capacity_ + kChunkSlots - 1) / kChunkSlots;
     Phase logits = {[kernel = *this](std::span<StreamFrame> frames, Chunks part) {
@@ -320,8 +321,9 @@ class CacheWeightsKernel {
     if (begin < end) StoredDots(begin, end, {&frame, 1});
   }
 
-  // The ring holds the first token's pairs. A later token sees those that the tokens between have
-  // yet to append: their keys are the hidden states of the tokens before them.
+  // The ring contains the pairs that the first token sees. A later token also sees pairs that the
+  // tokens since then have yet to append. The key of such a pair is the previous token's hidden
+  // state.
   void LogitsOfTokens(std::span<StreamFrame> tokens, Chunks chunks) const {
     for (size_t begin = chunks.begin * kChunkSlots; begin < chunks.end * kChunkSlots;
          begin += kChunkSlots) {

@@ -1,6 +1,6 @@
-// Inside the `cpu` backend: makes a kernel of each operation. A function returns an empty kernel
-// where the vector functions cannot be used (32-bit codes, sums that need more than 31 bits,
-// vectors longer than the stack arrays below); the reference kernel then runs the node.
+// Inside the `cpu` backend: makes a kernel of each operation. A function returns an empty kernel if
+// the vector functions cannot be used (32-bit codes, sums that need more than 31 bits, vectors
+// longer than the stack arrays below); the reference kernel then runs the node.
 #ifndef KINGLET_KERNELS_CPU_BIND_H_
 #define KINGLET_KERNELS_CPU_BIND_H_
 
@@ -8,7 +8,7 @@
 #include <cstdint>
 
 #include "kernels/backend.h"
-#include "kernels/cpu/logit_blocks.h"
+#include "kernels/cpu/logit_tiles.h"
 #include "kernels/cpu/many_product.h"
 #include "kernels/cpu/vector.h"
 #include "kernels/cpu/weights.h"
@@ -22,8 +22,8 @@ struct BindContext {
   const BufferLayout& layout;
   const VectorFunctions& vector;  // outlives every kernel
   WeightStore& weights;
-  ManyProducts* many_products = nullptr;      // null: all products are ours
-  SummedProducts* summed_products = nullptr;  // null: no product sums the blocks of its logits
+  ManyProducts* many_products = nullptr;      // null if all products are our own
+  SummedProducts* summed_products = nullptr;  // null if no product sums the tiles of its logits
 };
 
 // Kernels keep short-lived vectors on the stack, so that running one never allocates.
@@ -31,7 +31,7 @@ inline constexpr uint64_t kMaxColumns = 8192;
 inline constexpr uint64_t kMaxWindow = 2048;
 inline constexpr uint64_t kMaxKeySize = 1024;
 
-// A buffer and, for codes, their scale and largest code.
+// A buffer and, if it contains codes, their scale and the largest code.
 struct Operand {
   Slot slot;
   Element element;
@@ -53,7 +53,7 @@ Kernel BindOp(const Quantise& op, const BindContext& context);
 Kernel BindOp(const Add& op, const BindContext& context);
 Kernel BindOp(const AddScalar& op, const BindContext& context);
 Kernel BindOp(const WindowAttention& op, const BindContext& context);
-// For relative positions, or none.
+// WindowAttention with relative positions, or with no positions.
 Kernel BindStreamedAttention(const WindowAttention& op, const BindContext& context);
 Kernel BindOp(const AddPositionRow& op, const BindContext& context);
 Kernel BindOp(const AddSinusoids& op, const BindContext& context);
@@ -64,14 +64,15 @@ Kernel BindOp(const LstmGates& op, const BindContext& context);
 Kernel BindOp(const GruGates& op, const BindContext& context);
 Kernel BindOp(const RnnGates& op, const BindContext& context);
 Kernel BindOp(const QrnnGates& op, const BindContext& context);
-// A few passes over one vector for each list of words: the reference kernels are fast enough.
+// Bags of words read one vector a few times for each list of words: the reference kernels are fast
+// enough.
 inline Kernel BindOp(const BagAppend&, const BindContext&) { return {}; }
 inline Kernel BindOp(const BagFeatures&, const BindContext&) { return {}; }
 inline Kernel BindOp(const ScaleShiftRelu&, const BindContext&) { return {}; }
-// The same holds for the norms of few vectors.
+// Only few vectors are normalised in this way: the reference kernel is fast enough.
 inline Kernel BindOp(const RootMeanSquareNorm&, const BindContext&) { return {}; }
 Kernel BindOp(const ApplyActivation& op, const BindContext& context);
-// The same holds for copying rows.
+// Rows are only copied: the reference kernels are fast enough.
 inline Kernel BindOp(const StoreRow&, const BindContext&) { return {}; }
 inline Kernel BindOp(const LoadRow&, const BindContext&) { return {}; }
 inline Kernel BindOp(const Join&, const BindContext&) { return {}; }

@@ -28,7 +28,7 @@ HWY_INLINE hn::Vec<D> WordVector(D d, const float* logits, const ClusterTerms<fl
 
 void WordLogProbabilities(const float* logits, size_t n, const ClusterTerms<float>& terms,
                           float* out) {
-  const ClusterTerms<float> own = terms;  // no store to `out` can change it
+  const ClusterTerms<float> own = terms;  // a copy, which no store to `out` can change
   ForEach(0, n, [&](auto d, size_t i) HWY_ATTR {
     hn::StoreU(WordVector(d, logits + i, own), d, out + i);
   });

@@ -18,11 +18,11 @@
 HWY_BEFORE_NAMESPACE();
 namespace kinglet::cpu::HWY_NAMESPACE {
 
-// How many blocks are processed together, position by position, so that a position's partial
-// products stay in the second-level cache.
-constexpr size_t kBlocksTogether = 128;
+// How many tiles of words are processed together, position by position, so that a position's
+// partial products stay in the second-level cache.
+constexpr size_t kTilesTogether = 128;
 
-// The codes of kWidth words, which begin at bit `bit` of their columns (CodeBlocks).
+// The codes of kWidth words, from bit `bit` of their columns on (CodeTiles).
 HWY_INLINE hn::Vec<hn::RebindToSigned<Floats>> UnpackCodes(const uint32_t* streams, size_t bit,
                                                            int bits) {
   const hn::RebindToUnsigned<Floats> d32;
@@ -36,16 +36,16 @@ HWY_INLINE hn::Vec<hn::RebindToSigned<Floats>> UnpackCodes(const uint32_t* strea
   return hn::BitCast(hn::RebindToSigned<Floats>(), hn::And(codes, mask));
 }
 
-// Adds the partial products of one position to the sums of one block's words in y; position 0 sets
-// them. The sums of words beyond the last whole panel are in `tail`.
-HWY_INLINE void AddPosition(const CodeBlocks& codes, size_t block, size_t position,
+// Adds the partial products of one position to the sums of one tile's words in y; position 0 sets
+// the sums. `tail` has the sums of words beyond the last full panel.
+HWY_INLINE void AddPosition(const CodeTiles& codes, size_t tile, size_t position,
                             const float* partial, float divisor, const Finish& finish, float* y,
                             float* tail) {
   const Floats d;
-  const uint32_t* streams = codes.codes + (block * codes.positions + position) *
+  const uint32_t* streams = codes.codes + (tile * codes.positions + position) *
                                               static_cast<size_t>(codes.bits) * kPanelRows;
-  const size_t first = block * kBlockWords;
-  const size_t end = std::min<size_t>(codes.words, first + kBlockWords);
+  const size_t first = tile * kTileWords;
+  const size_t end = std::min<size_t>(codes.words, first + kTileWords);
   const bool is_last = position + 1 == codes.positions;
   size_t bit = 0;
   for (size_t word = first; word < end; word += kPanelRows) {
@@ -64,15 +64,15 @@ HWY_INLINE void AddPosition(const CodeBlocks& codes, size_t block, size_t positi
   }
 }
 
-void CodedSums(const CodeBlocks& codes, const uint64_t* firsts, const float* partial, float divisor,
+void CodedSums(const CodeTiles& codes, const uint64_t* firsts, const float* partial, float divisor,
                const Finish& finish, float* y) {
-  const size_t blocks = (codes.words + kBlockWords - 1) / kBlockWords;
+  const size_t tiles = (codes.words + kTileWords - 1) / kTileWords;
   alignas(64) float tail[kPanelRows] = {};
-  for (size_t begin = 0; begin < blocks; begin += kBlocksTogether) {
-    const size_t end = std::min(blocks, begin + kBlocksTogether);
+  for (size_t begin = 0; begin < tiles; begin += kTilesTogether) {
+    const size_t end = std::min(tiles, begin + kTilesTogether);
     for (size_t position = 0; position < codes.positions; ++position) {
-      for (size_t block = begin; block < end; ++block) {
-        AddPosition(codes, block, position, partial + firsts[position], divisor, finish, y, tail);
+      for (size_t tile = begin; tile < end; ++tile) {
+        AddPosition(codes, tile, position, partial + firsts[position], divisor, finish, y, tail);
       }
     }
   }

@@ -1,5 +1,5 @@
-// Products with coded tables: partial products of each pool, then for each word the sum of those
-// that its codes select.
+// Products with coded tables: partial products of each pool, then for each word the sum of the
+// products that its codes select.
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -39,11 +39,11 @@ class PartialProductsKernel {
 
   void operator()(std::span<StreamFrame> frames, Chunks chunks) const {
     const bool integers = parts_[0].pool->integer();
-    const size_t together = x_.Together(integers);
+    const size_t group_size = x_.Capacity(integers);
     ProductInput::Memory memory;
     std::array<ProductVector, ProductBatch::kMost> x;
-    for (size_t first = 0; first < frames.size(); first += together) {
-      const auto group = frames.subspan(first, std::min(together, frames.size() - first));
+    for (size_t first = 0; first < frames.size(); first += group_size) {
+      const auto group = frames.subspan(first, std::min(group_size, frames.size() - first));
       for (size_t i = 0; i < group.size(); ++i) x[i] = x_.Read(group[i], integers, memory, i);
       if (parts_.size() == 1) {
         MultiplyPart(parts_[0], ProductChunks(*parts_[0].pool).PanelsOf(chunks), group, x);
@@ -55,7 +55,8 @@ class PartialProductsKernel {
       }
     }
   }
-  // Positions; where all positions share one vector, rows of the codebook.
+  // A chunk is a position; if all positions have one vector in common, a chunk is rows of the
+  // codebook.
   size_t chunks() const {
     if (parts_.size() == 1) return ProductChunks(*parts_[0].pool).count();
     return (parts_.size() + parts_of_chunk_ - 1) / parts_of_chunk_;
@@ -74,7 +75,7 @@ class PartialProductsKernel {
  private:
   struct Part {
     SharedPanels pool;
-    uint64_t x_first;  // where its part of x begins
+    uint64_t x_first;  // where the position's part of x begins
     uint64_t partial_first;
   };
 
@@ -108,18 +109,18 @@ class CodedSumsKernel {
     const CodingScheme& scheme = context.plan.weights[op.table].coded()->scheme;
     firsts_ = PartialFirsts(scheme);
     if (scheme.combine == Combine::kMean) divisor_ = static_cast<float>(scheme.positions);
-    const uint64_t block_bytes = kBlockWords * (scheme.positions + sizeof(float));
-    blocks_of_chunk_ = (kPhaseChunkBytes + block_bytes - 1) / block_bytes;
+    const uint64_t tile_bytes = kTileWords * (scheme.positions + sizeof(float));
+    tiles_of_chunk_ = (kPhaseChunkBytes + tile_bytes - 1) / tile_bytes;
   }
 
   void operator()(StreamFrame& frame, Chunks chunks) const {
-    const size_t end = std::min(chunks.end * blocks_of_chunk_, Blocks());
-    const size_t begin = chunks.begin * blocks_of_chunk_, first = begin * kBlockWords;
+    const size_t end = std::min(chunks.end * tiles_of_chunk_, Tiles());
+    const size_t begin = chunks.begin * tiles_of_chunk_, first = begin * kTileWords;
     const Finish part = finish_.From(first);
-    vector_->coded_sums(codes_->blocks(begin, end), firsts_.data(), partial_.At<float>(frame),
+    vector_->coded_sums(codes_->tiles(begin, end), firsts_.data(), partial_.At<float>(frame),
                         divisor_, part, y_.At<float>(frame) + y_offset_ + first);
   }
-  size_t chunks() const { return (Blocks() + blocks_of_chunk_ - 1) / blocks_of_chunk_; }
+  size_t chunks() const { return (Tiles() + tiles_of_chunk_ - 1) / tiles_of_chunk_; }
   std::vector<MemoryRange> WeightMemory() const {
     std::vector<MemoryRange> memory = {std::as_bytes(std::span(codes_->codes))};
     if (bias_) memory.push_back(std::as_bytes(std::span(*bias_)));
@@ -127,22 +128,22 @@ class CodedSumsKernel {
   }
 
  private:
-  size_t Blocks() const { return (codes_->words + kBlockWords - 1) / kBlockWords; }
+  size_t Tiles() const { return (codes_->words + kTileWords - 1) / kTileWords; }
 
   const VectorFunctions* vector_;
   SharedCodes codes_;
   SharedVector bias_;
-  std::vector<uint64_t> firsts_;  // by position: its first partial product
+  std::vector<uint64_t> firsts_;  // index of each position's first partial product
   Slot partial_, y_;
   size_t y_offset_;
   float divisor_ = 1.0f;
   Finish finish_;
-  size_t blocks_of_chunk_ = 1;
+  size_t tiles_of_chunk_ = 1;
 };
 
-// Hashed codes are computed once and kept where they are few compared with the entries of the
-// codebook. Otherwise they would take most of the model's memory, so they are computed for each
-// token.
+// Hashed codes are computed once and kept if they are few compared with the entries of the
+// codebook. Otherwise the codes would take most of the model's memory, so they are computed for
+// each token.
 bool KeepsHashedCodes(const TensorView& table, const TensorView& codebook) {
   const CodingScheme& scheme = table.coded()->scheme;
   const int entry_bits = RowReader::IntegerBits(codebook);
@@ -174,10 +175,10 @@ Kernel BindOp(const CodedSums& op, const BindContext& context) {
   if (table.coded()->seed && !KeepsHashedCodes(table, context.plan.weights[scheme.codebook])) {
     return {};
   }
-  // A few rows with many codes each, padded to a whole block, would take far more memory than in
-  // the file.
+  // A few rows with many codes each, padded to a full tile, would take far more memory than in the
+  // file.
   constexpr uint32_t kFewPositions = 64;
-  if (Rows(table.shape) < kBlockWords && scheme.positions > kFewPositions) return {};
+  if (Rows(table.shape) < kTileWords && scheme.positions > kFewPositions) return {};
   context.weights.Claim(BytesOfPositions(table));
   CodedSumsKernel kernel(op, context);
   std::vector<MemoryRange> memory = kernel.WeightMemory();

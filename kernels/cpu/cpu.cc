@@ -21,7 +21,7 @@ bool Supported(Target target) {
   return target == Target::kScalar || FindVectorFunctions(target) != nullptr;
 }
 
-// A reference kernel decodes all that it needs when it is bound, except codes.
+// A reference kernel decodes all tensors that it needs when it is bound, except codes.
 struct KeepCodedTables : OperandVisitor {
   const Plan& plan;
   WeightStore& weights;

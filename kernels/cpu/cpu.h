@@ -1,6 +1,6 @@
-// The `cpu` backend: vectorised (SIMD) kernels, which equal the reference kernels bit for bit on
-// quantised and on float models. The instruction set is chosen when a plan is bound: the best of
-// this machine, or the one that the environment variable KINGLET_CPU names.
+// The `cpu` backend: vectorised (SIMD) kernels, whose results equal those of the reference kernels
+// bit for bit on quantised and on float models. The instruction set is chosen when a plan is bound:
+// the best of this machine, or the one that the environment variable KINGLET_CPU names.
 #ifndef KINGLET_KERNELS_CPU_CPU_H_
 #define KINGLET_KERNELS_CPU_CPU_H_
 
@@ -27,8 +27,8 @@ Result<Target> ChosenTarget();
 // KINGLET_UNSUPPORTED for a bad KINGLET_CPU; KINGLET_OUT_OF_MEMORY.
 Result<std::vector<Kernel>> BindCpu(const Plan& plan, const BufferLayout& layout,
                                     const WeightMemory& memory = {});
-// Binds with these functions, which outlive the kernels; null: the reference kernels. In sessions
-// of many lanes the kernels take `many_products`, if it is not null, where it has a product.
+// Binds with `functions`, which outlive the kernels, or to the reference kernels if it is null. In
+// sessions of many lanes the kernels use the products of `many_products`, if it is not null.
 Result<std::vector<Kernel>> BindWith(const VectorFunctions* functions, const Plan& plan,
                                      const BufferLayout& layout, const WeightMemory& memory = {},
                                      ManyProducts* many_products = nullptr);

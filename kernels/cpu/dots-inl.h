@@ -44,7 +44,7 @@ HWY_INLINE hn::Vec<hn::FixedTag<int32_t, 4>> SumsOfElements(D32 d, const V* rows
   }
 }
 
-// factor * (float(sum) * scale) of each.
+// factor * (float(sum) * scale) for each sum.
 HWY_INLINE hn::Vec<hn::FixedTag<float, 4>> ScaledDots(hn::Vec<hn::FixedTag<int32_t, 4>> sums,
                                                       float scale, float factor) {
   const hn::FixedTag<float, 4> four;
@@ -52,14 +52,14 @@ HWY_INLINE hn::Vec<hn::FixedTag<float, 4>> ScaledDots(hn::Vec<hn::FixedTag<int32
   return hn::Mul(hn::Set(four, factor), scaled);
 }
 
-// The same of the sum of all elements of one vector.
+// factor * (float(sum) * scale), for the sum of all elements of one vector.
 template <class D32>
 HWY_INLINE float ScaledDot(D32 d, hn::Vec<D32> elements, float scale, float factor) {
   return factor * (static_cast<float>(hn::GetLane(hn::SumOfLanes(d, elements))) * scale);
 }
 
 #if HWY_TARGET == HWY_AVX3
-// a - b where the mask is set, else a, in one instruction, which Highway 1.0.3 does not have.
+// a - b where the mask is set, else a, in one instruction, which Highway 1.0.3 lacks.
 HWY_INLINE hn::Vec512<int16_t> MinusWhere(hn::Vec512<int16_t> a, hn::Mask512<int16_t> where,
                                           hn::Vec512<int16_t> b) {
   return hn::Vec512<int16_t>{_mm512_mask_sub_epi16(a.raw, where.raw, a.raw, b.raw)};
@@ -74,7 +74,7 @@ HWY_INLINE hn::Vec128<int16_t> MinusWhere(hn::Vec128<int16_t> a, hn::Mask128<int
 }
 #endif
 
-// Codes i, i + 1, ... of row r; of parts in 9 bits, i is a multiple of 8.
+// Codes i, i + 1, ... of row r. i is a multiple of 8 for parts in 9 bits.
 template <class D16>
 HWY_INLINE hn::Vec<D16> LoadCodes(D16 d16, const StridedRows<int16_t>& rows, size_t r, size_t i) {
   return hn::LoadU(d16, rows.data + r * rows.stride + i);
@@ -84,7 +84,7 @@ HWY_INLINE hn::Vec<D16> LoadCodes(D16 d16, const NineBitParts& rows, size_t r, s
   const hn::Rebind<uint8_t, D16> d8;
   const auto low = hn::PromoteTo(d16, hn::LoadU(d8, rows.low + r * rows.stride + i));
   const uint8_t* const signs = rows.signs + r * rows.stride + i / 8;
-  // A bit for each code is read, and no more. (Later versions of Highway may read 8 bytes.)
+  // Exactly one bit for each code is read. (Later versions of Highway may read 8 bytes.)
 #if HWY_TARGET == HWY_AVX3
   return MinusWhere(low, hn::LoadMaskBits(d16, signs), hn::Set(d16, 256));
 #else
@@ -110,7 +110,8 @@ HWY_INLINE int32_t LoadCode(const NineBitParts& rows, size_t r, size_t i) {
 }
 
 // Rows of a neural cache lie one after the other and may not be in the processor's cache. A row is
-// fetched when the one kFetchRows before it is multiplied, unless it is below kLongRow codes long.
+// fetched when the row kFetchRows before it is multiplied, unless rows are shorter than kLongRow
+// codes.
 constexpr size_t kFetchRows = 32;
 constexpr size_t kLongRow = 64;
 HWY_INLINE void FetchRows(const StridedRows<int16_t>& rows, size_t first, size_t count, size_t n) {
@@ -228,7 +229,7 @@ HWY_INLINE void ShortIntegerDots(D16 d16, const Rows& rows, const CodeDots& vect
   StoreDots(d32, rows.count, multiply, scale, factor, vector.out);
 }
 
-// Vectors whose products with four rows are held in registers together.
+// Vectors whose products with four rows stay in registers together.
 constexpr size_t kDotVectors = HWY_TARGET == HWY_AVX3 ? 4 : 2;
 
 template <class Products, class Rows>
@@ -275,7 +276,7 @@ HWY_INLINE void WeightedColumns(D16 d16, const Rows& rows, const int16_t* codes,
   const hn::Repartition<int32_t, D16> d32;
   const hn::Repartition<float, D16> floats;
   const hn::FixedTag<float, 4> four;
-  // Two sums of each column, so that few additions wait for each other.
+  // Two partial sums of each column, so that few additions wait for each other.
   hn::Vec<decltype(d32)> lowers[2] = {hn::Zero(d32), hn::Zero(d32)};
   hn::Vec<decltype(d32)> uppers[2] = {hn::Zero(d32), hn::Zero(d32)};
   const auto add = [&](size_t which, size_t r, hn::Vec<D16> next, int32_t pair) HWY_ATTR {
@@ -312,7 +313,7 @@ HWY_INLINE void WeightedColumns(D16 d16, const Rows& rows, const int16_t* codes,
   }
 }
 
-// All columns; the last vector overlaps the one before. REQUIRES: width is at least one vector.
+// All columns. The last vector overlaps the one before. REQUIRES: width is at least one vector.
 template <class Products, class D16, class Rows>
 HWY_INLINE void WideWeightedCodes(D16 d16, const Rows& rows, const int16_t* codes, float scale,
                                   size_t width, float* out) {

@@ -28,20 +28,20 @@ void LayerNormalise(const float* x, size_t n, const float* gain, const float* bi
   const float deviation = hn::GetLane(hn::Sqrt(hn::Set(Real(), variance + epsilon)));
   ForEach(0, n, [&](auto d, size_t i) HWY_ATTR {
     const auto centred = hn::Sub(hn::LoadU(d, x + i), hn::Set(d, mean));
-    const auto unit = hn::Div(centred, hn::Set(d, deviation));
-    const auto scaled = hn::Mul(unit, hn::LoadU(d, gain + i));
+    const auto normalised = hn::Div(centred, hn::Set(d, deviation));
+    const auto scaled = hn::Mul(normalised, hn::LoadU(d, gain + i));
     hn::StoreU(hn::Add(scaled, hn::LoadU(d, bias + i)), d, y + i);
   });
 }
 
-// Within [-limit, limit]; NaN, which loses both comparisons, becomes -limit.
+// v clamped to [-limit, limit]. NaN, for which both comparisons are false, becomes -limit.
 template <class D, class V>
 HWY_INLINE V Clamped(D d, V x, float limit) {
   const auto high = hn::Set(d, limit), low = hn::Set(d, -limit);
   return hn::IfThenElse(hn::Ge(x, low), hn::IfThenElse(hn::Le(x, high), x, high), low);
 }
 
-// Stores round_half_even(x). REQUIRES: it fits in 16 bits.
+// Stores round_half_even(x). REQUIRES: the results fit in 16 bits.
 template <class D, class V>
 HWY_INLINE void StoreCodes([[maybe_unused]] D d, V x, int16_t* codes) {
   const hn::Rebind<int16_t, D> d16;
@@ -55,7 +55,7 @@ void QuantiseFloats(const float* x, size_t n, float max_abs, float scale, int16_
   });
 }
 
-// NaN never wins a comparison. 0 if n is 0.
+// The largest |x[i]|, where NaN never wins a comparison; 0 if n is 0.
 float LargestMagnitude(const float* x, size_t n) {
   const Floats d;
   auto best = hn::Zero(d);

@@ -42,12 +42,12 @@ Kernel BindOp(const Add& op, const BindContext& context) {
   })};
 }
 
-// One addition for each logit, which has just cost a whole product: the reference's loop is fast
+// One addition for each logit, whose product has cost far more: the reference's loop is fast
 // enough.
 Kernel BindOp(const AddScalar&, const BindContext&) { return {}; }
 
-// The functions that models compute for every token. Others are those of few vectors: the
-// reference's loops will do.
+// Vectorised for the functions that models compute for every token. Other functions are applied to
+// few vectors: the reference's loops are fast enough.
 Kernel BindOp(const ApplyActivation& op, const BindContext& context) {
   const auto function = [&]() -> void (*)(const float*, size_t, float*) {
     switch (op.activation) {

@@ -51,7 +51,7 @@ class StoredRows {
 
  private:
   const VectorFunctions* vector_;
-  SharedPanels panels_;  // or
+  SharedPanels panels_;  // null if rows are read from the file, by reader_
   std::shared_ptr<const RowReader> reader_;
 };
 
@@ -67,7 +67,7 @@ class TableRows {
     context.weights.Keep(id);
   }
 
-  // Whether this backend can read it.
+  // Whether this backend can read the table.
   static bool Served(const TensorView& table) {
     const CodedView* coded = table.coded();
     return Cols(table.shape) <= kMaxColumns &&
@@ -75,7 +75,7 @@ class TableRows {
   }
 
   size_t cols() const { return cols_; }
-  // Bits of the integers for integer products; 0: floats.
+  // Bits of the table's integers for integer products; 0 for floats.
   int integer_bits() const { return codes_ ? 0 : stored_.integer_bits(); }
   const StoredRows& stored() const { return stored_; }  // REQUIRES: integer_bits() != 0
 
@@ -123,7 +123,7 @@ class TableRows {
   Combine combine_ = Combine::kConcatenate;
 };
 
-// A row of integers that is multiplied with a projection of integers.
+// ChunkPairs for a row of integers that is multiplied with a projection of integers.
 size_t RowChunkPairs(int table_bits, int projection_bits) {
   return ChunkPairs(projection_bits, int64_t{1} << (table_bits - 1));
 }
@@ -141,7 +141,7 @@ class BinRows {
     }
   }
 
-  // Returns false if no bin has the word.
+  // Returns false if no bin contains the word.
   bool Row(uint32_t token, float* out) const {
     const Bin* bin = BinOf(token);
     if (bin == nullptr) return false;
@@ -168,7 +168,7 @@ class BinRows {
   struct Bin {
     uint32_t first, size;
     TableRows table;
-    SharedPanels projection;  // null: none
+    SharedPanels projection;  // null without a projection
     float scale;
   };
 
@@ -222,8 +222,8 @@ Kernel BindOp(const EmbedRow& op, const BindContext& context) {
     if (bits != 0 && RowChunkPairs(table_bits, bits) == 0) return {};
   }
   if (op.define) {
-    // The layers run only when a row is first used, so the reference's code serves. Rows of Map are
-    // still read from the file's memory.
+    // The layers run only when a row is first used, so the reference's code is fast enough. Rows of
+    // Map are still read from the file's memory.
     const ref::DefineRowKernel<float, BinRows> kernel(op, context.layout, context.plan.weights,
                                                       context.weights.claim(),
                                                       BinRows(op.bins, 1, context));

@@ -27,7 +27,7 @@ HWY_INLINE V ScaleByPower(V y, V n) {
   const hn::DFromV<V> d;
   const hn::RebindToSigned<decltype(d)> d32;
   // Two factors, both normal numbers. Each exponent may differ from the reference's by one (rounded
-  // down, not towards zero), but only the last multiplication rounds, so the result is the same.
+  // down, not towards zero), but only the last multiplication rounds, so the result is equal.
   const auto k = hn::ConvertTo(d32, n);
   const auto k1 = hn::ShiftRight<1>(k);
   const auto k2 = hn::Sub(k, k1);
@@ -38,7 +38,7 @@ HWY_INLINE V ScaleByPower(V y, V n) {
 }
 #endif
 
-// From here on exp(x) = y * 2^n is a normal number: y >= 0.7, n >= -125.
+// For x from kSmallestNormal on, exp(x) = y * 2^n is a normal number: y >= 0.7, n >= -125.
 constexpr float kSmallestNormal = -86.0f;
 
 // exp(x) for x that is not above zero, or is NaN: the sequence of kernels/functions.h, element
@@ -70,7 +70,7 @@ HWY_INLINE hn::Vec<D> ExpAtMostOne(D d, hn::Vec<D> x) {
   return hn::IfThenElse(hn::Lt(x, hn::Set(d, C::kUnderflow)), hn::Zero(d), result);
 }
 
-// For every x.
+// exp(x) for every x.
 template <class D>
 HWY_INLINE hn::Vec<D> ExpVector(D d, hn::Vec<D> x) {
   const hn::RebindToSigned<D> d32;
@@ -85,7 +85,7 @@ template <class D>
 HWY_INLINE hn::Vec<D> SoftmaxTermVector(D d, hn::Vec<D> x) {
   using C = SoftmaxTermConstants;
 #if HWY_ARCH_X86
-  // Of a number and NaN, the instruction returns its second operand, which keeps NaN.
+  // If one operand is NaN, the instruction returns its second operand, which keeps NaN here.
   const auto at_least = hn::Max(hn::Set(d, C::kLeast), x);
 #else
   const auto at_least = hn::IfThenElse(hn::Lt(x, hn::Set(d, C::kLeast)), hn::Set(d, C::kLeast), x);

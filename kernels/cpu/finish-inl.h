@@ -1,4 +1,4 @@
-// Bias and relu of every product, and storing it (Finish in kernels/cpu/vector.h).
+// The bias and ReLU of every product, and storing the result (Finish in kernels/cpu/vector.h).
 #if defined(KINGLET_KERNELS_CPU_FINISH_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef KINGLET_KERNELS_CPU_FINISH_INL_H_
 #undef KINGLET_KERNELS_CPU_FINISH_INL_H_
@@ -23,10 +23,10 @@ HWY_INLINE hn::Vec<Floats> BiasesAt(const IntegerBiases& biases, size_t row) {
   const hn::Rebind<int16_t, Floats> d16;
   const auto integers = hn::ConvertTo(d, hn::PromoteTo(d32, hn::Load(d16, biases.integers + row)));
   const auto rest = hn::Mul(integers, hn::Set(d, biases.rest));
-  return hn::MulAdd(integers, hn::Set(d, biases.unit), rest);
+  return hn::MulAdd(integers, hn::Set(d, biases.scale), rest);
 }
 
-// Adds the bias, applies relu and stores kWidth rows from `row` on.
+// Adds the bias, applies ReLU and stores kWidth rows from `row` on.
 template <class V>
 HWY_INLINE void FinishRows(const Finish& finish, V value, size_t row, size_t rows, float* y) {
   const Floats d;
@@ -44,7 +44,7 @@ HWY_INLINE void FinishRows(const Finish& finish, V value, size_t row, size_t row
   }
 }
 
-// The same for neighbouring vectors, from row `first` on.
+// Adds the bias, applies ReLU and stores the rows of kVectors SIMD vectors, from row `first` on.
 template <size_t kVectors, class V>
 HWY_INLINE void FinishAll(const Finish& finish, V (&values)[kVectors], size_t first, size_t rows,
                           float* y) {

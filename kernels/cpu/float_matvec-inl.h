@@ -11,18 +11,19 @@
 #include <type_traits>
 
 #include "hwy/highway.h"
-#include "kernels/cpu/block_codes-inl.h"
 #include "kernels/cpu/finish-inl.h"
 #include "kernels/cpu/order-inl.h"
+#include "kernels/cpu/tile_codes-inl.h"
 #include "kernels/cpu/vector.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace kinglet::cpu::HWY_NAMESPACE {
 
-// Several vectors take turns with a part of the columns of kWidth rows, which stays in the
-// first-level cache. Between turns the sums of a vector are kept in memory.
+// Several vectors are multiplied, one after the other, with a part of the columns of kWidth rows,
+// which stays in the first-level cache. From one part to the next the sums of a vector are kept in
+// memory.
 constexpr size_t kGroupFloats = 8;
-constexpr size_t kPartColumns = 128;  // a multiple of 16, of which a block of 1,024 is one
+constexpr size_t kPartColumns = 128;  // a multiple of 16, of which a tile of 1,024 is one
 
 // Calls done(i, sums) for each vector, with the result of OrderedColumns. prepare(base, count) is
 // called before the first of `count` <= kPartColumns columns from base on. REQUIRES: count <=
@@ -40,9 +41,9 @@ HWY_INLINE void OrderedColumnsOfMany(D d, const RealVector* vectors, size_t coun
   }
   constexpr size_t kVectorSize = hn::MaxLanes(D());
   alignas(64) float waiting[kGroupFloats][kSumChains * kVectorSize];
-  PairwiseFold<D> blocks[kGroupFloats];
-  for (size_t begin = 0; begin < n; begin += kSumBlock) {
-    const size_t end = n - begin < kSumBlock ? n : begin + kSumBlock;
+  PairwiseFold<D> tiles[kGroupFloats];
+  for (size_t begin = 0; begin < n; begin += kSumTile) {
+    const size_t end = n - begin < kSumTile ? n : begin + kSumTile;
     for (size_t part = begin; part < end; part += kPartColumns) {
       const size_t part_end = end - part < kPartColumns ? end : part + kPartColumns;
       prepare(part, part_end - part);
@@ -54,7 +55,7 @@ HWY_INLINE void OrderedColumnsOfMany(D d, const RealVector* vectors, size_t coun
         AddColumns(
             d, vectors[v].x, part, part_end, [](size_t, size_t) {}, column, chains);
         if (part_end == end) {
-          blocks[v].Push(FoldColumns(chains));
+          tiles[v].Push(FoldColumns(chains));
         } else {
           for (size_t j = 0; j < kSumChains; ++j)
             hn::Store(chains[j], d, waiting[v] + j * kVectorSize);
@@ -62,38 +63,38 @@ HWY_INLINE void OrderedColumnsOfMany(D d, const RealVector* vectors, size_t coun
       }
     }
   }
-  for (size_t v = 0; v < count; ++v) done(v, blocks[v].Total());
+  for (size_t v = 0; v < count; ++v) done(v, tiles[v].Total());
 }
 
 // The decoded weights of kWidth rows, some columns at a time.
 template <CodeForm kForm>
 class DecodedRows {
  public:
-  static constexpr size_t kCols = 2 * BlockCodes<kForm>::kPairs;
-  // The columns that Decode may write: those of kPartColumns, and the rest of the first and of the
-  // last block.
+  static constexpr size_t kCols = 2 * TileCodes<kForm>::kPairs;
+  // How many columns Decode may write: kPartColumns, and the rest of the first and of the last
+  // tile.
   static constexpr size_t kMostColumns = kPartColumns + 2 * kCols;
 
-  // `columns` takes the decoded weights, [kMostColumns][kWidth].
+  // `columns` receives the decoded weights, [kMostColumns][kWidth].
   HWY_INLINE DecodedRows(const CodePanels& weight, size_t row, float* columns)
       : row_(row % kPanelRows), columns_(columns) {
-    const size_t first = row / kPanelRows * BlocksOf(kForm, weight.cols);
-    codes_ = weight.codes + first * kBlockBytes;
+    const size_t first = row / kPanelRows * TilesOf(kForm, weight.cols);
+    codes_ = weight.codes + first * kTileBytes;
     signs_ = SignsAfter<kForm>(weight.signs, first);
     scales_ = weight.scales + row;
   }
-  // Columns [base, base + count), and the others of their blocks.
+  // Decodes all tiles that contain columns [base, base + count).
   HWY_INLINE void Decode(size_t base, size_t count) {
-    using Block = BlockCodes<kForm>;
+    using Tile = TileCodes<kForm>;
     const Floats d;
     const Sums d32;
     const auto scales = hn::Load(d, scales_);
     base_ = base / kCols * kCols;
     for (size_t at = base_ / kCols; at * kCols < base + count; ++at) {
-      const Block block(codes_ + at * kBlockBytes, SignsAfter<kForm>(signs_, at), row_);
+      const Tile tile(codes_ + at * kTileBytes, SignsAfter<kForm>(signs_, at), row_);
       float* out = columns_ + (at * kCols - base_) * kWidth;
-      ForEachPair(block, [&](size_t i, hn::Vec<Codes> offset_codes) HWY_ATTR {
-        const auto offset = static_cast<int16_t>(Block::OffsetOf(i));
+      ForEachPair(tile, [&](size_t i, hn::Vec<Codes> offset_codes) HWY_ATTR {
+        const auto offset = static_cast<int16_t>(Tile::OffsetOf(i));
         const auto codes = hn::Sub(offset_codes, hn::Set(Codes(), offset));
         const auto pair = hn::BitCast(d32, offset == 0 ? offset_codes : codes);
         const auto even = hn::ShiftRight<16>(hn::ShiftLeft<16>(pair));
@@ -133,8 +134,8 @@ void DecodedProductOfForm(const CodePanels& weight, const RealVector* vectors, s
       continue;
     }
     for (size_t begin = 0; begin < count; begin += kGroupFloats) {
-      const size_t together = count - begin < kGroupFloats ? count - begin : kGroupFloats;
-      OrderedColumnsOfMany(d, vectors + begin, together, weight.cols, decode, column,
+      const size_t group_size = count - begin < kGroupFloats ? count - begin : kGroupFloats;
+      OrderedColumnsOfMany(d, vectors + begin, group_size, weight.cols, decode, column,
                            [&](size_t v, hn::Vec<Floats> sums) HWY_ATTR {
                              FinishRows(finish, sums, row, weight.rows, vectors[begin + v].y);
                            });
@@ -157,8 +158,8 @@ void DecodedProduct(const CodePanels& weight, const RealVector* vectors, size_t 
       return DecodedProductOfForm<CodeForm::kBytes>(weight, vectors, count, finish);
     case CodeForm::kPlanes:
       return DecodedProductOfForm<CodeForm::kPlanes>(weight, vectors, count, finish);
-    case CodeForm::kWords:
-      return DecodedProductOfForm<CodeForm::kWords>(weight, vectors, count, finish);
+    case CodeForm::kInt16:
+      return DecodedProductOfForm<CodeForm::kInt16>(weight, vectors, count, finish);
   }
 }
 
@@ -172,11 +173,11 @@ class FewColumns {
   HWY_INLINE FewColumns(const float* values, size_t cols, const float* x)
       : values_(values), cols_(cols), x_(x) {}
 
-  // The columns of fewer than 32, which are one chain.
+  // The product of a matrix of fewer than 32 columns, which is one chain.
   HWY_INLINE void OneChain(Totals& totals) const { Chain(0, 1, cols_, totals); }
 
   // The sum of chains j, j + kApart, j + 2 kApart and so on, of kPerChain columns each. Chains are
-  // added as soon as there are two, so few of them are held at a time.
+  // added as soon as there are two, so few of them take registers at a time.
   template <size_t kPerChain, size_t kApart = 1>
   HWY_INLINE void Chains(size_t j, Totals& totals) const {
     if constexpr (kApart == kSumChains) {
@@ -190,11 +191,11 @@ class FewColumns {
   }
 
  private:
-  HWY_INLINE void Chain(size_t first, size_t apart, size_t count, Totals& totals) const {
+  HWY_INLINE void Chain(size_t first, size_t stride, size_t count, Totals& totals) const {
     const Floats d;
     for (auto& total : totals) total = hn::Zero(d);
     for (size_t i = 0; i < count; ++i) {
-      const size_t col = first + i * apart;
+      const size_t col = first + i * stride;
       const auto factor = hn::Set(d, x_[col]);
       for (size_t v = 0; v < kVectors; ++v) {
         const float* const at = values_ + (v / kGroups * cols_ + col) * kPanelRows;
@@ -208,15 +209,15 @@ class FewColumns {
   const float* x_;
 };
 
-// Panels of few columns, several at a time, so that additions do not wait for each other.
-// kPerChain: columns of each of the 16 chains; 0: the columns are one chain.
+// Panels of few columns, several at a time, so that additions do not wait for each other. kPerChain
+// is the columns of each of the 16 chains, or 0 if the columns are one chain.
 template <size_t kPerChain>
 HWY_INLINE void FewColumnsProduct(const RealPanels& weight, const RealVector* vectors, size_t count,
                                   const Finish& finish) {
   const size_t panels = (weight.rows + kPanelRows - 1) / kPanelRows;
   size_t panel = 0;
-  const auto multiply = [&](auto together) HWY_ATTR {
-    constexpr size_t kVectors = decltype(together)::value * kGroups;
+  const auto multiply = [&](auto panel_count) HWY_ATTR {
+    constexpr size_t kVectors = decltype(panel_count)::value * kGroups;
     const float* const values = weight.values + panel * weight.cols * kPanelRows;
     for (size_t i = 0; i < count; ++i) {
       const FewColumns<kVectors> columns(values, weight.cols, vectors[i].x);
@@ -228,9 +229,9 @@ HWY_INLINE void FewColumnsProduct(const RealPanels& weight, const RealVector* ve
       }
       FinishAll(finish, totals, panel * kPanelRows, weight.rows, vectors[i].y);
     }
-    panel += decltype(together)::value;
+    panel += decltype(panel_count)::value;
   };
-  // Chains that are held together, five of each row, fit in the registers.
+  // How many panels have chains that fit in the registers together, five for each row.
   constexpr size_t kMost = kPerChain == 0 || kGroups == 1 ? 4 : 1;
   while (panel + kMost <= panels) multiply(std::integral_constant<size_t, kMost>());
   if (kMost > 2 && panel + 2 <= panels) multiply(std::integral_constant<size_t, 2>());
@@ -254,9 +255,9 @@ void RealProduct(const RealPanels& weight, const RealVector* vectors, size_t cou
       continue;
     }
     for (size_t begin = 0; begin < count; begin += kGroupFloats) {
-      const size_t together = count - begin < kGroupFloats ? count - begin : kGroupFloats;
+      const size_t group_size = count - begin < kGroupFloats ? count - begin : kGroupFloats;
       OrderedColumnsOfMany(
-          d, vectors + begin, together, weight.cols, [](size_t, size_t) {}, column,
+          d, vectors + begin, group_size, weight.cols, [](size_t, size_t) {}, column,
           [&](size_t v, hn::Vec<Floats> sums)
               HWY_ATTR { FinishRows(finish, sums, row, weight.rows, vectors[begin + v].y); });
     }

@@ -19,7 +19,7 @@ namespace kinglet::cpu::HWY_NAMESPACE {
 template <class V>
 HWY_INLINE V Larger(V v, V best) {
 #if HWY_ARCH_X86
-  return hn::Max(v, best);  // the second, where neither is larger or one is NaN
+  return hn::Max(v, best);  // the second operand if neither is larger or one is NaN
 #else
   return hn::IfThenElse(hn::Gt(v, best), v, best);
 #endif
@@ -30,8 +30,8 @@ HWY_INLINE hn::Vec<Floats> LeastFloats() {
 }
 
 // The largest element of x[0, n), of which `best` has seen [0, seen) with Larger from LeastFloats
-// on. NaN never wins a comparison, so it is returned only from x[0]; of zeros the first is.
-// REQUIRES: n > 0.
+// on. NaN never wins a comparison, so it is returned only if x[0] is NaN. Of zeros of both signs
+// the first is returned. REQUIRES: n > 0.
 HWY_INLINE float FinishLargest(const float* x, size_t seen, size_t n, hn::Vec<Floats> best) {
   if (x[0] != x[0]) return x[0];
   float largest = hn::GetLane(hn::MaxOfLanes(Floats(), best));

@@ -3,7 +3,7 @@
 #include <cstddef>
 
 #include "kernels/cpu/bind.h"
-#include "kernels/cpu/logit_blocks.h"
+#include "kernels/cpu/logit_tiles.h"
 #include "kernels/functions.h"
 #include "kernels/ref/softmax.h"
 #include "kernels/ref/sum.h"
@@ -11,13 +11,13 @@
 namespace kinglet::cpu {
 namespace {
 
-// What follows the blocks' sums.
-class FoldBlocks {
+// Combines the tiles' largest logits and sums into the normaliser.
+class FoldTiles {
  public:
-  FoldBlocks(const LogSumExp& op, const BindContext& context)
+  FoldTiles(const LogSumExp& op, const BindContext& context)
       : out_(context.layout[op.out]),
-        largest_(context.layout[op.blocks.largest]),
-        sums_(context.layout[op.blocks.sums]) {}
+        largest_(context.layout[op.tiles.largest]),
+        sums_(context.layout[op.tiles.sums]) {}
 
   void operator()(StreamFrame& frame) const {
     const float* const largest = largest_.At<float>(frame);
@@ -28,7 +28,7 @@ class FoldBlocks {
     ref::PairwiseFold<float> total;
     for (size_t b = 0; b < sums_.count; ++b) {
       // Mostly exp(0).
-      const float shift = BlockReference(largest[b]) - out[0];
+      const float shift = TileReference(largest[b]) - out[0];
       if (shift != 0.0f) sums[b] *= Exp(shift);
       total.Push(sums[b]);
     }
@@ -39,18 +39,18 @@ class FoldBlocks {
   Slot out_, largest_, sums_;
 };
 
-// Of a chunk.
-constexpr size_t kChunkBlocks = 2;
+// Tiles of a chunk.
+constexpr size_t kChunkTiles = 2;
 
 }  // namespace
 
 Kernel BindOp(const LogSumExp& op, const BindContext& context) {
-  const FoldBlocks fold(op, context);
+  const FoldTiles fold(op, context);
   if (context.summed_products != nullptr && context.summed_products->IsSummed(op)) {
     return {EachFrame(fold)};
   }
-  const BlockSums sums(op, context.layout, context.vector);
-  const size_t chunks = (sums.count() + kChunkBlocks - 1) / kChunkBlocks;
+  const LogitTileSums sums(op, context.layout, context.vector);
+  const size_t chunks = (sums.count() + kChunkTiles - 1) / kChunkTiles;
   if (chunks == 1) {
     return {EachFrame([sums, fold](StreamFrame& frame) {
       sums.Sum(frame, 0, sums.count());
@@ -58,7 +58,7 @@ Kernel BindOp(const LogSumExp& op, const BindContext& context) {
     })};
   }
   const auto sum = [sums](StreamFrame& frame, Chunks part) {
-    sums.Sum(frame, part.begin * kChunkBlocks, std::min(part.end * kChunkBlocks, sums.count()));
+    sums.Sum(frame, part.begin * kChunkTiles, std::min(part.end * kChunkTiles, sums.count()));
   };
   return {{FramePhase(sum, chunks), FramePhase(fold)}};
 }

@@ -14,49 +14,49 @@
 
 #include "hwy/cache_control.h"
 #include "hwy/highway.h"
-#include "kernels/cpu/block_codes-inl.h"
 #include "kernels/cpu/finish-inl.h"
 #include "kernels/cpu/largest-inl.h"
 #include "kernels/cpu/narrow-inl.h"
 #include "kernels/cpu/order-inl.h"
 #include "kernels/cpu/pair_products-inl.h"
+#include "kernels/cpu/tile_codes-inl.h"
 #include "kernels/cpu/vector.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace kinglet::cpu::HWY_NAMESPACE {
 
-// The vector of an integer product in parts of kCols columns, one for each block.
-template <class Block>
-struct BlockInput {
-  static constexpr size_t kCols = 2 * Block::kPairs;
-  // The columns of a block that are stored with an offset, the same for all; the others have none.
-  static constexpr size_t kOffsetCols = Block::OffsetOf(0) == 0 ? 0 : kCols - 2;
+// The vector of an integer product in parts of kCols columns, one for each tile.
+template <class Tile>
+struct TileInput {
+  static constexpr size_t kCols = 2 * Tile::kPairs;
+  // The columns of a tile that are stored with an offset, which is one value for all of them.
+  static constexpr size_t kOffsetCols = Tile::OffsetOf(0) == 0 ? 0 : kCols - 2;
   HWY_INLINE void Cut(const CodeVector& vector, size_t cols) {
     x = vector.x;
     scale = vector.scale;
     y = vector.y;
     whole = cols / kCols;
     std::memcpy(last, x + whole * kCols, (cols - whole * kCols) * sizeof(int16_t));
-    blocks = (cols + kCols - 1) / kCols;
-    offset_sum = OffsetSum(0, blocks);
+    tiles = (cols + kCols - 1) / kCols;
+    offset_sum = OffsetSum(0, tiles);
   }
-  // What offsets add to the sum of blocks [begin, end), modulo 2^32.
+  // What the offsets add to the sum over tiles [begin, end), modulo 2^32.
   uint32_t OffsetSum(size_t begin, size_t end) const {
     if constexpr (kOffsetCols == 0) return 0;
     uint32_t total = 0;
-    for (size_t block = begin; block < end; ++block) {
-      const int16_t* const part = block < whole ? x + block * kCols : last;
+    for (size_t tile = begin; tile < end; ++tile) {
+      const int16_t* const part = tile < whole ? x + tile * kCols : last;
       for (size_t i = 0; i < kOffsetCols; ++i) total += static_cast<uint32_t>(part[i]);
     }
-    return static_cast<uint32_t>(Block::OffsetOf(0)) * total;
+    return static_cast<uint32_t>(Tile::OffsetOf(0)) * total;
   }
   const int16_t* x;
   float scale;
   float* y;
-  size_t whole;              // blocks that lie in x
-  size_t blocks;             // all of them
-  uint32_t offset_sum;       // of all blocks
-  int16_t last[kCols] = {};  // the part of the last block, padded with zeros
+  size_t whole;              // tiles that lie in x entirely
+  size_t tiles;              // all tiles
+  uint32_t offset_sum;       // of all tiles
+  int16_t last[kCols] = {};  // the part of the last tile, padded with zeros
 };
 
 // Calls call(std::integral_constant) for each index.
@@ -68,33 +68,34 @@ HWY_INLINE void ForEachIndex(const Call& call, std::index_sequence<kIndex...>) {
 // The product of kPanels neighbouring panels with kInputs vectors. Panels share the broadcast of x,
 // vectors share the decoded codes, and together they hide the latency of additions.
 //
-// kRests: fields are read by BlockCodes::Rest. That takes one vector whose codes are small
+// With kRests, fields are read by TileCodes::Rest, for one vector whose codes are small
 // (AreSmall). For several vectors a mask is cheaper than a difference for each.
 template <class Products, CodeForm kForm, size_t kPanels, size_t kInputs, bool kRests = false>
 struct IntegerPanels {
-  using Block = BlockCodes<kForm>;
-  static constexpr size_t kPairs = Block::kPairs;
+  using Tile = TileCodes<kForm>;
+  static constexpr size_t kPairs = Tile::kPairs;
   static constexpr size_t kCols = 2 * kPairs;
   static constexpr size_t kVectors = kPanels * kGroups;
-  // How many blocks ahead to prefetch, so that a line has arrived from the third-level cache when
-  // it is needed. One vector: 64 lines, of all panels. Several vectors take longer for a block.
+  // How many tiles ahead to prefetch, so that a line has arrived from the third-level cache when
+  // it is needed. For one vector, 64 lines of all panels; several vectors take longer for a tile.
   static constexpr size_t kAhead = kInputs == 1 ? 64 / kPanels : 16;
   static constexpr bool kIsOfFields = FieldBits(kForm) != 0;
   static_assert(!kRests || (kIsOfFields && kInputs == 1));
-  // Where a panel is several SIMD vectors, its sums with several vectors take too many registers.
+  // If a panel is several SIMD vectors, its sums with several vectors need too many registers.
   static constexpr bool kGroupByGroup = kGroups > 1 && kInputs > 1;
   static_assert(!kGroupByGroup || kPanels == 1);
-  // Where a panel is one SIMD vector, eight vectors leave no registers for their columns.
+  // If a panel is one SIMD vector, the sums of eight vectors leave no registers for the vectors'
+  // columns.
   static constexpr bool kDecodesFirst = kGroups == 1 && kInputs == 8;
-  using Inputs = const BlockInput<Block>*;  // kInputs of them
+  using Inputs = const TileInput<Tile>*;  // kInputs of them
   static constexpr size_t kSums = kInputs * kVectors;
-  using Accumulators = hn::Vec<Sums>[kSums];  // those of one input after those of another
+  using Accumulators = hn::Vec<Sums>[kSums];  // input after input
 
-  // `codes` and `signs` point to a block of the first panel; the next panel's block lies `stride`
-  // blocks further. Prefetches `ahead` blocks further.
-  static HWY_INLINE void AddBlock(const std::byte* codes, const uint64_t* signs, size_t stride,
-                                  size_t ahead, const int16_t* const (&x)[kInputs],
-                                  Accumulators& sums) {
+  // `codes` and `signs` point to a tile of the first panel; the next panel's tile lies `stride`
+  // tiles further. Prefetches `ahead` tiles further.
+  static HWY_INLINE void AddTile(const std::byte* codes, const uint64_t* signs, size_t stride,
+                                 size_t ahead, const int16_t* const (&x)[kInputs],
+                                 Accumulators& sums) {
     if constexpr (kIsOfFields && kInputs > 1) return AddFields(codes, stride, ahead, x, sums);
     if constexpr (kRests) return AddRests(codes, stride, ahead, *x, sums);
     if constexpr (kDecodesFirst) return AddDecoded(codes, signs, stride, ahead, x, sums);
@@ -104,11 +105,11 @@ struct IntegerPanels {
       both[b] = hn::BitCast(Codes(), hn::Set(d32, LoadPair(x[b / kPairs] + 2 * (b % kPairs))));
     }
     for (size_t p = 0; p < kPanels; ++p) {
-      const std::byte* at = codes + p * stride * kBlockBytes;
-      hwy::Prefetch(at + ahead * kBlockBytes);
+      const std::byte* at = codes + p * stride * kTileBytes;
+      hwy::Prefetch(at + ahead * kTileBytes);
       for (size_t g = 0; g < kGroups; ++g) {
-        const Block block(at, SignsAfter<kForm>(signs, p * stride), g * kWidth);
-        ForEachPair(block, [&](size_t pair, hn::Vec<Codes> pair_codes) HWY_ATTR {
+        const Tile tile(at, SignsAfter<kForm>(signs, p * stride), g * kWidth);
+        ForEachPair(tile, [&](size_t pair, hn::Vec<Codes> pair_codes) HWY_ATTR {
           for (size_t i = 0; i < kInputs; ++i) {
             auto& sum = sums[i * kVectors + p * kGroups + g];
             sum = Products::Add(d32, sum, pair_codes, both[i * kPairs + pair]);
@@ -118,7 +119,7 @@ struct IntegerPanels {
     }
   }
 
-  // The same, with the codes of all panels in registers.
+  // AddTile for kDecodesFirst: the codes of all panels stay in registers while inputs are read.
   static HWY_INLINE void AddDecoded(const std::byte* codes, const uint64_t* signs, size_t stride,
                                     size_t ahead, const int16_t* const (&x)[kInputs],
                                     Accumulators& sums) {
@@ -126,9 +127,9 @@ struct IntegerPanels {
     const Sums d32;
     hn::Vec<Codes> decoded[kPairs * kPanels];
     for (size_t p = 0; p < kPanels; ++p) {
-      const std::byte* at = codes + p * stride * kBlockBytes;
-      hwy::Prefetch(at + ahead * kBlockBytes);
-      ForEachPair(Block(at, SignsAfter<kForm>(signs, p * stride), 0),
+      const std::byte* at = codes + p * stride * kTileBytes;
+      hwy::Prefetch(at + ahead * kTileBytes);
+      ForEachPair(Tile(at, SignsAfter<kForm>(signs, p * stride), 0),
                   [&](size_t pair, hn::Vec<Codes> pair_codes)
                       HWY_ATTR { decoded[pair * kPanels + p] = InRegister(pair_codes); });
     }
@@ -143,12 +144,13 @@ struct IntegerPanels {
     }
   }
 
-  // The same pair by pair, because 32 registers have no room for all pairs of several vectors.
+  // AddTile for fields and several inputs: pair by pair, because 32 registers have no room for all
+  // pairs of several inputs.
   static HWY_INLINE void AddFields(const std::byte* codes, size_t stride, size_t ahead,
                                    const int16_t* const (&x)[kInputs], Accumulators& sums) {
     const Sums d32;
     for (size_t p = 0; p < kPanels; ++p) {
-      hwy::Prefetch(codes + (p * stride + ahead) * kBlockBytes);
+      hwy::Prefetch(codes + (p * stride + ahead) * kTileBytes);
     }
     const auto add_pair = [&](auto pair) HWY_ATTR {
       hn::Vec<Codes> both[kInputs];
@@ -156,9 +158,9 @@ struct IntegerPanels {
         both[i] = hn::BitCast(Codes(), hn::Set(d32, LoadPair(x[i] + 2 * pair())));
       }
       for (size_t v = 0; v < kVectors; ++v) {
-        const std::byte* at = codes + v / kGroups * stride * kBlockBytes;
-        const Block block(at, nullptr, v % kGroups * kWidth);
-        const auto pair_codes = block.template Pair<pair()>();
+        const std::byte* at = codes + v / kGroups * stride * kTileBytes;
+        const Tile tile(at, nullptr, v % kGroups * kWidth);
+        const auto pair_codes = tile.template Pair<pair()>();
         for (size_t i = 0; i < kInputs; ++i) {
           auto& sum = sums[i * kVectors + v];
           sum = Products::Add(d32, sum, pair_codes, both[i]);
@@ -168,7 +170,7 @@ struct IntegerPanels {
     ForEachIndex(add_pair, std::make_index_sequence<kPairs>());
   }
 
-  // The same of one vector without masks.
+  // AddTile for kRests: one input, fields without masks.
   static HWY_INLINE void AddRests(const std::byte* codes, size_t stride, size_t ahead,
                                   const int16_t* x, Accumulators& sums) {
     const Sums d32;
@@ -181,11 +183,11 @@ struct IntegerPanels {
       differences[pair] = hn::Sub(both[pair], hn::ShiftLeft<FieldBits(kForm)>(both[pair - 1]));
     }
     for (size_t v = 0; v < kVectors; ++v) {
-      const std::byte* at = codes + v / kGroups * stride * kBlockBytes;
-      if (v % kGroups == 0) hwy::Prefetch(at + ahead * kBlockBytes);
-      const Block block(at, nullptr, v % kGroups * kWidth);
+      const std::byte* at = codes + v / kGroups * stride * kTileBytes;
+      if (v % kGroups == 0) hwy::Prefetch(at + ahead * kTileBytes);
+      const Tile tile(at, nullptr, v % kGroups * kWidth);
       const auto add_rest = [&](auto pair) HWY_ATTR {
-        sums[v] = Products::Add(d32, sums[v], block.template Rest<pair()>(), differences[pair()]);
+        sums[v] = Products::Add(d32, sums[v], tile.template Rest<pair()>(), differences[pair()]);
       };
       ForEachIndex(add_rest, std::make_index_sequence<kPairs>());
     }
@@ -198,19 +200,19 @@ struct IntegerPanels {
     return (INT32_MAX / chunk_pairs >> kBits) <= INT16_MAX / ((size_t{1} << kBits) + 1);
   }
 
-  // Adds blocks [begin, end) of rows [g * kWidth, (g + 1) * kWidth) of a panel.
+  // Adds tiles [begin, end) of rows [g * kWidth, (g + 1) * kWidth) of a panel.
   static HWY_INLINE void SumGroup(const CodePanels& weight, size_t panel, size_t g, Inputs inputs,
                                   size_t begin, size_t end, Accumulators& sums) {
     const Sums d32;
-    const size_t stride = BlocksOf(kForm, weight.cols);
-    const std::byte* codes = weight.codes + panel * stride * kBlockBytes;
+    const size_t stride = TilesOf(kForm, weight.cols);
+    const std::byte* codes = weight.codes + panel * stride * kTileBytes;
     const uint64_t* signs = SignsAfter<kForm>(weight.signs, panel * stride);
     hn::Vec<Sums> of_group[kInputs];
     for (size_t i = 0; i < kInputs; ++i) of_group[i] = sums[i * kVectors + g];
-    const auto add_block = [&](size_t at, const int16_t* const(&x)[kInputs]) HWY_ATTR {
-      if (g == 0) hwy::Prefetch(codes + (at + kAhead) * kBlockBytes);
-      const Block block(codes + at * kBlockBytes, SignsAfter<kForm>(signs, at), g * kWidth);
-      ForEachPair(block, [&](size_t pair, hn::Vec<Codes> pair_codes) HWY_ATTR {
+    const auto add_tile = [&](size_t at, const int16_t* const(&x)[kInputs]) HWY_ATTR {
+      if (g == 0) hwy::Prefetch(codes + (at + kAhead) * kTileBytes);
+      const Tile tile(codes + at * kTileBytes, SignsAfter<kForm>(signs, at), g * kWidth);
+      ForEachPair(tile, [&](size_t pair, hn::Vec<Codes> pair_codes) HWY_ATTR {
         for (size_t i = 0; i < kInputs; ++i) {
           const auto both = hn::BitCast(Codes(), hn::Set(d32, LoadPair(x[i] + 2 * pair)));
           of_group[i] = Products::Add(d32, of_group[i], pair_codes, both);
@@ -221,26 +223,26 @@ struct IntegerPanels {
     const size_t whole = end < inputs->whole ? end : inputs->whole;
     for (size_t at = begin; at < whole; ++at) {
       for (size_t i = 0; i < kInputs; ++i) x[i] = inputs[i].x + at * kCols;
-      add_block(at, x);
+      add_tile(at, x);
     }
     if (end > inputs->whole) {
       for (size_t i = 0; i < kInputs; ++i) x[i] = inputs[i].last;
-      add_block(inputs->whole, x);
+      add_tile(inputs->whole, x);
     }
     for (size_t i = 0; i < kInputs; ++i) sums[i * kVectors + g] = of_group[i];
   }
 
-  // What makes up for the offsets of the codes.
+  // Starts the sums at values that compensate for the offsets of the codes.
   static HWY_INLINE void StartSums(Inputs inputs, size_t begin, size_t end, Accumulators& sums) {
     for (size_t i = 0; i < kInputs; ++i) {
-      const bool all = begin == 0 && end == inputs[i].blocks;
+      const bool all = begin == 0 && end == inputs[i].tiles;
       const uint32_t offset = all ? inputs[i].offset_sum : inputs[i].OffsetSum(begin, end);
       const auto start = hn::Set(Sums(), static_cast<int32_t>(0 - offset));
       for (size_t v = 0; v < kVectors; ++v) sums[i * kVectors + v] = start;
     }
   }
 
-  // 32-bit sums over blocks [begin, end).
+  // 32-bit sums over tiles [begin, end).
   static HWY_INLINE void Sum(const CodePanels& weight, size_t panel, Inputs inputs, size_t begin,
                              size_t end, Accumulators& sums) {
     StartSums(inputs, begin, end, sums);
@@ -250,43 +252,42 @@ struct IntegerPanels {
       AddPanels(weight, panel, inputs, begin, end, sums);
     }
   }
-  // The same for all groups at once.
+  // Adds tiles [begin, end) of kPanels panels from `panel` on, all groups at once.
   static HWY_INLINE void AddPanels(const CodePanels& weight, size_t panel, Inputs inputs,
                                    size_t begin, size_t end, Accumulators& sums) {
-    const size_t stride = BlocksOf(kForm, weight.cols);
-    const std::byte* codes = weight.codes + panel * stride * kBlockBytes;
+    const size_t stride = TilesOf(kForm, weight.cols);
+    const std::byte* codes = weight.codes + panel * stride * kTileBytes;
     const uint64_t* signs = SignsAfter<kForm>(weight.signs, panel * stride);
     const size_t whole = end < inputs->whole ? end : inputs->whole;
-    // After the last blocks of these panels, the first blocks of the next panels are needed.
+    // After the last tiles of these panels, the first tiles of the next panels are needed.
     const size_t beyond = kAhead + (kPanels - 1) * stride;
     const size_t turn = stride > kAhead ? stride - kAhead : 0;
-    for (size_t block = begin; block < whole; ++block) {
+    for (size_t tile = begin; tile < whole; ++tile) {
       const int16_t* x[kInputs];
-      for (size_t i = 0; i < kInputs; ++i) x[i] = inputs[i].x + block * kCols;
-      const size_t ahead = block < turn ? kAhead : beyond;
-      // A line of signs is eight blocks of one panel: one panel's after another's will do.
+      for (size_t i = 0; i < kInputs; ++i) x[i] = inputs[i].x + tile * kCols;
+      const size_t ahead = tile < turn ? kAhead : beyond;
+      // A line of signs is eight tiles of one panel, so one panel's line is prefetched at a time.
       if constexpr (kForm == CodeForm::kPlanes) {
-        hwy::Prefetch(signs + block % kPanels * stride + block + ahead);
+        hwy::Prefetch(signs + tile % kPanels * stride + tile + ahead);
       }
-      AddBlock(codes + block * kBlockBytes, SignsAfter<kForm>(signs, block), stride, ahead, x,
-               sums);
+      AddTile(codes + tile * kTileBytes, SignsAfter<kForm>(signs, tile), stride, ahead, x, sums);
     }
     if (end > inputs->whole) {
       const int16_t* x[kInputs];
       for (size_t i = 0; i < kInputs; ++i) x[i] = inputs[i].last;
-      AddBlock(codes + inputs->whole * kBlockBytes, SignsAfter<kForm>(signs, inputs->whole), stride,
-               beyond, x, sums);
+      AddTile(codes + inputs->whole * kTileBytes, SignsAfter<kForm>(signs, inputs->whole), stride,
+              beyond, x, sums);
     }
   }
 
   // Sums in 64 bits, chunk by chunk, as floats.
   static HWY_INLINE void SumChunks(const CodePanels& weight, size_t panel, Inputs inputs,
                                    size_t chunk, hn::Vec<Floats> (&products)[kSums]) {
-    const size_t blocks = BlocksOf(kForm, weight.cols);
+    const size_t tiles = TilesOf(kForm, weight.cols);
     Accumulators sums;
     int64_t totals[kSums * kWidth] = {};
-    for (size_t begin = 0; begin < blocks; begin += chunk) {
-      Sum(weight, panel, inputs, begin, blocks - begin < chunk ? blocks : begin + chunk, sums);
+    for (size_t begin = 0; begin < tiles; begin += chunk) {
+      Sum(weight, panel, inputs, begin, tiles - begin < chunk ? tiles : begin + chunk, sums);
       for (size_t v = 0; v < kSums; ++v) {
         alignas(64) int32_t rows[kWidth];
         hn::Store(sums[v], Sums(), rows);
@@ -305,11 +306,11 @@ struct IntegerPanels {
   static HWY_INLINE void Multiply(const CodePanels& weight, size_t panel, Inputs inputs,
                                   size_t chunk, const Finish& finish) {
     const Floats d;
-    const size_t blocks = BlocksOf(kForm, weight.cols);
+    const size_t tiles = TilesOf(kForm, weight.cols);
     hn::Vec<Floats> products[kSums];
-    if (blocks <= chunk) {
+    if (tiles <= chunk) {
       Accumulators sums;
-      Sum(weight, panel, inputs, 0, blocks, sums);
+      Sum(weight, panel, inputs, 0, tiles, sums);
       for (size_t v = 0; v < kSums; ++v) products[v] = hn::ConvertTo(d, sums[v]);
     } else {
       SumChunks(weight, panel, inputs, chunk, products);
@@ -327,26 +328,25 @@ struct IntegerPanels {
   }
 };
 
-// Vectors of a group, which are all multiplied with a few panels while those are in the first-level
-// cache.
+// Vectors of a group. A few panels are multiplied with all of them while these panels are in the
+// first-level cache.
 constexpr size_t kGroupInputs = 16;
-// Several groups are all multiplied with this many panels while those are in the second-level
-// cache.
+// How many panels are multiplied with all groups while these panels are in the second-level cache.
 constexpr size_t kTurnPanels = 32;
 
 template <class Products, CodeForm kForm>
 struct FormProduct {
-  using Input = BlockInput<BlockCodes<kForm>>;
+  using Input = TileInput<TileCodes<kForm>>;
   static constexpr bool kOfBytes = kForm == CodeForm::kBytes || kForm == CodeForm::kPlanes;
   static_assert(!kOfBytes || Input::kCols == kNarrowCols);
 
-  // kPanels panels from `panel` on.
+  // Multiplies kPanels panels from `panel` on.
   template <size_t kPanels>
   static HWY_INLINE void Multiply(const CodePanels& weight, size_t panel, const Input* inputs,
                                   size_t count, size_t chunk, const Finish& finish) {
     size_t i = 0;
-    // Eight vectors with two panels need as many sums as four with four, but bytes are decoded half
-    // as often. Fields and words take few instructions or none.
+    // Eight vectors with two panels need as many sums as four with four, but decode bytes half as
+    // often. Decoding fields and 16-bit values takes few instructions or none.
     constexpr size_t kOfEight = kGroups > 1 ? 1 : 2;  // panels
     if constexpr (kPanels % kOfEight == 0 && (kGroups > 1 || kOfBytes)) {
       for (size_t p = 0; p < kPanels; p += kOfEight) {
@@ -376,8 +376,8 @@ struct FormProduct {
   static constexpr size_t kPanelsOfOne =
       HWY_TARGET == HWY_AVX2 && kForm == CodeForm::kPlanes ? 1 : kPanelsTogether;
 
-  // Panels [panel, end). One vector and several vectors have separate functions, so that the
-  // compiler allocates registers for each alone.
+  // Multiplies panels [panel, end) with one vector. A separate function from that for several
+  // vectors, so that the compiler allocates registers for each alone.
   template <bool kRests>
   static HWY_NOINLINE void MultiplyOne(const CodePanels& weight, size_t panel, size_t end,
                                        const CodeVector& vector, size_t chunk,
@@ -400,7 +400,7 @@ struct FormProduct {
   static HWY_NOINLINE void MultiplyMany(const CodePanels& weight, size_t panel, size_t end,
                                         const CodeVector* vectors, size_t count, size_t chunk,
                                         const Finish& finish) {
-    // As many sums as 32 registers have room for, or 16 registers.
+    // Panels whose sums fit in 32 registers, or in 16.
     constexpr size_t kTogether = kGroups == 1 ? kPanelsTogether : 1;
     Input inputs[kGroupInputs];
     for (size_t i = 0; i < count; ++i) inputs[i].Cut(vectors[i], weight.cols);
@@ -430,14 +430,14 @@ struct FormProduct {
  private:
   static HWY_INLINE void MultiplyAll(const CodePanels& weight, const CodeVector* vectors,
                                      size_t count, size_t chunk_pairs, const Finish& finish) {
-    const size_t chunk = chunk_pairs / BlockCodes<kForm>::kPairs;
+    const size_t chunk = chunk_pairs / TileCodes<kForm>::kPairs;
     const size_t panels = (weight.rows + kPanelRows - 1) / kPanelRows;
     const size_t turn = count > kGroupInputs ? kTurnPanels : panels;
     for (size_t panel = 0; panel < panels; panel += turn) {
       const size_t end = panels - panel < turn ? panels : panel + turn;
       for (size_t begin = 0; begin < count; begin += kGroupInputs) {
-        const size_t together = count - begin < kGroupInputs ? count - begin : kGroupInputs;
-        if (together == 1) {
+        const size_t group_size = count - begin < kGroupInputs ? count - begin : kGroupInputs;
+        if (group_size == 1) {
           if constexpr (FieldBits(kForm) != 0) {
             if (IntegerPanels<Products, kForm, 1, 1>::AreSmall(chunk_pairs)) {
               MultiplyOne<true>(weight, panel, end, vectors[begin], chunk, finish);
@@ -446,7 +446,7 @@ struct FormProduct {
           }
           MultiplyOne<false>(weight, panel, end, vectors[begin], chunk, finish);
         } else {
-          MultiplyMany(weight, panel, end, vectors + begin, together, chunk, finish);
+          MultiplyMany(weight, panel, end, vectors + begin, group_size, chunk, finish);
         }
       }
     }
@@ -475,8 +475,8 @@ HWY_INLINE void IntegerProductWith(const CodePanels& weight, const CodeVector* v
     case CodeForm::kPlanes:
       return FormProduct<Products, CodeForm::kPlanes>::Run(weight, vectors, count, chunk_pairs,
                                                            finish);
-    case CodeForm::kWords:
-      return FormProduct<Products, CodeForm::kWords>::Run(weight, vectors, count, chunk_pairs,
+    case CodeForm::kInt16:
+      return FormProduct<Products, CodeForm::kInt16>::Run(weight, vectors, count, chunk_pairs,
                                                           finish);
   }
 }

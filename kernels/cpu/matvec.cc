@@ -11,7 +11,7 @@
 
 #include "format/row_reader.h"
 #include "kernels/cpu/bind.h"
-#include "kernels/cpu/logit_blocks.h"
+#include "kernels/cpu/logit_tiles.h"
 #include "kernels/cpu/product.h"
 
 namespace kinglet::cpu {
@@ -22,7 +22,7 @@ class MatVecKernel {
   MatVecKernel(const MatVec& op, const BindContext& context, const ProductInput& x)
       : vector_(&context.vector),
         weight_(context.weights.Matrix(op.weight)),
-        // A bias is a third of what a product of few columns reads for a row.
+        // Biases as integers: for few columns, a float bias is a third of the bytes read for a row.
         biases_(op.bias ? context.weights.BiasesOf(
                               *op.bias, weight_->integer() && weight_->cols() <= kNarrowCols)
                         : nullptr),
@@ -34,7 +34,7 @@ class MatVecKernel {
         many_(ManyOf(context)),
         sums_(SumsOf(op, context)),
         chunks_(*weight_, many_   ? many_->PanelsTogether()
-                          : sums_ ? kBlockPanels
+                          : sums_ ? kTilePanels
                                   : 1) {}
 
   void operator()(std::span<StreamFrame> frames, Chunks chunks) const {
@@ -42,11 +42,11 @@ class MatVecKernel {
     if (HasMany(frames)) return MultiplyMany(frames, panels);
     const bool drops = can_drop_logits() && !frames.empty() && !frames.front().keeps_logits &&
                        AnswerOf(frames.front()) == nullptr;
-    const size_t most = x_.Together(weight_->integer());
-    const size_t together = drops ? std::min(most, kDroppedTogether) : most;
+    const size_t max_vectors = x_.Capacity(weight_->integer());
+    const size_t group_size = drops ? std::min(max_vectors, kDroppedTogether) : max_vectors;
     ProductInput::Memory memory;
-    for (size_t first = 0; first < frames.size(); first += together) {
-      const auto group = frames.subspan(first, std::min(together, frames.size() - first));
+    for (size_t first = 0; first < frames.size(); first += group_size) {
+      const auto group = frames.subspan(first, std::min(group_size, frames.size() - first));
       ProductBatch batch = BatchOf(group, memory);
       if (sums_) {
         MultiplyAndSum(batch, group, panels, drops);
@@ -65,8 +65,8 @@ class MatVecKernel {
   bool can_bound_logits() const {
     return can_drop_logits() && weight_->integer() && x_.gives_codes();
   }
-  // Kernel::has_finite_logits, if the above is true. A logit is a sum of products of integers,
-  // times both scales, and a bias.
+  // Kernel::has_finite_logits. REQUIRES: can_drop_logits(). A logit is a sum of products of
+  // integers, times both scales, and a bias.
   bool HasFiniteLogits(StreamFrame frame) const {
     ProductInput::Memory memory;
     const ProductVector x = x_.Read(frame, true, memory, 0);
@@ -74,7 +74,7 @@ class MatVecKernel {
     const double largest_sum = static_cast<double>(weight_->cols()) * largest_product;
     const double largest =
         largest_sum * weight_->largest_scale() * x.scale + (biases_ ? biases_->largest : 0);
-    return largest < FLT_MAX / 2;  // half: for what the sums are rounded by. Never of a NaN.
+    return largest < FLT_MAX / 2;  // half, for the rounding of sums; false for NaN
   }
   size_t chunks() const { return chunks_.count(); }
   std::vector<MemoryRange> WeightMemory() const {
@@ -85,22 +85,22 @@ class MatVecKernel {
   const ManyProduct* many() const { return many_.get(); }
 
  private:
-  static constexpr size_t kBlockPanels = kSumBlock / kPanelRows;
+  static constexpr size_t kTilePanels = kSumTile / kPanelRows;
   // Fewer logits stay in the second-level cache anyway, and are too few chunks for the threads.
-  static constexpr size_t kLeastBlocks = 64;
-  // Of a wider matrix, to make logits again would cost more than to write and read them.
+  static constexpr size_t kLeastTiles = 64;
+  // Computing the logits of a wider matrix again would cost more than writing and reading them.
   static constexpr size_t kDroppedCols = 64;
-  // Vectors whose logits of a block fit in the first-level cache, which they would not do if they
-  // all began at the same place of 4,096 bytes.
+  // Vectors whose logits of a tile fit in the first-level cache together. The stride keeps these
+  // logits from beginning at equal offsets modulo 4,096 bytes, where they would evict each other.
   static constexpr size_t kDroppedTogether = 8;
-  static constexpr size_t kDroppedStride = kSumBlock + 16;
+  static constexpr size_t kDroppedStride = kSumTile + 16;
 
-  std::optional<BlockSums> SumsOf(const MatVec& op, const BindContext& context) const {
+  std::optional<LogitTileSums> SumsOf(const MatVec& op, const BindContext& context) const {
     if (context.summed_products == nullptr || many_) return {};
     const LogSumExp* const normaliser = context.summed_products->NormaliserOf(op);
-    if (normaliser == nullptr || SumBlocks(weight_->rows()) < kLeastBlocks) return {};
+    if (normaliser == nullptr || SumTiles(weight_->rows()) < kLeastTiles) return {};
     context.summed_products->SetSummed(*normaliser);
-    return BlockSums(*normaliser, context.layout, context.vector);
+    return LogitTileSums(*normaliser, context.layout, context.vector);
   }
   // Where a query wants the logits instead of in the frame, or null.
   float* AnswerOf(const StreamFrame& frame) const {
@@ -115,35 +115,36 @@ class MatVecKernel {
     }
     return batch;
   }
-  // `drops`: the logits are not stored in the frames.
+  // With `drops` the logits are not stored in the frames.
   void MultiplyAndSum(ProductBatch& batch, std::span<const StreamFrame> frames, PanelRange panels,
                       bool drops) const {
     alignas(64) float dropped[kDroppedTogether * kDroppedStride];
-    for (size_t begin = panels.begin; begin < panels.end; begin += kBlockPanels) {
-      const size_t end = std::min(begin + kBlockPanels, panels.end), block = begin / kBlockPanels;
+    for (size_t begin = panels.begin; begin < panels.end; begin += kTilePanels) {
+      const size_t end = std::min(begin + kTilePanels, panels.end), tile = begin / kTilePanels;
       if (drops) batch.MoveOutputs(dropped, kDroppedStride, begin * kPanelRows);
       for (size_t i = 0; i < frames.size(); ++i) {
-        batch.KeepLargest(i, sums_->LargestOf(frames[i], block));
+        batch.KeepLargest(i, sums_->LargestOf(frames[i], tile));
       }
       batch.Multiply(*vector_, *weight_, {begin, end}, chunk_pairs_, finish_);
       for (size_t i = 0; i < frames.size(); ++i) {
         const bool is_last = i + 1 == frames.size();
-        sums_->SumOne(frames[i], block, batch.Output(i, begin * kPanelRows),
+        sums_->SumOne(frames[i], tile, batch.Output(i, begin * kPanelRows),
                       is_last ? LinesOf(end) : LinesAhead{});
       }
     }
   }
-  // What the product of the block from this panel on reads, if a panel's codes are one line.
+  // The memory that the product of the tile from `panel` on reads, if a panel's codes are one
+  // line.
   LinesAhead LinesOf(size_t panel) const {
-    if (!weight_->integer() || panel + kBlockPanels > weight_->panels()) return {};
-    const CodePanels part = weight_->code_panels({panel, panel + kBlockPanels});
-    if (BlocksOf(part.form, part.cols) != 1) return {};
+    if (!weight_->integer() || panel + kTilePanels > weight_->panels()) return {};
+    const CodePanels part = weight_->code_panels({panel, panel + kTilePanels});
+    if (TilesOf(part.form, part.cols) != 1) return {};
     const auto line = [](const auto* numbers) {
       return std::as_bytes(std::span(numbers, 1)).data();
     };
     const Finish finish = finish_.From(panel * kPanelRows);
     const std::byte* biases = line(finish.bias != nullptr ? finish.bias : part.scales);
-    // Half a line for each panel: the other lines are the next block's.
+    // Half a line for each panel: the other lines are the next tile's.
     if (finish.integer_bias.integers != nullptr) biases = line(finish.integer_bias.integers);
     return {{part.codes, line(part.scales), biases}};
   }
@@ -151,7 +152,7 @@ class MatVecKernel {
     if (context.many_products == nullptr || weight_->integer() || !x_.as_is()) return nullptr;
     return context.many_products->Of(weight_);
   }
-  // By what the frames' session is, not by how many of them there are.
+  // Decided by the frames' session, not by how many frames a call has.
   bool HasMany(std::span<const StreamFrame> frames) const {
     if (!many_ || frames.empty()) return false;
     const BatchInfo& batch = frames.front().batch;
@@ -181,7 +182,7 @@ class MatVecKernel {
   size_t chunk_pairs_;
   Finish finish_;
   std::shared_ptr<const ManyProduct> many_;
-  std::optional<BlockSums> sums_;  // of the blocks of y, if this product makes them
+  std::optional<LogitTileSums> sums_;  // of the tiles of y, if this product makes them
   ProductChunks chunks_;
 };
 

@@ -1,5 +1,5 @@
-// Integer products of matrices of up to four columns, whose panels are one block each: the last
-// tail of a large vocabulary. Nothing is summed over blocks, so the vectors stay in registers from
+// Integer products of matrices of up to four columns, whose panels are one tile each: the last
+// tail of a large vocabulary. Nothing is summed over tiles, so the vectors stay in registers from
 // panel to panel.
 #if defined(KINGLET_KERNELS_CPU_NARROW_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef KINGLET_KERNELS_CPU_NARROW_INL_H_
@@ -14,11 +14,11 @@
 
 #include "hwy/cache_control.h"
 #include "hwy/highway.h"
-#include "kernels/cpu/block_codes-inl.h"
 #include "kernels/cpu/finish-inl.h"
 #include "kernels/cpu/largest-inl.h"
 #include "kernels/cpu/order-inl.h"
 #include "kernels/cpu/pair_products-inl.h"
+#include "kernels/cpu/tile_codes-inl.h"
 #include "kernels/cpu/vector.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -29,7 +29,7 @@ template <class Products, CodeForm kForm, size_t kInputs>
 struct NarrowPanels {
   // How many panels ahead to prefetch codes, scales and biases.
   static constexpr size_t kAhead = 32;
-  static constexpr size_t kRowBytes = kBlockBytes / kPanelRows;
+  static constexpr size_t kRowBytes = kTileBytes / kPanelRows;
 
   // Row 0 of `weight` and `finish` is element `first` of each y.
   static HWY_NOINLINE void Multiply(const CodePanels& weight, const CodeVector* vectors,
@@ -54,16 +54,16 @@ struct NarrowPanels {
     size_t row = 0;
     const uint64_t* signs = weight.signs;
     // For each kWidth rows of the panel at `row` and `signs`, finish = of_rows(first row) and then
-    // finish(products, vector) for each vector. Goes on to the next panel.
+    // finish(products, vector) for each vector. Then moves on to the next panel.
     const auto multiply = [&](const auto& of_rows) HWY_ATTR {
       const std::byte* const codes = all_codes + row * kRowBytes;
       for (size_t g = 0; g < kGroups; ++g) {
-        const BlockCodes<kForm> block(codes, signs, g * kWidth);
+        const TileCodes<kForm> tile(codes, signs, g * kWidth);
         const auto scales = hn::Load(d, all_scales + row + g * kWidth);
         const auto finish_products = of_rows(row + g * kWidth);
         for (size_t i = 0; i < kInputs; ++i) {
-          auto sum = Products::Add(d32, hn::Zero(d32), block.template Pair<0>(), pairs[i][0]);
-          sum = Products::Add(d32, sum, block.template Pair<1>(), pairs[i][1]);
+          auto sum = Products::Add(d32, hn::Zero(d32), tile.template Pair<0>(), pairs[i][0]);
+          sum = Products::Add(d32, sum, tile.template Pair<1>(), pairs[i][1]);
           const auto scale = hn::Mul(scales, input_scales[i]);
           finish_products(hn::Mul(hn::ConvertTo(d, sum), scale), i);
         }
@@ -74,8 +74,8 @@ struct NarrowPanels {
     hn::Vec<Floats> largest[kInputs];
     for (auto& of_vector : largest) of_vector = LeastFloats();
     const size_t rows = weight.rows;
-    // Whole panels. `biases` has the numbers from which bias_at(row) makes those of kWidth rows,
-    // once for all vectors.
+    // Multiplies all panels. From `biases`, bias_at(row) computes the biases of kWidth rows once
+    // for all vectors.
     const auto multiply_panels = [&](const auto* biases, const auto& bias_at) HWY_ATTR {
       while (row + kPanelRows <= rows) {
         const size_t ahead = row + kAhead * kPanelRows;
@@ -129,32 +129,32 @@ HWY_INLINE void MultiplyNarrow(const CodePanels& weight, const CodeVector* vecto
   }
 }
 
-// Several groups of vectors are all multiplied with a block of rows while that is in the
-// first-level cache. Its integer biases become floats once for all of them.
+// A tile of rows is multiplied with several groups of vectors while it is in the first-level
+// cache. The tile's integer biases become floats once for all groups.
 template <class Products, CodeForm kForm>
-HWY_NOINLINE void MultiplyNarrowByBlocks(const CodePanels& weight, const CodeVector* vectors,
-                                         size_t count, const Finish& finish) {
-  alignas(64) float biases[kSumBlock];
-  for (size_t first = 0; first < weight.rows; first += kSumBlock) {
+HWY_NOINLINE void MultiplyNarrowByTiles(const CodePanels& weight, const CodeVector* vectors,
+                                        size_t count, const Finish& finish) {
+  alignas(64) float biases[kSumTile];
+  for (size_t first = 0; first < weight.rows; first += kSumTile) {
     const size_t left = weight.rows - first, panel = first / kPanelRows;
-    CodePanels block = weight;
-    block.rows = left < kSumBlock ? left : kSumBlock;
-    block.codes += panel * kBlockBytes;
-    block.signs = SignsAfter<kForm>(weight.signs, panel);
-    block.scales += first;
-    Finish of_block = finish.From(first);
-    if (const int16_t* const integers = of_block.integer_bias.integers; integers != nullptr) {
-      // Whole panels: their last rows are padding.
-      for (size_t row = 0; row < block.rows; row += kPanelRows) {
-        hwy::Prefetch(integers + kSumBlock + row);
+    CodePanels tile = weight;
+    tile.rows = left < kSumTile ? left : kSumTile;
+    tile.codes += panel * kTileBytes;
+    tile.signs = SignsAfter<kForm>(weight.signs, panel);
+    tile.scales += first;
+    Finish of_tile = finish.From(first);
+    if (const int16_t* const integers = of_tile.integer_bias.integers; integers != nullptr) {
+      // Full panels, whose last rows may be padding.
+      for (size_t row = 0; row < tile.rows; row += kPanelRows) {
+        hwy::Prefetch(integers + kSumTile + row);
         for (size_t g = 0; g < kPanelRows; g += kWidth) {
-          hn::Store(BiasesAt(of_block.integer_bias, row + g), Floats(), biases + row + g);
+          hn::Store(BiasesAt(of_tile.integer_bias, row + g), Floats(), biases + row + g);
         }
       }
-      of_block.bias = biases;
-      of_block.integer_bias = {};
+      of_tile.bias = biases;
+      of_tile.integer_bias = {};
     }
-    MultiplyNarrow<Products, kForm>(block, vectors, count, first, of_block);
+    MultiplyNarrow<Products, kForm>(tile, vectors, count, first, of_tile);
   }
 }
 
@@ -162,7 +162,7 @@ template <class Products, CodeForm kForm>
 HWY_INLINE void NarrowProduct(const CodePanels& weight, const CodeVector* vectors, size_t count,
                               const Finish& finish) {
   if (count > kNarrowInputs) {
-    return MultiplyNarrowByBlocks<Products, kForm>(weight, vectors, count, finish);
+    return MultiplyNarrowByTiles<Products, kForm>(weight, vectors, count, finish);
   }
   MultiplyNarrow<Products, kForm>(weight, vectors, count, 0, finish);
 }

@@ -20,11 +20,11 @@
 HWY_BEFORE_NAMESPACE();
 namespace kinglet::cpu::HWY_NAMESPACE {
 
-using LowBytes = hn::CappedTag<uint8_t, NineBitRow::kBlock>;
+using LowBytes = hn::CappedTag<uint8_t, NineBitRow::kPadding>;
 using RowCodes = hn::Repartition<int16_t, LowBytes>;
 using RowSums = hn::Repartition<int32_t, LowBytes>;
 
-// 255 for each bit that is set, else 0. Reads a bit for each byte, and no more.
+// 255 for each bit that is set, else 0. Reads exactly one bit for each byte of the result.
 HWY_INLINE hn::Vec<LowBytes> SignBytes(const uint8_t* bits) {
   const LowBytes d8;
 #if HWY_TARGET == HWY_AVX2
@@ -79,7 +79,7 @@ class OrderedVectors {
       }
     }
   }
-  // Of vector v, the columns of the part that begins at column i.
+  // The columns of vector v in the part that begins at column i.
   HWY_INLINE hn::Vec<RowCodes> First(size_t v, size_t i) const {
     return hn::LoadU(RowCodes(), codes_ + v * stride_ + i);
   }
@@ -99,7 +99,8 @@ class OrderedVectors {
 };
 
 // The elements of sums[v * kRows + r] add up to row r . x of vector v. The rows lie one after the
-// other, from `row` on. Those kFetchRows further may not be in the processor's cache yet.
+// other, from `row` on. Rows kFetchRows further are fetched, since they may not be in the
+// processor's cache yet.
 template <class Products, size_t kVectors, size_t kRows>
 HWY_INLINE void MultiplyNineBitRows(const uint8_t* row, const NineBitRow& layout,
                                     const OrderedVectors<kVectors>& x,
@@ -124,7 +125,7 @@ HWY_INLINE void MultiplyNineBitRows(const uint8_t* row, const NineBitRow& layout
 template <class Products, size_t kVectors>
 HWY_INLINE void NineBitDotsOf(const NineBitRows& rows, const CodeDots* vectors, float scale,
                               float factor) {
-  // As many sums as there are registers for; four at a time are added up.
+  // As many sums as fit in registers, of which four at a time are added up.
   constexpr size_t kRows = kVectors == 1 ? 4 : 2;
   const hn::FixedTag<float, 4> four;
   const hn::Half<decltype(four)> two;
@@ -155,17 +156,17 @@ HWY_INLINE void NineBitDotsOf(const NineBitRows& rows, const CodeDots* vectors, 
   }
 }
 
-// Codes are decoded once for so many vectors.
+// Codes are decoded once for up to kMost vectors.
 template <class Products>
 HWY_INLINE void NineBitDotsWith(const NineBitRows& rows, const CodeDots* vectors, size_t count,
                                 float scale, float factor) {
   constexpr size_t kMost = HWY_TARGET == HWY_AVX3 ? 8 : 4;
-  const size_t fit = NineBitRow::kMostCodes / rows.row.Padded();
+  const size_t max_vectors = NineBitRow::kMostCodes / rows.row.Padded();
   size_t v = 0;
-  for (; kMost <= fit && v + kMost <= count; v += kMost) {
+  for (; kMost <= max_vectors && v + kMost <= count; v += kMost) {
     NineBitDotsOf<Products, kMost>(rows, vectors + v, scale, factor);
   }
-  for (; 2 <= fit && v + 2 <= count; v += 2) {
+  for (; 2 <= max_vectors && v + 2 <= count; v += 2) {
     NineBitDotsOf<Products, 2>(rows, vectors + v, scale, factor);
   }
   for (; v < count; ++v) NineBitDotsOf<Products, 1>(rows, vectors + v, scale, factor);
@@ -206,8 +207,8 @@ void LoadNineBits(const NineBitParts& rows, size_t n, int16_t* codes) {
   }
 }
 
-// Products and sums of parts of rows. AVX2 has few instructions for bits, so a part of 32 codes is
-// decoded whole, in the order of RowPart.
+// Products and sums of parts of rows. AVX2 has few instructions for bits, so 32 codes are decoded
+// at once, in the order of RowPart.
 #if HWY_TARGET == HWY_AVX2
 constexpr size_t kWholePart = hn::MaxLanes(LowBytes());
 HWY_INLINE RowPart WholePart(const NineBitParts& rows, size_t r) {

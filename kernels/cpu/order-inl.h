@@ -1,7 +1,8 @@
-// Rule 4 of docs/NUMERICS.md for vectors of any width, and the loops every other -inl.h file uses.
-// The -inl.h files are included once per instruction set (target) by kernels/cpu/vector_*.cc. Their
-// functions take and return plain values only. Otherwise a template, std::vector for example, would
-// be compiled for one instruction set and linked into code that runs on every machine.
+// Rule 4 of docs/NUMERICS.md for vectors of any width, and the loops that every other -inl.h file
+// uses. The -inl.h files are included once per instruction set (target) by kernels/cpu/vector_*.cc.
+// The files' functions take and return plain values only. Otherwise a template, std::vector for
+// example, would be compiled for one instruction set and linked into code that runs on every
+// machine.
 #if defined(KINGLET_KERNELS_CPU_ORDER_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef KINGLET_KERNELS_CPU_ORDER_INL_H_
 #undef KINGLET_KERNELS_CPU_ORDER_INL_H_
@@ -20,7 +21,7 @@ namespace kinglet::cpu::HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// A vector of at most 16 floats, the chains of rule 4. kGroups of them hold all 16 chains.
+// A vector of at most 16 floats, the chains of rule 4. kGroups such vectors contain all 16 chains.
 using Floats = hn::CappedTag<float, kSumChains>;
 using Real = hn::CappedTag<float, 1>;
 constexpr size_t kWidth = hn::MaxLanes(Floats());
@@ -36,7 +37,7 @@ HWY_INLINE V InRegister(V loaded) {
   return loaded;
 }
 
-// Runs body(d, i) over [begin, n): whole vectors, then single elements.
+// Runs body(d, i) over [begin, n): full vectors, then single elements.
 template <class Body>
 HWY_INLINE void ForEach(size_t begin, size_t n, const Body& body) {
   size_t i = begin;
@@ -44,7 +45,7 @@ HWY_INLINE void ForEach(size_t begin, size_t n, const Body& body) {
   for (; i < n; ++i) body(Real(), i);
 }
 
-// The same over [0, width), but the last vector overlaps the one before, where there is one.
+// Runs body(d, i) over [0, width). The last vector overlaps the one before, if there is one.
 // REQUIRES: computing an element twice is harmless, so the body reads nothing that it writes.
 template <class Body>
 HWY_INLINE void ForEachOverlapping(size_t width, const Body& body) {
@@ -66,8 +67,8 @@ HWY_INLINE float FoldChains(const float* chains) {
   return hn::GetLane(hn::Add(two, hn::Shuffle2301(two)));
 }
 
-// Block results, folded pairwise as they come: after n blocks the stack holds one partial sum per
-// set bit of n. Each element of the vectors is a sum of its own.
+// Tile results, folded pairwise as they come: after n tiles the stack contains one partial sum
+// per set bit of n. Each element of the vectors is a sum of its own.
 template <class D>
 class PairwiseFold {
  public:
@@ -87,16 +88,17 @@ class PairwiseFold {
 
  private:
   HWY_INLINE float* At(size_t i) { return stack_ + i * hn::MaxLanes(D()); }
-  // 2^54 blocks of 1,024 elements are all a size_t can count. Written before it is read.
+  // A size_t can count at most 2^54 tiles of 1,024 elements. Elements are written before they are
+  // read.
   HWY_ALIGN float stack_[56 * hn::MaxLanes(D())];
   size_t depth_ = 0;
   size_t count_ = 0;
 };
 
-// The 16 chains over elements [begin, end) of one block, folded. accumulate(d, partial, i) adds
+// The 16 chains over elements [begin, end) of one tile, folded. accumulate(d, partial, i) adds
 // terms to a partial sum; d is Floats for elements [i, i + kWidth), or Real for one element.
 template <class Accumulate>
-HWY_INLINE float BlockSum(size_t begin, size_t end, const Accumulate& accumulate) {
+HWY_INLINE float TileSum(size_t begin, size_t end, const Accumulate& accumulate) {
   hn::Vec<Floats> sums[kGroups];
   for (auto& sum : sums) sum = hn::Zero(Floats());
   size_t i = begin;
@@ -120,25 +122,25 @@ HWY_INLINE float ShortSum(size_t begin, size_t end, const Accumulate& accumulate
   return hn::GetLane(total);
 }
 
-// Calls use(sum) for each block of a rule-4 sum over i < n, in order; fewer than 32 elements are
-// one block. Elements before `first`, a multiple of 16, would add +0 and are skipped.
+// Calls use(sum) for each tile of a rule-4 sum over i < n, in order; fewer than 32 elements are
+// one tile. Elements before `first`, a multiple of 16, would add +0 and are skipped.
 template <class Accumulate, class Use>
-HWY_INLINE void ForEachBlockSum(size_t first, size_t n, const Accumulate& accumulate,
-                                const Use& use) {
+HWY_INLINE void ForEachTileSum(size_t first, size_t n, const Accumulate& accumulate,
+                               const Use& use) {
   if (n < kShortSum) return use(ShortSum(first, n, accumulate));
-  for (size_t begin = 0; begin < n; begin += kSumBlock) {
-    const size_t end = n - begin < kSumBlock ? n : begin + kSumBlock;
-    use(end <= first ? 0.0f : BlockSum(begin < first ? first : begin, end, accumulate));
+  for (size_t begin = 0; begin < n; begin += kSumTile) {
+    const size_t end = n - begin < kSumTile ? n : begin + kSumTile;
+    use(end <= first ? 0.0f : TileSum(begin < first ? first : begin, end, accumulate));
   }
 }
 
-// The sum over i < n of the same.
+// The rule-4 sum over i < n.
 template <class Accumulate>
 HWY_INLINE float OrderedSum(size_t first, size_t n, const Accumulate& accumulate) {
-  PairwiseFold<Real> blocks;
-  ForEachBlockSum(first, n, accumulate,
-                  [&](float sum) HWY_ATTR { blocks.Push(hn::Set(Real(), sum)); });
-  return hn::GetLane(blocks.Total());
+  PairwiseFold<Real> tiles;
+  ForEachTileSum(first, n, accumulate,
+                 [&](float sum) HWY_ATTR { tiles.Push(hn::Set(Real(), sum)); });
+  return hn::GetLane(tiles.Total());
 }
 template <class Accumulate>
 HWY_INLINE float OrderedSum(size_t n, const Accumulate& accumulate) {
@@ -184,8 +186,8 @@ HWY_INLINE V FoldColumns(V (&chains)[kSumChains]) {
 
 // The rule-4 sum over i < n of x[i] * column(i), for each element of the column vectors.
 template <class D, class Prepare, class Column>
-HWY_INLINE hn::Vec<D> ColumnBlock(D d, const float* x, size_t begin, size_t end,
-                                  const Prepare& prepare, const Column& column) {
+HWY_INLINE hn::Vec<D> ColumnTile(D d, const float* x, size_t begin, size_t end,
+                                 const Prepare& prepare, const Column& column) {
   hn::Vec<D> chains[kSumChains];
   for (auto& chain : chains) chain = hn::Zero(d);
   AddColumns(d, x, begin, end, prepare, column, chains);
@@ -206,13 +208,13 @@ HWY_INLINE hn::Vec<D> OrderedColumns(D d, const float* x, size_t n, const Prepar
     }
     return total;
   }
-  if (n <= kSumBlock) return ColumnBlock(d, x, 0, n, prepare, column);
-  PairwiseFold<D> blocks;
-  for (size_t begin = 0; begin < n; begin += kSumBlock) {
-    const size_t end = n - begin < kSumBlock ? n : begin + kSumBlock;
-    blocks.Push(ColumnBlock(d, x, begin, end, prepare, column));
+  if (n <= kSumTile) return ColumnTile(d, x, 0, n, prepare, column);
+  PairwiseFold<D> tiles;
+  for (size_t begin = 0; begin < n; begin += kSumTile) {
+    const size_t end = n - begin < kSumTile ? n : begin + kSumTile;
+    tiles.Push(ColumnTile(d, x, begin, end, prepare, column));
   }
-  return blocks.Total();
+  return tiles.Total();
 }
 template <class D, class Column>
 HWY_INLINE hn::Vec<D> OrderedColumns(D d, const float* x, size_t n, const Column& column) {

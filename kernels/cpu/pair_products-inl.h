@@ -34,8 +34,8 @@ struct PairProducts {
 };
 
 #if HWY_TARGET == HWY_AVX3
-// The same in one instruction. Highway 1.0.3 has neither it nor a target that enables its
-// intrinsic.
+// Like PairProducts, but in one instruction, for which Highway 1.0.3 has neither a function nor a
+// target that enables the intrinsic.
 struct VnniPairProducts {
   template <class D32, class V32, class V16>
   static HWY_INLINE V32 Add(D32, V32 sums, V16 a, V16 b) {

@@ -12,7 +12,7 @@
 #include <cstring>
 
 #include "hwy/highway.h"
-#include "kernels/cpu/block_codes-inl.h"
+#include "kernels/cpu/tile_codes-inl.h"
 #include "kernels/cpu/vector.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -20,7 +20,7 @@ namespace kinglet::cpu::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 // For each byte of a mask: where the bytes of eight 16-bit results come from, and how many of the
-// results are stored ones. A source of 0x80 gives zero.
+// results are stored codes. An index of 0x80 gives zero.
 struct SpreadTables {
   alignas(16) uint8_t sources[256][16];
   uint8_t counts[256];
@@ -65,7 +65,7 @@ inline uint64_t SpreadNibbles(uint64_t bits) {
   return (bits & 0xF) | (bits & 0xF0) << 4 | (bits & 0xF00) << 8 | (bits & 0xF000) << 12;
 }
 
-void InterleaveCodes(const int16_t* codes, size_t cols, std::byte* blocks, uint64_t* signs) {
+void InterleaveCodes(const int16_t* codes, size_t cols, std::byte* tiles, uint64_t* signs) {
   const hn::FixedTag<uint8_t, 16> bytes;
   const hn::FixedTag<uint64_t, 2> rows;
   // The first two columns of four rows, then their last two.
@@ -75,10 +75,10 @@ void InterleaveCodes(const int16_t* codes, size_t cols, std::byte* blocks, uint6
   alignas(16) constexpr uint8_t kColumns[16] = {0, 4, 8,  12, 1, 5, 9,  13,
                                                 2, 6, 10, 14, 3, 7, 11, 15};
   [[maybe_unused]] const auto columns = hn::Load(bytes, kColumns);
-  for (size_t col = 0; col < cols; col += 4, blocks += kBlockBytes) {
+  for (size_t col = 0; col < cols; col += 4, tiles += kTileBytes) {
     const size_t unused = col + 4 > cols ? col + 4 - cols : 0;
     const auto used = hn::Set(rows, ~uint64_t{0} >> (16 * unused));
-    uint64_t block_signs = 0;
+    uint64_t tile_signs = 0;
     for (size_t r = 0; r < kPanelRows; r += 4) {
       uint64_t words[4];  // a row's four codes each
       for (size_t i = 0; i < 4; ++i) std::memcpy(&words[i], codes + (r + i) * cols + col, 8);
@@ -86,17 +86,17 @@ void InterleaveCodes(const int16_t* codes, size_t cols, std::byte* blocks, uint6
       const auto second = hn::BitCast(bytes, hn::And(hn::LoadU(rows, words + 2), used));
       const auto low = hn::TableLookupBytes(hn::ConcatEven(bytes, second, first), order);
       const auto high = hn::TableLookupBytes(hn::ConcatOdd(bytes, second, first), order);
-      hn::StoreU(low, bytes, reinterpret_cast<uint8_t*>(blocks) + r * 4);
+      hn::StoreU(low, bytes, reinterpret_cast<uint8_t*>(tiles) + r * 4);
       uint8_t bits[8] = {};
       const hn::FixedTag<int8_t, 16> integers;
       const auto in_order = kSignsByColumn ? hn::TableLookupBytes(high, columns) : high;
       const auto negative = hn::Lt(hn::BitCast(integers, in_order), hn::Zero(integers));
       hn::StoreMaskBits(integers, negative, bits);
       const uint64_t of_rows = uint64_t{bits[0]} | uint64_t{bits[1]} << 8;
-      block_signs |=
+      tile_signs |=
           kSignsByColumn ? SpreadNibbles(of_rows) << (r / 8 * 32 + r % 8) : of_rows << (r * 4);
     }
-    if (signs != nullptr) *signs++ = block_signs;
+    if (signs != nullptr) *signs++ = tile_signs;
   }
 }
 

@@ -13,7 +13,7 @@
 
 namespace kinglet::cpu {
 
-// Aligned memory for numbers, which is not initialised.
+// Aligned memory for values, which is not initialised.
 template <class T>
 struct AlignedAllocator {
   using value_type = T;
@@ -41,21 +41,21 @@ struct PanelRange {
   size_t begin, end;
 };
 
-// Integers with one scale per row, or floats. The constructor allocates its memory, and throws
-// std::bad_alloc; its contents are written later, in order of rows.
+// Integers with one scale per row, or floats. The constructor allocates the memory, and throws
+// std::bad_alloc; the contents are written later, in order of rows.
 class Panels {
  public:
   static Panels OfIntegers(uint64_t rows, uint64_t cols, int bits);
   static Panels OfFloats(uint64_t rows, uint64_t cols);
-  // The bytes that these take; `bits` 0: floats.
+  // The bytes of a matrix of integers of `bits` bits, or of floats if `bits` is 0.
   static uint64_t Bytes(uint64_t rows, uint64_t cols, int bits);
-  // Integers with their contents: codes [rows][cols], scales [rows].
+  // A matrix of integers with these contents: codes [rows][cols], scales [rows].
   static Panels FromCodes(uint64_t rows, uint64_t cols, int bits, std::span<const int16_t> codes,
                           std::span<const float> scales, const VectorFunctions& vector);
 
   uint64_t rows() const { return rows_; }
   uint64_t cols() const { return cols_; }
-  int bits() const { return bits_; }  // of an integer; 0: floats
+  int bits() const { return bits_; }  // of an integer; 0 for floats
   bool integer() const { return bits_ != 0; }
   size_t panels() const { return (rows_ + kPanelRows - 1) / kPanelRows; }
   CodePanels code_panels() const { return code_panels({0, panels()}); }
@@ -65,29 +65,30 @@ class Panels {
   // About how many bytes a product reads and writes for one panel.
   uint64_t PanelBytes() const;
 
-  // The rows of panel `panel` from codes [kPanelRows][cols], of which three more may be read, and
-  // scales [kPanelRows]; rows that the matrix does not have are zeros. REQUIRES: integer().
+  // Writes the rows of panel `panel` from codes [kPanelRows][cols], of which three more may be
+  // read, and scales [kPanelRows]; rows beyond the matrix are zeros. REQUIRES: integer().
   void WriteCodes(uint64_t panel, const int16_t* codes, const float* scales,
                   const VectorFunctions& vector);
-  // Row `row` from values [cols]. Rows are written in order; the last one writes the padding too.
-  // REQUIRES: !integer().
+  // Writes row `row` from values [cols]. Rows are written in order; the last row's call writes the
+  // padding too. REQUIRES: !integer().
   void WriteFloats(uint64_t row, const float* values);
-  // Reads a row back, to out[cols]. `vector` is what wrote it.
+  // Reads a row back, to out[cols]. `vector` are the functions that wrote it.
   void CopyCodes(uint64_t row, const VectorFunctions& vector, int16_t* out) const;
   void CopyFloats(uint64_t row, float* out) const;
   float scale(uint64_t row) const { return scales_[row]; }  // REQUIRES: integer()
-  float largest_scale() const { return largest_scale_; }    // of the rows written so far; or 0
+  float largest_scale() const { return largest_scale_; }    // of the rows written so far, or 0
 
-  // The memory of the whole matrix, padding included.
+  // The memory of the entire matrix, padding included.
   std::vector<MemoryRange> Memory() const;
-  // The memory of one row: its panel, with which it shares its cache lines, and its scale.
+  // The memory of one row: its panel, since a cache line has codes of all the panel's rows, and its
+  // scale.
   std::vector<MemoryRange> RowMemory(uint64_t row) const;
 
  private:
   Panels(uint64_t rows, uint64_t cols, int bits);
 
-  // As WriteCodes, of a panel of fields, whose blocks begin at `blocks`.
-  void WriteFields(const int16_t* codes, std::byte* blocks) const;
+  // WriteCodes for a panel of fields, whose tiles begin at `tiles`.
+  void WriteFields(const int16_t* codes, std::byte* tiles) const;
 
   uint64_t rows_, cols_;
   int bits_;

@@ -13,10 +13,10 @@ size_t ChunkPairs(int bits, int64_t largest_code) {
   return static_cast<size_t>(std::numeric_limits<int32_t>::max() / (2 * product));
 }
 
-ProductChunks::ProductChunks(const Panels& weight, size_t together) : panels_(weight.panels()) {
+ProductChunks::ProductChunks(const Panels& weight, size_t multiple) : panels_(weight.panels()) {
   each_ = (kPhaseChunkBytes + weight.PanelBytes() - 1) / weight.PanelBytes();
   if (each_ > 1) each_ = (each_ + kPanelsTogether - 1) / kPanelsTogether * kPanelsTogether;
-  each_ = (each_ + together - 1) / together * together;
+  each_ = (each_ + multiple - 1) / multiple * multiple;
 }
 
 PanelRange ProductChunks::PanelsOf(Chunks chunks) const {
@@ -85,7 +85,7 @@ bool ProductInput::ServedWith(int weight_bits) const {
   return (x_.real() || x_.code16()) && count_ <= kMaxColumns && ChunkPairsWith(weight_bits) > 0;
 }
 
-size_t ProductInput::Together(bool integers) const {
+size_t ProductInput::Capacity(bool integers) const {
   const bool as_is = x_.code16() ? integers : !fixed_point_;
   if (as_is || count_ == 0) return ProductBatch::kMost;
   return std::clamp<size_t>(kMaxColumns / count_, 1, ProductBatch::kMost);

@@ -11,27 +11,27 @@
 namespace kinglet::cpu {
 
 // How many pairs of columns of `bits`-bit weights can be multiplied with codes up to largest_code
-// so that the sum stays below 2^31. 0: not even one pair, so the vector functions cannot be used.
+// so that the sum stays below 2^31. If the result is 0, the vector functions cannot be used.
 size_t ChunkPairs(int bits, int64_t largest_code);
 
-// The vector of one frame: codes with a scale, or floats where codes is null.
+// The vector of one frame: codes with a scale, or floats if codes is null.
 struct ProductVector {
   const int16_t* codes = nullptr;
   float scale = 1.0f;
   const float* floats = nullptr;
 
-  // From element `first` on.
+  // The vector from element `first` on.
   ProductVector From(size_t first) const {
     if (codes != nullptr) return {codes + first, scale, nullptr};
     return {nullptr, scale, floats + first};
   }
 };
 
-// Divides a product's rows into chunks (kernels/backend.h) of whole panels.
+// Divides a product's rows into chunks (kernels/backend.h) of full panels.
 class ProductChunks {
  public:
-  // Each chunk but the last has a multiple of `together` panels.
-  explicit ProductChunks(const Panels& weight, size_t together = 1);
+  // Each chunk but the last has a multiple of `multiple` panels.
+  explicit ProductChunks(const Panels& weight, size_t multiple = 1);
   size_t count() const { return (panels_ + each_ - 1) / each_; }
   PanelRange PanelsOf(Chunks chunks) const;
 
@@ -44,18 +44,19 @@ class ProductBatch {
  public:
   static constexpr size_t kMost = 32;
 
-  // `y` takes the product, from the matrix's first row on. REQUIRES: fewer than kMost vectors so
+  // `y` receives the product, from the matrix's first row on. REQUIRES: fewer than kMost vectors so
   // far.
   void Add(const ProductVector& x, float* y);
   size_t count() const { return count_; }
-  // From now on vector i's y is y + i * stride, and begins at the matrix's row `first_row`.
+  // From the next Multiply on, vector i's y is y + i * stride, and begins at the matrix's row
+  // `first_row`.
   void MoveOutputs(float* y, size_t stride, size_t first_row);
   // Where the product of vector i with this row of the matrix goes.
   float* Output(size_t i, size_t row) const {
     return (integer_ ? codes_[i].y : floats_[i].y) + (row - first_row_);
   }
-  // From now on Multiply stores the largest element of vector i's product there. REQUIRES: it
-  // multiplies at most kSumBlock rows.
+  // From the next Multiply on, `largest` receives the largest element of vector i's product.
+  // REQUIRES: Multiply gets at most kSumTile rows.
   void KeepLargest(size_t i, float* largest) { largest_[i] = largest; }
   // y = finish(weight * x) for each vector, in the rows of these panels. Products are integer where
   // weight and x both are, `chunk_pairs` at a time. REQUIRES: x is real if the weight is.
@@ -63,7 +64,7 @@ class ProductBatch {
                 size_t chunk_pairs, const Finish& finish) const;
 
  private:
-  // Written by Add. To clear them for each product would take longer than a small one.
+  // Written by Add, and not cleared before: clearing would take longer than a small product.
   CodeVector codes_[kMost];
   RealVector floats_[kMost];
   float* largest_[kMost];
@@ -71,23 +72,24 @@ class ProductBatch {
   bool integer_ = false;
 };
 
-// The product of one vector, all rows.
+// The product of one vector with all rows.
 void Multiply(const VectorFunctions& vector, const Panels& weight, const ProductVector& x,
               size_t chunk_pairs, const Finish& finish, float* y);
 
-// Reads the vectors of frames; bound to their buffer at load.
+// Reads the vectors of frames from the buffer to which it is bound at load.
 class ProductInput {
  public:
-  // The first `count` elements of the buffer.
+  // Reads the first `count` elements of buffer `x`.
   ProductInput(const BindContext& context, BufferId x, TailInput input, uint64_t count);
 
-  // Whether the vector functions can multiply it with weights of that many bits (0: floats).
+  // Whether the vector functions can multiply the vectors with weights of `weight_bits` bits (0 for
+  // floats).
   bool ServedWith(int weight_bits) const;
   size_t ChunkPairsWith(int weight_bits) const;
 
-  // Whether what is multiplied are codes with a scale.
+  // Whether the vectors that are multiplied are codes with a scale.
   bool gives_codes() const { return x_.code16() || fixed_point_; }
-  // Whether the buffer itself holds the floats that are multiplied.
+  // Whether the buffer itself contains the floats that are multiplied.
   bool as_is() const { return x_.real() && !fixed_point_; }
   const float* Floats(const StreamFrame& frame) const { return x_.slot.At<float>(frame); }
 
@@ -96,9 +98,9 @@ class ProductInput {
     float floats[kMaxColumns];
     int16_t codes[kMaxColumns];
   };
-  // How many vectors one such memory has room for, at most ProductBatch::kMost. `integers`: whether
+  // How many vectors one Memory has room for, at most ProductBatch::kMost. `integers` is whether
   // the weight is integer.
-  size_t Together(bool integers) const;
+  size_t Capacity(bool integers) const;
   ProductVector Read(const StreamFrame& frame, bool integers, Memory& memory, size_t place) const;
 
  private:

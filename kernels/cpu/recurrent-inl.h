@@ -101,7 +101,7 @@ void Tangents(const float* x, size_t n, float* out) {
   });
 }
 
-// Element i of block b of the two products, added.
+// input + recurrent, element i of gate b.
 template <class D>
 HWY_INLINE hn::Vec<D> Gate(D d, const float* input, const float* recurrent, size_t at) {
   return hn::Add(hn::LoadU(d, input + at), hn::LoadU(d, recurrent + at));
@@ -143,9 +143,9 @@ void UpdateRnn(const float* input, const float* recurrent, size_t n, bool relu, 
 
 void UpdateQrnn(const float* input, const float* previous, size_t n, float* cell, float* hidden) {
   ForEach(0, n, [&](auto d, size_t i) HWY_ATTR {
-    const auto gate = [&](size_t block) HWY_ATTR {
-      const auto own = hn::LoadU(d, input + block * n + i);
-      return previous != nullptr ? hn::Add(own, hn::LoadU(d, previous + block * n + i)) : own;
+    const auto gate = [&](size_t gate_index) HWY_ATTR {
+      const auto own = hn::LoadU(d, input + gate_index * n + i);
+      return previous != nullptr ? hn::Add(own, hn::LoadU(d, previous + gate_index * n + i)) : own;
     };
     const auto forget = SigmoidVector(d, gate(1));
     const auto fresh = hn::Mul(forget, TanhVector(d, gate(0)));

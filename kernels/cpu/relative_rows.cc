@@ -12,7 +12,7 @@ namespace {
 
 constexpr size_t kSinusoidBytes = size_t{8} << 20;
 
-// keys[row] = projection . sinusoids[row] for rows [begin, end), whose sinusoids these are. A panel
+// keys[row] = projection . sinusoids[row] for rows [begin, end), whose sinusoids are given. A panel
 // of the projection is multiplied with all of them while it is in the cache, so that the projection
 // is read once.
 void Project(const TensorView& projection, size_t begin, size_t end,
@@ -23,13 +23,13 @@ void Project(const TensorView& projection, size_t begin, size_t end,
   AlignedVector<float> row(width), panel(width * kPanelRows);
   std::vector<RealVector> products(end - begin);
   for (size_t first = 0; first < columns; first += kPanelRows) {
-    const size_t together = std::min(kPanelRows, columns - first);
+    const size_t row_count = std::min(kPanelRows, columns - first);
     std::fill(panel.begin(), panel.end(), 0.0f);
-    for (size_t r = 0; r < together; ++r) {
+    for (size_t r = 0; r < row_count; ++r) {
       reader.Floats(first + r, row.data());
       for (size_t i = 0; i < width; ++i) panel[i * kPanelRows + r] = row[i];
     }
-    const RealPanels weight = {together, width, panel.data()};
+    const RealPanels weight = {row_count, width, panel.data()};
     for (size_t i = 0; i < products.size(); ++i) {
       products[i] = {sinusoids.data() + i * width,
                      table.keys.data() + (begin + i) * columns + first};
@@ -56,12 +56,12 @@ std::shared_ptr<const RelativeTable> MakeRelativeTable(const RelativeRows& op, s
 
   const std::vector<float> frequencies = DecodedValues(weights[op.frequencies]);
   const size_t width = 2 * frequencies.size();
-  // So many at a time that their memory is small next to a model's.
-  const size_t together =
+  // Rows are computed in parts, so that their sinusoids take little memory compared with a model.
+  const size_t part_rows =
       std::clamp<size_t>(kSinusoidBytes / (width * sizeof(float)), 1, table->rows);
-  AlignedVector<float> sinusoids(together * width);
-  for (size_t begin = 0; begin < table->rows; begin += together) {
-    const size_t end = std::min(begin + together, table->rows);
+  AlignedVector<float> sinusoids(part_rows * width);
+  for (size_t begin = 0; begin < table->rows; begin += part_rows) {
+    const size_t end = std::min(begin + part_rows, table->rows);
     for (size_t row = begin; row < end; ++row) {
       RelativeSinusoidRow(std::span(frequencies), static_cast<uint32_t>(table->rows - 1 - row),
                           op.rounded, sinusoids.data() + (row - begin) * width);

@@ -32,9 +32,9 @@ float Largest(const float* x, size_t n) { return LargestElement(x, n); }
 template <bool kFetches>
 HWY_INLINE void SumAndFetch(const float* x, size_t n, bool one_chain, const float* largest,
                             const LinesAhead& ahead, float* sums) {
-  for (size_t begin = 0; begin < n; begin += kSumBlock) {
-    const size_t end = n - begin < kSumBlock ? n : begin + kSumBlock;
-    const float reference = BlockReference(*largest++);
+  for (size_t begin = 0; begin < n; begin += kSumTile) {
+    const size_t end = n - begin < kSumTile ? n : begin + kSumTile;
+    const float reference = TileReference(*largest++);
     const auto sum = [&](const auto& logit) HWY_ATTR {
       const auto add = [&](auto d, auto partial, size_t i) HWY_ATTR {
         if (kFetches && i % kPanelRows == 0) {
@@ -44,7 +44,7 @@ HWY_INLINE void SumAndFetch(const float* x, size_t n, bool one_chain, const floa
         }
         return hn::Add(partial, SoftmaxTermVector(d, logit(d, i)));
       };
-      return one_chain ? ShortSum(begin, end, add) : BlockSum(begin, end, add);
+      return one_chain ? ShortSum(begin, end, add) : TileSum(begin, end, add);
     };
     if (reference == 0.0f) {
       *sums++ = sum([&](auto d, size_t i) HWY_ATTR { return hn::LoadU(d, x + i); });
@@ -55,8 +55,8 @@ HWY_INLINE void SumAndFetch(const float* x, size_t n, bool one_chain, const floa
   }
 }
 
-void SumLogitBlocks(const float* x, size_t n, bool one_chain, const float* largest,
-                    const LinesAhead& ahead, float* sums) {
+void SumLogitTiles(const float* x, size_t n, bool one_chain, const float* largest,
+                   const LinesAhead& ahead, float* sums) {
   if (ahead.lines[0] != nullptr) {
     SumAndFetch<true>(x, n, one_chain, largest, ahead, sums);
   } else {

@@ -1,4 +1,4 @@
-// Attention over long windows, with relative positions or none. Keys, values and the rows of
+// Attention over long windows, with or without relative positions. Keys, values and the rows of
 // distances are read from front to back, all heads of a slot together, while the sums of values
 // stay in the processor's cache.
 #include <algorithm>
@@ -19,15 +19,15 @@
 namespace kinglet::cpu {
 namespace {
 
-// Elements of values that are summed in one pass: their chains fit in the first-level cache.
+// Columns of values that are summed together: their chains fit in the first-level cache.
 constexpr size_t kPassColumns = 512;
 
-// A run of window slots whose rows lie one after the other, or which all have the same row.
+// A run of window slots whose rows lie one after the other, or which all have one row in common.
 template <class T>
 struct Run {
   size_t first, count;  // window slots
-  const T* keys;        // [heads, key_size] of the first
-  const T* values;      // [heads, value_size] of the first
+  const T* keys;        // [heads, key_size] of slot `first`
+  const T* values;      // [heads, value_size] of slot `first`
   bool repeated;
 };
 
@@ -77,9 +77,9 @@ class StreamedAttentionKernel {
     for (size_t head = 0; head < op_.heads; ++head) {
       vector_->softmax(weights + head * op_.window, first, op_.window);
     }
-    const size_t together = std::max<size_t>(1, kPassColumns / op_.value_size);
-    for (size_t head = 0; head < op_.heads; head += together) {
-      SumValues(runs, weights, first, head, std::min<size_t>(together, op_.heads - head),
+    const size_t head_count = std::max<size_t>(1, kPassColumns / op_.value_size);
+    for (size_t head = 0; head < op_.heads; head += head_count) {
+      SumValues(runs, weights, first, head, std::min<size_t>(head_count, op_.heads - head),
                 out_.At<float>(frame));
     }
   }
@@ -99,8 +99,8 @@ class StreamedAttentionKernel {
   size_t KeyRow() const { return size_t{op_.heads} * op_.key_size; }
   size_t ValueRow() const { return size_t{op_.heads} * op_.value_size; }
 
-  // The visible slots, oldest first: slots that hold the start row, then two parts of the ring.
-  // Without a start row the zeros of the ring are read.
+  // The visible slots, oldest first: slots with the start row, then two parts of the ring. Without
+  // a start row, the zeros in the ring are read.
   std::array<Run<T>, 3> Runs(const StreamFrame& frame) const {
     const T* keys = keys_.slot.At<T>(frame);
     const T* values = values_.slot.At<T>(frame);
@@ -170,7 +170,7 @@ class StreamedAttentionKernel {
         table_->constants.data() + row * heads, queries, scale_, window, weights + from);
   }
 
-  // Stores the token, and gives the slots of masked tokens their score.
+  // Stores the token, and sets the scores of slots with masked tokens.
   void MaskScores(const StreamFrame& frame, size_t first, float* weights) const {
     const RingWindow ring = WindowOf(op_, frame.position);
     uint32_t* words = words_.At<uint32_t>(frame);
@@ -192,7 +192,7 @@ class StreamedAttentionKernel {
     }
   }
 
-  // Calls use(rows, first slot) for the parts of the runs in window slots [begin, end).
+  // Calls use(rows, first slot) for each part of the runs that lies in window slots [begin, end).
   template <class Use>
   void ForEachChunk(const std::array<Run<T>, 3>& runs, size_t begin, size_t end, size_t head,
                     size_t count, const Use& use) const {
@@ -211,13 +211,13 @@ class StreamedAttentionKernel {
     const size_t window = op_.window, columns = count * op_.value_size;
     const size_t chains = window < kShortSum ? 1 : kSumChains;
     alignas(64) float sums[kSumChains * kPassColumns];
-    // Results of blocks, folded pairwise as they come.
-    constexpr size_t kDepth = 12;  // 2^20 slots are 2^10 blocks
+    // Results of tiles, folded pairwise as they come.
+    constexpr size_t kDepth = 12;  // 2^20 slots are 2^10 tiles
     alignas(64) float folded[kDepth * kPassColumns];
-    size_t depth = 0, blocks = 0;
-    for (size_t begin = 0; begin < window; begin += kSumBlock, ++blocks) {
-      const size_t end = std::min(window, begin + kSumBlock);
-      // A block of zeros sums to +0 with any number of chains.
+    size_t depth = 0, tiles = 0;
+    for (size_t begin = 0; begin < window; begin += kSumTile, ++tiles) {
+      const size_t end = std::min(window, begin + kSumTile);
+      // A tile of zeros sums to +0 with any number of chains.
       const size_t used = end <= first ? 1 : chains;
       std::fill_n(sums, used * columns, 0.0f);
       ForEachChunk(runs, begin, end, head, count, [&](const HeadRows<T>& rows, size_t from) {
@@ -226,7 +226,7 @@ class StreamedAttentionKernel {
       for (size_t half = used / 2; half > 0; half /= 2) {
         vector_->add(sums + half * columns, half * columns, sums);
       }
-      for (size_t merged = blocks; (merged & 1) != 0; merged >>= 1) {
+      for (size_t merged = tiles; (merged & 1) != 0; merged >>= 1) {
         vector_->add(folded + --depth * columns, columns, sums);
       }
       std::copy_n(sums, columns, folded + depth++ * columns);
@@ -238,11 +238,11 @@ class StreamedAttentionKernel {
 
   void SumCodes(const std::array<Run<T>, 3>& runs, const float* weights, size_t first, size_t head,
                 size_t count, float* out) const {
-    constexpr size_t kSlots = 64;  // whose weights are rounded together
+    constexpr size_t kSlots = 64;  // slots whose weights are rounded together
     const ActivationQuantiser& quantiser = *op_.weights_quantiser;
     const size_t columns = count * op_.value_size;
     alignas(64) int32_t sums[kPassColumns] = {};
-    alignas(64) int16_t codes[kPassColumns * kSlots];  // a pass has no more heads than columns
+    alignas(64) int16_t codes[kPassColumns * kSlots];  // at most one head for each column
     for (size_t begin = first; begin < op_.window; begin += kSlots) {
       const size_t end = std::min<size_t>(op_.window, begin + kSlots);
       for (size_t h = 0; h < count; ++h) {
@@ -259,8 +259,8 @@ class StreamedAttentionKernel {
   const VectorFunctions* vector_;
   WindowAttention op_;
   Operand qkv_, keys_, values_;
-  std::shared_ptr<const RelativeTable> table_;   // of relative positions
-  std::shared_ptr<const std::vector<T>> start_;  // of one slot: keys, then values
+  std::shared_ptr<const RelativeTable> table_;   // null without relative positions
+  std::shared_ptr<const std::vector<T>> start_;  // keys, then values of one slot
   Slot weights_, out_, words_;
   float scale_;
 };

@@ -17,31 +17,32 @@
 namespace kinglet::cpu {
 
 inline constexpr size_t kPanelRows = 16;
-inline constexpr size_t kPanelsTogether = 4;  // that most products take at once
-// Integer matrices of up to so many columns, one block of bytes, have a product of their own.
+inline constexpr size_t kPanelsTogether = 4;  // that most products read at once
+// Integer matrices of up to kNarrowCols columns, which are one tile of bytes, have a product of
+// their own.
 inline constexpr size_t kNarrowCols = 4;
 
-// The layout of integer weights: codes[panel][block], a block being 64 bytes with some columns of
+// The layout of integer weights: codes[panel][tile], a tile being 64 bytes with some columns of
 // 16 rows. Rows and columns are padded with zeros.
 //
-// In blocks of words of 16 bits, word 2 r + c mod 2 has what row r has in column c. Up to 5 bits a
-// word has several fields, the lowest first: field f is column 2 f or 2 f + 1. The last field has
-// the word's highest bits and holds the code, in two's complement; the others hold
-// code + FieldOffset.
+// In tiles of 16-bit values, the code of row r and column c is in value 2 r + c mod 2. Codes of up
+// to 5 bits are fields of a value, the lowest first: field f is column 2 f or 2 f + 1. The last
+// field is the value's highest bits and contains the code, in two's complement; the other fields
+// contain code + FieldOffset.
 //
-// In a block of bytes, which are four columns, four rows of the first two columns alternate with
+// In a tile of bytes, which are four columns, four rows of the first two columns alternate with
 // the same four rows of the last two: entry 16 (r / 4) + 8 (c / 2) + 2 (r mod 4) + c mod 2.
 enum class CodeForm : uint8_t {
-  kFields2,  // 2 bits: eight fields a word, 16 columns
+  kFields2,  // 2 bits: eight fields a value, 16 columns
   kFields3,  // 3 bits: five fields, ten columns
   kFields4,  // 4 bits: four fields, eight columns
   kFields5,  // 5 bits: three fields, six columns
-  kBytes,    // 6 to 8 bits, and less where fields save nothing: int8, four columns
+  kBytes,    // 6 to 8 bits, and fewer where fields save nothing: int8, four columns
   kPlanes,   // 9 bits: the low 8 of them, four columns; the sign of entry i is bit sign_place(i) of
-             // signs[panel][block]
-  kWords,    // 10 to 16 bits: int16, two columns
+             // signs[panel][tile]
+  kInt16,    // 10 to 16 bits: int16, two columns
 };
-constexpr int FieldBits(CodeForm form) {  // 0: no fields
+constexpr int FieldBits(CodeForm form) {  // 0 without fields
   return form < CodeForm::kBytes ? static_cast<int>(form) + 2 : 0;
 }
 constexpr int FieldOffset(CodeForm form) {
@@ -49,36 +50,36 @@ constexpr int FieldOffset(CodeForm form) {
 }
 // REQUIRES: the form has fields.
 constexpr int LastField(CodeForm form) { return 16 / FieldBits(form) - 1; }
-inline constexpr size_t kBlockBytes = 64;
-constexpr size_t BlockCols(CodeForm form) {
+inline constexpr size_t kTileBytes = 64;
+constexpr size_t TileCols(CodeForm form) {
   if (FieldBits(form) != 0) return 2 * (16 / static_cast<size_t>(FieldBits(form)));
-  return form == CodeForm::kWords ? 2 : 4;
+  return form == CodeForm::kInt16 ? 2 : 4;
 }
-constexpr size_t BlocksOf(CodeForm form, size_t cols) {
-  return (cols + BlockCols(form) - 1) / BlockCols(form);
+constexpr size_t TilesOf(CodeForm form, size_t cols) {
+  return (cols + TileCols(form) - 1) / TileCols(form);
 }
 
 // How a matrix of this many columns is stored. Fields cost no less than bytes in a matrix of up to
-// four columns, whose row is one block either way.
+// four columns, whose row is one tile either way.
 constexpr CodeForm CodeFormOf(int bits, size_t cols) {
-  if (bits > 9) return CodeForm::kWords;
+  if (bits > 9) return CodeForm::kInt16;
   if (bits == 9) return CodeForm::kPlanes;
-  if (bits > 5 || cols <= BlockCols(CodeForm::kBytes)) return CodeForm::kBytes;
+  if (bits > 5 || cols <= TileCols(CodeForm::kBytes)) return CodeForm::kBytes;
   return static_cast<CodeForm>(bits - 2);
 }
 
 inline constexpr size_t kLineBytes = 64;  // of a processor cache
 
-// Fetches memory that will be read soon to the second-level cache, line by line. Many more such
-// fetches can be under way than fetches to the first level, whose few buffers limit how fast memory
-// is read.
+// Fetches memory that will be read soon to the second-level cache, line by line. Many more fetches
+// to the second level can be under way than fetches to the first level, whose few buffers limit how
+// fast memory is read.
 inline void FetchToSecondLevel(const void* begin, size_t bytes) {
   constexpr int kRead = 0, kSecondLevel = 2;
   const auto* const at = static_cast<const std::byte*>(begin);
   for (size_t i = 0; i < bytes; i += kLineBytes) {
     __builtin_prefetch(at + i, kRead, kSecondLevel);
-    // Without an assembly statement GCC takes this function, and every one that only calls it, for
-    // one without effects, and drops the calls.
+    // Without an assembly statement GCC considers this function, and every function that only calls
+    // it, free of effects, and drops the calls.
     asm volatile("");
   }
 }
@@ -88,8 +89,8 @@ struct CodePanels {
   uint64_t rows, cols;
   CodeForm form;
   const std::byte* codes;
-  const uint64_t* signs;  // of kPlanes
-  const float* scales;    // [rows], padded with zeros to a whole panel
+  const uint64_t* signs;  // null without kPlanes
+  const float* scales;    // [rows], padded with zeros to a full panel
 };
 
 // Real weights: values[panel][column][row of panel], padded with zeros. 64-byte aligned.
@@ -98,32 +99,33 @@ struct RealPanels {
   const float* values;
 };
 
-// Codes of a coded table in blocks of 512 words: codes[block][position][word of 32 bits][column].
-// Column l of 16 holds, packed at `bits` bits, the codes of words l, l + 16, ... of the block, so
-// that one shift unpacks a vector of codes. The last block is padded with zeros. 64-byte aligned.
-inline constexpr size_t kBlockWords = 32 * kPanelRows;
-struct CodeBlocks {
+// Codes of a coded table in tiles of 512 words: codes[tile][position][32-bit value][column].
+// Column l of 16 contains, packed at `bits` bits, the codes of words l, l + 16, ... of the tile,
+// so that one shift unpacks a vector of codes. The last tile is padded with zeros. 64-byte
+// aligned.
+inline constexpr size_t kTileWords = 32 * kPanelRows;
+struct CodeTiles {
   uint64_t words;
   uint32_t positions;
   int bits;
   const uint32_t* codes;
 };
 
-// Biases that are integers times a unit: bias i is integers[i] * unit + integers[i] * rest, where
-// only the second product and the sum are rounded. `unit` and `rest` together are 1 / divisor.
+// Biases that are integers times a scale: bias i is integers[i] * scale + integers[i] * rest, where
+// only the second product and the sum are rounded. `scale` and `rest` together are 1 / divisor.
 struct IntegerBiases {
-  const int16_t* integers = nullptr;  // [rows], padded to a whole panel, 32-byte aligned
-  float unit = 0, rest = 0;
+  const int16_t* integers = nullptr;  // [rows], padded to a full panel, 32-byte aligned
+  float scale = 0, rest = 0;
 };
 
 // What is added to each row's product, and whether it is rectified, before it is stored in y[row].
 // Biases are floats or integers, and the other pointer is null; if both are null, nothing is added.
 struct Finish {
-  const float* bias = nullptr;  // [rows], padded to a whole panel, 64-byte aligned
+  const float* bias = nullptr;  // [rows], padded to a full panel, 64-byte aligned
   bool relu = false;
   IntegerBiases integer_bias = {};
 
-  // Of the rows from `row` on, the first of a panel.
+  // The finish of the rows from `row` on, the first row of a panel.
   Finish From(size_t row) const {
     Finish part = *this;
     if (bias != nullptr) part.bias += row;
@@ -137,7 +139,8 @@ struct CodeVector {
   const int16_t* x;
   float scale;
   float* y;
-  // Where VectorFunctions::largest of y goes; null: nowhere. REQUIRES: 1 to kSumBlock rows.
+  // Receives VectorFunctions::largest of y; null if it is not needed. REQUIRES: 1 to kSumTile
+  // rows.
   float* largest;
 };
 struct RealVector {
@@ -160,8 +163,8 @@ struct NineBitRows {
   size_t count;
 };
 
-// The same part of each of these rows: its low bytes and sign bits in the first row, and the bytes
-// from row to row. The part begins and ends at a multiple of 8 codes.
+// A part of each of `count` NineBitRows: its low bytes and sign bits in the first row, and the
+// bytes from row to row. The part begins and ends at a multiple of 8 codes.
 struct NineBitParts {
   const uint8_t* low;
   const uint8_t* signs;
@@ -188,19 +191,19 @@ struct CodeDots {
   float* out;
 };
 
-// Memory that will be read soon. While a function reads its numbers 16 i to 16 i + 15, it fetches
+// Memory that will be read soon. While a function reads its values 16 i to 16 i + 15, it fetches
 // line i of each array.
 struct LinesAhead {
   static constexpr size_t kArrays = 3;
-  const std::byte* lines[kArrays] = {};  // all of them, or none
+  const std::byte* lines[kArrays] = {};  // all null, or none
 };
 
 struct VectorFunctions {
   // Products of one matrix with `count` vectors, with the same results as a call for each vector;
-  // the matrix is fetched and decoded once for several. No y overlaps another y or an x.
+  // the matrix is fetched and decoded once for several vectors. No y overlaps another y or an x.
   //
-  // y[row] = float(sum of integer products) * (scales[row] * scale) and the finish. Sums are held in
-  // 32 bits for `chunk_pairs` pairs of columns (at least those of a block), at most
+  // y[row] = float(sum of integer products) * (scales[row] * scale) and the finish. Sums are held
+  // in 32 bits for `chunk_pairs` pairs of columns (at least those of a tile), at most
   // ChunkPairs(bits of the weights, largest code of x). If the matrix has more columns, chunks are
   // added in 64 bits.
   void (*integer_product)(const CodePanels& weight, const CodeVector* vectors, size_t count,
@@ -213,29 +216,29 @@ struct VectorFunctions {
 
   // y[word] = sum over positions j of partial[firsts[j] + code(word, j)], added in order of j,
   // divided by `divisor` unless that is 1, and the finish. REQUIRES: an index fits in 31 bits.
-  void (*coded_sums)(const CodeBlocks& codes, const uint64_t* firsts, const float* partial,
+  void (*coded_sums)(const CodeTiles& codes, const uint64_t* firsts, const float* partial,
                      float divisor, const Finish& finish, float* y);
 
-  // Of each vector: out[r] = factor * (float(rows[r] . x) * scale). REQUIRES: the sums fit in 31
+  // For each vector: out[r] = factor * (float(rows[r] . x) * scale). REQUIRES: the sums fit in 31
   // bits.
   void (*integer_dots)(const StridedRows<int16_t>& rows, const CodeDots* vectors, size_t count,
                        size_t n, float scale, float factor);
-  // The same of rows of codes in 9 bits, at most NineBitRow::kMostCodes.
+  // integer_dots with rows of codes in 9 bits, at most NineBitRow::kMostCodes.
   void (*nine_bit_dots)(const NineBitRows& rows, const CodeDots* vectors, size_t count, float scale,
                         float factor);
-  // integer_dots with parts of such rows, of n codes.
+  // integer_dots with parts, of n codes, of rows of codes in 9 bits.
   void (*nine_bit_part_dots)(const NineBitParts& rows, const CodeDots* vectors, size_t count,
                              size_t n, float scale, float factor);
-  // Stores n codes, a multiple of 8, as such a part; and loads the parts of all rows, one after the
-  // other.
+  // Stores n codes, a multiple of 8, as a part of a row of 9-bit codes; loads the parts of all
+  // rows, one after the other.
   void (*store_nine_bits)(const int16_t* codes, size_t n, uint8_t* low, uint8_t* signs);
   void (*load_nine_bits)(const NineBitParts& rows, size_t n, int16_t* codes);
   // out[r] = factor * (rows[r] . x), rule 4.
   void (*real_dots)(const StridedRows<float>& rows, const float* x, size_t n, float factor,
                     float* out);
 
-  // scores[h * score_stride + r] = rows[r][h] . queries[h], rule 4; of integers that sum as a float
-  // times scale. REQUIRES of these: the sums fit in 31 bits.
+  // scores[h * score_stride + r] = rows[r][h] . queries[h], by rule 4, or the exact sum of integers
+  // as a float, times scale. REQUIRES for integers: the sums fit in 31 bits.
   void (*real_head_dots)(const HeadRows<float>& rows, const HeadVectors<float>& queries,
                          size_t score_stride, float* scores);
   void (*integer_head_dots)(const HeadRows<int16_t>& rows, const HeadVectors<int16_t>& queries,
@@ -250,7 +253,8 @@ struct VectorFunctions {
   // sums[chain][h, c] += values[r][h, c] * weights[h * weight_stride + r], fused.
   void (*add_weighted_floats)(const HeadRows<float>& values, const float* weights,
                               size_t weight_stride, size_t first, size_t chains, float* sums);
-  // sums[h, c] += the same products of integers. REQUIRES: the sums fit in 31 bits.
+  // sums[h, c] += values[r][h, c] * weights[h * weight_stride + r], in integers. REQUIRES: the sums
+  // fit in 31 bits.
   void (*add_weighted_codes)(const HeadRows<int16_t>& values, const int16_t* weights,
                              size_t weight_stride, int32_t* sums);
   void (*rescale_sums)(const int32_t* sums, size_t n, float scale, float* out);
@@ -258,7 +262,8 @@ struct VectorFunctions {
   // scores[i] = (dots[i] + positions[i]) * scale.
   void (*combine_scores)(const float* dots, const float* positions, float scale, size_t n,
                          float* scores);
-  // In place over [first, n). Elements before `first` count as 0, and may be overwritten with 0.
+  // The softmax of x[first, n), in place. Elements before `first` count as 0, and may be
+  // overwritten with 0.
   void (*softmax)(float* x, size_t first, size_t n);
   // out[c] = float(sum over rows r of codes[r] * rows[r][c]) * scale, c < width. REQUIRES: the sums
   // fit in 31 bits.
@@ -271,19 +276,20 @@ struct VectorFunctions {
                           size_t count, size_t width, float* out);
 
   float (*largest)(const float* x, size_t n);  // REQUIRES: n > 0
-  // sums[b] = sum of SoftmaxTerm(x[i] - BlockReference(largest[b])) over each block b of x, whose
-  // largest element is largest[b]: the part of LogSumExp (kernels/op.h) that needs no other block.
+  // sums[b] = sum of SoftmaxTerm(x[i] - TileReference(largest[b])) over each tile b of x, whose
+  // largest element is largest[b]: the part of LogSumExp (kernels/op.h) that needs no other tile.
   // `one_chain`: x is all logits, and they are fewer than kShortSum.
-  void (*sum_logit_blocks)(const float* x, size_t n, bool one_chain, const float* largest,
-                           const LinesAhead& ahead, float* sums);
-  // Leaves CacheWeight(exp(x[i] - largest of x)) in x and returns the sum (kernels/cache_weight.h).
-  // REQUIRES: n > 0.
+  void (*sum_logit_tiles)(const float* x, size_t n, bool one_chain, const float* largest,
+                          const LinesAhead& ahead, float* sums);
+  // Replaces x[i] by CacheWeight(exp(x[i] - largest of x)) and returns the sum
+  // (kernels/cache_weight.h). REQUIRES: n > 0.
   float (*cache_weights)(float* x, size_t n);
   void (*exponentials)(const float* x, size_t n, float* out);  // out[i] = exp(x[i])
 
   void (*layer_norm)(const float* x, size_t n, const float* gain, const float* bias, float epsilon,
                      float* y);
-  // The codes fit in 16 bits. Numbers and codes are different memory, as in `dequantise`.
+  // The codes fit in 16 bits. Floats and codes do not overlap in memory, nor do they for
+  // `dequantise`.
   void (*quantise)(const float* x, size_t n, float max_abs, float scale, int16_t* codes);
   float (*largest_magnitude)(const float* x, size_t n);
   void (*fixed_point)(const float* x, size_t n, float scale, int16_t* codes);  // scale is not 0
@@ -297,7 +303,7 @@ struct VectorFunctions {
   void (*tangents)(const float* x, size_t n, float* out);
   void (*gelus)(const float* x, size_t n, float* out);
   void (*swishes)(const float* x, size_t n, float* out);
-  // The operations of the same names (kernels/op.h), n elements; `previous` may be null.
+  // The operations LstmGates to QrnnGates (kernels/op.h), n elements; `previous` may be null.
   void (*lstm_gates)(const float* input, const float* recurrent, size_t n, float* cell,
                      float* hidden);
   void (*gru_gates)(const float* input, const float* recurrent, size_t n, float* hidden);
@@ -305,7 +311,7 @@ struct VectorFunctions {
   void (*qrnn_gates)(const float* input, const float* previous, size_t n, float* cell,
                      float* hidden);
 
-  // kernels/cluster_words.h; its exponentials are those above.
+  // The functions of kernels/cluster_words.h, whose exponentials are the member above.
   void (*log_probabilities)(const float* logits, size_t n, const ClusterTerms<float>& terms,
                             float* out);
   size_t (*at_least)(const float* logits, size_t n, const ClusterTerms<float>& terms,
@@ -313,25 +319,25 @@ struct VectorFunctions {
   void (*mix)(const float* weights, size_t n, const CacheTerms<float>& terms,
               float* log_probabilities);
 
-  // out[i], i < n, is the next number of `stored` where bit first + i of the mask is set, else 0.
-  // Reads eight numbers more than the mask has set bits, and writes up to seven more than n.
+  // out[i], i < n, is the next value of `stored` if bit first + i of the mask is set, else 0. Reads
+  // eight values more than the mask has set bits, and writes up to seven more than n.
   void (*spread_codes)(const std::byte* mask, uint64_t first, size_t n, const int16_t* stored,
                        int16_t* out);
-  // A panel's rows, codes [16][cols] and up to three numbers more, to blocks of four columns.
+  // Writes a panel's rows, codes [16][cols] and up to three values more, to tiles of four columns.
   // `signs` is null unless the form is kPlanes.
-  void (*interleave_codes)(const int16_t* codes, size_t cols, std::byte* blocks, uint64_t* signs);
-  // The bit of a block's signs that has the sign of this entry. It is the order that this
-  // instruction set spreads quickest, so panels are read by the functions that wrote them.
+  void (*interleave_codes)(const int16_t* codes, size_t cols, std::byte* tiles, uint64_t* signs);
+  // The bit of a tile's signs that is the sign of this entry. Each instruction set has the order
+  // that it spreads quickest, so panels are read by the functions that wrote them.
   size_t (*sign_place)(size_t entry);
 
-  // Exclusive or of the 64-bit words of `count` 64-byte lines, 64-byte aligned.
+  // Exclusive or of the 64-bit values of `count` 64-byte lines, 64-byte aligned.
   uint64_t (*read_lines)(const std::byte* lines, size_t count);
 };
 
 // The instruction sets of KINGLET_CPU. kScalar runs the reference kernels.
 enum class Target : uint8_t { kScalar, kNeon, kAvx2, kAvx512, kAvx512Vnni };
 
-// Null where this build or this machine lacks the target, and for kScalar.
+// Null if this build or this machine lacks the target, and for kScalar.
 const VectorFunctions* FindVectorFunctions(Target target);
 
 }  // namespace kinglet::cpu

@@ -31,7 +31,7 @@ void AddAttention(VectorFunctions& table, [[maybe_unused]] bool vnni) {
   table.weighted_nine_bits = WeightedNineBits;
   table.weighted_floats = WeightedFloats;
   table.largest = Largest;
-  table.sum_logit_blocks = SumLogitBlocks;
+  table.sum_logit_tiles = SumLogitTiles;
   table.cache_weights = CacheWeights;
   table.exponentials = Exponentials;
 #if HWY_TARGET == HWY_AVX3

@@ -1,4 +1,4 @@
-// Element-wise functions, and functions that only move numbers.
+// Element-wise functions, and functions that only move values.
 #define HWY_TARGET_INCLUDE "kernels/cpu/vector_elements.cc"
 #include "kernels/cpu/vector_targets.h"
 

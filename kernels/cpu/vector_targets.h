@@ -6,8 +6,8 @@
 #include "hwy/detect_compiler_arch.h"
 
 // The instruction sets of kernels/cpu/vector.h, which have vectors and fused multiply-add. Highway
-// also compiles the file for the instructions that every machine has; it is empty then, as other
-// machines run the reference kernels.
+// also compiles the file for the baseline instructions of every machine; the file is empty then,
+// since other machines run the reference kernels.
 #if HWY_ARCH_ARM_A64
 #define KINGLET_VECTOR_TARGETS (HWY_NEON)
 #else

@@ -18,7 +18,7 @@ namespace {
 uint64_t RoundedUp(uint64_t n, uint64_t to) { return (n + to - 1) / to * to; }
 uint64_t PaddedRows(uint64_t rows) { return RoundedUp(rows, kPanelRows); }
 
-// Writes rows of a tensor to their places in the panels.
+// Writes rows of a tensor to the panels.
 class PanelWriter {
  public:
   PanelWriter(const RowReader& reader, const VectorFunctions& vector, Panels& panels)
@@ -62,20 +62,21 @@ class PanelWriter {
   std::vector<float> values_;
 };
 
-// Releases a tensor's bytes in chunks large enough to be worth a call to the system.
+// Releases a tensor's bytes in chunks, large enough to keep system calls few.
 class Releaser {
  public:
   Releaser(const ReleaseBytes* release, WeightId id, uint64_t row_bytes)
       : release_(release), id_(id), rows_(std::max<uint64_t>(1, kChunk / (row_bytes + 1))) {}
 
-  // Rows below `row` will not be read again; memory(begin, end) holds rows [begin, end).
+  // Rows below `row` will not be read again; memory(begin, end) are the ranges of rows [begin,
+  // end).
   template <class Memory>
   void ReachedRow(uint64_t row, bool last, const Memory& memory) {
     if (release_ == nullptr) return;
     const uint64_t done = last ? row : row / RowReader::kMaskRows * RowReader::kMaskRows;
     if (done < released_ || (!last && done - released_ < rows_)) return;
     for (const MemoryRange& range : memory(released_, done)) {
-      // The last byte may hold the beginning of the next row.
+      // The last byte may contain the beginning of the next row.
       (*release_)(id_, last || range.empty() ? range : range.first(range.size() - 1));
     }
     released_ = done;
@@ -89,27 +90,27 @@ class Releaser {
   uint64_t released_ = 0;
 };
 
-// Whether the biases' unit gives the floats of the file for every integer of so many bits.
+// Whether the biases' scale gives the floats of the file for every integer of `bits` bits.
 bool IsExact(const Biases& biases, int bits, float divisor) {
   for (int integer = -(1 << (bits - 1)); integer < 1 << (bits - 1); ++integer) {
     const auto exact = static_cast<float>(integer);
-    const float value = std::fma(exact, biases.unit, exact * biases.rest);
+    const float value = std::fma(exact, biases.scale, exact * biases.rest);
     if (std::bit_cast<uint32_t>(value) != std::bit_cast<uint32_t>(exact / divisor)) return false;
   }
   return true;
 }
 
-// Biases as the integers that the file has. False, and no integers: it has none, or they would give
-// other floats.
+// Stores biases as the file's integers. Returns false, and stores none, if the file has no integers
+// or if they would give other floats.
 template <class Claim>
 bool TakeIntegers(const TensorView& view, const Claim& claim, Biases& biases) {
   const PackedView* const packed = view.packed();
   if (packed == nullptr || packed->rule != ScaleRule::kDividePerTensor) return false;
   const RowReader reader(view);
   const float divisor = reader.Scale(0);
-  const double unit = 1 / static_cast<double>(divisor);
-  biases.unit = static_cast<float>(unit);
-  biases.rest = static_cast<float>(unit - static_cast<double>(biases.unit));
+  const double scale = 1 / static_cast<double>(divisor);
+  biases.scale = static_cast<float>(scale);
+  biases.rest = static_cast<float>(scale - static_cast<double>(biases.scale));
   if (!IsExact(biases, packed->bits, divisor)) return false;
   claim(PaddedRows(reader.cols()) * sizeof(int16_t));
   biases.integers.resize(PaddedRows(reader.cols()));
@@ -143,19 +144,19 @@ SharedPanels WeightStore::MatrixRows(WeightId id, uint64_t first, uint64_t count
 }
 
 SharedCodes WeightStore::Codes(WeightId id) {
-  std::shared_ptr<BlockedCodes>& shared = codes_[id];
+  std::shared_ptr<TiledCodes>& shared = codes_[id];
   if (shared) return shared;
   const TensorView& view = plan_.weights[id];
   const CodingScheme& scheme = view.coded()->scheme;
-  auto blocked = std::make_shared<BlockedCodes>();
-  blocked->words = Rows(view.shape);
-  blocked->positions = scheme.positions;
-  blocked->bits = scheme.CodeBits();
-  const uint64_t words = RoundedUp(blocked->words, kBlockWords) / kBlockWords * scheme.positions *
-                         static_cast<uint64_t>(blocked->bits) * kPanelRows;
+  auto tiled = std::make_shared<TiledCodes>();
+  tiled->words = Rows(view.shape);
+  tiled->positions = scheme.positions;
+  tiled->bits = scheme.CodeBits();
+  const uint64_t words = RoundedUp(tiled->words, kTileWords) / kTileWords * scheme.positions *
+                         static_cast<uint64_t>(tiled->bits) * kPanelRows;
   Claim(words * sizeof(uint32_t));
-  blocked->codes.resize(words);
-  shared = std::move(blocked);
+  tiled->codes.resize(words);
+  shared = std::move(tiled);
   return shared;
 }
 
@@ -209,7 +210,7 @@ void WeightStore::LayOut() {
   std::set<WeightId> ids;
   for (const auto& [range, panels] : matrices_) ids.insert(std::get<0>(range));
   for (const WeightId id : ids) LayOutMatrix(id);
-  for (const auto& [id, blocked] : codes_) LayOutCodes(id, *blocked);
+  for (const auto& [id, tiled] : codes_) LayOutCodes(id, *tiled);
   for (const WeightId id : consumed_) {
     if (!memory_.release || kept_.count(id) != 0 || ids.count(id) != 0) continue;
     const RowReader reader(plan_.weights[id]);
@@ -222,7 +223,8 @@ void WeightStore::LayOutMatrix(WeightId id) {
   const bool gives_back = memory_.release && kept_.count(id) == 0;
   Releaser releaser(gives_back ? &memory_.release : nullptr, id, reader.cols() * sizeof(float));
   const auto memory = [&](uint64_t begin, uint64_t end) { return reader.Memory(begin, end); };
-  // In order of their first rows, so that rows below the next one's first are not needed again.
+  // Matrices of a tensor are sorted by their first rows: rows below the next matrix's first row are
+  // not needed again.
   const auto end = matrices_.upper_bound({id, UINT64_MAX, UINT64_MAX});
   for (auto at = matrices_.lower_bound({id, 0, 0}); at != end; ++at) {
     const uint64_t first = std::get<1>(at->first);
@@ -239,28 +241,28 @@ void WeightStore::LayOutMatrix(WeightId id) {
   releaser.ReachedRow(reader.rows(), true, memory);
 }
 
-void WeightStore::LayOutCodes(WeightId id, BlockedCodes& blocked) {
+void WeightStore::LayOutCodes(WeightId id, TiledCodes& tiled) {
   const CodedRows rows(plan_.weights[id]);
   const bool gives_back = memory_.release && kept_.count(id) == 0;
   Releaser releaser(gives_back ? &memory_.release : nullptr, id, rows.Memory(0).size());
-  const auto bits = static_cast<uint64_t>(blocked.bits);
-  const uint64_t block_size = blocked.positions * bits * kPanelRows;
-  std::vector<uint32_t> codes(blocked.positions);
-  for (uint64_t word = 0; word < blocked.words; ++word) {
-    if (word % kBlockWords == 0) {
-      std::fill_n(&blocked.codes[word / kBlockWords * block_size], block_size, 0u);
+  const auto bits = static_cast<uint64_t>(tiled.bits);
+  const uint64_t tile_size = tiled.positions * bits * kPanelRows;
+  std::vector<uint32_t> codes(tiled.positions);
+  for (uint64_t word = 0; word < tiled.words; ++word) {
+    if (word % kTileWords == 0) {
+      std::fill_n(&tiled.codes[word / kTileWords * tile_size], tile_size, 0u);
     }
     rows.Codes(word, codes.data());
     const uint64_t column = word % kPanelRows;
-    const uint64_t bit = word % kBlockWords / kPanelRows * bits;  // of the column
-    for (uint32_t j = 0; j < blocked.positions; ++j) {
-      const uint64_t stream = (word / kBlockWords * blocked.positions + j) * bits;
-      uint32_t* at = &blocked.codes[(stream + bit / 32) * kPanelRows + column];
+    const uint64_t bit = word % kTileWords / kPanelRows * bits;  // of the column
+    for (uint32_t j = 0; j < tiled.positions; ++j) {
+      const uint64_t stream = (word / kTileWords * tiled.positions + j) * bits;
+      uint32_t* at = &tiled.codes[(stream + bit / 32) * kPanelRows + column];
       const uint64_t field = uint64_t{codes[j]} << (bit % 32);
       *at |= static_cast<uint32_t>(field);
       if (bit % 32 + bits > 32) at[kPanelRows] |= static_cast<uint32_t>(field >> 32);
     }
-    releaser.ReachedRow(word + 1, word + 1 == blocked.words, [&](uint64_t begin, uint64_t end) {
+    releaser.ReachedRow(word + 1, word + 1 == tiled.words, [&](uint64_t begin, uint64_t end) {
       return std::vector<MemoryRange>{rows.Memory(begin, end)};
     });
   }

@@ -1,6 +1,6 @@
 // Weights in the layout of the `cpu` kernels: matrices in 16-row panels (kernels/cpu/panels.h),
-// vectors padded to whole panels, codes of coded tables in blocks. Each tensor is laid out once per
-// plan, and all kernels that use it share it.
+// vectors padded to full panels, codes of coded tables in tiles. Each tensor is laid out once per
+// plan, for all kernels that use it.
 //
 // Matrices and codes are laid out row by row after every node is bound, and the file's bytes are
 // released at the same time, so that a model is never in memory twice.
@@ -24,37 +24,37 @@
 
 namespace kinglet::cpu {
 
-// A coded table's codes, laid out as CodeBlocks::codes.
-struct BlockedCodes {
+// A coded table's codes, laid out as CodeTiles::codes.
+struct TiledCodes {
   uint64_t words = 0;
   uint32_t positions = 0;
   int bits = 0;
   AlignedVector<uint32_t> codes;
 
-  CodeBlocks blocks() const { return blocks(0, (words + kBlockWords - 1) / kBlockWords); }
-  // Blocks [begin, end).
-  CodeBlocks blocks(size_t begin, size_t end) const {
-    const uint64_t first = begin * kBlockWords;
-    return {std::min<uint64_t>(end * kBlockWords, words) - first, positions, bits,
+  CodeTiles tiles() const { return tiles(0, (words + kTileWords - 1) / kTileWords); }
+  // Tiles [begin, end).
+  CodeTiles tiles(size_t begin, size_t end) const {
+    const uint64_t first = begin * kTileWords;
+    return {std::min<uint64_t>(end * kTileWords, words) - first, positions, bits,
             codes.data() + begin * positions * static_cast<uint64_t>(bits) * kPanelRows};
   }
 };
 
 using SharedPanels = std::shared_ptr<const Panels>;
 using SharedVector = std::shared_ptr<const AlignedVector<float>>;
-using SharedCodes = std::shared_ptr<const BlockedCodes>;
+using SharedCodes = std::shared_ptr<const TiledCodes>;
 
 // The biases of a product's rows.
 struct Biases {
-  SharedVector values;              // as Finish::bias, or
+  SharedVector values;              // as Finish::bias; empty if `integers` is used
   AlignedVector<int16_t> integers;  // as IntegerBiases
-  float unit = 0, rest = 0;
-  float largest = 0;  // magnitude of a bias
+  float scale = 0, rest = 0;
+  float largest = 0;  // the largest magnitude of a bias
 
   Finish finish(bool relu) const {
     return {values != nullptr ? values->data() : nullptr,
             relu,
-            {integers.empty() ? nullptr : integers.data(), unit, rest}};
+            {integers.empty() ? nullptr : integers.data(), scale, rest}};
   }
   MemoryRange Memory() const {
     return values != nullptr ? std::as_bytes(std::span(*values))
@@ -66,31 +66,33 @@ using SharedBiases = std::shared_ptr<const Biases>;
 // Throws std::bad_alloc.
 class WeightStore {
  public:
-  // `plan` and `vector` outlive it.
+  // `plan` and `vector` outlive the store.
   WeightStore(const Plan& plan, const VectorFunctions& vector, WeightMemory memory = {});
 
-  // Before anything else is allocated that outlives a node's binding.
+  // Call before any other memory is allocated that outlives a node's binding.
   void Claim(uint64_t bytes) const { ClaimFrom(memory_.claim, bytes); }
   const ClaimBytes& claim() const { return memory_.claim; }
 
-  // Integers where the tensor is quantised with multiplying scales, as in kernels/ref/weights.h.
-  // The memory of these two is allocated at once, but has its contents only after LayOut().
+  // A matrix of integers if the tensor is quantised with multiplying scales, as in
+  // kernels/ref/weights.h. Matrices and codes are allocated at once, but are filled only by
+  // LayOut().
   SharedPanels Matrix(WeightId id) { return MatrixRows(id, 0, Rows(plan_.weights[id].shape)); }
   SharedPanels MatrixRows(WeightId id, uint64_t first, uint64_t count);
   SharedCodes Codes(WeightId id);  // of a coded table
-  // The transpose as floats: panel rows are the tensor's columns.
+  // The transpose, as floats: panel rows are the tensor's columns.
   SharedPanels TransposedFloats(WeightId id);
   SharedVector Vector(WeightId id);
-  // A vector as biases: as integers where `prefers_integers` is true, the tensor has one divisor,
-  // and the integers give the same floats, bit by bit. That takes half the memory, but more
-  // instructions.
+  // A vector as biases. They are integers if `prefers_integers` is true, the tensor has one
+  // divisor, and the integers give the tensor's floats bit for bit. Integers take half the memory,
+  // but more instructions.
   SharedBiases BiasesOf(WeightId id, bool prefers_integers);
 
-  // Whether some node multiplies with the whole matrix, so that its panels exist in any case.
+  // Whether some node multiplies with the entire matrix, so that its panels exist in any case.
   bool Multiplied(WeightId id) const { return multiplied_.count(id) != 0; }
-  // A kernel reads the tensor in the file's memory: its bytes are not released.
+  // Declares that a kernel reads the tensor in the file's memory, so that its bytes are not
+  // released.
   void Keep(WeightId id) { kept_.insert(id); }
-  // A node has computed what it needs from the tensor and will not read it again.
+  // Declares that a node has computed what it needs from the tensor and will not read it again.
   void Consume(WeightId id) { consumed_.insert(id); }
 
   // Fills all matrices and codes. Called once, after all nodes are bound.
@@ -100,14 +102,14 @@ class WeightStore {
   using RowRange = std::tuple<WeightId, uint64_t, uint64_t>;  // first row, rows
 
   void LayOutMatrix(WeightId id);
-  void LayOutCodes(WeightId id, BlockedCodes& blocked);
+  void LayOutCodes(WeightId id, TiledCodes& tiled);
 
   const Plan& plan_;
   const VectorFunctions& vector_;
   WeightMemory memory_;
   std::set<WeightId> multiplied_, kept_, consumed_;
   std::map<RowRange, std::shared_ptr<Panels>> matrices_;
-  std::map<WeightId, std::shared_ptr<BlockedCodes>> codes_;
+  std::map<WeightId, std::shared_ptr<TiledCodes>> codes_;
   std::map<WeightId, SharedPanels> transposed_;
   std::map<WeightId, SharedVector> vectors_;
   std::map<std::pair<WeightId, bool>, SharedBiases> biases_;

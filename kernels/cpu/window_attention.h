@@ -15,9 +15,9 @@
 
 namespace kinglet::cpu {
 
-// Of each of the heads [begin, end), copies `size` elements of its part of qkv, from `first` on, to
-// the ring slot of the frame's position. T is what qkv holds: int16_t codes, or float. A ring of
-// codes may have 9 bits for each, `size` being a multiple of 8.
+// For each of the heads [begin, end), copies `size` elements of the head's part of qkv, from
+// `first` on, to the ring slot of the frame's position. T is the element type of qkv: int16_t
+// codes, or float. A ring of codes may store them in 9 bits, if `size` is a multiple of 8.
 template <class T>
 void StoreInRing(const VectorFunctions& vector, const WindowAttention& op, const Operand& qkv,
                  size_t first, size_t size, const Operand& ring, Chunks heads,
@@ -53,8 +53,8 @@ void StoreValues(const VectorFunctions& vector, const WindowAttention& op, const
 }
 
 // Brings one of `parts` equal parts of memory that will be read soon to the second-level cache.
-// With many streams, a stream's keys and values are in no cache when its turn comes, and they lie
-// in too many short rows for the processor's own prefetching.
+// With many streams, a stream's keys and values are in no cache when they are needed, and their
+// rows are too short and too many for the processor's own prefetching.
 inline void FetchPart(MemoryRange memory, size_t part, size_t parts) {
   const size_t lines = (memory.size() + kLineBytes - 1) / kLineBytes;
   const size_t begin = part * lines / parts, end = (part + 1) * lines / parts;

@@ -4,12 +4,14 @@
 #include "kernels/cuda/operations.h"
 
 namespace kinglet::cuda {
-// Named, though only this file uses it: nvcc names what is anonymous after the folder it lies in.
+// Named, though only this file uses the namespace: nvcc names an anonymous namespace after the
+// source's folder.
 inline namespace alone {
 
-// At least so many blocks must fit the registers of a multiprocessor (__launch_bounds__), so that
-// one computes while another waits for memory. On devices without the tensor core instruction the
-// threads compute the products of tiles themselves (byte_product.h), which takes all registers.
+// At least this many thread blocks must fit the registers of a multiprocessor (__launch_bounds__),
+// so that one computes while another waits for memory. On devices without the tensor core
+// instruction the threads compute the products of tiles themselves (byte_product.h), which takes
+// all registers.
 #if KINGLET_CUDA_ON_DEVICE && __CUDA_ARCH__ < 800
 constexpr uint32_t kBlocksOfPass = 1, kBlocksOfProduct = 1;
 #else
@@ -27,9 +29,9 @@ __global__ void __launch_bounds__(kBlockThreads, kBlocksTogether<Operation>)
     RunAlone(const Node* node, const Lane* lanes, uint32_t lane_count) {
   const Block block(kBlockThreads);
   const auto arguments = ArgumentsOf<Operation>(*node);
-  const uint32_t units = arguments.Units(lane_count, kBlockWarps);
-  for (uint32_t unit = blockIdx.x; unit < units; unit += gridDim.x) {
-    Run(arguments, Work{lanes, lane_count, unit, block});
+  const uint32_t items = arguments.WorkItems(lane_count, kBlockWarps);
+  for (uint32_t item = blockIdx.x; item < items; item += gridDim.x) {
+    Run(arguments, Work{lanes, lane_count, item, block});
   }
 }
 

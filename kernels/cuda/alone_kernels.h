@@ -11,10 +11,10 @@
 
 namespace kinglet::cuda {
 
-// A __global__ function: block b runs units b, b + grid size, ... of the node.
+// A __global__ function: thread block b runs work items b, b + grid size, ... of the node.
 using AloneKernel = void (*)(const Node* node, const Lane* lanes, uint32_t lane_count);
 
-// Null if the kind of node has no kernel of its own.
+// The kernel of the node's kind. Null if the kind has no kernel of its own.
 AloneKernel FindAloneKernel(const Node& node);
 
 }  // namespace kinglet::cuda

@@ -20,12 +20,12 @@
 namespace kinglet::cuda {
 namespace {
 
-// The heads of longer windows are divided among blocks.
+// The heads of longer windows are divided among thread blocks.
 constexpr uint32_t kLongWindow = 256;
 
 static_assert(AttendHead::kThreads == kBlockThreads);
 
-constexpr bool Together(std::initializer_list<uint64_t> lengths) {
+constexpr bool AreAligned(std::initializer_list<uint64_t> lengths) {
   for (const uint64_t length : lengths) {
     if (length % kCodesTogether != 0) return false;
   }
@@ -33,7 +33,7 @@ constexpr bool Together(std::initializer_list<uint64_t> lengths) {
 }
 
 // The arguments that both kinds of attention have in common. `keys` and `values` are the buffers of
-// head 0; the caller sets the strides, and moves the places where they begin elsewhere.
+// head 0; the caller sets the strides, and moves `keys` and `values` if head 0 begins elsewhere.
 template <class Op>
 Result<Attention> CommonOf(const Op& op, BufferId query, BufferId keys, BufferId values,
                            Binder& binder) {
@@ -54,8 +54,8 @@ Result<Attention> CommonOf(const Op& op, BufferId query, BufferId keys, BufferId
   made.query_stride = binder.Count(query) / op.heads;
   made.codes = query_buffer.element == Element::kCode16;
   if (made.codes != op.weights_quantiser.has_value()) {
-    return binder.Refuse("a quantiser of the weights where the query is codes, else none",
-                         made.codes ? "none" : "one");
+    return binder.Refuse("a quantiser of the weights if and only if the query is codes",
+                         made.codes ? "codes without a quantiser" : "floats with a quantiser");
   }
   if (!made.codes) return made;
   const ActivationQuantiser& of_weights = *op.weights_quantiser;
@@ -85,8 +85,8 @@ std::vector<Node> NodesOf(const Attention& attention, Binder& binder) {
   return {MakeNode(ScoreSlots{{attention, scores}}), MakeNode(WeighValues{{attention, scores}})};
 }
 
-// The columns [key_size, window]: as they are for short keys, else as rows [window, key_size], so
-// that the threads that share a slot read neighbours.
+// The columns [key_size, window], unchanged for short keys, else as rows [window, key_size], so
+// that the threads of one slot read neighbouring floats.
 Result<PositionRows> SlotRows(const SlotColumns& op, const WindowAttention& attention,
                               Binder& binder) {
   const std::vector<float> columns = DecodedValues(binder.plan.weights[op.columns]);
@@ -128,8 +128,9 @@ Result<uint32_t> RowOf(BufferId ring, uint32_t size, const WindowAttention& op, 
   const BufferSpec& buffer = binder.plan.buffer(ring);
   if (buffer.element != Element::kCode9) return uint32_t{0};
   if (size % 8 != 0 || op.start_row) {
-    return binder.Refuse("heads of a multiple of 8 codes and no start row where codes have 9 bits",
-                         std::to_string(size) + (op.start_row ? " codes and one" : " codes"));
+    return binder.Refuse(
+        "heads of a multiple of 8 codes and no start row if codes have 9 bits",
+        std::to_string(size) + (op.start_row ? " codes and a start row" : " codes"));
   }
   return static_cast<uint32_t>(buffer.row);
 }
@@ -151,10 +152,10 @@ Nodes BindOp(const WindowAttention& op, Binder& binder) {
     made.words = binder.At(op.masked->words);
   }
   if (made.key_row != 0 && made.scores.wide) {
-    return binder.Refuse("scores of at most 31 bits where keys have 9", "longer ones");
+    return binder.Refuse("scores of at most 31 bits if keys have 9", "longer scores");
   }
-  made.scores.together = Together({op.key_size});
-  made.weighted.together = Together({uint64_t{op.heads} * op.key_size, op.value_size});
+  made.scores.aligned = AreAligned({op.key_size});
+  made.weighted.aligned = AreAligned({uint64_t{op.heads} * op.key_size, op.value_size});
   KINGLET_ASSIGN_OR_RETURN(
       made.positions,
       std::visit(Overloaded{[](std::monostate) -> Result<PositionRows> { return PositionRows(); },
@@ -186,8 +187,8 @@ Nodes BindOp(const SourceAttention& op, Binder& binder) {
   made.keys = made.keys.Plus(key_at * bytes);
   made.values = made.values.Plus(value_at * bytes);
   made.key_stride = made.value_stride = stride;
-  made.scores.together = Together({stride, key_at, op.key_size});
-  made.weighted.together = Together({stride, value_at, op.value_size});
+  made.scores.aligned = AreAligned({stride, key_at, op.key_size});
+  made.weighted.aligned = AreAligned({stride, value_at, op.value_size});
   return NodesOf(made, binder);
 }
 

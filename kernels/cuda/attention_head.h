@@ -1,5 +1,5 @@
 // One head of attention (attention.h): where its slots are in memory, its scores, weights and
-// weighted sum, computed by a block or a warp. C++17.
+// weighted sum, computed by a thread block or a warp. C++17.
 //
 // Groups of threads compute dot products (dots.h); for the weighted sum of codes a thread has a few
 // columns of every n-th slot. Sums of codes are integers, exact in any order. Sums of floats and of
@@ -20,24 +20,23 @@
 namespace kinglet::cuda {
 
 // The position term of a score: q . row + constant, with the row of the slot's distance from the
-// newest slot. The last row is that of distance 0. Distances beyond the first row use the first
-// row.
+// newest slot. The last row is for distance 0. Distances beyond the first row use the first row.
 struct PositionRows {
-  const float* rows = nullptr;  // [count, heads or 1, key_size]; null: none
+  const float* rows = nullptr;  // [count, heads or 1, key_size]; null without positions
   // The rows are columns, [key_size, count], without heads. A thread computes the term of a slot
-  // (RealDots does so for keys below kShortSum), so neighbouring threads read neighbours.
+  // (RealDots does so for keys below kShortSum), so neighbouring threads read neighbouring floats.
   bool in_columns = false;
   const float* constants = nullptr;  // [count, heads], or null
   uint32_t count = 0;
   bool of_heads = false;  // each head has rows of its own
 };
 
-// Arguments of all three nodes. Elements of queries are floats or 16-bit codes, as are those of keys
-// and values, unless they have 9 bits.
+// Arguments of all three nodes. Queries, keys and values are all floats or all 16-bit codes, but
+// keys and values may be codes of 9 bits instead.
 struct Attention {
-  Place query;    // of head 0: q, and for windows its own k and v behind it
+  Place query;    // of head 0: q, and for windows the token's own k and v after q
   Place keys;     // of ring slot 0 and head 0; the next heads follow at key_stride, then slot 1's
-  Place values;   // the same, at value_stride
+  Place values;   // of ring slot 0 and head 0, like `keys` but at value_stride
   Place weights;  // [heads, window] of floats
   Place out;      // [heads, value_size] of floats
   // The key [heads, key_size] and value [heads, value_size] of slots that no token has filled; or
@@ -49,8 +48,8 @@ struct Attention {
   float scale;  // key_size^-1/2
   uint32_t heads, key_size, value_size, window;
   uint32_t query_stride, key_stride, value_stride;  // of a head, in elements
-  // Codes of 9 bits in a ring slot of keys, and of values (kernels/nine_bit_row.h); 0: the elements
-  // are the query's. Parts of heads are multiples of 8 codes.
+  // How many codes of 9 bits a ring slot of keys has, and one of values (kernels/nine_bit_row.h). 0
+  // means that their elements are those of the query. Parts of heads are multiples of 8 codes.
   uint32_t key_row, value_row;
   bool codes;
   bool of_source;    // slots are the rows of the source: nothing is stored, and all are visible
@@ -64,16 +63,16 @@ struct Attention {
   static constexpr uint32_t kValueColumns =
       64;  // columns of floats whose chains are kept at a time
 
-  // Shared memory that Score takes.
+  // Bytes of shared memory that Score takes.
   KINGLET_HOST_DEVICE uint64_t QueryBytes() const {
     return SharedMemory::Bytes<float>(key_size) + SharedMemory::Bytes<int16_t>(key_size);
   }
-  // Partial sums that so many threads leave of a weighted sum of codes in shared memory.
+  // How many partial sums of a weighted sum of codes `threads` threads leave in shared memory.
   KINGLET_HOST_DEVICE uint64_t PartialSums(uint32_t threads) const {
     const uint32_t least = threads * kCodesTogether;
     return value_size > least ? value_size : least;
   }
-  // Shared memory that Weigh takes, by so many threads.
+  // Bytes of shared memory that Weigh takes with `threads` threads.
   KINGLET_HOST_DEVICE uint64_t WeighBytes(uint32_t threads) const {
     const uint64_t sums = codes ? SharedMemory::Bytes<int16_t>(window) +
                                       SharedMemory::Bytes<int64_t>(PartialSums(threads))
@@ -169,8 +168,9 @@ KINGLET_HOST_DEVICE inline float RealOf(int16_t code, float scale) {
   return static_cast<float>(code) * scale;
 }
 
-// Block-wide: scores[s] of the visible slots s in [begin, end). The block that has the newest slot
-// also stores the token's own key and value in the ring. Takes QueryBytes() of shared memory.
+// Block-wide: scores[s] of the visible slots s in [begin, end). The thread block that has the
+// newest slot also stores the token's own key and value in the ring. Takes QueryBytes() of shared
+// memory.
 template <class T, class Team>
 KINGLET_HOST_DEVICE void Score(const AttentionHead<T>& of, const Team& block, uint32_t begin,
                                uint32_t end, SharedMemory& shared, float* scores) {
@@ -201,7 +201,8 @@ KINGLET_HOST_DEVICE void Score(const AttentionHead<T>& of, const Team& block, ui
                     uint64_t{of.head} * p.value_size, of.ValueRow(newest));
     }
   }
-  // Every head's block knows the newest slot's token, which the first head's block stores.
+  // Every head's thread block gets the newest slot's token from the lane; the first head's thread
+  // block stores it in the ring.
   if (stores && p.masks_token && of.head == 0) {
     block.ForEach(1, [&](uint64_t) { of.Words()[of.window.newest] = of.lane.token; });
   }
@@ -286,8 +287,8 @@ KINGLET_HOST_DEVICE void WeighCodes(const AttentionHead<int16_t>& of, const Team
   });
 }
 
-// Block-wide: the same of floats, by rule 4 over the whole window; slots that are not visible stand
-// in their place with weight 0. Each thread computes a chain of a column. `chains`: shared memory
+// Block-wide: out[begin, begin + columns) for floats, by rule 4 over the complete window; invisible
+// slots take part with weight 0. Each thread computes a chain of a column. `chains`: shared memory
 // of SumChains(count) * kValueColumns floats.
 template <class Team>
 KINGLET_HOST_DEVICE void WeighFloats(const AttentionHead<float>& of, const Team& block,
@@ -307,13 +308,13 @@ KINGLET_HOST_DEVICE void WeighFloats(const AttentionHead<float>& of, const Team&
     block.ForEach(n, [&](uint64_t column) {
       float total = chains[column];
       if (count > 1) {
-        RunningFold blocks;
+        RunningFold tiles;
         for (uint64_t chain = 0; chain < count; chain += kSumChains) {
-          float of_block[kSumChains];
-          for (uint32_t j = 0; j < kSumChains; ++j) of_block[j] = chains[(chain + j) * n + column];
-          blocks.Push(FoldChains(of_block));
+          float of_tile[kSumChains];
+          for (uint32_t j = 0; j < kSumChains; ++j) of_tile[j] = chains[(chain + j) * n + column];
+          tiles.Push(FoldChains(of_tile));
         }
-        total = blocks.Total();
+        total = tiles.Total();
       }
       of.Out()[begin + done + column] = total;
     });
@@ -322,7 +323,7 @@ KINGLET_HOST_DEVICE void WeighFloats(const AttentionHead<float>& of, const Team&
 
 // Block-wide: out[begin, begin + columns) from the scores of all visible slots; with `writes` the
 // head's weights, too. `weights` is shared memory for the window, and may be `scores`. Takes
-// WeighBytes() more of it.
+// WeighBytes() more shared memory.
 template <class T, class Team>
 KINGLET_HOST_DEVICE void Weigh(const AttentionHead<T>& of, const Team& block, const float* scores,
                                float* weights, uint32_t begin, uint32_t columns, bool writes,
@@ -350,11 +351,11 @@ KINGLET_HOST_DEVICE void Weigh(const AttentionHead<T>& of, const Team& block, co
   } else {
     int64_t* const sums = shared.Take<int64_t>(p.PartialSums(block.threads()));
     int32_t* const narrow = reinterpret_cast<int32_t*>(sums);
-    if (p.weighted.wide && p.weighted.together) {
+    if (p.weighted.wide && p.weighted.aligned) {
       WeighCodes<int64_t, kCodesTogether>(of, block, begin, columns, codes, sums);
     } else if (p.weighted.wide) {
       WeighCodes<int64_t, 1>(of, block, begin, columns, codes, sums);
-    } else if (p.weighted.together) {
+    } else if (p.weighted.aligned) {
       WeighCodes<int32_t, kCodesTogether>(of, block, begin, columns, codes, narrow);
     } else {
       WeighCodes<int32_t, 1>(of, block, begin, columns, codes, narrow);

@@ -15,7 +15,7 @@ namespace kinglet::cuda {
 Result<std::string> DeviceName();
 // Binds a plan to the machine's device. The layout outlives the program.
 DeviceBinding Bind(const Plan& plan, const BufferLayout& layout, const ReleaseBytes& release);
-// Binds a plan to this device, which may be emulated.
+// Binds a plan to `device`, which may be emulated.
 DeviceBinding BindTo(const std::shared_ptr<Device>& device, const Plan& plan,
                      const BufferLayout& layout, const ReleaseBytes& release);
 

@@ -2,7 +2,7 @@
 // (kernels/op.h, BagAppend, BagFeatures and ScaleShiftRelu). C++17.
 //
 // A thread computes an element. Each dimension's sum is one chain over the words in their order, as
-// docs/NUMERICS.md says, since every token adds one term.
+// docs/NUMERICS.md requires, since every token adds one term.
 #ifndef KINGLET_KERNELS_CUDA_BAG_H_
 #define KINGLET_KERNELS_CUDA_BAG_H_
 
@@ -22,7 +22,7 @@ struct Bag {
   uint32_t count;
 };
 
-// Adds the token's embedding to the bag, unless the token is padding. A unit is a lane.
+// Adds the token's embedding to the bag, unless the token is padding. A work item is a lane.
 struct AppendToBag : ByLane {
   Place embedded;  // [count] of floats
   Bag bag;
@@ -31,7 +31,7 @@ struct AppendToBag : ByLane {
 };
 
 KINGLET_HOST_DEVICE inline void Run(const AppendToBag& p, const Work& work) {
-  const Lane& lane = work.lanes[work.unit];
+  const Lane& lane = work.lanes[work.item];
   const bool first = lane.position == 0, counts = !p.has_padding || lane.token != p.padding;
   const float* x = work.At<float>(lane, p.embedded);
   float* sum = work.At<float>(lane, p.bag.sum);
@@ -47,12 +47,12 @@ KINGLET_HOST_DEVICE inline void Run(const AppendToBag& p, const Work& work) {
   work.block.ForEach(1, [&](uint64_t) { *words = (first ? 0 : *words) + (counts ? 1 : 0); });
 }
 
-// out = sum / words, and behind it the maximum where the bag has one.
+// out = sum / words, followed by the maximum if the bag has one.
 struct FeaturesOfBag {
   Bag bag;
-  Place out;  // [count] of floats, or twice that
+  Place out;  // [count] of floats, or [2 count] with a maximum
 
-  KINGLET_HOST_DEVICE uint32_t Units(uint32_t lanes, uint32_t) const {
+  KINGLET_HOST_DEVICE uint32_t WorkItems(uint32_t lanes, uint32_t) const {
     return lanes * ElementParts(bag.count);
   }
   KINGLET_HOST_DEVICE uint64_t SharedBytes() const { return 0; }

@@ -1,8 +1,8 @@
-// The best of many values, found by a block: part of ranking words (ranking.h). C++17.
+// The best of many values, found by a thread block: part of ranking words (ranking.h). C++17.
 //
-// Every thread looks at some of the values, every warp finds its best by a butterfly of shuffles,
-// and one thread combines the warps' results from shared memory. Comparisons are exact and ties go
-// to the lower id, so the result does not depend on the order of the threads.
+// Every thread reads some of the values, every warp finds its best by a butterfly of shuffles, and
+// one thread combines the warps' results from shared memory. Comparisons are exact and ties go to
+// the lower id, so the result does not depend on the order of the threads.
 #ifndef KINGLET_KERNELS_CUDA_BEST_WORDS_H_
 #define KINGLET_KERNELS_CUDA_BEST_WORDS_H_
 
@@ -24,7 +24,7 @@ struct RankedWord {
   }
 };
 
-// Block-wide: of_warps[w] = the best of at(i), over the i < n that warp w looks at.
+// Block-wide: of_warps[w] = the best of at(i), over the i < n that warp w reads.
 template <class At>
 KINGLET_HOST_DEVICE void WarpBests(const Block& block, uint32_t n, RankedWord* of_warps,
                                    const At& at) {
@@ -43,9 +43,9 @@ KINGLET_HOST_DEVICE void WarpBests(const Block& block, uint32_t n, RankedWord* o
         take(reg, at(i));
       }
     });
-    for (uint32_t apart = kWarpThreads / 2; apart > 0; apart /= 2) {
-      const PerThread<float> other_values = warp.Exchanged(values, apart);
-      const PerThread<uint32_t> other_ids = warp.Exchanged(ids, apart);
+    for (uint32_t distance = kWarpThreads / 2; distance > 0; distance /= 2) {
+      const PerThread<float> other_values = warp.Exchanged(values, distance);
+      const PerThread<uint32_t> other_ids = warp.Exchanged(ids, distance);
       warp.EachThread([&](uint32_t, uint32_t reg) {
         take(reg, {other_values[reg], other_ids[reg]});
       });
@@ -57,7 +57,7 @@ KINGLET_HOST_DEVICE void WarpBests(const Block& block, uint32_t n, RankedWord* o
 }
 
 // Block-wide: the best of at(i) for i < n, returned to every thread. `of_warps` is shared memory of
-// kMaxWarps; it may be reused after one more barrier.
+// kMaxWarps values, which may be reused after one more barrier.
 template <class At>
 KINGLET_HOST_DEVICE RankedWord BlockBest(const Block& block, uint32_t n, RankedWord* of_warps,
                                          const At& at) {
@@ -71,7 +71,7 @@ KINGLET_HOST_DEVICE RankedWord BlockBest(const Block& block, uint32_t n, RankedW
 }
 
 // Block-wide: the bitwise or of at(i) for i < n, returned to every thread. `of_warps` is shared
-// memory of kMaxWarps.
+// memory of kMaxWarps values.
 template <class At>
 KINGLET_HOST_DEVICE uint64_t BlockUnion(const Block& block, uint32_t n, uint64_t* of_warps,
                                         const At& at) {
@@ -101,9 +101,10 @@ struct BestWords {
   static constexpr uint32_t kMost = 64;
   RankedWord words[kMost];
   uint32_t count;
-  uint32_t taken;  // by the last round of TakeBest
+  uint32_t taken;  // how many the last round of TakeBest took
 
-  // Whether a word of at most this value could be among the best; whether this word is.
+  // Whether a word whose value is at most `bound` could be among the k best; Takes: whether this
+  // word is.
   KINGLET_HOST_DEVICE bool CouldTake(float bound, uint32_t k) const {
     return count < k || !(bound < words[k - 1].value);
   }
@@ -120,9 +121,9 @@ struct BestWords {
 };
 
 // Block-wide: moves values that belong to the k best from values[0, n), which is shared memory, to
-// `best`, until none is left. In each round every warp proposes its best value. What was taken is
-// replaced by minus infinity. id_of(i) is the word of value i, rising with i; words with skip(id)
-// are taken, but not added to `best`.
+// `best`, until no such value is left. In each round every warp proposes its best value. Minus
+// infinity replaces values that were taken. id_of(i) is the word of value i, rising with i; words
+// with skip(id) are taken, but not added to `best`.
 template <class IdOf, class Skip>
 KINGLET_HOST_DEVICE void TakeBest(const Block& block, uint32_t n, float* values, uint32_t k,
                                   RankedWord* of_warps, BestWords& best, const IdOf& id_of,

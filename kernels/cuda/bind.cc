@@ -34,11 +34,11 @@ Status Binder::Refuse(const std::string& expected, const std::string& found) con
 }
 
 Status Binder::CheckBuffers() const {
-  const auto is_recurrent = [](const EncoderSweep& pass) {
-    return pass.order != SourceOrder::kForward;
+  const auto is_recurrent = [](const EncoderSweep& sweep) {
+    return sweep.order != SourceOrder::kForward;
   };
   if (plan.encoder &&
-      std::any_of(plan.encoder->passes.begin(), plan.encoder->passes.end(), is_recurrent)) {
+      std::any_of(plan.encoder->sweeps.begin(), plan.encoder->sweeps.end(), is_recurrent)) {
     return Status::Refusal(KINGLET_UNSUPPORTED, "cuda", "encoder", "a transformer encoder block",
                            "a recurrent encoder block");
   }

@@ -24,7 +24,7 @@ class Binder {
 
   // The device nodes of plan node `index`. KINGLET_UNSUPPORTED names the operation and the node.
   Result<std::vector<Node>> Bind(size_t index);
-  // Bytes of a lane's temporary memory that the nodes bound so far need.
+  // The bytes of a lane's temporary memory that the nodes bound so far need.
   uint64_t temporary_bytes() const { return temporary_bytes_; }
 
   // --- for BindOp
@@ -50,7 +50,8 @@ class Binder {
     temporary_bytes_ += (count * sizeof(T) + kAlignment - 1) / kAlignment * kAlignment;
     return place;
   }
-  // The same, but valid only within this plan node: all plan nodes share it. At most once a node.
+  // Temporary memory that is valid only within one plan node: all plan nodes use the same bytes.
+  // Call at most once a node.
   template <class T>
   Place TemporaryOfNode(uint64_t count) {
     if (count * sizeof(T) > of_node_bytes_) {
@@ -66,7 +67,7 @@ class Binder {
   Status CheckBuffers() const;
   size_t index_ = 0;
   uint64_t temporary_bytes_ = 0;
-  Place of_node_;  // TemporaryOfNode's, and its size
+  Place of_node_;  // the memory that TemporaryOfNode hands out, and its size
   uint64_t of_node_bytes_ = 0;
   std::map<BufferId, Logits> logits_;
 };
@@ -76,8 +77,8 @@ struct ProductOperand {
   Vector vector;
   int64_t largest = 0;  // the largest magnitude of a code
 };
-// The first `count` elements of buffer x. Where `input` says that floats are rounded to fixed point,
-// appends the node that does it, and returns its codes.
+// The first `count` elements of buffer x. If `input` requires that floats are rounded to fixed
+// point, appends the node that rounds them, and returns its codes.
 ProductOperand OperandOf(Binder& binder, BufferId x, TailInput input, uint32_t count,
                          std::vector<Node>& nodes);
 // Appends the node y = finish(weight * x) for lanes whose token is in the range. The product is an
@@ -97,7 +98,8 @@ struct ProjectedRow {
 ProjectedRow ProjectedRowOf(const EmbedRow& op, Binder& binder);
 using Nodes = Result<std::vector<Node>>;
 
-// One for each operation, each in the .cc file of the header with its kernels.
+// BindOp has one overload for each operation, in the .cc file of the header with the operation's
+// kernels.
 Nodes BindOp(const LayerNorm& op, Binder& binder);
 Nodes BindOp(const RootMeanSquareNorm& op, Binder& binder);
 Nodes BindOp(const ApplyActivation& op, Binder& binder);

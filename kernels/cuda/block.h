@@ -1,15 +1,15 @@
 // Thread blocks: the programming model of every kernel in this folder. C++17, compiled by nvcc and
 // by the host's compiler.
 //
-// The same source runs on a GPU and, emulated one thread after the other, on the host. So any
+// One source runs both on a GPU and, emulated one thread after the other, on the host. So any
 // machine can check what a kernel computes and which memory it reads and writes. Only a GPU shows
 // data races between two barriers, the GPU's own instructions, and speed.
 //
-// A kernel is a sequence of block-wide functions, such as Block::ForEach. Every thread of the block
-// calls each of them, and each ends with a barrier (__syncthreads), so no thread begins the next
-// one before all threads have finished the last. Values that live across a barrier are in shared
-// memory, or in registers (PerWarp). A function whose comment says "Block-wide" is made of these:
-// it has the same rules.
+// A kernel is a sequence of block-wide functions, such as Block::ForEach. Every thread of
+// the thread block calls each of them, and each ends with a barrier (__syncthreads), so no thread
+// begins the next one before all threads have finished the last. Values that live across a barrier
+// are in shared memory, or in registers (PerWarp). A function whose comment begins with
+// "Block-wide" is made of such functions, and has the same rules.
 #ifndef KINGLET_KERNELS_CUDA_BLOCK_H_
 #define KINGLET_KERNELS_CUDA_BLOCK_H_
 
@@ -45,8 +45,8 @@ KINGLET_HOST_DEVICE constexpr T Least(T x, T y) {
 inline constexpr uint32_t kWarpThreads = 32;
 inline constexpr uint32_t kMaxWarps = 32;
 
-// A variable of every thread of a warp. On a GPU each thread has its own, in a register; the
-// emulation keeps the 32 of them in an array. Index `reg` is what EachThread passes.
+// A variable of every thread of a warp. On a GPU each thread has its own copy, in a register; the
+// emulation keeps the 32 copies in an array. Index `reg` is what EachThread passes.
 inline constexpr uint32_t kThreadCopies = KINGLET_CUDA_ON_DEVICE ? 1 : kWarpThreads;
 template <class T>
 struct PerThread {
@@ -98,7 +98,7 @@ class Warp {
   uint32_t index_;
 };
 
-// A variable of each warp that lives across barriers. On a GPU it is in registers.
+// A variable of each warp that lives across barriers, in registers on a GPU.
 template <class T>
 class PerWarp {
  public:
@@ -108,7 +108,7 @@ class PerWarp {
  private:
   T value_{};
 #else
-  // nvcc sees this version when it compiles the host's part.
+  // nvcc compiles this version in the host's part.
   KINGLET_HOST_DEVICE T& operator[](const Warp& warp) { return values_[warp.index()]; }
 
  private:
@@ -116,8 +116,8 @@ class PerWarp {
 #endif
 };
 
-// In which order the emulated threads of a block run between two barriers. A kernel whose threads
-// depend on each other there gives different results in the two orders.
+// In which order the emulated threads of a thread block run between two barriers. A kernel whose
+// threads depend on each other there gives different results in the two orders.
 enum class Order : uint8_t { kForward, kBackward };
 
 #if KINGLET_CUDA_ON_DEVICE
@@ -126,8 +126,8 @@ extern __shared__ __align__(16) unsigned char launch_shared_memory[];
 
 class Block {
  public:
-  // `shared`: shared memory of an emulated block, aligned to 16 bytes. A GPU's block has the
-  // dynamic shared memory of its launch.
+  // `shared`: shared memory of an emulated thread block, aligned to 16 bytes. A GPU's thread block
+  // has the dynamic shared memory of its launch.
   KINGLET_HOST_DEVICE explicit Block(uint32_t threads, std::byte* shared = nullptr,
                                      Order order = Order::kForward)
       : threads_(threads), shared_(shared), order_(order) {}
@@ -137,7 +137,7 @@ class Block {
   KINGLET_HOST_DEVICE Order order() const { return order_; }
   KINGLET_HOST_DEVICE std::byte* shared() const {
 #if KINGLET_CUDA_ON_DEVICE
-    // By its name, not through a pointer: so nvcc knows that it is shared memory.
+    // Named directly, not through a pointer, so that nvcc knows that it is shared memory.
     return reinterpret_cast<std::byte*>(launch_shared_memory);
 #else
     return shared_;
@@ -181,12 +181,12 @@ class Block {
   Order order_;
 };
 
-// One warp as a block of its own: what is block-wide elsewhere (ForEach, EachWarp, and functions
-// made of these, whose parameter is a `Team`) is done by its 32 threads, and a barrier is the
-// warp's (__syncwarp), which costs a few cycles. Constructed by every thread of the warp.
+// One warp as a thread block of its own: its 32 threads run the block-wide functions
+// (ForEach, EachWarp, and functions made of these, whose parameter is a `Team`), and a barrier is
+// the warp's (__syncwarp), which costs a few cycles. Constructed by every thread of the warp.
 class WarpTeam {
  public:
-  // `shared`: this warp's part of the block's shared memory.
+  // `shared`: this warp's part of the thread block's shared memory.
   KINGLET_HOST_DEVICE WarpTeam(std::byte* shared, Order order) : shared_(shared), order_(order) {}
 
   KINGLET_HOST_DEVICE uint32_t threads() const { return kWarpThreads; }
@@ -214,7 +214,8 @@ class WarpTeam {
   Order order_;
 };
 
-// Hands out the shared memory of a block or a warp, each object from the beginning.
+// Hands out the shared memory of a thread block or a warp. Each SharedMemory object starts at the
+// beginning.
 class SharedMemory {
  public:
   template <class Team>

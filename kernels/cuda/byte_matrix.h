@@ -1,5 +1,6 @@
-// A quantised matrix in device memory: its integers as one plane of bytes, as two, or as a plane of
-// bytes and a sign plane; or, of at most four columns, as 16-bit integers row by row. C++17.
+// A quantised matrix in device memory: its integers as one plane of bytes, as two planes, or as a
+// plane of bytes and a sign plane; or, with at most four columns, as 16-bit integers row by row.
+// C++17.
 //
 // A plane is stored in tiles of 16 rows and 32 columns. Within a tile the bytes are in the order in
 // which the threads of a warp need them for MultiplyTiles (byte_product.h), so a thread loads its
@@ -39,7 +40,7 @@ struct ByteMatrix {
   ByteForm form = ByteForm::kByte;
   // [row tiles, column tiles, kTileBytes]; kNarrow: [rows, kNarrowColumns] of int16_t.
   const std::byte* low = nullptr;
-  // kTwoBytes: as `low`; kSigned9: [row tiles, column tiles, kTileSignBytes]; others: null.
+  // kTwoBytes: as `low`; kSigned9: [row tiles, column tiles, kTileSignBytes]; null for other forms.
   const std::byte* high = nullptr;
   const float* scales = nullptr;  // [rows]
 
@@ -58,7 +59,7 @@ struct ByteMatrix {
     return form == ByteForm::kTwoBytes ? tiles() * kTileBytes : 0;
   }
   KINGLET_HOST_DEVICE int32_t Code(uint64_t row, uint64_t col) const;
-  // By one thread: row . x for codes x [cols] with this scale (rule 3 of docs/NUMERICS.md).
+  // By one thread: row . x for codes x [cols] with scale `scale` (rule 3 of docs/NUMERICS.md).
   KINGLET_HOST_DEVICE float Product(uint64_t row, const int16_t* x, float scale) const {
     int64_t sum = 0;
     for (uint32_t col = 0; col < cols; ++col) sum += int64_t{x[col]} * Code(row, col);
@@ -66,8 +67,9 @@ struct ByteMatrix {
   }
 };
 
-// The place of an entry in its tile: which thread holds it, in which of its words, as which byte.
-// The 16 bytes of a thread are neighbours, from byte 16 * thread on, and so are its 16 sign bits.
+// Where an entry of a tile is: which thread has it, in which of the thread's 32-bit values, as
+// which byte. The 16 bytes of a thread are neighbours, from byte 16 * thread on, and so are its 16
+// sign bits.
 struct TilePlace {
   uint32_t thread, word, byte;
   KINGLET_HOST_DEVICE TilePlace(uint32_t row, uint32_t col)
@@ -100,9 +102,10 @@ KINGLET_HOST_DEVICE inline int32_t ByteMatrix::Code(uint64_t row, uint64_t col) 
   return byte - ((signs >> (index % 8) & 1) != 0 ? 256 : 0);
 }
 
-// A thread's words of tile number `tile` < matrix.tiles(), of the low and the high plane. A matrix
-// of single bytes has only a low plane, which is signed; LoadHigh gives its sign extension, for
-// code that takes every matrix as two planes with an unsigned low one. REQUIRES: not narrow.
+// A thread's 32-bit values of tile `tile` < matrix.tiles(), from the low and from the high plane. A
+// matrix of single bytes has only a low plane, which is signed; LoadHigh returns its sign
+// extension, for code that treats every matrix as two planes with an unsigned low plane. REQUIRES:
+// not narrow.
 KINGLET_HOST_DEVICE inline TileA LoadLow(const ByteMatrix& matrix, uint64_t tile, uint32_t thread) {
   TileA words;
   memcpy(&words,

@@ -2,8 +2,8 @@
 // or unsigned bytes and D [16, 8] of 32-bit integers. Sums of integers are exact in any order.
 // C++17.
 //
-// Each thread of the warp holds some entries of the three tiles; which ones is from the PTX
-// manual's description of mma.m16n8k32 for 8-bit integers. B's columns are vectors of 8 streams.
+// Each thread of the warp has some entries of the three tiles, as the PTX manual's description of
+// mma.m16n8k32 for 8-bit integers defines. B's columns are vectors of 8 streams.
 #ifndef KINGLET_KERNELS_CUDA_BYTE_PRODUCT_H_
 #define KINGLET_KERNELS_CUDA_BYTE_PRODUCT_H_
 
@@ -17,10 +17,10 @@ inline constexpr uint32_t kTileRows = 16;    // of A and D
 inline constexpr uint32_t kTileDepth = 32;   // columns of A, rows of B
 inline constexpr uint32_t kTileStreams = 8;  // columns of B and D, one for each stream
 
-// Four bytes are a word, the first in its lowest bits. With g = thread / 4 and t = thread % 4, a
-// thread holds, as (row, column),
-//   A: words (g, 4 t ..), (g + 8, 4 t ..), (g, 16 + 4 t ..), (g + 8, 16 + 4 t ..)
-//   B: words (4 t .., g), (16 + 4 t .., g)
+// Four bytes are a 32-bit value, the first byte in its lowest bits. With g = thread / 4 and t =
+// thread % 4, a thread has, as (row, column),
+//   A: values (g, 4 t ..), (g + 8, 4 t ..), (g, 16 + 4 t ..), (g + 8, 16 + 4 t ..)
+//   B: values (4 t .., g), (16 + 4 t .., g)
 //   D: (g, 2 t), (g, 2 t + 1), (g + 8, 2 t), (g + 8, 2 t + 1)
 struct TileA {
   uint32_t words[4];
@@ -78,7 +78,7 @@ KINGLET_HOST_DEVICE inline void MultiplyTiles(const Warp& warp, const PerThread<
 #undef KINGLET_MMA
 #elif KINGLET_CUDA_ON_DEVICE
   // Compute capability 7.5 has this instruction only for 8 x 8 x 16 tiles. Its threads get the
-  // words that they multiply from each other by shuffles instead.
+  // values that they multiply from each other by shuffles instead.
   static_cast<void>(warp);
   const uint32_t thread = threadIdx.x % kWarpThreads, row = thread / 4, pair = thread % 4;
   for (uint32_t source = 0; source < 4; ++source) {

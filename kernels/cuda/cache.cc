@@ -39,7 +39,7 @@ Nodes BindOp(const CacheWeights& op, Binder& binder) {
     pairs.product_scale = of_hidden.scale * of_keys.scale;
     pairs.rows.wide =
         !SumFitsInt32(pairs.hidden.count, LargestCode(of_hidden), LargestCode(of_keys));
-    pairs.rows.together = pairs.hidden.count % kCodesTogether == 0;
+    pairs.rows.aligned = pairs.hidden.count % kCodesTogether == 0;
   }
   return std::vector<Node>{MakeNode(CacheProducts{pairs}), MakeNode(CacheTotal{{}, pairs})};
 }

@@ -1,10 +1,11 @@
 // The neural cache (kernels/op.h, CacheAppend and CacheWeights; Grave et al. 2016). C++17.
 //
-//   weights[i] = CacheWeight(exp(theta * (hidden . key[i]) - max over all pairs)),   total = their sum
+//   weights[i] = exp(theta * (hidden . key[i]) - max over all pairs),   total = sum of the weights
 //
-// CacheProducts divides a lane's pairs among blocks, so several multiprocessors read its keys at
-// once; groups of threads compute the dot products (dots.h). CacheTotal then takes one block per
-// lane. Products of codes are integers and exact; sums of floats follow rule 4 of docs/NUMERICS.md.
+// CacheProducts divides a lane's pairs among thread blocks, so several multiprocessors read its
+// keys at once; groups of threads compute the dot products (dots.h). CacheTotal then takes one
+// thread block per lane. Products of codes are integers and exact; sums of floats follow rule 4 of
+// docs/NUMERICS.md.
 #ifndef KINGLET_KERNELS_CUDA_CACHE_H_
 #define KINGLET_KERNELS_CUDA_CACHE_H_
 
@@ -19,7 +20,7 @@
 
 namespace kinglet::cuda {
 
-// The keys of the pairs: [capacity, width], elements as the hidden state's or codes in 9 bits.
+// The keys of the pairs: [capacity, width], with the hidden state's elements or codes in 9 bits.
 struct Keys {
   Place place;
   bool nine_bits;
@@ -35,7 +36,7 @@ struct AppendToCache : ByLane {
 };
 
 KINGLET_HOST_DEVICE inline void Run(const AppendToCache& p, const Work& work) {
-  const Lane& lane = work.lanes[work.unit];
+  const Lane& lane = work.lanes[work.item];
   if (lane.position == 0) return;
   const uint64_t slot = RingSlot(lane.position - 1, p.capacity), width = p.hidden.count;
   work.block.ForEach(1, [&](uint64_t) { work.At<uint32_t>(lane, p.words)[slot] = lane.token; });
@@ -67,28 +68,28 @@ struct CacheArguments {
   uint32_t capacity;
   uint64_t first_position;
   float theta;
-  float product_scale;  // of codes: the value of a product of two codes is code * product_scale
-  CodeRows rows;        // of codes: how hidden state and keys are multiplied
+  float product_scale;  // for codes: what a product of two codes is multiplied by
+  CodeRows rows;        // for codes: how hidden state and keys are multiplied
 
-  // Pairs that take part.
+  // How many pairs take part.
   KINGLET_HOST_DEVICE uint32_t Stored(const Lane& lane) const {
     return CachePairs(lane.position, capacity, first_position);
   }
 };
 
-// weights[i] = theta * (hidden . key[i]). A unit is PairsOfUnit pairs of a lane. Shared memory: the
-// hidden state.
+// weights[i] = theta * (hidden . key[i]). A work item is PairsOfItem pairs of a lane. Shared
+// memory: the hidden state.
 struct CacheProducts {
   static constexpr uint32_t kAloneFromLanes = kManyLanes;
   CacheArguments pairs;
 
-  KINGLET_HOST_DEVICE static uint32_t PairsOfUnit(uint32_t lanes) {
+  KINGLET_HOST_DEVICE static uint32_t PairsOfItem(uint32_t lanes) {
     return lanes < kManyLanes ? 32 : 128;
   }
   KINGLET_HOST_DEVICE uint32_t Parts(uint32_t lanes) const {
-    return DivideUp(pairs.capacity, PairsOfUnit(lanes));
+    return DivideUp(pairs.capacity, PairsOfItem(lanes));
   }
-  KINGLET_HOST_DEVICE uint32_t Units(uint32_t lanes, uint32_t) const {
+  KINGLET_HOST_DEVICE uint32_t WorkItems(uint32_t lanes, uint32_t) const {
     return lanes * Parts(lanes);
   }
   KINGLET_HOST_DEVICE uint64_t SharedBytes() const {
@@ -101,10 +102,10 @@ namespace internal {
 template <class T>
 KINGLET_HOST_DEVICE void CacheProductsOf(const CacheProducts& p, const Work& work) {
   const CacheArguments& pairs = p.pairs;
-  const LaneUnit unit(work, p.Parts(work.lane_count));
-  const Lane& lane = work.lanes[unit.lane];
-  const uint32_t most = CacheProducts::PairsOfUnit(work.lane_count);
-  const uint32_t first = unit.part * most, stored = pairs.Stored(lane);
+  const LaneItem item(work, p.Parts(work.lane_count));
+  const Lane& lane = work.lanes[item.lane];
+  const uint32_t most = CacheProducts::PairsOfItem(work.lane_count);
+  const uint32_t first = item.part * most, stored = pairs.Stored(lane);
   if (first >= stored) return;
   const uint32_t count = Least(stored - first, most);
   const uint32_t width = pairs.hidden.count;
@@ -144,8 +145,8 @@ KINGLET_HOST_DEVICE inline void Run(const CacheProducts& p, const Work& work) {
                [&](auto zero) { internal::CacheProductsOf<decltype(zero)>(p, work); });
 }
 
-// weights = CacheWeight(exp(weights - max)), total = their sum. A unit is a lane: one block computes a few
-// thousand exponentials in less time than two more barriers of all blocks would take.
+// weights = CacheWeight(exp(weights - max)), total = their sum. A work item is a lane: one thread
+// block computes a few thousand exponentials in less time than two more barriers of all thread blocks would take.
 struct CacheTotal : ByLane {
   static constexpr uint32_t kAloneFromLanes = kManyLanes;
   CacheArguments pairs;
@@ -157,7 +158,7 @@ struct CacheTotal : ByLane {
 
 KINGLET_HOST_DEVICE inline void Run(const CacheTotal& p, const Work& work) {
   const CacheArguments& pairs = p.pairs;
-  const Lane& lane = work.lanes[work.unit];
+  const Lane& lane = work.lanes[work.item];
   const uint32_t stored = pairs.Stored(lane);
   float* const total = work.At<float>(lane, pairs.total);
   if (stored == 0) {

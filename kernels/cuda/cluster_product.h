@@ -15,40 +15,41 @@ namespace kinglet::cuda {
 struct ClusterProduct {
   IntegerProduct product;
   Logits logits;
-  uint32_t enough_units;  // Device::EnoughUnits
+  uint32_t enough_work_items;  // Device::EnoughWorkItems
 
-  static constexpr uint32_t kStreamTiles = 8;  // of a unit
+  static constexpr uint32_t kStreamTiles = 8;  // of a work item
   static constexpr uint32_t kStreams = kStreamTiles * kTileStreams;
-  // Stream tiles of a warp: half of the unit's, or one if the device would have too few units.
+  // Stream tiles of a warp: half of the work item's stream tiles, or one if the device would have
+  // too few work items.
   static constexpr uint32_t kMaxTilesOfWarp = 4, kLeastTilesOfWarp = 1;
   KINGLET_HOST_DEVICE uint32_t TilesOfWarp(uint32_t lanes, uint32_t warps) const {
-    const bool enough = UnitsOf(kMaxTilesOfWarp, lanes, warps) >= enough_units;
+    const bool enough = WorkItemsOf(kMaxTilesOfWarp, lanes, warps) >= enough_work_items;
     return enough ? kMaxTilesOfWarp : kLeastTilesOfWarp;
   }
-  // Units of 64 lanes, with so many stream tiles for a warp. `warps`: a multiple of 8.
-  KINGLET_HOST_DEVICE uint32_t BlockUnits(uint32_t tiles, uint32_t warps) const {
-    const uint32_t together = warps * tiles / kStreamTiles;
-    return DivideUp(logits.Blocks(), together);
+  // The work items for 64 lanes, if a warp has `tiles` stream tiles. `warps` is a multiple of 8.
+  KINGLET_HOST_DEVICE uint32_t ItemsOfLaneGroup(uint32_t tiles, uint32_t warps) const {
+    const uint32_t tiles_of_item = warps * tiles / kStreamTiles;
+    return DivideUp(logits.TileCount(), tiles_of_item);
   }
-  KINGLET_HOST_DEVICE uint32_t UnitsOf(uint32_t tiles, uint32_t lanes, uint32_t warps) const {
-    return DivideUp(lanes, uint32_t{kStreams}) * BlockUnits(tiles, warps);
+  KINGLET_HOST_DEVICE uint32_t WorkItemsOf(uint32_t tiles, uint32_t lanes, uint32_t warps) const {
+    return DivideUp(lanes, uint32_t{kStreams}) * ItemsOfLaneGroup(tiles, warps);
   }
-  KINGLET_HOST_DEVICE uint32_t Units(uint32_t lanes, uint32_t warps) const {
-    return UnitsOf(TilesOfWarp(lanes, warps), lanes, warps);
+  KINGLET_HOST_DEVICE uint32_t WorkItems(uint32_t lanes, uint32_t warps) const {
+    return WorkItemsOf(TilesOfWarp(lanes, warps), lanes, warps);
   }
   KINGLET_HOST_DEVICE uint32_t PaddedColumns() const {
     return product.matrix.col_tiles() * kTileDepth;
   }
-  // Rows of each sum block of a narrow matrix that are in shared memory at a time, and most sum
-  // blocks of a unit.
-  static constexpr uint32_t kNarrowRows = 128, kMostSumBlocks = 4;
+  // Rows of each sum tile of a narrow matrix that are in shared memory at a time, and the most sum
+  // tiles of a work item.
+  static constexpr uint32_t kNarrowRows = 128, kMostSumTiles = 4;
   // Whether there is a second pass, and two planes of all columns of x.
   KINGLET_HOST_DEVICE uint64_t SharedBytes() const {
     return SharedMemory::Bytes<uint32_t>(1) + BytesOfVectors();
   }
   KINGLET_HOST_DEVICE uint64_t BytesOfVectors() const {
     if (product.matrix.narrow()) {
-      constexpr uint64_t kRows = uint64_t{kMostSumBlocks} * kNarrowRows;
+      constexpr uint64_t kRows = uint64_t{kMostSumTiles} * kNarrowRows;
       return SharedMemory::Bytes<float>(kRows * kNarrowColumns) +
              SharedMemory::Bytes<float>(kRows * 2);
     }
@@ -58,9 +59,9 @@ struct ClusterProduct {
 
 namespace internal {
 
-// What a pass over a cluster's logits leaves of every sum block: its largest logit and the sum of
+// What a pass over a cluster's logits leaves of every sum tile: its largest logit and the sum of
 // SoftmaxTerm(x - reference). The first pass takes the reference 0, and sets `*again` where a
-// block's is another (BlockReference); a second one then takes the blocks' own. NaNs are no largest
+// tile's is another (TileReference); a second one then takes the tiles' own. NaNs are no largest
 // logit; the sum is one then.
 struct LogitSums {
   Logits logits;
@@ -72,14 +73,14 @@ struct LogitSums {
   }
   KINGLET_HOST_DEVICE static float Larger(float a, float b) { return b > a ? b : a; }
   KINGLET_HOST_DEVICE static float Sum(float a, float b) { return a + b; }
-  KINGLET_HOST_DEVICE float Reference(const Work& work, const Lane& lane, uint32_t block) const {
-    return own_references ? BlockReference(work.At<float>(lane, logits.largest)[block]) : 0.0f;
+  KINGLET_HOST_DEVICE float Reference(const Work& work, const Lane& lane, uint32_t tile) const {
+    return own_references ? TileReference(work.At<float>(lane, logits.largest)[tile]) : 0.0f;
   }
-  KINGLET_HOST_DEVICE void Write(const Work& work, const Lane& lane, uint32_t block, float sum,
+  KINGLET_HOST_DEVICE void Write(const Work& work, const Lane& lane, uint32_t tile, float sum,
                                  float largest) const {
-    work.At<float>(lane, logits.sums)[block] = sum;
-    work.At<float>(lane, logits.largest)[block] = largest;
-    if (BlockReference(largest) != 0.0f) *again = 1;
+    work.At<float>(lane, logits.sums)[tile] = sum;
+    work.At<float>(lane, logits.largest)[tile] = largest;
+    if (TileReference(largest) != 0.0f) *again = 1;
   }
 };
 

@@ -3,15 +3,15 @@
 //
 // The logits are a product of the output table with the hidden states. For many lanes, computing
 // them costs less than writing them to memory and reading them back. One pass finds the largest
-// logit of every sum block (1,024 logits) and the sum of SoftmaxTerm over it. Only where a block's
-// reference is not 0, a second pass sums with the blocks' own. The pass visits the logits of a sum
-// in order, and the results are those of SumsOfBlocks (softmax.h) over stored logits, bit for bit.
+// logit of every sum tile (1,024 logits) and the sum of SoftmaxTerm over it. Only where a tile's
+// reference is not 0, a second pass sums with the tiles' own. A pass visits the logits of a sum in
+// order, and the results are those of SumsOfTiles (softmax.h) over stored logits, bit for bit.
 //
-// A warp has a sum block for up to 4 stream tiles (32 lanes). In a tile of 16 rows, row j belongs
+// A warp has a sum tile for up to 4 stream tiles (32 lanes). In a tile of 16 rows, row j belongs
 // to chain j of rule 4, so a thread adds its chains in registers; at the end a butterfly of
 // shuffles folds the 16 chains. Shared memory: all columns of x of 64 lanes.
 //
-// A narrow matrix has a pass of its own (narrow_cluster.h).
+// narrow_cluster.h does this work for narrow matrices.
 #ifndef KINGLET_KERNELS_CUDA_CLUSTER_PRODUCTS_H_
 #define KINGLET_KERNELS_CUDA_CLUSTER_PRODUCTS_H_
 
@@ -24,8 +24,8 @@ namespace kinglet::cuda {
 
 namespace internal {
 
-// A value for each sum of a thread, in kTiles tiles of 16 rows and 8 lanes; and a value for each
-// lane of a thread's sums, the same for all rows.
+// TileFloats: a value for each sum of a thread, in kTiles tiles of 16 rows and 8 lanes.
+// StreamFloats: a value for each lane of a thread's sums, whatever the row.
 template <uint32_t kTiles>
 struct TileFloats {
   float values[kTiles][4];
@@ -40,7 +40,7 @@ struct LaneRange {
   uint32_t first, count;
 };
 
-// By one warp: value(lane) of each of its lanes, for the threads that hold the lane's sums.
+// By one warp: value(lane) of each of its lanes, for the threads that have the lane's sums.
 template <uint32_t kTiles, class Value>
 KINGLET_HOST_DEVICE void LoadOfStreams(const Warp& warp, const Work& work, const LaneRange& lanes,
                                        PerThread<StreamFloats<kTiles>>& to, const Value& value) {
@@ -71,7 +71,7 @@ struct RowTerms {
     }
     return terms;
   }
-  // The logit of sum i. The same as ProductOf for sums that fit 32 bits, without ReLU.
+  // The logit of sum i: ProductOf for sums that fit 32 bits, without ReLU.
   KINGLET_HOST_DEVICE float LogitOf(const IntegerProduct& p, const PlaneSums& sums, uint32_t i,
                                     float x_scale) const {
     const float product = static_cast<float>(SumModulo(sums, i)) * (scales[i / 2] * x_scale);
@@ -79,16 +79,17 @@ struct RowTerms {
   }
 };
 
-// Block-wide: runs a pass. On every warp that has work it calls begin(warp, sum block, its lanes);
-// then use(warp, stream tile, reg, i, logit) for sum i of a thread (PerThread element `reg`), for
-// each logit of the sum block, those of one chain in order; then end(warp, sum block, its lanes).
+// Block-wide: computes the logits of a work item. On every warp that has work it calls begin(warp,
+// sum tile, its lanes); then use(warp, stream tile, reg, i, logit) for sum i of a thread
+// (PerThread element `reg`), for each logit of the sum tile, those of one chain in order; then
+// end(warp, sum tile, its lanes).
 template <uint32_t kTiles, class Begin, class Use, class End>
 KINGLET_HOST_DEVICE void ForEachLogit(const ClusterProduct& p, const Work& work,
                                       SharedMemory shared, const Begin& begin, const Use& use,
                                       const End& end) {
   constexpr uint32_t kParts = ClusterProduct::kStreamTiles / kTiles;
-  const uint32_t units = p.BlockUnits(kTiles, work.block.warps());
-  const uint32_t first_lane = work.unit / units * ClusterProduct::kStreams;
+  const uint32_t items = p.ItemsOfLaneGroup(kTiles, work.block.warps());
+  const uint32_t first_lane = work.item / items * ClusterProduct::kStreams;
   const uint32_t lanes = Least(work.lane_count - first_lane, uint32_t{ClusterProduct::kStreams});
   const uint32_t padded = p.PaddedColumns();
   const ByteMatrix& matrix = p.product.matrix;
@@ -96,20 +97,20 @@ KINGLET_HOST_DEVICE void ForEachLogit(const ClusterProduct& p, const Work& work,
   StageStreams(work, p.product.x, p.product.x_is_byte, first_lane, lanes, 0, matrix.cols, padded,
                x);
   work.block.EachWarp([&](const Warp& warp) {
-    const uint32_t logit_block =
-        work.unit % units * (work.block.warps() / kParts) + warp.index() / kParts;
+    const uint32_t sum_tile =
+        work.item % items * (work.block.warps() / kParts) + warp.index() / kParts;
     const uint32_t first_stream = warp.index() % kParts * kTiles * kTileStreams;
-    if (logit_block >= p.logits.Blocks() || first_stream >= lanes) return;
+    if (sum_tile >= p.logits.TileCount() || first_stream >= lanes) return;
     const LaneRange own = {first_lane + first_stream,
                            Least(lanes - first_stream, kTiles * kTileStreams)};
-    begin(warp, logit_block, own);
+    begin(warp, sum_tile, own);
     PerThread<StreamFloats<kTiles>> scales;
     LoadOfStreams(warp, work, own, scales,
                   [&](const Lane& lane) { return work.ScaleOf(lane, p.product.x); });
     const bool plain = p.product.fits_int32 && !p.product.finish.relu;
     const uint32_t plain_rows = plain ? Least(matrix.rows, p.logits.count) : 0;
-    for (uint32_t tile = 0; tile * kTileRows < p.logits.BlockSize(logit_block); ++tile) {
-      const uint32_t row_tile = logit_block * (kSumBlock / kTileRows) + tile;
+    for (uint32_t tile = 0; tile * kTileRows < p.logits.TileSize(sum_tile); ++tile) {
+      const uint32_t row_tile = sum_tile * (kSumTile / kTileRows) + tile;
       PerThread<RowTerms> rows;
       warp.EachThread([&](uint32_t thread, uint32_t reg) {
         rows[reg] = RowTerms::Load(p.product, row_tile, thread);
@@ -153,7 +154,7 @@ KINGLET_HOST_DEVICE void ForEachLogit(const ClusterProduct& p, const Work& work,
         });
       }
     }
-    end(warp, logit_block, own);
+    end(warp, sum_tile, own);
   });
 }
 
@@ -203,7 +204,7 @@ KINGLET_HOST_DEVICE void WithTiles(const ClusterProduct& p, const Work& work, co
   }
 }
 
-// Block-wide: what `sums` says of the unit's sum blocks.
+// Block-wide: what `sums` keeps of the work item's sum tiles.
 template <uint32_t kTiles>
 KINGLET_HOST_DEVICE void SumLogits(const ClusterProduct& p, const Work& work, SharedMemory shared,
                                    const LogitSums& sums) {
@@ -211,11 +212,11 @@ KINGLET_HOST_DEVICE void SumLogits(const ClusterProduct& p, const Work& work, Sh
   PerWarp<PerThread<StreamFloats<kTiles>>> references;
   ForEachLogit<kTiles>(
       p, work, shared,
-      [&](const Warp& warp, uint32_t block, const LaneRange& lanes) {
+      [&](const Warp& warp, uint32_t tile, const LaneRange& lanes) {
         Fill(warp, chains[warp], 0.0f);
         Fill(warp, largest[warp], LogitSums::Least());
         LoadOfStreams(warp, work, lanes, references[warp],
-                      [&](const Lane& lane) { return sums.Reference(work, lane, block); });
+                      [&](const Lane& lane) { return sums.Reference(work, lane, tile); });
       },
       [&](const Warp& warp, uint32_t s, uint32_t reg, uint32_t i, float logit) {
         chains[warp][reg].values[s][i] +=
@@ -223,7 +224,7 @@ KINGLET_HOST_DEVICE void SumLogits(const ClusterProduct& p, const Work& work, Sh
         float& own = largest[warp][reg].values[s][i];
         own = LogitSums::Larger(own, logit);
       },
-      [&](const Warp& warp, uint32_t block, const LaneRange& lanes) {
+      [&](const Warp& warp, uint32_t tile, const LaneRange& lanes) {
         FoldRows(warp, chains[warp], LogitSums::Sum);
         FoldRows(warp, largest[warp], LogitSums::Larger);
         warp.EachThread([&](uint32_t thread, uint32_t reg) {
@@ -232,7 +233,7 @@ KINGLET_HOST_DEVICE void SumLogits(const ClusterProduct& p, const Work& work, Sh
             for (uint32_t i = 0; i < 2; ++i) {
               const uint32_t stream = s * kTileStreams + TileStream(thread, i);
               if (stream >= lanes.count) continue;
-              sums.Write(work, work.lanes[lanes.first + stream], block,
+              sums.Write(work, work.lanes[lanes.first + stream], tile,
                          chains[warp][reg].values[s][i], largest[warp][reg].values[s][i]);
             }
           }
@@ -242,13 +243,13 @@ KINGLET_HOST_DEVICE void SumLogits(const ClusterProduct& p, const Work& work, Sh
 
 }  // namespace internal
 
-// logits.largest[b] and logits.sums[b] of every sum block. A unit is some sum blocks for 64 lanes.
+// logits.largest[b] and logits.sums[b] of every sum tile. A work item is some sum tiles for 64 lanes.
 // REQUIRES: at least 32 logits.
 struct SumsOfProducts {
   ClusterProduct cluster;
   static constexpr uint32_t kAloneFromLanes = 1;
-  KINGLET_HOST_DEVICE uint32_t Units(uint32_t lanes, uint32_t warps) const {
-    return cluster.Units(lanes, warps);
+  KINGLET_HOST_DEVICE uint32_t WorkItems(uint32_t lanes, uint32_t warps) const {
+    return cluster.WorkItems(lanes, warps);
   }
   KINGLET_HOST_DEVICE uint64_t SharedBytes() const { return cluster.SharedBytes(); }
 };

@@ -9,9 +9,9 @@
 
 namespace kinglet::cuda {
 
-// A matrix as integers where it has them, else as floats. Device addresses, not owned.
+// A matrix as integers if it is quantised, else as floats. Device addresses, not owned.
 struct StoredRows {
-  const float* floats = nullptr;  // [rows, cols]; null: integers
+  const float* floats = nullptr;  // [rows, cols]; null for integers
   ByteMatrix integers;
   uint32_t cols = 0;
 
@@ -23,13 +23,14 @@ struct StoredRows {
 };
 
 // Codes [rows, positions] of `bits` bits each, packed position by position: a warp whose threads
-// read a position of 32 neighbouring rows reads `bits` neighbouring words. Device addresses, not
-// owned.
+// read a position of 32 neighbouring rows reads `bits` neighbouring 32-bit values. Device
+// addresses, not owned.
 struct CodeMatrix {
   uint32_t rows = 0, positions = 0, bits = 0;
   const uint32_t* words = nullptr;  // [positions, plane_words()]
 
-  // Words of a position: one more than its codes fill, so that two words can be read for any code.
+  // The 32-bit values of a position: one more than its codes fill, so that two values can be read
+  // for any code.
   KINGLET_HOST_DEVICE uint64_t plane_words() const { return (uint64_t{rows} * bits + 31) / 32 + 1; }
   KINGLET_HOST_DEVICE uint32_t Code(uint64_t row, uint32_t position) const {
     const uint64_t bit = row * bits;

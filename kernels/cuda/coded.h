@@ -24,8 +24,9 @@ struct PartProducts : ByElement {
   StoredRows codebook;
   Vector x;  // [positions * codebook.cols]
   Place partial;
-  // > 0: all positions share a pool of so many rows, and partial is [positions, pool]. 0: each
-  // position has rows of its own; partial[p] is of codebook row p, which is positions[p]'s.
+  // If > 0, all positions have one pool of this many rows, and partial is [positions, pool]. If 0,
+  // each position has rows of its own, and partial[p] is of codebook row p, which belongs to
+  // positions[p].
   uint32_t pool;
   const uint32_t* positions;
 };
@@ -56,7 +57,7 @@ struct SumOfParts {
   bool mean;
   Finish finish;
 
-  KINGLET_HOST_DEVICE uint32_t Units(uint32_t lanes, uint32_t) const {
+  KINGLET_HOST_DEVICE uint32_t WorkItems(uint32_t lanes, uint32_t) const {
     return lanes * ElementParts(codes.rows);
   }
   KINGLET_HOST_DEVICE uint64_t SharedBytes() const { return 0; }

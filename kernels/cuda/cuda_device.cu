@@ -23,7 +23,8 @@
 #include "kernels/cuda/recently_used.h"
 
 namespace kinglet::cuda {
-// Named, though only this file uses it: nvcc names what is anonymous after the folder it lies in.
+// Named, though only this file uses the namespace: nvcc names an anonymous namespace after the
+// source's folder.
 inline namespace on_device {
 
 __device__ void SyncBlocks(LaunchBarrier barrier) {
@@ -32,24 +33,24 @@ __device__ void SyncBlocks(LaunchBarrier barrier) {
 #if __CUDA_ARCH__ >= 900
     cooperative_groups::this_cluster().sync();
 #else
-    __trap();  // never launched so: LaunchBarriers
+    __trap();  // LaunchBarriers excludes such a launch
 #endif
   }
 }
 
 // Runs device nodes one after the other. The kind of barrier is no template parameter, since the
-// compiler takes long enough for one such kernel. Two blocks must fit a multiprocessor, so that for
-// few lanes one loads weights while the other waits.
+// compiler takes long enough for one such kernel. Two thread blocks must fit a multiprocessor, so
+// that for few lanes one thread block loads weights while the other waits.
 __global__ void __launch_bounds__(kBlockThreads, 2)
     RunNodes(const Node* nodes, uint32_t count, const Lane* lanes, uint32_t lane_count,
              LaunchBarrier barrier) {
   const Block block(kBlockThreads);
   for (uint32_t i = 0; i < count; ++i) {
     // The node's arguments do not depend on the node before, so they are read before the barrier.
-    const uint32_t units = UnitsOf(nodes[i], lane_count, kBlockWarps);
+    const uint32_t items = WorkItemsOf(nodes[i], lane_count, kBlockWarps);
     if (i > 0 && NeedsBarrier(nodes[i - 1], nodes[i])) SyncBlocks(barrier);
-    for (uint32_t unit = blockIdx.x; unit < units; unit += gridDim.x) {
-      RunUnitAmongOthers(nodes[i], Work{lanes, lane_count, unit, block});
+    for (uint32_t item = blockIdx.x; item < items; item += gridDim.x) {
+      RunItemAmongOthers(nodes[i], Work{lanes, lane_count, item, block});
     }
   }
 }
@@ -79,8 +80,8 @@ struct LaunchConfig {
   cudaLaunchAttribute attribute{};
 };
 
-// Whether a launch failed since so many blocks cannot be resident at once, as its barrier needs, on
-// the device or on the part of it that this process may use.
+// Whether a launch failed because its thread blocks cannot all be resident at once, as the barrier
+// needs, on the device or on the part of it that this process may use.
 bool IsOfTooManyBlocks(cudaError_t error) {
   return error == cudaErrorInvalidClusterSize || error == cudaErrorCooperativeLaunchTooLarge ||
          error == cudaErrorLaunchOutOfResources || error == cudaErrorInvalidConfiguration;
@@ -89,7 +90,7 @@ bool IsOfTooManyBlocks(cudaError_t error) {
 // Limits of a device.
 struct Limits {
   int multiprocessors = 0;
-  uint64_t shared_bytes = 0;  // of a block
+  uint64_t shared_bytes = 0;  // of a thread block
   LaunchBarriers barriers;
 };
 
@@ -144,8 +145,8 @@ class CudaQueue : public Queue {
       return Status();
     });
   }
-  // When the same launches are asked for the second time, they are recorded as a CUDA graph, which
-  // costs about as much to start as one kernel.
+  // When launches are asked for a second time, they are recorded as a CUDA graph, which costs about
+  // as much to start as one kernel.
   Status Run(const NodeList& list, const Lane* lanes, uint32_t lane_count) override {
     return OnDevice(device_, [&]() -> Status {
       const Asked asked = {list, lanes, lane_count};
@@ -179,7 +180,7 @@ class CudaQueue : public Queue {
     uint64_t launches = 0;
   };
 
-  // Pinned memory for a copy; null if there is not as much.
+  // Pinned memory for a copy. Null if less than `bytes` is left.
   Result<std::byte*> TakePinned(size_t bytes) {
     if (!pinned_.Holds(bytes)) return nullptr;
     std::byte* taken = pinned_.Take(bytes);
@@ -223,7 +224,7 @@ class CudaQueue : public Queue {
     cudaError_t made = cudaGraphInstantiate(&executable, launched, 0);
     static_cast<void>(cudaGraphDestroy(launched));
     graph.executable.reset(executable);
-    // Now, rather than when it is first started.
+    // Uploaded now rather than when the graph is first started.
     if (made == cudaSuccess) made = cudaGraphUpload(executable, stream_);
     if (made == cudaSuccess) return Status();
     graph.executable.reset();
@@ -254,7 +255,8 @@ class CudaQueue : public Queue {
     }
     return Status();
   }
-  // Whether the blocks of the launch, with so much shared memory, can have this barrier.
+  // Whether the thread blocks of the launch, with `shared` bytes of shared memory, can have this
+  // barrier.
   bool CanSync(const Launch& launch, uint64_t shared, LaunchBarrier barrier) {
     if (!limits_.barriers.Has(barrier)) return false;
     const auto [found, is_new] = can_sync_.try_emplace({barrier, shared}, true);
@@ -301,18 +303,19 @@ class CudaQueue : public Queue {
   }
   Status CheckSharedBytes(uint64_t shared) const {
     if (shared <= limits_.shared_bytes) return Status();
-    return Status::Refusal(KINGLET_UNSUPPORTED, "cuda", "shared memory of a block",
+    return Status::Refusal(KINGLET_UNSUPPORTED, "cuda", "shared memory of a thread block",
                            "at most " + std::to_string(limits_.shared_bytes) + " bytes",
                            std::to_string(shared));
   }
-  // Once for each kernel: allows it all of a block's shared memory, and large clusters.
+  // Call once for each kernel. Allows the kernel all of a thread block's shared memory, and large
+  // thread-block clusters.
   Status Prepare(const void* kernel) {
     if (!prepared_.insert(kernel).second) return Status();
     KINGLET_CUDA_RETURN_IF_ERROR(
         cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                              static_cast<int>(limits_.shared_bytes)),
         "asking for shared memory");
-    // Not every device has clusters of more than 8 blocks.
+    // Not every device has thread-block clusters of more than 8 thread blocks.
     if (limits_.barriers.cluster &&
         cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1) !=
             cudaSuccess) {
@@ -330,8 +333,8 @@ class CudaQueue : public Queue {
   PinnedMemory pinned_{kPinnedBytes};
   std::set<const void*> prepared_;
   std::map<std::pair<LaunchBarrier, uint64_t>, bool> can_sync_;  // by barrier and shared memory
-  // By the arguments of Run. The memory they point to stays where it is for as long as the queue
-  // lives (NodeList::may_repeat).
+  // Graphs by the arguments of Run. The memory that the arguments point to stays where it is for as
+  // long as the queue lives (NodeList::may_repeat).
   RecentlyUsed<std::tuple<const Node*, uint32_t, const Lane*, uint32_t>, Graph> graphs_{kMaxGraphs};
 };
 
@@ -343,11 +346,14 @@ class CudaDevice : public Device {
   const std::string& name() const override { return name_; }
   uint64_t FreeBytes() const override {
     const CurrentDevice current(device_);
-    size_t free = 0, total = 0;
-    return cudaMemGetInfo(&free, &total) == cudaSuccess ? WithoutReserve(free) : 0;
+    size_t free_bytes = 0, total_bytes = 0;
+    return cudaMemGetInfo(&free_bytes, &total_bytes) == cudaSuccess ? WithoutReserve(free_bytes)
+                                                                    : 0;
   }
   uint64_t SharedBytesOfBlock() const override { return limits_.shared_bytes; }
-  uint32_t EnoughUnits() const override { return static_cast<uint32_t>(limits_.multiprocessors); }
+  uint32_t EnoughWorkItems() const override {
+    return static_cast<uint32_t>(limits_.multiprocessors);
+  }
   DevicePeaks peaks() const override { return peaks_; }
   Result<std::byte*> Allocate(size_t bytes) override {
     return OnDevice(device_, [&]() -> Result<std::byte*> {

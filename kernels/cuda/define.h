@@ -1,11 +1,12 @@
 // Embedding rows that a DeFINE unit computes (kernels/op.h, DefineRows; Mehta et al. 2020), and the
 // lane's cache of rows. C++17.
 //
-// One block does everything for a lane. For most tokens it only copies a row from the cache. Else
-// it computes the Map layer's row and runs the unit layer by layer: half a warp computes an output
-// of a group linear transformation (TwoRowSums), and the block computes normalisation and
-// activation. Shared memory: the chains of two sums (sums.h), and the cache slot that one thread
-// found. The sums follow rule 4 of docs/NUMERICS.md, so a row has the reference's bits.
+// One thread block does all work for a lane. For most tokens it only copies a row from the cache.
+// Otherwise it computes the Map layer's row and runs the unit layer by layer: half a warp computes
+// an output of a group linear transformation (TwoRowSums), and the thread block computes
+// normalisation and activation. Shared memory: the chains of two sums (sums.h), and the cache slot
+// that one thread found. The sums follow rule 4 of docs/NUMERICS.md, so a row has the reference's
+// bits.
 #ifndef KINGLET_KERNELS_CUDA_DEFINE_H_
 #define KINGLET_KERNELS_CUDA_DEFINE_H_
 
@@ -21,8 +22,8 @@
 
 namespace kinglet::cuda {
 
-// Which rows a lane's cache holds: the RowCache of kernels/row_cache.h, by one thread. The cache is
-// set-associative; `words` is its memory: for each slot, token + 1 (0: empty) and age.
+// Which rows a lane's cache contains: the RowCache of kernels/row_cache.h, by one thread. The cache
+// is set-associative; `words` is its memory: for each slot, token + 1 (0 if empty) and age.
 struct CachedRows {
   uint32_t sets, ways;
   static constexpr uint64_t kNone = UINT64_MAX;
@@ -37,8 +38,8 @@ struct CachedRows {
     }
     return kNone;
   }
-  // Gives the token a slot: an empty one of its set, or that of the oldest row. REQUIRES: Find did
-  // not find it.
+  // Gives the token a slot: an empty one of its set, or that of the oldest row. REQUIRES: Find has
+  // not found the token.
   KINGLET_HOST_DEVICE uint64_t Take(uint32_t* words, uint32_t token) const {
     const uint64_t first = uint64_t{token % sets} * ways;
     uint64_t taken = first;
@@ -74,20 +75,20 @@ struct MapBin {
   KINGLET_HOST_DEVICE bool Contains(uint32_t token) const { return row.Contains(token); }
 };
 
-// A layer of the unit (format/define_unit.h says what each field means).
+// A layer of the unit (format/define_unit.h documents the fields).
 struct UnitLayer {
   const float* weight;  // [out or out / groups, in / groups]
-  const float* bias;    // [biases], repeated over the outputs; null: none
+  const float* bias;    // [biases], repeated over the outputs; null without a bias
   uint32_t biases;
   uint32_t in, out, groups;
   bool shared;                    // one matrix for all groups
   bool shuffles, shuffles_first;  // shuffles_first: before the normalisation
-  uint32_t norm_parts;            // parts that are normalised each by itself; 0: no normalisation
+  uint32_t norm_parts;            // each is normalised by itself; 0 if nothing is
   float norm_epsilon;
   const float* norm_gain;    // [out / norm_parts], or null
-  const float* norm_offset;  // the same
+  const float* norm_offset;  // [out / norm_parts], or null
   Activation activation;
-  uint32_t joined_chunks;  // chunks of e and of the previous output, in turn; 0: e is no input
+  uint32_t joined_chunks;  // of e and of the previous output, interleaved; 0 without e
   bool input_first;
   bool adds_before, adds_after;  // the previous output, before or after the activation
 };
@@ -219,7 +220,7 @@ KINGLET_HOST_DEVICE inline const float* ApplyUnit(const ComputeDefineRow& p, con
     }
     ApplyLayer(p.layers[i], block, e, previous, width, work + p.joined, unshuffled, output, sums,
                squares);
-    // The next layer reads this output and writes over the one before.
+    // The next layer reads this output and overwrites the one before.
     float* const made = output;
     output = other;
     other = made;
@@ -232,7 +233,7 @@ KINGLET_HOST_DEVICE inline const float* ApplyUnit(const ComputeDefineRow& p, con
 }  // namespace internal
 
 KINGLET_HOST_DEVICE inline void Run(const ComputeDefineRow& p, const Work& work) {
-  const Lane& lane = work.lanes[work.unit];
+  const Lane& lane = work.lanes[work.item];
   const Block& block = work.block;
   SharedMemory shared(block);
   float* const sums = shared.Take<float>(p.max_chains);

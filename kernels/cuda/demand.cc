@@ -30,7 +30,7 @@ class NodeDemand {
   DeviceDemand operator()(const ActivateVector&) const { return {}; }
   DeviceDemand operator()(const AddOne&) const { return {}; }
   DeviceDemand operator()(const FixedPoint&) const { return {}; }
-  DeviceDemand operator()(const SumsOfBlocks&) const { return {}; }
+  DeviceDemand operator()(const SumsOfTiles&) const { return {}; }
   DeviceDemand operator()(const LogOfSum&) const { return {}; }
   DeviceDemand operator()(const WeighValues&) const { return {}; }
   DeviceDemand operator()(const AppendToCache&) const { return {}; }
@@ -53,11 +53,11 @@ class NodeDemand {
   }
   DeviceDemand operator()(const IntegerProduct& p) const {
     const auto count = static_cast<uint32_t>(lanes_.size());
-    const uint32_t together = IntegerProduct::StreamTiles(count) * kTileStreams;
+    const uint32_t lanes_of_item = IntegerProduct::StreamTiles(count) * kTileStreams;
     uint64_t streams = 0;
-    for (uint32_t first = 0; first < count; first += together) {
-      if (AnyIn(p.tokens, lanes_.subspan(first, std::min(together, count - first)))) {
-        streams += together;
+    for (uint32_t first = 0; first < count; first += lanes_of_item) {
+      if (AnyIn(p.tokens, lanes_.subspan(first, std::min(lanes_of_item, count - first)))) {
+        streams += lanes_of_item;
       }
     }
     if (streams == 0) return {};
@@ -81,7 +81,7 @@ class NodeDemand {
   }
   DeviceDemand operator()(const AttendHead& p) const { return OfPositions(p.attention); }
   DeviceDemand operator()(const ScoreSlots& p) const { return OfPositions(p.attention); }
-  // The lanes may all be at one position, and then read one row.
+  // The lanes may all be at one position, and then read the same row.
   DeviceDemand operator()(const AddRowOfPosition& p) const { return {RealBytes(p.count)}; }
   DeviceDemand operator()(const AddToHeads& p) const {
     return {RealBytes(uint64_t{p.heads} * p.size)};
@@ -94,7 +94,7 @@ class NodeDemand {
     return std::any_of(lanes.begin(), lanes.end(),
                        [&](const StreamFrame& lane) { return tokens.Contains(lane.token); });
   }
-  // The rows of all distances up to that of the lane with the most visible slots.
+  // The rows of all distances, up to the largest distance of the lane with the most visible slots.
   DeviceDemand OfPositions(const Attention& p) const {
     if (p.positions.rows == nullptr) return {};
     uint64_t slots = 0;

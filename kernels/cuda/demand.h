@@ -12,9 +12,9 @@
 namespace kinglet::cuda {
 
 // The demand of one run of the node for these lanes. Weights count once, however many lanes and
-// blocks read them; rows that are looked up count for each lane. A DeFINE unit's weights do not
-// count, since a row from its cache needs none of them. Products count as the tensor cores compute
-// them: of whole tiles, and of every plane.
+// thread blocks read them; rows that are looked up count for each lane. A DeFINE unit's weights do
+// not count, since a row from the unit's cache needs no weights. Products count as the tensor cores
+// compute them: of full tiles, and of every plane.
 DeviceDemand DemandOf(const Node& node, std::span<const StreamFrame> lanes);
 
 }  // namespace kinglet::cuda

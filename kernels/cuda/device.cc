@@ -8,12 +8,12 @@ namespace kinglet::cuda {
 
 std::vector<Launch> PlanLaunches(const NodeList& list, uint32_t lanes, uint32_t max_blocks) {
   std::vector<Launch> launches;
-  bool joining = false;  // the last launch has few blocks, and the next node may join it
+  bool joining = false;  // the last launch has few thread blocks, and the next node may join it
   for (uint32_t i = 0; i < list.count; ++i) {
-    const uint32_t units = UnitsOf(list.nodes[i], lanes, kBlockWarps);
+    const uint32_t items = WorkItemsOf(list.nodes[i], lanes, kBlockWarps);
     const bool alone = lanes >= list.nodes[i].alone_from_lanes;
-    if (units > kFewUnits || alone) {
-      launches.push_back({i, i + 1, std::min(units, max_blocks)});
+    if (items > kFewWorkItems || alone) {
+      launches.push_back({i, i + 1, std::min(items, max_blocks)});
       joining = false;
     } else if (joining) {
       launches.back().end = i + 1;

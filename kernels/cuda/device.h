@@ -1,5 +1,6 @@
-// A device as the rest of this folder uses it: memory, and queues that run device nodes. There are
-// two: a CUDA device (cuda_device.h), and the host emulating one (emulated_device.h). C++17.
+// A device as the rest of this folder uses it: memory, and queues that run device nodes. The two
+// implementations are a CUDA device (cuda_device.h), and the host emulating one
+// (emulated_device.h). C++17.
 #ifndef KINGLET_KERNELS_CUDA_DEVICE_H_
 #define KINGLET_KERNELS_CUDA_DEVICE_H_
 
@@ -15,7 +16,7 @@
 
 namespace kinglet::cuda {
 
-// Every block has this many threads.
+// Every thread block has this many threads.
 inline constexpr uint32_t kBlockThreads = 256;
 inline constexpr uint32_t kBlockWarps = kBlockThreads / kWarpThreads;
 
@@ -24,38 +25,40 @@ struct NodeList {
   const Node* nodes = nullptr;
   uint32_t count = 0;
   const Node* on_device = nullptr;
-  // Whether the same list may run again for the same lanes, so that the queue should remember its
-  // launches. Its memory must then stay where it is for as long as the queue lives.
+  // Whether the list may run again for the same lanes, so that the queue should remember its
+  // launches. The list's memory must then stay where it is for as long as the queue lives.
   bool may_repeat = true;
 };
 
-// Nodes [begin, end) of a list as one kernel launch. The units of each node are divided among the
-// blocks. Between two nodes all blocks wait for each other, unless NeedsBarrier says they need not.
+// Nodes [begin, end) of a list as one kernel launch. The work items of each node are divided among
+// the thread blocks. Between two nodes all thread blocks wait for each other, unless NeedsBarrier
+// returns false.
 struct Launch {
   uint32_t begin, end;
   uint32_t blocks;
 };
-// Few blocks wait for each other fast, and many blocks read memory fast. So successive nodes of at
-// most kFewUnits units share a launch of kFewBlocks blocks. Every other node is a launch of its own
-// of up to `max_blocks`, and so is a node that has a kernel of its own for so many lanes.
+// Few thread blocks wait for each other fast, and many thread blocks read memory fast. So
+// successive nodes of at most kFewWorkItems work items share a launch of kFewBlocks thread blocks.
+// Every other node is a launch of its own of up to `max_blocks`, and so is a node that has a kernel
+// of its own for that many lanes.
 inline constexpr uint32_t kFewBlocks = 16;
-inline constexpr uint32_t kFewUnits = 64;
+inline constexpr uint32_t kFewWorkItems = 64;
 std::vector<Launch> PlanLaunches(const NodeList& list, uint32_t lanes, uint32_t max_blocks);
 
-// What a queue has been given to do since it was created.
+// The work that a queue has been given since it was created.
 struct QueueWork {
   uint64_t launches = 0;
   uint64_t bytes_to_device = 0, bytes_to_host = 0;
 };
 
-// Runs what it is given in order, like a CUDA stream. Belongs to one thread at a time. All calls
-// but Wait and Download may return before the work is done; a later call then returns its error.
+// Runs its work in order, like a CUDA stream. Belongs to one thread at a time. All calls but Wait
+// and Download may return before the work is done; a later call then returns its error.
 class Queue {
  public:
   virtual ~Queue() = default;
   // `from` may change as soon as the call has returned.
   virtual Status Upload(std::byte* to, const void* from, size_t bytes) = 0;
-  // Waits for everything that was given before, then copies.
+  // Waits for all earlier work, then copies.
   virtual Status Download(void* to, const std::byte* from, size_t bytes) = 0;
   virtual Status Copy(std::byte* to, const std::byte* from, size_t bytes) = 0;
   virtual Status Zero(std::byte* to, size_t bytes) = 0;
@@ -82,10 +85,10 @@ class Device {
   virtual const std::string& name() const = 0;
   // Free memory, less kReservedBytes.
   virtual uint64_t FreeBytes() const = 0;
-  // The most shared memory that a block may have.
+  // The most shared memory that a thread block may have.
   virtual uint64_t SharedBytesOfBlock() const = 0;
-  // Units of a node that keep the device busy: one for each multiprocessor.
-  virtual uint32_t EnoughUnits() const = 0;
+  // Work items of a node that keep the device busy: one for each multiprocessor.
+  virtual uint32_t EnoughWorkItems() const = 0;
   virtual DevicePeaks peaks() const { return {}; }
   // Aligned to 256 bytes. KINGLET_OUT_OF_MEMORY.
   virtual Result<std::byte*> Allocate(size_t bytes) = 0;

@@ -1,5 +1,5 @@
-// Dot products of one vector q with many rows, computed by a block or a warp (a `Team`): attention
-// scores, and the neural cache's keys times the hidden state. C++17.
+// Dot products of one vector q with many rows, computed by a thread block or a warp (a `Team`), for
+// attention scores and for the neural cache's keys times the hidden state. C++17.
 //
 // A group of neighbouring threads of a warp computes the dot product of one row, so its loads are
 // next to each other in memory. Float dot products follow rule 4 of docs/NUMERICS.md: 16 threads
@@ -18,8 +18,8 @@
 
 namespace kinglet::cuda {
 
-// Rows that a thread works on at a time. Their loads are in flight together: global memory is
-// hundreds of cycles away, and one load after the other would wait for each.
+// Rows that a thread works on at a time. Their loads are in flight together: a load from global
+// memory takes hundreds of cycles, and loads one after the other would each wait.
 inline constexpr uint32_t kRowsTogether = 4;
 
 // Neighbouring codes that are loaded at once.
@@ -71,17 +71,17 @@ inline constexpr uint32_t kCodesTogether = 4;
 namespace internal {
 
 // Block-wide: use(row, total) for each row < count. A group of `group` threads (a power of 2)
-// computes the total of a row: add(thread of the group, rows, totals) adds what this thread reads
-// of kRowsTogether rows, then the totals of the group's threads are added by halves. Beyond the
-// last row, `rows` repeats it.
+// computes the total of a row: add(thread of the group, rows, totals) adds the thread's part of
+// kRowsTogether rows, then the totals of the group's threads are added by halves. Beyond the last
+// row, `rows` repeats the last row.
 template <class T, class Team, class Add, class Use>
 KINGLET_HOST_DEVICE void GroupTotals(const Team& block, uint64_t count, uint32_t group,
                                      const Add& add, const Use& use) {
   block.EachWarp([&](const Warp& warp) {
     const uint32_t groups = kWarpThreads / group;  // of a warp; neighbours have neighbouring rows
-    const uint64_t together = uint64_t{groups} * kRowsTogether;
-    for (uint64_t first = warp.index() * together; first < count;
-         first += block.warps() * together) {
+    const uint64_t rows_of_warp = uint64_t{groups} * kRowsTogether;
+    for (uint64_t first = warp.index() * rows_of_warp; first < count;
+         first += block.warps() * rows_of_warp) {
       PerThread<T> totals[kRowsTogether];
       warp.EachThread([&](uint32_t thread, uint32_t reg) {
         uint64_t rows[kRowsTogether];
@@ -94,9 +94,9 @@ KINGLET_HOST_DEVICE void GroupTotals(const Team& block, uint64_t count, uint32_t
         add(thread % group, rows, sums);
         for (uint32_t u = 0; u < kRowsTogether; ++u) totals[u][reg] = sums[u];
       });
-      for (uint32_t apart = group / 2; apart > 0; apart /= 2) {
+      for (uint32_t distance = group / 2; distance > 0; distance /= 2) {
         for (uint32_t u = 0; u < kRowsTogether; ++u) {
-          const PerThread<T> other = warp.Exchanged(totals[u], apart);
+          const PerThread<T> other = warp.Exchanged(totals[u], distance);
           warp.EachThread([&](uint32_t, uint32_t reg) { totals[u][reg] += other[reg]; });
         }
       }
@@ -118,7 +118,7 @@ KINGLET_HOST_DEVICE void GroupTotals(const Team& block, uint64_t count, uint32_t
 template <class Team, class RowOf, class Use>
 KINGLET_HOST_DEVICE void RealDots(const Team& block, uint64_t count, uint64_t n, const float* q,
                                   const RowOf& row_of, const Use& use) {
-  if (n < kShortSum || n > kSumBlock) {
+  if (n < kShortSum || n > kSumTile) {
     // One chain, or more chains than a group has threads: a thread for each row.
     block.ForEach(count, [&](uint64_t row) {
       const float* x = row_of(row);
@@ -168,30 +168,31 @@ KINGLET_HOST_DEVICE void CodeDots(const Team& block, uint64_t count, uint64_t n,
 
 // How rows of codes are multiplied.
 struct CodeRows {
-  bool wide;      // a sum may need more than 32 bits
-  bool together;  // n, and where q and each row begin, are multiples of kCodesTogether
+  bool wide;     // a sum may need more than 32 bits
+  bool aligned;  // n, and where q and each row begin, are multiples of kCodesTogether
 };
 
-// Block-wide: use(row, q . row) for each row < count. The sum is exact, as Sum: int32_t, REQUIRES
-// that it holds every sum, or int64_t.
+// Block-wide: use(row, q . row) for each row < count. The sum is exact, of type Sum: int64_t, or
+// int32_t. REQUIRES: int32_t can represent every sum.
 template <class Sum, class Team, class RowOf, class Use>
-KINGLET_HOST_DEVICE void CodeDots(const Team& block, uint64_t count, uint64_t n, bool together,
+KINGLET_HOST_DEVICE void CodeDots(const Team& block, uint64_t count, uint64_t n, bool aligned,
                                   const int16_t* q, const RowOf& row_of, const Use& use) {
-  if (together) {
+  if (aligned) {
     internal::CodeDots<Sum, kCodesTogether>(block, count, n, q, row_of, use);
   } else {
     internal::CodeDots<Sum, 1>(block, count, n, q, row_of, use);
   }
 }
-// The same; the sum is an int32_t or, of wide rows, an int64_t.
+// Block-wide: use(row, q . row) for each row < count, where the exact sum is an int32_t, or an
+// int64_t for wide rows.
 template <class Team, class RowOf, class Use>
 KINGLET_HOST_DEVICE void CodeDots(const Team& block, uint64_t count, uint64_t n,
                                   const CodeRows& rows, const int16_t* q, const RowOf& row_of,
                                   const Use& use) {
   if (rows.wide) {
-    CodeDots<int64_t>(block, count, n, rows.together, q, row_of, use);
+    CodeDots<int64_t>(block, count, n, rows.aligned, q, row_of, use);
   } else {
-    CodeDots<int32_t>(block, count, n, rows.together, q, row_of, use);
+    CodeDots<int32_t>(block, count, n, rows.aligned, q, row_of, use);
   }
 }
 

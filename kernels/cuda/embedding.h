@@ -1,8 +1,8 @@
-// A token's embedding row, decoded from a table in any encoding, of the bin that holds the token.
-// C++17.
+// A token's embedding row, decoded from a table in any encoding, of the bin that contains the
+// token. C++17.
 //
-// One block per lane; a thread decodes an element. Elements are single products, sums of a few
-// sub-vectors in order of position, or integers: the same bits as the reference's.
+// One thread block per lane; a thread decodes an element. Elements are single products, sums of a
+// few sub-vectors in order of position, or integers, so they have the bits of the reference's.
 #ifndef KINGLET_KERNELS_CUDA_EMBEDDING_H_
 #define KINGLET_KERNELS_CUDA_EMBEDDING_H_
 
@@ -16,7 +16,7 @@ namespace kinglet::cuda {
 // Rows of a table, coded or not.
 struct TableRows {
   StoredRows stored;                      // the table, or its codebook
-  CodeMatrix codes;                       // 0 positions: the table is not coded
+  CodeMatrix codes;                       // no positions if the table is not coded
   const uint32_t* pool_firsts = nullptr;  // [positions]: the first codebook row of each
   bool concatenated = false, mean = false;
 
@@ -27,7 +27,7 @@ struct TableRows {
   KINGLET_HOST_DEVICE bool HasIntegers() const {
     return codes.positions == 0 && stored.HasIntegers();
   }
-  // Bytes that are read for this row alone: of a coded table, its codes.
+  // Bytes that are read for one row alone; of a coded table, the row's codes.
   KINGLET_HOST_DEVICE uint32_t RowBytes() const {
     if (codes.positions != 0) return codes.positions * codes.bits / 8;
     if (!stored.HasIntegers()) return stored.cols * static_cast<uint32_t>(sizeof(float));
@@ -52,8 +52,8 @@ struct GatheredBin {
   TokenRange tokens;
   TableRows table;
   Place to;
-  // The row becomes codes for an integer product, and their scale goes to `code_scale`; otherwise it
-  // becomes floats times `scale`.
+  // If true, the row becomes codes for an integer product, whose scale goes to `code_scale`;
+  // otherwise the row becomes floats times `scale`.
   bool as_codes = false;
   Place code_scale;
   float scale = 1.0f;
@@ -61,14 +61,15 @@ struct GatheredBin {
   KINGLET_HOST_DEVICE bool Contains(uint32_t token) const { return tokens.Contains(token); }
 };
 
-// Writes the row of the first bin that holds the token; nothing if none does. A unit is a lane.
+// Writes the row of the first bin that contains the token, or nothing if no bin contains it. A work
+// item is a lane.
 struct GatherRow : ByLane {
   const GatheredBin* bins;  // [count]
   uint32_t count;
   uint32_t least_row_bytes;  // RowBytes of the bin with the smallest rows
 };
 
-// The first bin that holds the token, or null.
+// The first bin that contains the token, or null.
 template <class Bin>
 KINGLET_HOST_DEVICE const Bin* BinOf(const Bin* bins, uint32_t count, uint32_t token) {
   for (uint32_t i = 0; i < count; ++i) {
@@ -96,7 +97,7 @@ KINGLET_HOST_DEVICE inline void Gather(const GatheredBin& bin, const Work& work,
 }
 
 KINGLET_HOST_DEVICE inline void Run(const GatherRow& p, const Work& work) {
-  const Lane& lane = work.lanes[work.unit];
+  const Lane& lane = work.lanes[work.item];
   const GatheredBin* const bin = BinOf(p.bins, p.count, lane.token);
   if (bin != nullptr) Gather(*bin, work, lane);
 }

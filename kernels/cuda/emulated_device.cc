@@ -34,7 +34,7 @@ class EmulatedQueue : public Queue {
   Status Run(const NodeList& list, const Lane* lanes, uint32_t lane_count) override {
     for (const Launch& launch : PlanLaunches(list, lane_count, emulation_.max_blocks)) {
       ++work_.launches;
-      // Between two barriers a block may be any number of nodes ahead of another.
+      // Between two barriers a thread block may be any number of nodes ahead of another.
       for (uint32_t i = launch.begin; i < launch.end;) {
         uint32_t end = i + 1;
         while (end < launch.end && !NeedsBarrier(list.nodes[end - 1], list.nodes[end])) ++end;
@@ -63,20 +63,20 @@ class EmulatedQueue : public Queue {
       for (uint32_t i = 0; i < count; ++i) RunNode(nodes[i], block, blocks, lanes);
     }
   }
-  // The units of one block.
+  // The work items of one thread block.
   void RunNode(const Node& node, uint32_t first, uint32_t blocks, const LaneArray& lanes) const {
     // Allocated for each node, so that a sanitizer sees accesses beyond it, and filled with a
-    // pattern, so that no node finds what an earlier one left.
-    std::vector<SharedUnit> shared(SharedBytesOf(node) / sizeof(SharedUnit) + 1);
-    std::memset(shared.data(), 0xA5, shared.size() * sizeof(SharedUnit));
+    // pattern, so that no node finds the results of an earlier node.
+    std::vector<Aligned16> shared(SharedBytesOf(node) / sizeof(Aligned16) + 1);
+    std::memset(shared.data(), 0xA5, shared.size() * sizeof(Aligned16));
     const Block block(kBlockThreads, reinterpret_cast<std::byte*>(shared.data()), emulation_.order);
-    const uint32_t units = UnitsOf(node, lanes.count, kBlockWarps);
-    for (uint32_t unit = first; unit < units; unit += blocks) {
-      RunUnit(node, Work{lanes.lanes, lanes.count, unit, block});
+    const uint32_t items = WorkItemsOf(node, lanes.count, kBlockWarps);
+    for (uint32_t item = first; item < items; item += blocks) {
+      RunItem(node, Work{lanes.lanes, lanes.count, item, block});
     }
   }
 
-  struct alignas(16) SharedUnit {
+  struct alignas(16) Aligned16 {
     std::byte bytes[16];
   };
   Emulation emulation_;
@@ -95,7 +95,7 @@ class Emulated : public Device {
     return emulation_.memory_bytes - used_;
   }
   uint64_t SharedBytesOfBlock() const override { return emulation_.shared_bytes; }
-  uint32_t EnoughUnits() const override { return emulation_.enough_units; }
+  uint32_t EnoughWorkItems() const override { return emulation_.enough_work_items; }
   DevicePeaks peaks() const override { return emulation_.peaks; }
   Result<std::byte*> Allocate(size_t bytes) override {
     constexpr size_t kAlignment = 256;

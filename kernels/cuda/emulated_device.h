@@ -1,6 +1,6 @@
-// A device that the host emulates: the same kernels, blocks and launches, one thread after the
-// other. It computes what a GPU computes. It says nothing about a GPU's speed, memory model or
-// tensor cores.
+// A device that the host emulates: the GPU's kernels, thread blocks and launches, one thread after
+// the other. The emulation computes what a GPU computes. It shows nothing about a GPU's speed,
+// memory model or tensor cores.
 #ifndef KINGLET_KERNELS_CUDA_EMULATED_DEVICE_H_
 #define KINGLET_KERNELS_CUDA_EMULATED_DEVICE_H_
 
@@ -13,12 +13,12 @@ namespace kinglet::cuda {
 
 struct Emulation {
   uint32_t max_blocks = 5;  // of a launch
-  // Of threads and blocks between two barriers; results must not depend on it.
+  // The order of threads and thread blocks between two barriers. Results must not depend on it.
   Order order = Order::kForward;
   uint64_t memory_bytes = uint64_t{1} << 40;  // that may be allocated
-  uint64_t shared_bytes = 232448;             // of a block; as with compute capability 9.0
-  uint32_t enough_units = 132;                // Device::EnoughUnits; as many as an H200 has
-  DevicePeaks peaks = {};                     // that it pretends to have
+  uint64_t shared_bytes = 232448;             // of a thread block, as with compute capability 9.0
+  uint32_t enough_work_items = 132;           // Device::EnoughWorkItems, as of an H200
+  DevicePeaks peaks = {};                     // that the device reports
 };
 
 std::shared_ptr<Device> EmulatedDevice(const Emulation& emulation = {});

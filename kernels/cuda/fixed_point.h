@@ -2,8 +2,8 @@
 //
 //   scale = max |x| / 16383,  codes[i] = round half to even(x[i] / scale)
 //
-// One block computes it for a lane: it finds the largest magnitude, then rounds each element. A
-// maximum is exact in any order.
+// One thread block computes it for a lane: it finds the largest magnitude, then rounds each
+// element. A maximum is exact in any order.
 #ifndef KINGLET_KERNELS_CUDA_FIXED_POINT_H_
 #define KINGLET_KERNELS_CUDA_FIXED_POINT_H_
 
@@ -30,7 +30,7 @@ struct FixedPoint : ByLane {
 
 KINGLET_HOST_DEVICE inline void Run(const FixedPoint& p, const Work& work) {
   constexpr auto kLimit = static_cast<float>(kFixedPointLimit);
-  const Lane& lane = work.lanes[work.unit];
+  const Lane& lane = work.lanes[work.item];
   const float* x = work.At<float>(lane, p.x);
   float* const parts = SharedMemory(work.block).Take<float>(kLargestParts);
   const float largest = BlockLargest(work.block, p.count, false, parts, [&](uint64_t i) {

@@ -13,7 +13,7 @@
 
 namespace kinglet::cuda {
 
-// y[rows] = finish(matrix * x). A unit is two rows per warp, of one lane.
+// y[rows] = finish(matrix * x). A work item is two rows per warp, of one lane.
 struct RealProduct {
   const float* matrix = nullptr;  // [rows, cols]
   uint32_t rows = 0, cols = 0;
@@ -22,14 +22,14 @@ struct RealProduct {
   Place y;
   TokenRange tokens;
 
-  KINGLET_HOST_DEVICE uint32_t RowUnits(uint32_t warps) const { return DivideUp(rows, 2 * warps); }
-  KINGLET_HOST_DEVICE uint32_t Units(uint32_t lanes, uint32_t warps) const {
-    return lanes * RowUnits(warps);
+  KINGLET_HOST_DEVICE uint32_t RowItems(uint32_t warps) const { return DivideUp(rows, 2 * warps); }
+  KINGLET_HOST_DEVICE uint32_t WorkItems(uint32_t lanes, uint32_t warps) const {
+    return lanes * RowItems(warps);
   }
   KINGLET_HOST_DEVICE uint64_t SharedBytes() const { return 0; }
 };
 
-// By one warp: the sums of rows `first` and `first` + 1, as far as they are below `rows`, each by
+// By one warp: the sums of those of rows `first` and `first` + 1 that are below `rows`, each by
 // half of the warp. A sum has `cols` terms: term(partial, row, i) returns partial plus term i of
 // the row. Calls use(row, sum) once for each row.
 template <class Term, class Use>
@@ -37,8 +37,8 @@ KINGLET_HOST_DEVICE void TwoRowSums(const Warp& warp, uint64_t first, uint64_t r
                                     const Term& term, const Use& use) {
   const auto row_of = [&](uint32_t thread) { return first + thread / kSumChains; };
   PerThread<RunningFold> totals{};
-  for (uint64_t begin = 0; begin < cols; begin += kSumBlock) {
-    const uint64_t end = begin + Least(cols - begin, uint64_t{kSumBlock});
+  for (uint64_t begin = 0; begin < cols; begin += kSumTile) {
+    const uint64_t end = begin + Least(cols - begin, uint64_t{kSumTile});
     PerThread<float> chains;
     warp.EachThread([&](uint32_t thread, uint32_t reg) {
       chains[reg] = 0.0f;
@@ -50,7 +50,7 @@ KINGLET_HOST_DEVICE void TwoRowSums(const Warp& warp, uint64_t first, uint64_t r
         chains[reg] = term(chains[reg], row, i);
       }
     });
-    // A short sum is its first chain as it is.
+    // A short sum is its first chain.
     if (cols >= kShortSum) {
       warp.Reduce(chains, kSumChains / 2, 1, [](float a, float b) { return a + b; });
     }
@@ -63,11 +63,11 @@ KINGLET_HOST_DEVICE void TwoRowSums(const Warp& warp, uint64_t first, uint64_t r
 }
 
 KINGLET_HOST_DEVICE inline void Run(const RealProduct& p, const Work& work) {
-  const LaneUnit unit(work, p.RowUnits(work.block.warps()));
-  const Lane& lane = work.lanes[unit.lane];
+  const LaneItem item(work, p.RowItems(work.block.warps()));
+  const Lane& lane = work.lanes[item.lane];
   if (!p.tokens.Contains(lane.token)) return;
   work.block.EachWarp([&](const Warp& warp) {
-    const uint64_t first = (uint64_t{unit.part} * work.block.warps() + warp.index()) * 2;
+    const uint64_t first = (uint64_t{item.part} * work.block.warps() + warp.index()) * 2;
     TwoRowSums(
         warp, first, p.rows, p.cols,
         [&](float sum, uint64_t row, uint64_t i) {

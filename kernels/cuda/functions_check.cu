@@ -8,7 +8,8 @@
 #include "kernels/functions.h"
 
 namespace kinglet::cuda {
-// Named, though only this file uses it: nvcc names what is anonymous after the folder it lies in.
+// Named, though only this file uses the namespace: nvcc names an anonymous namespace after the
+// source's folder.
 inline namespace functions_on_device {
 
 __device__ float Apply(Function function, float x) {
@@ -47,7 +48,7 @@ class DeviceFloats {
   DeviceFloats(const DeviceFloats&) = delete;
   DeviceFloats& operator=(const DeviceFloats&) = delete;
   ~DeviceFloats() {
-    // An error here is that of an earlier kernel, which was reported.
+    // An error at this point comes from an earlier kernel, and was reported.
     if (error_ == cudaSuccess) static_cast<void>(cudaFree(memory_));
   }
   cudaError_t error() const { return error_; }

@@ -10,8 +10,8 @@ namespace kinglet::cuda {
 
 enum class CheckCode {
   kOk,
-  kNoDevice,  // no driver, or no device it can use
-  kFailed,    // a device is there and a call failed
+  kNoDevice,  // no driver, or no device that it can use
+  kFailed,    // a call on the device failed
 };
 
 struct CheckOutcome {

@@ -1,10 +1,10 @@
-// The words of a lane, as a block reads them to answer a query: the terms that turn logits into
-// log-probabilities (rule 5 of docs/NUMERICS.md, kernels/cluster_words.h), and the logits, which
-// are loaded where they are stored and else computed again. C++17.
+// The words of a lane, as a thread block reads them to answer a query: the terms that turn logits
+// into log-probabilities (rule 5 of docs/NUMERICS.md, kernels/cluster_words.h), and the logits,
+// which are loaded if they are stored and else computed again. C++17.
 //
-// One block per lane. Shared memory: the terms of every cluster, one hidden state, and 1,024
-// logits. Integer products on tensor cores are exact, so a logit that is computed again has the
-// same bits.
+// One thread block per lane. Shared memory: the terms of every cluster, one hidden state, and 1,024
+// logits. Integer products on tensor cores are exact, so computing a logit again gives the same
+// bits.
 #ifndef KINGLET_KERNELS_CUDA_LANE_WORDS_H_
 #define KINGLET_KERNELS_CUDA_LANE_WORDS_H_
 
@@ -20,9 +20,9 @@ namespace kinglet::cuda {
 // A cluster of the vocabulary (kernels/plan.h, ClusterPlan).
 struct RankedCluster {
   uint32_t first, size;  // words
-  Logits logits;         // of its words; in the head, one for each tail follows
+  Logits logits;         // of the cluster's words; in the head, tails follow
   Place parent;          // a tail's own logit, in the head's logits
-  bool stored;           // all logits are stored at logits.x; else the first are rows of `product`
+  bool stored;           // at logits.x; else the first logits are rows of `product`
   IntegerProduct product;
 };
 
@@ -40,12 +40,12 @@ struct RankedCache {
   }
 };
 
-// A plan as RankWords and WordLogProbability (ranking.h) need it. `clusters` is in device memory,
-// the head first.
+// The parts of a plan that RankWords and WordLogProbability (ranking.h) need. `clusters` is in
+// device memory, the head first.
 struct RankedWordsPlan {
   const RankedCluster* clusters;
   uint32_t cluster_count;
-  uint32_t blocks;  // sum blocks (1,024 logits) of all clusters' words together
+  uint32_t sum_tiles;  // of kSumTile (1,024 logits) of all clusters' words together
   RankedCache cache;
 
   // A bit for each cluster.
@@ -57,9 +57,9 @@ struct RankedWordsPlan {
   }
 
   static constexpr uint32_t kMaxClusters = 64;
-  static constexpr uint32_t kMaxBlocks = 2048;  // about 2,000,000 words
+  static constexpr uint32_t kMaxSumTiles = 2048;  // about 2,000,000 words
   static constexpr uint32_t kMaxPairs = 4096;
-  static constexpr uint32_t kMostColumns = 4096;  // of `product` where logits are not stored
+  static constexpr uint32_t kMostColumns = 4096;  // of `product` if logits are not stored
 };
 
 namespace internal {
@@ -68,7 +68,8 @@ namespace internal {
 struct RankedTerms {
   float reference, log_sum, parent, keep;
 
-  // Log-probabilities before and without the cache: as kernels/ref/cluster_words.h computes them.
+  // The log-probability before the cache is mixed in, and without a cache, as
+  // kernels/ref/cluster_words.h computes them.
   KINGLET_HOST_DEVICE float BeforeCache(float logit) const {
     const float within = (logit - reference) - log_sum;
     return parent + (within < 0.0f ? within : 0.0f);
@@ -76,7 +77,7 @@ struct RankedTerms {
   KINGLET_HOST_DEVICE float OutsideCache(float logit) const { return BeforeCache(logit) + keep; }
   KINGLET_HOST_DEVICE bool AreFinite() const;
 };
-// The log-probability of a word whose pairs in the cache have this weight.
+// The log-probability of a word whose pairs in the cache have weight `weight`.
 KINGLET_HOST_DEVICE inline float MixedWithCache(float log_probability, float weight, float total,
                                                 const RankedCache& cache) {
   return Log(cache.keep * Exp(log_probability) + cache.lambda * (weight / total));
@@ -92,24 +93,24 @@ KINGLET_HOST_DEVICE inline float Above(float x) {
   return kinglet::internal::FloatFromBits(x > 0.0f ? bits + 1 : bits - 1);
 }
 
-// The words of lane work.unit. All members with a void or pointer result are block-wide.
+// The words of lane work.item. All members with a void or pointer result are block-wide.
 class LaneWords {
  public:
   KINGLET_HOST_DEVICE LaneWords(const RankedWordsPlan& plan, const Work& work, SharedMemory& shared)
-      : plan_(plan), work_(work), lane_(work.lanes[work.unit]) {
+      : plan_(plan), work_(work), lane_(work.lanes[work.item]) {
     terms_ = shared.Take<RankedTerms>(plan.cluster_count);
     not_finite_ = shared.Take<uint32_t>(1);
     x_ = shared.Take<int16_t>(RankedWordsPlan::kMostColumns);
-    tile_ = shared.Take<float>(kSumBlock);
+    tile_ = shared.Take<float>(kSumTile);
   }
   KINGLET_HOST_DEVICE static uint64_t Bytes(const RankedWordsPlan& plan) {
     return SharedMemory::Bytes<RankedTerms>(plan.cluster_count) + SharedMemory::Bytes<uint32_t>(1) +
            SharedMemory::Bytes<int16_t>(RankedWordsPlan::kMostColumns) +
-           SharedMemory::Bytes<float>(kSumBlock);
+           SharedMemory::Bytes<float>(kSumTile);
   }
 
   // Block-wide: reads the terms of these clusters (a bit each) and of the head and the cache, and
-  // whether they are all finite. Of the other clusters it reads only their logit in the head.
+  // whether they are all finite. Of other clusters it reads only their logit in the head.
   KINGLET_HOST_DEVICE void ReadTerms(uint64_t clusters) {
     total_ = plan_.cache.present ? *work_.At<float>(lane_, plan_.cache.total) : 0.0f;
     const bool none_kept =
@@ -135,7 +136,8 @@ class LaneWords {
       if (!IsFinite(head[0]) || !IsFinite(head[1])) *not_finite_ = 1;
     });
   }
-  // 0, or 1 + the first cluster whose terms are not finite; 1 + cluster_count: the cache's total.
+  // 0 if all terms are finite, or 1 + the first cluster whose terms are not; 1 + cluster_count
+  // stands for the cache's total.
   KINGLET_HOST_DEVICE uint32_t not_finite() const { return *not_finite_; }
   // The weight of all pairs in the cache.
   KINGLET_HOST_DEVICE float total() const { return total_; }
@@ -164,9 +166,9 @@ class LaneWords {
     return tile_;
   }
 
-  // Sum blocks of a cluster's words.
-  KINGLET_HOST_DEVICE static uint32_t BlocksOf(const RankedCluster& cluster) {
-    return static_cast<uint32_t>(SumBlocks(cluster.size));
+  // How many sum tiles a cluster's words have.
+  KINGLET_HOST_DEVICE static uint32_t TilesOf(const RankedCluster& cluster) {
+    return static_cast<uint32_t>(SumTiles(cluster.size));
   }
 
  private:
@@ -187,7 +189,7 @@ class LaneWords {
     });
   }
   // Logits as products of tiles (product.h), of which only the first stream is used. Both factors
-  // are taken as two planes, whatever their forms, so that this code is compiled once.
+  // are treated as two planes, whatever their forms, so that the code is compiled once.
   KINGLET_HOST_DEVICE void Multiply(const RankedCluster& cluster, uint32_t first, uint32_t n) {
     const IntegerProduct& product = cluster.product;
     const ByteMatrix& matrix = product.matrix;

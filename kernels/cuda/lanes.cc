@@ -14,7 +14,8 @@ constexpr uint64_t RoundedUp(uint64_t bytes) {
   return (bytes + kAlignment - 1) / kAlignment * kAlignment;
 }
 
-// The memory of queries holds the node that answers, then every lane's tails, then their answers.
+// The memory of queries contains the node that answers, then every lane's tails, then the lanes'
+// answers.
 constexpr uint64_t kNodeBytes = RoundedUp(sizeof(Node));
 constexpr uint64_t kHead = 1;  // the head's bit in a set of clusters
 static_assert(sizeof(WordAnswer) + sizeof(uint32_t) <= sizeof(RankedWords));
@@ -52,7 +53,7 @@ class ProgramLanes : public DeviceLanes {
     if (frames.empty() || k == 0) return answers;
     const uint64_t bytes_each = RankedWords::BytesFor(k);
     std::vector<std::byte> ranked(frames.size() * bytes_each);
-    std::vector<uint64_t> clusters(frames.size());  // that were computed for each lane, a bit each
+    std::vector<uint64_t> clusters(frames.size());  // computed for each lane, a bit each
     const auto count = static_cast<uint32_t>(frames.size());
     const Status status = Attempt([&]() -> Status {
       const Queries& queries = program_->queries();
@@ -172,7 +173,7 @@ class ProgramLanes : public DeviceLanes {
 
  private:
   // Runs work() unless an earlier call failed, and keeps its error for all later calls: a failure
-  // may have left the lanes' memory half written, also when it was the host that ran out of memory.
+  // may have left the lanes' memory half written, even if only the host ran out of memory.
   template <class Work>
   Status Attempt(const Work& work) {
     if (!status_.ok()) return status_;
@@ -197,8 +198,8 @@ class ProgramLanes : public DeviceLanes {
     return queue_->Run(list, reinterpret_cast<const Lane*>(frames_.data()),
                        static_cast<uint32_t>(lanes_.size()));
   }
-  // Computes every tail for the lanes whose set of clusters has it; returns whether there were any.
-  // Afterwards other lanes are uploaded than before.
+  // Computes every tail for the lanes whose set of clusters contains it. Returns whether any tail
+  // was computed. The lanes that were uploaded before are overwritten.
   Result<bool> RunTails(std::span<const StreamFrame> frames, std::span<const uint64_t> clusters) {
     const Queries& queries = program_->queries();
     bool any = false;
@@ -234,7 +235,7 @@ class ProgramLanes : public DeviceLanes {
   DeviceMemory queries_;  // the node that answers a query, and for each lane its tails and answer
   std::unique_ptr<Queue> queue_;
   uint64_t count_;           // of the session's lanes
-  std::vector<Lane> lanes_;  // as in frames_
+  std::vector<Lane> lanes_;  // host copy of frames_
   Status status_;
 };
 

@@ -17,7 +17,7 @@
 namespace kinglet::cuda {
 
 // The layout of a lane's memory on the device: the plan's scratch buffers, its state, and the
-// temporary memory of device nodes (node.h), one behind the other.
+// temporary memory of device nodes (node.h), one after the other.
 struct LaneLayout {
   LaneLayout(const Program& program, const Plan& plan, const BufferLayout& buffers);
 

@@ -7,7 +7,7 @@ namespace kinglet::cuda {
 Result<LaunchBarriers> LaunchBarriers::Allowed(const char* asked) const {
   const std::string name = asked == nullptr ? "" : asked;
   if (name.empty()) return *this;
-  if (name == "node") return LaunchBarriers{};
+  if (name == "step") return LaunchBarriers{};
   const auto refusal = [](const std::string& expected, const std::string& found) {
     return Status::Refusal(KINGLET_UNSUPPORTED, "cuda", kLaunchVariable, expected, found);
   };
@@ -19,13 +19,14 @@ Result<LaunchBarriers> LaunchBarriers::Allowed(const char* asked) const {
     if (grid) return LaunchBarriers{false, true, true};
     return refusal("a device with cooperative launches", "grid");
   }
-  return refusal("cluster, grid or node", "\"" + name + "\"");
+  return refusal("cluster, grid or step", "\"" + name + "\"");
 }
 
 Status LaunchBarriers::MayGoWithout() const {
   if (!required) return {};
   return Status::Refusal(KINGLET_UNSUPPORTED, "cuda", kLaunchVariable,
-                         "nodes whose blocks can wait for each other so", "too many blocks");
+                         "a launch whose thread blocks can wait for each other in this way",
+                         "too many thread blocks");
 }
 
 }  // namespace kinglet::cuda

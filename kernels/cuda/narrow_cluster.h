@@ -1,11 +1,11 @@
-// A pass over the logits of a cluster whose output table has at most four columns, such as the last
-// tail of the best MicroNet (242,735 x 4): the work of cluster_products.h without tensor cores,
-// whose tiles would be seven eighths empty. C++17.
+// The work of cluster_products.h for a cluster whose output table has at most four columns, such as
+// the last tail of the best MicroNet (242,735 x 4): without tensor cores, whose tiles would be
+// seven eighths empty. C++17.
 //
-// The work is divided as there: a warp has a sum block (1,024 logits) for up to 32 lanes. A thread
-// has a lane and some of the 16 chains of rule 4, and computes their logits by float multiply-adds,
-// which are exact (IntegerProduct::fits_float). Shared memory: some rows as floats, for all lanes
-// of the unit.
+// The work is divided as in cluster_products.h: a warp has a sum tile (1,024 logits) for up to 32
+// lanes. A thread has a lane and some of the 16 chains of rule 4, and computes their logits by
+// float multiply-adds, which are exact (IntegerProduct::fits_float). Shared memory: some rows as
+// floats, which all lanes of the work item use.
 #ifndef KINGLET_KERNELS_CUDA_NARROW_CLUSTER_H_
 #define KINGLET_KERNELS_CUDA_NARROW_CLUSTER_H_
 
@@ -15,28 +15,28 @@
 
 namespace kinglet::cuda::internal {
 
-// How the 32 threads of a warp share the 8 * kTiles lanes of a sum block of a narrow matrix. Thread
-// t has lane t % kLanes, and chains t / kLanes, t / kLanes + kGroups, ...
+// How the 8 * kTiles lanes of a sum tile of a narrow matrix are divided among the 32 threads of a
+// warp. Thread t has lane t % kLanes, and chains t / kLanes, t / kLanes + kGroups, ...
 template <uint32_t kTiles>
-struct NarrowShare {
+struct NarrowPartition {
   static constexpr uint32_t kLanes = kTiles * kTileStreams, kGroups = kWarpThreads / kLanes;
   static constexpr uint32_t kChains = kSumChains / kGroups;  // of a thread
 };
 
 // Rows of a narrow matrix in shared memory.
 struct StagedRows {
-  float* codes;  // [sum blocks of the unit, kNarrowRows, kNarrowColumns]
-  float* terms;  // [the same rows, 2]: scale and bias
+  float* codes;  // [sum tiles of the work item, kNarrowRows, kNarrowColumns]
+  float* terms;  // [sum tiles of the work item, kNarrowRows, 2]: scale and bias
 };
 
-// Block-wide: copies rows `begin`, begin + 1, ... of each of the unit's sum blocks.
+// Block-wide: copies rows `begin`, begin + 1, ... of each of the work item's sum tiles.
 KINGLET_HOST_DEVICE inline void StageRows(const ClusterProduct& p, const Block& block,
-                                          uint32_t first_block, uint32_t blocks, uint32_t begin,
-                                          const StagedRows& to) {
+                                          uint32_t first_sum_tile, uint32_t sum_tiles,
+                                          uint32_t begin, const StagedRows& to) {
   constexpr uint32_t kRows = ClusterProduct::kNarrowRows;
-  block.ForEach(uint64_t{blocks} * kRows, [&](uint64_t item) {
+  block.ForEach(uint64_t{sum_tiles} * kRows, [&](uint64_t item) {
     const auto i = static_cast<uint32_t>(item);
-    const uint32_t row = (first_block + i / kRows) * kSumBlock + begin + i % kRows;
+    const uint32_t row = (first_sum_tile + i / kRows) * kSumTile + begin + i % kRows;
     if (row >= p.product.matrix.rows) return;
     const NarrowRow codes = NarrowRow::Load(p.product.matrix, row);
     for (uint32_t c = 0; c < kNarrowColumns; ++c) {
@@ -52,24 +52,25 @@ KINGLET_HOST_DEVICE inline void StageRows(const ClusterProduct& p, const Block& 
 template <uint32_t kTiles>
 KINGLET_HOST_DEVICE void SumNarrowLogits(const ClusterProduct& p, const Work& work,
                                          SharedMemory shared, const LogitSums& sums) {
-  using Share = NarrowShare<kTiles>;
+  using Partition = NarrowPartition<kTiles>;
   struct OfThread {
     NarrowVector x;
     float reference;
-    float sums[Share::kChains], largest[Share::kChains];  // one for each chain
+    float sums[Partition::kChains], largest[Partition::kChains];  // a value for each chain
   };
   constexpr uint32_t kParts = ClusterProduct::kStreamTiles / kTiles;
   const Block& block = work.block;
-  const uint32_t units = p.BlockUnits(kTiles, block.warps()), blocks = block.warps() / kParts;
-  const uint32_t first_lane = work.unit / units * ClusterProduct::kStreams;
+  const uint32_t items = p.ItemsOfLaneGroup(kTiles, block.warps()),
+                 sum_tiles = block.warps() / kParts;
+  const uint32_t first_lane = work.item / items * ClusterProduct::kStreams;
   const uint32_t lanes = Least(work.lane_count - first_lane, uint32_t{ClusterProduct::kStreams});
-  const uint32_t first_block = work.unit % units * blocks;
-  constexpr uint32_t kStaged = ClusterProduct::kMostSumBlocks * ClusterProduct::kNarrowRows;
+  const uint32_t first_sum_tile = work.item % items * sum_tiles;
+  constexpr uint32_t kStaged = ClusterProduct::kMostSumTiles * ClusterProduct::kNarrowRows;
   const StagedRows rows = {shared.Take<float>(kStaged * kNarrowColumns),
                            shared.Take<float>(kStaged * 2)};
-  const auto sum_block = [&](const Warp& warp) { return first_block + warp.index() / kParts; };
+  const auto sum_tile = [&](const Warp& warp) { return first_sum_tile + warp.index() / kParts; };
   const auto lane_of = [&](const Warp& warp, uint32_t thread) {
-    return warp.index() % kParts * Share::kLanes + thread % Share::kLanes;
+    return warp.index() % kParts * Partition::kLanes + thread % Partition::kLanes;
   };
   PerWarp<PerThread<OfThread>> of_warps;
   block.EachWarp([&](const Warp& warp) {
@@ -80,21 +81,21 @@ KINGLET_HOST_DEVICE void SumNarrowLogits(const ClusterProduct& p, const Work& wo
       if (lane_of(warp, thread) >= lanes) return;
       const Lane& lane = work.lanes[first_lane + lane_of(warp, thread)];
       own.x = NarrowVector::Load(p.product, work, lane);
-      if (sum_block(warp) >= p.logits.Blocks()) return;
-      own.reference = sums.Reference(work, lane, sum_block(warp));
+      if (sum_tile(warp) >= p.logits.TileCount()) return;
+      own.reference = sums.Reference(work, lane, sum_tile(warp));
     });
   });
-  for (uint32_t begin = 0; begin < kSumBlock; begin += ClusterProduct::kNarrowRows) {
-    if (first_block * kSumBlock + begin >= p.logits.count) break;
-    StageRows(p, block, first_block, blocks, begin, rows);
+  for (uint32_t begin = 0; begin < kSumTile; begin += ClusterProduct::kNarrowRows) {
+    if (first_sum_tile * kSumTile + begin >= p.logits.count) break;
+    StageRows(p, block, first_sum_tile, sum_tiles, begin, rows);
     block.EachWarp([&](const Warp& warp) {
-      if (sum_block(warp) >= p.logits.Blocks()) return;
+      if (sum_tile(warp) >= p.logits.TileCount()) return;
       warp.EachThread([&](uint32_t thread, uint32_t reg) {
         if (lane_of(warp, thread) >= lanes) return;
         OfThread& own = of_warps[warp][reg];
         const uint32_t staged = warp.index() / kParts * ClusterProduct::kNarrowRows;
-        const uint32_t first_row = sum_block(warp) * kSumBlock + begin;
-        const uint32_t first = thread / Share::kLanes;
+        const uint32_t first_row = sum_tile(warp) * kSumTile + begin;
+        const uint32_t first = thread / Partition::kLanes;
         const auto computed = [&](uint32_t at) {
           const float* const codes = rows.codes + (staged + at) * kNarrowColumns;
           const float* const terms = rows.terms + (staged + at) * 2;
@@ -108,7 +109,7 @@ KINGLET_HOST_DEVICE void SumNarrowLogits(const ClusterProduct& p, const Work& wo
         };
         const uint32_t plain = Least(p.product.matrix.rows, p.logits.count);
         if (first_row + ClusterProduct::kNarrowRows <= plain) {
-          // Nearly all rows: no test for single logits.
+          // Nearly all rows take this branch, without a test for single logits.
 #if KINGLET_CUDA_ON_DEVICE
 #pragma unroll 1
 #endif
@@ -116,7 +117,8 @@ KINGLET_HOST_DEVICE void SumNarrowLogits(const ClusterProduct& p, const Work& wo
 #if KINGLET_CUDA_ON_DEVICE
 #pragma unroll
 #endif
-            for (uint32_t c = 0; c < Share::kChains; ++c) add(c, computed(at + c * Share::kGroups));
+            for (uint32_t c = 0; c < Partition::kChains; ++c)
+              add(c, computed(at + c * Partition::kGroups));
           }
           return;
         }
@@ -129,8 +131,8 @@ KINGLET_HOST_DEVICE void SumNarrowLogits(const ClusterProduct& p, const Work& wo
 #if KINGLET_CUDA_ON_DEVICE
 #pragma unroll
 #endif
-          for (uint32_t c = 0; c < Share::kChains; ++c) {
-            const uint32_t i = at + c * Share::kGroups, row = first_row + i;
+          for (uint32_t c = 0; c < Partition::kChains; ++c) {
+            const uint32_t i = at + c * Partition::kGroups, row = first_row + i;
             if (row >= p.logits.count) continue;
             add(c, row < p.product.matrix.rows ? computed(i) : stored[row]);
           }
@@ -139,28 +141,28 @@ KINGLET_HOST_DEVICE void SumNarrowLogits(const ClusterProduct& p, const Work& wo
     });
   }
   block.EachWarp([&](const Warp& warp) {
-    if (sum_block(warp) >= p.logits.Blocks()) return;
+    if (sum_tile(warp) >= p.logits.TileCount()) return;
     PerThread<float> sum, largest;
     warp.EachThread([&](uint32_t, uint32_t reg) {
       OfThread& own = of_warps[warp][reg];
 #if KINGLET_CUDA_ON_DEVICE
 #pragma unroll
 #endif
-      for (uint32_t apart = Share::kChains / 2; apart > 0; apart /= 2) {
-        for (uint32_t c = 0; c < apart; ++c) {
-          own.sums[c] += own.sums[c + apart];
-          own.largest[c] = LogitSums::Larger(own.largest[c], own.largest[c + apart]);
+      for (uint32_t distance = Partition::kChains / 2; distance > 0; distance /= 2) {
+        for (uint32_t c = 0; c < distance; ++c) {
+          own.sums[c] += own.sums[c + distance];
+          own.largest[c] = LogitSums::Larger(own.largest[c], own.largest[c + distance]);
         }
       }
       sum[reg] = own.sums[0];
       largest[reg] = own.largest[0];
     });
-    warp.Reduce(sum, kWarpThreads / 2, uint32_t{Share::kLanes}, LogitSums::Sum);
-    warp.Reduce(largest, kWarpThreads / 2, uint32_t{Share::kLanes}, LogitSums::Larger);
+    warp.Reduce(sum, kWarpThreads / 2, uint32_t{Partition::kLanes}, LogitSums::Sum);
+    warp.Reduce(largest, kWarpThreads / 2, uint32_t{Partition::kLanes}, LogitSums::Larger);
     warp.EachThread([&](uint32_t thread, uint32_t reg) {
-      if (thread >= Share::kLanes || lane_of(warp, thread) >= lanes) return;
+      if (thread >= Partition::kLanes || lane_of(warp, thread) >= lanes) return;
       const Lane& lane = work.lanes[first_lane + lane_of(warp, thread)];
-      sums.Write(work, lane, sum_block(warp), sum[reg], largest[reg]);
+      sums.Write(work, lane, sum_tile(warp), sum[reg], largest[reg]);
     });
   });
 }

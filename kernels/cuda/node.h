@@ -1,16 +1,16 @@
 // Device nodes: what a GPU runs, as plain values. C++17.
 //
 // A plan node (kernels/plan.h) becomes one device node or several, run one after the other. A
-// device node has a kind and a struct of arguments; operands are places in a lane's memory and
-// addresses of weights in the device's memory. For each kind of node T there is
+// device node has a kind and a struct of arguments; operands are locations in a lane's memory and
+// addresses of weights in the device's memory. Each kind of node T has
 //
-//   T::Units(lanes, warps)   how many units of work the node has for so many lanes, on blocks of so
-//                            many warps
-//   T::SharedBytes()         the shared memory that a block needs
-//   Run(arguments, work)     runs one unit, by all threads of one block
+//   T::WorkItems(lanes, warps)   how many work items the node has for `lanes` lanes, on
+//                                thread blocks of `warps` warps
+//   T::SharedBytes()             the shared memory that a thread block needs
+//   Run(arguments, work)         runs one work item, by all threads of one thread block
 //
-// Units are independent of each other: any block may run any of them, in any order. A lane is the
-// slot of one stream in a session's batch, here and everywhere.
+// Work items are independent of each other: any thread block may run any of them, in any order. A
+// lane is the slot of one stream in a session's batch, here and everywhere.
 #ifndef KINGLET_KERNELS_CUDA_NODE_H_
 #define KINGLET_KERNELS_CUDA_NODE_H_
 
@@ -28,7 +28,7 @@ namespace kinglet::cuda {
 struct Lane {
   std::byte* scratch;
   std::byte* state;
-  std::byte* temporary;  // values that one device node leaves for the next; not the plan's buffers
+  std::byte* temporary;  // values for the next device node, outside the plan's buffers
   uint64_t position;
   uint64_t source_length;
   uint32_t token;
@@ -36,7 +36,7 @@ struct Lane {
 
 enum class Space : uint32_t { kScratch, kState, kTemporary };
 
-// An address within a lane: `offset` bytes into its memory of that kind.
+// An address within a lane: `offset` bytes into the lane's memory of that kind.
 struct Place {
   Space space = Space::kScratch;
   uint64_t offset = 0;
@@ -53,11 +53,11 @@ struct Vector {
   Place scale_place;
 };
 
-// What a block works on: one unit of a node for the lanes [0, lane_count).
+// What a thread block works on: one work item of a node for the lanes [0, lane_count).
 struct Work {
   const Lane* lanes;
   uint32_t lane_count;
-  uint32_t unit;
+  uint32_t item;
   const Block& block;
 
   template <class T>
@@ -97,30 +97,32 @@ KINGLET_HOST_DEVICE void WithElements(bool codes, const F& f) {
   }
 }
 
-// Which lane, and which part of its work, a unit is, where each lane has `each` units.
-struct LaneUnit {
+// Which lane, and which part of the lane's work, a work item is, if each lane has `each` work
+// items.
+struct LaneItem {
   uint32_t lane, part;
-  KINGLET_HOST_DEVICE LaneUnit(const Work& work, uint32_t each)
-      : lane(work.unit / each), part(work.unit % each) {}
+  KINGLET_HOST_DEVICE LaneItem(const Work& work, uint32_t each)
+      : lane(work.item / each), part(work.item % each) {}
 };
 
-// Base of nodes whose unit i is all the work of lane i. Block b of a launch runs lane b, b + grid
-// size, ... in every such node, so it continues to the next one without waiting for other blocks.
+// Base of nodes whose work item i is all the work of lane i. Thread block b of a launch runs lane
+// b, b + grid size, ... in every such node, so it continues to the next one without waiting for
+// other thread blocks.
 struct ByLane {
   static constexpr bool kByLane = true;
-  KINGLET_HOST_DEVICE uint32_t Units(uint32_t lanes, uint32_t) const { return lanes; }
+  KINGLET_HOST_DEVICE uint32_t WorkItems(uint32_t lanes, uint32_t) const { return lanes; }
   KINGLET_HOST_DEVICE uint64_t SharedBytes() const { return 0; }
 };
 
-// A node that has such a range works only for lanes whose token lies in it.
+// A node with a token range works only for lanes whose token lies in the range.
 struct TokenRange {
   uint32_t first = 0, size = UINT32_MAX;
   KINGLET_HOST_DEVICE bool Contains(uint32_t token) const { return token - first < size; }
 };
 
 // From this many lanes on, a node that mostly reads and writes lanes' memory gets a launch and a
-// kernel of its own. That kernel uses no more registers than this node needs, so more blocks fit a
-// multiprocessor and hide each other's memory latency.
+// kernel of its own. The kernel uses no more registers than the node needs, so more thread blocks
+// fit a multiprocessor and hide each other's memory latency.
 inline constexpr uint32_t kManyLanes = 64;
 
 // A device node: the arguments of kind number `kind` in the list Operations (operations.h).
@@ -141,7 +143,7 @@ KINGLET_HOST_DEVICE T ArgumentsOf(const Node& node) {
   static_assert(std::is_trivially_copyable_v<T> && sizeof(T) <= Node::kMaxBytes);
   static_assert(alignof(T) <= Node::kAlignment);
 #if KINGLET_CUDA_ON_DEVICE
-  // nvcc turns a memcpy into one load per byte, whatever it is told about the alignment.
+  // nvcc turns a memcpy into one load per byte, whatever alignment the code promises.
   return *reinterpret_cast<const T*>(node.arguments);
 #else
   T arguments;
@@ -173,7 +175,7 @@ constexpr uint32_t kAloneFromLanes<T, std::enable_if_t<(T::kAloneFromLanes > 0)>
     T::kAloneFromLanes;
 }  // namespace internal
 
-// Whether all blocks of a launch must wait for each other between two successive nodes.
+// Whether all thread blocks of a launch must wait for each other between two successive nodes.
 KINGLET_HOST_DEVICE inline bool NeedsBarrier(const Node& before, const Node& after) {
   return !before.by_lane || !after.by_lane;
 }

@@ -1,4 +1,4 @@
-// The list of all kinds of device nodes, and how a block runs a node of any kind. C++17.
+// The list of all kinds of device nodes, and how a thread block runs a node of any kind. C++17.
 #ifndef KINGLET_KERNELS_CUDA_OPERATIONS_H_
 #define KINGLET_KERNELS_CUDA_OPERATIONS_H_
 
@@ -24,7 +24,7 @@ namespace kinglet::cuda {
 // Node::kind is an index into this list.
 using Operations =
     ArgumentList<NormaliseVector, QuantiseVector, AddVector, AddOne, FixedPoint, IntegerProduct,
-                 RealProduct, SumsOfBlocks, LogOfSum, SumsOfProducts, RankWords, WordLogProbability,
+                 RealProduct, SumsOfTiles, LogOfSum, SumsOfProducts, RankWords, WordLogProbability,
                  AttendHead, ScoreSlots, WeighValues, AppendToCache, CacheProducts, CacheTotal,
                  AddRowOfPosition, AddToHeads, CopyRow, GatherRow, PartProducts, SumOfParts,
                  LstmCell, GruCell, RnnCell, QrnnCell, AppendToBag, FeaturesOfBag, ScaleAndRelu,
@@ -48,12 +48,12 @@ bool IsKind(const Node& node) {
   return node.kind == internal::KindIn<T>(Operations());
 }
 
-// The units of the node for so many lanes, on blocks of so many warps.
-KINGLET_HOST_DEVICE inline uint32_t UnitsOf(const Node& node, uint32_t lanes, uint32_t warps) {
-  uint32_t units = 0;
+// The work items of the node for `lanes` lanes, on thread blocks of `warps` warps.
+KINGLET_HOST_DEVICE inline uint32_t WorkItemsOf(const Node& node, uint32_t lanes, uint32_t warps) {
+  uint32_t items = 0;
   internal::WithArguments(Operations(), node,
-                          [&](const auto& p) { units = p.Units(lanes, warps); });
-  return units;
+                          [&](const auto& p) { items = p.WorkItems(lanes, warps); });
+  return items;
 }
 
 KINGLET_HOST_DEVICE inline uint64_t SharedBytesOf(const Node& node) {
@@ -94,16 +94,16 @@ void RunAlone(ArgumentList<A...>, const Node& node, const Work& work) {
 }
 }  // namespace internal
 
-// Runs a unit in the kernel that has all kinds of nodes. Kinds that always have a kernel of their
-// own are omitted, and so are products for many lanes, of which more blocks fit a multiprocessor
-// in a kernel of their own.
-KINGLET_HOST_DEVICE inline void RunUnitAmongOthers(const Node& node, const Work& work) {
+// Runs a work item in the kernel that has all kinds of nodes. The kernel omits kinds that always
+// have a kernel of their own, and products for many lanes, since more thread blocks of a kernel of
+// their own fit a multiprocessor.
+KINGLET_HOST_DEVICE inline void RunItemAmongOthers(const Node& node, const Work& work) {
   internal::RunAmong(Operations(), node, work);
 }
 
-// Runs a unit on the host, of any node and any number of lanes.
-inline void RunUnit(const Node& node, const Work& work) {
-  if (work.lane_count < node.alone_from_lanes) return RunUnitAmongOthers(node, work);
+// Runs a work item on the host, of any node and any number of lanes.
+inline void RunItem(const Node& node, const Work& work) {
+  if (work.lane_count < node.alone_from_lanes) return RunItemAmongOthers(node, work);
   internal::RunAlone(Operations(), node, work);
 }
 

@@ -14,11 +14,11 @@
 namespace kinglet::cuda {
 
 // Staging memory for the copies of one CUDA stream, handed out piece by piece. A piece must not
-// change before its copy is done, so all are taken back at once when the stream has been waited
-// for.
+// change before its copy is done, so all pieces are taken back at once, after waiting for the
+// stream.
 class PinnedMemory {
  public:
-  // Holds nothing if the host has no pinned memory left.
+  // Empty if the host has no pinned memory left.
   explicit PinnedMemory(size_t bytes) {
     void* memory = nullptr;
     if (cudaHostAlloc(&memory, bytes, cudaHostAllocDefault) == cudaSuccess) {
@@ -29,7 +29,7 @@ class PinnedMemory {
     memory_.reset(static_cast<std::byte*>(memory));
   }
 
-  // Null if there is less left than this.
+  // Null if less than `bytes` is left.
   std::byte* Take(size_t bytes) {
     constexpr size_t kAlignment = 256;
     if (bytes > bytes_ - used_) return nullptr;
@@ -37,7 +37,7 @@ class PinnedMemory {
     used_ += std::min((bytes + kAlignment - 1) / kAlignment * kAlignment, bytes_ - used_);
     return taken;
   }
-  // Whether Take can succeed once everything was taken back.
+  // Whether Take can succeed once all pieces were taken back.
   bool Holds(size_t bytes) const { return bytes <= bytes_; }
   // REQUIRES: all copies are done.
   void TakeBack() { used_ = 0; }

@@ -1,7 +1,7 @@
 // Rows by the token's position: position rows that are added to a vector, biases of the attention
 // queries, and rows of an encoded source that are stored and loaded (kernels/op.h). C++17.
 //
-// One block per lane; a thread has an element. Each element is one addition, or a copy.
+// One thread block per lane; a thread has an element. Each element is one addition, or a copy.
 #ifndef KINGLET_KERNELS_CUDA_POSITIONS_H_
 #define KINGLET_KERNELS_CUDA_POSITIONS_H_
 
@@ -20,7 +20,7 @@ struct AddRowOfPosition : ByLane {
 };
 
 KINGLET_HOST_DEVICE inline void Run(const AddRowOfPosition& p, const Work& work) {
-  const Lane& lane = work.lanes[work.unit];
+  const Lane& lane = work.lanes[work.item];
   const float* row = p.table + RingSlot(lane.position, p.window) * p.count;
   float* const y = work.At<float>(lane, p.y);
   work.block.ForEach(p.count, [&](uint64_t i) { y[i] += row[i]; });
@@ -34,7 +34,7 @@ struct AddToHeads : ByLane {
 };
 
 KINGLET_HOST_DEVICE inline void Run(const AddToHeads& p, const Work& work) {
-  float* const y = work.At<float>(work.lanes[work.unit], p.y);
+  float* const y = work.At<float>(work.lanes[work.item], p.y);
   work.block.ForEach(uint64_t{p.heads} * p.size, [&](uint64_t i) {
     const auto item = static_cast<uint32_t>(i);  // a 64-bit division takes ten times as long
     y[item / p.size * p.stride + item % p.size] += p.bias[item];
@@ -51,7 +51,7 @@ struct CopyRow : ByLane {
 namespace internal {
 template <class T>
 KINGLET_HOST_DEVICE void CopyRowOf(const CopyRow& p, const Work& work) {
-  const Lane& lane = work.lanes[work.unit];
+  const Lane& lane = work.lanes[work.item];
   T* const x = work.At<T>(lane, p.x.place);
   T* const row = work.At<T>(lane, p.rows) + lane.position * p.x.count;
   const T* const from = p.stores ? x : row;

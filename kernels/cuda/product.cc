@@ -6,16 +6,16 @@
 namespace kinglet::cuda {
 namespace {
 
-constexpr uint64_t kMostColumns = 32768;  // the sum of so many products of bytes is below 2^31
+constexpr uint64_t kMostColumns = 32768;  // the sum of kMostColumns products of bytes is below 2^31
 constexpr int64_t kLargestByte = 127;
 constexpr int64_t kLargestExactFloat = 1 << 24;  // all integers up to it are floats
 
-// IntegerProduct divides its work for the launches and blocks of device.h.
-static_assert(IntegerProduct::kUnitsOfSmallLaunch == kFewBlocks);
-static_assert(IntegerProduct::kTilesOfLargeLaunch == kFewUnits * kBlockWarps);
-static_assert(IntegerProduct::kMaxWarpsOfUnit == kBlockWarps);
-// Three blocks (alone_kernels.cu) fit a multiprocessor with 100 KB of shared memory, of which each
-// block reserves one (compute capability 8.6).
+// IntegerProduct divides its work for the launches and thread blocks of device.h.
+static_assert(IntegerProduct::kItemsOfSmallLaunch == kFewBlocks);
+static_assert(IntegerProduct::kTilesOfLargeLaunch == kFewWorkItems * kBlockWarps);
+static_assert(IntegerProduct::kMaxWarpsOfItem == kBlockWarps);
+// Three thread blocks (alone_kernels.cu) fit a multiprocessor with 100 KB of shared memory, of
+// which each thread block reserves one (compute capability 8.6).
 static_assert(3 * (IntegerProduct::SharedBytes() + 1024) <= 100 * 1024);
 
 }  // namespace

@@ -1,18 +1,18 @@
 // Products of a matrix with vectors of codes, in integers (rules 2 and 3 of docs/NUMERICS.md), on
 // tensor cores. C++17.
 //
-// A matrix tile has 16 rows and 32 columns (byte_matrix.h), a stream tile the same 32 columns of
+// A matrix tile has 16 rows and 32 columns (byte_matrix.h), a stream tile is these 32 columns of
 // the vectors of 8 streams. Matrix and vectors are one or two planes of bytes each, so a product of
 // tiles is one, two or four products of bytes (byte_product.h), whose sums are multiplied by powers
 // of 256 and added. All sums are exact integers, so their order does not matter: a row's result is
 // one conversion to float, one multiplication by the two scales, and the bias.
 //
-// A unit has one stream tile for up to 8 lanes (RunForFewLanes), else two (Run), and some tiles of
-// rows. Where units are few, several warps share a tile of rows, each with columns of its own.
-// Their partial sums are added in shared memory.
+// A work item has one stream tile for up to 8 lanes (RunForFewLanes), else two (Run), and some
+// tiles of rows. If work items are few, several warps divide the columns of a tile of rows among
+// themselves. Their partial sums are added in shared memory.
 //
-// A matrix of at most four columns (ByteForm::kNarrow) would leave most of a tile empty. There a
-// thread has a row, for all lanes of the unit.
+// A matrix of at most four columns (ByteForm::kNarrow) would leave most of a tile empty. For such a
+// matrix a thread has a row, for all lanes of the work item.
 //
 // Shared memory: the vectors' planes, up to 1,024 columns of 8 lanes or 512 columns of 16 lanes at
 // a time; after the last columns the partial sums.
@@ -39,13 +39,13 @@ struct Finish {
   }
 };
 
-// y[rows] = finish(matrix * x). A unit is some tiles of rows for 8 lanes, or for 16.
+// y[rows] = finish(matrix * x). A work item is some tiles of rows for 8 lanes, or for 16.
 struct IntegerProduct {
   ByteMatrix matrix;
   Vector x;         // codes, [cols]
   bool x_is_byte;   // every code of x fits a signed byte
   bool fits_int32;  // every sum fits 32 bits
-  bool fits_float;  // of a narrow matrix: every sum is at most 2^24, so floats add it exactly
+  bool fits_float;  // every sum of a narrow matrix is at most 2^24, so floats add exactly
   Finish finish;
   Place y;         // [rows] of floats
   bool quantises;  // also writes y's codes
@@ -61,38 +61,38 @@ struct IntegerProduct {
   KINGLET_HOST_DEVICE static uint32_t StreamTiles(uint32_t lanes) {
     return lanes > kTileStreams ? kStreamTilesOfMany : 1;
   }
-  // Warps that share the columns of a tile of rows, a power of 2. As many as possible, but not so
-  // many that there are more units than a small launch has blocks (device.h) or, for more than 8
-  // lanes, than keep a device busy. For up to 8 lanes a large launch has two, so that its last
-  // units are short.
-  static constexpr uint32_t kNarrowRows = 512;  // of a unit
-  static constexpr uint32_t kUnitsOfSmallLaunch = 16;
-  static constexpr uint32_t kUnitsOfManyLanes = 256;
+  // How many warps divide the columns of a tile of rows among themselves, a power of 2: as many as
+  // possible without more work items than a small launch has thread blocks (device.h) or, for more
+  // than 8 lanes, than keep a device busy. For up to 8 lanes a large launch has two, so that its
+  // last work items are short.
+  static constexpr uint32_t kNarrowRows = 512;  // of a work item
+  static constexpr uint32_t kItemsOfSmallLaunch = 16;
+  static constexpr uint32_t kItemsOfManyLanes = 256;
   static constexpr uint32_t kTilesOfLargeLaunch = 512;
   KINGLET_HOST_DEVICE static uint32_t WarpsOfTile(const ByteMatrix& matrix, uint32_t lanes,
                                                   uint32_t warps) {
     const bool few = lanes <= kTileStreams;
-    // Of rows, each once for every unit's lanes.
+    // Tiles of rows, each counted once for every work item's lanes.
     const uint32_t tiles = matrix.row_tiles() * DivideUp(lanes, StreamTiles(lanes) * kTileStreams);
     if (few && tiles > kTilesOfLargeLaunch) return Least(Least(2u, warps), matrix.col_tiles());
-    const uint32_t most = (few ? kUnitsOfSmallLaunch : kUnitsOfManyLanes) * warps;
-    uint32_t together = warps;
-    while (together > 1 && (together > matrix.col_tiles() || tiles * together > most)) {
-      together /= 2;
+    const uint32_t most = (few ? kItemsOfSmallLaunch : kItemsOfManyLanes) * warps;
+    uint32_t tile_warps = warps;
+    while (tile_warps > 1 && (tile_warps > matrix.col_tiles() || tiles * tile_warps > most)) {
+      tile_warps /= 2;
     }
-    return together;
+    return tile_warps;
   }
-  // Units of all rows: a unit has a tile of rows for every WarpsOfTile warps.
-  KINGLET_HOST_DEVICE static uint32_t RowUnits(const ByteMatrix& matrix, uint32_t lanes,
+  // Work items of all rows: a work item has a tile of rows for every WarpsOfTile warps.
+  KINGLET_HOST_DEVICE static uint32_t RowItems(const ByteMatrix& matrix, uint32_t lanes,
                                                uint32_t warps) {
     if (matrix.narrow()) return DivideUp(matrix.rows, uint32_t{kNarrowRows});
     const uint32_t tiles = warps / WarpsOfTile(matrix, lanes, warps);
     return DivideUp(matrix.row_tiles(), tiles);
   }
   // `warps`: a power of 2.
-  KINGLET_HOST_DEVICE uint32_t Units(uint32_t lanes, uint32_t warps) const {
-    const uint32_t together = StreamTiles(lanes) * kTileStreams;
-    return DivideUp(lanes, together) * RowUnits(matrix, lanes, warps);
+  KINGLET_HOST_DEVICE uint32_t WorkItems(uint32_t lanes, uint32_t warps) const {
+    const uint32_t lanes_of_item = StreamTiles(lanes) * kTileStreams;
+    return DivideUp(lanes, lanes_of_item) * RowItems(matrix, lanes, warps);
   }
   // Bytes from one lane's row of a plane in shared memory to the next: 16 more than a multiple of
   // 128, so that the threads of a warp, which read 8 lanes, have no bank conflicts.
@@ -104,7 +104,7 @@ struct IntegerProduct {
                                                             uint32_t columns) {
     const uint64_t vectors = 2 * stream_tiles * kTileStreams * Stride(columns);
     const uint64_t sums =
-        SharedMemory::Bytes<int64_t>(kMaxWarpsOfUnit * stream_tiles * kPartialSums);
+        SharedMemory::Bytes<int64_t>(kMaxWarpsOfItem * stream_tiles * kPartialSums);
     return vectors < sums ? sums : vectors;
   }
   KINGLET_HOST_DEVICE static constexpr uint64_t SharedBytes() {
@@ -112,7 +112,7 @@ struct IntegerProduct {
     const uint64_t many = SharedBytes(kStreamTilesOfMany, kColumnsOfMany);
     return few < many ? many : few;
   }
-  static constexpr uint32_t kMaxWarpsOfUnit = 8;
+  static constexpr uint32_t kMaxWarpsOfItem = 8;
 };
 
 namespace internal {
@@ -146,7 +146,7 @@ KINGLET_HOST_DEVICE void WithPlanes(bool is_byte, bool x_is_byte, const F& f) {
 }
 
 // By one warp: adds the product of a matrix tile and a stream tile. A factor is one signed plane,
-// or two planes with an unsigned low one.
+// or two planes of which the low one is unsigned.
 template <bool kBytes, bool kBytesX>
 KINGLET_HOST_DEVICE inline void AddPlaneProducts(const Warp& warp, const PerThread<TileA>& low,
                                                  const PerThread<TileA>& high,
@@ -220,10 +220,10 @@ KINGLET_HOST_DEVICE inline void AddTileProducts(const Warp& warp, const ByteMatr
   }
 }
 
-// The same for the stream tiles of an IntegerProduct. The matrix's form is tested once here, not
-// once for every tile.
+// By one warp: adds the products of a tile of rows with stream tiles of an IntegerProduct. The
+// matrix's form is tested once here, not once for every tile.
 template <uint32_t kStreamTiles, class StreamOf>
-KINGLET_HOST_DEVICE inline void AddProductsOfUnit(const Warp& warp, const IntegerProduct& p,
+KINGLET_HOST_DEVICE inline void AddProductsOfItem(const Warp& warp, const IntegerProduct& p,
                                                   uint64_t from, const ColumnTiles& tiles,
                                                   const StreamBytes& x, const StreamOf& stream_of,
                                                   TileSums<kStreamTiles>& sums) {
@@ -252,9 +252,10 @@ KINGLET_HOST_DEVICE inline void AddProductsOfUnit(const Warp& warp, const Intege
   }
 }
 
-// The same for a warp's stream tiles of a ClusterProduct, from stream `first_stream` of x on, over
-// the `padded` columns from `begin` on that x holds. The matrix's form is tested for every tile,
-// which costs little beside the products of several stream tiles.
+// By one warp: adds the products of a tile of rows with stream tiles of a ClusterProduct, from
+// stream `first_stream` of x on, over the `padded` columns from `begin` on that x contains. The
+// matrix's form is tested for every tile, which costs little compared with the products of several
+// stream tiles.
 template <uint32_t kStreamTiles, bool kBytes, bool kBytesX>
 KINGLET_HOST_DEVICE inline void AddProductsOfCluster(const Warp& warp, const ByteMatrix& matrix,
                                                      uint32_t row_tile, uint32_t begin,
@@ -325,8 +326,9 @@ struct NarrowVector {
     return x;
   }
 };
-// The sum of a row's products as a float: exact products and sums of floats where they all fit 24
-// bits, else integers. From +0, so that a sum of zeros of either sign is +0, as that of integers.
+// The sum of a row's products as a float: exact products and sums of floats if they all fit 24
+// bits, else integers. The sum starts from +0, so that a sum of zeros of either sign is +0, as with
+// integers.
 KINGLET_HOST_DEVICE inline float NarrowSum(const IntegerProduct& p, const NarrowRow& row,
                                            const NarrowVector& x) {
   if (p.fits_float) {
@@ -343,16 +345,16 @@ KINGLET_HOST_DEVICE inline float NarrowSum(const IntegerProduct& p, const Narrow
   return static_cast<float>(sum);
 }
 
-// A unit of a narrow matrix.
+// A work item of a narrow matrix.
 KINGLET_HOST_DEVICE inline void RunNarrow(const IntegerProduct& p, const Work& work) {
   const Block& block = work.block;
-  const uint32_t together = IntegerProduct::StreamTiles(work.lane_count) * kTileStreams;
-  const uint32_t row_units = IntegerProduct::RowUnits(p.matrix, work.lane_count, block.warps());
-  const uint32_t first_lane = work.unit / row_units * together;
-  const uint32_t first_row = work.unit % row_units * IntegerProduct::kNarrowRows;
-  const uint32_t lanes = Least(work.lane_count - first_lane, together);
+  const uint32_t lanes_of_item = IntegerProduct::StreamTiles(work.lane_count) * kTileStreams;
+  const uint32_t row_items = IntegerProduct::RowItems(p.matrix, work.lane_count, block.warps());
+  const uint32_t first_lane = work.item / row_items * lanes_of_item;
+  const uint32_t first_row = work.item % row_items * IntegerProduct::kNarrowRows;
+  const uint32_t lanes = Least(work.lane_count - first_lane, lanes_of_item);
   if (!AnyTakesPart(p, work, first_lane, lanes)) return;
-  NarrowVector* const x = SharedMemory(block).Take<NarrowVector>(together);
+  NarrowVector* const x = SharedMemory(block).Take<NarrowVector>(lanes_of_item);
   block.ForEach(
       lanes, [&](uint64_t i) { x[i] = NarrowVector::Load(p, work, work.lanes[first_lane + i]); });
   const uint32_t rows = Least(p.matrix.rows - first_row, uint32_t{IntegerProduct::kNarrowRows});
@@ -367,26 +369,26 @@ KINGLET_HOST_DEVICE inline void RunNarrow(const IntegerProduct& p, const Work& w
   });
 }
 
-// The next columns, at most `most` of those that are left, padded to whole tiles.
+// How many columns come next: at most `most` of those that are left, padded to full tiles.
 KINGLET_HOST_DEVICE constexpr uint32_t PaddedColumns(uint32_t left, uint32_t most) {
   return DivideUp(Least(left, most), uint32_t{kTileDepth}) * kTileDepth;
 }
 
-// Row unit `row_unit` for lanes [first_lane, first_lane + lanes), which fit kStreamTiles stream
-// tiles.
+// Work item `row_item` of those for all rows, for lanes [first_lane, first_lane + lanes), which fit
+// kStreamTiles stream tiles.
 template <uint32_t kStreamTiles>
 KINGLET_HOST_DEVICE inline void RunTiles(const IntegerProduct& p, const Work& work,
-                                         uint32_t first_lane, uint32_t lanes, uint32_t row_unit) {
+                                         uint32_t first_lane, uint32_t lanes, uint32_t row_item) {
   constexpr uint32_t kPartialSums = kStreamTiles * IntegerProduct::kPartialSums;
   const Block& block = work.block;
   const uint32_t cols = p.matrix.cols;
   const uint32_t warps_of_tile =
       IntegerProduct::WarpsOfTile(p.matrix, work.lane_count, block.warps());
   const uint32_t tiles = block.warps() / warps_of_tile;
-  const uint32_t first_tile = row_unit * tiles;
+  const uint32_t first_tile = row_item * tiles;
   if (!AnyTakesPart(p, work, first_lane, lanes)) return;
 
-  // Fewer than 8 lanes share the shared memory of 8, so each has more columns there.
+  // Fewer than 8 lanes have the shared memory of 8, so each has more columns there.
   const uint32_t columns = kStreamTiles == 1 ? IntegerProduct::kColumns * (kTileStreams / lanes)
                                              : IntegerProduct::kColumnsOfMany;
   SharedMemory shared(block);
@@ -399,12 +401,12 @@ KINGLET_HOST_DEVICE inline void RunTiles(const IntegerProduct& p, const Work& wo
       const uint32_t row_tile = first_tile + warp.index() / warps_of_tile;
       if (row_tile >= p.matrix.row_tiles()) return;
       const ColumnTiles own = {warp.index() % warps_of_tile, warps_of_tile, padded / kTileDepth};
-      // Streams beyond the lanes repeat the last lane: nobody reads their products.
+      // Streams beyond the lanes repeat the last lane. Their products are never read.
       const auto stream_of = [&](uint32_t s, uint32_t thread) {
         return Least(s * kTileStreams + thread / 4, lanes - 1);
       };
       const uint64_t from = uint64_t{row_tile} * p.matrix.col_tiles() + begin / kTileDepth;
-      AddProductsOfUnit(warp, p, from, own, x, stream_of, sums[warp]);
+      AddProductsOfItem(warp, p, from, own, x, stream_of, sums[warp]);
     });
   }
 
@@ -442,28 +444,28 @@ KINGLET_HOST_DEVICE inline void RunTiles(const IntegerProduct& p, const Work& wo
 
 }  // namespace internal
 
-// A unit for at most 8 lanes (see the top of this file).
+// A work item for at most 8 lanes (see the top of this file).
 KINGLET_HOST_DEVICE inline void RunForFewLanes(const IntegerProduct& p, const Work& work) {
   if (p.matrix.narrow()) {
     internal::RunNarrow(p, work);
   } else {
-    internal::RunTiles<1>(p, work, 0, work.lane_count, work.unit);
+    internal::RunTiles<1>(p, work, 0, work.lane_count, work.item);
   }
 }
 
-// A unit for more than 8 lanes.
+// A work item for more than 8 lanes.
 KINGLET_HOST_DEVICE inline void Run(const IntegerProduct& p, const Work& work) {
   if (p.matrix.narrow()) {
     internal::RunNarrow(p, work);
     return;
   }
   constexpr uint32_t kStreams = IntegerProduct::kStreamTilesOfMany * kTileStreams;
-  const uint32_t row_units =
-      IntegerProduct::RowUnits(p.matrix, work.lane_count, work.block.warps());
-  const uint32_t first_lane = work.unit / row_units * kStreams;
+  const uint32_t row_items =
+      IntegerProduct::RowItems(p.matrix, work.lane_count, work.block.warps());
+  const uint32_t first_lane = work.item / row_items * kStreams;
   internal::RunTiles<IntegerProduct::kStreamTilesOfMany>(
       p, work, first_lane, Least(work.lane_count - first_lane, uint32_t{kStreams}),
-      work.unit % row_units);
+      work.item % row_items);
 }
 
 }  // namespace kinglet::cuda

@@ -11,8 +11,8 @@
 namespace kinglet::cuda {
 namespace {
 
-// Lets an integer product quantise its own result where the next plan node would do that, which
-// then has no device nodes. Each saves a barrier of all blocks.
+// Lets an integer product quantise its own result if the next plan node would quantise it; that
+// plan node then has no device nodes. Each merged node saves a barrier of all thread blocks.
 void JoinQuantisers(const Plan& plan, std::vector<std::vector<Node>>& bound) {
   for (size_t i = 1; i < plan.nodes.size(); ++i) {
     const auto* product = std::get_if<MatVec>(&plan.nodes[i - 1].op);
@@ -31,15 +31,16 @@ void JoinQuantisers(const Plan& plan, std::vector<std::vector<Node>>& bound) {
   }
 }
 
-// Refuses a node that needs more shared memory than a block of the device can have.
+// Refuses a node that needs more shared memory than a thread block of the device can have.
 Status CheckSharedBytes(const std::string& name, const std::vector<Node>& nodes,
                         const Device& device) {
   const uint64_t most = device.SharedBytesOfBlock();
   for (const Node& node : nodes) {
     if (SharedBytesOf(node) <= most) continue;
-    return Status::Refusal(KINGLET_UNSUPPORTED, "cuda", "node " + name,
-                           "at most " + std::to_string(most) + " bytes of a block's shared memory",
-                           std::to_string(SharedBytesOf(node)));
+    return Status::Refusal(
+        KINGLET_UNSUPPORTED, "cuda", "node " + name,
+        "at most " + std::to_string(most) + " bytes of a thread block's shared memory",
+        std::to_string(SharedBytesOf(node)));
   }
   return Status();
 }

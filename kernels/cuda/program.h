@@ -21,7 +21,7 @@ namespace kinglet::cuda {
 class Program {
  public:
   // KINGLET_UNSUPPORTED names an operation that the device cannot run, and its node;
-  // KINGLET_OUT_OF_MEMORY. `release` is told which bytes of the file are no longer needed.
+  // KINGLET_OUT_OF_MEMORY. `release` gets the bytes of the file that are no longer needed.
   static Result<std::shared_ptr<const Program>> Bind(const Plan& plan, const BufferLayout& layout,
                                                      const std::shared_ptr<Device>& device,
                                                      const ReleaseBytes& release);
@@ -29,8 +29,8 @@ class Program {
   const std::shared_ptr<Device>& device() const { return device_; }
   // The device nodes of plan nodes [begin, end).
   NodeList List(NodeRange range) const;
-  // The demand of one run of plan node `node` for these lanes; nothing if another node does its
-  // work.
+  // The demand of one run of plan node `node` for these lanes. Returns nullopt if another node does
+  // its work.
   std::optional<DeviceDemand> DemandOf(size_t node, std::span<const StreamFrame> lanes) const;
   const Queries& queries() const { return queries_; }
   uint64_t temporary_bytes() const { return temporary_bytes_; }  // of a lane
@@ -43,7 +43,7 @@ class Program {
   std::vector<DeviceMemory> memory_;
   std::vector<Node> nodes_;
   std::vector<uint32_t>
-      firsts_;  // index of plan node i's first in nodes_; at the end, their number
+      firsts_;  // index in nodes_ of plan node i's first; at the end, the size of nodes_
   const Node* on_device_ = nullptr;
   Queries queries_;
   uint64_t temporary_bytes_ = 0, weight_bytes_ = 0;

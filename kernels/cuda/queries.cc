@@ -13,7 +13,8 @@
 namespace kinglet::cuda {
 namespace {
 
-// Shared memory of a block whose logits are computed twice: two such blocks fit a multiprocessor.
+// Shared memory of a thread block whose logits are computed twice: two such thread blocks fit a
+// multiprocessor.
 constexpr uint64_t kMaxSharedBytes = 98304;
 
 // Whether the operation writes to the buffer.
@@ -42,7 +43,7 @@ bool Writes(const Op& op, BufferId id) {
                                         is_of({p.keys, p.values, p.weights, p.out});
                                },
                                [&](const LogSumExp& p) {
-                                 return is_of({p.out, p.blocks.largest, p.blocks.sums});
+                                 return is_of({p.out, p.tiles.largest, p.tiles.sums});
                                },
                                [&](const CacheWeights& p) {
                                  return is_of({p.weights, p.total});
@@ -100,7 +101,7 @@ std::optional<FusedProduct> FindProduct(const Plan& plan, const ClusterPlan& clu
   return fits ? found : std::nullopt;
 }
 
-// Shared memory of a block that answers a query.
+// Shared memory of a thread block that answers a query.
 uint64_t SharedBytesOfAnswers(const RankedWordsPlan& plan) {
   RankWords best{};
   WordLogProbability given{};
@@ -142,13 +143,14 @@ Result<Queries> Queries::Bind(const Plan& plan, const std::vector<std::vector<No
       std::vector<Node>& to = queries.fused_.nodes;
       const bool normalises = Writes(plan.nodes[i].op, cluster.normaliser);
       if (product && i == product->plan_node) {
-        to.insert(to.end(), nodes.begin(), nodes.end() - 1);  // those that compute its vector
+        // The last node computes the product, the others its vector.
+        to.insert(to.end(), nodes.begin(), nodes.end() - 1);
       } else if (!product || !normalises) {
         to.insert(to.end(), nodes.begin(), nodes.end());
       }
     }
     if (product) {
-      const ClusterProduct all = {product->product, logits, device.EnoughUnits()};
+      const ClusterProduct all = {product->product, logits, device.EnoughWorkItems()};
       queries.fused_.nodes.push_back(MakeNode(SumsOfProducts{all}));
       queries.fused_.nodes.push_back(MakeNode(LogOfSum{{}, logits}));
     }
@@ -167,7 +169,7 @@ Result<Queries> Queries::Bind(const Plan& plan, const std::vector<std::vector<No
   RankedWordsPlan& ranking = queries.plan_;
   ranking.cluster_count = static_cast<uint32_t>(stored.size());
   for (const RankedCluster& cluster : stored) {
-    ranking.blocks += internal::LaneWords::BlocksOf(cluster);
+    ranking.sum_tiles += internal::LaneWords::TilesOf(cluster);
   }
   if (plan.cache) {
     queries.cache_nodes_ = plan.cache->nodes;
@@ -184,10 +186,10 @@ Result<Queries> Queries::Bind(const Plan& plan, const std::vector<std::vector<No
     cache.log_keep = Log(cache.keep);
   }
   queries.can_rank_ = ranking.cluster_count <= RankedWordsPlan::kMaxClusters &&
-                      ranking.blocks <= RankedWordsPlan::kMaxBlocks &&
+                      ranking.sum_tiles <= RankedWordsPlan::kMaxSumTiles &&
                       ranking.cache.capacity <= RankedWordsPlan::kMaxPairs &&
                       SharedBytesOfAnswers(ranking) <= max_shared_bytes;
-  // At least so many words have a log-probability above minus infinity, since each pair of the
+  // How many words, at least, have a log-probability above minus infinity, since each pair of the
   // cache changes one word.
   const uint32_t outside = plan.vocabulary_size > ranking.cache.capacity
                                ? plan.vocabulary_size - ranking.cache.capacity

@@ -1,7 +1,7 @@
 // Queries about the next token on the device: the nodes that compute the clusters' normalisers, and
-// the plan from which words are ranked (ranking.h). There are two ways. For few lanes the clusters'
-// own nodes store all logits. For many lanes, the nodes of cluster_products.h compute the logits
-// twice and store none. Both give the same bits.
+// the plan from which words are ranked (ranking.h). For few lanes the clusters' own nodes store all
+// logits. For many lanes, the nodes of cluster_products.h compute the logits twice and store none.
+// Both ways give the same bits.
 #ifndef KINGLET_KERNELS_CUDA_QUERIES_H_
 #define KINGLET_KERNELS_CUDA_QUERIES_H_
 
@@ -16,7 +16,7 @@
 
 namespace kinglet::cuda {
 
-// Fewer lanes than these do not keep the device busy with products that are computed twice.
+// With fewer lanes, products that are computed twice do not keep the device busy.
 inline constexpr uint32_t kLeastFusedLanes = 32;
 
 class Queries {
@@ -25,22 +25,22 @@ class Queries {
   static Result<Queries> Bind(const Plan& plan, const std::vector<std::vector<Node>>& bound,
                               const Device& device, Binder& binder);
 
-  // False if the model has no clusters, or more clusters, words or cache pairs than ranking.h takes
-  // or a block's shared memory holds. Then the host answers queries.
+  // False if the model has no clusters, or more clusters, words or cache pairs than ranking.h
+  // supports or than fit a thread block's shared memory. Then the host answers queries.
   bool can_rank() const { return can_rank_; }
-  // The nodes of clusters [begin, end), of one cluster, and of all clusters, for so many lanes.
+  // The nodes of clusters [begin, end), of one cluster, and of all clusters, for `lanes` lanes.
   NodeList ClusterNodes(size_t begin, size_t end, uint32_t lanes) const;
   NodeList ClusterNodes(size_t index, uint32_t lanes) const {
     return ClusterNodes(index, index + 1, lanes);
   }
   NodeList AllClusterNodes(uint32_t lanes) const { return ClusterNodes(0, clusters(), lanes); }
-  // The plan nodes that compute the neural cache's weights; none without a cache.
+  // The plan nodes that compute the neural cache's weights; empty without a cache.
   NodeRange cache_nodes() const { return cache_nodes_; }
   size_t clusters() const { return plan_.cluster_count; }
   size_t ClusterOf(uint32_t word) const;
-  // For so many lanes. Their head must have been computed by ClusterNodes for as many lanes, each
-  // tail by those for as many or fewer: nodes that store the logits also leave all that is needed
-  // to compute them again. REQUIRES: can_rank().
+  // The plan for ranking words on `lanes` lanes. Their head must have been computed by ClusterNodes
+  // for the same number of lanes, each tail by ClusterNodes for that number or fewer: nodes that
+  // store the logits also leave all that is needed to compute them again. REQUIRES: can_rank().
   RankedWordsPlan Ranking(uint32_t lanes, bool empty_cache_is_normalised) const;
   // The largest k of RankWords.
   uint32_t max_words() const { return max_words_; }

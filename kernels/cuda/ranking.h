@@ -2,18 +2,18 @@
 // log-probability of one word (WordLogProbability). The results are those of
 // runtime/queries/distribution.h, bit for bit. C++17.
 //
-// One block per lane. The inputs are each cluster's normaliser and the largest logit of every sum
-// block (1,024 logits). No word of a sum block is more probable than its largest logit says, so the
-// block searches the sum blocks of a cluster in the order of that bound, until none can hold a word
-// better than the k-th best so far. Words that the neural cache holds are skipped there; they come
-// afterwards, each with a bound of its own.
+// One thread block per lane. The inputs are each cluster's normaliser and the largest logit of
+// every sum tile (1,024 logits). The largest logit bounds the probability of every word of its sum
+// tile, so the thread block searches the sum tiles of a cluster in the order of that bound, until
+// no sum tile can contain a word better than the k-th best so far. The search skips words that the
+// neural cache contains; they come afterwards, each with a bound of its own.
 //
-// No word of a tail is more probable than the tail itself, whose probability the head knows. So the
-// head can be ranked first; it says which tails could still hold one of the k best words, and only
-// those have to be computed.
+// No word of a tail is more probable than the tail itself, whose probability is in the head. So the
+// head can be ranked first: it bounds which tails could still contain one of the k best words, and
+// only those have to be computed.
 //
-// Shared memory: that of LaneWords and SortedCache, a bound for every sum block, a value for every
-// pair of the cache, and the best words.
+// Shared memory: the memory of LaneWords and SortedCache, a bound for every sum tile, a value for
+// every pair of the cache, and the best words.
 #ifndef KINGLET_KERNELS_CUDA_RANKING_H_
 #define KINGLET_KERNELS_CUDA_RANKING_H_
 
@@ -25,7 +25,7 @@
 
 namespace kinglet::cuda {
 
-// The answer of RankWords for one lane. A query for k words has memory for only k of `words`.
+// The answer of RankWords for one lane. A query for k words allocates only the first k of `words`.
 struct RankedWords {
   static constexpr uint32_t kMost = internal::BestWords::kMost;
   struct Word {
@@ -33,9 +33,10 @@ struct RankedWords {
     float log_probability;
   };
   uint32_t count;
-  // 0, or 1 + the first cluster whose logits are not finite; 1 + cluster_count: the cache.
+  // 0 if all logits are finite, or 1 + the first cluster whose logits are not; 1 + cluster_count
+  // stands for the cache.
   uint32_t not_finite;
-  uint32_t looked_into;  // words outside the cache whose log-probability was computed
+  uint32_t looked_into;  // how many log-probabilities of words outside the cache were computed
   Word words[kMost];     // most probable first
 
   KINGLET_HOST_DEVICE static constexpr uint64_t BytesFor(uint32_t k) {
@@ -46,11 +47,11 @@ struct RankedWords {
 // Which clusters RankWords ranks.
 enum class RankedPart : uint32_t {
   kAll,
-  kHead,  // the head; writes to `tails` which tails could hold one of the k best words
-  kTails  // those in `tails`, which have been computed since; continues from kHead's answer
+  kHead,  // the head; writes to `tails` which tails could contain one of the k best words
+  kTails  // the clusters in `tails`, computed since; continues from kHead's answer
 };
 
-// The k most probable words. A unit is a lane.
+// The k most probable words. A work item is a lane.
 struct RankWords {
   RankedWordsPlan plan;
   uint32_t k;  // at most RankedWords::kMost
@@ -63,16 +64,16 @@ struct RankWords {
   KINGLET_HOST_DEVICE RankedWords& Answer(uint32_t lane) const {
     return *reinterpret_cast<RankedWords*>(answers + lane * RankedWords::BytesFor(k));
   }
-  KINGLET_HOST_DEVICE uint32_t Units(uint32_t lanes, uint32_t) const { return lanes; }
+  KINGLET_HOST_DEVICE uint32_t WorkItems(uint32_t lanes, uint32_t) const { return lanes; }
   KINGLET_HOST_DEVICE uint64_t SharedBytes() const;
 };
 
 // The answer of WordLogProbability for one lane.
 struct WordAnswer {
   float log_probability;
-  uint32_t not_finite;  // as RankedWords'
+  uint32_t not_finite;  // as RankedWords::not_finite
 };
-// answers[lane] = log p(words[lane]). A unit is a lane.
+// answers[lane] = log p(words[lane]). A work item is a lane.
 struct WordLogProbability {
   RankedWordsPlan plan;
   const uint32_t* words;  // device memory, [lanes]
@@ -81,13 +82,13 @@ struct WordLogProbability {
 
   static constexpr uint32_t kAloneFromLanes = 1;
 
-  KINGLET_HOST_DEVICE uint32_t Units(uint32_t lanes, uint32_t) const { return lanes; }
+  KINGLET_HOST_DEVICE uint32_t WorkItems(uint32_t lanes, uint32_t) const { return lanes; }
   KINGLET_HOST_DEVICE uint64_t SharedBytes() const;
 };
 
 namespace internal {
 
-// The search for the best words of lane work.unit. All public members but the constructor are
+// The search for the best words of lane work.item. All public members but the constructor are
 // block-wide.
 class LaneRanking {
  public:
@@ -97,18 +98,19 @@ class LaneRanking {
         words_(p.plan, work, shared),
         cache_(p.plan, shared),
         of_cached_(shared.Take<float>(SortedCache::Room(p.plan))),
-        bounds_(shared.Take<float>(p.plan.blocks)),
+        bounds_(shared.Take<float>(p.plan.sum_tiles)),
         of_warps_(shared.Take<RankedWord>(kMaxWarps)),
         bits_of_warps_(shared.Take<uint64_t>(kMaxWarps)),
         best_(*shared.Take<BestWords>(1)) {}
   KINGLET_HOST_DEVICE static uint64_t Bytes(const RankedWordsPlan& plan) {
     return LaneWords::Bytes(plan) + SortedCache::Bytes(plan) +
            SharedMemory::Bytes<float>(SortedCache::Room(plan)) +
-           SharedMemory::Bytes<float>(plan.blocks) + SharedMemory::Bytes<RankedWord>(kMaxWarps) +
+           SharedMemory::Bytes<float>(plan.sum_tiles) + SharedMemory::Bytes<RankedWord>(kMaxWarps) +
            SharedMemory::Bytes<uint64_t>(kMaxWarps) + SharedMemory::Bytes<BestWords>(1);
   }
 
-  // Starts a search in these clusters (a bit each), from the best words of `known`, or from none.
+  // Starts a search in these clusters (a bit each), from the best words of `known`, or without any
+  // if it is null.
   KINGLET_HOST_DEVICE void Begin(uint64_t clusters, const RankedWords* known) {
     words_.ReadTerms(clusters);
     looked_into_ = known == nullptr ? 0 : known->looked_into;
@@ -125,7 +127,7 @@ class LaneRanking {
     return words_.terms(cluster).AreFinite();
   }
 
-  // The tails (a bit each) that could hold one of the k best words, by the bounds that
+  // The tails (a bit each) that could contain one of the k best words, by the bounds that
   // runtime/queries/distribution.h uses: the tail's own log p, and for each cached word of the tail
   // that log p mixed with the word's weight, as if the word had all of the tail's probability.
   KINGLET_HOST_DEVICE uint64_t TailsThatCould() const {
@@ -150,7 +152,7 @@ class LaneRanking {
 
   // Adds the words of a cluster that are good enough. REQUIRES: Begin named the cluster.
   KINGLET_HOST_DEVICE void LookInto(uint32_t index) {
-    LookIntoBlocks(index);
+    LookIntoTiles(index);
     LookIntoCached(index);
   }
 
@@ -166,29 +168,29 @@ class LaneRanking {
   }
 
  private:
-  // The largest logits of a cluster's sum blocks. The head's last one may be a tail's logit, which
+  // The largest logits of a cluster's sum tiles. The head's last one may be a tail's logit, which
   // is a valid bound, too.
   KINGLET_HOST_DEVICE const float* LargestOf(const RankedCluster& cluster) const {
     return work_.At<float>(words_.lane(), cluster.logits.largest);
   }
 
-  KINGLET_HOST_DEVICE void LookIntoBlocks(uint32_t index) {
+  KINGLET_HOST_DEVICE void LookIntoTiles(uint32_t index) {
     const Block& block = work_.block;
     const RankedCluster& cluster = p_.plan.clusters[index];
     const RankedTerms& terms = words_.terms(index);
-    const uint32_t blocks = LaneWords::BlocksOf(cluster);
+    const uint32_t tiles = LaneWords::TilesOf(cluster);
     const float* largest = LargestOf(cluster);
-    block.ForEach(blocks, [&](uint64_t i) { bounds_[i] = terms.OutsideCache(largest[i]); });
+    block.ForEach(tiles, [&](uint64_t i) { bounds_[i] = terms.OutsideCache(largest[i]); });
     while (true) {
-      const RankedWord next = BlockBest(block, blocks, of_warps_, [&](uint32_t i) {
+      const RankedWord next = BlockBest(block, tiles, of_warps_, [&](uint32_t i) {
         return RankedWord{bounds_[i], i};
       });
       const bool ends = next.id == UINT32_MAX || !(next.value > RankedWord::None().value) ||
                         !best_.CouldTake(next.value, p_.k);
       block.Barrier();
       if (ends) return;
-      const uint32_t first = next.id * kSumBlock, left = cluster.size - first;
-      const uint32_t size = left < kSumBlock ? left : kSumBlock;
+      const uint32_t first = next.id * kSumTile, left = cluster.size - first;
+      const uint32_t size = left < kSumTile ? left : kSumTile;
       looked_into_ += size;
       float* const logits = words_.LogitsOf(index, first, size);
       block.ForEach(size, [&](uint64_t i) { logits[i] = terms.OutsideCache(logits[i]); });
@@ -200,8 +202,8 @@ class LaneRanking {
     }
   }
 
-  // Words that the cache holds, one thread each. The word's sum block bounds it; only if that is
-  // good enough is the word's own logit computed.
+  // Adds words that the cache contains, one thread each. The word's sum tile bounds its
+  // probability; only if the bound is good enough is the word's own logit computed.
   KINGLET_HOST_DEVICE void LookIntoCached(uint32_t index) {
     const RankedCluster& cluster = p_.plan.clusters[index];
     const RankedTerms& terms = words_.terms(index);
@@ -215,16 +217,16 @@ class LaneRanking {
       const auto mixed = [&](float logit) {
         return MixedWithCache(terms.BeforeCache(logit), weight, words_.total(), p_.plan.cache);
       };
-      if (!best_.CouldTake(Above(Above(mixed(largest[row / kSumBlock]))), p_.k)) return;
+      if (!best_.CouldTake(Above(Above(mixed(largest[row / kSumTile]))), p_.k)) return;
       of_cached_[i] = mixed(LogitOf(cluster, row));
     });
-    // WordAt rises with the place.
+    // WordAt rises with its index.
     TakeBest(
         work_.block, cache_.size(), of_cached_, p_.k, of_warps_, best_,
         [&](uint32_t i) { return cache_.WordAt(i); }, [](uint32_t) { return false; });
   }
 
-  // By one thread.
+  // By one thread: the logit of row `row` of the cluster.
   KINGLET_HOST_DEVICE float LogitOf(const RankedCluster& cluster, uint32_t row) const {
     const Lane& lane = words_.lane();
     const IntegerProduct& product = cluster.product;
@@ -256,17 +258,16 @@ KINGLET_HOST_DEVICE inline uint64_t RankWords::SharedBytes() const {
 KINGLET_HOST_DEVICE inline void Run(const RankWords& p, const Work& work) {
   const Block& block = work.block;
   const uint32_t clusters = p.plan.cluster_count;
-  RankedWords& answer = p.Answer(work.unit);
+  RankedWords& answer = p.Answer(work.item);
   SharedMemory shared(block);
   internal::LaneRanking ranking(p, work, shared);
   if (p.part == RankedPart::kTails) {
-    const uint64_t tails = p.tails[work.unit];
+    const uint64_t tails = p.tails[work.item];
     if (tails == 0) return;
     ranking.Begin(tails, &answer);
     for (uint32_t i = 1; i < clusters; ++i) {
       if ((tails >> i & 1) == 0) continue;
-      // Words of an earlier tail may rule this one out; then it does not matter if it is not
-      // finite.
+      // Words of an earlier tail may rule this tail out. Then its logits need not be finite.
       if ((ranking.TailsThatCould() >> i & 1) == 0) continue;
       if (!ranking.IsFinite(i)) {
         block.ForEach(1, [&](uint64_t) { answer.not_finite = 1 + i; });
@@ -283,14 +284,14 @@ KINGLET_HOST_DEVICE inline void Run(const RankWords& p, const Work& work) {
   block.ForEach(1, [&](uint64_t) {
     answer.count = answer.looked_into = 0;
     answer.not_finite = not_finite;
-    if (!all) p.tails[work.unit] = 0;
+    if (!all) p.tails[work.item] = 0;
   });
   if (not_finite != 0 || p.k == 0) return;
   for (uint32_t i = 0; i < (all ? clusters : 1); ++i) ranking.LookInto(i);
   ranking.Write(answer);
   if (all) return;
   const uint64_t tails = ranking.TailsThatCould();
-  block.ForEach(1, [&](uint64_t) { p.tails[work.unit] = tails; });
+  block.ForEach(1, [&](uint64_t) { p.tails[work.item] = tails; });
 }
 
 KINGLET_HOST_DEVICE inline uint64_t WordLogProbability::SharedBytes() const {
@@ -303,7 +304,7 @@ KINGLET_HOST_DEVICE inline void Run(const WordLogProbability& p, const Work& wor
   internal::LaneWords words(p.plan, work, shared);
   const uint32_t pairs = p.plan.cache.Pairs(words.lane().position);
   auto* const parts = shared.Take<uint64_t>(kLargestParts);
-  const uint32_t id = p.words[work.unit];
+  const uint32_t id = p.words[work.item];
   const uint32_t index = p.plan.ClusterOf(id);
   words.ReadTerms(uint64_t{1} << index | p.also_finite);
   const uint32_t row = id - p.plan.clusters[index].first;
@@ -319,7 +320,7 @@ KINGLET_HOST_DEVICE inline void Run(const WordLogProbability& p, const Work& wor
   block.ForEach(1, [&](uint64_t) {
     const internal::RankedTerms& terms = words.terms(index);
     const float before = terms.BeforeCache(logits[row % kTileRows]);
-    p.answers[work.unit] = {
+    p.answers[work.item] = {
         weight == 0.0f ? before + terms.keep
                        : internal::MixedWithCache(before, weight, words.total(), p.plan.cache),
         words.not_finite()};

@@ -1,5 +1,5 @@
-// A small least-recently-used cache: values by their keys; a new one evicts the one unused for
-// longest. C++17.
+// A small least-recently-used cache: values by their keys; a new value evicts the value that was
+// unused for longest. C++17.
 #ifndef KINGLET_KERNELS_CUDA_RECENTLY_USED_H_
 #define KINGLET_KERNELS_CUDA_RECENTLY_USED_H_
 
@@ -16,7 +16,8 @@ class RecentlyUsed {
   // REQUIRES: most > 0.
   explicit RecentlyUsed(size_t most) : most_(most) {}
 
-  // The value of the key, a new Value() if it had none. The reference is valid until the next call.
+  // The value of the key, a new Value() if the key is new. The reference is valid until the next
+  // call.
   Value& Of(const Key& key) {
     const auto found = std::find_if(entries_.begin(), entries_.end(),
                                     [&](const auto& entry) { return entry.first == key; });

@@ -14,7 +14,7 @@
 
 namespace kinglet::cuda {
 
-// The vectors of a cell: n elements each, or for each gate n elements, gate after gate.
+// The vectors of a cell: n elements each, or n elements for each gate, gate after gate.
 struct Cell : ByElement {
   Place input, recurrent, cell, hidden;
 };

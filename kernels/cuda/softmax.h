@@ -1,10 +1,10 @@
 // The softmax normaliser of a lane's logits by rules 4 and 5 of docs/NUMERICS.md (kernels/op.h,
 // LogSumExp). C++17.
 //
-// Two nodes: the largest logit of every sum block (1,024 logits) and its sum of SoftmaxTerm, and
-// what follows the blocks. In the first a unit is a sum block of a lane, by one thread block; in
-// the second it is a lane. Shared memory: 256 partial maxima, 1,024 terms, 16 chains. The chains
-// and folds are those of rule 4, so the bits are too.
+// Two nodes: the largest logit of every sum tile (1,024 logits) and its sum of SoftmaxTerm, and the
+// normaliser from all sum tiles. In the first a work item is a sum tile of a lane, by one thread
+// block; in the second it is a lane. Shared memory: 256 partial maxima, 1,024 terms, 16 chains. The
+// chains and folds are those of rule 4, and so are the bits.
 #ifndef KINGLET_KERNELS_CUDA_SOFTMAX_H_
 #define KINGLET_KERNELS_CUDA_SOFTMAX_H_
 
@@ -20,40 +20,40 @@ namespace kinglet::cuda {
 struct Logits {
   Place x;         // [count] of floats
   uint32_t count;  // > 0
-  Place largest;   // LogitBlocks (kernels/op.h)
+  Place largest;   // LogitTiles (kernels/op.h)
   Place sums;
   Place normaliser;  // [LogSumExp::kCount] of floats
 
-  // Sum blocks, and the logits of one.
-  KINGLET_HOST_DEVICE uint32_t Blocks() const { return static_cast<uint32_t>(SumBlocks(count)); }
-  KINGLET_HOST_DEVICE uint32_t BlockSize(uint32_t block) const {
-    return Least(count - block * kSumBlock, uint32_t{kSumBlock});
+  // How many sum tiles there are, and how many logits sum tile `tile` has.
+  KINGLET_HOST_DEVICE uint32_t TileCount() const { return static_cast<uint32_t>(SumTiles(count)); }
+  KINGLET_HOST_DEVICE uint32_t TileSize(uint32_t tile) const {
+    return Least(count - tile * kSumTile, uint32_t{kSumTile});
   }
 };
 
-// largest[b] = the largest logit of sum block b, sums[b] = the sum of
-// SoftmaxTerm(x - BlockReference(largest[b])) over it. Fewer than 32 logits are one chain.
-struct SumsOfBlocks {
+// largest[b] = the largest logit of sum tile b, sums[b] = the sum of
+// SoftmaxTerm(x - TileReference(largest[b])) over it. Fewer than 32 logits are one chain.
+struct SumsOfTiles {
   Logits logits;
-  KINGLET_HOST_DEVICE uint32_t Units(uint32_t lanes, uint32_t) const {
-    return lanes * logits.Blocks();
+  KINGLET_HOST_DEVICE uint32_t WorkItems(uint32_t lanes, uint32_t) const {
+    return lanes * logits.TileCount();
   }
   KINGLET_HOST_DEVICE uint64_t SharedBytes() const {
-    return SharedMemory::Bytes<float>(kLargestParts) + SharedMemory::Bytes<float>(kSumBlock) +
+    return SharedMemory::Bytes<float>(kLargestParts) + SharedMemory::Bytes<float>(kSumTile) +
            SharedMemory::Bytes<float>(kSumChains);
   }
 };
 
-KINGLET_HOST_DEVICE inline void Run(const SumsOfBlocks& p, const Work& work) {
-  const LaneUnit unit(work, p.logits.Blocks());
-  const Lane& lane = work.lanes[unit.lane];
-  const uint32_t n = p.logits.BlockSize(unit.part);
-  const float* x = work.At<float>(lane, p.logits.x) + uint64_t{unit.part} * kSumBlock;
+KINGLET_HOST_DEVICE inline void Run(const SumsOfTiles& p, const Work& work) {
+  const LaneItem item(work, p.logits.TileCount());
+  const Lane& lane = work.lanes[item.lane];
+  const uint32_t n = p.logits.TileSize(item.part);
+  const float* x = work.At<float>(lane, p.logits.x) + uint64_t{item.part} * kSumTile;
   SharedMemory shared(work.block);
   float* const parts = shared.Take<float>(kLargestParts);
   const float largest = BlockLargest(work.block, n, true, parts, [&](uint64_t i) { return x[i]; });
-  const float reference = BlockReference(largest);
-  float* const terms = shared.Take<float>(kSumBlock);
+  const float reference = TileReference(largest);
+  float* const terms = shared.Take<float>(kSumTile);
   float* const chains = shared.Take<float>(kSumChains);
   work.block.ForEach(n, [&](uint64_t i) { terms[i] = SoftmaxTerm(x[i] - reference); });
   const bool one_chain = p.logits.count < kShortSum;
@@ -63,37 +63,38 @@ KINGLET_HOST_DEVICE inline void Run(const SumsOfBlocks& p, const Work& work) {
     for (uint64_t i = j; i < n; i += stride) chains[j] += terms[i];
   });
   work.block.ForEach(1, [&](uint64_t) {
-    work.At<float>(lane, p.logits.largest)[unit.part] = largest;
-    work.At<float>(lane, p.logits.sums)[unit.part] = one_chain ? chains[0] : FoldChains(chains);
+    work.At<float>(lane, p.logits.largest)[item.part] = largest;
+    work.At<float>(lane, p.logits.sums)[item.part] = one_chain ? chains[0] : FoldChains(chains);
   });
 }
 
-// What follows the blocks (kernels/op.h, LogSumExp). A unit is a lane.
+// The normaliser from all sum tiles (kernels/op.h, LogSumExp). A work item is a lane.
 struct LogOfSum : ByLane {
   static constexpr uint32_t kAloneFromLanes = kManyLanes;
   Logits logits;
   KINGLET_HOST_DEVICE uint64_t SharedBytes() const {
-    return SharedMemory::Bytes<float>(kLargestParts) + SharedMemory::Bytes<float>(logits.Blocks());
+    return SharedMemory::Bytes<float>(kLargestParts) +
+           SharedMemory::Bytes<float>(logits.TileCount());
   }
 };
 
 KINGLET_HOST_DEVICE inline void Run(const LogOfSum& p, const Work& work) {
-  const Lane& lane = work.lanes[work.unit];
-  const float* of_blocks = work.At<float>(lane, p.logits.largest);
+  const Lane& lane = work.lanes[work.item];
+  const float* of_tiles = work.At<float>(lane, p.logits.largest);
   float* const stored = work.At<float>(lane, p.logits.sums);
   SharedMemory shared(work.block);
   float* const parts = shared.Take<float>(kLargestParts);
-  float* const sums = shared.Take<float>(p.logits.Blocks());
-  const float largest = BlockLargest(work.block, p.logits.Blocks(), true, parts,
-                                     [&](uint64_t i) { return of_blocks[i]; });
+  float* const sums = shared.Take<float>(p.logits.TileCount());
+  const float largest = BlockLargest(work.block, p.logits.TileCount(), true, parts,
+                                     [&](uint64_t i) { return of_tiles[i]; });
   const float reference = SoftmaxReference(largest);
-  work.block.ForEach(p.logits.Blocks(), [&](uint64_t i) {
-    sums[i] = stored[i] = stored[i] * Exp(BlockReference(of_blocks[i]) - reference);
+  work.block.ForEach(p.logits.TileCount(), [&](uint64_t i) {
+    sums[i] = stored[i] = stored[i] * Exp(TileReference(of_tiles[i]) - reference);
   });
   work.block.ForEach(1, [&](uint64_t) {
     float* const normaliser = work.At<float>(lane, p.logits.normaliser);
     normaliser[0] = reference;
-    normaliser[1] = Log(FoldBlocks(sums, p.logits.Blocks()));
+    normaliser[1] = Log(FoldTiles(sums, p.logits.TileCount()));
     normaliser[2] = largest;
   });
 }

@@ -1,7 +1,8 @@
-// The words of a lane's neural cache in sorted order, so that a block finds them fast. C++17.
+// The words of a lane's neural cache in sorted order, so that a thread block finds them fast.
+// C++17.
 //
-// A block sorts the pairs (word, slot) by a bitonic sort in shared memory, 8 bytes a pair; each
-// thread compares and swaps one pair of keys between two barriers.
+// A thread block sorts the pairs (word, slot) by a bitonic sort in shared memory, 8 bytes a pair;
+// each thread compares and swaps one pair of keys between two barriers.
 #ifndef KINGLET_KERNELS_CUDA_SORTED_CACHE_H_
 #define KINGLET_KERNELS_CUDA_SORTED_CACHE_H_
 
@@ -24,7 +25,7 @@ class SortedCache {
     return SharedMemory::Bytes<uint64_t>(Room(plan));
   }
 
-  // Block-wide. Pairs of weight 0, which change nothing, are omitted.
+  // Block-wide: sorts the pairs. Pairs of weight 0, which change nothing, are omitted.
   KINGLET_HOST_DEVICE void Sort(const Work& work, const Lane& lane) {
     const uint32_t pairs = cache_.Pairs(lane.position);
     if (pairs == 0) {
@@ -40,11 +41,11 @@ class SortedCache {
       keys_[i] = counts ? uint64_t{words[i]} << 32 | i : kNone;
     });
     for (uint32_t run = 2; run <= size_; run *= 2) {
-      for (uint32_t apart = run / 2; apart > 0; apart /= 2) {
+      for (uint32_t distance = run / 2; distance > 0; distance /= 2) {
         work.block.ForEach(size_ / 2, [&](uint64_t i) {
-          // 2 pair - pair % apart; `apart` is a power of 2.
+          // 2 pair - pair % distance; `distance` is a power of 2.
           const auto pair = static_cast<uint32_t>(i);
-          const uint32_t low = 2 * pair - (pair & (apart - 1)), high = low + apart;
+          const uint32_t low = 2 * pair - (pair & (distance - 1)), high = low + distance;
           const bool ascending = (low & run) == 0;
           if ((keys_[low] > keys_[high]) != ascending) return;
           const uint64_t key = keys_[low];
@@ -54,16 +55,16 @@ class SortedCache {
       }
     }
   }
-  // Places, some at the end of which may be empty.
+  // How many entries there are; some at the end may be empty.
   KINGLET_HOST_DEVICE uint32_t size() const { return size_; }
-  // Whether a word begins at place i; the word at place i.
+  // Whether a word begins at entry i; WordAt: the word of entry i.
   KINGLET_HOST_DEVICE bool IsFirst(uint64_t i) const {
     return keys_[i] != kNone && (i == 0 || keys_[i - 1] >> 32 != keys_[i] >> 32);
   }
   KINGLET_HOST_DEVICE uint32_t WordAt(uint64_t i) const {
     return static_cast<uint32_t>(keys_[i] >> 32);
   }
-  // The weight of the word that begins at place i.
+  // The weight of the word that begins at entry i.
   KINGLET_HOST_DEVICE float WeightAt(uint64_t i) const {
     const uint64_t word = keys_[i] >> 32;
     uint64_t units = 0;

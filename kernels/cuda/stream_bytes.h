@@ -13,7 +13,7 @@
 namespace kinglet::cuda::internal {
 
 // Columns of x of some lanes in shared memory, as two planes of bytes: x = 256 high + low with an
-// unsigned low; or, where all codes are bytes, a signed low alone. A word has four columns.
+// unsigned low; or, if all codes are bytes, a signed low alone. A 32-bit value has four columns.
 struct StreamBytes {
   uint32_t* low;
   uint32_t* high;
@@ -24,7 +24,8 @@ struct StreamBytes {
         high(shared.Take<uint32_t>(streams * its_stride / 4)),
         stride(static_cast<uint32_t>(its_stride)) {}
 
-  // A thread's words of the tile that begins at `column`; `stream` is the stream that it loads.
+  // A thread's 32-bit values of the tile that begins at `column`; `stream` is the stream that the
+  // thread loads.
   KINGLET_HOST_DEVICE TileB Load(const uint32_t* plane, uint32_t stream, uint32_t column,
                                  uint32_t thread) const {
     const uint32_t* from = plane + (stream * stride + column) / 4 + thread % 4;
@@ -61,13 +62,14 @@ struct FourCodes {
 };
 
 // Block-wide: copies columns [begin, begin + padded) of x of lanes [first, first + lanes) to shared
-// memory. Columns beyond `cols` are zeros. Rows of `to` beyond these lanes stay as they are: nobody
-// reads their products.
+// memory. Columns beyond `cols` are zeros. Rows of `to` beyond these lanes stay unchanged; their
+// products are never read.
 KINGLET_HOST_DEVICE inline void StageStreams(const Work& work, const Vector& x, bool bytes_alone,
                                              uint32_t first, uint32_t lanes, uint32_t begin,
                                              uint32_t cols, uint32_t padded,
                                              const StreamBytes& to) {
-  // An item is four columns of a lane. Items per lane are a power of 2, so that no thread divides.
+  // The index counts groups of four columns of a lane. Groups per lane are a power of 2, so that no
+  // thread divides.
   uint32_t shift = 0;
   while ((4u << shift) < padded) ++shift;
   const uint32_t items = lanes << shift;

@@ -1,10 +1,10 @@
-// Sums and maxima by the threads of a block: rules 4 and 5 of docs/NUMERICS.md. C++17.
+// Sums and maxima by the threads of a thread block: rules 4 and 5 of docs/NUMERICS.md. C++17.
 //
-// A sum of at least 32 terms is cut into sum blocks of 1,024 terms, and each of those into 16
+// A sum of at least 32 terms is split into sum tiles of 1,024 terms, and each sum tile into 16
 // chains: chain j adds terms j, j + 16, ... in order. The chains are the independent work: one
-// thread computes a chain. Then the 16 chains of a sum block are folded by halves, and the sums of
-// the blocks pairwise. kernels/ref/sum.h adds the same numbers in the same order, so the bits are
-// the same however many threads share the work.
+// thread computes a chain. Then the 16 chains of a sum tile are folded by halves, and the sums of
+// the sum tiles pairwise. kernels/ref/sum.h adds the same terms in the same order, so the bits do
+// not depend on the number of threads.
 #ifndef KINGLET_KERNELS_CUDA_SUMS_H_
 #define KINGLET_KERNELS_CUDA_SUMS_H_
 
@@ -18,7 +18,7 @@ namespace kinglet::cuda {
 
 // Chains of a sum of n terms.
 KINGLET_HOST_DEVICE constexpr uint64_t SumChains(uint64_t n) {
-  return n < kShortSum ? 1 : SumBlocks(n) * kSumChains;
+  return n < kShortSum ? 1 : SumTiles(n) * kSumChains;
 }
 
 // Chain `chain` of a sum of n terms; accumulate(partial, i) returns partial plus term i.
@@ -29,22 +29,22 @@ KINGLET_HOST_DEVICE float ChainSum(uint64_t n, uint64_t chain, const Accumulate&
     for (uint64_t i = 0; i < n; ++i) sum = accumulate(sum, i);
     return sum;
   }
-  const uint64_t begin = chain / kSumChains * kSumBlock;
-  const uint64_t end = Least(n, begin + kSumBlock);
+  const uint64_t begin = chain / kSumChains * kSumTile;
+  const uint64_t end = Least(n, begin + kSumTile);
   for (uint64_t i = begin + chain % kSumChains; i < end; i += kSumChains) sum = accumulate(sum, i);
   return sum;
 }
 
-// The sum of a sum block from its 16 chains, which are overwritten.
+// The sum of a sum tile from its 16 chains, which are overwritten.
 KINGLET_HOST_DEVICE inline float FoldChains(float* chains) {
-  for (uint32_t apart = kSumChains / 2; apart > 0; apart /= 2) {
-    for (uint32_t j = 0; j < apart; ++j) chains[j] += chains[j + apart];
+  for (uint32_t distance = kSumChains / 2; distance > 0; distance /= 2) {
+    for (uint32_t j = 0; j < distance; ++j) chains[j] += chains[j + distance];
   }
   return chains[0];
 }
 
-// The sum of n > 0 block sums: neighbours first, an odd last one carried up. Overwrites `sums`.
-KINGLET_HOST_DEVICE inline float FoldBlocks(float* sums, uint64_t n) {
+// The sum of n > 0 tile sums: neighbours first, an odd last one carried up. Overwrites `sums`.
+KINGLET_HOST_DEVICE inline float FoldTiles(float* sums, uint64_t n) {
   while (n > 1) {
     for (uint64_t i = 0; i + 1 < n; i += 2) sums[i / 2] = sums[i] + sums[i + 1];
     if (n % 2 != 0) sums[n / 2] = sums[n - 1];
@@ -53,7 +53,7 @@ KINGLET_HOST_DEVICE inline float FoldBlocks(float* sums, uint64_t n) {
   return sums[0];
 }
 
-// The same, of up to 2^30 block sums that come one by one (kernels/ref/sum.h).
+// FoldTiles for up to 2^30 tile sums that come one by one (kernels/ref/sum.h).
 class RunningFold {
  public:
   KINGLET_HOST_DEVICE void Push(float value) {
@@ -74,17 +74,17 @@ class RunningFold {
   uint32_t depth_ = 0, count_ = 0;
 };
 
-// The whole sum by one thread.
+// The complete sum by one thread.
 template <class Accumulate>
 KINGLET_HOST_DEVICE float ThreadSum(uint64_t n, const Accumulate& accumulate) {
   if (n < kShortSum) return ChainSum(n, 0, accumulate);
-  RunningFold blocks;
+  RunningFold tiles;
   for (uint64_t first = 0; first < SumChains(n); first += kSumChains) {
     float chains[kSumChains];
     for (uint32_t j = 0; j < kSumChains; ++j) chains[j] = ChainSum(n, first + j, accumulate);
-    blocks.Push(FoldChains(chains));
+    tiles.Push(FoldChains(chains));
   }
-  return blocks.Total();
+  return tiles.Total();
 }
 
 // Floats of shared memory that BlockSum needs.
@@ -93,7 +93,8 @@ KINGLET_HOST_DEVICE constexpr uint64_t BlockSumFloats(uint64_t n) {
 }
 
 // Block-wide: the sum of n terms, returned to every thread. `chains` is shared memory of
-// BlockSumFloats(n); it may be reused after one more barrier, when all threads have read the sum.
+// BlockSumFloats(n) floats, which may be reused after one more barrier, when all threads have read
+// the sum.
 template <class Team, class Accumulate>
 KINGLET_HOST_DEVICE float BlockSum(const Team& block, uint64_t n, float* chains,
                                    const Accumulate& accumulate) {
@@ -102,14 +103,14 @@ KINGLET_HOST_DEVICE float BlockSum(const Team& block, uint64_t n, float* chains,
   block.ForEach(1, [&](uint64_t) {
     if (count == 0) chains[0] = 0.0f;
     if (count <= 1) return;
-    const uint64_t blocks = count / kSumChains;
-    for (uint64_t b = 0; b < blocks; ++b) chains[b] = FoldChains(chains + b * kSumChains);
-    FoldBlocks(chains, blocks);
+    const uint64_t tiles = count / kSumChains;
+    for (uint64_t b = 0; b < tiles; ++b) chains[b] = FoldChains(chains + b * kSumChains);
+    FoldTiles(chains, tiles);
   });
   return chains[0];
 }
 
-// Threads that share the work of BlockLargest and BlockUnits, of a block of so many.
+// How many threads of a thread block work on BlockLargest and BlockUnits.
 inline constexpr uint32_t kLargestParts = 256;
 KINGLET_HOST_DEVICE constexpr uint32_t LargestParts(uint32_t threads) {
   return Least(threads, uint32_t{kLargestParts});
@@ -152,9 +153,9 @@ KINGLET_HOST_DEVICE float BlockLargest(const Team& block, uint64_t n, bool from_
     parts[part] = largest;
   });
   for (uint64_t left = count; left > 1; left = (left + 1) / 2) {
-    const uint64_t apart = (left + 1) / 2;
-    block.ForEach(left - apart,
-                  [&](uint64_t i) { parts[i] = larger(parts[i], parts[i + apart], i == 0); });
+    const uint64_t distance = (left + 1) / 2;
+    block.ForEach(left - distance,
+                  [&](uint64_t i) { parts[i] = larger(parts[i], parts[i + distance], i == 0); });
   }
   return parts[0];
 }

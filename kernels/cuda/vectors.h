@@ -1,9 +1,9 @@
 // Nodes on one vector of a lane: norms, activation functions, quantisation, additions
 // (kernels/op.h, LayerNorm, RootMeanSquareNorm, ApplyActivation, Quantise, Add, AddScalar). C++17.
 //
-// A block has a whole vector (ByLane) or 1,024 elements of it (ByElement); a thread has an element.
-// Only norms need shared memory, for the chains of their sums, which follow rule 4 of
-// docs/NUMERICS.md.
+// A thread block has a complete vector (ByLane) or 1,024 elements of a vector (ByElement); a thread
+// has an element. Only norms need shared memory, for the chains of their sums, which follow rule 4
+// of docs/NUMERICS.md.
 #ifndef KINGLET_KERNELS_CUDA_VECTORS_H_
 #define KINGLET_KERNELS_CUDA_VECTORS_H_
 
@@ -16,30 +16,30 @@
 
 namespace kinglet::cuda {
 
-// Elements of a unit of ByElement.
+// Elements of a work item of ByElement.
 inline constexpr uint32_t kElementPart = 1024;
 KINGLET_HOST_DEVICE constexpr uint32_t ElementParts(uint32_t count) {
   return DivideUp(count, uint32_t{kElementPart});
 }
-// Base of nodes whose unit is kElementPart elements of a lane's vector.
+// Base of nodes whose work item is kElementPart elements of a lane's vector.
 struct ByElement {
   uint32_t count;
-  KINGLET_HOST_DEVICE uint32_t Units(uint32_t lanes, uint32_t) const {
+  KINGLET_HOST_DEVICE uint32_t WorkItems(uint32_t lanes, uint32_t) const {
     return lanes * ElementParts(count);
   }
   KINGLET_HOST_DEVICE uint64_t SharedBytes() const { return 0; }
 };
-// Block-wide: f(lane, i) for every element i of the unit, of a vector of `count`.
+// Block-wide: f(lane, i) for every element i of the work item, of a vector of `count`.
 template <class F>
 KINGLET_HOST_DEVICE void EachElement(const Work& work, uint32_t count, const F& f) {
-  const LaneUnit unit(work, ElementParts(count));
-  const Lane& lane = work.lanes[unit.lane];
-  const uint64_t first = uint64_t{unit.part} * kElementPart;
+  const LaneItem item(work, ElementParts(count));
+  const Lane& lane = work.lanes[item.lane];
+  const uint64_t first = uint64_t{item.part} * kElementPart;
   work.block.ForEach(Least(count - first, uint64_t{kElementPart}),
                      [&](uint64_t i) { f(lane, first + i); });
 }
 
-// y = (x - mean) / sqrt(variance + epsilon) * gain + bias. A unit is a lane.
+// y = (x - mean) / sqrt(variance + epsilon) * gain + bias. A work item is a lane.
 struct NormaliseVector : ByLane {
   static constexpr uint32_t kAloneFromLanes = kManyLanes;
   Place x, y;  // [count] of floats
@@ -53,8 +53,8 @@ struct NormaliseVector : ByLane {
   }
 };
 
-// Block-wide: y = (x - mean) / sqrt(variance + epsilon), times gain and plus bias where these are
-// not null. y may be x. `sums` and `squares` are shared memory of BlockSumFloats(n) each.
+// Block-wide: y = (x - mean) / sqrt(variance + epsilon), times gain and plus bias if these are not
+// null. y may be x. `sums` and `squares` are shared memory of BlockSumFloats(n) each.
 KINGLET_HOST_DEVICE inline void Normalise(const Block& block, const float* x, uint32_t n,
                                           float epsilon, const float* gain, const float* bias,
                                           float* y, float* sums, float* squares) {
@@ -77,7 +77,7 @@ KINGLET_HOST_DEVICE inline void Normalise(const Block& block, const float* x, ui
 }
 
 KINGLET_HOST_DEVICE inline void Run(const NormaliseVector& p, const Work& work) {
-  const Lane& lane = work.lanes[work.unit];
+  const Lane& lane = work.lanes[work.item];
   SharedMemory shared(work.block);
   float* const sums = shared.Take<float>(BlockSumFloats(p.count));
   float* const squares = shared.Take<float>(BlockSumFloats(p.count));
@@ -85,7 +85,7 @@ KINGLET_HOST_DEVICE inline void Run(const NormaliseVector& p, const Work& work) 
             work.At<float>(lane, p.y), sums, squares);
 }
 
-// y = x / sqrt(mean of x^2 + epsilon). A unit is a lane.
+// y = x / sqrt(mean of x^2 + epsilon). A work item is a lane.
 struct ScaleToUnitMeanSquare : ByLane {
   Place x, y;  // [count] of floats
   uint32_t count;
@@ -97,7 +97,7 @@ struct ScaleToUnitMeanSquare : ByLane {
 };
 
 KINGLET_HOST_DEVICE inline void Run(const ScaleToUnitMeanSquare& p, const Work& work) {
-  const Lane& lane = work.lanes[work.unit];
+  const Lane& lane = work.lanes[work.item];
   SharedMemory shared(work.block);
   float* const chains = shared.Take<float>(BlockSumFloats(p.count));
   const float* x = work.At<float>(lane, p.x);
@@ -122,7 +122,7 @@ KINGLET_HOST_DEVICE inline void Run(const ActivateVector& p, const Work& work) {
   });
 }
 
-// codes = round(clamp(x) / node). A unit is a lane.
+// codes = round(clamp(x) / scale). A work item is a lane.
 struct QuantiseVector : ByLane {
   static constexpr uint32_t kAloneFromLanes = kManyLanes;
   Place x;      // [count] of floats
@@ -132,13 +132,13 @@ struct QuantiseVector : ByLane {
 };
 
 KINGLET_HOST_DEVICE inline void Run(const QuantiseVector& p, const Work& work) {
-  const Lane& lane = work.lanes[work.unit];
+  const Lane& lane = work.lanes[work.item];
   const float* x = work.At<float>(lane, p.x);
   int16_t* codes = work.At<int16_t>(lane, p.codes);
   work.block.ForEach(p.count, [&](uint64_t i) { codes[i] = p.rounding(x[i]); });
 }
 
-// y += x. A unit is a lane.
+// y += x. A work item is a lane.
 struct AddVector : ByLane {
   static constexpr uint32_t kAloneFromLanes = kManyLanes;
   Vector x;
@@ -146,7 +146,7 @@ struct AddVector : ByLane {
 };
 
 KINGLET_HOST_DEVICE inline void Run(const AddVector& p, const Work& work) {
-  const Lane& lane = work.lanes[work.unit];
+  const Lane& lane = work.lanes[work.item];
   float* y = work.At<float>(lane, p.y);
   work.block.ForEach(p.x.count, [&](uint64_t i) { y[i] += work.Real(lane, p.x, i); });
 }

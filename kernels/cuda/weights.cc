@@ -161,7 +161,7 @@ Status WeightStore::Run(std::span<const Node> nodes, std::span<const Lane> lanes
   };
   KINGLET_ASSIGN_OR_RETURN(const DeviceMemory of_nodes, copy(std::as_bytes(nodes)));
   KINGLET_ASSIGN_OR_RETURN(const DeviceMemory of_lanes, copy(std::as_bytes(lanes)));
-  // Not to be remembered: other nodes may be at this address next.
+  // may_repeat is false: other nodes may be at this address next.
   const NodeList list = {nodes.data(), static_cast<uint32_t>(nodes.size()),
                          reinterpret_cast<const Node*>(of_nodes.data()), false};
   KINGLET_RETURN_IF_ERROR(queue_.Run(list, reinterpret_cast<const Lane*>(of_lanes.data()),

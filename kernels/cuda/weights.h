@@ -1,5 +1,5 @@
-// A model's weights in the memory of a device: each tensor once, however many nodes use it.
-// Quantised tensors take as many bits as in the file, padded to whole tiles (byte_matrix.h).
+// A model's weights in the memory of a device: each tensor once, whatever the number of nodes that
+// use it. Quantised tensors take as many bits as in the file, padded to full tiles (byte_matrix.h).
 #ifndef KINGLET_KERNELS_CUDA_WEIGHTS_H_
 #define KINGLET_KERNELS_CUDA_WEIGHTS_H_
 
@@ -22,34 +22,34 @@ namespace kinglet::cuda {
 
 class WeightStore {
  public:
-  // The plan and the queue outlive it. It appends what it allocates to `memory`, and the pointers
-  // that it returns are valid as long as that is.
+  // The plan and the queue outlive the store. The store appends its allocations to `memory`, and
+  // the pointers that it returns are valid as long as `memory` is.
   WeightStore(const Plan& plan, const std::shared_ptr<Device>& device, Queue& queue,
               std::vector<DeviceMemory>& memory)
       : plan_(plan), device_(device), queue_(queue), memory_(memory) {}
 
   // Whether products with the tensor may be integer products (kernels/ref/weights.h).
   bool HasIntegers(WeightId id) const;
-  // The largest magnitude that its integers may have. REQUIRES: HasIntegers(id).
+  // The largest magnitude that the tensor's integers may have. REQUIRES: HasIntegers(id).
   int64_t LargestInteger(WeightId id) const;
   // REQUIRES: HasIntegers(id).
   Result<ByteMatrix> Integers(WeightId id);
   // The exact values, [rows, cols]. REQUIRES: the tensor is not coded.
   Result<const float*> Floats(WeightId id);
-  // The same, or null for no tensor.
+  // The exact values, [rows, cols], or null without a tensor.
   Result<const float*> FloatsOrNull(const std::optional<WeightId>& id);
   // The rows as integers if the tensor has them, else as floats. REQUIRES: the tensor is not coded.
   Result<StoredRows> Stored(WeightId id);
   // The codes of a coded table, whether stored or computed by hashing.
   Result<CodeMatrix> Codes(WeightId id);
-  // Copies values to the device that binding computes from tensors.
+  // Copies values that binding computes from tensors to the device.
   template <class T>
   Result<const T*> Constants(std::span<const T> values) {
     KINGLET_ASSIGN_OR_RETURN(const std::byte* const address, Upload(std::as_bytes(values)));
     return reinterpret_cast<const T*>(address);
   }
 
-  // The same for values that fit 32 bits.
+  // Copies values that fit 32 bits to the device, as 32-bit values.
   Result<const uint32_t*> NarrowConstants(std::span<const uint64_t> values);
 
   // Device memory, not initialised, for what the device itself computes during binding (Run).

@@ -15,9 +15,9 @@ namespace kinglet::onednn {
 // How far log-probabilities may be from those of the backend `ref`.
 inline constexpr double kTolerance = 1e-4;
 
-// The library's name and version. KINGLET_UNSUPPORTED as Library::Find, which this calls.
+// The library's name and version. Errors: those of Library::Find.
 Result<std::string> LibraryName();
-// As cpu::BindCpu, and the errors of LibraryName.
+// Like cpu::BindCpu. Errors: also those of LibraryName.
 Result<std::vector<Kernel>> Bind(const Plan& plan, const BufferLayout& layout,
                                  const WeightMemory& memory);
 

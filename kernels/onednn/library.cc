@@ -12,7 +12,7 @@
 namespace kinglet::onednn {
 namespace {
 
-// Newest first.
+// The names of oneDNN's library, newest first.
 constexpr std::array kSystemFiles = {"libdnnl.so.3", "libdnnl.so.2"};
 constexpr int kLeastMajor = 2, kMostMajor = 3;
 
@@ -29,13 +29,13 @@ struct Close {
 };
 using Handle = std::unique_ptr<void, Close>;
 
-// Looks in the library and in those that it needs. Null if there is no such function.
+// A function of the library, or of the libraries that it needs. Null if there is no such function.
 template <class Function>
 Function FindFunction(const Handle& handle, const char* name) {
   return reinterpret_cast<Function>(dlsym(handle.get(), name));
 }
 
-// Loads the newest library that the system has; the error is that of the newest.
+// Loads the newest library that the system has. If all fail, the error is that of the newest.
 Result<Library> LoadNewest() {
   Status none;
   for (const char* const file : kSystemFiles) {
@@ -51,7 +51,7 @@ Result<Library> LoadNewest() {
 Result<Library> Library::Load(const std::string& file) {
   Handle handle;
   {
-    const FloatEnvironment kept;  // by a library whose constructors change it
+    const FloatEnvironment kept;  // restores it if the library's constructors change it
     handle.reset(dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL));
   }
   if (handle == nullptr) {
@@ -78,10 +78,10 @@ Result<Library> Library::Load(const std::string& file) {
   }
   const bool is_limited = library.threads_ != nullptr && library.set_threads_ != nullptr;
   if (!is_limited && is.cpu_runtime != DNNL_RUNTIME_SEQ) {
-    return Refuse("oneDNN with threads of OpenMP or none",
-                  library.name_ + " with others in " + file);
+    return Refuse("oneDNN with OpenMP threads or without threads",
+                  library.name_ + " with other threads in " + file);
   }
-  // It stays loaded for as long as the program runs.
+  // The library stays loaded for as long as the program runs.
   static_cast<void>(handle.release());
   return library;
 }

@@ -1,5 +1,6 @@
-// oneDNN, loaded when the backend `onednn` is first asked for: nothing else needs it, and a build
-// with this backend runs without the library. What is called here is the same in 2.x and 3.x.
+// oneDNN, loaded when the backend `onednn` is first asked for: nothing else needs the library, and
+// a build with this backend runs without it. The functions that are called are the same in 2.x and
+// 3.x.
 #ifndef KINGLET_KERNELS_ONEDNN_LIBRARY_H_
 #define KINGLET_KERNELS_ONEDNN_LIBRARY_H_
 
@@ -14,18 +15,17 @@ namespace kinglet::onednn {
 
 class Library {
  public:
-  // The library at the path that the environment variable KINGLET_ONEDNN has, or else the newest
-  // one that the system finds. It is loaded by the first call and stays. KINGLET_UNSUPPORTED as
-  // Load.
+  // The library at the path in the environment variable KINGLET_ONEDNN, or else the newest one that
+  // the system finds. The first call loads the library, which stays loaded. Errors: those of Load.
   static Result<const Library*> Find();
-  // KINGLET_UNSUPPORTED, saying what to install: there is no such library, it is none of oneDNN's
-  // or of another version, or nobody could keep it from starting threads.
+  // KINGLET_UNSUPPORTED, with what to install, if the library does not exist, is not oneDNN or has
+  // another version, or if nothing could keep it from starting threads.
   static Result<Library> Load(const std::string& file);
 
   const std::string& name() const { return name_; }  // "oneDNN 2.6.3"
 
-  // Where one lives, the library uses the calling thread and no other. The caller's own setting of
-  // OpenMP is back afterwards.
+  // While a OneThread lives, the library uses the calling thread and no other. The destructor
+  // restores the caller's own setting of OpenMP.
   class OneThread {
    public:
     explicit OneThread(const Library& library) : library_(&library) {
@@ -44,9 +44,9 @@ class Library {
     int threads_ = 1;
   };
 
-  // y [vectors, rows] = x [vectors, cols] * weight [cols, rows]. Float32 and nothing less: its mode
-  // of less exact products does not reach this function. REQUIRES: a OneThread; sizes above 0.
-  // Throws std::bad_alloc, since the library fails only for want of memory.
+  // y [vectors, rows] = x [vectors, cols] * weight [cols, rows]. Always exact float32: the
+  // library's mode of less exact products does not affect this function. REQUIRES: a OneThread;
+  // sizes above 0. Throws std::bad_alloc, since the library fails only for want of memory.
   void Multiply(size_t vectors, size_t rows, size_t cols, const float* x, const float* weight,
                 float* y) const;
 
@@ -55,7 +55,7 @@ class Library {
 
   std::string name_;
   decltype(&dnnl_sgemm) product_ = nullptr;
-  // Of the OpenMP that the library uses; null where it starts no threads.
+  // Functions of the OpenMP that the library uses; null if the library starts no threads.
   int (*threads_)() = nullptr;
   void (*set_threads_)(int) = nullptr;
 };

@@ -11,29 +11,31 @@
 namespace kinglet::onednn {
 namespace {
 
-// Smaller ones wait for the calls of the library.
+// For smaller matrices the calls of the library take longer than the products.
 constexpr uint64_t kLeastRows = 48, kLeastCols = 32;
 
 constexpr std::array<size_t, 6> kTiles = {64, 32, 16, 8, 4, 1};
 constexpr size_t kMost = cpu::ManyProduct::kMost, kMostTile = kTiles.front();
 static_assert(kMost % kMostTile == 0);
 
-// A block of rows is multiplied by one call: enough rows that the call costs little, few enough
-// that their weights stay in a second-level cache while vectors take turns, and that threads can
-// share a matrix. The library's kernels for AVX-512 take 48 rows at a time, those for AVX2 24.
-constexpr size_t kPanelsOfKernel = 3, kPanelsOfBlock = 12;
-constexpr size_t kPanelsOfNarrowBlock = 24;  // short rows make short calls
-constexpr uint64_t kColsOfNarrowBlock = 64;
-constexpr size_t kMostBlockRows = kPanelsOfNarrowBlock * cpu::kPanelRows;
-constexpr uint64_t kMostBlockBytes = 1200 << 10;
+// A group of rows is multiplied by one call: enough rows that the call costs little, few enough
+// that their weights stay in a second-level cache while one vector after the other is multiplied,
+// and that a matrix can be divided among threads. The library's kernels for AVX-512 take 48 rows at
+// a time, those for AVX2 24.
+constexpr size_t kPanelsOfKernel = 3, kPanelsOfGroup = 12;
+constexpr size_t kPanelsOfNarrowGroup = 24;  // short rows make short calls
+constexpr uint64_t kColsOfNarrowGroup = 64;
+constexpr size_t kMostGroupRows = kPanelsOfNarrowGroup * cpu::kPanelRows;
+constexpr uint64_t kMostGroupBytes = 1200 << 10;
 
-size_t PanelsOfBlock(const cpu::Panels& weight) {
-  const uint64_t fit = kMostBlockBytes / (cpu::kPanelRows * weight.cols() * sizeof(float));
-  const size_t wanted = weight.cols() <= kColsOfNarrowBlock ? kPanelsOfNarrowBlock : kPanelsOfBlock;
-  const size_t most =
-      std::clamp<uint64_t>(fit / kPanelsOfKernel * kPanelsOfKernel, kPanelsOfKernel, wanted);
-  const size_t blocks = (weight.panels() + most - 1) / most;
-  const size_t each = (weight.panels() + blocks - 1) / blocks;
+size_t PanelsOfGroup(const cpu::Panels& weight) {
+  const uint64_t max_panels = kMostGroupBytes / (cpu::kPanelRows * weight.cols() * sizeof(float));
+  const size_t preferred =
+      weight.cols() <= kColsOfNarrowGroup ? kPanelsOfNarrowGroup : kPanelsOfGroup;
+  const size_t most = std::clamp<uint64_t>(max_panels / kPanelsOfKernel * kPanelsOfKernel,
+                                           kPanelsOfKernel, preferred);
+  const size_t groups = (weight.panels() + most - 1) / most;
+  const size_t each = (weight.panels() + groups - 1) / groups;
   return (each + kPanelsOfKernel - 1) / kPanelsOfKernel * kPanelsOfKernel;
 }
 
@@ -42,7 +44,7 @@ struct Work {
   Work(std::byte* memory, uint64_t cols)
       : x(reinterpret_cast<float*>(memory)), y(x + kMost * cols) {}
   static uint64_t Bytes(uint64_t cols) {
-    return (kMost * cols + kMostTile * kMostBlockRows) * sizeof(float);
+    return (kMost * cols + kMostTile * kMostGroupRows) * sizeof(float);
   }
 
   float* x;
@@ -61,7 +63,7 @@ void FinishRow(const float* sums, size_t rows, const cpu::Finish& finish, float*
   }
 }
 
-// Numbers of both signs in which sums of another order have other bits.
+// Fills with numbers of both signs, whose sums in another order have other bits.
 void FillWithNumbers(std::span<float> numbers) {
   uint32_t state = 1;
   for (float& number : numbers) {
@@ -70,7 +72,7 @@ void FillWithNumbers(std::span<float> numbers) {
   }
 }
 
-// A product of kMostTile vectors with a matrix of numbers, in tiles of one size or another.
+// A trial product of kMostTile vectors with a matrix, which may be divided into tiles of any size.
 class Trial {
  public:
   Trial(const Library& library, size_t rows, size_t cols)
@@ -78,7 +80,7 @@ class Trial {
     FillWithNumbers(weight_);
     FillWithNumbers(x_);
   }
-  // y [kMostTile][rows], of vectors that begin with number `first`, and go round.
+  // y [kMostTile][rows], of the vectors in cyclic order from vector `first` on.
   std::vector<float> Run(size_t tile, size_t first) const {
     std::vector<float> x(x_), y(kMostTile * rows_);
     std::rotate(x.begin(), x.begin() + static_cast<ptrdiff_t>(first * cols_), x.end());
@@ -107,7 +109,8 @@ std::vector<size_t> TilesOf(const Library& library, size_t rows, size_t cols) {
   std::vector<float> expected;
   for (const size_t tile : kTiles) {
     std::vector<float> found = trial.Run(tile, 0);
-    // Every place agrees with the next one, so all do.
+    // Every position in a tile gives the bits of the next position, so all positions give the same
+    // bits.
     if (found != trial.Run(tile, 1)) continue;
     if (expected.empty()) expected = found;
     if (found == expected) tiles.push_back(tile);
@@ -120,31 +123,31 @@ class Products::Product : public cpu::ManyProduct {
   Product(std::shared_ptr<const cpu::Panels> panels, const Library& library)
       : panels_(std::move(panels)),
         library_(&library),
-        block_rows_(PanelsOfBlock(*panels_) * cpu::kPanelRows),
+        group_rows_(PanelsOfGroup(*panels_) * cpu::kPanelRows),
         weight_(panels_->panels() * cpu::kPanelRows * panels_->cols()) {}
 
-  // Rows of all blocks but the last, and of the last.
-  std::array<size_t, 2> BlockRows() const {
+  // Rows of every group but the last, and of the last group.
+  std::array<size_t, 2> GroupRows() const {
     const size_t all = panels_->panels() * cpu::kPanelRows;
-    return {std::min(block_rows_, all), (all - 1) % block_rows_ + 1};
+    return {std::min(group_rows_, all), (all - 1) % group_rows_ + 1};
   }
   void set_tiles(std::vector<size_t> tiles) { tiles_ = std::move(tiles); }
 
-  // Blocks of rows one after the other, each [cols][rows], padded with zeros to whole panels.
+  // Groups of rows one after the other, each [cols][rows], padded with zeros to full panels.
   void LayOut() {
     const uint64_t cols = panels_->cols();
     std::vector<float> row(cols);
     std::fill(weight_.begin(), weight_.end(), 0.0f);
     for (uint64_t r = 0; r < panels_->rows(); ++r) {
       panels_->CopyFloats(r, row.data());
-      const uint64_t first = r / block_rows_ * block_rows_;
-      const uint64_t stride = RowsOfBlockAt(first);
+      const uint64_t first = r / group_rows_ * group_rows_;
+      const uint64_t stride = RowsOfGroupAt(first);
       float* const out = weight_.data() + first * cols + (r - first);
       for (uint64_t c = 0; c < cols; ++c) out[c * stride] = row[c];
     }
   }
 
-  size_t PanelsTogether() const override { return block_rows_ / cpu::kPanelRows; }
+  size_t PanelsTogether() const override { return group_rows_ / cpu::kPanelRows; }
   void Multiply(cpu::PanelRange panels, std::span<const cpu::RealVector> vectors,
                 const cpu::Finish& finish, WorkMemory& memory) const override {
     const uint64_t cols = panels_->cols();
@@ -159,9 +162,9 @@ class Products::Product : public cpu::ManyProduct {
     const Library::OneThread one_thread(*library_);
     const uint64_t begin = panels.begin * cpu::kPanelRows;
     const uint64_t end = std::min<uint64_t>(panels.end * cpu::kPanelRows, panels_->rows());
-    for (uint64_t first = begin; first < end; first += block_rows_) {
-      const uint64_t rows = std::min<uint64_t>(block_rows_, end - first);
-      const uint64_t stride = RowsOfBlockAt(first);
+    for (uint64_t first = begin; first < end; first += group_rows_) {
+      const uint64_t rows = std::min<uint64_t>(group_rows_, end - first);
+      const uint64_t stride = RowsOfGroupAt(first);
       for (size_t at = 0; at < vectors.size();) {
         const size_t tile = TileFor(vectors.size() - at);
         library_->Multiply(tile, stride, cols, work.x + at * cols, weight_.data() + first * cols,
@@ -179,10 +182,10 @@ class Products::Product : public cpu::ManyProduct {
   MemoryRange Memory() const override { return std::as_bytes(std::span(weight_)); }
 
  private:
-  uint64_t RowsOfBlockAt(uint64_t first) const {
-    return std::min<uint64_t>(block_rows_, panels_->panels() * cpu::kPanelRows - first);
+  uint64_t RowsOfGroupAt(uint64_t first) const {
+    return std::min<uint64_t>(group_rows_, panels_->panels() * cpu::kPanelRows - first);
   }
-  // The largest tile that `count` vectors fill, or the smallest.
+  // The largest tile that `count` vectors fill, or the smallest tile.
   size_t TileFor(size_t count) const {
     for (const size_t tile : tiles_) {
       if (tile <= count) return tile;
@@ -192,7 +195,7 @@ class Products::Product : public cpu::ManyProduct {
 
   std::shared_ptr<const cpu::Panels> panels_;
   const Library* library_;
-  size_t block_rows_;
+  size_t group_rows_;
   cpu::AlignedVector<float> weight_;
   std::vector<size_t> tiles_;
 };
@@ -217,7 +220,7 @@ std::shared_ptr<const cpu::ManyProduct> Products::AnyOf(
   if (const auto found = products_.find(weight); found != products_.end()) return found->second;
   ClaimFrom(claim_, weight->panels() * cpu::kPanelRows * weight->cols() * sizeof(float));
   const auto product = std::make_shared<Product>(weight, *library_);
-  const auto [rows, last_rows] = product->BlockRows();
+  const auto [rows, last_rows] = product->GroupRows();
   const std::vector<size_t>& of_all = Tiles(rows, weight->cols());
   const std::vector<size_t>& of_last = Tiles(last_rows, weight->cols());
   std::vector<size_t> tiles;

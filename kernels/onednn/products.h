@@ -15,25 +15,25 @@
 
 namespace kinglet::onednn {
 
-// Whether oneDNN's product of a matrix of this shape with the vectors of eight lanes or more is the
-// faster one. bench/many_products measures it; docs/PERFORMANCE.md has the table.
+// Whether oneDNN is faster than the backend `cpu` at multiplying a matrix of this shape with the
+// vectors of eight lanes or more. bench/many_products measures it; docs/PERFORMANCE.md has the
+// table.
 bool IsFaster(uint64_t rows, uint64_t cols);
 
-// How many vectors the library may multiply at once with a matrix [rows, cols], largest first: with
-// each of these numbers a vector's results have the same bits, wherever it stands among the others.
-// The library is tried with numbers to find that out. Empty: its bits depend on the place. Throws
-// std::bad_alloc.
+// How many vectors the library may multiply at once with a matrix [rows, cols], largest first: for
+// each of these counts, a vector's results have the same bits at any position among the vectors.
+// Found by trial products. Empty if the bits depend on the position. Throws std::bad_alloc.
 std::vector<size_t> TilesOf(const Library& library, size_t rows, size_t cols);
 
 // The products of one model.
 class Products : public cpu::ManyProducts {
  public:
-  // `library` outlives this.
+  // `library` outlives the products.
   explicit Products(const Library& library, ClaimBytes claim = {});
   ~Products() override;
   std::shared_ptr<const cpu::ManyProduct> Of(
       const std::shared_ptr<const cpu::Panels>& weight) override;
-  // The same whether or not it is the faster one.
+  // Like Of, whether or not oneDNN is faster.
   std::shared_ptr<const cpu::ManyProduct> AnyOf(const std::shared_ptr<const cpu::Panels>& weight);
   void LayOut() override;
 

@@ -78,7 +78,7 @@ class WindowAttentionKernel {
   }
 
   // Ring slot of window slot s. The ring starts as zeros: without a start row, slots before the
-  // stream's first token hold zero keys and values.
+  // stream's first token have zero keys and values.
   size_t SlotOf(const StreamFrame& frame, size_t s) const {
     return WindowOf(op_, frame.position).Slot(static_cast<uint32_t>(s));
   }

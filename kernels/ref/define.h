@@ -50,7 +50,7 @@ class DefineLayers {
         std::copy_n(previous, width, work + work_.skip);
         e = work + work_.skip;
       }
-      // The third vector holds the previous layer's output.
+      // The third vector contains the previous layer's output.
       ApplyLayer(unit_.layers[i], values_[i], e, previous, width, work + work_.joined, outputs[0],
                  outputs[1]);
       previous = outputs[1];
@@ -158,8 +158,8 @@ class DefineLayers {
   std::vector<Values> values_;
 };
 
-// `Map` gives a word's vector: bool Row(uint32_t token, T* out), which returns false if there is no
-// such word.
+// `Map` gives a word's vector: bool Row(uint32_t token, T* out), which returns false if the word
+// does not exist.
 template <class T, class Map>
 class DefineRowKernel {
  public:
@@ -188,7 +188,7 @@ class DefineRowKernel {
     if (!map_.Row(frame.token, work)) return;
     const T* row = layers_->Apply(work);
     for (size_t i = 0; i < width; ++i) out[i] = row[i] * scale_;
-    // Nothing below can fail, so the cache never holds half a row.
+    // The code below cannot fail, so the cache never contains half a row.
     std::copy_n(out, width, rows + cache.Take(frame.token) * width);
   }
   std::vector<MemoryRange> WeightMemory() const { return layers_->Memory(); }

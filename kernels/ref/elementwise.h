@@ -13,9 +13,9 @@
 
 namespace kinglet::ref {
 
-// y = (x - mean) / sqrt(variance + epsilon) * gain + bias over n numbers, without gain or bias
-// where they are null. Two passes, a division and a square root (no reciprocal root): rule 4. y may
-// be x.
+// y = (x - mean) / sqrt(variance + epsilon) * gain + bias over n values, without gain or bias if
+// they are null. Mean first, then variance; a division and a square root (no reciprocal root): rule
+// 4. y may be x.
 template <class T>
 void NormaliseVector(const T* x, size_t n, T epsilon, const float* gain, const float* bias, T* y) {
   const T mean = Sum(x, n) / static_cast<T>(n);
@@ -54,7 +54,7 @@ class LayerNormKernel {
   T epsilon_;
 };
 
-// Passes, division and square root as in NormaliseVector.
+// Sums, division and square root as in NormaliseVector.
 template <class T>
 class RootMeanSquareNormKernel {
  public:

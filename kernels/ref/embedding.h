@@ -28,7 +28,7 @@ class TableRows {
   }
 
   size_t cols() const { return cols_; }
-  // The integers of the table, for integer products; null where it has none.
+  // The integers of the table, for integer products; null if the table has none.
   const Weights* integers() const { return !codes_ && values_->integer ? values_.get() : nullptr; }
 
   template <class T>
@@ -88,7 +88,7 @@ class BinRows {
     }
   }
 
-  // Returns false if no bin has the word.
+  // Returns false if no bin contains the word.
   bool Row(uint32_t token, T* out) const {
     const Bin* bin = BinOf(token);
     if (bin == nullptr) return false;

@@ -120,7 +120,7 @@ class CodedSumsKernel {
       y[row] = Finished(sum, bias_.get(), row, relu_);
     }
   }
-  // Codes that are hashed cost about 8 ns each and no byte of the file.
+  // Hashed codes cost about 8 ns each and no byte of the file.
   size_t chunks() const { return (Rows(view_.shape) + RowsOfChunk() - 1) / RowsOfChunk(); }
   std::vector<MemoryRange> WeightMemory() const {
     std::vector<MemoryRange> memory = {view_.coded()->codes};
@@ -138,7 +138,7 @@ class CodedSumsKernel {
   TensorView view_;
   CodedRows codes_;
   SharedWeights bias_;
-  std::vector<uint64_t> firsts_;  // by position: its first partial product
+  std::vector<uint64_t> firsts_;  // index of each position's first partial product
   Slot partial_, y_;
   size_t y_offset_;
   bool relu_;

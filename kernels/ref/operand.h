@@ -1,5 +1,5 @@
-// A scale's input vector: floats, or integer codes with one scale size. Bound to a buffer at load,
-// read per frame.
+// A node's input vector: floats, or integer codes with one scale. Bound to a buffer at load, read
+// per frame.
 #ifndef KINGLET_KERNELS_REF_OPERAND_H_
 #define KINGLET_KERNELS_REF_OPERAND_H_
 
@@ -58,7 +58,7 @@ class Operand {
   }
 
  private:
-  // The row that holds code i.
+  // The row that contains code i.
   uint8_t* RowWith(const StreamFrame& frame, size_t i) const {
     return slot_.At<uint8_t>(frame) + i / row_.count * row_.Bytes();
   }

@@ -15,8 +15,8 @@
 namespace kinglet::ref {
 
 // Rule 3: an exact integer sum, one conversion, one multiplication by the product of the scales.
-// int64 always holds the sum (2^31 columns of 16-bit by 21-bit products); a backend may use int32
-// where it cannot overflow.
+// int64 can represent every sum (2^31 columns of 16-bit by 21-bit products); a backend may use
+// int32 if it cannot overflow.
 template <class T>
 T ScaledSum(int64_t sum, T scale_a, T scale_b) {
   return static_cast<T>(sum) * (scale_a * scale_b);
@@ -26,7 +26,7 @@ T ScaledSum(int64_t sum, T scale_a, T scale_b) {
 template <class T>
 struct ProductVector {
   const T* floats = nullptr;
-  std::vector<int64_t> codes;  // in place of floats where not empty
+  std::vector<int64_t> codes;  // replace the floats if not empty
   T scale{1};
 
   // weight[row] . x[begin .. begin + weight.cols)
@@ -44,7 +44,7 @@ struct ProductVector {
   }
 };
 
-// Reads the vector of a frame; bound to its buffer at load.
+// Reads the vector of a frame from the buffer to which it is bound at load.
 template <class T>
 class ProductInput {
  public:
@@ -58,7 +58,7 @@ class ProductInput {
   bool IntegerWith(const Weights& weight) const {
     return weight.integer && (x_.integer() || fixed_point_);
   }
-  // The first `count` elements.
+  // Reads the first `count` elements.
   ProductVector<T> Read(const StreamFrame& frame, size_t count) const {
     ProductVector<T> vector;
     if (x_.integer()) {

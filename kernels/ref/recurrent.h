@@ -29,8 +29,8 @@ class LstmGatesKernel {
     T* cell = cell_.At<T>(frame);
     T* hidden = hidden_.At<T>(frame);
     for (size_t i = 0; i < n; ++i) {
-      const auto gate = [&](size_t block) {
-        return input[block * n + i] + recurrent[block * n + i];
+      const auto gate = [&](size_t gate_index) {
+        return input[gate_index * n + i] + recurrent[gate_index * n + i];
       };
       const T kept = Sigmoid(gate(1)) * cell[i];
       const T added = Sigmoid(gate(0)) * Tanh(gate(2));
@@ -108,9 +108,9 @@ class QrnnGatesKernel {
     T* cell = cell_.At<T>(frame);
     T* hidden = hidden_.At<T>(frame);
     for (size_t i = 0; i < n; ++i) {
-      const auto gate = [&](size_t block) {
-        const T own = input[block * n + i];
-        return previous != nullptr ? own + previous[block * n + i] : own;
+      const auto gate = [&](size_t gate_index) {
+        const T own = input[gate_index * n + i];
+        return previous != nullptr ? own + previous[gate_index * n + i] : own;
       };
       const T forget = Sigmoid(gate(1));
       const T fresh = forget * Tanh(gate(0));

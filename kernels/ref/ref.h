@@ -1,7 +1,7 @@
 // The reference backends: the readable specification of every operation, single-threaded,
 // instantiated for float (`ref`, which every other backend equals bit for bit on quantised models)
-// and double (`ref64`, which equals the original framework's float64). Includes nothing of the
-// fast backends.
+// and double (`ref64`, which equals the original framework's float64). These files include no code
+// of the fast backends.
 #ifndef KINGLET_KERNELS_REF_REF_H_
 #define KINGLET_KERNELS_REF_REF_H_
 

@@ -52,7 +52,7 @@ class RelativeTable {
     }
   }
 
-  // The largest distance comes first, like the oldest slot; larger distances have the same row.
+  // The row of the largest distance comes first, like the oldest slot; larger distances use it too.
   size_t RowOfDistance(size_t distance) const {
     return count_ - 1 - std::min(distance, count_ - 1);
   }

@@ -12,7 +12,8 @@
 
 namespace kinglet::ref {
 
-// REQUIRES: n > 0. NaN never wins a comparison, so it is returned only from x[0].
+// The largest x[i]. REQUIRES: n > 0. NaN never wins a comparison, so it is returned only if x[0] is
+// NaN.
 template <class T>
 T Largest(const T* x, size_t n) {
   T largest = x[0];
@@ -36,8 +37,8 @@ class LogSumExpKernel {
   LogSumExpKernel(const LogSumExp& op, const BufferLayout& layout)
       : x_(layout[op.x]),
         out_(layout[op.out]),
-        largest_(layout[op.blocks.largest]),
-        sums_(layout[op.blocks.sums]) {}
+        largest_(layout[op.tiles.largest]),
+        sums_(layout[op.tiles.sums]) {}
 
   void operator()(StreamFrame& frame) const {
     const T* const x = x_.At<T>(frame);
@@ -45,19 +46,19 @@ class LogSumExpKernel {
     T* const sums = sums_.At<T>(frame);
     T* const out = out_.At<T>(frame);
     for (size_t b = 0; b < largest_.count; ++b) {
-      const size_t first = b * kSumBlock;
-      largest[b] = Largest(x + first, std::min<size_t>(kSumBlock, x_.count - first));
+      const size_t first = b * kSumTile;
+      largest[b] = Largest(x + first, std::min<size_t>(kSumTile, x_.count - first));
     }
-    size_t block = 0;
+    size_t tile = 0;
     const auto add = [&](T sum, size_t i) {
-      return sum + SoftmaxTerm(x[i] - BlockReference(largest[block]));
+      return sum + SoftmaxTerm(x[i] - TileReference(largest[tile]));
     };
-    ForEachBlockSum<T>(x_.count, add, [&](T sum) { sums[block++] = sum; });
+    ForEachTileSum<T>(x_.count, add, [&](T sum) { sums[tile++] = sum; });
     out[2] = Largest(largest, largest_.count);
     out[0] = SoftmaxReference(out[2]);
     PairwiseFold<T> total;
     for (size_t b = 0; b < largest_.count; ++b) {
-      sums[b] *= Exp(BlockReference(largest[b]) - out[0]);
+      sums[b] *= Exp(TileReference(largest[b]) - out[0]);
       total.Push(sums[b]);
     }
     out[1] = Log(total.Total());

@@ -129,7 +129,7 @@ class SourceAttentionKernel {
   }
 
   SourceAttention op_;
-  SharedWeights score_weight_;  // null: none
+  SharedWeights score_weight_;  // null without kAdditive
   Operand<T> query_, memory_;
   Slot weights_, out_;
   size_t query_stride_, slot_stride_;  // of a head, in elements

@@ -2,9 +2,9 @@
 // width, the number of threads or the device.
 //
 //   n < 32    one chain in index order
-//   n >= 32   blocks of 1,024 consecutive elements; within a block chain j (0..15) takes elements
+//   n >= 32   tiles of 1,024 consecutive elements; within a tile chain j (0..15) takes elements
 //             j, j + 16, ... in order, starting from +0; the 16 chains fold j += j + 8, + 4, + 2,
-//             + 1; block results fold pairwise, neighbours first, an odd last one carried up
+//             + 1; tile results fold pairwise, neighbours first, an odd last one carried up
 #ifndef KINGLET_KERNELS_REF_SUM_H_
 #define KINGLET_KERNELS_REF_SUM_H_
 
@@ -17,7 +17,7 @@
 
 namespace kinglet::ref {
 
-// chains[0] + ... by halves. Destroys them.
+// chains[0] + ... by halves. Overwrites the chains.
 template <class T>
 T FoldChains(std::array<T, kSumChains>& chains) {
   for (size_t half = kSumChains / 2; half > 0; half /= 2) {
@@ -26,8 +26,8 @@ T FoldChains(std::array<T, kSumChains>& chains) {
   return chains[0];
 }
 
-// Folds block results pairwise as they come: after n blocks the stack holds one partial sum per set
-// bit of n.
+// Folds tile results pairwise as they come: after n tiles the stack contains one partial sum per
+// set bit of n.
 template <class T>
 class PairwiseFold {
  public:
@@ -48,17 +48,17 @@ class PairwiseFold {
   size_t count_ = 0;
 };
 
-// Calls use(result) for each block in order; n < 32 elements are one block.
+// Calls use(result) for each tile in order; n < 32 elements are one tile.
 // `accumulate(partial, i)` adds the term of element i to a partial sum.
 template <class T, class Accumulate, class Use>
-void ForEachBlockSum(size_t n, Accumulate accumulate, Use use) {
+void ForEachTileSum(size_t n, Accumulate accumulate, Use use) {
   if (n < kShortSum) {
     T total{0};
     for (size_t i = 0; i < n; ++i) total = accumulate(total, i);
     return use(total);
   }
-  for (size_t begin = 0; begin < n; begin += kSumBlock) {
-    const size_t end = std::min(n, begin + kSumBlock);
+  for (size_t begin = 0; begin < n; begin += kSumTile) {
+    const size_t end = std::min(n, begin + kSumTile);
     std::array<T, kSumChains> chains{};
     for (size_t i = begin; i < end; ++i) {
       T& chain = chains[(i - begin) % kSumChains];
@@ -71,18 +71,18 @@ void ForEachBlockSum(size_t n, Accumulate accumulate, Use use) {
 // The sum of n terms, which `accumulate(partial, i)` adds to a partial sum.
 template <class T, class Accumulate>
 T OrderedSum(size_t n, Accumulate accumulate) {
-  PairwiseFold<T> blocks;
-  ForEachBlockSum<T>(n, accumulate, [&blocks](T sum) { blocks.Push(sum); });
-  return blocks.Total();
+  PairwiseFold<T> tiles;
+  ForEachTileSum<T>(n, accumulate, [&tiles](T sum) { tiles.Push(sum); });
+  return tiles.Total();
 }
 
-// sum of x[i].
+// The sum of x[i].
 template <class T>
 T Sum(const T* x, size_t n) {
   return OrderedSum<T>(n, [x](T total, size_t i) { return total + x[i]; });
 }
 
-// sum of a(i) * b(i), fused in the chain.
+// The sum of a(i) * b(i), fused in the chain.
 template <class T, class A, class B>
 T Dot(size_t n, A a, B b) {
   return OrderedSum<T>(n, [&](T total, size_t i) { return std::fma(a(i), b(i), total); });

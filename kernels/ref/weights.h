@@ -32,13 +32,13 @@ struct Weights {
 
 using SharedWeights = std::shared_ptr<const Weights>;
 
-// Decodes each tensor of a plan once, however many nodes use it.
+// Decodes each tensor of a plan once, whatever the number of nodes that use it.
 class WeightStore {
  public:
   explicit WeightStore(const Plan& plan, ClaimBytes claim = {})
       : plan_(plan), claim_(std::move(claim)) {}
 
-  // Before anything else is allocated that outlives a node's binding.
+  // Call before any other memory is allocated that outlives a node's binding.
   void Claim(uint64_t bytes) const { ClaimFrom(claim_, bytes); }
   const ClaimBytes& claim() const { return claim_; }
   SharedWeights Get(WeightId id);

@@ -1,4 +1,4 @@
-"""What callers pass in, as memory that the library can read."""
+"""Callers' values as memory that the library can read."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _array(kind: str, values: Any, name: str, most: int) -> Any:
             values = as_list()
         elif not isinstance(values, (list, tuple, range)):
             values = list(values)
-        if bool in set(map(type, values)):  # a mask, say: as ids it would be words 0 and 1
+        if bool in set(map(type, values)):  # such as a mask, which would be read as ids 0 and 1
             raise TypeError("a bool")
         return array.array(kind, values)
     except OverflowError:
@@ -54,7 +54,7 @@ def _array(kind: str, values: Any, name: str, most: int) -> Any:
 
 
 def address(values: Any) -> int:
-    """Where an array's elements lie; they must not move or die before the call returns."""
+    """The address of an array's elements, which must stay in memory until the call returns."""
     return int(values.buffer_info()[0])
 
 
@@ -64,7 +64,7 @@ def zeros(kind: str, count: int) -> Any:
 
 
 def utf8(text: str, name: str = "text") -> bytes:
-    """A text as bytes; those that `surrogateescape` kept become themselves again."""
+    """A text as bytes; lone surrogates of `surrogateescape` become their bytes again."""
     if not isinstance(text, str):
         hint = "; decode it: data.decode('utf-8', 'surrogateescape')"
         raise TypeError(

@@ -1,4 +1,4 @@
-"""Who may use a handle: one thread at a time, no child of a fork that cannot, and Ctrl-C.
+"""Handles: used by one thread at a time, released in children of a fork, safe with Ctrl-C.
 
 Ctrl-C raises KeyboardInterrupt after any call that Python makes in the main thread, so what must
 happen together is one call of a function that is written in C, or a `finally` that begins with one.
@@ -21,10 +21,10 @@ T = TypeVar("T")
 
 
 class Handle(c_void_p):
-    """A handle of the library, which is destroyed when nothing refers to it any more.
+    """A handle of the library, which is destroyed with the last reference.
 
-    Passed to a function, it lives until the function returns, also where its owner lets go of it.
-    Functions that make a handle write it here: `addressof(handle)`.
+    A handle that is passed to a function lives until the function returns, even if its owner
+    releases it. Functions that make a handle write to `addressof(handle)`.
     """
 
     def __init__(self, destroy: Callable[[Any], None]) -> None:
@@ -36,7 +36,7 @@ class Handle(c_void_p):
             self._destroy(self.value)
 
     def leave(self) -> None:
-        """In a child process: what belongs to the parent is not destroyed here."""
+        """Forgets the pointer in a child process, which must not destroy the parent's object."""
         self.value = None
 
 
@@ -44,18 +44,18 @@ LAST = (-1,)
 
 
 class Turn:
-    """A handle that one thread at a time may use; a second one is refused.
+    """A handle that one thread at a time may use; a second thread is refused.
 
-    Who uses it holds the permit, the one element of `free`. To move it from list to list is as
-    safe among threads as a lock. One call moves it, so that Ctrl-C finds it in one or the other:
-    `mine += map(pop, LAST)` takes it, and raises IndexError where there is none; in a
-    `finally`, `free.extend(mine)` gives back what was taken, if anything.
+    The user has the permit, the only element of `free`. Moving an element between lists is as
+    safe among threads as a lock. Each move is one call, so that Ctrl-C finds the permit in one
+    list or the other: `mine += map(pop, LAST)` takes the permit, and raises IndexError if it is
+    taken; in a `finally`, `free.extend(mine)` returns it, if it was taken.
     """
 
     __slots__ = ("_ended", "_what", "free", "pointer", "pop")
 
     def __init__(self, handle: Handle, what: str) -> None:
-        self.pointer: Handle | None = handle  # None, which the library refuses, once it has ended
+        self.pointer: Handle | None = handle  # after the end None, which the library refuses
         self.free: list[None] = [None]
         self.pop = self.free.pop
         self._what = what
@@ -63,14 +63,14 @@ class Turn:
 
     @property
     def handle(self) -> Handle:
-        """To be passed on at once: a variable would keep it alive with a frame."""
+        """The handle, to be passed on directly: a variable would keep it alive with its frame."""
         pointer = self.pointer
         if pointer is None:
             raise WrongOrder(self._ended)
         return pointer
 
     def run(self, work: Callable[[], T]) -> T:
-        """What `work` returns; another thread that comes meanwhile is refused."""
+        """Returns work() with the permit; refuses if another thread has the permit."""
         mine: list[None] = []
         try:
             try:
@@ -82,13 +82,13 @@ class Turn:
             self.free.extend(mine)
 
     def check(self, status: int) -> None:
-        """`check`, for calls that got `pointer`."""
+        """`check` for calls with the argument `pointer`, which may be None after the end."""
         if self.pointer is None:
             raise WrongOrder(self._ended)
         check(status)
 
     def refusal(self) -> Error:
-        """Why the permit cannot be had."""
+        """The error for a permit that cannot be taken."""
         if self._ended:
             return WrongOrder(self._ended)
         return Busy(
@@ -101,7 +101,7 @@ class Turn:
         return not self.free
 
     def end(self, reason: str) -> None:
-        """From now on all are refused for this reason; the handle ends with its last user."""
+        """Refuses all further uses for this reason; the handle is destroyed with its last user."""
         self._ended = self._ended or reason
         self.pointer = None
 
@@ -110,14 +110,15 @@ class Turn:
 
 
 class _Forkable(Protocol):
-    def after_fork(self) -> None: ...
+    def after_fork(self) -> None:
+        """Called in a child process."""
 
 
 _live: weakref.WeakSet[_Forkable] = weakref.WeakSet()
 
 
 def watch_forks(handle: _Forkable) -> None:
-    """Calls handle.after_fork() in every child process that fork makes of this one."""
+    """Calls handle.after_fork() in every child process that this one forks."""
     _live.add(handle)
 
 
@@ -130,7 +131,7 @@ os.register_at_fork(after_in_child=_in_child)
 
 
 class _LongCall:
-    """A call of a session in a thread of its own, which another thread may give up."""
+    """A call of a session in a thread of its own, which another thread may cancel."""
 
     def __init__(self, turn: Turn, work: Callable[[Handle | None], int]) -> None:
         self._turn, self._work = turn, work
@@ -153,20 +154,21 @@ class _LongCall:
             if self._given_up:
                 return
             self._running = self._turn.handle
-        heard = False
+        was_cancelled = False
         try:
             check(self._work(self._running))
         except Cancelled:
-            heard = True
+            was_cancelled = True
             raise
         finally:
             with self._gate:
                 self._running = None
-            if self._cancelled and not heard:  # the call ended first: a second one takes the cancel
+            # If the call ended before the cancel, a second call consumes the cancel.
+            if self._cancelled and not was_cancelled:
                 self._work(self._turn.pointer)
 
     def give_up(self) -> bool:
-        """Cancels the call; whether it runs, and so will end soon. It need not have begun."""
+        """Cancels the call, even before it begins. Returns whether it runs, and so ends soon."""
         with self._gate:
             self._given_up = True
             if self._running is not None:
@@ -176,11 +178,11 @@ class _LongCall:
 
 
 def interruptible(turn: Turn, work: Callable[[Handle | None], int]) -> None:
-    """Runs a long call of a session so that Ctrl-C ends it, and KeyboardInterrupt follows.
+    """Runs a long call of a session so that Ctrl-C ends it with KeyboardInterrupt.
 
-    Python sees signals in the main thread between its own instructions, so there the call runs in
-    a thread of its own, which has the turn until the call has ended, however often Ctrl-C is
-    pressed. `work` returns a status, and leaves everything as it was when it is cancelled.
+    Python handles signals in the main thread between its own instructions, so a call of the main
+    thread runs in another thread, which has the permit until the call has ended, however often
+    Ctrl-C is pressed. `work` returns a status, and changes nothing if it is cancelled.
     """
     if threading.current_thread() is not threading.main_thread():
         turn.run(lambda: check(work(turn.handle)))
@@ -196,7 +198,7 @@ def interruptible(turn: Turn, work: Callable[[Handle | None], int]) -> None:
                 call.ended.wait()
             raise
     except BaseException:
-        call.give_up()  # again: a second Ctrl-C may have come before the first was heard
+        call.give_up()  # again: a second Ctrl-C may have come before the first took effect
         raise
     worker.join()
     if call.failed is not None:

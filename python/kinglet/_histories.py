@@ -1,7 +1,7 @@
-"""Histories of tokens whose network runs when somebody asks about them.
+"""Histories of tokens, for which the network runs when a caller queries them.
 
-Decoders keep hundreds of states and extend one in four. A History says "that one, then this token"
-and costs nothing; a Reader steps to it when it is asked what follows.
+Decoders keep hundreds of states and extend one in four. A History is another History and a token,
+and costs nothing; a Reader steps the network through it at the first query.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 
 class History:
-    """The tokens of a stream: those of another history, then one. A value: equal, hashed, pickled.
+    """The tokens of another history, then one. A value that is compared, hashed and pickled.
 
-    `saved` is the network's memory after them, kept when a reader has been there and left.
+    `saved` is the network's memory after the tokens, saved when a reader moves on to another.
     """
 
     __slots__ = ("before", "hash", "id", "saved")
@@ -34,7 +34,7 @@ class History:
         self.saved: State | None = None
 
     def ids(self) -> list[int]:
-        """All of its tokens, the first one first."""
+        """All tokens of the history, the first one first."""
         found = []
         at: History | None = self
         while at is not None:
@@ -74,7 +74,7 @@ def history_of(ids: Iterable[int]) -> History:
 
 
 class Reader:
-    """What a model says after histories. Threads take turns; forks and pickles start afresh."""
+    """A model's log-probabilities after histories. Threads take turns; forks start afresh."""
 
     def __init__(self, model: Model) -> None:
         words = model.vocabulary
@@ -96,12 +96,12 @@ class Reader:
             return self._go(history).log_probability(id)
 
     def log_probabilities(self, history: History, ids: Iterable[int]) -> list[float]:
-        """ln p(id | history) of many, in the bits of one by one."""
+        """ln p(id | history) of many ids, with the bits of single calls."""
         with self._lock:
             return list(self._go(history).log_probabilities(ids))
 
     def _go(self, history: History) -> Session:
-        """Brings the lane to where the history ends."""
+        """Steps the lane to the end of the history."""
         if self._session is None or self._pid != os.getpid():
             self._session = self.model.session(empty_cache="normalised")
             self._at = None
@@ -110,7 +110,7 @@ class Reader:
         if self._at is history:
             return session
         if self._at is not None and self._at.saved is None:
-            self._at.saved = session.save()  # it will be asked again: hosts try several words
+            self._at.saved = session.save()  # hosts query a history several times
         steps: list[int] = []
         at: History | None = history
         while at is not None and at is not self._at and at.saved is None:

@@ -1,4 +1,4 @@
-"""The C library: where it lies, the types of its functions, and its errors as exceptions.
+"""The C library: its path, the types of its functions, and its errors as exceptions.
 
 Arrays are passed as addresses (`c_void_p`): a pointer type of ctypes costs more than the call.
 """
@@ -14,6 +14,7 @@ from typing import Any
 from kinglet.errors import error_of
 
 ABI_VERSION = 0  # KINGLET_ABI_VERSION of the header that this package was written for
+BUFFER_TOO_SMALL = 103  # KINGLET_BUFFER_TOO_SMALL
 LIBRARY_NAME = "libkinglet.so"
 
 
@@ -85,7 +86,7 @@ class Work(ctypes.Structure):
     ]
 
 
-# Each function without "kinglet_": what it returns, then its arguments, a letter each.
+# Each function without "kinglet_": the type of its result, then its arguments, a letter each.
 # p: an address (a handle or an array); s: bytes; i: int32; u: uint32; q: uint64; d: double;
 # f: float; v: nothing. tests/python/binding_test.py compares the table with the headers.
 SIGNATURES = {
@@ -197,11 +198,11 @@ TYPES: dict[str, Any] = {
 
 
 def library_path() -> str:
-    """The library: of KINGLET_LIBRARY, or else beside the package."""
+    """The library's path: KINGLET_LIBRARY, or else next to the package."""
     chosen = os.environ.get("KINGLET_LIBRARY")
     if chosen:
         return chosen
-    # Two folders where the installation is editable: the sources' and that of what was built.
+    # An editable installation has two folders: that of the sources and that of the build.
     folders = list(sys.modules["kinglet"].__path__)
     for folder in folders:
         path = os.path.join(folder, LIBRARY_NAME)
@@ -231,12 +232,12 @@ def _load() -> ctypes.CDLL:
     except AttributeError as error:
         raise ImportError(
             f"kinglet: {path}: expected the library of this package, found another: {error}; "
-            "unset KINGLET_LIBRARY or install the package anew"
+            "unset KINGLET_LIBRARY or install the package again"
         ) from None
     if version != ABI_VERSION:
         raise ImportError(
             f"kinglet: {path}: expected interface version {ABI_VERSION}, found {version}; "
-            "unset KINGLET_LIBRARY or install the package anew"
+            "unset KINGLET_LIBRARY or install the package again"
         )
     return library
 
@@ -245,16 +246,16 @@ lib = _load()
 
 
 def untyped(name: str) -> Any:
-    """A function for calls that must be quick: types of arguments cost half a microsecond a call.
+    """A function for fast calls: declared argument types cost half a microsecond a call.
 
-    It takes int below 2**32, which it does not check, and what c_void_p.from_param returns;
-    anything else is an ArgumentError.
+    Arguments are int below 2**32, which is not checked, and results of c_void_p.from_param;
+    any other type is an ArgumentError.
     """
     return lib["kinglet_" + name]
 
 
 def check(status: int) -> None:
-    """Raises what a status other than success means; call it in the thread that made the call."""
+    """Raises the exception of a status other than success, in the thread that made the call."""
     if status:
         raise error_of(
             status,

@@ -1,4 +1,4 @@
-"""Numbers that callers pass in, as types of the C interface: checked, never wrapped around."""
+"""Callers' numbers as types of the C interface, with range checks."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MAX_UINT64 = 0xFFFFFFFFFFFFFFFF
 def integer(value: Any, name: str, least: int = 0, most: int = MAX_UINT32) -> int:
     """A count, id, seed or size from `least` to `most`, as an int; NumPy's integers are taken.
 
-    A bool or a float is refused: where a number is expected it is a mistake.
+    A bool or a float is refused, because it is most likely a mistake.
     """
     if type(value) is not int:
         if isinstance(value, bool) or not hasattr(value, "__index__"):

@@ -1,4 +1,4 @@
-"""The bundled command: converting, counting, translating, and anything else that it does."""
+"""The bundled command: convert, count, translate, and all other subcommands."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Progress = Callable[[str], None]
 
 
 def command_path() -> str:
-    """The command: of KINGLET_COMMAND, or else of this environment, or else of the path."""
+    """The command's path: KINGLET_COMMAND, or else this environment's, or else from PATH."""
     chosen = os.environ.get("KINGLET_COMMAND")
     if chosen:
         return chosen
@@ -45,10 +45,10 @@ def run(
     input: str | None = None,
     progress: Progress | None = None,
 ) -> str:
-    """Runs the command and returns what it wrote to standard output.
+    """Runs the command and returns its standard output.
 
-    `input` is its standard input; `progress` is called with each message of `--progress json`.
-    Raises CommandFailed with the command's own line. Ctrl-C ends the command too.
+    `input` is the standard input; `progress` is called with each message of `--progress json`.
+    Raises CommandFailed with the command's error message. Ctrl-C ends the command too.
     """
     words = [command_path(), *map(_word, arguments)]
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as given:
@@ -62,11 +62,11 @@ def run(
         try:
             assert process.stderr is not None
             for line in process.stderr:
-                told = _progress(line)
-                if told is None:
+                message = _progress(line)
+                if message is None:
                     messages.append(line)
                 elif progress is not None:
-                    progress(told)
+                    progress(message)
             status = process.wait()
         except BaseException:
             process.kill()
@@ -75,8 +75,8 @@ def run(
         if status == -signal.SIGINT and threading.current_thread() is threading.main_thread():
             raise KeyboardInterrupt
         if status != 0:
-            message = "".join(messages).strip().split("\n")
-            raise CommandFailed(message[-1] or f"kinglet: ended with {status}",
+            lines = "".join(messages).strip().split("\n")
+            raise CommandFailed(lines[-1] or f"kinglet: ended with {status}",
                                 status, "exit status")
         out.seek(0)
         return out.read().decode("utf-8", "surrogateescape")
@@ -98,12 +98,12 @@ def run_json(
 ) -> list[dict[str, Any]]:
     """`run` with `--json`: the objects that the command printed."""
     output = run(*arguments[:1], "--json", *arguments[1:], input=input, progress=progress)
-    # Not splitlines, which also cuts at U+2028 and others of a JSON string.
+    # splitlines would also split at U+2028 and others inside a JSON string.
     return [json.loads(line) for line in output.split("\n") if line]
 
 
 def options_of(options: dict[str, Any]) -> list[str]:
-    """keyword=value as `--keyword=value`; True is the option alone, a list repeats it."""
+    """keyword=value as `--keyword=value`; True is a flag, a list repeats the option."""
     words: list[str] = []
     for name, value in options.items():
         option = "--" + name.rstrip("_").replace("_", "-")
@@ -127,7 +127,7 @@ def convert(
     """Makes a model file of a checkpoint: `kinglet convert`, with its options as keywords.
 
     `convert("run/", "m.kgl", vocab="vocab.txt", bits=9, calibrate="text.txt")` returns the
-    summary that `--json` prints; `progress` is called with each message on the way.
+    summary that `--json` prints; `progress` is called with each message.
     """
     words = ["convert", *options_of({"output": output, "progress": "json", **options})]
     return run_json(*words, "--", checkpoint, progress=progress)[0]
@@ -136,7 +136,7 @@ def convert(
 def count(model: Path, *, progress: Progress | None = None, **options: Any) -> dict[str, Any]:
     """Parameters and operations of a token: `kinglet count`, with its options as keywords.
 
-    `progress` is called with each message on the way: once a second where tokens are run.
+    `progress` is called with each message: once a second while tokens are run.
     """
     words = ["count", *options_of({"progress": "json", **options})]
     return run_json(*words, "--", model, progress=progress)[0]

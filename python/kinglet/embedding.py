@@ -6,15 +6,15 @@ from ctypes import addressof, c_uint32
 from typing import TYPE_CHECKING
 
 from kinglet._buffers import Floats, Ids, address, uint32s, zeros
-from kinglet._native import check, lib, number_of
 from kinglet._handle import Handle, Turn
+from kinglet._native import check, lib, number_of
 
 if TYPE_CHECKING:
     from kinglet.model import Model
 
 
 class Embedding:
-    """The vectors of a model's words and, with a classifier, its classes. One thread at a time."""
+    """The vectors of a model's words and its classifier, if any. Used by one thread at a time."""
 
     def __init__(self, model: Model) -> None:
         handle = Handle(lib.kinglet_embedding_destroy)

@@ -10,10 +10,10 @@ _FORM = re.compile(
 
 
 class Error(Exception):
-    """What went wrong, in one line: `WHAT: WHERE: expected X, found Y`.
+    """An error message in one line: `WHAT: WHERE: expected X, found Y`.
 
-    `status` is the number of the C interface (`status_name` its name), `place` says where,
-    `expected` and `found` what; a text that has no such parts leaves them empty.
+    `status` is the number of the C interface (`status_name` its name); `place`, `expected` and
+    `found` are the parts of the message, or empty if the message has another form.
     """
 
     status = 0
@@ -57,7 +57,7 @@ class UnknownWord(Error, KeyError):
 
 
 class NotFound(Error, FileNotFoundError):
-    """There is no such file (KINGLET_NOT_FOUND)."""
+    """A file does not exist (KINGLET_NOT_FOUND)."""
 
 
 class ReadFailed(Error, OSError):
@@ -65,11 +65,11 @@ class ReadFailed(Error, OSError):
 
 
 class DamagedFile(Error, ValueError):
-    """Bytes are not what they claim to be (KINGLET_CORRUPT and its neighbours)."""
+    """A file's bytes are damaged (KINGLET_CORRUPT and related statuses)."""
 
 
 class OutOfMemory(Error, MemoryError):
-    """Memory, or a limit that was set, is used up (KINGLET_OUT_OF_MEMORY)."""
+    """Memory is exhausted, or a memory limit reached (KINGLET_OUT_OF_MEMORY)."""
 
 
 class TooManySteps(Error, RuntimeError):
@@ -85,7 +85,7 @@ class Cancelled(Error, RuntimeError):
 
 
 class Unsupported(Error, NotImplementedError):
-    """The model, or this build, cannot do what was asked (KINGLET_UNSUPPORTED)."""
+    """The model, or this build, does not support the request (KINGLET_UNSUPPORTED)."""
 
 
 class NotFinite(Error, ArithmeticError):
@@ -100,7 +100,7 @@ class Mismatch(Error, ValueError):
 
 
 class Busy(Error, RuntimeError):
-    """Another thread is using the session, which serves one at a time."""
+    """Another thread is using the session; only one may at a time."""
 
 
 class CommandFailed(Error, RuntimeError):

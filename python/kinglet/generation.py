@@ -1,4 +1,4 @@
-"""Text that a model makes."""
+"""Text that a model generates."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from ctypes import addressof, c_int32, c_uint32, c_uint64
 from typing import TYPE_CHECKING
 
 from kinglet._buffers import Ids, address, uint32s, utf8
+from kinglet._handle import Handle, Turn
 from kinglet._native import GenerationOptions, check, lib, number_of, text_of
 from kinglet._numbers import MAX_UINT64, integer
-from kinglet._handle import Handle, Turn
 from kinglet.queries import _seed, draw_options
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ class Generation(Iterator[None]):
             raise StopIteration
 
     def _drawn(self) -> bool:
-        """Draws a word for each stream; whether any had not ended before."""
+        """Draws a word for each stream. Returns whether any stream had not ended before."""
         if not self._more:
             return False
         self._more = bool(number_of(c_int32, lib.kinglet_generation_next, self._turn.handle))
@@ -91,7 +91,7 @@ class Generation(Iterator[None]):
         return self._turn.run(ids)
 
     def text(self, stream: int = 0) -> str:
-        """The text of these words as far as it is known."""
+        """The text of a stream's words, without an unfinished character or stop text at its end."""
         stream = integer(stream, "stream")
         text = self._turn.run(
             lambda: text_of(lib.kinglet_generation_text, self._turn.handle, stream))

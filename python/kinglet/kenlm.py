@@ -1,12 +1,12 @@
 """KenLM's Python module over a kinglet model: programs switch by `import kinglet.kenlm as kenlm`.
 
-Names, arguments, units (log10) and refusals are KenLM's. What a network cannot mean: there is no
+Names, arguments, units (log10) and refusals are KenLM's. A network differs from n-grams: it has no
 empty context, so `bos=False` and `NullContextWrite` begin as a sentence does (the first
-`bos=False` warns once); `ngram_length` is 1; `order` is 127, as if the whole history mattered.
-`Config` is accepted and has nothing to say. A word that the vocabulary lacks is what the model's
-tokenizer makes of it, and known if all of those tokens are.
+`bos=False` warns once); `ngram_length` is 1; `order` is 127, as if the complete history mattered.
+`Config` is accepted and ignored. A word that the vocabulary lacks is split by the model's
+tokenizer, and known if all of its tokens are.
 
-A state says "that one, then this word": the network runs only when somebody asks about it.
+A state refers to another state and adds a word: the network runs only when a caller queries it.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from kinglet.errors import Error, UnknownWord, Unsupported
 from kinglet.model import Model as _Network
 from kinglet.scoring import LOG10_E
 
-_BLANKS = re.compile(rb"[\t-\r ]+")  # what KenLM cuts at: bytes 9 to 13 and 32
-_IMPOSSIBLE = -99.0  # log10 of "<s>", which begins and is never predicted
+_BLANKS = re.compile(rb"[\t-\r ]+")  # KenLM's separators: bytes 9 to 13 and 32
+_IMPOSSIBLE = -99.0  # log10 of "<s>", which is never predicted
 _warned = False
 
 
 class LoadMethod:
-    """How KenLM reads its file; a kinglet model is always read."""
+    """KenLM's ways to load its file; accepted, and without effect."""
 
     LAZY = 0
     POPULATE_OR_LAZY = 1
@@ -38,7 +38,7 @@ class LoadMethod:
 
 
 class ARPALoadComplain:
-    """What KenLM complains about in an ARPA file."""
+    """KenLM's warnings about an ARPA file; accepted, and without effect."""
 
     ALL = 0
     EXPENSIVE = 1
@@ -46,7 +46,7 @@ class ARPALoadComplain:
 
 
 class Config:
-    """KenLM's options: accepted, and without effect."""
+    """KenLM's options; accepted, and without effect."""
 
     __slots__ = ("arpa_complain", "load_method", "show_progress")
 
@@ -129,9 +129,9 @@ def _bytes(text: str | bytes) -> bytes:
 
 
 class Model:
-    """A language model with KenLM's methods. Threads may share one; they take turns."""
+    """A language model with KenLM's methods. Threads may share a model; they take turns."""
 
-    __slots__ = ("__weakref__", "_begin", "_cut", "_end", "_network", "_path", "_reader",
+    __slots__ = ("__weakref__", "_begin", "_end", "_ids_of", "_network", "_path", "_reader",
                  "_unknown")
 
     def __init__(self, path: str | bytes, config: Config | None = None) -> None:
@@ -143,7 +143,7 @@ class Model:
             raise OSError(f"Cannot read model '{os.fsdecode(self._path)}' ({error})") from error
         self._begin, self._end = self._reader.start.id, self._reader.end
         self._unknown = self._network.vocabulary.unknown
-        self._cut: dict[bytes, tuple[int, ...]] = {}
+        self._ids_of: dict[bytes, tuple[int, ...]] = {}
 
     @property
     def path(self) -> bytes:
@@ -152,7 +152,7 @@ class Model:
 
     @property
     def order(self) -> int:
-        """127: all of a history matters, as far as a host can tell."""
+        """127, so that hosts keep complete histories."""
         return 127
 
     def __repr__(self) -> str:
@@ -181,20 +181,20 @@ class Model:
         return self._network.vocabulary.get(word.decode("utf-8", "surrogateescape"))
 
     def _ids(self, word: bytes) -> tuple[int, ...]:
-        """The tokens of a word: itself, or what the model's tokenizer makes of it."""
+        """The tokens of a word: its own id, or the ids of the model's tokenizer."""
         found = self._find(word)
         if found is not None:
             return (found,)
-        ids = self._cut.get(word)
+        ids = self._ids_of.get(word)
         if ids is None:
             text = word.decode("utf-8", "surrogateescape")
             ids = ()
             with contextlib.suppress(Unsupported, UnknownWord):
-                if len(text.split()) == 1:  # KenLM cuts at blanks of ASCII only
+                if len(text.split()) == 1:  # KenLM splits at ASCII blanks only
                     ids = tuple(self._network.tokenize(text))
             if not ids and self._unknown is not None:
                 ids = (self._unknown,)
-            self._cut[word] = ids
+            self._ids_of[word] = ids
         if not ids:
             raise Unsupported(
                 f"kinglet: score: expected a word of the vocabulary, found {word!r}, and the "
@@ -202,7 +202,10 @@ class Model:
         return ids
 
     def _score(self, node: History | None, word: bytes) -> tuple[float, History, bool]:
-        """log10 of the word after a history (None: a sentence's beginning), and what follows."""
+        """log10 of the word, the next history, and whether the word is unknown.
+
+        A history of None is a sentence's beginning.
+        """
         before = self._reader.start if node is None else node
         if word == b"<s>":
             return _IMPOSSIBLE, History(before, self._begin), False
@@ -220,7 +223,7 @@ class Model:
     def full_scores(
         self, sentence: str | bytes, bos: bool = True, eos: bool = True
     ) -> Iterator[tuple[float, int, bool]]:
-        """For each word, and the end, its log10 probability, 1, and whether it is unknown."""
+        """The log10 probability of each word and the end, 1, and whether the word is unknown."""
         if not bos:
             _warn_of_context()
         node = self._reader.start
@@ -242,15 +245,15 @@ class Model:
         State._checked(state)._node = self._reader.start
 
     def NullContextWrite(self, state: State) -> None:
-        """Writes the beginning of a sentence too: a network has no empty context."""
+        """Like BeginSentenceWrite: a network has no empty context."""
         State._checked(state)._node = self._reader.start
 
     def BaseScore(self, in_state: State, word: str, out_state: State) -> float:
-        """log10 of `word` after `in_state`; writes what follows into `out_state`."""
+        """log10 of `word` after `in_state`; writes the next state into `out_state`."""
         return self.BaseFullScore(in_state, word, out_state).log_prob
 
     def BaseFullScore(self, in_state: State, word: str, out_state: State) -> FullScoreReturn:
-        """`BaseScore` with the length of the n-gram and whether the word is unknown."""
+        """Like BaseScore, with the n-gram's length and whether the word is unknown."""
         if not isinstance(word, str):
             raise TypeError(f"word: expected str, found {type(word).__name__}")
         State._checked(out_state)

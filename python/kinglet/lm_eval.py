@@ -1,4 +1,4 @@
-"""lm-evaluation-harness's command with kinglet's model and tasks in it.
+"""lm-evaluation-harness's command with kinglet's model and tasks added.
 
     python -m kinglet.lm_eval --model_args path=m.kgl --tasks kinglet_wikitext \\
         --metadata '{"text": "wiki.test.tokens"}'
@@ -14,7 +14,7 @@ import sys
 
 
 def arguments(given: list[str], tasks: str) -> list[str]:
-    """The harness's arguments for these of ours."""
+    """The harness's arguments for those of this command."""
     if not given or given[0] in ("ls", "validate", "-h", "--help"):
         return given
     rest = given[1:] if given[0] == "run" else given
@@ -32,7 +32,7 @@ def main() -> None:
     from kinglet.integrations import lm_eval
     from kinglet.integrations._host import host
 
-    # Nothing of kinglet's tasks is fetched; who wants the harness's own sets this to 0.
+    # kinglet's tasks fetch nothing; tasks of the harness that do need 0 here.
     os.environ.setdefault("HF_HUB_OFFLINE", "1")
     sys.argv[1:] = arguments(sys.argv[1:], lm_eval.TASKS)
     host("lm_eval.__main__", "lm-eval", "0.4.13", "cli_evaluate").cli_evaluate()

@@ -13,9 +13,9 @@ from typing import Any
 
 from kinglet import scoring
 from kinglet._buffers import Ids, TextOrIds, address, uint32s, utf8, zeros
+from kinglet._handle import Handle, watch_forks
 from kinglet._native import ModelOptions, check, lib, number_of, text_of
 from kinglet._numbers import MAX_UINT64, integer
-from kinglet._handle import Handle, watch_forks
 from kinglet.embedding import Embedding
 from kinglet.errors import InvalidArgument, Mismatch, Unsupported, WrongOrder
 from kinglet.generation import Generation
@@ -31,13 +31,14 @@ class Model:
     """A verified model, ready to run. Immutable; any number of threads may share one.
 
     `source` is the path of a model file, or its bytes. `backend` is "cpu" (default), "cuda", "ref"
-    or "ref64". `memory_limit` bounds, in bytes, what the model, its sessions and states hold;
-    `session_memory_limit` what the lanes of one session take. None: the defaults, with which
-    opening a file takes at most 64 MiB and 64 bytes for each of its bytes, and a session 4 GiB.
+    or "ref64". `memory_limit` is the most bytes that the model, its sessions and states may use;
+    `session_memory_limit` the most bytes for the lanes of one session. With None the defaults
+    apply: opening a file takes at most 64 MiB and 64 bytes for each byte of the file, and a
+    session 4 GiB.
 
-    Pickled, a model is its path and digest: the other process opens the file again, and raises
-    Mismatch if it is another file by then. A model made of bytes does not pickle. After a fork the
-    child may continue using models of the processor's backends, also those of the parent.
+    A pickled model is its path and digest: the other process opens the file again, and raises
+    Mismatch if the file has changed. A model made of bytes does not pickle. After a fork the
+    child may continue to use models of the processor's backends, also those of the parent.
     """
 
     def __init__(
@@ -90,7 +91,7 @@ class Model:
         return self._handle
 
     def after_fork(self) -> None:
-        """In a child process: the driver of a GPU does not survive a fork."""
+        """Releases a GPU's model in a child process: the driver does not survive a fork."""
         self._idle_lock = threading.Lock()
         self._idle = []
         if self.backend == "cuda" and self._handle is not None:
@@ -104,27 +105,27 @@ class Model:
 
     @property
     def start_token(self) -> int | None:
-        """The token that training put before each text, if it did."""
+        """The token that training puts before each text; None if there is no such token."""
         return self._optional(lib.kinglet_model_start_token)
 
     @property
     def positions(self) -> int | None:
-        """How many tokens a stream has before positions start again, if it is bounded."""
+        """The number of tokens after which a stream's positions start again; None if unlimited."""
         return self._optional(lib.kinglet_model_positions)
 
     @property
     def longest_source(self) -> int:
-        """The most tokens of a source to translate, or of a masked model's text; 0: neither."""
+        """The most tokens of a source, or of a masked model's text; 0 for other models."""
         return int(number_of(c_uint32, lib.kinglet_model_longest_source, self.handle))
 
     @property
     def pooled_width(self) -> int:
-        """In a masked model: the number of elements of a text's pooled vector; 0: it has none."""
+        """Of a masked model: the number of elements of a text's pooled vector; 0 without one."""
         return int(number_of(c_uint32, lib.kinglet_model_pooled_width, self.handle))
 
     @property
     def score_count(self) -> int:
-        """In a masked model: the number of scores of a text, or of each token; 0: it has none."""
+        """Of a masked model: the number of scores of a text, or of each token; 0 without scores."""
         return int(number_of(c_uint32, lib.kinglet_model_score_count, self.handle))
 
     def _optional(self, call: Any) -> int | None:
@@ -140,13 +141,13 @@ class Model:
 
     @property
     def state_bytes(self) -> int:
-        """The most bytes that bytes(state) takes."""
+        """The largest size of bytes(state)."""
         return int(number_of(c_uint64, lib.kinglet_model_state_bytes, self.handle))
 
     # --- copies and pickles
 
     def identity(self) -> tuple[str | None, str, tuple[str, int | None, int | None]]:
-        """Path, digest and options: what finds this model again."""
+        """Path, digest and options, from which another process opens the model again."""
         return self.path, self.digest, self._options
 
     def __copy__(self) -> Model:
@@ -164,16 +165,16 @@ class Model:
     # --- text
 
     def tokenize(self, text: str) -> list[int]:
-        """The ids of a text, cut as the model file says or at white space.
+        """The ids of a text, by the model's tokenizer or else split at white space.
 
-        What is unknown is the unknown word. Byte order marks where a line begins and carriage
-        returns where one ends are omitted.
+        Words that the vocabulary lacks become the unknown word. Byte order marks at the beginning
+        of a line and carriage returns at its end are omitted.
         """
-        return list(self._cut(text, False)[0])
+        return list(self._tokens(text, False)[0])
 
     def tokenize_with_ranges(self, text: str) -> list[tuple[int, int, int]]:
-        """For each token its id, and where its bytes of UTF-8 begin and end in the text."""
-        ids, ranges = self._cut(text, True)
+        """The id of each token, and where its UTF-8 bytes begin and end in the text."""
+        ids, ranges = self._tokens(text, True)
         return list(zip(ids, ranges[0::2], ranges[1::2]))
 
     def segments(self, text: str) -> list[int]:
@@ -186,22 +187,22 @@ class Model:
         check(call(self.handle, data, len(data), address(found), needed.value, None))
         return list(found[: needed.value])
 
-    def _cut(self, text: str, with_ranges: bool) -> tuple[Any, Any]:
+    def _tokens(self, text: str, with_ranges: bool) -> tuple[Any, Any]:
         data = utf8(text)
         needed = c_uint64()
-        # Rarely more tokens than bytes: one call instead of two.
-        room = len(data) + 1
-        ids = zeros("I", room)
-        ranges = zeros("Q", 2 * room) if with_ranges else array.array("Q")
+        # A text rarely has more tokens than bytes, so one call is usually enough.
+        capacity = len(data) + 1
+        ids = zeros("I", capacity)
+        ranges = zeros("Q", 2 * capacity) if with_ranges else array.array("Q")
         call = lib.kinglet_model_tokenize
         status = call(self.handle, data, len(data), address(ids),
-                      address(ranges) if with_ranges else None, room, addressof(needed))
-        if needed.value > room:
-            room = needed.value
-            ids = zeros("I", room)
-            ranges = zeros("Q", 2 * room) if with_ranges else array.array("Q")
+                      address(ranges) if with_ranges else None, capacity, addressof(needed))
+        if needed.value > capacity:
+            capacity = needed.value
+            ids = zeros("I", capacity)
+            ranges = zeros("Q", 2 * capacity) if with_ranges else array.array("Q")
             status = call(self.handle, data, len(data), address(ids),
-                          address(ranges) if with_ranges else None, room, addressof(needed))
+                          address(ranges) if with_ranges else None, capacity, addressof(needed))
         check(status)
         return ids[: needed.value], ranges[: 2 * needed.value]
 
@@ -212,13 +213,13 @@ class Model:
         return text.decode("utf-8", "surrogateescape")
 
     def ids(self, text: TextOrIds) -> list[int]:
-        """The ids of a text, or those given."""
+        """The ids of a text, or the given ids."""
         if isinstance(text, str):
             return self.tokenize(text)
         return uint32s(text, "text").tolist()
 
     def _with_line_ends(self, text: str) -> list[int]:
-        """The ids of a text's lines, the end of a line behind each, as a file of it is read."""
+        """The ids of a text's lines, each followed by the token for its end, as files are read."""
         end = self.vocabulary.end
         ids: list[int] = []
         for line in text.removesuffix("\n").split("\n") if text else []:
@@ -234,8 +235,8 @@ class Model:
     ) -> Session:
         """A session of `lanes` streams, computed by `threads` threads.
 
-        `empty_cache` says what a model with a neural cache predicts while that is empty:
-        "reference" as the framework, "normalised" the network alone.
+        `empty_cache` chooses the predictions of a model with a neural cache while the cache is
+        empty: "reference" predicts as the framework, "normalised" by the network alone.
         """
         return Session(self, lanes, threads, empty_cache)
 
@@ -261,7 +262,7 @@ class Model:
         stop: str = "",
         threads: int = 1,
     ) -> Generation:
-        """Texts that continue from the prompt; each `next` of the answer draws a word of each."""
+        """Texts that continue from the prompt; each `next` draws a word for every text."""
         return Generation(self, self.ids(prompt), tokens, streams, seed, temperature, top_k,
                           top_p, excluded, stop, threads)
 
@@ -280,14 +281,14 @@ class Model:
         return score
 
     def score_details(self, text: TextOrIds, bos: bool = True, eos: bool = True) -> Score:
-        """A sentence from a fresh state between the begin and the end token, token by token.
+        """Scores a sentence token by token, from a fresh state, with begin and end token.
 
-        What `kinglet score --lines` prints of one line, in the same bits.
+        The numbers are those that `kinglet score --lines` prints for a line, bit for bit.
         """
         return self._score(scoring.framed(self, text, bos, eos), "normalised")
 
     def score(self, text: TextOrIds, bos: bool = True, eos: bool = True) -> float:
-        """The natural log-probability of a sentence, its end included."""
+        """The natural log-probability of a sentence, including its end token."""
         return self.score_details(text, bos, eos).log_probability
 
     def score_log10(self, text: TextOrIds, bos: bool = True, eos: bool = True) -> float:
@@ -303,15 +304,15 @@ class Model:
         bos: bool = True,
         eos: bool = True,
     ) -> Iterator[Score]:
-        """`score_details` of each line, a file's ends of lines omitted, `lanes` at once.
+        """`score_details` of each line without its line end, `lanes` at once.
 
-        Bits do not depend on `lanes`. Lines are taken as answers are; Ctrl-C ends it.
+        Bits do not depend on `lanes`. Lines are read as answers are taken; Ctrl-C ends the call.
         """
         if isinstance(lines, (str, bytes)):
             raise TypeError("lines: expected a file or a list of lines, found one text; "
-                            "text.split(chr(10)) cuts it")
-        cut = (line.removesuffix("\n") if isinstance(line, str) else line for line in lines)
-        return scoring.score_lines(self, cut, lanes, threads, bos, eos)
+                            "text.split(chr(10)) splits it")
+        texts = (line.removesuffix("\n") if isinstance(line, str) else line for line in lines)
+        return scoring.score_lines(self, texts, lanes, threads, bos, eos)
 
     def score_batch(
         self, sentences: Iterable[TextOrIds], *, lanes: int = 16, threads: int = 1,
@@ -330,7 +331,7 @@ class Model:
         return [value * LOG10_E for value in found]
 
     def score_stream(self, text: TextOrIds, empty_cache: str = "reference") -> Score:
-        """A text as one stream, its state carried to its end: `kinglet score --text`.
+        """Scores a text as one stream, like `kinglet score --text`.
 
         Without a start token the first token is not scored.
         """
@@ -346,7 +347,7 @@ class Model:
 def model_of_pickle(
     path: str | None, digest: str, options: tuple[str, int | None, int | None]
 ) -> Model:
-    """The model of a pickle, if the file is still the one it was."""
+    """The model of a pickle. Raises Mismatch if the file has changed."""
     if path is None:
         raise Mismatch(f"kinglet: pickle: expected an open model of digest {digest}, found none")
     model = Model(path, *options)
@@ -360,7 +361,7 @@ def model_of_pickle(
 def state_of_pickle(
     path: str | None, digest: str, options: tuple[str, int | None, int | None], data: bytes
 ) -> State:
-    """The state of a pickle, for the open model of that digest or for the one at the path."""
+    """The state of a pickle, for an open model with the digest or for the file at the path."""
     model = _open_models.get((digest, options[0]))
     if model is None:
         model = model_of_pickle(path, digest, options)

@@ -1,4 +1,4 @@
-"""What a program asks about the next token: the half of `Session` that reads."""
+"""Queries about the next token: the part of `Session` that changes no stream."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from ctypes import addressof, c_double, c_uint32, c_uint64, c_void_p
 from typing import Any, NamedTuple
 
 from kinglet._buffers import Floats, Ids, Uint32s, address, uint32s, uint64s, utf8, zeros
-from kinglet._native import DrawOptions, Work, check, lib, untyped
-from kinglet._numbers import MAX_UINT64, integer
 from kinglet._handle import LAST, Handle, Turn
+from kinglet._native import BUFFER_TOO_SMALL, DrawOptions, Work, check, lib, untyped
+from kinglet._numbers import MAX_UINT64, integer
 from kinglet.errors import InvalidArgument
 
 Words = list[tuple[int, float]]
@@ -23,7 +23,7 @@ NEXT_END = 0x7FFFFFFF  # KINGLET_NEXT_END
 
 
 class LastWork(NamedTuple):
-    """What a query computed (`kinglet_work`)."""
+    """The work of a query (`kinglet_work`)."""
 
     cache_computed: bool
     clusters_opened: int
@@ -48,22 +48,22 @@ class Queries:
         self._turn = Turn(handle, what)
         self._number = c_double()
         self._number_at: Any = c_void_p.from_param(addressof(self._number))
-        # One scratch of a word and a number for every word of the vocabulary, made when first used.
+        # Buffers of a word id and a number for each answer, allocated at the first use.
         self._scratch: tuple[Any, Any] = (c_uint32 * 0)(), (c_double * 0)()
 
     def _do(self, call: Callable[..., int], *arguments: Any) -> None:
         turn = self._turn
         turn.run(lambda: check(call(turn.handle, *arguments)))
 
-    def _room(self, count: int) -> tuple[Any, Any]:
-        """The scratch, large enough for `count` words; both arrays or, after Ctrl-C, neither."""
+    def _buffers(self, count: int) -> tuple[Any, Any]:
+        """The buffers, large enough for `count` words. Ctrl-C leaves both or neither changed."""
         if len(self._scratch[0]) < count:
             self._scratch = (c_uint32 * count)(), (c_double * count)()
         return self._scratch
 
     def _best(self, call: Callable[..., int], lane: int, k: int, *arguments: Any) -> Words:
         def best() -> Words:
-            ids, values = self._room(min(k, self.vocabulary_size))
+            ids, values = self._buffers(min(k, self.vocabulary_size))
             count = c_uint32()
             check(call(self._turn.handle, lane, *arguments, addressof(ids), addressof(values),
                        len(ids), addressof(count)))
@@ -102,10 +102,10 @@ class Queries:
     def log_probabilities(
         self, ids: Ids | None = None, lane: int = 0, out: Any = None
     ) -> Floats:
-        """The log-probability of every word, in float, or in double of the words `ids`.
+        """The log-probability of every word as float, or of the words `ids` as double.
 
-        `out`, if given, is a writable buffer of floats (an array of NumPy), which is filled and
-        returned; numpy.asarray makes an array of the answer without copying it.
+        `out`, if given, is a writable buffer of floats (such as a NumPy array), which is filled
+        and returned; numpy.asarray makes an array of the answer without copying it.
         """
         if ids is None:
             return self._distribution(lib.kinglet_session_log_probabilities, lane, out)
@@ -118,7 +118,7 @@ class Queries:
         return values  # type: ignore[no-any-return]
 
     def probabilities(self, lane: int = 0, out: Any = None) -> Floats:
-        """The probability of every word, as `log_probabilities`."""
+        """The probability of every word; `out` as in `log_probabilities`."""
         return self._distribution(lib.kinglet_session_probabilities, lane, out)
 
     def _distribution(self, call: Callable[..., int], lane: int, out: Any) -> Floats:
@@ -142,13 +142,13 @@ class Queries:
         return self._best(lib.kinglet_session_top_k, _lane(lane), k, k)
 
     def top_p(self, share: float, lane: int = 0) -> Words:
-        """The fewest words that hold this share of all probability, the most probable first."""
+        """The fewest words whose probabilities add up to `share`, the most probable first."""
         return self._best(
             lib.kinglet_session_top_p, _lane(lane), self.vocabulary_size, float(share)
         )
 
     def rank(self, id: int, lane: int = 0) -> int:
-        """The place of word `id` in the order of `top_k`, from 1."""
+        """The rank of word `id` in the order of `top_k`, from 1."""
         return self._ask_id(lib.kinglet_session_rank, _lane(lane), integer(id, "id"))
 
     def allowed_top_k(self, allowed: Ids, k: int, lane: int = 0) -> Words:
@@ -177,7 +177,7 @@ class Queries:
     def next_characters(self, prefix: str, lane: int = 0) -> dict[str, float]:
         """The probability of each character after `prefix`; "" is the end of the word.
 
-        A byte that begins no character of UTF-8 is a lone surrogate, as everywhere.
+        A byte that begins no UTF-8 character is a lone surrogate (`surrogateescape`).
         """
         text = utf8(prefix, "prefix")
         return self._characters(lib.kinglet_session_next_characters, _lane(lane), text, len(text))
@@ -186,11 +186,11 @@ class Queries:
         def characters() -> dict[str, float]:
             count = c_uint32(self.vocabulary_size)
             while True:
-                room = max(1, count.value)
-                codes, values = (c_uint32 * room)(), (c_double * room)()
+                capacity = max(1, count.value)
+                codes, values = (c_uint32 * capacity)(), (c_double * capacity)()
                 status = call(self._turn.handle, *arguments, addressof(codes), addressof(values),
-                              room, addressof(count))
-                if status != 103 or count.value <= room:  # KINGLET_BUFFER_TOO_SMALL
+                              capacity, addressof(count))
+                if status != BUFFER_TOO_SMALL or count.value <= capacity:
                     break
             check(status)
             return {_character(codes[at]): values[at] for at in range(count.value)}
@@ -198,7 +198,7 @@ class Queries:
         return self._turn.run(characters)
 
     def text_probability(self, prefix: str, most_steps: int = 10_000, lane: int = 0) -> float:
-        """The probability that the text which follows begins so, in whatever pieces."""
+        """The probability that the following text begins with `prefix`, in any tokens."""
         text = utf8(prefix, "prefix")
         return self._ask_number(
             lambda *given: lib.kinglet_session_text_probability(*given, None),
@@ -207,7 +207,7 @@ class Queries:
     def text_next_characters(
         self, prefix: str, most_steps: int = 10_000, lane: int = 0
     ) -> dict[str, float]:
-        """The probability of the text `prefix` with each character behind it; "" is an end."""
+        """The probability of the text `prefix` followed by each character; "" is an end."""
         text = utf8(prefix, "prefix")
         return self._characters(
             lambda *given: lib.kinglet_session_text_next_characters(*given, None),
@@ -216,7 +216,7 @@ class Queries:
     def text_words(
         self, prefix: str, k: int, beam: int = 32, most_steps: int = 10_000, lane: int = 0
     ) -> list[tuple[str, float]]:
-        """The k most probable words that begin so, with the space before them."""
+        """The k most probable words that begin with `prefix`, with the space before them."""
         text, k = utf8(prefix, "prefix"), integer(k, "k", 0, _MOST_WORDS)
         beam, lane, most_steps = integer(beam, "beam"), _lane(lane), _steps(most_steps)
         offsets, values = (c_uint64 * (k + 1))(), (c_double * max(1, k))()
@@ -229,7 +229,7 @@ class Queries:
                     self._turn.handle, lane, text, len(text), k, beam, most_steps,
                     addressof(buffer), len(buffer), addressof(needed), addressof(offsets),
                     addressof(values), addressof(count), None)
-                if status != 103 or needed.value <= len(buffer):  # KINGLET_BUFFER_TOO_SMALL
+                if status != BUFFER_TOO_SMALL or needed.value <= len(buffer):
                     break
                 buffer = ctypes.create_string_buffer(needed.value)
             check(status)
@@ -240,14 +240,14 @@ class Queries:
                  values[at]) for at in range(count.value)]
 
     def interval(self, id: int, lane: int = 0) -> tuple[int, int]:
-        """The integers below 2**32 that belong to word `id`, for entropy coders: [low, high)."""
+        """The interval [low, high) of word `id` in the integers below 2**32, for entropy coders."""
         low, high = c_uint64(), c_uint64()
         self._do(lib.kinglet_session_interval, _lane(lane), integer(id, "id"), addressof(low),
                  addressof(high))
         return low.value, high.value
 
     def word_at(self, point: int, lane: int = 0) -> int:
-        """The word whose interval has the integer `point`."""
+        """The word whose interval contains the integer `point`."""
         return self._ask_id(lib.kinglet_session_word_at, _lane(lane),
                             integer(point, "point"))
 
@@ -261,7 +261,7 @@ class Queries:
         top_p: float = 1.0,
         excluded: Ids = (),
     ) -> int:
-        """Draws a word. It depends on the stream, the seed and the options alone."""
+        """Draws a word, which depends on the stream, the seed and the options alone."""
         options, keep = draw_options(temperature, top_k, top_p, excluded)
         answer = self._ask_id(lib.kinglet_session_draw, _lane(lane), _seed(seed),
                               addressof(options))
@@ -286,7 +286,7 @@ class Queries:
         where, k = uint32s(lanes, "lanes"), integer(k, "k")
 
         def best() -> list[Words]:
-            ids, values = self._room(max(1, len(where) * min(k, self.vocabulary_size)))
+            ids, values = self._buffers(max(1, len(where) * min(k, self.vocabulary_size)))
             count = c_uint32()
             check(lib.kinglet_session_top_k_lanes(
                 self._turn.handle, address(where), len(where), k, addressof(ids),
@@ -332,12 +332,12 @@ class Queries:
         return list(out)
 
     def compute_lanes(self, lanes: Ids) -> None:
-        """Computes what queries about these lanes (at most eight at a time) can need."""
+        """Computes all that queries about these lanes (at most eight at a time) can need."""
         where = uint32s(lanes, "lanes")
         self._do(lib.kinglet_session_compute_lanes, address(where), len(where))
 
     def last_work(self, lane: int = 0) -> LastWork:
-        """What the lane's last query computed."""
+        """The work of the lane's last query."""
         work = Work(struct_size=ctypes.sizeof(Work))
         self._do(lib.kinglet_session_last_work, _lane(lane), addressof(work))
         return LastWork(bool(work.cache_computed), work.clusters_opened, work.cluster_count,
@@ -378,7 +378,7 @@ def _pairs(lanes: Ids, ids: Ids, name: str) -> tuple[Uint32s, Uint32s]:
 def draw_options(
     temperature: float, top_k: int, top_p: float, excluded: Ids
 ) -> tuple[DrawOptions, Uint32s]:
-    """The options of a draw; keep the array as long as they are in use."""
+    """The options of a draw; the array must live as long as the options are in use."""
     options = DrawOptions()
     check(lib.kinglet_draw_options_init(addressof(options), ctypes.sizeof(options)))
     words = uint32s(excluded, "excluded")

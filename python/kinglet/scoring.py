@@ -1,4 +1,4 @@
-"""What the model says about sentences and texts."""
+"""Log-probabilities of sentences and texts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from kinglet.model import Model
 
 LOG10_E = math.log10(math.e)
-_NODES_AT_ONCE = 1 << 16  # tokens that wait for a call, a few megabytes
+_NODES_AT_ONCE = 1 << 16  # tokens of one call, a few megabytes
 
 
 class Score(NamedTuple):
@@ -36,7 +36,7 @@ class Score(NamedTuple):
 
     @property
     def oov(self) -> int:
-        """How many of the tokens are the unknown word."""
+        """The number of tokens that are the unknown word."""
         return 0 if self.unknown is None else self.ids.count(self.unknown)
 
     @property
@@ -47,7 +47,7 @@ class Score(NamedTuple):
 
     @property
     def perplexity(self) -> float:
-        """exp(-mean); NaN where nothing was scored."""
+        """exp(-mean); NaN if nothing was scored."""
         if not self.ids:
             return math.nan
         try:
@@ -69,9 +69,9 @@ def framed(model: Model, sentence: TextOrIds, bos: bool, eos: bool) -> list[int]
 
 
 def score_streams(model: Model, session: Session, streams: list[list[int]]) -> list[Score]:
-    """Each stream from a fresh lane; its first token is not scored."""
+    """Scores each stream from a fresh lane, without its first token."""
     unknown = model.vocabulary.unknown
-    if len(streams) == 1 and streams[0]:  # one text: its tokens go through the network together
+    if len(streams) == 1 and streams[0]:  # the network reads the tokens of one text together
         session.reset()
         alone = session.step_many(streams[0])
         return [Score(tuple(streams[0][1:]), tuple(alone[1:]), unknown)]
@@ -95,7 +95,7 @@ def score_streams(model: Model, session: Session, streams: list[list[int]]) -> l
 def score_lines(
     model: Model, lines: Iterable[TextOrIds], lanes: int, threads: int, bos: bool, eos: bool
 ) -> Iterator[Score]:
-    """Each line on its own, as many at once as there are lanes."""
+    """Scores each line from a fresh state, as many at once as there are lanes."""
     waiting: list[list[int]] = []
     size = 0
     with model.session(lanes=lanes, threads=threads, empty_cache="normalised") as session:

@@ -8,9 +8,9 @@ from ctypes import addressof, c_uint32, c_uint64
 from typing import TYPE_CHECKING, Any
 
 from kinglet._buffers import Floats, Ids, address, uint32s, zeros
+from kinglet._handle import LAST, Handle, interruptible, watch_forks
 from kinglet._native import SessionOptions, check, lib, number_of, untyped
 from kinglet._numbers import MAX_UINT64, integer
-from kinglet._handle import LAST, Handle, interruptible, watch_forks
 from kinglet.errors import InvalidArgument
 from kinglet.queries import Queries, _lane, _pairs
 from kinglet.state import State
@@ -48,9 +48,9 @@ class Session(Queries):
         watch_forks(self)
 
     def close(self) -> None:
-        """Frees the session's memory now; else that happens when nobody refers to it.
+        """Frees the session's memory now rather than with the last reference.
 
-        From any thread: a call that is running ends first, and the memory is freed with it.
+        May be called from any thread: a running call ends first, and then frees the memory.
         """
         self._turn.end("kinglet: session: expected an open one, found it closed")
 
@@ -61,7 +61,7 @@ class Session(Queries):
         self.close()
 
     def after_fork(self) -> None:
-        """In a child process: its workers, and a thread that was using it, are not there."""
+        """Ends a session in a child process if its threads stayed in the parent."""
         if self._turn.ended() or not (self.threads > 1 or self._turn.taken()
                                       or self.model.backend == "cuda"):
             return
@@ -102,11 +102,11 @@ class Session(Queries):
         self._do(lib.kinglet_session_step_lanes, address(where), address(words), len(words))
 
     def step_many(self, ids: Ids, lane: int = 0) -> Floats:
-        """Processes a given text of one stream, quicker than `step` for each; Ctrl-C ends it.
+        """Processes a text in one stream, faster than `step` for each token; Ctrl-C ends the call.
 
         Returns the natural log-probability of each token after those before it, with the bits of
         `step` and `log_probability`; NaN for the first token of a stream. After an error `position`
-        says how many tokens were processed.
+        returns the number of tokens that were processed.
         """
         words, lane = uint32s(ids), _lane(lane)
         values = zeros("d", len(words))
@@ -123,7 +123,7 @@ class Session(Queries):
         return values  # type: ignore[no-any-return]
 
     def encode(self, source: Ids, lane: int = 0) -> None:
-        """In a model that translates: starts a stream that has this source. Ctrl-C ends it."""
+        """In a model with an encoder: starts a stream with this source. Ctrl-C ends the call."""
         words, lane = uint32s(source, "source"), _lane(lane)
         self._long(
             lambda handle: lib.kinglet_session_encode(handle, lane, address(words), len(words)))
@@ -131,10 +131,10 @@ class Session(Queries):
     # --- masked models
 
     def read(self, ids: Ids, segments: Ids | None = None, lane: int = 0) -> None:
-        """In a masked model: starts a stream that has read this text, [CLS] and [SEP] in it.
+        """In a masked model: starts a stream that has read this text, with [CLS] and [SEP] in it.
 
-        `segments` has the segment of each token: 0 for the first text of a pair, 1 for the second;
-        None: all 0. Ctrl-C ends it.
+        `segments` contains the segment of each token: 0 for the first text of a pair, 1 for the
+        second; by default all are 0. Ctrl-C ends the call.
         """
         words, lane = uint32s(ids), _lane(lane)
         parts = None if segments is None else uint32s(segments, "segments")
@@ -150,14 +150,14 @@ class Session(Queries):
         )
 
     def look_at(self, position: int, lane: int = 0) -> None:
-        """Makes the lane's queries be about the token at this position of the text that it read.
+        """Directs the lane's queries to the token at this position of the text that it read.
 
-        They then say which word the model expects there, usually where the text has [MASK].
+        Queries then answer which word the model expects there, usually where the text has [MASK].
         """
         self._do(lib.kinglet_session_look_at, _lane(lane), _position(position))
 
     def pooled(self, lane: int = 0) -> Floats:
-        """The pooled vector of the text that the lane has read: `Model.pooled_width` numbers."""
+        """The pooled vector of the text that the lane has read: `Model.pooled_width` elements."""
         values = zeros("d", max(self.model.pooled_width, 1))
         self._do(lib.kinglet_session_pooled, _lane(lane), address(values), len(values))
         return values  # type: ignore[no-any-return]
@@ -165,7 +165,7 @@ class Session(Queries):
     def scores(self, position: int = 0, lane: int = 0) -> Floats:
         """The scores of the text that the lane has read: `Model.score_count` logits, no softmax.
 
-        In a model that finds answers: whether one starts and ends at the token at `position`.
+        In a model that finds answers: the scores of a start and of an end at `position`.
         """
         values = zeros("d", max(self.model.score_count, 1))
         self._do(lib.kinglet_session_scores, _lane(lane), _position(position), address(values),
@@ -179,7 +179,7 @@ class Session(Queries):
         self._do(lib.kinglet_session_reset, _lane(lane))
 
     def position(self, lane: int = 0) -> int:
-        """How many tokens the lane's stream has processed."""
+        """The number of tokens that the lane's stream has processed."""
         count = c_uint64()
         self._do(lib.kinglet_session_position, _lane(lane), addressof(count))
         return count.value
@@ -189,7 +189,7 @@ class Session(Queries):
         self._do(lib.kinglet_session_fork, integer(source, "source"), integer(target, "target"))
 
     def cancel(self) -> None:
-        """Ends the call that is running, or the next one, with Cancelled; from any thread."""
+        """Ends the running call, or else the next one, with Cancelled; from any thread."""
         check(lib.kinglet_session_cancel(self._turn.handle))
 
     def save(self, lane: int = 0) -> State:
@@ -199,17 +199,17 @@ class Session(Queries):
         return State(self.model, state)
 
     def restore(self, state: State, lane: int = 0) -> None:
-        """Makes the lane's stream the one that the state was taken from."""
+        """Continues in the lane the stream whose state was saved."""
         if not isinstance(state, State):
             raise TypeError(f"state: expected a kinglet.State, found {type(state).__name__}")
         self._do(lib.kinglet_session_restore, _lane(lane), state.handle)
 
     def score_tree(self, parents: Ids, ids: Ids) -> tuple[Floats, int]:
-        """Scores sequences that share beginnings, in all lanes at once; Ctrl-C ends it.
+        """Scores sequences that share beginnings, in all lanes at once; Ctrl-C ends the call.
 
-        Node n is word ids[n] behind node parents[n] < n; a node of NO_PARENT begins a stream.
-        Returns the log-probability of each node's word (0 where a stream begins), and how many
-        tokens were stepped. Afterwards every lane is reset.
+        Node n is token ids[n] after node parents[n] < n; a node with parent NO_PARENT begins a
+        stream. Returns the log-probability of each node's token (0 where a stream begins), and the
+        number of tokens that were stepped. Afterwards every lane is reset.
         """
         above, words = uint32s(parents, "parents"), uint32s(ids)
         if len(above) != len(words):
@@ -232,7 +232,7 @@ class Session(Queries):
         return values, stepped.value
 
     def _long(self, call: Callable[[Any], int]) -> None:
-        """A call that may take so long that Ctrl-C must end it."""
+        """Runs a call that may take so long that Ctrl-C must end it."""
         interruptible(self._turn, call)
 
 
@@ -240,4 +240,4 @@ def _position(value: int) -> int:
     return integer(value, "position", 0, MAX_UINT64)
 
 
-_LONG = 200  # tokens, about 20 ms of the demo model: until then Ctrl-C waits
+_LONG = 200  # tokens, about 20 ms of the demo model; Ctrl-C waits for calls of fewer

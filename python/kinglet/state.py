@@ -1,4 +1,4 @@
-"""What a stream remembers, as a value."""
+"""A stream's memory, as a value."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ import ctypes
 from ctypes import c_int32, c_uint64
 from typing import TYPE_CHECKING
 
-from kinglet._native import check, lib, number_of
 from kinglet._handle import Handle
+from kinglet._native import check, lib, number_of
 
 if TYPE_CHECKING:
     from kinglet.model import Model
 
 
 class State:
-    """Everything that a stream remembers: compare it, hash it, keep it, pickle it, restore it.
+    """The memory of a stream, which can be compared, hashed, kept, pickled and restored.
 
     Made by `Session.save` and `Model.state`. States are immutable and may be shared by threads.
-    Pickled, a state is its bytes and the path and digest of its model; it comes back for a model of
-    that digest that is open, or opens the path.
+    A pickled state is its bytes, and the path and digest of its model. Unpickling uses an open
+    model of the digest, or opens the file at the path.
     """
 
     def __init__(self, model: Model, handle: Handle) -> None:
@@ -27,7 +27,7 @@ class State:
 
     @property
     def position(self) -> int:
-        """How many tokens the stream had processed."""
+        """The number of tokens that the stream had processed."""
         return int(number_of(c_uint64, lib.kinglet_state_position, self.handle))
 
     def __eq__(self, other: object) -> bool:

@@ -62,7 +62,7 @@ class Vocabulary(Sequence[str]):
         return self._find(lib.kinglet_model_find_token, word)
 
     def source_id(self, word: str) -> int:
-        """The id of a word of the source, in a model that translates."""
+        """The id of a word of the source, in a model with an encoder."""
         return self._find(lib.kinglet_model_find_source_token, word)
 
     def _find(self, call: Any, word: str) -> int:
@@ -73,14 +73,14 @@ class Vocabulary(Sequence[str]):
 
     @property
     def source_size(self) -> int:
-        """The number of words of the source; 0 if the model does not translate."""
+        """The number of source words; 0 for a model without an encoder."""
         return int(
             number_of(c_uint32, lib.kinglet_model_source_vocabulary_size, self._model.handle)
         )
 
     @property
     def has_words(self) -> bool:
-        """Whether the model file has the words' texts; else it has ids only."""
+        """Whether the model file contains the words' texts; otherwise it has ids only."""
         return bool(number_of(c_uint32, lib.kinglet_model_has_words, self._model.handle))
 
     def _special(self, which: int) -> int | None:
@@ -93,15 +93,15 @@ class Vocabulary(Sequence[str]):
 
     @property
     def unknown(self) -> int | None:
-        """What stands for words that the vocabulary lacks."""
+        """The id of the word that replaces words which the vocabulary lacks."""
         return self._special(_UNKNOWN)
 
     @property
     def begin(self) -> int | None:
-        """What is stepped before a text."""
+        """The id of the token that is stepped before a text."""
         return self._special(_BEGIN)
 
     @property
     def end(self) -> int | None:
-        """What comes after a line."""
+        """The id of the token after each line."""
         return self._special(_END_OF_LINE)

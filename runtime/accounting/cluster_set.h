@@ -49,7 +49,7 @@ class ClusterSet {
   uint64_t LowBits() const { return words_[0]; }
 
   bool operator==(const ClusterSet&) const = default;
-  // Some strict order, for maps.
+  // A strict order, for maps.
   bool operator<(const ClusterSet& other) const { return words_ < other.words_; }
 
  private:

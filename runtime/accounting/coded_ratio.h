@@ -15,7 +15,7 @@ struct CodedShape {
   uint64_t positions = 0;  // D
   // K: the size of the one pool that all positions share, or of each position's own.
   std::vector<uint32_t> pools;
-  uint64_t length = 0;       // of a sub-vector: d / D if concatenated, d if added
+  uint64_t length = 0;       // elements of a sub-vector: d / D if concatenated, d if added
   bool codes_stored = true;  // false for hashed codes, which are computed and cost no bits
 };
 
@@ -27,7 +27,7 @@ struct CodedRatios {
   // Product Quantization for End-to-End Embedding Compression"). Their code does not compute it.
   double published = 0;
 };
-// log2 K is not rounded up to whole bits, as in the papers; files round up. REQUIRES: no number of
+// log2 K is not rounded up to full bits, as in the papers; files round up. REQUIRES: no member of
 // the shape is 0, and there is more than one sub-vector or position.
 CodedRatios RatiosOf(const CodedShape& shape);
 

@@ -6,12 +6,12 @@ OperationTally ActivationOperations(Activation activation, double n) {
   switch (activation) {
     case Activation::kNone:
       return {};
-    // One function of each number.
+    // One function of each element.
     case Activation::kRelu:
     case Activation::kTanh:
     case Activation::kSigmoid:
       return {0, 0, n};
-    // The same, and the number, or the slope, times it.
+    // One function of each element, and a product with the element or the slope.
     case Activation::kGelu:
     case Activation::kSwish:
     case Activation::kLeakyRelu:
@@ -32,7 +32,7 @@ DefineOperations OperationsOf(const DefineLayer& layer) {
   if (layer.norm != DefineLayer::Norm::kNone) {
     const bool whole = layer.norm == DefineLayer::Norm::kWhole;
     const double parts = whole ? 1 : static_cast<double>(layer.groups);
-    // As LayerNorm for each part, without the operations of a gain or an offset that is missing.
+    // As LayerNorm for each part, without the operations of a missing gain or offset.
     operations.norm = {(layer.norm_gain ? 2 : 1) * out, (layer.norm_offset ? 5 : 4) * out - parts,
                        out + 3 * parts};
   }

@@ -18,7 +18,7 @@ struct DefineOperations {
 
 DefineOperations OperationsOf(const DefineLayer& layer);
 
-// An activation function of n numbers.
+// An activation function of n elements.
 OperationTally ActivationOperations(Activation activation, double n);
 
 }  // namespace kinglet

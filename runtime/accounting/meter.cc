@@ -11,8 +11,8 @@
 namespace kinglet {
 namespace {
 
-// Whether products with this tensor may be integer (kernels/ref/weights.h). Values whose scale
-// divides are made real at load.
+// Whether products with this tensor may be integer (kernels/ref/weights.h). Integers with a
+// dividing scale are converted to floats at load.
 bool IsInteger(const TensorView& tensor) {
   return std::visit(Overloaded{[]<OneOf<DenseView, CodedView> View>(const View&) { return false; },
                                [](const PackedView& packed) {
@@ -35,7 +35,7 @@ class NodeMeter {
 
   void operator()(const CacheAppend&) const {}  // copies only
 
-  // A row that the DeFINE unit's cache holds takes no operations.
+  // A row in the DeFINE unit's cache takes no operations.
   void operator()(const EmbedRow& op) const {
     const double made = path_.row_is_cached ? 0 : 1;
     const double width = Real(plan_.buffer(op.out).count);
@@ -154,7 +154,7 @@ class NodeMeter {
     const bool codes = plan_.buffer(op.qkv).quantiser.has_value();
     const bool whole = WeighsWholeWindow(op);
     const double visible = Real(op.window - FirstVisible(op, path_.position));
-    // Some backends score every slot of a whole window and mask those that are not visible.
+    // Some backends score every slot of the window and mask those that are not visible.
     const double scored = traits_.scores_masked_slots && whole ? op.window : visible;
     Add(".query_keys", DotProducts(key_size, scored * heads));
     std::visit(Overloaded{[](const std::monostate&) {},
@@ -182,7 +182,7 @@ class NodeMeter {
     if (op.weights_quantiser) {
       Add(".quantise_weights", {0, 0, kRoundToCode * heads * (whole ? op.window : visible)});
     }
-    // Of a whole window, masked slots have weight 0 and are multiplied like the others.
+    // Masked slots of the window have weight 0 and are multiplied like the others.
     Add(".values", DotProducts(whole ? op.window : visible, heads * value_size));
   }
 
@@ -281,7 +281,7 @@ class NodeMeter {
     OperationTally products = DotProducts(inputs, outputs);
     products.additions += additions;
     AddProducts("", weight, products);
-    // Finding the largest magnitude, the node, and rounding each element.
+    // Finding the largest magnitude, the scale, and rounding each element.
     if (fixed_point) Add(".fixed_point", {0, 0, cols + 1 + kRoundToCode * cols});
     const bool integer = IsInteger(plan_.weights[weight]);
     if (codes || fixed_point) {
@@ -294,7 +294,8 @@ class NodeMeter {
       Add(".decode", {outputs * inputs, 0, 0});
     }
   }
-  // Makes `elements` elements of a coded row: sums over its positions, and the division of a mean.
+  // Adds the operations that make `elements` elements of a coded row: sums over its positions, and
+  // the division of a mean.
   static OperationTally SumOfSubVectors(const CodedView& coded, double elements) {
     const CodingScheme& scheme = coded.scheme;
     OperationTally tally;

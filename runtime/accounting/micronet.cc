@@ -50,7 +50,7 @@ bool SumsSubVectors(const TensorView& table) {
 
 // --- bits ---
 
-// Of a tensor's entries; of a coded table, of its codebook's.
+// The bits of a tensor's entries, or, for a coded table, of its codebook's entries.
 int BitsOf(std::span<const TensorView> tensors, TensorId id) {
   return std::visit(
       Overloaded{[](const DenseView& dense) { return dense.type == FloatType::kF16 ? 16 : 32; },
@@ -59,8 +59,8 @@ int BitsOf(std::span<const TensorView> tensors, TensorId id) {
       tensors[id].values);
 }
 
-// Of codes from -n to n. MicroNet cuts the last bits of a node, which makes codes of b bits up to
-// 2^b / 2^24 larger than 2^(b - 1) - 1.
+// The bits of codes from -n to n. MicroNet truncates the last bits of a scale, which makes codes of
+// b bits up to 2^b / 2^24 larger than 2^(b - 1) - 1.
 int BitsOf(const ActivationQuantiser& quantiser) {
   const auto largest = static_cast<uint64_t>(LargestCode(quantiser));
   return 1 + static_cast<int>(std::bit_width(largest - largest / 128));
@@ -70,15 +70,15 @@ int BitsOf(const std::optional<ActivationQuantiser>& quantiser) {
 }
 int BitsOf(const Plan& plan, BufferId id) { return BitsOf(plan.buffer(id).quantiser); }
 
-// Of what enters a product. The notebook quantises no projection of the hidden state and still
+// The bits of a product's input. The notebook quantises no projection of the hidden state and still
 // weighs its products like the others, so in fixed point it counts with the hidden state's bits.
 int BitsOf(const Plan& plan, BufferId x, TailInput input) {
   const bool fixed_point = !plan.buffer(x).quantiser && input == TailInput::kFixedPoint15;
   return BitsOf(plan, fixed_point ? plan.hidden : x);
 }
 
-// Of MicroNet's positions. The notebook never quantises them and counts them like what is, so as
-// floats they have the bits of the queries that they are multiplied with.
+// The bits of MicroNet's positions. The notebook never quantises positions and counts them like
+// quantised values, so as floats they have the bits of the queries that they are multiplied with.
 int BitsOf(const Plan& plan, const WindowAttention& op, const SlotColumns& slots) {
   return std::min(BitsOf(plan.weights, slots.columns), BitsOf(plan, op.qkv));
 }
@@ -240,13 +240,13 @@ class NodeRules {
   }
 
  private:
-  // The share of tokens whose word is in the bin.
+  // The fraction of tokens whose word is in the bin.
   double Frequency(size_t bin) const {
     if (bin_counts_.empty()) return 1;  // one bin (NeedsBinCounts)
     const uint64_t tokens = std::accumulate(bin_counts_.begin(), bin_counts_.end(), uint64_t{0});
     return Real(bin_counts_[bin]) / Real(tokens);
   }
-  // `bits`: of the wider operand of the multiplications; 32: of floats.
+  // `bits` are those of the wider operand of the multiplications, 32 for floats.
   void Add(const std::string& part, const OperationTally& tally, int bits = kWordBits) const {
     components_.push_back({name_ + part, tally, tally.multiplications, 1, bits});
   }
@@ -276,7 +276,7 @@ class NodeRules {
       if (layer.residual != DefineLayer::Residual::kNone) Add(part + ".residual", Residual(out));
     }
   }
-  // `bits`: of the input.
+  // `bits` are those of the input.
   void AddLinear(const std::string& part, WeightId weight, std::optional<WeightId> bias,
                  double frequency, int bits) const {
     const Shape& shape = plan_.weights[weight].shape;
@@ -289,7 +289,7 @@ class NodeRules {
 
   const Plan& plan_;
   std::span<const uint64_t> nonzeros_, bin_counts_;
-  const TranslationMeans* means_;  // null: a language model
+  const TranslationMeans* means_;  // null for a language model
   bool encodes_;
   const std::string& name_;
   std::vector<Component>& components_;
@@ -297,14 +297,14 @@ class NodeRules {
 
 // --- storage ---
 
-// A quantiser takes a 32-bit word for max_abs and, for its node, a word without its bits that are
-// always zero.
+// A quantiser takes a 32-bit value for max_abs and, for its scale, a value without the bits that
+// are always zero.
 double QuantiserWords(int bits) { return 1.0 + static_cast<double>(kWordBits - bits) / kWordBits; }
 
-// The bits of each tensor that a node keeps, and the words of the quantisers. Noted, not added up,
-// so that a table that two nodes share counts once.
+// The bits of each tensor that a node keeps, and the 32-bit values of the quantisers. Recorded, not
+// added up, so that a table that two nodes share counts once.
 struct ChargedStorage {
-  std::vector<int> bits;  // by tensor; 0: free
+  std::vector<int> bits;  // by tensor; 0 if the tensor is free
   double quantiser_words = 0;
 };
 

@@ -1,10 +1,10 @@
 // The rules by which MicroNet's entry to the 2019 MicroNet challenge was counted: those of
 // micronet_evaluate.ipynb in mit-han-lab/neurips-micronet (commit a85bd0e; "the notebook" below),
-// with everything that it leaves out. Where the widths of numbers differ, as they never do in the
+// with everything that it omits. Where the widths of values differ, as they never do in the
 // notebook, the challenge's own rules decide: a parameter counts with its bits, a multiplication
-// with those of its wider operand. A pure function of a plan, the non-zero entries of its
-// tensors and the frequencies of its bins. docs/ACCOUNTING.md compares every rule with what really
-// runs.
+// with those of its wider operand. The count is a pure function of a plan, the non-zero entries of
+// its tensors and the frequencies of its bins. docs/ACCOUNTING.md compares every rule with what
+// really runs.
 #ifndef KINGLET_RUNTIME_ACCOUNTING_MICRONET_H_
 #define KINGLET_RUNTIME_ACCOUNTING_MICRONET_H_
 
@@ -18,14 +18,14 @@
 
 namespace kinglet {
 
-// Sizes are in 32-bit words.
+// Sizes are in 32-bit values.
 struct MicronetStorage {
   uint64_t nonzero = 0;     // number of parameters that are not zero
   uint64_t total = 0;       // number of parameters
-  double size = 0;          // of the non-zero parameters
-  double mask = 0;          // of one bit for each parameter
-  double quantisation = 0;  // of the activation quantisers
-  double codes = 0;         // of coded tables; hashed codes take nothing
+  double size = 0;          // size of the non-zero parameters
+  double mask = 0;          // size of one bit for each parameter
+  double quantisation = 0;  // size of the activation quantisers
+  double codes = 0;         // size of the codes of coded tables; hashed codes take nothing
   double TotalSize() const { return size + mask + quantisation + codes; }
 };
 
@@ -36,17 +36,18 @@ struct MicronetOperations : OperationTally {
 };
 
 struct MicronetCount {
-  std::vector<int> bits;  // of parameters, each width once, ascending
+  std::vector<int> bits;  // the widths of parameters, each once, ascending
   MicronetStorage storage;
   std::vector<Component> components;      // in the plan's order, without the encoder's
-  MicronetOperations operations;          // their sum
+  MicronetOperations operations;          // the sum of `components`
   std::vector<Component> encoder;         // for a source token; empty without an encoder
-  MicronetOperations encoder_operations;  // their sum
+  MicronetOperations encoder_operations;  // the sum of `encoder`
   // The challenge's score of a language model: size and operations relative to its baseline.
   double Score() const;
 };
 
-// How much the tokens of translations see, on average. (A language model's window counts as full.)
+// The average number of tokens that a token of a translation sees. (A language model's window
+// counts as full.)
 struct TranslationMeans {
   double targets_seen = 0;       // target tokens that a target token sees, itself included
   double sources_seen = 0;       // source tokens that a target token sees
@@ -56,13 +57,13 @@ struct TranslationMeans {
 // The means over the tokens of two traces, which are not empty. REQUIRES: the plan has an encoder.
 TranslationMeans MeansOf(const Plan& plan, const Trace& encoder, const Trace& decoder);
 
-// Whether the count depends on how often the words of each bin of the embedding occur: there are
-// several bins, and one has a projection or adds up sub-vectors.
+// Whether the count depends on how often the words of each bin of the embedding occur: if the
+// embedding has several bins, and one of them a projection or sums of sub-vectors.
 bool NeedsBinCounts(const Plan& plan);
 
-// `nonzeros`: CountNonzeros(plan.weights). `bin_counts`: how many tokens are in each bin; may be
-// empty unless NeedsBinCounts. Errors: KINGLET_INVALID_ARGUMENT for counts that do not match the
-// bins. REQUIRES: `means` is null iff the plan has no encoder.
+// `nonzeros` is CountNonzeros(plan.weights). `bin_counts` is the number of tokens in each bin, and
+// may be empty unless NeedsBinCounts. Errors: KINGLET_INVALID_ARGUMENT for counts that do not match
+// the bins. REQUIRES: `means` is null iff the plan has no encoder.
 Result<MicronetCount> CountMicronet2019(const Plan& plan, std::span<const uint64_t> nonzeros,
                                         std::span<const uint64_t> bin_counts,
                                         const TranslationMeans* means = nullptr);

@@ -1,4 +1,4 @@
-// Numbers of arithmetic operations. docs/ACCOUNTING.md defines what counts as one.
+// Counts of arithmetic operations. docs/ACCOUNTING.md defines an operation.
 #ifndef KINGLET_RUNTIME_ACCOUNTING_OPERATIONS_H_
 #define KINGLET_RUNTIME_ACCOUNTING_OPERATIONS_H_
 
@@ -32,9 +32,9 @@ struct OperationTally {
 
 // --- the operations of common parts
 
-// Others that round a real to a code: two comparisons of the clamp, a division, a rounding.
+// Others that round a float to a code: two comparisons of the clamp, a division, a rounding.
 inline constexpr double kRoundToCode = 4;
-// Multiplications that turn an integer sum into a real: the two scales, then the sum
+// Multiplications that convert an integer sum to a float: the two scales, then the sum
 // (docs/NUMERICS.md, rule 3).
 inline constexpr double kRescale = 2;
 

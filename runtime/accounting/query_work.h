@@ -1,5 +1,5 @@
-// What a query computed: reported with its answer, turned into operations by
-// runtime/accounting/meter.h.
+// The work of a query, which is reported with its answer. runtime/accounting/meter.h converts it to
+// operations.
 #ifndef KINGLET_RUNTIME_ACCOUNTING_QUERY_WORK_H_
 #define KINGLET_RUNTIME_ACCOUNTING_QUERY_WORK_H_
 
@@ -8,11 +8,11 @@
 
 namespace kinglet {
 
-// Without what an earlier query about the same token had already computed.
+// What a query computed, without what an earlier query about the same token had already computed.
 struct QueryWork {
-  ClusterSet clusters;        // whose logits and normalisers were computed
-  bool cache = false;         // whether the neural cache's weights were
-  OperationTally arithmetic;  // the query's own, besides the plan's nodes for the above
+  ClusterSet clusters;        // the clusters whose logits and normalisers were computed
+  bool cache = false;         // whether the neural cache's weights were computed
+  OperationTally arithmetic;  // the query's own, in addition to the plan's nodes
 };
 
 }  // namespace kinglet

@@ -17,10 +17,10 @@ size_t BinOf(const EmbedRow& embedding, uint32_t id) {
   return static_cast<size_t>(after - embedding.bins.begin()) - 1;
 }
 
-// The arithmetic of a full distribution, as runtime/queries counts it for a query. Of words: two
-// differences, a comparison and the sum with the cluster's own log p, which takes two differences
-// for each tail, and the share that the cache leaves; the cache's pairs are added up word by word.
-// Of classes: two differences each.
+// The arithmetic of a full distribution, as runtime/queries counts it for a query. A word takes two
+// differences, a comparison, the sum with the cluster's own log p, which takes two differences for
+// each tail, and the sum with log(1 - lambda); the cache's pairs are added up word by word. A class
+// takes two differences.
 OperationTally FullDistribution(const Plan& plan, uint64_t position) {
   OperationTally tally;
   for (size_t i = 0; i < plan.clusters.size(); ++i) {
@@ -37,16 +37,17 @@ OperationTally FullDistribution(const Plan& plan, uint64_t position) {
 }
 
 bool HasPassForOnce(const EncoderPlan& encoder) {
-  return std::any_of(encoder.passes.begin(), encoder.passes.end(),
-                     [](const EncoderSweep& pass) { return pass.order == SourceOrder::kOnce; });
+  return std::any_of(encoder.sweeps.begin(), encoder.sweeps.end(),
+                     [](const EncoderSweep& sweep) { return sweep.order == SourceOrder::kOnce; });
 }
 
-// Whether a token of the source runs a node of the encoder: a pass for one token runs on the first.
+// Whether a token of the source runs a node of the encoder. A sweep for one token runs on the
+// first.
 bool RunsOnSource(const Plan& plan, const TokenPath& path, size_t node) {
   if (path.position == 0) return true;
   return std::none_of(
-      plan.encoder->passes.begin(), plan.encoder->passes.end(), [&](const EncoderSweep& pass) {
-        return pass.order == SourceOrder::kOnce && node >= pass.begin && node < pass.end;
+      plan.encoder->sweeps.begin(), plan.encoder->sweeps.end(), [&](const EncoderSweep& sweep) {
+        return sweep.order == SourceOrder::kOnce && node >= sweep.begin && node < sweep.end;
       });
 }
 
@@ -57,13 +58,13 @@ const EmbedRow& EmbeddingOf(const Plan& plan) {
 }
 
 const EmbedRow& SourceEmbeddingOf(const Plan& plan) {
-  size_t node = plan.encoder->passes.front().begin;
+  size_t node = plan.encoder->sweeps.front().begin;
   while (!std::holds_alternative<EmbedRow>(plan.nodes[node].op)) ++node;
   return std::get<EmbedRow>(plan.nodes[node].op);
 }
 
 bool IsOfEncoder(const Plan& plan, size_t node) {
-  return plan.encoder && node >= plan.encoder->passes.front().begin;
+  return plan.encoder && node >= plan.encoder->sweeps.front().begin;
 }
 
 uint64_t SteadyPosition(const Plan& plan) {

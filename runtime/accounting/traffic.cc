@@ -10,7 +10,7 @@
 namespace kinglet {
 namespace {
 
-// Finds where parts of buffers lie in a stream's memory.
+// Finds the addresses of parts of buffers in a stream's memory.
 class BufferFinder {
  public:
   BufferFinder(const Plan& plan, const BufferLayout& layout, size_t real_bytes)
@@ -34,15 +34,15 @@ class BufferFinder {
 // Adds the parts of buffers that one node uses for one token.
 class NodeTracer {
  public:
-  // `dropped`: logits that are not stored.
+  // `dropped` are the logits that are not stored.
   NodeTracer(const Plan& plan, const BufferFinder& buffers, const TokenPath& path,
              std::optional<BufferId> dropped, NodeTraffic& traffic)
       : plan_(plan), buffers_(buffers), path_(path), dropped_(dropped), traffic_(traffic) {}
 
-  // Operands that are used whole.
+  // Operands that are used completely.
   void Reads(BufferId id) const { Read(id); }
   void Writes(BufferId id) const { Write(id); }
-  void Weight(WeightId) const {}  // Kernel::weights says which memory
+  void Weight(WeightId) const {}  // Kernel::weights lists the memory
   void Codes(WeightId) const {}
 
   void operator()(const CacheAppend& op) const {
@@ -56,7 +56,7 @@ class NodeTracer {
   void operator()(const EmbedRow& op) const {
     if (const auto& define = op.define) {
       const uint64_t width = buffers_.Size(op.out);
-      // As if in the first set and slot of the row cache: all have the same size.
+      // Counted as in the first set and slot of the row cache, because all have the same size.
       Read(define->words, 0, 2 * define->cache.ways);
       Write(define->words, 0, 2 * define->cache.ways);
       if (path_.row_is_cached) {
@@ -98,8 +98,8 @@ class NodeTracer {
     Read(op.qkv);
     Write(op.keys, slot * key_row, key_row);
     Write(op.values, slot * value_row, value_row);
-    // The ring fills from slot 0 on; slots older than the stream take part only as zeros, or as
-    // the start row.
+    // The ring fills from slot 0 on; slots older than the stream count only as zeros, or as the
+    // start row.
     const bool zeros = op.start == StreamStart::kZeros && !op.start_row;
     const uint64_t visible = zeros ? op.window : window.filled;
     Read(op.keys, 0, visible * key_row);
@@ -164,7 +164,8 @@ class NodeTracer {
   NodeTraffic& traffic_;
 };
 
-// The logits that a query makes in its answer; none.
+// The buffer whose logits a query makes in its answer. Returns nullopt if no cluster's logits are
+// made there.
 std::optional<BufferId> LogitsInAnswer(const Plan& plan, std::span<const Kernel> kernels,
                                        QueryWords words) {
   if (words != QueryWords::kAnswer) return std::nullopt;
@@ -232,7 +233,7 @@ NodeTraffic QueryTraffic(const Plan& plan, const BufferLayout& layout, size_t re
   for (const ClusterPlan& cluster : plan.clusters) {
     if (!RunsOn(plan, path, cluster.nodes.begin)) continue;
     traffic.read.push_back(buffers.Range(cluster.normaliser));
-    if (words == QueryWords::kLikely) traffic.read.push_back(buffers.Range(cluster.blocks.largest));
+    if (words == QueryWords::kLikely) traffic.read.push_back(buffers.Range(cluster.tiles.largest));
     if (LooksAtAll(words) && cluster.logits != in_answer) {
       traffic.read.push_back(buffers.Range(cluster.logits));
     }

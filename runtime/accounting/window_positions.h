@@ -1,4 +1,4 @@
-// What the positions of sliding-window attention mean for what is counted.
+// The effect of the positions of sliding-window attention on counts.
 #ifndef KINGLET_RUNTIME_ACCOUNTING_WINDOW_POSITIONS_H_
 #define KINGLET_RUNTIME_ACCOUNTING_WINDOW_POSITIONS_H_
 
@@ -17,8 +17,8 @@ inline bool ScoresPositions(const WindowAttention& op) {
       op.positions);
 }
 
-// Whether every slot of the window gets a weight, those too that no token has filled: columns of
-// positions are multiplied whole.
+// Whether every slot of the window gets a weight, even slots that no token has filled, because
+// columns of positions are multiplied completely.
 inline bool WeighsWholeWindow(const WindowAttention& op) {
   return std::visit(
       Overloaded{[]<OneOf<std::monostate, RelativeRows> Kind>(const Kind&) { return false; },

@@ -1,4 +1,4 @@
-// Words at random through the C interface.
+// Drawing tokens at random through the C interface.
 #include <cstdint>
 #include <vector>
 

@@ -14,7 +14,7 @@ kinglet_status Fail(kinglet_status code, std::string_view message) noexcept {
   if (length < message.size()) {  // not in the middle of a UTF-8 character
     while (length > 0 && (static_cast<unsigned char>(message[length]) & 0xC0) == 0x80) --length;
   }
-  for (size_t i = 0; i < length; ++i) {  // one line, whatever a path or a word holds
+  for (size_t i = 0; i < length; ++i) {  // one line, whatever a path or a word contains
     const auto byte = static_cast<unsigned char>(message[i]);
     error_text[i] = byte < 0x20 || byte == 0x7F ? '?' : message[i];
   }

@@ -1,6 +1,6 @@
-// What the functions of the C interface share. The body of each is one Guard: inside it is C++ with
-// Status, Result and exceptions, outside are a status number and the thread's error text. The rest
-// reads and checks arguments.
+// What the functions of the C interface have in common. The body of each is one Guard: inside is
+// C++ with Status, Result and exceptions, outside are a status number and the thread's error text.
+// The rest reads and checks arguments.
 #ifndef KINGLET_RUNTIME_C_API_GUARD_H_
 #define KINGLET_RUNTIME_C_API_GUARD_H_
 
@@ -26,7 +26,7 @@ inline constexpr uint32_t kLargestStructure = 4096;
 // The thread's error text. Its storage is static, so that reporting KINGLET_OUT_OF_MEMORY needs no
 // memory.
 const char* ErrorText() noexcept;
-// Sets the thread's error text to `message`, as one line that may be cut, and returns `code`.
+// Sets the thread's error text to `message`, as one line that may be truncated, and returns `code`.
 kinglet_status Fail(kinglet_status code, std::string_view message) noexcept;
 
 // Runs `body`, which returns a Status, and turns that or an exception into a kinglet_status.
@@ -45,29 +45,30 @@ template <class Body>
   }
 }
 
-// The same in the float environment of rule 7 (docs/NUMERICS.md).
+// Runs `body` like StatusOf, in the float environment of rule 7 (docs/NUMERICS.md).
 template <class Body>
 kinglet_status Guard(const Body& body) noexcept {
   const FloatEnvironment environment;
   return StatusOf(body);
 }
 
-// Destroys a handle, in that environment too.
+// Destroys a handle, in the float environment of rule 7 (docs/NUMERICS.md).
 template <class Handle>
 void Destroy(Handle* handle) noexcept {
   const FloatEnvironment environment;
   delete handle;
 }
 
-// The refusals and checks of arguments. `function` and `argument` name the place in the error text.
+// --- checks of arguments; `function` and `argument` are named in the error text
 
+// KINGLET_INVALID_ARGUMENT.
 Status Invalid(const char* function, const char* argument, const std::string& expected,
                const std::string& found);
 // KINGLET_INVALID_ARGUMENT if the pointer is NULL.
 Status RequirePointer(const char* function, const char* argument, const void* pointer);
 // KINGLET_BUFFER_TOO_SMALL if capacity < wanted.
 Status RequireCapacity(const char* function, uint64_t wanted, uint64_t capacity);
-// `count` as a size_t, if so many elements of `element_bytes` bytes can be in this machine's
+// `count` as a size_t, if `count` elements of `element_bytes` bytes each can be in this machine's
 // memory; otherwise KINGLET_INVALID_ARGUMENT.
 Result<size_t> ReadCount(const char* function, const char* argument, uint64_t count,
                          size_t element_bytes);
@@ -76,8 +77,8 @@ Result<size_t> ReadCount(const char* function, const char* argument, uint64_t co
 kinglet_status InitOptions(const char* function, void* options, uint32_t struct_size) noexcept;
 
 // Reads a caller's structure, which may be of another version and size than this library's. Fields
-// that the caller does not have get zero, their default; bytes that the library does not know must
-// be zero. `given` may be NULL. `smallest` is the structure's size in its first version.
+// that the caller's version lacks become zero, their default; bytes that the library does not know
+// must be zero. `given` may be NULL. `smallest` is the structure's size in its first version.
 template <class Options>
 Result<Options> ReadOptions(const char* function, const Options* given, uint32_t smallest) {
   Options options{};
@@ -102,8 +103,8 @@ Result<Options> ReadOptions(const char* function, const Options* given, uint32_t
   return options;
 }
 
-// Writes `answer` to a caller's structure, which holds its own size. Fields that this library does
-// not know become zero.
+// Writes `answer` to a caller's structure, whose first field is its size. Fields that this library
+// does not know become zero. `smallest` is the structure's size in its first version.
 template <class Answer>
 Status WriteAnswer(const char* function, Answer answer, Answer* out, uint32_t smallest) {
   auto* bytes = reinterpret_cast<unsigned char*>(out);
@@ -121,16 +122,16 @@ Status WriteAnswer(const char* function, Answer answer, Answer* out, uint32_t sm
   return Status();
 }
 
-// Prepares to write `size` bytes to a caller's buffer: sets *needed to `size` if it is not NULL,
-// and returns whether there is a buffer; without one the caller asks for the size only.
-// KINGLET_BUFFER_TOO_SMALL.
+// Prepares to write `size` bytes to a caller's buffer: sets *needed to `size` if `needed` is not
+// NULL, and returns whether `buffer` is not NULL; a caller without a buffer asks for the size only.
+// KINGLET_BUFFER_TOO_SMALL if the buffer has less room.
 Result<bool> PrepareBuffer(const char* function, uint64_t size, const void* buffer,
                            uint64_t capacity, uint64_t* needed);
-// Copies the text and a NUL to a caller's buffer in this way.
+// Copies the text and a NUL to a caller's buffer, as PrepareBuffer allows.
 Status CopyText(const char* function, std::string_view text, char* buffer, uint64_t capacity,
                 uint64_t* needed);
-// The same for texts that each end with a NUL, and where they begin and end, unless `offsets` is
-// NULL.
+// Copies texts that each end with a NUL to a caller's buffer, as PrepareBuffer allows, and `begins`
+// to `offsets`, unless `offsets` is NULL.
 Status CopyTexts(const char* function, const std::string& texts,
                  const std::vector<uint64_t>& begins, char* buffer, uint64_t capacity,
                  uint64_t* needed, uint64_t* offsets);

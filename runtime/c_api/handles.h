@@ -1,4 +1,4 @@
-// What the C interface's handles point to, and functions on them that several files share.
+// The types of the C interface's handles, and functions on them that several files use.
 #ifndef KINGLET_RUNTIME_C_API_HANDLES_H_
 #define KINGLET_RUNTIME_C_API_HANDLES_H_
 
@@ -25,7 +25,7 @@ struct kinglet_model {
 
 struct kinglet_session {
   std::unique_ptr<kinglet::Session> session;
-  std::optional<kinglet::TextPrefix> text_prefix = std::nullopt;  // made when it is first needed
+  std::optional<kinglet::TextPrefix> text_prefix = std::nullopt;  // made by the first query of text
 };
 
 struct kinglet_embedding {
@@ -50,7 +50,7 @@ inline Status RequireLane(const char* function, const kinglet_session* session, 
   return Invalid(function, "lane", "a number below " + std::to_string(lanes), std::to_string(lane));
 }
 
-// A caller's array of `count` elements, which may be NULL if that is 0.
+// A caller's array of `count` elements, which may be NULL if `count` is 0.
 template <class T>
 Result<std::span<T>> ReadArray(const char* function, const char* name, T* array, uint64_t count) {
   if (count == 0) return std::span<T>();
@@ -66,7 +66,7 @@ inline Result<std::string_view> ReadPrefix(const char* function, const char* pre
   return std::string_view(bytes.data(), bytes.size());
 }
 
-// NULL: the defaults. Ranges are the session's to check.
+// Reads a caller's draw options; NULL means the defaults. The session checks their ranges.
 Result<DrawOptions> ReadDrawOptions(const char* function, const kinglet_draw_options* given);
 
 // Sets *id to the id of the word whose text is these `length` bytes. KINGLET_UNKNOWN_WORD.

@@ -1,4 +1,4 @@
-// The functions of the C interface that are about the library itself.
+// The functions of the C interface about the library itself.
 #include "kinglet/kinglet.h"
 #include "runtime/c_api/guard.h"
 

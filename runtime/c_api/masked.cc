@@ -1,4 +1,4 @@
-// Masked models through the C interface: a text that is read as a whole, and what is said of it.
+// Masked models through the C interface: reading a complete text, and its pooled vector and scores.
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -19,7 +19,8 @@ Status WriteWidth(const char* function, const kinglet_model* model, WidthOf* wid
   return Status();
 }
 
-// A caller's array with room for so many numbers.
+// A caller's array, in which as many elements as the model's width are to be written.
+// KINGLET_BUFFER_TOO_SMALL if it has less room.
 Result<std::span<double>> ReadArrayOfWidth(const char* function, const kinglet_session* session,
                                            WidthOf* width, double* out, uint64_t capacity) {
   KINGLET_RETURN_IF_ERROR(RequirePointer(function, "session", session));

@@ -58,8 +58,8 @@ Result<const Vocabulary*> WordsOf(const char* function, const kinglet_model* mod
   return vocabulary;
 }
 
-// Sets `out` to a property that not every model has. KINGLET_UNSUPPORTED, with `expected`, if the
-// model lacks it.
+// Sets `out` to a property that not every model has. KINGLET_UNSUPPORTED, with `expected`, for a
+// model without this property.
 Status CopyKnown(const char* function, const char* expected, const std::optional<uint32_t>& fact,
                  uint32_t& out) {
   if (!fact) return Status::Refusal(KINGLET_UNSUPPORTED, function, "model", expected, "another");
@@ -73,7 +73,7 @@ Status RequireId(const char* function, uint32_t id, uint32_t vocabulary_size) {
                          "an id below " + std::to_string(vocabulary_size), std::to_string(id));
 }
 
-// Adds a NUL after each word, and notes where words begin and the last one ends.
+// Joins all words with a NUL after each, and records where words begin and the last one ends.
 void AppendTexts(const Vocabulary& words, std::string& texts, std::vector<uint64_t>& offsets) {
   for (uint32_t id = 0; id < words.size(); ++id) {
     offsets.push_back(texts.size());

@@ -14,7 +14,7 @@
 
 namespace kinglet {
 
-// Where a caller wants them: each array may be NULL.
+// A caller's arrays for characters and their probabilities; each may be NULL.
 struct NextCharacterOutputs {
   uint32_t* characters;
   double* probabilities;

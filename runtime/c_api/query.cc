@@ -15,7 +15,7 @@ namespace {
 // The size of kinglet_work in its first version.
 constexpr uint32_t kSmallestWork = offsetof(kinglet_work, cluster_count);
 
-// A caller's array with a number for every word.
+// A caller's array with an element for every token.
 Result<std::span<float>> ReadArrayOfWords(const char* function, const kinglet_session* session,
                                           float* out, uint64_t capacity) {
   KINGLET_RETURN_IF_ERROR(RequirePointer(function, "session", session));
@@ -42,7 +42,7 @@ Status TopK(const char* function, kinglet_session* session, const uint32_t* lane
   KINGLET_ASSIGN_OR_RETURN(const auto queried, ReadArray(function, "lanes", lanes, count));
   const uint32_t wanted = std::min(k, session->session->model().vocabulary_size());
   if (ids != nullptr || log_probabilities != nullptr) {
-    // More lanes than the session has are refused below.
+    // Session::CheckLanes refuses more lanes than the session has.
     const uint64_t rows = std::min<uint64_t>(queried.size(), session->session->lanes());
     if (Status status = RequireCapacity(function, rows * wanted, capacity); !status.ok()) {
       if (per_lane != nullptr) *per_lane = wanted;

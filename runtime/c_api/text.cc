@@ -1,4 +1,4 @@
-// Cutting and joining text through the C interface.
+// Tokenizing and detokenizing text through the C interface.
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -15,14 +15,14 @@ Result<const ModelText*> TextOfModel(const char* function, const kinglet_model* 
   const ModelText* text = model->model->text();
   if (text == nullptr) {
     return Status::Refusal(KINGLET_UNSUPPORTED, function, "model",
-                           "a model with words, or a masked model that says how text is cut "
+                           "a model with words, or a masked model with a tokenizer "
                            "(kinglet convert --vocab, --tokenizer)",
                            "one without");
   }
   return text;
 }
 
-// A caller's text, cut as the model file says.
+// Tokenizes a caller's text as the model does.
 Result<TokenizedText> TokenizeText(const char* function, const kinglet_model* model,
                                    const char* text, uint64_t length) {
   KINGLET_RETURN_IF_ERROR(RequirePointer(function, "text", text));

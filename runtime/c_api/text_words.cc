@@ -97,7 +97,7 @@ kinglet_status kinglet_session_text_words(kinglet_session* session, uint32_t lan
       texts += '\0';
     }
     begins.push_back(texts.size());
-    // From here on no memory is needed, which could run out half way.
+    // No allocation may follow, because one that fails would leave outputs half written.
     WriteSteps(*question.texts, steps);
     if (count != nullptr) *count = static_cast<uint32_t>(words.size());
     if (log_probabilities != nullptr) {

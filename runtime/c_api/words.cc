@@ -15,7 +15,7 @@
 namespace kinglet {
 namespace {
 
-// Where a caller wants words: each array may be NULL.
+// A caller's arrays for words and their log-probabilities; each may be NULL.
 struct WordOutputs {
   uint32_t* ids;
   double* log_probabilities;

@@ -7,7 +7,7 @@
 namespace kinglet {
 namespace {
 
-// Where the logits of a part of the vocabulary are written.
+// The buffer and offset of the logits of a part of the vocabulary.
 struct LogitsPlace {
   BufferId buffer;
   uint32_t offset;
@@ -65,14 +65,14 @@ class SoftmaxLowering {
     return cluster;
   }
   void End(const std::string& name, ClusterPlan cluster) {
-    cluster.blocks = builder_.AddNormaliser("softmax." + name + ".normaliser", name + ".blocks",
-                                            cluster.logits, cluster.normaliser);
+    cluster.tiles = builder_.AddNormaliser("softmax." + name + ".normaliser", name + ".blocks",
+                                           cluster.logits, cluster.normaliser);
     cluster.nodes.end = builder_.node_count();
     builder_.plan().clusters.push_back(cluster);
   }
 
-  // What the products with a table read: the hidden state, or its projection. Where these are
-  // floats, no framework has a quantiser for them, and the block says how they are treated.
+  // The input of the products with a table: the hidden state, or its projection. No framework has a
+  // quantiser for inputs in floats, and the block documents how they are treated.
   struct TableInput {
     BufferId x;
     TailInput treatment;

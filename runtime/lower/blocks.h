@@ -15,15 +15,17 @@
 
 namespace kinglet {
 
-// The quantiser of a layer, or of its cross-attention, at one point; nothing if it is not
-// quantised.
+// The quantiser of a layer, or of its cross-attention, at one point; null if it has none there.
 template <class Quantised, class Member>
-std::optional<ActivationQuantiser> At(const Quantised& layer, Member member) {
-  if (!layer.quantisers) return std::nullopt;
-  return (*layer.quantisers).*member;
+const ActivationQuantiser* At(const Quantised& layer, Member member) {
+  return layer.quantisers ? &((*layer.quantisers).*member) : nullptr;
+}
+inline const ActivationQuantiser* At(const std::optional<ActivationQuantiser>& quantiser) {
+  return quantiser ? &*quantiser : nullptr;
 }
 
-// A buffer with one row for each source token, which attention reads: [window, ..], floats or codes.
+// A buffer with one row for each source token, which attention reads: [window, ..], floats or
+// codes.
 struct SourceMemory {
   BufferId rows;
   uint32_t window;
@@ -32,19 +34,19 @@ struct SourceMemory {
 // Adds the node that writes the token's vector to `residual`, [width] of floats.
 void LowerEmbedding(const AdaptiveEmbedding& block, BufferId residual, PlanBuilder& builder);
 
-// Adds the nodes that compute the dense layers from `x`, floats or codes, to `y`, floats of the last
-// layer's width. The nodes of layer i are named "<block's name>.<i>" and what follows it.
+// Adds the nodes that compute the dense layers from `x`, floats or codes, to `y`, floats of the
+// last layer's width. The nodes of layer i are named "<block's name>.<i>" and what follows it.
 void LowerDenseLayers(const DenseLayers& block, BufferId x, BufferId y, PlanBuilder& builder);
 // Adds the nodes of one layer, "<name>" and what follows it.
 void LowerDenseLayer(const DenseLayer& layer, TailInput input, const std::string& name, BufferId x,
                      BufferId y, PlanBuilder& builder);
-// Adds the node "<name>.activation" on x, floats; none for Activation::kNone.
+// Adds the node "<name>.activation" on x, floats; adds no node for Activation::kNone.
 void LowerActivation(Activation activation, const std::string& name, BufferId x,
                      PlanBuilder& builder);
 
 // Adds the nodes that add absolute positions to the residual stream and then update it in place,
-// layer by layer. `memories`: what the cross-attention of each layer reads; empty without an
-// encoder.
+// layer by layer. `memories` are the rows that the cross-attention of each layer reads; empty
+// without an encoder.
 void LowerDecoder(const TransformerDecoder& block, BufferId residual,
                   std::span<const SourceMemory> memories, PlanBuilder& builder);
 
@@ -63,40 +65,36 @@ BufferId LowerCrossAttention(const TransformerDecoder& block, const CrossAttenti
                              const SourceMemory& memory, const std::string& name, BufferId input,
                              PlanBuilder& builder);
 // Attention of `query` to the rows of `memory` (kernels/op.h, SourceAttention) with the block's
-// heads. Returns the sum of values, weighted. The quantisers are those of the weights and of that
+// heads. Returns the weighted sum of values. The quantisers are those of the weights and of the
 // sum.
 BufferId LowerSourceAttention(const TransformerDecoder& block, const SourceMemory& memory,
                               const std::string& name, BufferId query,
-                              const std::optional<ActivationQuantiser>& weights_quantiser,
-                              const std::optional<ActivationQuantiser>& attended_quantiser,
-                              PlanBuilder& builder);
+                              const ActivationQuantiser* weights_quantiser,
+                              const ActivationQuantiser* attended_quantiser, PlanBuilder& builder);
 
-// Adds the buffers between the passes of a stack whose tokens see the whole source: [window, ..], a
-// row of attention queries, keys and values for each token. Layers use two buffers in turn, except
-// that codes have a buffer for each layer's quantiser, "<name><layer>". Returns one for each layer.
-std::vector<BufferId> MakeQkvRows(const TransformerDecoder& stack, const std::string& name,
-                                  PlanBuilder& builder);
 // Adds state buffers for the keys and values of the source, one for each layer of the decoder.
 std::vector<SourceMemory> MakeSourceMemories(const TransformerDecoder& decoder,
                                              const TransformerEncoder& encoder,
                                              PlanBuilder& builder);
-// Adds the encoder's passes, which fill the memories, and sets plan.encoder.
+// Adds the encoder's sweeps, which fill the memories, and sets plan.encoder.
 void LowerEncoder(const TransformerEncoder& block, const TransformerDecoder& decoder,
                   std::span<const SourceMemory> memories, PlanBuilder& builder);
 
 // Adds the buffer of a masked model's results: [window, width] of floats, a row for each token.
 BufferId MakeTokenRows(const MaskedModel& block, PlanBuilder& builder);
-// Adds the nodes that make the pooled vector and the scores from those rows; sets plan.reading.
+// Adds the nodes that make the pooled vector and the scores from a masked model's results, `rows`;
+// sets plan.reading.
 void LowerReading(const MaskedModel& block, BufferId rows, PlanBuilder& builder);
-// Adds the passes that fill the rows; sets plan.encoder.
+// Adds the sweeps that fill `rows`, a masked model's results; sets plan.encoder.
 void LowerMaskedModel(const MaskedModel& block, const AdaptiveEmbedding& words, BufferId rows,
                       PlanBuilder& builder);
 
 // A vector as floats and as codes; without a quantiser both are the same buffer.
 struct QuantisedVector {
   BufferId floats, codes;
+  const ActivationQuantiser* quantiser = nullptr;  // what LowerQuantised notes
 };
-// What a recurrent layer keeps from token to token.
+// The vectors that a recurrent layer keeps from token to token.
 struct RecurrentState {
   QuantisedVector hidden;
   std::optional<BufferId> cell;
@@ -104,7 +102,7 @@ struct RecurrentState {
 
 // Adds the node `name`, which makes the vector's codes, if they are a buffer of their own.
 void LowerQuantised(const std::string& name, const QuantisedVector& vector, PlanBuilder& builder);
-// Adds the node "<name>.gates" of a cell. `previous`: the product with the previous vector.
+// Adds the node "<name>.gates" of a cell. `previous` is the product with the previous vector.
 void LowerGates(const RecurrentLayer& layer, const std::string& name, BufferId input,
                 const std::optional<BufferId>& previous, const RecurrentState& state,
                 PlanBuilder& builder);
@@ -112,41 +110,41 @@ void LowerGates(const RecurrentLayer& layer, const std::string& name, BufferId i
 // Adds the state buffer that a recurrent decoder's attention reads. REQUIRES: there is attention.
 SourceMemory MakeSourceMemory(const RecurrentDecoder& decoder, const RecurrentEncoder& encoder,
                               PlanBuilder& builder);
-// Adds the encoder's passes, which fill the memory, null without attention, and the states of the
+// Adds the encoder's sweeps, which fill the memory (null without attention) and the states of the
 // decoder's layers; sets plan.encoder.
 void LowerEncoder(const RecurrentEncoder& block, const RecurrentDecoder& decoder,
                   const SourceMemory* memory, std::span<const RecurrentState> states,
                   PlanBuilder& builder);
 
-// Adds the nodes of attention to `memory` for the query, the decoder's output, and its result, the
-// hidden state.
+// Adds the nodes of attention to `memory`. `query` is the decoder's output; `hidden` receives the
+// result.
 void LowerGlobalAttention(const GlobalAttention& attention, const SourceMemory& memory,
                           const QuantisedVector& query, const QuantisedVector& hidden,
                           PlanBuilder& builder);
 
 // Lowers a recurrent decoder (LSTM, GRU, QRNN, ReLU or tanh cells). A token begins with all
-// products of the previous token's vectors, so that these can be overwritten and no state is held
-// twice. The last layer's output gets the name given. REQUIRES: the block outlives it.
+// products of the previous token's vectors, so that these can be overwritten and no state is stored
+// twice. The last layer's output is named `output`. REQUIRES: the block outlives the object.
 class RecurrentLowering {
  public:
-  // Makes the buffers between the layers. `memory`: what attention reads; null: there is none.
+  // Makes the buffers between the layers. `memory` is null without attention.
   RecurrentLowering(const RecurrentDecoder& block, const std::string& output,
                     const SourceMemory* memory, PlanBuilder& builder);
 
   // [inputs] of floats, which the embedding fills.
   BufferId embedded() const { return embedded_; }
-  // What the decoder computes: floats or codes.
+  // The decoder's output: floats or codes.
   BufferId decoded() const { return decoded_.codes; }
-  // Of each layer.
+  // The state of each layer.
   std::span<const RecurrentState> states() const { return states_; }
 
   void LowerPreviousProducts();  // before the embedding
-  void LowerLayers();            // after it
+  void LowerLayers();            // after the embedding
 
  private:
   using Vector = QuantisedVector;
   Vector Make(const std::string& name, uint64_t count, bool floats_kept, bool codes_kept,
-              const std::optional<ActivationQuantiser>& quantiser);
+              const ActivationQuantiser* quantiser);
   const Vector& InputOf(size_t layer) const {
     return layer == 0 ? input_ : states_[layer - 1].hidden;
   }

@@ -15,15 +15,38 @@
 
 namespace kinglet {
 
+// What a quantiser of a block is for: the values of a buffer when a node has run.
+struct QuantiserPoint {
+  const ActivationQuantiser* quantiser;
+  size_t node;
+  BufferId buffer;
+  uint32_t slots;  // of the window, for attention weights; else 0
+};
+
 class PlanBuilder {
  public:
-  explicit PlanBuilder(Plan& plan) : plan_(plan) {}
+  // `points`: see Lower; may be null.
+  explicit PlanBuilder(Plan& plan, std::vector<QuantiserPoint>* points = nullptr)
+      : plan_(plan), points_(points) {}
+
+  // What the plan quantises with: nothing where it computes in floats and notes the points.
+  std::optional<ActivationQuantiser> Applied(const ActivationQuantiser* quantiser) const {
+    if (quantiser == nullptr || points_ != nullptr) return std::nullopt;
+    return *quantiser;
+  }
+  // Notes that the quantiser is for `floats` as the last node left them. `slots`: of a window, for
+  // attention weights; else 0.
+  void Note(const ActivationQuantiser* quantiser, BufferId floats, uint32_t slots = 0) {
+    if (quantiser == nullptr || points_ == nullptr) return;
+    points_->push_back({quantiser, node_count() - 1, floats, slots});
+  }
 
   // Scratch buffers that are added between these two calls belong to queries
   // (BufferSpec::of_queries).
   void BeginQueries() { of_queries_ = true; }
   void EndQueries() { of_queries_ = false; }
-  // From here to EndSource, scratch buffers belong to the encoder's nodes on one token (SourceUse).
+  // Scratch buffers that are added between these two calls belong to the encoder's nodes on one
+  // token (SourceUse).
   void BeginSource() { source_ = SourceUse::kEachToken; }
   void EndSource() { source_ = SourceUse::kNone; }
 
@@ -57,7 +80,7 @@ class PlanBuilder {
     spec.ring = {.slots = window, .of_source = true};
     return id;
   }
-  // Says that the encoder fills this buffer too, if it is a state buffer.
+  // Marks a state buffer as one that the encoder fills too; ignores any other buffer.
   void MarkByEncoder(BufferId id) {
     BufferSpec& spec = plan_.buffers[static_cast<size_t>(id)];
     spec.ring.by_encoder = spec.state;
@@ -71,8 +94,8 @@ class PlanBuilder {
     spec.ring = ring;
     return AddBuffer(std::move(spec));
   }
-  // The same for a row in each slot that tokens read in order, whole or by multiples of 8 codes.
-  // Codes that fit in 9 bits take no more where that is smaller, padding included.
+  // Like RingLike, for slots of one row that tokens read in order, completely or by multiples of 8
+  // codes. Codes that fit in 9 bits are stored in 9 bits where that is smaller, padding included.
   BufferId RowRingLike(std::string name, uint64_t row, const Ring& ring, BufferId like) {
     const BufferId id = RingLike(std::move(name), row, ring, like);
     BufferSpec& spec = plan_.buffers[static_cast<size_t>(id)];
@@ -85,7 +108,9 @@ class PlanBuilder {
   }
   // The buffer itself, or, with a quantiser, a new buffer of codes and the node that fills it.
   BufferId Quantised(const std::string& node_name, BufferId floats,
-                     const std::optional<ActivationQuantiser>& quantiser, bool state = false) {
+                     const ActivationQuantiser* applied, bool state = false) {
+    Note(applied, floats);
+    const std::optional<ActivationQuantiser> quantiser = Applied(applied);
     if (!quantiser) return floats;
     const BufferSpec source = plan_.buffer(floats);
     const BufferId codes = Codes(source.name + ".codes", source.count, *quantiser, state);
@@ -93,10 +118,12 @@ class PlanBuilder {
     return codes;
   }
 
-  // The same where several vectors use one buffer of floats in turn: the buffer of codes and the
-  // node are named after `name`.
+  // Like Quantised, for a buffer of floats that several vectors use one after the other: the buffer
+  // of codes and the node are named after `name`.
   BufferId QuantisedAs(const std::string& name, BufferId floats,
-                       const std::optional<ActivationQuantiser>& quantiser) {
+                       const ActivationQuantiser* applied) {
+    Note(applied, floats);
+    const std::optional<ActivationQuantiser> quantiser = Applied(applied);
     if (!quantiser) return floats;
     const BufferId codes = Codes(name + ".codes", plan_.buffer(floats).count, *quantiser);
     AddNode(name + ".quantise", Quantise{floats, codes});
@@ -118,22 +145,22 @@ class PlanBuilder {
   }
 
   // Adds the node `name`, which computes the normaliser of a softmax over `logits`. Returns new
-  // buffers, whose names begin with `blocks`.
-  LogitBlocks AddNormaliser(const std::string& name, const std::string& blocks, BufferId logits,
-                            BufferId normaliser) {
-    const uint64_t count = SumBlocks(plan_.buffer(logits).count);
-    const LogitBlocks made = {Floats(blocks + ".largest", count), Floats(blocks + ".sums", count)};
+  // buffers, whose names begin with `tiles`.
+  LogitTiles AddNormaliser(const std::string& name, const std::string& tiles, BufferId logits,
+                           BufferId normaliser) {
+    const uint64_t count = SumTiles(plan_.buffer(logits).count);
+    const LogitTiles made = {Floats(tiles + ".largest", count), Floats(tiles + ".sums", count)};
     AddNode(name, LogSumExp{logits, normaliser, made});
     return made;
   }
 
-  // Between these two calls the buffers of a layer are added. Layers run one after the other, so a
-  // buffer of an earlier layer that was added at the same place is used again if it has the same
-  // size and the same quantiser.
+  // The buffers of a layer are added between these two calls. Layers run one after the other, so
+  // the i-th buffer of an earlier layer is used again as the i-th buffer of this layer if both have
+  // the same size and the same quantiser.
   void BeginLayer() { place_ = 0; }
   void EndLayer() { place_.reset(); }
 
-  // Makes the buffer one with rows for all tokens of a source.
+  // Marks the buffer as one with rows for all tokens of a source.
   BufferId OfSource(BufferId id) {
     plan_.buffers[static_cast<size_t>(id)].source = SourceUse::kAllTokens;
     return id;
@@ -163,6 +190,7 @@ class PlanBuilder {
     return id;
   }
   Plan& plan_;
+  std::vector<QuantiserPoint>* points_;
   std::vector<BufferId> of_layers_;  // the last layer's buffers, by place
   std::optional<size_t> place_;      // of a layer's next buffer
   bool of_queries_ = false;

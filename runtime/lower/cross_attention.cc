@@ -21,15 +21,16 @@ BufferId LowerCrossAttention(const TransformerDecoder& block, const CrossAttenti
 
 BufferId LowerSourceAttention(const TransformerDecoder& block, const SourceMemory& memory,
                               const std::string& name, BufferId query,
-                              const std::optional<ActivationQuantiser>& weights_quantiser,
-                              const std::optional<ActivationQuantiser>& attended_quantiser,
-                              PlanBuilder& builder) {
+                              const ActivationQuantiser* weights_quantiser,
+                              const ActivationQuantiser* attended_quantiser, PlanBuilder& builder) {
   const uint64_t heads = block.heads;
   const BufferId weights = builder.Floats(name + ".weights", heads * memory.window);
   const BufferId attended = builder.Floats(name + ".attended", heads * block.value_size);
-  builder.AddNode(name + ".attention",
-                  SourceAttention{query, memory.rows, block.heads, block.key_size, block.value_size,
-                                  memory.window, weights_quantiser, weights, attended});
+  builder.AddNode(
+      name + ".attention",
+      SourceAttention{query, memory.rows, block.heads, block.key_size, block.value_size,
+                      memory.window, builder.Applied(weights_quantiser), weights, attended});
+  builder.Note(weights_quantiser, weights, memory.window);
   return builder.QuantisedAs(name + ".attended", attended, attended_quantiser);
 }
 

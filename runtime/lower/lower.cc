@@ -9,7 +9,7 @@
 namespace kinglet {
 namespace {
 
-// The results of the context nodes that queries read. The next token's CacheAppend reads the hidden
+// The buffers of context nodes that queries read. The next token's CacheAppend reads the hidden
 // state too, so the buffer of the hidden state, or of its codes, is a state buffer.
 struct Context {
   BufferId hidden;
@@ -23,7 +23,7 @@ std::optional<CacheBuffers> AppendTo(const NeuralCache* cache, BufferId hidden,
   return LowerCacheAppend(*cache, hidden, builder);
 }
 
-// The blocks around the decoder; null where the model has none.
+// The blocks around the decoder; null for a block that the model lacks.
 struct Surroundings {
   const AdaptiveEmbedding& embedding;
   const DenseLayers* input_layers;
@@ -31,7 +31,8 @@ struct Surroundings {
   const NeuralCache* cache;
 };
 
-// The hidden state: what the output layers compute, or, without them, the decoder's output.
+// The hidden state: the result of the output layers, or, without output layers, the decoder's
+// output.
 BufferId HiddenOf(const Surroundings& around, BufferId decoded, PlanBuilder& builder) {
   if (around.output_layers == nullptr) return decoded;
   const TensorId last = around.output_layers->layers.back().weight;
@@ -58,15 +59,15 @@ Context LowerContext(const TransformerDecoder& decoder, const Surroundings& arou
   // After the last layer the residual stream is the decoder's output.
   const std::string name = DecodedName(around.output_layers);
   const bool kept = around.output_layers == nullptr;
-  const BufferId residual = builder.Floats(name, decoder.width, kept && !decoder.output);
+  const auto output = builder.Applied(At(decoder.output));
+  const BufferId residual = builder.Floats(name, decoder.width, kept && !output);
   const BufferId decoded =
-      decoder.output ? builder.Codes(name + ".codes", decoder.width, *decoder.output, kept)
-                     : residual;
+      output ? builder.Codes(name + ".codes", decoder.width, *output, kept) : residual;
   const BufferId hidden = HiddenOf(around, decoded, builder);
   const Context context{hidden, AppendTo(around.cache, hidden, builder)};
   LowerInput(around, residual, builder);
   LowerDecoder(decoder, residual, memories, builder);
-  if (decoder.output) builder.AddNode(name + ".quantise", Quantise{residual, decoded});
+  LowerQuantised(name + ".quantise", {residual, decoded, At(decoder.output)}, builder);
   LowerOutput(around, decoded, hidden, builder);
   return context;
 }
@@ -105,7 +106,7 @@ void LowerMasked(const ModelDescription& description, const MaskedModel& masked,
   const BufferId rows = MakeTokenRows(masked, builder);
   const bool kept = output_layers == nullptr;
   const std::string name = DecodedName(output_layers);
-  const auto& quantiser = masked.stack.output;
+  const auto quantiser = builder.Applied(At(masked.stack.output));
   const BufferId token = quantiser
                              ? builder.Codes(name + ".codes", masked.stack.width, *quantiser, kept)
                              : builder.Floats(name, masked.stack.width, kept);
@@ -130,7 +131,8 @@ void LowerMasked(const ModelDescription& description, const MaskedModel& masked,
 
 Result<Plan> Lower(const ModelFile& file) { return Lower(file.description(), file.tensors()); }
 
-Result<Plan> Lower(const ModelDescription& description, std::span<const TensorView> tensors) {
+Result<Plan> Lower(const ModelDescription& description, std::span<const TensorView> tensors,
+                   std::vector<QuantiserPoint>* points) {
   const auto* embedding = FindBlock<AdaptiveEmbedding>(description);
   const auto* transformer = FindBlock<TransformerDecoder>(description);
   const auto* recurrent = FindBlock<RecurrentDecoder>(description);
@@ -146,7 +148,7 @@ Result<Plan> Lower(const ModelDescription& description, std::span<const TensorVi
   Plan plan;
   plan.weights = tensors;
   plan.vocabulary_size = description.vocabulary_size;
-  PlanBuilder builder(plan);
+  PlanBuilder builder(plan, points);
   if (const auto* masked = FindBlock<MaskedModel>(description)) {
     LowerMasked(description, *masked, builder);
     return plan;

@@ -8,7 +8,7 @@ namespace {
 
 bool IsQrnn(const RecurrentLayer& layer) { return layer.cell == RecurrentCell::kQrnn; }
 
-// Whether the layer multiplies what its input was at the previous token.
+// Whether the layer has a product with its input at the previous token.
 bool ReadsPreviousInput(const RecurrentLayer& layer) {
   return IsQrnn(layer) && layer.recurrent_weight.has_value();
 }
@@ -18,6 +18,7 @@ std::string LayerName(size_t index) { return "layers." + std::to_string(index); 
 }  // namespace
 
 void LowerQuantised(const std::string& name, const QuantisedVector& vector, PlanBuilder& builder) {
+  builder.Note(vector.quantiser, vector.floats);
   if (vector.codes != vector.floats) builder.AddNode(name, Quantise{vector.floats, vector.codes});
 }
 
@@ -28,10 +29,10 @@ RecurrentLowering::RecurrentLowering(const RecurrentDecoder& block, const std::s
   if (block.input_feed) {
     const uint64_t inputs = uint64_t{block.inputs} + block.layers.back().units;
     embedded_ = builder.Floats("embedding", block.inputs);
-    input_ = Make("embedded", inputs, false, false, block.input);
+    input_ = Make("embedded", inputs, false, false, At(block.input));
   } else {
     input_ =
-        Make("embedded", block.inputs, false, ReadsPreviousInput(block.layers[0]), block.input);
+        Make("embedded", block.inputs, false, ReadsPreviousInput(block.layers[0]), At(block.input));
     embedded_ = input_.floats;
   }
   for (size_t i = 0; i < layers; ++i) {
@@ -42,7 +43,7 @@ RecurrentLowering::RecurrentLowering(const RecurrentDecoder& block, const std::s
     // A GRU mixes its previous output, as floats, into the next one.
     const bool floats_kept = layer.cell == RecurrentCell::kGru;
     RecurrentState state{Make(decodes ? output : LayerName(i) + ".hidden", layer.units, floats_kept,
-                              kept, layer.output),
+                              kept, At(layer.output)),
                          std::nullopt};
     if (layer.cell == RecurrentCell::kLstm || IsQrnn(layer)) {
       state.cell = builder.Floats(LayerName(i) + ".cell", layer.units, true);
@@ -51,22 +52,24 @@ RecurrentLowering::RecurrentLowering(const RecurrentDecoder& block, const std::s
   }
   decoded_ = states_.back().hidden;
   if (block.attention) {
-    decoded_ =
-        Make(output, block.layers.back().units, block.input_feed, true, block.attention->output);
+    decoded_ = Make(output, block.layers.back().units, block.input_feed, true,
+                    At(block.attention->output));
   }
-  // Without attention the last layer starts as the encoder's states, what is fed as zeros.
+  // Without attention the last layer starts with the encoder's states, and the fed vector with
+  // zeros.
   fed_ = decoded_.floats;
   if (block.input_feed && !block.attention) {
     fed_ = builder.Floats("fed", block.layers.back().units, true);
   }
 }
 
-RecurrentLowering::Vector RecurrentLowering::Make(
-    const std::string& name, uint64_t count, bool floats_kept, bool codes_kept,
-    const std::optional<ActivationQuantiser>& quantiser) {
-  const BufferId floats = builder_.Floats(name, count, floats_kept || (codes_kept && !quantiser));
-  if (!quantiser) return {floats, floats};
-  return {floats, builder_.Codes(name + ".codes", count, *quantiser, codes_kept)};
+RecurrentLowering::Vector RecurrentLowering::Make(const std::string& name, uint64_t count,
+                                                  bool floats_kept, bool codes_kept,
+                                                  const ActivationQuantiser* quantiser) {
+  const auto applied = builder_.Applied(quantiser);
+  const BufferId floats = builder_.Floats(name, count, floats_kept || (codes_kept && !applied));
+  if (!applied) return {floats, floats, quantiser};
+  return {floats, builder_.Codes(name + ".codes", count, *applied, codes_kept), quantiser};
 }
 
 void RecurrentLowering::LowerPreviousProducts() {

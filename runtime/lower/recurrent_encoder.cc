@@ -8,36 +8,38 @@
 namespace kinglet {
 namespace {
 
-// With one direction a single pass runs all layers. With two, a layer has two passes: the forward
-// one keeps its input and output of each token, and the backward one joins both directions'
-// outputs, which are the next layer's input. The states of the layers are scratch, so a pass for
-// one token clears them first, and another one hands the last ones to the decoder.
+// With one direction a single sweep runs all layers. With two directions a layer has two sweeps:
+// the forward one stores its input and output of each token, and the backward one joins both
+// directions' outputs, which are the next layer's input. The states of the layers are scratch, so a
+// sweep for one token clears them first, and another such sweep passes the last states to the
+// decoder.
 class RecurrentEncoderLowering {
  public:
   RecurrentEncoderLowering(const RecurrentEncoder& block, const RecurrentDecoder& decoder,
                            const SourceMemory* memory, PlanBuilder& builder)
       : block_(block), decoder_(decoder), memory_(memory), builder_(builder) {
-    embedded_ = Make("encoder.embedded", block.embedding.width, block.input);
+    embedded_ = Make("encoder.embedded", block.embedding.width, At(block.input));
     for (size_t i = 0; i < block.forward.size(); ++i) {
       forward_.push_back(MakeState(block.forward[i], DirectionName(i, true)));
       if (!both()) continue;
       backward_.push_back(MakeState(block.backward[i], DirectionName(i, false)));
       outputs_.push_back(Make(LayerName(i) + ".output",
                               uint64_t{block.forward[i].units} + block.backward[i].units,
-                              block.forward[i].output));
+                              At(block.forward[i].output)));
+      outputs_.back().quantiser = nullptr;  // noted where each direction ends
     }
   }
 
   EncoderPlan Lower(std::span<const RecurrentState> states) {
     plan_.vocabulary_size = block_.vocabulary_size;
     plan_.window = block_.window;
-    Pass(SourceOrder::kOnce, [&] { ClearStates(); });
+    AddSweep(SourceOrder::kOnce, [&] { ClearStates(); });
     if (both()) {
       for (size_t i = 0; i < block_.forward.size(); ++i) LowerBothDirections(i);
     } else {
-      Pass(SourceOrder::kForward, [&] { LowerForward(); });
+      AddSweep(SourceOrder::kForward, [&] { LowerForward(); });
     }
-    Pass(SourceOrder::kOnce, [&] { LowerStates(states); });
+    AddSweep(SourceOrder::kOnce, [&] { LowerStates(states); });
     return std::move(plan_);
   }
 
@@ -48,12 +50,13 @@ class RecurrentEncoderLowering {
     return LayerName(index) + (forward ? ".forward" : ".backward");
   }
   QuantisedVector Make(const std::string& name, uint64_t count,
-                       const std::optional<ActivationQuantiser>& quantiser) {
+                       const ActivationQuantiser* quantiser) {
     const BufferId floats = builder_.Floats(name, count);
-    return {floats, quantiser ? builder_.Codes(name + ".codes", count, *quantiser) : floats};
+    const auto applied = builder_.Applied(quantiser);
+    return {floats, applied ? builder_.Codes(name + ".codes", count, *applied) : floats, quantiser};
   }
   RecurrentState MakeState(const RecurrentLayer& layer, const std::string& name) {
-    RecurrentState state{Make(name + ".hidden", layer.units, layer.output), std::nullopt};
+    RecurrentState state{Make(name + ".hidden", layer.units, At(layer.output)), std::nullopt};
     if (layer.cell == RecurrentCell::kLstm) {
       state.cell = builder_.Floats(name + ".cell", layer.units);
     }
@@ -65,16 +68,17 @@ class RecurrentEncoderLowering {
   }
 
   template <class Nodes>
-  void Pass(SourceOrder order, const Nodes& lower) {
+  void AddSweep(SourceOrder order, const Nodes& lower) {
     const size_t begin = builder_.node_count();
     lower();
-    plan_.passes.push_back({{begin, builder_.node_count()}, order});
+    plan_.sweeps.push_back({{begin, builder_.node_count()}, order});
   }
 
   void ClearStates() {
     const auto clear = [&](const RecurrentState& state, const std::string& name) {
       builder_.AddNode(name + ".hidden.clear", Join{{}, state.hidden.floats});
-      LowerQuantised(name + ".hidden.clear.quantise", state.hidden, builder_);
+      LowerQuantised(name + ".hidden.clear.quantise", {state.hidden.floats, state.hidden.codes},
+                     builder_);
       if (state.cell) builder_.AddNode(name + ".cell.clear", Join{{}, *state.cell});
     };
     for (size_t i = 0; i < forward_.size(); ++i) clear(forward_[i], DirectionName(i, true));
@@ -119,7 +123,7 @@ class RecurrentEncoderLowering {
     const QuantisedVector& ahead = forward_[index].hidden;
     const QuantisedVector& back = backward_[index].hidden;
     const BufferId ahead_rows = Rows(name + ".forward.rows", ahead.floats);
-    Pass(SourceOrder::kForward, [&] {
+    AddSweep(SourceOrder::kForward, [&] {
       if (first) {
         LowerEmbedded();
         builder_.AddNode(name + ".input.store", StoreRow{input.codes, inputs_});
@@ -129,10 +133,10 @@ class RecurrentEncoderLowering {
       LowerCell(block_.forward[index], DirectionName(index, true), input.codes, forward_[index]);
       builder_.AddNode(name + ".forward.store", StoreRow{ahead.floats, ahead_rows});
     });
-    Pass(SourceOrder::kBackward, [&] {
+    AddSweep(SourceOrder::kBackward, [&] {
       builder_.AddNode(name + ".backward.input.load", LoadRow{inputs_, input.codes});
       LowerCell(block_.backward[index], DirectionName(index, false), input.codes, backward_[index]);
-      // Not into the forward direction's own buffer, which holds its last state.
+      // A separate buffer, because the forward direction's own buffer contains its last state.
       const QuantisedVector& output = outputs_[index];
       const uint64_t units = block_.forward[index].units;
       const BufferId of_token = builder_.Floats(name + ".forward.row", units);
@@ -150,7 +154,7 @@ class RecurrentEncoderLowering {
     });
   }
 
-  // Stores what the decoder attends to. A score of kMlp needs a product with it too.
+  // Stores the rows to which the decoder attends. A score of kMlp also needs a product with them.
   void LowerMemory(const QuantisedVector& output) {
     if (memory_ == nullptr) return;
     const GlobalAttention& attention = *decoder_.attention;
@@ -204,7 +208,7 @@ class RecurrentEncoderLowering {
     }
   }
 
-  // The parts of the vectors that the bridge maps the given parts to.
+  // The parts of the vectors to which the bridge maps the given parts.
   std::vector<JoinPart> Bridged(const std::vector<JoinPart>& parts, bool cells) {
     const EncoderBridge& bridge = *block_.bridge;
     const std::string name = cells ? "encoder.bridge.cell" : "encoder.bridge.hidden";
@@ -212,7 +216,8 @@ class RecurrentEncoderLowering {
     const auto& bias = cells ? bridge.cell_bias : bridge.hidden_bias;
     const size_t layers = block_.forward.size();
     const uint64_t units = block_.forward[0].units, width = units * layers;
-    const TailInput input = block_.input ? TailInput::kFixedPoint15 : TailInput::kAsIs;
+    const TailInput input =
+        builder_.Applied(At(block_.input)) ? TailInput::kFixedPoint15 : TailInput::kAsIs;
     std::vector<JoinPart> mapped;
     for (size_t first = 0; first < parts.size(); first += layers) {
       const std::string row = name + "." + std::to_string(first / layers);
@@ -243,7 +248,7 @@ SourceMemory MakeSourceMemory(const RecurrentDecoder& decoder, const RecurrentEn
                               PlanBuilder& builder) {
   const bool additive = decoder.attention->score == AttentionScore::kMlp;
   const uint64_t width = decoder.layers.back().units;
-  const auto quantiser = additive ? std::nullopt : encoder.forward.back().output;
+  const auto quantiser = builder.Applied(additive ? nullptr : At(encoder.forward.back().output));
   return {builder.SourceRows("source", additive ? 2 * width : width, encoder.window, quantiser),
           encoder.window};
 }

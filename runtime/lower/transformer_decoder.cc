@@ -55,8 +55,7 @@ class DecoderLowering {
   // x + f(norm(x)), norm(x + f(x)) or x + f(x). `function` takes f's input and returns its output.
   template <class Function>
   void LowerSublayer(const std::string& number, std::optional<TensorId> gain,
-                     std::optional<TensorId> bias,
-                     const std::optional<ActivationQuantiser>& quantiser,
+                     std::optional<TensorId> bias, const ActivationQuantiser* quantiser,
                      const Function& function) {
     const std::string norm_name = name_ + ".norm" + number;
     BufferId input = residual_;
@@ -116,10 +115,11 @@ class DecoderLowering {
     attention.start_row = layer.start;
     attention.restarts = IsAbsolute(block_.positions);
     attention.masked = masked_;
-    attention.weights_quantiser = At(layer, &Q::weights);
+    attention.weights_quantiser = builder_.Applied(At(layer, &Q::weights));
     attention.weights = builder_.Floats(name_ + ".attention_weights", heads * block_.window);
     attention.out = builder_.Floats(name_ + ".attended", heads * block_.value_size);
     builder_.AddNode(name_ + ".attention", attention);
+    builder_.Note(At(layer, &Q::weights), attention.weights, block_.window);
     const BufferId attended =
         builder_.Quantised(name_ + ".attention.quantise", attention.out, At(layer, &Q::attended));
 

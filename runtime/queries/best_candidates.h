@@ -26,8 +26,8 @@ inline bool MoreProbable(const Candidate& a, const Candidate& b) {
                                                 : a.id < b.id;
 }
 
-// Sorts words into the order of answers. Asks check() for a Status between parts that take some
-// milliseconds, and returns it if it is not OK; the words are then in any order.
+// Sorts words into the order of answers. Calls check() between parts that take some milliseconds,
+// and returns its Status if that is not OK; the words are then in any order.
 template <class Check>
 Status SortByProbability(std::span<Candidate> words, const Check& check) {
   constexpr size_t kPart = size_t{1} << 16;
@@ -51,7 +51,7 @@ Status SortByProbability(std::span<Candidate> words, const Check& check) {
 class BestCandidates {
  public:
   explicit BestCandidates(size_t k = 0) : k_(k) {}
-  // Returns whether the candidate is one of them.
+  // Returns whether the candidate is now one of the k best.
   bool Offer(const Candidate& candidate) {
     if (heap_.size() < k_) {
       heap_.push_back(candidate);
@@ -66,8 +66,8 @@ class BestCandidates {
   }
   // Whether a word of log-probability `bound` or less could still be among the best.
   bool CouldTake(double bound) const { return !(bound < Threshold()); }
-  // A word that is less probable than this cannot be among the best; minus infinity while there are
-  // fewer than k. REQUIRES: k > 0.
+  // The log-probability of the k-th best candidate, below which no word can be among the best;
+  // minus infinity while there are fewer than k. REQUIRES: k > 0.
   double Threshold() const {
     return heap_.size() < k_ ? -std::numeric_limits<double>::infinity()
                              : heap_.front().log_probability;

@@ -4,11 +4,11 @@
 
 namespace kinglet {
 
-// With the model's lambda, while the cache holds something:
-//   p(word) = (1 - lambda) exp(network) + lambda part
+// The two terms of a word's probability. With the model's lambda, while the cache is not empty:
+//   p(word) = (1 - lambda) exp(network_log_probability) + lambda cache_share
 struct CacheContribution {
-  double network = 0;  // log p of the word by the network alone
-  double part = 0;     // of the cache's total weight, that on pairs of the word; 0: none has it
+  double network_log_probability = 0;  // log p of the word by the network alone
+  double cache_share = 0;  // fraction of the cache's total weight that is on pairs of the word
 };
 
 }  // namespace kinglet

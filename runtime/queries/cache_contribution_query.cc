@@ -12,10 +12,10 @@ Result<CacheContribution> CacheContributionOfWord(QueriedStream<T>& stream, uint
   KINGLET_RETURN_IF_ERROR(Distribution<T>::OpenCache(alone));
   const NeuralCacheMix<T>& cache = distribution.cache();
   CacheContribution contribution;
-  contribution.network =
+  contribution.network_log_probability =
       static_cast<double>(distribution.View(stream.frame, cluster).SoftmaxLogProbability(id));
-  if (cache.Share() > 0) contribution.part = cache.PartOf(cache.WeightOf(id));
-  distribution.CountWords(1, contribution.part > 0 ? 1 : 0);
+  if (cache.Share() > 0) contribution.cache_share = cache.PartOf(cache.WeightOf(id));
+  distribution.CountWords(1, contribution.cache_share > 0 ? 1 : 0);
   return contribution;
 }
 

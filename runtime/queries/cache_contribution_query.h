@@ -9,9 +9,9 @@
 
 namespace kinglet {
 
-// Computes the head, the word's cluster and the neural cache. In a model without one `network` is
-// the word's log p and `part` 0. Errors: those of Distribution::OpenCluster. Throws std::bad_alloc.
-// REQUIRES: id < vocabulary size.
+// Computes the head, the word's cluster and the neural cache. In a model without a cache
+// network_log_probability is the word's log p, and cache_share is 0. Errors: those of
+// Distribution::OpenCluster. Throws std::bad_alloc. REQUIRES: id < vocabulary size.
 template <class T>
 Result<CacheContribution> CacheContributionOfWord(QueriedStream<T>& stream, uint32_t id);
 

@@ -1,4 +1,4 @@
-// The words that a stream's neural cache holds, each with the sum of its pairs' weights.
+// A table of the words that a stream's neural cache holds, each with the sum of its pairs' weights.
 #ifndef KINGLET_RUNTIME_QUERIES_CACHED_WORDS_H_
 #define KINGLET_RUNTIME_QUERIES_CACHED_WORDS_H_
 
@@ -16,15 +16,15 @@
 namespace kinglet {
 
 // From one token to the next, one pair of the cache is replaced and all weights change. The table
-// remembers which word each pair has, so a token costs one addition for each pair. Words whose
-// pairs are gone stay in the table with weight 0 until there are too many of them. The table's size
+// remembers the word of each pair, so a token costs one addition for each pair. Words whose pairs
+// were all replaced stay in the table with weight 0 until the table is full. The table's size
 // is that of the cache, not of the vocabulary, because with many lanes it is read from memory, not
 // from the processor's caches.
 template <class T>
 class CachedWords {
  public:
-  // For at most `pairs` pairs. Cluster i has the words from firsts[i] up to the next cluster's
-  // first one (none if these are equal); firsts[0] = 0. Throws std::bad_alloc.
+  // A table for at most `pairs` pairs. The words of cluster i are [firsts[i], firsts[i + 1]), which
+  // may be empty; firsts[0] = 0. Throws std::bad_alloc.
   CachedWords(uint32_t pairs, std::vector<uint32_t> firsts)
       : firsts_(std::move(firsts)),
         newest_(firsts_.size(), kNone),
@@ -40,7 +40,7 @@ class CachedWords {
            2 * clusters * sizeof(uint32_t);
   }
 
-  // Forgets all words; called before the table is used for another stream.
+  // Forgets all words. Call before the table is used for another stream.
   void Clear() {
     if (words_ > 0) std::fill(places_.begin(), places_.end(), 0);
     words_ = 0;
@@ -55,7 +55,7 @@ class CachedWords {
     Clear();
     TryToSet(words, weights);
   }
-  // 0 for a word that no pair has.
+  // The weight of a word; 0 if no pair contains the word.
   T WeightOf(uint32_t id) const {
     if (words_ == 0) return T{0};
     const uint32_t place = places_[PlaceOf(id)];
@@ -71,14 +71,14 @@ class CachedWords {
 
  private:
   static constexpr uint32_t kNone = UINT32_MAX;
-  // A pair, as it was last set: its word by id and by index into ids_.
+  // The word of a pair that was set last: its id and its index in ids_.
   struct Pair {
     uint32_t id, word;
   };
 
-  // The most words that a table holds: all of a full cache, and some that it no longer has.
+  // The most words in a table: those of a full cache, and some words of weight 0.
   static uint32_t Most(uint32_t pairs) { return pairs + std::min<uint32_t>(pairs, 1024); }
-  // At most half of the places are taken.
+  // The number of places of the hash table, of which at most half are used.
   static size_t Places(uint32_t pairs) {
     return pairs == 0 ? 0 : std::bit_ceil(2 * size_t{Most(pairs)});
   }
@@ -97,7 +97,7 @@ class CachedWords {
     known_pairs_ = std::max(known_pairs_, words.size());
     return true;
   }
-  // The index of the word, which is added if the table does not have it; kNone if there is no room.
+  // The index of the word, which is added if it is not in the table; kNone if the table is full.
   uint32_t IndexOf(uint32_t id) {
     uint32_t& place = places_[PlaceOf(id)];
     if (place == 0) {
@@ -128,7 +128,7 @@ class CachedWords {
   std::vector<uint32_t> ids_, next_;
   std::vector<uint64_t> units_;   // not normalised
   std::vector<Pair> pairs_;       // known_pairs_ of them have been set
-  std::vector<uint32_t> places_;  // the hash table: 1 + index of a word; 0: empty
+  std::vector<uint32_t> places_;  // the hash table: 1 + the index of a word, or 0 if empty
   uint32_t words_ = 0;
   size_t known_pairs_ = 0;
 };

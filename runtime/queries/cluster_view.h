@@ -1,4 +1,4 @@
-// The numbers of a computed cluster, as queries read them.
+// The values of a computed cluster, as queries read them.
 #ifndef KINGLET_RUNTIME_QUERIES_CLUSTER_VIEW_H_
 #define KINGLET_RUNTIME_QUERIES_CLUSTER_VIEW_H_
 
@@ -14,10 +14,11 @@ namespace kinglet {
 template <class T>
 struct ClusterView {
   size_t index;
-  uint32_t first, size;    // its words are [first, first + size)
-  const T* logits;         // [size]
-  const T* block_largest;  // LogitBlocks (kernels/op.h), [SumBlocks(size)]
-  const T* block_sums;
+  uint32_t first, size;   // its words are [first, first + size)
+  const T* logits;        // [size]
+  const T* tile_largest;  // the largest logit of each tile (LogitTiles, kernels/op.h),
+                          // [SumTiles(size)]
+  const T* tile_sums;     // the sum of exp(logit - reference) of each tile, [SumTiles(size)]
   T largest;              // logit
   ClusterTerms<T> terms;  // turn a logit into a log-probability
 
@@ -25,7 +26,7 @@ struct ClusterView {
   T SoftmaxLogProbability(uint32_t id) const {
     return ref::SoftmaxLogProbability(logits[id - first], terms);
   }
-  // The same for the cluster's most probable word.
+  // log p of the cluster's most probable word before the neural cache is mixed in.
   T LargestLogProbability() const { return ref::SoftmaxLogProbability(largest, terms); }
 };
 

@@ -24,7 +24,7 @@ ClusterFunctions<double> FunctionsOf(const Model&) {
   return ref::kClusterFunctions<double>;
 }
 
-// The streams, by number, that need the next nodes, and their frames side by side, as RunNodes
+// The indices of the streams that need the next nodes, and their frames in one array, as RunNodes
 // takes them.
 class NeedingStreams {
  public:
@@ -62,8 +62,8 @@ void Distribution<T>::Invalidate() {
 }
 
 // A word takes two differences, a comparison and the sum with the cluster's own log p. Then a sum
-// with the share that the cache leaves, or, if the cache holds the word, two products, a sum, a
-// quotient, an exponential and a logarithm.
+// with log(1 - lambda), or, if the cache holds the word, two products, a sum, a quotient, an
+// exponential and a logarithm.
 template <class T>
 void Distribution<T>::CountWords(double words, double held) {
   const double kept = cache_.is_in_model() ? words - held : 0;
@@ -99,7 +99,7 @@ Status Distribution<T>::OpenCluster(std::span<QueriedStream<T>> streams, size_t 
   const ClusterPlan& cluster = streams.front().distribution->plan().clusters[index];
   KINGLET_RETURN_IF_ERROR(Open(
       streams, cluster.nodes, logits,
-      {cluster.logits, cluster.normaliser, cluster.blocks.largest, cluster.blocks.sums},
+      {cluster.logits, cluster.normaliser, cluster.tiles.largest, cluster.tiles.sums},
       [index](const Distribution& stream) { return !stream.opened_.Contains(index); },
       [index, logits](Distribution& stream, const StreamFrame& frame) {
         return stream.TakeCluster(frame, index, logits);
@@ -173,7 +173,7 @@ void Distribution<T>::NeedLogits(const StreamFrame& frame, size_t index, uint64_
   if (!dropped_.Contains(index)) return;
   const Kernel& maker = model_.kernels()[*MakerOfLogits(index)];
   if (count != plan().clusters[index].size) return maker.make_logits(frame, first, count);
-  constexpr size_t kEach = 16 * kSumBlock;
+  constexpr size_t kEach = 16 * kSumTile;
   const auto make = [&](Chunks chunks) {
     const uint64_t begin = chunks.begin * kEach,
                    end = std::min<uint64_t>(chunks.end * kEach, count);
@@ -254,7 +254,7 @@ Status Distribution<T>::FetchOpened(const StreamFrame& frame) {
   for (size_t i = 0; i < clusters.size(); ++i) {
     if (!opened_.Contains(i)) continue;
     const std::array<BufferId, 4> results = {clusters[i].logits, clusters[i].normaliser,
-                                             clusters[i].blocks.largest, clusters[i].blocks.sums};
+                                             clusters[i].tiles.largest, clusters[i].tiles.sums};
     KINGLET_RETURN_IF_ERROR(execution_.device->Fetch({&frame, 1}, results));
   }
   if (!cache_.computed()) return Status();
@@ -287,8 +287,8 @@ ClusterView<T> Distribution<T>::View(const StreamFrame& frame, size_t index) con
           cluster.first,
           cluster.size,
           layout[cluster.logits].template At<T>(frame),
-          layout[cluster.blocks.largest].template At<T>(frame),
-          layout[cluster.blocks.sums].template At<T>(frame),
+          layout[cluster.tiles.largest].template At<T>(frame),
+          layout[cluster.tiles.sums].template At<T>(frame),
           normaliser[2],
           {normaliser[0], normaliser[1], ClusterLogProbability(frame, index), cache_.Keep()}};
 }

@@ -1,9 +1,9 @@
 // The distribution over the next token of a stream, as far as queries have needed it. A cluster of
 // the adaptive softmax (the head or a tail) is computed when a query first needs it, and kept until
-// the stream's next token. Every answer is the number that the full computation gives, bit for bit.
+// the stream's next token. Every answer is the value that the full computation gives, bit for bit.
 //
-//   log p(w in head)   = (x_w - max) - log sum exp(x - max)
-//   log p(w in tail c) = log p(c) + min(0, the same over the tail's logits)
+//   log p(w in head)   = (x_w - max) - log sum exp(x - max)           over the head's logits
+//   log p(w in tail c) = log p(c) + min(0, (x_w - max) - log sum exp(x - max))  over the tail's
 //
 // so log p(w) <= log p(c), from which queries know which tails they need not compute. The neural
 // cache is mixed in afterwards (runtime/queries/neural_cache_mix.h). The queries are in files of
@@ -32,21 +32,22 @@ struct DeviceAnswer;
 template <class T>
 struct QueriedStream;
 
-// Whether a query reads all logits of a cluster. Where it reads few or none, kernels that can make
-// them again (Kernel::make_logits) do not store them: those of many streams fit in no cache.
+// Whether the logits of a cluster are stored. kDropped is for queries that read few logits: kernels
+// that can make logits again (Kernel::make_logits) then do not store them, because the logits of
+// many streams fit in no processor cache.
 enum class Logits : uint8_t { kKept, kDropped };
 
-// Of one stream, whose frame every call is given again. T is the backend's real type.
+// The distribution of one stream, whose frame every call gets anew. T is the backend's real type.
 template <class T>
 class Distribution {
  public:
-  // `model`, `execution` and `memory` outlive it.
+  // REQUIRES: `model`, `execution` and `memory` outlive the distribution.
   Distribution(const Model& model, EmptyCache empty_cache, Execution& execution,
                QueryMemory<T>& memory);
 
-  // Another token is the stream's last one: everything is to be computed again.
+  // Forgets all results. Call after each step of the stream.
   void Invalidate();
-  // The same for the neural cache alone.
+  // Forgets the neural cache's weights, but not the clusters' results.
   void InvalidateCache() { cache_.Invalidate(); }
   // Takes the cache's weights from a frame on which the caller ran its nodes. KINGLET_NOT_FINITE.
   // REQUIRES: invalidated.
@@ -59,51 +60,52 @@ class Distribution {
   // Adds the arithmetic of the log-probabilities of `words` words, of which the cache holds `held`.
   void CountWords(double words, double held);
 
-  // --- computing, for several streams at once: each computes a cluster's weights with the others
-  // that need it. Each may fail with KINGLET_NOT_FINITE or KINGLET_CANCELLED, or throw
-  // std::bad_alloc; what had been computed by then stays valid. An error of one stream is the
+  // --- computing, for several streams at once: a cluster's weights are read once for all streams
+  // that need the cluster. The functions may fail with KINGLET_NOT_FINITE or KINGLET_CANCELLED, or
+  // throw std::bad_alloc; what had been computed by then stays valid. An error of one stream is the
   // answer to all. REQUIRES: 1 to kLanesTogether streams of one session, each of them once.
 
-  // Computes a cluster's logits and normaliser for the streams that do not have them yet. Logits
-  // that are dropped are not there until NeedLogits asks for them.
+  // Computes a cluster's logits and normaliser for the streams that do not have them yet. Dropped
+  // logits must be asked for with NeedLogits before they are read.
   static Status OpenCluster(std::span<QueriedStream<T>> streams, size_t index,
                             Logits logits = Logits::kKept);
-  // The same of one stream. Returns where the logits are: in `logits` [size] where the cluster's
-  // kernel can make them there and then nothing can fail, or else in the stream's frame. After an
-  // error `logits` is as it was.
+  // OpenCluster for one stream, which prefers to write the logits to `logits` [size]. Returns where
+  // the logits are: in `logits` if the cluster's kernel can write them there and nothing can fail
+  // afterwards, or else in the stream's frame. After an error `logits` is unchanged.
   static Result<const T*> OpenClusterAt(QueriedStream<T>& stream, size_t index, T* logits);
-  // The last cluster of which that can be expected; none.
+  // The last cluster that OpenClusterAt may write to the caller's memory. Returns nullopt if there
+  // is no such cluster.
   std::optional<size_t> ClusterMadeInAnswer() const;
-  // The same for the weights of the neural cache.
+  // Computes the weights of the neural cache for the streams that do not have them yet.
   static Status ComputeCache(std::span<QueriedStream<T>> streams);
-  // The same, and fills each stream's table of words.
+  // Computes the weights of the neural cache, and fills each stream's table of words.
   static Status OpenCache(std::span<QueriedStream<T>> streams);
-  // Every cluster.
+  // OpenCluster for every cluster.
   static Status OpenClusters(std::span<QueriedStream<T>> streams, Logits logits = Logits::kKept);
-  // Every cluster and the cache.
+  // OpenCluster for every cluster, and OpenCache.
   static Status ComputeAll(std::span<QueriedStream<T>> streams);
 
   const ClusterSet& clusters_opened() const { return opened_; }
 
-  // --- of a device (kernels/device_program.h)
+  // --- streams on a device (kernels/device_program.h)
 
-  // Adds to the work what a device did to answer by itself: of its arithmetic only that on words
-  // outside the cache is known. KINGLET_NOT_FINITE if that is what the device found.
+  // Adds what a device computed for an answer to the work. Of the device's arithmetic only the part
+  // on words outside the cache is known. KINGLET_NOT_FINITE if the device reports an overflow.
   Status TakeAnswer(const StreamFrame& frame, const DeviceAnswer& answer);
-  // Copies what is computed from the device to a frame whose memory does not have it.
+  // Copies the results so far from the device to a frame whose memory does not have them.
   Status FetchOpened(const StreamFrame& frame);
 
   // --- reading, for the queries
 
   const Plan& plan() const { return model_.plan(); }
-  // The cluster that holds a word. REQUIRES: id < vocabulary size.
+  // The cluster of a word. REQUIRES: id < vocabulary size.
   size_t ClusterOf(uint32_t id) const;
   // The softmax's log p of the cluster itself; 0 for the head. REQUIRES: the head is open.
   T ClusterLogProbability(const StreamFrame& frame, size_t index) const;
-  // Makes sure that the logits of words [first, first + count) of a cluster are there. Throws
-  // nothing. REQUIRES: the cluster is open; first + count <= its size.
+  // Computes the logits of words [first, first + count) of a cluster again if they were dropped.
+  // Throws nothing. REQUIRES: the cluster is open; first + count <= its size.
   void NeedLogits(const StreamFrame& frame, size_t index, uint64_t first, uint64_t count) const;
-  // The same for one word. REQUIRES: its cluster is open.
+  // Computes the logit of a word again if it was dropped. REQUIRES: the word's cluster is open.
   void NeedLogitOf(const StreamFrame& frame, uint32_t id) const;
   // REQUIRES: the cluster and the head are open.
   ClusterView<T> View(const StreamFrame& frame, size_t index) const;
@@ -113,30 +115,31 @@ class Distribution {
   QueryMemory<T>& memory() { return memory_; }
   const ClusterFunctions<T>& functions() const { return functions_; }
   WorkerTeam* team() const { return execution_.team.get(); }
-  // KINGLET_CANCELLED if the caller cancelled: asked between parts of work that no step does.
+  // KINGLET_CANCELLED if the caller cancelled. Queries ask between parts of work outside nodes.
   Status TakeCancel() { return kinglet::TakeCancel(execution_, "query"); }
 
  private:
-  // Runs the nodes on the streams of which needs(distribution) is true, brings what they left in
-  // the `results` from a device, and then calls take(distribution, frame) for each of them.
+  // Runs the nodes on the streams of which needs(distribution) is true, fetches the buffers
+  // `results` from a device, and then calls take(distribution, frame) for each of these streams.
   template <class Needs, class Take>
   static Status Open(std::span<QueriedStream<T>> streams, NodeRange nodes, Logits logits,
                      std::initializer_list<BufferId> results, const Needs& needs, const Take& take);
   Status TakeCluster(const StreamFrame& frame, size_t index, Logits logits);
-  // The step whose kernel makes dropped logits of a cluster again; none: they are not dropped.
+  // The node whose kernel makes dropped logits of a cluster again. Returns nullopt if the cluster's
+  // logits are never dropped.
   std::optional<size_t> MakerOfLogits(size_t index) const;
   Status ClusterNotFinite(const StreamFrame& frame, size_t index) const;
 
   const Model& model_;
   Execution& execution_;
-  ClusterSet opened_, dropped_;  // dropped: open, but without logits
+  ClusterSet opened_, dropped_;  // dropped_ are the opened clusters without logits
   NeuralCacheMix<T> cache_;
   ClusterFunctions<T> functions_;
   QueryMemory<T>& memory_;
   QueryWork work_;
 };
 
-// A stream that a query is about; `frame` is that of its last token.
+// A stream that a query is about. `frame` is that of the stream's last token.
 template <class T>
 struct QueriedStream {
   Distribution<T>* distribution = nullptr;

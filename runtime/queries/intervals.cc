@@ -13,70 +13,71 @@ namespace {
 constexpr uint64_t kAllPoints = uint64_t{1} << 32;
 constexpr double kCacheUnits = 0x1p52;
 
-uint64_t ShareOf(uint64_t points, double part, double whole) {
-  if (!(whole > 0)) return 0;
-  return static_cast<uint64_t>(std::floor(static_cast<double>(points) * (part / whole)));
+// Share(points, part, total) of the definition in intervals.h.
+uint64_t ShareOf(uint64_t points, double part, double total) {
+  if (!(total > 0)) return 0;
+  return static_cast<uint64_t>(std::floor(static_cast<double>(points) * (part / total)));
 }
 
-// E of the definition, for one open cluster. Keeps the sums of one block.
+// E of the definition in intervals.h, for one open cluster. Keeps the sums of one tile.
 template <class T>
 class ExponentialSums {
  public:
   ExponentialSums(Distribution<T>& distribution, const ClusterView<T>& cluster)
       : distribution_(distribution), cluster_(cluster) {
-    const size_t blocks = SumBlocks(cluster.size);
-    upto_blocks_.resize(blocks + 1);
-    for (size_t i = 0; i < blocks; ++i) {
-      upto_blocks_[i + 1] = upto_blocks_[i] + static_cast<double>(cluster.block_sums[i]);
+    const size_t tiles = SumTiles(cluster.size);
+    upto_tiles_.resize(tiles + 1);
+    for (size_t i = 0; i < tiles; ++i) {
+      upto_tiles_[i + 1] = upto_tiles_[i] + static_cast<double>(cluster.tile_sums[i]);
     }
-    distribution.work().arithmetic.additions += static_cast<double>(blocks);
+    distribution.work().arithmetic.additions += static_cast<double>(tiles);
   }
 
-  // The words of a block: all that it has, although the head's last one has logits of clusters too.
-  uint32_t WordsOf(size_t block) const {
-    return std::min(kSumBlock, cluster_.size - static_cast<uint32_t>(block) * kSumBlock);
+  // The number of words in a tile. The head's last tile also contains logits of clusters.
+  uint32_t WordsOf(size_t tile) const {
+    return std::min(kSumTile, cluster_.size - static_cast<uint32_t>(tile) * kSumTile);
   }
-  // E at the first word of a block.
-  double AtBlock(size_t block) const { return upto_blocks_[block]; }
-  // Computes what Upto needs for words of the block.
-  void ReadBlock(size_t block) {
-    if (block_ == block) return;
-    block_ = block;
-    const uint32_t n = WordsOf(block);
-    const T* const logits = cluster_.logits + block * kSumBlock;
+  // E at the first word of a tile.
+  double AtTile(size_t tile) const { return upto_tiles_[tile]; }
+  // Computes the sums that Upto needs for words of the tile.
+  void ReadTile(size_t tile) {
+    if (tile_ == tile) return;
+    tile_ = tile;
+    const uint32_t n = WordsOf(tile);
+    const T* const logits = cluster_.logits + tile * kSumTile;
     std::vector<T>& terms = distribution_.memory().words;
     terms.resize(n);
     for (uint32_t i = 0; i < n; ++i) terms[i] = logits[i] - cluster_.terms.reference;
     distribution_.functions().exponentials(terms.data(), n, terms.data());
-    in_block_.resize(n + 1);
+    in_tile_.resize(n + 1);
     for (uint32_t i = 0; i < n; ++i) {
-      in_block_[i + 1] = in_block_[i] + static_cast<double>(terms[i]);
+      in_tile_[i + 1] = in_tile_[i] + static_cast<double>(terms[i]);
     }
-    const double most = static_cast<double>(cluster_.block_sums[block]);
-    for (double& sum : in_block_) sum = std::min(sum, most);
+    const double most = static_cast<double>(cluster_.tile_sums[tile]);
+    for (double& sum : in_tile_) sum = std::min(sum, most);
     distribution_.work().arithmetic += {0, 2.0 * n, 1.0 * n};
   }
-  // E at the i-th word of the block that was read last, or, for i = WordsOf, behind it.
-  double Upto(uint32_t i) const { return upto_blocks_[block_] + in_block_[i]; }
+  // E at the i-th word of the tile that was read last, or, for i = WordsOf, after its last word.
+  double Upto(uint32_t i) const { return upto_tiles_[tile_] + in_tile_[i]; }
 
  private:
   Distribution<T>& distribution_;
   const ClusterView<T>& cluster_;
-  std::vector<double> upto_blocks_, in_block_;
-  size_t block_ = SIZE_MAX;
+  std::vector<double> upto_tiles_, in_tile_;
+  size_t tile_ = SIZE_MAX;
 };
 
-// E behind the last word of an open cluster. The sum of the head's last block counts logits of
-// clusters too.
+// E after the last word of an open cluster. `only_words` is false for a head with logits of
+// clusters, which the sum of the last tile counts too.
 template <class T>
-double AllExponentials(ExponentialSums<T>& sums, const ClusterView<T>& cluster, bool is_whole) {
-  const size_t blocks = SumBlocks(cluster.size);
-  if (is_whole || blocks == 0 || cluster.size % kSumBlock == 0) return sums.AtBlock(blocks);
-  sums.ReadBlock(blocks - 1);
-  return sums.Upto(sums.WordsOf(blocks - 1));
+double AllExponentials(ExponentialSums<T>& sums, const ClusterView<T>& cluster, bool only_words) {
+  const size_t tiles = SumTiles(cluster.size);
+  if (only_words || tiles == 0 || cluster.size % kSumTile == 0) return sums.AtTile(tiles);
+  sums.ReadTile(tiles - 1);
+  return sums.Upto(sums.WordsOf(tiles - 1));
 }
 
-// The parts of the definition that all clusters share. Opens the head and the cache.
+// The terms of the definition that all clusters have in common. Opens the head and the cache.
 template <class T>
 class AllIntervals {
  public:
@@ -109,9 +110,9 @@ class AllIntervals {
         units += of_word;
         ++held;
       });
-      wholes_.push_back(shares_[i] + OfCache(units));
+      totals_.push_back(shares_[i] + OfCache(units));
       upto.push_back(sum);
-      sum += wholes_.back();
+      sum += totals_.back();
     }
     const uint64_t spare = kAllPoints - distribution.plan().vocabulary_size;
     for (size_t i = 0; i < clusters_.size(); ++i) {
@@ -136,7 +137,7 @@ class AllIntervals {
     return begins_[cluster + 1] - begins_[cluster] - clusters_[cluster].size;
   }
   double SoftmaxShareOf(size_t cluster) const { return shares_[cluster]; }
-  double WholeOf(size_t cluster) const { return wholes_[cluster]; }
+  double TotalOf(size_t cluster) const { return totals_[cluster]; }
   double head_exponentials() const { return head_exponentials_; }
   double OfCache(uint64_t units) const {
     return stream_.distribution->cache().Share() * (static_cast<double>(units) / kCacheUnits);
@@ -155,7 +156,7 @@ class AllIntervals {
   QueriedStream<T>& stream_;
   const std::vector<ClusterPlan>& clusters_;
   double head_exponentials_ = 0;
-  std::vector<double> shares_, wholes_;  // by cluster: (1 - lambda) s, F(n)
+  std::vector<double> shares_, totals_;  // by cluster: (1 - lambda) s, F(n)
   std::vector<uint64_t> begins_;         // by cluster; then 2^32
 };
 
@@ -168,11 +169,11 @@ class ClusterIntervals {
         index_(index),
         cluster_(stream.distribution->View(stream.frame, index)),
         sums_(*stream.distribution, cluster_),
-        units_upto_(SumBlocks(cluster_.size) + 1) {
+        units_upto_(SumTiles(cluster_.size) + 1) {
     exponentials_ = index == 0 ? all.head_exponentials() : AllExponentials(sums_, cluster_, true);
     double held = 0;
     all.ForEachHeld(index, [&](uint32_t id, uint64_t units) {
-      units_upto_[(id - cluster_.first) / kSumBlock + 1] += units;
+      units_upto_[(id - cluster_.first) / kSumTile + 1] += units;
       ++held;
     });
     for (size_t i = 1; i < units_upto_.size(); ++i) units_upto_[i] += units_upto_[i - 1];
@@ -180,38 +181,38 @@ class ClusterIntervals {
   }
 
   uint32_t first() const { return cluster_.first; }
-  size_t blocks() const { return SumBlocks(cluster_.size); }
-  uint32_t WordsOf(size_t block) const { return sums_.WordsOf(block); }
-  // Where the first word of a block begins.
-  uint64_t BeginOfBlock(size_t block) const {
-    return Begin(block * kSumBlock, sums_.AtBlock(block), units_upto_[block]);
+  size_t tiles() const { return SumTiles(cluster_.size); }
+  uint32_t WordsOf(size_t tile) const { return sums_.WordsOf(tile); }
+  // Where the first word of a tile begins.
+  uint64_t BeginOfTile(size_t tile) const {
+    return Begin(tile * kSumTile, sums_.AtTile(tile), units_upto_[tile]);
   }
-  void ReadBlock(size_t block) {
-    sums_.ReadBlock(block);
-    block_ = block;
-    units_in_.assign(WordsOf(block) + 1, 0);
-    const uint32_t begin = cluster_.first + static_cast<uint32_t>(block) * kSumBlock;
+  void ReadTile(size_t tile) {
+    sums_.ReadTile(tile);
+    tile_ = tile;
+    units_in_.assign(WordsOf(tile) + 1, 0);
+    const uint32_t begin = cluster_.first + static_cast<uint32_t>(tile) * kSumTile;
     all_.ForEachHeld(index_, [&](uint32_t id, uint64_t units) {
-      if (id >= begin && id - begin < WordsOf(block)) units_in_[id - begin + 1] += units;
+      if (id >= begin && id - begin < WordsOf(tile)) units_in_[id - begin + 1] += units;
     });
     for (size_t i = 1; i < units_in_.size(); ++i) units_in_[i] += units_in_[i - 1];
   }
-  // Where the i-th word of the block that was read last begins, or, for i = WordsOf, the next one.
-  uint64_t BeginInBlock(uint32_t i) const {
-    if (i == WordsOf(block_)) {
-      return block_ + 1 < blocks() ? BeginOfBlock(block_ + 1) : all_.BeginOf(index_ + 1);
+  // Where the i-th word of the tile that was read last begins, or, for i = WordsOf, the next one.
+  uint64_t BeginInTile(uint32_t i) const {
+    if (i == WordsOf(tile_)) {
+      return tile_ + 1 < tiles() ? BeginOfTile(tile_ + 1) : all_.BeginOf(index_ + 1);
     }
-    return Begin(block_ * kSumBlock + i, sums_.Upto(i), units_upto_[block_] + units_in_[i]);
+    return Begin(tile_ * kSumTile + i, sums_.Upto(i), units_upto_[tile_] + units_in_[i]);
   }
 
  private:
   uint64_t Begin(uint64_t word, double exponentials, uint64_t units) const {
     const double softmax =
         exponentials_ > 0 ? all_.SoftmaxShareOf(index_) * (exponentials / exponentials_) : 0;
-    // The parts of the cluster's last words may be rounded to more than the whole.
-    const double whole = all_.WholeOf(index_);
-    const double part = std::min(softmax + all_.OfCache(units), whole);
-    return all_.BeginOf(index_) + word + ShareOf(all_.SpareOf(index_), part, whole);
+    // Rounding may take F(i) of the cluster's last words above F(n).
+    const double total = all_.TotalOf(index_);
+    const double part = std::min(softmax + all_.OfCache(units), total);
+    return all_.BeginOf(index_) + word + ShareOf(all_.SpareOf(index_), part, total);
   }
 
   const AllIntervals<T>& all_;
@@ -219,9 +220,9 @@ class ClusterIntervals {
   const ClusterView<T> cluster_;
   ExponentialSums<T> sums_;
   double exponentials_ = 0;
-  std::vector<uint64_t> units_upto_;  // U at the begin of each block
-  size_t block_ = 0;
-  std::vector<uint64_t> units_in_;  // of the block read last: U without that at its begin
+  std::vector<uint64_t> units_upto_;  // U at the first word of each tile
+  size_t tile_ = 0;
+  std::vector<uint64_t> units_in_;  // U within the tile read last
 };
 
 }  // namespace
@@ -233,9 +234,9 @@ Result<Interval> IntervalOfWord(QueriedStream<T>& stream, uint32_t id) {
   const size_t index = stream.distribution->ClusterOf(id);
   KINGLET_RETURN_IF_ERROR(Distribution<T>::OpenCluster({&stream, 1}, index));
   ClusterIntervals<T> words(stream, all, index);
-  const uint32_t place = id - words.first();
-  words.ReadBlock(place / kSumBlock);
-  return Interval{words.BeginInBlock(place % kSumBlock), words.BeginInBlock(place % kSumBlock + 1)};
+  const uint32_t word = id - words.first();
+  words.ReadTile(word / kSumTile);
+  return Interval{words.BeginInTile(word % kSumTile), words.BeginInTile(word % kSumTile + 1)};
 }
 
 template <class T>
@@ -245,20 +246,20 @@ Result<uint32_t> WordOfPoint(QueriedStream<T>& stream, uint32_t point) {
   const size_t index = all.ClusterOfPoint(point);
   KINGLET_RETURN_IF_ERROR(Distribution<T>::OpenCluster({&stream, 1}, index));
   ClusterIntervals<T> words(stream, all, index);
-  // The last block, and in it the last word, that begins at the point or before. Begins increase.
-  size_t block = 0;
-  while (block + 1 < words.blocks() && words.BeginOfBlock(block + 1) <= point) ++block;
-  words.ReadBlock(block);
-  uint32_t low = 0, high = words.WordsOf(block);
+  // The last tile, and in it the last word, that begins at the point or before. Begins increase.
+  size_t tile = 0;
+  while (tile + 1 < words.tiles() && words.BeginOfTile(tile + 1) <= point) ++tile;
+  words.ReadTile(tile);
+  uint32_t low = 0, high = words.WordsOf(tile);
   while (high - low > 1) {
     const uint32_t middle = low + (high - low) / 2;
-    if (words.BeginInBlock(middle) <= point) {
+    if (words.BeginInTile(middle) <= point) {
       low = middle;
     } else {
       high = middle;
     }
   }
-  return words.first() + static_cast<uint32_t>(block) * kSumBlock + low;
+  return words.first() + static_cast<uint32_t>(tile) * kSumTile + low;
 }
 
 template Result<Interval> IntervalOfWord(QueriedStream<float>&, uint32_t);

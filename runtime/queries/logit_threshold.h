@@ -1,5 +1,5 @@
-// The logit from which on a cluster's words reach a probability: one comparison of a logit then
-// says what computing the word's log-probability would.
+// The smallest logit with which a cluster's words reach a probability: one comparison of a logit
+// then replaces the computation of the word's log-probability.
 #ifndef KINGLET_RUNTIME_QUERIES_LOGIT_THRESHOLD_H_
 #define KINGLET_RUNTIME_QUERIES_LOGIT_THRESHOLD_H_
 
@@ -23,7 +23,7 @@ using Bits = std::conditional_t<sizeof(T) == sizeof(uint32_t), uint32_t, uint64_
 template <class T>
 inline constexpr Bits<T> kSign = Bits<T>{1} << (8 * sizeof(T) - 1);
 
-// Numbers in their order as integers in theirs; -0 comes before +0.
+// Maps floats to integers of the same order; -0 comes before +0.
 template <class T>
 Bits<T> Order(T x) {
   const auto bits = std::bit_cast<Bits<T>>(x);
@@ -36,10 +36,11 @@ T OfOrder(Bits<T> order) {
 
 }  // namespace logit_threshold
 
-// Of the logits up to `largest`, the cluster's: the word of logit x, neural cache apart, has log p
-// >= threshold exactly if x >= the cut; infinity if no word has. log p does not decrease with the
-// logit, because none of its operations does, however they are rounded. Adds the operations of the
-// search to `tally`. REQUIRES: the terms and the threshold are no NaN.
+// The smallest logit with which a word has log p >= threshold before the neural cache is mixed in:
+// for every logit x up to `largest`, the cluster's, log p >= threshold exactly if x >= the result.
+// Infinity if no word reaches the threshold. log p does not decrease with the logit, because none
+// of its operations does, however they are rounded. Adds the operations of the search to `tally`.
+// REQUIRES: neither the terms nor the threshold are NaN.
 template <class T>
 T LogitThreshold(T largest, const ClusterTerms<T>& terms, T threshold, OperationTally& tally) {
   using logit_threshold::Bits;
@@ -49,9 +50,9 @@ T LogitThreshold(T largest, const ClusterTerms<T>& terms, T threshold, Operation
     return ref::WordLogProbability(logit_threshold::OfOrder<T>(order), terms) >= threshold;
   };
   Bits<T> high = logit_threshold::Order(largest);
-  T cut = std::numeric_limits<T>::infinity();
+  T least_logit = std::numeric_limits<T>::infinity();
   if (reaches(high)) {
-    // No word below the bound reaches the threshold, and the cut is not far from it.
+    // No word below the bound reaches the threshold, and the result is not far from the bound.
     const T bound = LeastLogit(terms, threshold);
     Bits<T> low =
         logit_threshold::Order(std::isinf(bound) ? std::numeric_limits<T>::lowest() : bound);
@@ -59,12 +60,12 @@ T LogitThreshold(T largest, const ClusterTerms<T>& terms, T threshold, Operation
     if (reaches(low)) {
       high = low;
     } else {
-      Bits<T> step = 1;
-      while (high - low > step && !reaches(low + step)) {
-        low += step;
-        step *= 2;
+      Bits<T> stride = 1;
+      while (high - low > stride && !reaches(low + stride)) {
+        low += stride;
+        stride *= 2;
       }
-      if (high - low > step) high = low + step;
+      if (high - low > stride) high = low + stride;
       ++low;
     }
     while (low < high) {
@@ -75,11 +76,12 @@ T LogitThreshold(T largest, const ClusterTerms<T>& terms, T threshold, Operation
         low = middle + 1;
       }
     }
-    cut = logit_threshold::OfOrder<T>(high);
+    least_logit = logit_threshold::OfOrder<T>(high);
   }
-  // Each takes three sums or differences, a fourth where a cache is mixed in, and two comparisons.
+  // Each logit tried takes three sums or differences, a fourth for a model with a cache, and two
+  // comparisons.
   tally += {0, 4 * tried, 2 * tried};
-  return cut;
+  return least_logit;
 }
 
 }  // namespace kinglet

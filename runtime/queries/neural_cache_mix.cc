@@ -44,7 +44,8 @@ Status NeuralCacheMix<T>::TakeWeights(const StreamFrame& frame, QueryWork& work)
   if (!std::isfinite(total)) return NotFinite(frame);
   total_ = total;
   computed_ = true;
-  // Weights are added up word by word: all of them for a table, as is counted here, or one word's.
+  // Counted as for a table, which adds up the weights of every word. SumWeightOf adds up those of
+  // one word only.
   const auto pairs =
       static_cast<double>(CachePairs(frame.position, plan_->capacity, plan_->first_position));
   work.arithmetic += {0, pairs, pairs};
@@ -77,8 +78,9 @@ T NeuralCacheMix<T>::SumWeightOf(const StreamFrame& frame, uint32_t id) const {
 
 template <class T>
 T NeuralCacheMix<T>::Keep() const {
-  const bool none = plan_ == nullptr || (total_ == T{0} && empty_cache_ == EmptyCache::kNormalised);
-  return none ? -T{0} : log_keep_;
+  const bool unmixed =
+      plan_ == nullptr || (total_ == T{0} && empty_cache_ == EmptyCache::kNormalised);
+  return unmixed ? -T{0} : log_keep_;
 }
 
 template <class T>
@@ -117,7 +119,7 @@ size_t NeuralCacheMix<T>::BoundHeldWords(const ClusterView<T>& cluster,
                                          const ClusterFunctions<T>& functions,
                                          QueryMemory<T>& memory) const {
   return MixHeld(cluster, functions, memory, [&](uint32_t id) {
-    const T largest = cluster.block_largest[(id - cluster.first) / kSumBlock];
+    const T largest = cluster.tile_largest[(id - cluster.first) / kSumTile];
     return ref::SoftmaxLogProbability(largest, cluster.terms);
   });
 }

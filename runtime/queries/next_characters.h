@@ -13,18 +13,19 @@ class Vocabulary;
 
 // One character and the probability of all words that continue with it.
 struct NextCharacter {
-  // A code point in UTF-8, or one byte that begins none; empty: the word ends.
+  // A code point in UTF-8, or one byte that begins no code point; empty where the word ends.
   std::string text;
   double probability = 0;
 };
 
 // The characters that follow the prefix in the words of the vocabulary, in byte order, without
-// their probabilities; and for the words that begin with the prefix, by id, which of them follows.
+// their probabilities; and for each word that begins with the prefix, by id, the index of the
+// character that follows there.
 struct PrefixParts {
   std::vector<NextCharacter> characters;
   std::vector<uint32_t> part_of;  // an element for each word of the vocabulary
 };
-// Throws std::bad_alloc.
+// Splits the words that begin with the prefix by the next character. Throws std::bad_alloc.
 PrefixParts SplitByNextCharacter(const Vocabulary& vocabulary, std::string_view prefix);
 
 }  // namespace kinglet

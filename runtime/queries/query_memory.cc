@@ -24,7 +24,7 @@ QueryMemory<T>::QueryMemory(const Model& model, uint32_t streams) {
   tables.reserve(together);
   while (tables.size() < together) tables.push_back({CachedWords<T>(capacity, firsts), nullptr});
   words.reserve(largest);
-  places.reserve(std::min<uint32_t>(largest, kSumBlock) + kPlacesMargin);
+  places.reserve(std::min<uint32_t>(largest, kSumTile) + kPlacesMargin);
   held_ids.resize(capacity);
   held_weights.resize(capacity);
   held_mixed.resize(capacity);

@@ -1,4 +1,4 @@
-// What a caller of queries chooses, and how many streams one computation serves.
+// Options of queries, and the number of streams that one computation serves.
 #ifndef KINGLET_RUNTIME_QUERIES_QUERY_OPTIONS_H_
 #define KINGLET_RUNTIME_QUERIES_QUERY_OPTIONS_H_
 
@@ -9,13 +9,13 @@ namespace kinglet {
 
 // The probability of a word while the neural cache is empty (before the second token).
 enum class EmptyCache : uint8_t {
-  kReference,   // (1 - lambda) softmax, as the original code computes: the share lambda is lost
+  kReference,   // (1 - lambda) softmax, as in the original framework: the mass lambda is lost
   kNormalised,  // softmax
 };
 
-// What a query computes before it answers: the clusters that it needs, or all of them and the
+// What a query computes before it answers: the clusters that it needs, or all clusters and the
 // neural cache. kAll is for measuring models with random weights, in which every cluster is so
-// improbable that queries skip what those of a trained model compute.
+// improbable that queries skip clusters which they would compute for a trained model.
 enum class Computing : uint8_t { kNeeded, kAll };
 
 // The most streams of a session that answer a query together: few enough that the logits of a large

@@ -10,24 +10,24 @@
 namespace kinglet {
 namespace {
 
-// Words [first, last) of an open cluster whose logits are at least `cut`.
+// The number of words [first, last) of an open cluster whose logits are at least `threshold`.
 template <class T>
 uint32_t CountLogits(Distribution<T>& distribution, const ClusterView<T>& cluster, uint32_t first,
-                     uint32_t last, T cut) {
+                     uint32_t last, T threshold) {
   uint32_t count = 0, n = 0;
   for (uint32_t begin = first; begin < last; begin += n) {
-    n = std::min<uint32_t>(kSumBlock - begin % kSumBlock, last - begin);
+    n = std::min<uint32_t>(kSumTile - begin % kSumTile, last - begin);
     distribution.work().arithmetic.others += 1;
-    if (cluster.block_largest[begin / kSumBlock] < cut) continue;
+    if (cluster.tile_largest[begin / kSumTile] < threshold) continue;
     const T* const logits = cluster.logits + begin;
-    for (uint32_t i = 0; i < n; ++i) count += logits[i] >= cut ? 1 : 0;
+    for (uint32_t i = 0; i < n; ++i) count += logits[i] >= threshold ? 1 : 0;
     distribution.work().arithmetic.others += n;
   }
   return count;
 }
 
-// Words of an open cluster that come before word `id` of log p `own`. In other clusters all ids are
-// above it, or all below.
+// The number of words of an open cluster that come before word `id`, whose log p is `own`. In a
+// cluster other than its own, all ids are above `id` or all are below.
 template <class T>
 uint32_t CountWordsBefore(QueriedStream<T>& stream, size_t index, uint32_t id, T own) {
   Distribution<T>& distribution = *stream.distribution;
@@ -37,8 +37,8 @@ uint32_t CountWordsBefore(QueriedStream<T>& stream, size_t index, uint32_t id, T
   // The cluster's words up to `middle` come first if they are equally probable.
   const uint32_t middle =
       std::clamp(id, cluster.first, cluster.first + cluster.size) - cluster.first;
-  const uint32_t own_place = id - cluster.first;  // at least `size` for a word of another cluster
-  const uint32_t after = middle + (own_place == middle && middle < cluster.size ? 1 : 0);
+  const uint32_t own_index = id - cluster.first;  // at least `size` for a word of another cluster
+  const uint32_t after = middle + (own_index == middle && middle < cluster.size ? 1 : 0);
   const T never = std::numeric_limits<T>::infinity();
   const T equal =
       middle > 0 ? LogitThreshold(cluster.largest, cluster.terms, own, arithmetic) : never;

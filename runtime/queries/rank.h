@@ -8,9 +8,9 @@
 
 namespace kinglet {
 
-// The place of word `id` among all words in the order of top-k: 1 for the most probable one, equal
-// ones by lower id. Computes the head, the word's cluster, the neural cache, and of the other tails
-// those that may have a word as probable. Errors: those of Distribution::OpenCluster. Throws
+// The rank of word `id` among all words in the order of top-k: 1 for the most probable one, equal
+// ones by lower id. Computes the head, the word's cluster, the neural cache, and those of the other
+// tails that may contain a word as probable. Errors: those of Distribution::OpenCluster. Throws
 // std::bad_alloc. REQUIRES: id < vocabulary size.
 template <class T>
 Result<uint32_t> RankOfWord(QueriedStream<T>& stream, uint32_t id);

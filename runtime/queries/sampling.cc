@@ -14,7 +14,7 @@
 namespace kinglet {
 namespace {
 
-// The relative error that the sums of masses below may have; their rounding errors are below 2^-50.
+// The relative error that sums of masses may have; their rounding errors are below 2^-50.
 constexpr double kSlack = 1e-9;
 
 std::optional<size_t> DrawClusterExactly(std::span<const MassBounds> masses, double uniform) {
@@ -31,7 +31,7 @@ std::optional<size_t> DrawClusterExactly(std::span<const MassBounds> masses, dou
   return last;  // reached through rounding only
 }
 
-// Removes the words of a sorted list.
+// Removes the words that are in the sorted list `excluded`.
 void RemoveExcluded(const std::vector<uint32_t>& excluded, std::vector<Candidate>& words) {
   if (excluded.empty()) return;
   std::erase_if(words, [&](const Candidate& word) {
@@ -43,8 +43,8 @@ void RemoveExcluded(const std::vector<uint32_t>& excluded, std::vector<Candidate
 template <class T>
 class WordSampler {
  public:
-  // All references outlive it. `excluded` is sorted; `reference` is the largest log p of the words
-  // that are not in it. REQUIRES: 1 / temperature is finite.
+  // `excluded` is sorted; `reference` is the largest log p of the words that are not excluded.
+  // REQUIRES: 1 / temperature is finite; all references outlive the sampler.
   WordSampler(QueriedStream<T>& stream, const std::vector<uint32_t>& excluded, double reference,
               uint64_t seed, T temperature)
       : stream_(stream),
@@ -57,12 +57,12 @@ class WordSampler {
         is_exact_(clusters_.size()),
         weighed_(clusters_.size()) {}
 
-  // Among all words.
+  // Draws from all words.
   Result<uint32_t> Sample() {
     KINGLET_RETURN_IF_ERROR(BoundMasses());
     const double uniform = UniformDraw(seed_, stream_.frame.position, 0);
     std::optional<size_t> drawn = DrawCluster(masses_, uniform);
-    while (!drawn) {  // each time one cluster more is known exactly
+    while (!drawn) {  // each iteration computes one more cluster exactly
       KINGLET_RETURN_IF_ERROR(Weigh(LeastKnownCluster()));
       drawn = DrawCluster(masses_, uniform);
     }
@@ -70,17 +70,19 @@ class WordSampler {
     return DrawWordOf(*drawn);
   }
 
-  // Among the fewest of `best`, the most probable first, that hold the share top_p of its weight.
+  // Draws from the fewest words of `best`, the most probable first, whose weights reach the
+  // fraction top_p of the weight of `best`.
   uint32_t SampleAmong(const std::vector<Candidate>& best, double top_p) {
     AddUp(best);
-    const double share = top_p * cumulative_.back();
-    const auto reached = std::lower_bound(cumulative_.begin(), cumulative_.end(), share);
+    const double wanted_weight = top_p * cumulative_.back();
+    const auto reached = std::lower_bound(cumulative_.begin(), cumulative_.end(), wanted_weight);
     return DrawAmong(best, static_cast<size_t>(reached - cumulative_.begin()) + 1);
   }
 
-  // Among the fewest of all words that hold the share top_p of all weight.
+  // Draws from the fewest words, the most probable first, whose weights reach the fraction top_p of
+  // the total weight.
   Result<uint32_t> SampleNucleus(double top_p) {
-    if (temperature_ == T{1} && excluded_.empty()) {  // the words of the query for the nucleus
+    if (temperature_ == T{1} && excluded_.empty()) {  // then weights are probabilities
       KINGLET_ASSIGN_OR_RETURN(const std::vector<Candidate> best, FindTopP(stream_, top_p));
       AddUp(best);
       return DrawAmong(best, best.size());
@@ -105,7 +107,7 @@ class WordSampler {
   }
 
  private:
-  // How many of the most probable words are looked at first, and how many times as many next.
+  // The number of most probable words to look at first, and the factor by which it then grows.
   static constexpr size_t kFirstWords = 64, kMoreWords = 4;
 
   double LogProbabilityOfCluster(size_t cluster) const {
@@ -114,16 +116,17 @@ class WordSampler {
         cluster, distribution.ClusterLogProbability(stream_.frame, cluster));
   }
 
-  bool LeavesOutSomeOf(size_t cluster) const {
+  bool ExcludesSomeOf(size_t cluster) const {
     const uint32_t first = clusters_[cluster].first;
     const auto next = std::lower_bound(excluded_.begin(), excluded_.end(), first);
     return next != excluded_.end() && *next - first < clusters_[cluster].size;
   }
 
-  // Masses of clusters that are computed, or that are not wholly drawn from, are known exactly.
+  // Bounds the mass of each cluster: exactly if the cluster is computed already, or if words of the
+  // cluster are excluded.
   Status BoundMasses() {
     for (size_t i = clusters_.size(); i-- > 0;) {  // the head, most often the choice, last
-      if (stream_.distribution->clusters_opened().Contains(i) || LeavesOutSomeOf(i)) {
+      if (stream_.distribution->clusters_opened().Contains(i) || ExcludesSomeOf(i)) {
         KINGLET_RETURN_IF_ERROR(Weigh(i));
       } else {
         masses_[i] = BoundMass(LogProbabilityOfCluster(i), clusters_[i].size,
@@ -133,7 +136,7 @@ class WordSampler {
     return Status();
   }
 
-  // weights[i] = exp((log p - reference) / temperature) of log p = weights[i].
+  // Replaces each log p in `weights` by the weight exp((log p - reference) / temperature).
   void WriteWeights(std::span<T> weights) {
     for (T& word : weights) word = (word - reference_) / temperature_;
     Exponentiate(stream_, weights);
@@ -164,7 +167,7 @@ class WordSampler {
     return Status();
   }
 
-  // Of the clusters whose mass is not known exactly, the first with the widest bounds.
+  // The cluster with the widest bounds, the first of several. REQUIRES: not all masses are exact.
   size_t LeastKnownCluster() const {
     const auto width = [&](size_t i) { return masses_[i].high - masses_[i].low; };
     size_t widest = clusters_.size();
@@ -175,7 +178,7 @@ class WordSampler {
     return widest;
   }
 
-  // REQUIRES: the cluster was weighed last.
+  // Draws a word of the cluster. REQUIRES: the cluster was weighed last.
   uint32_t DrawWordOf(size_t cluster) const {
     const std::vector<T>& weights = stream_.distribution->memory().words;
     const double target = UniformDraw(seed_, stream_.frame.position, 1) * masses_[cluster].low;
@@ -202,7 +205,7 @@ class WordSampler {
     }
   }
 
-  // One of the first `count` words. REQUIRES: AddUp of these words.
+  // Draws one of the first `count` words. REQUIRES: AddUp(best) was called last.
   uint32_t DrawAmong(const std::vector<Candidate>& best, size_t count) const {
     const std::span<const double> sums = std::span(cumulative_).first(count);
     const double target = UniformDraw(seed_, stream_.frame.position, 0) * sums.back();
@@ -218,13 +221,13 @@ class WordSampler {
   const uint64_t seed_;
   std::vector<MassBounds> masses_;
   std::vector<bool> is_exact_;
-  size_t weighed_;  // the cluster whose weights memory.words holds; clusters_.size(): none
+  size_t weighed_;  // the cluster whose weights are in memory.words; clusters_.size() if no cluster
   std::vector<double> cumulative_;
 };
 
 Status NoWordIsLeft() {
-  return Status::Refusal(KINGLET_INVALID_ARGUMENT, "session", "words omitted",
-                         "a word of some probability beside them", "none");
+  return Status::Refusal(KINGLET_INVALID_ARGUMENT, "session", "excluded words",
+                         "at least one other word with a probability above 0", "none");
 }
 
 }  // namespace

@@ -11,11 +11,11 @@
 namespace kinglet {
 namespace {
 
-// A cluster of which the set has more than one word in so many is computed wholly, in vectors. One
-// by one the words of a smaller part take fewer operations than all words do.
+// If the set contains more than one in kWordsOfVector words of a cluster, all words of the cluster
+// are computed, in vectors. A smaller part takes fewer operations word by word.
 constexpr uint32_t kWordsOfVector = 2;
 
-// log p of a word that the cache holds with this weight; 0: it does not.
+// log p of a word of this weight in the cache, which is 0 for a word that the cache does not hold.
 template <class T>
 T LogProbabilityOf(const Distribution<T>& distribution, const ClusterView<T>& cluster, uint32_t id,
                    T weight) {
@@ -29,7 +29,7 @@ struct HeldWord {
   T weight;
 };
 
-// Those of a cluster.
+// Finds the words of the set in a cluster that the cache holds.
 template <class T>
 void FindHeldWords(Distribution<T>& distribution, const WordSet& set, size_t index,
                    std::vector<HeldWord<T>>& held) {
@@ -42,8 +42,8 @@ void FindHeldWords(Distribution<T>& distribution, const WordSet& set, size_t ind
   distribution.work().arithmetic.others += compared;
 }
 
-// Offers the words of the set in an open cluster that can be among the best: first those that the
-// cache holds, which its logits do not tell.
+// Offers the words of the set in an open cluster that can be among the best. The words that the
+// cache holds come first, because logits do not bound their log p.
 template <class T>
 Status OfferWordsOfSet(QueriedStream<T>& stream, size_t index, const WordSet& set,
                        const std::vector<HeldWord<T>>& held, BestCandidates& best) {
@@ -66,10 +66,10 @@ Status OfferWordsOfSet(QueriedStream<T>& stream, size_t index, const WordSet& se
   raise();
   uint32_t words = 0, compared = 0, n = 0;
   for (uint32_t begin = 0; begin < cluster.size; begin += n) {
-    n = std::min(kSumBlock, cluster.size - begin);
+    n = std::min(kSumTile, cluster.size - begin);
     if (least_logit != lowest) {
       ++compared;
-      if (cluster.block_largest[begin / kSumBlock] < least_logit) continue;
+      if (cluster.tile_largest[begin / kSumTile] < least_logit) continue;
     }
     KINGLET_RETURN_IF_ERROR(distribution.TakeCancel());
     set.ForEachOf(cluster.first + begin, n, [&](uint32_t id) {
@@ -88,7 +88,8 @@ Status OfferWordsOfSet(QueriedStream<T>& stream, size_t index, const WordSet& se
   return Status();
 }
 
-// Opens what the words of the set need, and calls f(id, p) for each of them in the order of ids.
+// Computes the clusters that the words of the set need, and calls f(id, p) for each word of the set
+// in the order of ids.
 template <class T, class F>
 Status ForEachProbability(QueriedStream<T>& stream, const WordSet& set, const F& f) {
   if (set.size() == 0) return Status();

@@ -12,12 +12,12 @@
 
 namespace kinglet {
 
-// The errors of every query here are those of Distribution::OpenCluster. All throw std::bad_alloc.
-// REQUIRES: the set is of the model's vocabulary.
+// Errors of every query here are those of Distribution::OpenCluster. All queries throw
+// std::bad_alloc. REQUIRES: the set is of the model's vocabulary.
 
 // The k most probable words of the set, the most probable first, equal ones by lower id; all of
-// them if there are no more than k. Computes the head, the neural cache, and of the tails with
-// words of the set those that may hold one of the best.
+// them if there are no more than k. Computes the head, the neural cache, and those tails that may
+// contain one of the best words of the set.
 template <class T>
 Result<std::vector<Candidate>> FindTopKOf(QueriedStream<T>& stream, const WordSet& set, uint32_t k);
 
@@ -26,8 +26,9 @@ Result<std::vector<Candidate>> FindTopKOf(QueriedStream<T>& stream, const WordSe
 template <class T>
 Result<double> ProbabilityOfSet(QueriedStream<T>& stream, const WordSet& set);
 
-// The same for disjoint parts of the set: the word `id` adds to sums[part_of[id]]. REQUIRES:
-// part_of has an element for each word of the vocabulary, below sums.size() for those of the set.
+// Like ProbabilityOfSet, for disjoint parts of the set: adds exp(log p) of each word `id` of the
+// set to sums[part_of[id]]. REQUIRES: part_of has an element for each word of the vocabulary, below
+// sums.size() for those of the set.
 template <class T>
 Status AddProbabilities(QueriedStream<T>& stream, const WordSet& set,
                         std::span<const uint32_t> part_of, std::span<double> sums);

@@ -14,8 +14,8 @@ namespace {
 // Logits that are compared at once while fewer than k words are found: any of them may be taken.
 constexpr uint32_t kFirstWords = 256;
 
-// Whether no word of a tail can be among the best, as far as its cluster's log p says before the
-// tail is computed: no word is more probable than all of them together.
+// Whether no word of a tail can be among the best, judged before the tail is computed: no word is
+// more probable than its cluster.
 template <class T>
 bool CanSkipTail(QueriedStream<T>& stream, size_t tail, T heaviest_held,
                  const BestCandidates& best) {
@@ -24,7 +24,8 @@ bool CanSkipTail(QueriedStream<T>& stream, size_t tail, T heaviest_held,
   return !best.CouldTake(static_cast<double>(UpperBound(distribution, cluster, heaviest_held)));
 }
 
-// The same once the tail is computed: its normaliser says how probable its best word is.
+// Whether no word of a tail can be among the best, judged once the tail is computed, by the log p
+// of its most probable word.
 template <class T>
 bool CanSkipWordsOfTail(QueriedStream<T>& stream, size_t tail, T heaviest_held,
                         const BestCandidates& best) {
@@ -41,7 +42,8 @@ size_t OfferHeldWords(QueriedStream<T>& stream, const ClusterView<T>& cluster,
   Distribution<T>& distribution = *stream.distribution;
   const NeuralCacheMix<T>& cache = distribution.cache();
   QueryMemory<T>& memory = distribution.memory();
-  // That of the k-th best so far: what is counted depends on no order of the words.
+  // The threshold is fixed before the loops, so that the work counted does not depend on the order
+  // of words.
   const double threshold = best.Threshold();
   if (std::isinf(threshold)) {
     cache.ForEachHeldOf(cluster.index,
@@ -80,8 +82,8 @@ Status OfferWords(QueriedStream<T>& stream, size_t index, BestCandidates& best) 
   T least = LeastLogit(cluster.terms, threshold());
   uint32_t looked_into = 0, n = 0;
   for (uint32_t begin = 0; begin < cluster.size; begin += n) {
-    n = std::min<uint32_t>(kSumBlock - begin % kSumBlock, cluster.size - begin);
-    if (cluster.block_largest[begin / kSumBlock] < least) continue;
+    n = std::min<uint32_t>(kSumTile - begin % kSumTile, cluster.size - begin);
+    if (cluster.tile_largest[begin / kSumTile] < least) continue;
     KINGLET_RETURN_IF_ERROR(distribution.TakeCancel());
     if (std::isinf(threshold())) n = std::min(n, kFirstWords);
     looked_into += n;
@@ -101,9 +103,9 @@ Status OfferWords(QueriedStream<T>& stream, size_t index, BestCandidates& best) 
   distribution.CountWords(looked_into, 0);
   OperationTally& arithmetic = distribution.work().arithmetic;
   if (index > 0) arithmetic += {0, 2, 0};  // log p of the cluster
-  // Each of these, and each block, is compared with the k-th best.
+  // Each of these words, and each tile, is compared with the k-th best.
   arithmetic.others +=
-      looked_into + static_cast<double>(SumBlocks(cluster.size)) + static_cast<double>(held);
+      looked_into + static_cast<double>(SumTiles(cluster.size)) + static_cast<double>(held);
   return Status();
 }
 
@@ -126,8 +128,8 @@ Status FindTopK(std::span<QueriedStream<T>> streams, uint32_t k,
     best[i] = BestCandidates(std::min(k, plan.vocabulary_size));
     KINGLET_RETURN_IF_ERROR(OfferWords(streams[i], 0, best[i]));
   }
-  // The streams that compute a tail together: numbers in `streams`, and the largest weight that the
-  // cache of each has on a word of the tail.
+  // The streams that compute a tail together, their indices in `streams`, and the largest weight of
+  // a word of the tail in the cache of each.
   std::array<QueriedStream<T>, kLanesTogether> opening;
   std::array<size_t, kLanesTogether> numbers{};
   std::array<T, kLanesTogether> heaviest{};

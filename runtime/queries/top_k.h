@@ -1,4 +1,4 @@
-// The query for the k most probable words, which skips every tail that cannot hold one of them.
+// The query for the k most probable words, which skips every tail that cannot contain one of them.
 #ifndef KINGLET_RUNTIME_QUERIES_TOP_K_H_
 #define KINGLET_RUNTIME_QUERIES_TOP_K_H_
 

@@ -10,15 +10,15 @@
 namespace kinglet {
 namespace {
 
-// Words are put in order from the most probable on, so many nats further each time.
-constexpr double kStep = 2;
+// The range of log p, in nats, whose words are collected and sorted at a time.
+constexpr double kNatsTogether = 2;
 
 // Words between two looks at whether the caller cancelled.
 constexpr uint32_t kWordsTogether = 65536;
 
-// Collects the words of one stream, the most probable first. A cluster is computed wholly when its
-// first word may be next: no word is compared with a bound, so that nothing is spent which a
-// nucleus of nearly all words could not afford.
+// Collects the words of one stream, the most probable first. All words of a cluster are computed
+// when one of them may be next. No word is compared with a bound, so that a nucleus of nearly all
+// words takes no more operations than the full distribution.
 template <class T>
 class NucleusSearch {
  public:
@@ -37,8 +37,8 @@ class NucleusSearch {
     std::vector<Candidate> nucleus;
     constexpr T kLowest = -std::numeric_limits<T>::infinity();
     T above = std::numeric_limits<T>::infinity();
-    for (T reach{-kStep}; above != kLowest; reach -= T{kStep}) {
-      // Beyond this float has no probability above 0.
+    for (T reach{-kNatsTogether}; above != kLowest; reach -= T{kNatsTogether}) {
+      // Below this log p every probability is 0 in float.
       if (reach < T{ExpConstants::kUnderflow}) reach = kLowest;
       const size_t known = nucleus.size();
       KINGLET_RETURN_IF_ERROR(Collect(reach, above, nucleus));
@@ -58,8 +58,8 @@ class NucleusSearch {
 
  private:
   struct Cluster {
-    T bound = std::numeric_limits<T>::infinity();  // of its words' log p
-    std::vector<T> words;                          // log p of each; none: not computed
+    T bound = std::numeric_limits<T>::infinity();  // at least the log p of every word
+    std::vector<T> words;                          // log p of each word; empty until computed
   };
 
   void BoundTails() {
@@ -70,8 +70,7 @@ class NucleusSearch {
     }
   }
 
-  // Adds the words of reach <= log p < above; of the largest `above`, infinity, all of reach <=
-  // log p.
+  // Adds the words of reach <= log p < above. `above` is infinity in the first call.
   Status Collect(T reach, T above, std::vector<Candidate>& words) {
     for (size_t index = 0; index < clusters_.size(); ++index) {
       Cluster& cluster = clusters_[index];

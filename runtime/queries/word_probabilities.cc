@@ -8,13 +8,13 @@
 namespace kinglet {
 namespace {
 
-// Words whose numbers one thread computes at a time.
+// Words that one thread computes at a time.
 constexpr size_t kWordsPerChunk = 4096;
 
-// Words whose logits are made one by one where they were dropped.
+// The most words whose dropped logits are made again one by one.
 constexpr size_t kFewWords = 64;
 
-// work(begin, count) for parts of n words, by the session's threads.
+// Calls work(begin, count) for parts of n words, on the session's threads.
 template <class Work>
 void ForChunksOfWords(size_t n, WorkerTeam* team, const Work& work) {
   const auto run = [&](Chunks chunks) {
@@ -24,7 +24,8 @@ void ForChunksOfWords(size_t n, WorkerTeam* team, const Work& work) {
   RunChunks((n + kWordsPerChunk - 1) / kWordsPerChunk, run, team);
 }
 
-// The word's cluster and the head are open; `weight` is the word's in the cache.
+// log p of a word whose weight in the cache is `weight`. REQUIRES: the word's cluster and the head
+// are open.
 template <class T>
 double ReadLogProbability(QueriedStream<T>& stream, uint32_t id, T weight) {
   Distribution<T>& distribution = *stream.distribution;
@@ -35,7 +36,8 @@ double ReadLogProbability(QueriedStream<T>& stream, uint32_t id, T weight) {
   return static_cast<double>(distribution.cache().MixedLogProbability(softmax, weight));
 }
 
-// The same of one word, where the cache's weights are computed and need not be in a table.
+// log p of a word whose weight in the cache need not be in a table. REQUIRES: the word's cluster
+// and the head are open; the cache's weights are computed.
 template <class T>
 double ReadOneLogProbability(QueriedStream<T>& stream, uint32_t id) {
   const NeuralCacheMix<T>& cache = stream.distribution->cache();
@@ -43,8 +45,8 @@ double ReadOneLogProbability(QueriedStream<T>& stream, uint32_t id) {
       stream, id, cache.HasTable() ? cache.WeightOf(id) : cache.SumWeightOf(stream.frame, id));
 }
 
-// write(), which writes the cluster's words to `out`; but the few of them that the cache holds are
-// computed apart. `out` may be where the logits are.
+// Calls write(), which writes log p of the cluster's words to `out`, and then replaces those of the
+// few words that the cache holds. `out` may be the logits' memory.
 template <class T, class Write>
 void WriteAndMix(QueriedStream<T>& stream, const ClusterView<T>& view, T* out, const Write& write) {
   Distribution<T>& distribution = *stream.distribution;
@@ -183,7 +185,7 @@ Status WriteDistribution(QueriedStream<T>& stream, Scale scale, std::span<Out> o
   const auto part_of = [&](size_t index) {
     return out.subspan(clusters[index].first, clusters[index].size);
   };
-  // Where a cluster's words are computed: in the output, if it has this type.
+  // The memory in which a cluster's words are computed: the output, if it has the type T.
   const auto words_of = [&](size_t index) {
     if constexpr (std::is_same_v<Out, T>) {
       return part_of(index).data();
@@ -207,7 +209,8 @@ Status WriteDistribution(QueriedStream<T>& stream, Scale scale, std::span<Out> o
     if (index != in_answer) KINGLET_RETURN_IF_ERROR(Distribution<T>::OpenCluster(alone, index));
   }
   KINGLET_RETURN_IF_ERROR(Distribution<T>::OpenCache(alone));
-  // Nothing after the last cluster's logits can fail: the output is written wholly or not at all.
+  // Nothing after the last cluster's logits can fail, so the output is written completely or not at
+  // all.
   if (in_answer) {
     KINGLET_ASSIGN_OR_RETURN(const T* const logits, Distribution<T>::OpenClusterAt(
                                                         stream, *in_answer, words_of(*in_answer)));

@@ -10,8 +10,8 @@
 
 namespace kinglet {
 
-// The errors of every query here are those of Distribution::OpenCluster, after which no output has
-// been written.
+// Errors of every query here are those of Distribution::OpenCluster, after which no output has been
+// written.
 
 // out[i] = log p of word ids[i] after stream i. Computes for each stream the head, the word's
 // cluster and the neural cache. REQUIRES: as many ids and outputs as streams, ids < vocabulary
@@ -20,12 +20,14 @@ template <class T>
 Status LogProbabilityOfWord(std::span<QueriedStream<T>> streams, std::span<const uint32_t> ids,
                             std::span<double> out);
 
-// The parts of the above, for tokens of one stream that went through the network together: the head
-// and the words' clusters of several; then log p of the word of one, whose neural cache is the one
-// that the stream has after that token. The second computes the cache with `stream.distribution`,
-// which any of the streams may have. `has_weights`: the cache's steps already ran on the frame.
+// The first part of LogProbabilityOfWord, for tokens of one stream that went through the network
+// together: computes the head and the cluster of word ids[i] after each of `streams`.
 template <class T>
 Status OpenClustersOfWords(std::span<QueriedStream<T>> streams, std::span<const uint32_t> ids);
+// The second part of LogProbabilityOfWord, for one of these tokens: computes the neural cache that
+// the stream has after that token, with `stream.distribution`, which any of the streams may have,
+// and sets `out` to log p of word `id`. `has_weights` tells that the cache's nodes already ran on
+// the frame.
 template <class T>
 Status LogProbabilityInTurn(QueriedStream<T>& stream, bool has_weights, uint32_t id, double& out);
 
@@ -41,18 +43,18 @@ enum class Scale : uint8_t { kLogProbability, kProbability };
 template <class T, class Out>
 Status WriteDistribution(QueriedStream<T>& stream, Scale scale, std::span<Out> out);
 
-// Steps of the above that sampling needs too.
+// --- parts of these queries that sampling needs too
 
 // out[i] = log p of the cluster's word i, the neural cache mixed in. REQUIRES: the cluster, the
 // head and the cache are open; `out` has room for the cluster's words.
 template <class T>
 void WriteClusterWords(QueriedStream<T>& stream, size_t cluster, T* out);
-// The same numbers, but without the operations that change none: the head's sum with 0, and the
-// comparison with 0, since a cluster's log sum exp(x - max) is at least log 1. For those who then
-// have to add up what they get.
+// The values of WriteClusterWords, computed without the operations that change none of them: the
+// head's sum with 0, and the comparison with 0, since a cluster's log sum exp(x - max) is at least
+// log 1. For queries that count the additions which follow.
 template <class T>
 void WriteClusterSums(QueriedStream<T>& stream, size_t cluster, T* out);
-// out[i] = exp(out[i]), by the session's threads.
+// out[i] = exp(out[i]), computed by the session's threads.
 template <class T>
 void Exponentiate(QueriedStream<T>& stream, std::span<T> out);
 

@@ -10,14 +10,14 @@
 
 namespace kinglet {
 
-// One bit for each word of the vocabulary, so that a query meets the words in the order of ids,
-// which is that of its clusters, and none twice.
+// A set with one bit for each word of the vocabulary, so that a query meets the words in the order
+// of ids, which is that of its clusters, and no word twice.
 class WordSet {
  public:
   // The empty set of words below `vocabulary_size`. Throws std::bad_alloc.
   explicit WordSet(uint32_t vocabulary_size)
       : words_((size_t{vocabulary_size} + kBits - 1) / kBits), vocabulary_size_(vocabulary_size) {}
-  // The set of these ids, in any order, also twice. REQUIRES: ids < vocabulary_size.
+  // The set of these ids, in any order, also repeated. REQUIRES: ids < vocabulary_size.
   WordSet(uint32_t vocabulary_size, std::span<const uint32_t> ids) : WordSet(vocabulary_size) {
     for (const uint32_t id : ids) Add(id);
   }

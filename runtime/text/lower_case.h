@@ -10,11 +10,11 @@
 
 namespace kinglet {
 
-// The character itself where it has no lower-case form of one character.
+// The lower-case form of a character; the character itself if it has no form of one character.
 uint32_t LowerCase(uint32_t code);
 
-// Any bytes; those that belong to no character stay, and so do marks. REQUIRES: fewer than
-// kMaxTextBytes.
+// The lower-case form of any bytes. Bytes that belong to no character do not change, and neither do
+// marks. REQUIRES: fewer than kMaxTextBytes.
 NormalisedText LowerCase(std::string_view text, const Marks& marks = {});
 
 }  // namespace kinglet

@@ -6,7 +6,7 @@
 namespace kinglet {
 namespace {
 
-// The bracket that closes what the text opens; 0: it opens nothing.
+// The bracket that closes the one with which the text begins; 0 if it begins with no bracket.
 char ClosingBracket(std::string_view text) {
   if (text.empty()) return 0;
   return text[0] == '<' ? '>' : text[0] == '[' ? ']' : 0;

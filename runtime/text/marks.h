@@ -1,4 +1,4 @@
-// Words of a vocabulary that stand for no text but may be written in one: <unk>, </s>, [MASK].
+// Words of a vocabulary that stand for no text but may occur in texts: <unk>, </s>, [MASK].
 #ifndef KINGLET_RUNTIME_TEXT_MARKS_H_
 #define KINGLET_RUNTIME_TEXT_MARKS_H_
 
@@ -10,14 +10,14 @@
 
 namespace kinglet {
 
-// A mark is written as it stands in the vocabulary: nothing lower-cases it or cuts it.
+// The marks of a vocabulary. No tokenizer lower-cases or splits a mark.
 class Marks {
  public:
-  static constexpr size_t kEntryBytes = 96;  // at most, of one mark besides its text
+  static constexpr size_t kEntryBytes = 96;  // the most bytes of a mark in addition to its text
 
-  // Takes words in angle or square brackets, and no others.
+  // Adds a word in angle or square brackets; ignores any other word.
   void Add(std::string_view word);
-  // The bytes of the mark that the text begins with; 0: it begins with none.
+  // The bytes of the mark with which the text begins; 0 if it begins with no mark.
   size_t LengthAt(std::string_view text) const;
 
  private:

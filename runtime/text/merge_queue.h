@@ -1,4 +1,5 @@
-// Which of the pairs of neighbouring symbols is merged next: of the lowest rank the leftmost.
+// A queue of the pairs of neighbouring symbols. The next pair to merge is the leftmost one of the
+// lowest rank.
 #ifndef KINGLET_RUNTIME_TEXT_MERGE_QUEUE_H_
 #define KINGLET_RUNTIME_TEXT_MERGE_QUEUE_H_
 
@@ -10,8 +11,8 @@
 
 namespace kinglet {
 
-// A heap for each rank that occurs, so that a long text is walked from left to right once for each
-// rank; one heap of all pairs would jump about in it.
+// A heap for each rank that occurs, so that a long text is read from left to right once for each
+// rank; one heap of all pairs would access the text in random order.
 class MergeQueue {
   template <class T>
   using Lowest = std::priority_queue<T, std::vector<T>, std::greater<T>>;
@@ -27,13 +28,13 @@ class MergeQueue {
   };
 
   static constexpr size_t kFewPlaces = 4096;
-  // What a queue of more places takes beyond 16 bytes for each.
+  // The bytes of a queue of more than kFewPlaces places, in addition to 16 bytes for each place.
   static constexpr uint64_t BytesOf(uint64_t ranks) {
     constexpr uint64_t kSmallestHeap = 40;
     return ranks * (sizeof(Places) + kSmallestHeap);
   }
 
-  // For `places` places and ranks below `ranks`.
+  // A queue for `places` places and ranks below `ranks`.
   MergeQueue(size_t places, size_t ranks) {
     if (places > kFewPlaces) by_rank_.resize(ranks);
   }
@@ -68,7 +69,7 @@ class MergeQueue {
  private:
   Lowest<Entry> few_;
   std::vector<Places> by_rank_;
-  Lowest<uint32_t> ranks_;  // those with places, each once
+  Lowest<uint32_t> ranks_;  // the ranks that have places, each once
 };
 
 }  // namespace kinglet

@@ -1,4 +1,4 @@
-// Pieces find their words when the model is opened, other tokens when they are cut.
+// The words of pieces are looked up when the model is opened, those of other tokens in each text.
 #include "runtime/text/model_text.h"
 
 #include <utility>
@@ -9,7 +9,7 @@
 namespace kinglet {
 namespace {
 
-// How words stand in texts of a file that does not say it.
+// The tokenizer of a file that contains none.
 constexpr WordRule kUnstated{WordRule::Rule::kSpaces};
 
 // Calls visit(word) for the words that may be marks.

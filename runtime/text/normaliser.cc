@@ -1,4 +1,4 @@
-// SentencePiece's Normalizer::Normalize, as its documentation and its results define it.
+// SentencePiece's Normalizer::Normalize, as defined by SentencePiece's documentation and results.
 #include "runtime/text/normaliser.h"
 
 #include "format/message_text.h"
@@ -13,7 +13,7 @@ Status RefuseLongText(uint64_t bytes) {
 
 Status RefuseTextMemory(uint64_t bytes) {
   return Status::Refusal(KINGLET_OUT_OF_MEMORY, "text", "memory",
-                         "a text that can be cut in what the model's memory limit leaves",
+                         "a text that can be tokenized in what the model's memory limit leaves",
                          BytesText(bytes) + " or more; give it in parts");
 }
 
@@ -33,7 +33,7 @@ Normaliser::Normaliser(const NormaliserTables& tables, bool space_suffix,
   kept_ = PrefixTrie(std::move(keys));
 }
 
-Normaliser::Step Normaliser::NextStep(std::string_view text) const {
+Normaliser::Replacement Normaliser::NextReplacement(std::string_view text) const {
   if (const size_t length = kept_.Longest(text).length; length > 0) {
     return {text.substr(0, length), length};
   }
@@ -52,9 +52,9 @@ Result<NormalisedText> Normaliser::Normalise(std::string_view text, uint64_t mos
   size_t at = 0;
   if (tables_->trim) {
     while (at < text.size()) {
-      const Step step = NextStep(text.substr(at));
-      if (step.made != " ") break;
-      at += step.taken;
+      const Replacement next = NextReplacement(text.substr(at));
+      if (next.made != " ") break;
+      at += next.taken;
     }
   }
   if (at == text.size()) return out;
@@ -68,11 +68,11 @@ Result<NormalisedText> Normaliser::Normalise(std::string_view text, uint64_t mos
   if (tables_->dummy_prefix && !space_suffix_) append(space);
   bool after_space = tables_->trim;
   while (at < text.size()) {
-    Step step = NextStep(text.substr(at));
-    while (after_space && step.made.starts_with(' ')) step.made.remove_prefix(1);
-    if (!step.made.empty()) {
-      after_space = tables_->trim && step.made.ends_with(' ');
-      for (const char& c : step.made) append(c == ' ' ? space : std::string_view(&c, 1));
+    Replacement next = NextReplacement(text.substr(at));
+    while (after_space && next.made.starts_with(' ')) next.made.remove_prefix(1);
+    if (!next.made.empty()) {
+      after_space = tables_->trim && next.made.ends_with(' ');
+      for (const char& c : next.made) append(c == ' ' ? space : std::string_view(&c, 1));
       if (out.text.size() >= kMaxTextBytes) return RefuseLongText(out.text.size());
       if (out.text.size() > grown) {
         return Status::Refusal(KINGLET_INVALID_ARGUMENT, "text", "normalised",
@@ -82,7 +82,7 @@ Result<NormalisedText> Normaliser::Normalise(std::string_view text, uint64_t mos
       }
       if (out.text.size() > most) return RefuseTextMemory(out.text.size());
     }
-    at += step.taken;
+    at += next.taken;
   }
   if (tables_->trim) {
     while (out.text.ends_with(space)) {

@@ -18,40 +18,42 @@ inline constexpr std::string_view kSpaceMark = "\xE2\x96\x81";  // U+2581
 // A text may have fewer bytes than this, before and after it is normalised.
 inline constexpr uint64_t kMaxTextBytes = uint64_t{1} << 30;
 
-// Rules make a text at most so many times as long, and so many bytes longer: the largest rule of
-// SentencePiece's own makes 33 bytes of 3.
+// The factor by which rules may make a text longer, and the bytes that they may add beyond it. The
+// largest of SentencePiece's own rules makes 33 bytes of 3.
 inline constexpr uint64_t kMaxTextGrowth = 32, kFreeTextBytes = 4096;
 
-// A text that is too long, for a refusal; and one whose cutting would take more than is left.
+// The refusal of a text of `bytes` bytes, which is too long.
 Status RefuseLongText(uint64_t bytes);
+// The refusal of a text of `bytes` bytes, for whose tokens too little memory is left.
 Status RefuseTextMemory(uint64_t bytes);
 
 struct NormalisedText {
   std::string text;
-  // [text.size() + 1]: the offset in the original of what made each byte; last, where the original
-  // ended without the spaces that were removed.
+  // [text.size() + 1]: for each byte of `text` the offset of its origin in the original; last, the
+  // end of the original without the spaces that were removed.
   std::vector<uint32_t> origins;
 };
 
 class Normaliser {
  public:
-  // `tables`' rules and the texts in `kept` are copied into tries, but their bytes are not: they
-  // must outlive this. Texts in `kept` stay as they are wherever they stand, the longest first.
+  // Texts in `kept` are not rewritten; where several begin at the same byte, the longest counts.
+  // REQUIRES: the bytes of `tables` and `kept` outlive the normaliser, whose tries point to them.
   Normaliser(const NormaliserTables& tables, bool space_suffix,
              const std::vector<std::string_view>& kept);
 
-  // Takes any bytes: one that belongs to no character becomes U+FFFD. A text of which nothing is
-  // left is empty, without origins. Errors: KINGLET_INVALID_ARGUMENT for a text that is too long,
-  // or that grows by more than kMaxTextGrowth; KINGLET_OUT_OF_MEMORY if it grows to more than
-  // `most` bytes.
+  // Takes any bytes; a byte that belongs to no character becomes U+FFFD. If nothing of the text
+  // remains, the result is empty, without origins. Errors: KINGLET_INVALID_ARGUMENT for a text that
+  // is too long, or that grows by more than kMaxTextGrowth; KINGLET_OUT_OF_MEMORY if the text grows
+  // to more than `most` bytes.
   Result<NormalisedText> Normalise(std::string_view text, uint64_t most = kMaxTextBytes) const;
 
  private:
-  struct Step {
+  // The bytes that replace the first `taken` bytes of a text.
+  struct Replacement {
     std::string_view made;
-    size_t taken;  // bytes of the original
+    size_t taken;
   };
-  Step NextStep(std::string_view text) const;
+  Replacement NextReplacement(std::string_view text) const;
 
   const NormaliserTables* tables_;
   bool space_suffix_;

@@ -28,7 +28,7 @@ std::string_view PlainPieces::Add(std::string_view piece) {
     }
     const size_t end = piece.find('\n');
     const std::string_view line = piece.substr(0, end);
-    const size_t text = line.find_last_not_of('\r') + 1;  // 0 where there is none
+    const size_t text = line.find_last_not_of('\r') + 1;  // 0 if the line has no other byte
     made_ += line.substr(0, text);
     if (end == piece.npos) {
       kept_ = line.substr(text);

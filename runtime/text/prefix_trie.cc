@@ -16,8 +16,8 @@ size_t SharedBytes(std::string_view a, std::string_view b) {
   return static_cast<size_t>(end - a.begin());
 }
 
-// The nodes of a trie of sorted keys: the root, and one for each byte that a key does not share
-// with the one before. `key(i)` is key i.
+// The number of nodes of a trie of sorted keys: the root, and one for each byte that a key does not
+// share with the key before. `key(i)` is key i.
 template <class Key>
 size_t NodesOf(size_t keys, const Key& key) {
   size_t nodes = 1;

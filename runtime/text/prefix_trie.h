@@ -1,4 +1,4 @@
-// Finds the keys that a text begins with, all or the longest. Immutable.
+// Finds the keys with which a text begins, all or the longest. Immutable.
 #ifndef KINGLET_RUNTIME_TEXT_PREFIX_TRIE_H_
 #define KINGLET_RUNTIME_TEXT_PREFIX_TRIE_H_
 
@@ -19,16 +19,16 @@ class PrefixTrie {
   // keys' bytes, after sorting them.
   explicit PrefixTrie(std::vector<std::pair<std::string_view, uint32_t>> keys = {});
 
-  // The memory that a trie of these keys takes, and at most what building it takes beyond that.
+  // A bound of the memory that building a trie of these keys takes, the trie included.
   static uint64_t BytesOf(std::vector<std::string_view> keys);
 
   struct Match {
-    size_t length = 0;  // 0: no key
+    size_t length = 0;  // 0 if no key matches
     uint32_t value = kNone;
   };
   Match Longest(std::string_view text) const;
 
-  // Calls visit(length, value) for every key that `text` begins with, by ascending length.
+  // Calls visit(length, value) for every key with which `text` begins, by ascending length.
   template <class Visit>
   void ForEachPrefix(std::string_view text, const Visit& visit) const {
     uint32_t node = 0;
@@ -55,7 +55,7 @@ class PrefixTrie {
   }
 
   std::vector<uint32_t> first_child_;  // [nodes + 1]
-  std::vector<unsigned char> labels_;  // [nodes]; the root's means nothing
+  std::vector<unsigned char> labels_;  // [nodes]; the root's is unused
   std::vector<uint32_t> values_;       // [nodes]
   std::vector<uint32_t> root_;         // [256], its children by label
 };

@@ -17,16 +17,16 @@ using Type = SentencePieceTables::Type;
 
 constexpr size_t kByteValues = 256;
 constexpr uint32_t kNowhere = UINT32_MAX;
-// What an unknown character scores below the worst piece.
+// The score of an unknown character, relative to the worst piece.
 constexpr float kUnknownPenalty = 10;
-// What a user-defined piece's score for each byte loses.
+// The amount by which the score of a user-defined piece is reduced.
 constexpr double kUserDefinedPenalty = 0.1;
 
 bool StandsForText(Type type) {
   return type == Type::kNormal || type == Type::kUserDefined || type == Type::kUnused;
 }
 
-// Marks become spaces.
+// Replaces marks by spaces.
 std::string WithSpaces(std::string_view marked) {
   std::string text;
   while (!marked.empty()) {
@@ -80,8 +80,9 @@ SentencePieces::SentencePieces(SentencePieceTables tables) : tables_(std::move(t
   }
   best_score_ = highest;
   unknown_score_ = lowest - kUnknownPenalty;
-  // A split of an unused piece is found anywhere in the text, so words do not stand alone then.
-  cut_before_marks_ = !inner_marks && !unused;
+  // With unused pieces, a merge anywhere in the text decides how a piece is split, so words are not
+  // independent then.
+  splits_before_marks_ = !inner_marks && !unused;
   if (tables_.algorithm == Algorithm::kUnigram) matching_trie_ = PrefixTrie(std::move(matching));
   kept_ = PrefixTrie(std::move(kept));
   if (tables_.algorithm == Algorithm::kBpe) {
@@ -111,7 +112,7 @@ uint32_t SentencePieces::MatchingId(std::string_view text) const {
   return found == matching_.end() ? unknown_ : found->second;
 }
 
-// Of what BPE and characters start from: a user-defined piece, or one character.
+// The end of a symbol with which BPE and characters start: a user-defined piece, or one character.
 uint32_t SentencePieces::SymbolEnd(std::string_view text, uint32_t begin, bool& frozen) const {
   const std::string_view rest = text.substr(begin);
   const size_t kept = kept_.Longest(rest).length;
@@ -119,7 +120,7 @@ uint32_t SentencePieces::SymbolEnd(std::string_view text, uint32_t begin, bool& 
   return begin + static_cast<uint32_t>(frozen ? kept : UnitLength(rest));
 }
 
-std::vector<SentencePieces::Span> SentencePieces::CutUnigram(std::string_view text) const {
+std::vector<SentencePieces::Span> SentencePieces::SplitUnigram(std::string_view text) const {
   struct Path {
     float score = 0;
     uint32_t start = kNowhere;  // of the best piece that ends here
@@ -157,11 +158,11 @@ std::vector<SentencePieces::Span> SentencePieces::CutUnigram(std::string_view te
   return spans;
 }
 
-std::vector<SentencePieces::Span> SentencePieces::CutBpe(std::string_view text) const {
+std::vector<SentencePieces::Span> SentencePieces::SplitBpe(std::string_view text) const {
   std::vector<Span> spans;
   const auto size = static_cast<uint32_t>(text.size());
   for (uint32_t begin = 0; begin < size;) {
-    const size_t mark = cut_before_marks_ ? text.find(kSpaceMark, begin + 1) : text.npos;
+    const size_t mark = splits_before_marks_ ? text.find(kSpaceMark, begin + 1) : text.npos;
     const uint32_t end = mark == text.npos ? size : static_cast<uint32_t>(mark);
     MergeRegion(text, begin, end, spans);
     begin = end;
@@ -174,7 +175,7 @@ void SentencePieces::MergeRegion(std::string_view text, uint32_t begin, uint32_t
   struct Symbol {
     uint32_t begin, end;
     uint32_t previous, next;
-    uint32_t merged;  // the piece that it is with the next symbol
+    uint32_t merged;  // the piece that this symbol and the next one make
     bool frozen;
   };
   std::vector<Symbol> symbols;
@@ -187,7 +188,7 @@ void SentencePieces::MergeRegion(std::string_view text, uint32_t begin, uint32_t
     at = stop;
   }
   symbols.back().next = kNowhere;
-  // Where an unused piece was put together, to be taken apart again: bytes of its first half.
+  // For each merge to an unused piece, which is split again: the bytes of the piece's first part.
   std::unordered_map<std::string_view, uint32_t> parts;
   MergeQueue queue(symbols.size(), rank_count_);
   const auto consider = [&](uint32_t place) {
@@ -196,22 +197,22 @@ void SentencePieces::MergeRegion(std::string_view text, uint32_t begin, uint32_t
     left.merged = kNowhere;
     if (left.next == kNowhere || left.frozen || symbols[left.next].frozen) return;
     const Symbol& right = symbols[left.next];
-    const std::string_view whole = text.substr(left.begin, right.end - left.begin);
-    const auto found = matching_.find(whole);
+    const std::string_view merged = text.substr(left.begin, right.end - left.begin);
+    const auto found = matching_.find(merged);
     if (found == matching_.end()) return;
     left.merged = found->second;
     queue.Push({ranks_[found->second], place});
     if (tables_.pieces[found->second].type == Type::kUnused) {
-      parts.insert_or_assign(whole, left.end - left.begin);
+      parts.insert_or_assign(merged, left.end - left.begin);
     }
   };
   for (uint32_t place = 0; place < symbols.size(); ++place) consider(place);
-  // What falls: the number of symbols, by one with each merge, which puts at most two places into
-  // the queue; and between merges the queue's length.
+  // The loop ends, because each merge reduces the number of symbols by one and adds at most two
+  // places to the queue, and between merges the queue becomes shorter.
   while (!queue.empty()) {
     const MergeQueue::Entry best = queue.Pop();
     Symbol& left = symbols[best.place];
-    // Stale: one of the two was merged with another neighbour since.
+    // Skips a stale pair, of which one symbol was merged with another neighbour since.
     if (left.merged == kNowhere || ranks_[left.merged] != best.rank) continue;
     Symbol& right = symbols[left.next];
     left.end = right.end;
@@ -224,7 +225,8 @@ void SentencePieces::MergeRegion(std::string_view text, uint32_t begin, uint32_t
   std::vector<Span> open;
   for (uint32_t place = 0; place != kNowhere; place = symbols[place].next) {
     open.push_back({symbols[place].begin, symbols[place].end, 0});
-    // Parts are shorter than their whole: both symbols of a merge have bytes.
+    // The loop ends, because parts are shorter than their piece: both symbols of a merge have
+    // bytes.
     while (!open.empty()) {
       Span span = open.back();
       open.pop_back();
@@ -242,7 +244,7 @@ void SentencePieces::MergeRegion(std::string_view text, uint32_t begin, uint32_t
   }
 }
 
-std::vector<SentencePieces::Span> SentencePieces::CutWords(std::string_view text) const {
+std::vector<SentencePieces::Span> SentencePieces::SplitWords(std::string_view text) const {
   std::vector<Span> spans;
   for (size_t begin = 0; begin < text.size();) {
     const size_t end = std::min(text.find(kSpaceMark, begin + 1), text.size());
@@ -253,7 +255,7 @@ std::vector<SentencePieces::Span> SentencePieces::CutWords(std::string_view text
   return spans;
 }
 
-std::vector<SentencePieces::Span> SentencePieces::CutCharacters(std::string_view text) const {
+std::vector<SentencePieces::Span> SentencePieces::SplitCharacters(std::string_view text) const {
   std::vector<Span> spans;
   for (uint32_t begin = 0; begin < text.size();) {
     bool frozen = false;
@@ -264,22 +266,22 @@ std::vector<SentencePieces::Span> SentencePieces::CutCharacters(std::string_view
   return spans;
 }
 
-std::vector<SentencePieces::Span> SentencePieces::CutNormalised(std::string_view text) const {
+std::vector<SentencePieces::Span> SentencePieces::SplitNormalised(std::string_view text) const {
   switch (tables_.algorithm) {
     case Algorithm::kUnigram:
-      return CutUnigram(text);
+      return SplitUnigram(text);
     case Algorithm::kBpe:
-      return CutBpe(text);
+      return SplitBpe(text);
     case Algorithm::kWord:
-      return CutWords(text);
+      return SplitWords(text);
     case Algorithm::kCharacter:
-      return CutCharacters(text);
+      return SplitCharacters(text);
   }
   return {};
 }
 
 TokenizedText SentencePieces::EncodeNormalised(NormalisedText normalised) const {
-  const std::vector<Span> spans = CutNormalised(normalised.text);
+  const std::vector<Span> spans = SplitNormalised(normalised.text);
   const std::vector<uint32_t>& origins = normalised.origins;
   TokenizedText tokenized;
   tokenized.spellings = std::move(normalised.text);
@@ -330,7 +332,7 @@ std::string SentenceDecoder::TakeBytes(bool all) {
   while (!rest.empty()) {
     const size_t length = CharacterLength(rest);
     if (length == 0 && !all) {
-      // The beginning of a character that later bytes may complete. Four bytes are never one.
+      // Keeps the beginning of a character that later bytes may complete: at most three bytes.
       static constexpr size_t kLongestCharacter = 4;
       if (rest.size() < kLongestCharacter) break;
     }

@@ -1,6 +1,6 @@
-// Cuts text as a SentencePiece model does (Kudo and Richardson 2018; unigram: Kudo 2018) and joins
-// pieces again. Ties between segmentations of equal score are broken as libraries up to 0.2.1 do:
-// a candidate's score is summed in double precision and stored as float.
+// Tokenizes text as a SentencePiece model does (Kudo and Richardson 2018; unigram: Kudo 2018) and
+// joins pieces again. Ties between segmentations of equal score are broken as libraries up to 0.2.1
+// do: a candidate's score is summed in double precision and stored as float.
 #ifndef KINGLET_RUNTIME_TEXT_SENTENCE_PIECES_H_
 #define KINGLET_RUNTIME_TEXT_SENTENCE_PIECES_H_
 
@@ -31,11 +31,12 @@ class SentencePieces {
 
   const SentencePieceTables& tables() const { return tables_; }
 
-  // The text as it is cut. Any bytes. Errors: those of Normaliser::Normalise.
+  // The normalised form of a text of any bytes. Errors: those of Normaliser::Normalise.
   Result<NormalisedText> Normalise(std::string_view text, uint64_t most) const {
     return normaliser_->Normalise(text, most);
   }
-  // Time and memory grow with the text's length, by n log n where algorithm is BPE.
+  // The tokens of a normalised text. Time and memory grow with the text's length, by n log n for
+  // BPE.
   TokenizedText EncodeNormalised(NormalisedText normalised) const;
   Result<TokenizedText> Encode(std::string_view text) const {
     KINGLET_ASSIGN_OR_RETURN(NormalisedText normalised, Normalise(text, kMaxTextBytes));
@@ -45,16 +46,16 @@ class SentencePieces {
   uint32_t unknown() const { return unknown_; }
   // The id of a piece of any type; the unknown piece's for any other text.
   uint32_t IdOf(std::string_view piece) const;
-  // What the piece adds to a text that others begin: its own spaces, no marks. Control pieces and
-  // the unknown piece spell nothing.
+  // The text that the piece adds after other pieces, with spaces in place of marks. Control pieces
+  // and the unknown piece spell nothing.
   Spelling Spell(uint32_t id) const;
-  // Whether the space of a text's first piece is dropped, and whether a piece that is nothing but
-  // this space leaves the next piece the first one.
+  // Whether the space of a text's first piece is dropped.
   bool drops_first_space() const {
     return tables_.normaliser.dummy_prefix || tables_.normaliser.trim;
   }
+  // Whether the piece after a dropped space counts as the first one again.
   bool drops_first_spaces() const { return tables_.normaliser.trim; }
-  // Applies the denormaliser to what the decoder has joined.
+  // Applies the denormaliser to a text that the decoder has joined.
   std::string Denormalise(std::string text) const;
   bool denormalises() const { return denormaliser_.has_value(); }
 
@@ -64,13 +65,13 @@ class SentencePieces {
     uint32_t begin, end;
     uint32_t id;
   };
-  std::vector<Span> CutUnigram(std::string_view text) const;
-  std::vector<Span> CutBpe(std::string_view text) const;
+  std::vector<Span> SplitUnigram(std::string_view text) const;
+  std::vector<Span> SplitBpe(std::string_view text) const;
   void MergeRegion(std::string_view text, uint32_t begin, uint32_t end,
                    std::vector<Span>& spans) const;
-  std::vector<Span> CutWords(std::string_view text) const;
-  std::vector<Span> CutCharacters(std::string_view text) const;
-  std::vector<Span> CutNormalised(std::string_view text) const;
+  std::vector<Span> SplitWords(std::string_view text) const;
+  std::vector<Span> SplitCharacters(std::string_view text) const;
+  std::vector<Span> SplitNormalised(std::string_view text) const;
   // The id of a piece that may stand for text; the unknown piece's for any other text.
   uint32_t MatchingId(std::string_view text) const;
   uint32_t SymbolEnd(std::string_view text, uint32_t begin, bool& frozen) const;
@@ -78,35 +79,37 @@ class SentencePieces {
   SentencePieceTables tables_;
   uint32_t unknown_ = 0;
   std::unordered_map<std::string_view, uint32_t> ids_;       // all pieces
-  std::unordered_map<std::string_view, uint32_t> matching_;  // those that stand for text
-  std::vector<uint32_t> byte_ids_;                           // [256]; empty: no byte fallback
-  PrefixTrie matching_trie_;                                 // unigram: as matching_
+  std::unordered_map<std::string_view, uint32_t> matching_;  // pieces that stand for text
+  std::vector<uint32_t> byte_ids_;                           // [256]; empty without byte fallback
+  PrefixTrie matching_trie_;                                 // unigram: the pieces of matching_
   PrefixTrie kept_;                                          // user-defined pieces
-  std::vector<uint32_t> ranks_;  // of the pieces' scores, the highest 0; equal scores, equal ranks
+  std::vector<uint32_t>
+      ranks_;  // by piece: the rank of its score, 0 for the highest; ties share one
   uint32_t rank_count_ = 0;
-  bool cut_before_marks_ = false;  // BPE: no piece continues across the beginning of a word
+  bool splits_before_marks_ = false;  // BPE: no piece continues across the beginning of a word
   double best_score_ = 0, unknown_score_ = 0;
   std::optional<Normaliser> normaliser_, denormaliser_;
 };
 
-// Joins pieces to text, one after the other. What Add returns is final and well-formed UTF-8;
-// bytes of a character that is not complete yet are kept back.
+// Joins pieces to text, one after the other. Text that Add has returned is final and well-formed
+// UTF-8; bytes of a character that is not complete yet are kept back.
 class SentenceDecoder {
  public:
-  // REQUIRES: `pieces` outlives this.
+  // REQUIRES: `pieces` outlives the decoder.
   explicit SentenceDecoder(const SentencePieces& pieces) : pieces_(&pieces) {}
 
-  // REQUIRES: id is a piece's. `spelling`, where given, is what an unknown piece stood for.
+  // Adds a piece. `spelling`, if given, is the text for which an unknown piece stands. REQUIRES: id
+  // is a piece's.
   std::string Add(uint32_t id, std::optional<std::string_view> spelling = std::nullopt);
-  // What is left; the decoder then starts again.
+  // Returns the text that was kept back; the decoder then starts again.
   std::string Finish();
 
  private:
   std::string TakeBytes(bool all);
 
   const SentencePieces* pieces_;
-  std::string bytes_;     // of byte pieces, not printed yet
-  std::string held_;      // with a denormaliser: everything so far
+  std::string bytes_;     // bytes of byte pieces, not printed yet
+  std::string held_;      // with a denormaliser, all text so far
   bool at_start_ = true;  // a leading space mark is dropped
   bool mark_seen_ = false;
   bool printed_ = false;

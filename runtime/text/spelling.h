@@ -1,4 +1,4 @@
-// What a token adds to a text.
+// The text that a token adds.
 #ifndef KINGLET_RUNTIME_TEXT_SPELLING_H_
 #define KINGLET_RUNTIME_TEXT_SPELLING_H_
 
@@ -7,9 +7,9 @@
 namespace kinglet {
 
 struct Spelling {
-  std::string text;           // any bytes, also half a character; "": it spells nothing
-  bool joins_before = false;  // no space stands between it and the token before
-  bool joins_after = false;   // nor between it and the next one
+  std::string text;           // any bytes, also half a character; "" if the token spells nothing
+  bool joins_before = false;  // no space between this token and the token before
+  bool joins_after = false;   // no space between this token and the next one
 };
 
 }  // namespace kinglet

@@ -1,4 +1,4 @@
-// A text that was cut into tokens.
+// A text that was split into tokens.
 #ifndef KINGLET_RUNTIME_TEXT_TOKENIZED_TEXT_H_
 #define KINGLET_RUNTIME_TEXT_TOKENIZED_TEXT_H_
 
@@ -13,17 +13,17 @@ namespace kinglet {
 
 inline constexpr uint32_t kNoPieceId = UINT32_MAX;
 
-// Offsets are 32-bit numbers; texts of 2^30 bytes and more are refused.
+// The tokens of a text. Offsets are 32-bit values; texts of 2^30 bytes and more are refused.
 struct TokenizedText {
   struct Token {
-    uint32_t id;            // kNoPieceId where pieces have no numbers (byte-pair codes, words)
-    uint32_t begin, end;    // its bytes in the text that was cut
-    uint32_t piece, bytes;  // its spelling: [piece, piece + bytes) of `spellings`
+    uint32_t id;            // kNoPieceId if pieces have no ids (byte-pair codes, words)
+    uint32_t begin, end;    // the token's bytes in the text
+    uint32_t piece, bytes;  // the token's spelling: [piece, piece + bytes) of `spellings`
   };
   std::string spellings;
   std::vector<Token> tokens;
   std::vector<uint8_t> segments;  // WordPiece: 0 or 1 for each token; else empty
-  MemoryClaim memory = {};        // what was claimed before the text was cut
+  MemoryClaim memory = {};        // the memory claimed for the text before it was tokenized
 
   std::string_view Piece(const Token& token) const {
     return std::string_view(spellings).substr(token.piece, token.bytes);

@@ -1,4 +1,4 @@
-// Gives a text to the one who cuts it.
+// Passes a text to the tokenizer of its kind.
 #include "runtime/text/tokenizer.h"
 
 #include <utility>
@@ -10,11 +10,11 @@
 namespace kinglet {
 namespace {
 
-// At most what an entry of a hash table takes, the table's own part included: of strings, and of
-// views of texts.
+// The most bytes of an entry of a hash table of strings, and of one of views of texts, the table's
+// own part included.
 constexpr uint64_t kStringEntryBytes = 96, kViewEntryBytes = 64;
 
-// The nodes of tries are of the sorted keys: their number is exact.
+// The number of nodes is exact, because it follows from the sorted keys.
 uint64_t BytesOfRules(const NormaliserTables& tables) {
   std::vector<std::string_view> keys;
   keys.reserve(tables.rules.size());
@@ -22,7 +22,7 @@ uint64_t BytesOfRules(const NormaliserTables& tables) {
   return PrefixTrie::BytesOf(std::move(keys));
 }
 
-uint64_t BytesBesides(const SentencePieceTables& tables) {
+uint64_t IndexBytes(const SentencePieceTables& tables) {
   std::vector<std::string_view> texts, kept;
   texts.reserve(tables.pieces.size());
   for (const auto& piece : tables.pieces) {
@@ -37,35 +37,35 @@ uint64_t BytesBesides(const SentencePieceTables& tables) {
          (unigram ? PrefixTrie::BytesOf(std::move(texts)) : 0);
 }
 
-// Each merge may bring three symbols: its two, and the one that it makes.
-uint64_t BytesBesides(const MergeTables& tables) {
+// Each merge may add three symbols: its two parts, and the symbol that it makes.
+uint64_t IndexBytes(const MergeTables& tables) {
   uint64_t bytes =
       tables.merges.size() * 4 * kStringEntryBytes + tables.known.size() * kStringEntryBytes;
   for (const auto& [left, right] : tables.merges) bytes += 2 * (left.size() + right.size()) + 64;
   return bytes;
 }
 
-uint64_t BytesBesides(const WordPieceTables& tables) {
+uint64_t IndexBytes(const WordPieceTables& tables) {
   const std::vector<std::string_view> texts(tables.pieces.begin(), tables.pieces.end());
-  // The pieces that continue with a word once more, without their mark.
+  // Twice, because pieces inside words are stored again without their mark.
   return 2 * PrefixTrie::BytesOf(texts);
 }
 
-uint64_t BytesBesides(const WordRule&) { return 0; }
+uint64_t IndexBytes(const WordRule&) { return 0; }
 
 }  // namespace
 
 uint64_t Tokenizer::BytesOf(const TextTables& tables) {
   constexpr uint64_t kOwn = 4096;
   return kOwn + HeldBytes(tables) +
-         std::visit([](const auto& cutting) { return BytesBesides(cutting); }, tables.cutting);
+         std::visit([](const auto& method) { return IndexBytes(method); }, tables.method);
 }
 
 Tokenizer::Tokenizer(TextTables tables, Marks marks)
     : lower_case_(tables.lower_case), marks_(std::move(marks)) {
-  if (const auto* merges = std::get_if<MergeTables>(&tables.cutting)) {
+  if (const auto* merges = std::get_if<MergeTables>(&tables.method)) {
     queue_bytes_ = MergeQueue::BytesOf(merges->merges.size());
-  } else if (const auto* pieces = std::get_if<SentencePieceTables>(&tables.cutting)) {
+  } else if (const auto* pieces = std::get_if<SentencePieceTables>(&tables.method)) {
     queue_bytes_ = MergeQueue::BytesOf(pieces->pieces.size());
   }
   std::visit(Overloaded{[this](SentencePieceTables& pieces) {
@@ -78,7 +78,7 @@ Tokenizer::Tokenizer(TextTables tables, Marks marks)
                           word_pieces_ = std::make_unique<WordPieces>(std::move(pieces));
                         },
                         [this](WordRule& rule) { rule_ = rule; }},
-             tables.cutting);
+             tables.method);
   for (uint32_t id = 0; id < size(); ++id) marks_.Add(Piece(id));
 }
 
@@ -91,7 +91,8 @@ Result<TokenizedText> Tokenizer::EncodePlain(std::string_view text,
                                              const std::shared_ptr<MemoryBudget>& budget) const {
   NormalisedText normalised;
   if (sentence_pieces_) {
-    // As long as may be cut: its normalised form takes less than cutting it.
+    // The longest text that may be tokenized, because normalising takes less memory than
+    // tokenizing.
     const uint64_t most = budget ? budget->left() / kTokenizerBytes : kMaxTextBytes;
     KINGLET_ASSIGN_OR_RETURN(normalised, sentence_pieces_->Normalise(text, most));
     text = normalised.text;
@@ -115,7 +116,7 @@ Result<TokenizedText> Tokenizer::EncodePlain(std::string_view text,
 Result<TokenizedText> Tokenizer::Encode(std::string_view text,
                                         const std::shared_ptr<MemoryBudget>& budget) const {
   if (text.size() >= kMaxTextBytes) return RefuseLongText(text.size());
-  // Before lower-casing, or normalising, it.
+  // Refused before the text is lower-cased or normalised, which takes memory too.
   if (budget && budget->left() / kTokenizerBytes < text.size())
     return RefuseTextMemory(text.size());
   if (!lower_case_) return EncodePlain(text, budget);
@@ -129,11 +130,11 @@ Result<TokenizedText> Tokenizer::Encode(std::string_view text,
 }
 
 uint32_t Tokenizer::SizeOf(const TextTables& tables) {
-  return static_cast<uint32_t>(std::visit(
-      Overloaded{[](const SentencePieceTables& cutting) { return cutting.pieces.size(); },
-                 [](const WordPieceTables& cutting) { return cutting.pieces.size(); },
-                 [](const auto&) { return size_t{0}; }},
-      tables.cutting));
+  return static_cast<uint32_t>(
+      std::visit(Overloaded{[](const SentencePieceTables& method) { return method.pieces.size(); },
+                            [](const WordPieceTables& method) { return method.pieces.size(); },
+                            [](const auto&) { return size_t{0}; }},
+                 tables.method));
 }
 
 uint32_t Tokenizer::size() const {
@@ -164,9 +165,9 @@ Spelling Tokenizer::Spell(uint32_t id) const {
 Spelling Tokenizer::Spell(std::string_view piece) const {
   if (sentence_pieces_) return sentence_pieces_->Spell(sentence_pieces_->IdOf(piece));
   if (word_merges_) {
-    const bool goes_on = piece.ends_with(kJoinMark);
-    if (goes_on) piece.remove_suffix(kJoinMark.size());
-    return {std::string(piece), false, goes_on};
+    const bool continues = piece.ends_with(kJoinMark);
+    if (continues) piece.remove_suffix(kJoinMark.size());
+    return {std::string(piece), false, continues};
   }
   if (word_pieces_) {
     if (piece == "[CLS]" || piece == "[SEP]" || piece == "[PAD]") return {"", true, true};
@@ -199,7 +200,7 @@ std::string TextDecoder::Add(uint32_t id) {
 std::string TextDecoder::Add(std::string_view piece) {
   if (sentence_) return sentence_->Add(tokenizer_->sentence_pieces_->IdOf(piece), piece);
   const Spelling spelling = tokenizer_->Spell(piece);
-  // What spells nothing and joins both sides leaves the text as it is.
+  // A token that spells nothing and joins both sides changes no text.
   if (spelling.text.empty() && spelling.joins_before) return {};
   const bool spaced = !spelling.joins_before && !joined_;
   joined_ = spelling.joins_after;

@@ -1,4 +1,4 @@
-// How a model cuts text, whatever the way: text to tokens with byte ranges, and tokens to text.
+// Tokenizers of every kind: text to tokens with byte ranges, and tokens to text.
 #ifndef KINGLET_RUNTIME_TEXT_TOKENIZER_H_
 #define KINGLET_RUNTIME_TEXT_TOKENIZER_H_
 
@@ -19,45 +19,47 @@
 
 namespace kinglet {
 
-// At most what cutting takes for each byte of a text, its normalised form and tokens included.
+// The most bytes that tokenizing takes for each byte of a text, its normalised form and tokens
+// included.
 inline constexpr uint64_t kTokenizerBytes = 192;
 
 // Immutable; may be shared by threads.
 class Tokenizer {
  public:
-  // `marks`: of the vocabulary that the tokens are looked up in; those among the tables' pieces are
-  // known. Errors: those of CheckTextTables, KINGLET_INVALID_ARGUMENT.
+  // `marks` are those of the vocabulary in which tokens are looked up; marks among the tables'
+  // pieces are added. Errors: those of CheckTextTables, KINGLET_INVALID_ARGUMENT.
   static Result<std::shared_ptr<const Tokenizer>> Create(TextTables tables, Marks marks = {});
-  // At most the memory that one of these tables takes while it is made; most of it stays.
+  // A bound of the memory that creating a tokenizer of these tables takes, of which most stays in
+  // use.
   static uint64_t BytesOf(const TextTables& tables);
 
-  // Takes any bytes. Ranges are those of `text`, also where it was lower-cased first. Marks keep
-  // their case, and word rules do not cut them. `budget`, if not null: what cutting takes is
-  // claimed from it first, kTokenizerBytes for each byte of the text as it is cut, and the answer holds
-  // the claim.
+  // Tokenizes any bytes. Ranges are those of `text`, even if the text was lower-cased first. Marks
+  // keep their case, and word rules do not split them. If `budget` is not null, kTokenizerBytes for
+  // each byte of the normalised text are claimed from it first, and the answer owns the claim.
   // Errors: KINGLET_INVALID_ARGUMENT for a text that is too long, or that the normaliser's rules
   // make too long; KINGLET_OUT_OF_MEMORY.
   Result<TokenizedText> Encode(std::string_view text,
                                const std::shared_ptr<MemoryBudget>& budget = nullptr) const;
 
-  // The number of pieces of such tables, whose ids count from 0; 0 where pieces have none.
+  // The number of pieces of a tokenizer of these tables, whose ids count from 0; 0 if pieces have
+  // no ids.
   static uint32_t SizeOf(const TextTables& tables);
   uint32_t size() const;
   // REQUIRES: id < size().
   std::string_view Piece(uint32_t id) const;
-  // The piece that stands for whatever is none; none where pieces have no ids.
+  // The piece that stands for text which no piece matches. Returns nullopt if pieces have no ids.
   std::optional<uint32_t> unknown_piece() const;
   // Whether tokens may be parts of words: pieces or characters.
   bool splits_words() const {
     return sentence_pieces_ || word_merges_ || word_pieces_ ||
            rule_.rule == WordRule::Rule::kCharacters;
   }
-  // Whether tokens are what stands between white space, and nothing else matters.
+  // Whether every token is a complete text between white space.
   bool is_between_spaces() const {
     return !splits_words() && rule_.rule == WordRule::Rule::kSpaces;
   }
-  // Whether a piece is written without a space behind the one before, although a text that was cut
-  // has one there: the 't of can't.
+  // Whether a piece is written without a space after the piece before, although a tokenized text
+  // has a space there: the 't of can't.
   bool WritesTogether(std::string_view piece) const;
   // SentencePieces::drops_first_space and drops_first_spaces; false for other tokenizers.
   bool drops_first_space() const {
@@ -66,10 +68,11 @@ class Tokenizer {
   bool drops_first_spaces() const {
     return sentence_pieces_ && sentence_pieces_->drops_first_spaces();
   }
-  // What a piece adds to a text in which others stand before it. Spaces between words are the
-  // pieces' own where they are marked in pieces (SentencePiece); elsewhere they come from the joins
-  // of a piece and the one before. The second form is for a token by its spelling.
+  // The text that a piece adds after other pieces. If pieces mark spaces (SentencePiece), spaces
+  // between words are parts of pieces; otherwise they follow from the joins of a piece and the
+  // piece before. REQUIRES: id < size().
   Spelling Spell(uint32_t id) const;
+  // The text that a token of this spelling adds after other tokens.
   Spelling Spell(std::string_view piece) const;
 
  private:
@@ -79,7 +82,7 @@ class Tokenizer {
                                     const std::shared_ptr<MemoryBudget>& budget) const;
 
   bool lower_case_;
-  uint64_t queue_bytes_ = 0;  // of what merges wait in where a text is long
+  uint64_t queue_bytes_ = 0;  // bytes of the merge queue of a long text
   std::unique_ptr<const SentencePieces> sentence_pieces_;
   std::unique_ptr<const WordMerges> word_merges_;
   std::unique_ptr<const WordPieces> word_pieces_;
@@ -87,18 +90,18 @@ class Tokenizer {
   Marks marks_;
 };
 
-// Joins tokens to text, one after the other: what Add returns may be printed at once, and never
-// ends inside a character.
+// Joins tokens to text, one after the other. Text that Add has returned may be printed at once, and
+// never ends inside a character.
 class TextDecoder {
  public:
-  // REQUIRES: `tokenizer` outlives this.
+  // REQUIRES: `tokenizer` outlives the decoder.
   explicit TextDecoder(const Tokenizer& tokenizer);
 
-  // REQUIRES: id < tokenizer.size().
+  // Adds a piece. REQUIRES: id < tokenizer.size().
   std::string Add(uint32_t id);
-  // A token by its spelling; an unknown one is printed as it is.
+  // Adds a token by its spelling; an unknown token is printed as it is spelled.
   std::string Add(std::string_view piece);
-  // What was kept back; the decoder then starts again.
+  // Returns the text that was kept back; the decoder then starts again.
   std::string Finish();
 
  private:

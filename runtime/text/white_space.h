@@ -9,14 +9,15 @@ namespace kinglet {
 
 inline constexpr size_t kLongestSpace = 3;  // bytes
 
-// Also vertical tabs, form feeds and the separators 0x1c to 0x1f.
+// Whether a byte is ASCII white space, vertical tabs, form feeds and the separators 0x1c to 0x1f
+// included.
 inline bool IsAsciiSpace(char c) {
   return c == ' ' || (c >= '\t' && c <= '\r') || (c >= '\x1c' && c <= '\x1f');
 }
 
-// How many bytes of `text` are the white-space character that it begins with; 0: it begins with
-// another one. Beyond ASCII: U+0085, no-break spaces, U+1680, U+2000 to U+200A, U+2028, U+2029,
-// U+202F, U+205F and U+3000.
+// The bytes of the white-space character with which `text` begins; 0 if it begins with another
+// character. White space beyond ASCII: U+0085, no-break spaces, U+1680, U+2000 to U+200A, U+2028,
+// U+2029, U+202F, U+205F and U+3000.
 inline size_t SpaceLength(std::string_view text) {
   if (text.empty()) return 0;
   if (static_cast<unsigned char>(text[0]) < 0x80) return IsAsciiSpace(text[0]) ? 1 : 0;

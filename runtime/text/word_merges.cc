@@ -72,9 +72,9 @@ std::vector<std::string> WordMerges::MergeSymbols(std::string_view word) const {
     if (const Merge* merge = merge_at(place)) queue.Push({merge->rank, place});
   };
   for (uint32_t place = 0; place < symbols.size(); ++place) consider(place);
-  // All occurrences of the best pair are merged before any pair that this makes is looked at. What
-  // falls: the number of symbols, by one with each merge, which puts at most two places into the
-  // queue; and between merges the queue's length.
+  // All occurrences of the best pair are merged before any new pair is looked at. The loop ends,
+  // because each merge reduces the number of symbols by one and adds at most two places to the
+  // queue, and between merges the queue becomes shorter.
   std::vector<uint32_t> places, merged;
   while (!queue.empty()) {
     const MergeQueue::Entry best = queue.Pop();
@@ -118,7 +118,7 @@ std::optional<std::pair<std::string, std::string>> WordMerges::PartsOf(const std
   if (made == kNoSymbol || made_by_[made] == kNoMerge) return std::nullopt;
   auto [left, right] = tables_.merges[made_by_[made]];
   if (last) {
-    // The mark of the word's end may also be apart (version 0.1), or lie in both symbols.
+    // The mark of the word's end may also be a symbol of its own (version 0.1), or in both symbols.
     if (right.size() <= kWordEnd.size() || !right.ends_with(kWordEnd)) return std::nullopt;
     right.resize(right.size() - kWordEnd.size());
   }
@@ -133,12 +133,12 @@ void WordMerges::SplitUnknown(const std::string& token, bool last,
   };
   std::vector<Open> open = {{token, last}};
   bool whole = true;
-  // What falls: the bytes of the longest token that is open, or how many are as long. The two parts
-  // of a token are not empty and together are the token.
+  // The loop ends, because the two parts of a token are not empty and together are the token:
+  // either the longest open token becomes shorter, or fewer open tokens have its length.
   while (!open.empty()) {
     const Open part = std::move(open.back());
     open.pop_back();
-    // The token itself is known to be unknown; of its parts the known ones stay.
+    // The token itself is unknown; known parts are kept, unknown ones are split again.
     const bool stays = !whole && Known(part.token, part.last);
     whole = false;
     auto parts = stays ? std::nullopt : PartsOf(part.token, part.last);

@@ -1,5 +1,5 @@
-// Cuts words by byte-pair codes, as subword-nmt and fastBPE do (Sennrich et al. 2016). Every token
-// of a word but the last ends with "@@".
+// Splits words by byte-pair codes, as subword-nmt and fastBPE do (Sennrich et al. 2016). Every
+// token of a word but the last ends with "@@".
 #ifndef KINGLET_RUNTIME_TEXT_WORD_MERGES_H_
 #define KINGLET_RUNTIME_TEXT_WORD_MERGES_H_
 
@@ -30,9 +30,9 @@ class WordMerges {
 
   const MergeTables& tables() const { return tables_; }
 
-  // The text's ends lose "\r", "\n" and spaces; words stand between spaces (U+0020 only). A byte
-  // that belongs to no character counts as one. Errors: KINGLET_INVALID_ARGUMENT for a text that is
-  // too long.
+  // Tokenizes any bytes. "\r", "\n" and spaces at the text's ends are ignored; words are split at
+  // spaces (U+0020 only). A byte that belongs to no character counts as a character. Errors:
+  // KINGLET_INVALID_ARGUMENT for a text that is too long.
   Result<TokenizedText> Encode(std::string_view text) const;
 
  private:
@@ -43,8 +43,8 @@ class WordMerges {
   uint32_t SymbolId(const std::string& symbol) const;
   void EncodeWord(std::string_view word, uint32_t offset, TokenizedText& tokenized) const;
   std::vector<std::string> MergeSymbols(std::string_view word) const;
-  // The two tokens that the merge behind a token joins; nothing where no merge made it of two that
-  // are not empty. `last`: it ends its word.
+  // The two tokens of which a merge made `token`, which ends its word if `last` is true. Returns
+  // nullopt if no merge made the token of two that are not empty.
   std::optional<std::pair<std::string, std::string>> PartsOf(const std::string& token,
                                                              bool last) const;
   void SplitUnknown(const std::string& token, bool last, std::vector<std::string>& tokens) const;
@@ -53,7 +53,7 @@ class WordMerges {
   MergeTables tables_;
   std::unordered_map<std::string, uint32_t> symbols_;
   std::unordered_map<uint64_t, Merge> merges_;  // by both symbols
-  std::vector<uint32_t> made_by_;               // a symbol's first merge; none: kNoMerge
+  std::vector<uint32_t> made_by_;               // by symbol: its first merge, or kNoMerge
   std::unordered_set<std::string_view> known_;
 };
 

@@ -23,7 +23,7 @@ constexpr std::array<std::string_view, 5> kMarksKept = {"[UNK]", "[SEP]", "[PAD]
 constexpr CodeRange kIdeographs[] = {{0x3400, 0x4DBF},   {0x4E00, 0x9FFF},   {0xF900, 0xFAFF},
                                      {0x20000, 0x2A6DF}, {0x2A700, 0x2B73F}, {0x2B740, 0x2B81F},
                                      {0x2B820, 0x2CEAF}, {0x2F800, 0x2FA1F}};
-// General categories Zs, Zl and Zp, and what Python's split() takes besides.
+// White space: general categories Zs, Zl and Zp, and the other characters of Python's split().
 constexpr CodeRange kSpaces[] = {
     {'\t', '\n'},     {'\r', '\r'},     {' ', ' '},       {0xA0, 0xA0},     {0x1680, 0x1680},
     {0x2000, 0x200A}, {0x2028, 0x2029}, {0x202F, 0x202F}, {0x205F, 0x205F}, {0x3000, 0x3000}};
@@ -36,7 +36,7 @@ bool IsPunctuation(uint32_t code) {
   return InRanges(kPunctuation, code);
 }
 
-// Calls visit(code) for each character that stays when accents are taken off.
+// Calls visit(code) for each character that remains when accents are removed.
 template <class Visit>
 void ForEachBase(uint32_t code, const Visit& visit) {
   constexpr uint32_t kFirstSyllable = 0xAC00, kSyllables = 11172, kVowels = 21, kTails = 28;
@@ -157,7 +157,7 @@ void WordPieces::EncodePlain(std::string_view text, uint32_t begin, uint32_t end
       finish();
       continue;
     }
-    // U+FFFD stands for bytes that were no text, and so do bytes that belong to no character.
+    // Ignored: U+FFFD, which stands for bytes that were no text, and bytes of no character.
     if (code == 0xFFFD || InRanges(kControls, code)) continue;
     letters.clear();
     AddLetters(letter, letters);

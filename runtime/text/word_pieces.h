@@ -1,5 +1,5 @@
-// Cuts text for BERT: words by BasicTokenizer's rules, then the longest pieces (Wu et al. 2016), as
-// transformers 4.30's BertTokenizer.
+// Tokenizes text for BERT: words by BasicTokenizer's rules, then the longest pieces (Wu et al.
+// 2016), as transformers 4.30's BertTokenizer.
 #ifndef KINGLET_RUNTIME_TEXT_WORD_PIECES_H_
 #define KINGLET_RUNTIME_TEXT_WORD_PIECES_H_
 
@@ -29,10 +29,10 @@ class WordPieces {
   const WordPieceTables& tables() const { return tables_; }
   uint32_t unknown() const { return unknown_; }
 
-  // "A" gives [CLS] A [SEP]; "A ||| B" gives [CLS] A [SEP] B [SEP], and segment 1 from B on. Marks
-  // that the vocabulary lacks are omitted; in the text they are kept whole. A word without pieces,
-  // or of more than 100 characters, is [UNK]. Errors: KINGLET_INVALID_ARGUMENT for a text that is
-  // too long.
+  // "A" gives [CLS] A [SEP]; "A ||| B" gives [CLS] A [SEP] B [SEP], and segment 1 from B on. [CLS]
+  // and [SEP] are not added if the vocabulary lacks them; marks in the text are not split. A word
+  // without pieces, or of more than 100 characters, is [UNK]. Errors: KINGLET_INVALID_ARGUMENT for
+  // a text that is too long.
   Result<TokenizedText> Encode(std::string_view text) const;
 
  private:

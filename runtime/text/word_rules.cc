@@ -1,4 +1,4 @@
-// Moses' tokenizer, as far as WikiText shows it.
+// The Moses tokenizer, as far as WikiText shows it.
 #include "runtime/text/word_rules.h"
 
 #include <algorithm>
@@ -17,9 +17,10 @@ bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 bool IsUpper(char c) { return c >= 'A' && c <= 'Z'; }
 bool IsAsciiLetter(char c) { return IsUpper(c) || (c >= 'a' && c <= 'z'); }
 
-// What stands alone wherever it occurs: of ASCII, and beyond it punctuation and
+// ASCII characters that are always tokens of their own.
 constexpr std::string_view kMarksAlone = "\"()[]{};:!?,$%#*=+/\\|~^&";
-// signs, currencies, arrows, shapes and emoji.
+// Other characters that are always tokens of their own, with punctuation: signs, currencies,
+// arrows, shapes and emoji.
 constexpr std::array<CodeRange, 12> kAloneSymbols = {{{0xA2, 0xA6},
                                                       {0xA8, 0xA9},
                                                       {0xAC, 0xAC},
@@ -32,12 +33,12 @@ constexpr std::array<CodeRange, 12> kAloneSymbols = {{{0xA2, 0xA6},
                                                       {0x2500, 0x27BF},
                                                       {0x2900, 0x2BFF},
                                                       {0x1F000, 0x1FAFF}}};
-// What may follow the apostrophe that closes a quotation.
+// Characters that may follow the apostrophe that closes a quotation.
 constexpr std::string_view kClosing = "\".,;:!?)]}";
-// What shows, where it stands alone, that a line may have been cut before.
+// Words that show, where they stand alone, that a line may have been tokenized before.
 constexpr std::array<std::string_view, 13> kSigns = {",", ".", "(",   ")",   "\"",  "=",    ";",
                                                      ":", "'", "@-@", "@,@", "@.@", "<unk>"};
-// Signs as Moses' tokenizer escapes them, from its first versions on.
+// Signs as the Moses tokenizer escapes them, from its first versions on.
 struct Entity {
   std::string_view spelling;
   char sign;
@@ -51,16 +52,17 @@ constexpr std::array<Entity, 9> kEntities = {{{"&amp;", '&'},
                                               {"&#93;", ']'},
                                               {"&#124;", '|'},
                                               {"&bar;", '|'}}};
-// Words that keep their full stop but at a line's end.
+// Words that keep their full stop, except at a line's end.
 constexpr std::array<std::string_view, 36> kAbbreviations = {
     "Mr", "Mrs", "Ms",  "Dr",  "Prof", "St",   "Sr",  "Jr",  "Rev", "Gen",  "Col", "Capt",
     "Lt", "Sgt", "Gov", "Sen", "Rep",  "Hon",  "Inc", "Ltd", "Co",  "Corp", "vs",  "v",
     "No", "Nos", "Vol", "Mt",  "Op",   "Bros", "pp",  "etc", "cf",  "al",   "Maj", "Adm"};
 
-// Letters behind the full stop in "Ph.D." and "p.m.", not of "example.org".
+// The most letters after a full stop inside a word that keeps its last one: "Ph.D." and "p.m.", not
+// "example.org".
 constexpr size_t kLongestDotted = 2;
 
-// What follows an apostrophe that belongs to the word before it: a word of a text that was cut.
+// Letters after an apostrophe that belong to the word before. In a tokenized text they are a word.
 constexpr std::array<std::string_view, 7> kEndings = {"t", "s", "re", "ve", "ll", "d", "m"};
 
 template <class Range>
@@ -68,7 +70,7 @@ bool Contains(const Range& range, std::string_view text) {
   return std::find(range.begin(), range.end(), text) != range.end();
 }
 
-// The words between white space, as offsets.
+// A word between white space, as offsets.
 struct Word {
   size_t begin, end;
 };
@@ -89,30 +91,31 @@ std::vector<Word> SplitAtSpaces(std::string_view text) {
 }
 
 // A character of a word, an entity, a mark, or a byte that belongs to no character.
-struct Unit {
+struct WordSymbol {
   enum class Kind : uint8_t { kLetter, kDigit, kAlone, kOther };
   size_t begin, end;
   Kind kind;
-  char first;  // of its bytes; of an entity the sign
+  char first;  // the first byte; for an entity its sign
 };
 
-Unit::Kind KindOf(std::string_view character) {
+WordSymbol::Kind KindOf(std::string_view character) {
   const char first = character[0];
-  if (IsDigit(first)) return Unit::Kind::kDigit;
-  if (IsAsciiLetter(first)) return Unit::Kind::kLetter;
+  if (IsDigit(first)) return WordSymbol::Kind::kDigit;
+  if (IsAsciiLetter(first)) return WordSymbol::Kind::kLetter;
   if (static_cast<unsigned char>(first) < 0x80) {
-    return kMarksAlone.find(first) != kMarksAlone.npos ? Unit::Kind::kAlone : Unit::Kind::kOther;
+    return kMarksAlone.find(first) != kMarksAlone.npos ? WordSymbol::Kind::kAlone
+                                                       : WordSymbol::Kind::kOther;
   }
-  if (character.size() == 1) return Unit::Kind::kLetter;
+  if (character.size() == 1) return WordSymbol::Kind::kLetter;
   const uint32_t code = CodePointOf(character);
   const bool alone = InRanges(kPunctuation, code) || InRanges(kAloneSymbols, code);
-  return alone ? Unit::Kind::kAlone : Unit::Kind::kLetter;
+  return alone ? WordSymbol::Kind::kAlone : WordSymbol::Kind::kLetter;
 }
 
-// The unit that a text begins with.
-Unit UnitAt(std::string_view text, const Marks& marks) {
+// The first symbol of a text.
+WordSymbol SymbolAt(std::string_view text, const Marks& marks) {
   if (const size_t length = marks.LengthAt(text)) {
-    return {0, length, Unit::Kind::kLetter, text[0]};
+    return {0, length, WordSymbol::Kind::kLetter, text[0]};
   }
   if (text[0] == '&') {
     for (const Entity& entity : kEntities) {
@@ -125,7 +128,7 @@ Unit UnitAt(std::string_view text, const Marks& marks) {
   return {0, length, KindOf(text.substr(0, length)), text[0]};
 }
 
-// Whether a word is what Moses puts in the place of a sign inside a word: @-@, @,@, @/@.
+// Whether a word is one that Moses writes for a sign inside a word: @-@, @,@, @/@.
 bool IsJoiner(std::string_view word) {
   return word.size() > 2 && word.front() == '@' && word.back() == '@' &&
          UnitLength(word.substr(1)) == word.size() - 2;
@@ -138,7 +141,7 @@ class WikiTextSplitter {
 
   void TokenizeText() {
     const std::vector<Word> words = SplitAtSpaces(text_);
-    const bool already = WasCut(words);
+    const bool already = IsTokenized(words);
     size_t quotes_end = words.size();  // no word from here on closes a quotation
     while (!already && quotes_end > 0 && !ClosesQuotation(words[quotes_end - 1])) quotes_end -= 1;
     for (size_t i = 0; i < words.size(); ++i) {
@@ -147,38 +150,38 @@ class WikiTextSplitter {
         Put(word.begin, word.end);
       } else {
         may_open_ = i == 0 || i < quotes_end;
-        CutWord(word, i + 1 == words.size());
+        SplitWord(word, i + 1 == words.size());
       }
     }
   }
 
  private:
-  // Whether the text was cut before: a sign stands alone, and no mark stands beside a letter.
-  bool WasCut(const std::vector<Word>& words) {
+  // Whether the text was tokenized before: a sign stands alone, and no mark adjoins a letter.
+  bool IsTokenized(const std::vector<Word>& words) {
     bool sign = false;
     for (const Word& word : words) {
       const std::string_view text = text_.substr(word.begin, word.end - word.begin);
-      ReadUnits(word);
-      const bool escaped = units_.size() == 1 && Contains(kSigns, std::string(1, First(0)));
+      ReadSymbols(word);
+      const bool escaped = symbols_.size() == 1 && Contains(kSigns, std::string(1, First(0)));
       if (escaped || IsJoiner(text) || Contains(kSigns, text)) {
         sign = true;
         continue;
       }
-      for (size_t i = 0; units_.size() > 1 && i < units_.size(); ++i) {
-        if (IsKind(i, Unit::Kind::kAlone) && !JoinsDigits(i)) return false;
+      for (size_t i = 0; symbols_.size() > 1 && i < symbols_.size(); ++i) {
+        if (IsKind(i, WordSymbol::Kind::kAlone) && !JoinsDigits(i)) return false;
       }
     }
     return sign;
   }
 
-  void ReadUnits(const Word& word) {
-    units_.clear();
+  void ReadSymbols(const Word& word) {
+    symbols_.clear();
     end_ = word.end;
     for (size_t at = word.begin; at < word.end;) {
-      Unit unit = UnitAt(text_.substr(at, word.end - at), marks_);
-      unit.begin += at;
-      at = unit.end += at;
-      units_.push_back(unit);
+      WordSymbol symbol = SymbolAt(text_.substr(at, word.end - at), marks_);
+      symbol.begin += at;
+      at = symbol.end += at;
+      symbols_.push_back(symbol);
     }
   }
 
@@ -194,26 +197,29 @@ class WikiTextSplitter {
                 std::string_view(joiner.data(), joiner.size()), tokenized_);
   }
 
-  // Whether a word ends with an apostrophe, but for marks behind it.
+  // Whether a word ends with an apostrophe, or with one and marks after it.
   bool ClosesQuotation(const Word& word) {
-    ReadUnits(word);
-    size_t last = units_.size();
+    ReadSymbols(word);
+    size_t last = symbols_.size();
     while (last > 0 && kClosing.find(First(last - 1)) != kClosing.npos) last -= 1;
     return last > 0 && First(last - 1) == '\'';
   }
 
-  // The first byte of a unit of the word; where the word ends, its end.
-  size_t Place(size_t unit) const { return unit < units_.size() ? units_[unit].begin : end_; }
-  char First(size_t unit) const { return units_[unit].first; }
-  bool IsWordUnit(size_t unit) const {
-    return units_[unit].kind == Unit::Kind::kLetter || units_[unit].kind == Unit::Kind::kDigit;
+  // The offset of a symbol of the word; the word's end for the symbol after the last one.
+  size_t Offset(size_t symbol) const {
+    return symbol < symbols_.size() ? symbols_[symbol].begin : end_;
   }
-  bool IsKind(size_t unit, Unit::Kind kind) const { return units_[unit].kind == kind; }
+  char First(size_t symbol) const { return symbols_[symbol].first; }
+  bool IsWordSymbol(size_t symbol) const {
+    return symbols_[symbol].kind == WordSymbol::Kind::kLetter ||
+           symbols_[symbol].kind == WordSymbol::Kind::kDigit;
+  }
+  bool IsKind(size_t symbol, WordSymbol::Kind kind) const { return symbols_[symbol].kind == kind; }
 
-  // Whether the full stop behind units [begin, end) belongs to them. `last`: it ends the line;
-  // there WikiText keeps that of "U.S." and of "B.", but not that of "etc".
+  // Whether the full stop after symbols [begin, end) belongs to them. `last` tells that the full
+  // stop ends the line, where WikiText keeps that of "U.S." and of "B.", but not that of "etc".
   bool KeepsStop(size_t begin, size_t end, bool last) const {
-    const std::string_view word = text_.substr(Place(begin), Place(end) - Place(begin));
+    const std::string_view word = text_.substr(Offset(begin), Offset(end) - Offset(begin));
     const bool initial = word.size() == 1 && IsUpper(word[0]);
     const size_t dot = word.rfind('.');
     const bool dotted =
@@ -222,77 +228,81 @@ class WikiTextSplitter {
   }
 
   bool JoinsDigits(size_t i) const {
-    return (First(i) == ',' || First(i) == '.') && i > 0 && i + 1 < units_.size() &&
-           IsKind(i - 1, Unit::Kind::kDigit) && IsKind(i + 1, Unit::Kind::kDigit);
+    return (First(i) == ',' || First(i) == '.') && i > 0 && i + 1 < symbols_.size() &&
+           IsKind(i - 1, WordSymbol::Kind::kDigit) && IsKind(i + 1, WordSymbol::Kind::kDigit);
   }
-  // The units from `i` on that are one token wherever they stand: none, a mark, or full stops.
+  // The number of symbols from `i` on that are always one token: 1 for a mark, the number of
+  // several full stops, or 0.
   size_t AloneFrom(size_t i) const {
-    if (IsKind(i, Unit::Kind::kAlone)) return JoinsDigits(i) ? 0 : 1;
+    if (IsKind(i, WordSymbol::Kind::kAlone)) return JoinsDigits(i) ? 0 : 1;
     size_t dots = i;
-    while (dots < units_.size() && First(dots) == '.') dots += 1;
+    while (dots < symbols_.size() && First(dots) == '.') dots += 1;
     return dots - i > 1 ? dots - i : 0;
   }
 
-  // A word is runs of units between those that stand alone. Each run is cut as if it were a word of
-  // its own, and so another cut changes nothing.
-  void CutWord(const Word& word, bool last) {
-    ReadUnits(word);
-    size_t last_run = units_.size();  // begins no earlier than here
-    while (last_run > 0 && (IsKind(last_run - 1, Unit::Kind::kAlone) || First(last_run - 1) == '.'))
+  // Splits a word, which consists of runs of symbols between symbols that stand alone. Each run is
+  // split like a word of its own, so that tokenizing the result again changes nothing.
+  void SplitWord(const Word& word, bool last) {
+    ReadSymbols(word);
+    size_t last_run = symbols_.size();  // the last run begins here or later
+    while (last_run > 0 &&
+           (IsKind(last_run - 1, WordSymbol::Kind::kAlone) || First(last_run - 1) == '.'))
       last_run -= 1;
-    for (size_t i = 0; i < units_.size();) {
+    for (size_t i = 0; i < symbols_.size();) {
       const size_t begin = i;
       size_t alone = 0;
-      while (i < units_.size() && (alone = AloneFrom(i)) == 0) i += 1;
-      if (i > begin) CutRun(begin, i, last && i >= last_run);
-      Put(Place(i), Place(i + alone));
+      while (i < symbols_.size() && (alone = AloneFrom(i)) == 0) i += 1;
+      if (i > begin) SplitRun(begin, i, last && i >= last_run);
+      Put(Offset(i), Offset(i + alone));
       i += alone;
     }
   }
 
-  // Whether an apostrophe at unit `i` of [begin, end) begins a token.
-  bool CutsApostrophe(size_t i, size_t begin, size_t end) const {
+  // Whether an apostrophe at symbol `i` of [begin, end) begins a token.
+  bool SplitsAtApostrophe(size_t i, size_t begin, size_t end) const {
     if (i == begin || i + 1 == end) return true;
-    if (IsKind(i - 1, Unit::Kind::kDigit)) return First(i + 1) == 's';
-    return IsKind(i - 1, Unit::Kind::kLetter) && IsKind(i + 1, Unit::Kind::kLetter);
+    if (IsKind(i - 1, WordSymbol::Kind::kDigit)) return First(i + 1) == 's';
+    return IsKind(i - 1, WordSymbol::Kind::kLetter) && IsKind(i + 1, WordSymbol::Kind::kLetter);
   }
-  // Whether it is a token of its own: at a word's end, and before one that it quotes. In a text
-  // that was cut "'Brien" is the second half of a name.
+  // Whether an apostrophe at symbol `i` of [begin, end) that begins a token is a token of its own:
+  // at a word's end, and before a word that it quotes. In a tokenized text "'Brien" is the second
+  // half of a name.
   bool StandsAlone(size_t i, size_t begin, size_t end) const {
     if (i + 1 == end) return true;
     if (i > begin) return false;
-    if (!IsKind(i + 1, Unit::Kind::kLetter)) return true;
-    const size_t next = Place(i + 1);
-    return may_open_ && !Contains(kEndings, text_.substr(next, Place(end) - next));
+    if (!IsKind(i + 1, WordSymbol::Kind::kLetter)) return true;
+    const size_t next = Offset(i + 1);
+    return may_open_ && !Contains(kEndings, text_.substr(next, Offset(end) - next));
   }
 
-  // `last`: the line ends behind the run, but for marks and full stops.
-  void CutRun(size_t begin, size_t end, bool last) {
+  // Splits the run of symbols [begin, end). `last` tells that only marks and full stops follow the
+  // run in the line.
+  void SplitRun(size_t begin, size_t end, bool last) {
     const size_t stop = First(end - 1) == '.' ? end - 1 : end;
     size_t from = begin;
     for (size_t i = begin; i < stop; ++i) {
-      const bool hyphen =
-          First(i) == '-' && i > begin && i + 1 < stop && IsWordUnit(i - 1) && IsWordUnit(i + 1);
+      const bool hyphen = First(i) == '-' && i > begin && i + 1 < stop && IsWordSymbol(i - 1) &&
+                          IsWordSymbol(i + 1);
       if (hyphen || JoinsDigits(i)) {
-        Put(Place(from), Place(i));
-        PutJoiner(Place(i));
+        Put(Offset(from), Offset(i));
+        PutJoiner(Offset(i));
         from = i + 1;
-      } else if (First(i) == '\'' && CutsApostrophe(i, from, stop)) {
+      } else if (First(i) == '\'' && SplitsAtApostrophe(i, from, stop)) {
         const bool alone = StandsAlone(i, from, stop);
-        Put(Place(from), Place(i));
-        if (alone) Put(Place(i), Place(i + 1));
-        from = alone ? i + 1 : i;  // what follows keeps it: 's, 't
+        Put(Offset(from), Offset(i));
+        if (alone) Put(Offset(i), Offset(i + 1));
+        from = alone ? i + 1 : i;  // the next token keeps the apostrophe: 's, 't
       }
     }
     const size_t kept = KeepsStop(from, stop, last) ? end : stop;
-    Put(Place(from), Place(kept));
-    Put(Place(kept), Place(end));
+    Put(Offset(from), Offset(kept));
+    Put(Offset(kept), Offset(end));
   }
 
   std::string_view text_;
   const Marks& marks_;
   TokenizedText& tokenized_;
-  std::vector<Unit> units_;  // of the current word, which ends before end_
+  std::vector<WordSymbol> symbols_;  // the symbols of the current word, which ends before end_
   size_t end_ = 0;
   bool may_open_ = false;  // an apostrophe before a word may open a quotation
 };
@@ -326,9 +336,9 @@ Result<TokenizedText> SplitByRule(WordRule::Rule rule, std::string_view text, co
 
 bool IsSplitFromWord(std::string_view word) {
   if (word.empty()) return false;
-  const Unit first = UnitAt(word, {});
+  const WordSymbol first = SymbolAt(word, {});
   return first.first == '\'' && first.end < word.size() &&
-         UnitAt(word.substr(first.end), {}).kind == Unit::Kind::kLetter;
+         SymbolAt(word.substr(first.end), {}).kind == WordSymbol::Kind::kLetter;
 }
 
 }  // namespace kinglet

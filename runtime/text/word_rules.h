@@ -1,4 +1,4 @@
-// Words by a rule, without a table.
+// Splits texts into words by a rule, without a table.
 #ifndef KINGLET_RUNTIME_TEXT_WORD_RULES_H_
 #define KINGLET_RUNTIME_TEXT_WORD_RULES_H_
 
@@ -12,20 +12,22 @@
 
 namespace kinglet {
 
-// kSpaces: what stands between ASCII white space. kCharacters: every character, white space too; a
-// byte that belongs to no character counts as one.
+// Splits a text by a rule.
 //
-// kWikiText: between spaces; then punctuation at the ends of a word, and the inside of some words,
-// is cut off as WikiText and other texts of the Moses tokenizer have it: `a well-known 1,000.5 "x"`
+// kSpaces: words between ASCII white space. kCharacters: every character, white space included; a
+// byte that belongs to no character counts as a character.
+//
+// kWikiText: words between spaces; then punctuation at the ends of a word, and inside some words,
+// is split off as in WikiText and other texts of the Moses tokenizer: `a well-known 1,000.5 "x"`
 // becomes `a well @-@ known 1 @,@ 000 @.@ 5 " x "`, and `can't` `can 't`. A line in which
-// punctuation stands alone already was cut before and is only split at spaces, so that cutting a
-// cut text changes nothing. Moses writes some signs as entities (&apos; &quot; &#91; ..): these are
-// cut like what they stand for, and keep their spelling. A mark is cut like a word of letters.
-// Errors: KINGLET_INVALID_ARGUMENT for a text that is too long.
+// punctuation already stands alone was tokenized before and is only split at spaces, so that
+// tokenizing a tokenized text changes nothing. Moses writes some signs as entities (&apos; &quot;
+// &#91; ..): these are split like their signs, and keep their spelling. A mark is split like a word
+// of letters. Errors: KINGLET_INVALID_ARGUMENT for a text that is too long.
 Result<TokenizedText> SplitByRule(WordRule::Rule rule, std::string_view text,
                                   const Marks& marks = {});
 
-// Whether kWikiText makes the word only by cutting it from the one before: 't, 's, 'Brien.
+// Whether kWikiText makes the word only by splitting it off the word before: 't, 's, 'Brien.
 bool IsSplitFromWord(std::string_view word);
 
 }  // namespace kinglet

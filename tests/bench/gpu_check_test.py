@@ -71,12 +71,12 @@ class GpuCheck(unittest.TestCase):
         self.assertIn(f"all passed: {part}", text)
         self.assertIn(f"-- part {part}: passed", text)
 
-    def assert_fails(self, part, *said):
+    def assert_fails(self, part, *lines):
         code, text = self.run_check(part)
         self.assertEqual(code, 1, text)
         self.assertNotIn("all passed", text)
         self.assertNotIn(": passed", text)
-        for line in said:
+        for line in lines:
             self.assertIn(line, text)
 
     def test_without_a_gpu_there_is_one_line(self):

@@ -70,7 +70,7 @@ TEST_F(PublishedRatios, TotalsOfSlimNetworks) {
             (words + 3) / 4 * part + words * part + 2 * (8 * units * units + 4 * units) + words);
 }
 
-// The same through real files, with 1.4 GB of memory: set KINGLET_BIG_MODELS.
+// Likewise through real files, with 1.4 GB of memory: set KINGLET_BIG_MODELS.
 TEST_F(PublishedRatios, TotalsOfSlimFiles) {
   if (std::getenv("KINGLET_BIG_MODELS") == nullptr) GTEST_SKIP() << "KINGLET_BIG_MODELS is not set";
   for (const SlimTotal& total : kSlimTotals) {

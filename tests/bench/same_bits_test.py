@@ -35,7 +35,7 @@ class SameBits(unittest.TestCase):
     def test_no_bit_differs(self):
         done, rows = check(BUILD)
         self.assertEqual((done.returncode, done.stderr), (0, ""), done.stdout)
-        self.assertRegex(done.stdout, r"\n\d+ rows, 0 numbers with another bit\n$")
+        self.assertRegex(done.stdout, r"\n\d+ rows, 0 scores with another bit\n$")
         for name in ("`ref`, the readable code", "KINGLET_CPU=scalar", "7 threads", "3 lanes", "64 lanes", "emulated device"):
             self.assertIn(name, rows)
             cells = [cell.strip() for cell in rows[name]]
@@ -59,7 +59,7 @@ class SameBits(unittest.TestCase):
             done, rows = check(build)
         self.assertEqual(done.returncode, 1, done.stderr)
         self.assertEqual([cell.strip() for cell in rows["2 threads"]], ["1"] * FAMILIES)
-        self.assertTrue(done.stdout.endswith(f" {FAMILIES} numbers with another bit\n"), done.stdout)
+        self.assertTrue(done.stdout.endswith(f" {FAMILIES} scores with another bit\n"), done.stdout)
 
 
 if __name__ == "__main__":

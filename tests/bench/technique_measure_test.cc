@@ -59,7 +59,7 @@ TEST(TechniqueMeasure, SaysWhatTheCommandSays) {
   EXPECT_FALSE(MeasureTechnique(options, {folder.Path("text.txt")}).ok());
 }
 
-// Ids instead of words; behind a start token the first of them is scored too.
+// Ids instead of words; after a start token the first of them is scored too.
 TEST(TechniqueMeasure, AModelWithAStartToken) {
   const std::string data = KINGLET_TEST_DATA "/fairseq-variants/cfg-characters-plain";
   const CommandFolder folder;

@@ -1,6 +1,6 @@
-// The published best MicroNet configuration. Its weights were not published, so random ones of the
-// same shapes and sparsities stand in: they must not take more bytes than the rules of the 2019
-// challenge charge.
+// The published best MicroNet configuration. Its weights were not published, so random weights of
+// the same shapes and sparsities replace them, and must not take more bytes than the rules of the
+// 2019 challenge charge.
 #include <gtest/gtest.h>
 
 #include <fstream>

@@ -1,6 +1,6 @@
-// Conversion of BERT models against answers in float64: tests/data/bert (make_variants.py there
-// says how) and, if the environment variable KINGLET_CHECKPOINTS names a folder, the hidden vectors
-// of its bert-mlm, which the original program computed.
+// Conversion of BERT models against float64 results: tests/data/bert (made by its make_variants.py)
+// and, if the environment variable KINGLET_CHECKPOINTS names a folder, the hidden vectors of its
+// bert-mlm, which the original program computed.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -60,7 +60,7 @@ std::vector<MaskedText> TextsOf(const std::string& folder) {
   return texts;
 }
 
-// The numbers of each line; none if the file is not there.
+// The values of each line; empty if there is no such file.
 std::vector<Numbers> RowsOf(const std::string& path) {
   std::vector<Numbers> rows;
   std::ifstream file(path);
@@ -72,7 +72,7 @@ std::vector<Numbers> RowsOf(const std::string& path) {
   return rows;
 }
 
-// The largest distance between what a session says and what a folder's files say.
+// The largest difference between a session's results and a folder's files.
 class Distance {
  public:
   Distance(const std::string& folder, Session& session)
@@ -181,7 +181,7 @@ TEST(ConvertBertFiles, TiedTablesAreStoredOnce) {
   }
 }
 
-// What stands in a text's place does not depend on the text that the session read before.
+// A text's results do not depend on the text that the session read before.
 TEST(ConvertBertFiles, TextsLeaveNothingBehind) {
   const std::string folder = KINGLET_TEST_DATA "/bert/pretraining";
   const std::string path = ConvertedBert(folder).options.output;
@@ -334,7 +334,7 @@ TEST(ConvertBertFiles, GoldenValuesAreReplayedAndCarried) {
   options.golden.clear();
   options.ids.clear();
   options.segments = folder + "/segments.txt";
-  refused("segments: expected --golden, which they go with, found none");
+  refused("segments: expected --golden with them, found none");
 }
 
 TEST(ConvertBertFiles, TextsThatTheModelCannotRead) {
@@ -355,7 +355,7 @@ TEST(ConvertBertFiles, TextsThatTheModelCannotRead) {
   EXPECT_EQ(session->Encode(ids, std::span(segments).first(2), 0).code(), KINGLET_INVALID_ARGUMENT);
   ids[1] = 31;
   EXPECT_EQ(session->Encode(ids, {}, 0).code(), KINGLET_ID_OUT_OF_RANGE);
-  // After all these the text that was read first is still there.
+  // The text that was read first is still readable after all others.
   EXPECT_TRUE(session->LookAt(10).ok());
   EXPECT_EQ(session->LookAt(11).code(), KINGLET_INVALID_ARGUMENT);
 }
@@ -364,12 +364,12 @@ TEST(ConvertBertFiles, TextsThatTheModelCannotRead) {
 TEST(ConvertBertFiles, Truncated) {
   for (const auto& [variant, name] :
        {std::pair("mlm-tied", "config.json"), std::pair("bare", "model.safetensors")}) {
-    ExpectCutsRefused(KINGLET_TEST_DATA "/bert/" + std::string(variant), name, 60,
-                      [](const std::string& copy) {
-                        ConvertOptions options = OptionsOf(copy);
-                        options.output = copy + "/model.kgl";
-                        return options;
-                      });
+    ExpectTruncationsRefused(KINGLET_TEST_DATA "/bert/" + std::string(variant), name, 60,
+                             [](const std::string& copy) {
+                               ConvertOptions options = OptionsOf(copy);
+                               options.output = copy + "/model.kgl";
+                               return options;
+                             });
   }
 }
 

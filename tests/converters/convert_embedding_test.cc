@@ -1,5 +1,5 @@
 // Embeddings and classifiers by recipe, against vectors and class scores that PyTorch computed in
-// float64: tests/data/bag-classifier (examples/torch/make_bag_fixtures.py says how).
+// float64: tests/data/bag-classifier, made by examples/torch/make_bag_fixtures.py.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -85,8 +85,8 @@ TEST_P(ConvertEmbedding, GivesPyTorchsVectorsAndScores) {
   }
 }
 
-// Row scales are exact at 9 bits (docs/NUMERICS.md, rule 1). Norms stay floats when everything else
-// becomes integers.
+// Row scales are exact at 9 bits (docs/NUMERICS.md, rule 1). Norms stay floats when all other
+// tensors become integers.
 TEST_P(ConvertEmbedding, QuantisedScoresStayNear) {
   ConvertOptions options = Options();
   options.bits = 14;
@@ -241,7 +241,7 @@ TEST(ExampleRecipes, LuongsEncoderEmbedding) {
   }
 }
 
-// There are as many words as each position has choices, so nothing is lost.
+// A position has as many choices as the table has words, so nothing is lost.
 TEST(ExampleRecipes, BertsWordTable) {
   const auto table = RandomFloats(size_t{32} * 256, 5);
   TinyCheckpoint tensors;

@@ -1,6 +1,5 @@
-// Conversion of examples/torch's checkpoints by the recipes saved beside them, against those
-// modules' own float64 answers (tests/data/kinglet-torch, written by
-// examples/torch/make_fixtures.py).
+// Conversion of examples/torch's checkpoints by the recipes saved with them, against the modules'
+// own float64 outputs (tests/data/kinglet-torch, written by examples/torch/make_fixtures.py).
 #include <gtest/gtest.h>
 
 #include <string>
@@ -65,7 +64,7 @@ TEST_P(KingletTorch, StatesAndLanesKeepEveryBit) {
 INSTANTIATE_TEST_SUITE_P(All, KingletTorch, testing::ValuesIn(CheckpointFolders("kinglet-torch")),
                          FolderTestName);
 
-// Networks whose whole input is a DeFINE unit: group linear transformations, with the mixer,
+// Networks whose complete input is a DeFINE unit: group linear transformations, with the mixer,
 // concatenated or residual, with norms, a shuffle, shared matrices and several kinds of Map layer.
 // The unit stays in the model.
 class KeptUnit : public testing::TestWithParam<std::string> {
@@ -120,8 +119,9 @@ TEST(KingletTorchNetworks, WithoutAUnitHaveNoneToKeep) {
   options.define_cache_rows = 5;
   for (const char* name : {"full", "everything"}) {  // the latter's is one of two bins
     options.checkpoint = kNetworks + name + "/model.pt";
-    EXPECT_EQ(Convert(options).status().message(),
-              "convert: keep-define: expected a DeFINE unit that is the whole input, found none");
+    EXPECT_EQ(
+        Convert(options).status().message(),
+        "convert: keep-define: expected a DeFINE unit that is the complete input, found none");
   }
   options.define_cache_rows = 0;
   EXPECT_EQ(Convert(options).status().message(),

@@ -1,5 +1,5 @@
 // Conversion of fairseq language models against log-probabilities that PyTorch computed in float64:
-// tests/data/fairseq-variants (make_variants.py there says how), and fairseq-adaptive and
+// tests/data/fairseq-variants (made by its make_variants.py), and fairseq-adaptive and
 // fairseq-char, written by fairseq itself, in the folder that the environment variable
 // KINGLET_CHECKPOINTS names.
 #include <gtest/gtest.h>
@@ -39,8 +39,8 @@ ConvertOptions OptionsFor(const std::string& folder, const std::string& output) 
   return options;
 }
 
-// log p of every token of the text, block by block. Each block is a new stream that begins with
-// `context` tokens of the block before, which are not scored.
+// log p of every token of the text, text block by text block. Each text block is a new stream that
+// begins with `context` tokens of the text block before, which are not scored.
 std::vector<double> ScoreBlocks(const std::string& file, const std::string& backend,
                                 const std::vector<uint32_t>& ids, size_t block, size_t context) {
   const auto model = *Model::Open(file, {.backend = backend});
@@ -95,7 +95,7 @@ TEST_P(ConvertFairseq, EqualsTheEquationsAndTheBackendsEachOther) {
   ExpectNear(scores, *ReadGolden(options.golden, options.ids), 1e-4);
 }
 
-// The text is longer than one block, so the golden values also test that a new block begins.
+// The text is longer than one text block, so the golden values also test the start of a new one.
 TEST_P(ConvertFairseq, BlocksAndContextAreFairseqs) {
   const auto& [options, summary] = Converted(GetParam());
   ASSERT_TRUE(summary.ok());
@@ -126,8 +126,8 @@ double MeanLossOf(const std::vector<double>& scores) {
 }
 
 // Weights of 12 bits, and activations of 12 bits calibrated on the same text, change little; `ref`
-// and `cpu` still agree in every bit. The text is scored in one stream, as it is calibrated: at the
-// start of a block activations may be larger.
+// and `cpu` still agree in every bit. The text is scored in one stream, as in calibration: at the
+// start of a text block activations may be larger.
 TEST_P(ConvertFairseq, QuantisedFormsStayNear) {
   const TemporaryFolder folder;
   ASSERT_TRUE(Converted(GetParam()).summary.ok());
@@ -228,7 +228,8 @@ TEST(ConvertFairseqFiles, ACharacterTableInEveryEncoding) {
   }
 }
 
-// Another input in the place of the CNN: its tensors are marked as unused, and the recipe's codes are run.
+// Another input replaces the CNN: the CNN's tensors are marked as unused, and the recipe's codes
+// are run.
 TEST(ConvertFairseqFiles, ACharacterCnnIsReplaced) {
   const std::string source = KINGLET_TEST_DATA "/fairseq-variants/args-characters-adaptive";
   const TemporaryFolder folder;
@@ -259,7 +260,7 @@ TEST(ConvertFairseqFiles, ACharacterCnnIsReplaced) {
   EXPECT_NE(scores, ScoreBlocks(Converted(source).options.output, "ref", ids, ids.size(), 0));
 }
 
-// An option that no table has is refused, unless the user says that it changes nothing.
+// An option that no table has is refused, unless the user ignores it.
 TEST(ConvertFairseqFiles, AnUnknownOption) {
   const std::string original = KINGLET_TEST_DATA "/fairseq-variants/args-tied-legacy";
   const TemporaryFolder folder;
@@ -288,14 +289,15 @@ TEST(ConvertFairseqFiles, AnUnknownOption) {
   EXPECT_EQ(
       Convert(options).status().message(),
       "convert: ignore-option: expected options of the checkpoint that kinglet does not know, "
-      "found 'dropout' (leave it out)");
+      "found 'dropout' (remove it from --ignore-option)");
 }
 
 // Every truncated file is refused, without a crash and without output.
 TEST(ConvertFairseqFiles, TruncatedCheckpoints) {
   for (const char* name : {"args-joined-fp16-legacy", "cfg-tied-words", "cfg-characters-plain"}) {
-    ExpectCutsRefused(std::string(KINGLET_TEST_DATA "/fairseq-variants/") + name, "model.pt", 60,
-                      [](const auto& copy) { return OptionsFor(copy, copy + "/model.kgl"); });
+    ExpectTruncationsRefused(
+        std::string(KINGLET_TEST_DATA "/fairseq-variants/") + name, "model.pt", 60,
+        [](const auto& copy) { return OptionsFor(copy, copy + "/model.kgl"); });
   }
 }
 

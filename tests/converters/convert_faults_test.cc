@@ -1,5 +1,5 @@
-// Conversions for which memory runs out: one error that says so, nothing written, and the next
-// conversion makes the same file as ever. Also what else writes a recipe.
+// Conversions for which memory runs out: one error that reports it, nothing written, and the next
+// conversion makes the same file as always. Also other code that writes a recipe.
 #include <gtest/gtest.h>
 #include <sched.h>
 #include <unistd.h>
@@ -20,7 +20,8 @@
 namespace kinglet::convert_faults_test {
 namespace {
 
-// How many places of a conversion are tried: all, with KINGLET_FAULT_PLACES=all in the environment.
+// How many allocations of a conversion fail in turn: all, with KINGLET_FAULT_PLACES=all in the
+// environment.
 int64_t Places() {
   const char* const wanted = std::getenv("KINGLET_FAULT_PLACES");
   if (wanted != nullptr && std::string(wanted) == "all") return INT64_MAX - 1;
@@ -138,7 +139,7 @@ TEST_F(ConvertWithoutMemory, ATranslationModel) {
 
 // --- recipes that are written
 
-// `make` gives a text or an error; every answer must be the first one.
+// `make` gives a text or an error; every text must equal the first text.
 template <class Make>
 void ExpectSafeText(const char* what, const Make& make) {
   const Result<std::string> expected = make();

@@ -84,7 +84,7 @@ TEST_P(ConvertMemory, IsALittleMoreThanTheLargestTensorAndTheOutput) {
   const uint64_t tables = (GetParam().tied ? 1 : 2) * kLargest / sizeof(float);
   EXPECT_GT(summary->parameters, tables);
   EXPECT_LE(peak, kLargest + kLargest / 5 + summary->file_bytes);
-  // The measurement works.
+  // Shows that the measurement works.
   EXPECT_GT(peak, kLargest);
 }
 
@@ -95,7 +95,7 @@ INSTANTIATE_TEST_SUITE_P(All, ConvertMemory,
                                          Case{true, 9, {}, true}, Case{false, 9, 0.5, true},
                                          Case{false, 16, {}, true}));
 
-// The same for a recipe that computes nothing from its tensors.
+// Peak memory with a recipe that computes nothing from its tensors.
 TEST(RecipeMemory, TensorsAreReadOneByOne) {
   const TemporaryFolder folder;
   const auto tensor = [](const char* name, uint64_t rows) {

@@ -63,14 +63,14 @@ TEST_F(CheckOptionsTest, Bits) {
 
 TEST_F(CheckOptionsTest, CalibrationNeedsBits) {
   options_.calibration_text = "text";
-  ExpectRefused("calibrate: expected bits");
+  ExpectRefused("calibrate: expected --bits with it");
   options_.bits = 9;
   EXPECT_TRUE(CheckOptions(options_).ok());
 }
 
 TEST_F(CheckOptionsTest, HowWeightsAndActivationsAreQuantised) {
   options_.scale_by = ScaleBy::kLeastSquares;
-  ExpectRefused("scale-by: expected bits, which it goes with, found none");
+  ExpectRefused("scale-by: expected --bits with it, found none");
   options_.bits = 4;
   EXPECT_EQ(ShapingOptions(options_), "bits 4, scales by mse");
   for (const bool feedback : {true, false}) {
@@ -80,11 +80,11 @@ TEST_F(CheckOptionsTest, HowWeightsAndActivationsAreQuantised) {
   }
   options_.activation_bits.reset();
   options_.calibrate_by = RangeRule::By::kLeastSquares;
-  ExpectRefused("calibrate-by: expected --calibrate, which it goes with, found none");
+  ExpectRefused("calibrate-by: expected --calibrate with it, found none");
   options_.calibration_text = "text";
   EXPECT_TRUE(CheckOptions(options_).ok());
   options_.percentile = 99;
-  ExpectRefused("percentile: expected --calibrate-by percentile, which it goes with, found none");
+  ExpectRefused("percentile: expected --calibrate-by percentile with it, found none");
   options_.calibrate_by = RangeRule::By::kPercentile;
   options_.activation_bits = 17;
   ExpectRefused("activation-bits: expected 2 to 16, found 17");
@@ -104,12 +104,12 @@ TEST_F(CheckOptionsTest, ARecipeNamesItsFamilyItself) {
   options_.recipe = "recipe.json";
   EXPECT_TRUE(CheckOptions(options_).ok());
   options_.family = "awd-lstm";
-  ExpectRefused("recipe: expected no family beside it");
+  ExpectRefused("recipe: expected no --family with it");
 }
 
 TEST_F(CheckOptionsTest, OnlyARecipeThatIsNamedIsTrusted) {
   options_.trust_recipe_paths = true;
-  ExpectRefused("trust-recipe-paths: expected --recipe, which it goes with, found none");
+  ExpectRefused("trust-recipe-paths: expected --recipe with it, found none");
   options_.recipe = "recipe.json";
   EXPECT_TRUE(CheckOptions(options_).ok());
 }
@@ -142,7 +142,7 @@ TEST_F(CheckOptionsTest, CacheNumbers) {
   options_.cache_capacity = 0;
   EXPECT_TRUE(CheckOptions(options_).ok());
   options_.cache_theta = 1;
-  ExpectRefused("no theta and lambda");
+  ExpectRefused("no theta or lambda");
   options_.cache_capacity = 1048577;
   ExpectRefused("cache: expected at most 1048576, found 1048577");
   options_.cache_capacity = 1;

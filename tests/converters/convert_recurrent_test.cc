@@ -1,5 +1,5 @@
 // Conversion of recurrent networks against log-probabilities that PyTorch and numpy computed in
-// float64: tests/data/recurrent-variants (make_variants.py and make_tensor_files.py there say how),
+// float64: tests/data/recurrent-variants (made by its make_variants.py and make_tensor_files.py),
 // and the awd-lstm and pytorch-examples folders, written by the original frameworks, in the
 // folder that the environment variable KINGLET_CHECKPOINTS names.
 #include <gtest/gtest.h>
@@ -35,7 +35,7 @@ ConvertOptions OptionsFor(const std::string& folder, const std::string& output) 
   options.output = output;
   options.golden = folder + "/golden_f64.tsv";
   options.ids = folder + "/tokens.txt";
-  // These families round: a forget bias is added to a float32 bias, a table is computed.
+  // Families that round: a forget bias is added to a float32 bias, a table is computed.
   const std::string family = FamilyOf(folder);
   const bool rounds = family == "zaremba-tf" || family == "define-awd-lstm";
   options.tolerance = rounds ? 1e-6 : 1e-9;
@@ -68,7 +68,7 @@ TEST_P(ConvertRecurrent, EqualsPyTorchAndTheBackendsEachOther) {
   const auto ids = ReadIds(options.ids);
   ASSERT_TRUE(ids.ok());
   EXPECT_EQ(summary->golden_positions, ids->size() - 1);
-  // TensorFlow variables alone do not contain the forget bias, which a note says.
+  // TensorFlow variables alone do not contain the forget bias, which a note reports.
   const bool unsaid = FamilyOf(GetParam()) == "zaremba-tf" && options.config.empty();
   size_t notes = summary->notes.size();
   // Codes that float32 might choose otherwise; the generated folders have none.
@@ -171,8 +171,9 @@ TEST(ConvertRecurrentFiles, ATensorFlowCheckpointIsReadAsItsExport) {
 TEST(ConvertRecurrentFiles, TruncatedTensorFlowCheckpoints) {
   for (const char* name :
        {"model-1234.index", "model-1234.data-00000-of-00002", "model-1234.data-00001-of-00002"}) {
-    ExpectCutsRefused(KINGLET_TEST_DATA "/recurrent-variants/zaremba-dpq-vq-bundle", name, 40,
-                      [](const auto& copy) { return OptionsFor(copy, copy + "/model.kgl"); });
+    ExpectTruncationsRefused(
+        KINGLET_TEST_DATA "/recurrent-variants/zaremba-dpq-vq-bundle", name, 40,
+        [](const auto& copy) { return OptionsFor(copy, copy + "/model.kgl"); });
   }
 }
 
@@ -187,8 +188,9 @@ TEST(ConvertRecurrentFiles, AFolderIsItsModel) {
 // Every truncated module is refused, without a crash and without output.
 TEST(ConvertRecurrentFiles, TruncatedModules) {
   for (const char* name : {"awd-qrnn", "examples-lstm-untied"}) {
-    ExpectCutsRefused(std::string(KINGLET_TEST_DATA "/recurrent-variants/") + name, "model.pt", 90,
-                      [](const auto& copy) { return OptionsFor(copy, copy + "/model.kgl"); });
+    ExpectTruncationsRefused(
+        std::string(KINGLET_TEST_DATA "/recurrent-variants/") + name, "model.pt", 90,
+        [](const auto& copy) { return OptionsFor(copy, copy + "/model.kgl"); });
   }
 }
 

@@ -1,5 +1,5 @@
 // Conversion of the language models of speech toolkits against log-probabilities that were computed
-// in float64: tests/data/speech-lm-variants (make_variants.py there says how), and the folders that
+// in float64: tests/data/speech-lm-variants (made by its make_variants.py), and the folders that
 // icefall, ESPnet and SpeechBrain wrote, in the folder that the environment variable
 // KINGLET_CHECKPOINTS names.
 #include <gtest/gtest.h>
@@ -128,7 +128,7 @@ TEST_P(ConvertSpeech, SentencesAreTheToolkits) {
   }
 }
 
-// The tokenizer beside the checkpoint cuts the text of the sentences into their ids.
+// The tokenizer in the checkpoint's folder gives the ids of the sentences' text.
 TEST_P(ConvertSpeech, TextIsCutAsTheToolkitsCutIt) {
   const std::string text = GetParam() + "/sentences.text.txt";
   if (!fs::exists(text)) GTEST_SKIP() << "no text";
@@ -185,7 +185,7 @@ INSTANTIATE_TEST_SUITE_P(All, ConvertSpeech,
                                                              {kFamilies.begin(), kFamilies.end()})),
                          FolderTestName);
 
-// A longer memory is the user's choice; a shorter one changes what is seen.
+// A longer memory is the user's choice; a shorter memory changes what attention reads.
 TEST(ConvertSpeechFiles, TheWindowIsAnOption) {
   const TemporaryFolder folder;
   for (const char* name : {"icefall-transformer", "espnet-transformer-sinusoidal-old-names"}) {
@@ -209,16 +209,16 @@ TEST(ConvertSpeechFiles, TheWindowIsAnOption) {
 
 // Every truncated file is refused, without a crash and without output.
 TEST(ConvertSpeechFiles, TruncatedFiles) {
-  const auto cut = [](const char* name, const char* file, size_t cuts) {
-    ExpectCutsRefused(std::string(KINGLET_TEST_DATA "/speech-lm-variants/") + name, file, cuts,
-                      [](const auto& copy) {
-                        ConvertOptions options = OptionsFor(copy);
-                        options.output = copy + "/model.kgl";
-                        return options;
-                      });
+  const auto truncate = [](const char* name, const char* file, size_t sizes) {
+    ExpectTruncationsRefused(std::string(KINGLET_TEST_DATA "/speech-lm-variants/") + name, file,
+                             sizes, [](const auto& copy) {
+                               ConvertOptions options = OptionsFor(copy);
+                               options.output = copy + "/model.kgl";
+                               return options;
+                             });
   };
-  cut("icefall-rnn-tied", "epoch-7.pt", 40);
-  cut("espnet-transformer", "3epoch.pth", 40);
+  truncate("icefall-rnn-tied", "epoch-7.pt", 40);
+  truncate("espnet-transformer", "3epoch.pth", 40);
 }
 
 }  // namespace

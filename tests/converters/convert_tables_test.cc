@@ -1,5 +1,5 @@
-// Recipes that replace the tables of a family's network. With the network's own tensors in place of
-// themselves, the answers that the framework's equations gave (tests/data) stay the same.
+// Recipes that replace the tables of a family's network. With the network's own tensors as
+// replacements, the results of the framework's equations (tests/data) do not change.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -24,7 +24,7 @@ std::string Data(const std::string& name) { return KINGLET_TEST_DATA "/" + name;
 struct Own {
   const char* name;
   const char* checkpoint;  // in tests/data
-  const char* ids;         // beside it
+  const char* ids;         // in the checkpoint's folder
   const char* golden;
   const char* family;
   const char* tables;
@@ -101,11 +101,11 @@ TEST_P(OwnTables, ChangeNothing) {
   ConvertOptions options;
   options.checkpoint = Data(own.checkpoint);
   const std::filesystem::path path(options.checkpoint);
-  const std::string beside =
+  const std::string own_folder =
       (std::filesystem::is_directory(path) ? path : path.parent_path()).string() + "/";
   options.output = folder.Path("model.kgl");
-  options.golden = beside + own.golden;
-  options.ids = beside + own.ids;
+  options.golden = own_folder + own.golden;
+  options.ids = own_folder + own.ids;
   options.tolerance = own.tolerance;
   std::string tables = own.tables;
   const std::string module =
@@ -224,7 +224,7 @@ TEST_F(Replaced, TheDenseTableIsUnusedOrStaysTheOutputs) {
   }
 }
 
-// The softmax cuts the table in four bins, which share the codebook.
+// The softmax splits the table into four bins, which share the codebook.
 TEST_F(Replaced, AnOutputsTableIsCutWhereTheNetworkCutsIt) {
   ASSERT_TRUE(Converted(R"("crit.out_layers.0.weight": )" + Codes("book", "codes")).ok());
   const auto file = *ModelFile::Open(options_.output);

@@ -40,7 +40,7 @@ class ConvertTest : public testing::Test {
     EXPECT_TRUE(file.ok()) << file.status().message();
     return file.ok() ? std::move(file).value() : nullptr;
   }
-  // A failure leaves nothing behind, neither the model nor a temporary file.
+  // A failure leaves neither the model nor a temporary file.
   std::string ExpectRefused(StatusCode code) {
     const Status status = Convert(options_).status();
     EXPECT_EQ(status.code(), code) << status.message();
@@ -262,7 +262,7 @@ TEST_F(ConvertTest, AnOutputThatIsAFolderIsRefusedBeforeAnyWork) {
   EXPECT_NE(ExpectRefused(KINGLET_INVALID_ARGUMENT).find("a folder"), std::string::npos);
 }
 
-// A limit on file sizes stands in for a full disk.
+// A limit on file sizes imitates a full disk.
 TEST_F(ConvertTest, AFullDisk) {
   Write(SyntheticMicronet());
   rlimit before{};
@@ -319,7 +319,7 @@ TEST_F(ConvertTest, WhatIsNoMicronet) {
   options_.checkpoint = std::string(KINGLET_TEST_DATA) + "/converters/legacy_not_tensors.pth";
   EXPECT_NE(ExpectRefused(KINGLET_INVALID_CHECKPOINT)
                 .find("expected a state dict, alone or as 'net', 'model' or 'state_dict' of a "
-                      "dict, or a whole module, "
+                      "dict, or a pickled module, "
                       "alone or first in a list, found "),
             std::string::npos);
 }
@@ -334,9 +334,9 @@ TEST_F(ConvertTest, NoConfiguration) {
 TEST_F(ConvertTest, TruncatedCheckpoints) {
   const SyntheticMicronet model;
   Write(model);
-  const std::string whole = model.LegacyFile();
-  for (size_t size = 0; size < whole.size(); size += 1 + whole.size() / 60) {
-    run_.Write("models/model-7.pth", whole.substr(0, size));
+  const std::string original = model.LegacyFile();
+  for (size_t size = 0; size < original.size(); size += 1 + original.size() / 60) {
+    run_.Write("models/model-7.pth", original.substr(0, size));
     EXPECT_FALSE(Convert(options_).ok()) << size;
   }
   EXPECT_TRUE(out_.Names().empty());

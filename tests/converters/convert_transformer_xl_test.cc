@@ -1,5 +1,5 @@
 // Conversion of Transformer-XL networks against log-probabilities in float64:
-// tests/data/transformer-xl-variants (make_variants.py there says how), and the transformer-xl
+// tests/data/transformer-xl-variants (made by its make_variants.py), and the transformer-xl
 // folder, written by the original framework, in the folder that the environment variable
 // KINGLET_CHECKPOINTS names.
 #include <gtest/gtest.h>
@@ -221,12 +221,13 @@ TEST(ConvertTransformerXlFiles, Truncated) {
        {std::pair("kimi-base", "model.pt"), std::pair("kimi-divided-pre-norm-zip", "model.pt"),
         std::pair("hf-published-omitted-safetensors", "model.safetensors"),
         std::pair("hf-published-omitted-safetensors", "config.json")}) {
-    ExpectCutsRefused(kVariants + folder, name, 60,
-                      [](const auto& copy) { return OptionsFor(copy, copy + "/model.kgl"); });
+    ExpectTruncationsRefused(kVariants + folder, name, 60, [](const auto& copy) {
+      return OptionsFor(copy, copy + "/model.kgl");
+    });
   }
 }
 
-// A shard that is missing or holds other tensors than the index says.
+// A shard that is missing or contains other tensors than the index lists.
 TEST(ConvertTransformerXlFiles, WrongShards) {
   const TemporaryFolder folder;
   for (const auto& entry : fs::directory_iterator(kVariants + "hf-pre-norm-shards")) {
@@ -243,8 +244,9 @@ TEST(ConvertTransformerXlFiles, WrongShards) {
   fs::rename(first, folder.Path("aside"));
   EXPECT_EQ(Convert(options).status().code(), KINGLET_NOT_FOUND);
   fs::copy_file(second, first);
-  EXPECT_NE(Convert(options).status().message().find("only tensors that the index puts there"),
-            std::string::npos);
+  EXPECT_NE(
+      Convert(options).status().message().find("only tensors that the index lists for this file"),
+      std::string::npos);
   fs::remove(first);
   fs::rename(folder.Path("aside"), first);
   std::ifstream index(folder.Path("pytorch_model.bin.index.json"));

@@ -105,7 +105,7 @@ void ExpectStatesAndLanesKeepEveryBit(const std::string& file, const std::vector
     check(0, t);
     if (t == 24) middle = *session->Save(0);
   }
-  // The other lane continues from there. Its fork, which another token led away, continues beside it.
+  // The other lane continues from the restored state, and so does its fork, after another token.
   ASSERT_TRUE(session->Restore(*middle, 1).ok());
   ASSERT_TRUE(session->Fork(1, 0).ok());
   ASSERT_TRUE(session->StepToken(ids[0], 0).ok());

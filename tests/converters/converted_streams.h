@@ -11,11 +11,11 @@ namespace kinglet {
 // [tokens][words]
 using LogProbabilitiesOfAll = std::vector<std::vector<float>>;
 
-// All log-probabilities after each token. Expects that lazy queries give the same numbers.
+// All log-probabilities after each token. Expects that lazy queries give the same values.
 LogProbabilitiesOfAll Distributions(const std::string& file, const std::string& backend,
                                     const std::vector<uint32_t>& ids);
-// The same on `ref`. Expects the same bits from `cpu` and, for the first tokens, from the CUDA
-// kernels on the emulated device.
+// All log-probabilities after each token on `ref`. Expects the same bits from `cpu` and, for the
+// first tokens, from the CUDA kernels on the emulated device.
 LogProbabilitiesOfAll DistributionsOfEveryBackend(const std::string& file,
                                                   const std::vector<uint32_t>& ids);
 // The mean of -log p of each token but the first, given the tokens before it.
@@ -24,8 +24,8 @@ double MeanLoss(const LogProbabilitiesOfAll& all, const std::vector<uint32_t>& i
 // without a start token.
 void ExpectGolden(const LogProbabilitiesOfAll& all, const std::string& golden, double tolerance);
 
-// Expects a stream restored from a saved state, its fork, and a stream beside another one, to give
-// the same bits as a single stream. REQUIRES: 26 ids or more.
+// Expects a stream restored from a saved state, its fork, and one of two lanes to give the same
+// bits as a single stream. REQUIRES: 26 ids or more.
 void ExpectStatesAndLanesKeepEveryBit(const std::string& file, const std::vector<uint32_t>& ids);
 
 // Expects at least half of the entries to be zero in each matrix with is_pruned(name).

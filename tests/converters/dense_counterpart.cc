@@ -23,7 +23,7 @@ struct ExactRows {
   std::vector<double> values;
 };
 
-// The rows of a coded table as its equation says.
+// The rows of a coded table by its equation.
 ExactRows DecodedRows(const ModelFile& file, const TensorView& view) {
   const CodingScheme& scheme = view.coded()->scheme;
   const std::vector<float> book = DecodedValues(file.tensors()[scheme.codebook]);
@@ -97,8 +97,7 @@ std::vector<double> LayerOf(const DefineLayer& layer, std::span<const float> wei
   return result;
 }
 
-// The vectors of all words: rows, or, of a unit that stays, its outputs. `tables`: the rows of each
-// bin.
+// The vectors of all words: rows, or the outputs of a kept unit. `tables`: the rows of each bin.
 ExactRows VectorsOf(const AdaptiveEmbedding& embedding, const ModelDraft& draft,
                     const std::vector<ExactRows>& tables) {
   ExactRows all{0, embedding.width, {}};

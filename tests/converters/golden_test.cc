@@ -43,7 +43,7 @@ TEST_F(ReadGoldenTest, PositionsIdsAndTheLastField) {
   EXPECT_EQ(golden->values[1].position, 3U);
   EXPECT_EQ(golden->values[1].log_probability, -0.25);
   EXPECT_EQ(Read("2\t7\t-1")->values.size(), 1U);         // no newline at the end
-  EXPECT_EQ(Read("0\t5\t-1\n")->values[0].position, 0U);  // behind a start token
+  EXPECT_EQ(Read("0\t5\t-1\n")->values[0].position, 0U);  // after a start token
 }
 
 TEST_F(ReadGoldenTest, AnythingElseIsRefusedWithItsLine) {

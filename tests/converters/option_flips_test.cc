@@ -28,7 +28,7 @@ struct Configuration {
   const char* family;
   const char* folder;
   const char* file;     // relative to the folder
-  const char* section;  // what the line has under which the options stand; empty: the file
+  const char* section;  // a part of the line above the options; empty: the top of the file
   size_t table;
   const char* checkpoint = "";  // in the folder; empty: the folder
 };
@@ -86,7 +86,7 @@ std::string WithYamlOption(const std::string& text, const std::string& section,
   return place < lines.size() ? changed : changed + added;
 }
 
-// As WithYamlOption, of either kind of file; a JSON file's value is JSON.
+// Like WithYamlOption, for either kind of file; a JSON file's value is JSON.
 std::string WithOption(const Configuration& where, const std::string& text, const std::string& name,
                        const std::string& value) {
   if (!std::string(where.file).ends_with(".json")) {
@@ -232,7 +232,7 @@ TEST(HonouredOptions, TheNumbersOfTheFramework) {
   EXPECT_EQ(count, 24u);
 }
 
-// The search's numbers count unless the configuration says otherwise, as the framework reads it.
+// The search's values count unless the configuration has others, as in the framework.
 TEST(HonouredOptions, TheSearchForCacheParameters) {
   constexpr Configuration kSearched = {"neurips-micronet", "micronet-variants/10bit-search-file",
                                        "config.yaml", "", 0};
@@ -262,7 +262,7 @@ TEST(HonouredOptions, WhatTheTensorsContradict) {
       {3, "d_inner", "23", "CoreNet"},
       {3, "tie_projs", "[true, true, true]", "as tie_projs is true"},
       {3, "untie_r", "false", "as untie_r is false"},
-      {5, "hidden_size", "13", "hidden_size: expected 12 as the checkpoint has, found 13"},
+      {5, "hidden_size", "13", "hidden_size: expected 12, as the checkpoint has, found 13"},
       {5, "num_layers", "1", "num_layers: expected 2"},
       {5, "vocab_size", "44", "vocab_size: expected 43"},
       {6, "intermediate_size", "21", "intermediate.dense"},

@@ -1,4 +1,4 @@
-// What gzip 1.12 and zstd 1.5.4 make of a text.
+// A text packed by gzip 1.12 and by zstd 1.5.4.
 #ifndef KINGLET_TESTS_CONVERTERS_PACKED_TEXTS_H_
 #define KINGLET_TESTS_CONVERTERS_PACKED_TEXTS_H_
 

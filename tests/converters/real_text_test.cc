@@ -33,7 +33,7 @@ namespace {
 
 const std::string kDemo = KINGLET_DEMO_DATA;
 
-// Sanitizers make every step some ten times slower.
+// Sanitizers make every token some ten times slower.
 #if defined(KINGLET_SANITIZED)
 constexpr size_t kStates = 20;
 #else
@@ -194,7 +194,7 @@ uint64_t BitsOf(double log_probability) {
   return bits;
 }
 
-// Goes on from the state for kEvery tokens; the bits of log p of each next word.
+// Continues from the state for kEvery tokens; returns the bits of log p of each next word.
 std::vector<uint64_t> Continue(Session& session, std::span<const uint32_t> ids, size_t from) {
   std::vector<uint64_t> bits;
   for (size_t t = from; t < std::min(from + kEvery, ids.size() - 1); ++t) {

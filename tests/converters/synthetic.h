@@ -32,7 +32,7 @@ class SyntheticMicronet {
  public:
   explicit SyntheticMicronet(const SyntheticOptions& options = {});
 
-  // What the framework saves, in its order; tied tables occur twice. Tests edit it.
+  // The tensors that the framework saves, in its order; tied tables occur twice. Tests edit them.
   std::vector<SyntheticTensor> tensors;
   std::vector<std::string> config;  // lines of config.yaml; tests edit it
 

@@ -65,7 +65,7 @@ class FormsMaker {
   // A reference in JSON.
   std::string Named(const std::string& name) const { return "\"" + prefix_ + side_ + name + "\""; }
 
-  // A table that can stand anywhere.
+  // A table that every part of a recipe accepts.
   void AddWhole(const std::string& name, const std::string& table) {
     forms_.push_back({name, "\"table\": " + table, "\"table\": " + table, table});
   }
@@ -145,7 +145,7 @@ class FormsMaker {
   }
 
   // A DeFINE unit whose map is narrower than the network: as a table, and kept. The output's table
-  // is the map's, behind a projection (Mehta et al. 2020).
+  // is the map's, after a projection (Mehta et al. 2020).
   void AddDefine() {
     const std::string map = Floats("map.table", {words_, 4}, 1);
     const std::string layers =
@@ -199,7 +199,7 @@ class FormsMaker {
 
   const std::string side_, prefix_;
   const uint64_t words_, width_;
-  const uint64_t parts_;  // into how many sub-vectors a row is cut
+  const uint64_t parts_;  // number of sub-vectors of a row
   TinyTensors& tensors_;
   std::vector<TableForm> forms_;
 };

@@ -12,7 +12,7 @@ namespace kinglet {
 // Tensors of a checkpoint that a test writes.
 class TinyTensors {
  public:
-  // Random numbers from offset - scale to offset + scale, which depend on the name.
+  // Random values from offset - scale to offset + scale, which depend on the name.
   void Floats(const std::string& name, std::vector<uint64_t> shape, double scale = 0.5,
               double offset = 0);
   // Random integers below `end`.
@@ -29,12 +29,12 @@ class TinyTensors {
   std::vector<Tensor> tensors_;
 };
 
-// A form in two places of a network. JSON without the outer braces.
+// A form at both ends of a network. JSON without the outer braces.
 struct TableForm {
   std::string name;
   std::string input;   // members of a recipe's "embedding"
   std::string output;  // members of a recipe's "softmax", which may lack a bias
-  std::string alone;   // the table alone, to stand for a family's; empty: the input has parts
+  std::string alone;   // the table alone, which replaces a family's; empty: the input has parts
 };
 
 // Adds tensors whose names begin with `side` and returns forms of tables [words, width], which name

@@ -1,7 +1,7 @@
 // Every form of table before and after every context block (docs/ARCHITECTURE.md, "Three axes"):
 // converted from tiny checkpoints in float32, in 9 bits with calibrated activations, and pruned.
-// `ref` and `cpu` give the same bits, and `ref64` what the same model gives with the decoded rows
-// of each table as a dense table. Prints the grid.
+// `ref` and `cpu` give the same bits. `ref64` gives the results of a counterpart whose tables are
+// dense tables of the decoded rows. Prints the grid.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -37,7 +37,7 @@ uint32_t WordAt(size_t t, uint32_t words) {
   return static_cast<uint32_t>((t * t * 7 + 3 * t) % words);
 }
 
-// All log-probabilities after each of some tokens, more than any window holds.
+// All log-probabilities after each of some tokens, which are more than any window.
 std::vector<std::vector<double>> Stream(const std::shared_ptr<const Model>& model) {
   constexpr size_t kTokens = 11;
   const auto session = *Session::Create(model);
@@ -147,7 +147,7 @@ struct Context {
   const char* name;
   const char* json;  // members of the recipe
   const char*
-      layer;  // the members of "transformer"'s layer that not all have; null: no transformer
+      layer;  // the members of "transformer"'s layer that not all have; nullptr: no transformer
 };
 
 constexpr uint64_t kWords = 22, kWidth = 8;
@@ -266,7 +266,7 @@ struct FamilyNetwork {
   const char* checkpoint;  // in tests/data
   const char* family;
   const char* input;   // the module
-  const char* output;  // a tensor of the softmax that is a table of all words; null: none
+  const char* output;  // a tensor of the softmax that is a table of all words, or nullptr
 };
 
 constexpr FamilyNetwork kNetworks[] = {
@@ -296,7 +296,7 @@ class FamilyGrid : public testing::TestWithParam<FamilyNetwork> {};
 TEST_P(FamilyGrid, EveryFormInPlaceOfTheFamilysTables) {
   const FamilyNetwork& network = GetParam();
   const TemporaryFolder folder;
-  // Recipes find sources beside the checkpoint.
+  // Recipes find sources in the checkpoint's folder.
   std::filesystem::copy(std::string(KINGLET_TEST_DATA "/") + network.checkpoint, folder.path(),
                         std::filesystem::copy_options::recursive);
   ConvertOptions plain;

@@ -44,22 +44,23 @@ std::string FolderTestName(const testing::TestParamInfo<std::string>& instance) 
   return name;
 }
 
-void ExpectCutsRefused(const std::string& folder, const std::string& name, size_t cuts,
-                       const std::function<ConvertOptions(const std::string& copy)>& options) {
+void ExpectTruncationsRefused(
+    const std::string& folder, const std::string& name, size_t sizes,
+    const std::function<ConvertOptions(const std::string& copy)>& options) {
   const TemporaryFolder copy;
   for (const auto& entry : fs::directory_iterator(folder)) {
     fs::copy(entry.path(), copy.Path(entry.path().filename().string()));
   }
   std::ifstream file(folder + "/" + name, std::ios::binary);
-  const std::string whole((std::istreambuf_iterator<char>(file)), {});
-  ASSERT_FALSE(whole.empty()) << folder << "/" << name;
+  const std::string original((std::istreambuf_iterator<char>(file)), {});
+  ASSERT_FALSE(original.empty()) << folder << "/" << name;
   const ConvertOptions convert = options(copy.path());
-  const auto uncut = Convert(convert);
-  ASSERT_TRUE(uncut.ok()) << uncut.status().message();
+  const auto converted = Convert(convert);
+  ASSERT_TRUE(converted.ok()) << converted.status().message();
   fs::remove(convert.output);
   // The last bytes of a text may be white space.
-  for (size_t size = 0; size + 2 < whole.size(); size += 1 + whole.size() / cuts) {
-    copy.Write(name, whole.substr(0, size));
+  for (size_t size = 0; size + 2 < original.size(); size += 1 + original.size() / sizes) {
+    copy.Write(name, original.substr(0, size));
     EXPECT_FALSE(Convert(convert).ok()) << name << " " << size;
     EXPECT_FALSE(fs::exists(convert.output)) << name << " " << size;
   }

@@ -31,10 +31,11 @@ const KeptConversion& ConvertOnce(const std::string& key, ConvertOptions options
 std::string FolderTestName(const testing::TestParamInfo<std::string>& instance);
 
 // Copies a checkpoint's folder and converts the copy with `options(copy)`. Expects success with the
-// whole file `name`, and a refusal without output when it is truncated at any of about `cuts`
-// places.
-void ExpectCutsRefused(const std::string& folder, const std::string& name, size_t cuts,
-                       const std::function<ConvertOptions(const std::string& copy)>& options);
+// complete file `name`, and a refusal without output when the file is truncated to any of about
+// `sizes` sizes.
+void ExpectTruncationsRefused(
+    const std::string& folder, const std::string& name, size_t sizes,
+    const std::function<ConvertOptions(const std::string& copy)>& options);
 
 }  // namespace kinglet
 

@@ -77,13 +77,13 @@ class NGram(unittest.TestCase):
             self.assertTrue(math.isfinite(read.score(["never"])))
 
     def test_a_bigram_by_hand(self):
-        # Discounts of a small text are 0.5, 0.75 and 0.9. Bigrams: <s> a twice, a b, b </s>, a </s>; behind different words
+        # Discounts of a small text are 0.5, 0.75 and 0.9. Bigrams: <s> a twice, a b, b </s>, a </s>; after different words
         # stand: a after 1, b after 1, </s> after 2.
         out = io.StringIO()
         model = ngram.Trained([["a", "b"], ["a"]], ["a", "b"], 2)
         model.write(out)
         unigram = (1 - 0.5 + (0.5 + 0.5 + 0.75) * 1 / 4) / 4  # of a: 4 words with </s> and <unk>
-        bigram = (1 - 0.5 + (0.5 + 0.5) * unigram) / 2         # of b behind a: b has the same unigram
+        bigram = (1 - 0.5 + (0.5 + 0.5) * unigram) / 2         # of b after a: b has the same unigram
         self.assertAlmostEqual(model.probabilities[1][("b",)], math.log10(unigram))
         self.assertAlmostEqual(model.probabilities[2][("a", "b")], math.log10(bigram))
         self.assertIn("ngram 2=4", out.getvalue())

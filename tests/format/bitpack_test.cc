@@ -7,7 +7,7 @@
 namespace kinglet::bitpack_test {
 namespace {
 
-// Field i, read bit by bit as the definition in bitpack.h says.
+// Field i, read bit by bit by the definition in bitpack.h.
 uint32_t FieldByDefinition(std::span<const std::byte> bytes, int bits, uint64_t i) {
   uint32_t field = 0;
   for (int b = 0; b < bits; ++b) {
@@ -37,7 +37,7 @@ TEST(BitpackTest, UnpacksWhatTheDefinitionSays) {
       std::vector<uint32_t> fields;
       for (uint64_t i = 0; i < count; ++i) {
         fields.push_back(static_cast<uint32_t>(random.Next()) & (0xFFFFFFFFu >> (32 - bits)));
-        // Bits above the field's width must not leak into the next one.
+        // Bits above the field's width must not leak into the next field.
         packer.Append(fields.back() | (bits < 32 ? 0xFFFFFFFFu << bits : 0));
       }
       const std::vector<std::byte> bytes = packer.Finish();
@@ -71,7 +71,7 @@ TEST(BitpackTest, SignedFieldsAreTwosComplement) {
 }
 
 TEST(BitpackTest, ReadsNothingBehindTheEnd) {
-  // Vectors of exact size, so that the sanitizer notices reads behind them.
+  // Vectors of exact size, so that the sanitizer notices reads beyond them.
   for (uint64_t count = 1; count <= 40; ++count) {
     BitPacker packer(9, count);
     for (uint64_t i = 0; i < count; ++i) packer.Append(static_cast<uint32_t>(i * 13));

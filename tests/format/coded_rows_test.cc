@@ -8,7 +8,7 @@
 namespace kinglet::coded_rows_test {
 namespace {
 
-// Codes 0, 1, 2, .. modulo each position's pool size, and the bytes that hold them.
+// Codes 0, 1, 2, .. modulo each position's pool size, and their packed bytes.
 struct Table {
   TensorView view;
   std::vector<uint32_t> codes;

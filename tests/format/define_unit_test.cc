@@ -54,7 +54,7 @@ TEST(FaultsOf, NamesEachInconsistency) {
        "layer 0, groups: expected a divisor of the 16 features of out, found 3"},
       {[](DefineUnit& unit) { unit.layers[0].groups = 8; },
        "layer 0, groups: expected a divisor of the 12 features of in, found 8"},
-      // Both divide the 28 + 20 features of the input, but not the 12 of e.
+      // 7 divides the 28 features of the input, but not the 12 of e.
       {[](DefineUnit& unit) {
          unit.layers[0].out = 16;
          unit.layers[1].groups = 7;

@@ -1,4 +1,4 @@
-// Taking a file apart relies on the documented layout, not on the reader under test.
+// Parsing a file relies on the documented layout, not on the reader under test.
 #include "tests/format/editable_file.h"
 
 #define XXH_INLINE_ALL

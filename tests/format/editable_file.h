@@ -1,5 +1,5 @@
-// A model file taken apart, so that a test can change it and put it together again with valid
-// offsets, sizes and digests, as a hostile writer would.
+// A model file as parts, so that a test can change it and put it together again with valid offsets,
+// sizes and digests, as a hostile writer would.
 #ifndef KINGLET_TESTS_FORMAT_EDITABLE_FILE_H_
 #define KINGLET_TESTS_FORMAT_EDITABLE_FILE_H_
 
@@ -25,7 +25,7 @@ struct EditableFile {
 
   // The file, with the segment table computed from `segments`.
   std::vector<std::byte> Build();
-  // The file with the header exactly as it is, its segment table included.
+  // The file with the unchanged header, including its segment table.
   std::vector<std::byte> BuildAsIs() const;
 
   editable::TensorT& Tensor(const std::string& name);

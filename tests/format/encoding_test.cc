@@ -9,7 +9,7 @@
 namespace kinglet::encoding_test {
 namespace {
 
-// The value of an IEEE 754 binary16 word, by definition.
+// The value of an IEEE 754 binary16 float, by definition.
 double HalfByDefinition(uint16_t word) {
   const double sign = (word & 0x8000) != 0 ? -1 : 1;
   const int exponent = (word >> 10) & 31;

@@ -1,6 +1,6 @@
-// Whatever changes a byte of a model file is found when it is opened: each bit flipped, each block
-// of 64 bytes zeroed, exchanged with another, overwritten by another or repeated, bytes appended,
-// and every truncation. Three files of different kinds, in memory.
+// Every change of a model file's bytes is found when the file is opened: each bit flipped, each
+// tile of 64 bytes zeroed, exchanged with another, overwritten by another or repeated, bytes
+// appended, and every truncation. Three files of different kinds, in memory.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -104,7 +104,7 @@ TEST_P(EveryChange, OfABlock) {
     std::memset(Block(i), 0, kBlock);
     ExpectRefused("zeroed block " + std::to_string(i));
     std::memcpy(Block(i), OriginalBlock(i), kBlock);
-    // Repeated: everything behind it moves.
+    // Repeated: all bytes after the tile move.
     bytes_.insert(bytes_.begin() + static_cast<std::ptrdiff_t>(i * kBlock), OriginalBlock(i),
                   OriginalBlock(i) + kBlock);
     ExpectRefused("repeated block " + std::to_string(i));
@@ -135,10 +135,10 @@ TEST_P(EveryChange, OfTwoBlocks) {
 
 TEST_P(EveryChange, OfTheLength) {
   for (size_t size = 0; size < original_.size() && !HasFailure(); size += Stride(5)) {
-    // Of exactly that size, so that a sanitizer notices reads behind it.
+    // A vector of exactly that size, so that a sanitizer notices reads beyond it.
     bytes_ = std::vector<std::byte>(original_.begin(),
                                     original_.begin() + static_cast<std::ptrdiff_t>(size));
-    ExpectRefused("cut to " + std::to_string(size));
+    ExpectRefused("truncated to " + std::to_string(size));
   }
   for (const std::byte filling : {std::byte{0}, std::byte{0xFF}, original_.back()}) {
     bytes_ = original_;

@@ -145,7 +145,7 @@ TEST(HeaderReaderTest, SegmentsAreUsedOnce) {
          std::swap(file.header.vocabulary->words, file.header.vocabulary->ranks);
        }},
   };
-  // The last part may be refused for its size or for its first word.
+  // The last part may be refused for its size or for its first value.
   ExpectRefused(std::span(edits).first(std::size(edits) - 1));
   EditableFile file = GoodFile();
   edits[std::size(edits) - 1].edit(file);
@@ -217,8 +217,8 @@ TEST(HeaderReaderTest, StructureIsVerified) {
   const auto start = empty.StartTable();
   const flatbuffers::Offset<editable::Model> table(empty.EndTable(start));
   empty.Finish(table, editable::ModelIdentifier());
-  const auto none = std::as_bytes(std::span(empty.GetBufferPointer(), empty.GetSize()));
-  EXPECT_TRUE(IsRefusalOf(message({none.begin(), none.end()}), "header, byte 64"));
+  const auto no_fields = std::as_bytes(std::span(empty.GetBufferPointer(), empty.GetSize()));
+  EXPECT_TRUE(IsRefusalOf(message({no_fields.begin(), no_fields.end()}), "header, byte 64"));
 }
 
 // Shared tables would make the verifier's work quadratic if it were not bounded. Here 20,000 blocks

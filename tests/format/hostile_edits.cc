@@ -47,7 +47,7 @@ EditableFile GoodClassifierFile() {
 
 void ExpectRefused(std::span<const HostileEdit> edits, EditableFile good) {
   const std::vector<std::byte> bytes = good.Build();
-  // Taking apart and putting together alone changes nothing that matters.
+  // A file that is parsed and built again without an edit is accepted.
   ASSERT_TRUE(OpenStatus(bytes).ok()) << OpenStatus(bytes).message();
   for (const HostileEdit& hostile : edits) {
     EditableFile file = EditableFile::FromBytes(bytes);

@@ -55,7 +55,7 @@ TEST(ModelFileTest, EveryFlippedBitIsFound) {
 TEST(ModelFileTest, EveryTruncationIsFound) {
   const std::vector<std::byte> bytes = SmallModel();
   for (size_t size = 0; size < bytes.size(); ++size) {
-    // A copy of exactly that size, so that the sanitizer notices reads behind it.
+    // A copy of exactly that size, so that the sanitizer notices reads beyond it.
     const std::vector<std::byte> part(bytes.begin(), bytes.begin() + static_cast<ptrdiff_t>(size));
     const Status status = OpenStatus(part);
     ASSERT_EQ(status.code(), KINGLET_CORRUPT) << size;
@@ -68,7 +68,7 @@ TEST(ModelFileTest, EveryTruncationIsFound) {
                                               std::to_string(longer.size()) + " bytes");
 }
 
-// With a repaired frame, a file that is too short is refused for the part that is missing.
+// With a repaired frame, a file that is too short is refused for its missing part.
 TEST(ModelFileTest, EveryTruncationIsFoundEvenWithARightFrame) {
   const std::vector<std::byte> bytes = SmallModel();
   for (size_t size = 64; size < bytes.size(); ++size) {

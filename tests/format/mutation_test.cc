@@ -51,7 +51,7 @@ class Mutator {
       : original_(std::move(bytes)), random_(seed) {
     std::memcpy(&header_size_, &original_[24], 8);
     const EditableFile file = EditableFile::FromBytes(original_);
-    // Finds the segment table in the header by its first two numbers.
+    // Finds the segment table in the header by its first two values.
     const uint64_t offset = file.header.segments[0].offset();
     const uint64_t size = file.header.segments[0].size();
     for (table_ = 64; table_ < 64 + header_size_; table_ += 8) {
@@ -88,7 +88,7 @@ class Mutator {
   }
 
  private:
-  // Writes 1, 2, 4 or 8 bytes at a place inside [begin, begin + size).
+  // Writes 1, 2, 4 or 8 bytes at an offset inside [begin, begin + size).
   void Change(std::vector<std::byte>& bytes, uint64_t begin, uint64_t size) {
     constexpr uint64_t kTelling[] = {
         0,          1,      2,          0x7F,         0xFF,

@@ -15,7 +15,7 @@ std::vector<std::byte> Joined(const Result<PackedModel>& packed) {
   return packed.ok() ? packed->layout.Bytes() : std::vector<std::byte>();
 }
 
-// Packed in pieces or as a whole, the bytes are the same in every encoding.
+// Packing in pieces and at once gives the same bytes in every encoding.
 TEST(PackModel, PackedPiecesAreTheFile) {
   for (const TinyOptions& options :
        {TinyOptions{}, TinyOptions{.quantised = true, .bits = 9, .pruned = true},
@@ -28,25 +28,25 @@ TEST(PackModel, PackedPiecesAreTheFile) {
       for (const float value : dense->values) half.words.push_back(FloatToHalf(value));
       tensor.values = half;
     }
-    const auto whole = SerialiseModel(draft);
-    ASSERT_TRUE(whole.ok()) << whole.status().message();
+    const auto at_once = SerialiseModel(draft);
+    ASSERT_TRUE(at_once.ok()) << at_once.status().message();
     ModelPacker packer;
     for (EncodedTensor& tensor : draft.tensors) {
       ASSERT_TRUE(packer.Add(tensor).ok());
       tensor = {};  // freed
     }
-    EXPECT_TRUE(Joined(packer.Finish(draft.description, draft.vocabulary, {})) == *whole);
+    EXPECT_TRUE(Joined(packer.Finish(draft.description, draft.vocabulary, {})) == *at_once);
   }
   EncodedTensor bad = TinyMicronet().tensors[3];
   std::get<DenseF32>(bad.values).values.pop_back();
   EXPECT_EQ(ModelPacker().Add(bad).code(), KINGLET_INVALID_ARGUMENT);
 }
 
-// Codes that are made row by row give the same file as codes that are given at once.
+// Codes that are computed row by row give the same file as codes that are given at once.
 TEST(PackModel, RowsOfCodesAreTheFile) {
   for (const bool pruned : {false, true}) {
     const ModelDraft draft = TinyMicronet({.quantised = true, .bits = 9, .pruned = pruned});
-    const auto whole = SerialiseModel(draft);
+    const auto at_once = SerialiseModel(draft);
     ModelPacker packer;
     size_t of_rows = 0;
     for (const EncodedTensor& tensor : draft.tensors) {
@@ -65,7 +65,7 @@ TEST(PackModel, RowsOfCodesAreTheFile) {
                              }};
       ASSERT_TRUE(packer.Add(floats, rows).ok());
     }
-    EXPECT_TRUE(Joined(packer.Finish(draft.description, draft.vocabulary, {})) == *whole);
+    EXPECT_TRUE(Joined(packer.Finish(draft.description, draft.vocabulary, {})) == *at_once);
     EXPECT_GT(of_rows, 0U);
   }
 }

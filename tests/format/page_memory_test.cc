@@ -47,7 +47,7 @@ TEST(PageMemory, ReleasesWholePagesOnly) {
   for (uint64_t i = 0; i < memory.bytes().size(); ++i) {
     ASSERT_EQ(memory.bytes()[i], std::byte{i < kPage || i >= 2 * kPage}) << i;
   }
-  EXPECT_EQ(memory.Release(memory.bytes().last(11)), kPage);  // the last page goes as a whole
+  EXPECT_EQ(memory.Release(memory.bytes().last(11)), kPage);  // all of the last page is released
   EXPECT_EQ(memory.Release(memory.bytes()), 5 * kPage);
   EXPECT_EQ(memory.Release({}), 0u);
 }

@@ -65,11 +65,11 @@ TEST(TextTables, DamagedBytesAreRefusedOrMeanSomething) {
   }
 }
 
-// Rules are stored without what they share with the one before: few bytes may stand for many.
+// Rules are stored without the prefix of the rule before: few bytes may expand to many.
 TEST(TextTables, RulesThatGrowTooMuchAreRefused) {
   for (const int rules : {100, 4000}) {
     TextTables tables = Pieces();
-    auto& list = std::get<SentencePieceTables>(tables.cutting).normaliser.rules;
+    auto& list = std::get<SentencePieceTables>(tables.method).normaliser.rules;
     list.clear();
     for (int i = 0; i < rules; ++i) {
       const char last[] = {static_cast<char>('a' + i / 676), static_cast<char>('a' + i / 26 % 26),
@@ -80,9 +80,9 @@ TEST(TextTables, RulesThatGrowTooMuchAreRefused) {
     EXPECT_EQ(packed.ok(), rules == 100);
     EXPECT_TRUE(packed.ok() || packed.status().code() == KINGLET_INVALID_ARGUMENT);
   }
-  // The same in a segment, of which a rule takes four bytes.
+  // Equal rules in a segment, of which a rule takes four bytes.
   TextTables one = Pieces();
-  auto& list = std::get<SentencePieceTables>(one.cutting).normaliser.rules;
+  auto& list = std::get<SentencePieceTables>(one.method).normaliser.rules;
   list = {{std::string(250, 'x'), std::string(255, 'y')}};
   std::vector<std::byte> bytes = *PackTextTables(one);
   const auto is_count = [&](size_t at) {
@@ -94,7 +94,7 @@ TEST(TextTables, RulesThatGrowTooMuchAreRefused) {
   std::vector<std::byte> more;
   uint32_t added = 0;
   for (int a = 0; a < 20; ++a) {
-    // xx..x a, then xx..x a b: ascending, each longer or later than the one before.
+    // xx..x a, then xx..x a b: ascending, each longer or later than the rule before.
     const auto put = [&](std::initializer_list<int> values) {
       for (const int value : values) more.push_back(static_cast<std::byte>(value));
       ++added;
@@ -115,7 +115,7 @@ TEST(TextTables, RulesThatGrowTooMuchAreRefused) {
 TEST(TextTables, SenselessTablesAreRefused) {
   const auto refused = [](const auto& edit) {
     TextTables tables = Pieces();
-    edit(std::get<SentencePieceTables>(tables.cutting));
+    edit(std::get<SentencePieceTables>(tables.method));
     return !CheckTextTables(KINGLET_INVALID_ARGUMENT, tables).ok() && !PackTextTables(tables).ok();
   };
   EXPECT_TRUE(refused([](auto& tables) { tables.pieces.clear(); }));

@@ -26,7 +26,7 @@ ModelDraft UnpackedFrom(const std::vector<std::byte>& bytes) {
 }
 
 // Unpacking and writing again gives the same bytes, so unpacking loses no encoding, mask, scale,
-// word or number of the description.
+// word or value of the description.
 TEST(UnpackModel, PacksToTheSameBytes) {
   for (const bool quantised : {false, true}) {
     for (const int bits : {0, 2, 9, 16}) {

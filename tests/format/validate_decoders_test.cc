@@ -166,11 +166,12 @@ TEST(ValidateDecoders, Positions) {
        [](EditableFile& file) { file.Decoder().relative_sinusoids->frequencies = 1000; }},
       {"block decoder, frequencies",
        [&](EditableFile& file) {
-         file.Decoder().relative_sinusoids->frequencies = layer(file, 0).attention_norm_gain;
+         file.Decoder().relative_sinusoids->frequencies =
+             layer(file, 0).attention_norm_gain.value();
        }},
       {"block decoder, frequency 1", set_frequency(-0.5f)},
       {"block decoder, frequency 1", set_frequency(4.5f)},
-      // Not finite: refused as in every tensor.
+      // A value that is not finite is refused, as in every tensor.
       {"tensor pos_emb.inv_freq", set_frequency(kNanFloat)},
       {"layer 0, positions",
        [&](EditableFile& file) { layer(file, 0).positions = flatbuffers::nullopt; }},

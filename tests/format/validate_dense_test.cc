@@ -17,7 +17,7 @@ TensorId Add(ModelDraft& draft, const std::string& name, const Shape& shape) {
   return static_cast<TensorId>(draft.tensors.size() - 1);
 }
 
-// Layers from 8 numbers to 6 and to 8 again, behind the decoder.
+// Layers from 8 elements to 6 and to 8 again, after the decoder.
 ModelDraft GoodDraft() {
   ModelDraft draft = TinyTransformer();
   DenseLayers dense{"dense", DensePlace::kOutput};
@@ -117,7 +117,7 @@ TEST(ValidateDense, Refusals) {
   }
 }
 
-// What only decoders of speech toolkits have.
+// Values that only decoders of speech toolkits have.
 TEST(ValidateDense, MaskedTokensAndNormsAtTheEnd) {
   const auto refusal = [](const std::function<void(TransformerDecoder&)>& change) {
     ModelDraft draft = TinyTransformer();

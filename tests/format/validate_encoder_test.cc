@@ -117,7 +117,7 @@ TEST(ValidateEncoder, QuantisersAreEverywhereOrNowhere) {
   };
   ExpectRefused(edits, EditableFile::FromDraft(TinyTranslation({.bits = 9, .quantised = true})));
 
-  // And none where the decoder has none.
+  // The encoder may have none if the decoder has none.
   EditableFile file = GoodTranslationFile();
   cross(file).quantisers =
       std::make_unique<editable::CrossAttentionQuantisers>(good, good, good, good, good);

@@ -112,7 +112,7 @@ TEST(ValidateMasked, Refusals) {
        [](ModelDraft& draft) { Masked(draft).scored = ScoredPart::kSpans; }},
       {"block text, scores, rows of weight: expected 2, found 3",
        [](ModelDraft& draft) { Masked(draft).scored = ScoredPart::kNextSentence; }},
-      {"blocks: expected no decoder, encoder, cache or input layers beside a masked model, found "
+      {"blocks: expected no decoder, encoder, cache or input layers in a masked model, found "
        "some",
        [](ModelDraft& draft) {
          draft.description.blocks.emplace_back(NeuralCache{"cache", 5, 0.5, 0.5});
@@ -142,11 +142,11 @@ TEST(ValidateMasked, Refusals) {
        [](ModelDraft& draft) { Golden(draft).segments[4] = 2; }},
       {"golden vector, position 1: expected a number below 5, found 5",
        [](ModelDraft& draft) { Golden(draft).positions[1] = 5; }},
-      {"golden vector, positions: expected ascending ones, found others",
+      {"golden vector, positions: expected ascending positions, found others",
        [](ModelDraft& draft) {
          Golden(draft).positions = {3, 3};
        }},
-      {"golden vector, positions: expected some, found none",
+      {"golden vector, positions: expected at least one, found none",
        [](ModelDraft& draft) {
          Golden(draft).positions.clear();
          Golden(draft).log_probabilities.clear();

@@ -159,7 +159,7 @@ TEST(ValidateTensorsTest, Codes) {
 }
 
 TEST(ValidateTensorsTest, Scales) {
-  // One 31-bit word with the given float as the only scale of the bias.
+  // One 31-bit field with the given float as the only scale of the bias.
   const auto divisor = [](uint32_t word) {
     return [word](EditableFile& file) {
       file.Tensor(kBias).packed->scales->bits = 31;

@@ -245,7 +245,7 @@ TEST(ValidateTest, Classifier) {
          file.header.blocks.push_back(
              std::make_unique<editable::BlockT>(*file.header.blocks.back()));
        }},
-      {"blocks",  // a cache makes it a language model
+      {"blocks",  // a cache makes the model a language model
        [](EditableFile& file) {
          auto block = std::make_unique<editable::BlockT>();
          block->name = "cache";
@@ -255,7 +255,7 @@ TEST(ValidateTest, Classifier) {
   };
   ExpectRefused(edits, GoodClassifierFile());
 
-  const HostileEdit beside[] = {
+  const HostileEdit classifier_with_decoder[] = {
       {"blocks",
        [](EditableFile& file) {
          auto block = std::make_unique<editable::BlockT>();
@@ -265,7 +265,7 @@ TEST(ValidateTest, Classifier) {
          file.header.blocks.push_back(std::move(block));
        }},
   };
-  ExpectRefused(beside);
+  ExpectRefused(classifier_with_decoder);
 }
 
 TEST(ValidateTest, StartToken) {

@@ -66,7 +66,7 @@ TEST(VocabularyTest, LongWordsAndLongPrefixes) {
   ExpectRoundTrip(words);
 }
 
-// What takes all words apart takes memory in proportion to the file.
+// The memory to decode all words is proportional to the file.
 TEST(VocabularyTest, AllWordsAreAtMost32TimesTheirSegment) {
   std::vector<std::string> words;
   for (int i = 0; i < 200; ++i) words.push_back(std::string(60000, 'x') + std::to_string(1000 + i));
@@ -170,7 +170,7 @@ TEST(VocabularyTest, RefusesHostileWords) {
     return out;
   };
   EXPECT_EQ(message(text({0x00, 'a', 0x00, 'b'})), "");
-  // Not sorted, repeated, or with a shared prefix that is not the longest.
+  // Words that are not sorted, repeated, or stored with a shared prefix that is not the longest.
   EXPECT_NE(message(text({0x00, 'b', 0x00, 'a'})), "");
   EXPECT_NE(message(text({0x00, 'a', 0x00, 'a'})), "");
   EXPECT_NE(message(text({0x00, 'a', 0x01, 'a', 'b'})), "");

@@ -16,7 +16,7 @@ namespace {
 
 enum class Fill { kRandom, kZeros, kExtremes };
 
-// The float a code stands for, computed in double: the product is exact there, and a quotient of
+// The float of a code, computed in double: the product is exact there, and a quotient of
 // two floats rounded first to double rounds to the same float (53 >= 2 * 24 + 2).
 float ByDefinition(const Quantised& quantised, const Shape& shape, uint64_t i) {
   const bool per_row = quantised.rule == ScaleRule::kMultiplyPerRow;

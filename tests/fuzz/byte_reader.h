@@ -1,4 +1,4 @@
-// Decisions taken from a fuzzer's bytes: zeros when they have run out.
+// Decisions taken from a fuzzer's bytes; after the last byte, zeros.
 #ifndef KINGLET_TESTS_FUZZ_BYTE_READER_H_
 #define KINGLET_TESTS_FUZZ_BYTE_READER_H_
 

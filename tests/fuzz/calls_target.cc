@@ -42,8 +42,8 @@ const std::vector<std::byte>& CalledModel(uint8_t choice) {
   return kModels[choice % kModels.size()];
 }
 
-// What one thread calls with. Buffers are of the heap and exactly as large as the call is told, so
-// that sanitizers see every byte beyond.
+// The arguments of one thread's calls. Buffers are on the heap and exactly as large as the call is
+// told, so that sanitizers notice every access beyond them.
 class Caller {
  public:
   Caller(const kinglet_model* model, kinglet_session* cancelled, Input input)

@@ -17,7 +17,7 @@
 namespace kinglet::fuzz {
 namespace {
 
-// What every backend must answer after each token.
+// The results that every backend must give after each token.
 struct Answers {
   StatusCode code = KINGLET_OK;
   std::vector<float> log_probabilities;
@@ -73,12 +73,12 @@ void SaveAndRestore(Session& session, const std::shared_ptr<const Model>& model,
   state->WriteBlob(bytes);
   (void)session.StepToken(0, lane);
   const auto read = State::ReadBlob(model, bytes);
-  // Numbers that overflowed are written but not read.
+  // Values that overflowed are written but not read.
   const Status restored = session.Restore(read.ok() ? *read : *state, lane);
   Expect(restored.ok(), "expected to restore, found " + restored.message());
 }
 
-// What a masked model says at each position of the text, and about the whole.
+// A masked model's results at each position of the text, and for the complete text.
 std::vector<Answers> ReadText(Session& session, const std::shared_ptr<const Model>& model,
                               const Text& text, const Way& way) {
   for (uint32_t lane = 0; lane < way.lanes; ++lane) {  // other lanes have other texts
@@ -220,7 +220,7 @@ void RunDifferential(Input input) {
   const auto check = [&](const Way& way, bool same_bits) {
     const auto found = Compute(*file, text, way);
     if (!found) return;
-    // A text that is read by one call ends where a number is not finite.
+    // A text that is read by one call ends where a value is not finite.
     const size_t answers = way.together > 1 ? found->size() : expected->size();
     for (size_t i = 0; i < answers; ++i) {
       const uint32_t next = text.tokens[std::min(i + 1, text.tokens.size() - 1)];

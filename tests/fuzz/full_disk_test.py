@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Every command that writes a file, where there is no room, no right to write, or no more threads.
+"""Every command that writes a file, on a full disk, without the right to write, or without threads.
 
     full_disk_test.py ROOT KINGLET FAULTS
 
 A full disk: each write in turn, and all after it, fails with ENOSPC (the library FAULTS). A folder
 that may not be written to: every file that is to be created is refused with EROFS. Threads: the
-n-th and all later ones are refused with EAGAIN. Each run says so in one line and leaves nothing
-behind, or ends as ever. `sensitivity` and `filter -o` continue where they were: what they leave is a
-beginning of what they write.
+n-th and all later ones are refused with EAGAIN. Each run either reports the failure in one line and
+leaves no file, or succeeds. `sensitivity` and `filter -o` can continue an output: they may leave
+the beginning of it.
 """
 
 import os

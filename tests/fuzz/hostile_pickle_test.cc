@@ -1,6 +1,6 @@
 // Pickles that try to run code, or to exhaust the reader, in the forms that reports on malicious
-// checkpoints describe: every opcode that calls, and names of functions that run commands. None is
-// executed: what a pickle would do leaves no file, and each is refused in one line.
+// checkpoints describe: every opcode that calls, and names of functions that run commands. No
+// pickle is executed: its command creates no file, and each pickle is refused in one line.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -18,7 +18,7 @@
 namespace kinglet::fuzz {
 namespace {
 
-using namespace std::string_literals;  // NOLINT: pickles hold NUL
+using namespace std::string_literals;  // NOLINT: pickles contain NUL
 
 struct HostilePickle {
   std::string name, bytes;
@@ -93,7 +93,7 @@ std::vector<HostilePickle> HostileForms() {
   for (int i = 0; i < 100000; ++i) tuples += '\x85';
   for (int i = 0; i < 50000; ++i) lists += "]";
   lists += std::string(50000, 'a');
-  // Each list holds the one before twice: 2^40 items if they were copied.
+  // Each list contains the list before twice: 2^40 items if they were copied.
   for (int i = 1; i <= 40; ++i) {
     const char before = static_cast<char>(i - 1), now = static_cast<char>(i);
     doubled += "](h"s + before + "h" + before + "eq" + now;
@@ -157,7 +157,7 @@ std::vector<HostilePickle> HostileForms() {
   };
 }
 
-// The places where a checkpoint has a pickle.
+// The parts of a checkpoint that are pickles.
 void ExpectHarmless(const HostilePickle& pickle) {
   SCOPED_TRACE(pickle.name);
   const auto bytes = PickleBytesOf(pickle.bytes);
@@ -192,7 +192,7 @@ TEST(HostilePickle, NoNameOfAFunctionIsCalled) {
   EXPECT_FALSE(std::filesystem::exists(marker));
 }
 
-// Readers that take another entry than a scanner did run code that nobody saw.
+// Readers that use another entry than a scanner run code that the scanner has not checked.
 TEST(HostilePickle, AnArchiveHasOnePickle) {
   const std::string good = "\x80\x02}.", bad =
                                              "\x80\x02"
@@ -226,7 +226,7 @@ TEST(HostilePickle, EveryTruncationOfACallIsHarmless) {
   for (const HostilePickle& pickle : CallsOf(kDangerous[0], "true")) {
     for (size_t size = 0; size < pickle.bytes.size(); ++size) {
       const auto graph = ReadPickle(PickleBytesOf(pickle.bytes).first(size), 0);
-      EXPECT_FALSE(graph.ok()) << pickle.name << " cut to " << size;
+      EXPECT_FALSE(graph.ok()) << pickle.name << " truncated to " << size;
       EXPECT_NO_THROW(ExpectOneLine(graph.status()));
     }
   }

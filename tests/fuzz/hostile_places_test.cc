@@ -1,4 +1,4 @@
-// Files in places, and with names, that a careful program would not expect.
+// Files at paths, and with names, that a careful program would not expect.
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -83,7 +83,7 @@ TEST_F(HostilePlaces, AModelOutlivesChangesOfItsFile) {
   EXPECT_NO_THROW(UseModel(*model));
 }
 
-// A reader keeps its descriptor; what it reads later is no longer there.
+// A file that is truncated while a reader has it open.
 TEST_F(HostilePlaces, ACheckpointThatShrinksWhileReadIsRefused) {
   const std::string path = Write("w.npy", [] {
     std::string text = "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }\n";

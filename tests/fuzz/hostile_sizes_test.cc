@@ -1,5 +1,5 @@
-// Numbers at the edges of 31, 32, 63 and 64 bits in every place of small files: nothing crashes,
-// and nothing allocates what a file only claims. Time grows as the file does.
+// Integers at the edges of 31, 32, 63 and 64 bits at every offset of small files: nothing crashes,
+// and nothing allocates what a file only claims. Time grows in proportion to the file.
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
@@ -81,7 +81,7 @@ TEST(HostileSizes, EveryFieldOfEveryContainerAtEveryEdge) {
 #endif
 }
 
-// An offset of 0 in a table's list of fields means that the field is not there.
+// An offset of 0 in a table's list of fields means that the field is absent.
 TEST(HostileSizes, EveryFieldOfAModelFileMissing) {
   const Target& target = *FindTarget("model_file");
   for (const std::vector<std::byte>& seed : SeedsOf(target)) {
@@ -115,7 +115,7 @@ TEST(HostileSizes, NumbersOfTextAtEveryEdge) {
   }
 }
 
-// The best of several runs, in seconds of the processor: other programs take none of them.
+// The best of several runs, in seconds of processor time, to which other programs do not add.
 double SecondsOf(const std::function<void()>& work) {
   double best = 1e9;
   for (int i = 0; i < 5; ++i) {

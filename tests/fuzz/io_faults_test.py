@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Reads and writes that are cut short, interrupted, or fail (EIO, ENOSPC) at each call in turn.
+"""Reads and writes that are short, interrupted, or fail (EIO, ENOSPC) at each call in turn.
 
     io_faults_test.py ROOT KINGLET FAULTS
 
-Short and interrupted calls change nothing: the same bytes come out. After a failing call the
-command says so in one line and leaves either nothing or the whole file under the final name.
+Short and interrupted calls change nothing: the output has the same bytes. After a failing call the
+command reports it in one line and leaves either no file or the complete file under the final name.
 """
 
 import os

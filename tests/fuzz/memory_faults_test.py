@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Commands for which memory runs out, whoever asked for it: operator new, malloc, calloc or mmap.
+"""Commands for which memory runs out, in any allocator: operator new, malloc, calloc or mmap.
 
     memory_faults_test.py ROOT KINGLET FAULTS
 
 The n-th allocation after main began fails (the library FAULTS), alone or with all later ones. Each
-run ends as ever or says so in one line, and leaves nothing under the name of what it writes, or,
-`sensitivity`, what it continues from. About 30 places of a command are tried, or as many as
-KINGLET_FAULT_PLACES says ("all": each).
+run succeeds, or reports the failure in one line and leaves no output file or, of `sensitivity`, an
+output that it can continue. About 30 allocations of a command are tried, or as many as
+KINGLET_FAULT_PLACES gives ("all": each).
 """
 
 import os

@@ -216,7 +216,7 @@ std::vector<std::byte> Pack(EditableFile& file) {
   return Frame64(pack(), rest);
 }
 
-// Every number of the header but those of the segment table, by its field's name.
+// Every number of the header except the segment table's, by its field's name.
 class Numbers : public flatbuffers::IterationVisitor {
  public:
   struct Place {
@@ -320,7 +320,8 @@ void ChangeNumbers(std::vector<std::byte>& file, uint64_t changes, Chance& chanc
   }
 }
 
-// Gives a tensor another shape, with zeros that take a bit each. False for one that takes none.
+// Gives a tensor another shape, with zeros that take a bit each. Returns false for a tensor that
+// cannot have another shape.
 bool Reshape(EditableFile& file, editable::TensorT& tensor, const std::vector<uint32_t>& shape) {
   constexpr uint64_t kMostBytes = uint64_t{1} << 18;
   uint64_t entries = 1;
@@ -364,7 +365,7 @@ std::optional<std::pair<std::vector<uint32_t>, std::string>> ShapeWanted(const s
   return std::pair(shape, text.substr(name + kName.size()));
 }
 
-// A model in which one size is another, with the shapes that follow: a small file may stand for a
+// A model with another value of one size, and the shapes that follow: a small file may describe a
 // large model.
 std::vector<std::byte> Grown(EditableFile& file, Chance& chance) {
   static constexpr const char* kSizes[] = {
@@ -429,8 +430,7 @@ kinglet_status Check(kinglet_status status) {
   return status;
 }
 
-// A model through the C interface, and all that is asked of it. Buffers are as large as calls are
-// told.
+// A model through the C interface, and all calls with it. Buffers are as large as calls are told.
 class User {
  public:
   User(kinglet_model* model) : model_(model) {}
@@ -447,7 +447,7 @@ class User {
   void UseAll() {
     Check(kinglet_model_vocabulary_size(model_, &words_));
     UseWords();
-    if (words_ > kMostWords) return;  // its answers would take most of the time
+    if (words_ > kMostWords) return;  // a large vocabulary would take most of the time
     UseText();
     UseEmbedding();
     kinglet_session_options options;

@@ -11,10 +11,10 @@
 
 namespace kinglet::fuzz {
 
-// A small model of any family, with one to five changes. The same for the same number.
+// A small model of any family, with one to five changes. Equal numbers give equal models.
 std::vector<std::byte> MakeMutant(uint64_t number);
 
-// What a file did to the C interface.
+// Results of the calls with a file through the C interface.
 struct MutantUse {
   bool opened = false;
   double open_seconds = 0, use_seconds = 0;  // of the processor

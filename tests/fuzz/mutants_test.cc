@@ -2,7 +2,8 @@
 //
 //   KINGLET_MUTANTS=20000 KINGLET_FIRST_MUTANT=1 fuzz_mutant_tests
 //
-// scripts/soak mutants does it with sanitizers. A number names the same mutant on every machine.
+// scripts/soak mutants runs these tests with sanitizers. A number names the same mutant on every
+// machine.
 #include "tests/fuzz/mutants.h"
 
 #include <gtest/gtest.h>
@@ -37,8 +38,8 @@ uint64_t NumberFrom(const char* variable, uint64_t otherwise) {
 
 // Sanitizers slow the processor down, and refused files are small.
 constexpr double kMostSeconds = 10;
-// Of one file: what opening may take without a limit, and the memory limit of a session, each with
-// what does not grow with them.
+// Bounds for one file: the memory of opening without a limit, and of a session with a limit, each
+// including a constant part.
 constexpr uint64_t kOther = uint64_t{16} << 20;
 
 TEST(Mutants, EveryoneIsRefusedOrUsedWithinBounds) {
@@ -76,7 +77,7 @@ TEST(Mutants, EveryoneIsRefusedOrUsedWithinBounds) {
       "%.1f MB, %.0f %% of its bound\n",
       static_cast<unsigned long long>(count), static_cast<unsigned long long>(opened), longest_open,
       longest_use, static_cast<double>(largest) / 1e6, 100 * most_of_bound);
-  // Enough of them reach what is behind the checks, and enough the checks.
+  // Enough mutants pass the checks, and enough are refused.
   EXPECT_GT(opened, count / 20);
   EXPECT_LT(opened, count);
 }

@@ -133,7 +133,7 @@ RandomModel RandomDefine(ByteReader& bytes) {
   return {TinyDefine(options)};
 }
 
-// Tensors of whole rows of vectors, so that the vectorised kernels run their main loops.
+// Tensors of complete rows of vectors, so that the vectorised kernels run their main loops.
 RandomModel RandomSynthesis(ByteReader& bytes) {
   if (bytes.Bit()) {
     CodedSynthesisSpec spec;

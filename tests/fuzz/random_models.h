@@ -12,7 +12,7 @@ struct RandomModel {
   // Every product is of integers, so that all backends give the same bits by construction.
   bool quantised = false;
   bool has_source = false;  // an encoder
-  bool masked = false;      // reads whole texts
+  bool masked = false;      // reads complete texts
 };
 
 RandomModel MakeRandomModel(ByteReader& bytes);

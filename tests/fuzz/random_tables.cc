@@ -105,13 +105,13 @@ TextTables MakeRandomTables(ByteReader& bytes) {
   switch (bytes.Between(0, 3)) {
     case 0:
     case 1:
-      tables.cutting = RandomMerges(bytes);
+      tables.method = RandomMerges(bytes);
       break;
     case 2:
-      tables.cutting = RandomPieces(bytes);
+      tables.method = RandomPieces(bytes);
       break;
     default:
-      tables.cutting = RandomWordPieces(bytes);
+      tables.method = RandomWordPieces(bytes);
   }
   return tables;
 }

@@ -29,7 +29,7 @@ void Store64(std::span<std::byte> bytes, size_t at, uint64_t value) {
   std::memcpy(&bytes[at], &value, sizeof value);
 }
 
-// Where the header's digests of its segments are, if FlatBuffers' own verifier accepts the header.
+// Repairs the header's digests of its segments, if FlatBuffers' own verifier accepts the header.
 void RepairSegments(std::span<std::byte> file, uint64_t header_bytes) {
   const std::vector<std::byte> header(
       file.begin() + kFrameBytes,

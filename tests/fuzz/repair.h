@@ -1,4 +1,5 @@
-// Digests of changed files computed again, so that a fuzzer's changes reach what is behind them.
+// Digests of changed files computed again, so that a fuzzer's changes reach the code after the
+// digests' checks.
 #ifndef KINGLET_TESTS_FUZZ_REPAIR_H_
 #define KINGLET_TESTS_FUZZ_REPAIR_H_
 
@@ -7,11 +8,12 @@
 
 namespace kinglet::fuzz {
 
-// A model file's sizes, segment digests, header digest and frame digest. Bytes that are no model
-// file at all stay as they are.
+// Repairs a model file's sizes, segment digests, header digest and frame digest. Bytes that are no
+// model file do not change.
 void RepairModelFile(std::span<std::byte> file);
 
-// The digest of the model and the checksum of a state, behind the byte that chooses the model.
+// Repairs the model's digest and the checksum of a state, which follow the byte that chooses the
+// model.
 void RepairState(std::span<std::byte> input);
 
 }  // namespace kinglet::fuzz

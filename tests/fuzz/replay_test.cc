@@ -19,7 +19,7 @@ std::vector<std::byte> BytesOf(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);
   const std::string text{std::istreambuf_iterator<char>(file), {}};
   const auto bytes = std::as_bytes(std::span(text));
-  return {bytes.begin(), bytes.end()};  // exactly as large: sanitizers see what is read beyond
+  return {bytes.begin(), bytes.end()};  // of exact size, so that sanitizers notice reads beyond
 }
 
 TEST(Fuzz, ReplaysEveryInput) {
@@ -44,7 +44,7 @@ TEST(Fuzz, EveryFolderHasATarget) {
   EXPECT_LE(Targets().size(), 10U);
 }
 
-// Else no change of a seed would reach what comes after the version and the digests.
+// Without repair no change of a seed would reach the checks after the version and the digests.
 TEST(Fuzz, SeedsOfStatesAreStatesOfTheirModels) {
   for (uint8_t choice = 0; choice < kStateModels; ++choice) {
     const auto seed = BytesOf(KINGLET_TEST_DATA "/fuzz/state/" + std::to_string(choice));

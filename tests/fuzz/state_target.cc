@@ -31,7 +31,7 @@ std::array<std::shared_ptr<const Model>, kStateModels> MakeStateModels() {
           OpenDraft(TinyTransformer({.positions = TinyPositions::kAbsolute})),
           OpenDraft(TinyTranslation()),
           OpenDraft(TinyMasked({.bits = 4, .quantised = true, .scores = 3})),
-          // Its cache and its window's keys have rows of 9 bits (kernels/nine_bit_row.h).
+          // A model whose cache and window's keys have rows of 9 bits (kernels/nine_bit_row.h).
           OpenDraft(TinyMicronet(
               {.quantised = true, .cache_capacity = 4, .width = 40, .heads = 5, .key_size = 8}))};
 }

@@ -1,4 +1,4 @@
-// What the fuzzers of fuzz/ feed: each target takes any bytes and either returns or throws Finding.
+// The targets of the fuzzers of fuzz/: each takes any bytes and either returns or throws Finding.
 // Plain ctest replays tests/data/fuzz/NAME through the same functions.
 #ifndef KINGLET_TESTS_FUZZ_TARGETS_H_
 #define KINGLET_TESTS_FUZZ_TARGETS_H_
@@ -24,13 +24,13 @@ using Input = std::span<const std::byte>;
 struct Target {
   std::string_view name;
   void (*run)(Input input);
-  // Turns changed bytes into ones that pass the digests, in place; null: bytes are fed as they are.
+  // Makes changed bytes pass the digests, in place. nullptr: bytes are fed unchanged.
   void (*repair)(std::span<std::byte> input);
 };
 
-// In the order of docs/RELIABILITY.md.
+// All targets, in the order of docs/RELIABILITY.md.
 std::span<const Target> Targets();
-// Null for an unknown name.
+// Returns nullptr for an unknown name.
 const Target* FindTarget(std::string_view name);
 
 void RunModelFile(Input input);     // a model file

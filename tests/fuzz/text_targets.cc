@@ -74,7 +74,7 @@ void ReadLists(const std::string&, Input input) {
   ExpectOneLine(ParseReferences(text, "references").status());
 }
 
-// Cuts a text with tables, and joins it again. A tokenizer gives each byte of the text as it is cut
+// Tokenizes a text by tables, and joins it again. A tokenizer gives each byte of the prepared text
 // to one token or a few, in order.
 void TokenizeText(const TextTables& tables, std::string_view text) {
   const auto packed = PackTextTables(tables);
@@ -152,8 +152,8 @@ void ReadRunningText(const std::string& path, Input input) {
   const auto packed = Vocabulary::Pack(words);
   const auto vocabulary = Vocabulary::FromSegments(4, packed->words, packed->ranks);
   TokenSequence sequence;
-  const auto cutting = ModelText::Of(nullptr, *vocabulary);
-  TextReader reader(**cutting, "text");
+  const auto model_text = ModelText::Of(nullptr, *vocabulary);
+  TextReader reader(**model_text, "text");
   ExpectOneLine(reader.Add(TextOf(input), sequence));
   ExpectOneLine(reader.Finish(sequence));
   for (const uint32_t id : sequence.ids) Expect(id < 4, "expected ids of the vocabulary");

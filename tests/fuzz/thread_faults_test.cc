@@ -1,6 +1,6 @@
 // Threads that the system refuses to start (EAGAIN), and memory that runs out while threads are
-// started: the work is done with fewer, or there is one error; nothing hangs and nothing ends the
-// process.
+// started: the work is done with fewer threads, or there is one error; nothing hangs and nothing
+// ends the process.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <pthread.h>
@@ -45,8 +45,8 @@ namespace {
 
 constexpr size_t kThreads = 7;
 
-// Calls run(number of threads that start) for each number, until none was refused. Returns how many
-// it started then.
+// Calls run(number of threads that may start) for 0, 1, .., until no thread was refused. Returns
+// how many threads the last call started.
 int RefuseEachThread(const std::function<void(int)>& run) {
   for (int good = 0; good < 100; ++good) {
     refused = 0;
@@ -85,7 +85,7 @@ TEST(RefusedThreads, ATeamIsRefusedAndLeavesNoThread) {
   EXPECT_EQ(started, static_cast<int>(kThreads) - 1);
 }
 
-// It starts no more threads than there are processors.
+// A session starts no more threads than there are processors.
 TEST(RefusedThreads, ASessionIsRefusedAndTheModelContinues) {
   const auto model = *Model::FromBytes(*SerialiseModel(TinyMicronet()), {});
   const int started = RefuseEachThread([&](int good) {

@@ -31,7 +31,7 @@ Result<std::shared_ptr<const Model>> OpenLimited(const std::shared_ptr<const Mod
 
 namespace {
 
-// A masked model reads a text, and answers about each position and the whole.
+// A masked model reads a text, and answers about each position and the complete text.
 void UseReading(Session& session) {
   const Model& model = session.model();
   const uint32_t words = model.vocabulary_size();

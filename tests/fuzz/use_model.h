@@ -1,4 +1,4 @@
-// What a program may do with a model that was accepted.
+// The calls that a program may make with a model that was accepted.
 #ifndef KINGLET_TESTS_FUZZ_USE_MODEL_H_
 #define KINGLET_TESTS_FUZZ_USE_MODEL_H_
 
@@ -16,7 +16,7 @@ Result<std::shared_ptr<const Model>> OpenLimited(const std::shared_ptr<const Mod
                                                  const char* backend);
 // Steps and asks; every answer is a number or KINGLET_NOT_FINITE.
 void UseSession(Session& session);
-// The same through an embedder, or a session where the model predicts.
+// Uses the model through an embedder, or through a session if the model predicts words.
 void UseModel(const std::shared_ptr<const Model>& model);
 
 }  // namespace kinglet::fuzz

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""The scores of a corpus are the same bits however a job is cut and run: one factor at a time.
+"""The scores of a corpus are the same bits however a job is divided and run: one factor at a time.
 
     corpus_hashes.py [--documents 20000] [--shards 64] [--ray]
 
 Prints, for each way, SHA-256 of the hexadecimal scores sorted by id, documents and seconds; ends
-with an error where one differs. The corpus is that of examples/corpus.
+with an error if any differs. The corpus is that of examples/corpus.
 """
 
-# ruff: noqa: E402  (a host is imported when it is known to be there)
+# ruff: noqa: E402  (a host is imported after the check that it is installed)
 
 import argparse
 import gzip
@@ -83,7 +83,7 @@ def local(path, source, out, tasks=64, workers=2, lanes=16, **steps):
 
 
 def one_process(path, source, out):
-    """No host: the reader, the scorer, a file."""
+    """Without a host: the reader, the scorer, a file."""
     scorer = DocumentScorer(path)
     os.makedirs(f"{out}/kept")
     with gzip.open(f"{out}/kept/all.jsonl.gz", "wt", compresslevel=1) as file:
@@ -95,7 +95,7 @@ def one_process(path, source, out):
 
 
 def command(path, source, out):
-    """`kinglet score --lines`, a line for each document; compared as far as it prints."""
+    """`kinglet score --lines`, a line for each document; compared to its printed digits."""
     rows = []
     for shard in sorted(pathlib.Path(source).glob("*.gz")):
         with gzip.open(shard, "rt", encoding="utf-8") as file:
@@ -103,12 +103,12 @@ def command(path, source, out):
     text = pathlib.Path(out) / "lines.txt"
     text.parent.mkdir()
     text.write_text("".join(row["text"] + "\n" for row in rows))
-    told = kinglet.run_json("score", path, "--lines", "--lanes", 16, "--text", text)[:-1]
-    return {row["id"]: f"{one['logprob']:.9g}" for row, one in zip(rows, told)}
+    printed = kinglet.run_json("score", path, "--lines", "--lanes", 16, "--text", text)[:-1]
+    return {row["id"]: f"{one['logprob']:.9g}" for row, one in zip(rows, printed)}
 
 
 def killed(path, source, out, id):
-    """A worker dies in the middle of a task: the job ends, and again it completes."""
+    """A worker dies in the middle of a task: the job ends, and a second run completes it."""
     steps = {"before": [KillOnce(id, f"{out}.mark")]}
     started = time.perf_counter()
     try:
@@ -128,12 +128,12 @@ def ray_data(path, source, out, folder):
     """Ray Data, two actors, one of them killed once."""
     import ray
 
-    from kinglet.integrations import ray as plug
+    from kinglet.integrations import ray as adapter
 
     context = ray.data.DataContext.get_current()
     context.enable_progress_bars = False
     dataset = ray.data.read_json(source, file_extensions=None)
-    rows = plug.score(dataset, path, actors=2).take_all()
+    rows = adapter.score(dataset, path, actors=2).take_all()
     os.makedirs(f"{out}/kept")
     with gzip.open(f"{out}/kept/all.jsonl.gz", "wt", compresslevel=1) as file:
         for row in rows:
@@ -160,7 +160,7 @@ def start_ray(folder):
 
 
 def table(folder, count, shards, with_ray=False):
-    """Every way; the digest that all of them have."""
+    """Runs every way; returns their common digest."""
     path = str(demo(folder))
     source = f"{folder}/corpus"
     make_corpus.write(pathlib.Path(source), shards, count)
@@ -183,9 +183,9 @@ def table(folder, count, shards, with_ray=False):
         return found
 
     values = way("one process, no host", one_process)
-    told = command(path, source, f"{folder}/command")
-    assert told == {id: f"{float.fromhex(value):.9g}" for id, value in values.items()}
-    print(f"{'its nine digits':16} {len(told):6}           kinglet score --lines", flush=True)
+    printed = command(path, source, f"{folder}/command")
+    assert printed == {id: f"{float.fromhex(value):.9g}" for id, value in values.items()}
+    print(f"{'its nine digits':16} {len(printed):6}           kinglet score --lines", flush=True)
     way("datatrove: 64 tasks, 2 workers, 16 lanes", local)
     way(".. 1 worker", local, workers=1)
     for tasks in (1, 7):

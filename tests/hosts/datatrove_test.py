@@ -1,10 +1,10 @@
-"""datatrove with kinglet's filter, statistics and executor: however a job is cut, the same bits;
-whatever a document or a file is, the job of everybody else continues.
+"""datatrove with kinglet's filter, statistics and executor: the same bits however a job is divided;
+a bad document or file does not end the job of the others.
 
     datatrove_test.py        (PYTHONPATH, KINGLET_LIBRARY, KINGLET_COMMAND: what is tested)
 """
 
-# ruff: noqa: E402  (a host is imported when it is known to be there)
+# ruff: noqa: E402  (a host is imported after the check that it is installed)
 
 import glob
 import gzip
@@ -30,7 +30,7 @@ from datatrove.pipeline.writers import JsonlWriter
 from loguru import logger
 
 import kinglet
-from kinglet.integrations import datatrove as plug
+from kinglet.integrations import datatrove as adapter
 from kinglet.integrations._documents import DocumentScorer
 
 DOCUMENTS, SHARDS = 320, 64
@@ -76,16 +76,17 @@ def scores(path):
 
 
 def files(path, folder):
-    """Missing, damaged, exchanged: said before the job, or by its first task."""
-    refused(kinglet.NotFound, lambda: plug.PerplexityFilter(f"{folder}/none.kgl"), "none.kgl")
+    """Missing, damaged, exchanged files: refused before the job, or by its first task."""
+    refused(kinglet.NotFound, lambda: adapter.PerplexityFilter(f"{folder}/none.kgl"), "none.kgl")
     damaged = pathlib.Path(folder) / "damaged.kgl"
     whole = pathlib.Path(path).read_bytes()
     damaged.write_bytes(whole[: len(whole) // 2] + b"x" + whole[len(whole) // 2 + 1:])
-    refused(kinglet.DamagedFile, lambda: plug.PerplexityFilter(damaged), "damaged.kgl")
-    refused(kinglet.InvalidArgument, lambda: plug.PerplexityFilter(path, most=1, least=2), "most")
+    refused(kinglet.DamagedFile, lambda: adapter.PerplexityFilter(damaged), "damaged.kgl")
+    refused(kinglet.InvalidArgument,
+            lambda: adapter.PerplexityFilter(path, most=1, least=2), "most")
     moved = pathlib.Path(folder) / "moved.kgl"
     shutil.copy(path, moved)
-    executor = plug.LocalExecutor(
+    executor = adapter.LocalExecutor(
         corpus_hashes.pipeline(moved, f"{folder}/corpus", f"{folder}/moved"), tasks=2, workers=2,
         logging_dir=f"{folder}/moved/log")
     moved.write_bytes(demo(folder, 0).read_bytes())
@@ -95,7 +96,7 @@ def files(path, folder):
 
 
 def odd_documents(path, folder):
-    """10 MB, one character, invalid UTF-8, no text, an empty shard: beside ordinary ones."""
+    """10 MB, one character, invalid UTF-8, no text, an empty shard: together with ordinary ones."""
     source = pathlib.Path(folder) / "odd"
     source.mkdir()
     with gzip.open(source / "0.jsonl.gz", "wb", compresslevel=1) as file:
@@ -112,9 +113,10 @@ def odd_documents(path, folder):
         write("last", "the film was a success")
     gzip.open(source / "1.jsonl.gz", "wb").close()
     out = f"{folder}/odd_out"
-    executor = plug.LocalExecutor(
-        [plug.Utf8JsonlReader(str(source), add_file_path=False),
-         plug.PerplexityFilter(path, most_tokens=2000, exclusion_writer=JsonlWriter(f"{out}/no")),
+    executor = adapter.LocalExecutor(
+        [adapter.Utf8JsonlReader(str(source), add_file_path=False),
+         adapter.PerplexityFilter(path, most_tokens=2000,
+                                  exclusion_writer=JsonlWriter(f"{out}/no")),
          JsonlWriter(f"{out}/kept")], tasks=2, workers=2, logging_dir=f"{out}/log")
     executor.run()
     rows = {}
@@ -136,7 +138,7 @@ def odd_documents(path, folder):
     assert metadata["huge"]["kinglet_tokens"] == 2000
     assert len(os.listdir(f"{out}/log/completions")) == 2
     text_less = Document(text=None, id="none")
-    step = plug.PerplexityFilter(path, most_oov=1)
+    step = adapter.PerplexityFilter(path, most_oov=1)
     assert step.filter_batch([text_less]) == [(False, "no_text")]
     assert "expected str" in text_less.metadata["kinglet_error"]
     broken = Document(text="the \ud800 film", id="broken")
@@ -146,21 +148,21 @@ def odd_documents(path, folder):
 
 
 def thresholds(path):
-    step = plug.PerplexityFilter(path, most=300, most_oov=0.3)
+    step = adapter.PerplexityFilter(path, most=300, most_oov=0.3)
     good = Document(text="the film was a success", id="1")
     shuffled = Document(text="success the success was film film", id="2")
     foreign = Document(text="zq xw vvk qqp", id="3")
     assert step.filter_batch([good, shuffled, foreign]) == [
         True, (False, "perplexity"), (False, "unknown_words")], [
         d.metadata["kinglet_perplexity"] for d in (good, shuffled, foreign)]
-    assert plug.PerplexityFilter(path, least=300).filter(good) == (False, "perplexity")
-    usual = plug.PerplexityFilter(path)
+    assert adapter.PerplexityFilter(path, least=300).filter(good) == (False, "perplexity")
+    usual = adapter.PerplexityFilter(path)
     assert usual.filter(good) is True and usual.filter(foreign) == (False, "unknown_words")
     assert usual.filter(Document(text="", id="4")) == (False, "few_tokens")
 
 
 def packed(folder):
-    """zstd, as the program of that name writes it, in one frame and in several; half of it."""
+    """zstd, as the program of that name writes it, in one frame and several; a truncated file."""
     place = pathlib.Path(folder) / "zstd"
     place.mkdir()
     rows = [{"id": str(i), "text": f"the film was a success {i}"} for i in range(300)]
@@ -171,17 +173,17 @@ def packed(folder):
     (place / "a.jsonl").write_bytes(plain)
     (place / "b.jsonl.zst").write_bytes(zstandard.ZstdCompressor().compress(plain))
     (place / "c.jsonl.zst").write_bytes(b"".join(frames))
-    (place / "cut.jsonl.zst").write_bytes(b"".join(frames)[:-9])
+    (place / "truncated.jsonl.zst").write_bytes(b"".join(frames)[:-9])
     (place / "bad.jsonl.zst").write_bytes(frames[0] + b"other")
-    reader = plug.Utf8JsonlReader(str(place), add_file_path=False)
+    reader = adapter.Utf8JsonlReader(str(place), add_file_path=False)
     for name in ("a.jsonl", "b.jsonl.zst", "c.jsonl.zst"):
         assert [doc.text for doc in reader.read_file(name)] == [row["text"] for row in rows], name
-    for name in ("cut.jsonl.zst", "bad.jsonl.zst"):
+    for name in ("truncated.jsonl.zst", "bad.jsonl.zst"):
         refused(kinglet.DamagedFile, lambda name=name: list(reader.read_file(name)), name, "again")
 
 
 def executors(path, folder):
-    """Under the host's own executor too; an exception ends the run and leaves what is done."""
+    """Under the host's own executor too; an exception ends the run and keeps completed tasks."""
     out = f"{folder}/theirs"
     LocalPipelineExecutor(corpus_hashes.pipeline(path, f"{folder}/corpus", out), tasks=8,
                           workers=2, logging_dir=f"{out}/log").run()
@@ -189,30 +191,30 @@ def executors(path, folder):
     out = f"{folder}/raised"
     victim = sorted(theirs)[len(theirs) // 2]
     steps = corpus_hashes.pipeline(path, f"{folder}/corpus", out, before=[Raise(victim)])
-    executor = plug.LocalExecutor(steps, tasks=8, workers=2, logging_dir=f"{out}/log")
+    executor = adapter.LocalExecutor(steps, tasks=8, workers=2, logging_dir=f"{out}/log")
     refused(ValueError, executor.run, "bad step")
     done = len(os.listdir(f"{out}/log/completions"))
     assert 0 < done < 8
     steps = corpus_hashes.pipeline(path, f"{folder}/corpus", out)
-    again = plug.LocalExecutor(steps, tasks=8, workers=2, logging_dir=f"{out}/log")
+    again = adapter.LocalExecutor(steps, tasks=8, workers=2, logging_dir=f"{out}/log")
     assert again.run() is not None and again.run() is None
     assert corpus_hashes.digest_of_scores.scores(out) == theirs
     out = f"{folder}/restarted"
     mark = f"{folder}/restarted.mark"
     steps = corpus_hashes.pipeline(path, f"{folder}/corpus", out,
                                    before=[corpus_hashes.KillOnce(victim, mark)])
-    plug.LocalExecutor(steps, tasks=8, workers=2, logging_dir=f"{out}/log", restarts=1).run()
+    adapter.LocalExecutor(steps, tasks=8, workers=2, logging_dir=f"{out}/log", restarts=1).run()
     assert os.path.exists(mark) and corpus_hashes.digest_of_scores.scores(out) == theirs
     assert json.loads(pathlib.Path(f"{out}/log/stats.json").read_text())[1]["stats"]["total"]
 
 
 def statistics(path, folder):
     try:
-        stats = plug.PerplexityStats(path, f"{folder}/stats", groups_to_compute=["summary"])
+        stats = adapter.PerplexityStats(path, f"{folder}/stats", groups_to_compute=["summary"])
     except ImportError as error:
         print(f"PerplexityStats: not run: {error}")
         return
-    plug.LocalExecutor([JsonlReader(f"{folder}/corpus", add_file_path=False), stats],
+    adapter.LocalExecutor([JsonlReader(f"{folder}/corpus", add_file_path=False), stats],
                        tasks=2, workers=1, logging_dir=f"{folder}/stats_log").run()
     (found,) = pathlib.Path(f"{folder}/stats/summary/kinglet_loss").glob("00000.json")
     summary = json.loads(found.read_text())["summary"]

@@ -6,7 +6,7 @@ Runs with any version of torch that ESPnet's module accepts: its package may lie
 PYTHONPATH. With KINGLET_CHECKPOINTS the checkpoint that ESPnet's own code trained is scored too.
 """
 
-# ruff: noqa: E402  (a host is imported when it is known to be there)
+# ruff: noqa: E402  (a host is imported after the check that it is installed)
 
 import array
 import math
@@ -27,7 +27,7 @@ from kinglet.integrations.espnet import LanguageModel
 
 
 class Acoustic(BatchScorerInterface):
-    """Step t hears token t of the text, and most times another one louder."""
+    """Step t prefers token t of the text, but most times another token more."""
 
     def __init__(self, ids, size):
         noise = torch.Generator().manual_seed(5)
@@ -36,7 +36,7 @@ class Acoustic(BatchScorerInterface):
             self.table[at, id] += 9.0
             self.table[at, int(torch.randint(2, size - 1, (), generator=noise))] += 9.5
             if at + 1 < len(ids):
-                self.table[at, ids[-1]] = -8.0  # the end is not heard before it comes
+                self.table[at, ids[-1]] = -8.0  # the end is improbable before the text has ended
         self.table = self.table.log_softmax(-1)
 
     def batch_init_state(self, x):
@@ -65,7 +65,7 @@ def equal(lm, sentences):
             assert array.array("f", row.tolist()) == sessions[which].log_probabilities(), at
             states[which] = state
             compared += len(row)
-        order = [*order[1:], order[0]]  # hypotheses change places in a search
+        order = [*order[1:], order[0]]  # hypotheses change lanes in a search
         if at == 2:
             lm._session = None  # and a search may continue in another lane
     begin_only = torch.tensor([begin])
@@ -86,11 +86,11 @@ def searched(lm, ids, weight):
         weights={"decoder": 1.0, "lm": weight},
         scorers={"decoder": Acoustic([*ids, end], len(tokens)), "lm": lm if weight else None})
     best = search(x=torch.zeros(len(ids) + 3, 4))[0]
-    said = best.yseq[1:-1].tolist()
+    found = best.yseq[1:-1].tolist()
     if weight:
-        expected = lm.model.score_details(said).log_probability
-        assert math.isclose(float(best.scores["lm"]), expected, rel_tol=1e-5), (said, expected)
-    return sum(a != b for a, b in zip(said, ids)) + abs(len(said) - len(ids))
+        expected = lm.model.score_details(found).log_probability
+        assert math.isclose(float(best.scores["lm"]), expected, rel_tol=1e-5), (found, expected)
+    return sum(a != b for a, b in zip(found, ids)) + abs(len(found) - len(ids))
 
 
 def refusals(lm):
@@ -114,30 +114,30 @@ def read(path):
 
 
 def main():
-    told = []
+    facts = []
     with tempfile.TemporaryDirectory() as folder:
         for name in ("espnet-rnn-lstm", "espnet-transformer"):
             source = DATA / "speech-lm-variants" / name
             kinglet.convert(source, f"{folder}/{name}.kgl")
             lm = LanguageModel(f"{folder}/{name}.kgl")
             sentences = [ids for ids in read(source / "sentences.txt") if len(ids) > 2]
-            told.append(f"{name}: {equal(lm, sentences)} values equal")
+            facts.append(f"{name}: {equal(lm, sentences)} values equal")
             refusals(lm)
         source = checkpoint("espnet-rnn-lm")
         if source is not None:
             kinglet.convert(source, f"{folder}/real.kgl")
             lm = LanguageModel(f"{folder}/real.kgl")
             sentences = read(source / "sentences.txt")
-            told.append(f"espnet-rnn-lm: {equal(lm, sentences)} values equal")
+            facts.append(f"espnet-rnn-lm: {equal(lm, sentences)} values equal")
             wrong = [sum(searched(lm, ids[:12], weight) for ids in sentences)
                      for weight in (0.0, 0.5)]
             assert wrong[1] < wrong[0], wrong
             count = sum(len(ids[:12]) for ids in sentences)
-            told.append(f"its search: {wrong[0]} of {count} tokens wrong without, {wrong[1]} with")
+            facts.append(f"its search: {wrong[0]} of {count} tokens wrong without, {wrong[1]} with")
         else:
             searched(lm, sentences[0], 0.3)
-            told.append("espnet-rnn-lm: not run: KINGLET_CHECKPOINTS has none")
-    print("; ".join([*told, versions("espnet", "torch")]))
+            facts.append("espnet-rnn-lm: not run: KINGLET_CHECKPOINTS has none")
+    print("; ".join([*facts, versions("espnet", "torch")]))
 
 
 if __name__ == "__main__":

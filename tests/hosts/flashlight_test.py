@@ -6,7 +6,7 @@ torchaudio's decoder is one file of Python over flashlight: KINGLET_TORCHAUDIO n
 wheel whose file is loaded by itself, with any version of torch.
 """
 
-# ruff: noqa: E402  (a host is imported when it is known to be there)
+# ruff: noqa: E402  (a host is imported after the check that it is installed)
 
 import importlib.util
 import math
@@ -77,7 +77,7 @@ def scores(model, decoder, words, items):
 
 
 def states(model, words):
-    """The answers are the model's own bits, asked once or twice, from the start and behind."""
+    """The answers are the model's own bits, queried once or twice, at the start and later."""
     lm = LanguageModel(model, [*words, "zzqx"], unk_offset=-3.0)
     start = lm.start(False)
     session = model.session(empty_cache="normalised")
@@ -88,10 +88,10 @@ def states(model, words):
     session.step(model.vocabulary.id("film"))
     expected = session.log_probability(model.vocabulary.id("was"))
     for _ in range(2):
-        behind, value = lm.score(after, words.index("was"))
+        further, value = lm.score(after, words.index("was"))
         assert value == expected
         assert lm.score(start, at)[0] is after
-    assert lm.finish(behind)[1] < 0
+    assert lm.finish(further)[1] < 0
     unknown = lm.score(after, len(words))[1]
     assert unknown == session.log_probability(model.vocabulary.unknown) - 3.0
     refused(kinglet.IdOutOfRange, lambda: lm.score(after, len(words) + 1), "lm_dict", "below")
@@ -100,20 +100,20 @@ def states(model, words):
 
 
 def free(model):
-    """A lexicon-free decoder asks about its labels: here each of them has a word's probability."""
+    """A lexicon-free decoder queries its labels: here each label has a word's probability."""
     lm = LanguageModel(model, ["of", *LABELS[1:-1], "the"])  # one word for each label
     options = LexiconFreeDecoderOptions(10, 5, 25.0, 0.2, 0.0, False, CriterionType.CTC)
     decoder = LexiconFreeDecoder(options, lm, SPACE, BLANK, [])
     best = decoded(decoder, logits_of("a film", 1))
-    heard = []
+    labels = []
     for before, at in zip([-1, *best.tokens], best.tokens):
         if at not in (before, BLANK):
-            heard.append(at)
-    assert 3 <= len(heard) <= 20 and best.lmScore < 0
+            labels.append(at)
+    assert 3 <= len(labels) <= 20 and best.lmScore < 0
 
 
 def torchaudio_decoder():
-    """torchaudio's module, installed or from an unpacked wheel; None without."""
+    """torchaudio's module, installed or from an unpacked wheel; None without it."""
     folder = os.environ.get("KINGLET_TORCHAUDIO")
     try:
         if not folder:
@@ -178,8 +178,8 @@ def main():
         free(model)
         refused(TypeError, lambda: pickle.dumps(decoder), "pickle")
         refused(kinglet.NotFound, lambda: LanguageModel(f"{folder}/none.kgl"), "none.kgl")
-        told = torchaudio(model, words, items, folder)
-    print(f"flashlight: {alone} of {count} words wrong without, {ours} with the model; {told}; "
+        report = torchaudio(model, words, items, folder)
+    print(f"flashlight: {alone} of {count} words wrong without, {ours} with the model; {report}; "
           + versions("flashlight-text", "numpy"))
 
 

@@ -1,4 +1,4 @@
-"""What the tests of hosts share. A test is skipped, with a reason, where its host is missing."""
+"""Common code of the tests of hosts. A test without its host is skipped, with a reason."""
 
 import importlib
 import importlib.metadata
@@ -14,7 +14,7 @@ _module = importlib.util.module_from_spec(_python)
 _python.loader.exec_module(_module)
 DATA, DEMO, demo, refused = _module.DATA, _module.DEMO, _module.demo, _module.refused
 
-SKIPPED = 77  # what ctest takes for it
+SKIPPED = 77  # ctest's exit status for a skipped test
 PASSAGE = DEMO / "passage.txt"
 
 
@@ -29,18 +29,18 @@ def needs(*modules):
 
 
 def versions(*packages):
-    """What ran, for the reader of a log: names and versions."""
-    told = [f"Python {sys.version.split()[0]}"]
+    """The names and versions of the tested packages, for the log."""
+    report = [f"Python {sys.version.split()[0]}"]
     for package in packages:
         try:
-            told.append(f"{package} {importlib.metadata.version(package)}")
+            report.append(f"{package} {importlib.metadata.version(package)}")
         except importlib.metadata.PackageNotFoundError:
-            told.append(f"{package} {getattr(sys.modules.get(package), '__version__', '?')}")
-    return ", ".join(told)
+            report.append(f"{package} {getattr(sys.modules.get(package), '__version__', '?')}")
+    return ", ".join(report)
 
 
 def checkpoint(name):
-    """A folder of the real checkpoints, or None: KINGLET_CHECKPOINTS says where they are."""
+    """A folder of the real checkpoints in KINGLET_CHECKPOINTS, or None."""
     place = os.environ.get("KINGLET_CHECKPOINTS")
     folder = pathlib.Path(place or ".") / name
     return folder if place and folder.exists() else None

@@ -6,7 +6,7 @@ printed digit, choices and generated text by the model's own sums.
 KINGLET_WIKITEXT2 names a folder of wiki.test.tokens to be compared too.
 """
 
-# ruff: noqa: E402  (a host is imported when it is known to be there)
+# ruff: noqa: E402  (a host is imported after the check that it is installed)
 
 import json
 import logging
@@ -64,20 +64,20 @@ def perplexities(path, text, folder):
     stripped.write_text("".join(line + "\n" for line in lines))
     found = []
     for task, ends in (("kinglet_wikitext", ["--no-eos"]), ("kinglet_wikitext_ends", [])):
-        told = kinglet.run_json("score", path, "--lines", *ends, "--lanes", 64, "--text",
-                                stripped)[-1]["ppl_per_word"]
+        printed = kinglet.run_json("score", path, "--lines", *ends, "--lanes", 64, "--text",
+                                   stripped)[-1]["ppl_per_word"]
         got = simple_evaluate(
             model=LanguageModel(path, lanes=64), tasks=[task], bootstrap_iters=0,
             task_manager=TaskManager(include_path=TASKS, include_defaults=False,
                                      metadata={"text": str(text)}), log_samples=False)
         ours = got["results"][task]["word_perplexity,none"]
-        assert f"{ours:.9g}" == f"{told:.9g}", (task, ours, told)
+        assert f"{ours:.9g}" == f"{printed:.9g}", (task, ours, printed)
         found.append(f"{ours:.9g}")
     return len(lines), found
 
 
 def commanded(path, folder):
-    """`python -m kinglet.lm_eval`, with nothing but the model's path and a task."""
+    """`python -m kinglet.lm_eval`, with the model's path and a task alone."""
     def run(*arguments):
         return subprocess.run(
             [sys.executable, "-m", "kinglet.lm_eval", *arguments, "--metadata",
@@ -94,7 +94,7 @@ def commanded(path, folder):
 
 
 def likelihoods(lm):
-    """Sums behind contexts, in the bits of the whole text read once; greedy words are greedy."""
+    """Sums after contexts, with the bits of the text read at once; greedy words are greedy."""
     model = lm.model
     text, rest = "the film was a", " great success"
     whole = model.score_details(text + rest, eos=False).log_probabilities
@@ -142,9 +142,9 @@ def tasks(lm, folder):
     lines = [line.split() for line in PASSAGE.read_text().splitlines() if len(line.split()) > 20]
     rows = []
     for words in lines:
-        cut = next(at for at in range(8, len(words)) if words[at].isalpha() and len(words[at]) > 3)
-        others = chance.sample([w for w in words if w.isalpha() and w != words[cut]], 3)
-        rows.append({"context": " ".join(words[:cut]), "choices": [*others, words[cut]],
+        last = next(at for at in range(8, len(words)) if words[at].isalpha() and len(words[at]) > 3)
+        others = chance.sample([w for w in words if w.isalpha() and w != words[last]], 3)
+        rows.append({"context": " ".join(words[:last]), "choices": [*others, words[last]],
                      "answer": 3})
     (pathlib.Path(folder) / "choices.jsonl").write_text("".join(json.dumps(r) + "\n" for r in rows))
     for name, text in (("choices", CHOICES), ("continued", CONTINUED)):
@@ -164,23 +164,23 @@ def tasks(lm, folder):
 
 def main():
     logging.disable(logging.WARNING)
-    told = []
+    report = []
     with tempfile.TemporaryDirectory() as folder:
         os.environ["HF_HOME"] = f"{folder}/cache"
         path = str(demo(folder))
         count, found = perplexities(path, PASSAGE, folder)
-        told.append(f"{count} lines: word perplexity {found[0]}, with ends {found[1]}")
+        report.append(f"{count} lines: word perplexity {found[0]}, with ends {found[1]}")
         assert f"{commanded(path, folder):.9g}" == found[0]
         lm = LanguageModel(path)
         likelihoods(lm)
         generated(lm)
-        told.append(tasks(lm, folder))
+        report.append(tasks(lm, folder))
         refused(kinglet.NotFound, lambda: LanguageModel(f"{folder}/none.kgl"), "none.kgl")
         whole = os.environ.get("KINGLET_WIKITEXT2")
         if whole:
             count, found = perplexities(path, pathlib.Path(whole) / "wiki.test.tokens", folder)
-            told.append(f"wiki.test.tokens, {count} lines: {found[0]}, with ends {found[1]}")
-    print("; ".join([*told, versions("lm_eval", "datasets")]))
+            report.append(f"wiki.test.tokens, {count} lines: {found[0]}, with ends {found[1]}")
+    print("; ".join([*report, versions("lm_eval", "datasets")]))
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
     pyctcdecode_test.py        (PYTHONPATH, KINGLET_LIBRARY, KINGLET_COMMAND: what is tested)
 """
 
-# ruff: noqa: E402  (a host is imported when it is known to be there)
+# ruff: noqa: E402  (a host is imported after the check that it is installed)
 
 import logging
 import math
@@ -65,14 +65,14 @@ def ends(lm, decoder, items):
     nothing = decoder.decode_beams(silence)[0]
     end = lm.reader.log_probability(lm.reader.start, lm.reader.end)
     assert nothing[0] == "" and math.isclose(nothing[-1] - nothing[-2], 0.5 * end, rel_tol=1e-9)
-    cut = len(logits) // 2
-    first = decoder.decode_beams(logits[:cut])[0]
-    second = decoder.decode_beams(logits[cut:], lm_start_state=first[1])[0]
+    half = len(logits) // 2
+    first = decoder.decode_beams(logits[:half])[0]
+    second = decoder.decode_beams(logits[half:], lm_start_state=first[1])[0]
     assert second[1].ids()[: len(first[1].ids())] == first[1].ids()
 
 
 def hotwords(decoder):
-    """A word that the model lacks is heard where it is named, and only there."""
+    """A word that the model lacks is found where it is named, and only there."""
     logits = logits_of("the kinglet was a success", seed=3)
     assert "kinglet" not in decoder.decode(logits).split()
     assert "kinglet" in decoder.decode(logits, hotwords=["kinglet"], hotword_weight=30.0).split()
@@ -87,7 +87,7 @@ def pools(decoder, items):
 
 
 def lazy(lm, model):
-    """Of the states that are handed out only those that are extended are computed."""
+    """Only states that are extended are computed."""
     steps = []
     session = model.session(empty_cache="normalised")
     real = session.step
@@ -109,8 +109,8 @@ def folders(lm, path, folder):
     assert again.score(again.get_start_state(), "the")[0] == lm.score(
         lm.get_start_state(), "the")[0]
     assert pickle.loads(pickle.dumps(again)).alpha == again.alpha
-    told = open(f"{folder}/saved/kinglet.json").read()
-    open(f"{folder}/saved/kinglet.json", "w").write(told.replace(kinglet.Model(path).digest, "0"))
+    saved = open(f"{folder}/saved/kinglet.json").read()
+    open(f"{folder}/saved/kinglet.json", "w").write(saved.replace(kinglet.Model(path).digest, "0"))
     refused(kinglet.Mismatch, lambda: LanguageModel.load_from_dir(f"{folder}/saved"), "digest 0")
 
 

@@ -1,11 +1,11 @@
-"""Ray Data with kinglet's actors: the bits of one process, also where an actor is killed.
+"""Ray Data with kinglet's actors: the bits of one process, also if an actor is killed.
 
     ray_test.py        (PYTHONPATH, KINGLET_LIBRARY, KINGLET_COMMAND: what is tested)
 
 With datatrove installed its executor for Ray runs kinglet's filter, too.
 """
 
-# ruff: noqa: E402  (a host is imported when it is known to be there)
+# ruff: noqa: E402  (a host is imported after the check that it is installed)
 
 import os
 import pathlib
@@ -23,7 +23,7 @@ import numpy
 import ray
 
 import kinglet
-from kinglet.integrations import ray as plug
+from kinglet.integrations import ray as adapter
 from kinglet.integrations._documents import DocumentScorer
 
 sys.path.insert(0, str(ROOT / "examples" / "corpus"))
@@ -32,7 +32,7 @@ import make_corpus
 DOCUMENTS = 200
 
 
-class KilledOnce(plug.Perplexity):
+class KilledOnce(adapter.Perplexity):
     """Dies at its first batch, once."""
 
     def __init__(self, mark, *arguments, **options):
@@ -48,26 +48,26 @@ class KilledOnce(plug.Perplexity):
 
 def alone(path):
     """The actor's class without Ray."""
-    actor = plug.Perplexity(path)
+    actor = adapter.Perplexity(path)
     texts = numpy.array(["the film was a success", None, "a", 3.5], object)
-    told = actor({"id": numpy.arange(4), "text": texts})
+    scored = actor({"id": numpy.arange(4), "text": texts})
     model = kinglet.Model(path)
-    assert told["kinglet_hex"].tolist() == [model.score(texts[0]).hex(), "",
-                                            model.score("a").hex(), ""]
-    assert told["kinglet_error"][1].endswith("NoneType") and told["kinglet_error"][0] == ""
-    assert numpy.isnan(told["kinglet_log_probability"][[1, 3]]).all()
-    assert set(told["kinglet_digest"]) == {model.digest} and told["id"].tolist() == [0, 1, 2, 3]
+    assert scored["kinglet_hex"].tolist() == [model.score(texts[0]).hex(), "",
+                                              model.score("a").hex(), ""]
+    assert scored["kinglet_error"][1].endswith("NoneType") and scored["kinglet_error"][0] == ""
+    assert numpy.isnan(scored["kinglet_log_probability"][[1, 3]]).all()
+    assert set(scored["kinglet_digest"]) == {model.digest} and scored["id"].tolist() == [0, 1, 2, 3]
     refused(kinglet.InvalidArgument, lambda: actor({"words": texts}), "column", "words")
-    assert plug.share_of_processor(2, 3) == 1.0 and plug.share_of_processor(2, 2) == 0.5
-    assert plug.share_of_processor(1, 1) == 0.0 and plug.share_of_processor(3, 2) * 3 <= 1
+    assert adapter.share_of_processor(2, 3) == 1.0 and adapter.share_of_processor(2, 2) == 0.5
+    assert adapter.share_of_processor(1, 1) == 0.0 and adapter.share_of_processor(3, 2) * 3 <= 1
 
 
 def main():
     with tempfile.TemporaryDirectory(prefix="kr", dir="/tmp") as folder:
         path = str(demo(folder))
         alone(path)
-        refused(kinglet.NotFound, lambda: plug.score(None, f"{folder}/none.kgl"), "none.kgl")
-        refused(kinglet.InvalidArgument, lambda: plug.score(None, path, actors=0), "actors")
+        refused(kinglet.NotFound, lambda: adapter.score(None, f"{folder}/none.kgl"), "none.kgl")
+        refused(kinglet.InvalidArgument, lambda: adapter.score(None, path, actors=0), "actors")
         make_corpus.write(pathlib.Path(folder) / "corpus", 4, DOCUMENTS)
         rows = list(make_corpus.documents(DOCUMENTS))
         scores = DocumentScorer(path).score(row["text"] for row in rows)
@@ -79,7 +79,7 @@ def main():
         ray.data.DataContext.get_current().enable_progress_bars = False
         try:
             data = ray.data.read_json(f"{folder}/corpus", file_extensions=None)
-            found = plug.score(data, path, actors=2, batch_size=32).take_all()
+            found = adapter.score(data, path, actors=2, batch_size=32).take_all()
             assert {r["id"]: r["kinglet_hex"] for r in found} == expected
             assert len(found) == DOCUMENTS
             killed = data.map_batches(

@@ -1,11 +1,11 @@
-"""A corpus on Slurm by datatrove: the bits of one process, also where tasks are killed.
+"""A corpus on Slurm by datatrove: the bits of one process, also if tasks are killed.
 
     slurm_test.py        (PYTHONPATH, KINGLET_LIBRARY, KINGLET_COMMAND: what is tested)
 
 Starts a Slurm of its own on this machine (tests/hosts/slurm), if it can.
 """
 
-# ruff: noqa: E402  (a host is imported when it is known to be there)
+# ruff: noqa: E402  (a host is imported after the check that it is installed)
 
 import os
 import pathlib
@@ -69,7 +69,7 @@ def main():
         submit(path, source, f"{folder}/whole")
         wait(lambda: completed(f"{folder}/whole") == TASKS, "tasks")
         assert corpus_hashes.digest_of_scores.scores(f"{folder}/whole") == expected
-        cancel()  # what gathers the statistics
+        cancel()  # the job that gathers the statistics
         # One of the tasks is killed while it runs, and the same command started again.
         submit(path, source, f"{folder}/killed")
         wait(lambda: any(" R " in line for line in queue()), "a running task")

@@ -1,11 +1,11 @@
-"""Spark with a kinglet model: the bits of one process, also where a worker is killed.
+"""Spark with a kinglet model: the bits of one process, also if a worker is killed.
 
     spark_test.py        (PYTHONPATH, KINGLET_LIBRARY, KINGLET_COMMAND: what is tested)
 
 Needs a Java 17 runtime.
 """
 
-# ruff: noqa: E402  (a host is imported when it is known to be there)
+# ruff: noqa: E402  (a host is imported after the check that it is installed)
 
 import os
 import pathlib
@@ -25,7 +25,7 @@ import pandas
 from pyspark.sql import SparkSession
 
 import kinglet
-from kinglet.integrations import spark as plug
+from kinglet.integrations import spark as adapter
 from kinglet.integrations._documents import DocumentScorer
 
 sys.path.insert(0, str(ROOT / "examples" / "corpus"))
@@ -38,12 +38,13 @@ def alone(path):
     """The function for mapInPandas without Spark."""
     scorer = DocumentScorer(path)
     frame = pandas.DataFrame({"text": ["the film was a success", None, "a"], "n": [1, 2, 3]})
-    (told,) = plug.scored_frames(scorer, "text", "k")([frame])
+    (scored,) = adapter.scored_frames(scorer, "text", "k")([frame])
     model = kinglet.Model(path)
-    assert told["k_hex"].tolist()[::2] == [model.score(text).hex()
-                                           for text in frame["text"].tolist()[::2]]
-    assert told["k_error"][1].startswith("text: expected str") and told["n"].tolist() == [1, 2, 3]
-    assert set(told["k_digest"]) == {model.digest}
+    assert scored["k_hex"].tolist()[::2] == [model.score(text).hex()
+                                             for text in frame["text"].tolist()[::2]]
+    assert scored["k_error"][1].startswith("text: expected str")
+    assert scored["n"].tolist() == [1, 2, 3]
+    assert set(scored["k_digest"]) == {model.digest}
 
 
 def killing(mark):
@@ -76,14 +77,14 @@ def main():
         try:
             spark.sparkContext.setLogLevel("OFF")
             data = spark.read.schema("id string, text string").json(f"{folder}/corpus")
-            found = plug.score(data, path).collect()
+            found = adapter.score(data, path).collect()
             assert {r.id: r.kinglet_hex for r in found} == expected and len(found) == DOCUMENTS
             again = data.mapInPandas(killing(f"{folder}/mark"), data.schema)
-            found = plug.score(again, path).collect()
+            found = adapter.score(again, path).collect()
             assert os.path.exists(f"{folder}/mark") and len(found) == DOCUMENTS
             assert {r.id: r.kinglet_hex for r in found} == expected
-            refused(kinglet.NotFound, lambda: plug.score(data, f"{folder}/none.kgl"), "none.kgl")
-            refused(kinglet.InvalidArgument, lambda: plug.score(data, path, "words"), "words")
+            refused(kinglet.NotFound, lambda: adapter.score(data, f"{folder}/none.kgl"), "none.kgl")
+            refused(kinglet.InvalidArgument, lambda: adapter.score(data, path, "words"), "words")
         finally:
             spark.stop()
     print(f"Spark: {DOCUMENTS} documents, the bits of one process, a worker killed; "

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""What is built cannot be bent as easily: relocations are read-only once it runs (RELRO, bind now),
-the stack is not executable and watched (stack protector, stack clash), the command is independent of
+"""The built files are hardened: relocations are read-only once it runs (RELRO, bind now),
+the stack is not executable and is checked (stack protector, stack clash), the command is independent of
 its address (PIE), and optimised code calls the C library's checked functions (_FORTIFY_SOURCE). The
 environment names no library to a privileged process. No folder's name is in the files, so that builds
-in two folders are the same bytes. What scripts/wheel* fetch is pinned by hash.
+in two folders are the same bytes. All downloads of scripts/wheel* are pinned by hash.
 
     hardening_test.py READELF SOURCE_DIR optimised|debug FILE...
 """
@@ -15,7 +15,7 @@ import sys
 
 
 def unpinned(scripts: pathlib.Path) -> list[str]:
-    """What scripts/wheel* would fetch without knowing which bytes come."""
+    """Downloads of scripts/wheel* that no hash pins."""
     faults = []
     for path in scripts.glob("wheel*"):
         for line in path.read_text().replace("\\\n", " ").splitlines():

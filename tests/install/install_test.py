@@ -1,10 +1,10 @@
-"""Installs the build into a folder of its own and uses it from outside, as a stranger would.
+"""Installs the build into a folder of its own and uses it from outside, as its users do.
 
     install_test.py BUILD_DIR SOURCE_DIR LIBDIR CMAKE PKG_CONFIG C_COMPILER CXX_COMPILER [FLAG...]
 
 The command converts the bundled checkpoint; examples/ builds against the package with a C compiler
-only, once by CMake and once by pkg-config; stream goes through a text, and its figures are the
-command's; beam's figures are those of a C++17 program that takes its sequences word by word.
+only, once by CMake and once by pkg-config; stream reads a text, and its figures are the
+command's; beam's figures are those of a C++17 program that scores its sequences word by word.
 """
 
 import json
@@ -48,7 +48,7 @@ def names_in_help(text):
 
 
 def check_components(cmake, build, work, libdir):
-    """Each component installs its part; together they are the whole."""
+    """Each component installs its part; together they install all files."""
     def files(prefix):
         return {str(path.relative_to(prefix)) for path in prefix.rglob("*") if not path.is_dir()}
 
@@ -64,14 +64,14 @@ def check_components(cmake, build, work, libdir):
 
 
 def completed(completions, *words):
-    """What bash offers after these words."""
+    """The completions of bash after these words."""
     quoted = " ".join(f"'{word}'" for word in words)
     return run("bash", "-c", f"source {completions}; COMP_WORDS=({quoted}); "
                f"COMP_CWORD={len(words) - 1}; _kinglet; echo \"${{COMPREPLY[@]}}\"").split()
 
 
 def on_a_terminal(completions, folder, keys):
-    """What a command gets after these keys, a tab last, were typed in bash."""
+    """The arguments of a command that is typed in bash with these keys, the last one a tab."""
     child, terminal = pty.fork()
     if child == 0:
         os.chdir(folder)
@@ -99,7 +99,7 @@ def on_a_terminal(completions, folder, keys):
 
 
 def check_names(completions, folder):
-    """Names with spaces, stars and quotes come whole, as operands and as values of options."""
+    """Names with spaces, stars and quotes are completed as one argument, as operands and as values of options."""
     names = ["my model*.kgl", "zz (1) $x's.kgl"]
     for name in names:
         (folder / name).touch()
@@ -148,7 +148,7 @@ def main():
     strict = STRICT_C + flags
     with tempfile.TemporaryDirectory() as folder:
         work = pathlib.Path(folder)
-        # Installed to one place and moved to another: nothing may depend on where it first was.
+        # The installation is moved: no file may depend on the first path.
         run(cmake, "--install", build, "--prefix", work / "first")
         check_components(cmake, build, work, libdir)
         prefix = (work / "first").rename(work / "prefix")
@@ -177,7 +177,7 @@ def main():
         run(cmake, "--build", work / "build")
         by_cmake = run(work / "build" / "stream", model, text)
 
-        # By pkg-config and nothing else.
+        # With pkg-config alone.
         package = run(pkg_config, "--cflags", "--libs", "kinglet",
                       PKG_CONFIG_PATH=str(lib / "pkgconfig")).split()
         run(compiler, *strict, examples / "stream.c", "-o", work / "stream", *package, "-lm")

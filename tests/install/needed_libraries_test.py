@@ -1,4 +1,4 @@
-"""What is linked needs no oneDNN and no OpenMP: the backend onednn loads its library at run time.
+"""The linked files need no oneDNN and no OpenMP: the backend onednn loads its library at run time.
 
     needed_libraries_test.py READELF FILE...
 """

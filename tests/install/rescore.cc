@@ -1,5 +1,5 @@
-// The probability of a text's continuation, word by word, as a stranger writes it in C++17 against
-// the installed package: what the example of beam search prints, found another way.
+// The probability of a text's continuation, word by word, in C++17 against the installed package.
+// The numbers are those of the example of beam search, computed another way.
 //
 //   rescore MODEL.kgl PROMPT_WORDS WORD...      the first PROMPT_WORDS words are given
 #include <cmath>

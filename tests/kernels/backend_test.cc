@@ -31,7 +31,7 @@ TEST(LayOut, AlignsEveryBufferAndKeepsStateApart) {
   EXPECT_TRUE((*layout)[BufferId{1}].state);
 }
 
-TEST(LayOut, RowsOfNineBitsArePaddedToBlocks) {
+TEST(LayOut, RowsOfNineBitsArePaddedToMultiples) {
   BufferSpec keys = {"keys", Element::kCode9, 3 * 65, true, ActivationQuantiser{1, 1}};
   keys.row = 65;
   keys.ring.slots = 3;

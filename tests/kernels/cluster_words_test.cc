@@ -82,7 +82,7 @@ TEST(ClusterWords, PlacesAreThoseThatReachTheThreshold) {
       std::vector<float> thresholds = {
           -std::numeric_limits<float>::infinity(), 0.0f, -1.0f, -5.0f, -1e30f,
           std::numeric_limits<float>::infinity()};
-      if (n > 0) thresholds.push_back(values[n / 2]);  // reached exactly
+      if (n > 0) thresholds.push_back(values[n / 2]);  // a threshold that is reached exactly
       for (const float threshold : thresholds) {
         std::vector<uint32_t> expected;
         for (uint32_t i = 0; i < n; ++i) {
@@ -192,7 +192,7 @@ TEST(ClusterWords, ExponentialsInPlace) {
   }
 }
 
-// -0 is the one number that changes no other when it is added.
+// -0 is the only number whose addition changes no other number.
 TEST(ClusterWords, MinusZeroKeepsEveryBit) {
   const std::vector<float> logits = {1.0f, 0.5f};
   const ClusterTerms<float> terms = {1.0f, 0.0f, -0.0f, -0.0f};

@@ -59,7 +59,7 @@ const std::deque<Expected>& AllExpected() {
   static const std::deque<Expected> all = [] {
     std::deque<Expected> made;
     for (OpCase& op_case : EdgeOpCases()) made.emplace_back(std::move(op_case));
-#ifndef KINGLET_SANITIZED  // the same loops as the edge cases, more often: nothing to find
+#ifndef KINGLET_SANITIZED  // these run the loops of the edge cases, only more often
     for (OpCase& op_case : RealisticOpCases()) made.emplace_back(std::move(op_case));
 #endif
     return made;
@@ -140,7 +140,7 @@ TEST(Conformance, PiecesGiveTheSameBitsInAnyOrderAndInSeveralThreads) {
 #endif
 }
 
-// The case with weights whose stored bytes are all zero; `storage` holds them.
+// The case with weights whose stored bytes, which are in `storage`, are all zero.
 OpCase WithoutWeights(const OpCase& op_case, std::vector<TensorView>& views,
                       std::deque<std::vector<std::byte>>& storage) {
   const auto blank = [&storage](std::span<const std::byte>& bytes) {
@@ -152,10 +152,10 @@ OpCase WithoutWeights(const OpCase& op_case, std::vector<TensorView>& views,
     if (auto* dense = std::get_if<DenseView>(&view.values)) blank(dense->bytes);
     if (auto* packed = std::get_if<PackedView>(&view.values)) {
       blank(packed->codes);
-      // A divisor says whether a kernel keeps integers, so it stays.
+      // A divisor decides whether a kernel keeps integers, so it stays.
       if (packed->rule != ScaleRule::kDividePerTensor) blank(packed->scales.bytes);
     }
-    // An embedding's codes say which rows are read, so they stay.
+    // An embedding's codes decide which rows are read, so they stay.
     auto* coded = std::get_if<CodedView>(&view.values);
     if (coded && std::holds_alternative<CodedSums>(op_case.plan.nodes[0].op)) blank(coded->codes);
   }
@@ -175,8 +175,8 @@ std::vector<MemoryRange> WeightsRead(const Kernel& kernel, uint32_t token, uint6
   return ranges;
 }
 
-// A kernel bound to weights that are all zeros gets the bytes that the real kernel says it reads.
-// It then computes what ref does: so the real kernel reads no other weights.
+// A kernel bound to weights that are all zeros gets the bytes that the real kernel reports as read.
+// The kernel then computes what ref computes, so the real kernel reads no other weights.
 TEST(Conformance, KernelsReportAllTheWeightMemoryThatTheyRead) {
   size_t reading = 0;
   for (const auto& [op_case, layout, expected] : AllExpected()) {
@@ -249,14 +249,15 @@ TEST(Conformance, Ref64IsRefWithLessRounding) {
 
 #ifdef KINGLET_HAVE_CPU_BACKEND
 
-// The first difference from ref of a case run with these functions; empty: none.
+// The first difference from ref of a case run with these functions; empty if all results are equal.
 std::string DifferenceOf(const cpu::VectorFunctions* functions, const Expected& expected) {
   const auto& [op_case, layout, ref_run] = expected;
   return RunOn(op_case, layout, sizeof(float), cpu::BindWith(functions, op_case.plan, layout))
       .Difference(ref_run);
 }
 
-// How many cases differ from ref when run with these functions, up to `enough`; the first of them.
+// How many cases differ from ref when run with these functions, up to `enough`. `first` gets the
+// first difference.
 size_t CountDifferences(const cpu::VectorFunctions* functions, size_t enough, std::string* first) {
   size_t differing = 0;
   for (const Expected& expected : AllExpected()) {
@@ -277,7 +278,7 @@ TEST(Conformance, EveryInstructionSetEqualsRef) {
   }
 }
 
-// Queries call these (kernels/cluster_words.h), or bench does.
+// Queries call these functions (kernels/cluster_words.h), or bench does.
 TEST(Conformance, FunctionsOutsideOperationsEqualRef) {
   for (const cpu::Target target : cpu::SupportedTargets()) {
     const cpu::VectorFunctions* functions = cpu::FindVectorFunctions(target);
@@ -289,8 +290,8 @@ TEST(Conformance, FunctionsOutsideOperationsEqualRef) {
   }
 }
 
-// Tests the comparison itself: it must notice a kernel that is off by one unit in the last place of
-// one element, or that writes beyond its buffer.
+// Tests the comparison itself, which must notice a kernel that is off by one unit in the last place
+// of one element, or that writes beyond its buffer.
 const cpu::VectorFunctions* unbroken = nullptr;
 
 void OffByOneUnit(const cpu::CodePanels& weight, const cpu::CodeVector* vectors, size_t count,
@@ -325,7 +326,8 @@ TEST(Conformance, NoticesABrokenKernel) {
   EXPECT_EQ(first.substr(0, 9), "Quantise/");
 }
 
-// Replaces a member of the table: Call does what the real one does and records that it was called.
+// Replaces a member of the table: Call does what the real function does and records that it was
+// called.
 template <auto kMember>
 struct Spy;
 template <class R, class... A, R (*cpu::VectorFunctions::*kMember)(A...)>
@@ -342,8 +344,8 @@ struct Spy<kMember> {
   }
 };
 
-// Each vector function in turn does nothing, and cases must then differ from ref. So there is no
-// function whose equality with ref is not tested.
+// For each vector function: if it does nothing, some case must differ from ref. So the equality of
+// every function with ref is tested.
 TEST(Conformance, ReachesEveryVectorFunction) {
   const cpu::VectorFunctions* functions = cpu::FindVectorFunctions(cpu::SupportedTargets().front());
   if (functions == nullptr) GTEST_SKIP() << "this machine has no vector target";
@@ -352,7 +354,7 @@ TEST(Conformance, ReachesEveryVectorFunction) {
     Spy<kMember>::real = functions;
     spied.*kMember = Spy<kMember>::Call;
   });
-  // By function, the cases that call it.
+  // The cases that call each function.
   std::map<std::string_view, std::vector<const Expected*>> callers;
   for (const Expected& expected : AllExpected()) {
     EXPECT_EQ(DifferenceOf(&spied, expected), "") << expected.op_case.name;

@@ -41,7 +41,8 @@ struct Expected {
   const OpRun run;
 };
 
-// Calls check(Expected) for every encoding in every use; each is run on ref once for all tests.
+// Calls check(Expected) for every encoding in every use. Each case is run on ref once for all
+// tests.
 template <class Check>
 void ForEachLine(const Check& check) {
   static const std::deque<Expected> all = [] {
@@ -78,7 +79,7 @@ TEST(Encodings, RefEqualsTheExpandedTableWithinFloatRounding) {
   ForEachLine([](const Expected& expected) {
     const TableCase& made = expected.made;
     const std::vector<double> values = expected.run.Values(made.out);
-    // Fixed point loses half a node of 1 / 16,383 in each element.
+    // Fixed point changes each element by up to half of the scale, which is 1 / 16,383 here.
     for (size_t i = 0; i < values.size(); ++i) {
       if (made.exact) {
         ASSERT_EQ(values[i], double{static_cast<float>(made.expected[i])}) << i;

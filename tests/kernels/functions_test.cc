@@ -1,6 +1,6 @@
 // exp, log, sigmoid, tanh and gelu of kernels/functions.h against the C library in double
 // precision, and the vector forms against the scalar ones. Every KINGLET_FUNCTIONS_STRIDE-th float
-// is tested; 1 tests all of them.
+// is tested; a stride of 1 tests all floats.
 #include "kernels/functions.h"
 
 #include <gtest/gtest.h>
@@ -66,7 +66,7 @@ TEST(Exp, IsWithin1Point1UlpAndMonotone) {
     }
   }
   EXPECT_LE(worst, 1.1) << worst_at;
-  EXPECT_GT(worst, 0.5);  // a float function cannot do better; a measurement that could is wrong
+  EXPECT_GT(worst, 0.5);  // no float function has less; a measurement below is wrong
 }
 
 TEST(Exp, HasExactSpecialValues) {
@@ -179,8 +179,8 @@ TEST(Sigmoid, HasExactSpecialValues) {
   EXPECT_DOUBLE_EQ(Sigmoid(-1.0), 0.26894142136999512075);
 }
 
-// Where it is small against its number, which then goes into a sum with larger ones, it may be some
-// units in the last place off.
+// Gelu(x) may be some units in the last place off where it is small compared with x: such a result
+// is added to larger ones.
 TEST(Gelu, IsWithinAFewUlps) {
   const uint32_t stride = 7 * Stride();
   double worst = 0, worst_of_negative = 0;
@@ -270,7 +270,7 @@ TEST(VectorExp, EqualsTheScalarOne) {
   ExpectVectorsEqual(&cpu::VectorFunctions::exponentials, [](float x) { return Exp(x); });
 }
 
-// Blocks of 0 and of 1,023 numbers of one size: their sums, of which each chain is a sum of up to
+// Tiles of 0 and of 1,023 numbers of one size: their sums, of which each chain is a sum of up to
 // 64 equal terms, show the bits of the term.
 TEST(VectorSoftmaxTerm, EqualsTheScalarOne) {
   std::vector<float> x(1024);
@@ -289,7 +289,7 @@ TEST(VectorSoftmaxTerm, EqualsTheScalarOne) {
       if (functions == nullptr) continue;
       const float largest = 0;
       float sum = 0;
-      functions->sum_logit_blocks(x.data(), x.size(), false, &largest, {}, &sum);
+      functions->sum_logit_tiles(x.data(), x.size(), false, &largest, {}, &sum);
       ASSERT_EQ(sum, chains[0]) << cpu::TargetName(target) << " at " << x[1];
     }
   }

@@ -9,7 +9,7 @@
 namespace kinglet::nine_bit_row_test {
 namespace {
 
-// Worked out by hand: two's complement of 9 bits, the ninth in the second part.
+// Worked out by hand, in two's complement of 9 bits, of which the ninth is in the second part.
 TEST(NineBitRow, LowBytesComeBeforeSignBits) {
   const NineBitRow row{11};
   EXPECT_EQ(row.Padded(), 64u);

@@ -15,11 +15,11 @@ TEST(FitsInt32, IsExactAtTheBoundary) {
   EXPECT_FALSE(SumFitsInt32(UINT64_MAX, 1, 1));
 }
 
-TEST(SumBlocks, CoverTheSum) {
-  EXPECT_EQ(SumBlocks(0), 0u);
-  EXPECT_EQ(SumBlocks(1), 1u);
-  EXPECT_EQ(SumBlocks(kSumBlock), 1u);
-  EXPECT_EQ(SumBlocks(kSumBlock + 1), 2u);
+TEST(SumTiles, CoverTheSum) {
+  EXPECT_EQ(SumTiles(0), 0u);
+  EXPECT_EQ(SumTiles(1), 1u);
+  EXPECT_EQ(SumTiles(kSumTile), 1u);
+  EXPECT_EQ(SumTiles(kSumTile + 1), 2u);
 }
 
 }  // namespace

@@ -40,7 +40,7 @@ TEST(Ring, SaysWhichSlotATokenWrites) {
   EXPECT_EQ(ring.Slot(3), 2u);
   EXPECT_EQ(ring.Slot(4), 0u);
   EXPECT_EQ(ring.SlotsWritten(0), 0u);
-  EXPECT_EQ(ring.SlotsWritten(1), 0u);  // the token at position 0 writes none
+  EXPECT_EQ(ring.SlotsWritten(1), 0u);  // the token at position 0 writes no slot
   EXPECT_EQ(ring.SlotsWritten(3), 2u);
   EXPECT_EQ(ring.SlotsWritten(9), 3u);
 }

@@ -35,7 +35,7 @@ TEST(RowCache, TheRowAskedForTheLongestAgoGivesWay) {
     std::vector<uint32_t> memory(shape.memory_words());
     std::vector<std::list<uint32_t>> sets(shape.sets);  // most recent first
     std::vector<uint32_t> row_of(shape.rows(), UINT32_MAX);
-    for (int node = 0; node < 2000; ++node) {
+    for (int call = 0; call < 2000; ++call) {
       const auto token = static_cast<uint32_t>(random.Below(random.Below(2) == 0 ? 5 : kWords));
       std::list<uint32_t>& set = sets[token % shape.sets];
       const bool known = std::find(set.begin(), set.end(), token) != set.end();
@@ -45,7 +45,7 @@ TEST(RowCache, TheRowAskedForTheLongestAgoGivesWay) {
 
       RowCache cache(shape, memory.data());
       const auto found = cache.Find(token);
-      ASSERT_EQ(found.has_value(), known) << rows << " rows, node " << node;
+      ASSERT_EQ(found.has_value(), known) << rows << " rows, call " << call;
       const uint64_t slot = found ? *found : cache.Take(token);
       ASSERT_LT(slot, shape.rows());
       if (found) {

@@ -11,14 +11,14 @@
 namespace kinglet::sinusoids_test {
 namespace {
 
-// In units of the last place of the correct result.
+// The error in units of the last place of the correct result.
 double ErrorInUlps(double value, long double exact) {
   const auto rounded = static_cast<double>(exact);
   const double ulp = std::nextafter(std::fabs(rounded), 2.0) - std::fabs(rounded);
   return static_cast<double>(std::fabs(static_cast<long double>(value) - exact)) / ulp;
 }
 
-// The C library in extended precision, where that has more than double's 53 bits.
+// Compared with the C library in extended precision, if that has more than double's 53 bits.
 TEST(Sinusoids, AreWithinOneUnitInTheLastPlace) {
   static_assert(std::numeric_limits<long double>::digits > 60);
   SplitMix64 random(7);

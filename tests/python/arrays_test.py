@@ -1,4 +1,4 @@
-"""NumPy's arrays and integers, of whatever version is installed: 1.x and 2.x take other ways."""
+"""NumPy's arrays and integers, of the installed version: 1.x and 2.x convert differently."""
 
 import sys
 import tempfile

@@ -1,4 +1,4 @@
-"""The command from Python: names that look like options, and what it prints taken line by line.
+"""The command from Python: names that look like options, and output that is read line by line.
 
     commands_test.py        (PYTHONPATH, KINGLET_LIBRARY, KINGLET_COMMAND: what is tested)
 """
@@ -13,7 +13,7 @@ import kinglet
 from support import DATA, refused
 
 CHECKPOINT = DATA / "micronet-small-fp32"
-MARKS = "a\u2028b\u2029c\x85d\x1ce\x0bf\x0cg"  # where str.splitlines cuts, and JSON's lines do not
+MARKS = "a\u2028b\u2029c\x85d\x1ce\x0bf\x0cg"  # where str.splitlines splits, unlike JSON Lines
 
 
 def names(folder):
@@ -51,7 +51,7 @@ def lines(folder):
     before = os.environ.get("KINGLET_COMMAND")
     os.environ["KINGLET_COMMAND"] = str(command)
     try:
-        # The control characters below 0x20 are escapes in JSON; the others stand as they are.
+        # The control characters below 0x20 are escapes in JSON; the others are not escaped.
         found = kinglet.run_json("tokenize", "m.kgl", "--", "-")
         words = (pathlib.Path(folder) / "words").read_text()
         assert found == [{"token": MARKS}] * 2, found

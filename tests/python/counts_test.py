@@ -1,4 +1,4 @@
-"""Every count, id, seed and size of the package: what does not fit is refused, never wrapped.
+"""Every count, id, seed and size of the package: values that do not fit are refused, not wrapped.
 
     counts_test.py        (PYTHONPATH, KINGLET_LIBRARY, KINGLET_COMMAND: what is tested)
 
@@ -17,7 +17,7 @@ try:
 except ImportError:
     numpy = None
 
-# The parameters for which 0 means nothing: not the default either.
+# The parameters for which 0 has no meaning, not even the default.
 FROM_ONE = {"lanes", "threads", "streams", "tokens", "memory_limit", "session_memory_limit"}
 WIDE = {"seed", "tokens", "most_steps", "position", "memory_limit", "session_memory_limit"}
 GIVEN = {
@@ -39,7 +39,7 @@ def made(path):
 
 
 def wrong(name):
-    """Values that must be refused, and how."""
+    """Values that must be refused, and the exceptions."""
     least, most = name in FROM_ONE, 2**64 if name in WIDE else 2**32
     found = [(kinglet.Error, value) for value in (-1, -(2**64) + 3, 2**64 + 3, most, 2**70)]
     if least:
@@ -118,7 +118,7 @@ def lists(objects):
 
 
 def figures(path):
-    """Numbers that fit mean what they say."""
+    """Numbers that fit are not changed."""
     model = kinglet.Model(path)
     generation = model.generate(tokens=3, streams=2, seed=2**64 - 1)
     assert len(list(generation)) == 3 and len(generation.ids(1)) <= 3 and generation.streams == 2

@@ -1,4 +1,4 @@
-"""What docs/PYTHON.md shows is what Python prints; the reference is that of the docstrings; the
+"""docs/PYTHON.md shows the output of Python; the reference is that of the docstrings; the
 example prints its curves; the import is quick (processor's time: the machine may be busy).
 
     documentation_test.py        (PYTHONPATH, KINGLET_LIBRARY, KINGLET_COMMAND: what is tested)
@@ -39,7 +39,7 @@ def reference():
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     page = (ROOT / "docs" / "PYTHON_REFERENCE.md").read_text()
-    # Annotations are shown as each version of Python spells them.
+    # Each version of Python spells annotations differently.
     spelt = [re.sub(r"[\"']|kinglet\.\w+\.(?=[A-Z])", "", text) for text in (page, module.page())]
     if sys.version_info[:2] == (3, 11):
         assert spelt[0] == spelt[1], "run python/reference.py docs/PYTHON_REFERENCE.md"
@@ -50,7 +50,7 @@ def reference():
 
 
 def curves(folder):
-    """The example prints its curves; draws them where matplotlib is."""
+    """The example prints its curves; draws them if matplotlib is installed."""
     words = [sys.executable, "-B", ROOT / "examples" / "python" / "curves.py",
              f"{folder}/demo.kgl", ROOT / "examples" / "wikitext2" / "typed.txt"]
     picture = pathlib.Path(folder) / "curves.png"

@@ -31,10 +31,10 @@ def same(expected, score, model):
     """The command's token objects against a score's tokens."""
     assert len(expected) == len(score.ids) > 0, (len(expected), len(score.ids))
     width = 64 if model.backend == "ref64" else 32
-    for told, id, value in zip(expected, score.ids, score.log_probabilities):
+    for printed, id, value in zip(expected, score.ids, score.log_probabilities):
         ours = bits(value) if width == 64 else struct.pack(">f", value).hex()
-        assert told["id"] == id, (told, id)
-        assert int(told["hex"], 16) in (int(ours, 16), int(bits(value), 16)), (told, ours)
+        assert printed["id"] == id, (printed, id)
+        assert int(printed["hex"], 16) in (int(ours, 16), int(bits(value), 16)), (printed, ours)
 
 
 def compare(path, ids, backend):
@@ -42,13 +42,13 @@ def compare(path, ids, backend):
     with tempfile.NamedTemporaryFile("w", suffix=".txt") as file:
         file.write(" ".join(map(str, ids)))
         file.flush()
-        told = kinglet.run_json("score", path, "--ids", file.name, "--hex", "--backend", backend)
-        same(told[:-1], model.score_stream(ids), model)
+        printed = kinglet.run_json("score", path, "--ids", file.name, "--hex", "--backend", backend)
+        same(printed[:-1], model.score_stream(ids), model)
         if model.vocabulary.has_words and model.vocabulary.begin is not None:
-            told = kinglet.run_json("score", path, "--ids", file.name, "--lines", "--tokens",
-                                    "--hex", "--backend", backend)
-            same(told[:-2], model.score_details(ids), model)
-    with model.session() as session:  # step by step: the same again
+            printed = kinglet.run_json("score", path, "--ids", file.name, "--lines", "--tokens",
+                                       "--hex", "--backend", backend)
+            same(printed[:-2], model.score_details(ids), model)
+    with model.session() as session:  # step by step, for the same numbers
         stream = ids if model.start_token is None else [model.start_token, *ids]
         values = []
         for at in range(1, len(stream)):
@@ -67,11 +67,11 @@ def lines(path):
     with tempfile.NamedTemporaryFile("w", suffix=".txt") as file:
         file.write(text)
         file.flush()
-        told = kinglet.run_json("score", path, "--text", file.name, "--lines")
+        printed = kinglet.run_json("score", path, "--text", file.name, "--lines")
         for lanes in (1, 5):
             scores = list(model.score_lines(text.splitlines(), lanes=lanes))
-            assert len(scores) == len(told) - 1
-            for one, score in zip(told, scores):
+            assert len(scores) == len(printed) - 1
+            for one, score in zip(printed, scores):
                 assert one["tokens"] == len(score.ids) and one["oov"] == score.oov
                 assert f"{score.log_probability:.9g}" == f"{one['logprob']:.9g}", (one, score)
         assert model.score_batch(text.splitlines()) == [s.log_probability for s in scores]
@@ -83,7 +83,7 @@ def lines(path):
 
 
 def texts(path):
-    """Texts of other systems, and without a last line's end: what the command reads of a file."""
+    """Texts of other systems, and without a last line's end: read as the command reads a file."""
     model = kinglet.Model(path)
     words = [model.vocabulary[id] for id in range(3, 9)]
     plain = " ".join(words[:3]) + " zzqx\n\n" + " ".join(words[3:]) + "\n"
@@ -114,10 +114,10 @@ def main():
             checkpoint = DATA / name
             path = f"{folder}/{number}.kgl"
             vocab = checkpoint / "vocab.txt"
-            told = []
+            messages = []
             summary = kinglet.convert(checkpoint, path, vocab=vocab if vocab.exists() else None,
-                                      progress=told.append, **options)
-            assert told and summary["digest"] == kinglet.Model(path).digest
+                                      progress=messages.append, **options)
+            assert messages and summary["digest"] == kinglet.Model(path).digest
             size = len(kinglet.Model(path).vocabulary)
             ids = [at * 7 % size for at in range(1, 40)]
             for backend in ("cpu", "ref64"):
@@ -128,15 +128,15 @@ def main():
         compare(path, kinglet.Model(path).tokenize("the film was a success"), "cpu")
         lines(path)
         texts(path)
-        told = []
+        messages = []
         counted = kinglet.count(path, rules="executed", ids=DEMO / "tokens.txt",
-                                progress=told.append)
-        assert counted["ops"]["total"] > 0 and told[0].startswith("opening"), told
+                                progress=messages.append)
+        assert counted["ops"]["total"] > 0 and messages[0].startswith("opening"), messages
         with tempfile.NamedTemporaryFile("w", suffix=".txt") as file:
             file.write("7 " * 30_000)  # about two seconds
             file.flush()
-            kinglet.count(path, mode="score", ids=file.name, progress=told.append)
-        assert any("of 29,999 tokens" in text for text in told), told
+            kinglet.count(path, mode="score", ids=file.name, progress=messages.append)
+        assert any("of 29,999 tokens" in text for text in messages), messages
     print(f"{len(CHECKPOINTS) + 1} models: the command's bits")
 
 

@@ -15,7 +15,7 @@ import threading
 import time
 
 import kinglet
-from kinglet import _turns
+from kinglet import _handle
 from support import refused, small
 
 INTERRUPTS = 10_000
@@ -64,17 +64,17 @@ def race(path, seconds=3.0):
 
 
 class Interrupts:
-    """Raises KeyboardInterrupt in the main thread, wherever that is, again after each interval."""
+    """Raises KeyboardInterrupt at any point of the main thread, again after each interval."""
 
     def __init__(self, interval=97e-6):
         self.count = 0
         self.armed = False
-        # Python does not raise what a destructor raises, and prints it.
+        # Python prints a destructor's exception instead of raising it.
         sys.unraisablehook = lambda ignored: None
-        signal.signal(signal.SIGALRM, self.hear)
+        signal.signal(signal.SIGALRM, self.on_alarm)
         signal.setitimer(signal.ITIMER_REAL, interval, interval)
 
-    def hear(self, number, frame):
+    def on_alarm(self, number, frame):
         if self.armed:
             self.armed = False
             self.count += 1
@@ -121,7 +121,7 @@ def interrupts(path):
 
 
 def long_calls(path):
-    """An interrupted long call is over before another one begins, and leaves no cancel behind."""
+    """An interrupted long call ends before another one begins, and leaves no pending cancel."""
     model = kinglet.Model(path)
     session = model.session()
     ids = [at % 50 for at in range(400)]
@@ -147,9 +147,9 @@ def copies(path):
             refused(TypeError, lambda call=call, one=one: call(one), "found a")
     session.step(3)
     state = session.save()
-    # What has a handle is its own copy, or a class of the list above.
+    # An object with a handle is its own copy, or of a class in the list above.
     owners = [one for one in gc.get_objects() if any(
-        isinstance(value, (_turns.Handle, _turns.Turn))
+        isinstance(value, (_handle.Handle, _handle.Turn))
         for value in getattr(one, "__dict__", {}).values())]
     kinds = {type(one) for one in owners if not inspect.isclass(one)}
     assert kinds >= {kinglet.Model, kinglet.State, kinglet.Session, kinglet.Embedding,
@@ -167,7 +167,7 @@ def copies(path):
 
 
 def memory(path):
-    """close() frees at once, though an exception that came out of the session is still held."""
+    """close() frees at once, even while an exception from the session is referenced."""
     model = kinglet.Model(path)
     destroyed = []
     session = model.session()

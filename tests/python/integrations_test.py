@@ -1,4 +1,4 @@
-"""What integrations share, and what they say where their host is missing. No host is needed.
+"""Common parts of integrations, and their errors without a host. No host is needed.
 
     integrations_test.py        (PYTHONPATH, KINGLET_LIBRARY, KINGLET_COMMAND: what is tested)
 """
@@ -31,10 +31,11 @@ class Absent:
 
 
 def imports():
-    """Every plug imports, or says what to install; kinglet itself imports none."""
+    """Every integration imports, or names the package to install; kinglet imports no host."""
     loaded = [name for name in sys.modules if name.startswith("kinglet.integrations.")]
     assert all(name.split(".")[-1].startswith("_") for name in loaded), loaded
-    names = sorted(path.stem for path in pathlib.Path(integrations.__file__).parent.glob("[a-z]*.py"))
+    folder = pathlib.Path(integrations.__file__).parent
+    names = sorted(path.stem for path in folder.glob("[a-z]*.py"))
     assert "pyctcdecode" in names
     sys.meta_path.insert(0, Absent())
     refusing = 0
@@ -74,7 +75,7 @@ def histories(model):
     assert again.log_probability(a, 7) == expected[a][0]
     long = history_of(range(5, 3000))
     assert len(long.ids()) == 2995 and long == history_of(range(5, 3000))
-    del long  # as deep as it is
+    del long  # however deep it is
     no_words = DATA / "micronet-small-fp32"
     with tempfile.TemporaryDirectory() as folder:
         kinglet.convert(no_words, f"{folder}/ids.kgl")
@@ -88,9 +89,9 @@ def words(model, folder):
     assert model.vocabulary.unknown in found.ids("kinglet")
     assert found.begins("succ") and found.begins("film") and not found.begins("filmzq")
     assert not found.knows("<unk>") and not found.begins("<eos")
-    cut = model.tokenize("didn't")  # the bundled model's tokenizer makes two words of it
-    assert len(cut) == 2 and model.vocabulary.unknown not in cut
-    assert found.ids("didn't") == tuple(cut) and found.knows("didn't")
+    ids = model.tokenize("didn't")  # the bundled model's tokenizer splits it into two words
+    assert len(ids) == 2 and model.vocabulary.unknown not in ids
+    assert found.ids("didn't") == tuple(ids) and found.knows("didn't")
     assert found.knows("well-known") and not found.knows("kinglet's")
     for part in ("didn", "didn'", "didn't", "well-", "well-kno"):
         assert found.begins(part), part
@@ -102,7 +103,7 @@ def words(model, folder):
 
 
 def slices():
-    """Turns are long while documents are scored, and as before when that is over, or fails."""
+    """Time slices are long while documents are scored, and reset after the end or an error."""
     before = granted()
     with long_time_slices():
         during = granted()
@@ -119,12 +120,12 @@ def slices():
 def main():
     imports()
     if not slices():
-        print("time slices: not run: this system does not say how long they are")
+        print("time slices: not run: this system does not report their length")
     with tempfile.TemporaryDirectory() as folder:
         model = kinglet.Model(demo(folder))
         histories(model)
         words(model, folder)
-    print("integrations: what they share, and what they say without a host")
+    print("integrations: common parts, and errors without a host")
 
 
 if __name__ == "__main__":

@@ -107,7 +107,7 @@ def models(k, m, path):
 
 
 def behaviour(k, path):
-    """What a program may expect of either module."""
+    """Expectations that both modules meet."""
     assert {name for name in NAMES if hasattr(k, name)} == NAMES
     m = k.Model(path)
     sentences(m)
@@ -116,8 +116,8 @@ def behaviour(k, path):
     models(k, m, path)
 
 
-def cuts(m, path):
-    """A word that the model's tokenizer makes several of is their product, and known."""
+def splits_words(m, path):
+    """A word that the model's tokenizer splits has the product of its tokens, and is known."""
     model = kinglet.Model(path)
     pieces = [model.vocabulary[id] for id in model.tokenize("didn't")]
     assert len(pieces) == 2 and "didn't" not in model.vocabulary and "didn't" in m
@@ -129,20 +129,20 @@ def cuts(m, path):
 
 
 def only_ours(path):
-    """What a network cannot mean, and that its memory goes where hosts lead it."""
+    """Differences of a network, and states that hosts copy and restore."""
     m = ours.Model(path)
-    cuts(m, path)
+    splits_words(m, path)
     assert m.order == 127
-    with warnings.catch_warnings(record=True) as told:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         ours._warned = False
         assert m.score("the", bos=False) == m.score("the") == m.score("the", False)
-    assert len(told) == 1 and "bos=False" in str(told[0].message), told
+    assert len(caught) == 1 and "bos=False" in str(caught[0].message), caught
     # In place the score is that of two states; KenLM 0.3.0 answers p(film) there.
     a, b = ours.State(), ours.State()
     m.BeginSentenceWrite(a)
     assert m.BaseScore(a, "film", b) == m.BaseScore(a, "film", a) and a == b
-    # A beam that goes back and forth scores as sentences do.
+    # A beam that returns to earlier states scores like sentences.
     start = ours.State()
     m.BeginSentenceWrite(start)
     beam = {"": (start, 0.0)}

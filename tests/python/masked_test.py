@@ -1,4 +1,4 @@
-"""Masked models from Python: a small BERT of made-up weights, against its formulas in plain Python.
+"""Masked models from Python: a small BERT with random weights, compared with its formulas.
 
     masked_test.py        (PYTHONPATH, KINGLET_LIBRARY, KINGLET_COMMAND: what is tested)
 """
@@ -171,7 +171,7 @@ def numbers(model, bert):
 
 
 def texts(model):
-    """A tokenizer of BERT puts [CLS] and [SEP] where they belong."""
+    """A tokenizer of BERT adds [CLS] and [SEP]."""
     ids = model.tokenize("the [MASK] was a success")
     assert [WORDS[id] for id in ids] == "[CLS] the [MASK] was a success [SEP]".split()
     assert model.segments("the [MASK] was a success") == [0] * len(ids)

@@ -17,12 +17,12 @@ std::optional<kinglet::FailingMemory>& Memory() {
 
 extern "C" {
 
-// Allocations fail after `good` more of them: one, or all.
+// After `good` more allocations the next one fails, or all that follow.
 __attribute__((visibility("default"))) void fail_memory(int64_t good, int32_t all) {
   Memory().emplace(good, all != 0 ? kinglet::Failing::kAll : kinglet::Failing::kOne);
 }
 
-// Ends that; whether one has failed.
+// Ends the failures; returns whether an allocation has failed.
 __attribute__((visibility("default"))) int32_t give_memory() {
   const bool failed = Memory()->failed();
   Memory().reset();

@@ -2,9 +2,9 @@
 
     memory_faults_test.py FAULTS COMMAND_FAULTS     (PYTHONPATH, KINGLET_LIBRARY: what is tested)
 
-FAULTS is the library of memory_faults.cc, with which this program starts itself again. Converting
+FAULTS is the library of memory_faults.cc, with which this program restarts itself. Converting
 and translating run the command: it gets COMMAND_FAULTS, which lets any of its allocations fail
-(tests/fuzz/memory_faults_test.py), at about ten places.
+(tests/fuzz/memory_faults_test.py), at about ten points.
 """
 
 import ctypes
@@ -65,8 +65,8 @@ def sweep(name, call):
 
 
 def command_sweep(name, call, output=None):
-    """`call` runs the command: the answer and the whole of `output`, or CommandFailed and the whole
-    or nothing."""
+    """`call` runs the command: the answer and a complete `output`, or CommandFailed and a complete
+    file or none."""
     def run(kind, at):
         os.environ.update(FAULT_KIND=kind, FAULT_AT=str(at))
         if output is not None:
@@ -114,7 +114,7 @@ def main():
                 return ask()
             return call
 
-        places = sum(sweep(name, call) for name, call in {
+        points = sum(sweep(name, call) for name, call in {
             "open": lambda: len(kinglet.Model(path).vocabulary),
             "session": lambda: model.session(lanes=3).position(2),
             "step": after_step(lambda: session.step(7)),
@@ -133,7 +133,7 @@ def main():
         }.items())
         session.restore(state)
         assert session.save() == state
-        print(f"{places} places")
+        print(f"{points} points")
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ import kinglet.kenlm
 from support import demo
 
 TEXT = "the film was a success"
-HEARD = "the film waz a zuccess"  # what is a little more probable by sound alone
+HEARD = "the film waz a zuccess"  # a little more probable by sound alone
 LABELS = [" ", *"abcdefghijklmnopqrstuvwxyz", ""]
 
 

@@ -1,4 +1,4 @@
-"""Bad input: an exception that says what to do, or the right answer. Also pickles, threads, forks.
+"""Bad input: an exception with the next step, or the right answer. Also pickles, threads, forks.
 
     refusals_test.py        (PYTHONPATH, KINGLET_LIBRARY, KINGLET_COMMAND: what is tested)
 """
@@ -36,7 +36,7 @@ def files(folder, path):
     refused(kinglet.InvalidArgument, lambda: kinglet.Model("a\0b"), "NUL")
     refused(kinglet.Unsupported, lambda: kinglet.Model(path, backend="gpu"), "gpu")
     refused(kinglet.OutOfMemory, lambda: kinglet.Model(path, memory_limit=1000), "1000")
-    for name in ("[run]", "[a,b]", "--json", "{}"):  # names, whatever they look like
+    for name in ("[run]", "[a,b]", "--json", "{}"):  # file names that look like options or lists
         refused(kinglet.CommandFailed, lambda name=name: kinglet.convert(name, f"{folder}/x.kgl"),
                 name, "No such file")
     refused(kinglet.CommandFailed, lambda: kinglet.convert(f"{folder}/none", f"{folder}/x.kgl"),
@@ -122,7 +122,7 @@ def arguments(path):
     for call in (model.score, model.tokenize, model.perplexity):
         refused(TypeError, lambda call=call: call(b"bytes"))
     refused(TypeError, lambda: model.vocabulary.id(b"the"), "decode")
-    refused(TypeError, lambda: model.score_lines("one text"), "cuts it")
+    refused(TypeError, lambda: model.score_lines("one text"), "splits it")
     refused(kinglet.UnknownWord, lambda: model.vocabulary.id("zzqx"))
     refused(kinglet.InvalidArgument, lambda: model.score("a \ud800 b"), "surrogate")
     invalid = b"the \xff\xfe film".decode("utf-8", "surrogateescape")
@@ -150,7 +150,7 @@ def arguments(path):
 
 
 def long_text(path):
-    """10 MB, cut; and Ctrl-C in a call that would take minutes."""
+    """Tokenizes 10 MB; interrupts a call that would take minutes by Ctrl-C."""
     model = kinglet.Model(path)
     text = "the film was a success . " * 400_000
     ids = model.tokenize(text)
@@ -159,7 +159,7 @@ def long_text(path):
     timer.start()
     begin = time.perf_counter()
     refused(KeyboardInterrupt, lambda: model.score_stream(ids))
-    assert time.perf_counter() - begin < 20, "Ctrl-C was not heard"
+    assert time.perf_counter() - begin < 20, "Ctrl-C had no effect"
     timer.join()
     assert model.score(SENTENCE) < 0
 

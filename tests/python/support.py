@@ -1,4 +1,4 @@
-"""What the tests of the package share: models made of bundled checkpoints, and refusals."""
+"""Common code of the package's tests: models made of bundled checkpoints, and refusals."""
 
 import pathlib
 

@@ -16,7 +16,7 @@ ROUNDS = 20
 
 
 def insist(call, *arguments):
-    """A call that another thread may cancel, made until it is not."""
+    """Repeats a call until another thread does not cancel it."""
     while True:
         try:
             return call(*arguments)

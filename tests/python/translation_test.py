@@ -19,7 +19,7 @@ def lists(name):
 
 
 def greedy(session, source, end, most):
-    """The most probable word again and again."""
+    """Steps the most probable word each time."""
     session.encode(source)
     words = [START]
     while len(words) <= most and words[-1] != end:
@@ -55,8 +55,8 @@ def main():
         sentences = [" ".join(SOURCE_WORDS[id] for id in source) for source, _ in pairs]
         assert [model.vocabulary.source_id(word) for word in sentences[1].split()] == pairs[1][0]
         for options, name in (({}, "greedy.txt"), ({"beam": 3}, "beam3.txt")):
-            told = kinglet.translate(path, sentences, max_length=9, **options)
-            found = [[word["id"] for word in one["target"]] for one in told]
+            printed = kinglet.translate(path, sentences, max_length=9, **options)
+            found = [[word["id"] for word in one["target"]] for one in printed]
             assert found == lists(name), name
     print(f"{seen} log-probabilities and {2 * len(pairs)} translations as computed elsewhere")
 

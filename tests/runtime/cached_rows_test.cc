@@ -32,7 +32,7 @@ TEST(CachedRows, FollowsTheTokens) {
   EXPECT_EQ(Cached(1000, ids), (std::vector<bool>{0, 1, 0, 1, 0, 1, 1, 1}));
 }
 
-TEST(CachedRows, APlanWithoutAUnitCachesNone) {
+TEST(CachedRows, APlanWithoutAUnitCachesNoRow) {
   const auto file = FileOf(TinyRecurrent());
   const Plan plan = *Lower(*file);
   CachedRows rows(plan);

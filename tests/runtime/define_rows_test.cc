@@ -95,7 +95,7 @@ TEST(DefineRows, StreamsDoNotDependOnTheCache) {
   }
 }
 
-TEST(DefineRows, StatesHoldNoRows) {
+TEST(DefineRows, StatesContainNoRows) {
   const auto small = Open(TinyDefine({.cache_rows = 1}), "cpu");
   const auto large = Open(TinyDefine({.cache_rows = 23}), "cpu");
   EXPECT_EQ(small->layout().state_bytes, large->layout().state_bytes);
@@ -114,23 +114,23 @@ TEST(DefineRows, AMemoryLimitCoversTheCache) {
   EXPECT_EQ(Embedder::Create(model).status().code(), KINGLET_OUT_OF_MEMORY);
 }
 
-// A token that is cancelled at any of its steps leaves the stream as it was. Its row may stay in
-// the cache, which changes no number.
+// A token that is cancelled at any of its nodes leaves the stream unchanged. The token's row may
+// stay in the cache, which changes no result.
 TEST(DefineRows, ACancelledTokenChangesNothing) {
   const auto model = Open(TinyDefine({.cache_rows = 2}), "cpu");
   const std::vector<uint32_t> ids = Tokens(12, 23);
   const auto plain = Start(model), cancelled = Start(model);
   for (const uint32_t id : ids) {
     for (size_t stop = 0; stop < model->plan().context.end; ++stop) {
-      size_t step = 0;
+      size_t nodes = 0;
       cancelled->set_observer([&](const Node&, std::span<const StreamFrame>) {
-        if (step++ == stop) cancelled->Cancel();
+        if (nodes++ == stop) cancelled->Cancel();
       });
       const Status status = cancelled->StepToken((id + 7) % 23);
       cancelled->set_observer({});
-      // After the last step there is nothing left to cancel: the flag stays set for the next call.
+      // After the last node nothing is left to cancel, and the flag stays set for the next call.
       if (status.ok()) {
-        FAIL() << "step " << stop;
+        FAIL() << "node " << stop;
       }
       EXPECT_EQ(status.code(), KINGLET_CANCELLED);
       if (stop + 2 == model->plan().context.end) break;
@@ -161,7 +161,7 @@ TEST(DefineRows, ExecutedCountsARowWhereItIsMade) {
   EXPECT_EQ(count({15}).operations.multiplications, 60 + 12 + 20 + 36);
   // Four tokens, one row.
   EXPECT_EQ(count({3, 3, 3, 3}).operations.multiplications, (60 + 12 + 20) / 4.0);
-  // Bin counts do not say which words occur, so every row counts.
+  // Bin counts do not tell which words occur, so every row counts.
   const ExecutedCount steady =
       CountExecuted(plan, CountNonzeros(plan.weights), TraitsOf(model->backend()),
                     SteadyFullTrace(plan, std::vector<uint64_t>{3, 1}));
@@ -214,7 +214,7 @@ TEST(DefineRows, ACachedRowIsAllThatIsRead) {
   const auto& embedding = *FindBlock<AdaptiveEmbedding>(model->file().description());
   EXPECT_EQ(bytes(false, true), 4 * (ParameterCount(embedding.define->unit) + 12));
   EXPECT_EQ(bytes(true, true), 0U);
-  EXPECT_EQ(bytes(true, false), 4U * embedding.width + 8);  // the row, and whose it is
+  EXPECT_EQ(bytes(true, false), 4U * embedding.width + 8);  // the row and its entry
   EXPECT_EQ(bytes(false, false), 8U);
 }
 

@@ -1,5 +1,5 @@
-// Queries that read few words of a large cluster, whose logits kernels then do not store: every
-// answer has the bits of the full distribution, whatever was asked for before.
+// Queries that read few words of a large cluster, whose logits kernels then do not store. Every
+// answer has the bits of the full distribution, after any earlier queries.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 namespace kinglet::dropped_logits_test {
 namespace {
 
-// A tail that a kernel sums block by block.
+// A tail that a kernel sums tile by tile.
 constexpr uint32_t kLarge = 65700;
 
 struct Shape {
@@ -211,7 +211,7 @@ TEST_P(DroppedLogits, ACancelledDistributionWritesNothing) {
   }
 }
 
-// So many words that workers help to write them in the memory of the answer.
+// Enough words for workers to help writing them in the memory of the answer.
 TEST(ADistribution, OfTwoThreadsHasTheBitsOfTheReference) {
   TinySoftmax softmax;
   softmax.tails = {300007, 9};

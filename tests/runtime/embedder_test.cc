@@ -134,9 +134,9 @@ TEST(Embedder, VectorsAreTheScaledRows) {
   }
 }
 
-// The vectors of a language model are the input of its first layer, bit for bit, whatever a session
-// does in the meantime.
-TEST(Embedder, LanguageModelsGiveWhatTheirEmbeddingStepLeaves) {
+// The vectors of a language model are the input of its first layer, bit for bit, while a session
+// uses the same model.
+TEST(Embedder, LanguageModelsGiveWhatTheirEmbeddingNodeComputes) {
   ModelDraft drafts[] = {TinyMicronet({.quantised = true, .cache_capacity = 4}), TinyMicronet(),
                          TinyRecurrent({.quantised = true, .bits = 9})};
   for (const ModelDraft& draft : drafts) {
@@ -145,9 +145,9 @@ TEST(Embedder, LanguageModelsGiveWhatTheirEmbeddingStepLeaves) {
       const auto session = Start(model);
       const auto embedder = std::move(*Embedder::Create(model));
       Doubles seen;
-      session->set_observer([&](const Node& step, std::span<const StreamFrame> frames) {
+      session->set_observer([&](const Node& node, std::span<const StreamFrame> frames) {
         const StreamFrame& frame = frames.front();
-        const auto* row = std::get_if<EmbedRow>(&step.op);
+        const auto* row = std::get_if<EmbedRow>(&node.op);
         if (row == nullptr) return;
         const Slot& slot = model->layout()[row->out];
         for (uint64_t i = 0; i < slot.count; ++i) {

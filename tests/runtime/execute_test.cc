@@ -1,4 +1,4 @@
-// Phases divided among threads: each chunk runs once on each frame, however the work is divided.
+// Phases divided among threads: each chunk runs once on each frame, for any division of the work.
 #include "runtime/execute.h"
 
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@
 namespace kinglet::execute_test {
 namespace {
 
-TEST(RunPhase, RunsEveryPieceOnceOnEveryFrame) {
+TEST(RunPhase, RunsEveryChunkOnceOnEveryFrame) {
   for (const size_t threads : {1u, 2u, 5u}) {
     const auto team = *WorkerTeam::Create(threads);
     team->Wake();
@@ -37,7 +37,7 @@ TEST(RunPhase, RunsEveryPieceOnceOnEveryFrame) {
   }
 }
 
-TEST(RunPhase, PiecesThatFramesShareAreFetchedForAllOfThem) {
+TEST(RunPhase, ChunksOfSharedMemoryRunOnAllFramesAtOnce) {
   const auto team = *WorkerTeam::Create(2);
   team->Wake();
   std::vector<StreamFrame> frames(9);
@@ -75,7 +75,7 @@ TEST(RunPhase, StopsBetweenPiecesOnceCancelled) {
   }
 }
 
-TEST(RunPieces, WithoutATeamTheCallerRunsThem) {
+TEST(RunChunks, WithoutATeamTheCallerRunsTheChunks) {
   size_t end = 0;
   RunChunks(
       1000, [&](Chunks chunks) { end = chunks.end; }, nullptr);

@@ -45,7 +45,7 @@ Ids DrawAlone(const std::shared_ptr<const Model>& model, const GenerationOptions
   return drawn;
 }
 
-TEST(Generator, AStreamIsTheSameWhateverStreamsAreBesideIt) {
+TEST(Generator, AStreamDoesNotDependOnOtherStreams) {
   for (const bool quantised : {false, true}) {
     const auto model = Open(TinyMicronet(WholeOptions(quantised)), "cpu");
     GenerationOptions options;

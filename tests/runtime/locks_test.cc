@@ -1,5 +1,5 @@
-// Steps and queries of `ref` and `cpu` wait for nobody: this program counts the calls of
-// pthread_mutex_lock, which takes the place of the system's.
+// Steps and queries of `ref` and `cpu` wait for no thread: this program counts the calls of its own
+// pthread_mutex_lock, which replaces the system's.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <pthread.h>
@@ -63,7 +63,7 @@ void AskEverything(Session& session, uint32_t token) {
   ASSERT_TRUE(session.Reset(1).ok());
 }
 
-TEST(Locks, NoneIsTakenInStepsAndQueries) {
+TEST(Locks, NoLockIsTakenInStepsAndQueries) {
   for (const char* const backend : {"ref", "cpu"}) {
     for (const bool quantised : {false, true}) {
       TinyOptions options;

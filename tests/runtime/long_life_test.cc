@@ -1,4 +1,4 @@
-// Sessions that live long: many tokens with everything that changes a lane, and positions that no
+// Sessions that live long: many tokens with all calls that change a lane, and positions that no
 // text reaches.
 #include "tests/support/long_life.h"
 

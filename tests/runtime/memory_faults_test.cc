@@ -1,5 +1,5 @@
-// Memory that runs out in what the C interface does not reach: beam search, and sessions on a
-// device. Each call fails as a whole; afterwards the same calls give the same bits as ever.
+// Memory that runs out in code that the C interface does not reach: beam search, and sessions on a
+// device. Each call fails completely; afterwards the same calls give the same bits as before.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -20,7 +20,7 @@
 namespace kinglet::memory_faults_test {
 namespace {
 
-// As the C interface does it.
+// Catches std::bad_alloc, like the C interface.
 template <class Call>
 kinglet_status CodeOf(const Call& call) {
   try {
@@ -30,7 +30,7 @@ kinglet_status CodeOf(const Call& call) {
   }
 }
 
-// What was found, as numbers that are compared without memory.
+// Results as values that are compared without allocating memory.
 struct Found {
   bool operator==(const Found&) const = default;
   void Add(double number) {

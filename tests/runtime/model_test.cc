@@ -23,7 +23,7 @@ std::vector<std::byte> Bytes() {
   return *SerialiseModel(TinyMicronet(options));
 }
 
-TEST(Model, BindsOneKernelPerStepOnEveryBackend) {
+TEST(Model, BindsOneKernelPerNodeOnEveryBackend) {
   for (const Backend& backend : Backends()) {
     ModelOptions options;
     options.backend = std::string(backend.name);
@@ -77,8 +77,8 @@ TEST(Model, TheMemoryLimitCoversFileWeightsAndSessions) {
   }
 }
 
-// A file of a few hundred kB whose rows of relative positions take more than files of its size may
-// without a limit; whoever sets a higher limit opens it.
+// A file of a few hundred kB whose rows of relative positions take more than a file of this size
+// may take without a limit. With a higher limit the file can be opened.
 TEST(Model, WithoutALimitTheFileBoundsWhatOpeningTakes) {
   TinyTransformerOptions large;
   large.layers = 1;
@@ -139,14 +139,14 @@ TEST(Model, TheMemoryLimitCoversStates) {
   const auto saved = session->Save();
   ASSERT_TRUE(saved.ok()) << saved.status().message();
   EXPECT_EQ(saved->position(), session->position());
-  // Nothing is counted that is gone.
+  // Memory that was freed no longer counts.
   kept.clear();
   session.reset();
   const auto roomy = Session::Create(*model);
   EXPECT_TRUE(roomy.ok());
 }
 
-TEST(Model, TellsWhoeverListensWhatItOpenedAndWhatIsSlow) {
+TEST(Model, LogsWhatItOpenedAndWhatIsSlow) {
   std::vector<std::string> lines, warnings;
   ModelOptions options;
   options.log = [&](LogLevel level, const std::string& line) {
@@ -163,7 +163,7 @@ TEST(Model, TellsWhoeverListensWhatItOpenedAndWhatIsSlow) {
 
 // The file's memory releases weights that the vector kernels copy into their own layout, unless the
 // file has other users. Both models compute the same.
-TEST(Model, HoldsTheWeightsOfAFloatModelOnce) {
+TEST(Model, StoresTheWeightsOfAFloatModelOnce) {
   TinyRecurrentOptions tiny;
   tiny.vocabulary_size = 3000;
   tiny.inputs = 64;

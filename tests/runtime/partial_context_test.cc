@@ -21,35 +21,36 @@ WeightId WeightNamed(const Model& model, const std::string& name) {
   return 0;
 }
 
-PartialContext TokensOf(const Model& model, const std::string& name) {
+PartialContext PartialContextOf(const Model& model, const std::string& name) {
   const std::vector<WeightId> changed = {WeightNamed(model, name)};
   return MakePartialContext(model.plan(), model.layout(), model.backend().real_bytes, changed);
 }
 
 // Which context nodes read the weight is known from their names.
-TEST(PartialContext, BeginsWithTheFirstStepThatReadsTheWeight) {
+TEST(PartialContext, BeginsWithTheFirstNodeThatReadsTheWeight) {
   const auto model = Open(TinyMicronet({.layers = 3}), "cpu");
-  const PartialContext cut = TokensOf(*model, "layers.1.out.weight");
-  ASSERT_FALSE(cut.runs.empty());
-  EXPECT_EQ(model->plan().nodes[cut.runs.back().begin].name, "layers.1.out");
-  EXPECT_EQ(cut.runs.back().end, model->plan().context.end);
-  EXPECT_GT(cut.kept_bytes, 0u);
-  EXPECT_LT(cut.kept_bytes, 1000u);
+  const PartialContext partial = PartialContextOf(*model, "layers.1.out.weight");
+  ASSERT_FALSE(partial.runs.empty());
+  EXPECT_EQ(model->plan().nodes[partial.runs.back().begin].name, "layers.1.out");
+  EXPECT_EQ(partial.runs.back().end, model->plan().context.end);
+  EXPECT_GT(partial.kept_bytes, 0u);
+  EXPECT_LT(partial.kept_bytes, 1000u);
 }
 
-// Nothing of the context reads it; the cache and the hidden state are made anew all the same.
+// No node of the context reads the weight, but the cache and the hidden state are written again.
 TEST(PartialContext, OfAWeightOfTheSoftmaxRunsWhatWritesStates) {
   const auto model = Open(TinyMicronet({.cache_capacity = 4, .layers = 3}), "cpu");
-  const PartialContext none = MakePartialContext(model->plan(), model->layout(), 4, {});
+  const PartialContext partial = MakePartialContext(model->plan(), model->layout(), 4, {});
   size_t nodes = 0;
-  for (const PartialContext::Run& run : none.runs) nodes += run.end - run.begin;
+  for (const PartialContext::Run& run : partial.runs) nodes += run.end - run.begin;
   EXPECT_GT(nodes, 0u);
   EXPECT_LE(nodes, 4u);
-  EXPECT_EQ(model->plan().nodes[none.runs.front().begin].name, "cache.append");
+  EXPECT_EQ(model->plan().nodes[partial.runs.front().begin].name, "cache.append");
 }
 
-// A session that only replays answers as one that computes; its scratch holds nothing of use.
-TEST(PartialContext, ReplayedStepsAnswerAsComputedOnes) {
+// A session that replays what another one computed gives the same answers, although its scratch
+// contains nothing of the nodes that do not run.
+TEST(PartialContext, ReplayedTokensAnswerAsComputedOnes) {
   for (const char* const backend : {"cpu", "ref", "ref64"}) {
     for (const bool quantised : {false, true}) {
       const auto model =
@@ -57,22 +58,23 @@ TEST(PartialContext, ReplayedStepsAnswerAsComputedOnes) {
       const auto computed = Start(model), replayed = Start(model);
       for (WeightId id = 0; id < model->plan().weights.size(); ++id) {
         const std::vector<WeightId> changed = {id};
-        const PartialContext cut = MakePartialContext(model->plan(), model->layout(),
-                                                      model->backend().real_bytes, changed);
-        std::vector<std::byte> kept(cut.kept_bytes);
+        const PartialContext partial = MakePartialContext(model->plan(), model->layout(),
+                                                          model->backend().real_bytes, changed);
+        std::vector<std::byte> kept(partial.kept_bytes);
         const auto index = [&](const Node& node) {
           return static_cast<size_t>(&node - model->plan().nodes.data());
         };
         computed->set_observer(
             [&](const Node& node, std::span<const StreamFrame> frames) {
               if (index(node) + 1 == model->plan().context.end) {
-                CopyKept(cut, cut.runs.size(), model->layout(), frames.front(), kept.data());
+                CopyKept(partial, partial.runs.size(), model->layout(), frames.front(),
+                         kept.data());
               }
             },
             [&](const Node& node, std::span<const StreamFrame> frames) {
-              for (size_t run = 0; run < cut.runs.size(); ++run) {
-                if (cut.runs[run].begin == index(node)) {
-                  CopyKept(cut, run, model->layout(), frames.front(), kept.data());
+              for (size_t run = 0; run < partial.runs.size(); ++run) {
+                if (partial.runs[run].begin == index(node)) {
+                  CopyKept(partial, run, model->layout(), frames.front(), kept.data());
                 }
               }
             });
@@ -80,7 +82,7 @@ TEST(PartialContext, ReplayedStepsAnswerAsComputedOnes) {
         ASSERT_TRUE(replayed->Reset().ok());
         for (const uint32_t token : Tokens(12, model->vocabulary_size(), id + 1)) {
           ASSERT_TRUE(computed->StepToken(token).ok());
-          ASSERT_TRUE(replayed->StepTokenAfter(token, cut, kept).ok());
+          ASSERT_TRUE(replayed->StepTokenAfter(token, partial, kept).ok());
           ASSERT_EQ(Full(*replayed), Full(*computed)) << model->plan().weights[id].name;
         }
       }
@@ -88,7 +90,7 @@ TEST(PartialContext, ReplayedStepsAnswerAsComputedOnes) {
   }
 }
 
-TEST(PartialContext, PlansWithOtherStepsAreTold) {
+TEST(PartialContext, PlansWithOtherNodesAreToldApart) {
   const auto model = Open(TinyMicronet({.layers = 2}), "cpu");
   EXPECT_TRUE(HaveTheSameNodes(model->plan(), Open(TinyMicronet({.layers = 2}), "cpu")->plan()));
   EXPECT_FALSE(HaveTheSameNodes(model->plan(), Open(TinyMicronet({.layers = 3}), "cpu")->plan()));

@@ -64,7 +64,7 @@ void ExpectAsAlone(const std::shared_ptr<const Model>& model, EmptyCache empty_c
   for (const uint32_t lanes : {1u, 2u, 5u, 40u}) {
     for (const uint32_t threads : {1u, 2u}) {
       auto session = *Session::Create(model, {empty_cache, lanes, threads});
-      ASSERT_TRUE(session->StepToken(3).ok());  // what a lane held before does not matter
+      ASSERT_TRUE(session->StepToken(3).ok());  // the lane's old stream does not matter
       std::vector<double> values(tree.size(), -1);
       const Result<uint64_t> stepped = ScoreTree(tree.parents, tree.ids, *session, values);
       ASSERT_TRUE(stepped.ok()) << stepped.status().message();
@@ -96,7 +96,7 @@ TEST(ScoreTree, SmallTrees) {
   std::vector<double> values(3, -1);
   EXPECT_EQ(*ScoreTree(Ids{kNoParent, kNoParent, kNoParent}, Ids{1, 2, 3}, *session, values), 0u);
   EXPECT_EQ(values, (std::vector<double>{0, 0, 0}));
-  // The same word twice behind one node.
+  // A word twice after one node.
   EXPECT_EQ(*ScoreTree(Ids{kNoParent, 0, 0}, Ids{1, 2, 2}, *session, values), 1u);
   EXPECT_EQ(values[1], values[2]);
   EXPECT_LT(values[1], 0);

@@ -34,7 +34,7 @@ int InChild(const Child& child) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-TEST(ProcessFork, TheChildGoesOnWithSessionsAndClosesThem) {
+TEST(ProcessFork, TheChildContinuesWithSessionsAndClosesThem) {
   for (const char* const backend : {"cpu", "ref"}) {
     for (const uint32_t threads : {1u, 2u, 4u}) {
       auto model = Open(TinyMicronet(EnoughWordsToWakeWorkers()), backend);
@@ -55,14 +55,14 @@ TEST(ProcessFork, TheChildGoesOnWithSessionsAndClosesThem) {
         return equal && saved;
       };
       EXPECT_EQ(InChild(go_on), 0) << backend << ", threads: " << threads;
-      // The parent knows nothing of it.
+      // The child's calls do not change the parent.
       ASSERT_TRUE(session->StepToken(9).ok());
       EXPECT_EQ(Full(*session), answer);
     }
   }
 }
 
-// One that the child did not use is closed as well.
+// A session that the child did not use is closed as well.
 TEST(ProcessFork, TheChildClosesWhatItNeverUsed) {
   const auto model = Open(TinyMicronet(EnoughWordsToWakeWorkers()), "cpu");
   auto session = Start(model, {.threads = 3});

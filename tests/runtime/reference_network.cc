@@ -120,7 +120,7 @@ struct Evaluation {
     return keys;
   }
 
-  // What the position of a key adds to the score of one head, for every distance.
+  // The term that the position of a key adds to the score of one head, for every distance.
   Vector PositionScores(const TransformerLayer& layer, const Vector& query, size_t head,
                         const std::vector<Vector>& relative) const {
     const size_t dk = decoder.key_size, window = decoder.window;
@@ -220,7 +220,7 @@ struct Evaluation {
     return outer;
   }
 
-  // One layer over the whole sequence x[t].
+  // One layer over the complete sequence x[t].
   void Layer(const TransformerLayer& layer, std::vector<Vector>& x) const {
     const bool post = decoder.norm_order == NormOrder::kPost;
     std::vector<Vector> relative;

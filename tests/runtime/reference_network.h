@@ -1,4 +1,4 @@
-// Transformer language models written a second time, for tests: whole sequences in double with
+// Transformer language models written a second time, for tests: complete sequences in double with
 // plain loops over dense decoded weights, no rings, no laziness, no plan. It shares no code with
 // the kernels. Sources: Yan et al. 2020, Dai et al. 2019 and Vaswani et al. 2017.
 #ifndef KINGLET_TESTS_RUNTIME_REFERENCE_NETWORK_H_

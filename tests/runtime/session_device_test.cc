@@ -100,7 +100,7 @@ void ExpectSameAnswers(Session& found, Session& expected, uint32_t lane, uint64_
         return Full(session, lane);
     }
   };
-  // In any order, so that any of them may be the first about a token.
+  // In any order, so that any query may be the first about a token.
   for (int i = 0; i < 4; ++i) {
     const int query = (static_cast<int>(seed % 4) + i) % 4;
     ASSERT_EQ(ask(found, query), ask(expected, query)) << query;
@@ -146,7 +146,7 @@ TEST_P(SessionDevice, LanesAtDifferentPositionsEqualThoseOfTheHost) {
   }
 }
 
-// So many words that a device computes their logits twice and stores none.
+// Enough words for a device to compute their logits twice and store no logit.
 TEST_P(SessionDevice, FortyLanesAskedAtOnceEqualThoseOfTheHost) {
   for (const Family& family : LanguageModels()) {
     SCOPED_TRACE(family.name);
@@ -175,7 +175,7 @@ TEST_P(SessionDevice, FortyLanesAskedAtOnceEqualThoseOfTheHost) {
   }
 }
 
-// How many tails there were in top-k queries, and how many of them were computed.
+// The number of tails in top-k queries, and how many of them were computed.
 struct TailsSeen {
   size_t opened = 0, all = 0;
 };
@@ -232,7 +232,7 @@ class TopKOfLanes {
   TestRandom random_{3};
 };
 
-TEST_P(SessionDevice, TailsThatHoldNoneOfTheBestAreSkipped) {
+TEST_P(SessionDevice, TailsWithoutABestWordAreSkipped) {
   const std::string device = GetParam();
   for (const bool quantised : {false, true}) {
     for (const uint32_t cache : {0u, 9u}) {
@@ -268,8 +268,8 @@ TEST_P(SessionDevice, TailsThatHoldNoneOfTheBestAreSkipped) {
   }
 }
 
-// The host skips a tail that cannot hold any of the best words. An overflow in it is then no error,
-// even if the device has computed it.
+// The host skips a tail that cannot contain one of the best words. An overflow in this tail is then
+// no error, even if the device has computed the tail.
 TEST_P(SessionDevice, ATailThatOverflowsIsAnErrorOnlyWhereItIsNeeded) {
   const ModelDraft finite = TinyMicronet(WholeOptions(false));
   ModelDraft draft = finite;
@@ -339,7 +339,7 @@ TEST_P(SessionDevice, StatesMoveToTheHostAndBack) {
     step(*host, 40, 60);
     EXPECT_EQ(Full(*host), Full(*straight));
     ASSERT_TRUE(device->Fork(1, 0).ok());
-    step(*device, 0, 30, 1);  // which does not change its copy
+    step(*device, 0, 30, 1);  // does not change the saved state
     step(*device, 40, 60, 0);
     EXPECT_EQ(Full(*device, 0), Full(*straight));
     EXPECT_TRUE(*device->Save(0) == *straight->Save());
@@ -438,7 +438,7 @@ TEST_P(SessionDevice, WhatIsRefusedOrCancelledLeavesAllAsItWas) {
   EXPECT_TRUE(session->TopK(3).ok());
 }
 
-TEST_P(SessionDevice, ObserversSeeEveryStepAndChangeNothing) {
+TEST_P(SessionDevice, ObserversSeeEveryNodeAndChangeNothing) {
   const ModelDraft draft = TinyMicronet(WholeOptions(true));
   const auto model = OpenHere(draft);
   ASSERT_NE(model, nullptr);

@@ -115,7 +115,7 @@ TEST(SessionDraw, WordsAreTheDefinitionsWhateverWasOpened) {
   }
 }
 
-// Also where the share is a sum of the words' probabilities, to the last bit.
+// Tests also fractions that equal a sum of the words' probabilities, to the last bit.
 TEST(SessionDraw, ANucleusIsThatOfTheQuery) {
   for (const Backend& backend : Backends()) {
     const auto session = Start(Open(TinyMicronet(WholeOptions(true)), std::string(backend.name)));
@@ -137,7 +137,7 @@ TEST(SessionDraw, ANucleusIsThatOfTheQuery) {
         size_t of_nucleus = 0;
         for (const Candidate& word : *nucleus) of_nucleus += drawn[word.id] ? 1 : 0;
         EXPECT_EQ(of_nucleus, static_cast<size_t>(std::count(drawn.begin(), drawn.end(), true)));
-        // The last word has a share of the draws unless it is very rare.
+        // The last word is drawn unless it is very rare.
         if (nucleus->back().log_probability > std::log(0.01)) {
           EXPECT_TRUE(drawn[nucleus->back().id]) << p;
         }

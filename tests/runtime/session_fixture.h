@@ -1,4 +1,4 @@
-// What the tests of sessions share: functions that open models, create sessions and make up texts.
+// Functions for tests of sessions, which open models, create sessions and make up texts.
 #ifndef KINGLET_TESTS_RUNTIME_SESSION_FIXTURE_H_
 #define KINGLET_TESTS_RUNTIME_SESSION_FIXTURE_H_
 
@@ -38,7 +38,7 @@ inline std::unique_ptr<Session> Start(std::shared_ptr<const Model> model,
 inline std::vector<uint32_t> Tokens(size_t n, uint32_t vocabulary, uint64_t seed = 7) {
   TestRandom random(seed);
   std::vector<uint32_t> ids(n);
-  // Half of them from a few words, so that the neural cache holds words several times.
+  // Half of the tokens are a few words, so that the neural cache contains words several times.
   for (uint32_t& id : ids) id = random.Below(2) == 0 ? random.Below(4) : random.Below(vocabulary);
   return ids;
 }
@@ -80,7 +80,7 @@ uint32_t SampleByBruteForce(const std::vector<double>& all,
   return word;
 }
 
-// A model with everything a state can hold: quantised or float rings, a cache, three clusters.
+// A model with all parts of a state: quantised or float rings, a cache, three clusters.
 inline TinyOptions WholeOptions(bool quantised) {
   TinyOptions options;
   options.quantised = quantised;

@@ -28,7 +28,7 @@ TEST(SessionLanes, LanesEqualSingleStreamsHoweverTheyStep) {
         std::vector<uint32_t> order(kLanes), ids;
         std::iota(order.begin(), order.end(), 0);
         for (uint32_t i = kLanes - 1; i > 0; --i) std::swap(order[i], order[random.Below(i + 1)]);
-        order.resize(random.Below(kLanes + 1));  // none, some or all, in any order
+        order.resize(random.Below(kLanes + 1));  // no, some or all lanes, in any order
         for (size_t i = 0; i < order.size(); ++i) ids.push_back(random.Below(40));
         ASSERT_TRUE(lanes->StepLanes(order, ids).ok());
         for (size_t i = 0; i < order.size(); ++i) {
@@ -45,7 +45,7 @@ TEST(SessionLanes, LanesEqualSingleStreamsHoweverTheyStep) {
   }
 }
 
-TEST(SessionLanes, AStepOfLanesHappensWhollyOrNotAtAll) {
+TEST(SessionLanes, AStepOfLanesHappensCompletelyOrNotAtAll) {
   const auto session = Start(Open(TinyMicronet(WholeOptions(true)), "cpu"), {.lanes = 3});
   ASSERT_TRUE(session->StepLanes(std::vector<uint32_t>{0, 2}, std::vector<uint32_t>{1, 2}).ok());
   const State before[] = {*session->Save(0), *session->Save(1), *session->Save(2)};
@@ -119,8 +119,8 @@ TEST(SessionLanes, CancellationInTheMiddleOfAStepLeavesNoTrace) {
   }
   const State before = *session->Save(1);
   const std::vector<double> answers = Full(*session, 1);
-  const size_t steps = model->plan().context.end - model->plan().context.begin;
-  for (size_t stop = 0; stop + 1 < steps; ++stop) {  // not after the last step
+  const size_t nodes = model->plan().context.end - model->plan().context.begin;
+  for (size_t stop = 0; stop + 1 < nodes; ++stop) {  // not after the last node
     size_t done = 0;
     session->set_observer([&](const Node&, std::span<const StreamFrame>) {
       if (done++ == stop) session->Cancel();
@@ -132,7 +132,7 @@ TEST(SessionLanes, CancellationInTheMiddleOfAStepLeavesNoTrace) {
     ASSERT_EQ(Full(*session, 1), answers) << stop;
   }
   session->set_observer({});
-  // Cancel while nothing runs: it cancels the next call that computes, and only that one.
+  // Cancel while no call runs cancels the next call that computes, and only that call.
   session->Cancel();
   ASSERT_EQ(session->StepToken(5).code(), KINGLET_CANCELLED);
   ASSERT_TRUE(session->StepToken(5).ok());

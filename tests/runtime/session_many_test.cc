@@ -1,4 +1,4 @@
-// A given text of one stream: every number and state is that of single steps.
+// A given text of one stream: every log-probability and state is that of single steps.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -28,7 +28,7 @@ struct NamedDraft {
   bool has_source = false;
 };
 
-// Windows and caches are shorter than a block, so that a block wraps around them several times.
+// Windows and caches are shorter than a text block, which so wraps around them several times.
 std::vector<NamedDraft> Drafts() {
   std::vector<NamedDraft> drafts;
   for (const bool quantised : {false, true}) {
@@ -198,18 +198,18 @@ TEST(SessionMany, RefusesBeforeAnythingRuns) {
             KINGLET_NO_SOURCE_YET);
 }
 
-// Cancels before the n-th step for every n: whole blocks are processed, and the text continues from
-// there with the same bits.
-TEST(SessionMany, CancelledInTheMiddleItGoesOnWithTheSameBits) {
+// Cancels before the n-th node for every n: complete text blocks are processed, and the text
+// continues after them with the same bits.
+TEST(SessionMany, CancelledInTheMiddleATextContinuesWithTheSameBits) {
   const auto model = Open(TinyMicronet({.quantised = true, .cache_capacity = 7}), "cpu");
   const auto ids = Tokens(70, 23);
   const Single single = StepByStep(model, ids, false);
   bool ended = false;
   for (size_t n = 0; !ended; n += 1 + n / 8) {
     const auto session = Start(model);
-    size_t steps = 0;
+    size_t nodes = 0;
     session->set_observer({}, [&](const Node&, std::span<const StreamFrame>) {
-      if (steps++ == n) session->Cancel();
+      if (nodes++ == n) session->Cancel();
     });
     std::vector<double> out(ids.size());
     uint64_t processed = 0;
@@ -223,7 +223,7 @@ TEST(SessionMany, CancelledInTheMiddleItGoesOnWithTheSameBits) {
     for (size_t i = 1; i < processed; ++i) ASSERT_EQ(out[i], single.log_probabilities[i]);
     if (ended) break;
     session->set_observer({});
-    // A cancellation before the last step of all may be seen only now.
+    // A cancellation before the very last node may be seen only now.
     static_cast<void>(session->TakeCancellation("test"));
     uint64_t more = 0;
     const std::span<double> rest = std::span(out).subspan(processed);
@@ -233,7 +233,7 @@ TEST(SessionMany, CancelledInTheMiddleItGoesOnWithTheSameBits) {
   }
 }
 
-TEST(SessionMany, WithoutRoomForABlockTokensGoOneByOne) {
+TEST(SessionMany, WithoutRoomForATextBlockTokensGoOneByOne) {
   const auto bytes = SerialiseModel(TinyMicronet({.quantised = true, .cache_capacity = 7}));
   const auto ids = Tokens(70, 23);
   const auto roomy = Model::FromBytes(*bytes, {});
@@ -243,7 +243,7 @@ TEST(SessionMany, WithoutRoomForABlockTokensGoOneByOne) {
     options.memory_limit = limit;
     return Model::FromBytes(*bytes, options);
   };
-  // The least limit within which there is a session: a block has no room.
+  // The least limit for a session, which leaves no memory for a text block.
   uint64_t limit = 1024;
   while (!open(limit).ok() || !Session::Create(*open(limit)).ok()) limit += 1024;
   const auto model = *open(limit);

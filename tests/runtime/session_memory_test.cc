@@ -9,7 +9,7 @@
 namespace kinglet::session_memory_test {
 namespace {
 
-TEST(SessionLanes, CreationRefusesLanesThatAreNoneOrTooMany) {
+TEST(SessionLanes, CreationRefusesZeroOrTooManyLanes) {
   const auto bytes = SerialiseModel(TinyMicronet());
   ModelOptions options;
   EXPECT_EQ(Session::Create(*Model::FromBytes(*bytes, options), {.lanes = 0}).status().code(),
@@ -24,7 +24,7 @@ TEST(SessionLanes, CreationRefusesLanesThatAreNoneOrTooMany) {
   EXPECT_NE(refused.status().message().find("at most 3"), std::string::npos);
 }
 
-// They share the memory in which queries are answered.
+// Many lanes share the memory in which queries are answered.
 TEST(SessionLanes, ManyLanesTakeLessMemoryThanAsManySessions) {
   const auto bytes = SerialiseModel(TinyMicronet());
   const auto measured = *Model::FromBytes(*bytes, {});

@@ -30,7 +30,7 @@ void StepAll(Session& a, Session& b, TestRandom& random) {
   ASSERT_TRUE(a.StepLanes(lanes, ids).ok() && b.StepLanes(lanes, ids).ok());
 }
 
-// None, some or all lanes, in any order.
+// No, some or all lanes, in any order.
 Lanes SomeLanes(TestRandom& random) {
   Lanes lanes(kLanes);
   std::iota(lanes.begin(), lanes.end(), 0);
@@ -172,7 +172,7 @@ TEST(DistributionLanes, WhoAsksForAllClustersHasThemComputed) {
   }
 }
 
-// Every step of a cluster runs once for all lanes of a group that need it.
+// Every node of a cluster runs once for all lanes of a group that need the cluster.
 TEST(DistributionLanes, AClusterIsComputedOnceForThoseThatNeedIt) {
   const auto model = Open(TinyMicronet(WholeOptions(true)), "cpu");
   const auto session = Start(model, {.lanes = kLanesTogether});
@@ -186,8 +186,8 @@ TEST(DistributionLanes, AClusterIsComputedOnceForThoseThatNeedIt) {
   ids[0] = ids[4] = ids[5] = clusters[0].first;
   ids[3] = clusters[1].first;
   std::map<std::string, std::vector<size_t>> runs;  // frames of each run
-  session->set_observer([&](const Node& step, std::span<const StreamFrame> frames) {
-    runs[step.name].push_back(frames.size());
+  session->set_observer([&](const Node& node, std::span<const StreamFrame> frames) {
+    runs[node.name].push_back(frames.size());
   });
   std::vector<double> out(kLanesTogether);
   ASSERT_TRUE(session->LogProbabilityLanes(lanes, ids, out).ok());

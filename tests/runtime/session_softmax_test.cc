@@ -1,5 +1,6 @@
-// Sessions of every kind of output layer: compares their numbers with an independent evaluation in
-// double precision (reference_network), and queries with the full distribution, bit for bit.
+// Sessions of every kind of output layer: compares their log-probabilities with an independent
+// evaluation in double precision (reference_network), and queries with the full distribution, bit
+// for bit.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -153,7 +154,7 @@ TEST_P(SoftmaxKinds, SamplesEqualTheirDefinition) {
   }
 }
 
-TEST(SoftmaxOfManyClusters, TopKLeavesMostAlone) {
+TEST(SoftmaxOfManyClusters, TopKComputesFewClusters) {
   const auto session =
       Start(Open(Draft({"", {.head_size = 40, .tails = SmallTails(300), .spread = 30}}), "cpu"));
   ASSERT_TRUE(session->StepToken(1).ok());

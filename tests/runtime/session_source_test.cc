@@ -76,7 +76,7 @@ TEST(SessionSource, RefusalsLeaveTheLaneAsItWas) {
   const std::vector<uint32_t> lanes = {0, 1}, both = {2, 2};
   EXPECT_EQ(session->StepToken(2).code(), KINGLET_NO_SOURCE_YET);
   ASSERT_TRUE(session->Encode(kSource).ok());
-  EXPECT_EQ(session->StepLanes(lanes, both).code(), KINGLET_NO_SOURCE_YET);  // lane 1 has none
+  EXPECT_EQ(session->StepLanes(lanes, both).code(), KINGLET_NO_SOURCE_YET);  // of lane 1
   EXPECT_EQ(session->LogProbability(3).status().code(), KINGLET_NO_TOKEN_YET);
   ASSERT_TRUE(session->StepToken(2).ok());
   const State before = *session->Save();
@@ -103,12 +103,12 @@ TEST(SessionSource, CancelledAnywhereNothingHasHappened) {
   for (const uint32_t id : {2u, 5u, 9u}) ASSERT_TRUE(session->StepToken(id).ok());
   const State before = *session->Save();
   const std::vector<double> answers = Full(*session);
-  size_t steps = 0;
-  session->set_observer([&](const Node&, std::span<const StreamFrame>) { ++steps; });
+  size_t nodes = 0;
+  session->set_observer([&](const Node&, std::span<const StreamFrame>) { ++nodes; });
   const std::vector<uint32_t> other = {4, 4, 11};
   ASSERT_TRUE(session->Encode(other).ok());
   ASSERT_TRUE(session->Restore(before).ok());
-  for (size_t stop = 0; stop + 1 < steps; stop += 3) {
+  for (size_t stop = 0; stop + 1 < nodes; stop += 3) {
     size_t done = 0;
     session->set_observer([&](const Node&, std::span<const StreamFrame>) {
       if (done++ == stop) session->Cancel();

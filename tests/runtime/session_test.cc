@@ -111,7 +111,7 @@ TEST_P(SessionShapes, LazyQueriesEqualTheFullDistribution) {
     const auto model = Open(draft, std::string(backend.name));
     const auto full = Start(model);
     const uint32_t size = model->vocabulary_size();
-    // One session per k, so that each has computed nothing but what its own query needs.
+    // One session per k, so that each has computed only what its own query needs.
     const std::vector<uint32_t> ks = {0, 1, 3, 10, size, size + 5};
     std::vector<std::unique_ptr<Session>> lazy;
     for (size_t i = 0; i < ks.size(); ++i) lazy.push_back(Start(model));
@@ -237,11 +237,11 @@ TEST(Session, OutlivesTheCallersModelHandle) {
   EXPECT_TRUE(session->StepToken(1).ok());
 }
 
-TEST(Session, TheObserverSeesEveryContextStepOnce) {
+TEST(Session, TheObserverSeesEveryContextNodeOnce) {
   const auto session = Start(Open(TinyMicronet(), "ref"));
   std::vector<std::string> names;
   session->set_observer(
-      [&](const Node& step, std::span<const StreamFrame>) { names.push_back(step.name); });
+      [&](const Node& node, std::span<const StreamFrame>) { names.push_back(node.name); });
   ASSERT_TRUE(session->StepToken(1).ok());
   const Plan& plan = session->model().plan();
   ASSERT_EQ(names.size(), plan.context.end - plan.context.begin);
@@ -251,7 +251,7 @@ TEST(Session, TheObserverSeesEveryContextStepOnce) {
   EXPECT_EQ(names.size(), plan.context.end - plan.context.begin);
 }
 
-TEST(Session, ObserversSurroundTheStepsOfTokensAndOfQueries) {
+TEST(Session, ObserversSurroundTheNodesOfTokensAndOfQueries) {
   TinyOptions options;
   options.cache_capacity = 4;
   const auto session = Start(Open(TinyMicronet(options), "ref"));
@@ -259,14 +259,14 @@ TEST(Session, ObserversSurroundTheStepsOfTokensAndOfQueries) {
   const Node* running = nullptr;
   std::vector<int> runs(plan.nodes.size());
   session->set_observer(
-      [&](const Node& step, std::span<const StreamFrame>) {
-        EXPECT_EQ(running, &step);
+      [&](const Node& node, std::span<const StreamFrame>) {
+        EXPECT_EQ(running, &node);
         running = nullptr;
-        ++runs[static_cast<size_t>(&step - plan.nodes.data())];
+        ++runs[static_cast<size_t>(&node - plan.nodes.data())];
       },
-      [&](const Node& step, std::span<const StreamFrame>) {
+      [&](const Node& node, std::span<const StreamFrame>) {
         EXPECT_EQ(running, nullptr);
-        running = &step;
+        running = &node;
       });
   ASSERT_TRUE(session->StepToken(1).ok());
   ASSERT_TRUE(session->LogProbability(0).ok());
@@ -278,7 +278,7 @@ TEST(Session, ObserversSurroundTheStepsOfTokensAndOfQueries) {
   expect(plan.clusters[0].nodes);
   expect(plan.cache->nodes);
   EXPECT_EQ(runs, expected);
-  // What was computed before is not computed again.
+  // Results of earlier queries are not computed again.
   ASSERT_TRUE(session->ComputeAll().ok());
   for (size_t i = 1; i < plan.clusters.size(); ++i) expect(plan.clusters[i].nodes);
   EXPECT_EQ(runs, expected);

@@ -1,4 +1,4 @@
-// Sessions whose threads share the work of a call: no answer changes by a bit.
+// Sessions whose threads divide the work of a call among them: no answer changes by a bit.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -47,7 +47,7 @@ std::vector<double> Answers(Session& session, const std::vector<uint32_t>& ids) 
   return answers;
 }
 
-TEST(SessionThreads, RefusesNone) {
+TEST(SessionThreads, ZeroThreadsAreRefused) {
   const auto refused = Session::Create(Open(TinyMicronet(), "cpu"), {.threads = 0});
   EXPECT_EQ(refused.status().code(), KINGLET_INVALID_ARGUMENT);
 }
@@ -120,7 +120,7 @@ ModelDraft ManyHashedCodes() {
   return draft;
 }
 
-TEST(SessionThreads, CancellationStopsInsideAStep) {
+TEST(SessionThreads, CancellationStopsInsideANode) {
   using Clock = std::chrono::steady_clock;
   const std::vector<std::byte> bytes = *SerialiseModel(ManyHashedCodes());
   ASSERT_LT(bytes.size(), 4096u);

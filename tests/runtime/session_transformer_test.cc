@@ -1,5 +1,6 @@
-// Sessions of every form of Transformer: compares their numbers with an independent evaluation in
-// double precision (reference_network), and backends, lanes and saved states with each other.
+// Sessions of every form of Transformer: compares their log-probabilities with an independent
+// evaluation in double precision (reference_network), and backends, lanes and saved states with
+// each other.
 #include <gtest/gtest.h>
 
 #include <cmath>

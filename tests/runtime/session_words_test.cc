@@ -37,7 +37,7 @@ TEST(SessionWords, AnswersAreThoseOfBruteForce) {
   }
 }
 
-// Blocks of logits, a head whose last block has logits of clusters too, no cache, one cluster.
+// Tiles of logits, a head whose last tile also has logits of clusters, no cache, one cluster.
 TEST(SessionWords, AnswersOfLargeClustersAreThoseOfBruteForce) {
   TinyOptions options;
   options.vocabulary_size = 9000;
@@ -95,7 +95,7 @@ TEST_F(SessionWordsTest, AModelOfIdsHasNoPrefixes) {
   EXPECT_EQ(session->NextCharacters("t").status().code(), KINGLET_UNSUPPORTED);
 }
 
-// A set of words in the head leaves the tails alone.
+// A set of words in the head does not need the tails.
 TEST_F(SessionWordsTest, ASetOpensTheClustersOfItsWords) {
   ASSERT_TRUE(session_->StepToken(3).ok());
   const std::vector<uint32_t> ids = {1, 0, 1};

@@ -40,7 +40,7 @@ class Alarms {
   struct sigaction before_ {};
 };
 
-// Opens the file, steps, asks everything that computes much, and saves.
+// Opens the file, steps, makes all queries that compute much, and saves.
 Status LiveOnce(const std::string& path, std::vector<double>& found) {
   KINGLET_ASSIGN_OR_RETURN(const auto model, Model::Open(path, {}));
   SessionOptions options;

@@ -34,7 +34,7 @@ TEST(Spellings, WordsHaveASpaceBeforeThem) {
   EXPECT_TRUE(words.Of("\xFF", Before::kJoined).whole.empty());
 }
 
-TEST(Spellings, PiecesJoinAsTheTokenizerSays) {
+TEST(Spellings, PiecesJoinAsTheTokenizerJoinsThem) {
   const Spellings merges = SpellingsOf({"a@@", "b", "a"}, TextTables{false, MergeTables{}});
   EXPECT_EQ(merges.Text(0, Before::kWord), " a");
   EXPECT_EQ(merges.After(0), Before::kJoined);
@@ -44,8 +44,8 @@ TEST(Spellings, PiecesJoinAsTheTokenizerSays) {
   EXPECT_EQ(merges.Of("ab", Before::kJoined).parts.size(), 2u);
 }
 
-// The tokenizer cuts "didn't" into didn and 't.
-TEST(Spellings, WhatAWordRuleCutsOffIsWrittenTogether) {
+// The tokenizer splits "didn't" into didn and 't.
+TEST(Spellings, WhatAWordRuleSplitsOffIsWrittenTogether) {
   const Spellings words = SpellingsOf({"didn", "'t", "'", "@-@"},
                                       TextTables{false, WordRule{WordRule::Rule::kWikiText}});
   EXPECT_EQ(words.Text(1, Before::kWord), "'t");
@@ -54,7 +54,7 @@ TEST(Spellings, WhatAWordRuleCutsOffIsWrittenTogether) {
   EXPECT_EQ(words.Of("'", Before::kWord).whole, std::vector<uint32_t>{1});
 }
 
-// A file has the beginning that words share once: 73 MB of texts in 100 kB.
+// A file stores a beginning that words share once: 73 MB of texts in 100 kB.
 TEST(Spellings, AreBoundedAndClaimed) {
   ModelDraft draft = TinyMicronet({.vocabulary_size = 1200});
   const std::string shared(61000, 'a');

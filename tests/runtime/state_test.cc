@@ -59,7 +59,7 @@ TEST(State, ABlobGivesTheStateBackAtEveryPosition) {
   }
 }
 
-TEST(State, ABlobHoldsOnlyWhatTokensHaveWritten) {
+TEST(State, ABlobContainsOnlyWhatTokensHaveWritten) {
   const auto model = Open(TinyMicronet(WholeOptions(true)), "ref");
   const auto session = Start(model);
   const uint64_t empty = session->Save()->BlobBytes();
@@ -89,7 +89,7 @@ TEST(State, EqualHistoriesGiveEqualStatesAndOthersDoNot) {
   EXPECT_EQ(first.Hash(), b->Save()->Hash());
   EXPECT_FALSE(first == start);
   EXPECT_NE(first.Hash(), start.Hash());
-  // The same text on another backend of the same real type gives the same bits.
+  // A text gives the same bits on every backend of one real type.
   const auto reference = Start(Open(TinyMicronet(WholeOptions(true)), "ref"));
   EXPECT_TRUE(first == After(*reference, ids));
 
@@ -117,7 +117,7 @@ TEST(State, SharesThePagesThatNoTokenTouched) {
   EXPECT_LT(shared, before.pages().size());
 }
 
-// 72 bytes of a blob are a state whose memory is zeros, however much that is.
+// A blob of 72 bytes is a state whose memory is zeros, of any size.
 TEST(State, ReadingTakesMemoryForTheBlobNotForTheModelsState) {
   TinyOptions options = WholeOptions(true);
   options.cache_capacity = 1 << 20;
@@ -217,7 +217,7 @@ TEST(State, ForgedContentIsRefusedWhereItWouldBeUsed) {
   Put(blob, 16, std::numeric_limits<uint64_t>::max());
   refuses(blob, KINGLET_CORRUPT, "position");
   blob = good;
-  Put(blob, 16, uint64_t{2});  // fewer slots than the blob holds
+  Put(blob, 16, uint64_t{2});  // fewer slots than the blob contains
   refuses(blob, KINGLET_CORRUPT, "size");
 
   blob = good;

@@ -1,5 +1,5 @@
-// A stream's memory: a token writes what the plan says and nothing else, and a token that is undone
-// leaves no trace.
+// A stream's memory: a token writes only the slots of its plan, and a token that is undone leaves
+// no trace.
 #include "runtime/stream.h"
 
 #include <gtest/gtest.h>
@@ -93,7 +93,7 @@ TEST(Stream, RestoreGivesTheSameBytesWhateverWasThere) {
   EXPECT_TRUE(*b.Save(model) == State(model));
 }
 
-TEST(Stream, SaysWhatItAllocates) {
+TEST(Stream, ReportsWhatItAllocates) {
   const auto model = Open(TinyMicronet(WholeOptions(false)), "ref");
   EXPECT_GE(Stream::Bytes(*model), model->layout().scratch_bytes + model->layout().state_bytes);
 }

@@ -34,7 +34,7 @@ std::shared_ptr<const Model> CharacterModel(const std::vector<std::string>& word
   return ModelOf(draft);
 }
 
-// Pieces of what came, with | between them; < where it stopped.
+// The texts that Add returned, with | between them, and < where the text stopped.
 std::string Text(const std::shared_ptr<const Model>& model, const Tokens& ids,
                  const std::string& stop = "", const Tokens& before = {}) {
   StreamText text(model, stop);
@@ -57,7 +57,7 @@ TEST(StreamText, WordsHaveSpacesBetweenThemAndLinesEnd) {
   EXPECT_EQ(Text(ModelOf(TinyMicronet(options)), {3, 4}), "||");
 }
 
-TEST(StreamText, PiecesAreJoinedAsTheModelSays) {
+TEST(StreamText, PiecesAreJoinedAsTheModelsTokenizerJoinsThem) {
   ModelDraft draft = DraftOf({"a@@", "b", "<eos>", "c"});
   draft.tokenizer = TextTables{false, MergeTables{}};
   const auto model = ModelOf(draft);
@@ -65,7 +65,7 @@ TEST(StreamText, PiecesAreJoinedAsTheModelSays) {
   EXPECT_EQ(Text(model, {1}, "", {0}), "b|");
 }
 
-TEST(StreamText, StopsWhereverTokensBeginAndEnd) {
+TEST(StreamText, StopsInsideTokensToo) {
   const auto model = CharacterModel({"a", "b", "ab", "ba", "aab"});
   EXPECT_EQ(Text(model, {0, 1, 0}, "ab"), "||<");
   EXPECT_EQ(Text(model, {0, 0, 1, 0}, "ab"), "|a||<");
@@ -93,7 +93,7 @@ TEST(StreamText, NothingEndsInsideACharacter) {
   EXPECT_EQ(Text(model, {0, 1}), "||\xE2\x82");  // the stream ended inside one
   EXPECT_EQ(Text(model, {0, 3}),
             "|\xE2"
-            "a|");  // there was none
+            "a|");  // no unfinished character
   EXPECT_EQ(Text(model, {1, 2, 2, 2}), "\x82|\xAC|\xAC|\xAC|");
   EXPECT_EQ(Text(model, {3, 4, 5, 3}, "\xC3\xA9"), "a|||<");
   EXPECT_EQ(Text(model, {4, 5, 0, 1, 2}, "\xA9\xE2\x82\xAC"), "|\xC3||||<");

@@ -1,4 +1,4 @@
-// How many tokens of a text go together; that their numbers are right: session_many_test.cc.
+// How many tokens of a text go together. session_many_test.cc checks their log-probabilities.
 #include "runtime/text_block.h"
 
 #include <gtest/gtest.h>
@@ -18,13 +18,13 @@
 namespace kinglet::text_block_test {
 namespace {
 
-TEST(TextBlock, TransformersReadWeightsOnceForABlock) {
+TEST(TextBlock, TransformersReadWeightsOnceForATextBlock) {
   const auto blocks = [](const ModelDraft& draft) {
     const auto model = Open(draft, "cpu");
     const auto session = Start(model);
     size_t most = 0;
-    session->set_observer([&](const Node& step, std::span<const StreamFrame> frames) {
-      if (std::holds_alternative<MatVec>(step.op)) most = std::max(most, frames.size());
+    session->set_observer([&](const Node& node, std::span<const StreamFrame> frames) {
+      if (std::holds_alternative<MatVec>(node.op)) most = std::max(most, frames.size());
     });
     uint64_t processed = 0;
     EXPECT_TRUE(session->StepMany(Tokens(40, 17), {}, processed).ok());
@@ -35,18 +35,18 @@ TEST(TextBlock, TransformersReadWeightsOnceForABlock) {
   EXPECT_EQ(blocks(TinyRecurrent()), 1);
 }
 
-// Attention reads a head's rows once for a block, the neural cache its keys once for the tokens
-// that are asked together. The reference kernels take token by token.
+// Attention reads a head's rows once for a text block, the neural cache its keys once for the
+// tokens that are asked together. The reference kernels run token by token.
 TEST(TextBlock, KernelsTakeOneStream) {
   const auto most = [](const std::string& backend) {
     const auto session =
         Start(Open(TinyMicronet({.quantised = true, .cache_capacity = 7}), backend));
     size_t attention = 0, cache = 0;
-    session->set_observer([&](const Node& step, std::span<const StreamFrame> frames) {
-      if (std::holds_alternative<WindowAttention>(step.op)) {
+    session->set_observer([&](const Node& node, std::span<const StreamFrame> frames) {
+      if (std::holds_alternative<WindowAttention>(node.op)) {
         attention = std::max(attention, frames.size());
       }
-      if (std::holds_alternative<CacheWeights>(step.op)) cache = std::max(cache, frames.size());
+      if (std::holds_alternative<CacheWeights>(node.op)) cache = std::max(cache, frames.size());
     });
     uint64_t processed = 0;
     std::vector<double> out(40);

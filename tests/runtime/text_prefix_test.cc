@@ -57,8 +57,8 @@ std::vector<double> ProbabilitiesAfter(const std::shared_ptr<const Model>& model
 
 bool IsSilent(const Model& model, uint32_t id) { return model.vocabulary()->Word(id) == "<unk>"; }
 
-// All sequences of tokens after the context, each as far as it begins the prefix, run from the
-// start. `counted`: those that lead to its end.
+// Runs all sequences of tokens after the context, each as far as it begins the prefix, from the
+// start. `counted` are the sequences that lead to the prefix's end.
 double BruteForce(const std::shared_ptr<const Model>& model, const std::string& prefix,
                   uint64_t& counted, const Tokens& sequence = {}) {
   const std::vector<double> all = ProbabilitiesAfter(model, sequence);
@@ -163,7 +163,7 @@ TEST_F(TextPrefixTest, CharactersAddUpToThePrefix) {
                     1e-6 * character.probability)
             << prefix << "+" << character.text;
       }
-      // Without a prefix a token that spells nothing counts, too.
+      // Without a prefix a token that spells nothing counts too.
       EXPECT_NEAR(sum, Probability(prefix), 1e-5) << prefix;
     }
   }
@@ -177,7 +177,7 @@ TEST_F(TextPrefixTest, TheBestWordsAreThoseOfBruteForce) {
     ASSERT_EQ(best.size(), 3u);
     for (size_t i = 0; i < best.size(); ++i) {
       EXPECT_TRUE(best[i].text.starts_with(prefix)) << best[i].text;
-      // What is dropped, because it cannot be among the best itself, is missing in a sum.
+      // A sum lacks sequences that were dropped because they cannot be among the best themselves.
       const double whole = std::log(BruteForceOfWord(model, best[i].text));
       EXPECT_LE(best[i].log_probability, whole + 1e-4);
       EXPECT_GE(best[i].log_probability, whole - 0.1);
@@ -212,7 +212,7 @@ TEST_F(TextPrefixTest, TheStreamStaysAsItIs) {
   EXPECT_EQ(session_->Save(1)->Hash(), before);
   EXPECT_EQ(session_->position(1), kContext.size());
   EXPECT_EQ(Full(*session_, 1), all);
-  // The answers are the stream's, whatever was asked about another one before.
+  // The answers are the stream's, after queries about another stream.
   const double p = Probability("aba");
   ASSERT_TRUE(session_->StepToken(3, 0).ok());
   EXPECT_NE(texts_->Probability(*session_, 0, "aba", 1000).value(), p);
@@ -256,7 +256,7 @@ TEST_F(TextPrefixTest, StepsAreBoundedAndStopped) {
   EXPECT_TRUE(texts_->Probability(*session_, 1, "abab", 1000).ok());
 }
 
-// Each byte of the prefix is a place from which every word leads on.
+// Every word can follow at each byte of the prefix.
 TEST_F(TextPrefixTest, PlanningALongPrefixIsStoppedAndTakesMemoryOfTheModel) {
   std::vector<std::string> words;
   for (size_t length = 1; length <= 23; ++length) words.emplace_back(length, 'a');

@@ -72,9 +72,9 @@ std::vector<Translation> BeamByBruteForce(Session& session, const std::vector<ui
     best_ended = best_ended || all.front().id == kEnd;
     live = next;
     if (length == options.max_length) {
-      for (const Sequence& cut : live) {
-        finished.push_back(
-            {cut.ids, cut.log_probability, score(cut.log_probability, cut.ids.size()), false});
+      for (const Sequence& truncated : live) {
+        finished.push_back({truncated.ids, truncated.log_probability,
+                            score(truncated.log_probability, truncated.ids.size()), false});
       }
       break;
     }
@@ -96,7 +96,7 @@ std::shared_ptr<const Model> EndingModel(uint64_t seed, const std::string& backe
 }
 
 TEST(Translation, EqualsABeamByBruteForce) {
-  size_t finished = 0, cut = 0, several = 0;
+  size_t finished = 0, truncated = 0, several = 0;
   for (const uint64_t seed : {1, 2, 3, 4}) {
     const auto model = EndingModel(seed, seed % 2 == 0 ? "ref64" : "cpu");
     const auto single = Start(model);
@@ -118,7 +118,7 @@ TEST(Translation, EqualsABeamByBruteForce) {
             EXPECT_EQ((*found)[i].finished, expected[i].finished);
           }
           finished += expected[0].finished;
-          cut += !expected[0].finished;
+          truncated += !expected[0].finished;
           several += expected.size() > 1;
         }
       }
@@ -126,7 +126,7 @@ TEST(Translation, EqualsABeamByBruteForce) {
   }
   // Every kind of end occurred.
   EXPECT_GT(finished, 0u);
-  EXPECT_GT(cut, 0u);
+  EXPECT_GT(truncated, 0u);
   EXPECT_GT(several, 0u);
 }
 

@@ -1,5 +1,5 @@
-// Threads that share chunks: each chunk runs once, no thread waits in vain, workers sleep between
-// calls.
+// Threads among which chunks are divided: each chunk runs once, no thread waits in vain, workers
+// sleep between calls.
 #include "runtime/worker_team.h"
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@
 namespace kinglet::worker_team_test {
 namespace {
 
-TEST(PieceTeam, RunsEveryPieceOnce) {
+TEST(WorkerTeam, RunsEveryChunkOnce) {
   for (const size_t threads : {1u, 2u, 3u, 8u}) {
     const auto team = *WorkerTeam::Create(threads);
     EXPECT_EQ(team->size(), threads);
@@ -36,7 +36,7 @@ TEST(PieceTeam, RunsEveryPieceOnce) {
 }
 
 // Pieces of work in quick succession, so that workers are late for most of them.
-TEST(PieceTeam, ALateHelperTakesNothingOfAnOldWork) {
+TEST(WorkerTeam, ALateWorkerTakesNoChunkOfOldWork) {
   const auto team = *WorkerTeam::Create(4);
   team->Wake();
   for (size_t work = 0; work < 20'000; ++work) {
@@ -50,7 +50,7 @@ TEST(PieceTeam, ALateHelperTakesNothingOfAnOldWork) {
   team->Sleep();
 }
 
-TEST(PieceTeam, HelpersTakePartOnlyWhileTheyAreAwake) {
+TEST(WorkerTeam, WorkersTakePartOnlyWhileTheyAreAwake) {
   const auto team = *WorkerTeam::Create(2);
   const std::thread::id caller = std::this_thread::get_id();
   team->Run(1000, [&](Chunks chunks) {
@@ -67,7 +67,7 @@ TEST(PieceTeam, HelpersTakePartOnlyWhileTheyAreAwake) {
   team->Sleep();
 }
 
-TEST(PieceTeam, HelpersComputeByRule7AndHandleNoSignals) {
+TEST(WorkerTeam, WorkersComputeByRule7AndHandleNoSignals) {
   const auto team = *WorkerTeam::Create(2);
   const std::thread::id caller = std::this_thread::get_id();
   team->Wake();
@@ -90,7 +90,7 @@ TEST(PieceTeam, HelpersComputeByRule7AndHandleNoSignals) {
   EXPECT_EQ(sigismember(&own, SIGALRM), 0);
 }
 
-TEST(PieceTeam, MemoryThatRunsOutInAnyThreadIsTheCallersAffair) {
+TEST(WorkerTeam, MemoryThatRunsOutInAnyThreadIsTheCallersError) {
   const auto team = *WorkerTeam::Create(3);
   for (const bool awake : {false, true}) {
     if (awake) team->Wake();
@@ -109,7 +109,7 @@ TEST(PieceTeam, MemoryThatRunsOutInAnyThreadIsTheCallersAffair) {
   }
 }
 
-TEST(PieceTeam, UsesNoProcessorWhileItSleeps) {
+TEST(WorkerTeam, UsesNoProcessorWhileItSleeps) {
   std::vector<std::unique_ptr<WorkerTeam>> teams;
   for (int i = 0; i < 10; ++i) {
     teams.push_back(*WorkerTeam::Create(2));
@@ -123,7 +123,7 @@ TEST(PieceTeam, UsesNoProcessorWhileItSleeps) {
   EXPECT_LT(std::clock() - before, CLOCKS_PER_SEC / 50);
 }
 
-TEST(PieceTeam, ThereIsAProcessor) { EXPECT_GE(UsableProcessors(), 1u); }
+TEST(WorkerTeam, ThereIsAProcessor) { EXPECT_GE(UsableProcessors(), 1u); }
 
 }  // namespace
 }  // namespace kinglet::worker_team_test

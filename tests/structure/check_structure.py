@@ -15,7 +15,7 @@ Prints one line per violation and exits 1 if there is any. The rules:
   nvcc's sources have no anonymous namespace, whose names would differ from folder to folder
     (scripts/reproducible)
   no line of C or C++ is wider than 100 columns, but what flatc generates
-  every source in format/, kernels/, runtime/ and converters/ has its test beside it in tests/
+  every source in format/, kernels/, runtime/ and converters/ has its test at the same place in tests/
   docs/ARCHITECTURE.md has a table "Where is it?" whose last column names places that exist; so do
     all other paths that it and docs/GLOSSARY.md write in backticks
   no file mentions a path that exists on one machine only
@@ -36,7 +36,7 @@ LAYERS = {"include": 0, "format": 1, "kernels": 2, "runtime": 3, "converters": 4
           "tools": 5, "examples": 5, "python": 5}
 UNRESTRICTED = {"tests", "bench", "fuzz"}
 CIRCLE_FREE = set(LAYERS) - {"examples", "python"}
-TWIN_FREE = CIRCLE_FREE | UNRESTRICTED
+DUPLICATE_FREE = CIRCLE_FREE | UNRESTRICTED
 TESTED = ("format", "kernels", "runtime", "converters")
 SOURCES = {".cc", ".cu", ".c"}
 CODE = SOURCES | {".h", ".hpp", ".cuh"}
@@ -216,13 +216,13 @@ def violations(root):
             wanted = "tests/" + str(path.with_suffix("")) + "_test."
             if not any(other.startswith(wanted) for other in names):
                 found.append(f"{name}: expected a test {wanted}*, found none")
-        if is_own_code and path.parts[0] in TWIN_FREE:
+        if is_own_code and path.parts[0] in DUPLICATE_FREE:
             sources[name] = text
         if name in (ARCHITECTURE, GLOSSARY):
             found += document_violations(name, lines, set(names))
     found += circle_violations(includes, set(names))
     found += [f"{files[0]}: defines the {kind} {what}, and so does " + ", ".join(files[1:])
-              for kind, what, files in check_structure_duplicates.twins(sources)]
+              for kind, what, files in check_structure_duplicates.duplicates(sources)]
     return found
 
 

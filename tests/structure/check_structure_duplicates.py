@@ -1,6 +1,6 @@
 """Finds names that C++ sources define twice.
 
-A twin is one fully qualified name with definitions in two files: a type (struct, class, union,
+A duplicate is one fully qualified name with definitions in two files: a type (struct, class, union,
 enum, alias, concept), a constant or variable, or a function with the same parameters. That is legal
 C++ only as long as no program contains both files, and even then a reader must ask which is meant.
 
@@ -72,7 +72,7 @@ def tokens_of(text):
 
 
 def skip_angles(tokens, at):
-    """The index behind the `>` that closes the `<` at `at`."""
+    """The index after the `>` that closes the `<` at `at`."""
     depth = 0
     for index in range(at, len(tokens)):
         if tokens[index] == "<":
@@ -108,7 +108,7 @@ def without_template(head):
 
 
 def type_of(head):
-    """The name of the type that `head {` defines, or None: `struct a::Name final : Base`."""
+    """The name of the type that `head {` defines, if any: `struct a::Name final : Base`."""
     outside = flat(head)
     at = next((i for i, token in enumerate(outside) if token in TYPE_KEYWORDS), None)
     if at is None or "=" in outside or any(token == "(" for token in outside[:at]):
@@ -220,7 +220,7 @@ class Reader:
             self.at += 1
 
     def read(self, scope, in_class=False):
-        """One scope's declarations up to its `}`; scope None: names of one file."""
+        """One scope's declarations up to its `}`; without a scope, names of one file."""
         head, depth = [], 0
         while self.at < len(self.tokens):
             token = self.tokens[self.at]
@@ -254,7 +254,7 @@ class Reader:
             self.note("constant", scope, variable_of(head))
 
     def open_brace(self, head, scope, in_class):
-        """Reads what `head {` opens; returns what stays of the statement behind its `}`."""
+        """Reads what `head {` opens; returns the rest of the statement after its `}`."""
         head, special = without_template(head)
         if head[:1] == ["namespace"] or head[:2] == ["inline", "namespace"]:
             names = [token for token in head[head.index("namespace") + 1:]
@@ -297,7 +297,7 @@ def definitions(text):
     return set(reader.found)
 
 
-def twins(texts):
+def duplicates(texts):
     """[(kind, name, files)] of what several of the files {name: text} define."""
     where = {}
     for file in sorted(texts):

@@ -49,7 +49,7 @@ Written `kinglet/status.h`, `runtime/*.cc`, `a/b` and `f(x/y.z)`.
 | with | words |
 """,
     "docs/GLOSSARY.md": "*token*: see `runtime/model.h`; so do `docs/GLOSSARY.md` and `x y/z.h`.\n",
-    "README.md": "Folders such as networking/work/x, ./work and a/../b are nobody's home.\n",
+    "README.md": "Folders such as networking/work/x, ./work and a/../b are no home.\n",
     "model.pth": None,
 }
 
@@ -103,7 +103,7 @@ BAD = [
      "docs/ARCHITECTURE.md:4: expected a path in the last column"),
     ({"docs/GLOSSARY.md": "*ring*: `runtime/ring.h`\n"}, "docs/GLOSSARY.md:1: names runtime/ring.h"),
     ({"docs/GLOSSARY.md": "*ring*: `tests/ring/*.cc`\n"}, "docs/GLOSSARY.md:1: names tests/ring/"),
-    # Twins.
+    # Duplicates.
     ({"kernels/x.h": "namespace kinglet { struct Frame { int size; }; }\n",
       "format/x.h": "namespace kinglet {\nstruct\nFrame : Base<int> {};\n}\n"},
      "format/x.h: defines the type kinglet::Frame, and so does kernels/x.h"),
@@ -141,8 +141,8 @@ class StructureTest(unittest.TestCase):
         self.assertEqual(self.check(files, in_git=True), ["y.h:1: 101 columns, at most 100 expected"])
 
 
-# Two files that define one name, and what the twin is called.
-TWINS = [
+# Two files that define one name, and the name of the duplicate.
+DUPLICATES = [
     ("namespace a::b { enum class E : int { kX }; }", "namespace a { namespace b { enum E { kY }; } }",
      ("type", "a::b::E")),
     ("union U { int x; };", "union [[nodiscard]] U { float y; };", ("type", "U")),
@@ -165,8 +165,8 @@ TWINS = [
      "struct n::X {};", ("type", "n::X")),
 ]
 
-# Two files that have no twins.
-NO_TWINS = [
+# Two files without duplicates.
+NO_DUPLICATES = [
     ("struct X;", "struct X {};"),
     ("class X final {};", "namespace n { class X {}; }"),
     ("namespace { struct X {}; int F() {} }", "namespace { struct X {}; int F() {} }"),
@@ -192,17 +192,17 @@ NO_TWINS = [
 ]
 
 
-class TwinTest(unittest.TestCase):
-    def test_twins_are_found(self):
-        for first, second, (kind, name) in TWINS:
+class DuplicateTest(unittest.TestCase):
+    def test_duplicates_are_found(self):
+        for first, second, (kind, name) in DUPLICATES:
             with self.subTest(name):
-                found = check_structure_duplicates.twins({"a.h": first, "b.h": second})
+                found = check_structure_duplicates.duplicates({"a.h": first, "b.h": second})
                 self.assertEqual(found, [(kind, name, ["a.h", "b.h"])])
 
-    def test_names_that_are_no_twins(self):
-        for pair in NO_TWINS:
+    def test_names_that_are_no_duplicates(self):
+        for pair in NO_DUPLICATES:
             with self.subTest(pair[0]):
-                self.assertEqual(check_structure_duplicates.twins(dict(zip("ab", pair))), [])
+                self.assertEqual(check_structure_duplicates.duplicates(dict(zip("ab", pair))), [])
 
 
 if __name__ == "__main__":

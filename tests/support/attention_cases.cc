@@ -101,7 +101,7 @@ OpCase CacheWeightsCase(const std::string& prefix, uint64_t width, uint32_t capa
   return builder.Finish(op, fill == Fill::kRandom ? 1e-9 : kNotComparable, position);
 }
 
-// A query at a position before, or from, the first position at which the cache answers.
+// A query at a position before, or from, the first position at which the cache contributes.
 OpCase LateCacheCase(uint64_t position) {
   OpCase late = CacheWeightsCase("CacheWeights/late", 20, 6, 0, position, Fill::kRandom);
   std::get<CacheWeights>(late.plan.nodes[0].op).first_position = 7;

@@ -1,5 +1,5 @@
-// The functions of the C library that give memory (malloc, calloc, realloc, what aligns, mmap),
-// replaced in the programs that link c_memory.c by ones that ask first.
+// The functions of the C library that allocate memory (malloc, calloc, realloc, aligned allocation,
+// mmap), replaced in the programs that link c_memory.c by functions that ask first.
 #ifndef KINGLET_TESTS_SUPPORT_C_MEMORY_H_
 #define KINGLET_TESTS_SUPPORT_C_MEMORY_H_
 
@@ -9,11 +9,11 @@
 extern "C" {
 #endif
 
-// From now on each allocation asks may_allocate(), and fails with ENOMEM where that is 0. count(1)
-// follows each block that was given, count(-1) comes before each that is given back.
+// From now on each allocation asks may_allocate(), and fails with ENOMEM if the answer is 0.
+// count(1) follows each allocation, count(-1) precedes each release.
 void AskBeforeAllocating(int (*may_allocate)(void), void (*count)(int blocks));
 
-// The C library's own, which do not ask.
+// The C library's own functions, which do not ask.
 void* __libc_malloc(size_t bytes);
 void* __libc_calloc(size_t count, size_t bytes);
 void* __libc_realloc(void* memory, size_t bytes);

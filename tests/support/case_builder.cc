@@ -76,7 +76,7 @@ BufferId CaseBuilder::Codes(const std::string& name, uint64_t count, int bits, F
   for (int32_t& code : codes) {
     const int64_t random = int64_t{random_.Below(static_cast<uint64_t>(2 * largest + 1))};
     code = static_cast<int32_t>(random - largest);
-    // All of one sign, so that sums grow as large as possible.
+    // Values of one sign, so that sums grow as large as possible.
     if (fill == Fill::kExtreme) code = static_cast<int32_t>(-largest);
     if (fill == Fill::kZero) code = 0;
   }
@@ -183,7 +183,7 @@ std::vector<double> CaseBuilder::Values(BufferId id) const {
 OpCase CaseBuilder::Finish(Op op, double ref64_tolerance, uint64_t position, uint32_t token) {
   case_.tensors = pool_;
   case_.plan.weights = pool_->views();
-  case_.plan.nodes = {{"step", std::move(op)}};
+  case_.plan.nodes = {{"node", std::move(op)}};
   case_.position = position;
   case_.token = token;
   case_.ref64_tolerance = ref64_tolerance;

@@ -17,10 +17,10 @@ namespace kinglet {
 // How operands are filled.
 enum class Fill {
   kRandom,   // floats in [-limit, limit), codes over their whole range
-  kExtreme,  // every real +-limit, every code as large as possible
+  kExtreme,  // every float +-limit, every code as large as possible
   kSpecial,  // a few NaN, infinities, denormals, signed zeros and huge values among random ones
   kZero,
-  kTiny,  // the smallest denormals, which give a fixed-point step of 0
+  kTiny,  // the smallest denormals, which give a fixed-point scale of 0
 };
 
 // How a matrix is stored.
@@ -31,10 +31,10 @@ ActivationQuantiser QuantiserOf(int bits, float max_abs = 4.0f);
 
 // OpCase::ref64_tolerance of a case in which ref and ref64 cannot be compared.
 inline constexpr double kNotComparable = -1;
-// A value that falls on the other side of a rounding boundary is off by a whole step.
+// A value that falls on the other side of a rounding boundary is off by one scale.
 inline constexpr double kRoundingTolerance = 1e-3;
 
-// Around the lengths where rule 4 changes: 16 chains, 32 elements, blocks of 1,024.
+// Around the lengths where rule 4 changes: 16 chains, 32 elements, tiles of 1,024.
 inline constexpr std::array<uint64_t, 14> kLengths = {1,  7,  15,  16,   17,   31,   32,
                                                       33, 63, 257, 1023, 1024, 1025, 2049};
 
@@ -52,7 +52,7 @@ class CaseBuilder {
   BufferId Codes(const std::string& name, uint64_t count, int bits, Fill fill, bool state = false);
   // State of Element::kCode9.
   BufferId NineBitRows(const std::string& name, uint64_t row, uint64_t rows, Fill fill);
-  // "keys" of a neural cache: codes of 9 bits in rows that take no more, others as of Vector.
+  // "keys" of a neural cache: codes of 9 bits in rows of Element::kCode9, others as in Vector.
   BufferId CacheKeys(uint64_t width, uint64_t capacity, int bits, Fill fill);
   BufferId Words(uint64_t count);
   BufferId GivenWords(const std::string& name, std::vector<int32_t> words);
@@ -67,7 +67,7 @@ class CaseBuilder {
   WeightId DividedVector(uint64_t count, int bits);
 
   uint32_t Below(uint32_t n) { return random_.Below(n); }
-  // A tensor that was added, and the numbers that a buffer's initial elements stand for.
+  // A tensor that was added, and the values of a buffer's initial elements.
   const TensorView& View(WeightId id) const { return pool_->views()[id]; }
   std::vector<double> Values(BufferId id) const;
 

@@ -279,7 +279,7 @@ void AddSumsEdges(std::vector<OpCase>& cases) {
   }
   // More hashed codes than codebook entries.
   cases.push_back(SumsCase({5000, 7, 3, {Combine::kSum, true, true}}));
-  // More blocks than share a position.
+  // More tiles than share a position.
   cases.push_back(SumsCase({70000, 3, 1000, kOwnPools}));
 }
 

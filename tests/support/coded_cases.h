@@ -1,5 +1,5 @@
-// Every encoding of a table combined with everything that a model does with a table, and the edge
-// cases of coded tables (tests/support/op_cases.h).
+// Every encoding of a table combined with every use of a table in a model, and the edge cases of
+// coded tables (tests/support/op_cases.h).
 #ifndef KINGLET_TESTS_SUPPORT_CODED_CASES_H_
 #define KINGLET_TESTS_SUPPORT_CODED_CASES_H_
 
@@ -28,7 +28,7 @@ struct EncodingLine {
   std::optional<CodingLine> coding = std::nullopt;
 };
 
-// What is done with the table.
+// A use of the table.
 enum class TableUse {
   kEmbeddingRow,
   kProjectedRow,         // by a matrix of floats
@@ -38,13 +38,13 @@ enum class TableUse {
   kProductWithFixedPoint,
 };
 
-// A plan of one or two steps, and its result by the textbook formula over the decoded table, in
+// A plan of one or two nodes, and its result by the textbook formula over the decoded table, in
 // double.
 struct TableCase {
   OpCase op_case;
   BufferId out;
   std::vector<double> expected;
-  // For each element the sum of its terms' magnitudes; rounding errors are relative to it.
+  // For each element the sum of its terms' magnitudes; rounding errors are relative to this sum.
   std::vector<double> magnitude;
   bool exact = false;  // the row is copied: float backends give `expected` bit for bit
 };

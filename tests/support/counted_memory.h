@@ -1,5 +1,5 @@
-// Counts the bytes that a program holds through operator new, so that a test can bound what a
-// function allocates.
+// Counts the bytes that a program has allocated by operator new, so that a test can bound a
+// function's memory.
 #ifndef KINGLET_TESTS_SUPPORT_COUNTED_MEMORY_H_
 #define KINGLET_TESTS_SUPPORT_COUNTED_MEMORY_H_
 
@@ -11,8 +11,8 @@ namespace kinglet {
 class CountedMemory {
  public:
   CountedMemory();
-  // The largest number of bytes held at once, less those held at construction. Includes the
-  // allocator's rounding; memory mapped by other means does not count.
+  // The largest number of bytes allocated at once, less those allocated at construction. Includes
+  // the allocator's rounding; memory mapped by other means does not count.
   uint64_t Peak() const;
 
  private:

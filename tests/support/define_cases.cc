@@ -10,7 +10,7 @@
 namespace kinglet {
 namespace {
 
-// Adds the buffers that a unit's row needs and the step that makes the row.
+// Adds the buffers that a unit's row needs and the node that makes the row.
 OpCase Finished(CaseBuilder& builder, EmbedRow op, DefineRows define, uint32_t cache_rows,
                 double tolerance, uint32_t token) {
   const uint64_t width = OutputWidth(define.unit);

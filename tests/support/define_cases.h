@@ -11,11 +11,11 @@
 
 namespace kinglet {
 
-// The values of one layer's tensors (ShapesOf); empty: it has no such tensor.
+// The values of one layer's tensors (ShapesOf), each empty if the layer has no such tensor.
 struct LayerValues {
   std::vector<float> weight, bias, norm_gain, norm_offset;
 };
-// One step that makes the row of `token` with a unit of these values over a Map of
+// One node that makes the row of `token` with a unit of these values over a Map of
 // [words, map_width], with an empty cache of `cache_rows` rows. The output is EmbedRow::out with
 // scale 1.
 OpCase DefineRowCase(const NamedUnit& named, const std::vector<float>& map,

@@ -17,7 +17,7 @@ Backend EmulatedCuda(const cuda::Emulation& emulation = {});
 
 struct PretendedDevice {
   uint64_t memory_bytes = uint64_t{1} << 30;
-  // Calls that succeed from now on; all later ones fail. A test may set it at any time.
+  // Number of calls that succeed from now on; all later calls fail. A test may set it at any time.
   uint64_t calls_left = UINT64_MAX;
 };
 // `device` outlives models and sessions that use the backend.

@@ -21,10 +21,10 @@ inline constexpr bool kSanitized = false;
 
 // How the sweep goes through the allocations of a call.
 struct FailingSweep {
-  // A call that may succeed more than once can also meet one failure alone, which must not be lost:
-  // it fails, or succeeds as ever.
+  // For a call that may succeed more than once, single failures are tried too: the call must either
+  // report the failure or succeed completely.
   bool repeatable = false;
-  int64_t places = INT64_MAX;  // at most so many, evenly spread
+  int64_t places = INT64_MAX;  // number of allocations that fail in turn, at most, evenly spread
   // libzip 1.7 does not free some blocks of its own where it finds no memory to open an entry.
   bool uses_libzip = false;
 };
@@ -45,7 +45,7 @@ int64_t FailEachAllocation(const char* what, const Call& call, const Unchanged& 
   const auto blocks = [&] {
     return BlocksHeld() + (sweep.uses_libzip ? 0 : BlocksOfTheCLibrary());
   };
-  // Whether the call went through without any failure.
+  // Whether the call succeeded without any failure.
   const auto succeeds = [&](int64_t good, Failing which) {
     for (int attempt = 0;; ++attempt) {
       const int64_t held = blocks();
@@ -60,7 +60,7 @@ int64_t FailEachAllocation(const char* what, const Call& call, const Unchanged& 
       EXPECT_EQ(status, KINGLET_OUT_OF_MEMORY) << what << " after " << good << " allocations";
       unchanged();
       if (blocks() == held || testing::Test::HasFailure()) return false;
-      // What a first call makes once for all later ones is no leak.
+      // Memory that a first call allocates once for all later calls is no leak.
       if (attempt == 2) {
         ADD_FAILURE() << what << " keeps " << blocks() - held << " blocks after " << good
                       << " allocations";

@@ -23,7 +23,7 @@ void Free(void* memory) { std::free(memory); }
 
 constexpr int64_t kNever = INT64_MAX;
 
-std::atomic<int64_t> left{kNever};  // good allocations; below 0: some have failed
+std::atomic<int64_t> good_left{kNever};  // good allocations; below 0: some have failed
 std::atomic<bool> fails_once{false};
 std::atomic<uint64_t> made{0};
 std::atomic<int64_t> blocks{0};  // of operator new
@@ -32,12 +32,13 @@ std::atomic<uint64_t> made_by_new{0};
 
 bool MaySucceed() {
   made.fetch_add(1, std::memory_order_relaxed);
-  if (left.load(std::memory_order_relaxed) == kNever) return true;
-  const int64_t before = left.fetch_sub(1, std::memory_order_relaxed);
+  if (good_left.load(std::memory_order_relaxed) == kNever) return true;
+  const int64_t before = good_left.fetch_sub(1, std::memory_order_relaxed);
   return fails_once.load(std::memory_order_relaxed) ? before != 0 : before > 0;
 }
 
-// Not inlined, nor is the rest, or the compiler sees memory from malloc given to operator delete.
+// Not inlined, like the functions below: otherwise the compiler sees that operator delete gets
+// memory from malloc.
 [[gnu::noinline]] void* TryAllocate(size_t bytes, size_t alignment) noexcept {
   made_by_new.fetch_add(1, std::memory_order_relaxed);
   if (!MaySucceed()) return nullptr;
@@ -70,10 +71,10 @@ void* AllocateOrThrow(size_t bytes, size_t alignment) {
 
 FailingMemory::FailingMemory(int64_t good, Failing which) {
   fails_once = which == Failing::kOne;
-  left = good;
+  good_left = good;
 }
-FailingMemory::~FailingMemory() { left = kNever; }
-bool FailingMemory::failed() const { return left < 0; }
+FailingMemory::~FailingMemory() { good_left = kNever; }
+bool FailingMemory::failed() const { return good_left < 0; }
 
 uint64_t AllocationsMade() { return made; }
 uint64_t AllocationsMadeByNew() { return made_by_new; }

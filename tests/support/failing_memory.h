@@ -1,6 +1,6 @@
 // Lets single allocations of a program fail: operator new, and, without sanitizers, malloc, calloc,
-// realloc, mmap and their kin, by whatever library they are called. Replaces them in the programs
-// that link it; the shared library allocates through these too.
+// realloc, mmap and similar functions, also when libraries call them. Replaces these functions in
+// programs that link failing_memory, and for the shared library that such a program loads.
 #ifndef KINGLET_TESTS_SUPPORT_FAILING_MEMORY_H_
 #define KINGLET_TESTS_SUPPORT_FAILING_MEMORY_H_
 
@@ -10,10 +10,10 @@ namespace kinglet {
 
 enum class Failing : uint8_t {
   kOne,  // the allocation that is due, and no other
-  kAll,  // that one and all later ones
+  kAll,  // the allocation that is due, and all later ones
 };
 
-// While it lives, allocations of all threads are counted, and after `good` of them they fail.
+// While the object lives, allocations of all threads are counted, and fail after `good` of them.
 // REQUIRES: one object at a time.
 class FailingMemory {
  public:
@@ -28,7 +28,8 @@ class FailingMemory {
 // Allocations made by all threads so far.
 uint64_t AllocationsMade();
 uint64_t AllocationsMadeByNew();
-// Those of operator new that have not been freed, and those of malloc, mmap and their kin.
+// Allocations of operator new that have not been freed, and those of malloc, mmap and similar
+// functions.
 int64_t BlocksHeld();
 int64_t BlocksOfTheCLibrary();
 

@@ -29,7 +29,7 @@ bool SameBits(const std::vector<Candidate>& a, const std::vector<Candidate>& b) 
                     });
 }
 
-// Half of the tokens are from a few words, so that a neural cache holds words several times.
+// Half of the tokens are from a few words, so that a neural cache contains words several times.
 uint32_t TokenOf(uint32_t lane, uint32_t position, uint32_t vocabulary) {
   TestRandom random(uint64_t{lane} << 32 | position);
   return random.Below(2) == 0 ? random.Below(std::min(vocabulary, 5u)) : random.Below(vocabulary);

@@ -14,7 +14,7 @@ namespace kinglet {
 
 struct LaneCheck {
   uint32_t lanes = 1;
-  uint32_t tokens = 4;   // that each lane steps; its own random text
+  uint32_t tokens = 4;   // steps of each lane, which has its own random text
   uint32_t sampled = 8;  // lanes that are compared: the first, the last, others at random
   uint32_t words = 10;   // best words that are asked for, of all lanes at once, after each token
 };

@@ -19,7 +19,7 @@ namespace {
 constexpr uint32_t kLanes = 5;
 constexpr size_t kKept = 4;        // saved states
 constexpr size_t kLongest = 4096;  // tokens of a lane that has resets
-constexpr uint32_t kEndless = 0;   // the lane that has none
+constexpr uint32_t kEndless = 0;   // the lane without resets
 
 uint64_t ResidentMemory() {
   std::ifstream file("/proc/self/statm");
@@ -88,7 +88,7 @@ class Life {
         return session_->Restore(kept->first, lane);
       }
       case 4:
-        // The call that is cancelled leaves its lane as it was.
+        // A cancelled call does not change its lane.
         session_->Cancel();
         ++report_.cancelled;
         if (session_->StepToken(0, OtherLane()).code() != KINGLET_CANCELLED) {
@@ -159,7 +159,7 @@ class Life {
   LongLife life_;
   std::unique_ptr<Session> session_;
   SplitMix64 random_;
-  std::array<Text, kLanes> texts_;  // since the lane's stream began; of kEndless nothing
+  std::array<Text, kLanes> texts_;  // since the lane's stream began; empty for kEndless
   std::array<std::optional<std::pair<State, Text>>, kKept> kept_;
   LongLifeReport report_;
 };

@@ -24,7 +24,7 @@ struct LongLifeReport {
   uint64_t longest = 0;  // the position of the lane that was never reset
   // Resident memory, bytes: after a tenth of the tokens, and the most at a later checkpoint.
   uint64_t resident_early = 0, resident_most = 0;
-  std::string difference;  // "" or the first
+  std::string difference;  // the first difference, or ""
 };
 
 // `progress` is called at every checkpoint. Errors: those of sessions.

@@ -14,9 +14,9 @@ struct TinyMaskedOptions {
   int bits = 0;            // 0: dense float32; otherwise matrices are packed with a scale per row
   bool quantised = false;  // activations as in the framework; needs bits
   bool words = true;       // dense output layers and a softmax, which predict masked words
-  bool pooler = true;      // REQUIRES: true with scores, but for spans
+  bool pooler = true;      // REQUIRES: true with scores, except scores of spans
   bool vocabulary = true;  // "[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "t5", "t6", ..
-  uint32_t scores = 0;     // outputs of the scores; 0: none
+  uint32_t scores = 0;     // outputs of the scores; 0: a model without scores
   ScoredPart scored = ScoredPart::kClasses;
   uint32_t segments = 2;
   uint32_t vocabulary_size = 17;

@@ -9,7 +9,8 @@
 namespace kinglet {
 namespace {
 
-// The value with its low `bits` mantissa bits cleared, as MicroNet's post-processing leaves scales.
+// The value with its low `bits` mantissa bits cleared, like the scales of MicroNet's
+// post-processing.
 float TruncateMantissa(float value, int bits) {
   return std::bit_cast<float>(std::bit_cast<uint32_t>(value) & (~uint32_t{0} << bits));
 }

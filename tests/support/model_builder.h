@@ -11,14 +11,14 @@
 namespace kinglet {
 
 struct TinyOptions {
-  // As in MicroNet's quantised network: activation quantisers in every layer, StreamStart::kZeros
-  // and fixed-point tails. Needs integer weights, so bits 0 counts as 9.
+  // Whether to quantise like MicroNet's quantised network: activation quantisers in every layer,
+  // StreamStart::kZeros and fixed-point tails. Needs integer weights, so bits 0 counts as 9.
   bool quantised = false;
   // 0: dense float32. Otherwise matrices have a scale per row and biases one divisor; norms and
   // positions stay float32, as in MicroNet.
   int bits = 0;
   // Matrices and biases of the tails and the decoder have a mask; about 60 % of their entries and
-  // the whole last row of matrices with more than 4 rows are zero.
+  // the complete last row of matrices with more than 4 rows are zero.
   bool pruned = false;
   bool vocabulary = true;       // words "the", "<eos>", "<unk>", "w3", "w4", ...
   uint32_t cache_capacity = 0;  // 0: no neural cache

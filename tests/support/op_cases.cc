@@ -16,7 +16,7 @@
 namespace kinglet {
 namespace {
 
-// ref64 does not round the fixed-point input: up to half a step of 1/16383 in each element.
+// ref64 does not round the fixed-point input: up to half of 1/16383 in each element.
 constexpr double kFixedPointTolerance = 1e-7;
 
 // --- matrix-vector products
@@ -246,12 +246,12 @@ OpCase AddScalarCase(const std::string& prefix, uint64_t n, Fill fill) {
 
 OpCase LogSumExpCase(const std::string& name, std::vector<float> values, double tolerance) {
   CaseBuilder builder(name, 1);
-  const uint64_t count = SumBlocks(values.size());
+  const uint64_t count = SumTiles(values.size());
   const BufferId x = builder.Given("x", std::move(values));
   const BufferId out = builder.Floats("out", LogSumExp::kCount, Fill::kRandom);
-  const LogitBlocks blocks = {builder.Floats("largest", count, Fill::kZero),
-                              builder.Floats("sums", count, Fill::kZero)};
-  return builder.Finish(LogSumExp{x, out, blocks}, tolerance);
+  const LogitTiles tiles = {builder.Floats("largest", count, Fill::kZero),
+                            builder.Floats("sums", count, Fill::kZero)};
+  return builder.Finish(LogSumExp{x, out, tiles}, tolerance);
 }
 
 void AddElementwiseEdges(std::vector<OpCase>& cases) {
@@ -309,7 +309,7 @@ void AddElementwiseEdges(std::vector<OpCase>& cases) {
       with(-kInf, at, -kInf);
     }
   }
-  // A block that begins with a NaN and has the largest number.
+  // A tile that begins with a NaN and contains the largest number.
   std::vector<float> hidden(25000, 1.0f);
   hidden[8192] = kNaN;
   hidden[8200] = 3.0f;

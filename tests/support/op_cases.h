@@ -1,4 +1,4 @@
-// Operations with operands, to compare backends step by step. The conformance tests run every case
+// Operations with operands, to compare backends node by node. The conformance tests run every case
 // on every backend; bench/op_bench.cc times the realistic ones. All values come from a fixed
 // integer generator, so a case is the same on every machine.
 #ifndef KINGLET_TESTS_SUPPORT_OP_CASES_H_
@@ -33,7 +33,7 @@ class TensorPool {
   uint64_t bytes_ = 0;
 };
 
-// The contents of a buffer before the step; only the vector of its element type is filled.
+// The contents of a buffer before the node; only the vector of its element type is filled.
 struct InitialBuffer {
   std::vector<float> floats;
   std::vector<int32_t> integers;
@@ -42,7 +42,7 @@ struct InitialBuffer {
 struct OpCase {
   std::string name;
   std::shared_ptr<const TensorPool> tensors;
-  Plan plan;                            // one step
+  Plan plan;                            // one node
   std::vector<InitialBuffer> contents;  // by BufferId
   uint64_t position = 0;
   uint64_t source_length = 0;
@@ -52,7 +52,7 @@ struct OpCase {
   double ref64_tolerance = 1e-9;
 };
 
-// Shapes from empty to several summation blocks, odd and misaligned; 2 to 16 bits; the largest
+// Shapes from empty to several summation tiles, odd and misaligned; 2 to 16 bits; the largest
 // codes; NaN, infinities, denormals and zeros; both kinds of StreamStart.
 std::vector<OpCase> EdgeOpCases();
 // The operations of the demo model and of the published best MicroNet, at their sizes.
@@ -65,17 +65,17 @@ class OpRun {
   OpRun(const OpCase& op_case, size_t real_bytes);
   OpRun(OpCase&&, size_t) = delete;  // the case outlives the run
   const BufferLayout& layout() const { return layout_; }
-  // What its frame says from now on.
+  // Sets the frame's batch information for later runs.
   void set_batch(const BatchInfo& batch) { batch_ = batch; }
-  // Fills every buffer with its initial contents and runs the step.
+  // Fills every buffer with its initial contents and runs the node.
   void Run(const Kernel& kernel);
-  // Runs the step on whatever the buffers hold.
+  // Runs the node on the buffers' present contents.
   void RunAgain(const Kernel& kernel);
 
-  // The buffer's elements now.
+  // The buffer's present elements.
   std::vector<double> Values(BufferId id) const;
   // The first difference between the memory of this run and of `other`, inside buffers or between
-  // them; empty if there is none. All NaNs count as equal. REQUIRES: same case and real size.
+  // them; empty if all is equal. All NaNs count as equal. REQUIRES: same case and real size.
   std::string Difference(const OpRun& other) const;
 
  private:

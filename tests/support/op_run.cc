@@ -1,4 +1,4 @@
-// Packs tensors in memory and runs one step.
+// Packs tensors in memory and runs one node.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -200,7 +200,7 @@ std::string OpRun::Difference(const OpRun& other) const {
       if (!SameBits(a, b)) return differ(buffer.name, i, a, b);
     }
   }
-  // Everything else: codes, words and the bytes between buffers.
+  // All other bytes: codes, words and the bytes between buffers.
   const auto compare = [&](const std::vector<Line>& mine, const std::vector<Line>& others,
                            bool state) {
     std::vector<bool> real(mine.size() * sizeof(Line));

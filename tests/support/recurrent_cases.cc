@@ -8,7 +8,7 @@
 namespace kinglet {
 namespace {
 
-// `gates` blocks of n; pre-activations up to 8, where the functions are flat.
+// `gates` times n values; pre-activations up to 8, where the functions are flat.
 BufferId PreActivations(CaseBuilder& builder, const std::string& name, uint64_t gates, uint64_t n,
                         Fill fill) {
   return builder.Given(name, builder.RandomFloats(gates * n, fill, 4.0f));

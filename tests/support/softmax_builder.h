@@ -15,7 +15,7 @@ struct TinySoftmax {
   uint32_t head_size = 5;                // 0: class-factored
   std::vector<uint32_t> tails = {7, 9};  // sizes
   uint32_t head_columns = 0;             // of the projected hidden state; 0: no projection
-  uint32_t tail_columns = 0;             // the same in tails 0, 2, ..
+  uint32_t tail_columns = 0;             // likewise in tails 0, 2, ..
   bool head_bias = true;
   bool cluster_bias = true;
   bool tail_bias = true;      // in tails 1, 3, ..; the others never have one
@@ -27,8 +27,8 @@ struct TinySoftmax {
   uint64_t seed = 3;
 };
 
-// TinyMicronet with one bin of the words of the head and all tails, and with this softmax in place
-// of its own, whose tensors stay.
+// TinyMicronet with one bin of the words of the head and all tails, and with a softmax of these
+// options. The tensors of TinyMicronet's own softmax stay in the draft.
 ModelDraft TinyMicronetWith(const TinySoftmax& softmax, TinyOptions options = {});
 
 }  // namespace kinglet

@@ -71,7 +71,7 @@ class TransformerModelBuilder {
     return Add({name, {rows, cols}, std::move(quantised), false});
   }
 
-  // The maximum is a power of two times the step, so that steps are exact.
+  // The maximum is a power of two times the scale, so that multiples of the scale are exact.
   ActivationQuantiser Quantiser(float max_abs) const {
     return {max_abs, max_abs / static_cast<float>(1 << (options_.bits - 1))};
   }

@@ -117,7 +117,7 @@ void AddAttention(std::vector<OpCase>& cases) {
       }
     }
   }
-  // Several blocks of slots, whose partial results combine unevenly; heads that take two passes.
+  // Several tiles of slots, whose partial results combine unevenly; heads that take two iterations.
   for (const uint64_t position : {uint64_t{900}, uint64_t{3000}}) {
     for (const int bits : {0, 9}) {
       cases.push_back(AttentionCase("StreamedAttention", {1, 2, 3, 5200}, position,
@@ -139,7 +139,7 @@ void AddAttention(std::vector<OpCase>& cases) {
 
 struct SourceShape {
   uint32_t heads, key_size, value_size, window, tokens;
-  uint32_t spare = 0;  // elements before a head's key, and behind its query
+  uint32_t spare = 0;  // elements before a head's key, and after its query
 };
 
 OpCase SourceAttentionCase(const std::string& prefix, const SourceShape& shape, int bits,
@@ -167,8 +167,8 @@ OpCase SourceAttentionCase(const std::string& prefix, const SourceShape& shape, 
   return made;
 }
 
-// Attention of a recurrent decoder: one head, whose slots hold a vector that is key and value, or a
-// key and a value.
+// Attention of a recurrent decoder: one head, whose slots contain a vector that is key and value,
+// or a key and a value.
 OpCase GlobalAttentionCase(uint32_t n, uint32_t window, uint32_t tokens, int bits, bool additive) {
   CaseBuilder builder(CaseName(additive ? "SourceAttention additive" : "SourceAttention dot",
                                {n, window, tokens, bits}),

@@ -27,7 +27,7 @@ TinyTransformerOptions StackOptions(const TinyTranslationOptions& options) {
   return stack;
 }
 
-// Adds `offset` to the tensor ids of a draft whose tensors are appended behind so many others.
+// Adds `offset` to the tensor ids of a draft whose tensors are appended to `offset` others.
 class Renumbering {
  public:
   explicit Renumbering(TensorId offset) : offset_(offset) {}

@@ -17,7 +17,7 @@ EncodedValues UnpackedValues(const TensorView& view) {
                         [&](const DenseView& dense) -> EncodedValues {
                           std::vector<float> values = DecodedValues(view);
                           if (dense.type == FloatType::kF32) return DenseF32{std::move(values)};
-                          // Widening was exact, so narrowing gives the stored words again.
+                          // Widening was exact, so narrowing gives the stored values again.
                           DenseF16 half{std::vector<uint16_t>(values.size())};
                           std::transform(values.begin(), values.end(), half.words.begin(),
                                          FloatToHalf);

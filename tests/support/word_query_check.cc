@@ -77,7 +77,7 @@ double ProbabilityByBruteForce(const AllWords& all, const std::vector<bool>& in_
   return sum;
 }
 
-// The first character of a text, or its first byte if that begins none.
+// The first character of a text, or its first byte if that begins no character.
 std::string FirstCharacter(const std::string& text) {
   if (text.empty()) return "";
   const auto byte = [&](size_t i) {
@@ -108,37 +108,37 @@ std::map<std::string, double> NextByBruteForce(const AllWords& all,
 }
 
 // Every word's begin and then 2^32, by the definition in runtime/queries/intervals.h, from the
-// buffers that the softmax's and the cache's steps left.
+// buffers that the softmax's and the cache's nodes wrote.
 template <class T>
 std::vector<uint64_t> BeginsByBruteForce(const Model& model, const StreamFrame& frame) {
   const Plan& plan = model.plan();
   const auto buffer = [&](BufferId id) { return model.layout()[id].At<T>(frame); };
-  const auto share = [](uint64_t n, double part, double whole) {
-    return whole > 0 ? static_cast<uint64_t>(
-                           std::floor(static_cast<double>(n) * (std::min(part, whole) / whole)))
-                     : 0;
+  const auto share = [](uint64_t n, double part, double sum) {
+    return sum > 0 ? static_cast<uint64_t>(
+                         std::floor(static_cast<double>(n) * (std::min(part, sum) / sum)))
+                   : 0;
   };
   // E of every cluster.
   std::vector<std::vector<double>> sums;
   for (const ClusterPlan& cluster : plan.clusters) {
     const T* const logits = buffer(cluster.logits);
-    const T* const blocks = buffer(cluster.blocks.sums);
+    const T* const tiles = buffer(cluster.tiles.sums);
     const T reference = buffer(cluster.normaliser)[0];
     std::vector<double> upto;
     double before = 0, within = 0;
     for (uint32_t i = 0; i < cluster.size; ++i) {
-      if (i > 0 && i % kSumBlock == 0) {
-        before += static_cast<double>(blocks[i / kSumBlock - 1]);
+      if (i > 0 && i % kSumTile == 0) {
+        before += static_cast<double>(tiles[i / kSumTile - 1]);
         within = 0;
       }
-      const auto most = static_cast<double>(blocks[i / kSumBlock]);
+      const auto most = static_cast<double>(tiles[i / kSumTile]);
       upto.push_back(before + std::min(within, most));
       within += static_cast<double>(Exp(logits[i] - reference));
-      const bool block_ends =
-          (i + 1) % kSumBlock == 0 ||
+      const bool tile_ends =
+          (i + 1) % kSumTile == 0 ||
           (i + 1 == cluster.size && (plan.clusters.size() == 1 || &cluster != &plan.clusters[0]));
       if (i + 1 == cluster.size)
-        upto.push_back(before + (block_ends ? most : std::min(within, most)));
+        upto.push_back(before + (tile_ends ? most : std::min(within, most)));
     }
     if (cluster.size == 0) upto.push_back(0);
     sums.push_back(upto);
@@ -175,7 +175,7 @@ std::vector<uint64_t> BeginsByBruteForce(const Model& model, const StreamFrame& 
     all += softmax[c];
   }
   std::vector<std::vector<double>> mass;
-  double whole = 0;
+  double total_mass = 0;
   for (size_t c = 0; c < plan.clusters.size(); ++c) {
     const double s = (1 - lambda) * (softmax[c] / all);
     uint64_t upto = 0;
@@ -189,13 +189,13 @@ std::vector<uint64_t> BeginsByBruteForce(const Model& model, const StreamFrame& 
                         lambda * (static_cast<double>(upto) / 0x1p52));
       if (!ends) upto += units(plan.clusters[c].first + i);
     }
-    whole += mass[c].back();
+    total_mass += mass[c].back();
   }
   std::vector<uint64_t> begins, of_clusters;
   const uint64_t spare = (uint64_t{1} << 32) - plan.vocabulary_size;
   double before = 0;
   for (size_t c = 0; c < plan.clusters.size(); ++c) {
-    of_clusters.push_back(plan.clusters[c].first + share(spare, before, whole));
+    of_clusters.push_back(plan.clusters[c].first + share(spare, before, total_mass));
     before += mass[c].back();
   }
   of_clusters.push_back(uint64_t{1} << 32);
@@ -252,8 +252,8 @@ class Checker {
   }
 
  private:
-  // Compares the answer of `query`. Its work is measured if it is asked of a lane that was asked
-  // nothing else about this token.
+  // Compares the answer of `query`. The work is measured if the lane has answered no other query
+  // about this token.
   enum class Lane : uint8_t { kFresh, kAsked };
   template <class Query>
   Status Check(const std::string& kind, const std::string& what, const Query& query,
@@ -340,7 +340,7 @@ class Checker {
     for (uint32_t n = 0; n < (every_word ? words_ : options_.words); ++n) {
       KINGLET_RETURN_IF_ERROR(CheckInterval(every_word ? n : AnyWord(), begins, Lane::kAsked));
     }
-    // The stream continues from where it was.
+    // The stream continues from its last position.
     return session_->Restore(*state_);
   }
 

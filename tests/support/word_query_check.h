@@ -1,5 +1,5 @@
-// The queries that look for words, compared with brute force: with what all words'
-// log-probabilities and texts say, computed as plainly as possible.
+// The queries that look for words, compared with brute force: with results computed as plainly as
+// possible from all words' log-probabilities and texts.
 #ifndef KINGLET_TESTS_SUPPORT_WORD_QUERY_CHECK_H_
 #define KINGLET_TESTS_SUPPORT_WORD_QUERY_CHECK_H_
 
@@ -20,14 +20,14 @@ struct WordQueryCheckOptions {
   uint32_t states = 20;     // after the last tokens of the text
   uint32_t every_word = 1;  // states whose intervals are checked for every word
   uint32_t words = 20;      // checked in each of the others
-  uint64_t seed = 1;        // of what is asked for
+  uint64_t seed = 1;        // of the queries
 };
 
-// A kind of query: how often it was made, and its operations in those of the full distribution
-// after the same token, which had not been asked anything before: of all log-probabilities, or, for
+// A kind of query: how often it was made, and its operations as a fraction of those of the full
+// distribution after the same token, without an earlier query: of all log-probabilities, or, for
 // sums of probabilities and the nucleus, of all probabilities.
 struct WordQueryCheck {
-  uint64_t made = 0, differ = 0, measured = 0;  // measured: those of the works below
+  uint64_t made = 0, differ = 0, measured = 0;  // measured: queries whose work is below
   double mean_work = 0, largest_work = 0;
   bool opens_more = false;  // a cluster, or the cache, that the full distribution does not
 };
@@ -35,7 +35,7 @@ struct WordQueryCheck {
 struct WordQueryReport {
   uint64_t states = 0;
   std::map<std::string, WordQueryCheck> kinds;
-  std::string first_difference;  // "": none
+  std::string first_difference;  // "" if all answers are equal
 };
 
 // Runs the text through the model and asks after each of its last tokens. Errors: those of the

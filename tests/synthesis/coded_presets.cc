@@ -13,7 +13,7 @@ namespace {
 enum class Sharing : uint8_t { kOnePool, kPoolEach };
 
 // The papers compress a network's embedding only. Here the rest of the network is one LSTM unit, so
-// that a file holds little more than the table.
+// that a file stores little more than the table.
 struct DpqRow {
   const char* name;
   const char* source;
@@ -33,7 +33,7 @@ constexpr auto kDpq = std::to_array<DpqRow>({
     {"dpq-bert", "BERT's words", 30522, 768, 32, 128, Sharing::kPoolEach},
 });
 
-// The pools hold M = positions * vocabulary / share sub-vectors. Embedding and LSTM have the same
+// The pools have M = positions * vocabulary / share sub-vectors. Embedding and LSTM have the same
 // width.
 struct SlimRow {
   const char* name;

@@ -27,18 +27,19 @@ struct CodedSynthesisSpec {
   std::vector<uint32_t> units = {1};     // of the LSTM layers
   std::optional<CodedTableSpec> output;  // absent: a dense table
   bool output_bias = false;
-  int bits = 0;  // 0: float32; otherwise matrices and codebooks have one scale each
+  int bits = 0;  // 0 means float32; otherwise matrices and codebooks have one scale each
   uint64_t seed = 1;
 };
 
-// The model without its values: shapes, encodings and coding schemes. That is all that counting
-// needs, so a model may be larger than memory. Errors: KINGLET_INVALID_ARGUMENT, naming the number
+// The model without its values: shapes, encodings and coding schemes. Counting needs no more,
+// so a model may be larger than memory. Errors: KINGLET_INVALID_ARGUMENT, naming the value
 // out of range.
 Result<ModelDraft> OutlineCoded(const CodedSynthesisSpec& spec);
 
-// The same values on every machine, none of them zero; mappings are Slim Embedding's
-// (converters/passes/slim_mapping.h). A tensor's values depend on the seed, its name and its shape
-// only. The model has ids only, no vocabulary. Errors: as OutlineCoded, and more than 2^30 entries.
+// Makes a model with the same values on every machine, all of them nonzero; mappings are Slim
+// Embedding's (converters/passes/slim_mapping.h). A tensor's values depend on the seed, its name
+// and its shape only. The model has ids only, no vocabulary. Errors: as OutlineCoded, and more than
+// 2^30 entries.
 Result<ModelDraft> SynthesiseCoded(const CodedSynthesisSpec& spec);
 
 }  // namespace kinglet

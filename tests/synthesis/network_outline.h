@@ -1,4 +1,4 @@
-// Networks of published shapes without values, of any size: what counting needs. They cover the
+// Networks of published shapes without values, of any size: what counting needs. Covers the
 // language models of Baevski & Auli 2019 ("Adaptive input representations for neural language
 // modeling") and of Mehta et al. 2020 ("DeFINE").
 #ifndef KINGLET_TESTS_SYNTHESIS_NETWORK_OUTLINE_H_
@@ -25,7 +25,7 @@ struct OutlinedLstm {
   std::vector<uint32_t> units;
 };
 
-// `size` words whose rows have `columns` numbers.
+// `size` words whose rows have `columns` values.
 struct OutlinedBand {
   uint32_t size, columns;
   bool projected;  // to or from the network's width; otherwise that is `columns`

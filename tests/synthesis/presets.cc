@@ -66,7 +66,7 @@ constexpr Zeros kPrinted1 = {"0.42117", [] { return SubmissionSparsities(1); }};
 constexpr Zeros kPrinted2 = {"0.40198", [] { return SubmissionSparsities(2); }};
 constexpr Zeros kPrinted3 = {"0.33853", [] { return SubmissionSparsities(3); }};
 
-// --- neural caches: words, lambda and theta, as cache_search.py left them beside the runs ---
+// --- neural caches: words, lambda and theta, as cache_search.py left them in the runs' folders ---
 
 struct Cache {
   uint32_t capacity;

@@ -22,7 +22,7 @@ struct Stack {
   uint32_t layers = 16, width = 1024, inner = 4096;
 };
 
-// Bands whose rows get four times narrower, or all have `columns` numbers.
+// Bands whose rows get four times narrower, or all have `columns` values.
 Bands Adaptive(const Corpus& corpus, const Stack& stack, uint32_t columns = 0) {
   const auto of = [&](uint32_t narrower) {
     return columns == 0 ? stack.width / narrower : columns;
@@ -60,7 +60,7 @@ PublishedParameters Tied(PublishedParameters published, Ties ties) {
   return published;
 }
 
-// The character CNN: 257 characters of 128 numbers, filters of 1 to 7 characters, highway layers
+// The character CNN: 257 characters of 128 values, filters of 1 to 7 characters, highway layers
 // and a projection with a bias.
 PublishedParameters CharacterCnn(const char* table, const char* total, const Corpus& corpus,
                                  uint32_t highways) {

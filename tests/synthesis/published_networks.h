@@ -10,7 +10,7 @@
 
 namespace kinglet {
 
-// Millions of parameters, as printed: the number of digits says how exact it is.
+// Millions of parameters, as printed: the number of digits tells how exact a figure is.
 struct PublishedParameters {
   std::string row;    // "ADP-T"
   std::string table;  // "3, 7"

@@ -49,7 +49,7 @@ TEST(PublishedNetworks, OfAdaptiveInputsHaveTheirParameters) {
 }
 
 // V (n + 1), four projections and the clusters' rows; LSTM layers of 4 n (m + n) + 8 n. The two
-// biases of Transformer-XL's attention, 820 numbers, are in none of the paper's digits.
+// biases of Transformer-XL's attention, 820 values, are in none of the paper's digits.
 TEST(PublishedNetworks, OfDefineHaveTheirParameters) {
   struct Expected {
     uint64_t context, ends, unit;

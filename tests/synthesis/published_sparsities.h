@@ -7,8 +7,8 @@
 
 namespace kinglet {
 
-// The targets in the pruner's configuration. The paper names its three levels by the share of zeros
-// in the whole network after training.
+// The targets in the pruner's configuration. The paper names its three levels by the fraction of
+// zeros in the entire network after training.
 enum class PrunerLevel { k0239, k0358, k0477 };
 Sparsities PrunerTargets(PrunerLevel level);
 

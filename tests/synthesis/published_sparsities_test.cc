@@ -41,7 +41,7 @@ TEST(PublishedSparsities, TheBestNetworksAreThoseOfItsFile) {
   EXPECT_EQ(named, 39u);
 }
 
-// The paper calls the levels, and the notebooks print, the share of zeros among all parameters.
+// The paper calls the levels, and the notebooks print, the fraction of zeros among all parameters.
 TEST(PublishedSparsities, TheNetworkAsAWholeHasThePublishedOne) {
   const struct {
     Sparsities sparsities;

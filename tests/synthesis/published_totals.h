@@ -12,8 +12,8 @@ namespace kinglet {
 // notebook (commit 9668d5b).
 struct DenseTotal {
   const char* preset;
-  const char* parameters;  // empty: as of a row above, or the name has another number
-  const char* millions;    // empty: not printed
+  const char* parameters;  // empty if a row above has it, or the name has another number
+  const char* millions;    // empty if not printed
   double operations;
 };
 inline constexpr DenseTotal kDenseTotals[] = {{"8.3M", "8.3", "17.4", 17427386.758},
@@ -51,7 +51,7 @@ inline constexpr PrintedCount kPrintedCounts[] = {
 // where the table has 8.9 for the best network. The rows of other windows have no size.
 struct TableRow {
   const char* preset;
-  double size, operations;  // 0: not published
+  double size, operations;  // 0 if not published
 };
 inline constexpr TableRow kTable2[] = {
     {"0.239-cache2000-8bit", 1.8, 9.5},       {"0.239-cache2000-9bit", 2.0, 9.7},
@@ -82,7 +82,7 @@ struct CodedShapeRow {
   uint64_t words;
   uint32_t width, choices, positions;
   double printed;
-  const char* reason;  // why the digits differ; empty: they do not
+  const char* reason;  // why the digits differ; empty if they agree
 };
 inline constexpr uint64_t kManyWords = 1'000'000'000;
 inline constexpr CodedShapeRow kCodedShapes[] = {
@@ -99,8 +99,8 @@ struct SlimTotal {
 };
 inline constexpr SlimTotal kSlimTotals[] = {{"slim-billion-2", 322}, {"slim-billion-3", 254}};
 
-// The shares of a table's parameters that Slim Embedding keeps on the Penn Treebank, in per cent:
-// M sub-vectors for 10,000 words of 10 positions.
+// The fractions of a table's parameters that Slim Embedding keeps on the Penn Treebank, in per
+// cent: M sub-vectors for 10,000 words of 10 positions.
 struct SlimShare {
   uint32_t units, words, positions, sub_vectors;
   const char* printed;

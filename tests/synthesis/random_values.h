@@ -20,7 +20,7 @@ SplitMix64 GeneratorOf(uint64_t seed, std::string_view name);
 // Magnitudes from a quarter of `limit` to `limit`, either sign, around `centre`.
 std::vector<float> RandomValues(uint64_t count, float centre, float limit, SplitMix64 random);
 
-// The same around 0 as integers of `bits` bits and one scale; none is zero.
+// Like RandomValues around 0, as integers of `bits` bits with one scale; all are nonzero.
 Quantised RandomCodes(uint64_t count, float limit, int bits, SplitMix64 random);
 
 }  // namespace kinglet

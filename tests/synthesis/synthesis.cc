@@ -25,7 +25,9 @@ constexpr uint64_t kMaxSynthesisEntries = uint64_t{1} << 30;
 
 // The largest activations that networks of these weights reach, rounded up: measured at the 8.3 M
 // shapes, which a test repeats. They cannot overflow, as activations beyond them are clamped.
-constexpr LayerRanges kLayerRanges = {6, 6, 1, 4, 6, 6, 2};
+constexpr struct {
+  float attention_input, qkv, weights, attended, inner_input, inner, outer;
+} kLayerRanges = {6, 6, 1, 4, 6, 6, 2};
 constexpr float kOutputRange = 10;
 
 Status Refuse(const std::string& where, const std::string& expected, const std::string& found) {
@@ -197,9 +199,9 @@ class RandomStateDict {
     Give(name + ".inv_scale", {}, {quantiser.scale});
   }
 
-  // Cluster logits that give each cluster its bin's share, against head words with logits near 0.
-  // Rows are in reverse order of the bins. Uses kinglet's logarithm, because the last bit of the C
-  // library's differs between machines.
+  // Cluster logits that give each cluster its bin's probability, against head words with logits
+  // near 0. Rows are in reverse order of the bins. Uses kinglet's logarithm, because the last bit
+  // of the C library's differs between machines.
   void AddClusters() {
     const uint64_t clusters = config_.bins.size() - 1;
     AddMatrix("loss.clusters.weight", clusters, config_.width, 0.25F);
@@ -232,7 +234,7 @@ void PruneTo(uint64_t zeros, EncodedTensor& tensor) {
   }
 }
 
-// How many entries of each tensor are zero: the nearest whole number to the tensor's sparsity.
+// How many entries of each tensor are zero: the nearest integer to the tensor's sparsity.
 Result<std::vector<uint64_t>> ZerosByTensor(const SynthesisSpec& spec, const LoadedModel& model) {
   const std::vector<EncodedTensor>& tensors = model.draft.tensors;
   std::vector<uint64_t> zeros(tensors.size(), 0);

@@ -1,5 +1,5 @@
 // MicroNet models (Yan et al. 2020) with random weights, to measure what depends only on shapes,
-// bits and zeros: sizes, operations, time. They go through the loader and the passes of a
+// bits and zeros: sizes, operations, time. The models go through the loader and the passes of a
 // converted checkpoint, so a synthesised file has the layout that a conversion writes.
 #ifndef KINGLET_TESTS_SYNTHESIS_SYNTHESIS_H_
 #define KINGLET_TESTS_SYNTHESIS_SYNTHESIS_H_
@@ -16,7 +16,7 @@
 
 namespace kinglet {
 
-// Tensor name in the framework's state dict -> share of its entries that are zero, in [0, 1].
+// Tensor name in the framework's state dict -> fraction of its entries that are zero, in [0, 1].
 using Sparsities = std::map<std::string, double, std::less<>>;
 
 // The defaults are the published network of 8.3 million parameters.
@@ -27,9 +27,9 @@ struct SynthesisSpec {
   std::vector<uint32_t> widths = {256, 64, 4};  // of the bins' rows; the first is the model's
   uint32_t layers = 8, heads = 8, key_size = 24, value_size = 24, inner = 768;
   uint32_t window = 97;  // slots that attention sees, the token's own among them
-  uint32_t cache = 0;    // words that the neural cache remembers; 0: no cache
+  uint32_t cache = 0;    // words that the neural cache remembers; 0 means no cache
   double cache_theta = 0.016, cache_lambda = 0.07;  // where the framework starts
-  int bits = 0;  // 0: float32; otherwise weights and activations are quantised
+  int bits = 0;  // 0 means float32; otherwise weights and activations are quantised
   // A tensor that is not listed has `other_sparsity` if the framework prunes it; otherwise it
   // is dense.
   Sparsities sparsities = {};
@@ -57,7 +57,7 @@ Result<SynthesisOutline> OutlineMicronet(const SynthesisSpec& spec);
 // name and its shape. With 3 bits or more no entry rounds to zero, so exactly the pruned entries
 // are zero. Activation quantisers have the ranges that these weights reach. The model has no
 // vocabulary. Peak memory, with SerialiseModel, is about three times the weights in float32.
-// Errors: KINGLET_INVALID_ARGUMENT, naming the number out of range or the unknown tensor.
+// Errors: KINGLET_INVALID_ARGUMENT, naming the value out of range or the unknown tensor.
 Result<ModelDraft> Synthesise(const SynthesisSpec& spec);
 
 }  // namespace kinglet

@@ -18,8 +18,8 @@ using SyntheticConfig = SynthesisSpec;
 
 class SyntheticPlan {
  public:
-  // As Synthesise would make it, of 3 bits or more; nothing is synthesised. REQUIRES: a spec that
-  // OutlineMicronet takes.
+  // The plan of the model that Synthesise would make, of 3 bits or more; nothing is synthesised.
+  // REQUIRES: a spec that OutlineMicronet takes.
   explicit SyntheticPlan(const SyntheticConfig& config);
   // REQUIRES: a spec that OutlineCoded takes.
   explicit SyntheticPlan(const CodedSynthesisSpec& spec);

@@ -123,14 +123,14 @@ TEST(ArgumentsTest, ARefusalSaysWhatWasExpectedAndFoundAndTheNextStep) {
   EXPECT_EQ(Refusal({"score", "m", "--blok", "3"}),
             "usage: score: expected one of its options, found \"--blok\". Did you mean --block?");
   EXPECT_EQ(Refusal({"score", "m", "--context", "3"}),
-            "usage: score: expected --block beside --context, found only the second. See "
+            "usage: score: expected --block with --context, found only the second. See "
             "`program score --help`.");
   EXPECT_EQ(Refusal({"score"}),
             "usage: score: expected M.kgl (the model), found none. See `program score --help`.");
 }
 
-// CLI11 takes lists in brackets apart, "{}" for no value, "%%" for a separator, "++" for the end of
-// a subcommand, and the next word where a value is empty.
+// CLI11 parses lists in brackets, "{}" as no value, "%%" as a separator, "++" as the end of a
+// subcommand, and the next word where a value is empty.
 TEST(ArgumentsTest, WordsAreWhatTheySay) {
   ArgumentParser program("A program.", "program");
   program.RequireSubcommand();
@@ -155,7 +155,7 @@ TEST(ArgumentsTest, WordsAreWhatTheySay) {
   EXPECT_EQ(text, "[x]");
 }
 
-// A number that is not one, and values at and beyond the limits of the type.
+// A text that is not a number, and values at and beyond the limits of the type.
 TEST(ArgumentsTest, NumbersAreReadWhole) {
   for (const char* text : {"", "1x", "1.5", "-1", "4294967296", "nan", "0,5"}) {
     EXPECT_FALSE(Parse({"score", "m", "--block", text}).text.ok()) << text;

@@ -1,6 +1,6 @@
 // Checkpoints as people have them (tests/data/checkpoint-forms, made by its make_forms.py): each
-// converts, with PyTorch's log-probabilities, or ends in one line that says what to do. The
-// commands and what they print are in transcript.txt.
+// converts, with PyTorch's log-probabilities, or fails with a line that names the next step. The
+// commands and their output are in transcript.txt.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -17,8 +17,8 @@ namespace {
 
 const std::string kForms = KINGLET_TEST_DATA "/checkpoint-forms";
 
-// The lines of what a conversion printed that do not depend on the model file's layout: notes, and
-// how many golden values were met. Whole errors and whole JSON.
+// The lines of a conversion's output that do not depend on the model file's layout: notes, and the
+// number of golden values. Complete errors and complete JSON.
 std::string Shortened(const Outcome& outcome) {
   std::string text;
   for (const std::string& line : outcome.Lines()) {
@@ -28,7 +28,7 @@ std::string Shortened(const Outcome& outcome) {
       text += line + "\n";
     }
   }
-  // Which families there are is not this test's matter.
+  // The list of families does not matter for this test.
   constexpr std::string_view kList = "this build recognises (";
   std::string error = outcome.error;
   if (const size_t at = error.find(kList); at != error.npos) {
@@ -38,7 +38,7 @@ std::string Shortened(const Outcome& outcome) {
   return text + error;
 }
 
-// KINGLET_UPDATE_TRANSCRIPT names a file that gets the transcript as it is now.
+// KINGLET_UPDATE_TRANSCRIPT names a file that gets the present transcript.
 TEST(CheckpointForms, Transcript) {
   const CommandFolder folder;
   std::filesystem::copy(kForms, folder.Path("."), std::filesystem::copy_options::recursive);

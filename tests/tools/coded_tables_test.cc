@@ -72,9 +72,9 @@ TEST(CodedTables, TextAndJson) {
   EXPECT_EQ(json[1]["name"], "softmax.table");
   EXPECT_EQ(json[1]["sub_vectors"], 17);
   EXPECT_NEAR(json[0]["ratio_with_bias"].get<double>(), tables[0].ratios.published, 1e-6);
-  JsonLine none;
-  AppendCodedTables({}, none);
-  EXPECT_EQ(none.Finish(), "{\"tables\":[]}\n");
+  JsonLine empty;
+  AppendCodedTables({}, empty);
+  EXPECT_EQ(empty.Finish(), "{\"tables\":[]}\n");
 }
 
 }  // namespace

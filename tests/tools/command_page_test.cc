@@ -1,5 +1,5 @@
-// docs/COMMAND.md: its commands are run as they stand there, and the keys of what they print are
-// those of its tables.
+// docs/COMMAND.md: its commands are run unchanged, and the keys of their output are those of its
+// tables.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -75,7 +75,7 @@ void WriteFiles(const CommandFolder& folder) {
   folder.Write("source_ids.txt", "4 5 6\n");
   folder.Write("pairs.txt", "1 12 0 ||| 2 5 16 3\n7 ||| 2 3\n");
   folder.Write("nbest.tsv", "u\t-1\tthe w3\nu\t-2\tthe w4\nv\t-1\tw5\n");
-  folder.Write("said.tsv", "u\tthe w4\nv\tw5\n");
+  folder.Write("references.tsv", "u\tthe w4\nv\tw5\n");
   folder.Write("lists.txt", "3 9 3\n5\n0 1\n");
   const std::string damaged = folder.Read("model.kgl");
   folder.Write("damaged.kgl", damaged.substr(0, damaged.size() - 1));

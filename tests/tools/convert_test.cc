@@ -52,7 +52,7 @@ class ConvertTest : public testing::Test {
   std::vector<uint32_t> ids_;
 };
 
-// A recipe says of tensors what the options say of all: the same weights.
+// A recipe sets for tensors the options that the command line sets for all: the weights are equal.
 TEST_F(ConvertTest, ARecipeRoundsByFeedbackAsTheOptionsDo) {
   folder_.Write("text.txt", "= The =\nthe of and , . the of\n");
   const auto recipe = [&](const std::string& name, const std::string& rounding) {

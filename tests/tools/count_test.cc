@@ -80,7 +80,7 @@ TEST_F(CountTest, OneWeightLess) {
 }
 
 // Smaller queries cost less: one word opens at most its own cluster; the top k opens only the
-// clusters that may hold one of the k best words.
+// clusters that may contain one of the k best words.
 TEST_F(CountTest, LazyQueriesCountWhatTheyOpened) {
   const auto total = [this](const std::string& arguments) {
     return Report("m.kgl --ids ids.txt " + arguments)["ops"]["total"].get<double>();
@@ -88,7 +88,7 @@ TEST_F(CountTest, LazyQueriesCountWhatTheyOpened) {
   const double full = total(""), score = total("--mode score"), top = total("--mode topk --top 1");
   EXPECT_EQ(full, total("--mode full"));
   EXPECT_LT(score, full);
-  EXPECT_LE(top, full * 1.2);  // the formula leaves out comparing words and mixing the cache
+  EXPECT_LE(top, full * 1.2);  // the formula omits comparing words and mixing the cache
   EXPECT_LT(top, total("--mode topk --top 5"));
   for (const std::string arguments :
        {"--mode score", "--mode topk --bin-counts 3,1,1", "--mode none --ids ids.txt",

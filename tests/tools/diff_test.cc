@@ -27,7 +27,7 @@ class DiffTest : public testing::Test {
     folder_.Write("ids.txt", ids);
     folder_.Write("text.txt", "the w3 w4 w3\nthe w5\n");
   }
-  std::string Said(const std::string& arguments) const {
+  std::string Output(const std::string& arguments) const {
     const Outcome outcome = folder_.Run("diff " + arguments);
     EXPECT_EQ(outcome.exit_status, 0) << outcome.error;
     return outcome.out;
@@ -41,7 +41,7 @@ class DiffTest : public testing::Test {
   static bool Has(const std::string& text, const std::string& part) {
     return text.find(part) != std::string::npos;
   }
-  // The number behind a key, the first one in the text.
+  // The number after a key, the first one in the text.
   static double NumberAt(const std::string& text, const std::string& key) {
     const size_t at = text.find("\"" + key + "\":");
     EXPECT_NE(at, std::string::npos) << key << " in " << text;
@@ -51,18 +51,18 @@ class DiffTest : public testing::Test {
 };
 
 TEST_F(DiffTest, TheOneTensorThatDiffersIsShown) {
-  const std::string said = Said("a.kgl b.kgl");
-  EXPECT_TRUE(Has(said, "layers.0.qkv.weight, relative error 0.5\n")) << said;
-  EXPECT_FALSE(Has(said, "fc.0.weight"));
-  EXPECT_FALSE(Has(said, "blocks\n"));
-  EXPECT_TRUE(Has(Said("a.kgl a.kgl"), "the files are the same"));
-  const std::string json = Said("a.kgl b.kgl --json");
+  const std::string output = Output("a.kgl b.kgl");
+  EXPECT_TRUE(Has(output, "layers.0.qkv.weight, relative error 0.5\n")) << output;
+  EXPECT_FALSE(Has(output, "fc.0.weight"));
+  EXPECT_FALSE(Has(output, "blocks\n"));
+  EXPECT_TRUE(Has(Output("a.kgl a.kgl"), "the files are the same"));
+  const std::string json = Output("a.kgl b.kgl --json");
   EXPECT_TRUE(Has(json, "\"name\":\"layers.0.qkv.weight\",\"same\":false")) << json;
   EXPECT_TRUE(Has(json, "\"relative_error\":0.50000000")) << json;
 }
 
 TEST_F(DiffTest, LossesAreThoseOfScore) {
-  const std::string json = Said("a.kgl b.kgl --ids ids.txt --json");
+  const std::string json = Output("a.kgl b.kgl --ids ids.txt --json");
   const double first = NumberAt(folder_.Run("score a.kgl --ids ids.txt --json").out, "nll");
   const double second = NumberAt(folder_.Run("score b.kgl --ids ids.txt --json").out, "nll");
   EXPECT_EQ(NumberAt(json, "nll"), first);
@@ -71,11 +71,11 @@ TEST_F(DiffTest, LossesAreThoseOfScore) {
   const std::string counted = folder_.Run("count a.kgl --ids ids.txt --json").out;
   EXPECT_NEAR(NumberAt(json, "operations"),
               NumberAt(counted.substr(counted.find("\"ops\"")), "total"), 0.01);
-  const std::string said = Said("a.kgl b.kgl --ids ids.txt");
-  EXPECT_TRUE(Has(said, "12 blocks of 50 tokens")) << said;
-  EXPECT_TRUE(Has(Said("a.kgl a.kgl --ids ids.txt"), "this text does not tell them apart"));
-  EXPECT_TRUE(Has(Said("a.kgl b.kgl --text text.txt"), "too short for an interval"));
-  EXPECT_EQ(Said("a.kgl b.kgl --ids ids.txt --threads 2"), said);
+  const std::string output = Output("a.kgl b.kgl --ids ids.txt");
+  EXPECT_TRUE(Has(output, "12 blocks of 50 tokens")) << output;
+  EXPECT_TRUE(Has(Output("a.kgl a.kgl --ids ids.txt"), "this text does not tell them apart"));
+  EXPECT_TRUE(Has(Output("a.kgl b.kgl --text text.txt"), "too short for an interval"));
+  EXPECT_EQ(Output("a.kgl b.kgl --ids ids.txt --threads 2"), output);
 }
 
 TEST_F(DiffTest, OtherNetworksAndEncodings) {
@@ -83,13 +83,13 @@ TEST_F(DiffTest, OtherNetworksAndEncodings) {
   folder_.WriteModel("lstm.kgl", TinyRecurrent());
   folder_.WriteModel("coded.kgl", TinyRecurrent({.input_coding = TinyCoding{2, {5}}}));
   folder_.WriteModel("translation.kgl", TinyTranslation());
-  EXPECT_TRUE(Has(Said("a.kgl quantised.kgl --ids ids.txt"), "blocks\n"));
-  const std::string networks = Said("a.kgl lstm.kgl --ids ids.txt");
+  EXPECT_TRUE(Has(Output("a.kgl quantised.kgl --ids ids.txt"), "blocks\n"));
+  const std::string networks = Output("a.kgl lstm.kgl --ids ids.txt");
   EXPECT_TRUE(Has(networks, "    < none\n    > ")) << networks;
-  const std::string coded = Said("lstm.kgl coded.kgl --json");
+  const std::string coded = Output("lstm.kgl coded.kgl --json");
   EXPECT_TRUE(Has(coded, "codebook\",\"same\":false,\"first\":null")) << coded;
-  EXPECT_TRUE(Has(Said("coded.kgl coded.kgl"), "the files are the same"));
-  EXPECT_TRUE(Has(Said("translation.kgl translation.kgl"), "the files are the same"));
+  EXPECT_TRUE(Has(Output("coded.kgl coded.kgl"), "the files are the same"));
+  EXPECT_TRUE(Has(Output("translation.kgl translation.kgl"), "the files are the same"));
   ExpectRefused("translation.kgl translation.kgl --ids ids.txt", "diff --text");
 }
 
@@ -104,9 +104,10 @@ TEST_F(DiffTest, TextsThatCannotBeCompared) {
   ModelDraft started = TinyMicronet();
   started.description.start_token = 1;
   folder_.WriteModel("started.kgl", started);
-  ExpectRefused("a.kgl started.kgl --ids ids.txt",
-                "expected models that cut the text into equally many tokens, found 599 by a.kgl, "
-                "600 by started.kgl");
+  ExpectRefused(
+      "a.kgl started.kgl --ids ids.txt",
+      "expected models that split the text into the same number of tokens, found 599 by a.kgl, "
+      "600 by started.kgl");
 }
 
 }  // namespace

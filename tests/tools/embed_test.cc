@@ -119,10 +119,10 @@ TEST_F(EmbedTest, OtherCommandsKnowSuchModels) {
   EXPECT_EQ(blocks[1]["hidden"]["weight"], "hidden.weight");
 }
 
-// Operations worked out by hand for width 6: scaling a vector; adding and comparing each entry of
-// a bag; the mean's division; for 12 features a product, a shift and relu, then 5 units; products
+// Operations worked out by hand for width 6: scaling a vector; adding and comparing each entry of a
+// bag; the mean's division; for 12 features a product, a shift and relu, then 5 units; products
 // with biases; for 4 classes a maximum, differences, exponentials, their sum, a logarithm and two
-// differences each, and the factor of their only block.
+// differences each, and the factor of their only tile.
 TEST_F(EmbedTest, CountsOperationsOfEachWord) {
   const auto words = folder_.Run("count words.kgl --json").Json().at(0);
   EXPECT_EQ(words["ops"]["muls"], 6);

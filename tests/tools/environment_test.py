@@ -1,4 +1,4 @@
-"""A library that changes the float environment before main changes no byte of what the command does.
+"""A library that changes the float environment before main changes no byte of the command's output.
 
     environment_test.py ROOT KINGLET LIBRARY
 """

@@ -50,7 +50,7 @@ TEST_F(FillTest, TheBestWordsOfEachMask) {
   EXPECT_TRUE(text.out.starts_with("1\t2\t")) << text.out;
 }
 
-// Lower-casing a text leaves [MASK] what it is.
+// Lower-casing a text does not change [MASK].
 TEST_F(FillTest, LowerCaseIsOfTheTextsLetters) {
   ModelDraft draft = TinyMasked();
   draft.tokenizer = TextTables{false, WordPieceTables{false, draft.vocabulary}};
@@ -120,10 +120,10 @@ TEST_F(FillTest, Refusals) {
   refused("fill m.kgl --ids ids.txt --segments third.txt", 1,
           "ids.txt, line 1: session: segment: expected a number below 2, found 2");
   refused("fill m.kgl < ids.txt", 1,
-          "text: model: expected one that says how text is cut (convert --tokenizer vocab.txt), or "
+          "text: model: expected one with a tokenizer (convert --tokenizer vocab.txt), or "
           "--ids FILE, found another");
   refused("fill m.kgl --segments segments.txt", 2,
-          "usage: fill: expected --segments beside --ids FILE, found none beside it. See `kinglet "
+          "usage: fill: expected --segments with --ids FILE, found --segments alone. See `kinglet "
           "fill --help`.");
   for (const char* command :
        {"score m.kgl --ids ids.txt", "generate m.kgl --tokens 2", "predict m.kgl"}) {

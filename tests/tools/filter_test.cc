@@ -1,4 +1,5 @@
-// kinglet filter: what passes is what `score --lines` says of each document.
+// kinglet filter: the documents that pass are those that `score --lines` gives a perplexity in
+// range.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -13,10 +14,10 @@
 namespace kinglet::filter_test {
 namespace {
 
-// Nothing is dropped for its words.
+// Keeps all documents, whatever their words.
 const std::string kAll = " --max-oov 1 --min-tokens 0";
 
-// Documents of 2 to 13 words, and one without words. Some words are none of the model's.
+// Documents of 2 to 13 words, and one without words. Some words are not in the model's vocabulary.
 std::vector<std::string> Documents(size_t count) {
   std::vector<std::string> documents;
   TestRandom random(7);
@@ -206,15 +207,16 @@ TEST_F(FilterTest, OnlyItsOwnResultsOfTheSameFilesAreDone) {
 TEST_F(FilterTest, PackedDocumentsAreReadAndDamageKeepsNothing) {
   const std::string all = " --max-ppl 1e9" + kAll;
   const std::string expected = folder_.Read("a.txt");
-  folder_.RunShell("gzip -k a.txt; head -c 100 a.txt.gz > cut.gz");
+  folder_.RunShell("gzip -k a.txt; head -c 100 a.txt.gz > truncated.gz");
   EXPECT_EQ(folder_.Run("filter m.kgl a.txt.gz" + all).out, expected);
   EXPECT_EQ(folder_.RunShell("kinglet filter m.kgl < a.txt.gz" + all).out, expected);
   ASSERT_EQ(folder_.Run("filter m.kgl a.txt.gz -o out" + all).exit_status, 0);
   EXPECT_EQ(folder_.Read("out/a.txt"), expected);
-  const Outcome cut = folder_.Run("filter m.kgl cut.gz -o out" + all);
-  EXPECT_EQ(cut.exit_status, 1);
-  EXPECT_NE(cut.error.find("cut.gz: byte 100: expected more gzip data"), std::string::npos)
-      << cut.error;
+  const Outcome truncated = folder_.Run("filter m.kgl truncated.gz -o out" + all);
+  EXPECT_EQ(truncated.exit_status, 1);
+  EXPECT_NE(truncated.error.find("truncated.gz: byte 100: expected more gzip data"),
+            std::string::npos)
+      << truncated.error;
   EXPECT_EQ(folder_.RunShell("ls out").out, "a.txt\nkinglet-filter.json\n");
 }
 
@@ -283,8 +285,8 @@ TEST_F(FilterTest, KilledAndStartedAgainNothingIsLost) {
   EXPECT_EQ(folder_.RunShell("ls out | grep -c part$").out, "0\n");
 }
 
-// A model with 5 positions. `score` cuts the same stream into the same blocks.
-TEST_F(FilterTest, OnlyAbsolutePositionsCutDocuments) {
+// A model with 5 positions. `score` splits the same stream into the same blocks.
+TEST_F(FilterTest, OnlyAbsolutePositionsSplitDocuments) {
   ModelDraft draft = TinyTransformer({.positions = TinyPositions::kAbsolute});
   draft.vocabulary = {"<eos>"};
   while (draft.vocabulary.size() < 17) {

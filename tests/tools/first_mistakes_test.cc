@@ -1,4 +1,4 @@
-// What a newcomer does wrong, and what the command says to it. The lines are in
+// The first mistakes of new users, and the command's messages. The lines are in
 // tests/data/mistakes/transcript.txt.
 #include <gtest/gtest.h>
 
@@ -17,7 +17,7 @@ const std::string kTranscript = KINGLET_TEST_DATA "/mistakes/transcript.txt";
 void WriteFiles(const CommandFolder& folder) {
   folder.WriteModel("m.kgl", TinyMicronet());
   const std::string model = folder.Read("m.kgl");
-  folder.Write("cut.kgl", model.substr(0, model.size() / 2));
+  folder.Write("truncated.kgl", model.substr(0, model.size() / 2));
   std::string damaged = model;
   damaged[model.size() / 2] = static_cast<char>(damaged[model.size() / 2] ^ 1);
   folder.Write("damaged.kgl", damaged);

@@ -70,7 +70,7 @@ TEST_F(GenerateTest, OneSeedIsOneTextOnEveryBackend) {
   EXPECT_NE(folder_.Run(arguments + " --seed 6").out, expected);
 }
 
-// A published network's shapes, 9 bits: these words come out on every machine.
+// A published network's shapes, 9 bits: every machine generates these words.
 TEST_F(GenerateTest, OneSeedIsOneTextOnEveryMachine) {
   const std::string data = KINGLET_TEST_DATA "/micronet-small-9bit-pruned";
   ASSERT_EQ(folder_.Run("convert " + data + " -o q.kgl --vocab " + data + "/vocab.txt").exit_status,
@@ -89,7 +89,7 @@ TEST_F(GenerateTest, PromptsAreTextOrIds) {
   EXPECT_EQ(FirstIds("m.kgl --prompt 'the w3\nw5'"), expected);  // no end after the last line
   EXPECT_EQ(folder_.Run("generate m.kgl --ids - --json", "0 3 1 5").Json()[0]["ids"], expected);
   EXPECT_NE(FirstIds("m.kgl --prompt 'the w3\nw5\n'"), expected);
-  folder_.Write("begin.txt", "1\n");  // <eos>: what a text begins after
+  folder_.Write("begin.txt", "1\n");  // <eos>: texts begin after it
   EXPECT_EQ(FirstIds("m.kgl"), FirstIds("m.kgl --ids begin.txt"));
   EXPECT_EQ(FirstIds("m.kgl --prompt ''"), FirstIds("m.kgl --ids begin.txt"));
 

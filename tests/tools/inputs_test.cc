@@ -1,5 +1,5 @@
-// What commands read: any file may be packed, or come through a pipe, and text may have byte order
-// marks and carriage returns. The answer is that of the plain file.
+// Inputs of all commands: any file may be compressed, or a pipe, and text may have byte order marks
+// and carriage returns. The answer is that of the plain file.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -29,7 +29,7 @@ class InputsTest : public testing::Test {
     folder_.Write("allowed.txt", "w3\nw5\n");
     folder_.Write("lists.txt", "u-1 the w3\nu-2 w5 w7\n");
     folder_.Write("scores.txt", "u-1 -2\nu-2 -3\n");
-    folder_.Write("said.txt", "u\tthe w3\n");
+    folder_.Write("references.txt", "u\tthe w3\n");
   }
   CommandFolder folder_;
 };
@@ -49,7 +49,7 @@ TEST_F(InputsTest, EveryFileMayBePackedOrAPipe) {
            {"filter m.kgl --percentile 50 text.txt --reference F", "text.txt"},
            {"rescore m.kgl --json --scores scores.txt F", "lists.txt"},
            {"rescore m.kgl --json lists.txt --scores F", "scores.txt"},
-           {"rescore m.kgl --json lists.txt --references F", "said.txt"},
+           {"rescore m.kgl --json lists.txt --references F", "references.txt"},
            {"tokenize m.kgl < F", "text.txt"},
            {"predict m.kgl --json < F", "text.txt"},
            {"filter m.kgl --max-ppl 1e9 < F", "text.txt"}}) {
@@ -152,7 +152,7 @@ TEST_F(InputsTest, WhatIsNoTextIsRefused) {
   }
 }
 
-// Tokens are those that `score` reads, whether or not the model says how its text is cut.
+// Tokens are those that `score` reads, with or without a tokenizer in the model.
 TEST_F(InputsTest, TokenizeShowsWhatScoreReads) {
   ModelDraft draft = TinyMicronet();
   for (const bool stated : {false, true}) {
@@ -174,7 +174,7 @@ TEST_F(InputsTest, TokenizeShowsWhatScoreReads) {
   }
 }
 
-// A file has the name that the command line says, whatever its characters.
+// The characters of a file's name on the command line have no special meaning.
 TEST_F(InputsTest, NamesAreNotInterpreted) {
   folder_.RunShell("mkdir run; cp text.txt a; cp text.txt b");
   for (const char* name :

@@ -32,7 +32,7 @@ TEST(InspectCheckpoint, TensorsFamiliesAndTheNextStep) {
   ASSERT_TRUE(text.ok()) << text.status().message();
   for (const char* part :
        {"tensors       7 of 145 entries\n",
-        "note          taken out of the tensors' names: 'module.'\n",
+        "note          removed from the tensors' names: 'module.'\n",
         "  pytorch-examples: all names fit\n", "  encoder.weight    [7, 3]   f32\n",
         "data_parallel.pt -o model.kgl\n"}) {
     EXPECT_NE(text->find(part), std::string::npos) << part << "\n" << *text;

@@ -33,7 +33,7 @@ TEST(BestHypothesis, TheFirstOfEqualOnes) {
   EXPECT_EQ(BestHypothesis({1, 0, 0}, {{0, never, 1, 0}, {-9, -9, 1, 0}}), 0u);
 }
 
-// Each list is right for a model's weight in a range of its own.
+// The model's weight has a range of its own where each list is right.
 TEST(TuneListWeights, FindsANarrowRange) {
   Lists lists;
   for (const auto& [from, to] : {std::pair(0.0, 0.52), {0.5, 3.0}, {0.1, 9.0}}) {
@@ -49,7 +49,7 @@ TEST(TuneListWeights, FindsANarrowRange) {
 }
 
 TEST(TuneListWeights, LengthAndTheModelAlone) {
-  // The model is right but for a word too few; what was given is noise.
+  // The model is right except that it prefers one word too few; the given scores are noise.
   Lists lists;
   for (int i = 0; i < 6; ++i) {
     const double noise = i % 2 == 0 ? 100 : -100;
@@ -68,7 +68,7 @@ TEST(TuneListWeights, LengthAndTheModelAlone) {
   EXPECT_EQ(TuneListWeights({}, true), (ListWeights{1, 1, 0}));
 }
 
-// Nothing on a fine grid of weights is much better, and never is a start better than the result.
+// No weights on a fine grid are much better, and no start is better than the result.
 TEST(TuneListWeights, AsGoodAsAGrid) {
   std::mt19937 random(3);
   std::uniform_real_distribution<double> noise(-4, 4);

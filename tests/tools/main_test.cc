@@ -1,4 +1,4 @@
-// What all subcommands have in common: exit statuses, usage errors, streams.
+// Behaviour that all subcommands share: exit statuses, usage errors, streams.
 #include <gtest/gtest.h>
 
 #include "tests/tools/run_command.h"
@@ -100,7 +100,7 @@ TEST_F(MainTest, HelpOfASubcommand) {
   EXPECT_EQ(folder_.Run("help score").exit_status, 0);
 }
 
-// Every usage error ends with a sentence: what to do.
+// Every usage error ends with a sentence that names the next step.
 TEST_F(MainTest, UsageErrorsSayTheNextStep) {
   for (const std::string arguments :
        {"", "scroe", "help scroe", "score", "score m.kgl", "score m.kgl --txt a", "score m.kgl a",
@@ -151,7 +151,7 @@ TEST_F(MainTest, ABackendWithoutItsDeviceFailsInOneLine) {
   const Outcome outcome = folder_.Run("score m.kgl --ids ids.txt --backend cuda");
   EXPECT_EQ(outcome.exit_status, 1);
   EXPECT_TRUE(outcome.IsRefusal()) << outcome.error;
-  // For the same reason.
+  // The message repeats the reason.
   const size_t begin = version.find(": ", reason) + 2;
   const std::string why = version.substr(begin, version.find(")\n", begin) - begin);
   EXPECT_EQ(outcome.error, "kinglet: " + why + "\n");

@@ -1,5 +1,5 @@
-// A model that knows how text is cut: every command that reads text uses that, and unknown words
-// keep their spelling.
+// A model with a tokenizer: every command that reads text uses it, and unknown words keep their
+// spelling.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -60,8 +60,8 @@ TEST_F(ModelTextTest, ManyUnknownWordsAreSaid) {
   EXPECT_NE(words.error.find("--tokenizer"), std::string::npos) << words.error;
 }
 
-// A text that was cut into pieces before is the text that it was: words, bytes and characters are
-// those of the model that cuts it itself.
+// A text that was split into pieces before counts as the original text: words, bytes and characters
+// are those of the model that splits the text itself.
 TEST_F(ModelTextTest, PiecesOfATextThatWasCutAreNoWords) {
   ModelDraft draft = TinyMicronet();
   const std::vector<std::string> pieces = {"lo@@",  "w@@",  "er",  "<eos>",
@@ -74,17 +74,17 @@ TEST_F(ModelTextTest, PiecesOfATextThatWasCutAreNoWords) {
       false,
       MergeTables{
           false, {{"l", "o"}, {"e", "r</w>"}, {"t", "h"}, {"a", "n</w>"}, {"th", "an</w>"}}, {}}};
-  folder_.WriteModel("cuts.kgl", draft);
+  folder_.WriteModel("bpe.kgl", draft);
   folder_.Write("typed.txt", "lower than er\nlower\n");
-  folder_.Write("cut.txt", "lo@@ w@@ er than er\nlo@@ w@@ er\n");
+  folder_.Write("pieces.txt", "lo@@ w@@ er than er\nlo@@ w@@ er\n");
   for (const std::string lines : {"", " --lines"}) {
-    const auto typed = Run("score cuts.kgl --text typed.txt" + lines).back();
+    const auto typed = Run("score bpe.kgl --text typed.txt" + lines).back();
     EXPECT_EQ(typed["words"], lines.empty() ? 5 : 6) << typed;
     for (const std::string model : {"before.kgl", "spaces.kgl"}) {
-      const auto cut = Run("score " + model + " --text cut.txt" + lines).back();
+      const auto from_pieces = Run("score " + model + " --text pieces.txt" + lines).back();
       for (const char* const key :
            {"scored", "nll", "words", "ppl_per_word", "bits_per_byte", "bits_per_character"}) {
-        EXPECT_EQ(cut[key], typed[key]) << model << lines << " " << key;
+        EXPECT_EQ(from_pieces[key], typed[key]) << model << lines << " " << key;
       }
     }
   }

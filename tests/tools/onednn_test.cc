@@ -1,5 +1,5 @@
-// The command on the backend `onednn`: goldens, lanes and threads, translations, and what is said
-// where the library is missing or has no memory.
+// The command on the backend `onednn`: goldens, lanes and threads, translations, and messages where
+// the library is missing or has no memory.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -17,7 +17,7 @@ namespace kinglet::onednn_test {
 namespace {
 
 #ifndef KINGLET_PRETENDED_ONEDNN
-#define KINGLET_PRETENDED_ONEDNN ""  // a build without the backend: all is skipped
+#define KINGLET_PRETENDED_ONEDNN ""  // a build without the backend: all tests are skipped
 #endif
 
 constexpr double kTolerance = 1e-4;
@@ -157,7 +157,7 @@ TEST_F(OnednnTest, AMissingLibraryIsOneLineAndNoOtherBackendsMatter) {
   EXPECT_NE(folder_.Run("--version").out.find("library: onednn (oneDNN "), std::string::npos);
 }
 
-// A library whose products end after so many: while the model is loaded, in a step, in a query.
+// A library that fails after N products: while the model is loaded, in a step, in a query.
 TEST_F(OnednnTest, ALibraryWithoutMemoryIsOneLine) {
   const auto score = [&](int products) {
     return folder_.RunShell("KINGLET_PRODUCTS_LEFT=" + std::to_string(products) +

@@ -42,7 +42,7 @@ TEST_F(PlanCommandTest, WritesARecipeThatConvertTakesAndKeepsTheSize) {
   const auto line = outcome.Json().back();
   EXPECT_LE(line["measured"]["bytes"].get<uint64_t>(), size);
   EXPECT_LE(line["predicted"]["bytes"].get<uint64_t>(), size);
-  // --check measures what convert and score do.
+  // --check measures the model of convert as score does.
   ASSERT_EQ(folder_.Run("convert c --vocab c/vocab.txt --recipe r.json -o m.kgl").exit_status, 0);
   const auto score = folder_.Run("score m.kgl --ids c/tokens.txt --json").Json().back();
   EXPECT_EQ(score["nll"], line["measured"]["nll"]);
@@ -52,8 +52,7 @@ TEST_F(PlanCommandTest, WritesARecipeThatConvertTakesAndKeepsTheSize) {
   EXPECT_EQ(folder_.Read("again.json"), folder_.Read("r.json"));
 }
 
-// Two standard errors are what chance leaves of a right prediction. The text is that of the
-// sensitivities.
+// Chance explains two standard errors of a right prediction. The text is that of the sensitivities.
 TEST_F(PlanCommandTest, SaysWhenThePredictionWasWrong) {
   size_t notes = 0, silent = 0;
   for (const std::string target : {"--sparsity 0", "--sparsity 0.7", "--ppl +5", "--ppl +500"}) {
@@ -70,7 +69,7 @@ TEST_F(PlanCommandTest, SaysWhenThePredictionWasWrong) {
   }
   EXPECT_GT(notes, 0u);
   EXPECT_GT(silent, 0u);
-  // Too short a text to know.
+  // The text is too short for a decision.
   folder_.Write("few.txt", "1 2 3 4 5");
   const Outcome few =
       folder_.Run("plan s.json --sparsity 0.7 -o r.json --check-ids few.txt --json");
@@ -105,7 +104,7 @@ TEST_F(PlanCommandTest, RefusesInOneLine) {
   folder_.Write("empty.json", "");
   ExpectRefused("empty.json --sparsity 0.5 -o r.json", "lines of `kinglet sensitivity`");
   EXPECT_FALSE(std::filesystem::exists(folder_.Path("r.json")));
-  // Of another model: the checkpoint is another one now.
+  // Sensitivities of another model: the checkpoint has changed.
   std::string first = folder_.Read("s.json");
   first.replace(first.find("\"digest\":\"") + 10, 4, "0000");
   folder_.Write("other.json", first);

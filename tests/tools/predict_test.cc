@@ -40,7 +40,7 @@ TEST_F(PredictTest, AStartTokenIsFedBeforeTheText) {
   EXPECT_EQ(silent.Lines().size(), 1u) << silent.out;
 }
 
-// Of a model of pieces the words are sequences of them. tests/runtime/text_prefix_test.cc compares
+// In a model of pieces, words are sequences of tokens. tests/runtime/text_prefix_test.cc compares
 // their probabilities with brute force.
 TEST_F(PredictTest, WordsOfSeveralPieces) {
   ModelDraft draft = TinyMicronet();
@@ -63,7 +63,7 @@ TEST_F(PredictTest, WordsOfSeveralPieces) {
   double characters = 0;
   for (const auto& next : line["next"]) characters += std::exp(next["logprob"].get<double>());
   EXPECT_NEAR(characters, prefix, 1e-6 * prefix);
-  // Read by people: the words after the last token.
+  // Output for people: the words after the last token.
   const Outcome text = folder_.Run("predict pieces.kgl --prefix a --top 3", "b");
   EXPECT_NE(text.out.find(" " + line["top"][0]["token"].get<std::string>() + " "),
             std::string::npos)
@@ -71,7 +71,8 @@ TEST_F(PredictTest, WordsOfSeveralPieces) {
   EXPECT_TRUE(folder_.Run("predict pieces.kgl --prefix a --allowed x.txt", "b").IsRefusal());
 }
 
-// A model of words cuts some words inside: those that begin with "didn'" are two tokens.
+// The tokenizer of a model of words splits some words: those that begin with "didn'" are two
+// tokens.
 TEST_F(PredictTest, WordsThatTheTokenizerCuts) {
   ModelDraft draft = TinyMicronet();
   const std::vector<std::string> words = {"didn", "'t", "<eos>", "'s", "<unk>", "did", "'"};
@@ -99,7 +100,7 @@ TEST_F(PredictTest, WordsThatTheTokenizerCuts) {
   for (const auto& word : found["top"]) completions.insert(word["token"]);
   EXPECT_TRUE(completions.contains("didn't") && completions.contains("didn's")) << found;
   for (const std::string& word : completions) EXPECT_TRUE(word.starts_with("didn'")) << word;
-  // Single tokens are asked for as before.
+  // Prefixes of single tokens are answered as before.
   EXPECT_NEAR(ask("didn")["prefix_logprob"].get<double>(), didn, 1e-5);
   EXPECT_TRUE(ask("didn")["top"][0].contains("id"));
 }
@@ -217,7 +218,7 @@ TEST_F(PredictTest, DoublePrecisionHasSeventeenDigits) {
   EXPECT_GE(lines[0].find('}', begin) - begin, 16u) << lines[0];
 }
 
-// A last line without an end is asked about as it stands.
+// A last line without an end gets no token for its end.
 TEST_F(PredictTest, NoEndIsPutAfterAnUnfinishedLine) {
   const std::vector<std::string> ended = folder_.Run("predict m.kgl --json", "the w3\n").Lines();
   ASSERT_EQ(ended.size(), 3u);

@@ -59,7 +59,7 @@ TEST(Replicas, ALaneThatDiffersIsFoundByItsLogProbability) {
   Replicas replicas = *Replicas::Create(TinyModel(), {}, 4, 1);
   ASSERT_TRUE(replicas.Step(3).ok());
   ASSERT_TRUE(replicas.LogProbability(5, 0).ok());
-  // One more token on one lane, behind the back of the others.
+  // One more token on one lane only.
   const auto stepped = replicas.AskEach<double>(0, [](Session& session, uint32_t lane) {
     const Status status = lane == 3 ? session.StepToken(4, lane) : Status();
     return status.ok() ? Result<double>(0.0) : status;

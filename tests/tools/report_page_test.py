@@ -5,8 +5,8 @@
 
 figures: every number but measured times is that of score, predict, count, bench and inspect, and the page is well-formed HTML that refers
 to nothing outside itself. browser: the pages in headless Chromium, at 360 and 1,280 pixels, light and dark: no message, no request, nothing
-wider than the window, no words on each other, enough contrast. EXAMPLE is examples/wikitext2. Exits with 77 where there is no Chromium.
---pictures: writes what the browser shows there.
+wider than the window, no overlapping words, enough contrast. EXAMPLE is examples/wikitext2. Exits with 77 where there is no Chromium.
+--pictures: writes screenshots into FOLDER.
 """
 import argparse
 import base64
@@ -109,8 +109,8 @@ def check_figures(page, model, report, folder):
         ids = page.inputs[1]
     else:
         with open(page.inputs[1], encoding="utf-8") as file:
-            cut = subprocess.run([page.kinglet, "tokenize", model], input=file.readline(), text=True, check=True, stdout=subprocess.PIPE)
-        first = (json.loads(cut.stdout)["ids"] + [word["id"] for word in words if word["token"] == "<eos>"])[0]
+            tokenized = subprocess.run([page.kinglet, "tokenize", model], input=file.readline(), text=True, check=True, stdout=subprocess.PIPE)
+        first = (json.loads(tokenized.stdout)["ids"] + [word["id"] for word in words if word["token"] == "<eos>"])[0]
         with open(ids, "w", encoding="ascii") as file:
             file.write(" ".join(str(id) for id in [first] + [word["id"] for word in words]) + "\n")
     counted = page.run("count", model, "--ids", ids)[0]
@@ -139,14 +139,14 @@ def check_figures(page, model, report, folder):
         require([gap["tokens"] for gap in gaps] == [gap["tokens"] for gap in report["gap"]], f"{what}: gaps of the network alone")
         mean = sum(gap["nll_network"] * gap["tokens"] for gap in gaps) / len(words)
         require(math.isclose(mean, report["cache"]["nll_network"], rel_tol=1e-7), f"{what}: mean of the network alone")
-    # The page shows them.
+    # The page shows the same values.
     for text in (f"<dd>{report['score']['ppl']:.2f}</dd>", f"<dd>{report['inspect']['file_size']:,}</dd>",
                  f"<dd>{report['count']['ops']['total']:,.0f}</dd>"):
         require(text in page.html, f"{what}: the page lacks {text}")
 
 
 class WellFormed(html.parser.HTMLParser):
-    """Every element is closed in order, no attribute occurs twice, no id either, and nothing is referred to."""
+    """Every element is closed in order, no attribute and no id occurs twice, and nothing outside is referred to."""
 
     EMPTY = {"meta", "link", "br", "rect", "path", "circle"}
 
@@ -193,7 +193,7 @@ def check_html(page):
 
 
 class Browser:
-    """Chromium, spoken to over its debugging pipe: messages of JSON, each followed by a zero byte."""
+    """Chromium, controlled over its debugging pipe: messages of JSON, each followed by a zero byte."""
 
     def __init__(self, program, folder):
         def above(descriptor):  # 3 and 4 are what the browser reads and writes
@@ -254,7 +254,7 @@ class Browser:
         self.process.wait()
 
 
-# What is wrong with the page as it is laid out: a list of sentences.
+# Faults in the layout of the page: a list of sentences.
 LOOK = """(() => {
   const faults = [], width = window.innerWidth;
   const say = (what, element) => faults.push(what + ': ' + element.outerHTML.slice(0, 120));
@@ -280,7 +280,7 @@ LOOK = """(() => {
   const parse = colour => (colour.match(/[\\d.]+/g) || []).map(Number);
   const light = ([r, g, b]) => [r, g, b].map(c => (c /= 255) <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4)
     .reduce((sum, c, i) => sum + c * [0.2126, 0.7152, 0.0722][i], 0);
-  const behind = element => {
+  const background = element => {
     for (; element; element = element.parentElement) {
       const colour = parse(getComputedStyle(element).backgroundColor);
       if (colour.length === 3 || colour[3] > 0) return colour;
@@ -292,7 +292,7 @@ LOOK = """(() => {
   while (walker.nextNode()) {
     const element = walker.currentNode.parentElement, style = getComputedStyle(element);
     if (!walker.currentNode.data.trim() || style.display === 'none') continue;
-    const ink = element.closest('svg') ? style.fill : style.color, paper = behind(element);
+    const ink = element.closest('svg') ? style.fill : style.color, paper = background(element);
     const key = ink + paper;
     if (seen.has(key)) continue;
     seen.add(key);
@@ -302,7 +302,7 @@ LOOK = """(() => {
   return faults;
 })()"""
 
-# Shows the facts of a word and says what is wrong with them.
+# Shows the facts of a word and lists their faults.
 TOUCH = """(() => {
   const word = document.querySelector('.w');
   word.focus();
@@ -334,11 +334,11 @@ def check_in_browser(browser, page, width, scheme, pictures):
                 file.write(base64.b64decode(shot["data"]))
     faults += browser.run(TOUCH.replace("WIDTH", str(width)))
     for event in browser.events:
-        method, said = event.get("method"), event.get("params", {})
+        method, params = event.get("method"), event.get("params", {})
         if method in ("Runtime.consoleAPICalled", "Runtime.exceptionThrown", "Log.entryAdded"):
-            faults.append(f"message: {json.dumps(said)[:300]}")
-        if method == "Network.requestWillBeSent" and said["request"]["url"] not in (url, "data:,"):
-            faults.append(f"request: {said['request']['url']}")
+            faults.append(f"message: {json.dumps(params)[:300]}")
+        if method == "Network.requestWillBeSent" and params["request"]["url"] not in (url, "data:,"):
+            faults.append(f"request: {params['request']['url']}")
     require(not faults, f"{what}: {len(faults)} faults: " + "\n  ".join([""] + faults[:10]))
     print(f"{what}: good")
 

@@ -1,6 +1,6 @@
-// kinglet report on tiny models: the page is written whole or not at all, says in one line what it
-// cannot show, and escapes whatever a vocabulary or a text has in it. report_page_test.py checks
-// figures and looks at pages.
+// kinglet report on tiny models: the page is written completely or not at all, refusals are one
+// line, and all texts of a vocabulary or a text are escaped. report_page_test.py checks figures and
+// looks at pages.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -23,7 +23,7 @@ class ReportTest : public testing::Test {
     folder_.WriteModel("ids.kgl", TinyMicronet({.vocabulary = false, .cache_capacity = 8}));
     folder_.Write("text.txt", "the w3 w4 w3\nthe w5\n");
     folder_.Write("ids.txt", "0 3 4 3 1 0 5 1\n");
-    folder_.Run("verify m.kgl");  // leaves the files that hold what a command printed
+    folder_.Run("verify m.kgl");  // leaves the files with the output of a command
   }
   // The page that the command writes.
   std::string Page(const std::string& arguments) const {
@@ -31,7 +31,7 @@ class ReportTest : public testing::Test {
     EXPECT_EQ(outcome.exit_status, 0) << outcome.error;
     return folder_.Read("r.html");
   }
-  // The command ends with one line that has `part`, and leaves no file behind.
+  // The command ends with one line that has `part`, and leaves no file.
   void ExpectRefused(const std::string& arguments, const std::string& part, int status = 1) const {
     const auto count = [this] {
       return std::distance(std::filesystem::directory_iterator(folder_.Path(".")), {});
@@ -59,12 +59,12 @@ TEST_F(ReportTest, ShowsWhatWasMeasuredAndPlanned) {
             0);
   ASSERT_EQ(folder_.Run("plan s.json --sparsity 0.4 -o r.json").exit_status, 0);
   const std::string page = Page("m.kgl --ids ids.txt --sensitivity s.json --plan r.json");
-  EXPECT_TRUE(Has(page, "by share of zeros of one tensor")) << page;
+  EXPECT_TRUE(Has(page, "by fraction of zeros of one tensor")) << page;
   EXPECT_TRUE(Has(page, "by bits of one tensor"));
   EXPECT_FALSE(Has(page, "by codes of one tensor"));
   EXPECT_TRUE(Has(page, "*.fc.3.weight"));
-  EXPECT_TRUE(Has(page, "What the plan chose"));
-  EXPECT_FALSE(Has(Page("m.kgl --ids ids.txt --plan r.json"), "What each tensor can bear"));
+  EXPECT_TRUE(Has(page, "Choices of the plan"));
+  EXPECT_FALSE(Has(Page("m.kgl --ids ids.txt --plan r.json"), "Sensitivity of each tensor"));
   folder_.Write("other.json", "{\"passes\": []}");
   ExpectRefused("m.kgl --ids ids.txt --plan other.json -o x.html", "other.json");
   ExpectRefused("m.kgl --ids ids.txt --plan missing.json -o x.html", "missing.json");
@@ -127,7 +127,7 @@ TEST_F(ReportTest, FiguresAreThoseOfTheCommands) {
   }
 }
 
-// As far as they are not times.
+// All values except times.
 TEST_F(ReportTest, TimesAreOfTheTextWhereItIsLongEnough) {
   std::string ids;
   for (int i = 0; i < 90; ++i) ids += std::to_string(i * i % 23) + " ";
@@ -201,7 +201,7 @@ TEST_F(ReportTest, ThePassageIsBounded) {
   EXPECT_LT(page.size(), 60000U);
 }
 
-// A word of probability zero, which the text has.
+// A word of probability zero occurs in the text.
 TEST_F(ReportTest, LossesWithoutEndHaveTheirPage) {
   ModelDraft draft = TinyMicronet();
   const auto* softmax = FindBlock<AdaptiveSoftmax>(draft.description);

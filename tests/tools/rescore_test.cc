@@ -28,7 +28,7 @@ class RescoreTest : public testing::Test {
                   "{\"utt\":\"a\",\"score\":-3,\"text\":\"w3 never\"}\n"
                   "{\"utt\":\"b\",\"score\":-1.5,\"text\":\"\"}\n");
     folder_.Write("alone.txt", "w3 w4 w5\nw3 w4 w6\nw3 never\nw9\n\n");
-    folder_.Write("said.txt", "a\tw3 w4 w6\nb\tw9 w9\n");
+    folder_.Write("references.txt", "a\tw3 w4 w6\nb\tw9 w9\n");
   }
   CommandFolder folder_;
 };
@@ -39,13 +39,13 @@ TEST_F(RescoreTest, HypothesesAreScoredAsLinesAre) {
     const auto lines =
         folder_.Run("rescore m.kgl lists.tsv --all --json" + std::string(more)).Json();
     ASSERT_EQ(lines.size(), 5u + 1u);
-    const std::map<std::pair<std::string, int>, size_t> places = {
+    const std::map<std::pair<std::string, int>, size_t> indices = {
         {{"a", 1}, 0}, {{"a", 2}, 1}, {{"a", 3}, 2}, {{"b", 1}, 3}, {{"b", 2}, 4}};
     for (size_t i = 0; i < 5; ++i) {
       const auto& line = lines[i];
       EXPECT_EQ(line["utt"], i < 3 ? "a" : "b");
       EXPECT_EQ(line["rank"], i < 3 ? i + 1 : i - 2);
-      const auto& one = alone[places.at({line["utt"], line["hypothesis"]})];
+      const auto& one = alone[indices.at({line["utt"], line["hypothesis"]})];
       EXPECT_EQ(line["logprob"], one["logprob"]);
       EXPECT_EQ(line["tokens"], one["tokens"]);
       EXPECT_EQ(line["oov"], one["oov"]);
@@ -74,7 +74,7 @@ TEST_F(RescoreTest, TheThreeFormatsSayTheSame) {
   EXPECT_EQ(folder_.Run("rescore m.kgl --all --format tsv", folder_.Read("lists.tsv")).out,
             expected);
   EXPECT_EQ(folder_.Run("rescore m.kgl - --all", folder_.Read("lists.jsonl")).out, expected);
-  // What it prints is a list that it reads.
+  // The output is a list that the command can read.
   folder_.Write("again.tsv", expected);
   EXPECT_EQ(folder_.Run("rescore m.kgl again.tsv --weight 0").out,
             folder_.Run("rescore m.kgl lists.tsv").out);
@@ -100,13 +100,15 @@ TEST_F(RescoreTest, Weights) {
 
 TEST_F(RescoreTest, WordErrorsAndTuning) {
   const auto summary =
-      folder_.Run("rescore m.kgl lists.tsv --weight 0 --json --references said.txt").Json().back();
+      folder_.Run("rescore m.kgl lists.tsv --weight 0 --json --references references.txt")
+          .Json()
+          .back();
   EXPECT_EQ(summary["words"], 5);
   EXPECT_EQ(summary["errors"], 1 + 1);
   EXPECT_NEAR(summary["wer"].get<double>(), 0.4, 1e-9);
   EXPECT_EQ(summary["wer_given"], summary["wer"]);
   EXPECT_NEAR(summary["wer_oracle"].get<double>(), 0.2, 1e-9);
-  const Outcome outcome = folder_.Run("rescore m.kgl lists.tsv --tune said.txt");
+  const Outcome outcome = folder_.Run("rescore m.kgl lists.tsv --tune references.txt");
   const auto tuned = outcome.Json();
   ASSERT_EQ(tuned.size(), 1u) << outcome.error;
   EXPECT_LE(tuned[0]["wer"], summary["wer"]);
@@ -117,9 +119,11 @@ TEST_F(RescoreTest, WordErrorsAndTuning) {
     weights += " " + std::string(option) + tuned[0][key].dump();
   }
   const auto again =
-      folder_.Run("rescore m.kgl lists.tsv --json --references said.txt" + weights).Json().back();
+      folder_.Run("rescore m.kgl lists.tsv --json --references references.txt" + weights)
+          .Json()
+          .back();
   EXPECT_EQ(again["errors"], tuned[0]["errors"]);
-  const Outcome people = folder_.Run("rescore m.kgl lists.tsv --references said.txt");
+  const Outcome people = folder_.Run("rescore m.kgl lists.tsv --references references.txt");
   EXPECT_EQ(people.Lines().size(), 2u);
   EXPECT_NE(people.error.find("; word error rate "), std::string::npos) << people.error;
 }
@@ -142,7 +146,7 @@ TEST_F(RescoreTest, Refusals) {
   refused("m.kgl lists.tsv --format csv", 2, "--format");
   refused("m.kgl lists.tsv --weight nan", 2, "--weight: expected a finite number");
   refused("m.kgl lists.tsv --references one.txt", 1, "a reference for each list, found none for b");
-  refused("m.kgl lists.tsv --references said.txt --tune said.txt", 2, "--tune");
+  refused("m.kgl lists.tsv --references references.txt --tune references.txt", 2, "--tune");
   for (const char* twice : {"- --scores -", "--references -", "--tune -", "- --tune -"}) {
     refused("m.kgl " + std::string(twice), 2, "standard input once");
   }

@@ -19,8 +19,8 @@ struct Outcome {
   // Each line of `out` as JSON; key order is kept. A line that is not JSON becomes a discarded
   // value.
   std::vector<nlohmann::ordered_json> Json() const;
-  // Nothing on standard output, one line on standard error that starts with "kinglet: " and has the
-  // form of a refusal.
+  // Whether standard output is empty and standard error is one line that starts with "kinglet: "
+  // and has the form of a refusal.
   bool IsRefusal() const;
 };
 
@@ -34,7 +34,7 @@ class CommandFolder {
   // Runs the command in the folder. `arguments` is shell text that follows the command's name
   // ("score m.kgl --ids ids.txt > /dev/full"); `input` is standard input.
   Outcome Run(const std::string& arguments, const std::string& input = "") const;
-  // A whole shell line in which "kinglet" is the command.
+  // Runs a line of shell in which "kinglet" is the command.
   Outcome RunShell(const std::string& line, const std::string& input = "") const;
 
   void Write(const std::string& name, const std::string& contents) const;

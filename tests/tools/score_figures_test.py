@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""What `kinglet score` sums up, against the same figures computed here from the tokens that it prints and from the text.
+"""The totals of `kinglet score`, compared with the same figures computed here from the tokens that it prints and from the text.
 
     score_figures_test.py KINGLET EXAMPLE [--model M.kgl] [--text FILE] [--single-runs N [--only]]
 
-EXAMPLE is examples/wikitext2. It is converted and its passage scored, unless a model (which cuts its text itself) and a text are named.
+EXAMPLE is examples/wikitext2. It is converted and its passage scored, unless a model (which has a tokenizer) and a text are named.
 --single-runs: the first N lines are also scored by a command each, and `--lines` must give the same bits for any lanes and threads;
---only: nothing else.
+--only: runs that comparison alone.
 """
 import argparse
 import json
@@ -44,7 +44,7 @@ class Command:
 
 
 class Text:
-    """The text as a person counts it. Each of `texts` is one from a fresh state."""
+    """The text's words, bytes and characters, counted here. Each of `texts` has a fresh state."""
 
     def __init__(self, path, by_line):
         with open(path, encoding="utf-8", newline="\n") as file:
@@ -58,7 +58,7 @@ class Text:
 
 
 def frequency_bins(tokens, rank_of, ranks):
-    """Ten bins by rank: a word is where its tokens begin when all are in the order of their ranks."""
+    """Ten bins by rank: all tokens are sorted by rank, and a word is in the bin where its tokens begin."""
     count, loss = Counter(), Counter()
     for token in tokens:
         rank = rank_of(token)
@@ -77,7 +77,7 @@ def frequency_bins(tokens, rank_of, ranks):
 
 
 def gap_bins(texts):
-    """Bins of 1, 2-3, 4-7, ... tokens since the same one, and of those that did not occur: `texts` are lists of (id, logprob or None)."""
+    """Bins of 1, 2-3, 4-7, ... tokens since the word's last occurrence, and of words without one: `texts` are lists of (id, logprob or None)."""
     bins, never = {}, [0, 0.0]
     for text in texts:
         last = {}
@@ -128,7 +128,7 @@ def check_way(command, vocabulary, path, options, counts_path):
         scored_end = "--no-eos" not in options and (first_scored or not by_line or one[0].split())
         ends += len(one) if scored_end else 0
     size = text.size(text.lines, ends)
-    for one in text.texts:  # what is fed without being scored is not counted
+    for one in text.texts:  # tokens that are fed without being scored are not counted
         if not first_scored and (one[0].split() or not by_line):
             first = text.size(one[0].split()[:1], 0) if one[0].split() else [1, 1, 1]
             size = [a - b for a, b in zip(size, first)]

@@ -156,7 +156,7 @@ TEST_F(ScoreLinesTest, HexHasTheBitsOfEachToken) {
   EXPECT_EQ(folder_.Run("score m.kgl --lines --ids lines.txt --hex").Lines().size(), 3u + 8u + 7u);
 }
 
-// Words, bytes and characters are those of what is scored.
+// Words, bytes and characters are those of the scored text.
 TEST_F(ScoreLinesTest, TheFirstWordAndTheEndCountWhereTheyAreScored) {
   const auto summary = [&](const std::string& more) {
     return folder_.Run("score m.kgl --lines --text text.txt --json " + more).Json().back();

@@ -104,7 +104,7 @@ TEST_F(ScoreTest, PrintsWhatTheLibraryComputes) {
   const double mean = sum / static_cast<double>(Ids().size() - 1);
   EXPECT_NEAR(summary["nll"].get<double>(), mean, 1e-8);
   EXPECT_NEAR(summary["ppl"].get<double>(), std::exp(mean), 1e-6);
-  // "<unk>" is an unknown word however it came.
+  // "<unk>" is an unknown word, typed or replaced.
   EXPECT_EQ(summary["oov"], 1);
   EXPECT_NEAR(summary["oov_share"].get<double>(), 1.0 / 16, 1e-9);
   EXPECT_NEAR(summary["ppl_without_oov"].get<double>(), std::exp((sum + expected[5]) / 15), 1e-6);
@@ -166,8 +166,8 @@ TEST_F(ScoreTest, LongTextsCarryTheirState) {
   }
 }
 
-// Blocks are cut as fairseq cuts them: a block's first input is the token before it, and the
-// context is part of the block's length.
+// Blocks are those of fairseq: a block's first input is the token before it, and the context is
+// part of the block's length.
 TEST_F(ScoreTest, BlocksStartFresh) {
   for (const size_t context : {0, 1, 3, 4, 6}) {
     const size_t block = 7, scored = block - context;
@@ -217,7 +217,7 @@ TEST_F(ScoreTest, ABlockHasNoMorePositionsThanTheModel) {
   EXPECT_EQ(outcome.error,
             "kinglet: score: --block: expected at most 5, the model's positions, found 6\n");
   EXPECT_EQ(folder_.Run("score p.kgl --ids ids.txt --block 5").exit_status, 0);
-  // Without --block the text is cut after five positions, without context.
+  // Without --block a block has five positions, without context.
   EXPECT_EQ(folder_.Run("score p.kgl --ids ids.txt --json --tokens").Json()[9],
             folder_.Run("score p.kgl --ids ids.txt --json --block 5").Json()[9]);
 }
@@ -252,7 +252,7 @@ TEST_F(ScoreTest, AStartTokenIsFedBeforeTheText) {
   EXPECT_EQ(folder_.Run("score start.kgl --ids one.txt --json").Json().size(), 2u);
 }
 
-// While the cache is empty, `reference` loses the mass lambda = 1/8.
+// While the cache is empty, `reference` loses the probability lambda = 1/8.
 TEST_F(ScoreTest, TheEmptyCacheIsAsAsked) {
   const auto reference = folder_.Run("score m.kgl --ids ids.txt --json --backend ref64").Json();
   const auto normalised =
@@ -270,7 +270,7 @@ TEST_F(ScoreTest, TextIsLookedUp) {
   folder_.Write("same.txt", "0 3 2 1 1 22 1");
   auto text = folder_.Run("score m.kgl --text text.txt --json").Json();
   const auto ids = folder_.Run("score m.kgl --ids same.txt --json").Json();
-  // What is scored: all but the first word.
+  // All words but the first are scored.
   EXPECT_EQ(text.back()["words"], 6);
   EXPECT_EQ(text.back()["ppl_per_word"], text.back()["ppl"]);
   const double bits = 6 * text.back()["nll"].get<double>() / std::log(2.0);

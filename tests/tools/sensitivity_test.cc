@@ -37,12 +37,12 @@ TEST_F(SensitivityCommandTest, ThreadsAndInterruptionsGiveTheSameBytes) {
   const std::string whole = folder_.Read("s.json");
   ASSERT_EQ(folder_.Run(kRun + "two.json --threads 2").exit_status, 0);
   EXPECT_EQ(folder_.Read("two.json"), whole);
-  // Killed while it writes: whatever is there is a beginning of the file.
-  for (const size_t cut : {size_t{0}, size_t{1}, whole.size() / 5, whole.size() / 2,
-                           whole.find('\n'), whole.size() - 1, whole.size()}) {
-    folder_.Write("cut.json", whole.substr(0, cut));
-    ASSERT_EQ(folder_.Run(kRun + "cut.json").exit_status, 0) << cut;
-    EXPECT_EQ(folder_.Read("cut.json"), whole) << cut;
+  // Killed while it writes: every beginning of the file can be continued.
+  for (const size_t size : {size_t{0}, size_t{1}, whole.size() / 5, whole.size() / 2,
+                            whole.find('\n'), whole.size() - 1, whole.size()}) {
+    folder_.Write("unfinished.json", whole.substr(0, size));
+    ASSERT_EQ(folder_.Run(kRun + "unfinished.json").exit_status, 0) << size;
+    EXPECT_EQ(folder_.Read("unfinished.json"), whole) << size;
   }
   // Killed by a signal.
   for (const char* seconds : {"0.02", "0.05", "0.1", "0.2", "0.4"}) {
@@ -80,11 +80,11 @@ TEST_F(SensitivityCommandTest, AnotherRunsFileIsRefused) {
   ExpectRefused(folder_.Run("sensitivity c --vocab c/vocab.txt --ids c/tokens.txt --bits 7 "
                             "--sparsities 0.3,0.6 -o s.json"),
                 "expected this run's");
-  // Another text of that name, with as many tokens.
+  // Another text of the same name, with as many tokens.
   folder_.RunShell("cp c/tokens.txt kept; sed 's/[1-9] [0-9]/1 2/' kept > c/tokens.txt");
   ExpectRefused(folder_.Run(kRun + "s.json"), "s.json, line 1: expected this run's");
   folder_.RunShell("cp kept c/tokens.txt; cp c/vocab.txt text.txt; cp c/vocab.txt other.txt");
-  // A text to calibrate with and a recipe, of which the loss in floats does not depend.
+  // A calibration text and a recipe, on which the loss in floats does not depend.
   folder_.Write("recipe.json", R"({"passes": []})");
   const std::string more = " --calibrate text.txt --recipe recipe.json";
   ASSERT_EQ(folder_.Run(kRun + "more.json" + more).exit_status, 0);

@@ -1,4 +1,4 @@
-"""What strangers wrote never controls a terminal, whichever subcommand prints it; JSON stays JSON.
+"""Texts from untrusted files never control a terminal, whichever subcommand prints it; JSON stays JSON.
 
     terminal_test.py COMMAND DATA
 
@@ -24,11 +24,11 @@ HOSTILE = ["a\x1b[31mb", "a\u009b31mb", "\x1b]0;t\x07", "a\x7fb", "a\u0085b", "a
 OBEYED = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 NPY = (b"\x93NUMPY\x01\0v\0" + b"{'descr': '<f4', 'fortran_order': False, 'shape': (2, 2), }".ljust(117) + b"\n" + bytes(16))
 CHECKPOINT = pathlib.Path(DATA, "micronet-small-fp32")
-END = b"\0the end"  # what no command prints
+END = b"\0the end"  # text that no command prints
 
 
 def shown(*arguments, text=None):
-    """What a terminal gets of both outputs of the command, and its exit status."""
+    """Both outputs of the command as a terminal receives them, and its exit status."""
     us, terminal = pty.openpty()
     environment = {**os.environ, "TERM": "dumb", "NO_COLOR": "1", "LC_ALL": "C.UTF-8"}
     given = tempfile.TemporaryFile()
@@ -41,7 +41,7 @@ def shown(*arguments, text=None):
         process.wait()
         os.write(terminal, END)
 
-    # A terminal that everyone has closed may report its end before its last bytes: this side stays open.
+    # A terminal that all sides have closed may report its end before its last bytes: this side stays open.
     waiter = threading.Thread(target=end)
     waiter.start()
     answer = b""

@@ -20,7 +20,7 @@ TEST(ThreadTeam, RunsEachShareOnceInAThreadOfItsOwn) {
         ++runs[share];
         who[share] = std::this_thread::get_id();
       });
-      // Run has returned, so all shares are done and visible.
+      // Run has returned, so all parts are done and visible.
       EXPECT_EQ(runs, std::vector<int>(threads, round));
       EXPECT_EQ(who[0], std::this_thread::get_id());
       EXPECT_EQ(std::set<std::thread::id>(who.begin(), who.end()).size(), threads);

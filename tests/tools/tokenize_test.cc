@@ -12,9 +12,9 @@ namespace {
 TEST(Tokenize, CodesHavePiecesOnly) {
   const CommandFolder folder;
   folder.Write("codes", "#version: 0.2\na b\n");
-  const Outcome cut = folder.Run("tokenize codes --jsonl", "\"abc\\n\"\n{\"hex\":\"ff\"}\n");
-  EXPECT_EQ(cut.exit_status, 0) << cut.error;
-  EXPECT_EQ(cut.out, "{\"pieces\":[\"ab@@\",\"c\"]}\n{\"pieces\":[\"\\u00ff\"]}\n");
+  const Outcome tokenized = folder.Run("tokenize codes --jsonl", "\"abc\\n\"\n{\"hex\":\"ff\"}\n");
+  EXPECT_EQ(tokenized.exit_status, 0) << tokenized.error;
+  EXPECT_EQ(tokenized.out, "{\"pieces\":[\"ab@@\",\"c\"]}\n{\"pieces\":[\"\\u00ff\"]}\n");
   EXPECT_EQ(folder.Run("tokenize codes --decode", "{\"pieces\":[\"ab@@\",\"c\"]}\n").out,
             "{\"text\":\"abc\"}\n");
 }

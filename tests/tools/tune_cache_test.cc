@@ -134,7 +134,7 @@ TEST_F(TuneCacheTest, RefusalsAreOneLine) {
   folder_.Write("empty.txt", "");
   folder_.Write("line.txt", "\n");
   folder_.Write("damaged.kgl", folder_.Read("m.kgl").substr(0, 1000));
-  ExpectRefused("plain.kgl --text text.txt -o out.kgl", "or its capacity (--cache), found neither");
+  ExpectRefused("plain.kgl --text text.txt -o out.kgl", "or a capacity (--cache), found neither");
   ExpectRefused("m.kgl --text empty.txt -o out.kgl", "expected two tokens or more, found 0");
   ExpectRefused("m.kgl --text line.txt -o out.kgl", "expected two tokens or more, found 1");
   ExpectRefused("m.kgl --text none.txt -o out.kgl", "none.txt");

@@ -1,4 +1,4 @@
-"""Whoever types, or a program that waits for each answer: lines, unfinished lines, Ctrl-C, Ctrl-D.
+"""Input from a person who types, or from a program that waits for each answer: lines, unfinished lines, Ctrl-C, Ctrl-D.
 
     typing_test.py COMMAND DATA
 
@@ -32,14 +32,14 @@ def convert():
 
 
 def answers(text, *options):
-    """The objects that `predict` prints for a text that is there as a whole."""
+    """The objects that `predict` prints for a text that is complete from the start."""
     run = subprocess.run([COMMAND, "predict", MODEL, "--json", *options], input=text.encode(),
                          stdout=subprocess.PIPE, check=True)
     return [json.loads(line) for line in run.stdout.splitlines()]
 
 
 class Reader:
-    """Reads lines from a descriptor, and fails where one does not come."""
+    """Reads lines from a descriptor, and fails if a line does not arrive."""
 
     def __init__(self, descriptor):
         self.descriptor, self.text = descriptor, b""
@@ -49,7 +49,7 @@ class Reader:
             raise AssertionError(f"no answer came; so far: {self.text!r}")
         try:
             piece = os.read(self.descriptor, 65536)
-        except OSError:  # what Linux says of a terminal whose other side has gone
+        except OSError:  # Linux's error for a terminal whose other side is closed
             piece = b""
         if not piece:
             raise AssertionError(f"the answers ended; so far: {self.text!r}")
@@ -166,7 +166,7 @@ class Typing(unittest.TestCase):
         os.close(terminal)
 
     def test_after_ctrl_c_what_was_answered_is_there_and_a_shell_sees_130(self):
-        for _ in range(5):  # the signal meets it waiting for input, or just before
+        for _ in range(5):  # the signal arrives while the command waits for input, or just before
             script = '"$@"; status=$?; echo "$status"'
             with subprocess.Popen(["sh", "-c", f"trap : INT; {script}", "sh", COMMAND, "predict",
                                    MODEL, "--json"], stdin=subprocess.PIPE,
@@ -191,7 +191,7 @@ class Typing(unittest.TestCase):
             process.send_signal(signal.SIGINT)
             rest = reader.text + process.stdout.read()
             self.assertEqual(process.wait(PATIENCE), -signal.SIGINT)
-            for line in rest.splitlines()[:-1]:  # whole answers
+            for line in rest.splitlines()[:-1]:  # complete answers
                 json.loads(line)
 
     def test_generated_text_is_written_as_it_is_drawn_until_ctrl_c(self):

@@ -31,7 +31,7 @@ struct BenchOptions {
   uint32_t top = 10;
   uint64_t tokens = kUsualTimed;
   std::optional<uint64_t> rounds;
-  size_t steps = 12;
+  size_t nodes = 12;
   bool no_skip = false;
 };
 
@@ -70,11 +70,11 @@ Status PrintOne(const BenchOptions& options, uint64_t rounds, Console& console,
                              measure([&](uint64_t done) { shown.Report(done); }));
     results.push_back(std::move(result));
   }
-  console.out.Write(options.run.json ? BenchJson(results[0]) : BenchText(results, options.steps));
+  console.out.Write(options.run.json ? BenchJson(results[0]) : BenchText(results, options.nodes));
   return {};
 }
 
-// Reads random texts of a masked model.
+// Measures how a masked model reads random texts.
 Status BenchReading(const BenchOptions& options, const std::shared_ptr<const Model>& model,
                     Console& console) {
   const auto refuse = [&](const std::string& where, const std::string& expected,
@@ -105,10 +105,10 @@ Status BenchReading(const BenchOptions& options, const std::shared_ptr<const Mod
                   [&](const auto& progress) { return MeasureReading(model, setup, progress); });
 }
 
-// Reads a given text of one stream. `ids`: all of a file's, or none.
+// Measures how one stream reads a given text. `ids`: all of a file's, or none for random ids.
 Status BenchGivenText(const BenchOptions& options, const std::shared_ptr<const Model>& model,
                       std::vector<uint32_t> ids, Console& console) {
-  constexpr uint64_t kCall = 256;  // tokens of a call, unless a file has too few
+  constexpr uint64_t kCall = 256;  // tokens per call, unless a file has too few
   const auto refuse = [&](const std::string& expected, const std::string& found) {
     return Status::Refusal(KINGLET_INVALID_ARGUMENT, options.run.model, "--mode text", expected,
                            found);
@@ -138,7 +138,8 @@ struct TranslationLengths {
   uint64_t source = 0, target = 0;  // tokens; 0 without an encoder
 };
 
-// The lengths are a translation's, and a translation has no text of ids.
+// A usage error for lengths of a model without an encoder, and for a text of ids of a model with
+// one.
 Result<TranslationLengths> ReadLengths(const BenchOptions& options, const Model& model) {
   const auto refuse = [&](const char* where, const std::string& expected,
                           const std::string& found) {
@@ -214,7 +215,7 @@ Status Bench(const BenchOptions& options, Console& console) {
                                               [&](uint64_t done) { shown.Report(done); }));
   }
   if (!options.run.json) {
-    console.out.Write(BenchText(results, options.steps));
+    console.out.Write(BenchText(results, options.nodes));
     return Status();
   }
   for (const BenchResult& result : results) console.out.Write(BenchJson(result));
@@ -258,7 +259,7 @@ Command AddBench(Arguments& program) {
   bench.Add("--rounds", options->rounds, "divide the steps into at most N rounds (default: 20)")
       .Between(uint64_t{1}, kMaxTokens)
       .Placeholder("N");
-  bench.Add("--steps", options->steps, "number of the slowest plan steps to print")
+  bench.Add("--steps", options->nodes, "number of the slowest nodes of the plan to print")
       .Placeholder("N")
       .ShowDefault();
   bench.Footer("Example:\n  kinglet bench model.kgl --ids ids.txt --json");

@@ -38,12 +38,12 @@ Result<BenchSchedule> MakeSchedule(uint64_t warm_up, uint64_t tokens, uint64_t i
                                " of which fill cache and context",
                            std::to_string(ids));
   }
-  const uint64_t left = ids - warm_up - 1;
-  if (left < wanted.rounds * (kSettle + 1)) {
-    return BenchSchedule{warm_up, 1, 0, std::min(left, tokens)};
+  const uint64_t remaining = ids - warm_up - 1;
+  if (remaining < wanted.rounds * (kSettle + 1)) {
+    return BenchSchedule{warm_up, 1, 0, std::min(remaining, tokens)};
   }
   return BenchSchedule{warm_up, wanted.rounds, kSettle,
-                       std::min(wanted.block, left / wanted.rounds - kSettle)};
+                       std::min(wanted.timed, remaining / wanted.rounds - kSettle)};
 }
 
 BenchSchedule MakeTranslationSchedule(uint64_t length, uint64_t tokens) {

@@ -15,17 +15,17 @@ namespace kinglet {
 // Tokens fed before timing starts: enough to fill the neural cache and the context.
 uint64_t WarmUpTokens(const Plan& plan);
 
-// A stream is warmed up and then goes through rounds. Each round first feeds a few tokens that are
-// not timed, because other modes have used the processor's caches meanwhile, and then a timed
-// block.
+// A stream is warmed up and then runs rounds. Each round first feeds a few tokens that are not
+// timed, because other modes have used the processor's caches meanwhile, and then a timed run of
+// tokens.
 struct BenchSchedule {
   uint64_t warm_up = 0;
   uint64_t rounds = 1;
   uint64_t settle = 0;  // tokens per round that are not timed
-  uint64_t block = 0;   // tokens per round that are timed
-  uint64_t Timed() const { return rounds * block; }
+  uint64_t timed = 0;   // tokens per round that are timed
+  uint64_t Timed() const { return rounds * timed; }
   // Number of ids needed. The last one is only the target of a query and is not fed.
-  uint64_t Ids() const { return warm_up + rounds * (settle + block) + 1; }
+  uint64_t Ids() const { return warm_up + rounds * (settle + timed) + 1; }
 };
 // Each round saves and restores all streams; with thousands of streams that takes longer than their
 // tokens.
@@ -36,14 +36,14 @@ inline constexpr uint64_t kUsualTimed = 1000;
 // KINGLET_INVALID_ARGUMENT naming `source` if there are too few ids to time one token.
 Result<BenchSchedule> MakeSchedule(uint64_t warm_up, uint64_t tokens, uint64_t ids,
                                    const std::string& source, uint64_t rounds = kUsualRounds);
-// The same without a limit on the number of ids.
+// Like MakeSchedule above, without a limit on the number of ids.
 BenchSchedule MakeSchedule(uint64_t warm_up, uint64_t tokens, uint64_t rounds = kUsualRounds);
-// For translations: each round times a whole target of `length` >= 1 tokens; there are enough
+// For translations: each round times a complete target of `length` >= 1 tokens; there are enough
 // rounds for `tokens` timed tokens. The untimed tokens of a round are taken from the same target.
 BenchSchedule MakeTranslationSchedule(uint64_t length, uint64_t tokens);
 
-// `count` random ids. Bins are as frequent as the file says. Within a bin, or overall if the file
-// has no frequencies, the word of rank r (its id + 1) has a probability proportional to 1 / r
+// `count` random ids. Bins are as frequent as the file records. Within a bin, or overall if the
+// file has no frequencies, the word of rank r (its id + 1) has a probability proportional to 1 / r
 // (Zipf 1949). Deterministic for a given embedding.
 std::vector<uint32_t> SampleIds(const EmbedRow& embedding, uint64_t count);
 

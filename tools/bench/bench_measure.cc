@@ -17,9 +17,9 @@
 namespace kinglet {
 namespace {
 
-constexpr size_t kPasses = 50;
-// The floor is measured for at most this many kinds of steps, the most frequent ones. The kind of a
-// step is the set of paths of its lanes.
+constexpr size_t kReads = 50;
+// The roofline is measured for at most this many kinds of steps, the most frequent ones. The kind
+// of a step is the set of paths of its lanes.
 constexpr size_t kMaxKinds = 16;
 
 // The paths of all lanes in one step, sorted: lanes that take the same path are interchangeable.
@@ -73,7 +73,7 @@ Status RunRound(ModeRun& run, const BenchSetup& setup) {
   }
   KINGLET_ASSIGN_OR_RETURN(const std::vector<State> start, run.streams.Save());
   KINGLET_RETURN_IF_ERROR(Settle(run, setup, start));
-  for (uint64_t i = 0; i < schedule.block; ++i) {
+  for (uint64_t i = 0; i < schedule.timed; ++i) {
     const long before = Interruptions();
     const DeviceWork work_before = run.streams.device_work();
     KINGLET_ASSIGN_OR_RETURN(const double seconds, run.streams.Step(run.query));
@@ -83,7 +83,7 @@ Status RunRound(ModeRun& run, const BenchSetup& setup) {
   KINGLET_RETURN_IF_ERROR(run.streams.Restore(start));
   KINGLET_RETURN_IF_ERROR(Settle(run, setup, start));
   run.streams.Observe(true);
-  const Status observed = StepMany(run, schedule.block);
+  const Status observed = StepMany(run, schedule.timed);
   run.streams.Observe(false);
   return observed;
 }
@@ -96,23 +96,23 @@ class BlankStreams {
                                      std::span<const size_t> lanes_of_sessions) {
     const BufferLayout& layout = model.layout();
     BlankStreams streams;
-    bool there_is = true;
+    bool is_complete = true;
     for (const size_t lanes : lanes_of_sessions) {
       std::vector<const std::byte*> queries;
       for (size_t i = Session::LanesRemembered(model, lanes); i > 0; --i) {
         queries.push_back(streams.Allocate(layout.scratch_bytes));
       }
-      const bool apart = queries.size() < lanes;
+      const bool is_split = queries.size() < lanes;
       for (size_t i = 0; i < lanes; ++i) {
         const std::byte* const query = queries[i % queries.size()];
         const std::byte* const scratch =
-            apart ? streams.Allocate(layout.token_scratch_bytes) : query;
+            is_split ? streams.Allocate(layout.token_scratch_bytes) : query;
         const std::byte* const state = streams.Allocate(layout.state_bytes);
-        there_is = there_is && query != nullptr && scratch != nullptr && state != nullptr;
+        is_complete = is_complete && query != nullptr && scratch != nullptr && state != nullptr;
         streams.memory_.push_back({scratch, state, query});
       }
     }
-    if (there_is) return streams;
+    if (is_complete) return streams;
     return Status::Refusal(KINGLET_OUT_OF_MEMORY, "bench", "roofline",
                            "memory as large as the lanes'", "none left");
   }
@@ -122,7 +122,8 @@ class BlankStreams {
   const std::byte* Allocate(uint64_t bytes) {
     owned_.push_back(AllocateZeroed(bytes));
     std::byte* const memory = owned_.back().get();
-    // Write every page: untouched pages all map to one page of zeros, which reads far too fast.
+    // Every page is written: untouched pages all map to one page of zeros, which reads far too
+    // fast.
     if (memory != nullptr) std::memset(memory, 1, bytes);
     return memory;
   }
@@ -131,9 +132,9 @@ class BlankStreams {
   std::vector<StreamMemory> memory_;
 };
 
-// The memory that steps of one kind touch: by step of the plan, by the query, and in total.
+// The memory that steps of one kind touch: by node of the plan, by the query, and in total.
 struct KindMemory {
-  std::vector<std::vector<MemoryRange>> steps;
+  std::vector<std::vector<MemoryRange>> nodes;
   std::vector<MemoryRange> all;
 };
 
@@ -148,7 +149,7 @@ KindMemory MemoryOf(const Model& model, const BenchQuery& query, const StepKind&
   const size_t real_bytes = model.backend().real_bytes;
   const QueryWords words = WordsOf(query.mode, kind.size());
   KindMemory memory;
-  memory.steps.resize(plan.nodes.size() + 1);
+  memory.nodes.resize(plan.nodes.size() + 1);
   const auto add = [](const std::vector<MemoryRange>& from, std::vector<MemoryRange>& to) {
     to.insert(to.end(), from.begin(), from.end());
   };
@@ -158,19 +159,19 @@ KindMemory MemoryOf(const Model& model, const BenchQuery& query, const StepKind&
         TrafficOf(plan, model.layout(), real_bytes, model.kernels(), path, words);
     traffic.push_back(QueryTraffic(plan, model.layout(), real_bytes, model.kernels(), path, words));
     for (size_t i = 0; i < traffic.size(); ++i) {
-      add(DistinctMemory({&traffic[i], 1}, {&streams[lane], 1}), memory.steps[i]);
+      add(DistinctMemory({&traffic[i], 1}, {&streams[lane], 1}), memory.nodes[i]);
     }
   }
-  add(answers, memory.steps.back());
-  for (std::vector<MemoryRange>& step : memory.steps) {
-    step = Merged(std::move(step));
-    add(step, memory.all);
+  add(answers, memory.nodes.back());
+  for (std::vector<MemoryRange>& node : memory.nodes) {
+    node = Merged(std::move(node));
+    add(node, memory.all);
   }
   memory.all = Merged(std::move(memory.all));
   return memory;
 }
 
-// Fills in the floor and the bytes of the steps: means over the kinds of steps that occurred.
+// Sets the roofline and the bytes of the nodes: means over the kinds of steps that occurred.
 void MeasureRoofline(const Model& model, const ModeRun& run, const BlankStreams& streams,
                      ThreadTeam& team, BenchResult& result) {
   std::vector<std::pair<uint64_t, const StepKind*>> kinds;
@@ -182,23 +183,23 @@ void MeasureRoofline(const Model& model, const ModeRun& run, const BlankStreams&
   for (const auto& [count, kind] : kinds) steps += static_cast<double>(count);
   const std::vector<MemoryRange> answers = run.streams.Answers(run.query);
   for (const auto& [count, kind] : kinds) {
-    const double share = static_cast<double>(count) / steps;
+    const double fraction = static_cast<double>(count) / steps;
     const KindMemory memory = MemoryOf(model, run.query, *kind, streams, answers);
-    result.roofline_us += share * 1e6 * FastestRead(memory.all, team, kPasses);
-    result.roofline_bytes += share * static_cast<double>(TotalBytes(memory.all));
-    for (size_t i = 0; i < memory.steps.size(); ++i) {
-      result.steps[i].bytes += share * static_cast<double>(TotalBytes(memory.steps[i]));
+    result.roofline_us += fraction * 1e6 * FastestRead(memory.all, team, kReads);
+    result.roofline_bytes += fraction * static_cast<double>(TotalBytes(memory.all));
+    for (size_t i = 0; i < memory.nodes.size(); ++i) {
+      result.nodes[i].bytes += fraction * static_cast<double>(TotalBytes(memory.nodes[i]));
     }
   }
 }
 
-// A step's demands on a device as fractions of what the device could do in the same time.
+// Adds a node's demands on a device as fractions of what the device could do in the same time.
 void AddDemand(const std::optional<NodeDemand>& demand, double seconds, double steps,
-               const DevicePeaks& peaks, BenchStep& step) {
+               const DevicePeaks& peaks, BenchNode& node) {
   if (!demand) return;
-  step.bytes = demand->bytes / steps;
-  step.memory_fraction = FractionOfPeak(demand->bytes, seconds, peaks.bytes_per_second);
-  step.tensor_fraction =
+  node.bytes = demand->bytes / steps;
+  node.memory_fraction = FractionOfPeak(demand->bytes, seconds, peaks.bytes_per_second);
+  node.tensor_fraction =
       FractionOfPeak(demand->byte_products, seconds, peaks.byte_products_per_second);
 }
 
@@ -220,7 +221,7 @@ BenchResult ResultOf(const Model& model, const BenchSetup& setup, const ModeRun&
   if (!setup.source.empty()) {
     us = run.encode_seconds;
     for (double& value : us) value *= 1e6 / lanes / static_cast<double>(setup.source.size());
-    result.encode = {setup.source.size(), setup.schedule.block, Summarise(std::move(us))};
+    result.encode = {setup.source.size(), setup.schedule.timed, Summarise(std::move(us))};
   }
   if (model.device() != nullptr) {
     const auto steps = static_cast<double>(run.seconds.size());
@@ -240,25 +241,25 @@ BenchResult ResultOf(const Model& model, const BenchSetup& setup, const ModeRun&
   const std::vector<OperationTally> operations =
       CountNodes(plan, TraitsOf(model.backend()), run.trace);
   for (size_t i = 0; i < plan.nodes.size(); ++i) {
-    result.steps.push_back({plan.nodes[i].name, run.streams.StepSeconds(i) * us_per_second, 0,
+    result.nodes.push_back({plan.nodes[i].name, run.streams.NodeSeconds(i) * us_per_second, 0,
                             operations[i].multiplications});
     if (result.device) {
       // All sessions share the device.
-      AddDemand(run.streams.DemandOf(i), run.streams.StepSeconds(i) / static_cast<double>(sessions),
-                static_cast<double>(run.seconds.size()), result.device->peaks, result.steps.back());
+      AddDemand(run.streams.DemandOf(i), run.streams.NodeSeconds(i) / static_cast<double>(sessions),
+                static_cast<double>(run.seconds.size()), result.device->peaks, result.nodes.back());
     }
   }
-  result.steps.push_back({"distribution", run.streams.QuerySeconds() * us_per_second, 0,
+  result.nodes.push_back({"distribution", run.streams.QuerySeconds() * us_per_second, 0,
                           run.trace.distribution.multiplications / tokens});
   return result;
 }
 
-// Removes the encoder's steps, the last ones of a plan, which belong to no target token.
+// Removes the encoder's nodes, the last ones of a plan, which belong to no target token.
 void LeaveOutEncoder(const Plan& plan, BenchResult& result) {
   if (!plan.encoder) return;
-  const auto steps = result.steps.begin();
-  result.steps.erase(steps + static_cast<ptrdiff_t>(plan.encoder->passes.front().begin),
-                     steps + static_cast<ptrdiff_t>(plan.nodes.size()));
+  const auto nodes = result.nodes.begin();
+  result.nodes.erase(nodes + static_cast<ptrdiff_t>(plan.encoder->sweeps.front().begin),
+                     nodes + static_cast<ptrdiff_t>(plan.nodes.size()));
 }
 
 Result<std::vector<ModeRun>> StartModes(const std::shared_ptr<const Model>& model,
@@ -266,20 +267,20 @@ Result<std::vector<ModeRun>> StartModes(const std::shared_ptr<const Model>& mode
                                         ThreadTeam& team) {
   // Each mode has its own streams; together they must fit into the memory limit of one session.
   const uint64_t modes = setup.queries.size();
-  const auto check = [&](uint64_t fit, uint64_t bytes, const std::string& where) -> Status {
-    if (setup.lanes <= fit) return Status();
+  const auto check = [&](uint64_t max_lanes, uint64_t bytes, const std::string& where) -> Status {
+    if (setup.lanes <= max_lanes) return Status();
     return Status::Refusal(KINGLET_OUT_OF_MEMORY, "bench",
                            std::to_string(setup.lanes) + " lanes in " + std::to_string(modes) +
                                (modes == 1 ? " mode" : " modes"),
-                           "at most " + std::to_string(fit) + " lanes",
+                           "at most " + std::to_string(max_lanes) + " lanes",
                            "more than " + std::to_string(bytes) + " bytes" + where);
   };
   const uint64_t limit = model->session_memory_limit();
   KINGLET_RETURN_IF_ERROR(check(Session::LanesThatFit(*model, limit / modes), limit, ""));
   if (const DeviceProgram* const device = model->device(); device != nullptr) {
-    const uint64_t free = device->FreeBytes();
-    KINGLET_RETURN_IF_ERROR(
-        check(free / device->BytesPerLane() / modes, free, " on " + device->device_name()));
+    const uint64_t free_bytes = device->FreeBytes();
+    KINGLET_RETURN_IF_ERROR(check(free_bytes / device->BytesPerLane() / modes, free_bytes,
+                                  " on " + device->device_name()));
   }
   std::vector<ModeRun> runs;
   std::vector<State> warm;

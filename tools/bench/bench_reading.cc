@@ -59,14 +59,14 @@ Result<BenchResult> MeasureReading(const std::shared_ptr<const Model>& model,
       CountNodes(plan, TraitsOf(model->backend()), trace);
   const double all_tokens = tokens * static_cast<double>(setup.texts);
   for (size_t i = 0; i < plan.nodes.size(); ++i) {
-    result.steps.push_back({plan.nodes[i].name, 1e6 * clock.Seconds(i) / all_tokens, 0,
+    result.nodes.push_back({plan.nodes[i].name, 1e6 * clock.Seconds(i) / all_tokens, 0,
                             operations[i].multiplications});
   }
-  const size_t encoder = plan.encoder->passes.front().begin;
+  const size_t encoder = plan.encoder->sweeps.front().begin;
   KINGLET_RETURN_IF_ERROR(
       MeasurePathRoofline(*model, trace.paths.begin()->first, {}, setup.threads, result));
-  // The other steps answer queries.
-  result.steps.erase(result.steps.begin(), result.steps.begin() + static_cast<ptrdiff_t>(encoder));
+  // The other nodes answer queries.
+  result.nodes.erase(result.nodes.begin(), result.nodes.begin() + static_cast<ptrdiff_t>(encoder));
   AddRemainder(result);
   result.peak_rss_bytes = PeakResidentBytes();
   return result;

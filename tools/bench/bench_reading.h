@@ -1,4 +1,4 @@
-// The measurement of `kinglet bench` for a masked model, which reads whole texts.
+// The measurement of `kinglet bench` for a masked model, which reads complete texts.
 #ifndef KINGLET_TOOLS_BENCH_BENCH_READING_H_
 #define KINGLET_TOOLS_BENCH_BENCH_READING_H_
 
@@ -20,8 +20,8 @@ struct ReadingSetup {
   uint64_t texts = 1;             // timed texts of each lane
 };
 
-// Each lane's session reads the text, once without timing and then `texts` times, in turns with
-// readings in which single steps are timed. Calls `progress` with the number of rounds done.
+// Each lane's session reads the text, once without timing and then `texts` times, interleaved with
+// readings in which single nodes are timed. Calls `progress` with the number of rounds done.
 // Errors: those of creating and using a session. REQUIRES: a masked model on the host.
 Result<BenchResult> MeasureReading(const std::shared_ptr<const Model>& model,
                                    const ReadingSetup& setup,

@@ -52,7 +52,7 @@ void AppendIfKnown(const char* name, const std::optional<double>& number, JsonLi
   }
 }
 
-// A device's peak; 0 is unknown and becomes null.
+// A device's peak; 0 means unknown and becomes null.
 void AppendPeak(const char* name, double peak, JsonLine& line) {
   AppendIfKnown(name, peak > 0 ? std::optional<double>(peak) : std::nullopt, line);
 }
@@ -62,25 +62,25 @@ std::string PercentText(const std::optional<double>& fraction) {
   return fraction ? Formatted("%7.2f%%", 100 * *fraction) : Formatted("%8s", "-");
 }
 
-std::string StepsText(const BenchResult& result, size_t count) {
-  std::vector<BenchStep> steps = result.steps;
-  std::stable_sort(steps.begin(), steps.end(),
-                   [](const BenchStep& a, const BenchStep& b) { return a.us > b.us; });
+std::string NodesText(const BenchResult& result, size_t count) {
+  std::vector<BenchNode> nodes = result.nodes;
+  std::stable_sort(nodes.begin(), nodes.end(),
+                   [](const BenchNode& a, const BenchNode& b) { return a.us > b.us; });
   std::string text = Formatted("\n%-36s %9s %6s %11s %12s", QueryText(result.query).c_str(), "us",
                                "share", "bytes", "muls");
   if (result.device) text += Formatted(" %8s %8s", "memory", "tensor");
   text += "\n";
-  BenchStep rest{std::to_string(steps.size() - std::min(count, steps.size())) + " more"};
-  for (size_t i = 0; i < steps.size(); ++i) {
-    const BenchStep& step = steps[i];
+  BenchNode rest{std::to_string(nodes.size() - std::min(count, nodes.size())) + " more"};
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    const BenchNode& node = nodes[i];
     if (i >= count) {
-      rest.us += step.us;
-      rest.bytes += step.bytes;
-      rest.muls += step.muls;
+      rest.us += node.us;
+      rest.bytes += node.bytes;
+      rest.muls += node.muls;
     }
-    const bool last = i + 1 == steps.size() && i >= count;
+    const bool last = i + 1 == nodes.size() && i >= count;
     if (i >= count && !last) continue;
-    const BenchStep& shown = last ? rest : step;
+    const BenchNode& shown = last ? rest : node;
     text += Formatted("  %-34s %9.2f %5.1f%% %11.0f %12.0f", shown.name.c_str(), shown.us,
                       100 * shown.us / result.us_per_token.mean, shown.bytes, shown.muls);
     if (result.device) {
@@ -106,8 +106,8 @@ LatencySummary Summarise(std::vector<double> values) {
 
 void AddRemainder(BenchResult& result) {
   double sum = 0;
-  for (const BenchStep& step : result.steps) sum += step.us;
-  result.steps.push_back({"other", result.us_per_token.mean - sum});
+  for (const BenchNode& node : result.nodes) sum += node.us;
+  result.nodes.push_back({"other", result.us_per_token.mean - sum});
 }
 
 std::string BenchJson(const BenchResult& result) {
@@ -137,12 +137,12 @@ std::string BenchJson(const BenchResult& result) {
     line.Null();
   }
   line.Key("steps").BeginArray();
-  for (const BenchStep& step : result.steps) {
-    line.BeginObject().Key("name").Text(step.name).Key("us").Number(step.us);
-    line.Key("bytes").Number(step.bytes).Key("muls").Number(step.muls);
+  for (const BenchNode& node : result.nodes) {
+    line.BeginObject().Key("name").Text(node.name).Key("us").Number(node.us);
+    line.Key("bytes").Number(node.bytes).Key("muls").Number(node.muls);
     if (result.device) {
-      AppendIfKnown("memory_fraction", step.memory_fraction, line);
-      AppendIfKnown("tensor_fraction", step.tensor_fraction, line);
+      AppendIfKnown("memory_fraction", node.memory_fraction, line);
+      AppendIfKnown("tensor_fraction", node.tensor_fraction, line);
     }
     line.EndObject();
   }
@@ -182,7 +182,7 @@ std::string InterruptionsText(const std::vector<BenchResult>& results) {
          Grouped(timed) + " steps; means and high percentiles include the interruptions";
 }
 
-std::string BenchText(const std::vector<BenchResult>& results, size_t steps) {
+std::string BenchText(const std::vector<BenchResult>& results, size_t nodes) {
   const BenchResult& first = results.front();
   std::string text = Formatted("%s, %zu lane%s on %zu thread%s, %s steps of each mode, %s\n\n",
                                first.backend.c_str(), first.lanes, first.lanes == 1 ? "" : "s",
@@ -192,7 +192,7 @@ std::string BenchText(const std::vector<BenchResult>& results, size_t steps) {
                     "tokens/s");
   text += first.device
               ? Formatted("%9s %11s %11s %6s\n", "launches", "bytes to", "and from", "tails")
-              : Formatted("%9s %11s %6s %6s\n", "floor us", "floor bytes", "ratio", "tails");
+              : Formatted("%11s %14s %6s %6s\n", "roofline us", "roofline bytes", "ratio", "tails");
   for (const BenchResult& result : results) {
     const LatencySummary& us = result.us_per_token;
     text += Formatted("%-14s %9.2f %9.2f %9.2f %9.2f %10.0f ", QueryText(result.query).c_str(),
@@ -201,7 +201,7 @@ std::string BenchText(const std::vector<BenchResult>& results, size_t steps) {
       text += Formatted("%9.1f %11.0f %11.0f ", device->launches, device->bytes_to_device,
                         device->bytes_to_host);
     } else {
-      text += Formatted("%9.2f %11.0f %6.2f ", result.roofline_us, result.roofline_bytes,
+      text += Formatted("%11.2f %14.0f %6.2f ", result.roofline_us, result.roofline_bytes,
                         result.Ratio());
     }
     text += Formatted("%6.3f\n", result.tails_opened);
@@ -214,12 +214,12 @@ std::string BenchText(const std::vector<BenchResult>& results, size_t steps) {
   const std::string interruptions = InterruptionsText(results);
   if (!interruptions.empty()) text += "\n" + interruptions + "\n";
   for (const BenchResult& result : results) {
-    if (steps > 0) text += StepsText(result, steps);
+    if (nodes > 0) text += NodesText(result, nodes);
   }
   if (const auto& device = first.device) {
     text += "\n" + device->name + ": " + Grouped(device->weight_bytes) + " bytes of weights, " +
             Grouped(device->bytes_per_lane) + " per lane; launches and bytes are per step\n";
-    if (steps > 0) text += "memory and tensor: fraction of the device's peak while the step ran\n";
+    if (nodes > 0) text += "memory and tensor: fraction of the device's peak while the node ran\n";
   }
   if (first.peak_rss_bytes) {
     text += "\npeak memory " + Grouped(*first.peak_rss_bytes) + " bytes\n";

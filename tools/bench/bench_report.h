@@ -20,13 +20,13 @@ struct LatencySummary {
 // it is always a measured value. REQUIRES: values is not empty.
 LatencySummary Summarise(std::vector<double> values);
 
-// A step of the plan, or the remaining time ("other").
-struct BenchStep {
+// A node of the plan, or the remaining time ("other").
+struct BenchNode {
   std::string name;
   double us = 0;     // per token, mean
   double bytes = 0;  // touched by one step of all lanes, mean
   double muls = 0;   // per token, mean
-  // On a device: fractions of its peaks while the step ran; nullopt if unknown.
+  // On a device: fractions of its peaks while the node ran; nullopt if unknown.
   std::optional<double> memory_fraction = {}, tensor_fraction = {};
 };
 
@@ -54,32 +54,32 @@ struct BenchResult {
   uint64_t interrupted = 0;             // timed steps that the system interrupted
   LatencySummary us_per_token;          // without the encoder
   std::optional<BenchEncode> encode;    // for a model with an encoder
-  std::optional<uint64_t> text_length;  // of a text that is read whole: its tokens
-  std::optional<BenchDevice> device;    // for a device backend, which has no floor
-  double roofline_us = 0;               // for one step of all lanes, or for a whole text
+  std::optional<uint64_t> text_length;  // of a text that is read at once: its tokens
+  std::optional<BenchDevice> device;    // for a device backend, which has no roofline
+  double roofline_us = 0;               // for one step of all lanes, or for a complete text
   double roofline_bytes = 0;
   double tails_opened = 0;                 // per token, mean
   std::optional<uint64_t> peak_rss_bytes;  // of the process, all modes
-  std::vector<BenchStep> steps;            // their times add up to the mean
+  std::vector<BenchNode> nodes;            // their times add up to the mean
 
   double TokensPerSecond() const { return 1e6 / us_per_token.mean; }
-  // Time of the median step divided by the floor.
+  // Time of the median step divided by the roofline.
   double Ratio() const {
     const auto tokens = static_cast<double>(lanes * text_length.value_or(1));
     return us_per_token.p50 * tokens / roofline_us;
   }
 };
 
-// Appends the step "other": the mean time per token minus the times of all steps. It is negative if
-// steps ran slower while they were timed one by one.
+// Appends the node "other": the mean time per token minus the times of all nodes. The time is
+// negative if nodes ran slower while they were timed one by one.
 void AddRemainder(BenchResult& result);
 
 // A sentence about timed steps that the system interrupted; empty if there are none.
 std::string InterruptionsText(const std::vector<BenchResult>& results);
 // One line of JSON.
 std::string BenchJson(const BenchResult& result);
-// A table with a line for each mode, then the `steps` slowest steps of each mode.
-std::string BenchText(const std::vector<BenchResult>& results, size_t steps);
+// A table with a line for each mode, then the `nodes` slowest nodes of each mode.
+std::string BenchText(const std::vector<BenchResult>& results, size_t nodes);
 
 }  // namespace kinglet
 

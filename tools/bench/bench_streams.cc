@@ -41,32 +41,33 @@ Result<BenchStreams> BenchStreams::Create(const std::shared_ptr<const Model>& mo
   const size_t threads = team.size();
   size_t first = 0;
   for (size_t i = 0; i < threads; ++i) {
-    Share share;
+    Partition partition;
     const size_t count = (lanes - first) / (threads - i);
     SessionOptions options;
     options.lanes = static_cast<uint32_t>(count);
     options.threads = static_cast<uint32_t>(session_threads);
-    KINGLET_ASSIGN_OR_RETURN(share.session, Session::Create(model, options));
-    share.lanes.resize(count);
-    std::iota(share.lanes.begin(), share.lanes.end(), 0U);
-    share.ids.resize(count);
-    share.rows.assign(count, CachedRows(model->plan()));
-    share.first = first;
+    KINGLET_ASSIGN_OR_RETURN(partition.session, Session::Create(model, options));
+    partition.lanes.resize(count);
+    std::iota(partition.lanes.begin(), partition.lanes.end(), 0U);
+    partition.ids.resize(count);
+    partition.rows.assign(count, CachedRows(model->plan()));
+    partition.first = first;
     const bool doubles = model->backend().real_bytes == sizeof(double);
     if (doubles) {
-      share.doubles.resize(model->vocabulary_size());
+      partition.doubles.resize(model->vocabulary_size());
     } else {
-      share.floats.resize(model->vocabulary_size());
+      partition.floats.resize(model->vocabulary_size());
     }
     NodeClock::Recorder recorder;
     if (model->device() != nullptr) {
-      share.demands = std::make_unique<NodeDemands>(*model);
-      recorder = [demands = share.demands.get()](size_t step, std::span<const StreamFrame> frames) {
-        demands->Add(step, frames);
+      partition.demands = std::make_unique<NodeDemands>(*model);
+      recorder = [demands = partition.demands.get()](size_t node,
+                                                     std::span<const StreamFrame> frames) {
+        demands->Add(node, frames);
       };
     }
-    share.clock = std::make_unique<NodeClock>(model->plan(), std::move(recorder));
-    streams.shares_.push_back(std::move(share));
+    partition.clock = std::make_unique<NodeClock>(model->plan(), std::move(recorder));
+    streams.partitions_.push_back(std::move(partition));
     first += count;
   }
   return streams;
@@ -74,50 +75,50 @@ Result<BenchStreams> BenchStreams::Create(const std::shared_ptr<const Model>& mo
 
 std::vector<size_t> BenchStreams::LanesOfSessions() const {
   std::vector<size_t> lanes;
-  for (const Share& share : shares_) lanes.push_back(share.lanes.size());
+  for (const Partition& partition : partitions_) lanes.push_back(partition.lanes.size());
   return lanes;
 }
 
-Status BenchStreams::RunTogether(const std::function<Status(Share&)>& work) {
-  team_->Run([&](size_t i) { shares_[i].status = work(shares_[i]); });
-  for (const Share& share : shares_) KINGLET_RETURN_IF_ERROR(share.status);
+Status BenchStreams::RunTogether(const std::function<Status(Partition&)>& work) {
+  team_->Run([&](size_t i) { partitions_[i].status = work(partitions_[i]); });
+  for (const Partition& partition : partitions_) KINGLET_RETURN_IF_ERROR(partition.status);
   return Status();
 }
 
-Status BenchStreams::StepShare(Share& share) const {
-  for (size_t i = 0; i < share.lanes.size(); ++i) {
-    share.ids[i] = ids_->At(share.first + i, position_);
+Status BenchStreams::StepPartition(Partition& partition) const {
+  for (size_t i = 0; i < partition.lanes.size(); ++i) {
+    partition.ids[i] = ids_->At(partition.first + i, position_);
   }
-  return share.session->StepLanes(share.lanes, share.ids);
+  return partition.session->StepLanes(partition.lanes, partition.ids);
 }
 
-Status BenchStreams::WriteAll(Share& share, uint32_t lane) {
-  return share.doubles.empty()
-             ? share.session->LogProbabilities(std::span<float>(share.floats), lane)
-             : share.session->LogProbabilities(std::span<double>(share.doubles), lane);
+Status BenchStreams::WriteAll(Partition& partition, uint32_t lane) {
+  return partition.doubles.empty()
+             ? partition.session->LogProbabilities(std::span<float>(partition.floats), lane)
+             : partition.session->LogProbabilities(std::span<double>(partition.doubles), lane);
 }
 
-bool BenchStreams::RanksOnDevice(const Share& share, const BenchQuery& query) {
-  return share.session->ranks_on_device(query.mode == BenchMode::kTopK ? query.top : 1);
+bool BenchStreams::RanksOnDevice(const Partition& partition, const BenchQuery& query) {
+  return partition.session->ranks_on_device(query.mode == BenchMode::kTopK ? query.top : 1);
 }
 
-Status BenchStreams::QueryGroup(Share& share, std::span<const uint32_t> lanes,
+Status BenchStreams::QueryGroup(Partition& partition, std::span<const uint32_t> lanes,
                                 const BenchQuery& query) {
   const Computing computing = query.no_skip ? Computing::kAll : Computing::kNeeded;
   const auto ask = [&]() -> Status {
     switch (query.mode) {
       case BenchMode::kFull:
-        for (const uint32_t lane : lanes) KINGLET_RETURN_IF_ERROR(WriteAll(share, lane));
+        for (const uint32_t lane : lanes) KINGLET_RETURN_IF_ERROR(WriteAll(partition, lane));
         return Status();
       case BenchMode::kScore: {
         std::vector<uint32_t> next;
         for (const uint32_t lane : lanes)
-          next.push_back(ids_->At(share.first + lane, position_ + 1));
+          next.push_back(ids_->At(partition.first + lane, position_ + 1));
         std::vector<double> answers(lanes.size());
-        return share.session->LogProbabilityLanes(lanes, next, answers, computing);
+        return partition.session->LogProbabilityLanes(lanes, next, answers, computing);
       }
       case BenchMode::kTopK:
-        return share.session->TopKLanes(lanes, query.top, computing).status();
+        return partition.session->TopKLanes(lanes, query.top, computing).status();
       case BenchMode::kRead:
       case BenchMode::kText:
         break;
@@ -126,15 +127,15 @@ Status BenchStreams::QueryGroup(Share& share, std::span<const uint32_t> lanes,
   };
   const auto account = [&] {
     for (const uint32_t lane : lanes) {
-      const QueryWork& work = share.session->last_work(lane);
-      LaneStep& step = last_steps_[share.first + lane];
+      const QueryWork& work = partition.session->last_work(lane);
+      LaneStep& step = last_steps_[partition.first + lane];
       step.arithmetic += work.arithmetic;
       step.path.clusters |= work.clusters;
     }
   };
   // Writing the distribution of a lane computes all its clusters in the same call.
   if (query.mode == BenchMode::kFull && lanes.size() > 1) {
-    KINGLET_RETURN_IF_ERROR(share.session->ComputeAllLanes(lanes));
+    KINGLET_RETURN_IF_ERROR(partition.session->ComputeAllLanes(lanes));
     account();
   }
   KINGLET_RETURN_IF_ERROR(ask());
@@ -142,25 +143,27 @@ Status BenchStreams::QueryGroup(Share& share, std::span<const uint32_t> lanes,
   return Status();
 }
 
-Status BenchStreams::QueryShare(Share& share, const BenchQuery& query) {
+Status BenchStreams::QueryPartition(Partition& partition, const BenchQuery& query) {
   const BenchClock::time_point start = observed_ ? BenchClock::now() : BenchClock::time_point();
   // Write the full distributions of a group while its logits are in the processor's caches. A
   // device that ranks words itself takes all lanes at once.
-  const bool at_once = query.mode != BenchMode::kFull && RanksOnDevice(share, query);
-  const size_t together = at_once ? share.lanes.size() : kLanesTogether;
-  for (size_t first = 0; first < share.lanes.size(); first += together) {
-    const size_t count = std::min(together, share.lanes.size() - first);
-    KINGLET_RETURN_IF_ERROR(QueryGroup(share, std::span(share.lanes).subspan(first, count), query));
+  const bool at_once = query.mode != BenchMode::kFull && RanksOnDevice(partition, query);
+  const size_t group_size = at_once ? partition.lanes.size() : kLanesTogether;
+  for (size_t first = 0; first < partition.lanes.size(); first += group_size) {
+    const size_t count = std::min(group_size, partition.lanes.size() - first);
+    KINGLET_RETURN_IF_ERROR(
+        QueryGroup(partition, std::span(partition.lanes).subspan(first, count), query));
   }
-  if (observed_) share.query_seconds += SecondsSince(start);
+  if (observed_) partition.query_seconds += SecondsSince(start);
   return Status();
 }
 
 Status BenchStreams::Feed(uint64_t tokens) {
   for (uint64_t i = 0; i < tokens; ++i) {
-    KINGLET_RETURN_IF_ERROR(RunTogether([this](Share& share) { return StepShare(share); }));
-    for (Share& share : shares_) {
-      for (const uint32_t lane : share.lanes) share.rows[lane].Step(share.ids[lane]);
+    KINGLET_RETURN_IF_ERROR(
+        RunTogether([this](Partition& partition) { return StepPartition(partition); }));
+    for (Partition& partition : partitions_) {
+      for (const uint32_t lane : partition.lanes) partition.rows[lane].Step(partition.ids[lane]);
     }
     ++position_;
   }
@@ -169,11 +172,11 @@ Status BenchStreams::Feed(uint64_t tokens) {
 
 Result<double> BenchStreams::Encode(std::span<const uint32_t> source) {
   const BenchClock::time_point start = BenchClock::now();
-  const Status status = RunTogether([&](Share& share) -> Status {
-    for (const uint32_t lane : share.lanes) {
-      KINGLET_RETURN_IF_ERROR(share.session->Encode(source, lane));
+  const Status status = RunTogether([&](Partition& partition) -> Status {
+    for (const uint32_t lane : partition.lanes) {
+      KINGLET_RETURN_IF_ERROR(partition.session->Encode(source, lane));
     }
-    return share.session->Wait();
+    return partition.session->Wait();
   });
   const double seconds = SecondsSince(start);
   KINGLET_RETURN_IF_ERROR(status);
@@ -184,19 +187,19 @@ Result<double> BenchStreams::Encode(std::span<const uint32_t> source) {
 
 Result<double> BenchStreams::Step(const BenchQuery& query) {
   for (LaneStep& step : last_steps_) step = {};
-  const std::function<Status(Share&)> work = [&](Share& share) -> Status {
-    KINGLET_RETURN_IF_ERROR(StepShare(share));
-    return QueryShare(share, query);
+  const std::function<Status(Partition&)> work = [&](Partition& partition) -> Status {
+    KINGLET_RETURN_IF_ERROR(StepPartition(partition));
+    return QueryPartition(partition, query);
   };
   const BenchClock::time_point start = BenchClock::now();
   const Status status = RunTogether(work);
   const double seconds = SecondsSince(start);
   KINGLET_RETURN_IF_ERROR(status);
-  for (Share& share : shares_) {
-    for (const uint32_t lane : share.lanes) {
-      const uint32_t id = share.ids[lane];
-      TokenPath& path = last_steps_[share.first + lane].path;
-      path = PathOf(model_->plan(), position_, id, path.clusters, share.rows[lane].Step(id),
+  for (Partition& partition : partitions_) {
+    for (const uint32_t lane : partition.lanes) {
+      const uint32_t id = partition.ids[lane];
+      TokenPath& path = last_steps_[partition.first + lane].path;
+      path = PathOf(model_->plan(), position_, id, path.clusters, partition.rows[lane].Step(id),
                     source_length_);
     }
   }
@@ -206,15 +209,15 @@ Result<double> BenchStreams::Step(const BenchQuery& query) {
 
 DeviceWork BenchStreams::device_work() const {
   DeviceWork work;
-  for (const Share& share : shares_) work += share.session->device_work();
+  for (const Partition& partition : partitions_) work += partition.session->device_work();
   return work;
 }
 
 Result<std::vector<State>> BenchStreams::Save() {
   std::vector<State> states;
-  for (const Share& share : shares_) {
-    for (const uint32_t lane : share.lanes) {
-      KINGLET_ASSIGN_OR_RETURN(State state, share.session->Save(lane));
+  for (const Partition& partition : partitions_) {
+    for (const uint32_t lane : partition.lanes) {
+      KINGLET_ASSIGN_OR_RETURN(State state, partition.session->Save(lane));
       states.push_back(std::move(state));
     }
   }
@@ -222,9 +225,9 @@ Result<std::vector<State>> BenchStreams::Save() {
 }
 
 Status BenchStreams::Restore(const std::vector<State>& states) {
-  for (const Share& share : shares_) {
-    for (const uint32_t lane : share.lanes) {
-      KINGLET_RETURN_IF_ERROR(share.session->Restore(states[share.first + lane], lane));
+  for (const Partition& partition : partitions_) {
+    for (const uint32_t lane : partition.lanes) {
+      KINGLET_RETURN_IF_ERROR(partition.session->Restore(states[partition.first + lane], lane));
     }
   }
   position_ = states.front().position();
@@ -233,27 +236,27 @@ Status BenchStreams::Restore(const std::vector<State>& states) {
 
 void BenchStreams::Observe(bool observe) {
   observed_ = observe;
-  for (const Share& share : shares_) {
+  for (const Partition& partition : partitions_) {
     if (observe) {
-      share.clock->Attach(*share.session);
+      partition.clock->Attach(*partition.session);
     } else {
-      NodeClock::Detach(*share.session);
+      NodeClock::Detach(*partition.session);
     }
   }
 }
 
-double BenchStreams::StepSeconds(size_t i) const {
+double BenchStreams::NodeSeconds(size_t i) const {
   double seconds = 0;
-  for (const Share& share : shares_) seconds += share.clock->Seconds(i);
+  for (const Partition& partition : partitions_) seconds += partition.clock->Seconds(i);
   return seconds;
 }
 
 std::optional<NodeDemand> BenchStreams::DemandOf(size_t i) const {
   std::optional<NodeDemand> sum;
-  for (const Share& share : shares_) {
-    if (!share.demands || !(*share.demands)[i]) continue;
+  for (const Partition& partition : partitions_) {
+    if (!partition.demands || !(*partition.demands)[i]) continue;
     if (!sum) sum = NodeDemand();
-    *sum += *(*share.demands)[i];
+    *sum += *(*partition.demands)[i];
   }
   return sum;
 }
@@ -261,10 +264,10 @@ std::optional<NodeDemand> BenchStreams::DemandOf(size_t i) const {
 double BenchStreams::QuerySeconds() const {
   const Plan& plan = model_->plan();
   double seconds = 0;
-  for (const Share& share : shares_) {
-    seconds += share.query_seconds;
+  for (const Partition& partition : partitions_) {
+    seconds += partition.query_seconds;
     for (size_t i = plan.context.end; i < plan.nodes.size(); ++i) {
-      seconds -= share.clock->Seconds(i) + share.clock->OverheadSeconds(i);
+      seconds -= partition.clock->Seconds(i) + partition.clock->OverheadSeconds(i);
     }
   }
   return std::max(0.0, seconds);
@@ -273,9 +276,9 @@ double BenchStreams::QuerySeconds() const {
 std::vector<MemoryRange> BenchStreams::Answers(const BenchQuery& query) const {
   std::vector<MemoryRange> answers;
   if (query.mode != BenchMode::kFull) return answers;
-  for (const Share& share : shares_) {
-    answers.push_back(share.doubles.empty() ? std::as_bytes(std::span(share.floats))
-                                            : std::as_bytes(std::span(share.doubles)));
+  for (const Partition& partition : partitions_) {
+    answers.push_back(partition.doubles.empty() ? std::as_bytes(std::span(partition.floats))
+                                                : std::as_bytes(std::span(partition.doubles)));
   }
   return answers;
 }

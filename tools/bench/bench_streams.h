@@ -1,4 +1,4 @@
-// The streams of a measurement: lanes are divided among threads and all step together.
+// The streams of a measurement. Lanes are divided among threads, and all lanes step together.
 #ifndef KINGLET_TOOLS_BENCH_BENCH_STREAMS_H_
 #define KINGLET_TOOLS_BENCH_BENCH_STREAMS_H_
 
@@ -27,7 +27,7 @@ enum class BenchMode : uint8_t {
   kFull,   // log p of every word
   kScore,  // log p of the token that follows
   kTopK,   // the most probable words
-  kRead,   // of masked models: none; whole texts are read
+  kRead,   // masked models read complete texts without queries
   kText,   // a given text, and the log-probability of each of its tokens
 };
 std::string_view BenchModeName(BenchMode mode);
@@ -38,10 +38,10 @@ struct BenchQuery {
   bool no_skip = false;  // compute every cluster and the cache before the query
 };
 
-// What one lane did in one step.
+// The work of one lane in one step.
 struct LaneStep {
   TokenPath path;
-  OperationTally arithmetic;  // of the distribution outside the plan's steps
+  OperationTally arithmetic;  // of the distribution outside the plan's nodes
 };
 
 class BenchStreams {
@@ -60,7 +60,7 @@ class BenchStreams {
   Result<double> Step(const BenchQuery& query);
   // Total work of the device so far.
   DeviceWork device_work() const;
-  // What each lane did in the last step.
+  // The work of each lane in the last step.
   const std::vector<LaneStep>& last_steps() const { return last_steps_; }
 
   // Saves and restores the states of all lanes. REQUIRES: the states are of streams of the same
@@ -68,16 +68,16 @@ class BenchStreams {
   Result<std::vector<State>> Save();
   Status Restore(const std::vector<State>& states);
 
-  // Switches the timing of single steps of the plan on or off.
+  // Switches the timing of single nodes of the plan on or off.
   void Observe(bool observe);
   // Number of lanes of each session, in order.
   std::vector<size_t> LanesOfSessions() const;
-  // Seconds of all observed steps, summed over lanes and threads: of step i of the plan, and of the
-  // queries without their steps.
-  double StepSeconds(size_t i) const;
+  // Seconds of all observed runs, summed over lanes and threads: of node i of the plan, and of the
+  // queries without their nodes.
+  double NodeSeconds(size_t i) const;
   double QuerySeconds() const;
-  // Demands of the observed runs of step i on a device; nullopt on the host, and where NodeDemands
-  // has none.
+  // Demands of the observed runs of node i on a device; nullopt on the host, and where NodeDemands
+  // has no value.
   std::optional<NodeDemand> DemandOf(size_t i) const;
 
   // The answer buffers of a full-distribution query, one per thread. Empty for other queries.
@@ -85,7 +85,7 @@ class BenchStreams {
 
  private:
   // The lanes of one thread.
-  struct Share {
+  struct Partition {
     std::unique_ptr<Session> session;
     std::vector<uint32_t> lanes, ids;  // lane indices 0, 1, ...; the id fed to each lane
     std::vector<CachedRows> rows;      // of each lane
@@ -94,24 +94,24 @@ class BenchStreams {
     std::vector<double> doubles;
     std::unique_ptr<NodeDemands> demands;  // null on the host
     std::unique_ptr<NodeClock> clock;
-    double query_seconds = 0;  // observed queries, including their steps
+    double query_seconds = 0;  // observed queries, including their nodes
     Status status;
   };
 
   BenchStreams(const Model& model, const LaneIds& ids, ThreadTeam& team)
       : model_(&model), ids_(&ids), team_(&team) {}
-  Status StepShare(Share& share) const;
-  Status QueryShare(Share& share, const BenchQuery& query);
+  Status StepPartition(Partition& partition) const;
+  Status QueryPartition(Partition& partition, const BenchQuery& query);
   // Whether the device ranks the words of the query itself, for all lanes at once.
-  static bool RanksOnDevice(const Share& share, const BenchQuery& query);
-  Status QueryGroup(Share& share, std::span<const uint32_t> lanes, const BenchQuery& query);
-  static Status WriteAll(Share& share, uint32_t lane);
-  Status RunTogether(const std::function<Status(Share&)>& work);
+  static bool RanksOnDevice(const Partition& partition, const BenchQuery& query);
+  Status QueryGroup(Partition& partition, std::span<const uint32_t> lanes, const BenchQuery& query);
+  static Status WriteAll(Partition& partition, uint32_t lane);
+  Status RunTogether(const std::function<Status(Partition&)>& work);
 
-  const Model* model_;  // the sessions'
+  const Model* model_;  // the model of all sessions
   const LaneIds* ids_;
   ThreadTeam* team_;
-  std::vector<Share> shares_;
+  std::vector<Partition> partitions_;
   uint64_t position_ = 0;       // of every lane
   uint64_t source_length_ = 0;  // of every lane's source
   bool observed_ = false;

@@ -33,7 +33,7 @@ Result<BenchResult> MeasureText(const std::shared_ptr<const Model>& model, const
   result.threads = setup.threads;
   result.backend = model->backend().name;
   result.timed = schedule.rounds;
-  result.text_length = schedule.block;
+  result.text_length = schedule.timed;
   KINGLET_RETURN_IF_ERROR(read(0, schedule.warm_up));
   NodeClock clock(plan);
   std::vector<double> us;
@@ -44,32 +44,32 @@ Result<BenchResult> MeasureText(const std::shared_ptr<const Model>& model, const
     KINGLET_ASSIGN_OR_RETURN(const State start, session->Save());
     const long before = Interruptions();
     const auto begin = std::chrono::steady_clock::now();
-    KINGLET_RETURN_IF_ERROR(read(at, schedule.block));
+    KINGLET_RETURN_IF_ERROR(read(at, schedule.timed));
     const std::chrono::duration<double> time = std::chrono::steady_clock::now() - begin;
     result.interrupted += Interruptions() != before;
-    us.push_back(1e6 * time.count() / static_cast<double>(schedule.block));
+    us.push_back(1e6 * time.count() / static_cast<double>(schedule.timed));
     KINGLET_RETURN_IF_ERROR(session->Restore(start));
     clock.Attach(*session);
-    const Status observed = read(at, schedule.block);
+    const Status observed = read(at, schedule.timed);
     NodeClock::Detach(*session);
     KINGLET_RETURN_IF_ERROR(observed);
-    at += schedule.block;
+    at += schedule.timed;
     progress(round + 1);
   }
   result.us_per_token = Summarise(std::move(us));
   const auto tokens = static_cast<double>(schedule.Timed());
   for (size_t i = 0; i < plan.nodes.size(); ++i) {
-    result.steps.push_back({plan.nodes[i].name, 1e6 * clock.Seconds(i) / tokens});
+    result.nodes.push_back({plan.nodes[i].name, 1e6 * clock.Seconds(i) / tokens});
   }
   ClusterSet every;
   for (size_t i = 0; i < plan.clusters.size(); ++i) every.Insert(i);
   const TokenPath path = PathOf(plan, SteadyPosition(plan), setup.ids.front(), every);
   KINGLET_RETURN_IF_ERROR(
       MeasurePathRoofline(*model, path, QueryWords::kNamed, setup.threads, result));
-  // Each block reads that memory.
-  const uint64_t together = TextBlock::TokensTogether(*model);
-  const uint64_t blocks = (schedule.block + together - 1) / together;
-  result.roofline_us *= static_cast<double>(blocks);
+  // Tokens that the network reads together share one read of the memory.
+  const uint64_t tokens_per_read = TextBlock::TokensTogether(*model);
+  const uint64_t reads = (schedule.timed + tokens_per_read - 1) / tokens_per_read;
+  result.roofline_us *= static_cast<double>(reads);
   result.tails_opened = static_cast<double>(plan.clusters.size()) - 1;
   AddRemainder(result);
   result.peak_rss_bytes = PeakResidentBytes();

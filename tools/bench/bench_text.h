@@ -21,8 +21,8 @@ struct TextSetup {
   bool no_skip = false;  // computes every cluster for each token
 };
 
-// One stream reads the text, a timed part of schedule.block tokens in each round by one call of
-// Session::StepMany, and once more while single steps are timed. Calls `progress` with the number
+// One stream reads the text, a timed part of schedule.timed tokens in each round by one call of
+// Session::StepMany, and once more while single nodes are timed. Calls `progress` with the number
 // of rounds done. Errors: those of creating and using a session. REQUIRES: a language model on the
 // host, without an encoder.
 Result<BenchResult> MeasureText(const std::shared_ptr<const Model>& model, const TextSetup& setup,

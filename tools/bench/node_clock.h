@@ -16,15 +16,15 @@
 namespace kinglet {
 
 // Overhead of observing one node, in seconds: the part that the measured node time includes, and
-// the whole.
+// all of it.
 struct ObservationCost {
   double within = 0, whole = 0;
 };
 
 class NodeClock {
  public:
-  // Called with the lanes after each run of a node, when its time has been taken. Its own time
-  // counts as overhead. May be empty.
+  // Called with the lanes after each run of a node, after its time was taken. The recorder's own
+  // time counts as overhead. May be empty.
   using Recorder = std::function<void(size_t node, std::span<const StreamFrame> lanes)>;
   explicit NodeClock(const Plan& plan, Recorder recorder = {})
       : plan_(&plan), recorder_(std::move(recorder)), sums_(plan.nodes.size()) {}
@@ -48,7 +48,7 @@ class NodeClock {
   };
   NodeObservers Observers();
   void After(size_t node, std::span<const StreamFrame> lanes);
-  // Measured once.
+  // Measured at the first call.
   static const ObservationCost& Cost();
 
   const Plan* plan_;

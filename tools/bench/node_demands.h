@@ -28,13 +28,14 @@ struct NodeDemand {
 
 class NodeDemands {
  public:
-  // The model must be on a device and outlive this.
+  // The model must be on a device and outlive the object.
   explicit NodeDemands(const Model& model) : model_(&model), sums_(model.plan().nodes.size()) {}
 
-  // Adds one run of node `node` for these lanes. If all lanes are at the same position, this
-  // computes the demand of one lane only and multiplies it.
+  // Adds one run of node `node` for these lanes. If all lanes are at the same position, only the
+  // demand of one lane is computed, and multiplied.
   void Add(size_t node, std::span<const StreamFrame> lanes);
-  // nullopt if the node has not run, does no work of its own, or the device does not report it.
+  // nullopt if the node has not run, does no work of its own, or the device does not report its
+  // work.
   const std::optional<NodeDemand>& operator[](size_t node) const { return sums_[node]; }
 
  private:

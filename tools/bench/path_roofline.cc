@@ -12,7 +12,7 @@
 namespace kinglet {
 namespace {
 
-constexpr size_t kPathPasses = 20;
+constexpr size_t kReads = 20;
 
 }  // namespace
 
@@ -40,13 +40,13 @@ Status MeasurePathRoofline(const Model& model, const TokenPath& path,
   }
   std::vector<MemoryRange> all;
   for (size_t i = 0; i < traffic.size(); ++i) {
-    const std::vector<MemoryRange> step = DistinctMemory({&traffic[i], 1}, {&memory, 1});
-    if (i < result.steps.size()) result.steps[i].bytes = static_cast<double>(TotalBytes(step));
-    all.insert(all.end(), step.begin(), step.end());
+    const std::vector<MemoryRange> node = DistinctMemory({&traffic[i], 1}, {&memory, 1});
+    if (i < result.nodes.size()) result.nodes[i].bytes = static_cast<double>(TotalBytes(node));
+    all.insert(all.end(), node.begin(), node.end());
   }
   all = Merged(std::move(all));
   KINGLET_ASSIGN_OR_RETURN(const std::unique_ptr<ThreadTeam> readers, ThreadTeam::Create(threads));
-  result.roofline_us = 1e6 * FastestRead(all, *readers, kPathPasses);
+  result.roofline_us = 1e6 * FastestRead(all, *readers, kReads);
   result.roofline_bytes = static_cast<double>(TotalBytes(all));
   return {};
 }

@@ -1,4 +1,5 @@
-// The time to read the memory of one token's path, for measurements in which tokens share it.
+// The time to read the memory of one token's path, for measurements in which tokens share the
+// reads.
 #ifndef KINGLET_TOOLS_BENCH_PATH_ROOFLINE_H_
 #define KINGLET_TOOLS_BENCH_PATH_ROOFLINE_H_
 
@@ -12,10 +13,10 @@
 
 namespace kinglet {
 
-// Sets the result's floor to the time in which `threads` threads read what the steps of the path
-// and its query touch, of which weights are nearly all: tokens that go through the network together
-// cannot take less than these bytes take once. Sets the bytes of result.steps, the plan's steps.
-// KINGLET_OUT_OF_MEMORY.
+// Sets the result's roofline to the time in which `threads` threads read what the nodes of the path
+// and its query touch, of which weights are nearly all: tokens that the network reads together
+// cannot take less time than one read of these bytes. Sets the bytes of result.nodes, the plan's
+// nodes. KINGLET_OUT_OF_MEMORY.
 Status MeasurePathRoofline(const Model& model, const TokenPath& path,
                            const std::optional<QueryWords>& query, size_t threads,
                            BenchResult& result);

@@ -1,4 +1,4 @@
-// What the operating system says of this process.
+// What the operating system reports about this process.
 #ifndef KINGLET_TOOLS_BENCH_PROCESS_USE_H_
 #define KINGLET_TOOLS_BENCH_PROCESS_USE_H_
 

@@ -11,12 +11,13 @@
 
 namespace kinglet {
 
-// Divides the ranges in order among `shares` >= 1 readers, as evenly as whole 64-byte lines allow.
+// Divides the ranges in order among `readers` >= 1 readers, as evenly as complete 64-byte lines
+// allow.
 std::vector<std::vector<MemoryRange>> DivideRanges(std::span<const MemoryRange> ranges,
-                                                   size_t shares);
+                                                   size_t readers);
 
-// Seconds of the fastest of `passes` >= 1 passes in which the whole team reads all ranges.
-double FastestRead(std::span<const MemoryRange> ranges, ThreadTeam& team, size_t passes);
+// Seconds of the fastest of `repeats` >= 1 reads of all ranges by the complete team.
+double FastestRead(std::span<const MemoryRange> ranges, ThreadTeam& team, size_t repeats);
 
 }  // namespace kinglet
 

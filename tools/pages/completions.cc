@@ -39,8 +39,8 @@ std::vector<std::string> CommandNames(const std::vector<ArgumentFacts>& commands
   return names;
 }
 
-// Text between single quotes of a shell; zsh's specifications also give brackets and colons a
-// meaning.
+// Text between single quotes of a shell. In zsh's specifications, brackets and colons have a
+// meaning too.
 std::string Quotable(const std::string& text, const std::string& special) {
   std::string quotable;
   for (const char c : text) {
@@ -79,7 +79,7 @@ std::string BashCompletions(const ArgumentFacts& program,
                             const std::vector<ArgumentFacts>& commands) {
   std::string text =
       "# bash completion for kinglet\n"
-      "# The shell's own completion of files quotes spaces, stars and whatever else a name has.\n"
+      "# The shell's own completion of files quotes spaces, stars and other special characters.\n"
       "_kinglet_files() {\n"
       "  compopt -o bashdefault -o default\n"
       "}\n"

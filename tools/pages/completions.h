@@ -1,4 +1,4 @@
-// What a shell completes after "kinglet", of what `--help` says: subcommands, options, values of an
+// Shell completions after "kinglet", from the facts of `--help`: subcommands, options, values of an
 // option that has a list of them, and files.
 #ifndef KINGLET_TOOLS_PAGES_COMPLETIONS_H_
 #define KINGLET_TOOLS_PAGES_COMPLETIONS_H_

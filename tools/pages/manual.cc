@@ -5,7 +5,7 @@
 namespace kinglet {
 namespace {
 
-// Plain text in troff: a backslash and a hyphen mean something, and so does a dot or an apostrophe
+// Plain text in troff: a backslash and a hyphen have a meaning, and so does a dot or an apostrophe
 // that begins a line.
 std::string Escaped(std::string_view text) {
   std::string escaped;
@@ -57,8 +57,8 @@ std::string FooterSection(const std::string& footer) {
 }
 
 std::string ExitStatus() {
-  return ".SH EXIT STATUS\n.TP\n0\nsuccess\n.TP\n1\nfailure; one line on standard error says "
-         "where, what was expected and what was found\n.TP\n2\na wrong command line\n";
+  return ".SH EXIT STATUS\n.TP\n0\nsuccess\n.TP\n1\nfailure; one line on standard error names the "
+         "location, what was expected and what was found\n.TP\n2\na wrong command line\n";
 }
 
 }  // namespace

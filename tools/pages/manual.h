@@ -1,4 +1,4 @@
-// Manual pages, as `man` reads them, of what `--help` says.
+// Manual pages, as `man` reads them, from the facts of `--help`.
 #ifndef KINGLET_TOOLS_PAGES_MANUAL_H_
 #define KINGLET_TOOLS_PAGES_MANUAL_H_
 
@@ -9,7 +9,7 @@
 
 namespace kinglet {
 
-// kinglet.1: the program, and what its subcommands are for.
+// kinglet.1: the program and the purposes of its subcommands.
 std::string ProgramManual(const ArgumentFacts& program, const std::vector<ArgumentFacts>& commands,
                           const std::string& version);
 

@@ -16,7 +16,7 @@ constexpr size_t kCharacters = 43;
 
 std::string Number(double x) { return Decimal(x, 1); }
 
-// Where an amount is on the width.
+// The horizontal position of an amount.
 double Place(double amount, double most) {
   const double share = most > 0 ? amount / most : 0;
   return kMargin + (kWidth - 2 * kMargin) * (std::isnan(share) ? 0 : std::clamp(share, 0.0, 1.0));
@@ -43,7 +43,9 @@ std::string Cross(double x, double y) {
          Number(x - 3.5) + " " + Number(y + 3.5) + "l7 -7\"/>";
 }
 
-std::string RooflineMark(double x, double y) { return Rectangle("floor", x - 1.5, y - 7, 3, 14); }
+std::string RooflineMark(double x, double y) {
+  return Rectangle("roofline", x - 1.5, y - 7, 3, 14);
+}
 
 std::string Begin(std::string_view about, size_t rows) {
   const std::string height = Number(static_cast<double>(rows) * kRow + 2);
@@ -53,11 +55,11 @@ std::string Begin(std::string_view about, size_t rows) {
 
 // The line of text above a row's picture.
 std::string Heading(const std::string& label, const std::string& value, double top) {
-  const size_t room = kCharacters - std::min(value.size(), kCharacters - 8);
+  const size_t columns = kCharacters - std::min(value.size(), kCharacters - 8);
   const std::string y = Number(top + kLabelBase);
-  return "<text x=\"" + Number(kMargin) + "\" y=\"" + y + "\">" + HtmlText(Shortened(label, room)) +
-         "</text><text class=\"value\" x=\"" + Number(kWidth - kMargin) + "\" y=\"" + y + "\">" +
-         HtmlText(value) + "</text>";
+  return "<text x=\"" + Number(kMargin) + "\" y=\"" + y + "\">" +
+         HtmlText(Shortened(label, columns)) + "</text><text class=\"value\" x=\"" +
+         Number(kWidth - kMargin) + "\" y=\"" + y + "\">" + HtmlText(value) + "</text>";
 }
 
 }  // namespace
@@ -81,13 +83,13 @@ std::string BarChart(std::string_view about, const std::vector<Bar>& bars, doubl
 std::string TimeChart(std::string_view about, const std::vector<TimeRow>& rows, double most) {
   std::string svg = Begin(about, rows.size());
   for (size_t i = 0; i < rows.size(); ++i) {
-    const auto& [label, value, us, floor] = rows[i];
+    const auto& [label, value, us, roofline] = rows[i];
     const double top = static_cast<double>(i) * kRow, middle = top + kBarTop + kBarHeight / 2;
     const double low = Place(us.p50, most), high = Place(us.p99, most);
     svg += Heading(label, value, top);
     svg += Rectangle("track", kMargin, middle - 1, kWidth - 2 * kMargin, 2);
     svg += Rectangle("bar", low, middle - 1.5, high - low, 3);
-    if (floor) svg += RooflineMark(Place(*floor, most), middle);
+    if (roofline) svg += RooflineMark(Place(*roofline, most), middle);
     svg += Diamond("mark", high, middle, 5) + Circle("ring", Place(us.p90, most), middle);
     svg += Circle("bar", low, middle) + Cross(Place(us.mean, most), middle) + "\n";
   }
@@ -96,7 +98,7 @@ std::string TimeChart(std::string_view about, const std::vector<TimeRow>& rows, 
 
 namespace {
 
-constexpr size_t kToldCurves = 4;  // curves with a line of their own
+constexpr size_t kToldCurves = 4;  // curves with a line style of their own
 // Of a picture of curves: its height, and where its axes are.
 constexpr double kPlotHeight = 170, kPlotLeft = 34, kPlotTop = 14, kPlotBase = 148;
 

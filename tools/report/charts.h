@@ -17,20 +17,20 @@ struct Bar {
   double amount = 0;
   std::optional<double> mark = {};  // a diamond at another amount
 };
-// Bars from the left below their labels and values. `most`: the amount of the whole width; `about`
-// says what the picture shows to people who do not see it. Amounts that are not finite are cut off.
+// Bars from the left below their labels and values. `most`: the amount of the full width. `about`
+// describes the picture to people who do not see it. Amounts that are not finite are truncated.
 std::string BarChart(std::string_view about, const std::vector<Bar>& bars, double most);
 
-// The percentiles and the mean of a time, and what it is compared with.
+// The percentiles and the mean of a time, and its roofline.
 struct TimeRow {
   std::string label, value;
   LatencySummary us;
-  std::optional<double> floor;
+  std::optional<double> roofline;
 };
-// As BarChart: a line from p50 to p99 with a mark for each number. Marks beyond `most` are drawn at
-// the end.
+// Like BarChart: a line from p50 to p99 with a mark for each number. Marks beyond `most` are drawn
+// at the end.
 std::string TimeChart(std::string_view about, const std::vector<TimeRow>& rows, double most);
-// A curve over the places of an axis, some of which may be missing.
+// A curve over the ticks of an axis, some of which may be missing.
 struct Curve {
   std::string label;
   std::vector<std::optional<double>> points;
@@ -39,9 +39,9 @@ struct Curve {
 // and dashes, the others are faint.
 std::string CurveChart(std::string_view about, const std::vector<std::string>& ticks,
                        const std::vector<Curve>& curves, double most);
-// What the first curves' lines mean, as HTML.
+// The meaning of the first curves' lines, as HTML.
 std::string CurveLegend(const std::vector<Curve>& curves);
-// What TimeChart's marks mean, as HTML.
+// The meaning of TimeChart's marks, as HTML.
 std::string TimeLegend();
 
 }  // namespace kinglet

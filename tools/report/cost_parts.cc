@@ -11,12 +11,12 @@ namespace kinglet {
 namespace {
 
 constexpr size_t kMostBars = 12;
-// A chart of times ends at this many medians; what is beyond is drawn at its end.
+// A chart of times ends at this many medians; larger times are drawn at its end.
 constexpr double kMostMedians = 2;
 
 using Amounts = std::vector<std::pair<std::string, double>>;
 
-// "layers.3.qkv" -> "layers.*.qkv": what is the same in every layer.
+// "layers.3.qkv" -> "layers.*.qkv": the name that all layers have in common.
 std::string KindOf(const std::string& name) {
   std::string kind;
   for (size_t begin = 0; begin <= name.size();) {
@@ -34,7 +34,7 @@ Bar ShareBar(const std::string& label, double amount, double total,
   return {label, text(amount) + ", " + Decimal(100 * amount / total, 1) + " %", amount};
 }
 
-// The largest kinds of parts first, and the others together, with their shares of `total`.
+// The largest kinds of parts first, then the others together, with their fractions of `total`.
 std::vector<Bar> KindBars(const Amounts& parts, double total,
                           const std::function<std::string(double)>& text) {
   std::map<std::string, std::pair<double, size_t>> kinds;
@@ -51,18 +51,18 @@ std::vector<Bar> KindBars(const Amounts& parts, double total,
   std::stable_sort(sorted.begin(), sorted.end(),
                    [](const auto& a, const auto& b) { return a.second > b.second; });
   std::vector<Bar> bars;
-  double rest = 0;
+  double remainder = 0;
   for (size_t i = 0; i < sorted.size(); ++i) {
     const double amount = sorted[i].second;
     if (i + 1 >= kMostBars && sorted.size() > kMostBars) {
-      rest += amount;
+      remainder += amount;
       continue;
     }
     bars.push_back(ShareBar(sorted[i].first, amount, total, text));
   }
   if (sorted.size() > kMostBars) {
     bars.push_back(
-        ShareBar(std::to_string(sorted.size() + 1 - kMostBars) + " more", rest, total, text));
+        ShareBar(std::to_string(sorted.size() + 1 - kMostBars) + " more", remainder, total, text));
   }
   return bars;
 }
@@ -78,9 +78,9 @@ std::vector<Bar> OperationBars(const ModelReport& report) {
 std::vector<Bar> TouchedBars(const ModelReport& report) {
   Amounts parts;
   double total = 0;
-  for (const BenchStep& step : FullMode(report).steps) {
-    if (step.bytes > 0) parts.emplace_back(step.name, step.bytes);
-    total += step.bytes;
+  for (const BenchNode& node : FullMode(report).nodes) {
+    if (node.bytes > 0) parts.emplace_back(node.name, node.bytes);
+    total += node.bytes;
   }
   return KindBars(parts, total, Whole);
 }
@@ -94,13 +94,13 @@ std::vector<Bar> OwnerBars(const ModelReport& report) {
   return bars;
 }
 
-// Last what is between the steps, which may be less than nothing (AddRemainder).
-std::vector<Bar> StepTimeBars(const ModelReport& report) {
+// The last bar is the time between the nodes, which may be negative (AddRemainder).
+std::vector<Bar> NodeTimeBars(const ModelReport& report) {
   const BenchResult& mode = FullMode(report);
-  const BenchStep& remainder = mode.steps.back();
+  const BenchNode& remainder = mode.nodes.back();
   Amounts parts;
-  for (const BenchStep& step : mode.steps) {
-    if (&step != &remainder) parts.emplace_back(step.name, step.us);
+  for (const BenchNode& node : mode.nodes) {
+    if (&node != &remainder) parts.emplace_back(node.name, node.us);
   }
   std::vector<Bar> bars = KindBars(parts, mode.us_per_token.mean, MicrosecondsText);
   bars.push_back(ShareBar(remainder.name, remainder.us, mode.us_per_token.mean, MicrosecondsText));
@@ -114,8 +114,8 @@ std::vector<TimeRow> TimeRows(const ModelReport& report) {
                 "p50 " + MicrosecondsText(mode.us_per_token.p50) + " \u00b5s", mode.us_per_token,
                 std::nullopt};
     if (!mode.device) {
-      row.floor = mode.roofline_us;
-      row.value += ", floor " + MicrosecondsText(mode.roofline_us);
+      row.roofline = mode.roofline_us;
+      row.value += ", roofline " + MicrosecondsText(mode.roofline_us);
     }
     rows.push_back(row);
   }
@@ -128,11 +128,11 @@ std::string TimesTable(const ModelReport& report) {
                    "tails opened", "interrupted"});
   for (const BenchResult& mode : report.bench) {
     const LatencySummary& us = mode.us_per_token;
-    const bool floor = !mode.device;
+    const bool has_roofline = !mode.device;
     table.Row({std::string(BenchModeName(mode.query.mode)), MicrosecondsText(us.p50),
                MicrosecondsText(us.p90), MicrosecondsText(us.p99), MicrosecondsText(us.mean),
-               floor ? MicrosecondsText(mode.roofline_us) : "none",
-               floor ? Decimal(mode.Ratio(), 2) : "none", Whole(mode.TokensPerSecond()),
+               has_roofline ? MicrosecondsText(mode.roofline_us) : "none",
+               has_roofline ? Decimal(mode.Ratio(), 2) : "none", Whole(mode.TokensPerSecond()),
                Decimal(mode.tails_opened, 3),
                Grouped(mode.interrupted) + " of " + Grouped(mode.timed)});
   }
@@ -167,15 +167,15 @@ Part OperationsPart(Reports reports) {
 }
 
 Part TouchedPart(Reports reports) {
-  const Part bars = Bars(reports, "Bytes that a token touches by kind of step", TouchedBars);
+  const Part bars = Bars(reports, "Bytes that a token touches by kind of node", TouchedBars);
   return [bars](const ModelReport& report) {
-    HtmlTable table("Bytes by step", {"step", "bytes", "multiplications"});
-    for (const BenchStep& step : FullMode(report).steps) {
-      table.Row({step.name, Whole(step.bytes), Whole(step.muls)});
+    HtmlTable table("Bytes by node", {"node", "bytes", "multiplications"});
+    for (const BenchNode& node : FullMode(report).nodes) {
+      table.Row({node.name, Whole(node.bytes), Whole(node.muls)});
     }
     return Figure(bars(report)) + "<p>" + Whole(FullMode(report).roofline_bytes) +
-           " different bytes a token; what two steps touch counts in both bars.</p>\n" +
-           Details("Table of all steps", table.Finish());
+           " different bytes a token; what two nodes touch counts in both bars.</p>\n" +
+           Details("Table of all nodes", table.Finish());
   };
 }
 
@@ -199,10 +199,10 @@ Part LatencyPart(Reports reports) {
     }
   }
   return [most](const ModelReport& report) {
-    std::string note = report.timed_on_text
-                           ? "The ids are the text's."
-                           : "The text is too short to fill cache and context and time a step, so "
-                             "ids are made up.";
+    std::string note =
+        report.timed_on_text
+            ? "The ids are the text's."
+            : "The text is too short to fill cache and context and time a step, so ids are random.";
     const std::string interruptions = InterruptionsText(report.bench);
     if (!interruptions.empty()) note += " Note: " + interruptions + ".";
     return Figure(TimeChart("Time of a token by query: percentiles, mean and roofline",
@@ -213,15 +213,15 @@ Part LatencyPart(Reports reports) {
   };
 }
 
-Part StepTimesPart(Reports reports) {
-  const Part bars = Bars(reports, "Microseconds of a token by kind of step", StepTimeBars);
+Part NodeTimesPart(Reports reports) {
+  const Part bars = Bars(reports, "Microseconds of a token by kind of node", NodeTimeBars);
   return [bars](const ModelReport& report) {
-    HtmlTable table("Time of each step of the plan", {"step", "microseconds", "share"});
-    for (const BenchStep& step : FullMode(report).steps) {
-      table.Row({step.name, Decimal(step.us, 3),
-                 Decimal(100 * step.us / FullMode(report).us_per_token.mean, 1) + " %"});
+    HtmlTable table("Time of each node of the plan", {"node", "microseconds", "share"});
+    for (const BenchNode& node : FullMode(report).nodes) {
+      table.Row({node.name, Decimal(node.us, 3),
+                 Decimal(100 * node.us / FullMode(report).us_per_token.mean, 1) + " %"});
     }
-    return Figure(bars(report)) + Details("Table of all steps", table.Finish());
+    return Figure(bars(report)) + Details("Table of all nodes", table.Finish());
   };
 }
 

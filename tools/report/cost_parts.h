@@ -9,12 +9,12 @@
 namespace kinglet {
 
 Part OperationsPart(Reports reports);  // by component
-Part TouchedPart(Reports reports);     // bytes that a token touches, by step
+Part TouchedPart(Reports reports);     // bytes that a token touches, by node
 Part OwnersPart(Reports reports);      // bytes of the file, by owner
 Part LatencyPart(Reports reports);     // time of a token
-Part StepTimesPart(Reports reports);   // by step
+Part NodeTimesPart(Reports reports);   // by node
 
-// The mode that asks for every word's probability.
+// The mode that queries every word's probability.
 const BenchResult& FullMode(const ModelReport& report);
 // "143.5".
 std::string MicrosecondsText(double us);

@@ -17,7 +17,7 @@ std::string HtmlText(std::string_view text);
 // The first `characters` characters of printable text, with an ellipsis for more.
 std::string Shortened(std::string_view text, size_t characters);
 
-// "3.142"; "infinite" and "none" for what is no finite number.
+// "3.142"; "infinite" and "none" for numbers that are not finite.
 std::string Decimal(double number, int digits);
 // "12,346": rounded to a whole number.
 std::string Whole(double number);
@@ -27,7 +27,7 @@ std::string Chance(double log_probability);
 // A table whose rows begin with their names, in a box that scrolls. Cells are text, not HTML.
 class HtmlTable {
  public:
-  // `about` names it for people who do not see it.
+  // `about` describes the table to people who do not see it.
   HtmlTable(std::string_view about, std::initializer_list<std::string_view> columns);
   void Row(const std::vector<std::string>& cells);
   std::string Finish();
@@ -36,7 +36,7 @@ class HtmlTable {
   std::string html_;
 };
 
-// `body` behind a line that opens it.
+// `body` below a line that opens it.
 std::string Details(std::string_view summary, const std::string& body);
 
 }  // namespace kinglet

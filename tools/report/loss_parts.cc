@@ -87,7 +87,7 @@ Part CachePart(Reports reports) {
   return [bars](const ModelReport& report) -> std::string {
     if (!report.text.cache) return "<p>This model has no neural cache.</p>\n";
     const CacheTally& cache = *report.text.cache;
-    HtmlTable table("What the cache did",
+    HtmlTable table("Losses with the cache and without",
                     {"tokens", "number", "nats with the cache", "nats by the network alone"});
     for (const auto& [name, loss] : CacheRows(report)) {
       table.Row(

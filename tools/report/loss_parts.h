@@ -1,4 +1,4 @@
-// What a model makes of a text, as parts of the page: losses, and what the neural cache did.
+// The losses of a model on a text, and the effect of the neural cache, as parts of the page.
 #ifndef KINGLET_TOOLS_REPORT_LOSS_PARTS_H_
 #define KINGLET_TOOLS_REPORT_LOSS_PARTS_H_
 

@@ -112,9 +112,9 @@ void AppendPassage(const ModelReport& report, JsonLine& line) {
     line.EndArray();
     if (report.text.cache) {
       line.Key("network")
-          .Number(word.contribution.network)
+          .Number(word.contribution.network_log_probability)
           .Key("cache_part")
-          .Number(word.contribution.part);
+          .Number(word.contribution.cache_share);
     }
     line.EndObject();
   }

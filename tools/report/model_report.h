@@ -21,7 +21,7 @@ namespace kinglet {
 struct ReportOptions {
   RunOptions run;  // of the first model
   std::string second, text, ids, output;
-  std::string sensitivity, plan;  // files to show; empty: none
+  std::string sensitivity, plan;  // files to show; may be empty
   uint64_t passage = 400;         // words shown, at most
   uint64_t timed = 0;             // steps of each mode
 
@@ -38,7 +38,7 @@ struct ModelReport {
   TextFigures text;
   std::string protocol;            // of the losses
   std::vector<BenchResult> bench;  // by mode: full, score, topk
-  bool timed_on_text = false;      // otherwise on made-up ids
+  bool timed_on_text = false;      // otherwise on random ids
 };
 
 // Reads the text, then measures times. Errors: those of opening the model and of reading the text;

@@ -1,4 +1,4 @@
-// A part of the report's page: what it shows of each model.
+// A part of the report's page, which shows something about each model.
 #ifndef KINGLET_TOOLS_REPORT_PAGE_PART_H_
 #define KINGLET_TOOLS_REPORT_PAGE_PART_H_
 
@@ -14,7 +14,7 @@ namespace kinglet {
 
 // One model, or two side by side.
 using Reports = std::span<const ModelReport>;
-// The HTML of one of them.
+// The HTML of a part for one model.
 using Part = std::function<std::string(const ModelReport&)>;
 using BarsOf = std::function<std::vector<Bar>(const ModelReport&)>;
 

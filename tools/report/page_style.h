@@ -1,5 +1,5 @@
-// The style of the report's page. Colours are told apart by lightness, and marks by shape, so that
-// nothing depends on telling hues apart; blue and orange look different to colour-blind people.
+// The style of the report's page. Colours differ in lightness, and marks in shape, so that no
+// meaning depends on hues; blue and orange look different to colour-blind people.
 #ifndef KINGLET_TOOLS_REPORT_PAGE_STYLE_H_
 #define KINGLET_TOOLS_REPORT_PAGE_STYLE_H_
 
@@ -36,7 +36,7 @@ svg .value{text-anchor:end;font-variant-numeric:tabular-nums}
 .track{fill:var(--line)}.bar{fill:var(--bar)}
 .mark{fill:var(--mark);stroke:var(--panel);stroke-width:1}
 .ring{fill:var(--panel);stroke:var(--bar);stroke-width:2}
-.cross{stroke:var(--ink);stroke-width:1.6;fill:none}.floor{fill:var(--ink)}
+.cross{stroke:var(--ink);stroke-width:1.6;fill:none}.roofline{fill:var(--ink)}
 .curve{fill:none;stroke-width:1.8}.c0{stroke:var(--bar)}.c1{stroke:var(--mark)}
 .c2{stroke:var(--bar);stroke-dasharray:4 3}.c3{stroke:var(--mark);stroke-dasharray:4 3}
 .cx{stroke:var(--soft);stroke-width:.8;opacity:.6}

@@ -10,11 +10,12 @@
 namespace kinglet {
 namespace {
 
-// Where the next darker colour begins, in nats; there is a class k0, k1, ... of each.
-constexpr std::array<double, 6> kSteps = {0.5, 1.5, 3, 4.5, 6.5, 9};
+// Losses in nats where the next darker colour begins; each colour has a class k0, k1, ...
+constexpr std::array<double, 6> kThresholds = {0.5, 1.5, 3, 4.5, 6.5, 9};
 
 size_t ColourOf(double loss) {
-  return static_cast<size_t>(std::upper_bound(kSteps.begin(), kSteps.end(), loss) - kSteps.begin());
+  return static_cast<size_t>(std::upper_bound(kThresholds.begin(), kThresholds.end(), loss) -
+                             kThresholds.begin());
 }
 
 class PassageView {
@@ -63,10 +64,11 @@ class PassageView {
   }
   std::string Cache(const PassageWord& word) const {
     if (!report_.text.cache) return "no cache";
-    const std::string alone = "network alone " + Chance(word.contribution.network);
-    if (word.contribution.part == 0) return alone + ", word not in the cache";
-    return alone + ", with the cache " + Chance(word.log_probability) + "; " +
-           Decimal(100 * word.contribution.part, 1) + " % of the cache's weight";
+    const std::string network =
+        "network alone " + Chance(word.contribution.network_log_probability);
+    if (word.contribution.cache_share == 0) return network + ", word not in the cache";
+    return network + ", with the cache " + Chance(word.log_probability) + "; " +
+           Decimal(100 * word.contribution.cache_share, 1) + " % of the cache's weight";
   }
   std::string Facts(const PassageWord& word) const {
     const std::string known = word.typed.empty() ? "" : ", scored as " + Word(word.id);
@@ -87,9 +89,9 @@ class PassageView {
 
 std::string LossScale() {
   std::string html = "<p class=\"scale soft\">Loss in nats: ";
-  for (size_t i = 0; i <= kSteps.size(); ++i) {
+  for (size_t i = 0; i <= kThresholds.size(); ++i) {
     const std::string text =
-        i == kSteps.size() ? "more" : "to " + Shortened(Decimal(kSteps[i], 1), 8);
+        i == kThresholds.size() ? "more" : "to " + Shortened(Decimal(kThresholds[i], 1), 8);
     html += "<span class=\"k" + std::to_string(i) + "\">" + text + "</span>";
   }
   return html + "</p>\n";

@@ -8,11 +8,11 @@
 
 namespace kinglet {
 
-// Which colour stands for which loss, as HTML.
+// A legend of the colours and their losses, as HTML.
 std::string LossScale();
 
-// The words of the report's passage, and behind them the table of what each shows when it is
-// pointed at, as HTML.
+// The words of the report's passage, followed by the table that each word shows when it is pointed
+// at, as HTML.
 std::string PassageHtml(const ModelReport& report);
 
 }  // namespace kinglet

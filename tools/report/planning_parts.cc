@@ -23,26 +23,26 @@ namespace {
 
 class PlanReader {
  public:
-  void Read(const PassRecipe& pass) {
+  void Read(const PassRecipe& recipe) {
     std::visit(
-        Overloaded{[&](const PruneStep& step) {
-                     for (const auto& [name, fraction] : step.fractions) {
+        Overloaded{[&](const PrunePass& pass) {
+                     for (const auto& [name, fraction] : pass.fractions) {
                        Of(name).sparsity = fraction;
                      }
-                     for (const std::string& name : pass.tensors) {
-                       Of(name).sparsity = step.fraction;
+                     for (const std::string& name : recipe.tensors) {
+                       Of(name).sparsity = pass.fraction;
                      }
                    },
-                   [&](const QuantiseStep& step) {
-                     for (const std::string& name : pass.tensors) Of(name).bits = step.bits;
+                   [&](const QuantisePass& pass) {
+                     for (const std::string& name : recipe.tensors) Of(name).bits = pass.bits;
                    },
-                   [&](const CodeStep& step) {
-                     for (const std::string& name : pass.tensors) {
-                       Of(name).codes = ChangeText(CodesChange{step.positions, step.sub_vectors});
+                   [&](const CodePass& pass) {
+                     for (const std::string& name : recipe.tensors) {
+                       Of(name).codes = ChangeText(CodesChange{pass.positions, pass.sub_vectors});
                      }
                    },
-                   [](const HalveStep&) {}, [](const LowRankStep&) {}, [](const CalibrateStep&) {}},
-        pass.step);
+                   [](const HalvePass&) {}, [](const LowRankPass&) {}, [](const CalibratePass&) {}},
+        recipe.form);
   }
   std::vector<PlannedTensor> Take() && { return std::move(tensors_); }
 
@@ -64,9 +64,9 @@ std::string PlanningSection(const char* style, const char* title, const char* ab
 
 // A kind of change: the index of TensorChange's alternative.
 using Kind = size_t;
-constexpr std::array<const char*, 3> kKinds = {"share of zeros", "bits", "codes"};
+constexpr std::array<const char*, 3> kKinds = {"fraction of zeros", "bits", "codes"};
 
-// "0.5", "4", "2 x 8": a place on the axis of a kind.
+// "0.5", "4", "2 x 8": a tick of the axis of a kind.
 std::string TickOf(const TensorChange& change) {
   return std::visit(
       Overloaded{[](const SparsityChange& pruned) { return NumberText(pruned.fraction); },
@@ -77,8 +77,8 @@ std::string TickOf(const TensorChange& change) {
       change);
 }
 
-// The curves of all tensors for one kind of change, the most sensitive ones first; empty if none
-// was measured.
+// The curves of all tensors for one kind of change, the most sensitive ones first; empty if no
+// change of the kind was measured.
 std::string CurvesOf(const SensitivityRecord& record, Kind kind) {
   std::vector<std::string> ticks;
   std::vector<Curve> curves(record.groups.size());
@@ -121,8 +121,8 @@ std::string SensitivityHtml(const SensitivityFile& file) {
                Decimal(change.found.standard_error, 6), Grouped(change.found.bytes)});
   }
   return PlanningSection(
-      " class=\"wide\"", "What each tensor can bear",
-      "Mean loss on another text with one tensor changed and everything else as it was. "
+      " class=\"wide\"", "Sensitivity of each tensor",
+      "Mean loss on another text with one tensor changed and all others unchanged. "
       "<code>kinglet sensitivity</code>",
       "<p>" + Grouped(file.scored) + " scored tokens of " + HtmlText(file.text) + "; unchanged " +
           Decimal(file.record.nll, 6) + " nats a token.</p>\n" + html +
@@ -135,33 +135,35 @@ std::string ChoiceText(const PlannedTensor& tensor) {
   const auto add = [&text](const std::string& part) { text += (text.empty() ? "" : ", ") + part; };
   if (tensor.bits) add(std::to_string(*tensor.bits) + " bits");
   if (tensor.sparsity) add(Decimal(100 * *tensor.sparsity, 1) + " % zeros");
-  return text.empty() ? "as it is" : text;
+  return text.empty() ? "unchanged" : text;
 }
 
 std::string PlanHtml(const std::vector<PlannedTensor>& plan) {
   constexpr double kFloatBits = 32;
   std::vector<Bar> bars;
-  HtmlTable table("What the plan does to each tensor", {"tensor", "zeros", "bits", "codes"});
-  // What has the most bits and all entries, such as biases, was not chosen for: the table has it.
-  int rest = 0;
-  for (const PlannedTensor& tensor : plan) rest = std::max(rest, tensor.bits.value_or(0));
+  HtmlTable table("Changes of the plan to each tensor", {"tensor", "zeros", "bits", "codes"});
+  // Tensors with the most bits and all entries, such as biases, were not chosen for: only the table
+  // shows them.
+  int most_bits = 0;
+  for (const PlannedTensor& tensor : plan) most_bits = std::max(most_bits, tensor.bits.value_or(0));
   double most = 0;
   for (const PlannedTensor& tensor : plan) {
     const double bits =
         (tensor.bits ? *tensor.bits : kFloatBits) * (1 - tensor.sparsity.value_or(0));
     most = std::max(most, bits);
-    if (tensor.sparsity || tensor.bits != rest)
+    if (tensor.sparsity || tensor.bits != most_bits)
       bars.push_back({tensor.name, ChoiceText(tensor), bits});
     table.Row({tensor.name, tensor.sparsity ? Decimal(100 * *tensor.sparsity, 1) + " %" : "",
                tensor.bits ? std::to_string(*tensor.bits) : "", tensor.codes});
   }
   return PlanningSection(
-      "", "What the plan chose",
-      "Bits of each tensor, times the share of its entries that are not zero. "
+      "", "Choices of the plan",
+      "Bits of each tensor, times the fraction of its entries that are not zero. "
       "<code>kinglet plan</code>",
       Figure(BarChart("Bits an entry by tensor", bars, most)) +
-          (rest > 0 ? "<p class=\"legend\">All others: " + std::to_string(rest) + " bits.</p>"
-                    : "") +
+          (most_bits > 0
+               ? "<p class=\"legend\">All others: " + std::to_string(most_bits) + " bits.</p>"
+               : "") +
           Details("Table of the plan", table.Finish()));
 }
 

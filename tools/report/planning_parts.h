@@ -1,4 +1,5 @@
-// What `kinglet sensitivity` measured and `kinglet plan` chose, as sections of the report's page.
+// The measurements of `kinglet sensitivity` and the choices of `kinglet plan`, as sections of the
+// report's page.
 #ifndef KINGLET_TOOLS_REPORT_PLANNING_PARTS_H_
 #define KINGLET_TOOLS_REPORT_PLANNING_PARTS_H_
 
@@ -11,12 +12,12 @@
 
 namespace kinglet {
 
-// What a plan's recipe does to a tensor.
+// The changes of a tensor in a plan's recipe.
 struct PlannedTensor {
   std::string name;  // or a pattern
   std::optional<double> sparsity;
   std::optional<int> bits;
-  std::string codes;  // "4 x 64 codes"; empty: none
+  std::string codes;  // "4 x 64 codes"; may be empty
 };
 
 struct Planning {
@@ -28,9 +29,9 @@ struct Planning {
 // recipe; KINGLET_INVALID_ARGUMENT for a recipe that changes no tensor.
 Result<Planning> ReadPlanning(const std::string& sensitivity, const std::string& plan);
 
-// The sections, "" for what is not there.
+// The sections; "" for missing files.
 std::string PlanningHtml(const Planning& planning);
-// A line of JSON for each that is there.
+// A line of JSON for each of the two files that exists.
 std::string PlanningJson(const Planning& planning);
 
 }  // namespace kinglet

@@ -1,4 +1,4 @@
-// kinglet report: a page with pictures of what a model costs and what it does to a text.
+// kinglet report: a page with pictures of a model's costs and of its losses on a text.
 #include <memory>
 #include <optional>
 #include <span>
@@ -63,7 +63,7 @@ Command AddReport(Arguments& program) {
   Arguments report =
       program.AddSubcommand("report", "Write a page about a model and a text, with pictures");
   AddModelOptions(report, options->run);
-  report.Add("SECOND.kgl", options->second, "another model, shown beside the first")
+  report.Add("SECOND.kgl", options->second, "another model, shown next to the first")
       .Placeholder("");
   AddThreads(report, options->run.threads);
   report.Add("--text", options->text, "text; each line end becomes <eos>")
@@ -71,11 +71,15 @@ Command AddReport(Arguments& program) {
   report.Add("--ids", options->ids, "token ids: text, separated by white space, or .npy")
       .Placeholder(kFileOrStandardInput);
   report.Add("-o,--output", options->output, "page to write").Required().Placeholder("REPORT.html");
-  report.Add("--sensitivity", options->sensitivity, "show what `kinglet sensitivity` measured")
+  report
+      .Add("--sensitivity", options->sensitivity,
+           "show the losses that `kinglet sensitivity` measured")
       .Placeholder("S.json");
-  report.Add("--plan", options->plan, "show what a recipe of `kinglet plan` does to each tensor")
+  report
+      .Add("--plan", options->plan,
+           "show the changes that a recipe of `kinglet plan` makes to each tensor")
       .Placeholder("RECIPE.json");
-  report.Add("--passage", options->passage, "number of words to show one by one, at most")
+  report.Add("--passage", options->passage, "most words to show one by one")
       .Between(uint64_t{0}, kMostPassage)
       .Placeholder("N")
       .ShowDefault();

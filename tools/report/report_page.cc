@@ -16,13 +16,13 @@ namespace {
 
 std::string NameOf(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
-// The model's name; of two with one name the whole paths.
+// The model's file name; the complete paths if both models have one name.
 std::string NameOf(const ModelReport& report, Reports reports) {
   const std::string name = NameOf(report.path);
-  const bool alone = std::all_of(reports.begin(), reports.end(), [&](const ModelReport& other) {
+  const bool is_unique = std::all_of(reports.begin(), reports.end(), [&](const ModelReport& other) {
     return &other == &report || NameOf(other.path) != name;
   });
-  return alone ? name : report.path;
+  return is_unique ? name : report.path;
 }
 
 // A section with the same part of each model in it.
@@ -97,8 +97,8 @@ std::string ReportPage(Reports reports, const Planning& planning, const std::str
       "<header><h1>" + title + "</h1>\n<p class=\"soft\">kinglet report over " +
       HtmlText(NameOf(source)) + "; losses are natural logarithms</p></header>\n" + "<main" +
       (reports.size() > 1 ? " class=\"two\"" : "") + ">\n";
-  html += Section("The model", "What the whole text and the file come to.", "kinglet score",
-                  reports, ModelPart, true);
+  html += Section("The model", "Totals of the text and of the file.", "kinglet score", reports,
+                  ModelPart, true);
   html += Section("Loss by word frequency",
                   "Mean loss in nats by rank in the vocabulary, about a tenth of all tokens a bar.",
                   "kinglet score --by frequency", reports, FrequencyPart(reports));
@@ -106,33 +106,33 @@ std::string ReportPage(Reports reports, const Planning& planning, const std::str
       Section("Loss by distance", "Mean loss in nats by tokens since the word's last occurrence.",
               "kinglet score --by gap", reports, GapPart(reports));
   html += Section("Neural cache",
-                  "What the cache of recent words did to the losses. A hit is a token whose word "
-                  "it held.",
+                  "The losses with and without the cache of recent words. A hit is a token whose "
+                  "word the cache contained.",
                   "", reports, CachePart(reports));
   html += Section("Time of a token",
                   "After each token every word's probability (full), that of the word that follows "
-                  "(score) or the ten best words (topk) are asked for; beside it the time to read "
-                  "the same memory. Marks beyond the picture stand at its end.",
+                  "(score) or the ten best words (topk) are queried, compared with the time to "
+                  "read the same memory (roofline). Marks beyond the picture are drawn at its end.",
                   "kinglet bench", reports, LatencyPart(reports));
   html += Section(
       "Passage",
       "The first " + Grouped(longest.text.passage.size()) + " scored tokens of " +
           Grouped(longest.text.totals.scored()) +
           ", darker in a light page and lighter in a dark one where the model was more "
-          "surprised. Point at a word or touch it for its rank, the five best words "
-          "and what the cache gave.",
+          "surprised. Point at a word or touch it for its rank, the five best words and the "
+          "cache's part.",
       "", reports, [](const ModelReport& report) { return LossScale() + PassageHtml(report); },
       true);
-  html += Section("Operations by component", "What is executed for a token, mean over the text.",
+  html += Section("Operations by component", "Operations executed per token, mean over the text.",
                   "kinglet count", reports, OperationsPart(reports));
-  html += Section("Bytes by component", "Memory that a token's steps touch, query full.",
+  html += Section("Bytes by component", "Memory that the nodes of a token touch, query full.",
                   "kinglet bench", reports, TouchedPart(reports));
   html += Section(
       "Time by component",
-      "Means of query full; with other, what is between the steps, they add up to its mean. It "
-      "is negative where steps ran slower while they were timed one by one.",
-      "kinglet bench", reports, StepTimesPart(reports));
-  html += Section("Bytes by owner", "What each byte of the model file is for.", "kinglet inspect",
+      "Means of query full. They add up to the token's mean with other, the time between the "
+      "nodes, which is negative where nodes ran slower while they were timed one by one.",
+      "kinglet bench", reports, NodeTimesPart(reports));
+  html += Section("Bytes by owner", "Purpose of each byte of the model file.", "kinglet inspect",
                   reports, OwnersPart(reports));
   html += PlanningHtml(planning);
   return html + "</main>\n<footer><p>Times were measured when this page was written, " +

@@ -1,4 +1,4 @@
-// The page of `kinglet report`: HTML that needs nothing but itself, no script either.
+// The page of `kinglet report`: one HTML file without scripts that loads nothing.
 #ifndef KINGLET_TOOLS_REPORT_REPORT_PAGE_H_
 #define KINGLET_TOOLS_REPORT_REPORT_PAGE_H_
 

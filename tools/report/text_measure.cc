@@ -15,7 +15,7 @@ constexpr uint32_t kBestWords = 5;
 void CachedLoss::Add(double log_probability, const CacheContribution& contribution) {
   ++tokens;
   mixed.Add(log_probability);
-  network.Add(contribution.network);
+  network.Add(contribution.network_log_probability);
 }
 
 TextMeasure::TextMeasure(std::shared_ptr<const Model> model, const Options& options)
@@ -50,7 +50,7 @@ Status TextMeasure::Add(const TokenSequence& piece) {
   return Status();
 }
 
-// Without what is fed, but not scored.
+// Adds the size of a piece without the tokens that are fed, but not scored.
 void TextMeasure::AddSize(const TokenSequence& piece) {
   if (!piece.size) return;
   if (!figures_.size) figures_.size.emplace();
@@ -92,9 +92,10 @@ Status TextMeasure::Score(uint32_t id, std::string_view typed) {
   frequency_.Add(id, value);
   gaps_.Add(id, value);
   if (!figures_.cache) return Status();
-  network_gaps_.Add(id, contribution.network);
+  network_gaps_.Add(id, contribution.network_log_probability);
   figures_.cache->all.Add(value, contribution);
-  (contribution.part > 0 ? figures_.cache->hits : figures_.cache->misses).Add(value, contribution);
+  (contribution.cache_share > 0 ? figures_.cache->hits : figures_.cache->misses)
+      .Add(value, contribution);
   return Status();
 }
 

@@ -1,4 +1,5 @@
-// What a model makes of a text for `kinglet report`, in memory that does not grow with the text.
+// The losses and operations of a model on a text for `kinglet report`, in memory that does not grow
+// with the text.
 #ifndef KINGLET_TOOLS_REPORT_TEXT_MEASURE_H_
 #define KINGLET_TOOLS_REPORT_TEXT_MEASURE_H_
 
@@ -22,7 +23,7 @@ namespace kinglet {
 struct PassageWord {
   uint64_t position = 0;  // in the text
   uint32_t id = 0;
-  std::string typed;  // how an unknown word was typed; empty: as its word
+  std::string typed;  // how an unknown word was typed; may be empty
   double log_probability = 0;
   uint32_t rank = 0;
   std::vector<Candidate> best;  // the words that were most probable there
@@ -40,7 +41,8 @@ struct CachedLoss {
   double nll_network() const { return (0.0 - network.Value()) / static_cast<double>(tokens); }
 };
 
-// What the neural cache did to the scored tokens. Hits are those whose word it held.
+// The effect of the neural cache on the scored tokens. Hits are tokens whose word the cache
+// contained.
 struct CacheTally {
   CachedLoss all, hits, misses;
   double hit_share() const {
@@ -51,7 +53,7 @@ struct CacheTally {
 struct TextFigures {
   uint64_t tokens = 0;  // of the text
   LossTotals totals;
-  std::optional<TextSize> size;  // of what was scored; none: the text is not known
+  std::optional<TextSize> size;  // of the scored text; nullopt if the text is not known
   std::vector<LossBin> frequency, gaps;
   // Of a model with a neural cache; the bins are those of `gaps` by the network alone.
   std::optional<CacheTally> cache;

@@ -8,14 +8,14 @@
 namespace kinglet {
 namespace {
 
-void CopyFeatures(const FeatureBlock& from, uint64_t first, uint64_t count, FeatureBlock& to,
+void CopyFeatures(const FeatureBatch& from, uint64_t first, uint64_t count, FeatureBatch& to,
                   uint64_t to_first) {
-  std::copy_n(from.Feature(first), count * kBlockWords, to.Feature(to_first));
+  std::copy_n(from.Feature(first), count * kBatchWords, to.Feature(to_first));
 }
 
 // Chunk j of `first` followed by chunk j of `second`, for each of `chunks`.
-void Interleave(const FeatureBlock& first, uint64_t first_width, const FeatureBlock& second,
-                uint64_t second_width, uint64_t chunks, FeatureBlock& joined) {
+void Interleave(const FeatureBatch& first, uint64_t first_width, const FeatureBatch& second,
+                uint64_t second_width, uint64_t chunks, FeatureBatch& joined) {
   const uint64_t a = first_width / chunks, b = second_width / chunks;
   for (uint64_t chunk = 0; chunk < chunks; ++chunk) {
     CopyFeatures(first, chunk * a, a, joined, chunk * (a + b));
@@ -23,16 +23,16 @@ void Interleave(const FeatureBlock& first, uint64_t first_width, const FeatureBl
   }
 }
 
-void AddBias(const DefineLayer& layer, std::span<const float> bias, FeatureBlock& block) {
+void AddBias(const DefineLayer& layer, std::span<const float> bias, FeatureBatch& batch) {
   if (bias.empty()) return;
   for (uint64_t feature = 0; feature < layer.out; ++feature) {
     const double value = bias[feature % bias.size()];
-    double* words = block.Feature(feature);
-    for (size_t word = 0; word < kBlockWords; ++word) words[word] += value;
+    double* words = batch.Feature(feature);
+    for (size_t word = 0; word < kBatchWords; ++word) words[word] += value;
   }
 }
 
-void ShuffleFeatures(const DefineLayer& layer, const FeatureBlock& from, FeatureBlock& to) {
+void ShuffleFeatures(const DefineLayer& layer, const FeatureBatch& from, FeatureBatch& to) {
   const uint64_t width = layer.out / layer.groups;
   for (uint64_t group = 0; group < layer.groups; ++group) {
     for (uint64_t j = 0; j < width; ++j) {
@@ -44,40 +44,40 @@ void ShuffleFeatures(const DefineLayer& layer, const FeatureBlock& from, Feature
 // Layer normalisation of `width` adjacent features.
 void NormaliseFeatures(const DefineLayer& layer, const DefineWeights& weights, uint64_t width,
                        double* features) {
-  using Words = std::array<double, kBlockWords>;
+  using Words = std::array<double, kBatchWords>;
   Words mean = {}, variance = {};
   for (uint64_t f = 0; f < width; ++f) {
-    for (size_t word = 0; word < kBlockWords; ++word) {
-      mean[word] += features[f * kBlockWords + word];
+    for (size_t word = 0; word < kBatchWords; ++word) {
+      mean[word] += features[f * kBatchWords + word];
     }
   }
   for (double& value : mean) value /= static_cast<double>(width);
   for (uint64_t f = 0; f < width; ++f) {
-    for (size_t word = 0; word < kBlockWords; ++word) {
-      const double centred = features[f * kBlockWords + word] - mean[word];
+    for (size_t word = 0; word < kBatchWords; ++word) {
+      const double centred = features[f * kBatchWords + word] - mean[word];
       variance[word] += centred * centred;
     }
   }
   Words deviation;
-  for (size_t word = 0; word < kBlockWords; ++word) {
+  for (size_t word = 0; word < kBatchWords; ++word) {
     deviation[word] = std::sqrt(variance[word] / static_cast<double>(width) + layer.norm_epsilon);
   }
   for (uint64_t f = 0; f < width; ++f) {
     const double gain = weights.norm_gain.empty() ? 1.0 : weights.norm_gain[f];
     const double offset = weights.norm_offset.empty() ? 0.0 : weights.norm_offset[f];
-    double* words = features + f * kBlockWords;
-    for (size_t word = 0; word < kBlockWords; ++word) {
+    double* words = features + f * kBatchWords;
+    for (size_t word = 0; word < kBatchWords; ++word) {
       words[word] = (words[word] - mean[word]) / deviation[word] * gain + offset;
     }
   }
 }
 
-void NormaliseLayer(const DefineLayer& layer, const DefineWeights& weights, FeatureBlock& block) {
+void NormaliseLayer(const DefineLayer& layer, const DefineWeights& weights, FeatureBatch& batch) {
   if (layer.norm == DefineLayer::Norm::kNone) return;
   const uint64_t parts = layer.norm == DefineLayer::Norm::kPerGroup ? layer.groups : 1;
   const uint64_t width = layer.out / parts;
   for (uint64_t part = 0; part < parts; ++part) {
-    NormaliseFeatures(layer, weights, width, block.Feature(part * width));
+    NormaliseFeatures(layer, weights, width, batch.Feature(part * width));
   }
 }
 
@@ -107,17 +107,17 @@ void Activate(DefineLayer::Activation activation, std::span<double> values) {
   }
 }
 
-void AddFeatures(const FeatureBlock& from, uint64_t features, FeatureBlock& to) {
-  const double* source = from.Feature(0);
-  std::transform(source, source + features * kBlockWords, to.Feature(0), to.Feature(0),
+void AddFeatures(const FeatureBatch& from, uint64_t features, FeatureBatch& to) {
+  const double* addends = from.Feature(0);
+  std::transform(addends, addends + features * kBatchWords, to.Feature(0), to.Feature(0),
                  [](double a, double b) { return a + b; });
 }
 
 }  // namespace
 
-void ApplyLayer(const DefineLayer& layer, const DefineWeights& weights, const FeatureBlock& e,
-                uint64_t e_width, const FeatureBlock& previous, uint64_t previous_width,
-                FeatureBlock& joined, FeatureBlock& unshuffled, FeatureBlock& output) {
+void ApplyLayer(const DefineLayer& layer, const DefineWeights& weights, const FeatureBatch& e,
+                uint64_t e_width, const FeatureBatch& previous, uint64_t previous_width,
+                FeatureBatch& joined, FeatureBatch& unshuffled, FeatureBatch& output) {
   if (layer.skip != DefineLayer::Skip::kNone) {
     const uint64_t chunks = layer.skip == DefineLayer::Skip::kMix ? layer.groups : 1;
     if (layer.order == DefineLayer::Order::kInputFirst) {
@@ -126,14 +126,14 @@ void ApplyLayer(const DefineLayer& layer, const DefineWeights& weights, const Fe
       Interleave(previous, previous_width, e, e_width, chunks, joined);
     }
   }
-  const FeatureBlock& input = layer.skip == DefineLayer::Skip::kNone ? previous : joined;
+  const FeatureBatch& input = layer.skip == DefineLayer::Skip::kNone ? previous : joined;
   const bool shuffles = layer.shuffle != DefineLayer::Shuffle::kNone;
 
-  FeatureBlock& product = shuffles ? unshuffled : output;
+  FeatureBatch& product = shuffles ? unshuffled : output;
   const uint64_t in = layer.in / layer.groups, out = layer.out / layer.groups;
   for (uint64_t group = 0; group < layer.groups; ++group) {
     const uint64_t matrix = layer.weights == DefineLayer::Weights::kPerGroup ? group : 0;
-    MultiplyBlock(weights.weight.data() + matrix * in * out, out, in, input.Feature(group * in),
+    MultiplyBatch(weights.weight.data() + matrix * in * out, out, in, input.Feature(group * in),
                   product.Feature(group * out));
   }
   AddBias(layer, weights.bias, product);
@@ -148,7 +148,7 @@ void ApplyLayer(const DefineLayer& layer, const DefineWeights& weights, const Fe
   if (layer.residual == DefineLayer::Residual::kBeforeActivation) {
     AddFeatures(previous, layer.out, output);
   }
-  Activate(layer.activation, {output.Feature(0), layer.out * kBlockWords});
+  Activate(layer.activation, {output.Feature(0), layer.out * kBatchWords});
   if (layer.residual == DefineLayer::Residual::kAfterActivation) {
     AddFeatures(previous, layer.out, output);
   }

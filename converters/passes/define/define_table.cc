@@ -51,10 +51,10 @@ uint64_t Widest(const DefineMap& map) {
   return widest;
 }
 
-// The vectors of one block of words on their way through Map and the unit.
-class BlockOfWords {
+// Computes the vectors of one batch of words by Map and the unit.
+class WordBatch {
  public:
-  BlockOfWords(const DefineMap& map, const DefineUnit& unit, std::span<const DefineWeights> weights)
+  WordBatch(const DefineMap& map, const DefineUnit& unit, std::span<const DefineWeights> weights)
       : unit_(unit),
         weights_(weights),
         looked_up_(Widest(map)),
@@ -64,14 +64,14 @@ class BlockOfWords {
         previous_(WidestOf(unit).out),
         output_(WidestOf(unit).out) {}
 
-  // The table's rows of `count` words of `band`, its word `first` and the next, into `rows`. False
-  // where one is not finite. REQUIRES: count <= kBlockWords.
+  // Writes the table's rows of `count` words of `band`, from its word `first`, to `rows`. Returns
+  // false if a row is not finite. REQUIRES: count <= kBatchWords.
   bool Compute(const DefineBand& band, uint64_t first, uint64_t count, float* rows) {
     LookUp(band, first, count);
     uint64_t e_width = unit_.map_width, width = unit_.map_width;
     for (size_t index = 0; index < unit_.layers.size(); ++index) {
       if (index == unit_.entry_layers) {
-        std::copy_n(previous_.Feature(0), width * kBlockWords, e_.Feature(0));
+        std::copy_n(previous_.Feature(0), width * kBatchWords, e_.Feature(0));
         e_width = width;
       }
       ApplyLayer(unit_.layers[index], weights_[index], e_, e_width, previous_, width, joined_,
@@ -91,23 +91,23 @@ class BlockOfWords {
 
  private:
   void LookUp(const DefineBand& band, uint64_t first, uint64_t count) {
-    FeatureBlock& vectors = band.projection.empty() ? previous_ : looked_up_;
+    FeatureBatch& vectors = band.projection.empty() ? previous_ : looked_up_;
     for (uint64_t feature = 0; feature < band.width; ++feature) {
       double* words = vectors.Feature(feature);
       for (uint64_t word = 0; word < count; ++word) {
         words[word] = band.table[(first + word) * band.width + feature] * band.scale;
       }
-      std::fill(words + count, words + kBlockWords, 0.0);
+      std::fill(words + count, words + kBatchWords, 0.0);
     }
     if (!band.projection.empty()) {
-      MultiplyBlock(band.projection.data(), unit_.map_width, band.width, looked_up_.Feature(0),
+      MultiplyBatch(band.projection.data(), unit_.map_width, band.width, looked_up_.Feature(0),
                     previous_.Feature(0));
     }
   }
 
   const DefineUnit& unit_;
   std::span<const DefineWeights> weights_;
-  FeatureBlock looked_up_, e_, joined_, unshuffled_, previous_, output_;
+  FeatureBatch looked_up_, e_, joined_, unshuffled_, previous_, output_;
 };
 
 }  // namespace
@@ -130,20 +130,20 @@ Result<std::vector<float>> DefineTable(const DefineMap& map, const DefineUnit& u
   }
 
   std::vector<float> table(words * width);
-  // What threads need is allocated before they start: they must not throw.
-  threads = std::min<size_t>(threads, words / kBlockWords + 1);
-  std::vector<BlockOfWords> blocks;
-  blocks.reserve(threads);
-  for (size_t share = 0; share < threads; ++share) blocks.emplace_back(map, unit, weights);
-  std::vector<uint64_t> bad(threads, UINT64_MAX);  // the first word of a block that is not finite
+  // Memory for threads is allocated before they start, because threads must not throw.
+  threads = std::min<size_t>(threads, words / kBatchWords + 1);
+  std::vector<WordBatch> batches;
+  batches.reserve(threads);
+  for (size_t share = 0; share < threads; ++share) batches.emplace_back(map, unit, weights);
+  std::vector<uint64_t> bad(threads, UINT64_MAX);  // the first word of a batch that is not finite
   RunShares(threads, [&](size_t share) {
     uint64_t turn = 0, band_first = 0;
     for (const DefineBand& band : map) {
-      for (uint64_t first = 0; first < band.words; first += kBlockWords, ++turn) {
+      for (uint64_t first = 0; first < band.words; first += kBatchWords, ++turn) {
         if (turn % threads != share) continue;
-        const uint64_t count = std::min<uint64_t>(kBlockWords, band.words - first);
+        const uint64_t count = std::min<uint64_t>(kBatchWords, band.words - first);
         const uint64_t row = band_first + first;
-        if (!blocks[share].Compute(band, first, count, table.data() + row * width)) {
+        if (!batches[share].Compute(band, first, count, table.data() + row * width)) {
           bad[share] = std::min(bad[share], row);
         }
       }
@@ -159,7 +159,7 @@ Result<std::vector<float>> DefineTable(const DefineMap& map, const DefineUnit& u
   return Status::Refusal(
       KINGLET_NOT_FINITE, "define table",
       "word " + std::to_string(at / width) + ", feature " + std::to_string(at % width),
-      "a number that float32 can hold", std::isnan(*entry) ? "NaN" : "infinity");
+      "a finite float32", std::isnan(*entry) ? "NaN" : "infinity");
 }
 
 }  // namespace kinglet

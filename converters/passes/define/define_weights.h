@@ -1,4 +1,4 @@
-// The values of a DeFINE unit's layers on their way from a checkpoint.
+// The values of a DeFINE unit's layers, as read from a checkpoint.
 #ifndef KINGLET_CONVERTERS_PASSES_DEFINE_DEFINE_WEIGHTS_H_
 #define KINGLET_CONVERTERS_PASSES_DEFINE_DEFINE_WEIGHTS_H_
 
@@ -11,7 +11,7 @@
 
 namespace kinglet {
 
-// The values of one layer, row-major by ShapesOf; empty where the layer has none.
+// The values of one layer, row-major by ShapesOf; empty where the layer has no such values.
 struct DefineWeights {
   std::vector<float> weight, bias, norm_gain, norm_offset;
 };
@@ -25,8 +25,8 @@ enum class DefineLayout : uint8_t {
 // Errors: KINGLET_INVALID_ARGUMENT with FaultsOf(unit).
 Status CheckUnit(const DefineUnit& unit);
 
-// That each layer has exactly the values it declares. Errors: KINGLET_INVALID_CHECKPOINT. REQUIRES:
-// CheckUnit finds nothing.
+// Checks that each layer has exactly the values that it declares. Errors:
+// KINGLET_INVALID_CHECKPOINT. REQUIRES: CheckUnit finds no fault.
 Status CheckWeights(const DefineUnit& unit, std::span<const DefineWeights> weights);
 
 }  // namespace kinglet

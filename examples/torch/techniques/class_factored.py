@@ -7,8 +7,8 @@ from techniques.full import initial
 
 
 class ClassFactoredSoftmax(nn.Module):
-    """log p(w) = log p(class of w) + log p(w | class of w). Ids are ordered by class: class c holds
-    class_sizes[c] words behind those of the classes before. table [words, width], bias [words]; class_table
+    """log p(w) = log p(class of w) + log p(w | class of w). Ids are ordered by class: class c has
+    class_sizes[c] words after those of the classes before. table [words, width], bias [words]; class_table
     [classes, width], class_bias [classes]."""
 
     def __init__(self, words: int, width: int, class_sizes: list, bias: bool):

@@ -29,7 +29,7 @@ def joined(mapped, x, groups: int, skip: str, order: str):
 
 
 class GroupLinear(nn.Module):
-    """y = activation(norm(shuffle(W_j x_j + b_j))) with x cut into contiguous groups x_j.
+    """y = activation(norm(shuffle(W_j x_j + b_j))) with x split into contiguous groups x_j.
 
     weight [groups, in / groups, out / groups], or [1, ...] where all groups share one; bias [groups or 1,
     out / groups]. The shuffle puts feature i of group j at i * groups + j. The norm is a layer norm over each out / groups features
@@ -61,7 +61,7 @@ class GroupLinear(nn.Module):
 
 
 class DefineEmbedding(nn.Module):
-    """`layers` says of each layer, in order: outputs, groups, shared, bias, norm, epsilon, activation, shuffle, and
+    """`layers` gives for each layer, in order: outputs, groups, shared, bias, norm, epsilon, activation, shuffle, and
     skip and order of `joined`. Reduce is the last of them, with one group and no activation. `residual` adds a layer's
     input to its output."""
 

@@ -1,4 +1,4 @@
-"""What the filter and the statistics for datatrove share."""
+"""Common parts of the filter and the statistics for datatrove."""
 
 from __future__ import annotations
 
@@ -14,20 +14,19 @@ BATCH = 256  # documents that are scored together, so that the lanes stay full
 def annotate(
     step: Any, scorer: DocumentScorer, batch: list[Any], prefix: str
 ) -> list[DocumentScore | None]:
-    """Scores a batch and writes it into the metadata; None where a document has no text."""
+    """Scores a batch and writes the scores into the metadata; None for documents without text."""
     good = [doc for doc in batch if isinstance(doc.text, str)]
-    scores = scorer.score(doc.text for doc in good)
+    scores = iter(scorer.score(doc.text for doc in good))
     found: list[DocumentScore | None] = []
-    told = iter(scores)
     for doc in batch:
         if not isinstance(doc.text, str):
             doc.metadata[f"{prefix}_error"] = (
                 f"text: expected str, found {type(doc.text).__name__}")
             found.append(None)
             continue
-        score = next(told)
+        score = next(scores)
         if score.repaired:
-            doc.text = repaired(doc.text)  # else the writer would fail, and with it the job
+            doc.text = repaired(doc.text)  # otherwise the writer would fail, and the job with it
         doc.metadata.update(scorer.record(score, prefix))
         found.append(score)
         step.stat_update("tokens", value=score.tokens)

@@ -15,7 +15,7 @@ _batched: Any = host("datatrove.utils.batching", PACKAGE, VERSION, "batched").ba
 
 
 class PerplexityStats(BaseStats):
-    """The host's statistics of perplexity, loss by token and share of unknown words.
+    """The host's statistics of perplexity, loss per token and fraction of unknown words.
 
     Takes the host's `groups_to_compute` ("summary", "histogram", ..) and its other options.
     """
@@ -39,21 +39,21 @@ class PerplexityStats(BaseStats):
         self.prefix, self.batch_size = prefix, batch_size
 
     def extract_stats(self, doc: Any) -> dict[str, int | float]:
-        """The numbers of a document."""
+        """The statistics of a document."""
         if f"{self.prefix}_tokens" not in doc.metadata:
             annotate(self, self.scorer, [doc], self.prefix)
-        told = doc.metadata
-        tokens = told.get(f"{self.prefix}_tokens", 0)
+        metadata = doc.metadata
+        tokens = metadata.get(f"{self.prefix}_tokens", 0)
         if not tokens:
             return {}
         return {
-            f"{self.prefix}_perplexity": told[f"{self.prefix}_perplexity"],
-            f"{self.prefix}_loss": -told[f"{self.prefix}_log_probability"] / tokens,
-            f"{self.prefix}_oov_share": told[f"{self.prefix}_oov"] / tokens,
+            f"{self.prefix}_perplexity": metadata[f"{self.prefix}_perplexity"],
+            f"{self.prefix}_loss": -metadata[f"{self.prefix}_log_probability"] / tokens,
+            f"{self.prefix}_oov_share": metadata[f"{self.prefix}_oov"] / tokens,
         }
 
     def run(self, data: Any, rank: int = 0, world_size: int = 1) -> Any:
-        """Scores in batches, then counts one by one, as the host does."""
+        """Scores documents in batches, then counts them one by one, as the host does."""
         return super().run(self._scored(data), rank, world_size)
 
     def _scored(self, data: Any) -> Iterator[Any]:

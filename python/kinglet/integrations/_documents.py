@@ -1,7 +1,7 @@
-"""Scores of whole documents, in whatever process, thread and company: always the same bits.
+"""Scores of complete documents, with the same bits in any process, thread and batch.
 
-A document begins in a fresh state behind the model's begin token; each newline in it is the end of
-a line, and so is its end. One line scores as `kinglet score --lines` has it.
+A document begins in a fresh state after the model's begin token; each newline in it is the end of
+a line, and so is its end. A document of one line has the score of `kinglet score --lines`.
 """
 
 from __future__ import annotations
@@ -15,21 +15,21 @@ from typing import Any, NamedTuple
 
 from kinglet._numbers import integer
 from kinglet.errors import Mismatch, Unsupported
-from kinglet.model import Model
 from kinglet.integrations._time_slices import long_time_slices
+from kinglet.model import Model
 from kinglet.scoring import score_streams
 from kinglet.session import Session
 
-_TOKENS_AT_ONCE = 1 << 16  # that wait for a call, a few megabytes
+_TOKENS_AT_ONCE = 1 << 16  # tokens of one call, a few megabytes
 _NO_CHARACTER = re.compile("[\ud800-\udfff]")
 
 
 class DocumentScore(NamedTuple):
-    """What a model says of a document."""
+    """A model's score of a document."""
 
     log_probability: float  # natural, of all scored tokens
-    tokens: int  # that were scored, ends of lines too
-    oov: int  # of them, unknown words
+    tokens: int  # scored tokens, including ends of lines
+    oov: int  # scored tokens that are the unknown word
     repaired: bool  # whether the text had lone surrogates, which were scored as U+FFFD
 
     @property
@@ -42,22 +42,22 @@ class DocumentScore(NamedTuple):
 
     @property
     def oov_share(self) -> float:
-        """The share of unknown words among the tokens."""
+        """The fraction of unknown words among the tokens."""
         return self.oov / self.tokens if self.tokens else 0.0
 
 
 def repaired(text: str) -> str:
-    """The text with U+FFFD for each lone surrogate: what was no Unicode."""
+    """The text with U+FFFD for each lone surrogate, that is, for each byte that was not Unicode."""
     return _NO_CHARACTER.sub("\ufffd", text)
 
 
 class DocumentScorer:
     """Scores documents with the model at a path, which each process opens once.
 
-    Pickled it is the path, the digest and the options: another process that finds another file
-    there raises Mismatch. `lanes` documents are computed at once by `threads` threads; with
-    `most_tokens` only so many of each document are scored. Made, it opens the model, so that a
-    missing or damaged file is known before a job begins.
+    A pickled scorer is the path, the digest and the options: a process that finds another file at
+    the path raises Mismatch. `lanes` documents are computed at once by `threads` threads.
+    `most_tokens` limits the scored tokens of each document. The constructor opens the model, so
+    that a missing or damaged file ends a job before it begins.
     """
 
     def __init__(
@@ -124,8 +124,8 @@ class DocumentScorer:
             for score, repaired in zip(score_streams(model, session, streams), bad)]
 
     def record(self, score: DocumentScore, prefix: str = "kinglet") -> dict[str, Any]:
-        """What is written beside a document: numbers, and where they are from."""
-        told: dict[str, Any] = {
+        """The fields that are added to a document: numbers, the model's digest and the protocol."""
+        fields: dict[str, Any] = {
             f"{prefix}_log_probability": score.log_probability,
             f"{prefix}_hex": score.log_probability.hex(),
             f"{prefix}_tokens": score.tokens,
@@ -135,8 +135,8 @@ class DocumentScorer:
             f"{prefix}_protocol": self.protocol,
         }
         if score.repaired:
-            told[f"{prefix}_repaired"] = True
-        return told
+            fields[f"{prefix}_repaired"] = True
+        return fields
 
     def __repr__(self) -> str:
         return f"DocumentScorer({self.path!r}, digest {self.digest}, lanes {self.lanes})"
@@ -149,7 +149,7 @@ def _text(text: object) -> str:
     return text
 
 
-# Of this process: a step of a pipeline is unpickled for every task.
+# The models of this process: a step of a pipeline is unpickled for every task.
 _models: dict[tuple[str, str], Model] = {}
 _lock = threading.Lock()
 _mine = threading.local()
@@ -171,13 +171,13 @@ def _opened(path: str, digest: str) -> Model:
             if model.digest != digest:
                 raise Mismatch(
                     f"kinglet: {path}: expected digest {digest}, found {model.digest}; the file "
-                    "has changed since the job was made: make the job again, or put it back")
+                    "has changed since the job was made: make the job again, or restore the file")
             _models[path, digest] = model
         return model
 
 
 class _Lanes:
-    """A session of this thread's and process's own, kept for the next batch."""
+    """A session of the calling thread in the current process, kept for the next batch."""
 
     def __init__(self, model: Model, lanes: int, threads: int) -> None:
         self._key = (os.getpid(), model.digest, lanes, threads)

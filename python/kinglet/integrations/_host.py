@@ -1,4 +1,4 @@
-"""Finding the program that a plug is for."""
+"""Imports of the host programs of integrations."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Any
 
 
 def host(module: str, package: str, tested: str, *names: str) -> Any:
-    """The module of a host, which has these names.
+    """Imports a module of a host, which must have these names.
 
-    `tested` is the version that the plug was run with. Raises ImportError that says what to do.
+    `tested` is the version that the integration was tested with. ImportError names the next step.
     """
     install = f"pip install '{package}=={tested}'"
     try:
@@ -25,8 +25,9 @@ def host(module: str, package: str, tested: str, *names: str) -> Any:
     for name in names:
         if not hasattr(found, name):
             raise ImportError(
-                f"kinglet.integrations: {module}: expected {name}, which {package} {tested} has, found "
-                f"{package} {_version(package) or 'of no version'} without; {install}", name=module)
+                f"kinglet.integrations: {module}: expected {name}, which {package} {tested} has, "
+                f"found {package} {_version(package) or 'of no version'} without; {install}",
+                name=module)
     return found
 
 

@@ -1,8 +1,8 @@
-"""Long turns on the processor, while many processes share few of them.
+"""Long time slices for processes that share few processors.
 
-A process that gets the processor back finds the model gone from the processor's own cache. On Linux
-a turn lasts about 1.5 ms, and reading the model anew takes a fifth of that when 16 workers share
-two processors. From Linux 6.12 on a thread may ask for longer turns; who does is chosen later.
+After a switch of processes the model is no longer in the processor's own cache. On Linux a time
+slice lasts about 1.5 ms, and reading the model again takes a fifth of it when 16 workers share two
+processors. From Linux 6.12 on a thread may request longer slices, and then waits longer for each.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ import sys
 from collections.abc import Iterator
 
 _LONG = 100_000_000  # nanoseconds, the most that the kernel grants
-_SHARED = (0, 3)  # SCHED_OTHER and SCHED_BATCH: other policies are the host's own business
-# sched_setattr and sched_getattr, which older C libraries have no functions for.
+_SHARED = (0, 3)  # SCHED_OTHER and SCHED_BATCH; other policies are not changed
+# The system calls sched_setattr and sched_getattr; older C libraries have no functions for them.
 _CALLS = {"x86_64": (314, 315), "aarch64": (274, 275)}.get(platform.machine())
 
 
@@ -36,7 +36,7 @@ class _Attributes(ctypes.Structure):
 
 
 def _attributes() -> _Attributes | None:
-    """Those of the calling thread."""
+    """The attributes of the calling thread; None if the system has none."""
     if _CALLS is None or sys.platform != "linux":
         return None
     found = _Attributes()
@@ -51,14 +51,14 @@ def _set(wanted: _Attributes) -> None:
 
 
 def granted() -> int:
-    """The length of the calling thread's turns in nanoseconds; 0 where the system does not say."""
+    """The calling thread's time slice in nanoseconds; 0 if the system does not report it."""
     found = _attributes()
     return 0 if found is None else int(found.runtime)
 
 
 @contextlib.contextmanager
 def long_time_slices() -> Iterator[None]:
-    """Asks for long turns for the calling thread, and gives them back. Never an error."""
+    """Requests long time slices for the calling thread, then resets them. Never fails."""
     before = _attributes()
     if before is None or before.policy not in _SHARED:
         yield

@@ -1,10 +1,10 @@
-"""Perplexities in datatrove's pipelines: a filter, statistics, and an executor that notices deaths.
+"""Perplexities in datatrove's pipelines: a filter, statistics, and an executor that sees deaths.
 
     from kinglet.integrations.datatrove import LocalExecutor, PerplexityFilter, Utf8JsonlReader
     pipeline = [Utf8JsonlReader("in"), PerplexityFilter("model.kgl", most=300), JsonlWriter("out")]
     LocalExecutor(pipeline, tasks=64, workers=2, logging_dir="log").run()
 
-The steps run under every executor of the host. They hold no model: each process opens it once.
+The steps run under every executor of the host. A pickled step has no model: each process opens it.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ _multiprocess: Any = host("multiprocess", "multiprocess", "0.70.18", "get_contex
 _connection: Any = host("multiprocess.connection", "multiprocess", "0.70.18", "wait")
 
 
-_MARK = b"\xef\xbb\xbf"  # of the byte order
-_PACKED = 1 << 12  # bytes at once, which zstd may unpack to a hundred million
+_MARK = b"\xef\xbb\xbf"  # the byte order mark
+_PACKED = 1 << 12  # bytes per read, which zstd may unpack to a hundred million
 
 
 def _unpacked(file: Any, path: str) -> Iterator[bytes]:
-    """The pieces of a zstd file: of all its frames, to the end of the last."""
+    """The decompressed pieces of a zstd file, of all its frames."""
     try:
         import zstandard
     except ImportError:
@@ -50,18 +50,18 @@ def _unpacked(file: Any, path: str) -> Iterator[bytes]:
             try:
                 yield frame.decompress(data)
             except zstandard.ZstdError as error:
-                raise DamagedFile(f"kinglet: {path}: expected whole zstd data, found: {error}; "
+                raise DamagedFile(f"kinglet: {path}: expected complete zstd data, found: {error}; "
                                   "copy or make the file again") from None
             data = b""
             if frame.eof:
                 data, frame = frame.unused_data, None
     if frame is not None:
         raise DamagedFile(f"kinglet: {path}: expected more zstd data, found the end; the file is "
-                          "not whole: copy or make it again")
+                          "truncated: copy or make it again")
 
 
 def _lines(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    """The lines of a file that comes in pieces."""
+    """The lines of a file that is read in pieces."""
     kept: list[bytes] = []
     for piece in pieces:
         *ended, rest = piece.split(b"\n")
@@ -74,9 +74,9 @@ def _lines(pieces: Iterable[bytes]) -> Iterator[bytes]:
 
 
 class Utf8JsonlReader(JsonlReader):
-    """The host's reader of JSON Lines, which continues behind bytes that are no UTF-8.
+    """The host's reader of JSON Lines, which also reads files with bytes that are not UTF-8.
 
-    The host's own leaves the rest of such a file out, with a warning. Here each bad byte becomes
+    The host's own reader skips the rest of such a file, with a warning. Here each bad byte becomes
     U+FFFD; a line that is no object with a text is omitted and counted as `unreadable_lines`.
     Files of zstd, which the host's own cannot iterate, are read to the end of their last frame.
     """
@@ -103,18 +103,19 @@ class Utf8JsonlReader(JsonlReader):
                         document and not isinstance(document.text, str)):
                     self.stat_update("unreadable_lines")
                     continue
-            if document:  # the host passes over those without text
+            if document:  # the host skips documents without text
                 yield document
 
 
 class PerplexityFilter(BaseFilter):
-    """Keeps documents whose perplexity by token is from `least` to `most`.
+    """Keeps documents whose perplexity per token is from `least` to `most`.
 
-    `most_oov` is the share of unknown words above which a document is dropped: a closed vocabulary
-    gives all of them one probability, so that text of another language has a low perplexity. A
-    document of fewer than `least_tokens` tokens, the end included, is dropped too. Every document,
-    kept or dropped, has its score, the model's digest and the protocol in its metadata,
-    under names that begin with `prefix`. `most_tokens`: only so many of each document are scored.
+    `most_oov` is the fraction of unknown words above which a document is dropped: a closed
+    vocabulary gives all of them one probability, so that text of another language has a low
+    perplexity. A document of fewer than `least_tokens` tokens, the end included, is dropped too.
+    The metadata of every document, kept or dropped, get its score, the model's digest and the
+    protocol, under names that begin with `prefix`. `most_tokens` limits the scored tokens of each
+    document.
     """
 
     name = "kinglet perplexity"
@@ -144,7 +145,7 @@ class PerplexityFilter(BaseFilter):
         self.prefix = prefix
 
     def filter(self, doc: Any) -> bool | tuple[bool, str]:
-        """One document."""
+        """Whether a document is kept, and why not."""
         return self.filter_batch([doc])[0]
 
     def filter_batch(self, batch: list[Any]) -> list[bool | tuple[bool, str]]:
@@ -169,38 +170,38 @@ class WorkerDied(Error, RuntimeError):
 
 
 def _work(connection: Any) -> None:
-    """A worker: runs the tasks that it is sent, as long as there is somebody who sends."""
+    """A worker's main function: runs tasks until the connection is closed."""
     while True:
         try:
             executor, rank, local_rank = connection.recv()
-        except EOFError:  # whoever sends is done, or gone
+        except EOFError:  # the parent has closed the connection, or ended
             return
         stats, failed = None, None
         try:
             stats = executor._run_for_rank(rank, local_rank)
-        except Exception as error:  # raised again by whoever waits
+        except Exception as error:  # raised again in the parent
             failed = error
         connection.send((stats, failed))
 
 
 class _Worker:
-    """A process and the task that it has."""
+    """A process and its task."""
 
     def __init__(self, context: Any, number: int) -> None:
         self.connection, theirs = context.Pipe()
         self.process = context.Process(target=_work, args=(theirs,), daemon=False)
         self.process.start()
-        theirs.close()  # so that its death ends our reading
+        theirs.close()  # so that reads end with EOFError if the process dies
         self.number = number
         self.rank: int | None = None
 
 
 class LocalExecutor(LocalPipelineExecutor):
-    """The host's local executor, which ends when a worker is killed instead of waiting for ever.
+    """The host's local executor, which ends if a worker is killed instead of waiting for ever.
 
-    A task whose worker died is done again by a new one, at most `restarts` times in a run; then, or
-    when a task raises, no further task begins, those of the other workers are finished, and the run
-    ends with an exception. Completed tasks stay so: running the same again does the others.
+    A task whose worker died is repeated by a new worker, at most `restarts` times in a run; then,
+    or if a task raises, no further task begins, running tasks are completed, and the run ends with
+    an exception. Completed tasks are kept: running the same again runs the others.
     """
 
     def __init__(self, *arguments: Any, restarts: int = 0, **options: Any) -> None:
@@ -282,7 +283,7 @@ class LocalExecutor(LocalPipelineExecutor):
             try:
                 worker.connection.send((self, worker.rank, worker.number))
             except OSError:
-                pass  # it is gone: reading from it says so
+                pass  # the worker died, which the next read reports
 
 
 def _few(ranks: list[int]) -> str:
@@ -290,7 +291,7 @@ def _few(ranks: list[int]) -> str:
 
 
 def __getattr__(name: str) -> Any:
-    """PerplexityStats is imported when it is asked for: it needs more of the host than the rest."""
+    """Imports PerplexityStats at its first use: it needs more packages than the others."""
     if name == "PerplexityStats":
         from kinglet.integrations._datatrove_stats import PerplexityStats
 

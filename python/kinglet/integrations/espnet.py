@@ -3,9 +3,9 @@
     from kinglet.integrations.espnet import LanguageModel
     search = BatchBeamSearch(.., scorers={"decoder": .., "lm": LanguageModel("lm.kgl", tokens)})
 
-The model must be one of the recogniser's tokens, as those that `kinglet convert` makes of ESPnet's
-own checkpoints are: give the token list, and the plug compares. All hypotheses are stepped at once,
-a lane for each. The search applies the weight.
+The model's vocabulary must be the recogniser's token list, as it is after `kinglet convert` of
+ESPnet's own checkpoints; with `token_list` the two are compared. All hypotheses are stepped at
+once, in a lane each. The search applies the weight.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from kinglet.errors import InvalidArgument, Mismatch, Unsupported
-from kinglet.model import Model
 from kinglet.integrations._host import host
+from kinglet.model import Model
 from kinglet.session import Session
 from kinglet.state import State
 
@@ -62,19 +62,19 @@ class LanguageModel(BatchScorerInterface):
                         f"{token!r}; the model must be trained on the recogniser's tokens")
 
     def init_state(self, x: Any) -> None:
-        """None: nothing was read."""
+        """The state before the first token, which is None."""
         return None
 
     def batch_init_state(self, x: Any) -> None:
-        """None: nothing was read."""
+        """The states before the first token, which are None."""
         return None
 
     def select_state(self, state: Any, i: int, new_id: int | None = None) -> Any:
-        """The state of hypothesis i; of a single one, itself."""
+        """The state of hypothesis i; `state` itself if it is a single one."""
         return state[i] if isinstance(state, list) else state
 
     def score(self, y: Any, state: State | None, x: Any) -> tuple[Any, State]:
-        """`batch_score` of one hypothesis."""
+        """Like batch_score, for one hypothesis."""
         scores, states = self.batch_score(y[None], [state], x[None])
         return scores[0], states[0]
 
@@ -83,7 +83,7 @@ class LanguageModel(BatchScorerInterface):
     ) -> tuple[Any, list[State]]:
         """ln p of every token after each row of ys [n, length]: [n, tokens], and states.
 
-        states[i] is the one before ys[i, -1]; None before the first.
+        states[i] is the state before token ys[i, -1], or None before the first token.
         """
         count = len(ys)
         last = ys[:, -1].tolist()

@@ -1,15 +1,15 @@
 """A kinglet model in the decoders of flashlight-text and in torchaudio's `ctc_decoder`.
 
     from kinglet.integrations.flashlight import LanguageModel
-    lm = LanguageModel("model.kgl", words)           # words[i] is what the trie calls word i
+    lm = LanguageModel("model.kgl", words)           # words[i] is the trie's word i
     decoder = LexiconDecoder(options, trie, lm, silence, blank, unknown, [], False)
 
     lm = LanguageModel("model.kgl")                  # torchaudio: the words are the model's
     lm.write_words("words.txt")
     ctc_decoder(lexicon=.., tokens=.., lm=lm, lm_dict="words.txt", unk_word=lm.unknown_word)
 
-Scores are natural logarithms; flashlight's class for KenLM answers in base 10, so that its weight
-is to be divided by 2.3. Keep the object as long as the decoder: the host does not.
+Scores are natural logarithms; flashlight's class for KenLM answers in base 10, so divide its weight
+by 2.3. Keep a reference to the object as long as the decoder exists: the host does not.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from typing import Any
 
 from kinglet._histories import History, Reader
 from kinglet.errors import IdOutOfRange, InvalidArgument
-from kinglet.model import Model
 from kinglet.integrations._host import host
 from kinglet.integrations._words import Words
+from kinglet.model import Model
 
 _decoder: Any = host("flashlight.lib.text.decoder", "flashlight-text", "0.0.7", "LM", "LMState")
 LM: Any = _decoder.LM
 
 
 class LanguageModel(LM):
-    """Scores words, or tokens of a lexicon-free decoder, for flashlight's and torchaudio's.
+    """Scores words, or tokens of a lexicon-free decoder, for flashlight and torchaudio.
 
-    `model` is a path, a Model or a Reader; `words` the host's words in the order of its numbers,
-    without them the model's own vocabulary. A word that the model lacks has p(unknown), to which
+    `model` is a path, a Model or a Reader; `words` the host's words in the order of their numbers,
+    by default the model's own vocabulary. A word that the model lacks has ln p(unknown), to which
     `unk_offset` is added. `score_boundary`: whether the end of a text is scored.
     """
 
@@ -58,8 +58,8 @@ class LanguageModel(LM):
             found = Words(model.model)
             self._ids = [found.ids(word) for word in self._words]
             self._known = [found.knows(word) for word in self._words]
-        # What a state of the host's means, and what was answered about it: by the object itself,
-        # which this keeps alive, until the next text begins.
+        # The history of each of the host's states, and the answers so far. The keys keep the
+        # states alive until the next text begins.
         self._meaning: dict[Any, tuple[History, dict[int, float]]] = {}
         self._from_start: dict[int, float] = {}
 
@@ -76,7 +76,7 @@ class LanguageModel(LM):
         """Writes the words, one a line, in the order of their numbers: torchaudio's lm_dict."""
         with open(path, "w", encoding="utf-8", errors="surrogateescape", newline="\n") as file:
             for at, word in enumerate(self._words):
-                # The host cuts lines at blanks and skips empty ones, which would move the numbers.
+                # The host splits lines at blanks and skips empty ones, which would shift numbers.
                 file.write((word if word and not word.split()[1:] and word == word.strip()
                             else f"<kinglet-{at}>") + "\n")
 
@@ -88,7 +88,7 @@ class LanguageModel(LM):
         return state
 
     def score(self, state: Any, index: int) -> tuple[Any, float]:
-        """The state after word `index`, and ln of its probability."""
+        """The state after word `index`, and ln of the word's probability."""
         history, answered = self._meaning[state]
         after = state.child(index)  # the same child for the same index: the host merges by address
         value = answered.get(index)
@@ -99,7 +99,7 @@ class LanguageModel(LM):
                 f"kinglet: word: expected a number below {len(self._ids)}, found {index}; give the "
                 "words of the trie, or of lm_dict, in their order")
         if value is None and answered is self._from_start and not answered:
-            self._ask_all()  # the trie's smearing asks for every word of the lexicon from here
+            self._ask_all()  # the trie's smearing queries every word of the lexicon after the start
             value = answered.get(index)
         total = 0.0
         for id in self._ids[index]:
@@ -112,7 +112,7 @@ class LanguageModel(LM):
         return after, value
 
     def finish(self, state: Any) -> tuple[Any, float]:
-        """The state after the end, and ln of its probability."""
+        """The state after the end, and ln of the end's probability."""
         value = 0.0
         if self.score_boundary:
             value = self.reader.log_probability(self._meaning[state][0], self.reader.end)
@@ -122,7 +122,7 @@ class LanguageModel(LM):
         return value if self._known[index] else value + self.unk_offset
 
     def _ask_all(self) -> None:
-        """Every word of one token after the start, from one distribution."""
+        """Answers for every word of one token after the start, from one distribution."""
         single = [index for index, ids in enumerate(self._ids) if len(ids) == 1]
         values = self.reader.log_probabilities(
             self.reader.start, [self._ids[index][0] for index in single])

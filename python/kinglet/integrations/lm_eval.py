@@ -4,8 +4,8 @@
     tasks = TaskManager(include_path=TASKS, metadata={"text": "wiki.test.tokens"})
     simple_evaluate(model=LanguageModel("m.kgl"), tasks=["kinglet_wikitext"], task_manager=tasks)
 
-`python -m kinglet.lm_eval` is the harness's command with this model in it. Every text begins in a
-fresh state behind the model's begin token; a newline is the end of a line, and scored as such.
+`python -m kinglet.lm_eval` is the harness's command with this model added. Every text begins in a
+fresh state after the model's begin token; a newline is the end of a line, and scored as such.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from typing import Any, NamedTuple
 from kinglet._buffers import utf8
 from kinglet._numbers import integer
 from kinglet.errors import Unsupported
-from kinglet.model import Model
 from kinglet.integrations._host import host
+from kinglet.model import Model
 from kinglet.session import Session
 
 LM: Any = host("lm_eval.api.model", "lm-eval", "0.4.13", "LM").LM
@@ -41,7 +41,7 @@ class LanguageModel(LM):
     """loglikelihood, loglikelihood_rolling and generate_until of a model file.
 
     `lanes` texts are scored at once by `threads` threads; the bits do not depend on them. The
-    harness's own `batch_size` stands for `lanes`; other arguments of its command have no meaning.
+    harness's own `batch_size` is used as `lanes`; other arguments of its command are ignored.
     """
 
     def __init__(
@@ -70,11 +70,11 @@ class LanguageModel(LM):
 
     @property
     def tokenizer_name(self) -> str:
-        """The model's digest: what the harness's caches of requests are known by."""
+        """The model's digest, which identifies the harness's caches of requests."""
         return self.model.digest
 
     def _tokens(self, text: str) -> list[_Token]:
-        """The tokens of a text, the end of a line for each newline."""
+        """The tokens of a text, with the end of a line for each newline."""
         end = self.model.vocabulary.end
         found: list[_Token] = []
         at = 0
@@ -90,17 +90,17 @@ class LanguageModel(LM):
         return found
 
     def loglikelihood(self, requests: list[Any], disable_tqdm: bool = False) -> list[Any]:
-        """For each (context, continuation): ln p, and whether greedy decoding would say it."""
+        """For each (context, continuation): ln p, and whether greedy decoding generates it."""
         answers: list[Any] = [None] * len(requests)
         texts = [request.args for request in requests]
         session = self._lane()
         known, state = None, None
-        # Choices behind one context stand together, so that the context is read once.
+        # Choices after one context are adjacent, so that the context is read once.
         for at in sorted(range(len(texts)), key=lambda at: texts[at][0]):
             context, continuation = texts[at]
             boundary = len(utf8(context))
             tokens = self._tokens(context + continuation)
-            # A token that has bytes of both belongs to the continuation.
+            # A token with bytes of both belongs to the continuation.
             before = [token.id for token in tokens if token.end <= boundary]
             after = [token.id for token in tokens[len(before):]]
             if state is None or known != before:
@@ -159,7 +159,7 @@ class LanguageModel(LM):
         session = self._lane()
         self._read(session, [self.begin, *read])
         before = self.model.detokenize(read)
-        said: list[int] = []
+        drawn_ids: list[int] = []
         text = ""
         for position in range(most):
             if drawn:
@@ -169,8 +169,8 @@ class LanguageModel(LM):
                 id = session.top_k(1)[0][0]
             if id == vocabulary.end:
                 break
-            said.append(id)
-            text = self.model.detokenize([*read, *said])[len(before):]
+            drawn_ids.append(id)
+            text = self.model.detokenize([*read, *drawn_ids])[len(before):]
             found = [text.index(stop) for stop in stops if stop and stop in text]
             if found:
                 return text[: min(found)]
@@ -190,7 +190,7 @@ class LanguageModel(LM):
 
 
 def _of_command(value: Any) -> Any:
-    """The number that the harness's command may have left as text."""
+    """A number, which the harness's command may pass as text."""
     return int(value) if isinstance(value, str) and value.isdigit() else value
 
 

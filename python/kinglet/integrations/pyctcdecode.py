@@ -6,7 +6,7 @@
 
 Scores are natural, weighted as the host's class for KenLM weights its own: alpha ln p + beta for
 each word. A state is a history of words: a value that can be kept, given as `lm_start_state`, and
-pickled; the network runs only for those that are extended.
+pickled; the network runs only for states that are extended.
 """
 
 from __future__ import annotations
@@ -19,26 +19,26 @@ from typing import Any
 
 from kinglet._histories import History, Reader
 from kinglet.errors import InvalidArgument, Mismatch
-from kinglet.model import Model
 from kinglet.integrations._host import host
 from kinglet.integrations._words import Words
+from kinglet.model import Model
 
 AbstractLanguageModel: Any = host(
     "pyctcdecode.language_model", "pyctcdecode", "0.5.0", "AbstractLanguageModel"
 ).AbstractLanguageModel
 
 _LN_10 = math.log(10.0)
-_LETTERS = 6  # of an ordinary word, as the host counts: longer parts of no word cost more
+_LETTERS = 6  # of an ordinary word for the host: unfinished words that are longer cost more
 _FILE = "kinglet.json"
 
 
 class LanguageModel(AbstractLanguageModel):
     """Scores words for `BeamSearchDecoderCTC`.
 
-    `model` is a path, a Model or a Reader. `unigrams` are the words that may be heard, by default
-    all of the model's; a beam's last, unfinished word costs nothing while one of them begins so.
-    `unk_score_offset`, in logarithm to base 10, is added for each word beyond them.
-    `score_boundary`: whether the end of a text is scored. All are the host's names and defaults.
+    `model` is a path, a Model or a Reader. `unigrams` are the words that a beam may have, by
+    default all of the model's; a beam's unfinished last word costs nothing while it is the
+    beginning of one. `unk_score_offset`, in logarithm to base 10, is added for each other word.
+    `score_boundary`: whether the end of a text is scored. Names and defaults are the host's.
     """
 
     def __init__(
@@ -61,15 +61,15 @@ class LanguageModel(AbstractLanguageModel):
 
     @property
     def order(self) -> int:
-        """So high that beams of unlike histories are never taken for equal."""
+        """A number so high that beams with different histories are never merged."""
         return 1 << 30
 
     def get_start_state(self) -> History:
-        """What a text begins with."""
+        """The state at the beginning of a text."""
         return self.reader.start
 
     def score_partial_token(self, partial_token: str) -> float:
-        """0 where a word begins so, else the offset for unknown words; not weighted."""
+        """0 if a word begins with the part, else the offset for unknown words; not weighted."""
         if self.words.begins(partial_token):
             return 0.0
         return self.unk_score_offset * max(1.0, len(partial_token) / _LETTERS)
@@ -114,25 +114,25 @@ class LanguageModel(AbstractLanguageModel):
         path, digest, _ = self.reader.model.identity()
         if path is None:
             raise TypeError("model: expected one opened from a path, found one made of bytes")
-        told = {"model": path, "digest": digest, "alpha": self.alpha, "beta": self.beta,
-                "unk_score_offset": self.unk_score_offset, "score_boundary": self.score_boundary,
-                "unigrams": None if self._given is None else sorted(self._given)}
+        fields = {"model": path, "digest": digest, "alpha": self.alpha, "beta": self.beta,
+                  "unk_score_offset": self.unk_score_offset, "score_boundary": self.score_boundary,
+                  "unigrams": None if self._given is None else sorted(self._given)}
         with open(os.path.join(filepath, _FILE), "w", encoding="utf-8") as file:
-            json.dump(told, file)
+            json.dump(fields, file)
 
     @classmethod
     def load_from_dir(cls, filepath: str) -> LanguageModel:
-        """What `save_to_dir` wrote. Raises Mismatch if the model file is another by now.
+        """The model that `save_to_dir` wrote. Raises Mismatch if the model file has changed.
 
         The host's own `load_from_dir` of a whole decoder knows KenLM's models only.
         """
         with open(os.path.join(filepath, _FILE), encoding="utf-8") as file:
-            told = json.load(file)
-        model, digest = Model(told.pop("model")), told.pop("digest")
+            fields = json.load(file)
+        model, digest = Model(fields.pop("model")), fields.pop("digest")
         if model.digest != digest:
             raise Mismatch(f"kinglet: {filepath}: {model.path}: expected digest {digest}, found "
                            f"{model.digest}; save it again with the new model")
-        return cls(model, **told)
+        return cls(model, **fields)
 
 
 __all__ = ["LanguageModel"]

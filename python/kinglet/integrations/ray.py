@@ -5,7 +5,7 @@
 
 adds columns to a dataset. `Perplexity` is the actor's class, for a `map_batches` of your own. Each
 actor opens the model once; an actor that is killed is made again and its batch repeated. A document
-never fails a batch: one without text has NaN, and says why in `kinglet_error`.
+never fails a batch: one without text gets NaN, and the reason in `kinglet_error`.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ _BATCH = 256
 
 
 class Perplexity:
-    """What `map_batches` makes in each actor: batches of arrays in, with further columns out.
+    """The class for `map_batches`, one object for each actor: adds columns to batches of arrays.
 
-    `column` holds the texts; new columns begin with `prefix`.
+    `column` contains the texts; names of new columns begin with `prefix`.
     """
 
     def __init__(
@@ -42,7 +42,7 @@ class Perplexity:
         self.column, self.prefix = column, prefix
 
     def __call__(self, batch: dict[str, Any]) -> dict[str, Any]:
-        """The batch, and for each document its score, the model's digest and the protocol."""
+        """The batch with each document's score, the model's digest and the protocol."""
         import numpy
 
         if self.column not in batch:
@@ -53,7 +53,7 @@ class Perplexity:
         scores = dict(zip(good, self.scorer.score(texts[at] for at in good)))
         found = [scores.get(at) for at in range(len(texts))]
         prefix, scorer = self.prefix, self.scorer
-        told: dict[str, Any] = {
+        columns: dict[str, Any] = {
             "log_probability": numpy.array(
                 [math.nan if s is None else s.log_probability for s in found], numpy.float64),
             "hex": numpy.array(["" if s is None else s.log_probability.hex() for s in found], "U"),
@@ -67,11 +67,11 @@ class Perplexity:
                 [f"text: expected str, found {type(text).__name__}" if s is None else ""
                  for s, text in zip(found, texts)], "U"),
         }
-        return {**batch, **{f"{prefix}_{name}": values for name, values in told.items()}}
+        return {**batch, **{f"{prefix}_{name}": values for name, values in columns.items()}}
 
 
 def share_of_processor(actors: int, processors: float) -> float:
-    """The logical processors of each actor, so that reading always has one left."""
+    """The logical processors of each actor; at least one is left for reading."""
     return min(1.0, max(0.0, math.floor(1000 * (processors - 1) / actors) / 1000))
 
 
@@ -82,17 +82,17 @@ def score(
     batch_size: int = _BATCH,
     **options: Any,
 ) -> Any:
-    """The dataset with scores, by so many actors; options are those of `Perplexity`.
+    """The dataset with scores, computed by `actors` actors. Options are those of `Perplexity`.
 
-    Actors share what Ray counts as processors so that at least one is left for reading: two actors
-    of one processor each under `num_cpus=2` would wait for each other for ever.
+    The actors request fewer processors than Ray has, so that at least one is left for reading: two
+    actors of one processor each under `num_cpus=2` would wait for each other for ever.
     """
     ray = host("ray", "ray[data]", "2.60.0", "cluster_resources")
     data = host("ray.data", "ray[data]", "2.60.0", "ActorPoolStrategy")
     actors = integer(actors, "actors", 1)
     lanes = {name: options.pop(name) for name in ("lanes", "threads", "most_tokens")
              if name in options}
-    scorer = DocumentScorer(path, **lanes)  # here, so that a bad file ends the job before it begins
+    scorer = DocumentScorer(path, **lanes)  # so that a bad file ends the job before it begins
     if not ray.is_initialized():
         ray.init()
     processors = float(ray.cluster_resources().get("CPU", 1.0))

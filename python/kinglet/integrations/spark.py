@@ -4,7 +4,7 @@
     scored = score(spark.read.json("in"), "model.kgl")
 
 adds columns to a frame with `mapInPandas`. A Python worker opens the model once, for all of its
-partitions and jobs. A row never fails a partition: one without text has null, and says why in
+partitions and jobs. A row never fails a partition: one without text gets null, and the reason in
 `kinglet_error`. Under the master `local[2]` a killed worker ends the job; `local[2,3]` repeats.
 """
 
@@ -25,24 +25,24 @@ _TYPES = {"log_probability": "double", "hex": "string", "tokens": "long", "oov":
 def scored_frames(
     scorer: DocumentScorer, column: str, prefix: str
 ) -> Callable[[Iterable[Any]], Iterator[Any]]:
-    """The function for `mapInPandas`: frames in, the same frames with further columns out."""
+    """The function for `mapInPandas`, which adds columns to frames."""
 
     def scored(frames: Iterable[Any]) -> Iterator[Any]:
         for frame in frames:
             texts = frame[column].tolist()
             good = [at for at, text in enumerate(texts) if isinstance(text, str)]
             scores = dict(zip(good, scorer.score(texts[at] for at in good)))
-            told: list[dict[str, Any]] = []
+            rows: list[dict[str, Any]] = []
             for at, text in enumerate(texts):
                 if at in scores:
-                    told.append(scorer.record(scores[at], prefix))
+                    rows.append(scorer.record(scores[at], prefix))
                 else:
-                    told.append({f"{prefix}_digest": scorer.digest,
+                    rows.append({f"{prefix}_digest": scorer.digest,
                                  f"{prefix}_protocol": scorer.protocol,
                                  f"{prefix}_error": "text: expected str, found "
                                                     f"{type(text).__name__}"})
             yield frame.assign(**{
-                f"{prefix}_{name}": [row.get(f"{prefix}_{name}") for row in told]
+                f"{prefix}_{name}": [row.get(f"{prefix}_{name}") for row in rows]
                 for name in _TYPES})
 
     return scored

@@ -56,7 +56,7 @@ TEST(AverageOf, MeansOfFloats) {
   EXPECT_EQ(*Named(average->tensors, "w").rows(1, 1), (Floats{3, 6}));
 }
 
-// A float32 sum would lose the small numbers.
+// A float32 sum would lose the small values.
 TEST(AverageOf, SumsInDouble) {
   const Floats big = {16777216, 1e30F}, one = {1, 1};
   std::vector<CheckpointFile> files;
@@ -73,7 +73,7 @@ TEST(AverageOf, OneFileIsItself) {
   EXPECT_EQ(FloatsOf(AverageOf(std::move(files))->tensors, "w"), (Floats{0.1F, -3}));
 }
 
-// Tied tables stay tied only where all files tie them.
+// Tied tables stay tied only if all files tie them.
 TEST(AverageOf, Ties) {
   const auto same = [](const std::string& second) {
     std::vector<CheckpointFile> files;
@@ -99,7 +99,7 @@ TEST(AverageOf, IntegersMustBeEqual) {
     if (integers.ok()) continue;
     EXPECT_EQ(integers.status().message(),
               "average: tensor codes: expected equal integers in all checkpoints, as they have no "
-              "mean, found others");
+              "mean, found other integers (give checkpoints of one training)");
   }
 }
 

@@ -1,4 +1,4 @@
-// Sorted tables and TensorFlow checkpoints made up for tests, sound or not.
+// Sorted tables and TensorFlow checkpoints for tests, sound or damaged.
 #ifndef KINGLET_TESTS_CONVERTERS_CHECKPOINTS_BUNDLE_FILES_H_
 #define KINGLET_TESTS_CONVERTERS_CHECKPOINTS_BUNDLE_FILES_H_
 

@@ -13,10 +13,10 @@ namespace kinglet::checkpoint_file_test {
 namespace {
 
 std::string Refusal(const std::string& path) {
-  const Result<CheckpointFile> source = OpenCheckpointFile(path);
-  if (source.ok()) return "accepted";
-  EXPECT_TRUE(source.status().message().starts_with(path)) << source.status().message();
-  return source.status().message().substr(std::min(source.status().message().size(), path.size()));
+  const Result<CheckpointFile> opened = OpenCheckpointFile(path);
+  if (opened.ok()) return "accepted";
+  EXPECT_TRUE(opened.status().message().starts_with(path)) << opened.status().message();
+  return opened.status().message().substr(std::min(opened.status().message().size(), path.size()));
 }
 
 class SourceContainers : public testing::TestWithParam<const char*> {};
@@ -26,14 +26,14 @@ INSTANTIATE_TEST_SUITE_P(CheckpointFile, SourceContainers,
 
 TEST_P(SourceContainers, AreRecognisedByContent) {
   const TemporaryFile unnamed(Fixture(GetParam()));
-  const Result<CheckpointFile> source = OpenCheckpointFile(unnamed.path());
-  ASSERT_TRUE(source.ok()) << source.status().message();
-  EXPECT_EQ(source->path, unnamed.path());
-  EXPECT_EQ(source->bytes, Fixture(GetParam()).size());
-  EXPECT_EQ(source->modules.network, nullptr);
-  EXPECT_EQ(source->checkpoint, nullptr);
-  EXPECT_EQ(source->step, std::nullopt);
-  ExpectNamedArrays(source->tensors);
+  const Result<CheckpointFile> opened = OpenCheckpointFile(unnamed.path());
+  ASSERT_TRUE(opened.ok()) << opened.status().message();
+  EXPECT_EQ(opened->path, unnamed.path());
+  EXPECT_EQ(opened->bytes, Fixture(GetParam()).size());
+  EXPECT_EQ(opened->modules.network, nullptr);
+  EXPECT_EQ(opened->checkpoint, nullptr);
+  EXPECT_EQ(opened->step, std::nullopt);
+  ExpectNamedArrays(opened->tensors);
 }
 
 // Tensors are read from the opened file, even after it was renamed or removed.
@@ -74,9 +74,9 @@ TEST(CheckpointFile, ReadsWhatTorchSaved) {
 
 TEST(CheckpointFile, ReadsOneTensorAlone) {
   const TemporaryFile codes("1 2\n3 4\n", ".codes");
-  const Result<CheckpointFile> source = OpenCheckpointFile(codes.path());
-  ASSERT_TRUE(source.ok()) << source.status().message();
-  EXPECT_EQ(ReadIntegers(source->tensors.at(0)).value(), (std::vector<int64_t>{1, 2, 3, 4}));
+  const Result<CheckpointFile> opened = OpenCheckpointFile(codes.path());
+  ASSERT_TRUE(opened.ok()) << opened.status().message();
+  EXPECT_EQ(ReadIntegers(opened->tensors.at(0)).value(), (std::vector<int64_t>{1, 2, 3, 4}));
   EXPECT_EQ(OpenCheckpointFile(FixturePath("i8.npy"))->tensors.at(0).name, "i8");
 }
 
@@ -91,7 +91,7 @@ TEST(CheckpointFile, TellsTheStep) {
 // {"config": .., "model": state dict}, as many training scripts write.
 TEST(CheckpointFile, FindsTheStateDictInsideADict) {
   const SyntheticMicronet model;
-  const std::string content = model.LegacyFile();  // under "net", beside step 7
+  const std::string content = model.LegacyFile();  // under "net", next to step 7
   const TemporaryFolder folder;
   for (const std::string key : {"net", "model", "state_dict", "other"}) {
     std::string changed = content;
@@ -99,11 +99,11 @@ TEST(CheckpointFile, FindsTheStateDictInsideADict) {
     ASSERT_NE(at, std::string::npos);
     changed.replace(
         at, 8, "X" + std::string(1, static_cast<char>(key.size())) + std::string(3, '\0') + key);
-    const Result<CheckpointFile> source = OpenCheckpointFile(folder.Write("m.pth", changed));
-    EXPECT_EQ(source.ok(), key != "other") << key;
-    if (!source.ok()) continue;
-    EXPECT_EQ(source->step, 7);
-    EXPECT_EQ(source->tensors.size(), model.tensors.size());
+    const Result<CheckpointFile> opened = OpenCheckpointFile(folder.Write("m.pth", changed));
+    EXPECT_EQ(opened.ok(), key != "other") << key;
+    if (!opened.ok()) continue;
+    EXPECT_EQ(opened->step, 7);
+    EXPECT_EQ(opened->tensors.size(), model.tensors.size());
   }
 }
 
@@ -115,18 +115,18 @@ TEST(CheckpointFile, OpensATensorFlowCheckpointByIndexAndByPrefix) {
              by_prefix = OpenCheckpointFile(prefix);
   ASSERT_TRUE(by_index.ok()) << by_index.status().message();
   ASSERT_TRUE(by_prefix.ok()) << by_prefix.status().message();
-  for (const CheckpointFile* source : {&*by_index, &*by_prefix}) {
-    EXPECT_EQ(source->path, prefix + ".index");
-    EXPECT_EQ(source->step, 1234);
-    EXPECT_EQ(source->digest, by_index->digest);
-    EXPECT_EQ(source->digest.size(), 32u);
-    EXPECT_EQ(FloatsOf(source->tensors, "Model/Variable"), std::vector<float>{0.25F});
-    EXPECT_EQ(Named(source->tensors, "Model/kdq_emb/query_wemb").shape,
+  for (const CheckpointFile* opened : {&*by_index, &*by_prefix}) {
+    EXPECT_EQ(opened->path, prefix + ".index");
+    EXPECT_EQ(opened->step, 1234);
+    EXPECT_EQ(opened->digest, by_index->digest);
+    EXPECT_EQ(opened->digest.size(), 32u);
+    EXPECT_EQ(FloatsOf(opened->tensors, "Model/Variable"), std::vector<float>{0.25F});
+    EXPECT_EQ(Named(opened->tensors, "Model/kdq_emb/query_wemb").shape,
               (std::vector<uint64_t>{41, 12}));
   }
   EXPECT_EQ(by_index->bytes, by_prefix->bytes);
   EXPECT_GT(by_index->bytes, 4u * 41 * 12);
-  // Without its .index, a prefix is nothing.
+  // Without its .index, a prefix names no file.
   EXPECT_EQ(OpenCheckpointFile(prefix + "5").status().code(), KINGLET_NOT_FOUND);
   EXPECT_NE(Refusal(prefix + ".data-00000-of-00002").find("a TensorFlow checkpoint's .index"),
             std::string::npos);
@@ -150,22 +150,22 @@ TEST(CheckpointFile, RefusesFilesOfOtherKinds) {
   EXPECT_EQ(OpenCheckpointFile(testing::TempDir()).status().code(), KINGLET_IO_ERROR);
 }
 
-// Names as the network's own code has them, and which tensors a recipe's place leaves.
+// Names as in the network's own code, and the tensors that a recipe's state_dict and prefix select.
 TEST(CheckpointFile, UnwrapsNames) {
   const std::string forms = KINGLET_TEST_DATA "/checkpoint-forms/";
-  const auto names = [](const Result<CheckpointFile>& source) {
+  const auto names = [](const Result<CheckpointFile>& opened) {
     std::string text;
-    if (!source.ok()) return source.status().message();
-    for (const CheckpointTensor& tensor : source->tensors) text += tensor.name + " ";
+    if (!opened.ok()) return opened.status().message();
+    for (const CheckpointTensor& tensor : opened->tensors) text += tensor.name + " ";
     return text;
   };
   const std::string plain = names(OpenCheckpointFile(forms + "state_dict.pt"));
   EXPECT_TRUE(plain.starts_with("encoder.weight rnn.weight_ih_l0 ")) << plain;
   for (const char* name : {"data_parallel.pt", "compiled_parts.pt", "compiled_parallel.pt",
                            "swa.pt", "parallel.safetensors", "data_parallel_whole.pt"}) {
-    const auto source = OpenCheckpointFile(forms + name);
-    EXPECT_EQ(names(source), plain) << name;
-    EXPECT_EQ(source->notes.size(), 1u) << name;
+    const auto opened = OpenCheckpointFile(forms + name);
+    EXPECT_EQ(names(opened), plain) << name;
+    EXPECT_EQ(opened->notes.size(), 1u) << name;
   }
   const auto whole = OpenCheckpointFile(forms + "data_parallel_whole.pt");
   EXPECT_EQ(TextAttribute(*whole->modules.network, "rnn_type"), "LSTM");
@@ -174,19 +174,19 @@ TEST(CheckpointFile, UnwrapsNames) {
   EXPECT_EQ(names(OpenCheckpointFile(forms + "parallel.safetensors", {{"ema"}, ""})),
             "checkpoint: " + forms +
                 "parallel.safetensors: expected a file of torch.save, as the recipe names a "
-                "\"state_dict\", found another container");
+                "\"state_dict\", found another format");
 }
 
-// torch keeps the sign of a view apart from its numbers; so a view and its negation differ.
+// torch stores the sign of a view apart from its values, so a view and its negation differ.
 TEST(CheckpointFile, NegatedViews) {
   const std::string forms = KINGLET_TEST_DATA "/checkpoint-forms/";
   const auto plain = OpenCheckpointFile(forms + "state_dict.pt");
   for (const char* name : {"negated.pt", "conjugated.pt"}) {
-    const auto source = OpenCheckpointFile(forms + name);
-    ASSERT_TRUE(source.ok()) << source.status().message();
-    ASSERT_EQ(source->tensors.size(), plain->tensors.size());
-    for (size_t i = 0; i < source->tensors.size(); ++i) {
-      const CheckpointTensor& tensor = source->tensors[i];
+    const auto opened = OpenCheckpointFile(forms + name);
+    ASSERT_TRUE(opened.ok()) << opened.status().message();
+    ASSERT_EQ(opened->tensors.size(), plain->tensors.size());
+    for (size_t i = 0; i < opened->tensors.size(); ++i) {
+      const CheckpointTensor& tensor = opened->tensors[i];
       EXPECT_EQ(*tensor.values(), *plain->tensors[i].values()) << tensor.name;
       EXPECT_EQ(*ReadFiniteRows(tensor, 1, 2), *ReadFiniteRows(plain->tensors[i], 1, 2));
       EXPECT_TRUE(tensor.place.ends_with(" negated")) << tensor.place;
@@ -210,7 +210,7 @@ TEST(CheckpointFile, TellsTypes) {
   EXPECT_EQ(ElementName(*Named(npz->tensors, "BOOL").type), "bool");
 }
 
-// A shard is in the index's folder; a link to somewhere else is not.
+// A shard must be in the index's folder; a link to another folder is refused.
 TEST(CheckpointFile, ShardsStayInTheirFolder) {
   const TemporaryFolder folder;
   const std::string shard = KINGLET_TEST_DATA "/checkpoint-forms/parallel.safetensors";
@@ -220,8 +220,8 @@ TEST(CheckpointFile, ShardsStayInTheirFolder) {
   std::filesystem::create_symlink("../shard", folder.Path("home/shard"));
   EXPECT_EQ(OpenCheckpointFile(index).status().message(),
             index +
-                ": file 'shard': expected one in the index's folder, found a link to somewhere "
-                "else (copy the file there)");
+                ": file 'shard': expected a file in the index's folder, found a link to another "
+                "folder (copy the file)");
 }
 
 // Each refusal names the file once.
@@ -239,7 +239,7 @@ TEST(CheckpointFile, RefusalsNameTheFile) {
                 .status()
                 .message()
                 .find("expected a state dict, alone or as 'net', 'model' or 'state_dict' of a "
-                      "dict, or a whole module, alone "
+                      "dict, or a pickled module, alone "
                       "or first in a list, found dict with object"),
             std::string::npos);
 }

@@ -106,7 +106,7 @@ TEST(FindCheckpoint, SeveralAreNamed) {
   EXPECT_NE(status.message().find("found epoch-7.pt, epoch-8.pt"), std::string::npos);
   folder.Write("model.pt", "");
   EXPECT_FALSE(FindCheckpoint(folder.path()).ok());
-  // A link to a checkpoint is no other one.
+  // A link to a checkpoint is not a second checkpoint.
   const TemporaryFolder linked;
   const std::string file = linked.Write("3epoch.pth", "");
   std::filesystem::create_symlink(file, linked.Path("valid.loss.best.pth"));
@@ -124,7 +124,7 @@ TEST(FindCheckpoint, AnyFileOfTensorsIfItIsTheOnlyOne) {
   EXPECT_EQ(FindCheckpoint(folder.path()).status().code(), KINGLET_INVALID_ARGUMENT);
 }
 
-TEST(FindConfig, TwoFoldersUpWhereTheFamilySaysSo) {
+TEST(FindConfig, TwoFoldersUpIfTheFamilyAllowsIt) {
   const TemporaryFolder folder;
   const std::string checkpoint = folder.Write("save/CKPT+1/model.ckpt", "");
   const std::string config = folder.Write("hyperparams.yaml", "");
@@ -132,15 +132,15 @@ TEST(FindConfig, TwoFoldersUpWhereTheFamilySaysSo) {
   EXPECT_FALSE(FindConfig(checkpoint, "hyperparams.yaml").ok());
 }
 
-TEST(FindConfig, BesideOrOneFolderUp) {
+TEST(FindConfig, NextToTheCheckpointOrOneFolderUp) {
   const TemporaryFolder folder;
   const std::string checkpoint = folder.Write("run/models/model-1.pth", "");
   folder.Write("config.yaml", "");  // two folders up
   EXPECT_EQ(FindConfig(checkpoint, "config.yaml").status().code(), KINGLET_NOT_FOUND);
   const std::string up = folder.Write("run/config.yaml", "");
   EXPECT_EQ(FindConfig(checkpoint, "config.yaml").value(), up);
-  const std::string beside = folder.Write("run/models/config.yaml", "");
-  EXPECT_EQ(FindConfig(checkpoint, "config.yaml").value(), beside);
+  const std::string nearest = folder.Write("run/models/config.yaml", "");
+  EXPECT_EQ(FindConfig(checkpoint, "config.yaml").value(), nearest);
   EXPECT_EQ(FindConfig(checkpoint, "config.json").status().message(),
             "configuration: " + folder.Path("run/models") +
                 ": expected config.json there or one folder up, or one named by --config, found "

@@ -52,7 +52,8 @@ TEST(ReadFiniteRows, WithOrWithoutTheOthers) {
   CheckpointTensor tensor{"w", {3, 2}, []() -> Result<std::vector<float>> {
                             return {{0, 1, 2, 3, 4, NAN}};
                           }};
-  // Without `rows` all values are read, so a bad value in another row is refused too.
+  // Without `rows` all values are read, so a value that is not finite in another row is refused
+  // too.
   EXPECT_FALSE(ReadFiniteRows(tensor, 0, 2).ok());
   uint64_t rows = 2;
   tensor.rows = [&](uint64_t first, uint64_t count) -> Result<std::vector<float>> {

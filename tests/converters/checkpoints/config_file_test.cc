@@ -136,7 +136,7 @@ TEST(ConfigFile, SectionsTextsAndTags) {
             ": 'lm_conf' at line 2: expected a list of texts, found a nested value");
 }
 
-// Aliases of mappings, as a tree without end.
+// Aliases of mappings that make an endless tree.
 TEST(ConfigFile, AliasesOfMappingsAreCounted) {
   std::string laughs = "a0: &a0 {x: 1, y: 2}\n";
   for (int i = 1; i < 14; ++i) {
@@ -168,7 +168,7 @@ TEST(ConfigFile, SurvivesHostileText) {
   EXPECT_NE(ReadRefusal(std::string(100000, '[')), "accepted");
   EXPECT_NE(ReadRefusal("a: " + std::string(100000, '{')), "accepted");
   EXPECT_NE(ReadRefusal(std::string((size_t{1} << 22) + 1, ' ')), "accepted");
-  // Aliases of aliases: as a tree, this has 2^64 leaves.
+  // Aliases of aliases: as a tree, they have 2^64 leaves.
   std::string laughs = "a0: &a0 [x, x]\n";
   for (int i = 1; i < 64; ++i) {
     const std::string before = "*a" + std::to_string(i - 1);

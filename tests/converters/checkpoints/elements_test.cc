@@ -148,7 +148,7 @@ TEST(Elements, ViewsThatLeaveTheElementsAreRefused) {
   }
 }
 
-TEST(Elements, WhatReadingSaysIsPassedOn) {
+TEST(Elements, ErrorsOfReadingArePassedOn) {
   StoredElements broken = Elements<uint8_t>(ElementType::kU8, {1});
   broken.read = [](uint64_t, uint64_t, const ByteSink&) {
     return Status(KINGLET_IO_ERROR, "no disk");

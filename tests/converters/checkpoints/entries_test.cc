@@ -51,8 +51,8 @@ TEST(CheckVariances, RefusesWhatHasNoRoot) {
   EXPECT_EQ(message({0, 1}, 1e-5), "");
   EXPECT_EQ(message({1}, 0), "");
   EXPECT_EQ(message({1, 0}, 0),
-            "thing: batch norm variance, entry 1: expected at least 0, and above 0 with epsilon, "
-            "found 0.000000");
+            "thing: batch norm variance, entry 1: expected at least 0, and above 0 with epsilon "
+            "added, found 0.000000");
   EXPECT_FALSE(CheckVariances("thing", std::vector<float>{-1e-6F}, 1).ok());
   EXPECT_FALSE(CheckVariances("thing", std::vector<float>{NAN}, 1).ok());
   EXPECT_FALSE(CheckVariances("thing", std::vector<float>{1}, -1e-9).ok());

@@ -35,7 +35,7 @@ TEST(DescribeForeign, NamesTheNextStep) {
   }
 }
 
-// First bytes as the formats' own pages have them. Texts about them are texts.
+// First bytes from the formats' specifications. Texts about the formats are texts.
 TEST(DescribeNoText, NamesTheCommand) {
   const std::string zero(1, '\0');
   for (const auto& [head, found] : std::initializer_list<std::pair<std::string, std::string>>{
@@ -67,7 +67,7 @@ TEST(DescribeNoText, NamesTheCommand) {
            {"\x80\x04\x95", "a pickle that torch.save did not write (name a text)"},
            {"KGL1\r\n\x1a\n",
             "a model file that is converted already (`kinglet inspect` shows it)"},
-           {"\x93NUMPY", "a NumPy array (token ids are read by --ids)"}}) {
+           {"\x93NUMPY", "a NumPy array (--ids reads token ids)"}}) {
     EXPECT_EQ(DescribeNoText(head, "F.x"), found);
   }
   for (const std::string text :
@@ -77,7 +77,7 @@ TEST(DescribeNoText, NamesTheCommand) {
   }
 }
 
-// A line that was typed is not kept waiting.
+// A complete line is answered at once.
 TEST(DescribeNoText, MoreBytesMayDecide) {
   for (const char* head : {"", "P", "PK", "%PDF-", "BZh9", "\xfd", "\xff"}) {
     EXPECT_TRUE(MayBeNoText(head)) << head;

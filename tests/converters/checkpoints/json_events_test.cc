@@ -5,7 +5,7 @@
 namespace kinglet {
 namespace {
 
-// Writes the events down; ends the reading at a text "stop".
+// Records the events; ends the reading at a text "stop".
 class JsonEventLog final : public JsonEvents {
  public:
   bool BeginObject() override { return Log("{"); }

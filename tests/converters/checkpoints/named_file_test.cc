@@ -58,7 +58,7 @@ TEST(FileInFolder, TheCacheOfAHub) {
   fs::create_symlink("../../other", home + "/other");
   EXPECT_EQ(FileInFolder(home, "shard"), home + "/shard");
   EXPECT_EQ(FileInFolder(home, "other"), std::nullopt);
-  // Of a stranger's archive, which links blobs to somewhere else.
+  // A stranger's archive links blobs to another folder.
   folder.Write("models--y/snapshots/1f/a", "");
   fs::create_directory_symlink(folder.path(), folder.Path("models--y/blobs"));
   fs::create_symlink("../../blobs/models--x/other", folder.Path("models--y/snapshots/1f/s"));

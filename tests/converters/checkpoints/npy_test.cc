@@ -138,7 +138,7 @@ TEST(Npy, RefusesHeadersThatClaimTooMuch) {
   std::string repeated = "](X\xa0\x86\1\0"s + std::string(100000, 'x') + "q\1";
   for (int i = 1; i < 100000; ++i) repeated += "h\1";
   EXPECT_NE(Refusal(Array(with("|O", "(100000,)"), repeated + "e."))
-                .find("expected strings that the file holds"),
+                .find("expected strings that the file can store"),
             std::string::npos);
 }
 

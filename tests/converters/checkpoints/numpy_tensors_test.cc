@@ -21,7 +21,7 @@ TEST_P(Archives, GiveEveryArray) {
   for (int i = 0; i < 24; ++i) ramp.push_back(static_cast<float>(i));
   EXPECT_EQ(Named(*weights, "fortran").shape, (std::vector<uint64_t>{2, 3, 4}));
   EXPECT_EQ(FloatsOf(*weights, "fortran"), ramp);
-  // An archive may hold words; only reading them as numbers is refused.
+  // An archive may contain words; only reading them as numbers is refused.
   EXPECT_EQ(Named(*weights, "words").shape, (std::vector<uint64_t>{2}));
   const std::string refusal = FixturePath(GetParam()) +
                               ": array 'words': expected |i1, |u1, |b1, <i2, <u2, <i4, <u4, <i8, "
@@ -83,8 +83,9 @@ TEST(Npz, ReadsLargeArrays) {
 TEST(Npz, RefusesEntriesThatAreNoArrays) {
   const std::string path = FixturePath("zip_no_pickle.pt");
   EXPECT_FALSE(LooksLikeNpz(*OpenInput(path)));
-  EXPECT_EQ(NpzTensors(OpenInput(path)).status().message(),
-            "npz archive: entry 'tiny model/version': expected a name NAME.npy, found another");
+  EXPECT_EQ(
+      NpzTensors(OpenInput(path)).status().message(),
+      "npz archive: entry 'tiny model/version': expected a name NAME.npy, found another name");
 }
 
 // Two directory entries of one name, as a program that appends to an archive may write them.
@@ -95,7 +96,7 @@ TEST(Npz, RefusesNamesThatComeTwice) {
     content.replace(at, 3, "F16");
   }
   EXPECT_EQ(RefusalOf(NpzTensors, content),
-            "npz archive: entry 'F16.npy': expected each name once, found it again");
+            "npz archive: entry 'F16.npy': expected each name once, found the name again");
 }
 
 TEST(NumpyTensors, IsOneTensorCalledAsItsFile) {

@@ -13,7 +13,7 @@ std::string Text(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-// A source over a string that counts how far it was read.
+// A PickleSource of a string that counts how far it was read.
 PickleSource SourceOf(const std::string& content, uint64_t* furthest) {
   return {content.size(), [&content, furthest](uint64_t offset, std::span<std::byte> out) {
             EXPECT_LE(offset + out.size(), content.size());
@@ -31,9 +31,11 @@ TEST(PickleInput, TakesBytesAndLinesFromMemory) {
   EXPECT_EQ(input.position(), 8U);
   EXPECT_EQ(input.remaining(), 4U);
   EXPECT_EQ(input.TakeLine().status().message(),
-            "pickle: byte 108: expected a line that ends, found no newline in 4 bytes");
+            "pickle: byte 108: expected a line that ends, found no newline in 4 bytes "
+            "(the file is truncated or damaged: copy or download it again)");
   EXPECT_EQ(input.Take(5).status().message(),
-            "pickle: byte 108: expected 5 more bytes, found the end at byte 112");
+            "pickle: byte 108: expected 5 more bytes, found the end at byte 112 "
+            "(the file is truncated or damaged: copy or download it again)");
   EXPECT_EQ(input.Take(~uint64_t{0}).status().code(), KINGLET_INVALID_CHECKPOINT);
   EXPECT_EQ(Text(*input.Take(4)), "rest");
   EXPECT_EQ(Text(*input.Take(0)), "");

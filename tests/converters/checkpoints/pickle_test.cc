@@ -39,7 +39,7 @@ std::string Repeated(std::string_view text, size_t times) {
   return out;
 }
 
-// The same objects (make_fixtures.py), as each protocol of Python's pickler wrote them.
+// Equal objects (make_fixtures.py), as each protocol of Python's pickler wrote them.
 class Protocols : public testing::TestWithParam<int> {};
 INSTANTIATE_TEST_SUITE_P(Pickle, Protocols, testing::Range(0, 6));
 
@@ -117,7 +117,7 @@ TEST_P(Protocols, SurvivesEveryChangedByte) {
   }
 }
 
-// The object pickle of a whole module that torch wrote (README.md beside it): ('module', ..) ids, a
+// The object pickle of a module that torch wrote (README.md next to it): ('module', ..) ids, a
 // getattr on an object that has no state yet, and tensors.
 TEST(Pickle, ReadsAWholeModule) {
   const std::string bytes = Fixture("awd_lstm.pkl");
@@ -169,7 +169,9 @@ TEST(Pickle, ReadsAFileOnlyToTheEndOfThePickle) {
 }
 
 TEST(Pickle, NamesTheOffsetAndTheOperation) {
-  EXPECT_EQ(Refusal(""), "pickle: byte 1000: expected 1 more bytes, found the end at byte 1000");
+  EXPECT_EQ(Refusal(""),
+            "pickle: byte 1000: expected 1 more bytes, found the end at byte 1000 "
+            "(the file is truncated or damaged: copy or download it again)");
   EXPECT_EQ(Refusal("\x80\x02}\xfe."),
             "pickle: byte 1003, opcode 0xfe: expected an opcode of pickle protocols 0 to 5, "
             "found another byte");
@@ -221,7 +223,7 @@ TEST(Pickle, TakesLargeMemoNumbersWithoutLargeMemory) {
   EXPECT_TRUE(ReadPickle(Bytes("Np9223372036854775807\n."sv), 0).ok());
 }
 
-// Each nests a million levels deep: reading and freeing must not recurse.
+// Lists that nest a million levels deep: reading and freeing must not recurse.
 TEST(Pickle, SurvivesDeepNesting) {
   constexpr size_t kDepth = 1000000;
   const std::string pickles[] = {
@@ -253,8 +255,8 @@ TEST(Pickle, SharesWhatIsShared) {
 
 // Copies of copies: each call takes a few bytes and copies the result of the call before.
 TEST(Pickle, RefusesCopiesThatGrowWithoutBound) {
-  // x = list(x); x.extend([x] * 16) again and again is linear, but a million copies of one long
-  // list, and of one long class name, are not.
+  // x = list(x); x.extend([x] * 16) many times is linear, but a million copies of one long list,
+  // and of one long class name, are not.
   const std::string list = "](" + Repeated("N", 100000) + "eq\x01" + "0cbuiltins\nlist\nq\x02" +
                            "0(" + Repeated("h\x02h\x01\x85R", 100000) + "t.";
   const std::string name =

@@ -53,20 +53,25 @@ TEST(Safetensors, RefusesTensorsThatDoNotCoverTheData) {
         File("{" + Entry("a", "U8", "[2]", a) + "," + Entry("b", "U8", "[2]", b) + "}", data));
   };
   EXPECT_EQ(two("[0,2]", "[2,4]", "wxyz"), "accepted");
-  EXPECT_EQ(two("[0,2]", "[1,3]", "xyz"),
-            "safetensors: tensor 'b': expected data from byte 2, where the one before ends, found "
-            "from byte 1");
-  EXPECT_EQ(two("[0,2]", "[3,5]", "vwxyz"),
-            "safetensors: tensor 'b': expected data from byte 2, where the one before ends, found "
-            "from byte 3");
-  EXPECT_EQ(two("[1,3]", "[3,5]", "vwxyz"),
-            "safetensors: tensor 'a': expected data from byte 0, where the one before ends, found "
-            "from byte 1");
+  EXPECT_EQ(
+      two("[0,2]", "[1,3]", "xyz"),
+      "safetensors: tensor 'b': expected data from byte 2, where the previous one ends, found "
+      "from byte 1");
+  EXPECT_EQ(
+      two("[0,2]", "[3,5]", "vwxyz"),
+      "safetensors: tensor 'b': expected data from byte 2, where the previous one ends, found "
+      "from byte 3");
+  EXPECT_EQ(
+      two("[1,3]", "[3,5]", "vwxyz"),
+      "safetensors: tensor 'a': expected data from byte 0, where the previous one ends, found "
+      "from byte 1");
   EXPECT_EQ(two("[0,2]", "[2,4]", "vwxyz"),
-            "safetensors: data: expected 4 bytes as in the header, found 5");
+            "safetensors: data: expected 4 bytes, as in the header, found 5 "
+            "(the file is truncated or damaged: copy or download it again)");
   EXPECT_EQ(
       two("[0,2]", "[2,4]", "xyz"),
-      "safetensors: tensor 'b': expected data_offsets inside the 3 bytes of data, found [2, 4]");
+      "safetensors: tensor 'b': expected data_offsets inside the 3 bytes of data, found [2, 4] "
+      "(the file is truncated or damaged: copy or download it again)");
 }
 
 TEST(Safetensors, RefusesPlacesThatDoNotFitTheShape) {
@@ -146,10 +151,11 @@ TEST(Safetensors, RefusesHeadersOfOtherForms) {
 TEST(Safetensors, RefusesHeadersThatDoNotFitTheFile) {
   using namespace std::string_literals;
   EXPECT_EQ(Refusal("\x03\0\0\0\0\0\0\0{}"s),
-            "safetensors: byte 0: expected a header of at most 2 bytes, found 3");
-  EXPECT_EQ(
-      Refusal("\xff\xff\xff\xff\xff\xff\xff\xff{}"s),
-      "safetensors: byte 0: expected a header of at most 2 bytes, found 18446744073709551615");
+            "safetensors: byte 0: expected a header of at most 2 bytes, found 3 "
+            "(the file is truncated or damaged: copy or download it again)");
+  EXPECT_EQ(Refusal("\xff\xff\xff\xff\xff\xff\xff\xff{}"s),
+            "safetensors: byte 0: expected a header of at most 2 bytes, found 18446744073709551615 "
+            "(the file is truncated or damaged: copy or download it again)");
 }
 
 TEST(Safetensors, RecognisesByContent) {

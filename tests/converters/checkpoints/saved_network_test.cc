@@ -68,7 +68,7 @@ TEST(FindNetwork, NestedListedAndAlone) {
   EXPECT_EQ(Found(*nodes.List({nodes.StateDict(), nodes.Dict({})})), " encoder.weight bias");
   EXPECT_EQ(Found(*nodes.StateDict()), " encoder.weight bias");
   EXPECT_EQ(Found(*nodes.Dict({})), "");
-  // A configuration under a network's key is none.
+  // A configuration under a network's key is not a network.
   EXPECT_EQ(Found(*nodes.Dict({{"model", nodes.Dict({{"type", nodes.Text("lstm")}})},
                                {"state_dict", nodes.StateDict()}})),
             "state_dict/ encoder.weight bias");
@@ -109,10 +109,10 @@ TEST(FindNetwork, BelowTheKeysOfARecipe) {
   EXPECT_EQ(Found(*root, {"ema"}), "ema/state_dict/ encoder.weight bias");
   EXPECT_EQ(Found(*root, {"a.b", "c"}), "a.b/c/ encoder.weight bias");
   EXPECT_EQ(Refusal(*root, {"best"}),
-            "checkpoint: m.pt: expected an entry 'best', as the recipe's \"state_dict\" says, "
+            "checkpoint: m.pt: expected an entry 'best', as in the recipe's \"state_dict\", "
             "found entries 'ema', 'a.b', 'model'");
   EXPECT_EQ(Refusal(*nodes.Number(), {"best"}),
-            "checkpoint: m.pt: expected an entry 'best', as the recipe's \"state_dict\" says, "
+            "checkpoint: m.pt: expected an entry 'best', as in the recipe's \"state_dict\", "
             "found int");
 }
 
@@ -130,7 +130,7 @@ TEST(FindNetwork, NamesTheNextStep) {
             "network)");
   EXPECT_EQ(
       found(Refusal(*nodes.Dict({{"state", nodes.Dict({})}, {"param_groups", nodes.List({})}}))),
-      "the state of an optimiser alone (the network's state dict is another one)");
+      "the state of an optimiser alone (give the file of the network's state dict)");
   PickleObject script;
   script.class_name = "__torch__.model.RNN";
   EXPECT_EQ(found(Refusal(*nodes.Add(script))),
@@ -139,7 +139,7 @@ TEST(FindNetwork, NamesTheNextStep) {
   EXPECT_EQ(found(Refusal(*nodes.List({}))), "list");
 }
 
-// Dicts that hold each other without end.
+// Dicts that contain each other without end.
 TEST(FindNetwork, EndsInACircle) {
   Nodes nodes;
   PickleNode* dict = nodes.Dict({});

@@ -51,13 +51,13 @@ TEST(ShardIndex, RefusesWhatIsNoIndex) {
   EXPECT_EQ(Refusal("{}"),
             ": weight_map: expected an object of tensors' names and files, found none");
   EXPECT_EQ(Refusal(R"({"weight_map": {}})"),
-            ": weight_map: expected an object of tensors' names and files, found none in it");
+            ": weight_map: expected an object of tensors' names and files, found an empty one");
   EXPECT_NE(Refusal(R"({"weight_map": 3})").find("found none"), std::string::npos);
   EXPECT_EQ(Refusal("[]"), ": index: expected an object, found a list");
   EXPECT_EQ(Refusal(R"({"weight_map": {"a": "x"}, "weight_map": {"b": "y"}})"),
             ": weight_map: expected one, found two");
   EXPECT_EQ(Refusal(R"({"weight_map": {"a": "x", "a": "y"}})"),
-            ": tensor 'a': expected each tensor once, found it again");
+            ": tensor 'a': expected each tensor once, found the name again");
   for (const char* value : {"1", "-1", "0.5", "null", "true", "[\"x\"]", "{\"b\": \"x\"}"}) {
     const std::string refusal = Refusal("{\"weight_map\": {\"a\": " + std::string(value) + "}}");
     EXPECT_EQ(refusal.find(": tensor 'a': expected the name of a file, found "), 0u) << value;
@@ -68,7 +68,7 @@ TEST(ShardIndex, RefusesWhatIsNoIndex) {
 TEST(ShardIndex, RefusesOtherFolders) {
   for (const char* name : {"", "..", "../x.bin", "/etc/passwd", "a/b"}) {
     const std::string refusal = Refusal("{\"weight_map\": {\"a\": \"" + std::string(name) + "\"}}");
-    EXPECT_EQ(refusal.find(": tensor 'a': expected the name of a file beside the index"), 0u);
+    EXPECT_EQ(refusal.find(": tensor 'a': expected the name of a file in the index's folder"), 0u);
   }
 }
 

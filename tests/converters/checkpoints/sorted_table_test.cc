@@ -75,7 +75,9 @@ TEST(SortedTable, RefusalsSayWhereAndWhat) {
   }
   std::string damaged = sound;
   damaged[3] ^= 1;
-  EXPECT_EQ(Refused(damaged), "byte 0: expected a block with its checksum, found another checksum");
+  EXPECT_EQ(Refused(damaged),
+            "byte 0: expected a block with its checksum, found another checksum "
+            "(the file is truncated or damaged: copy or download it again)");
   const std::pair<std::string, std::string> cases[] = {
       {OneBlockTable({{"b", ""}, {"a", ""}}), "keys in ascending order, found another order"},
       {OneBlockTable({{"a", ""}, {"a", ""}}), "keys in ascending order"},
@@ -83,8 +85,8 @@ TEST(SortedTable, RefusalsSayWhereAndWhat) {
       {TableBytes({BlockBytes("")}), "a block with an entry, found none"},
       {TableBytes({BlockBytes(StoredEntry(2, "a", "1"))}),
        "a key that shares at most 0 bytes, found 2"},
-      {TableBytes({BlockBytes(std::string("\x00\x05\x01", 3) + "ab")}), "half of one"},
-      {TableBytes({BlockBytes(std::string("\x00\x01", 2))}), "half of one"},
+      {TableBytes({BlockBytes(std::string("\x00\x05\x01", 3) + "ab")}), "a truncated one"},
+      {TableBytes({BlockBytes(std::string("\x00\x01", 2))}), "a truncated one"},
       {TableBytes({BlockBytes(entry, 0, FixedBytes(1000, 4))}),
        "restart points, found fewer bytes"},
       {TableBytes({BlockBytes(entry, 0, FixedBytes(UINT32_MAX, 4))}), "restart points"},
@@ -93,7 +95,7 @@ TEST(SortedTable, RefusalsSayWhereAndWhat) {
   for (const auto& [content, refusal] : cases) {
     EXPECT_NE(Refused(content).find(refusal), std::string::npos) << Refused(content);
   }
-  // Places outside the file.
+  // Locations outside the file.
   for (const uint64_t offset : {uint64_t{0}, uint64_t{1} << 40, UINT64_MAX}) {
     std::string footer =
         VarintBytes(0) + VarintBytes(1) + VarintBytes(offset) + VarintBytes(UINT64_MAX - offset);
@@ -120,7 +122,7 @@ TEST(SortedTable, BrokenFilesAreRefusedInOneLine) {
   for (size_t size = 0; size < real.size(); size += 5) {
     EXPECT_NE(Refused(real.substr(0, size)), "accepted") << size;
   }
-  // With a sound checksum, so that damage reaches what the block holds.
+  // With a sound checksum, so that damage reaches the content of the block.
   const std::string entries = StoredEntry(0, "", "1") + StoredEntry(0, "apple", "22") +
                               StoredEntry(4, "y", "") + StoredEntry(5, "ing", "4444");
   std::mt19937_64 random(3);

@@ -23,7 +23,7 @@ std::string ShardName(uint64_t shard, uint64_t shards) {
 // A checkpoint of one data file, or of others that a test writes.
 class TensorBundleTest : public testing::Test {
  protected:
-  // Adds a variable behind the others.
+  // Adds a variable after the others.
   void Add(const std::string& name, uint64_t type, std::vector<uint64_t> shape,
            const std::string& bytes, const std::string& more = "") {
     entries_[name] = {type, std::move(shape), 0, data_.size(), bytes, more};
@@ -128,7 +128,7 @@ TEST_F(TensorBundleTest, RefusalsNameTheVariable) {
   data_[0] ^= 1;
   EXPECT_EQ(Refused(),
             "tensor bundle: variable 'w': expected bytes with their checksum, found another "
-            "checksum");
+            "checksum (the file is truncated or damaged: copy or download it again)");
   data_[0] ^= 1;
   const auto with = [&](const BundleEntry& entry) {
     entries_["w"] = entry;
@@ -151,7 +151,7 @@ TEST_F(TensorBundleTest, RefusalsNameTheVariable) {
             std::string::npos);
   EXPECT_NE(with({1, {1}, 0, 0, one, BytesField(2, VarintField(3, 1))}).find("an unknown one"),
             std::string::npos);
-  EXPECT_NE(with({1, {1}, 0, 0, one, "\x08"}).find("a message, found something else"),
+  EXPECT_NE(with({1, {1}, 0, 0, one, "\x08"}).find("a message, found other bytes"),
             std::string::npos);
   entries_["w"] = entries_["v"] = {1, {1}, 0, 0, one};
   EXPECT_EQ(Refused(), "tensor bundle: variable 'w': expected bytes of its own, found some of 'v'");
@@ -196,7 +196,7 @@ TEST_F(TensorBundleTest, BrokenIndexesAndShortDataAreRefusedInOneLine) {
   data_ = data;
   std::mt19937_64 random(5);
   for (int i = 0; i < 300; ++i) {
-    // With sound checksums of the blocks, so that damage reaches what they hold.
+    // With sound checksums of the blocks, so that damage reaches their content.
     auto changed = entries_["a"].Stored();
     changed[random() % changed.size()] = static_cast<char>(random());
     const auto bundle = Open(OneBlockTable({{"", header_}, {"a", changed}}));

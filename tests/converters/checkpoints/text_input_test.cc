@@ -54,7 +54,7 @@ TEST(TextInput, AFileAndAPipePlainAndPacked) {
   }
   EXPECT_EQ(Read(TemporaryFile("").path()), "");
   EXPECT_EQ(Read("/dev/null"), "");
-  // More than a pipe's buffer holds.
+  // More than a pipe's buffer.
   const std::string longer(size_t{3} << 20, 'x');
   EXPECT_TRUE(Read(WrittenPipe(longer).name()) == longer);
 }
@@ -94,7 +94,7 @@ TEST(TextInput, OtherFilesAreRefusedWithTheNextStep) {
                   zero + "abc"),
             "an xz file");
   EXPECT_EQ(found("\xff\xfet" + zero), "text in UTF-16");
-  // What was packed is looked at too, and nothing is packed twice.
+  // Unpacked bytes are checked too, and nothing is unpacked twice.
   EXPECT_EQ(found(std::string("\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03\xfb\x6b\x5e\x15\x11\xc5\x90"
                               "\x98\x94\x0c\x00\x42\x20\xbb\x1e\x09\x00\x00\x00",
                               29)),
@@ -116,7 +116,7 @@ TEST(TextInput, HalfAFileIsAnError) {
     const TemporaryFile half(packed.substr(0, packed.size() - 3));
     const Status status = ReadWholeText(half.path()).status();
     EXPECT_EQ(status.code(), KINGLET_CORRUPT);
-    EXPECT_NE(status.message().find("the file is not whole"), std::string::npos)
+    EXPECT_NE(status.message().find("the file is truncated"), std::string::npos)
         << status.message();
     std::string damaged = packed;
     damaged.back() ^= 1;

@@ -11,7 +11,8 @@
 namespace kinglet::unpacker_test {
 namespace {
 
-// Unpacks pieces of `piece` bytes into a room of `room`; at the end whether it may be one.
+// Unpacks pieces of `piece` bytes into buffers of `room` bytes, and checks whether the end may be
+// one.
 std::string Unpacked(const std::string& packed, size_t piece, size_t room, bool whole = true) {
   const auto unpacker = Unpacker::For(packed);
   std::string text;
@@ -39,12 +40,12 @@ TEST(Unpacker, AllMembersAndFrames) {
                   std::string(kPackedText) + std::string(kPackedText));
       }
     }
-    for (size_t cut = 4; cut < packed.size(); ++cut) {
-      Unpacked(packed.substr(0, cut), 5, 1000, false);
-      Unpacked(packed + packed.substr(0, cut), 5, 1000, false);
+    for (size_t length = 4; length < packed.size(); ++length) {
+      Unpacked(packed.substr(0, length), 5, 1000, false);
+      Unpacked(packed + packed.substr(0, length), 5, 1000, false);
     }
   }
-  // Tape drives leave zeros; skippable frames hold anything.
+  // Tape drives add zeros; skippable frames may contain anything.
   EXPECT_EQ(Unpacked(PackedByGzip() + std::string(9, '\0'), 4, 100), kPackedText);
   const std::string skipped("\x5a\x2a\x4d\x18\x02\x00\x00\x00xy", 10);
   EXPECT_EQ(Unpacked(skipped + PackedByZstd(), 4, 100), kPackedText);
@@ -57,7 +58,7 @@ TEST(Unpacker, DamageIsAnError) {
     EXPECT_NE(Unpacked(damaged, 100, 100).find("the file is damaged"), std::string::npos);
     EXPECT_NE(Unpacked(packed + "other", 100, 100).find("the file is damaged"), std::string::npos);
   }
-  // The beginning of what `zstd --long=30` makes.
+  // The beginning of a file of `zstd --long=30`.
   const std::string wide("\x28\xb5\x2f\xfd\x04\xa0\x64\x00\x00\x10\x00\x00\x02\x00", 14);
   EXPECT_EQ(Unpacked(wide, 100, 100),
             "zstd: unpacking: expected a window of at most 128 MiB, found a larger one (unpack it "

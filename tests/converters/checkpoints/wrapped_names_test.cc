@@ -61,8 +61,8 @@ TEST(KeepPrefix, KeepsTheTensorsBelow) {
   ASSERT_TRUE(KeepPrefix("model.", "m.pt", weights).ok());
   EXPECT_EQ(NamesOf(weights), (Names{"a", "c.d"}));
   EXPECT_EQ(KeepPrefix("net.", "m.pt", weights).message(),
-            "checkpoint: m.pt: expected names that begin with 'net.', as the recipe's \"prefix\" "
-            "says, found 'a'");
+            "checkpoint: m.pt: expected names that begin with 'net.', the recipe's \"prefix\", "
+            "found 'a'");
 }
 
 }  // namespace

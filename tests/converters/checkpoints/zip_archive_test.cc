@@ -17,7 +17,7 @@ std::string ReadText(const ZipArchive& archive, const ZipArchive::Entry& entry, 
   return status.ok() ? text : status.message();
 }
 
-// The same entries, stored and deflated by Python's zipfile.
+// Entries that Python's zipfile stored, and the same ones deflated.
 TEST(ZipArchive, GivesAnyRangeOfAnEntry) {
   const Result<ZipArchive> stored = ZipArchive::Open(*OpenInput(FixturePath("zip.pt")));
   const Result<ZipArchive> deflated = ZipArchive::Open(*OpenInput(FixturePath("zip_deflated.pt")));

@@ -10,29 +10,29 @@ namespace {
 
 // One LSTM layer of 6 units with weight drop.
 RecurrentSource Dropped() {
-  RecurrentSource source;
-  source.Add("encoder.weight", {20, 6});
-  source.Add("rnns.0.module.weight_ih_l0", {24, 6});
-  source.Add("rnns.0.module.bias_ih_l0", {24});
-  source.Add("rnns.0.module.bias_hh_l0", {24});
-  source.Add("rnns.0.module.weight_hh_l0_raw", {24, 6});
-  source.Add("decoder.weight", {20, 6});
-  source.Add("decoder.bias", {20});
-  return source;
+  RecurrentSource checkpoint;
+  checkpoint.Add("encoder.weight", {20, 6});
+  checkpoint.Add("rnns.0.module.weight_ih_l0", {24, 6});
+  checkpoint.Add("rnns.0.module.bias_ih_l0", {24});
+  checkpoint.Add("rnns.0.module.bias_hh_l0", {24});
+  checkpoint.Add("rnns.0.module.weight_hh_l0_raw", {24, 6});
+  checkpoint.Add("decoder.weight", {20, 6});
+  checkpoint.Add("decoder.bias", {20});
+  return checkpoint;
 }
 
 RecurrentSource Qrnn() {
-  RecurrentSource source;
-  source.Add("encoder.weight", {20, 6});
-  source.Add("rnns.0.linear.module.weight_raw", {18, 12});
-  source.Add("rnns.0.linear.module.bias", {18});
-  source.Add("decoder.weight", {20, 6});
-  source.Add("decoder.bias", {20});
-  return source;
+  RecurrentSource checkpoint;
+  checkpoint.Add("encoder.weight", {20, 6});
+  checkpoint.Add("rnns.0.linear.module.weight_raw", {18, 12});
+  checkpoint.Add("rnns.0.linear.module.bias", {18});
+  checkpoint.Add("decoder.weight", {20, 6});
+  checkpoint.Add("decoder.bias", {20});
+  return checkpoint;
 }
 
-Result<LoadedModel> Load(const RecurrentSource& source, SavedModules modules = {}) {
-  const CheckpointTensors weights = source.Weights();
+Result<LoadedModel> Load(const RecurrentSource& checkpoint, SavedModules modules = {}) {
+  const CheckpointTensors weights = checkpoint.Weights();
   return LoadAwdLstm({"model.pt", "", std::nullopt, weights, modules});
 }
 
@@ -42,11 +42,11 @@ bool HasTensor(const LoadedModel& model, const std::string& name) {
 }
 
 TEST(AwdLstm, TheRawWeightIsTheTrainedOne) {
-  RecurrentSource source = Dropped();
-  ASSERT_TRUE(LooksLikeAwdLstm(source.Weights()));
+  RecurrentSource checkpoint = Dropped();
+  ASSERT_TRUE(LooksLikeAwdLstm(checkpoint.Weights()));
   for (const bool leftover : {false, true}) {
-    if (leftover) source.Add("rnns.0.module.weight_hh_l0", {24, 6});
-    const auto loaded = Load(source);
+    if (leftover) checkpoint.Add("rnns.0.module.weight_hh_l0", {24, 6});
+    const auto loaded = Load(checkpoint);
     ASSERT_TRUE(loaded.ok()) << loaded.status().message();
     EXPECT_TRUE(HasTensor(*loaded, "rnns.0.module.weight_hh_l0_raw"));
     EXPECT_FALSE(HasTensor(*loaded, "rnns.0.module.weight_hh_l0"));
@@ -56,39 +56,39 @@ TEST(AwdLstm, TheRawWeightIsTheTrainedOne) {
 
 // fastai keeps the trained weight next to the module, not in it.
 TEST(AwdLstm, TheRawWeightMayLieOutsideTheModule) {
-  RecurrentSource source = Dropped();
-  source.Remove("rnns.0.module.weight_hh_l0_raw");
-  source.Add("rnns.0.weight_hh_l0_raw", {24, 6});
-  source.Add("rnns.0.module.weight_hh_l0", {24, 6});
-  const auto loaded = Load(source);
+  RecurrentSource checkpoint = Dropped();
+  checkpoint.Remove("rnns.0.module.weight_hh_l0_raw");
+  checkpoint.Add("rnns.0.weight_hh_l0_raw", {24, 6});
+  checkpoint.Add("rnns.0.module.weight_hh_l0", {24, 6});
+  const auto loaded = Load(checkpoint);
   ASSERT_TRUE(loaded.ok()) << loaded.status().message();
   EXPECT_TRUE(HasTensor(*loaded, "rnns.0.weight_hh_l0_raw"));
   EXPECT_FALSE(HasTensor(*loaded, "rnns.0.module.weight_hh_l0"));
 }
 
 TEST(AwdLstm, LayersWithoutWeightDrop) {
-  RecurrentSource source = Dropped();
+  RecurrentSource checkpoint = Dropped();
   for (const char* name : {"weight_ih_l0", "bias_ih_l0", "bias_hh_l0", "weight_hh_l0_raw"}) {
-    source.Remove("rnns.0.module." + std::string(name));
+    checkpoint.Remove("rnns.0.module." + std::string(name));
   }
-  source.Add("rnns.0.weight_ih_l0", {24, 6});
-  source.Add("rnns.0.bias_ih_l0", {24});
-  source.Add("rnns.0.bias_hh_l0", {24});
-  source.Add("rnns.0.weight_hh_l0", {24, 6});
-  EXPECT_TRUE(LooksLikeAwdLstm(source.Weights()));
-  EXPECT_TRUE(Load(source).ok()) << Load(source).status().message();
+  checkpoint.Add("rnns.0.weight_ih_l0", {24, 6});
+  checkpoint.Add("rnns.0.bias_ih_l0", {24});
+  checkpoint.Add("rnns.0.bias_hh_l0", {24});
+  checkpoint.Add("rnns.0.weight_hh_l0", {24, 6});
+  EXPECT_TRUE(LooksLikeAwdLstm(checkpoint.Weights()));
+  EXPECT_TRUE(Load(checkpoint).ok()) << Load(checkpoint).status().message();
 }
 
 TEST(AwdLstm, SplitsComeFromTheCriterion) {
-  RecurrentSource source = Dropped();
-  source.Add("criterion.tail_vectors", {2, 6});
-  source.Add("criterion.tail_bias", {2});
+  RecurrentSource checkpoint = Dropped();
+  checkpoint.Add("criterion.tail_vectors", {2, 6});
+  checkpoint.Add("criterion.tail_bias", {2});
   ModuleNodes nodes;
   PickleNode* criterion = nodes.Module();
   PickleList splits;
   for (const int64_t split : {0, 7, 11, 100000000}) splits.items.push_back(nodes.Add(split));
   nodes.Set(criterion, "splits", nodes.Add(splits));
-  const auto loaded = Load(source, {nullptr, criterion});
+  const auto loaded = Load(checkpoint, {nullptr, criterion});
   ASSERT_TRUE(loaded.ok()) << loaded.status().message();
   const auto* softmax = FindBlock<AdaptiveSoftmax>(loaded->draft.description);
   ASSERT_EQ(softmax->tails.size(), 2u);
@@ -97,11 +97,12 @@ TEST(AwdLstm, SplitsComeFromTheCriterion) {
 
   splits.items[1] = nodes.Add(int64_t{-3});
   nodes.Set(criterion, "splits", nodes.Add(splits));
-  EXPECT_NE(Load(source, {nullptr, criterion}).status().message().find("splits of the criterion"),
-            std::string::npos);
+  EXPECT_NE(
+      Load(checkpoint, {nullptr, criterion}).status().message().find("splits of the criterion"),
+      std::string::npos);
   splits.items[1] = nodes.Add(std::string("seven"));
   nodes.Set(criterion, "splits", nodes.Add(splits));
-  EXPECT_EQ(Load(source, {nullptr, criterion}).status().code(), KINGLET_INVALID_CHECKPOINT);
+  EXPECT_EQ(Load(checkpoint, {nullptr, criterion}).status().code(), KINGLET_INVALID_CHECKPOINT);
 }
 
 // Without splits the list is [0, 100000000]. Without a criterion there is no list.
@@ -119,10 +120,10 @@ TEST(AwdLstm, APlainSoftmax) {
 }
 
 TEST(AwdLstm, QrnnLayers) {
-  RecurrentSource source = Qrnn();
-  source.Add("rnns.0.linear.module.weight", {18, 12});  // the same storage after an evaluation
-  ASSERT_TRUE(LooksLikeAwdLstm(source.Weights()));
-  const auto loaded = Load(source);
+  RecurrentSource checkpoint = Qrnn();
+  checkpoint.Add("rnns.0.linear.module.weight", {18, 12});  // the same storage after an evaluation
+  ASSERT_TRUE(LooksLikeAwdLstm(checkpoint.Weights()));
+  const auto loaded = Load(checkpoint);
   ASSERT_TRUE(loaded.ok()) << loaded.status().message();
   const auto* decoder = FindBlock<RecurrentDecoder>(loaded->draft.description);
   ASSERT_EQ(decoder->layers.size(), 1u);
@@ -163,18 +164,18 @@ TEST(AwdLstm, LayersThatComputeSomethingElse) {
 }
 
 TEST(AwdLstm, OtherNetworksAreNotTakenForOne) {
-  RecurrentSource source;
-  source.Add("encoder.weight", {20, 6});
-  source.Add("rnn.weight_hh_l0", {24, 6});
-  EXPECT_FALSE(LooksLikeAwdLstm(source.Weights()));
+  RecurrentSource checkpoint;
+  checkpoint.Add("encoder.weight", {20, 6});
+  checkpoint.Add("rnn.weight_hh_l0", {24, 6});
+  EXPECT_FALSE(LooksLikeAwdLstm(checkpoint.Weights()));
   EXPECT_FALSE(LooksLikeAwdLstm({}));
 }
 
 TEST(AwdLstm, AllThatIsMissingIsNamed) {
-  RecurrentSource source;
-  source.Add("encoder.weight", {20, 6});
-  source.Add("rnns.0.module.odd", {1});
-  const std::string message = Load(source).status().message();
+  RecurrentSource checkpoint;
+  checkpoint.Add("encoder.weight", {20, 6});
+  checkpoint.Add("rnns.0.module.odd", {1});
+  const std::string message = Load(checkpoint).status().message();
   EXPECT_NE(message.find("missing rnns.0.module.weight_hh_l0, rnns.0.module.weight_ih_l0, "
                          "rnns.0.module.bias_ih_l0, rnns.0.module.bias_hh_l0, decoder.weight, "
                          "decoder.bias; unused 'rnns.0.module.odd'"),

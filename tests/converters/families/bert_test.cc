@@ -1,5 +1,5 @@
-// What the family bert refuses, and what it leaves out. The numbers of its models are in
-// tests/converters/convert_bert_test.cc.
+// What the family bert refuses and omits. tests/converters/convert_bert_test.cc tests the values of
+// its models.
 #include "converters/families/bert.h"
 
 #include <gtest/gtest.h>
@@ -108,7 +108,7 @@ TEST(Bert, RefusesOptionsThatItDoesNotHave) {
     EXPECT_NE(summary.status().message().find(each.reason), std::string::npos)
         << summary.status().message();
   }
-  // Files of 2019 name the class alone.
+  // Files of 2019 only name the class.
   const TemporaryFolder without;
   const auto roberta = ConvertChanged("mlm-tied", without, [](Json& settings) {
     settings.erase("model_type");
@@ -181,7 +181,7 @@ TEST(Bert, NeedsItsOwnDecoderWhereItIsNotTied) {
 }
 
 // Nothing in a text depends on the pooler of a model that scores spans.
-TEST(Bert, LeavesOutThePoolerBesideSpans) {
+TEST(Bert, OmitsThePoolerOfSpans) {
   const TemporaryFolder folder;
   const auto summary = ConvertChanged("question-answering-unused-pooler", folder, Unchanged);
   ASSERT_TRUE(summary.ok()) << summary.status().message();

@@ -1,6 +1,6 @@
-// Checkpoints of every family, damaged in one place at a time: a tensor that is gone, of another
-// shape or not finite, an entry of a configuration that is gone or of another kind. Each is loaded
-// or refused in one line that names a file.
+// Checkpoints of every family, with one damage at a time: a tensor that is missing, of another
+// shape or not finite, an entry of a configuration that is missing or of another kind. Each is
+// loaded or refused in one line that names a file.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -22,7 +22,7 @@
 namespace kinglet::damaged_checkpoints_test {
 namespace {
 
-// Sanitizers see every kind of damage, at fewer places.
+// With sanitizers, every kind of damage at fewer locations.
 #ifdef KINGLET_SANITIZED
 constexpr size_t kEvery = 7;
 #else
@@ -75,22 +75,23 @@ const char* const kFolders[] = {
 };
 
 struct Opened {
-  CheckpointFile source;
+  CheckpointFile checkpoint;
   const Family* family;
 };
 
 Result<Opened> Open(const std::string& folder) {
   KINGLET_ASSIGN_OR_RETURN(const std::string path, FindCheckpoint(folder));
-  KINGLET_ASSIGN_OR_RETURN(CheckpointFile source, OpenCheckpointFile(path));
-  KINGLET_ASSIGN_OR_RETURN(const Family* family, ChooseFamily("", path, source.tensors));
-  return Opened{std::move(source), family};
+  KINGLET_ASSIGN_OR_RETURN(CheckpointFile checkpoint, OpenCheckpointFile(path));
+  KINGLET_ASSIGN_OR_RETURN(const Family* family, ChooseFamily("", path, checkpoint.tensors));
+  return Opened{std::move(checkpoint), family};
 }
 
 Status Load(const Opened& opened, const CheckpointTensors& weights) {
-  const CheckpointFile& source = opened.source;
-  const PickleNode* root = source.checkpoint ? &source.checkpoint->root() : nullptr;
-  KINGLET_ASSIGN_OR_RETURN(LoadedModel model, opened.family->load({source.path, "", source.step,
-                                                                   weights, source.modules, root}));
+  const CheckpointFile& checkpoint = opened.checkpoint;
+  const PickleNode* root = checkpoint.checkpoint ? &checkpoint.checkpoint->root() : nullptr;
+  KINGLET_ASSIGN_OR_RETURN(LoadedModel model,
+                           opened.family->load({checkpoint.path, "", checkpoint.step, weights,
+                                                checkpoint.modules, root}));
   return ReadTensors(model);
 }
 
@@ -105,7 +106,7 @@ void ExpectOneLine(const Status& status, const std::string& what) {
       << what << ": " << status.message();
 }
 
-// The tensor with one value that is none.
+// The tensor with one value that is not finite.
 CheckpointTensor NotFinite(CheckpointTensor tensor) {
   const auto damage = [](Result<std::vector<float>> values) {
     if (values.ok() && !values->empty()) {
@@ -131,7 +132,7 @@ class DamagedCheckpoints : public testing::TestWithParam<const char*> {
 TEST_P(DamagedCheckpoints, TensorsAreAskedFor) {
   const auto opened = Open(folder());
   ASSERT_TRUE(opened.ok()) << opened.status().message();
-  const CheckpointTensors& whole = opened->source.tensors;
+  const CheckpointTensors& whole = opened->checkpoint.tensors;
   const Status sound = Load(*opened, whole);
   ASSERT_TRUE(sound.ok()) << sound.message();
   size_t refused = 0, named = 0, changes = 0;
@@ -169,7 +170,7 @@ TEST_P(DamagedCheckpoints, TensorsAreAskedFor) {
   EXPECT_GT(named * 2, refused) << named << " of " << refused;
 }
 
-// --- what torch.save wrote beside the tensors
+// --- what torch.save wrote next to the tensors
 
 using Node = PickleNode;
 using Change = std::function<void(Node&)>;
@@ -198,9 +199,9 @@ void FindScalars(Node& node, std::set<const Node*>& seen, std::vector<Node*>& sc
 TEST_P(DamagedCheckpoints, SavedOptionsAreAskedFor) {
   const auto opened = Open(folder());
   ASSERT_TRUE(opened.ok()) << opened.status().message();
-  if (!opened->source.checkpoint) GTEST_SKIP() << "not written by torch.save";
-  // The nodes belong to the checkpoint, which is this test's own.
-  auto& root = const_cast<Node&>(opened->source.checkpoint->root());
+  if (!opened->checkpoint.checkpoint) GTEST_SKIP() << "not written by torch.save";
+  // The nodes belong to a checkpoint that only this test uses.
+  auto& root = const_cast<Node&>(opened->checkpoint.checkpoint->root());
   std::set<const Node*> seen;
   std::vector<Node*> scalars;
   FindScalars(root, seen, scalars);
@@ -222,12 +223,12 @@ TEST_P(DamagedCheckpoints, SavedOptionsAreAskedFor) {
     const Node before = *scalars[i];
     for (size_t change = 0; change < changes.size(); ++change) {
       changes[change](*scalars[i]);
-      ExpectOneLine(Load(*opened, opened->source.tensors),
+      ExpectOneLine(Load(*opened, opened->checkpoint.tensors),
                     "scalar " + std::to_string(i) + ", change " + std::to_string(change));
       *scalars[i] = before;
     }
   }
-  const Status sound = Load(*opened, opened->source.tensors);
+  const Status sound = Load(*opened, opened->checkpoint.tensors);
   EXPECT_TRUE(sound.ok()) << sound.message();
 }
 
@@ -259,7 +260,7 @@ void ChangeJson(const Json& whole, const std::function<void(const std::string&)>
   }
 }
 
-// The same for YAML, line by line.
+// Every YAML text with one line changed.
 void ChangeYaml(const std::string& whole, const std::function<void(const std::string&)>& use) {
   const char* const values[] = {"",      " -1",    " 0",      " 3",      " 1000000000000000000",
                                 " true", " other", " [1, x]", " {a: 1}", " !ref <nothing>"};
@@ -295,7 +296,8 @@ TEST_P(DamagedCheckpoints, ConfigurationsAreAskedFor) {
       fs::remove(path);
       std::ofstream(path, std::ios::binary) << text;
       const auto opened = Open(copy.Path("c"));
-      const Status status = opened.ok() ? Load(*opened, opened->source.tensors) : opened.status();
+      const Status status =
+          opened.ok() ? Load(*opened, opened->checkpoint.tensors) : opened.status();
       ExpectOneLine(status, path.string() + ": " + text);
       ++(status.ok() ? loaded : refused);
     };

@@ -14,38 +14,38 @@ namespace {
 
 // Bands of 5, 4 and 6 words with rows of 16, 4 and 1; two group layers; LSTMs of 7 and 16 units.
 RecurrentSource Source() {
-  RecurrentSource source;
+  RecurrentSource checkpoint;
   const uint64_t words[] = {5, 4, 6}, columns[] = {16, 4, 1};
   for (uint64_t i = 0; i < 3; ++i) {
-    source.Add("embeddings.embeds." + std::to_string(i) + ".weight", {words[i], columns[i]});
-    source.Add("embeddings.projcs." + std::to_string(i) + ".weight", {16, columns[i]});
+    checkpoint.Add("embeddings.embeds." + std::to_string(i) + ".weight", {words[i], columns[i]});
+    checkpoint.Add("embeddings.projcs." + std::to_string(i) + ".weight", {16, columns[i]});
   }
-  source.Add("embeddings.classes.weight", {2, 16});
-  source.Add("embeddings.classes.bias", {2});
-  source.Add("define.weights.0.weight", {6, 4});  // 4 groups
-  source.Add("define.weights.0.bias", {6});
-  source.Add("define.weights.1.weight", {10, 20});  // 2 groups of 24 + 16 features
-  source.Add("define.weights.1.bias", {10});
-  source.Add("define.finalProj.weight", {9, 20});
-  source.Add("define.finalProj.bias", {9});
+  checkpoint.Add("embeddings.classes.weight", {2, 16});
+  checkpoint.Add("embeddings.classes.bias", {2});
+  checkpoint.Add("define.weights.0.weight", {6, 4});  // 4 groups
+  checkpoint.Add("define.weights.0.bias", {6});
+  checkpoint.Add("define.weights.1.weight", {10, 20});  // 2 groups of 24 + 16 features
+  checkpoint.Add("define.weights.1.bias", {10});
+  checkpoint.Add("define.finalProj.weight", {9, 20});
+  checkpoint.Add("define.finalProj.bias", {9});
   const uint64_t inputs[] = {9, 7}, units[] = {7, 16};
   for (uint64_t i = 0; i < 2; ++i) {
     const std::string module = "lstms." + std::to_string(i) + ".module.";
-    source.Add(module + "weight_ih_l0", {4 * units[i], inputs[i]});
-    source.Add(module + "bias_ih_l0", {4 * units[i]});
-    source.Add(module + "bias_hh_l0", {4 * units[i]});
-    source.Add(module + "weight_hh_l0_raw", {4 * units[i], units[i]});
+    checkpoint.Add(module + "weight_ih_l0", {4 * units[i], inputs[i]});
+    checkpoint.Add(module + "bias_ih_l0", {4 * units[i]});
+    checkpoint.Add(module + "bias_hh_l0", {4 * units[i]});
+    checkpoint.Add(module + "weight_hh_l0_raw", {4 * units[i], units[i]});
   }
-  return source;
+  return checkpoint;
 }
 
-Result<LoadedModel> Load(const RecurrentSource& source) {
-  const CheckpointTensors weights = source.Weights();
+Result<LoadedModel> Load(const RecurrentSource& checkpoint) {
+  const CheckpointTensors weights = checkpoint.Weights();
   return WithValues(LoadDefineAwdLstm({"model.pth", "", std::nullopt, weights}));
 }
 
-std::string MessageOf(const RecurrentSource& source) {
-  const auto loaded = Load(source);
+std::string MessageOf(const RecurrentSource& checkpoint) {
+  const auto loaded = Load(checkpoint);
   EXPECT_EQ(loaded.status().code(), KINGLET_INVALID_CHECKPOINT);
   return loaded.status().message();
 }
@@ -78,10 +78,10 @@ TEST(DefineAwdLstm, TheBlocks) {
   EXPECT_FALSE(softmax->tails[1].bias);
 }
 
-// The unit stays in the model and reads the tables that the softmax has too.
+// The unit stays in the model and shares its tables with the softmax.
 TEST(DefineAwdLstm, AUnitThatIsKept) {
-  const RecurrentSource source = Source();
-  const CheckpointTensors weights = source.Weights();
+  const RecurrentSource checkpoint = Source();
+  const CheckpointTensors weights = checkpoint.Weights();
   FamilyInput input{"model.pth", "", std::nullopt, weights};
   input.define_cache_rows = 4;
   const auto loaded = WithValues(LoadDefineAwdLstm(input));
@@ -103,28 +103,28 @@ TEST(DefineAwdLstm, AUnitThatIsKept) {
 }
 
 TEST(DefineAwdLstm, AProjectionIsStoredTransposed) {
-  RecurrentSource source = Source();
-  const auto loaded = Load(source);
+  RecurrentSource checkpoint = Source();
+  const auto loaded = Load(checkpoint);
   ASSERT_TRUE(loaded.ok());
   const auto* softmax = FindBlock<AdaptiveSoftmax>(loaded->draft.description);
   const EncodedTensor& projection = loaded->draft.tensors[*softmax->tails[0].projection];
   EXPECT_EQ(projection.shape, (Shape{4, 16}));
   const auto& found = std::get<DenseF32>(projection.values).values;
-  const auto& trained = source.Values("embeddings.projcs.1.weight");  // [16, 4]
+  const auto& trained = checkpoint.Values("embeddings.projcs.1.weight");  // [16, 4]
   for (size_t i = 0; i < 4; ++i) {
     for (size_t j = 0; j < 16; ++j) EXPECT_EQ(found[i * 16 + j], trained[j * 4 + i]);
   }
 }
 
 TEST(DefineAwdLstm, OneBandHasNoClasses) {
-  RecurrentSource source = Source();
+  RecurrentSource checkpoint = Source();
   for (const char* band : {"1", "2"}) {
-    source.Remove("embeddings.embeds." + std::string(band) + ".weight");
-    source.Remove("embeddings.projcs." + std::string(band) + ".weight");
+    checkpoint.Remove("embeddings.embeds." + std::string(band) + ".weight");
+    checkpoint.Remove("embeddings.projcs." + std::string(band) + ".weight");
   }
-  source.Add("embeddings.classes.weight", {0, 16});
-  source.Add("embeddings.classes.bias", {0});
-  const auto loaded = Load(source);
+  checkpoint.Add("embeddings.classes.weight", {0, 16});
+  checkpoint.Add("embeddings.classes.bias", {0});
+  const auto loaded = Load(checkpoint);
   ASSERT_TRUE(loaded.ok()) << loaded.status().message();
   const auto* softmax = FindBlock<AdaptiveSoftmax>(loaded->draft.description);
   EXPECT_TRUE(softmax->tails.empty());
@@ -132,9 +132,9 @@ TEST(DefineAwdLstm, OneBandHasNoClasses) {
 }
 
 TEST(DefineAwdLstm, ALeftoverSaysNothing) {
-  RecurrentSource source = Source();
-  source.Add("lstms.0.module.weight_hh_l0", {28, 7});
-  const auto loaded = Load(source);
+  RecurrentSource checkpoint = Source();
+  checkpoint.Add("lstms.0.module.weight_hh_l0", {28, 7});
+  const auto loaded = Load(checkpoint);
   ASSERT_TRUE(loaded.ok()) << loaded.status().message();
   for (const EncodedTensor& tensor : loaded->draft.tensors) {
     EXPECT_NE(tensor.name, "lstms.0.module.weight_hh_l0");
@@ -142,12 +142,12 @@ TEST(DefineAwdLstm, ALeftoverSaysNothing) {
 }
 
 TEST(DefineAwdLstm, FaultsAreReportedTogether) {
-  RecurrentSource source = Source();
-  source.Remove("embeddings.classes.bias");
-  source.Remove("define.finalProj.weight");
-  source.Add("lstms.1.module.weight_ih_l0", {64, 8});
-  source.Add("other", {1});
-  const std::string message = MessageOf(source);
+  RecurrentSource checkpoint = Source();
+  checkpoint.Remove("embeddings.classes.bias");
+  checkpoint.Remove("define.finalProj.weight");
+  checkpoint.Add("lstms.1.module.weight_ih_l0", {64, 8});
+  checkpoint.Add("other", {1});
+  const std::string message = MessageOf(checkpoint);
   EXPECT_TRUE(Contains(message, "missing"));
   EXPECT_TRUE(Contains(message, "embeddings.classes.bias"));
   EXPECT_TRUE(Contains(message, "define.finalProj.weight"));
@@ -160,28 +160,28 @@ TEST(DefineAwdLstm, FaultsAreReportedTogether) {
 TEST(DefineAwdLstm, EachTensorIsNeeded) {
   const CheckpointTensors weights = Source().Weights();
   for (const CheckpointTensor& tensor : weights) {
-    RecurrentSource source = Source();
-    source.Remove(tensor.name);
-    const auto loaded = Load(source);
+    RecurrentSource checkpoint = Source();
+    checkpoint.Remove(tensor.name);
+    const auto loaded = Load(checkpoint);
     EXPECT_EQ(loaded.status().code(), KINGLET_INVALID_CHECKPOINT) << tensor.name;
   }
 }
 
 TEST(DefineAwdLstm, TheLastLayerIsAsWideAsTheWordsTables) {
-  RecurrentSource source = Source();
+  RecurrentSource checkpoint = Source();
   for (const char* name : {"weight_ih_l0", "bias_ih_l0", "bias_hh_l0", "weight_hh_l0_raw"}) {
-    source.Remove("lstms.1.module." + std::string(name));
+    checkpoint.Remove("lstms.1.module." + std::string(name));
   }
-  const std::string message = MessageOf(source);
+  const std::string message = MessageOf(checkpoint);
   EXPECT_TRUE(Contains(message, "units of the last layer: expected 16")) << message;
   EXPECT_TRUE(Contains(message, "found 7"));
 }
 
 TEST(DefineAwdLstm, AValueThatIsNotFinite) {
   for (const char* name : {"define.weights.1.bias", "embeddings.projcs.2.weight"}) {
-    RecurrentSource source = Source();
-    source.Values(name)[3] = std::nanf("");
-    EXPECT_TRUE(Contains(MessageOf(source), name)) << name;
+    RecurrentSource checkpoint = Source();
+    checkpoint.Values(name)[3] = std::nanf("");
+    EXPECT_TRUE(Contains(MessageOf(checkpoint), name)) << name;
   }
 }
 

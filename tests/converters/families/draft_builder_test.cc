@@ -10,10 +10,10 @@ namespace kinglet::draft_builder_test {
 namespace {
 
 TEST(DraftBuilder, TakesWholeTensorsAndParts) {
-  RecurrentSource source;
-  source.Add("matrix", {4, 3});
-  source.Add("vector", {5});
-  const CheckpointTensors weights = source.Weights();
+  RecurrentSource checkpoint;
+  checkpoint.Add("matrix", {4, 3});
+  checkpoint.Add("vector", {5});
+  const CheckpointTensors weights = checkpoint.Weights();
   DraftBuilder builder(weights);
   builder.Add("matrix", {4, 3}, Role::kPrunedAlso);
   const CheckpointTensor* matrix = builder.Find("matrix");
@@ -22,8 +22,8 @@ TEST(DraftBuilder, TakesWholeTensorsAndParts) {
   ASSERT_TRUE(builder.CheckNames("a test").ok());
   ASSERT_TRUE(builder.ReadValues().ok());
   const auto& tensors = builder.model.draft.tensors;
-  const std::vector<float>& m = source.Values("matrix");
-  const std::vector<float>& v = source.Values("vector");
+  const std::vector<float>& m = checkpoint.Values("matrix");
+  const std::vector<float>& v = checkpoint.Values("vector");
   EXPECT_EQ(DecodedValues(tensors[0]), m);
   EXPECT_EQ(DecodedValues(tensors[1]), (std::vector<float>{m[4], m[5], m[7], m[8]}));
   EXPECT_EQ(DecodedValues(tensors[2]), (std::vector<float>{v[3], v[4]}));
@@ -32,9 +32,9 @@ TEST(DraftBuilder, TakesWholeTensorsAndParts) {
 }
 
 TEST(DraftBuilder, MakesTensorsOfOthers) {
-  RecurrentSource source;
-  source.Add("matrix", {2, 3});
-  const CheckpointTensors weights = source.Weights();
+  RecurrentSource checkpoint;
+  checkpoint.Add("matrix", {2, 3});
+  const CheckpointTensors weights = checkpoint.Weights();
   DraftBuilder builder(weights);
   const CheckpointTensor* matrix = builder.Claim("matrix", {2, 3});
   builder.AddMade("doubled", {2}, Role::kQuantised, matrix, [](const std::vector<float>& values) {
@@ -42,7 +42,7 @@ TEST(DraftBuilder, MakesTensorsOfOthers) {
   });
   builder.Add("row", {1, 3}, Role::kKept, matrix, {1, 0});
   ASSERT_TRUE(builder.ReadValues().ok());
-  const std::vector<float>& m = source.Values("matrix");
+  const std::vector<float>& m = checkpoint.Values("matrix");
   const auto& tensors = builder.model.draft.tensors;
   EXPECT_EQ(DecodedValues(tensors[0]), (std::vector<float>{2 * m[1], 2 * m[5]}));
   EXPECT_EQ(DecodedValues(tensors[1]), (std::vector<float>{m[3], m[4], m[5]}));
@@ -53,14 +53,14 @@ TEST(DraftBuilder, MakesTensorsOfOthers) {
   EXPECT_EQ(builder.ReadValues().code(), KINGLET_IO_ERROR);
 }
 
-// A copy is not read in place of the trained tensor, nor a part of a weight in place of the weight.
+// A copy is not read instead of the trained tensor, nor a part of a weight instead of the weight.
 TEST(DraftBuilder, RefusesWhatIsNotTheTrainedWeight) {
-  RecurrentSource source;
-  source.Add("m.weight", {2, 3});
-  source.Add("m.weight_raw", {2, 3});
-  source.Add("n.weight_g", {2, 1});
-  source.Add("n.weight_v", {2, 3});
-  const CheckpointTensors weights = source.Weights();
+  RecurrentSource checkpoint;
+  checkpoint.Add("m.weight", {2, 3});
+  checkpoint.Add("m.weight_raw", {2, 3});
+  checkpoint.Add("n.weight_g", {2, 1});
+  checkpoint.Add("n.weight_v", {2, 3});
+  const CheckpointTensors weights = checkpoint.Weights();
   const auto fault = [&](const std::string& claimed) {
     DraftBuilder builder(weights);
     for (const CheckpointTensor& tensor : weights) builder.RemoveExcluded(tensor.name);
@@ -80,9 +80,9 @@ TEST(DraftBuilder, RefusesWhatIsNotTheTrainedWeight) {
 
 // Neither tensor is a parameter of the framework.
 TEST(DraftBuilder, TransposedAndComputedTensorsAreDerived) {
-  RecurrentSource source;
-  source.Add("matrix", {2, 3});
-  const CheckpointTensors weights = source.Weights();
+  RecurrentSource checkpoint;
+  checkpoint.Add("matrix", {2, 3});
+  const CheckpointTensors weights = checkpoint.Weights();
   DraftBuilder builder(weights);
   builder.Add("matrix", {2, 3}, Role::kQuantised);
   builder.AddTransposed("transposed", {3, 2}, Role::kQuantised, builder.Find("matrix"));
@@ -90,7 +90,7 @@ TEST(DraftBuilder, TransposedAndComputedTensorsAreDerived) {
   ASSERT_TRUE(builder.CheckNames("a test").ok());
   ASSERT_TRUE(builder.ReadValues().ok());
   const auto& tensors = builder.model.draft.tensors;
-  const std::vector<float>& m = source.Values("matrix");
+  const std::vector<float>& m = checkpoint.Values("matrix");
   EXPECT_EQ(DecodedValues(tensors[1]), (std::vector<float>{m[0], m[3], m[1], m[4], m[2], m[5]}));
   EXPECT_EQ(DecodedValues(tensors[2]), (std::vector<float>{0.5f, -2.0f}));
   EXPECT_EQ(tensors[2].shape, Shape{2});
@@ -101,11 +101,11 @@ TEST(DraftBuilder, TransposedAndComputedTensorsAreDerived) {
 }
 
 TEST(DraftBuilder, AllFaultsAreOneLine) {
-  RecurrentSource source;
-  source.Add("a", {4, 3});
-  source.Add("b", {2});
-  source.Add("un\nused", {1});
-  const CheckpointTensors weights = source.Weights();
+  RecurrentSource checkpoint;
+  checkpoint.Add("a", {4, 3});
+  checkpoint.Add("b", {2});
+  checkpoint.Add("un\nused", {1});
+  const CheckpointTensors weights = checkpoint.Weights();
   DraftBuilder builder(weights);
   EXPECT_EQ(builder.Claim("a", {3, 4}), nullptr);
   EXPECT_NE(builder.Claim("b", {2}), nullptr);
@@ -124,10 +124,10 @@ TEST(DraftBuilder, AllFaultsAreOneLine) {
 }
 
 TEST(DraftBuilder, ValuesThatAreNotFinite) {
-  RecurrentSource source;
-  source.Add("a", {2, 2});
-  source.Values("a")[3] = std::numeric_limits<float>::quiet_NaN();
-  const CheckpointTensors weights = source.Weights();
+  RecurrentSource checkpoint;
+  checkpoint.Add("a", {2, 2});
+  checkpoint.Values("a")[3] = std::numeric_limits<float>::quiet_NaN();
+  const CheckpointTensors weights = checkpoint.Weights();
   DraftBuilder builder(weights);
   builder.Add("a", {2, 2}, Role::kKept);
   ASSERT_TRUE(builder.CheckNames("a test").ok());

@@ -9,25 +9,25 @@ namespace kinglet::espnet_rnn_test {
 namespace {
 
 RecurrentSource Network(uint64_t gates, int layers) {
-  RecurrentSource source;
-  source.Add("lm.encoder.weight", {5, 6});
+  RecurrentSource checkpoint;
+  checkpoint.Add("lm.encoder.weight", {5, 6});
   for (int i = 0; i < layers; ++i) {
     const std::string layer = "_l" + std::to_string(i);
-    source.Add("lm.rnn.weight_ih" + layer, {gates * 6, 6});
-    source.Add("lm.rnn.weight_hh" + layer, {gates * 6, 6});
-    source.Add("lm.rnn.bias_ih" + layer, {gates * 6});
-    source.Add("lm.rnn.bias_hh" + layer, {gates * 6});
+    checkpoint.Add("lm.rnn.weight_ih" + layer, {gates * 6, 6});
+    checkpoint.Add("lm.rnn.weight_hh" + layer, {gates * 6, 6});
+    checkpoint.Add("lm.rnn.bias_ih" + layer, {gates * 6});
+    checkpoint.Add("lm.rnn.bias_hh" + layer, {gates * 6});
   }
-  source.Add("lm.decoder.weight", {5, 6});
-  source.Add("lm.decoder.bias", {5});
-  return source;
+  checkpoint.Add("lm.decoder.weight", {5, 6});
+  checkpoint.Add("lm.decoder.bias", {5});
+  return checkpoint;
 }
 
-Result<LoadedModel> Load(const RecurrentSource& source, const std::string& options) {
+Result<LoadedModel> Load(const RecurrentSource& checkpoint, const std::string& options) {
   const TemporaryFolder folder;
   const std::string config = folder.Write(
       "c.yaml", "lm: seq_rnn\nlm_conf: {" + options + "}\ntoken_list: [a, b, c, d, e]\n");
-  const CheckpointTensors weights = source.Weights();
+  const CheckpointTensors weights = checkpoint.Weights();
   return LoadEspnetRnn({"3epoch.pth", config, std::nullopt, weights});
 }
 
@@ -52,7 +52,7 @@ TEST(EspnetRnn, Refusals) {
   EXPECT_NE(Load(Network(4, 2), "nlayers: 3")
                 .status()
                 .message()
-                .find("nlayers: expected 2 as the checkpoint has, found 3"),
+                .find("nlayers: expected 2, as the checkpoint has, found 3"),
             std::string::npos);
   EXPECT_FALSE(Load(Network(3, 2), "").ok());
 }

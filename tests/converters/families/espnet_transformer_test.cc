@@ -15,16 +15,16 @@ struct Names {
 };
 
 RecurrentSource Network(const Names& names = {}) {
-  RecurrentSource source;
+  RecurrentSource checkpoint;
   const auto linear = [&](const std::string& name, uint64_t rows, uint64_t columns) {
-    source.Add(name + ".weight", {rows, columns});
-    source.Add(name + ".bias", {rows});
+    checkpoint.Add(name + ".weight", {rows, columns});
+    checkpoint.Add(name + ".bias", {rows});
   };
   const auto norm = [&](const std::string& name) {
-    source.Add(name + ".weight", {8});
-    source.Add(name + ".bias", {8});
+    checkpoint.Add(name + ".weight", {8});
+    checkpoint.Add(name + ".bias", {8});
   };
-  source.Add("lm.embed.weight", {5, 6});
+  checkpoint.Add("lm.embed.weight", {5, 6});
   linear("lm.encoder." + names.embed + ".0", 8, 6);
   norm("lm.encoder." + names.embed + ".1");
   for (int i = 0; i < 2; ++i) {
@@ -39,16 +39,16 @@ RecurrentSource Network(const Names& names = {}) {
   }
   norm("lm.encoder." + names.after);
   linear("lm.decoder", 5, 8);
-  return source;
+  return checkpoint;
 }
 
 constexpr const char* kSizes = "embed_unit: 6, att_unit: 8, unit: 10, layer: 2";
 
-Result<LoadedModel> Load(const RecurrentSource& source, const std::string& options) {
+Result<LoadedModel> Load(const RecurrentSource& checkpoint, const std::string& options) {
   const TemporaryFolder folder;
   const std::string config = folder.Write(
       "c.yaml", "lm: transformer\nlm_conf: {" + options + "}\ntoken_list: [a, b, c, d, e]\n");
-  const CheckpointTensors weights = source.Weights();
+  const CheckpointTensors weights = checkpoint.Weights();
   Result<LoadedModel> loaded =
       LoadEspnetTransformer({"3epoch.pth", config, std::nullopt, weights, {}, nullptr, 4});
   if (loaded.ok()) {
@@ -69,9 +69,9 @@ TEST(EspnetTransformer, WithoutPositions) {
 }
 
 TEST(EspnetTransformer, SinusoidsAndTheNamesOfOldVersions) {
-  RecurrentSource source = Network({"input_layer", "norm"});
-  source.Add("lm.encoder.input_layer.4.pe", {1, 3, 8});
-  const auto loaded = Load(source, std::string(kSizes) + ", pos_enc: sinusoidal");
+  RecurrentSource checkpoint = Network({"input_layer", "norm"});
+  checkpoint.Add("lm.encoder.input_layer.4.pe", {1, 3, 8});
+  const auto loaded = Load(checkpoint, std::string(kSizes) + ", pos_enc: sinusoidal");
   ASSERT_TRUE(loaded.ok()) << loaded.status().message();
   const ModelDescription& description = loaded->draft.description;
   const auto* decoder = FindBlock<TransformerDecoder>(description);
@@ -83,18 +83,19 @@ TEST(EspnetTransformer, SinusoidsAndTheNamesOfOldVersions) {
   EXPECT_FLOAT_EQ(table[8], std::sin(1.0f));
   const auto* input = FindDenseLayers(description, DensePlace::kInput);
   const auto gain = values(*input->layers[0].norm_gain);
-  EXPECT_FLOAT_EQ(gain[3], std::sqrt(8.0f) * source.Values("lm.encoder.input_layer.1.weight")[3]);
+  EXPECT_FLOAT_EQ(gain[3],
+                  std::sqrt(8.0f) * checkpoint.Values("lm.encoder.input_layer.1.weight")[3]);
 }
 
 TEST(EspnetTransformer, EachTensorIsNeeded) {
   EXPECT_TRUE(LooksLikeEspnetTransformer(Network().Weights()));
   EXPECT_FALSE(LooksLikeEspnetTransformer({}));
   for (const CheckpointTensor& tensor : Network().Weights()) {
-    RecurrentSource source = Network();
-    source.Remove(tensor.name);
-    EXPECT_EQ(Load(source, kSizes).status().code(), KINGLET_INVALID_CHECKPOINT) << tensor.name;
-    source.Add(tensor.name, {3, 5});
-    EXPECT_EQ(Load(source, kSizes).status().code(), KINGLET_INVALID_CHECKPOINT) << tensor.name;
+    RecurrentSource checkpoint = Network();
+    checkpoint.Remove(tensor.name);
+    EXPECT_EQ(Load(checkpoint, kSizes).status().code(), KINGLET_INVALID_CHECKPOINT) << tensor.name;
+    checkpoint.Add(tensor.name, {3, 5});
+    EXPECT_EQ(Load(checkpoint, kSizes).status().code(), KINGLET_INVALID_CHECKPOINT) << tensor.name;
   }
 }
 

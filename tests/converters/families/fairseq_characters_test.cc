@@ -22,18 +22,18 @@ FairseqConfig Config() {
 }
 
 RecurrentSource Network() {
-  RecurrentSource source;
-  source.Add(kInput + "char_embeddings.weight", {257, 3});
-  source.Add(kInput + "convolutions.0.weight", {2, 3, 1});
-  source.Add(kInput + "convolutions.0.bias", {2});
-  source.Add(kInput + "convolutions.1.weight", {3, 3, 4});
-  source.Add(kInput + "convolutions.1.bias", {3});
-  source.Add(kInput + "highway.layers.0.weight", {2 * kFeatures, kFeatures});
-  source.Add(kInput + "highway.layers.0.bias", {2 * kFeatures});
-  source.Add(kInput + "projection.weight", {kWidth, kFeatures});
-  source.Add(kInput + "projection.bias", {kWidth});
-  source.Add(kInput + "symbol_embeddings", {2, kWidth});
-  return source;
+  RecurrentSource checkpoint;
+  checkpoint.Add(kInput + "char_embeddings.weight", {257, 3});
+  checkpoint.Add(kInput + "convolutions.0.weight", {2, 3, 1});
+  checkpoint.Add(kInput + "convolutions.0.bias", {2});
+  checkpoint.Add(kInput + "convolutions.1.weight", {3, 3, 4});
+  checkpoint.Add(kInput + "convolutions.1.bias", {3});
+  checkpoint.Add(kInput + "highway.layers.0.weight", {2 * kFeatures, kFeatures});
+  checkpoint.Add(kInput + "highway.layers.0.bias", {2 * kFeatures});
+  checkpoint.Add(kInput + "projection.weight", {kWidth, kFeatures});
+  checkpoint.Add(kInput + "projection.bias", {kWidth});
+  checkpoint.Add(kInput + "symbol_embeddings", {2, kWidth});
+  return checkpoint;
 }
 
 FairseqDictionary Dictionary() {
@@ -42,8 +42,9 @@ FairseqDictionary Dictionary() {
            std::string(50, 'a') + "b", "<s>"}};
 }
 
-Result<LoadedModel> Load(const RecurrentSource& source, const FairseqConfig& config = Config()) {
-  const CheckpointTensors weights = source.Weights();
+Result<LoadedModel> Load(const RecurrentSource& checkpoint,
+                         const FairseqConfig& config = Config()) {
+  const CheckpointTensors weights = checkpoint.Weights();
   DraftBuilder builder(weights);
   AddCharacterTable(config, Dictionary(), builder);
   KINGLET_RETURN_IF_ERROR(builder.CheckNames("a test"));
@@ -59,42 +60,41 @@ void ExpectRefused(const Status& status, const std::string& part,
 }
 
 TEST(FairseqCharacters, RowsOfWordsAndOfFairseqsOwn) {
-  RecurrentSource source = Network();
-  const auto model = Load(source);
+  RecurrentSource checkpoint = Network();
+  const auto model = Load(checkpoint);
   ASSERT_TRUE(model.ok()) << model.status().message();
   ASSERT_EQ(model->draft.tensors.size(), 1u);
   EXPECT_EQ(model->draft.tensors[0].name, "decoder.embed_tokens.weight");
   EXPECT_EQ(model->draft.tensors[0].shape, (Shape{9, kWidth}));
   EXPECT_EQ(model->prunable.size(), 1u);
   EXPECT_EQ(model->quantisable.size(), 1u);
-  EXPECT_EQ(model->notes,
-            (std::vector<std::string>{
-                "the character CNN, 926 parameters, becomes its table of 9 x 6",
-                "words longer than 50 bytes, which are spelled by their first 50: 1"}));
+  EXPECT_EQ(model->notes, (std::vector<std::string>{
+                              "the character CNN, 926 parameters, becomes its table of 9 x 6",
+                              "words longer than 50 bytes, of which only the first 50 count: 1"}));
   const std::vector<float> table = DecodedValues(model->draft.tensors[0]);
 
   CharacterCnn cnn;
   cnn.longest = 50;
   cnn.vector_width = 3;
-  cnn.vectors = source.Values(kInput + "char_embeddings.weight");
+  cnn.vectors = checkpoint.Values(kInput + "char_embeddings.weight");
   for (const auto& [index, width, channels] :
        {std::tuple<const char*, uint64_t, uint64_t>{"0", 1, 2}, {"1", 4, 3}}) {
     const std::string name = kInput + "convolutions." + index;
     cnn.filters.push_back(
-        {width, channels, source.Values(name + ".weight"), source.Values(name + ".bias")});
+        {width, channels, checkpoint.Values(name + ".weight"), checkpoint.Values(name + ".bias")});
   }
-  cnn.highway.push_back({source.Values(kInput + "highway.layers.0.weight"),
-                         source.Values(kInput + "highway.layers.0.bias")});
+  cnn.highway.push_back({checkpoint.Values(kInput + "highway.layers.0.weight"),
+                         checkpoint.Values(kInput + "highway.layers.0.bias")});
   cnn.width = kWidth;
-  cnn.projection = source.Values(kInput + "projection.weight");
-  cnn.bias = source.Values(kInput + "projection.bias");
+  cnn.projection = checkpoint.Values(kInput + "projection.weight");
+  cnn.bias = checkpoint.Values(kInput + "projection.bias");
 
   std::vector<std::string> spellings = Dictionary().words;
   for (size_t id = 0; id < 4; ++id) spellings[id] = "";
   std::vector<float> expected = *CharacterTable(cnn, spellings, 1);
   // <s> keeps the row of paddings alone, and a later word that is spelled so has its own.
   std::fill_n(expected.begin() + kWidth, kWidth, 0.0F);
-  const std::vector<float>& symbols = source.Values(kInput + "symbol_embeddings");
+  const std::vector<float>& symbols = checkpoint.Values(kInput + "symbol_embeddings");
   std::copy(symbols.begin(), symbols.end(), expected.begin() + 2 * kWidth);
   EXPECT_EQ(table, expected);
   EXPECT_NE(table[0], 0);
@@ -106,13 +106,13 @@ TEST(FairseqCharacters, RowsOfWordsAndOfFairseqsOwn) {
 TEST(FairseqCharacters, NamesWhatIsAtFault) {
   const RecurrentSource whole = Network();
   for (const CheckpointTensor& tensor : whole.Weights()) {
-    RecurrentSource source = whole;
-    source.Remove(tensor.name);
-    ExpectRefused(Load(source).status(), "missing " + tensor.name);
+    RecurrentSource checkpoint = whole;
+    checkpoint.Remove(tensor.name);
+    ExpectRefused(Load(checkpoint).status(), "missing " + tensor.name);
     for (const Shape& shape : {Shape{}, Shape{3}, Shape{0, 7}, Shape{2, 2, 2}}) {
       if (shape == tensor.shape) continue;
-      source.Add(tensor.name, shape);
-      ExpectRefused(Load(source).status(), "shape " + tensor.name + ": expected [");
+      checkpoint.Add(tensor.name, shape);
+      ExpectRefused(Load(checkpoint).status(), "shape " + tensor.name + ": expected [");
     }
   }
   FairseqConfig config = Config();
@@ -145,7 +145,7 @@ TEST(FairseqCharacters, TheDictionary) {
   EXPECT_EQ(dictionary->words,
             (std::vector<std::string>{"<s>", "<pad>", "</s>", "<unk>", "the", "a b"}));
   EXPECT_EQ(dictionary->path, folder.Path("dict.txt"));
-  // What the user gives comes first.
+  // The user's dictionary comes first.
   input.vocabulary = folder.Write("vocab.txt", "<s>\n<pad>\n</s>\n<unk>\nfive\n");
   dictionary = ReadFairseqDictionary(input);
   ASSERT_TRUE(dictionary.ok()) << dictionary.status().message();

@@ -132,9 +132,9 @@ TEST(FairseqConfig, FormsOfLists) {
   ExpectRefused(nodes, "adaptive_input_cutoff");
   nodes.Set("adaptive_input_cutoff", 12.5);
   ExpectRefused(nodes, "adaptive_input_cutoff");
-  for (const FairseqNodes::Value& none :
+  for (const FairseqNodes::Value& absent :
        {FairseqNodes::Value(PickleNone{}), FairseqNodes::Value(std::string())}) {
-    nodes.Set("adaptive_input_cutoff", none);
+    nodes.Set("adaptive_input_cutoff", absent);
     ExpectRefused(nodes, "adaptive_input_cutoff: expected a list, as adaptive_input is set");
   }
   PickleList many;
@@ -218,13 +218,12 @@ TEST(FairseqConfig, WhereTheNormsAre) {
   EXPECT_FALSE(Read(nodes).norm_first || Read(nodes).final_norm);
   nodes.Set("decoder_normalize_before", true);
   EXPECT_TRUE(Read(nodes).norm_first && Read(nodes).final_norm);
-  // Only old versions leave it out of args, and their norms come first.
+  // Only old versions do not save it in args, and their norms come first.
   nodes.Remove("decoder_normalize_before");
   EXPECT_TRUE(Read(nodes).norm_first);
-  EXPECT_EQ(
-      ReadFairseqConfig(nodes.Config()).status().message(),
-      "checkpoint: cfg.model.decoder_normalize_before: expected True or False, found none, and "
-      "versions of fairseq have either by default");
+  EXPECT_EQ(ReadFairseqConfig(nodes.Config()).status().message(),
+            "checkpoint: cfg.model.decoder_normalize_before: expected True or False, found none "
+            "(the default differs between versions of fairseq)");
 }
 
 TEST(FairseqConfig, ACfgKeepsTheNamesOfModelAndTaskApart) {
@@ -256,7 +255,7 @@ TEST(FairseqConfig, Noise) {
                 KINGLET_UNSUPPORTED);
 }
 
-// What every hyper-parameter says, as one text.
+// All hyper-parameters as one text.
 std::string TextOf(const FairseqConfig& config) {
   std::ostringstream text;
   text << config.layers << ' ' << config.width << ' ' << config.input_width << ' '
@@ -283,7 +282,7 @@ TEST(FairseqConfig, EachHonouredOptionCounts) {
   using Value = FairseqNodes::Value;
   struct Flip {
     Value value;
-    std::vector<std::pair<const char*, Value>> with;  // without which it plays no part
+    std::vector<std::pair<const char*, Value>> with;  // the options without which it has no effect
   };
   const std::vector<std::pair<const char*, Value>> untied = {{"tie_adaptive_weights", false}},
                                                    plain = {{"tie_adaptive_weights", false},
@@ -365,7 +364,7 @@ TEST(FairseqConfig, CharactersHaveFairseqsDefaults) {
   ASSERT_TRUE(config.characters.has_value());
   EXPECT_EQ(config.characters->vector_width, 4u);
   EXPECT_EQ(config.characters->highway_layers, 2u);
-  EXPECT_TRUE(config.input.cutoffs.empty());  // adaptive_input counts for nothing
+  EXPECT_TRUE(config.input.cutoffs.empty());  // adaptive_input is ignored
   EXPECT_EQ(config.output.cutoffs, (Words{12, 26}));
   for (const int64_t layers : {0, 1, 7}) {
     nodes.Set("char_embedder_highway_layers", layers);

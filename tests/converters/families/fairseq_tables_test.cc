@@ -22,21 +22,21 @@ FairseqConfig Adaptive() {
 }
 
 RecurrentSource AdaptiveInput() {
-  RecurrentSource source;
+  RecurrentSource checkpoint;
   const uint64_t sizes[] = {12, 14, 14}, columns[] = {16, 8, 4};
   for (size_t b = 0; b < 3; ++b) {
-    source.Add(kInput + std::to_string(b) + ".0.weight", {sizes[b], columns[b]});
-    source.Add(kInput + std::to_string(b) + ".1.weight", {16, columns[b]});
+    checkpoint.Add(kInput + std::to_string(b) + ".0.weight", {sizes[b], columns[b]});
+    checkpoint.Add(kInput + std::to_string(b) + ".1.weight", {16, columns[b]});
   }
-  return source;
+  return checkpoint;
 }
 
-void AddSoftmax(RecurrentSource& source) {
-  source.Add(kSoftmax + "head.weight", {14, 16});
-  source.Add(kSoftmax + "tail.0.0.weight", {8, 16});
-  source.Add(kSoftmax + "tail.0.2.weight", {14, 8});
-  source.Add(kSoftmax + "tail.1.0.weight", {4, 16});
-  source.Add(kSoftmax + "tail.1.2.weight", {14, 4});
+void AddSoftmax(RecurrentSource& checkpoint) {
+  checkpoint.Add(kSoftmax + "head.weight", {14, 16});
+  checkpoint.Add(kSoftmax + "tail.0.0.weight", {8, 16});
+  checkpoint.Add(kSoftmax + "tail.0.2.weight", {14, 8});
+  checkpoint.Add(kSoftmax + "tail.1.0.weight", {4, 16});
+  checkpoint.Add(kSoftmax + "tail.1.2.weight", {14, 4});
 }
 
 struct Ends {
@@ -49,10 +49,10 @@ struct Ends {
   std::vector<float> Values(TensorId id) const { return DecodedValues(draft.tensors[id]); }
 };
 
-Ends Describe(const FairseqConfig& config, const RecurrentSource& source,
+Ends Describe(const FairseqConfig& config, const RecurrentSource& checkpoint,
               const FairseqDictionary& dictionary = {}) {
   Ends ends;
-  const CheckpointTensors weights = source.Weights();
+  const CheckpointTensors weights = checkpoint.Weights();
   DraftBuilder builder(weights);
   FairseqTables tables(config, dictionary, builder);
   ends.status = [&]() -> Status {
@@ -74,9 +74,9 @@ void ExpectRefused(const Ends& ends, const std::string& part,
 }
 
 TEST(FairseqTables, UntiedBands) {
-  RecurrentSource source = AdaptiveInput();
-  AddSoftmax(source);
-  const Ends ends = Describe(Adaptive(), source);
+  RecurrentSource checkpoint = AdaptiveInput();
+  AddSoftmax(checkpoint);
+  const Ends ends = Describe(Adaptive(), checkpoint);
   ASSERT_TRUE(ends.status.ok()) << ends.status.message();
   EXPECT_EQ(ends.words, 40u);
   EXPECT_EQ(ends.embedding.scale, 4.0);
@@ -84,7 +84,7 @@ TEST(FairseqTables, UntiedBands) {
   EXPECT_EQ(ends.embedding.bins[2].first, 26u);
   EXPECT_EQ(ends.embedding.bins[2].size, 14u);
   EXPECT_TRUE(ends.embedding.bins[0].projection.has_value());  // band 0 too
-  const std::vector<float>& head = source.Values(kSoftmax + "head.weight");
+  const std::vector<float>& head = checkpoint.Values(kSoftmax + "head.weight");
   EXPECT_EQ(ends.softmax.head_size, 12u);
   EXPECT_EQ(ends.Values(*ends.softmax.head_table),
             std::vector<float>(head.begin(), head.begin() + 12 * 16));
@@ -95,32 +95,33 @@ TEST(FairseqTables, UntiedBands) {
   for (uint32_t i = 0; i < 2; ++i) {
     EXPECT_EQ(ends.softmax.tails[i].cluster_row, i);  // forward order
     const std::string tail = kSoftmax + "tail." + std::to_string(i);
-    EXPECT_EQ(ends.Values(*ends.softmax.tails[i].projection), source.Values(tail + ".0.weight"));
-    EXPECT_EQ(ends.Values(ends.softmax.tails[i].table), source.Values(tail + ".2.weight"));
+    EXPECT_EQ(ends.Values(*ends.softmax.tails[i].projection),
+              checkpoint.Values(tail + ".0.weight"));
+    EXPECT_EQ(ends.Values(ends.softmax.tails[i].table), checkpoint.Values(tail + ".2.weight"));
     EXPECT_FALSE(ends.draft.tensors[*ends.softmax.tails[i].projection].derived);
   }
 }
 
 RecurrentSource Tied() {
-  RecurrentSource source = AdaptiveInput();
-  source.Add(kSoftmax + "head.class_proj.weight", {2, 16});
-  return source;
+  RecurrentSource checkpoint = AdaptiveInput();
+  checkpoint.Add(kSoftmax + "head.class_proj.weight", {2, 16});
+  return checkpoint;
 }
 
 TEST(FairseqTables, TiedBands) {
   FairseqConfig config = Adaptive();
   config.tied_tables = config.tied_projections = true;
-  RecurrentSource source = Tied();
+  RecurrentSource checkpoint = Tied();
   for (const bool copies : {false, true}) {
     if (copies) {
-      source.Add(kSoftmax + "head.word_proj.weight", {12, 16});
-      source.Copy(kInput + "0.0.weight", kSoftmax + "head.word_proj.weight");
-      source.Add(kSoftmax + "tail.0.0.weight", {16, 8});
-      source.Copy(kInput + "1.1.weight", kSoftmax + "tail.0.0.weight");
-      source.Add(kSoftmax + "tail.1.2.weight", {14, 4});
-      source.Copy(kInput + "2.0.weight", kSoftmax + "tail.1.2.weight");
+      checkpoint.Add(kSoftmax + "head.word_proj.weight", {12, 16});
+      checkpoint.Copy(kInput + "0.0.weight", kSoftmax + "head.word_proj.weight");
+      checkpoint.Add(kSoftmax + "tail.0.0.weight", {16, 8});
+      checkpoint.Copy(kInput + "1.1.weight", kSoftmax + "tail.0.0.weight");
+      checkpoint.Add(kSoftmax + "tail.1.2.weight", {14, 4});
+      checkpoint.Copy(kInput + "2.0.weight", kSoftmax + "tail.1.2.weight");
     }
-    const Ends ends = Describe(config, source);
+    const Ends ends = Describe(config, checkpoint);
     ASSERT_TRUE(ends.status.ok()) << ends.status.message();
     EXPECT_EQ(ends.softmax.head_table, ends.embedding.bins[0].table);
     for (size_t i = 0; i < 2; ++i) {
@@ -139,8 +140,8 @@ TEST(FairseqTables, TiedBands) {
       }
     }
   }
-  source.Values(kSoftmax + "tail.0.0.weight")[5] += 1;
-  ExpectRefused(Describe(config, source),
+  checkpoint.Values(kSoftmax + "tail.0.0.weight")[5] += 1;
+  ExpectRefused(Describe(config, checkpoint),
                 "tensor decoder.adaptive_softmax.tail.0.0.weight: expected the values of "
                 "decoder.embed_tokens.embeddings.1.1.weight");
 }
@@ -149,44 +150,44 @@ TEST(FairseqTables, TiedBands) {
 TEST(FairseqTables, TiedWordsAlone) {
   FairseqConfig config = Adaptive();
   config.tied_tables = true;
-  RecurrentSource source = Tied();
-  source.Add(kSoftmax + "tail.0.0.weight", {8, 16});
-  source.Add(kSoftmax + "tail.1.0.weight", {4, 16});
-  const Ends ends = Describe(config, source);
+  RecurrentSource checkpoint = Tied();
+  checkpoint.Add(kSoftmax + "tail.0.0.weight", {8, 16});
+  checkpoint.Add(kSoftmax + "tail.1.0.weight", {4, 16});
+  const Ends ends = Describe(config, checkpoint);
   ASSERT_TRUE(ends.status.ok()) << ends.status.message();
   EXPECT_EQ(ends.softmax.tails[1].table, ends.embedding.bins[2].table);
   EXPECT_EQ(ends.Values(*ends.softmax.tails[1].projection),
-            source.Values(kSoftmax + "tail.1.0.weight"));
+            checkpoint.Values(kSoftmax + "tail.1.0.weight"));
   config.tied_projections = true;  // of a transposed shape
-  ExpectRefused(Describe(config, source),
+  ExpectRefused(Describe(config, checkpoint),
                 "shape decoder.adaptive_softmax.tail.0.0.weight: expected [16, 8]");
 }
 
 TEST(FairseqTables, TheLastCutoffMayBeTheVocabulary) {
   FairseqConfig config = Adaptive();
   config.input.cutoffs = config.output.cutoffs = {12, 26, 40};
-  RecurrentSource source = AdaptiveInput();
-  AddSoftmax(source);
-  Ends ends = Describe(config, source);
+  RecurrentSource checkpoint = AdaptiveInput();
+  AddSoftmax(checkpoint);
+  Ends ends = Describe(config, checkpoint);
   ASSERT_TRUE(ends.status.ok()) << ends.status.message();
   EXPECT_EQ(ends.embedding.bins.size(), 3u);
   EXPECT_EQ(ends.softmax.tails.size(), 2u);
 
   config.output.cutoffs = {40};  // a head alone
   for (const char* name : {"tail.0.0", "tail.0.2", "tail.1.0", "tail.1.2"}) {
-    source.Remove(kSoftmax + name + ".weight");
+    checkpoint.Remove(kSoftmax + name + ".weight");
   }
-  source.Add(kSoftmax + "head.weight", {40, 16});
-  ends = Describe(config, source);
+  checkpoint.Add(kSoftmax + "head.weight", {40, 16});
+  ends = Describe(config, checkpoint);
   ASSERT_TRUE(ends.status.ok()) << ends.status.message();
   EXPECT_TRUE(ends.softmax.tails.empty());
   EXPECT_FALSE(ends.softmax.cluster_weight.has_value());
 
   config.output.cutoffs = {12, 41};
-  ExpectRefused(Describe(config, source), "adaptive_softmax_cutoff: expected words up to 40");
+  ExpectRefused(Describe(config, checkpoint), "adaptive_softmax_cutoff: expected words up to 40");
   config.output = {{12, 26}, 17};
-  ExpectRefused(Describe(config, source),
-                "adaptive_softmax_cutoff: expected rows of at least one number in every band, "
+  ExpectRefused(Describe(config, checkpoint),
+                "adaptive_softmax_cutoff: expected at least one column in every band, "
                 "found none in band 1");
 }
 
@@ -196,28 +197,28 @@ TEST(FairseqTables, PlainTables) {
   config.input_width = 6;
   config.output_width = 10;
   config.scaled = false;
-  RecurrentSource source;
-  source.Add("decoder.embed_tokens.weight", {9, 6});
-  source.Add("decoder.project_in_dim.weight", {16, 6});
-  source.Add("decoder.project_out_dim.weight", {10, 16});
-  source.Add("decoder.embed_out", {9, 10});  // as older versions call it
-  Ends ends = Describe(config, source);
+  RecurrentSource checkpoint;
+  checkpoint.Add("decoder.embed_tokens.weight", {9, 6});
+  checkpoint.Add("decoder.project_in_dim.weight", {16, 6});
+  checkpoint.Add("decoder.project_out_dim.weight", {10, 16});
+  checkpoint.Add("decoder.embed_out", {9, 10});  // as older versions call it
+  Ends ends = Describe(config, checkpoint);
   ASSERT_TRUE(ends.status.ok()) << ends.status.message();
   EXPECT_EQ(ends.words, 9u);
   EXPECT_EQ(ends.embedding.scale, 1.0);
   EXPECT_EQ(ends.Values(*ends.embedding.bins[0].projection),
-            source.Values("decoder.project_in_dim.weight"));
+            checkpoint.Values("decoder.project_in_dim.weight"));
   EXPECT_EQ(ends.Values(*ends.softmax.head_projection),
-            source.Values("decoder.project_out_dim.weight"));
-  EXPECT_EQ(ends.Values(*ends.softmax.head_table), source.Values("decoder.embed_out"));
+            checkpoint.Values("decoder.project_out_dim.weight"));
+  EXPECT_EQ(ends.Values(*ends.softmax.head_table), checkpoint.Values("decoder.embed_out"));
   EXPECT_EQ(ends.softmax.head_size, 9u);
 
-  source.Remove("decoder.embed_out");
-  ExpectRefused(Describe(config, source), "missing decoder.output_projection.weight");
+  checkpoint.Remove("decoder.embed_out");
+  ExpectRefused(Describe(config, checkpoint), "missing decoder.output_projection.weight");
   config.tied_tables = true;
   config.output_width = 6;
-  source.Add("decoder.project_out_dim.weight", {6, 16});
-  ends = Describe(config, source);
+  checkpoint.Add("decoder.project_out_dim.weight", {6, 16});
+  ends = Describe(config, checkpoint);
   ASSERT_TRUE(ends.status.ok()) << ends.status.message();
   EXPECT_EQ(ends.softmax.head_table, ends.embedding.bins[0].table);
 }
@@ -229,13 +230,16 @@ TEST(FairseqTables, WhatIsMissingIsNamedAndCrashesNothing) {
     RecurrentSource complete = tied ? Tied() : AdaptiveInput();
     if (!tied) AddSoftmax(complete);
     for (const CheckpointTensor& tensor : complete.Weights()) {
-      RecurrentSource source = complete;
-      source.Remove(tensor.name);
-      EXPECT_EQ(Describe(config, source).status.code(), KINGLET_INVALID_CHECKPOINT) << tensor.name;
-      source.Add(tensor.name, {3, 3});
-      EXPECT_EQ(Describe(config, source).status.code(), KINGLET_INVALID_CHECKPOINT) << tensor.name;
-      source.Add(tensor.name, {});
-      EXPECT_EQ(Describe(config, source).status.code(), KINGLET_INVALID_CHECKPOINT) << tensor.name;
+      RecurrentSource checkpoint = complete;
+      checkpoint.Remove(tensor.name);
+      EXPECT_EQ(Describe(config, checkpoint).status.code(), KINGLET_INVALID_CHECKPOINT)
+          << tensor.name;
+      checkpoint.Add(tensor.name, {3, 3});
+      EXPECT_EQ(Describe(config, checkpoint).status.code(), KINGLET_INVALID_CHECKPOINT)
+          << tensor.name;
+      checkpoint.Add(tensor.name, {});
+      EXPECT_EQ(Describe(config, checkpoint).status.code(), KINGLET_INVALID_CHECKPOINT)
+          << tensor.name;
     }
   }
   FairseqConfig plain;
@@ -245,22 +249,22 @@ TEST(FairseqTables, WhatIsMissingIsNamedAndCrashesNothing) {
 
 // The head and the clusters read the projected state; each tail's projection is multiplied with the
 // projection before it.
-TEST(FairseqTables, AnAdaptiveSoftmaxBehindAProjection) {
+TEST(FairseqTables, AnAdaptiveSoftmaxAfterAProjection) {
   FairseqConfig config = Adaptive();
   config.output_width = 8;
-  RecurrentSource source = AdaptiveInput();
-  source.Add("decoder.project_out_dim.weight", {8, 16});
-  source.Add(kSoftmax + "head.weight", {14, 8});
-  source.Add(kSoftmax + "tail.0.0.weight", {4, 8});
-  source.Add(kSoftmax + "tail.0.2.weight", {14, 4});
-  source.Add(kSoftmax + "tail.1.0.weight", {2, 8});
-  source.Add(kSoftmax + "tail.1.2.weight", {14, 2});
-  const Ends ends = Describe(config, source);
+  RecurrentSource checkpoint = AdaptiveInput();
+  checkpoint.Add("decoder.project_out_dim.weight", {8, 16});
+  checkpoint.Add(kSoftmax + "head.weight", {14, 8});
+  checkpoint.Add(kSoftmax + "tail.0.0.weight", {4, 8});
+  checkpoint.Add(kSoftmax + "tail.0.2.weight", {14, 4});
+  checkpoint.Add(kSoftmax + "tail.1.0.weight", {2, 8});
+  checkpoint.Add(kSoftmax + "tail.1.2.weight", {14, 2});
+  const Ends ends = Describe(config, checkpoint);
   ASSERT_TRUE(ends.status.ok()) << ends.status.message();
-  const std::vector<float> before = source.Values("decoder.project_out_dim.weight");
+  const std::vector<float> before = checkpoint.Values("decoder.project_out_dim.weight");
   EXPECT_EQ(ends.Values(*ends.softmax.head_projection), before);
   EXPECT_EQ(ends.draft.tensors[*ends.softmax.cluster_weight].shape, (Shape{2, 8}));
-  const std::vector<float> second = source.Values(kSoftmax + "tail.1.0.weight");
+  const std::vector<float> second = checkpoint.Values(kSoftmax + "tail.1.0.weight");
   const std::vector<float> found = ends.Values(*ends.softmax.tails[1].projection);
   ASSERT_EQ(ends.draft.tensors[*ends.softmax.tails[1].projection].shape, (Shape{2, 16}));
   for (size_t row = 0; row < 2; ++row) {
@@ -270,27 +274,27 @@ TEST(FairseqTables, AnAdaptiveSoftmaxBehindAProjection) {
       EXPECT_EQ(found[row * 16 + column], static_cast<float>(sum)) << row << " " << column;
     }
   }
-  source.Remove("decoder.project_out_dim.weight");
-  ExpectRefused(Describe(config, source), "missing decoder.project_out_dim.weight");
+  checkpoint.Remove("decoder.project_out_dim.weight");
+  ExpectRefused(Describe(config, checkpoint), "missing decoder.project_out_dim.weight");
 }
 
 // Two filters and no highway layer; the tensors' names are those of fairseq_characters_test.cc.
 TEST(FairseqTables, ACharacterTableHasTheSoftmaxsWords) {
   FairseqConfig config;
   config.width = config.output_width = 16;
-  config.input_width = 5;  // plays no part
+  config.input_width = 5;  // has no effect
   config.characters = FairseqCharacters{2, {{1, 3}}, 0};
-  RecurrentSource source;
+  RecurrentSource checkpoint;
   const std::string name = "decoder.embed_tokens.";
-  source.Add(name + "char_embeddings.weight", {257, 2});
-  source.Add(name + "convolutions.0.weight", {3, 2, 1});
-  source.Add(name + "convolutions.0.bias", {3});
-  source.Add(name + "projection.weight", {16, 3});
-  source.Add(name + "projection.bias", {16});
-  source.Add(name + "symbol_embeddings", {2, 16});
+  checkpoint.Add(name + "char_embeddings.weight", {257, 2});
+  checkpoint.Add(name + "convolutions.0.weight", {3, 2, 1});
+  checkpoint.Add(name + "convolutions.0.bias", {3});
+  checkpoint.Add(name + "projection.weight", {16, 3});
+  checkpoint.Add(name + "projection.bias", {16});
+  checkpoint.Add(name + "symbol_embeddings", {2, 16});
   FairseqDictionary dictionary{"dict.txt", {"<s>", "<pad>", "</s>", "<unk>", "a", "b"}};
   for (const bool adaptive : {false, true}) {
-    RecurrentSource both = source;
+    RecurrentSource both = checkpoint;
     if (adaptive) {
       config.output = {{4}, 2};
       both.Add(kSoftmax + "head.weight", {5, 16});
@@ -309,7 +313,7 @@ TEST(FairseqTables, ACharacterTableHasTheSoftmaxsWords) {
     FairseqDictionary other = dictionary;
     other.words.push_back("c");
     ExpectRefused(Describe(config, both, other),
-                  "dictionary: dict.txt: expected 6 words as the softmax has");
+                  "dictionary: dict.txt: expected 6 words, as many as the softmax has");
     both.Remove(adaptive ? kSoftmax + "tail.0.2.weight" : "decoder.output_projection.weight");
     ExpectRefused(Describe(config, both, dictionary), "missing decoder.");
   }

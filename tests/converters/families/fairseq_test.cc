@@ -28,28 +28,29 @@ FairseqConfig Config() {
 }
 
 RecurrentSource Network() {
-  RecurrentSource source;
-  source.Add("decoder.version", {1});
-  source.Values("decoder.version")[0] = 3;
-  source.Add("decoder.embed_tokens.weight", {kWords, kWidth});
-  source.Add("decoder.output_projection.weight", {kWords, kWidth});
+  RecurrentSource checkpoint;
+  checkpoint.Add("decoder.version", {1});
+  checkpoint.Values("decoder.version")[0] = 3;
+  checkpoint.Add("decoder.embed_tokens.weight", {kWords, kWidth});
+  checkpoint.Add("decoder.output_projection.weight", {kWords, kWidth});
   for (const char* name : {"q_proj", "k_proj", "v_proj", "out_proj"}) {
-    source.Add(kLayer + "self_attn." + name + ".weight", {kWidth, kWidth});
-    source.Add(kLayer + "self_attn." + name + ".bias", {kWidth});
+    checkpoint.Add(kLayer + "self_attn." + name + ".weight", {kWidth, kWidth});
+    checkpoint.Add(kLayer + "self_attn." + name + ".bias", {kWidth});
   }
   for (const char* name : {"self_attn_layer_norm", "final_layer_norm"}) {
-    source.Add(kLayer + name + ".weight", {kWidth});
-    source.Add(kLayer + name + ".bias", {kWidth});
+    checkpoint.Add(kLayer + name + ".weight", {kWidth});
+    checkpoint.Add(kLayer + name + ".bias", {kWidth});
   }
-  source.Add(kLayer + "fc1.weight", {kInner, kWidth});
-  source.Add(kLayer + "fc1.bias", {kInner});
-  source.Add(kLayer + "fc2.weight", {kWidth, kInner});
-  source.Add(kLayer + "fc2.bias", {kWidth});
-  return source;
+  checkpoint.Add(kLayer + "fc1.weight", {kInner, kWidth});
+  checkpoint.Add(kLayer + "fc1.bias", {kInner});
+  checkpoint.Add(kLayer + "fc2.weight", {kWidth, kInner});
+  checkpoint.Add(kLayer + "fc2.bias", {kWidth});
+  return checkpoint;
 }
 
-Result<LoadedModel> Load(const RecurrentSource& source, const FairseqConfig& config = Config()) {
-  return WithValues(FairseqDraft(config, source.Weights()));
+Result<LoadedModel> Load(const RecurrentSource& checkpoint,
+                         const FairseqConfig& config = Config()) {
+  return WithValues(FairseqDraft(config, checkpoint.Weights()));
 }
 
 const TransformerDecoder& DecoderOf(const LoadedModel& model) {
@@ -100,15 +101,15 @@ TEST(Fairseq, NormsLastAndNoPositions) {
 TEST(Fairseq, TheMatrixOfQuantNoise) {
   FairseqConfig config = Config();
   config.noise_matrix = true;
-  RecurrentSource source = Network();
-  ExpectRefused(Load(source, config), "missing decoder.quant_noise.weight");
-  source.Add("decoder.quant_noise.weight", {kWidth, kWidth});
-  const auto model = Load(source, config);
+  RecurrentSource checkpoint = Network();
+  ExpectRefused(Load(checkpoint, config), "missing decoder.quant_noise.weight");
+  checkpoint.Add("decoder.quant_noise.weight", {kWidth, kWidth});
+  const auto model = Load(checkpoint, config);
   ASSERT_TRUE(model.ok()) << model.status().message();
   const auto& bin = FindBlock<AdaptiveEmbedding>(model->draft.description)->bins.front();
   ASSERT_TRUE(bin.projection.has_value());
-  EXPECT_EQ(Values(*model, *bin.projection), source.Values("decoder.quant_noise.weight"));
-  ExpectRefused(Load(source), "unused 'decoder.quant_noise.weight'");
+  EXPECT_EQ(Values(*model, *bin.projection), checkpoint.Values("decoder.quant_noise.weight"));
+  ExpectRefused(Load(checkpoint), "unused 'decoder.quant_noise.weight'");
 }
 
 // The values that torch.exp gives in float32 for width 16.
@@ -127,33 +128,34 @@ TEST(Fairseq, FrequenciesOfTheSinusoids) {
   EXPECT_TRUE(model->draft.tensors[positions->frequencies].derived);
 }
 
-TEST(Fairseq, TrainedPositionsBeginBehindThePadding) {
-  RecurrentSource source = Network();
-  source.Add("decoder.embed_positions.weight", {11, kWidth});
+TEST(Fairseq, TrainedPositionsBeginAfterThePadding) {
+  RecurrentSource checkpoint = Network();
+  checkpoint.Add("decoder.embed_positions.weight", {11, kWidth});
   FairseqConfig config = Config();
   config.learned_positions = true;
-  const auto model = Load(source, config);
+  const auto model = Load(checkpoint, config);
   ASSERT_TRUE(model.ok()) << model.status().message();
   const auto* positions = std::get_if<PositionTable>(&DecoderOf(*model).positions);
   ASSERT_NE(positions, nullptr);
-  const std::vector<float>& all = source.Values("decoder.embed_positions.weight");
+  const std::vector<float>& all = checkpoint.Values("decoder.embed_positions.weight");
   EXPECT_EQ(Values(*model, positions->table),
             std::vector<float>(all.begin() + 2 * kWidth, all.end()));
   EXPECT_FALSE(model->draft.tensors[positions->table].derived);
   config.positions = 10;
-  ExpectRefused(Load(source, config), "shape decoder.embed_positions.weight: expected [12, 16]");
+  ExpectRefused(Load(checkpoint, config),
+                "shape decoder.embed_positions.weight: expected [12, 16]");
 }
 
 // Row r of head h's attention query is row h * size + r of q_proj; keys and values likewise.
 TEST(Fairseq, RowsAreAHeadsQueryKeyAndValue) {
-  const RecurrentSource source = Network();
-  const auto model = Load(source);
+  const RecurrentSource checkpoint = Network();
+  const auto model = Load(checkpoint);
   ASSERT_TRUE(model.ok());
   const TransformerLayer& layer = DecoderOf(*model).layers[0];
   const std::vector<float> rows = Values(*model, layer.qkv_weight);
   const std::vector<float> bias = Values(*model, *layer.qkv_bias);
   ASSERT_EQ(rows.size(), 3 * kWidth * kWidth);
-  RecurrentSource same = source;
+  RecurrentSource same = checkpoint;
   const char* names[] = {"q_proj", "k_proj", "v_proj"};
   const uint64_t size = kWidth / kHeads;
   for (uint64_t head = 0; head < kHeads; ++head) {
@@ -225,32 +227,33 @@ TEST(Fairseq, TheFinalNorm) {
 }
 
 TEST(Fairseq, TensorsThatSayNothing) {
-  RecurrentSource source = Network();
-  source.Add("decoder.embed_positions._float_tensor", {1});
-  source.Add("decoder.embed_tokens._float_tensor", {1});
-  source.Add("decoder.adaptive_softmax.head._float_tensor", {1});
-  source.Add("decoder.adaptive_softmax.version", {1});
-  source.Add("decoder.embed_positions.weights", {11, kWidth});
-  source.Values("decoder.embed_tokens._float_tensor")[0] = std::numeric_limits<float>::quiet_NaN();
-  EXPECT_TRUE(Load(source).ok()) << Load(source).status().message();
-  source.Add("decoder.layers.0.self_attn.bias_k", {kWidth});
-  ExpectRefused(Load(source), "unused 'decoder.layers.0.self_attn.bias_k'");
+  RecurrentSource checkpoint = Network();
+  checkpoint.Add("decoder.embed_positions._float_tensor", {1});
+  checkpoint.Add("decoder.embed_tokens._float_tensor", {1});
+  checkpoint.Add("decoder.adaptive_softmax.head._float_tensor", {1});
+  checkpoint.Add("decoder.adaptive_softmax.version", {1});
+  checkpoint.Add("decoder.embed_positions.weights", {11, kWidth});
+  checkpoint.Values("decoder.embed_tokens._float_tensor")[0] =
+      std::numeric_limits<float>::quiet_NaN();
+  EXPECT_TRUE(Load(checkpoint).ok()) << Load(checkpoint).status().message();
+  checkpoint.Add("decoder.layers.0.self_attn.bias_k", {kWidth});
+  ExpectRefused(Load(checkpoint), "unused 'decoder.layers.0.self_attn.bias_k'");
 }
 
 TEST(Fairseq, WhatIsMissingIsNamedAndCrashesNothing) {
   const RecurrentSource complete = Network();
   for (const CheckpointTensor& tensor : complete.Weights()) {
-    RecurrentSource source = complete;
-    source.Remove(tensor.name);
+    RecurrentSource checkpoint = complete;
+    checkpoint.Remove(tensor.name);
     if (tensor.name != "decoder.version") {
-      EXPECT_EQ(Load(source).status().code(), KINGLET_INVALID_CHECKPOINT) << tensor.name;
+      EXPECT_EQ(Load(checkpoint).status().code(), KINGLET_INVALID_CHECKPOINT) << tensor.name;
     }
     for (const Shape& shape : {Shape{}, Shape{3}, Shape{0, 7}, Shape{2, 2, 2}}) {
-      source.Add(tensor.name, shape);
+      checkpoint.Add(tensor.name, shape);
       if (tensor.name != "decoder.version") {
-        EXPECT_EQ(Load(source).status().code(), KINGLET_INVALID_CHECKPOINT) << tensor.name;
+        EXPECT_EQ(Load(checkpoint).status().code(), KINGLET_INVALID_CHECKPOINT) << tensor.name;
       } else {
-        EXPECT_TRUE(Load(source).ok());
+        EXPECT_TRUE(Load(checkpoint).ok());
       }
     }
   }
@@ -258,16 +261,16 @@ TEST(Fairseq, WhatIsMissingIsNamedAndCrashesNothing) {
 }
 
 TEST(Fairseq, IsRecognisedByItsNames) {
-  RecurrentSource source = Network();
-  EXPECT_TRUE(LooksLikeFairseq(source.Weights()));
-  source.Add("encoder.embed_tokens.weight", {3, 3});  // a translation model
-  EXPECT_FALSE(LooksLikeFairseq(source.Weights()));
+  RecurrentSource checkpoint = Network();
+  EXPECT_TRUE(LooksLikeFairseq(checkpoint.Weights()));
+  checkpoint.Add("encoder.embed_tokens.weight", {3, 3});  // a translation model
+  EXPECT_FALSE(LooksLikeFairseq(checkpoint.Weights()));
   EXPECT_FALSE(LooksLikeFairseq({}));
 }
 
 TEST(Fairseq, HyperParametersComeFromTheCheckpoint) {
-  const RecurrentSource source = Network();
-  const CheckpointTensors weights = source.Weights();
+  const RecurrentSource checkpoint = Network();
+  const CheckpointTensors weights = checkpoint.Weights();
   ExpectRefused(LoadFairseq({"model.safetensors", "", std::nullopt, weights}),
                 "model.safetensors: expected a file of torch.save with fairseq's 'args' or 'cfg'");
   FairseqNodes nodes;

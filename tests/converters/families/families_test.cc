@@ -58,7 +58,7 @@ TEST(ChooseFamily, SaysWhichWouldFit) {
   EXPECT_EQ(status.message(),
             "checkpoint: m.pth: expected tensors of the family 'transformer-xl', found those of "
             "transfo-xl-hf: a state dict of 1 tensors: "
-            "'transformer.layers.0.dec_attn.r_net.weight' (leave --family out, or name that one)");
+            "'transformer.layers.0.dec_attn.r_net.weight' (omit --family, or name that one)");
 }
 
 TEST(CheckMemoryLength, IsForFamiliesThatCanHaveAnother) {
@@ -69,9 +69,10 @@ TEST(CheckMemoryLength, IsForFamiliesThatCanHaveAnother) {
     EXPECT_EQ(CheckMemoryLength(family, 100).ok(), has_memory) << family.name;
   }
   EXPECT_EQ(CheckMemoryLength(Families().front(), 100).message(),
-            "convert: mem-len: expected none for neurips-micronet (the memory of transformer-xl, "
+            "convert: mem-len: expected no --mem-len for neurips-micronet (families with it: "
+            "transformer-xl, "
             "transfo-xl-hf, opennmt, icefall-transformer-lm, espnet-transformer-lm, "
-            "speechbrain-transformer-lm may have another length), found 100");
+            "speechbrain-transformer-lm), found 100");
 }
 
 TEST(ChooseFamily, SaysWhatWasFoundAndWhatIsKnown) {

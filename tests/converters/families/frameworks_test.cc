@@ -11,7 +11,7 @@
 namespace kinglet::frameworks_test {
 namespace {
 
-// A family that reads several networks has a code for each.
+// A family that reads several networks has a framework for each.
 TEST(Frameworks, HaveEveryFamily) {
   std::set<std::string_view> names;
   for (const Framework& code : Frameworks()) {
@@ -22,7 +22,7 @@ TEST(Frameworks, HaveEveryFamily) {
     EXPECT_TRUE(names.contains(family.name)) << family.name;
     names.erase(family.name);
   }
-  // What no family reads says so.
+  // The message of a framework without a family states that no family reads it.
   for (const Framework& code : Frameworks()) {
     if (names.contains(code.name)) {
       EXPECT_NE(code.unread.find("no family reads"), std::string_view::npos) << code.name;
@@ -39,7 +39,7 @@ TEST(Frameworks, PatternsAreWellFormed) {
           << pattern;
       const size_t optional = pattern.find('?');
       EXPECT_TRUE(optional == 0 || optional == pattern.npos) << pattern;
-      // One number in each alternative at most.
+      // At most one number in each alternative.
       EXPECT_LE(std::count(pattern.begin(), pattern.end(), '#'),
                 1 + std::count(pattern.begin(), pattern.end(), '|'))
           << pattern;

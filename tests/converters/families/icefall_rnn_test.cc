@@ -11,37 +11,38 @@ namespace kinglet::icefall_rnn_test {
 namespace {
 
 RecurrentSource Network() {
-  RecurrentSource source;
-  source.Add("input_embedding.weight", {20, 6});
-  source.Add("rnn.weight_ih_l0", {16, 6});
-  source.Add("rnn.weight_hh_l0", {16, 4});
-  source.Add("rnn.bias_ih_l0", {16});
-  source.Add("rnn.bias_hh_l0", {16});
-  source.Add("output_linear.weight", {20, 4});
-  source.Add("output_linear.bias", {20});
-  return source;
+  RecurrentSource checkpoint;
+  checkpoint.Add("input_embedding.weight", {20, 6});
+  checkpoint.Add("rnn.weight_ih_l0", {16, 6});
+  checkpoint.Add("rnn.weight_hh_l0", {16, 4});
+  checkpoint.Add("rnn.bias_ih_l0", {16});
+  checkpoint.Add("rnn.bias_hh_l0", {16});
+  checkpoint.Add("output_linear.weight", {20, 4});
+  checkpoint.Add("output_linear.bias", {20});
+  return checkpoint;
 }
 
-Result<LoadedModel> Load(const RecurrentSource& source, const PickleNode* root = nullptr) {
-  const CheckpointTensors weights = source.Weights();
+Result<LoadedModel> Load(const RecurrentSource& checkpoint, const PickleNode* root = nullptr) {
+  const CheckpointTensors weights = checkpoint.Weights();
   return LoadIcefallRnn({"/nowhere/epoch-1.pt", "", std::nullopt, weights, {}, root});
 }
 
 TEST(IcefallRnn, ItsNamesAndNoOthers) {
-  RecurrentSource source = Network();
-  EXPECT_TRUE(LooksLikeIcefallRnn(source.Weights()));
-  const auto loaded = Load(source);
+  RecurrentSource checkpoint = Network();
+  EXPECT_TRUE(LooksLikeIcefallRnn(checkpoint.Weights()));
+  const auto loaded = Load(checkpoint);
   ASSERT_TRUE(loaded.ok()) << loaded.status().message();
   EXPECT_EQ(loaded->draft.description.start_token, 1u);
   EXPECT_EQ(loaded->draft.description.end_token, 1u);
   EXPECT_TRUE(loaded->draft.vocabulary.empty());
-  source.Add("extra", {2});
-  EXPECT_NE(Load(source).status().message().find("unused 'extra'"), std::string::npos);
-  source = Network();
-  source.Remove("output_linear.bias");
-  EXPECT_NE(Load(source).status().message().find("missing output_linear.bias"), std::string::npos);
-  source.Remove("input_embedding.weight");
-  EXPECT_FALSE(LooksLikeIcefallRnn(source.Weights()));
+  checkpoint.Add("extra", {2});
+  EXPECT_NE(Load(checkpoint).status().message().find("unused 'extra'"), std::string::npos);
+  checkpoint = Network();
+  checkpoint.Remove("output_linear.bias");
+  EXPECT_NE(Load(checkpoint).status().message().find("missing output_linear.bias"),
+            std::string::npos);
+  checkpoint.Remove("input_embedding.weight");
+  EXPECT_FALSE(LooksLikeIcefallRnn(checkpoint.Weights()));
 }
 
 TEST(IcefallRnn, TheFilesTokensWin) {
@@ -61,8 +62,8 @@ TEST(IcefallRnn, TheFilesTokensWin) {
   }
 }
 
-// What icefall saves with the state dict: training's options change nothing, the network's must be
-// those of the tensors.
+// What icefall saves with the state dict: options of training change nothing; options of the
+// network must agree with the tensors.
 TEST(IcefallRnn, OptionsOfTheFile) {
   const auto refusal = [](const std::string& name, decltype(PickleNode::value) value) {
     ModuleNodes nodes;
@@ -79,7 +80,7 @@ TEST(IcefallRnn, OptionsOfTheFile) {
     EXPECT_EQ(refusal(name, int64_t{size}), "");
     EXPECT_NE(refusal(name, int64_t{size + 1})
                   .find(std::string(name) + ": expected " + std::to_string(size) +
-                        " as the checkpoint has, found " + std::to_string(size + 1)),
+                        ", as the checkpoint has, found " + std::to_string(size + 1)),
               std::string::npos);
     EXPECT_NE(refusal(name, std::string("many")).find(": expected an integer, found 'many'"),
               std::string::npos);

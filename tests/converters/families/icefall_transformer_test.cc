@@ -12,41 +12,41 @@ namespace {
 
 constexpr uint64_t kWords = 11, kEmbedded = 6, kWidth = 8, kInner = 10;
 
-void AddScaled(RecurrentSource& source, const std::string& name,
+void AddScaled(RecurrentSource& checkpoint, const std::string& name,
                const std::vector<uint64_t>& shape) {
-  source.Add(name, shape);
-  source.Add(name + "_scale", {});
+  checkpoint.Add(name, shape);
+  checkpoint.Add(name + "_scale", {});
 }
 
 RecurrentSource Network(int layers = 2) {
-  RecurrentSource source;
-  source.Add("input_embedding.weight", {kWords, kEmbedded});
-  AddScaled(source, "encoder.embed.weight", {kWidth, kEmbedded});
-  AddScaled(source, "encoder.embed.bias", {kWidth});
-  source.Add("encoder.norm_before.eps", {});
+  RecurrentSource checkpoint;
+  checkpoint.Add("input_embedding.weight", {kWords, kEmbedded});
+  AddScaled(checkpoint, "encoder.embed.weight", {kWidth, kEmbedded});
+  AddScaled(checkpoint, "encoder.embed.bias", {kWidth});
+  checkpoint.Add("encoder.norm_before.eps", {});
   for (int i = 0; i < layers; ++i) {
     const std::string layer = "encoder.encoder.layers." + std::to_string(i) + ".";
     const std::string attention = layer + "self_attn.";
-    AddScaled(source, attention + "in_proj.weight", {3 * kWidth, kWidth});
-    AddScaled(source, attention + "in_proj.bias", {3 * kWidth});
-    AddScaled(source, attention + "linear_pos.weight", {kWidth, kWidth});
-    AddScaled(source, attention + "out_proj.weight", {kWidth, kWidth});
-    AddScaled(source, attention + "out_proj.bias", {kWidth});
-    AddScaled(source, attention + "pos_bias_u", {2, 4});
-    AddScaled(source, attention + "pos_bias_v", {2, 4});
-    AddScaled(source, layer + "feed_forward.0.weight", {kInner, kWidth});
-    AddScaled(source, layer + "feed_forward.0.bias", {kInner});
-    AddScaled(source, layer + "feed_forward.4.weight", {kWidth, kInner});
-    AddScaled(source, layer + "feed_forward.4.bias", {kWidth});
-    source.Add(layer + "norm_final.eps", {});
+    AddScaled(checkpoint, attention + "in_proj.weight", {3 * kWidth, kWidth});
+    AddScaled(checkpoint, attention + "in_proj.bias", {3 * kWidth});
+    AddScaled(checkpoint, attention + "linear_pos.weight", {kWidth, kWidth});
+    AddScaled(checkpoint, attention + "out_proj.weight", {kWidth, kWidth});
+    AddScaled(checkpoint, attention + "out_proj.bias", {kWidth});
+    AddScaled(checkpoint, attention + "pos_bias_u", {2, 4});
+    AddScaled(checkpoint, attention + "pos_bias_v", {2, 4});
+    AddScaled(checkpoint, layer + "feed_forward.0.weight", {kInner, kWidth});
+    AddScaled(checkpoint, layer + "feed_forward.0.bias", {kInner});
+    AddScaled(checkpoint, layer + "feed_forward.4.weight", {kWidth, kInner});
+    AddScaled(checkpoint, layer + "feed_forward.4.bias", {kWidth});
+    checkpoint.Add(layer + "norm_final.eps", {});
   }
-  source.Add("output_linear.weight", {kWords, kWidth});
-  source.Add("output_linear.bias", {kWords});
-  return source;
+  checkpoint.Add("output_linear.weight", {kWords, kWidth});
+  checkpoint.Add("output_linear.bias", {kWords});
+  return checkpoint;
 }
 
-Result<LoadedModel> Load(const RecurrentSource& source, const PickleNode* root = nullptr) {
-  const CheckpointTensors weights = source.Weights();
+Result<LoadedModel> Load(const RecurrentSource& checkpoint, const PickleNode* root = nullptr) {
+  const CheckpointTensors weights = checkpoint.Weights();
   Result<LoadedModel> loaded =
       LoadIcefallTransformer({"/nowhere/epoch-1.pt", "", std::nullopt, weights, {}, root});
   if (loaded.ok()) {
@@ -84,19 +84,19 @@ TEST(IcefallTransformer, OptionsOfTheFile) {
 }
 
 TEST(IcefallTransformer, ScalesAreMultipliedIn) {
-  RecurrentSource source = Network();
-  source.Values("encoder.encoder.layers.1.feed_forward.0.weight_scale") = {std::log(2.0f)};
-  source.Values("encoder.encoder.layers.1.self_attn.pos_bias_v_scale") = {0};
-  source.Values("encoder.norm_before.eps") = {-1};
-  source.Values("encoder.encoder.layers.1.norm_final.eps") = {-2};
-  const auto loaded = Load(source);
+  RecurrentSource checkpoint = Network();
+  checkpoint.Values("encoder.encoder.layers.1.feed_forward.0.weight_scale") = {std::log(2.0f)};
+  checkpoint.Values("encoder.encoder.layers.1.self_attn.pos_bias_v_scale") = {0};
+  checkpoint.Values("encoder.norm_before.eps") = {-1};
+  checkpoint.Values("encoder.encoder.layers.1.norm_final.eps") = {-2};
+  const auto loaded = Load(checkpoint);
   ASSERT_TRUE(loaded.ok()) << loaded.status().message();
   const auto* decoder = FindBlock<TransformerDecoder>(loaded->draft.description);
   const TransformerLayer& layer = decoder->layers.at(1);
-  const auto& weights = source.Values("encoder.encoder.layers.1.feed_forward.0.weight");
+  const auto& weights = checkpoint.Values("encoder.encoder.layers.1.feed_forward.0.weight");
   EXPECT_NEAR(ValuesOf(*loaded, layer.inner_weight)[7], 2 * weights[7], 1e-6);
   // Queries are divided by sqrt(4) before the bias is added.
-  const auto& bias = source.Values("encoder.encoder.layers.1.self_attn.pos_bias_v");
+  const auto& bias = checkpoint.Values("encoder.encoder.layers.1.self_attn.pos_bias_v");
   EXPECT_EQ(ValuesOf(*loaded, *layer.position_bias)[5], 2 * bias[5]);
   EXPECT_DOUBLE_EQ(*layer.end_epsilon, std::exp(-2.0));
   EXPECT_DOUBLE_EQ(
@@ -107,12 +107,12 @@ TEST(IcefallTransformer, ScalesAreMultipliedIn) {
 }
 
 TEST(IcefallTransformer, SinesAreOneHalfOfThePositions) {
-  RecurrentSource source = Network(1);
-  source.Values("encoder.encoder.layers.0.self_attn.linear_pos.weight_scale") = {0};
-  const auto loaded = Load(source);
+  RecurrentSource checkpoint = Network(1);
+  checkpoint.Values("encoder.encoder.layers.0.self_attn.linear_pos.weight_scale") = {0};
+  const auto loaded = Load(checkpoint);
   ASSERT_TRUE(loaded.ok()) << loaded.status().message();
   const auto& layer = FindBlock<TransformerDecoder>(loaded->draft.description)->layers.at(0);
-  const auto& from = source.Values("encoder.encoder.layers.0.self_attn.linear_pos.weight");
+  const auto& from = checkpoint.Values("encoder.encoder.layers.0.self_attn.linear_pos.weight");
   const auto& to = ValuesOf(*loaded, *layer.positions);
   for (uint64_t row = 0; row < kWidth; ++row) {
     for (uint64_t j = 0; j < kWidth / 2; ++j) {
@@ -126,18 +126,18 @@ TEST(IcefallTransformer, EachTensorIsNeeded) {
   const RecurrentSource whole = Network(1);
   EXPECT_TRUE(LooksLikeIcefallTransformer(whole.Weights()));
   for (const CheckpointTensor& tensor : whole.Weights()) {
-    RecurrentSource source = Network(1);
-    source.Remove(tensor.name);
-    EXPECT_EQ(Load(source).status().code(), KINGLET_INVALID_CHECKPOINT) << tensor.name;
-    source.Add(tensor.name, {3, 5});
-    EXPECT_EQ(Load(source).status().code(), KINGLET_INVALID_CHECKPOINT) << tensor.name;
+    RecurrentSource checkpoint = Network(1);
+    checkpoint.Remove(tensor.name);
+    EXPECT_EQ(Load(checkpoint).status().code(), KINGLET_INVALID_CHECKPOINT) << tensor.name;
+    checkpoint.Add(tensor.name, {3, 5});
+    EXPECT_EQ(Load(checkpoint).status().code(), KINGLET_INVALID_CHECKPOINT) << tensor.name;
   }
-  RecurrentSource source = Network(1);
-  source.Add("encoder.encoder.layers.0.conv.weight", {2});
-  EXPECT_NE(Load(source).status().message().find("unused"), std::string::npos);
-  source = Network(0);
-  EXPECT_FALSE(LooksLikeIcefallTransformer(source.Weights()));
-  EXPECT_FALSE(Load(source).ok());
+  RecurrentSource checkpoint = Network(1);
+  checkpoint.Add("encoder.encoder.layers.0.conv.weight", {2});
+  EXPECT_NE(Load(checkpoint).status().message().find("unused"), std::string::npos);
+  checkpoint = Network(0);
+  EXPECT_FALSE(LooksLikeIcefallTransformer(checkpoint.Weights()));
+  EXPECT_FALSE(Load(checkpoint).ok());
 }
 
 }  // namespace

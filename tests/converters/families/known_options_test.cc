@@ -1,5 +1,5 @@
-// The tables of options, of every family: what each says is done, and docs/FAMILIES.md says the
-// same.
+// The tables of options of every family: the code follows them, and docs/FAMILIES.md documents
+// them.
 #include "converters/families/known_options.h"
 
 #include <gtest/gtest.h>
@@ -79,7 +79,7 @@ TEST(KnownOptions, TheUserIgnoresWhatIsUnknownAndNothingElse) {
   EXPECT_EQ(
       CheckAllMet({{"seed"}}).message(),
       "convert: ignore-option: expected options of the checkpoint that kinglet does not know, "
-      "found 'seed' (leave it out)");
+      "found 'seed' (remove it from --ignore-option)");
   EXPECT_TRUE(CheckAllMet({}).ok());
 }
 
@@ -96,7 +96,7 @@ std::vector<std::pair<std::string, OptionTable>> AllTables() {
   return tables;
 }
 
-// A name that the pattern stands for.
+// A name that fits the pattern.
 std::string Instance(std::string_view pattern) {
   std::string name(pattern);
   const size_t star = name.find('*');
@@ -220,7 +220,7 @@ std::string PageText() {
   return text;
 }
 
-// With KINGLET_WRITE_OPTIONS the page is written.
+// With KINGLET_WRITE_OPTIONS the test writes the page.
 TEST(OptionTables, AreThoseOfThePage) {
   const std::string path = KINGLET_TEST_DATA "/../../docs/FAMILIES.md";
   const std::string begin = "<!-- The test known_options compares what follows. -->\n\n";

@@ -10,7 +10,7 @@
 namespace kinglet::micronet_config_test {
 namespace {
 
-// A configuration with one line in place of the one with the same key; an empty value removes it.
+// A configuration with the line of one key replaced; an empty value removes it.
 SyntheticMicronet With(const std::vector<std::string>& lines,
                        const SyntheticOptions& options = {}) {
   SyntheticMicronet model(options);
@@ -122,14 +122,14 @@ TEST(MicronetConfig, RefusesSizesThatCannotBe) {
 }
 
 TEST(MicronetConfig, RefusesBinsThatCannotBe) {
-  ExpectRefused({"cutoffs: [6, 6]"}, "found 6 in place 1");
-  ExpectRefused({"cutoffs: [14, 6]"}, "found 6 in place 1");
-  ExpectRefused({"cutoffs: [0, 6]"}, "found 0 in place 0");
-  ExpectRefused({"cutoffs: [-1, 6]"}, "found -1 in place 0");
-  ExpectRefused({"cutoffs: [6, 23]"}, "found 23 in place 1");
-  ExpectRefused({"cutoffs: [6, 24]"}, "found 24 in place 1");
+  ExpectRefused({"cutoffs: [6, 6]"}, "found 6 at index 1");
+  ExpectRefused({"cutoffs: [14, 6]"}, "found 6 at index 1");
+  ExpectRefused({"cutoffs: [0, 6]"}, "found 0 at index 0");
+  ExpectRefused({"cutoffs: [-1, 6]"}, "found -1 at index 0");
+  ExpectRefused({"cutoffs: [6, 23]"}, "found 23 at index 1");
+  ExpectRefused({"cutoffs: [6, 24]"}, "found 24 at index 1");
   ExpectRefused({"n_embeds: [8, 4]"}, "expected 3 numbers");
-  ExpectRefused({"n_embeds: [4, 4, 2]"}, "expected n_embed, 8, in place 0, found 4");
+  ExpectRefused({"n_embeds: [4, 4, 2]"}, "expected n_embed, 8, at index 0, found 4");
   ExpectRefused({"n_embeds: [8, 0, 2]"}, "width of bin 1");
   std::string many = "cutoffs: [1";
   for (uint64_t i = 2; i <= kMaxBins; ++i) many += ", " + std::to_string(i);

@@ -1,5 +1,5 @@
 // Which framework a checkpoint's names fit, also for every checkpoint of the tests' data and,
-// where KINGLET_CHECKPOINTS names them, for the original codes' own.
+// where KINGLET_CHECKPOINTS names them, for those of the original frameworks.
 #include "converters/families/name_match.h"
 
 #include <gtest/gtest.h>
@@ -45,7 +45,7 @@ TEST(MatchNames, Patterns) {
   EXPECT_EQ(part.fit, 2.0 / 8);
 }
 
-// A number beyond any network's makes nothing expected below it.
+// A number above those of any network does not make the numbers below it expected.
 TEST(MatchNames, HugeNumbers) {
   static constexpr std::array kPatterns = {"l.#.a"sv};
   EXPECT_EQ(Match(kPatterns, {"l.99999999999999999999.a"}).missing, Names{"l.0.a"});
@@ -65,7 +65,7 @@ TEST(NearestCodes, NamesWhatIsMissing) {
   EXPECT_EQ(nearest.front().missing, Names{"rnn.bias_hh_l1"});
   EXPECT_EQ(nearest.front().unused, Names{"dropout"});
   EXPECT_EQ(NearestText(Weights(lstm)),
-            "nearest is pytorch-examples, which misses 'rnn.bias_hh_l1' and has no place for "
+            "nearest is pytorch-examples, which misses 'rnn.bias_hh_l1' and does not read "
             "'dropout'");
   EXPECT_EQ(NearestText(Weights({"x", "y"})), "");
 }
@@ -78,15 +78,15 @@ TEST(NearestCodes, LeaveOutWhatNoNetworkHas) {
 }
 
 TEST(FamiliesByFit, TheNearestFirst) {
-  const std::string none = FamiliesByFit({});
-  EXPECT_TRUE(none.starts_with("neurips-micronet, ")) << none;
+  const std::string unnamed = FamiliesByFit({});
+  EXPECT_TRUE(unnamed.starts_with("neurips-micronet, ")) << unnamed;
   const std::string lstm = FamiliesByFit(Weights({"encoder.weight", "rnn.weight_hh_l0"}));
   EXPECT_TRUE(lstm.starts_with("pytorch-examples, ")) << lstm;
-  EXPECT_EQ(lstm.size(), none.size());
+  EXPECT_EQ(lstm.size(), unnamed.size());
 }
 
 // A translation model of fairseq, which the family of its language models refuses.
-TEST(WithNextStep, NamesTheCodeOrARecipe) {
+TEST(WithNextStep, NamesTheFrameworkOrARecipe) {
   Names names = {"encoder.embed_tokens.weight", "decoder.embed_tokens.weight"};
   for (const char* end : {"weight", "bias"}) {
     names.push_back(std::string("decoder.layers.0.encoder_attn.out_proj.") + end);
@@ -140,7 +140,7 @@ TEST(NearestCodes, TellsTranslationModels) {
             "it has an encoder and a decoder: no family reads fairseq's translation models");
 }
 
-// The checkpoints of a folder, each with the family that it is of.
+// The checkpoints of a folder, each with its family.
 struct Known {
   std::string path, code;
 };
@@ -187,9 +187,9 @@ TEST(NearestCodes, FitTheTestsCheckpoints) {
   EXPECT_GT(known.size(), 40u);
   for (const Known& one : known) {
     SCOPED_TRACE(one.path);
-    const auto source = OpenCheckpointFile(one.path);
-    if (!source.ok()) continue;  // a part of a checkpoint
-    const auto nearest = NearestCodes(source->tensors);
+    const auto opened = OpenCheckpointFile(one.path);
+    if (!opened.ok()) continue;  // a part of a checkpoint
+    const auto nearest = NearestCodes(opened->tensors);
     ASSERT_FALSE(nearest.empty());
     EXPECT_EQ(nearest.front().code->name, one.code);
     EXPECT_EQ(nearest.front().fit, 1);
@@ -198,14 +198,14 @@ TEST(NearestCodes, FitTheTestsCheckpoints) {
   }
 }
 
-// Where a family converts a checkpoint, its names are all expected; where none does, the nearest
-// framework is named.
+// If a family converts a checkpoint, all names are expected; otherwise the nearest framework is
+// named.
 TEST(NearestCodes, FitTheOriginalsCheckpoints) {
   const char* root = std::getenv("KINGLET_CHECKPOINTS");
   if (root == nullptr) GTEST_SKIP() << "KINGLET_CHECKPOINTS is not set";
   struct Original {
     const char* file;
-    const char* code;  // empty: none
+    const char* code;  // empty: no framework
     bool whole = true;
   };
   for (const Original& original : {
@@ -240,10 +240,10 @@ TEST(NearestCodes, FitTheOriginalsCheckpoints) {
            Original{"reference-slim/model.pt", ""},
        }) {
     SCOPED_TRACE(original.file);
-    const auto source = OpenCheckpointFile(std::string(root) + "/" + original.file);
-    if (!source.ok() && source.status().code() == KINGLET_NOT_FOUND) continue;
-    ASSERT_TRUE(source.ok()) << source.status().message();
-    const auto nearest = NearestCodes(source->tensors);
+    const auto opened = OpenCheckpointFile(std::string(root) + "/" + original.file);
+    if (!opened.ok() && opened.status().code() == KINGLET_NOT_FOUND) continue;
+    ASSERT_TRUE(opened.ok()) << opened.status().message();
+    const auto nearest = NearestCodes(opened->tensors);
     ASSERT_EQ(nearest.empty(), std::string_view(original.code).empty());
     if (nearest.empty()) continue;
     EXPECT_EQ(nearest.front().code->name, original.code);

@@ -95,9 +95,9 @@ TEST(Micronet, EveryTensorHasTheCheckpointsValues) {
   SyntheticMicronet model({.bits = 9});
   const LoadedModel loaded = Loaded(model);
   for (const EncodedTensor& tensor : loaded.draft.tensors) {
-    const SyntheticTensor& source = model.Get(tensor.name);
-    EXPECT_EQ(tensor.shape, source.shape) << tensor.name;
-    EXPECT_EQ(DecodedValues(tensor), source.values) << tensor.name;
+    const SyntheticTensor& original = model.Get(tensor.name);
+    EXPECT_EQ(tensor.shape, original.shape) << tensor.name;
+    EXPECT_EQ(DecodedValues(tensor), original.values) << tensor.name;
   }
 }
 
@@ -169,7 +169,7 @@ TEST(Micronet, AllFaultsOfTheNamesAreReportedTogether) {
   EXPECT_EQ(message.find("NaN"), std::string::npos);
 }
 
-TEST(Micronet, LongListsOfFaultsAreCut) {
+TEST(Micronet, LongListsOfFaultsAreTruncated) {
   SyntheticMicronet model;
   for (int i = 0; i < 5000; ++i) model.tensors.push_back({"x" + std::to_string(i), {1}, {1}});
   const std::string message = Refusal(model);
@@ -262,7 +262,7 @@ TEST(Micronet, NoCutoffsIsAFullSoftmax) {
     EXPECT_TRUE(softmax.tails.empty());
     EXPECT_FALSE(softmax.cluster_weight.has_value());
     EXPECT_TRUE(SerialiseModel(loaded.draft).ok());
-    if (round == 0) {  // nor does it need the empty matrix
+    if (round == 0) {  // the empty matrix is not needed either
       model.Remove("loss.clusters.weight");
       model.Remove("loss.clusters.bias");
     }
@@ -289,10 +289,10 @@ TEST(Micronet, PrecedenceOfCacheNumbers) {
   SyntheticMicronet model({.trained_cache = true});
   const CheckpointTensors weights = model.Weights();
   MicronetConfig config = model.Config().value();
-  // A trained number counts before a fixed one.
+  // A trained value replaces a fixed one.
   config.cache->theta.fixed = 5.0;
   EXPECT_NE(BlockOf<NeuralCache>(MicronetDraft(config, weights).value()).theta, 5.0);
-  // The numbers of a search file are fixed ones. The parameters are not used, which a note tells.
+  // The values of a search file are fixed. The parameters are not used, which a note reports.
   config.cache->theta = {false, 5.0};
   config.cache->lambda = {false, 0.5};
   const LoadedModel searched = MicronetDraft(config, weights).value();

@@ -188,7 +188,7 @@ TEST(OpenNmtRecurrent, TheBeamsOfTheOriginal) {
   }
 }
 
-// Weights and activations of 9 bits: the same bits on every backend, near the floats' numbers.
+// Weights and activations of 9 bits: the same bits on every backend, near the values of floats.
 TEST(OpenNmtRecurrent, Calibrated) {
   for (const Original& original : Variants()) {
     const TemporaryFolder folder;

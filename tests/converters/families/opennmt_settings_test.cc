@@ -128,7 +128,8 @@ TEST_F(OpenNmtSettingsTest, OptionsThatChangeTheNetwork) {
   text("layer_norm", "rms", "option layer_norm: expected 'standard', found 'rms'");
 }
 
-// What is honoured counts. That GELU is OpenNMT's is tested with golden values (opennmt_test.cc).
+// The honoured options have an effect. That GELU is OpenNMT's is tested with golden values
+// (opennmt_test.cc).
 TEST_F(OpenNmtSettingsTest, ActivationsAndHeads) {
   const auto read = [&](PickleNode* options) {
     return ReadOpenNmtSettings(*nodes_.Dict({{"opt", options}, {"vocab", Vocabularies()}}));

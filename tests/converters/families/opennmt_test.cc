@@ -1,7 +1,7 @@
 // Conversion of OpenNMT-py's Transformers against answers that PyTorch computed in float64
 // (tests/data/opennmt; make_fixtures.py there made them). If the environment variable
-// KINGLET_CHECKPOINTS names a folder, its folder opennmt-transformer, which the original training
-// code wrote, is converted too.
+// KINGLET_CHECKPOINTS names a folder, its folder opennmt-transformer, which the original framework
+// wrote, is converted too.
 #include "converters/families/opennmt.h"
 
 #include <gtest/gtest.h>
@@ -93,7 +93,7 @@ TEST(OpenNmt, TheAnswersOfTheOriginal) {
     EXPECT_EQ(summary->golden_positions, answers.size());
     EXPECT_LE(summary->golden_largest_difference, golden.tolerance);
 
-    // The model file holds the first sentence's answers, for `kinglet verify`.
+    // The model file stores the first sentence's answers, for `kinglet verify`.
     const auto file = ModelFile::Open(path);
     ASSERT_TRUE((*file)->description().golden.has_value());
     EXPECT_FALSE((*file)->description().golden->source_ids.empty());
@@ -229,8 +229,8 @@ TEST(OpenNmt, ARecipeDeclaresUnitsThatTheFamilyDoesNotKnow) {
 }
 
 TEST(OpenNmt, UnitsAreCheckedAgainstTheVocabulary) {
-  const auto source = OpenCheckpointFile(KINGLET_TEST_DATA "/opennmt/define/model_step_7.pt");
-  ASSERT_TRUE(source.ok());
+  const auto opened = OpenCheckpointFile(KINGLET_TEST_DATA "/opennmt/define/model_step_7.pt");
+  ASSERT_TRUE(opened.ok());
   const std::string unit = "encoder.embeddings.make_embedding.emb_luts.0.";
   const struct {
     const char* tensor;
@@ -250,7 +250,7 @@ TEST(OpenNmt, UnitsAreCheckedAgainstTheVocabulary) {
       {"define.weights.1.weight", {8, 7}, "expected [out / groups, 20 / groups]"},
   };
   for (const auto& edit : edits) {
-    CheckpointTensors weights = source->tensors;
+    CheckpointTensors weights = opened->tensors;
     for (CheckpointTensor& tensor : weights) {
       if (tensor.name != unit + edit.tensor) continue;
       if (edit.shape.empty()) {
@@ -259,7 +259,7 @@ TEST(OpenNmt, UnitsAreCheckedAgainstTheVocabulary) {
         tensor.shape = edit.shape;
       }
     }
-    const FamilyInput input{"model.pt", "", std::nullopt, weights, {}, &source->checkpoint->root()};
+    const FamilyInput input{"model.pt", "", std::nullopt, weights, {}, &opened->checkpoint->root()};
     const Status status = LoadOpenNmt(input).status();
     EXPECT_EQ(status.code(), KINGLET_INVALID_CHECKPOINT) << edit.tensor;
     EXPECT_NE(status.message().find(edit.message), std::string::npos) << status.message();
@@ -396,11 +396,11 @@ TEST(OpenNmt, FewerPositionsTakeLessMemory) {
 
 // The tensors of the fixture with one edit; the family converts them without the rest of `convert`.
 Status LoadEdited(const std::function<void(CheckpointTensors&)>& edit) {
-  const auto source = OpenCheckpointFile(KINGLET_TEST_DATA "/opennmt/plain/model_step_7.pt");
-  EXPECT_TRUE(source.ok());
-  CheckpointTensors weights = source->tensors;
+  const auto opened = OpenCheckpointFile(KINGLET_TEST_DATA "/opennmt/plain/model_step_7.pt");
+  EXPECT_TRUE(opened.ok());
+  CheckpointTensors weights = opened->tensors;
   edit(weights);
-  const FamilyInput input{"model.pt", "", std::nullopt, weights, {}, &source->checkpoint->root()};
+  const FamilyInput input{"model.pt", "", std::nullopt, weights, {}, &opened->checkpoint->root()};
   return LoadOpenNmt(input).status();
 }
 

@@ -107,9 +107,10 @@ TEST_F(PickledModulesTest, HooksRunWithTheModule) {
   PickleDict hooks;
   hooks.items.emplace_back(nodes_.Add(int64_t{3}), nodes_.Add(PickleGlobal{"m", "normalise"}));
   nodes_.Set(model_, "_forward_pre_hooks", nodes_.Add(hooks));
-  EXPECT_EQ(Refusal(),
-            "m.pt: network, _forward_pre_hooks: expected none, found functions that run with the "
-            "module");
+  EXPECT_EQ(
+      Refusal(),
+      "m.pt: network, _forward_pre_hooks: expected no functions, found functions that run with the "
+      "module");
 }
 
 TEST_F(PickledModulesTest, OtherCriteria) {
@@ -120,8 +121,8 @@ TEST_F(PickledModulesTest, OtherCriteria) {
 
 TEST_F(PickledModulesTest, AFamilyThatReadsNoModules) {
   EXPECT_EQ(CheckPickledModules(nullptr, {model_, nullptr}, "bert", "m.pt", nullptr).message(),
-            "checkpoint: m.pt: expected a state dict, as the family bert saves, found a module "
-            "pickled whole (save its state_dict() with torch.save)");
+            "checkpoint: m.pt: expected a state dict, as the family bert saves, found a pickled "
+            "module (save its state_dict() with torch.save)");
   EXPECT_TRUE(CheckPickledModules(nullptr, {}, "bert", "m.pt", nullptr).ok());
 }
 

@@ -10,23 +10,23 @@ namespace kinglet::pytorch_examples_test {
 namespace {
 
 RecurrentSource Network(uint64_t gates, int layers) {
-  RecurrentSource source;
-  source.Add("encoder.weight", {20, 6});
+  RecurrentSource checkpoint;
+  checkpoint.Add("encoder.weight", {20, 6});
   for (int i = 0; i < layers; ++i) {
     const std::string layer = "_l" + std::to_string(i);
-    source.Add("rnn.weight_ih" + layer, {gates * 6, 6});
-    source.Add("rnn.weight_hh" + layer, {gates * 6, 6});
-    source.Add("rnn.bias_ih" + layer, {gates * 6});
-    source.Add("rnn.bias_hh" + layer, {gates * 6});
+    checkpoint.Add("rnn.weight_ih" + layer, {gates * 6, 6});
+    checkpoint.Add("rnn.weight_hh" + layer, {gates * 6, 6});
+    checkpoint.Add("rnn.bias_ih" + layer, {gates * 6});
+    checkpoint.Add("rnn.bias_hh" + layer, {gates * 6});
   }
-  source.Add("decoder.weight", {20, 6});
-  source.Add("decoder.bias", {20});
-  return source;
+  checkpoint.Add("decoder.weight", {20, 6});
+  checkpoint.Add("decoder.bias", {20});
+  return checkpoint;
 }
 
-Result<LoadedModel> Load(const RecurrentSource& source, const PickleNode* network = nullptr,
+Result<LoadedModel> Load(const RecurrentSource& checkpoint, const PickleNode* network = nullptr,
                          const std::string& config = "") {
-  const CheckpointTensors weights = source.Weights();
+  const CheckpointTensors weights = checkpoint.Weights();
   return LoadPytorchExamples({"model.pt", config, std::nullopt, weights, {network, nullptr}});
 }
 
@@ -50,21 +50,21 @@ TEST(PytorchExamples, TheModuleTellsItsCell) {
                                                          {"RNN_TANH", RecurrentCell::kTanh},
                                                          {"RNN_RELU", RecurrentCell::kRelu}};
   for (const auto& [type, cell] : cells) {
-    const RecurrentSource source = Network(GatesOf(cell), 1);
+    const RecurrentSource checkpoint = Network(GatesOf(cell), 1);
     ModuleNodes nodes;
     PickleNode* network = nodes.Module();
     nodes.Set(network, "rnn_type", nodes.Add(std::string(type)));
-    EXPECT_EQ(CellOf(Load(source, network)), cell);
+    EXPECT_EQ(CellOf(Load(checkpoint, network)), cell);
     // Only the inner module names the cell.
     PickleNode* outer = nodes.Module();
     PickleNode* rnn = nodes.Module();
     nodes.Set(outer, "_modules", "rnn", rnn);
     nodes.Set(rnn, "mode", nodes.Add(std::string(type)));
-    EXPECT_EQ(CellOf(Load(source, outer)), cell);
+    EXPECT_EQ(CellOf(Load(checkpoint, outer)), cell);
     // A configuration names the cell.
     const TemporaryFolder folder;
     const std::string config = folder.Write("c.yaml", "rnn_type: " + std::string(type) + "\n");
-    EXPECT_EQ(CellOf(Load(source, nullptr, config)), cell);
+    EXPECT_EQ(CellOf(Load(checkpoint, nullptr, config)), cell);
   }
   ModuleNodes nodes;
   PickleNode* network = nodes.Module();
@@ -90,13 +90,13 @@ TEST(PytorchExamples, AModuleThatContradictsItself) {
 }
 
 TEST(PytorchExamples, AConfigurationThatDiffersFromTheTensors) {
-  const RecurrentSource source = Network(4, 2);
-  const auto refusal = [&source](const std::string& text) {
+  const RecurrentSource checkpoint = Network(4, 2);
+  const auto refusal = [&checkpoint](const std::string& text) {
     const TemporaryFolder folder;
-    return Load(source, nullptr, folder.Write("c.yaml", text)).status().message();
+    return Load(checkpoint, nullptr, folder.Write("c.yaml", text)).status().message();
   };
   EXPECT_EQ(refusal("model: LSTM\nemsize: 6\nnhid: 6\nnlayers: 2\ntied: false\nlr: 20\n"), "");
-  EXPECT_NE(refusal("nhid: 7\n").find("nhid: expected 6 as the checkpoint has, found 7"),
+  EXPECT_NE(refusal("nhid: 7\n").find("nhid: expected 6, as the checkpoint has, found 7"),
             std::string::npos);
   EXPECT_NE(refusal("nlayers: 1\n").find("nlayers: expected 2"), std::string::npos);
   EXPECT_NE(refusal("emsize: 5\n").find("emsize: expected 6"), std::string::npos);
@@ -112,14 +112,14 @@ TEST(PytorchExamples, APlainRnnsTensorsDoNotTellItsFunction) {
 }
 
 TEST(PytorchExamples, TensorsOfOtherNetworks) {
-  RecurrentSource source = Network(4, 1);
-  source.Add("rnn.weight_ih_l0_reverse", {24, 6});
-  EXPECT_NE(Load(source).status().message().find("unused 'rnn.weight_ih_l0_reverse'"),
+  RecurrentSource checkpoint = Network(4, 1);
+  checkpoint.Add("rnn.weight_ih_l0_reverse", {24, 6});
+  EXPECT_NE(Load(checkpoint).status().message().find("unused 'rnn.weight_ih_l0_reverse'"),
             std::string::npos);
-  source = Network(4, 2);
-  source.Remove("rnn.weight_hh_l0");
-  EXPECT_FALSE(LooksLikePytorchExamples(source.Weights()));
-  EXPECT_EQ(Load(source).status().code(), KINGLET_INVALID_CHECKPOINT);
+  checkpoint = Network(4, 2);
+  checkpoint.Remove("rnn.weight_hh_l0");
+  EXPECT_FALSE(LooksLikePytorchExamples(checkpoint.Weights()));
+  EXPECT_EQ(Load(checkpoint).status().code(), KINGLET_INVALID_CHECKPOINT);
   EXPECT_FALSE(LooksLikePytorchExamples({}));
 }
 

@@ -14,19 +14,19 @@ RecurrentLayerNames Names(const std::string& layer) {
   return {layer + ".i", layer + ".bi", layer + ".h", layer + ".bh", {layer + ".old"}};
 }
 
-void AddLayer(RecurrentSource& source, const std::string& layer, uint64_t gates, uint64_t inputs,
-              uint64_t units) {
-  source.Add(layer + ".i", {gates * units, inputs});
-  source.Add(layer + ".bi", {gates * units});
-  source.Add(layer + ".h", {gates * units, units});
-  source.Add(layer + ".bh", {gates * units});
+void AddLayer(RecurrentSource& checkpoint, const std::string& layer, uint64_t gates,
+              uint64_t inputs, uint64_t units) {
+  checkpoint.Add(layer + ".i", {gates * units, inputs});
+  checkpoint.Add(layer + ".bi", {gates * units});
+  checkpoint.Add(layer + ".h", {gates * units, units});
+  checkpoint.Add(layer + ".bh", {gates * units});
 }
 
 TEST(RecurrentLayers, UnitsComeFromTheShapes) {
-  RecurrentSource source;
-  AddLayer(source, "a", 4, 5, 7);
-  AddLayer(source, "b", 4, 7, 3);
-  const CheckpointTensors weights = source.Weights();
+  RecurrentSource checkpoint;
+  AddLayer(checkpoint, "a", 4, 5, 7);
+  AddLayer(checkpoint, "b", 4, 7, 3);
+  const CheckpointTensors weights = checkpoint.Weights();
   DraftBuilder builder(weights);
   RecurrentLayers layers(builder, kLstm);
   layers.SetInputs(5);
@@ -47,9 +47,9 @@ TEST(RecurrentLayers, UnitsComeFromTheShapes) {
 
 TEST(RecurrentLayers, TheRowsTellTheCell) {
   for (const auto& [gates, cell] : {std::pair(3, RecurrentCell::kGru), std::pair(4, kLstm)}) {
-    RecurrentSource source;
-    AddLayer(source, "a", static_cast<uint64_t>(gates), 5, 7);
-    const CheckpointTensors weights = source.Weights();
+    RecurrentSource checkpoint;
+    AddLayer(checkpoint, "a", static_cast<uint64_t>(gates), 5, 7);
+    const CheckpointTensors weights = checkpoint.Weights();
     DraftBuilder builder(weights);
     RecurrentLayers layers(builder, std::nullopt);
     layers.SetInputs(5);
@@ -60,12 +60,12 @@ TEST(RecurrentLayers, TheRowsTellTheCell) {
 }
 
 TEST(RecurrentLayers, WhatCannotBeKnownIsNotReported) {
-  RecurrentSource source;
-  AddLayer(source, "a", 4, 5, 7);
-  AddLayer(source, "b", 4, 9, 3);  // would be at fault if the layer before were whole
-  source.Add("a.h", {29, 7});
-  source.Add("a.old", {1, 2, 3});
-  const CheckpointTensors weights = source.Weights();
+  RecurrentSource checkpoint;
+  AddLayer(checkpoint, "a", 4, 5, 7);
+  AddLayer(checkpoint, "b", 4, 9, 3);  // would be faulty if the previous layer were complete
+  checkpoint.Add("a.h", {29, 7});
+  checkpoint.Add("a.old", {1, 2, 3});
+  const CheckpointTensors weights = checkpoint.Weights();
   DraftBuilder builder(weights);
   RecurrentLayers layers(builder, kLstm);
   layers.SetInputs(5);

@@ -9,33 +9,33 @@ namespace kinglet::speechbrain_rnn_test {
 namespace {
 
 RecurrentSource Network(uint64_t gates, int blocks) {
-  RecurrentSource source;
-  source.Add("embedding.Embedding.weight", {5, 6});
-  source.Add("rnn.rnn.weight_ih_l0", {gates * 4, 6});
-  source.Add("rnn.rnn.weight_hh_l0", {gates * 4, 4});
-  source.Add("rnn.rnn.bias_ih_l0", {gates * 4});
-  source.Add("rnn.rnn.bias_hh_l0", {gates * 4});
+  RecurrentSource checkpoint;
+  checkpoint.Add("embedding.Embedding.weight", {5, 6});
+  checkpoint.Add("rnn.rnn.weight_ih_l0", {gates * 4, 6});
+  checkpoint.Add("rnn.rnn.weight_hh_l0", {gates * 4, 4});
+  checkpoint.Add("rnn.rnn.bias_ih_l0", {gates * 4});
+  checkpoint.Add("rnn.rnn.bias_hh_l0", {gates * 4});
   uint64_t width = 4;
   for (int i = 0; i < blocks; ++i, width = 7) {
     const std::string number = i == 0 ? "" : "_" + std::to_string(i - 1);
-    source.Add("dnn.linear" + number + ".w.weight", {7, width});
-    source.Add("dnn.linear" + number + ".w.bias", {7});
-    source.Add("dnn.norm" + number + ".norm.weight", {7});
-    source.Add("dnn.norm" + number + ".norm.bias", {7});
+    checkpoint.Add("dnn.linear" + number + ".w.weight", {7, width});
+    checkpoint.Add("dnn.linear" + number + ".w.bias", {7});
+    checkpoint.Add("dnn.norm" + number + ".norm.weight", {7});
+    checkpoint.Add("dnn.norm" + number + ".norm.bias", {7});
   }
-  source.Add("out.w.weight", {5, width});
-  source.Add("out.w.bias", {5});
-  return source;
+  checkpoint.Add("out.w.weight", {5, width});
+  checkpoint.Add("out.w.bias", {5});
+  return checkpoint;
 }
 
-Result<LoadedModel> Load(const RecurrentSource& source, const std::string& arguments) {
+Result<LoadedModel> Load(const RecurrentSource& checkpoint, const std::string& arguments) {
   const TemporaryFolder folder;
   const std::string config =
       folder.Write("h.yaml",
                    "bos_index: 0\neos_index: 1\nm: !new:speechbrain.lobes.models.RNNLM.RNNLM\n"
                    "    output_neurons: 5\n" +
                        arguments);
-  const CheckpointTensors weights = source.Weights();
+  const CheckpointTensors weights = checkpoint.Weights();
   return LoadSpeechbrainRnn({"lm.ckpt", config, std::nullopt, weights});
 }
 
@@ -67,11 +67,11 @@ TEST(SpeechbrainRnn, DenseLayersAfterTheRecurrentOnes) {
 
 TEST(SpeechbrainRnn, EachTensorIsNeeded) {
   for (const CheckpointTensor& tensor : Network(4, 1).Weights()) {
-    RecurrentSource source = Network(4, 1);
-    source.Remove(tensor.name);
-    EXPECT_EQ(Load(source, "").status().code(), KINGLET_INVALID_CHECKPOINT) << tensor.name;
-    source.Add(tensor.name, {3, 5, 2});
-    EXPECT_EQ(Load(source, "").status().code(), KINGLET_INVALID_CHECKPOINT) << tensor.name;
+    RecurrentSource checkpoint = Network(4, 1);
+    checkpoint.Remove(tensor.name);
+    EXPECT_EQ(Load(checkpoint, "").status().code(), KINGLET_INVALID_CHECKPOINT) << tensor.name;
+    checkpoint.Add(tensor.name, {3, 5, 2});
+    EXPECT_EQ(Load(checkpoint, "").status().code(), KINGLET_INVALID_CHECKPOINT) << tensor.name;
   }
   for (const char* wrong :
        {"    rnn_class: !name:speechbrain.nnet.RNN.LiGRU\n", "    dnn_blocks: 2\n",

@@ -11,21 +11,21 @@ namespace kinglet::speechbrain_transformer_test {
 namespace {
 
 RecurrentSource Network(uint64_t embedded = 8) {
-  RecurrentSource source;
+  RecurrentSource checkpoint;
   const auto linear = [&](const std::string& name, uint64_t rows, uint64_t columns) {
-    source.Add(name + ".weight", {rows, columns});
-    source.Add(name + ".bias", {rows});
+    checkpoint.Add(name + ".weight", {rows, columns});
+    checkpoint.Add(name + ".bias", {rows});
   };
   const auto norm = [&](const std::string& name) {
-    source.Add(name + ".norm.weight", {8});
-    source.Add(name + ".norm.bias", {8});
+    checkpoint.Add(name + ".norm.weight", {8});
+    checkpoint.Add(name + ".norm.bias", {8});
   };
-  source.Add("custom_src_module.emb.Embedding.weight", {5, embedded});
+  checkpoint.Add("custom_src_module.emb.Embedding.weight", {5, embedded});
   if (embedded != 8) linear("embedding_proj.w", 8, embedded);
-  source.Add("positional_encoding.pe", {1, 6, 8});
+  checkpoint.Add("positional_encoding.pe", {1, 6, 8});
   const std::string layer = "encoder.layers.0.";
-  source.Add(layer + "self_att.att.in_proj_weight", {24, 8});
-  source.Add(layer + "self_att.att.in_proj_bias", {24});
+  checkpoint.Add(layer + "self_att.att.in_proj_weight", {24, 8});
+  checkpoint.Add(layer + "self_att.att.in_proj_bias", {24});
   linear(layer + "self_att.att.out_proj", 8, 8);
   linear(layer + "pos_ffn.ffn.0", 10, 8);
   linear(layer + "pos_ffn.ffn.3", 8, 10);
@@ -35,10 +35,10 @@ RecurrentSource Network(uint64_t embedded = 8) {
   linear("output_proj.layers.0.w", 8, 8);
   norm("output_proj.layers.1");
   linear("output_proj.layers.2.w", 5, 8);
-  return source;
+  return checkpoint;
 }
 
-Result<LoadedModel> Load(const RecurrentSource& source, const std::string& arguments,
+Result<LoadedModel> Load(const RecurrentSource& checkpoint, const std::string& arguments,
                          std::optional<uint32_t> memory = {}, const std::string& bos = "1") {
   const TemporaryFolder folder;
   const std::string config = folder.Write(
@@ -47,7 +47,7 @@ Result<LoadedModel> Load(const RecurrentSource& source, const std::string& argum
                     "!new:speechbrain.lobes.models.transformer.TransformerLM.TransformerLM\n"
                     "    vocab: 5\n" +
                     arguments);
-  const CheckpointTensors weights = source.Weights();
+  const CheckpointTensors weights = checkpoint.Weights();
   Result<LoadedModel> loaded =
       LoadSpeechbrainTransformer({"lm.ckpt", config, std::nullopt, weights, {}, nullptr, memory});
   if (loaded.ok()) {
@@ -105,11 +105,11 @@ TEST(SpeechbrainTransformer, ArgumentsOfOtherNetworks) {
 
 TEST(SpeechbrainTransformer, EachTensorIsNeeded) {
   for (const CheckpointTensor& tensor : Network(4).Weights()) {
-    RecurrentSource source = Network(4);
-    source.Remove(tensor.name);
-    EXPECT_EQ(Load(source, "").status().code(), KINGLET_INVALID_CHECKPOINT) << tensor.name;
-    source.Add(tensor.name, {3, 5});
-    EXPECT_EQ(Load(source, "").status().code(), KINGLET_INVALID_CHECKPOINT) << tensor.name;
+    RecurrentSource checkpoint = Network(4);
+    checkpoint.Remove(tensor.name);
+    EXPECT_EQ(Load(checkpoint, "").status().code(), KINGLET_INVALID_CHECKPOINT) << tensor.name;
+    checkpoint.Add(tensor.name, {3, 5});
+    EXPECT_EQ(Load(checkpoint, "").status().code(), KINGLET_INVALID_CHECKPOINT) << tensor.name;
   }
 }
 

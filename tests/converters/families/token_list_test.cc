@@ -20,7 +20,7 @@ TEST(TokenList, PiecesWithTheirIds) {
   EXPECT_EQ(*FindTokenList(checkpoint, 3), (Words{"<blk>", "<sos/eos>", "ab"}));
   EXPECT_EQ(*FindTokenList(checkpoint, 4), (Words{"<blk>", "<sos/eos>", "ab", "#0"}));
   EXPECT_EQ(*FindTokenList(checkpoint, 2), Words());
-  // The same list twice is one; another list that fits is named.
+  // Two equal lists count as one; another list that fits is named.
   folder.Write("exp/lang_x/tokens.txt", "<blk> 0\n<sos/eos> 1\nab 2\n");
   EXPECT_EQ(FindTokenList(checkpoint, 3)->size(), 3u);
   folder.Write("exp/lang_y/tokens.txt", "<blk> 0\n<sos/eos> 1\nc 2\n");

@@ -19,13 +19,13 @@ Config Small() {
           {"clamp_len", "4"},   {"cutoffs", "[6, 11]"}, {"same_length", "true"}};
 }
 
-Result<LoadedModel> Load(const RecurrentSource& source, const Config& config) {
+Result<LoadedModel> Load(const RecurrentSource& checkpoint, const Config& config) {
   std::string text;
   for (const auto& [key, value] : config) {
     text += (text.empty() ? "{\"" : ", \"") + key + "\": " + value;
   }
   const TemporaryFile file(text + "}\n", ".json");
-  const CheckpointTensors weights = source.Weights();
+  const CheckpointTensors weights = checkpoint.Weights();
   EXPECT_TRUE(LooksLikeTransfoXl(weights));
   return LoadTransfoXl({"pytorch_model.bin", file.path(), std::nullopt, weights});
 }
@@ -68,40 +68,42 @@ TEST(TransfoXl, TheConfigurationCounts) {
 TEST(TransfoXl, TiedTablesMayBeOmitted) {
   for (const char* name :
        {"crit.out_layers.0.weight", "transformer.word_emb.emb_layers.0.weight"}) {
-    RecurrentSource source = TransformerXlSource("transformer.");
-    source.Remove(name);
-    EXPECT_TRUE(Load(source, Small()).ok());
+    RecurrentSource checkpoint = TransformerXlSource("transformer.");
+    checkpoint.Remove(name);
+    EXPECT_TRUE(Load(checkpoint, Small()).ok());
     for (const char* key : {"tie_weight", "tie_word_embeddings"}) {
       Config config = Small();
       config[key] = "false";
-      EXPECT_NE(Load(source, config).status().message().find("missing " + std::string(name)),
+      EXPECT_NE(Load(checkpoint, config).status().message().find("missing " + std::string(name)),
                 std::string::npos);
     }
   }
 }
 
 TEST(TransfoXl, ProjectionsAllButTheFirstAreTiedByDefault) {
-  RecurrentSource source = TransformerXlSource("transformer.");
+  RecurrentSource checkpoint = TransformerXlSource("transformer.");
   for (const char* name :
        {"transformer.word_emb.emb_layers.0.weight", "crit.out_layers.0.weight"}) {
-    source.Add(name, {20, 5});
+    checkpoint.Add(name, {20, 5});
   }
-  source.Copy("transformer.word_emb.emb_layers.0.weight", "crit.out_layers.0.weight");
-  source.Add("transformer.word_emb.emb_projs.0", {8, 5});
-  source.Add("crit.cluster_weight", {2, 5});
-  source.Add("crit.out_projs.0", {8, 5});
+  checkpoint.Copy("transformer.word_emb.emb_layers.0.weight", "crit.out_layers.0.weight");
+  checkpoint.Add("transformer.word_emb.emb_projs.0", {8, 5});
+  checkpoint.Add("crit.cluster_weight", {2, 5});
+  checkpoint.Add("crit.out_projs.0", {8, 5});
   Config config = Small();
   config["d_embed"] = "5";
-  EXPECT_TRUE(Load(source, config).ok());
+  EXPECT_TRUE(Load(checkpoint, config).ok());
   config["proj_share_all_but_first"] = "false";
-  EXPECT_NE(
-      Load(source, config).status().message().find("missing crit.out_projs.1, crit.out_projs.2"),
-      std::string::npos);
-  config["tie_projs"] = "[true, true, true]";
-  EXPECT_NE(Load(source, config).status().message().find("as tie_projs is true"),
+  EXPECT_NE(Load(checkpoint, config)
+                .status()
+                .message()
+                .find("missing crit.out_projs.1, crit.out_projs.2"),
             std::string::npos);
-  source.Copy("transformer.word_emb.emb_projs.0", "crit.out_projs.0");
-  EXPECT_TRUE(Load(source, config).ok());
+  config["tie_projs"] = "[true, true, true]";
+  EXPECT_NE(Load(checkpoint, config).status().message().find("as tie_projs is true"),
+            std::string::npos);
+  checkpoint.Copy("transformer.word_emb.emb_projs.0", "crit.out_projs.0");
+  EXPECT_TRUE(Load(checkpoint, config).ok());
 }
 
 TEST(TransfoXl, KeysThatAreMissingOrNotKnown) {
@@ -119,7 +121,8 @@ TEST(TransfoXl, KeysThatAreMissingOrNotKnown) {
   EXPECT_NE(status.message().find("attn_type: expected 0"), std::string::npos);
 }
 
-// What makes another network, and what other versions of the library read otherwise.
+// Options that make another network, and options that other versions of the library read
+// differently.
 TEST(TransfoXl, OptionsThatAreRefused) {
   const std::pair<const char*, const char*> cases[] = {
       {"ext_len", "2"},      {"sample_softmax", "100"}, {"model_type", "\"gpt2\""},
@@ -129,7 +132,7 @@ TEST(TransfoXl, OptionsThatAreRefused) {
     Config config = Small();
     config[key] = value;
     const Status status = Load(TransformerXlSource("transformer."), config).status();
-    std::string sign = key;  // or the tensor that says otherwise
+    std::string sign = key;  // or the tensor that contradicts the key
     if (sign == "d_inner") sign = "CoreNet.0.bias";
     if (sign == "untie_r") sign = "dec_attn.r_w_bias";
     EXPECT_NE(status.message().find(sign), std::string::npos) << key << ": " << status.message();
@@ -137,8 +140,8 @@ TEST(TransfoXl, OptionsThatAreRefused) {
 }
 
 TEST(TransfoXl, NamesAMissingConfiguration) {
-  const RecurrentSource source = TransformerXlSource("transformer.");
-  const CheckpointTensors weights = source.Weights();
+  const RecurrentSource checkpoint = TransformerXlSource("transformer.");
+  const CheckpointTensors weights = checkpoint.Weights();
   const Status status =
       LoadTransfoXl({"/nowhere/pytorch_model.bin", "", std::nullopt, weights}).status();
   EXPECT_EQ(status.message(),

@@ -24,14 +24,14 @@ TransformerXlNetwork Small() {
   return network;
 }
 
-Result<LoadedModel> Load(const TransformerXlNetwork& network, const RecurrentSource& source) {
-  const CheckpointTensors weights = source.Weights();
+Result<LoadedModel> Load(const TransformerXlNetwork& network, const RecurrentSource& checkpoint) {
+  const CheckpointTensors weights = checkpoint.Weights();
   return WithValues(LoadTransformerXlNetwork(network, weights));
 }
 
 std::string Refusal(const TransformerXlNetwork& network,
-                    const RecurrentSource& source = TransformerXlSource("")) {
-  const auto loaded = Load(network, source);
+                    const RecurrentSource& checkpoint = TransformerXlSource("")) {
+  const auto loaded = Load(network, checkpoint);
   if (loaded.ok()) return "accepted";
   EXPECT_EQ(loaded.status().code(), KINGLET_INVALID_CHECKPOINT);
   return loaded.status().message();
@@ -47,11 +47,11 @@ std::vector<float> ValuesOf(const Result<LoadedModel>& loaded, TensorId id) {
 }
 
 TEST(TransformerXlNetwork, QueriesKeysAndValuesLieHeadByHead) {
-  RecurrentSource source = TransformerXlSource("");
+  RecurrentSource checkpoint = TransformerXlSource("");
   const std::string name = "layers.0.dec_attn.qkv_net.weight";
-  std::vector<float>& values = source.Values(name);
+  std::vector<float>& values = checkpoint.Values(name);
   for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i / 8);  // its row
-  const auto loaded = Load(Small(), source);
+  const auto loaded = Load(Small(), checkpoint);
   const std::vector<float> found = ValuesOf(loaded, DecoderOf(loaded).layers[0].qkv_weight);
   std::vector<float> rows;
   for (size_t i = 0; i < found.size(); i += 8) rows.push_back(found[i]);
@@ -61,16 +61,16 @@ TEST(TransformerXlNetwork, QueriesKeysAndValuesLieHeadByHead) {
 
 // If the norm comes first, a memory of zeros enters attention as the norm's bias.
 TEST(TransformerXlNetwork, AZeroMemoryBeforeANorm) {
-  RecurrentSource source = TransformerXlSource("");
+  RecurrentSource checkpoint = TransformerXlSource("");
   TransformerXlNetwork network = Small();
   network.zero_memory = true;
-  EXPECT_FALSE(DecoderOf(Load(network, source)).layers[0].start.has_value());
+  EXPECT_FALSE(DecoderOf(Load(network, checkpoint)).layers[0].start.has_value());
   network.pre_norm = true;
-  const auto loaded = Load(network, source);
+  const auto loaded = Load(network, checkpoint);
   ASSERT_TRUE(DecoderOf(loaded).layers[0].start.has_value());
   const std::vector<float> start = ValuesOf(loaded, *DecoderOf(loaded).layers[0].start);
-  const std::vector<float>& qkv = source.Values("layers.0.dec_attn.qkv_net.weight");
-  const std::vector<float>& bias = source.Values("layers.0.dec_attn.layer_norm.bias");
+  const std::vector<float>& qkv = checkpoint.Values("layers.0.dec_attn.qkv_net.weight");
+  const std::vector<float>& bias = checkpoint.Values("layers.0.dec_attn.layer_norm.bias");
   ASSERT_EQ(start.size(), 12u);
   for (size_t i = 0; i < start.size(); ++i) {  // rows 6 to 11 are keys, 12 to 17 values
     double expected = 0;
@@ -78,48 +78,48 @@ TEST(TransformerXlNetwork, AZeroMemoryBeforeANorm) {
     EXPECT_NEAR(double{start[i]}, expected, 1e-6) << i;
   }
   network.zero_memory = false;
-  EXPECT_FALSE(DecoderOf(Load(network, source)).layers[0].start.has_value());
+  EXPECT_FALSE(DecoderOf(Load(network, checkpoint)).layers[0].start.has_value());
 }
 
 TEST(TransformerXlNetwork, QueryBiasesOfAllLayersOrOfEach) {
-  RecurrentSource source = TransformerXlSource("");
+  RecurrentSource checkpoint = TransformerXlSource("");
   TransformerXlNetwork network = Small();
   network.layers = 2;
   for (const auto& tensor : TransformerXlSource("").Weights()) {
     if (tensor.name.starts_with("layers.0."))
-      source.Add("layers.1." + tensor.name.substr(9), tensor.shape);
+      checkpoint.Add("layers.1." + tensor.name.substr(9), tensor.shape);
   }
-  const auto shared = Load(network, source);
+  const auto shared = Load(network, checkpoint);
   const auto& layers = DecoderOf(shared).layers;
   EXPECT_EQ(layers[0].content_bias, layers[1].content_bias);
-  EXPECT_EQ(ValuesOf(shared, *layers[0].content_bias), source.Values("r_w_bias"));
-  EXPECT_EQ(ValuesOf(shared, *layers[1].position_bias), source.Values("r_r_bias"));
+  EXPECT_EQ(ValuesOf(shared, *layers[0].content_bias), checkpoint.Values("r_w_bias"));
+  EXPECT_EQ(ValuesOf(shared, *layers[1].position_bias), checkpoint.Values("r_r_bias"));
   // If the file has both, as when the library saves a shared pair, the layer's own counts.
   for (const char* name : {"r_w_bias", "r_r_bias"}) {
     for (const char* layer : {"layers.0.dec_attn.", "layers.1.dec_attn."}) {
-      source.Add(layer + std::string(name), {2, 3});
+      checkpoint.Add(layer + std::string(name), {2, 3});
     }
   }
   for (const bool both : {true, false}) {
-    if (!both) source.Remove("r_w_bias");
-    if (!both) source.Remove("r_r_bias");
-    const auto own = Load(network, source);
+    if (!both) checkpoint.Remove("r_w_bias");
+    if (!both) checkpoint.Remove("r_r_bias");
+    const auto own = Load(network, checkpoint);
     const auto& own_layers = DecoderOf(own).layers;
     EXPECT_EQ(ValuesOf(own, *own_layers[1].content_bias),
-              source.Values("layers.1.dec_attn.r_w_bias"));
+              checkpoint.Values("layers.1.dec_attn.r_w_bias"));
     EXPECT_NE(own_layers[0].content_bias, own_layers[1].content_bias);
   }
-  source.Remove("layers.1.dec_attn.r_r_bias");
-  EXPECT_NE(Refusal(network, source).find("missing r_r_bias"), std::string::npos);
+  checkpoint.Remove("layers.1.dec_attn.r_r_bias");
+  EXPECT_NE(Refusal(network, checkpoint).find("missing r_r_bias"), std::string::npos);
 }
 
 TEST(TransformerXlNetwork, AllFaultsAreOneLine) {
-  RecurrentSource source = TransformerXlSource("");
-  source.Remove("layers.0.dec_attn.o_net.weight");
-  source.Add("layers.0.dec_attn.r_net.weight", {8, 6});
-  source.Add("layers.1.extra", {2});
-  source.Add("layers.0.pos_ff.CoreNet.0.bias", {7, 1});
-  const std::string message = Refusal(Small(), source);
+  RecurrentSource checkpoint = TransformerXlSource("");
+  checkpoint.Remove("layers.0.dec_attn.o_net.weight");
+  checkpoint.Add("layers.0.dec_attn.r_net.weight", {8, 6});
+  checkpoint.Add("layers.1.extra", {2});
+  checkpoint.Add("layers.0.pos_ff.CoreNet.0.bias", {7, 1});
+  const std::string message = Refusal(Small(), checkpoint);
   EXPECT_NE(message.find("the tensors of a test network"), std::string::npos);
   EXPECT_NE(message.find("missing layers.0.dec_attn.o_net.weight"), std::string::npos);
   EXPECT_NE(message.find("shape layers.0.dec_attn.r_net.weight: expected [6, 8], found [8, 6]"),

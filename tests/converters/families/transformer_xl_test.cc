@@ -101,8 +101,8 @@ TEST_F(TransformerXlFamily, AConfigurationReplacesThem) {
 
 TEST_F(TransformerXlFamily, AStateDictNeedsAConfiguration) {
   EXPECT_EQ(Refusal("", false),
-            "model.pt: attribute n_token: expected an integer of the model pickled whole, or in "
-            "config.yaml beside it or another --config file, found a state dict, which has none");
+            "model.pt: attribute n_token: expected an integer in the pickled model, in config.yaml "
+            "next to it or in a --config file, found a state dict, which has none");
   const TemporaryFile config(
       "n_token: 20\nd_model: 8\nd_embed: 8\nn_head: 2\nd_head: 3\nn_layer: 1\nmem_len: 5\n"
       "clamp_len: -1\nsame_length: true\ndiv_val: 1\ncutoffs: [6, 11]\npre_lnorm: true\n",

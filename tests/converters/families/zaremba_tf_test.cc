@@ -19,19 +19,19 @@ std::string Cell(uint64_t layer) {
 }
 
 RecurrentSource Network(uint64_t layers) {
-  RecurrentSource source;
-  source.Add("Model/full_emb/embedding", {kWords, kInputs});
+  RecurrentSource checkpoint;
+  checkpoint.Add("Model/full_emb/embedding", {kWords, kInputs});
   for (uint64_t i = 0; i < layers; ++i) {
-    source.Add(Cell(i) + "kernel", {(i == 0 ? kInputs : kUnits) + kUnits, 4 * kUnits});
-    source.Add(Cell(i) + "bias", {4 * kUnits});
+    checkpoint.Add(Cell(i) + "kernel", {(i == 0 ? kInputs : kUnits) + kUnits, 4 * kUnits});
+    checkpoint.Add(Cell(i) + "bias", {4 * kUnits});
   }
-  source.Add("Model/softmax_w", {kUnits, kWords});
-  source.Add("Model/softmax_b", {kWords});
-  return source;
+  checkpoint.Add("Model/softmax_w", {kUnits, kWords});
+  checkpoint.Add("Model/softmax_b", {kWords});
+  return checkpoint;
 }
 
-Result<LoadedModel> Load(const RecurrentSource& source, const std::string& config = "") {
-  const CheckpointTensors weights = source.Weights();
+Result<LoadedModel> Load(const RecurrentSource& checkpoint, const std::string& config = "") {
+  const CheckpointTensors weights = checkpoint.Weights();
   return WithValues(LoadZaremba({"model.npz", config, std::nullopt, weights, {}}));
 }
 
@@ -41,18 +41,18 @@ std::vector<float> Values(const LoadedModel& model, TensorId id) {
 
 // Column blocks i, j, f, o of the kernel become rows i, f, candidate, o.
 TEST(ZarembaTf, TurnsKernelsIntoGates) {
-  RecurrentSource source = Network(1);
-  EXPECT_TRUE(LooksLikeZaremba(source.Weights()));
+  RecurrentSource checkpoint = Network(1);
+  EXPECT_TRUE(LooksLikeZaremba(checkpoint.Weights()));
   // Entry (row, column) is 100 * row + column.
-  std::vector<float>& kernel = source.Values(Cell(0) + "kernel");
+  std::vector<float>& kernel = checkpoint.Values(Cell(0) + "kernel");
   for (size_t i = 0; i < kernel.size(); ++i) {
     kernel[i] = static_cast<float>(100 * (i / 12) + i % 12);
   }
-  std::vector<float>& bias = source.Values(Cell(0) + "bias");
+  std::vector<float>& bias = checkpoint.Values(Cell(0) + "bias");
   for (size_t i = 0; i < bias.size(); ++i) bias[i] = static_cast<float>(i);
-  std::vector<float>& softmax = source.Values("Model/softmax_w");
+  std::vector<float>& softmax = checkpoint.Values("Model/softmax_w");
   for (size_t i = 0; i < softmax.size(); ++i) softmax[i] = static_cast<float>(i);
-  const Result<LoadedModel> model = Load(source);
+  const Result<LoadedModel> model = Load(checkpoint);
   ASSERT_TRUE(model.ok()) << model.status().message();
 
   const auto* decoder = FindBlock<RecurrentDecoder>(model->draft.description);
@@ -77,40 +77,40 @@ TEST(ZarembaTf, TurnsKernelsIntoGates) {
             (std::vector<float>{0,  7, 14, 1,  8, 15, 2,  9, 16, 3, 10,
                                 17, 4, 11, 18, 5, 12, 19, 6, 13, 20}));
   ASSERT_EQ(model->notes.size(), 1U);
-  EXPECT_NE(model->notes[0].find("forget bias: it is taken to be 0"), std::string::npos);
+  EXPECT_NE(model->notes[0].find("forget bias, which is assumed to be 0"), std::string::npos);
 }
 
 TEST(ZarembaTf, ForgetBiasesBecomePartOfTheBias) {
-  RecurrentSource source = Network(2);
-  source.Values(Cell(1) + "bias") = std::vector<float>(12, 0.25F);
+  RecurrentSource checkpoint = Network(2);
+  checkpoint.Values(Cell(1) + "bias") = std::vector<float>(12, 0.25F);
   const TemporaryFolder folder;
-  const Result<LoadedModel> model = Load(source, folder.Write("c.yaml", "forget_bias: 1.5\n"));
+  const Result<LoadedModel> model = Load(checkpoint, folder.Write("c.yaml", "forget_bias: 1.5\n"));
   ASSERT_TRUE(model.ok()) << model.status().message();
   EXPECT_TRUE(model->notes.empty());
   const auto* decoder = FindBlock<RecurrentDecoder>(model->draft.description);
   EXPECT_EQ(Values(*model, *decoder->layers[1].input_bias),
             (std::vector<float>{0.25F, 0.25F, 0.25F, 1.75F, 1.75F, 1.75F, 0.25F, 0.25F, 0.25F,
                                 0.25F, 0.25F, 0.25F}));
-  EXPECT_EQ(Load(source, folder.Write("d.yaml", "forget_bias: 1e300\n")).status().code(),
+  EXPECT_EQ(Load(checkpoint, folder.Write("d.yaml", "forget_bias: 1e300\n")).status().code(),
             KINGLET_INVALID_CHECKPOINT);
-  EXPECT_EQ(Load(source, folder.Write("e.yaml", "num_layers: 2\n")).status().code(),
+  EXPECT_EQ(Load(checkpoint, folder.Write("e.yaml", "num_layers: 2\n")).status().code(),
             KINGLET_INVALID_CHECKPOINT);  // without a forget_bias
-  EXPECT_EQ(Load(source, folder.Write("f.yaml", "forget_bias: 1\nother: 1\n")).status().code(),
+  EXPECT_EQ(Load(checkpoint, folder.Write("f.yaml", "forget_bias: 1\nother: 1\n")).status().code(),
             KINGLET_UNSUPPORTED);
 }
 
 // Parameters of the paper's networks of 10,000 words and two layers of h units:
 // h^2 * 8 * 2 + 8 h + 2 * 10,000 h + 10,000.
 TEST(ZarembaTf, HasTheParametersOfThePaper) {
-  RecurrentSource source;
-  source.Add("Model/full_emb/embedding", {10'000, 200});
+  RecurrentSource checkpoint;
+  checkpoint.Add("Model/full_emb/embedding", {10'000, 200});
   for (uint64_t i = 0; i < 2; ++i) {
-    source.Add(Cell(i) + "kernel", {400, 800});
-    source.Add(Cell(i) + "bias", {800});
+    checkpoint.Add(Cell(i) + "kernel", {400, 800});
+    checkpoint.Add(Cell(i) + "bias", {800});
   }
-  source.Add("Model/softmax_w", {200, 10'000});
-  source.Add("Model/softmax_b", {10'000});
-  const Result<LoadedModel> model = Load(source);
+  checkpoint.Add("Model/softmax_w", {200, 10'000});
+  checkpoint.Add("Model/softmax_b", {10'000});
+  const Result<LoadedModel> model = Load(checkpoint);
   ASSERT_TRUE(model.ok()) << model.status().message();
   uint64_t parameters = 0;
   for (const EncodedTensor& tensor : model->draft.tensors) parameters += Count(tensor.shape);
@@ -118,31 +118,31 @@ TEST(ZarembaTf, HasTheParametersOfThePaper) {
 }
 
 TEST(ZarembaTf, WhatTheOptimiserLeavesIsNotTheNetworks) {
-  RecurrentSource source = Network(1);
-  source.Add("global_step", {});
-  source.Add("Model/Variable", {});
-  source.Add("Model/softmax_w/Adam", {kUnits, kWords});
-  source.Add(Cell(0) + "kernel/Momentum", {kInputs + kUnits, 4 * kUnits});
-  EXPECT_TRUE(Load(source).ok());
-  source.Add("Model/softmax_x/Adam", {kUnits, kWords});
-  EXPECT_NE(Load(source).status().message().find("unused 'Model/softmax_x/Adam'"),
+  RecurrentSource checkpoint = Network(1);
+  checkpoint.Add("global_step", {});
+  checkpoint.Add("Model/Variable", {});
+  checkpoint.Add("Model/softmax_w/Adam", {kUnits, kWords});
+  checkpoint.Add(Cell(0) + "kernel/Momentum", {kInputs + kUnits, 4 * kUnits});
+  EXPECT_TRUE(Load(checkpoint).ok());
+  checkpoint.Add("Model/softmax_x/Adam", {kUnits, kWords});
+  EXPECT_NE(Load(checkpoint).status().message().find("unused 'Model/softmax_x/Adam'"),
             std::string::npos);
 }
 
 TEST(ZarembaTf, NamesOfOtherPrograms) {
-  RecurrentSource source;
-  source.Add("Model/embedding", {kWords, kUnits});
+  RecurrentSource checkpoint;
+  checkpoint.Add("Model/embedding", {kWords, kUnits});
   for (uint64_t i = 0; i < 12; ++i) {
     const std::string cell =
         "Model/RNN/multi_rnn_cell/cell_" + std::to_string(i) + "/basic_lstm_cell/";
-    source.Add(cell + "kernel", {2 * kUnits, 4 * kUnits});
-    source.Add(cell + "bias", {4 * kUnits});
+    checkpoint.Add(cell + "kernel", {2 * kUnits, 4 * kUnits});
+    checkpoint.Add(cell + "bias", {4 * kUnits});
   }
-  source.Add("Model/softmax_w", {kUnits, kWords});
-  source.Add("Model/softmax_b", {kWords});
-  source.Values("Model/RNN/multi_rnn_cell/cell_10/basic_lstm_cell/bias") =
+  checkpoint.Add("Model/softmax_w", {kUnits, kWords});
+  checkpoint.Add("Model/softmax_b", {kWords});
+  checkpoint.Values("Model/RNN/multi_rnn_cell/cell_10/basic_lstm_cell/bias") =
       std::vector<float>(12, 10);
-  const Result<LoadedModel> model = Load(source);
+  const Result<LoadedModel> model = Load(checkpoint);
   ASSERT_TRUE(model.ok()) << model.status().message();
   const auto* decoder = FindBlock<RecurrentDecoder>(model->draft.description);
   ASSERT_EQ(decoder->layers.size(), 12U);  // in the order of numbers, not of names
@@ -150,14 +150,14 @@ TEST(ZarembaTf, NamesOfOtherPrograms) {
 }
 
 TEST(ZarembaTf, ReportsAllFaultsAtOnceUnderTheFilesNames) {
-  RecurrentSource source = Network(3);
-  source.Remove(Cell(1) + "kernel");
-  source.Remove(Cell(1) + "bias");
-  source.Add(Cell(2) + "bias", {5});
-  source.Add("Model/other_emb/query_wemb", {kWords, kInputs});
-  source.Remove("Model/full_emb/embedding");
-  source.Add("Model/softmax_w", {kUnits + 1, kWords});
-  const std::string message = Load(source).status().message();
+  RecurrentSource checkpoint = Network(3);
+  checkpoint.Remove(Cell(1) + "kernel");
+  checkpoint.Remove(Cell(1) + "bias");
+  checkpoint.Add(Cell(2) + "bias", {5});
+  checkpoint.Add("Model/other_emb/query_wemb", {kWords, kInputs});
+  checkpoint.Remove("Model/full_emb/embedding");
+  checkpoint.Add("Model/softmax_w", {kUnits + 1, kWords});
+  const std::string message = Load(checkpoint).status().message();
   EXPECT_NE(
       message.find("missing Model/full_emb/embedding, " + Cell(1) + "kernel, " + Cell(1) + "bias"),
       std::string::npos)
@@ -166,17 +166,19 @@ TEST(ZarembaTf, ReportsAllFaultsAtOnceUnderTheFilesNames) {
   EXPECT_NE(message.find("shape " + Cell(2) + "bias: expected [12], found [5]"), std::string::npos)
       << message;
 
-  source = Network(2);
-  source.Add(Cell(1) + "kernel", {2 * kUnits + 1, 4 * kUnits});
-  source.Add("Model/softmax_w", {kWords, kUnits});
-  EXPECT_NE(Load(source).status().message().find("shape " + Cell(1) +
-                                                 "kernel: expected [3 + n, 4 n] for n units"),
+  checkpoint = Network(2);
+  checkpoint.Add(Cell(1) + "kernel", {2 * kUnits + 1, 4 * kUnits});
+  checkpoint.Add("Model/softmax_w", {kWords, kUnits});
+  EXPECT_NE(Load(checkpoint)
+                .status()
+                .message()
+                .find("shape " + Cell(1) + "kernel: expected [3 + n, 4 n] for n units"),
             std::string::npos);
   for (const std::vector<uint64_t>& shape :
        {std::vector<uint64_t>{5}, {5, 13}, {3, 12}, {0, 0}, {5, 0}, {1, 2, 3}}) {
-    source = Network(1);
-    source.Add(Cell(0) + "kernel", shape);
-    EXPECT_EQ(Load(source).status().code(), KINGLET_INVALID_CHECKPOINT);
+    checkpoint = Network(1);
+    checkpoint.Add(Cell(0) + "kernel", shape);
+    EXPECT_EQ(Load(checkpoint).status().code(), KINGLET_INVALID_CHECKPOINT);
   }
 }
 
@@ -185,17 +187,18 @@ const std::string kKdq = "Model/kdq_emb/";
 // A network with a DPQ embedding of 4 choices at `positions` positions, as wide as `width`.
 RecurrentSource DpqNetwork(uint64_t positions, uint64_t width, uint64_t key_length, bool shared,
                            uint64_t value_length) {
-  RecurrentSource source = Network(1);
-  source.Remove("Model/full_emb/embedding");
-  source.Add(Cell(0) + "kernel", {width + kUnits, 4 * kUnits});
+  RecurrentSource checkpoint = Network(1);
+  checkpoint.Remove("Model/full_emb/embedding");
+  checkpoint.Add(Cell(0) + "kernel", {width + kUnits, 4 * kUnits});
   const uint64_t subspaces = shared ? 1 : positions;
-  source.Add(kKdq + "query_wemb", {kWords, positions * key_length});
-  source.Add(kKdq + "centroids_k", {subspaces, 4, key_length});
-  if (value_length > 0) source.Add(kKdq + "centroids_v", {subspaces, 4, value_length});
-  source.Add(kKdq + "batch_normalization/moving_mean", {4});
-  source.Add(kKdq + "batch_normalization/moving_variance", {4});
-  for (float& variance : source.Values(kKdq + "batch_normalization/moving_variance")) variance = 1;
-  return source;
+  checkpoint.Add(kKdq + "query_wemb", {kWords, positions * key_length});
+  checkpoint.Add(kKdq + "centroids_k", {subspaces, 4, key_length});
+  if (value_length > 0) checkpoint.Add(kKdq + "centroids_v", {subspaces, 4, value_length});
+  checkpoint.Add(kKdq + "batch_normalization/moving_mean", {4});
+  checkpoint.Add(kKdq + "batch_normalization/moving_variance", {4});
+  for (float& variance : checkpoint.Values(kKdq + "batch_normalization/moving_variance"))
+    variance = 1;
+  return checkpoint;
 }
 
 // The values of the networks are checked by convert_recurrent_test.cc.
@@ -236,51 +239,51 @@ TEST(ZarembaTf, OptionsOfADpqEmbeddingFollowFromShapes) {
 }
 
 TEST(ZarembaTf, DpqEmbeddingsThatDoNotFit) {
-  const auto refusal = [](const RecurrentSource& source) {
-    return Load(source).status().message();
+  const auto refusal = [](const RecurrentSource& checkpoint) {
+    return Load(checkpoint).status().message();
   };
   const auto expect = [](const std::string& message, const std::string& part) {
     EXPECT_NE(message.find(part), std::string::npos) << message;
   };
   expect(refusal(DpqNetwork(3, 6, 2, false, 3)),
          "shape Model/kdq_emb/centroids_v: expected [3, 4, n] with n = 6 or, of each of 3 "
-         "positions, its share, found [3, 4, 3]");
+         "positions, its part, found [3, 4, 3]");
   expect(refusal(DpqNetwork(3, 7, 2, true, 0)),
          "shape Model/kdq_emb/centroids_k: expected [1, 4, n]");
-  RecurrentSource source = DpqNetwork(3, 6, 2, false, 2);
-  source.Add(kKdq + "batch_normalization/moving_mean", {5});
-  source.Remove(kKdq + "batch_normalization/moving_variance");
-  expect(refusal(source), "missing Model/kdq_emb/batch_normalization/moving_variance");
-  expect(refusal(source),
+  RecurrentSource checkpoint = DpqNetwork(3, 6, 2, false, 2);
+  checkpoint.Add(kKdq + "batch_normalization/moving_mean", {5});
+  checkpoint.Remove(kKdq + "batch_normalization/moving_variance");
+  expect(refusal(checkpoint), "missing Model/kdq_emb/batch_normalization/moving_variance");
+  expect(refusal(checkpoint),
          "shape Model/kdq_emb/batch_normalization/moving_mean: expected [4], found [5]");
-  source = DpqNetwork(3, 6, 2, false, 2);
-  source.Add(kKdq + "centroids_k", {2, 4, 2});
-  expect(refusal(source), "centroids_k: expected [D or 1, choices, n] for queries of D n = 6");
-  source.Remove(kKdq + "centroids_k");
-  expect(refusal(source), "missing Model/kdq_emb/centroids_k");
+  checkpoint = DpqNetwork(3, 6, 2, false, 2);
+  checkpoint.Add(kKdq + "centroids_k", {2, 4, 2});
+  expect(refusal(checkpoint), "centroids_k: expected [D or 1, choices, n] for queries of D n = 6");
+  checkpoint.Remove(kKdq + "centroids_k");
+  expect(refusal(checkpoint), "missing Model/kdq_emb/centroids_k");
   for (const std::vector<uint64_t>& shape :
        {std::vector<uint64_t>{}, {4}, {0, 6}, {7, 0}, {1, 2, 3}, {7, 5}}) {
-    source = DpqNetwork(3, 6, 2, false, 2);
-    source.Add(kKdq + "query_wemb", shape);
-    EXPECT_EQ(Load(source).status().code(), KINGLET_INVALID_CHECKPOINT);
+    checkpoint = DpqNetwork(3, 6, 2, false, 2);
+    checkpoint.Add(kKdq + "query_wemb", shape);
+    EXPECT_EQ(Load(checkpoint).status().code(), KINGLET_INVALID_CHECKPOINT);
   }
   for (const std::vector<uint64_t>& shape :
        {std::vector<uint64_t>{}, {4}, {0, 4, 2}, {3, 0, 2}, {3, 4, 0}, {3, 4}}) {
-    source = DpqNetwork(3, 6, 2, false, 2);
-    source.Add(kKdq + "centroids_k", shape);
-    EXPECT_EQ(Load(source).status().code(), KINGLET_INVALID_CHECKPOINT);
+    checkpoint = DpqNetwork(3, 6, 2, false, 2);
+    checkpoint.Add(kKdq + "centroids_k", shape);
+    EXPECT_EQ(Load(checkpoint).status().code(), KINGLET_INVALID_CHECKPOINT);
   }
-  source = DpqNetwork(3, 6, 2, false, 2);
-  source.Add("Model/full_emb/embedding", {kWords, 6});
-  expect(refusal(source), "unused 'Model/full_emb/embedding'");
+  checkpoint = DpqNetwork(3, 6, 2, false, 2);
+  checkpoint.Add("Model/full_emb/embedding", {kWords, 6});
+  expect(refusal(checkpoint), "unused 'Model/full_emb/embedding'");
 }
 
-// Words whose codes float32 might choose otherwise are counted and said.
-TEST(ZarembaTf, NearCodesAreSaid) {
-  RecurrentSource source = DpqNetwork(3, 6, 2, true, 2);
-  for (float& entry : source.Values(kKdq + "centroids_k")) entry = 1;
-  for (float& entry : source.Values(kKdq + "batch_normalization/moving_mean")) entry = 0;
-  const Result<LoadedModel> model = Load(source);
+// Words whose codes float32 might choose differently are counted and reported.
+TEST(ZarembaTf, NearCodesAreReported) {
+  RecurrentSource checkpoint = DpqNetwork(3, 6, 2, true, 2);
+  for (float& entry : checkpoint.Values(kKdq + "centroids_k")) entry = 1;
+  for (float& entry : checkpoint.Values(kKdq + "batch_normalization/moving_mean")) entry = 0;
+  const Result<LoadedModel> model = Load(checkpoint);
   ASSERT_TRUE(model.ok()) << model.status().message();
   ASSERT_EQ(model->notes.size(), 2u);
   EXPECT_NE(model->notes[0].find("'Model/kdq_emb/query_wemb': 21 of 21 codes, of 7 words"),
@@ -289,23 +292,24 @@ TEST(ZarembaTf, NearCodesAreSaid) {
 }
 
 TEST(ZarembaTf, RefusesWhatItCannotTell) {
-  RecurrentSource source = Network(1);
-  source.Add("Model/RNN/layer_0/rnn/basic_lstm_cell/kernel", {5, 12});
-  EXPECT_NE(Load(source).status().message().find("checkpoint: layer 0: expected one cell, found"),
-            std::string::npos);
-  source = Network(1);
-  source.Add("Model/lstm_params", {1000});
-  EXPECT_EQ(Load(source).status().message(),
+  RecurrentSource checkpoint = Network(1);
+  checkpoint.Add("Model/RNN/layer_0/rnn/basic_lstm_cell/kernel", {5, 12});
+  EXPECT_NE(
+      Load(checkpoint).status().message().find("checkpoint: layer 0: expected one cell, found"),
+      std::string::npos);
+  checkpoint = Network(1);
+  checkpoint.Add("Model/lstm_params", {1000});
+  EXPECT_EQ(Load(checkpoint).status().message(),
             "checkpoint: model.npz: expected a network of LSTMBlockCell or BasicLSTMCell, found "
             "'Model/lstm_params', whose layout only cuDNN knows");
-  source = Network(1);
-  source.Values("Model/softmax_w")[4] = NAN;
-  EXPECT_EQ(Load(source).status().message(),
+  checkpoint = Network(1);
+  checkpoint.Values("Model/softmax_w")[4] = NAN;
+  EXPECT_EQ(Load(checkpoint).status().message(),
             "checkpoint: tensor Model/softmax_w, entry 4: expected a finite number, found NaN");
   EXPECT_FALSE(LooksLikeZaremba({}));
-  source = Network(1);
-  source.Add("Model/RNN/layer_18446744073709551615/rnn/lstm_cell/kernel", {6, 12});
-  EXPECT_EQ(Load(source).status().code(), KINGLET_INVALID_CHECKPOINT);
+  checkpoint = Network(1);
+  checkpoint.Add("Model/RNN/layer_18446744073709551615/rnn/lstm_cell/kernel", {6, 12});
+  EXPECT_EQ(Load(checkpoint).status().code(), KINGLET_INVALID_CHECKPOINT);
 }
 
 }  // namespace

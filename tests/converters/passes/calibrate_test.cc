@@ -2,10 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <limits>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "converters/passes/quantise.h"
 #include "format/write_file.h"
@@ -13,6 +16,8 @@
 #include "runtime/session.h"
 #include "tests/converters/opened.h"
 #include "tests/converters/synthetic.h"
+#include "tests/support/classifier_builder.h"
+#include "tests/support/masked_builder.h"
 #include "tests/support/model_builder.h"
 #include "tests/support/recurrent_builder.h"
 #include "tests/support/transformer_builder.h"
@@ -34,14 +39,310 @@ Status Calibrate(const std::string& path, int bits, ModelDraft& draft) {
   return {};
 }
 
-TEST(SetQuantisers, GivesARecurrentDecoderOneForEachVector) {
-  ModelDraft draft = TinyRecurrent();
-  SetQuantisers(RecurrentRanges{1, {2, 3}}, 9, draft.description);
-  const auto* decoder = FindBlock<RecurrentDecoder>(draft.description);
-  EXPECT_EQ(decoder->input->max_abs, 1.0F);
-  EXPECT_EQ(decoder->layers[0].output->max_abs, 2.0F);
-  EXPECT_EQ(decoder->layers[1].output->max_abs, 3.0F);
-  EXPECT_TRUE(SerialiseModel(draft).ok());
+constexpr float kNothing = 1e-6F;  // of a quantiser of zeros
+
+const TransformerLayerQuantisers& QuantisersOf(const ModelDescription& description, size_t layer) {
+  const auto* masked = FindBlock<MaskedModel>(description);
+  return *(masked != nullptr ? masked->stack : *FindBlock<TransformerDecoder>(description))
+              .layers[layer]
+              .quantisers;
+}
+const CrossAttentionQuantisers& CrossOf(const ModelDescription& description, size_t layer) {
+  return *FindBlock<TransformerDecoder>(description)->layers[layer].cross_attention->quantisers;
+}
+float OutputOf(const ModelDescription& description) {
+  const auto* masked = FindBlock<MaskedModel>(description);
+  return (masked != nullptr ? masked->stack : *FindBlock<TransformerDecoder>(description))
+      .output->max_abs;
+}
+
+void Fill(ModelDraft& draft, const std::string& name, float value) {
+  for (EncodedTensor& tensor : draft.tensors) {
+    if (tensor.name != name) continue;
+    std::get<DenseF32>(tensor.values).values.assign(Count(tensor.shape), value);
+    return;
+  }
+  FAIL() << name;
+}
+
+void SetEntry(ModelDraft& draft, const std::string& name, size_t index, float value) {
+  for (EncodedTensor& tensor : draft.tensors) {
+    if (tensor.name == name) std::get<DenseF32>(tensor.values).values.at(index) = value;
+  }
+}
+
+// All matrices of the decoder are zero, so every activation is a bias that the test has chosen.
+ModelDraft TransparentModel() {
+  ModelDraft draft = TinyMicronet({.bins = 1, .layers = 2});
+  for (const std::string layer : {"layers.0.", "layers.1."}) {
+    for (const char* name :
+         {"ln1.weight", "ln1.bias", "qkv.weight", "qkv.bias", "out.weight", "ln2.weight",
+          "ln2.bias", "fc.0.weight", "fc.0.bias", "fc.3.weight", "fc.3.bias"}) {
+      Fill(draft, layer + name, 0);
+    }
+  }
+  Fill(draft, "loss.layers.0.weight", 0);
+  return draft;
+}
+
+// With post-norm, a sublayer reads the residual stream. Attention queries include the content bias.
+TEST(CalibratedRanges, OfEveryFormOfTransformer) {
+  using TP = TinyPositions;
+  for (const TP positions : {TP::kRelative, TP::kAbsolute}) {
+    for (const bool pre : {false, true}) {
+      ModelDraft draft = TinyTransformer({.positions = positions,
+                                          .norm_order = pre ? NormOrder::kPre : NormOrder::kPost,
+                                          .biases = true,
+                                          .final_norm = true});
+      for (const std::string layer : {"layers.0.", "layers.1."}) {
+        for (const char* name : {"attention_norm.weight", "attention_norm.bias", "qkv", "qkv.bias",
+                                 "out", "out.bias", "inner_norm.weight", "inner_norm.bias", "inner",
+                                 "inner.bias", "outer", "outer.bias"}) {
+          Fill(draft, layer + name, 0);
+        }
+      }
+      Fill(draft, "word_emb", 0);
+      Fill(draft, "norm.weight", 0);
+      Fill(draft, "norm.bias", -9);
+      SetEntry(draft, "layers.0.inner_norm.bias", 1, 3.5F);
+      SetEntry(draft, "layers.1.attention_norm.bias", 1, 1.5F);
+      SetEntry(draft, "layers.1.inner_norm.bias", 1, 2.5F);
+      SetEntry(draft, "layers.1.qkv.bias", 0, -4.0F);
+      if (positions == TP::kRelative) {
+        Fill(draft, "layers.1.r_w_bias", 0);
+        SetEntry(draft, "layers.1.r_w_bias", 0, -2.0F);
+      }
+      const auto ranges = Calibrated(Opened(draft), {.tokens = {1, 4, 2}}, {});
+      ASSERT_TRUE(ranges.ok()) << ranges.status().message();
+      const TransformerLayerQuantisers& layer = QuantisersOf(*ranges, 1);
+      EXPECT_EQ(layer.attention_input.max_abs, pre ? 1.5F : 3.5F);
+      EXPECT_EQ(layer.inner_input.max_abs, pre ? 2.5F : 1.5F);
+      EXPECT_EQ(layer.qkv.max_abs, positions == TP::kRelative ? 6.0F : 4.0F);
+      EXPECT_EQ(OutputOf(*ranges), 9.0F);
+      // Layer 0 of the other order reads the embedding, to which absolute positions were added.
+      if (!pre) {
+        EXPECT_EQ(QuantisersOf(*ranges, 0).attention_input.max_abs > kNothing,
+                  positions == TP::kAbsolute);
+      }
+      draft.description = *ranges;
+      EXPECT_EQ(FindBlock<AdaptiveSoftmax>(draft.description)->tail_input,
+                TailInput::kFixedPoint15);
+      EXPECT_TRUE(SerialiseModel(draft).ok());
+    }
+  }
+}
+
+TEST(CalibratedRanges, OfEachPointOfATransformer) {
+  ModelDraft draft = TransparentModel();
+  SetEntry(draft, "layers.1.ln1.bias", 3, -1.5F);
+  SetEntry(draft, "layers.1.qkv.bias", 0, -7.0F);      // a query of head 0
+  SetEntry(draft, "layers.1.qkv.bias", 11 + 8, 5.0F);  // a value of head 1
+  SetEntry(draft, "layers.1.ln2.bias", 0, 2.25F);
+  SetEntry(draft, "layers.1.fc.0.bias", 1, 3.75F);
+  SetEntry(draft, "layers.1.fc.0.bias", 2, -9.0F);  // the ReLU takes it away
+  SetEntry(draft, "layers.1.fc.3.bias", 7, -4.5F);
+  SetEntry(draft, "loss.layers.0.weight", 4 * 8, 3.0F);  // word 4
+  const double scale = FindBlock<AdaptiveEmbedding>(draft.description)->scale;
+
+  const std::vector<uint32_t> tokens = {1, 4, 2};
+  const auto ranges = Calibrated(Opened(draft), {.tokens = tokens}, {});
+  ASSERT_TRUE(ranges.ok()) << ranges.status().message();
+  const TransformerLayerQuantisers& layer = QuantisersOf(*ranges, 1);
+  EXPECT_EQ(layer.attention_input.max_abs, 1.5F);
+  EXPECT_EQ(layer.qkv.max_abs, 7.0F);
+  EXPECT_EQ(layer.weights.max_abs, 1.0F);  // the first token sees itself alone
+  EXPECT_EQ(layer.attended.max_abs, 5.0F);
+  EXPECT_EQ(layer.inner_input.max_abs, 2.25F);
+  EXPECT_EQ(layer.inner.max_abs, 3.75F);
+  EXPECT_EQ(layer.outer.max_abs, 4.5F);
+  EXPECT_EQ(QuantisersOf(*ranges, 0).attention_input.max_abs, kNothing);
+  EXPECT_EQ(QuantisersOf(*ranges, 0).outer.max_abs, kNothing);
+  EXPECT_FLOAT_EQ(OutputOf(*ranges), static_cast<float>(std::max(3.0 * scale, 4.5)));
+
+  // A text without word 4 leaves only the bias.
+  const auto others = Calibrated(Opened(draft), {.tokens = {1, 2}}, {});
+  ASSERT_TRUE(others.ok());
+  EXPECT_EQ(OutputOf(*others), 4.5F);
+}
+
+// The largest entries of the embedding's rows and of the outputs, found by stepping the model.
+TEST(CalibratedRanges, OfARecurrentDecoder) {
+  using Cell = RecurrentCell;
+  ModelDraft draft = TinyRecurrent({.cells = {Cell::kQrnn, Cell::kRelu}});
+  Fill(draft, "rnns.1.weight_ih", 0.0F);
+  Fill(draft, "rnns.1.weight_hh", 0.0F);
+  Fill(draft, "rnns.1.bias_ih", 2.5F);
+  Fill(draft, "rnns.1.bias_hh", -1.0F);
+  const std::vector<uint32_t> tokens = {7, 3, 7};
+  const auto ranges = Calibrated(Opened(draft), {.tokens = tokens}, {});
+  ASSERT_TRUE(ranges.ok()) << ranges.status().message();
+  const std::vector<float> table = DecodedValues(draft.tensors[0]);
+  float largest = 0;
+  for (const uint32_t token : tokens) {
+    for (size_t i = 0; i < 6; ++i) largest = std::max(largest, std::fabs(table[token * 6 + i]));
+  }
+  const auto* decoder = FindBlock<RecurrentDecoder>(*ranges);
+  EXPECT_EQ(decoder->input->max_abs, largest);
+  EXPECT_GT(decoder->layers[0].output->max_abs, kNothing);
+  EXPECT_LT(decoder->layers[0].output->max_abs, 1.0F);  // a sigmoid times a mean of tangents
+  EXPECT_EQ(decoder->layers[1].output->max_abs, 1.5F);
+
+  Fill(draft, "rnns.1.bias_ih", 3e38F);
+  Fill(draft, "rnns.1.bias_hh", 3e38F);
+  const Status overflow = Calibrated(Opened(draft), {.tokens = tokens}, {}).status();
+  EXPECT_EQ(overflow.code(), KINGLET_NOT_FINITE);
+  EXPECT_NE(overflow.message().find("layer 1"), std::string::npos);
+}
+
+TEST(CalibratedRanges, OfAModelWithoutADecoderAreRefused) {
+  EXPECT_EQ(Calibrated(Opened(TinyClassifier()), {.tokens = {1}}, {}).status().code(),
+            KINGLET_UNSUPPORTED);
+}
+
+TEST(CalibratedRanges, OverflowIsRefused) {
+  ModelDraft draft = TransparentModel();
+  Fill(draft, "loss.layers.0.weight", 3e38F);
+  EXPECT_EQ(Calibrated(Opened(draft), {.tokens = {1}}, {}).status().code(), KINGLET_NOT_FINITE);
+}
+
+TEST(CalibratedRanges, IdsOutOfTheVocabulary) {
+  EXPECT_EQ(Calibrated(Opened(TinyMicronet()), {.tokens = {1, 23}}, {}).status().code(),
+            KINGLET_ID_OUT_OF_RANGE);
+}
+
+// In an encoder-decoder too every activation is a bias that the test has chosen.
+TEST(CalibratedRanges, OfEachPointOfATranslationModel) {
+  ModelDraft draft = TinyTranslation();
+  for (EncodedTensor& tensor : draft.tensors) {
+    auto& values = std::get<DenseF32>(tensor.values).values;
+    std::fill(values.begin(), values.end(), 0.0F);
+  }
+  const std::string encoder = "encoder.layers.1.", source = "layers.1.source.";
+  SetEntry(draft, encoder + "attention_norm.bias", 3, -1.5F);
+  SetEntry(draft, encoder + "qkv.bias", 0, -7.0F);
+  SetEntry(draft, encoder + "qkv.bias", 4 + 4, 5.0F);  // a value of head 0
+  SetEntry(draft, encoder + "inner_norm.bias", 0, 2.25F);
+  SetEntry(draft, encoder + "inner.bias", 1, 3.75F);
+  SetEntry(draft, encoder + "outer.bias", 7, -4.5F);
+  SetEntry(draft, "encoder.norm.bias", 2, -6.5F);
+  SetEntry(draft, source + "norm.bias", 1, 1.25F);
+  SetEntry(draft, source + "query.bias", 0, -2.5F);
+  SetEntry(draft, source + "key_value.bias", 0, -8.0F);     // a key
+  SetEntry(draft, source + "key_value.bias", 9 + 4, 6.0F);  // a value of head 1
+  SetEntry(draft, "layers.1.inner_norm.bias", 5, 0.75F);
+  SetEntry(draft, "norm.bias", 0, 9.0F);
+
+  const std::vector<SentencePair> pairs = {{{1, 12, 0}, {5, 3}}, {{7}, {3}}};
+  const auto ranges = Calibrated(Opened(draft), {.pairs = pairs}, {});
+  ASSERT_TRUE(ranges.ok()) << ranges.status().message();
+  const TransformerDecoder& stack = FindBlock<TransformerEncoder>(*ranges)->stack;
+  const TransformerLayerQuantisers& layer = *stack.layers[1].quantisers;
+  EXPECT_EQ(layer.attention_input.max_abs, 1.5F);
+  EXPECT_EQ(layer.qkv.max_abs, 7.0F);
+  EXPECT_EQ(layer.weights.max_abs, 1.0F);  // the second source is one token
+  EXPECT_EQ(layer.attended.max_abs, 5.0F);
+  EXPECT_EQ(layer.inner_input.max_abs, 2.25F);
+  EXPECT_EQ(layer.inner.max_abs, 3.75F);
+  EXPECT_EQ(layer.outer.max_abs, 4.5F);
+  EXPECT_EQ(stack.layers[0].quantisers->outer.max_abs, kNothing);
+  EXPECT_EQ(stack.output->max_abs, 6.5F);
+  const CrossAttentionQuantisers& cross = CrossOf(*ranges, 1);
+  EXPECT_EQ(cross.input.max_abs, 1.25F);
+  EXPECT_EQ(cross.query.max_abs, 2.5F);
+  EXPECT_EQ(cross.key_value.max_abs, 8.0F);
+  EXPECT_EQ(cross.weights.max_abs, 1.0F);
+  EXPECT_EQ(cross.attended.max_abs, 6.0F);
+  EXPECT_EQ(CrossOf(*ranges, 0).attended.max_abs, kNothing);
+  EXPECT_EQ(QuantisersOf(*ranges, 1).inner_input.max_abs, 0.75F);
+  EXPECT_EQ(OutputOf(*ranges), 9.0F);
+
+  // Three equal keys share the weight.
+  const auto even = Calibrated(Opened(draft), {.pairs = {pairs[0]}}, {});
+  ASSERT_TRUE(even.ok());
+  EXPECT_FLOAT_EQ(CrossOf(*even, 1).weights.max_abs, 1.0F / 3);
+  EXPECT_FLOAT_EQ(FindBlock<TransformerEncoder>(*even)->stack.layers[0].quantisers->weights.max_abs,
+                  1.0F / 3);
+}
+
+// A masked model. Norms come last: an input is what the norm before left.
+TEST(CalibratedRanges, OfEachPointOfAMaskedModel) {
+  ModelDraft draft = TinyMasked();
+  for (EncodedTensor& tensor : draft.tensors) {
+    auto& values = std::get<DenseF32>(tensor.values).values;
+    std::fill(values.begin(), values.end(), 0.0F);
+  }
+  SetEntry(draft, "norm.bias", 1, 1.75F);
+  SetEntry(draft, "layers.1.qkv.bias", 0, -7.0F);
+  SetEntry(draft, "layers.1.qkv.bias", 8, 5.0F);  // a value of head 0
+  SetEntry(draft, "layers.0.inner_norm.bias", 3, -1.5F);
+  SetEntry(draft, "layers.1.attention_norm.bias", 0, 2.25F);
+  SetEntry(draft, "layers.1.inner.bias", 1, 6.0F);
+  SetEntry(draft, "layers.1.outer.bias", 7, -4.5F);
+  SetEntry(draft, "layers.1.inner_norm.bias", 2, -6.5F);
+  const std::vector<MaskedText> texts = {{{2, 9, 8, 3}, {0, 0, 1, 1}}, {{2}, {}}};
+  const auto ranges = Calibrated(Opened(draft), {.texts = texts}, {});
+  ASSERT_TRUE(ranges.ok()) << ranges.status().message();
+  EXPECT_EQ(QuantisersOf(*ranges, 0).attention_input.max_abs, 1.75F);
+  const TransformerLayerQuantisers& layer = QuantisersOf(*ranges, 1);
+  EXPECT_EQ(layer.attention_input.max_abs, 1.5F);
+  EXPECT_EQ(layer.qkv.max_abs, 7.0F);
+  EXPECT_EQ(layer.weights.max_abs, 1.0F);  // the second text is one token
+  EXPECT_EQ(layer.attended.max_abs, 5.0F);
+  EXPECT_EQ(layer.inner_input.max_abs, 2.25F);
+  EXPECT_NEAR(layer.inner.max_abs, 6.0F, 1e-6F);  // GELU of 6
+  EXPECT_EQ(layer.outer.max_abs, 4.5F);
+  EXPECT_EQ(OutputOf(*ranges), 6.5F);
+  const std::vector<MaskedText> foreign = {{{2, 99}, {}}};
+  EXPECT_EQ(Calibrated(Opened(draft), {.texts = foreign}, {}).status().code(),
+            KINGLET_ID_OUT_OF_RANGE);
+}
+
+// Steps run on several source tokens at once, and each of them counts.
+TEST(CalibratedRanges, EverySourceTokenCounts) {
+  ModelDraft draft = TinyTranslation();
+  for (EncodedTensor& tensor : draft.tensors) {
+    auto& values = std::get<DenseF32>(tensor.values).values;
+    std::fill(values.begin(), values.end(), 0.0F);
+  }
+  constexpr uint32_t kWidth = 10, kToken = 12;
+  SetEntry(draft, "encoder.word_emb", kToken * kWidth, 1.0F);  // the others' vectors are zero
+  SetEntry(draft, "encoder.layers.0.attention_norm.weight", 0, 1.0F);
+  for (const size_t at : {0, 1, 2}) {
+    SentencePair pair = {{1, 1, 1}, {3}};
+    pair.source[at] = kToken;
+    const auto ranges = Calibrated(Opened(draft), {.pairs = {pair}}, {});
+    ASSERT_TRUE(ranges.ok()) << ranges.status().message();
+    EXPECT_GT(
+        FindBlock<TransformerEncoder>(*ranges)->stack.layers[0].quantisers->attention_input.max_abs,
+        1.0F)
+        << at;
+  }
+}
+
+TEST(CalibratedRanges, RefusalsNameThePair) {
+  const ModelDraft draft = TinyTranslation();
+  const auto refused = [](const ModelDraft& model, const SentencePair& second) {
+    return Calibrated(Opened(model), {.pairs = {{{1}, {3}}, second}}, {}).status();
+  };
+  const struct {
+    SentencePair pair;
+    kinglet_status code;
+    const char* message;
+  } cases[] = {
+      {{{13}, {3}}, KINGLET_ID_OUT_OF_RANGE, "sentence 1: "},
+      {{{1}, {17, 3}}, KINGLET_ID_OUT_OF_RANGE, "sentence 1: "},
+      {{std::vector<uint32_t>(8, 1), {3}}, KINGLET_INVALID_ARGUMENT, "sentence 1: "},
+      {{{1}, std::vector<uint32_t>(10, 3)}, KINGLET_INVALID_ARGUMENT, "9 positions"},
+  };
+  for (const auto& one : cases) {
+    const Status status = refused(draft, one.pair);
+    EXPECT_EQ(status.code(), one.code) << status.message();
+    EXPECT_NE(status.message().find(one.message), std::string::npos) << status.message();
+  }
+  ModelDraft loud = draft;
+  Fill(loud, "encoder.layers.0.outer.bias", 3e38F);
+  Fill(loud, "encoder.layers.1.outer.bias", 3e38F);
+  EXPECT_NE(refused(loud, {{1}, {3}}).message().find("stack, layer 0, outer"), std::string::npos);
 }
 
 TEST(AttentionWeightBits, GrowWithTheWindowAsLongAsSumsFit) {
@@ -87,46 +388,6 @@ TEST(QuantiserFor, NothingMeasured) {
     }
     EXPECT_GT(QuantiserFor(1e-29F, bits).scale, 0.0F);
   }
-}
-
-TEST(SetQuantisers, GivesALayerAllSevenAndTheModelItsTails) {
-  ModelDraft draft = TinyMicronet();
-  SetQuantisers({{{1, 2, 3, 4, 5, 6, 7}, {8, 9, 10, 11, 12, 13, 14}}, 15}, 9, draft.description);
-  const auto* decoder = FindBlock<TransformerDecoder>(draft.description);
-  const TransformerLayerQuantisers& quantisers = *decoder->layers[1].quantisers;
-  EXPECT_EQ(quantisers.attention_input.max_abs, 8.0F);
-  EXPECT_EQ(quantisers.qkv.max_abs, 9.0F);
-  EXPECT_EQ(quantisers.weights.max_abs, 10.0F);
-  EXPECT_EQ(quantisers.attended.max_abs, 11.0F);
-  EXPECT_EQ(quantisers.inner_input.max_abs, 12.0F);
-  EXPECT_EQ(quantisers.inner.max_abs, 13.0F);
-  EXPECT_EQ(quantisers.outer.max_abs, 14.0F);
-  EXPECT_EQ(decoder->layers[0].quantisers->attention_input.max_abs, 1.0F);
-  EXPECT_EQ(decoder->output->max_abs, 15.0F);
-  EXPECT_EQ(decoder->start, StreamStart::kMasked);
-  EXPECT_EQ(FindBlock<AdaptiveSoftmax>(draft.description)->tail_input, TailInput::kFixedPoint15);
-  EXPECT_TRUE(SerialiseModel(draft).ok());
-}
-
-TEST(SetQuantisers, GivesATranslationModelThoseOfBothStacksAndBetween) {
-  ModelDraft draft = TinyTranslation();
-  const LayerRanges layer{1, 2, 3, 4, 5, 6, 7};
-  SetQuantisers(
-      TranslationRanges{
-          {{layer, layer}, 8}, {{layer, layer}, 9}, {{1, 2, 3, 4, 5}, {10, 11, 12, 13, 14}}},
-      9, draft.description);
-  const auto* decoder = FindBlock<TransformerDecoder>(draft.description);
-  const CrossAttentionQuantisers& cross = *decoder->layers[1].cross_attention->quantisers;
-  EXPECT_EQ(cross.input.max_abs, 10.0F);
-  EXPECT_EQ(cross.query.max_abs, 11.0F);
-  EXPECT_EQ(cross.key_value.max_abs, 12.0F);
-  EXPECT_EQ(cross.weights.max_abs, 13.0F);
-  EXPECT_EQ(cross.attended.max_abs, 14.0F);
-  EXPECT_EQ(decoder->output->max_abs, 9.0F);
-  const auto& stack = FindBlock<TransformerEncoder>(draft.description)->stack;
-  EXPECT_EQ(stack.output->max_abs, 8.0F);
-  EXPECT_EQ(stack.layers[1].quantisers->outer.max_abs, 7.0F);
-  EXPECT_TRUE(SerialiseModel(draft).ok());
 }
 
 TEST(Calibrate, ATranslationModelReadsPairs) {
@@ -225,7 +486,7 @@ TEST(ReadCalibration, AByteOrderMarkIsOmitted) {
   EXPECT_EQ(input->tokens, (std::vector<uint32_t>{0, 1}));
 }
 
-TEST(ReadCalibrationText, CutAsTheModelCutsIt) {
+TEST(ReadCalibrationText, TokenizedAsByTheModel) {
   const TemporaryFolder folder;
   const std::vector<std::string> words = {"the", "<eos>", "<unk>", "cat", ","};
   const std::string path = folder.Write("t", "the cat, the dog\n");
@@ -241,18 +502,18 @@ TEST(ReadCalibrationText, LinesOfADictionaryOfFairseq) {
             (std::vector<uint32_t>{4, 3, 2, 2}));
 }
 
-// The ranges include the activations of the start token: a text behind a start token gives the same
+// The ranges include the activations of the start token: a text after a start token gives the same
 // ranges as a text that begins with that token.
 TEST(Calibrate, AStartTokenIsFedBeforeTheText) {
   ModelDraft draft = TinyMicronet({.bits = 9});
   const std::vector<uint32_t> text = {4, 7, 22};
-  const auto expected = MeasureRanges(Opened(draft), text);
+  const auto expected = Calibrated(Opened(draft), {.tokens = text}, {});
   draft.description.start_token = 4;
-  const auto found = MeasureRanges(Opened(draft), std::vector<uint32_t>{7, 22});
+  const auto found = Calibrated(Opened(draft), {.tokens = {7, 22}}, {});
   ASSERT_TRUE(expected.ok() && found.ok());
-  EXPECT_EQ(found->output, expected->output);
-  EXPECT_EQ(found->layers[0].qkv, expected->layers[0].qkv);
-  EXPECT_EQ(found->layers[1].inner, expected->layers[1].inner);
+  EXPECT_EQ(OutputOf(*found), OutputOf(*expected));
+  EXPECT_EQ(QuantisersOf(*found, 0).qkv, QuantisersOf(*expected, 0).qkv);
+  EXPECT_EQ(QuantisersOf(*found, 1).inner, QuantisersOf(*expected, 1).inner);
 }
 
 TEST(ReadCalibrationText, UnknownWordsWithoutAPlaceForThem) {

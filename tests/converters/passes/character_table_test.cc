@@ -27,7 +27,7 @@ CharacterCnn TwoLetters() {
   return cnn;
 }
 
-// Worked out by hand: 9 for an `a`, 1 for a `b` at the second place, -2 in any case.
+// Computed by hand: 9 for an `a`, 1 for a `b` at the second position, -2 in any case.
 TEST(CharacterTable, WindowsOfAWord) {
   CharacterCnn cnn = TwoLetters();
   cnn.filters.push_back({2, 1, {9, 0, 0, 1}, {-2}});
@@ -35,13 +35,12 @@ TEST(CharacterTable, WindowsOfAWord) {
   cnn.bias = {100};
   const std::vector<std::string> words = {"ab", "ba", "bbb", "aaaab", "aaab", "", "c"};
   // ab: 9 + 1 - 2 = 8. ba: the a before a padding, 9 - 2. bbb: bb is 1 - 2 < 0. The fifth letter of
-  // aaaab is cut off; its aa is 9 - 2. No letters: the bias, -2, is below 0.
+  // aaaab is dropped; its aa is 9 - 2. No letters: the bias, -2, is below 0.
   EXPECT_EQ(*CharacterTable(cnn, words, 1),
             (std::vector<float>{108, 107, 100, 107, 108, 100, 100}));
 }
 
-// Windows of paddings alone take part, as many as fit: their sum is the bias where the padding's
-// vector is zero.
+// Windows of paddings alone count: their sum is the bias where the padding's vector is zero.
 TEST(CharacterTable, PaddingsAreCharacters) {
   CharacterCnn cnn = TwoLetters();
   cnn.filters.push_back({2, 1, {-1, -1, -1, -1}, {5}});
@@ -135,7 +134,7 @@ std::vector<double> RowByDefinition(const CharacterCnn& cnn, std::string word) {
   return row;
 }
 
-// Words of all lengths, of all bytes, in more than two blocks with an odd rest.
+// Words of all lengths, of all bytes, in more than two batches with an odd rest.
 std::vector<std::string> RandomWords(TestRandom& random) {
   std::vector<std::string> words = {"", std::string("\xff\x00\x80", 3), std::string(9, 'z'),
                                     std::string(10, 'z')};
@@ -215,8 +214,7 @@ TEST(CharacterTable, RefusesWhatDoesNotFit) {
           std::fill(filter.bias.begin(), filter.bias.end(), 100.0F);
         }
       },
-      "word 0, feature 0: expected a number that float32 can hold, found infinity",
-      KINGLET_NOT_FINITE);
+      "word 0, feature 0: expected a finite float32, found infinity", KINGLET_NOT_FINITE);
 }
 
 }  // namespace

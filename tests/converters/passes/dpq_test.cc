@@ -133,8 +133,8 @@ TEST(AssignDpqCodes, TheFirstOfEqualResponsesWinsAndIsReported) {
   EXPECT_EQ(NearCodesNote(*single, "q"), "");
 }
 
-// Large terms cancel, so float32 loses what double still tells: the bound has to see that, where a
-// share of the responses themselves would not.
+// Large terms cancel, so float32 loses what double resolves: the bound has to cover that, where a
+// fraction of the responses themselves would not.
 TEST(AssignDpqCodes, NearnessKnowsOfCancellation) {
   const std::vector<float> query = {1000}, keys = {1000.0001F, 999.9998F};
   DpqTraining training = Declared(Response::kEuclidean, true, BatchNorm::kNone, false, 1, 1);
@@ -187,8 +187,8 @@ TEST(AssignDpqCodes, RefusesWhatDoesNotFit) {
             "dpq: batch norm epsilon: expected a number of at least 0, found -1.000000");
   const std::vector<float> negative = {1, 1, -1, 1, 1, 1, 1, 1};
   EXPECT_EQ(refusal([&](DpqTraining& training) { training.variance = negative; }),
-            "dpq: batch norm variance, entry 2: expected at least 0, and above 0 with epsilon, "
-            "found -1.000000");
+            "dpq: batch norm variance, entry 2: expected at least 0, and above 0 with epsilon "
+            "added, found -1.000000");
   std::vector<float> query = example.query;
   query[7] = NAN;
   EXPECT_EQ(refusal([&](DpqTraining& training) { training.query = query; }),

@@ -19,7 +19,7 @@ std::vector<float> RandomValues(uint64_t count, uint64_t seed) {
   return values;
 }
 
-// The moments of vectors that lie near a line, so that their entries go together.
+// The moments of vectors near a line, so that their entries are correlated.
 SecondMoments Correlated(uint64_t width) {
   SecondMoments moments{width, std::vector<double>(width * width)};
   TestRandom random(2);

@@ -31,7 +31,7 @@ const std::vector<float>& ValuesOf(const ModelDraft& draft, TensorId id) {
   return std::get<DenseF32>(draft.tensors[id].values).values;
 }
 
-// The first layer's input is the embedding's row, whatever the rest of the network does.
+// The first layer's input is the embedding's row, independently of the other layers.
 TEST(MeasureInputs, OfTheFirstLayerAreTheEmbeddedWords) {
   const ModelDraft draft = TinyRecurrent();
   const std::vector<uint32_t> tokens = {3, 7, 3, 11, 0};
@@ -91,7 +91,7 @@ TEST(MeasureInputs, OfPairsAndWhatTheyRefuse) {
   ASSERT_TRUE(moments.ok()) << moments.status().message();
   EXPECT_TRUE(moments->contains(
       FindBlock<TransformerEncoder>(draft.description)->stack.layers[0].qkv_weight));
-  // A masked model: whatever answers, at masks and about the whole text.
+  // A masked model: all matrices that queries use, at masks and about the complete text.
   const ModelDraft masked = TinyMasked({.scores = 3});
   const auto read = Measure(masked, {.texts = {{{2, 9, 8, 3}, {0, 0, 1, 1}}, {{2, 3}, {}}}});
   ASSERT_TRUE(read.ok()) << read.status().message();

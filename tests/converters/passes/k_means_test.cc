@@ -142,7 +142,7 @@ TEST(KMeans, MoreRestartsAreNeverWorse) {
 }
 
 TEST(KMeans, TheSeedAndNotTheThreadsDecide) {
-  // More than two of the blocks of 1024 vectors that threads take.
+  // More than two of the tiles of 1024 vectors that threads take.
   const std::vector<float> values = RandomValues(2500 * 5, 2);
   const std::vector<float> weights(2500, 0.5F);
   KMeansOptions options = Options(7, 2);

@@ -146,7 +146,7 @@ TEST(KdEmbedding, RefusesWhatDoesNotFit) {
               training.epsilon = 0;
             }),
             "kd codes: batch norm variance, entry 0: expected at least 0, and above 0 with "
-            "epsilon, found 0.000000");
+            "epsilon added, found 0.000000");
   EXPECT_NE(refusal([&](KdTraining& training) {
               training.variance = tiny;
               training.gain = huge;

@@ -103,7 +103,7 @@ TEST(FactoriseToError, TakesTheSmallestRank) {
   EXPECT_GE(FactoriseToError(rank3.values, rank3.shape, 0, 1)->rank, 3U);
 }
 
-// More columns and rows than the blocks that threads take.
+// More columns and rows than the tiles that threads take.
 TEST(FactoriseToRank, ThreadsDoNotMatter) {
   std::vector<float> values(700 * 150);
   for (uint64_t i = 0; i < values.size(); ++i) {

@@ -37,7 +37,7 @@ TEST(Magnitudes, TheLargestIsExact) {
   EXPECT_EQ(Of({}).Range({9, By::kPercentile}, 9), 0.0F);
 }
 
-// Against the sorted values. A bin is 1/128 wide.
+// Compared with the sorted values. A bin is 1/128 wide.
 TEST(Magnitudes, Percentiles) {
   std::vector<float> values = Activations(20000);
   const Magnitudes magnitudes = Of(values);

@@ -22,7 +22,7 @@ double SquaredDistance(const float* a, const float* b, uint64_t length) {
   return sum;
 }
 
-// Numbers of centroids and vectors just below and above the sizes of panels and blocks.
+// Numbers of centroids and vectors just below and above the sizes of panels and tiles.
 TEST(NearestCentroids, FindsWhatADoubleSearchFinds) {
   for (const uint64_t length : {1U, 2U, 7U, 16U, 33U}) {
     for (const uint64_t centroids : {1U, 2U, 15U, 16U, 17U, 50U}) {
@@ -51,7 +51,7 @@ TEST(NearestCentroids, FindsWhatADoubleSearchFinds) {
 }
 
 TEST(NearestCentroids, TheFirstOfEquallyNearOnes) {
-  // 40 centroids at 1 and one at -1; and all 41 at the same place.
+  // 40 centroids at 1 and one at -1; and all 41 at the same point.
   std::vector<float> table(41, 1.0F);
   table[20] = -1;
   const std::vector<float> vectors = {1, -1, 0, 5};

@@ -123,7 +123,7 @@ double SquaredError(std::span<const float> row, double scale, int bits) {
   return sum;
 }
 
-// Against every one of 4,000 scales.
+// Compared with every one of 4,000 scales.
 TEST(LeastSquaresScale, IsAsGoodAsTheBestOfManyScales) {
   for (const int bits : {2, 3, 4, 6, 9}) {
     std::vector<float> row = RandomValues(61, static_cast<uint64_t>(bits));
@@ -206,7 +206,7 @@ TEST(QuantiseDivided, ZerosHaveTheDivisorOne) {
   }
 }
 
-// Decoded values differ by at most half a step, plus, by rows, the effect of the truncated scale.
+// Decoded values differ by at most half a scale, plus, by rows, the effect of the truncated scale.
 TEST(QuantiseRows, ErrorsOfATableAtEveryWidth) {
   const Shape shape = {200, 17};
   const std::vector<float> values = RandomValues(200 * 17, 9);
@@ -267,7 +267,8 @@ TEST(QuantiseTensor, MatricesByRowsAndVectorsByOneDivisor) {
   EXPECT_TRUE(std::holds_alternative<DenseF16>(half.values));
 }
 
-// Codes made row by row equal those of the whole matrix, also for rows of zeros or tiny values.
+// Codes made row by row equal the codes of the complete matrix, also for rows of zeros or tiny
+// values.
 TEST(QuantisedRows, AreTheRowsOfTheMatrix) {
   std::vector<float> values = RandomValues(7 * 33, 11);
   std::fill_n(values.begin() + 33, 33, 0.0F);

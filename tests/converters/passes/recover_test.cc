@@ -67,7 +67,7 @@ TEST(RecoverRows, TheLargestMagnitudeMayBeTheLowestCode) {
   ASSERT_TRUE(recovered.has_value());
   EXPECT_EQ(recovered->codes, (std::vector<int16_t>{-8, 1, 7, -2}));
   EXPECT_EQ(recovered->scales, std::vector<float>{0.25F});
-  // The same magnitude above zero is out of range.
+  // A value of equal magnitude above zero is out of range.
   EXPECT_FALSE(RecoverRows(std::vector<float>{2.0F, 0.25F, 1.75F}, {1, 3}, 4).has_value());
 }
 
@@ -111,7 +111,7 @@ TEST(RecoverDivided, GivesEveryBitBackForEveryWidth) {
   TestRandom random(4);
   for (int bits = kMinBits; bits <= kMaxBits; ++bits) {
     for (int round = 0; round < 20; ++round) {
-      // As the framework: the divisor comes from the float that was the largest.
+      // As in the framework, the divisor comes from the float that was the largest.
       const float largest = 0.5F + 0.49F * random.Signed();
       const auto n = static_cast<float>((1 << (bits - 1)) - 1);
       const float divisor = n / largest;

@@ -47,7 +47,7 @@ void ExpectUniform(std::vector<uint32_t> codes, uint32_t pool) {
 }
 
 TEST(ShuffledCodes, AreUniform) {
-  for (const uint64_t positions : {1U, 2U, 4U, 12U}) {  // 1: whole rows; 12: single entries
+  for (const uint64_t positions : {1U, 2U, 4U, 12U}) {  // 1: complete rows; 12: single entries
     for (const uint32_t pool : {1U, 2U, 7U, 31U}) {     // 7 does not divide 31 * positions
       ExpectUniform(Shuffled({31, 12}, positions, {pool}, 5), pool);
     }

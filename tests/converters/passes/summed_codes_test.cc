@@ -96,15 +96,17 @@ TEST(QuantiseToSums, MorePositionsAndSweepsAreNeverWorse) {
   const std::vector<float> values = RandomValues(200 * 8, 3);
   double before = std::numeric_limits<double>::infinity();
   for (const uint64_t positions : {1, 2, 4, 8}) {
-    const double none = SquaredError(values, Quantised(values, {200, 8}, Options(positions, 8, 0)));
-    const double some = SquaredError(values, Quantised(values, {200, 8}, Options(positions, 8, 8)));
-    EXPECT_LT(none, before);
-    EXPECT_LE(some, none * (1 + 1e-6));
-    before = none;
+    const double unswept =
+        SquaredError(values, Quantised(values, {200, 8}, Options(positions, 8, 0)));
+    const double swept =
+        SquaredError(values, Quantised(values, {200, 8}, Options(positions, 8, 8)));
+    EXPECT_LT(unswept, before);
+    EXPECT_LE(swept, unswept * (1 + 1e-6));
+    before = unswept;
   }
 }
 
-// With one position it is k-means of whole rows, like product quantisation with one position.
+// With one position, summed codes are k-means of complete rows, like product quantisation.
 TEST(QuantiseToSums, OnePositionIsClustering) {
   const std::vector<float> values = RandomValues(90 * 5, 4);
   const CodedTable sums = Quantised(values, {90, 5}, Options(1, 9, 0));
@@ -168,9 +170,9 @@ TEST(QuantiseToSums, RefusesWhatDoesNotFit) {
             what + "positions: expected 1 to 8192, found 8193");
   EXPECT_EQ(refusal(12, {4, 3}, Options(2, 0, 1)), what + "choices: expected 1 to 4, found 0");
   EXPECT_EQ(refusal(12, {4, 3}, Options(2, 5, 1)), what + "choices: expected 1 to 4, found 5");
-  SumQuantisation none = Options(2, 4, 1);
-  none.clustering.restarts = 0;
-  EXPECT_NE(refusal(12, {4, 3}, none).find("restarts"), std::string::npos);
+  SumQuantisation no_restarts = Options(2, 4, 1);
+  no_restarts.clustering.restarts = 0;
+  EXPECT_NE(refusal(12, {4, 3}, no_restarts).find("restarts"), std::string::npos);
   const std::vector<float> infinite(12, INFINITY);
   EXPECT_EQ(QuantiseToSums(infinite, {4, 3}, Options(2, 4, 1)).status().code(), KINGLET_NOT_FINITE);
 }

@@ -15,7 +15,7 @@ TEST(SteadiedLosses, ASureMeasurementStaysAndNoiseIsReplaced) {
   EXPECT_NEAR(losses[0], 0.2, 1e-4);
   EXPECT_NEAR(losses[1], 0.02, 1e-4);
   EXPECT_NEAR(losses[2], 0.002, 2e-4);
-  // Where it is sure, a measurement may be far from the rest.
+  // A measurement with a small standard error may be far from the others.
   EXPECT_NEAR(SteadiedLosses({{0.2, 1e-6, 0.1}, {0.1, 1e-6, 0.01}})[1], 0.1, 1e-3);
 }
 

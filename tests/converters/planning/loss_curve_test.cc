@@ -38,9 +38,9 @@ TEST(LossCurve, OfNoPointsOrOfGainsCostsNothing) {
 }
 
 TEST(NeverFalling, IsTheNearest) {
-  std::vector<double> none;
-  NeverFalling(none);
-  EXPECT_TRUE(none.empty());
+  std::vector<double> empty;
+  NeverFalling(empty);
+  EXPECT_TRUE(empty.empty());
   std::vector<double> falling = {3, 2, 1};
   NeverFalling(falling);
   EXPECT_EQ(falling, (std::vector<double>{2, 2, 2}));

@@ -45,7 +45,7 @@ TEST(MakePlan, OneThresholdForAllSparsities) {
   EXPECT_GT(*plan->groups[0].sparsity, *plan->groups[1].sparsity);
   EXPECT_NEAR(plan->groups[0].loss, *plan->threshold, 1e-9);
   EXPECT_NEAR(plan->groups[1].loss, *plan->threshold, 1e-9);
-  // Also where bits were measured, pruned tensors and all others stay floats.
+  // Pruned tensors and all others stay floats, even if bits were measured.
   EXPECT_EQ(MakePlan(Record(true), SparsityTarget{0.5})->bytes, plan->bytes);
   EXPECT_GT(plan->bytes, 100000 - 80000 + 1280 * 2 + 4 * 10000);
   const auto refused = MakePlan(Record(false), SparsityTarget{0.81});

@@ -1,5 +1,5 @@
-// What is recorded stands for the steps below a change: losses and states have the bits of a run of
-// the whole changed model, for every tensor of models of every kind.
+// Records replace the nodes below a change: losses and states have the bits of a run of the
+// complete changed model, for every tensor of models of every kind.
 #include "converters/planning/recorded_context.h"
 
 #include <gtest/gtest.h>
@@ -74,38 +74,38 @@ TEST(RecordedContext, GivesTheBitsOfAWholeRunForEveryTensor) {
   }
 }
 
-// The steps that run again: of the last layer's tensors few, of the first table all.
+// The nodes that run again: few for the last layer's tensors, all for the first table.
 TEST(RecordedContext, RunsLessTheLaterTheChange) {
   const auto file = FileOf(TinyMicronet({.cache_capacity = 4, .layers = 4}));
   const auto model = *Model::FromFile(file, {});
   std::vector<std::vector<WeightId>> changed;
   for (TensorId id = 0; id < file->tensors().size(); ++id) changed.push_back({id});
   const ContextRecorder recorder(*model, changed);
-  const auto steps_of = [&](const std::string& name) {
+  const auto nodes_of = [&](const std::string& name) {
     for (TensorId id = 0; id < file->tensors().size(); ++id) {
       if (file->tensors()[id].name != name) continue;
-      const RecordedContext* cut = recorder.Find(std::vector<WeightId>{id});
-      size_t steps = 0;
-      if (cut == nullptr) return model->plan().context.end;
-      for (const PartialContext::Run& run : cut->cut().runs) steps += run.end - run.begin;
-      return steps;
+      const RecordedContext* record = recorder.Find(std::vector<WeightId>{id});
+      size_t nodes = 0;
+      if (record == nullptr) return model->plan().context.end;
+      for (const PartialContext::Run& run : record->partial().runs) nodes += run.end - run.begin;
+      return nodes;
     }
     ADD_FAILURE() << name;
     return size_t{0};
   };
   const size_t all = model->plan().context.end;
-  std::vector<size_t> steps;
+  std::vector<size_t> nodes;
   for (const char* layer : {"0", "1", "2", "3"}) {
-    steps.push_back(steps_of("layers." + std::string(layer) + ".qkv.weight"));
+    nodes.push_back(nodes_of("layers." + std::string(layer) + ".qkv.weight"));
   }
-  for (size_t i = 0; i < steps.size(); ++i) {
-    EXPECT_LT(steps[i], i == 0 ? all + 1 : steps[i - 1]);
-    EXPECT_GT(steps[i], size_t{2});
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    EXPECT_LT(nodes[i], i == 0 ? all + 1 : nodes[i - 1]);
+    EXPECT_GT(nodes[i], size_t{2});
   }
-  EXPECT_LT(steps[3], all / 3);
+  EXPECT_LT(nodes[3], all / 3);
 }
 
-// Cuts are dropped, the largest first, and the results are those without them.
+// Records are dropped, the largest first.
 TEST(RecordedContext, KeepsWithinItsMemory) {
   const ModelDraft draft = TinyMicronet({.layers = 3});
   std::vector<uint32_t> ids;
@@ -121,10 +121,10 @@ TEST(RecordedContext, KeepsWithinItsMemory) {
     uint64_t bytes = 0;
     std::vector<const RecordedContext*> seen;
     for (const auto& weights : changed) {
-      const RecordedContext* cut = recorder.Find(weights);
-      if (cut == nullptr || std::find(seen.begin(), seen.end(), cut) != seen.end()) continue;
-      seen.push_back(cut);
-      bytes += cut->bytes();
+      const RecordedContext* record = recorder.Find(weights);
+      if (record == nullptr || std::find(seen.begin(), seen.end(), record) != seen.end()) continue;
+      seen.push_back(record);
+      bytes += record->bytes();
     }
     EXPECT_LE(bytes, most);
     EXPECT_EQ(seen.empty(), megabytes == 0);

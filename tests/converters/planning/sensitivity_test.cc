@@ -81,7 +81,7 @@ TEST(Sensitivity, IsTheLossOfAModelInWhichOnlyThatTensorDiffers) {
     EXPECT_EQ(found->nll, *ScoreText(file, ids, {}));
     EXPECT_NE(found->nll, sensitivity.baseline().nll);
     EXPECT_GT(found->standard_error, 0);
-    // The file is smaller by what the group takes less.
+    // The file is smaller by the bytes that the group saves.
     EXPECT_NEAR(static_cast<double>(file->file_size()),
                 static_cast<double>(sensitivity.file().file_size() + found->bytes -
                                     sensitivity.BytesOf(groups->front())),
@@ -129,8 +129,8 @@ std::vector<std::pair<std::string, ModelDraft>> DraftsOfEveryKind() {
   return drafts;
 }
 
-// What is not run again is what the change does not reach: sensitivity says of every tensor what a
-// model says that is made anew with the tensor changed.
+// Only nodes that the change does not reach are not run again: sensitivity measures for every
+// tensor the loss of a model that is made anew with the tensor changed.
 TEST(Sensitivity, OfEveryTensorOfEveryKindOfModelIsThatOfAModelMadeAnew) {
   size_t moved = 0;
   for (const auto& [name, draft] : DraftsOfEveryKind()) {

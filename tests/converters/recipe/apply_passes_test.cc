@@ -179,9 +179,10 @@ TEST(RecipePasses, HalvesAreTheNearestFloat16) {
     EXPECT_NEAR(after[i], before[i], std::fabs(before[i]) / 2048);
   }
   std::get<DenseF32>(model.draft.tensors[0].values).values[3] = 70000;
-  EXPECT_EQ(Apply(R"([{"pass": "half", "tensors": ["embedding.table"]}])", model).message(),
-            "recipe: pass 0, embedding.table: expected values that float16 can hold, found larger "
-            "ones");
+  EXPECT_EQ(
+      Apply(R"([{"pass": "half", "tensors": ["embedding.table"]}])", model).message(),
+      "recipe: pass 0, embedding.table: expected values up to 65504, the largest float16, found "
+      "larger ones");
 }
 
 // With one sub-vector for every part of every row, the codes are exact.
@@ -204,7 +205,7 @@ TEST(RecipePasses, CodesWithAsManySubVectorsAsRowsLoseNothing) {
   }
   EXPECT_TRUE(model.notes[0].starts_with("embedding.table: 2 codes a row, 24 sub-vectors, "));
   EXPECT_TRUE(SerialiseModel(model.draft).ok());
-  // The codebook takes the table's place among the quantisable tensors.
+  // The codebook replaces the table among the quantisable tensors.
   LoadedModel again = Model();
   ASSERT_TRUE(Apply(R"([{"pass": "code", "tensors": ["embedding.table"], "positions": 2,
                          "sub_vectors": 4, "mapping": "hashed", "seed": 5, "pools": "one"},
@@ -216,7 +217,7 @@ TEST(RecipePasses, CodesWithAsManySubVectorsAsRowsLoseNothing) {
             5u);
 }
 
-// Rows of 4 numbers as sums of 2 vectors of 4 numbers; with a vector for every row they are exact.
+// Rows of 4 values as sums of 2 vectors of 4 values; with a vector for every row they are exact.
 TEST(RecipePasses, CodesOfSumsStandForWholeRows) {
   LoadedModel model = Model();
   const std::vector<float> before = Values(model, "embedding.table");
@@ -240,25 +241,26 @@ TEST(RecipePasses, CodesOfSumsStandForWholeRows) {
   EXPECT_TRUE(SerialiseModel(model.draft).ok());
 }
 
-TEST(RecipePasses, ClusteringSaysHowFarItIs) {
+TEST(RecipePasses, ClusteringReportsItsProgress) {
   LoadedModel model = Model();
-  std::vector<std::string> said;
+  std::vector<std::string> reports;
   ASSERT_TRUE(Apply(R"([{"pass": "code", "tensors": ["embedding.table"], "positions": 2,
                          "sub_vectors": 6, "restarts": 2}])",
-                    model, "", [&](const std::string& text) { said.push_back(text); })
+                    model, "", [&](const std::string& text) { reports.push_back(text); })
                   .ok());
-  ASSERT_GE(said.size(), 4u);
-  EXPECT_TRUE(said.front().starts_with(
+  ASSERT_GE(reports.size(), 4u);
+  EXPECT_TRUE(reports.front().starts_with(
       "pass 0, embedding.table: pool 1 of 2, restart 1 of 2, iteration 1 of 25, squared error "));
-  EXPECT_TRUE(said.back().starts_with("pass 0, embedding.table: pool 2 of 2, restart 2 of 2, "));
-  said.clear();
+  EXPECT_TRUE(reports.back().starts_with("pass 0, embedding.table: pool 2 of 2, restart 2 of 2, "));
+  reports.clear();
   ASSERT_TRUE(Apply(R"([{"pass": "code", "tensors": ["softmax.tails.0.table"], "positions": 2,
                          "sub_vectors": 4, "combine": "sum"}])",
-                    model, "", [&](const std::string& text) { said.push_back(text); })
+                    model, "", [&](const std::string& text) { reports.push_back(text); })
                   .ok());
-  ASSERT_FALSE(said.empty());
-  EXPECT_TRUE(said.back().starts_with("pass 0, softmax.tails.0.table: pool 2 of 2, restart 1 of 1"))
-      << said.back();
+  ASSERT_FALSE(reports.empty());
+  EXPECT_TRUE(
+      reports.back().starts_with("pass 0, softmax.tails.0.table: pool 2 of 2, restart 1 of 1"))
+      << reports.back();
 }
 
 TEST(RecipePasses, LowRankOfFullRankIsTheSameMapping) {
@@ -311,19 +313,21 @@ TEST(RecipePasses, RefusalsNameThePassAndTheTensor) {
       {R"({"pass": "prune", "fractions": {"x": 1}})", "/0/fractions/x: expected at least 0"},
       {R"({"pass": "prune", "fraction": 1})", "/0/fraction: expected at least 0, below 1, found 1"},
       {R"({"pass": "prune", "fraction": -0.1})", "/0/fraction: expected at least 0, below 1"},
-      {R"({"pass": "prune", "fraction": 0, "bits": 9})", "/0: expected only \"pass\""},
+      {R"({"pass": "prune", "fraction": 0, "bits": 9})", "/0: expected a key \"pass\""},
       {R"({"pass": "prune", "fraction": 0, "tensors": "x"})", "/0/tensors: expected an array"},
       {R"({"pass": "prune", "fraction": 0, "tensors": [1]})", "/0/tensors/0: expected a text"},
       {R"({"pass": "prune", "fraction": 0, "tensors": ["x*"]})",
-       "recipe: pass 0, prune: expected a tensor that 'x*' names, found none"},
+       "recipe: pass 0, prune: expected a tensor whose name fits 'x*', found none"},
       {R"({"pass": "quantise", "bits": 1})", "/0/bits: expected 2 to 16, found 1"},
       {R"({"pass": "quantise", "bits": 17})", "/0/bits: expected 2 to 16, found 17"},
       {R"({"pass": "quantise", "bits": 9, "scale": "column"})", "/0/scale: expected \"row\" or"},
       {R"({"pass": "quantise", "bits": 9}, {"pass": "quantise", "bits": 9})",
-       "recipe: pass 1, embedding.table: expected a float32 tensor, found another"},
-      {R"({"pass": "half"})", "recipe: pass 0, half: expected tensors, found none named"},
+       "recipe: pass 1, embedding.table: expected a float32 tensor, found one that an earlier "
+       "pass encoded"},
+      {R"({"pass": "half"})",
+       "recipe: pass 0, half: expected \"tensors\", patterns of names, found none"},
       {R"({"pass": "code", "positions": 2, "sub_vectors": 8})",
-       "recipe: pass 0, code: expected tensors, found none named"},
+       "recipe: pass 0, code: expected \"tensors\", patterns of names, found none"},
       {R"({"pass": "code", "positions": 0, "sub_vectors": 8})", "/0/positions: expected 1 to"},
       {R"({"pass": "code", "positions": 9, "sub_vectors": 8})", "/0/sub_vectors: expected 9 to"},
       {R"({"pass": "code", "positions": 2, "sub_vectors": 1e9})",
@@ -349,12 +353,13 @@ TEST(RecipePasses, RefusalsNameThePassAndTheTensor) {
       {R"({"pass": "code", "positions": 2, "sub_vectors": 8, "combine": "mean"})",
        "/0/combine: expected \"concatenate\" or \"sum\", found"},
       {R"({"pass": "code", "positions": 2, "sub_vectors": 8, "sweeps": 3})",
-       "/0/sweeps: expected none without \"combine\": \"sum\", found 3"},
+       "/0/sweeps: expected \"sweeps\" only with \"combine\": \"sum\" (delete it, or add that), "
+       "found 3"},
       {R"({"pass": "code", "positions": 2, "sub_vectors": 8, "combine": "sum", "pools": "one"})",
-       "/0: expected sums, or \"pools\", found both"},
+       "/0: expected \"combine\": \"sum\" or \"pools\", found both"},
       {R"({"pass": "code", "positions": 2, "sub_vectors": 8, "combine": "sum",
           "mapping": "hashed"})",
-       "/0: expected sums, or \"mapping\", found both"},
+       "/0: expected \"combine\": \"sum\" or \"mapping\", found both"},
       {R"({"pass": "code", "positions": 3, "sub_vectors": 8, "combine": "sum"})",
        "/0/sub_vectors: expected a multiple of the positions, 3, found 8"},
       {R"({"pass": "code", "positions": 1, "sub_vectors": 13, "combine": "sum",
@@ -363,19 +368,20 @@ TEST(RecipePasses, RefusalsNameThePassAndTheTensor) {
       {R"({"pass": "low_rank", "tensors": ["embedding.table"]})",
        "/0: expected \"error\", found none"},
       {R"({"pass": "low_rank", "rank": 2, "error": 0.5})",
-       "/0: expected a rank or an error, found both"},
+       "/0: expected \"rank\" or \"error\", found both"},
       {R"({"pass": "low_rank", "rank": 5, "tensors": ["embedding.table"]})", "rank"},
       {R"({"pass": "low_rank", "rank": 0, "tensors": ["embedding.table"]})", "rank"},
       {R"({"pass": "low_rank", "rank": 2, "tensors": ["recurrent.0.input_weight"]})",
-       "recurrent.0.input_weight: expected a table of the embedding or the softmax, found none"},
+       "recurrent.0.input_weight: expected a table of the embedding or the softmax, found a "
+       "tensor of another kind"},
       {R"({"pass": "low_rank", "rank": 2, "tensors": ["*input_bias"]})",
        "input_bias: expected a matrix, found a vector"},
       {R"({"pass": "quantise", "bits": 9, "tensors": ["embedding.projection"]},
           {"pass": "low_rank", "rank": 2, "tensors": ["embedding.table"]})",
-       "recipe: pass 1, embedding.projection: expected float32 entries that project this table "
-       "alone"},
+       "recipe: pass 1, embedding.projection: expected a float32 projection of this table alone, "
+       "found another form"},
       {R"({"pass": "calibrate", "bits": 9})", "/0: expected \"text\", found none"},
-      {R"({"pass": "calibrate", "bits": 9, "text": "x", "tensors": []})", "/0: expected only"},
+      {R"({"pass": "calibrate", "bits": 9, "text": "x", "tensors": []})", "/0: expected a key"},
   };
   for (const auto& [json, refusal] : cases) {
     LoadedModel model = Model();
@@ -387,12 +393,12 @@ TEST(RecipePasses, RefusalsNameThePassAndTheTensor) {
   }
 }
 
-TEST(RecipePasses, CalibrationComesAfterQuantisationAndFindsItsTextBesideTheRecipe) {
+TEST(RecipePasses, CalibrationComesAfterQuantisationAndFindsItsTextNextToTheRecipe) {
   LoadedModel model = Model();
   EXPECT_EQ(
       Apply(R"([{"pass": "calibrate", "bits": 9, "text": "text"}])", model, kFolder).message(),
-      "recipe: pass 0, calibrate, embedding.table: expected integers, by a quantise pass "
-      "before, found floats");
+      "recipe: pass 0, calibrate, embedding.table: expected integers (put a quantise pass "
+      "before), found floats");
   const std::string passes =
       R"({"pass": "quantise", "bits": 9}, {"pass": "calibrate", "bits": 7, "text": "text"})";
   model = Model();
@@ -409,18 +415,19 @@ TEST(RecipePasses, CalibrationComesAfterQuantisationAndFindsItsTextBesideTheReci
       << Apply(outside, model, kFolder).message();
   model = Model();
   EXPECT_EQ(Apply("[" + passes + R"(, {"pass": "prune", "fraction": 0.5}])", model).message(),
-            "recipe: pass 2: expected none after calibrate, which runs the finished model, found "
-            "one");
+            "recipe: pass 2: expected calibrate as the last pass, as it runs the finished "
+            "model, found a pass after it");
 }
 
-// Matrices wait, as floats, for what the text of the calibrate pass says.
+// Matrices stay floats until the text of the calibrate pass was run.
 TEST(ApplyPasses, RoundingByFeedbackNeedsATextAndWaitsForIt) {
   const std::string fed = R"({"pass": "quantise", "bits": 3, "round_by": "feedback"})";
   const std::string calibrate = R"({"pass": "calibrate", "bits": 7, "text": "text"})";
   LoadedModel model = Model();
-  EXPECT_EQ(Apply("[" + fed + "]", model, kFolder).message(),
-            "recipe: embedding.table: expected a calibrate pass, whose text rounding by feedback "
-            "runs, found none");
+  EXPECT_EQ(
+      Apply("[" + fed + "]", model, kFolder).message(),
+      "recipe: embedding.table: expected a calibrate pass, on whose text rounding by feedback "
+      "runs, found none");
   model = Model();
   EXPECT_EQ(Apply("[" + fed + ", " + fed + ", " + calibrate + "]", model, kFolder).message(),
             "recipe: pass 1, embedding.table: expected a float32 tensor, found one that an earlier "
@@ -435,7 +442,7 @@ TEST(ApplyPasses, RoundingByFeedbackNeedsATextAndWaitsForIt) {
     EXPECT_EQ(rounding.bits, 3);
     EXPECT_TRUE(std::holds_alternative<DenseF32>(model.draft.tensors[id].values));
   }
-  // Without moments it is rounding to the nearest.
+  // Without moments, entries are rounded to the nearest integers.
   const auto waiting = model.rounded_with_feedback;
   RoundWithFeedback({}, 1, model);
   EXPECT_TRUE(model.rounded_with_feedback.empty());

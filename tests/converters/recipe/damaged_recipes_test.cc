@@ -1,6 +1,6 @@
 // Recipes with one value changed at a time: another kind of value, a number out of range, a member
-// that is gone or one too many. Each is refused in one line that names the place in the JSON, or
-// parsed; with the tensors that it is for, it then makes a model or is refused in one line.
+// that is missing or unknown. Each recipe is refused in one line that names the location in the
+// JSON, or parsed; then, with its tensors, it makes a model or is refused in one line.
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -18,7 +18,7 @@
 namespace kinglet::damaged_recipes_test {
 namespace {
 
-// Sanitizers see every kind of damage, at fewer places.
+// With sanitizers, every kind of damage at fewer locations.
 #ifdef KINGLET_SANITIZED
 constexpr size_t kEvery = 29;
 #else
@@ -54,7 +54,7 @@ std::vector<Case> Cases() {
   return cases;
 }
 
-// Calls `use` with the place that changed and the changed text.
+// Calls `use` with the location that changed and the changed text.
 void Change(const Json& whole,
             const std::function<void(const std::string& place, const std::string& text)>& use) {
   const Json values[] = {nullptr,
@@ -100,23 +100,23 @@ void Change(const Json& whole,
   }
 }
 
-Status Load(const Recipe& recipe, const CheckpointFile& source) {
+Status Load(const Recipe& recipe, const CheckpointFile& opened) {
   if (recipe.embedding || recipe.recurrent || recipe.softmax) {
-    return ModelFromRecipe(recipe, source.tensors, 1).status();
+    return ModelFromRecipe(recipe, opened.tensors, 1).status();
   }
-  return FamilyTables::Make(recipe, source.tensors, {}, 1).status();
+  return FamilyTables::Make(recipe, opened.tensors, {}, 1).status();
 }
 
 class DamagedRecipes : public testing::TestWithParam<Case> {};
 
 TEST_P(DamagedRecipes, NameTheirPlace) {
-  const auto source = OpenCheckpointFile(GetParam().checkpoint);
-  ASSERT_TRUE(source.ok()) << source.status().message();
+  const auto opened = OpenCheckpointFile(GetParam().checkpoint);
+  ASSERT_TRUE(opened.ok()) << opened.status().message();
   std::ifstream file(GetParam().recipe);
   const Json whole = Json::parse(file);
   const auto sound = ParseRecipe(*RecipeNode::Parse("r", whole.dump()));
   ASSERT_TRUE(sound.ok()) << sound.status().message();
-  const Status made = Load(*sound, *source);
+  const Status made = Load(*sound, *opened);
   ASSERT_TRUE(made.ok()) << made.message();
 
   size_t unreadable = 0, named = 0, refused = 0, accepted = 0;
@@ -124,7 +124,7 @@ TEST_P(DamagedRecipes, NameTheirPlace) {
     const auto node = RecipeNode::Parse("r", text);
     ASSERT_TRUE(node.ok()) << node.status().message();
     const auto recipe = ParseRecipe(*node);
-    const Status status = recipe.ok() ? Load(*recipe, *source) : recipe.status();
+    const Status status = recipe.ok() ? Load(*recipe, *opened) : recipe.status();
     ++(!recipe.ok() ? unreadable : status.ok() ? accepted : refused);
     if (status.ok()) return;
     const std::string& message = status.message();
@@ -146,7 +146,7 @@ TEST_P(DamagedRecipes, NameTheirPlace) {
   });
   EXPECT_GT(unreadable, 0u);
   EXPECT_GT(accepted + refused, 0u);
-  // A value may be at fault because of another's, which is then named.
+  // The refusal may name another value that does not fit the changed one.
   EXPECT_GT(named * 10, unreadable * 8) << named << " of " << unreadable;
 }
 

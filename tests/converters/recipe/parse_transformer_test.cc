@@ -58,7 +58,7 @@ TEST(ParseTransformer, PutsTheLayersNumberIntoNames) {
   EXPECT_FALSE(recipe->by_head);
 }
 
-TEST(ParseTransformer, TheLayoutSaysWhichWayRoundMatricesAre) {
+TEST(ParseTransformer, TheLayoutOrientsMatrices) {
   std::string layer = kLayer;
   layer.replace(layer.find("\"{}.in\""), 7, R"({"tensor": "{}.in", "transpose": false})");
   std::string json = With("layer", layer);
@@ -102,7 +102,7 @@ TEST(ParseTransformer, Refusals) {
       {With("layers", ""), "expected \"layers\", found none"},
       {With("layer", ""), "expected \"layer\", found none"},
       {With("layers", "0"), "/layers: expected 1 to"},
-      {With("layers", "[" + kLayer + "]"), "/layer: expected none beside an array of layers"},
+      {With("layers", "[" + kLayer + "]"), "/layer: expected \"layer\" only with a number"},
       {With("start", "\"ones\""), "/start: expected \"masked\", \"zeros\" or \"zero_memory\""},
       {With("positions", "\"relative\""), "/positions: expected \"slots\""},
       {With("positions", "{}"), "/positions: expected \"slots\" or one kind of positions, found 0"},
@@ -113,7 +113,7 @@ TEST(ParseTransformer, Refusals) {
       {With("positions", R"({"sinusoids": {"divisor": "half"}})"),
        "expected \"first\", found none"},
       {With("positions", R"({"sinusoids": {"frequencies": "f", "divisor": "half", "first": 0}})"),
-       "/divisor: expected none beside frequencies"},
+       "/sinusoids: expected \"frequencies\" or \"divisor\", found both"},
       {With("final_norm", R"({"gain": "g"})"), "/final_norm: expected \"offset\", found none"},
       {With("layer", R"({"qkv": "q"})"), "/layer: expected \"attention_norm\", found none"},
   };

@@ -56,7 +56,7 @@ TEST(MakeEmbedding, AUnitStaysOnlyIfItIsAskedFor) {
   EXPECT_EQ(embedding->width, 6u);
   EXPECT_EQ(embedding->define->cache_rows, 3u);
   EXPECT_EQ(TensorNames(kept.model), (std::vector<std::string>{"x.map.table", "x.unit.0.weight"}));
-  // Not if it is a bin beside others.
+  // Not if the unit is one of several bins.
   EmbeddingRecipe bins = EmbeddingOf(R"({"scale": 1, "bins": [{"table": "e"}]})");
   KeepUnit(3, bins);
   EXPECT_EQ(bins.bins[0].table.define(), nullptr);

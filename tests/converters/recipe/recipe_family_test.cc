@@ -48,7 +48,7 @@ TEST(FamilyTables, TheFamilySeesADenseTable) {
   EXPECT_EQ(*made->values(), (std::vector<float>{3, 4, 7, 8, 11, 12}));
   ASSERT_NE(made->replaced, nullptr);
   EXPECT_EQ(*made->replaced->values(), std::vector<float>(6, 9));
-  // What the table is made of may be omitted; other tensors may not.
+  // The family may leave the table's tensors unclaimed, but no others.
   EXPECT_TRUE(Find(tables->weights(), "map")->spare);
   EXPECT_FALSE(Find(tables->weights(), "other")->spare);
 
@@ -66,8 +66,8 @@ TEST(FamilyTables, WithoutTablesNothingChanges) {
   EXPECT_TRUE(tables->Place(model).ok());
 }
 
-// A family that cuts its table in two, for two bins, and tells nobody else.
-LoadedModel Cut(const CheckpointTensors& weights, const std::string& name, bool in_two) {
+// A family that divides its table into two bins and does not check whether it may.
+LoadedModel Divided(const CheckpointTensors& weights, const std::string& name, bool in_two) {
   DraftBuilder builder(weights);
   AdaptiveEmbedding embedding;
   embedding.name = "in";
@@ -88,7 +88,7 @@ LoadedModel Cut(const CheckpointTensors& weights, const std::string& name, bool 
 
 TEST(FamilyTables, CodesStandWhereTheTableStood) {
   const auto tables = *FamilyTables::Make(InPlace("words", kCodes), Weights(), {}, 1);
-  LoadedModel model = Cut(tables.weights(), "words", true);
+  LoadedModel model = Divided(tables.weights(), "words", true);
   ASSERT_TRUE(tables.Place(model).ok());
   ASSERT_TRUE(ReadTensors(model).ok());
   const auto& tensors = model.draft.tensors;
@@ -113,7 +113,7 @@ TEST(FamilyTables, AnInputInPartsIsTheWholeInput) {
       {"table": {"tensor": "map", "rows": [1, 3]},
        "projection": {"tensor": "w", "transpose": false}}]})";
   const auto tables = *FamilyTables::Make(InPlace("words", parts), Weights(), {}, 1);
-  LoadedModel model = Cut(tables.weights(), "words", false);
+  LoadedModel model = Divided(tables.weights(), "words", false);
   ASSERT_TRUE(tables.Place(model).ok());
   ASSERT_TRUE(ReadTensors(model).ok());
   const auto* embedding = FindBlock<AdaptiveEmbedding>(model.draft.description);
@@ -125,16 +125,16 @@ TEST(FamilyTables, AnInputInPartsIsTheWholeInput) {
   EXPECT_EQ(values(embedding->bins[1].table), (std::vector<float>{3, 4, 5, 6}));
   EXPECT_EQ(values(*embedding->bins[1].projection), (std::vector<float>{1, 1, 0, 2}));
 
-  LoadedModel cut = Cut(tables.weights(), "words", true);
-  EXPECT_EQ(
-      tables.Place(cut).message(),
-      "recipe: tables, 'words': expected no scale where it is not the whole input, found one");
+  LoadedModel divided = Divided(tables.weights(), "words", true);
+  EXPECT_EQ(tables.Place(divided).message(),
+            "recipe: tables, 'words': expected no \"scale\", as the table does not replace the "
+            "entire input (delete it), found one");
   const auto unscaled = *FamilyTables::Make(
       InPlace("words", R"({"table": "map", "projection": {"tensor": "w", "transpose": false}})"),
       Weights(), {}, 1);
-  cut = Cut(unscaled.weights(), "words", true);
-  EXPECT_EQ(unscaled.Place(cut).message(),
-            "recipe: tables, 'words': expected one table without parts where it is not the whole "
+  divided = Divided(unscaled.weights(), "words", true);
+  EXPECT_EQ(unscaled.Place(divided).message(),
+            "recipe: tables, 'words': expected a single table, as it does not replace the entire "
             "input, found projections, bins or a DeFINE unit that stays");
 }
 
@@ -159,9 +159,10 @@ TEST(FamilyTables, Refusals) {
       FamilyTables::Make(InPlace("words", kDefine, R"(, "unused": ["file"])"), Weights(), extra, 1)
           .ok());
   const std::pair<const char*, const char*> texts[] = {
-      {R"({"tables": {}, "embedding": {"table": "e"}})", "none without a family"},
-      {R"({"family": "f", "unused": ["x"]})", "none beside a family without \"tables\""},
-      {R"({"family": "f", "tables": {"w": {"rows": "x"}}})", "/tables/w: expected only"}};
+      {R"({"tables": {}, "embedding": {"table": "e"}})", "\"tables\" only with \"family\""},
+      {R"({"family": "f", "unused": ["x"]})",
+       "no \"unused\" with \"family\", unless \"tables\" read its tensors"},
+      {R"({"family": "f", "tables": {"w": {"rows": "x"}}})", "/tables/w: expected a key"}};
   for (const auto& [json, message] : texts) {
     const Status status = ParseRecipe(NodeOf(json)).status();
     EXPECT_NE(status.message().find(message), std::string::npos) << status.message();

@@ -10,7 +10,7 @@
 namespace kinglet::recipe_file_test {
 namespace {
 
-const std::string kBlocks = R"({"embedding": {"scale": 1, "table": "beside"},
+const std::string kBlocks = R"({"embedding": {"scale": 1, "table": "next_to"},
                                 "passes": [{"pass": "prune", "fraction": 0.5}]})";
 const std::string kOtherBlocks = R"({"embedding": {"scale": 1, "table": "named"}})";
 const std::string kPasses = R"({"passes": [{"pass": "quantise", "bits": 9}]})";
@@ -19,7 +19,7 @@ std::string TableOf(const Recipe& recipe) {
   return std::get<DenseRecipe>(recipe.embedding->bins.at(0).table.form).values.name;
 }
 
-TEST(RecipeBeside, IsNamedAfterTheCheckpoint) {
+TEST(RecipePathNextTo, IsNamedAfterTheCheckpoint) {
   EXPECT_EQ(RecipePathNextTo("a.b/small.pt"), "a.b/small.recipe.json");
   EXPECT_EQ(RecipePathNextTo("model.safetensors"), "model.recipe.json");
   EXPECT_EQ(RecipePathNextTo("a.b/model"), "a.b/model.recipe.json");
@@ -35,12 +35,12 @@ class ChosenRecipe : public testing::Test {
   const std::string checkpoint_ = folder_.Write("models/small.pt", "");
 };
 
-TEST_F(ChosenRecipe, IsTheOneBesideTheCheckpoint) {
+TEST_F(ChosenRecipe, IsTheOneNextToTheCheckpoint) {
   WriteNextTo(kBlocks);
   const auto recipe = Choose("");
   ASSERT_TRUE(recipe.ok()) << recipe.status().message();
-  EXPECT_EQ(TableOf(*recipe), "beside");
-  EXPECT_TRUE(std::holds_alternative<PruneStep>(recipe->passes.at(0).step));
+  EXPECT_EQ(TableOf(*recipe), "next_to");
+  EXPECT_TRUE(std::holds_alternative<PrunePass>(recipe->passes.at(0).form));
   EXPECT_EQ(recipe->folder.path, folder_.Path("models"));
 }
 
@@ -77,9 +77,9 @@ TEST_F(ChosenRecipe, TakesThePassesOfANamedOneThatHasPassesAlone) {
   WriteNextTo(kBlocks);
   const auto recipe = Choose(kPasses);
   ASSERT_TRUE(recipe.ok()) << recipe.status().message();
-  EXPECT_EQ(TableOf(*recipe), "beside");
+  EXPECT_EQ(TableOf(*recipe), "next_to");
   ASSERT_EQ(recipe->passes.size(), 1u);
-  EXPECT_TRUE(std::holds_alternative<QuantiseStep>(recipe->passes[0].step));
+  EXPECT_TRUE(std::holds_alternative<QuantisePass>(recipe->passes[0].form));
   EXPECT_EQ(recipe->folder.path, folder_.Path("other"));
 }
 
@@ -87,14 +87,14 @@ TEST_F(ChosenRecipe, TakesThePlaceOfANamedOne) {
   WriteNextTo(kBlocks);
   const auto recipe = Choose(R"({"state_dict": "ema", "prefix": "lm."})");
   ASSERT_TRUE(recipe.ok()) << recipe.status().message();
-  EXPECT_EQ(TableOf(*recipe), "beside");
+  EXPECT_EQ(TableOf(*recipe), "next_to");
   EXPECT_EQ(recipe->state_dict, std::vector<std::string>{"ema"});
   EXPECT_EQ(recipe->prefix, "lm.");
-  EXPECT_TRUE(std::holds_alternative<PruneStep>(recipe->passes.at(0).step));
+  EXPECT_TRUE(std::holds_alternative<PrunePass>(recipe->passes.at(0).form));
   EXPECT_EQ(recipe->folder.path, folder_.Path("models"));
 }
 
-TEST_F(ChosenRecipe, LeavesTheBlocksToAFamilyWhereNoneLiesBeside) {
+TEST_F(ChosenRecipe, LeavesTheBlocksToAFamilyWithoutARecipeNextToIt) {
   const auto passes = Choose(kPasses);
   ASSERT_TRUE(passes.ok()) << passes.status().message();
   EXPECT_FALSE(passes->embedding);
@@ -108,9 +108,9 @@ TEST_F(ChosenRecipe, LeavesTheBlocksToAFamilyWhereNoneLiesBeside) {
 
 TEST_F(ChosenRecipe, IsRefusedByTheNameOfItsFile) {
   WriteNextTo("{");
-  const auto beside = Choose("");
-  EXPECT_EQ(beside.status().code(), KINGLET_INVALID_ARGUMENT);
-  EXPECT_NE(beside.status().message().find(folder_.Path("models/small.recipe.json")),
+  const auto refused = Choose("");
+  EXPECT_EQ(refused.status().code(), KINGLET_INVALID_ARGUMENT);
+  EXPECT_NE(refused.status().message().find(folder_.Path("models/small.recipe.json")),
             std::string::npos);
   EXPECT_EQ(ChooseRecipe(checkpoint_, folder_.Path("missing.json")).status().code(),
             KINGLET_NOT_FOUND);

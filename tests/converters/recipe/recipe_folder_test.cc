@@ -16,7 +16,7 @@ TEST(RecipeFolder, NamesStayUnlessTheRecipeIsTrusted) {
   EXPECT_EQ(refused.code(), KINGLET_INVALID_ARGUMENT);
   EXPECT_EQ(refused.message(),
             "recipe: /sources/x: expected the name of a file in " + home.path +
-                ", found '../secret', which leaves it (copy the file there, or give the recipe "
+                ", found '../secret', which is outside (copy the file there, or give the recipe "
                 "with --recipe and --trust-recipe-paths)");
   home.trusted = true;
   EXPECT_EQ(*home.File("/sources/x", "../secret"), home.path + "/../secret");

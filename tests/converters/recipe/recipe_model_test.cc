@@ -29,7 +29,7 @@ const std::string kLstm = R"("recurrent": {"cell": "lstm", "torch": "lstm", "lay
 Result<LoadedModel> Made(const std::string& json, const CheckpointTensors& weights) {
   return WithValues(ModelFromRecipe(RecipeOf(json), weights, 2));
 }
-// The model as its file describes it, or the error on the way.
+// The model as its file describes it, or the error of making it.
 Status Filed(const std::string& json, const CheckpointTensors& weights) {
   const auto model = Made(json, weights);
   if (!model.ok()) return model.status();

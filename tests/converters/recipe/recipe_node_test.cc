@@ -58,17 +58,17 @@ TEST(RecipeNodeParse, RefusesWhatIsNoJsonAndSaysWhere) {
       {" \n", "line 2, column 1: expected JSON, found the end of the file"},
       {"{", "line 1, column 2, /: expected JSON, found the end of the file"},
       {"{\"a\": [1, 2", "line 1, column 12, /a/2: expected JSON, found the end of the file"},
-      {"{\"a\": {\"b\": nul}}", "line 1, column 16, /a/b: expected JSON, found something else"},
-      {"[1] 2", "line 1, column 5: expected JSON, found something else"},
-      {"[1, // two\n2]", "line 1, column 5, /1: expected JSON, found something else"},
-      {"[1,\n\n  01]", "line 3, column 4, /2: expected JSON, found something else"},
-      {"\"\xff\"", "line 1, column 2: expected JSON, found something else"},
-      {"\"\xc0\xaf\"", "line 1, column 2: expected JSON, found something else"},
-      {"\"\\ud800\"", "line 1, column 8: expected JSON, found something else"},
-      {"\"a\nb\"", "line 1, column 3: expected JSON, found something else"},
-      {"[NaN]", "line 1, column 2, /0: expected JSON, found something else"},
+      {"{\"a\": {\"b\": nul}}", "line 1, column 16, /a/b: expected JSON, found another character"},
+      {"[1] 2", "line 1, column 5: expected JSON, found another character"},
+      {"[1, // two\n2]", "line 1, column 5, /1: expected JSON, found another character"},
+      {"[1,\n\n  01]", "line 3, column 4, /2: expected JSON, found another character"},
+      {"\"\xff\"", "line 1, column 2: expected JSON, found another character"},
+      {"\"\xc0\xaf\"", "line 1, column 2: expected JSON, found another character"},
+      {"\"\\ud800\"", "line 1, column 8: expected JSON, found another character"},
+      {"\"a\nb\"", "line 1, column 3: expected JSON, found another character"},
+      {"[NaN]", "line 1, column 2, /0: expected JSON, found another character"},
       {"{\"a\": 1e999}",
-       "line 1, column 11, /a: expected numbers that a double can hold, found a larger one that "
+       "line 1, column 11, /a: expected numbers that a double can hold, found a larger one, which "
        "ends here"},
       {"{\"a\": {\"x\": 1, \"y\": 2, \"x\": 3}}",
        "line 1, column 24, /a/x: expected each name once, found 'x' again"},
@@ -163,7 +163,7 @@ TEST(RecipeNode, KeysAndChoicesAreThoseThatAreKnown) {
   EXPECT_TRUE(*node.TruthOr("z", true));
   EXPECT_TRUE(node.CheckKeys({"a", "b\nb", "c"}).ok());
   EXPECT_EQ(Bare(node.CheckKeys({"a", "c"})),
-            "recipe: r: expected only \"a\" or \"c\", found 'b\\x0ab'");
+            "recipe: r: expected a key \"a\" or \"c\", found 'b\\x0ab'");
   const RecipeNode inner = *node.Find("b\nb");
   EXPECT_EQ(Bare(inner.Choice(kNames)),
             "recipe: r, /'b\\x0ab': expected \"one\", \"two\" or \"three\", found an object");
@@ -193,7 +193,7 @@ TEST(RecipeNode, CountLinesAndColumns) {
   EXPECT_EQ(place(d[2].Text().status()), "line 4, column 9");
   EXPECT_EQ(place(c.Find("f")->Text().status()), "line 4, column 21");
   EXPECT_EQ(place(node.Find("g\"")->Text().status()), "line 5, column 10");
-  // An unknown name has the place of the name.
+  // A refusal of an unknown name shows where the name begins.
   EXPECT_EQ(place(c.CheckKeys({"d"})), "line 4, column 16");
   EXPECT_EQ(place(node.Get("h").status()), "line 1, column 2");
 }

@@ -12,11 +12,11 @@ namespace kinglet::recipe_pass_test {
 namespace {
 
 // The tests of ApplyRecipePasses (apply_passes_test.cc) go through every refusal.
-template <class Step>
-Step Parsed(const std::string& text) {
+template <class Pass>
+Pass Parsed(const std::string& text) {
   const auto pass = ParsePass(NodeOf(text));
   EXPECT_TRUE(pass.ok()) << pass.status().message();
-  return pass.ok() ? std::get<Step>(pass->step) : Step{};
+  return pass.ok() ? std::get<Pass>(pass->form) : Pass{};
 }
 
 std::string RefusalOf(const std::string& text) {
@@ -24,37 +24,37 @@ std::string RefusalOf(const std::string& text) {
   return pass.ok() ? "no refusal" : pass.status().message();
 }
 
-TEST(ParsePass, ReadsEveryStep) {
-  EXPECT_EQ(Parsed<PruneStep>(R"({"pass": "prune", "fraction": 0.25})").fraction, 0.25);
-  const auto quantise = Parsed<QuantiseStep>(R"({"pass": "quantise", "bits": 9})");
+TEST(ParsePass, ReadsEveryPass) {
+  EXPECT_EQ(Parsed<PrunePass>(R"({"pass": "prune", "fraction": 0.25})").fraction, 0.25);
+  const auto quantise = Parsed<QuantisePass>(R"({"pass": "quantise", "bits": 9})");
   EXPECT_EQ(quantise.bits, 9);
   EXPECT_FALSE(quantise.per_tensor);
   EXPECT_TRUE(
-      Parsed<QuantiseStep>(R"({"pass": "quantise", "bits": 9, "scale": "tensor"})").per_tensor);
-  Parsed<HalveStep>(R"({"pass": "half", "tensors": ["x"]})");
-  EXPECT_EQ(Parsed<LowRankStep>(R"({"pass": "low_rank", "rank": 3})").rank, 3u);
-  const auto low_rank = Parsed<LowRankStep>(R"({"pass": "low_rank", "error": 0.5})");
+      Parsed<QuantisePass>(R"({"pass": "quantise", "bits": 9, "scale": "tensor"})").per_tensor);
+  Parsed<HalvePass>(R"({"pass": "half", "tensors": ["x"]})");
+  EXPECT_EQ(Parsed<LowRankPass>(R"({"pass": "low_rank", "rank": 3})").rank, 3u);
+  const auto low_rank = Parsed<LowRankPass>(R"({"pass": "low_rank", "error": 0.5})");
   EXPECT_FALSE(low_rank.rank);
   EXPECT_EQ(low_rank.error, 0.5);
   const auto calibrate =
-      Parsed<CalibrateStep>(R"({"pass": "calibrate", "text": "t.txt", "bits": 7})");
+      Parsed<CalibratePass>(R"({"pass": "calibrate", "text": "t.txt", "bits": 7})");
   EXPECT_EQ(calibrate.text, "t.txt");
   EXPECT_EQ(calibrate.rule.bits, 7);
   EXPECT_EQ(calibrate.rule.by, RangeRule::By::kLargest);
 }
 
 TEST(ParsePass, ReadsHowScalesAndRangesAreFound) {
-  EXPECT_EQ(Parsed<QuantiseStep>(R"({"pass": "quantise", "bits": 4, "scale_by": "mse"})").scale_by,
+  EXPECT_EQ(Parsed<QuantisePass>(R"({"pass": "quantise", "bits": 4, "scale_by": "mse"})").scale_by,
             ScaleBy::kLeastSquares);
   const std::string calibrate = R"({"pass": "calibrate", "text": "t.txt", "bits": 9, "range_by": )";
-  EXPECT_EQ(Parsed<CalibrateStep>(calibrate + R"("mse"})").rule.by, RangeRule::By::kLeastSquares);
+  EXPECT_EQ(Parsed<CalibratePass>(calibrate + R"("mse"})").rule.by, RangeRule::By::kLeastSquares);
   const RangeRule rule =
-      Parsed<CalibrateStep>(calibrate + R"("percentile", "percentile": 99.5})").rule;
+      Parsed<CalibratePass>(calibrate + R"("percentile", "percentile": 99.5})").rule;
   EXPECT_EQ(rule.by, RangeRule::By::kPercentile);
   EXPECT_EQ(rule.percentile, 99.5);
   EXPECT_EQ(RefusalOf(calibrate + R"("mse", "percentile": 99})"),
-            "recipe: r, line 1, column 84, /percentile: expected none without \"range_by\": "
-            "\"percentile\", found 99");
+            "recipe: r, line 1, column 84, /percentile: expected \"percentile\" only with "
+            "\"range_by\": \"percentile\", found 99");
   EXPECT_EQ(RefusalOf(calibrate + R"("percentile", "percentile": 0})"),
             "recipe: r, line 1, column 91, /percentile: expected above 0, at most 100, found 0");
   EXPECT_EQ(RefusalOf(R"({"pass": "quantise", "bits": 4, "scale_by": "least"})"),
@@ -62,20 +62,20 @@ TEST(ParsePass, ReadsHowScalesAndRangesAreFound) {
 }
 
 TEST(ParsePass, ReadsTheChoicesOfCodes) {
-  const auto plain = Parsed<CodeStep>(R"({"pass": "code", "positions": 2, "sub_vectors": 8})");
+  const auto plain = Parsed<CodePass>(R"({"pass": "code", "positions": 2, "sub_vectors": 8})");
   EXPECT_FALSE(plain.sum);
-  EXPECT_EQ(plain.mapping, CodeStep::Mapping::kClustered);
-  EXPECT_EQ(plain.pools, CodeStep::Pools::kEach);
+  EXPECT_EQ(plain.mapping, CodePass::Mapping::kClustered);
+  EXPECT_EQ(plain.pools, CodePass::Pools::kEach);
   EXPECT_EQ(plain.seed, 1u);
   EXPECT_EQ(plain.iterations, 25u);
   EXPECT_EQ(plain.restarts, 1u);
-  const auto slim = Parsed<CodeStep>(
+  const auto slim = Parsed<CodePass>(
       R"({"pass": "code", "positions": 2, "sub_vectors": 9, "mapping": "shuffled",
           "pools": "one", "seed": 4})");
-  EXPECT_EQ(slim.mapping, CodeStep::Mapping::kShuffled);
-  EXPECT_EQ(slim.pools, CodeStep::Pools::kOne);
+  EXPECT_EQ(slim.mapping, CodePass::Mapping::kShuffled);
+  EXPECT_EQ(slim.pools, CodePass::Pools::kOne);
   EXPECT_EQ(slim.seed, 4u);
-  const auto sum = Parsed<CodeStep>(
+  const auto sum = Parsed<CodePass>(
       R"({"pass": "code", "positions": 2, "sub_vectors": 8, "combine": "sum", "sweeps": 3})");
   EXPECT_TRUE(sum.sum);
   EXPECT_EQ(sum.sweeps, 3u);

@@ -48,7 +48,7 @@ TEST(RecipeSkeleton, FillsInWhatNamesAndShapesTell) {
   EXPECT_EQ(recipe["recurrent"], Json({{"cell", "lstm"}, {"torch", "lstm"}, {"layers", 2}}));
   EXPECT_EQ(recipe["softmax"], Json({{"table", "out.weight"}, {"bias", "out.bias"}}));
   EXPECT_EQ(recipe["comment"]["tensors that no key names"], Json({{"extra", "f32 [3]"}}));
-  // It is a recipe once a person fills in the scale: only the tensors have to exist.
+  // Once a person fills in the scale, the skeleton is a recipe: only the tensors have to exist.
   recipe["embedding"]["scale"] = 1;
   const auto node = RecipeNode::Parse("r.json", recipe.dump());
   ASSERT_TRUE(node.ok()) << node.status().message();
@@ -105,7 +105,7 @@ TEST(RecipeSkeleton, CountsModules) {
             Json({{"cell", "gru"}, {"torch", "net.0.{}.gru"}, {"layers", 3}}));
 }
 
-// What only a computation gives is left open, and named.
+// A weight that only a computation gives is left open, and named.
 TEST(RecipeSkeleton, WeightsOfSeveralTensorsAreLeftOpen) {
   const Json recipe = Skeleton({{"emb.weight", {9, 6}},
                                 {"rnn.weight_ih_l0", {24, 6}},
@@ -148,7 +148,7 @@ TEST(RecipeSkeleton, DpqAndCodes) {
   EXPECT_EQ(codes["softmax"]["bias"], "bias");
 }
 
-// Which of several bands is the table only a person can say.
+// Only a person can decide which of several bands is the table.
 TEST(RecipeSkeleton, LeavesBandsOpen) {
   const Json recipe = Skeleton({{"emb.0.weight", {10, 8}}, {"emb.1.weight", {80, 2}}});
   EXPECT_EQ(recipe["embedding"]["table"], "?");

@@ -1,4 +1,4 @@
-// Tensors made up for tests of recipes, in memory: floats, or integers as codes are.
+// Tensors in memory for tests of recipes: floats, or integers for codes.
 #ifndef KINGLET_TESTS_CONVERTERS_RECIPE_RECIPE_SOURCE_H_
 #define KINGLET_TESTS_CONVERTERS_RECIPE_RECIPE_SOURCE_H_
 

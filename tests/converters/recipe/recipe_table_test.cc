@@ -22,7 +22,7 @@ class RecipeTableTest : public testing::Test {
   }
   const CheckpointTensors weights_ = {
       FloatTensor("dense", {2, 3}, {1, 2, 3, 4, 5, 6}),
-      // Sub-vectors 0 to 3 of two numbers.
+      // Sub-vectors 0 to 3 of two values.
       FloatTensor("book", {4, 2}, {0, 1, 10, 11, 20, 21, 30, 31}),
       FloatTensor("book3", {2, 2, 2}, {0, 1, 10, 11, 20, 21, 30, 31}),
       FloatTensor("vector", {3}, {1, 2, 3}), IntegerTensor("one_pool", {3, 2}, {0, 3, 2, 2, 1, 0}),
@@ -153,7 +153,8 @@ TEST_F(RecipeTableTest, RefusalsNameTheTensor) {
       {codes + R"("vector", "pools": "one"}})", "vector"},
       {codes + R"("real", "pools": "one"}})", "real"},
       {codes + R"("three", "pools": "each", "indices": "pool"}})",
-       "tensor 'book': expected an equal share of sub-vectors for each of 3 positions, found 4"},
+       "tensor 'book': expected a multiple of 3 sub-vectors, as many for each position, "
+       "found 4"},
       {codes + R"("each", "pools": [1, 1, 2], "indices": "pool"}})",
        "tensor 'book': expected 2 pools, one for each"},
       {codes + R"("each", "pools": [1, 4294967295], "indices": "pool"}})",
@@ -175,8 +176,7 @@ TEST_F(RecipeTableTest, RefusalsNameTheTensor) {
        "2147483647 words and 1 to "},
       {hashed + R"("pools": "one", "words": 1, "positions": 18446744073709551615}})",
        "2147483647 words and 1 to "},
-      {hashed + R"("words": 9, "positions": 3, "pools": "each"}})",
-       "an equal share of sub-vectors"},
+      {hashed + R"("words": 9, "positions": 3, "pools": "each"}})", "a multiple of 3 sub-vectors"},
       {R"({"define": {"map": [{"table": {"hashed": {"codebook": "book", "seed": 1,
                                                         "words": 2147483647,
           "positions": 1048576, "pools": "one", "combine": "sum"}}, "scale": 1}], "layers": []}})",

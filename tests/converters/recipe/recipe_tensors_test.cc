@@ -53,9 +53,9 @@ TEST_F(RecipeTensorsTest, PartsAreCutBeforeTheyAreTransposed) {
 
 TEST_F(RecipeTensorsTest, RefusalsNameTheTensor) {
   EXPECT_EQ(Refusal({"m", {{1, 4}}, {}, false}),
-            "checkpoint: tensor 'm': expected rows [1, 4), found 3 of them");
+            "checkpoint: tensor 'm': expected rows [1, 4), found 3 rows");
   EXPECT_EQ(Refusal({"m", {}, {{0, UINT64_MAX}}, true}),
-            "checkpoint: tensor 'm': expected columns [0, 18446744073709551615), found 4 of them");
+            "checkpoint: tensor 'm': expected columns [0, 18446744073709551615), found 4 columns");
   EXPECT_EQ(Refusal({"v", {{0, 1}}, {}, false}),
             "checkpoint: tensor 'v': expected a matrix for rows or a transposition, found [3]");
   EXPECT_EQ(Refusal({"v", {}, {}, true}),
@@ -70,7 +70,7 @@ TEST_F(RecipeTensorsTest, RefusalsNameTheTensor) {
             "checkpoint: tensor 'm': expected shape [4, 3], found [3, 4]");
 }
 
-// A square matrix fits both ways round, so its reference has to say which.
+// A square matrix fits both ways, so its reference must state its orientation.
 TEST(CheckOriented, DemandsItOfSquareMatrices) {
   TensorRef ref;
   ref.name = "p";
@@ -110,8 +110,8 @@ TEST(RecipeTensors, TwoSourcesCannotHaveTensorsOfOneName) {
   Recipe recipe;
   recipe.references = {"a", "b"};
   EXPECT_EQ(RecipeTensors(weights).CheckNames(recipe).message(),
-            "checkpoint: tensor 'a': expected one of this name, found another of the recipe's "
-            "sources");
+            "checkpoint: tensor 'a': expected one of this name in all files, found another in "
+            "the recipe's \"sources\"");
 }
 
 }  // namespace

@@ -12,7 +12,7 @@ std::string Again(const std::string& json, size_t indent) {
   return RecipeText(RecipeValueBuilder().Build(json), indent);
 }
 
-// The JSON library writes the same.
+// The JSON library writes the same text.
 TEST(RecipeText, IsWhatTheLibraryWrites) {
   for (const char* json :
        {"{}", "[]", "7", "\"\"", "null", "[[], {}, [{}]]", R"({"a": {}})",

@@ -13,7 +13,7 @@
 namespace kinglet::recipe_transformer_test {
 namespace {
 
-// Two heads with keys of one number and values of two; width 4.
+// Two heads with keys of one entry and values of two; width 4.
 CheckpointTensors Tensors() {
   std::vector<float> rows;  // row r of qkv is (r, r, r, r)
   for (int r = 0; r < 8; ++r) rows.insert(rows.end(), 4, static_cast<float>(r));
@@ -120,7 +120,8 @@ TEST(MakeTransformer, Refusals) {
   const std::string slots = parts + R"("start": "zeros", "positions": "slots")";
   const std::pair<std::string, std::string> cases[] = {
       {Json(R"("q")", parts + kTable, ""),
-       "tensor 'q': expected queries and keys for 2 heads beside 4 rows of values, found 2 rows"},
+       "tensor 'q': expected queries and keys for 2 heads in addition to 4 rows of values, "
+       "found 2 rows"},
       {Json(R"(["q", "k", "k"])", kTable, ""), "expected queries and keys for 2 heads"},
       {Json(R"(["q", "q", "e"])", kTable, ""), "expected queries and keys for 2 heads"},
       {Json(R"("qkv")", parts + R"("start": "masked", "positions": {"table": "e"})",
@@ -133,7 +134,7 @@ TEST(MakeTransformer, Refusals) {
       {Json(R"("qkv")", slots, R"(, "positions": "r")"),
        "recipe: transformer.0.positions: expected [1, 3], found [2, 4] of 'r'"},
       {Json(R"("qkv")", parts + kTable, R"(, "content_bias": "u")"),
-       "recipe: transformer.0.content_bias: expected none"},
+       "recipe: transformer.0.content_bias: expected no tensor"},
       {Json(R"("qkv")", parts + R"("start": "zero_memory", "positions": {"table": "table"})", ""),
        "recipe: transformer, start: expected \"masked\" or \"zeros\""},
   };

@@ -40,7 +40,7 @@ TEST(ParseUnitLayer, ReadsEveryChoice) {
   EXPECT_EQ(plain->layout, DefineLayout::kInOut);
 }
 
-// What no shape tells must be said.
+// A recipe must state what no shape shows.
 TEST(ParseUnitLayer, DemandsWhatImplementationsDifferIn) {
   const auto refusal = [](const std::string& members) {
     return ParseUnitLayer(NodeOf("{" + members + "}")).status().message();
@@ -140,20 +140,20 @@ class PublicUnit : public testing::TestWithParam<const char*> {};
 
 TEST_P(PublicUnit, EqualsPyTorchByARecipe) {
   const std::string name = GetParam(), path = KINGLET_TEST_DATA "/define/" + name;
-  const auto source = OpenCheckpointFile(path + ".pt");
-  ASSERT_TRUE(source.ok()) << source.status().message();
+  const auto opened = OpenCheckpointFile(path + ".pt");
+  ASSERT_TRUE(opened.ok()) << opened.status().message();
   const auto node = RecipeNode::Read(path + ".json");
   ASSERT_TRUE(node.ok()) << node.status().message();
   auto recipe = ParseRecipe(*node);
   ASSERT_TRUE(recipe.ok()) << recipe.status().message();
   const std::vector<double> expected = ReadDoubles("define/" + name + "_table.npy");
-  const auto table = WithValues(ModelFromRecipe(*recipe, source->tensors, 1));
+  const auto table = WithValues(ModelFromRecipe(*recipe, opened->tensors, 1));
   ASSERT_TRUE(table.ok()) << table.status().message();
   // The difference of one rounding to float32.
   EXPECT_LT(LargestDifference(DecodedValues(table->draft.tensors[0]), expected), 6.1e-8);
 
   KeepUnit(4, *recipe);
-  const auto kept = WithValues(ModelFromRecipe(*recipe, source->tensors, 1));
+  const auto kept = WithValues(ModelFromRecipe(*recipe, opened->tensors, 1));
   ASSERT_TRUE(kept.ok()) << kept.status().message();
   const auto bytes = SerialiseModel(kept->draft);
   ASSERT_TRUE(bytes.ok()) << bytes.status().message();
@@ -189,7 +189,8 @@ TEST(KeptUnitRecipe, IsTheEmbeddingsOneTable) {
   EXPECT_NE(message(R"({"unused": ["p"], "embedding": {"scale": 1, "table": )" + unit + "0}}}}")
                 .find("embedding, cache_rows: expected 1 to 2147483647, found 0"),
             std::string::npos);
-  const std::string elsewhere = "define, cache_rows: expected none, unless the unit makes all";
+  const std::string elsewhere =
+      "define, cache_rows: expected no \"cache_rows\", unless the unit makes all";
   EXPECT_NE(message(R"({"embedding": {"scale": 1, "projection": "p", "table": )" + unit + "4}}}}")
                 .find(elsewhere),
             std::string::npos);

@@ -65,7 +65,7 @@ TEST(RecurrentGates, AChangeThatDoesNothingIsNone) {
   const RecurrentGates gates = Gates(R"("gates": "ijfo", "forget_bias": 1)", RecurrentCell::kLstm);
   EXPECT_NE(ArrangedGates(gates, RecurrentCell::kLstm, true).name,
             ArrangedGates(gates, RecurrentCell::kLstm, false).name);
-  // Of another size than the cell's: left to the check of the whole model.
+  // Values of another size than the cell's stay as they are: the check of the model refuses them.
   std::vector<float> odd = {1, 2, 3};
   ArrangedGates(gates, RecurrentCell::kLstm, true).apply(odd);
   EXPECT_EQ(odd, (std::vector<float>{1, 2, 3}));
@@ -93,20 +93,22 @@ TEST(RecurrentGates, NothingIsTakenForGranted) {
        "expected \"forget_bias\", what the cell adds to f when it runs"},
       {R"("gates": "ifgo", "forget_bias": 1e9)", lstm, "a number from -1000 to 1000"},
       {R"("gates": "ifgo", "forget_bias": 1, "weighs": "old")", lstm,
-       "/weighs: expected none for this cell, found 'old'"},
+       "/weighs: expected no such key for this cell (delete it), found 'old'"},
       {"", gru, "\"rzn\" (PyTorch) or \"zrn\" (Keras), found none"},
       {R"("gates": "rzn")", gru, "expected \"weighs\", what z multiplies: \"old\""},
       {R"("gates": "rzn", "weighs": "old")", gru, "expected \"reset\": \"after\": r multiplies"},
       {R"("gates": "rzn", "weighs": "old", "reset": "before")", gru,
        "/reset: expected \"after\": r multiplies the product with the previous output, as in "
-       "PyTorch and Keras' reset_after, found 'before', which no model file can hold"},
-      {R"("gates": "rzn", "weighs": "old", "forget_bias": 0)", gru, "/forget_bias: expected none"},
+       "PyTorch and Keras' reset_after, found 'before', which no model file can store"},
+      {R"("gates": "rzn", "weighs": "old", "forget_bias": 0)", gru,
+       "/forget_bias: expected no such key"},
       {"", RecurrentCell::kQrnn, "expected \"gates\""},
       {R"("gates": "zfo")", RecurrentCell::kQrnn,
        "expected \"weighs\", what f multiplies: \"old\""},
       {R"("gates": "zfo", "weighs": "new", "reset": "after")", RecurrentCell::kQrnn,
-       "/reset: expected none for this cell"},
-      {R"("gates": "i")", RecurrentCell::kTanh, "/gates: expected none for this cell, found 'i'"},
+       "/reset: expected no such key for this cell"},
+      {R"("gates": "i")", RecurrentCell::kTanh,
+       "/gates: expected no such key for this cell (delete it), found 'i'"},
   };
   for (const auto& [members, cell, refusal] : cases) {
     const Status status =
@@ -116,12 +118,14 @@ TEST(RecurrentGates, NothingIsTakenForGranted) {
   }
 }
 
-TEST(RecurrentGates, AreNotSaidBesideAModule) {
+TEST(RecurrentGates, AreRefusedWithAModule) {
   EXPECT_TRUE(RefuseRecurrentGates(NodeOf(R"({"cell": "lstm"})")).ok());
   for (const char* key : {"gates", "forget_bias", "weighs", "reset"}) {
     const Status status = RefuseRecurrentGates(NodeOf("{\"" + std::string(key) + "\": \"x\"}"));
-    EXPECT_NE(status.message().find("expected none beside \"torch\", which fixes it, found 'x'"),
-              std::string::npos)
+    EXPECT_NE(
+        status.message().find(
+            "expected no such key with \"torch\", which fixes the gates (delete it), found 'x'"),
+        std::string::npos)
         << status.message();
   }
 }

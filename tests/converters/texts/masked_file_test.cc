@@ -51,7 +51,7 @@ class ReadMaskedLinesTest : public testing::Test {
     WordPieceTables pieces;
     pieces.pieces = vocabulary_;
     TextTables tables;
-    tables.cutting = pieces;
+    tables.method = pieces;
     return ReadMaskedLines(folder_.Write("text", text), tables, vocabulary_, window);
   }
   const std::vector<std::string> vocabulary_ = {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]",

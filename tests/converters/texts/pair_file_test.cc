@@ -50,7 +50,7 @@ TEST(ReadPairs, WhatIsNoPairIsRefusedWithItsLine) {
   EXPECT_EQ(ReadPairs("/nowhere", 2).status().code(), KINGLET_NOT_FOUND);
 }
 
-// The words that are fed and those that are expected, one step apart.
+// The tokens that are fed and the expected tokens, one step apart.
 TEST(FeedPair, ExpectsEachWordAfterItsSteps) {
   const auto model = Model::FromBytes(*SerialiseModel(TinyTranslation()), {.backend = "ref"});
   const auto session = *Session::Create(*model);

@@ -108,17 +108,17 @@ TEST(PickledVocabulary, NamesWhatIsMissing) {
   EXPECT_EQ(Refusal(with(Text("a") + "K\x05")),
             ": entry 1 of idx2sym: expected a word, found int" + kHint);
   EXPECT_EQ(Refusal(with(Text(""))),
-            ": entry 0 of idx2sym: expected a word, found an empty one" + kHint);
+            ": entry 0 of idx2sym: expected a word, found an empty string" + kHint);
 }
 
-TEST(PickledVocabulary, CutAndChangedFiles) {
-  const std::string whole = Content(kVariants + "hf-published-omitted-safetensors/vocab.pkl");
-  for (size_t size = 0; size < whole.size(); size += 7) {
-    const TemporaryFile file(whole.substr(0, size), ".pkl");
+TEST(PickledVocabulary, TruncatedAndChangedFiles) {
+  const std::string original = Content(kVariants + "hf-published-omitted-safetensors/vocab.pkl");
+  for (size_t size = 0; size < original.size(); size += 7) {
+    const TemporaryFile file(original.substr(0, size), ".pkl");
     EXPECT_FALSE(ReadPickledVocabulary(file.path()).ok()) << size;
   }
-  for (size_t at = 0; at < whole.size(); at += 3) {
-    std::string changed = whole;
+  for (size_t at = 0; at < original.size(); at += 3) {
+    std::string changed = original;
     changed[at] = static_cast<char>(changed[at] ^ 0x44);
     const TemporaryFile file(changed, ".pkl");
     (void)ReadPickledVocabulary(file.path());

@@ -12,7 +12,7 @@
 namespace kinglet::text_reader_test {
 namespace {
 
-// A vocabulary, and how its model cuts text.
+// A vocabulary, and its model's tokenizer.
 struct Words {
   explicit Words(const std::vector<std::string>& list) : segments(*Vocabulary::Pack(list)) {
     vocabulary.emplace(*Vocabulary::FromSegments(static_cast<uint32_t>(list.size()), segments.words,
@@ -60,7 +60,7 @@ TEST(TextReader, UnknownWordsKeepTheirSpelling) {
   }
 }
 
-TEST(TextReader, CutsLinesAsTheModelDoes) {
+TEST(TextReader, TokenizesLinesAsTheModelDoes) {
   const Words words(Four(), WordRule::Rule::kWikiText);
   const TokenSequence read = *Read(words, "\xEF\xBB\xBFthe cat,\r\nDr. Cat, the cat");
   EXPECT_EQ(read.ids, (Ids{0, 3, 4, 1, 2, 2, 4, 0, 3, 1}));
@@ -85,7 +85,7 @@ TEST(TextReader, LinesTakenApart) {
   }
 }
 
-// Files that were written elsewhere, or put together of such: the tokens of the text itself.
+// Files of other systems, and files put together from several: the tokens of the text itself.
 TEST(TextReader, MarksAndReturnsAreNoText) {
   using Rule = WordRule::Rule;
   const std::vector<std::string> letters = {"<eos>", "<unk>", "t", "h", "e"};
@@ -140,9 +140,9 @@ TEST(TextReader, WithoutUnkTheWordAndItsLineAreNamed) {
   EXPECT_EQ(status.message(),
             "my.txt: line 2: text: byte 0: expected a word of the vocabulary, which has no <unk>, "
             "found \"d?og\"");
-  const Status cut = Read(Words({"the", "<eos>"}, WordRule::Rule::kSpaces), "the\ndog").status();
-  EXPECT_EQ(cut.code(), KINGLET_UNKNOWN_WORD);
-  EXPECT_TRUE(cut.message().starts_with("my.txt: line 2: ")) << cut.message();
+  const Status split = Read(Words({"the", "<eos>"}, WordRule::Rule::kSpaces), "the\ndog").status();
+  EXPECT_EQ(split.code(), KINGLET_UNKNOWN_WORD);
+  EXPECT_TRUE(split.message().starts_with("my.txt: line 2: ")) << split.message();
 }
 
 TEST(TextReader, Files) {

@@ -16,7 +16,7 @@ PieceMarks MarksOf(const std::vector<std::string>& words) {
 
 TEST(TextSize, PiecesOfATextAreThatText) {
   EXPECT_EQ(MarksOf({"a", "b", "@-@", "##"}), PieceMarks::kNone);
-  EXPECT_EQ(MarksOf({"lo@@", "w@@", "er", "<unk>"}), PieceMarks::kGoesOn);
+  EXPECT_EQ(MarksOf({"lo@@", "w@@", "er", "<unk>"}), PieceMarks::kJoinsNext);
   EXPECT_EQ(MarksOf({"\u2581low", "er", "\u2581"}), PieceMarks::kWordStart);
   EXPECT_EQ(MarksOf({"low", "##er"}), PieceMarks::kInside);
   std::vector<std::string> words(100, "x");
@@ -25,11 +25,11 @@ TEST(TextSize, PiecesOfATextAreThatText) {
   EXPECT_EQ(MarksOf(words), PieceMarks::kNone);
   const TextSize text = SizeOfLine("lower than caf\u00E9");
   EXPECT_EQ(text.words, 3u);
-  EXPECT_EQ(SizeOfPieces("lo@@ w@@ er than  caf@@ \u00E9", PieceMarks::kGoesOn), text);
+  EXPECT_EQ(SizeOfPieces("lo@@ w@@ er than  caf@@ \u00E9", PieceMarks::kJoinsNext), text);
   EXPECT_EQ(SizeOfPieces("\u2581low er \u2581than \u2581 caf\u00E9", PieceMarks::kWordStart), text);
   EXPECT_EQ(SizeOfPieces("low ##er than caf ##\u00E9", PieceMarks::kInside), text);
   EXPECT_EQ(SizeOfPieces("lower than caf\u00E9", PieceMarks::kNone), text);
-  EXPECT_EQ(SizeOfPieces("lo@@", PieceMarks::kGoesOn), (TextSize{1, 2, 2}));
+  EXPECT_EQ(SizeOfPieces("lo@@", PieceMarks::kJoinsNext), (TextSize{1, 2, 2}));
   EXPECT_EQ(SizeOfPieces("", PieceMarks::kWordStart), TextSize{});
 }
 

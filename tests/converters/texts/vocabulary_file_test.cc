@@ -31,7 +31,7 @@ TEST(ReadVocabularyFile, ReadsOneWordPerLine) {
   EXPECT_EQ(Words(" \n[\n"), (Strings{" ", "["}));
 }
 
-// What an editor of another system adds, and what was taken off.
+// What an editor of another system adds is dropped.
 TEST(ReadVocabularyFile, TakesMarksAndReturnsOff) {
   const auto notes = [](const std::string& content) {
     const TemporaryFile file(content);
@@ -55,7 +55,7 @@ TEST(ReadVocabularyFile, TakesMarksAndReturnsOff) {
 }
 
 TEST(ReadVocabularyFile, UnpacksWhatIsPacked) {
-  // What was packed is read: one line, which is no word.
+  // A packed file is read as text: one line, which is no word.
   for (const std::string& packed : {PackedByGzip(), PackedByZstd()}) {
     const std::string refused = Refusal(packed);
     EXPECT_NE(refused.find("found \"the cat\""), std::string::npos) << refused;
@@ -98,11 +98,12 @@ TEST(ReadVocabularyFile, DisambiguationSymbolsAreNoWords) {
   EXPECT_EQ(Words(list).size(), 4u);
 }
 
-// As Vocabulary says, with the file's name.
+// Refused as by class Vocabulary, with the file's name.
 TEST(ReadVocabularyFile, NamesRepeatedAndUnreadableWords) {
-  EXPECT_EQ(Refusal("a\nb\na\n"),
-            ": word 2: expected a word of its own, found \"a\" again, as in word 0 (rename the one "
-            "that no text should get)");
+  EXPECT_EQ(
+      Refusal("a\nb\na\n"),
+      ": word 2: expected a word of its own, found \"a\" again, as in word 0 (rename the word "
+      "that no text should contain)");
   EXPECT_EQ(Refusal("the\ncaf\xe9\n"),
             ": line 2: expected a text in UTF-8, found \"caf?\" in another encoding (of Latin-1, "
             "`iconv -f latin1 -t utf-8` makes UTF-8)");

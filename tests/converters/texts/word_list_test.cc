@@ -32,7 +32,7 @@ void ExpectRefused(std::string_view text, const std::string& part) {
 
 TEST(WordList, WordsAlone) {
   EXPECT_EQ(Read("the\n<eos>\n,").words, (Strings{"the", "<eos>", ","}));
-  // One character may be a blank. U+00A0 is none; letters with marks stay as they are.
+  // One character may be a blank. U+00A0 is not a blank; letters with marks do not change.
   EXPECT_EQ(Read(" \na\n\t\n").words, (Strings{" ", "a", "\t"}));
   EXPECT_EQ(Read("a\xC2\xA0"
                  "b\ncafe\xCC\x81\n")
@@ -90,12 +90,12 @@ TEST(WordList, WordsWithCountsOrScores) {
 
 TEST(WordList, LinesInQuotes) {
   EXPECT_EQ(Read("\"the\"\n\",\"\n\"a\"\"b\"\n").words, (Strings{"the", ",", "a\"b"}));
-  // Words that have quotes.
+  // Words that contain quotes.
   EXPECT_EQ(Read("\"the\"\n\"\nof\n").words, (Strings{"\"the\"", "\"", "of"}));
   EXPECT_EQ(Read("\"a\"b\"\n").words, Strings{"\"a\"b\""});
 }
 
-// Nothing is guessed where two forms fit, or none.
+// Lists that two forms fit, or no form, are refused.
 TEST(WordList, OtherLinesAreRefused) {
   ExpectRefused("c 2\nb 1\na 0\n", "found all lines fit \"word id\" and \"word count\"");
   ExpectRefused("1 0\n0 5\n", "found all lines fit \"id word\" and \"word number\"");
@@ -115,7 +115,7 @@ TEST(WordList, OtherLinesAreRefused) {
 
 TEST(WordList, FairseqDictionaries) {
   const auto read = [](std::string_view text) { return ReadFairseqList("f", text); };
-  // What fairseq's Dictionary makes of these lines: rstrip, rsplit(" ", 1), any int.
+  // The words that fairseq's Dictionary reads: rstrip, rsplit(" ", 1), any int.
   EXPECT_EQ(read("the 38337\n, -0\nmadeupword0000 0 \na b 3\n1234 +2\nx  1")->words,
             (Strings{"<s>", "<pad>", "</s>", "<unk>", "the", ",", "madeupword0000", "a b", "1234",
                      "x "}));

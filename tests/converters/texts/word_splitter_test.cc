@@ -50,7 +50,8 @@ TEST(Words, SplitsAsThePythonReadersDo) {
   }
 }
 
-// Each white-space character of Python's str.split(), and its neighbours, which are none.
+// Each white-space character of Python's str.split(), and its neighbours, which are not white
+// space.
 TEST(Words, KnowsTheSpacesOfUnicode) {
   const std::vector<uint32_t> spaces = {0x85,   0xA0,   0x1680, 0x2000, 0x2001, 0x2005,
                                         0x200A, 0x2028, 0x2029, 0x202F, 0x205F, 0x3000};

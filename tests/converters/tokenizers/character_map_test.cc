@@ -9,8 +9,8 @@
 namespace kinglet::character_map_test {
 namespace {
 
-// The double array of the keys "a" -> "A" and "ab" -> "", laid out by hand: the root's children lie
-// at place 256, those of "a" at 512.
+// The double array of the keys "a" -> "A" and "ab" -> "", laid out by hand: the root's children are
+// at unit 256, those of "a" at 512.
 std::string Map() {
   std::vector<uint32_t> units(1024, 0);
   const auto offset = [](uint32_t places) { return places << 10; };
@@ -36,13 +36,13 @@ TEST(CharacterMap, ListsItsRulesInOrder) {
 }
 
 TEST(CharacterMap, ArraysThatLeadNowhereAreRefused) {
-  const std::string whole = Map();
+  const std::string original = Map();
   for (const size_t size :
-       {size_t{1}, size_t{4}, size_t{100}, whole.size() - 3, whole.size() - 1}) {
-    EXPECT_FALSE(ReadCharacterMap(whole.substr(0, size)).ok()) << size;
+       {size_t{1}, size_t{4}, size_t{100}, original.size() - 3, original.size() - 1}) {
+    EXPECT_FALSE(ReadCharacterMap(original.substr(0, size)).ok()) << size;
   }
   const auto with = [&](size_t place, uint32_t unit) {
-    std::string changed = whole;
+    std::string changed = original;
     std::memcpy(changed.data() + 4 + 4 * place, &unit, 4);
     return ReadCharacterMap(changed);
   };
@@ -52,8 +52,8 @@ TEST(CharacterMap, ArraysThatLeadNowhereAreRefused) {
   EXPECT_FALSE(with(256 ^ 'a', 0x61 << 10 | 'a').ok());
 }
 
-// Branches that share their ends, as SentencePiece's do: level by level two labels lead to the same
-// place, so that 2^levels keys lie in few units.
+// Branches that share their ends, as in SentencePiece's maps: level by level two labels lead to the
+// same unit, so that few units contain 2^levels keys.
 std::string SharedMap(int levels) {
   std::vector<uint32_t> units(1024, 0);
   const auto offset = [](uint32_t places) { return places << 10; };

@@ -1,6 +1,6 @@
 // Damaged files of tokenizers and vocabularies are refused or harmless: every single bit flipped,
-// every truncation, and random changes. The environment variable KINGLET_MUTATIONS says how many of
-// the latter, and then nothing is omitted; usually they are few.
+// every truncation, and random changes. The environment variable KINGLET_MUTATIONS gives the number
+// of random changes, and then nothing is omitted; without it there are few.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -20,7 +20,7 @@ namespace kinglet::damaged_files_test {
 namespace {
 
 constexpr int kUsualMutations = 1000;
-// What an intact copy of each file cuts, and bytes that none does.
+// A text that an intact copy of each file tokenizes, and bytes of no vocabulary.
 constexpr std::string_view kTexts[] = {"",
                                        "ab a\xC3\xA9 <0x41> abab [MASK] ||| unaffable\xFF\xE2\x96",
                                        "  aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab "};
@@ -109,7 +109,7 @@ void CheckCut(const TokenizedText& tokenized, const Tokenizer& tokenizer, std::s
   by_piece.Finish();
 }
 
-// Reads a tokenizer from a file, takes it through the bytes of a model file and cuts with it.
+// Reads a tokenizer from a file, packs and reads its text tables, and tokenizes with them.
 void TryTokenizer(const std::string& path, const std::string& known) {
   auto tables = ReadTokenizer({path, false, known, 3});
   if (!tables.ok()) {
@@ -148,7 +148,7 @@ class DamagedFiles : public testing::Test {
   void Try(const Sample& sample, bool vocabulary) {
     const std::string path = Write("file", sample.bytes);
     if (vocabulary) return TryVocabulary(path);
-    // What is damaged of codes may be their vocabulary too.
+    // For byte-pair codes, the damaged file may also be their vocabulary.
     TryTokenizer(path, sample.known.empty() ? "" : Write("known", sample.known));
   }
 
@@ -158,7 +158,7 @@ class DamagedFiles : public testing::Test {
       Sample damaged = sample;
       const std::string& intact = sample.*part;
       for (size_t bit = 0; bit < 8 * intact.size(); ++bit) {
-        // Much of the larger model is alike.
+        // Large parts of the larger model are alike.
         if (intact.size() > 1000 && bit % 61 >= 8 && !Mutations()) continue;
         (damaged.*part)[bit / 8] = static_cast<char>(intact[bit / 8] ^ (1 << bit % 8));
         Try(damaged, vocabulary);
@@ -171,7 +171,7 @@ class DamagedFiles : public testing::Test {
     }
   }
 
-  // Changes, takes out, repeats and inserts a few bytes.
+  // Changes, removes, repeats and inserts a few bytes.
   std::string Mutated(std::string bytes, const std::vector<Sample>& others) {
     const auto below = [&](size_t limit) { return random_() % std::max<size_t>(limit, 1); };
     for (size_t edits = 1 + below(8); edits > 0; --edits) {

@@ -1,5 +1,5 @@
-// Equality with the original libraries' segmentations, which lie in the folder "text" beside the
-// one that the environment variable KINGLET_CHECKPOINTS names, and in its bert-* folders.
+// Equality with the original libraries' segmentations. The environment variable KINGLET_CHECKPOINTS
+// names a folder; the segmentations are in the folder "text" next to it, and in its bert-* folders.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -71,7 +71,7 @@ std::string Joined(const Tokenizer& tokenizer, const Json& tokens) {
   std::string text;
   for (const Json& token : tokens) {
     text += decoder.Add(token.get<Token>());
-    EXPECT_NO_THROW((void)Json(text).dump());  // always whole characters
+    EXPECT_NO_THROW((void)Json(text).dump());  // always complete characters
   }
   return text + decoder.Finish();
 }

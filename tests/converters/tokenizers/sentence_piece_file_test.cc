@@ -23,13 +23,13 @@ TEST(SentencePieceFile, ReadsWhatAModelSays) {
 }
 
 TEST(SentencePieceFile, DamageIsRefusedOrHarmless) {
-  const std::string whole = SmallModel();
-  for (size_t size = 0; size < whole.size(); ++size) {
-    const auto read = ReadSentencePieceModel(std::string_view(whole).substr(0, size));
+  const std::string original = SmallModel();
+  for (size_t size = 0; size < original.size(); ++size) {
+    const auto read = ReadSentencePieceModel(std::string_view(original).substr(0, size));
     EXPECT_TRUE(read.ok() || read.status().code() == KINGLET_INVALID_CHECKPOINT);
   }
-  for (size_t bit = 0; bit < 8 * whole.size(); ++bit) {
-    std::string changed = whole;
+  for (size_t bit = 0; bit < 8 * original.size(); ++bit) {
+    std::string changed = original;
     changed[bit / 8] = static_cast<char>(changed[bit / 8] ^ (1 << bit % 8));
     const auto read = ReadSentencePieceModel(changed);
     EXPECT_TRUE(read.ok() || read.status().code() == KINGLET_INVALID_CHECKPOINT);

@@ -21,18 +21,18 @@ TEST(TokenizerFile, TellsFilesAndRulesApart) {
   const auto pieces = ReadTokenizer({Write("pieces", SmallModel()), true, {}, 0});
   ASSERT_TRUE(pieces.ok()) << pieces.status().message();
   EXPECT_TRUE(pieces->lower_case);
-  EXPECT_TRUE(std::holds_alternative<SentencePieceTables>(pieces->cutting));
+  EXPECT_TRUE(std::holds_alternative<SentencePieceTables>(pieces->method));
   const std::string codes = Write("codes", "#version: 0.2\na b\n");
   const auto merges = ReadTokenizer({codes, false, Write("known", "a 5\n"), 2});
   ASSERT_TRUE(merges.ok()) << merges.status().message();
-  EXPECT_EQ(std::get<MergeTables>(merges->cutting).known, std::vector<std::string>{"a"});
+  EXPECT_EQ(std::get<MergeTables>(merges->method).known, std::vector<std::string>{"a"});
   const std::pair<const char*, WordRule::Rule> rules[] = {
       {"spaces", WordRule::Rule::kSpaces},
       {"words", WordRule::Rule::kSpaces},
       {"wikitext", WordRule::Rule::kWikiText},
       {"characters", WordRule::Rule::kCharacters}};
   for (const auto& [name, rule] : rules) {
-    EXPECT_EQ(std::get<WordRule>(ReadTokenizer({name, false, {}, 0})->cutting).rule, rule);
+    EXPECT_EQ(std::get<WordRule>(ReadTokenizer({name, false, {}, 0})->method).rule, rule);
   }
 }
 

@@ -95,7 +95,7 @@ TEST(CacheLikelihood, MemoryAndThreadsChangeNoBit) {
   }
 }
 
-// Shares of a few thetas are kept; the order in which thetas are asked for must not matter.
+// The fractions of a few thetas are kept; the order in which thetas are asked for must not matter.
 TEST(CacheLikelihood, TheOrderOfQueriesChangesNoBit) {
   const TextTrace trace = RandomTrace(200, 5, 10, false);
   CacheLikelihood one(trace, 20, 1);
@@ -111,11 +111,11 @@ TEST(CacheLikelihood, TheOrderOfQueriesChangesNoBit) {
 
 TEST(CacheLikelihood, ImpossibleTokens) {
   TextTrace trace = RandomTrace(30, 4, 3, false);
-  trace.ids.back() = 3;  // no cache holds it
+  trace.ids.back() = 3;  // in no cache
   trace.log_probabilities.back() = -std::numeric_limits<double>::infinity();
   CacheLikelihood impossible(trace, 10, 1);
   EXPECT_EQ(impossible.MeanLoss({0.1, 0.1}), std::numeric_limits<double>::infinity());
-  // The cache can give a word probability that the network gives none.
+  // The cache can give probability to a word to which the network gives 0.
   trace.ids.back() = trace.ids[28];
   CacheLikelihood rescued(trace, 10, 1);
   EXPECT_TRUE(std::isfinite(rescued.MeanLoss({0.1, 0.1})));

@@ -38,21 +38,21 @@ void ExpectSound(const CacheSearch& search, const CacheParameters& start,
 TEST(SearchCache, FindsTheMinimumOfAParabola) {
   for (const CacheParameters start : {kPublishedStart, CacheParameters{0.9, 0.5},
                                       CacheParameters{0.01, 0.0001}, CacheParameters{0.3, 0.02}}) {
-    // In units of the minimum, with a mixed term: neither number can be found alone.
+    // In units of the minimum, with a mixed term: neither parameter can be found alone.
     const auto objective = [](const CacheParameters& at) {
       const double x = at.lambda / 0.3 - 1, y = at.theta / 0.02 - 1;
       return 4 + x * x + 2 * y * y + x * y;
     };
     const CacheSearch search = SearchCache(start, objective);
     ExpectSound(search, start, objective);
-    // The last step of either number was below 1 % of it, and both neighbours were worse.
+    // The last interval of either parameter was below 1 % of it, and both neighbours were worse.
     EXPECT_NEAR(search.best.lambda, 0.3, 0.3 * 0.01);
     EXPECT_NEAR(search.best.theta, 0.02, 0.02 * 0.01);
     EXPECT_NEAR(search.loss, 4, 4e-4);
   }
 }
 
-// The first turns, computed by hand from the published rules: steps of 1/20, times 1.2 after a
+// The first turns, computed by hand from the published rules: intervals of 1/20, times 1.2 after a
 // success and 0.5 after a failure, lambda before theta, the lower neighbour first.
 TEST(SearchCache, TakesThePublishedSteps) {
   const CacheSearch search = SearchCache({0.1, 0.016}, [](const CacheParameters& at) {
@@ -63,8 +63,8 @@ TEST(SearchCache, TakesThePublishedSteps) {
     bool accepted;
   } expected[] = {
       {0.1, 0.016, true},                                  // start
-      {0.095, 0.016, false},    {0.105, 0.016, true},      // lambda, step 0.005
-      {0.105, 0.0152, false},   {0.105, 0.0168, false},    // theta, step 0.0008
+      {0.095, 0.016, false},    {0.105, 0.016, true},      // lambda, interval 0.005
+      {0.105, 0.0152, false},   {0.105, 0.0168, false},    // theta, interval 0.0008
       {0.099, 0.016, false},    {0.111, 0.016, true},      // lambda, step 0.006
       {0.111, 0.0156, false},   {0.111, 0.0164, false},    // theta, step 0.0004
       {0.1038, 0.016, false},   {0.1182, 0.016, true},     // lambda, step 0.0072

@@ -125,7 +125,7 @@ TEST(TuneCache, NothingElseOfTheFileChanges) {
     const NeuralCache* own = FindBlock<NeuralCache>(draft.description);
     ASSERT_TRUE(ChangeCache({.theta = own->theta, .lambda = own->lambda}, undone.description).ok());
     EXPECT_EQ(BytesOf(undone), bytes);
-    // Tuned again, it says so once.
+    // The options of a model that was tuned twice mention tuning once.
     const auto again = TuneCache(file, BurstyIds(200), {});
     ASSERT_TRUE(again.ok());
     EXPECT_EQ(FileOf(again->bytes)->description().provenance.options, "bits 9, cache tuned");
@@ -234,7 +234,7 @@ void ExpectRefused(const ModelDraft& draft, const std::vector<uint32_t>& ids,
 TEST(TuneCache, WhatCannotBeTuned) {
   const ModelDraft with = TinyMicronet({.cache_capacity = 4}), without = TinyMicronet();
   ExpectRefused(without, {1, 2, 3}, {},
-                "cache: expected a model that has one, or its capacity (--cache), found neither");
+                "cache: expected a model with a cache, or a capacity (--cache), found neither");
   ExpectRefused(with, {1, 2, 3}, WithCapacity(0), "cache: expected 1 to 1048576, found 0");
   ExpectRefused(with, {1, 2, 3}, WithCapacity(1048577),
                 "cache: expected 1 to 1048576, found 1048577");
@@ -263,8 +263,8 @@ TEST(TuneCache, ATokenThatNoCacheExplains) {
   bias[0] = 3e38F;
   bias[1] = -3e38F;  // the difference of the two is minus infinity in float
   ExpectRefused(draft, {0, 0, 0, 1, 0}, {},
-                "text: expected one that the model can explain with some cache, found a token of "
-                "probability 0");
+                "text: expected a text with a probability above 0 under some cache, found a token "
+                "of probability 0");
 }
 
 TEST(TuneCache, ReportsProgress) {

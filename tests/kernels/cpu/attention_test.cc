@@ -16,7 +16,7 @@ namespace {
 constexpr uint32_t kWindow = 37, kKeySize = 16, kValueSize = 24;
 constexpr BufferId kWeights{3}, kOut{4};
 
-// One head whose queries and positions are zero, so that every visible slot weighs the same.
+// One head whose queries and positions are zero, so that every visible slot has the same weight.
 OpCase EvenAttention(StreamStart start, uint64_t position) {
   CaseBuilder builder("", 1);
   WindowAttention op;
@@ -58,7 +58,7 @@ TEST(WindowAttention, MaskedSlotsHaveNoWeightAndTheOthersShareIt) {
 
 TEST(WindowAttention, TheTokensOwnValueIsStoredAndSeen) {
   for (const Target target : SupportedTargets()) {
-    // The only token of its window: the result is its zeros, whatever the ring held.
+    // The only token of its window: the result is its zeros, whatever the ring contained.
     const OpCase op_case = EvenAttention(StreamStart::kMasked, 0);
     const BufferLayout layout = LayOut(op_case.plan, sizeof(float)).value();
     const auto kernels = BindWith(FindVectorFunctions(target), op_case.plan, layout);

@@ -22,12 +22,12 @@ struct TableShape {
   bool hashed = false;
 };
 
-// The two scales of a product as separate cases.
-struct Steps {
+// The two nodes of a product with a coded table, as separate cases.
+struct ProductNodes {
   OpCase partial, sums;
 };
 
-Steps StepsOf(const TableShape& shape) {
+ProductNodes NodesOf(const TableShape& shape) {
   const auto make = [&](bool sums) {
     CaseBuilder builder("", shape.words);
     CodingScheme scheme;
@@ -70,20 +70,20 @@ TEST_F(CodedProductsTest, VectorsServeAllButWideCodesLongRowsAndManyHashes) {
     WeightStore weights(op_case.plan, *functions_);
     return static_cast<bool>(Bound(op_case, weights, *functions_));
   };
-  EXPECT_TRUE(served(StepsOf({}).partial));
-  EXPECT_TRUE(served(StepsOf({.x_bits = 9}).partial));
-  EXPECT_FALSE(served(StepsOf({.x_bits = 18}).partial));
-  EXPECT_TRUE(served(StepsOf({.positions = 2, .length = 4096}).partial));
-  EXPECT_FALSE(served(StepsOf({.positions = 1, .length = 8193}).partial));
-  EXPECT_TRUE(served(StepsOf({}).sums));
+  EXPECT_TRUE(served(NodesOf({}).partial));
+  EXPECT_TRUE(served(NodesOf({.x_bits = 9}).partial));
+  EXPECT_FALSE(served(NodesOf({.x_bits = 18}).partial));
+  EXPECT_TRUE(served(NodesOf({.positions = 2, .length = 4096}).partial));
+  EXPECT_FALSE(served(NodesOf({.positions = 1, .length = 8193}).partial));
+  EXPECT_TRUE(served(NodesOf({}).sums));
   // 3 bits a code, 5 * 32 bits an entry of the codebook's columns.
-  EXPECT_TRUE(served(StepsOf({.words = 4, .hashed = true}).sums));
-  EXPECT_FALSE(served(StepsOf({.words = 20, .hashed = true}).sums));
+  EXPECT_TRUE(served(NodesOf({.words = 4, .hashed = true}).sums));
+  EXPECT_FALSE(served(NodesOf({.words = 20, .hashed = true}).sums));
 }
 
 TEST_F(CodedProductsTest, EachPoolIsLaidOutOnceInPanelsOfItsOwn) {
   const auto bytes = [&](const TableShape& shape) {
-    const OpCase op_case = StepsOf(shape).partial;
+    const OpCase op_case = NodesOf(shape).partial;
     WeightStore weights(op_case.plan, *functions_);
     uint64_t total = 0;
     for (const MemoryRange& range : Bound(op_case, weights, *functions_).weights) {
@@ -91,22 +91,22 @@ TEST_F(CodedProductsTest, EachPoolIsLaidOutOnceInPanelsOfItsOwn) {
     }
     return total;
   };
-  EXPECT_EQ(bytes({.pools = {17}}), 32u * 4 * 4);  // all positions share it
+  EXPECT_EQ(bytes({.pools = {17}}), 32u * 4 * 4);  // one pool for all positions
   EXPECT_EQ(bytes({.pools = {17, 1, 16}}), (32u + 16 + 16) * 4 * 4);
   EXPECT_EQ(bytes({.pools = {17}, .x_bits = 9}), 32u * 4 * 9 / 8 + 32 * 4);
 }
 
-// Column l of 16 holds words l, l + 16, ...: the blocked form, read bit by bit.
-TEST_F(CodedProductsTest, CodesLieInBlocksOfLanes) {
+// Column l of 16 contains the codes of words l, l + 16, ...: the layout in tiles, read bit by bit.
+TEST_F(CodedProductsTest, CodesLieInTilesOfColumns) {
   for (const uint32_t pool : {1u, 2u, 5u, 300u, 70000u}) {
     for (const uint64_t words : {1u, 16u, 17u, 511u, 513u, 1100u}) {
-      const OpCase op_case = StepsOf({.words = words, .pools = {pool}}).sums;
+      const OpCase op_case = NodesOf({.words = words, .pools = {pool}}).sums;
       WeightStore store(op_case.plan, *functions_);
       const SharedCodes codes = store.Codes(1);
       store.LayOut();
-      const CodeBlocks blocks = codes->blocks();
-      const auto bits = static_cast<uint64_t>(blocks.bits);
-      ASSERT_EQ(blocks.words, words);
+      const CodeTiles tiles = codes->tiles();
+      const auto bits = static_cast<uint64_t>(tiles.bits);
+      ASSERT_EQ(tiles.words, words);
       ASSERT_EQ(codes->codes.size(), (words + 511) / 512 * 3 * bits * 16);
       const CodedRows rows(op_case.plan.weights[1]);
       for (uint64_t word = 0; word < words; ++word) {

@@ -45,7 +45,7 @@ TEST(Targets, ScalarIsAlwaysThereAndLast) {
 }
 
 TEST(Targets, OfOtherMachinesAreRefused) {
-  // No machine has both.
+  // No machine has both NEON and AVX2.
   const bool has_neon = FindVectorFunctions(Target::kNeon) != nullptr;
   const Target missing = has_neon ? Target::kAvx2 : Target::kNeon;
   EXPECT_EQ(FindVectorFunctions(missing), nullptr);

@@ -1,4 +1,5 @@
-// Inputs for vector functions that no operation calls, with their results and those of ref.
+// Inputs for vector functions that no operation calls, with the functions' results and those of
+// ref.
 #ifndef KINGLET_TESTS_KERNELS_CPU_DIRECT_CASES_H_
 #define KINGLET_TESTS_KERNELS_CPU_DIRECT_CASES_H_
 

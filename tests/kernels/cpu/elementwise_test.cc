@@ -11,7 +11,7 @@
 namespace kinglet::cpu::elementwise_test {
 namespace {
 
-// The elements of buffer `id` after the case's scale.
+// The elements of buffer `id` after the case's node.
 std::vector<double> ValuesAfter(const OpCase& op_case, Target target, BufferId id) {
   const BufferLayout layout = LayOut(op_case.plan, sizeof(float)).value();
   const auto kernels = BindWith(FindVectorFunctions(target), op_case.plan, layout);
@@ -41,13 +41,13 @@ TEST(LayerNorm, OfAlternatingSignsIsTheSigns) {
   }
 }
 
-TEST(Add, OfCodesAddsMultiplesOfTheStep) {
+TEST(Add, OfCodesAddsMultiplesOfTheScale) {
   for (const Target target : SupportedTargets()) {
     for (const int bits : {9, 18}) {
       CaseBuilder builder("", 1);
       const BufferId x = builder.Codes("x", 37, bits, Fill::kExtreme);
       const BufferId y = builder.Given("y", std::vector<float>(37, 10.0f));
-      // The largest code stands for the quantiser's limit, 4, up to rounding.
+      // The largest code represents the quantiser's limit, 4, up to rounding.
       for (const double value : ValuesAfter(builder.Finish(Add{x, y}), target, y)) {
         EXPECT_NEAR(value, 6.0, 1e-5) << TargetName(target);
       }
@@ -55,7 +55,7 @@ TEST(Add, OfCodesAddsMultiplesOfTheStep) {
   }
 }
 
-TEST(CacheAppend, StoresThePreviousStepsPairInTurn) {
+TEST(CacheAppend, StoresThePreviousTokensPairInTurn) {
   for (const Target target : SupportedTargets()) {
     for (const uint64_t position : {0u, 1u, 3u, 4u, 9u}) {
       CaseBuilder builder("", 1);

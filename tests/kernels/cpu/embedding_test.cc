@@ -71,7 +71,7 @@ TEST_F(EmbedRowTest, SharesThePanelsOfAProductWithTheSameTable) {
   EXPECT_EQ(row.data(), matrix.data() + 3 * 16 * 24);  // the low bytes of the fourth panel
 }
 
-// A projected table of integers: sums of even two products exceed 31 bits.
+// A projected table of integers, for which even the sum of two products exceeds 31 bits.
 TEST_F(EmbedRowTest, LeavesSumsThatDoNotFitToTheReference) {
   const auto substituted = [&](int table_bits, int projection_bits) {
     CaseBuilder builder("", 7);

@@ -8,7 +8,8 @@ import re
 import subprocess
 import sys
 
-# What fetches to the second-level cache: the rows of a neural cache in 9 bits and in words, and a next stream's keys and values.
+# The functions that fetch to the second-level cache: the rows of a neural cache in 9 bits and in
+# 16, and a next stream's keys and values.
 FETCHING = ["NineBitDots", "IntegerDots", "WindowAttentionKernel<short>"]
 
 code = subprocess.run([sys.argv[1], "-d", "-C", "--no-show-raw-insn", sys.argv[2]], check=True, text=True, stdout=subprocess.PIPE).stdout

@@ -10,7 +10,7 @@
 namespace kinglet::cpu::log_sum_exp_test {
 namespace {
 
-// The elements of buffer `id` after the case's scale.
+// The elements of buffer `id` after the case's node.
 std::vector<double> ValuesAfter(const OpCase& op_case, Target target, BufferId id) {
   const BufferLayout layout = LayOut(op_case.plan, sizeof(float)).value();
   const auto kernels = BindWith(FindVectorFunctions(target), op_case.plan, layout);
@@ -26,9 +26,9 @@ TEST(LogSumExp, OfEqualLogitsIsTheLogOfTheirNumber) {
       const float logit = n % 2 == 0 ? -2.5f : 100.0f;
       const BufferId x = builder.Given("x", std::vector<float>(n, logit));
       const BufferId out = builder.Floats("out", LogSumExp::kCount, Fill::kZero);
-      const LogitBlocks blocks = {builder.Floats("largest", SumBlocks(n), Fill::kZero),
-                                  builder.Floats("sums", SumBlocks(n), Fill::kZero)};
-      const auto values = ValuesAfter(builder.Finish(LogSumExp{x, out, blocks}), target, out);
+      const LogitTiles tiles = {builder.Floats("largest", SumTiles(n), Fill::kZero),
+                                builder.Floats("sums", SumTiles(n), Fill::kZero)};
+      const auto values = ValuesAfter(builder.Finish(LogSumExp{x, out, tiles}), target, out);
       EXPECT_EQ(values[0], n % 2 == 0 ? 0 : 100);
       EXPECT_NEAR(values[0] + values[1] - double{logit}, std::log(static_cast<double>(n)), 1e-6)
           << TargetName(target);

@@ -81,8 +81,8 @@ TEST_F(MatVecTest, FramesTogetherGetWhatEachGetsAlone) {
     TailInput input;
     uint64_t cols;
   };
-  // Codes, fixed point, and dequantised codes; few columns, and so many that frames take turns with
-  // the memory for them.
+  // Codes, fixed point, and dequantised codes; few columns, and enough that the memory for vectors
+  // fits only some frames at a time.
   const std::vector<Form> forms = {{9, 9, Storage::kPerRow, TailInput::kAsIs, 77},
                                    {13, 9, Storage::kPerRow, TailInput::kAsIs, 40},
                                    {9, 0, Storage::kPerRow, TailInput::kAsIs, 77},
@@ -106,16 +106,16 @@ TEST_F(MatVecTest, FramesTogetherGetWhatEachGetsAlone) {
       const auto kernels = BindWith(FindVectorFunctions(target), op_case.plan, layout);
       ASSERT_TRUE(kernels.ok());
       for (const size_t count : {1u, 2u, 7u, 70u}) {
-        std::vector<RandomFrame> alone, together;
+        std::vector<RandomFrame> single, batched;
         std::vector<StreamFrame> frames;
-        for (size_t i = 0; i < count; ++i) alone.emplace_back(op_case, layout, random);
-        together = alone;
-        for (RandomFrame& frame : together) frames.push_back(frame.frame());
+        for (size_t i = 0; i < count; ++i) single.emplace_back(op_case, layout, random);
+        batched = single;
+        for (RandomFrame& frame : batched) frames.push_back(frame.frame());
         kernels->front().Run(frames);
         for (size_t i = 0; i < count; ++i) {
-          StreamFrame frame = alone[i].frame();
+          StreamFrame frame = single[i].frame();
           kernels->front().Run({&frame, 1});
-          ASSERT_TRUE(alone[i] == together[i])
+          ASSERT_TRUE(single[i] == batched[i])
               << TargetName(target) << " " << form.cols << " columns, " << i << " of " << count;
         }
       }

@@ -24,7 +24,7 @@ uint64_t Total(const std::vector<MemoryRange>& ranges) {
   return bytes;
 }
 
-// Includes the smallest, the largest and zero.
+// Random entries, among them the smallest, the largest and zero.
 int16_t Entry(int bits, uint64_t row, uint64_t col) {
   const auto span = int64_t{1} << bits;
   const auto value = static_cast<int64_t>((row * 7919 + col * 104729) * 31 % (span + 2));
@@ -42,8 +42,8 @@ Panels Filled(uint64_t rows, uint64_t cols, int bits, const VectorFunctions& vec
   return Panels::FromCodes(rows, cols, bits, codes, scales, vector);
 }
 
-// Numbers behind the last row may be read, but have no meaning.
-TEST_F(PanelsTest, WhatIsReadBehindAPanelLeavesNoTrace) {
+// Codes after the last row may be read, but have no meaning.
+TEST_F(PanelsTest, WhatIsReadAfterAPanelLeavesNoTrace) {
   for (const uint64_t cols : {1u, 2u, 3u, 5u, 6u, 7u}) {
     for (const int bits : {3, 8, 9, 12}) {
       std::vector<int16_t> codes(16 * cols + 3, 1);
@@ -67,28 +67,28 @@ TEST_F(PanelsTest, WhatIsReadBehindAPanelLeavesNoTrace) {
 // The entry's integer, or padding, from the bytes.
 int64_t Stored(const CodePanels& panels, bool by_column, uint64_t row, uint64_t col) {
   const uint64_t r = row % 16;
-  if (panels.form == CodeForm::kWords) {
-    const uint64_t blocks = (panels.cols + 1) / 2;
+  if (panels.form == CodeForm::kInt16) {
+    const uint64_t tiles = (panels.cols + 1) / 2;
     int16_t words[32];
-    std::memcpy(words, panels.codes + (row / 16 * blocks + col / 2) * 64, 64);
+    std::memcpy(words, panels.codes + (row / 16 * tiles + col / 2) * 64, 64);
     return words[2 * r + col % 2];
   }
   if (const auto bits = static_cast<uint64_t>(FieldBits(panels.form)); bits != 0) {
-    const uint64_t cols = 16 / bits * 2, blocks = (panels.cols + cols - 1) / cols;
+    const uint64_t cols = 16 / bits * 2, tiles = (panels.cols + cols - 1) / cols;
     uint16_t words[32];
-    std::memcpy(words, panels.codes + (row / 16 * blocks + col / cols) * 64, 64);
+    std::memcpy(words, panels.codes + (row / 16 * tiles + col / cols) * 64, 64);
     const uint64_t word = words[2 * r + col % 2], field = col % cols / 2;
-    // The last one has all bits that are left.
+    // The last field has all bits that are left.
     if (field == 16 / bits - 1) return static_cast<int16_t>(word) >> (field * bits);
     return static_cast<int64_t>((word >> (field * bits)) % (1u << bits)) - (1 << (bits - 1));
   }
-  const uint64_t block = row / 16 * ((panels.cols + 3) / 4) + col / 4;
+  const uint64_t tile = row / 16 * ((panels.cols + 3) / 4) + col / 4;
   const uint64_t entry = 16 * (r / 4) + 8 * (col % 4 / 2) + 2 * (r % 4) + col % 2;
-  const auto byte = std::to_integer<uint8_t>(panels.codes[block * 64 + entry]);
+  const auto byte = std::to_integer<uint8_t>(panels.codes[tile * 64 + entry]);
   if (panels.form == CodeForm::kBytes) return static_cast<int8_t>(byte);
   // On AVX2 the signs of 32 entries are bits of entries 0, 4, 8 and so on, then of 1, 5, 9.
   const uint64_t place = by_column ? entry / 32 * 32 + entry % 4 * 8 + entry % 32 / 4 : entry;
-  return (panels.signs[block] >> place & 1) != 0 ? byte - 256 : byte;
+  return (panels.signs[tile] >> place & 1) != 0 ? byte - 256 : byte;
 }
 
 class EveryTargetsPanels : public testing::TestWithParam<Target> {};
@@ -96,7 +96,7 @@ GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(EveryTargetsPanels);
 INSTANTIATE_TEST_SUITE_P(EveryTarget, EveryTargetsPanels, testing::ValuesIn(VectorTargets()),
                          [](const auto& target) { return std::string(TargetName(target.param)); });
 
-TEST_P(EveryTargetsPanels, EveryIntegerLiesInItsBlockAndTheRestIsZero) {
+TEST_P(EveryTargetsPanels, EveryIntegerLiesInItsTileAndTheRestIsZero) {
   const Target target = GetParam();
   const VectorFunctions& functions = *FindVectorFunctions(target);
   for (int bits = 2; bits <= 16; ++bits) {
@@ -106,8 +106,8 @@ TEST_P(EveryTargetsPanels, EveryIntegerLiesInItsBlockAndTheRestIsZero) {
         const CodePanels codes = panels.code_panels();
         ASSERT_TRUE(Aligned(codes.codes) && Aligned(codes.scales));
         const uint64_t padded_rows = (rows + 15) / 16 * 16;
-        const uint64_t block_cols = BlockCols(CodeFormOf(bits, cols));
-        const uint64_t padded_cols = (cols + block_cols - 1) / block_cols * block_cols;
+        const uint64_t tile_cols = TileCols(CodeFormOf(bits, cols));
+        const uint64_t padded_cols = (cols + tile_cols - 1) / tile_cols * tile_cols;
         for (uint64_t row = 0; row < padded_rows; ++row) {
           for (uint64_t col = 0; col < padded_cols; ++col) {
             const bool inside = row < rows && col < cols;
@@ -123,18 +123,18 @@ TEST_P(EveryTargetsPanels, EveryIntegerLiesInItsBlockAndTheRestIsZero) {
   }
 }
 
-// A panel takes as many blocks of 64 bytes as its columns need, and never more than with bytes.
+// A panel takes as many tiles of 64 bytes as its columns need, and never more than with bytes.
 TEST_F(PanelsTest, FewBitsTakeFewBytes) {
   struct Panel {
     int bits;
-    uint64_t cols, blocks;
+    uint64_t cols, tiles;
   };
-  for (const auto& [bits, cols, blocks] :
+  for (const auto& [bits, cols, tiles] :
        {Panel{2, 128, 8}, Panel{3, 128, 13}, Panel{4, 128, 16}, Panel{5, 128, 22},
         Panel{6, 128, 32}, Panel{5, 48, 8}, Panel{4, 48, 6}, Panel{5, 16, 3}, Panel{4, 4, 1},
         Panel{2, 4, 1}, Panel{5, 5, 1}, Panel{2, 17, 2}}) {
     const Panels panels = Panels::OfIntegers(16, cols, bits);
-    EXPECT_EQ(Total(panels.Memory()), blocks * 64 + 16 * 4) << bits << " bits, " << cols;
+    EXPECT_EQ(Total(panels.Memory()), tiles * 64 + 16 * 4) << bits << " bits, " << cols;
   }
 }
 
@@ -176,7 +176,7 @@ TEST_F(PanelsTest, NoRowsTakeNoMemory) {
   EXPECT_EQ(Total(Panels::OfFloats(0, 5).Memory()), 0u);
 }
 
-// 40 rows are 3 panels of 16; 7 columns are 2 blocks of four, or 4 of two.
+// 40 rows are 3 panels of 16; 7 columns are 2 tiles of four, or 4 of two.
 TEST_F(PanelsTest, MemoryIsTheWholeMatrixAndRowMemoryThePanelOfARow) {
   struct Size {
     int bits;

@@ -11,12 +11,12 @@
 
 namespace kinglet::cpu {
 
-inline constexpr float kGuard = 1234.5f;  // behind each result
+inline constexpr float kGuard = 1234.5f;  // after each result
 
 struct ProductShape {
   size_t rows, cols;
 };
-// Odd sizes, whole panels, short sums, several blocks of a rule-4 sum, several blocks of few
+// Odd sizes, full panels, short sums, several tiles of a rule-4 sum, several tiles of few
 // columns.
 inline const std::vector<ProductShape> kProductShapes = {
     {1, 1},    {16, 4},   {17, 31},  {33, 32},   {64, 33},

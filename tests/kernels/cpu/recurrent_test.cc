@@ -1,4 +1,4 @@
-// Recurrent cells where the answer is known without computing it, on every instruction set of this
+// Recurrent cells whose results are known without computing them, on every instruction set of this
 // machine. conformance_test.cc compares every element with ref.
 #include <gtest/gtest.h>
 
@@ -12,7 +12,7 @@
 namespace kinglet::cpu::recurrent_test {
 namespace {
 
-// Runs the case's scale.
+// Runs the case's node.
 OpRun After(OpCase&&, Target) = delete;  // the case outlives the run
 OpRun After(const OpCase& op_case, Target target) {
   const BufferLayout layout = LayOut(op_case.plan, sizeof(float)).value();
@@ -22,8 +22,8 @@ OpRun After(const OpCase& op_case, Target target) {
   return run;
 }
 
-// `count` copies of each block's value.
-std::vector<float> Blocks(const std::vector<float>& values, size_t count) {
+// `count` copies of each gate's value.
+std::vector<float> Gates(const std::vector<float>& values, size_t count) {
   std::vector<float> all;
   for (const float value : values) all.insert(all.end(), count, value);
   return all;
@@ -36,10 +36,10 @@ TEST(LstmGates, OpenAndShutGatesCopyAndClear) {
     for (const size_t n : {1u, 15u, 16u, 37u}) {
       CaseBuilder builder("", n);
       LstmGates op{};
-      op.recurrent = builder.Given("recurrent", Blocks({0, 0, 0, 0}, n));
+      op.recurrent = builder.Given("recurrent", Gates({0, 0, 0, 0}, n));
       op.hidden = builder.Floats("hidden", n, Fill::kRandom);
       // The cell is kept: input closed, forget open, output closed.
-      op.input = builder.Given("kept", Blocks({kClosed, kOpen, 3, kClosed}, n));
+      op.input = builder.Given("kept", Gates({kClosed, kOpen, 3, kClosed}, n));
       op.cell = builder.Given("cell", std::vector<float>(n, 0.75f));
       const OpCase op_case = builder.Finish(op);
       OpRun run = After(op_case, target);
@@ -56,8 +56,8 @@ TEST(GruGates, AShutUpdateTakesTheCandidateAndAnOpenOneKeeps) {
       CaseBuilder builder("", 1);
       GruGates op{};
       // The reset gate is closed: the recurrent product of the candidate has no effect.
-      op.input = builder.Given("input", Blocks({kClosed, keep ? kOpen : kClosed, 50}, kUnits));
-      op.recurrent = builder.Given("recurrent", Blocks({0, 0, -900}, kUnits));
+      op.input = builder.Given("input", Gates({kClosed, keep ? kOpen : kClosed, 50}, kUnits));
+      op.recurrent = builder.Given("recurrent", Gates({0, 0, -900}, kUnits));
       op.hidden = builder.Given("hidden", std::vector<float>(kUnits, 0.25f));
       const OpCase op_case = builder.Finish(op);
       const OpRun run = After(op_case, target);
@@ -91,8 +91,8 @@ TEST(QrnnGates, ThePreviousProductIsAdded) {
       constexpr size_t kUnits = 21;
       CaseBuilder builder("", 1);
       QrnnGates op{};
-      op.input = builder.Given("input", Blocks({80, kClosed, kOpen}, kUnits));
-      const BufferId before = builder.Given("previous", Blocks({0, 2 * kOpen, 0}, kUnits));
+      op.input = builder.Given("input", Gates({80, kClosed, kOpen}, kUnits));
+      const BufferId before = builder.Given("previous", Gates({0, 2 * kOpen, 0}, kUnits));
       if (previous) op.previous = before;
       op.cell = builder.Given("cell", std::vector<float>(kUnits, 0.375f));
       op.hidden = builder.Floats("hidden", kUnits, Fill::kRandom);

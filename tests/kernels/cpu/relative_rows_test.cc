@@ -96,7 +96,7 @@ TEST(RelativeRows, AreTheProjectedSinusoidsOldestFirst) {
   }
 }
 
-// Sinusoids are made in several parts, because of their memory.
+// Sinusoids are computed in several parts, to limit their memory.
 using RelativeRowsTest = VectorFixture;
 
 TEST_F(RelativeRowsTest, InSeveralPartsAreThoseOfTheReference) {
@@ -130,7 +130,7 @@ TEST_F(RelativeRowsTest, InSeveralPartsAreThoseOfTheReference) {
       }
     }
   }
-  // Nothing is made that may not be taken.
+  // Memory that may not be taken is not allocated.
   const auto refuse = [](uint64_t) { throw std::bad_alloc(); };
   WeightStore scarce(op_case.plan, *functions_, {{}, refuse});
   const BindContext without{op_case.plan, layout, *functions_, scarce};

@@ -20,7 +20,7 @@ struct Even {
   BufferId weights, out;
 };
 
-// Queries are zero and there are no positions, so that every visible slot weighs the same.
+// Queries are zero and there are no positions, so that every visible slot has the same weight.
 Even EvenAttention(StreamStart start, bool start_row, bool restarts, uint64_t position) {
   CaseBuilder builder("", 1);
   WindowAttention op{};

@@ -55,7 +55,7 @@ TEST_P(Vector, IntegersAddUpExactly) {
       functions_->integer_dots({rows.data(), n + 5, count}, &dots, 1, n, 0.5f, 2.0f);
       for (size_t r = 0; r < count; ++r) {
         const auto begin = rows.begin() + static_cast<ptrdiff_t>(r * (n + 5));
-        // Below 2^24, so float holds it.
+        // Below 2^24, so exact in float.
         EXPECT_EQ(out[r], std::inner_product(x.begin(), x.end(), begin, 0.0f)) << n << " " << r;
       }
       EXPECT_EQ(out[count], 7.0f);
@@ -70,7 +70,7 @@ std::vector<CodeDots> DotsOf(const std::vector<int16_t>& x, size_t n, std::vecto
   for (size_t v = 0; v < vectors; ++v) dots.push_back({x.data() + v * n, out.data() + v * rows});
   return dots;
 }
-// The products of each of those vectors with each row of n codes. Below 2^24, so float holds them.
+// The products of each vector with each row of n codes. They are below 2^24, so exact in float.
 std::vector<float> Products(const std::vector<int16_t>& rows, const std::vector<int16_t>& x,
                             size_t n) {
   std::vector<float> products;
@@ -108,7 +108,7 @@ TEST_P(Vector, DotsOfRowsInNineBitsAreThoseOfTheirCodes) {
           codes[i] = static_cast<int16_t>(static_cast<int>(i * 37 % 512) - 256);
         }
         for (size_t i = 0; i < x.size(); ++i) x[i] = static_cast<int16_t>(i * 101 % 11) - 5;
-        // Of the least size, so that a sanitizer sees a row that is read past its end.
+        // As small as possible, so that a sanitizer sees a row that is read past its end.
         std::vector<uint8_t> rows(count * row.Bytes());
         for (size_t r = 0; r < count; ++r) {
           row.Store([&](uint64_t i) { return codes[r * n + i]; }, rows.data() + r * row.Bytes());
@@ -127,7 +127,7 @@ struct CodedParts {
   NineBitRow row;
   size_t first;  // code of the part
   std::vector<uint8_t> bytes;
-  std::vector<int16_t> codes;  // of the part in each row
+  std::vector<int16_t> codes;  // the part in each row
 
   CodedParts(size_t n, size_t part, size_t count) : row{3 * n}, first(part * n) {
     bytes.resize(count * row.Bytes());
@@ -218,15 +218,15 @@ TEST_P(Vector, SumsOfPowersOfTwoAreExact) {
   // exp(0) = 1 exactly, so a sum of n of them is n however it is ordered.
   for (const size_t n : {0u, 1u, 31u, 32u, 33u, 1024u, 1025u, 5000u}) {
     std::vector<float> x(n, 100.0f);  // its own reference
-    std::vector<float> largest(SumBlocks(n)), sums(SumBlocks(n));
+    std::vector<float> largest(SumTiles(n)), sums(SumTiles(n));
     for (size_t b = 0; b < largest.size(); ++b) {
-      const size_t first = b * kSumBlock;
-      largest[b] = functions_->largest(&x[first], std::min<size_t>(n - first, kSumBlock));
+      const size_t first = b * kSumTile;
+      largest[b] = functions_->largest(&x[first], std::min<size_t>(n - first, kSumTile));
     }
-    functions_->sum_logit_blocks(x.data(), n, n < kShortSum, largest.data(), {}, sums.data());
+    functions_->sum_logit_tiles(x.data(), n, n < kShortSum, largest.data(), {}, sums.data());
     for (size_t b = 0; b < sums.size(); ++b) {
       EXPECT_EQ(largest[b], 100.0f);
-      EXPECT_EQ(sums[b], static_cast<float>(std::min<uint64_t>(n - b * kSumBlock, kSumBlock)));
+      EXPECT_EQ(sums[b], static_cast<float>(std::min<uint64_t>(n - b * kSumTile, kSumTile)));
     }
     if (n == 0) continue;
     EXPECT_EQ(functions_->cache_weights(x.data(), n), static_cast<float>(n));

@@ -25,7 +25,7 @@ TEST_P(VectorElements, QuantiseRoundsHalfToEvenClampsAndMapsNaNToTheBottom) {
   const std::vector<float> x = {0.5f, 1.5f,  2.5f,      -0.5f,      -1.5f, -2.5f, 0.49f, 3.0f,
                                 9.0f, -9.0f, kInfinity, -kInfinity, kNaN,  -0.0f, 1e-45f};
   const std::vector<int16_t> expected = {0, 2, 2, 0, -2, -2, 0, 3, 3, -3, 3, -3, -3, 0, 0};
-  // Once in whole vectors and once element by element.
+  // Once in full vectors and once element by element.
   for (const size_t copies : {1u, 4u}) {
     std::vector<float> many;
     for (size_t i = 0; i < copies; ++i) many.insert(many.end(), x.begin(), x.end());

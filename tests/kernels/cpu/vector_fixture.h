@@ -11,7 +11,7 @@
 
 namespace kinglet::cpu {
 
-// The targets that have vector functions; none where only the reference kernels run.
+// The targets that have vector functions; empty if only the reference kernels run.
 inline std::vector<Target> VectorTargets() {
   std::vector<Target> targets = SupportedTargets();
   std::erase(targets, Target::kScalar);

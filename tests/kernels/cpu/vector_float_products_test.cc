@@ -15,14 +15,14 @@
 namespace kinglet::cpu::vector_float_products_test {
 namespace {
 
-// The dot product by rule 4: 16 chains, folded, in blocks of 1,024 that fold pairwise.
+// The dot product by rule 4: 16 chains, folded, in tiles of 1,024 that fold pairwise.
 float OrderedDot(const float* a, const float* x, size_t n) {
   if (n < 32) {
     float sum = 0;
     for (size_t i = 0; i < n; ++i) sum = std::fma(a[i], x[i], sum);
     return sum;
   }
-  std::vector<float> blocks;
+  std::vector<float> tiles;
   for (size_t begin = 0; begin < n; begin += 1024) {
     float chains[16] = {};
     for (size_t i = begin; i < std::min(n, begin + 1024); ++i) {
@@ -31,15 +31,15 @@ float OrderedDot(const float* a, const float* x, size_t n) {
     for (size_t scale = 8; scale > 0; scale /= 2) {
       for (size_t j = 0; j < scale; ++j) chains[j] += chains[j + scale];
     }
-    blocks.push_back(chains[0]);
+    tiles.push_back(chains[0]);
   }
-  while (blocks.size() > 1) {
+  while (tiles.size() > 1) {
     std::vector<float> folded;
-    for (size_t i = 0; i + 1 < blocks.size(); i += 2) folded.push_back(blocks[i] + blocks[i + 1]);
-    if (blocks.size() % 2 == 1) folded.push_back(blocks.back());
-    blocks = std::move(folded);
+    for (size_t i = 0; i + 1 < tiles.size(); i += 2) folded.push_back(tiles[i] + tiles[i + 1]);
+    if (tiles.size() % 2 == 1) folded.push_back(tiles.back());
+    tiles = std::move(folded);
   }
-  return blocks[0];
+  return tiles[0];
 }
 
 class ManyVectorsOfFloats : public testing::TestWithParam<Target> {

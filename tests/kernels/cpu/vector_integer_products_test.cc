@@ -30,7 +30,7 @@ TEST_P(ManyVectors, IntegerProductsAreExact) {
     for (const ProductShape& shape : kProductShapes) {
       const ProductWeights weights = MakeWeights(shape, bits, *functions_, random);
       // Once in one chunk of 32-bit sums, once in chunks as small as they may be.
-      const size_t least = BlockCols(CodeFormOf(bits, shape.cols)) / 2;
+      const size_t least = TileCols(CodeFormOf(bits, shape.cols)) / 2;
       for (const size_t chunk : {ChunkPairs(bits, 255), least}) {
         for (const size_t count : {0u, 1u, 2u, 3u, 4u, 5u, 6u, 7u, 8u, 9u, 33u}) {
           std::vector<std::vector<int16_t>> x(count, std::vector<int16_t>(shape.cols));
@@ -43,7 +43,7 @@ TEST_P(ManyVectors, IntegerProductsAreExact) {
             y[i][shape.rows] = kGuard;
             vectors.push_back(
                 {x[i].data(), 0.25f * static_cast<float>(i + 1), y[i].data(), nullptr});
-            if (shape.rows <= kSumBlock && i % 3 != 1) vectors[i].largest = &largest[i];
+            if (shape.rows <= kSumTile && i % 3 != 1) vectors[i].largest = &largest[i];
           }
           const Finish finish = {count % 2 == 0 ? weights.bias.data() : nullptr, count % 3 == 0};
           functions_->integer_product(weights.integers.code_panels(), vectors.data(), count, chunk,
@@ -70,9 +70,9 @@ TEST_P(ManyVectors, IntegerProductsAreExact) {
   }
 }
 
-// Weights of up to 5 bits have two products with one vector. The quicker one needs codes so small
-// that differences of neighbours fit in 16 bits. Here are codes at its limit and beyond, with the
-// largest differences and weights.
+// Weights of up to 5 bits have two products with one vector. The faster product needs codes so
+// small that differences of neighbours fit in 16 bits. The test has codes at that limit and beyond,
+// with the largest differences and weights.
 TEST_P(ManyVectors, IntegerProductsAreExactAtTheLimitOfSmallCodes) {
   constexpr size_t kRows = 40, kCols = 37;
   for (const int bits : {2, 3, 4, 5}) {
@@ -107,8 +107,8 @@ TEST_P(ManyVectors, IntegerProductsAreExactAtTheLimitOfSmallCodes) {
   }
 }
 
-// Integers times a unit and a rest are the same biases as their floats. Rows are more than a block,
-// and vectors more than one group.
+// Integers times a scale and a rest are the same biases as their floats. Rows are more than a
+// tile, and vectors more than one group.
 TEST_P(ManyVectors, IntegerBiasesAddWhatTheirFloatsAdd) {
   constexpr float kDivisor = 37.0f, kUnit = 1 / kDivisor;
   const auto rest = static_cast<float>(1 / double{kDivisor} - double{kUnit});
@@ -145,7 +145,7 @@ TEST_P(ManyVectors, IntegerBiasesAddWhatTheirFloatsAdd) {
   }
 }
 
-// Of a matrix of four columns the largest element is found while the product is made.
+// For a matrix of four columns, the product also finds the largest element.
 TEST_P(ManyVectors, LargestElementIsThatOfTheReference) {
   constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
   constexpr float kInfinity = std::numeric_limits<float>::infinity();

@@ -76,7 +76,7 @@ std::vector<float> Values(const Biases& biases, size_t count) {
   if (biases.values != nullptr) values.assign(biases.values->begin(), biases.values->end());
   for (const int16_t integer : biases.integers) {
     const auto exact = static_cast<float>(integer);
-    values.push_back(std::fma(exact, biases.unit, exact * biases.rest));
+    values.push_back(std::fma(exact, biases.scale, exact * biases.rest));
   }
   EXPECT_EQ(values.size(), (count + 15) / 16 * 16);
   for (size_t i = count; i < values.size(); ++i) EXPECT_EQ(values[i], 0.0f);
@@ -94,7 +94,7 @@ TEST_F(WeightStoreTest, BiasesAreIntegersOnlyWhereThoseGiveTheSameFloats) {
                      {3.7f, 9, ScaleRule::kDividePerTensor, true},
                      {1e-30f, 16, ScaleRule::kDividePerTensor, true},
                      {127.3f, 2, ScaleRule::kDividePerTensor, true},
-                     {2e38f, 9, ScaleRule::kDividePerTensor, false},  // the unit is not normal
+                     {2e38f, 9, ScaleRule::kDividePerTensor, false},  // the scale is denormal
                      {0.01f, 9, ScaleRule::kMultiplyPerTensor, false}};
   for (const auto& one : cases) {
     Quantised quantised;
@@ -169,7 +169,7 @@ struct Released {
   }
 };
 
-TEST_F(WeightStoreTest, GivesBackWhatItHasLaidOutUnlessSomebodyReadsIt) {
+TEST_F(WeightStoreTest, GivesBackWhatItHasLaidOutUnlessAKernelReadsIt) {
   // Rows of 4,000 columns at 9 bits: 1,000 of them are more than one chunk.
   for (const bool pruned : {false, true}) {
     const OpCase op_case = CaseOf(1000, 4000, Storage::kPerRow, pruned);
@@ -191,7 +191,7 @@ TEST_F(WeightStoreTest, GivesBackWhatItHasLaidOutUnlessSomebodyReadsIt) {
   }
 }
 
-TEST_F(WeightStoreTest, GivesBackWhatAStepHasConsumedUnlessSomebodyReadsIt) {
+TEST_F(WeightStoreTest, GivesBackWhatANodeHasConsumedUnlessAKernelReadsIt) {
   const OpCase op_case = CaseOf(100, 400, Storage::kPerRow, false);
   Released released;
   WeightStore store(op_case.plan, *functions_, {released.Function()});
@@ -204,7 +204,7 @@ TEST_F(WeightStoreTest, GivesBackWhatAStepHasConsumedUnlessSomebodyReadsIt) {
     Released once;
     WeightStore other(op_case.plan, *functions_, {once.Function()});
     other.Consume(0);
-    if (laid_out) other.Matrix(0);  // which gives it back itself
+    if (laid_out) other.Matrix(0);  // laying out gives it back
     if (!laid_out) other.Keep(0);
     other.LayOut();
     EXPECT_EQ(once.chunks.empty(), !laid_out);
@@ -212,7 +212,7 @@ TEST_F(WeightStoreTest, GivesBackWhatAStepHasConsumedUnlessSomebodyReadsIt) {
   }
 }
 
-// A byte that is released before it is read for the last time gives a wrong entry.
+// A byte that is released before its last read gives a wrong entry.
 TEST_F(WeightStoreTest, ReadsNothingThatItHasGivenBack) {
   for (const Storage storage : {Storage::kF32, Storage::kF16, Storage::kPerRow}) {
     for (const bool pruned : {false, true}) {

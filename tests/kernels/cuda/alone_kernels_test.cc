@@ -16,7 +16,7 @@ void ExpectKernels(ArgumentList<A...>) {
   (check(MakeNode(A{})), ...);
 }
 
-TEST(AloneKernels, AreThereForEveryStepThatMayRunAlone) { ExpectKernels(Operations()); }
+TEST(AloneKernels, ExistForEveryNodeThatMayRunAlone) { ExpectKernels(Operations()); }
 
 TEST(AloneKernels, AreEachOfOneOperation) {
   EXPECT_NE(FindAloneKernel(MakeNode(SumsOfProducts{})), FindAloneKernel(MakeNode(RankWords{})));

@@ -18,7 +18,7 @@ enum class Positions : uint8_t { kNone, kColumns, kRows };
 
 struct Shape {
   uint32_t heads, key_size, value_size, window;
-  int bits;  // 0: floats
+  int bits;  // 0 for floats
   Positions positions = Positions::kNone;
   StreamStart start = StreamStart::kMasked;
   bool start_row = false;
@@ -120,8 +120,8 @@ TEST(CudaWindowAttention, RingsOfNineBits) {
   ExpectSameAsRef(rows(8, 24, 24, 97), begins, 2);
 }
 
-// So many lanes that a warp has a head; and heads so wide that those of eight warps do not fit a
-// block's shared memory.
+// Enough lanes for a head per warp; and heads so wide that the heads of eight warps do not fit a
+// thread block's shared memory.
 TEST(CudaWindowAttention, ManyLanesHaveAWarpForEachHead) {
   std::vector<uint64_t> begins;
   for (uint64_t i = 0; i < kManyLanes + 1; ++i) begins.push_back(i % 29);
@@ -136,7 +136,7 @@ TEST(CudaWindowAttention, ManyLanesHaveAWarpForEachHead) {
   ExpectSameAsRef({1, 8, 800, 13, 9, Positions::kNone}, begins, 2);
 }
 
-// Windows whose heads are divided among several units.
+// Windows whose heads are divided among several work items.
 TEST(CudaWindowAttention, LongWindows) {
   for (const int bits : {0, 9}) {
     ExpectSameAsRef({2, 8, 36, 257, bits, Positions::kRows}, {0, 200, 255, 256, 500}, 20);
@@ -146,7 +146,7 @@ TEST(CudaWindowAttention, LongWindows) {
   }
 }
 
-// Long windows, but so many heads that none is divided.
+// Long windows, but with enough heads that heads are not divided.
 TEST(CudaWindowAttention, LongWindowsOfManyLanes) {
   std::vector<uint64_t> begins;
   for (uint64_t i = 0; i < 33; ++i) begins.push_back(i * 19);

@@ -1,4 +1,4 @@
-// The best of many values and the union of many sets, in both orders of a block's threads.
+// The best of many values and the union of many sets, in both orders of a thread block's threads.
 #include "kernels/cuda/best_words.h"
 
 #include <gtest/gtest.h>

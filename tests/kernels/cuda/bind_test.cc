@@ -50,7 +50,7 @@ TEST_F(BindTest, RefusesSumsThatBytesCannotAddUp) {
       << bound.status().message();
 }
 
-TEST_F(BindTest, AProductInFixedPointIsTwoSteps) {
+TEST_F(BindTest, AProductInFixedPointIsTwoNodes) {
   CaseBuilder builder("fixed", 1);
   const WeightId weight = builder.Matrix(5, 7, Storage::kPerRow, 9);
   const BufferId x = builder.Floats("x", 7, Fill::kRandom);

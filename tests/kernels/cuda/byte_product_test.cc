@@ -20,7 +20,7 @@ int32_t ValueOf(uint8_t byte) {
   return kSigned ? int32_t{static_cast<int8_t>(byte)} : int32_t{byte};
 }
 
-// Which entries a thread holds is written out here again, as the comment of byte_product.h says it.
+// The entries of a thread, written out a second time from the comment of byte_product.h.
 template <bool kSignedA, bool kSignedB>
 void Check(const Tiles& tiles, int32_t start) {
   PerThread<TileA> a;

@@ -16,7 +16,7 @@ namespace {
 struct Shape {
   uint64_t width;
   uint32_t capacity;
-  int bits;  // 0: floats
+  int bits;  // 0 for floats
   uint64_t first_position = 1;
 };
 
@@ -63,7 +63,7 @@ TEST(CudaCache, FilledFullAndOverwritten) {
   }
 }
 
-// More pairs than a sum block has terms.
+// More pairs than a sum tile has terms.
 TEST(CudaCache, LargeCaches) {
   for (const int bits : {0, 9}) {
     BufferId hidden{};
@@ -77,7 +77,7 @@ TEST(CudaCache, LargeCaches) {
   }
 }
 
-// Many lanes have larger units.
+// Many lanes have larger work items.
 TEST(CudaCache, OfManyLanes) {
   for (const int bits : {0, 9}) {
     BufferId hidden{};

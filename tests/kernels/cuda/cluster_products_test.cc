@@ -1,5 +1,5 @@
-// The two passes over logits that are not stored, against the nodes over stored logits: whole and
-// partial tiles, and both ways to divide them among warps.
+// LargestOfProducts and TermsOfProducts, which do not store logits, against the nodes for stored
+// logits: full and partial tiles, and both ways to divide them among warps.
 #include "kernels/cuda/cluster_products.h"
 
 #include <gtest/gtest.h>
@@ -52,14 +52,15 @@ class Cluster {
     logits.count = count;
     logits.x = {Space::kState, 0};
     logits.largest = logits.x.Plus(count * sizeof(float));
-    logits.sums = logits.largest.Plus(logits.Blocks() * sizeof(float));
-    logits.normaliser = logits.sums.Plus(logits.Blocks() * sizeof(float));
+    logits.sums = logits.largest.Plus(logits.TileCount() * sizeof(float));
+    logits.normaliser = logits.sums.Plus(logits.TileCount() * sizeof(float));
     for (uint32_t i = 0; i < shape.lanes; ++i) {
       std::vector<int16_t>& x = x_.emplace_back(shape.cols);
-      // Of four columns at most so large that the sums of narrow matrices fit floats.
+      // With at most four columns, codes are small enough that the sums of narrow matrices fit
+      // floats.
       const uint32_t largest = shape.cols <= kNarrowColumns ? 16383 : 32767;
       for (int16_t& code : x) code = code_below(shape.bytes ? 127 : largest);
-      std::vector<float>& made = made_.emplace_back(count + 2 * logits.Blocks() + 2);
+      std::vector<float>& made = made_.emplace_back(count + 2 * logits.TileCount() + 2);
       std::vector<float>& stored = stored_.emplace_back(made.size());
       for (uint32_t row = 0; row < count; ++row) {
         if (row >= shape.rows) {
@@ -86,20 +87,20 @@ class Cluster {
     const ClusterProduct& cluster = cluster_;
     const Logits& logits = cluster.logits;
     std::vector<std::byte> shared(
-        std::max(cluster.SharedBytes(), SumsOfBlocks{logits}.SharedBytes()));
+        std::max(cluster.SharedBytes(), SumsOfTiles{logits}.SharedBytes()));
     const Block block(kThreads, shared.data(), order);
-    const auto each = [&](uint32_t units, const std::vector<Lane>& lanes, const auto& run) {
-      for (uint32_t i = 0; i < units; ++i) {
+    const auto each = [&](uint32_t items, const std::vector<Lane>& lanes, const auto& run) {
+      for (uint32_t i = 0; i < items; ++i) {
         std::fill(shared.begin(), shared.end(), std::byte{0xA5});
-        const uint32_t unit = order == Order::kForward ? i : units - 1 - i;
-        run(Work{lanes.data(), shape_.lanes, unit, block});
+        const uint32_t item = order == Order::kForward ? i : items - 1 - i;
+        run(Work{lanes.data(), shape_.lanes, item, block});
       }
     };
-    const uint32_t units = cluster.UnitsOf(kTiles, shape_.lanes, block.warps());
-    each(units, lanes_,
+    const uint32_t items = cluster.WorkItemsOf(kTiles, shape_.lanes, block.warps());
+    each(items, lanes_,
          [&](const Work& work) { internal::RunPasses<kTiles>(SumsOfProducts{cluster}, work); });
-    const uint32_t all = shape_.lanes * logits.Blocks();
-    each(all, stored_lanes_, [&](const Work& work) { Run(SumsOfBlocks{logits}, work); });
+    const uint32_t all = shape_.lanes * logits.TileCount();
+    each(all, stored_lanes_, [&](const Work& work) { Run(SumsOfTiles{logits}, work); });
     for (uint32_t i = 0; i < shape_.lanes; ++i) {
       for (size_t at = logits.count; at < made_[i].size() - 1; ++at) {
         ASSERT_EQ(made_[i][at], stored_[i][at])
@@ -141,7 +142,7 @@ TEST(ClusterProducts, OfWholeTiles) {
 }
 
 // Matrices of at most four columns, whose lanes are threads: sums up to 2^24; logits beyond the
-// product's rows; partial sum blocks.
+// product's rows; partial sum tiles.
 TEST(ClusterProducts, OfNarrowMatrices) {
   ExpectSame({1024, 0, 4, 64, 9, false, true, true, false});
   ExpectSame({4099, 0, 4, 70, 9, false, true, true, false});
@@ -160,7 +161,7 @@ TEST(ClusterProducts, OfSumsOf64BitsAndRectifiedOnes) {
   ExpectSame({80, 0, 40, 64, 9, false, true, true, true});
 }
 
-// References of their own: in all sum blocks, or in those whose largest logit is above 64.
+// References of their own: in all sum tiles, or in those whose largest logit is above 64.
 TEST(ClusterProducts, OfExtremeBiases) {
   for (const float least : {-90.0f, 63.01f, 300.0f}) {
     ExpectSame({2100, 0, 4, 70, 9, false, true, true, false, least});
@@ -168,15 +169,15 @@ TEST(ClusterProducts, OfExtremeBiases) {
   }
 }
 
-// A head of 8 sum blocks and 4,096 lanes: units of 8 sum blocks would leave half of a large device
-// idle.
-TEST(ClusterProducts, AreDividedIntoAsManyUnitsAsADeviceNeeds) {
+// A head of 8 sum tiles and 4,096 lanes: work items of 8 sum tiles would leave half of a large
+// device idle.
+TEST(ClusterProducts, AreDividedIntoAsManyWorkItemsAsADeviceNeeds) {
   ClusterProduct head{};
-  head.logits.count = 8 * kSumBlock;
-  head.enough_units = 128;
-  EXPECT_EQ(head.Units(4096, 8), 128u);
-  EXPECT_EQ(head.Units(2048, 8), 256u);
-  EXPECT_EQ(head.Units(64, 8), 8u);
+  head.logits.count = 8 * kSumTile;
+  head.enough_work_items = 128;
+  EXPECT_EQ(head.WorkItems(4096, 8), 128u);
+  EXPECT_EQ(head.WorkItems(2048, 8), 256u);
+  EXPECT_EQ(head.WorkItems(64, 8), 8u);
 }
 
 }  // namespace

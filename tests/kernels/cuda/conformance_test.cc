@@ -1,5 +1,5 @@
 // Every operation of the CUDA backend against `ref`, one at a time: on the emulated device, in both
-// orders of its threads and blocks, and on the machine's device if there is one.
+// orders of its threads and thread blocks, and on the machine's device if there is one.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -24,7 +24,7 @@ namespace {
 
 std::vector<OpCase> AllCases() {
   std::vector<OpCase> cases = EdgeOpCases();
-#ifndef KINGLET_SANITIZED  // the same loops as the edge cases, more often: nothing to find
+#ifndef KINGLET_SANITIZED  // these run the loops of the edge cases, only more often
   for (OpCase& op_case : RealisticOpCases()) cases.push_back(std::move(op_case));
 #endif
   return cases;
@@ -85,8 +85,8 @@ TEST(CudaConformance, DeviceEqualsRef) {
   ExpectSameAsRef(*device, 70);
 }
 
-// One case of 37, a prime, so that each long list of cases is met at many of its sizes: for
-// bench/gpu_check, whose checkers take ten to a hundred times as long.
+// Every 37th case, for bench/gpu_check, whose checkers take ten to a hundred times as long. 37 is a
+// prime, so that cases of many sizes are taken from each long list.
 TEST(CudaConformance, SomeOnDeviceEqualRef) {
   const Result<std::shared_ptr<Device>> device = FirstCudaDevice();
   if (!device.ok()) GTEST_SKIP() << device.status().message();

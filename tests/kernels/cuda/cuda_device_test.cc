@@ -44,7 +44,7 @@ TEST(CudaDevice, WhatWasUploadedMayChangeAtOnce) {
   const Result<std::shared_ptr<Device>> device = FirstCudaDevice();
   if (!device.ok()) GTEST_SKIP() << device.status().message();
   const std::unique_ptr<Queue> queue = std::move((*device)->CreateQueue()).value();
-  // Copies that together are more than the queue's pinned memory, and copies that each are.
+  // Copies that together exceed the queue's pinned memory, and copies that each exceed it.
   for (const size_t bytes : {size_t{48}, size_t{800'000}, size_t{20'000'000}}) {
     constexpr size_t kTimes = 30;
     const DeviceMemory memory = std::move(DeviceMemory::Allocate(*device, kTimes * bytes)).value();

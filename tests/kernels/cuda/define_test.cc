@@ -37,7 +37,7 @@ TEST(CudaDefine, TheCacheHoldsWhatTheHostsDoes) {
 TEST(CudaDefine, LanesComputeAndKeepTheirOwnRows) {
   std::vector<OpCase> cases;
   AddDefineEdges(cases);
-  // In the second run the cache holds every row. The last two tokens are in no bin.
+  // In the second run the cache contains every row. The last two tokens are in no bin.
   const std::vector<TokenAt> tokens = {{0}, {8}, {3}, {5}, {9}, {1000}};
   for (const OpCase& op_case : cases) ExpectLanesSameAsRef(op_case, tokens, 2);
 }

@@ -17,7 +17,7 @@ Node ProductOfRows(uint32_t rows) {
   return MakeNode(product);
 }
 
-TEST(PlanLaunches, SmallStepsShareOneAndBigOnesHaveTheirOwn) {
+TEST(PlanLaunches, SmallNodesShareOneAndBigOnesHaveTheirOwn) {
   const std::vector<Node> nodes = {MakeNode(AddVector{}), ProductOfRows(512), MakeNode(AddVector{}),
                                    ProductOfRows(200000), MakeNode(AddVector{})};
   const NodeList list = {nodes.data(), 5, nodes.data()};
@@ -33,7 +33,7 @@ TEST(PlanLaunches, SmallStepsShareOneAndBigOnesHaveTheirOwn) {
   EXPECT_EQ(launches[2].end, 5u);
 }
 
-TEST(PlanLaunches, ManyLanesMakeEveryStepBig) {
+TEST(PlanLaunches, ManyLanesMakeEveryNodeBig) {
   const std::vector<Node> nodes = {MakeNode(AddVector{}), ProductOfRows(512)};
   const std::vector<Launch> launches = PlanLaunches({nodes.data(), 2, nodes.data()}, 4096, 1056);
   ASSERT_EQ(launches.size(), 2u);

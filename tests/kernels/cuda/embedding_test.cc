@@ -14,9 +14,9 @@
 namespace kinglet::cuda::embedding_test {
 namespace {
 
-// Bins of every kind side by side: words 0 .. 4 of quantised rows, 5 .. 11 projected by integers,
-// 12 .. 14 of floats, 15 .. 20 projected by floats, 21 .. 27 of coded rows that a real matrix
-// projects.
+// Bins of every kind in one embedding: words 0 .. 4 of quantised rows, 5 .. 11 projected by
+// integers, 12 .. 14 of floats, 15 .. 20 projected by floats, 21 .. 27 of coded rows that a real
+// matrix projects.
 OpCase BinsCase(uint32_t width) {
   CaseBuilder builder(CaseName("bins", {width}), width);
   EmbedRow op;

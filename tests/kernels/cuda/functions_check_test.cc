@@ -54,7 +54,7 @@ TEST(DeviceFunctions, TanhHasTheHostsBits) {
   CompareWithHost(Function::kTanh, [](float x) { return Tanh(x); });
 }
 
-// Of numbers above 0 it is no exponential, but still the same sequence.
+// For x above 0 SoftmaxTerm is no exponential, but host and device still run the same sequence.
 TEST(DeviceFunctions, SoftmaxTermHasTheHostsBits) {
   CompareWithHost(Function::kSoftmaxTerm, [](float x) { return SoftmaxTerm(x); });
 }

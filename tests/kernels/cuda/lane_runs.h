@@ -38,7 +38,8 @@ class Mirror {
   DeviceMemory memory_;
 };
 
-// All frames are lanes of one run. Where frames share host memory, it gets the last one's result.
+// All frames are lanes of one run. Host memory that several frames share gets the last frame's
+// result.
 inline void RunOnLanes(const Program& program, const BufferLayout& layout,
                        std::span<const StreamFrame> frames) {
   const std::unique_ptr<Queue> queue = std::move(program.device()->CreateQueue()).value();

@@ -50,8 +50,8 @@ class Lanes {
     }
   }
 
-  // Fills a buffer of every stream with random elements: codes over their whole range, floats within
-  // [-4, 4].
+  // Fills a buffer of every stream with random elements: codes over their entire range, floats
+  // within [-4, 4].
   void Randomise(BufferId id) {
     const BufferSpec& buffer = op_case_.plan.buffer(id);
     for (Stream& stream : streams_) {
@@ -87,7 +87,7 @@ class Lanes {
     }
   }
 
-  // Runs the plan on all streams, and compares all of their memory with what `ref` leaves there.
+  // Runs the plan on all streams, and compares all of their memory with that of `ref`.
   void RunAt(const std::vector<StreamPlace>& places) {
     std::vector<Lane> lanes;
     for (size_t i = 0; i < streams_.size(); ++i) {

@@ -62,7 +62,7 @@ class CudaLanes : public testing::Test {
   const BufferLayout layout_ = LayOut(plan_, sizeof(float)).value();
 };
 
-TEST_F(CudaLanes, StepsRunOnTheLanesThatAreNamed) {
+TEST_F(CudaLanes, NodesRunOnTheLanesThatAreNamed) {
   const auto program = Bind(EmulatedDevice());
   const auto lanes = std::move(program->CreateLanes(3)).value();
   const Floats first = Ramp(1), third = Ramp(5);
@@ -109,13 +109,13 @@ TEST_F(CudaLanes, MemoryIsTheDevices) {
   emulation.memory_bytes = 10'000;
   const auto device = EmulatedDevice(emulation);
   const auto program = Bind(device);
-  const uint64_t fit = program->FreeBytes() / program->BytesPerLane();
-  ASSERT_GT(fit, 1u);
-  EXPECT_EQ(program->CreateLanes(static_cast<uint32_t>(fit) + 1).status().code(),
+  const uint64_t max_lanes = program->FreeBytes() / program->BytesPerLane();
+  ASSERT_GT(max_lanes, 1u);
+  EXPECT_EQ(program->CreateLanes(static_cast<uint32_t>(max_lanes) + 1).status().code(),
             KINGLET_OUT_OF_MEMORY);
   const uint64_t before = program->FreeBytes();
   {
-    const auto lanes = program->CreateLanes(static_cast<uint32_t>(fit));
+    const auto lanes = program->CreateLanes(static_cast<uint32_t>(max_lanes));
     EXPECT_TRUE(lanes.ok()) << lanes.status().message();
     EXPECT_LT(program->FreeBytes(), program->BytesPerLane());
   }
@@ -129,7 +129,7 @@ class BrokenDevice : public Device {
   const std::string& name() const override { return emulated_->name(); }
   uint64_t FreeBytes() const override { return emulated_->FreeBytes(); }
   uint64_t SharedBytesOfBlock() const override { return emulated_->SharedBytesOfBlock(); }
-  uint32_t EnoughUnits() const override { return emulated_->EnoughUnits(); }
+  uint32_t EnoughWorkItems() const override { return emulated_->EnoughWorkItems(); }
   Result<std::byte*> Allocate(size_t bytes) override { return emulated_->Allocate(bytes); }
   void Free(std::byte* memory) override { emulated_->Free(memory); }
   Result<std::unique_ptr<Queue>> CreateQueue() override {
@@ -149,7 +149,7 @@ class BrokenDevice : public Device {
 
    private:
     Status Call() {
-      // Only once: it is DeviceLanes that makes all later calls fail.
+      // Only once: DeviceLanes itself makes all later calls fail.
       return calls_-- == 0 ? Status(KINGLET_INTERNAL, "cuda: broken") : Status();
     }
     int calls_;

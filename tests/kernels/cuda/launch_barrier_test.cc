@@ -5,8 +5,8 @@
 namespace kinglet::cuda::launch_barrier_test {
 namespace {
 
-// A binary for compute capability 8.0 on a device of 9.0 once launched clusters whose blocks never
-// waited for each other.
+// A binary for compute capability 8.0 on a device of 9.0 once launched thread-block clusters whose
+// thread blocks never waited for each other.
 TEST(LaunchBarrier, ClustersNeedCodeAndDeviceThatHaveThem) {
   EXPECT_TRUE(HasClusterBarrier(9, 90));
   EXPECT_TRUE(HasClusterBarrier(12, 90));

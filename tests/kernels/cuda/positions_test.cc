@@ -1,4 +1,4 @@
-// Rows by position, for lanes at positions of their own, and over a whole source. The conformance
+// Rows by position, for lanes at positions of their own, and over an entire source. The conformance
 // test has single tokens.
 #include "kernels/cuda/positions.h"
 

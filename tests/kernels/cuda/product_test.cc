@@ -43,8 +43,8 @@ float ProductOfConstants(uint32_t cols, int bits, int16_t weight, int16_t code, 
   product.y = {Space::kState, 0};
   std::vector<std::byte> shared(IntegerProduct::SharedBytes());
   const Block block(kThreads, shared.data());
-  for (uint32_t unit = 0; unit < product.Units(lanes, block.warps()); ++unit) {
-    const Work work = {on.data(), lanes, unit, block};
+  for (uint32_t item = 0; item < product.WorkItems(lanes, block.warps()); ++item) {
+    const Work work = {on.data(), lanes, item, block};
     if (lanes <= kTileStreams) {
       RunForFewLanes(product, work);
     } else {
@@ -58,7 +58,7 @@ float ProductOfConstants(uint32_t cols, int bits, int16_t weight, int16_t code, 
 TEST(IntegerProduct, OfTheLargestCodesIsExact) {
   for (const uint32_t lanes : {1u, 9u}) {
     for (const uint32_t cols : {1u, 31u, 1025u, 32768u}) {
-      if (cols > 2000 && lanes > 1) continue;  // the emulation takes its time
+      if (cols > 2000 && lanes > 1) continue;  // the emulation is slow
       for (const int16_t code : {int16_t{127}, int16_t{255}, int16_t{-16383}, int16_t{-32768}}) {
         const auto sum = [&](int64_t weight) { return static_cast<float>(weight * code * cols); };
         EXPECT_EQ(ProductOfConstants(cols, 8, -128, code, false, lanes), sum(-128));
@@ -71,7 +71,8 @@ TEST(IntegerProduct, OfTheLargestCodesIsExact) {
   }
 }
 
-// A product of random codes on some lanes, in both orders of threads and units, against plain sums.
+// A product of random codes on some lanes, in both orders of threads and work items, against plain
+// sums.
 struct Shape {
   uint32_t rows, cols, lanes;
   int bits;
@@ -114,10 +115,10 @@ void ExpectPlainSums(const Shape& shape, Order order) {
   product.y = {Space::kState, 0};
   std::vector<std::byte> shared(IntegerProduct::SharedBytes());
   const Block block(kThreads, shared.data(), order);
-  const uint32_t units = product.Units(lanes, block.warps());
-  for (uint32_t i = 0; i < units; ++i) {
+  const uint32_t items = product.WorkItems(lanes, block.warps());
+  for (uint32_t i = 0; i < items; ++i) {
     std::fill(shared.begin(), shared.end(), std::byte{0xA5});
-    const Work work = {on.data(), lanes, order == Order::kForward ? i : units - 1 - i, block};
+    const Work work = {on.data(), lanes, order == Order::kForward ? i : items - 1 - i, block};
     lanes <= kTileStreams ? RunForFewLanes(product, work) : Run(product, work);
   }
   for (uint32_t lane = 0; lane < lanes; ++lane) {
@@ -133,8 +134,8 @@ void ExpectPlainSums(const Shape& shape, Order order) {
   }
 }
 
-// Warps share the columns: more warps than column tiles, as many, and a number of tiles that is no
-// multiple of the warps. Some units have several tiles of rows.
+// Several warps divide the columns: more warps than column tiles, as many, and a number of tiles
+// that is no multiple of the warps. Some work items have several tiles of rows.
 TEST(IntegerProduct, OfFewLanesIsTheSameHoweverItsColumnsAreDivided) {
   for (const Order order : {Order::kForward, Order::kBackward}) {
     for (const uint32_t cols : {1u, 33u, 63u, 256u, 257u, 1001u}) {
@@ -165,8 +166,8 @@ TEST(IntegerProduct, OfManyLanesIsThatOfEach) {
       ExpectPlainSums({17, 259, lanes, 8, lanes == 64, false, lanes == 9 ? 1u : 0u}, order);
     }
     ExpectPlainSums({130, 64, 10, 16, false, false}, order);
-    // More columns than fit, shared by eight warps; columns shared by four warps, by two, and by
-    // none, with units of several tiles of rows, of which the last one is not full.
+    // More columns than fit, divided among eight warps; columns divided among four warps, two, and
+    // not divided, with work items of several tiles of rows, of which the last one is not full.
     ExpectPlainSums({20, 1061, 33, 9, false, false}, order);
     ExpectPlainSums({40, 100, 20, 9, false, true}, order);
     ExpectPlainSums({600, 40, 20, 9, true, true}, order);
@@ -174,8 +175,8 @@ TEST(IntegerProduct, OfManyLanesIsThatOfEach) {
   }
 }
 
-// At most four columns: floats where the sums fit them, else integers; units of several lanes and
-// of several groups of rows.
+// At most four columns: floats where the sums fit them, else integers; work items of several lanes
+// and of several groups of rows.
 TEST(IntegerProduct, OfNarrowMatricesIsExact) {
   for (const Order order : {Order::kForward, Order::kBackward}) {
     for (const uint32_t lanes : {1u, 8u, 9u, 65u}) {
@@ -201,27 +202,27 @@ TEST(IntegerProduct, OfNarrowMatricesReachesTheLastExactFloat) {
   }
 }
 
-// A product with few rows has about one unit for each block of a small launch, or, for more than 8
-// lanes, about as many as keep a device busy.
-TEST(IntegerProduct, HasAUnitForEveryBlock) {
-  const auto units = [](uint32_t rows, uint32_t cols, uint32_t lanes) {
+// A product with few rows has about one work item for each thread block of a small launch, or, for
+// more than 8 lanes, about as many work items as keep a device busy.
+TEST(IntegerProduct, HasAWorkItemForEveryBlock) {
+  const auto items = [](uint32_t rows, uint32_t cols, uint32_t lanes) {
     IntegerProduct product{};
     product.matrix.rows = rows;
     product.matrix.cols = cols;
-    return product.Units(lanes, 8);
+    return product.WorkItems(lanes, 8);
   };
-  EXPECT_EQ(units(256, 1024, 1), 16u);
-  EXPECT_EQ(units(512, 1024, 8), 16u);
-  EXPECT_EQ(units(768, 1024, 1), 12u);
-  EXPECT_EQ(units(768, 1024, 9), 48u);
-  EXPECT_EQ(units(768, 1024, 64), 4u * 48);
-  EXPECT_EQ(units(768, 1024, 65), 5u * 48);
-  EXPECT_EQ(units(768, 1024, 81), 6u * 24);
-  EXPECT_EQ(units(768, 1024, 4096), 256u * 6);
-  EXPECT_EQ(units(768, 64, 9), 12u);
-  EXPECT_EQ(units(256, 32, 1), 2u);
-  EXPECT_EQ(units(8192, 1024, 1), 64u);
-  EXPECT_EQ(units(8208, 1024, 1), 129u);
+  EXPECT_EQ(items(256, 1024, 1), 16u);
+  EXPECT_EQ(items(512, 1024, 8), 16u);
+  EXPECT_EQ(items(768, 1024, 1), 12u);
+  EXPECT_EQ(items(768, 1024, 9), 48u);
+  EXPECT_EQ(items(768, 1024, 64), 4u * 48);
+  EXPECT_EQ(items(768, 1024, 65), 5u * 48);
+  EXPECT_EQ(items(768, 1024, 81), 6u * 24);
+  EXPECT_EQ(items(768, 1024, 4096), 256u * 6);
+  EXPECT_EQ(items(768, 64, 9), 12u);
+  EXPECT_EQ(items(256, 32, 1), 2u);
+  EXPECT_EQ(items(8192, 1024, 1), 64u);
+  EXPECT_EQ(items(8208, 1024, 1), 129u);
 }
 
 // 255 * 16383 * 512 is just below 2^31, but the planes' sums times their powers of 256 are not.

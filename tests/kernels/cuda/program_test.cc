@@ -108,7 +108,7 @@ void ExpectSameAsRef(uint32_t width, uint32_t lane_count, Order order) {
   }
 }
 
-TEST(CudaProgram, ChainsOfStepsEqualRef) {
+TEST(CudaProgram, ChainsOfNodesEqualRef) {
   for (const Order order : {Order::kForward, Order::kBackward}) {
     for (const uint32_t width : {1u, 17u, 64u, 130u}) {
       for (const uint32_t lanes : {1u, 5u, 100u}) ExpectSameAsRef(width, lanes, order);
@@ -116,7 +116,7 @@ TEST(CudaProgram, ChainsOfStepsEqualRef) {
   }
 }
 
-TEST(CudaProgram, AProductQuantisesWhatTheNextStepWould) {
+TEST(CudaProgram, AProductQuantisesWhatTheNextNodeWould) {
   const Chain chain(20);
   const auto bound = Program::Bind(chain.plan, chain.layout, EmulatedDevice(), {});
   ASSERT_TRUE(bound.ok());
@@ -124,7 +124,7 @@ TEST(CudaProgram, AProductQuantisesWhatTheNextStepWould) {
   EXPECT_EQ((*bound)->List({5, 6}).count, 1u);  // the quantiser after the layer norm stays
 }
 
-TEST(CudaProgram, StepsOfALaneFollowWithoutWaiting) {
+TEST(CudaProgram, NodesOfALaneFollowWithoutWaiting) {
   const Chain chain(20);
   const auto bound = Program::Bind(chain.plan, chain.layout, EmulatedDevice(), {});
   const NodeList list = (*bound)->List({0, chain.plan.nodes.size()});

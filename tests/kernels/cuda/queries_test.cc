@@ -18,7 +18,7 @@
 namespace kinglet::cuda::queries_test {
 namespace {
 
-// A MicroNet with a head and two tails, and a neural cache of so many pairs.
+// A MicroNet with a head and two tails, and a neural cache of `pairs` pairs.
 std::shared_ptr<const Model> ModelOf(uint32_t width, uint32_t pairs) {
   TinyOptions options;
   options.quantised = true;
@@ -26,11 +26,11 @@ std::shared_ptr<const Model> ModelOf(uint32_t width, uint32_t pairs) {
   options.vocabulary_size = 400;
   options.width = width;
   ModelOptions on_ref;
-  on_ref.backend = "ref";  // it keeps the file's weights, which BindWith reads
+  on_ref.backend = "ref";  // which keeps the file's weights, as BindWith needs
   return Model::FromBytes(SerialiseModel(TinyMicronet(options)).value(), on_ref).value();
 }
 
-// Binds to a device whose blocks have so much shared memory.
+// Binds to a device whose thread blocks have `shared_bytes` of shared memory.
 Result<std::shared_ptr<const Program>> BindWith(const Model& model, uint64_t shared_bytes) {
   Emulation emulation;
   emulation.shared_bytes = shared_bytes;
@@ -58,7 +58,7 @@ TEST_F(QueriesTest, ManyLanesMakeLogitsTwiceAndFewStoreThem) {
   ASSERT_EQ(queries.clusters(), model_->plan().clusters.size());
   const NodeList few = queries.AllClusterNodes(kLeastFusedLanes - 1);
   const NodeList many = queries.AllClusterNodes(kLeastFusedLanes);
-  EXPECT_TRUE(Has<SumsOfBlocks>(few));
+  EXPECT_TRUE(Has<SumsOfTiles>(few));
   EXPECT_FALSE(Has<SumsOfProducts>(few));
   EXPECT_TRUE(Has<SumsOfProducts>(many));
   uint32_t nodes = 0;
@@ -66,7 +66,7 @@ TEST_F(QueriesTest, ManyLanesMakeLogitsTwiceAndFewStoreThem) {
   EXPECT_EQ(nodes, few.count);
 }
 
-// As on compute capability 7.5, whose blocks have less shared memory than this head needs.
+// As on compute capability 7.5, whose thread blocks have less shared memory than this head needs.
 TEST_F(QueriesTest, LogitsAreNotMadeTwiceWhereABlockHasTooLittleSharedMemory) {
   constexpr uint64_t kLittle = 65536;
   const auto model = ModelOf(512, 9);
@@ -90,12 +90,12 @@ TEST_F(QueriesTest, TheHostRanksWhereABlockHasTooLittleSharedMemory) {
   EXPECT_FALSE(BindWith(*model, needed - 1).value()->queries().can_rank());
 }
 
-TEST_F(QueriesTest, StepsThatNeedMoreSharedMemoryThanABlockHasAreRefused) {
+TEST_F(QueriesTest, NodesThatNeedMoreSharedMemoryThanABlockHasAreRefused) {
   const auto refused = BindWith(*model_, 100);
   EXPECT_EQ(refused.status().code(), KINGLET_UNSUPPORTED);
   const std::string message = refused.status().message();
   EXPECT_EQ(message.rfind("cuda: node ", 0), 0u) << message;
-  EXPECT_NE(message.find("expected at most 100 bytes of a block's shared memory, found "),
+  EXPECT_NE(message.find("expected at most 100 bytes of a thread block's shared memory, found "),
             std::string::npos)
       << message;
 }

@@ -1,7 +1,7 @@
 // The most probable words and the log-probabilities of single words, from the emulated device: from
 // stored logits and from products that are computed twice, of all clusters at once and of the head
-// first. They are compared with every word's log-probability, computed plainly from the reference
-// kernels' logits.
+// first. The expected results come from every word's log-probability, computed plainly from the
+// reference kernels' logits.
 #include "kernels/cuda/ranking.h"
 
 #include <gtest/gtest.h>
@@ -33,7 +33,7 @@ struct Shape {
   uint32_t width;
   uint32_t head_words;
   std::vector<uint32_t> tail_words;
-  uint32_t cache_capacity;  // 0: none
+  uint32_t cache_capacity;  // 0 without a cache
   int bits = 9;
 };
 
@@ -158,7 +158,7 @@ class RankingTest : public ::testing::Test {
       const uint64_t pairs = CachePairs(lane.frame.position, cache.capacity, 1);
       double total = 0;  // sums of weights are exact
       for (uint64_t i = 0; i < pairs; ++i) {
-        // Some words often, and some weights 0, as after an underflow.
+        // Some words occur often, and some weights are 0, as after an underflow.
         const uint32_t range = random.Below(2) == 0 ? 5 : network.plan.vocabulary_size;
         network.layout[cache.words].At<uint32_t>(lane.frame)[i] = random.Below(range);
         const float weight = random.Below(9) == 0
@@ -247,15 +247,15 @@ class RankingTest : public ::testing::Test {
     return on;
   }
 
-  // Fills the logits of a cluster with NaNs: nobody may read them before they are computed.
+  // Fills the logits of a cluster with NaNs, since they may not be read before they are computed.
   static void Spoil(const Network& network, size_t index, const OnDevice& on, Queue& queue) {
     const ClusterPlan& cluster = network.plan.clusters[index];
     for (const BufferId id : {cluster.logits, cluster.normaliser}) {
       const Slot& slot = network.layout[id];
-      const std::vector<float> none(slot.count, NAN);
+      const std::vector<float> nans(slot.count, NAN);
       for (const Lane& lane : on.lanes) {
         ASSERT_TRUE(
-            queue.Upload(lane.scratch + slot.offset, none.data(), slot.count * sizeof(float)).ok());
+            queue.Upload(lane.scratch + slot.offset, nans.data(), slot.count * sizeof(float)).ok());
       }
     }
   }
@@ -274,7 +274,7 @@ class RankingTest : public ::testing::Test {
     const std::unique_ptr<Queue> queue = std::move(device->CreateQueue()).value();
     const OnDevice on = ToDevice(program, *queue, lanes);
     const auto* array = reinterpret_cast<const Lane*>(on.array.data());
-    // Exactly as much memory as is needed, so that a sanitizer sees accesses beyond it.
+    // Exactly the memory that is needed, so that a sanitizer sees accesses beyond it.
     const uint64_t bytes_each = RankedWords::BytesFor(k);
     std::vector<std::byte> ranked(lane_count * bytes_each), lazily = ranked;
     std::vector<WordAnswer> single(lane_count);
@@ -344,7 +344,7 @@ class RankingTest : public ::testing::Test {
     }
   }
 
-  uint32_t tails_skipped_ = 0;  // tails of all lanes that were not computed for the lazy answer
+  uint32_t tails_skipped_ = 0;  // tails, of all lanes, that the lazy answer did not compute
 };
 
 TEST_F(RankingTest, StoredLogitsAndOnesMadeTwiceGiveThePlainAnswer) {

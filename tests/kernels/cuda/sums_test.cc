@@ -1,4 +1,4 @@
-// Rule 4 by the threads of a block against kernels/ref/sum.h, in both orders of the threads.
+// Rule 4 by the threads of a thread block against kernels/ref/sum.h, in both orders of the threads.
 #include "kernels/cuda/sums.h"
 
 #include <gtest/gtest.h>
@@ -45,7 +45,7 @@ TEST_P(SumsTest, FoldNeighboursFirst) {
     std::vector<float> x = builder.RandomFloats(n, Fill::kRandom);
     ref::PairwiseFold<float> expected;
     for (const float value : x) expected.Push(value);
-    EXPECT_EQ(FoldBlocks(x.data(), n), expected.Total()) << n;
+    EXPECT_EQ(FoldTiles(x.data(), n), expected.Total()) << n;
   }
 }
 

@@ -1,4 +1,5 @@
-// AddOne over several units, and rounding. The conformance test has the other nodes on vectors.
+// AddOne over several work items, and rounding. The conformance test has the other nodes on
+// vectors.
 #include "kernels/cuda/vectors.h"
 
 #include <gtest/gtest.h>
@@ -18,9 +19,9 @@ TEST(CudaVectors, OneNumberIsAddedToEveryPart) {
     add.x = {Space::kScratch, n * sizeof(float)};
     add.count = n;
     const Block block(64, nullptr);
-    ASSERT_EQ(add.Units(1, block.warps()), (n + kElementPart - 1) / kElementPart);
-    for (uint32_t unit = 0; unit < add.Units(1, block.warps()); ++unit) {
-      cuda::Run(add, Work{&lane, 1, unit, block});
+    ASSERT_EQ(add.WorkItems(1, block.warps()), (n + kElementPart - 1) / kElementPart);
+    for (uint32_t item = 0; item < add.WorkItems(1, block.warps()); ++item) {
+      cuda::Run(add, Work{&lane, 1, item, block});
     }
     for (uint32_t i = 0; i < n; ++i) ASSERT_EQ(memory[i], 3.5f) << i;
     EXPECT_EQ(memory[n], 2.5f);

@@ -47,7 +47,7 @@ TEST(CudaWeights, NineBitsTakeNineBits) {
   EXPECT_EQ((planes.low.size() + planes.high.size()) * 8, 64u * 64 * 9);
 }
 
-// The last tail of the best MicroNet: 8 bytes a row, where tiles would take 36.
+// The last tail of the best MicroNet: 8 bytes a row, while tiles would take 36.
 TEST(CudaWeights, NarrowRowsTakeSixteenBitsAnEntry) {
   const BytePlanes planes = LayOutPlanes(std::vector<int16_t>(1000 * 4), 1000, 4, 9);
   EXPECT_EQ(planes.form, ByteForm::kNarrow);

@@ -1,4 +1,5 @@
-// Sessions of many lanes on the backend `onednn`: near to `cpu`, and each lane's bits its own.
+// Sessions of many lanes on the backend `onednn`: close to `cpu`, and each lane's bits do not
+// depend on other lanes.
 #include "kernels/onednn/backend.h"
 
 #include <gtest/gtest.h>
@@ -46,7 +47,7 @@ TEST(OnednnBackend, IsNearToTheReferenceAndUsesTheLibrary) {
   const auto session = Start(Open(Wide(), "onednn"), {.lanes = kLanes});
   TestRandom random(3), same(3);
   bool differs = false;
-  for (int node = 0; node < 12; ++node) {
+  for (int step = 0; step < 12; ++step) {
     StepAll(*ours, random);
     StepAll(*session, same);
     for (const uint32_t lane : {0u, 17u, 63u}) {
@@ -66,7 +67,7 @@ TEST(OnednnBackend, QuantisedModelsAndSingleLanesAreOurs) {
     const auto ours = Start(Open(Wide(quantised), "cpu"), {.lanes = count});
     const auto session = Start(Open(Wide(quantised), "onednn"), {.lanes = count});
     TestRandom random(5), same(5);
-    for (int node = 0; node < 8; ++node) {
+    for (int step = 0; step < 8; ++step) {
       StepAll(*ours, random);
       StepAll(*session, same);
       ASSERT_EQ(Full(*ours, count - 1), Full(*session, count - 1));
@@ -78,24 +79,24 @@ TEST(OnednnBackend, QuantisedModelsAndSingleLanesAreOurs) {
 // is restored in another lane, with any number of threads.
 TEST(OnednnBackend, ALanesBitsAreItsOwn) {
   const auto model = Open(Wide(), "onednn");
-  const auto together = Start(model, {.lanes = kLanes});
-  const auto alone = Start(model, {.lanes = kLanes, .threads = 2});
+  const auto batched = Start(model, {.lanes = kLanes});
+  const auto single = Start(model, {.lanes = kLanes, .threads = 2});
   TestRandom random(9);
-  for (int node = 0; node < 10; ++node) {
+  for (int step = 0; step < 10; ++step) {
     std::vector<uint32_t> ids(kLanes);
     for (uint32_t& id : ids) id = random.Below(kVocabulary);
-    ASSERT_TRUE(together->StepLanes(AllLanes(), ids).ok());
-    ASSERT_TRUE(alone->StepToken(ids[37], 5).ok());
-    const auto all = Full(*alone, 5);
-    ASSERT_EQ(Full(*together, 37), all);
+    ASSERT_TRUE(batched->StepLanes(AllLanes(), ids).ok());
+    ASSERT_TRUE(single->StepToken(ids[37], 5).ok());
+    const auto all = Full(*single, 5);
+    ASSERT_EQ(Full(*batched, 37), all);
     const uint32_t id = random.Below(kVocabulary);
-    const auto one = together->LogProbability(id, 37);
+    const auto one = batched->LogProbability(id, 37);
     ASSERT_TRUE(one.ok());
     ASSERT_EQ(*one, all[id]);
-    const auto state = together->Save(37);
+    const auto state = batched->Save(37);
     ASSERT_TRUE(state.ok());
-    ASSERT_TRUE(alone->Restore(*state, node % 2 == 0 ? 5 : 61).ok());
-    ASSERT_EQ(Full(*alone, node % 2 == 0 ? 5 : 61), all);
+    ASSERT_TRUE(single->Restore(*state, step % 2 == 0 ? 5 : 61).ok());
+    ASSERT_EQ(Full(*single, step % 2 == 0 ? 5 : 61), all);
   }
 }
 
@@ -113,7 +114,7 @@ TEST(OnednnBackend, ItsMemoryIsLimited) {
       EXPECT_EQ(model.status().code(), KINGLET_OUT_OF_MEMORY);
     }
   };
-  // The weights are there twice.
+  // The weights are in memory twice.
   EXPECT_GT(least("onednn"), least("cpu") + 40000);
 }
 

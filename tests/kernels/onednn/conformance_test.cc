@@ -1,5 +1,5 @@
-// Every operation as a session of many lanes runs it: near to `ref` where the product is oneDNN's,
-// otherwise `cpu`'s bits.
+// Every operation as a session of many lanes runs it: close to `ref` if the product is oneDNN's,
+// otherwise with `cpu`'s bits.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -20,7 +20,7 @@ std::vector<OpCase> AllCases() {
   return cases;
 }
 
-// Elements of one buffer, of which those that are no numbers must be so in both.
+// Compares the elements of one buffer. NaN must be NaN in both.
 void ExpectNear(const std::vector<double>& found, const std::vector<double>& expected,
                 const std::string& name) {
   double largest = 0;

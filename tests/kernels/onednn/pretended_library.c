@@ -1,4 +1,4 @@
-// Stands for oneDNN where a test needs one that is not there.
+// Replaces oneDNN in tests that need a library with other properties than the installed one.
 #include <fenv.h>
 #include <oneapi/dnnl/dnnl.h>
 #include <stdlib.h>
@@ -14,10 +14,10 @@
 #define THREADS DNNL_RUNTIME_SEQ
 #endif
 
-// As libraries that were linked with -ffast-math change it.
+// Changes the rounding mode, as libraries that were linked with -ffast-math change the environment.
 __attribute__((constructor)) static void ChangeFloatEnvironment(void) { fesetround(FE_UPWARD); }
 
-// Products that succeed before the library has no more memory; an environment variable may say it.
+// Products that succeed before the library runs out of memory; an environment variable may set it.
 int kinglet_products_left = 1 << 30;
 
 const dnnl_version_t* dnnl_version(void) {

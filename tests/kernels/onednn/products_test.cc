@@ -1,4 +1,4 @@
-// Products of whole matrices, however their rows and vectors are divided.
+// Products of complete matrices, whatever the division of their rows and vectors.
 #include "kernels/onednn/products.h"
 
 #include <gtest/gtest.h>
@@ -128,7 +128,7 @@ TEST(OnednnProducts, SmallMatricesStayOurs) {
   EXPECT_EQ(products.Of(std::make_shared<Panels>(Panels::OfFloats(16, 256))), nullptr);
 }
 
-TEST(OnednnProducts, AMatrixThatStepsShareIsLaidOutOnce) {
+TEST(OnednnProducts, AMatrixThatNodesShareIsLaidOutOnce) {
   Products products(TheLibrary());
   const auto panels = std::make_shared<Panels>(Panels::OfFloats(128, 128));
   EXPECT_EQ(products.Of(panels), products.Of(panels));
@@ -146,10 +146,10 @@ TEST(OnednnProducts, SeveralThreadsUseOneProduct) {
 
 TEST(OnednnProducts, WithoutMemoryThrow) {
   Case test(128, 128);
-  WorkMemory none(0, 0);
+  WorkMemory empty(0, 0);
   AlignedVector<float> y(128);
   const RealVector vector{test.x.data(), y.data()};
-  EXPECT_THROW(test.product->Multiply({0, 4}, {&vector, 1}, test.finish(), none), std::bad_alloc);
+  EXPECT_THROW(test.product->Multiply({0, 4}, {&vector, 1}, test.finish(), empty), std::bad_alloc);
 }
 
 }  // namespace

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/kernels/ref/one_step.h"
+#include "tests/kernels/ref/one_node.h"
 
 namespace kinglet::ref::attention_test {
 namespace {
@@ -12,10 +12,10 @@ class RefAttention : public testing::Test {};
 using RealTypes = testing::Types<float, double>;
 TYPED_TEST_SUITE(RefAttention, RealTypes);
 
-// One head, key and value of one element, tokens 0 masked: what they hold is not seen, not even by
-// themselves, unless nothing else is.
+// One head, key and value of one element, tokens 0 masked: masked tokens are invisible, even to
+// themselves, unless all tokens are masked.
 TYPED_TEST(RefAttention, WindowAttentionDoesNotSeeMaskedTokens) {
-  OneStep<TypeParam> one;
+  OneNode<TypeParam> one;
   const BufferId qkv = one.Zeros(3), keys = one.Zeros(3, true), values = one.Zeros(3, true);
   const BufferId weights = one.Zeros(3), out = one.Zeros(1), words = one.Words(3);
   WindowAttention op{};

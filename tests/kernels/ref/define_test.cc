@@ -75,10 +75,10 @@ TEST(DefineRow, IsTakenFromTheCache) {
   const std::vector<double> rows = run.Values(op.define->rows);
   EXPECT_TRUE(std::equal(computed.begin(), computed.end(), rows.begin()));
 
-  // The same cache with another row's values.
+  // A copy of the case whose cache contains another row's values.
   OpCase cached = op_case;
-  std::vector<float> planted(rows.size(), 0.25F);
-  cached.contents[static_cast<size_t>(op.define->rows)].floats = planted;
+  std::vector<float> other_row(rows.size(), 0.25F);
+  cached.contents[static_cast<size_t>(op.define->rows)].floats = other_row;
   cached.contents[static_cast<size_t>(op.define->words)].integers = {8, 0, 0, 0};
   OpRun again(cached, sizeof(float));
   again.Run(kernels.value().front());

@@ -6,7 +6,7 @@
 #include <limits>
 #include <utility>
 
-#include "tests/kernels/ref/one_step.h"
+#include "tests/kernels/ref/one_node.h"
 
 namespace kinglet::ref::elementwise_test {
 namespace {
@@ -17,7 +17,7 @@ using RealTypes = testing::Types<float, double>;
 TYPED_TEST_SUITE(RefElementwise, RealTypes);
 
 TYPED_TEST(RefElementwise, RootMeanSquareNormKeepsTheMean) {
-  OneStep<TypeParam> one;
+  OneNode<TypeParam> one;
   const BufferId x = one.Floats({1, -1, 3, 1});
   one.Bind(RootMeanSquareNorm{x, 1, x});
   one.Run();
@@ -38,7 +38,7 @@ TYPED_TEST(RefElementwise, ActivationsOfOneNumber) {
       {Activation::kLeakyRelu, -0.01},
       {Activation::kDoubleSwish, -1 / (1 + e * e)}};
   for (const auto& [activation, expected] : of_minus_one) {
-    OneStep<TypeParam> one;
+    OneNode<TypeParam> one;
     const BufferId x = one.Floats({-1, std::numeric_limits<float>::quiet_NaN()});
     one.Bind(ApplyActivation{x, activation});
     one.Run();

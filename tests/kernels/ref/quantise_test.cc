@@ -25,7 +25,7 @@ TEST(QuantisedCode, RoundsHalfToEvenAndClamps) {
 
 TEST(QuantisedCode, NaNHasOneAnswer) { EXPECT_EQ(QuantisedCode(kNaN, {2.0f, 0.5f}), -4); }
 
-TEST(QuantisedCode, MayExceedTheNominalRangeWhenTheStepIsTruncated) {
+TEST(QuantisedCode, MayExceedTheNominalRangeWhenTheScaleIsTruncated) {
   // 16 bits leave 7 mantissa bits of scale, so max_abs / scale can round to more than 32,767.
   const float scale = 1.0f / 32768.0f;
   EXPECT_EQ(QuantisedCode(1.005f, {1.01f, scale}), 32932);
@@ -56,7 +56,7 @@ TEST(FixedPoint, OverflowHasDefinedCodes) {
   const float scale = FixedPointScale(x.data(), x.size());
   EXPECT_EQ(scale, kInfinity);
   EXPECT_EQ(FixedPointCode(1.0f, scale), 0);
-  EXPECT_EQ(FixedPointCode(kInfinity, scale), -16383);  // infinity / infinity is not a number
+  EXPECT_EQ(FixedPointCode(kInfinity, scale), -16383);  // infinity / infinity is NaN
 }
 
 }  // namespace

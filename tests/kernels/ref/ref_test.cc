@@ -8,7 +8,7 @@
 #include <optional>
 #include <vector>
 
-#include "tests/kernels/ref/one_step.h"
+#include "tests/kernels/ref/one_node.h"
 
 namespace kinglet::ref::ref_test {
 namespace {
@@ -19,7 +19,7 @@ using Scalars = testing::Types<float, double>;
 TYPED_TEST_SUITE(Ref, Scalars);
 
 TYPED_TEST(Ref, MatVecAddsTheBiasAndRectifies) {
-  OneStep<TypeParam> one;
+  OneNode<TypeParam> one;
   const WeightId weight = one.Tensor({2, 3}, {1, 2, 3, -4, 5, -6});
   const WeightId bias = one.Tensor({2}, {0.5f, 1.0f});
   const BufferId x = one.Floats({1, 10, 100}), y = one.Floats({7, 7, 7});
@@ -35,7 +35,7 @@ TYPED_TEST(Ref, MatVecAddsTheBiasAndRectifies) {
 
 TYPED_TEST(Ref, BagsAddWordsButPadding) {
   for (const bool largest : {false, true}) {
-    OneStep<TypeParam> one;
+    OneNode<TypeParam> one;
     const BufferId embedded = one.Zeros(2), sum = one.Floats({50, 60}, true), words = one.Words(1);
     const BufferId most = one.Floats({70, 80}, true);
     BagAppend op{embedded, sum, words, std::nullopt, 9};
@@ -71,7 +71,7 @@ TYPED_TEST(Ref, BagsAddWordsButPadding) {
 }
 
 TYPED_TEST(Ref, FeaturesOfABagAreTheMeanAndTheMaximum) {
-  OneStep<TypeParam> one;
+  OneNode<TypeParam> one;
   const BufferId sum = one.Floats({3, -7}, true), words = one.Words(1);
   const BufferId largest = one.Floats({5, -1}, true), out = one.Zeros(4);
   one.Bind(BagFeatures{sum, words, largest, out});
@@ -82,7 +82,7 @@ TYPED_TEST(Ref, FeaturesOfABagAreTheMeanAndTheMaximum) {
 }
 
 TYPED_TEST(Ref, ScaleShiftRectifyMayWorkInPlace) {
-  OneStep<TypeParam> one;
+  OneNode<TypeParam> one;
   const WeightId scale = one.Tensor({4}, {2, -1, 0, 1}), shift = one.Tensor({4}, {1, 1, 0.5, 0});
   const auto nan = std::numeric_limits<TypeParam>::quiet_NaN();
   const BufferId x = one.Floats({3, 4, 100, nan});
@@ -96,7 +96,7 @@ TYPED_TEST(Ref, ScaleShiftRectifyMayWorkInPlace) {
 }
 
 TYPED_TEST(Ref, LayerNormUsesTheBiasedVariance) {
-  OneStep<TypeParam> one;
+  OneNode<TypeParam> one;
   const WeightId gain = one.Tensor({4}, {1, 1, 2, 1}), bias = one.Tensor({4}, {0, 0, 0, 10});
   const BufferId x = one.Floats({1, 2, 3, 6}), y = one.Zeros(4);
   one.Bind(LayerNorm{x, gain, bias, 0.5, y});
@@ -106,8 +106,8 @@ TYPED_TEST(Ref, LayerNormUsesTheBiasedVariance) {
   for (size_t i = 0; i < 4; ++i) EXPECT_EQ(one.template Values<TypeParam>(y)[i], expected[i]);
 }
 
-TYPED_TEST(Ref, QuantiseAndAddAreInverseUpToTheStep) {
-  OneStep<TypeParam> one;
+TYPED_TEST(Ref, QuantiseAndAddAreInverseUpToTheScale) {
+  OneNode<TypeParam> one;
   const BufferId x = one.Floats({0.3f, -5, 1.26f}), codes = one.Codes(3, {2, 0.5f});
   one.Bind(Quantise{x, codes});
   one.Run();
@@ -115,7 +115,7 @@ TYPED_TEST(Ref, QuantiseAndAddAreInverseUpToTheStep) {
   EXPECT_EQ(one.template Values<int16_t>(codes)[1], -4);
   EXPECT_EQ(one.template Values<int16_t>(codes)[2], 3);
 
-  OneStep<TypeParam> sum;
+  OneNode<TypeParam> sum;
   const BufferId added = sum.Codes(2, {2, 0.5f}), y = sum.Floats({1, 1});
   sum.Bind(Add{added, y});
   sum.template Values<int16_t>(added)[0] = -3;
@@ -126,7 +126,7 @@ TYPED_TEST(Ref, QuantiseAndAddAreInverseUpToTheStep) {
 }
 
 TYPED_TEST(Ref, EmbedRowProjectsAndScalesTheTokensOwnBin) {
-  OneStep<TypeParam> one;
+  OneNode<TypeParam> one;
   const WeightId first = one.Tensor({2, 2}, {1, 2, 3, 4}), second = one.Tensor({2, 1}, {5, 6});
   const WeightId projection = one.Tensor({2, 1}, {10, 100});
   const BufferId out = one.Zeros(2);
@@ -145,7 +145,7 @@ TYPED_TEST(Ref, LogSumExpOfEqualLogitsIsTheLogOfTheirNumber) {
       OneStep<TypeParam> one;
       const BufferId x = one.Floats(std::vector<TypeParam>(n, logit));
       const BufferId out = one.Zeros(LogSumExp::kCount);
-      one.Bind(LogSumExp{x, out, {one.Zeros(SumBlocks(n)), one.Zeros(SumBlocks(n))}});
+      one.Bind(LogSumExp{x, out, {one.Zeros(SumTiles(n)), one.Zeros(SumTiles(n))}});
       one.Run();
       const TypeParam* const found = one.template Values<TypeParam>(out);
       EXPECT_EQ(found[0], std::abs(logit) <= 64 ? TypeParam{0} : logit);
@@ -158,7 +158,7 @@ TYPED_TEST(Ref, LogSumExpOfEqualLogitsIsTheLogOfTheirNumber) {
 // One head, key and value of one element, window 2. q = k = token, v = 10 token.
 TYPED_TEST(Ref, WindowAttentionSeesOnlyItsWindow) {
   for (StreamStart start : {StreamStart::kMasked, StreamStart::kZeros}) {
-    OneStep<TypeParam> one;
+    OneNode<TypeParam> one;
     const WeightId positions = one.Tensor({1, 2}, {0.0f, 0.0f});
     const BufferId qkv = one.Zeros(3), keys = one.Zeros(2, true), values = one.Zeros(2, true);
     const BufferId weights = one.Zeros(2), out = one.Zeros(1);
@@ -180,12 +180,12 @@ TYPED_TEST(Ref, WindowAttentionSeesOnlyItsWindow) {
       one.Run(position);
       return static_cast<double>(one.template Values<TypeParam>(out)[0]);
     };
-    // The first token: alone, or with a slot of zeros that has a share of the weight.
+    // The first token: alone, or with a slot of zeros that has part of the weight.
     const double alone = start == StreamStart::kMasked ? 10 : 10 * std::exp(1) / (std::exp(1) + 1);
     EXPECT_NEAR(feed(0, 1), alone, 1e-5);
     const double a = std::exp(2 * 1), b = std::exp(2 * 2);
     EXPECT_NEAR(feed(1, 2), (10 * a + 20 * b) / (a + b), 1e-5);
-    // Slot 0 is used again: the first token is evicted.
+    // Slot 0 is reused: the first token is evicted.
     const double c = std::exp(0.5 * 2), d = std::exp(0.5 * 0.5);
     EXPECT_NEAR(feed(2, 0.5), (20 * c + 5 * d) / (c + d), 1e-5);
   }
@@ -193,7 +193,7 @@ TYPED_TEST(Ref, WindowAttentionSeesOnlyItsWindow) {
 
 TYPED_TEST(Ref, TheNeuralCacheRemembersPairsAndForgetsTheOldest) {
   constexpr uint32_t kCapacity = 2;
-  OneStep<TypeParam> append;
+  OneNode<TypeParam> append;
   const BufferId hidden = append.Floats({3}, true), keys = append.Zeros(kCapacity, true),
                  words = append.Words(kCapacity);
   append.Bind(CacheAppend{hidden, keys, words, kCapacity});
@@ -204,17 +204,17 @@ TYPED_TEST(Ref, TheNeuralCacheRemembersPairsAndForgetsTheOldest) {
     append.Run(position, static_cast<uint32_t>(10 * position));
   }
   EXPECT_EQ(append.template Values<uint32_t>(words)[0],
-            30u);  // the third pair took the first one's slot
+            30u);  // the third pair replaced the first
   EXPECT_EQ(append.template Values<uint32_t>(words)[1], 20u);
   EXPECT_EQ(append.template Values<TypeParam>(keys)[0], 3);
 
-  OneStep<TypeParam> query;
+  OneNode<TypeParam> query;
   const BufferId h = query.Floats({2}, true), stored = query.Floats({3, 2}, true);
   const BufferId weights = query.Floats({-1, -1}), total = query.Floats({-1});
   query.Bind(CacheWeights{h, stored, kCapacity, 0.5, weights, total});
   query.Run(0);
   EXPECT_EQ(query.template Values<TypeParam>(total)[0], 0);
-  EXPECT_EQ(query.template Values<TypeParam>(weights)[0], -1);  // left alone
+  EXPECT_EQ(query.template Values<TypeParam>(weights)[0], -1);  // unchanged
   query.Run(1);
   EXPECT_EQ(query.template Values<TypeParam>(total)[0], 1);
   query.Run(5);
@@ -225,10 +225,11 @@ TYPED_TEST(Ref, TheNeuralCacheRemembersPairsAndForgetsTheOldest) {
 
 double Sigma(double x) { return 1 / (1 + std::exp(-x)); }
 
-// Two units, so that blocks of gates and units cannot be mistaken for each other. Expected values:
-// the equations of the cells (PyTorch's documentation of LSTM, GRU and RNN; Bradbury et al. 2016).
+// Two hidden elements, so that gates and elements cannot be mistaken for each other. Expected
+// values: the equations of the cells (PyTorch's documentation of LSTM, GRU and RNN; Bradbury et al.
+// 2016).
 TYPED_TEST(Ref, LstmGates) {
-  OneStep<TypeParam> one;
+  OneNode<TypeParam> one;
   const std::vector<TypeParam> in = {1, -2, 0.5, 3, -1, 0.25, 2, -0.5};
   const std::vector<TypeParam> back = {0.5, 1, -1, 0.75, 2, -1.25, -0.25, 1.5};
   const BufferId input = one.Floats(in), recurrent = one.Floats(back);
@@ -247,7 +248,7 @@ TYPED_TEST(Ref, LstmGates) {
 }
 
 TYPED_TEST(Ref, GruGatesKeepTheHiddenBiasInsideTheReset) {
-  OneStep<TypeParam> one;
+  OneNode<TypeParam> one;
   const std::vector<TypeParam> in = {1, -2, 0.5, 3, -1, 0.25};
   const std::vector<TypeParam> back = {0.5, 1, -1, 0.75, 2, -1.25};
   const BufferId input = one.Floats(in), recurrent = one.Floats(back);
@@ -265,7 +266,7 @@ TYPED_TEST(Ref, GruGatesKeepTheHiddenBiasInsideTheReset) {
 
 TYPED_TEST(Ref, RnnGates) {
   for (const bool relu : {false, true}) {
-    OneStep<TypeParam> one;
+    OneNode<TypeParam> one;
     const BufferId input = one.Floats({1, -2, 0.25}), recurrent = one.Floats({0.5, 1, -0.25});
     const BufferId hidden = one.Floats({9, 9, 9});
     one.Bind(RnnGates{input, recurrent, hidden, relu});
@@ -279,7 +280,7 @@ TYPED_TEST(Ref, RnnGates) {
 
 TYPED_TEST(Ref, QrnnGatesWithAndWithoutThePreviousToken) {
   for (const bool has_previous : {false, true}) {
-    OneStep<TypeParam> one;
+    OneNode<TypeParam> one;
     const std::vector<TypeParam> in = {1, -2, 0.5, 3, -1, 0.25};
     const std::vector<TypeParam> back = {0.5, 1, -1, 0.75, 2, -1.25};
     const BufferId input = one.Floats(in), previous = one.Floats(back);
@@ -303,7 +304,7 @@ TYPED_TEST(Ref, QrnnGatesWithAndWithoutThePreviousToken) {
 // Two heads. In the memory a query of 9s lies before each key; the third slot is beyond the source.
 TYPED_TEST(Ref, SourceAttentionIsASoftmaxOverTheSource) {
   using T = TypeParam;
-  OneStep<T> one;
+  OneNode<T> one;
   const BufferId query = one.Floats({1, 0, 0, 2});
   const BufferId memory = one.Floats({9, 9, 1,  5,  10, 9, 9, 3,  4,  20,  //
                                       9, 9, 2,  6,  30, 9, 9, 7,  8,  40,  //
@@ -328,7 +329,7 @@ TYPED_TEST(Ref, SourceAttentionIsASoftmaxOverTheSource) {
 // One head and two slots; codes of a quarter, keys before values, weights rounded to eighths.
 TYPED_TEST(Ref, SourceAttentionInIntegers) {
   using T = TypeParam;
-  OneStep<T> one;
+  OneNode<T> one;
   const BufferId query = one.Codes(2, {8, 0.25f});
   const BufferId memory = one.Codes(6, {20, 0.5f});
   const BufferId weights = one.Zeros(2), out = one.Zeros(1);
@@ -346,10 +347,10 @@ TYPED_TEST(Ref, SourceAttentionInIntegers) {
   EXPECT_EQ(one.template Values<T>(out)[0], 20);
 }
 
-// Two slots of which the second is beyond the source, then both; a slot is key and value at once.
+// Two slots of which the second is beyond the source, then both; a slot is both key and value.
 TYPED_TEST(Ref, SourceAttentionOfProducts) {
   using T = TypeParam;
-  OneStep<T> one;
+  OneNode<T> one;
   const BufferId query = one.Floats({1, 2}), memory = one.Floats({3, 1, 4, -1});
   const BufferId weights = one.Zeros(2), out = one.Zeros(2);
   SourceAttention op{query, memory, 1, 2, 2, 2, std::nullopt, weights, out};
@@ -364,10 +365,10 @@ TYPED_TEST(Ref, SourceAttentionOfProducts) {
   EXPECT_NEAR(one.template Values<T>(out)[1], first - (1 - first), 1e-6);
 }
 
-// Slots hold a key and then a value.
+// A slot is a key followed by a value.
 TYPED_TEST(Ref, SourceAttentionOfSums) {
   using T = TypeParam;
-  OneStep<T> one;
+  OneNode<T> one;
   const BufferId query = one.Floats({1, -0.5}), memory = one.Floats({0.25, 1, 7, 8, -2, 3, 9, 4});
   const BufferId weights = one.Zeros(2), out = one.Zeros(2);
   SourceAttention op{query, memory, 1, 2, 2, 2, std::nullopt, weights, out};
@@ -383,7 +384,7 @@ TYPED_TEST(Ref, SourceAttentionOfSums) {
 
 TYPED_TEST(Ref, JoinPutsPartsInARow) {
   using T = TypeParam;
-  OneStep<T> one;
+  OneNode<T> one;
   const BufferId a = one.Floats({1, 2, 3}), b = one.Floats({4, 5});
   const BufferId y = one.Floats({9, 9, 9, 9, 9});
   one.Bind(Join{{{b, 1, 1}, {a, 0, 2}}, y});
@@ -394,21 +395,21 @@ TYPED_TEST(Ref, JoinPutsPartsInARow) {
 
 TYPED_TEST(Ref, RowsOfASourceAreStoredAndLoaded) {
   using T = TypeParam;
-  OneStep<T> store;
+  OneNode<T> store;
   const BufferId x = store.Floats({1, 2}), rows = store.Floats({7, 7, 7, 7, 7, 7});
   store.Bind(StoreRow{x, rows});
   store.Run(2, 0, 3);
   const T* stored = store.template Values<T>(rows);
   EXPECT_EQ((std::vector<T>(stored, stored + 6)), (std::vector<T>{7, 7, 7, 7, 1, 2}));
 
-  OneStep<T> load;
+  OneNode<T> load;
   const BufferId from = load.Floats({1, 2, 3, 4, 5, 6}), to = load.Zeros(2);
   load.Bind(LoadRow{from, to});
   load.Run(1, 0, 3);
   EXPECT_EQ(load.template Values<T>(to)[0], 3);
   EXPECT_EQ(load.template Values<T>(to)[1], 4);
 
-  OneStep<T> codes;
+  OneNode<T> codes;
   const ActivationQuantiser quantiser{8, 0.25f};
   const BufferId one = codes.Codes(2, quantiser), all = codes.Codes(4, quantiser);
   codes.Bind(StoreRow{one, all});
@@ -423,7 +424,7 @@ TYPED_TEST(Ref, RowsOfASourceAreStoredAndLoaded) {
 TEST(FixedPointInput, RoundsInFloatAndIsExactInDouble) {
   const auto run = [](auto scalar) {
     using T = decltype(scalar);
-    OneStep<T> one;
+    OneNode<T> one;
     const WeightId weight = one.Tensor({1, 2}, {1, 1});
     const BufferId x = one.Floats({T{1}, static_cast<T>(0.3)}), y = one.Zeros(1);
     MatVec op{weight, std::nullopt, x, y};
@@ -435,7 +436,7 @@ TEST(FixedPointInput, RoundsInFloatAndIsExactInDouble) {
   EXPECT_EQ(run(double{}), 1.0 + 0.3);
   const double in_float = run(float{});
   EXPECT_NE(in_float, static_cast<double>(1.0f + 0.3f));
-  EXPECT_NEAR(in_float, 1.0 + 0.3, 0.5 / 16383 + 1e-6);  // half a node
+  EXPECT_NEAR(in_float, 1.0 + 0.3, 0.5 / 16383 + 1e-6);  // half of the scale
 }
 
 }  // namespace

@@ -8,9 +8,9 @@
 namespace kinglet::ref::sum_test {
 namespace {
 
-// The rule implemented a second time from docs/NUMERICS.md, with levels of a tree instead of a
+// The rule, implemented a second time from docs/NUMERICS.md with levels of a tree instead of a
 // stack.
-float SumByTheWords(const std::vector<float>& x) {
+float SumByTheRule(const std::vector<float>& x) {
   if (x.size() < 32) {
     float total = 0;
     for (float value : x) total = total + value;
@@ -23,8 +23,8 @@ float SumByTheWords(const std::vector<float>& x) {
       for (size_t i = begin + chain; i < std::min(x.size(), begin + 1024); i += 16)
         chains[chain] += x[i];
     }
-    for (size_t node : {8, 4, 2, 1}) {
-      for (size_t chain = 0; chain < node; ++chain) chains[chain] += chains[chain + node];
+    for (size_t distance : {8, 4, 2, 1}) {
+      for (size_t chain = 0; chain < distance; ++chain) chains[chain] += chains[chain + distance];
     }
     level.push_back(chains[0]);
   }
@@ -53,7 +53,7 @@ TEST(OrderedSum, FollowsTheRuleAtEveryLengthWhereItsShapeChanges) {
        {0,    1,    2,    15,   16,   17,   31,   32,   33,   63,   1023,      1024,
         1025, 1040, 2047, 2048, 2049, 3072, 3073, 5000, 7168, 7169, 11 * 1024, 11 * 1024 + 5}) {
     const std::vector<float> x = Numbers(n);
-    EXPECT_EQ(Sum(x.data(), n), SumByTheWords(x)) << n;
+    EXPECT_EQ(Sum(x.data(), n), SumByTheRule(x)) << n;
   }
 }
 

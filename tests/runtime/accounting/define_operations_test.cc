@@ -25,8 +25,8 @@ TEST(DefineOperations, ProductsOfGroups) {
   ExpectTally(OperationsOf(bare).products, 30, 20, 0);
 }
 
-// Of n numbers: mean n - 1 sums and a division; variance n differences, n squares, n - 1 sums, a
-// division; epsilon and a root; then n differences and divisions, gains and offsets.
+// A norm of n elements: mean n - 1 sums and a division; variance n differences, n squares, n - 1
+// sums, a division; epsilon and a root; then n differences and divisions, gains and offsets.
 TEST(DefineOperations, Norms) {
   Layer layer{.in = 6, .out = 10, .groups = 2, .norm = Layer::Norm::kWhole};
   ExpectTally(OperationsOf(layer).norm, 20, 9 + 10 + 9 + 1 + 10 + 10, 1 + 1 + 1 + 10);

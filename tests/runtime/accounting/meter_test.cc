@@ -64,7 +64,7 @@ TEST(Meter, BinsOfIds) {
   EXPECT_EQ(BinCounts(plan, {}), (std::vector<uint64_t>{0, 0, 0}));
 }
 
-// The paths say which clusters a session really computes.
+// The paths have the clusters that a session really computes.
 TEST(Meter, TheFullDistributionOpensEveryCluster) {
   TinyOptions options;
   options.cache_capacity = 5;
@@ -301,7 +301,7 @@ TEST(Meter, AClusterThatStaysClosedCostsNothing) {
   ExpectTally(Find(head, "softmax.head"), Find(all, "softmax.head"));
 }
 
-TEST(Meter, QuantisedStepsRescaleAndRound) {
+TEST(Meter, QuantisedNodesRescaleAndRound) {
   TinyOptions options;
   options.quantised = true;
   const auto file = TinyFile(options);
@@ -352,8 +352,8 @@ TEST(Meter, OneWeightLess) {
   EXPECT_NEAR(before.useful_multiplications - after.useful_multiplications, 1, 1e-6);
 }
 
-// The published network: what the notebook leaves out is counted (7 of 8 heads' query-position
-// products in 8 layers).
+// The published network: what the notebook omits is counted (7 of 8 heads' query-position products
+// in 8 layers).
 TEST(Meter, EveryHeadMultipliesThePositions) {
   const SyntheticPlan model{SyntheticConfig()};
   const ExecutedCount count =
@@ -367,7 +367,7 @@ TEST(Meter, EveryHeadMultipliesThePositions) {
   EXPECT_EQ(products - 8 * 2328, 130368);
 }
 
-TEST(Meter, StepsHaveTheOperationsOfTheirParts) {
+TEST(Meter, NodesHaveTheOperationsOfTheirParts) {
   TinyOptions options;
   options.quantised = true;
   options.cache_capacity = 4;
@@ -421,7 +421,7 @@ TEST(Meter, CodedOutputsMultiplyEachSubVectorOnce) {
   --model.nonzeros.at(model.Find("embed.table.codebook"));
   EXPECT_EQ(count().useful_multiplications, less.useful_multiplications);
 
-  spec.output->pools = {17};  // every position multiplies its part of h with the whole pool
+  spec.output->pools = {17};  // every position multiplies its part of h with the complete pool
   ExpectTally(
       Find(CountExecuted(SyntheticPlan(spec).plan(), {}, kReference,
                          SteadyFullTrace(SyntheticPlan(spec).plan(), std::vector<uint64_t>{1})),

@@ -299,7 +299,7 @@ TEST(Micronet2019, EveryParameterAndProductCountsWithItsOwnBits) {
   }
 }
 
-// A quantised bias is its own words less, and no other number.
+// A quantised bias reduces the size by its own values, and no other count.
 TEST(Micronet2019, OneQuantisedBias) {
   ModelDraft draft = TinyMicronet();
   const auto count_of = [](const ModelDraft& of) {
@@ -337,7 +337,7 @@ TEST(Micronet2019, RecurrentCellsFollowTheSameFormulas) {
   EXPECT_EQ(count->storage.total, 23 * 6 + weights + 32 + 32 + 23);
 }
 
-// 30 words; rows of 4 sub-vectors of 3 and 2 numbers; one LSTM layer of 8 units.
+// 30 words; rows of 4 sub-vectors of 3 and 2 elements; one LSTM layer of 8 units.
 CodedSynthesisSpec SmallCoded(std::vector<uint32_t> output_pools) {
   CodedSynthesisSpec spec;
   spec.vocabulary_size = 30;

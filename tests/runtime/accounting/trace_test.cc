@@ -40,28 +40,28 @@ TEST(EncoderTrace, TokensOfASourceTakeOnePathForEachBin) {
     EXPECT_EQ(count, path.bin == 0 ? 3u : 2u);
     // All nodes of the encoder and no others.
     for (size_t i = 0; i < plan.nodes.size(); ++i) {
-      EXPECT_EQ(RunsOn(plan, path, i), i >= plan.encoder->passes.front().begin);
+      EXPECT_EQ(RunsOn(plan, path, i), i >= plan.encoder->sweeps.front().begin);
     }
   }
   EXPECT_EQ(EncoderTrace(plan, {}).tokens(), 0u);
 }
 
-// What a recurrent encoder does once for a source is counted with its first token.
-TEST(EncoderTrace, PassesThatRunOnce) {
+// The sweeps that a recurrent encoder makes once for a source are counted with its first token.
+TEST(EncoderTrace, SweepsThatRunOnce) {
   const auto file = *ModelFile::FromBytes(*SerialiseModel(TinyRecurrentTranslation()));
   const Plan plan = *Lower(*file);
   const Trace trace = EncoderTrace(plan, std::vector<uint32_t>{3, 4, 12, 0});
   ASSERT_EQ(trace.paths.size(), 2u);
-  for (const EncoderSweep& pass : plan.encoder->passes) {
+  for (const EncoderSweep& sweep : plan.encoder->sweeps) {
     uint64_t runs = 0;
     for (const auto& [path, count] : trace.paths) {
-      if (RunsOn(plan, path, pass.begin)) runs += count;
+      if (RunsOn(plan, path, sweep.begin)) runs += count;
     }
-    EXPECT_EQ(runs, pass.order == SourceOrder::kOnce ? 1u : 4u);
+    EXPECT_EQ(runs, sweep.order == SourceOrder::kOnce ? 1u : 4u);
   }
 }
 
-TEST(FullTrace, PathsBehindSourcesOfDifferentLengthsDiffer) {
+TEST(FullTrace, PathsAfterSourcesOfDifferentLengthsDiffer) {
   const auto file = *ModelFile::FromBytes(*SerialiseModel(TinyTranslation()));
   const Plan plan = *Lower(*file);
   const std::vector<uint32_t> target = {2, 5};
@@ -74,7 +74,7 @@ TEST(FullTrace, PathsBehindSourcesOfDifferentLengthsDiffer) {
   const TokenPath& path = trace.paths.begin()->first;
   EXPECT_FALSE(path.encodes);
   for (size_t i = 0; i < plan.nodes.size(); ++i) {
-    EXPECT_EQ(RunsOn(plan, path, i), i < plan.encoder->passes.front().begin);
+    EXPECT_EQ(RunsOn(plan, path, i), i < plan.encoder->sweeps.front().begin);
   }
 }
 

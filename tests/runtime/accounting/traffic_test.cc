@@ -83,7 +83,7 @@ struct WeightBytes {
   uint64_t Vector(uint64_t rows) const { return Padded(rows) * 4; }
 
   // A token of the first bin, whose embedding row is a row of the head's matrix.
-  uint64_t FullStep() const {
+  uint64_t FullToken() const {
     const uint64_t layer = Matrix(384, 128) + Vector(384) +  // qkv
                            Padded(97) * 32 * 4 +             // positions, transposed
                            Matrix(128, 128) +                // out
@@ -97,7 +97,7 @@ struct WeightBytes {
   }
 };
 
-// With window and cache full, a full node touches all of a stream's memory.
+// With window and cache full, a token that computes every cluster touches all of a stream's memory.
 uint64_t StreamBytes() {
   const uint64_t state_of_layer = 2 * 97 * 4 * 32 * 9 / 8;  // keys and values, 9-bit codes
   const uint64_t layer = 128 * 4 + 128 * 2 +                // norm1 and its codes
@@ -111,7 +111,7 @@ uint64_t StreamBytes() {
   const uint64_t hidden = 128 * 4 + 128 * 2;
   // Keys in 9 bits, words, weights, total.
   const uint64_t cache = 2000 * 128 * 9 / 8 + 2000 * 4 + 2000 * 4 + 4;
-  const uint64_t normaliser = 3 * 4 + 2 * 4;   // and two of the only block
+  const uint64_t normaliser = 3 * 4 + 2 * 4;   // and two values of the only tile
   const uint64_t head = 102 * 4 + normaliser;  // with its logits
   const uint64_t tails = 64 * 4 + 200 * 4 + normaliser + 32 * 4 + 300 * 4 + normaliser;
   return 6 * (state_of_layer + layer) + hidden + cache + head + tails;
@@ -124,7 +124,7 @@ std::vector<NodeTraffic> FullTraffic(const Model& model, const TokenPath& path) 
   return traffic;
 }
 
-TEST(Traffic, AStepsOwnBytesAreThoseItReadsAndThoseItWrites) {
+TEST(Traffic, ANodesOwnBytesAreThoseItReadsAndThoseItWrites) {
   const auto model = Open(DemoShapes(), "ref");
   const Plan& plan = model->plan();
   const TokenPath path{50, 0, kEvery};
@@ -141,31 +141,31 @@ TEST(Traffic, AStepsOwnBytesAreThoseItReadsAndThoseItWrites) {
       std::find_if(plan.nodes.begin(), plan.nodes.end(),
                    [&](const Node& node) { return std::get_if<Add>(&node.op) == add; }) -
       plan.nodes.begin());
-  // y += x, of 128 numbers: two are read, one written.
+  // y += x, of 128 elements: two are read, one written.
   const uint64_t x_bytes = plan.buffer(add->x).element == Element::kReal ? 4 : 2;
   EXPECT_EQ(OwnBytes(plan, model->layout(), 4, at, path), 128 * (x_bytes + 8));
 }
 
-TEST(TrafficOf, AFullStepOfTheReferenceTouchesWhatTheShapesSay) {
+TEST(TrafficOf, AFullTokenOfTheReferenceTouchesTheBytesOfTheShapes) {
   const auto model = Open(DemoShapes(), "ref");
-  // The reference reads the embedding row of a bin without projection as floats, apart from the
+  // The reference reads the embedding row of a bin without projection as floats, in addition to the
   // codes that the head reads.
   const WeightBytes weights{1, 16};
-  const uint64_t expected = weights.FullStep() + 128 * 4 + StreamBytes();
+  const uint64_t expected = weights.FullToken() + 128 * 4 + StreamBytes();
   EXPECT_EQ(Distinct(*model, FullTraffic(*model, {2000, 0, kEvery})), expected);
-  // A row of the second bin is among the codes of its tail, but its projection is read besides.
+  // A row of the second bin is among the codes of its tail, but its projection is read in addition.
   EXPECT_EQ(Distinct(*model, FullTraffic(*model, {2000, 1, kEvery})),
             expected - 128 * 4 + weights.Matrix(128, 64));
 }
 
-TEST(TrafficOf, AFullStepOfTheVectorKernelsTouchesWhatTheShapesSay) {
+TEST(TrafficOf, AFullTokenOfTheVectorKernelsTouchesTheBytesOfTheShapes) {
 #ifdef KINGLET_HAVE_CPU_BACKEND
   if (cpu::SupportedTargets().front() == cpu::Target::kScalar) {
     GTEST_SKIP() << "this machine has no vector target";
   }
   const auto model = Open(DemoShapes(), "cpu");
   const WeightBytes weights{16, 9};
-  const uint64_t expected = weights.FullStep() + StreamBytes();
+  const uint64_t expected = weights.FullToken() + StreamBytes();
   EXPECT_EQ(Distinct(*model, FullTraffic(*model, {2000, 0, kEvery})), expected);
   EXPECT_EQ(Distinct(*model, FullTraffic(*model, {2000, 2, kEvery})),
             expected + weights.Matrix(128, 32));
@@ -182,7 +182,7 @@ TEST(TrafficOf, LanesShareTheWeightsAndNothingElse) {
 
 // Layers of 8 and 9 units with 6 inputs, worked out by hand: both products and the kept cell are
 // read, the cell and the output written.
-TEST(TrafficOf, RecurrentStepsReadBothProductsAndTheCell) {
+TEST(TrafficOf, RecurrentNodesReadBothProductsAndTheCell) {
   using Cell = RecurrentCell;
   const auto bytes = [](const std::vector<Cell>& cells, const std::string& node, bool read) {
     const auto model =
@@ -214,7 +214,7 @@ TEST(TrafficOf, OnlyTheFilledPartOfWindowAndCacheIsRead) {
     for (const FrameRange& range : read ? found.read : found.written) total += range.bytes;
     return total;
   };
-  // qkv has 2 * 11 numbers; a slot 2 * 3 keys and 2 * 5 values. The output has 2 * 5 numbers, the
+  // qkv has 2 * 11 elements; a slot 2 * 3 keys and 2 * 5 values. The output has 2 * 5 elements, the
   // softmax 2 * 6.
   EXPECT_EQ(bytes({0, 0, kEvery}, "layers.0.attention", true), 4u * (22 + 6 + 10));
   EXPECT_EQ(bytes({2, 0, kEvery}, "layers.0.attention", true), 4u * (22 + 3 * 16));
@@ -227,7 +227,7 @@ TEST(TrafficOf, OnlyTheFilledPartOfWindowAndCacheIsRead) {
   EXPECT_EQ(bytes({50, 0, kEvery}, "cache.weights", true), 4u * (8 + 4 * 8));
   EXPECT_EQ(bytes({50, 0, kEvery}, "cache.weights", false), 4u * (4 + 1));
 
-  // In models trained with zeros before the stream's start, those take part.
+  // In models trained with zeros before the stream's start, these zeros count.
   options.quantised = true;
   const auto zeros = Open(options, "ref");
   const auto traffic = Traffic(*zeros, {0, 0, kEvery});
@@ -257,7 +257,7 @@ TEST(TrafficOf, AClusterThatStaysClosedTouchesNothing) {
     logits += model->plan().buffer(model->plan().clusters[index].logits).count;
   }
   EXPECT_EQ(query(QueryWords::kNamed), 2 * 3 * sizeof(float));         // normalisers
-  EXPECT_EQ(query(QueryWords::kLikely), (2 * 3 + 2) * sizeof(float));  // and a block of each
+  EXPECT_EQ(query(QueryWords::kLikely), (2 * 3 + 2) * sizeof(float));  // and a tile of each
   EXPECT_EQ(query(QueryWords::kEvery), (2 * 3 + logits) * sizeof(float));
 }
 

@@ -1,5 +1,5 @@
-// What the C interface answers, asked of the shared library itself as a program outside the project
-// does, is what the C++ session answers; the session has its own tests against independent numbers.
+// The answers of the C interface, from the shared library as a program outside the project uses it,
+// equal those of the C++ session, which has its own tests against independent values.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -21,14 +21,14 @@ enum test_model {
   TEST_MODEL_CACHE,  // a neural cache of 4 words
   TEST_MODEL_OTHER,  // the same shape, other weights
   TEST_MODEL_IDS_ONLY,
-  TEST_MODEL_OVERFLOWS,           // its own numbers are not finite
+  TEST_MODEL_OVERFLOWS,           // its own values are not finite
   TEST_MODEL_DAMAGED,             // a flipped bit
   TEST_MODEL_OF_ANOTHER_VERSION,  // format version 2
   TEST_MODEL_SENSELESS,           // undamaged, but its description is invalid
   TEST_MODEL_CLASSIFIER,          // no language model: vectors of 6 and 4 classes, padding word 0
   TEST_MODEL_POSITIONS,           // start token 2, five positions; 17 words
   TEST_MODEL_TRANSLATION,         // an encoder of 7 positions, words "s0", "s1", ..; "<s>" is 2
-  TEST_MODEL_TEXT,                // says that words stand between spaces
+  TEST_MODEL_TEXT,                // contains a tokenizer that splits at spaces
   // Masked models of 9 positions, 2 segments and 17 words "[PAD]", "[UNK]", "[CLS]", "[SEP]",
   // "[MASK]", "t5", ...
   TEST_MODEL_MASKED,          // predicts words; a pooled vector of 8, and 3 classes

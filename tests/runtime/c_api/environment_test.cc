@@ -32,8 +32,8 @@
 namespace kinglet::environment_test {
 namespace {
 
-// The registers that say how a thread computes, and their values in hosts of many kinds. Written
-// directly, because <cfenv> has neither denormals nor precision.
+// The registers that control how a thread computes, and their values in hosts of many kinds.
+// Written directly, because <cfenv> has neither denormals nor precision.
 struct Registers {
   bool operator==(const Registers&) const = default;
   uint64_t control = 0, status = 0, old_control = 0, old_status = 0;
@@ -302,7 +302,7 @@ void AskSession(Caller& call, const kinglet_model* model, const Kind& kind,
   kinglet_session* session = nullptr;
   CALL(kinglet_session_create, model, &options, &session);
   CALL(kinglet_session_lanes, session, out.ids);
-  // What a kind of model does not have is refused, and leaves the lanes as they are.
+  // Calls that a kind of model does not support are refused, and do not change the lanes.
   for (const uint32_t lane : kLanes) {
     CALL(kinglet_session_encode, session, lane, kIds, 6U);
     CALL(kinglet_session_read, session, lane, kIds, nullptr, 7U);
@@ -482,8 +482,8 @@ void Open(Caller& call, const std::vector<std::byte>& bytes) {
   CALL(kinglet_model_close, model);
 }
 
-// All numbers of a dense tensor, or all scales of another, become one on which arithmetic stumbles.
-// Scales that are packed in fewer bits become others of its bits.
+// Sets all values of a dense tensor, or all scales of another, to one that overflows or is a
+// denormal. Scales that are packed in fewer bits become others of its bits.
 std::vector<std::vector<std::byte>> FilesWithAnOddNumber(const ModelDraft& draft) {
   using Limits = std::numeric_limits<float>;
   std::vector<std::vector<std::byte>> files;

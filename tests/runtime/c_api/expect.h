@@ -1,4 +1,4 @@
-// How a test in C says what failed, and opens what it needs.
+// How a test in C reports what failed, and opens what it needs.
 #ifndef KINGLET_TESTS_RUNTIME_C_API_EXPECT_H_
 #define KINGLET_TESTS_RUNTIME_C_API_EXPECT_H_
 
@@ -15,14 +15,14 @@
   } while (0)
 #define EXPECT_OK(call) EXPECT((call) == KINGLET_OK)
 #define EXPECT_INVALID(call) EXPECT((call) == KINGLET_INVALID_ARGUMENT)
-// What another test function found.
+// Returns the failure of another test function, if any.
 #define EXPECT_PASSES(call)              \
   do {                                   \
     const char* const failed_ = (call);  \
     if (failed_ != NULL) return failed_; \
   } while (0)
 
-// NULL where it fails; the test's next use of the handle then says so.
+// NULL if it fails, which the test's next use of the handle reports.
 static inline kinglet_model* OpenTest(enum test_model which) {
   const test_bytes bytes = TestModel(which);
   kinglet_model* model = NULL;

@@ -54,12 +54,12 @@ TEST(CApi, ErrorTextIsOneShortLinePerThread) {
   uint32_t unused = 0;
   model = OpenTiny();
   ASSERT_EQ(kinglet_model_vocabulary_size(model, &unused), KINGLET_OK);
-  EXPECT_EQ(kinglet_error_message(), mine);  // successes leave it alone
+  EXPECT_EQ(kinglet_error_message(), mine);  // calls that succeed do not change the text
   kinglet_model_close(model);
 
   EXPECT_NE(kinglet_model_open("two\nlines\x1b[31m", nullptr, &model), KINGLET_OK);
   EXPECT_NE(std::string(kinglet_error_message()).find("two?lines?[31m"), std::string::npos);
-  for (size_t shift = 0; shift < 3; ++shift) {  // the cut falls on each byte of a character
+  for (size_t shift = 0; shift < 3; ++shift) {  // truncated at each byte of a character
     std::string path(shift, 'x');
     for (int i = 0; i < 1000; ++i) path += "\u20ac";
     EXPECT_NE(kinglet_model_open(path.c_str(), nullptr, &model), KINGLET_OK);
@@ -70,7 +70,7 @@ TEST(CApi, ErrorTextIsOneShortLinePerThread) {
   }
 }
 
-// Its bytes come from mmap.
+// A model file, whose bytes come from mmap.
 TEST(CApi, AFileWithoutMemoryIsAnErrorLikeAnyOther) {
   const std::vector<std::byte> bytes = TinyModel({.quantised = true});
   const std::string path = testing::TempDir() + "faults_test.kgl";
@@ -260,7 +260,7 @@ TEST_P(OutOfMemory, LeavesEveryLaneAndStateAsItWas) {
     const uint32_t ids[] = {kStream[t], kStream[t + 1]};
     const auto before = Picture(session, 3);
     const auto unchanged = [&] { ASSERT_EQ(Picture(session, 3), before); };
-    // The first time there is a block of tokens to make. Afterwards the lane goes back.
+    // The first call makes a text block. The lane is restored afterwards.
     kinglet_state* kept = nullptr;
     ASSERT_EQ(kinglet_session_save(session, 2, &kept), KINGLET_OK);
     double of_text[4] = {7, 7, 7, 7};

@@ -4,7 +4,7 @@
 
 enum { TOKENS = 70 };
 
-// A text in two calls: the numbers and the stream are those of single steps.
+// A text in two calls: the log-probabilities and the stream are those of single steps.
 const char* TestManySteps(void) {
   kinglet_session* session = StartTest(TEST_MODEL_CACHE, 2);
   kinglet_session* single = StartTest(TEST_MODEL_CACHE, 1);

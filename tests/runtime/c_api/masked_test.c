@@ -9,7 +9,7 @@ static const uint32_t kPair[] = {2, 5, MASK, 3, 9, 3};  // [CLS] t5 [MASK] [SEP]
 static const uint32_t kSegments[] = {0, 0, 0, 0, 1, 1};
 enum { LENGTH = 6 };
 
-// What the model expects at `position`: the log-probabilities of all words, which add up to 1.
+// The log-probabilities of all words at `position`; the probabilities add up to 1.
 static const char* Look(kinglet_session* session, uint32_t lane, uint64_t position, float* all) {
   EXPECT_OK(kinglet_session_look_at(session, lane, position));
   EXPECT_OK(kinglet_session_log_probabilities(session, lane, all, WORDS));
@@ -100,7 +100,7 @@ const char* TestMasked(void) {
   EXPECT(memcmp(pooled, other, sizeof other) == 0);
   kinglet_state_destroy(state);
 
-  // So does a state that was written as bytes, which also says what was looked at last.
+  // A state that was written as bytes also contains the text, and the position looked at last.
   unsigned char bytes[4096];
   uint64_t size = 0;
   EXPECT_PASSES(Look(session, 0, 2, first));

@@ -253,7 +253,7 @@ TEST(CApi, ATreeWithoutMemoryLeavesEveryLaneReset) {
       kRepeatable);
 }
 
-TEST(CApi, WhatAModelSaysOfItselfWithoutMemory) {
+TEST(CApi, WhatAModelReportsOfItselfWithoutMemory) {
   const std::vector<std::byte> bytes = [] {
     ModelDraft draft = TinyMicronet({.cache_capacity = 4});
     draft.tokenizer = TextTables{false, WordRule{}};

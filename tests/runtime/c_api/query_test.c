@@ -32,7 +32,7 @@ const char* TestQueries(void) {
       EXPECT(fabs((double)probabilities[i] - exp(one)) < 1e-6);
       sum += exp(one);
     }
-    EXPECT(t < 2 ? sum < 0.9999 : fabs(sum - 1) < 1e-5);  // at first the cache is empty
+    EXPECT(t < 2 ? sum < 0.9999 : fabs(sum - 1) < 1e-5);  // the cache is empty at first
 
     const uint32_t ids[] = {22, 0, 22, 22, 13, 0};
     double some[7] = {0, 0, 0, 0, 0, 0, 5};
@@ -41,7 +41,7 @@ const char* TestQueries(void) {
     EXPECT(some[6] == 5);
     EXPECT_OK(kinglet_session_log_probabilities_of(session, lane, NULL, 0, NULL));
 
-    // None of the other words is more probable than one of the k.
+    // No other word is more probable than one of the k.
     const uint32_t ks[] = {0, 1, 5, V, V + 1, UINT32_MAX};
     for (int i = 0; i < 6; ++i) {
       uint32_t best[V + 1], count = 99;

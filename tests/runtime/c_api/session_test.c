@@ -18,7 +18,7 @@ static uint64_t PositionOf(const kinglet_session* session, uint32_t lane) {
   return position;
 }
 
-// Whether two lanes foretell the same, bit for bit.
+// Whether two lanes predict the same, bit for bit.
 static int SameAnswers(kinglet_session* a, uint32_t lane_a, kinglet_session* b, uint32_t lane_b) {
   float of_a[TEST_WORDS], of_b[TEST_WORDS];
   return kinglet_session_log_probabilities(a, lane_a, of_a, TEST_WORDS) == KINGLET_OK &&
@@ -66,7 +66,7 @@ const char* TestSessionOptions(void) {
   EXPECT(lanes == 1);
   kinglet_session_destroy(session);
 
-  // While the cache is empty its share of the probability is lost, or is not.
+  // While the cache is empty, its probability mass is lost or kept, as the options choose.
   for (uint32_t empty = 0; empty < 2; ++empty) {
     options.struct_size = sizeof options;
     options.empty_cache = empty;
@@ -311,7 +311,7 @@ const char* TestCancelFromAnotherThread(void) {
     EXPECT_OK(kinglet_session_step(session, 0, t));
     EXPECT_OK(kinglet_session_step(reference, 0, t));
   }
-  // What a call says that is stopped before its first step; others are stopped later.
+  // The error text of a call that is stopped before its first node; others are stopped later.
   char at_first_step[1024];
   EXPECT_OK(kinglet_session_cancel(session));
   EXPECT(kinglet_session_step(session, 0, 0) == KINGLET_CANCELLED);

@@ -24,7 +24,7 @@ const char* TestTokenize(void) {
   EXPECT(strcmp(text, "") == 0);
   kinglet_model_close(model);
 
-  // A model that does not say how its text is cut.
+  // A model without a tokenizer.
   model = OpenTest(TEST_MODEL_PLAIN);
   EXPECT_OK(kinglet_model_tokenize(model, "the w3 qq?", 9, ids, ranges, 3, &count));
   EXPECT(count == 3 && ids[0] == 0 && ids[1] == 3 && ids[2] == 2 && ranges[5] == 9);

@@ -5,7 +5,7 @@
 
 enum { V = TEST_WORDS, kTexts = 256 };
 
-// Words are tokens here: "the", "<eos>", "<unk>", "w3", ..; a space stands between them.
+// Words are tokens here: "the", "<eos>", "<unk>", "w3", .., with spaces between them.
 const char* TestTextQueries(void) {
   kinglet_session* session = StartTest(TEST_MODEL_CACHE, 2);
   float p[V];

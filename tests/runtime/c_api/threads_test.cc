@@ -1,7 +1,7 @@
 // One model, 32 threads, every thread its own session; states go from thread to thread, and
-// some threads cancel what others do; models open and close beside them, and sessions have worker
-// threads. Each answer is what one thread alone gets. Run with ThreadSanitizer (the tsan preset) it
-// also shows that nobody reads what another writes.
+// some threads cancel the calls of others; models open and close at the same time, and sessions
+// have worker threads. Each answer equals that of one thread alone. With ThreadSanitizer (the tsan
+// preset) the test also shows that no thread reads memory while another one writes to it.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -21,7 +21,7 @@ constexpr size_t kThreads = 32;
 constexpr uint32_t kTokens = 60;
 constexpr uint32_t kBranch = 20;  // where the shared states are taken
 
-// Everything a session says about the tokens it is fed.
+// All answers of a session about the tokens it is fed.
 using Answers = std::vector<double>;
 
 uint32_t TokenAt(size_t text, uint32_t t) {
@@ -133,7 +133,7 @@ TEST(CApiThreads, ManyShareAModelAndStates) {
       EXPECT_EQ(kinglet_session_cancel(sessions[(i + 1) % kThreads]), KINGLET_OK);
       Work(model, sessions[i], states[i % 4], i, &found[i]);
       EXPECT_EQ(kinglet_session_cancel(sessions[(i + 5) % kThreads]), KINGLET_OK);
-      // Sessions come and go beside those that work.
+      // Sessions come and go while others compute.
       kinglet_session* own = StartLanes(model);
       Answers more;
       Work(model, own, states[(i + 1) % 4], i, &more);
@@ -205,7 +205,7 @@ void OpenAndClose(const std::vector<std::byte>& file, const kinglet_model* share
       ASSERT_EQ(kinglet_session_fork(session, 0, 1), KINGLET_OK);
     }
   }
-  // Whoever takes it away destroys it; a thread that cancels holds it for that long.
+  // The thread that takes the session away destroys it; a thread that cancels keeps it meanwhile.
   kinglet_session* taken = session;
   while (!published->compare_exchange_weak(taken, nullptr)) taken = session;
   kinglet_session_destroy(session);

@@ -6,7 +6,7 @@ enum { NODES = 9 };
 static const uint32_t kParents[NODES] = {NONE, 0, 1, 1, 0, NONE, 5, 4, 6};
 static const uint32_t kIds[NODES] = {1, 3, 4, 5, 3, 1, 3, 22, 4};
 
-// Every node's number is that of a lane that was stepped to it.
+// Every node's value equals that of a lane that was stepped to the node.
 const char* TestTrees(void) {
   kinglet_session* session = StartTest(TEST_MODEL_CACHE, 3);
   kinglet_session* alone = StartTest(TEST_MODEL_CACHE, 1);

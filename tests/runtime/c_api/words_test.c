@@ -5,7 +5,7 @@
 
 enum { V = TEST_WORDS };
 
-// Every answer by what kinglet_session_probabilities and kinglet_session_top_k say.
+// Compares every answer with kinglet_session_probabilities and kinglet_session_top_k.
 const char* TestWordQueries(void) {
   kinglet_session* session = StartTest(TEST_MODEL_CACHE, 1);
   for (uint32_t t = 0; t < 8; ++t) {

@@ -6,7 +6,7 @@
 namespace kinglet::adaptive_embedding_test {
 namespace {
 
-TEST(LowerEmbedding, IsOneStepThatFillsTheResidualStream) {
+TEST(LowerEmbedding, IsOneNodeThatFillsTheResidualStream) {
   for (int bins : {1, 3}) {
     TinyOptions options;
     options.bins = bins;

@@ -17,7 +17,7 @@ std::vector<std::string> Names(const Plan& plan, NodeRange range) {
 }
 using Strings = std::vector<std::string>;
 
-TEST(LowerClassifier, AnEmbeddingAloneIsOneStep) {
+TEST(LowerClassifier, AnEmbeddingAloneIsOneNode) {
   const auto file = FileOf({.classes = 0});
   const auto plan = Lower(*file);
   ASSERT_TRUE(plan.ok());

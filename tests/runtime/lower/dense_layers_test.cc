@@ -15,7 +15,7 @@ TensorId Add(ModelDraft& draft, const std::string& name, const Shape& shape, flo
   return static_cast<TensorId>(draft.tensors.size() - 1);
 }
 
-// y = x, then whatever the caller adds.
+// y = x, then the layers that the caller adds.
 DenseLayer Identity(ModelDraft& draft, const std::string& name, uint64_t width) {
   const TensorId weight = Add(draft, name, {width, width}, 0);
   auto& values = std::get<DenseF32>(draft.tensors[weight].values).values;
@@ -58,7 +58,7 @@ TEST(DenseLayers, IdentitiesChangeNothing) {
   }
 }
 
-TEST(DenseLayers, EachPartIsAStep) {
+TEST(DenseLayers, EachPartIsANode) {
   ModelDraft draft = TinyTransformer();
   DenseLayers output{"out", DensePlace::kOutput};
   for (const auto activation : {Activation::kNone, Activation::kRelu, Activation::kGelu}) {

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include "kernels/backend.h"
 #include "tests/runtime/lower/lowering.h"
 #include "tests/support/recurrent_builder.h"
 

@@ -1,4 +1,4 @@
-// The passes of recurrent encoders (runtime/lower/recurrent_encoder.cc).
+// The sweeps of recurrent encoders (runtime/lower/recurrent_encoder.cc).
 #include <gtest/gtest.h>
 
 #include <set>
@@ -21,7 +21,7 @@ struct Lowered {
 
 std::vector<SourceOrder> OrdersOf(const Plan& plan) {
   std::vector<SourceOrder> orders;
-  for (const EncoderSweep& pass : plan.encoder->passes) orders.push_back(pass.order);
+  for (const EncoderSweep& sweep : plan.encoder->sweeps) orders.push_back(sweep.order);
   return orders;
 }
 
@@ -33,7 +33,7 @@ const BufferSpec& BufferNamed(const Plan& plan, const std::string& name) {
   return plan.buffers[0];
 }
 
-TEST(LowerRecurrentEncoder, TwoPassesForALayerOfBothDirections) {
+TEST(LowerRecurrentEncoder, TwoSweepsForALayerOfBothDirections) {
   using enum SourceOrder;
   const Lowered both({.layers = 2}), one({.both_directions = false, .layers = 3});
   EXPECT_EQ(OrdersOf(both.plan),
@@ -43,9 +43,9 @@ TEST(LowerRecurrentEncoder, TwoPassesForALayerOfBothDirections) {
     EXPECT_EQ(plan->encoder->window, 7u);
     EXPECT_EQ(plan->encoder->vocabulary_size, 13u);
     size_t end = plan->clusters.back().nodes.end;
-    for (const EncoderSweep& pass : plan->encoder->passes) {
-      EXPECT_EQ(pass.begin, end);
-      end = pass.end;
+    for (const EncoderSweep& sweep : plan->encoder->sweeps) {
+      EXPECT_EQ(sweep.begin, end);
+      end = sweep.end;
     }
     EXPECT_EQ(end, plan->nodes.size());
     std::set<std::string> nodes, buffers;
@@ -56,7 +56,7 @@ TEST(LowerRecurrentEncoder, TwoPassesForALayerOfBothDirections) {
   }
 }
 
-// What the encoder leaves is state that is saved before the first target token too.
+// The results of the encoder are state that is saved before the first target token too.
 TEST(LowerRecurrentEncoder, StatesThatTheEncoderFills) {
   const Lowered floats({.layers = 1}), codes({.quantised = true, .layers = 1});
   const Lowered gru({.cell = RecurrentCell::kGru, .quantised = true, .layers = 1});

@@ -23,7 +23,7 @@ TEST(LowerDecoder, AQuantisedLayerHasItsSevenQuantisersAndTheModelOneMore) {
   }
 }
 
-TEST(LowerDecoder, AFloatModelHasNone) {
+TEST(LowerDecoder, AFloatModelHasNoQuantisers) {
   const auto file = TinyFile({});
   const auto plan = Lower(*file);
   ASSERT_TRUE(plan.ok());

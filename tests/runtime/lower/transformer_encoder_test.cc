@@ -17,19 +17,19 @@ struct Lowered {
   Plan plan;
 };
 
-TEST(LowerEncoder, APassForEachLayerAndOneBeforeThem) {
+TEST(LowerEncoder, ASweepForEachLayerAndOneBeforeThem) {
   const Lowered lowered({.encoder_layers = 3, .decoder_layers = 2});
   const Plan& plan = lowered.plan;
   ASSERT_TRUE(plan.encoder.has_value());
   EXPECT_EQ(plan.encoder->vocabulary_size, 13u);
   EXPECT_EQ(plan.encoder->window, 7u);
-  ASSERT_EQ(plan.encoder->passes.size(), 4u);
-  // The passes come one after the other, after all other nodes.
-  EXPECT_EQ(plan.encoder->passes.front().begin, plan.clusters.back().nodes.end);
+  ASSERT_EQ(plan.encoder->sweeps.size(), 4u);
+  // The sweeps come one after the other, after all other nodes.
+  EXPECT_EQ(plan.encoder->sweeps.front().begin, plan.clusters.back().nodes.end);
   for (size_t i = 1; i < 4; ++i) {
-    EXPECT_EQ(plan.encoder->passes[i].begin, plan.encoder->passes[i - 1].end);
+    EXPECT_EQ(plan.encoder->sweeps[i].begin, plan.encoder->sweeps[i - 1].end);
   }
-  EXPECT_EQ(plan.encoder->passes.back().end, plan.nodes.size());
+  EXPECT_EQ(plan.encoder->sweeps.back().end, plan.nodes.size());
 
   std::set<std::string> nodes, buffers;
   for (const Node& node : plan.nodes) EXPECT_TRUE(nodes.insert(node.name).second) << node.name;
@@ -40,18 +40,19 @@ TEST(LowerEncoder, APassForEachLayerAndOneBeforeThem) {
   EXPECT_EQ(plan.nodes[EmbeddingNode(plan)].name, "embed");
 }
 
-// A pass must not read rows that it writes: a token would see other tokens in two different layers.
-TEST(LowerEncoder, PassesReadRowsOfThePassBefore) {
+// A sweep must not read rows that it writes: a token would see other tokens in two different
+// layers.
+TEST(LowerEncoder, SweepsReadRowsOfTheSweepBefore) {
   const Lowered lowered({.encoder_layers = 4});
   const Plan& plan = lowered.plan;
-  for (const NodeRange& pass : plan.encoder->passes) {
+  for (const NodeRange& sweep : plan.encoder->sweeps) {
     std::set<uint32_t> written;
-    for (size_t i = pass.begin; i < pass.end; ++i) {
+    for (size_t i = sweep.begin; i < sweep.end; ++i) {
       if (const auto* store = std::get_if<StoreRow>(&plan.nodes[i].op)) {
         written.insert(static_cast<uint32_t>(store->rows));
       }
     }
-    for (size_t i = pass.begin; i < pass.end; ++i) {
+    for (size_t i = sweep.begin; i < sweep.end; ++i) {
       if (const auto* attention = std::get_if<SourceAttention>(&plan.nodes[i].op)) {
         EXPECT_FALSE(written.contains(static_cast<uint32_t>(attention->memory)));
       }
@@ -101,8 +102,8 @@ TEST(LowerEncoder, StateOfTheSourceIsWhatTheDecoderReads) {
   EXPECT_EQ(of_source, (std::set<std::string>{"layers.0.source", "layers.1.source"}));
 }
 
-// So nodes can run on many tokens at once, each in memory of its own.
-TEST(LowerEncoder, ItsStepsTouchNoScratchOfTheDecoder) {
+// Nodes can then run on many tokens at once, each in memory of its own.
+TEST(LowerEncoder, ItsNodesTouchNoScratchOfTheDecoder) {
   struct Named : OperandVisitor {
     std::set<BufferId> buffers;
     void Reads(BufferId id) { buffers.insert(id); }
@@ -113,7 +114,7 @@ TEST(LowerEncoder, ItsStepsTouchNoScratchOfTheDecoder) {
     const Plan& plan = lowered.plan;
     Named encoder, others;
     for (size_t i = 0; i < plan.nodes.size(); ++i) {
-      const bool encodes = i >= plan.encoder->passes.front().begin;
+      const bool encodes = i >= plan.encoder->sweeps.front().begin;
       VisitOperands(plan, plan.nodes[i].op, encodes ? encoder : others);
     }
     EXPECT_GT(encoder.buffers.size(), 8u);

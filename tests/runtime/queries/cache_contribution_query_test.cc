@@ -1,4 +1,4 @@
-// What the cache gave a word, against the same model without a cache and against its log p.
+// Compares the cache's contribution to a word with the same model without a cache, and with log p.
 #include "runtime/queries/cache_contribution_query.h"
 
 #include <gtest/gtest.h>
@@ -21,18 +21,20 @@ TEST(CacheContributions, AreTheNetworkAloneAndAShareOfTheCache) {
     ASSERT_TRUE(with->StepToken(fed).ok());
     ASSERT_TRUE(without->StepToken(fed).ok());
     const bool empty = with->position() < 2;
-    double parts = 0;
+    double cache_shares = 0;
     for (uint32_t id = 0; id < 40; ++id) {
       const CacheContribution contribution = *with->CacheContributionOf(id);
-      parts += contribution.part;
-      EXPECT_EQ(contribution.network, *without->LogProbability(id)) << id;
-      EXPECT_EQ(without->CacheContributionOf(id)->network, contribution.network) << id;
-      EXPECT_EQ(without->CacheContributionOf(id)->part, 0) << id;
-      const double p =
-          (1 - lambda) * std::exp(contribution.network) + (empty ? 0 : lambda * contribution.part);
+      cache_shares += contribution.cache_share;
+      EXPECT_EQ(contribution.network_log_probability, *without->LogProbability(id)) << id;
+      EXPECT_EQ(without->CacheContributionOf(id)->network_log_probability,
+                contribution.network_log_probability)
+          << id;
+      EXPECT_EQ(without->CacheContributionOf(id)->cache_share, 0) << id;
+      const double p = (1 - lambda) * std::exp(contribution.network_log_probability) +
+                       (empty ? 0 : lambda * contribution.cache_share);
       EXPECT_NEAR(*with->LogProbability(id), std::log(p), 1e-5) << id;
     }
-    EXPECT_NEAR(parts, empty ? 0 : 1, 1e-6);
+    EXPECT_NEAR(cache_shares, empty ? 0 : 1, 1e-6);
   }
 }
 

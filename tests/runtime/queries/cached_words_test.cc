@@ -18,7 +18,7 @@ namespace {
 
 constexpr uint32_t kFar = std::numeric_limits<uint32_t>::max() - 1;
 
-TEST(CachedWords, WithoutRoomThereAreNone) {
+TEST(CachedWords, WithoutRoomATableIsEmpty) {
   CachedWords<float> words(0, {0, 7});
   EXPECT_LE(CachedWords<float>::Bytes(0, 2), 64u);
   EXPECT_EQ(words.WeightOf(3), 0.0f);

@@ -1,5 +1,5 @@
-// How intervals lie and which clusters they need. tests/runtime/session_words_test.cc compares them
-// with their definition.
+// The order of intervals and the clusters that they need. tests/runtime/session_words_test.cc
+// compares intervals with their definition.
 #include "runtime/queries/intervals.h"
 
 #include <gtest/gtest.h>

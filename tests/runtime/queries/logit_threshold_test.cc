@@ -10,27 +10,28 @@
 namespace kinglet::logit_threshold_test {
 namespace {
 
-// The cut reaches the threshold, and the next smaller number does not.
+// The least logit reaches the threshold, and the next smaller float does not.
 template <class T>
 void ExpectExact(T largest, const ClusterTerms<T>& terms, T threshold) {
   const T infinity = std::numeric_limits<T>::infinity();
   OperationTally tally;
-  const T cut = LogitThreshold(largest, terms, threshold, tally);
+  const T least = LogitThreshold(largest, terms, threshold, tally);
   EXPECT_GT(tally.Total(), 0);
-  if (cut == infinity) {
+  if (least == infinity) {
     EXPECT_LT(ref::WordLogProbability(largest, terms), threshold);
     return;
   }
-  EXPECT_LE(cut, largest);
-  EXPECT_GE(ref::WordLogProbability(cut, terms), threshold);
-  const T below = std::nextafter(cut, -infinity);
-  if (std::isfinite(below) && cut < largest) {
-    EXPECT_FALSE(ref::WordLogProbability(below, terms) >= threshold) << cut << " for " << threshold;
+  EXPECT_LE(least, largest);
+  EXPECT_GE(ref::WordLogProbability(least, terms), threshold);
+  const T below = std::nextafter(least, -infinity);
+  if (std::isfinite(below) && least < largest) {
+    EXPECT_FALSE(ref::WordLogProbability(below, terms) >= threshold)
+        << least << " for " << threshold;
   }
 }
 
 template <class T>
-void ExpectExactCuts() {
+void ExpectExactThresholds() {
   const T infinity = std::numeric_limits<T>::infinity();
   SplitMix64 random(3);
   for (int i = 0; i < 2000; ++i) {
@@ -53,8 +54,8 @@ void ExpectExactCuts() {
 }
 
 TEST(LogitThreshold, IsTheLeastLogitThatReachesTheThreshold) {
-  ExpectExactCuts<float>();
-  ExpectExactCuts<double>();
+  ExpectExactThresholds<float>();
+  ExpectExactThresholds<double>();
 }
 
 }  // namespace

@@ -13,9 +13,9 @@
 namespace kinglet::neural_cache_mix_test {
 namespace {
 
-// AWD-LSTM's neural cache has no effect until the stream has more pairs than it holds; then all of
-// it takes part.
-TEST(Distribution, ACachePastItsCapacityStartsWhole) {
+// AWD-LSTM's neural cache has no effect until the stream has more pairs than the cache holds; then
+// all pairs count.
+TEST(Distribution, ACachePastItsCapacityStartsFull) {
   constexpr uint32_t kCapacity = 5;
   TinyRecurrentOptions with{.cache_capacity = kCapacity}, without;
   for (const EmptyCache empty : {EmptyCache::kReference, EmptyCache::kNormalised}) {

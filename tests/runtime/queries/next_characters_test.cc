@@ -10,7 +10,7 @@
 namespace kinglet::next_characters_test {
 namespace {
 
-TEST(NextCharacters, AreCodePointsOrBytesThatBeginNone) {
+TEST(NextCharacters, AreCodePointsOrBytesThatBeginNoCharacter) {
   const std::vector<std::string> words = {
       "the",         "t", "th\xC3\xA9", "th\xC3",         "th\xC3z",
       "th\xC3\xA9z", "a", "th\xFF",     "th\xE2\x80\x99", "tho"};

@@ -20,7 +20,7 @@ TEST(QueryFrames, ALaneKeepsItsPlaceUntilAsManyOthersHaveTakenOne) {
     const bool had = frames.Take(frame);
     EXPECT_NE(frame.scratch, nullptr);
     EXPECT_NE(frame.state, nullptr);
-    // The lane finds what it left there.
+    // The lane finds its own results.
     if (!had) frame.scratch[0] = static_cast<std::byte>(lane);
     EXPECT_EQ(frame.scratch[0], static_cast<std::byte>(lane));
     return had;

@@ -15,7 +15,7 @@ TEST(QueryMemory, IsReservedForTheLargestQueryOfAtMostEightStreams) {
   EXPECT_EQ(many.tables.size(), kLanesTogether);
   for (const ClusterPlan& cluster : model.plan().clusters) {
     EXPECT_GE(few.words.capacity(), cluster.size);
-    EXPECT_GE(few.places.capacity(), cluster.size + kPlacesMargin);  // fewer than a block has
+    EXPECT_GE(few.places.capacity(), cluster.size + kPlacesMargin);  // fewer than a tile has
   }
   EXPECT_EQ(few.held_ids.size(), 6u);
   EXPECT_EQ(few.held_weights.size(), 6u);

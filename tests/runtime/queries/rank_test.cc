@@ -8,7 +8,7 @@
 namespace kinglet::rank_test {
 namespace {
 
-TEST(Rank, LeavesTailsThatCannotMatterAlone) {
+TEST(Rank, DoesNotComputeTailsThatCannotMatter) {
   const auto session = StartTiny(WithImprobableTails());
   ASSERT_TRUE(session->StepToken(0).ok());
   EXPECT_LE(*session->Rank(1), 14u);

@@ -147,7 +147,7 @@ TEST(Sampling, ANucleusEndsWithTheWordThatReachesItsShare) {
   EXPECT_EQ(FindNucleus(sums, false, exact, 0.99).state, State::kNeedsWords);
 }
 
-// What is decided from bounds is what all masses within them give.
+// A nucleus that is decided from bounds is the one that all masses within these bounds give.
 TEST(Sampling, ANucleusThatIsKnownEarlyIsNeverTakenBack) {
   TestRandom random(19);
   int known = 0, open = 0;

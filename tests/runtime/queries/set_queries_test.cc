@@ -11,7 +11,7 @@
 namespace kinglet::set_queries_test {
 namespace {
 
-TEST(SetQueries, LeaveClustersAloneThatCannotMatter) {
+TEST(SetQueries, DoNotComputeClustersThatCannotMatter) {
   const auto session = StartTiny(WithImprobableTails());
   ASSERT_TRUE(session->StepToken(0).ok());
   const WordSet none(40), some(40, std::vector<uint32_t>{1, 2, 39});

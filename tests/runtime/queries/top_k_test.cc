@@ -12,7 +12,7 @@
 namespace kinglet::top_k_test {
 namespace {
 
-TEST(Distribution, TopKLeavesTailsThatCannotMatterAlone) {
+TEST(Distribution, TopKDoesNotComputeTailsThatCannotMatter) {
   const auto session = StartTiny(WithImprobableTails());
   ASSERT_TRUE(session->StepToken(0).ok());
   EXPECT_EQ(session->clusters_opened(), ClusterSet());
@@ -32,7 +32,7 @@ TEST(Distribution, ACachedWordOpensItsTailWhenItCouldMatter) {
   ASSERT_TRUE(top.ok());
   EXPECT_TRUE(session->clusters_opened().Contains(2));
   EXPECT_FALSE(session->clusters_opened().Contains(1));
-  // e^-60 without the cache; with it, lambda times a share of about a half.
+  // e^-60 without the cache; with the cache, lambda times about a half.
   EXPECT_GT(*session->LogProbability(rare), -10);
 }
 
@@ -50,8 +50,8 @@ TEST(Distribution, EqualWordsComeByLowerIdFirst) {
   for (uint32_t i = 0; i < softmax->head_size; ++i) EXPECT_EQ((*top)[i].id, i);
 }
 
-// A lane that is asked alone keeps its table of cached words from token to token, one that shares
-// it does not: the words come in another order.
+// A lane that is asked alone keeps its table of cached words from token to token, a lane that
+// shares the table does not: its words come in another order.
 TEST(Distribution, TheWorkOfTopKDependsOnNoOrderOfCachedWords) {
   TinyOptions options = SmallCacheOptions();
   options.cache_capacity = 60;

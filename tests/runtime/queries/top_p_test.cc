@@ -11,7 +11,7 @@
 namespace kinglet::top_p_test {
 namespace {
 
-TEST(TopP, LeavesTailsThatCannotMatterAlone) {
+TEST(TopP, DoesNotComputeTailsThatCannotMatter) {
   const auto session = StartTiny(WithImprobableTails());
   ASSERT_TRUE(session->StepToken(0).ok());
   EXPECT_GE(session->TopP(0.3)->size(), 1u);

@@ -217,7 +217,7 @@ def train(folder, lines):
         "unigram identity, spaces kept": dict(vocab_size=700, normalization_rule_name="identity",
                                               add_dummy_prefix=False,
                                               remove_extra_whitespaces=False),
-        "unigram, space behind, user's": dict(vocab_size=800, treat_whitespace_as_suffix=True,
+        "unigram, space after, user's": dict(vocab_size=800, treat_whitespace_as_suffix=True,
                                               user_defined_symbols=["<mask>", "000", "\u00e9"]),
         "BPE nmt_nfkc": dict(vocab_size=1200, model_type="bpe"),
         "BPE identity, byte fallback": dict(vocab_size=1000, model_type="bpe", byte_fallback=True,

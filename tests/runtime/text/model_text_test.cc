@@ -48,14 +48,15 @@ TEST(ModelText, IdsAreTheVocabularys) {
 
 TEST(ModelText, AWordThatTheVocabularyLacksIsUnknownOrRefused) {
   const TextTables spaces{false, WordRule{WordRule::Rule::kSpaces}};
-  const Words some({"a", "<unk>"}), none({"a", "b"});
-  EXPECT_EQ((*ModelText::Create(spaces, some.vocabulary))->Encode("q a")->tokens[0].id, 1u);
-  const auto refused = (*ModelText::Create(spaces, none.vocabulary))->Encode("a q");
+  const Words with_unknown({"a", "<unk>"}), without_unknown({"a", "b"});
+  const auto text = *ModelText::Create(spaces, with_unknown.vocabulary);
+  EXPECT_EQ(text->Encode("q a")->tokens[0].id, 1u);
+  const auto refused = (*ModelText::Create(spaces, without_unknown.vocabulary))->Encode("a q");
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.status().code(), KINGLET_UNKNOWN_WORD);
 }
 
-// The tokens and where they stand, as "id:begin-end".
+// The tokens and their ranges, as "id:begin-end".
 std::string Tokens(const ModelText& text, std::string_view original) {
   std::string tokens;
   const auto tokenized = text.Encode(original);
@@ -92,7 +93,7 @@ TEST(ModelText, MarksAndReturnsAreNoText) {
             "4:3-4 1:4-5");
 }
 
-TEST(ModelText, WithoutTablesWordsStandBetweenWhiteSpace) {
+TEST(ModelText, WithoutTablesWordsAreSplitAtWhiteSpace) {
   const Words words({"a", "b", "<unk>"});
   const auto text = *ModelText::Of(nullptr, words.vocabulary);
   EXPECT_FALSE(text->is_stated());

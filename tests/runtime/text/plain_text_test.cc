@@ -10,7 +10,7 @@ namespace {
 
 #define BYTE_ORDER_MARK "\xEF\xBB\xBF"
 
-// Of a text, and what is left of it.
+// A text, and what remains of it.
 const std::vector<std::pair<std::string, std::string>>& Texts() {
   static const std::vector<std::pair<std::string, std::string>> texts = {
       {"", ""},
@@ -29,13 +29,13 @@ const std::vector<std::pair<std::string, std::string>>& Texts() {
   return texts;
 }
 
-TEST(PlainText, TakesMarksAndReturnsOff) {
+TEST(PlainText, RemovesMarksAndReturns) {
   for (const auto& [original, plain] : Texts()) {
     EXPECT_EQ(PlainText(original).text(), plain) << testing::PrintToString(original);
     if (original.find('\n') == original.npos) {
       EXPECT_EQ(PlainLine(original), plain) << testing::PrintToString(original);
     }
-    // What was taken off once changes no more.
+    // Removing marks and returns again changes nothing.
     EXPECT_EQ(PlainText(plain).text(), plain);
   }
 }
@@ -55,7 +55,7 @@ TEST(PlainText, PiecesMakeNoDifference) {
   }
 }
 
-// Each byte that stayed is where it was.
+// Each byte that remains has its offset in the original.
 TEST(PlainText, KnowsWhereBytesComeFrom) {
   for (const auto& [original, plain] : Texts()) {
     const PlainText text(original);

@@ -1,8 +1,8 @@
-"""Types a text of WikiText as a person would, and looks how much of it `--tokenizer wikitext` cuts as it was.
+"""Types a text of WikiText as a person would, and compares what `--tokenizer wikitext` makes of it with the original.
 
     retyped_text.py KINGLET wiki.valid.tokens
 
-Puts marks, joined words and endings back to their words, cuts the lines again, and prints the share of
+Puts marks, joined words and endings back to their words, tokenizes the lines again, and prints the fraction of
 words that are the same and the differences, the most frequent first.
 """
 
@@ -36,11 +36,11 @@ def main():
         lines = [line.replace("<unk>", "Unknown").split() for line in file]
     lines = [words for words in lines if words and words[0] != "="]
     pages = [typed(re.sub(r" @([-,.])@ ", r"\1", " ".join(words)).split()) for words in lines]
-    cut = subprocess.run([kinglet, "tokenize", "wikitext"], input="\n".join(pages) + "\n", encoding="utf-8",
-                         stdout=subprocess.PIPE, check=True).stdout
+    tokenized = subprocess.run([kinglet, "tokenize", "wikitext"], input="\n".join(pages) + "\n", encoding="utf-8",
+                               stdout=subprocess.PIPE, check=True).stdout
     same = total = 0
     different = collections.Counter()
-    for words, answer in zip(lines, cut.splitlines()):
+    for words, answer in zip(lines, tokenized.splitlines()):
         pieces = json.loads(answer)["pieces"]
         total += len(words)
         matcher = difflib.SequenceMatcher(None, words, pieces, autojunk=False)

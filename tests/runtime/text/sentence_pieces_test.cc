@@ -104,7 +104,7 @@ TEST(SentencePieces, UnknownCharactersFallBackToBytes) {
   EXPECT_EQ(decoder.Add(2), "");  // starts again
 }
 
-// 5 MB without a space: nothing may go over the text again for each of its pieces.
+// 5 MB without a space: no loop may read the text again for each of its pieces.
 TEST(SentencePieces, LongTextsTakeTimeInProportion) {
   const std::string text(500'000, 'a');
   for (const Algorithm algorithm : {Algorithm::kUnigram, Algorithm::kBpe}) {

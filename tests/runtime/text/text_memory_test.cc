@@ -1,4 +1,5 @@
-// What tables and texts take, counted allocation by allocation, against what is claimed before.
+// The memory of tables and texts, counted allocation by allocation, against the memory claimed
+// first.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -38,7 +39,7 @@ TextTables PiecesOf(Pieces::Algorithm algorithm, uint32_t count, size_t bytes, P
 
 TextTables Rules(uint32_t count) {
   TextTables tables = PiecesOf(Pieces::Algorithm::kUnigram, 10, 1, Pieces::Type::kNormal);
-  auto& rules = std::get<Pieces>(tables.cutting).normaliser.rules;
+  auto& rules = std::get<Pieces>(tables.method).normaliser.rules;
   for (uint32_t i = 0; i < count; ++i) {
     const std::string digits = std::to_string(1000000 + i);
     rules.push_back({digits, Text(i, 3)});
@@ -106,7 +107,7 @@ TEST(TextMemory, ReadingTablesTakesNoMoreThanTheyHold) {
   }
 }
 
-TEST(TextMemory, CuttingTakesNoMoreThanIsClaimed) {
+TEST(TextMemory, TokenizingTakesNoMoreThanIsClaimed) {
   std::vector<std::string> texts = {std::string(20000, 'a'), std::string(20000, ' ')};
   for (const char* unit : {"ab ", "a b c d ", "q\xC3\xA9", "\xF0\x9F\x98\x80", "\xFF", "aab?!, "}) {
     std::string& text = texts.emplace_back();
@@ -118,10 +119,10 @@ TEST(TextMemory, CuttingTakesNoMoreThanIsClaimed) {
     tables.push_back({true, WordRule{rule}});
   }
   TextTables bytes = PiecesOf(Pieces::Algorithm::kCharacter, 0, 1, Pieces::Type::kNormal);
-  std::get<Pieces>(bytes.cutting).byte_fallback = true;
+  std::get<Pieces>(bytes.method).byte_fallback = true;
   for (int value = 0; value < 256; ++value) {
     static constexpr char kDigits[] = "0123456789ABCDEF";
-    std::get<Pieces>(bytes.cutting)
+    std::get<Pieces>(bytes.method)
         .pieces.push_back({std::string("<0x") + kDigits[value / 16] + kDigits[value % 16] + ">", 0,
                            Pieces::Type::kByte});
   }
@@ -131,8 +132,8 @@ TEST(TextMemory, CuttingTakesNoMoreThanIsClaimed) {
     for (const std::string& text : texts) {
       const auto budget = std::make_shared<MemoryBudget>(uint64_t{1} << 30);
       const CountedMemory memory;
-      const auto cut = tokenizer->Encode(text, budget);
-      ASSERT_TRUE(cut.ok());
+      const auto tokenized = tokenizer->Encode(text, budget);
+      ASSERT_TRUE(tokenized.ok());
       const uint64_t claimed = budget->limit() - budget->left();
       EXPECT_GE(claimed, memory.Peak())
           << TextTablesName(of) << ", " << Tokenizer::SizeOf(of) << " pieces, " << text.substr(0, 9)
@@ -145,8 +146,8 @@ TEST(TextMemory, TheClaimIsTheAnswersAndRefusedFirst) {
   const auto tokenizer = *Tokenizer::Create({false, WordRule{WordRule::Rule::kSpaces}});
   const auto budget = std::make_shared<MemoryBudget>(100 * kTokenizerBytes);
   {
-    const auto cut = tokenizer->Encode("a b", budget);
-    ASSERT_TRUE(cut.ok());
+    const auto tokenized = tokenizer->Encode("a b", budget);
+    ASSERT_TRUE(tokenized.ok());
     EXPECT_EQ(budget->left(), 97 * kTokenizerBytes);
   }
   EXPECT_EQ(budget->left(), budget->limit());
@@ -160,7 +161,7 @@ TEST(TextMemory, TheClaimIsTheAnswersAndRefusedFirst) {
 // Rules that make 255 spaces, each of three bytes, of every byte.
 TEST(TextMemory, RulesThatMultiplyAreRefused) {
   TextTables tables = PiecesOf(Pieces::Algorithm::kUnigram, 10, 1, Pieces::Type::kNormal);
-  auto& normaliser = std::get<Pieces>(tables.cutting).normaliser;
+  auto& normaliser = std::get<Pieces>(tables.method).normaliser;
   normaliser.escape = true;
   normaliser.rules.push_back({"a", std::string(255, ' ')});
   const auto tokenizer = *Tokenizer::Create(tables);

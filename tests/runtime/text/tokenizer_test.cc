@@ -29,7 +29,7 @@ TEST(Tokenizer, RangesAreOfTheTextBeforeItWasLowerCased) {
   EXPECT_EQ((*tokenizer)->size(), 0u);
 }
 
-// What stands for no text is no text in capital letters.
+// Marks are not text in capital letters, and so are not lower-cased.
 TEST(Tokenizer, MarksKeepTheirCase) {
   Marks marks;
   for (const char* word : {"<UNK>", "[MASK]"}) marks.Add(word);

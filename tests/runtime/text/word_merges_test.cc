@@ -26,7 +26,7 @@ TEST(WordMerges, MergesOccurrencesOfTheBestPairFromTheLeft) {
   EXPECT_EQ(TokensOf(merges, ""), "");
 }
 
-TEST(WordMerges, OldCodesHaveAnEndApart) {
+TEST(WordMerges, OldCodesHaveTheEndAsASymbol) {
   const WordMerges merges({true, {{"a", "b"}, {"ab", "</w>"}, {"c", "</w>"}}, {}});
   EXPECT_EQ(TokensOf(merges, "ab abc abd"), "ab ab@@ c ab@@ d");
 }
@@ -37,8 +37,8 @@ TEST(WordMerges, RareTokensAreSplitAgain) {
   EXPECT_EQ(TokensOf(merges, "abc abd"), "abc a@@ b@@ d");
 }
 
-// Merges of a stranger may join parts of the mark of the word's end. Each of these once gave back
-// the empty token for ever, or cut a symbol where no mark was.
+// Merges of an unknown author may join parts of the mark of the word's end. Each of these examples
+// once gave the empty token for ever, or split a symbol where no mark was.
 TEST(WordMerges, TokensAreSplitOnlyIntoPartsThatAreNotEmpty) {
   const MergeTables endless = {
       false, {{"a", "b</w>"}, {"b", "</w>"}, {"<", "/w>"}, {"b</", "w>"}}, {"x"}};

@@ -34,7 +34,7 @@ TEST(WordPieces, TakesTheLongestPiecesOfPlainWords) {
             "[CLS] un ##aff ##able i [SEP]");
 }
 
-TEST(WordPieces, WordsWithoutPiecesAreUnknownAndMarksStayWhole) {
+TEST(WordPieces, WordsWithoutPiecesAreUnknownAndMarksAreNotSplit) {
   EXPECT_EQ(TokensOf("unq i"), "[CLS] [UNK] i [SEP]");
   EXPECT_EQ(TokensOf(std::string(101, 'i')), "[CLS] [UNK] [SEP]");
   EXPECT_EQ(TokensOf("a[MASK]i"), "[CLS] [UNK] [MASK] i [SEP]");

@@ -25,7 +25,7 @@ std::string TokensOf(WordRule::Rule rule, std::string_view text) {
   return out;
 }
 
-TEST(WordRules, WikiTextCutsPunctuationOnce) {
+TEST(WordRules, WikiTextSplitsPunctuationOffOnce) {
   const std::pair<const char*, const char*> lines[] = {
       {"Hello, world!", "Hello , world !"},
       {"a well-known 1,000.5 \"x\".", "a well @-@ known 1 @,@ 000 @.@ 5 \" x \" ."},
@@ -60,9 +60,9 @@ TEST(WordRules, WikiTextCutsPunctuationOnce) {
             TokensOf(WordRule::Rule::kSpaces, tokenized));
 }
 
-// As Moses' tokenizer (mosesdecoder, scripts/tokenizer/tokenizer.perl) writes signs: cut like the
-// signs that they stand for, which stand in the lines of the test above.
-TEST(WordRules, EntitiesAreCutLikeTheirSigns) {
+// Signs as the Moses tokenizer (mosesdecoder, scripts/tokenizer/tokenizer.perl) escapes them are
+// split like the signs themselves, which are in the lines of the test above.
+TEST(WordRules, EntitiesAreSplitLikeTheirSigns) {
   const std::pair<const char*, const char*> signs[] = {
       {"&", "&amp;"}, {"'", "&apos;"}, {"\"", "&quot;"}, {"<", "&lt;"},
       {">", "&gt;"},  {"[", "&#91;"},  {"]", "&#93;"},   {"|", "&#124;"}};
@@ -86,12 +86,12 @@ TEST(WordRules, EntitiesAreCutLikeTheirSigns) {
   EXPECT_EQ(TokensOf(WordRule::Rule::kWikiText, "R&Bs; &apostrophe;"), "R & Bs ; & apostrophe ;");
 }
 
-TEST(WordRules, JoinersStayWhole) {
+TEST(WordRules, JoinersAreNotSplit) {
   EXPECT_EQ(TokensOf(WordRule::Rule::kWikiText, "1 @,@ 000 @/@ well @-@ known, 2 @.@ 5"),
             "1 @,@ 000 @/@ well @-@ known , 2 @.@ 5");
 }
 
-TEST(WordRules, CuttingATokenizeTextChangesNothing) {
+TEST(WordRules, TokenizingATokenizedTextChangesNothing) {
   const std::string_view parts[] = {"a",  "Be", "s", "1",      "'",    "'",      "-",     ".",
                                     ".",  ",",  "!", "\"",     "(",    "\u2019", "<unk>", "@-@",
                                     "Mr", "U",  "&", "\u00E9", "\xC3", "...",    " ",     " "};

@@ -50,17 +50,17 @@ TEST(Measure, TimesAddUpAndPercentilesAscend) {
         EXPECT_LE(result.us_per_token.p50, result.us_per_token.p90);
         EXPECT_LE(result.us_per_token.p90, result.us_per_token.p99);
         EXPECT_GT(result.roofline_us, 0);
-        // Each step of the plan, the distribution's work, and everything else.
-        ASSERT_EQ(result.steps.size(), model->plan().nodes.size() + 2);
+        // Each node of the plan, the distribution's work, and everything else.
+        ASSERT_EQ(result.nodes.size(), model->plan().nodes.size() + 2);
         double sum = 0;
-        for (const BenchStep& step : result.steps) sum += step.us;
+        for (const BenchNode& node : result.nodes) sum += node.us;
         EXPECT_NEAR(sum, result.us_per_token.mean, 1e-9 * result.us_per_token.mean);
       }
     }
   }
 }
 
-TEST(Measure, ADeviceSaysWhatItWasAskedInPlaceOfAFloor) {
+TEST(Measure, ADeviceReportsItsWorkInsteadOfARoofline) {
   PretendedDevice device;
   const Backend backend = PretendedBackend(device);
   TinyOptions tiny;
@@ -89,7 +89,7 @@ TEST(Measure, ADeviceSaysWhatItWasAskedInPlaceOfAFloor) {
       << refused.status().message();
 }
 
-// A step's share of a peak, times the peak and the step's time, is the work that the step had to
+// A node's fraction of a peak, times the peak and the node's time, is the work that the node had to
 // do.
 TEST(Measure, ADevicesStepsSayHowNearTheyCameToItsPeaks) {
   cuda::Emulation emulation;
@@ -108,32 +108,32 @@ TEST(Measure, ADevicesStepsSayHowNearTheyCameToItsPeaks) {
     EXPECT_EQ(result.device->peaks.byte_products_per_second, peaks.byte_products_per_second);
     size_t products = 0;
     for (size_t i = 0; i < model->plan().nodes.size(); ++i) {
-      const BenchStep& step = result.steps[i];
+      const BenchNode& node = result.nodes[i];
       const auto* product = std::get_if<MatVec>(&model->plan().nodes[i].op);
       if (product == nullptr || model->plan().buffer(product->x).element != Element::kCode16) {
         continue;
       }
       ++products;
-      ASSERT_GT(step.us, 0) << step.name;
+      ASSERT_GT(node.us, 0) << node.name;
       // For a step of all lanes.
-      const double seconds = 3 * static_cast<double>(sessions) * step.us * 1e-6;
-      EXPECT_EQ(step.memory_fraction.has_value(), peaks.bytes_per_second > 0);
-      if (step.memory_fraction) {
-        EXPECT_NEAR(*step.memory_fraction * seconds * 1e9, step.bytes, 1e-6 * step.bytes);
+      const double seconds = 3 * static_cast<double>(sessions) * node.us * 1e-6;
+      EXPECT_EQ(node.memory_fraction.has_value(), peaks.bytes_per_second > 0);
+      if (node.memory_fraction) {
+        EXPECT_NEAR(*node.memory_fraction * seconds * 1e9, node.bytes, 1e-6 * node.bytes);
       }
-      EXPECT_EQ(step.tensor_fraction.has_value(), peaks.byte_products_per_second > 0);
-      if (step.tensor_fraction) {
+      EXPECT_EQ(node.tensor_fraction.has_value(), peaks.byte_products_per_second > 0);
+      if (node.tensor_fraction) {
         // Three lanes take a tile of eight; 9 bits x 9 bits are four products.
         const auto& shape = model->plan().weights[product->weight].shape;
         const auto tiles = static_cast<double>((shape[0] + 15) / 16 * ((shape[1] + 31) / 32));
         const double expected = static_cast<double>(sessions) * tiles * 16 * 32 * 8 * 4;
-        EXPECT_NEAR(*step.tensor_fraction * seconds * 4e9, expected, 1e-6 * expected) << step.name;
+        EXPECT_NEAR(*node.tensor_fraction * seconds * 4e9, expected, 1e-6 * expected) << node.name;
       }
     }
     EXPECT_GT(products, 4u);
-    for (const size_t i : {result.steps.size() - 2, result.steps.size() - 1}) {
-      EXPECT_FALSE(result.steps[i].memory_fraction.has_value()) << result.steps[i].name;
-      EXPECT_FALSE(result.steps[i].tensor_fraction.has_value()) << result.steps[i].name;
+    for (const size_t i : {result.nodes.size() - 2, result.nodes.size() - 1}) {
+      EXPECT_FALSE(result.nodes[i].memory_fraction.has_value()) << result.nodes[i].name;
+      EXPECT_FALSE(result.nodes[i].tensor_fraction.has_value()) << result.nodes[i].name;
     }
   }
 }
@@ -162,7 +162,7 @@ TEST(Measure, ADeviceSkipsTailsUnlessItIsToldNotTo) {
 }
 
 // Every token is word 1, so every step of the full distribution is of one kind.
-TEST(Measure, TheFloorIsThatOfTheBytesTouched) {
+TEST(Measure, TheRooflineIsThatOfTheBytesTouched) {
   for (const std::string backend : {"ref", "ref64", "cpu"}) {
     const auto model = OpenTiny(backend);
     const size_t real_bytes = model->backend().real_bytes;
@@ -181,9 +181,9 @@ TEST(Measure, TheFloorIsThatOfTheBytesTouched) {
     EXPECT_EQ(results[0].roofline_bytes, static_cast<double>(all + answers)) << backend;
     EXPECT_EQ(results[0].tails_opened, 2);
     for (size_t i = 0; i + 1 < traffic.size(); ++i) {
-      EXPECT_EQ(results[0].steps[i].bytes,
+      EXPECT_EQ(results[0].nodes[i].bytes,
                 static_cast<double>(TotalBytes(DistinctMemory({&traffic[i], 1}, {&stream, 1}))))
-          << results[0].steps[i].name;
+          << results[0].nodes[i].name;
     }
     // Lanes have their own states, and one set of weights.
     uint64_t weights = 0;
@@ -195,7 +195,7 @@ TEST(Measure, TheFloorIsThatOfTheBytesTouched) {
     const auto three = MeasureTiny(model, {{BenchMode::kFull}}, {1}, 3);
     EXPECT_EQ(three[0].roofline_bytes,
               static_cast<double>(weights + 3 * (all - weights) + answers));
-    // Two threads have a place for answers each.
+    // Each of two threads has memory for answers.
     const auto two = MeasureTiny(model, {{BenchMode::kFull}}, {1}, 3, 2);
     EXPECT_EQ(two[0].roofline_bytes, three[0].roofline_bytes + static_cast<double>(answers));
   }
@@ -218,8 +218,8 @@ TEST(Measure, LazyQueriesTouchAndCountLess) {
   };
   const auto muls = [](const BenchResult& result) {
     double sum = 0;
-    for (const BenchStep& step : result.steps) {
-      if (step.name != "distribution") sum += step.muls;
+    for (const BenchNode& node : result.nodes) {
+      if (node.name != "distribution") sum += node.muls;
     }
     return sum;
   };

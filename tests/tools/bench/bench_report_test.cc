@@ -42,26 +42,26 @@ BenchResult Example() {
   result.roofline_bytes = 1000.6;
   result.tails_opened = 0.25;
   result.peak_rss_bytes = 5000000;
-  result.steps = {{"embed", 25, 100, 10}, {"softmax.head", 60, 300.5, 20}};
+  result.nodes = {{"embed", 25, 100, 10}, {"softmax.head", 60, 300.5, 20}};
   return result;
 }
 
-TEST(BenchReport, TheRemainderMakesTheStepsAddUp) {
+TEST(BenchReport, TheRemainderMakesTheNodesAddUp) {
   BenchResult result = Example();
   AddRemainder(result);
-  ASSERT_EQ(result.steps.size(), 3u);
-  EXPECT_EQ(result.steps[2].name, "other");
-  EXPECT_EQ(result.steps[2].us, 40);
-  EXPECT_EQ(result.steps[2].bytes, 0);
+  ASSERT_EQ(result.nodes.size(), 3u);
+  EXPECT_EQ(result.nodes[2].name, "other");
+  EXPECT_EQ(result.nodes[2].us, 40);
+  EXPECT_EQ(result.nodes[2].bytes, 0);
   result = Example();
-  result.steps[1].us = 110;  // an observed step is slower than the mean of unobserved ones
+  result.nodes[1].us = 110;  // an observed node is slower than the mean of unobserved ones
   AddRemainder(result);
-  EXPECT_EQ(result.steps[2].us, -10);
+  EXPECT_EQ(result.nodes[2].us, -10);
 }
 
 TEST(BenchReport, Ratios) {
   EXPECT_EQ(Example().TokensPerSecond(), 8000);
-  EXPECT_EQ(Example().Ratio(), 2.5);  // 100 us a token, 4 tokens a step, floor of a step 160 us
+  EXPECT_EQ(Example().Ratio(), 2.5);  // 100 us a token, 4 tokens a step, roofline of a step 160 us
 }
 
 TEST(BenchReport, JsonHasTheContractsKeysInItsOrder) {
@@ -85,10 +85,10 @@ TEST(BenchReport, JsonHasTheContractsKeysInItsOrder) {
   EXPECT_FALSE(other.contains("top"));
 }
 
-TEST(BenchReport, ADeviceHasNoFloorButSaysWhatItWasAsked) {
+TEST(BenchReport, ADeviceHasNoRooflineButReportsItsWork) {
   BenchResult result = Example();
   result.device = BenchDevice{"a device", 4000, 300, 2.5, 64, 1024, {250000, 0}};
-  result.steps[0].memory_fraction = 0.25;
+  result.nodes[0].memory_fraction = 0.25;
   const auto json = nlohmann::ordered_json::parse(BenchJson(result));
   for (const char* key : {"roofline_us", "roofline_bytes", "ratio"}) {
     EXPECT_TRUE(json[key].is_null()) << key;
@@ -103,7 +103,7 @@ TEST(BenchReport, ADeviceHasNoFloorButSaysWhatItWasAsked) {
   for (const char* part : {"launches", "1024", "a device: 4,000 bytes of weights, 300"}) {
     EXPECT_NE(text.find(part), std::string::npos) << text;
   }
-  EXPECT_EQ(text.find("floor"), std::string::npos) << text;
+  EXPECT_EQ(text.find("roofline"), std::string::npos) << text;
   const std::string steps = BenchText({result}, 5);
   const auto line = [&](const std::string& name) {
     const size_t begin = steps.find(name);
@@ -115,13 +115,13 @@ TEST(BenchReport, ADeviceHasNoFloorButSaysWhatItWasAsked) {
   EXPECT_EQ(BenchText({Example()}, 5).find("tensor"), std::string::npos);
 }
 
-TEST(BenchReport, TextHasEveryModeAndItsSlowestSteps) {
+TEST(BenchReport, TextHasEveryModeAndItsSlowestNodes) {
   BenchResult full = Example();
   full.query.mode = BenchMode::kFull;
   full.query.no_skip = true;
   BenchResult top = Example();
-  top.steps.push_back({"tail", 30, 1, 2});
-  top.steps.push_back({"norm", 10, 1, 2});
+  top.nodes.push_back({"tail", 30, 1, 2});
+  top.nodes.push_back({"norm", 10, 1, 2});
   const std::string text = BenchText({full, top}, 2);
   EXPECT_NE(text.find("cpu, 4 lanes on 2 threads, 1,234 steps"), std::string::npos) << text;
   EXPECT_NE(text.find("\nfull, all "), std::string::npos) << text;

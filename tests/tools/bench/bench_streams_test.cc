@@ -65,22 +65,22 @@ TEST(BenchStreams, StepsAreTimedOnlyWhileObservedAndOnlyIfTheyRun) {
   auto streams = *BenchStreams::Create(model, 2, ids, *team);
   const BenchQuery query{BenchMode::kScore};
   ASSERT_TRUE(streams.Step(query).ok());
-  for (size_t i = 0; i < plan.nodes.size(); ++i) EXPECT_EQ(streams.StepSeconds(i), 0);
+  for (size_t i = 0; i < plan.nodes.size(); ++i) EXPECT_EQ(streams.NodeSeconds(i), 0);
   EXPECT_EQ(streams.QuerySeconds(), 0);
   streams.Observe(true);
   for (int i = 0; i < 200; ++i) ASSERT_TRUE(streams.Step(query).ok());
   streams.Observe(false);
   double seconds = 0;
   for (size_t i = 0; i < plan.nodes.size(); ++i) {
-    seconds += streams.StepSeconds(i);
+    seconds += streams.NodeSeconds(i);
     // Word 1 is in the head.
     if (RunsOn(plan, {6, 0, {0}}, i)) continue;
-    EXPECT_EQ(streams.StepSeconds(i), 0) << plan.nodes[i].name;
+    EXPECT_EQ(streams.NodeSeconds(i), 0) << plan.nodes[i].name;
   }
   EXPECT_GT(seconds, 0);
   ASSERT_TRUE(streams.Step(query).ok());
   double after = 0;
-  for (size_t i = 0; i < plan.nodes.size(); ++i) after += streams.StepSeconds(i);
+  for (size_t i = 0; i < plan.nodes.size(); ++i) after += streams.NodeSeconds(i);
   EXPECT_EQ(after, seconds);
 }
 

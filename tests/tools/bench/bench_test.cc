@@ -115,7 +115,7 @@ TEST_F(BenchTest, WhatCannotBeDoneIsRefused) {
   }
 }
 
-// Each mode has its own streams; one memory limit holds for all of them together.
+// Each mode has its own streams; one memory limit applies to all of them together.
 TEST_F(BenchTest, ModesShareTheMemoryLimit) {
   options_.cache_capacity = 10000;
   folder_.WriteModel("large.kgl", TinyMicronet(options_));
@@ -139,12 +139,12 @@ TEST_F(BenchTest, TextForPeople) {
   const Outcome outcome = folder_.Run("bench m.kgl --tokens 30 --ids ids.txt --steps 3");
   EXPECT_EQ(outcome.exit_status, 0) << outcome.error;
   EXPECT_EQ(outcome.error, "");
-  for (const char* expected : {"\nfull ", "\nscore ", "\ntopk 10 ", "floor us", " more "}) {
+  for (const char* expected : {"\nfull ", "\nscore ", "\ntopk 10 ", "roofline us", " more "}) {
     EXPECT_NE(outcome.out.find(expected), std::string::npos) << expected << "\n" << outcome.out;
   }
 }
 
-TEST(BenchTranslations, TheSourceIsEncodedBesideTheSteps) {
+TEST(BenchTranslations, TheSourceIsEncodedApartFromTheNodes) {
   const CommandFolder folder;
   folder.WriteModel("m.kgl", TinyTranslation({.bits = 9, .quantised = true}));
   const auto report = [&](const std::string& arguments) {
@@ -169,12 +169,12 @@ TEST(BenchTranslations, TheSourceIsEncodedBesideTheSteps) {
       EXPECT_GT(products, 0);
     }
   }
-  // Without a number, as many tokens as fit; a round is never cut.
+  // Without a number, as many tokens as fit; a round is never truncated.
   const Json line = report("--mode score")[0];
   EXPECT_EQ(line["encode"]["source_length"], 7);
   EXPECT_EQ(line["encode"]["target_length"], 9);
   EXPECT_EQ(line["timed"], 36);
-  // A step's products equal those that `count` reports.
+  // A node's products equal those that `count` reports.
   const Json count = folder.Run("count m.kgl --lengths 5,6 --json").Json().at(0)["ops"]["muls"];
   double products = 0;
   const Json full = report("--mode full --source-length 5 --target-length 6")[0];

@@ -41,7 +41,7 @@ TEST(DivideRanges, CoversEveryByteOnceInOrderAndEvenly) {
           last = range.data() + range.size() - 1;
           for (const std::byte& byte : range) ++covered[static_cast<size_t>(&byte - memory.data())];
         }
-        // No share exceeds the even one by more than a cache line.
+        // No part exceeds an even one by more than a cache line.
         EXPECT_LE(Total(share), Total(ranges) / shares + 64);
       }
       EXPECT_EQ(covered, wanted) << shares;

@@ -11,7 +11,7 @@ def _lines(text: str | None, end: str) -> Any:
     if text is None:
         raise ValueError("kinglet's tasks: expected the text's path, found none: "
                          """--metadata '{"text": "wiki.test.tokens"}'""")
-    # The harness cuts words at Unicode's white space, and counts the pieces.
+    # The harness splits words at Unicode's white space, and counts the pieces.
     with open(text, encoding="utf-8", errors="surrogateescape", newline="\n") as file:
         lines = [line.strip() for line in file]
     return {"test": Dataset.from_list([{"text": line + end} for line in lines if line])}

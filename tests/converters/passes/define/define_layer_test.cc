@@ -18,14 +18,14 @@ TEST(ApplyLayer, ShuffleMovesFeatureJOfGroupGToJTimesGroupsPlusG) {
                                  .bias = {0, 10, 0, 10, 0, 10},
                                  .norm_gain = {},
                                  .norm_offset = {}};
-  FeatureBlock e(3), joined(3), unshuffled(6), output(6);
+  FeatureBatch e(3), joined(3), unshuffled(6), output(6);
   for (int feature = 0; feature < 3; ++feature) {
-    for (size_t word = 0; word < kBlockWords; ++word) {
+    for (size_t word = 0; word < kBatchWords; ++word) {
       e.Feature(feature)[word] = 100 * feature + static_cast<double>(word);
     }
   }
   ApplyLayer(layer, weights, e, 3, e, 3, joined, unshuffled, output);
-  for (size_t word = 0; word < kBlockWords; ++word) {
+  for (size_t word = 0; word < kBatchWords; ++word) {
     const double expected[] = {0, 100, 200, 10, 110, 210};
     for (int feature = 0; feature < 6; ++feature) {
       EXPECT_EQ(output.Feature(feature)[word], expected[feature] + static_cast<double>(word));

@@ -166,8 +166,7 @@ TEST(DefineTable, NamesTheFirstWordThatFloat32CannotHold) {
     ASSERT_FALSE(table.ok());
     EXPECT_EQ(table.status().code(), KINGLET_NOT_FINITE);
     EXPECT_EQ(table.status().message(),
-              "define table: word 70, feature 1: expected a number that float32 can hold, found "
-              "infinity");
+              "define table: word 70, feature 1: expected a finite float32, found infinity");
   }
 }
 

@@ -1,9 +1,9 @@
 // Reads integer weights from panels.
-#if defined(KINGLET_KERNELS_CPU_BLOCK_CODES_INL_H_) == defined(HWY_TARGET_TOGGLE)
-#ifdef KINGLET_KERNELS_CPU_BLOCK_CODES_INL_H_
-#undef KINGLET_KERNELS_CPU_BLOCK_CODES_INL_H_
+#if defined(KINGLET_KERNELS_CPU_TILE_CODES_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef KINGLET_KERNELS_CPU_TILE_CODES_INL_H_
+#undef KINGLET_KERNELS_CPU_TILE_CODES_INL_H_
 #else
-#define KINGLET_KERNELS_CPU_BLOCK_CODES_INL_H_
+#define KINGLET_KERNELS_CPU_TILE_CODES_INL_H_
 #endif
 
 #include <cstddef>
@@ -21,9 +21,9 @@ namespace kinglet::cpu::HWY_NAMESPACE {
 using Sums = hn::CappedTag<int32_t, kPanelRows>;
 using Codes = hn::Repartition<int16_t, Sums>;
 
-// VectorFunctions::sign_place. AVX2 has no masks of bits. There, in each 32 bits of signs, bit
-// 8 p + l has the sign of entry 4 l + p. Copies of the 32 bits for every four entries, a selection
-// of one bit a byte and a comparison spread them.
+// VectorFunctions::sign_place. AVX2 has no bit masks. There, in each 32 bits of signs, bit 8 p + l
+// is the sign of entry 4 l + p. Copies of the 32 bits for every four entries, a selection of one
+// bit a byte and a comparison spread them.
 inline constexpr bool kSignsByColumn = HWY_TARGET == HWY_AVX2;
 inline size_t SignPlace(size_t entry) {
   return kSignsByColumn ? entry / 32 * 32 + entry % 4 * 8 + entry % 32 / 4 : entry;
@@ -45,30 +45,30 @@ HWY_INLINE hn::Vec<D8> SpreadSigns(D8 d8, const uint64_t* signs, size_t row) {
   }
 }
 
-// The signs of the block `blocks` further. Other forms than kPlanes have none: their pointer is
-// null, from which even an unused offset is undefined.
+// The signs of the tile `tiles` tiles after that of `signs`. Only kPlanes has signs: for other
+// forms the pointer is null, to which not even an unused offset may be added.
 template <CodeForm kForm>
-HWY_INLINE const uint64_t* SignsAfter(const uint64_t* signs, size_t blocks) {
-  if constexpr (kForm == CodeForm::kPlanes) return signs + blocks;
+HWY_INLINE const uint64_t* SignsAfter(const uint64_t* signs, size_t tiles) {
+  if constexpr (kForm == CodeForm::kPlanes) return signs + tiles;
   return signs;
 }
 
-// The codes of kWidth rows, from `row` of their panel on, in one block: Pair<i>() has those of the
-// pair of columns i, plus OffsetOf(i). The order of entries suits interleaving instructions, which
+// The codes of kWidth rows, from `row` of their panel on, in one tile: Pair<i>() returns the codes
+// of column pair i, plus OffsetOf(i). The order of entries suits interleaving instructions, which
 // work within 128 bits. Products are exact modulo 2^32, so what offsets add to a sum may be
 // subtracted before or after.
 //
-// This one is of fields, which are found by a shift and a mask. Rest<i>() needs no mask: it has
-// field i and those above it, r(i) = f(i) + 2^kBits r(i + 1). So the sum of f(i) x(i) is that of
-// r(i) (x(i) - 2^kBits x(i - 1)), where x(-1) is 0.
+// The primary template is for fields, which are extracted by a shift and a mask. Rest<i>() needs no
+// mask: it returns field i and those above it, r(i) = f(i) + 2^kBits r(i + 1). So the sum of f(i)
+// x(i) is that of r(i) (x(i) - 2^kBits x(i - 1)), where x(-1) is 0.
 template <CodeForm kForm>
-class BlockCodes {
+class TileCodes {
  public:
-  static constexpr size_t kPairs = BlockCols(kForm) / 2;
+  static constexpr size_t kPairs = TileCols(kForm) / 2;
   static constexpr int kBits = FieldBits(kForm);
   static constexpr int OffsetOf(size_t pair) { return pair + 1 < kPairs ? FieldOffset(kForm) : 0; }
-  HWY_INLINE BlockCodes(const std::byte* block, const uint64_t*, size_t row)
-      : words_(InRegister(hn::Load(Codes(), reinterpret_cast<const int16_t*>(block) + row * 2))) {}
+  HWY_INLINE TileCodes(const std::byte* tile, const uint64_t*, size_t row)
+      : words_(InRegister(hn::Load(Codes(), reinterpret_cast<const int16_t*>(tile) + row * 2))) {}
   template <size_t kPair>
   HWY_INLINE hn::Vec<Codes> Rest() const {
     return hn::ShiftRight<static_cast<int>(kPair) * kBits>(words_);
@@ -85,17 +85,17 @@ class BlockCodes {
 };
 
 // Calls add(pair, codes) for each pair of columns, `pair` being a constant.
-template <class Block, class Add, size_t... kPair>
-HWY_INLINE void ForEachPair(const Block& block, const Add& add, std::index_sequence<kPair...>) {
-  (add(kPair, block.template Pair<kPair>()), ...);
+template <class Tile, class Add, size_t... kPair>
+HWY_INLINE void ForEachPair(const Tile& tile, const Add& add, std::index_sequence<kPair...>) {
+  (add(kPair, tile.template Pair<kPair>()), ...);
 }
-template <class Block, class Add>
-HWY_INLINE void ForEachPair(const Block& block, const Add& add) {
-  ForEachPair(block, add, std::make_index_sequence<Block::kPairs>());
+template <class Tile, class Add>
+HWY_INLINE void ForEachPair(const Tile& tile, const Add& add) {
+  ForEachPair(tile, add, std::make_index_sequence<Tile::kPairs>());
 }
 
 template <>
-class BlockCodes<CodeForm::kBytes> {
+class TileCodes<CodeForm::kBytes> {
  public:
   static constexpr size_t kPairs = 2;
   static constexpr int OffsetOf(size_t) { return 0; }
@@ -103,10 +103,10 @@ class BlockCodes<CodeForm::kBytes> {
   HWY_INLINE hn::Vec<Codes> Pair() const {
     return pairs_[kPair];
   }
-  HWY_INLINE BlockCodes(const std::byte* block, const uint64_t*, size_t row) {
+  HWY_INLINE TileCodes(const std::byte* tile, const uint64_t*, size_t row) {
     const hn::Repartition<int8_t, Sums> d8;
     const Codes d16;
-    const auto bytes = InRegister(hn::Load(d8, reinterpret_cast<const int8_t*>(block) + row * 4));
+    const auto bytes = InRegister(hn::Load(d8, reinterpret_cast<const int8_t*>(tile) + row * 4));
     pairs_[0] = hn::ShiftRight<8>(hn::BitCast(d16, hn::InterleaveLower(d8, bytes, bytes)));
     pairs_[1] = hn::ShiftRight<8>(hn::BitCast(d16, hn::InterleaveUpper(d8, bytes, bytes)));
   }
@@ -116,7 +116,7 @@ class BlockCodes<CodeForm::kBytes> {
 };
 
 template <>
-class BlockCodes<CodeForm::kPlanes> {
+class TileCodes<CodeForm::kPlanes> {
  public:
   static constexpr size_t kPairs = 2;
   static constexpr int OffsetOf(size_t) { return 0; }
@@ -124,10 +124,10 @@ class BlockCodes<CodeForm::kPlanes> {
   HWY_INLINE hn::Vec<Codes> Pair() const {
     return pairs_[kPair];
   }
-  HWY_INLINE BlockCodes(const std::byte* block, const uint64_t* signs, size_t row) {
+  HWY_INLINE TileCodes(const std::byte* tile, const uint64_t* signs, size_t row) {
     const hn::Repartition<uint8_t, Sums> d8;
     const Codes d16;
-    const auto low = InRegister(hn::Load(d8, reinterpret_cast<const uint8_t*>(block) + row * 4));
+    const auto low = InRegister(hn::Load(d8, reinterpret_cast<const uint8_t*>(tile) + row * 4));
     const auto high = SpreadSigns(d8, signs, row);
     pairs_[0] = hn::BitCast(d16, hn::InterleaveLower(d8, low, high));
     pairs_[1] = hn::BitCast(d16, hn::InterleaveUpper(d8, low, high));
@@ -138,7 +138,7 @@ class BlockCodes<CodeForm::kPlanes> {
 };
 
 template <>
-class BlockCodes<CodeForm::kWords> {
+class TileCodes<CodeForm::kInt16> {
  public:
   static constexpr size_t kPairs = 1;
   static constexpr int OffsetOf(size_t) { return 0; }
@@ -146,8 +146,8 @@ class BlockCodes<CodeForm::kWords> {
   HWY_INLINE hn::Vec<Codes> Pair() const {
     return pairs_[kPair];
   }
-  HWY_INLINE BlockCodes(const std::byte* block, const uint64_t*, size_t row) {
-    pairs_[0] = hn::Load(Codes(), reinterpret_cast<const int16_t*>(block) + row * 2);
+  HWY_INLINE TileCodes(const std::byte* tile, const uint64_t*, size_t row) {
+    pairs_[0] = hn::Load(Codes(), reinterpret_cast<const int16_t*>(tile) + row * 2);
   }
 
  private:
@@ -157,4 +157,4 @@ class BlockCodes<CodeForm::kWords> {
 }  // namespace kinglet::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
-#endif  // KINGLET_KERNELS_CPU_BLOCK_CODES_INL_H_
+#endif  // KINGLET_KERNELS_CPU_TILE_CODES_INL_H_

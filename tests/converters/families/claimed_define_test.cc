@@ -1,4 +1,4 @@
-#include "converters/families/define_source.h"
+#include "converters/families/claimed_define.h"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 #include "converters/checkpoints/checkpoint_file.h"
 #include "tests/converters/passes/flat_fixture.h"
 
-namespace kinglet::define_source_test {
+namespace kinglet::claimed_define_test {
 namespace {
 
 // A state dict that tests/data/define/make_define.py saved, and the unit's outputs for all words.
@@ -25,9 +25,9 @@ class Saved {
   template <class Claim>
   DefineUnit ExpectTable(Claim claim) const {
     DraftBuilder builder(weights_);
-    const DefineSource source = claim(builder);
+    const ClaimedDefine claimed = claim(builder);
     EXPECT_EQ(builder.CheckNames("a DeFINE input").message(), "");
-    const auto input = ReadDefine(source);
+    const auto input = ReadDefine(claimed);
     EXPECT_TRUE(input.ok()) << input.status().message();
     if (!input.ok()) return {};
     const auto table = DefineTable(input->map, input->unit, input->weights, 2);
@@ -35,7 +35,7 @@ class Saved {
     if (!table.ok()) return {};
     // The difference of one rounding to float32.
     EXPECT_LT(LargestDifference(*table, expected_), 6.1e-8);
-    return source.unit;
+    return claimed.unit;
   }
 
  private:
@@ -43,7 +43,7 @@ class Saved {
   CheckpointTensors weights_;
 };
 
-TEST(DefineSource, AwdEqualsPyTorch) {
+TEST(ClaimedDefine, AwdEqualsPyTorch) {
   const DefineUnit unit =
       Saved("awd").ExpectTable([](DraftBuilder& builder) { return ClaimDefine(builder); });
   ASSERT_EQ(unit.layers.size(), 4U);
@@ -52,19 +52,19 @@ TEST(DefineSource, AwdEqualsPyTorch) {
   EXPECT_EQ(unit.layers[2].groups, 2U);
 }
 
-// The same unit as a module of a larger network.
-TEST(DefineSource, BehindAPrefix) {
+// A DeFINE unit as a module of a larger network.
+TEST(ClaimedDefine, AfterAPrefix) {
   auto opened = OpenCheckpointFile(std::string(KINGLET_TEST_DATA) + "/define/awd.pt");
   ASSERT_TRUE(opened.ok());
   for (CheckpointTensor& tensor : opened->tensors) tensor.name = "encoder.0." + tensor.name;
   DraftBuilder builder(opened->tensors);
   EXPECT_TRUE(HasDefine(builder, "encoder.0."));
   EXPECT_FALSE(HasDefine(builder, ""));
-  const DefineSource source = ClaimDefine(builder, "encoder.0.");
+  const ClaimedDefine claimed = ClaimDefine(builder, "encoder.0.");
   EXPECT_EQ(builder.CheckNames("a DeFINE input").message(), "");
-  const CheckpointTensor table = DefineTableTensor("table", source);
+  const CheckpointTensor table = DefineTableTensor("table", claimed);
   const std::vector<double> expected = ReadDoubles("define/awd_table.npy");
-  EXPECT_EQ(table.shape, (Shape{source.Words(), source.width}));
+  EXPECT_EQ(table.shape, (Shape{claimed.Words(), claimed.width}));
   EXPECT_EQ(table.shape[0] * table.shape[1], expected.size());
   EXPECT_LT(LargestDifference(*table.values(), expected), 6.1e-8);
 }
@@ -119,15 +119,15 @@ std::string AwdFaults(const Shapes& shapes) {
   return shapes.Faults([](DraftBuilder& builder) { ClaimDefine(builder); });
 }
 
-TEST(DefineSource, CountsOfTheWikiText103SettingFollowFromShapes) {
+TEST(ClaimedDefine, CountsOfTheWikiText103SettingFollowFromShapes) {
   const Shapes shapes = AwdOfWikiText103();
   DraftBuilder builder(shapes.weights());
-  const DefineSource source = ClaimDefine(builder);
+  const ClaimedDefine claimed = ClaimDefine(builder);
   EXPECT_EQ(builder.CheckNames("a DeFINE input").message(), "");
-  EXPECT_TRUE(CheckUnit(source.unit).ok());
-  EXPECT_EQ(ParameterCount(source.unit), 564'224U);
+  EXPECT_TRUE(CheckUnit(claimed.unit).ok());
+  EXPECT_EQ(ParameterCount(claimed.unit), 564'224U);
   uint64_t map = 0, words = 0;
-  for (const DefineSource::Band& band : source.bands) {
+  for (const ClaimedDefine::Band& band : claimed.bands) {
     words += band.table->shape[0];
     map += Count(band.table->shape) + Count(band.projection->shape);
   }
@@ -137,7 +137,7 @@ TEST(DefineSource, CountsOfTheWikiText103SettingFollowFromShapes) {
   EXPECT_EQ(map - 256 * 256 + 3 * 256, 9'253'212U);
 }
 
-TEST(DefineSource, NamesWhatIsMissingOrMisshaped) {
+TEST(ClaimedDefine, NamesWhatIsMissingOrMisshaped) {
   const auto faults = [](auto change) {
     Shapes shapes = AwdOfWikiText103();
     change(shapes);
@@ -174,4 +174,4 @@ TEST(DefineSource, NamesWhatIsMissingOrMisshaped) {
 }
 
 }  // namespace
-}  // namespace kinglet::define_source_test
+}  // namespace kinglet::claimed_define_test

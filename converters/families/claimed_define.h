@@ -1,8 +1,8 @@
 // The tensors of a DeFINE unit (Mehta et al. 2020) under the names that
 // pranavajitnair/DeFINE-AWD-LSTM gives them. Sizes, groups and depth follow from the shapes. Units
 // with other names, such as those of sacmehta/delight, are converted by recipes (docs/RECIPES.md).
-#ifndef KINGLET_CONVERTERS_FAMILIES_DEFINE_SOURCE_H_
-#define KINGLET_CONVERTERS_FAMILIES_DEFINE_SOURCE_H_
+#ifndef KINGLET_CONVERTERS_FAMILIES_CLAIMED_DEFINE_H_
+#define KINGLET_CONVERTERS_FAMILIES_CLAIMED_DEFINE_H_
 
 #include <cstdint>
 #include <string>
@@ -17,9 +17,9 @@
 
 namespace kinglet {
 
-// A unit and the tensors of its Map layer and its group linear transformations (GLT). A null tensor
-// is missing, which the builder reports.
-struct DefineSource {
+// A unit and the tensors of its Map layer and its group linear transformations (GLT). nullptr is a
+// missing tensor, which the builder reports.
+struct ClaimedDefine {
   struct Band {
     const CheckpointTensor* table = nullptr;       // [words, width]
     const CheckpointTensor* projection = nullptr;  // [n, width]
@@ -31,7 +31,7 @@ struct DefineSource {
   std::vector<Band> bands;
   DefineUnit unit;
   std::vector<Layer> layers;  // one for each layer of the unit
-  uint64_t width = 0;         // of the unit's output; 0: unknown, because a tensor is at fault
+  uint64_t width = 0;         // of the unit's output; 0: unknown, because a tensor is faulty
 
   uint64_t Words() const;  // of all bands
 };
@@ -40,13 +40,13 @@ struct DefineSource {
 // builder's CheckNames reports what is missing or mis-shaped. The unit has one matrix for all
 // groups of a layer, a mixer with the previous output first, biases but no norms and activations,
 // and a projection in every band. `embeddings.classes.*` belongs to the output and is not claimed.
-DefineSource ClaimDefine(DraftBuilder& builder, const std::string& prefix = "");
-// Whether the checkpoint has such a unit with this prefix.
+ClaimedDefine ClaimDefine(DraftBuilder& builder, const std::string& prefix = "");
+// Whether the checkpoint has a unit whose names begin with `prefix`.
 bool HasDefine(const DraftBuilder& builder, const std::string& prefix);
 
 // Describes the unit as one that stays in the model: the bands of its Map layer become the
 // embedding's bins, and each stream caches `cache_rows` of its rows. Returns the bands' tables.
-std::vector<TensorId> AddUnit(const DefineSource& source, uint32_t cache_rows,
+std::vector<TensorId> AddUnit(const ClaimedDefine& claimed, uint32_t cache_rows,
                               DraftBuilder& builder, AdaptiveEmbedding& embedding);
 
 // The arguments of DefineTable (converters/passes/define/define_table.h).
@@ -56,13 +56,13 @@ struct DefineInput {
   std::vector<DefineWeights> weights;
 };
 // Errors: those of ReadFinite and CheckUnit. REQUIRES: the builder's CheckNames found nothing.
-Result<DefineInput> ReadDefine(const DefineSource& source);
+Result<DefineInput> ReadDefine(const ClaimedDefine& claimed);
 
 // The unit's outputs for all words, [Words(), width], as a tensor that is not in the checkpoint.
-// They are computed when the tensor is read; it owns what it needs. REQUIRES: the width is known,
+// Computed when the tensor is read; the tensor owns what it needs. REQUIRES: the width is known,
 // and the builder's CheckNames finds nothing when the tensor is read.
-CheckpointTensor DefineTableTensor(const std::string& name, const DefineSource& source);
+CheckpointTensor DefineTableTensor(const std::string& name, const ClaimedDefine& claimed);
 
 }  // namespace kinglet
 
-#endif  // KINGLET_CONVERTERS_FAMILIES_DEFINE_SOURCE_H_
+#endif  // KINGLET_CONVERTERS_FAMILIES_CLAIMED_DEFINE_H_

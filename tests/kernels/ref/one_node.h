@@ -1,6 +1,6 @@
 // One operation of the reference backends, on numbers that a test gives it.
-#ifndef KINGLET_TESTS_KERNELS_REF_ONE_STEP_H_
-#define KINGLET_TESTS_KERNELS_REF_ONE_STEP_H_
+#ifndef KINGLET_TESTS_KERNELS_REF_ONE_NODE_H_
+#define KINGLET_TESTS_KERNELS_REF_ONE_NODE_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -18,7 +18,7 @@ namespace kinglet::ref {
 
 // A plan of one node over float32 tensors, bound for T and run on memory of its own.
 template <class T>
-class OneStep {
+class OneNode {
  public:
   WeightId Tensor(Shape shape, std::vector<float> values) {
     storage_.push_back(std::move(values));
@@ -89,4 +89,4 @@ class OneStep {
 
 }  // namespace kinglet::ref
 
-#endif  // KINGLET_TESTS_KERNELS_REF_ONE_STEP_H_
+#endif  // KINGLET_TESTS_KERNELS_REF_ONE_NODE_H_

@@ -1,5 +1,5 @@
-// A product that sums the blocks of its logits leaves what the reference's two nodes leave.
-#include "kernels/cpu/logit_blocks.h"
+// A product that sums the tiles of its logits gives the results of the reference's two nodes.
+#include "kernels/cpu/logit_tiles.h"
 
 #include <gtest/gtest.h>
 
@@ -12,19 +12,19 @@
 #include "kernels/ref/ref.h"
 #include "tests/support/case_builder.h"
 
-namespace kinglet::cpu::logit_blocks_test {
+namespace kinglet::cpu::logit_tiles_test {
 namespace {
 
-// How the file has a product's biases: floats, or integers with one divisor.
+// How the file stores a product's biases: floats, or integers with one divisor.
 enum class Bias : uint8_t { kNone, kFloats, kIntegers9, kIntegers16 };
 
 struct Shape {
   uint64_t rows, cols;
-  int bits;  // 0: floats
+  int bits;  // 0 for floats
   Bias bias;
 };
 
-// The product and its normaliser; `y_more` logits are no rows of the product.
+// A product and its normaliser. The last `y_more` logits are not rows of the product.
 OpCase Cluster(const Shape& shape, uint64_t y_more = 0, bool real_x = false) {
   CaseBuilder builder("", shape.rows + shape.cols);
   MatVec product{};
@@ -38,19 +38,19 @@ OpCase Cluster(const Shape& shape, uint64_t y_more = 0, bool real_x = false) {
   LogSumExp normaliser{};
   normaliser.x = product.y;
   normaliser.out = builder.Floats("out", LogSumExp::kCount, Fill::kZero);
-  const uint64_t blocks = SumBlocks(shape.rows + y_more);
-  normaliser.blocks = {builder.Floats("largest", blocks, Fill::kZero),
-                       builder.Floats("sums", blocks, Fill::kZero)};
+  const uint64_t tiles = SumTiles(shape.rows + y_more);
+  normaliser.tiles = {builder.Floats("largest", tiles, Fill::kZero),
+                      builder.Floats("sums", tiles, Fill::kZero)};
   OpCase cluster = builder.Finish(product);
   cluster.plan.nodes.push_back({"normaliser", normaliser});
   return cluster;
 }
 
-// Where the logits are to be stored: in their buffer; nowhere, and made afterwards; in memory of
-// the caller, from which they are copied afterwards.
+// Where the logits are stored: in their buffer; nowhere, and computed again afterwards; or in the
+// caller's memory, from which the test then copies them.
 enum class Stored : uint8_t { kInBuffer, kNowhere, kElsewhere };
 
-// Runs both kernels on `count` frames at once. Returns what each frame holds after its x.
+// Runs both kernels on `count` frames at once. Returns the contents of each frame after its x.
 std::vector<std::vector<float>> Results(const OpCase& cluster, const BufferLayout& layout,
                                         std::vector<Kernel> kernels, size_t count,
                                         Stored stored = Stored::kInBuffer) {
@@ -65,7 +65,7 @@ std::vector<std::vector<float>> Results(const OpCase& cluster, const BufferLayou
         reinterpret_cast<std::byte*>((reinterpret_cast<uintptr_t>(own.data()) + 63) / 64 * 64);
     StreamFrame frame{begin, nullptr, 3, 0};
     frame.keeps_logits = stored == Stored::kInBuffer;
-    // One number beyond the beginning: not aligned.
+    // One float after the beginning, so not aligned.
     if (stored == Stored::kElsewhere) frame.logits = &elsewhere[frames.size()][1];
     const Slot& x = layout.slots[0];
     for (uint64_t i = 0; i < x.count; ++i) {
@@ -91,7 +91,7 @@ std::vector<std::vector<float>> Results(const OpCase& cluster, const BufferLayou
   if (stored == Stored::kNowhere && kernels.front().make_logits) {
     for (const StreamFrame& frame : frames) {
       EXPECT_EQ(y.At<float>(frame)[0], 0.0f);
-      // In parts whose ends are no panel's.
+      // In parts that do not end with a panel.
       for (uint64_t first = 0; first < y.count;) {
         const uint64_t n = std::min<uint64_t>(y.count - first, first + 5);
         kernels.front().make_logits(frame, first, n);
@@ -108,7 +108,7 @@ std::vector<std::vector<float>> Results(const OpCase& cluster, const BufferLayou
   return results;
 }
 
-TEST(LogitBlocks, OfAProductAreThoseOfTheReference) {
+TEST(LogitTiles, OfAProductAreThoseOfTheReference) {
   const std::vector<Shape> shapes = {
       {65536, 4, 9, Bias::kFloats},    {65537, 4, 9, Bias::kFloats},
       {70001, 3, 8, Bias::kNone},      {66000, 1, 9, Bias::kFloats},
@@ -116,8 +116,8 @@ TEST(LogitBlocks, OfAProductAreThoseOfTheReference) {
       {65551, 4, 9, Bias::kIntegers9}, {65543, 2, 8, Bias::kIntegers16},
       {65559, 3, 5, Bias::kIntegers9}, {65550, 4, 12, Bias::kIntegers9},
       {65570, 4, 0, Bias::kIntegers9}, {65541, 6, 9, Bias::kIntegers9},
-      {65537, 65, 9, Bias::kFloats},      // too wide to make logits again
-      {63 * 1024, 4, 9, Bias::kFloats}};  // the last has too few blocks
+      {65537, 65, 9, Bias::kFloats},      // too wide to compute logits again
+      {63 * 1024, 4, 9, Bias::kFloats}};  // the last has too few tiles
   for (const Shape& shape : shapes) {
     const OpCase cluster = Cluster(shape);
     const BufferLayout layout = LayOut(cluster.plan, sizeof(float)).value();
@@ -142,8 +142,8 @@ TEST(LogitBlocks, OfAProductAreThoseOfTheReference) {
   }
 }
 
-// From blocks of which some have a reference of their own (BlockReference) to all.
-TEST(LogitBlocks, OfExtremeLogitsAreThoseOfTheReference) {
+// From tiles of which some have a reference of their own (TileReference) to all.
+TEST(LogitTiles, OfExtremeLogitsAreThoseOfTheReference) {
   for (const float factor : {1.0f, 8.0f, 40.0f, 200.0f, 1e4f}) {
     OpCase cluster = Cluster({65537, 4, 9, Bias::kFloats});
     cluster.plan.buffers[0].quantiser->scale *= factor;
@@ -160,7 +160,7 @@ TEST(LogitBlocks, OfExtremeLogitsAreThoseOfTheReference) {
   }
 }
 
-TEST(LogitBlocks, OfAVectorOfFloatsMayBeAnything) {
+TEST(LogitTiles, OfAVectorOfFloatsMayBeAnything) {
   const OpCase cluster = Cluster({65536, 4, 9, Bias::kNone}, 0, true);
   const BufferLayout layout = LayOut(cluster.plan, sizeof(float)).value();
   for (const Target target : SupportedTargets()) {
@@ -171,7 +171,7 @@ TEST(LogitBlocks, OfAVectorOfFloatsMayBeAnything) {
   }
 }
 
-TEST(SummedProducts, MakeAllLogitsOfTheStepAfterThem) {
+TEST(SummedProducts, MakeAllLogitsOfTheNodeAfterThem) {
   const Shape shape = {70000, 4, 9, Bias::kFloats};
   const OpCase whole = Cluster(shape);
   const auto& product = std::get<MatVec>(whole.plan.nodes[0].op);
@@ -197,4 +197,4 @@ TEST(SummedProducts, TellNormalisersWhatIsDone) {
 }
 
 }  // namespace
-}  // namespace kinglet::cpu::logit_blocks_test
+}  // namespace kinglet::cpu::logit_tiles_test

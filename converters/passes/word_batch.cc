@@ -1,4 +1,4 @@
-#include "converters/passes/word_block.h"
+#include "converters/passes/word_batch.h"
 
 #include <algorithm>
 #include <array>
@@ -8,7 +8,7 @@ namespace {
 
 // Outputs and words of a tile: its sums stay in registers.
 constexpr size_t kTileRows = 4, kTileWords = 4;
-// Inputs of a panel: with its block of words it stays in the second-level cache.
+// Inputs of a panel: panel and batch of words stay in the second-level cache.
 constexpr uint64_t kPanel = 256;
 
 using Panel = std::array<double, kPanel * kTileRows>;
@@ -18,30 +18,30 @@ void AddPanel(const Panel& panel, uint64_t count, const double* input, double* o
   double sums[kTileRows][kTileWords];
   for (size_t row = 0; row < kTileRows; ++row) {
     for (size_t word = 0; word < kTileWords; ++word) {
-      sums[row][word] = output[row * kBlockWords + word];
+      sums[row][word] = output[row * kBatchWords + word];
     }
   }
   for (uint64_t i = 0; i < count; ++i) {
     for (size_t row = 0; row < kTileRows; ++row) {
       for (size_t word = 0; word < kTileWords; ++word) {
-        sums[row][word] += panel[i * kTileRows + row] * input[i * kBlockWords + word];
+        sums[row][word] += panel[i * kTileRows + row] * input[i * kBatchWords + word];
       }
     }
   }
   for (size_t row = 0; row < kTileRows; ++row) {
     for (size_t word = 0; word < kTileWords; ++word) {
-      output[row * kBlockWords + word] = sums[row][word];
+      output[row * kBatchWords + word] = sums[row][word];
     }
   }
 }
 
 }  // namespace
 
-void MultiplyBlock(const float* matrix, uint64_t rows, uint64_t columns, const double* input,
+void MultiplyBatch(const float* matrix, uint64_t rows, uint64_t columns, const double* input,
                    double* output) {
-  std::fill_n(output, rows * kBlockWords, 0.0);
+  std::fill_n(output, rows * kBatchWords, 0.0);
   Panel panel;
-  std::array<double, kTileRows * kBlockWords> last;  // a tile that reaches beyond the last output
+  std::array<double, kTileRows * kBatchWords> last;  // a tile that reaches beyond the last output
   for (uint64_t first = 0; first < columns; first += kPanel) {
     const uint64_t count = std::min(kPanel, columns - first);
     for (uint64_t row = 0; row < rows; row += kTileRows) {
@@ -51,16 +51,16 @@ void MultiplyBlock(const float* matrix, uint64_t rows, uint64_t columns, const d
           panel[i * kTileRows + r] = r < used ? matrix[(row + r) * columns + first + i] : 0.0F;
         }
       }
-      double* tile = output + row * kBlockWords;
+      double* tile = output + row * kBatchWords;
       if (used < kTileRows) {
         last.fill(0);
-        std::copy_n(tile, used * kBlockWords, last.begin());
+        std::copy_n(tile, used * kBatchWords, last.begin());
         tile = last.data();
       }
-      for (size_t word = 0; word < kBlockWords; word += kTileWords) {
-        AddPanel(panel, count, input + first * kBlockWords + word, tile + word);
+      for (size_t word = 0; word < kBatchWords; word += kTileWords) {
+        AddPanel(panel, count, input + first * kBatchWords + word, tile + word);
       }
-      if (used < kTileRows) std::copy_n(tile, used * kBlockWords, output + row * kBlockWords);
+      if (used < kTileRows) std::copy_n(tile, used * kBatchWords, output + row * kBatchWords);
     }
   }
 }

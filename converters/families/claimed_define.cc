@@ -1,4 +1,4 @@
-#include "converters/families/define_source.h"
+#include "converters/families/claimed_define.h"
 
 #include <algorithm>
 #include <deque>
@@ -17,7 +17,7 @@ class Claimer {
  public:
   Claimer(DraftBuilder& builder, const std::string& prefix) : builder_(builder), prefix_(prefix) {}
 
-  DefineSource Claim() {
+  ClaimedDefine Claim() {
     ClaimBands();
     size_t index = 0;
     do {
@@ -25,11 +25,11 @@ class Claimer {
       ++index;
     } while (builder_.Has(prefix_ + "define.weights." + std::to_string(index) + ".weight"));
     ClaimReduce();
-    return std::move(source_);
+    return std::move(claimed_);
   }
 
  private:
-  // A matrix without empty sides; null if there is none.
+  // A matrix without dimensions of 0; nullptr if there is none.
   const CheckpointTensor* ClaimMatrix(const std::string& name, const std::string& expected) {
     const CheckpointTensor* tensor = builder_.ClaimUnshaped(name);
     if (tensor == nullptr) return nullptr;
@@ -43,31 +43,31 @@ class Claimer {
 
   // The Map layer's tables and their projections to n features; n is the first table's width.
   void ClaimBands() {
-    uint64_t& n = source_.unit.map_width;
+    uint64_t& n = claimed_.unit.map_width;
     size_t index = 0;
     do {
       const std::string name = "." + std::to_string(index) + ".weight";
-      DefineSource::Band band;
+      ClaimedDefine::Band band;
       band.table = ClaimMatrix(prefix_ + kTables + name, "[words, width]");
       if (band.table == nullptr) return;
       const uint64_t width = band.table->shape[1];
       if (index == 0) n = width;
       band.projection = builder_.Claim(prefix_ + "embeddings.projcs" + name, {n, width});
-      source_.bands.push_back(band);
+      claimed_.bands.push_back(band);
       ++index;
     } while (builder_.Has(prefix_ + kTables + "." + std::to_string(index) + ".weight"));
   }
 
-  // A layer whose groups share one matrix and one bias. False if the matrix is at fault.
+  // A layer whose groups share one matrix and one bias. False if the matrix is faulty.
   bool ClaimLayer(const std::string& name) {
     DefineLayer layer;
     layer.weights = DefineLayer::Weights::kShared;
     layer.bias = DefineLayer::Bias::kShared;
     layer.order = DefineLayer::Order::kPreviousFirst;
-    if (!source_.layers.empty()) layer.skip = DefineLayer::Skip::kMix;
-    layer.in = InputWidth(layer, source_.unit.map_width, OutputWidth(source_.unit));
+    if (!claimed_.layers.empty()) layer.skip = DefineLayer::Skip::kMix;
+    layer.in = InputWidth(layer, claimed_.unit.map_width, OutputWidth(claimed_.unit));
     const std::string expected = "[out / groups, " + std::to_string(layer.in) + " / groups]";
-    DefineSource::Layer tensors;
+    ClaimedDefine::Layer tensors;
     tensors.weight = ClaimMatrix(name + "weight", expected);
     if (tensors.weight == nullptr) return false;
     const Shape& shape = tensors.weight->shape;
@@ -85,9 +85,9 @@ class Claimer {
   // The last, reducing layer has one group.
   void ClaimReduce() {
     DefineLayer layer;
-    layer.in = OutputWidth(source_.unit);
+    layer.in = OutputWidth(claimed_.unit);
     const std::string expected = "[out, " + std::to_string(layer.in) + "]";
-    DefineSource::Layer tensors;
+    ClaimedDefine::Layer tensors;
     tensors.weight = ClaimMatrix(prefix_ + "define.finalProj.weight", expected);
     if (tensors.weight == nullptr) return;
     const Shape& shape = tensors.weight->shape;
@@ -95,35 +95,35 @@ class Claimer {
     layer.out = shape[0];
     tensors.bias = builder_.Claim(prefix_ + "define.finalProj.bias", {layer.out});
     Add(layer, tensors);
-    source_.width = layer.out;
+    claimed_.width = layer.out;
   }
 
-  void Add(const DefineLayer& layer, const DefineSource::Layer& tensors) {
-    source_.unit.layers.push_back(layer);
-    source_.layers.push_back(tensors);
+  void Add(const DefineLayer& layer, const ClaimedDefine::Layer& tensors) {
+    claimed_.unit.layers.push_back(layer);
+    claimed_.layers.push_back(tensors);
   }
 
   DraftBuilder& builder_;
   const std::string& prefix_;
-  DefineSource source_;
+  ClaimedDefine claimed_;
 };
 
-// A source that owns the tensors that it points to.
-struct OwnedSource {
-  explicit OwnedSource(const DefineSource& from) : source(from) {
-    for (DefineSource::Band& band : source.bands) {
+// A unit that owns the tensors that it points to.
+struct OwnedDefine {
+  explicit OwnedDefine(const ClaimedDefine& from) : claimed(from) {
+    for (ClaimedDefine::Band& band : claimed.bands) {
       Keep(band.table);
       Keep(band.projection);
     }
-    for (DefineSource::Layer& layer : source.layers) {
+    for (ClaimedDefine::Layer& layer : claimed.layers) {
       Keep(layer.weight);
       Keep(layer.bias);
     }
   }
-  OwnedSource(const OwnedSource&) = delete;
-  OwnedSource& operator=(const OwnedSource&) = delete;
+  OwnedDefine(const OwnedDefine&) = delete;
+  OwnedDefine& operator=(const OwnedDefine&) = delete;
 
-  DefineSource source;
+  ClaimedDefine claimed;
   std::deque<CheckpointTensor> tensors;
 
  private:
@@ -134,13 +134,13 @@ struct OwnedSource {
 
 }  // namespace
 
-uint64_t DefineSource::Words() const {
+uint64_t ClaimedDefine::Words() const {
   uint64_t words = 0;
   for (const Band& band : bands) words += band.table->shape[0];
   return words;
 }
 
-DefineSource ClaimDefine(DraftBuilder& builder, const std::string& prefix) {
+ClaimedDefine ClaimDefine(DraftBuilder& builder, const std::string& prefix) {
   return Claimer(builder, prefix).Claim();
 }
 
@@ -148,22 +148,22 @@ bool HasDefine(const DraftBuilder& builder, const std::string& prefix) {
   return builder.Has(prefix + kTables + ".0.weight");
 }
 
-std::vector<TensorId> AddUnit(const DefineSource& source, uint32_t cache_rows,
+std::vector<TensorId> AddUnit(const ClaimedDefine& claimed, uint32_t cache_rows,
                               DraftBuilder& builder, AdaptiveEmbedding& embedding) {
   std::vector<TensorId> tables;
-  for (const DefineSource::Band& band : source.bands) {
+  for (const ClaimedDefine::Band& band : claimed.bands) {
     tables.push_back(builder.AddWhole(*band.table, Role::kPrunedAlso));
   }
   uint32_t first = 0;
   for (size_t i = 0; i < tables.size(); ++i) {
-    const DefineSource::Band& band = source.bands[i];
+    const ClaimedDefine::Band& band = claimed.bands[i];
     const auto size = static_cast<uint32_t>(band.table->shape[0]);
     embedding.bins.push_back(
         {first, size, tables[i], builder.AddWhole(*band.projection, Role::kPrunedAlso)});
     first += size;
   }
-  embedding.define = KeptDefineUnit{source.unit, {}, cache_rows};
-  for (const DefineSource::Layer& layer : source.layers) {
+  embedding.define = KeptDefineUnit{claimed.unit, {}, cache_rows};
+  for (const ClaimedDefine::Layer& layer : claimed.layers) {
     embedding.define->tensors.push_back({builder.AddWhole(*layer.weight, Role::kPrunedAlso),
                                          builder.AddWhole(*layer.bias, Role::kQuantised),
                                          std::nullopt, std::nullopt});
@@ -171,18 +171,18 @@ std::vector<TensorId> AddUnit(const DefineSource& source, uint32_t cache_rows,
   return tables;
 }
 
-Result<DefineInput> ReadDefine(const DefineSource& source) {
-  KINGLET_RETURN_IF_ERROR(CheckUnit(source.unit));
+Result<DefineInput> ReadDefine(const ClaimedDefine& claimed) {
+  KINGLET_RETURN_IF_ERROR(CheckUnit(claimed.unit));
   DefineInput input;
-  input.unit = source.unit;
-  for (const DefineSource::Band& band : source.bands) {
+  input.unit = claimed.unit;
+  for (const ClaimedDefine::Band& band : claimed.bands) {
     DefineBand& to = input.map.emplace_back();
     to.words = band.table->shape[0];
     to.width = band.table->shape[1];
     KINGLET_ASSIGN_OR_RETURN(to.table, ReadFinite(*band.table));
     KINGLET_ASSIGN_OR_RETURN(to.projection, ReadFinite(*band.projection));
   }
-  for (const DefineSource::Layer& layer : source.layers) {
+  for (const ClaimedDefine::Layer& layer : claimed.layers) {
     DefineWeights& to = input.weights.emplace_back();
     KINGLET_ASSIGN_OR_RETURN(to.weight, ReadFinite(*layer.weight));
     KINGLET_ASSIGN_OR_RETURN(to.bias, ReadFinite(*layer.bias));
@@ -190,10 +190,10 @@ Result<DefineInput> ReadDefine(const DefineSource& source) {
   return input;
 }
 
-CheckpointTensor DefineTableTensor(const std::string& name, const DefineSource& source) {
-  const auto owned = std::make_shared<const OwnedSource>(source);
-  return {name, {source.Words(), source.width}, [owned]() -> Result<std::vector<float>> {
-            KINGLET_ASSIGN_OR_RETURN(const DefineInput input, ReadDefine(owned->source));
+CheckpointTensor DefineTableTensor(const std::string& name, const ClaimedDefine& claimed) {
+  const auto owned = std::make_shared<const OwnedDefine>(claimed);
+  return {name, {claimed.Words(), claimed.width}, [owned]() -> Result<std::vector<float>> {
+            KINGLET_ASSIGN_OR_RETURN(const DefineInput input, ReadDefine(owned->claimed));
             return DefineTable(input.map, input.unit, input.weights, MachineThreads());
           }};
 }

@@ -1,4 +1,4 @@
-#include "kernels/cpu/logit_blocks.h"
+#include "kernels/cpu/logit_tiles.h"
 
 #include <variant>
 
