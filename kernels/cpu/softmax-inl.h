@@ -92,7 +92,7 @@ HWY_INLINE float SumWeights(const float* x, size_t n) {
     const auto all = hn::Add(hn::Add(sums[0], sums[1]), hn::Add(sums[2], sums[3]));
     double sum = hn::GetLane(hn::SumOfLanes(d, all));
     for (; i < end; ++i) sum += static_cast<double>(x[i]);
-    units = AddUnits(units, UnitsOf(sum));
+    units = AddUnits(units, WholeUnits(sum));
   }
   return WeightOfUnits<float>(units);
 }

@@ -39,7 +39,7 @@ class CacheAppendKernel {
 template <class T>
 T WeighPairs(T* x, size_t n) {
   const T largest = Largest(x, n);
-  uint64_t units = 0;
+  CacheUnits<T> units{0};
   for (size_t i = 0; i < n; ++i) {
     x[i] = CacheWeight(Exp(x[i] - largest));
     units = AddUnits(units, UnitsOf(x[i]));

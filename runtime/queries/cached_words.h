@@ -36,7 +36,7 @@ class CachedWords {
   // The bytes that a table allocates.
   static uint64_t Bytes(uint32_t pairs, size_t clusters) {
     return Places(pairs) * sizeof(uint32_t) +
-           Most(pairs) * (2 * sizeof(uint32_t) + sizeof(uint64_t)) + pairs * sizeof(Pair) +
+           Most(pairs) * (2 * sizeof(uint32_t) + sizeof(CacheUnits<T>)) + pairs * sizeof(Pair) +
            2 * clusters * sizeof(uint32_t);
   }
 
@@ -65,7 +65,7 @@ class CachedWords {
   template <class F>
   void ForEachOf(size_t cluster, const F& f) const {
     for (uint32_t i = newest_[cluster]; i != kNone; i = next_[i]) {
-      if (units_[i] > 0) f(ids_[i], WeightOfUnits<T>(units_[i]));
+      if (units_[i] > CacheUnits<T>{0}) f(ids_[i], WeightOfUnits<T>(units_[i]));
     }
   }
 
@@ -85,7 +85,7 @@ class CachedWords {
 
   // Returns false if the table has no room for all words.
   bool TryToSet(std::span<const uint32_t> words, std::span<const T> weights) {
-    std::fill_n(units_.begin(), words_, 0);
+    std::fill_n(units_.begin(), words_, CacheUnits<T>{0});
     for (size_t i = 0; i < words.size(); ++i) {
       Pair& pair = pairs_[i];
       if (i >= known_pairs_ || pair.id != words[i]) {
@@ -107,7 +107,7 @@ class CachedWords {
       next_[words_] = newest;
       newest = words_;
       ids_[words_] = id;
-      units_[words_] = 0;
+      units_[words_] = CacheUnits<T>{0};
       place = ++words_;
     }
     return place - 1;
@@ -126,9 +126,9 @@ class CachedWords {
   // before it. All arrays have the size of the fullest table: refilling one for another lane, which
   // takes as long as hashing its words, would otherwise take as long again to check for room.
   std::vector<uint32_t> ids_, next_;
-  std::vector<uint64_t> units_;   // not normalised
-  std::vector<Pair> pairs_;       // known_pairs_ of them have been set
-  std::vector<uint32_t> places_;  // the hash table: 1 + the index of a word, or 0 if empty
+  std::vector<CacheUnits<T>> units_;  // not normalised
+  std::vector<Pair> pairs_;           // known_pairs_ of them have been set
+  std::vector<uint32_t> places_;      // the hash table: 1 + the index of a word, or 0 if empty
   uint32_t words_ = 0;
   size_t known_pairs_ = 0;
 };

@@ -69,7 +69,7 @@ T NeuralCacheMix<T>::SumWeightOf(const StreamFrame& frame, uint32_t id) const {
   const uint32_t* const words = (*layout_)[plan_->words].template At<uint32_t>(frame);
   const T* const weights = (*layout_)[plan_->weights].template At<T>(frame);
   const uint64_t pairs = CachePairs(frame.position, plan_->capacity, plan_->first_position);
-  uint64_t units = 0;
+  CacheUnits<T> units{0};
   for (uint64_t i = 0; i < pairs; ++i) {
     if (words[i] == id) units += UnitsOf(weights[i]);
   }
