@@ -142,7 +142,7 @@ TYPED_TEST(Ref, LogSumExpOfEqualLogitsIsTheLogOfTheirNumber) {
   for (size_t n : {1, 2, 40, 3000}) {
     for (const int whole : {-700, -65, -64, -2, 0, 64, 65, 1000000}) {
       const auto logit = static_cast<TypeParam>(whole);
-      OneStep<TypeParam> one;
+      OneNode<TypeParam> one;
       const BufferId x = one.Floats(std::vector<TypeParam>(n, logit));
       const BufferId out = one.Zeros(LogSumExp::kCount);
       one.Bind(LogSumExp{x, out, {one.Zeros(SumTiles(n)), one.Zeros(SumTiles(n))}});
