@@ -21,10 +21,10 @@ namespace {
 
 // Reads a table as a part of a block: a visitor of Fields (format/block_fields.h). The first fault
 // ends it.
-class TableReader : private SchemaReader {
+class PartReader : private SchemaReader {
  public:
   // `where` names the part in refusals.
-  TableReader(const std::string& origin, std::string where, const flatbuffers::Table& table)
+  PartReader(const std::string& origin, std::string where, const flatbuffers::Table& table)
       : SchemaReader(origin), where_(std::move(where)), table_(table) {}
 
   template <class T>
@@ -134,7 +134,7 @@ class TableReader : private SchemaReader {
 
   template <class T>
   void ReadPart(std::string where, const flatbuffers::Table& stored, T& part) {
-    if (status_.ok()) status_ = TableReader(origin_, std::move(where), stored).Read(part);
+    if (status_.ok()) status_ = PartReader(origin_, std::move(where), stored).Read(part);
   }
 
   void AddPositions(kinglet::Positions read, kinglet::Positions& positions) {
@@ -220,7 +220,7 @@ Result<Block> ReadBlock(const std::string& origin, const std::string& name,
     if (kind == nullptr || ++kinds > 1) return;
     auto& value = block.emplace<kKind>();
     value.name = name;
-    status = TableReader(origin, where, *kind).Read(value);
+    status = PartReader(origin, where, *kind).Read(value);
   };
   [&]<size_t... kKinds>(std::index_sequence<kKinds...>) {
     (read.template operator()<kKinds>(), ...);

@@ -26,11 +26,11 @@ flatbuffers::voffset_t FieldSlot(size_t number) {
 }
 
 // Writes a part of a block as a table: a visitor of Fields (format/block_fields.h).
-class TableWriter {
+class PartWriter {
  public:
   using Table = flatbuffers::Offset<flatbuffers::Table>;
 
-  explicit TableWriter(flatbuffers::FlatBufferBuilder& builder) : builder_(builder) {}
+  explicit PartWriter(flatbuffers::FlatBufferBuilder& builder) : builder_(builder) {}
 
   template <class T>
   Table Write(const T& part) {
@@ -74,7 +74,7 @@ class TableWriter {
   }
   template <class T>
   void Part(const char* /*name*/, const T& part) {
-    PutOffset(TableWriter(builder_).Write(part));
+    PutOffset(PartWriter(builder_).Write(part));
   }
   template <class T>
   void Part(const char* name, const std::optional<T>& part) {
@@ -84,7 +84,7 @@ class TableWriter {
   template <class T>
   void List(const char* /*name*/, const std::vector<T>& parts, size_t /*most*/) {
     std::vector<Table> tables;
-    for (const T& part : parts) tables.push_back(TableWriter(builder_).Write(part));
+    for (const T& part : parts) tables.push_back(PartWriter(builder_).Write(part));
     PutOffset(builder_.CreateVector(tables));
   }
   void Unit(const char* /*name*/, const std::optional<KeptDefineUnit>& unit) {
@@ -235,7 +235,7 @@ class HeaderBuilder {
   flatbuffers::Offset<schema::Block> Add(const Block& block) {
     const auto name = builder_.CreateString(NameOf(block));
     const auto stored =
-        std::visit([this](const auto& value) { return TableWriter(builder_).Write(value); }, block);
+        std::visit([this](const auto& value) { return PartWriter(builder_).Write(value); }, block);
     schema::BlockBuilder built(builder_);
     builder_.AddOffset(FieldSlot(1 + block.index()), stored);
     built.add_name(name);

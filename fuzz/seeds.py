@@ -54,10 +54,13 @@ def made() -> dict[str, dict[str, bytes]]:
              b"the \xc3\xa9 a\n\nthe", b'{"ids": [1, 2, 3]}',
              b"the 12\na 7 #fairseq:overwrite\n", b'["a", "\\n"]', b"utt\t-1.5\tsome text\n",
              b"[PAD]\n[UNK]\nthe\n##s\n", b"1.5\t\xe2\x96\x81the\n"]
-    # Tables chosen by bytes (tests/fuzz/random_tables.h), then a text; and maps of characters.
+    # Tables chosen by bytes (tests/fuzz/random_tables.h), then a text; maps of characters; models of
+    # such tables, and the beginning of a text.
     chosen = {f"tables{i}": bytes([7]) + bytes((17 * i + 41 * j) % 256 for j in range(64))
               for i in range(8)}
     chosen |= {f"map{i}": bytes([8, i, 0]) + bytes((29 * i + 13 * j) % 256 for j in range(48))
+               for i in range(4)}
+    chosen |= {f"model{i}": bytes([9]) + bytes((23 * i + 31 * j) % 256 for j in range(96))
                for i in range(4)}
     return {
         "pickle": {f"vocabulary{protocol}": pickle.dumps(words, protocol)

@@ -1,13 +1,16 @@
 // Writes the seeds that only kinglet can write: model files and states.
 //
-//   write_seeds FOLDER     FOLDER/model_file/NAME, FOLDER/state/NAME
+//   write_seeds FOLDER           FOLDER/model_file/NAME, FOLDER/state/NAME
+//   write_seeds FOLDER COUNT     the first mutants (tests/fuzz/mutants.h): FOLDER/NUMBER.kgl
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <string>
 #include <vector>
 
 #include "runtime/session.h"
+#include "tests/fuzz/mutants.h"
 #include "tests/fuzz/repair.h"
 #include "tests/fuzz/state_models.h"
 #include "tests/support/classifier_builder.h"
@@ -41,8 +44,14 @@ kinglet::ModelDraft MaskedWithGolden() {
 
 int main(int argc, char** argv) {
   using namespace kinglet;  // NOLINT: a program's own names
-  if (argc != 2) return std::fprintf(stderr, "usage: write_seeds FOLDER\n"), 2;
+  if (argc != 2 && argc != 3) return std::fprintf(stderr, "usage: write_seeds FOLDER [COUNT]\n"), 2;
   const std::filesystem::path folder = argv[1];
+  if (argc == 3) {
+    for (uint64_t number = std::strtoull(argv[2], nullptr, 10); number > 0; --number) {
+      WriteSeed(folder / (std::to_string(number) + ".kgl"), fuzz::MakeMutant(number));
+    }
+    return 0;
+  }
   const std::pair<const char*, ModelDraft> drafts[] = {
       {"micronet",
        TinyMicronet({.quantised = true, .bits = 5, .pruned = true, .cache_capacity = 4})},

@@ -20,6 +20,10 @@ uint64_t SumUpToMost(uint64_t a, uint64_t b) {
   return a > std::numeric_limits<uint64_t>::max() - b ? std::numeric_limits<uint64_t>::max()
                                                       : a + b;
 }
+uint64_t ProductUpToMost(uint64_t a, uint64_t b) {
+  uint64_t product = 0;
+  return __builtin_mul_overflow(a, b, &product) ? std::numeric_limits<uint64_t>::max() : product;
+}
 
 }  // namespace
 
@@ -139,48 +143,93 @@ class TextPrefix::Walk {
         std::to_string(bytes) + " for a prefix of " + std::to_string(prefix_.size()));
   }
 
-  // Fills in the places: forward, which are reached, and then backward, the sequences from each to
-  // the prefix's end. Those are parts of sequences from the beginning, so a place that exceeds a
-  // limit shows that the prefix does.
+  // The number of tokens that lead from a place to one other place.
+  struct Way {
+    uint32_t length, tokens;
+    Before before;
+  };
+  // The ways from a place, the longest last.
+  std::vector<Way> WaysFrom(size_t at, Before before, bool& reaches_end) const {
+    const Follow follow = From(at, before);
+    reaches_end = follow.reaches_end;
+    std::vector<Way> ways;
+    ways.reserve(follow.parts.size());
+    for (const Spellings::Part& part : follow.parts) {
+      ways.push_back({part.length, 1, texts_.spellings_->After(part.id)});
+    }
+    const auto place = [](const Way& way) { return std::pair(way.length, way.before); };
+    std::sort(ways.begin(), ways.end(),
+              [&](const Way& a, const Way& b) { return place(a) < place(b); });
+    size_t kept = 0;
+    for (size_t i = 0; i < ways.size(); ++i) {
+      if (i > 0 && place(ways[kept - 1]) == place(ways[i])) {
+        ++ways[kept - 1].tokens;
+      } else {
+        ways[kept++] = ways[i];
+      }
+    }
+    ways.resize(kept);
+    return ways;
+  }
+
+  // Finds the places that are reached and what leads on from them, depth first. The longest way
+  // comes first, so that places near the prefix's end are known soon: a sequence of one is a part
+  // of a sequence of the beginning, so what is too much for one is too much.
   Status Plan(Before before, uint64_t most_steps) {
     if (prefix_.size() / kMostPieces > texts_.spellings_->longest()) {
       return RefusePieces(std::to_string(prefix_.size()) + " bytes");
     }
-    const uint64_t places = (uint64_t{prefix_.size()} + 1) * kStandings;
-    KINGLET_RETURN_IF_ERROR(ClaimMemory(places * sizeof(Place)));
-    places_.resize(places);
-    const auto place = [](uint64_t i) {
-      return std::pair(static_cast<size_t>(i / kStandings), static_cast<Before>(i % kStandings));
+    // A place whose ways are not all followed, and where they begin among those that wait.
+    struct Open {
+      size_t at;
+      Before before;
+      size_t first;
     };
-    PlaceAt(0, before).reached = true;
-    for (uint64_t i = 0; i < places; ++i) {
-      if (!places_[i].reached) continue;
-      KINGLET_RETURN_IF_ERROR(asked_->TakeCancellation("text prefix"));
-      const auto [at, standing] = place(i);
-      for (const Spellings::Part& part : From(at, standing).parts) {
-        PlaceAfter(at, part).reached = true;  // always a later place
+    // Open places follow each other in the prefix, two at a byte where a space is dropped. What
+    // waits for one is no longer than the way to the next.
+    const uint64_t bytes = uint64_t{prefix_.size()} + 1;
+    constexpr uint64_t kAtAByte = 2;
+    KINGLET_RETURN_IF_ERROR(ClaimMemory(
+        bytes * (kStandings * (sizeof(Place) + kAtAByte * sizeof(Way)) + kAtAByte * sizeof(Open))));
+    places_.resize(bytes * kStandings);
+    std::vector<Way> waiting;
+    std::vector<Open> open;
+    waiting.reserve(bytes * kStandings * kAtAByte);
+    open.reserve(bytes * kAtAByte);
+    const auto enter = [&](size_t at, Before standing) {
+      Place& here = PlaceAt(at, standing);
+      here.reached = true;
+      open.push_back({at, standing, waiting.size()});
+      const std::vector<Way> ways = WaysFrom(at, standing, here.ends);
+      waiting.insert(waiting.end(), ways.begin(), ways.end());
+      return asked_->TakeCancellation("text prefix");
+    };
+    KINGLET_RETURN_IF_ERROR(enter(0, before));
+    // What falls: the places that are not reached; then the ways that wait, and the open places.
+    while (!open.empty()) {
+      const Open from = open.back();
+      if (waiting.size() == from.first) {
+        open.pop_back();
+        continue;
       }
-    }
-    for (uint64_t i = places; i-- > 0;) {
-      Place& from = places_[i];
-      if (!from.reached) continue;
-      KINGLET_RETURN_IF_ERROR(asked_->TakeCancellation("text prefix"));
-      const auto [at, standing] = place(i);
-      const Follow follow = From(at, standing);
-      from.ends = follow.reaches_end;
-      for (const Spellings::Part& part : follow.parts) {
-        const Place& next = PlaceAfter(at, part);
-        if (!next.ends) continue;
-        from.ends = true;
-        from.steps = SumUpToMost(from.steps, SumUpToMost(next.steps, 1));
-        from.pieces = std::max(from.pieces, next.pieces + 1);
+      const Way way = waiting.back();
+      const Place& next = PlaceAt(from.at + way.length, way.before);  // a later one
+      if (!next.reached) {
+        KINGLET_RETURN_IF_ERROR(enter(from.at + way.length, way.before));
+        continue;
       }
-      if (from.steps > most_steps) {
+      waiting.pop_back();
+      if (!next.ends) continue;
+      Place& here = PlaceAt(from.at, from.before);
+      here.ends = true;
+      here.pieces = std::max(here.pieces, next.pieces + 1);
+      here.steps = SumUpToMost(here.steps, ProductUpToMost(way.tokens, SumUpToMost(next.steps, 1)));
+      if (here.steps > most_steps) {
         return RefuseSteps("at most " + std::to_string(most_steps) +
                                " sequences of pieces that spell its beginnings",
                            "more");
       }
-      if (from.pieces > kMostPieces) return RefusePieces("more");
+      if (here.pieces > kMostPieces) return RefusePieces("more");
     }
     return Status();
   }

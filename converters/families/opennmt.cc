@@ -21,7 +21,7 @@ namespace kinglet {
 namespace {
 
 constexpr double kOpennmtEpsilon = 1e-6;  // of all norms
-constexpr const char* kWords = "embeddings.make_embedding.emb_luts.0";
+constexpr const char* kLookUpTable = "embeddings.make_embedding.emb_luts.0";
 constexpr const char* kPositions = "embeddings.make_embedding.pe.pe";
 constexpr const char* kGenerator = "generator.0.weight";
 
@@ -81,7 +81,7 @@ class OpenNmtLoader {
     const std::vector<std::string>& words =
         prefix == "encoder." ? settings_.source_words : settings_.target_words;
     Side side{};
-    const std::string whole = prefix + kWords, module = whole + ".";
+    const std::string whole = prefix + kLookUpTable, module = whole + ".";
     const std::string table = builder_.IsMade(whole) ? whole : module + "weight";
     if (builder_.IsMade(table)) {
       ClaimMade(table, words.size(), builder_.Find(prefix + kPositions), side);
@@ -313,7 +313,7 @@ class OpenNmtLoader {
 }  // namespace
 
 bool LooksLikeOpenNmt(std::span<const CheckpointTensor> weights) {
-  return HasTensorUnder(weights, std::string("encoder.") + kWords);
+  return HasTensorUnder(weights, std::string("encoder.") + kLookUpTable);
 }
 
 Result<LoadedModel> LoadOpenNmt(const FamilyInput& input) {

@@ -95,7 +95,7 @@ KINGLET_API kinglet_status kinglet_session_next_characters(kinglet_session* sess
 // tokenizer would not make: all of them count. To follow the sequences, a call steps streams of its
 // own, forked from the lane, whose own stream does not change. kinglet_session_cancel stops the
 // call between two steps, and between two bytes of the prefix while it plans them. The streams'
-// memory is kept for the next call. The streams, the spellings of the tokens and 48 bytes for each
+// memory is kept for the next call. The streams, the spellings of the tokens and 168 bytes for each
 // byte of a prefix count towards the model's memory limit. A vocabulary of more than 64 MiB of text
 // is KINGLET_UNSUPPORTED.
 

@@ -136,12 +136,16 @@ class _LongCall:
     def __init__(self, turn: Turn, work: Callable[[Handle | None], int]) -> None:
         self._turn, self._work = turn, work
         self._gate = threading.Lock()
-        self._given_up = self._cancelled = False
+        self._begun = self._given_up = self._cancelled = False
         self._running: Handle | None = None
         self.failed: BaseException | None = None
         self.ended = threading.Event()
 
     def run(self) -> None:
+        with self._gate:
+            if self._given_up:  # the turn is another call's by now
+                return
+            self._begun = True
         try:
             self._turn.run(self._in_turn)
         except BaseException as error:  # raised again by the thread that waits
@@ -168,13 +172,13 @@ class _LongCall:
                 self._work(self._turn.pointer)
 
     def give_up(self) -> bool:
-        """Cancels the call, even before it begins. Returns whether it runs, and so ends soon."""
+        """Cancels the call. Returns whether it runs, and so ends soon; else it never takes the turn."""
         with self._gate:
             self._given_up = True
             if self._running is not None:
                 self._cancelled = True
                 lib.kinglet_session_cancel(self._running)
-            return self._running is not None
+            return self._begun
 
 
 def interruptible(turn: Turn, work: Callable[[Handle | None], int]) -> None:

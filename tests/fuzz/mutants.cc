@@ -61,7 +61,10 @@ ModelDraft RandomDraft(Chance& chance) {
     std::vector<std::byte> chosen(96);
     for (std::byte& byte : chosen) byte = static_cast<std::byte>(chance.Next());
     ByteReader tables(chosen);
-    draft.tokenizer = MakeRandomTables(tables);
+    SymbolMaker symbols(tables);
+    draft.tokenizer = MakeRandomTables(tables, symbols);
+    const size_t words = std::min(draft.vocabulary.size(), symbols.made().size());
+    std::copy_n(symbols.made().begin(), chance.Below(words + 1), draft.vocabulary.begin());
   }
   return draft;
 }
@@ -71,6 +74,7 @@ EditableFile RandomFile(Chance& chance) {
   auto bytes = SerialiseModel(draft);
   if (!bytes.ok()) {
     draft.tokenizer.reset();
+    draft.vocabulary.clear();
     bytes = SerialiseModel(draft);
   }
   Expect(bytes.ok(), "expected a model, found " + bytes.status().message());
@@ -481,18 +485,30 @@ class User {
     Check(kinglet_model_state_bytes(model_, &needed));
   }
 
+  // Text that tokenizers look at closely, then some of the model's own words.
+  std::string OwnText() {
+    std::string all = "ab a</w>b the  \xE2\x96\x81 [UNK] <ab>/w @@ \xC3\xA9\xFF ||| x ";
+    for (uint32_t id = 0; id < std::min<uint32_t>(words_, 12); ++id) {
+      char text[kRoom];
+      uint64_t needed = 0;
+      if (kinglet_model_token_text(model_, id, text, sizeof text, &needed) != KINGLET_OK) break;
+      all.append(text, needed - 1);
+      if (id % 3 == 0) all += ' ';
+    }
+    return all;
+  }
+
   void UseText() {
-    static constexpr char kText[] =
-        "ab a</w>b the  \xE2\x96\x81 [UNK] <ab>/w @@ \xC3\xA9\xFF ||| x";
+    const std::string given = OwnText();
     std::vector<uint32_t> ids(8192);
     uint64_t needed = 0;
-    if (Check(kinglet_model_tokenize(model_, kText, sizeof kText - 1, ids.data(), nullptr,
+    if (Check(kinglet_model_tokenize(model_, given.data(), given.size(), ids.data(), nullptr,
                                      ids.size(), &needed)) != KINGLET_OK) {
       return;
     }
     std::vector<char> text(kRoom);
     Check(kinglet_model_detokenize(model_, ids.data(), needed, text.data(), text.size(), &needed));
-    Check(kinglet_model_text_segments(model_, kText, sizeof kText - 1, nullptr, 0, &needed));
+    Check(kinglet_model_text_segments(model_, given.data(), given.size(), nullptr, 0, &needed));
   }
 
   void UseEmbedding() {

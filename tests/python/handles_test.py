@@ -124,7 +124,7 @@ def long_calls(path):
     """An interrupted long call ends before another one begins, and leaves no pending cancel."""
     model = kinglet.Model(path)
     session = model.session()
-    ids = [at % 50 for at in range(400)]
+    ids = [at % 20 for at in range(400)]
     source = Interrupts(0)
     cancelled = 0
     for at in range(300):
@@ -137,6 +137,21 @@ def long_calls(path):
     source.end()
     print(f"{source.count} interrupts of long calls, {cancelled} in their middle")
     assert cancelled > 0
+
+
+def given_up(path):
+    """A long call that is interrupted before its thread runs does not take the turn of a later one."""
+    session = kinglet.Model(path).session()
+    turn, worked, taken = session._turn, [], []
+    turn.pop = lambda place: taken.append(place) or turn.free.pop(place)
+    call = _handle._LongCall(turn, worked.append)
+    assert not call.give_up(), "expected a call that has not begun"
+    call.run()
+    assert call.failed is None and not worked and not taken, "expected that the turn is not taken"
+    call = _handle._LongCall(turn, lambda handle: worked.append(call.give_up()) or 0)
+    call.run()
+    assert call.failed is None and worked[0] and taken, "expected a call that has begun"
+    assert call.ended.is_set() and not turn.taken(), "expected a call that has ended"
 
 
 def copies(path):
@@ -194,6 +209,7 @@ def main():
         memory(path)
         interrupts(path)
         long_calls(path)
+        given_up(path)
 
 
 if __name__ == "__main__":

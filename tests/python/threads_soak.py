@@ -1,18 +1,22 @@
 """Threads that share a model, cancel each other's sessions and close them, for ThreadSanitizer.
 
-    threads_soak.py MODEL        (PYTHONPATH, KINGLET_LIBRARY: the package and library)
+    threads_soak.py MODEL [SECONDS]     (PYTHONPATH, KINGLET_LIBRARY: the package and library)
 
-scripts/soak threads runs it with a library that ThreadSanitizer watches.
+For SECONDS each: threads with a session of their own, of which every second one cancels another; and
+threads that use, cancel and close one session (handles_test.py). scripts/soak threads runs it with a
+library that ThreadSanitizer watches.
 """
 
 import pathlib
 import sys
 import threading
+import time
 
+import handles_test
 import kinglet
 
 THREADS = 16
-ROUNDS = 20
+ROUNDS = 10
 
 
 def insist(call, *arguments):
@@ -34,6 +38,9 @@ def work(model, sessions, number, answers):
             insist(session.step, (token * 7 + turn) % words)
             found.append(insist(session.log_probability, token % words))
         session.restore(insist(session.save), lane=1)
+        found.append(insist(session.text_probability, " the"))
+        found.append(model.detokenize(model.tokenize(f"the w{turn} ab")))
+        found.append(list(model.embedding().vectors([turn])[0]))
         other = sessions[(number + 1) % THREADS]
         if other is not None:
             try:
@@ -45,8 +52,7 @@ def work(model, sessions, number, answers):
     answers[number] = found
 
 
-def main():
-    model = kinglet.Model(pathlib.Path(sys.argv[1]).read_bytes())
+def share(model):
     sessions, answers = [None] * THREADS, [None] * THREADS
     threads = [threading.Thread(target=work, args=(model, sessions, number, answers))
                for number in range(THREADS)]
@@ -57,7 +63,18 @@ def main():
     assert answers[0] is not None, "expected answers, found none"
     for number, found in enumerate(answers):
         assert found == answers[0], f"thread {number}: expected the answers of thread 0"
-    print(f"{THREADS} threads, {ROUNDS} sessions each: {len(answers[0])} answers each, all equal")
+
+
+def main():
+    seconds = float(sys.argv[2]) if len(sys.argv) > 2 else 1
+    model = kinglet.Model(pathlib.Path(sys.argv[1]).read_bytes())
+    end, times = time.monotonic() + seconds, 0
+    while times == 0 or time.monotonic() < end:
+        share(model)
+        times += 1
+    print(f"{times} times {THREADS} threads, {ROUNDS} sessions each, with equal answers")
+    handles_test.race(sys.argv[1], seconds)
+    handles_test.long_calls(sys.argv[1])
     return 0
 
 

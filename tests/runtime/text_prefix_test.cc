@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <ctime>
 #include <set>
 #include <utility>
 
@@ -271,7 +272,7 @@ TEST_F(TextPrefixTest, PlanningALongPrefixIsStoppedAndTakesMemoryOfTheModel) {
   EXPECT_EQ(texts_->NextCharacters(*session_, 1, prefix, 1000).status().code(), KINGLET_CANCELLED);
 
   MemoryBudget& budget = *model_->budget();
-  const uint64_t left = budget.left(), planned = 48 * (prefix.size() + 1);
+  const uint64_t left = budget.left(), planned = 168 * (prefix.size() + 1);
   ASSERT_TRUE(budget.Claim(left - planned));
   EXPECT_EQ(texts_->Probability(*session_, 1, prefix, 1000).status().code(),
             KINGLET_TOO_MANY_STEPS);
@@ -281,6 +282,29 @@ TEST_F(TextPrefixTest, PlanningALongPrefixIsStoppedAndTakesMemoryOfTheModel) {
             KINGLET_OUT_OF_MEMORY);
   budget.Release(left - planned + 1);
   EXPECT_EQ(budget.left(), left);
+}
+
+// From the first places near the end more sequences lead on than are allowed, so others are not
+// looked at; with a byte that no word has, every place is.
+TEST_F(TextPrefixTest, TooManyStepsAreRefusedBeforeAllPlacesAreLookedAt) {
+  std::vector<std::string> words;
+  for (size_t length = 1; length <= 23; ++length) words.emplace_back(length, 'a');
+  const TextTables characters = {false, WordRule{WordRule::Rule::kCharacters}};
+  ASSERT_NO_FATAL_FAILURE(Open(ModelOf(words, characters, false)));
+  const std::string prefix(20000, 'a');
+  const auto seconds = [](const auto& call) {
+    const std::clock_t begin = std::clock();
+    call();
+    return static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
+  };
+  const double all = seconds([&] { EXPECT_EQ(Probability(prefix + "z"), 0.0); });
+  for (const uint64_t most : {uint64_t{0}, uint64_t{1000}, uint64_t{1} << 40}) {
+    const double some = seconds([&] {
+      EXPECT_EQ(texts_->Probability(*session_, 1, prefix, most).status().code(),
+                KINGLET_TOO_MANY_STEPS);
+    });
+    EXPECT_LT(some, all / 4) << most;
+  }
 }
 
 TEST_F(TextPrefixTest, Refusals) {

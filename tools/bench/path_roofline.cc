@@ -12,7 +12,7 @@
 namespace kinglet {
 namespace {
 
-constexpr size_t kReads = 20;
+constexpr size_t kRooflineReads = 20;
 
 }  // namespace
 
@@ -46,7 +46,7 @@ Status MeasurePathRoofline(const Model& model, const TokenPath& path,
   }
   all = Merged(std::move(all));
   KINGLET_ASSIGN_OR_RETURN(const std::unique_ptr<ThreadTeam> readers, ThreadTeam::Create(threads));
-  result.roofline_us = 1e6 * FastestRead(all, *readers, kReads);
+  result.roofline_us = 1e6 * FastestRead(all, *readers, kRooflineReads);
   result.roofline_bytes = static_cast<double>(TotalBytes(all));
   return {};
 }

@@ -55,11 +55,11 @@ class Chain {
     MatVec first{up, std::nullopt, x, inner};
     first.relu = true;
     builder.AddNode("up", first);
-    const BufferId inner_codes = builder.Quantised("quantise", inner, quantiser);
+    const BufferId inner_codes = builder.Quantised("quantise", inner, &quantiser);
     builder.AddNode("down", MatVec{down, std::nullopt, inner_codes, y});
     builder.AddNode("add", Add{x, y});
     builder.AddNode("norm", LayerNorm{y, gain, gain, 1e-5, y});
-    builder.Quantised("quantise.y", y, quantiser);
+    builder.Quantised("quantise.y", y, &quantiser);
     layout = LayOut(plan, sizeof(float)).value();
   }
   Chain(const Chain&) = delete;

@@ -4,13 +4,20 @@
 // preset) the test also shows that no thread reads memory while another one writes to it.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <iterator>
+#include <string>
 #include <thread>
 #include <vector>
 
+#include "kinglet/generation.h"
 #include "kinglet/kinglet.h"
+#include "kinglet/queries.h"
+#include "kinglet/tree.h"
+#include "kinglet/words.h"
 #include "tests/runtime/c_api/fixture.h"
 
 namespace kinglet::threads_test {
@@ -246,6 +253,106 @@ TEST(CApiThreads, ManyOpenAndCloseModelsWithWorkersOfTheirOwn) {
   for (std::thread& thread : threads) thread.join();
   EXPECT_GT(cancelled, 0u);
   for (size_t i = 0; i < kThreads; ++i) EXPECT_EQ(found[i], expected[i]) << i;
+  kinglet_model_close(model);
+}
+
+// A model of characters and of pieces of a few.
+kinglet_model* OpenText() {
+  ModelDraft draft = TinyMicronet({.cache_capacity = 4});
+  const char* const pieces[] = {"<unk>", "a", "b", "ab", "ba", "aab", " ", "<eos>"};
+  std::copy(std::begin(pieces), std::end(pieces), draft.vocabulary.begin());
+  draft.tokenizer = TextTables{false, WordRule{WordRule::Rule::kCharacters}};
+  const auto bytes = SerialiseModel(draft).value();
+  kinglet_model* model = nullptr;
+  EXPECT_EQ(kinglet_model_open_memory(bytes.data(), bytes.size(), nullptr, &model), KINGLET_OK)
+      << kinglet_error_message();
+  return model;
+}
+
+// What one thread asks about text: the tokenizer, the streams that follow a text's prefixes, words
+// in a session's own memory, embeddings, a tree, and a text that is written with a beam.
+void AskAboutText(const kinglet_model* model, size_t text, Answers* answers) {
+  const std::string line = std::string(text % 5, 'b') + "ab aab zb";
+  std::array<uint32_t, 64> ids;
+  std::array<char, 256> written;
+  uint64_t count = 0, steps = 0;
+  ASSERT_EQ(kinglet_model_tokenize(model, line.data(), line.size(), ids.data(), nullptr, ids.size(),
+                                   &count),
+            KINGLET_OK);
+  answers->insert(answers->end(), ids.begin(), ids.begin() + static_cast<ptrdiff_t>(count));
+  ASSERT_EQ(
+      kinglet_model_detokenize(model, ids.data(), count, written.data(), written.size(), nullptr),
+      KINGLET_OK);
+  EXPECT_EQ(std::string(written.data()).substr(0, 2), line.substr(0, 2));
+
+  kinglet_session* session = StartLanes(model, 1 + text % 2);
+  ASSERT_EQ(kinglet_session_step_many(session, 1, ids.data(), count, nullptr, nullptr), KINGLET_OK);
+  const std::string prefix = "ab" + std::string(text % 3, 'a');
+  double probability = 0;
+  ASSERT_EQ(kinglet_session_text_probability(session, 1, prefix.data(), prefix.size(), 1000,
+                                             &probability, &steps),
+            KINGLET_OK);
+  answers->insert(answers->end(), {probability, double(steps)});
+  std::array<uint32_t, 64> characters;
+  std::array<double, 64> numbers;
+  uint32_t found = 0;
+  ASSERT_EQ(kinglet_session_text_next_characters(session, 1, prefix.data(), prefix.size(), 1000,
+                                                 characters.data(), numbers.data(), numbers.size(),
+                                                 &found, &steps),
+            KINGLET_OK);
+  answers->insert(answers->end(), numbers.begin(), numbers.begin() + found);
+  ASSERT_EQ(kinglet_session_text_words(session, 1, prefix.data(), prefix.size(), 3, 4, 100,
+                                       written.data(), written.size(), nullptr, nullptr,
+                                       numbers.data(), &found, &steps),
+            KINGLET_OK);
+  answers->insert(answers->end(), numbers.begin(), numbers.begin() + found);
+  ASSERT_EQ(kinglet_session_prefix_probability(session, 1, "a", 1, &probability), KINGLET_OK);
+  answers->push_back(probability);
+  const uint32_t parents[] = {KINGLET_NO_PARENT, 0, 0, 1, 2};
+  ASSERT_EQ(kinglet_session_score_tree(session, parents, ids.data(), 5, numbers.data(), &steps),
+            KINGLET_OK);
+  answers->insert(answers->end(), numbers.begin(), numbers.begin() + 5);
+  kinglet_session_destroy(session);
+
+  kinglet_embedding* embedding = nullptr;
+  ASSERT_EQ(kinglet_embedding_create(model, &embedding), KINGLET_OK);
+  uint32_t width = 0;
+  ASSERT_EQ(kinglet_embedding_width(embedding, &width), KINGLET_OK);
+  std::vector<float> vectors(count * width);
+  ASSERT_EQ(kinglet_embedding_vectors(embedding, ids.data(), count, vectors.data(), vectors.size()),
+            KINGLET_OK);
+  answers->insert(answers->end(), vectors.begin(), vectors.end());
+  kinglet_embedding_destroy(embedding);
+
+  kinglet_generation_options options;
+  ASSERT_EQ(kinglet_generation_options_init(&options, sizeof options), KINGLET_OK);
+  options.tokens = 8;
+  kinglet_generation* generation = nullptr;
+  ASSERT_EQ(kinglet_generation_create(model, &options, ids.data(), count, &generation), KINGLET_OK);
+  int32_t more = 1;
+  while (more != 0) ASSERT_EQ(kinglet_generation_next(generation, &more), KINGLET_OK);
+  ASSERT_EQ(kinglet_generation_text(generation, 0, written.data(), written.size(), &count),
+            KINGLET_OK);
+  answers->insert(answers->end(), written.begin(), written.begin() + static_cast<ptrdiff_t>(count));
+  kinglet_generation_destroy(generation);
+}
+
+TEST(CApiThreads, ManyTokenizeTextAndAskAboutIt) {
+  constexpr int kRounds = 3;
+  kinglet_model* model = OpenText();
+  std::array<Answers, kThreads> expected, found;
+  for (size_t i = 0; i < kThreads; ++i) AskAboutText(model, i, &expected[i]);
+  std::vector<std::thread> threads;
+  for (size_t i = 0; i < kThreads; ++i) {
+    threads.emplace_back([&, i] {
+      for (int round = 0; round < kRounds; ++round) {
+        found[i].clear();
+        AskAboutText(model, i, &found[i]);
+        EXPECT_EQ(found[i], expected[i]) << i;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
   kinglet_model_close(model);
 }
 
