@@ -102,8 +102,8 @@ void CacheLikelihood::ComputeProducts(uint64_t t, float* out) const {
        trace_.product_scale, out);
 }
 
-// softmax(theta * product) over the pairs, with the operations of CacheWeights (kernels/op.h). Pair i
-// contains the word after token i.
+// softmax(theta * product) over the pairs, with the operations of CacheWeights (kernels/op.h). Pair
+// i contains the word after token i.
 float CacheLikelihood::ShareOfNext(uint64_t t, float theta, float* weights) const {
   const uint64_t pairs = Pairs(t), first = t - pairs;
   if (pairs == 0) return 0;

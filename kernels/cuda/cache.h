@@ -1,6 +1,6 @@
 // The neural cache (kernels/op.h, CacheAppend and CacheWeights; Grave et al. 2016). C++17.
 //
-//   weights[i] = exp(theta * (hidden . key[i]) - max over all pairs),   total = sum of the weights
+//   weights[i] = CacheWeight(exp(theta * (hidden . key[i]) - max over all pairs)),   total = their sum
 //
 // CacheProducts divides a lane's pairs among thread blocks, so several multiprocessors read its
 // keys at once; groups of threads compute the dot products (dots.h). CacheTotal then takes one
@@ -146,7 +146,8 @@ KINGLET_HOST_DEVICE inline void Run(const CacheProducts& p, const Work& work) {
 }
 
 // weights = CacheWeight(exp(weights - max)), total = their sum. A work item is a lane: one thread
-// block computes a few thousand exponentials in less time than two more barriers of all thread blocks would take.
+// block computes a few thousand exponentials in less time than two more barriers of all thread
+// blocks would take.
 struct CacheTotal : ByLane {
   static constexpr uint32_t kAloneFromLanes = kManyLanes;
   CacheArguments pairs;

@@ -243,8 +243,8 @@ KINGLET_HOST_DEVICE void SumLogits(const ClusterProduct& p, const Work& work, Sh
 
 }  // namespace internal
 
-// logits.largest[b] and logits.sums[b] of every sum tile. A work item is some sum tiles for 64 lanes.
-// REQUIRES: at least 32 logits.
+// logits.largest[b] and logits.sums[b] of every sum tile. A work item is some sum tiles for 64
+// lanes. REQUIRES: at least 32 logits.
 struct SumsOfProducts {
   ClusterProduct cluster;
   static constexpr uint32_t kAloneFromLanes = 1;
