@@ -42,7 +42,7 @@ void Fields(MaybeConst<EmbeddingBin> auto& self, auto& visit) {
   visit.Value("size", self.size);
   visit.Tensor("table", self.table);
   visit.Tensor("projection", self.projection);
-  visit.Value("tokens", self.tokens);
+  visit.Value("tokens", self.tokens, uint64_t{0});
   visit.Value("scale", self.scale, 1.0);
 }
 
@@ -187,7 +187,7 @@ void Fields(MaybeConst<RecurrentDecoder> auto& self, auto& visit) {
   visit.Value("inputs", self.inputs);
   visit.Quantiser("input", self.input);
   visit.List("layers", self.layers, kMaxLayers);
-  visit.Value("input_feed", self.input_feed);
+  visit.Value("input_feed", self.input_feed, false);
   visit.Part("attention", self.attention);
 }
 
@@ -234,7 +234,7 @@ void Fields(MaybeConst<DenseLayer> auto& self, auto& visit) {
   visit.Tensor("norm_bias", self.norm_bias);
   visit.Value("epsilon", self.epsilon, 1e-5);
   visit.Value("activation", self.activation);
-  visit.Value("norm_last", self.norm_last);
+  visit.Value("norm_last", self.norm_last, false);
 }
 
 void Fields(MaybeConst<DenseLayers> auto& self, auto& visit) {

@@ -2,7 +2,7 @@
 
 #include <array>
 #include <optional>
-#include <span>
+#include <string_view>
 #include <type_traits>
 #include <variant>
 #include <vector>
@@ -18,8 +18,14 @@ class FieldWriter {
  public:
   FieldWriter(const ModelFile& file, JsonLine& line) : file_(file), line_(line) {}
 
+  // Omits what most blocks have, but not what names a function or belongs to a norm.
   template <class T>
-  void Value(const char* name, const T& value, T /*otherwise*/ = {}) {
+  void Value(const char* name, const T& value, T otherwise) {
+    const bool is_shown = std::is_enum_v<T> || std::string_view(name) == "epsilon";
+    if (is_shown || value != otherwise) Value(name, value);
+  }
+  template <class T>
+  void Value(const char* name, const T& value) {
     line_.Key(name);
     if constexpr (std::is_enum_v<T>) {
       line_.Text(NameOf(value));
@@ -98,7 +104,7 @@ class FieldWriter {
                             line_.Key("kind").Text("relative_sinusoids");
                             Tensor("frequencies", relative.frequencies);
                             Value("clamp", relative.clamp);
-                            Value("rounded", relative.rounded);
+                            Value("rounded", relative.rounded, false);
                           },
                           [this](const AbsoluteSinusoids& absolute) {
                             line_.Key("kind").Text("absolute_sinusoids");

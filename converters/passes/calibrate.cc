@@ -170,7 +170,7 @@ struct SeenValues {
 };
 using Seen = std::unordered_map<const ActivationQuantiser*, SeenValues>;
 
-// Sets each quantiser by what was seen, and takes away those that have no point. Notes the first one
+// Sets each quantiser by what was seen, and resets those without a point. Notes the first quantiser
 // whose range is not finite.
 class QuantiserSetter : public PartsVisitor<QuantiserSetter> {
  public:
@@ -292,9 +292,10 @@ Result<ModelDescription> Calibrated(const SharedModel& model, const CalibrationI
   }
   ShareQuantisers(description, points);
   KINGLET_ASSIGN_OR_RETURN(const Seen seen, Measure(model, points, input, rule.bits));
-  for (Block& block : description.blocks) {
-    QuantiserSetter setter(seen, rule, "block " + NameOf(block));
-    std::visit([&](auto& value) { Fields(value, setter); }, block);
+  // An overflow in an encoder, whose block is the last one, reaches the decoder.
+  for (auto block = description.blocks.rbegin(); block != description.blocks.rend(); ++block) {
+    QuantiserSetter setter(seen, rule, "block " + NameOf(*block));
+    std::visit([&](auto& value) { Fields(value, setter); }, *block);
     if (setter.overflow().empty()) continue;
     return Status::Refusal(KINGLET_NOT_FINITE, "calibration", setter.overflow(),
                            "finite activations", "infinity or NaN");

@@ -67,8 +67,8 @@ Result<SharedModel> OpenInFloats(const std::string& path);
 // runtime/lower/builder.h), by the rule; both directions of an encoder's layer share one. Tails and
 // dense layers then read fixed point. The model runs over the input as `kinglet score` runs it.
 // REQUIRES: the model has no quantisers, and its backend computes in float.
-// Errors: KINGLET_UNSUPPORTED for a model without a decoder or an encoder; KINGLET_NOT_FINITE, which
-// names the quantiser, if an activation overflows; those of running the model, which name the pair.
+// Errors: KINGLET_UNSUPPORTED for a model without a decoder or an encoder; KINGLET_NOT_FINITE if an
+// activation overflows, which names the quantiser; those of running the model, which name the pair.
 Result<ModelDescription> Calibrated(const SharedModel& model, const CalibrationInput& input,
                                     const RangeRule& rule);
 // Of a model file, as OpenInFloats opens it. Errors: those of opening it, too.

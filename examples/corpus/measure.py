@@ -4,8 +4,9 @@
     measure.py MODEL.kgl [--rounds 5] [--documents 2000] [--many 16]
 
 Prints the cost of a worker as t = a + b tokens for several numbers of lanes; the gain from one to
-two workers and that from one to two processes of the command, interleaved, medians; and the processor time
-by token of many workers on these processors. Needs no host: what hosts add is in docs/SCALE.md.
+two workers and that from one to two processes of the command, interleaved; medians, and the
+processor time by token of many workers on these processors. Needs no host: what hosts add is in
+docs/SCALE.md.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ def work(path: str, texts: list[str], lanes: int, ready: Any, answers: Any) -> N
 
 
 def run(path: str, texts: list[str], workers: int, lanes: int) -> list[Work]:
-    """Runs `workers` processes, each with its part of the texts, from when all of them are ready."""
+    """Runs `workers` processes, each with its part of the texts, once all of them are ready."""
     context = multiprocessing.get_context("spawn")
     ready, answers = context.Barrier(workers), context.Queue()
     processes = [context.Process(target=work, args=(path, texts[at::workers], lanes, ready,

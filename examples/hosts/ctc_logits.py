@@ -21,7 +21,7 @@ LABELS = [" ", *string.ascii_lowercase, ""]  # pyctcdecode's form: "" is CTC's b
 SPACE, BLANK = 0, len(LABELS) - 1
 _PAIRS = "ae", "ei", "ou", "bp", "dt", "mn", "sz", "fv", "gk", "ck", "lr"
 _HEARD_AS = {pair[at]: pair[1 - at] for pair in _PAIRS for at in (0, 1)}
-WRONG, NOISE = 0.15, 1.0  # the fraction of letters that are heard as another; deviation of the noise
+WRONG, NOISE = 0.15, 1.0  # fraction of letters that are heard as another; deviation of the noise
 _LOUD, _LOUDER, _FAINT = 7.0, 7.7, 4.0  # the letter; the wrong one; the neighbour that is not heard
 
 

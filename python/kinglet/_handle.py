@@ -6,6 +6,7 @@ happen together is one call of a function that is written in C, or a `finally` t
 
 from __future__ import annotations
 
+import _thread
 import os
 import sys
 import threading
@@ -139,7 +140,9 @@ class _LongCall:
         self._begun = self._given_up = self._cancelled = False
         self._running: Handle | None = None
         self.failed: BaseException | None = None
-        self.ended = threading.Event()
+        self.ended = False
+        self._until_end = threading.Lock()
+        self._until_end.acquire()
 
     def run(self) -> None:
         with self._gate:
@@ -151,7 +154,13 @@ class _LongCall:
         except BaseException as error:  # raised again by the thread that waits
             self.failed = error
         finally:
-            self.ended.set()
+            self.ended = True
+            self._until_end.release()
+
+    def wait(self) -> None:
+        """Waits for the end; the methods of Event and Thread break if Ctrl-C interrupts them."""
+        while not self.ended:
+            self._until_end.acquire()
 
     def _in_turn(self) -> None:
         with self._gate:
@@ -172,7 +181,7 @@ class _LongCall:
                 self._work(self._turn.pointer)
 
     def give_up(self) -> bool:
-        """Cancels the call. Returns whether it runs, and so ends soon; else it never takes the turn."""
+        """Cancels the call, even before it begins. Returns whether it has begun, and ends soon."""
         with self._gate:
             self._given_up = True
             if self._running is not None:
@@ -192,18 +201,16 @@ def interruptible(turn: Turn, work: Callable[[Handle | None], int]) -> None:
         turn.run(lambda: check(work(turn.handle)))
         return
     call = _LongCall(turn, work)
-    worker = threading.Thread(target=call.run, name="kinglet call", daemon=True)
     try:
         try:
-            worker.start()
-            call.ended.wait()
+            _thread.start_new_thread(call.run, ())
+            call.wait()
         except BaseException:
             if call.give_up():
-                call.ended.wait()
+                call.wait()
             raise
     except BaseException:
         call.give_up()  # again: a second Ctrl-C may have come before the first took effect
         raise
-    worker.join()
     if call.failed is not None:
         raise call.failed

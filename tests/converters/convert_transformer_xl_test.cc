@@ -254,7 +254,7 @@ TEST(ConvertTransformerXlFiles, WrongShards) {
   text.replace(text.find("\"weight_map\": {"), 15,
                "\"weight_map\": {\"more\": \"pytorch_model-00001-of-00002.bin\",");
   folder.Write("pytorch_model.bin.index.json", text);
-  EXPECT_NE(Convert(options).status().message().find("tensor 'more': expected it in "),
+  EXPECT_NE(Convert(options).status().message().find("tensor 'more': expected a tensor of "),
             std::string::npos);
 }
 

@@ -16,7 +16,7 @@ namespace {
 
 TEST(BlockReader, EnumeratorsOfRecurrentModels) {
   const HostileEdit edits[] = {
-      {"block rnn, cell of layer 1",
+      {"block rnn, layer 1, cell",
        [](EditableFile& file) {
          file.Recurrent().layers[1]->cell = static_cast<editable::RecurrentCell>(5);
        }},

@@ -166,8 +166,7 @@ TEST(ValidateDecoders, Positions) {
        [](EditableFile& file) { file.Decoder().relative_sinusoids->frequencies = 1000; }},
       {"block decoder, frequencies",
        [&](EditableFile& file) {
-         file.Decoder().relative_sinusoids->frequencies =
-             layer(file, 0).attention_norm_gain.value();
+         file.Decoder().relative_sinusoids->frequencies = layer(file, 0).attention_norm_gain;
        }},
       {"block decoder, frequency 1", set_frequency(-0.5f)},
       {"block decoder, frequency 1", set_frequency(4.5f)},

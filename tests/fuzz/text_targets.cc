@@ -146,8 +146,8 @@ void ReadCutter(const std::string& path, Input input) {
   ExpectOneLine(tables.status());
 }
 
-// Symbols, with spaces between some; sometimes repeated until a tokenizer takes another way for many
-// places (merge_queue.h).
+// Symbols, with spaces between some; sometimes repeated until a tokenizer changes its method for
+// many symbols (merge_queue.h).
 std::string RandomText(ByteReader& bytes, SymbolMaker& symbols) {
   const bool repeated = bytes.Byte() % 16 == 1;
   std::string text;

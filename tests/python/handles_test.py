@@ -140,7 +140,7 @@ def long_calls(path):
 
 
 def given_up(path):
-    """A long call that is interrupted before its thread runs does not take the turn of a later one."""
+    """A call that is interrupted before its thread runs does not take the turn of a later one."""
     session = kinglet.Model(path).session()
     turn, worked, taken = session._turn, [], []
     turn.pop = lambda place: taken.append(place) or turn.free.pop(place)
@@ -151,7 +151,43 @@ def given_up(path):
     call = _handle._LongCall(turn, lambda handle: worked.append(call.give_up()) or 0)
     call.run()
     assert call.failed is None and worked[0] and taken, "expected a call that has begun"
-    assert call.ended.is_set() and not turn.taken(), "expected a call that has ended"
+    assert call.ended and not turn.taken(), "expected a call that has ended"
+
+
+def interrupted_at_each_line(path):
+    """Ctrl-C at any line of a long call in the main thread is KeyboardInterrupt, nothing else."""
+    session = kinglet.Model(path).session()
+    ids = [at % 20 for at in range(400)]
+    lines = 0
+
+    def trace(frame, event, argument):
+        nonlocal lines
+        file = frame.f_code.co_filename
+        # Turn.run begins its `finally` with a call in C, before which no signal is handled.
+        own = file.endswith("_handle.py") and frame.f_code is not _handle.Turn.run.__code__
+        if event == "line" and (own or file.endswith("threading.py")):
+            lines += 1
+            if lines == wanted:
+                sys.settrace(None)
+                raise KeyboardInterrupt
+        return trace
+
+    for wanted in range(1, 1000):
+        lines = 0
+        sys.settrace(trace)
+        try:
+            session.step_many(ids)
+            assert lines < wanted, "expected KeyboardInterrupt, found an end"
+            break
+        except KeyboardInterrupt:
+            pass
+        finally:
+            sys.settrace(None)
+        session.reset()
+        session.step(1)
+    sys.settrace(None)
+    print(f"interrupted at each of {lines} lines")
+    assert 10 < lines < 999, lines
 
 
 def copies(path):
@@ -210,6 +246,7 @@ def main():
         interrupts(path)
         long_calls(path)
         given_up(path)
+        interrupted_at_each_line(path)
 
 
 if __name__ == "__main__":

@@ -2,9 +2,9 @@
 
     threads_soak.py MODEL [SECONDS]     (PYTHONPATH, KINGLET_LIBRARY: the package and library)
 
-For SECONDS each: threads with a session of their own, of which every second one cancels another; and
-threads that use, cancel and close one session (handles_test.py). scripts/soak threads runs it with a
-library that ThreadSanitizer watches.
+For SECONDS each: threads with a session of their own, of which every second one cancels another;
+and threads that use, cancel and close one session (handles_test.py). scripts/soak threads runs it
+with a library that ThreadSanitizer watches.
 """
 
 import pathlib
@@ -13,6 +13,7 @@ import threading
 import time
 
 import handles_test
+
 import kinglet
 
 THREADS = 16

@@ -2135,11 +2135,11 @@ struct TransformerLayer FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
     VT_CROSS_ATTENTION = 38,
     VT_END_EPSILON = 40
   };
-  flatbuffers::Optional<uint32_t> attention_norm_gain() const {
-    return GetOptional<uint32_t, uint32_t>(VT_ATTENTION_NORM_GAIN);
+  uint32_t attention_norm_gain() const {
+    return GetField<uint32_t>(VT_ATTENTION_NORM_GAIN, 0);
   }
-  flatbuffers::Optional<uint32_t> attention_norm_bias() const {
-    return GetOptional<uint32_t, uint32_t>(VT_ATTENTION_NORM_BIAS);
+  uint32_t attention_norm_bias() const {
+    return GetField<uint32_t>(VT_ATTENTION_NORM_BIAS, 0);
   }
   uint32_t qkv_weight() const {
     return GetField<uint32_t>(VT_QKV_WEIGHT, 0);
@@ -2165,11 +2165,11 @@ struct TransformerLayer FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
   flatbuffers::Optional<uint32_t> out_bias() const {
     return GetOptional<uint32_t, uint32_t>(VT_OUT_BIAS);
   }
-  flatbuffers::Optional<uint32_t> inner_norm_gain() const {
-    return GetOptional<uint32_t, uint32_t>(VT_INNER_NORM_GAIN);
+  uint32_t inner_norm_gain() const {
+    return GetField<uint32_t>(VT_INNER_NORM_GAIN, 0);
   }
-  flatbuffers::Optional<uint32_t> inner_norm_bias() const {
-    return GetOptional<uint32_t, uint32_t>(VT_INNER_NORM_BIAS);
+  uint32_t inner_norm_bias() const {
+    return GetField<uint32_t>(VT_INNER_NORM_BIAS, 0);
   }
   uint32_t inner_weight() const {
     return GetField<uint32_t>(VT_INNER_WEIGHT, 0);
@@ -2223,10 +2223,10 @@ struct TransformerLayerBuilder {
   flatbuffers::FlatBufferBuilder &fbb_;
   flatbuffers::uoffset_t start_;
   void add_attention_norm_gain(uint32_t attention_norm_gain) {
-    fbb_.AddElement<uint32_t>(TransformerLayer::VT_ATTENTION_NORM_GAIN, attention_norm_gain);
+    fbb_.AddElement<uint32_t>(TransformerLayer::VT_ATTENTION_NORM_GAIN, attention_norm_gain, 0);
   }
   void add_attention_norm_bias(uint32_t attention_norm_bias) {
-    fbb_.AddElement<uint32_t>(TransformerLayer::VT_ATTENTION_NORM_BIAS, attention_norm_bias);
+    fbb_.AddElement<uint32_t>(TransformerLayer::VT_ATTENTION_NORM_BIAS, attention_norm_bias, 0);
   }
   void add_qkv_weight(uint32_t qkv_weight) {
     fbb_.AddElement<uint32_t>(TransformerLayer::VT_QKV_WEIGHT, qkv_weight, 0);
@@ -2253,10 +2253,10 @@ struct TransformerLayerBuilder {
     fbb_.AddElement<uint32_t>(TransformerLayer::VT_OUT_BIAS, out_bias);
   }
   void add_inner_norm_gain(uint32_t inner_norm_gain) {
-    fbb_.AddElement<uint32_t>(TransformerLayer::VT_INNER_NORM_GAIN, inner_norm_gain);
+    fbb_.AddElement<uint32_t>(TransformerLayer::VT_INNER_NORM_GAIN, inner_norm_gain, 0);
   }
   void add_inner_norm_bias(uint32_t inner_norm_bias) {
-    fbb_.AddElement<uint32_t>(TransformerLayer::VT_INNER_NORM_BIAS, inner_norm_bias);
+    fbb_.AddElement<uint32_t>(TransformerLayer::VT_INNER_NORM_BIAS, inner_norm_bias, 0);
   }
   void add_inner_weight(uint32_t inner_weight) {
     fbb_.AddElement<uint32_t>(TransformerLayer::VT_INNER_WEIGHT, inner_weight, 0);
@@ -2292,8 +2292,8 @@ struct TransformerLayerBuilder {
 
 inline flatbuffers::Offset<TransformerLayer> CreateTransformerLayer(
     flatbuffers::FlatBufferBuilder &_fbb,
-    flatbuffers::Optional<uint32_t> attention_norm_gain = flatbuffers::nullopt,
-    flatbuffers::Optional<uint32_t> attention_norm_bias = flatbuffers::nullopt,
+    uint32_t attention_norm_gain = 0,
+    uint32_t attention_norm_bias = 0,
     uint32_t qkv_weight = 0,
     flatbuffers::Optional<uint32_t> qkv_bias = flatbuffers::nullopt,
     flatbuffers::Optional<uint32_t> positions = flatbuffers::nullopt,
@@ -2302,8 +2302,8 @@ inline flatbuffers::Offset<TransformerLayer> CreateTransformerLayer(
     flatbuffers::Optional<uint32_t> start = flatbuffers::nullopt,
     uint32_t out_weight = 0,
     flatbuffers::Optional<uint32_t> out_bias = flatbuffers::nullopt,
-    flatbuffers::Optional<uint32_t> inner_norm_gain = flatbuffers::nullopt,
-    flatbuffers::Optional<uint32_t> inner_norm_bias = flatbuffers::nullopt,
+    uint32_t inner_norm_gain = 0,
+    uint32_t inner_norm_bias = 0,
     uint32_t inner_weight = 0,
     uint32_t inner_bias = 0,
     uint32_t outer_weight = 0,
@@ -2319,8 +2319,8 @@ inline flatbuffers::Offset<TransformerLayer> CreateTransformerLayer(
   builder_.add_outer_weight(outer_weight);
   builder_.add_inner_bias(inner_bias);
   builder_.add_inner_weight(inner_weight);
-  if(inner_norm_bias) { builder_.add_inner_norm_bias(*inner_norm_bias); }
-  if(inner_norm_gain) { builder_.add_inner_norm_gain(*inner_norm_gain); }
+  builder_.add_inner_norm_bias(inner_norm_bias);
+  builder_.add_inner_norm_gain(inner_norm_gain);
   if(out_bias) { builder_.add_out_bias(*out_bias); }
   builder_.add_out_weight(out_weight);
   if(start) { builder_.add_start(*start); }
@@ -2329,8 +2329,8 @@ inline flatbuffers::Offset<TransformerLayer> CreateTransformerLayer(
   if(positions) { builder_.add_positions(*positions); }
   if(qkv_bias) { builder_.add_qkv_bias(*qkv_bias); }
   builder_.add_qkv_weight(qkv_weight);
-  if(attention_norm_bias) { builder_.add_attention_norm_bias(*attention_norm_bias); }
-  if(attention_norm_gain) { builder_.add_attention_norm_gain(*attention_norm_gain); }
+  builder_.add_attention_norm_bias(attention_norm_bias);
+  builder_.add_attention_norm_gain(attention_norm_gain);
   return builder_.Finish();
 }
 

@@ -100,7 +100,7 @@ TEST(ProjectTable, RefusesWhatIsNoTable) {
   Reconstruction found;
   EXPECT_EQ(ProjectTable(1, *factors, "pass 3", model, found).message(),
             "recipe: pass 3, recurrent.0.input_weight: expected a table of the embedding or the "
-            "softmax, found none");
+            "softmax, found a tensor of another kind");
 }
 
 }  // namespace

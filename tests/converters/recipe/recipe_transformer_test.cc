@@ -130,7 +130,7 @@ TEST(MakeTransformer, Refusals) {
       {Json(R"("qkv")", parts + R"("start": "masked", "positions": {"table": "in"})", ""), ""},
       {Json(R"("qkv")", parts + R"("start": "masked", "positions": {"table": "ob"})", ""),
        "tensor 'ob': expected [3, 4] or more rows, found [4]"},
-      {Json(R"("qkv")", slots, ""), "recipe: transformer.0.positions: expected one"},
+      {Json(R"("qkv")", slots, ""), "recipe: transformer.0.positions: expected a tensor"},
       {Json(R"("qkv")", slots, R"(, "positions": "r")"),
        "recipe: transformer.0.positions: expected [1, 3], found [2, 4] of 'r'"},
       {Json(R"("qkv")", parts + kTable, R"(, "content_bias": "u")"),

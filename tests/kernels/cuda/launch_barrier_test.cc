@@ -38,10 +38,10 @@ TEST(LaunchBarrier, OneWayIsAllowedAtATime) {
   EXPECT_TRUE(allowed("").cluster && allowed("").grid);
   EXPECT_TRUE(allowed("cluster").cluster && !allowed("cluster").grid);
   EXPECT_TRUE(!allowed("grid").cluster && allowed("grid").grid);
-  EXPECT_TRUE(!allowed("node").cluster && !allowed("node").grid);
+  EXPECT_TRUE(!allowed("step").cluster && !allowed("step").grid);
   EXPECT_FALSE(allowed("cluster").MayGoWithout().ok());
   EXPECT_FALSE(allowed("grid").MayGoWithout().ok());
-  EXPECT_TRUE(allowed("node").MayGoWithout().ok());
+  EXPECT_TRUE(allowed("step").MayGoWithout().ok());
   EXPECT_FALSE(has.Allowed("nodes").ok());
   EXPECT_FALSE((LaunchBarriers{true, false}.Allowed("grid").ok()));
   EXPECT_FALSE(has.Has(LaunchBarrier::kNone));
