@@ -1,6 +1,7 @@
 // The neural cache (kernels/op.h, CacheAppend and CacheWeights; Grave et al. 2016). C++17.
 //
-//   weights[i] = CacheWeight(exp(theta * (hidden . key[i]) - max over all pairs)),   total = their sum
+//   weights[i] = CacheWeight(exp(theta * (hidden . key[i]) - max over all pairs)),
+//   total = sum of the weights
 //
 // CacheProducts divides a lane's pairs among thread blocks, so several multiprocessors read its
 // keys at once; groups of threads compute the dot products (dots.h). CacheTotal then takes one
