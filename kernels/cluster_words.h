@@ -13,13 +13,13 @@
 
 namespace kinglet {
 
-// log p of a word = min((logit - largest) - log_sum, 0) + parent + keep.
+// log p of a word = min((logit - reference) - log_sum, 0) + parent + keep.
 template <class T>
 struct ClusterTerms {
-  T largest, log_sum;  // of the cluster's logits: max, log sum exp(x - max)
-  T parent;            // log p of the cluster itself; 0 for the head
-  T keep;              // log of the probability mass that a neural cache leaves to the softmax;
-                       // without a cache -0, which changes no bit
+  T reference, log_sum;  // of the cluster's logits (kernels/op.h, LogSumExp)
+  T parent;              // log p of the cluster itself; 0 for the head
+  T keep;                // log of the probability mass that a neural cache leaves to the softmax;
+                         // without a cache -0, which changes no bit
 };
 
 // A lower bound of the logits whose words reach the threshold: no word with a smaller logit is as
@@ -28,9 +28,9 @@ struct ClusterTerms {
 // values no larger than `sizes`, and so are the operations that compute the bound.
 template <class T>
 T LeastLogit(const ClusterTerms<T>& terms, T threshold) {
-  const T logit = threshold - terms.keep - terms.parent + terms.log_sum + terms.largest;
+  const T logit = threshold - terms.keep - terms.parent + terms.log_sum + terms.reference;
   const T sizes = std::abs(threshold) + std::abs(terms.keep) + std::abs(terms.parent) +
-                  std::abs(terms.log_sum) + std::abs(terms.largest) + std::abs(logit);
+                  std::abs(terms.log_sum) + std::abs(terms.reference) + std::abs(logit);
   const T least = logit - (sizes * T(0x1p-19) + std::numeric_limits<T>::min());
   return std::isfinite(least) ? least : -std::numeric_limits<T>::infinity();
 }

@@ -269,11 +269,17 @@ inline double Sigmoid(double x) {
 }
 inline double Tanh(double x) { return std::tanh(x); }
 
-// What is subtracted from a tile's logits in its sum of SoftmaxTerm: its largest logit. Minus
-// infinity minus itself would be NaN, so the least float replaces it.
+// What is subtracted from logits before their exponentials are summed, from the largest of them: 0
+// where no exponential is far from 1, so that most sums need no maximum first; else the largest.
+template <class T>
+KINGLET_HOST_DEVICE inline T SoftmaxReference(T largest) {
+  return largest >= T{-64} && largest <= T{64} ? T{0} : largest;
+}
+// SoftmaxReference of a tile, for its sum of SoftmaxTerm. Minus infinity minus itself would be NaN,
+// so the least float replaces it.
 template <class T>
 KINGLET_HOST_DEVICE inline T TileReference(T largest) {
-  return largest < internal::kLowest<T> ? internal::kLowest<T> : largest;
+  return largest < internal::kLowest<T> ? internal::kLowest<T> : SoftmaxReference(largest);
 }
 
 }  // namespace kinglet

@@ -286,17 +286,19 @@ struct AddScalar {
 // What is kept for each tile of kSumTile logits: buffers of [SumTiles(n)] floats.
 struct LogitTiles {
   BufferId largest;  // the largest logit
-  BufferId sums;     // the sum of exp(x - max), max being the largest of all tiles
+  BufferId sums;     // the sum of exp(x - reference), with the reference of all tiles
 };
 
-// out[0] = max x, out[1] = log of the sum of exp(x - max); `tiles` gets the largest logit and the
-// sum of each tile. Each tile is first summed relative to its own largest logit, so that logits
-// are read once (docs/NUMERICS.md, rule 5):
-//   sums[b] = (sum over tile b of SoftmaxTerm(x - largest[b])) * exp(largest[b] - max)
+// out[0] = SoftmaxReference(max x), out[1] = log of the sum of exp(x - out[0]), out[2] = max x;
+// `tiles` gets the largest logit and the sum of each tile. A tile is first summed relative to its
+// own reference, so that logits are read once (docs/NUMERICS.md, rule 5):
+//   sums[b] = (sum over tile b of SoftmaxTerm(x - reference[b])) * exp(reference[b] - out[0]) with
+//   reference[b] = TileReference(largest[b])
 struct LogSumExp {
   static constexpr std::string_view kName = "LogSumExp";
   BufferId x;    // [n] of floats
-  BufferId out;  // [2] of floats
+  BufferId out;  // [kCount] of floats
+  static constexpr uint64_t kCount = 3;
   LogitTiles tiles;
 
   void Operands(auto&& visit) const {
@@ -308,7 +310,7 @@ struct LogSumExp {
 };
 
 // Over the m = min(position, capacity) stored pairs, in storage order:
-//   logit[i] = theta * (hidden . key[i]); weights[i] = exp(logit[i] - max)
+//   logit[i] = theta * (hidden . key[i]); weights[i] = CacheWeight(exp(logit[i] - max))
 //   total[0] = sum of weights
 // Slots >= m have no meaning. Before token `first_position` of a stream, total[0] = 0 and no weight
 // has a meaning.

@@ -60,7 +60,7 @@ struct ClusterPlan {
   uint32_t first, size;   // words
   uint32_t parent_logit;  // index of a tail's logit in the head; unused for the head
   BufferId logits;        // [size] of floats; the head has one logit per tail after its words
-  BufferId normaliser;    // [2] of floats: max, log sum exp(x - max)
+  BufferId normaliser;    // LogSumExp::out
   LogitTiles tiles;       // of `logits`
 };
 
@@ -82,7 +82,7 @@ struct ClassifierPlan {
   NodeRange nodes;  // fill logits and normaliser from the bag
   std::optional<uint32_t> padding;
   BufferId logits;      // [classes] of floats
-  BufferId normaliser;  // [2] of floats: max, log sum exp(x - max)
+  BufferId normaliser;  // LogSumExp::out
 };
 
 // Which source tokens a sweep of the encoder runs for, and in which order.

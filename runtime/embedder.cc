@@ -135,9 +135,9 @@ Status Embedder::WriteScores(std::span<double> logits, std::span<double> log_pro
   const ClassifierPlan& plan = *model_->plan().classifier;
   const std::span<const T> computed = Floats<T>(plan.logits);
   KINGLET_RETURN_IF_ERROR(CheckFinite<T>("class scores", computed));
-  const T largest = Floats<T>(plan.normaliser)[0], log_sum = Floats<T>(plan.normaliser)[1];
+  const T reference = Floats<T>(plan.normaliser)[0], log_sum = Floats<T>(plan.normaliser)[1];
   const bool finite = std::all_of(computed.begin(), computed.end(), [&](T logit) {
-    return std::isfinite((logit - largest) - log_sum);
+    return std::isfinite((logit - reference) - log_sum);
   });
   if (!finite) {
     return Status::Refusal(KINGLET_NOT_FINITE, "embedder", "class scores", "finite differences",
@@ -147,7 +147,7 @@ Status Embedder::WriteScores(std::span<double> logits, std::span<double> log_pro
   if (!log_probabilities.empty()) {
     // As in rule 5 of docs/NUMERICS.md.
     std::transform(computed.begin(), computed.end(), log_probabilities.begin(),
-                   [&](T logit) { return (logit - largest) - log_sum; });
+                   [&](T logit) { return (logit - reference) - log_sum; });
   }
   return Status();
 }

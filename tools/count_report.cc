@@ -136,9 +136,7 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 17> kReasons
     {"fixed_point", "free in the notebook: a tail's input is rounded"},
     {"quantise", "free in the notebook: activations are rounded"},
     {"quantise_weights", "free in the notebook: attention weights are rounded"},
-    {"normaliser",
-     "maximum subtracted, a logarithm, a factor for each of B blocks, no divisions: 4 n - 1 + 3 B, "
-     "not 3 n - 1"},
+    {"normaliser", "a maximum and a logarithm, no divisions: 3 n - 1 too"},
     {"distribution", "free in the notebook: every word's log-probability"},
     {"", "dense planes multiply and add zeros too"},
 }};

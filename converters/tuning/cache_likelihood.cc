@@ -8,8 +8,7 @@
 #include "converters/thread_shares.h"
 #include "kernels/cpu/cpu.h"
 #include "kernels/cpu/vector.h"
-#include "kernels/functions.h"
-#include "kernels/ref/softmax.h"
+#include "kernels/ref/cache.h"
 #include "kernels/ref/sum.h"
 #include "runtime/accounting/exact_sum.h"
 
@@ -43,12 +42,9 @@ void Dots(const cpu::VectorFunctions* vector, const float* rows, uint64_t count,
   }
 }
 
-// Replaces x[i] by exp(x[i] - max x) and returns the sum.
-float Exponentiate(const cpu::VectorFunctions* vector, float* x, uint64_t count) {
-  if (vector != nullptr) return vector->exponentiate(x, count, vector->largest(x, count));
-  const float largest = ref::Largest(x, count);
-  for (uint64_t i = 0; i < count; ++i) x[i] = Exp(x[i] - largest);
-  return ref::Sum(x, count);
+// Replaces the logits x by their weights and returns the sum.
+float Weigh(const cpu::VectorFunctions* vector, float* x, uint64_t count) {
+  return vector != nullptr ? vector->cache_weights(x, count) : ref::WeighPairs(x, count);
 }
 
 // For each position, the last earlier position of the same id, or kNowhere.
@@ -106,9 +102,8 @@ void CacheLikelihood::ComputeProducts(uint64_t t, float* out) const {
        trace_.product_scale, out);
 }
 
-// softmax(theta * product) over the pairs, with the operations of CacheWeights (kernels/op.h). Only
-// the order of sums differs: it follows the text, not the cache's ring. Pair i contains the word
-// after token i.
+// softmax(theta * product) over the pairs, with the operations of CacheWeights (kernels/op.h). Pair
+// i contains the word after token i.
 float CacheLikelihood::ShareOfNext(uint64_t t, float theta, float* weights) const {
   const uint64_t pairs = Pairs(t), first = t - pairs;
   if (pairs == 0) return 0;
@@ -119,7 +114,7 @@ float CacheLikelihood::ShareOfNext(uint64_t t, float theta, float* weights) cons
     ComputeProducts(t, weights);
   }
   for (uint64_t i = 0; i < pairs; ++i) weights[i] = theta * products[i];
-  const float total = Exponentiate(vector_, weights, pairs);
+  const float total = Weigh(vector_, weights, pairs);
   double share = 0;
   for (uint32_t at = previous_[t + 1]; at != kNowhere && at > first; at = previous_[at]) {
     share += static_cast<double>(weights[at - 1 - first]);

@@ -304,7 +304,7 @@ class CacheWeightsKernel {
                     chunks};
     logits.takes_one_stream = true;
     return {std::move(logits),
-            FramePhase([kernel = *this](StreamFrame& frame) { kernel.Exponentiate(frame); })};
+            FramePhase([kernel = *this](StreamFrame& frame) { kernel.Weigh(frame); })};
   }
 
  private:
@@ -383,12 +383,10 @@ class CacheWeightsKernel {
 
   float Scale() const { return hidden_.scale * keys_.scale; }
 
-  void Exponentiate(StreamFrame& frame) const {
+  void Weigh(StreamFrame& frame) const {
     const size_t stored = Stored(frame);
     float* weights = weights_.At<float>(frame);
-    total_.At<float>(frame)[0] =
-        stored == 0 ? 0.0f
-                    : vector_->exponentiate(weights, stored, vector_->largest(weights, stored));
+    total_.At<float>(frame)[0] = stored == 0 ? 0.0f : vector_->cache_weights(weights, stored);
   }
 
   const VectorFunctions* vector_;

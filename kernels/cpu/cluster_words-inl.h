@@ -20,7 +20,7 @@ namespace kinglet::cpu::HWY_NAMESPACE {
 
 template <class D>
 HWY_INLINE hn::Vec<D> WordVector(D d, const float* logits, const ClusterTerms<float>& terms) {
-  const auto shifted = hn::Sub(hn::LoadU(d, logits), hn::Set(d, terms.largest));
+  const auto shifted = hn::Sub(hn::LoadU(d, logits), hn::Set(d, terms.reference));
   const auto within = hn::Sub(shifted, hn::Set(d, terms.log_sum));
   const auto clamped = hn::IfThenElseZero(hn::Lt(within, hn::Zero(d)), within);
   return hn::Add(hn::Add(hn::Set(d, terms.parent), clamped), hn::Set(d, terms.keep));

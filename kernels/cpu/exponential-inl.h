@@ -79,7 +79,7 @@ HWY_INLINE hn::Vec<D> ExpVector(D d, hn::Vec<D> x) {
                         ExpAtMostOne(d, x));
 }
 
-// SoftmaxTerm of kernels/functions.h, element by element. x is not above zero, or is a NaN that a
+// SoftmaxTerm of kernels/functions.h, element by element. x is at most 64, or is a NaN that a
 // processor of this kind made: its nine low bits are zeros.
 template <class D>
 HWY_INLINE hn::Vec<D> SoftmaxTermVector(D d, hn::Vec<D> x) {

@@ -15,8 +15,7 @@ namespace {
 class FoldTiles {
  public:
   FoldTiles(const LogSumExp& op, const BindContext& context)
-      : vector_(&context.vector),
-        out_(context.layout[op.out]),
+      : out_(context.layout[op.out]),
         largest_(context.layout[op.tiles.largest]),
         sums_(context.layout[op.tiles.sums]) {}
 
@@ -24,21 +23,19 @@ class FoldTiles {
     const float* const largest = largest_.At<float>(frame);
     float* const sums = sums_.At<float>(frame);
     float* const out = out_.At<float>(frame);
-    out[0] = ref::Largest(largest, largest_.count);
+    out[2] = ref::Largest(largest, largest_.count);
+    out[0] = SoftmaxReference(out[2]);
     ref::PairwiseFold<float> total;
-    constexpr size_t kTogether = 128;
-    for (size_t begin = 0; begin < sums_.count; begin += kTogether) {
-      const size_t n = std::min(kTogether, sums_.count - begin);
-      float factors[kTogether];
-      for (size_t i = 0; i < n; ++i) factors[i] = TileReference(largest[begin + i]) - out[0];
-      vector_->exponentials(factors, n, factors);
-      for (size_t i = 0; i < n; ++i) total.Push(sums[begin + i] *= factors[i]);
+    for (size_t b = 0; b < sums_.count; ++b) {
+      // Mostly exp(0).
+      const float shift = TileReference(largest[b]) - out[0];
+      if (shift != 0.0f) sums[b] *= Exp(shift);
+      total.Push(sums[b]);
     }
     out[1] = Log(total.Total());
   }
 
  private:
-  const VectorFunctions* vector_;
   Slot out_, largest_, sums_;
 };
 

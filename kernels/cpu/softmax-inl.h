@@ -12,6 +12,7 @@
 
 #include "hwy/cache_control.h"
 #include "hwy/highway.h"
+#include "kernels/cache_weight.h"
 #include "kernels/cpu/exponential-inl.h"
 #include "kernels/cpu/largest-inl.h"
 #include "kernels/cpu/order-inl.h"
@@ -34,16 +35,23 @@ HWY_INLINE void SumAndFetch(const float* x, size_t n, bool one_chain, const floa
   for (size_t begin = 0; begin < n; begin += kSumTile) {
     const size_t end = n - begin < kSumTile ? n : begin + kSumTile;
     const float reference = TileReference(*largest++);
-    const auto add = [&](auto d, auto partial, size_t i) HWY_ATTR {
-      if (kFetches && i % kPanelRows == 0) {
-        for (const std::byte* const lines : ahead.lines) {
-          hwy::Prefetch(lines + i / kPanelRows * kLineBytes);
+    const auto sum = [&](const auto& logit) HWY_ATTR {
+      const auto add = [&](auto d, auto partial, size_t i) HWY_ATTR {
+        if (kFetches && i % kPanelRows == 0) {
+          for (const std::byte* const lines : ahead.lines) {
+            hwy::Prefetch(lines + i / kPanelRows * kLineBytes);
+          }
         }
-      }
-      const auto shifted = hn::Sub(hn::LoadU(d, x + i), hn::Set(d, reference));
-      return hn::Add(partial, SoftmaxTermVector(d, shifted));
+        return hn::Add(partial, SoftmaxTermVector(d, logit(d, i)));
+      };
+      return one_chain ? ShortSum(begin, end, add) : TileSum(begin, end, add);
     };
-    *sums++ = one_chain ? ShortSum(begin, end, add) : TileSum(begin, end, add);
+    if (reference == 0.0f) {
+      *sums++ = sum([&](auto d, size_t i) HWY_ATTR { return hn::LoadU(d, x + i); });
+    } else {
+      *sums++ = sum([&](auto d, size_t i)
+                        HWY_ATTR { return hn::Sub(hn::LoadU(d, x + i), hn::Set(d, reference)); });
+    }
   }
 }
 
@@ -63,9 +71,42 @@ HWY_INLINE void ReplaceByExponentials(float* x, size_t n, float largest) {
   });
 }
 
-float Exponentiate(float* x, size_t n, float largest) {
-  ReplaceByExponentials(x, n, largest);
-  return Sum(x, n);
+// The sum of n weights. Sums of up to 2^13 weights are exact in double.
+HWY_INLINE float SumWeights(const float* x, size_t n) {
+  constexpr size_t kExact = size_t{1} << 12, kUnroll = 4;
+  const hn::CappedTag<double, kSumChains / 2> d;
+  const hn::Rebind<float, decltype(d)> of_floats;
+  constexpr size_t kLanes = hn::MaxLanes(d);
+  uint64_t units = 0;
+  for (size_t begin = 0; begin < n; begin += kExact) {
+    const size_t end = n - begin < kExact ? n : begin + kExact;
+    hn::Vec<decltype(d)> sums[kUnroll];
+    for (auto& sum : sums) sum = hn::Zero(d);
+    size_t i = begin;
+    for (; i + kUnroll * kLanes <= end; i += kUnroll * kLanes) {
+      for (size_t u = 0; u < kUnroll; ++u) {
+        const auto weights = hn::LoadU(of_floats, x + i + u * kLanes);
+        sums[u] = hn::Add(sums[u], hn::PromoteTo(d, weights));
+      }
+    }
+    const auto all = hn::Add(hn::Add(sums[0], sums[1]), hn::Add(sums[2], sums[3]));
+    double sum = hn::GetLane(hn::SumOfLanes(d, all));
+    for (; i < end; ++i) sum += static_cast<double>(x[i]);
+    units = AddUnits(units, WholeUnits(sum));
+  }
+  return WeightOfUnits<float>(units);
+}
+
+float CacheWeights(float* x, size_t n) {
+  const float largest = Largest(x, n);
+  ForEach(0, n, [&](auto d, size_t i) HWY_ATTR {
+    const auto e = ExpAtMostOne(d, hn::Sub(hn::LoadU(d, x + i), hn::Set(d, largest)));
+    // From 2^-17 on a float is a multiple of 2^-40. Below, a sum with 2^-17 rounds to one.
+    const auto small = hn::Set(d, 0x1p-17f);
+    const auto rounded = hn::Sub(hn::Add(e, small), small);
+    hn::StoreU(hn::IfThenElse(hn::Lt(e, small), rounded, e), d, x + i);
+  });
+  return SumWeights(x, n);
 }
 
 void CombineScores(const float* dots, const float* positions, float scale, size_t n,

@@ -276,13 +276,14 @@ struct VectorFunctions {
                           size_t count, size_t width, float* out);
 
   float (*largest)(const float* x, size_t n);  // REQUIRES: n > 0
-  // For each tile b of x, whose largest element is largest[b]: sums[b] = sum of
-  // SoftmaxTerm(x[i] - largest[b]), the part of LogSumExp (kernels/op.h) that needs no other tile.
+  // sums[b] = sum of SoftmaxTerm(x[i] - TileReference(largest[b])) over each tile b of x, whose
+  // largest element is largest[b]: the part of LogSumExp (kernels/op.h) that needs no other tile.
   // `one_chain`: x is all logits, and they are fewer than kShortSum.
   void (*sum_logit_tiles)(const float* x, size_t n, bool one_chain, const float* largest,
                           const LinesAhead& ahead, float* sums);
-  // Replaces x[i] by exp(x[i] - largest) and returns the sum, by rule 4.
-  float (*exponentiate)(float* x, size_t n, float largest);
+  // Replaces x[i] by CacheWeight(exp(x[i] - largest of x)) and returns the sum
+  // (kernels/cache_weight.h). REQUIRES: n > 0.
+  float (*cache_weights)(float* x, size_t n);
   void (*exponentials)(const float* x, size_t n, float* out);  // out[i] = exp(x[i])
 
   void (*layer_norm)(const float* x, size_t n, const float* gain, const float* bias, float epsilon,

@@ -32,7 +32,7 @@ void AddAttention(VectorFunctions& table, [[maybe_unused]] bool vnni) {
   table.weighted_floats = WeightedFloats;
   table.largest = Largest;
   table.sum_logit_tiles = SumLogitTiles;
-  table.exponentiate = Exponentiate;
+  table.cache_weights = CacheWeights;
   table.exponentials = Exponentials;
 #if HWY_TARGET == HWY_AVX3
   if (vnni) {

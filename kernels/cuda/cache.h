@@ -1,6 +1,7 @@
 // The neural cache (kernels/op.h, CacheAppend and CacheWeights; Grave et al. 2016). C++17.
 //
-//   weights[i] = exp(theta * (hidden . key[i]) - max over all pairs),   total = sum of the weights
+//   weights[i] = CacheWeight(exp(theta * (hidden . key[i]) - max over all pairs)),
+//   total = sum of the weights
 //
 // CacheProducts divides a lane's pairs among thread blocks, so several multiprocessors read its
 // keys at once; groups of threads compute the dot products (dots.h). CacheTotal then takes one
@@ -145,15 +146,15 @@ KINGLET_HOST_DEVICE inline void Run(const CacheProducts& p, const Work& work) {
                [&](auto zero) { internal::CacheProductsOf<decltype(zero)>(p, work); });
 }
 
-// weights = exp(weights - max), total = their sum. A work item is a lane: one thread block computes
-// a few thousand exponentials in less time than two more barriers of all thread blocks would take.
+// weights = CacheWeight(exp(weights - max)), total = their sum. A work item is a lane: one thread
+// block computes a few thousand exponentials in less time than two more barriers of all thread
+// blocks would take.
 struct CacheTotal : ByLane {
   static constexpr uint32_t kAloneFromLanes = kManyLanes;
   CacheArguments pairs;
 
   KINGLET_HOST_DEVICE uint64_t SharedBytes() const {
-    return SharedMemory::Bytes<float>(kLargestParts) +
-           SharedMemory::Bytes<float>(BlockSumFloats(pairs.capacity));
+    return SharedMemory::Bytes<float>(kLargestParts) + SharedMemory::Bytes<uint64_t>(kLargestParts);
   }
 };
 
@@ -168,14 +169,15 @@ KINGLET_HOST_DEVICE inline void Run(const CacheTotal& p, const Work& work) {
   }
   SharedMemory shared(work.block);
   float* const parts = shared.Take<float>(kLargestParts);
-  float* const chains = shared.Take<float>(BlockSumFloats(pairs.capacity));
+  auto* const sums = shared.Take<uint64_t>(kLargestParts);
   float* const weights = work.At<float>(lane, pairs.weights);
   const float largest =
       BlockLargest(work.block, stored, true, parts, [&](uint64_t i) { return weights[i]; });
-  work.block.ForEach(stored, [&](uint64_t i) { weights[i] = Exp(weights[i] - largest); });
-  const float sum = BlockSum(work.block, stored, chains,
-                             [&](float partial, uint64_t i) { return partial + weights[i]; });
-  work.block.ForEach(1, [&](uint64_t) { *total = sum; });
+  work.block.ForEach(stored,
+                     [&](uint64_t i) { weights[i] = CacheWeight(Exp(weights[i] - largest)); });
+  const uint64_t units =
+      BlockUnits(work.block, stored, sums, [&](uint64_t i) { return UnitsOf(weights[i]); });
+  work.block.ForEach(1, [&](uint64_t) { *total = WeightOfUnits<float>(units); });
 }
 
 }  // namespace kinglet::cuda

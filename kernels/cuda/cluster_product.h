@@ -10,7 +10,7 @@
 
 namespace kinglet::cuda {
 
-// Arguments of both passes: the first logits are rows of `product`, the others are stored at
+// Arguments of a pass: the first logits are rows of `product`, the others are stored at
 // logits.x.
 struct ClusterProduct {
   IntegerProduct product;
@@ -43,8 +43,11 @@ struct ClusterProduct {
   // Rows of each sum tile of a narrow matrix that are in shared memory at a time, and the most sum
   // tiles of a work item.
   static constexpr uint32_t kNarrowRows = 128, kMostSumTiles = 4;
-  // Bytes of two planes of all columns of x.
+  // Whether there is a second pass, and two planes of all columns of x.
   KINGLET_HOST_DEVICE uint64_t SharedBytes() const {
+    return SharedMemory::Bytes<uint32_t>(1) + BytesOfVectors();
+  }
+  KINGLET_HOST_DEVICE uint64_t BytesOfVectors() const {
     if (product.matrix.narrow()) {
       constexpr uint64_t kRows = uint64_t{kMostSumTiles} * kNarrowRows;
       return SharedMemory::Bytes<float>(kRows * kNarrowColumns) +
@@ -53,6 +56,35 @@ struct ClusterProduct {
     return 2 * SharedMemory::Bytes<uint8_t>(kStreams * IntegerProduct::Stride(PaddedColumns()));
   }
 };
+
+namespace internal {
+
+// What a pass over a cluster's logits leaves of every sum tile: its largest logit and the sum of
+// SoftmaxTerm(x - reference). The first pass takes the reference 0, and sets `*again` where a
+// tile's is another (TileReference); a second one then takes the tiles' own. NaNs are no largest
+// logit; the sum is one then.
+struct LogitSums {
+  Logits logits;
+  bool own_references;
+  uint32_t* again;  // in shared memory
+
+  KINGLET_HOST_DEVICE static float Least() {
+    return -kinglet::internal::FloatFromBits(0x7f800000u);
+  }
+  KINGLET_HOST_DEVICE static float Larger(float a, float b) { return b > a ? b : a; }
+  KINGLET_HOST_DEVICE static float Sum(float a, float b) { return a + b; }
+  KINGLET_HOST_DEVICE float Reference(const Work& work, const Lane& lane, uint32_t tile) const {
+    return own_references ? TileReference(work.At<float>(lane, logits.largest)[tile]) : 0.0f;
+  }
+  KINGLET_HOST_DEVICE void Write(const Work& work, const Lane& lane, uint32_t tile, float sum,
+                                 float largest) const {
+    work.At<float>(lane, logits.sums)[tile] = sum;
+    work.At<float>(lane, logits.largest)[tile] = largest;
+    if (TileReference(largest) != 0.0f) *again = 1;
+  }
+};
+
+}  // namespace internal
 
 }  // namespace kinglet::cuda
 

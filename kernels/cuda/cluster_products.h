@@ -2,11 +2,10 @@
 // C++17.
 //
 // The logits are a product of the output table with the hidden states. For many lanes, computing
-// that product twice costs less than writing the logits to memory and reading them back. So the
-// product is computed twice: LargestOfProducts finds the largest logit of every sum tile (1,024
-// logits), and TermsOfProducts adds SoftmaxTerm(x - largest) over the sum tile. Both visit the
-// logits of a sum in order, and their results are those of LargestOfTiles and TermsOfTiles
-// (softmax.h) over stored logits, bit for bit.
+// them costs less than writing them to memory and reading them back. One pass finds the largest
+// logit of every sum tile (1,024 logits) and the sum of SoftmaxTerm over it. Only where a tile's
+// reference is not 0, a second pass sums with the tiles' own. A pass visits the logits of a sum in
+// order, and the results are those of SumsOfTiles (softmax.h) over stored logits, bit for bit.
 //
 // A warp has a sum tile for up to 4 stream tiles (32 lanes). In a tile of 16 rows, row j belongs
 // to chain j of rule 4, so a thread adds its chains in registers; at the end a butterfly of
@@ -85,15 +84,15 @@ struct RowTerms {
 // (PerThread element `reg`), for each logit of the sum tile, those of one chain in order; then
 // end(warp, sum tile, its lanes).
 template <uint32_t kTiles, class Begin, class Use, class End>
-KINGLET_HOST_DEVICE void ForEachLogit(const ClusterProduct& p, const Work& work, const Begin& begin,
-                                      const Use& use, const End& end) {
+KINGLET_HOST_DEVICE void ForEachLogit(const ClusterProduct& p, const Work& work,
+                                      SharedMemory shared, const Begin& begin, const Use& use,
+                                      const End& end) {
   constexpr uint32_t kParts = ClusterProduct::kStreamTiles / kTiles;
   const uint32_t items = p.ItemsOfLaneGroup(kTiles, work.block.warps());
   const uint32_t first_lane = work.item / items * ClusterProduct::kStreams;
   const uint32_t lanes = Least(work.lane_count - first_lane, uint32_t{ClusterProduct::kStreams});
   const uint32_t padded = p.PaddedColumns();
   const ByteMatrix& matrix = p.product.matrix;
-  SharedMemory shared(work.block);
   const StreamBytes x(shared, ClusterProduct::kStreams, IntegerProduct::Stride(padded));
   StageStreams(work, p.product.x, p.product.x_is_byte, first_lane, lanes, 0, matrix.cols, padded,
                x);
@@ -184,23 +183,6 @@ KINGLET_HOST_DEVICE void FoldRows(const Warp& warp, PerThread<TileFloats<kTiles>
   }
 }
 
-// By one warp: write(lane, value) for each lane, with the results of FoldRows.
-template <uint32_t kTiles, class Write>
-KINGLET_HOST_DEVICE void WriteRows(const Warp& warp, PerThread<TileFloats<kTiles>>& of_warp,
-                                   const Work& work, const LaneRange& lanes, const Write& write) {
-  warp.EachThread([&](uint32_t thread, uint32_t reg) {
-    if (TileRow(thread, 0) != 0) return;
-    for (uint32_t s = 0; s < kTiles; ++s) {
-      for (uint32_t i = 0; i < 2; ++i) {
-        const uint32_t stream = s * kTileStreams + TileStream(thread, i);
-        if (stream < lanes.count) {
-          write(work.lanes[lanes.first + stream], of_warp[reg].values[s][i]);
-        }
-      }
-    }
-  });
-}
-
 template <uint32_t kTiles>
 KINGLET_HOST_DEVICE void Fill(const Warp& warp, PerThread<TileFloats<kTiles>>& of_warp,
                               float value) {
@@ -222,10 +204,48 @@ KINGLET_HOST_DEVICE void WithTiles(const ClusterProduct& p, const Work& work, co
   }
 }
 
+// Block-wide: what `sums` keeps of the work item's sum tiles.
+template <uint32_t kTiles>
+KINGLET_HOST_DEVICE void SumLogits(const ClusterProduct& p, const Work& work, SharedMemory shared,
+                                   const LogitSums& sums) {
+  PerWarp<PerThread<TileFloats<kTiles>>> chains, largest;
+  PerWarp<PerThread<StreamFloats<kTiles>>> references;
+  ForEachLogit<kTiles>(
+      p, work, shared,
+      [&](const Warp& warp, uint32_t tile, const LaneRange& lanes) {
+        Fill(warp, chains[warp], 0.0f);
+        Fill(warp, largest[warp], LogitSums::Least());
+        LoadOfStreams(warp, work, lanes, references[warp],
+                      [&](const Lane& lane) { return sums.Reference(work, lane, tile); });
+      },
+      [&](const Warp& warp, uint32_t s, uint32_t reg, uint32_t i, float logit) {
+        chains[warp][reg].values[s][i] +=
+            SoftmaxTerm(logit - references[warp][reg].values[s][i % 2]);
+        float& own = largest[warp][reg].values[s][i];
+        own = LogitSums::Larger(own, logit);
+      },
+      [&](const Warp& warp, uint32_t tile, const LaneRange& lanes) {
+        FoldRows(warp, chains[warp], LogitSums::Sum);
+        FoldRows(warp, largest[warp], LogitSums::Larger);
+        warp.EachThread([&](uint32_t thread, uint32_t reg) {
+          if (TileRow(thread, 0) != 0) return;
+          for (uint32_t s = 0; s < kTiles; ++s) {
+            for (uint32_t i = 0; i < 2; ++i) {
+              const uint32_t stream = s * kTileStreams + TileStream(thread, i);
+              if (stream >= lanes.count) continue;
+              sums.Write(work, work.lanes[lanes.first + stream], tile,
+                         chains[warp][reg].values[s][i], largest[warp][reg].values[s][i]);
+            }
+          }
+        });
+      });
+}
+
 }  // namespace internal
 
-// Base of LargestOfProducts and TermsOfProducts. A work item is some sum tiles for 64 lanes.
-struct ClusterPass {
+// logits.largest[b] and logits.sums[b] of every sum tile. A work item is some sum tiles for 64
+// lanes. REQUIRES: at least 32 logits.
+struct SumsOfProducts {
   ClusterProduct cluster;
   static constexpr uint32_t kAloneFromLanes = 1;
   KINGLET_HOST_DEVICE uint32_t WorkItems(uint32_t lanes, uint32_t warps) const {
@@ -234,91 +254,27 @@ struct ClusterPass {
   KINGLET_HOST_DEVICE uint64_t SharedBytes() const { return cluster.SharedBytes(); }
 };
 
-// logits.largest[b] = the largest logit of sum tile b. NaNs are skipped; the sum of exponentials
-// is not finite then, and the caller detects that.
-struct LargestOfProducts : ClusterPass {};
-
 namespace internal {
 template <uint32_t kTiles>
-KINGLET_HOST_DEVICE void RunPass(const LargestOfProducts& p, const Work& work) {
-  const ClusterProduct& cluster = p.cluster;
-  const auto larger = [](float a, float b) { return b > a ? b : a; };
-  if (cluster.product.matrix.narrow()) {
-    RunNarrowPass<kTiles>(
-        cluster, work, -kinglet::internal::FloatFromBits(0x7f800000u), false,
-        [&](float largest, float logit, float) { return larger(largest, logit); }, larger,
-        [&](const Lane& lane, uint32_t sum_tile, float value) {
-          work.At<float>(lane, cluster.logits.largest)[sum_tile] = value;
-        });
-    return;
+KINGLET_HOST_DEVICE void RunPasses(const SumsOfProducts& p, const Work& work) {
+  SharedMemory shared(work.block);
+  auto* const again = shared.Take<uint32_t>(1);
+  work.block.ForEach(1, [&](uint64_t) { *again = 0; });
+  for (bool own_references = false;; own_references = true) {
+    const LogitSums sums = {p.cluster.logits, own_references, again};
+    if (p.cluster.product.matrix.narrow()) {
+      SumNarrowLogits<kTiles>(p.cluster, work, shared, sums);
+    } else {
+      SumLogits<kTiles>(p.cluster, work, shared, sums);
+    }
+    if (own_references || *again == 0) return;
   }
-  PerWarp<PerThread<TileFloats<kTiles>>> largest;
-  ForEachLogit<kTiles>(
-      cluster, work,
-      [&](const Warp& warp, uint32_t, const LaneRange&) {
-        Fill(warp, largest[warp], -kinglet::internal::FloatFromBits(0x7f800000u));
-      },
-      [&](const Warp& warp, uint32_t s, uint32_t reg, uint32_t i, float logit) {
-        float& own = largest[warp][reg].values[s][i];
-        own = larger(own, logit);
-      },
-      [&](const Warp& warp, uint32_t sum_tile, const LaneRange& lanes) {
-        FoldRows(warp, largest[warp], larger);
-        WriteRows(warp, largest[warp], work, lanes, [&](const Lane& lane, float value) {
-          work.At<float>(lane, cluster.logits.largest)[sum_tile] = value;
-        });
-      });
 }
 }  // namespace internal
 
-KINGLET_HOST_DEVICE inline void Run(const LargestOfProducts& p, const Work& work) {
+KINGLET_HOST_DEVICE inline void Run(const SumsOfProducts& p, const Work& work) {
   internal::WithTiles(p.cluster, work,
-                      [&](auto tiles) { internal::RunPass<decltype(tiles)::value>(p, work); });
-}
-
-// logits.sums[b] = the sum of SoftmaxTerm(x - largest[b]) over sum tile b, by the chains of rule
-// 4. REQUIRES: at least 32 logits.
-struct TermsOfProducts : ClusterPass {};
-
-namespace internal {
-template <uint32_t kTiles>
-KINGLET_HOST_DEVICE void RunPass(const TermsOfProducts& p, const Work& work) {
-  const ClusterProduct& cluster = p.cluster;
-  if (cluster.product.matrix.narrow()) {
-    RunNarrowPass<kTiles>(
-        cluster, work, 0.0f, true,
-        [](float sum, float logit, float largest) { return sum + SoftmaxTerm(logit - largest); },
-        [](float a, float b) { return a + b; },
-        [&](const Lane& lane, uint32_t sum_tile, float value) {
-          work.At<float>(lane, cluster.logits.sums)[sum_tile] = value;
-        });
-    return;
-  }
-  PerWarp<PerThread<TileFloats<kTiles>>> chains;
-  PerWarp<PerThread<StreamFloats<kTiles>>> largest;
-  ForEachLogit<kTiles>(
-      cluster, work,
-      [&](const Warp& warp, uint32_t sum_tile, const LaneRange& lanes) {
-        Fill(warp, chains[warp], 0.0f);
-        LoadOfStreams(warp, work, lanes, largest[warp], [&](const Lane& lane) {
-          return TileReference(work.At<float>(lane, cluster.logits.largest)[sum_tile]);
-        });
-      },
-      [&](const Warp& warp, uint32_t s, uint32_t reg, uint32_t i, float logit) {
-        chains[warp][reg].values[s][i] += SoftmaxTerm(logit - largest[warp][reg].values[s][i % 2]);
-      },
-      [&](const Warp& warp, uint32_t sum_tile, const LaneRange& lanes) {
-        FoldRows(warp, chains[warp], [](float a, float b) { return a + b; });
-        WriteRows(warp, chains[warp], work, lanes, [&](const Lane& lane, float value) {
-          work.At<float>(lane, cluster.logits.sums)[sum_tile] = value;
-        });
-      });
-}
-}  // namespace internal
-
-KINGLET_HOST_DEVICE inline void Run(const TermsOfProducts& p, const Work& work) {
-  internal::WithTiles(p.cluster, work,
-                      [&](auto tiles) { internal::RunPass<decltype(tiles)::value>(p, work); });
+                      [&](auto tiles) { internal::RunPasses<decltype(tiles)::value>(p, work); });
 }
 
 }  // namespace kinglet::cuda

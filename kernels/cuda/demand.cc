@@ -30,8 +30,7 @@ class NodeDemand {
   DeviceDemand operator()(const ActivateVector&) const { return {}; }
   DeviceDemand operator()(const AddOne&) const { return {}; }
   DeviceDemand operator()(const FixedPoint&) const { return {}; }
-  DeviceDemand operator()(const LargestOfTiles&) const { return {}; }
-  DeviceDemand operator()(const TermsOfTiles&) const { return {}; }
+  DeviceDemand operator()(const SumsOfTiles&) const { return {}; }
   DeviceDemand operator()(const LogOfSum&) const { return {}; }
   DeviceDemand operator()(const WeighValues&) const { return {}; }
   DeviceDemand operator()(const AppendToCache&) const { return {}; }
@@ -44,7 +43,7 @@ class NodeDemand {
   // A DeFINE unit's weights do not count (demand.h).
   DeviceDemand operator()(const ComputeDefineRow&) const { return {}; }
   // Nodes of queries, which are not a plan's.
-  DeviceDemand operator()(const ClusterPass&) const { return {}; }
+  DeviceDemand operator()(const SumsOfProducts&) const { return {}; }
   DeviceDemand operator()(const RankWords&) const { return {}; }
   DeviceDemand operator()(const WordLogProbability&) const { return {}; }
 

@@ -66,12 +66,12 @@ namespace internal {
 
 // ClusterTerms<float> of kernels/cluster_words.h.
 struct RankedTerms {
-  float largest, log_sum, parent, keep;
+  float reference, log_sum, parent, keep;
 
   // The log-probability before the cache is mixed in, and without a cache, as
   // kernels/ref/cluster_words.h computes them.
   KINGLET_HOST_DEVICE float BeforeCache(float logit) const {
-    const float within = (logit - largest) - log_sum;
+    const float within = (logit - reference) - log_sum;
     return parent + (within < 0.0f ? within : 0.0f);
   }
   KINGLET_HOST_DEVICE float OutsideCache(float logit) const { return BeforeCache(logit) + keep; }
@@ -84,7 +84,7 @@ KINGLET_HOST_DEVICE inline float MixedWithCache(float log_probability, float wei
 }
 KINGLET_HOST_DEVICE inline bool IsFinite(float x) { return x - x == 0.0f; }
 KINGLET_HOST_DEVICE inline bool RankedTerms::AreFinite() const {
-  return IsFinite(largest) && IsFinite(log_sum);
+  return IsFinite(reference) && IsFinite(log_sum);
 }
 // The least float above a finite one.
 KINGLET_HOST_DEVICE inline float Above(float x) {
@@ -124,7 +124,7 @@ class LaneWords {
       if (i > 0) terms.parent = (*work_.At<float>(lane_, cluster.parent) - head[0]) - head[1];
       if ((clusters >> i & 1) == 0) return;
       const float* normaliser = work_.At<float>(lane_, cluster.logits.normaliser);
-      terms.largest = normaliser[0];
+      terms.reference = normaliser[0];
       terms.log_sum = normaliser[1];
     });
     work_.block.ForEach(1, [&](uint64_t) {

@@ -21,7 +21,6 @@ template <uint32_t kTiles>
 struct NarrowPartition {
   static constexpr uint32_t kLanes = kTiles * kTileStreams, kGroups = kWarpThreads / kLanes;
   static constexpr uint32_t kChains = kSumChains / kGroups;  // of a thread
-  float values[kChains];                                     // a value for each chain
 };
 
 // Rows of a narrow matrix in shared memory.
@@ -49,19 +48,15 @@ KINGLET_HOST_DEVICE inline void StageRows(const ClusterProduct& p, const Block& 
   });
 }
 
-// Block-wide: computes the logits of a work item of a narrow matrix. Calls accumulate(value, logit,
-// `largest`) for each logit of a chain, in order; then folds the chains of each lane with combine,
-// and calls write(lane, sum tile, value). `start` is a chain's first value; with `loads`, the
-// largest logit of the lane's sum tile is loaded. REQUIRES: fits_float, and no ReLU.
-template <uint32_t kTiles, class Accumulate, class Combine, class Write>
-KINGLET_HOST_DEVICE void RunNarrowPass(const ClusterProduct& p, const Work& work, float start,
-                                       bool loads, const Accumulate& accumulate,
-                                       const Combine& combine, const Write& write) {
+// Block-wide: SumLogits (cluster_products.h) of a narrow matrix. REQUIRES: fits_float, and no ReLU.
+template <uint32_t kTiles>
+KINGLET_HOST_DEVICE void SumNarrowLogits(const ClusterProduct& p, const Work& work,
+                                         SharedMemory shared, const LogitSums& sums) {
   using Partition = NarrowPartition<kTiles>;
   struct OfThread {
     NarrowVector x;
-    float largest;
-    Partition chains;
+    float reference;
+    float sums[Partition::kChains], largest[Partition::kChains];  // a value for each chain
   };
   constexpr uint32_t kParts = ClusterProduct::kStreamTiles / kTiles;
   const Block& block = work.block;
@@ -70,7 +65,6 @@ KINGLET_HOST_DEVICE void RunNarrowPass(const ClusterProduct& p, const Work& work
   const uint32_t first_lane = work.item / items * ClusterProduct::kStreams;
   const uint32_t lanes = Least(work.lane_count - first_lane, uint32_t{ClusterProduct::kStreams});
   const uint32_t first_sum_tile = work.item % items * sum_tiles;
-  SharedMemory shared(block);
   constexpr uint32_t kStaged = ClusterProduct::kMostSumTiles * ClusterProduct::kNarrowRows;
   const StagedRows rows = {shared.Take<float>(kStaged * kNarrowColumns),
                            shared.Take<float>(kStaged * 2)};
@@ -82,12 +76,13 @@ KINGLET_HOST_DEVICE void RunNarrowPass(const ClusterProduct& p, const Work& work
   block.EachWarp([&](const Warp& warp) {
     warp.EachThread([&](uint32_t thread, uint32_t reg) {
       OfThread& own = of_warps[warp][reg];
-      for (float& value : own.chains.values) value = start;
+      for (float& sum : own.sums) sum = 0.0f;
+      for (float& largest : own.largest) largest = LogitSums::Least();
       if (lane_of(warp, thread) >= lanes) return;
       const Lane& lane = work.lanes[first_lane + lane_of(warp, thread)];
       own.x = NarrowVector::Load(p.product, work, lane);
-      if (!loads || sum_tile(warp) >= p.logits.TileCount()) return;
-      own.largest = TileReference(work.At<float>(lane, p.logits.largest)[sum_tile(warp)]);
+      if (sum_tile(warp) >= p.logits.TileCount()) return;
+      own.reference = sums.Reference(work, lane, sum_tile(warp));
     });
   });
   for (uint32_t begin = 0; begin < kSumTile; begin += ClusterProduct::kNarrowRows) {
@@ -109,7 +104,8 @@ KINGLET_HOST_DEVICE void RunNarrowPass(const ClusterProduct& p, const Work& work
           return sum * (terms[0] * own.x.scale) * p.product.finish.scale + terms[1];
         };
         const auto add = [&](uint32_t c, float logit) {
-          own.chains.values[c] = accumulate(own.chains.values[c], logit, own.largest);
+          own.sums[c] += SoftmaxTerm(logit - own.reference);
+          own.largest[c] = LogitSums::Larger(own.largest[c], logit);
         };
         const uint32_t plain = Least(p.product.matrix.rows, p.logits.count);
         if (first_row + ClusterProduct::kNarrowRows <= plain) {
@@ -146,22 +142,27 @@ KINGLET_HOST_DEVICE void RunNarrowPass(const ClusterProduct& p, const Work& work
   }
   block.EachWarp([&](const Warp& warp) {
     if (sum_tile(warp) >= p.logits.TileCount()) return;
-    PerThread<float> folded;
+    PerThread<float> sum, largest;
     warp.EachThread([&](uint32_t, uint32_t reg) {
-      float(&values)[Partition::kChains] = of_warps[warp][reg].chains.values;
+      OfThread& own = of_warps[warp][reg];
 #if KINGLET_CUDA_ON_DEVICE
 #pragma unroll
 #endif
       for (uint32_t distance = Partition::kChains / 2; distance > 0; distance /= 2) {
-        for (uint32_t c = 0; c < distance; ++c)
-          values[c] = combine(values[c], values[c + distance]);
+        for (uint32_t c = 0; c < distance; ++c) {
+          own.sums[c] += own.sums[c + distance];
+          own.largest[c] = LogitSums::Larger(own.largest[c], own.largest[c + distance]);
+        }
       }
-      folded[reg] = values[0];
+      sum[reg] = own.sums[0];
+      largest[reg] = own.largest[0];
     });
-    warp.Reduce(folded, kWarpThreads / 2, uint32_t{Partition::kLanes}, combine);
+    warp.Reduce(sum, kWarpThreads / 2, uint32_t{Partition::kLanes}, LogitSums::Sum);
+    warp.Reduce(largest, kWarpThreads / 2, uint32_t{Partition::kLanes}, LogitSums::Larger);
     warp.EachThread([&](uint32_t thread, uint32_t reg) {
       if (thread >= Partition::kLanes || lane_of(warp, thread) >= lanes) return;
-      write(work.lanes[first_lane + lane_of(warp, thread)], sum_tile(warp), folded[reg]);
+      const Lane& lane = work.lanes[first_lane + lane_of(warp, thread)];
+      sums.Write(work, lane, sum_tile(warp), sum[reg], largest[reg]);
     });
   });
 }

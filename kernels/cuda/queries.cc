@@ -150,11 +150,9 @@ Result<Queries> Queries::Bind(const Plan& plan, const std::vector<std::vector<No
       }
     }
     if (product) {
-      const ClusterProduct both = {product->product, logits, device.EnoughWorkItems()};
-      for (const Node& node : {MakeNode(LargestOfProducts{{both}}),
-                               MakeNode(TermsOfProducts{{both}}), MakeNode(LogOfSum{{}, logits})}) {
-        queries.fused_.nodes.push_back(node);
-      }
+      const ClusterProduct all = {product->product, logits, device.EnoughWorkItems()};
+      queries.fused_.nodes.push_back(MakeNode(SumsOfProducts{all}));
+      queries.fused_.nodes.push_back(MakeNode(LogOfSum{{}, logits}));
     }
   }
   if (plan.clusters.empty()) return queries;

@@ -295,8 +295,7 @@ KINGLET_HOST_DEVICE inline void Run(const RankWords& p, const Work& work) {
 }
 
 KINGLET_HOST_DEVICE inline uint64_t WordLogProbability::SharedBytes() const {
-  return internal::LaneWords::Bytes(plan) +
-         SharedMemory::Bytes<uint32_t>(plan.cache.present ? plan.cache.capacity / 32 + 1 : 0);
+  return internal::LaneWords::Bytes(plan) + SharedMemory::Bytes<uint64_t>(kLargestParts);
 }
 
 KINGLET_HOST_DEVICE inline void Run(const WordLogProbability& p, const Work& work) {
@@ -304,8 +303,7 @@ KINGLET_HOST_DEVICE inline void Run(const WordLogProbability& p, const Work& wor
   SharedMemory shared(block);
   internal::LaneWords words(p.plan, work, shared);
   const uint32_t pairs = p.plan.cache.Pairs(words.lane().position);
-  const uint32_t marks = (pairs + 31) / 32;
-  auto* const marked = shared.Take<uint32_t>(marks);
+  auto* const parts = shared.Take<uint64_t>(kLargestParts);
   const uint32_t id = p.words[work.item];
   const uint32_t index = p.plan.ClusterOf(id);
   words.ReadTerms(uint64_t{1} << index | p.also_finite);
@@ -317,21 +315,9 @@ KINGLET_HOST_DEVICE inline void Run(const WordLogProbability& p, const Work& wor
     cached = work.At<uint32_t>(words.lane(), p.plan.cache.words);
     weights = work.At<float>(words.lane(), p.plan.cache.weights);
   }
-  block.ForEach(marks, [&](uint64_t i) {
-    uint32_t bits = 0;
-    for (uint32_t j = 0; j < 32 && 32 * i + j < pairs; ++j) {
-      if (cached[32 * i + j] == id) bits |= 1u << j;
-    }
-    marked[i] = bits;
-  });
+  const float weight = WeightOfUnits<float>(BlockUnits(
+      block, pairs, parts, [&](uint64_t i) { return cached[i] == id ? UnitsOf(weights[i]) : 0; }));
   block.ForEach(1, [&](uint64_t) {
-    float weight = 0.0f;
-    for (uint32_t i = 0; i < marks; ++i) {
-      for (uint32_t j = 0; marked[i] >> j != 0; ++j) {
-        if ((marked[i] >> j & 1u) != 0) weight += weights[32 * i + j];
-        if (j == 31) break;
-      }
-    }
     const internal::RankedTerms& terms = words.terms(index);
     const float before = terms.BeforeCache(logits[row % kTileRows]);
     p.answers[work.item] = {

@@ -11,8 +11,7 @@ Nodes BindOp(const LogSumExp& op, Binder& binder) {
   logits.sums = binder.At(op.tiles.sums);
   logits.normaliser = binder.At(op.out);
   binder.SetLogits(op.out, logits);
-  return std::vector<Node>{MakeNode(LargestOfTiles{logits}), MakeNode(TermsOfTiles{logits}),
-                           MakeNode(LogOfSum{{}, logits})};
+  return std::vector<Node>{MakeNode(SumsOfTiles{logits}), MakeNode(LogOfSum{{}, logits})};
 }
 
 }  // namespace kinglet::cuda

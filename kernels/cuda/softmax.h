@@ -1,11 +1,10 @@
-// The softmax normaliser of a lane's logits, max x and log sum exp(x - max), by rules 4 and 5 of
-// docs/NUMERICS.md. C++17.
+// The softmax normaliser of a lane's logits by rules 4 and 5 of docs/NUMERICS.md (kernels/op.h,
+// LogSumExp). C++17.
 //
-// Three nodes: the largest logit of every sum tile (1,024 logits), the sum of SoftmaxTerm(x -
-// largest) over every sum tile, and the normaliser from all sum tiles. In the first two a work
-// item is a sum tile of a lane, by one thread block; in the third it is a lane. Shared memory: 256
-// partial maxima, 1,024 terms, 16 chains. The chains and folds are those of rule 4, and so are the
-// bits.
+// Two nodes: the largest logit of every sum tile (1,024 logits) and its sum of SoftmaxTerm, and the
+// normaliser from all sum tiles. In the first a work item is a sum tile of a lane, by one thread
+// block; in the second it is a lane. Shared memory: 256 partial maxima, 1,024 terms, 16 chains. The
+// chains and folds are those of rule 4, and so are the bits.
 #ifndef KINGLET_KERNELS_CUDA_SOFTMAX_H_
 #define KINGLET_KERNELS_CUDA_SOFTMAX_H_
 
@@ -17,13 +16,13 @@
 
 namespace kinglet::cuda {
 
-// A lane's logits: arguments of the three nodes.
+// A lane's logits: arguments of both nodes.
 struct Logits {
   Place x;         // [count] of floats
   uint32_t count;  // > 0
   Place largest;   // LogitTiles (kernels/op.h)
   Place sums;
-  Place normaliser;  // [2] of floats
+  Place normaliser;  // [LogSumExp::kCount] of floats
 
   // How many sum tiles there are, and how many logits sum tile `tile` has.
   KINGLET_HOST_DEVICE uint32_t TileCount() const { return static_cast<uint32_t>(SumTiles(count)); }
@@ -32,47 +31,28 @@ struct Logits {
   }
 };
 
-// largest[b] = the largest logit of sum tile b.
-struct LargestOfTiles {
+// largest[b] = the largest logit of sum tile b, sums[b] = the sum of
+// SoftmaxTerm(x - TileReference(largest[b])) over it. Fewer than 32 logits are one chain.
+struct SumsOfTiles {
   Logits logits;
   KINGLET_HOST_DEVICE uint32_t WorkItems(uint32_t lanes, uint32_t) const {
     return lanes * logits.TileCount();
   }
   KINGLET_HOST_DEVICE uint64_t SharedBytes() const {
-    return SharedMemory::Bytes<float>(kLargestParts);
+    return SharedMemory::Bytes<float>(kLargestParts) + SharedMemory::Bytes<float>(kSumTile) +
+           SharedMemory::Bytes<float>(kSumChains);
   }
 };
 
-KINGLET_HOST_DEVICE inline void Run(const LargestOfTiles& p, const Work& work) {
-  const LaneItem item(work, p.logits.TileCount());
-  const Lane& lane = work.lanes[item.lane];
-  const float* x = work.At<float>(lane, p.logits.x) + uint64_t{item.part} * kSumTile;
-  float* const parts = SharedMemory(work.block).Take<float>(kLargestParts);
-  const float largest = BlockLargest(work.block, p.logits.TileSize(item.part), true, parts,
-                                     [&](uint64_t i) { return x[i]; });
-  work.block.ForEach(
-      1, [&](uint64_t) { work.At<float>(lane, p.logits.largest)[item.part] = largest; });
-}
-
-// sums[b] = the sum of SoftmaxTerm(x - largest[b]) over sum tile b. Fewer than 32 logits are one
-// chain.
-struct TermsOfTiles {
-  Logits logits;
-  KINGLET_HOST_DEVICE uint32_t WorkItems(uint32_t lanes, uint32_t) const {
-    return lanes * logits.TileCount();
-  }
-  KINGLET_HOST_DEVICE uint64_t SharedBytes() const {
-    return SharedMemory::Bytes<float>(kSumTile) + SharedMemory::Bytes<float>(kSumChains);
-  }
-};
-
-KINGLET_HOST_DEVICE inline void Run(const TermsOfTiles& p, const Work& work) {
+KINGLET_HOST_DEVICE inline void Run(const SumsOfTiles& p, const Work& work) {
   const LaneItem item(work, p.logits.TileCount());
   const Lane& lane = work.lanes[item.lane];
   const uint32_t n = p.logits.TileSize(item.part);
   const float* x = work.At<float>(lane, p.logits.x) + uint64_t{item.part} * kSumTile;
-  const float reference = TileReference(work.At<float>(lane, p.logits.largest)[item.part]);
   SharedMemory shared(work.block);
+  float* const parts = shared.Take<float>(kLargestParts);
+  const float largest = BlockLargest(work.block, n, true, parts, [&](uint64_t i) { return x[i]; });
+  const float reference = TileReference(largest);
   float* const terms = shared.Take<float>(kSumTile);
   float* const chains = shared.Take<float>(kSumChains);
   work.block.ForEach(n, [&](uint64_t i) { terms[i] = SoftmaxTerm(x[i] - reference); });
@@ -83,12 +63,12 @@ KINGLET_HOST_DEVICE inline void Run(const TermsOfTiles& p, const Work& work) {
     for (uint64_t i = j; i < n; i += stride) chains[j] += terms[i];
   });
   work.block.ForEach(1, [&](uint64_t) {
+    work.At<float>(lane, p.logits.largest)[item.part] = largest;
     work.At<float>(lane, p.logits.sums)[item.part] = one_chain ? chains[0] : FoldChains(chains);
   });
 }
 
-// normaliser[0] = the largest logit of all; sums[b] *= exp(largest[b] - normaliser[0]);
-// normaliser[1] = the log of the sum of all sums[b]. A work item is a lane.
+// The normaliser from all sum tiles (kernels/op.h, LogSumExp). A work item is a lane.
 struct LogOfSum : ByLane {
   static constexpr uint32_t kAloneFromLanes = kManyLanes;
   Logits logits;
@@ -107,13 +87,15 @@ KINGLET_HOST_DEVICE inline void Run(const LogOfSum& p, const Work& work) {
   float* const sums = shared.Take<float>(p.logits.TileCount());
   const float largest = BlockLargest(work.block, p.logits.TileCount(), true, parts,
                                      [&](uint64_t i) { return of_tiles[i]; });
+  const float reference = SoftmaxReference(largest);
   work.block.ForEach(p.logits.TileCount(), [&](uint64_t i) {
-    sums[i] = stored[i] = stored[i] * Exp(TileReference(of_tiles[i]) - largest);
+    sums[i] = stored[i] = stored[i] * Exp(TileReference(of_tiles[i]) - reference);
   });
   work.block.ForEach(1, [&](uint64_t) {
     float* const normaliser = work.At<float>(lane, p.logits.normaliser);
-    normaliser[0] = largest;
+    normaliser[0] = reference;
     normaliser[1] = Log(FoldTiles(sums, p.logits.TileCount()));
+    normaliser[2] = largest;
   });
 }
 

@@ -12,8 +12,6 @@
 
 namespace kinglet::cuda::internal {
 
-// The pairs are in order of (word, slot): a word's weights are added in the order of their slots,
-// as docs/NUMERICS.md requires.
 class SortedCache {
  public:
   KINGLET_HOST_DEVICE SortedCache(const RankedWordsPlan& plan, SharedMemory& shared)
@@ -66,12 +64,14 @@ class SortedCache {
   KINGLET_HOST_DEVICE uint32_t WordAt(uint64_t i) const {
     return static_cast<uint32_t>(keys_[i] >> 32);
   }
-  // The weights of the word that begins at entry i, added in the order of their slots.
+  // The weight of the word that begins at entry i.
   KINGLET_HOST_DEVICE float WeightAt(uint64_t i) const {
     const uint64_t word = keys_[i] >> 32;
-    float weight = 0.0f;
-    for (; i < size_ && keys_[i] >> 32 == word; ++i) weight += weights_[keys_[i] & 0xffffffffu];
-    return weight;
+    uint64_t units = 0;
+    for (; i < size_ && keys_[i] >> 32 == word; ++i) {
+      units += UnitsOf(weights_[keys_[i] & 0xffffffffu]);
+    }
+    return WeightOfUnits<float>(units);
   }
   KINGLET_HOST_DEVICE bool Holds(uint32_t word) const {
     uint64_t low = 0, high = size_;

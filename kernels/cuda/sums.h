@@ -1,4 +1,4 @@
-// Float sums and maxima by the threads of a thread block: rule 4 of docs/NUMERICS.md. C++17.
+// Sums and maxima by the threads of a thread block: rules 4 and 5 of docs/NUMERICS.md. C++17.
 //
 // A sum of at least 32 terms is split into sum tiles of 1,024 terms, and each sum tile into 16
 // chains: chain j adds terms j, j + 16, ... in order. The chains are the independent work: one
@@ -10,6 +10,7 @@
 
 #include <cstdint>
 
+#include "kernels/cache_weight.h"
 #include "kernels/cuda/block.h"
 #include "kernels/numerics.h"
 
@@ -109,10 +110,29 @@ KINGLET_HOST_DEVICE float BlockSum(const Team& block, uint64_t n, float* chains,
   return chains[0];
 }
 
-// How many threads of a thread block work on BlockLargest.
+// How many threads of a thread block work on BlockLargest and BlockUnits.
 inline constexpr uint32_t kLargestParts = 256;
 KINGLET_HOST_DEVICE constexpr uint32_t LargestParts(uint32_t threads) {
   return Least(threads, uint32_t{kLargestParts});
+}
+
+// Block-wide: the sum of units(i) (kernels/cache_weight.h) for i < n, returned to every thread.
+// `parts` is shared memory of kLargestParts numbers.
+template <class Team, class Units>
+KINGLET_HOST_DEVICE uint64_t BlockUnits(const Team& block, uint64_t n, uint64_t* parts,
+                                        const Units& units) {
+  const uint64_t count = LargestParts(block.threads());
+  block.ForEach(count, [&](uint64_t part) {
+    uint64_t sum = 0;
+    for (uint64_t i = part; i < n; i += count) sum = AddUnits(sum, units(i));
+    parts[part] = sum;
+  });
+  for (uint64_t left = count; left > 1; left = (left + 1) / 2) {
+    const uint64_t apart = (left + 1) / 2;
+    block.ForEach(left - apart,
+                  [&](uint64_t i) { parts[i] = AddUnits(parts[i], parts[i + apart]); });
+  }
+  return parts[0];
 }
 
 // Block-wide: the largest of value(i) for i < n, n > 0, returned to every thread. As in

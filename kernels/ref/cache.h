@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "kernels/cache_weight.h"
 #include "kernels/functions.h"
 #include "kernels/op.h"
 #include "kernels/ref/matvec.h"
@@ -34,6 +35,18 @@ class CacheAppendKernel {
   uint32_t capacity_;
 };
 
+// Leaves the weights of n > 0 logits x in x and returns their sum.
+template <class T>
+T WeighPairs(T* x, size_t n) {
+  const T largest = Largest(x, n);
+  CacheUnits<T> units{0};
+  for (size_t i = 0; i < n; ++i) {
+    x[i] = CacheWeight(Exp(x[i] - largest));
+    units = AddUnits(units, UnitsOf(x[i]));
+  }
+  return WeightOfUnits<T>(units);
+}
+
 template <class T>
 class CacheWeightsKernel {
  public:
@@ -53,9 +66,7 @@ class CacheWeightsKernel {
     total[0] = T{0};
     if (stored == 0) return;
     for (size_t i = 0; i < stored; ++i) weights[i] = theta_ * Product(frame, i);
-    const T largest = Largest(weights, stored);
-    for (size_t i = 0; i < stored; ++i) weights[i] = Exp(weights[i] - largest);
-    total[0] = Sum(weights, stored);
+    total[0] = WeighPairs(weights, stored);
   }
 
  private:

@@ -13,7 +13,7 @@ namespace kinglet::ref {
 // log p before the cache is mixed in.
 template <class T>
 T SoftmaxLogProbability(T logit, const ClusterTerms<T>& terms) {
-  const T within = (logit - terms.largest) - terms.log_sum;
+  const T within = (logit - terms.reference) - terms.log_sum;
   return terms.parent + (within < T{0} ? within : T{0});
 }
 

@@ -54,7 +54,8 @@ class LogSumExpKernel {
       return sum + SoftmaxTerm(x[i] - TileReference(largest[tile]));
     };
     ForEachTileSum<T>(x_.count, add, [&](T sum) { sums[tile++] = sum; });
-    out[0] = Largest(largest, largest_.count);
+    out[2] = Largest(largest, largest_.count);
+    out[0] = SoftmaxReference(out[2]);
     PairwiseFold<T> total;
     for (size_t b = 0; b < largest_.count; ++b) {
       sums[b] *= Exp(TileReference(largest[b]) - out[0]);

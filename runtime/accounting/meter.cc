@@ -187,12 +187,10 @@ class NodeMeter {
   }
 
   void operator()(const LogSumExp& op) const {
-    const uint64_t count = plan_.buffer(op.x).count;
-    OperationTally tally = Exponentials(Real(count));
-    // The factor of each tile's sum, and the logarithm.
-    const double tiles = Real(SumTiles(count));
-    tally += {tiles, tiles, tiles + 1};
-    Add("", tally);
+    // The sum of n exponentials, the maximum and the logarithm. References are 0, except of extreme
+    // logits.
+    const double n = Real(plan_.buffer(op.x).count);
+    Add("", {0, n - 1, 2 * n});
   }
 
   void operator()(const CacheWeights& op) const {

@@ -60,7 +60,7 @@ class SoftmaxLowering {
     cluster.first = first;
     cluster.size = size;
     cluster.logits = builder_.Floats(name + ".logits", logits);
-    cluster.normaliser = builder_.Floats(name + ".normaliser", 2);
+    cluster.normaliser = builder_.Floats(name + ".normaliser", LogSumExp::kCount);
     cluster.nodes.begin = builder_.node_count();
     return cluster;
   }

@@ -18,7 +18,7 @@ void LowerBagClassifier(const BagClassifier& block, const BagBuffers& bag, PlanB
   ClassifierPlan classifier{};
   classifier.padding = block.padding;
   classifier.logits = builder.Floats("classifier.logits", block.classes);
-  classifier.normaliser = builder.Floats("classifier.normaliser", 2);
+  classifier.normaliser = builder.Floats("classifier.normaliser", LogSumExp::kCount);
   classifier.nodes.begin = builder.node_count();
   const uint64_t width = builder.plan().buffer(bag.sum).count;
   BufferId input = builder.Floats("bag.features", bag.largest ? 2 * width : width);

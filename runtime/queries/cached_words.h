@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "kernels/cache_weight.h"
 #include "kernels/cluster_of.h"
 
 namespace kinglet {
@@ -29,13 +30,14 @@ class CachedWords {
         newest_(firsts_.size(), kNone),
         ids_(Most(pairs)),
         next_(Most(pairs)),
-        weights_(Most(pairs)),
+        units_(Most(pairs)),
         pairs_(pairs),
         places_(Places(pairs), 0) {}
   // The bytes that a table allocates.
   static uint64_t Bytes(uint32_t pairs, size_t clusters) {
-    return Places(pairs) * sizeof(uint32_t) + Most(pairs) * (2 * sizeof(uint32_t) + sizeof(T)) +
-           pairs * sizeof(Pair) + 2 * clusters * sizeof(uint32_t);
+    return Places(pairs) * sizeof(uint32_t) +
+           Most(pairs) * (2 * sizeof(uint32_t) + sizeof(CacheUnits<T>)) + pairs * sizeof(Pair) +
+           2 * clusters * sizeof(uint32_t);
   }
 
   // Forgets all words. Call before the table is used for another stream.
@@ -46,7 +48,7 @@ class CachedWords {
     std::fill(newest_.begin(), newest_.end(), kNone);
   }
   // Sets the pairs: pair i is words[i] with weights[i] >= 0. A word's weight is the sum over its
-  // pairs, added in their order. REQUIRES: as many words as weights, at most the constructor's
+  // pairs (kernels/cache_weight.h). REQUIRES: as many words as weights, at most the constructor's
   // `pairs`.
   void Set(std::span<const uint32_t> words, std::span<const T> weights) {
     if (TryToSet(words, weights)) return;
@@ -57,13 +59,13 @@ class CachedWords {
   T WeightOf(uint32_t id) const {
     if (words_ == 0) return T{0};
     const uint32_t place = places_[PlaceOf(id)];
-    return place == 0 ? T{0} : weights_[place - 1];
+    return place == 0 ? T{0} : WeightOfUnits<T>(units_[place - 1]);
   }
   // Calls f(id, weight) for the cluster's words of weight > 0, in an arbitrary order.
   template <class F>
   void ForEachOf(size_t cluster, const F& f) const {
     for (uint32_t i = newest_[cluster]; i != kNone; i = next_[i]) {
-      if (weights_[i] > T{0}) f(ids_[i], weights_[i]);
+      if (units_[i] > CacheUnits<T>{0}) f(ids_[i], WeightOfUnits<T>(units_[i]));
     }
   }
 
@@ -83,14 +85,14 @@ class CachedWords {
 
   // Returns false if the table has no room for all words.
   bool TryToSet(std::span<const uint32_t> words, std::span<const T> weights) {
-    std::fill_n(weights_.begin(), words_, T{0});
+    std::fill_n(units_.begin(), words_, CacheUnits<T>{0});
     for (size_t i = 0; i < words.size(); ++i) {
       Pair& pair = pairs_[i];
       if (i >= known_pairs_ || pair.id != words[i]) {
         pair = {words[i], IndexOf(words[i])};
         if (pair.word == kNone) return false;
       }
-      weights_[pair.word] += weights[i];
+      units_[pair.word] += UnitsOf(weights[i]);
     }
     known_pairs_ = std::max(known_pairs_, words.size());
     return true;
@@ -105,7 +107,7 @@ class CachedWords {
       next_[words_] = newest;
       newest = words_;
       ids_[words_] = id;
-      weights_[words_] = T{0};
+      units_[words_] = CacheUnits<T>{0};
       place = ++words_;
     }
     return place - 1;
@@ -124,9 +126,9 @@ class CachedWords {
   // before it. All arrays have the size of the fullest table: refilling one for another lane, which
   // takes as long as hashing its words, would otherwise take as long again to check for room.
   std::vector<uint32_t> ids_, next_;
-  std::vector<T> weights_;        // not normalised
-  std::vector<Pair> pairs_;       // known_pairs_ of them have been set
-  std::vector<uint32_t> places_;  // the hash table: 1 + the index of a word, or 0 if empty
+  std::vector<CacheUnits<T>> units_;  // not normalised
+  std::vector<Pair> pairs_;           // known_pairs_ of them have been set
+  std::vector<uint32_t> places_;      // the hash table: 1 + the index of a word, or 0 if empty
   uint32_t words_ = 0;
   size_t known_pairs_ = 0;
 };

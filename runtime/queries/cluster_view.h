@@ -18,7 +18,8 @@ struct ClusterView {
   const T* logits;        // [size]
   const T* tile_largest;  // the largest logit of each tile (LogitTiles, kernels/op.h),
                           // [SumTiles(size)]
-  const T* tile_sums;     // the sum of exp(logit - largest) of each tile, [SumTiles(size)]
+  const T* tile_sums;     // the sum of exp(logit - reference) of each tile, [SumTiles(size)]
+  T largest;              // logit
   ClusterTerms<T> terms;  // turn a logit into a log-probability
 
   // log p of a word of the cluster before the neural cache is mixed in.
@@ -26,7 +27,7 @@ struct ClusterView {
     return ref::SoftmaxLogProbability(logits[id - first], terms);
   }
   // log p of the cluster's most probable word before the neural cache is mixed in.
-  T LargestLogProbability() const { return ref::SoftmaxLogProbability(terms.largest, terms); }
+  T LargestLogProbability() const { return ref::SoftmaxLogProbability(largest, terms); }
 };
 
 }  // namespace kinglet

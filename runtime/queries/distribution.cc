@@ -289,6 +289,7 @@ ClusterView<T> Distribution<T>::View(const StreamFrame& frame, size_t index) con
           layout[cluster.logits].template At<T>(frame),
           layout[cluster.tiles.largest].template At<T>(frame),
           layout[cluster.tiles.sums].template At<T>(frame),
+          normaliser[2],
           {normaliser[0], normaliser[1], ClusterLogProbability(frame, index), cache_.Keep()}};
 }
 

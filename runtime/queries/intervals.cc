@@ -47,7 +47,7 @@ class ExponentialSums {
     const T* const logits = cluster_.logits + tile * kSumTile;
     std::vector<T>& terms = distribution_.memory().words;
     terms.resize(n);
-    for (uint32_t i = 0; i < n; ++i) terms[i] = logits[i] - cluster_.terms.largest;
+    for (uint32_t i = 0; i < n; ++i) terms[i] = logits[i] - cluster_.terms.reference;
     distribution_.functions().exponentials(terms.data(), n, terms.data());
     in_tile_.resize(n + 1);
     for (uint32_t i = 0; i < n; ++i) {
@@ -96,8 +96,8 @@ class AllIntervals {
     double all = head_exponentials_;
     for (size_t i = 1; i < clusters_.size(); ++i) {
       const T logit = head.logits[clusters_[i].parent_logit];
-      shares_.push_back(clusters_[i].size > 0 ? static_cast<double>(Exp(logit - head.terms.largest))
-                                              : 0);
+      shares_.push_back(
+          clusters_[i].size > 0 ? static_cast<double>(Exp(logit - head.terms.reference)) : 0);
       all += shares_.back();
     }
     const double kept = 1 - distribution.cache().Share();

@@ -5,10 +5,10 @@
 // Definition. Each of the V words gets one integer; the other R = 2^32 - V are divided among the
 // words. Share(n, x, y) = floor(n * (x / y)) in double, 0 if y = 0. All sums are in double.
 //
-//   Of a cluster of n logits, E(i) is the sum of exp(logit - max) over its words before word i:
+//   Of a cluster of n logits, E(i) is the sum of exp(logit - reference) over words before word i:
 //     complete tiles of kSumTile logits by the sums that made the softmax's normaliser, then word
 //     by word; the latter part is at most the sum of the tile.
-//   s = E(n) of the head, or exp(logit of the cluster - max) of a tail, divided by the sum of
+//   s = E(n) of the head, or exp(logit of the cluster - reference) of a tail, divided by the sum of
 //     these over all clusters: the softmax's probability of a cluster.
 //   U(i) is the sum of floor(2^52 m(w)) over its words w before word i, m(w) being the fraction of
 //     the neural cache's weight that is on w; lambda is 0 if the cache is empty or the model has no

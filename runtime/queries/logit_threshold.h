@@ -37,19 +37,19 @@ T OfOrder(Bits<T> order) {
 }  // namespace logit_threshold
 
 // The smallest logit with which a word has log p >= threshold before the neural cache is mixed in:
-// for every logit x up to the cluster's largest one, log p >= threshold exactly if x >= the result.
+// for every logit x up to `largest`, the cluster's, log p >= threshold exactly if x >= the result.
 // Infinity if no word reaches the threshold. log p does not decrease with the logit, because none
 // of its operations does, however they are rounded. Adds the operations of the search to `tally`.
 // REQUIRES: neither the terms nor the threshold are NaN.
 template <class T>
-T LogitThreshold(const ClusterTerms<T>& terms, T threshold, OperationTally& tally) {
+T LogitThreshold(T largest, const ClusterTerms<T>& terms, T threshold, OperationTally& tally) {
   using logit_threshold::Bits;
   double tried = 0;
   const auto reaches = [&](Bits<T> order) {
     ++tried;
     return ref::WordLogProbability(logit_threshold::OfOrder<T>(order), terms) >= threshold;
   };
-  Bits<T> high = logit_threshold::Order(terms.largest);
+  Bits<T> high = logit_threshold::Order(largest);
   T least_logit = std::numeric_limits<T>::infinity();
   if (reaches(high)) {
     // No word below the bound reaches the threshold, and the result is not far from the bound.

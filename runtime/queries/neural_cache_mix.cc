@@ -4,6 +4,7 @@
 #include <cmath>
 #include <string>
 
+#include "kernels/cache_weight.h"
 #include "kernels/functions.h"
 #include "kernels/numerics.h"
 #include "kernels/ref/cluster_words.h"
@@ -64,15 +65,15 @@ void NeuralCacheMix<T>::FillTable(const StreamFrame& frame, typename QueryMemory
 
 template <class T>
 T NeuralCacheMix<T>::SumWeightOf(const StreamFrame& frame, uint32_t id) const {
-  T weight{0};
-  if (plan_ == nullptr) return weight;
+  if (plan_ == nullptr) return T{0};
   const uint32_t* const words = (*layout_)[plan_->words].template At<uint32_t>(frame);
   const T* const weights = (*layout_)[plan_->weights].template At<T>(frame);
   const uint64_t pairs = CachePairs(frame.position, plan_->capacity, plan_->first_position);
+  CacheUnits<T> units{0};
   for (uint64_t i = 0; i < pairs; ++i) {
-    if (words[i] == id) weight += weights[i];
+    if (words[i] == id) units += UnitsOf(weights[i]);
   }
-  return weight;
+  return WeightOfUnits<T>(units);
 }
 
 template <class T>

@@ -40,10 +40,11 @@ uint32_t CountWordsBefore(QueriedStream<T>& stream, size_t index, uint32_t id, T
   const uint32_t own_index = id - cluster.first;  // at least `size` for a word of another cluster
   const uint32_t after = middle + (own_index == middle && middle < cluster.size ? 1 : 0);
   const T never = std::numeric_limits<T>::infinity();
-  const T equal = middle > 0 ? LogitThreshold(cluster.terms, own, arithmetic) : never;
-  const T above = after < cluster.size
-                      ? LogitThreshold(cluster.terms, std::nextafter(own, never), arithmetic)
-                      : never;
+  const T equal =
+      middle > 0 ? LogitThreshold(cluster.largest, cluster.terms, own, arithmetic) : never;
+  const T above = after < cluster.size ? LogitThreshold(cluster.largest, cluster.terms,
+                                                        std::nextafter(own, never), arithmetic)
+                                       : never;
   uint32_t count = CountLogits(distribution, cluster, 0, middle, equal) +
                    CountLogits(distribution, cluster, after, cluster.size, above);
   // Words that the cache holds were counted by their logits alone.

@@ -149,7 +149,7 @@ void WriteClusterSums(QueriedStream<T>& stream, size_t cluster, T* out) {
     WriteAndMix(stream, view, out, [&] {
       ForChunksOfWords(view.size, distribution.team(), [&](size_t begin, size_t count) {
         for (size_t i = begin; i < begin + count; ++i) {
-          out[i] = add((view.logits[i] - view.terms.largest) - view.terms.log_sum);
+          out[i] = add((view.logits[i] - view.terms.reference) - view.terms.log_sum);
         }
       });
     });

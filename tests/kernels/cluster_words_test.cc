@@ -61,7 +61,7 @@ TEST(ClusterWords, LogProbabilitiesAreTheFormula) {
       const auto logits = Logits(n, n);
       std::vector<float> expected(n);
       for (size_t i = 0; i < n; ++i) {
-        const float within = (logits[i] - terms.largest) - terms.log_sum;
+        const float within = (logits[i] - terms.reference) - terms.log_sum;
         expected[i] = terms.parent + (within < 0 ? within : 0.0f) + terms.keep;
       }
       for (const auto& functions : AllFunctions()) {

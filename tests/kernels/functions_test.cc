@@ -85,14 +85,15 @@ TEST(Exp, HasExactSpecialValues) {
   EXPECT_EQ(Exp(-1.0f), 0.36787944117144232160f);
 }
 
-TEST(SoftmaxTerm, IsNearTheExponentialOfNumbersBelowZero) {
+TEST(SoftmaxTerm, IsNearTheExponential) {
   const uint32_t stride = Stride();
   double worst = 0;
   for (uint32_t bits = 0; bits <= std::bit_cast<uint32_t>(87.0f); bits += stride) {
-    const double x = -static_cast<double>(FromBits(bits));
-    const double error =
-        std::fabs(static_cast<double>(SoftmaxTerm(static_cast<float>(x))) / std::exp(x) - 1);
-    worst = std::max(worst, error - 1.4e-8 * -x);
+    for (const float x : {-FromBits(bits), std::min(FromBits(bits), 64.0f)}) {
+      const double error =
+          std::fabs(static_cast<double>(SoftmaxTerm(x)) / std::exp(static_cast<double>(x)) - 1);
+      worst = std::max(worst, error - 1.4e-8 * static_cast<double>(std::fabs(x)));
+    }
   }
   EXPECT_LE(worst, 2.5e-7);
   EXPECT_GT(worst, 0x1p-25);
@@ -274,7 +275,8 @@ TEST(VectorExp, EqualsTheScalarOne) {
 TEST(VectorSoftmaxTerm, EqualsTheScalarOne) {
   std::vector<float> x(1024);
   for (uint32_t bits = 0; bits < std::bit_cast<uint32_t>(kInfinity); bits += 524287) {
-    std::fill(x.begin(), x.end(), -FromBits(bits));
+    const float number = FromBits(bits);
+    std::fill(x.begin(), x.end(), bits % 2 == 1 && number <= 64 ? number : -number);
     x[0] = 0;
     const float term = SoftmaxTerm(x[1]);
     float chains[16] = {1.0f};

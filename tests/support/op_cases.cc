@@ -248,7 +248,7 @@ OpCase LogSumExpCase(const std::string& name, std::vector<float> values, double 
   CaseBuilder builder(name, 1);
   const uint64_t count = SumTiles(values.size());
   const BufferId x = builder.Given("x", std::move(values));
-  const BufferId out = builder.Floats("out", 2, Fill::kRandom);
+  const BufferId out = builder.Floats("out", LogSumExp::kCount, Fill::kRandom);
   const LogitTiles tiles = {builder.Floats("largest", count, Fill::kZero),
                             builder.Floats("sums", count, Fill::kZero)};
   return builder.Finish(LogSumExp{x, out, tiles}, tolerance);
@@ -299,6 +299,8 @@ void AddElementwiseEdges(std::vector<OpCase>& cases) {
     };
     for (const size_t at : {size_t{0}, size_t{3}, size_t{17}, size_t{8192}, n - 1}) {
       with(1.0f, at, kNaN);
+      with(-70.0f, at, 70.0f);
+      with(20.0f, at, 200.0f);
       with(-0.0f, at, 0.0f);  // of equal zeros the first is the maximum
       with(0.0f, at, -0.0f);
       with(-90.0f, at, 12.0f);  // exponentials that are denormal

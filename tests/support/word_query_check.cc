@@ -123,7 +123,7 @@ std::vector<uint64_t> BeginsByBruteForce(const Model& model, const StreamFrame& 
   for (const ClusterPlan& cluster : plan.clusters) {
     const T* const logits = buffer(cluster.logits);
     const T* const tiles = buffer(cluster.tiles.sums);
-    const T largest = buffer(cluster.normaliser)[0];
+    const T reference = buffer(cluster.normaliser)[0];
     std::vector<double> upto;
     double before = 0, within = 0;
     for (uint32_t i = 0; i < cluster.size; ++i) {
@@ -133,7 +133,7 @@ std::vector<uint64_t> BeginsByBruteForce(const Model& model, const StreamFrame& 
       }
       const auto most = static_cast<double>(tiles[i / kSumTile]);
       upto.push_back(before + std::min(within, most));
-      within += static_cast<double>(Exp(logits[i] - largest));
+      within += static_cast<double>(Exp(logits[i] - reference));
       const bool tile_ends =
           (i + 1) % kSumTile == 0 ||
           (i + 1 == cluster.size && (plan.clusters.size() == 1 || &cluster != &plan.clusters[0]));
@@ -144,7 +144,7 @@ std::vector<uint64_t> BeginsByBruteForce(const Model& model, const StreamFrame& 
     sums.push_back(upto);
   }
   // m of every word.
-  std::vector<T> weights(plan.vocabulary_size);
+  std::vector<double> sums_of_weights(plan.vocabulary_size);
   double lambda = 0;
   T total{0};
   if (plan.cache) {
@@ -152,23 +152,26 @@ std::vector<uint64_t> BeginsByBruteForce(const Model& model, const StreamFrame& 
     const uint32_t* const words = model.layout()[plan.cache->words].At<uint32_t>(frame);
     const uint64_t pairs =
         CachePairs(frame.position, plan.cache->capacity, plan.cache->first_position);
-    for (uint64_t i = 0; i < pairs; ++i) weights[words[i]] += buffer(plan.cache->weights)[i];
+    for (uint64_t i = 0; i < pairs; ++i) {
+      sums_of_weights[words[i]] += static_cast<double>(buffer(plan.cache->weights)[i]);
+    }
     lambda = total > T{0} ? plan.cache->lambda : 0;
   }
   const auto units = [&](uint32_t id) {
-    return total > T{0} ? static_cast<uint64_t>(std::floor(static_cast<double>(weights[id]) /
-                                                           static_cast<double>(total) * 0x1p52))
+    return total > T{0} ? static_cast<uint64_t>(
+                              std::floor(static_cast<double>(static_cast<T>(sums_of_weights[id])) /
+                                         static_cast<double>(total) * 0x1p52))
                         : 0;
   };
   // F of every cluster.
   std::vector<double> softmax = {sums[0].back()};
   const T* const head = buffer(plan.clusters[0].logits);
-  const T largest = buffer(plan.clusters[0].normaliser)[0];
+  const T reference = buffer(plan.clusters[0].normaliser)[0];
   double all = softmax[0];
   for (size_t c = 1; c < plan.clusters.size(); ++c) {
     const ClusterPlan& cluster = plan.clusters[c];
     softmax.push_back(
-        cluster.size > 0 ? static_cast<double>(Exp(head[cluster.parent_logit] - largest)) : 0);
+        cluster.size > 0 ? static_cast<double>(Exp(head[cluster.parent_logit] - reference)) : 0);
     all += softmax[c];
   }
   std::vector<std::vector<double>> mass;

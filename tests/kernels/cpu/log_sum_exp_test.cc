@@ -23,13 +23,16 @@ TEST(LogSumExp, OfEqualLogitsIsTheLogOfTheirNumber) {
   for (const Target target : SupportedTargets()) {
     for (const size_t n : {1u, 2u, 31u, 32u, 1000u, 4096u, 16383u, 16384u, 50001u}) {
       CaseBuilder builder("", n);
-      const BufferId x = builder.Given("x", std::vector<float>(n, -2.5f));
-      const BufferId out = builder.Floats("out", 2, Fill::kZero);
+      const float logit = n % 2 == 0 ? -2.5f : 100.0f;
+      const BufferId x = builder.Given("x", std::vector<float>(n, logit));
+      const BufferId out = builder.Floats("out", LogSumExp::kCount, Fill::kZero);
       const LogitTiles tiles = {builder.Floats("largest", SumTiles(n), Fill::kZero),
                                 builder.Floats("sums", SumTiles(n), Fill::kZero)};
       const auto values = ValuesAfter(builder.Finish(LogSumExp{x, out, tiles}), target, out);
-      EXPECT_EQ(values[0], -2.5);
-      EXPECT_NEAR(values[1], std::log(static_cast<double>(n)), 1e-6) << TargetName(target);
+      EXPECT_EQ(values[0], n % 2 == 0 ? 0 : 100);
+      EXPECT_NEAR(values[0] + values[1] - double{logit}, std::log(static_cast<double>(n)), 1e-6)
+          << TargetName(target);
+      EXPECT_EQ(values[2], double{logit});
     }
   }
 }

@@ -37,7 +37,7 @@ OpCase Cluster(const Shape& shape, uint64_t y_more = 0, bool real_x = false) {
   product.y = builder.Floats("y", shape.rows + y_more, Fill::kRandom);
   LogSumExp normaliser{};
   normaliser.x = product.y;
-  normaliser.out = builder.Floats("out", 2, Fill::kZero);
+  normaliser.out = builder.Floats("out", LogSumExp::kCount, Fill::kZero);
   const uint64_t tiles = SumTiles(shape.rows + y_more);
   normaliser.tiles = {builder.Floats("largest", tiles, Fill::kZero),
                       builder.Floats("sums", tiles, Fill::kZero)};
@@ -137,6 +137,24 @@ TEST(LogitTiles, OfAProductAreThoseOfTheReference) {
               << TargetName(target) << " " << shape.rows << " x " << shape.cols << ", " << count
               << ", stored " << static_cast<int>(stored);
         }
+      }
+    }
+  }
+}
+
+// From tiles of which some have a reference of their own (TileReference) to all.
+TEST(LogitTiles, OfExtremeLogitsAreThoseOfTheReference) {
+  for (const float factor : {1.0f, 8.0f, 40.0f, 200.0f, 1e4f}) {
+    OpCase cluster = Cluster({65537, 4, 9, Bias::kFloats});
+    cluster.plan.buffers[0].quantiser->scale *= factor;
+    const BufferLayout layout = LayOut(cluster.plan, sizeof(float)).value();
+    const auto expected = Results(cluster, layout, ref::BindFloat(cluster.plan, layout).value(), 9);
+    for (const Target target : SupportedTargets()) {
+      for (const Stored stored : {Stored::kInBuffer, Stored::kNowhere, Stored::kElsewhere}) {
+        auto kernels = BindWith(FindVectorFunctions(target), cluster.plan, layout);
+        ASSERT_TRUE(kernels.ok());
+        ASSERT_TRUE(Results(cluster, layout, std::move(*kernels), 9, stored) == expected)
+            << TargetName(target) << " " << factor;
       }
     }
   }

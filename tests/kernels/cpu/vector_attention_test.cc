@@ -11,7 +11,9 @@
 #include <vector>
 
 #include "kernels/numerics.h"
+#include "kernels/ref/cache.h"
 #include "tests/kernels/cpu/vector_fixture.h"
+#include "tests/support/model_builder.h"
 
 namespace kinglet::cpu::vector_attention_test {
 namespace {
@@ -215,7 +217,7 @@ TEST_P(Vector, WeightedCodesAddUpRowsThatLieApart) {
 TEST_P(Vector, SumsOfPowersOfTwoAreExact) {
   // exp(0) = 1 exactly, so a sum of n of them is n however it is ordered.
   for (const size_t n : {0u, 1u, 31u, 32u, 33u, 1024u, 1025u, 5000u}) {
-    std::vector<float> x(n, 3.0f);
+    std::vector<float> x(n, 100.0f);  // its own reference
     std::vector<float> largest(SumTiles(n)), sums(SumTiles(n));
     for (size_t b = 0; b < largest.size(); ++b) {
       const size_t first = b * kSumTile;
@@ -223,11 +225,30 @@ TEST_P(Vector, SumsOfPowersOfTwoAreExact) {
     }
     functions_->sum_logit_tiles(x.data(), n, n < kShortSum, largest.data(), {}, sums.data());
     for (size_t b = 0; b < sums.size(); ++b) {
-      EXPECT_EQ(largest[b], 3.0f);
+      EXPECT_EQ(largest[b], 100.0f);
       EXPECT_EQ(sums[b], static_cast<float>(std::min<uint64_t>(n - b * kSumTile, kSumTile)));
     }
-    EXPECT_EQ(functions_->exponentiate(x.data(), n, 3.0f), static_cast<float>(n));
+    if (n == 0) continue;
+    EXPECT_EQ(functions_->cache_weights(x.data(), n), static_cast<float>(n));
     EXPECT_EQ(std::accumulate(x.begin(), x.end(), 0.0f), static_cast<float>(n));
+  }
+}
+
+TEST_P(Vector, CacheWeightsAreThoseOfTheReference) {
+  TestRandom random(9);
+  for (const size_t n : {1u, 7u, 16u, 100u, 3001u, 9000u}) {
+    for (const float nan : {0.0f, std::numeric_limits<float>::quiet_NaN()}) {
+      std::vector<float> x(n);
+      for (float& logit : x) logit = -40 * static_cast<float>(random.Unit());
+      x[n / 2] += nan;
+      std::vector<float> expected = x;
+      const float sum = ref::WeighPairs(expected.data(), n);
+      const float found = functions_->cache_weights(x.data(), n);
+      EXPECT_EQ(std::isnan(found), std::isnan(nan));
+      if (std::isnan(nan)) continue;
+      EXPECT_EQ(found, sum);
+      EXPECT_EQ(x, expected);
+    }
   }
 }
 

@@ -30,7 +30,7 @@ using VectorMembers = MemberList<
     &VectorFunctions::add_weighted_floats, &VectorFunctions::add_weighted_codes,
     &VectorFunctions::rescale_sums, &VectorFunctions::combine_scores, &VectorFunctions::softmax,
     &VectorFunctions::weighted_codes, &VectorFunctions::weighted_floats, &VectorFunctions::largest,
-    &VectorFunctions::sum_logit_tiles, &VectorFunctions::exponentiate,
+    &VectorFunctions::sum_logit_tiles, &VectorFunctions::cache_weights,
     &VectorFunctions::exponentials, &VectorFunctions::layer_norm, &VectorFunctions::quantise,
     &VectorFunctions::largest_magnitude, &VectorFunctions::fixed_point,
     &VectorFunctions::dequantise, &VectorFunctions::add, &VectorFunctions::add_codes,

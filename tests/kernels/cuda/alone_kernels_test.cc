@@ -19,8 +19,7 @@ void ExpectKernels(ArgumentList<A...>) {
 TEST(AloneKernels, ExistForEveryNodeThatMayRunAlone) { ExpectKernels(Operations()); }
 
 TEST(AloneKernels, AreEachOfOneOperation) {
-  EXPECT_NE(FindAloneKernel(MakeNode(LargestOfProducts{})),
-            FindAloneKernel(MakeNode(TermsOfProducts{})));
+  EXPECT_NE(FindAloneKernel(MakeNode(SumsOfProducts{})), FindAloneKernel(MakeNode(RankWords{})));
   EXPECT_EQ(FindAloneKernel(MakeNode(AddOne{})), nullptr);
 }
 

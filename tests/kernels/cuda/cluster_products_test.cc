@@ -19,6 +19,7 @@ struct Shape {
   uint32_t rows, stored, cols, lanes;  // `stored` logits follow those of the product's rows
   int bits;
   bool bytes, fits_int32, biased, rectifies;
+  float least_bias = 0;
 };
 
 // A product and its lanes; and the same lanes with stored logits, for comparison.
@@ -35,7 +36,7 @@ class Cluster {
     planes_ = LayOutPlanes(matrix, shape.rows, shape.cols, shape.bits);
     for (uint32_t row = 0; row < shape.rows; ++row) {
       scales_.push_back(1e-6f * static_cast<float>(1 + random.Below(9)));
-      bias_.push_back(0.01f * static_cast<float>(random.Below(100)));
+      bias_.push_back(shape.least_bias + 0.01f * static_cast<float>(random.Below(100)));
     }
     IntegerProduct& product = cluster_.product;
     product.matrix = {shape.rows,         shape.cols,          planes_.form,
@@ -86,8 +87,7 @@ class Cluster {
     const ClusterProduct& cluster = cluster_;
     const Logits& logits = cluster.logits;
     std::vector<std::byte> shared(
-        std::max({cluster.SharedBytes(), TermsOfTiles{logits}.SharedBytes(),
-                  LargestOfTiles{logits}.SharedBytes()}));
+        std::max(cluster.SharedBytes(), SumsOfTiles{logits}.SharedBytes()));
     const Block block(kThreads, shared.data(), order);
     const auto each = [&](uint32_t items, const std::vector<Lane>& lanes, const auto& run) {
       for (uint32_t i = 0; i < items; ++i) {
@@ -98,12 +98,9 @@ class Cluster {
     };
     const uint32_t items = cluster.WorkItemsOf(kTiles, shape_.lanes, block.warps());
     each(items, lanes_,
-         [&](const Work& work) { internal::RunPass<kTiles>(LargestOfProducts{{cluster}}, work); });
-    each(items, lanes_,
-         [&](const Work& work) { internal::RunPass<kTiles>(TermsOfProducts{{cluster}}, work); });
+         [&](const Work& work) { internal::RunPasses<kTiles>(SumsOfProducts{cluster}, work); });
     const uint32_t all = shape_.lanes * logits.TileCount();
-    each(all, stored_lanes_, [&](const Work& work) { Run(LargestOfTiles{logits}, work); });
-    each(all, stored_lanes_, [&](const Work& work) { Run(TermsOfTiles{logits}, work); });
+    each(all, stored_lanes_, [&](const Work& work) { Run(SumsOfTiles{logits}, work); });
     for (uint32_t i = 0; i < shape_.lanes; ++i) {
       for (size_t at = logits.count; at < made_[i].size() - 1; ++at) {
         ASSERT_EQ(made_[i][at], stored_[i][at])
@@ -162,6 +159,14 @@ TEST(ClusterProducts, OfRaggedTilesAndLanes) {
 TEST(ClusterProducts, OfSumsOf64BitsAndRectifiedOnes) {
   ExpectSame({80, 1, 40, 66, 16, false, false, true, false});
   ExpectSame({80, 0, 40, 64, 9, false, true, true, true});
+}
+
+// References of their own: in all sum tiles, or in those whose largest logit is above 64.
+TEST(ClusterProducts, OfExtremeBiases) {
+  for (const float least : {-90.0f, 63.01f, 300.0f}) {
+    ExpectSame({2100, 0, 4, 70, 9, false, true, true, false, least});
+    ExpectSame({1049, 5, 33, 70, 9, false, true, true, false, least});
+  }
 }
 
 // A head of 8 sum tiles and 4,096 lanes: work items of 8 sum tiles would leave half of a large

@@ -58,9 +58,9 @@ TEST_F(QueriesTest, ManyLanesMakeLogitsTwiceAndFewStoreThem) {
   ASSERT_EQ(queries.clusters(), model_->plan().clusters.size());
   const NodeList few = queries.AllClusterNodes(kLeastFusedLanes - 1);
   const NodeList many = queries.AllClusterNodes(kLeastFusedLanes);
-  EXPECT_TRUE(Has<LargestOfTiles>(few));
-  EXPECT_FALSE(Has<LargestOfProducts>(few));
-  EXPECT_TRUE(Has<LargestOfProducts>(many));
+  EXPECT_TRUE(Has<SumsOfTiles>(few));
+  EXPECT_FALSE(Has<SumsOfProducts>(few));
+  EXPECT_TRUE(Has<SumsOfProducts>(many));
   uint32_t nodes = 0;
   for (size_t i = 0; i < queries.clusters(); ++i) nodes += queries.ClusterNodes(i, 1).count;
   EXPECT_EQ(nodes, few.count);
@@ -72,7 +72,7 @@ TEST_F(QueriesTest, LogitsAreNotMadeTwiceWhereABlockHasTooLittleSharedMemory) {
   const auto model = ModelOf(512, 9);
   const auto ample = BindWith(*model, 98304).value(), scarce = BindWith(*model, kLittle).value();
   const auto fused = [](const Program& program, size_t cluster) {
-    return Has<LargestOfProducts>(program.queries().ClusterNodes(cluster, kLeastFusedLanes));
+    return Has<SumsOfProducts>(program.queries().ClusterNodes(cluster, kLeastFusedLanes));
   };
   EXPECT_TRUE(fused(*ample, 0));
   EXPECT_FALSE(fused(*scarce, 0));

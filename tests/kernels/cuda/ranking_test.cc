@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "kernels/cache_weight.h"
 #include "kernels/cuda/emulated_device.h"
 #include "kernels/cuda/program.h"
 #include "kernels/functions.h"
@@ -92,7 +93,7 @@ class Network {
     cluster.first = first;
     cluster.size = size;
     cluster.logits = builder.Floats(name + ".logits", logits);
-    cluster.normaliser = builder.Floats(name + ".normaliser", 2);
+    cluster.normaliser = builder.Floats(name + ".normaliser", LogSumExp::kCount);
     cluster.nodes.begin = builder.node_count();
     return cluster;
   }
@@ -155,17 +156,18 @@ class RankingTest : public ::testing::Test {
       if (!network.plan.cache) continue;
       const CachePlan& cache = *network.plan.cache;
       const uint64_t pairs = CachePairs(lane.frame.position, cache.capacity, 1);
-      float total = 0;
+      double total = 0;  // sums of weights are exact
       for (uint64_t i = 0; i < pairs; ++i) {
         // Some words occur often, and some weights are 0, as after an underflow.
         const uint32_t range = random.Below(2) == 0 ? 5 : network.plan.vocabulary_size;
         network.layout[cache.words].At<uint32_t>(lane.frame)[i] = random.Below(range);
-        const float weight =
-            random.Below(9) == 0 ? 0.0f : 0.001f * static_cast<float>(random.Below(1000));
+        const float weight = random.Below(9) == 0
+                                 ? 0.0f
+                                 : CacheWeight(0.001f * static_cast<float>(random.Below(1000)));
         network.layout[cache.weights].At<float>(lane.frame)[i] = weight;
-        total += weight;
+        total += double{weight};
       }
-      *network.layout[cache.total].At<float>(lane.frame) = total;
+      *network.layout[cache.total].At<float>(lane.frame) = static_cast<float>(total);
     }
     return lanes;
   }
@@ -178,7 +180,7 @@ class RankingTest : public ::testing::Test {
     lane.frame.state = lane.state.data();
     const auto kernels = ref::BindFloat(network.plan, network.layout).value();
     for (const Kernel& kernel : kernels) kernel.Run({&lane.frame, 1});
-    std::map<uint32_t, float> cached;
+    std::map<uint32_t, double> cached;
     float total = 0, log_keep = -0.0f, keep = 1, lambda = 0;
     if (network.plan.cache) {
       const CachePlan& cache = *network.plan.cache;
@@ -188,7 +190,8 @@ class RankingTest : public ::testing::Test {
       if (total != 0 || !empty_is_normalised) log_keep = Log(keep);
       for (uint64_t i = 0; i < CachePairs(lane.frame.position, cache.capacity, 1); ++i) {
         const float weight = network.layout[cache.weights].At<float>(lane.frame)[i];
-        if (weight > 0) cached[network.layout[cache.words].At<uint32_t>(lane.frame)[i]] += weight;
+        if (weight <= 0) continue;
+        cached[network.layout[cache.words].At<uint32_t>(lane.frame)[i]] += double{weight};
       }
     }
     std::vector<float> out(network.plan.vocabulary_size);
@@ -207,7 +210,8 @@ class RankingTest : public ::testing::Test {
         out[cluster.first + i] =
             found == cached.end()
                 ? plain + log_keep
-                : ref::MixedLogProbability(plain, found->second, {keep, lambda, total});
+                : ref::MixedLogProbability(plain, static_cast<float>(found->second),
+                                           {keep, lambda, total});
       }
     }
     return out;

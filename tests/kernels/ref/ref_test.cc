@@ -140,12 +140,18 @@ TYPED_TEST(Ref, EmbedRowProjectsAndScalesTheTokensOwnBin) {
 
 TYPED_TEST(Ref, LogSumExpOfEqualLogitsIsTheLogOfTheirNumber) {
   for (size_t n : {1, 2, 40, 3000}) {
-    OneNode<TypeParam> one;
-    const BufferId x = one.Floats(std::vector<TypeParam>(n, TypeParam{-700})), out = one.Zeros(2);
-    one.Bind(LogSumExp{x, out, {one.Zeros(SumTiles(n)), one.Zeros(SumTiles(n))}});
-    one.Run();
-    EXPECT_EQ(one.template Values<TypeParam>(out)[0], -700);
-    EXPECT_NEAR(one.template Values<TypeParam>(out)[1], std::log(static_cast<double>(n)), 1e-6);
+    for (const int whole : {-700, -65, -64, -2, 0, 64, 65, 1000000}) {
+      const auto logit = static_cast<TypeParam>(whole);
+      OneNode<TypeParam> one;
+      const BufferId x = one.Floats(std::vector<TypeParam>(n, logit));
+      const BufferId out = one.Zeros(LogSumExp::kCount);
+      one.Bind(LogSumExp{x, out, {one.Zeros(SumTiles(n)), one.Zeros(SumTiles(n))}});
+      one.Run();
+      const TypeParam* const found = one.template Values<TypeParam>(out);
+      EXPECT_EQ(found[0], std::abs(logit) <= 64 ? TypeParam{0} : logit);
+      EXPECT_NEAR(found[0] - logit + found[1], std::log(static_cast<double>(n)), 8e-6);
+      EXPECT_EQ(found[2], logit);
+    }
   }
 }
 

@@ -65,8 +65,8 @@ OperationTally TargetToken(double position, double source_length) {
   }
   sum += Norm(8);
   sum += Matrix(17, 8);
-  sum += OperationTally{1, 2 * 17, 2 * 17 + 1};  // normaliser
-  sum += OperationTally{0, 3 * 17, 17};          // distribution
+  sum += OperationTally{0, 16, 2 * 17};  // normaliser
+  sum += OperationTally{0, 3 * 17, 17};  // distribution
   return sum;
 }
 

@@ -111,7 +111,7 @@ uint64_t StreamBytes() {
   const uint64_t hidden = 128 * 4 + 128 * 2;
   // Keys in 9 bits, words, weights, total.
   const uint64_t cache = 2000 * 128 * 9 / 8 + 2000 * 4 + 2000 * 4 + 4;
-  const uint64_t normaliser = 2 * 4 + 2 * 4;   // and two values of the only tile
+  const uint64_t normaliser = 3 * 4 + 2 * 4;   // and two values of the only tile
   const uint64_t head = 102 * 4 + normaliser;  // with its logits
   const uint64_t tails = 64 * 4 + 200 * 4 + normaliser + 32 * 4 + 300 * 4 + normaliser;
   return 6 * (state_of_layer + layer) + hidden + cache + head + tails;
@@ -256,9 +256,9 @@ TEST(TrafficOf, AClusterThatStaysClosedTouchesNothing) {
   for (const size_t index : {0, 2}) {
     logits += model->plan().buffer(model->plan().clusters[index].logits).count;
   }
-  EXPECT_EQ(query(QueryWords::kNamed), 2 * 2 * sizeof(float));         // normalisers
-  EXPECT_EQ(query(QueryWords::kLikely), (2 * 2 + 2) * sizeof(float));  // and a tile of each
-  EXPECT_EQ(query(QueryWords::kEvery), (2 * 2 + logits) * sizeof(float));
+  EXPECT_EQ(query(QueryWords::kNamed), 2 * 3 * sizeof(float));         // normalisers
+  EXPECT_EQ(query(QueryWords::kLikely), (2 * 3 + 2) * sizeof(float));  // and a tile of each
+  EXPECT_EQ(query(QueryWords::kEvery), (2 * 3 + logits) * sizeof(float));
 }
 
 TEST(Merged, JoinsWhatTouchesAndDropsWhatIsEmpty) {

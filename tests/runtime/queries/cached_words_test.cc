@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "kernels/cache_weight.h"
 #include "tests/support/model_builder.h"
 
 namespace kinglet::cached_words_test {
@@ -37,7 +38,7 @@ class Ring {
   void Check(size_t stored, TestRandom& random) {
     std::map<uint32_t, double> expected;
     for (size_t i = 0; i < stored; ++i) {
-      weights_[i] = random.Below(5) == 0 ? 0.0 : random.Unit();
+      weights_[i] = random.Below(5) == 0 ? 0.0 : CacheWeight(random.Unit());
       if (weights_[i] > 0) expected[words_[i]] += weights_[i];
     }
     table_.Set(std::span(words_).first(stored), std::span(weights_).first(stored));

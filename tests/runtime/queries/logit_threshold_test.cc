@@ -12,19 +12,19 @@ namespace {
 
 // The least logit reaches the threshold, and the next smaller float does not.
 template <class T>
-void ExpectExact(const ClusterTerms<T>& terms, T threshold) {
+void ExpectExact(T largest, const ClusterTerms<T>& terms, T threshold) {
   const T infinity = std::numeric_limits<T>::infinity();
   OperationTally tally;
-  const T least = LogitThreshold(terms, threshold, tally);
+  const T least = LogitThreshold(largest, terms, threshold, tally);
   EXPECT_GT(tally.Total(), 0);
   if (least == infinity) {
-    EXPECT_LT(ref::WordLogProbability(terms.largest, terms), threshold);
+    EXPECT_LT(ref::WordLogProbability(largest, terms), threshold);
     return;
   }
-  EXPECT_LE(least, terms.largest);
+  EXPECT_LE(least, largest);
   EXPECT_GE(ref::WordLogProbability(least, terms), threshold);
   const T below = std::nextafter(least, -infinity);
-  if (std::isfinite(below) && least < terms.largest) {
+  if (std::isfinite(below) && least < largest) {
     EXPECT_FALSE(ref::WordLogProbability(below, terms) >= threshold)
         << least << " for " << threshold;
   }
@@ -36,19 +36,20 @@ void ExpectExactThresholds() {
   SplitMix64 random(3);
   for (int i = 0; i < 2000; ++i) {
     ClusterTerms<T> terms{};
-    terms.largest = static_cast<T>(20 * random.Unit() - 10);
-    terms.log_sum = static_cast<T>(12 * random.Unit());
+    const T largest = static_cast<T>(20 * random.Unit() - 10);
+    terms.reference = random.Below(2) == 0 ? T{0} : largest;
+    terms.log_sum = largest - terms.reference + static_cast<T>(12 * random.Unit());
     terms.parent = random.Below(2) == 0 ? T{0} : static_cast<T>(-8 * random.Unit());
     terms.keep = random.Below(2) == 0 ? -T{0} : static_cast<T>(-0.1);
-    const T logit = terms.largest - static_cast<T>(15 * random.Unit());
+    const T logit = largest - static_cast<T>(15 * random.Unit());
     const T own = ref::WordLogProbability(logit, terms);
-    ExpectExact(terms, own);
-    ExpectExact(terms, std::nextafter(own, infinity));
-    ExpectExact(terms, static_cast<T>(-20 * random.Unit()));
-    ExpectExact(terms, T{1});
+    ExpectExact(largest, terms, own);
+    ExpectExact(largest, terms, std::nextafter(own, infinity));
+    ExpectExact(largest, terms, static_cast<T>(-20 * random.Unit()));
+    ExpectExact(largest, terms, T{1});
     // Below every word.
     OperationTally tally;
-    EXPECT_EQ(LogitThreshold(terms, -infinity, tally), std::numeric_limits<T>::lowest());
+    EXPECT_EQ(LogitThreshold(largest, terms, -infinity, tally), std::numeric_limits<T>::lowest());
   }
 }
 
