@@ -20,8 +20,8 @@ TEST(Layers, NamesOfNormsInOlderFiles) {
   Network network(weights);
   for (const char* module : {"new.", "bert.", "nmt."}) AddNorm(network, module, 2);
   EXPECT_TRUE(network.CheckNames("a test").ok());
-  AddNorm(network, "none.", 2);
-  EXPECT_NE(network.CheckNames("a test").message().find("missing none.weight, none.bias"),
+  AddNorm(network, "absent.", 2);
+  EXPECT_NE(network.CheckNames("a test").message().find("missing absent.weight, absent.bias"),
             std::string::npos);
 }
 
