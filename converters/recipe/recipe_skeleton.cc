@@ -54,14 +54,14 @@ class Skeleton {
   }
 
   std::string Make() {
-    const std::vector<NameMatch> nearest = NearestCodes(weights_);
-    const bool near =
-        !nearest.empty() && nearest.front().family != nullptr && nearest.front().fit >= kNearFamily;
+    const std::vector<NameMatch> nearest = NearestFamilies(weights_);
+    const bool near = !nearest.empty() && nearest.front().family->load != nullptr &&
+                      nearest.front().fit >= kNearFamily;
     RecipeValue recipe = ObjectValue();
     recipe.Set("comment", ObjectValue());  // comes first
     if (const std::optional<PrefixMatch> inner = FittingPrefix(weights_)) {
       recipe.Set("prefix", inner->prefix);
-      recipe.Set("family", std::string(inner->match.code->name));
+      recipe.Set("family", std::string(inner->match.family->name));
       for (const CheckpointTensor& tensor : weights_) {
         if (tensor.name.starts_with(inner->prefix)) named_.insert(tensor.name);
       }
@@ -78,7 +78,7 @@ class Skeleton {
  private:
   // Tensors that the family expects and the checkpoint lacks become tables that other tensors make.
   void AddFamily(const NameMatch& match, RecipeValue& recipe) {
-    recipe.Set("family", std::string(match.code->name));
+    recipe.Set("family", std::string(match.family->name));
     const std::set<std::string_view> unused(match.unused.begin(), match.unused.end());
     for (const CheckpointTensor& tensor : weights_) {
       if (!unused.contains(tensor.name)) named_.insert(tensor.name);
