@@ -148,7 +148,7 @@ Result<LoadedModel> LoadCheckpoint(const std::string& path, const ConvertOptions
   KINGLET_ASSIGN_OR_RETURN(const CheckpointFile file, OpenCheckpoints(path, options, recipe));
   summary.checkpoint_bytes = file.bytes;
   LoadedModel model;
-  if (recipe.embedding) {
+  if (recipe.has_network()) {
     summary.family = kRecipeFamily;
     KINGLET_ASSIGN_OR_RETURN(model, LoadByRecipe(recipe, options, file));
   } else {
