@@ -132,6 +132,17 @@ def figures(path):
     session.step(1)
     assert session.sample(2**64 - 1) == session.draw(2**64 - 1)
     assert session.top_k(2**32 - 1) == session.top_k(len(model.vocabulary))
+    size = len(model.vocabulary)
+    for only in (1, 5, size - 1):
+        others = [id for id in range(size) if id != only]
+        generation = model.generate(tokens=1, seed=only, excluded=others)
+        next(generation)
+        assert session.draw(only, excluded=others) == only == generation.ids()[0]
+        assert session.draw_lanes([0], [only], excluded=others) == [only]
+    session.step(2)
+    session.probabilities()
+    work = session.last_work()
+    assert 0 < work.clusters_opened == 2**work.cluster_count - 1 and work.multiplications > 0, work
     refused(kinglet.TooManySteps, lambda: session.text_probability(" the of", most_steps=0))
     message = str(refused(kinglet.InvalidArgument, lambda: model.generate(tokens=0), "tokens"))
     assert message == (
