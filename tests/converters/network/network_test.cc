@@ -63,8 +63,8 @@ TEST(Network, MakesTensorsOfOthers) {
 // Equal parts with equal changes are one tensor; a part of another shape or change is another one.
 TEST(Network, StoresATensorOnceForEachPartAndChange) {
   RecurrentSource checkpoint;
-  for (const char* name : {"a", "b", "c"}) checkpoint.Add(name, {2, 2});
-  checkpoint.Values("b") = checkpoint.Values("a");
+  for (const char* name : {"a", "b", "c", "d"}) checkpoint.Add(name, {2, 2});
+  checkpoint.Values("b") = checkpoint.Values("d") = checkpoint.Values("a");
   const CheckpointTensors weights = checkpoint.Weights();
   Network network(weights);
   const CheckpointTensor* a = network.Claim("a", {2, 2});
@@ -84,6 +84,9 @@ TEST(Network, StoresATensorOnceForEachPartAndChange) {
   EXPECT_TRUE(*network.Tie(*a, *b));
   EXPECT_FALSE(*network.Tie(*a, *c));
   EXPECT_EQ(network.AddWhole(*b, Role::kKept), whole);
+  const CheckpointTensor* d = network.Claim("d", {2, 2});
+  EXPECT_TRUE(*network.Tie(*b, *d));  // and so a's
+  EXPECT_EQ(network.AddWhole(*d, Role::kKept), whole);
   EXPECT_EQ(network.Add("doubled", {2, 2}, Role::kKept, b, Scaled(2)), doubled);
   EXPECT_NE(network.AddWhole(*c, Role::kKept), whole);
   EXPECT_EQ(network.Tie(*a, *c, "tie_weights").status().code(), KINGLET_INVALID_CHECKPOINT);

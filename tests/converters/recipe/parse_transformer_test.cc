@@ -61,7 +61,9 @@ TEST(ParseTransformer, PutsTheLayersNumberIntoNames) {
 TEST(ParseTransformer, TheLayoutOrientsMatrices) {
   std::string layer = kLayer;
   layer.replace(layer.find("\"{}.in\""), 7, R"({"tensor": "{}.in", "transpose": false})");
+  layer.insert(1, R"("positions": "{}.pos", )");
   std::string json = With("layer", layer);
+  json.replace(json.find("\"slots\""), 7, R"({"relative": {"divisor": "half", "clamp": "none"}})");
   for (const bool in_out : {false, true}) {
     if (in_out) json.replace(json.find("out_in"), 6, "in_out");
     const auto recipe = Parsed(json);
@@ -69,6 +71,7 @@ TEST(ParseTransformer, TheLayoutOrientsMatrices) {
     const TransformerRecipe::Layer& parsed = recipe->layers[1];
     EXPECT_EQ(parsed.qkv[0].transpose, in_out);
     EXPECT_EQ(parsed.outer.transpose, in_out);
+    EXPECT_EQ(parsed.positions->transpose, in_out);
     EXPECT_TRUE(parsed.out.oriented);
     EXPECT_FALSE(parsed.inner.transpose);
   }

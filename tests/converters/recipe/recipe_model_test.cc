@@ -44,6 +44,35 @@ std::vector<std::string> NamesOf(const LoadedModel& model, const std::vector<Ten
   return names;
 }
 
+// The cell adds both biases up, so the constant belongs to one of them.
+TEST(ModelFromRecipe, AForgetBiasIsAddedOnce) {
+  const CheckpointTensors weights = Small();
+  const auto bias = [&](size_t tensor) { return *weights[tensor].values(); };
+  for (const bool input : {false, true}) {
+    for (const bool recurrent : {false, true}) {
+      const auto model = Made(R"({"embedding": {"scale": 1, "table": "emb"}, "recurrent": {
+          "cell": "lstm", "gates": "ifgo", "forget_bias": 2, "layers": [{)" +
+                                  std::string(input ? R"("input_bias": "lstm.bias_ih_l0", )" : "") +
+                                  (recurrent ? R"("recurrent_bias": "lstm.bias_hh_l0", )" : "") +
+                                  R"("input_weight": "lstm.weight_ih_l0",
+              "recurrent_weight": "lstm.weight_hh_l0"}]},
+          "softmax": {"table": "out"}, "unused": ["*"]})",
+                              weights);
+      ASSERT_TRUE(model.ok()) << model.status().message();
+      std::vector<float> sums(12);
+      for (const EncodedTensor& tensor : model->draft.tensors) {
+        if (!tensor.name.ends_with("_bias")) continue;
+        const std::vector<float>& values = std::get<DenseF32>(tensor.values).values;
+        for (size_t i = 0; i < sums.size(); ++i) sums[i] += values[i];
+      }
+      for (size_t i = 0; i < sums.size(); ++i) {
+        const float stored = (input ? bias(3)[i] : 0) + (recurrent ? bias(4)[i] : 0);
+        EXPECT_NEAR(sums[i], stored + (i / 3 == 1 ? 2 : 0), 1e-6) << i;
+      }
+    }
+  }
+}
+
 TEST(ModelFromRecipe, NamesTensorsByTheirPlaceAndStoresEachOnce) {
   const std::string json = R"({"embedding": {"table": "emb", "scale": 3}, )" + kLstm + R"(,
     "softmax": {"head": {"table": {"tensor": "out", "rows": [0, 4]},

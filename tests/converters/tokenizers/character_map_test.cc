@@ -35,6 +35,14 @@ TEST(CharacterMap, ListsItsRulesInOrder) {
   EXPECT_TRUE(ReadCharacterMap("")->empty());
 }
 
+// An offset of 2^21 or more is stored without its last 8 bits, which are then 0.
+TEST(CharacterMap, ReadsOffsetsWithoutTheirLastByte) {
+  std::string map = Map();
+  const uint32_t root = 1U << 10 | 0x200;  // 256 places
+  std::memcpy(map.data() + 4, &root, 4);
+  EXPECT_EQ(*ReadCharacterMap(map), *ReadCharacterMap(Map()));
+}
+
 TEST(CharacterMap, ArraysThatLeadNowhereAreRefused) {
   const std::string original = Map();
   for (const size_t size :

@@ -12,6 +12,7 @@
 #include "tests/runtime/lower/lowering.h"
 #include "tests/support/recurrent_builder.h"
 #include "tests/support/softmax_builder.h"
+#include "tests/support/transformer_builder.h"
 #include "tests/synthesis/synthetic_plan.h"
 
 namespace kinglet::meter_test {
@@ -222,6 +223,20 @@ TEST(Meter, FloatComponentsWithAFullWindow) {
   OperationTally sum;
   for (const Component& component : count.components) sum += component.operations;
   ExpectTally(count.operations, sum);
+}
+
+// Expected values: the formula of docs/ACCOUNTING.md for V = 5 visible tokens, 3 heads, keys of 4.
+TEST(Meter, RelativePositionsCountEachDistanceThatDiffers) {
+  const auto positions = [](std::optional<uint32_t> clamp) {
+    const ModelDraft draft = TinyTransformer({.clamp = clamp});
+    const auto file = *ModelFile::FromBytes(*SerialiseModel(draft));
+    const Plan plan = *Lower(*file);
+    const Trace full = SteadyFullTrace(plan, std::vector<uint64_t>{1});
+    return Find(CountExecuted(plan, CountNonzeros(plan.weights), kReference, full),
+                "layers.0.attention.query_positions");
+  };
+  ExpectTally(positions(std::nullopt), {5 * 12, 5 * 9 + (5 + 5) * 3, 0});
+  ExpectTally(positions(2), {3 * 12, 3 * 9 + (3 + 5) * 3, 0});
 }
 
 // Expected values: the operations of kernels/op.h counted by hand for layers of 8 and 9 units with

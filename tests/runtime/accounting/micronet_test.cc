@@ -204,6 +204,19 @@ TEST(Micronet2019, QuantisersAreChargedByTheirBits) {
   EXPECT_EQ(CountOf(SyntheticPlan(config)).storage.quantisation, 99.75);
 }
 
+TEST(Micronet2019, ATruncatedScaleTakesNoFurtherBit) {
+  const auto file = *ModelFile::FromBytes(*SerialiseModel(TinyMicronet({.quantised = true})));
+  Plan plan = *Lower(*file);
+  // 1 / 32767 without its last 16 bits, so that 1 has the code 32768.
+  for (BufferSpec& buffer : plan.buffers) {
+    if (buffer.quantiser) buffer.quantiser = ActivationQuantiser{1, 0x1p-15F};
+  }
+  const auto count =
+      CountMicronet2019(plan, CountNonzeros(plan.weights), std::vector<uint64_t>{5, 3, 2});
+  // In each layer 6 quantisers of 16 bits, and one of 9 for the weights of attention.
+  EXPECT_EQ(count->storage.quantisation, (2 * 6 + 1) * 1.5 + 2 * (1 + 23.0 / 32));
+}
+
 TEST(Micronet2019, RefusesBinFrequenciesThatDoNotFit) {
   const SyntheticPlan model{SyntheticConfig()};
   EXPECT_TRUE(NeedsBinCounts(model.plan()));
