@@ -278,7 +278,8 @@ class Skeleton {
     return ref.Set(axis, std::move(range));
   }
 
-  // The module of a torch.nn.AdaptiveLogSoftmaxWithLoss, with its final dot; empty if there is none.
+  // The module of a torch.nn.AdaptiveLogSoftmaxWithLoss, with its final dot; empty if there is
+  // none.
   std::string AdaptiveModule() const {
     constexpr std::string_view kHead = "head.weight";
     for (const CheckpointTensor& tensor : weights_) {

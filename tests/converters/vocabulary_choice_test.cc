@@ -97,7 +97,8 @@ TEST(ChooseVocabulary, FromTextsInTheFamilysOrder) {
   for (const char* family : {"fairseq", "neurips-micronet", "recipe"}) {
     EXPECT_EQ(Choose(options, 5, family).error,
               std::string("convert: vocab-from: expected a model of awd-lstm, define-awd-lstm, "
-                          "pytorch-examples, zaremba-tf, transformer-xl, transfo-xl-hf, which "
+                          "pytorch-examples, pytorch-examples-transformer, zaremba-tf, "
+                          "transformer-xl, transfo-xl-hf, which "
                           "number words by their texts (--vocab reads a file), found ") +
                   family);
   }
