@@ -117,8 +117,8 @@ TEST(CApi, AnswersWhatTheSessionAnswers) {
         ASSERT_TRUE((*expected)->LogProbability(tiny.vocabulary_size - 1).ok());
         ExpectSameWork(**expected, session);
         uint32_t word = 0;
-        const kinglet_draw_options options = {sizeof options, 0, 0.8, 1, nullptr, 0};
-        ASSERT_EQ(kinglet_session_draw(session, 0, 7, &options, &word), KINGLET_OK);
+        const kinglet_draw_options warm = {sizeof warm, 0, 0.8, 1, nullptr, 0};
+        ASSERT_EQ(kinglet_session_draw(session, 0, 7, &warm, &word), KINGLET_OK);
         const auto drawn = (*expected)->Draw(7, {.temperature = 0.8});
         ASSERT_TRUE(drawn.ok());
         EXPECT_EQ(word, *drawn);
