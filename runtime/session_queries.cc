@@ -185,7 +185,7 @@ Result<std::vector<Candidate>> Session::TopK(uint32_t k, uint32_t lane) {
 Status Session::DrawLanes(std::span<const uint32_t> lanes, std::span<const uint64_t> seeds,
                           const DrawOptions& options, std::span<uint32_t> out) {
   KINGLET_RETURN_IF_ERROR(CheckSize("seeds", seeds.size(), lanes.size()));
-  KINGLET_RETURN_IF_ERROR(CheckSize("output of samples", out.size(), lanes.size()));
+  KINGLET_RETURN_IF_ERROR(CheckSize("output of draws", out.size(), lanes.size()));
   KINGLET_RETURN_IF_ERROR(CheckTemperature(options.temperature));
   KINGLET_RETURN_IF_ERROR(CheckShare(options.top_p));
   for (const uint32_t id : options.excluded) {
@@ -197,19 +197,10 @@ Status Session::DrawLanes(std::span<const uint32_t> lanes, std::span<const uint6
       });
 }
 
-Status Session::SampleLanes(std::span<const uint32_t> lanes, std::span<const uint64_t> seeds,
-                            double temperature, std::span<uint32_t> out) {
-  return DrawLanes(lanes, seeds, {.temperature = temperature}, out);
-}
-
 Result<uint32_t> Session::Draw(uint64_t seed, const DrawOptions& options, uint32_t lane) {
   uint32_t out = 0;
   KINGLET_RETURN_IF_ERROR(DrawLanes({&lane, 1}, {&seed, 1}, options, {&out, 1}));
   return out;
-}
-
-Result<uint32_t> Session::Sample(uint64_t seed, double temperature, uint32_t lane) {
-  return Draw(seed, {.temperature = temperature}, lane);
 }
 
 // --- everything that a query can need

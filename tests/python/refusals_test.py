@@ -91,9 +91,8 @@ def arguments(path):
     refused(TypeError, lambda: session.step("the"))
     assert session.position() == 1
     for wrong in (math.nan, math.inf, -1.0):
-        refused(kinglet.InvalidArgument, lambda wrong=wrong: session.sample(1, wrong),
+        refused(kinglet.InvalidArgument, lambda wrong=wrong: session.draw(1, temperature=wrong),
                 "temperature")
-        refused(kinglet.InvalidArgument, lambda wrong=wrong: session.draw(1, temperature=wrong))
     refused(kinglet.InvalidArgument, lambda: session.top_p(math.nan))
     refused(kinglet.InvalidArgument, lambda: session.step_lanes([0, 0], [1, 1]))
     refused(kinglet.InvalidArgument, lambda: session.step_lanes([0], [1, 1]), "expected 1")
