@@ -190,7 +190,7 @@ class Session {
   // Computes everything that a query about this token can need; queries then only read the results.
   Status ComputeAll(uint32_t lane = 0);
 
-  // --- queries of programs that look for tokens (session_words.cc). Each computes the clusters
+  // --- queries of programs that look for tokens. Each computes the clusters
   // that its answer needs, and equals, bit for bit, what follows from all log-probabilities. Sums
   // of probabilities add up exp(log p), as Probabilities gives them, in double in the order of ids.
 
