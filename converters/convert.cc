@@ -13,6 +13,7 @@
 #include "converters/checkpoints/average.h"
 #include "converters/checkpoints/checkpoint_file.h"
 #include "converters/checkpoints/checkpoint_path.h"
+#include "converters/checkpoints/derived_weights.h"
 #include "converters/checkpoints/quoted.h"
 #include "converters/convert_options.h"
 #include "converters/families/families.h"
@@ -53,7 +54,8 @@ Result<CheckpointTensors> ReadSources(const Recipe& recipe) {
   for (const auto& [name, file] : recipe.sources) {
     KINGLET_ASSIGN_OR_RETURN(const std::string path,
                              recipe.source_folder.File("/sources/" + QuotedName(name), file));
-    KINGLET_ASSIGN_OR_RETURN(const CheckpointFile more, OpenCheckpointFile(path));
+    KINGLET_ASSIGN_OR_RETURN(CheckpointFile more, OpenCheckpointFile(path));
+    ComputeWeights(more.tensors);
     for (CheckpointTensor tensor : more.tensors) {
       tensor.name = more.tensors.size() == 1 ? name : name + "." + tensor.name;
       tensors.push_back(std::move(tensor));
@@ -139,21 +141,31 @@ Result<CheckpointFile> OpenCheckpoints(const std::string& path, const ConvertOpt
     KINGLET_ASSIGN_OR_RETURN(CheckpointFile file, OpenCheckpointFile(found, place));
     files.push_back(std::move(file));
   }
-  if (files.size() == 1) return std::move(files.front());
-  return AverageOf(std::move(files));
+  CheckpointFile file;
+  if (files.size() == 1) {
+    file = std::move(files.front());
+  } else {
+    KINGLET_ASSIGN_OR_RETURN(file, AverageOf(std::move(files)));
+  }
+  // After the average, as a framework computes these weights from averaged tensors.
+  for (std::string& note : ComputeWeights(file.tensors)) file.notes.push_back(std::move(note));
+  return file;
 }
 
 Result<LoadedModel> LoadCheckpoint(const std::string& path, const ConvertOptions& options,
                                    const Recipe& recipe, ConvertSummary& summary) {
   KINGLET_ASSIGN_OR_RETURN(const CheckpointFile file, OpenCheckpoints(path, options, recipe));
   summary.checkpoint_bytes = file.bytes;
-  LoadedModel model;
-  if (recipe.embedding) {
-    summary.family = kRecipeFamily;
-    KINGLET_ASSIGN_OR_RETURN(model, LoadByRecipe(recipe, options, file));
-  } else {
-    KINGLET_ASSIGN_OR_RETURN(model, LoadByFamily(recipe, options, file, summary.family));
+  if (recipe.embedding) summary.family = kRecipeFamily;
+  Result<LoadedModel> loaded = recipe.embedding
+                                   ? LoadByRecipe(recipe, options, file)
+                                   : LoadByFamily(recipe, options, file, summary.family);
+  if (!loaded.ok()) {
+    const Status& refusal = loaded.status();
+    if (file.unread.empty() || refusal.code() == KINGLET_OUT_OF_MEMORY) return refusal;
+    return Status(refusal.code(), refusal.message() + "; " + file.unread);
   }
+  LoadedModel model = std::move(loaded).value();
   KINGLET_RETURN_IF_ERROR(CheckAgainstModel(options, model));
   model.notes.insert(model.notes.begin(), file.notes.begin(), file.notes.end());
   Provenance& provenance = model.draft.description.provenance;

@@ -48,10 +48,10 @@ class WordsOfNode {
       }
     } else if (const auto* dict = node.As<PickleDict>()) {
       for (const auto& [key, value] : dict->items) {
-        const bool word_first = value->As<int64_t>() != nullptr;
+        const bool word_first = value->Integer().has_value();
         KINGLET_RETURN_IF_ERROR(AddWord(word_first ? *key : *value));
-        const auto* id = (word_first ? value : key)->As<int64_t>();
-        if (id == nullptr) {
+        const std::optional<int64_t> id = (word_first ? value : key)->Integer();
+        if (!id) {
           return Refuse(Entry(), "a word and its id", value->Describe());
         }
         ids_.push_back(static_cast<uint64_t>(*id));
@@ -95,7 +95,7 @@ bool HoldsWords(const PickleNode& node) {
   const auto* dict = node.As<PickleDict>();
   if (dict == nullptr || dict->items.empty()) return false;
   const auto& [key, value] = dict->items.front();
-  return key->As<int64_t>() != nullptr || value->As<int64_t>() != nullptr;
+  return key->Integer() || value->Integer();
 }
 
 Result<std::vector<std::string>> WordsIn(const std::string& path, const PickleNode& root) {
