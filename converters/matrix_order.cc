@@ -1,5 +1,7 @@
 #include "converters/matrix_order.h"
 
+#include <numeric>
+
 namespace kinglet {
 
 std::vector<float> Transposed(std::span<const float> values, uint64_t rows, uint64_t columns) {
@@ -14,14 +16,18 @@ std::vector<float> Transposed(std::span<const float> values, uint64_t rows, uint
   return transposed;
 }
 
-std::vector<float> RowsByHead(std::span<const float> values, uint64_t parts, uint64_t heads) {
+std::vector<float> RowsByHead(std::span<const float> values, uint64_t heads,
+                              std::span<const uint64_t> sizes) {
   std::vector<float> by_head;
   by_head.reserve(values.size());
-  const size_t size = values.size() / (parts * heads);
+  const uint64_t all = std::accumulate(sizes.begin(), sizes.end(), uint64_t{0});
+  const size_t unit = values.size() / (heads * all);
   for (uint64_t head = 0; head < heads; ++head) {
-    for (uint64_t part = 0; part < parts; ++part) {
-      const auto rows = values.subspan((part * heads + head) * size, size);
+    uint64_t before = 0;
+    for (const uint64_t size : sizes) {
+      const auto rows = values.subspan((heads * before + head * size) * unit, size * unit);
       by_head.insert(by_head.end(), rows.begin(), rows.end());
+      before += size;
     }
   }
   return by_head;

@@ -12,10 +12,12 @@ namespace kinglet {
 // divides the number of values.
 std::vector<float> Transposed(std::span<const float> values, uint64_t rows, uint64_t columns);
 
-// Interleaves the rows of `parts` matrices [heads * size, columns] (attention queries, keys,
-// values) by head: for each head, its `size` rows of the first matrix, of the second, and so on.
-// REQUIRES: parts * heads divides the number of values.
-std::vector<float> RowsByHead(std::span<const float> values, uint64_t parts, uint64_t heads);
+// Interleaves the rows of several matrices (attention queries, keys, values) by head: for each
+// head, its rows of the first matrix, of the second, and so on. `sizes`: the rows of a head in each
+// matrix, or numbers in proportion to them. REQUIRES: heads times the sum of the sizes divides the
+// number of values.
+std::vector<float> RowsByHead(std::span<const float> values, uint64_t heads,
+                              std::span<const uint64_t> sizes);
 
 }  // namespace kinglet
 

@@ -13,10 +13,10 @@
 #include "converters/checkpoints/config_file.h"
 #include "converters/checkpoints/quoted.h"
 #include "converters/families/config_options.h"
-#include "converters/families/draft_builder.h"
 #include "converters/families/hugging_face_options.h"
 #include "converters/families/name_match.h"
-#include "converters/matrix_order.h"
+#include "converters/network/layers.h"
+#include "converters/network/network.h"
 #include "format/blocks.h"
 #include "format/limits.h"
 
@@ -120,26 +120,26 @@ Status CheckClasses(const ConfigFile& file) {
 class BertLoader {
  public:
   BertLoader(const BertSettings& settings, const FamilyInput& input)
-      : settings_(settings), builder_(input.weights) {
-    prefix_ = builder_.Has("bert." + Layer(0) + "attention.self.query.weight") ? "bert." : "";
+      : settings_(settings), network_(input.weights) {
+    prefix_ = network_.Has("bert." + Layer(0) + "attention.self.query.weight") ? "bert." : "";
   }
 
   Result<LoadedModel> Load() {
     const uint64_t d = settings_.width;
     AdaptiveEmbedding embedding = Embedding();
     MaskedModel model = Model();
-    ModelDraft& draft = builder_.model.draft;
+    ModelDraft& draft = network_.model.draft;
     std::vector<Block>& blocks = draft.description.blocks;
     std::optional<DenseLayers> transform;
     std::optional<AdaptiveSoftmax> softmax;
-    if (builder_.Has("cls.predictions.transform.dense.weight")) {
+    if (network_.Has("cls.predictions.transform.dense.weight")) {
       transform = Transform();
       KINGLET_ASSIGN_OR_RETURN(softmax, Softmax());
     }
     const std::string pooler = prefix_ + "pooler.dense";
-    if (builder_.Has("qa_outputs.weight")) {
+    if (network_.Has("qa_outputs.weight")) {
       RemoveExcluded(pooler);
-    } else if (builder_.Has(pooler + ".weight")) {
+    } else if (network_.Has(pooler + ".weight")) {
       model.pooler = Linear(pooler, d, d, Activation::kTanh);
     }
     AddScores(model);
@@ -149,15 +149,14 @@ class BertLoader {
           pooler + ".weight, as scores of texts are of the pooled vector",
           "none (scores of each token, BertForTokenClassification, are not read)");
     }
-    KINGLET_RETURN_IF_ERROR(builder_.CheckNames("a BERT of " + std::to_string(settings_.layers) +
+    KINGLET_RETURN_IF_ERROR(network_.CheckNames("a BERT of " + std::to_string(settings_.layers) +
                                                 " layers of " + std::to_string(d)));
     draft.description.vocabulary_size = static_cast<uint32_t>(settings_.words);
     blocks.emplace_back(std::move(embedding));
     blocks.emplace_back(std::move(model));
     if (transform) blocks.emplace_back(*std::move(transform));
     if (softmax) blocks.emplace_back(*std::move(softmax));
-    builder_.DeferValues();
-    return std::move(builder_.model);
+    return network_.Finish();
   }
 
  private:
@@ -165,21 +164,21 @@ class BertLoader {
 
   // A linear layer that the answers do not depend on, if there is one.
   void RemoveExcluded(const std::string& name) {
-    if (!builder_.Has(name + ".weight")) return;
-    for (const char* part : {".weight", ".bias"}) builder_.ClaimUnshaped(name + part, false);
-    builder_.model.notes.push_back(name + " is omitted: scores of spans do not use it");
+    if (!network_.Has(name + ".weight")) return;
+    for (const char* part : {".weight", ".bias"}) network_.ClaimUnshaped(name + part, false);
+    network_.model.notes.push_back(name + " is omitted: scores of spans do not use it");
   }
 
   AdaptiveEmbedding Embedding() {
-    words_ = builder_.Claim(prefix_ + kBertWords, {settings_.words, settings_.width});
-    builder_.ClaimUnshaped(prefix_ + "embeddings.position_ids", /*required=*/false);
+    words_ = network_.Claim(prefix_ + kBertWords, {settings_.words, settings_.width});
+    network_.ClaimUnshaped(prefix_ + "embeddings.position_ids", /*required=*/false);
     AdaptiveEmbedding embedding;
     embedding.name = "embedding";
     embedding.width = static_cast<uint32_t>(settings_.width);
     embedding.scale = 1;
-    words_id_ = builder_.Add(prefix_ + kBertWords, {settings_.words, settings_.width},
-                             Role::kPrunedAlso, words_);
-    embedding.bins.push_back({0, static_cast<uint32_t>(settings_.words), words_id_, std::nullopt});
+    const TensorId words = network_.Add(prefix_ + kBertWords, {settings_.words, settings_.width},
+                                        Role::kPrunedAlso, words_);
+    embedding.bins.push_back({0, static_cast<uint32_t>(settings_.words), words, std::nullopt});
     return embedding;
   }
 
@@ -190,11 +189,12 @@ class BertLoader {
     model.name = "text";
     model.segments.width = static_cast<uint32_t>(d);
     model.segments.scale = 1;
-    const TensorId segments = builder_.Add(embeddings + "token_type_embeddings.weight",
+    const TensorId segments = network_.Add(embeddings + "token_type_embeddings.weight",
                                            {settings_.segments, d}, Role::kKept);
     model.segments.bins.push_back(
         {0, static_cast<uint32_t>(settings_.segments), segments, std::nullopt});
-    std::tie(model.norm_gain, model.norm_bias) = Norm(embeddings + "LayerNorm");
+    std::tie(model.norm_gain, model.norm_bias) =
+        AddNorm(network_, embeddings + "LayerNorm.", settings_.width);
     TransformerDecoder& stack = model.stack;
     stack.width = static_cast<uint32_t>(d);
     stack.heads = static_cast<uint32_t>(settings_.heads);
@@ -204,7 +204,7 @@ class BertLoader {
     stack.norm_order = NormOrder::kPost;
     stack.epsilon = settings_.epsilon;
     stack.activation = settings_.activation;
-    stack.positions = PositionTable{builder_.Add(embeddings + "position_embeddings.weight",
+    stack.positions = PositionTable{network_.Add(embeddings + "position_embeddings.weight",
                                                  {settings_.positions, d}, Role::kKept)};
     for (uint64_t i = 0; i < settings_.layers; ++i) {
       stack.layers.push_back(StackLayer(prefix_ + Layer(i)));
@@ -215,14 +215,20 @@ class BertLoader {
   TransformerLayer StackLayer(const std::string& prefix) {
     const uint64_t d = settings_.width, inner = settings_.inner;
     TransformerLayer layer{};
-    std::tie(layer.qkv_weight, layer.qkv_bias) = Queries(prefix + "attention.self.");
-    std::tie(layer.out_weight, layer.out_bias) = Matrix(prefix + "attention.output.dense", d, d);
+    const std::string attention = prefix + "attention.self.";
+    std::tie(layer.qkv_weight, layer.qkv_bias) = AddByHead(
+        network_, attention + "qkv.",
+        {attention + "query.", attention + "key.", attention + "value."}, 3, d, settings_.heads);
+    std::tie(layer.out_weight, layer.out_bias) =
+        AddLinear(network_, prefix + "attention.output.dense.", d, d);
     std::tie(layer.attention_norm_gain, layer.attention_norm_bias) =
-        Norm(prefix + "attention.output.LayerNorm");
+        AddNorm(network_, prefix + "attention.output.LayerNorm.", settings_.width);
     std::tie(layer.inner_weight, layer.inner_bias) =
-        Matrix(prefix + "intermediate.dense", inner, d);
-    std::tie(layer.outer_weight, layer.outer_bias) = Matrix(prefix + "output.dense", d, inner);
-    std::tie(layer.inner_norm_gain, layer.inner_norm_bias) = Norm(prefix + "output.LayerNorm");
+        AddLinear(network_, prefix + "intermediate.dense.", inner, d);
+    std::tie(layer.outer_weight, layer.outer_bias) =
+        AddLinear(network_, prefix + "output.dense.", d, inner);
+    std::tie(layer.inner_norm_gain, layer.inner_norm_bias) =
+        AddNorm(network_, prefix + "output.LayerNorm.", settings_.width);
     return layer;
   }
 
@@ -235,7 +241,8 @@ class BertLoader {
     layer.norm = DenseNorm::kLayer;
     layer.norm_last = true;
     layer.epsilon = settings_.epsilon;
-    std::tie(layer.norm_gain, layer.norm_bias) = Norm(name + "LayerNorm");
+    std::tie(layer.norm_gain, layer.norm_bias) =
+        AddNorm(network_, name + "LayerNorm.", settings_.width);
     dense.layers.push_back(layer);
     return dense;
   }
@@ -246,21 +253,17 @@ class BertLoader {
     softmax.name = "decoder";
     softmax.width = static_cast<uint32_t>(settings_.width);
     softmax.head_size = static_cast<uint32_t>(settings_.words);
-    const bool stored = builder_.Has(kBertDecoder) || !settings_.tied;
+    const bool stored = network_.Has(kBertDecoder) || !settings_.tied;
     const CheckpointTensor* own =
-        stored ? builder_.Claim(kBertDecoder, shape) : builder_.ForOutput(words_);
-    bool tied = own == words_;
+        stored ? network_.Claim(kBertDecoder, shape) : network_.ForOutput(words_);
     if (stored && own != nullptr && words_ != nullptr) {
-      KINGLET_ASSIGN_OR_RETURN(tied, SameParameter(*words_, *own));
-      if (settings_.tied) {
-        KINGLET_RETURN_IF_ERROR(CheckStatedTie("tie_word_embeddings", *words_, *own, tied));
-      }
+      KINGLET_RETURN_IF_ERROR(
+          network_.Tie(*words_, *own, settings_.tied ? "tie_word_embeddings" : "").status());
     }
-    softmax.head_table =
-        tied ? words_id_ : builder_.Add(kBertDecoder, shape, Role::kPrunedAlso, own);
-    softmax.head_bias = builder_.Add("cls.predictions.bias", {settings_.words}, Role::kQuantised);
-    if (builder_.Has("cls.predictions.decoder.bias")) {
-      builder_.Claim("cls.predictions.decoder.bias", {settings_.words});  // the same parameter
+    softmax.head_table = network_.Add(kBertDecoder, shape, Role::kPrunedAlso, own);
+    softmax.head_bias = network_.Add("cls.predictions.bias", {settings_.words}, Role::kQuantised);
+    if (network_.Has("cls.predictions.decoder.bias")) {
+      network_.Claim("cls.predictions.decoder.bias", {settings_.words});  // the same parameter
     }
     return softmax;
   }
@@ -274,8 +277,8 @@ class BertLoader {
                  {"qa_outputs", ScoredPart::kSpans}};
     for (const auto& head : heads) {
       const std::string name = head.name;
-      if (!builder_.Has(name + ".weight")) continue;
-      const CheckpointTensor* const weight = builder_.Find(name + ".weight");
+      if (!network_.Has(name + ".weight")) continue;
+      const CheckpointTensor* const weight = network_.Find(name + ".weight");
       const bool classes = head.part == ScoredPart::kClasses;
       const uint64_t rows = classes && !weight->shape.empty() ? weight->shape[0] : 2;
       model.scores = Linear(name, rows, settings_.width, Activation::kNone);
@@ -284,51 +287,18 @@ class BertLoader {
     }
   }
 
-  using Pair = std::pair<TensorId, TensorId>;  // weight and bias, gain and bias
-
-  Pair Norm(const std::string& name) {
-    const bool old = builder_.Has(name + ".gamma");
-    const Shape shape = {settings_.width};
-    return {builder_.Add(name + (old ? ".gamma" : ".weight"), shape, Role::kKept),
-            builder_.Add(name + (old ? ".beta" : ".bias"), shape, Role::kKept)};
-  }
-
-  Pair Matrix(const std::string& name, uint64_t rows, uint64_t columns) {
-    return {builder_.Add(name + ".weight", {rows, columns}, Role::kPrunedAlso),
-            builder_.Add(name + ".bias", {rows}, Role::kQuantised)};
-  }
   DenseLayer Linear(const std::string& name, uint64_t rows, uint64_t columns,
                     Activation activation) {
     DenseLayer layer{};
-    std::tie(layer.weight, layer.bias) = Matrix(name, rows, columns);
+    std::tie(layer.weight, layer.bias) = AddLinear(network_, name + ".", rows, columns);
     layer.activation = activation;
     return layer;
   }
 
-  // Joins the projections of queries, keys and values into one matrix whose rows are ordered by
-  // head.
-  Pair Queries(const std::string& attention) {
-    const uint64_t d = settings_.width;
-    const auto join = [&](const std::string& what, const Shape& shape, Role role) {
-      std::vector<const CheckpointTensor*> tensors;
-      for (const char* part : {"query.", "key.", "value."}) {
-        tensors.push_back(builder_.Claim(attention + part + what, shape));
-      }
-      Shape all = shape;
-      all[0] *= tensors.size();
-      return builder_.AddMade(attention + "qkv." + what, all, role, tensors,
-                              [heads = settings_.heads](const std::vector<float>& values) {
-                                return RowsByHead(values, 3, heads);
-                              });
-    };
-    return {join("weight", {d, d}, Role::kPrunedAlso), join("bias", {d}, Role::kQuantised)};
-  }
-
   const BertSettings settings_;
-  DraftBuilder builder_;
+  Network network_;
   std::string prefix_;  // "bert.", or nothing
   const CheckpointTensor* words_ = nullptr;
-  TensorId words_id_ = 0;
 };
 
 }  // namespace

@@ -15,7 +15,7 @@ constexpr const char* kTables = "embeddings.embeds";
 
 class Claimer {
  public:
-  Claimer(DraftBuilder& builder, const std::string& prefix) : builder_(builder), prefix_(prefix) {}
+  Claimer(Network& network, const std::string& prefix) : network_(network), prefix_(prefix) {}
 
   ClaimedDefine Claim() {
     ClaimBands();
@@ -23,7 +23,7 @@ class Claimer {
     do {
       if (!ClaimLayer(prefix_ + "define.weights." + std::to_string(index) + ".")) break;
       ++index;
-    } while (builder_.Has(prefix_ + "define.weights." + std::to_string(index) + ".weight"));
+    } while (network_.Has(prefix_ + "define.weights." + std::to_string(index) + ".weight"));
     ClaimReduce();
     return std::move(claimed_);
   }
@@ -31,13 +31,13 @@ class Claimer {
  private:
   // A matrix without dimensions of 0; nullptr if there is none.
   const CheckpointTensor* ClaimMatrix(const std::string& name, const std::string& expected) {
-    const CheckpointTensor* tensor = builder_.ClaimUnshaped(name);
+    const CheckpointTensor* tensor = network_.ClaimUnshaped(name);
     if (tensor == nullptr) return nullptr;
     const Shape& shape = tensor->shape;
     if (shape.size() == 2 && std::find(shape.begin(), shape.end(), 0u) == shape.end()) {
       return tensor;
     }
-    builder_.NoteMisshaped(*tensor, expected);
+    network_.NoteMisshaped(*tensor, expected);
     return nullptr;
   }
 
@@ -52,10 +52,10 @@ class Claimer {
       if (band.table == nullptr) return;
       const uint64_t width = band.table->shape[1];
       if (index == 0) n = width;
-      band.projection = builder_.Claim(prefix_ + "embeddings.projcs" + name, {n, width});
+      band.projection = network_.Claim(prefix_ + "embeddings.projcs" + name, {n, width});
       claimed_.bands.push_back(band);
       ++index;
-    } while (builder_.Has(prefix_ + kTables + "." + std::to_string(index) + ".weight"));
+    } while (network_.Has(prefix_ + kTables + "." + std::to_string(index) + ".weight"));
   }
 
   // A layer whose groups share one matrix and one bias. False if the matrix is faulty.
@@ -72,12 +72,12 @@ class Claimer {
     if (tensors.weight == nullptr) return false;
     const Shape& shape = tensors.weight->shape;
     if (layer.in % shape[1] != 0 || shape[0] > kLargestDefineWidth) {
-      builder_.NoteMisshaped(*tensors.weight, expected);
+      network_.NoteMisshaped(*tensors.weight, expected);
       return false;
     }
     layer.groups = layer.in / shape[1];
     layer.out = layer.groups * shape[0];
-    tensors.bias = builder_.Claim(name + "bias", {shape[0]});
+    tensors.bias = network_.Claim(name + "bias", {shape[0]});
     Add(layer, tensors);
     return true;
   }
@@ -91,9 +91,9 @@ class Claimer {
     tensors.weight = ClaimMatrix(prefix_ + "define.finalProj.weight", expected);
     if (tensors.weight == nullptr) return;
     const Shape& shape = tensors.weight->shape;
-    if (shape[1] != layer.in) return builder_.NoteMisshaped(*tensors.weight, expected);
+    if (shape[1] != layer.in) return network_.NoteMisshaped(*tensors.weight, expected);
     layer.out = shape[0];
-    tensors.bias = builder_.Claim(prefix_ + "define.finalProj.bias", {layer.out});
+    tensors.bias = network_.Claim(prefix_ + "define.finalProj.bias", {layer.out});
     Add(layer, tensors);
     claimed_.width = layer.out;
   }
@@ -103,7 +103,7 @@ class Claimer {
     claimed_.layers.push_back(tensors);
   }
 
-  DraftBuilder& builder_;
+  Network& network_;
   const std::string& prefix_;
   ClaimedDefine claimed_;
 };
@@ -140,35 +140,34 @@ uint64_t ClaimedDefine::Words() const {
   return words;
 }
 
-ClaimedDefine ClaimDefine(DraftBuilder& builder, const std::string& prefix) {
-  return Claimer(builder, prefix).Claim();
+ClaimedDefine ClaimDefine(Network& network, const std::string& prefix) {
+  return Claimer(network, prefix).Claim();
 }
 
-bool HasDefine(const DraftBuilder& builder, const std::string& prefix) {
-  return builder.Has(prefix + kTables + ".0.weight");
+bool HasDefine(const Network& network, const std::string& prefix) {
+  return network.Has(prefix + kTables + ".0.weight");
 }
 
-std::vector<TensorId> AddUnit(const ClaimedDefine& claimed, uint32_t cache_rows,
-                              DraftBuilder& builder, AdaptiveEmbedding& embedding) {
+void AddUnit(const ClaimedDefine& claimed, uint32_t cache_rows, Network& network,
+             AdaptiveEmbedding& embedding) {
   std::vector<TensorId> tables;
   for (const ClaimedDefine::Band& band : claimed.bands) {
-    tables.push_back(builder.AddWhole(*band.table, Role::kPrunedAlso));
+    tables.push_back(network.AddWhole(*band.table, Role::kPrunedAlso));
   }
   uint32_t first = 0;
   for (size_t i = 0; i < tables.size(); ++i) {
     const ClaimedDefine::Band& band = claimed.bands[i];
     const auto size = static_cast<uint32_t>(band.table->shape[0]);
     embedding.bins.push_back(
-        {first, size, tables[i], builder.AddWhole(*band.projection, Role::kPrunedAlso)});
+        {first, size, tables[i], network.AddWhole(*band.projection, Role::kPrunedAlso)});
     first += size;
   }
   embedding.define = KeptDefineUnit{claimed.unit, {}, cache_rows};
   for (const ClaimedDefine::Layer& layer : claimed.layers) {
-    embedding.define->tensors.push_back({builder.AddWhole(*layer.weight, Role::kPrunedAlso),
-                                         builder.AddWhole(*layer.bias, Role::kQuantised),
+    embedding.define->tensors.push_back({network.AddWhole(*layer.weight, Role::kPrunedAlso),
+                                         network.AddWhole(*layer.bias, Role::kQuantised),
                                          std::nullopt, std::nullopt});
   }
-  return tables;
 }
 
 Result<DefineInput> ReadDefine(const ClaimedDefine& claimed) {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "converters/checkpoints/checkpoint_tensors.h"
-#include "converters/families/draft_builder.h"
+#include "converters/network/network.h"
 #include "converters/passes/define/define_table.h"
 #include "converters/passes/define/define_weights.h"
 #include "format/blocks.h"
@@ -18,7 +18,7 @@
 namespace kinglet {
 
 // A unit and the tensors of its Map layer and its group linear transformations (GLT). nullptr is a
-// missing tensor, which the builder reports.
+// missing tensor, which the network reports.
 struct ClaimedDefine {
   struct Band {
     const CheckpointTensor* table = nullptr;       // [words, width]
@@ -37,17 +37,17 @@ struct ClaimedDefine {
 };
 
 // Claims embeddings.embeds.*, embeddings.projcs.* and define.*, each with `prefix` in front. The
-// builder's CheckNames reports what is missing or mis-shaped. The unit has one matrix for all
+// network's CheckNames reports what is missing or mis-shaped. The unit has one matrix for all
 // groups of a layer, a mixer with the previous output first, biases but no norms and activations,
 // and a projection in every band. `embeddings.classes.*` belongs to the output and is not claimed.
-ClaimedDefine ClaimDefine(DraftBuilder& builder, const std::string& prefix = "");
+ClaimedDefine ClaimDefine(Network& network, const std::string& prefix = "");
 // Whether the checkpoint has a unit whose names begin with `prefix`.
-bool HasDefine(const DraftBuilder& builder, const std::string& prefix);
+bool HasDefine(const Network& network, const std::string& prefix);
 
 // Describes the unit as one that stays in the model: the bands of its Map layer become the
-// embedding's bins, and each stream caches `cache_rows` of its rows. Returns the bands' tables.
-std::vector<TensorId> AddUnit(const ClaimedDefine& claimed, uint32_t cache_rows,
-                              DraftBuilder& builder, AdaptiveEmbedding& embedding);
+// embedding's bins, and each stream caches `cache_rows` of its rows.
+void AddUnit(const ClaimedDefine& claimed, uint32_t cache_rows, Network& network,
+             AdaptiveEmbedding& embedding);
 
 // The arguments of DefineTable (converters/passes/define/define_table.h).
 struct DefineInput {
@@ -55,12 +55,12 @@ struct DefineInput {
   DefineUnit unit;
   std::vector<DefineWeights> weights;
 };
-// Errors: those of ReadFinite and CheckUnit. REQUIRES: the builder's CheckNames found nothing.
+// Errors: those of ReadFinite and CheckUnit. REQUIRES: the network's CheckNames found nothing.
 Result<DefineInput> ReadDefine(const ClaimedDefine& claimed);
 
 // The unit's outputs for all words, [Words(), width], as a tensor that is not in the checkpoint.
 // Computed when the tensor is read; the tensor owns what it needs. REQUIRES: the width is known,
-// and the builder's CheckNames finds nothing when the tensor is read.
+// and the network's CheckNames finds nothing when the tensor is read.
 CheckpointTensor DefineTableTensor(const std::string& name, const ClaimedDefine& claimed);
 
 }  // namespace kinglet

@@ -1,14 +1,13 @@
 #include "converters/families/define_awd_lstm.h"
 
-#include <deque>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "converters/families/claimed_define.h"
-#include "converters/families/draft_builder.h"
 #include "converters/families/recurrent_layers.h"
+#include "converters/network/network.h"
 #include "format/limits.h"
 
 namespace kinglet {
@@ -18,30 +17,22 @@ constexpr const char* kReduce = "define.finalProj.weight";
 
 std::string LayerPrefix(size_t index) { return "lstms." + std::to_string(index) + ".module."; }
 
-// The transpose of a matrix. REQUIRES: the matrix has two dimensions.
-CheckpointTensor TransposedTensor(const CheckpointTensor& matrix) {
-  return {matrix.name + ".transposed", {matrix.shape[1], matrix.shape[0]}, [matrix] {
-            return ReadFiniteTransposed(matrix);
-          }};
-}
-
 class Loader {
  public:
   Loader(std::span<const CheckpointTensor> weights, std::optional<uint32_t> cache_rows)
-      : builder_(weights), layers_(builder_, RecurrentCell::kLstm), cache_rows_(cache_rows) {}
+      : network_(weights), layers_(network_, RecurrentCell::kLstm), cache_rows_(cache_rows) {}
 
   Result<LoadedModel> Load() {
-    define_ = ClaimDefine(builder_);
+    define_ = ClaimDefine(network_);
     if (define_.width > 0) layers_.SetInputs(define_.width);
     ClaimLayers();
     ClaimClasses();
     KINGLET_RETURN_IF_ERROR(
-        builder_.CheckNames("a " + std::string(kDefineAwdLstmFamily) + " network"));
+        network_.CheckNames("a " + std::string(kDefineAwdLstmFamily) + " network"));
     KINGLET_RETURN_IF_ERROR(CheckUnit(define_.unit));
     KINGLET_RETURN_IF_ERROR(CheckSizes());
     Describe();
-    builder_.DeferValues();
-    return std::move(builder_.model);
+    return network_.Finish();
   }
 
  private:
@@ -57,14 +48,14 @@ class Loader {
       names.leftovers = {module + "weight_hh_l0"};  // a dropped-out copy
       layers_.Claim(names);
       ++index;
-    } while (builder_.Has(LayerPrefix(index) + "weight_hh_l0_raw"));
+    } while (network_.Has(LayerPrefix(index) + "weight_hh_l0_raw"));
   }
 
   void ClaimClasses() {
     const uint64_t n = define_.unit.map_width;
     const uint64_t tails = define_.bands.empty() ? 0 : define_.bands.size() - 1;
-    classes_ = builder_.ClaimIf(n > 0, "embeddings.classes.weight", {tails, n});
-    class_bias_ = builder_.ClaimIf(n > 0, "embeddings.classes.bias", {tails});
+    classes_ = network_.ClaimIf(n > 0, "embeddings.classes.weight", {tails, n});
+    class_bias_ = network_.ClaimIf(n > 0, "embeddings.classes.bias", {tails});
   }
 
   Status CheckSizes() {
@@ -86,7 +77,7 @@ class Loader {
   }
 
   void Describe() {
-    ModelDescription& description = builder_.model.draft.description;
+    ModelDescription& description = network_.model.draft.description;
     description.vocabulary_size = static_cast<uint32_t>(words_);
     description.blocks.emplace_back(DescribeEmbedding());
     RecurrentDecoder decoder = layers_.Describe();
@@ -101,7 +92,7 @@ class Loader {
     embedding.width = static_cast<uint32_t>(OutputWidth(define_.unit));
     embedding.scale = 1;
     if (cache_rows_) {
-      tables_ = AddUnit(define_, *cache_rows_, builder_, embedding);
+      AddUnit(define_, *cache_rows_, network_, embedding);
     } else {
       embedding.bins.push_back({0, static_cast<uint32_t>(words_), AddTable(), std::nullopt});
     }
@@ -110,18 +101,8 @@ class Loader {
 
   // The unit's outputs for all words, as a tensor that is not in the checkpoint.
   TensorId AddTable() {
-    made_.push_back(DefineTableTensor("define.table", define_));
-    return builder_.AddWhole(made_.back(), Role::kQuantised);
-  }
-
-  // The table of a band's words, which the softmax uses too.
-  TensorId TableOf(size_t band) {
-    if (tables_.empty()) {
-      for (const ClaimedDefine::Band& from : define_.bands) {
-        tables_.push_back(builder_.AddWhole(*from.table, Role::kPrunedAlso));
-      }
-    }
-    return tables_[band];
+    return network_.AddWhole(network_.Own(DefineTableTensor("define.table", define_)),
+                             Role::kQuantised);
   }
 
   AdaptiveSoftmax DescribeSoftmax() {
@@ -129,38 +110,42 @@ class Loader {
     softmax.name = "embeddings";
     softmax.width = static_cast<uint32_t>(layers_.width());
     softmax.normalisation = Normalisation::kWhole;
+    std::vector<TensorId> tables;  // by band; the embedding may use them too
+    for (const ClaimedDefine::Band& band : define_.bands) {
+      tables.push_back(network_.AddWhole(*band.table, Role::kPrunedAlso));
+    }
     uint32_t first = 0;
     for (size_t i = 0; i < define_.bands.size(); ++i) {
       const ClaimedDefine::Band& band = define_.bands[i];
       const auto size = static_cast<uint32_t>(band.table->shape[0]);
-      const TensorId table = TableOf(i);
+      const TensorId table = tables[i];
       if (i == 0) {
         softmax.head_size = size;
         softmax.head_table = table;
       } else {
-        made_.push_back(TransposedTensor(*band.projection));
-        const TensorId projection = builder_.AddWhole(made_.back(), Role::kPrunedAlso);
+        const Shape& shape = band.projection->shape;
+        const TensorId projection =
+            network_.AddTransposed(band.projection->name + ".transposed", {shape[1], shape[0]},
+                                   Role::kPrunedAlso, band.projection);
         softmax.tails.push_back(
             {first, size, static_cast<uint32_t>(i - 1), projection, table, std::nullopt});
       }
       first += size;
     }
     if (!softmax.tails.empty()) {
-      softmax.cluster_weight = builder_.AddWhole(*classes_, Role::kQuantised);
-      softmax.cluster_bias = builder_.AddWhole(*class_bias_, Role::kQuantised);
+      softmax.cluster_weight = network_.AddWhole(*classes_, Role::kQuantised);
+      softmax.cluster_bias = network_.AddWhole(*class_bias_, Role::kQuantised);
     }
     return softmax;
   }
 
-  DraftBuilder builder_;
+  Network network_;
   RecurrentLayers layers_;
   ClaimedDefine define_;
   const CheckpointTensor* classes_ = nullptr;
   const CheckpointTensor* class_bias_ = nullptr;
   uint64_t words_ = 0;
   std::optional<uint32_t> cache_rows_;  // of a unit that stays in the model
-  std::vector<TensorId> tables_;        // by band
-  std::deque<CheckpointTensor> made_;   // from the checkpoint's tensors; the builder points to them
 };
 
 }  // namespace

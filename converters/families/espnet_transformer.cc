@@ -4,14 +4,16 @@
 #include <cstdint>
 #include <initializer_list>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "converters/checkpoints/quoted.h"
-#include "converters/families/draft_builder.h"
 #include "converters/families/espnet_config.h"
 #include "converters/families/speech_stream.h"
-#include "converters/matrix_order.h"
+#include "converters/network/frequencies.h"
+#include "converters/network/layers.h"
+#include "converters/network/network.h"
 #include "format/blocks.h"
 #include "format/limits.h"
 
@@ -69,150 +71,94 @@ Result<EspnetSizes> ReadSizes(const EspnetConfig& config) {
   return sizes;
 }
 
-class EspnetTransformerLoader {
- public:
-  EspnetTransformerLoader(const FamilyInput& input, const EspnetSizes& sizes)
-      : input_(input), sizes_(sizes), builder_(input.weights) {}
-
-  Result<LoadedModel> Load() {
-    const uint32_t d = sizes_.width;
-    ModelDescription& description = builder_.model.draft.description;
-    description.vocabulary_size = sizes_.words;
-    AdaptiveEmbedding embedding{"embedding", sizes_.embedded, 1, {}};
-    embedding.bins.push_back(
-        {0, sizes_.words,
-         builder_.Add("lm.embed.weight", {sizes_.words, sizes_.embedded}, Role::kPrunedAlso),
-         std::nullopt});
-    DenseLayers input_layers = DescribeInput();
-    TransformerDecoder decoder = DescribeDecoder();
-    AdaptiveSoftmax softmax{};
-    softmax.name = "softmax";
-    softmax.width = d;
-    softmax.head_size = sizes_.words;
-    softmax.head_table = builder_.Add("lm.decoder.weight", {sizes_.words, d}, Role::kPrunedAlso);
-    softmax.head_bias = builder_.Add("lm.decoder.bias", {sizes_.words}, Role::kQuantised);
-    ClaimPositions();
-    KINGLET_RETURN_IF_ERROR(
-        builder_.CheckNames("an espnet-transformer-lm network with these options"));
-    decoder.positions = DescribePositions(decoder.window);
-    description.blocks.emplace_back(std::move(embedding));
-    description.blocks.emplace_back(std::move(input_layers));
-    description.blocks.emplace_back(std::move(decoder));
-    description.blocks.emplace_back(std::move(softmax));
-    builder_.DeferValues();
-    return std::move(builder_.model);
+// Newer and older versions name a module differently.
+DenseLayers DescribeInput(const EspnetSizes& sizes, Network& network) {
+  const std::string norm =
+      FirstModule(network, {"lm.encoder.embed.1.", "lm.encoder.input_layer.1."});
+  DenseLayer layer{};
+  std::tie(layer.weight, layer.bias) =
+      AddLinear(network, FirstModule(network, {"lm.encoder.embed.0.", "lm.encoder.input_layer.0."}),
+                sizes.width, sizes.embedded);
+  layer.norm = DenseNorm::kLayer;
+  if (sizes.sinusoids) {
+    const Change scaled = Scaled(std::sqrt(static_cast<double>(sizes.width)));
+    layer.norm_gain = network.AddChanged(norm + "weight", {sizes.width}, Role::kKept, scaled);
+    layer.norm_bias = network.AddChanged(norm + "bias", {sizes.width}, Role::kKept, scaled);
+  } else {
+    std::tie(layer.norm_gain, layer.norm_bias) = AddNorm(network, norm, sizes.width);
   }
+  layer.epsilon = kEspnetInputEpsilon;
+  layer.activation = Activation::kRelu;
+  DenseLayers dense{"encoder.embed", DensePlace::kInput};
+  dense.layers.push_back(layer);
+  return dense;
+}
 
- private:
+TransformerDecoder DescribeDecoder(const EspnetSizes& sizes, uint32_t window, Network& network) {
+  TransformerDecoder decoder{};
+  decoder.name = "decoder";
+  decoder.width = sizes.width;
+  decoder.heads = sizes.heads;
+  decoder.key_size = decoder.value_size = sizes.width / sizes.heads;
+  decoder.window = window;
+  decoder.start = StreamStart::kMasked;
+  decoder.norm_order = NormOrder::kPre;
+  decoder.epsilon = kEspnetEpsilon;
+  decoder.masked_token = kEspnetPadding;
+  for (uint32_t i = 0; i < sizes.layers; ++i) {
+    const std::string layer = "lm.encoder.encoders." + std::to_string(i) + ".";
+    const std::string attention = layer + "self_attn.", feed = layer + "feed_forward.";
+    decoder.layers.push_back(AddTransformerLayer(
+        network,
+        {layer + "norm1.",
+         attention + "qkv.",
+         {attention + "linear_q.", attention + "linear_k.", attention + "linear_v."},
+         attention + "linear_out.",
+         layer + "norm2.",
+         feed + "w_1.",
+         feed + "w_2."},
+        {sizes.width, sizes.heads, sizes.inner}));
+  }
+  std::tie(decoder.final_norm_gain, decoder.final_norm_bias) = AddNorm(
+      network, FirstModule(network, {"lm.encoder.after_norm.", "lm.encoder.norm."}), sizes.width);
+  return decoder;
+}
+
+Positions DescribePositions(const EspnetSizes& sizes, uint32_t window, Network& network) {
+  if (!sizes.sinusoids) return NoPositions{};
+  // A window that no model may have is refused when the model is written.
+  const uint32_t rows = window <= kMaxExtent ? window : 1;
+  return PositionTable{network.AddComputed("encoder.positions", {rows, sizes.width},
+                                           SinusoidTable(rows, sizes.width))};
+}
+
+Result<LoadedModel> DescribeEspnet(const FamilyInput& input, const EspnetSizes& sizes) {
+  Network network(input.weights);
+  const uint32_t window = AttentionWindow(input, network.model.notes);
+  AdaptiveEmbedding embedding{"embedding", sizes.embedded, 1, {}};
+  embedding.bins.push_back(
+      {0, sizes.words,
+       network.Add("lm.embed.weight", {sizes.words, sizes.embedded}, Role::kPrunedAlso),
+       std::nullopt});
+  DenseLayers input_layers = DescribeInput(sizes, network);
+  TransformerDecoder decoder = DescribeDecoder(sizes, window, network);
+  AdaptiveSoftmax softmax{};
+  softmax.name = "softmax";
+  softmax.width = sizes.width;
+  softmax.head_size = sizes.words;
+  std::tie(softmax.head_table, softmax.head_bias) =
+      AddLinear(network, "lm.decoder.", sizes.words, sizes.width);
   // Tables of positions that some versions store and no version reads.
-  void ClaimPositions() {
-    for (const CheckpointTensor& tensor : input_.weights) {
-      if (tensor.name.ends_with(".pe")) builder_.ClaimUnshaped(tensor.name, false);
-    }
+  for (const CheckpointTensor& tensor : input.weights) {
+    if (tensor.name.ends_with(".pe")) network.ClaimUnshaped(tensor.name, false);
   }
-
-  TensorId Weight(const std::string& layer, uint64_t rows, uint64_t columns) {
-    return builder_.Add(layer + "weight", {rows, columns}, Role::kPrunedAlso);
-  }
-  TensorId Bias(const std::string& layer, uint64_t rows) {
-    return builder_.Add(layer + "bias", {rows}, Role::kQuantised);
-  }
-  TensorId Kept(const std::string& name) { return builder_.Add(name, {sizes_.width}, Role::kKept); }
-  // The first of the prefixes, of newer and older versions, that the file has.
-  std::string PrefixOf(const std::string& newer, const std::string& older) const {
-    return builder_.Has(older + "weight") && !builder_.Has(newer + "weight") ? older : newer;
-  }
-
-  DenseLayers DescribeInput() {
-    const std::string linear = PrefixOf("lm.encoder.embed.0.", "lm.encoder.input_layer.0.");
-    const std::string norm = PrefixOf("lm.encoder.embed.1.", "lm.encoder.input_layer.1.");
-    DenseLayers dense{"encoder.embed", DensePlace::kInput};
-    DenseLayer layer{Weight(linear, sizes_.width, sizes_.embedded), Bias(linear, sizes_.width),
-                     DenseNorm::kLayer};
-    layer.norm_gain = InputNorm(norm + "weight");
-    layer.norm_bias = InputNorm(norm + "bias");
-    layer.epsilon = kEspnetInputEpsilon;
-    layer.activation = Activation::kRelu;
-    dense.layers.push_back(layer);
-    return dense;
-  }
-  TensorId InputNorm(const std::string& name) {
-    if (!sizes_.sinusoids) return Kept(name);
-    const Shape shape = {sizes_.width};
-    const double factor = std::sqrt(static_cast<double>(sizes_.width));
-    return builder_.AddMade(name, shape, Role::kKept, builder_.Claim(name, shape),
-                            [factor](std::vector<float> values) -> Result<std::vector<float>> {
-                              return ScaledBy(factor, std::move(values));
-                            });
-  }
-
-  TransformerDecoder DescribeDecoder() {
-    TransformerDecoder decoder{};
-    decoder.name = "decoder";
-    decoder.width = sizes_.width;
-    decoder.heads = sizes_.heads;
-    decoder.key_size = decoder.value_size = sizes_.width / sizes_.heads;
-    decoder.window = AttentionWindow(input_, builder_.model.notes);
-    decoder.start = StreamStart::kMasked;
-    decoder.norm_order = NormOrder::kPre;
-    decoder.epsilon = kEspnetEpsilon;
-    decoder.masked_token = kEspnetPadding;
-    for (uint32_t i = 0; i < sizes_.layers; ++i) {
-      decoder.layers.push_back(DescribeLayer("lm.encoder.encoders." + std::to_string(i) + "."));
-    }
-    const std::string norm = PrefixOf("lm.encoder.after_norm.", "lm.encoder.norm.");
-    decoder.final_norm_gain = Kept(norm + "weight");
-    decoder.final_norm_bias = Kept(norm + "bias");
-    return decoder;
-  }
-
-  Positions DescribePositions(uint32_t window) {
-    if (!sizes_.sinusoids) return NoPositions{};
-    // A window that no model may have is refused when the model is written.
-    const uint32_t rows = window <= kMaxExtent ? window : 1;
-    return PositionTable{builder_.AddComputed("encoder.positions", {rows, sizes_.width},
-                                              SinusoidTable(rows, sizes_.width))};
-  }
-
-  TransformerLayer DescribeLayer(const std::string& prefix) {
-    const uint64_t d = sizes_.width;
-    const std::string attention = prefix + "self_attn.", feed = prefix + "feed_forward.";
-    TransformerLayer layer{};
-    layer.attention_norm_gain = Kept(prefix + "norm1.weight");
-    layer.attention_norm_bias = Kept(prefix + "norm1.bias");
-    layer.qkv_weight = Projections(attention, "weight", {d, d}, Role::kPrunedAlso);
-    layer.qkv_bias = Projections(attention, "bias", {d}, Role::kQuantised);
-    layer.out_weight = Weight(attention + "linear_out.", d, d);
-    layer.out_bias = Bias(attention + "linear_out.", d);
-    layer.inner_norm_gain = Kept(prefix + "norm2.weight");
-    layer.inner_norm_bias = Kept(prefix + "norm2.bias");
-    layer.inner_weight = Weight(feed + "w_1.", sizes_.inner, d);
-    layer.inner_bias = Bias(feed + "w_1.", sizes_.inner);
-    layer.outer_weight = Weight(feed + "w_2.", d, sizes_.inner);
-    layer.outer_bias = Bias(feed + "w_2.", d);
-    return layer;
-  }
-
-  // The weights or the biases (`part`) of queries, keys and values; `shape` is that of one of them.
-  TensorId Projections(const std::string& attention, const std::string& part, const Shape& shape,
-                       Role role) {
-    Shape all = shape;
-    all[0] *= 3;
-    std::vector<const CheckpointTensor*> tensors;
-    for (const char* projection : {"linear_q.", "linear_k.", "linear_v."}) {
-      tensors.push_back(builder_.Claim(attention + projection + part, shape));
-    }
-    return builder_.AddMade(
-        attention + "qkv." + part, all, role, tensors,
-        [heads = sizes_.heads](const std::vector<float>& values) -> Result<std::vector<float>> {
-          return RowsByHead(values, 3, heads);
-        });
-  }
-
-  const FamilyInput& input_;
-  const EspnetSizes sizes_;
-  DraftBuilder builder_;
-};
+  decoder.positions = DescribePositions(sizes, window, network);
+  ModelDescription& description = network.model.draft.description;
+  description.vocabulary_size = sizes.words;
+  description.blocks = {std::move(embedding), std::move(input_layers), std::move(decoder),
+                        std::move(softmax)};
+  return network.Build("an espnet-transformer-lm network with these options");
+}
 
 }  // namespace
 
@@ -229,7 +175,7 @@ Result<LoadedModel> LoadEspnetTransformer(const FamilyInput& input) {
   KINGLET_ASSIGN_OR_RETURN(const EspnetConfig config,
                            ReadEspnetConfig(input, "transformer", kEspnetTransformerOptions));
   KINGLET_ASSIGN_OR_RETURN(const EspnetSizes sizes, ReadSizes(config));
-  KINGLET_ASSIGN_OR_RETURN(LoadedModel model, EspnetTransformerLoader(input, sizes).Load());
+  KINGLET_ASSIGN_OR_RETURN(LoadedModel model, DescribeEspnet(input, sizes));
   KINGLET_RETURN_IF_ERROR(SetEspnetTokens(config, model));
   return model;
 }

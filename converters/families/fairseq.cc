@@ -8,10 +8,10 @@
 #include <utility>
 #include <vector>
 
-#include "converters/families/draft_builder.h"
 #include "converters/families/fairseq_tables.h"
-#include "converters/families/transformer_values.h"
-#include "converters/matrix_order.h"
+#include "converters/network/frequencies.h"
+#include "converters/network/layers.h"
+#include "converters/network/network.h"
 #include "format/blocks.h"
 #include "format/limits.h"
 
@@ -26,7 +26,7 @@ class FairseqLoader {
  public:
   FairseqLoader(const FairseqConfig& config, std::span<const CheckpointTensor> weights,
                 const FairseqDictionary& dictionary)
-      : config_(config), builder_(weights), tables_(config, dictionary, builder_) {}
+      : config_(config), network_(weights), tables_(config, dictionary, network_) {}
 
   Result<LoadedModel> Load() {
     KINGLET_RETURN_IF_ERROR(FindVersion());
@@ -35,23 +35,22 @@ class FairseqLoader {
     KINGLET_ASSIGN_OR_RETURN(AdaptiveSoftmax softmax, tables_.DescribeSoftmax());
     ClaimLeftovers();
     KINGLET_RETURN_IF_ERROR(
-        builder_.CheckNames("a fairseq language model with these "
+        network_.CheckNames("a fairseq language model with these "
                             "hyper-parameters"));
     KINGLET_RETURN_IF_ERROR(tables_.CheckTies());
-    ModelDescription& description = builder_.model.draft.description;
+    ModelDescription& description = network_.model.draft.description;
     description.vocabulary_size = tables_.words();
     description.start_token = description.end_token = kEndOfSentence;
     description.blocks.emplace_back(std::move(embedding));
     description.blocks.emplace_back(std::move(decoder));
     description.blocks.emplace_back(std::move(softmax));
-    builder_.DeferValues();
-    return std::move(builder_.model);
+    return network_.Finish();
   }
 
  private:
   // Decoders up to version 2, and those without a version, have no final norm.
   Status FindVersion() {
-    const CheckpointTensor* version = builder_.ClaimUnshaped("decoder.version", false);
+    const CheckpointTensor* version = network_.ClaimUnshaped("decoder.version", false);
     final_norm_ = false;
     if (version == nullptr || CountEntries(version->shape) != 1) return {};
     KINGLET_ASSIGN_OR_RETURN(const std::vector<float> value, ReadFinite(*version));
@@ -64,7 +63,7 @@ class FairseqLoader {
     for (const char* name :
          {"embed_tokens._float_tensor", "embed_positions._float_tensor", "embed_positions.weights",
           "adaptive_softmax.head._float_tensor", "adaptive_softmax.version"}) {
-      builder_.ClaimUnshaped(std::string("decoder.") + name, false);
+      network_.ClaimUnshaped(std::string("decoder.") + name, false);
     }
   }
 
@@ -84,8 +83,8 @@ class FairseqLoader {
       decoder.layers.push_back(DescribeLayer("decoder.layers." + std::to_string(i) + "."));
     }
     if (final_norm_) {
-      decoder.final_norm_gain = Kept("decoder.layer_norm.weight", {config_.width});
-      decoder.final_norm_bias = Kept("decoder.layer_norm.bias", {config_.width});
+      std::tie(decoder.final_norm_gain, decoder.final_norm_bias) =
+          AddNorm(network_, "decoder.layer_norm.", config_.width);
     }
     return decoder;
   }
@@ -94,73 +93,38 @@ class FairseqLoader {
     if (!config_.has_positions) return NoPositions{};
     const uint64_t first = kPadding + 1;
     if (!config_.learned_positions) {
-      return AbsoluteSinusoids{builder_.AddComputed("decoder.embed_positions.frequencies",
+      return AbsoluteSinusoids{network_.AddComputed("decoder.embed_positions.frequencies",
                                                     FairseqFrequencies(config_.width)),
                                static_cast<uint32_t>(first)};
     }
     const std::string name = "decoder.embed_positions.weight";
     const CheckpointTensor* table =
-        builder_.Claim(name, {config_.positions + first, uint64_t{config_.width}});
+        network_.Claim(name, {config_.positions + first, uint64_t{config_.width}});
     return PositionTable{
-        builder_.Add(name, {config_.positions, config_.width}, Role::kKept, table, {first, 0})};
+        network_.Add(name, {config_.positions, config_.width}, Role::kKept, table, {first, 0})};
   }
 
-  TensorId Kept(const std::string& name, const Shape& shape) {
-    return builder_.Add(name, shape, Role::kKept);
-  }
-
+  // Newer and older files name modules differently. Without attention to an encoder, the second
+  // norm is the last.
   TransformerLayer DescribeLayer(const std::string& prefix) {
-    const uint64_t d = config_.width, inner = config_.inner;
-    // `names` are those of newer and older files; the first one that the file has counts.
-    const auto norm = [&](std::initializer_list<const char*> names) {
-      const auto* has = std::find_if(names.begin(), names.end(), [&](const char* name) {
-        return builder_.Has(prefix + name + ".weight");
-      });
-      const std::string name = prefix + (has != names.end() ? *has : *names.begin());
-      // Braces fix the order, and with it the file.
-      return std::pair<TensorId, TensorId>{Kept(name + ".weight", {d}), Kept(name + ".bias", {d})};
-    };
-    TransformerLayer layer{};
-    std::tie(layer.attention_norm_gain, layer.attention_norm_bias) =
-        norm({"self_attn_layer_norm", "layer_norms.0"});
     const std::string attention = prefix + "self_attn.";
-    layer.qkv_weight = DescribeProjections(attention, "weight", {d, d}, Role::kPrunedAlso);
-    layer.qkv_bias = DescribeProjections(attention, "bias", {d}, Role::kQuantised);
-    layer.out_weight = builder_.Add(attention + "out_proj.weight", {d, d}, Role::kPrunedAlso);
-    layer.out_bias = builder_.Add(attention + "out_proj.bias", {d}, Role::kQuantised);
-    // Without attention to an encoder, the second norm is the last.
-    std::tie(layer.inner_norm_gain, layer.inner_norm_bias) =
-        norm({"final_layer_norm", "layer_norms.1", "layer_norms.2"});
-    layer.inner_weight = builder_.Add(prefix + "fc1.weight", {inner, d}, Role::kPrunedAlso);
-    layer.inner_bias = builder_.Add(prefix + "fc1.bias", {inner}, Role::kQuantised);
-    layer.outer_weight = builder_.Add(prefix + "fc2.weight", {d, inner}, Role::kPrunedAlso);
-    layer.outer_bias = builder_.Add(prefix + "fc2.bias", {d}, Role::kQuantised);
-    return layer;
-  }
-
-  // The weight or the bias (`part`) of queries, keys and values; `shape` is that of one of the
-  // three.
-  TensorId DescribeProjections(const std::string& attention, const std::string& part,
-                               const Shape& shape, Role role) {
-    Shape all = shape;
-    all[0] *= 3;
-    const std::string name = attention + "qkv." + part;
-    const auto by_head = [heads = config_.heads](const std::vector<float>& values) {
-      return RowsByHead(values, 3, heads);
-    };
-    const std::string joined = attention + "in_proj_" + part;
-    if (builder_.Has(joined)) {
-      return builder_.AddMade(name, all, role, builder_.Claim(joined, all), by_head);
-    }
-    std::vector<const CheckpointTensor*> tensors;
-    for (const char* projection : {"q_proj.", "k_proj.", "v_proj."}) {
-      tensors.push_back(builder_.Claim(attention + projection + part, shape));
-    }
-    return builder_.AddMade(name, all, role, tensors, by_head);
+    const std::string joined = attention + "in_proj_";
+    const std::vector<std::string> projections =
+        network_.Has(joined + "weight")
+            ? std::vector{joined}
+            : std::vector{attention + "q_proj.", attention + "k_proj.", attention + "v_proj."};
+    return AddTransformerLayer(
+        network_,
+        {FirstModule(network_, {prefix + "self_attn_layer_norm.", prefix + "layer_norms.0."}),
+         attention + "qkv.", projections, attention + "out_proj.",
+         FirstModule(network_, {prefix + "final_layer_norm.", prefix + "layer_norms.1.",
+                                prefix + "layer_norms.2."}),
+         prefix + "fc1.", prefix + "fc2."},
+        {config_.width, config_.heads, config_.inner});
   }
 
   const FairseqConfig& config_;
-  DraftBuilder builder_;
+  Network network_;
   FairseqTables tables_;
   bool final_norm_ = false;
 };

@@ -134,51 +134,52 @@ Result<FairseqDictionary> ReadFairseqDictionary(const FamilyInput& input) {
 }
 
 TensorId AddCharacterTable(const FairseqConfig& config, const FairseqDictionary& dictionary,
-                           DraftBuilder& builder) {
+                           Network& network) {
   const uint64_t width = config.width, words = dictionary.words.size();
   std::vector<const CheckpointTensor*> tensors;
   uint64_t parameters = 0;
   for (const auto& [name, shape] : CharacterTensors(*config.characters, width)) {
-    tensors.push_back(builder.Claim(name, shape));
+    tensors.push_back(network.Claim(name, shape));
     parameters += CountEntries(shape);
   }
   const auto long_words = std::count_if(
       dictionary.words.begin(), dictionary.words.end(),
       [](const std::string& word) { return word.size() > FairseqCharacters::kLongest; });
-  builder.model.notes.push_back("the character CNN, " + std::to_string(parameters) +
+  network.model.notes.push_back("the character CNN, " + std::to_string(parameters) +
                                 " parameters, becomes its table of " + std::to_string(words) +
                                 " x " + std::to_string(width));
   if (long_words > 0) {
     const std::string most = std::to_string(FairseqCharacters::kLongest);
-    builder.model.notes.push_back("words longer than " + most + " bytes, of which only the first " +
+    network.model.notes.push_back("words longer than " + most + " bytes, of which only the first " +
                                   most + " count: " + std::to_string(long_words));
   }
-  return builder.AddMade(
+  return network.AddJoined(
       "decoder.embed_tokens.weight", {words, width}, Role::kPrunedAlso, tensors,
-      [characters = *config.characters, width, features = FeaturesOf(*config.characters),
-       spellings = Spellings(dictionary.words)](
-          const std::vector<float>& values) -> Result<std::vector<float>> {
-        Splitter splitter(values);
-        const CharacterCnn cnn = SplitCnn(characters, width, features, splitter);
-        KINGLET_ASSIGN_OR_RETURN(std::vector<float> table,
-                                 CharacterTable(cnn, spellings, MachineThreads()));
-        const auto row = [&table, width](uint64_t id) {
-          return table.begin() + static_cast<std::ptrdiff_t>(id * width);
-        };
-        const std::vector<float> symbols = splitter.Next(2 * width);
-        std::fill_n(row(kPaddingId), width, 0.0F);
-        std::copy_n(symbols.begin(), width, row(kSentenceEndId));
-        std::copy_n(symbols.begin() + static_cast<std::ptrdiff_t>(width), width, row(kUnknownId));
-        return table;
-      });
+      {" as a table of words",
+       [characters = *config.characters, width, features = FeaturesOf(*config.characters),
+        spellings = Spellings(dictionary.words)](
+           const std::vector<float>& values) -> Result<std::vector<float>> {
+         Splitter splitter(values);
+         const CharacterCnn cnn = SplitCnn(characters, width, features, splitter);
+         KINGLET_ASSIGN_OR_RETURN(std::vector<float> table,
+                                  CharacterTable(cnn, spellings, MachineThreads()));
+         const auto row = [&table, width](uint64_t id) {
+           return table.begin() + static_cast<std::ptrdiff_t>(id * width);
+         };
+         const std::vector<float> symbols = splitter.Next(2 * width);
+         std::fill_n(row(kPaddingId), width, 0.0F);
+         std::copy_n(symbols.begin(), width, row(kSentenceEndId));
+         std::copy_n(symbols.begin() + static_cast<std::ptrdiff_t>(width), width, row(kUnknownId));
+         return table;
+       }});
 }
 
-void MarkCharactersUnused(const FairseqConfig& config, DraftBuilder& builder) {
+void MarkCharactersUnused(const FairseqConfig& config, Network& network) {
   std::vector<std::string> names;
   for (const CharacterTensor& tensor : CharacterTensors(*config.characters, config.width)) {
     names.push_back(tensor.name);
   }
-  builder.MarkUnused(names);
+  network.MarkUnused(names);
 }
 
 }  // namespace kinglet

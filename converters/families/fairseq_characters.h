@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "converters/families/draft_builder.h"
 #include "converters/families/fairseq_config.h"
 #include "converters/families/families.h"
+#include "converters/network/network.h"
 #include "format/encoding.h"
 #include "kinglet/status.h"
 
@@ -31,9 +31,9 @@ Result<FairseqDictionary> ReadFairseqDictionary(const FamilyInput& input);
 // CNN's of paddings alone. Notes for the user report what was computed and how many words are
 // longer than a spelling. REQUIRES: config.characters; at least four words.
 TensorId AddCharacterTable(const FairseqConfig& config, const FairseqDictionary& dictionary,
-                           DraftBuilder& builder);
+                           Network& network);
 // Marks the CNN's tensors as unused, because a recipe makes the input. REQUIRES: config.characters.
-void MarkCharactersUnused(const FairseqConfig& config, DraftBuilder& builder);
+void MarkCharactersUnused(const FairseqConfig& config, Network& network);
 
 }  // namespace kinglet
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
-#include <span>
 
 #include "converters/checkpoints/quoted.h"
 #include "converters/checkpoints/refuse_checkpoint.h"
@@ -26,24 +25,9 @@ std::string ProjectionName(size_t band) {
 std::string TailName(size_t index) { return kSoftmax + "tail." + std::to_string(index) + "."; }
 
 // embed_out is an older name.
-std::string PlainSoftmaxName(const DraftBuilder& builder) {
+std::string PlainSoftmaxName(const Network& network) {
   const std::string older = "decoder.embed_out";
-  return builder.Has(older) ? older : "decoder.output_projection.weight";
-}
-
-// a [rows, inner] times b [inner, columns], each entry summed in double and rounded once.
-std::vector<float> ProductOf(std::span<const float> a, std::span<const float> b, uint64_t inner,
-                             uint64_t columns) {
-  std::vector<float> product;
-  std::vector<double> sums(columns);
-  for (size_t row = 0; row < a.size(); row += inner) {
-    std::fill(sums.begin(), sums.end(), 0.0);
-    for (uint64_t i = 0; i < inner; ++i) {
-      for (uint64_t j = 0; j < columns; ++j) sums[j] += double{a[row + i]} * b[i * columns + j];
-    }
-    for (const double sum : sums) product.push_back(static_cast<float>(sum));
-  }
-  return product;
+  return network.Has(older) ? older : "decoder.output_projection.weight";
 }
 
 }  // namespace
@@ -83,7 +67,7 @@ Status FairseqTables::DescribeCharacterEmbedding(AdaptiveEmbedding& embedding) {
                                "included (--vocab FILE names another dictionary)",
                            std::to_string(words_));
   }
-  bins_.push_back({0, words(), AddCharacterTable(config_, dictionary_, builder_), std::nullopt});
+  bins_.push_back({0, words(), AddCharacterTable(config_, dictionary_, network_), std::nullopt});
   embedding.bins = bins_;
   return {};
 }
@@ -91,7 +75,7 @@ Status FairseqTables::DescribeCharacterEmbedding(AdaptiveEmbedding& embedding) {
 // The number of words follows from the last band's table.
 Status FairseqTables::FindWords() {
   if (replaced_) {
-    const Shape& shape = builder_.Find(kInputModule)->shape;
+    const Shape& shape = network_.Find(kInputModule)->shape;
     words_ = OutputWords().value_or(shape[0]);
     return {};
   }
@@ -99,14 +83,14 @@ Status FairseqTables::FindWords() {
   uint64_t before = 0;
   if (const std::vector<uint32_t>& cutoffs = config_.input.cutoffs; !cutoffs.empty()) {
     const size_t last =
-        builder_.Has(TableName(cutoffs.size())) ? cutoffs.size() : cutoffs.size() - 1;
+        network_.Has(TableName(cutoffs.size())) ? cutoffs.size() : cutoffs.size() - 1;
     name = TableName(last);
     before = last == 0 ? 0 : cutoffs[last - 1];
   }
-  const CheckpointTensor* table = builder_.ClaimUnshaped(name);
+  const CheckpointTensor* table = network_.ClaimUnshaped(name);
   if (table == nullptr) return {};
   if (table->shape.size() != 2 || table->shape[0] == 0) {
-    builder_.NoteMisshaped(*table, "[words, width]");
+    network_.NoteMisshaped(*table, "[words, width]");
     return {};
   }
   if (table->shape[0] > kMaxDimension - before) {
@@ -124,7 +108,7 @@ std::optional<uint64_t> FairseqTables::OutputWords() const {
                                     kInput + "weight"};
   uint64_t before = 0;
   if (!cutoffs.empty()) {
-    const size_t tails = builder_.Has(TailName(cutoffs.size() - 1) + "2.weight")
+    const size_t tails = network_.Has(TailName(cutoffs.size() - 1) + "2.weight")
                              ? cutoffs.size()
                              : cutoffs.size() - 1;
     if (tails == 0) return std::nullopt;
@@ -132,7 +116,7 @@ std::optional<uint64_t> FairseqTables::OutputWords() const {
     before = cutoffs[tails - 1];
   }
   for (const std::string& name : names) {
-    const CheckpointTensor* table = builder_.Find(name);
+    const CheckpointTensor* table = network_.Find(name);
     if (table != nullptr && table->shape.size() == 2) return before + table->shape[0];
   }
   return std::nullopt;
@@ -143,7 +127,7 @@ Result<AdaptiveEmbedding> FairseqTables::DescribeEmbedding() {
   embedding.name = "embed_tokens";
   embedding.width = config_.width;
   embedding.scale = config_.scaled ? std::sqrt(static_cast<double>(config_.width)) : 1;
-  replaced_ = builder_.IsMade(kInputModule);
+  replaced_ = network_.IsMade(kInputModule);
   if (config_.characters && !replaced_) {
     KINGLET_RETURN_IF_ERROR(DescribeCharacterEmbedding(embedding));
     return embedding;
@@ -152,7 +136,7 @@ Result<AdaptiveEmbedding> FairseqTables::DescribeEmbedding() {
   if (replaced_) {
     const Shape shape = {words_, config_.width};
     embedding.bins.push_back(
-        {0, words(), builder_.Add(kInputModule, shape, Role::kPrunedAlso), std::nullopt});
+        {0, words(), network_.Add(kInputModule, shape, Role::kPrunedAlso), std::nullopt});
   } else if (config_.input.cutoffs.empty()) {
     DescribePlainEmbedding(embedding);
   } else {
@@ -167,12 +151,12 @@ Status FairseqTables::DescribeAdaptiveEmbedding(AdaptiveEmbedding& embedding) {
   for (size_t b = 0; b < bands.size(); ++b) {
     const auto& [first, size, columns] = bands[b];
     const Shape table = {size, columns}, projection = {config_.width, columns};
-    tables_.push_back(builder_.Claim(TableName(b), table));
-    projections_.push_back(builder_.Claim(ProjectionName(b), projection));
+    tables_.push_back(network_.Claim(TableName(b), table));
+    projections_.push_back(network_.Claim(ProjectionName(b), projection));
     bins_.push_back(
         {static_cast<uint32_t>(first), static_cast<uint32_t>(size),
-         builder_.Add(TableName(b), table, Role::kPrunedAlso, tables_.back()),
-         builder_.Add(ProjectionName(b), projection, Role::kQuantised, projections_.back())});
+         network_.Add(TableName(b), table, Role::kPrunedAlso, tables_.back()),
+         network_.Add(ProjectionName(b), projection, Role::kQuantised, projections_.back())});
   }
   embedding.bins = bins_;
   return {};
@@ -181,16 +165,16 @@ Status FairseqTables::DescribeAdaptiveEmbedding(AdaptiveEmbedding& embedding) {
 void FairseqTables::DescribePlainEmbedding(AdaptiveEmbedding& embedding) {
   if (words_ == 0) return;
   const Shape shape = {words_, config_.input_width};
-  tables_.push_back(builder_.Claim(kInput + "weight", shape));
+  tables_.push_back(network_.Claim(kInput + "weight", shape));
   EmbeddingBin bin{0, words(),
-                   builder_.Add(kInput + "weight", shape, Role::kPrunedAlso, tables_.back()),
+                   network_.Add(kInput + "weight", shape, Role::kPrunedAlso, tables_.back()),
                    std::nullopt};
   if (config_.input_width != config_.width) {
-    bin.projection = builder_.Add("decoder.project_in_dim.weight",
+    bin.projection = network_.Add("decoder.project_in_dim.weight",
                                   {config_.width, config_.input_width}, Role::kQuantised);
   }
   if (config_.noise_matrix) {
-    bin.projection = builder_.Add(kNoiseMatrix, {config_.width, config_.width}, Role::kQuantised);
+    bin.projection = network_.Add(kNoiseMatrix, {config_.width, config_.width}, Role::kQuantised);
   }
   bins_.push_back(bin);
   embedding.bins = bins_;
@@ -212,7 +196,7 @@ Result<AdaptiveSoftmax> FairseqTables::DescribeSoftmax() {
 
 void FairseqTables::MarkInputUnused() {
   if (config_.characters) {
-    MarkCharactersUnused(config_, builder_);
+    MarkCharactersUnused(config_, network_);
     return;
   }
   std::vector<std::string> names = {kInput + "weight", "decoder.project_in_dim.weight",
@@ -221,7 +205,7 @@ void FairseqTables::MarkInputUnused() {
     names.push_back(TableName(b));
     names.push_back(ProjectionName(b));
   }
-  builder_.MarkUnused(names);
+  network_.MarkUnused(names);
 }
 
 Status FairseqTables::DescribeAdaptiveSoftmax(AdaptiveSoftmax& softmax) {
@@ -246,18 +230,18 @@ void FairseqTables::DescribeHead(AdaptiveSoftmax& softmax, uint64_t size, uint64
     softmax.head_table = SoftmaxTable(kSoftmax + "head.word_proj.weight", {size, width}, 0);
     const std::string name = kSoftmax + "head.class_proj.weight";
     if (tails > 0) {
-      softmax.cluster_weight = builder_.Add(name, clusters, Role::kQuantised);
+      softmax.cluster_weight = network_.Add(name, clusters, Role::kQuantised);
     } else {
-      builder_.Claim(name, clusters, false);  // a matrix without rows
+      network_.Claim(name, clusters, false);  // a matrix without rows
     }
     return;
   }
   const std::string name = kSoftmax + "head.weight";
-  const CheckpointTensor* rows = builder_.Claim(name, {size + tails, width});
-  softmax.head_table = builder_.Add(name, {size, width}, Role::kPrunedAlso, rows);
+  const CheckpointTensor* rows = network_.Claim(name, {size + tails, width});
+  softmax.head_table = network_.Add(name, {size, width}, Role::kPrunedAlso, rows);
   if (tails == 0) return;
   softmax.cluster_weight =
-      builder_.Add(name + ".clusters", clusters, Role::kQuantised, rows, {size, 0});
+      network_.Add(name + ".clusters", clusters, Role::kQuantised, rows, {size, 0});
 }
 
 SoftmaxTail FairseqTables::DescribeTail(const Band& band, size_t index) {
@@ -271,25 +255,22 @@ SoftmaxTail FairseqTables::DescribeTail(const Band& band, size_t index) {
   tail.cluster_row = static_cast<uint32_t>(index);
   if (config_.tied_projections) {
     tail.projection =
-        builder_.AddTransposed(projection, projected, Role::kQuantised,
+        network_.AddTransposed(projection, projected, Role::kQuantised,
                                SoftmaxProjection(projection, {width, band.columns}, index + 1));
+    network_.MarkDerived(*tail.projection);
   } else if (width != config_.width) {
     // The tail reads the hidden state that project_out_dim makes.
     tail.projection =
-        builder_.AddMade(projection, {band.columns, config_.width}, Role::kQuantised,
-                         {builder_.Claim(projection, projected), project_out_},
-                         [split = band.columns * width, inner = width,
-                          columns = uint64_t{config_.width}](const std::vector<float>& values) {
-                           const std::span<const float> both = values;
-                           return ProductOf(both.first(split), both.subspan(split), inner, columns);
-                         });
+        network_.AddJoined(projection, {band.columns, config_.width}, Role::kQuantised,
+                           {network_.Claim(projection, projected), project_out_},
+                           ProductOf(band.columns, width, config_.width));
   } else {
-    tail.projection = builder_.Add(projection, projected, Role::kQuantised);
+    tail.projection = network_.Add(projection, projected, Role::kQuantised);
   }
   if (config_.tied_tables) {
     tail.table = SoftmaxTable(table, rows, index + 1);
   } else {
-    tail.table = builder_.Add(table, rows, Role::kPrunedAlso);
+    tail.table = network_.Add(table, rows, Role::kPrunedAlso);
   }
   return tail;
 }
@@ -298,11 +279,11 @@ void FairseqTables::DescribePlainSoftmax(AdaptiveSoftmax& softmax) {
   if (words_ == 0) return;
   softmax.head_size = words();
   const Shape shape = {words_, config_.output_width};
-  const std::string name = PlainSoftmaxName(builder_);
+  const std::string name = PlainSoftmaxName(network_);
   if (config_.tied_tables) {
     softmax.head_table = SoftmaxTable(name, shape, 0);
   } else {
-    softmax.head_table = builder_.Add(name, shape, Role::kPrunedAlso);
+    softmax.head_table = network_.Add(name, shape, Role::kPrunedAlso);
   }
   DescribeProjectOut(softmax);
 }
@@ -311,8 +292,8 @@ void FairseqTables::DescribeProjectOut(AdaptiveSoftmax& softmax) {
   if (config_.output_width == config_.width) return;
   const std::string name = "decoder.project_out_dim.weight";
   const Shape shape = {config_.output_width, config_.width};
-  project_out_ = builder_.Claim(name, shape);
-  softmax.head_projection = builder_.Add(name, shape, Role::kQuantised, project_out_);
+  project_out_ = network_.Claim(name, shape);
+  softmax.head_projection = network_.Add(name, shape, Role::kQuantised, project_out_);
 }
 
 // The table of a band that the embedding shares. Where a recipe makes the embedding's, the softmax
@@ -324,13 +305,13 @@ TensorId FairseqTables::SoftmaxTable(const std::string& copy, const Shape& shape
     NoteTie(copy, shape, inward);
     return bins_[band].table;
   }
-  if (made && !builder_.Has(copy)) {
-    const CheckpointTensor* own = builder_.ForOutput(inward);
-    return own == inward ? bins_[band].table : builder_.Add(copy, shape, Role::kPrunedAlso, own);
+  if (made && !network_.Has(copy)) {
+    const CheckpointTensor* own = network_.ForOutput(inward);
+    return own == inward ? bins_[band].table : network_.Add(copy, shape, Role::kPrunedAlso, own);
   }
   const std::string original = config_.input.cutoffs.empty() ? kInput + "weight" : TableName(band);
-  const bool shared = replaced_ && !builder_.Has(copy) && builder_.Has(original);
-  return builder_.Add(shared ? original : copy, shape, Role::kPrunedAlso);
+  const bool shared = replaced_ && !network_.Has(copy) && network_.Has(original);
+  return network_.Add(shared ? original : copy, shape, Role::kPrunedAlso);
 }
 
 // The projection of a band that the embedding shares. The softmax multiplies by the transpose.
@@ -340,14 +321,14 @@ const CheckpointTensor* FairseqTables::SoftmaxProjection(const std::string& copy
     NoteTie(copy, shape, projections_[band]);
     return projections_[band];
   }
-  const bool shared = !builder_.Has(copy) && builder_.Has(ProjectionName(band));
-  return builder_.Claim(shared ? ProjectionName(band) : copy, shape);
+  const bool shared = !network_.Has(copy) && network_.Has(ProjectionName(band));
+  return network_.Claim(shared ? ProjectionName(band) : copy, shape);
 }
 
 // A file may store a tied tensor a second time, under the softmax's name.
 void FairseqTables::NoteTie(const std::string& copy, const Shape& shape,
                             const CheckpointTensor* original) {
-  const CheckpointTensor* found = builder_.Claim(copy, shape, false);
+  const CheckpointTensor* found = network_.Claim(copy, shape, false);
   if (found != nullptr && original != nullptr) ties_.emplace_back(found, original);
 }
 

@@ -11,9 +11,9 @@
 #include <utility>
 #include <vector>
 
-#include "converters/families/draft_builder.h"
 #include "converters/families/fairseq_characters.h"
 #include "converters/families/fairseq_config.h"
+#include "converters/network/network.h"
 #include "format/blocks.h"
 #include "kinglet/status.h"
 
@@ -28,16 +28,15 @@ class FairseqTables {
  public:
   // The dictionary is for config.characters, unless a recipe makes the input. REQUIRES: all three
   // outlive the object.
-  FairseqTables(const FairseqConfig& config, const FairseqDictionary& dictionary,
-                DraftBuilder& builder)
-      : config_(config), dictionary_(dictionary), builder_(builder) {}
+  FairseqTables(const FairseqConfig& config, const FairseqDictionary& dictionary, Network& network)
+      : config_(config), dictionary_(dictionary), network_(network) {}
 
   // Errors: KINGLET_INVALID_CHECKPOINT for impossible bands and a dictionary of another size than
   // the softmax.
   Result<AdaptiveEmbedding> DescribeEmbedding();
   Result<AdaptiveSoftmax> DescribeSoftmax();
   // Checks that the softmax's copies of tied tensors equal the embedding's. Errors:
-  // KINGLET_INVALID_CHECKPOINT naming the first copy that differs. REQUIRES: the builder's
+  // KINGLET_INVALID_CHECKPOINT naming the first copy that differs. REQUIRES: the network's
   // CheckNames found nothing.
   Status CheckTies() const;
 
@@ -69,7 +68,7 @@ class FairseqTables {
 
   const FairseqConfig& config_;
   const FairseqDictionary& dictionary_;
-  DraftBuilder& builder_;
+  Network& network_;
   uint64_t words_ = 0;
   bool replaced_ = false;  // a recipe makes the embedding
   // By bin of the embedding.

@@ -62,16 +62,6 @@ std::string NamesOf(const Predicate& wanted) {
 
 }  // namespace
 
-Status ReadTensors(LoadedModel& model) {
-  if (!model.read) return {};
-  std::vector<EncodedTensor>& tensors = model.draft.tensors;
-  for (size_t id = 0; id < tensors.size(); ++id) {
-    KINGLET_RETURN_IF_ERROR(model.read(static_cast<TensorId>(id), tensors[id]));
-  }
-  model.read = nullptr;
-  return {};
-}
-
 std::span<const Family> Families() {
   static constexpr std::array<Family, 16> kFamilies = {{
       {kMicronetFamily, LooksLikeMicronet, LoadMicronet, false, MicronetOptions},

@@ -7,11 +7,11 @@
 #include <vector>
 
 #include "converters/checkpoints/refuse_checkpoint.h"
-#include "converters/families/draft_builder.h"
 #include "converters/families/icefall_rnn.h"
 #include "converters/families/speech_stream.h"
 #include "converters/families/token_list.h"
-#include "converters/matrix_order.h"
+#include "converters/network/frequencies.h"
+#include "converters/network/network.h"
 #include "format/blocks.h"
 #include "format/limits.h"
 
@@ -28,35 +28,16 @@ constexpr OptionTable kIcefallTransformerOptions = {
     "sos_id eos_id vocab_size embedding_dim encoder_dim dim_feedforward nhead num_layers "
     "tie_weights"};
 
-// All values but the last, times exp of the last, which is the logarithm of their scale.
-std::vector<float> Rescaled(std::vector<float> values, double factor = 1) {
-  const double scale = std::exp(double{values.back()});
-  values.pop_back();
-  return ScaledBy(factor * scale, std::move(values));
-}
-
-// Reorders columns: the framework's table alternates sines and cosines; the result has all sines,
-// then all cosines.
-std::vector<float> SinesFirst(const std::vector<float>& values, uint64_t columns) {
-  std::vector<float> ordered(values.size());
-  for (size_t i = 0; i < values.size(); ++i) {
-    const uint64_t column = i % columns;
-    ordered[i - column + column / 2 + (column % 2) * (columns / 2)] = values[i];
-  }
-  return ordered;
-}
-
 class IcefallTransformerLoader {
  public:
   explicit IcefallTransformerLoader(const FamilyInput& input)
-      : input_(input), builder_(input.weights) {}
+      : input_(input), network_(input.weights) {}
 
   Result<LoadedModel> Load() {
     KINGLET_RETURN_IF_ERROR(FindSizes());
-    std::vector<Block>& blocks = builder_.model.draft.description.blocks;
     AdaptiveEmbedding embedding{"embedding", embedded_, 1, {}};
-    const CheckpointTensor* table = builder_.Claim("input_embedding.weight", {words_, embedded_});
-    const CheckpointTensor* output = builder_.Claim("output_linear.weight", {words_, width_});
+    const CheckpointTensor* table = network_.Claim("input_embedding.weight", {words_, embedded_});
+    const CheckpointTensor* output = network_.Claim("output_linear.weight", {words_, width_});
     DenseLayers input_layers = DescribeInput();
     TransformerDecoder decoder = DescribeDecoder();
     AdaptiveSoftmax softmax{};
@@ -64,47 +45,33 @@ class IcefallTransformerLoader {
     softmax.width = width_;
     softmax.head_size = words_;
     softmax.head_table =
-        builder_.Add("output_linear.weight", {words_, width_}, Role::kPrunedAlso, output);
-    softmax.head_bias = builder_.Add("output_linear.bias", {words_}, Role::kQuantised);
-    TensorId rows = *softmax.head_table;
-    const bool both = table != nullptr && output != nullptr;
-    const Result<bool> tied = both ? SameParameter(*table, *output) : Result<bool>(false);
-    if (!tied.ok()) return tied.status();
-    if (both && IcefallTies(input_)) {
-      KINGLET_RETURN_IF_ERROR(CheckStatedTie("tie_weights", *table, *output, *tied));
+        network_.Add("output_linear.weight", {words_, width_}, Role::kPrunedAlso, output);
+    softmax.head_bias = network_.Add("output_linear.bias", {words_}, Role::kQuantised);
+    if (table != nullptr && output != nullptr) {
+      KINGLET_RETURN_IF_ERROR(
+          network_.Tie(*output, *table, IcefallTies(input_) ? "tie_weights" : "").status());
     }
-    if (!*tied) {
-      rows = builder_.Add("input_embedding.weight", {words_, embedded_}, Role::kPrunedAlso, table);
-    }
-    KINGLET_RETURN_IF_ERROR(builder_.CheckNames("an icefall-transformer-lm network"));
+    embedding.bins.push_back(
+        {0, words_,
+         network_.Add("input_embedding.weight", {words_, embedded_}, Role::kPrunedAlso, table),
+         std::nullopt});
+    KINGLET_RETURN_IF_ERROR(network_.CheckNames("an icefall-transformer-lm network"));
     KINGLET_RETURN_IF_ERROR(ReadEpsilons(input_layers, decoder));
-    embedding.bins.push_back({0, words_, rows, std::nullopt});
-    blocks.emplace_back(std::move(embedding));
-    blocks.emplace_back(std::move(input_layers));
-    blocks.emplace_back(std::move(decoder));
-    blocks.emplace_back(std::move(softmax));
-    builder_.DeferValues();
-    return std::move(builder_.model);
+    network_.model.draft.description.blocks = {std::move(embedding), std::move(input_layers),
+                                               std::move(decoder), std::move(softmax)};
+    return network_.Finish();
   }
 
  private:
-  // A dimension of a tensor, which Claim checks later; 0 if the tensor lacks it.
-  uint32_t Dimension(const std::string& name, size_t axis) const {
-    const CheckpointTensor* tensor = builder_.Find(name);
-    const bool has =
-        tensor != nullptr && axis < tensor->shape.size() && tensor->shape[axis] <= kMaxDimension;
-    return has ? static_cast<uint32_t>(tensor->shape[axis]) : 0;
-  }
-
   Status FindSizes() {
-    builder_.model.draft.description.vocabulary_size = words_ =
-        Dimension("input_embedding.weight", 0);
-    embedded_ = Dimension("input_embedding.weight", 1);
-    width_ = Dimension("encoder.embed.weight", 0);
+    network_.model.draft.description.vocabulary_size = words_ =
+        network_.Dimension("input_embedding.weight", 0);
+    embedded_ = network_.Dimension("input_embedding.weight", 1);
+    width_ = network_.Dimension("encoder.embed.weight", 0);
     layers_ = CountLayers(input_.weights, "encoder.encoder.layers.", ".self_attn.in_proj.weight");
-    heads_ = Dimension("encoder.encoder.layers.0.self_attn.pos_bias_u", 0);
-    key_size_ = Dimension("encoder.encoder.layers.0.self_attn.pos_bias_u", 1);
-    inner_ = Dimension("encoder.encoder.layers.0.feed_forward.0.weight", 0);
+    heads_ = network_.Dimension("encoder.encoder.layers.0.self_attn.pos_bias_u", 0);
+    key_size_ = network_.Dimension("encoder.encoder.layers.0.self_attn.pos_bias_u", 1);
+    inner_ = network_.Dimension("encoder.encoder.layers.0.feed_forward.0.weight", 0);
     KINGLET_RETURN_IF_ERROR(CheckStated());
     if (words_ > 0 && embedded_ > 0 && width_ > 0 && width_ % 2 == 0 && inner_ > 0 &&
         uint64_t{heads_} * key_size_ == width_) {
@@ -136,21 +103,18 @@ class IcefallTransformerLoader {
     return {};
   }
 
-  // The weight or bias of a linear layer, times its scale.
-  TensorId Scaled(const std::string& name, const Shape& shape, Role role) {
-    return builder_.AddMade(name, shape, role,
-                            {builder_.Claim(name, shape), Scalar(name + "_scale")},
-                            [](std::vector<float> values) -> Result<std::vector<float>> {
-                              return Rescaled(std::move(values));
-                            });
+  // A tensor times its scale, and changed further.
+  TensorId AddScaled(const std::string& name, const Shape& shape, Role role, const Change& change) {
+    return network_.AddJoined(name, shape, role,
+                              {network_.Claim(name, shape), Scalar(name + "_scale")}, change);
   }
   TensorId Weight(const std::string& layer, uint64_t rows, uint64_t columns) {
-    return Scaled(layer + "weight", {rows, columns}, Role::kPrunedAlso);
+    return AddScaled(layer + "weight", {rows, columns}, Role::kPrunedAlso, ScaledByLast());
   }
   TensorId Bias(const std::string& layer, uint64_t rows) {
-    return Scaled(layer + "bias", {rows}, Role::kQuantised);
+    return AddScaled(layer + "bias", {rows}, Role::kQuantised, ScaledByLast());
   }
-  const CheckpointTensor* Scalar(const std::string& name) { return builder_.Claim(name, {}); }
+  const CheckpointTensor* Scalar(const std::string& name) { return network_.Claim(name, {}); }
 
   DenseLayers DescribeInput() {
     DenseLayers dense{"encoder.embed", DensePlace::kInput};
@@ -167,13 +131,13 @@ class IcefallTransformerLoader {
     decoder.width = width_;
     decoder.heads = heads_;
     decoder.key_size = decoder.value_size = key_size_;
-    decoder.window = AttentionWindow(input_, builder_.model.notes);
+    decoder.window = AttentionWindow(input_, network_.model.notes);
     decoder.start = StreamStart::kMasked;
     decoder.norm_order = NormOrder::kEnd;
     decoder.epsilon = 1;  // unused: there are no norms
     decoder.activation = Activation::kDoubleSwish;
     RelativeSinusoids positions{
-        builder_.AddComputed("encoder.encoder_pos.frequencies", SinusoidFrequencies(width_)),
+        network_.AddComputed("encoder.encoder_pos.frequencies", SinusoidFrequencies(width_)),
         std::nullopt};
     positions.rounded = true;
     decoder.positions = positions;
@@ -187,15 +151,13 @@ class IcefallTransformerLoader {
     const uint64_t d = width_;
     const std::string attention = prefix + "self_attn.";
     TransformerLayer layer{};
-    layer.qkv_weight = ByHead(attention + "in_proj.weight", {3 * d, d}, Role::kPrunedAlso);
-    layer.qkv_bias = ByHead(attention + "in_proj.bias", {3 * d}, Role::kQuantised);
-    layer.positions =
-        builder_.AddMade(attention + "linear_pos.weight", {d, d}, Role::kPrunedAlso,
-                         {builder_.Claim(attention + "linear_pos.weight", {d, d}),
-                          Scalar(attention + "linear_pos.weight_scale")},
-                         [d](std::vector<float> values) -> Result<std::vector<float>> {
-                           return SinesFirst(Rescaled(std::move(values)), d);
-                         });
+    const Change by_head = Then(ScaledByLast(), ByHead(heads_, {1, 1, 1}));
+    layer.qkv_weight =
+        AddScaled(attention + "in_proj.weight", {3 * d, d}, Role::kPrunedAlso, by_head);
+    layer.qkv_bias = AddScaled(attention + "in_proj.bias", {3 * d}, Role::kQuantised, by_head);
+    // The framework's table of positions has sines and cosines in turn.
+    layer.positions = AddScaled(attention + "linear_pos.weight", {d, d}, Role::kPrunedAlso,
+                                Then(ScaledByLast(), SinesFirst(d)));
     layer.content_bias = PositionBias(attention + "pos_bias_u");
     layer.position_bias = PositionBias(attention + "pos_bias_v");
     layer.out_weight = Weight(attention + "out_proj.", d, d);
@@ -208,22 +170,9 @@ class IcefallTransformerLoader {
     return layer;
   }
 
-  TensorId ByHead(const std::string& name, const Shape& shape, Role role) {
-    return builder_.AddMade(
-        name, shape, role, {builder_.Claim(name, shape), Scalar(name + "_scale")},
-        [heads = heads_](std::vector<float> values) -> Result<std::vector<float>> {
-          return RowsByHead(Rescaled(std::move(values)), 3, heads);
-        });
-  }
-
   TensorId PositionBias(const std::string& name) {
-    const Shape shape = {heads_, key_size_};
-    const double factor = std::sqrt(static_cast<double>(key_size_));
-    return builder_.AddMade(name, shape, Role::kKept,
-                            {builder_.Claim(name, shape), Scalar(name + "_scale")},
-                            [factor](std::vector<float> values) -> Result<std::vector<float>> {
-                              return Rescaled(std::move(values), factor);
-                            });
+    return AddScaled(name, {heads_, key_size_}, Role::kKept,
+                     ScaledByLast(std::sqrt(static_cast<double>(key_size_))));
   }
 
   // The norms' epsilons, that of the input layer first. REQUIRES: CheckNames found nothing.
@@ -241,7 +190,7 @@ class IcefallTransformerLoader {
   }
 
   const FamilyInput& input_;
-  DraftBuilder builder_;
+  Network network_;
   uint32_t words_ = 0, embedded_ = 0, width_ = 0, layers_ = 0, heads_ = 0, key_size_ = 0,
            inner_ = 0;
   std::vector<const CheckpointTensor*> epsilons_;

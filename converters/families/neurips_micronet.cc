@@ -12,7 +12,7 @@
 #include "converters/checkpoints/checkpoint_path.h"
 #include "converters/checkpoints/config_file.h"
 #include "converters/checkpoints/refuse_checkpoint.h"
-#include "converters/families/draft_builder.h"
+#include "converters/network/network.h"
 #include "format/message_text.h"
 
 namespace kinglet {
@@ -21,41 +21,40 @@ namespace {
 class MicronetLoader {
  public:
   MicronetLoader(const MicronetConfig& config, std::span<const CheckpointTensor> weights)
-      : config_(config), order_(weights), builder_(weights) {}
+      : config_(config), order_(weights), network_(weights) {}
 
   Result<LoadedModel> Load() {
     KINGLET_RETURN_IF_ERROR(CheckQuantisers());
-    builder_.model.bits = config_.bits;
-    builder_.model.draft.description.vocabulary_size = config_.vocabulary_size;
+    network_.model.bits = config_.bits;
+    network_.model.draft.description.vocabulary_size = config_.vocabulary_size;
     DescribeTables();
     AdaptiveEmbedding embedding = DescribeEmbedding();
     TransformerDecoder decoder = DescribeDecoder();
     AdaptiveSoftmax softmax = DescribeSoftmax();
     std::optional<NeuralCache> cache = DescribeCache();
-    KINGLET_RETURN_IF_ERROR(builder_.CheckNames("a " + std::string(kMicronetFamily) +
+    KINGLET_RETURN_IF_ERROR(network_.CheckNames("a " + std::string(kMicronetFamily) +
                                                 " network with this configuration"));
     KINGLET_RETURN_IF_ERROR(value_error_);
     KINGLET_RETURN_IF_ERROR(CheckCache(cache));
-    std::vector<Block>& blocks = builder_.model.draft.description.blocks;
+    std::vector<Block>& blocks = network_.model.draft.description.blocks;
     blocks.emplace_back(std::move(embedding));
     blocks.emplace_back(std::move(decoder));
     blocks.emplace_back(std::move(softmax));
     if (cache) blocks.emplace_back(std::move(*cache));
     KINGLET_RETURN_IF_ERROR(CompareTiedTables());
-    builder_.DeferValues();
-    return std::move(builder_.model);
+    return network_.Finish();
   }
 
  private:
   TensorId Add(const std::string& name, const Shape& shape, Role role) {
-    return builder_.Add(name, shape, role);
+    return network_.Add(name, shape, role);
   }
 
   // A number saved as a tensor of shape () or (1,).
   std::optional<float> Number(const std::string& name, bool required) {
-    const CheckpointTensor* found = builder_.Find(name);
+    const CheckpointTensor* found = network_.Find(name);
     const bool listed = found != nullptr && found->shape == Shape{1};
-    const CheckpointTensor* tensor = builder_.Claim(name, listed ? Shape{1} : Shape{}, required);
+    const CheckpointTensor* tensor = network_.Claim(name, listed ? Shape{1} : Shape{}, required);
     if (tensor == nullptr) return std::nullopt;
     const Result<std::vector<float>> values = ReadFinite(*tensor);
     if (values.ok()) return values->front();
@@ -98,25 +97,25 @@ class MicronetLoader {
       const std::string inward = "embed.layers." + number + ".weight";
       const Shape shape = {bin.size, bin.width};
       // If a recipe makes the entire input, the input's own table is marked as unused.
-      const bool is_unused = builder_.IsMade("embed") && builder_.Has(outward);
-      const bool has_inward = builder_.Has(inward) && !is_unused;
-      const CheckpointTensor* used = builder_.Claim(outward, shape, !has_inward);
-      const CheckpointTensor* other = has_inward ? builder_.Claim(inward, shape) : nullptr;
+      const bool is_unused = network_.IsMade("embed") && network_.Has(outward);
+      const bool has_inward = network_.Has(inward) && !is_unused;
+      const CheckpointTensor* used = network_.Claim(outward, shape, !has_inward);
+      const CheckpointTensor* other = has_inward ? network_.Claim(inward, shape) : nullptr;
       const bool made = other != nullptr && !other->made.empty();
       if (made) {
         // A recipe makes the embedding's table; the softmax keeps the checkpoint's.
         inward_tables_.resize(config_.bins.size());
-        inward_tables_[i] = builder_.Add(inward, shape, Role::kPrunedAlso, other);
-        if (used == nullptr) used = builder_.ForOutput(other);
+        inward_tables_[i] = network_.Add(inward, shape, Role::kPrunedAlso, other);
+        if (used == nullptr) used = network_.ForOutput(other);
         other = nullptr;
       }
-      if (used == nullptr && !builder_.Has(outward) && other != nullptr) {
-        builder_.model.notes.push_back(outward + " is not in the checkpoint; " + inward +
+      if (used == nullptr && !network_.Has(outward) && other != nullptr) {
+        network_.model.notes.push_back(outward + " is not in the checkpoint; " + inward +
                                        " is used");
         std::swap(used, other);
       }
       tables_.push_back(
-          builder_.Add(used != nullptr ? used->name : outward, shape, Role::kPrunedAlso, used));
+          network_.Add(used != nullptr ? used->name : outward, shape, Role::kPrunedAlso, used));
       if (used != nullptr && other != nullptr) tied_.push_back({used, other});
     }
   }
@@ -126,7 +125,7 @@ class MicronetLoader {
     embedding.name = "embed";
     embedding.width = config_.width;
     embedding.scale = std::sqrt(static_cast<double>(config_.width));
-    if (builder_.IsMade("embed")) return DescribeMade(std::move(embedding));
+    if (network_.IsMade("embed")) return DescribeMade(std::move(embedding));
     for (size_t i = 0; i < config_.bins.size(); ++i) {
       const MicronetBin& bin = config_.bins[i];
       const bool made = !inward_tables_.empty() && inward_tables_[i];
@@ -152,7 +151,7 @@ class MicronetLoader {
       replaced.push_back("embed.layers." + std::to_string(i) + ".weight");
       replaced.push_back("embed.projections." + std::to_string(i) + ".weight");
     }
-    builder_.MarkUnused(replaced);
+    network_.MarkUnused(replaced);
     return embedding;
   }
 
@@ -223,8 +222,8 @@ class MicronetLoader {
       softmax.cluster_bias = Add("loss.clusters.bias", {tails}, Role::kQuantised);
     } else {
       // The framework saves a matrix without rows.
-      builder_.Claim("loss.clusters.weight", cluster_shape, false);
-      builder_.Claim("loss.clusters.bias", {tails}, false);
+      network_.Claim("loss.clusters.weight", cluster_shape, false);
+      network_.Claim("loss.clusters.bias", {tails}, false);
     }
     for (size_t i = 0; i < tails; ++i) {
       const MicronetBin& bin = config_.bins[i + 1];
@@ -266,9 +265,9 @@ class MicronetLoader {
     // The state dict may also have trained parameters that a search file or `use_cache: false`
     // overrules.
     for (const std::string& name : {theta, lambda}) {
-      if (config_.trains_cache && builder_.Has(name) && !builder_.Claimed(name)) {
-        builder_.ClaimUnshaped(name);
-        builder_.model.notes.push_back(name + " is not used: the configuration overrules it");
+      if (config_.trains_cache && network_.Has(name) && !network_.Claimed(name)) {
+        network_.ClaimUnshaped(name);
+        network_.model.notes.push_back(name + " is not used: the configuration overrules it");
       }
     }
     return cache;
@@ -298,7 +297,7 @@ class MicronetLoader {
         largest = std::max(largest, std::fabs(double{other[i]} - double{values[i]}));
       }
       if (largest == 0) continue;
-      builder_.model.notes.push_back(tied.other->name + " differs from " + tied.used->name +
+      network_.model.notes.push_back(tied.other->name + " differs from " + tied.used->name +
                                      " by up to " + NumberText(largest) +
                                      "; the latter is used for input and output");
     }
@@ -311,7 +310,7 @@ class MicronetLoader {
 
   const MicronetConfig& config_;
   std::span<const CheckpointTensor> order_;
-  DraftBuilder builder_;
+  Network network_;
   Status value_error_;            // of the first value that cannot be used
   std::vector<TensorId> tables_;  // by bin
   // By bin, the embedding's tables that a recipe makes; empty if it makes none.

@@ -2,7 +2,6 @@
 
 #include <cmath>
 #include <cstdint>
-#include <deque>
 #include <optional>
 #include <string>
 #include <tuple>
@@ -10,10 +9,10 @@
 #include <vector>
 
 #include "converters/families/claimed_define.h"
-#include "converters/families/draft_builder.h"
 #include "converters/families/opennmt_recurrent.h"
 #include "converters/families/opennmt_settings.h"
-#include "converters/matrix_order.h"
+#include "converters/network/layers.h"
+#include "converters/network/network.h"
 #include "format/blocks.h"
 #include "format/limits.h"
 
@@ -31,41 +30,40 @@ class OpenNmtLoader {
       : settings_(std::move(settings)),
         memory_length_(input.memory_length),
         cache_rows_(input.define_cache_rows),
-        builder_(input.weights) {}
+        network_(input.weights) {}
 
   Result<LoadedModel> Load() {
     const Side source = ClaimSide("encoder."), target = ClaimSide("decoder.");
     KINGLET_RETURN_IF_ERROR(CheckSizes(source, target));
-    const CheckpointTensor* generator = builder_.ClaimIf(
+    const CheckpointTensor* generator = network_.ClaimIf(
         target.words != nullptr, kGenerator, {settings_.target_words.size(), target.width});
     KINGLET_RETURN_IF_ERROR(FindTies(source, target, generator));
 
     TransformerEncoder encoder;
     encoder.name = "encoder";
     encoder.vocabulary_size = static_cast<uint32_t>(settings_.source_words.size());
-    encoder.embedding = Embedding("encoder.", source);
+    encoder.embedding = Embedding(source);
     encoder.stack = Stack("encoder.", "transformer.", source);
-    AdaptiveEmbedding embedding = Embedding("decoder.", target);
+    AdaptiveEmbedding embedding = Embedding(target);
     embedding.name = "embedding";
     TransformerDecoder decoder = Stack("decoder.", "transformer_layers.", target);
     decoder.name = "decoder";
     AdaptiveSoftmax softmax = Softmax(target, generator);
-    KINGLET_RETURN_IF_ERROR(builder_.CheckNames("an OpenNMT-py Transformer of " +
+    KINGLET_RETURN_IF_ERROR(network_.CheckNames("an OpenNMT-py Transformer of " +
                                                 std::to_string(settings_.heads) +
                                                 " heads with these vocabularies"));
     for (const Side* side : {&source, &target}) {
       if (side->unit) KINGLET_RETURN_IF_ERROR(CheckUnit(side->unit->unit));
     }
 
-    ModelDraft& draft = builder_.model.draft;
+    ModelDraft& draft = network_.model.draft;
     draft.description.vocabulary_size = static_cast<uint32_t>(settings_.target_words.size());
     draft.description.start_token = settings_.start_token;
     draft.description.blocks = {std::move(encoder), std::move(embedding), std::move(decoder),
                                 std::move(softmax)};
     draft.vocabulary = std::move(settings_.target_words);
     draft.source_vocabulary = std::move(settings_.source_words);
-    builder_.DeferValues();
-    return std::move(builder_.model);
+    return network_.Finish();
   }
 
  private:
@@ -82,21 +80,21 @@ class OpenNmtLoader {
         prefix == "encoder." ? settings_.source_words : settings_.target_words;
     Side side{};
     const std::string whole = prefix + kLookUpTable, module = whole + ".";
-    const std::string table = builder_.IsMade(whole) ? whole : module + "weight";
-    if (builder_.IsMade(table)) {
-      ClaimMade(table, words.size(), builder_.Find(prefix + kPositions), side);
-      builder_.MarkUnused({module + "weight"});
-    } else if (HasDefine(builder_, module)) {
+    const std::string table = network_.IsMade(whole) ? whole : module + "weight";
+    if (network_.IsMade(table)) {
+      ClaimMade(table, words.size(), network_.Find(prefix + kPositions), side);
+      network_.MarkUnused({module + "weight"});
+    } else if (HasDefine(network_, module)) {
       ClaimUnit(module, words.size(), side);
     } else {
       ClaimTable(table, words.size(), side);
     }
-    side.positions = builder_.ClaimUnshaped(prefix + kPositions);
+    side.positions = network_.ClaimUnshaped(prefix + kPositions);
     if (side.positions != nullptr) {
       const Shape& shape = side.positions->shape;
       if (shape.size() != 3 || shape[0] == 0 || shape[1] != 1 ||
           (side.width > 0 && shape[2] != side.width)) {
-        builder_.NoteMisshaped(*side.positions,
+        network_.NoteMisshaped(*side.positions,
                                "[positions, 1, " + std::to_string(side.width) + "]");
         side.width = 0;
       }
@@ -108,16 +106,16 @@ class OpenNmtLoader {
   void ClaimMade(const std::string& name, uint64_t words, const CheckpointTensor* positions,
                  Side& side) {
     const bool known = positions != nullptr && positions->shape.size() == 3;
-    side.words = builder_.ClaimIf(known, name, {words, known ? positions->shape[2] : 0});
+    side.words = network_.ClaimIf(known, name, {words, known ? positions->shape[2] : 0});
     if (side.words != nullptr) side.width = side.words->shape[1];
   }
 
   void ClaimTable(const std::string& name, uint64_t words, Side& side) {
-    side.words = builder_.ClaimUnshaped(name);
+    side.words = network_.ClaimUnshaped(name);
     if (side.words == nullptr) return;
     const Shape& shape = side.words->shape;
     if (shape.size() != 2 || shape[0] != words || shape[1] == 0) {
-      builder_.NoteMisshaped(*side.words, "[" + std::to_string(words) +
+      network_.NoteMisshaped(*side.words, "[" + std::to_string(words) +
                                               ", width], a row for each word of the vocabulary");
     } else {
       side.width = shape[1];
@@ -125,15 +123,15 @@ class OpenNmtLoader {
   }
 
   void ClaimUnit(const std::string& module, uint64_t words, Side& side) {
-    ClaimedDefine unit = ClaimDefine(builder_, module);
+    ClaimedDefine unit = ClaimDefine(network_, module);
     if (unit.width == 0) return;
     if (unit.Words() != words) {
-      builder_.NoteMisshaped(*unit.bands.back().table,
+      network_.NoteMisshaped(*unit.bands.back().table,
                              "bands of " + std::to_string(words) +
                                  " words in all, a row for each word of the vocabulary");
       return;
     }
-    side.words = &made_.emplace_back(DefineTableTensor(module + "table", unit));
+    side.words = &network_.Own(DefineTableTensor(module + "table", unit));
     side.width = unit.width;
     side.unit = std::move(unit);
   }
@@ -143,7 +141,7 @@ class OpenNmtLoader {
   Status CheckSizes(const Side& source, const Side& target) {
     for (const Side* side : {&source, &target}) {
       if (side->width == 0 || side->positions == nullptr) {
-        return builder_.CheckNames("an OpenNMT-py Transformer with these vocabularies");
+        return network_.CheckNames("an OpenNMT-py Transformer with these vocabularies");
       }
       if (side->width > kMaxExtent || side->width % settings_.heads != 0 ||
           side->positions->shape[0] > kMaxExtent) {
@@ -172,44 +170,34 @@ class OpenNmtLoader {
   // Finds tables that training shared (share_embeddings, share_decoder_embeddings) by their values.
   // The tables of positions are always equal.
   Status FindTies(const Side& source, const Side& target, const CheckpointTensor* generator) {
-    KINGLET_ASSIGN_OR_RETURN(one_positions_, SameParameter(*source.positions, *target.positions));
+    KINGLET_RETURN_IF_ERROR(network_.Tie(*source.positions, *target.positions).status());
     if (!source.unit && !target.unit) {
-      KINGLET_ASSIGN_OR_RETURN(one_words_, SameParameter(*source.words, *target.words));
+      KINGLET_RETURN_IF_ERROR(network_.Tie(*source.words, *target.words).status());
     }
     if (generator == nullptr || target.unit) return {};
-    KINGLET_ASSIGN_OR_RETURN(one_output_, SameParameter(*target.words, *generator));
-    return {};
+    return network_.Tie(*target.words, *generator).status();
   }
 
-  AdaptiveEmbedding Embedding(const std::string& prefix, const Side& side) {
+  AdaptiveEmbedding Embedding(const Side& side) {
     AdaptiveEmbedding embedding;
     embedding.width = static_cast<uint32_t>(side.width);
     embedding.scale = std::sqrt(static_cast<double>(side.width));
     if (side.unit && cache_rows_) {
-      AddUnit(*side.unit, *cache_rows_, builder_, embedding);
+      AddUnit(*side.unit, *cache_rows_, network_, embedding);
       return embedding;
     }
-    const bool shared = prefix == "decoder." && one_words_;
-    if (!shared) {
-      words_id_ = builder_.AddWhole(*side.words, side.unit ? Role::kQuantised : Role::kPrunedAlso);
-    }
-    embedding.bins.push_back(
-        {0, static_cast<uint32_t>(side.words->shape[0]), words_id_, std::nullopt});
+    const TensorId words =
+        network_.AddWhole(*side.words, side.unit ? Role::kQuantised : Role::kPrunedAlso);
+    embedding.bins.push_back({0, static_cast<uint32_t>(side.words->shape[0]), words, std::nullopt});
     return embedding;
   }
 
   TransformerDecoder Stack(const std::string& prefix, const std::string& layers, const Side& side) {
     const bool encodes = prefix == "encoder.";
     const uint64_t d = side.width, positions = Positions(side);
-    if (encodes || !one_positions_) {
-      positions_id_ =
-          builder_.AddMade(side.positions->name, {positions, d}, Role::kKept, side.positions,
-                           [size = positions * d](std::vector<float> values) {
-                             values.resize(size);
-                             return values;
-                           });
-      builder_.MarkDerived(positions_id_);  // sinusoids
-    }
+    const TensorId rows = network_.Add(side.positions->name, {positions, d}, Role::kKept,
+                                       side.positions, First(positions * d));
+    network_.MarkDerived(rows);  // sinusoids
     TransformerDecoder stack;
     stack.width = static_cast<uint32_t>(d);
     stack.heads = settings_.heads;
@@ -219,12 +207,13 @@ class OpenNmtLoader {
     stack.norm_order = NormOrder::kPre;
     stack.epsilon = kOpennmtEpsilon;
     stack.activation = settings_.activation;
-    stack.positions = PositionTable{positions_id_};
+    stack.positions = PositionTable{rows};
     const auto layer_name = [&](size_t i) { return prefix + layers + std::to_string(i) + "."; };
     do {
       stack.layers.push_back(Layer(layer_name(stack.layers.size()), d, encodes));
-    } while (builder_.Has(layer_name(stack.layers.size()) + "feed_forward.w_1.weight"));
-    std::tie(stack.final_norm_gain, stack.final_norm_bias) = Norm(prefix + "layer_norm", d);
+    } while (network_.Has(layer_name(stack.layers.size()) + "feed_forward.w_1.weight"));
+    std::tie(stack.final_norm_gain, stack.final_norm_bias) =
+        AddNorm(network_, prefix + "layer_norm.", d);
     return stack;
   }
 
@@ -232,60 +221,34 @@ class OpenNmtLoader {
     TransformerLayer layer{};
     const std::string own = prefix + "self_attn.", feed = prefix + "feed_forward.";
     std::tie(layer.attention_norm_gain, layer.attention_norm_bias) =
-        Norm(prefix + (encodes ? "layer_norm" : "layer_norm_1"), d);
+        AddNorm(network_, prefix + (encodes ? "layer_norm." : "layer_norm_1."), d);
     std::tie(layer.qkv_weight, layer.qkv_bias) =
-        Projections(own, "qkv", {"linear_query", "linear_keys", "linear_values"}, d);
-    std::tie(layer.out_weight, layer.out_bias) = Linear(own + "final_linear", d, d);
+        AddByHead(network_, own + "qkv.",
+                  {own + "linear_query.", own + "linear_keys.", own + "linear_values."}, 3, d,
+                  settings_.heads);
+    std::tie(layer.out_weight, layer.out_bias) = AddLinear(network_, own + "final_linear.", d, d);
     if (!encodes) layer.cross_attention = Cross(prefix, d);
-    std::tie(layer.inner_norm_gain, layer.inner_norm_bias) = Norm(feed + "layer_norm", d);
-    const CheckpointTensor* first = builder_.Find(feed + "w_1.weight");
+    std::tie(layer.inner_norm_gain, layer.inner_norm_bias) =
+        AddNorm(network_, feed + "layer_norm.", d);
+    const CheckpointTensor* first = network_.Find(feed + "w_1.weight");
     const uint64_t inner = first != nullptr && !first->shape.empty() ? first->shape[0] : 0;
-    std::tie(layer.inner_weight, layer.inner_bias) = Linear(feed + "w_1", inner, d);
-    std::tie(layer.outer_weight, layer.outer_bias) = Linear(feed + "w_2", d, inner);
+    std::tie(layer.inner_weight, layer.inner_bias) = AddLinear(network_, feed + "w_1.", inner, d);
+    std::tie(layer.outer_weight, layer.outer_bias) = AddLinear(network_, feed + "w_2.", d, inner);
     return layer;
   }
 
   CrossAttention Cross(const std::string& prefix, uint64_t d) {
     CrossAttention cross{};
     const std::string attention = prefix + "context_attn.";
-    std::tie(cross.norm_gain, cross.norm_bias) = Norm(prefix + "layer_norm_2", d);
-    std::tie(cross.query_weight, cross.query_bias) = Linear(attention + "linear_query", d, d);
-    std::tie(cross.key_value_weight, cross.key_value_bias) =
-        Projections(attention, "key_value", {"linear_keys", "linear_values"}, d);
-    std::tie(cross.out_weight, cross.out_bias) = Linear(attention + "final_linear", d, d);
+    std::tie(cross.norm_gain, cross.norm_bias) = AddNorm(network_, prefix + "layer_norm_2.", d);
+    std::tie(cross.query_weight, cross.query_bias) =
+        AddLinear(network_, attention + "linear_query.", d, d);
+    std::tie(cross.key_value_weight, cross.key_value_bias) = AddByHead(
+        network_, attention + "key_value.",
+        {attention + "linear_keys.", attention + "linear_values."}, 2, d, settings_.heads);
+    std::tie(cross.out_weight, cross.out_bias) =
+        AddLinear(network_, attention + "final_linear.", d, d);
     return cross;
-  }
-
-  using Pair = std::pair<TensorId, TensorId>;  // weight and bias, gain and bias
-
-  Pair Norm(const std::string& name, uint64_t d) {
-    const bool old = builder_.Has(name + ".a_2");
-    return {builder_.Add(name + (old ? ".a_2" : ".weight"), {d}, Role::kKept),
-            builder_.Add(name + (old ? ".b_2" : ".bias"), {d}, Role::kKept)};
-  }
-
-  Pair Linear(const std::string& name, uint64_t rows, uint64_t columns) {
-    return {builder_.Add(name + ".weight", {rows, columns}, Role::kPrunedAlso),
-            builder_.Add(name + ".bias", {rows}, Role::kQuantised)};
-  }
-
-  // Joins projections of the same input into one matrix whose rows are ordered by head.
-  Pair Projections(const std::string& attention, const std::string& name,
-                   const std::vector<std::string>& parts, uint64_t d) {
-    const auto join = [&](const std::string& what, const Shape& shape, Role role) {
-      std::vector<const CheckpointTensor*> tensors;
-      for (const std::string& part : parts) {
-        tensors.push_back(builder_.Claim(attention + part + "." + what, shape));
-      }
-      Shape all = shape;
-      all[0] *= parts.size();
-      return builder_.AddMade(
-          attention + name + "." + what, all, role, tensors,
-          [count = parts.size(), heads = settings_.heads](const std::vector<float>& values) {
-            return RowsByHead(values, count, heads);
-          });
-    };
-    return {join("weight", {d, d}, Role::kPrunedAlso), join("bias", {d}, Role::kQuantised)};
   }
 
   AdaptiveSoftmax Softmax(const Side& target, const CheckpointTensor* generator) {
@@ -295,19 +258,15 @@ class OpenNmtLoader {
     softmax.width = static_cast<uint32_t>(target.width);
     softmax.head_size = static_cast<uint32_t>(words);
     softmax.head_table =
-        one_output_ ? words_id_
-                    : builder_.Add(kGenerator, {words, target.width}, Role::kPrunedAlso, generator);
-    softmax.head_bias = builder_.Add("generator.0.bias", {words}, Role::kQuantised);
+        network_.Add(kGenerator, {words, target.width}, Role::kPrunedAlso, generator);
+    softmax.head_bias = network_.Add("generator.0.bias", {words}, Role::kQuantised);
     return softmax;
   }
 
   OpenNmtSettings settings_;
   std::optional<uint32_t> memory_length_;
   std::optional<uint32_t> cache_rows_;  // of a unit that stays in the model
-  DraftBuilder builder_;
-  bool one_words_ = false, one_positions_ = false, one_output_ = false;
-  TensorId words_id_ = 0, positions_id_ = 0;  // of the side described last
-  std::deque<CheckpointTensor> made_;         // the builder points to them
+  Network network_;
 };
 
 }  // namespace

@@ -6,7 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "converters/families/draft_builder.h"
+#include "converters/network/layers.h"
+#include "converters/network/network.h"
 #include "format/limits.h"
 
 namespace kinglet {
@@ -23,7 +24,7 @@ class OpenNmtRecurrentLoader {
       : settings_(std::move(settings)),
         options_(*settings_.recurrent),
         window_(input.memory_length ? *input.memory_length + 1 : kRecurrentSourceWindow),
-        builder_(input.weights) {}
+        network_(input.weights) {}
 
   Result<LoadedModel> Load() {
     const uint64_t words = settings_.target_words.size();
@@ -34,7 +35,7 @@ class OpenNmtRecurrentLoader {
     const CheckpointTensor* source =
         ClaimWords("encoder", settings_.source_words.size(), Columns("encoder.rnn.weight_ih_l0"));
     const CheckpointTensor* target = ClaimWords("decoder", words, first > fed ? first - fed : 0);
-    const CheckpointTensor* generator = builder_.ClaimIf(width_ > 0, kOutputTable, {words, width_});
+    const CheckpointTensor* generator = network_.ClaimIf(width_ > 0, kOutputTable, {words, width_});
     if (source == nullptr || target == nullptr || generator == nullptr || units_ == 0) {
       return Refusal();
     }
@@ -44,45 +45,41 @@ class OpenNmtRecurrentLoader {
           "up to " + std::to_string(kMaxExtent) + " columns, as many of each direction",
           std::to_string(width_));
     }
-    KINGLET_ASSIGN_OR_RETURN(const bool one_table, SameParameter(*source, *target));
-    KINGLET_ASSIGN_OR_RETURN(const bool one_output, SameParameter(*target, *generator));
+    KINGLET_RETURN_IF_ERROR(network_.Tie(*source, *target).status());
+    KINGLET_RETURN_IF_ERROR(network_.Tie(*target, *generator).status());
 
     RecurrentEncoder encoder;
     encoder.name = "encoder";
     encoder.vocabulary_size = static_cast<uint32_t>(settings_.source_words.size());
-    const TensorId source_id = builder_.AddWhole(*source, Role::kPrunedAlso);
-    encoder.embedding = Embedding(*source, source_id);
+    encoder.embedding = Embedding(*source);
     encoder.window = window_;
     DescribeEncoder(encoder);
 
-    const TensorId target_id =
-        one_table ? source_id : builder_.AddWhole(*target, Role::kPrunedAlso);
-    AdaptiveEmbedding embedding = Embedding(*target, target_id);
+    AdaptiveEmbedding embedding = Embedding(*target);
     embedding.name = "embedding";
     RecurrentDecoder decoder = Decoder(target->shape[1], encoder.forward.size());
     AdaptiveSoftmax softmax{};
     softmax.name = "generator";
     softmax.width = static_cast<uint32_t>(width_);
     softmax.head_size = static_cast<uint32_t>(words);
-    softmax.head_table = one_output ? target_id : builder_.AddWhole(*generator, Role::kPrunedAlso);
-    softmax.head_bias = builder_.Add(kOutputBias, {words}, Role::kQuantised);
+    softmax.head_table = network_.AddWhole(*generator, Role::kPrunedAlso);
+    softmax.head_bias = network_.Add(kOutputBias, {words}, Role::kQuantised);
     KINGLET_RETURN_IF_ERROR(CheckNames());
 
-    ModelDraft& draft = builder_.model.draft;
+    ModelDraft& draft = network_.model.draft;
     draft.description.vocabulary_size = static_cast<uint32_t>(words);
     draft.description.start_token = settings_.start_token;
     draft.description.blocks = {std::move(encoder), std::move(embedding), std::move(decoder),
                                 std::move(softmax)};
     draft.vocabulary = std::move(settings_.target_words);
     draft.source_vocabulary = std::move(settings_.source_words);
-    builder_.DeferValues();
-    return std::move(builder_.model);
+    return network_.Finish();
   }
 
  private:
   // The columns of a matrix; 0 if the tensor is missing or not a matrix.
   uint64_t Columns(const std::string& name) const {
-    const CheckpointTensor* found = builder_.Find(name);
+    const CheckpointTensor* found = network_.Find(name);
     return found != nullptr && found->shape.size() == 2 ? found->shape[1] : 0;
   }
   // With input feeding the decoder's layers are cells of its own, otherwise nn.LSTM or nn.GRU.
@@ -94,7 +91,7 @@ class OpenNmtRecurrentLoader {
   }
 
   Status CheckNames() const {
-    return builder_.CheckNames(std::string("a recurrent OpenNMT-py model (") +
+    return network_.CheckNames(std::string("a recurrent OpenNMT-py model (") +
                                (options_.both_directions ? "brnn" : "rnn") +
                                (options_.cell == RecurrentCell::kGru ? ", GRU" : ", LSTM") +
                                (options_.input_feed ? ", input feeding" : "") +
@@ -111,16 +108,17 @@ class OpenNmtRecurrentLoader {
   // unknown.
   const CheckpointTensor* ClaimWords(const std::string& side, uint64_t words, uint64_t columns) {
     const std::string whole = side + kWordTable, table = whole + ".weight";
-    if (!builder_.IsMade(whole)) return builder_.ClaimIf(columns > 0, table, {words, columns});
-    builder_.MarkUnused({table});
-    return builder_.ClaimIf(columns > 0, whole, {words, columns});
+    if (!network_.IsMade(whole)) return network_.ClaimIf(columns > 0, table, {words, columns});
+    network_.MarkUnused({table});
+    return network_.ClaimIf(columns > 0, whole, {words, columns});
   }
 
-  static AdaptiveEmbedding Embedding(const CheckpointTensor& words, TensorId id) {
+  AdaptiveEmbedding Embedding(const CheckpointTensor& words) {
     AdaptiveEmbedding embedding;
     embedding.width = static_cast<uint32_t>(words.shape[1]);
     embedding.scale = 1;
-    embedding.bins.push_back({0, static_cast<uint32_t>(words.shape[0]), id, std::nullopt});
+    embedding.bins.push_back({0, static_cast<uint32_t>(words.shape[0]),
+                              network_.AddWhole(words, Role::kPrunedAlso), std::nullopt});
     return embedding;
   }
 
@@ -132,11 +130,11 @@ class OpenNmtRecurrentLoader {
     layer.cell = options_.cell;
     layer.units = static_cast<uint32_t>(units);
     layer.input_weight =
-        builder_.Add(prefix + "weight_ih" + suffix, {rows, inputs}, Role::kPrunedAlso);
-    layer.input_bias = builder_.Add(prefix + "bias_ih" + suffix, {rows}, Role::kQuantised);
+        network_.Add(prefix + "weight_ih" + suffix, {rows, inputs}, Role::kPrunedAlso);
+    layer.input_bias = network_.Add(prefix + "bias_ih" + suffix, {rows}, Role::kQuantised);
     layer.recurrent_weight =
-        builder_.Add(prefix + "weight_hh" + suffix, {rows, units}, Role::kPrunedAlso);
-    layer.recurrent_bias = builder_.Add(prefix + "bias_hh" + suffix, {rows}, Role::kQuantised);
+        network_.Add(prefix + "weight_hh" + suffix, {rows, units}, Role::kPrunedAlso);
+    layer.recurrent_bias = network_.Add(prefix + "bias_hh" + suffix, {rows}, Role::kQuantised);
     return layer;
   }
 
@@ -149,14 +147,14 @@ class OpenNmtRecurrentLoader {
         encoder.backward.push_back(Layer("encoder.rnn.", suffix + "_reverse", inputs, units_));
       }
       inputs = width_;
-    } while (builder_.Has("encoder.rnn.weight_ih_l" + std::to_string(encoder.forward.size())));
+    } while (network_.Has("encoder.rnn.weight_ih_l" + std::to_string(encoder.forward.size())));
     if (!options_.bridge) return;
     const uint64_t stacked = units_ * encoder.forward.size();
-    const auto [weight, bias] = Linear("encoder.bridge.0", stacked, stacked);
+    const auto [weight, bias] = AddLinear(network_, "encoder.bridge.0.", stacked, stacked);
     encoder.bridge = EncoderBridge{weight, bias, std::nullopt, std::nullopt};
     if (options_.cell != RecurrentCell::kLstm) return;
     std::tie(encoder.bridge->cell_weight, encoder.bridge->cell_bias) =
-        Linear("encoder.bridge.1", stacked, stacked);
+        AddLinear(network_, "encoder.bridge.1.", stacked, stacked);
   }
 
   RecurrentDecoder Decoder(uint64_t inputs, size_t layers) {
@@ -179,7 +177,7 @@ class OpenNmtRecurrentLoader {
     GlobalAttention attention{};
     attention.score = score;
     const auto weight = [&](const char* name, const Shape& shape) {
-      return builder_.Add(prefix + name + ".weight", shape, Role::kPrunedAlso);
+      return network_.Add(prefix + name + ".weight", shape, Role::kPrunedAlso);
     };
     switch (score) {
       case AttentionScore::kDot:
@@ -189,27 +187,22 @@ class OpenNmtRecurrentLoader {
         break;
       case AttentionScore::kMlp:
         std::tie(attention.query_weight, attention.query_bias) =
-            Linear(prefix + "linear_query", n, n);
+            AddLinear(network_, prefix + "linear_query.", n, n);
         attention.memory_weight = weight("linear_context", {n, n});
-        attention.score_weight = builder_.Add(prefix + "v.weight", {1, n}, Role::kQuantised);
+        attention.score_weight = network_.Add(prefix + "v.weight", {1, n}, Role::kQuantised);
         break;
     }
     attention.out_weight = weight("linear_out", {n, 2 * n});
     if (score == AttentionScore::kMlp) {
-      attention.out_bias = builder_.Add(prefix + "linear_out.bias", {n}, Role::kQuantised);
+      attention.out_bias = network_.Add(prefix + "linear_out.bias", {n}, Role::kQuantised);
     }
     return attention;
-  }
-
-  std::pair<TensorId, TensorId> Linear(const std::string& name, uint64_t rows, uint64_t columns) {
-    return {builder_.Add(name + ".weight", {rows, columns}, Role::kPrunedAlso),
-            builder_.Add(name + ".bias", {rows}, Role::kQuantised)};
   }
 
   OpenNmtSettings settings_;
   const OpenNmtRecurrent options_;
   const uint32_t window_;
-  DraftBuilder builder_;
+  Network network_;
   uint64_t width_ = 0, units_ = 0;  // of the decoder; of each direction of the encoder
 };
 

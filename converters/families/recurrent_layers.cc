@@ -30,7 +30,7 @@ std::vector<RecurrentLayerNames> TorchLayers(const std::string& module,
 void RecurrentLayers::Claim(const RecurrentLayerNames& names) {
   ClaimedLayer layer;
   layer.inputs = width_;
-  for (const std::string& leftover : names.leftovers) builder_.RemoveExcluded(leftover);
+  for (const std::string& leftover : names.leftovers) network_.RemoveExcluded(leftover);
   if (cell_ == RecurrentCell::kQrnn) {
     ClaimQrnn(names, layer);
   } else {
@@ -41,15 +41,15 @@ void RecurrentLayers::Claim(const RecurrentLayerNames& names) {
 }
 
 void RecurrentLayers::ClaimRecurrent(const RecurrentLayerNames& names, ClaimedLayer& layer) {
-  layer.recurrent_weight = builder_.ClaimUnshaped(names.recurrent_weight);
+  layer.recurrent_weight = network_.ClaimUnshaped(names.recurrent_weight);
   if (layer.recurrent_weight != nullptr) FindCell(layer);
   const uint64_t rows = GatesOf(layer.cell) * layer.units;
   const bool known = layer.units > 0;
   layer.input_weight =
-      builder_.ClaimIf(known && layer.inputs > 0, names.input_weight, {rows, layer.inputs});
-  layer.input_bias = builder_.ClaimIf(known, names.input_bias, {rows});
+      network_.ClaimIf(known && layer.inputs > 0, names.input_weight, {rows, layer.inputs});
+  layer.input_bias = network_.ClaimIf(known, names.input_bias, {rows});
   if (names.recurrent_bias.empty()) return;
-  layer.recurrent_bias = builder_.ClaimIf(known, names.recurrent_bias, {rows});
+  layer.recurrent_bias = network_.ClaimIf(known, names.recurrent_bias, {rows});
 }
 
 // Finds the units, and the cell if the family does not know it, from the recurrent weight
@@ -68,7 +68,7 @@ void RecurrentLayers::FindCell(ClaimedLayer& layer) {
   if (gates(layer.cell)) {
     layer.units = weight.shape[1];
   } else {
-    builder_.NoteMisshaped(weight,
+    network_.NoteMisshaped(weight,
                            cell_ ? "[" + std::to_string(GatesOf(layer.cell)) + " n, n] for n units"
                                  : "[4 n, n] or [3 n, n] for n units");
   }
@@ -78,7 +78,7 @@ void RecurrentLayers::FindCell(ClaimedLayer& layer) {
 // [3 n, 2 inputs].
 void RecurrentLayers::ClaimQrnn(const RecurrentLayerNames& names, ClaimedLayer& layer) {
   layer.cell = RecurrentCell::kQrnn;
-  layer.input_weight = builder_.ClaimUnshaped(names.input_weight);
+  layer.input_weight = network_.ClaimUnshaped(names.input_weight);
   if (layer.input_weight != nullptr) {
     const CheckpointTensor& weight = *layer.input_weight;
     const bool matrix = IsMatrix(weight) && weight.shape[0] % 3 == 0;
@@ -88,11 +88,11 @@ void RecurrentLayers::ClaimQrnn(const RecurrentLayerNames& names, ClaimedLayer& 
       layer.previous_input = columns != layer.inputs;
     } else {
       const std::string inputs = std::to_string(layer.inputs);
-      builder_.NoteMisshaped(weight,
+      network_.NoteMisshaped(weight,
                              "[3 n, " + inputs + "] or [3 n, 2 * " + inputs + "] for n units");
     }
   }
-  layer.input_bias = builder_.ClaimIf(layer.units > 0, names.input_bias, {3 * layer.units});
+  layer.input_bias = network_.ClaimIf(layer.units > 0, names.input_bias, {3 * layer.units});
 }
 
 RecurrentLayer RecurrentLayers::DescribeLayer(const ClaimedLayer& from) {
@@ -103,18 +103,18 @@ RecurrentLayer RecurrentLayers::DescribeLayer(const ClaimedLayer& from) {
     const Shape half = {from.input_weight->shape[0], from.inputs};
     const std::string& name = from.input_weight->name;
     layer.input_weight =
-        builder_.Add(name + ".current", half, Role::kPrunedAlso, from.input_weight);
-    layer.recurrent_weight = builder_.Add(name + ".previous", half, Role::kPrunedAlso,
+        network_.Add(name + ".current", half, Role::kPrunedAlso, from.input_weight);
+    layer.recurrent_weight = network_.Add(name + ".previous", half, Role::kPrunedAlso,
                                           from.input_weight, {0, from.inputs});
   } else {
-    layer.input_weight = builder_.AddWhole(*from.input_weight, Role::kPrunedAlso);
+    layer.input_weight = network_.AddWhole(*from.input_weight, Role::kPrunedAlso);
   }
-  layer.input_bias = builder_.AddWhole(*from.input_bias, Role::kQuantised);
+  layer.input_bias = network_.AddWhole(*from.input_bias, Role::kQuantised);
   if (from.recurrent_weight != nullptr) {
-    layer.recurrent_weight = builder_.AddWhole(*from.recurrent_weight, Role::kPrunedAlso);
+    layer.recurrent_weight = network_.AddWhole(*from.recurrent_weight, Role::kPrunedAlso);
   }
   if (from.recurrent_bias != nullptr) {
-    layer.recurrent_bias = builder_.AddWhole(*from.recurrent_bias, Role::kQuantised);
+    layer.recurrent_bias = network_.AddWhole(*from.recurrent_bias, Role::kQuantised);
   }
   return layer;
 }

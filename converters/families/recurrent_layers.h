@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "converters/checkpoints/checkpoint_tensors.h"
-#include "converters/families/draft_builder.h"
+#include "converters/network/network.h"
 #include "format/blocks.h"
 
 namespace kinglet {
@@ -31,10 +31,10 @@ std::vector<RecurrentLayerNames> TorchLayers(const std::string& module,
 
 class RecurrentLayers {
  public:
-  // Without a cell, the shape of each recurrent weight tells LSTM from GRU. REQUIRES: the builder
+  // Without a cell, the shape of each recurrent weight tells LSTM from GRU. REQUIRES: the network
   // outlives it.
-  RecurrentLayers(DraftBuilder& builder, std::optional<RecurrentCell> cell)
-      : builder_(builder), cell_(cell) {}
+  RecurrentLayers(Network& network, std::optional<RecurrentCell> cell)
+      : network_(network), cell_(cell) {}
 
   // Sets the embedding's width. Call before claiming a layer, if the width is known.
   void SetInputs(uint64_t inputs) { inputs_ = width_ = inputs; }
@@ -65,7 +65,7 @@ class RecurrentLayers {
   void ClaimQrnn(const RecurrentLayerNames& names, ClaimedLayer& layer);
   RecurrentLayer DescribeLayer(const ClaimedLayer& from);
 
-  DraftBuilder& builder_;
+  Network& network_;
   std::optional<RecurrentCell> cell_;
   uint64_t inputs_ = 0;
   uint64_t width_ = 0;

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "converters/checkpoints/refuse_checkpoint.h"
-#include "converters/families/draft_builder.h"
+#include "converters/network/network.h"
 #include "format/limits.h"
 
 namespace kinglet {
@@ -12,7 +12,7 @@ namespace {
 class RecurrentLoader {
  public:
   RecurrentLoader(const RecurrentNames& names, std::span<const CheckpointTensor> weights)
-      : names_(names), builder_(weights), layers_(builder_, names.cell) {}
+      : names_(names), network_(weights), layers_(network_, names.cell) {}
 
   // The vocabulary's size and the first layer's inputs follow from the encoder, a layer's units
   // from its recurrent weight. Sizes that follow from a faulty tensor are unknown and not checked.
@@ -21,19 +21,15 @@ class RecurrentLoader {
     for (const RecurrentLayerNames& layer : names_.layers) layers_.Claim(layer);
     ClaimDense();
     ClaimSoftmax();
-    KINGLET_RETURN_IF_ERROR(builder_.CheckNames(names_.network));
+    KINGLET_RETURN_IF_ERROR(network_.CheckNames(names_.network));
     KINGLET_RETURN_IF_ERROR(CheckSizes());
     KINGLET_RETURN_IF_ERROR(CheckStated());
     if (encoder_ != nullptr) {
-      KINGLET_ASSIGN_OR_RETURN(tied_, SameParameter(*encoder_, *decoder_));
-      if (!names_.tied_by.empty()) {
-        KINGLET_RETURN_IF_ERROR(CheckStatedTie(names_.tied_by, *encoder_, *decoder_, tied_));
-      }
+      KINGLET_ASSIGN_OR_RETURN(tied_, network_.Tie(*encoder_, *decoder_, names_.tied_by));
     }
-    builder_.model.draft.description.vocabulary_size = static_cast<uint32_t>(words_);
+    network_.model.draft.description.vocabulary_size = static_cast<uint32_t>(words_);
     Describe();
-    builder_.DeferValues();
-    return std::move(builder_.model);
+    return network_.Finish();
   }
 
  private:
@@ -46,12 +42,12 @@ class RecurrentLoader {
     }
     // The module's name means its only tensor.
     const std::string module = names_.embedding.substr(0, names_.embedding.rfind('.'));
-    const bool replaced = builder_.IsMade(module);
-    encoder_ = builder_.ClaimUnshaped(replaced ? module : names_.embedding);
-    if (replaced) builder_.MarkUnused({names_.embedding});
+    const bool replaced = network_.IsMade(module);
+    encoder_ = network_.ClaimUnshaped(replaced ? module : names_.embedding);
+    if (replaced) network_.MarkUnused({names_.embedding});
     if (encoder_ == nullptr) return;
     if (encoder_->shape.size() != 2 || encoder_->shape[0] == 0 || encoder_->shape[1] == 0) {
-      builder_.NoteMisshaped(*encoder_, "[words, width]");
+      network_.NoteMisshaped(*encoder_, "[words, width]");
       return;
     }
     words_ = encoder_->shape[0];
@@ -63,20 +59,20 @@ class RecurrentLoader {
     width_ = layers_.width();
     for (const DenseLayerNames& names : names_.dense) {
       Dense layer;
-      layer.weight = builder_.ClaimUnshaped(names.weight);
+      layer.weight = network_.ClaimUnshaped(names.weight);
       if (layer.weight != nullptr) {
         const std::vector<uint64_t>& shape = layer.weight->shape;
         if (shape.size() != 2 || shape[0] == 0 || (width_ > 0 && shape[1] != width_)) {
-          builder_.NoteMisshaped(*layer.weight, "[n, " + std::to_string(width_) + "]");
+          network_.NoteMisshaped(*layer.weight, "[n, " + std::to_string(width_) + "]");
           width_ = 0;
         } else {
           width_ = shape[0];
         }
       }
       const bool known = layer.weight != nullptr && width_ > 0;
-      layer.bias = builder_.ClaimIf(known, names.bias, {width_});
-      layer.norm_gain = builder_.ClaimIf(known, names.norm_gain, {width_});
-      layer.norm_bias = builder_.ClaimIf(known, names.norm_bias, {width_});
+      layer.bias = network_.ClaimIf(known, names.bias, {width_});
+      layer.norm_gain = network_.ClaimIf(known, names.norm_gain, {width_});
+      layer.norm_bias = network_.ClaimIf(known, names.norm_bias, {width_});
       dense_.push_back(layer);
     }
   }
@@ -84,12 +80,12 @@ class RecurrentLoader {
   void ClaimSoftmax() {
     const uint64_t width = width_;
     const bool known = words_ > 0 && width > 0;
-    decoder_ = builder_.ClaimIf(known, names_.softmax_weight, {words_, width});
-    decoder_bias_ = builder_.ClaimIf(words_ > 0, names_.softmax_bias, {words_});
+    decoder_ = network_.ClaimIf(known, names_.softmax_weight, {words_, width});
+    decoder_bias_ = network_.ClaimIf(words_ > 0, names_.softmax_bias, {words_});
     const uint64_t tails = names_.splits.size();
     if (tails == 0) return;
-    tail_vectors_ = builder_.ClaimIf(width > 0, "criterion.tail_vectors", {tails, width});
-    tail_bias_ = builder_.Claim("criterion.tail_bias", {tails});
+    tail_vectors_ = network_.ClaimIf(width > 0, "criterion.tail_vectors", {tails, width});
+    tail_bias_ = network_.Claim("criterion.tail_bias", {tails});
   }
 
   Status CheckSizes() const {
@@ -141,7 +137,7 @@ class RecurrentLoader {
   }
 
   void Describe() {
-    std::vector<Block>& blocks = builder_.model.draft.description.blocks;
+    std::vector<Block>& blocks = network_.model.draft.description.blocks;
     AdaptiveEmbedding embedding;
     embedding.name = "encoder";
     embedding.width = static_cast<uint32_t>(inputs_);
@@ -150,8 +146,8 @@ class RecurrentLoader {
     if (!tied_) {
       const TensorId table =
           names_.coded_input
-              ? builder_.AddCoded(names_.embedding, *names_.coded_input)
-              : builder_.Add(names_.embedding, encoder_->shape, Role::kPrunedAlso, encoder_);
+              ? network_.AddCoded(names_.embedding, *names_.coded_input)
+              : network_.Add(names_.embedding, encoder_->shape, Role::kPrunedAlso, encoder_);
       embedding.bins.push_back({0, static_cast<uint32_t>(words_), table, std::nullopt});
     }
     RecurrentDecoder decoder = layers_.Describe();
@@ -166,10 +162,10 @@ class RecurrentLoader {
     DenseLayers dense{"dense", DensePlace::kOutput};
     for (size_t i = 0; i < dense_.size(); ++i) {
       const Dense& from = dense_[i];
-      DenseLayer layer{builder_.AddWhole(*from.weight, Role::kPrunedAlso),
-                       builder_.AddWhole(*from.bias, Role::kQuantised), DenseNorm::kLayer};
-      layer.norm_gain = builder_.AddWhole(*from.norm_gain, Role::kKept);
-      layer.norm_bias = builder_.AddWhole(*from.norm_bias, Role::kKept);
+      DenseLayer layer{network_.AddWhole(*from.weight, Role::kPrunedAlso),
+                       network_.AddWhole(*from.bias, Role::kQuantised), DenseNorm::kLayer};
+      layer.norm_gain = network_.AddWhole(*from.norm_gain, Role::kKept);
+      layer.norm_bias = network_.AddWhole(*from.norm_bias, Role::kKept);
       layer.activation = names_.dense[i].activation;
       dense.layers.push_back(layer);
     }
@@ -189,7 +185,7 @@ class RecurrentLoader {
       const auto first = static_cast<uint32_t>(bounds[i]);
       const auto size = static_cast<uint32_t>(bounds[i + 1] - bounds[i]);
       const std::string part = tails == 0 ? "" : "." + std::to_string(i);
-      const TensorId table = builder_.Add(names_.softmax_weight + part, {size, width_},
+      const TensorId table = network_.Add(names_.softmax_weight + part, {size, width_},
                                           Role::kPrunedAlso, decoder_, {first, 0});
       if (tied_) embedding.bins.push_back({first, size, table, std::nullopt});
       tables_.push_back({first, size, table});
@@ -197,7 +193,7 @@ class RecurrentLoader {
     for (size_t i = 0; i <= tails; ++i) {
       const auto& [first, size, table] = tables_[i];
       const std::string part = tails == 0 ? "" : "." + std::to_string(i);
-      const TensorId bias = builder_.Add(names_.softmax_bias + part, {size}, Role::kQuantised,
+      const TensorId bias = network_.Add(names_.softmax_bias + part, {size}, Role::kQuantised,
                                          decoder_bias_, {0, first});
       if (i == 0) {
         softmax.head_size = size;
@@ -210,8 +206,8 @@ class RecurrentLoader {
       }
     }
     if (tails > 0) {
-      softmax.cluster_weight = builder_.AddWhole(*tail_vectors_, Role::kQuantised);
-      softmax.cluster_bias = builder_.AddWhole(*tail_bias_, Role::kQuantised);
+      softmax.cluster_weight = network_.AddWhole(*tail_vectors_, Role::kQuantised);
+      softmax.cluster_bias = network_.AddWhole(*tail_bias_, Role::kQuantised);
     }
     return softmax;
   }
@@ -230,7 +226,7 @@ class RecurrentLoader {
   };
 
   const RecurrentNames& names_;
-  DraftBuilder builder_;
+  Network network_;
   RecurrentLayers layers_;
   uint64_t words_ = 0, inputs_ = 0;
   uint64_t width_ = 0;  // of what the softmax reads; 0: unknown

@@ -4,14 +4,15 @@
 #include <cmath>
 #include <cstdint>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "converters/checkpoints/quoted.h"
 #include "converters/checkpoints/refuse_checkpoint.h"
-#include "converters/families/draft_builder.h"
 #include "converters/families/speechbrain_config.h"
-#include "converters/matrix_order.h"
+#include "converters/network/layers.h"
+#include "converters/network/network.h"
 #include "format/blocks.h"
 #include "format/limits.h"
 
@@ -64,7 +65,7 @@ Result<SpeechbrainOptions> ReadOptions(const SpeechbrainConfig& config) {
 class SpeechbrainTransformerLoader {
  public:
   SpeechbrainTransformerLoader(const FamilyInput& input, const SpeechbrainOptions& options)
-      : input_(input), options_(options), builder_(input.weights) {}
+      : input_(input), options_(options), network_(input.weights) {}
 
   // Compares the sizes that the arguments state with the tensors'. Call first.
   Status CheckStated(const SpeechbrainConfig& config) {
@@ -83,19 +84,21 @@ class SpeechbrainTransformerLoader {
   }
 
   Result<LoadedModel> Load() {
-    ModelDescription& description = builder_.model.draft.description;
-    description.vocabulary_size = words_;
     const double scale = std::sqrt(static_cast<double>(embedded_));
     AdaptiveEmbedding embedding{"embedding", embedded_, scale, {}};
     embedding.bins.push_back({0, words_,
-                              builder_.Add("custom_src_module.emb.Embedding.weight",
+                              network_.Add("custom_src_module.emb.Embedding.weight",
                                            {words_, embedded_}, Role::kPrunedAlso),
                               std::nullopt});
+    ModelDescription& description = network_.model.draft.description;
+    description.vocabulary_size = words_;
     description.blocks.emplace_back(std::move(embedding));
-    if (builder_.Has("embedding_proj.w.weight")) {
+    if (network_.Has("embedding_proj.w.weight")) {
+      DenseLayer layer{};
+      std::tie(layer.weight, layer.bias) =
+          AddLinear(network_, "embedding_proj.w.", width_, embedded_);
       DenseLayers dense{"embedding_proj", DensePlace::kInput};
-      dense.layers.push_back(
-          {Weight("embedding_proj.w.", width_, embedded_), Bias("embedding_proj.w.", width_)});
+      dense.layers.push_back(layer);
       description.blocks.emplace_back(std::move(dense));
     }
     description.blocks.emplace_back(DescribeDecoder());
@@ -104,31 +107,19 @@ class SpeechbrainTransformerLoader {
     softmax.name = "softmax";
     softmax.width = width_;
     softmax.head_size = words_;
-    softmax.head_table =
-        builder_.Add("output_proj.layers.2.w.weight", {words_, width_}, Role::kPrunedAlso);
-    softmax.head_bias = builder_.Add("output_proj.layers.2.w.bias", {words_}, Role::kQuantised);
+    std::tie(softmax.head_table, softmax.head_bias) =
+        AddLinear(network_, "output_proj.layers.2.w.", words_, width_);
     description.blocks.emplace_back(std::move(softmax));
-    KINGLET_RETURN_IF_ERROR(
-        builder_.CheckNames("a speechbrain-transformer-lm network with these arguments"));
-    builder_.DeferValues();
-    return std::move(builder_.model);
+    return network_.Build("a speechbrain-transformer-lm network with these arguments");
   }
 
  private:
-  // A dimension of a tensor, which Claim checks later; 0 if the tensor lacks it.
-  uint32_t Dimension(const std::string& name, size_t axis) const {
-    const CheckpointTensor* tensor = builder_.Find(name);
-    const bool has =
-        tensor != nullptr && axis < tensor->shape.size() && tensor->shape[axis] <= kMaxDimension;
-    return has ? static_cast<uint32_t>(tensor->shape[axis]) : 0;
-  }
-
   Status FindSizes() {
-    words_ = Dimension("custom_src_module.emb.Embedding.weight", 0);
-    embedded_ = Dimension("custom_src_module.emb.Embedding.weight", 1);
-    width_ = Dimension("output_proj.layers.0.w.weight", 0);
-    inner_ = Dimension("encoder.layers.0.pos_ffn.ffn.0.weight", 0);
-    stored_positions_ = Dimension("positional_encoding.pe", 1);
+    words_ = network_.Dimension("custom_src_module.emb.Embedding.weight", 0);
+    embedded_ = network_.Dimension("custom_src_module.emb.Embedding.weight", 1);
+    width_ = network_.Dimension("output_proj.layers.0.w.weight", 0);
+    inner_ = network_.Dimension("encoder.layers.0.pos_ffn.ffn.0.weight", 0);
+    stored_positions_ = network_.Dimension("positional_encoding.pe", 1);
     layers_ = CountLayers(input_.weights, "encoder.layers.", ".self_att.att.in_proj_weight");
     if (words_ == 0 || embedded_ == 0 || width_ == 0 || inner_ == 0 || stored_positions_ == 0) {
       return RefuseCheckpoint(
@@ -152,14 +143,6 @@ class SpeechbrainTransformerLoader {
     return {};
   }
 
-  TensorId Weight(const std::string& layer, uint64_t rows, uint64_t columns) {
-    return builder_.Add(layer + "weight", {rows, columns}, Role::kPrunedAlso);
-  }
-  TensorId Bias(const std::string& layer, uint64_t rows) {
-    return builder_.Add(layer + "bias", {rows}, Role::kQuantised);
-  }
-  TensorId Kept(const std::string& name) { return builder_.Add(name, {width_}, Role::kKept); }
-
   TransformerDecoder DescribeDecoder() {
     TransformerDecoder decoder{};
     decoder.name = "decoder";
@@ -172,66 +155,46 @@ class SpeechbrainTransformerLoader {
     decoder.epsilon = kSpeechbrainEpsilon;
     decoder.activation = options_.activation;
     decoder.masked_token = kSpeechbrainPadding;
-    const std::string table = "positional_encoding.pe";
     const TensorId rows =
-        builder_.AddMade(table, {positions_, width_}, Role::kKept,
-                         builder_.Claim(table, {1, stored_positions_, width_}),
-                         [count = uint64_t{positions_} *
-                                  width_](std::vector<float> values) -> Result<std::vector<float>> {
-                           values.resize(count);
-                           return values;
-                         });
-    builder_.MarkDerived(rows);
+        network_.Add("positional_encoding.pe", {positions_, width_}, Role::kKept,
+                     network_.Claim("positional_encoding.pe", {1, stored_positions_, width_}),
+                     First(uint64_t{positions_} * width_));
+    network_.MarkDerived(rows);
     decoder.positions = PositionTable{rows};
     for (uint32_t i = 0; i < layers_; ++i) {
-      decoder.layers.push_back(DescribeLayer("encoder.layers." + std::to_string(i) + "."));
+      const std::string layer = "encoder.layers." + std::to_string(i) + ".";
+      const std::string attention = layer + "self_att.att.", feed = layer + "pos_ffn.ffn.";
+      decoder.layers.push_back(AddTransformerLayer(network_,
+                                                   {layer + "norm1.norm.",
+                                                    attention + "in_proj_",
+                                                    {attention + "in_proj_"},
+                                                    attention + "out_proj.",
+                                                    layer + "norm2.norm.",
+                                                    feed + "0.",
+                                                    feed + "3."},
+                                                   {width_, options_.heads, inner_}));
     }
-    decoder.final_norm_gain = Kept("encoder.norm.norm.weight");
-    decoder.final_norm_bias = Kept("encoder.norm.norm.bias");
+    std::tie(decoder.final_norm_gain, decoder.final_norm_bias) =
+        AddNorm(network_, "encoder.norm.norm.", width_);
     return decoder;
   }
 
-  TransformerLayer DescribeLayer(const std::string& prefix) {
-    const uint64_t d = width_;
-    const std::string attention = prefix + "self_att.att.", feed = prefix + "pos_ffn.ffn.";
-    TransformerLayer layer{};
-    layer.attention_norm_gain = Kept(prefix + "norm1.norm.weight");
-    layer.attention_norm_bias = Kept(prefix + "norm1.norm.bias");
-    layer.qkv_weight = ByHead(attention + "in_proj_weight", {3 * d, d}, Role::kPrunedAlso);
-    layer.qkv_bias = ByHead(attention + "in_proj_bias", {3 * d}, Role::kQuantised);
-    layer.out_weight = Weight(attention + "out_proj.", d, d);
-    layer.out_bias = Bias(attention + "out_proj.", d);
-    layer.inner_norm_gain = Kept(prefix + "norm2.norm.weight");
-    layer.inner_norm_bias = Kept(prefix + "norm2.norm.bias");
-    layer.inner_weight = Weight(feed + "0.", inner_, d);
-    layer.inner_bias = Bias(feed + "0.", inner_);
-    layer.outer_weight = Weight(feed + "3.", d, inner_);
-    layer.outer_bias = Bias(feed + "3.", d);
-    return layer;
-  }
-
-  TensorId ByHead(const std::string& name, const Shape& shape, Role role) {
-    return builder_.AddMade(
-        name, shape, role, builder_.Claim(name, shape),
-        [heads = options_.heads](const std::vector<float>& values) -> Result<std::vector<float>> {
-          return RowsByHead(values, 3, heads);
-        });
-  }
-
   DenseLayers DescribeOutput() {
-    DenseLayers dense{"output_proj", DensePlace::kOutput};
-    DenseLayer layer{Weight("output_proj.layers.0.w.", width_, width_),
-                     Bias("output_proj.layers.0.w.", width_), DenseNorm::kLayer};
-    layer.norm_gain = Kept("output_proj.layers.1.norm.weight");
-    layer.norm_bias = Kept("output_proj.layers.1.norm.bias");
+    DenseLayer layer{};
+    std::tie(layer.weight, layer.bias) =
+        AddLinear(network_, "output_proj.layers.0.w.", width_, width_);
+    layer.norm = DenseNorm::kLayer;
+    std::tie(layer.norm_gain, layer.norm_bias) =
+        AddNorm(network_, "output_proj.layers.1.norm.", width_);
     layer.epsilon = kSpeechbrainEpsilon;
+    DenseLayers dense{"output_proj", DensePlace::kOutput};
     dense.layers.push_back(layer);
     return dense;
   }
 
   const FamilyInput& input_;
   const SpeechbrainOptions options_;
-  DraftBuilder builder_;
+  Network network_;
   uint32_t words_ = 0, embedded_ = 0, width_ = 0, inner_ = 0, layers_ = 0;
   uint32_t stored_positions_ = 0, positions_ = 0;
 };

@@ -4,7 +4,6 @@
 #include <string>
 
 #include "converters/checkpoints/refuse_checkpoint.h"
-#include "converters/matrix_order.h"
 #include "format/limits.h"
 
 namespace kinglet {
@@ -15,64 +14,64 @@ constexpr const char* kWordEmbedding = "word_emb";
 }  // namespace
 
 Result<std::vector<TransformerXlTables::Bin>> TransformerXlTables::BinsOf(
-    const TransformerXlNetwork& network) {
+    const TransformerXlNetwork& settings) {
   std::vector<Bin> bins;
-  if (network.cutoffs.size() >= kMaxBins) {
+  if (settings.cutoffs.size() >= kMaxBins) {
     return RefuseCheckpoint("cutoffs", "fewer than " + std::to_string(kMaxBins),
-                            std::to_string(network.cutoffs.size()));
+                            std::to_string(settings.cutoffs.size()));
   }
   int64_t first = 0;
-  auto width = static_cast<uint64_t>(network.embedding_width);
-  for (size_t b = 0; b <= network.cutoffs.size(); ++b) {
-    const bool last = b == network.cutoffs.size();
-    const int64_t end = last ? network.words : network.cutoffs[b];
-    if (end <= first || end > network.words) {
+  auto width = static_cast<uint64_t>(settings.embedding_width);
+  for (size_t b = 0; b <= settings.cutoffs.size(); ++b) {
+    const bool last = b == settings.cutoffs.size();
+    const int64_t end = last ? settings.words : settings.cutoffs[b];
+    if (end <= first || end > settings.words) {
       return RefuseCheckpoint("cutoffs",
-                              "ascending words between 0 and " + std::to_string(network.words),
+                              "ascending words between 0 and " + std::to_string(settings.words),
                               std::to_string(end));
     }
     if (width == 0) {
       return RefuseCheckpoint("div_val", "at least one column in every bin",
-                              std::to_string(network.divisor) + " for bin " + std::to_string(b));
+                              std::to_string(settings.divisor) + " for bin " + std::to_string(b));
     }
     bins.push_back({static_cast<uint32_t>(first), static_cast<uint32_t>(end - first), width});
     first = end;
-    width /= static_cast<uint64_t>(network.divisor);
+    width /= static_cast<uint64_t>(settings.divisor);
   }
   return bins;
 }
 
-TransformerXlTables::TransformerXlTables(const TransformerXlNetwork& network, std::vector<Bin> bins,
-                                         DraftBuilder& builder)
-    : network_(network),
-      builder_(builder),
+TransformerXlTables::TransformerXlTables(const TransformerXlNetwork& settings,
+                                         std::vector<Bin> bins, Network& network)
+    : settings_(settings),
+      network_(network),
       bins_(std::move(bins)),
-      width_(static_cast<uint64_t>(network.width)),
-      divided_(network.divisor != 1),
-      projected_(divided_ || network.embedding_width != network.width),
-      replaced_(builder.IsMade(network.prefix + kWordEmbedding)) {}
+      width_(static_cast<uint64_t>(settings.width)),
+      divided_(settings.divisor != 1),
+      projected_(divided_ || settings.embedding_width != settings.width),
+      replaced_(network.IsMade(settings.prefix + kWordEmbedding)) {}
 
-Result<TransformerXlTables> TransformerXlTables::Make(const TransformerXlNetwork& network,
-                                                      DraftBuilder& builder) {
-  KINGLET_ASSIGN_OR_RETURN(std::vector<Bin> bins, BinsOf(network));
-  return TransformerXlTables(network, std::move(bins), builder);
+Result<TransformerXlTables> TransformerXlTables::Make(const TransformerXlNetwork& settings,
+                                                      Network& network) {
+  KINGLET_ASSIGN_OR_RETURN(std::vector<Bin> bins, BinsOf(settings));
+  return TransformerXlTables(settings, std::move(bins), network);
 }
 
 void TransformerXlTables::Claim() {
   if (replaced_) {
-    made_ = builder_.Claim(network_.prefix + kWordEmbedding,
-                           {static_cast<uint64_t>(network_.words), width_});
+    made_ = network_.Claim(settings_.prefix + kWordEmbedding,
+                           {static_cast<uint64_t>(settings_.words), width_});
   }
   ClaimTables();
   ClaimProjections();
   ClaimClusters();
   std::vector<std::string> replaced;
   for (size_t b = 0; replaced_ && b < bins_.size(); ++b) {
-    const std::string module = network_.prefix + kWordEmbedding, number = std::to_string(b);
+    const std::string module = settings_.prefix + kWordEmbedding, number = std::to_string(b);
     replaced.push_back(module + ".emb_layers." + number + ".weight");
     replaced.push_back(module + ".emb_projs." + number);
   }
-  builder_.MarkUnused(replaced);
+  network_.MarkUnused(replaced);
 }
 
 // Of a tied pair, the file may lack either one.
@@ -82,27 +81,27 @@ TransformerXlTables::Pair TransformerXlTables::ClaimPair(const std::string& inwa
   Pair pair;
   if (replaced_) {
     // The embedding's own tensor may still be the softmax's.
-    const bool shared = tied && !builder_.Has(outward) && builder_.Has(inward);
-    pair.outward = builder_.Claim(shared ? inward : outward, shape);
+    const bool shared = tied && !network_.Has(outward) && network_.Has(inward);
+    pair.outward = network_.Claim(shared ? inward : outward, shape);
     return pair;
   }
-  pair.inward = builder_.Claim(inward, shape, !(tied && builder_.Has(outward)));
-  pair.outward = builder_.Claim(outward, shape, !(tied && builder_.Has(inward)));
+  pair.inward = network_.Claim(inward, shape, !(tied && network_.Has(outward)));
+  pair.outward = network_.Claim(outward, shape, !(tied && network_.Has(inward)));
   if (pair.inward == nullptr && tied) pair.inward = pair.outward;
-  if (pair.outward == nullptr && tied) pair.outward = builder_.ForOutput(pair.inward);
+  if (pair.outward == nullptr && tied) pair.outward = network_.ForOutput(pair.inward);
   return pair;
 }
 
 // One table for all words, or one for each bin.
 void TransformerXlTables::ClaimTables() {
   for (size_t t = 0; t < (divided_ ? bins_.size() : 1); ++t) {
-    const uint64_t rows = divided_ ? bins_[t].size : static_cast<uint64_t>(network_.words);
+    const uint64_t rows = divided_ ? bins_[t].size : static_cast<uint64_t>(settings_.words);
     const std::string number = std::to_string(t);
     const std::string layer = "crit.out_layers." + number + ".";
     tables_.push_back(
-        ClaimPair(network_.prefix + kWordEmbedding + ".emb_layers." + number + ".weight",
-                  layer + "weight", {rows, bins_[t].width}, network_.tied_tables));
-    biases_.push_back(builder_.Claim(layer + "bias", {rows}));
+        ClaimPair(settings_.prefix + kWordEmbedding + ".emb_layers." + number + ".weight",
+                  layer + "weight", {rows, bins_[t].width}, settings_.tied_tables));
+    biases_.push_back(network_.Claim(layer + "bias", {rows}));
   }
 }
 
@@ -115,15 +114,15 @@ void TransformerXlTables::ClaimProjections() {
     const bool tied = IsTiedProjection(b);
     const Shape shape = {width_, bins_[b].width};
     const std::string inward =
-        network_.prefix + kWordEmbedding + ".emb_projs." + (divided_ ? number : "0");
+        settings_.prefix + kWordEmbedding + ".emb_projs." + (divided_ ? number : "0");
     if (replaced_ || divided_ || b == 0) {
       projections_.push_back(ClaimPair(inward, outward, shape, tied));
       continue;
     }
     Pair pair;
     pair.inward = projections_[0].inward;
-    pair.outward = builder_.Claim(outward, shape, !tied);
-    if (pair.outward == nullptr && tied) pair.outward = builder_.ForOutput(pair.inward);
+    pair.outward = network_.Claim(outward, shape, !tied);
+    if (pair.outward == nullptr && tied) pair.outward = network_.ForOutput(pair.inward);
     projections_.push_back(pair);
   }
 }
@@ -131,8 +130,8 @@ void TransformerXlTables::ClaimProjections() {
 void TransformerXlTables::ClaimClusters() {
   const uint64_t tails = bins_.size() - 1;
   if (tails == 0) return;
-  cluster_weight_ = builder_.Claim("crit.cluster_weight", {tails, bins_[0].width});
-  cluster_bias_ = builder_.Claim("crit.cluster_bias", {tails});
+  cluster_weight_ = network_.Claim("crit.cluster_weight", {tails, bins_[0].width});
+  cluster_bias_ = network_.Claim("crit.cluster_bias", {tails});
 }
 
 Status TransformerXlTables::FindTies() {
@@ -142,7 +141,7 @@ Status TransformerXlTables::FindTies() {
       KINGLET_ASSIGN_OR_RETURN(pair.tied, SameParameter(*pair.inward, *pair.outward));
       const bool projection = pairs == &projections_;
       if (projection ? IsTiedProjection(static_cast<size_t>(&pair - pairs->data()))
-                     : network_.tied_tables) {
+                     : settings_.tied_tables) {
         KINGLET_RETURN_IF_ERROR(CheckStatedTie(projection ? "tie_projs" : "tie_word_embeddings",
                                                *pair.inward, *pair.outward, pair.tied));
       }
@@ -155,32 +154,24 @@ Status TransformerXlTables::FindTies() {
 // The rows of a bin, from its own table or from the table of all words.
 TensorId TransformerXlTables::AddRows(const CheckpointTensor& table, size_t bin) {
   const Bin& words = bins_[bin];
-  if (divided_ || bins_.size() == 1) return builder_.AddWhole(table, Role::kPrunedAlso);
-  return builder_.Add(table.name + "." + std::to_string(bin), {words.size, words.width},
+  if (divided_ || bins_.size() == 1) return network_.AddWhole(table, Role::kPrunedAlso);
+  return network_.Add(table.name + "." + std::to_string(bin), {words.size, words.width},
                       Role::kPrunedAlso, &table, {words.first, 0});
 }
 TensorId TransformerXlTables::AddBias(size_t bin) {
   const CheckpointTensor& bias = *biases_[divided_ ? bin : 0];
-  if (divided_ || bins_.size() == 1) return builder_.AddWhole(bias, Role::kQuantised);
-  return builder_.Add(bias.name + "." + std::to_string(bin), {bins_[bin].size}, Role::kQuantised,
+  if (divided_ || bins_.size() == 1) return network_.AddWhole(bias, Role::kQuantised);
+  return network_.Add(bias.name + "." + std::to_string(bin), {bins_[bin].size}, Role::kQuantised,
                       &bias, {0, bins_[bin].first});
 }
 
 // The softmax multiplies by the transpose. Bins may share a projection.
 std::optional<TensorId> TransformerXlTables::AddOutwardProjection(size_t bin) {
   if (!projected_) return std::nullopt;
-  const CheckpointTensor& tensor = *projections_[bin].outward;
-  for (const auto& [known, id] : transposed_) {
-    if (known == &tensor) return id;
-  }
-  const uint64_t columns = bins_[bin].width;
-  const TensorId id = builder_.AddMade("crit.out_projs." + std::to_string(bin) + ".transposed",
-                                       {columns, width_}, Role::kQuantised, &tensor,
-                                       [rows = width_, columns](const std::vector<float>& values) {
-                                         return Transposed(values, rows, columns);
-                                       });
-  if (projections_[bin].tied) builder_.MarkDerived(id);  // the embedding's projection again
-  transposed_.emplace_back(&tensor, id);
+  const TensorId id = network_.AddTransposed(
+      "crit.out_projs." + std::to_string(bin) + ".transposed", {bins_[bin].width, width_},
+      Role::kQuantised, projections_[bin].outward);
+  if (projections_[bin].tied) network_.MarkDerived(id);  // the embedding's projection again
   return id;
 }
 
@@ -190,27 +181,28 @@ AdaptiveSoftmax TransformerXlTables::DescribeSoftmax() {
   softmax.width = static_cast<uint32_t>(width_);
   softmax.head_size = bins_[0].size;
   const size_t tails = bins_.size() - 1;
+  std::vector<TensorId> rows;  // by bin
   for (size_t b = 0; b < bins_.size(); ++b) {
     const CheckpointTensor& table = *tables_[divided_ ? b : 0].outward;
-    outward_rows_.push_back(AddRows(table, b));
+    rows.push_back(AddRows(table, b));
   }
   for (size_t b = 0; b < bins_.size(); ++b) {
     const std::optional<TensorId> projection = AddOutwardProjection(b);
     const TensorId bias = AddBias(b);
     if (b == 0) {
       softmax.head_projection = projection;
-      softmax.head_table = outward_rows_[0];
+      softmax.head_table = rows[0];
       softmax.head_bias = bias;
       continue;
     }
     // kimiyoung's code reads bin b's cluster logit at -b, from the end of the head's logits.
-    const size_t row = network_.forward_clusters ? b - 1 : tails - b;
-    softmax.tails.push_back({bins_[b].first, bins_[b].size, static_cast<uint32_t>(row), projection,
-                             outward_rows_[b], bias});
+    const size_t row = settings_.forward_clusters ? b - 1 : tails - b;
+    softmax.tails.push_back(
+        {bins_[b].first, bins_[b].size, static_cast<uint32_t>(row), projection, rows[b], bias});
   }
   if (tails > 0) {
-    softmax.cluster_weight = builder_.AddWhole(*cluster_weight_, Role::kQuantised);
-    softmax.cluster_bias = builder_.AddWhole(*cluster_bias_, Role::kQuantised);
+    softmax.cluster_weight = network_.AddWhole(*cluster_weight_, Role::kQuantised);
+    softmax.cluster_bias = network_.AddWhole(*cluster_bias_, Role::kQuantised);
   }
   return softmax;
 }
@@ -221,23 +213,22 @@ AdaptiveEmbedding TransformerXlTables::DescribeEmbedding() {
   embedding.width = static_cast<uint32_t>(width_);
   embedding.scale = std::sqrt(static_cast<double>(width_));
   if (replaced_) {
-    embedding.bins.push_back({0, static_cast<uint32_t>(network_.words),
-                              builder_.AddWhole(*made_, Role::kPrunedAlso), std::nullopt});
+    embedding.bins.push_back({0, static_cast<uint32_t>(settings_.words),
+                              network_.AddWhole(*made_, Role::kPrunedAlso), std::nullopt});
     return embedding;
   }
   std::optional<TensorId> shared;
   if (projected_ && !divided_)
-    shared = builder_.AddWhole(*projections_[0].inward, Role::kQuantised);
+    shared = network_.AddWhole(*projections_[0].inward, Role::kQuantised);
   if (!divided_ && !tables_[0].tied) {
-    const TensorId table = builder_.AddWhole(*tables_[0].inward, Role::kPrunedAlso);
-    embedding.bins.push_back({0, static_cast<uint32_t>(network_.words), table, shared});
+    const TensorId table = network_.AddWhole(*tables_[0].inward, Role::kPrunedAlso);
+    embedding.bins.push_back({0, static_cast<uint32_t>(settings_.words), table, shared});
     return embedding;
   }
   for (size_t b = 0; b < bins_.size(); ++b) {
     const Pair& table = tables_[divided_ ? b : 0];
-    const TensorId rows = table.tied ? outward_rows_[b] : AddRows(*table.inward, b);
-    EmbeddingBin bin{bins_[b].first, bins_[b].size, rows, shared};
-    if (divided_) bin.projection = builder_.AddWhole(*projections_[b].inward, Role::kQuantised);
+    EmbeddingBin bin{bins_[b].first, bins_[b].size, AddRows(*table.inward, b), shared};
+    if (divided_) bin.projection = network_.AddWhole(*projections_[b].inward, Role::kQuantised);
     embedding.bins.push_back(bin);
   }
   return embedding;

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "converters/checkpoints/checkpoint_tensors.h"
-#include "converters/families/draft_builder.h"
 #include "converters/families/transformer_xl_network.h"
+#include "converters/network/network.h"
 #include "format/blocks.h"
 #include "kinglet/status.h"
 
@@ -20,13 +20,12 @@ namespace kinglet {
 // Call the functions in their order.
 class TransformerXlTables {
  public:
-  // Errors: KINGLET_INVALID_CHECKPOINT for impossible bins. REQUIRES: the network's other sizes are
-  // checked; network and builder outlive it.
-  static Result<TransformerXlTables> Make(const TransformerXlNetwork& network,
-                                          DraftBuilder& builder);
+  // Errors: KINGLET_INVALID_CHECKPOINT for impossible bins. REQUIRES: the settings' other sizes are
+  // checked; settings and network outlive it.
+  static Result<TransformerXlTables> Make(const TransformerXlNetwork& settings, Network& network);
 
   void Claim();
-  // REQUIRES, from here on: the builder's CheckNames found nothing.
+  // REQUIRES, from here on: the network's CheckNames found nothing.
   Status FindTies();
   // The softmax comes first, because the embedding may use its tables.
   AdaptiveSoftmax DescribeSoftmax();
@@ -45,9 +44,9 @@ class TransformerXlTables {
     bool tied = false;
   };
 
-  TransformerXlTables(const TransformerXlNetwork& network, std::vector<Bin> bins,
-                      DraftBuilder& builder);
-  static Result<std::vector<Bin>> BinsOf(const TransformerXlNetwork& network);
+  TransformerXlTables(const TransformerXlNetwork& settings, std::vector<Bin> bins,
+                      Network& network);
+  static Result<std::vector<Bin>> BinsOf(const TransformerXlNetwork& settings);
   Pair ClaimPair(const std::string& inward, const std::string& outward, const Shape& shape,
                  bool tied);
   void ClaimTables();
@@ -55,14 +54,14 @@ class TransformerXlTables {
   void ClaimClusters();
   // Whether the configuration states that a bin's projection of the softmax is the embedding's.
   bool IsTiedProjection(size_t bin) const {
-    return bin < network_.tied_projections.size() && network_.tied_projections[bin];
+    return bin < settings_.tied_projections.size() && settings_.tied_projections[bin];
   }
   TensorId AddRows(const CheckpointTensor& table, size_t bin);
   TensorId AddBias(size_t bin);
   std::optional<TensorId> AddOutwardProjection(size_t bin);
 
-  const TransformerXlNetwork& network_;
-  DraftBuilder& builder_;
+  const TransformerXlNetwork& settings_;
+  Network& network_;
   std::vector<Bin> bins_;
   uint64_t width_;
   bool divided_;                                 // each bin has a table and a projection of its own
@@ -74,8 +73,6 @@ class TransformerXlTables {
   std::vector<Pair> projections_;                // by bin; empty if there are none
   const CheckpointTensor* cluster_weight_ = nullptr;
   const CheckpointTensor* cluster_bias_ = nullptr;
-  std::vector<TensorId> outward_rows_;  // by bin
-  std::vector<std::pair<const CheckpointTensor*, TensorId>> transposed_;
 };
 
 }  // namespace kinglet

@@ -18,8 +18,8 @@
 #include "converters/checkpoints/config_file.h"
 #include "converters/checkpoints/quoted.h"
 #include "converters/families/config_options.h"
-#include "converters/families/draft_builder.h"
 #include "converters/families/recurrent_model.h"
+#include "converters/network/network.h"
 #include "converters/passes/dpq.h"
 #include "converters/thread_shares.h"
 
@@ -138,7 +138,7 @@ Result<ZarembaSettings> ReadZarembaSettings(const FamilyInput& input) {
 class ZarembaLoader {
  public:
   ZarembaLoader(std::span<const CheckpointTensor> weights, const ZarembaSettings& settings)
-      : weights_(weights), builder_(weights), forget_bias_(settings.forget_bias.value_or(0)) {
+      : weights_(weights), network_(weights), forget_bias_(settings.forget_bias.value_or(0)) {
     names_.configuration = settings.path;
     names_.stated = settings.sizes;
   }
@@ -149,7 +149,7 @@ class ZarembaLoader {
     for (Layer& layer : layers_) ClaimLayer(layer);
     ClaimSoftmax();
     ClaimLeftovers();
-    KINGLET_RETURN_IF_ERROR(builder_.CheckNames("a " + std::string(kZarembaFamily) + " network"));
+    KINGLET_RETURN_IF_ERROR(network_.CheckNames("a " + std::string(kZarembaFamily) + " network"));
     KINGLET_RETURN_IF_ERROR(AssignCodes());
     DescribeAsTorch();
     KINGLET_ASSIGN_OR_RETURN(LoadedModel model, LoadRecurrent(names_, as_torch_));
@@ -187,15 +187,15 @@ class ZarembaLoader {
   }
 
   void ClaimEmbedding() {
-    if (builder_.Has(kQuery)) {
+    if (network_.Has(kQuery)) {
       ClaimDpq();
       return;
     }
-    const bool tutorial = !builder_.Has(kEmbedding) && builder_.Has(kTutorialEmbedding);
-    embedding_ = builder_.ClaimUnshaped(std::string(tutorial ? kTutorialEmbedding : kEmbedding));
+    const bool tutorial = !network_.Has(kEmbedding) && network_.Has(kTutorialEmbedding);
+    embedding_ = network_.ClaimUnshaped(std::string(tutorial ? kTutorialEmbedding : kEmbedding));
     if (embedding_ == nullptr) return;
     if (embedding_->shape.size() != 2 || embedding_->shape[0] == 0 || embedding_->shape[1] == 0) {
-      builder_.NoteMisshaped(*embedding_, "[words, width]");
+      network_.NoteMisshaped(*embedding_, "[words, width]");
       return;
     }
     words_ = embedding_->shape[0];
@@ -208,25 +208,25 @@ class ZarembaLoader {
   void ClaimDpq() {
     DpqTraining& dpq = dpq_.emplace().training;
     DpqTensors& tensors = dpq_->tensors;
-    tensors.query = builder_.ClaimUnshaped(std::string(kQuery));
-    tensors.keys = builder_.ClaimUnshaped(std::string(kKeys));
-    if (builder_.Has(kValues)) tensors.values = builder_.ClaimUnshaped(std::string(kValues));
+    tensors.query = network_.ClaimUnshaped(std::string(kQuery));
+    tensors.keys = network_.ClaimUnshaped(std::string(kKeys));
+    if (network_.Has(kValues)) tensors.values = network_.ClaimUnshaped(std::string(kValues));
     const Shape query = tensors.query->shape;
     const Shape keys = tensors.keys == nullptr ? Shape() : tensors.keys->shape;
     const uint64_t choices = keys.size() == 3 ? keys[1] : 0;
     for (const auto& [name, tensor] :
          {std::pair(kNormMean, &tensors.mean), std::pair(kNormVariance, &tensors.variance)}) {
-      *tensor = builder_.ClaimIf(choices > 0, std::string(name), {choices});
+      *tensor = network_.ClaimIf(choices > 0, std::string(name), {choices});
     }
     if (query.size() != 2 || Count(query) == 0) {
-      builder_.NoteMisshaped(*tensors.query, "[words, D n] for D positions");
+      network_.NoteMisshaped(*tensors.query, "[words, D n] for D positions");
       return;
     }
     words_ = query[0];
     if (tensors.keys == nullptr) return;
     if (keys.size() != 3 || Count(keys) == 0 || query[1] % keys[2] != 0 ||
         (keys[0] != 1 && keys[0] != query[1] / keys[2])) {
-      builder_.NoteMisshaped(
+      network_.NoteMisshaped(
           *tensors.keys, "[D or 1, choices, n] for queries of D n = " + std::to_string(query[1]));
       return;
     }
@@ -236,7 +236,7 @@ class ZarembaLoader {
     dpq.additive = fits && positions > 1 && values[2] == network;
     width_ = fits ? (dpq.additive ? 1 : positions) * values[2] : 0;
     if (!fits || (network > 0 && width_ != network)) {
-      builder_.NoteMisshaped(tensors.values == nullptr ? *tensors.keys : *tensors.values,
+      network_.NoteMisshaped(tensors.values == nullptr ? *tensors.keys : *tensors.values,
                              "[" + std::to_string(keys[0]) + ", " + std::to_string(choices) +
                                  ", n] with n = " + std::to_string(network) + " or, of each of " +
                                  std::to_string(positions) + " positions, its part");
@@ -257,7 +257,7 @@ class ZarembaLoader {
 
   // The inputs of the first layer, as its kernel [inputs + n, 4 n] has them; 0: unknown.
   uint64_t NetworkInputs() const {
-    const CheckpointTensor* kernel = builder_.Find(layers_.front().kernel_name);
+    const CheckpointTensor* kernel = network_.Find(layers_.front().kernel_name);
     if (kernel == nullptr || kernel->shape.size() != 2) return 0;
     const uint64_t units = kernel->shape[1] / kGates;
     return kernel->shape[0] > units ? kernel->shape[0] - units : 0;
@@ -288,7 +288,7 @@ class ZarembaLoader {
   }
 
   void ClaimLayer(Layer& layer) {
-    layer.kernel = builder_.ClaimUnshaped(layer.kernel_name);
+    layer.kernel = network_.ClaimUnshaped(layer.kernel_name);
     layer.inputs = width_;
     width_ = 0;
     if (layer.kernel != nullptr) {
@@ -300,26 +300,26 @@ class ZarembaLoader {
         width_ = layer.units = units;
       } else {
         const std::string inputs = layer.inputs == 0 ? "m" : std::to_string(layer.inputs);
-        builder_.NoteMisshaped(*layer.kernel, "[" + inputs + " + n, 4 n] for n units");
+        network_.NoteMisshaped(*layer.kernel, "[" + inputs + " + n, 4 n] for n units");
       }
     }
-    layer.bias = layer.units > 0 ? builder_.Claim(layer.bias_name, {kGates * layer.units})
-                                 : builder_.ClaimUnshaped(layer.bias_name);
+    layer.bias = layer.units > 0 ? network_.Claim(layer.bias_name, {kGates * layer.units})
+                                 : network_.ClaimUnshaped(layer.bias_name);
   }
 
   void ClaimSoftmax() {
     const std::string weight(kSoftmaxWeight), bias(kSoftmaxBias);
-    softmax_weight_ = width_ > 0 && words_ > 0 ? builder_.Claim(weight, {width_, words_})
-                                               : builder_.ClaimUnshaped(weight);
-    softmax_bias_ = words_ > 0 ? builder_.Claim(bias, {words_}) : builder_.ClaimUnshaped(bias);
+    softmax_weight_ = width_ > 0 && words_ > 0 ? network_.Claim(weight, {width_, words_})
+                                               : network_.ClaimUnshaped(weight);
+    softmax_bias_ = words_ > 0 ? network_.Claim(bias, {words_}) : network_.ClaimUnshaped(bias);
   }
 
   // The name of an optimiser's slot is its variable's name, a slash and its own.
   void ClaimLeftovers() {
     for (const CheckpointTensor& tensor : weights_) {
       const std::string_view name = tensor.name;
-      const bool slot = builder_.Claimed(name.substr(0, std::min(name.size(), name.rfind('/'))));
-      if (slot || tensor.shape.empty()) builder_.ClaimUnshaped(tensor.name);
+      const bool slot = network_.Claimed(name.substr(0, std::min(name.size(), name.rfind('/'))));
+      if (slot || tensor.shape.empty()) network_.ClaimUnshaped(tensor.name);
     }
   }
 
@@ -376,7 +376,7 @@ class ZarembaLoader {
   }
 
   std::span<const CheckpointTensor> weights_;
-  DraftBuilder builder_;  // only checks the file's names and shapes
+  Network network_;  // only checks the file's names and shapes
   double forget_bias_;
   uint64_t words_ = 0;
   uint64_t width_ = 0;                           // of the previous layer's output; 0: unknown

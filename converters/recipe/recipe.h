@@ -12,6 +12,7 @@
 #include <variant>
 #include <vector>
 
+#include "converters/network/tensor_ref.h"
 #include "converters/passes/define/define_weights.h"
 #include "converters/passes/dpq.h"
 #include "converters/recipe/recipe_folder.h"
@@ -22,26 +23,6 @@
 #include "kinglet/status.h"
 
 namespace kinglet {
-
-// A tensor of the checkpoint, or a part: rows and columns are selected first (a vector has columns
-// only), then transposed.
-struct TensorRef {
-  struct Range {
-    uint64_t begin = 0, end = 0;
-    bool operator==(const Range&) const = default;
-  };
-  std::string name;
-  std::optional<Range> rows, columns;
-  bool transpose = false;
-  // Whether the recipe states the orientation. A square matrix fits both ways.
-  bool oriented = false;
-
-  // Whether both select the same part; `oriented` does not count.
-  bool operator==(const TensorRef& other) const {
-    return name == other.name && rows == other.rows && columns == other.columns &&
-           transpose == other.transpose;
-  }
-};
 
 // --- tables: a vector for each word ---
 

@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "converters/recipe/recipe_table.h"
 #include "converters/recipe/recipe_unit.h"
 #include "format/limits.h"
 
@@ -20,7 +21,8 @@ auto* OnlyUnit(Embedding& recipe) {
 
 class EmbeddingMaker {
  public:
-  EmbeddingMaker(const std::string& name, ModelParts& parts) : name_(name), parts_(parts) {}
+  EmbeddingMaker(const std::string& name, size_t threads, Network& network)
+      : name_(name), threads_(threads), network_(network) {}
 
   Result<AdaptiveEmbedding> Make(const EmbeddingRecipe& recipe) {
     embedding_.name = name_;
@@ -33,13 +35,13 @@ class EmbeddingMaker {
     } else {
       KINGLET_RETURN_IF_ERROR(AddBins(recipe));
     }
-    KINGLET_RETURN_IF_ERROR(ModelParts::CheckWords(name_, words_));
-    parts_.model.draft.description.vocabulary_size = static_cast<uint32_t>(words_);
+    KINGLET_RETURN_IF_ERROR(CheckWords(name_, words_));
+    network_.model.draft.description.vocabulary_size = static_cast<uint32_t>(words_);
     return std::move(embedding_);
   }
 
  private:
-  using Use = ModelParts::Use;
+  using Use = Network::Use;
 
   Status CheckBins(const char* what, size_t count) const {
     if (count > 0 && count <= kMaxBins) return {};
@@ -51,17 +53,17 @@ class EmbeddingMaker {
   Result<uint64_t> AddBin(const std::string& prefix, const TableRecipe& recipe,
                           const std::optional<TensorRef>& own_projection, double scale) {
     KINGLET_ASSIGN_OR_RETURN(
-        const ModelParts::AddedTable table,
-        parts_.AddTable(prefix + ".table", recipe, own_projection.has_value()));
+        const AddedTable table,
+        AddTable(prefix + ".table", recipe, own_projection.has_value(), threads_, network_));
     std::optional<TensorId> projection = table.projection;
     if (own_projection) {
       KINGLET_ASSIGN_OR_RETURN(
-          projection, parts_.AddRef(prefix + ".projection", *own_projection, Use::kMatrix));
+          projection, network_.AddRef(prefix + ".projection", *own_projection, Use::kMatrix));
     }
     embedding_.bins.push_back(
         {static_cast<uint32_t>(words_), table.words, table.id, projection, 0, scale});
     words_ += table.words;
-    return projection ? Rows(parts_.ShapeOf(*projection)) : Cols(parts_.ShapeOf(table.id));
+    return projection ? Rows(network_.ShapeOf(*projection)) : Cols(network_.ShapeOf(table.id));
   }
 
   Status AddBins(const EmbeddingRecipe& recipe) {
@@ -91,7 +93,7 @@ class EmbeddingMaker {
                                AddBin(prefix, from.table[0], from.projection, from.scale));
       if (i == 0) map_width = width;
     }
-    KINGLET_ASSIGN_OR_RETURN(RecipeUnit read, ReadUnit(recipe, map_width, parts_.tensors()));
+    KINGLET_ASSIGN_OR_RETURN(RecipeUnit read, ReadUnit(recipe, map_width, network_));
     if (*recipe.cache_rows == 0 || *recipe.cache_rows > kMaxDimension) {
       return RefuseModel(name_ + ", cache_rows", "1 to " + std::to_string(kMaxDimension),
                          std::to_string(*recipe.cache_rows));
@@ -102,23 +104,24 @@ class EmbeddingMaker {
       const DefineShapes shapes = ShapesOf(read.unit.layers[i]);
       DefineWeights& values = read.weights[i];
       const auto add = [&](const char* part, const Shape& shape, std::vector<float>& entries,
-                           Use use) -> std::optional<TensorId> {
+                           Role role) -> std::optional<TensorId> {
         if (shape.empty()) return std::nullopt;
-        return parts_.AddTensor(name_ + ".unit." + std::to_string(i) + "." + part, shape,
-                                DenseF32{std::move(entries)}, use);
+        return network_.AddValues(name_ + ".unit." + std::to_string(i) + "." + part, shape,
+                                  DenseF32{std::move(entries)}, role);
       };
       DefineTensors tensors{};
-      tensors.weight = *add("weight", shapes.weight, values.weight, Use::kMatrix);
-      tensors.bias = add("bias", shapes.bias, values.bias, Use::kVector);
-      tensors.norm_gain = add("norm_gain", shapes.norm_gain, values.norm_gain, Use::kKept);
-      tensors.norm_offset = add("norm_offset", shapes.norm_offset, values.norm_offset, Use::kKept);
+      tensors.weight = *add("weight", shapes.weight, values.weight, Role::kPrunedAlso);
+      tensors.bias = add("bias", shapes.bias, values.bias, Role::kQuantised);
+      tensors.norm_gain = add("norm_gain", shapes.norm_gain, values.norm_gain, Role::kKept);
+      tensors.norm_offset = add("norm_offset", shapes.norm_offset, values.norm_offset, Role::kKept);
       embedding_.define->tensors.push_back(tensors);
     }
     return {};
   }
 
   const std::string& name_;
-  ModelParts& parts_;
+  const size_t threads_;
+  Network& network_;
   AdaptiveEmbedding embedding_;
   uint64_t words_ = 0;  // of the bins so far
 };
@@ -126,8 +129,8 @@ class EmbeddingMaker {
 }  // namespace
 
 Result<AdaptiveEmbedding> MakeEmbedding(const EmbeddingRecipe& recipe, const std::string& name,
-                                        ModelParts& parts) {
-  return EmbeddingMaker(name, parts).Make(recipe);
+                                        size_t threads, Network& network) {
+  return EmbeddingMaker(name, threads, network).Make(recipe);
 }
 
 void KeepUnit(uint32_t cache_rows, EmbeddingRecipe& recipe) {

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string>
 
-#include "converters/recipe/model_parts.h"
+#include "converters/network/network.h"
 #include "converters/recipe/recipe.h"
 #include "format/blocks.h"
 #include "kinglet/status.h"
@@ -13,9 +13,10 @@
 namespace kinglet {
 
 // Adds the tensors, called `name`.table and so on (`name`.1.table if there are several bins), and
-// sets the model's vocabulary size. Errors: those of ModelParts.
+// sets the model's vocabulary size. Errors: those of
+// AddTable. REQUIRES: threads >= 1.
 Result<AdaptiveEmbedding> MakeEmbedding(const EmbeddingRecipe& recipe, const std::string& name,
-                                        ModelParts& parts);
+                                        size_t threads, Network& network);
 
 // If a DeFINE unit makes all vectors of the embedding, it stays in the model, and each stream
 // caches `cache_rows` of its rows. Otherwise nothing changes.

@@ -10,11 +10,12 @@
 #include <vector>
 
 #include "converters/checkpoints/quoted.h"
+#include "converters/network/network.h"
 #include "converters/passes/coded_table.h"
 #include "converters/passes/reconstruction.h"
-#include "converters/recipe/model_parts.h"
 #include "converters/recipe/recipe_embedding.h"
-#include "converters/recipe/recipe_tensors.h"
+#include "converters/recipe/recipe_names.h"
+#include "converters/recipe/recipe_table.h"
 #include "format/block_fields.h"
 #include "format/hashed_codes.h"
 #include "format/overloaded.h"
@@ -249,7 +250,7 @@ Result<FamilyTables> FamilyTables::Make(const Recipe& recipe, const CheckpointTe
   }
   CheckpointTensors all = checkpoint;
   all.insert(all.end(), others.begin(), others.end());
-  KINGLET_RETURN_IF_ERROR(RecipeTensors(all).CheckTableNames(recipe, checkpoint.size()));
+  KINGLET_RETURN_IF_ERROR(CheckRecipeNames(recipe, all, checkpoint.size(), "the recipe's tables"));
 
   std::unordered_map<std::string_view, const CheckpointTensor*> own;
   const std::unordered_set<std::string_view> used(recipe.references.begin(),
@@ -261,14 +262,14 @@ Result<FamilyTables> FamilyTables::Make(const Recipe& recipe, const CheckpointTe
     made.weights_.back().spare = used.contains(tensor.name) || LeavesOut(recipe, tensor.name);
   }
   for (const auto& [name, recipe_table] : recipe.tables) {
-    ModelParts parts(all, threads);
+    Network network(all);
     KINGLET_ASSIGN_OR_RETURN(AdaptiveEmbedding embedding,
-                             MakeEmbedding(recipe_table.input, name, parts));
-    const uint64_t words = parts.model.draft.description.vocabulary_size;
+                             MakeEmbedding(recipe_table.input, name, threads, network));
+    const uint64_t words = network.model.draft.description.vocabulary_size;
     const uint64_t width = embedding.width;
-    parts.model.draft.description.blocks.emplace_back(std::move(embedding));
+    network.model.draft.description.blocks.emplace_back(std::move(embedding));
     const auto table =
-        std::make_shared<const Table>(Table{name, parts.Finish(), recipe_table.scale});
+        std::make_shared<const Table>(Table{name, network.Finish(), recipe_table.scale});
     made.tables_.emplace(name, table);
     CheckpointTensor seen = {name, {words, width}, [table] { return table->Rows(); }};
     seen.made = name;

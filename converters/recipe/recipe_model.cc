@@ -5,33 +5,36 @@
 #include <utility>
 #include <vector>
 
+#include "converters/network/network.h"
 #include "converters/recipe/folded_parts.h"
-#include "converters/recipe/model_parts.h"
 #include "converters/recipe/recipe_embedding.h"
-#include "converters/recipe/recipe_tensors.h"
+#include "converters/recipe/recipe_names.h"
+#include "converters/recipe/recipe_table.h"
 #include "converters/recipe/recipe_transformer.h"
 #include "format/limits.h"
 
 namespace kinglet {
 namespace {
 
-class ModelMaker : private ModelParts {
+class ModelMaker {
  public:
   ModelMaker(const Recipe& recipe, std::span<const CheckpointTensor> weights, size_t threads)
-      : ModelParts(weights, threads), recipe_(recipe) {}
+      : recipe_(recipe), weights_(weights), threads_(threads), network_(weights) {}
 
   Result<LoadedModel> Make() {
-    KINGLET_RETURN_IF_ERROR(tensors().CheckNames(recipe_));
+    KINGLET_RETURN_IF_ERROR(CheckRecipeNames(recipe_, weights_, 0, "the recipe"));
     KINGLET_RETURN_IF_ERROR(Describe());
-    return Finish();
+    return network_.Finish();
   }
 
  private:
+  using Use = Network::Use;
+
   Status Describe() {
     KINGLET_ASSIGN_OR_RETURN(AdaptiveEmbedding embedding,
-                             MakeEmbedding(*recipe_.embedding, "embedding", *this));
+                             MakeEmbedding(*recipe_.embedding, "embedding", threads_, network_));
     const uint32_t width = embedding.width;
-    std::vector<Block>& blocks = model.draft.description.blocks;
+    std::vector<Block>& blocks = network_.model.draft.description.blocks;
     blocks.emplace_back(std::move(embedding));
     if (recipe_.classifier) {
       KINGLET_ASSIGN_OR_RETURN(BagClassifier classifier, MakeClassifier(*recipe_.classifier));
@@ -41,7 +44,7 @@ class ModelMaker : private ModelParts {
     uint32_t hidden = width;
     if (recipe_.transformer) {
       KINGLET_ASSIGN_OR_RETURN(TransformerDecoder decoder,
-                               MakeTransformer(*recipe_.transformer, width, *this));
+                               MakeTransformer(*recipe_.transformer, width, network_));
       blocks.emplace_back(std::move(decoder));
     } else {
       KINGLET_ASSIGN_OR_RETURN(RecurrentDecoder decoder, MakeRecurrent(*recipe_.recurrent, width));
@@ -65,12 +68,12 @@ class ModelMaker : private ModelParts {
 
   Status SetStartToken() {
     if (!recipe_.start_token) return {};
-    const uint64_t words = model.draft.description.vocabulary_size;
+    const uint64_t words = network_.model.draft.description.vocabulary_size;
     if (*recipe_.start_token >= words) {
       return RefuseModel("start_token", "a word below " + std::to_string(words),
                          std::to_string(*recipe_.start_token));
     }
-    model.draft.description.start_token = static_cast<uint32_t>(*recipe_.start_token);
+    network_.model.draft.description.start_token = static_cast<uint32_t>(*recipe_.start_token);
     return {};
   }
 
@@ -79,36 +82,38 @@ class ModelMaker : private ModelParts {
     decoder.name = "recurrent";
     decoder.inputs = inputs;
     if (recipe.layers.empty()) return RefuseModel("recurrent", "at least 1 layer", "0");
-    const GateChange arranged = ArrangedGates(recipe.gates, recipe.cell, false);
-    const GateChange biased = ArrangedGates(recipe.gates, recipe.cell, true);
+    const Change arranged = ArrangedGates(recipe.gates, recipe.cell, false);
+    const Change biased = ArrangedGates(recipe.gates, recipe.cell, true);
     for (const RecurrentRecipe::Layer& from : recipe.layers) {
       const std::string name = "recurrent." + std::to_string(decoder.layers.size()) + ".";
       // Whether the forget bias is added to the recurrent bias, for lack of an input bias.
       const bool in_recurrent = !from.input_bias && from.recurrent_bias;
       const auto add_bias = [&](const char* part, const std::optional<TensorRef>& ref,
-                                const GateChange& change) {
-        return AddOptionalRef(name + part, ref, Use::kVector, change);
+                                const Change& change) {
+        return network_.AddOptionalRef(name + part, ref, Use::kVector, change);
       };
       RecurrentLayer layer{};
       layer.cell = recipe.cell;
-      KINGLET_ASSIGN_OR_RETURN(layer.input_weight, AddRef(name + "input_weight", from.input_weight,
-                                                          Use::kMatrix, arranged));
+      KINGLET_ASSIGN_OR_RETURN(
+          layer.input_weight,
+          network_.AddRef(name + "input_weight", from.input_weight, Use::kMatrix, arranged));
       KINGLET_ASSIGN_OR_RETURN(layer.input_bias, add_bias("input_bias", from.input_bias, biased));
       KINGLET_ASSIGN_OR_RETURN(
           layer.recurrent_weight,
-          AddOptionalRef(name + "recurrent_weight", from.recurrent_weight, Use::kMatrix, arranged));
+          network_.AddOptionalRef(name + "recurrent_weight", from.recurrent_weight, Use::kMatrix,
+                                  arranged));
       KINGLET_ASSIGN_OR_RETURN(layer.recurrent_bias, add_bias("recurrent_bias", from.recurrent_bias,
                                                               in_recurrent ? biased : arranged));
-      const uint64_t rows = Rows(ShapeOf(layer.input_weight)), gates = GatesOf(layer.cell);
+      const uint64_t rows = Rows(network_.ShapeOf(layer.input_weight)), gates = GatesOf(layer.cell);
       if (rows % gates != 0 || rows / gates > kMaxExtent) {
         return RefuseModel(name + "input_weight", std::to_string(gates) + " rows for each unit",
-                           ShapeText(ShapeOf(layer.input_weight)));
+                           ShapeText(network_.ShapeOf(layer.input_weight)));
       }
       layer.units = static_cast<uint32_t>(rows / gates);
       if (recipe.gates.forget_bias != 0 && !layer.input_bias && !layer.recurrent_bias) {
-        layer.input_bias =
-            AddTensor(name + "input_bias", {rows},
-                      DenseF32{ForgetBiasAlone(recipe.gates, layer.units)}, Use::kVector);
+        layer.input_bias = network_.AddValues(name + "input_bias", {rows},
+                                              DenseF32{ForgetBiasAlone(recipe.gates, layer.units)},
+                                              Role::kQuantised);
       }
       decoder.layers.push_back(layer);
     }
@@ -116,15 +121,18 @@ class ModelMaker : private ModelParts {
   }
 
   struct AddedPart {
-    AddedTable table;
+    AddedTable table{};
     std::optional<TensorId> projection, bias;
   };
   Result<AddedPart> AddPart(const std::string& name, const SoftmaxRecipe::Part& from) {
     AddedPart part;
-    KINGLET_ASSIGN_OR_RETURN(part.table, AddTable(name + "table", from.table, true));
-    KINGLET_ASSIGN_OR_RETURN(part.projection,
-                             AddOptionalRef(name + "projection", from.projection, Use::kMatrix));
-    KINGLET_ASSIGN_OR_RETURN(part.bias, AddOptionalRef(name + "bias", from.bias, Use::kVector));
+    KINGLET_ASSIGN_OR_RETURN(part.table,
+                             AddTable(name + "table", from.table, true, threads_, network_));
+    KINGLET_ASSIGN_OR_RETURN(
+        part.projection,
+        network_.AddOptionalRef(name + "projection", from.projection, Use::kMatrix));
+    KINGLET_ASSIGN_OR_RETURN(part.bias,
+                             network_.AddOptionalRef(name + "bias", from.bias, Use::kVector));
     return part;
   }
 
@@ -135,11 +143,11 @@ class ModelMaker : private ModelParts {
       return RefuseModel("softmax.head.table", "a dense table, as clusters read the hidden state",
                          "codes");
     }
-    KINGLET_ASSIGN_OR_RETURN(const TensorValues<float> table, tensors().Read(dense->values));
+    KINGLET_ASSIGN_OR_RETURN(const TensorValues<float> table, network_.Read(dense->values));
     KINGLET_ASSIGN_OR_RETURN(const TensorValues<float> projection,
-                             tensors().Read(*recipe.head->projection));
+                             network_.Read(*recipe.head->projection));
     KINGLET_ASSIGN_OR_RETURN(const TensorValues<float> clusters,
-                             tensors().Read(*recipe.cluster_weight));
+                             network_.Read(*recipe.cluster_weight));
     for (const TensorValues<float>* matrix : {&table, &projection, &clusters}) {
       if (matrix->shape.size() != 2 || matrix->shape[1] == 0) {
         return RefuseModel("softmax.head", "matrices", ShapeText(matrix->shape));
@@ -158,14 +166,17 @@ class ModelMaker : private ModelParts {
     JointHead head = JoinHead(table.values, projection.values, clusters.values, columns, rows);
     const uint64_t joint = columns + rows;
     softmax.head_size = static_cast<uint32_t>(words);
-    softmax.head_table = AddTensor("softmax.head.table", {words, joint},
-                                   DenseF32{std::move(head.words)}, Use::kMatrix);
-    softmax.head_projection = AddTensor("softmax.head.projection", {joint, width},
-                                        DenseF32{std::move(head.projection)}, Use::kMatrix);
-    softmax.cluster_weight = AddTensor("softmax.clusters.weight", {rows, joint},
-                                       DenseF32{std::move(head.clusters)}, Use::kMatrix);
-    KINGLET_ASSIGN_OR_RETURN(softmax.head_bias,
-                             AddOptionalRef("softmax.head.bias", recipe.head->bias, Use::kVector));
+    softmax.head_table = network_.AddValues("softmax.head.table", {words, joint},
+                                            DenseF32{std::move(head.words)}, Role::kPrunedAlso);
+    softmax.head_projection =
+        network_.AddValues("softmax.head.projection", {joint, width},
+                           DenseF32{std::move(head.projection)}, Role::kPrunedAlso);
+    softmax.cluster_weight =
+        network_.AddValues("softmax.clusters.weight", {rows, joint},
+                           DenseF32{std::move(head.clusters)}, Role::kPrunedAlso);
+    KINGLET_ASSIGN_OR_RETURN(
+        softmax.head_bias,
+        network_.AddOptionalRef("softmax.head.bias", recipe.head->bias, Use::kVector));
     return {};
   }
 
@@ -187,11 +198,11 @@ class ModelMaker : private ModelParts {
     if (recipe.cluster_weight && !softmax.cluster_weight) {
       KINGLET_ASSIGN_OR_RETURN(
           softmax.cluster_weight,
-          AddRef("softmax.clusters.weight", *recipe.cluster_weight, Use::kMatrix));
+          network_.AddRef("softmax.clusters.weight", *recipe.cluster_weight, Use::kMatrix));
     }
     KINGLET_ASSIGN_OR_RETURN(
         softmax.cluster_bias,
-        AddOptionalRef("softmax.clusters.bias", recipe.cluster_bias, Use::kVector));
+        network_.AddOptionalRef("softmax.clusters.bias", recipe.cluster_bias, Use::kVector));
     const size_t tails = recipe.tails.size();
     for (size_t i = 0; i < tails; ++i) {
       KINGLET_ASSIGN_OR_RETURN(
@@ -203,7 +214,7 @@ class ModelMaker : private ModelParts {
       words += tail.table.words;
       KINGLET_RETURN_IF_ERROR(CheckWords("softmax", words));
     }
-    const uint64_t inputs = model.draft.description.vocabulary_size;
+    const uint64_t inputs = network_.model.draft.description.vocabulary_size;
     if (words != inputs) {
       return RefuseModel("softmax", std::to_string(inputs) + " words, as many as the embedding has",
                          std::to_string(words));
@@ -213,7 +224,7 @@ class ModelMaker : private ModelParts {
 
   Result<std::vector<float>> ReadOptional(const std::optional<TensorRef>& ref,
                                           const Shape& shape) const {
-    return ref ? tensors().Read(*ref, shape) : std::vector<float>();
+    return ref ? network_.Read(*ref, shape) : std::vector<float>();
   }
 
   // A batch norm as y = x * scale + shift.
@@ -221,10 +232,10 @@ class ModelMaker : private ModelParts {
     TensorId scale, shift;
   };
   Result<FoldedNorm> AddNorm(const std::string& name, const BatchNormRecipe& norm) {
-    KINGLET_ASSIGN_OR_RETURN(const TensorValues<float> mean, tensors().Read(norm.mean));
+    KINGLET_ASSIGN_OR_RETURN(const TensorValues<float> mean, network_.Read(norm.mean));
     const Shape& shape = mean.shape;
     KINGLET_ASSIGN_OR_RETURN(const std::vector<float> variance,
-                             tensors().Read(norm.variance, shape));
+                             network_.Read(norm.variance, shape));
     KINGLET_ASSIGN_OR_RETURN(const std::vector<float> gain, ReadOptional(norm.gain, shape));
     KINGLET_ASSIGN_OR_RETURN(const std::vector<float> offset, ReadOptional(norm.offset, shape));
     auto folded = FoldBatchNorm(mean.values, variance, gain, offset, norm.epsilon);
@@ -232,9 +243,9 @@ class ModelMaker : private ModelParts {
       return RefuseModel(name, "variances that are above 0 with epsilon added", "a smaller one");
     }
     const TensorId scale =
-        AddTensor(name + ".scale", shape, DenseF32{std::move(folded->scale)}, Use::kKept);
-    return FoldedNorm{
-        scale, AddTensor(name + ".shift", shape, DenseF32{std::move(folded->shift)}, Use::kKept)};
+        network_.AddValues(name + ".scale", shape, DenseF32{std::move(folded->scale)}, Role::kKept);
+    return FoldedNorm{scale, network_.AddValues(name + ".shift", shape,
+                                                DenseF32{std::move(folded->shift)}, Role::kKept)};
   }
 
   Result<BagClassifier> MakeClassifier(const ClassifierRecipe& recipe) {
@@ -242,7 +253,7 @@ class ModelMaker : private ModelParts {
     classifier.name = "classifier";
     classifier.max_pool = recipe.max_pool;
     if (recipe.padding) {
-      const uint64_t words = model.draft.description.vocabulary_size;
+      const uint64_t words = network_.model.draft.description.vocabulary_size;
       if (*recipe.padding >= words) {
         return RefuseModel("classifier, padding", "a word below " + std::to_string(words),
                            std::to_string(*recipe.padding));
@@ -253,9 +264,10 @@ class ModelMaker : private ModelParts {
       const std::string name = "classifier.hidden.";
       BagHiddenLayer hidden{};
       KINGLET_ASSIGN_OR_RETURN(const FoldedNorm input, AddNorm(name + "input", from->input_norm));
-      KINGLET_ASSIGN_OR_RETURN(hidden.weight, AddRef(name + "weight", from->weight, Use::kMatrix));
+      KINGLET_ASSIGN_OR_RETURN(hidden.weight,
+                               network_.AddRef(name + "weight", from->weight, Use::kMatrix));
       KINGLET_ASSIGN_OR_RETURN(hidden.bias,
-                               AddOptionalRef(name + "bias", from->bias, Use::kVector));
+                               network_.AddOptionalRef(name + "bias", from->bias, Use::kVector));
       KINGLET_ASSIGN_OR_RETURN(const FoldedNorm output,
                                AddNorm(name + "output", from->output_norm));
       hidden.input_scale = input.scale;
@@ -265,10 +277,10 @@ class ModelMaker : private ModelParts {
       classifier.hidden = hidden;
     }
     KINGLET_ASSIGN_OR_RETURN(classifier.weight,
-                             AddRef("classifier.weight", recipe.weight, Use::kMatrix));
+                             network_.AddRef("classifier.weight", recipe.weight, Use::kMatrix));
     KINGLET_ASSIGN_OR_RETURN(classifier.bias,
-                             AddOptionalRef("classifier.bias", recipe.bias, Use::kVector));
-    const uint64_t classes = Rows(ShapeOf(classifier.weight));
+                             network_.AddOptionalRef("classifier.bias", recipe.bias, Use::kVector));
+    const uint64_t classes = Rows(network_.ShapeOf(classifier.weight));
     if (classes > kMaxExtent) {
       return RefuseModel("classifier", "at most " + std::to_string(kMaxExtent) + " classes",
                          std::to_string(classes));
@@ -278,6 +290,9 @@ class ModelMaker : private ModelParts {
   }
 
   const Recipe& recipe_;
+  std::span<const CheckpointTensor> weights_;
+  const size_t threads_;
+  Network network_;
 };
 
 }  // namespace

@@ -26,8 +26,8 @@ struct Codebook {
   std::vector<float> values;
 };
 
-Result<Codebook> ReadCodebook(const TensorRef& ref, const RecipeTensors& tensors) {
-  KINGLET_ASSIGN_OR_RETURN(TensorValues<float> read, tensors.Read(ref));
+Result<Codebook> ReadCodebook(const TensorRef& ref, const Network& network) {
+  KINGLET_ASSIGN_OR_RETURN(TensorValues<float> read, network.Read(ref));
   const Shape& shape = read.shape;
   if (!HasRank(shape, 2) && !HasRank(shape, 3)) {
     return RefuseTensor(ref, "[sub-vectors, length] or [positions, choices, length]",
@@ -87,16 +87,16 @@ struct RawCodes {
   std::vector<int64_t> values;  // [words, positions]
 };
 
-Result<RawCodes> ReadCodes(const CodesRecipe& recipe, const RecipeTensors& tensors) {
+Result<RawCodes> ReadCodes(const CodesRecipe& recipe, const Network& network) {
   RawCodes codes;
   if (!recipe.logits) {
-    KINGLET_ASSIGN_OR_RETURN(TensorValues<int64_t> read, tensors.ReadIntegers(recipe.codes));
+    KINGLET_ASSIGN_OR_RETURN(TensorValues<int64_t> read, network.ReadIntegers(recipe.codes));
     if (!HasRank(read.shape, 2)) {
       return RefuseTensor(recipe.codes, "codes [words, positions]", ShapeText(read.shape));
     }
     return RawCodes{read.shape[0], read.shape[1], std::move(read.values)};
   }
-  KINGLET_ASSIGN_OR_RETURN(const TensorValues<float> read, tensors.Read(recipe.codes));
+  KINGLET_ASSIGN_OR_RETURN(const TensorValues<float> read, network.Read(recipe.codes));
   if (!HasRank(read.shape, 3)) {
     return RefuseTensor(recipe.codes, "logits [words, positions, choices]", ShapeText(read.shape));
   }
@@ -115,10 +115,10 @@ RecipeTable FromCoded(CodedTable coded) {
 // A visitor of TableRecipe::form.
 class TableMaker {
  public:
-  TableMaker(const RecipeTensors& tensors, size_t threads) : tensors_(tensors), threads_(threads) {}
+  TableMaker(const Network& network, size_t threads) : network_(network), threads_(threads) {}
 
   Result<RecipeTable> operator()(const DenseRecipe& recipe) const {
-    KINGLET_ASSIGN_OR_RETURN(TensorValues<float> read, tensors_.Read(recipe.values));
+    KINGLET_ASSIGN_OR_RETURN(TensorValues<float> read, network_.Read(recipe.values));
     if (!HasRank(read.shape, 2)) {
       return RefuseTensor(recipe.values, "a table [words, width]", ShapeText(read.shape));
     }
@@ -134,7 +134,7 @@ class TableMaker {
   }
 
   Result<RecipeTable> operator()(const HashedRecipe& recipe) const {
-    KINGLET_ASSIGN_OR_RETURN(Codebook codebook, ReadCodebook(recipe.codebook, tensors_));
+    KINGLET_ASSIGN_OR_RETURN(Codebook codebook, ReadCodebook(recipe.codebook, network_));
     CodedTable coded;
     coded.combine = recipe.combine;
     coded.rows = recipe.words;
@@ -157,13 +157,13 @@ class TableMaker {
   }
 
   Result<RecipeTable> operator()(const DpqRecipe& recipe) const {
-    KINGLET_ASSIGN_OR_RETURN(const TensorValues<float> query, tensors_.Read(recipe.query));
-    KINGLET_ASSIGN_OR_RETURN(const TensorValues<float> keys, tensors_.Read(recipe.keys));
+    KINGLET_ASSIGN_OR_RETURN(const TensorValues<float> query, network_.Read(recipe.query));
+    KINGLET_ASSIGN_OR_RETURN(const TensorValues<float> keys, network_.Read(recipe.keys));
     TensorValues<float> values, mean, variance;
     const auto read = [&](const std::optional<TensorRef>& ref,
                           TensorValues<float>& into) -> Status {
       if (!ref) return {};
-      KINGLET_ASSIGN_OR_RETURN(into, tensors_.Read(*ref));
+      KINGLET_ASSIGN_OR_RETURN(into, network_.Read(*ref));
       return {};
     };
     KINGLET_RETURN_IF_ERROR(read(recipe.values, values));
@@ -212,7 +212,7 @@ class TableMaker {
 
   Result<RecipeTable> operator()(const KdRecipe& recipe) const {
     KINGLET_ASSIGN_OR_RETURN(CodedTable coded, Coded(recipe.codes));
-    KINGLET_ASSIGN_OR_RETURN(const TensorValues<float> kernel, tensors_.Read(recipe.kernel));
+    KINGLET_ASSIGN_OR_RETURN(const TensorValues<float> kernel, network_.Read(recipe.kernel));
     KINGLET_RETURN_IF_ERROR(CheckOriented(recipe.kernel, kernel.shape));
     if (!HasRank(kernel.shape, 2) || kernel.shape[1] != coded.length) {
       return RefuseTensor(recipe.kernel, "[width, " + std::to_string(coded.length) + "]",
@@ -225,7 +225,7 @@ class TableMaker {
     const auto read = [&](const std::optional<TensorRef>& ref, uint64_t count,
                           std::vector<float>& values) -> Status {
       if (!ref) return {};
-      KINGLET_ASSIGN_OR_RETURN(values, tensors_.Read(*ref, {count}));
+      KINGLET_ASSIGN_OR_RETURN(values, network_.Read(*ref, {count}));
       return {};
     };
     KINGLET_RETURN_IF_ERROR(read(recipe.bias, width, bias));
@@ -274,7 +274,7 @@ class TableMaker {
       const DefineBand& band = map[0];
       map_width = band.projection.empty() ? band.width : band.projection.size() / band.width;
     }
-    KINGLET_ASSIGN_OR_RETURN(const RecipeUnit read, ReadUnit(recipe, map_width, tensors_));
+    KINGLET_ASSIGN_OR_RETURN(const RecipeUnit read, ReadUnit(recipe, map_width, network_));
     RecipeTable table;
     KINGLET_ASSIGN_OR_RETURN(table.dense, DefineTable(map, read.unit, read.weights, threads_));
     table.shape = {Words(map), OutputWidth(read.unit)};
@@ -300,8 +300,8 @@ class TableMaker {
 
   // The codes of a table, checked against its codebook.
   Result<CodedTable> Coded(const CodesRecipe& recipe) const {
-    KINGLET_ASSIGN_OR_RETURN(Codebook codebook, ReadCodebook(recipe.codebook, tensors_));
-    KINGLET_ASSIGN_OR_RETURN(const RawCodes codes, ReadCodes(recipe, tensors_));
+    KINGLET_ASSIGN_OR_RETURN(Codebook codebook, ReadCodebook(recipe.codebook, network_));
+    KINGLET_ASSIGN_OR_RETURN(const RawCodes codes, ReadCodes(recipe, network_));
     CodedTable table;
     table.combine = recipe.combine;
     table.rows = codes.words;
@@ -333,7 +333,7 @@ class TableMaker {
   }
 
   Result<DefineBand> Band(const DefineRecipe::Band& from) const {
-    KINGLET_ASSIGN_OR_RETURN(const RecipeTable table, MakeTable(from.table[0], tensors_, threads_));
+    KINGLET_ASSIGN_OR_RETURN(const RecipeTable table, MakeTable(from.table[0], network_, threads_));
     // No tensor limits the number of words of hashed codes, and the band stores every row.
     const HashedRecipe* hashed = from.table[0].hashed();
     if (hashed != nullptr && Count(table.shape) > kMaxDimension) {
@@ -346,7 +346,7 @@ class TableMaker {
     band.table = FullTable(table);
     band.width = band.table.size() / band.words;
     if (!from.projection) return band;
-    KINGLET_ASSIGN_OR_RETURN(TensorValues<float> read, tensors_.Read(*from.projection));
+    KINGLET_ASSIGN_OR_RETURN(TensorValues<float> read, network_.Read(*from.projection));
     if (!HasRank(read.shape, 2) || read.shape[1] != band.width) {
       return RefuseTensor(*from.projection, "[width, " + std::to_string(band.width) + "]",
                           ShapeText(read.shape));
@@ -356,15 +356,57 @@ class TableMaker {
     return band;
   }
 
-  const RecipeTensors& tensors_;
+  const Network& network_;
   size_t threads_;
 };
 
 }  // namespace
 
-Result<RecipeTable> MakeTable(const TableRecipe& recipe, const RecipeTensors& tensors,
-                              size_t threads) {
-  return std::visit(TableMaker(tensors, threads), recipe.form);
+Result<RecipeTable> MakeTable(const TableRecipe& recipe, const Network& network, size_t threads) {
+  return std::visit(TableMaker(network, threads), recipe.form);
+}
+
+Status RefuseModel(const std::string& where, const std::string& expected,
+                   const std::string& found) {
+  return Status::Refusal(KINGLET_INVALID_CHECKPOINT, "recipe", where, expected, found);
+}
+
+Status CheckWords(const std::string& where, uint64_t words) {
+  if (words <= kMaxDimension) return {};
+  return RefuseModel(where, "at most " + std::to_string(kMaxDimension) + " words",
+                     std::to_string(words));
+}
+
+Result<AddedTable> AddTable(const std::string& name, const TableRecipe& recipe, bool folded,
+                            size_t threads, Network& network) {
+  AddedTable added{};
+  if (const DenseRecipe* dense = recipe.dense()) {
+    KINGLET_ASSIGN_OR_RETURN(added.id, network.AddRef(name, dense->values, Network::Use::kTable));
+  } else {
+    KINGLET_ASSIGN_OR_RETURN(RecipeTable table, MakeTable(recipe, network, threads));
+    if (!table.note.empty()) network.model.notes.push_back(table.note);
+    if (!table.coded) {
+      added.id =
+          network.AddValues(name, table.shape, DenseF32{std::move(table.dense)}, Role::kPrunedAlso);
+    } else {
+      CodedTable coded = std::move(*table.coded);
+      if (folded && !table.projection.empty()) {
+        coded = WithoutProjection({std::move(coded), std::exchange(table.projection, {})});
+      }
+      added.id = network.AddCoded(name, std::move(coded), table.seed);
+      if (!table.projection.empty()) {
+        const uint64_t columns = network.ShapeOf(added.id)[1];
+        const Shape projected = {table.projection.size() / columns, columns};
+        added.projection =
+            network.AddValues(name + ".projection", projected,
+                              DenseF32{std::move(table.projection)}, Role::kPrunedAlso);
+      }
+    }
+  }
+  const uint64_t words = Rows(network.ShapeOf(added.id));
+  KINGLET_RETURN_IF_ERROR(CheckWords(name, words));
+  added.words = static_cast<uint32_t>(words);
+  return added;
 }
 
 std::vector<float> FullTable(const RecipeTable& table) {

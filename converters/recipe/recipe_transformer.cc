@@ -8,70 +8,21 @@
 #include <vector>
 
 #include "converters/checkpoints/quoted.h"
-#include "converters/families/transformer_values.h"
+#include "converters/network/change.h"
+#include "converters/network/frequencies.h"
+#include "converters/recipe/recipe_table.h"
 #include "format/limits.h"
 #include "format/overloaded.h"
 
 namespace kinglet {
 namespace {
 
-// Rows of queries, keys and values, which a model file stores head by head.
-struct HeadRows {
-  uint64_t heads, key_size, value_size;
-  bool by_head;  // the order in the checkpoint; if false, all queries, all keys, all values
-
-  uint64_t Size(size_t part) const { return part == 2 ? value_size : key_size; }
-  uint64_t PerHead() const { return 2 * key_size + value_size; }
-  uint64_t All() const { return heads * PerHead(); }
-  // The checkpoint's row number.
-  uint64_t Row(uint64_t head, size_t part, uint64_t i) const {
-    if (by_head) return head * PerHead() + part * key_size + i;
-    return part * heads * key_size + head * Size(part) + i;
-  }
-
-  // The rows, [All(), columns], of the parts from `first_part` on: by head, or part by part.
-  std::vector<float> Ordered(const std::vector<float>& from, size_t first_part,
-                             bool to_heads) const {
-    const uint64_t columns = from.size() / All();
-    std::vector<float> to;
-    to.reserve(from.size());
-    const auto append = [&](uint64_t head, size_t part) {
-      for (uint64_t i = 0; i < Size(part); ++i) {
-        const auto row = from.begin() + static_cast<ptrdiff_t>(Row(head, part, i) * columns);
-        to.insert(to.end(), row, row + static_cast<ptrdiff_t>(columns));
-      }
-    };
-    if (to_heads) {
-      for (uint64_t head = 0; head < heads; ++head) {
-        for (size_t part = first_part; part < 3; ++part) append(head, part);
-      }
-    } else {
-      for (size_t part = first_part; part < 3; ++part) {
-        for (uint64_t head = 0; head < heads; ++head) append(head, part);
-      }
-    }
-    return to;
-  }
-};
-
-// Reads tensors one after the other into one vector.
-ModelParts::Read JoinedReads(std::vector<ModelParts::Read> reads) {
-  return [reads = std::move(reads)]() -> Result<std::vector<float>> {
-    std::vector<float> all;
-    for (const ModelParts::Read& read : reads) {
-      KINGLET_ASSIGN_OR_RETURN(const std::vector<float> values, read());
-      all.insert(all.end(), values.begin(), values.end());
-    }
-    return all;
-  };
-}
-
 class TransformerMaker {
-  using Use = ModelParts::Use;
+  using Use = Network::Use;
 
  public:
-  TransformerMaker(const TransformerRecipe& recipe, uint32_t width, ModelParts& parts)
-      : recipe_(recipe), width_(width), parts_(parts) {}
+  TransformerMaker(const TransformerRecipe& recipe, uint32_t width, Network& network)
+      : recipe_(recipe), width_(width), network_(network) {}
 
   Result<TransformerDecoder> Make() {
     KINGLET_RETURN_IF_ERROR(CheckSize("heads", recipe_.heads));
@@ -95,10 +46,10 @@ class TransformerMaker {
     if (recipe_.final_norm) {
       KINGLET_ASSIGN_OR_RETURN(
           decoder_.final_norm_gain,
-          parts_.AddRef("transformer.final_norm.gain", recipe_.final_norm->gain, Use::kKept));
+          network_.AddRef("transformer.final_norm.gain", recipe_.final_norm->gain, Use::kKept));
       KINGLET_ASSIGN_OR_RETURN(
           decoder_.final_norm_bias,
-          parts_.AddRef("transformer.final_norm.offset", recipe_.final_norm->offset, Use::kKept));
+          network_.AddRef("transformer.final_norm.offset", recipe_.final_norm->offset, Use::kKept));
     }
     return std::move(decoder_);
   }
@@ -113,9 +64,9 @@ class TransformerMaker {
   // The first layer's norm has the network's width.
   Status CheckWidth() const {
     const TensorRef& gain = recipe_.layers[0].attention_norm.gain;
-    KINGLET_ASSIGN_OR_RETURN(const RecipeTensors::Deferred norm, parts_.tensors().Defer(gain));
-    if (norm.shape == Shape{width_}) return {};
-    const std::string width = std::to_string(CountEntries(norm.shape));
+    KINGLET_ASSIGN_OR_RETURN(const Shape norm, network_.ShapeOf(gain));
+    if (norm == Shape{width_}) return {};
+    const std::string width = std::to_string(CountEntries(norm));
     return RefuseModel("embedding",
                        "vectors of " + width + " values, as " + QuotedName(gain.name) +
                            " has, or a projection [" + width + ", " + std::to_string(width_) + "]",
@@ -125,21 +76,18 @@ class TransformerMaker {
   // The sizes of a head follow from the first layer's tensors.
   Status FindHeadSizes() {
     const TransformerRecipe::Layer& first = recipe_.layers[0];
-    const RecipeTensors& tensors = parts_.tensors();
     uint64_t rows = 0;
     for (const TensorRef& ref : first.qkv) {
-      KINGLET_ASSIGN_OR_RETURN(const RecipeTensors::Deferred part, tensors.Defer(ref));
-      if (part.shape.size() != 2) {
-        return RefuseTensor(ref, "a matrix", ShapeText(part.shape));
-      }
-      rows += part.shape[0];
+      KINGLET_ASSIGN_OR_RETURN(const Shape part, network_.ShapeOf(ref));
+      if (part.size() != 2) return RefuseTensor(ref, "a matrix", ShapeText(part));
+      rows += part[0];
     }
-    KINGLET_ASSIGN_OR_RETURN(const RecipeTensors::Deferred out, tensors.Defer(first.out));
+    KINGLET_ASSIGN_OR_RETURN(const Shape out, network_.ShapeOf(first.out));
     const uint64_t heads = recipe_.heads;
-    const uint64_t attended = out.shape.size() == 2 ? out.shape[1] : 0;
+    const uint64_t attended = out.size() == 2 ? out[1] : 0;
     if (attended == 0 || attended % heads != 0) {
       return RefuseTensor(first.out, "columns for " + std::to_string(heads) + " heads",
-                          ShapeText(out.shape));
+                          ShapeText(out));
     }
     if (rows <= attended || (rows - attended) % (2 * heads) != 0) {
       return RefuseTensor(first.qkv[0],
@@ -160,18 +108,16 @@ class TransformerMaker {
     const std::string name = "transformer.frequencies";
     TensorId id = 0;
     if (from.tensor) {
-      KINGLET_ASSIGN_OR_RETURN(id, parts_.AddRef(name, *from.tensor, Use::kKept));
+      KINGLET_ASSIGN_OR_RETURN(id, network_.AddRef(name, *from.tensor, Use::kKept));
     } else if (width_ < 4 || width_ % 2 != 0) {
       return RefuseModel("transformer", "an even width from 4, half of it sines",
                          std::to_string(width_));
     } else {
       const bool fairseq = from.divisor == TransformerRecipe::Frequencies::Divisor::kHalfMinusOne;
-      id = parts_.AddTensor(
-          name, {width_ / 2},
-          DenseF32{fairseq ? FairseqFrequencies(width_) : TransformerXlFrequencies(width_)},
-          Use::kKept);
+      id = network_.AddComputed(
+          name, fairseq ? FairseqFrequencies(width_) : TransformerXlFrequencies(width_));
     }
-    parts_.model.draft.tensors[id].derived = true;
+    network_.MarkDerived(id);
     return id;
   }
 
@@ -209,47 +155,33 @@ class TransformerMaker {
 
   // The first rows of a table, which may have more, and a dimension of 1 as OpenNMT-py's has.
   Result<PositionTable> AddPositionTable(const TensorRef& ref) {
-    KINGLET_ASSIGN_OR_RETURN(RecipeTensors::Deferred part, parts_.tensors().Defer(ref));
-    const Shape& shape = part.shape;
+    KINGLET_ASSIGN_OR_RETURN(const Shape shape, network_.ShapeOf(ref));
     const bool fits = (shape.size() == 2 || (shape.size() == 3 && shape[1] == 1)) &&
                       shape.back() == width_ && shape[0] >= recipe_.window;
     if (!fits) {
       return RefuseTensor(ref, ShapeText({recipe_.window, width_}) + " or more rows",
                           ShapeText(shape));
     }
-    const TensorId id = parts_.AddDeferred(
-        "transformer.positions", {recipe_.window, width_},
-        [read = std::move(part.read),
-         count = recipe_.window * width_]() -> Result<std::vector<float>> {
-          KINGLET_ASSIGN_OR_RETURN(std::vector<float> values, read());
-          values.resize(count);
-          return values;
-        },
-        Use::kKept);
+    KINGLET_ASSIGN_OR_RETURN(
+        const TensorId id,
+        network_.AddJoinedRefs("transformer.positions", {ref}, {recipe_.window, width_},
+                               Role::kKept, First(recipe_.window * width_)));
     return PositionTable{id};
   }
 
   // Weight or bias of queries, keys and values, head by head.
   Result<TensorId> AddProjections(const std::string& what, const std::vector<TensorRef>& refs,
-                                  uint64_t columns, Use use) {
-    std::vector<ModelParts::Read> reads;
+                                  uint64_t columns, Role role) {
+    const uint64_t sizes[] = {rows_.key_size, rows_.key_size, rows_.value_size};
     for (size_t part = 0; part < refs.size(); ++part) {
-      KINGLET_ASSIGN_OR_RETURN(RecipeTensors::Deferred from, parts_.tensors().Defer(refs[part]));
-      const uint64_t rows = refs.size() == 1 ? rows_.All() : rows_.heads * rows_.Size(part);
+      KINGLET_ASSIGN_OR_RETURN(const Shape found, network_.ShapeOf(refs[part]));
+      const uint64_t rows = refs.size() == 1 ? rows_.All() : rows_.heads * sizes[part];
       const Shape shape = columns == 0 ? Shape{rows} : Shape{rows, columns};
-      if (from.shape != shape) {
-        return RefuseTensor(refs[part], ShapeText(shape), ShapeText(from.shape));
-      }
-      reads.push_back(std::move(from.read));
+      if (found != shape) return RefuseTensor(refs[part], ShapeText(shape), ShapeText(found));
     }
-    const Shape shape = columns == 0 ? Shape{rows_.All()} : Shape{rows_.All(), columns};
-    return parts_.AddDeferred(
-        name_ + what, shape,
-        [read = JoinedReads(std::move(reads)), rows = rows_]() -> Result<std::vector<float>> {
-          KINGLET_ASSIGN_OR_RETURN(const std::vector<float> values, read());
-          return rows.Ordered(values, 0, /*to_heads=*/true);
-        },
-        use);
+    return network_.AddJoinedRefs(
+        name_ + what, refs, columns == 0 ? Shape{rows_.All()} : Shape{rows_.All(), columns}, role,
+        rows_.by_head ? Change() : ByHead(rows_.heads, {std::begin(sizes), std::end(sizes)}));
   }
 
   // What attention sees before the first token if the norm comes before keys and values.
@@ -264,31 +196,22 @@ class TransformerMaker {
                          "values have no bias",
                          "\"zero_memory\"");
     }
-    std::vector<ModelParts::Read> reads;
-    for (const TensorRef& ref : from.qkv) {
-      KINGLET_ASSIGN_OR_RETURN(RecipeTensors::Deferred part, parts_.tensors().Defer(ref));
-      reads.push_back(std::move(part.read));
-    }
-    KINGLET_ASSIGN_OR_RETURN(RecipeTensors::Deferred bias,
-                             parts_.tensors().Defer(from.attention_norm.offset));
-    const TensorId id = parts_.AddDeferred(
-        name_ + "start", {rows_.heads * (rows_.key_size + rows_.value_size)},
-        [read = JoinedReads(std::move(reads)), read_bias = std::move(bias.read),
-         rows = rows_]() -> Result<std::vector<float>> {
-          KINGLET_ASSIGN_OR_RETURN(const std::vector<float> values, read());
-          KINGLET_ASSIGN_OR_RETURN(const std::vector<float> offset, read_bias());
-          return ZeroMemory(rows.Ordered(values, 1, /*to_heads=*/false), offset);
-        },
-        Use::kKept);
-    parts_.model.draft.tensors[id].derived = true;
+    std::vector<TensorRef> refs = from.qkv;
+    refs.push_back(from.attention_norm.offset);
+    KINGLET_ASSIGN_OR_RETURN(
+        const TensorId id,
+        network_.AddJoinedRefs(name_ + "start", refs,
+                               {rows_.heads * (rows_.key_size + rows_.value_size)}, Role::kKept,
+                               ZeroMemory(rows_)));
+    network_.MarkDerived(id);
     return std::optional(id);
   }
 
   Status AddNorm(const char* which, const TransformerRecipe::Norm& norm,
                  std::optional<TensorId>& gain, std::optional<TensorId>& offset) {
-    KINGLET_ASSIGN_OR_RETURN(gain, parts_.AddRef(name_ + which + ".gain", norm.gain, Use::kKept));
+    KINGLET_ASSIGN_OR_RETURN(gain, network_.AddRef(name_ + which + ".gain", norm.gain, Use::kKept));
     KINGLET_ASSIGN_OR_RETURN(offset,
-                             parts_.AddRef(name_ + which + ".offset", norm.offset, Use::kKept));
+                             network_.AddRef(name_ + which + ".offset", norm.offset, Use::kKept));
     return {};
   }
 
@@ -301,23 +224,23 @@ class TransformerMaker {
       const std::optional<TensorRef>& ref;
       bool wanted;
       Shape shape;
-      Use use;
+      Role role;
       std::optional<TensorId>& to;
     } tensors[] = {{"positions", from.positions, slots || relative,
                     slots ? Shape{rows_.key_size, recipe_.window}
                           : Shape{rows_.heads * rows_.key_size, width_},
-                    slots ? Use::kKept : Use::kMatrix, layer.positions},
+                    slots ? Role::kKept : Role::kPrunedAlso, layer.positions},
                    {"content_bias",
                     from.content_bias,
                     relative,
                     {rows_.heads, rows_.key_size},
-                    Use::kKept,
+                    Role::kKept,
                     layer.content_bias},
                    {"position_bias",
                     from.position_bias,
                     relative,
                     {rows_.heads, rows_.key_size},
-                    Use::kKept,
+                    Role::kKept,
                     layer.position_bias}};
     for (const auto& tensor : tensors) {
       if (tensor.ref.has_value() != tensor.wanted) {
@@ -327,8 +250,8 @@ class TransformerMaker {
                            tensor.wanted ? "none" : QuotedName(tensor.ref->name));
       }
       if (!tensor.wanted) continue;
-      KINGLET_ASSIGN_OR_RETURN(
-          tensor.to, parts_.AddRefAs(name_ + tensor.what, *tensor.ref, tensor.shape, tensor.use));
+      KINGLET_ASSIGN_OR_RETURN(tensor.to, network_.AddRefAs(name_ + tensor.what, *tensor.ref,
+                                                            tensor.shape, tensor.role));
     }
     return {};
   }
@@ -338,33 +261,33 @@ class TransformerMaker {
     KINGLET_RETURN_IF_ERROR(AddNorm("attention_norm", from.attention_norm,
                                     layer.attention_norm_gain, layer.attention_norm_bias));
     KINGLET_ASSIGN_OR_RETURN(layer.qkv_weight,
-                             AddProjections("qkv_weight", from.qkv, width_, Use::kMatrix));
+                             AddProjections("qkv_weight", from.qkv, width_, Role::kPrunedAlso));
     if (!from.qkv_bias.empty()) {
       KINGLET_ASSIGN_OR_RETURN(layer.qkv_bias,
-                               AddProjections("qkv_bias", from.qkv_bias, 0, Use::kVector));
+                               AddProjections("qkv_bias", from.qkv_bias, 0, Role::kQuantised));
     }
     KINGLET_RETURN_IF_ERROR(AddLayerPositions(from, layer));
     KINGLET_ASSIGN_OR_RETURN(layer.start, AddStart(from));
     KINGLET_ASSIGN_OR_RETURN(layer.out_weight,
-                             parts_.AddRef(name_ + "out_weight", from.out, Use::kMatrix));
+                             network_.AddRef(name_ + "out_weight", from.out, Use::kMatrix));
     KINGLET_ASSIGN_OR_RETURN(
-        layer.out_bias, parts_.AddOptionalRef(name_ + "out_bias", from.out_bias, Use::kVector));
+        layer.out_bias, network_.AddOptionalRef(name_ + "out_bias", from.out_bias, Use::kVector));
     KINGLET_RETURN_IF_ERROR(
         AddNorm("inner_norm", from.inner_norm, layer.inner_norm_gain, layer.inner_norm_bias));
     KINGLET_ASSIGN_OR_RETURN(layer.inner_weight,
-                             parts_.AddRef(name_ + "inner_weight", from.inner, Use::kMatrix));
+                             network_.AddRef(name_ + "inner_weight", from.inner, Use::kMatrix));
     KINGLET_ASSIGN_OR_RETURN(layer.inner_bias,
-                             parts_.AddRef(name_ + "inner_bias", from.inner_bias, Use::kVector));
+                             network_.AddRef(name_ + "inner_bias", from.inner_bias, Use::kVector));
     KINGLET_ASSIGN_OR_RETURN(layer.outer_weight,
-                             parts_.AddRef(name_ + "outer_weight", from.outer, Use::kMatrix));
+                             network_.AddRef(name_ + "outer_weight", from.outer, Use::kMatrix));
     KINGLET_ASSIGN_OR_RETURN(layer.outer_bias,
-                             parts_.AddRef(name_ + "outer_bias", from.outer_bias, Use::kVector));
+                             network_.AddRef(name_ + "outer_bias", from.outer_bias, Use::kVector));
     return layer;
   }
 
   const TransformerRecipe& recipe_;
   const uint32_t width_;
-  ModelParts& parts_;
+  Network& network_;
   HeadRows rows_{};
   TransformerDecoder decoder_{};
   std::string name_;  // of the layer
@@ -373,8 +296,8 @@ class TransformerMaker {
 }  // namespace
 
 Result<TransformerDecoder> MakeTransformer(const TransformerRecipe& recipe, uint32_t width,
-                                           ModelParts& parts) {
-  return TransformerMaker(recipe, width, parts).Make();
+                                           Network& network) {
+  return TransformerMaker(recipe, width, network).Make();
 }
 
 }  // namespace kinglet

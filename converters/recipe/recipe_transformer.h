@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "converters/recipe/model_parts.h"
+#include "converters/network/network.h"
 #include "converters/recipe/recipe.h"
 #include "format/blocks.h"
 #include "kinglet/status.h"
@@ -12,9 +12,9 @@
 namespace kinglet {
 
 // Adds the tensors, called transformer.0.qkv_weight and so on, of a decoder that reads vectors of
-// `width` values. Errors: those of ModelParts. REQUIRES: the recipe has a layer.
+// `width` values. Errors: those of Network::AddRef. REQUIRES: the recipe has a layer.
 Result<TransformerDecoder> MakeTransformer(const TransformerRecipe& recipe, uint32_t width,
-                                           ModelParts& parts);
+                                           Network& network);
 
 }  // namespace kinglet
 

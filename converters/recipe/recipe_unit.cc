@@ -32,9 +32,9 @@ bool IsMatrices(const Shape& shape) {
 }
 
 // The layer's values. Sets the layer's output width and kind of bias, which follow from the shapes.
-Result<DefineWeights> ReadLayer(const DefineRecipe::Layer& from, const RecipeTensors& tensors,
+Result<DefineWeights> ReadLayer(const DefineRecipe::Layer& from, const Network& network,
                                 DefineLayer& layer) {
-  KINGLET_ASSIGN_OR_RETURN(TensorValues<float> weight, tensors.Read(from.weight));
+  KINGLET_ASSIGN_OR_RETURN(TensorValues<float> weight, network.Read(from.weight));
   const Shape& shape = weight.shape;
   const bool out_in = from.layout == DefineLayout::kOutIn;
   const uint64_t groups = layer.groups;
@@ -56,7 +56,7 @@ Result<DefineWeights> ReadLayer(const DefineRecipe::Layer& from, const RecipeTen
       out_in ? std::move(weight.values) : Transposed(weight.values, layer.in / groups, outputs);
   const auto read = [&](const std::optional<TensorRef>& ref, std::vector<float>& to) -> Status {
     if (!ref) return {};
-    KINGLET_ASSIGN_OR_RETURN(TensorValues<float> values, tensors.Read(*ref));
+    KINGLET_ASSIGN_OR_RETURN(TensorValues<float> values, network.Read(*ref));
     to = std::move(values.values);
     return {};
   };
@@ -105,7 +105,7 @@ Result<DefineRecipe::Layer> ParseUnitLayer(const RecipeNode& node) {
 }
 
 Result<RecipeUnit> ReadUnit(const DefineRecipe& recipe, uint64_t map_width,
-                            const RecipeTensors& tensors) {
+                            const Network& network) {
   RecipeUnit read;
   read.unit.map_width = map_width;
   read.unit.entry_layers = recipe.entry_layers;
@@ -114,7 +114,7 @@ Result<RecipeUnit> ReadUnit(const DefineRecipe& recipe, uint64_t map_width,
     if (i == recipe.entry_layers) e_width = previous;
     DefineLayer layer = recipe.layers[i].layer;
     layer.in = InputWidth(layer, e_width, previous);
-    KINGLET_ASSIGN_OR_RETURN(DefineWeights weights, ReadLayer(recipe.layers[i], tensors, layer));
+    KINGLET_ASSIGN_OR_RETURN(DefineWeights weights, ReadLayer(recipe.layers[i], network, layer));
     previous = layer.out;
     read.unit.layers.push_back(layer);
     read.weights.push_back(std::move(weights));

@@ -6,10 +6,10 @@
 #include <cstdint>
 #include <vector>
 
+#include "converters/network/network.h"
 #include "converters/passes/define/define_weights.h"
 #include "converters/recipe/recipe.h"
 #include "converters/recipe/recipe_node.h"
-#include "converters/recipe/recipe_tensors.h"
 #include "kinglet/status.h"
 
 namespace kinglet {
@@ -25,8 +25,7 @@ struct RecipeUnit {
 // The unit on top of a Map layer of `map_width` features. Widths and the kind of bias follow from
 // the tensors. Errors: KINGLET_INVALID_CHECKPOINT naming the tensor; those of CheckUnit and
 // CheckWeights.
-Result<RecipeUnit> ReadUnit(const DefineRecipe& recipe, uint64_t map_width,
-                            const RecipeTensors& tensors);
+Result<RecipeUnit> ReadUnit(const DefineRecipe& recipe, uint64_t map_width, const Network& network);
 
 }  // namespace kinglet
 

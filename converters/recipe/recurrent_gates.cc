@@ -179,14 +179,15 @@ Result<RecurrentGates> ParseRecurrentGates(const RecipeNode& node, RecurrentCell
   return gates;
 }
 
-GateChange ArrangedGates(const RecurrentGates& gates, RecurrentCell cell, bool with_forget_bias) {
+Change ArrangedGates(const RecurrentGates& gates, RecurrentCell cell, bool with_forget_bias) {
   if (gates == RecurrentGates()) return {};
   const bool adds = with_forget_bias && gates.forget_bias != 0;
   return {adds ? " arranged, with the forget bias" : " arranged",
-          [gates, cell, adds](std::vector<float>& values) {
-            if (values.size() % GatesOf(cell) != 0) return;
+          [gates, cell, adds](std::vector<float> values) {
+            if (values.size() % GatesOf(cell) != 0) return values;
             ArrangeGates(gates, cell, values);
             if (adds) AddForgetBias(gates, values);
+            return values;
           }};
 }
 

@@ -5,11 +5,11 @@
 #define KINGLET_CONVERTERS_RECIPE_RECURRENT_GATES_H_
 
 #include <cstddef>
-#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "converters/network/change.h"
 #include "converters/recipe/recipe_node.h"
 #include "format/blocks.h"
 #include "kinglet/status.h"
@@ -36,15 +36,11 @@ Result<RecurrentGates> ParseRecurrentGates(const RecipeNode& node, RecurrentCell
 // Refuses the keys of ParseRecurrentGates next to "torch": a torch.nn module has one form.
 Status RefuseRecurrentGates(const RecipeNode& node);
 
-// A change of the values of a layer's weight [G n, ..] or bias [G n] when they are read; G =
-// GatesOf(cell). Values whose number is not a multiple of G stay as they are.
-struct GateChange {
-  std::string name;  // equal names mean equal changes; empty: no change
-  std::function<void(std::vector<float>& values)> apply;
-};
+// A change of the values of a layer's weight [G n, ..] or bias [G n]; G = GatesOf(cell). Values
+// whose number is not a multiple of G stay as they are.
 // Brings rows into the model's form. `with_forget_bias`: the rows are a bias, and the forget bias
 // is added.
-GateChange ArrangedGates(const RecurrentGates& gates, RecurrentCell cell, bool with_forget_bias);
+Change ArrangedGates(const RecurrentGates& gates, RecurrentCell cell, bool with_forget_bias);
 
 // The bias of a layer that has only a forget bias.
 std::vector<float> ForgetBiasAlone(const RecurrentGates& gates, size_t units);

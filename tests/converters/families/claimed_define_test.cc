@@ -24,7 +24,7 @@ class Saved {
 
   template <class Claim>
   DefineUnit ExpectTable(Claim claim) const {
-    DraftBuilder builder(weights_);
+    Network builder(weights_);
     const ClaimedDefine claimed = claim(builder);
     EXPECT_EQ(builder.CheckNames("a DeFINE input").message(), "");
     const auto input = ReadDefine(claimed);
@@ -45,7 +45,7 @@ class Saved {
 
 TEST(ClaimedDefine, AwdEqualsPyTorch) {
   const DefineUnit unit =
-      Saved("awd").ExpectTable([](DraftBuilder& builder) { return ClaimDefine(builder); });
+      Saved("awd").ExpectTable([](Network& builder) { return ClaimDefine(builder); });
   ASSERT_EQ(unit.layers.size(), 4U);
   EXPECT_EQ(unit.layers[0].groups, 8U);
   EXPECT_EQ(unit.layers[1].groups, 4U);
@@ -57,7 +57,7 @@ TEST(ClaimedDefine, AfterAPrefix) {
   auto opened = OpenCheckpointFile(std::string(KINGLET_TEST_DATA) + "/define/awd.pt");
   ASSERT_TRUE(opened.ok());
   for (CheckpointTensor& tensor : opened->tensors) tensor.name = "encoder.0." + tensor.name;
-  DraftBuilder builder(opened->tensors);
+  Network builder(opened->tensors);
   EXPECT_TRUE(HasDefine(builder, "encoder.0."));
   EXPECT_FALSE(HasDefine(builder, ""));
   const ClaimedDefine claimed = ClaimDefine(builder, "encoder.0.");
@@ -85,7 +85,7 @@ class Shapes {
 
   template <class Claim>
   std::string Faults(Claim claim) const {
-    DraftBuilder builder(weights_);
+    Network builder(weights_);
     claim(builder);
     return builder.CheckNames("a DeFINE input").message();
   }
@@ -116,12 +116,12 @@ Shapes AwdOfWikiText103() {
 }
 
 std::string AwdFaults(const Shapes& shapes) {
-  return shapes.Faults([](DraftBuilder& builder) { ClaimDefine(builder); });
+  return shapes.Faults([](Network& builder) { ClaimDefine(builder); });
 }
 
 TEST(ClaimedDefine, CountsOfTheWikiText103SettingFollowFromShapes) {
   const Shapes shapes = AwdOfWikiText103();
-  DraftBuilder builder(shapes.weights());
+  Network builder(shapes.weights());
   const ClaimedDefine claimed = ClaimDefine(builder);
   EXPECT_EQ(builder.CheckNames("a DeFINE input").message(), "");
   EXPECT_TRUE(CheckUnit(claimed.unit).ok());

@@ -45,11 +45,11 @@ FairseqDictionary Dictionary() {
 Result<LoadedModel> Load(const RecurrentSource& checkpoint,
                          const FairseqConfig& config = Config()) {
   const CheckpointTensors weights = checkpoint.Weights();
-  DraftBuilder builder(weights);
+  kinglet::Network builder(weights);
   AddCharacterTable(config, Dictionary(), builder);
-  KINGLET_RETURN_IF_ERROR(builder.CheckNames("a test"));
-  KINGLET_RETURN_IF_ERROR(builder.ReadValues());
-  return std::move(builder.model);
+  KINGLET_ASSIGN_OR_RETURN(LoadedModel model, builder.Build("a test"));
+  KINGLET_RETURN_IF_ERROR(ReadTensors(model));
+  return model;
 }
 
 void ExpectRefused(const Status& status, const std::string& part,

@@ -53,17 +53,19 @@ Ends Describe(const FairseqConfig& config, const RecurrentSource& checkpoint,
               const FairseqDictionary& dictionary = {}) {
   Ends ends;
   const CheckpointTensors weights = checkpoint.Weights();
-  DraftBuilder builder(weights);
+  Network builder(weights);
   FairseqTables tables(config, dictionary, builder);
   ends.status = [&]() -> Status {
     KINGLET_ASSIGN_OR_RETURN(ends.embedding, tables.DescribeEmbedding());
     KINGLET_ASSIGN_OR_RETURN(ends.softmax, tables.DescribeSoftmax());
     KINGLET_RETURN_IF_ERROR(builder.CheckNames("a test"));
     KINGLET_RETURN_IF_ERROR(tables.CheckTies());
-    return builder.ReadValues();
+    LoadedModel model = builder.Finish();
+    KINGLET_RETURN_IF_ERROR(ReadTensors(model));
+    ends.draft = std::move(model.draft);
+    return {};
   }();
   ends.words = tables.words();
-  ends.draft = std::move(builder.model.draft);
   return ends;
 }
 

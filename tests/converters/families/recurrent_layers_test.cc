@@ -27,7 +27,7 @@ TEST(RecurrentLayers, UnitsComeFromTheShapes) {
   AddLayer(checkpoint, "a", 4, 5, 7);
   AddLayer(checkpoint, "b", 4, 7, 3);
   const CheckpointTensors weights = checkpoint.Weights();
-  DraftBuilder builder(weights);
+  Network builder(weights);
   RecurrentLayers layers(builder, kLstm);
   layers.SetInputs(5);
   EXPECT_EQ(layers.width(), 5u);
@@ -40,9 +40,10 @@ TEST(RecurrentLayers, UnitsComeFromTheShapes) {
   EXPECT_EQ(decoder.inputs, 5u);
   ASSERT_EQ(decoder.layers.size(), 2u);
   EXPECT_EQ(decoder.layers[0].units, 7u);
-  ASSERT_TRUE(builder.ReadValues().ok());
-  EXPECT_EQ(builder.model.draft.tensors[decoder.layers[1].input_weight].name, "b.i");
-  EXPECT_EQ(builder.model.draft.tensors[*decoder.layers[1].recurrent_bias].name, "b.bh");
+  LoadedModel model = builder.Finish();
+  ASSERT_TRUE(ReadTensors(model).ok());
+  EXPECT_EQ(model.draft.tensors[decoder.layers[1].input_weight].name, "b.i");
+  EXPECT_EQ(model.draft.tensors[*decoder.layers[1].recurrent_bias].name, "b.bh");
 }
 
 TEST(RecurrentLayers, TheRowsTellTheCell) {
@@ -50,7 +51,7 @@ TEST(RecurrentLayers, TheRowsTellTheCell) {
     RecurrentSource checkpoint;
     AddLayer(checkpoint, "a", static_cast<uint64_t>(gates), 5, 7);
     const CheckpointTensors weights = checkpoint.Weights();
-    DraftBuilder builder(weights);
+    Network builder(weights);
     RecurrentLayers layers(builder, std::nullopt);
     layers.SetInputs(5);
     layers.Claim(Names("a"));
@@ -66,7 +67,7 @@ TEST(RecurrentLayers, WhatCannotBeKnownIsNotReported) {
   checkpoint.Add("a.h", {29, 7});
   checkpoint.Add("a.old", {1, 2, 3});
   const CheckpointTensors weights = checkpoint.Weights();
-  DraftBuilder builder(weights);
+  Network builder(weights);
   RecurrentLayers layers(builder, kLstm);
   layers.SetInputs(5);
   layers.Claim(Names("a"));

@@ -30,17 +30,6 @@ TEST(SpeechStream, TheWindowIsTheOptionsAndOtherwiseNoted) {
   EXPECT_EQ(notes.size(), 1u);
 }
 
-TEST(SpeechStream, SinusoidsAreRoundedToFloat) {
-  const std::vector<float> table = SinusoidTable(3, 4);
-  ASSERT_EQ(table.size(), 12u);
-  EXPECT_EQ(table[0], 0.0f);
-  EXPECT_EQ(table[1], 1.0f);
-  EXPECT_FLOAT_EQ(table[4], std::sin(1.0f));
-  EXPECT_FLOAT_EQ(table[5], std::cos(1.0f));
-  EXPECT_FLOAT_EQ(table[10], std::sin(0.02f));
-  EXPECT_EQ(SinusoidFrequencies(4).size(), 2u);
-}
-
 TEST(SpeechStream, LayersAreCountedWithoutAGap) {
   CheckpointTensors weights;
   for (const char* name : {"a.0.w", "a.1.w", "a.3.w"}) {
@@ -48,7 +37,6 @@ TEST(SpeechStream, LayersAreCountedWithoutAGap) {
   }
   EXPECT_EQ(CountLayers(weights, "a.", ".w"), 2u);
   EXPECT_EQ(CountLayers(weights, "b.", ".w"), 0u);
-  EXPECT_EQ(ScaledBy(2, {1, -3}), (std::vector<float>{2, -6}));
 }
 
 }  // namespace

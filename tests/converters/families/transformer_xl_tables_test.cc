@@ -63,7 +63,7 @@ RecurrentSource Undivided(uint64_t width) {
 
 Result<Ends> Describe(const TransformerXlNetwork& network, const RecurrentSource& checkpoint) {
   const CheckpointTensors weights = checkpoint.Weights();
-  DraftBuilder builder(weights);
+  kinglet::Network builder(weights);
   KINGLET_ASSIGN_OR_RETURN(auto tables, TransformerXlTables::Make(network, builder));
   tables.Claim();
   KINGLET_RETURN_IF_ERROR(builder.CheckNames("a test"));
@@ -71,8 +71,9 @@ Result<Ends> Describe(const TransformerXlNetwork& network, const RecurrentSource
   Ends ends;
   ends.softmax = tables.DescribeSoftmax();
   ends.embedding = tables.DescribeEmbedding();
-  KINGLET_RETURN_IF_ERROR(builder.ReadValues());
-  ends.tensors = builder.model.draft.tensors;
+  LoadedModel model = builder.Finish();
+  KINGLET_RETURN_IF_ERROR(ReadTensors(model));
+  ends.tensors = model.draft.tensors;
   return ends;
 }
 

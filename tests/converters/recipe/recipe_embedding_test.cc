@@ -29,10 +29,10 @@ CheckpointTensors Weights() {
 
 TEST(MakeEmbedding, NamesTensorsAfterItAndTheirBin) {
   const CheckpointTensors weights = Weights();
-  ModelParts parts(weights, 1);
+  Network parts(weights);
   const auto embedding = MakeEmbedding(
       EmbeddingOf(R"({"scale": 2, "bins": [{"table": "e"}, {"table": "f", "projection": "p"}]})"),
-      "word_emb", parts);
+      "word_emb", 1, parts);
   ASSERT_TRUE(embedding.ok()) << embedding.status().message();
   EXPECT_EQ(embedding->name, "word_emb");
   EXPECT_EQ(embedding->width, 3u);
@@ -48,11 +48,11 @@ TEST(MakeEmbedding, NamesTensorsAfterItAndTheirBin) {
 TEST(MakeEmbedding, AUnitStaysOnlyIfItIsAskedFor) {
   const CheckpointTensors weights = Weights();
   EmbeddingRecipe recipe = EmbeddingOf(kUnit);
-  ModelParts table(weights, 1), kept(weights, 1);
-  EXPECT_EQ(MakeEmbedding(recipe, "x", table)->width, 6u);
+  Network table(weights), kept(weights);
+  EXPECT_EQ(MakeEmbedding(recipe, "x", 1, table)->width, 6u);
   EXPECT_EQ(TensorNames(table.model), std::vector<std::string>{"x.table"});
   KeepUnit(3, recipe);
-  const auto embedding = MakeEmbedding(recipe, "x", kept);
+  const auto embedding = MakeEmbedding(recipe, "x", 1, kept);
   EXPECT_EQ(embedding->width, 6u);
   EXPECT_EQ(embedding->define->cache_rows, 3u);
   EXPECT_EQ(TensorNames(kept.model), (std::vector<std::string>{"x.map.table", "x.unit.0.weight"}));
@@ -64,13 +64,13 @@ TEST(MakeEmbedding, AUnitStaysOnlyIfItIsAskedFor) {
 
 TEST(MakeEmbedding, Refusals) {
   const CheckpointTensors weights = Weights();
-  ModelParts parts(weights, 1);
+  Network parts(weights);
   EXPECT_EQ(
-      MakeEmbedding(EmbeddingOf(R"({"scale": 1, "bins": []})"), "x", parts).status().message(),
+      MakeEmbedding(EmbeddingOf(R"({"scale": 1, "bins": []})"), "x", 1, parts).status().message(),
       "recipe: x: expected 1 to 4096 bins, found 0");
   EmbeddingRecipe recipe = EmbeddingOf(kUnit);
   KeepUnit(0, recipe);
-  EXPECT_EQ(MakeEmbedding(recipe, "x", parts).status().message(),
+  EXPECT_EQ(MakeEmbedding(recipe, "x", 1, parts).status().message(),
             "recipe: x, cache_rows: expected 1 to 2147483647, found 0");
 }
 

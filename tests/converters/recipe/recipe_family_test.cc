@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "converters/families/draft_builder.h"
+#include "converters/network/network.h"
 #include "tests/converters/recipe/recipe_source.h"
 
 namespace kinglet::recipe_family_test {
@@ -68,22 +68,22 @@ TEST(FamilyTables, WithoutTablesNothingChanges) {
 
 // A family that divides its table into two bins and does not check whether it may.
 LoadedModel Divided(const CheckpointTensors& weights, const std::string& name, bool in_two) {
-  DraftBuilder builder(weights);
+  Network network(weights);
   AdaptiveEmbedding embedding;
   embedding.name = "in";
   embedding.width = 2;
   embedding.scale = 3;
-  const CheckpointTensor* table = builder.Claim(name, {3, 2});
+  const CheckpointTensor* table = network.Claim(name, {3, 2});
   if (in_two) {
-    embedding.bins = {{0, 1, builder.Add("a", {1, 2}, Role::kPrunedAlso, table, {0, 0}), {}},
-                      {1, 2, builder.Add("b", {2, 2}, Role::kPrunedAlso, table, {1, 0}), {}}};
+    embedding.bins = {
+        {0, 1, network.Add("a", {1, 2}, Role::kPrunedAlso, table, Network::Origin{0, 0}), {}},
+        {1, 2, network.Add("b", {2, 2}, Role::kPrunedAlso, table, Network::Origin{1, 0}), {}}};
   } else {
-    embedding.bins = {{0, 3, builder.AddWhole(*table, Role::kPrunedAlso), {}}};
+    embedding.bins = {{0, 3, network.AddWhole(*table, Role::kPrunedAlso), {}}};
   }
-  builder.Add("other", {1}, Role::kQuantised);
-  builder.model.draft.description.blocks.emplace_back(embedding);
-  builder.DeferValues();
-  return std::move(builder.model);
+  network.Add("other", {1}, Role::kQuantised);
+  network.model.draft.description.blocks.emplace_back(embedding);
+  return network.Finish();
 }
 
 TEST(FamilyTables, CodesStandWhereTheTableStood) {

@@ -13,7 +13,7 @@ namespace {
 class RecipeTableTest : public testing::Test {
  protected:
   Result<RecipeTable> Make(const std::string& json) const {
-    return MakeTable(TableOf(json), RecipeTensors(weights_), 2);
+    return MakeTable(TableOf(json), Network(weights_), 2);
   }
   std::vector<float> Full(const std::string& json) const {
     const auto table = Make(json);

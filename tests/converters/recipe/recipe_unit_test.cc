@@ -82,10 +82,10 @@ class ReadUnitTest : public testing::Test {
       RandomTensor("bias3", {3}),
       RandomTensor("bias6", {6}),
       RandomTensor("bias4", {4})};
-  const RecipeTensors tensors_{weights_};
+  const Network network_{weights_};
 
   Result<RecipeUnit> Read(const std::string& layers) const {
-    return ReadUnit(UnitOf(layers), 4, tensors_);
+    return ReadUnit(UnitOf(layers), 4, network_);
   }
 };
 

@@ -24,9 +24,8 @@ std::vector<float> Arranged(const std::string& members, RecurrentCell cell, bool
   for (uint32_t row = 0; row < 2 * GatesOf(cell); ++row) {
     values.push_back(static_cast<float>(10 * (row / 2) + row % 2 + 1));
   }
-  const GateChange change = ArrangedGates(Gates(members, cell), cell, bias);
-  if (change.apply) change.apply(values);
-  return values;
+  const Change change = ArrangedGates(Gates(members, cell), cell, bias);
+  return change.apply ? *change.apply(values) : values;
 }
 
 TEST(RecurrentGates, BlocksGoWhereTheModelHasThem) {
@@ -66,9 +65,8 @@ TEST(RecurrentGates, AChangeThatDoesNothingIsNone) {
   EXPECT_NE(ArrangedGates(gates, RecurrentCell::kLstm, true).name,
             ArrangedGates(gates, RecurrentCell::kLstm, false).name);
   // Values of another size than the cell's stay as they are: the check of the model refuses them.
-  std::vector<float> odd = {1, 2, 3};
-  ArrangedGates(gates, RecurrentCell::kLstm, true).apply(odd);
-  EXPECT_EQ(odd, (std::vector<float>{1, 2, 3}));
+  const std::vector<float> odd = {1, 2, 3};
+  EXPECT_EQ(*ArrangedGates(gates, RecurrentCell::kLstm, true).apply(odd), odd);
   EXPECT_EQ(ForgetBiasAlone(gates, 2), (std::vector<float>{0, 0, 1, 1, 0, 0, 0, 0}));
 }
 

@@ -1,4 +1,4 @@
-#include "converters/recipe/recipe_tensors.h"
+#include "converters/network/tensor_ref.h"
 
 #include <gtest/gtest.h>
 
@@ -6,12 +6,13 @@
 #include <string>
 #include <vector>
 
+#include "converters/network/network.h"
 #include "tests/converters/recipe/recipe_source.h"
 
-namespace kinglet::recipe_tensors_test {
+namespace kinglet::tensor_ref_test {
 namespace {
 
-class RecipeTensorsTest : public testing::Test {
+class TensorRefTest : public testing::Test {
  protected:
   // 3 x 4: entry (r, c) is 10 r + c.
   const CheckpointTensors weights_ = {
@@ -19,16 +20,16 @@ class RecipeTensorsTest : public testing::Test {
       FloatTensor("v", {3}, {5, 6, 7}), FloatTensor("scalar", {}, {1}),
       FloatTensor("nan", {2}, {1, NAN}),
       IntegerTensor("codes", {2, 2}, {1, 2, 3, int64_t{1} << 40})};
-  const RecipeTensors tensors_{weights_};
+  const Network network_{weights_};
 
   std::string Refusal(const TensorRef& ref) const {
-    const auto read = tensors_.Read(ref);
+    const auto read = network_.Read(ref);
     EXPECT_EQ(read.status().code(), KINGLET_INVALID_CHECKPOINT);
     return read.status().message();
   }
 };
 
-TEST_F(RecipeTensorsTest, PartsAreCutBeforeTheyAreTransposed) {
+TEST_F(TensorRefTest, PartsAreCutBeforeTheyAreTransposed) {
   const struct {
     TensorRef ref;
     Shape shape;
@@ -43,15 +44,15 @@ TEST_F(RecipeTensorsTest, PartsAreCutBeforeTheyAreTransposed) {
       {{"scalar", {}, {}, false}, {}, {1}},
   };
   for (const auto& [ref, shape, values] : cases) {
-    const auto read = tensors_.Read(ref);
+    const auto read = network_.Read(ref);
     ASSERT_TRUE(read.ok()) << read.status().message();
     EXPECT_EQ(read->shape, shape);
     EXPECT_EQ(read->values, values);
-    EXPECT_TRUE(tensors_.Read(ref, shape).ok());
+    EXPECT_TRUE(network_.Read(ref, shape).ok());
   }
 }
 
-TEST_F(RecipeTensorsTest, RefusalsNameTheTensor) {
+TEST_F(TensorRefTest, RefusalsNameTheTensor) {
   EXPECT_EQ(Refusal({"m", {{1, 4}}, {}, false}),
             "checkpoint: tensor 'm': expected rows [1, 4), found 3 rows");
   EXPECT_EQ(Refusal({"m", {}, {{0, UINT64_MAX}}, true}),
@@ -66,7 +67,7 @@ TEST_F(RecipeTensorsTest, RefusalsNameTheTensor) {
   EXPECT_EQ(Refusal({"z", {}, {}, false}),
             "checkpoint: tensor 'z': expected a tensor of this name, found none");
   EXPECT_NE(Refusal({"nan", {}, {}, false}).find("nan"), std::string::npos);
-  EXPECT_EQ(tensors_.Read({"m", {}, {}, false}, {4, 3}).status().message(),
+  EXPECT_EQ(network_.Read({"m", {}, {}, false}, {4, 3}).status().message(),
             "checkpoint: tensor 'm': expected shape [4, 3], found [3, 4]");
 }
 
@@ -82,37 +83,12 @@ TEST(CheckOriented, DemandsItOfSquareMatrices) {
   EXPECT_TRUE(CheckOriented(ref, {3, 3}).ok());
 }
 
-TEST_F(RecipeTensorsTest, IntegersAreExactAndNeverOfFloats) {
-  const auto read = tensors_.ReadIntegers({"codes", {{1, 2}}, {}, false});
+TEST_F(TensorRefTest, IntegersAreExactAndNeverOfFloats) {
+  const auto read = network_.ReadIntegers({"codes", {{1, 2}}, {}, false});
   ASSERT_TRUE(read.ok());
   EXPECT_EQ(read->values, (std::vector<int64_t>{3, int64_t{1} << 40}));
-  EXPECT_FALSE(tensors_.ReadIntegers({"m", {}, {}, false}).ok());
-}
-
-TEST_F(RecipeTensorsTest, NamesOfBothSidesAreAccountedForTogether) {
-  Recipe recipe;
-  recipe.references = {"m", "m", "codes", "absent", "gone"};
-  recipe.unused = {"na*", "sc*r", "nothing*"};
-  const Status status = tensors_.CheckNames(recipe);
-  EXPECT_EQ(status.code(), KINGLET_INVALID_CHECKPOINT);
-  for (const char* part : {"absent", "gone", "'v'"}) {
-    EXPECT_NE(status.message().find(part), std::string::npos) << status.message();
-  }
-  EXPECT_EQ(status.message().find('\n'), std::string::npos);
-  EXPECT_EQ(status.message().find("nan"), std::string::npos) << status.message();
-  recipe.references = {"m", "codes", "v"};
-  EXPECT_TRUE(tensors_.CheckNames(recipe).ok());
-}
-
-TEST(RecipeTensors, TwoSourcesCannotHaveTensorsOfOneName) {
-  const CheckpointTensors weights = {FloatTensor("a", {1}, {1}), FloatTensor("b", {1}, {1}),
-                                     FloatTensor("a", {1}, {2})};
-  Recipe recipe;
-  recipe.references = {"a", "b"};
-  EXPECT_EQ(RecipeTensors(weights).CheckNames(recipe).message(),
-            "checkpoint: tensor 'a': expected one of this name in all files, found another in "
-            "the recipe's \"sources\"");
+  EXPECT_FALSE(network_.ReadIntegers({"m", {}, {}, false}).ok());
 }
 
 }  // namespace
-}  // namespace kinglet::recipe_tensors_test
+}  // namespace kinglet::tensor_ref_test

@@ -1,11 +1,11 @@
-#include "converters/families/transformer_values.h"
+#include "converters/network/frequencies.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <vector>
 
-namespace kinglet::transformer_values_test {
+namespace kinglet::frequencies_test {
 namespace {
 
 // Of float32's rounding, a few units in the last place.
@@ -29,11 +29,16 @@ TEST(Frequencies, AreThoseOfTheFrameworks) {
   EXPECT_TRUE(TransformerXlFrequencies(0).empty());
 }
 
-TEST(ZeroMemory, IsTheNormsBiasTimesEachRow) {
-  const std::vector<float> rows = {1, 2, 3, 4, 5, 6}, bias = {10, 100};
-  EXPECT_EQ(ZeroMemory(rows, bias), (std::vector<float>{210, 430, 650}));
-  EXPECT_TRUE(ZeroMemory({}, bias).empty());
+TEST(Sinusoids, AreRoundedToFloat) {
+  const std::vector<float> table = SinusoidTable(3, 4);
+  ASSERT_EQ(table.size(), 12u);
+  EXPECT_EQ(table[0], 0.0f);
+  EXPECT_EQ(table[1], 1.0f);
+  EXPECT_FLOAT_EQ(table[4], std::sin(1.0f));
+  EXPECT_FLOAT_EQ(table[5], std::cos(1.0f));
+  EXPECT_FLOAT_EQ(table[10], std::sin(0.02f));
+  EXPECT_EQ(SinusoidFrequencies(4).size(), 2u);
 }
 
 }  // namespace
-}  // namespace kinglet::transformer_values_test
+}  // namespace kinglet::frequencies_test

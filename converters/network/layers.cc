@@ -1,0 +1,63 @@
+#include "converters/network/layers.h"
+
+#include <tuple>
+
+namespace kinglet {
+
+WeightAndBias AddLinear(Network& network, const std::string& module, uint64_t rows,
+                        uint64_t columns) {
+  // Braces fix the order, and with it the file.
+  return {network.Add(module + "weight", {rows, columns}, Role::kPrunedAlso),
+          network.Add(module + "bias", {rows}, Role::kQuantised)};
+}
+
+WeightAndBias AddNorm(Network& network, const std::string& module, uint64_t width) {
+  std::pair<const char*, const char*> names = {"weight", "bias"};
+  if (network.Has(module + "gamma")) names = {"gamma", "beta"};
+  if (network.Has(module + "a_2")) names = {"a_2", "b_2"};
+  return {network.Add(module + names.first, {width}, Role::kKept),
+          network.Add(module + names.second, {width}, Role::kKept)};
+}
+
+WeightAndBias AddByHead(Network& network, const std::string& name,
+                        const std::vector<std::string>& modules, size_t count, uint64_t width,
+                        uint64_t heads) {
+  const auto join = [&](const char* part, bool matrix) {
+    const auto shape = [&](uint64_t projections) {
+      return matrix ? Shape{projections * width, width} : Shape{projections * width};
+    };
+    std::vector<const CheckpointTensor*> tensors;
+    for (const std::string& module : modules) {
+      tensors.push_back(network.Claim(module + part, shape(count / modules.size())));
+    }
+    return network.AddJoined(name + part, shape(count),
+                             matrix ? Role::kPrunedAlso : Role::kQuantised, tensors,
+                             ByHead(heads, std::vector<uint64_t>(count, 1)));
+  };
+  return {join("weight", true), join("bias", false)};
+}
+
+TransformerLayer AddTransformerLayer(Network& network, const TransformerModules& modules,
+                                     const TransformerSizes& sizes) {
+  const auto [width, heads, inner] = sizes;
+  TransformerLayer layer{};
+  std::tie(layer.attention_norm_gain, layer.attention_norm_bias) =
+      AddNorm(network, modules.attention_norm, width);
+  std::tie(layer.qkv_weight, layer.qkv_bias) =
+      AddByHead(network, modules.qkv, modules.projections, 3, width, heads);
+  std::tie(layer.out_weight, layer.out_bias) = AddLinear(network, modules.out, width, width);
+  std::tie(layer.inner_norm_gain, layer.inner_norm_bias) =
+      AddNorm(network, modules.inner_norm, width);
+  std::tie(layer.inner_weight, layer.inner_bias) = AddLinear(network, modules.inner, inner, width);
+  std::tie(layer.outer_weight, layer.outer_bias) = AddLinear(network, modules.outer, width, inner);
+  return layer;
+}
+
+std::string FirstModule(const Network& network, std::initializer_list<std::string> modules) {
+  for (const std::string& module : modules) {
+    if (network.Has(module + "weight")) return module;
+  }
+  return *modules.begin();
+}
+
+}  // namespace kinglet
