@@ -40,6 +40,7 @@
 #include "format/packed_model.h"
 #include "format/write_file.h"
 #include "runtime/scored_stream.h"
+#include "runtime/text/tokenizer.h"
 
 namespace kinglet {
 namespace {
@@ -197,18 +198,25 @@ Status FindVocabulary(const std::string& checkpoint, const std::string& family, 
   return {};
 }
 
-// Reads the tokenizer that was given or, of a model with words, the tokenizer in the folder of the
-// checkpoint. A model without a vocabulary gets the tokenizer's pieces as its words.
+// Reads the tokenizer that was given or the one in the folder of the checkpoint: of a model with
+// words, and of a masked model whose folder was given, if it has as many pieces as the model. A
+// model without a vocabulary gets the tokenizer's pieces as its words.
 Status ReadTextTokenizer(ConvertOptions options, const std::string& checkpoint,
                          const std::string& family, ModelDraft& draft,
                          std::vector<std::string>& notes) {
-  if (options.tokenizer.empty() && !draft.vocabulary.empty()) {
-    options.tokenizer = TokenizerNextTo(checkpoint, family);
-    if (!options.tokenizer.empty()) notes.push_back("text is tokenized by " + options.tokenizer);
-  }
+  const bool of_folder = checkpoint != options.checkpoint && options.vocabulary.empty() &&
+                         IsMaskedModel(draft.description);
+  const bool found = options.tokenizer.empty() && (of_folder || !draft.vocabulary.empty());
+  if (found) options.tokenizer = TokenizerNextTo(checkpoint, family);
   if (options.tokenizer.empty()) return {};
   KINGLET_ASSIGN_OR_RETURN(draft.tokenizer,
                            ReadTokenizer({options.tokenizer, options.lower_case, {}, 0}));
+  if (of_folder && found && draft.vocabulary.empty() &&
+      Tokenizer::SizeOf(*draft.tokenizer) != draft.description.vocabulary_size) {
+    draft.tokenizer.reset();
+    return {};
+  }
+  if (found) notes.push_back("text is tokenized by " + options.tokenizer);
   if (!draft.vocabulary.empty()) return {};
   std::visit(Overloaded{[&](const SentencePieceTables& tables) {
                           for (const auto& piece : tables.pieces) {

@@ -1,8 +1,8 @@
 // A Python pickle (protocols 0 to 5; pickle_opcodes.h names the specification) read as data. The
 // reader runs the pickle machine far enough to build containers, numbers, strings and tensors of
 // torch and NumPy, also from objects that stand for such values (plain_values.h); an instance of
-// any other class is an opaque node that keeps its arguments and state. The reader imports and calls
-// nothing: a file can only describe a graph of nodes.
+// any other class is an opaque node that keeps its arguments and state. The reader imports and
+// calls nothing: a file can only describe a graph of nodes.
 //
 // Nodes refer to each other by pointer, may be shared and may form cycles. The graph owns them all.
 #ifndef KINGLET_CONVERTERS_CHECKPOINTS_PICKLE_H_

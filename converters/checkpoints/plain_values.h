@@ -1,6 +1,7 @@
 // Objects of a pickle that stand for plain values: NumPy's scalars and arrays, OmegaConf's
 // configurations, subclasses of dict and list, enumerations, paths, classes with slots. Each
-// becomes the number, text, list, dict or tensor that it stands for. No class of the pickle is called.
+// becomes the number, text, list, dict or tensor that it stands for. No class of the pickle is
+// called.
 #ifndef KINGLET_CONVERTERS_CHECKPOINTS_PLAIN_VALUES_H_
 #define KINGLET_CONVERTERS_CHECKPOINTS_PLAIN_VALUES_H_
 

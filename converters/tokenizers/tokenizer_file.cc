@@ -42,7 +42,8 @@ struct LeftNextTo {
   std::string_view folder;
   std::string_view file;
 };
-constexpr std::array<LeftNextTo, 6> kLeftNextTo = {{{"fairseq", "", "bpecodes"},
+constexpr std::array<LeftNextTo, 7> kLeftNextTo = {{{"bert", "", "vocab.txt"},
+                                                    {"fairseq", "", "bpecodes"},
                                                     {"fairseq", "", "code"},
                                                     {"fairseq", "", "sentencepiece.bpe.model"},
                                                     {"icefall-", "lang_bpe_", "bpe.model"},

@@ -138,11 +138,12 @@ TEST(CheckpointFile, RefusesFilesOfOtherKinds) {
       "checkpoint's .index or a text of codes, found ";
   for (const auto& [content, found] :
        {std::pair<std::string, std::string>{"", "an empty file (copy or download it again)"},
-        {"hello", "bytes 68 65 6c 6c 6f"},
+        {"hello", "bytes 68 65 6c 6c 6f (name the file of weights that the framework saved)"},
         {"\x80\x02}.",
          "a pickle that torch.save did not write (save the weights "
          "with torch.save)"},
-        {"0.5 0.25\n", "bytes 30 2e 35 20 30 2e 32 35"}}) {
+        {"0.5 0.25\n",
+         "bytes 30 2e 35 20 30 2e 32 35 (name the file of weights that the framework saved)"}}) {
     const TemporaryFile file(content);
     EXPECT_EQ(Refusal(file.path()), expected + found);
   }

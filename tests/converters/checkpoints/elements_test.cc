@@ -40,8 +40,8 @@ TEST(Elements, FloatTypesBecomeFloat32) {
             (std::vector<float>{1.0F, -3.140625F}));
 }
 
-// The largest numbers, the smallest ones and NaN of "OCP 8-bit Floating Point Specification", of its
-// scale type e8m0, and of the types without infinities (Noune et al., 2022).
+// The largest numbers, the smallest ones and NaN of "OCP 8-bit Floating Point Specification", of
+// its scale type e8m0, and of the types without infinities (Noune et al., 2022).
 TEST(Elements, FloatsOfAByte) {
   const auto floats = [](ElementType type, const std::vector<uint8_t>& bytes) {
     return Floats(Elements<uint8_t>(type, bytes));
