@@ -204,9 +204,9 @@ Status FindVocabulary(const std::string& checkpoint, const std::string& family, 
 Status ReadTextTokenizer(ConvertOptions options, const std::string& checkpoint,
                          const std::string& family, ModelDraft& draft,
                          std::vector<std::string>& notes) {
-  const bool of_folder = checkpoint != options.checkpoint && options.vocabulary.empty() &&
-                         IsMaskedModel(draft.description);
-  const bool found = options.tokenizer.empty() && (of_folder || !draft.vocabulary.empty());
+  const bool masked = IsMaskedModel(draft.description);
+  const bool of_folder = masked && checkpoint != options.checkpoint && options.vocabulary.empty();
+  const bool found = options.tokenizer.empty() && (masked ? of_folder : !draft.vocabulary.empty());
   if (found) options.tokenizer = TokenizerNextTo(checkpoint, family);
   if (options.tokenizer.empty()) return {};
   KINGLET_ASSIGN_OR_RETURN(draft.tokenizer,

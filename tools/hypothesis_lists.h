@@ -45,8 +45,8 @@ Result<std::vector<HypothesisList>> ParseHypothesisLists(std::string_view text, 
                                                          const std::string& source);
 
 // The lists of ESPnet's folders 1best_recog, 2best_recog, .., in `folder` or up to two folders
-// below it. Each has a file `text`, lines "UTTERANCE TEXT", and perhaps a file `score`, lines "UTTERANCE
-// -5.1" or "UTTERANCE tensor(-5.1)". Errors: KINGLET_INVALID_ARGUMENT, naming the line;
+// below it. Each has a file `text`, lines "UTTERANCE TEXT", and perhaps a file `score`, lines
+// "UTTERANCE -5.1" or "UTTERANCE tensor(-5.1)". Errors: KINGLET_INVALID_ARGUMENT, naming the line;
 // KINGLET_NOT_FOUND if there are none; KINGLET_IO_ERROR.
 Result<std::vector<HypothesisList>> ReadNBestFolders(const std::string& folder);
 

@@ -348,6 +348,7 @@ TEST(ConvertBertFiles, GoldenValuesAreReplayedAndCarried) {
   options.segments.clear();
   refused("; without --segments all segment numbers are 0");
   options.vocabulary.clear();
+  options.checkpoint += "/model.safetensors";  // a folder has its words
   refused("golden: expected a vocabulary with [MASK] (--vocab vocab.txt), found ids only");
   options.golden.clear();
   options.ids.clear();
