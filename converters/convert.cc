@@ -157,8 +157,8 @@ Result<LoadedModel> LoadCheckpoint(const std::string& path, const ConvertOptions
                                    const Recipe& recipe, ConvertSummary& summary) {
   KINGLET_ASSIGN_OR_RETURN(const CheckpointFile file, OpenCheckpoints(path, options, recipe));
   summary.checkpoint_bytes = file.bytes;
-  if (recipe.embedding) summary.family = kRecipeFamily;
-  Result<LoadedModel> loaded = recipe.embedding
+  if (recipe.has_network()) summary.family = kRecipeFamily;
+  Result<LoadedModel> loaded = recipe.has_network()
                                    ? LoadByRecipe(recipe, options, file)
                                    : LoadByFamily(recipe, options, file, summary.family);
   if (!loaded.ok()) {

@@ -5,8 +5,7 @@
 #include <string_view>
 #include <utility>
 
-#include "converters/families/fairseq.h"
-#include "converters/families/frameworks.h"
+#include "converters/families/families.h"
 #include "converters/texts/corpus_vocabulary.h"
 #include "converters/texts/token_file.h"
 #include "converters/texts/word_splitter.h"
@@ -14,12 +13,12 @@
 namespace kinglet {
 namespace {
 
-// "awd-lstm, pytorch-examples": the frameworks that number words by their texts.
-std::string OrderedFrameworks() {
+// "awd-lstm, pytorch-examples": the families that number words by their texts.
+std::string OrderedFamilies() {
   std::string names;
-  for (const Framework& framework : Frameworks()) {
-    if (framework.word_order == WordOrder::kUnknown) continue;
-    names += (names.empty() ? "" : ", ") + std::string(framework.name);
+  for (const Family* family : Families()) {
+    if (family->word_order == WordOrder::kUnknown) continue;
+    names += (names.empty() ? "" : ", ") + std::string(family->name);
   }
   return names;
 }
@@ -27,28 +26,27 @@ std::string OrderedFrameworks() {
 Result<std::vector<std::string>> WordsOfTexts(const std::vector<std::string>& texts,
                                               const std::string& family,
                                               std::vector<std::string>& notes) {
-  const auto frameworks = Frameworks();
-  const auto framework = std::find_if(frameworks.begin(), frameworks.end(),
-                                      [&](const Framework& known) { return known.name == family; });
-  if (framework == frameworks.end() || framework->word_order == WordOrder::kUnknown) {
+  const Family* known = FamilyNamed(family);
+  if (known == nullptr || known->word_order == WordOrder::kUnknown) {
     return Status::Refusal(KINGLET_INVALID_ARGUMENT, "convert", "vocab-from",
-                           "a model of " + OrderedFrameworks() +
+                           "a model of " + OrderedFamilies() +
                                ", which number words by their texts (--vocab reads a file)",
                            family);
   }
-  if (framework->word_order == WordOrder::kByCountThenCharacters && texts.size() > 1) {
+  if (known->word_order == WordOrder::kByCountThenCharacters && texts.size() > 1) {
     notes.push_back("the words are those of " + texts.front() +
                     ", as in the framework, which makes no word of the other texts");
   }
-  return VocabularyFromTexts(texts, framework->word_order);
+  return VocabularyFromTexts(texts, known->word_order);
 }
 
 }  // namespace
 
 VocabularyUse UseOf(const std::string& family, const ModelDraft& draft) {
-  const WordNumbers numbers = family == kFairseqFamily  ? WordNumbers::kFairseq
-                              : family == kRecipeFamily ? WordNumbers::kEither
-                                                        : WordNumbers::kByLine;
+  const Family* known = FamilyNamed(family);
+  const WordNumbers numbers = family == kRecipeFamily ? WordNumbers::kEither
+                              : known == nullptr      ? WordNumbers::kByLine
+                                                      : known->word_numbers;
   return {numbers, draft.description.vocabulary_size};
 }
 

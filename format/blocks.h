@@ -316,6 +316,12 @@ using Block = std::variant<AdaptiveEmbedding, TransformerDecoder, AdaptiveSoftma
                            RecurrentDecoder, BagClassifier, TransformerEncoder, DenseLayers,
                            RecurrentEncoder, MaskedModel>;
 
+// The names of the kinds of blocks, in the order of the variant.
+inline constexpr std::array<std::string_view, std::variant_size_v<Block>> kBlockKinds = {
+    "adaptive_embedding", "transformer_decoder", "adaptive_softmax",    "neural_cache",
+    "recurrent_decoder",  "bag_classifier",      "transformer_encoder", "dense_layers",
+    "recurrent_encoder",  "masked_model"};
+
 // Where the file came from: free text that no code interprets.
 struct Provenance {
   std::string producer;       // "kinglet 0.1.0"

@@ -191,8 +191,8 @@ struct Kernel {
 // nullopt if no kernel can.
 std::optional<size_t> MakerOfLogits(std::span<const Kernel> kernels, NodeRange nodes);
 // The last cluster whose kernel can write its logits into the memory of the answer, for a query of
-// every token: a kernel with Kernel::make_logits and Kernel::has_finite_logits. Returns nullopt if
-// no cluster has such a kernel.
+// every token: a kernel with Kernel::make_logits and Kernel::has_finite_logits that takes less than
+// 100 ms, as it cannot be cancelled. Returns nullopt if no cluster has such a kernel.
 std::optional<size_t> ClusterMadeInAnswer(const Plan& plan, std::span<const Kernel> kernels);
 
 // The location of a buffer. Every buffer starts at a multiple of 64 bytes and is padded to one.

@@ -1,6 +1,5 @@
 #include "tools/block_json.h"
 
-#include <array>
 #include <optional>
 #include <string_view>
 #include <type_traits>
@@ -133,17 +132,10 @@ class FieldWriter {
   JsonLine& line_;
 };
 
-// The names of the kinds of blocks, in the order of the variant.
-constexpr std::array kKinds = {"adaptive_embedding",  "transformer_decoder", "adaptive_softmax",
-                               "neural_cache",        "recurrent_decoder",   "bag_classifier",
-                               "transformer_encoder", "dense_layers",        "recurrent_encoder",
-                               "masked_model"};
-static_assert(kKinds.size() == std::variant_size_v<Block>);
-
 }  // namespace
 
 void AppendBlock(const Block& block, const ModelFile& file, JsonLine& line) {
-  line.BeginObject().Key("block").Text(kKinds[block.index()]).Key("name").Text(NameOf(block));
+  line.BeginObject().Key("block").Text(kBlockKinds[block.index()]).Key("name").Text(NameOf(block));
   std::visit(
       [&](const auto& value) {
         FieldWriter writer(file, line);

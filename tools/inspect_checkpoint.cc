@@ -32,7 +32,7 @@ std::string TypeName(const CheckpointTensor& tensor) {
 
 // Families and frameworks whose names match the checkpoint's.
 struct Readers {
-  std::vector<NameMatch> codes;       // NearestCodes
+  std::vector<NameMatch> families;  // NearestFamilies
   std::optional<PrefixMatch> prefix;  // FittingPrefix
 };
 
@@ -52,9 +52,9 @@ std::string CheckpointJson(const CheckpointFile& source, const Readers& readers)
     line.EndArray().Key("type").Text(TypeName(tensor)).EndObject();
   }
   line.EndArray().Key("families").BeginArray();
-  for (const NameMatch& match : readers.codes) {
-    line.BeginObject().Key("name").Text(match.code->name);
-    line.Key("supported").Boolean(match.family != nullptr).Key("fit").Number(match.fit);
+  for (const NameMatch& match : readers.families) {
+    line.BeginObject().Key("name").Text(match.family->name);
+    line.Key("supported").Boolean(match.family->load != nullptr).Key("fit").Number(match.fit);
     AppendNames("missing", match.missing, line);
     AppendNames("unused", match.unused, line);
     line.EndObject();
@@ -62,7 +62,7 @@ std::string CheckpointJson(const CheckpointFile& source, const Readers& readers)
   line.EndArray();
   if (readers.prefix) {
     line.Key("prefix").BeginObject().Key("prefix").Text(DisplayText(readers.prefix->prefix));
-    line.Key("family").Text(readers.prefix->match.code->name).EndObject();
+    line.Key("family").Text(readers.prefix->match.family->name).EndObject();
   }
   AppendNames("notes", source.notes, line);
   return line.Finish();
@@ -83,25 +83,25 @@ std::string NameRow(const char* what, const std::vector<std::string>& names) {
 std::string FamilyRows(const Readers& readers) {
   std::string text = "\nfamilies\n";
   if (readers.prefix) {
-    text += "  " + std::string(readers.prefix->match.code->name) +
+    text += "  " + std::string(readers.prefix->match.family->name) +
             ": all names fit, with a recipe {\"prefix\": \"" + DisplayText(readers.prefix->prefix) +
             "\"}\n";
   }
-  for (const NameMatch& match : readers.codes) {
-    text += "  " + std::string(match.code->name) + ": ";
+  for (const NameMatch& match : readers.families) {
+    text += "  " + std::string(match.family->name) + ": ";
     text += match.fit == 1 ? "all names fit" : "nearly fits";
-    if (match.family == nullptr) {
-      text += match.fit == 1 ? "; " + NoFamilyText(*match.code) : " (no family of this build)";
+    if (match.family->load == nullptr) {
+      text += match.fit == 1 ? "; " + UnreadText(*match.family) : " (no family of this build)";
     }
     text += "\n" + NameRow("misses ", match.missing) + NameRow("does not read ", match.unused);
   }
-  if (!readers.prefix && readers.codes.empty()) text += "  none\n";
+  if (!readers.prefix && readers.families.empty()) text += "  none\n";
   return text;
 }
 
 std::string NextRow(const std::string& path, const Readers& readers) {
-  const bool is_readable = !readers.codes.empty() && readers.codes.front().fit == 1 &&
-                           readers.codes.front().family != nullptr;
+  const bool is_readable = !readers.families.empty() && readers.families.front().fit == 1 &&
+                           readers.families.front().family->load != nullptr;
   if (is_readable) return "next: kinglet convert " + DisplayText(path) + " -o model.kgl\n";
   return "next: kinglet inspect " + DisplayText(path) +
          " --recipe-skeleton > recipe.json, and complete it (docs/RECIPES.md)\n";
@@ -158,7 +158,7 @@ Result<std::string> ReportCheckpoint(const std::string& path, CheckpointView vie
   KINGLET_ASSIGN_OR_RETURN(CheckpointFile source, OpenCheckpointFile(found));
   for (std::string& note : ComputeWeights(source.tensors)) source.notes.push_back(std::move(note));
   if (view == CheckpointView::kRecipeSkeleton) return RecipeSkeleton(source.tensors);
-  const Readers readers = {NearestCodes(source.tensors), FittingPrefix(source.tensors)};
+  const Readers readers = {NearestFamilies(source.tensors), FittingPrefix(source.tensors)};
   return view == CheckpointView::kJson ? CheckpointJson(source, readers)
                                        : CheckpointText(path, source, readers);
 }

@@ -1,11 +1,24 @@
-#include "converters/families/awd_lstm.h"
-
+// The family `awd-lstm`: AWD-LSTM language models (Merity et al. 2017, "Regularizing and Optimizing
+// LSTM Language Models") of LSTM, GRU or QRNN layers.
+// Framework: salesforce/awd-lstm-lm. Files: model.pt, a pickled list [model, criterion, optimizer];
+// also a pickled model or its state dict.
+// Peculiarities:
+//   - weight drop keeps the trained weight as <name>_raw; the tensor <name> is a dropped-out copy
+//   - over 75,000 words the softmax is split (splitcross.py); the criterion has the cluster rows
+//     ("tail vectors"), in reverse order of the tails
+//   - a QRNN layer has one weight, for the token and, in the first layer, also the previous one
+//   - the neural cache counts only after more pairs than its capacity
 #include <array>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "converters/checkpoints/checkpoint_tensors.h"
 #include "converters/checkpoints/derived_weights.h"
 #include "converters/checkpoints/saved_module.h"
+#include "converters/families/families.h"
+#include "converters/families/pickled_modules.h"
 #include "converters/families/recurrent_model.h"
 
 namespace kinglet {
@@ -108,7 +121,21 @@ Result<std::vector<uint64_t>> SplitsOf(const FamilyInput& input) {
   return splits;
 }
 
-}  // namespace
+constexpr std::array<std::string_view, 10> kAwdLstmNames = {
+    "encoder.weight",
+    "rnns.#.module.weight_ih_l0|rnns.#.weight_ih_l0|rnns.#.linear.module.weight_raw|"
+    "rnns.#.linear.weight",
+    "rnns.#.module.weight_hh_l0_raw|rnns.#.weight_hh_l0_raw|rnns.#.weight_hh_l0|rnns.#.linear."
+    "module.weight_raw|"
+    "rnns.#.linear.weight",
+    "rnns.#.module.bias_ih_l0|rnns.#.bias_ih_l0|rnns.#.linear.module.bias|rnns.#.linear.bias",
+    "?rnns.#.module.*",
+    "?rnns.#.weight_*",
+    "?rnns.#.bias_*",
+    "?rnns.#.linear.*",
+    "decoder.%",
+    "?criterion.*",
+};
 
 const PickledNetwork& AwdLstmModules() {
   static constexpr PickledNetwork kModules = {kAwdPlaces, kAwdCriterion, kAwdClasses};
@@ -120,15 +147,12 @@ std::span<const OptionTable> AwdLstmOptions() {
   return kTables;
 }
 
-bool LooksLikeAwdLstm(std::span<const CheckpointTensor> weights) {
-  const Names names(weights);
-  return names.Has("encoder.weight") && names.HasPrefix("rnns.0.");
-}
-
+// Errors: those of LoadRecurrent; KINGLET_INVALID_CHECKPOINT for a split that is not a word;
+// KINGLET_UNSUPPORTED for QRNN layers with zoneout or without an output gate.
 Result<LoadedModel> LoadAwdLstm(const FamilyInput& input) {
   const Names found(input.weights);
   RecurrentNames names;
-  names.network = "an " + std::string(kAwdLstmFamily) + " network";
+  names.network = "an " + std::string(kAwdLstm.name) + " network";
   KINGLET_ASSIGN_OR_RETURN(names.splits, SplitsOf(input));
   const bool qrnn = found.HasPrefix("rnns.0.linear.");
   if (qrnn) names.cell = RecurrentCell::kQrnn;
@@ -145,5 +169,17 @@ Result<LoadedModel> LoadAwdLstm(const FamilyInput& input) {
   }
   return model;
 }
+
+}  // namespace
+
+constexpr Family kAwdLstm = {
+    .name = "awd-lstm",
+    .marks = "encoder.weight rnns.0.*",
+    .names = {kAwdLstmNames},
+    .load = LoadAwdLstm,
+    .options = AwdLstmOptions,
+    .modules = AwdLstmModules,
+    .word_order = WordOrder::kFirstAppearance,
+};
 
 }  // namespace kinglet

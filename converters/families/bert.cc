@@ -1,10 +1,21 @@
-#include "converters/families/bert.h"
-
+// The family `bert`: masked models of Devlin et al. 2019, "BERT: Pre-training of Deep Bidirectional
+// Transformers for Language Understanding", as Hugging Face's BertForMaskedLM, BertForPreTraining,
+// BertForSequenceClassification, BertForQuestionAnswering and BertModel save them. A folder has
+// config.json and pytorch_model.bin or model.safetensors.
+// Peculiarities:
+//   - names begin with "bert." except in a BertModel
+//   - files of 2018 and 2019 call a norm's weight and bias gamma and beta
+//   - model.safetensors omits the decoder's weight and bias where they are the word table and
+//     cls.predictions.bias; pytorch_model.bin stores both
+//   - position_ids, which are not trained, are not read
+//   - files of 2018 and 2019 with qa_outputs have a pooler, which is not used and not read
 #include <algorithm>
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -13,6 +24,7 @@
 #include "converters/checkpoints/config_file.h"
 #include "converters/checkpoints/quoted.h"
 #include "converters/families/config_options.h"
+#include "converters/families/families.h"
 #include "converters/families/hugging_face_options.h"
 #include "converters/families/name_match.h"
 #include "converters/network/layers.h"
@@ -301,15 +313,35 @@ class BertLoader {
   const CheckpointTensor* words_ = nullptr;
 };
 
-}  // namespace
+constexpr std::array<std::string_view, 20> kBertNames = {
+    "bert.embeddings.word_embeddings.weight",
+    "bert.embeddings.position_embeddings.weight",
+    "bert.embeddings.token_type_embeddings.weight",
+    "?bert.embeddings.position_ids",
+    "bert.embeddings.LayerNorm.weight|bert.embeddings.LayerNorm.gamma",
+    "bert.embeddings.LayerNorm.bias|bert.embeddings.LayerNorm.beta",
+    "bert.encoder.layer.#.attention.self.query.%",
+    "bert.encoder.layer.#.attention.self.key.%",
+    "bert.encoder.layer.#.attention.self.value.%",
+    "bert.encoder.layer.#.attention.output.dense.%",
+    "bert.encoder.layer.#.attention.output.LayerNorm.weight|"
+    "bert.encoder.layer.#.attention.output.LayerNorm.gamma",
+    "bert.encoder.layer.#.attention.output.LayerNorm.bias|"
+    "bert.encoder.layer.#.attention.output.LayerNorm.beta",
+    "bert.encoder.layer.#.intermediate.dense.%",
+    "bert.encoder.layer.#.output.dense.%",
+    "bert.encoder.layer.#.output.LayerNorm.weight|bert.encoder.layer.#.output.LayerNorm.gamma",
+    "bert.encoder.layer.#.output.LayerNorm.bias|bert.encoder.layer.#.output.LayerNorm.beta",
+    "?bert.pooler.dense.%",
+    "?cls.*",
+    "?classifier.*",
+    "?qa_outputs.*",
+};
 
 std::span<const OptionTable> BertOptions() { return {&kBertOptions, 1}; }
 
-bool LooksLikeBert(std::span<const CheckpointTensor> weights) {
-  return HasTensorUnder(weights, "bert.encoder.layer.0.attention.self.query.") ||
-         HasTensorUnder(weights, "encoder.layer.0.attention.self.query.");
-}
-
+// Errors: KINGLET_INVALID_CHECKPOINT; KINGLET_UNSUPPORTED for options that the blocks cannot
+// express (relative positions, a decoder) and unknown ones, by the option's name.
 Result<LoadedModel> LoadBert(const FamilyInput& input) {
   std::string path = input.config;
   if (path.empty()) {
@@ -321,5 +353,15 @@ Result<LoadedModel> LoadBert(const FamilyInput& input) {
   KINGLET_ASSIGN_OR_RETURN(const BertSettings settings, ReadSettings(file));
   return BertLoader(settings, input).Load();
 }
+
+}  // namespace
+
+constexpr Family kBert = {
+    .name = "bert",
+    .marks = "bert.encoder.layer.0.attention.self.query.*|encoder.layer.0.attention.self.query.*",
+    .names = {kBertNames},
+    .load = LoadBert,
+    .options = BertOptions,
+};
 
 }  // namespace kinglet

@@ -1,11 +1,22 @@
-#include "converters/families/define_awd_lstm.h"
-
+// The family `define-awd-lstm`: an AWD-LSTM whose input is a DeFINE unit (Mehta et al. 2020,
+// "DeFINE: Deep Factorized Input Token Embeddings for Neural Sequence Modeling") on an adaptive Map
+// layer. Framework: pranavajitnair/DeFINE-AWD-LSTM. Files: its state dict. Peculiarities:
+//   - the unit's outputs for all words become the embedding's table, unless the user keeps the unit
+//   - the output layer shares the Map layer's tables, and the projections of all bands but the
+//     first, transposed; words have no biases
+//   - there is one softmax over all words: the logit of a band's class is added to those of the
+//     band's words, and the classes take no other part (get_logits in its embeddings.py)
+#include <array>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
+#include "converters/checkpoints/checkpoint_tensors.h"
 #include "converters/families/claimed_define.h"
+#include "converters/families/families.h"
 #include "converters/families/recurrent_layers.h"
 #include "converters/network/network.h"
 #include "format/limits.h"
@@ -28,7 +39,7 @@ class Loader {
     ClaimLayers();
     ClaimClasses();
     KINGLET_RETURN_IF_ERROR(
-        network_.CheckNames("a " + std::string(kDefineAwdLstmFamily) + " network"));
+        network_.CheckNames("a " + std::string(kDefineAwdLstm.name) + " network"));
     KINGLET_RETURN_IF_ERROR(CheckUnit(define_.unit));
     KINGLET_RETURN_IF_ERROR(CheckSizes());
     Describe();
@@ -148,15 +159,34 @@ class Loader {
   std::optional<uint32_t> cache_rows_;  // of a unit that stays in the model
 };
 
-}  // namespace
+constexpr std::array<std::string_view, 10> kDefineAwdLstmNames = {
+    "embeddings.embeds.#.weight",
+    "?embeddings.projcs.#.weight",
+    "?embeddings.classes.%",
+    "?define.weights.#.%",
+    "define.finalProj.%",
+    "lstms.#.module.weight_ih_l0",
+    "lstms.#.module.weight_hh_l0_raw",
+    "?lstms.#.module.weight_hh_l0",
+    "lstms.#.module.bias_ih_l0",
+    "lstms.#.module.bias_hh_l0",
+};
 
-bool LooksLikeDefineAwdLstm(std::span<const CheckpointTensor> weights) {
-  return HasTensor(weights, "embeddings.embeds.0.weight") && HasTensor(weights, kReduce) &&
-         HasTensor(weights, "lstms.0.module.weight_ih_l0");
-}
-
+// Sizes, groups and depths follow from the shapes. Errors: KINGLET_INVALID_CHECKPOINT for missing,
+// unused and mis-shaped tensors (all in one message), for a last layer that is not as wide as the
+// Map layer, and for values that are not finite; those of DefineTable.
 Result<LoadedModel> LoadDefineAwdLstm(const FamilyInput& input) {
   return Loader(input.weights, input.define_cache_rows).Load();
 }
+
+}  // namespace
+
+constexpr Family kDefineAwdLstm = {
+    .name = "define-awd-lstm",
+    .marks = "embeddings.embeds.0.weight define.finalProj.weight lstms.0.module.weight_ih_l0",
+    .names = {kDefineAwdLstmNames},
+    .load = LoadDefineAwdLstm,
+    .word_order = WordOrder::kFirstAppearance,
+};
 
 }  // namespace kinglet

@@ -1,11 +1,19 @@
-#include "converters/families/espnet_rnn.h"
-
+// The family `espnet-rnn-lm`: an embedding, one nn.LSTM, nn.GRU or nn.RNN of several layers, and a
+// softmax, perhaps tied.
+// Framework: ESPnet 2, lm: seq_rnn (SequentialRNNLM). Files: Nepoch.pth and
+// valid.*.ave_Kbest.pth, with config.yaml next to them. Peculiarities: averaging unties tables,
+// whose values stay equal; a sentence begins and ends with <sos/eos>, the last token.
 #include <array>
+#include <span>
 #include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
+#include "converters/checkpoints/checkpoint_tensors.h"
 #include "converters/checkpoints/quoted.h"
 #include "converters/families/espnet_config.h"
+#include "converters/families/families.h"
 #include "converters/families/recurrent_model.h"
 
 namespace kinglet {
@@ -31,22 +39,23 @@ Result<RecurrentCell> EspnetCell(const EspnetConfig& config) {
   return config.RefuseOption("rnn_type", "lstm, gru, rnn_tanh or rnn_relu", QuotedName(type));
 }
 
-}  // namespace
+constexpr std::array<std::string_view, 6> kEspnetRnnNames = {
+    "lm.encoder.weight", "lm.rnn.weight_ih_l#", "lm.rnn.weight_hh_l#",
+    "lm.rnn.bias_ih_l#", "lm.rnn.bias_hh_l#",   "lm.decoder.%",
+};
 
 std::span<const OptionTable> EspnetRnnOptions() {
-  static const std::array kTables = {kEspnetRnnOptions, EspnetTaskOptions()};
-  return kTables;
+  static const std::array kBoth = {kEspnetRnnOptions, EspnetTaskOptions()};
+  return kBoth;
 }
 
-bool LooksLikeEspnetRnn(std::span<const CheckpointTensor> weights) {
-  return HasTensor(weights, "lm.encoder.weight") && HasTensorUnder(weights, "lm.rnn.");
-}
-
+// "rnn_type" and "nlayers" of lm_conf describe the layers; widths follow from the shapes. Errors:
+// those of ReadEspnetConfig, LoadRecurrent and SetEspnetTokens.
 Result<LoadedModel> LoadEspnetRnn(const FamilyInput& input) {
   KINGLET_ASSIGN_OR_RETURN(const EspnetConfig config,
                            ReadEspnetConfig(input, "seq_rnn", kEspnetRnnOptions));
   RecurrentNames names;
-  names.network = "an " + std::string(kEspnetRnnFamily) + " network";
+  names.network = "an " + std::string(kEspnetRnn.name) + " network";
   names.embedding = "lm.encoder.weight";
   names.softmax_weight = "lm.decoder.weight";
   names.softmax_bias = "lm.decoder.bias";
@@ -69,5 +78,15 @@ Result<LoadedModel> LoadEspnetRnn(const FamilyInput& input) {
   KINGLET_RETURN_IF_ERROR(SetEspnetTokens(config, model));
   return model;
 }
+
+}  // namespace
+
+constexpr Family kEspnetRnn = {
+    .name = "espnet-rnn-lm",
+    .marks = "lm.encoder.weight lm.rnn.*",
+    .names = {kEspnetRnnNames},
+    .load = LoadEspnetRnn,
+    .options = EspnetRnnOptions,
+};
 
 }  // namespace kinglet

@@ -1,15 +1,29 @@
-#include "converters/families/espnet_transformer.h"
-
+// The family `espnet-transformer-lm`: a Transformer decoder with the norm first.
+// Framework: ESPnet 2, lm: transformer (TransformerLM). Files: Nepoch.pth and
+// valid.*.ave_Kbest.pth, with config.yaml next to them; also with the names of older versions
+// ("input_layer." and "norm." of the encoder). Peculiarities:
+//   * the embedding goes through a linear layer, layer normalisation (epsilon 1e-5) and ReLU; all
+//     other norms have epsilon 1e-12
+//   * without "pos_enc" the network has no positions; with sinusoids, the output of the ReLU is
+//     first multiplied by sqrt(width): conversion multiplies gain and bias of the norm before the
+//     ReLU, rounded to float32 once
+//   * no token attends to tokens with id 0
+//   * start and end token as for `espnet-rnn-lm`
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <initializer_list>
+#include <span>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <utility>
 #include <vector>
 
+#include "converters/checkpoints/checkpoint_tensors.h"
 #include "converters/checkpoints/quoted.h"
 #include "converters/families/espnet_config.h"
+#include "converters/families/families.h"
 #include "converters/families/speech_stream.h"
 #include "converters/network/frequencies.h"
 #include "converters/network/layers.h"
@@ -160,17 +174,30 @@ Result<LoadedModel> DescribeEspnet(const FamilyInput& input, const EspnetSizes& 
   return network.Build("an espnet-transformer-lm network with these options");
 }
 
-}  // namespace
+constexpr std::array<std::string_view, 14> kEspnetTransformerNames = {
+    "lm.embed.weight",
+    "lm.encoder.embed.0.%|lm.encoder.input_layer.0.%",
+    "lm.encoder.embed.1.%|lm.encoder.input_layer.1.%",
+    "?lm.encoder.*.pe",
+    "lm.encoder.encoders.#.self_attn.linear_q.%",
+    "lm.encoder.encoders.#.self_attn.linear_k.%",
+    "lm.encoder.encoders.#.self_attn.linear_v.%",
+    "lm.encoder.encoders.#.self_attn.linear_out.%",
+    "lm.encoder.encoders.#.feed_forward.w_1.%",
+    "lm.encoder.encoders.#.feed_forward.w_2.%",
+    "lm.encoder.encoders.#.norm1.%",
+    "lm.encoder.encoders.#.norm2.%",
+    "lm.encoder.after_norm.%|lm.encoder.norm.%",
+    "lm.decoder.%",
+};
 
 std::span<const OptionTable> EspnetTransformerOptions() {
-  static const std::array kTables = {kEspnetTransformerOptions, EspnetTaskOptions()};
-  return kTables;
+  static const std::array kBoth = {kEspnetTransformerOptions, EspnetTaskOptions()};
+  return kBoth;
 }
 
-bool LooksLikeEspnetTransformer(std::span<const CheckpointTensor> weights) {
-  return HasTensorUnder(weights, "lm.embed.") && HasTensorUnder(weights, "lm.encoder.encoders.");
-}
-
+// Errors: those of ReadEspnetConfig and SetEspnetTokens; KINGLET_INVALID_CHECKPOINT for options
+// that make another network, and for missing, unused and mis-shaped tensors, all in one message.
 Result<LoadedModel> LoadEspnetTransformer(const FamilyInput& input) {
   KINGLET_ASSIGN_OR_RETURN(const EspnetConfig config,
                            ReadEspnetConfig(input, "transformer", kEspnetTransformerOptions));
@@ -179,5 +206,16 @@ Result<LoadedModel> LoadEspnetTransformer(const FamilyInput& input) {
   KINGLET_RETURN_IF_ERROR(SetEspnetTokens(config, model));
   return model;
 }
+
+}  // namespace
+
+constexpr Family kEspnetTransformer = {
+    .name = "espnet-transformer-lm",
+    .marks = "lm.embed.* lm.encoder.encoders.*",
+    .names = {kEspnetTransformerNames},
+    .load = LoadEspnetTransformer,
+    .takes_memory_length = true,
+    .options = EspnetTransformerOptions,
+};
 
 }  // namespace kinglet

@@ -131,17 +131,61 @@ class FairseqLoader {
 
 }  // namespace
 
-bool LooksLikeFairseq(std::span<const CheckpointTensor> weights) {
-  return HasTensorUnder(weights, "decoder.layers.0.self_attn.") &&
-         HasTensorUnder(weights, "decoder.embed_tokens.") && !HasTensorUnder(weights, "encoder.");
-}
-
 Result<LoadedModel> FairseqDraft(const FairseqConfig& config,
                                  std::span<const CheckpointTensor> weights,
                                  const FairseqDictionary& dictionary) {
   return FairseqLoader(config, weights, dictionary).Load();
 }
 
+namespace {
+
+constexpr std::array<std::string_view, 19> kFairseqTranslationNames = {
+    "encoder.embed_tokens.weight",
+    "decoder.embed_tokens.weight",
+    "encoder.layers.#.self_attn.out_proj.%",
+    "encoder.layers.#.fc1.%",
+    "encoder.layers.#.fc2.%",
+    "?encoder.layers.#.*",
+    "decoder.layers.#.self_attn.out_proj.%",
+    "decoder.layers.#.encoder_attn.out_proj.%",
+    "decoder.layers.#.fc1.%",
+    "decoder.layers.#.fc2.%",
+    "?decoder.layers.#.*",
+    "?encoder.embed_positions.*",
+    "?decoder.embed_positions.*",
+    "?encoder.layer*norm*",
+    "?decoder.layer*norm*",
+    "?decoder.output_projection.weight",
+    "?decoder.embed_out",
+    "?encoder.version",
+    "?decoder.version",
+};
+
+constexpr std::array<std::string_view, 18> kFairseqNames = {
+    "decoder.embed_tokens.weight|decoder.embed_tokens.embeddings.0.0.weight|"
+    "decoder.embed_tokens.char_embeddings.weight",
+    "?decoder.embed_tokens.*",
+    "decoder.layers.#.self_attn.in_proj_weight|decoder.layers.#.self_attn.q_proj.weight",
+    "?decoder.layers.#.self_attn.*",
+    "decoder.layers.#.self_attn.out_proj.%",
+    "decoder.layers.#.self_attn_layer_norm.%|decoder.layers.#.layer_norms.0.%",
+    "decoder.layers.#.final_layer_norm.%|decoder.layers.#.layer_norms.1.%|"
+    "decoder.layers.#.layer_norms.2.%",
+    "decoder.layers.#.fc1.%",
+    "decoder.layers.#.fc2.%",
+    "?decoder.embed_positions.*",
+    "?decoder.layer_norm.%",
+    "?decoder.project_in_dim.weight",
+    "?decoder.quant_noise.weight",
+    "?decoder.project_out_dim.weight",
+    "?decoder.adaptive_softmax.*",
+    "?decoder.output_projection.weight",
+    "?decoder.embed_out",
+    "?decoder.version",
+};
+
+// FairseqDraft with the hyper-parameters of the checkpoint and the dictionary next to it. Errors:
+// also those of ReadFairseqConfig and ReadFairseqDictionary.
 Result<LoadedModel> LoadFairseq(const FamilyInput& input) {
   if (input.root == nullptr) {
     return Status::Refusal(
@@ -161,5 +205,22 @@ Result<LoadedModel> LoadFairseq(const FamilyInput& input) {
   }
   return FairseqDraft(config, input.weights, dictionary);
 }
+
+}  // namespace
+
+constexpr Family kFairseqTranslation = {
+    .name = "fairseq-translation",
+    .names = {kFairseqTranslationNames},
+    .unread = "has an encoder and a decoder: no family reads fairseq's translation models",
+};
+
+constexpr Family kFairseq = {
+    .name = "fairseq",
+    .marks = "decoder.layers.0.self_attn.* decoder.embed_tokens.* !encoder.*",
+    .names = {kFairseqNames},
+    .load = LoadFairseq,
+    .options = FairseqOptions,
+    .word_numbers = WordNumbers::kFairseq,
+};
 
 }  // namespace kinglet

@@ -23,20 +23,12 @@
 
 namespace kinglet {
 
-inline constexpr std::string_view kFairseqFamily = "fairseq";
-
-bool LooksLikeFairseq(std::span<const CheckpointTensor> weights);
-
 // Blocks and float32 tensors. Errors: KINGLET_INVALID_CHECKPOINT for missing, unused and mis-shaped
 // tensors (all in one message), for tied tensors with different values and for a dictionary that
 // does not fit. `dictionary` is for config.characters.
 Result<LoadedModel> FairseqDraft(const FairseqConfig& config,
                                  std::span<const CheckpointTensor> weights,
                                  const FairseqDictionary& dictionary = {});
-
-// FairseqDraft with the hyper-parameters of the checkpoint and the dictionary next to it. Errors:
-// also those of ReadFairseqConfig and ReadFairseqDictionary.
-Result<LoadedModel> LoadFairseq(const FamilyInput& input);
 
 }  // namespace kinglet
 

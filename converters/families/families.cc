@@ -5,24 +5,7 @@
 
 #include "converters/checkpoints/derived_weights.h"
 #include "converters/checkpoints/quoted.h"
-#include "converters/families/awd_lstm.h"
-#include "converters/families/bert.h"
-#include "converters/families/define_awd_lstm.h"
-#include "converters/families/espnet_rnn.h"
-#include "converters/families/espnet_transformer.h"
-#include "converters/families/fairseq.h"
-#include "converters/families/icefall_rnn.h"
-#include "converters/families/icefall_transformer.h"
 #include "converters/families/name_match.h"
-#include "converters/families/neurips_micronet.h"
-#include "converters/families/opennmt.h"
-#include "converters/families/opennmt_settings.h"
-#include "converters/families/pytorch_examples.h"
-#include "converters/families/speechbrain_rnn.h"
-#include "converters/families/speechbrain_transformer.h"
-#include "converters/families/transfo_xl_hf.h"
-#include "converters/families/transformer_xl.h"
-#include "converters/families/zaremba_tf.h"
 
 namespace kinglet {
 namespace {
@@ -52,42 +35,48 @@ std::string NextStep(std::span<const CheckpointTensor> weights) {
 template <class Predicate>
 std::string NamesOf(const Predicate& wanted) {
   std::string names;
-  for (const Family& family : Families()) {
-    if (!wanted(family)) continue;
+  for (const Family* family : Families()) {
+    if (!wanted(*family)) continue;
     if (!names.empty()) names += ", ";
-    names += family.name;
+    names += family->name;
   }
   return names;
 }
 
 }  // namespace
 
-std::span<const Family> Families() {
-  static constexpr std::array<Family, 16> kFamilies = {{
-      {kMicronetFamily, LooksLikeMicronet, LoadMicronet, false, MicronetOptions},
-      {kAwdLstmFamily, LooksLikeAwdLstm, LoadAwdLstm, false, AwdLstmOptions, AwdLstmModules},
-      {kDefineAwdLstmFamily, LooksLikeDefineAwdLstm, LoadDefineAwdLstm},
-      {kPytorchExamplesFamily, LooksLikePytorchExamples, LoadPytorchExamples, false,
-       PytorchExamplesOptions, PytorchExamplesModules},
-      {kZarembaFamily, LooksLikeZaremba, LoadZaremba, false, ZarembaOptions},
-      {kTransformerXlFamily, LooksLikeTransformerXl, LoadTransformerXl, true, TransformerXlOptions,
-       TransformerXlModules},
-      {kTransfoXlFamily, LooksLikeTransfoXl, LoadTransfoXl, true, TransfoXlOptions},
-      {kFairseqFamily, LooksLikeFairseq, LoadFairseq, false, FairseqOptions},
-      {kOpenNmtFamily, LooksLikeOpenNmt, LoadOpenNmt, true, OpenNmtOptions},
-      {kIcefallRnnFamily, LooksLikeIcefallRnn, LoadIcefallRnn, false, IcefallRnnOptions},
-      {kIcefallTransformerFamily, LooksLikeIcefallTransformer, LoadIcefallTransformer, true,
-       IcefallTransformerOptions},
-      {kEspnetRnnFamily, LooksLikeEspnetRnn, LoadEspnetRnn, false, EspnetRnnOptions},
-      {kEspnetTransformerFamily, LooksLikeEspnetTransformer, LoadEspnetTransformer, true,
-       EspnetTransformerOptions},
-      {kSpeechbrainRnnFamily, LooksLikeSpeechbrainRnn, LoadSpeechbrainRnn, false,
-       SpeechbrainRnnOptions},
-      {kSpeechbrainTransformerFamily, LooksLikeSpeechbrainTransformer, LoadSpeechbrainTransformer,
-       true, SpeechbrainTransformerOptions},
-      {kBertFamily, LooksLikeBert, LoadBert, false, BertOptions},
-  }};
+std::span<const Family* const> KnownFamilies() {
+  // The last is not read.
+  static constexpr std::array kFamilies = {&kMicronet,
+                                           &kAwdLstm,
+                                           &kDefineAwdLstm,
+                                           &kPytorchExamples,
+                                           &kZaremba,
+                                           &kTransformerXl,
+                                           &kTransfoXl,
+                                           &kFairseq,
+                                           &kOpenNmt,
+                                           &kIcefallRnn,
+                                           &kIcefallTransformer,
+                                           &kEspnetRnn,
+                                           &kEspnetTransformer,
+                                           &kSpeechbrainRnn,
+                                           &kSpeechbrainTransformer,
+                                           &kBert,
+                                           &kFairseqTranslation};
   return kFamilies;
+}
+
+std::span<const Family* const> Families() {
+  const std::span<const Family* const> known = KnownFamilies();
+  return known.first(known.size() - 1);
+}
+
+const Family* FamilyNamed(std::string_view name) {
+  const std::span<const Family* const> families = Families();
+  const auto found = std::find_if(families.begin(), families.end(),
+                                  [name](const Family* family) { return family->name == name; });
+  return found == families.end() ? nullptr : *found;
 }
 
 std::string FamilyNames() {
@@ -96,10 +85,10 @@ std::string FamilyNames() {
 
 Result<const Family*> ChooseFamily(std::string_view name, const std::string& checkpoint,
                                    std::span<const CheckpointTensor> weights) {
-  const auto recognises = [weights](const Family& family) { return family.recognises(weights); };
-  const std::span<const Family> families = Families();
-  const auto chosen = std::find_if(families.begin(), families.end(), [&](const Family& family) {
-    return name.empty() ? recognises(family) : family.name == name;
+  const auto recognises = [weights](const Family& family) { return Recognises(family, weights); };
+  const std::span<const Family* const> families = Families();
+  const auto chosen = std::find_if(families.begin(), families.end(), [&](const Family* family) {
+    return name.empty() ? recognises(*family) : family->name == name;
   });
   if (chosen == families.end() && !name.empty()) {
     return Status::Refusal(KINGLET_UNSUPPORTED, "family", QuotedName(name),
@@ -110,7 +99,7 @@ Result<const Family*> ChooseFamily(std::string_view name, const std::string& che
                            "a family that this build recognises (" + FamiliesByFit(weights) + ")",
                            Outline(weights) + NextStep(weights));
   }
-  if (!recognises(*chosen)) {
+  if (!recognises(**chosen)) {
     if (const std::string fitting = NamesOf(recognises); !fitting.empty()) {
       return Status::Refusal(
           KINGLET_INVALID_CHECKPOINT, "checkpoint", checkpoint,
@@ -118,7 +107,7 @@ Result<const Family*> ChooseFamily(std::string_view name, const std::string& che
           "those of " + fitting + ": " + Outline(weights) + " (omit --family, or name that one)");
     }
   }
-  return &*chosen;
+  return *chosen;
 }
 
 Status CheckMemoryLength(const Family& family, std::optional<uint32_t> memory_length) {

@@ -4,6 +4,7 @@
 #ifndef KINGLET_CONVERTERS_FAMILIES_FAMILIES_H_
 #define KINGLET_CONVERTERS_FAMILIES_FAMILIES_H_
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -16,6 +17,8 @@
 #include "converters/families/known_options.h"
 #include "converters/families/pickled_modules.h"
 #include "converters/network/loaded_model.h"
+#include "converters/texts/corpus_vocabulary.h"
+#include "converters/texts/vocabulary_file.h"
 #include "kinglet/status.h"
 
 namespace kinglet {
@@ -42,17 +45,41 @@ struct FamilyInput {
 
 struct Family {
   std::string_view name;
-  bool (*recognises)(std::span<const CheckpointTensor> weights);
-  Result<LoadedModel> (*load)(const FamilyInput& input);
+  // What tells a checkpoint of the family, by names alone: patterns as those of `names`, separated
+  // by blanks. The checkpoint has a tensor of each, and no tensor of those after "!".
+  std::string_view marks = {};
+  // The names that the framework gives its tensors, a list for each kind of network, one a pattern.
+  // They tell which framework is nearest to a checkpoint, and what the checkpoint lacks.
+  //   #    a number; where it is above 0, tensors of all lower numbers are expected too
+  //   *    any text
+  //   .%   at the end: two patterns, .weight and .bias
+  //   |    between patterns of which one is enough
+  //   ?    before a pattern that a checkpoint need not have
+  std::array<std::span<const std::string_view>, 2> names = {};
+  // nullptr: no family reads the framework's networks, and `unread` is the message about one.
+  Result<LoadedModel> (*load)(const FamilyInput& input) = nullptr;
   bool takes_memory_length = false;  // false: FamilyInput::memory_length is never set
   // The options of its framework, a table for each kind of configuration; nullptr if the family
   // reads none.
   std::span<const OptionTable> (*options)() = nullptr;
   // The pickled networks that the family reads; nullptr if it reads none.
   const PickledNetwork& (*modules)() = nullptr;
+  WordOrder word_order = WordOrder::kUnknown;       // how the framework numbers words of a text
+  WordNumbers word_numbers = WordNumbers::kByLine;  // how its vocabulary files number them
+  std::string_view unread = {};
 };
 
-std::span<const Family> Families();
+// Each is in the file of its name.
+extern const Family kAwdLstm, kBert, kDefineAwdLstm, kEspnetRnn, kEspnetTransformer, kFairseq,
+    kFairseqTranslation, kIcefallRnn, kIcefallTransformer, kMicronet, kOpenNmt, kPytorchExamples,
+    kSpeechbrainRnn, kSpeechbrainTransformer, kTransfoXl, kTransformerXl, kZaremba;
+
+// The families that this build reads.
+std::span<const Family* const> Families();
+// Also families that this build only knows by their names.
+std::span<const Family* const> KnownFamilies();
+// The family of this name that this build reads; nullptr if there is none.
+const Family* FamilyNamed(std::string_view name);
 
 // The family called `name`; if `name` is empty, the one that recognises the weights. Errors:
 // KINGLET_UNSUPPORTED for an unknown name or weights that no family recognises, naming some tensors

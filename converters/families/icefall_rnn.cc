@@ -28,8 +28,6 @@ const PickleNode* StatedIn(const FamilyInput& input, std::string_view name) {
 
 }  // namespace
 
-std::span<const OptionTable> IcefallRnnOptions() { return {&kIcefallRnnOptions, 1}; }
-
 Status CheckIcefallOptions(const OptionTable& table, const FamilyInput& input) {
   if (StatedIn(input, "model") == nullptr) return {};
   KINGLET_RETURN_IF_ERROR(
@@ -63,14 +61,19 @@ SentenceTokens IcefallSentenceTokens(const FamilyInput& input) {
           static_cast<uint64_t>(IcefallInteger(input, "eos_id").value_or(kIcefallSentence))};
 }
 
-bool LooksLikeIcefallRnn(std::span<const CheckpointTensor> weights) {
-  return HasTensor(weights, "input_embedding.weight") && HasTensorUnder(weights, "rnn.") &&
-         HasTensor(weights, "output_linear.weight");
-}
+namespace {
 
+constexpr std::array<std::string_view, 6> kIcefallRnnNames = {
+    "input_embedding.weight", "rnn.weight_ih_l#", "rnn.weight_hh_l#",
+    "rnn.bias_ih_l#",         "rnn.bias_hh_l#",   "output_linear.%",
+};
+
+std::span<const OptionTable> IcefallRnnOptions() { return {&kIcefallRnnOptions, 1}; }
+
+// Errors: those of LoadRecurrent, SetSentenceTokens and FindTokenList.
 Result<LoadedModel> LoadIcefallRnn(const FamilyInput& input) {
   RecurrentNames names;
-  names.network = "an " + std::string(kIcefallRnnFamily) + " network";
+  names.network = "an " + std::string(kIcefallRnn.name) + " network";
   names.embedding = "input_embedding.weight";
   names.softmax_weight = "output_linear.weight";
   names.softmax_bias = "output_linear.bias";
@@ -92,5 +95,15 @@ Result<LoadedModel> LoadIcefallRnn(const FamilyInput& input) {
                            FindTokenList(input.checkpoint, description.vocabulary_size));
   return model;
 }
+
+}  // namespace
+
+constexpr Family kIcefallRnn = {
+    .name = "icefall-rnn-lm",
+    .marks = "input_embedding.weight rnn.* output_linear.weight",
+    .names = {kIcefallRnnNames},
+    .load = LoadIcefallRnn,
+    .options = IcefallRnnOptions,
+};
 
 }  // namespace kinglet

@@ -20,15 +20,6 @@
 
 namespace kinglet {
 
-inline constexpr std::string_view kIcefallRnnFamily = "icefall-rnn-lm";
-
-bool LooksLikeIcefallRnn(std::span<const CheckpointTensor> weights);
-
-// Errors: those of LoadRecurrent, SetSentenceTokens and FindTokenList.
-Result<LoadedModel> LoadIcefallRnn(const FamilyInput& input);
-
-std::span<const OptionTable> IcefallRnnOptions();
-
 // Options that icefall saves with the state dict and that no network depends on.
 inline constexpr std::string_view kIcefallIgnored =
     "average_period base_lr batch_idx_train batch_size best_* blank_id cur_batch_idx cur_epoch "

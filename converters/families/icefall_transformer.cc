@@ -1,12 +1,27 @@
-#include "converters/families/icefall_transformer.h"
-
+// The family `icefall-transformer-lm`: a Transformer with relative positions.
+// Framework: icefall, transformer_lm (TransformerLM). Files: epoch-N.pt and others with the
+// state dict as "model" next to the optimiser's state; pretrained.pt. Peculiarities:
+//   * linear layers are stored without their scales: weight and bias are multiplied by exp of
+//     "weight_scale" and "bias_scale", and rounded to float32 once
+//   * BasicNorm divides by the root mean square; its epsilon is stored as a logarithm; a layer has
+//     one norm, at its end
+//   * queries are divided by sqrt(key size) before the biases of content and position are added,
+//     so the biases of a model file, which are added first, are sqrt(key size) times as large
+//   * the table of relative sinusoids is float32, sines and cosines alternate
+//   * the activation is x sigmoid(x - 1)
+//   * start and end token as for `icefall-rnn-lm`
+#include <array>
 #include <cmath>
 #include <cstdint>
+#include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
+#include "converters/checkpoints/checkpoint_tensors.h"
 #include "converters/checkpoints/refuse_checkpoint.h"
+#include "converters/families/families.h"
 #include "converters/families/icefall_rnn.h"
 #include "converters/families/speech_stream.h"
 #include "converters/families/token_list.h"
@@ -196,17 +211,28 @@ class IcefallTransformerLoader {
   std::vector<const CheckpointTensor*> epsilons_;
 };
 
-}  // namespace
+constexpr std::array<std::string_view, 13> kIcefallTransformerNames = {
+    "input_embedding.weight",
+    "encoder.embed.%",
+    "encoder.norm_before.eps",
+    "encoder.encoder.layers.#.self_attn.pos_bias_u",
+    "encoder.encoder.layers.#.self_attn.pos_bias_v",
+    "encoder.encoder.layers.#.self_attn.in_proj.%",
+    "encoder.encoder.layers.#.self_attn.out_proj.%",
+    "encoder.encoder.layers.#.self_attn.linear_pos.weight",
+    "encoder.encoder.layers.#.feed_forward.0.%",
+    "encoder.encoder.layers.#.feed_forward.4.%",
+    "encoder.encoder.layers.#.norm_final.eps",
+    "?encoder.*_scale",
+    "output_linear.%",
+};
 
 std::span<const OptionTable> IcefallTransformerOptions() {
   return {&kIcefallTransformerOptions, 1};
 }
 
-bool LooksLikeIcefallTransformer(std::span<const CheckpointTensor> weights) {
-  return HasTensorUnder(weights, "encoder.encoder.layers.") &&
-         HasTensor(weights, "input_embedding.weight");
-}
-
+// All sizes follow from the tensors' shapes. Errors: KINGLET_INVALID_CHECKPOINT for missing, unused
+// and mis-shaped tensors, all in one message; those of SetSentenceTokens and FindTokenList.
 Result<LoadedModel> LoadIcefallTransformer(const FamilyInput& input) {
   KINGLET_RETURN_IF_ERROR(CheckIcefallOptions(kIcefallTransformerOptions, input));
   KINGLET_ASSIGN_OR_RETURN(LoadedModel model, IcefallTransformerLoader(input).Load());
@@ -217,5 +243,16 @@ Result<LoadedModel> LoadIcefallTransformer(const FamilyInput& input) {
                            FindTokenList(input.checkpoint, description.vocabulary_size));
   return model;
 }
+
+}  // namespace
+
+constexpr Family kIcefallTransformer = {
+    .name = "icefall-transformer-lm",
+    .marks = "encoder.encoder.layers.* input_embedding.weight",
+    .names = {kIcefallTransformerNames},
+    .load = LoadIcefallTransformer,
+    .takes_memory_length = true,
+    .options = IcefallTransformerOptions,
+};
 
 }  // namespace kinglet

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "converters/checkpoints/quoted.h"
+#include "converters/families/known_options.h"
 
 namespace kinglet {
 namespace {
@@ -23,7 +24,7 @@ constexpr size_t kMaxTensors = 100'000;
 
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
-// Whether the pattern (with # and *, see Framework) matches the entire name, and the number at #.
+// Whether the pattern (with # and *, see Family) matches the entire name, and the number at #.
 bool MatchPattern(std::string_view pattern, std::string_view name,
                   std::optional<uint64_t>& number) {
   while (!pattern.empty()) {
@@ -60,7 +61,7 @@ std::string Replaced(std::string text, std::string_view what, std::string_view w
   return text;
 }
 
-// A pattern of a framework, without its marks for "optional" and "weight and bias".
+// A pattern of a family, without its marks for "optional" and "weight and bias".
 struct Expected {
   std::vector<std::string> alternatives;
   bool required = true;
@@ -82,10 +83,10 @@ Expected ParsePattern(std::string_view pattern) {
   }
 }
 
-std::vector<Expected> ParsePatterns(const Framework& framework) {
+std::vector<Expected> ParsePatterns(std::span<const std::string_view> names) {
   constexpr std::string_view kBoth = ".%";
   std::vector<Expected> all;
-  for (const std::string_view pattern : framework.patterns) {
+  for (const std::string_view pattern : names) {
     if (pattern.find(kBoth) == pattern.npos) {
       all.push_back(ParsePattern(pattern));
       continue;
@@ -105,10 +106,9 @@ std::string_view SeriesOf(std::string_view pattern) {
 
 class Matcher {
  public:
-  Matcher(const Framework& framework, std::span<const CheckpointTensor> weights)
-      : weights_(weights), expected_(ParsePatterns(framework)), claimed_(weights.size(), false) {
+  Matcher(std::span<const std::string_view> names, std::span<const CheckpointTensor> weights)
+      : weights_(weights), expected_(ParsePatterns(names)), claimed_(weights.size(), false) {
     for (const Expected& expected : expected_) places_.push_back(Places(expected));
-    match_.code = &framework;
   }
 
   NameMatch Match() {
@@ -204,11 +204,17 @@ class Matcher {
   NameMatch match_;
 };
 
-const Family* FamilyNamed(std::string_view name) {
-  const std::span<const Family> families = Families();
-  const auto found = std::find_if(families.begin(), families.end(),
-                                  [name](const Family& family) { return family.name == name; });
-  return found == families.end() ? nullptr : &*found;
+bool IsRead(const NameMatch& match) { return match.family->load != nullptr; }
+
+// How well the names fit each network of each family.
+std::vector<NameMatch> AllMatches(std::span<const CheckpointTensor> weights) {
+  std::vector<NameMatch> matches;
+  for (const Family* family : KnownFamilies()) {
+    for (const std::span<const std::string_view> names : family->names) {
+      if (!names.empty()) matches.push_back(MatchNames(*family, names, weights));
+    }
+  }
+  return matches;
 }
 
 // "'a', 'b', 'c' and 4 more".
@@ -222,26 +228,40 @@ std::string SomeNames(const std::vector<std::string>& names) {
 
 }  // namespace
 
-std::string NoFamilyText(const Framework& framework) {
-  return "it " + std::string(framework.unread);
+std::string UnreadText(const Family& family) { return "it " + std::string(family.unread); }
+
+bool Recognises(const Family& family, std::span<const CheckpointTensor> weights) {
+  for (std::string_view mark : OptionNames(family.marks)) {
+    const bool wanted = !mark.starts_with('!');
+    if (!wanted) mark.remove_prefix(1);
+    const Expected expected = ParsePattern(mark);
+    const bool found =
+        std::any_of(weights.begin(), weights.end(), [&](const CheckpointTensor& tensor) {
+          return std::any_of(expected.alternatives.begin(), expected.alternatives.end(),
+                             [&](const std::string& pattern) {
+                               std::optional<uint64_t> number;
+                               return MatchPattern(pattern, tensor.name, number);
+                             });
+        });
+    if (found != wanted) return false;
+  }
+  return true;
 }
 
-NameMatch MatchNames(const Framework& framework, std::span<const CheckpointTensor> weights) {
-  NameMatch match = Matcher(framework, weights).Match();
-  match.family = FamilyNamed(framework.name);
+NameMatch MatchNames(const Family& family, std::span<const std::string_view> names,
+                     std::span<const CheckpointTensor> weights) {
+  NameMatch match = Matcher(names, weights).Match();
+  match.family = &family;
   return match;
 }
 
-std::vector<NameMatch> NearestCodes(std::span<const CheckpointTensor> weights) {
-  std::vector<NameMatch> matches;
-  if (weights.size() > kMaxTensors) return matches;
-  for (const Framework& framework : Frameworks()) {
-    NameMatch match = MatchNames(framework, weights);
-    if (match.fit >= kNearFit) matches.push_back(std::move(match));
-  }
+std::vector<NameMatch> NearestFamilies(std::span<const CheckpointTensor> weights) {
+  if (weights.size() > kMaxTensors) return {};
+  std::vector<NameMatch> matches = AllMatches(weights);
+  std::erase_if(matches, [](const NameMatch& match) { return match.fit < kNearFit; });
   std::stable_sort(matches.begin(), matches.end(), [](const NameMatch& a, const NameMatch& b) {
     if (a.fit != b.fit) return a.fit > b.fit;
-    return a.family != nullptr && b.family == nullptr;
+    return IsRead(a) && !IsRead(b);
   });
   if (!matches.empty() && matches.front().fit == 1) {
     std::erase_if(matches, [](const NameMatch& match) { return match.fit < 1; });
@@ -250,16 +270,13 @@ std::vector<NameMatch> NearestCodes(std::span<const CheckpointTensor> weights) {
 }
 
 std::string FamiliesByFit(std::span<const CheckpointTensor> weights) {
-  std::vector<NameMatch> matches;
   if (weights.size() > kMaxTensors) return FamilyNames();
-  for (const Framework& framework : Frameworks()) {
-    NameMatch match = MatchNames(framework, weights);
-    if (match.family != nullptr) matches.push_back(std::move(match));
-  }
+  std::vector<NameMatch> matches = AllMatches(weights);
+  std::erase_if(matches, [](const NameMatch& match) { return !IsRead(match); });
   std::stable_sort(matches.begin(), matches.end(),
                    [](const NameMatch& a, const NameMatch& b) { return a.fit > b.fit; });
   std::string names;
-  std::vector<std::string_view> listed;  // a family may read several frameworks
+  std::vector<std::string_view> listed;  // a family may read several kinds of networks
   for (const NameMatch& match : matches) {
     const std::string_view name = match.family->name;
     if (std::find(listed.begin(), listed.end(), name) != listed.end()) continue;
@@ -273,19 +290,18 @@ Status WithNextStep(const Status& refusal, std::span<const CheckpointTensor> wei
   if (refusal.code() != KINGLET_INVALID_CHECKPOINT && refusal.code() != KINGLET_UNSUPPORTED) {
     return refusal;
   }
-  const std::vector<NameMatch> nearest = NearestCodes(weights);
-  const bool unread =
-      !nearest.empty() && nearest.front().family == nullptr && nearest.front().fit == 1;
+  const std::vector<NameMatch> nearest = NearestFamilies(weights);
+  const bool unread = !nearest.empty() && !IsRead(nearest.front()) && nearest.front().fit == 1;
   return Status(refusal.code(),
                 refusal.message() +
-                    (unread ? "; " + NoFamilyText(*nearest.front().code)
+                    (unread ? "; " + UnreadText(*nearest.front().family)
                             : " (`kinglet inspect` shows all names; a --recipe may describe the "
                               "network: docs/RECIPES.md)"));
 }
 
 std::optional<PrefixMatch> FittingPrefix(std::span<const CheckpointTensor> weights) {
   if (weights.size() > kMaxTensors) return std::nullopt;
-  if (const std::vector<NameMatch> whole = NearestCodes(weights);
+  if (const std::vector<NameMatch> whole = NearestFamilies(weights);
       !whole.empty() && whole.front().fit == 1) {
     return std::nullopt;
   }
@@ -303,8 +319,8 @@ std::optional<PrefixMatch> FittingPrefix(std::span<const CheckpointTensor> weigh
       inner.push_back(other);
       inner.back().name.erase(0, prefix.size());
     }
-    std::vector<NameMatch> matches = NearestCodes(inner);
-    if (matches.empty() || matches.front().fit < 1 || matches.front().family == nullptr) continue;
+    std::vector<NameMatch> matches = NearestFamilies(inner);
+    if (matches.empty() || matches.front().fit < 1 || !IsRead(matches.front())) continue;
     return PrefixMatch{prefix, std::move(matches.front())};
   }
   return std::nullopt;
@@ -312,16 +328,16 @@ std::optional<PrefixMatch> FittingPrefix(std::span<const CheckpointTensor> weigh
 
 std::string NearestText(std::span<const CheckpointTensor> weights) {
   if (const std::optional<PrefixMatch> inner = FittingPrefix(weights)) {
-    return std::string(inner->match.code->name) + " fits the names without " +
+    return std::string(inner->match.family->name) + " fits the names without " +
            QuotedName(inner->prefix) + ": a recipe {\"prefix\": \"" + inner->prefix + "\"}";
   }
-  const std::vector<NameMatch> matches = NearestCodes(weights);
+  const std::vector<NameMatch> matches = NearestFamilies(weights);
   if (matches.empty()) return "";
   const NameMatch& nearest = matches.front();
-  const std::string name(nearest.code->name);
-  if (nearest.family == nullptr && nearest.fit == 1) return NoFamilyText(*nearest.code);
+  const std::string name(nearest.family->name);
+  if (!IsRead(nearest) && nearest.fit == 1) return UnreadText(*nearest.family);
   std::string text = "nearest is " + name;
-  if (nearest.family == nullptr) text += " (no family of this build)";
+  if (!IsRead(nearest)) text += " (no family of this build)";
   if (!nearest.missing.empty()) text += ", which misses " + SomeNames(nearest.missing);
   if (!nearest.unused.empty()) {
     text += std::string(nearest.missing.empty() ? ", which" : " and") + " does not read " +

@@ -5,17 +5,16 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "converters/checkpoints/checkpoint_tensors.h"
 #include "converters/families/families.h"
-#include "converters/families/frameworks.h"
 
 namespace kinglet {
 
 struct NameMatch {
-  const Framework* code = nullptr;
-  const Family* family = nullptr;  // nullptr if no family of this build reads its checkpoints
+  const Family* family = nullptr;  // perhaps one that this build does not read
   // Names that the framework expects and the checkpoint lacks, and names of the checkpoint that the
   // framework does not know; at most kMaxListedNames of each.
   std::vector<std::string> missing, unused;
@@ -24,11 +23,16 @@ struct NameMatch {
 };
 inline constexpr size_t kMaxListedNames = 1000;
 
-NameMatch MatchNames(const Framework& framework, std::span<const CheckpointTensor> weights);
+// Whether the checkpoint is one of the family's (Family::marks).
+bool Recognises(const Family& family, std::span<const CheckpointTensor> weights);
 
-// The frameworks that the names fit, or, if there are none, nearly fit. The best first; of equal
-// ones a framework with a family first.
-std::vector<NameMatch> NearestCodes(std::span<const CheckpointTensor> weights);
+// `names`: one of the family's lists.
+NameMatch MatchNames(const Family& family, std::span<const std::string_view> names,
+                     std::span<const CheckpointTensor> weights);
+
+// The families that the names fit, or, if there are none, nearly fit. The best first; of equal ones
+// a family that this build reads first.
+std::vector<NameMatch> NearestFamilies(std::span<const CheckpointTensor> weights);
 
 // The part of the names up to a dot without which they fit a family: trainers put a prefix like
 // "model." before all names of a network. FittingPrefix returns nullopt if the names fit as they
@@ -39,16 +43,16 @@ struct PrefixMatch {
 };
 std::optional<PrefixMatch> FittingPrefix(std::span<const CheckpointTensor> weights);
 
-// "it has an encoder and a decoder: no family reads fairseq's translation models": for a framework
-// without a family.
-std::string NoFamilyText(const Framework& framework);
+// "it has an encoder and a decoder: no family reads fairseq's translation models": for a family
+// that this build does not read.
+std::string UnreadText(const Family& family);
 
 // The names of all families, those whose frameworks fit best first.
 std::string FamiliesByFit(std::span<const CheckpointTensor> weights);
 
-// A family's refusal with the next step: a recipe. If all names fit a framework without a family,
-// that framework is named instead (some frameworks name tensors as a family's does). A refusal of a
-// file that cannot be found or read has its own next step and stays as it is.
+// A family's refusal with the next step: a recipe. If all names fit a framework that no family
+// reads, that framework is named instead (some frameworks name tensors as a family's does). A
+// refusal of a file that cannot be found or read has its own next step and stays as it is.
 Status WithNextStep(const Status& refusal, std::span<const CheckpointTensor> weights);
 
 // The best match for a message: "nearest is transformer-xl, which misses 'a' and does not read

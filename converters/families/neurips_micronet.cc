@@ -32,7 +32,7 @@ class MicronetLoader {
     TransformerDecoder decoder = DescribeDecoder();
     AdaptiveSoftmax softmax = DescribeSoftmax();
     std::optional<NeuralCache> cache = DescribeCache();
-    KINGLET_RETURN_IF_ERROR(network_.CheckNames("a " + std::string(kMicronetFamily) +
+    KINGLET_RETURN_IF_ERROR(network_.CheckNames("a " + std::string(kMicronet.name) +
                                                 " network with this configuration"));
     KINGLET_RETURN_IF_ERROR(value_error_);
     KINGLET_RETURN_IF_ERROR(CheckCache(cache));
@@ -320,19 +320,35 @@ class MicronetLoader {
 
 }  // namespace
 
-bool LooksLikeMicronet(std::span<const CheckpointTensor> weights) {
-  const bool tables =
-      HasTensor(weights, "loss.layers.0.weight") || HasTensor(weights, "embed.layers.0.weight");
-  return tables && std::any_of(weights.begin(), weights.end(), [](const CheckpointTensor& tensor) {
-           return tensor.name.starts_with("layers.") && tensor.name.ends_with(".qkv.weight");
-         });
-}
-
 Result<LoadedModel> MicronetDraft(const MicronetConfig& config,
                                   std::span<const CheckpointTensor> weights) {
   return MicronetLoader(config, weights).Load();
 }
 
+namespace {
+
+constexpr std::array<std::string_view, 17> kMicronetNames = {
+    "loss.layers.#.weight|embed.layers.#.weight",
+    "?embed.layers.#.weight",
+    "loss.layers.#.bias",
+    "?embed.projections.#.weight",
+    "?loss.projections.#.weight",
+    "?loss.clusters.%",
+    "?loss.cache_theta_inv_softplus",
+    "?loss.cache_lambda_inv_sigmoid",
+    "layers.#.pos_emb",
+    "layers.#.ln1.%",
+    "layers.#.qkv.%",
+    "layers.#.out.weight",
+    "layers.#.ln2.%",
+    "layers.#.fc.0.%",
+    "layers.#.fc.3.%",
+    "?*.max_abs",
+    "?*.inv_scale",
+};
+
+// MicronetDraft with the configuration of the given file, or of config.yaml next to the checkpoint
+// or one folder up.
 Result<LoadedModel> LoadMicronet(const FamilyInput& input) {
   std::string path = input.config;
   if (path.empty()) {
@@ -343,5 +359,15 @@ Result<LoadedModel> LoadMicronet(const FamilyInput& input) {
                            ReadMicronetConfig(file, input.step, input.ignored));
   return MicronetDraft(config, input.weights);
 }
+
+}  // namespace
+
+constexpr Family kMicronet = {
+    .name = "neurips-micronet",
+    .marks = "loss.layers.0.weight|embed.layers.0.weight layers.*.qkv.weight",
+    .names = {kMicronetNames},
+    .load = LoadMicronet,
+    .options = MicronetOptions,
+};
 
 }  // namespace kinglet

@@ -20,19 +20,11 @@
 
 namespace kinglet {
 
-inline constexpr std::string_view kMicronetFamily = "neurips-micronet";
-
-bool LooksLikeMicronet(std::span<const CheckpointTensor> weights);
-
 // Blocks and float32 tensors. Tensors have their names in the state dict, shared tables the
 // output's. Errors: KINGLET_INVALID_CHECKPOINT for missing, unused and mis-shaped tensors (all in
 // one message) and for values that are not finite, by tensor and index.
 Result<LoadedModel> MicronetDraft(const MicronetConfig& config,
                                   std::span<const CheckpointTensor> weights);
-
-// MicronetDraft with the configuration of the given file, or of config.yaml next to the checkpoint
-// or one folder up.
-Result<LoadedModel> LoadMicronet(const FamilyInput& input);
 
 }  // namespace kinglet
 

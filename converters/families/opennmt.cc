@@ -1,14 +1,27 @@
-#include "converters/families/opennmt.h"
-
+// The family `opennmt`: Transformers for translation (Vaswani et al. 2017, "Attention Is All You
+// Need") with the norm first, stored tables of positions and a full softmax; and recurrent models
+// (opennmt_recurrent.h).
+// Framework: OpenNMT-py 1.0. Files: <name>_step_<n>.pt, with `model` and `generator` (tensors),
+// `opt` (hyper-parameters) and `vocab` (the words of both languages).
+// Peculiarities:
+//   - norms may have their old names, a_2 and b_2
+//   - tables with equal values are stored once
+//   - an embedding may be a DeFINE unit (Mehta et al. 2020) in place of the table emb_luts.0, with
+//     the names of claimed_define.h inside that module; its outputs for all words become the table,
+//     unless the user keeps the unit
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <utility>
 #include <vector>
 
 #include "converters/families/claimed_define.h"
+#include "converters/families/families.h"
 #include "converters/families/opennmt_recurrent.h"
 #include "converters/families/opennmt_settings.h"
 #include "converters/network/layers.h"
@@ -269,12 +282,65 @@ class OpenNmtLoader {
   Network network_;
 };
 
-}  // namespace
+constexpr std::array<std::string_view, 33> kOpenNmtNames = {
+    "encoder.embeddings.make_embedding.emb_luts.0.weight|"
+    "encoder.embeddings.make_embedding.emb_luts.0.embeddings.embeds.0.weight",
+    "decoder.embeddings.make_embedding.emb_luts.0.weight|"
+    "decoder.embeddings.make_embedding.emb_luts.0.embeddings.embeds.0.weight",
+    "?*coder.embeddings.make_embedding.emb_luts.0.embeddings.*",
+    "?*coder.embeddings.make_embedding.emb_luts.0.define.*",
+    "encoder.embeddings.make_embedding.pe.pe",
+    "decoder.embeddings.make_embedding.pe.pe",
+    "encoder.transformer.#.self_attn.linear_query.%",
+    "encoder.transformer.#.self_attn.linear_keys.%",
+    "encoder.transformer.#.self_attn.linear_values.%",
+    "encoder.transformer.#.self_attn.final_linear.%",
+    "encoder.transformer.#.layer_norm.weight|encoder.transformer.#.layer_norm.a_2",
+    "encoder.transformer.#.layer_norm.bias|encoder.transformer.#.layer_norm.b_2",
+    "encoder.transformer.#.feed_forward.w_1.%",
+    "encoder.transformer.#.feed_forward.w_2.%",
+    "?encoder.transformer.#.feed_forward.layer_norm.*",
+    "encoder.layer_norm.weight|encoder.layer_norm.a_2",
+    "encoder.layer_norm.bias|encoder.layer_norm.b_2",
+    "decoder.transformer_layers.#.self_attn.linear_query.%",
+    "decoder.transformer_layers.#.self_attn.linear_keys.%",
+    "decoder.transformer_layers.#.self_attn.linear_values.%",
+    "decoder.transformer_layers.#.self_attn.final_linear.%",
+    "decoder.transformer_layers.#.context_attn.linear_query.%",
+    "decoder.transformer_layers.#.context_attn.linear_keys.%",
+    "decoder.transformer_layers.#.context_attn.linear_values.%",
+    "decoder.transformer_layers.#.context_attn.final_linear.%",
+    "decoder.transformer_layers.#.feed_forward.w_1.%",
+    "decoder.transformer_layers.#.feed_forward.w_2.%",
+    "?decoder.transformer_layers.#.feed_forward.layer_norm.*",
+    "?decoder.transformer_layers.#.layer_norm_*",
+    "?decoder.transformer_layers.#.mask",
+    "decoder.layer_norm.weight|decoder.layer_norm.a_2",
+    "decoder.layer_norm.bias|decoder.layer_norm.b_2",
+    "generator.0.%",
+};
 
-bool LooksLikeOpenNmt(std::span<const CheckpointTensor> weights) {
-  return HasTensorUnder(weights, std::string("encoder.") + kLookUpTable);
-}
+constexpr std::array<std::string_view, 14> kOpenNmtRnnNames = {
+    "encoder.embeddings.make_embedding.emb_luts.0.weight",
+    "decoder.embeddings.make_embedding.emb_luts.0.weight",
+    "encoder.rnn.weight_ih_l#",
+    "encoder.rnn.weight_hh_l#",
+    "encoder.rnn.bias_ih_l#",
+    "encoder.rnn.bias_hh_l#",
+    "?encoder.rnn.*_reverse",
+    "?encoder.bridge.#.*",
+    "decoder.rnn.layers.#.weight_ih|decoder.rnn.weight_ih_l#",
+    "decoder.rnn.layers.#.weight_hh|decoder.rnn.weight_hh_l#",
+    "decoder.rnn.layers.#.bias_ih|decoder.rnn.bias_ih_l#",
+    "decoder.rnn.layers.#.bias_hh|decoder.rnn.bias_hh_l#",
+    "?decoder.attn.*",
+    "generator.0.%",
+};
 
+// With FamilyInput::memory_length, sources and targets have one position more than that, instead of
+// the checkpoint's number; each position takes memory in every session. Errors:
+// KINGLET_INVALID_CHECKPOINT, also for options that the blocks cannot express (relative positions,
+// average attention, copying, word features), by the option's name.
 Result<LoadedModel> LoadOpenNmt(const FamilyInput& input) {
   if (input.root == nullptr) {
     return Status::Refusal(KINGLET_INVALID_CHECKPOINT, "checkpoint", input.checkpoint,
@@ -286,5 +352,16 @@ Result<LoadedModel> LoadOpenNmt(const FamilyInput& input) {
   if (settings.recurrent) return LoadOpenNmtRecurrent(std::move(settings), input);
   return OpenNmtLoader(std::move(settings), input).Load();
 }
+
+}  // namespace
+
+constexpr Family kOpenNmt = {
+    .name = "opennmt",
+    .marks = "encoder.embeddings.make_embedding.emb_luts.0*",
+    .names = {kOpenNmtNames, kOpenNmtRnnNames},
+    .load = LoadOpenNmt,
+    .takes_memory_length = true,
+    .options = OpenNmtOptions,
+};
 
 }  // namespace kinglet

@@ -1,10 +1,16 @@
-#include "converters/families/pytorch_examples.h"
-
+// The family `pytorch-examples`: recurrent language models of an embedding, one nn.LSTM, nn.GRU or
+// nn.RNN of several layers, and a softmax.
+// Framework: pytorch/examples, word_language_model. Files: model.pt, the pickled module; also its
+// state dict. Peculiarities: words are numbered in order of first appearance; encoder and decoder
+// may be tied.
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include "converters/checkpoints/checkpoint_path.h"
 #include "converters/checkpoints/checkpoint_tensors.h"
@@ -12,6 +18,8 @@
 #include "converters/checkpoints/quoted.h"
 #include "converters/checkpoints/saved_module.h"
 #include "converters/families/config_options.h"
+#include "converters/families/families.h"
+#include "converters/families/pickled_modules.h"
 #include "converters/families/recurrent_model.h"
 
 namespace kinglet {
@@ -99,7 +107,10 @@ Status ReadConfiguration(const FamilyInput& input, RecurrentNames& names) {
   return {};
 }
 
-}  // namespace
+constexpr std::array<std::string_view, 6> kPytorchExamplesNames = {
+    "encoder.weight", "rnn.weight_ih_l#", "rnn.weight_hh_l#",
+    "rnn.bias_ih_l#", "rnn.bias_hh_l#",   "decoder.%",
+};
 
 const PickledNetwork& PytorchExamplesModules() {
   static constexpr PickledNetwork kModules = {kExamplesPlaces, {}, kExamplesClasses};
@@ -115,13 +126,13 @@ std::span<const OptionTable> PytorchExamplesOptions() {
   return kTables;
 }
 
-bool LooksLikePytorchExamples(std::span<const CheckpointTensor> weights) {
-  return HasTensor(weights, "encoder.weight") && HasTensor(weights, "rnn.weight_hh_l0");
-}
-
+// The cell (LSTM, GRU, RNN_TANH or RNN_RELU) is the module's attribute rnn_type; without a module,
+// the `rnn_type` of the configuration file, if there is one; otherwise it follows from the shapes,
+// which cannot tell RNN_TANH from RNN_RELU. Errors: those of LoadRecurrent;
+// KINGLET_INVALID_CHECKPOINT for an unknown rnn_type, or none where the shapes are not enough.
 Result<LoadedModel> LoadPytorchExamples(const FamilyInput& input) {
   RecurrentNames names;
-  names.network = "a " + std::string(kPytorchExamplesFamily) + " network";
+  names.network = "a " + std::string(kPytorchExamples.name) + " network";
   KINGLET_ASSIGN_OR_RETURN(names.cell, CellOfModule(input));
   KINGLET_RETURN_IF_ERROR(ReadConfiguration(input, names));
   names.layers = TorchLayers("rnn.", input.weights);
@@ -140,5 +151,17 @@ Result<LoadedModel> LoadPytorchExamples(const FamilyInput& input) {
   }
   return LoadRecurrent(names, input.weights);
 }
+
+}  // namespace
+
+constexpr Family kPytorchExamples = {
+    .name = "pytorch-examples",
+    .marks = "encoder.weight rnn.weight_hh_l0",
+    .names = {kPytorchExamplesNames},
+    .load = LoadPytorchExamples,
+    .options = PytorchExamplesOptions,
+    .modules = PytorchExamplesModules,
+    .word_order = WordOrder::kFirstAppearance,
+};
 
 }  // namespace kinglet

@@ -1,11 +1,20 @@
-#include "converters/families/speechbrain_rnn.h"
-
+// The family `speechbrain-rnn-lm`: an embedding, recurrent layers, dense layers with layer
+// normalisation, and a softmax.
+// Framework: SpeechBrain, lobes.models.RNNLM. Files: model.ckpt of a training, lm.ckpt as
+// published, with hyperparams.yaml in the same folder or up to two folders up. Peculiarities: the
+// names of dense layers have no number, _0, _1, ..; "bos_index" and "eos_index" begin and end a
+// sentence; tokenizer.ckpt is a SentencePiece model.
 #include <array>
 #include <cstdint>
+#include <span>
 #include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
+#include "converters/checkpoints/checkpoint_tensors.h"
 #include "converters/checkpoints/quoted.h"
+#include "converters/families/families.h"
 #include "converters/families/recurrent_model.h"
 #include "converters/families/speechbrain_config.h"
 #include "format/limits.h"
@@ -33,21 +42,23 @@ Result<RecurrentCell> SpeechbrainCell(const SpeechbrainConfig& config) {
   return config.RefuseArgument("rnn_class", "LSTM, GRU or RNN", QuotedName(name));
 }
 
-}  // namespace
+constexpr std::array<std::string_view, 8> kSpeechbrainRnnNames = {
+    "embedding.Embedding.weight", "rnn.rnn.weight_ih_l#",
+    "rnn.rnn.weight_hh_l#",       "rnn.rnn.bias_ih_l#",
+    "rnn.rnn.bias_hh_l#",         "?dnn.linear*.w.%",
+    "?dnn.norm*.norm.%",          "out.w.%",
+};
 
 std::span<const OptionTable> SpeechbrainRnnOptions() { return {&kSpeechbrainRnnOptions, 1}; }
 
-bool LooksLikeSpeechbrainRnn(std::span<const CheckpointTensor> weights) {
-  return HasTensor(weights, "embedding.Embedding.weight") && HasTensorUnder(weights, "rnn.rnn.") &&
-         HasTensor(weights, "out.w.weight");
-}
-
+// Errors: those of ReadSpeechbrainConfig, LoadRecurrent and SetSpeechbrainTokens;
+// KINGLET_INVALID_CHECKPOINT for arguments that make another network.
 Result<LoadedModel> LoadSpeechbrainRnn(const FamilyInput& input) {
   KINGLET_ASSIGN_OR_RETURN(
       const SpeechbrainConfig config,
       ReadSpeechbrainConfig(input, "speechbrain.lobes.models.RNNLM.RNNLM", kSpeechbrainRnnOptions));
   RecurrentNames names;
-  names.network = "a " + std::string(kSpeechbrainRnnFamily) + " network with these arguments";
+  names.network = "a " + std::string(kSpeechbrainRnn.name) + " network with these arguments";
   names.embedding = "embedding.Embedding.weight";
   names.softmax_weight = "out.w.weight";
   names.softmax_bias = "out.w.bias";
@@ -81,5 +92,15 @@ Result<LoadedModel> LoadSpeechbrainRnn(const FamilyInput& input) {
   KINGLET_RETURN_IF_ERROR(SetSpeechbrainTokens(input, config, model));
   return model;
 }
+
+}  // namespace
+
+constexpr Family kSpeechbrainRnn = {
+    .name = "speechbrain-rnn-lm",
+    .marks = "embedding.Embedding.weight rnn.rnn.* out.w.weight",
+    .names = {kSpeechbrainRnnNames},
+    .load = LoadSpeechbrainRnn,
+    .options = SpeechbrainRnnOptions,
+};
 
 }  // namespace kinglet

@@ -1,15 +1,26 @@
-#include "converters/families/speechbrain_transformer.h"
-
+// The family `speechbrain-transformer-lm`: a Transformer with stored positions.
+// Framework: SpeechBrain, lobes.models.transformer.TransformerLM. Files and tokens as for
+// `speechbrain-rnn-lm`.
+// Peculiarities:
+//   * the embedding is multiplied by sqrt(its width), and a linear layer may map it to the model's
+//   * norms come last unless "normalize_before", and in both cases one more comes after the layers;
+//     the softmax reads a linear layer and its norm; epsilon 1e-6 everywhere
+//   * no token attends to tokens with id 0, so the start token must be another
+//   * the file has 2,500 positions; the original fails beyond, here a stream starts again
 #include <array>
 #include <cmath>
 #include <cstdint>
+#include <span>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <utility>
 #include <vector>
 
+#include "converters/checkpoints/checkpoint_tensors.h"
 #include "converters/checkpoints/quoted.h"
 #include "converters/checkpoints/refuse_checkpoint.h"
+#include "converters/families/families.h"
 #include "converters/families/speechbrain_config.h"
 #include "converters/network/layers.h"
 #include "converters/network/network.h"
@@ -199,16 +210,30 @@ class SpeechbrainTransformerLoader {
   uint32_t stored_positions_ = 0, positions_ = 0;
 };
 
-}  // namespace
+constexpr std::array<std::string_view, 14> kSpeechbrainTransformerNames = {
+    "custom_src_module.emb.Embedding.weight",
+    "?embedding_proj.w.%",
+    "positional_encoding.pe",
+    "encoder.layers.#.self_att.att.in_proj_weight",
+    "encoder.layers.#.self_att.att.in_proj_bias",
+    "encoder.layers.#.self_att.att.out_proj.%",
+    "encoder.layers.#.pos_ffn.ffn.0.%",
+    "encoder.layers.#.pos_ffn.ffn.3.%",
+    "encoder.layers.#.norm1.norm.%",
+    "encoder.layers.#.norm2.norm.%",
+    "encoder.norm.norm.%",
+    "output_proj.layers.0.w.%",
+    "output_proj.layers.1.norm.%",
+    "output_proj.layers.2.w.%",
+};
 
 std::span<const OptionTable> SpeechbrainTransformerOptions() {
   return {&kSpeechbrainTransformerOptions, 1};
 }
 
-bool LooksLikeSpeechbrainTransformer(std::span<const CheckpointTensor> weights) {
-  return HasTensorUnder(weights, "custom_src_module.") && HasTensorUnder(weights, "output_proj.");
-}
-
+// Errors: those of ReadSpeechbrainConfig and SetSpeechbrainTokens; KINGLET_INVALID_CHECKPOINT for
+// arguments that make another network, and for missing, unused and mis-shaped tensors, all in one
+// message.
 Result<LoadedModel> LoadSpeechbrainTransformer(const FamilyInput& input) {
   KINGLET_ASSIGN_OR_RETURN(
       const SpeechbrainConfig config,
@@ -222,5 +247,16 @@ Result<LoadedModel> LoadSpeechbrainTransformer(const FamilyInput& input) {
   KINGLET_RETURN_IF_ERROR(SetSpeechbrainTokens(input, config, model));
   return model;
 }
+
+}  // namespace
+
+constexpr Family kSpeechbrainTransformer = {
+    .name = "speechbrain-transformer-lm",
+    .marks = "custom_src_module.* output_proj.*",
+    .names = {kSpeechbrainTransformerNames},
+    .load = LoadSpeechbrainTransformer,
+    .takes_memory_length = true,
+    .options = SpeechbrainTransformerOptions,
+};
 
 }  // namespace kinglet

@@ -1,13 +1,22 @@
-#include "converters/families/transfo_xl_hf.h"
-
+// The family `transfo-xl-hf`: Transformer-XL (Dai et al. 2019) as Hugging Face's TransfoXL. Files:
+// a folder of config.json and weights (pytorch_model.bin, model.safetensors, or several files with
+// an index). Peculiarities:
+//   - tied tensors may be missing from the weights; config.json tells which tensors are tied
+//   - the memory starts as zeros, which attention sees
+//   - rows of cluster_weight are in the order of the bins
 #include <array>
 #include <cstdint>
+#include <span>
 #include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include "converters/checkpoints/checkpoint_path.h"
+#include "converters/checkpoints/checkpoint_tensors.h"
 #include "converters/checkpoints/config_file.h"
 #include "converters/families/config_options.h"
+#include "converters/families/families.h"
 #include "converters/families/hugging_face_options.h"
 #include "converters/families/transformer_xl_network.h"
 
@@ -63,7 +72,7 @@ Status ReadTies(const ConfigFile& file, TransformerXlNetwork& network) {
 
 Result<TransformerXlNetwork> NetworkOfConfig(const ConfigFile& file) {
   TransformerXlNetwork network;
-  network.family = kTransfoXlFamily;
+  network.family = kTransfoXl.name;
   network.prefix = "transformer.";
   network.zero_memory = true;
   network.forward_clusters = true;
@@ -94,14 +103,30 @@ Result<TransformerXlNetwork> NetworkOfConfig(const ConfigFile& file) {
   return network;
 }
 
-}  // namespace
+constexpr std::array<std::string_view, 17> kTransfoXlNames = {
+    "transformer.word_emb.emb_layers.#.weight",
+    "?transformer.word_emb.emb_projs.#",
+    "transformer.pos_emb.inv_freq",
+    "transformer.r_w_bias|transformer.layers.*.dec_attn.r_w_bias",
+    "transformer.r_r_bias|transformer.layers.*.dec_attn.r_r_bias",
+    "?transformer.layers.#.dec_attn.r_*_bias",
+    "transformer.layers.#.dec_attn.qkv_net.weight",
+    "transformer.layers.#.dec_attn.r_net.weight",
+    "transformer.layers.#.dec_attn.o_net.weight",
+    "transformer.layers.#.dec_attn.layer_norm.%",
+    "transformer.layers.#.pos_ff.CoreNet.0.%",
+    "transformer.layers.#.pos_ff.CoreNet.3.%",
+    "transformer.layers.#.pos_ff.layer_norm.%",
+    "crit.out_layers.#.bias",
+    "?crit.out_layers.#.weight",
+    "?crit.out_projs.#",
+    "?crit.cluster_*",
+};
 
 std::span<const OptionTable> TransfoXlOptions() { return {&kTransfoXlOptions, 1}; }
 
-bool LooksLikeTransfoXl(std::span<const CheckpointTensor> weights) {
-  return HasTensorUnder(weights, "transformer.layers.0.dec_attn.");
-}
-
+// The configuration is the given file, or config.json next to the checkpoint. Errors: those of
+// LoadTransformerXlNetwork, CheckOptions and ConfigFile; KINGLET_NOT_FOUND without a configuration.
 Result<LoadedModel> LoadTransfoXl(const FamilyInput& input) {
   std::string path = input.config;
   if (path.empty()) {
@@ -113,5 +138,17 @@ Result<LoadedModel> LoadTransfoXl(const FamilyInput& input) {
   if (input.memory_length) network.memory_length = *input.memory_length;
   return LoadTransformerXlNetwork(network, input.weights);
 }
+
+}  // namespace
+
+constexpr Family kTransfoXl = {
+    .name = "transfo-xl-hf",
+    .marks = "transformer.layers.0.dec_attn.*",
+    .names = {kTransfoXlNames},
+    .load = LoadTransfoXl,
+    .takes_memory_length = true,
+    .options = TransfoXlOptions,
+    .word_order = WordOrder::kByCount,
+};
 
 }  // namespace kinglet

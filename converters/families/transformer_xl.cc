@@ -1,19 +1,30 @@
-#include "converters/families/transformer_xl.h"
-
+// The family `transformer-xl`: Transformer-XL (Dai et al. 2019, "Transformer-XL: Attentive Language
+// Models beyond a Fixed-Length Context").
+// Framework: kimiyoung/transformer-xl, PyTorch. Files: model.pt, the pickled model. Peculiarities:
+//   - attributes of the pickled objects tell how the network runs; a --config file may replace
+//     mem_len, clamp_len and same_length, as the framework's eval.py does, or give all of them
+//     if only a state dict was saved
+//   - the memory starts empty
+//   - rows of cluster_weight are in reverse order of the bins
 #include <array>
 #include <cmath>
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "converters/checkpoints/checkpoint_path.h"
+#include "converters/checkpoints/checkpoint_tensors.h"
 #include "converters/checkpoints/config_file.h"
 #include "converters/checkpoints/refuse_checkpoint.h"
 #include "converters/checkpoints/saved_module.h"
 #include "converters/families/config_options.h"
+#include "converters/families/families.h"
+#include "converters/families/pickled_modules.h"
 #include "converters/families/transformer_xl_network.h"
 #include "format/message_text.h"
 
@@ -202,7 +213,7 @@ Status CheckCopies(const Settings& settings, const TransformerXlNetwork& network
 
 Result<TransformerXlNetwork> NetworkOfSettings(const Settings& settings) {
   TransformerXlNetwork network;
-  network.family = kTransformerXlFamily;
+  network.family = kTransformerXl.name;
   const std::pair<const char*, int64_t*> integers[] = {
       {"n_token", &network.words},           {"d_model", &network.width},
       {"d_embed", &network.embedding_width}, {"n_head", &network.heads},
@@ -234,7 +245,24 @@ Result<TransformerXlNetwork> NetworkOfSettings(const Settings& settings) {
   return network;
 }
 
-}  // namespace
+constexpr std::array<std::string_view, 16> kTransformerXlNames = {
+    "word_emb.emb_layers.#.weight",
+    "?word_emb.emb_projs.#",
+    "pos_emb.inv_freq",
+    "r_w_bias|layers.*.dec_attn.r_w_bias",
+    "r_r_bias|layers.*.dec_attn.r_r_bias",
+    "?layers.#.dec_attn.r_*_bias",
+    "layers.#.dec_attn.qkv_net.weight",
+    "layers.#.dec_attn.r_net.weight",
+    "layers.#.dec_attn.o_net.weight",
+    "layers.#.dec_attn.layer_norm.%",
+    "layers.#.pos_ff.CoreNet.0.%",
+    "layers.#.pos_ff.CoreNet.3.%",
+    "layers.#.pos_ff.layer_norm.%",
+    "crit.out_layers.#.%",
+    "?crit.out_projs.#",
+    "?crit.cluster_*",
+};
 
 const PickledNetwork& TransformerXlModules() {
   static constexpr PickledNetwork kModules = {kXlPlaces, {}, kXlClasses};
@@ -250,15 +278,28 @@ std::span<const OptionTable> TransformerXlOptions() {
   return kTables;
 }
 
-bool LooksLikeTransformerXl(std::span<const CheckpointTensor> weights) {
-  return HasTensorUnder(weights, "layers.0.dec_attn.");
-}
-
+// Errors: those of LoadTransformerXlNetwork, ConfigFile and CheckOptions;
+// KINGLET_INVALID_CHECKPOINT for an attribute that neither module nor configuration has;
+// KINGLET_UNSUPPORTED for modules that differ from each other. REQUIRES: CheckPickledModules
+// accepts the modules.
 Result<LoadedModel> LoadTransformerXl(const FamilyInput& input) {
   KINGLET_ASSIGN_OR_RETURN(const Settings settings, Settings::Read(input));
   KINGLET_ASSIGN_OR_RETURN(TransformerXlNetwork network, NetworkOfSettings(settings));
   if (input.memory_length) network.memory_length = *input.memory_length;
   return LoadTransformerXlNetwork(network, input.weights);
 }
+
+}  // namespace
+
+constexpr Family kTransformerXl = {
+    .name = "transformer-xl",
+    .marks = "layers.0.dec_attn.*",
+    .names = {kTransformerXlNames},
+    .load = LoadTransformerXl,
+    .takes_memory_length = true,
+    .options = TransformerXlOptions,
+    .modules = TransformerXlModules,
+    .word_order = WordOrder::kByCount,
+};
 
 }  // namespace kinglet

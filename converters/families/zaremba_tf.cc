@@ -1,5 +1,15 @@
-#include "converters/families/zaremba_tf.h"
-
+// The family `zaremba-tf`: LSTM language models of Zaremba et al. 2014 ("Recurrent Neural Network
+// Regularization") from TensorFlow 1.
+// Framework: the PTB tutorial's ptb_word_lm.py and lm/ptb_word_lm.py of
+// chentingpc/dpq_embedding_compression, whose input may be a DPQ embedding (Chen, Li & Sun 2020).
+// Files: TensorFlow's checkpoint, or an .npz of its variables (examples/tensorflow/export_npz.py).
+// Peculiarities:
+//   - a kernel [inputs + units, 4 units] multiplies the row [x; h]; its column blocks are in the
+//     order i, j (candidate), f, o
+//   - the cell adds its forget bias when it runs; the checkpoint does not store it
+//   - the softmax weight is [units, words] and not tied to the embedding
+//   - the options of a DPQ embedding (kdq_emb) are not in the file and follow from the shapes
+//   - the file also holds the optimiser's slots and scalars (steps, learning rates)
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -9,7 +19,9 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -18,6 +30,7 @@
 #include "converters/checkpoints/config_file.h"
 #include "converters/checkpoints/quoted.h"
 #include "converters/families/config_options.h"
+#include "converters/families/families.h"
 #include "converters/families/recurrent_model.h"
 #include "converters/network/network.h"
 #include "converters/passes/dpq.h"
@@ -149,7 +162,7 @@ class ZarembaLoader {
     for (Layer& layer : layers_) ClaimLayer(layer);
     ClaimSoftmax();
     ClaimLeftovers();
-    KINGLET_RETURN_IF_ERROR(network_.CheckNames("a " + std::string(kZarembaFamily) + " network"));
+    KINGLET_RETURN_IF_ERROR(network_.CheckNames("a " + std::string(kZaremba.name) + " network"));
     KINGLET_RETURN_IF_ERROR(AssignCodes());
     DescribeAsTorch();
     KINGLET_ASSIGN_OR_RETURN(LoadedModel model, LoadRecurrent(names_, as_torch_));
@@ -330,7 +343,7 @@ class ZarembaLoader {
   // Adds the network's tensors with PyTorch's names, orientation and order of gates. Their values
   // are read after the loader is gone.
   void DescribeAsTorch() {
-    names_.network = "a " + std::string(kZarembaFamily) + " network";
+    names_.network = "a " + std::string(kZaremba.name) + " network";
     names_.cell = RecurrentCell::kLstm;
     if (embedding_ != nullptr) {
       Add("encoder.weight", embedding_->shape,
@@ -390,14 +403,27 @@ class ZarembaLoader {
   CheckpointTensors as_torch_;
 };
 
-}  // namespace
+// With a slash, as TensorFlow writes them; slots of optimisers end with their own names.
+constexpr std::array<std::string_view, 11> kZarembaNames = {
+    "Model/embedding|Model/full_emb/embedding|Model/kdq_emb/query_wemb",
+    "?Model/kdq_emb/*",
+    "Model/RNN/*lstm_cell/kernel",
+    "Model/RNN/*lstm_cell/bias",
+    "Model/softmax_w",
+    "Model/softmax_b",
+    "?*global_step",
+    "?Model/Variable*",
+    "?Train/*",
+    "?*/Adam*",
+    "?*/Momentum",
+};
 
 std::span<const OptionTable> ZarembaOptions() { return {&kZarembaConfig, 1}; }
 
-bool LooksLikeZaremba(std::span<const CheckpointTensor> weights) {
-  return HasTensor(weights, kSoftmaxWeight) && HasTensor(weights, kSoftmaxBias);
-}
-
+// The forget bias, `forget_bias` of the configuration file, or 0 without a file, becomes part of
+// the LSTM's bias. Errors: KINGLET_INVALID_CHECKPOINT for missing, unused and mis-shaped tensors
+// (all in one message) and for values that are not finite; KINGLET_UNSUPPORTED for the opaque
+// weights of cuDNN's LSTM; those of ConfigFile.
 Result<LoadedModel> LoadZaremba(const FamilyInput& input) {
   if (HasTensor(input.weights, kCudnnWeights)) {
     return Status::Refusal(KINGLET_UNSUPPORTED, "checkpoint", input.checkpoint,
@@ -414,5 +440,16 @@ Result<LoadedModel> LoadZaremba(const FamilyInput& input) {
   }
   return model;
 }
+
+}  // namespace
+
+constexpr Family kZaremba = {
+    .name = "zaremba-tf",
+    .marks = "Model/softmax_w Model/softmax_b",
+    .names = {kZarembaNames},
+    .load = LoadZaremba,
+    .options = ZarembaOptions,
+    .word_order = WordOrder::kByCountThenCharacters,
+};
 
 }  // namespace kinglet

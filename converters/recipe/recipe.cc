@@ -7,6 +7,7 @@
 
 #include "converters/recipe/parse_table.h"
 #include "converters/recipe/parse_transformer.h"
+#include "converters/recipe/recipe_blocks.h"
 
 namespace kinglet {
 namespace {
@@ -14,10 +15,9 @@ namespace {
 using std::string_view_literals::operator""sv;
 
 // The keys of a recipe that names its own blocks; a recipe with a family has none of them.
-constexpr std::array kBlockKeys = {"embedding"sv, "recurrent"sv,  "transformer"sv, "softmax"sv,
-                                   "cache"sv,     "classifier"sv, "start_token"sv};
-// Keys about the checkpoint's tensors, for recipes whose blocks or tables read them.
-constexpr std::array kTensorKeys = {"sources"sv, "unused"sv};
+constexpr std::array kBlockKeys = {"blocks"sv,    "layout"sv,      "embedding"sv,
+                                   "recurrent"sv, "transformer"sv, "softmax"sv,
+                                   "cache"sv,     "classifier"sv,  "start_token"sv};
 
 // Names of enumerators, in their order (ReadEnum).
 constexpr std::array kCellNames = {"lstm"sv, "gru"sv, "rnn_tanh"sv, "rnn_relu"sv, "qrnn"sv};
@@ -31,9 +31,10 @@ class RecipeParser {
  public:
   Result<Recipe> Parse(const RecipeNode& root) {
     // "comment" is for people and is not read.
-    KINGLET_RETURN_IF_ERROR(root.CheckKeys(
-        {"comment", "state_dict", "prefix", "sources", "family", "tables", "embedding", "recurrent",
-         "transformer", "softmax", "cache", "classifier", "start_token", "passes", "unused"}));
+    KINGLET_RETURN_IF_ERROR(
+        root.CheckKeys({"comment", "state_dict", "prefix", "sources", "family", "tables", "blocks",
+                        "layout", "embedding", "recurrent", "transformer", "softmax", "cache",
+                        "classifier", "start_token", "passes", "unused"}));
     KINGLET_RETURN_IF_ERROR(ParsePlace(root));
     KINGLET_RETURN_IF_ERROR(ParseSources(root));
     // The family that names the blocks.
@@ -41,7 +42,7 @@ class RecipeParser {
       KINGLET_ASSIGN_OR_RETURN(recipe_.family, family->Text());
       if (recipe_.family.empty()) return family->Refuse("the name of a family", "none");
     }
-    KINGLET_RETURN_IF_ERROR(ParseBlocks(root));
+    KINGLET_RETURN_IF_ERROR(ParseNetwork(root));
     // Changes of the tensors, in order.
     if (const auto passes = root.Find("passes")) {
       KINGLET_ASSIGN_OR_RETURN(const std::vector<RecipeNode> items, passes->Items());
@@ -86,7 +87,7 @@ class RecipeParser {
     return {};
   }
 
-  Status ParseBlocks(const RecipeNode& root) {
+  Status ParseNetwork(const RecipeNode& root) {
     if (!recipe_.family.empty()) {
       for (const std::string_view key : kBlockKeys) {
         if (const auto found = root.Find(key)) {
@@ -95,13 +96,9 @@ class RecipeParser {
                                found->Outline());
         }
       }
-      for (const std::string_view key : kTensorKeys) {
-        const auto found = root.Find(key);
-        if (found && !root.Find("tables")) {
-          return found->Refuse(
-              "no \"" + std::string(key) + "\" with \"family\", unless \"tables\" read its tensors",
-              found->Outline());
-        }
+      if (const auto sources = root.Find("sources"); sources && !root.Find("tables")) {
+        return sources->Refuse("no \"sources\" with \"family\", unless \"tables\" read its tensors",
+                               sources->Outline());
       }
       return ParseTables(root);
     }
@@ -110,6 +107,21 @@ class RecipeParser {
                             tables->Outline());
     }
     if (LeavesBlocks(root)) return {};
+    // The word that training fed before every text.
+    if (const auto start = root.Find("start_token")) {
+      KINGLET_ASSIGN_OR_RETURN(recipe_.start_token, start->Count());
+    }
+    // The blocks of the model field by field, as inspect --json prints them.
+    if (root.Find("blocks")) {
+      for (const std::string_view key : kBlockKeys) {
+        if (key == "blocks" || key == "layout" || key == "start_token" || !root.Find(key)) continue;
+        return root.Find(key)->Refuse(
+            "no \"" + std::string(key) + "\" with \"blocks\" (delete one)",
+            root.Find(key)->Outline());
+      }
+      KINGLET_ASSIGN_OR_RETURN(recipe_.blocks, ParseBlocks(root, recipe_.references));
+      return {};
+    }
     KINGLET_ASSIGN_OR_RETURN(const RecipeNode embedding, root.Get("embedding"));
     KINGLET_ASSIGN_OR_RETURN(recipe_.embedding, ParseEmbedding(embedding));
     const auto classifier = root.Find("classifier");
@@ -136,10 +148,6 @@ class RecipeParser {
       KINGLET_ASSIGN_OR_RETURN(recipe_.recurrent, ParseRecurrent(layers));
     }
     KINGLET_ASSIGN_OR_RETURN(recipe_.softmax, ParseSoftmax(softmax));
-    // The word that training fed before every text.
-    if (const auto start = root.Find("start_token")) {
-      KINGLET_ASSIGN_OR_RETURN(recipe_.start_token, start->Count());
-    }
     if (const auto cache = root.Find("cache")) {
       KINGLET_ASSIGN_OR_RETURN(recipe_.cache, ParseCache(*cache));
     }
@@ -149,9 +157,8 @@ class RecipeParser {
   // Whether the recipe leaves the blocks to a family or to the recipe next to the weights.
   static bool LeavesBlocks(const RecipeNode& root) {
     const auto given = [&root](std::string_view key) { return root.Find(key).has_value(); };
-    return (given("passes") || given("state_dict") || given("prefix")) &&
-           std::none_of(kBlockKeys.begin(), kBlockKeys.end(), given) &&
-           std::none_of(kTensorKeys.begin(), kTensorKeys.end(), given);
+    return (given("passes") || given("state_dict") || given("prefix") || given("unused")) &&
+           std::none_of(kBlockKeys.begin(), kBlockKeys.end(), given) && !given("sources");
   }
 
   // "tables": replacements of the family's tensors and modules, by their names: a table of any

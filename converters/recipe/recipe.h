@@ -15,6 +15,7 @@
 #include "converters/network/tensor_ref.h"
 #include "converters/passes/define/define_weights.h"
 #include "converters/passes/dpq.h"
+#include "converters/recipe/recipe_blocks.h"
 #include "converters/recipe/recipe_folder.h"
 #include "converters/recipe/recipe_node.h"
 #include "converters/recipe/recipe_pass.h"
@@ -247,10 +248,11 @@ struct TableInPlace {
   std::optional<double> scale;
 };
 
-// One of four:
+// One of five:
 // - a language model: an embedding, recurrent layers or a Transformer, a softmax and perhaps a
 //   cache;
 // - vectors of words: an embedding, perhaps with a classifier;
+// - blocks field by field;
 // - a family, which names the blocks itself;
 // - passes alone: the blocks come from elsewhere (converters/recipe/recipe_file.h).
 struct Recipe {
@@ -264,6 +266,7 @@ struct Recipe {
   // With a family: replacements of the network's tensors, by the tensor's name, or of its entire
   // input, by the module's name.
   std::map<std::string, TableInPlace> tables;
+  std::optional<BlocksRecipe> blocks;  // all blocks, instead of those below
   std::optional<EmbeddingRecipe> embedding;
   std::optional<RecurrentRecipe> recurrent;  // not together with a Transformer
   std::optional<TransformerRecipe> transformer;
@@ -276,6 +279,9 @@ struct Recipe {
   std::vector<std::string> unused;
   // The names of all tensors that the blocks and tables read, in the order of the JSON.
   std::vector<std::string> references;
+
+  // Whether the recipe describes the network itself.
+  bool has_network() const { return blocks || embedding; }
 };
 
 // Errors: KINGLET_INVALID_ARGUMENT naming the location in the JSON.

@@ -31,7 +31,7 @@ Result<Recipe> ChooseRecipe(const std::string& checkpoint, const std::string& pa
   Recipe named;
   if (!path.empty()) {
     KINGLET_ASSIGN_OR_RETURN(named, ReadRecipe(path, checkpoint, trusted));
-    if (named.embedding || !named.family.empty()) return named;
+    if (named.has_network() || !named.family.empty()) return named;
   }
   const std::string default_path = RecipePathNextTo(checkpoint);
   std::error_code ignored;
@@ -46,6 +46,7 @@ Result<Recipe> ChooseRecipe(const std::string& checkpoint, const std::string& pa
     recipe.passes = std::move(named.passes);
     recipe.folder = std::move(named.folder);
   }
+  recipe.unused.insert(recipe.unused.end(), named.unused.begin(), named.unused.end());
   return recipe;
 }
 

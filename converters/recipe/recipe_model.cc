@@ -7,6 +7,7 @@
 
 #include "converters/network/network.h"
 #include "converters/recipe/folded_parts.h"
+#include "converters/recipe/recipe_blocks.h"
 #include "converters/recipe/recipe_embedding.h"
 #include "converters/recipe/recipe_names.h"
 #include "converters/recipe/recipe_table.h"
@@ -31,6 +32,10 @@ class ModelMaker {
   using Use = Network::Use;
 
   Status Describe() {
+    if (recipe_.blocks) {
+      KINGLET_RETURN_IF_ERROR(AddBlocks(*recipe_.blocks, network_));
+      return SetStartToken();
+    }
     KINGLET_ASSIGN_OR_RETURN(AdaptiveEmbedding embedding,
                              MakeEmbedding(*recipe_.embedding, "embedding", threads_, network_));
     const uint32_t width = embedding.width;

@@ -371,8 +371,8 @@ KINGLET_API kinglet_status kinglet_session_fork(kinglet_session* session, uint32
 // that computes a source, a token or a query; the stopped call returns KINGLET_CANCELLED. Later
 // calls run normally. Any thread may call this function while the session exists. A work item reads
 // at most 16 MiB of a weight for each lane that the call computes, or the memory of those lanes
-// once, or the vocabulary once: less than 100 ms for lanes of less than 1 GiB and 16 million
-// tokens. On a device, and where a query of all tokens writes its answer in one product, a work
+// once, or the vocabulary once, or 256 MiB of weights where a query of all tokens writes its
+// answer: less than 100 ms for lanes of less than 1 GiB and 16 million tokens. On a device a work
 // item is a complete token or query.
 KINGLET_API kinglet_status kinglet_session_cancel(kinglet_session* session);
 

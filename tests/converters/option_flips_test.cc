@@ -129,10 +129,7 @@ class Copy {
 };
 
 const OptionTable& TableOf(const Configuration& where) {
-  const auto families = Families();
-  const auto family = std::find_if(families.begin(), families.end(),
-                                   [&](const Family& each) { return each.name == where.family; });
-  return family->options()[where.table];
+  return FamilyNamed(where.family)->options()[where.table];
 }
 
 class OptionFlips : public testing::TestWithParam<Configuration> {};

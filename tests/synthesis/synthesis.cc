@@ -6,6 +6,7 @@
 #include <utility>
 #include <variant>
 
+#include "converters/families/families.h"
 #include "converters/families/micronet_config.h"
 #include "converters/families/neurips_micronet.h"
 #include "converters/passes/calibrate.h"
@@ -263,7 +264,7 @@ Status CheckEntries(const CheckpointTensors& weights) {
 Provenance ProvenanceOf(const SynthesisSpec& spec) {
   Provenance provenance;
   provenance.producer = "kinglet synthesise";
-  provenance.family = std::string(kMicronetFamily);
+  provenance.family = std::string(kMicronet.name);
   provenance.source = spec.name + ", random weights";
   provenance.options = "seed " + std::to_string(spec.seed);
   if (spec.bits != 0) provenance.options += ", bits " + std::to_string(spec.bits);

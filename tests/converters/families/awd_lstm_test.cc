@@ -1,7 +1,7 @@
-#include "converters/families/awd_lstm.h"
-
 #include <gtest/gtest.h>
 
+#include "converters/families/families.h"
+#include "converters/families/name_match.h"
 #include "tests/converters/module_nodes.h"
 #include "tests/converters/recurrent_source.h"
 
@@ -33,7 +33,7 @@ RecurrentSource Qrnn() {
 
 Result<LoadedModel> Load(const RecurrentSource& checkpoint, SavedModules modules = {}) {
   const CheckpointTensors weights = checkpoint.Weights();
-  return LoadAwdLstm({"model.pt", "", std::nullopt, weights, modules});
+  return kAwdLstm.load({"model.pt", "", std::nullopt, weights, modules});
 }
 
 bool HasTensor(const LoadedModel& model, const std::string& name) {
@@ -43,7 +43,7 @@ bool HasTensor(const LoadedModel& model, const std::string& name) {
 
 TEST(AwdLstm, TheRawWeightIsTheTrainedOne) {
   RecurrentSource checkpoint = Dropped();
-  ASSERT_TRUE(LooksLikeAwdLstm(checkpoint.Weights()));
+  ASSERT_TRUE(Recognises(kAwdLstm, checkpoint.Weights()));
   for (const bool leftover : {false, true}) {
     if (leftover) checkpoint.Add("rnns.0.module.weight_hh_l0", {24, 6});
     const auto loaded = Load(checkpoint);
@@ -75,7 +75,7 @@ TEST(AwdLstm, LayersWithoutWeightDrop) {
   checkpoint.Add("rnns.0.bias_ih_l0", {24});
   checkpoint.Add("rnns.0.bias_hh_l0", {24});
   checkpoint.Add("rnns.0.weight_hh_l0", {24, 6});
-  EXPECT_TRUE(LooksLikeAwdLstm(checkpoint.Weights()));
+  EXPECT_TRUE(Recognises(kAwdLstm, checkpoint.Weights()));
   EXPECT_TRUE(Load(checkpoint).ok()) << Load(checkpoint).status().message();
 }
 
@@ -122,7 +122,7 @@ TEST(AwdLstm, APlainSoftmax) {
 TEST(AwdLstm, QrnnLayers) {
   RecurrentSource checkpoint = Qrnn();
   checkpoint.Add("rnns.0.linear.module.weight", {18, 12});  // the same storage after an evaluation
-  ASSERT_TRUE(LooksLikeAwdLstm(checkpoint.Weights()));
+  ASSERT_TRUE(Recognises(kAwdLstm, checkpoint.Weights()));
   const auto loaded = Load(checkpoint);
   ASSERT_TRUE(loaded.ok()) << loaded.status().message();
   const auto* decoder = FindBlock<RecurrentDecoder>(loaded->draft.description);
@@ -142,8 +142,8 @@ TEST(AwdLstm, LayersThatComputeSomethingElse) {
     nodes.Set(network, "_modules", "rnns", list);
     nodes.Set(list, "_modules", "0", layer);
     nodes.Set(layer, attribute, nodes.Add(value));
-    const Status status = CheckPickledModules(&AwdLstmModules(), {network, nullptr}, kAwdLstmFamily,
-                                              "model.pt", nullptr);
+    const Status status = CheckPickledModules(&kAwdLstm.modules(), {network, nullptr},
+                                              kAwdLstm.name, "model.pt", nullptr);
     EXPECT_EQ(status.code(), status.ok() ? KINGLET_OK : KINGLET_UNSUPPORTED);
     return status.message();
   };
@@ -167,8 +167,8 @@ TEST(AwdLstm, OtherNetworksAreNotTakenForOne) {
   RecurrentSource checkpoint;
   checkpoint.Add("encoder.weight", {20, 6});
   checkpoint.Add("rnn.weight_hh_l0", {24, 6});
-  EXPECT_FALSE(LooksLikeAwdLstm(checkpoint.Weights()));
-  EXPECT_FALSE(LooksLikeAwdLstm({}));
+  EXPECT_FALSE(Recognises(kAwdLstm, checkpoint.Weights()));
+  EXPECT_FALSE(Recognises(kAwdLstm, {}));
 }
 
 TEST(AwdLstm, AllThatIsMissingIsNamed) {

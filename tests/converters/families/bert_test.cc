@@ -1,7 +1,5 @@
 // What the family bert refuses and omits. tests/converters/convert_bert_test.cc tests the values of
 // its models.
-#include "converters/families/bert.h"
-
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -13,6 +11,8 @@
 #include <string>
 
 #include "converters/convert.h"
+#include "converters/families/families.h"
+#include "converters/families/name_match.h"
 #include "format/model_file.h"
 #include "tests/converters/synthetic.h"
 
@@ -211,7 +211,7 @@ TEST(Bert, IsKnownByItsNames) {
     const TemporaryFolder folder;
     const auto summary = ConvertChanged(variant, folder, Unchanged);
     ASSERT_TRUE(summary.ok()) << variant << ": " << summary.status().message();
-    EXPECT_EQ(summary->family, kBertFamily);
+    EXPECT_EQ(summary->family, kBert.name);
     for (const std::string& note : summary->notes) {
       EXPECT_EQ(note.find("position_ids"), std::string::npos) << note;
     }

@@ -1,11 +1,11 @@
 // tests/converters/convert_recurrent_test.cc compares this family's answers with PyTorch's.
-#include "converters/families/define_awd_lstm.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <string>
 
+#include "converters/families/families.h"
+#include "converters/families/name_match.h"
 #include "tests/converters/recurrent_source.h"
 #include "tests/converters/with_values.h"
 
@@ -41,7 +41,7 @@ RecurrentSource Source() {
 
 Result<LoadedModel> Load(const RecurrentSource& checkpoint) {
   const CheckpointTensors weights = checkpoint.Weights();
-  return WithValues(LoadDefineAwdLstm({"model.pth", "", std::nullopt, weights}));
+  return WithValues(kDefineAwdLstm.load({"model.pth", "", std::nullopt, weights}));
 }
 
 std::string MessageOf(const RecurrentSource& checkpoint) {
@@ -55,7 +55,7 @@ bool Contains(const std::string& text, const std::string& part) {
 }
 
 TEST(DefineAwdLstm, TheBlocks) {
-  ASSERT_TRUE(LooksLikeDefineAwdLstm(Source().Weights()));
+  ASSERT_TRUE(Recognises(kDefineAwdLstm, Source().Weights()));
   const auto loaded = Load(Source());
   ASSERT_TRUE(loaded.ok()) << loaded.status().message();
   const ModelDescription& description = loaded->draft.description;
@@ -84,7 +84,7 @@ TEST(DefineAwdLstm, AUnitThatIsKept) {
   const CheckpointTensors weights = checkpoint.Weights();
   FamilyInput input{"model.pth", "", std::nullopt, weights};
   input.define_cache_rows = 4;
-  const auto loaded = WithValues(LoadDefineAwdLstm(input));
+  const auto loaded = WithValues(kDefineAwdLstm.load(input));
   ASSERT_TRUE(loaded.ok()) << loaded.status().message();
   const ModelDescription& description = loaded->draft.description;
   const auto* embedding = FindBlock<AdaptiveEmbedding>(description);

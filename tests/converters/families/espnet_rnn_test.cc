@@ -1,7 +1,7 @@
-#include "converters/families/espnet_rnn.h"
-
 #include <gtest/gtest.h>
 
+#include "converters/families/families.h"
+#include "converters/families/name_match.h"
 #include "tests/converters/recurrent_source.h"
 #include "tests/converters/synthetic.h"
 
@@ -28,7 +28,7 @@ Result<LoadedModel> Load(const RecurrentSource& checkpoint, const std::string& o
   const std::string config = folder.Write(
       "c.yaml", "lm: seq_rnn\nlm_conf: {" + options + "}\ntoken_list: [a, b, c, d, e]\n");
   const CheckpointTensors weights = checkpoint.Weights();
-  return LoadEspnetRnn({"3epoch.pth", config, std::nullopt, weights});
+  return kEspnetRnn.load({"3epoch.pth", config, std::nullopt, weights});
 }
 
 TEST(EspnetRnn, TheConfigurationTellsTheCell) {
@@ -42,8 +42,8 @@ TEST(EspnetRnn, TheConfigurationTellsTheCell) {
     EXPECT_EQ(FindBlock<RecurrentDecoder>(loaded->draft.description)->layers[1].cell, cell);
     EXPECT_EQ(loaded->draft.vocabulary.size(), 5u);
   }
-  EXPECT_TRUE(LooksLikeEspnetRnn(Network(4, 1).Weights()));
-  EXPECT_FALSE(LooksLikeEspnetRnn({}));
+  EXPECT_TRUE(Recognises(kEspnetRnn, Network(4, 1).Weights()));
+  EXPECT_FALSE(Recognises(kEspnetRnn, {}));
 }
 
 TEST(EspnetRnn, Refusals) {

@@ -1,9 +1,9 @@
-#include "converters/families/espnet_transformer.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
 
+#include "converters/families/families.h"
+#include "converters/families/name_match.h"
 #include "tests/converters/recurrent_source.h"
 #include "tests/converters/synthetic.h"
 
@@ -50,7 +50,7 @@ Result<LoadedModel> Load(const RecurrentSource& checkpoint, const std::string& o
       "c.yaml", "lm: transformer\nlm_conf: {" + options + "}\ntoken_list: [a, b, c, d, e]\n");
   const CheckpointTensors weights = checkpoint.Weights();
   Result<LoadedModel> loaded =
-      LoadEspnetTransformer({"3epoch.pth", config, std::nullopt, weights, {}, nullptr, 4});
+      kEspnetTransformer.load({"3epoch.pth", config, std::nullopt, weights, {}, nullptr, 4});
   if (loaded.ok()) {
     EXPECT_TRUE(ReadTensors(*loaded).ok());
   }
@@ -88,8 +88,8 @@ TEST(EspnetTransformer, SinusoidsAndTheNamesOfOldVersions) {
 }
 
 TEST(EspnetTransformer, EachTensorIsNeeded) {
-  EXPECT_TRUE(LooksLikeEspnetTransformer(Network().Weights()));
-  EXPECT_FALSE(LooksLikeEspnetTransformer({}));
+  EXPECT_TRUE(Recognises(kEspnetTransformer, Network().Weights()));
+  EXPECT_FALSE(Recognises(kEspnetTransformer, {}));
   for (const CheckpointTensor& tensor : Network().Weights()) {
     RecurrentSource checkpoint = Network();
     checkpoint.Remove(tensor.name);

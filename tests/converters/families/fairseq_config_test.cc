@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "converters/families/families.h"
 #include "tests/converters/fairseq_nodes.h"
 
 namespace kinglet::fairseq_config_test {
@@ -323,7 +324,7 @@ TEST(FairseqConfig, EachHonouredOptionCounts) {
       {"char_embedder_highway_layers", {int64_t{1}, characters}},
       {"quant_noise_pq", {0.1, plain}},
   };
-  const auto names = OptionNames(FairseqOptions().front().honoured);
+  const auto names = OptionNames(kFairseq.options().front().honoured);
   EXPECT_EQ(names.size(), flips.size());
   for (const std::string_view name : names) {
     const auto flip = flips.find(name);

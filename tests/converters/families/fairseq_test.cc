@@ -5,6 +5,8 @@
 #include <array>
 #include <limits>
 
+#include "converters/families/families.h"
+#include "converters/families/name_match.h"
 #include "tests/converters/fairseq_nodes.h"
 #include "tests/converters/recurrent_source.h"
 #include "tests/converters/with_values.h"
@@ -262,16 +264,16 @@ TEST(Fairseq, WhatIsMissingIsNamedAndCrashesNothing) {
 
 TEST(Fairseq, IsRecognisedByItsNames) {
   RecurrentSource checkpoint = Network();
-  EXPECT_TRUE(LooksLikeFairseq(checkpoint.Weights()));
+  EXPECT_TRUE(Recognises(kFairseq, checkpoint.Weights()));
   checkpoint.Add("encoder.embed_tokens.weight", {3, 3});  // a translation model
-  EXPECT_FALSE(LooksLikeFairseq(checkpoint.Weights()));
-  EXPECT_FALSE(LooksLikeFairseq({}));
+  EXPECT_FALSE(Recognises(kFairseq, checkpoint.Weights()));
+  EXPECT_FALSE(Recognises(kFairseq, {}));
 }
 
 TEST(Fairseq, HyperParametersComeFromTheCheckpoint) {
   const RecurrentSource checkpoint = Network();
   const CheckpointTensors weights = checkpoint.Weights();
-  ExpectRefused(LoadFairseq({"model.safetensors", "", std::nullopt, weights}),
+  ExpectRefused(kFairseq.load({"model.safetensors", "", std::nullopt, weights}),
                 "model.safetensors: expected a file of torch.save with fairseq's 'args' or 'cfg'");
   FairseqNodes nodes;
   for (const char* name : {"adaptive_input", "tie_adaptive_weights", "tie_adaptive_proj"}) {
@@ -281,7 +283,7 @@ TEST(Fairseq, HyperParametersComeFromTheCheckpoint) {
   nodes.Set("decoder_layers", int64_t{1});
   nodes.Set("no_decoder_final_norm", true);
   for (const PickleNode* root : {&nodes.Args(), &nodes.Config()}) {
-    const auto model = LoadFairseq({"model.pt", "", std::nullopt, weights, {}, root});
+    const auto model = kFairseq.load({"model.pt", "", std::nullopt, weights, {}, root});
     ASSERT_TRUE(model.ok()) << model.status().message();
     EXPECT_EQ(DecoderOf(*model).window, 24u);
   }

@@ -2,6 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
 #include "converters/families/name_match.h"
 #include "tests/converters/synthetic.h"
 
@@ -61,14 +68,46 @@ TEST(ChooseFamily, SaysWhichWouldFit) {
             "'transformer.layers.0.dec_attn.r_net.weight' (omit --family, or name that one)");
 }
 
-TEST(CheckMemoryLength, IsForFamiliesThatCanHaveAnother) {
-  for (const Family& family : Families()) {
-    EXPECT_TRUE(CheckMemoryLength(family, std::nullopt).ok());
-    const bool has_memory = family.name == "transformer-xl" || family.name == "transfo-xl-hf" ||
-                            family.name == "opennmt" || family.name.ends_with("-transformer-lm");
-    EXPECT_EQ(CheckMemoryLength(family, 100).ok(), has_memory) << family.name;
+// A family that is only known by its names tells why.
+TEST(Families, AreReadOrTellWhy) {
+  std::set<std::string_view> names;
+  for (const Family* family : KnownFamilies()) {
+    EXPECT_TRUE(names.insert(family->name).second) << family->name;
+    EXPECT_FALSE(family->names[0].empty()) << family->name;
+    EXPECT_EQ(FamilyNamed(family->name) != nullptr, family->load != nullptr) << family->name;
+    const bool tells = family->unread.find("no family reads") != std::string_view::npos;
+    EXPECT_EQ(tells, family->load == nullptr) << family->name;
   }
-  EXPECT_EQ(CheckMemoryLength(Families().front(), 100).message(),
+}
+
+TEST(Families, PatternsAreWellFormed) {
+  for (const Family* family : KnownFamilies()) {
+    for (const std::span<const std::string_view> names : family->names) {
+      std::set<std::string_view> patterns;
+      for (const std::string_view pattern : names) {
+        EXPECT_TRUE(patterns.insert(pattern).second) << family->name << " " << pattern;
+        EXPECT_FALSE(pattern.empty() || pattern.ends_with('|') ||
+                     pattern.find("||") != pattern.npos)
+            << pattern;
+        const size_t optional = pattern.find('?');
+        EXPECT_TRUE(optional == 0 || optional == pattern.npos) << pattern;
+        // At most one number in each alternative.
+        EXPECT_LE(std::count(pattern.begin(), pattern.end(), '#'),
+                  1 + std::count(pattern.begin(), pattern.end(), '|'))
+            << pattern;
+      }
+    }
+  }
+}
+
+TEST(CheckMemoryLength, IsForFamiliesThatCanHaveAnother) {
+  for (const Family* family : Families()) {
+    EXPECT_TRUE(CheckMemoryLength(*family, std::nullopt).ok());
+    const bool has_memory = family->name == "transformer-xl" || family->name == "transfo-xl-hf" ||
+                            family->name == "opennmt" || family->name.ends_with("-transformer-lm");
+    EXPECT_EQ(CheckMemoryLength(*family, 100).ok(), has_memory) << family->name;
+  }
+  EXPECT_EQ(CheckMemoryLength(*Families().front(), 100).message(),
             "convert: mem-len: expected no --mem-len for neurips-micronet (families with it: "
             "transformer-xl, "
             "transfo-xl-hf, opennmt, icefall-transformer-lm, espnet-transformer-lm, "

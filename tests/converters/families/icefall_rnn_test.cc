@@ -4,6 +4,8 @@
 
 #include <utility>
 
+#include "converters/families/families.h"
+#include "converters/families/name_match.h"
 #include "tests/converters/module_nodes.h"
 #include "tests/converters/recurrent_source.h"
 
@@ -24,12 +26,12 @@ RecurrentSource Network() {
 
 Result<LoadedModel> Load(const RecurrentSource& checkpoint, const PickleNode* root = nullptr) {
   const CheckpointTensors weights = checkpoint.Weights();
-  return LoadIcefallRnn({"/nowhere/epoch-1.pt", "", std::nullopt, weights, {}, root});
+  return kIcefallRnn.load({"/nowhere/epoch-1.pt", "", std::nullopt, weights, {}, root});
 }
 
 TEST(IcefallRnn, ItsNamesAndNoOthers) {
   RecurrentSource checkpoint = Network();
-  EXPECT_TRUE(LooksLikeIcefallRnn(checkpoint.Weights()));
+  EXPECT_TRUE(Recognises(kIcefallRnn, checkpoint.Weights()));
   const auto loaded = Load(checkpoint);
   ASSERT_TRUE(loaded.ok()) << loaded.status().message();
   EXPECT_EQ(loaded->draft.description.start_token, 1u);
@@ -42,7 +44,7 @@ TEST(IcefallRnn, ItsNamesAndNoOthers) {
   EXPECT_NE(Load(checkpoint).status().message().find("missing output_linear.bias"),
             std::string::npos);
   checkpoint.Remove("input_embedding.weight");
-  EXPECT_FALSE(LooksLikeIcefallRnn(checkpoint.Weights()));
+  EXPECT_FALSE(Recognises(kIcefallRnn, checkpoint.Weights()));
 }
 
 TEST(IcefallRnn, TheFilesTokensWin) {

@@ -1,9 +1,9 @@
-#include "converters/families/icefall_transformer.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
 
+#include "converters/families/families.h"
+#include "converters/families/name_match.h"
 #include "tests/converters/module_nodes.h"
 #include "tests/converters/recurrent_source.h"
 
@@ -48,7 +48,7 @@ RecurrentSource Network(int layers = 2) {
 Result<LoadedModel> Load(const RecurrentSource& checkpoint, const PickleNode* root = nullptr) {
   const CheckpointTensors weights = checkpoint.Weights();
   Result<LoadedModel> loaded =
-      LoadIcefallTransformer({"/nowhere/epoch-1.pt", "", std::nullopt, weights, {}, root});
+      kIcefallTransformer.load({"/nowhere/epoch-1.pt", "", std::nullopt, weights, {}, root});
   if (loaded.ok()) {
     EXPECT_TRUE(ReadTensors(*loaded).ok());
   }
@@ -124,7 +124,7 @@ TEST(IcefallTransformer, SinesAreOneHalfOfThePositions) {
 
 TEST(IcefallTransformer, EachTensorIsNeeded) {
   const RecurrentSource whole = Network(1);
-  EXPECT_TRUE(LooksLikeIcefallTransformer(whole.Weights()));
+  EXPECT_TRUE(Recognises(kIcefallTransformer, whole.Weights()));
   for (const CheckpointTensor& tensor : whole.Weights()) {
     RecurrentSource checkpoint = Network(1);
     checkpoint.Remove(tensor.name);
@@ -136,7 +136,7 @@ TEST(IcefallTransformer, EachTensorIsNeeded) {
   checkpoint.Add("encoder.encoder.layers.0.conv.weight", {2});
   EXPECT_NE(Load(checkpoint).status().message().find("unused"), std::string::npos);
   checkpoint = Network(0);
-  EXPECT_FALSE(LooksLikeIcefallTransformer(checkpoint.Weights()));
+  EXPECT_FALSE(Recognises(kIcefallTransformer, checkpoint.Weights()));
   EXPECT_FALSE(Load(checkpoint).ok());
 }
 

@@ -85,9 +85,9 @@ TEST(KnownOptions, TheUserIgnoresWhatIsUnknownAndNothingElse) {
 
 std::vector<std::pair<std::string, OptionTable>> AllTables() {
   std::vector<std::pair<std::string, OptionTable>> tables;
-  for (const Family& family : Families()) {
-    if (family.options == nullptr) continue;
-    for (const OptionTable& table : family.options()) tables.emplace_back(family.name, table);
+  for (const Family* family : Families()) {
+    if (family->options == nullptr) continue;
+    for (const OptionTable& table : family->options()) tables.emplace_back(family->name, table);
   }
   for (const PickledClass& each : TorchClasses()) {
     const bool again = tables.back().second.holds == each.attributes.holds;

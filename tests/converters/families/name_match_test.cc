@@ -25,9 +25,8 @@ CheckpointTensors Weights(const Names& names) {
 }
 
 NameMatch Match(std::span<const std::string_view> patterns, const Names& names) {
-  Framework code;
-  code.patterns = patterns;
-  return MatchNames(code, Weights(names));
+  static const Family family = {"a-family"};
+  return MatchNames(family, patterns, Weights(names));
 }
 
 TEST(MatchNames, Patterns) {
@@ -54,13 +53,13 @@ TEST(MatchNames, HugeNumbers) {
   EXPECT_EQ(Match(kPatterns, {}).fit, 0);
 }
 
-TEST(NearestCodes, NamesWhatIsMissing) {
+TEST(NearestFamilies, NamesWhatIsMissing) {
   const Names lstm = {"encoder.weight", "rnn.weight_ih_l0", "rnn.weight_hh_l0", "rnn.bias_ih_l0",
                       "rnn.bias_hh_l0", "rnn.weight_ih_l1", "rnn.weight_hh_l1", "rnn.bias_ih_l1",
                       "decoder.weight", "decoder.bias",     "dropout"};
-  const auto nearest = NearestCodes(Weights(lstm));
+  const auto nearest = NearestFamilies(Weights(lstm));
   ASSERT_FALSE(nearest.empty());
-  EXPECT_EQ(nearest.front().code->name, "pytorch-examples");
+  EXPECT_EQ(nearest.front().family->name, "pytorch-examples");
   EXPECT_NE(nearest.front().family, nullptr);
   EXPECT_EQ(nearest.front().missing, Names{"rnn.bias_hh_l1"});
   EXPECT_EQ(nearest.front().unused, Names{"dropout"});
@@ -70,9 +69,9 @@ TEST(NearestCodes, NamesWhatIsMissing) {
   EXPECT_EQ(NearestText(Weights({"x", "y"})), "");
 }
 
-TEST(NearestCodes, LeaveOutWhatNoNetworkHas) {
+TEST(NearestFamilies, LeaveOutWhatNoNetworkHas) {
   Names names(100'001, "encoder.weight");
-  EXPECT_TRUE(NearestCodes(Weights(names)).empty());
+  EXPECT_TRUE(NearestFamilies(Weights(names)).empty());
   EXPECT_FALSE(FittingPrefix(Weights(names)));
   EXPECT_EQ(FamiliesByFit(Weights(names)), FamilyNames());
 }
@@ -121,12 +120,12 @@ TEST(FittingPrefix, OfAFrameworksModule) {
   const auto found = FittingPrefix(Weights(names));
   ASSERT_TRUE(found);
   EXPECT_EQ(found->prefix, "lm.");
-  EXPECT_EQ(found->match.code->name, "pytorch-examples");
+  EXPECT_EQ(found->match.family->name, "pytorch-examples");
   EXPECT_EQ(NearestText(Weights(names)),
             "pytorch-examples fits the names without 'lm.': a recipe {\"prefix\": \"lm.\"}");
 }
 
-TEST(NearestCodes, TellsTranslationModels) {
+TEST(NearestFamilies, TellsTranslationModels) {
   Names names = {"encoder.embed_tokens.weight", "decoder.embed_tokens.weight"};
   for (const char* layer : {"encoder.layers.0.", "decoder.layers.0."}) {
     for (const char* part : {"self_attn.out_proj", "fc1", "fc2", "self_attn.q_proj"}) {
@@ -182,16 +181,16 @@ std::vector<Known> KnownCheckpoints() {
   return known;
 }
 
-TEST(NearestCodes, FitTheTestsCheckpoints) {
+TEST(NearestFamilies, FitTheTestsCheckpoints) {
   const std::vector<Known> known = KnownCheckpoints();
   EXPECT_GT(known.size(), 40u);
   for (const Known& one : known) {
     SCOPED_TRACE(one.path);
     const auto opened = OpenCheckpointFile(one.path);
     if (!opened.ok()) continue;  // a part of a checkpoint
-    const auto nearest = NearestCodes(opened->tensors);
+    const auto nearest = NearestFamilies(opened->tensors);
     ASSERT_FALSE(nearest.empty());
-    EXPECT_EQ(nearest.front().code->name, one.code);
+    EXPECT_EQ(nearest.front().family->name, one.code);
     EXPECT_EQ(nearest.front().fit, 1);
     EXPECT_EQ(nearest.front().missing, Names());
     EXPECT_EQ(nearest.front().unused, Names());
@@ -200,7 +199,7 @@ TEST(NearestCodes, FitTheTestsCheckpoints) {
 
 // If a family converts a checkpoint, all names are expected; otherwise the nearest framework is
 // named.
-TEST(NearestCodes, FitTheOriginalsCheckpoints) {
+TEST(NearestFamilies, FitTheOriginalsCheckpoints) {
   const char* root = std::getenv("KINGLET_CHECKPOINTS");
   if (root == nullptr) GTEST_SKIP() << "KINGLET_CHECKPOINTS is not set";
   struct Original {
@@ -243,10 +242,10 @@ TEST(NearestCodes, FitTheOriginalsCheckpoints) {
     const auto opened = OpenCheckpointFile(std::string(root) + "/" + original.file);
     if (!opened.ok() && opened.status().code() == KINGLET_NOT_FOUND) continue;
     ASSERT_TRUE(opened.ok()) << opened.status().message();
-    const auto nearest = NearestCodes(opened->tensors);
+    const auto nearest = NearestFamilies(opened->tensors);
     ASSERT_EQ(nearest.empty(), std::string_view(original.code).empty());
     if (nearest.empty()) continue;
-    EXPECT_EQ(nearest.front().code->name, original.code);
+    EXPECT_EQ(nearest.front().family->name, original.code);
     EXPECT_EQ(nearest.front().fit == 1, original.whole);
   }
 }

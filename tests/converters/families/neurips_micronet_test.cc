@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include "converters/families/name_match.h"
 #include "tests/converters/synthetic.h"
 #include "tests/converters/with_values.h"
 
@@ -329,13 +330,13 @@ TEST(Micronet, CacheNumbersInRange) {
 
 TEST(Micronet, LooksLikeMicronetNeedsATableAndALayer) {
   SyntheticMicronet model;
-  EXPECT_TRUE(LooksLikeMicronet(model.Weights()));
-  EXPECT_TRUE(LooksLikeMicronet(SyntheticMicronet({.bits = 8}).Weights()));
+  EXPECT_TRUE(Recognises(kMicronet, model.Weights()));
+  EXPECT_TRUE(Recognises(kMicronet, SyntheticMicronet({.bits = 8}).Weights()));
   model.Remove("embed.layers.0.weight");
-  EXPECT_TRUE(LooksLikeMicronet(model.Weights()));
+  EXPECT_TRUE(Recognises(kMicronet, model.Weights()));
   model.Remove("loss.layers.0.weight");
-  EXPECT_FALSE(LooksLikeMicronet(model.Weights()));
-  EXPECT_FALSE(LooksLikeMicronet({}));
+  EXPECT_FALSE(Recognises(kMicronet, model.Weights()));
+  EXPECT_FALSE(Recognises(kMicronet, {}));
 }
 
 }  // namespace

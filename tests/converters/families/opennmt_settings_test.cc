@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "converters/families/families.h"
 #include "tests/converters/files.h"
 
 namespace kinglet::opennmt_settings_test {
@@ -134,7 +135,7 @@ TEST_F(OpenNmtSettingsTest, ActivationsAndHeads) {
   const auto read = [&](PickleNode* options) {
     return ReadOpenNmtSettings(*nodes_.Dict({{"opt", options}, {"vocab", Vocabularies()}}));
   };
-  EXPECT_EQ(OpenNmtOptions()[0].honoured, "heads pos_ffn_activation_fn");
+  EXPECT_EQ(kOpenNmt.options()[0].honoured, "heads pos_ffn_activation_fn");
   EXPECT_EQ(read(Options())->activation, Activation::kRelu);
   const char* name = "pos_ffn_activation_fn";
   EXPECT_EQ(read(Options(name, nodes_.Text("gelu")))->activation, Activation::kGelu);
@@ -188,7 +189,7 @@ TEST_F(OpenNmtSettingsTest, RecurrentModels) {
   const auto refused = [&](const char* name, PickleNode* value, const std::string& message) {
     ExpectRefused(options("brnn", name, value), Vocabularies(), message);
   };
-  EXPECT_EQ(OpenNmtOptions()[1].honoured,
+  EXPECT_EQ(kOpenNmt.options()[1].honoured,
             "encoder_type rnn_type global_attention input_feed bridge");
   refused("rnn_type", nodes_.Text("SRU"), "option rnn_type: expected 'LSTM' or 'GRU', found 'SRU'");
   refused("global_attention", nodes_.Text("bilinear"), "option global_attention: expected");

@@ -2,8 +2,6 @@
 // (tests/data/opennmt; make_fixtures.py there made them). If the environment variable
 // KINGLET_CHECKPOINTS names a folder, its folder opennmt-transformer, which the original framework
 // wrote, is converted too.
-#include "converters/families/opennmt.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -18,6 +16,8 @@
 
 #include "converters/checkpoints/checkpoint_file.h"
 #include "converters/convert.h"
+#include "converters/families/families.h"
+#include "converters/families/name_match.h"
 #include "converters/texts/pair_file.h"
 #include "converters/texts/token_file.h"
 #include "runtime/accounting/trace.h"
@@ -88,7 +88,7 @@ TEST(OpenNmt, TheAnswersOfTheOriginal) {
     const std::string path = folder.Path("m.kgl");
     const auto summary = Convert(OptionsFor(golden, path));
     ASSERT_TRUE(summary.ok()) << golden.folder << ": " << summary.status().message();
-    EXPECT_EQ(summary->family, kOpenNmtFamily);
+    EXPECT_EQ(summary->family, kOpenNmt.name);
     const auto answers = Fields(golden.folder + "/golden.tsv");
     EXPECT_EQ(summary->golden_positions, answers.size());
     EXPECT_LE(summary->golden_largest_difference, golden.tolerance);
@@ -260,7 +260,7 @@ TEST(OpenNmt, UnitsAreCheckedAgainstTheVocabulary) {
       }
     }
     const FamilyInput input{"model.pt", "", std::nullopt, weights, {}, &opened->checkpoint->root()};
-    const Status status = LoadOpenNmt(input).status();
+    const Status status = kOpenNmt.load(input).status();
     EXPECT_EQ(status.code(), KINGLET_INVALID_CHECKPOINT) << edit.tensor;
     EXPECT_NE(status.message().find(edit.message), std::string::npos) << status.message();
   }
@@ -401,7 +401,7 @@ Status LoadEdited(const std::function<void(CheckpointTensors&)>& edit) {
   CheckpointTensors weights = opened->tensors;
   edit(weights);
   const FamilyInput input{"model.pt", "", std::nullopt, weights, {}, &opened->checkpoint->root()};
-  return LoadOpenNmt(input).status();
+  return kOpenNmt.load(input).status();
 }
 
 CheckpointTensor& Named(CheckpointTensors& weights, const std::string& name) {
@@ -460,7 +460,7 @@ TEST(OpenNmt, NamesAndShapesAreAllChecked) {
   }
 
   const FamilyInput alone{"model.safetensors", "", std::nullopt, CheckpointTensors{}};
-  EXPECT_NE(LoadOpenNmt(alone).status().message().find("'opt' and 'vocab'"), std::string::npos);
+  EXPECT_NE(kOpenNmt.load(alone).status().message().find("'opt' and 'vocab'"), std::string::npos);
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
-#include "converters/families/pytorch_examples.h"
-
 #include <gtest/gtest.h>
 
+#include "converters/families/families.h"
+#include "converters/families/name_match.h"
 #include "tests/converters/module_nodes.h"
 #include "tests/converters/recurrent_source.h"
 #include "tests/converters/synthetic.h"
@@ -27,7 +27,7 @@ RecurrentSource Network(uint64_t gates, int layers) {
 Result<LoadedModel> Load(const RecurrentSource& checkpoint, const PickleNode* network = nullptr,
                          const std::string& config = "") {
   const CheckpointTensors weights = checkpoint.Weights();
-  return LoadPytorchExamples({"model.pt", config, std::nullopt, weights, {network, nullptr}});
+  return kPytorchExamples.load({"model.pt", config, std::nullopt, weights, {network, nullptr}});
 }
 
 RecurrentCell CellOf(const Result<LoadedModel>& loaded) {
@@ -38,7 +38,7 @@ RecurrentCell CellOf(const Result<LoadedModel>& loaded) {
 
 TEST(PytorchExamples, ShapesTellLstmFromGru) {
   const RecurrentSource lstm = Network(4, 2), gru = Network(3, 1);
-  EXPECT_TRUE(LooksLikePytorchExamples(lstm.Weights()));
+  EXPECT_TRUE(Recognises(kPytorchExamples, lstm.Weights()));
   EXPECT_EQ(CellOf(Load(lstm)), RecurrentCell::kLstm);
   EXPECT_EQ(FindBlock<RecurrentDecoder>(Load(lstm)->draft.description)->layers.size(), 2u);
   EXPECT_EQ(CellOf(Load(gru)), RecurrentCell::kGru);
@@ -118,9 +118,9 @@ TEST(PytorchExamples, TensorsOfOtherNetworks) {
             std::string::npos);
   checkpoint = Network(4, 2);
   checkpoint.Remove("rnn.weight_hh_l0");
-  EXPECT_FALSE(LooksLikePytorchExamples(checkpoint.Weights()));
+  EXPECT_FALSE(Recognises(kPytorchExamples, checkpoint.Weights()));
   EXPECT_EQ(Load(checkpoint).status().code(), KINGLET_INVALID_CHECKPOINT);
-  EXPECT_FALSE(LooksLikePytorchExamples({}));
+  EXPECT_FALSE(Recognises(kPytorchExamples, {}));
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
-#include "converters/families/speechbrain_rnn.h"
-
 #include <gtest/gtest.h>
 
+#include "converters/families/families.h"
+#include "converters/families/name_match.h"
 #include "tests/converters/recurrent_source.h"
 #include "tests/converters/synthetic.h"
 
@@ -36,11 +36,11 @@ Result<LoadedModel> Load(const RecurrentSource& checkpoint, const std::string& a
                    "    output_neurons: 5\n" +
                        arguments);
   const CheckpointTensors weights = checkpoint.Weights();
-  return LoadSpeechbrainRnn({"lm.ckpt", config, std::nullopt, weights});
+  return kSpeechbrainRnn.load({"lm.ckpt", config, std::nullopt, weights});
 }
 
 TEST(SpeechbrainRnn, DenseLayersAfterTheRecurrentOnes) {
-  EXPECT_TRUE(LooksLikeSpeechbrainRnn(Network(4, 1).Weights()));
+  EXPECT_TRUE(Recognises(kSpeechbrainRnn, Network(4, 1).Weights()));
   const auto loaded = Load(Network(4, 1), "");
   ASSERT_TRUE(loaded.ok()) << loaded.status().message();
   const ModelDescription& description = loaded->draft.description;

@@ -1,9 +1,9 @@
-#include "converters/families/speechbrain_transformer.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
 
+#include "converters/families/families.h"
+#include "converters/families/name_match.h"
 #include "tests/converters/recurrent_source.h"
 #include "tests/converters/synthetic.h"
 
@@ -49,7 +49,7 @@ Result<LoadedModel> Load(const RecurrentSource& checkpoint, const std::string& a
                     arguments);
   const CheckpointTensors weights = checkpoint.Weights();
   Result<LoadedModel> loaded =
-      LoadSpeechbrainTransformer({"lm.ckpt", config, std::nullopt, weights, {}, nullptr, memory});
+      kSpeechbrainTransformer.load({"lm.ckpt", config, std::nullopt, weights, {}, nullptr, memory});
   if (loaded.ok()) {
     EXPECT_TRUE(ReadTensors(*loaded).ok());
   }
@@ -57,8 +57,8 @@ Result<LoadedModel> Load(const RecurrentSource& checkpoint, const std::string& a
 }
 
 TEST(SpeechbrainTransformer, ArgumentsAndTheirDefaults) {
-  EXPECT_TRUE(LooksLikeSpeechbrainTransformer(Network().Weights()));
-  EXPECT_FALSE(LooksLikeSpeechbrainTransformer({}));
+  EXPECT_TRUE(Recognises(kSpeechbrainTransformer, Network().Weights()));
+  EXPECT_FALSE(Recognises(kSpeechbrainTransformer, {}));
   const auto loaded = Load(Network(), "");
   ASSERT_TRUE(loaded.ok()) << loaded.status().message();
   const auto* decoder = FindBlock<TransformerDecoder>(loaded->draft.description);

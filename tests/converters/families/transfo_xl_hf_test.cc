@@ -1,9 +1,9 @@
-#include "converters/families/transfo_xl_hf.h"
-
 #include <gtest/gtest.h>
 
 #include <map>
 
+#include "converters/families/families.h"
+#include "converters/families/name_match.h"
 #include "tests/converters/files.h"
 #include "tests/converters/transformer_xl_source.h"
 
@@ -26,8 +26,8 @@ Result<LoadedModel> Load(const RecurrentSource& checkpoint, const Config& config
   }
   const TemporaryFile file(text + "}\n", ".json");
   const CheckpointTensors weights = checkpoint.Weights();
-  EXPECT_TRUE(LooksLikeTransfoXl(weights));
-  return LoadTransfoXl({"pytorch_model.bin", file.path(), std::nullopt, weights});
+  EXPECT_TRUE(Recognises(kTransfoXl, weights));
+  return kTransfoXl.load({"pytorch_model.bin", file.path(), std::nullopt, weights});
 }
 
 const TransformerDecoder& DecoderOf(const Result<LoadedModel>& loaded) {
@@ -143,7 +143,7 @@ TEST(TransfoXl, NamesAMissingConfiguration) {
   const RecurrentSource checkpoint = TransformerXlSource("transformer.");
   const CheckpointTensors weights = checkpoint.Weights();
   const Status status =
-      LoadTransfoXl({"/nowhere/pytorch_model.bin", "", std::nullopt, weights}).status();
+      kTransfoXl.load({"/nowhere/pytorch_model.bin", "", std::nullopt, weights}).status();
   EXPECT_EQ(status.message(),
             "configuration: /nowhere: expected config.json there or one folder up, or one named by "
             "--config, found none");

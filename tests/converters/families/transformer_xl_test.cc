@@ -1,10 +1,10 @@
-#include "converters/families/transformer_xl.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <utility>
 
+#include "converters/families/families.h"
+#include "converters/families/name_match.h"
 #include "tests/converters/files.h"
 #include "tests/converters/module_nodes.h"
 #include "tests/converters/transformer_xl_source.h"
@@ -48,14 +48,14 @@ class TransformerXlFamily : public testing::Test {
   Result<LoadedModel> Load(const std::string& config = "", bool whole = true,
                            std::optional<uint32_t> memory = std::nullopt) {
     const CheckpointTensors weights = source_.Weights();
-    EXPECT_TRUE(LooksLikeTransformerXl(weights));
-    return LoadTransformerXl({"model.pt",
-                              config,
-                              std::nullopt,
-                              weights,
-                              {whole ? root_ : nullptr, nullptr},
-                              nullptr,
-                              memory});
+    EXPECT_TRUE(Recognises(kTransformerXl, weights));
+    return kTransformerXl.load({"model.pt",
+                                config,
+                                std::nullopt,
+                                weights,
+                                {whole ? root_ : nullptr, nullptr},
+                                nullptr,
+                                memory});
   }
   std::string Refusal(const std::string& config = "", bool whole = true) {
     const auto loaded = Load(config, whole);
@@ -116,8 +116,8 @@ TEST_F(TransformerXlFamily, OtherKindsAreRefused) {
   for (const char* name : {"attn_type", "ext_len", "sample_softmax"}) {
     const int64_t before = std::get<int64_t>(integers_.at(name)->value);
     SetInteger(name, 2);
-    const Status status = CheckPickledModules(&TransformerXlModules(), {root_, nullptr},
-                                              kTransformerXlFamily, "model.pt", nullptr);
+    const Status status = CheckPickledModules(&kTransformerXl.modules(), {root_, nullptr},
+                                              kTransformerXl.name, "model.pt", nullptr);
     EXPECT_EQ(status.code(), KINGLET_UNSUPPORTED);
     EXPECT_EQ(status.message().find("model.pt: network, " + std::string(name) + ": expected "), 0u)
         << status.message();

@@ -1,10 +1,10 @@
 // tests/converters/convert_recurrent_test.cc compares this family's answers with golden values.
-#include "converters/families/zaremba_tf.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
 
+#include "converters/families/families.h"
+#include "converters/families/name_match.h"
 #include "tests/converters/recurrent_source.h"
 #include "tests/converters/synthetic.h"
 #include "tests/converters/with_values.h"
@@ -32,7 +32,7 @@ RecurrentSource Network(uint64_t layers) {
 
 Result<LoadedModel> Load(const RecurrentSource& checkpoint, const std::string& config = "") {
   const CheckpointTensors weights = checkpoint.Weights();
-  return WithValues(LoadZaremba({"model.npz", config, std::nullopt, weights, {}}));
+  return WithValues(kZaremba.load({"model.npz", config, std::nullopt, weights, {}}));
 }
 
 std::vector<float> Values(const LoadedModel& model, TensorId id) {
@@ -42,7 +42,7 @@ std::vector<float> Values(const LoadedModel& model, TensorId id) {
 // Column blocks i, j, f, o of the kernel become rows i, f, candidate, o.
 TEST(ZarembaTf, TurnsKernelsIntoGates) {
   RecurrentSource checkpoint = Network(1);
-  EXPECT_TRUE(LooksLikeZaremba(checkpoint.Weights()));
+  EXPECT_TRUE(Recognises(kZaremba, checkpoint.Weights()));
   // Entry (row, column) is 100 * row + column.
   std::vector<float>& kernel = checkpoint.Values(Cell(0) + "kernel");
   for (size_t i = 0; i < kernel.size(); ++i) {
@@ -306,7 +306,7 @@ TEST(ZarembaTf, RefusesWhatItCannotTell) {
   checkpoint.Values("Model/softmax_w")[4] = NAN;
   EXPECT_EQ(Load(checkpoint).status().message(),
             "checkpoint: tensor Model/softmax_w, entry 4: expected a finite number, found NaN");
-  EXPECT_FALSE(LooksLikeZaremba({}));
+  EXPECT_FALSE(Recognises(kZaremba, {}));
   checkpoint = Network(1);
   checkpoint.Add("Model/RNN/layer_18446744073709551615/rnn/lstm_cell/kernel", {6, 12});
   EXPECT_EQ(Load(checkpoint).status().code(), KINGLET_INVALID_CHECKPOINT);

@@ -1,0 +1,371 @@
+#include "converters/recipe/recipe_blocks.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <limits>
+#include <numeric>
+#include <optional>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <variant>
+
+#include "converters/recipe/parse_table.h"
+#include "converters/recipe/recipe_table.h"
+#include "format/block_fields.h"
+#include "format/limits.h"
+
+namespace kinglet {
+namespace {
+
+using std::string_view_literals::operator""sv;
+
+constexpr std::array kPositionKinds = {"slots"sv, "relative_sinusoids"sv, "absolute_sinusoids"sv,
+                                       "table"sv, "none"sv};
+
+// Whether the checkpoint stores matrices as [outputs, inputs] or [inputs, outputs].
+constexpr std::array kBlockLayouts = {"out_in"sv, "in_out"sv};
+
+// Fields of matrices, which frameworks store in either layout. Tables have a row for each word.
+bool IsMatrixField(std::string_view field) {
+  return field.ends_with("weight") || field.ends_with("projection");
+}
+
+// Fields of norms and positions, which passes leave as they are.
+bool IsKept(std::string_view field) {
+  return field.find("norm") != field.npos ||
+         std::ranges::count(
+             std::array{"frequencies"sv, "content_bias"sv, "position_bias"sv, "start"sv,
+                        "input_scale"sv, "input_shift"sv, "output_scale"sv, "output_shift"sv},
+             field) > 0;
+}
+
+// Reads the fields of a block from an object: a visitor of Fields (format/block_fields.h). Keeps
+// the first error.
+class BlockParser {
+ public:
+  BlockParser(bool in_out, BlocksRecipe& recipe, std::vector<std::string>& references)
+      : in_out_(in_out), recipe_(recipe), parse_(references) {}
+
+  Result<Block> Parse(const RecipeNode& node) {
+    KINGLET_ASSIGN_OR_RETURN(const size_t kind, node.ChoiceAt("block", kBlockKinds));
+    KINGLET_ASSIGN_OR_RETURN(prefix_, node.TextAt("name"));
+    Block block = MakeBlock(kind, std::make_index_sequence<std::variant_size_v<Block>>());
+    std::visit(
+        [&](auto& value) {
+          value.name = prefix_;
+          Object(node, {"block", "name"}, value);
+        },
+        block);
+    KINGLET_RETURN_IF_ERROR(status_);
+    return block;
+  }
+
+  template <class T>
+  void Value(const char* name, T& value) {
+    if (const auto member = Required(name)) Read(*member, value);
+  }
+  template <class T>
+  void Value(const char* name, std::optional<T>& value) {
+    if (const auto member = Member(name)) Read(*member, value.emplace());
+  }
+  // A function, and a norm's epsilon, must be stated.
+  template <class T>
+  void Value(const char* name, T& value, T otherwise) {
+    value = otherwise;
+    const bool stated = std::is_enum_v<T> || name == "epsilon"sv;
+    if (const auto member = stated ? Required(name) : Member(name)) Read(*member, value);
+  }
+  void Tensor(const char* name, TensorId& id) {
+    if (const auto member = Required(name)) ReadTensor(name, *member, IsKept(name), id);
+  }
+  void Tensor(const char* name, std::optional<TensorId>& id) {
+    // Attention's projection of positions is a matrix like others; a table of slots is not.
+    if (const auto member = Member(name)) ReadTensor(name, *member, IsKept(name), id.emplace());
+  }
+  // Quantisers come from a calibration, and a unit that stays in the model from "define".
+  template <class T>
+  void Quantiser(const char* /*name*/, T& /*quantiser*/) {}
+  template <class T>
+  void Quantisers(const char* /*name*/, T& /*quantisers*/) {}
+  template <class T>
+  void Unit(const char* /*name*/, T& /*unit*/) {}
+  template <class T>
+  void Part(const char* name, T& part) {
+    if (const auto member = Required(name)) Inside(name, *member, part);
+  }
+  template <class T>
+  void Part(const char* name, std::optional<T>& part) {
+    if (const auto member = Member(name)) Inside(name, *member, part.emplace());
+  }
+  template <class T>
+  void List(const char* name, std::vector<T>& parts, size_t most) {
+    const auto member = Required(name);
+    if (!member) return;
+    const auto items = member->Items();
+    if (Failed(items.status())) return;
+    if (items->size() > most) {
+      status_ = member->Refuse("at most " + std::to_string(most) + " " + name,
+                               std::to_string(items->size()));
+      return;
+    }
+    for (size_t i = 0; i < items->size() && status_.ok(); ++i) {
+      Inside(name + ("." + std::to_string(i)), (*items)[i], parts.emplace_back());
+    }
+  }
+  void Positions(kinglet::Positions& positions) {
+    const auto member = Required("positions");
+    if (!member) return;
+    const auto kind = member->ChoiceAt("kind", kPositionKinds);
+    if (Failed(kind.status())) return;
+    const RecipeNode outer = std::exchange(*node_, *member);
+    std::vector<std::string_view> known = std::exchange(known_, {"kind"});
+    switch (*kind) {
+      case 0:
+        positions = SlotPositions{};
+        break;
+      case 1: {
+        RelativeSinusoids relative{};
+        Tensor("frequencies", relative.frequencies);
+        Value("clamp", relative.clamp);
+        Value("rounded", relative.rounded, false);
+        positions = relative;
+        break;
+      }
+      case 2: {
+        AbsoluteSinusoids absolute{};
+        Tensor("frequencies", absolute.frequencies);
+        Value("first", absolute.first);
+        positions = absolute;
+        break;
+      }
+      case 3: {
+        PositionTable table{};
+        if (const auto rows = Required("table")) ReadTensor("positions", *rows, true, table.table);
+        positions = table;
+        break;
+      }
+      default:
+        positions = kinglet::NoPositions{};
+    }
+    CheckKeys();
+    node_ = outer;
+    known_ = std::move(known);
+  }
+  void NoPositions(kinglet::Positions& /*positions*/) {}
+
+ private:
+  template <size_t... kIndices>
+  static Block MakeBlock(size_t kind, std::index_sequence<kIndices...> /*indices*/) {
+    Block block;
+    ((kIndices == kind ? void(block.emplace<kIndices>()) : void()), ...);
+    return block;
+  }
+
+  bool Failed(const Status& status) {
+    if (status_.ok()) status_ = status;
+    return !status_.ok();
+  }
+
+  std::optional<RecipeNode> Member(const char* name) {
+    known_.push_back(name);
+    return status_.ok() ? node_->Find(name) : std::nullopt;
+  }
+  std::optional<RecipeNode> Required(const char* name) {
+    known_.push_back(name);
+    if (!status_.ok()) return std::nullopt;
+    auto member = node_->Get(name);
+    if (Failed(member.status())) return std::nullopt;
+    return *std::move(member);
+  }
+
+  // Refuses keys that no field has.
+  void CheckKeys() {
+    if (!status_.ok()) return;
+    const auto keys = node_->Keys();
+    if (Failed(keys.status())) return;
+    for (const std::string& key : *keys) {
+      if (std::find(known_.begin(), known_.end(), key) != known_.end()) continue;
+      std::string fields;
+      for (const std::string_view name : known_) {
+        fields += (fields.empty() ? "" : ", ") + std::string(name);
+      }
+      status_ = node_->Find(key)->Refuse("one of the keys " + fields, "'" + key + "'");
+      return;
+    }
+  }
+
+  // Reads the fields of `part`, and the keys of `others`, from an object.
+  template <class T>
+  void Object(const RecipeNode& node, std::vector<std::string_view> others, T& part) {
+    const std::optional<RecipeNode> outer = std::exchange(node_, node);
+    std::vector<std::string_view> known = std::exchange(known_, std::move(others));
+    Fields(part, *this);
+    CheckKeys();
+    node_ = outer;
+    known_ = std::move(known);
+  }
+  template <class T>
+  void Inside(const std::string& name, const RecipeNode& node, T& part) {
+    const std::string outer = prefix_;
+    prefix_ += "." + name;
+    Object(node, {}, part);
+    prefix_ = outer;
+  }
+
+  template <class T>
+  void Read(const RecipeNode& node, T& value) {
+    if constexpr (std::is_enum_v<T>) {
+      const auto choice = node.Choice(NamesOf(value));
+      if (!Failed(choice.status())) value = static_cast<T>(*choice);
+    } else if constexpr (std::is_same_v<T, bool>) {
+      const auto truth = node.Truth();
+      if (!Failed(truth.status())) value = *truth;
+    } else if constexpr (std::is_floating_point_v<T>) {
+      const auto number = node.Number();
+      if (!Failed(number.status())) value = static_cast<T>(*number);
+    } else {
+      const auto count = node.Count();
+      if (Failed(count.status())) return;
+      if (*count > std::numeric_limits<T>::max()) {
+        status_ = node.Refuse("an integer below 2^32", node.Outline());
+        return;
+      }
+      value = static_cast<T>(*count);
+    }
+  }
+
+  // A reference, or {"join": [references], "heads": .., "sizes": [..]}: several tensors, one after
+  // the other, whose rows become head by head.
+  void ReadTensor(const char* field, const RecipeNode& node, bool kept, TensorId& id) {
+    BlocksRecipe::Tensor tensor{prefix_ + "." + field, {}, {}, kept};
+    if (!Failed(ReadParts(node, tensor))) {
+      for (TensorRef& part : tensor.parts) {
+        const bool stated = std::exchange(part.oriented, true);
+        if (!stated && IsMatrixField(field)) part.transpose = in_out_;
+      }
+      id = static_cast<TensorId>(recipe_.tensors.size());
+      recipe_.tensors.push_back(std::move(tensor));
+    }
+  }
+  Status ReadParts(const RecipeNode& node, BlocksRecipe::Tensor& tensor) {
+    const auto join = node.Find("join");
+    if (!join) {
+      KINGLET_ASSIGN_OR_RETURN(TensorRef ref, parse_.Ref(node));
+      tensor.parts.push_back(std::move(ref));
+      return {};
+    }
+    KINGLET_RETURN_IF_ERROR(node.CheckKeys({"join", "heads", "sizes"}));
+    KINGLET_ASSIGN_OR_RETURN(const std::vector<RecipeNode> items, join->Items());
+    for (const RecipeNode& item : items) {
+      KINGLET_ASSIGN_OR_RETURN(TensorRef ref, parse_.Ref(item));
+      tensor.parts.push_back(std::move(ref));
+    }
+    if (tensor.parts.empty()) return join->Refuse("at least one tensor", "none");
+    // Into how many heads each matrix is divided; without the key, rows keep their order.
+    const auto heads = node.Find("heads");
+    if (!heads) return {};
+    KINGLET_ASSIGN_OR_RETURN(const uint64_t count, heads->Count());
+    // The rows of a head in each matrix, in proportion; of one tensor that holds several matrices,
+    // they tell how many.
+    std::vector<uint64_t> sizes(tensor.parts.size(), 1);
+    if (const auto stated = node.Find("sizes")) {
+      sizes.clear();
+      KINGLET_ASSIGN_OR_RETURN(const std::vector<RecipeNode> numbers, stated->Items());
+      for (const RecipeNode& number : numbers) {
+        KINGLET_ASSIGN_OR_RETURN(const uint64_t size, number.Count());
+        if (size == 0 || size > kMaxExtent) return number.Refuse("a size", number.Outline());
+        sizes.push_back(size);
+      }
+    }
+    if (count == 0 || count > kMaxExtent || sizes.empty()) {
+      return node.Refuse("at least one head and one size", "none");
+    }
+    tensor.change = ByHead(count, std::move(sizes));
+    return {};
+  }
+
+  const bool in_out_;
+  BlocksRecipe& recipe_;
+  TableParser parse_;
+  Status status_;
+  std::optional<RecipeNode> node_;       // the object whose fields are read
+  std::vector<std::string_view> known_;  // the keys that its fields have
+  std::string prefix_;                   // of the tensors' names
+};
+
+// The shape without a dimension of 1 in three: tables of positions have one.
+Shape Flat(Shape shape) {
+  if (shape.size() == 3) {
+    const auto one = std::find(shape.begin(), shape.end(), 1u);
+    if (one != shape.end()) shape.erase(one);
+  }
+  return shape;
+}
+
+// The shape of the joined parts, which differ in their first dimension only.
+Result<Shape> JoinedShape(const BlocksRecipe::Tensor& tensor, const Network& network) {
+  Shape all;
+  for (const TensorRef& ref : tensor.parts) {
+    KINGLET_ASSIGN_OR_RETURN(Shape shape, network.ShapeOf(ref));
+    shape = Flat(std::move(shape));
+    if (shape.empty() || shape.size() > 2) {
+      return RefuseTensor(ref, "a vector or a matrix", ShapeText(shape));
+    }
+    if (all.empty()) {
+      all = shape;
+      continue;
+    }
+    if (shape.size() != all.size() || (all.size() == 2 && shape[1] != all[1])) {
+      return RefuseTensor(ref, "the columns of " + tensor.parts.front().name, ShapeText(shape));
+    }
+    all[0] += shape[0];
+  }
+  return all;
+}
+
+Result<TensorId> AddTensor(const BlocksRecipe::Tensor& tensor, Network& network) {
+  KINGLET_ASSIGN_OR_RETURN(const Shape shape, JoinedShape(tensor, network));
+  const Role role = tensor.kept         ? Role::kKept
+                    : shape.size() == 2 ? Role::kPrunedAlso
+                                        : Role::kQuantised;
+  return network.AddJoinedRefs(tensor.name, tensor.parts, shape, role, tensor.change);
+}
+
+}  // namespace
+
+Result<BlocksRecipe> ParseBlocks(const RecipeNode& root, std::vector<std::string>& references) {
+  BlocksRecipe recipe;
+  KINGLET_ASSIGN_OR_RETURN(const size_t layout, root.ChoiceAt("layout", kBlockLayouts));
+  KINGLET_ASSIGN_OR_RETURN(const std::vector<RecipeNode> items, root.ItemsAt("blocks"));
+  for (const RecipeNode& item : items) {
+    KINGLET_ASSIGN_OR_RETURN(Block block, BlockParser(layout == 1, recipe, references).Parse(item));
+    recipe.blocks.push_back(std::move(block));
+  }
+  return recipe;
+}
+
+Status AddBlocks(const BlocksRecipe& recipe, Network& network) {
+  std::vector<TensorId> ids;
+  for (const BlocksRecipe::Tensor& tensor : recipe.tensors) {
+    KINGLET_ASSIGN_OR_RETURN(const TensorId id, AddTensor(tensor, network));
+    ids.push_back(id);
+  }
+  ModelDescription& description = network.model.draft.description;
+  for (const Block& from : recipe.blocks) {
+    Block block = from;
+    std::visit([&](auto& value) { ForEachTensor(value, [&](TensorId& id) { id = ids[id]; }); },
+               block);
+    if (const auto* embedding = std::get_if<AdaptiveEmbedding>(&block)) {
+      uint64_t words = 0;
+      for (const EmbeddingBin& bin : embedding->bins) words += bin.size;
+      KINGLET_RETURN_IF_ERROR(CheckWords("blocks", words));
+      description.vocabulary_size = static_cast<uint32_t>(words);
+    }
+    description.blocks.push_back(std::move(block));
+  }
+  return {};
+}
+
+}  // namespace kinglet

@@ -1,0 +1,114 @@
+#include "converters/recipe/recipe_blocks.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "converters/recipe/recipe_model.h"
+#include "tests/converters/recipe/recipe_source.h"
+
+namespace kinglet::recipe_blocks_test {
+namespace {
+
+// An embedding with a dense layer; the weight's rows are divided among two heads.
+std::string DenseModel(const std::string& layer, const std::string& layout = "out_in") {
+  return R"({"layout": ")" + layout + R"(", "blocks": [
+      {"block": "adaptive_embedding", "name": "words", "width": 2, "scale": 1,
+       "bins": [{"first": 0, "size": 3, "table": "e"}]},
+      {"block": "dense_layers", "name": "dense", "place": "input", "input": "as_is", "layers": [)" +
+         layer + "]}]}";
+}
+
+CheckpointTensors Weights() {
+  return {FloatTensor("e", {3, 2}, {1, 2, 3, 4, 5, 6}), FloatTensor("q", {2, 2}, {1, 2, 3, 4}),
+          FloatTensor("k", {2, 2}, {11, 12, 13, 14}), FloatTensor("b", {2}, {7, 8}),
+          FloatTensor("pe", {3, 1, 2}, {0, 1, 2, 3, 4, 5})};
+}
+
+std::string Refusal(const std::string& json) {
+  auto recipe = ParseRecipe(NodeOf(json));
+  if (!recipe.ok()) return recipe.status().message();
+  recipe->unused = {"*"};
+  const CheckpointTensors weights = Weights();
+  return ModelFromRecipe(*recipe, weights, 1).status().message();
+}
+
+TEST(RecipeBlocks, TensorsArePartsJoinedAndDividedByHead) {
+  std::vector<std::string> references;
+  const RecipeNode root = NodeOf(R"({"layout": "in_out", "blocks": [
+      {"block": "transformer_decoder", "name": "d", "width": 2, "heads": 2, "key_size": 1,
+       "value_size": 1, "window": 3, "start": "masked", "norm_order": "post", "epsilon": 0.001,
+       "positions": {"kind": "table", "table": "pe"}, "activation": "relu",
+       "layers": [{"qkv_weight": {"join": [{"tensor": "q", "transpose": false}, "k"], "heads": 2},
+                   "out_weight": "q", "inner_weight": "k", "inner_bias": "b",
+                   "outer_weight": {"tensor": "e", "rows": [1, 3]}, "outer_bias": "b"}]}]})");
+  const auto recipe = ParseBlocks(root, references);
+  ASSERT_TRUE(recipe.ok()) << recipe.status().message();
+  EXPECT_EQ(references, (std::vector<std::string>{"pe", "q", "k", "q", "k", "b", "e", "b"}));
+  const CheckpointTensors weights = Weights();
+  Network network(weights);
+  ASSERT_TRUE(AddBlocks(*recipe, network).ok());
+  LoadedModel model = network.Finish();
+  ASSERT_TRUE(ReadTensors(model).ok());
+  const auto& decoder = std::get<TransformerDecoder>(model.draft.description.blocks.at(0));
+  EXPECT_EQ(decoder.norm_order, NormOrder::kPost);
+  const TransformerLayer& layer = decoder.layers.at(0);
+  const auto values = [&](TensorId id) { return DecodedValues(model.draft.tensors[id]); };
+  // A head has a row of q, which is not transposed, and a column of k.
+  EXPECT_EQ(values(layer.qkv_weight), (std::vector<float>{1, 2, 11, 13, 3, 4, 12, 14}));
+  EXPECT_EQ(values(layer.out_weight), (std::vector<float>{1, 3, 2, 4}));
+  EXPECT_EQ(values(layer.outer_weight), (std::vector<float>{3, 5, 4, 6}));
+  const TensorId positions = std::get<PositionTable>(decoder.positions).table;
+  EXPECT_EQ(model.draft.tensors[positions].shape, (Shape{3, 2}));
+  EXPECT_EQ(layer.inner_bias, layer.outer_bias);
+  // Neither positions nor biases are pruned.
+  EXPECT_EQ(model.prunable.size(), 4u);
+  EXPECT_EQ(model.quantisable.size(), 5u);
+}
+
+TEST(RecipeBlocks, Refusals) {
+  const std::string layer =
+      R"({"weight": "q", "bias": "b", "norm": "none", "epsilon": 1, "activation": "none"})";
+  const struct {
+    std::string json, part;
+  } cases[] = {
+      {R"({"blocks": []})", "\"layout\""},
+      {R"({"layout": "out_in", "blocks": [{"block": "tower"}]})", "adaptive_embedding"},
+      {R"({"layout": "out_in", "blocks": [{"block": "neural_cache", "name": "c", "size": 3}]})",
+       "capacity"},
+      {R"({"layout": "out_in", "blocks": [], "embedding": {}})", "(delete one)"},
+      {DenseModel(R"({"weight": "q", "bias": "b", "norm": "none", "activation": "none"})"),
+       "epsilon"},
+      {DenseModel(R"({"weight": "q", "bias": "b", "norm": "none", "epsilon": 1,
+                      "activation": "none", "wieght": "k"})"),
+       "found 'wieght'"},
+      {DenseModel(R"({"weight": "q", "bias": "b", "norm": "none", "epsilon": 1,
+                      "activation": "cosine"})"),
+       "cosine"},
+      {DenseModel(R"({"weight": {"join": []}, "bias": "b", "norm": "none", "epsilon": 1,
+                      "activation": "none"})"),
+       "at least one tensor"},
+      {DenseModel(R"({"weight": {"join": ["q"], "heads": 0}, "bias": "b", "norm": "none",
+                      "epsilon": 1, "activation": "none"})"),
+       "at least one head"},
+      {DenseModel(R"({"weight": {"join": ["q", "b"]}, "bias": "b", "norm": "none", "epsilon": 1,
+                      "activation": "none"})"),
+       "tensor 'b'"},
+      {DenseModel(R"({"weight": "q", "bias": "absent", "norm": "none", "epsilon": 1,
+                      "activation": "none"})"),
+       "missing absent"},
+      {R"({"layout": "out_in", "blocks": [{"block": "adaptive_embedding", "name": "e", "width": 2,
+           "scale": 1, "bins": [{"first": 0, "size": 9999999999, "table": "e"}]}]})",
+       "9999999999"},
+  };
+  for (const auto& [json, part] : cases) {
+    const std::string message = Refusal(json);
+    EXPECT_NE(message.find(part), std::string::npos) << json << "\n" << message;
+    EXPECT_EQ(message.find('\n'), std::string::npos);
+  }
+  EXPECT_EQ(Refusal(DenseModel(layer)), "");
+}
+
+}  // namespace
+}  // namespace kinglet::recipe_blocks_test
