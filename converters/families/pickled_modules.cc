@@ -17,7 +17,8 @@ constexpr std::string_view kModuleState =
     "training _parameters _buffers _non_persistent_buffers_set _modules _backward_hooks "
     "_backward_pre_hooks _is_full_backward_hook _state_dict_hooks _state_dict_pre_hooks "
     "_load_state_dict_pre_hooks _load_state_dict_post_hooks _forward_hooks_with_kwargs "
-    "_forward_hooks_always_called _forward_pre_hooks_with_kwargs _backend _compiled_call_impl";
+    "_forward_hooks_always_called _forward_pre_hooks_with_kwargs _backend _compiled_call_impl "
+    "_is_torch_compile";
 // Functions that PyTorch runs before and after a module's own.
 constexpr std::array<std::string_view, 2> kHooks = {"_forward_hooks", "_forward_pre_hooks"};
 

@@ -16,6 +16,10 @@
 #ifndef KINGLET_KINGLET_HPP_
 #define KINGLET_KINGLET_HPP_
 
+#if __cplusplus < 201703L && (!defined(_MSVC_LANG) || _MSVC_LANG < 201703L)
+#error "kinglet.hpp needs C++17: compile with -std=c++17, or include kinglet/kinglet.h"
+#endif
+
 #include <cstddef>
 #include <cstdint>
 #include <memory>

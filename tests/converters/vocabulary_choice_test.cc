@@ -66,7 +66,7 @@ TEST(ChooseVocabulary, WarnsOnceAboutMissingWords) {
             "the vocabulary has neither <eos> nor </s>: the end of a line in a text is no token");
   EXPECT_EQ(both[1],
             "the vocabulary has no <unk>: a text with a word that it lacks is refused; --ids reads "
-            "texts as ids");
+            "texts as ids, --unknown names the word for unknown words");
   EXPECT_EQ(Choose(WithFile(ends), 2, "recipe").notes, Words{both[1]});
   EXPECT_EQ(Choose(WithFile(unknown), 2, "recipe").notes, Words{both[0]});
   // A model with a start token ends its texts by it.
